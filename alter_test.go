@@ -18,8 +18,8 @@ import (
 type alteringOption struct {
 	format, option string
 	more           string           // another option
-	values         map[string]int64 // of each column of alteredRows, how many are changed
-	unknown        []string         // columns of which nobody knows what is read instead
+	values         map[string]int64 // how many values of each column of alteredRows are changed
+	unknown        []string         // columns that cannot be checked, since what is read instead is unknown
 }
 
 var altering = []alteringOption{
@@ -31,7 +31,7 @@ var altering = []alteringOption{
 	{"carbon", "nulls=merge", "", map[string]int64{"texts": 2}, []string{"texts"}},
 }
 
-// alteredRows are five rows; times are after 1970, as formats 1 and 2 of CarbonData want it.
+// alteredRows are five rows; times are after 1970, which formats 1 and 2 of CarbonData require.
 func alteredRows(t *testing.T, names ...string) arrow.RecordBatch {
 	t.Helper()
 	ns := &arrow.TimestampType{Unit: arrow.Nanosecond, TimeZone: "UTC"}
@@ -55,8 +55,8 @@ func alteredRows(t *testing.T, names ...string) arrow.RecordBatch {
 	return rows
 }
 
-// TestAltered: of every writer with an option that has it change values, the columns and how many values these are
-// are reported, also if nothing is checked; what timestamps were changed to is compared all the same.
+// TestAltered: every writer with an option that changes values reports the columns and how many values it changes, also
+// without a check; the check compares the changed timestamps.
 func TestAltered(t *testing.T) {
 	for _, x := range altering {
 		names := []string{"ns", "list", "us", "ms"}
@@ -73,10 +73,10 @@ func TestAltered(t *testing.T) {
 			}
 		}
 		f := formatNamed(t, x.format)
-		write := func(lie func(arrow.RecordBatch) arrow.RecordBatch, noCheck bool) (format.Summary, error) {
+		write := func(change func(arrow.RecordBatch) arrow.RecordBatch, noCheck bool) (format.Summary, error) {
 			f := f
-			if lie != nil {
-				f = lying(f, func(b arrow.RecordBatch) arrow.RecordBatch { return lie(b) })
+			if change != nil {
+				f = lying(f, func(b arrow.RecordBatch) arrow.RecordBatch { return change(b) })
 			}
 			out := filepath.Join(t.TempDir(), "out") + ext(&f)
 			s, err := written(t.Context(), out, rows, CreateOptions{Formats: []format.Format{f},
@@ -95,24 +95,24 @@ func TestAltered(t *testing.T) {
 			got := map[string]int64{}
 			for _, a := range s.ByOption {
 				if a.Option != x.option {
-					t.Errorf("%s: it is said to be of %s", x.option, a.Option)
+					t.Errorf("expected values changed by %s, got %s", x.option, a.Option)
 				}
 				got[a.Column] = a.Values
 			}
 			for _, name := range names {
 				if got[name] != x.values[name] {
-					t.Errorf("%s, %s %s: %d values of %s, not %d", x.format, x.option, x.more, got[name], name,
+					t.Errorf("%s, %s %s: %d values of %s changed, want %d", x.format, x.option, x.more, got[name], name,
 						x.values[name])
 				}
 			}
 			if !noCheck && (!s.Checked || !slices.Equal(s.Unchecked, x.unknown)) {
-				t.Errorf("%s, %s %s: checked %v but for %v", x.format, x.option, x.more, s.Checked, s.Unchecked)
+				t.Errorf("%s, %s %s: checked %v, except columns %v", x.format, x.option, x.more, s.Checked, s.Unchecked)
 			}
 		}
 		if x.unknown != nil {
 			continue
 		}
-		_, err := write(func(b arrow.RecordBatch) arrow.RecordBatch { // a row's timestamp is that of another
+		_, err := write(func(b arrow.RecordBatch) arrow.RecordBatch { // one row has another row's timestamp
 			cols := slices.Clone(b.Columns())
 			n := b.NumRows()
 			first, rest := array.NewSlice(cols[0], n-2, n-1), array.NewSlice(cols[0], 1, n)
@@ -124,17 +124,18 @@ func TestAltered(t *testing.T) {
 			return array.NewRecordBatch(b.Schema(), cols, n)
 		}, false)
 		if e := (*UnprovenError)(nil); !errors.As(err, &e) || !slices.Equal(e.Columns, []string{"ns"}) {
-			t.Errorf("%s, %s %s: another timestamp: %v", x.format, x.option, x.more, err)
+			t.Errorf("%s, %s %s: a wrong timestamp: got %v, want an UnprovenError for ns", x.format, x.option, x.more,
+				err)
 		}
 	}
-	for _, f := range provable { // no such option is forgotten
+	for _, f := range provable { // every such option is tested
 		for _, k := range f.WriteKeys {
 			changes := slices.Contains([]string{"coerce", "timestamps", "nulls"}, k.Name)
 			tried := slices.ContainsFunc(altering, func(x alteringOption) bool {
 				return x.format == f.Name && strings.HasPrefix(x.option, k.Name+"=")
 			})
 			if changes && (!tried || f.Alters == nil) {
-				t.Errorf("%s: option %s is not tried", f.Name, k.Name)
+				t.Errorf("%s: option %s is not tested, or the format has no Alters", f.Name, k.Name)
 			}
 		}
 	}
@@ -144,7 +145,7 @@ func formatNamed(t *testing.T, name string) format.Format {
 	t.Helper()
 	i := slices.IndexFunc(provable, func(f format.Format) bool { return f.Name == name })
 	if i < 0 {
-		t.Fatalf("there is no format %s", name)
+		t.Fatalf("unknown format %s", name)
 	}
 	return provable[i]
 }

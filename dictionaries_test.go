@@ -19,7 +19,7 @@ import (
 	"stoa/format/kudubackup"
 )
 
-// coded is codes of values, a quarter of them null, and the plain array that they stand for.
+// coded makes a dictionary array of n random values, a quarter of them null, and the equal plain array.
 func coded(t *testing.T, r *rand.Rand, values arrow.Array, n int) (dict, plain arrow.Array) {
 	t.Helper()
 	idx := array.NewInt16Builder(memory.DefaultAllocator)
@@ -43,7 +43,7 @@ func coded(t *testing.T, r *rand.Rand, values arrow.Array, n int) (dict, plain a
 	return array.NewDictionaryArray(typ, idx.NewArray(), values), plain
 }
 
-// around nests an array: in a struct of which some are null, in lists, in maps, and in lists of structs.
+// around nests an array: in structs of which some are null, in lists, in maps, and in lists of structs.
 func around(a arrow.Array) map[string]arrow.Array {
 	item := arrow.Field{Name: "item", Type: a.DataType(), Nullable: true}
 	n := a.Len()
@@ -73,9 +73,9 @@ func around(a arrow.Array) map[string]arrow.Array {
 			[]arrow.ArrayData{pairs}, 0, 0))}
 }
 
-// TestDictionariesAreTheirValues: a table with a dictionary, of values of whatever type, with nulls among them, and
-// wherever it is nested, is written by every format as the table with the plain values: what comes back is the same,
-// and neither is refused where the other is not.
+// TestDictionariesAreTheirValues: every format writes a table with a dictionary, of values of any type, with nulls
+// among them, and nested in any way, like the table with the plain values: both are read back the same, or both
+// refused.
 func TestDictionariesAreTheirValues(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 19))
 	item := arrow.Field{Name: "a", Type: arrow.PrimitiveTypes.Int64, Nullable: true}
@@ -114,7 +114,7 @@ func TestDictionariesAreTheirValues(t *testing.T) {
 	}
 }
 
-// sameAsPlain writes two arrays as a column each, and compares what comes back.
+// sameAsPlain writes each of two arrays as a column, and compares what is read back.
 func sameAsPlain(t *testing.T, f *format.Format, shape string, dict, plain arrow.Array) {
 	t.Helper()
 	what := f.Name + ", " + shape + " " + dict.DataType().String()
@@ -130,19 +130,19 @@ func sameAsPlain(t *testing.T, f *format.Format, shape string, dict, plain arrow
 		}
 	}
 	if (errs[0] == nil) != (errs[1] == nil) {
-		t.Errorf("%s: plainly %v, as a dictionary %v", what, errs[0], errs[1])
+		t.Errorf("%s: plain: %v, as a dictionary: %v", what, errs[0], errs[1])
 	}
 	if !slices.Equal(got[0], got[1]) {
 		k := 0
 		for k < min(len(got[0]), len(got[1])) && got[0][k] == got[1][k] {
 			k++
 		}
-		t.Errorf("%s: %d cells plainly, %d as a dictionary; from %d on\n%q\n%q", what, len(got[0]), len(got[1]), k,
+		t.Errorf("%s: %d plain cells, %d as a dictionary; from %d on\n%q\n%q", what, len(got[0]), len(got[1]), k,
 			got[0][k:min(len(got[0]), k+2)], got[1][k:min(len(got[1]), k+2)])
 	}
 }
 
-// writtenAndRead is a column as text, as it comes back.
+// writtenAndRead writes a column and returns it, read back, as text.
 func writtenAndRead(t *testing.T, f *format.Format, a arrow.Array) (cells []string, err error) {
 	t.Helper()
 	b := array.NewRecordBatch(arrow.NewSchema([]arrow.Field{{Name: "c", Type: a.DataType(), Nullable: true}}, nil),
@@ -179,7 +179,7 @@ func writtenAndRead(t *testing.T, f *format.Format, a arrow.Array) (cells []stri
 	return cells, nil
 }
 
-// plainText is a value as text, whatever dictionaries it is made of.
+// plainText is a value as text, with dictionaries resolved.
 func plainText(a arrow.Array, i int) string {
 	return fmt.Sprintf("%q", formattest.CellsOf(array.NewSlice(a, int64(i), int64(i+1))))
 }

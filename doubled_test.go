@@ -14,9 +14,9 @@ import (
 	"stoa/region"
 )
 
-// TestNamesThatAreThereTwice: a table in which two columns, or two fields of a struct, have one name is refused by
-// every writer before anything is there, or it is read back, and verification says nothing but that, by a warning.
-func TestNamesThatAreThereTwice(t *testing.T) {
+// TestRepeatedNames: every writer refuses a table in which two columns, or two fields of a struct, have the same name,
+// before it writes, or the table is read back, and verification reports only a warning about the names.
+func TestRepeatedNames(t *testing.T) {
 	number := arrow.PrimitiveTypes.Int64
 	pair := arrow.StructOf(arrow.Field{Name: "a", Type: number, Nullable: true},
 		arrow.Field{Name: "a", Type: arrow.BinaryTypes.String, Nullable: true})
@@ -42,22 +42,22 @@ func TestNamesThatAreThereTwice(t *testing.T) {
 				t.Errorf("%s, %v: %v", f.Name, fields, err)
 			default:
 				want := []string{"file.name.duplicate"}
-				if f.Name == "csv" || f.Name == "tsv" { // whose reader calls the second a_2
+				if f.Name == "csv" || f.Name == "tsv" { // their reader renames the second to a_2
 					want = nil
 				}
-				if said := warnings(t, name); !slices.Equal(said, want) {
-					t.Errorf("%s, %v: verification says %v", f.Name, fields, said)
+				if got := warnings(t, name); !slices.Equal(got, want) {
+					t.Errorf("%s, %v: verification reports %v, want %v", f.Name, fields, got, want)
 				}
 				accepted++
 			}
 		}
 	}
 	if accepted < 8 {
-		t.Errorf("only %d tables were written", accepted)
+		t.Errorf("only %d tables were written, expected 8 or more", accepted)
 	}
 }
 
-// warnings are the codes of what verification finds that is no note.
+// warnings are the codes of the findings of verification above notes.
 func warnings(t *testing.T, name string) (codes []string) {
 	t.Helper()
 	for f, err := range Verify(t.Context(), name, OpenOptions{Formats: provable}) {
@@ -71,8 +71,8 @@ func warnings(t *testing.T, name string) (codes []string) {
 	return codes
 }
 
-// TestNamesThatAreTheSameElsewhere: names are there twice only where they are at one level, of one struct.
-func TestNamesThatAreTheSameElsewhere(t *testing.T) {
+// TestNamesRepeatedElsewhere: names are repeated only within the columns of a table, or the fields of one struct.
+func TestNamesRepeatedElsewhere(t *testing.T) {
 	number := arrow.Field{Name: "a", Type: arrow.PrimitiveTypes.Int64}
 	inner := arrow.Field{Name: "a", Type: arrow.StructOf(number)}
 	for _, x := range []struct {

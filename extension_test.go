@@ -13,8 +13,8 @@ import (
 	"stoa/store"
 )
 
-// TestExtensionsLoadBack: what text says of values of an extension, at the top and in structs and lists, is read back
-// by the schema of the table, null or not.
+// TestExtensionsLoadBack: text formats write values of extension types, at the top level and in structs, lists and
+// maps, so that they are read back with the table's schema.
 func TestExtensionsLoadBack(t *testing.T) {
 	timed, err := extensions.NewTimestampWithOffsetTypeCustomOffset(arrow.Microsecond, arrow.PrimitiveTypes.Int16)
 	if err != nil {
@@ -57,7 +57,7 @@ func TestExtensionsLoadBack(t *testing.T) {
 					t.Errorf("%s, %s, %s: %v", x, shape, f, err)
 				}
 				if s, err := w.Close(t.Context()); err != nil || !s.Checked {
-					t.Errorf("%s, %s, %s: read back %t, %v", x, shape, f, s.Checked, err)
+					t.Errorf("%s, %s, %s: checked %t, %v", x, shape, f, s.Checked, err)
 				}
 			}
 		}

@@ -77,8 +77,8 @@ func without(b arrow.RecordBatch, i int) arrow.RecordBatch {
 		b.NumRows())
 }
 
-// TestTextIsUTF8: what a text cannot hold is written as near as can be, and reported by column and row; it proves
-// itself then. Other formats hold it, and tell nothing.
+// TestTextIsUTF8: strings that a text cannot hold are written as closely as possible and reported by column and rows,
+// and the output passes its check. Other formats hold them, and report nothing.
 func TestTextIsUTF8(t *testing.T) {
 	ctx := context.Background()
 	rec := oddTable(t)
@@ -115,22 +115,22 @@ func TestTextIsUTF8(t *testing.T) {
 			}
 			continue
 		}
-		var told []string
+		var reported []string
 		for _, x := range s.Altered {
-			told = append(told, x.Column)
+			reported = append(reported, x.Column)
 			if x.Code != "output.values.utf8" || x.Severity != region.Error || x.Lost != 4 ||
 				x.Rows != [2]int64{2, 14} || !strings.Contains(x.Message, "(row 2, 5, 10, 13)") {
 				t.Errorf("%s: %+v", to, x)
 			}
 		}
-		if !slices.Equal(told, want) {
-			t.Errorf("%s: told %q, want %q", to, told, want)
+		if !slices.Equal(reported, want) {
+			t.Errorf("%s: reported %q, want %q", to, reported, want)
 		}
 	}
 }
 
-// TestInvalidUTF8: strings that begin or end within a character are found, though their bytes together are UTF-8, in
-// slices, too, and in strings of all widths; what a null has under it does not count.
+// TestInvalidUTF8: strings that begin or end within a character are found even if their bytes together are UTF-8, also
+// in slices, and in all string types.
 func TestInvalidUTF8(t *testing.T) {
 	words := []string{"", "a", "\u00e9", "\u20ac", "\xe2\x82", "\xac", "\xff", "plain text",
 		"\U0001f600", "\xf0\x9f", "\x98\x80"}
@@ -164,6 +164,6 @@ func TestInvalidUTF8(t *testing.T) {
 		}
 	}
 	if found < 1000 || found > 19_000 {
-		t.Fatalf("%d of 20,000 were invalid", found)
+		t.Fatalf("%d of 20,000 were invalid, expected 1,000 to 19,000", found)
 	}
 }

@@ -18,10 +18,10 @@ import (
 	"stoa/vec"
 )
 
-// maxFrames is how many functions there may be from Table.Scan to the one that calls a format's decoder, both counted.
+// maxFrames is the largest number of functions from Table.Scan to the one that calls a format's decoder, both included.
 const maxFrames = 8
 
-// tallestStack is the highest pile of functions that any decoder was called below, as names.
+// tallestStack is the deepest stack of calls to any decoder, as names of functions.
 type tallestStack []string
 
 func (s *tallestStack) look() {
@@ -31,7 +31,7 @@ func (s *tallestStack) look() {
 	for {
 		f, more := frames.Next()
 		name := f.Function[strings.LastIndexByte(f.Function, '/')+1:]
-		if strings.HasSuffix(name, ".readAll") || !more { // what it ranges over is a function of its own
+		if strings.HasSuffix(name, ".readAll") || !more { // readAll calls the scan
 			break
 		}
 		names = append(names, name)
@@ -41,7 +41,7 @@ func (s *tallestStack) look() {
 	}
 }
 
-// stackReader is a reader whose decoders look at who calls them.
+// stackReader is a reader whose decoders record their callers.
 type stackReader struct {
 	format.Reader
 	stack *tallestStack
@@ -80,8 +80,8 @@ func readAll(t *testing.T, table *stoa.Table, spec stoa.ScanSpec) (rows int64) {
 	return rows
 }
 
-// TestTheWayToADecoderIsShort: one can follow how a page is reached, in each format that has pages, in tables of
-// several files, with a filter and without, and of nested columns as of flat ones.
+// TestTheWayToADecoderIsShort: few calls lead from a scan to the decoding of a page, in each format that has pages, in
+// tables of one and of several files, with a filter and without, for nested and flat columns.
 func TestTheWayToADecoderIsShort(t *testing.T) {
 	inner := arrow.ListOf(arrow.StructOf(arrow.Field{Name: "p", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
 		arrow.Field{Name: "q", Type: arrow.ListOf(arrow.BinaryTypes.String), Nullable: true}))
@@ -143,17 +143,18 @@ func TestTheWayToADecoderIsShort(t *testing.T) {
 					files = 2
 				}
 				if n := readAll(t, table, stoa.ScanSpec{}); n != 3*files {
-					t.Errorf("%d rows of %d", n, 3*files)
+					t.Errorf("got %d rows, want %d", n, 3*files)
 				}
 				if n := readAll(t, table, stoa.ScanSpec{Filter: filter}); n != 2*files {
-					t.Errorf("%d rows that pass, of %d", n, 2*files)
+					t.Errorf("got %d filtered rows, want %d", n, 2*files)
 				}
 				if err := table.Close(); err != nil {
 					t.Fatal(err)
 				}
 			}
 			if len(stack) == 0 || len(stack) > maxFrames {
-				t.Errorf("%d functions, at most %d are expected:\n%s", len(stack), maxFrames, strings.Join(stack, "\n"))
+				t.Errorf("got a stack of %d functions, want 1 to %d:\n%s", len(stack), maxFrames,
+					strings.Join(stack, "\n"))
 			}
 		})
 	}

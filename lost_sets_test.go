@@ -13,8 +13,8 @@ import (
 	"stoa/store"
 )
 
-// TestFilesOfLostSets: CFiles that say that they were of sets, each of another, and no table.json beside them: what was
-// a table is not, and all verbs say so.
+// TestFilesOfLostSets: CFiles that record that they belonged to sets, each to a different one, without a table.json:
+// they are not a table, and opening and verification report that.
 func TestFilesOfLostSets(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64},
 		{Name: "b", Type: arrow.PrimitiveTypes.Int64}}, nil)

@@ -15,7 +15,7 @@ import (
 
 const benchRows = 64 << 10
 
-// bench evaluates the predicate over a window of one column x.
+// bench evaluates the predicate over benchRows rows of one column x.
 func bench(b *testing.B, pred string, a arrow.Array, in *vec.Sel) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "x", Type: a.DataType(), Nullable: true}}, nil)
 	e := must(Bind(must(Parse(pred)), sc))
@@ -30,7 +30,7 @@ func bench(b *testing.B, pred string, a arrow.Array, in *vec.Sel) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchRows, "ns/row")
 }
 
-// column2 makes a column; nulls are one in nulls (0: none).
+// column2 makes a column in which one row in nulls is null (0: none).
 func column2[B array.Builder](typ arrow.DataType, nulls int, add func(b B, r *rand.Rand)) arrow.Array {
 	r := rand.New(rand.NewPCG(1, 2))
 	b := array.NewBuilder(memory.DefaultAllocator, typ)

@@ -10,7 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// The naive evaluator: one cell at a time, over any, on the tree as it was before Bind. Its truth values are
+// The naive evaluator: one cell at a time, of type any, on the tree before Bind. Its truth values are
 // *bool; nil is unknown. Cells are nil, bool, *big.Rat, float64, string ([]byte for binary), or time: *big.Int
 // nanoseconds.
 
@@ -107,7 +107,7 @@ func naiveTest(op Op, c any, t arrow.DataType, vs []Value, esc string) *bool {
 	return invert(naiveTest(ops[op].not, c, t, vs, esc))
 }
 
-// naiveLike is like, by trying everything.
+// naiveLike is like, by backtracking.
 func naiveLike(pat, s, esc string, binary bool) bool {
 	if pat == "" {
 		return s == ""
@@ -203,7 +203,7 @@ func naiveFloats(c float64, v Value, t arrow.DataType) int {
 	return new(big.Rat).SetFloat64(c).Cmp(r)
 }
 
-// naiveRound is the float nearest to r.
+// naiveRound is the float of type t that is nearest to r.
 func naiveRound(r *big.Rat, t arrow.DataType) float64 {
 	switch t.ID() {
 	case arrow.FLOAT64:

@@ -18,9 +18,9 @@ import (
 	"stoa/fault"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write testdata/errors.txt anew")
+var rewrite = flag.Bool("rewrite", false, "rewrite testdata/errors.txt")
 
-// What Bind makes of predicates, as text.
+// TestBind: predicates and what Bind makes of them, as text; "" is an error.
 func TestBind(t *testing.T) {
 	for _, c := range [][2]string{
 		{"i8 < 1000", "i8 not in ()"},
@@ -107,12 +107,12 @@ func TestBind(t *testing.T) {
 			got = e.String()
 		}
 		if got != c[1] {
-			t.Errorf("%s: %s (%v), not %s", c[0], got, err, c[1])
+			t.Errorf("%s: got %s (%v), want %s", c[0], got, err, c[1])
 		}
 	}
 }
 
-// Which rows of a small column are found.
+// TestEval: predicates and the rows of a small column that they select.
 func TestEval(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	floats := []float64{-inf, -1, math.Copysign(0, -1), 0, 3.5, inf, nan}
@@ -164,7 +164,7 @@ func TestEval(t *testing.T) {
 			}
 		}
 		if strings.Join(got, " ") != strings.TrimSpace(want) {
-			t.Errorf("%s: %v, not %s", pred, got, want)
+			t.Errorf("%s: got %v, want %s", pred, got, want)
 		}
 	}
 }
@@ -222,7 +222,7 @@ func TestPrune(t *testing.T) {
 	} {
 		c.b.Min, c.b.Max = &c.min, &c.max
 		if got := mustBind(t, must(Parse(c.pred))).Prune(func(string) *Bounds { return &c.b }); got != c.want {
-			t.Errorf("%s, %s … %s %+v: %s, not %s", c.pred, c.min, c.max, c.b, got, c.want)
+			t.Errorf("%s, %s … %s %+v: got %s, want %s", c.pred, c.min, c.max, c.b, got, c.want)
 		}
 	}
 }
@@ -254,7 +254,7 @@ func TestKeyRange(t *testing.T) {
 		got := map[bool]string{true: "[", false: "("}[li] + show(low) + " " + show(high) +
 			map[bool]string{true: "]", false: ")"}[hi]
 		if got != want {
-			t.Errorf("%s: %s, not %s", pred, got, want)
+			t.Errorf("%s: got %s, want %s", pred, got, want)
 		}
 	}
 }
@@ -271,12 +271,13 @@ func TestEquals(t *testing.T) {
 	} {
 		vs, ok := mustBind(t, must(Parse(pred))).Equals("i32")
 		if got := fmt.Sprint(vs, ok); got != want {
-			t.Errorf("%s: %s, not %s", pred, got, want)
+			t.Errorf("%s: got %s, want %s", pred, got, want)
 		}
 	}
 }
 
-// The messages, as they are in testdata/errors.txt: after each line with > what Parse and Bind say.
+// TestErrors compares the messages of Parse and Bind with testdata/errors.txt: after each line with > comes its
+// message.
 func TestErrors(t *testing.T) {
 	const file = "testdata/errors.txt"
 	b, err := os.ReadFile(file)
@@ -305,7 +306,7 @@ func TestErrors(t *testing.T) {
 		return
 	}
 	if out.String() != string(b) {
-		t.Errorf("the messages are others now:\n%s", out.String())
+		t.Errorf("the messages have changed:\n%s", out.String())
 	}
 }
 
@@ -351,7 +352,7 @@ func TestTyped(t *testing.T) {
 				continue
 			}
 			if got, ok := v.Stored(f.Type); !ok || got != x {
-				t.Errorf("%s: %d is %s, and that is %d %v", f.Name, x, v, got, ok)
+				t.Errorf("%s: Typed(%d) is %s, Stored as %d, %v", f.Name, x, v, got, ok)
 			}
 		}
 	}
@@ -381,7 +382,7 @@ func TestTyped(t *testing.T) {
 	}
 }
 
-// Days are those of package time, where that has them.
+// TestCivil: days and dates agree with package time, for the years that it formats.
 func TestCivil(t *testing.T) {
 	for d := int64(-800_000); d < 2_932_000; d += 37 {
 		at := time.Unix(d*daySeconds, 0).UTC()
@@ -390,23 +391,23 @@ func TestCivil(t *testing.T) {
 			continue
 		}
 		if got := formatDate(d); got != want {
-			t.Fatalf("day %d: %s, not %s", d, got, want)
+			t.Fatalf("day %d: got %s, want %s", d, got, want)
 		}
 		if got, ok := parseDate(want); !ok || got != d {
-			t.Fatalf("%s: day %d, not %d", want, got, d)
+			t.Fatalf("%s: got day %d, want %d", want, got, d)
 		}
 	}
 	for _, s := range []string{"", "2020", "2020-1-1", "2020-02-30", "2021-02-29", "2020-00-01", "2020-01-32",
 		"99999999999999-01-01", "2020-01-01x", "20-01-01"} {
 		if _, ok := parseDate(s); ok {
-			t.Errorf("%q is a date", s)
+			t.Errorf("%q parses as a date", s)
 		}
 	}
 	for _, s := range []string{"2020-01-01T", "2020-01-01T24:00:00Z", "2020-01-01T23:60:00Z",
 		"2020-01-01T23:00:60Z", "2020-01-01T00:00:00.Z", "2020-01-01T00:00:00.1234567890Z", "2020-01-01T00:00:00+1",
 		"2020-01-01T00:00:00+24:00", "2020-01-01 00"} {
 		if _, _, ok := parseTimestamp(s); ok {
-			t.Errorf("%q is a timestamp", s)
+			t.Errorf("%q parses as a timestamp", s)
 		}
 	}
 }
@@ -425,7 +426,7 @@ func TestPath(t *testing.T) {
 	}
 }
 
-// Every float of 16 bits has a key of its own, in order, but for zero and NaN.
+// TestFloatKeys: floats of 16 bits have different keys, in order, except zeros and NaNs.
 func TestFloatKeys(t *testing.T) {
 	last := math.Inf(-1)
 	for k := -infinityKey(16) + 1; k <= infinityKey(16); k++ {
@@ -438,12 +439,12 @@ func TestFloatKeys(t *testing.T) {
 	for h := range 1 << 16 {
 		f, g := naiveHalf(uint16(h)), keyFloat(floatKey(uint64(h), 16), 16)
 		if f != g && (f == f || g == g) {
-			t.Fatalf("%#x: %g, not %g", h, g, f)
+			t.Fatalf("%#x: got %g, want %g", h, g, f)
 		}
 	}
 	for _, c := range []struct {
 		lit   string
-		want  float64 // the largest not above, or the nearest
+		want  float64 // the largest float not above lit, or the nearest
 		exact bool
 	}{
 		{"65504.0", 65504, true}, {"65519.0", 65504, true}, {"65520.0", 65504, false}, {"-65519.0", -65504, true},
@@ -455,12 +456,12 @@ func TestFloatKeys(t *testing.T) {
 	} {
 		p := floats(16).placeFloat(must(parseNumber(c.lit)))
 		if got := keyFloat(int64(p.at[3]), 16); got != c.want || p.exact != c.exact {
-			t.Errorf("%s: %g %v, not %g %v", c.lit, got, p.exact, c.want, c.exact)
+			t.Errorf("%s: got %g, %v, want %g, %v", c.lit, got, p.exact, c.want, c.exact)
 		}
 	}
 }
 
-// Arrays that are not what they should be are errors.
+// TestMalformedArrays: Eval does not panic on arrays of a wrong type or length; its errors are of class Bug.
 func TestMalformedArrays(t *testing.T) {
 	b := mustBind(t, must(Parse("s > 'a' and i32 > 3 and ds = 'a' and b and fsb > x'00' and d128 > 1")))
 	data := func(typ arrow.DataType, n int, bufs ...[]byte) arrow.Array {
@@ -547,7 +548,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// A path names fields one inside the other, and only where there are none a field with points.
+// TestFind: a path names nested fields, and a field with dots in its name only if there are no such nested fields.
 func TestFind(t *testing.T) {
 	i64, f64, s := arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Float64, arrow.BinaryTypes.String
 	in := func(names ...arrow.Field) arrow.DataType { return arrow.StructOf(names...) }
@@ -572,13 +573,13 @@ func TestFind(t *testing.T) {
 			t.Errorf("%s: field %s", path, f.Name)
 		}
 		if !strings.HasPrefix(got, want) {
-			t.Errorf("%s: %s, not %s", path, got, want)
+			t.Errorf("%s: got %s, want %s", path, got, want)
 		}
 	}
 }
 
-// The caret stands under the cell of the terminal in which the place is shown: wide characters take two,
-// combining marks none.
+// TestCaret: the caret is below the terminal cell of the error's position: wide characters take two cells, combining
+// marks none.
 func TestCaret(t *testing.T) {
 	for text, cells := range map[string]int{
 		"s = 'abc' nonsense":           10,

@@ -12,7 +12,7 @@ import (
 	"stoa/vec"
 )
 
-// anyColumns are those that a random predicate may be about.
+// anyColumns are the columns that a random predicate may test.
 var anyColumns = append([]string{"st", `st."a.b"`, "list"}, leafColumns...)
 
 func genCase(t *rapid.T, maxRows int) (*testTable, *Expr) {
@@ -30,7 +30,7 @@ func mustBind(t rapid.TB, e *Expr) *Expr {
 	return b
 }
 
-// checkRows compares what Eval says of b with the truth values want.
+// checkRows compares b's Eval with the truth values want.
 func checkRows(t rapid.TB, b *Expr, tab *testTable, in *vec.Sel, want []*bool) {
 	t.Helper()
 	sel, err := b.Eval(tab.n, tab.col, in)
@@ -47,11 +47,11 @@ func checkRows(t rapid.TB, b *Expr, tab *testTable, in *vec.Sel, want []*bool) {
 			for _, c := range b.Columns() {
 				t.Logf("%s = %v", c, tab.cells[c][i])
 			}
-			t.Fatalf("row %d of %s: %v, not %v", i, b, sel.Has(i), exp)
+			t.Fatalf("row %d of %s: got %v, want %v", i, b, sel.Has(i), exp)
 		}
 	}
 	if sel.Count != count || sel.N != tab.n {
-		t.Fatalf("selection of %d of %d, not %d of %d", sel.Count, sel.N, count, tab.n)
+		t.Fatalf("got a selection of %d of %d, want %d of %d", sel.Count, sel.N, count, tab.n)
 	}
 }
 
@@ -87,7 +87,7 @@ func TestEvalIsNaive(t *testing.T) {
 	})
 }
 
-// genBounds are bounds of a column that are true, but may know little.
+// genBounds are correct bounds of a column, of which some may be unknown.
 func genBounds(t *rapid.T, tab *testTable, path string) *Bounds {
 	d := domainOf(typeOf(path))
 	b := &Bounds{Rows: int64(tab.n), NoNaN: true}
@@ -180,7 +180,7 @@ func TestKeyRangeIsSound(t *testing.T) {
 				}
 				v := cellValue(tab.cells[p][i], domainOf(typeOf(p)))
 				if v.Kind == KindNull {
-					continue // of decimals that no Value holds, and for is null
+					continue // a decimal that no Value can hold, or is null
 				}
 				if !above(v, low, lowIncl) || !below(v, high, highIncl) {
 					t.Fatalf("%s: %s = %s is outside of %v … %v", b, p, v, low, high)
@@ -242,7 +242,7 @@ func TestTextAndJSONRoundTrip(t *testing.T) {
 	})
 }
 
-// sameExpr compares trees; text says that strings which are no UTF-8 may have become bytes.
+// sameExpr compares trees; with text, strings that are not UTF-8 may have become bytes.
 func sameExpr(a, b *Expr, text bool) bool {
 	if a.Op != b.Op || a.Column != b.Column || a.Escape != b.Escape || len(a.Args) != len(b.Args) ||
 		len(a.Values) != len(b.Values) {

@@ -98,7 +98,7 @@ func typeOf(path string) arrow.DataType {
 	return f[0].Type
 }
 
-// testTable is random rows of some columns.
+// testTable has random rows of some columns.
 type testTable struct {
 	n     int
 	cells map[string][]any // for the naive evaluator
@@ -119,7 +119,7 @@ func genInt(bits int) *rapid.Generator[int64] {
 		rapid.SampledFrom([]int64{math.MinInt64 >> (64 - bits), math.MaxInt64 >> (64 - bits)}))
 }
 
-// fillers append one random cell to a builder and return it for the naive evaluator.
+// fill appends one random cell to a builder and returns it for the naive evaluator.
 func fill(t *rapid.T, b array.Builder) any {
 	switch b := b.(type) {
 	case *array.BooleanBuilder:
@@ -214,7 +214,7 @@ func fillDecimal(t *rapid.T, scale int32, bits int, add func(*big.Int)) any {
 	return r.Quo(r, new(big.Rat).SetInt(pow10(scale)))
 }
 
-// fillTime appends a time; unit is the nanoseconds of per units.
+// fillTime appends a time; per of its units are unit nanoseconds.
 func fillTime(t *rapid.T, g *rapid.Generator[int64], per, unit int64, add func(int64)) any {
 	x := g.Draw(t, "time")
 	add(x)
@@ -329,7 +329,7 @@ func (tab *testTable) dict(t *rapid.T, p string, n, skip, nulls int) {
 	tab.cells[p] = all[skip:]
 }
 
-// structs makes the column st of n rows, and cells of those from skip on.
+// structs makes the column st of n rows, and the cells of the rows from skip on.
 func (tab *testTable) structs(t *rapid.T, n, skip, nulls int) arrow.Array {
 	bits := func() ([]bool, *memory.Buffer) {
 		ok := make([]bool, n)
@@ -424,7 +424,7 @@ func cellValue(c any, d domain) Value {
 	return Null()
 }
 
-// genLiteral makes a literal to compare with column path; often a value that is in it or nearly.
+// genLiteral makes a literal to compare with column path, often one of its values.
 func genLiteral(t *rapid.T, tab *testTable, path string) Value {
 	typ := typeOf(path)
 	d := domainOf(typ)

@@ -9,7 +9,7 @@ import (
 	"stoa/pred"
 )
 
-// TestNoAdviceThatFails: what an error says that a column can be tested with binds.
+// TestNoAdviceThatFails: if the error for a column suggests another test, Bind accepts that test.
 func TestNoAdviceThatFails(t *testing.T) {
 	item := arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Int32}
 	for _, typ := range []arrow.DataType{arrow.DenseUnionOf([]arrow.Field{item}, []arrow.UnionTypeCode{0}),

@@ -18,9 +18,9 @@ func TestCoverage(t *testing.T) {
 		node(1, 10, 20),
 		node(2, 10, 5),
 		{Depth: 3, At: fault.Span{Object: "f", Off: 10, Len: 20}, Inner: 7}, // not exact
-		node(2, 15, 10), // 25 to 30 are claimed by nobody
+		node(2, 15, 10), // nothing claims 25 to 30
 		node(1, 30, 10),
-		node(1, 35, 10), // 35 to 40 twice
+		node(1, 35, 10), // 35 to 40 is claimed twice
 		{Depth: 1, At: fault.Span{Object: "g", Off: 0, Len: 100}, Inner: -1},
 		{Depth: 1, Kind: Gap, At: fault.Span{Object: "f", Off: 45, Len: 5}, Inner: -1},
 		node(1, 50, 50),

@@ -8,7 +8,7 @@ import (
 	"stoa/fault"
 )
 
-// TestLoseMany: what is kept of losses is bounded, and what is not kept is not said to be exact.
+// TestLoseMany: the number of losses that are kept is bounded, and once some are not kept the sum is not exact.
 func TestLoseMany(t *testing.T) {
 	for step, want := range map[int64]struct {
 		kept  int
@@ -22,12 +22,12 @@ func TestLoseMany(t *testing.T) {
 		}
 		rows, exact := LostRows(losses)
 		if len(losses) != want.kept || rows != want.rows || exact != want.exact {
-			t.Errorf("every %d. row: %d losses with %d rows, exact %t, want %+v", step, len(losses), rows, exact,
+			t.Errorf("every %d rows: got %d losses with %d rows, exact %t, want %+v", step, len(losses), rows, exact,
 				want)
 		}
 		last := losses[len(losses)-1]
 		if last.Rows[1] != 3_000_000*step-step+1 || last.Err == nil {
-			t.Errorf("every %d. row: the last loss is %+v", step, last)
+			t.Errorf("every %d rows: the last loss is %+v", step, last)
 		}
 		e := (*fault.Error)(nil)
 		if !errors.As(losses[7].Err, &e) || e.Reason != fmt.Sprintf("row %d", 7*step) || e.At.Off != 7*step {

@@ -13,8 +13,8 @@ import (
 	"stoa/store"
 )
 
-// asEnding names a way to end for which the test's own program is started again: AbortAll stops the whole
-// process from writing.
+// asEnding is the environment variable that names one of endings: the test's own program is started again for it, since
+// AbortAll stops the whole process from writing.
 const asEnding = "STOA_TEST_ENDING"
 
 func TestMain(m *testing.M) {
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// endings are what a process is at when it calls AbortAll and ends. Each is in a directory of its own.
+// endings are what a process is doing when it calls AbortAll and ends, each in a directory of its own.
 var endings = map[string]func(dir string) error{
 	"between two files": func(dir string) error {
 		s := store.Local{}.Sink(filepath.Join(dir, "out"), nil)
@@ -39,27 +39,27 @@ var endings = map[string]func(dir string) error{
 		store.AbortAll()
 		for _, name := range []string{"b", "below/c"} {
 			if _, err := s.Create(ctx, name); err == nil {
-				return fmt.Errorf("%s was made when all was stopped", name)
+				return fmt.Errorf("%s was created after AbortAll", name)
 			}
 		}
 		began := make(chan error, 1)
-		go func() { // who waits here for ever has made a file before
+		go func() { // Create must fail, and not block
 			_, err := other.Create(ctx, "")
 			began <- err
 		}()
 		select {
 		case err := <-began:
 			if err == nil {
-				return errors.New("a sink began when all was stopped")
+				return errors.New("Create of another sink succeeded after AbortAll")
 			}
 		case <-time.After(10 * time.Second):
-			return errors.New("a sink that begins waits for ever")
+			return errors.New("Create of another sink blocks after AbortAll")
 		}
 		if _, err := s.Scratch(ctx); err == nil {
-			return errors.New("a scratch file was made when all was stopped")
+			return errors.New("a scratch file was created after AbortAll")
 		}
 		if err := s.Commit(ctx); err == nil {
-			return errors.New("what was stopped was committed")
+			return errors.New("Commit succeeded after AbortAll")
 		}
 		return s.Abort(ctx)
 	},
@@ -100,7 +100,7 @@ var endings = map[string]func(dir string) error{
 			return err
 		}
 		go s.Abort(ctx)
-		for { // until it is at it
+		for { // until Abort is removing files
 			if left, _ := os.ReadDir(tmp[0]); len(left) < many {
 				break
 			}
@@ -128,7 +128,7 @@ var endings = map[string]func(dir string) error{
 		store.AbortAll()
 		left, err := os.ReadDir(out)
 		if err != nil || len(left) != 1 {
-			return fmt.Errorf("the place holds %d files, %v", len(left), err)
+			return fmt.Errorf("expected 1 file in the output directory, got %d, %v", len(left), err)
 		}
 		return os.RemoveAll(out)
 	},
@@ -146,7 +146,7 @@ func fill(dir string) error {
 	return nil
 }
 
-// TestAbortAll: a process that ends leaves nothing, whatever it is at and however long that takes.
+// TestAbortAll: a process that ends after AbortAll leaves no file, whatever it was doing and however long that takes.
 func TestAbortAll(t *testing.T) {
 	for how := range endings {
 		t.Run(how, func(t *testing.T) {
@@ -157,13 +157,13 @@ func TestAbortAll(t *testing.T) {
 				t.Errorf("%v: %s", err, out)
 			}
 			if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-				t.Errorf("%v is left, %v", left, err)
+				t.Errorf("%v was not removed, %v", left, err)
 			}
 		})
 	}
 }
 
-// TestAbortedSinkMakesNothing: who still writes when a sink was aborted makes no file any more.
+// TestAbortedSinkMakesNothing: after Abort a sink creates no more files.
 func TestAbortedSinkMakesNothing(t *testing.T) {
 	for _, first := range []string{"", "a", "below/a"} {
 		dir := t.TempDir()
@@ -174,11 +174,11 @@ func TestAbortedSinkMakesNothing(t *testing.T) {
 		}
 		for _, late := range []string{"", "b", "below/b"} {
 			if _, err := s.Create(ctx, late); !errors.Is(err, fs.ErrClosed) {
-				t.Errorf("%q behind %q: %v", late, first, err)
+				t.Errorf("Create(%q) after Create(%q) and Abort: got %v, want ErrClosed", late, first, err)
 			}
 		}
 		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-			t.Errorf("%q: %v is left, %v", first, left, err)
+			t.Errorf("%q: %v was not removed, %v", first, left, err)
 		}
 	}
 }

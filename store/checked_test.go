@@ -11,7 +11,7 @@ import (
 	"stoa/store/faulty"
 )
 
-// TestChecked: a scratch file gives back what was written, whatever is read of it and when, and no byte that
+// TestChecked: a checked scratch file returns what was written, whichever part is read and when, and never a byte that
 // was changed meanwhile.
 func TestChecked(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
@@ -51,7 +51,7 @@ func TestChecked(t *testing.T) {
 	}
 }
 
-// flip gives one byte otherwise than it is.
+// flip is a scratch file that reads one byte wrong.
 type flip struct {
 	store.Scratch
 	at int64
@@ -65,7 +65,7 @@ func (f *flip) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// TestStrict: a write that took less than all is an error, whether it is one of the place or of a scratch file.
+// TestStrict: a short write is an error, of an output and of a scratch file.
 func TestStrict(t *testing.T) {
 	for at := range int64(4) {
 		s := store.Strict(&faulty.Sink{Sink: store.Local{}.Sink(t.TempDir()+"/x", nil), Left: 1 << 20, Ops: true,

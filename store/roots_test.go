@@ -12,7 +12,7 @@ import (
 	"stoa/store"
 )
 
-// walked are all names below dir, files only.
+// walked are all files below dir, as NAME=CONTENT.
 func walked(t *testing.T, tree store.Tree, dir string) (out []string) {
 	t.Helper()
 	for info, err := range tree.List(context.Background(), dir) {
@@ -41,7 +41,7 @@ func walked(t *testing.T, tree store.Tree, dir string) (out []string) {
 	return out
 }
 
-// The places of a list are children of @FILE, under their names; other names mean what they did.
+// TestRoots: the roots that a file lists are children of @FILE, under their names; other names are unaffected.
 func TestRoots(t *testing.T) {
 	files := map[string][]byte{
 		"lists/r":      []byte("# the disks\n\n/disk1\r\nhere/data\n../disk2\n"),
@@ -53,7 +53,7 @@ func TestRoots(t *testing.T) {
 	}
 	tree := store.Roots(store.NewMemory(files))
 	if store.Roots(tree) != tree {
-		t.Error("wrapped twice")
+		t.Error("Roots wraps a tree that it has wrapped before")
 	}
 	got := strings.Join(walked(t, tree, "@lists/r"), " ")
 	if want := "@lists/r/disk1/a/b=1 @lists/r/lists/here/data/y=3 @lists/r/disk2/c=2"; got != want {
@@ -79,8 +79,8 @@ func TestRoots(t *testing.T) {
 	}
 }
 
-// What is no list of places, or one in which something would be there twice, is refused, and so is one of which a
-// place is missing.
+// TestRootsRefused: a file that is not a list of roots, a list in which something would appear twice, and one with a
+// missing root are refused.
 func TestRootsRefused(t *testing.T) {
 	for list, want := range map[string]string{
 		"":                "names no place",
@@ -98,12 +98,12 @@ func TestRootsRefused(t *testing.T) {
 			err = errors.Join(err, e)
 		}
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v", list, err)
+			t.Errorf("%q: got %v, want an error with %q", list, err, want)
 		}
 	}
 }
 
-// On the machine's file system relative names are those beside the list.
+// TestRootsLocal: in the local file system relative names are relative to the list's directory.
 func TestRootsLocal(t *testing.T) {
 	dir := t.TempDir()
 	for name, b := range map[string]string{"one/a": "1", "two/b": "2", "list": "one\n" + filepath.Join(dir, "two")} {
@@ -129,6 +129,6 @@ func TestRootsLocal(t *testing.T) {
 		}
 	}
 	if n != 1 {
-		t.Errorf("%d odd entries", n)
+		t.Errorf("%d irregular entries, want 1", n)
 	}
 }

@@ -19,7 +19,7 @@ import (
 
 var ctx = context.Background()
 
-// sinks are all kinds of sink, each with a way to see what is there.
+// sinks are all kinds of sink, each with a function that returns the files that exist.
 func sinks(t *testing.T) map[string]func() (s store.Sink, see func() map[string]string) {
 	return map[string]func() (store.Sink, func() map[string]string){
 		"local": func() (store.Sink, func() map[string]string) {
@@ -107,13 +107,13 @@ func TestAbortLeavesNothing(t *testing.T) {
 			io.WriteString(sc, "scratch")
 			b := make([]byte, 4)
 			if _, err := sc.ReadAt(b, 3); err != nil || string(b) != "atch" {
-				t.Errorf("%s: scratch gives %q, %v", kind, b, err)
+				t.Errorf("%s: scratch file reads %q, %v, want \"atch\"", kind, b, err)
 			}
 			if err := errors.Join(sc.Close(), s.Abort(ctx)); err != nil {
 				t.Fatal(err)
 			}
 			if got := see(); len(got) != 0 {
-				t.Errorf("%s: %v is left", kind, got)
+				t.Errorf("%s: %v was not removed", kind, got)
 			}
 		}
 	}
@@ -130,10 +130,10 @@ func TestLocalSinkReplacesWithCare(t *testing.T) {
 		}
 		return errors.Join(o.Close(), s.Commit(ctx), s.Abort(ctx))
 	}
-	// A directory with something in it is replaced only if it is known.
+	// A directory that is not empty is replaced only if replace allows it.
 	os.MkdirAll(filepath.Join(out, "precious"), 0o755)
 	if err := try("a", nil); err == nil || !strings.Contains(err.Error(), "not empty") {
-		t.Errorf("a strange directory: %v", err)
+		t.Errorf("an unknown directory: %v", err)
 	}
 	if err := try("", nil); err == nil {
 		t.Error("a directory was replaced by a file")
@@ -144,7 +144,7 @@ func TestLocalSinkReplacesWithCare(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(out, "precious")); err == nil {
 		t.Error("the old directory is still there")
 	}
-	// A file is not replaced by a directory; a link stays one; a pipe is no place.
+	// A file is not replaced by a directory; a link stays a link; a device is refused.
 	os.RemoveAll(out)
 	os.WriteFile(out, []byte("old"), 0o600)
 	if err := try("a", nil); err == nil {
@@ -157,13 +157,13 @@ func TestLocalSinkReplacesWithCare(t *testing.T) {
 		t.Error(err)
 	}
 	if st, err := os.Lstat(out); err != nil || st.Mode()&fs.ModeSymlink == 0 {
-		t.Errorf("the link is gone: %v", err)
+		t.Errorf("the link was replaced: %v", err)
 	}
 	if st, err := os.Stat(real); err != nil || st.Mode().Perm() != 0o600 {
 		t.Errorf("the mode of what was replaced is not kept: %v %v", st.Mode(), err)
 	}
 	if b, _ := os.ReadFile(real); len(b) != 0 {
-		t.Errorf("the file behind the link still holds %q", b)
+		t.Errorf("the file that the link leads to still holds %q", b)
 	}
 	os.Remove(out)
 	os.Symlink(os.DevNull, out)
@@ -171,11 +171,11 @@ func TestLocalSinkReplacesWithCare(t *testing.T) {
 		t.Errorf("a device: %v", err)
 	}
 	if names, _ := filepath.Glob(filepath.Join(dir, store.TempPrefix+"*")); len(names) != 0 {
-		t.Errorf("%v is left", names)
+		t.Errorf("%v was not removed", names)
 	}
 }
 
-func TestErrorsNameThePlaceThatWasAskedFor(t *testing.T) {
+func TestErrorsNameTheOutput(t *testing.T) {
 	place := filepath.Join(t.TempDir(), "nowhere", "out")
 	for _, name := range []string{"", "a"} {
 		_, err := store.Local{}.Sink(place, nil).Create(ctx, name)
@@ -203,7 +203,7 @@ func TestTreesListInOrder(t *testing.T) {
 		m.Put("root/"+n, []byte(n))
 	}
 	os.Symlink(filepath.Join(dir, "nowhere"), filepath.Join(dir, "dangling"))
-	os.Symlink("..", filepath.Join(dir, "up")) // what leads back up is not listed
+	os.Symlink("..", filepath.Join(dir, "up")) // a link to a parent directory is not listed
 	os.Symlink("loop", filepath.Join(dir, "loop"))
 	os.Symlink(os.DevNull, filepath.Join(dir, "null"))
 	var odd []string
@@ -211,7 +211,7 @@ func TestTreesListInOrder(t *testing.T) {
 		odd = append(odd, fmt.Sprintf("%s %v", filepath.Base(o.Name), o.Link))
 	}
 	if want := []string{"dangling true", "loop true", "null false", "up false"}; !slices.Equal(odd, want) {
-		t.Errorf("odd: %v", odd)
+		t.Errorf("irregular entries: %v", odd)
 	}
 	if s, err := (store.Local{}).Open(ctx, filepath.Join(dir, "null")); err == nil {
 		t.Errorf("a device is opened: %v", s)
@@ -293,11 +293,11 @@ func TestCacheStaysWithinItsLimit(t *testing.T) {
 	counter.Reset()
 	s.ReadAt(ctx, b, 0)
 	if len(counter.Reads()) != 1 {
-		t.Error("a block that had to make room was still there")
+		t.Error("an evicted block was still cached")
 	}
 }
 
-// Data that is read past the cache takes no room in it.
+// TestPastTheCache: data that is read past the cache is not cached.
 func TestPastTheCache(t *testing.T) {
 	counter := store.NewCounter(store.NewMemory(map[string][]byte{"f": []byte("0123456789")}))
 	s, _ := store.NewCache(counter, 1<<20).Open(ctx, "f")
@@ -311,11 +311,11 @@ func TestPastTheCache(t *testing.T) {
 		t.Errorf("%v", reads)
 	}
 	if plain, _ := counter.Open(ctx, "f"); store.Uncached(plain) != plain {
-		t.Error("a source that is not cached is another one")
+		t.Error("Uncached changes a source that is not cached")
 	}
 }
 
-// slow gives a few bytes a read, and counts them.
+// slow returns at most 1,000 bytes a read, and counts them.
 type slow struct {
 	left, given int
 }
@@ -365,17 +365,17 @@ func TestSpoolReadsNoFurtherThanAsked(t *testing.T) {
 	}
 }
 
-func TestFewHoldsFewOpen(t *testing.T) {
+func TestOpenLimiter(t *testing.T) {
 	m := store.NewMemory(nil)
 	for i := range 20 {
 		m.Put(fmt.Sprint("f", i), []byte(fmt.Sprint("content ", i)))
 	}
 	live := &liveTree{Tree: m}
-	few := store.NewOpenLimiter(live, 3)
+	limited := store.NewOpenLimiter(live, 3)
 	ctx := context.Background()
 	var all []store.Source
 	for i := range 20 {
-		s, err := few.Open(ctx, fmt.Sprint("f", i))
+		s, err := limited.Open(ctx, fmt.Sprint("f", i))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -389,8 +389,8 @@ func TestFewHoldsFewOpen(t *testing.T) {
 			}
 		}
 	}
-	if live.most > 4 || live.now > 3 {
-		t.Fatalf("%d were open at a time, %d are", live.most, live.now)
+	if live.peak > 4 || live.now > 3 {
+		t.Fatalf("up to %d sources were open, %d still are; the limit is 3", live.peak, live.now)
 	}
 	m.Put("f0", []byte("longer than it was before"))
 	if _, err := all[0].ReadAt(ctx, make([]byte, 1), 0); err == nil || !strings.Contains(err.Error(), "changed") {
@@ -402,7 +402,7 @@ func TestFewHoldsFewOpen(t *testing.T) {
 		}
 	}
 	if live.now != 0 {
-		t.Fatalf("%d are left open", live.now)
+		t.Fatalf("%d sources are still open", live.now)
 	}
 	if _, err := all[1].ReadAt(ctx, make([]byte, 1), 0); !errors.Is(err, fs.ErrClosed) {
 		t.Fatalf("read after Close: %v", err)
@@ -412,7 +412,7 @@ func TestFewHoldsFewOpen(t *testing.T) {
 // liveTree counts open sources.
 type liveTree struct {
 	store.Tree
-	now, most int
+	now, peak int
 }
 
 func (l *liveTree) Open(ctx context.Context, name string) (store.Source, error) {
@@ -421,7 +421,7 @@ func (l *liveTree) Open(ctx context.Context, name string) (store.Source, error) 
 		return nil, err
 	}
 	l.now++
-	l.most = max(l.most, l.now)
+	l.peak = max(l.peak, l.now)
 	return &liveSource{s, l}, nil
 }
 
@@ -435,8 +435,8 @@ func (s *liveSource) Close() error {
 	return s.Source.Close()
 }
 
-// TestSweep: what killed runs have left goes with the next run, what another still writes stays, and a table
-// that had stepped aside comes back.
+// TestSweep: the next run removes what killed runs left, keeps what another process still writes, and restores a table
+// that a killed run had moved aside.
 func TestSweep(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("files cannot be locked here")
@@ -453,7 +453,7 @@ func TestSweep(t *testing.T) {
 		}
 		return list
 	}
-	other := store.Local{}.Sink(out, nil) // is still at work
+	other := store.Local{}.Sink(out, nil) // still writing
 	o, err := other.Create(ctx, "")
 	if err != nil {
 		t.Fatal(err)
@@ -484,9 +484,9 @@ func TestSweep(t *testing.T) {
 	os.WriteFile(filepath.Join(aside, "a"), []byte("old"), 0o644)
 	s = store.Local{}.Sink(out, nil)
 	if _, err := s.Create(ctx, "b"); err == nil || !strings.Contains(err.Error(), "not empty") {
-		t.Errorf("the table that had stepped aside: %v", err)
+		t.Errorf("the table that was moved aside: %v", err)
 	}
 	if b, _ := os.ReadFile(filepath.Join(out, "a")); string(b) != "old" {
-		t.Errorf("it did not come back: %v", names())
+		t.Errorf("the table that was moved aside is not restored: %v", names())
 	}
 }

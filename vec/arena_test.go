@@ -2,8 +2,8 @@ package vec
 
 import "testing"
 
-// TestArenaBlocks: who takes little has little; who takes much over and over keeps one block of the usual size, and
-// nothing outsized.
+// TestArenaBlocks: an arena of which little is used holds little; after repeated heavy use and Reset it keeps one block
+// of the usual size, and no larger one.
 func TestArenaBlocks(t *testing.T) {
 	held := func(a *Arena) (n int) {
 		for _, b := range a.blocks {
@@ -13,7 +13,7 @@ func TestArenaBlocks(t *testing.T) {
 	}
 	var a Arena
 	if a.Bytes(100); held(&a) > 2*minBlock {
-		t.Errorf("for 100 bytes %d are held", held(&a))
+		t.Errorf("%d bytes are held for 100", held(&a))
 	}
 	for range 3 {
 		for range 40 {
@@ -23,12 +23,12 @@ func TestArenaBlocks(t *testing.T) {
 		for range 40 {
 			a.Bytes(100_000)
 		}
-		if n, most := len(a.blocks), 4_000_000*2/maxBlock+8; n > most {
-			t.Errorf("%d blocks; at most %d", n, most)
+		if n, limit := len(a.blocks), 4_000_000*2/maxBlock+8; n > limit {
+			t.Errorf("%d blocks, want at most %d", n, limit)
 		}
 		a.Reset()
 		if held(&a) != maxBlock {
-			t.Errorf("%d bytes are kept; %d is a block", held(&a), maxBlock)
+			t.Errorf("%d bytes are kept, want one block of %d", held(&a), maxBlock)
 		}
 	}
 	a.Bytes(1000)

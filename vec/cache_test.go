@@ -7,7 +7,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// TestCache: what was used last stays, what is too large is not kept, and a cache that is not there keeps nothing.
+// TestCache: pages that were used last stay, a page that is too large is not kept, and a nil cache keeps nothing.
 func TestCache(t *testing.T) {
 	page := func(n int) *Vector {
 		v, err := New(arrow.PrimitiveTypes.Int64, memory.DefaultAllocator)
@@ -22,7 +22,7 @@ func TestCache(t *testing.T) {
 	for i := range 20 { // 8.5 kB each
 		c.Put(key(i), page(1000))
 		if c.Get(key(0)) == nil {
-			t.Fatalf("page 0, always used, is gone after %d others", i)
+			t.Fatalf("page 0, used each time, was evicted after %d others", i)
 		}
 	}
 	have := 0
@@ -39,6 +39,6 @@ func TestCache(t *testing.T) {
 	}
 	var none *Cache
 	if none.Put(key(0), page(1)); none.Get(key(0)) != nil {
-		t.Error("no cache kept a page")
+		t.Error("a nil cache kept a page")
 	}
 }

@@ -12,9 +12,8 @@ import (
 	"stoa/vec"
 )
 
-// scribble appends n entries as the worst decoder does that then fails: it has written into everything that a
-// slice gave it, the byte and the offset that it shares with the entries before included, and counted what it
-// did or not.
+// scribble appends n entries like the worst decoder that fails: it has overwritten every slice that it got, including
+// the byte and the offset shared with earlier entries, and may have miscounted nulls.
 func scribble(r *rand.Rand, v *vec.Vector, n int, dicts ...*vec.Vector) {
 	if v.Type.ID() == arrow.STRING && r.IntN(2) == 0 {
 		for i, codes := 0, v.ExtendCodes(n, dicts[r.IntN(len(dicts))]); i < len(codes); i++ {
@@ -57,8 +56,7 @@ func scribble(r *rand.Rand, v *vec.Vector, n int, dicts ...*vec.Vector) {
 	}
 }
 
-// TestRollback: what was there before a page that fails is there after it, entry for entry, and what is
-// appended next comes right, too.
+// TestRollback: a page that fails leaves the entries before it unchanged, and those appended later are right.
 func TestRollback(t *testing.T) {
 	words := []string{"", "a", "word", "a longer word of the dictionary"}
 	dict, other := texts(t, words), texts(t, []string{"x", "yy"})
@@ -80,7 +78,7 @@ func TestRollback(t *testing.T) {
 				scribble(r, v, r.IntN(20), dict, other)
 				v.Rollback(m)
 				if v.Len() != n || v.Nulls() != nulls || len(v.Def()) > n {
-					t.Fatalf("%s seed %d: %d entries, %d null, %d levels; there were %d, %d null", typ, seed,
+					t.Fatalf("%s seed %d: got %d entries, %d null, %d levels; want %d, %d null", typ, seed,
 						v.Len(), v.Nulls(), len(v.Def()), n, nulls)
 				}
 			}
@@ -96,7 +94,7 @@ func TestRollback(t *testing.T) {
 	}
 }
 
-// texts is a dictionary.
+// texts makes a dictionary.
 func texts(t *testing.T, words []string) *vec.Vector {
 	t.Helper()
 	v, err := vec.New(arrow.BinaryTypes.String, memory.DefaultAllocator)
@@ -119,7 +117,7 @@ func appendWords(v *vec.Vector, words []string) {
 	}
 }
 
-// appendPage appends n entries as a decoder should, and says what they are.
+// appendPage appends n entries as a decoder should, and returns them as text.
 func appendPage(r *rand.Rand, v *vec.Vector, n int, dict *vec.Vector, words []string) (model []string) {
 	switch v.Type.ID() {
 	case arrow.NULL:

@@ -20,11 +20,11 @@ func TestNulls(t *testing.T) {
 	} {
 		a := vec.Nulls(memory.DefaultAllocator, typ, 12)
 		if a.Len() != 12 || !arrow.TypeEqual(a.DataType(), typ) {
-			t.Errorf("%s: %d of %s", typ, a.Len(), a.DataType())
+			t.Errorf("%s: got %d nulls of type %s, want 12", typ, a.Len(), a.DataType())
 		}
 		for i := range a.Len() {
 			if s := a.ValueStr(i); s != "(null)" && typ.ID() != arrow.DENSE_UNION {
-				t.Errorf("%s: %d is %s", typ, i, s)
+				t.Errorf("%s: entry %d is %s, want (null)", typ, i, s)
 			}
 		}
 		a.Release()

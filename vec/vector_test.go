@@ -13,7 +13,7 @@ import (
 	"stoa/vec"
 )
 
-// show is the model of an Arrow array.
+// show is an Arrow array in the form of the model.
 func show(a arrow.Array) []string {
 	out := make([]string, a.Len())
 	for i := range out {
@@ -33,7 +33,7 @@ func show(a arrow.Array) []string {
 	return out
 }
 
-// appendCells adds random entries to v and to the model, as a decoder does.
+// appendCells appends random entries to v, as a decoder does, and returns them for the model.
 func appendCells(r *rand.Rand, v *vec.Vector, n int, dict *vec.Vector, dictText []string) (model []string) {
 	nulls := r.IntN(3) == 0
 	at := v.Len()
@@ -53,14 +53,10 @@ func appendCells(r *rand.Rand, v *vec.Vector, n int, dict *vec.Vector, dictText 
 		}
 	case arrow.STRING:
 		if r.IntN(2) == 0 {
-			for _, c := range v.ExtendCodes(n, dict) {
-				_ = c
-			}
-			codes := v.ExtendCodes(0, dict)
-			_ = codes
-			// fill through a second look at the same room
+			v.ExtendCodes(n, dict) // and once more, into the same memory
+			v.ExtendCodes(0, dict)
 			v.Truncate(at)
-			codes = v.ExtendCodes(n, dict)
+			codes := v.ExtendCodes(n, dict)
 			for i := range codes {
 				codes[i] = uint32(r.IntN(len(dictText)))
 				model = append(model, dictText[codes[i]])
@@ -228,7 +224,7 @@ func TestVectorAgainstModel(t *testing.T) {
 	})
 }
 
-// failer makes a rapid.T what AssertSize wants.
+// failer adapts a rapid.T to AssertSize's interface.
 type failer struct{ *rapid.T }
 
 func (failer) Helper() {}
@@ -375,6 +371,7 @@ func TestNullVector(t *testing.T) {
 	}
 	defer a.Release()
 	if a.Len() != 2 || a.NullN() != 2 || w.Len() != 1 || v.Nulls() != 5 || v.Valid(0) {
-		t.Fatalf("array of %d with %d nulls, %d left of 3, %d nulls of 5", a.Len(), a.NullN(), w.Len(), v.Nulls())
+		t.Fatalf("got an array of %d with %d nulls, %d entries left, %d nulls; want 2, 2, 1, 5", a.Len(),
+			a.NullN(), w.Len(), v.Nulls())
 	}
 }

@@ -23,16 +23,16 @@ import (
 	"stoa/store"
 )
 
-// patient is a small file with the places of its regions by name, as they were before it was damaged.
-type patient struct {
+// sample is a small file with the spans of its regions by name, as they were before it was damaged.
+type sample struct {
 	t  *testing.T
 	b  []byte
 	at map[string]fault.Span
 }
 
-func newPatient(t *testing.T, b []byte) *patient {
+func newSample(t *testing.T, b []byte) *sample {
 	t.Helper()
-	p := &patient{t, bytes.Clone(b), map[string]fault.Span{}}
+	p := &sample{t, bytes.Clone(b), map[string]fault.Span{}}
 	for n, err := range Format.Describe(t.Context(), p.target(), format.DescribeOptions{}) {
 		if err != nil {
 			t.Fatal(err)
@@ -44,22 +44,22 @@ func newPatient(t *testing.T, b []byte) *patient {
 	return p
 }
 
-func (p *patient) target() format.Target {
+func (p *sample) target() format.Target {
 	return format.Target{Tree: store.NewMemory(map[string][]byte{"f": p.b}), Name: "f"}
 }
 
 // region is the bytes of a region.
-func (p *patient) region(name string) []byte {
+func (p *sample) region(name string) []byte {
 	p.t.Helper()
 	at, ok := p.at[name]
 	if !ok {
-		p.t.Fatalf("there is no %s among %v", name, p.at)
+		p.t.Fatalf("region %s is not among %v", name, p.at)
 	}
 	return p.b[at.Off:at.End()]
 }
 
-// seal makes the checksum after a block right, or that of the header or footer.
-func (p *patient) seal(name string) {
+// seal updates the checksum of a region: that in front of a footer, or at the end of a block or header.
+func (p *sample) seal(name string) {
 	b := p.region(name)
 	switch name {
 	case "footer":
@@ -70,8 +70,8 @@ func (p *patient) seal(name string) {
 	}
 }
 
-// replace exchanges bytes in a region for as many others.
-func (p *patient) replace(name string, old, with []byte) {
+// replace replaces bytes in a region by as many others.
+func (p *sample) replace(name string, old, with []byte) {
 	p.t.Helper()
 	b := p.region(name)
 	i := bytes.Index(b, old)
@@ -81,7 +81,7 @@ func (p *patient) replace(name string, old, with []byte) {
 	copy(b[i:], with)
 }
 
-// pointer is a block's place as an index entry has it.
+// pointer is a block's offset and size as an index entry stores them.
 func pointer(off, size int64) []byte {
 	return binary.AppendUvarint(binary.AppendUvarint(nil, uint64(off)), uint64(size))
 }
@@ -106,8 +106,8 @@ func listOf(n int, layout string) string {
 	return "[" + strings.Join(out, ",") + "]"
 }
 
-// Each kind of damage is made by hand, with the checksums corrected where they are not what is damaged. The finding
-// has its code, its severity, its place and, where rows are known, the rows.
+// TestCodesOfDamage makes each kind of damage by hand, and updates checksums unless they are the damage. The finding
+// has the right code, severity, place and, if known, rows.
 func TestCodesOfDamage(t *testing.T) {
 	none := [2]int64{-1, -1}
 	ints := mustWrite(t, write.Field{Type: block.Int32},
@@ -137,7 +137,7 @@ func TestCodesOfDamage(t *testing.T) {
 	if _, err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	second := newPatient(t, ints).at["block[1]"]
+	second := newSample(t, ints).at["block[1]"]
 	per := (second.Len - 8 - 4) / 4 // rows of a full block, between number and ordinal and the checksum
 	rows := [2]int64{per, 2 * per}
 	for _, x := range []struct {
@@ -146,25 +146,25 @@ func TestCodesOfDamage(t *testing.T) {
 		place string // the region that the finding lies in, or around
 		rows  [2]int64
 		opts  map[string]string
-		harm  func(p *patient)
+		harm  func(p *sample)
 	}{
 		{code: "cfile.block.damaged", file: texts, place: "block[0]",
-			rows: [2]int64{0, int64(binary.LittleEndian.Uint32(newPatient(t, texts).region("block[0]")[4:]))},
-			harm: func(p *patient) { p.region("block[0]")[11] = 0x7f; p.seal("block[0]") }},
+			rows: [2]int64{0, int64(binary.LittleEndian.Uint32(newSample(t, texts).region("block[0]")[4:]))},
+			harm: func(p *sample) { p.region("block[0]")[11] = 0x7f; p.seal("block[0]") }},
 		{code: "cfile.block.ordinal", file: ints, place: "block[1]", rows: rows,
-			harm: func(p *patient) { p.region("block[1]")[4]++; p.seal("block[1]") }},
+			harm: func(p *sample) { p.region("block[1]")[4]++; p.seal("block[1]") }},
 		{code: "cfile.block.count", file: nulls, place: "block[0]", rows: [2]int64{0, 4},
-			harm: func(p *patient) { p.region("block[0]")[0]++; p.seal("block[0]") }},
+			harm: func(p *sample) { p.region("block[0]")[0]++; p.seal("block[0]") }},
 		{code: "cfile.block.checksum", file: ints, place: "block[1]", rows: rows,
-			harm: func(p *patient) { p.region("block[1]")[20]++ }},
+			harm: func(p *sample) { p.region("block[1]")[20]++ }},
 		{code: "cfile.bloom.damaged", file: bloom.Bytes(), place: "block[0]", rows: none,
-			harm: func(p *patient) { p.region("block[0]")[3] = 0x7f; p.seal("block[0]") }},
-		{code: "cfile.coverage.gap", file: ints, place: "gap", rows: none, harm: func(p *patient) {
+			harm: func(p *sample) { p.region("block[0]")[3] = 0x7f; p.seal("block[0]") }},
+		{code: "cfile.coverage.gap", file: ints, place: "gap", rows: none, harm: func(p *sample) {
 			at := p.at["footer"].Off
 			p.b = slices.Insert(p.b, int(at), []byte("nobody")...)
 			p.at["gap"] = fault.Span{Object: "f", Off: at, Len: 6}
 		}},
-		{code: "cfile.coverage.overlap", file: ints, place: "posidx", rows: none, harm: func(p *patient) {
+		{code: "cfile.coverage.overlap", file: ints, place: "posidx", rows: none, harm: func(p *sample) {
 			root := func(at fault.Span) []byte {
 				return binary.AppendUvarint(append(binary.AppendUvarint([]byte{8}, uint64(at.Off)), 16), uint64(at.Len))
 			}
@@ -172,80 +172,80 @@ func TestCodesOfDamage(t *testing.T) {
 			p.seal("footer")
 		}},
 		{code: "cfile.delta.damaged", file: delta.Bytes(), place: "block[0]", rows: [2]int64{2, 3},
-			harm: func(p *patient) {
+			harm: func(p *sample) {
 				p.replace("block[0]", []byte{2, 9, 1, 3, 5}, []byte{2, 9, 7, 3, 5}) // row 2 at 9, op 1
 				p.seal("block[0]")
 			}},
-		{code: "cfile.delta.order", file: delta.Bytes(), place: "block[0]", rows: none, harm: func(p *patient) {
+		{code: "cfile.delta.order", file: delta.Bytes(), place: "block[0]", rows: none, harm: func(p *sample) {
 			p.replace("block[0]", []byte{2, 9, 1, 3, 5}, []byte{0, 9, 1, 3, 5})
 			p.seal("block[0]")
 		}},
-		{code: "cfile.delta.stats", file: delta.Bytes(), place: "footer", rows: none, harm: func(p *patient) {
+		{code: "cfile.delta.stats", file: delta.Bytes(), place: "footer", rows: none, harm: func(p *sample) {
 			// min_timestamp
 			p.replace("footer", []byte{0x19, 9, 0, 0, 0, 0, 0, 0, 0}, []byte{0x19, 8, 0, 0, 0, 0, 0, 0, 0})
 			p.seal("footer")
 		}},
 		{code: "cfile.dict.checksum", file: words, place: "dictionary", rows: none,
-			harm: func(p *patient) { p.region("dictionary")[13]++ }},
+			harm: func(p *sample) { p.region("dictionary")[13]++ }},
 		{code: "cfile.dict.damaged", file: words, place: "dictionary", rows: none,
-			harm: func(p *patient) { p.region("dictionary")[11] = 0x7f; p.seal("dictionary") }},
+			harm: func(p *sample) { p.region("dictionary")[11] = 0x7f; p.seal("dictionary") }},
 		{code: "cfile.footer.checksum", file: ints, place: "footer", rows: none,
-			harm: func(p *patient) { p.region("footer")[0]++ }},
+			harm: func(p *sample) { p.region("footer")[0]++ }},
 		{code: "cfile.footer.damaged", file: ints, place: "footer", rows: none,
-			harm: func(p *patient) { p.b = p.b[:len(p.b)-3] }},
+			harm: func(p *sample) { p.b = p.b[:len(p.b)-3] }},
 		{code: "cfile.header.checksum", file: ints, place: "header", rows: none,
-			harm: func(p *patient) { p.region("header")[15]++ }},
+			harm: func(p *sample) { p.region("header")[15]++ }},
 		{code: "cfile.header.damaged", file: ints, place: "header", rows: none,
-			harm: func(p *patient) { p.region("header")[0]++ }},
+			harm: func(p *sample) { p.region("header")[0]++ }},
 		{code: "cfile.index.checksum", file: ints, place: "posidx", rows: none,
-			harm: func(p *patient) { p.region("posidx")[1]++ }},
-		{code: "cfile.index.damaged", file: ints, place: "posidx", rows: none, harm: func(p *patient) {
+			harm: func(p *sample) { p.region("posidx")[1]++ }},
+		{code: "cfile.index.damaged", file: ints, place: "posidx", rows: none, harm: func(p *sample) {
 			b := p.region("posidx")
 			b[len(b)-5] = 0x7f // the trailer's length, of which this is the high byte
 			p.seal("posidx")
 		}},
-		{code: "cfile.index.order", file: ints, place: "posidx", rows: none, harm: func(p *patient) {
+		{code: "cfile.index.order", file: ints, place: "posidx", rows: none, harm: func(p *sample) {
 			p.replace("posidx", []byte{4, 0, 0, 1, 10}, []byte{4, 0, 0, 0, 1}) // the key of block[2] is row 266
 			p.seal("posidx")
 		}},
-		{code: "cfile.index.key", file: ints, place: "validx", rows: none, harm: func(p *patient) {
+		{code: "cfile.index.key", file: ints, place: "validx", rows: none, harm: func(p *sample) {
 			// the key of block[1], whose first value is 133
 			p.replace("validx", []byte{4, 0x80, 0, 0, 133}, []byte{4, 0x80, 0, 0, 134})
 			p.seal("validx")
 		}},
-		{code: "cfile.index.disagree", file: ints, place: "validx", rows: none, harm: func(p *patient) {
+		{code: "cfile.index.disagree", file: ints, place: "validx", rows: none, harm: func(p *sample) {
 			p.replace("validx", pointer(second.Off, second.Len), pointer(second.Off-4, second.Len))
 			p.seal("validx")
 		}},
 		{code: "cfile.int128.range", file: mustWrite(t, write.Field{Type: block.Int128},
 			write.WriterOptions{Encoding: block.Plain}, `["1"]`), place: "block[0]", rows: none,
-			harm: func(p *patient) {
+			harm: func(p *sample) {
 				p.region("block[0]")[8+15] = 0x7f // the high byte of a value after number and ordinal
 				p.seal("block[0]")
 			}},
-		{code: "cfile.keys.range", file: ints, place: "footer", rows: none, harm: func(p *patient) {
+		{code: "cfile.keys.range", file: ints, place: "footer", rows: none, harm: func(p *sample) {
 			p.replace("footer", []byte{0x80, 0, 1, 43}, []byte{0x80, 0, 1, 44}) // max_key, of 299
 			p.seal("footer")
 		}},
 		{code: "cfile.kind", file: nulls, place: "footer", rows: none, opts: map[string]string{"kind": "delta"},
-			harm: func(p *patient) {}},
+			harm: func(p *sample) {}},
 		{code: "cfile.numvalues", file: delta.Bytes(), place: "footer", rows: none,
-			harm: func(p *patient) { p.replace("footer", []byte{3 << 3, 5}, []byte{3 << 3, 6}); p.seal("footer") }},
-		{code: "cfile.prefix.restarts", file: prefixes, place: "block[0]", rows: none, harm: func(p *patient) {
+			harm: func(p *sample) { p.replace("footer", []byte{3 << 3, 5}, []byte{3 << 3, 6}); p.seal("footer") }},
+		{code: "cfile.prefix.restarts", file: prefixes, place: "block[0]", rows: none, harm: func(p *sample) {
 			b := p.region("block[0]")
 			b[len(b)-12]++ // the last restart point
 			p.seal("block[0]")
 		}},
 		{code: "cfile.unsupported", file: ints, place: "footer", rows: none,
-			harm: func(p *patient) { b := p.region("incompatible_features"); b[len(b)-1] |= 32; p.seal("footer") }},
+			harm: func(p *sample) { b := p.region("incompatible_features"); b[len(b)-1] |= 32; p.seal("footer") }},
 		{code: "cfile.utf8", file: texts, place: "block[0]", rows: none,
-			harm: func(p *patient) { p.region("block[0]")[12] = 0xff; p.seal("block[0]") }},
+			harm: func(p *sample) { p.region("block[0]")[12] = 0xff; p.seal("block[0]") }},
 		{code: "cfile.values.order", file: ints, place: "block[1]", rows: none,
-			harm: func(p *patient) { p.region("block[1]")[8+4*50] = 0; p.seal("block[1]") }},
+			harm: func(p *sample) { p.region("block[1]")[8+4*50] = 0; p.seal("block[1]") }},
 		{code: "cfile.version.mixed", file: ints, place: "footer", rows: none,
-			harm: func(p *patient) { copy(p.region("header"), "kuducfil"); p.seal("header") }},
+			harm: func(p *sample) { copy(p.region("header"), "kuducfil"); p.seal("header") }},
 	} {
-		p := newPatient(t, x.file)
+		p := newSample(t, x.file)
 		x.harm(p)
 		var all []string
 		hit := false
@@ -273,11 +273,11 @@ func TestCodesOfDamage(t *testing.T) {
 	}
 }
 
-// Recovery reports which rows it did not find, what it found, and what it had to guess.
+// TestCodesOfRecovery: recovery reports which rows it did not find, what it found, and what it had to guess.
 func TestCodesOfRecovery(t *testing.T) {
 	ints := mustWrite(t, write.Field{Type: block.Int32}, write.WriterOptions{Encoding: block.Plain, BlockSize: 512},
 		listOf(300, "%d"))
-	p := newPatient(t, ints)
+	p := newSample(t, ints)
 	p.region("block[1]")[20]++
 	p.region("posidx")[1]++
 	hole := p.at["block[1]"]
@@ -301,17 +301,17 @@ func TestCodesOfRecovery(t *testing.T) {
 		for _, x := range found {
 			got = append(got, fmt.Sprint(x.Code, " ", x.Rows))
 			if x.Code == "cfile.rows.lost" && (x.At != hole || x.Lost != per) {
-				t.Errorf("the rows are lost at %v, not at %v; %d", x.At, hole, x.Lost)
+				t.Errorf("%d rows are lost at %v, want at %v", x.Lost, x.At, hole)
 			}
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("guess %t: %q instead of %q", guess, got, want)
+			t.Errorf("guess %t: got %q, want %q", guess, got, want)
 		}
 	}
 }
 
-// The cells are CFiles themselves, the footer is lost, and so is the block that has the first cells: what their
-// files' blocks hold is not taken for rows.
+// TestRecoverAroundFilesInCells: the cells are CFiles themselves, and the footer and the block of the first cells are
+// damaged: blocks of the files in cells are not taken for rows.
 func TestRecoverAroundFilesInCells(t *testing.T) {
 	inner := mustWrite(t, write.Field{Type: block.String},
 		write.WriterOptions{Encoding: block.Plain, BlockSize: 512}, listOf(300, `"inner%d"`))
@@ -324,7 +324,7 @@ func TestRecoverAroundFilesInCells(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := newPatient(t, outer)
+	p := newSample(t, outer)
 	per := int64(binary.LittleEndian.Uint32(p.region("block[0]")[4:]))
 	p.region("block[0]")[20]++
 	copy(p.region("footer"), make([]byte, len(p.region("footer"))))
@@ -343,7 +343,7 @@ func TestRecoverAroundFilesInCells(t *testing.T) {
 		}
 		foot, _ := Recovered(r)
 		if foot.NumValues != 20 || !slices.Equal(lost, [][2]int64{{0, per}}) {
-			t.Errorf("%v: %d rows, lost are %v", opts, foot.NumValues, lost)
+			t.Errorf("%v: got %d rows, lost %v", opts, foot.NumValues, lost)
 		}
 	}
 }
@@ -356,11 +356,11 @@ func severityOf(t *testing.T, code string) region.Severity {
 			return c.Severity
 		}
 	}
-	t.Fatalf("there is no code %s", code)
+	t.Fatalf("unknown code %s", code)
 	return 0
 }
 
-// TestHeaviestChain compares it with all chains there are.
+// TestHeaviestChain compares heaviestChain with the maximum over all chains.
 func TestHeaviestChain(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 500 {
@@ -369,7 +369,7 @@ func TestHeaviestChain(t *testing.T) {
 			blocks = append(blocks, columnfile.DataBlock{Ptr: block.BlockPtr{Offset: int64(i),
 				Size: 1 + r.Int64N(9)}, First: r.Int64N(12), Rows: 1 + r.Int64N(4)})
 		}
-		most := int64(0)
+		want := int64(0)
 		for mask := range 1 << len(blocks) {
 			row, weight := int64(0), int64(0)
 			for i, b := range blocks {
@@ -382,17 +382,17 @@ func TestHeaviestChain(t *testing.T) {
 				}
 				row, weight = b.First+b.Rows, weight+b.Ptr.Size
 			}
-			most = max(most, weight)
+			want = max(want, weight)
 		}
 		got, row := int64(0), int64(0)
 		for _, b := range heaviestChain(blocks) {
 			if b.First < row {
-				t.Fatalf("%+v: rows fall", blocks)
+				t.Fatalf("%+v: the chain's rows overlap", blocks)
 			}
 			row, got = b.First+b.Rows, got+b.Ptr.Size
 		}
-		if got != most {
-			t.Fatalf("%+v: %d bytes instead of %d", blocks, got, most)
+		if got != want {
+			t.Fatalf("%+v: got a chain of %d bytes, want %d", blocks, got, want)
 		}
 	}
 }

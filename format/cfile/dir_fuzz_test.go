@@ -17,7 +17,7 @@ import (
 	"stoa/store"
 )
 
-// FuzzDirectory puts other content into table.json, or into the file of a column.
+// FuzzDirectory replaces the content of table.json, or of the file of a column.
 func FuzzDirectory(f *testing.F) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int64},
 		{Name: "t", Type: arrow.BinaryTypes.String, Nullable: true},

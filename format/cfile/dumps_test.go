@@ -80,7 +80,7 @@ func readColumn(t testing.TB, r format.Reader, col int) *vec.Vector {
 			t.Fatal(err)
 		}
 		if n := dst.Len() - before; p.Entries >= 0 && int64(n) != p.Entries {
-			t.Fatalf("%d entries, not %d", n, p.Entries)
+			t.Fatalf("got %d entries, want %d", n, p.Entries)
 		}
 		task.Scratch.Reset()
 	}
@@ -152,7 +152,7 @@ func readDump(t testing.TB, name string) kudugen.Dump {
 func compareDump(t *testing.T, b realBlock, dump kudugen.Dump, typ block.Type, v *vec.Vector) {
 	t.Helper()
 	if v.Len() != len(dump.Lines) {
-		t.Errorf("%s: %d values, Kudu has %d", b.File, v.Len(), len(dump.Lines))
+		t.Errorf("%s: got %d values, Kudu's dump has %d", b.File, v.Len(), len(dump.Lines))
 		return
 	}
 	if err := v.Plain(); err != nil {
@@ -165,13 +165,13 @@ func compareDump(t *testing.T, b realBlock, dump kudugen.Dump, typ block.Type, v
 	}
 	for i := range v.Len() {
 		if cell := cellOf(v, i, typ); !dump.Agrees(i, col, cell) {
-			t.Errorf("%s: value %d is %x, Kudu says %s", b.File, i, cell, dump.Lines[i])
+			t.Errorf("%s: value %d is %x, in Kudu's dump %s", b.File, i, cell, dump.Lines[i])
 			return
 		}
 	}
 }
 
-// cellOf is entry i as kudugen has cells: little-endian, or the bytes; nil is null.
+// cellOf is entry i as a cell of kudugen: little-endian, or the bytes; nil is null.
 func cellOf(v *vec.Vector, i int, typ block.Type) kudugen.Cell {
 	switch {
 	case !v.Valid(i):

@@ -17,7 +17,7 @@ import (
 	"stoa/store"
 )
 
-// numbersAs is a column of three numbers as a file, with options of the format.
+// numbersAs writes a column of three numbers to a file, with options of the format, and returns its bytes.
 func numbersAs(name string, o format.Options) []byte {
 	ctx, mem := context.Background(), store.NewMemory(nil)
 	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int32}}, nil)
@@ -40,7 +40,7 @@ func numbersAs(name string, o format.Options) []byte {
 	return mem.Bytes(name)
 }
 
-// A file by itself, sorted by its key: the rows from a key on, and one by its number.
+// A single file, sorted by its key: the rows from a key on, and a row by its number.
 func ExampleNewReader() {
 	b := numbersAs("n.cfile", cfile.WriteOptions{All: cfile.ColumnOptions{ValueIndex: new(true)}})
 	r, err := cfile.NewReader(bytes.NewReader(b), int64(len(b)), format.OpenOptions{})
@@ -66,7 +66,7 @@ func ExampleNewReader() {
 	// 10
 }
 
-// Options of writing as a struct, and the same as the command has them: those of all columns, and of single ones.
+// Options of the writer as a struct, and as the command's text: for all columns, and for single ones.
 func ExampleWriteOptions() {
 	o := cfile.WriteOptions{All: cfile.ColumnOptions{Compression: cfile.CompressLZ4},
 		Columns: map[string]cfile.ColumnOptions{"id": {Encoding: cfile.EncodeRLE}}}
@@ -84,7 +84,7 @@ func ExampleWriteOptions() {
 	// 3 <nil>
 }
 
-// A column file is one column, which is called as one likes.
+// A column file has one column and no name for it: the option Name sets it.
 func ExampleReadOptions() {
 	b := numbersAs("n.cfile", nil)
 	t, err := stoa.OpenReaderAt(context.Background(), bytes.NewReader(b), int64(len(b)), "n.cfile",

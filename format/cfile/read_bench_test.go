@@ -19,8 +19,8 @@ import (
 	"stoa/vec"
 )
 
-// BenchmarkScan decodes all pages of a file of a million rows, as the engine's workers do: 64 Ki rows into one
-// vector, again and again.
+// BenchmarkScan decodes all pages of a file of a million rows, as the engine's workers do: into one vector, which is
+// reset every 64 Ki rows.
 func BenchmarkScan(b *testing.B) {
 	for _, x := range []struct {
 		typ   block.Type
@@ -86,7 +86,7 @@ func BenchmarkScan(b *testing.B) {
 
 func sourceOf(data []byte) store.Source { return readerSource{bytes.NewReader(data), int64(len(data))} }
 
-// benchFile is a file of a million values.
+// benchFile returns a file of a million values.
 func benchFile(b *testing.B, t block.Type, e block.Encoding, nulls bool) []byte {
 	bld := array.NewBuilder(memory.DefaultAllocator, t.Arrow(0, 0))
 	defer bld.Release()

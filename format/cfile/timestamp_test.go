@@ -23,7 +23,7 @@ import (
 	"stoa/store"
 )
 
-// written is what stoa.Create writes of columns: a file, or a directory.
+// written writes columns with stoa.Create, to a file or a directory.
 func written(sc *arrow.Schema, arrs []arrow.Array, opts map[string]string) (*store.Memory, error) {
 	ctx, tree := context.Background(), store.NewMemory(nil)
 	w, err := stoa.Create(ctx, "t", sc, stoa.CreateOptions{To: "cfile", Opts: opts, Sink: tree.Sink("t")})
@@ -39,7 +39,7 @@ func written(sc *arrow.Schema, arrs []arrow.Array, opts map[string]string) (*sto
 	return tree, err
 }
 
-// readBack is the schema and the first column of what was written, where a filter is true.
+// readBack is the schema of what was written, and its first column in the rows that a filter selects.
 func readBack(t *testing.T, tree *store.Memory, where string) (*arrow.Schema, []string) {
 	t.Helper()
 	formattest.Sound(t, &cfile.Format, tree, "t")
@@ -122,7 +122,7 @@ func TestTimestamps(t *testing.T) {
 						want = append(want, arr.ValueStr(i))
 					}
 					if !slices.Equal(cells, want) {
-						t.Errorf("%s: %v\nwant %v", name, cells, want)
+						t.Errorf("%s: got %v\nwant %v", name, cells, want)
 					}
 					if found := bad(t, tree); len(found) > 0 {
 						t.Errorf("%s: %v", name, found)
@@ -141,7 +141,7 @@ func TestTimestamps(t *testing.T) {
 	}
 }
 
-// TestCoerce: nanoseconds that are no whole microseconds are refused with a reason, or become what the option says.
+// TestCoerce: nanoseconds that are not whole microseconds are refused by column and row, or rounded as the option says.
 func TestCoerce(t *testing.T) {
 	b := array.NewTimestampBuilder(memory.DefaultAllocator, arrow.FixedWidthTypes.Timestamp_ns.(*arrow.TimestampType))
 	in := []int64{-1_501, -1_500, -1_499, -1_000, -1, 0, 499, 500, 1_999, 2_000}
@@ -175,14 +175,14 @@ func TestCoerce(t *testing.T) {
 			want = append(want, w.NewArray().ValueStr(0))
 		}
 		if _, got := readBack(t, tree, ""); !slices.Equal(got, want) {
-			t.Errorf("%v: %v\nwant %v", opts, got, want)
+			t.Errorf("%v: got %v\nwant %v", opts, got, want)
 		}
 	}
 	far := array.NewTimestampBuilder(memory.DefaultAllocator, arrow.FixedWidthTypes.Timestamp_ns.(*arrow.TimestampType))
 	far.Append(math.MinInt64)
 	if _, err := written(sc, []arrow.Array{far.NewArray()}, map[string]string{"coerce": "floor"}); !errors.Is(err,
 		fault.Invalid) {
-		t.Errorf("a microsecond that nanoseconds do not reach: %v", err)
+		t.Errorf("a microsecond outside the range of nanoseconds: %v, want class Invalid", err)
 	}
 }
 
@@ -201,7 +201,7 @@ func TestDamagedUnit(t *testing.T) {
 	data := slices.Clone(tree.Bytes("t"))
 	at := strings.Index(string(data), "\xb8\x0b\x00\x00\x00\x00\x00\x00") // 3,000 microseconds
 	if at < 0 {
-		t.Fatal("the file does not have the value once")
+		t.Fatal("the value is not in the file")
 	}
 	data[at]++
 	tree = store.NewMemory(map[string][]byte{"t": data})

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// attack is a run.
+// attack is the state of one run.
 type attack struct {
 	stoa   command
 	root   string
@@ -24,9 +24,9 @@ type attack struct {
 	made   map[string]*fixture
 	seen   map[string]int            // verb and status
 	class  map[string]map[string]int // fixture: harm and how it ended
-	finds  map[string]*find          // by what is alike in them
+	finds  map[string]*find          // by alike
 	cases  int
-	equal  int // harms that changed nothing that a verb would give
+	equal  int // cases in which every verb answered as for the intact place
 	refuse map[string]string
 }
 
@@ -55,7 +55,7 @@ func (a *attack) verb(f *fixture, dir, verb string, args ...string) answer {
 	return a.stoa.run(slices.Concat([]string{verb, f.at(dir)}, f.reading, args, []string{"--no-progress"})...)
 }
 
-// try harms a copy of f and judges what the verbs say.
+// try harms a copy of f and judges what the verbs answer. The trial is nil if the harms do not fit.
 func (a *attack) try(f *fixture, harms []harm, seed uint64, all bool) (*trial, error) {
 	work := filepath.Join(a.root, "case")
 	if err := os.RemoveAll(work); err != nil {
@@ -80,7 +80,7 @@ func (a *attack) try(f *fixture, harms []harm, seed uint64, all bool) (*trial, e
 	return c, nil
 }
 
-// one is a case by its seed: harms and verbs follow from it.
+// one runs one case: harms and verbs follow from its seed.
 func (a *attack) one(f *fixture, seed uint64) error {
 	harms := f.newHarms(rand.New(rand.NewPCG(seed, 4)))
 	if len(harms) == 0 {
@@ -121,7 +121,7 @@ var number = regexp.MustCompile(`0x[0-9a-f]+|\d+|"[^"]*"|/\S+`)
 var everyVerb = regexp.MustCompile(`\b(cat( skip-rows| null-cells)?|recover|count|head|get( key)?|ls|convert( ` +
 	`all)?|stats|advise|describe|explain)\b`)
 
-// alike is what finds of one cause have in common.
+// alike is the key of a find: the same for finds that have the same cause.
 func alike(f *fixture, say string) string {
 	law, rest, _ := strings.Cut(say, ": ")
 	if law == "silent" || law == "stays" || law == "fail" || law == "conservation" { // whichever verb showed it
@@ -140,7 +140,7 @@ func alike(f *fixture, say string) string {
 	return f.name + " " + law + ": " + rest[:min(len(rest), 120)]
 }
 
-// note keeps a find, and makes it short if it is the first of its kind.
+// note records a find; the harms of the first of its kind are shrunk.
 func (a *attack) note(f *fixture, harms []harm, seed uint64, say string) {
 	key := alike(f, say)
 	if a.finds[key] != nil {
@@ -168,7 +168,7 @@ func (a *attack) shows(f *fixture, harms []harm, seed uint64, key string) bool {
 	return err == nil && c != nil && slices.ContainsFunc(c.finds, func(say string) bool { return alike(f, say) == key })
 }
 
-// shrink leaves out harms, and parts of them, as long as the find is still there.
+// shrink leaves out harms, and parts of them, as long as the find remains.
 func (a *attack) shrink(f *fixture, harms []harm, seed uint64, key string) []harm {
 	if strings.Contains(key, "no answer") {
 		return harms
@@ -198,7 +198,7 @@ func (a *attack) shrink(f *fixture, harms []harm, seed uint64, key string) []har
 	return harms
 }
 
-// round is one case of each maker, with tables by the seed.
+// round runs cases on a table of each maker, made from the seed, and on some real places.
 func (a *attack) round(t *testing.T, seed uint64, cases int, until time.Time) {
 	for i := range makers {
 		m := &makers[i]
@@ -230,8 +230,8 @@ func (a *attack) round(t *testing.T, seed uint64, cases int, until time.Time) {
 	clear(a.made)
 }
 
-// chosen reports whether a fixture, or a format, is among those that STOA_ATTACK_ONLY names: words with commas
-// between them, each the beginning of a fixture's name. Without it, all are.
+// chosen reports whether a fixture, or a format, is among those that STOA_ATTACK_ONLY names: a comma-separated list of
+// prefixes of fixtures' names. Without it, all are.
 func chosen(name string) bool {
 	only := os.Getenv("STOA_ATTACK_ONLY")
 	return only == "" || slices.ContainsFunc(strings.Split(only, ","),
@@ -280,7 +280,7 @@ func (a *attack) report(t *testing.T) {
 		fmt.Printf("  %-22s %d\n", v, a.seen[v])
 	}
 	if reported := a.cases - a.equal; a.cases == 0 || reported*3 < a.cases {
-		t.Errorf("of %d cases only %d changed anything that is read: nothing was tried", a.cases, reported)
+		t.Errorf("only %[2]d of %[1]d cases changed anything that is read: expected a third or more", a.cases, reported)
 	}
 	for name, why := range a.refuse {
 		if a.class[name] == nil {
@@ -293,8 +293,7 @@ func (a *attack) report(t *testing.T) {
 	}
 }
 
-// TestAttack does the same few cases of each fixture every time, unless STOA_ATTACK says for how long there
-// should be others.
+// TestAttack runs the same few cases of each fixture every time; if STOA_ATTACK is a duration, others for that long.
 func TestAttack(t *testing.T) {
 	s := os.Getenv("STOA_ATTACK")
 	if s == "" {
@@ -325,7 +324,7 @@ func TestAttack(t *testing.T) {
 	a.report(t)
 }
 
-// TestReplay does cases again, a line each: FIXTURE SEED CASE | HARM; HARM, as a find prints it.
+// TestReplay runs cases again, a line each: FIXTURE SEED CASE | HARM; HARM, as a find prints it.
 func TestReplay(t *testing.T) {
 	lines := strings.TrimSpace(os.Getenv("STOA_REPLAY"))
 	if lines == "" {

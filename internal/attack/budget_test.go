@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestBudgets: a whole place that needs more than it may have is no damaged one. Whatever is allowed, the
-// answer is all rows, or 1.
+// TestBudgets: an intact place that needs more than its budget is not damaged. Whatever the budget, a verb gives all
+// rows or ends with 1.
 func TestBudgets(t *testing.T) {
 	a := newAttack(build(t), t.TempDir())
 	refused := 0
@@ -43,6 +43,6 @@ func TestBudgets(t *testing.T) {
 		}
 	}
 	if refused < len(makers) {
-		t.Errorf("only %d budgets were too small", refused)
+		t.Errorf("only %d verbs were refused for a small budget: expected one for each maker or more", refused)
 	}
 }

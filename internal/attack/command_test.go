@@ -14,16 +14,16 @@ import (
 	"time"
 )
 
-// answer is what a command line gave.
+// answer is the outcome of one command line.
 type answer struct {
 	Status int
 	Stdout []byte
 	Stderr []byte
-	Grown  int64 // bytes by which the process grew at most; 0 if nobody knows
+	Grown  int64 // peak growth of the process in bytes; 0 if unknown
 	died   string
 }
 
-// The exit statuses that there are; died is none.
+// The exit statuses; died is none of them: the process gave no answer.
 const (
 	fine = iota
 	cannot
@@ -50,7 +50,7 @@ type served struct {
 	calls  int
 }
 
-// build makes the command that is attacked, once a run: the tests' binary of cmd/stoa, which serves.
+// build compiles the command that is attacked: the test binary of cmd/stoa, which serves command lines.
 func build(t *testing.T) *served {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "stoa.test")
@@ -101,7 +101,7 @@ func (s *served) stop() {
 }
 
 func (s *served) run(args ...string) answer {
-	if s.calls++; s.calls%2000 == 0 { // what one process keeps for the next run is no matter here
+	if s.calls++; s.calls%2000 == 0 { // what accumulates over many command lines is not tested here
 		s.stop()
 	}
 	if s.cmd == nil {
@@ -114,7 +114,7 @@ func (s *served) run(args ...string) answer {
 	process := s.cmd.Process
 	timer := time.AfterFunc(s.limit, func() {
 		slow = true
-		process.Signal(syscall.SIGABRT) // says where every goroutine is
+		process.Signal(syscall.SIGABRT) // prints the stack of every goroutine
 		time.AfterFunc(5*time.Second, func() { process.Kill() })
 	})
 	err := json.NewEncoder(s.in).Encode(args)
@@ -138,7 +138,7 @@ func (s *served) run(args ...string) answer {
 	return a
 }
 
-// where is what a process that died said first, and where in stoa it was.
+// where is the first line that a dead process printed, and the innermost line of stoa's own code in its trace.
 func where(trace string) string {
 	lines := strings.Split(trace, "\n")
 	said := lines[0]

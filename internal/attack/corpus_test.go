@@ -3,6 +3,7 @@ package attack
 import (
 	"bytes"
 	"compress/gzip"
+	"fmt"
 	"io"
 	"io/fs"
 	"math/rand/v2"
@@ -14,8 +15,8 @@ import (
 	"time"
 )
 
-// real are the places that real systems wrote: all of the folder that STOA_CORPUS names, or of the project's
-// own. The name is the format and the place, which has an end that is no table's: kudu/DIR#TABLE.
+// real lists the places that real systems wrote: those below the folder that STOA_CORPUS names, or below the project's
+// own, as FORMAT:PATH, and some Kudu tables as kudu:DIR#TABLE.
 func real() (out []string) {
 	root := os.Getenv("STOA_CORPUS")
 	if root == "" {
@@ -57,8 +58,8 @@ func isTable(dir string) bool {
 	return err == nil
 }
 
-// realFixture copies a place and reads it. nil if it has no rows, is no table, is damaged, or too large to be
-// copied often.
+// realFixture copies a place and reads it. It is nil if the place has no rows, is not a table, is damaged, or is too
+// large to be copied often.
 func (a *attack) realFixture(name string) *fixture {
 	if f, ok := a.made[name]; ok {
 		return f
@@ -71,7 +72,7 @@ func (a *attack) realFixture(name string) *fixture {
 		f.place += "#" + table
 		f.reading, f.changed = []string{"--partial"}, true
 	}
-	f.changed = f.changed || isTable(place) // rows may be lost that were deleted
+	f.changed = f.changed || isTable(place) // losses may include deleted rows
 	if err := copyPlace(place, filepath.Join(f.dir, filepath.Base(place))); err != nil {
 		return nil
 	}
@@ -79,7 +80,7 @@ func (a *attack) realFixture(name string) *fixture {
 		return nil
 	}
 	if n := expected(place); n >= 0 && n != len(f.ref) {
-		a.note(f, nil, 0, "whole: the rows are not as many as the system that wrote it says")
+		a.note(f, nil, 0, fmt.Sprintf("whole: expected %d rows, as the system that wrote it, got %d", n, len(f.ref)))
 	}
 	a.made[name] = f
 	return f
@@ -110,7 +111,7 @@ func copyPlace(from, to string) error {
 	})
 }
 
-// expected is how many rows the corpus has beside a place; -1 if it does not say.
+// expected is how many rows a place has by the file of expected rows beside it; -1 if there is none.
 func expected(place string) int {
 	base := strings.TrimSuffix(strings.TrimSuffix(place, ".red"), ".trv")
 	if b, err := os.ReadFile(base + ".expect.jsonl"); err == nil {

@@ -20,14 +20,14 @@ type maker struct {
 	glob    string // how it is named where that is not its place
 	kind    kinds
 	without string // columns that the format does not have
-	// files that are one table because they lie together: nothing says that one is missing, or another's
+	// files are one table only because they lie together: nothing shows that one is missing, or another table's
 	loose   bool
-	parts   bool     // likewise, but each says which are beside it
+	parts   bool     // likewise, but each names the others
 	single  bool     // one column only
 	opts    []string // of the writer
-	vary    []string // each KEY=A|B|…: one of them, by the seed
+	vary    []string // each KEY=A|B|…: the seed chooses one of the values
 	text    bool     // nothing but lines; the schema is given
-	gzip    bool     // lines with one checksum at the end: what came before it may be anything
+	gzip    bool     // lines with one checksum at the end: what is read before it may be anything
 	reading []string // flags for every reading verb
 	make    func(a *attack, f *fixture, t *table, source string) error
 }
@@ -85,7 +85,7 @@ var (
 		"page-version=1|2"}
 )
 
-// fixture is a place that is whole, and what is known of it.
+// fixture is an intact place, and what is known of it.
 type fixture struct {
 	name    string
 	seed    uint64
@@ -96,17 +96,17 @@ type fixture struct {
 	text    bool
 	files   []string // within dir, sorted
 	ref     []string // the rows, as JSON
-	checked bool     // verify says nothing of what has no checksums, but of its header at most
-	// verify says that the header has no checksum, and names of columns with it
+	checked bool     // verify reports nothing without checksums, except perhaps the header
+	// verify reports that the header, with the names of columns, has no checksum
 	nameless bool
 	names    []storedName
-	schemas  []storedName    // Avro schemas that no checksum is over
+	schemas  []storedName    // Avro schemas, which no checksum covers
 	heads    []storedName    // where Arrow has its schema
-	wide     bool            // a page has all columns
-	able     map[string]bool // verbs that end with 0 on the whole place: others are not asked
-	changed  bool            // losses may be of rows that changes had taken away
+	wide     bool            // a page holds all columns
+	able     map[string]bool // verbs that end with 0 on the intact place: others are not run
+	changed  bool            // losses may include rows that had been deleted or updated
 	pages    []page
-	origin   string   // of what a real system wrote: where it is in the corpus
+	origin   string   // of a place that a real system wrote: where it is, as real names it
 	stale    *fixture // an older state: the first two thirds of the rows
 	other    *fixture // another table by the same writer
 }
@@ -131,12 +131,12 @@ func (f *fixture) at(dir string) string {
 	return p
 }
 
-// errRefused: the writer does not write such a table.
+// errRefused: the writer refused the table.
 type errRefused struct{ say string }
 
 func (e *errRefused) Error() string { return e.say }
 
-// fixtureOf makes a fixture, or finds it again.
+// fixtureOf makes a fixture, once for each maker and seed.
 func (a *attack) fixtureOf(m *maker, seed uint64) (*fixture, error) {
 	key := fmt.Sprintf("%s %d", m.name, seed)
 	if f := a.made[key]; f != nil {
@@ -158,8 +158,8 @@ func (a *attack) fixtureOf(m *maker, seed uint64) (*fixture, error) {
 	return f, nil
 }
 
-// newFixture makes a table of the seed's columns and of the rows' values, whose ids begin at base; only part of
-// the rows.
+// newFixture makes a table: columns and the number of rows follow from seed, cells from values; ids begin at base. part
+// is the fraction of the rows that it has.
 func (a *attack) newFixture(m *maker, seed, values uint64, base int64, part float64) (*fixture, error) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	width := 1 + r.IntN(7)
@@ -201,12 +201,12 @@ func (a *attack) newFixture(m *maker, seed, values uint64, base int64, part floa
 		return nil, err
 	}
 	if d := t.differs(f.ref, strings.HasSuffix(m.name, "/bare")); d != "" {
-		return nil, fmt.Errorf("%s, seed %d: what was written is not what is read: %s", m.name, seed, d)
+		return nil, fmt.Errorf("%s, seed %d: what is read differs from what was written: %s", m.name, seed, d)
 	}
 	return f, nil
 }
 
-// only leaves one column of the table.
+// only keeps one column of the table.
 func (t *table) only(k int) {
 	t.columns = t.columns[k : k+1]
 	for i, r := range t.rows {
@@ -247,7 +247,7 @@ func loadTwice(a *attack, f *fixture, t *table, source string) error {
 	return nil
 }
 
-// learn reads what a whole place holds. A place that is not whole is none.
+// learn reads what an intact place holds. Damage is an error.
 func (a *attack) learn(f *fixture) error {
 	var err error
 	if f.files, err = filesOf(f.dir); err != nil {
@@ -256,7 +256,7 @@ func (a *attack) learn(f *fixture) error {
 	got := a.verb(f, f.dir, "verify", "-f", "json")
 	var v verdict
 	if err := json.Unmarshal(got.Stdout, &v); err != nil || got.Status != fine {
-		return fmt.Errorf("%s, seed %d: whole, yet verify ends with %d: %s%s", f.name, f.seed, got.Status,
+		return fmt.Errorf("%s, seed %d: intact, but verify ends with %d: %s%s", f.name, f.seed, got.Status,
 			got.Stdout, got.Stderr)
 	}
 	f.nameless = slices.ContainsFunc(v.Findings, ofNames)
@@ -264,7 +264,7 @@ func (a *attack) learn(f *fixture) error {
 	f.checked = !v.says("file.unchecked") && !v.says("trevni.checksum.zero") // Avro's own writer left some out
 	got = a.verb(f, f.dir, "cat", "-f", "jsonl")
 	if got.Status != fine {
-		return fmt.Errorf("%s, seed %d: whole, yet cat ends with %d: %s", f.name, f.seed, got.Status, got.Stderr)
+		return fmt.Errorf("%s, seed %d: intact, but cat ends with %d: %s", f.name, f.seed, got.Status, got.Stderr)
 	}
 	f.ref = linesOf(got.Stdout)
 	f.wide = f.format() == "arrow"
@@ -275,7 +275,7 @@ func (a *attack) learn(f *fixture) error {
 		verb, _, _ := strings.Cut(v, " ")
 		got := a.verb(f, f.dir, verb, args...)
 		if got.Status == died {
-			return fmt.Errorf("%s, seed %d: whole, yet %s %s", f.name, f.seed, v, got.died)
+			return fmt.Errorf("%s, seed %d: intact, but %s %s", f.name, f.seed, v, got.died)
 		}
 		f.able[v] = got.Status == fine
 	}
@@ -286,13 +286,13 @@ func (a *attack) learn(f *fixture) error {
 var (
 	fromRow = regexp.MustCompile(`from row (\d+)`)
 	rowsIn  = regexp.MustCompile(`(\d+) (?:rows|values)`)
-	entries = regexp.MustCompile(`(\d+) entries`) // of a column that repeats: the first may go on with a row
-	// (CarbonData's format 1 keeps the bits of the nulls in its footer: nothing says a second time which are null)
+	entries = regexp.MustCompile(`(\d+) entries`) // of a repeated column: the first may continue a row
+	// (CarbonData's format 1 keeps the bits of the nulls in its footer: nothing else says which are null)
 	isPage = regexp.MustCompile(`^(block|page|message|dict|dictionary|data|rowid|DataChunk\d)\b|` +
 		`^blocklet\[\d+\]\.\S+\.(data|rowid|present)$|^present_bit_stream$`)
 )
 
-// learnPages finds the pages by describe. A page whose rows are unknown counts for all rows.
+// learnPages finds the pages with describe. A page whose rows are unknown counts for all rows.
 func (f *fixture) learnPages(a *attack) {
 	for _, name := range f.files {
 		got := a.stoa.run(append([]string{"describe", filepath.Join(f.dir, name), "-f", "jsonl"}, f.reading...)...)
@@ -323,7 +323,7 @@ func (f *fixture) learnPages(a *attack) {
 			if m := fromRow.FindStringSubmatch(n.Value); m != nil && f.format() != "trevni" { // which says how many
 				from, _ := strconv.Atoi(m[1])
 				if p.rows = len(f.ref) - from; last >= 0 && f.pages[last].file == name {
-					f.pages[last].rows -= p.rows // which began before
+					f.pages[last].rows -= p.rows // the page before it ends here
 				}
 				last = len(f.pages)
 			}

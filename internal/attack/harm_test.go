@@ -14,8 +14,7 @@ import (
 	"syscall"
 )
 
-// harm is one thing that is done to a copy of a fixture: a word, a file by its number, and numbers that the
-// word explains.
+// harm is one change to a copy of a fixture: an operation, the number of a file, and the operation's arguments.
 type harm struct {
 	op   string
 	file int
@@ -26,12 +25,12 @@ func (h harm) String() string {
 	return fmt.Sprintf("%s %d %d %d %d", h.op, h.file, h.n[0], h.n[1], h.n[2])
 }
 
-// parseHarms reads what String gives, several with ; between.
+// parseHarms parses what String returns, several separated by semicolons.
 func parseHarms(s string) (out []harm, err error) {
 	for _, part := range strings.Split(s, ";") {
 		w := strings.Fields(part)
 		if len(w) != 5 {
-			return nil, fmt.Errorf("a harm is WORD FILE N N N, not %q", part)
+			return nil, fmt.Errorf("expected a harm as WORD FILE N N N, got %q", part)
 		}
 		h := harm{op: w[0]}
 		h.file, err = strconv.Atoi(w[1])
@@ -48,8 +47,8 @@ func parseHarms(s string) (out []harm, err error) {
 	return out, nil
 }
 
-// bytewise change the bytes of a file. touched is where others are now, in places of the file as it was; what
-// is moved is other from there on.
+// bytewise are the operations on the bytes of a file b, which they may overwrite. [from, to) is the range whose bytes
+// differ now, in offsets of the original file; where bytes move it reaches to the end.
 var bytewise = map[string]func(b []byte, n [3]int64) (out []byte, from, to int64){
 	"flip": func(b []byte, n [3]int64) ([]byte, int64, int64) { // bit n[1] of byte n[0]
 		b[n[0]] ^= 1 << n[1]
@@ -69,7 +68,7 @@ var bytewise = map[string]func(b []byte, n [3]int64) (out []byte, from, to int64
 		}
 		return b, n[0], n[0] + n[1]
 	},
-	"cut": func(b []byte, n [3]int64) ([]byte, int64, int64) { // not into what was read into
+	"cut": func(b []byte, n [3]int64) ([]byte, int64, int64) {
 		return b[:n[0]:len(b)], n[0], int64(len(b))
 	},
 	"swap": func(b []byte, n [3]int64) ([]byte, int64, int64) { // n[2] bytes at n[0] with those at n[1]
@@ -82,18 +81,18 @@ var bytewise = map[string]func(b []byte, n [3]int64) (out []byte, from, to int64
 		copy(b[n[1]:n[1]+n[2]], bytes.Clone(b[n[0]:n[0]+n[2]]))
 		return b, n[1], n[1] + n[2]
 	},
-	"double": func(b []byte, n [3]int64) ([]byte, int64, int64) { // n[1] bytes at n[0] stand there twice
+	"double": func(b []byte, n [3]int64) ([]byte, int64, int64) { // n[1] bytes at n[0] are repeated
 		return insert(b, n[0], bytes.Clone(b[n[0]:n[0]+n[1]])), n[0], int64(len(b)) + n[1]
 	},
 	"insert": func(b []byte, n [3]int64) ([]byte, int64, int64) {
 		return insert(b, n[0], noise(n[1], n[2])), n[0], int64(len(b)) + n[1]
 	},
-	"drop": func(b []byte, n [3]int64) ([]byte, int64, int64) { // n[1] bytes at n[0] are gone
+	"drop": func(b []byte, n [3]int64) ([]byte, int64, int64) { // n[1] bytes at n[0] are removed
 		return append(b[:n[0]], b[n[0]+n[1]:]...), n[0], int64(len(b))
 	},
 }
 
-// special change a directory.
+// special are the operations on a directory; the first four replace or remove whole files.
 var special = []string{"remove", "exchange", "stale", "stranger", "fifo", "device", "loop", "readme", "empty"}
 
 func noise(n, seed int64) []byte {
@@ -115,10 +114,10 @@ type touch struct {
 	from, to int64
 }
 
-// apply does harms to the copy of f in dir. fit is false if one of them cannot be done there.
+// apply applies harms to the copy of f in dir. fit is false if one of them does not fit.
 func (f *fixture) apply(dir string, harms []harm) (touched []touch, fit bool, err error) {
 	defer func() {
-		if recover() != nil { // beyond the file, which an earlier harm made shorter
+		if recover() != nil { // past the end of a file that an earlier harm shortened
 			fit, err = false, nil
 		}
 	}()
@@ -154,7 +153,7 @@ func (f *fixture) apply(dir string, harms []harm) (touched []touch, fit bool, er
 	return touched, true, nil
 }
 
-// special does what is not about the bytes of a file.
+// special applies an operation on a directory.
 func (f *fixture) special(dir, name string, h harm) (bool, error) {
 	beside := filepath.Join(filepath.Dir(name), "part-x"+filepath.Ext(name))
 	if _, err := os.Lstat(beside); err == nil && slices.Contains([]string{"fifo", "device", "loop", "empty"}, h.op) {
@@ -200,16 +199,16 @@ func (f *fixture) special(dir, name string, h harm) (bool, error) {
 	case "readme":
 		return true, os.WriteFile(filepath.Join(filepath.Dir(name), "README.md"), []byte("# read me\n"), 0o666)
 	case "empty":
-		o, err := os.OpenFile(beside, os.O_CREATE|os.O_EXCL, 0o666) // not into a pipe, which nobody reads
+		o, err := os.OpenFile(beside, os.O_CREATE|os.O_EXCL, 0o666) // O_EXCL: a pipe of that name would block
 		if err != nil {
 			return false, err
 		}
 		return true, o.Close()
 	}
-	return false, fmt.Errorf("there is no harm %q", h.op)
+	return false, fmt.Errorf("unknown harm %q", h.op)
 }
 
-// newHarms are one to three things to do to f.
+// newHarms draws one to three harms for f.
 func (f *fixture) newHarms(r *rand.Rand) (out []harm) {
 	for range 1 + r.IntN(4)/3 + r.IntN(8)/7 {
 		h := harm{file: r.IntN(len(f.files))}
@@ -229,8 +228,8 @@ func (f *fixture) newHarms(r *rand.Rand) (out []harm) {
 	return out
 }
 
-// bytesHarm is something to do to a file of size bytes. The beginning and the end are met more often: there is
-// most to break.
+// bytesHarm draws an operation on a file of size bytes and its arguments. The beginning and the end are chosen more
+// often, since most can break there.
 func bytesHarm(r *rand.Rand, size int64) (string, [3]int64) {
 	at := r.Int64N(size)
 	switch r.IntN(6) {
@@ -272,7 +271,7 @@ func bytesHarm(r *rand.Rand, size int64) (string, [3]int64) {
 	return "drop", [3]int64{at, some}
 }
 
-// shorter are harms that do less than h: what shrinking tries.
+// shorter are harms that do less than h, for shrink to try.
 func (h harm) shorter() (out []harm) {
 	k := map[string]int{"over": 1, "zero": 1, "ones": 1, "swap": 2, "copy": 2, "double": 1, "insert": 1,
 		"drop": 1}[h.op]
@@ -290,14 +289,14 @@ func (h harm) shorter() (out []harm) {
 	return out
 }
 
-// bounded reports whether a block of the format is given only if it ends where the next begins. Pages of Parquet and
-// CarbonData without checksums are not held to that yet.
+// bounded reports whether readers of the format accept a block only if it ends where the next begins. Those of Parquet
+// and CarbonData do not require that yet of pages without checksums.
 func (f *fixture) bounded() bool {
 	return slices.Contains([]string{"arrow", "cfile", "redfile", "trevni"}, f.format())
 }
 
-// padded reports whether a Trevni file has grown by zeros at its end, which are taken for padding: nothing else shows
-// what was inserted into the last column, if that ends with zeros.
+// padded reports whether a Trevni file has grown by zeros at its end, which are read as padding: if the last column
+// ends with zeros, nothing else shows an insertion into it.
 func (f *fixture) padded(dir string) bool {
 	if f.format() != "trevni" {
 		return false

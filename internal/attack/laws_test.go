@@ -12,25 +12,25 @@ import (
 	"strings"
 )
 
-// mostGrown is by how much a command line may grow the process: --memory is 1 GiB unless it says otherwise.
-const mostGrown = 1 << 30
+// maxGrowth is how many bytes the process may grow by for one command line: --memory's default is 1 GiB.
+const maxGrowth = 1 << 30
 
-// trial is one case: a harmed copy of a fixture, and what the verbs said of it.
+// trial is one case: a harmed copy of a fixture, and what the verbs answered about it.
 type trial struct {
 	a        *attack
 	f        *fixture
 	dir      string
 	touched  []touch
 	finds    []string
-	moved    bool // whole files are others, or gone
-	shifted  bool // bytes were put into a file, or taken out of it, and nothing else was done
+	moved    bool // whole files were replaced or removed
+	shifted  bool // bytes were inserted into a file, or removed from it, and nothing else was done
 	excused  bool
 	guessed  bool
 	reported bool
 	rows     []string // what cat gave with 0
-	ordered  bool     // what cat gave with 0 is what there was, but for the order of the columns
+	ordered  bool     // cat ended with 0 and gave the original rows, apart from the order of columns
 	status   map[string]int
-	words    map[[2]string]bool // whether a word of a fixture has other bytes, see touches
+	words    map[[2]string]bool // whether bytes of a word were changed, see touches
 	// cat reported that the name of a column is not UTF-8
 	misspelled bool
 	altered    map[string]bool // verbs that reported that the output cannot hold a string that is not UTF-8
@@ -42,7 +42,7 @@ func (c *trial) find(law, format string, args ...any) {
 	c.finds = append(c.finds, law+": "+fmt.Sprintf(format, args...))
 }
 
-// verb runs a verb on the copy, and holds what holds of all of them.
+// verb runs a verb on the copy, and checks the laws that hold for every verb.
 func (c *trial) verb(name, verb string, args ...string) answer {
 	got := c.a.verb(c.f, c.dir, verb, args...)
 	c.status[name] = got.Status
@@ -60,17 +60,17 @@ func (c *trial) verb(name, verb string, args ...string) answer {
 	case got.Status == use && c.f.maker != nil && (c.f.maker.loose || c.f.maker.parts) &&
 		bytes.Contains(said, []byte("they are not one table")):
 	case got.Status == use && c.f.text && bytes.Contains(said, []byte("the schema has")):
-		// it was given, and the header is another now
+		// the schema was given, and the header differs from it now
 	case got.Status == use && bytes.Contains(said, []byte("the key is ()")):
-		// what the schema is now has no columns, and no key; verify and cat are held to tell of it
+		// the schema has no columns now, and so no key; that verify and cat report it is checked elsewhere
 	case got.Status == use:
-		c.find("status", "%s: a harmed file is no wrong use: %s", name, short(got.Stderr))
+		c.find("status", "%s: a harmed file is reported as wrong use: %s", name, short(got.Stderr))
 	case got.Status != fine && len(said) == 0:
 		c.find("word", "%s ended with %d and said nothing", name, got.Status)
 	case bytes.Contains(said, []byte("runtime error")) || bytes.Contains(said, []byte("panic")):
 		c.find("alive", "%s: %s", name, short(got.Stderr))
 	}
-	if got.Grown > mostGrown {
+	if got.Grown > maxGrowth {
 		c.find("memory", "%s grew by %d MiB", name, got.Grown>>20)
 	}
 	return got
@@ -81,10 +81,10 @@ func short(b []byte) string {
 	return l[:min(len(l), 300)]
 }
 
-// judge asks every verb, or, if all is false, those that matter most and some.
+// judge runs every verb, or, if all is false, the most important ones and a random choice of the others.
 func (c *trial) judge(r *rand.Rand, all bool) {
 	c.status, c.altered, c.refused = map[string]int{}, map[string]bool{}, map[string]bool{}
-	some := func() bool { x := r.IntN(3) == 0; return all || x } // r goes on in the same way
+	some := func() bool { x := r.IntN(3) == 0; return all || x } // draws from r either way
 	v := c.verify("verify")
 	c.doubled = v.says("file.name.duplicate")
 	c.cat(v)
@@ -138,7 +138,7 @@ func (c *trial) judge(r *rand.Rand, all bool) {
 	c.oneVerdict()
 }
 
-// inData reports whether a data file is harmed: what is wrong with pages a change does not see.
+// inData reports whether a data file is harmed: a change does not read pages, and so does not see their damage.
 func (c *trial) inData() bool {
 	return slices.ContainsFunc(c.touched, func(t touch) bool { return strings.HasSuffix(t.file, ".carbondata") })
 }
@@ -172,15 +172,14 @@ func (c *trial) cat(v *verdict) {
 		}
 		return
 	}
-	// where all that is left is another table, its rows are those that the place has
+	// if another table is all that is left, its rows are those of the place
 	if strange := c.strangers(out); strange > c.allowed() && !c.loose() && c.remains() == nil {
 		c.find("fail", "cat ended with %d after %d rows that were not there: %s", got.Status, strange,
 			c.firstStrange(out))
 	}
 }
 
-// whole: a verb that ended with 0 gave every row as it was. Where nothing keeps checksums, the cells of a
-// touched page may be others.
+// whole: a verb that ended with 0 gave every row as it was. Without checksums, the cells of touched pages may differ.
 func (c *trial) whole(name string, out []string) {
 	ref := c.f.ref
 	if slices.Equal(out, ref) {
@@ -224,7 +223,7 @@ func (c *trial) whole(name string, out []string) {
 	c.excused = true
 }
 
-// inOrderOf puts the cells of a row in the order of another's that have the same names.
+// inOrderOf sorts the cells of a row by the order that cells of these names have in another row, if that has them all.
 func inOrderOf(was, is []cell) {
 	place := map[string]int{}
 	for i, c := range was {
@@ -254,7 +253,7 @@ func (c *trial) hasPages() bool {
 }
 
 // displaced reports whether the file of that name has the bytes of another of the table's, and one of the two has pages
-// and the other none, as a directory's table.json: by its name it cannot be read, it is as good as gone.
+// and the other none, as a directory's table.json: it cannot be read under that name, so it counts as missing.
 func (c *trial) displaced(name string, is []byte) bool {
 	paged := func(name string) bool {
 		return slices.ContainsFunc(c.f.pages, func(p page) bool { return p.file == name })
@@ -268,8 +267,8 @@ func (c *trial) displaced(name string, is []byte) bool {
 	})
 }
 
-// remains is what all files that are left are of, where none is of the table as it was: an older state of it, or
-// another table. nil: there are some of its own.
+// remains is the table that all remaining files belong to, if none is the table's own: an older state of it, or another
+// table. nil: some are its own.
 func (c *trial) remains() *fixture {
 	if !c.moved {
 		return nil
@@ -282,7 +281,7 @@ func (c *trial) remains() *fixture {
 	return nil
 }
 
-// isOf reports whether the copy has files, and each is one of f that the table itself does not have.
+// isOf reports whether the copy has files, and each of them is one of f's that differs from the table's own.
 func (c *trial) isOf(f *fixture) bool {
 	n := 0
 	for _, name := range c.f.files {
@@ -304,13 +303,13 @@ func (c *trial) isOf(f *fixture) bool {
 	return n > 0
 }
 
-// columnless reports whether the table has rows without columns, and no checksums: the number of rows is all there is,
-// and it stands there once.
+// columnless reports whether the table has rows without columns, and no checksums: the number of rows is all it
+// stores, and it is stored once.
 func (c *trial) columnless() bool {
 	return !c.f.checked && !c.f.text && !slices.ContainsFunc(c.f.ref, func(l string) bool { return l != "{}" })
 }
 
-// isAll reports whether the copy has the files of f, and of its own no other.
+// isAll reports whether the copy has exactly the files of f.
 func (c *trial) isAll(f *fixture) bool {
 	if f == nil {
 		return false
@@ -325,7 +324,7 @@ func (c *trial) isAll(f *fixture) bool {
 	return true
 }
 
-// pagesTouched are the pages of which bytes are others.
+// pagesTouched are the pages with changed bytes.
 func (c *trial) pagesTouched() (out []page) {
 	for _, p := range c.f.pages {
 		if slices.ContainsFunc(c.touched,
@@ -336,8 +335,8 @@ func (c *trial) pagesTouched() (out []page) {
 	return out
 }
 
-// allowed is how many rows may be others because of pages that are. None is where bytes were put in or taken out, and
-// nothing else: structures are not where others say, and so the page in which that happened does not end where the
+// allowed is how many rows may differ because their pages were changed. It is 0 where bytes were only inserted or
+// removed: structures are then not where others place them, and the page in which it happened does not end where the
 // next begins.
 func (c *trial) allowed() (n int) {
 	if c.shifted {
@@ -358,8 +357,8 @@ func (c *trial) allowed() (n int) {
 	return n
 }
 
-// lines is how many lines of a text are touched, and those beside them: as many as were there, or as are there now,
-// where shorter lines were written over longer ones. Of a compressed text all are.
+// lines is how many lines of a text are touched, with their neighbours: counted before or after the change, whichever
+// is more. In a compressed text all are.
 func (c *trial) lines() int {
 	if c.f.maker != nil && c.f.maker.gzip {
 		return len(c.f.ref)
@@ -377,7 +376,7 @@ func (c *trial) lines() int {
 	return n
 }
 
-// strangers is how many rows of out were not there.
+// strangers is how many rows of out were not in the table.
 func (c *trial) strangers(out []string) (n int) {
 	left := c.f.counts()
 	for _, l := range c.orphans() {
@@ -420,8 +419,9 @@ func (f *fixture) counts() map[string]int {
 	return m
 }
 
-// windows is how many pages at least the cells lie in that are others: runs of a column of as many rows as the
-// largest touched page has. Columns may stand in another order: unchecked metadata say which.
+// windows is the smallest number of pages that can hold all changed cells, each a run of as many rows of a column as
+// the largest touched page has. Columns may be in another order, since their order is in metadata without checksums.
+// names: names differ, too.
 func (c *trial) windows(out []string) (n int, names bool) {
 	most := 0
 	for _, p := range c.pagesTouched() {
@@ -460,7 +460,7 @@ func (c *trial) windows(out []string) (n int, names bool) {
 	return n, names
 }
 
-// lossy runs a verb that reads what is whole and says what is not.
+// lossy runs a verb that reads what is intact and reports what is not.
 func (c *trial) lossy(name string, file bool, args ...string) {
 	manifest := filepath.Join(c.dir, "..", "lost.json")
 	out := filepath.Join(c.dir, "..", "out.jsonl")
@@ -504,22 +504,22 @@ func (c *trial) lossy(name string, file bool, args ...string) {
 	}
 }
 
-// conserved: rows that come out and rows reported as lost are the rows that were there, and what is not reported as
-// lost is as it was.
+// conserved: the rows that come out and those reported as lost add up to the original rows, and what is not reported as
+// lost is unchanged.
 func (c *trial) conserved(name string, out []string, m *lost, nulls bool) {
 	if c.loose() {
 		return
 	}
-	if f := c.remains(); f != nil { // how many rows there were, only they could say
+	if f := c.remains(); f != nil { // only the missing files recorded how many rows there were
 		defer func(own *fixture) { c.f = own }(c.f)
 		c.f = f
 	}
 	ref := c.f.ref
 	n, exact := m.rows()
 	if !m.Finished {
-		return // it said that it could not go on, with what is not there
+		return // it reported that it could not continue
 	}
-	if len(out) > len(ref) && m.says("carbon.status.damaged") { // which says that what was compacted may be there twice
+	if len(out) > len(ref) && m.says("carbon.status.damaged") { // which reports that compacted rows may come twice
 		return
 	}
 	// Which rows a damaged delete delta deletes is unknown, if no other delta of the block says it: they come back,
@@ -533,7 +533,7 @@ func (c *trial) conserved(name string, out []string, m *lost, nulls bool) {
 	}
 	doubted := int(m.doubted())
 	if len(out)-doubted > len(ref) && !(c.f.text && len(out) <= len(ref)+c.lines()) {
-		c.find("conservation", "%s gave %d rows where %d were", name, len(out), len(ref))
+		c.find("conservation", "%s gave %d rows, expected at most %d", name, len(out), len(ref))
 		return
 	}
 	if !nulls {
@@ -544,7 +544,8 @@ func (c *trial) conserved(name string, out []string, m *lost, nulls bool) {
 			c.find("conservation", "%s gave %d rows of %d and reported no loss", name, len(out), len(ref))
 		case exact && sum < int64(len(ref)) && !c.reportsLoss(m), !c.f.changed && exact &&
 			sum-int64(doubted) > int64(len(ref)):
-			c.find("conservation", "%s gave %d rows and reported %d as lost where %d were", name, len(out), n, len(ref))
+			c.find("conservation", "%s gave %d rows and reported %d as lost, expected %d in all", name, len(out), n,
+				len(ref))
 		}
 	}
 	if m.guessed() && c.strangers(out) > 0 && !c.sameShape(out) {
@@ -554,7 +555,7 @@ func (c *trial) conserved(name string, out []string, m *lost, nulls bool) {
 		}
 		return
 	}
-	// the finding is about something else: a name that nothing keeps a checksum of is excused as where cat ends with 0
+	// the finding is about something else: a changed name without a checksum is excused as it is when cat ends with 0
 	if c.strangers(out) > 0 && c.renamedSome(ref, out) {
 		c.excused = true
 		return
@@ -564,7 +565,7 @@ func (c *trial) conserved(name string, out []string, m *lost, nulls bool) {
 		return
 	}
 	if strange := c.strangers(out); strange > c.allowed() {
-		c.find("stays", "%s ended with 3, and gave %d rows that were not there (%d may be others): %s", name,
+		c.find("stays", "%s ended with 3, and gave %d rows that were not there (%d are allowed): %s", name,
 			strange, c.allowed(), c.firstStrange(out))
 		return
 	} else if strange > 0 {
@@ -572,7 +573,7 @@ func (c *trial) conserved(name string, out []string, m *lost, nulls bool) {
 		return
 	}
 	if !c.f.text && !c.moved && !subsequence(ref, out) {
-		if c.allowed() > 0 && len(c.f.counts()) < len(ref) { // others by what nothing says, yet like rows elsewhere
+		if c.allowed() > 0 && len(c.f.counts()) < len(ref) { // changed without a trace, but equal to other rows
 			c.excused = true
 			return
 		}
@@ -580,7 +581,7 @@ func (c *trial) conserved(name string, out []string, m *lost, nulls bool) {
 		return
 	}
 	if c.strict() && exact && len(m.Losses) > 0 {
-		var want, sure []string // sure: without those of which an error says that they may never have been
+		var want, sure []string // sure: without those that an error calls doubtful
 		for i, l := range ref {
 			if m.has(i, "") {
 				continue
@@ -596,12 +597,12 @@ func (c *trial) conserved(name string, out []string, m *lost, nulls bool) {
 	}
 }
 
-// reportsLoss reports whether there is an error finding: rows besides the losses may be lost, their number is unknown.
+// reportsLoss reports whether there is an error finding: an unknown number of rows may be lost besides the losses.
 func (c *trial) reportsLoss(m *lost) bool {
 	return slices.ContainsFunc(m.Findings, func(f finding) bool { return f.Severity == "error" })
 }
 
-// strict reports whether the place is one row group, in whose rows losses count.
+// strict reports whether the place is one row group, so that the rows of losses are rows of the table.
 func (c *trial) strict() bool {
 	return len(c.f.files) == 1 && (c.f.format() == "cfile" || strings.HasPrefix(c.f.format(), "trevni"))
 }
@@ -631,7 +632,7 @@ func (c *trial) sameShape(out []string) bool {
 	return true
 }
 
-// alike: names, types and the order of columns may be others, numbers are not.
+// alike: names, types and the order of columns may differ, numbers may not.
 func (c *trial) alike(name string, out []string) {
 	others, where := 0, ""
 	for i, l := range c.f.ref {
@@ -655,12 +656,12 @@ func (c *trial) alike(name string, out []string) {
 		}
 	}
 	if others > c.allowed() {
-		c.find("stays", "%s ended with 3, and %d rows have other numbers (%d may): %s", name, others, c.allowed(),
-			where)
+		c.find("stays", "%s ended with 3, and %d rows have other numbers (%d are allowed): %s", name, others,
+			c.allowed(), where)
 	}
 }
 
-// nulled: all rows are there but those whose every cell is lost; a cell that is another is null, and reported.
+// nulled: all rows come out except those whose cells are all lost; a cell that differs is null, and reported as lost.
 func (c *trial) nulled(name string, out []string, m *lost) {
 	ref := c.f.ref
 	if len(out) != len(ref) {
@@ -697,7 +698,7 @@ func (c *trial) nulled(name string, out []string, m *lost) {
 			null := is[k].value == "null" || strings.ContainsAny(was[k].value[:1], "[{") &&
 				strings.Contains(is[k].value, "null")
 			called := was[k].name
-			if c.touches(called) { // losses are reported by the name that is there
+			if c.touches(called) { // losses are reported by the name that is stored now
 				called = is[k].name
 			}
 			if !null || c.strict() && !m.has(i, called) {
@@ -718,7 +719,7 @@ func (c *trial) nulled(name string, out []string, m *lost) {
 		return
 	}
 	for col, n := range cells {
-		if c.allowed() > 0 { // a page that is another may have other nulls
+		if c.allowed() > 0 { // a changed page may have other nulls
 			break
 		}
 		reported := int64(0)

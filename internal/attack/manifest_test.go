@@ -21,7 +21,7 @@ type finding struct {
 	To       *int64 `json:"to"`
 }
 
-// ofNames reports whether a finding says that no checksum is over the names of columns, and over all else.
+// ofNames reports whether a finding says that no checksum covers the names of columns, though all else has one.
 func ofNames(f finding) bool {
 	return f.Code == "file.unchecked" && strings.Contains(f.Message, "no checksum is over the ")
 }
@@ -44,11 +44,11 @@ type lost struct {
 	} `json:"losses"`
 }
 
-// inside are codes of findings about values; an error of any other code may be about names, types and the order
-// of columns.
+// inside matches codes of findings about values; an error with another code may be about names, types and the order of
+// columns.
 var inside = regexp.MustCompile(`\.(block|page|dict|delta|bloom|index|rows?|values?)\b`)
 
-// guessed reports whether names, types and the order of columns may not be the file's own: that is reported.
+// guessed reports whether an error says that names, types and the order of columns may not be the file's own.
 func (m *lost) guessed() bool {
 	return slices.ContainsFunc(m.Findings,
 		func(f finding) bool { return f.Severity == "error" && !inside.MatchString(f.Code) })
@@ -85,7 +85,7 @@ func (m *lost) rows() (n int64, exact bool) {
 	return n, exact
 }
 
-// has reports whether row, of the only row group, is reported as lost in column, or in any with "".
+// has reports whether row, of the only row group, is reported as lost in column; "" means in any column.
 func (m *lost) has(row int, column string) bool {
 	for _, l := range m.Losses {
 		if l.From == nil || l.To == nil || int64(row) < *l.From || *l.To >= 0 && int64(row) >= *l.To {
@@ -98,14 +98,14 @@ func (m *lost) has(row int, column string) bool {
 	return false
 }
 
-// doubts reports whether an error names row: whether it existed is unknown.
+// doubts reports whether an error names row, so that it may never have existed.
 func (m *lost) doubts(row int) bool {
 	return slices.ContainsFunc(m.Findings, func(f finding) bool {
 		return f.Severity == "error" && f.From != nil && f.To != nil && *f.From <= int64(row) && int64(row) < *f.To
 	})
 }
 
-// doubted is how many rows recovery made of what may be a copy, by an error that names them.
+// doubted is how many rows come from what may be a copy, by the errors that name them.
 func (m *lost) doubted() (n int64) {
 	for _, f := range m.Findings {
 		if f.Code == "redfile.rows.lost" && f.From != nil && f.To != nil && *f.To > *f.From {

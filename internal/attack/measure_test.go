@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// stats reads every page, so where it ends with 0 its numbers are those of the rows that were there; and what its
-// columns take as they are stored is no more than the files.
+// stats reads every page, so if it ends with 0 its numbers must be those of the original rows, and the stored bytes of
+// its columns no more than the files have.
 func (c *trial) stats() {
 	got := c.verb("stats", "stats", "-f", "json")
 	var cols []struct {
@@ -37,7 +37,7 @@ func (c *trial) stats() {
 		}
 		nulls := int64(len(c.f.ref) - len(values))
 		if x.Rows != int64(len(c.f.ref)) || x.Nulls != nulls {
-			c.find("silent", "stats ended with 0, and column %s has %d rows and %d nulls, %d and %d were", x.Column,
+			c.find("silent", "stats ended with 0, and column %s has %d rows and %d nulls, expected %d and %d", x.Column,
 				x.Rows, x.Nulls, len(c.f.ref), nulls)
 		}
 		if !strings.HasPrefix(x.Type, "int") || x.Min == nil || x.Max == nil || len(values) == 0 {
@@ -45,16 +45,16 @@ func (c *trial) stats() {
 		}
 		low, high := extremes(values)
 		if *x.Min != low || *x.Max != high {
-			c.find("silent", "stats ended with 0, and column %s is from %s to %s, and was from %s to %s", x.Column,
+			c.find("silent", "stats ended with 0, and column %s is from %s to %s, expected %s to %s", x.Column,
 				*x.Min, *x.Max, low, high)
 		}
 	}
 	if stored > size {
-		c.find("silent", "stats ended with 0, and the columns take %d bytes of %d", stored, size)
+		c.find("silent", "stats ended with 0, and the columns take %d bytes, the files have %d", stored, size)
 	}
 }
 
-// scalars are the values of a column that are not null; ok: it is there, and has no lists and no structs.
+// scalars are the values of a column that are not null; ok: the column exists, and has no lists or structs.
 func (f *fixture) scalars(column string) (out []string, ok bool) {
 	for _, l := range f.ref {
 		for _, x := range cellsOf(l) {
@@ -72,7 +72,7 @@ func (f *fixture) scalars(column string) (out []string, ok bool) {
 	return out, ok
 }
 
-// extremes are the least and the greatest of whole numbers.
+// extremes are the minimum and the maximum of integers.
 func extremes(values []string) (low, high string) {
 	number := func(s string) int64 {
 		n, _ := strconv.ParseInt(s, 10, 64)
@@ -90,15 +90,15 @@ func extremes(values []string) (low, high string) {
 	return slices.MinFunc(values, by), slices.MaxFunc(values, by)
 }
 
-// advise writes the rows anew in memory: what cat refuses it refuses, too, as it reads all of so few.
+// advise rewrites the rows in memory, all of them as there are so few: where cat fails it must fail, too.
 func (c *trial) advise() {
 	if got := c.verb("advise", "advise"); got.Status == fine && c.status["cat"] == damage {
 		c.find("verdict", "cat ended with 3, advise with 0")
 	}
 }
 
-// copies has some columns written to another file of the format, where that is done without decoding their pages: cat
-// of that is cat of those columns.
+// copies converts some columns to another file of the format, which copies their pages without decoding them: cat of
+// the copy must be cat of those columns.
 func (c *trial) copies(r *rand.Rand) {
 	var names, all []string
 	for _, x := range cellsOf(c.f.ref[0]) {
@@ -130,7 +130,7 @@ func (c *trial) copies(r *rand.Rand) {
 	}
 }
 
-// project has do judge only some columns.
+// project calls do with a trial of only some columns.
 func (c *trial) project(names []string, do func(d *trial)) {
 	f, d := *c.f, *c
 	f.ref = nil

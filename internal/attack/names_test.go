@@ -10,15 +10,15 @@ import (
 	"strings"
 )
 
-// storedName is where a file has the name of a column, and no checksum is over it.
+// storedName is where a file stores the name of a column without a checksum.
 type storedName struct {
 	file     string
 	from, to int64
 	text     string
 }
 
-// nameNodes finds the names of columns among the nodes of describe. In Trevni they are values of a key of the header;
-// in RedFile the parts of a path in the metadata of a column.
+// nameNodes is the state of the search for names of columns among the nodes of describe. In Trevni they are values of a
+// key of the header; in RedFile the parts of a path in the metadata of a column.
 type nameNodes struct {
 	before string // the value of the node before
 	path   bool   // a path is being read
@@ -41,12 +41,13 @@ func (f *fixture) learnName(n *nameNodes, file, node, value string, from, length
 	}
 }
 
-// partsOf are those of a name that says how columns are nested: Links/Links#Backward[], Name.Language.Country.
+// partsOf are the parts of a name that spells out the nesting of columns: Links/Links#Backward[],
+// Name.Language.Country.
 func partsOf(name string) []string {
 	return strings.FieldsFunc(name, func(r rune) bool { return strings.ContainsRune(".#/>[]", r) })
 }
 
-// named reports whether bytes of a stored name are others that has the parts of a word, one after the other.
+// named reports whether bytes were changed in a stored name that has the parts of word, one after the other.
 func (c *trial) named(word string) bool {
 	want := partsOf(word)
 	return slices.ContainsFunc(c.f.names, func(n storedName) bool {
@@ -59,8 +60,8 @@ func (c *trial) named(word string) bool {
 }
 
 // refusesDoubled reports whether a verb refused, by name, a table in which two columns, or two fields of a struct, are
-// called the same, which verify said, too. The table was not so; it may have become so where bytes of the names are
-// others and no checksum is over them. In Arrow's schemas any byte may say where a name is.
+// called the same, as verify reported, too. The table did not begin so; it may have become so where bytes of names
+// without a checksum were changed. In Arrow's schemas any byte may say where a name is.
 func (c *trial) refusesDoubled(got answer) bool {
 	if got.Status != cannot || !bytes.Contains(got.Stderr, []byte("fields of a struct, have this name")) ||
 		!c.doubled || c.f.checked && !c.f.nameless {
@@ -72,10 +73,10 @@ func (c *trial) refusesDoubled(got answer) bool {
 	})
 }
 
-// renamed reports whether out is want but for names of columns, each of which has other bytes now where the file has
-// the name, or but for the order of its columns: what keeps no checksum and says a name, or a column's place, once
-// cannot betray that. (CarbonData numbers columns; numbers that are missing are those of columns that were dropped.)
-// Blocks and pages may have checksums where what has the names has none: verify says so of the whole file.
+// renamed reports whether out is want apart from names of columns whose stored bytes were changed, or apart from the
+// order of columns: a name or a position that is stored once and without a checksum cannot be checked. (CarbonData
+// numbers columns; numbers that are missing are those of columns that were dropped.) Blocks and pages may have
+// checksums where the names have none: verify reports that of the whole file.
 func (c *trial) renamed(want, out []string) bool {
 	return len(want) == len(out) && c.renamedSome(want, out)
 }
@@ -94,8 +95,8 @@ func (c *trial) renamedSome(want, out []string) bool {
 	return len(out) == 0
 }
 
-// regrouped reports whether rows have the same values in each column but those of which the names are others. In the
-// wiki's Trevni nothing but the names of columns says which are of one struct.
+// regrouped reports whether rows have the same values in each column except those whose names were changed. In the
+// wiki's Trevni only the names of columns say which belong to one struct.
 func (c *trial) regrouped(want, out string) bool {
 	if !slices.ContainsFunc(c.f.names, func(n storedName) bool { return c.named(n.text) }) {
 		return false
@@ -125,7 +126,7 @@ func (c *trial) regrouped(want, out string) bool {
 	return slices.Equal(gone, come)
 }
 
-// topsIn are the names of a row's cells that another row has, too.
+// topsIn are the names of a row's cells that another row has as well.
 func topsIn(row, other string) (names []string) {
 	for _, x := range cellsOf(row) {
 		if slices.ContainsFunc(cellsOf(other), func(y cell) bool { return x.name == y.name }) {
@@ -135,7 +136,8 @@ func topsIn(row, other string) (names []string) {
 	return names
 }
 
-// columnsIn gathers the values in a row that are not null by the names around them, as the wiki's names of columns are.
+// columnsIn collects the values of a row that are not null by the path of names that leads to them, as in the wiki's
+// names of columns.
 func columnsIn(to map[string][]string, path, value string) {
 	switch kindOf(cell{value: value}) {
 	case '{':
@@ -155,8 +157,8 @@ func columnsIn(to map[string][]string, path, value string) {
 	}
 }
 
-// symbol reports whether a value is a text of which bytes are others where an Avro schema has it, as the symbols of
-// enums: blocks have their numbers only, and nothing else has the symbols.
+// symbol reports whether a value is a text whose bytes were changed in an Avro schema, as the symbol of an enum: blocks
+// have only the numbers of symbols, and nothing else has the symbols.
 func (c *trial) symbol(value string) bool {
 	return value[0] == '"' && slices.ContainsFunc(c.f.schemas, func(s storedName) bool {
 		return slices.ContainsFunc(c.touched, func(t touch) bool {
@@ -167,7 +169,7 @@ func (c *trial) symbol(value string) bool {
 	})
 }
 
-// sameButNames compares two values of JSON, within structs and lists, too.
+// sameButNames compares two values of JSON, also within structs and lists.
 func (c *trial) sameButNames(want, out string) bool {
 	if want == out || out[0] == '"' && c.symbol(want) {
 		return true
@@ -192,8 +194,8 @@ func sameInAnyOrder(want, out string) bool {
 	return slices.Equal(was, is)
 }
 
-// touches reports whether bytes of a word are others: of the name of a column, where all else has checksums. It is
-// asked of each cell of each row.
+// touches reports whether bytes of a word were changed, or, where all else has checksums, of the name of a column. It
+// is called for each cell of each row, so the answers are cached.
 func (c *trial) touches(word string) bool {
 	key := [2]string{c.f.dir, word}
 	yes, known := c.words[key]

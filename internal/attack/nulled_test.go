@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestNulledOnly: what nulled excuses is a null that is reported, by the name that the column has now, where bytes of
-// its name are others; and lines of a text, no more of them than were touched.
+// TestNulledOnly: nulled excuses a null that is reported, by the name that the column has now if bytes of its name were
+// changed, and nothing else.
 func TestNulledOnly(t *testing.T) {
 	ref := []string{`{"a":1,"b":"x"}`, `{"a":2,"b":"y"}`, `{"a":3,"b":"z"}`, `{"a":4,"b":"w"}`}
 	row := func(k int, is string) []string {
@@ -36,11 +36,11 @@ func TestNulledOnly(t *testing.T) {
 		"a null that is reported of all columns": {row(1, `{"a":2,"b":null}`), loss(""), elsewhere, false},
 		"a null of another column":               {row(1, `{"a":2,"b":null}`), loss("a"), elsewhere, true},
 		"a null in another row":                  {row(2, `{"a":3,"b":null}`), loss("b"), elsewhere, true},
-		"a null of which nothing is said":        {row(1, `{"a":2,"b":null}`), `{}`, elsewhere, true},
+		"a null that is not reported":            {row(1, `{"a":2,"b":null}`), `{}`, elsewhere, true},
 		"another value where a null is reported": {row(1, `{"a":2,"b":"q"}`), loss("b"), elsewhere, true},
-		"a null by the name that is there":       {renamed, loss("c"), name, false},
+		"a null by the changed name":             {renamed, loss("c"), name, false},
 		"a null by another name, none touched":   {renamed, loss("c"), elsewhere, true},
-		"a null by the name that was":            {renamed, loss("b"), name, true},
+		"a null by the original name":            {renamed, loss("b"), name, true},
 		"another value in a renamed column": {append(append([]string{}, renamed[:2]...), `{"a":3,"c":"q"}`,
 			renamed[3]), loss("c"), name, true},
 		"a column less":   {row(1, `{"a":2}`), loss("b"), name, true},
@@ -66,8 +66,7 @@ func (c *trial) nulls(t *testing.T, out []string, manifest string) bool {
 	return len(c.finds) > 0
 }
 
-// TestNulledLines: of a text as many lines may be others as are touched, and those beside them, and no more; of what is
-// no text none.
+// TestNulledLines: in a text only the touched lines and their neighbours may differ, in other formats none.
 func TestNulledLines(t *testing.T) {
 	f := &fixture{name: "jsonl", text: true, dir: t.TempDir(), files: []string{"f"}}
 	for i := range 20 {
@@ -90,14 +89,14 @@ func TestNulledLines(t *testing.T) {
 				out[i] = `{"a":0}`
 			}
 			if got, want := c.nulls(t, out, `{}`), n > 3 || !text && n > 0; got != want {
-				t.Errorf("%d lines are others, text %v: %v", n, text, c.finds)
+				t.Errorf("%d lines differ, text %v: %v", n, text, c.finds)
 			}
 		}
 	}
 }
 
-// TestDisplaced: what is left is another table's only if nothing is left of the table's own; a file under the name of
-// another that is of another kind is not left, and one under the name of its like is.
+// TestDisplaced: what is left is another table's only if nothing of the table's own is left; a file does not count as
+// left under the name of a file of another kind, and does under the name of one of its own kind.
 func TestDisplaced(t *testing.T) {
 	own, other := &fixture{name: "cfile/dir", maker: &maker{}, dir: t.TempDir()},
 		&fixture{name: "cfile/dir", dir: t.TempDir()}
@@ -138,7 +137,7 @@ func TestDisplaced(t *testing.T) {
 			t.Errorf("%q: %v", x.copied, got)
 		}
 		if c.loose() {
-			t.Errorf("%q: nothing is judged", x.copied)
+			t.Errorf("%q: loose, so nothing would be judged", x.copied)
 		}
 	}
 }

@@ -13,8 +13,7 @@ import (
 const splitMeta = "_metadata.red"
 
 // orphaned reports whether the file that names a table's parts is gone, or that of another table. Parts are complete
-// files and say of no table that it is theirs: which of those that lie there are the table's nothing tells then, if
-// their columns are the same.
+// files and do not name their table: if their columns are the same, nothing shows then which parts are the table's.
 func (c *trial) orphaned() bool {
 	k := slices.IndexFunc(c.f.files, func(name string) bool { return strings.HasSuffix(name, splitMeta) })
 	if !c.moved || k < 0 {
@@ -33,7 +32,7 @@ func (c *trial) orphaned() bool {
 	})
 }
 
-// orphans are the rows of other tables' parts that lie in the copy, whole, where nothing tells whose parts they are.
+// orphans are the rows of other tables' intact parts in the copy, if nothing shows whose parts they are.
 func (c *trial) orphans() (rows []string) {
 	if !c.orphaned() {
 		return nil
@@ -52,9 +51,9 @@ func (c *trial) orphans() (rows []string) {
 	return rows
 }
 
-// TestOrphansOnly: rows of another table are excused where one of its parts lies there, whole, and what names the parts
-// is gone or another's; with the table's own metadata in place, or of a part that is not there, they are not, and rows
-// of no table never are.
+// TestOrphansOnly: rows of another table are excused if one of its parts is there, intact, and the file that names the
+// parts is missing or another table's. They are not with the table's own metadata, or if the part is not there; rows of
+// no table never are.
 func TestOrphansOnly(t *testing.T) {
 	const meta, part = "t/" + splitMeta, "t/part-00000.red"
 	table := func(meta, part, row string) *fixture {

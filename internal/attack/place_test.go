@@ -44,7 +44,7 @@ func TestTablesAreConserved(t *testing.T) {
 	}
 	all := a.tables(f, f.dir)
 	if all.status != fine || len(all.rows) != 9 {
-		t.Fatalf("whole, yet convert --all ends with %d and gives %d tables: %s", all.status, len(all.rows), all.said)
+		t.Fatalf("intact, but convert --all ends with %d and gives %d tables: %s", all.status, len(all.rows), all.said)
 	}
 	left := 0
 	r := rand.New(rand.NewPCG(1, 6))
@@ -52,7 +52,8 @@ func TestTablesAreConserved(t *testing.T) {
 		if strings.HasSuffix(name, ".lock") || strings.HasSuffix(name, "SHA256SUMS") {
 			continue
 		}
-		if strings.HasPrefix(name, "kudu-") && strings.Contains(name, "/data/data/") && r.IntN(4) > 0 { // they are many
+		// one in four: there are many
+		if strings.HasPrefix(name, "kudu-") && strings.Contains(name, "/data/data/") && r.IntN(4) > 0 {
 			continue
 		}
 		size := fileSize(filepath.Join(f.dir, name))
@@ -66,7 +67,7 @@ func TestTablesAreConserved(t *testing.T) {
 		left += a.placeCase(t, f, all, h)
 	}
 	if left < 5 {
-		t.Errorf("only %d tables were left out", left)
+		t.Errorf("%d tables were left out: expected 5 or more", left)
 	}
 }
 
@@ -110,7 +111,7 @@ func (a *attack) treeCase(t *testing.T, r *rand.Rand, made []*fixture) {
 	var rows []int
 	for i, k := range r.Perm(len(made))[:3+r.IntN(len(made)-3)] {
 		f, dir := made[k], dirs[r.IntN(len(dirs))]
-		for hosts[dir] == f.format() { // what lies in a table of its own system is that system's business
+		for hosts[dir] == f.format() { // what a table's own system keeps inside it is not listed
 			dir = dirs[r.IntN(len(dirs))]
 		}
 		at := filepath.Join(dir, fmt.Sprintf("t%d%s", i, filepath.Ext(f.place)))
@@ -127,10 +128,10 @@ func (a *attack) treeCase(t *testing.T, r *rand.Rand, made []*fixture) {
 		t.Errorf("%s: ls lists %q, convert --all converts %q", root, listed, converted)
 	}
 	if !slices.Equal(out, rows) {
-		t.Errorf("%s: convert --all gives tables of %v rows, there are %v: %q", root, out, rows, converted)
+		t.Errorf("%s: convert --all gives tables of %v rows, expected %v: %q", root, out, rows, converted)
 	}
 	if v := a.stoa.run("verify", root); v.Status != fine {
-		t.Errorf("%s: whole, yet verify ends with %d: %s", root, v.Status, v.Stdout)
+		t.Errorf("%s: intact, but verify ends with %d: %s", root, v.Status, v.Stdout)
 	}
 	one := all[r.IntN(len(all))]
 	name := one.at
@@ -163,7 +164,7 @@ func (a *attack) tablesOfTree(t *testing.T, root string) (listed, converted []st
 	got := a.stoa.run("ls", root, "-f", "json")
 	var list []struct{ Name, Format, Problem string }
 	if err := json.Unmarshal(got.Stdout, &list); err != nil || got.Status != fine {
-		t.Fatalf("%s: whole, yet ls ends with %d: %v %s", root, got.Status, err, got.Stderr)
+		t.Fatalf("%s: intact, but ls ends with %d: %v %s", root, got.Status, err, got.Stderr)
 	}
 	for _, e := range list {
 		if e.Format != "" {
@@ -173,7 +174,7 @@ func (a *attack) tablesOfTree(t *testing.T, root string) (listed, converted []st
 	out := a.temp("all") + "/o"
 	got = a.stoa.run("convert", "--all", root, "-o", out, "--to", "jsonl", "-f", "json")
 	if got.Status != fine {
-		t.Errorf("%s: whole, yet convert --all ends with %d: %s", root, got.Status, got.Stderr)
+		t.Errorf("%s: intact, but convert --all ends with %d: %s", root, got.Status, got.Stderr)
 	}
 	for d := json.NewDecoder(bytes.NewReader(got.Stdout)); ; {
 		var one struct {
@@ -212,7 +213,7 @@ func (a *attack) tables(f *fixture, dir string) converted {
 	return c
 }
 
-// placeCase harms a copy and says how many tables were left out.
+// placeCase harms a copy and returns how many tables were left out.
 func (a *attack) placeCase(t *testing.T, f *fixture, all converted, h []harm) (left int) {
 	dir := filepath.Join(a.root, "case", "place")
 	os.RemoveAll(dir)
@@ -222,7 +223,7 @@ func (a *attack) placeCase(t *testing.T, f *fixture, all converted, h []harm) (l
 	if _, fit, err := f.apply(dir, h); err != nil || !fit {
 		t.Fatalf("%v does not fit: %v", h, err)
 	}
-	// the file was the table: it is not there any more
+	// the file was the whole table: nothing of it is left to report
 	if h[0].op == "remove" && !strings.Contains(f.files[h[0].file], "/") {
 		return 0
 	}

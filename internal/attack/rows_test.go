@@ -31,10 +31,10 @@ func cellsOf(line string) (out []cell) {
 	return out
 }
 
-// difference says where out is not ref, in words.
+// difference describes the first difference between ref and out.
 func difference(ref, out []string) string {
 	if len(ref) != len(out) {
-		return fmt.Sprintf("%d rows came out of %d", len(out), len(ref))
+		return fmt.Sprintf("%d rows came out, expected %d", len(out), len(ref))
 	}
 	for i := range ref {
 		if ref[i] == out[i] {
@@ -56,8 +56,8 @@ func difference(ref, out []string) string {
 	return "nothing differs"
 }
 
-// binaryOf reports whether some values are the bytes of a text that was there, or of a decimal number, as JSON has
-// them: of the latter, either end first.
+// binaryOf reports whether some values are the bytes, as JSON shows them, of a text or of a decimal number that was
+// there, the latter in either byte order.
 func binaryOf(was, is []string) bool {
 	bytesOf, digits := map[string]bool{}, map[string]bool{}
 	for _, v := range is {
@@ -76,7 +76,7 @@ func binaryOf(was, is []string) bool {
 		return false
 	}
 	delete(digits, "")
-	same := map[string]bool{} // what is as it was says nothing
+	same := map[string]bool{} // unchanged values prove nothing
 	for _, v := range is {
 		same[v] = true
 	}
@@ -102,7 +102,7 @@ func digitsOf(text string) string {
 	return strings.TrimRight(strings.TrimLeft(strings.Replace(text, ".", "", 1), "-0"), "0")
 }
 
-// kindOf says what JSON has in a cell: a text, a number, a list; more than 100 is null, which is of every kind.
+// kindOf is the kind of JSON value in a cell: a text, a number, a list; more than 100 is null, which is of every kind.
 func kindOf(x cell) int {
 	switch v := x.value[0]; v {
 	case '"', '[', '{':
@@ -115,7 +115,7 @@ func kindOf(x cell) int {
 	return '0'
 }
 
-// columnShape is what a column has: the shapes of its values, and what is in these that is no list and no struct.
+// columnShape describes a column: the shapes of its values, and the scalars in them.
 type columnShape struct {
 	name   string
 	shapes map[string]bool
@@ -138,7 +138,7 @@ func shapesOf(rows []string) (out []columnShape) {
 	return out
 }
 
-// scalarsOf appends what is in a value and is no list and no struct.
+// scalarsOf appends the scalars in a value.
 func scalarsOf(out []string, v string) []string {
 	switch kindOf(cell{value: v}) {
 	case '[':
@@ -157,7 +157,7 @@ func scalarsOf(out []string, v string) []string {
 	return append(out, v)
 }
 
-// shapeOf is a value of JSON with the plainest value of its kind in place of each in it.
+// shapeOf is a value of JSON with each scalar in it replaced by the simplest one of its kind.
 func shapeOf(v string) string {
 	switch kindOf(cell{value: v}) {
 	case '0':

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// broken is the command with something wrong: the attack has to notice.
+// broken is the command with a fault, which the attack has to notice.
 type broken struct {
 	command
 	wrong func(args []string, got *answer)
@@ -58,7 +58,7 @@ var faults = []struct {
 			lines(args, got, func(l []string) []string { return l[:len(l)-1] })
 		}
 	}},
-	{"a row is dropped where all is well", "silent", func(args []string, got *answer) {
+	{"a row is dropped without damage", "silent", func(args []string, got *answer) {
 		if got.Status == fine && args[0] == "recover" {
 			lines(args, got, func(l []string) []string { return l[1:] })
 		}
@@ -68,12 +68,12 @@ var faults = []struct {
 			lines(args, got, func(l []string) []string { l[len(l)-1] = l[0]; return l })
 		}
 	}},
-	{"a value is another", "stays", func(args []string, got *answer) {
+	{"a value is changed", "stays", func(args []string, got *answer) {
 		if got.Status == damage {
 			lines(args, got, func(l []string) []string { l[0] = strings.Replace(l[0], ":", ":1", 1); return l })
 		}
 	}},
-	{"a value is another before cat fails", "fail", func(args []string, got *answer) {
+	{"a row is made up before cat fails", "fail", func(args []string, got *answer) {
 		if got.Status == damage && args[0] == "cat" && output(args, "--damaged") == "" {
 			got.Stdout = append(got.Stdout, `{"id":-1}`+"\n"...)
 		}
@@ -131,7 +131,7 @@ var faults = []struct {
 	}},
 }
 
-// TestNoticed: the attack finds what is broken on purpose; or else that it finds nothing says nothing.
+// TestNoticed: the attack finds faults that were made on purpose; otherwise finding nothing would prove nothing.
 func TestNoticed(t *testing.T) {
 	good := build(t)
 	m := &makers[slices.IndexFunc(makers, func(m maker) bool { return m.name == "trevni/crc32" })]
@@ -145,7 +145,7 @@ func TestNoticed(t *testing.T) {
 		t.Run(x.name, func(t *testing.T) {
 			a := newAttack(&broken{good, x.wrong}, t.TempDir())
 			var laws []string
-			for _, harms := range [][]harm{ // damage in a block, damage that is none, and damage to what all depends on
+			for _, harms := range [][]harm{ // damage in a block, no damage, and damage that everything depends on
 				{{op: "flip", n: [3]int64{block.from + 20, 3}}},
 				{{op: "over", n: [3]int64{0, 0, 0}}},
 				{{op: "cut", n: [3]int64{block.from}}},
@@ -159,7 +159,7 @@ func TestNoticed(t *testing.T) {
 				}
 			}
 			if !slices.Contains(laws, x.law) {
-				t.Errorf("want a find of %q, got %q", x.law, laws)
+				t.Errorf("expected a find of law %q, got %q", x.law, laws)
 			}
 		})
 	}
@@ -169,7 +169,7 @@ func TestNoticed(t *testing.T) {
 			t.Errorf("%v: %+v", err, c)
 		}
 	})
-	// which ends at once, and which never answers
+	// one ends at once, the other never answers
 	for program, want := range map[string]string{"true": "died", "yes": "no answer"} {
 		t.Run("a process that "+want, func(t *testing.T) {
 			s := &served{binary: program, limit: time.Second}
@@ -181,7 +181,7 @@ func TestNoticed(t *testing.T) {
 	}
 }
 
-// TestWindowsByName: columns in another order are no changed cells, and a changed cell in one is found.
+// TestWindowsByName: a different order of columns is not a change of cells, and a changed cell in one is found.
 func TestWindowsByName(t *testing.T) {
 	c := &trial{f: &fixture{ref: []string{`{"a":1,"b":2}`, `{"a":3,"b":4}`}}}
 	for _, x := range []struct {
@@ -200,8 +200,8 @@ func TestWindowsByName(t *testing.T) {
 	}
 }
 
-// TestRenamedOnly: another name is excused where its bytes are others and verify said that nothing is over names; a
-// value that is another, or a name whose bytes are as they were, is not.
+// TestRenamedOnly: a changed name is excused if its stored bytes were changed and verify reported that names have no
+// checksum; a changed value is not, nor a name whose stored bytes are as they were.
 func TestRenamedOnly(t *testing.T) {
 	row := []string{`{"id":1,"N":[{"L":[{"C":"x","D":null}]}]}`}
 	for _, x := range []struct {
@@ -210,7 +210,7 @@ func TestRenamedOnly(t *testing.T) {
 		want              bool
 	}{
 		{`{"id":1,"N":[{"L":[{"C":"x","E":null}]}]}`, true, true, true},
-		{`{"id":1,"N":[{"L":{"C":["x"]},"M":[{"D":null}]}]}`, true, true, true}, // by names, columns are put together
+		{`{"id":1,"N":[{"L":{"C":["x"]},"M":[{"D":null}]}]}`, true, true, true}, // names say what a struct has
 		{`{"id":1,"N":[{"L":[{"C":"x","E":null}]}]}`, true, false, false},
 		{`{"id":1,"N":[{"L":[{"C":"y","E":null}]}]}`, true, true, false},
 		{`{"id":2,"N":[{"L":[{"C":"x","E":null}]}]}`, true, true, false},
@@ -227,7 +227,7 @@ func TestRenamedOnly(t *testing.T) {
 	}
 }
 
-// TestKeysAsCat: what get finds by a key is excused only where it is what cat gave, and that was excused.
+// TestKeysAsCat: what get finds by a key is excused only if it is what cat gave, and cat was excused.
 func TestKeysAsCat(t *testing.T) {
 	one, two, other := `{"id":1,"n":2}`, `{"id":1,"n":3}`, `{"id":4,"n":3}`
 	key := cellsOf(one)[0]
@@ -251,8 +251,8 @@ func TestKeysAsCat(t *testing.T) {
 	}
 }
 
-// TestLikeCut: only what is taken out of the blocks of a column to its end and beyond, as far as the file then has any,
-// is like a cut.
+// TestLikeCut: only a removal from the blocks of a column that shortens the file to where they should end, or more, is
+// like a cut.
 func TestLikeCut(t *testing.T) {
 	f := &fixture{name: "trevni/x", dir: t.TempDir(), files: []string{"f"}, pages: []page{{"f", 20, 40, 1},
 		{"f", 56, 70, 1}, {"f", 70, 100, 1}}}
@@ -307,7 +307,7 @@ func TestDoubledIsAnAnswer(t *testing.T) {
 	}
 }
 
-// TestSymbolOnly: another text is excused only where bytes of it are others in an Avro schema, and only as a text.
+// TestSymbolOnly: a changed text is excused only if its bytes were changed in an Avro schema, and only as a text.
 func TestSymbolOnly(t *testing.T) {
 	f := &fixture{name: "trevni/x", dir: t.TempDir()}
 	//                0         10        20        30        40

@@ -17,28 +17,28 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// kinds say which columns a table may have: what a format cannot write is left out.
+// kinds are the sets of columns that a table may have; what a format cannot write is left out.
 type kinds int
 
 const (
-	texts kinds = iota // what CSV keeps
+	texts kinds = iota // what CSV can hold
 	flats              // one value a row
-	nests              // lists and structs, too
+	nests              // also lists and structs
 )
 
-// column makes a column: adds a value to a builder, and says how JSON has it.
+// column makes a column: add appends a value to a builder and returns it as JSON has it.
 type column struct {
 	name string
 	typ  arrow.DataType
 	word string // the type in --schema's words; "" = not needed
-	null int    // one row of null is null; 0 none
+	null int    // one row in so many is null; 0: none
 	add  func(r *rand.Rand, row int, b array.Builder) any
 }
 
 var someWords = []string{"", "a", "blue", "green", "Ångström", "a,b", "tab\there", "quote\"d", "line\nfeed", "null",
 	"0", "-", "🙂🙂", "longer than the others by quite some"}
 
-// word is a text: few different ones, or all different.
+// word draws a text: one of a few, or nearly always a new one.
 func word(r *rand.Rand, row int, few bool) string {
 	if few {
 		return someWords[r.IntN(len(someWords))]
@@ -55,7 +55,7 @@ func typed(name string, t arrow.DataType, w string,
 
 var money = &arrow.Decimal128Type{Precision: 12, Scale: 2}
 
-// choice are the columns that a table is made of, beside id.
+// choice are the columns that a table may have besides id.
 var choice = map[kinds][]func(*rand.Rand) column{
 	texts: {
 		typed("n", arrow.PrimitiveTypes.Int32, "int32", func(r *rand.Rand, _ int, b array.Builder) any {
@@ -139,7 +139,7 @@ var choice = map[kinds][]func(*rand.Rand) column{
 	},
 }
 
-// table is rows that the attack made: an Arrow file, and each row as JSON has it.
+// table is a table that the attack made: its columns, and each row as JSON has it.
 type table struct {
 	columns []column
 	rows    []map[string]any
@@ -219,8 +219,8 @@ func (t *table) write(name string, r *rand.Rand, n, batch int, base int64) error
 	return nil
 }
 
-// differs holds lines of JSON against the rows. "" = equal. A bare file has not kept how lists and structs lie
-// in each other.
+// differs compares lines of JSON with the rows and describes the first difference; "" = equal. A bare file does not
+// keep how lists and structs are nested.
 func (t *table) differs(lines []string, bare bool) string {
 	if len(lines) != len(t.rows) {
 		return fmt.Sprintf("%d rows, want %d", len(lines), len(t.rows))

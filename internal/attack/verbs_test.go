@@ -11,17 +11,17 @@ import (
 	"strings"
 )
 
-// count says how many rows there are: as many as were, or as many as cat gives.
+// count: if it ends with 0, it gives the original number of rows.
 func (c *trial) count() {
 	got := c.verb("count", "count", "-f", "json")
 	var n struct{ Rows int }
 	if got.Status == fine && json.Unmarshal(got.Stdout, &n) == nil && n.Rows != len(c.f.ref) && !c.f.text &&
 		!c.loose() {
-		c.find("silent", "count ended with 0 and said %d rows of %d", n.Rows, len(c.f.ref))
+		c.find("silent", "count ended with 0 and gave %d rows, expected %d", n.Rows, len(c.f.ref))
 	}
 }
 
-// few reads single rows and the first.
+// few reads the first rows and single ones.
 func (c *trial) few(r *rand.Rand) {
 	row, n := r.IntN(len(c.f.ref)+1), 1+r.IntN(20)
 	got := c.verb("head", "head", "-n", strconv.Itoa(n), "-f", "jsonl")
@@ -51,8 +51,8 @@ func (c *trial) few(r *rand.Rand) {
 	}
 }
 
-// asCat reports whether rows are those with a key among the rows that cat gave with 0, to which its own law was
-// applied: a key in a page that nothing checks may be another, and be that of two rows.
+// asCat reports whether rows are those with this key among the rows of a cat that ended with 0 and was excused: a key
+// in a page without a checksum may have changed, and be the key of two rows.
 func (c *trial) asCat(key cell, out []string) bool {
 	var want []string
 	for _, l := range c.rows {
@@ -63,8 +63,8 @@ func (c *trial) asCat(key cell, out []string) bool {
 	return c.rows != nil && c.excused && slices.Equal(want, out)
 }
 
-// changes: a table that cat refuses is not changed, and no byte of it is another then. It comes last: where cat gives
-// what is there, a change may do what it says.
+// changes: a table that cat refuses is refused by every change, and none of its bytes changes. It comes last: if cat
+// reads the table, changes may change it.
 func (c *trial) changes() {
 	if c.status["cat"] == fine || c.status["cat"] == died {
 		return
@@ -79,14 +79,14 @@ func (c *trial) changes() {
 			c.find("change", "cat ended with %d, %s with 0", c.status["cat"], args[0])
 		}
 		if !maps.Equal(before, c.bytes()) {
-			c.find("change", "cat ended with %d, %s with %d, and files are others", c.status["cat"], args[0],
+			c.find("change", "cat ended with %d, %s with %d, and files have changed", c.status["cat"], args[0],
 				got.Status)
 			return
 		}
 	}
 }
 
-// bytes are the files of the copy, but locks, which stay where a change was begun.
+// bytes are the files of the copy except locks, which remain after a change was begun.
 func (c *trial) bytes() map[string]string {
 	out := map[string]string{}
 	names, err := filesOf(c.dir)
@@ -101,7 +101,7 @@ func (c *trial) bytes() map[string]string {
 	return out
 }
 
-// part: these rows are those that were there, or others within what may be.
+// part: these rows are the original ones, or differ within what is allowed.
 func (c *trial) part(name string, want, out []string) {
 	if c.loose() || strings.Join(want, "\n") == strings.Join(out, "\n") {
 		return
@@ -117,13 +117,13 @@ func (c *trial) part(name string, want, out []string) {
 	c.excused = true
 }
 
-// ls lists the table, with as many rows as there were, or reports that something is wrong.
+// ls: it lists the table with the original number of rows, or reports that something is wrong.
 func (c *trial) ls() {
 	got := c.verb("ls", "ls", "-f", "json")
 	if c.f.text || c.loose() {
 		return
 	}
-	// both answer from what opening reads; ls of a directory reports what lies beside the table, too
+	// both answer from what opening reads; ls of a directory also reports what is beside the table
 	open := c.verb("schema", "schema")
 	if file := len(c.f.files) == 1; got.Status == fine && open.Status == damage ||
 		got.Status == damage && open.Status == fine && file {
@@ -145,11 +145,11 @@ func (c *trial) ls() {
 		c.find("conservation", "ls ended with 0 and listed nothing")
 	}
 	if len(list) == 1 && list[0].Rows != nil && *list[0].Rows != len(c.f.ref) && !c.f.changed {
-		c.find("silent", "ls ended with 0 and said %d rows of %d", *list[0].Rows, len(c.f.ref))
+		c.find("silent", "ls ended with 0 and gave %d rows, expected %d", *list[0].Rows, len(c.f.ref))
 	}
 }
 
-// converts writes the table as something else, alone and with all of its place.
+// converts converts the table to another format, by itself and with convert --all.
 func (c *trial) converts(r *rand.Rand) {
 	to := []string{"jsonl", "arrow", "parquet"}[r.IntN(3)]
 	out := filepath.Join(c.dir, "..", "out."+to)
@@ -163,7 +163,7 @@ func (c *trial) converts(r *rand.Rand) {
 	}
 	os.Remove(out)
 	if got.Status == cannot && c.a.verb(c.f, c.f.dir, "convert", "-o", out).Status == cannot {
-		delete(c.status, "convert") // nor does the target take the whole place
+		delete(c.status, "convert") // the target does not take the intact table, either
 	}
 	os.Remove(out)
 	if !c.f.able["convert all"] {
@@ -175,7 +175,7 @@ func (c *trial) converts(r *rand.Rand) {
 	if got.Status != fine {
 		return
 	}
-	files, _ := filesOf(dir) // of a table with partitions they lie in directories
+	files, _ := filesOf(dir) // those of a partitioned table are in directories
 	files = slices.DeleteFunc(files, func(name string) bool { return !strings.HasSuffix(name, ".arrow") })
 	if len(files) == 0 {
 		c.find("conservation", "convert --all ended with 0 and wrote nothing")
@@ -202,7 +202,7 @@ func (c *trial) readBack(name, file string) {
 	c.whole(name, linesOf(got.Stdout))
 }
 
-// diff holds the copy against the whole.
+// diff: it compares the copy with the original.
 func (c *trial) diff() {
 	got := c.a.stoa.run(append([]string{"diff", c.f.at(c.f.dir), c.f.at(c.dir)}, c.f.reading...)...)
 	c.a.seen["diff "+strconv.Itoa(got.Status)]++
@@ -218,7 +218,7 @@ func (c *trial) diff() {
 	}
 }
 
-// oneVerdict: all verbs answer from the same facts.
+// oneVerdict: the statuses of all verbs agree with each other.
 func (c *trial) oneVerdict() {
 	s := func(name string) int {
 		if v, ok := c.status[name]; ok {
@@ -229,18 +229,18 @@ func (c *trial) oneVerdict() {
 	if s("verify") == fine {
 		for _, v := range []string{"cat", "recover", "cat skip-rows", "cat null-cells", "count", "head", "get",
 			"ls", "convert", "convert all", "stats", "advise", "describe", "explain"} {
-			// which looks at files that do not count, too; CarbonData's says so of them
+			// describe also shows files that are not part of the table; CarbonData's marks them
 			if v == "describe" && len(c.f.files) > 1 && c.f.format() != "carbon" {
 				continue
 			}
-			// files that are not one table any more
+			// the files are no longer one table
 			if s(v) == use && c.f.maker != nil && (c.f.maker.loose || c.f.maker.parts) {
 				continue
 			}
-			if strings.HasPrefix(v, "get") && c.loose() { // a row that all of the table there is does not have
+			if strings.HasPrefix(v, "get") && c.loose() { // the row may be in no file that is left
 				continue
 			}
-			// what it wrote is text, or Arrow, and the string had become something else
+			// its output is text or Arrow, and a string is no longer valid UTF-8
 			if s(v) == damage && c.altered[v] || c.refused[v] {
 				continue
 			}
@@ -265,10 +265,10 @@ func (c *trial) oneVerdict() {
 			c.find("verdict", "cat ended with 3, recover with 0")
 		}
 	}
-	if c.misspelled { // which opening sees
+	if c.misspelled { // opening sees that
 		for _, v := range []string{"verify", "verify quick", "verify deep", "ls", "schema", "recover", "count"} {
 			if s(v) >= fine && s(v) != damage {
-				c.find("verdict", "a name is no UTF-8, and %s ended with %d", v, s(v))
+				c.find("verdict", "a name is not UTF-8, and %s ended with %d", v, s(v))
 			}
 		}
 	}

@@ -1,7 +1,8 @@
 // Package codec compresses and decompresses whole blocks, by the name of the method.
 //
 // All methods here are block methods: the size of the raw block is declared by the format around it, and a block that
-// gives more or fewer bytes than declared is damaged. Nothing here allocates by what a compressed block says of itself.
+// decompresses to more or fewer bytes than declared is damaged. Nothing here allocates memory on the word of a
+// compressed block.
 package codec
 
 import (
@@ -85,7 +86,7 @@ func compressLZ4(dst, src []byte) []byte {
 }
 
 func decompressSnappy(dst, src []byte) error {
-	// The size in the block is looked at first, because the library would make room for it.
+	// The size in the block is checked first, because the library would allocate it.
 	n, err := s2.DecodedLen(src)
 	if err != nil {
 		return fault.Rel(0, len(src), "snappy", "no raw size: %v", err)
@@ -133,10 +134,10 @@ func decompressZlib(dst, src []byte) error {
 	if err != nil {
 		return fault.Rel(len(src)-f.in.Len(), 0, "zlib", "after %d of %d raw bytes: %v", n, len(dst), err)
 	}
-	return atEnd("zlib", f, dst, src) // there is the checksum
+	return atEnd("zlib", f, dst, src) // which checks the checksum
 }
 
-// atEnd reads the end of a stream of which dst was all, and finds the end of src there.
+// atEnd checks that a stream ends after filling dst, and src with it.
 func atEnd(name string, f *inflater, dst, src []byte) error {
 	var one [1]byte
 	if n, err := f.z.Read(one[:]); n != 0 || err != io.EOF {
@@ -160,7 +161,7 @@ func decompressDeflate(dst, src []byte) error {
 	return decompressDeflateSlow(dst, src)
 }
 
-// decompressDeflateSlow says what is wrong, if something is.
+// decompressDeflateSlow is for streams that inflate refuses: its error says what is wrong with them.
 func decompressDeflateSlow(dst, src []byte) error {
 	f := rawInflaters.Get().(*inflater)
 	defer func() {
@@ -177,7 +178,7 @@ func decompressDeflateSlow(dst, src []byte) error {
 	return atEnd("deflate", f, dst, src)
 }
 
-// rawDeflaters have level 6, as zlib's default is.
+// rawDeflaters have level 6, which is zlib's default.
 var rawDeflaters = sync.Pool{New: func() any {
 	w, err := flate.NewWriter(nil, 6)
 	if err != nil {

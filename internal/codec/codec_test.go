@@ -21,7 +21,7 @@ func TestRoundTrip(t *testing.T) {
 				}
 				for _, n := range []int{len(raw) - 1, len(raw) + 1} {
 					if n >= 0 && c.Decompress(make([]byte, n), z[4:]) == nil {
-						t.Errorf("%d bytes taken for %d", len(raw), n)
+						t.Errorf("a block of %d bytes is decompressed to %d without an error", len(raw), n)
 					}
 				}
 			}

@@ -16,10 +16,10 @@ import (
 	"stoa/fault"
 )
 
-// Expand decompresses all of src, whose raw size no format declares: "none", "snappy" (a block without framing),
-// "zstd", "gzip", "lz4-frame". room allocates n bytes with unset content. A raw size above limit is a Limit error; a
-// size that the bytes state is checked against the largest that their method can reach before memory is allocated.
-// Errors are relative to src.
+// Expand decompresses all of src, whose raw size the format around it does not declare: "none", "snappy" (a block
+// without framing), "zstd", "gzip", "lz4-frame". room allocates n bytes with unset content. A raw size above limit is a
+// Limit error; a size that the bytes state is checked against the largest that their method can reach before memory is
+// allocated. Errors are relative to src.
 func Expand(name string, src []byte, limit int64, room func(n int) []byte) ([]byte, error) {
 	switch name {
 	case "none":
@@ -51,7 +51,7 @@ func expandSnappy(src []byte, limit int64, room func(n int) []byte) ([]byte, err
 	case err != nil:
 		return nil, fault.Rel(0, len(src), "snappy", "no raw size: %v", err)
 	case int64(n) > snappyRatio*int64(len(src)):
-		return nil, fault.Rel(0, len(src), "snappy", "%d raw bytes cannot come of %d", n, len(src))
+		return nil, fault.Rel(0, len(src), "snappy", "%d bytes cannot decompress to %d", len(src), n)
 	case int64(n) > limit:
 		return nil, tooMuch("snappy", uint64(n), limit)
 	}
@@ -112,9 +112,9 @@ func expandZstd(src []byte, limit int64, room func(n int) []byte) ([]byte, error
 	return drain("zstd", d, src, firstAlloc(src, declared, limit), limit, room)
 }
 
-// narrowed is a frame with a window no larger than its content may be: a writer that streams, as parquet-mr does,
-// asks for one of 2 MiB and more for a few bytes, and the decoder allocates it. No match reaches back further than the
-// content is long.
+// narrowed is the frame with a window no larger than its content may be: a streaming writer such as parquet-mr's asks
+// for 2 MiB and more for a few bytes, and the decoder allocates it. No match reaches back further than the content is
+// long.
 func narrowed(src []byte, h *zstd.Header, limit int64) io.Reader {
 	const block, lowest = 128 << 10, 10 // bytes of the largest block; the smallest window is 2^10
 	log := max(bits.Len64(uint64(max(limit, block)-1)), lowest)
@@ -127,7 +127,7 @@ func narrowed(src []byte, h *zstd.Header, limit int64) io.Reader {
 	return io.MultiReader(bytes.NewReader(head), bytes.NewReader(src[windowAt+1:]))
 }
 
-// drain reads all that z gives.
+// drain reads all of z.
 func drain(name string, z io.Reader, src []byte, first int, limit int64, room func(n int) []byte) ([]byte, error) {
 	r := cutErrors{z}
 	out := room(first)
@@ -176,7 +176,7 @@ func expandGzip(src []byte, limit int64, room func(n int) []byte) ([]byte, error
 	return drain("gzip", z, src, firstAlloc(src, declared, limit), limit, room)
 }
 
-// cutErrors keeps a cut stream from looking like its end.
+// cutErrors keeps a truncated stream from looking like one that ends.
 type cutErrors struct{ z io.Reader }
 
 func (c cutErrors) Read(p []byte) (int, error) {

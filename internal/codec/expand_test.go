@@ -14,8 +14,8 @@ import (
 	"stoa/fault"
 )
 
-// squeezed is raw in each method of Expand, made by other libraries or other calls than those that read it.
-func squeezed(t testing.TB, raw []byte) map[string][]byte {
+// compressed is raw in each method of Expand, made by other libraries or other calls than those that read it.
+func compressed(t testing.TB, raw []byte) map[string][]byte {
 	t.Helper()
 	var gz bytes.Buffer
 	w := gzip.NewWriter(&gz)
@@ -48,7 +48,7 @@ func room(n int) []byte { return make([]byte, n) }
 func TestExpand(t *testing.T) {
 	for _, raw := range [][]byte{{}, {7}, bytes.Repeat([]byte("stoa"), 3), bytes.Repeat([]byte{0}, 1<<20),
 		bytes.Repeat([]byte("0123456789abcdef!"), 5000)} {
-		for name, b := range squeezed(t, raw) {
+		for name, b := range compressed(t, raw) {
 			got, err := Expand(method(name), b, 1<<30, room)
 			if err != nil || !bytes.Equal(got, raw) {
 				t.Errorf("%s of %d bytes: %d bytes, %v", name, len(raw), len(got), err)
@@ -75,20 +75,20 @@ func TestExpand(t *testing.T) {
 }
 
 func FuzzExpand(f *testing.F) {
-	for _, b := range squeezed(f, bytes.Repeat([]byte("stoa"), 100)) {
+	for _, b := range compressed(f, bytes.Repeat([]byte("stoa"), 100)) {
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for _, name := range []string{"snappy", "zstd", "gzip"} {
 			if out, err := Expand(name, b, 1<<16, room); err == nil && len(out) > 1<<16 {
-				t.Errorf("%s: %d bytes above the limit", name, len(out))
+				t.Errorf("%s: %d bytes, the limit is %d", name, len(out), 1<<16)
 			}
 		}
 	})
 }
 
-// TestZstdWindows: the window of a frame that a writer streamed is larger than its content, of which nobody said the
-// size. It is read under a limit that is the content's, and takes no memory of a window.
+// TestZstdWindows: the window of a streamed frame is larger than its content, whose size is not declared. It is read
+// under a limit of the content's size, and no window is allocated.
 func TestZstdWindows(t *testing.T) {
 	raw := bytes.Repeat([]byte("0123456789abcdef"), 30_000)
 	for _, window := range []int{1 << 20, 2 << 20, 8 << 20, 128 << 20} {
@@ -99,10 +99,10 @@ func TestZstdWindows(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.Write(raw[:n/2])
-			w.Flush() // so that no size stands in the header
+			w.Flush() // so that the header does not declare a size
 			w.Write(raw[n/2 : n])
 			w.Close()
-			b.Bytes()[5] = byte(bits.Len(uint(window))-1-10) << 3 // this encoder asks for no more than it has use for
+			b.Bytes()[5] = byte(bits.Len(uint(window))-1-10) << 3 // this encoder asks for no larger window than it uses
 			var h zstd.Header
 			if err := h.Decode(b.Bytes()); err != nil || h.HasFCS || h.WindowSize != uint64(window) {
 				t.Fatalf("%+v, %v", h, err)

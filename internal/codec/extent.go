@@ -8,8 +8,9 @@ import (
 	"github.com/klauspost/compress/zlib"
 )
 
-// Extent is how many bytes at the beginning of b are the compressed form of raw bytes, for blocks whose stored size was
-// lost: all methods but "none" end by themselves. -1 = they are no such thing.
+// Extent returns how many bytes at the beginning of b are the compressed form of raw bytes, for blocks whose stored
+// size was lost: blocks of "lz4", "snappy" and "zlib" show where they end. -1: b begins with no such block, or the
+// method is another.
 func Extent(name string, b []byte, raw int) int {
 	switch name {
 	case "lz4":
@@ -25,7 +26,7 @@ func Extent(name string, b []byte, raw int) int {
 // lz4Extent walks the sequences of an LZ4 block.
 func lz4Extent(b []byte, raw int) int {
 	at, out := 0, 0
-	more := func(n int) int { // a length of 15 goes on in the bytes that follow
+	more := func(n int) int { // a length of 15 continues in the bytes that follow
 		for at < len(b) {
 			x := b[at]
 			at++
@@ -109,7 +110,7 @@ func snappyExtent(b []byte, raw int) int {
 	return at
 }
 
-// zlibExtent inflates a stream, which ends by itself.
+// zlibExtent inflates a stream, which marks its own end.
 func zlibExtent(b []byte, raw int) int {
 	if len(b) < 2 || b[0]&15 != 8 || (int(b[0])<<8|int(b[1]))%31 != 0 {
 		return -1

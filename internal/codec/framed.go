@@ -17,15 +17,15 @@ func CompressFramed(name string, dst, src []byte) (out []byte, ok bool) {
 	case "snappy":
 		return compressSnappy(dst, src), true
 	case "zstd":
-		z := zstders.Get().(*zstd.Encoder)
-		defer zstders.Put(z)
+		z := zstdEncoders.Get().(*zstd.Encoder)
+		defer zstdEncoders.Put(z)
 		if len(src) == 0 { // the library would give no bytes at all, which is no frame
 			return append(dst, emptyZstd...), true
 		}
 		return z.EncodeAll(src, dst), true
 	case "gzip":
-		g := gzippers.Get().(*gzip.Writer)
-		defer gzippers.Put(g)
+		g := gzipWriters.Get().(*gzip.Writer)
+		defer gzipWriters.Put(g)
 		to := sink{b: dst}
 		g.Reset(&to)
 		_, err := bytes.NewReader(src).WriteTo(g)
@@ -43,7 +43,7 @@ func CompressFramed(name string, dst, src []byte) (out []byte, ok bool) {
 // emptyZstd is a frame without content: magic, a single segment of no bytes, and a last raw block of no bytes.
 var emptyZstd = []byte{0x28, 0xb5, 0x2f, 0xfd, 0x20, 0x00, 0x01, 0x00, 0x00}
 
-var zstders = sync.Pool{New: func() any {
+var zstdEncoders = sync.Pool{New: func() any {
 	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false),
 		zstd.WithSingleSegment(true))
 	if err != nil {
@@ -52,4 +52,4 @@ var zstders = sync.Pool{New: func() any {
 	return z
 }}
 
-var gzippers = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
+var gzipWriters = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}

@@ -7,11 +7,11 @@ import (
 	"unsafe"
 )
 
-// A deflate decoder for streams of which all of the input and the size of the output are at hand: pages of
-// files. It returns no errors: what it cannot decode, damage most of all, is left to the library's reader, which
-// says what is wrong.
+// A deflate decoder for streams whose input is all in memory and whose raw size is known: pages of files. It returns no
+// errors: what it cannot decode, above all damaged streams, is left to the library's reader, whose errors say what is
+// wrong.
 
-// A table entry says what the bits at the front of the stream mean:
+// A table entry gives the meaning of the bits at the front of the stream:
 //
 //	bits 0–7    length of the code, without the extra bits
 //	bits 8–13   number of extra bits of a length or distance, or of the bits that index a second table
@@ -74,8 +74,8 @@ func symbols() (lit [288]entry, dist [32]entry, pre [19]entry) {
 	return lit, dist, pre
 }
 
-// build makes the table of canonical codes of the given lengths. Codes must be complete; of distances (lone)
-// none or a single one may be there. Second tables are as large as their longest code needs.
+// build makes the table of canonical codes of the given lengths. The codes must be complete, except that there may be
+// no code or a single one for distances (lone). Second tables are as large as their longest code needs.
 func build(table []entry, width uint, lengths []uint8, symbols []entry, lone bool) bool {
 	var count [16]int
 	for _, l := range lengths {
@@ -136,7 +136,7 @@ func build(table []entry, width uint, lengths []uint8, symbols []entry, lone boo
 	return true
 }
 
-// stream is where the decoder is.
+// stream is the state of the decoder.
 type stream struct {
 	src  []byte
 	in   int    // next byte
@@ -146,7 +146,7 @@ type stream struct {
 	out  int
 }
 
-// fill makes sure of 56 bits, or of all that are left, with zeros after them.
+// fill fills buf up to at least 56 bits, or to all that are left, with zeros after them.
 func (s *stream) fill() {
 	if s.in+8 <= len(s.src) {
 		s.buf |= binary.LittleEndian.Uint64(s.src[s.in:]) << s.have
@@ -162,7 +162,7 @@ func (s *stream) fill() {
 	}
 }
 
-// take gives n bits, up to 32. ok is false at the end.
+// take reads n bits, up to 32. ok is false if fewer are left.
 func (s *stream) take(n uint) (v uint64, ok bool) {
 	if s.have < n {
 		if s.fill(); s.have < n {
@@ -206,7 +206,7 @@ func inflate(dst, src []byte) bool {
 
 // stored copies a block that is not compressed.
 func (s *stream) stored() bool {
-	s.in -= int(s.have >> 3) // what is left of the current byte is passed over
+	s.in -= int(s.have >> 3) // the rest of the current byte is skipped
 	s.buf, s.have = 0, 0
 	if s.in+4 > len(s.src) {
 		return false
@@ -244,7 +244,7 @@ func (t *tables) fixedCodes() bool {
 	return t.fixed
 }
 
-// preOrder is in which order the lengths of the codes of lengths come.
+// preOrder is the order in which the lengths of the codes for lengths are stored.
 var preOrder = [19]uint8{16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15}
 
 // dynamic reads the codes of a block.
@@ -300,8 +300,8 @@ func (t *tables) dynamic(s *stream) bool {
 		build(t.dist[:], distBits, t.lengths[nLit:nLit+nDist], distEntries[:], true)
 }
 
-// The fast loop stops where a step could go beyond: input of two fills, output of three literals and a match,
-// which is copied by words.
+// The fast loop stops where a step could go past the end: a step reads the input of two fills, and writes three
+// literals and a match, which is copied by words.
 const (
 	inMargin  = 16
 	outMargin = 3 + 258 + 16
@@ -358,7 +358,7 @@ func (s *stream) block(t *tables) bool {
 	}
 }
 
-// fast is block without looking at the ends, as long as they are far. end is true if the block ended.
+// fast is block without checks for the ends, for as long as they are far enough. end is true if the block ended.
 func (s *stream) fast(t *tables) (end, ok bool) {
 	src, dst := unsafe.Pointer(unsafe.SliceData(s.src)), unsafe.Pointer(unsafe.SliceData(s.dst))
 	in, out, buf, have := s.in, s.out, s.buf, s.have
@@ -420,28 +420,28 @@ func (s *stream) fast(t *tables) (end, ok bool) {
 	return end, ok
 }
 
-// refill fills the bits of buf up with those from in on: there are 56 or more then.
+// refill fills buf up with the bits from in on, to 56 or more.
 func refill(src unsafe.Pointer, buf uint64, in int, have uint) (uint64, int, uint) {
 	return buf | *(*uint64)(unsafe.Add(src, in))<<(have&63), in + int((63-have)>>3), have | 56
 }
 
-// drop takes the code of e from the bits.
+// drop removes the code of e from the bits.
 func drop(buf uint64, have uint, e entry) (uint64, uint) { return buf >> (e & 63), have - uint(e&63) }
 
-// put writes the literal of e.
+// put writes the literal of e and returns the next position.
 func put(dst unsafe.Pointer, out int, e entry) int {
 	*(*byte)(unsafe.Add(dst, out)) = byte(e >> 16)
 	return out + 1
 }
 
-// number takes the code of e, and the extra bits after it: a length or a distance.
+// number removes the code of e and the extra bits after it: a length or a distance.
 func number(buf uint64, have uint, e entry) (n int, rest uint64, left uint) {
 	buf >>= e & 63
 	x := e.extra() & 15
 	return e.value() + int(buf&(1<<x-1)), buf >> x, have - uint(e&63) - x
 }
 
-// repeat writes n bytes from to on: those d before. It may write 15 more.
+// repeat copies n bytes to to, from d bytes before it. It may write 15 bytes more.
 func repeat(to unsafe.Pointer, n, d int) {
 	from := unsafe.Add(to, -d)
 	switch {

@@ -25,14 +25,14 @@ func deflated(t testing.TB, raw []byte, level int) []byte {
 	return b.Bytes()
 }
 
-// standard is what the standard library makes of a stream; ok if it is sound and all of src.
+// standard is what the standard library decodes; ok if the stream is intact and is all of src.
 func standard(src []byte) (raw []byte, ok bool) {
 	in := bytes.NewReader(src)
 	raw, err := io.ReadAll(io.LimitReader(stdflate.NewReader(in), 1<<22))
 	return raw, err == nil && in.Len() == 0
 }
 
-// someData is n bytes of some kind.
+// someData returns n bytes of a random kind.
 func someData(r *rand.Rand, n int) []byte {
 	b := make([]byte, n)
 	kind := r.IntN(5)
@@ -51,14 +51,15 @@ func someData(r *rand.Rand, n int) []byte {
 				b[i] = byte(r.Uint32())
 			}
 		}
-		if i > 40 && r.IntN(30) == 0 { // something again
+		if i > 40 && r.IntN(30) == 0 { // a repetition
 			copy(b[i:], b[r.IntN(i):])
 		}
 	}
 	return b
 }
 
-// TestInflate: what the standard library deflates comes back, nothing else does, and no byte more or less.
+// TestInflate: what the standard library deflates is inflated to the same bytes, and a wrong size, a missing byte or an
+// extra one is refused.
 func TestInflate(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 60 {
@@ -66,20 +67,20 @@ func TestInflate(t *testing.T) {
 		for _, level := range []int{stdflate.HuffmanOnly, 0, 1, 6, 9} {
 			src := deflated(t, raw, level)
 			if dst := make([]byte, len(raw)); !inflate(dst, src) || !bytes.Equal(dst, raw) {
-				t.Fatalf("%d bytes, level %d: not as they were", len(raw), level)
+				t.Fatalf("%d bytes, level %d: inflated to other bytes, or refused", len(raw), level)
 			}
 			if inflate(make([]byte, len(raw)+1), src) || len(raw) > 0 && inflate(make([]byte, len(raw)-1), src) {
-				t.Fatalf("%d bytes, level %d: come as others", len(raw), level)
+				t.Fatalf("%d bytes, level %d: inflated to another size without an error", len(raw), level)
 			}
 			if inflate(make([]byte, len(raw)), src[:len(src)-1]) ||
 				inflate(make([]byte, len(raw)), append(bytes.Clone(src), 0)) {
-				t.Fatalf("%d bytes, level %d: of a stream that does not end so", len(raw), level)
+				t.Fatalf("%d bytes, level %d: a stream with a byte less or more is not refused", len(raw), level)
 			}
 		}
 	}
 }
 
-// TestInflateDamaged: of a changed stream nothing comes that the standard library does not make of it.
+// TestInflateDamaged: a changed stream is inflated to what the standard library makes of it, or refused.
 func TestInflateDamaged(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 60 {
@@ -100,7 +101,7 @@ func sameInflate(t *testing.T, src []byte, n int) {
 		return
 	}
 	if want, ok := standard(src); !ok || !bytes.Equal(dst, want) {
-		t.Fatalf("%x: %d bytes, the standard library has %d (%v)", src, n, len(want), ok)
+		t.Fatalf("%x: inflated to %d bytes, by the standard library to %d (%v)", src, n, len(want), ok)
 	}
 }
 
@@ -129,7 +130,7 @@ func BenchmarkInflate(b *testing.B) {
 		b.SetBytes(int64(len(raw)))
 		for b.Loop() {
 			if !inflate(dst, src) {
-				b.Fatal("not sound")
+				b.Fatal("the stream is refused")
 			}
 		}
 	})

@@ -39,24 +39,24 @@ func TestByHand(t *testing.T) {
 		}
 		for _, n := range []int{len(c.raw) + 1, len(c.raw) - 1} {
 			if n >= 0 && d.Decompress(make([]byte, n), block) == nil {
-				t.Errorf("%s %s: %d bytes taken for %d", c.codec, c.block, len(c.raw), n)
+				t.Errorf("%s %s: no error for %d bytes decompressed as %d", c.codec, c.block, len(c.raw), n)
 			}
 		}
 		for cut := range block {
 			if c.codec != "none" && d.Decompress(got, block[:cut]) == nil {
-				t.Errorf("%s %s: cut at %d and no error", c.codec, c.block, cut)
+				t.Errorf("%s %s: cut at %d: no error", c.codec, c.block, cut)
 			}
 		}
 		if d.Decompress(got, append(block, 0)) == nil {
-			t.Errorf("%s %s: a byte behind the end and no error", c.codec, c.block)
+			t.Errorf("%s %s: no error for a byte after the end", c.codec, c.block)
 		}
 	}
 	if _, ok := ByName("lzo"); ok {
-		t.Error("lzo")
+		t.Error("there is a codec lzo")
 	}
 }
 
-// naiveLZ4 is the LZ4 block format as it is reported.
+// naiveLZ4 follows the description of the LZ4 block format.
 func naiveLZ4(src []byte) (out []byte, ok bool) {
 	length := func(n int) (int, bool) {
 		for b := byte(255); n >= 15 && b == 255; {
@@ -123,7 +123,7 @@ func TestOthers(t *testing.T) {
 	})
 }
 
-// Damaged bytes: the error is classed and placed, and a reader out of the pool is as good as new afterwards.
+// Damaged bytes: the error has a class and a span, and the pooled reader works afterwards.
 func FuzzDecompress(f *testing.F) {
 	good := bytes.Repeat([]byte("stoa and stoa "), 30)
 	for i := range codecs {
@@ -141,7 +141,7 @@ func FuzzDecompress(f *testing.F) {
 			t.Fatalf("%T %v", err, err)
 		}
 		if c.Name == "lz4" {
-			// The twin is the looser one: it does not know that a block ends in literals.
+			// The twin accepts more: it does not require a block to end in literals.
 			if got, ok := naiveLZ4(src); err == nil && (!ok || !bytes.Equal(got, dst)) {
 				t.Fatalf("%d bytes; twin %d, %v", n, len(got), ok)
 			}

@@ -1,5 +1,5 @@
 // Package enc_test judges the encodings by real blocks of Kudu: what is decoded must be what Kudu's own dump of
-// the file says, and what is encoded again must be the very bytes. The blocks are found here by hand, without
+// the file shows, and encoding it again must give the same bytes. The blocks are found here by hand, without
 // the format packages.
 package enc_test
 
@@ -228,7 +228,7 @@ func (f *file) judge() {
 		f.rows(b)
 	})
 	if len(f.dump) > 0 {
-		f.Fatalf("%d rows of the dump were not reached", len(f.dump))
+		f.Fatalf("%d rows of the dump are left over", len(f.dump))
 	}
 }
 
@@ -257,14 +257,14 @@ func (f *file) bits(src []byte, n int) []byte {
 	ones, err := rle.DecodeBits(dst, 0, src, 0, n)
 	f.must(err)
 	if k := plain.CountBits(dst, 0, n); k != ones {
-		f.Fatalf("%d ones, said to be %d", k, ones)
+		f.Fatalf("DecodeBits counts %d ones, CountBits %d", ones, k)
 	}
 	e := rle.NewEncoder(1)
 	for i := range n {
 		e.Put(uint64(dst[i/8] >> (i % 8) & 1))
 	}
 	if e.Len() != len(src) {
-		f.Errorf("Len %d, really %d", e.Len(), len(src))
+		f.Errorf("Len %d, want %d", e.Len(), len(src))
 	}
 	f.same("rle bits", e.Finish(), src)
 	for skip := 0; skip < n; skip += 1 + n/7 {
@@ -307,7 +307,7 @@ func (f *file) width() int {
 	case "int32", "date", "float":
 		return 4
 	case "decimal":
-		switch f.footer.ints[1] { // data_type tells the size
+		switch f.footer.ints[1] { // data_type gives the size
 		case 6:
 			return 4
 		case 8:
@@ -425,7 +425,7 @@ func ints[T uint8 | uint16 | uint32 | uint64](f *file, e *rle.Encoder, src []byt
 	return out
 }
 
-// bitshuffle decodes a block and looks whether our transposition is what lies in the LZ4 blocks.
+// bitshuffle decodes a block and checks that our transposition is what its LZ4 blocks hold.
 func (f *file) bitshuffle(b []byte) *column {
 	n, size, padded, elem := u32(b, 1), u32(b, 2), u32(b, 3), u32(b, 4)
 	if size != len(b) {
@@ -498,13 +498,13 @@ func (f *file) prefix(b []byte) *column {
 	return &column{n: n, strs: s}
 }
 
-// spread puts the values to n rows.
+// spread spreads the values over n rows.
 func (c *column) spread(f *file, n int, valid []byte) {
 	switch {
 	case c.strs != nil:
 		c.strs.offs = append(c.strs.offs, make([]int32, n-c.n)...)
 		plain.ExpandOffsets(c.strs.offs, n, valid, 0)
-	case c.width == 0: // bits are bytes here, for the while
+	case c.width == 0: // bits become bytes
 		b := make([]byte, n)
 		for i := range c.n {
 			b[i] = c.data[i/8] >> (i % 8) & 1
@@ -518,7 +518,7 @@ func (c *column) spread(f *file, n int, valid []byte) {
 	c.n = n
 }
 
-// compare looks at the rows of the dump.
+// compare compares the values with the rows of the dump.
 func (c *column) compare(f *file, valid []byte) {
 	if f.dump == nil {
 		return
@@ -550,7 +550,7 @@ func (c *column) compare(f *file, valid []byte) {
 	f.dump = f.dump[c.n:]
 }
 
-// shows says whether a line of a dump shows the value got.
+// shows reports whether a line of a dump shows the value got.
 func shows(f *file, line string, got []byte) bool {
 	var p [16]byte
 	copy(p[:], got)
@@ -560,7 +560,7 @@ func shows(f *file, line string, got []byte) bool {
 		return line == [2]string{"false", "true"}[v]
 	case "string", "binary", "varchar":
 		return bytes.Equal(got, unescape(strings.TrimSuffix(strings.TrimPrefix(line, `"`), `"`)))
-	case "float": // eight digits do not always tell a float from its neighbour
+	case "float": // eight digits do not always distinguish a float from its neighbour
 		x, err := strconv.ParseFloat(line, 32)
 		f.must(err)
 		y := math.Float32frombits(uint32(v))
@@ -622,7 +622,7 @@ func unescape(s string) (out []byte) {
 	return out
 }
 
-// readDump gives the lines after the footer of a dump.
+// readDump returns the lines after the footer of a dump.
 func readDump(t *testing.T, path string) []string {
 	raw, err := os.Open(path)
 	if err != nil {
@@ -642,7 +642,7 @@ func readDump(t *testing.T, path string) []string {
 	return strings.Split(strings.TrimSuffix(rest, "\n"), "\n")
 }
 
-// judgeBloom puts the keys of a rowset to filters as Kudu's writer does; they must come out bit for bit.
+// judgeBloom adds the keys of a rowset to filters as Kudu's writer does; these must match bit for bit.
 func (f *file) judgeBloom(dump []string, kind string) {
 	if !strings.HasPrefix(f.Table, "key_") && f.Table != "matrix" || f.Table == "key_all" ||
 		kind == "decimal" || kind == "unixtime_micros" || kind == "date" {
@@ -674,7 +674,7 @@ func (f *file) judgeBloom(dump []string, kind string) {
 	}
 }
 
-// encodedKey is the key as Kudu compares it: strings as they are, numbers big-endian with the sign turned.
+// encodedKey is the key as Kudu compares it: strings as they are, numbers big-endian with the sign bit inverted.
 func encodedKey(f *file, line, kind string) []byte {
 	size := map[string]int{"int8": 1, "int16": 2, "int32": 4, "int64": 8}[kind]
 	if size == 0 {

@@ -18,11 +18,10 @@ import (
 	"stoa/vec"
 )
 
-// boast is by how many rows more a row group says that it has.
+// boast is how many rows a row group declares in excess.
 const boast = 1 << 57
 
-// boastful reads a place whose row groups say that they have more rows than anybody has: after the pages that are
-// there nothing can be found.
+// boastful is a reader whose row groups declare far more rows than they have: after the existing pages comes an error.
 type boastful struct{ format.Reader }
 
 func (r boastful) RowGroups(ctx context.Context, p format.Part, q format.Query) ([]format.RowGroup, error) {
@@ -66,7 +65,7 @@ func (c boastfulChunk) Next(ctx context.Context) (format.Page, error) {
 	return p, err
 }
 
-// boastfulBatches is boastful of a format without pages.
+// boastfulBatches is boastful for a format without pages.
 type boastfulBatches struct{ boastful }
 
 func (r boastfulBatches) Batches(ctx context.Context, g format.RowGroup, q format.Query, rows vec.Range,
@@ -84,7 +83,7 @@ func (r boastfulBatches) Batches(ctx context.Context, g format.RowGroup, q forma
 	}
 }
 
-// boasting is a format whose row groups boast.
+// boasting is a format with boastful readers.
 func boasting(f format.Format) format.Format {
 	right := f.Open
 	f.Open = func(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, error) {
@@ -97,8 +96,8 @@ func boasting(f format.Format) format.Format {
 	return f
 }
 
-// TestBoastfulRowGroups: whatever number of rows a row group says that it has, rows that no column has are not given,
-// nor waited for, in any format and with either policy; those that are there come, and the rest is reported as lost.
+// TestBoastfulRowGroups: however many rows a row group declares, a scan returns those that exist, reports the rest as
+// lost, and takes no time for rows that no column has: in every format and with either policy.
 func TestBoastfulRowGroups(t *testing.T) {
 	var formats []format.Format
 	for _, f := range everyFormat {
@@ -112,9 +111,9 @@ func TestBoastfulRowGroups(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 				rows, lost, exact, err := boasted(ctx, p.uri(), o, policy, parallel)
 				cancel()
-				whole := rows == 60 || rows == 59 && strings.HasSuffix(p.name, "nested") // the last list may go on
+				whole := rows == 60 || rows == 59 && strings.HasSuffix(p.name, "nested") // the last list may be cut
 				if err != nil || !whole || lost == 0 || exact {
-					t.Errorf("%s, %v, %d workers: %d rows of 60, %d losses (all exact: %v), %v", p.name, policy,
+					t.Errorf("%s, %v, %d workers: got %d rows of 60, %d losses (all exact: %v), %v", p.name, policy,
 						parallel, rows, lost, exact, err)
 				}
 			}

@@ -31,8 +31,8 @@ func corpusFiles(t *testing.T, dir string, endings ...string) (out []string) {
 	return out
 }
 
-// TestBudgetIsNoDamage: a budget that is too small for a file makes no finding that is not there with a larger
-// one. Verify ends with an error of class Limit, then, or needs no more.
+// TestBudgetIsNoDamage: a budget that is too small for a file adds no error findings to those of a larger one. Verify
+// then ends with an error of class Limit, unless it needs no more.
 func TestBudgetIsNoDamage(t *testing.T) {
 	limited := 0
 	names := append(corpusFiles(t, "corpus/trevni", ".trv"), corpusFiles(t, "corpus/redfile", ".red")...)
@@ -67,6 +67,6 @@ func TestBudgetIsNoDamage(t *testing.T) {
 		}
 	}
 	if limited < 100 {
-		t.Errorf("only %d times was a budget too small", limited)
+		t.Errorf("only %d budgets were too small, expected 100 or more", limited)
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"stoa/store"
 )
 
-// TestLostBeginning: a file whose first bytes are overwritten is known by its name; verify reports them, and
-// what is whole is recovered.
+// TestLostBeginning: the format of a file whose first bytes are overwritten is known by its name; verify reports the
+// damage, and all rows are recovered.
 func TestLostBeginning(t *testing.T) {
 	ctx := context.Background()
 	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int64}}, nil)
@@ -70,7 +70,7 @@ func TestLostBeginning(t *testing.T) {
 			rows += b.NumRows()
 		}
 		if rows != 500 {
-			t.Errorf("%s: %d rows of 500", name, rows)
+			t.Errorf("%s: got %d rows, want 500", name, rows)
 		}
 		rec.Close()
 	}

@@ -17,18 +17,18 @@ import (
 	"stoa/region"
 )
 
-// liar is a load that writes other rows than it is given.
-type liar struct {
+// alteringLoad is a load that changes the rows that it is given.
+type alteringLoad struct {
 	format.Load
 	change func(b arrow.RecordBatch) arrow.RecordBatch
 }
 
-func (l liar) Write(ctx context.Context, b arrow.RecordBatch) error {
+func (l alteringLoad) Write(ctx context.Context, b arrow.RecordBatch) error {
 	return l.Load.Write(ctx, l.change(b))
 }
 
-// lyingFormats are the formats whose tables can be changed, and do change to the rows of each load.
-func lyingFormats(change func(b arrow.RecordBatch) arrow.RecordBatch) (formats []format.Format) {
+// alteringFormats are the formats whose tables can be changed, with loads that apply change to their rows.
+func alteringFormats(change func(b arrow.RecordBatch) arrow.RecordBatch) (formats []format.Format) {
 	for _, f := range stoa.Formats {
 		if f.Change == nil || f.Change.Append == nil {
 			continue
@@ -37,11 +37,11 @@ func lyingFormats(change func(b arrow.RecordBatch) arrow.RecordBatch) (formats [
 		own.Append = func(ctx context.Context, p format.TablePlace, sc *arrow.Schema,
 			o format.LoadOptions) (format.Load, error) {
 			l, err := right.Append(ctx, p, sc, o)
-			return liar{l, change}, err
+			return alteringLoad{l, change}, err
 		}
 		own.Delete = func(ctx context.Context, p format.TablePlace, rows []format.RowsOfFile,
 			l format.Load) (int64, error) {
-			if l, ok := l.(liar); ok {
+			if l, ok := l.(alteringLoad); ok {
 				return right.Delete(ctx, p, rows, l.Load)
 			}
 			return right.Delete(ctx, p, rows, l)
@@ -52,7 +52,7 @@ func lyingFormats(change func(b arrow.RecordBatch) arrow.RecordBatch) (formats [
 	return formats
 }
 
-// replaced is b with another column.
+// replaced is b with the named column replaced by what with returns for it.
 func replaced(b arrow.RecordBatch, name string, with func(a arrow.Array) arrow.Array) arrow.RecordBatch {
 	cols := append([]arrow.Array{}, b.Columns()...)
 	for i := range cols {
@@ -63,10 +63,10 @@ func replaced(b arrow.RecordBatch, name string, with func(a arrow.Array) arrow.A
 	return array.NewRecordBatch(b.Schema(), cols, b.NumRows())
 }
 
-// TestChangesProveThemselves: of tables of every layout, rows that a load or an update writes otherwise than they were
-// meant do not count: the table is, file by file, as it was, and the error names the column; unless it is not
-// checked. What is written as it was meant counts.
-func TestChangesProveThemselves(t *testing.T) {
+// TestChangesAreChecked: if a load or an update of a table of any layout writes other rows than it should, the table
+// stays, file by file, as it was, and the error names the column; unless the change is not checked. A change that
+// writes the right rows takes effect.
+func TestChangesAreChecked(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
 		{Name: "name", Type: arrow.BinaryTypes.String, Nullable: true},
 		{Name: "day", Type: arrow.FixedWidthTypes.Date32, Nullable: true},
@@ -77,7 +77,7 @@ func TestChangesProveThemselves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := func(a arrow.Array) arrow.Array { // the first value is another one
+	other := func(a arrow.Array) arrow.Array { // the first value is replaced
 		b := array.NewBuilder(memory.DefaultAllocator, a.DataType())
 		for i := range a.Len() {
 			text := a.ValueStr(i)
@@ -90,7 +90,7 @@ func TestChangesProveThemselves(t *testing.T) {
 		}
 		return b.NewArray()
 	}
-	lies := map[string]struct {
+	faults := map[string]struct {
 		change func(b arrow.RecordBatch) arrow.RecordBatch
 		says   string
 	}{
@@ -107,7 +107,7 @@ func TestChangesProveThemselves(t *testing.T) {
 		"load": func(c *stoa.Changer, noCheck bool) error {
 			r, err := c.Append(t.Context(), sc, onceRows(rows), stoa.AppendOptions{NoCheck: noCheck})
 			if err == nil && (r.Checked == noCheck || len(r.UncheckedColumns) > 0) {
-				t.Errorf("checked %v (%s), but for %v", r.Checked, r.Unchecked, r.UncheckedColumns)
+				t.Errorf("checked %v (%s), except columns %v", r.Checked, r.Unchecked, r.UncheckedColumns)
 			}
 			return err
 		},
@@ -138,19 +138,19 @@ func TestChangesProveThemselves(t *testing.T) {
 		}
 		before, n := state(t, dir), countRows(t, right)
 		for what, do := range changes {
-			for lie, l := range lies {
-				c := changerOf(t, dir, lyingFormats(l.change))
+			for name, l := range faults {
+				c := changerOf(t, dir, alteringFormats(l.change))
 				if err := do(c, false); !stoa.IsUnproven(err) || !strings.Contains(err.Error(), l.says) {
-					t.Errorf("%s, %s, %s: %v", layout, what, lie, err)
+					t.Errorf("%s, %s, %s: %v", layout, what, name, err)
 				}
 				if after := state(t, dir); !maps.Equal(before, after) || countRows(t, right) != n {
-					t.Errorf("%s, %s, %s: the table is another, of %d files where %d were", layout, what, lie,
-						len(after), len(before))
+					t.Errorf("%s, %s, %s: the table has changed, from %d files to %d", layout, what, name,
+						len(before), len(after))
 				}
 			}
 		}
 		for what, do := range changes {
-			if err := do(changerOf(t, dir, lyingFormats(lies["another number"].change)), true); err != nil {
+			if err := do(changerOf(t, dir, alteringFormats(faults["another number"].change)), true); err != nil {
 				t.Errorf("%s, %s, not checked: %v", layout, what, err)
 			}
 		}
@@ -166,7 +166,7 @@ func changerOf(t *testing.T, dir string, formats []format.Format) *stoa.Changer 
 	return c
 }
 
-// TestUpdatesOfEveryType: what an update sets is read back as the value that was meant, whatever the type.
+// TestUpdatesOfEveryType: what an update sets is read back as that value, whatever the type.
 func TestUpdatesOfEveryType(t *testing.T) {
 	types := map[string]struct {
 		t      arrow.DataType
@@ -213,8 +213,8 @@ func TestUpdatesOfEveryType(t *testing.T) {
 	}
 }
 
-// TestAlteredValuesAreCounted: columns of which an option of a load changes values are named, with how many these are,
-// and what is left of their values is compared.
+// TestAlteredValuesAreCounted: a load reports the columns whose values one of its options changes, and how many values
+// it changes; what remains of the values is compared.
 func TestAlteredValuesAreCounted(t *testing.T) {
 	list := arrow.ListOf(arrow.BinaryTypes.String)
 	sc := arrow.NewSchema([]arrow.Field{{Name: "ts", Type: arrow.FixedWidthTypes.Timestamp_us, Nullable: true},
@@ -247,13 +247,13 @@ func TestAlteredValuesAreCounted(t *testing.T) {
 			t.Errorf("not checked: %s", got)
 		}
 	}
-	wrong := lyingFormats(func(b arrow.RecordBatch) arrow.RecordBatch {
+	wrong := alteringFormats(func(b arrow.RecordBatch) arrow.RecordBatch {
 		return replaced(b, "ts", func(a arrow.Array) arrow.Array {
 			return array.MakeArrayOfNull(memory.DefaultAllocator, a.DataType(), a.Len())
 		})
 	})
 	o.NoCheck = false
 	if _, err := changerOf(t, dir, wrong).Append(t.Context(), sc, onceRows(rows), o); !stoa.IsUnproven(err) {
-		t.Errorf("a timestamp that is cut off and another: %v", err)
+		t.Errorf("another timestamp than the truncated one is not noticed: %v", err)
 	}
 }

@@ -39,7 +39,7 @@ func onceRows(b arrow.RecordBatch) iter.Seq2[arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) { yield(b, nil) }
 }
 
-// newChanger makes a table a, b in a place of its own.
+// newChanger makes a table with columns a and b in a directory of its own.
 func newChanger(t *testing.T, o stoa.OpenOptions) *stoa.Changer {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "t")
@@ -67,7 +67,7 @@ func countRows(t *testing.T, c *stoa.Changer) int64 {
 	return n
 }
 
-// wrongLoad writes other rows than it is given.
+// wrongLoad writes rows instead of those that it is given.
 type wrongLoad struct {
 	format.Load
 	rows arrow.RecordBatch
@@ -77,7 +77,7 @@ func (w wrongLoad) Write(ctx context.Context, _ arrow.RecordBatch) error {
 	return w.Load.Write(ctx, w.rows)
 }
 
-// TestWrongLoadsDoNotCount: a segment that does not hold what went in leaves the table as it was.
+// TestWrongLoadsDoNotCount: a load whose segment does not hold the rows that went in leaves the table as it was.
 func TestWrongLoadsDoNotCount(t *testing.T) {
 	good := changeRows(t, `[{"a":1,"b":"x"},{"a":2,"b":null}]`)
 	written := good
@@ -99,7 +99,7 @@ func TestWrongLoadsDoNotCount(t *testing.T) {
 	load := func() error {
 		r, err := c.Append(t.Context(), changeSchema, onceRows(good), stoa.AppendOptions{})
 		if err == nil && !r.Checked {
-			t.Error("it was not read back:", r.Unchecked)
+			t.Error("the load was not checked:", r.Unchecked)
 		}
 		return err
 	}
@@ -118,7 +118,7 @@ func TestWrongLoadsDoNotCount(t *testing.T) {
 	}
 	left, _ := filepath.Glob(filepath.Join(dir, "Fact/Part0/Segment_*/*"))
 	if len(left) == 0 {
-		t.Error("nothing is there")
+		t.Error("the first segment is missing")
 	}
 	for _, name := range left {
 		if !strings.Contains(name, "Segment_0") {
@@ -127,7 +127,7 @@ func TestWrongLoadsDoNotCount(t *testing.T) {
 	}
 }
 
-// state is the content of every file below dir; locks come and go.
+// state is the checksum of every file below dir, except locks, which come and go.
 func state(t *testing.T, dir string) map[string][32]byte {
 	t.Helper()
 	out := map[string][32]byte{}
@@ -145,7 +145,7 @@ func state(t *testing.T, dir string) map[string][32]byte {
 	return out
 }
 
-// changes are all changes of a table; each gives what it reports itself.
+// changes are all changes of a table; each returns what it reports.
 var changes = []struct {
 	name string
 	do   func(ctx context.Context, c *stoa.Changer, rows arrow.RecordBatch, dry bool) (any, error)
@@ -211,15 +211,15 @@ func TestDryRuns(t *testing.T) {
 		}
 		if _, err := os.Stat(dir); x.name == "drop tables" {
 			if !errors.Is(err, fs.ErrNotExist) {
-				t.Error("the table is there:", err)
+				t.Error("the table still exists:", err)
 			}
-		} else if reflect.DeepEqual(before, state(t, dir)) && x.name != "merge indexes" { // loads here merge their own
+		} else if reflect.DeepEqual(before, state(t, dir)) && x.name != "merge indexes" { // loads merge theirs
 			t.Errorf("%s changed nothing", x.name)
 		}
 	}
 }
 
-// TestDryRunsRefuse: what a change refuses before it writes, its dry run refuses, too.
+// TestDryRunsRefuse: what a change refuses before it writes, its dry run refuses with the same error.
 func TestDryRunsRefuse(t *testing.T) {
 	c := newChanger(t, stoa.OpenOptions{})
 	ctx, dir := t.Context(), c.Place().Dir
@@ -268,7 +268,7 @@ func TestDryRunsRefuse(t *testing.T) {
 		before := state(t, dir)
 		dry, real := do(true), do(false)
 		if dry == nil || real == nil || dry.Error() != real.Error() || !errors.Is(dry, fault.Invalid) {
-			t.Errorf("%s: dry %v, else %v", name, dry, real)
+			t.Errorf("%s: dry run: %v, change: %v", name, dry, real)
 		}
 		if !reflect.DeepEqual(before, state(t, dir)) {
 			t.Errorf("%s: the table changed", name)
@@ -276,7 +276,7 @@ func TestDryRunsRefuse(t *testing.T) {
 	}
 }
 
-// TestUnchangeable: a format that cannot change its tables says so of each change by its name, and nothing is touched.
+// TestUnchangeable: a format that cannot change its tables refuses each change by name, and touches nothing.
 func TestUnchangeable(t *testing.T) {
 	seen := 0
 	rows := changeRows(t, `[{"a":1,"b":"x"}]`)
@@ -309,7 +309,7 @@ func TestUnchangeable(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !strings.HasPrefix(f.Name, c.Format()) { // dialects are read as one format
-				t.Errorf("it is taken for %s", c.Format())
+				t.Errorf("opened as format %s", c.Format())
 			}
 			for _, x := range changes {
 				for _, dry := range []bool{true, false} {
@@ -333,11 +333,11 @@ func TestUnchangeable(t *testing.T) {
 		})
 	}
 	if seen < 4 {
-		t.Errorf("only %d formats", seen)
+		t.Errorf("only %d formats were tried, expected 4 or more", seen)
 	}
 }
 
-// TestChangeOptionsAreJSON: what says a change goes through JSON and comes back as it was.
+// TestChangeOptionsAreJSON: the options of a change survive a round trip through JSON.
 func TestChangeOptionsAreJSON(t *testing.T) {
 	text := "5"
 	for _, o := range []any{
@@ -359,11 +359,11 @@ func TestChangeOptionsAreJSON(t *testing.T) {
 	} {
 		v := reflect.ValueOf(o)
 		for i := range v.NumField() {
-			if f := v.Type().Field(i); f.Tag.Get("json") == "-" { // JSON has it among the others, see below
+			if f := v.Type().Field(i); f.Tag.Get("json") == "-" { // JSON has it within Opts, see below
 				continue
 			}
 			if v.Field(i).IsZero() && v.Field(i).Kind() != reflect.Func {
-				t.Errorf("%T.%s is not tried", o, v.Type().Field(i).Name)
+				t.Errorf("%T.%s is zero, and so not tested", o, v.Type().Field(i).Name)
 			}
 		}
 		b, err := json.Marshal(o)
@@ -391,8 +391,8 @@ type stoaTyped map[string]string
 func (o stoaTyped) Strings() map[string]string { return maps.Clone(o) }
 func (stoaTyped) Formats() []string            { return []string{"carbon"} }
 
-// TestChangesKeepToLimits: a table that takes more than the given limits allow is not changed; one that is damaged can
-// be opened to be changed, as to be dropped.
+// TestChangesKeepToLimits: a table that exceeds the limits cannot be opened for changes; a damaged one can, for
+// instance to be dropped.
 func TestChangesKeepToLimits(t *testing.T) {
 	c := newChanger(t, stoa.OpenOptions{})
 	dir := c.Place().Dir

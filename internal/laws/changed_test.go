@@ -22,8 +22,8 @@ type changing struct {
 	opts  map[string]string
 }
 
-// TestChangedWhileRead: a file that changes while it is read, by a scan or of a split, is reported at the end: in
-// every format, by itself and in a directory. Where a server is known to be at work, files grow, and that is no
+// TestChangedWhileRead: a file that changes during a scan, of a table or of a split, is reported at the end: in every
+// format, by itself and in a directory. While a server is known to run (option live), files grow, which is not an
 // error.
 func TestChangedWhileRead(t *testing.T) {
 	formats := stoa.Formats
@@ -59,7 +59,7 @@ func TestChangedWhileRead(t *testing.T) {
 	}
 }
 
-// filesBelow are the files below a directory that have such a name.
+// filesBelow are the files below a directory whose names match pattern.
 func filesBelow(t *testing.T, dir, pattern string) (out []string) {
 	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		if ok, _ := filepath.Match(pattern, d.Name()); err == nil && ok && d.Type().IsRegular() {
@@ -107,7 +107,7 @@ func (c changing) read(t *testing.T, formats []format.Format, touch, split bool)
 	return batches, nil
 }
 
-// touch makes the files look as if they had been written anew. Each time is another.
+// touch makes the files look as if they had been rewritten, a minute later each time.
 func (c changing) touch(t *testing.T) {
 	for _, f := range c.files {
 		info, err := os.Stat(f)

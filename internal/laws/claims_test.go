@@ -17,7 +17,7 @@ import (
 	"stoa/store"
 )
 
-// sometimes is a tree of which the n-th question about an object that ends so is not answered.
+// sometimes is a tree whose n-th call about an object with this ending fails.
 type sometimes struct {
 	store.Tree
 	ending string
@@ -54,8 +54,8 @@ func (s *sometimes) Stat(ctx context.Context, name string) (store.Info, error) {
 	return s.Tree.Stat(ctx, name)
 }
 
-// TestClaimsReportErrors: if the store fails when a format asks it whether a file belongs to a table, verify reports
-// that, or has the same findings as without the error: the file is not taken for the table's, or for another's.
+// TestClaimsReportErrors: if the store fails while a format finds out whether a file belongs to a table, verify reports
+// that, or has the same findings as without the error: the file is not taken for the table's, nor for another's.
 func TestClaimsReportErrors(t *testing.T) {
 	for from, endings := range map[string][]string{
 		"corpus/carbon/2.3.0/managed/managed_del": {"Metadata/tablestatus", "Metadata/tablestatus.history",
@@ -107,12 +107,12 @@ func TestClaimsReportErrors(t *testing.T) {
 					break
 				}
 				if !reported && !slices.Equal(found, whole) {
-					t.Errorf("%s: the question %d about %s is not answered, and nothing is reported, but %v is found, "+
-						"not %v", from, n, ending, found, whole)
+					t.Errorf("%s: call %d about %s fails and is not reported: got findings %v, want %v", from, n,
+						ending, found, whole)
 				}
 			}
 			if n < 2 {
-				t.Errorf("%s: nobody asks about %s", from, ending)
+				t.Errorf("%s: no call about %s", from, ending)
 			}
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"stoa/store"
 )
 
-// account recovers a place and holds the sum.
+// account recovers a place and returns its account, and how many losses and errors were reported.
 func (h *held) account(damaged stoa.Damaged) (a stoa.Accounts, reported int, err error) {
 	o := h.opts
 	o.Recover = true
@@ -32,7 +32,7 @@ func (h *held) account(damaged stoa.Damaged) (a stoa.Accounts, reported int, err
 			return a, 0, err
 		}
 		if out += b.NumRows(); out > 1<<17 {
-			return a, 0, errors.New("more rows than a test looks at")
+			return a, 0, errors.New("more rows than this test reads")
 		}
 	}
 	reported = len(losses)
@@ -90,11 +90,11 @@ func TestRecoveryAddsUp(t *testing.T) {
 	}
 	for _, f := range []string{"arrow", "carbon", "cfile", "parquet", "redfile", "trevni"} {
 		if known[f] == 0 {
-			t.Errorf("of no damaged place of %s it is known what was declared", f)
+			t.Errorf("%s: the declared rows are known for no damaged place", f)
 		}
 	}
 	if lost < 20 && !testing.Short() {
-		t.Errorf("only %d times was something lost", lost)
+		t.Errorf("only %d cases lost rows, expected 20 or more", lost)
 	}
 }
 
@@ -106,7 +106,7 @@ func TestCutIsCounted(t *testing.T) {
 	for _, p := range append(heldPlaces(t), keptPlaces(t, "")...) {
 		whole, reported, err := p.held(t, p.files).account(stoa.SkipRows)
 		if err != nil || reported > 0 || whole.Declared < 0 {
-			continue // a text or a stream says nowhere how long it is
+			continue // a text or a stream does not declare how many rows it has
 		}
 		for i, name := range slices.Sorted(maps.Keys(p.files)) {
 			for k := range 5 {
@@ -119,7 +119,7 @@ func TestCutIsCounted(t *testing.T) {
 				}
 				short[formatOf(t, &p)]++
 				if a.Declared < 0 && a.Undeclared() == nil || a.Declared >= 0 && a.Declared != whole.Declared {
-					t.Errorf("%s, %s cut to %d bytes: %d of %d rows, and that is not reported: %+v", p.name, name,
+					t.Errorf("%s, %s cut to %d bytes: %d of %d rows, without a report: %+v", p.name, name,
 						len(files[name]), a.Out+a.Lost, whole.Out, a)
 				}
 				o := h.opts
@@ -136,11 +136,11 @@ func TestCutIsCounted(t *testing.T) {
 		}
 	}
 	if t.Log(short); len(short) < 3 || short["redfile"] < 2 {
-		t.Error("too little was cut")
+		t.Error("cuts lost rows of fewer than 3 formats, or of fewer than 2 RedFiles")
 	}
 }
 
-// TestMissingColumnAddsUp: of a set of CFiles without one of its columns table.json says how many rows there were.
+// TestMissingColumnAddsUp: table.json declares the rows of a directory of CFiles in which a column is missing.
 func TestMissingColumnAddsUp(t *testing.T) {
 	tried := 0
 	for _, p := range heldPlaces(t) {
@@ -176,7 +176,7 @@ func formatOf(t *testing.T, p *place) string {
 	return tab.Sources()[0].Format
 }
 
-// silent is a format whose recovery does not see row groups, and says nothing of them.
+// silent is a format whose recovery finds no row groups and does not report that.
 func silent(f format.Format) format.Format {
 	right := f.Recover
 	f.Recover = func(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader,
@@ -193,8 +193,8 @@ func (blind) RowGroups(context.Context, format.Part, format.Query) ([]format.Row
 	return nil, nil
 }
 
-// TestRecoveryThatLosesIsNoticed: of every format that declares how many rows there are, rows that recovery does not
-// find and does not tell of are an error that names the table and the three numbers, and the output has what came.
+// TestRecoveryThatLosesIsNoticed: in every format that declares how many rows there are, rows that recovery neither
+// finds nor reports are an error that names the table and the three numbers, and the output has the rows that came.
 func TestRecoveryThatLosesIsNoticed(t *testing.T) {
 	var broken []format.Format
 	for _, f := range everyFormat {
@@ -231,6 +231,6 @@ func TestRecoveryThatLosesIsNoticed(t *testing.T) {
 	}
 	want := []string{"arrow", "carbon", "cfile", "parquet", "redfile", "trevni"}
 	if got := slices.Sorted(maps.Keys(noticed)); !slices.Equal(got, want) {
-		t.Errorf("noticed of %v, not %v: of text only reading shows how many rows there are", got, want)
+		t.Errorf("noticed for %v, want %v (a text does not declare its rows)", got, want)
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"stoa/store"
 )
 
-// deepType is so many types in each other: structs, lists, maps, or all of them by turns.
+// deepType is a type nested depth levels deep: structs, lists, maps, or each of them in turn.
 func deepType(kind string, depth int) arrow.DataType {
 	if depth == 0 {
 		return arrow.PrimitiveTypes.Int64
@@ -36,8 +36,8 @@ func deepType(kind string, depth int) arrow.DataType {
 	return arrow.MapOf(arrow.BinaryTypes.String, below)
 }
 
-// deepValues are three values of a deepType, of which the second is null; the library's builders of maps take time
-// that doubles with each.
+// deepValues are three values of a deepType, of which the second is null if top. It makes the arrays itself, since the
+// library's builders take twice the time for each level of maps.
 func deepValues(t arrow.DataType, top bool) arrow.ArrayData {
 	const n = 3
 	valid, nulls := memory.NewBufferBytes([]byte{7}), 0
@@ -63,9 +63,8 @@ func deepValues(t arrow.DataType, top bool) arrow.ArrayData {
 	return array.NewData(t, n, []*memory.Buffer{valid, values}, nil, nulls, 0)
 }
 
-// TestDepths: whatever stands in each other however deep, a writer refuses it by name before it writes, or what it
-// writes is read back and verified within the limits that hold by default, and is a matter of class Limit, never of
-// damage, within lesser ones.
+// TestDepths: however deeply types are nested, a writer refuses them by name before it writes, or what it writes is
+// read back and verified within the default limits, and with lower ones is an error of class Limit, never damage.
 func TestDepths(t *testing.T) {
 	more := map[string][]map[string]string{
 		"redfile": {{"generation": "A"}, {"arrow-schema": "false"}},
@@ -95,7 +94,7 @@ func TestDepths(t *testing.T) {
 	}
 }
 
-// deepTable writes a table that is nested so deep, and holds what is read of it.
+// deepTable writes a table nested depth levels deep, and checks reading it.
 func deepTable(t *testing.T, f *format.Format, opts map[string]string, kind string, depth int) (written bool) {
 	t.Helper()
 	what := fmt.Sprintf("%v %s %d", opts, kind, depth)
@@ -107,7 +106,7 @@ func deepTable(t *testing.T, f *format.Format, opts map[string]string, kind stri
 	w, err := stoa.Create(ctx, name, sc, stoa.CreateOptions{To: f.Name, Opts: opts, Sink: mem.Sink(name)})
 	if err != nil {
 		if !errors.Is(err, fault.Limit) && !errors.Is(err, fault.Unsupported) && !errors.Is(err, fault.Invalid) {
-			t.Errorf("%s: it is refused by %v", what, err)
+			t.Errorf("%s: expected a refusal of class Limit, Unsupported or Invalid, got %v", what, err)
 		}
 		return false
 	}
@@ -118,7 +117,7 @@ func deepTable(t *testing.T, f *format.Format, opts map[string]string, kind stri
 		_, err = w.Close(ctx)
 	}
 	if err != nil {
-		t.Errorf("%s: what Create takes is not written: %s", what, shortened(err))
+		t.Errorf("%s: Create takes it, but writing fails: %s", what, shortened(err))
 		return false
 	}
 	for f, err := range stoa.Verify(ctx, name, stoa.OpenOptions{From: f.Name, Tree: mem}) {
@@ -132,7 +131,7 @@ func deepTable(t *testing.T, f *format.Format, opts map[string]string, kind stri
 		}
 		o := stoa.OpenOptions{From: f.Name, Tree: mem, Limits: format.Limits{Depth: most}}
 		if err := scanned(t, name, o); err != nil && !errors.Is(err, fault.Limit) {
-			t.Errorf("%s, of which %d may be read: %s", what, most, shortened(err))
+			t.Errorf("%s, with a depth limit of %d: %s", what, most, shortened(err))
 		}
 	}
 	return true

@@ -19,7 +19,7 @@ import (
 	"stoa"
 )
 
-// dirty is an allocator whose memory is not zero, as a pool's is not.
+// dirty is an allocator whose memory is not zeroed, like a pool's.
 type dirty struct{ memory.Allocator }
 
 func (d dirty) Allocate(n int) []byte {
@@ -30,8 +30,8 @@ func (d dirty) Allocate(n int) []byte {
 	return b
 }
 
-// TestDirtyMemory: what is written does not depend on what the allocator's memory held. arrow-go leaves bitmaps
-// of arrays that are all null as they were allocated.
+// TestDirtyMemory: what is written does not depend on what the allocator's memory held. arrow-go does not set the
+// bitmaps of arrays that are all null.
 func TestDirtyMemory(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Float64, Nullable: true},
 		{Name: "b", Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
@@ -72,15 +72,15 @@ func TestDirtyMemory(t *testing.T) {
 				nulls += b.Column(0).NullN() + b.Column(1).NullN()
 			}
 			if nulls != 600 {
-				t.Errorf("%d nulls of 600", nulls)
+				t.Errorf("got %d nulls, want 600", nulls)
 			}
 		})
 	}
 }
 
-// TestDirtyReading: what is read does not depend on what the allocator's memory held, nor what is written on what
-// lies under nulls: batches are the same cells from clean memory and from memory full of ones, outputs prove
-// themselves, and the bytes of a view that it does not need are 0, as Arrow has it.
+// TestDirtyReading: what is read does not depend on what the allocator's memory held, nor what is written on the values
+// under nulls: batches have the same cells from zeroed memory and from memory full of ones, outputs pass their check,
+// and the padding of views is 0, as Arrow requires.
 func TestDirtyReading(t *testing.T) {
 	views := 0
 	for _, to := range []string{"parquet", "redfile", "arrow", "trevni"} {
@@ -99,7 +99,7 @@ func TestDirtyReading(t *testing.T) {
 				}
 			}
 			if errors.Is(err, fault.Unsupported) || errors.Is(err, fault.Invalid) {
-				continue // types that the format has not
+				continue // types that the format does not have
 			}
 			if err != nil {
 				t.Fatalf("%s, seed %d: %v", to, seed, err)
@@ -109,10 +109,10 @@ func TestDirtyReading(t *testing.T) {
 			got := allOf(t, place, to, dirty{memory.DefaultAllocator})
 			for i, c := range got.Columns() {
 				if !reflect.DeepEqual(formattest.CellsOf(c), formattest.CellsOf(clean.Column(i))) {
-					t.Errorf("%s, seed %d: column %d, %s: other cells from memory that is not zero", to, seed, i,
+					t.Errorf("%s, seed %d: column %d, %s: other cells from memory that is not zeroed", to, seed, i,
 						c.DataType())
 				}
-				views += tidyViews(t, c)
+				views += checkViews(t, c)
 			}
 		}
 		if written < 4 {
@@ -120,7 +120,7 @@ func TestDirtyReading(t *testing.T) {
 		}
 	}
 	if views < 50 {
-		t.Errorf("only %d views", views)
+		t.Errorf("only %d views were checked, expected 50 or more", views)
 	}
 }
 
@@ -142,8 +142,8 @@ func allOf(t *testing.T, place, from string, mem memory.Allocator) arrow.RecordB
 	return out
 }
 
-// tidyViews counts the views in an array that are no longer than 12 bytes, and holds their padding against 0.
-func tidyViews(t *testing.T, a arrow.Array) (n int) {
+// checkViews counts the views in an array that are no longer than 12 bytes, and checks that their padding is 0.
+func checkViews(t *testing.T, a arrow.Array) (n int) {
 	t.Helper()
 	if id := a.DataType().ID(); id == arrow.STRING_VIEW || id == arrow.BINARY_VIEW {
 		d := a.Data()
@@ -160,7 +160,7 @@ func tidyViews(t *testing.T, a arrow.Array) (n int) {
 	}
 	for _, c := range a.Data().Children() {
 		child := array.MakeFromData(c)
-		n += tidyViews(t, child)
+		n += checkViews(t, child)
 		child.Release()
 	}
 	return n

@@ -9,9 +9,9 @@ import (
 	"stoa"
 )
 
-// TestDotsBehindLinks: ".." after a symbolic link leads up from where that leads, as everywhere in the system,
-// and not from the link.
-func TestDotsBehindLinks(t *testing.T) {
+// TestDotsAfterLinks: ".." after a symbolic link is the parent of the link's target, as for the operating system, and
+// not of the link.
+func TestDotsAfterLinks(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, text := range map[string]string{"there/rows/a.csv": "n\n1\n2\n", "rows/a.csv": "n\n7\n",
 		"there/deep/x": ""} {
@@ -23,7 +23,7 @@ func TestDotsBehindLinks(t *testing.T) {
 		}
 	}
 	if err := os.Symlink("there/deep", "link"); err != nil {
-		t.Skip(err) // a Windows without the right to
+		t.Skip(err) // Windows may lack the privilege
 	}
 	for _, uri := range []string{"link/../rows", "link/../rows/a.csv", "link/../rows/*.csv", "./link/../rows/"} {
 		tab, err := stoa.Open(context.Background(), uri, stoa.OpenOptions{})

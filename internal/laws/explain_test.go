@@ -10,8 +10,8 @@ import (
 	"stoa/pred"
 )
 
-// What is considered is read or passed over; what a scan does is no more than what metadata promised; and the
-// reasons are those that each format has.
+// TestExplain: everything considered is either read or skipped; a scan reads no more than metadata promised; and the
+// reasons are those of each format.
 func TestExplain(t *testing.T) {
 	formats := stoa.Formats
 	reasons := map[string]string{"a.parquet": "bounds of the row group", "set": "no row passes"}
@@ -49,7 +49,7 @@ func TestExplain(t *testing.T) {
 				t.Errorf("%s, %s %s: planned %+v, done %+v", place, l.Level, l.Column, p, l)
 			}
 			if l.Filter != (l.Column == "n" && (l.Level == "pages" || l.Level == "dictionary")) {
-				t.Errorf("%s: is %s %s in the filter?", place, l.Level, l.Column)
+				t.Errorf("%s: %s of column %s is wrong about being in the filter", place, l.Level, l.Column)
 			}
 		}
 		base := place[strings.LastIndexByte(place, '/')+1:]
@@ -59,7 +59,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// level finds a line of an explanation.
+// level returns a line of an explanation.
 func level(x *stoa.Explanation, name, column string) (l stoa.ExplainLevel) {
 	for _, l := range x.Levels {
 		if string(l.Level) == name && l.Column == column {
@@ -69,7 +69,7 @@ func level(x *stoa.Explanation, name, column string) (l stoa.ExplainLevel) {
 	return l
 }
 
-// Parts of which no row group remains are passed over, for the reasons of their row groups.
+// TestExplainParts: parts of which no row group remains are skipped, for the reasons of their row groups.
 func TestExplainParts(t *testing.T) {
 	table, err := stoa.Open(context.Background(), "corpus/carbon/2.3.0/managed#managed_del", stoa.OpenOptions{})
 	if err != nil {
@@ -93,7 +93,8 @@ func TestExplainParts(t *testing.T) {
 	}
 }
 
-// A dictionary has a line of its own, and is read if a page needs it or the filter is put to it.
+// TestExplainDictionaries: a dictionary has a line of its own, and is read if a page needs it or the filter is applied
+// to it.
 func TestExplainDictionaries(t *testing.T) {
 	dir := t.TempDir() + "/d"
 	rows := splitRows(20_000)
@@ -129,7 +130,7 @@ func TestExplainDictionaries(t *testing.T) {
 			t.Errorf("%s: %+v, %+v", where, dict, pages)
 		}
 		if strings.HasPrefix(where, "t") != dict.Filter {
-			t.Errorf("%s: is the dictionary in the filter? %v", where, dict.Filter)
+			t.Errorf("%s: the dictionary's Filter is %v", where, dict.Filter)
 		}
 	}
 }

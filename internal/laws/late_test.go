@@ -16,10 +16,10 @@ import (
 	"stoa/store"
 )
 
-// TestPagesOfNoUseAreNotRead: of each format that has pages: a filter that only the values themselves can
-// answer reads its own column, and of the others the pages of the one row that passes; nothing passes, nothing
-// is read of them. What is read is counted below the formats.
-func TestPagesOfNoUseAreNotRead(t *testing.T) {
+// TestUnneededPagesAreNotRead: in each format that has pages, a filter that only the values can answer reads its own
+// column, and of the others only the pages of the one row that passes; if none passes, nothing of them. Reads are
+// counted in the store.
+func TestUnneededPagesAreNotRead(t *testing.T) {
 	const n = 40_000
 	sc := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64},
 		{Name: "t", Type: arrow.BinaryTypes.String}, {Name: "x", Type: arrow.BinaryTypes.String}}, nil)
@@ -78,7 +78,7 @@ func TestPagesOfNoUseAreNotRead(t *testing.T) {
 				got += b.NumRows()
 			}
 			if got != want {
-				t.Errorf("%s where %s: %d rows, not %d", f.to, where, got, want)
+				t.Errorf("%s where %s: got %d rows, want %d", f.to, where, got, want)
 			}
 			for _, r := range count.Reads() {
 				bytes += int64(r.Got)
@@ -90,14 +90,15 @@ func TestPagesOfNoUseAreNotRead(t *testing.T) {
 		t.Logf("%s: %d bytes of the filter's column, %d of all, %d for one row, %d for none", f.to, own, all, one, none)
 		others := all - own
 		if others < 200_000 || one-own > others/4 || none-own > others/8 || none > one {
-			t.Errorf("%s: too much was read", f.to)
+			t.Errorf("%s: one matching row read %d bytes of other columns, none %d, of %d", f.to, one-own, none-own,
+				others)
 		}
 	}
 }
 
-// TestDictionaryOfNoUseIsNotRead: the dictionary of a column that is not in the filter is read with the first
-// page that is.
-func TestDictionaryOfNoUseIsNotRead(t *testing.T) {
+// TestUnneededDictionaryIsNotRead: the dictionary of a column that is not in the filter is read only when a page of the
+// column is.
+func TestUnneededDictionaryIsNotRead(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64},
 		{Name: "w", Type: arrow.BinaryTypes.String}}, nil)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, sc)
@@ -139,7 +140,7 @@ func TestDictionaryOfNoUseIsNotRead(t *testing.T) {
 		}
 		tab.Close()
 		if !slices.Equal(got, want) {
-			t.Errorf("%s: %q, not %q", where, got, want)
+			t.Errorf("%s: got %q, want %q", where, got, want)
 		}
 		bytes := 0
 		for _, r := range count.Reads() {

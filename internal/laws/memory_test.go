@@ -18,7 +18,7 @@ import (
 	"stoa/region"
 )
 
-// peakAllocator knows how many bytes it has given out and not got back, and how many that were at most.
+// peakAllocator counts the bytes that are allocated now, and their peak.
 type peakAllocator struct {
 	mu        sync.Mutex
 	now, peak int
@@ -53,7 +53,7 @@ func (p *peakAllocator) Free(b []byte) {
 	delete(p.sizes, k)
 }
 
-// wide is a directory of CFiles: 40,000 rows with a number and two long texts, 40 MB of texts.
+// wide writes a directory of CFiles: 40,000 rows with a number and two long texts, 40 MB of texts.
 func wide(t *testing.T) string {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64},
 		{Name: "a", Type: arrow.BinaryTypes.String}, {Name: "b", Type: arrow.BinaryTypes.String}}, nil)
@@ -81,7 +81,7 @@ func wide(t *testing.T) string {
 	return place
 }
 
-// A budget holds, with one worker and with several, and changes no row.
+// TestMemoryBudget: a scan keeps to its memory budget, with one worker and with several, and returns the same rows.
 func TestMemoryBudget(t *testing.T) {
 	table, err := stoa.Open(context.Background(), wide(t), stoa.OpenOptions{})
 	if err != nil {
@@ -106,7 +106,7 @@ func TestMemoryBudget(t *testing.T) {
 				}
 			}
 			if next != 40_000 || p.now != 0 {
-				t.Errorf("%d workers: %d rows came, %d bytes were not given back", workers, next, p.now)
+				t.Errorf("%d workers: %d rows, %d bytes were not released", workers, next, p.now)
 			}
 			t.Logf("%d workers, budget %d: at most %d bytes", workers, budget, p.peak)
 			if budget > 0 && int64(p.peak) > budget || budget == 0 && p.peak < 16<<20 {
@@ -116,7 +116,8 @@ func TestMemoryBudget(t *testing.T) {
 	}
 }
 
-// A few bytes that stand for very many make no large batch: one long string in a dictionary, and codes.
+// TestBatchesOfLongStringsAreCut: a few bytes that stand for very many do not make a large batch: codes of one long
+// string in a dictionary.
 func TestBatchesOfLongStringsAreCut(t *testing.T) {
 	const rows, width, most = 4000, 60_000, 128 << 20 // a batch may be of two windows
 	place := filepath.Join(t.TempDir(), "long.cfile")
@@ -156,7 +157,7 @@ func TestBatchesOfLongStringsAreCut(t *testing.T) {
 			}
 			for i := range a.Len() {
 				if a.Value(i) != text {
-					t.Fatalf("row %d is another", n+i)
+					t.Fatalf("row %d differs", n+i)
 				}
 			}
 			n += a.Len()
@@ -165,21 +166,21 @@ func TestBatchesOfLongStringsAreCut(t *testing.T) {
 			t.Errorf("%d of %d rows", n, rows)
 		}
 	}
-	for f, err := range stoa.Verify(context.Background(), place, stoa.OpenOptions{}) { // which spells them out, too
+	for f, err := range stoa.Verify(context.Background(), place, stoa.OpenOptions{}) { // it decodes the strings as well
 		if err != nil || f.Severity > region.Note {
 			t.Errorf("verify: %+v, %v", f, err)
 		}
 	}
 }
 
-// TestReadBackWithinMemory: an output is read back within what its writer may keep, however large its values are.
+// TestReadBackWithinMemory: the check of an output keeps to the writer's memory option, however large the values are.
 func TestReadBackWithinMemory(t *testing.T) {
 	const rows, width = 40, 1 << 20
 	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.BinaryTypes.Binary}}, nil)
 	value, r := make([]byte, width), rand.New(rand.NewPCG(1, 2))
 	for _, c := range []struct {
-		memory      string
-		least, most int
+		memory    string
+		low, high int
 	}{{"8MiB", 1, 16 << 20}, {"1GiB", 24 << 20, 1 << 30}} {
 		p := &peakAllocator{sizes: map[*byte]int{}}
 		w, err := stoa.Create(t.Context(), filepath.Join(t.TempDir(), "a.parquet"), sc,
@@ -202,13 +203,13 @@ func TestReadBackWithinMemory(t *testing.T) {
 		if err != nil || !s.Checked {
 			t.Fatal(s, err)
 		}
-		if p.peak < c.least || p.peak > c.most {
-			t.Errorf("memory=%s: %d bytes when it is read back, %d to %d are right", c.memory, p.peak, c.least, c.most)
+		if p.peak < c.low || p.peak > c.high {
+			t.Errorf("memory=%s: expected %d to %d bytes for the check, got %d", c.memory, c.low, c.high, p.peak)
 		}
 	}
 }
 
-// A cancelled scan ends soon: no more batches come than its workers had ready.
+// TestCancelSoon: a cancelled scan ends soon: no more batches come than its workers had ready.
 func TestCancelSoon(t *testing.T) {
 	table, err := stoa.Open(context.Background(), wide(t), stoa.OpenOptions{})
 	if err != nil {
@@ -235,10 +236,10 @@ func TestCancelSoon(t *testing.T) {
 			t.Errorf("%d workers: %d rows came", workers, rows)
 		}
 		if rows > 5000+500*(2+4*workers) {
-			t.Errorf("%d workers: %d rows came after it was cancelled", workers, rows-5000)
+			t.Errorf("%d workers: %d rows after it was cancelled", workers, rows-5000)
 		}
 		if t.Logf("%d workers: %d rows and %v after", workers, rows-5000, took); took > 5*time.Second {
-			t.Errorf("it took %v", took)
+			t.Errorf("it took %v to end, expected 5 s or less", took)
 		}
 	}
 }

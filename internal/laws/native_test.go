@@ -25,7 +25,7 @@ import (
 	"stoa/store"
 )
 
-// nativeOf opens a file of bytes.
+// nativeOf is open for a file in memory.
 func nativeOf[R formattest.NativeReader](
 	open func(io.ReaderAt, int64, format.OpenOptions) (R, error)) func([]byte) (formattest.NativeReader, error) {
 	return func(b []byte) (formattest.NativeReader, error) {
@@ -33,7 +33,8 @@ func nativeOf[R formattest.NativeReader](
 	}
 }
 
-// TestNoKeyOfNoOrder: what a native reader says of a file without an order is of class Invalid, and names the format.
+// TestNoKeyOfNoOrder: a native reader refuses a key in a file without an order, by an error of class Invalid that names
+// the format.
 func TestNoKeyOfNoOrder(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Int64}}, nil)
 	rows, _, err := array.RecordFromJSON(memory.DefaultAllocator, sc, strings.NewReader(`[{"k":3},{"k":1},{"k":2}]`))
@@ -63,7 +64,7 @@ func TestNoKeyOfNoOrder(t *testing.T) {
 	}
 }
 
-// fileOf is rows as a file of a format.
+// fileOf writes rows as a file of a format.
 func fileOf(t *testing.T, name string, rows arrow.RecordBatch) []byte {
 	t.Helper()
 	ctx, mem := t.Context(), store.NewMemory(nil)

@@ -12,8 +12,8 @@ import (
 	"stoa/store"
 )
 
-// TestVerifyAssembles: columns of a nested field that can each be decoded, but contradict each other, are
-// found, with the rows that reading loses.
+// TestVerifyAssembles: verify finds columns of a nested field that can each be decoded but contradict each other, with
+// the rows that reading loses.
 func TestVerifyAssembles(t *testing.T) {
 	whole, err := os.ReadFile("corpus/redfile/red1/nested.red")
 	if err != nil {
@@ -57,8 +57,8 @@ func TestVerifyAssembles(t *testing.T) {
 	}
 }
 
-// TestVerifyFindsWhatReadingRefuses: whatever byte of a file of nested columns without checksums is damaged,
-// verify has an error if reading has.
+// TestVerifyFindsWhatReadingRefuses: whichever byte of a file of nested columns without checksums is damaged, verify
+// reports an error if reading does.
 func TestVerifyFindsWhatReadingRefuses(t *testing.T) {
 	for name, step := range map[string]int{"corpus/redfile/red1/dremel.red": 3,
 		"corpus/redfile/red1/nested.red": 37, "corpus/trevni/dialects/wiki_dremel.trv": 1} {
@@ -88,12 +88,12 @@ func TestVerifyFindsWhatReadingRefuses(t *testing.T) {
 		}
 		t.Logf("%s: %d damaged files are refused, %d findings are about assembling", name, refused, nested)
 		if refused == 0 {
-			t.Errorf("%s: none was refused", name)
+			t.Errorf("%s: no damaged file was refused", name)
 		}
 	}
 }
 
-// scanned reads all of a file, and gives the error with which that ends.
+// scanned reads all of a file and returns the error that ends the scan, or the first error finding.
 func scanned(t *testing.T, name string, o stoa.OpenOptions) error {
 	tab, err := stoa.Open(t.Context(), name, o)
 	if err != nil {
@@ -105,7 +105,7 @@ func scanned(t *testing.T, name string, o stoa.OpenOptions) error {
 		if err != nil {
 			return err
 		}
-		if rows += b.NumRows(); rows > 1<<20 { // of a table without columns, whose number of rows nothing holds
+		if rows += b.NumRows(); rows > 1<<20 { // a table without columns can declare any number of rows
 			break
 		}
 	}

@@ -15,8 +15,8 @@ import (
 	"stoa/fault"
 )
 
-// TestNullInStruct: a field of type Null within a struct, which may not be null and is never anything else, is
-// written and comes back, or is refused by name: by every writer, required or not.
+// TestNullInStruct: every writer either refuses a struct with a field of type Null, which may even be declared as not
+// nullable, or writes it so that it is read back.
 func TestNullInStruct(t *testing.T) {
 	ctx := context.Background()
 	for _, nullable := range []bool{false, true} {
@@ -70,7 +70,7 @@ func TestNullInStruct(t *testing.T) {
 					n, v := st.Field(0), st.Field(1).(*array.Int64)
 					for i := range v.Len() {
 						if sum += v.Value(i); n.IsValid(i) && n.DataType().ID() != arrow.NULL {
-							t.Errorf("%s, nullable %t: row %d has a value that is none", f.Name, nullable, i)
+							t.Errorf("%s, nullable %t: row %d has a value of type Null", f.Name, nullable, i)
 						}
 					}
 				}

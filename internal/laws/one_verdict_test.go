@@ -24,8 +24,8 @@ import (
 
 var arrowMemory = memory.DefaultAllocator
 
-// wounded is b with something done to it that happens to files: bits that flip, bytes that are overwritten,
-// zeroed, cut off, put in, or doubled.
+// wounded is b with one kind of damage that happens to files: flipped bits, or bytes that are overwritten, zeroed, cut
+// off, inserted or repeated.
 func wounded(r *rand.Rand, b []byte) []byte {
 	out := slices.Clone(b)
 	if len(b) == 0 {
@@ -57,7 +57,7 @@ func wounded(r *rand.Rand, b []byte) []byte {
 	return out
 }
 
-// verdict is what a verb says of a place, in the words of the command's status.
+// verdict is a verb's answer about a place, as the command's exit status.
 type verdict int
 
 const (
@@ -80,13 +80,13 @@ func verdictOf(err error) verdict {
 	return cannot
 }
 
-// held is a place with something done to it.
+// held is a place, perhaps damaged, over which laws are checked.
 type held struct {
 	t       *testing.T
 	uri     string
 	opts    stoa.OpenOptions
 	several bool              // files made the place
-	why     map[string]string // a word for each verb that did not say fine
+	why     map[string]string // a reason for each verb that did not answer fine
 }
 
 func (h *held) said(verb string, v verdict, err any) verdict {
@@ -163,7 +163,7 @@ func (h *held) open() verdict {
 	return fine
 }
 
-// read gives all rows; with recover what can be had of them.
+// read reads all rows; with salvage those that can be recovered.
 func (h *held) read(verb string, salvage bool) (rows []string, v verdict, opened bool) {
 	o := h.opts
 	o.Recover = salvage
@@ -181,7 +181,7 @@ func (h *held) read(verb string, salvage bool) (rows []string, v verdict, opened
 			v = h.said(verb, max(v, verdictOf(err)), err)
 			break
 		}
-		// of a table without columns, whose number of rows nothing holds
+		// a table without columns can declare any number of rows
 		if rows = append(rows, formattest.Lines(b)...); len(rows) > 1<<17 {
 			break
 		}
@@ -194,7 +194,7 @@ func (h *held) read(verb string, salvage bool) (rows []string, v verdict, opened
 	return rows, v, true
 }
 
-// judge holds the verbs' words against each other, and gives what contradicts.
+// judge compares the verbs' answers and returns the contradictions.
 func (h *held) judge() (finds []string, cat verdict) {
 	quick, sums, deep := h.verify(format.Quick), h.verify(format.Sums), h.verify(format.Deep)
 	rows, cat, opened := h.read("cat", false)
@@ -214,8 +214,8 @@ func (h *held) judge() (finds []string, cat verdict) {
 	find(cat == damaged && (sums != damaged || deep != damaged), "cat 3, verify not")
 	find(quick == damaged && sums != damaged || sums == damaged &&
 		deep != damaged, "a shallower verify 3, a deeper one not")
-	find(rec == fine && cat != fine, "recover 0, cat not") // that it is whole to verify, too, the command looks at
-	find(rec == fine && cat == fine && !slices.Equal(rows, saved), "recover 0, rows are others than cat's")
+	find(rec == fine && cat != fine, "recover 0, cat not") // the command also compares with verify
+	find(rec == fine && cat == fine && !slices.Equal(rows, saved), "recover 0, other rows than cat's")
 	find(sums == fine && rec != fine, "verify 0, recover not")
 	find(ls == damaged && (sums != damaged || deep != damaged), "ls 3, verify not")
 	find(sums == fine && ls != fine, "verify 0, ls not")
@@ -223,13 +223,13 @@ func (h *held) judge() (finds []string, cat verdict) {
 		quick != damaged, "cat cannot open it, ls and verify --quick do not say so")
 	find(schema == damaged && (cat != damaged || quick != damaged || ls != damaged),
 		"opening 3, one of cat, verify --quick and ls not")
-	find(max(quick, sums, deep, cat, rec, ls) == use && cat != use, "a harmed file is no wrong use")
+	find(max(quick, sums, deep, cat, rec, ls) == use && cat != use, "a damaged file reported as wrong use")
 	return finds, cat
 }
 
 // TestOneVerdict: whatever is done to a place, in any format, verify (with every depth), reading, recovery and
-// listing answer from the same facts: what verify calls whole is read; what reading or listing calls damaged
-// verify does; what recovery has nothing to tell of is whole, and the rows are the same.
+// listing answer from the same facts: what verify calls intact is read; what reading or listing calls
+// damaged, verify does, too; if recovery reports nothing, the place is intact, and the rows are the same.
 func TestOneVerdict(t *testing.T) {
 	rounds, long := 8, os.Getenv("STOA_CORPUS")
 	if testing.Short() {
@@ -255,8 +255,8 @@ func TestOneVerdict(t *testing.T) {
 			}
 		}
 	}
-	if least := 100; refused < least && !testing.Short() {
-		t.Errorf("only %d times was something refused", refused)
+	if refused < 100 && !testing.Short() {
+		t.Errorf("only %d damaged places were refused, expected 100 or more", refused)
 	}
 }
 
@@ -265,7 +265,7 @@ func (p *place) held(t *testing.T, files map[string][]byte) *held {
 		opts: stoa.OpenOptions{Tree: store.NewMemory(files), Formats: everyFormat}}
 }
 
-// holds does to one of the place's files what the seed says, and holds the law.
+// holds damages one of the place's files as the seed says, and checks the law.
 func (p *place) holds(t *testing.T, names []string, seed uint64) verdict {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, uint64(len(p.files[names[0]]))))

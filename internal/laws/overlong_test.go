@@ -18,8 +18,8 @@ import (
 	"stoa/region"
 )
 
-// TestOverlongDecimals: a decimal with more digits than its type is not what was written. Formats that can
-// store one call it damage, whoever reads: no row of it comes out, and verify says so, too.
+// TestOverlongDecimals: a decimal with more digits than its type has cannot have been written. Formats that could store
+// one report damage: reading returns no row of it, and verify finds it.
 func TestOverlongDecimals(t *testing.T) {
 	const was = 83_886 // in three bytes, as is 8,388,606
 	cases := []struct {
@@ -73,7 +73,7 @@ func TestOverlongDecimals(t *testing.T) {
 				t.Fatal(err)
 			}
 			if rows, err := countUntil(t, name); !errors.Is(err, fault.Corrupt) || rows > 0 {
-				t.Errorf("%s, nested %v: %d rows are read, %v", c.name, nested, rows, err)
+				t.Errorf("%s, nested %v: got %d rows and %v, want none and damage", c.name, nested, rows, err)
 			}
 			for _, depth := range []format.Depth{format.Deep, format.Sums} {
 				worst := region.Note

@@ -12,8 +12,8 @@ import (
 	"stoa/store"
 )
 
-// TestMissingPart: a gap in the numbers of a table's files is an error to whoever opens, lists or verifies them, by
-// directory or by pattern; names that are numbered in another way say nothing.
+// TestMissingPart: opening, listing and verifying, by directory or by pattern, report a gap in the numbers of a table's
+// files as an error; names that are numbered in another way prove nothing.
 func TestMissingPart(t *testing.T) {
 	tree := func(names ...string) store.Tree {
 		files := map[string][]byte{}
@@ -65,7 +65,8 @@ func TestMissingPart(t *testing.T) {
 				}
 			}
 			if got := []int{opened, listed, verified}; !slices.Equal(got, []int{c.want, c.want, c.want}) {
-				t.Errorf("%v %s: %v missing to open, list and verify, want %d: %v", c.names, uri, got, c.want, found)
+				t.Errorf("%v %s: open, list and verify report %v missing files, want %d each: %v", c.names, uri, got,
+					c.want, found)
 			}
 		}
 	}

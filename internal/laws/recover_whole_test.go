@@ -13,8 +13,7 @@ import (
 	"stoa/region"
 )
 
-// TestRecoverWhole: what reads without a complaint is recovered whole, row by row, and nothing of it is said to
-// be lost.
+// TestRecoverWhole: recovery of a table that reads without an error returns the same rows and reports no error.
 func TestRecoverWhole(t *testing.T) {
 	dir := "corpus"
 	if whole := os.Getenv("STOA_CORPUS"); whole != "" && !testing.Short() {
@@ -45,11 +44,11 @@ func TestRecoverWhole(t *testing.T) {
 			return nil
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("%s: recovery has %d rows, reading %d, or other ones", path, len(got), len(want))
+			t.Errorf("%s: recovery gives %d rows, reading %d, or the rows differ", path, len(got), len(want))
 		}
 		for _, f := range table.Findings() {
 			if f.Severity == region.Error {
-				t.Errorf("%s: recovery says %s: %s", path, f.Code, f.Message)
+				t.Errorf("%s: recovery reports %s: %s", path, f.Code, f.Message)
 			}
 		}
 		return nil

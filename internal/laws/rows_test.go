@@ -26,7 +26,7 @@ import (
 var places = []string{"corpus/kudu/1.18.1/key_int32/k.ck.cfile", "corpus/trevni/v1.12.2/avro_nested_records.trv",
 	"corpus/redfile/red1/dremel.red", "corpus/carbon/2.3.0/managed/managed_del"}
 
-// seekOnly hides that files are io.ReaderAt; none hides that they can seek, too.
+// seekOnly is a file system whose files can seek but are not io.ReaderAt.
 type seekOnly struct{ fs.FS }
 
 type seekFile struct {
@@ -68,7 +68,7 @@ func packed(t *testing.T, dir string) fs.FS {
 	return r
 }
 
-// A table is the same from every kind of fs.FS, and a file from an io.ReaderAt.
+// TestTablesOfAnFS: a table is the same from every kind of fs.FS, and a file from an io.ReaderAt.
 func TestTablesOfAnFS(t *testing.T) {
 	for _, place := range places {
 		dir, name := filepath.Split(place)
@@ -97,7 +97,7 @@ func TestTablesOfAnFS(t *testing.T) {
 			defer tab.Close()
 			d, err := stoa.Diff(t.Context(), whole, tab, stoa.DiffOptions{})
 			if err != nil || len(d.Schema) > 0 || d.Changed+d.Only[0]+d.Only[1] > 0 || d.Same == 0 {
-				t.Errorf("%s, %s: it is not the table of the local file: %v, %v", place, kind, d, err)
+				t.Errorf("%s, %s: it differs from the table of the local file: %v, %v", place, kind, d, err)
 			}
 		}
 		for kind, fsys := range map[string]fs.FS{"local": os.DirFS(dir), "memory": memory, "zip": packed(t, dir),
@@ -118,7 +118,7 @@ func withoutTo(opts map[string]string) map[string]string {
 	return out
 }
 
-// written makes a table of some rows; opts["to"] is the format, else the extension says it.
+// written writes a table and opens it; opts["to"] is the format, by default that of the extension.
 func written(t *testing.T, place string, sc *arrow.Schema, json string, opts map[string]string) *stoa.Table {
 	t.Helper()
 	b, _, err := array.RecordFromJSON(memory.DefaultAllocator, sc, strings.NewReader(json))
@@ -203,7 +203,7 @@ func TestRowsOfStructs(t *testing.T) {
 	}
 }
 
-// wrong: rows do not fit T, and the error says it.
+// wrong checks that rows do not fit T, by an error of class Invalid that names part.
 func wrong[T any](t *testing.T, tab *stoa.Table, spec stoa.ScanSpec, part string) {
 	t.Helper()
 	var last error
@@ -238,14 +238,14 @@ func TestGetAndSeekFrom(t *testing.T) {
 		}
 	}
 	for _, from := range []int{-5, 0, 1, 777, 1998, 1999, 5000} {
-		n, least := 0, int64(1<<62)
+		n, low := 0, int64(1<<62)
 		for b, err := range tab.SeekFrom(t.Context(), []any{from}, stoa.ScanSpec{}) {
 			if err != nil {
 				t.Fatal(err)
 			}
 			n += int(b.NumRows())
 			for i := range int(b.NumRows()) {
-				least = min(least, b.Column(0).(*array.Int64).Value(i))
+				low = min(low, b.Column(0).(*array.Int64).Value(i))
 			}
 		}
 		want := 0
@@ -254,8 +254,8 @@ func TestGetAndSeekFrom(t *testing.T) {
 				want++
 			}
 		}
-		if n != want || n > 0 && least < int64(from) {
-			t.Errorf("from %d: %d rows, the first with key %d; expected %d", from, n, least, want)
+		if n != want || n > 0 && low < int64(from) {
+			t.Errorf("from %d: %d rows, the lowest key is %d; expected %d rows", from, n, low, want)
 		}
 	}
 }

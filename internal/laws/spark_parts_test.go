@@ -15,8 +15,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// TestSparkPartsThatAreMissing: a file of a Spark job, such as Kudu's backup, is missed by each sign that it leaves, by
-// verifying and reading alike; that others may be missing is noted, unless a list says that there are none.
+// TestSparkPartsThatAreMissing: verify and list report a missing file of a Spark job, such as Kudu's backup, by each
+// trace that it leaves; that others may be missing is a note, unless a list of all files is there.
 func TestSparkPartsThatAreMissing(t *testing.T) {
 	one, err := heldPlace(parquet.Format, []arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Int64}})
 	if err != nil {
@@ -61,7 +61,7 @@ func TestSparkPartsThatAreMissing(t *testing.T) {
 		}
 		want := slices.DeleteFunc([]string{c.missing}, func(s string) bool { return s == "" })
 		if unknown != c.unknown || !slices.Equal(missing, want) {
-			t.Errorf("%s: %v are missing, want %v; noted %v, want %v", what, missing, want, unknown, c.unknown)
+			t.Errorf("%s: reported missing %v, want %v; noted %v, want %v", what, missing, want, unknown, c.unknown)
 		}
 		reported := false
 		for e, err := range stoa.List(t.Context(), "b", o) {

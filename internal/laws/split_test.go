@@ -109,7 +109,7 @@ func textOf(b arrow.RecordBatch) (out []string) {
 	return out
 }
 
-// The splits of a scan, sent as JSON and opened anew, give the scan.
+// TestSplitsAreTheScan: the splits of a scan, sent as JSON and opened again, give together the rows of the scan.
 func TestSplitsAreTheScan(t *testing.T) {
 	places := splitPlaces(t)
 	formats := stoa.Formats
@@ -150,7 +150,7 @@ func TestSplitsAreTheScan(t *testing.T) {
 				t.Fatal(err)
 			}
 			if back.N != n {
-				t.Fatalf("split %d comes as number %d", back.N, n)
+				t.Fatalf("expected split %d, got %d", n, back.N)
 			}
 			n++
 			part, err := stoa.OpenSplit(context.Background(), back, stoa.OpenOptions{Formats: formats})
@@ -175,7 +175,7 @@ func TestSplitsAreTheScan(t *testing.T) {
 	}
 }
 
-// A file that was changed since the plan is refused.
+// TestSplitOfAChangedFile: a file that was changed since the plan is refused.
 func TestSplitOfAChangedFile(t *testing.T) {
 	place := filepath.Join(t.TempDir(), "a.csv")
 	write := func(text string) {
@@ -205,7 +205,8 @@ func TestSplitOfAChangedFile(t *testing.T) {
 	}
 }
 
-// A split with a piece that no plan has is refused, and the field is named: it would read other rows than were meant.
+// TestSplitOfNothing: a split with a piece that no plan makes is refused, by the name of the field: it would read other
+// rows than were meant.
 func TestSplitOfNothing(t *testing.T) {
 	const place = "corpus/redfile/red1/flat_pages.red"
 	table, err := stoa.Open(context.Background(), place, stoa.OpenOptions{})
@@ -240,8 +241,8 @@ func TestSplitOfNothing(t *testing.T) {
 	}
 }
 
-// A file in whose place another of equal size was put is refused, when its split is opened or scanned: of each
-// format, by itself and in a directory.
+// TestSplitOfAnExchangedFile: a file that was replaced by one of equal size is refused when its split is opened or
+// scanned: in each format, by itself and in a directory.
 func TestSplitOfAnExchangedFile(t *testing.T) {
 	for _, c := range []struct{ dir, table, data string }{
 		{"corpus/carbon/2.3.0/managed", "#managed1", "*.carbondata"},
@@ -299,7 +300,7 @@ func TestSplitOfAnExchangedFile(t *testing.T) {
 	}
 }
 
-// writeSet writes a table that is several files.
+// writeSet writes a table of several files.
 func writeSet(t *testing.T, place, to string) {
 	if err := os.MkdirAll(filepath.Dir(strings.TrimSuffix(place, "/")), 0o777); err != nil {
 		t.Fatal(err)
@@ -321,8 +322,8 @@ func writeSet(t *testing.T, place, to string) {
 	}
 }
 
-// The same of files and directories that the real programs wrote: nested and flat, with deltas, deletes,
-// several segments.
+// TestSplitsOfRealFiles is TestSplitsAreTheScan for files and directories that real systems wrote: nested and flat,
+// with deltas, deletes, several segments.
 func TestSplitsOfRealFiles(t *testing.T) {
 	formats := stoa.Formats
 	most := 0

@@ -16,8 +16,8 @@ import (
 	"stoa"
 )
 
-// TestStoredOnce: the bytes of a file are those of one column, or of none: structs and lists, whose pages a format may
-// need to see what is null in them, do not take again what the columns in them take.
+// TestStoredOnce: each byte of a file counts for at most one column: structs and lists, whose nulls a format may have
+// to read from the pages of their columns, do not count those pages again.
 func TestStoredOnce(t *testing.T) {
 	inner := arrow.StructOf(arrow.Field{Name: "a", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
 		arrow.Field{Name: "b", Type: arrow.BinaryTypes.String, Nullable: true})
@@ -46,12 +46,12 @@ func TestStoredOnce(t *testing.T) {
 		}
 		sum := stoa.SumStats(stats)
 		if len(stats) < 4 || sum.Stored > info.Size() || sum.Stored < info.Size()/3 {
-			t.Errorf("%s: %d columns take %d bytes of %d", name, len(stats), sum.Stored, info.Size())
+			t.Errorf("%s: %d columns take %d bytes, the file has %d", name, len(stats), sum.Stored, info.Size())
 		}
 	}
 }
 
-// TestKeyOfAnyName: a key is found by its value whatever the column is called, also by bytes that no predicate has.
+// TestKeyOfAnyName: a key is found whatever its column is called, also by names that no predicate can express.
 func TestKeyOfAnyName(t *testing.T) {
 	for _, name := range []string{"id", "a b", `"`, "a.b", "", "i\xe4", "\xff", "k = 1 or k"} {
 		sc := arrow.NewSchema([]arrow.Field{{Name: name, Type: arrow.PrimitiveTypes.Int64}}, nil)
@@ -83,7 +83,7 @@ func TestKeyOfAnyName(t *testing.T) {
 	}
 }
 
-// streamOf writes an Arrow stream of one column of so many numbers, from 0 on.
+// streamOf writes an Arrow stream with one column, the numbers from 0 to n-1.
 func streamOf(place string, sc *arrow.Schema, n int) error {
 	f, err := os.Create(place)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"stoa/region"
 )
 
-// TestManyStrangeRows: rows keep their numbers where so many do not fit that they are reported ahead of those
-// before them: in what is lost, after the last of them, and in the file that follows.
+// TestManyStrangeRows: rows keep their numbers when so many do not fit the schema that their losses are reported before
+// the rows before them are returned: in the losses, after the last of them, and in the next file.
 func TestManyStrangeRows(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const good, pairs = 1001, 300 // the type is that of the first thousand
@@ -27,7 +27,7 @@ func TestManyStrangeRows(t *testing.T) {
 	for k := range pairs {
 		fmt.Fprintf(&text, "%d\nx\n", k)
 	}
-	if err := os.WriteFile("a.csv", []byte(text.String()+"7\n\"zz"), 0o644); err != nil { // row 1602 ends nowhere
+	if err := os.WriteFile("a.csv", []byte(text.String()+"7\n\"zz"), 0o644); err != nil { // row 1602 has no end
 		t.Fatal(err)
 	}
 	if err := os.WriteFile("b.csv", []byte(text.String()), 0o644); err != nil {
@@ -75,8 +75,8 @@ func TestManyStrangeRows(t *testing.T) {
 	}
 }
 
-// TestRowsOfTheNextFile: rows are counted through files that do not know how many they have, also those that
-// end before the rows that are wanted.
+// TestRowsOfTheNextFile: a range of rows counts through files that do not declare how many rows they have, also those
+// that end before the range.
 func TestRowsOfTheNextFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, text := range map[string]string{"a.csv": "i\n0\n1\n2,2\n3\n4\n", "b.csv": "i\n",
@@ -108,7 +108,7 @@ func TestRowsOfTheNextFile(t *testing.T) {
 				want = append(want, v)
 			}
 			if !slices.Equal(got, want) {
-				t.Errorf("%d:%d: %v", from, to, got)
+				t.Errorf("rows %d:%d: got %v, want %v", from, to, got, want)
 			}
 		}
 	}

@@ -19,7 +19,7 @@ import (
 
 var coded = map[string]string{"dictionary_include": "country,code,day"}
 
-// dictionaryTables are properties of a table, and options of its loads, that have its columns written as codes.
+// dictionaryTables are the properties of tables, and options of their loads, that decide how columns are coded.
 var dictionaryTables = map[string]struct {
 	properties, opts map[string]string
 	way              string
@@ -53,9 +53,9 @@ func (r *dictionaryRow) json() string {
 	return fmt.Sprintf(`{"id":%d,"country":%s,"code":%s,"day":%s}`, r.id, text(r.country), code, text(r.day))
 }
 
-// TestUpdatesOfDictionaries: a column that is stored as codes, of the table's dictionary, of the blocklet's or of none,
-// has after any update what was set, also values that no load had; filters find the rows by them; and verify finds
-// nothing, neither in the dictionaries nor in what names them. So it is after what is there is compacted.
+// TestUpdatesOfDictionaries: a column with a global dictionary, a local one or none has, after any update, the values
+// that were set, also those that no load had; filters find the rows by them; and verify finds nothing wrong. All this
+// also holds after a compaction.
 func TestUpdatesOfDictionaries(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
 		{Name: "country", Type: arrow.BinaryTypes.String, Nullable: true},
@@ -127,7 +127,7 @@ func TestUpdatesOfDictionaries(t *testing.T) {
 	}
 }
 
-// updateOf is what the i-th update sets: values that are there, that are new, and nulls.
+// updateOf is what the i-th update sets: existing values, new ones, and nulls.
 func updateOf(r *rand.Rand, i int) (set map[string]*string, change func(*dictionaryRow)) {
 	country, code, day := fmt.Sprint("land ", r.IntN(8)), r.IntN(20), fmt.Sprintf("2020-01-%02d", 1+r.IntN(28))
 	if i%2 == 0 {

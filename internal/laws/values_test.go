@@ -16,9 +16,8 @@ import (
 	"stoa/store"
 )
 
-// TestWhatIsReadCanBeWritten: a value that no writer of a format can write is damage where it stands in a file of that
-// format, and never comes out. So what is read of a harmed file, whose values nothing has checksums over, its format's
-// writer takes.
+// TestWhatIsReadCanBeWritten: a value that no writer of a format can write is damage in a file of that format, and is
+// never returned. So the format's writer takes whatever is read from a damaged file without checksums.
 func TestWhatIsReadCanBeWritten(t *testing.T) {
 	flips := 300
 	if testing.Short() {
@@ -49,7 +48,7 @@ func TestWhatIsReadCanBeWritten(t *testing.T) {
 				}
 			}
 			if read < flips {
-				t.Errorf("only %d harmed files could be read", read)
+				t.Errorf("only %d damaged files could be read", read)
 			}
 		})
 	}
@@ -62,7 +61,7 @@ type values struct {
 	r    *rand.Rand
 }
 
-// name is that of the file: those of CarbonData, in format 1, are known by it.
+// name is the name of the file, by which CarbonData's format 1 is recognised.
 func (v *values) name() string {
 	if v.to == "carbon" {
 		return "harmed.carbondata"
@@ -70,7 +69,7 @@ func (v *values) name() string {
 	return "harmed." + v.to
 }
 
-// file is one with a column of some type, of rows that the format can have, or nil if it has none such.
+// file is a file with one column of type typ and values that the format can hold; nil if it holds none.
 func (v *values) file(t *testing.T, typ arrow.DataType) []byte {
 	t.Helper()
 	b := formattest.RandomTable(v.r, formattest.TableOptions{Rows: 60,
@@ -115,12 +114,12 @@ func (v *values) write(t *testing.T, sc *arrow.Schema, rows ...arrow.RecordBatch
 	return tree, err
 }
 
-// flip harms a byte; 1: the file can be read all the same.
+// flip damages a few bytes; it returns 1 if the file can still be read.
 func (v *values) flip(t *testing.T, file []byte, typ arrow.DataType) int {
 	t.Helper()
 	file = append([]byte(nil), file...)
 	at := v.r.IntN(len(file))
-	if run := file[at:min(at+4, len(file))]; v.r.IntN(2) == 0 { // the largest numbers and the smallest
+	if run := file[at:min(at+4, len(file))]; v.r.IntN(2) == 0 { // very large and very small numbers
 		for i := range run[:1+v.r.IntN(len(run))] {
 			run[i] = []byte{0xff, 0x80, 0}[v.r.IntN(3)]
 		}

@@ -24,10 +24,10 @@ import (
 
 var everyFormat = append(slices.Clone(stoa.Formats), parquet.Format, kudubackup.Format)
 
-// place is a file or directory that a law is held over, in memory.
+// place is a file or directory in memory that laws are checked on.
 type place struct {
 	name  string // for people
-	at    string // where it lies in files
+	at    string // its name among files
 	table string // what follows '#'
 	files map[string][]byte
 }
@@ -39,7 +39,7 @@ func (p *place) uri() string {
 	return p.at
 }
 
-// heldTypes are columns of which each format gets those that it can write, alone and all together.
+// heldTypes are the types of columns; each format gets those that it can write.
 var heldTypes = []arrow.DataType{
 	arrow.PrimitiveTypes.Int32, arrow.BinaryTypes.String, arrow.PrimitiveTypes.Float64,
 	arrow.FixedWidthTypes.Boolean, arrow.BinaryTypes.Binary,
@@ -93,11 +93,11 @@ func heldColumn(r *rand.Rand, typ arrow.DataType, rows int) arrow.Array {
 	if !ok {
 		return formattest.Random(r, typ, rows, 20)
 	}
-	var kids []arrow.Array
+	var children []arrow.Array
 	for _, f := range st.Fields() {
-		kids = append(kids, heldColumn(r, f.Type, rows))
+		children = append(children, heldColumn(r, f.Type, rows))
 	}
-	out, err := array.NewStructArrayWithFields(kids, st.Fields())
+	out, err := array.NewStructArrayWithFields(children, st.Fields())
 	if err != nil {
 		panic(err)
 	}
@@ -218,7 +218,7 @@ func placeAt(t *testing.T, name, table string) place {
 	return p
 }
 
-// placesAt is a directory once for each of its tables.
+// placesAt is a directory once for each of its tables, at most three.
 func placesAt(t *testing.T, name string) (out []place) {
 	t.Helper()
 	for e, err := range stoa.List(t.Context(), name, stoa.OpenOptions{Formats: everyFormat, Tree: store.Local{}}) {

@@ -12,7 +12,7 @@ import (
 	"stoa/store"
 )
 
-// verified is the error of verification with options, and the number of error findings before it.
+// verified returns the error that ends verification, and the number of error findings.
 func verified(t *testing.T, uri string, o stoa.OpenOptions) (reported int, err error) {
 	for f, failed := range stoa.Verify(t.Context(), uri, o) {
 		if failed != nil {
@@ -24,8 +24,8 @@ func verified(t *testing.T, uri string, o stoa.OpenOptions) (reported int, err e
 	return reported, err
 }
 
-// TestWrongUseIsNoDamage: what was asked for in a wrong way is wrong use for verification as it is for reading, in
-// every format and at every depth, and a healthy file is not called damaged for it.
+// TestWrongUseIsNoDamage: a wrong option is wrong use for verification as it is for reading, in every format and at
+// every depth, and does not make an intact file a damaged one.
 func TestWrongUseIsNoDamage(t *testing.T) {
 	for _, p := range heldPlaces(t) {
 		for _, opts := range []map[string]string{{"nosuch": "1"}, {"schema": "nosuch.json"}} {
@@ -40,7 +40,7 @@ func TestWrongUseIsNoDamage(t *testing.T) {
 			for _, o.Depth = range []format.Depth{format.Quick, format.Sums, format.Deep} {
 				reported, err := verified(t, p.uri(), o)
 				if reported > 0 {
-					t.Errorf("%s, %v, %v: %d errors are reported of a healthy place", p.name, opts, o.Depth, reported)
+					t.Errorf("%s, %v, %v: %d errors are reported of an intact place", p.name, opts, o.Depth, reported)
 				}
 				if errors.Is(opening, fault.Invalid) && o.Depth != format.Quick && !errors.Is(err, fault.Invalid) {
 					t.Errorf("%s, %v, %v: opening gives %v, verification %v", p.name, opts, o.Depth, opening, err)
@@ -50,7 +50,7 @@ func TestWrongUseIsNoDamage(t *testing.T) {
 	}
 }
 
-// TestWrongSegment: a segment that is not there cannot be verified.
+// TestWrongSegment: verifying a segment that does not exist is wrong use.
 func TestWrongSegment(t *testing.T) {
 	o := stoa.OpenOptions{Formats: []format.Format{carbon.Format}, Opts: map[string]string{"segment": "99"}}
 	uri := "corpus/carbon/2.3.0/managed/managed1"
@@ -59,6 +59,6 @@ func TestWrongSegment(t *testing.T) {
 	}
 	o.Opts["segment"] = "0"
 	if reported, err := verified(t, uri, o); reported > 0 || err != nil {
-		t.Errorf("of one that is there: %d errors, %v", reported, err)
+		t.Errorf("an existing segment: %d errors, %v", reported, err)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"stoa/vec"
 )
 
-// uneven is two row groups: in the first a column ends early, or cannot be found; the second is whole.
+// uneven is two row groups: in the first a column ends early, or cannot be found; the second is intact.
 type uneven struct {
 	*toy
 	groups [2]*toy
@@ -39,7 +39,7 @@ func (u *uneven) Chunk(ctx context.Context, g format.RowGroup, col int, rows vec
 	return u.groups[g.Index].Chunk(ctx, g, col, rows)
 }
 
-// columnsOf are columns a and b of ints with so many rows, whose values begin at base.
+// columnsOf are columns a and b of ints, whose values begin at base.
 func columnsOf(prefix string, base int64, hide bool, rows ...int) *toy {
 	f := &toy{rows: max(rows[0], rows[1]), hide: hide}
 	for i, n := range rows {
@@ -56,7 +56,8 @@ func columnsOf(prefix string, base int64, hide bool, rows ...int) *toy {
 }
 
 // TestColumnsThatEndEarly: under a damage policy a column that ends before the others, or before the rows that the
-// row group claims, costs what it does not have, and that is reported; the others and the row groups after it are read.
+// row group declares, costs the rows that it lacks, which are reported; the others and the row groups after it are
+// read.
 func TestColumnsThatEndEarly(t *testing.T) {
 	for _, rows := range [][2]int{{100, 90}, {90, 100}, {100, 0}, {0, 100}, {100, 50}, {50, 100}, {100, 100}} {
 		for _, say := range []int64{-1, 100, 150} {

@@ -13,8 +13,8 @@ import (
 	"stoa/internal/scan"
 )
 
-// lists is a column of lists of so many numbers each, stored by levels, whose pages hold parts of rows, or by lengths,
-// with a page for each row.
+// lists is a column of lists with equally many numbers each, stored by levels, whose pages hold parts of rows, or by
+// lengths, with a page for each row.
 func lists(levels bool, sizes ...int) *nested {
 	f := arrow.Field{Name: "l", Type: arrow.ListOfNonNullable(arrow.PrimitiveTypes.Int64)}
 	b := array.NewListBuilderWithField(memory.DefaultAllocator, f.Type.(*arrow.ListType).ElemField())
@@ -43,8 +43,8 @@ func lists(levels bool, sizes ...int) *nested {
 	return n
 }
 
-// TestLargeRowsKeepToTheBudget: what is nested in one row is given if it takes an eighth of the memory at most, else
-// refused by class Limit before it is put together, whatever the damage policy; and rows that are too large together
+// TestLargeRowsKeepToTheBudget: a nested row is returned if it takes at most an eighth of the memory, otherwise refused
+// with class Limit before it is assembled, whatever the damage policy; and rows that are too large together
 // come in several batches.
 func TestLargeRowsKeepToTheBudget(t *testing.T) {
 	const budget = 1 << 20

@@ -12,9 +12,9 @@ import (
 	"stoa/region"
 )
 
-// TestLyingLengths: a list says that it has 2³¹-1 items, of a page that cannot be decoded. Its placeholders
-// would be so many; the rows are lost instead, and little memory is taken.
-func TestLyingLengths(t *testing.T) {
+// TestWrongLengths: a list declares 2³¹-1 items, on a page that cannot be decoded. As many placeholders would take too
+// much memory: the rows are lost instead.
+func TestWrongLengths(t *testing.T) {
 	n := &nested{schema: arrow.NewSchema(
 		[]arrow.Field{{Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int64), Nullable: true}}, nil), rows: 2,
 		columns: []nestedColumn{
@@ -45,7 +45,8 @@ func TestLyingLengths(t *testing.T) {
 	}
 }
 
-// A row group that says that it has 2⁶⁰ rows is not cut into as many tasks: the scan ends, with the damage.
+// A row group that declares 2⁶⁰ rows is not cut into tasks for all of them: the scan ends, and reports that rows are
+// missing.
 func TestRowsWithoutEndAreNotCutUp(t *testing.T) {
 	f := &toy{rows: 90, columns: []toyColumn{{name: "a", typ: arrow.PrimitiveTypes.Int64, vals: make([]int64, 90),
 		cuts: []int{0, 50}, coded: make([]bool, 2), bad: map[int]bool{}}}}

@@ -126,7 +126,7 @@ func drawHerd(t *rapid.T) *herd {
 	return h
 }
 
-// rows are all rows that are there, in order, or group by group.
+// rows are all rows, in the order of the key, or group by group.
 func (h *herd) rows(ordered bool) *toy {
 	var all []row
 	for _, g := range h.groups {
@@ -201,7 +201,7 @@ func TestMergeAgainstSorting(t *testing.T) {
 			t.Fatalf("got  %q\nwant %q", got, want)
 		}
 		if batch > spec.Batch {
-			t.Fatalf("a batch of %d rows, %d were allowed", batch, spec.Batch)
+			t.Fatalf("a batch of %d rows, want at most %d", batch, spec.Batch)
 		}
 		src.Dicts.Close()
 		mem.AssertSize(failer{t}, 0)

@@ -25,8 +25,8 @@ import (
 	"stoa/vec"
 )
 
-// A toy of nested columns: every physical column is its entries in memory, cut into pages; the page's one byte is only
-// there to be fetched.
+// A toy format of nested columns: every physical column is its entries in memory, cut into pages; a page has one byte,
+// only so that there is something to fetch.
 type nested struct {
 	schema  *arrow.Schema
 	rows    int
@@ -449,7 +449,7 @@ func TestNestedAgainstPlainReading(t *testing.T) {
 	})
 }
 
-// dirty gives memory as a pool does: with the bytes of somebody before.
+// dirty allocates memory as a pool does, with the bytes of an earlier use.
 type dirty struct{ memory.Allocator }
 
 func (d dirty) Allocate(n int) []byte {
@@ -469,7 +469,8 @@ func (d dirty) Reallocate(n int, b []byte) []byte {
 	return b
 }
 
-// A page that cannot be decoded costs rows of its field only, what is shown is right, and the manifest names the rest.
+// A page that cannot be decoded costs rows of its field only; the rows returned are right, and the losses name the
+// rest.
 func TestNestedDamage(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, rec := drawNested(t)
@@ -545,7 +546,7 @@ func TestNestedDamage(t *testing.T) {
 			a := b.Column(0).(*array.Int64)
 			for i := range a.Len() {
 				if lost[a.Value(i)] {
-					t.Fatalf("row %d is lost and shown", a.Value(i))
+					t.Fatalf("row %d is reported as lost and returned", a.Value(i))
 				}
 			}
 			got += a.Len()
@@ -556,12 +557,12 @@ func TestNestedDamage(t *testing.T) {
 			}
 		}
 		if got != 0 {
-			t.Fatalf("%d rows too many", got)
+			t.Fatalf("%d rows left over", got)
 		}
 	})
 }
 
-// Every page of every column is shown once, also of those that their parents count.
+// Every page of every column is reported once, also for columns whose parents count their entries.
 func TestPagesOfNestedColumns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, _ := drawNested(t)

@@ -18,7 +18,7 @@ import (
 	"stoa/vec"
 )
 
-// changed is the toy with changes apart: rows that are gone, and cells that have another value.
+// changed is the toy format with separate changes: deleted rows, and cells with a new value.
 type changed struct {
 	*toy
 	gone  map[int]bool
@@ -68,7 +68,7 @@ func (c *changed) Patch(_ context.Context, rows vec.Range, _ [][]byte) (*vec.Pat
 	return p, nil
 }
 
-// vector is values of a column as the toy would decode them.
+// vector is values of a column as the toy format would decode them.
 func (c *changed) vector(col int, vals []int64) *vec.Vector {
 	v, _ := vec.New(c.columns[col].typ, memory.DefaultAllocator)
 	one := toyChunk{toyColumn: &toyColumn{typ: c.columns[col].typ, vals: vals, coded: []bool{false}}}
@@ -79,7 +79,7 @@ func (c *changed) vector(col int, vals []int64) *vec.Vector {
 	return v
 }
 
-// Drops and patches that the engine applies give the same as the table with the changes made; the filter sees them.
+// Drops and patches that the engine applies give the same rows as the changed table; filters see the changes.
 func TestOverlayAgainstPlainReading(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := drawToy(t)
@@ -138,7 +138,7 @@ func TestOverlayAgainstPlainReading(t *testing.T) {
 	})
 }
 
-// Cells and rows whose changes are lost are never shown: the rest is, and the manifest names them, once.
+// Cells and rows whose changes are lost are never returned; the rest is, and the losses name them, once.
 func TestSuspectCells(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := drawToy(t) // that may not say how many rows it has

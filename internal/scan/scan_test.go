@@ -26,8 +26,8 @@ import (
 	"stoa/vec"
 )
 
-// A toy format, so that the engine is judged apart from every real one. A column is a list of pages; a page of ints
-// is 8 bytes a value, a null is the least int. Strings are codes of a dictionary, or numbers that are spelled out.
+// A toy format, so that the engine is tested apart from every real one. A column is a list of pages; a page of ints
+// has 8 bytes a value, a null is the smallest int. Strings are codes of a dictionary, or numbers that are spelled out.
 type toy struct {
 	columns []toyColumn
 	rows    int
@@ -161,7 +161,7 @@ func (c *toyChunk) Next(context.Context) (format.Page, error) {
 	return p, nil
 }
 
-// bounds are those of the rows [from, to) of a column of ints; of every third page nothing is known.
+// bounds are those of the rows [from, to) of a column of ints; for every third page they are unknown.
 func (c *toyColumn) bounds(from, to int) *pred.Bounds {
 	if c.typ.ID() != arrow.INT64 || from > 0 && from%3 == 0 {
 		return nil
@@ -372,7 +372,7 @@ func drawSpec(t *rapid.T, f *toy) (spec scan.Spec, cols []int) {
 	return spec, cols
 }
 
-// expect is what spec must give: the plain reading of its words.
+// expect is what spec must return, by a literal reading of it.
 func expect(f *toy, spec scan.Spec, cols []int, keep func(row int) bool) []string {
 	var want []string
 	for r := range f.rows {
@@ -409,7 +409,7 @@ func TestScanAgainstPlainReading(t *testing.T) {
 				t.Fatal(err)
 			}
 			if b.NumRows() == 0 || b.NumRows() > int64(spec.Batch) {
-				t.Fatalf("a batch of %d rows, at most %d were asked for", b.NumRows(), spec.Batch)
+				t.Fatalf("a batch of %d rows, want at most %d", b.NumRows(), spec.Batch)
 			}
 			got = append(got, lines(b)...)
 		}
@@ -454,8 +454,8 @@ func TestFilterOverLostCells(t *testing.T) {
 	}
 }
 
-// TestUnknownEncodings: a page of an encoding that nobody knows costs its rows, as damage does; a table of
-// nothing else is refused.
+// TestUnknownEncodings: a page with an unknown encoding costs its rows, as damage does; a table of only such pages is
+// refused.
 func TestUnknownEncodings(t *testing.T) {
 	for _, c := range []struct {
 		policy       scan.Damaged
@@ -638,7 +638,7 @@ func TestCancelledContextEndsTheScan(t *testing.T) {
 	}
 }
 
-// A cancelled scan never looks like one that ended, whoever of the workers notices first.
+// A cancelled scan never looks like one that ended, whichever worker notices first.
 func TestCancelledWorkers(t *testing.T) {
 	f := &toy{rows: 3000, columns: []toyColumn{{name: "a", typ: arrow.PrimitiveTypes.Int64, vals: make([]int64, 3000)}}}
 	for at := 0; at < f.rows; at += 7 {
@@ -683,7 +683,7 @@ func TestColumnsOfDifferentLength(t *testing.T) {
 	}
 }
 
-// longer says that the toy has fewer rows than its pages hold, and hides the pages' numbers.
+// longer declares fewer rows than the toy's pages hold, and hides the pages' numbers of rows.
 type longer struct {
 	*toy
 	say int64
@@ -713,7 +713,7 @@ func withReader(s scan.Source, r format.Reader) scan.Source {
 	return s
 }
 
-// longStrings is a column of few codes that stand for more bytes than one batch can hold.
+// longStrings is a column of a few codes that stand for more bytes than one batch can hold.
 type longStrings struct{ *toy }
 
 type longChunk struct{ format.Chunk }

@@ -57,8 +57,8 @@ type head struct {
 // Kinds of files.
 const (
 	Regular = "file"
-	Link    = "link"    // its target is kept, and not followed
-	Special = "special" // a pipe, socket or device: named, and not read
+	Link    = "link"    // its target is recorded, and not followed
+	Special = "special" // a pipe, socket or device: listed, and not read
 )
 
 // File is a sealed file.
@@ -105,7 +105,7 @@ type TableColumn struct {
 	Sum   string `json:"sum"`
 }
 
-// tail is the last record: how many came before, and the checksum over their checksums.
+// tail is the last record: how many records precede it, and the checksum over their checksums.
 type tail struct {
 	Records int    `json:"records"`
 	Digest  string `json:"digest"`
@@ -149,7 +149,7 @@ func (r *recorder) put(kind string, parts ...[]byte) error {
 func (r *recorder) putJSON(kind string, v any) error {
 	b, err := json.Marshal(v)
 	if err == nil && len(b) > maxLen {
-		err = fmt.Errorf("a seal cannot keep %d bytes in one record", len(b))
+		err = fmt.Errorf("a record of a seal has at most %d bytes, this one would have %d", maxLen, len(b))
 	}
 	if err != nil {
 		return err

@@ -18,9 +18,9 @@ import (
 
 // Mended is what Mend has done.
 type Mended struct {
-	Files, Whole int // that were written; that were as sealed before
-	Blocks       int64
-	Bytes        int64
+	Files, Whole int      // files that were written; those of them that had not changed
+	Blocks       int64    // that were restored
+	Bytes        int64    // that were written
 	Left         []string // links and pipes, which are not written
 }
 
@@ -40,8 +40,10 @@ func (e *UnmendableError) Error() string {
 }
 
 // Mend writes all files as they were sealed into sink: what has changed is restored from parity. Every block is
-// compared with the seal before it is written, and all that was written once more before it becomes visible. roots are
-// where the files are now.
+// compared with the seal before it is written, and everything written is read back and compared before it becomes
+// visible. roots are where the files are now, as many and in the same order as when they were sealed. Errors: an
+// *UnmendableError if parity does not suffice; a seal that has lost names or checksums of files; nothing is written
+// then.
 func (s *Seal) Mend(ctx context.Context, roots []string, sink store.Sink) (m Mended, err error) {
 	if len(roots) != len(s.head.Roots) {
 		return m, fmt.Errorf("%d places were sealed, %d are given", len(s.head.Roots), len(roots))
@@ -49,7 +51,7 @@ func (s *Seal) Mend(ctx context.Context, roots []string, sink store.Sink) (m Men
 	if !s.whole {
 		return m, fmt.Errorf("the seal has lost which files there were: %d of %d are known", len(s.files), s.head.Files)
 	}
-	if len(s.blind) > 0 { // nothing would prove what is written
+	if len(s.blind) > 0 { // what is written could not be checked
 		return m, fmt.Errorf("the seal has lost checksums of %s", s.blind[0].label(roots))
 	}
 	x := &mender{s: s, roots: roots, open: map[int]*os.File{}, at: -1}
@@ -93,7 +95,7 @@ func (s *Seal) outName(f *File) string {
 	return path.Join(base, f.Name)
 }
 
-// prove reads back what was written.
+// prove reads back what was written and compares it with the seal.
 func (s *Seal) prove(ctx context.Context, sink store.Sink) error {
 	p, ok := sink.(store.Peeker)
 	if !ok {
@@ -120,7 +122,7 @@ func (s *Seal) prove(ctx context.Context, sink store.Sink) error {
 		}
 		if size != f.Size || len(d.runs) > 0 || d.unknown > 0 || s.digests[f.Index] != "" &&
 			s.digests[f.Index] != d.digest {
-			return fmt.Errorf("%s was written, and what is read of it is not what was sealed", name)
+			return fmt.Errorf("%s: what was written reads back as other bytes than were sealed", name)
 		}
 	}
 	return nil
@@ -134,8 +136,8 @@ type mender struct {
 	lost  []Difference
 
 	at   int64            // the window that was mended last
-	made map[int64][]byte // its blocks that were bad, by their number among all
-	why  string           // there is no more
+	made map[int64][]byte // its blocks that were restored, by their number among all
+	why  string           // the others could not be restored
 }
 
 func (x *mender) close() {
@@ -235,7 +237,7 @@ func (x *mender) markLost(f *File, b int64) {
 	x.lost = append(x.lost, Difference{What: Changed, File: name, Off: off, Len: n, Size: f.Size, Message: x.why})
 }
 
-// make is a restored block; nil if it cannot be restored.
+// make returns a restored block; nil if it cannot be restored.
 func (x *mender) make(f *File, b int64) ([]byte, error) {
 	if x.s.layout.parity <= 0 {
 		x.why = "the seal has no parity"
@@ -327,13 +329,13 @@ func (x *mender) stripe(t *stripes, st int) error {
 		} else if ok && want == sumOf(block) {
 			x.made[no] = block
 		} else {
-			x.why = "what its parity gives is not what was sealed"
+			x.why = "the block restored from parity does not match its checksum"
 		}
 	}
 	return nil
 }
 
-// shards are the blocks of a stripe, those that are as they were sealed; bad are the numbers of the others.
+// shards returns the blocks of a stripe that are as they were sealed, and the numbers of the others in bad.
 func (x *mender) shards(t *stripes, st int) (shards [][]byte, bad []int64, err error) {
 	shards = make([][]byte, t.data+t.parity)
 	for p := range t.data {

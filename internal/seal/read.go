@@ -12,7 +12,7 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// Problem is a part of a seal that cannot be used.
+// Problem is a part of a seal that cannot be used: Len bytes from Off on (0 and 0 if no single place is to blame).
 type Problem struct {
 	Off, Len int64
 	Reason   string
@@ -31,7 +31,7 @@ type Seal struct {
 	layout   layout
 	first    []int64 // of each file: its first block among those of all
 	Problems []Problem
-	blind    []*File // of which checksums are lost
+	blind    []*File // those with lost checksums
 	whole    bool    // every file that was sealed is known
 }
 
@@ -51,7 +51,8 @@ type span struct {
 	len int
 }
 
-// Open reads a seal. What is damaged of it is in Problems; it is an error only if nothing of it can be used.
+// Open reads a seal of size bytes, which src must serve for as long as the Seal is used. Damaged parts of it are in
+// Problems; it is an error only if nothing of it can be used.
 func Open(src io.ReaderAt, size int64) (*Seal, error) {
 	s := &Seal{src: src, byName: map[fileKey]*File{}, digests: map[int]string{}, hashed: map[int]map[int64]span{},
 		parity: map[shardKey]span{}}
@@ -65,14 +66,14 @@ func (s *Seal) problem(off, n int64, format string, args ...any) {
 	s.Problems = append(s.Problems, Problem{off, n, fmt.Sprintf(format, args...)})
 }
 
-// scan reads all records. After damage it goes on at the next marker.
+// scan reads all records. After damage it resumes at the next marker.
 func (s *Seal) scan(size int64) error {
 	b := make([]byte, len(magic))
 	if _, err := s.src.ReadAt(b, 0); err != nil || string(b) != magic {
 		if err != nil && err != io.EOF {
 			return err
 		}
-		s.problem(0, int64(len(magic)), "it does not begin as a seal")
+		s.problem(0, int64(len(magic)), "it does not begin with %q", magic)
 	}
 	sums, n, ended := xxh3.New(), 0, false
 	found := map[int]*File{}
@@ -136,7 +137,7 @@ func (s *Seal) record(buf []byte, off, size int64) ([]byte, error) {
 		return nil, err
 	}
 	if sum := sumOf(b[len(marker) : len(b)-sumLen]); !bytes.Equal(sum[:], b[len(b)-sumLen:]) {
-		return nil, fmt.Errorf("the checksum of a record does not fit its bytes")
+		return nil, fmt.Errorf("the checksum of a record does not match its bytes")
 	}
 	return b, nil
 }
@@ -157,7 +158,7 @@ func (s *Seal) next(off, size int64) (int64, error) {
 	return size, nil
 }
 
-// take stores what a record says. The second copy of a record says nothing new.
+// take stores the content of a record. The second copy of a record adds nothing.
 func (s *Seal) take(kind string, b []byte, at span, found map[int]*File) error {
 	switch kind {
 	case kindHead:
@@ -166,10 +167,10 @@ func (s *Seal) take(kind string, b []byte, at span, found map[int]*File) error {
 			return err
 		}
 		if h.Version != version || h.Block != Block {
-			return fmt.Errorf("version %d with blocks of %d bytes is not known here", h.Version, h.Block)
+			return fmt.Errorf("version %d with blocks of %d bytes is not supported", h.Version, h.Block)
 		}
 		if !(h.Parity >= 0 && h.Parity <= 100) || len(h.Roots) == 0 {
-			return fmt.Errorf("%v blocks of parity in hundred, of %d places", h.Parity, len(h.Roots))
+			return fmt.Errorf("parity of %v %% for %d places", h.Parity, len(h.Roots))
 		}
 		s.head = h
 	case kindFile:
@@ -202,7 +203,7 @@ func (s *Seal) take(kind string, b []byte, at span, found map[int]*File) error {
 		s.parity[shardKey{int64(binary.LittleEndian.Uint64(b)), binary.LittleEndian.Uint32(b[8:]),
 			binary.LittleEndian.Uint32(b[12:])}] = span{at.off + 16, at.len - 16}
 	default:
-		return fmt.Errorf("records of kind %q are not known here", kind)
+		return fmt.Errorf("records of kind %q are not supported", kind)
 	}
 	return nil
 }
@@ -264,7 +265,8 @@ func (s *Seal) checkRecords() error {
 		for first, at := range s.hashed[f.Index] {
 			n := int64(at.len-hashHead) / sumLen
 			if want := min(maxHashes, f.blocks()-first); n != want {
-				s.problem(at.off, int64(at.len), "%s: %d checksums from block %d on, %d wanted", f.Name, n, first, want)
+				s.problem(at.off, int64(at.len), "%s: expected %d checksums from block %d on, got %d", f.Name, want,
+					first, n)
 				delete(s.hashed[f.Index], first)
 				continue
 			}
@@ -278,7 +280,7 @@ func (s *Seal) checkRecords() error {
 	return nil
 }
 
-// Roots are the last words of the paths that were sealed.
+// Roots are the last elements of the paths that were sealed.
 func (s *Seal) Roots() []string { return s.head.Roots }
 
 // Files are what was sealed, as far as the seal can be read.
@@ -287,7 +289,7 @@ func (s *Seal) Files() []*File { return s.files }
 // Tables are those that were sealed.
 func (s *Seal) Tables() []Table { return s.tables }
 
-// Parity is how many blocks in a hundred can be restored.
+// Parity is how many blocks in a hundred can be restored, 0 to 100.
 func (s *Seal) Parity() float64 { return s.head.Parity }
 
 // sums reads checksums of a file, record by record.
@@ -298,7 +300,7 @@ type sums struct {
 	buf   []byte
 }
 
-// of is the checksum of a block; false if it is lost.
+// of returns the checksum of a block; ok is false if it is lost.
 func (x *sums) of(block int64) (sum Sum, ok bool, err error) {
 	from := block / maxHashes * maxHashes
 	if x.buf == nil || x.first != from {

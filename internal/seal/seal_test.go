@@ -19,7 +19,7 @@ import (
 
 var ctx = context.Background()
 
-// tree writes files of random bytes; a name's size in bytes.
+// tree writes files of random bytes; sizes has the size of each in bytes.
 func tree(t testing.TB, seed uint64, sizes map[string]int) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
@@ -80,7 +80,7 @@ func opened(t testing.TB, b []byte) *Seal {
 	return s
 }
 
-// verify is what a seal says of places, a line each difference, without the directory.
+// verify compares roots with a seal and returns a line for each difference, without the directory.
 func verify(t testing.TB, b []byte, roots ...string) []string {
 	t.Helper()
 	var out []string
@@ -98,8 +98,8 @@ func verify(t testing.TB, b []byte, roots ...string) []string {
 
 var small = map[string]int{"a": 3*Block + 5, "b": 3*Block + 5, "dir/c": 100, "dir/empty": 0, "z": 10 * Block}
 
-// TestVerifyPlacesChanges: what is done to the files is reported, and nothing else.
-func TestVerifyPlacesChanges(t *testing.T) {
+// TestVerifyLocatesChanges: what is done to the files is reported, and nothing else.
+func TestVerifyLocatesChanges(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		do   func(dir string) error
@@ -128,10 +128,10 @@ func TestVerifyPlacesChanges(t *testing.T) {
 			return errors.Join(os.Rename(d+"/a", d+"/x"), os.Rename(d+"/b", d+"/a"), os.Rename(d+"/x", d+"/b"))
 		}, []string{"swapped a 0+196613 it holds what the seal has as b",
 			"swapped b 0+196613 it holds what the seal has as a"}},
-		{"another state", func(d string) error {
+		{"another version", func(d string) error {
 			return os.WriteFile(d+"/z", bytes.Repeat([]byte("x"), 10*Block),
 				0o666)
-		}, []string{"other z 0+655360 0 of its 10 blocks are what they were"}},
+		}, []string{"other z 0+655360 0 of its 10 blocks are unchanged"}},
 		{"a link instead", func(d string) error { return errors.Join(os.Remove(d+"/a"), os.Symlink("b", d+"/a")) },
 			[]string{"kind a 0+196613 a file was sealed, a link is there"}},
 		{"a pipe instead", func(d string) error {
@@ -174,7 +174,7 @@ func app(name string, n int) error {
 	return errors.Join(err, f.Close())
 }
 
-// TestLinksAndPipes are named, and neither followed nor read.
+// TestLinksAndPipes: links and pipes are listed, and neither followed nor read.
 func TestLinksAndPipes(t *testing.T) {
 	dir := tree(t, 2, small)
 	for _, err := range []error{os.Symlink("a", dir+"/link"), os.Symlink("..", dir+"/up"),
@@ -190,12 +190,12 @@ func TestLinksAndPipes(t *testing.T) {
 	if err := errors.Join(os.Remove(dir+"/link"), os.Symlink("b", dir+"/link")); err != nil {
 		t.Fatal(err)
 	}
-	if got := verify(t, b, dir); len(got) != 1 || !strings.Contains(got[0], `it led to "a", and leads to "b"`) {
+	if got := verify(t, b, dir); len(got) != 1 || !strings.Contains(got[0], `it led to "a", and now leads to "b"`) {
 		t.Errorf("%q", got)
 	}
 }
 
-// TestSameInputSameBytes: neither the time nor the place is in a seal.
+// TestSameInputSameBytes: a seal has neither the time nor the directory in it.
 func TestSameInputSameBytes(t *testing.T) {
 	one, two := tree(t, 3, small), tree(t, 3, small)
 	if !bytes.Equal(sealed(t, 5, one), sealed(t, 5, two)) {
@@ -203,23 +203,23 @@ func TestSameInputSameBytes(t *testing.T) {
 	}
 }
 
-// growing changes a file while it is read.
+// TestChangedWhileSealed: a file that is written to while it is sealed is an error.
 func TestChangedWhileSealed(t *testing.T) {
 	dir := tree(t, 4, small)
 	files, err := Walk([]string{dir})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = Write(ctx, &meddler{func() error { return app(dir+"/z", 1) }}, []string{dir}, files, Options{})
+	_, err = Write(ctx, &onFirstWrite{func() error { return app(dir+"/z", 1) }}, []string{dir}, files, Options{})
 	if !errors.Is(err, ErrChanged) {
 		t.Error(err)
 	}
 }
 
-// meddler does something at the first write.
-type meddler struct{ do func() error }
+// onFirstWrite is a writer that calls do at the first write.
+type onFirstWrite struct{ do func() error }
 
-func (m *meddler) Write(b []byte) (int, error) {
+func (m *onFirstWrite) Write(b []byte) (int, error) {
 	if m.do != nil {
 		if err := m.do(); err != nil {
 			return 0, err
@@ -229,8 +229,8 @@ func (m *meddler) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestMend: as many blocks as there is parity for are made again, wherever they are; with one more in a stripe
-// nothing is written, and it is reported.
+// TestMend: as many blocks as there is parity for are restored, wherever they are; with one more in a stripe the error
+// is an UnmendableError, and nothing is written.
 func TestMend(t *testing.T) {
 	for seed := range uint64(12) {
 		r := rand.New(rand.NewPCG(seed, 9))
@@ -251,7 +251,7 @@ func TestMend(t *testing.T) {
 		if seed == 0 {
 			name, most = dir+"/large", 1000
 		}
-		at := r.Int64N(int64(most - stripes*parity)) // a burst that every stripe can bear
+		at := r.Int64N(int64(most - stripes*parity)) // a burst that every stripe can restore
 		for k := range stripes * parity {
 			if err := flip(name, (at+int64(k))*Block+r.Int64N(Block)); err != nil {
 				t.Fatal(err)
@@ -276,12 +276,12 @@ func TestMend(t *testing.T) {
 			t.Errorf("seed %d: %v", seed, err)
 		}
 		if left, _ := os.ReadDir(filepath.Dir(none)); len(left) > 0 {
-			t.Errorf("seed %d: %v is left", seed, left)
+			t.Errorf("seed %d: %v was written", seed, left)
 		}
 	}
 }
 
-// TestMendFiles: a file that is gone, one that was cut, and one that was exchanged are made again.
+// TestMendFiles: a file that is missing, one that was cut, and one that was exchanged are restored.
 func TestMendFiles(t *testing.T) {
 	dir := tree(t, 5, map[string]int{"a": 100, "b": 2 * Block, "c": 90 * Block, "d": 2 * Block})
 	b := sealed(t, 10, dir)
@@ -337,13 +337,13 @@ func TestDamagedSeal(t *testing.T) {
 	}
 	for n := 0; n < len(b); n += 1 + n/3 { // cut
 		if s, err := Open(bytes.NewReader(b[:n]), int64(n)); err == nil && len(s.Problems) == 0 {
-			t.Errorf("cut to %d bytes, and nothing is reported", n)
+			t.Errorf("cut to %d bytes: nothing is reported", n)
 		}
 	}
 }
 
-// TestHostileSeal: names that lead elsewhere, counts that are not there, and exchanged records are refused or
-// told, and cost no more than the seal's size.
+// TestHostileSeal: names that lead elsewhere, wrong counts, and exchanged records are refused or reported, and cost no
+// more memory than the seal's size.
 func TestHostileSeal(t *testing.T) {
 	dir := tree(t, 7, map[string]int{"a": 10})
 	h := head{Version: version, Block: Block, Parity: 10, Roots: []string{".."}, Files: 1}
@@ -393,12 +393,12 @@ func TestHostileSeal(t *testing.T) {
 		}
 		out := filepath.Join(t.TempDir(), "out")
 		if _, err := s.Mend(ctx, []string{dir}, store.Local{}.Sink(out, nil)); err == nil {
-			t.Errorf("%s: it was mended", what)
+			t.Errorf("%s: Mend reports no error", what)
 		}
 	}
 }
 
-// TestRecordsExchanged: whole records that were moved or doubled keep their checksums, and the tail tells.
+// TestRecordsExchanged: whole records that were moved or doubled keep their checksums, but the tail's digest differs.
 func TestRecordsExchanged(t *testing.T) {
 	b := sealed(t, 0, tree(t, 8, small))
 	first := bytes.Index(b, []byte(marker))
@@ -421,7 +421,7 @@ func BenchmarkSeal(b *testing.B) {
 			}
 			b.SetBytes(size)
 			for b.Loop() {
-				if _, err := Write(ctx, &meddler{}, []string{dir}, files, Options{Parity: parity}); err != nil {
+				if _, err := Write(ctx, &onFirstWrite{}, []string{dir}, files, Options{Parity: parity}); err != nil {
 					b.Fatal(err)
 				}
 			}

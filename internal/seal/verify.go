@@ -11,31 +11,32 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// What may be wrong with a file.
+// What a Difference may be about.
 const (
 	Changed = "changed" // blocks have other bytes
 	Missing = "missing"
-	Added   = "added" // the seal does not have it
-	Cut     = "cut"   // it is shorter
-	Grown   = "grown" // it is longer
-	Other   = "other" // no more than half of its blocks are what they were: another file, or another state of it
-	Swapped = "swapped"
+	Added   = "added"   // the seal does not have it
+	Cut     = "cut"     // it is shorter
+	Grown   = "grown"   // it is longer
+	Other   = "other"   // at most half of its blocks are unchanged: another file, or another version of it
+	Swapped = "swapped" // it has the contents of another sealed file
 	Kind    = "kind"    // a link, pipe or file is something else now
 	Unknown = "unknown" // its checksums are lost with a part of the seal
 	Unread  = "unread"
 )
 
-// Difference is what is not as it was sealed.
+// Difference is something that is not as it was sealed.
 type Difference struct {
 	What    string
-	File    string // as people know it
-	Off     int64  // bytes that differ
-	Len     int64
+	File    string // the root as given to Verify, and the name below it
+	Off     int64  // where the bytes that differ begin
+	Len     int64  // and how many they are
 	Size    int64  // of the file, as sealed
-	Message string // more, as part of a sentence
+	Message string // details, as part of a sentence
 }
 
-// Verify compares the places, in the order in which they were sealed, with the seal. Each file is read once.
+// Verify compares the files below roots, as many and in the same order as when they were sealed, with the seal, and
+// reports each difference. Each file is read once; a file that cannot be read is a Difference, not an error.
 func (s *Seal) Verify(ctx context.Context, roots []string, report func(Difference)) error {
 	if len(roots) != len(s.head.Roots) {
 		return fmt.Errorf("%d places were sealed, %d are given", len(s.head.Roots), len(roots))
@@ -89,7 +90,7 @@ func (v *verifier) file(ctx context.Context, f, now *File) error {
 	case now.Kind != f.Kind:
 		d.What, d.Message = Kind, fmt.Sprintf("a %s was sealed, a %s is there", f.Kind, now.Kind)
 	case f.Kind == Link && now.Link != f.Link:
-		d.What, d.Message = Kind, fmt.Sprintf("it led to %q, and leads to %q", f.Link, now.Link)
+		d.What, d.Message = Kind, fmt.Sprintf("it led to %q, and now leads to %q", f.Link, now.Link)
 	case f.Kind != Regular:
 		return nil
 	default:
@@ -99,7 +100,7 @@ func (v *verifier) file(ctx context.Context, f, now *File) error {
 	return nil
 }
 
-// damage is what of a file differs: runs of blocks, and how many blocks are as they were.
+// damage is what differs in a file: runs of blocks, and how many blocks are unchanged.
 type damage struct {
 	runs    [][2]int64 // blocks, half-open
 	unknown int64
@@ -190,7 +191,7 @@ func (v *verifier) classify(f, now *File, d damage) {
 		return
 	}
 	if bad > 0 && bad >= d.good && f.blocks() > 1 && now.Size > Block {
-		base.What, base.Message = Other, fmt.Sprintf("%d of its %d blocks are what they were", d.good, f.blocks())
+		base.What, base.Message = Other, fmt.Sprintf("%d of its %d blocks are unchanged", d.good, f.blocks())
 		v.report(base)
 		return
 	}
@@ -215,7 +216,7 @@ func (v *verifier) classify(f, now *File, d damage) {
 	}
 }
 
-// added reports a file that was not sealed; if it has the contents of another file, it says so.
+// added reports a file that was not sealed, and whether it has the contents of another sealed file.
 func (v *verifier) added(ctx context.Context, f *File) error {
 	d := Difference{What: Added, File: f.label(v.roots), Len: f.Size, Size: f.Size}
 	if f.Kind == Regular && f.Size > 0 {

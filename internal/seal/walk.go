@@ -47,7 +47,7 @@ func Walk(roots []string) (files []File, err error) {
 	return files, nil
 }
 
-// look finds what a file is, without opening it.
+// look sets the kind, size and target of the file called name, without opening it.
 func (f *File) look(name string) error {
 	st, err := os.Lstat(name)
 	if err != nil {
@@ -68,7 +68,7 @@ func (f *File) look(name string) error {
 	return nil
 }
 
-// path is where the file is below a root.
+// path is the path of the file; roots are where the sealed places are now.
 func (f *File) path(roots []string) (string, error) {
 	real, err := filepath.EvalSymlinks(roots[f.Root])
 	if err != nil {
@@ -80,7 +80,7 @@ func (f *File) path(roots []string) (string, error) {
 	return filepath.Join(real, filepath.FromSlash(f.Name)), nil
 }
 
-// label is what people know the file by.
+// label is the name of the file in messages.
 func (f *File) label(roots []string) string {
 	if f.Name == "." {
 		return roots[f.Root]
@@ -88,10 +88,10 @@ func (f *File) label(roots []string) string {
 	return strings.TrimSuffix(roots[f.Root], "/") + "/" + f.Name
 }
 
-// Label is the root's name, and the file's below it.
+// Label is the root as given, and the file's name below it.
 func (f *File) Label(roots []string) string { return f.label(roots) }
 
-// Digest is the checksum of a regular file, as a seal has it.
+// Digest reads a regular file and returns its digest as a seal records it: over its blocks' checksums and its size.
 func (f *File) Digest(ctx context.Context, roots []string) (string, error) {
 	name, err := f.path(roots)
 	if err != nil {
@@ -114,7 +114,7 @@ func (f *File) Digest(ctx context.Context, roots []string) (string, error) {
 	return digest(all, f.Size), nil
 }
 
-// check says why a name or size that a seal has cannot be.
+// check returns an error if a seal's record of a file is impossible.
 func (f *File) check(roots int) error {
 	switch {
 	case f.Root < 0 || f.Root >= roots:

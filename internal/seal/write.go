@@ -19,21 +19,22 @@ type Options struct {
 	Tables []Table
 }
 
-// Summary is what a seal is of.
+// Summary is what was sealed.
 type Summary struct {
 	Files   int
-	Special []string // what is named and was not read
+	Special []string // pipes, sockets and devices, which were not read
 	Bytes   int64    // of the files
 	Size    int64    // of the seal
 }
 
-// ErrChanged is in errors about a file that was written to while it was sealed.
+// ErrChanged is wrapped by errors about a file that was written to while it was sealed.
 var ErrChanged = errors.New("it was changed while it was sealed")
 
 // secondCopy is how many bytes of checksums are kept to be written a second time.
 const secondCopy = 64 << 20
 
-// Write seals files as Walk lists them. It reads each of them once, in order.
+// Write seals files as Walk lists them. It reads each of them once, in order. If a file changes meanwhile the error
+// wraps ErrChanged, and what was written to out is of no use.
 func Write(ctx context.Context, out io.Writer, roots []string, files []File, o Options) (Summary, error) {
 	w := &writer{roots: roots, files: files, o: o}
 	h := head{Version: version, Block: Block, Parity: o.Parity, Files: len(files), Roots: []string{}}
@@ -204,7 +205,7 @@ func eachBlock(ctx context.Context, in io.Reader, size int64, f func(b []byte) e
 	return nil
 }
 
-// hashes gathers the checksums of a file's blocks.
+// hashes collects the checksums of a file's blocks.
 type hashes struct {
 	file  *File
 	keep  func(kind string, payload []byte) error
@@ -291,8 +292,7 @@ func (w *writer) protect(b []byte) error {
 	return w.rs.EncodeIdx(b, at/stripes, w.parity[at%stripes])
 }
 
-// endWindow writes the parity of a window. Its blocks are as long as the longest block of data: after that all
-// is zero.
+// endWindow writes the parity of a window. Its blocks are as long as the longest block of data: the rest is zero.
 func (w *writer) endWindow() error {
 	no := (w.block - 1) / windowBlocks
 	for s, stripe := range w.parity {

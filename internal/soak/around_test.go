@@ -6,9 +6,10 @@ import (
 	"strings"
 )
 
-// around adds what damage between and after the pages may cost. All other cells must come back. false: unknown.
+// around adds the cells that damage between and after the pages may cost. All other cells must come back. false:
+// unknown.
 func (s *soak) around(w *writer, l *layout, sp span, t *touched, file string, opts map[string]string) bool {
-	if sp.from >= size(sp.file) && (w.typed && w.name != "cfile" || w.ext == ".jsonl") { // longer
+	if sp.from >= size(sp.file) && (w.typed && w.name != "cfile" || w.ext == ".jsonl") { // bytes were appended
 		return true
 	}
 	switch w.name {
@@ -34,8 +35,8 @@ func size(name string) int64 {
 	return info.Size()
 }
 
-// aroundCFile: header, footer and indexes are reported again by the blocks and by table.json, table.json by the
-// files. Without checksums a block is known by its neighbours only.
+// aroundCFile: blocks and table.json repeat what header, footer and indexes say, and the files what table.json says.
+// Without checksums a block is found only by its neighbours.
 func aroundCFile(w *writer, l *layout, sp span, t *touched, opts map[string]string) bool {
 	if filepath.Base(sp.file) == "table.json" || w.summed(opts) {
 		return true
@@ -48,10 +49,10 @@ func aroundCFile(w *writer, l *layout, sp span, t *touched, opts map[string]stri
 	return true
 }
 
-// aroundRedFile: what is damaged between the pages of a row group may cost it, or its column, in generation A
-// also what is after them; metadata of the file nothing if there are sync blocks.
+// aroundRedFile: damage between the pages of a row group may cost it, or a column of it, and in generation A also what
+// follows them; damage to the file's metadata costs nothing if there are sync blocks.
 func aroundRedFile(l *layout, sp span, t *touched, opts map[string]string) bool {
-	// what it says otherwise may fit
+	// changed metadata may still be consistent
 	if opts["sync"] == "0" || opts["crc"] == "false" && sp.from >= l.last(sp.file) && !sp.gone {
 		return false
 	}
@@ -69,7 +70,7 @@ func aroundRedFile(l *layout, sp span, t *touched, opts map[string]string) bool 
 	return true
 }
 
-// extent is where the pages of row group g lie in a file; 0 and 0 if there are none.
+// extent is the byte range of the pages of row group g in a file; 0 and 0 if it has none.
 func (l *layout) extent(file string, g int) (from, to int64) {
 	for _, p := range l.places {
 		if p.file == file && p.group == g {
@@ -94,9 +95,9 @@ func (l *layout) last(file string) (to int64) {
 
 func (l *layout) end(file string, g int) int64 { _, to := l.extent(file, g); return to }
 
-// aroundTrevni: descriptors stand before the blocks of their column; before all columns is what nothing says again.
-// Without checksums a column after them, in its place, proves that the ones in front were not moved, by bytes that
-// were put in or taken out. Behind the last one there is none, and what it would have proved is not given.
+// aroundTrevni: descriptors precede the blocks of their column; what precedes all columns is not repeated anywhere.
+// Without checksums, a column that is where it should be proves that those before it were not moved by inserted or
+// removed bytes. Nothing follows the last column, so blocks that only that would prove are not returned.
 func aroundTrevni(l *layout, sp span, t *touched, opts map[string]string) bool {
 	prev, last := int64(0), len(l.places)-1
 	for _, p := range l.places {
@@ -114,19 +115,19 @@ func aroundTrevni(l *layout, sp span, t *touched, opts map[string]string) bool {
 	return true
 }
 
-// aroundArrow: the schema is not reported twice, unless the file is whole but for its beginning.
+// aroundArrow: damage to the schema may cost everything, unless only the end of the file is damaged.
 func aroundArrow(l *layout, sp span) bool {
 	return len(l.places) > 0 && sp.from >= l.places[0].from
 }
 
-// aroundCarbonTable: a table without its indexes, segment files or schema is read with what its data files say.
+// aroundCarbonTable: data files repeat what indexes, segment files and the schema of a table say.
 func aroundCarbonTable(dir string, sp span) bool {
 	base := filepath.Base(sp.file)
 	return sp.from == 0 && (strings.Contains(base, ".carbonindex") || strings.HasSuffix(base, ".segment") ||
 		base == "schema")
 }
 
-// after adds what of a chunk is after p.
+// after adds the pages of p's chunk that follow p.
 func (l *layout) after(p place, t *touched) {
 	for _, q := range l.places {
 		if q.file == p.file && q.group == p.group && q.column == p.column && q.from > p.from {

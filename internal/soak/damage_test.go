@@ -20,21 +20,20 @@ import (
 	"stoa/region"
 )
 
-// harm is what was done to the files of a copy, in places of the file that was copied: from 9, to 12 may be
-// other bytes.
+// harm is what was done to the files of a copy. Offsets are those of the original files.
 type harm struct {
 	what     string
 	spans    []span
-	stranger bool // a file of another table is in its place, which nothing may show
+	stranger bool // a file was replaced by another table's, which may be impossible to detect
 }
 
 type span struct {
 	file     string // of the copy
 	from, to int64
-	gone     bool // not other bytes: none
+	gone     bool // the bytes were removed, not overwritten
 }
 
-// touched says which cells harm may cost: of each row of the table, by its id, the columns.
+// touched is the set of cells that harm may cost: for each row of the table, by its id, the columns.
 type touched struct {
 	columns int
 	cells   map[int64][]bool
@@ -61,11 +60,11 @@ func (t *touched) all(row int64) bool {
 	return t.cells[row] != nil && !slices.Contains(t.cells[row], false)
 }
 
-// damage harms a copy, and holds what is then read, found and recovered against the table.
+// damage harms a copy, and compares what is then read, found and recovered with the table.
 func (s *soak) damage(w *writer, file string, opts, read map[string]string) {
 	l, err := s.layoutOf(w, file, opts, read)
 	if err != nil {
-		s.fail(w, opts, "where the cells lie: %v", err)
+		s.fail(w, opts, "finding where the cells are: %v", err)
 		return
 	}
 	copied := filepath.Join(s.dir, "damaged"+w.ext)
@@ -78,29 +77,30 @@ func (s *soak) damage(w *writer, file string, opts, read map[string]string) {
 	s.ops["damage"]++
 	s.ops["damage: "+strings.SplitN(h.what, " ", 2)[0]]++
 	found, verr := s.findings(w, copied, read, format.Deep)
-	spoken := verr != nil || slices.ContainsFunc(found, func(f region.Finding) bool { return f.Severity > region.Note })
+	reported := verr != nil ||
+		slices.ContainsFunc(found, func(f region.Finding) bool { return f.Severity > region.Note })
 	got, err := s.rows(copied, s.opening(w, copied, read), stoa.Fail)
 	summed := w.summed != nil && w.summed(opts) && !h.stranger
 	if errors.Is(err, fault.Bug) || errors.Is(verr, fault.Bug) {
 		s.fail(w, opts, "%s: %v, %v", h.what, err, verr)
 	}
-	ours := errors.Is(err, errTwice) || errors.Is(err, errIDs) // the reader has no objections
+	ours := errors.Is(err, errTwice) || errors.Is(err, errIDs) // the reader reports no error
 	same := err == nil && s.wrong(got) == "" && len(got) == len(s.lines)
 	switch {
 	case err != nil && !ours:
 		s.ops["damage: reported when read"]++
 	case same:
 		s.ops["damage: rows are the same"]++
-	case spoken:
+	case reported:
 		s.ops["damage: reported by verify"]++
 	default:
 		s.ops["damage: not noticed, no checksum: "+w.name]++
 	}
 	if (err == nil || ours) && summed && !same {
-		s.fail(w, opts, "%s: %d rows of %d, and no error: %s", h.what, len(got), len(s.lines), s.wrong(got))
+		s.fail(w, opts, "%s: got %d rows of %d and no error: %s", h.what, len(got), len(s.lines), s.wrong(got))
 	}
-	if err != nil && !spoken && !ours {
-		s.fail(w, opts, "%s: verify finds nothing, but reading: %v", h.what, err)
+	if err != nil && !reported && !ours {
+		s.fail(w, opts, "%s: verify finds nothing, but reading fails: %v", h.what, err)
 	}
 	t := s.touches(w, l, h, strings.TrimSuffix(copied, "/"), file, opts)
 	for _, p := range []stoa.Damaged{stoa.SkipRows, stoa.NullCells} {
@@ -108,7 +108,8 @@ func (s *soak) damage(w *writer, file string, opts, read map[string]string) {
 	}
 }
 
-// opening names the format of a file, whose beginning may be damaged; a directory is known by what is in it.
+// opening gives the format of a file, whose first bytes may be damaged; that of a directory is detected by its
+// contents.
 func (s *soak) opening(w *writer, name string, read map[string]string) stoa.OpenOptions {
 	o := stoa.OpenOptions{Formats: formats, From: w.name, Opts: read}
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
@@ -117,7 +118,7 @@ func (s *soak) opening(w *writer, name string, read map[string]string) stoa.Open
 	return o
 }
 
-// harm does it.
+// harm damages one of the files, or exchanges two, and describes it; what is "" if nothing was done.
 func (s *soak) harm(w *writer, files []string, root string, opts map[string]string) harm {
 	victim := files[s.r.IntN(len(files))]
 	b, err := os.ReadFile(victim)
@@ -196,7 +197,7 @@ func (s *soak) exchange(a, b string) {
 	s.put(b, x)
 }
 
-// stranger is the file of that name of another table of the same columns, written likewise; nil if it has none.
+// stranger returns the file of that name of another table with the same columns and options; nil if it has none.
 func (s *soak) stranger(w *writer, name string, opts map[string]string) []byte {
 	lines, batches := s.lines, s.batches
 	defer func() { s.lines, s.batches = lines, batches }()
@@ -246,8 +247,8 @@ func (s *soak) touches(w *writer, l *layout, h harm, copied, file string, opts m
 	return t
 }
 
-// recover: what is recovered under checksums are rows of the table, and whatever lies wholly in what was not
-// touched comes back.
+// recover: with checksums, every row that is recovered is one of the table; and all cells outside the touched ones come
+// back.
 func (s *soak) recover(w *writer, file string, opts, read map[string]string, h harm, t *touched, summed bool,
 	p stoa.Damaged) {
 	o := s.opening(w, file, read)
@@ -268,7 +269,7 @@ func (s *soak) recover(w *writer, file string, opts, read map[string]string, h h
 		return
 	}
 	if bad := s.missing(got, t, p); bad != "" {
-		s.fail(w, opts, "%s: recovered with policy %d %d rows of %d (%v), reported %v, and of what was not touched %s",
+		s.fail(w, opts, "%s: policy %d recovered %d rows of %d (%v), reported %v; of the untouched cells %s",
 			h.what,
 			p, len(got), len(s.lines), err, reported, bad)
 		return
@@ -276,7 +277,7 @@ func (s *soak) recover(w *writer, file string, opts, read map[string]string, h h
 	s.ops["recover: all that is whole came back"]++
 }
 
-// strange is the first cell that is not one of the table, or that is null without a word about it.
+// strange is the first cell that is not the table's, or that is null without a report.
 func (s *soak) strange(got [][]string, reported bool) string {
 	seen := map[string]bool{}
 	for i, row := range got {
@@ -289,7 +290,7 @@ func (s *soak) strange(got [][]string, reported bool) string {
 		}
 		want, ok := s.rowCells[id]
 		if !ok || seen[id] {
-			return fmt.Sprintf("row %s, which is none, or twice", id)
+			return fmt.Sprintf("row %s, which does not exist, or came before", id)
 		}
 		seen[id] = true
 		for c := range row {
@@ -297,18 +298,18 @@ func (s *soak) strange(got [][]string, reported bool) string {
 				return fmt.Sprintf("row %s: got %s, want %s", id, row[c], want[c])
 			}
 			if row[c] != want[c] && !reported {
-				return fmt.Sprintf("row %s, and nothing is said: got %s, want %s", id, row[c], want[c])
+				return fmt.Sprintf("row %s, without a report: got %s, want %s", id, row[c], want[c])
 			}
 		}
 	}
 	if len(got) < len(s.lines) && !reported {
-		return fmt.Sprintf("%d rows of %d, and nothing is said", len(got), len(s.lines))
+		return fmt.Sprintf("%d rows of %d, without a report", len(got), len(s.lines))
 	}
 	return ""
 }
 
-// lessOf reports whether one struct is another one with null for a number or a text that it has: each of its columns
-// is lost by itself.
+// lessOf reports whether got is the struct want with nulls in place of some of its fields: each field can be lost by
+// itself.
 func lessOf(got, want string) bool {
 	g, ok := strings.CutPrefix(got, "{")
 	w, is := strings.CutPrefix(want, "{")
@@ -317,8 +318,8 @@ func lessOf(got, want string) bool {
 	return ok && is && (gx == wx || gx == "null") && (gy == wy || gy == "null}")
 }
 
-// missing is the first cell that was not touched and does not come back. Rows are known by their ids, or, if
-// all rows are there, by their places.
+// missing is the first cell that was not touched and does not come back. Rows are matched by their ids, or, if all rows
+// come back, by position.
 func (s *soak) missing(got [][]string, t *touched, p stoa.Damaged) string {
 	byID := map[string][][]string{} // a damaged row may have the id of another one
 	for _, row := range got {
@@ -336,7 +337,7 @@ func (s *soak) missing(got [][]string, t *touched, p stoa.Damaged) string {
 			}
 			rows = got[i : i+1]
 		}
-		bad := "is not there"
+		bad := "is missing"
 		if !slices.ContainsFunc(rows, func(row []string) bool {
 			for c, want := range s.rowCells[key] {
 				if !t.cell(id, c) && row[c] != want {
@@ -391,7 +392,7 @@ func (s *soak) batchCells(b arrow.RecordBatch) [][]string {
 	return out
 }
 
-// copyTree copies a file or a directory and names the files of the copy.
+// copyTree copies a file or a directory and returns the files of the copy.
 func (s *soak) copyTree(from, to string) (files []string) {
 	err := filepath.WalkDir(from, func(p string, d fs.DirEntry, err error) error {
 		if err != nil {

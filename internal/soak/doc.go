@@ -7,5 +7,5 @@
 //
 //	STOA_SOAK=20m go test ./internal/soak -v -timeout 0          # prints seed and operations
 //	STOA_SOAK=1m STOA_SEED=7 go test ./internal/soak -v          # the same tables again
-//	STOA_KEEP=DIR                                                # the files of what failed are kept there
+//	STOA_KEEP=DIR                                                # keeps the files of tables that failed
 package soak

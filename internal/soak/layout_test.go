@@ -21,23 +21,23 @@ import (
 	"stoa/vec"
 )
 
-// place is where some cells lie: bytes of a file, which hold these rows of a column.
+// place is a range of bytes of a file that holds these rows of a column.
 type place struct {
 	file     string
 	from, to int64
-	column   int // of the table; -1 all
+	column   int // of the table; -1: all
 	rows     []int64
 	group    int
 }
 
-// layout is where an undamaged table keeps its cells, in the order of the file. groups has the rows of each row group.
+// layout is where an undamaged table stores its cells, in file order. groups has the rows of each row group.
 type layout struct {
 	places []place
 	groups [][]int64
 }
 
-// layoutOf finds the spans of pages: by the reader of the format; by Arrow's libraries for Parquet and Arrow; of text,
-// the lines. nil: unknown.
+// layoutOf finds the spans of pages: with the format's reader; for Parquet and Arrow with arrow-go; for text, of lines.
+// nil: unknown.
 func (s *soak) layoutOf(w *writer, name string, opts, read map[string]string) (*layout, error) {
 	switch {
 	case w == carbonTable:
@@ -63,7 +63,7 @@ func (s *soak) layoutOf(w *writer, name string, opts, read map[string]string) (*
 	return s.pageLayout(r)
 }
 
-// ids are the rows from from to to.
+// ids are the numbers in [from, to).
 func ids(from, to int64) []int64 {
 	out := make([]int64, 0, max(0, to-from))
 	for ; from < to; from++ {
@@ -85,7 +85,7 @@ func (s *soak) pageLayout(r format.Reader) (*layout, error) {
 		}
 		for _, g := range groups {
 			if g.Rows < 0 {
-				return nil, fmt.Errorf("a row group of a whole file does not know its rows")
+				return nil, fmt.Errorf("a row group of an intact file has an unknown number of rows")
 			}
 			l.groups = append(l.groups, ids(first, first+g.Rows))
 			for k, c := range r.Columns() {
@@ -99,9 +99,9 @@ func (s *soak) pageLayout(r format.Reader) (*layout, error) {
 	return l, nil
 }
 
-// chunkLayout takes the pages of a column of a row group. A page whose rows are not known may have all that no
-// page before it has, and the last of these, too, if rows repeat. Where lengths lie in a column of their own, a
-// page of them that is lost costs every page of the items that it counts: as good as all rows of the field.
+// chunkLayout adds the pages of a column of a row group. A page whose rows are unknown may hold all rows that no page
+// before it has, and, if rows repeat, the last of those as well. Where lengths are in a column of their own, losing a
+// page of them costs every page of the items that they count: practically all rows of the field.
 func (s *soak) chunkLayout(l *layout, r format.Reader, g format.RowGroup, k int, c format.Column, first int64) error {
 	ch, err := r.Chunk(s.ctx, g, k, vec.Range{From: 0, To: g.Rows})
 	if err != nil {
@@ -139,7 +139,7 @@ func (s *soak) chunkLayout(l *layout, r format.Reader, g format.RowGroup, k int,
 	}
 }
 
-// parquetLayout: damage costs rows, as the format's page says, whatever the column.
+// parquetLayout: damage to any column costs whole rows, as the format's page of the documentation says.
 func parquetLayout(name string) (*layout, error) {
 	r, err := file.OpenParquetFile(name, false)
 	if err != nil {
@@ -168,7 +168,7 @@ func parquetLayout(name string) (*layout, error) {
 	return l, nil
 }
 
-// arrowLayout reads the file as the stream that it begins with, or is.
+// arrowLayout reads the file as the stream that it contains, or is.
 func arrowLayout(name string) (*layout, error) {
 	b, err := os.ReadFile(name)
 	if err != nil {
@@ -197,7 +197,7 @@ func arrowLayout(name string) (*layout, error) {
 	return l, r.Err()
 }
 
-// linesLayout takes the lines of JSON.
+// linesLayout: each line is a row.
 func linesLayout(name string) (*layout, error) {
 	b, err := os.ReadFile(name)
 	if err != nil {
@@ -211,15 +211,15 @@ func linesLayout(name string) (*layout, error) {
 		}
 		g := len(l.groups)
 		l.groups = append(l.groups, ids(int64(g), int64(g+1)))
-		// without the end before it, it is another
+		// if the end of the line before is damaged, this line is, too
 		l.places = append(l.places, place{name, int64(max(0, from-1)), int64(from + n + 1), -1, l.groups[g], g})
 		from += n + 1
 	}
 	return l, nil
 }
 
-// records are those rows of CSV that Go's library does not find any more, since a quote or the end of a line
-// may swallow others. nil: it finds none, or another header.
+// records adds those rows of CSV that Go's library no longer finds, since a changed quote or end of line may join rows.
+// nil: it finds none, or another header.
 func (t *touched) records(w *writer, file, copied string, opts map[string]string) *touched {
 	before, err := records(w, file, opts)
 	if err != nil {
@@ -265,7 +265,7 @@ func records(w *writer, name string, opts map[string]string) (out []string, err 
 	}
 }
 
-// carbonLayout: the rows of each data file of a table. What lies where in a file is looked at in files of their own.
+// carbonLayout: the rows of each data file of a table. Where cells are within a file is tested with single files.
 func (s *soak) carbonLayout(dir string) (*layout, error) {
 	t, err := stoa.Open(s.ctx, dir, stoa.OpenOptions{Formats: formats, Opts: map[string]string{"positions": "true"}})
 	if err != nil {

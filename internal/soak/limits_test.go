@@ -17,8 +17,8 @@ import (
 	"stoa/store"
 )
 
-// TestDamageIsNoLimit: a number that a turned bit made large is damage where the file shows that it cannot be:
-// recovery goes on, and is not ended by what a number may be.
+// TestDamageIsNoLimit: a number that a flipped bit made large is damage where the file shows that it is impossible:
+// recovery continues, and does not end with an error of class Limit.
 func TestDamageIsNoLimit(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 9))
 	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int64},
@@ -60,7 +60,7 @@ func TestDamageIsNoLimit(t *testing.T) {
 						err := salvage(s.ctx, mem, w.name)
 						if w.name == "trevni" && errors.Is(err, fault.Limit) &&
 							strings.Contains(err.Error(), "entries are more") {
-							continue // runs of levels may be as long as they say
+							continue // runs of levels may really be that long
 						}
 						if errors.Is(err, fault.Limit) || errors.Is(err, fault.Bug) {
 							t.Errorf("%s: bit %d of byte %d of %d: %v", name, bit%8, bit/8, len(whole), err)

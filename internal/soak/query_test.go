@@ -16,8 +16,8 @@ import (
 	"stoa/pred"
 )
 
-// asks asks the file what is known of the table: rows by a filter, counts, splits, and that it differs from the
-// table's other files in nothing.
+// asks compares what the file answers with the table: rows by filters, counts, splits, and diff with the table's first
+// file.
 func (s *soak) asks(w *writer, file string, opts, read map[string]string) {
 	t, err := stoa.Open(s.ctx, file, stoa.OpenOptions{Formats: formats, Opts: read})
 	if err != nil {
@@ -43,7 +43,7 @@ func (s *soak) asks(w *writer, file string, opts, read map[string]string) {
 	s.differs(w, t, opts)
 }
 
-// filter is a random filter as text, and what it means.
+// filter returns a random filter as text, and as a function.
 func (s *soak) filter() (text string, holds func(b arrow.RecordBatch, i int) bool) {
 	c := s.r.IntN(s.schema.NumFields())
 	f := s.schema.Field(c)
@@ -113,7 +113,7 @@ func compares(a int64, op string, b int64) bool {
 	return a != b
 }
 
-// query: the filter gives the rows that it means, whatever the batches and workers, and Count counts them.
+// query: the filter selects the right rows, whatever the batches and workers, and Count counts them.
 func (s *soak) query(w *writer, t *stoa.Table, opts map[string]string, text string, want map[int64]string) {
 	e, err := pred.Parse(text)
 	if err != nil {
@@ -134,30 +134,30 @@ func (s *soak) query(w *writer, t *stoa.Table, opts map[string]string, text stri
 		s.fail(w, opts, "%s: %s", text, bad)
 	}
 	if n, err := t.Count(s.ctx, stoa.ScanSpec{Filter: e}); err != nil || n != int64(len(want)) {
-		s.fail(w, opts, "%s: %d rows are counted, there are %d, %v", text, n, len(want), err)
+		s.fail(w, opts, "%s: Count gives %d rows, want %d, %v", text, n, len(want), err)
 	}
 }
 
 func (s *soak) take(b arrow.RecordBatch, into map[int64]string) {
 	for i, l := range formattest.Lines(b) {
-		into[b.Column(0).(*array.Int64).Value(i)] += l // twice is not the line
+		into[b.Column(0).(*array.Int64).Value(i)] += l // a row that comes twice does not equal the line
 	}
 }
 
 func unlike(got, want map[int64]string) string {
 	for _, id := range slices.Sorted(maps.Keys(want)) {
 		if got[id] != want[id] {
-			return fmt.Sprintf("%d rows, there are %d; row %d: got %q, want %q", len(got), len(want), id, got[id],
+			return fmt.Sprintf("%d rows, want %d; row %d: got %q, want %q", len(got), len(want), id, got[id],
 				want[id])
 		}
 	}
 	if len(got) > len(want) {
-		return fmt.Sprintf("%d rows, there are %d", len(got), len(want))
+		return fmt.Sprintf("%d rows, want %d", len(got), len(want))
 	}
 	return ""
 }
 
-// union: the splits of a plan, each opened from its JSON, have together the rows of the scan, each once.
+// union: the splits of a plan, each opened from its JSON, give together the rows of the scan, each once.
 func (s *soak) union(w *writer, t *stoa.Table, opts map[string]string, text string, want map[int64]string) {
 	e, err := pred.Parse(text)
 	if err != nil {
@@ -202,8 +202,8 @@ func (s *soak) part(sp stoa.Split, into map[int64]string) error {
 	return nil
 }
 
-// differs: the file differs in nothing from the first one of the table, and in one cell from a table with one
-// cell changed.
+// differs: diff finds no difference between the file and the table's first one, and with one row filtered out that row
+// only.
 func (s *soak) differs(w *writer, t *stoa.Table, opts map[string]string) {
 	if s.first == "" || len(s.lines) == 0 {
 		return

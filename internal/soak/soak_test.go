@@ -26,14 +26,13 @@ import (
 	"stoa/region"
 )
 
-// writer is a format of the ring: its options, each with values to choose from ("" = not given), and what a
-// file in it promises.
+// writer is a format of the ring: its options, each with values to choose from ("" = not given), and what its files
+// guarantee.
 type writer struct {
 	name, ext string
 	opts      map[string][]string
-	typed     bool // gives back the types that it was given
-	// summed: with these options every byte of the data lies under a checksum, so that no damage may change
-	// rows silently
+	typed     bool // keeps the types of columns
+	// summed: with these options checksums cover every byte of the data, so that no damage may change rows silently
 	summed func(opts map[string]string) bool
 }
 
@@ -88,16 +87,16 @@ type soak struct {
 	r       *rand.Rand
 	dir     string
 	schema  *arrow.Schema
-	nulls   []int // in hundred, of each column
+	nulls   []int // percent of nulls in each column
 	batches []arrow.RecordBatch
 	lines   map[int64]string // of every row, by its id
-	// Of these rows, in order: ids, also as cells, and all cells by that.
+	// Of these rows, in order: ids, the same as cells, and all cells by id.
 	ids      []int64
 	keys     []string
 	rowCells map[string][]string
 	ops      map[string]int
 	n        int
-	// The first file of the table, and how it is read: what the others are compared with.
+	// The first file of the table and its reading options: diff compares the others with it.
 	first     string
 	firstRead map[string]string
 }
@@ -138,13 +137,13 @@ func TestSoak(t *testing.T) {
 	}
 	t.Logf("seed %d: %d tables, %d operations in %s", seed, tables, total, time.Since(began).Round(time.Second))
 	for _, k := range operations {
-		if s.ops[k] == 0 && k != "change" && k != "diff" { // two seconds may not do for one
-			t.Errorf("no %s was done", k)
+		if s.ops[k] == 0 && k != "change" && k != "diff" { // two seconds may not suffice for these
+			t.Errorf("%s was never done", k)
 		}
 	}
 }
 
-// table makes a random table and sends it round the ring, in a random order.
+// table makes a random table and converts it through all formats of the ring, in a random order.
 func (s *soak) table(n int, until time.Time) {
 	s.dir = filepath.Join(s.t.TempDir(), strconv.Itoa(n))
 	if err := os.Mkdir(s.dir, 0o777); err != nil {
@@ -180,7 +179,7 @@ func (s *soak) table(n int, until time.Time) {
 		}
 		source, sourceOpts = out, read
 		if s.r.IntN(4) == 0 {
-			source = "" // also from the table itself
+			source = "" // write from the table itself now and then
 		}
 	}
 	s.changed(n)
@@ -201,7 +200,7 @@ func (s *soak) random() {
 	s.index()
 }
 
-// fill makes rows, with ids from first on.
+// fill makes left rows, with ids from first on.
 func (s *soak) fill(left int, first int64) {
 	s.batches, s.lines = nil, map[int64]string{}
 	for id := first; left > 0; {
@@ -224,21 +223,21 @@ func (s *soak) fill(left int, first int64) {
 	}
 }
 
-// column is n random values, of which so many in hundred are null, also within structs.
+// column makes n random values, of which nulls percent are null; fields of structs have nulls of their own.
 func (s *soak) column(t arrow.DataType, n, nulls int) arrow.Array {
 	st, ok := t.(*arrow.StructType)
 	if !ok {
 		return formattest.Random(s.r, t, n, nulls)
 	}
-	var kids []arrow.ArrayData
+	var fields []arrow.ArrayData
 	for _, f := range st.Fields() {
-		kids = append(kids, s.column(f.Type, n, 20).Data())
+		fields = append(fields, s.column(f.Type, n, 20).Data())
 	}
 	valid := formattest.Random(s.r, arrow.PrimitiveTypes.Int8, n, nulls).Data()
-	return array.MakeFromData(array.NewData(st, n, valid.Buffers()[:1], kids, valid.NullN(), 0))
+	return array.MakeFromData(array.NewData(st, n, valid.Buffers()[:1], fields, valid.NullN(), 0))
 }
 
-// index is said when lines have changed.
+// index updates ids, keys and rowCells after lines have changed.
 func (s *soak) index() {
 	s.ids, s.keys, s.rowCells = slices.Sorted(maps.Keys(s.lines)), nil, map[string][]string{}
 	for _, b := range s.batches {
@@ -262,7 +261,7 @@ func (s *soak) choose(w *writer) map[string]string {
 	return opts
 }
 
-// write writes the table, or converts the file source. A format that cannot hold it gives "".
+// write writes the table, or converts the file source. It returns "" if the format cannot hold the table.
 func (s *soak) write(w *writer, source string, sourceOpts map[string]string, n int) (string, map[string]string) {
 	opts := s.choose(w)
 	s.n++
@@ -282,7 +281,7 @@ func (s *soak) write(w *writer, source string, sourceOpts map[string]string, n i
 	if errors.Is(err, fault.Unsupported) || errors.Is(err, fault.Invalid) {
 		s.ops["refused by "+w.name]++
 		if _, serr := os.Stat(out); !errors.Is(serr, fs.ErrNotExist) {
-			s.t.Errorf("%s refused, and is there", out)
+			s.t.Errorf("%s exists though the table was refused", out)
 		}
 		return "", nil
 	}
@@ -310,7 +309,7 @@ func (s *soak) create(out string, co stoa.CreateOptions) error {
 	return err
 }
 
-// readOpts are what reading needs to know: text has no types, and says not how it is written.
+// readOpts are the options for reading: text has no types, and does not say how it is written.
 func (s *soak) readOpts(w *writer, opts map[string]string) map[string]string {
 	if w.typed {
 		return nil
@@ -360,7 +359,7 @@ func (s *soak) healthy(w *writer, file string, opts, read map[string]string) {
 	}
 	for _, f := range found {
 		if f.Severity > region.Note {
-			s.fail(w, opts, "healthy, but %s %s %s: %s", f.Code, f.At, f.Path, f.Message)
+			s.fail(w, opts, "intact, but verify reports %s %s %s: %s", f.Code, f.At, f.Path, f.Message)
 			return
 		}
 	}
@@ -375,7 +374,7 @@ func (s *soak) compare(w *writer, file string, opts, read map[string]string) {
 		return
 	}
 	if len(got) != len(s.lines) {
-		s.fail(w, opts, "%d rows, %d were written", len(got), len(s.lines))
+		s.fail(w, opts, "%d rows, want %d", len(got), len(s.lines))
 	}
 	for id, l := range got {
 		if l != s.lines[id] {
@@ -385,13 +384,13 @@ func (s *soak) compare(w *writer, file string, opts, read map[string]string) {
 	}
 }
 
-// errTwice is no error of the reader's, but of the rows.
+// errTwice is not the reader's error, but this test's.
 var errTwice = errors.New("a row comes twice")
 
-// errIDs is likewise: a damaged schema says that the ids are something else.
-var errIDs = errors.New("the ids came back otherwise")
+// errIDs is likewise: a damaged schema gives the ids another type.
+var errIDs = errors.New("the ids have another type")
 
-// rows reads a file: its rows by id. Columns that came back with other types are compared as what they are.
+// rows reads a file and returns its rows by id. Columns that come back with other types are compared as they are.
 func (s *soak) rows(file string, o stoa.OpenOptions, p stoa.Damaged) (map[int64]string, error) {
 	t, err := stoa.Open(s.ctx, file, o)
 	if err != nil {

@@ -19,11 +19,11 @@ import (
 	"stoa/pred"
 )
 
-// carbonTable is how fail and damage name a CarbonData table that is changed in place.
+// carbonTable stands for a CarbonData table that is changed in place.
 var carbonTable = &writer{name: "carbon", ext: ".table", typed: true}
 
-// changed makes a CarbonData table of the rows, in one or several loads, and changes it in place: rows are
-// deleted, segments compacted, indexes merged. After each change it is verified and compared; at the end copies
+// changed makes a CarbonData table of the rows, in one or several loads, and changes it in place: it deletes rows,
+// compacts segments and merges indexes. After each change it is verified and compared; at the end copies
 // of it are damaged and recovered.
 func (s *soak) changed(n int) {
 	dir := filepath.Join(s.dir, "table"+strconv.Itoa(n))
@@ -110,7 +110,7 @@ func (s *soak) loads(dir string) error {
 	return nil
 }
 
-// deleted deletes the rows whose ids lie between two.
+// deleted deletes the rows with ids in a random range.
 func (s *soak) deleted(dir string) error {
 	from := s.r.IntN(600)
 	to := from + s.r.IntN(100)
@@ -139,7 +139,7 @@ func (s *soak) deleted(dir string) error {
 	left := maps.Clone(s.lines)
 	maps.DeleteFunc(left, func(id int64, _ string) bool { return id >= int64(from) && id < int64(to) })
 	if want := int64(len(s.lines) - len(left)); count != want {
-		return fmt.Errorf("%d rows are to go, the filter found %d", want, count)
+		return fmt.Errorf("%d rows are to be deleted, the filter found %d", want, count)
 	}
 	if count == 0 {
 		return nil
@@ -157,7 +157,7 @@ func (s *soak) deleted(dir string) error {
 	return nil
 }
 
-// compacted makes one segment of all.
+// compacted compacts all segments into one.
 func (s *soak) compacted(dir string) error {
 	plan, err := carbon.PlanCompaction(dir, true, nil)
 	if err != nil {
@@ -189,7 +189,7 @@ func (s *soak) compacted(dir string) error {
 	return nil
 }
 
-// backup writes the layout of Kudu's backups, and holds the rows of its Parquet files against the table.
+// backup writes a Kudu backup, and compares the rows of its Parquet files with the table.
 func (s *soak) backup(n int) {
 	out := filepath.Join(s.dir, "backup"+strconv.Itoa(n))
 	w := &writer{name: kudubackup.Format.Name, typed: true}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Read data files of formats 1, 2 and 3, and global dictionaries, with CarbonData 1.6.1.   usage: read.sh LIST
-# LIST has lines FILE, V1, V2 or V3, the table's directory or -, rows of a blocklet, OUT, with tabs between: the rows go to OUT as JSON
+# LIST has lines of FILE, V1, V2 or V3, the table's directory or -, rows of a blocklet, OUT, separated by tabs: the rows go to OUT as JSON
 # lines, or the reason to OUT.err
 set -euo pipefail
 home=$("$(dirname "$0")/get.sh")

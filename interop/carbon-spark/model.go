@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// cells are a row as JSON has it: nulls are left out.
+// cells are a row as JSON has it, without nulls.
 type cells map[string]any
 
-// columns are what every table begins with, in Spark's words.
+// columns are the columns that every table begins with, as Spark's SQL names them.
 const columns = `id int
 name string
 amount decimal(10,2)
@@ -28,7 +28,7 @@ flag boolean
 tags array<string>
 `
 
-// row is row i. Every tenth name is null, and so is now and then something else.
+// row is row i. Every tenth name is null, and other columns now and then.
 func row(i int) cells {
 	c := cells{
 		"id":     i,
@@ -44,7 +44,7 @@ func row(i int) cells {
 	for k := range i % 4 {
 		c["tags"] = append(c["tags"].([]any), fmt.Sprint("tag ", i+k))
 	}
-	if i*7%1000 < 500 && i%100 != 0 { // "-0.07" and the like are written without guessing
+	if i*7%1000 < 500 && i%100 != 0 { // so that values such as -0.07 keep their sign
 		c["amount"] = fmt.Sprintf("-%d.%02d", 500-i*7%1000, i%100)
 	}
 	if i%10 != 0 {
@@ -70,7 +70,7 @@ func (t table) add(from, to int) {
 	}
 }
 
-// count is how many rows pass.
+// count is the number of rows that pass.
 func (t table) count(pass func(c cells) bool) (n int) {
 	for _, c := range t {
 		if pass(c) {
@@ -80,7 +80,7 @@ func (t table) count(pass func(c cells) bool) (n int) {
 	return n
 }
 
-// lines are the rows as canonical texts, by id.
+// lines are the rows as canonical texts, sorted by id.
 func (t table) lines() (out []string) {
 	for _, id := range slices.Sorted(maps.Keys(t)) {
 		out = append(out, canonical(t[id]))
@@ -88,7 +88,7 @@ func (t table) lines() (out []string) {
 	return out
 }
 
-// jsonl are rows from…to, as they are given to stoa.
+// jsonl are the rows [from, to) as JSON lines, for stoa to load.
 func jsonl(from, to int) []byte {
 	var b bytes.Buffer
 	for i := from; i < to; i++ {
@@ -101,8 +101,8 @@ func jsonl(from, to int) []byte {
 	return b.Bytes()
 }
 
-// canonical is a row as a text: members sorted, without nulls, numbers as fractions (1.50, "1.5" and 1.5 are
-// the same), times as milliseconds.
+// canonical is a row as a text: members sorted, without nulls, numbers as fractions (so that 1.50, "1.5" and 1.5 are
+// equal), times as milliseconds.
 func canonical(c cells) string {
 	var b bytes.Buffer
 	for _, k := range slices.Sorted(maps.Keys(c)) {
@@ -141,7 +141,7 @@ func value(v any) string {
 	return r.RatString()
 }
 
-// parse reads JSON lines as canonical texts.
+// parse turns JSON lines into canonical texts.
 func parse(lines []string) (out []string, err error) {
 	for _, l := range lines {
 		d := json.NewDecoder(bytes.NewReader([]byte(l)))
@@ -155,14 +155,14 @@ func parse(lines []string) (out []string, err error) {
 	return out, nil
 }
 
-// differ tells the first difference of two lists, of which want is the one that is right.
+// differ describes the first difference between two lists of rows; "" = equal.
 func differ(got, want []string) string {
 	for i := range max(len(got), len(want)) {
 		switch {
 		case i >= len(got):
-			return fmt.Sprintf("%d rows, want %d; the first that is missing is %s", len(got), len(want), want[i])
+			return fmt.Sprintf("got %d rows, want %d; the first missing one is %s", len(got), len(want), want[i])
 		case i >= len(want):
-			return fmt.Sprintf("%d rows, want %d; the first that is too many is %s", len(got), len(want), got[i])
+			return fmt.Sprintf("got %d rows, want %d; the first surplus one is %s", len(got), len(want), got[i])
 		case got[i] != want[i]:
 			return fmt.Sprintf("row %d is\n%s, want\n%s", i, got[i], want[i])
 		}

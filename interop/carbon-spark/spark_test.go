@@ -22,8 +22,8 @@ import (
 	"stoa/format/carbon"
 )
 
-// house is a store of tables, what must be in them, and the command that makes them.
-type house struct {
+// warehouse is a store of tables, the rows that they must have, and the command that makes them.
+type warehouse struct {
 	t      *testing.T
 	dir    string // of the tables
 	work   string
@@ -31,11 +31,11 @@ type house struct {
 	tables map[string]table
 	names  []string
 	asked  int // statements that Spark answered
-	rows   int // that were compared
+	rows   int // rows that were compared
 }
 
-func newHouse(t *testing.T) *house {
-	h := &house{t: t, dir: filepath.Join(t.TempDir(), "store"), work: t.TempDir(), tables: map[string]table{}}
+func newWarehouse(t *testing.T) *warehouse {
+	h := &warehouse{t: t, dir: filepath.Join(t.TempDir(), "store"), work: t.TempDir(), tables: map[string]table{}}
 	h.stoa = filepath.Join(h.work, "stoa")
 	if out, err := exec.Command("go", "build", "-o", h.stoa, "stoa/cmd/stoa").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -44,7 +44,7 @@ func newHouse(t *testing.T) *house {
 	return h
 }
 
-func (h *house) write(name string, b []byte) string {
+func (h *warehouse) write(name string, b []byte) string {
 	name = filepath.Join(h.work, name)
 	if err := os.WriteFile(name, b, 0o666); err != nil {
 		h.t.Fatal(err)
@@ -52,10 +52,10 @@ func (h *house) write(name string, b []byte) string {
 	return name
 }
 
-func (h *house) path(table string) string { return filepath.Join(h.dir, table) }
+func (h *warehouse) path(table string) string { return filepath.Join(h.dir, table) }
 
 // run runs stoa.
-func (h *house) run(args ...string) string {
+func (h *warehouse) run(args ...string) string {
 	h.t.Helper()
 	var stdout, stderr bytes.Buffer
 	cmd := exec.Command(h.stoa, args...)
@@ -67,21 +67,21 @@ func (h *house) run(args ...string) string {
 }
 
 // create makes a table; load adds rows to it.
-func (h *house) create(name string, args ...string) {
+func (h *warehouse) create(name string, args ...string) {
 	h.t.Helper()
 	h.run(append([]string{"create", h.path(name), "--schema", filepath.Join(h.work, "columns.txt")}, args...)...)
 	h.tables[name] = table{}
 	h.names = append(h.names, name)
 }
 
-func (h *house) load(name string, from, to int, args ...string) {
+func (h *warehouse) load(name string, from, to int, args ...string) {
 	h.t.Helper()
 	h.run(append([]string{"load", h.path(name), h.write("rows.jsonl", jsonl(from, to))}, args...)...)
 	h.tables[name].add(from, to)
 }
 
-// spark runs statements, and calls seen when one begins. It gives the answers.
-func (h *house) spark(statements []string, seen func(n int)) (answers [][]string) {
+// spark runs statements and returns their answers. It calls seen, if not nil, when the answer of one begins.
+func (h *warehouse) spark(statements []string, seen func(n int)) (answers [][]string) {
 	h.t.Helper()
 	cmd := exec.Command("./sql.sh", h.dir, h.write("sql", []byte(strings.Join(statements, "\n")+"\n")))
 	var stderr bytes.Buffer
@@ -109,15 +109,15 @@ func (h *house) spark(statements []string, seen func(n int)) (answers [][]string
 	return answers
 }
 
-// question is a statement, and what must come.
+// question is a statement, and its expected answer.
 type question struct {
-	sql  string
-	want []string
-	loud bool // it must fail
+	sql   string
+	want  []string
+	fails bool // it must fail
 }
 
-// ask has Spark answer, and compares.
-func (h *house) ask(list []question, seen func(n int)) {
+// ask has Spark answer the questions, and compares.
+func (h *warehouse) ask(list []question, seen func(n int)) {
 	h.t.Helper()
 	var sql []string
 	for _, q := range list {
@@ -125,7 +125,7 @@ func (h *house) ask(list []question, seen func(n int)) {
 	}
 	for i, a := range h.spark(sql, seen) {
 		q := list[i]
-		if failed := len(a) > 0 && strings.HasPrefix(a[len(a)-1], "!! "); failed != q.loud {
+		if failed := len(a) > 0 && strings.HasPrefix(a[len(a)-1], "!! "); failed != q.fails {
 			h.t.Errorf("%s\n%s", q.sql, strings.Join(a, "\n"))
 			continue
 		}
@@ -143,8 +143,8 @@ func (h *house) ask(list []question, seen func(n int)) {
 	}
 }
 
-// reading asks for all of a table, and a few things of it.
-func (h *house) reading(name string) (out []question) {
+// reading asks for all rows of a table, for some counts and for a join.
+func (h *warehouse) reading(name string) (out []question) {
 	t := h.tables[name]
 	count := func(where string, pass func(c cells) bool) {
 		n := t.count(pass)
@@ -158,8 +158,8 @@ func (h *house) reading(name string) (out []question) {
 	count(fmt.Sprintf("day = '%s' and id > 20", day),
 		func(c cells) bool { return c["day"] == day && c["id"].(int) > 20 })
 	count("id between 90 and 110", func(c cells) bool { return c["id"].(int) >= 90 && c["id"].(int) <= 110 })
-	// CarbonData cannot do this: of two files in one scan, each of which it filters alone, it takes the
-	// measure's number in one for that in the other once a measure before it is dropped
+	// CarbonData cannot do this: it filters each file of a scan by itself, and once a measure is dropped it uses
+	// the number that a later measure has in one file for another file
 	if name != "evolved" {
 		count("ratio < 3", func(c cells) bool { f, ok := c["ratio"].(float64); return ok && f < 3 })
 	}
@@ -172,7 +172,7 @@ func (h *house) reading(name string) (out []question) {
 	for _, n := range of {
 		pairs += n * n
 	}
-	if len(t) < 1000 { // of buckets, a join without shuffling
+	if len(t) < 1000 { // for bucketed tables a join without a shuffle
 		out = append(out, question{sql: fmt.Sprintf(
 			"select count(*) n from %[1]s a join %[1]s b on a.name = b.name", name),
 			want: []string{canonical(cells{"n": pairs})}})
@@ -180,8 +180,8 @@ func (h *house) reading(name string) (out []question) {
 	return out
 }
 
-// ours has stoa read the tables.
-func (h *house) ours() {
+// ours has stoa read and verify the tables.
+func (h *warehouse) ours() {
 	h.t.Helper()
 	for _, name := range h.names {
 		lines := strings.Split(strings.TrimSuffix(h.run("cat", h.path(name), "-f", "jsonl", "--unordered"), "\n"), "\n")
@@ -211,9 +211,9 @@ func sparkRow(id int) (cells, map[string]string) {
 			"big": "cast(1125899906842624 as bigint)", "flag": "true", "tags": "array('a','b')"}
 }
 
-// insert is a statement that adds a row; last are the columns that the table has at the end, without those that
-// are gone.
-func (h *house) insert(name string, id int, gone, more []string, last ...string) question {
+// insert is a statement that adds a row. gone are the columns that the table no longer has, more the values of those
+// that were added, and last the columns that stand at its end.
+func (h *warehouse) insert(name string, id int, gone, more []string, last ...string) question {
 	c, sql := sparkRow(id)
 	var order []string
 	for line := range strings.Lines(columns) {
@@ -236,7 +236,7 @@ func (h *house) insert(name string, id int, gone, more []string, last ...string)
 // TestSpark has Spark read what stoa made and changed, then change it, then stoa read and change that, then
 // Spark again.
 func TestSpark(t *testing.T) {
-	h := newHouse(t)
+	h := newWarehouse(t)
 	loads := func(name string) {
 		for i := range 3 {
 			h.load(name, 100*i, 100*i+100)
@@ -304,7 +304,7 @@ func TestSpark(t *testing.T) {
 	}
 	h.ours()
 
-	// A load of ours goes on while Spark reads and loads.
+	// A load of ours is in progress while Spark reads and loads.
 	h.create("during")
 	h.load("during", 0, 100)
 	going, batch := begin(t, h.path("during"))
@@ -329,7 +329,7 @@ func TestSpark(t *testing.T) {
 	list = append(list, h.merged()...)
 	natives := h.natives(&list)
 
-	// What Spark changes.
+	// The changes by Spark.
 	insertAt := len(list)
 	for _, name := range h.names {
 		switch name {
@@ -361,12 +361,12 @@ func TestSpark(t *testing.T) {
 		question{sql: "alter table sorted compact 'minor'"})
 	h.tables["plain"][33]["big"] = 77
 
-	// A table that is being changed by us is left alone: the lock is ours.
+	// Spark does not change a table that we are changing: we hold the lock.
 	unlock, err := carbon.LockUpdate(t.Context(), h.path("zstd"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	list = append(list, question{sql: "delete from zstd where id = 1", loud: true})
+	list = append(list, question{sql: "delete from zstd where id = 1", fails: true})
 
 	inProgress := make(chan string, 1)
 	h.ask(list, func(n int) {
@@ -377,12 +377,12 @@ func TestSpark(t *testing.T) {
 	unlock()
 	select {
 	case s := <-inProgress:
-		t.Logf("COUNT 1 tablestatus of a load of CarbonData's that goes on, with the state %s", s)
+		t.Logf("COUNT 1 tablestatus of a load by CarbonData in progress, with the state %s", s)
 		if s != `"In Progress"` {
-			t.Error("that is another word than stoa has")
+			t.Errorf("the state of a load in progress: expected \"In Progress\", got %s", s)
 		}
 	case <-time.After(time.Minute):
-		t.Error("no load of CarbonData's was seen while it went on")
+		t.Error("no load by CarbonData was seen in progress")
 	}
 	if err := going.Write(t.Context(), batch); err != nil {
 		t.Fatal(err)
@@ -391,10 +391,10 @@ func TestSpark(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.tables["during"][5000] = cells{"id": 5000}
-	h.names = append(h.names, natives...) // Spark makes them only then
+	h.names = append(h.names, natives...) // Spark has made them by now
 	h.ours()
 
-	// And on it goes: ours, then Spark's.
+	// Another round: our changes, then Spark's reading.
 	for _, name := range h.names {
 		if name == "evolved" {
 			continue
@@ -421,7 +421,7 @@ func TestSpark(t *testing.T) {
 }
 
 // natives are tables that Spark makes, with rows of its own.
-func (h *house) natives(list *[]question) []string {
+func (h *warehouse) natives(list *[]question) []string {
 	of := func(without string) string {
 		var out []string
 		for line := range strings.Lines(columns) {
@@ -444,8 +444,8 @@ func (h *house) natives(list *[]question) []string {
 	return []string{"native", "native_parts"}
 }
 
-// alter has stoa change the columns of a table that Spark made, add rows, and take rows and a segment away.
-func (h *house) alter(name string) {
+// alter has stoa change the columns of a table that Spark made, load and delete rows, and compact it.
+func (h *warehouse) alter(name string) {
 	h.run("delete", h.path(name), "--where", "id = 80000001 or id = 10000003")
 	h.run("add-column", h.path(name), "extra", "decimal(8,3)", "--default", "1.5")
 	h.run("add-column", h.path(name), "since", "date")
@@ -469,7 +469,7 @@ func (h *house) alter(name string) {
 }
 
 // merged has stoa merge the index files of two tables that Spark wrote with single ones, and asks for their rows.
-func (h *house) merged() (out []question) {
+func (h *warehouse) merged() (out []question) {
 	for name, days := range map[string]int{"plain": 60, "parts": 3} {
 		dir := h.path("single_" + name)
 		if err := os.CopyFS(dir, os.DirFS("../../format/carbon/testdata/single_index/"+name)); err != nil {
@@ -502,7 +502,7 @@ func begin(t *testing.T, dir string) (*carbon.Load, arrow.RecordBatch) {
 	return l, b.NewRecordBatch()
 }
 
-// watch waits until tablestatus has an entry of a load that goes on, and gives its state.
+// watch waits until tablestatus has an entry of a load in progress, and returns its state.
 func watch(name string) string {
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		b, err := os.ReadFile(name)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Run SQL with the real CarbonData under Spark.   usage: sql.sh STORE FILE
-# STORE has tables, STORE/NAME each, which are known by these names; FILE has a statement a line. Before the rows of statement n (from 0),
-# JSON lines without the columns that are null, comes "== n"; "!! …" is why it failed.
+# STORE holds tables, STORE/NAME each, which have these names in SQL; FILE has one statement a line. Before the rows of statement n
+# (from 0), JSON lines without null columns, comes a line "== n"; a line "!! …" says why it failed.
 # env: JUDGE_JAVA_OPTS, such as -Dcarbon.merge.index.in.segment=false or -Dstoa.trace=true
 set -euo pipefail
 store=$(cd "$1" && pwd) file=$(realpath "$2")

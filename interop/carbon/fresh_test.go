@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestFresh has the SDK write tables with a seed of today (STOA_SEED gives another), and compares what stoa
-// reads of them with what the SDK's row reader reads: format/carbon has the comparison.
+// TestFresh has the SDK write tables from a seed (STOA_SEED, by default one from the clock), and compares what stoa
+// reads with what the SDK's row reader reads: format/carbon has the comparison.
 func TestFresh(t *testing.T) {
 	seed := os.Getenv("STOA_SEED")
 	if seed == "" {

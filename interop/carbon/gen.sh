@@ -8,6 +8,6 @@ opens=()
 for p in java.lang java.lang.invoke java.nio java.util java.util.concurrent java.io java.net java.text sun.nio.ch sun.security.action jdk.internal.ref; do
   opens+=("--add-opens=java.base/$p=ALL-UNNAMED")
 done
-# On Java 9 and later the SDK calls methods of Unsafe that are no more; the jar rewrites these calls when classes are loaded.
+# On Java 9 and later the SDK calls methods of Unsafe that no longer exist; the jar rewrites these calls when classes are loaded.
 exec java -Xmx2g -XX:+UseSerialGC -Duser.timezone=UTC -Dfile.encoding=UTF-8 "${opens[@]}" \
   -javaagent:"$home/target/carbon-judge.jar" -cp "$home/target/carbon-judge.jar:$home/target/lib/*" stoa.carbon.Gen "$@"

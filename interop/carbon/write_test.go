@@ -13,7 +13,7 @@ import (
 // TestWritten has the SDK's row reader read what stoa wrote: format/carbon has the grid and the comparison.
 func TestWritten(t *testing.T) { written(t, "^TestJudged$", "30m") }
 
-// TestFuzz has it read tables by lot, for as long as STOA_FUZZ says.
+// TestFuzz has it read random tables, for as long as STOA_FUZZ says.
 func TestFuzz(t *testing.T) { written(t, "^TestFuzzed$", "0") }
 
 func written(t *testing.T, test, limit string) {

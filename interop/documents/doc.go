@@ -1,3 +1,3 @@
-// Package documents holds stoa against encoders and decoders of Trevni (the wiki's) and RedFile (generations A
-// to E) that were written from the documents alone, in Python. See README.md.
+// Package documents compares stoa with encoders and decoders of Trevni (the wiki's) and RedFile (generations A to E)
+// that were written from the documents alone, in Python. See README.md.
 package documents

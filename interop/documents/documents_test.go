@@ -14,7 +14,7 @@ import (
 	"stoa/interop/fuzz"
 )
 
-// judge plays a game of judge.py: tables by seed, or for as long as STOA_FUZZ says.
+// judge runs a game of judge.py: on so many tables from STOA_SEED on, or for as long as STOA_FUZZ says.
 func judge(t *testing.T, game string, tables int) {
 	t.Helper()
 	home, err := exec.Command("./get.sh").Output()
@@ -53,20 +53,20 @@ func judge(t *testing.T, game string, tables int) {
 		t.Errorf("%s: %v", game, err)
 	}
 	if !strings.Contains(string(out), "COUNT "+game) {
-		t.Errorf("%s: it did not come to its end", game)
+		t.Errorf("%s: the judge did not finish", game)
 	}
 }
 
 // TestSelf: a changed value, level and byte are noticed.
 func TestSelf(t *testing.T) { judge(t, "self", 20) }
 
-// TestCorpus: the decoder against files that redelm wrote in 2013, and the worked examples.
+// TestCorpus tests the decoder on files that redelm wrote in 2013, and on the worked examples.
 func TestCorpus(t *testing.T) { judge(t, "corpus", 1) }
 
-// What is made from the documents, stoa reads.
+// stoa reads files that were made from the documents.
 func TestFuzzWikiRead(t *testing.T) { judge(t, "wiki-read", 150) }
 func TestFuzzRed1Read(t *testing.T) { judge(t, "red1-read", 150) }
 
-// What stoa writes is what the documents say, byte for byte.
+// What stoa writes is what the documents specify, byte for byte.
 func TestFuzzWikiWrite(t *testing.T) { judge(t, "wiki-write", 150) }
 func TestFuzzRed1Write(t *testing.T) { judge(t, "red1-write", 150) }

@@ -1,5 +1,5 @@
-// Package fuzz is the clock of judged fuzzing: tables by seed, written by stoa and read by a real system, for
-// as long as STOA_FUZZ says. See ../README.md.
+// Package fuzz runs judged fuzzing: tables drawn from seeds, written by stoa and read by a real system, for as long as
+// STOA_FUZZ says. See ../README.md.
 package fuzz
 
 import (
@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Seed is STOA_SEED, or one of the moment.
+// Seed returns STOA_SEED, by default a seed from the clock. A malformed one fails t.
 func Seed(t *testing.T) uint64 {
 	t.Helper()
 	s := os.Getenv("STOA_SEED")
@@ -23,7 +23,7 @@ func Seed(t *testing.T) uint64 {
 	return seed
 }
 
-// For is STOA_FUZZ, or 0.
+// For returns STOA_FUZZ, a duration such as 20m; 0 if it is not set. A malformed one fails t.
 func For(t *testing.T) time.Duration {
 	t.Helper()
 	s := os.Getenv("STOA_FUZZ")
@@ -37,9 +37,9 @@ func For(t *testing.T) time.Duration {
 	return long
 }
 
-// Run plays rounds until STOA_FUZZ is over (one, without it) or one failed. A round judges the table of every
-// seed from first on, n of them, and tells how many cells were compared. What differs it tells with the seed of
-// its table: STOA_SEED=it begins with that one.
+// Run runs rounds until STOA_FUZZ has passed (a single one without it) or a round fails. A round judges the tables of n
+// seeds from first on, and returns how many cells were compared; it reports a difference with the seed of its table, so
+// that STOA_SEED can begin with that one. At least one cell must be compared.
 func Run(t *testing.T, peer string, n uint64, round func(t *testing.T, first uint64) (cells int)) {
 	t.Helper()
 	seed, long, begin := Seed(t), For(t), time.Now()

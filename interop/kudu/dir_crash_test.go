@@ -14,8 +14,8 @@ import (
 	"stoa"
 )
 
-// TestDirCrashes kills a server in the midst of writing, flushing and compacting, copies its directories away,
-// and starts it again. What stoa reads of the copy must be what Kudu makes of the original.
+// TestDirCrashes kills a server in the middle of writing, flushing and compacting, copies its directories, and starts
+// it again. stoa must read from the copy what Kudu then has.
 func TestDirCrashes(t *testing.T) {
 	t.Parallel()
 	s := newDirServer(t, "log")
@@ -68,9 +68,9 @@ func TestDirCrashes(t *testing.T) {
 		crashes, rows, pending)
 }
 
-// explain is asked when the started server has other rows than stoa read. Operations that are in the log
-// without a commit are left out by stoa; a server that starts and finds itself the only replica commits them.
-// So each row that differs must be one of such an operation, by what Kudu prints of its log.
+// explain is called when the restarted server has other rows than stoa read. stoa leaves out operations that are in the
+// log without a commit; a server that starts as the only replica commits them. So each row that differs must be of such
+// an operation, by Kudu's own dump of its log.
 func (s *server) explain(t *testing.T, what, dead, table string, got, want []string) (differ int) {
 	t.Helper()
 	pending := ""
@@ -97,7 +97,7 @@ func (s *server) explain(t *testing.T, what, dead, table string, got, want []str
 	return differ
 }
 
-// pendingOps is what `kudu wal dump` prints of the operations without a commit.
+// pendingOps is what `kudu wal dump` prints for the operations without a commit.
 func pendingOps(t *testing.T, dir string) string {
 	t.Helper()
 	segments, err := filepath.Glob(dir + "/wal-*")

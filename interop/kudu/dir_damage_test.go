@@ -42,8 +42,8 @@ func (s *server) flip(t *testing.T, b block, dir string) {
 }
 
 // checkReplicas makes three copies of the directories. In each of them every third block has a wrong byte in
-// its middle, so that no copy is whole and each block is whole in two of them. Read together they are the
-// table; read alone, a copy says what it has lost, and tells nothing wrong.
+// its middle, so that no copy is intact and each block is intact in two of them. Read together they must give the
+// table; read alone, a copy must report its losses, and give no wrong row.
 func (l *life) checkReplicas(t *testing.T, s *server, from string) {
 	together := filepath.Join(filepath.Dir(filepath.Dir(from)), "replicas")
 	var dirs []string
@@ -66,16 +66,16 @@ func (l *life) checkReplicas(t *testing.T, s *server, from string) {
 			asked += checkFilters(t, d+"#"+n, nil, true, tr.Columns, tr.Latest, tr.At[l.Whole])
 		}
 	}
-	t.Logf("COUNT %s: blocks damaged %d, rows compared of three copies together %d, losses told of copies alone "+
+	t.Logf("COUNT %s: blocks damaged %d, rows compared of three copies together %d, losses reported for copies alone "+
 		"%d, filters that these answered %d", t.Name(), flipped, rows, lost, asked)
 	if lost == 0 {
 		t.Error("the copies alone had no losses: the harness damages nothing")
 	}
 }
 
-// checkKeys damages only what tells rows by their keys: key columns, ad-hoc indexes, bloom filters. Scans of
-// other columns do not read these; but changes in the log name rows by keys, so that without them nobody knows
-// which row is meant.
+// checkKeys damages only what identifies rows by key: key columns, ad-hoc indexes, bloom filters. Scans of other
+// columns do not read these; but changes in the log name rows by key, and without the keys it is unknown which rows
+// they mean.
 func (l *life) checkKeys(t *testing.T, s *server, from string) {
 	place := copyDir(t, from, filepath.Join(filepath.Dir(filepath.Dir(from)), "keys", "tserver"))
 	flipped, right, refused := 0, 0, 0
@@ -115,10 +115,11 @@ func (l *life) checkKeys(t *testing.T, s *server, from string) {
 			right++
 		}
 	}
-	t.Logf("COUNT %s: blocks of keys damaged %d, columns read right %d, refused %d", t.Name(), flipped, right, refused)
+	t.Logf("COUNT %s: blocks of keys damaged %d, columns read correctly %d, refused %d", t.Name(), flipped, right,
+		refused)
 }
 
-// checkAlone reads one damaged copy. What it gives must be true.
+// checkAlone reads one damaged copy. Every row and cell that it returns must be right.
 func (l *life) checkAlone(t *testing.T, place, table, what string, tr truth) (lost int) {
 	t.Helper()
 	is := map[string]bool{}
@@ -132,17 +133,17 @@ func (l *life) checkAlone(t *testing.T, place, table, what string, tr truth) (lo
 	}
 	for _, row := range r.rows {
 		if !is[row] {
-			t.Errorf("%s, skip-rows: a row that Kudu has not: %.200s", what, row)
+			t.Errorf("%s, skip-rows: a row that Kudu does not have: %.200s", what, row)
 			break
 		}
 	}
 	if len(r.rows) < len(tr.Latest) && len(r.lost) == 0 {
-		t.Errorf("%s, skip-rows: %d of %d rows, and no loss is told", what, len(r.rows), len(tr.Latest))
+		t.Errorf("%s, skip-rows: %d of %d rows, and no loss is reported", what, len(r.rows), len(tr.Latest))
 	}
 	lost += len(r.lost)
 	_, err = read(place+"#"+table, nil, stoa.ScanSpec{})
 	if len(r.lost) > 0 && (err == nil || !errors.Is(err, fault.Corrupt)) {
-		t.Errorf("%s: losses under skip-rows, but plain reading says %v", what, err)
+		t.Errorf("%s: losses with skip-rows, but reading with policy fail gives %v", what, err)
 	}
 	if r, err = read(place+"#"+table, nil, stoa.ScanSpec{Damaged: stoa.NullCells}); err != nil {
 		t.Errorf("%s, null-cells: %v", what, err)
@@ -169,7 +170,7 @@ func (l *life) checkAlone(t *testing.T, place, table, what string, tr truth) (lo
 		for i := range f {
 			if !ok || f[i] != want[i] && f[i] != "N" {
 				if wrong++; wrong == 1 {
-					t.Errorf("%s, null-cells: a cell that Kudu has not, column %d of %.200s", what, i, row)
+					t.Errorf("%s, null-cells: a cell that Kudu does not have, column %d of %.200s", what, i, row)
 				}
 				break
 			}
@@ -177,7 +178,7 @@ func (l *life) checkAlone(t *testing.T, place, table, what string, tr truth) (lo
 	}
 	lost += len(r.lost)
 
-	// One column without the key: the damage that matters may be in blocks that are not read for it.
+	// One column without the key: the damage may be in blocks that are not read for it.
 	last := len(tr.Columns) - 1
 	name, _, _ := strings.Cut(tr.Columns[last], "\t")
 	if r, err = read(place+"#"+table, nil, stoa.ScanSpec{Columns: []string{name}}); err == nil {

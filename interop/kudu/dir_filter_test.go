@@ -16,16 +16,15 @@ import (
 	"stoa/pred"
 )
 
-// A filter is a predicate as text, and what it says about a row in words.
+// A filter is a predicate as text, and as a function of a row in the notation of Drive.java.
 type filter struct {
 	text  string
 	holds func(row []string) bool
 }
 
-// checkFilters asks for rows by their whole keys, by the first parts of keys, by ranges of them, and by other
-// columns. What stoa may skip (by first and last keys, indexes, bloom filters, partitions) it must not miss.
-// rows is the whole table, others are rows of other times. A damaged place may refuse to answer, but must not
-// answer wrong.
+// checkFilters filters by whole keys, by the first parts of keys, by ranges of them, and by other columns. stoa must
+// not skip matching rows (by first and last keys, indexes, bloom filters, partitions). rows is the whole table, others
+// are rows of other times. A damaged place may fail, but must not give a wrong answer.
 func checkFilters(t *testing.T, place string, opts map[string]string, damaged bool, columns, rows,
 	others []string) (asked int) {
 	t.Helper()
@@ -82,7 +81,7 @@ func checkFilters(t *testing.T, place string, opts map[string]string, damaged bo
 	return asked
 }
 
-// filters draws filters from rows that are there, and from rows that are not.
+// filters makes filters from rows of the table, and from rows that are not in it.
 func filters(columns, rows, others []string) (out []filter) {
 	cols := make([][]string, len(columns)) // name, type, key, nullable, precision, scale
 	keys := 0
@@ -130,7 +129,7 @@ func filters(columns, rows, others []string) (out []filter) {
 			func(x []string) bool {
 				return compareWords(cols[c][1], x[c], r[c]) >= 0 && compareWords(cols[c][1], x[c], to[c]) < 0
 			}})...))
-		// these have zeros of two kinds
+		// floating-point columns have two zeros
 		if c := keys + i%(len(cols)-keys); cols[c][1] != "FLOAT" && cols[c][1] != "DOUBLE" {
 			out = append(out, equal(c, r[c]))
 		}
@@ -148,7 +147,7 @@ func every(rows []string, n int) (out []string) {
 
 func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
-// literal is a word of Drive.java in the grammar of filters.
+// literal is a value in the notation of Drive.java, as a literal of a filter.
 func literal(col []string, word string) string {
 	n, _ := strconv.ParseInt(word, 10, 64)
 	switch col[1] {
@@ -181,7 +180,7 @@ func calendar(t time.Time, layout string) string {
 	return fmt.Sprintf("%04d", y) + t.Format(layout)
 }
 
-// compareWords is the order of the values of two words; NULL is in no range.
+// compareWords compares two values that are not NULL, in the notation of Drive.java.
 func compareWords(typ, a, b string) int {
 	switch typ {
 	case "STRING", "BINARY", "VARCHAR":

@@ -13,7 +13,7 @@ import (
 	"stoa/store"
 )
 
-// exactFrom is from when on snapshots of the tables are exact, as the list "history" says.
+// exactFrom is, for each table, the time from which on snapshots are exact, as the list "history" says.
 func exactFrom(t *testing.T, place string) map[string]uint64 {
 	t.Helper()
 	how, err := stoa.Listing("history", stoa.OpenOptions{})
@@ -36,9 +36,8 @@ func exactFrom(t *testing.T, place string) map[string]uint64 {
 	return exact
 }
 
-// TestDirForgets: a server that keeps its history for fifteen seconds merges row sets, and so removes the older
-// part of their history. Where Kudu's client is then refused, stoa must refuse, too, or read what the client
-// read in time.
+// TestDirForgets: a server that keeps history for only fifteen seconds merges rowsets, and so removes the older part of
+// their history. Where Kudu then refuses its client, stoa must refuse, too, or read what the client had read in time.
 func TestDirForgets(t *testing.T) {
 	t.Parallel()
 	s := newDirServer(t, "log")
@@ -46,7 +45,7 @@ func TestDirForgets(t *testing.T) {
 	s.start("--tablet_history_max_age_sec="+strconv.Itoa(age), "--undo_delta_block_gc_init_budget_millis=1000")
 	fields := []field{typed(0, "id", "INT32", key), typed(1, "v", "INT32")}
 	tally := map[string]int{}
-	// how the history goes: in a compaction; in one, with rows that come and go; by itself
+	// how the history is removed: in a compaction; in one of rows that were deleted and inserted again; by itself
 	kept := []string{"merged", "busy", "removed"}
 	var moments []uint64
 	was := map[string][]string{}
@@ -99,7 +98,7 @@ func TestDirForgets(t *testing.T) {
 	moment() // 3: late rows, too
 	s.flushAll()
 	s.compactRows()
-	// and never after that: what the client reads is there
+	// and not after that: what the client reads is still on disk
 	s.let([]string{"UndoDeltaBlockGCOp"}, "enable_undo_delta_block_gc")
 	moment() // 4
 	truths, refused := map[string][]string{}, 0
@@ -123,7 +122,7 @@ func TestDirForgets(t *testing.T) {
 	}
 	s.stop()
 	place := copyDir(t, s.dir+"/tserver", s.dir+"/copies/tserver")
-	rows, told := 0, 0
+	rows, reported := 0, 0
 	exact := exactFrom(t, place)
 	for _, n := range kept {
 		rows += check(t, place+"#"+n, n, nil, truths[n])
@@ -138,18 +137,18 @@ func TestDirForgets(t *testing.T) {
 			}
 			if r, err := read(place+"#"+n, opts, stoa.ScanSpec{}); err == nil {
 				if d := difference(r.rows, was[n+strconv.Itoa(i)]); d != "" {
-					t.Errorf("%s at moment %d: Kudu refuses to read so far back; then it was otherwise: stoa reads %s",
+					t.Errorf("%s at moment %d, which Kudu refuses to read: stoa reads %s",
 						n, i, d)
 				}
 				rows += len(r.rows)
-			} else if told++; !strings.Contains(err.Error(), "history") && !outside(err) {
+			} else if reported++; !strings.Contains(err.Error(), "history") && !outside(err) {
 				t.Errorf("%s at moment %d: %v", n, i, err)
 			}
 		}
 	}
 	t.Logf("COUNT %s: rows compared %d, moments that Kudu refused %d, of these refused by stoa %d", t.Name(), rows,
-		refused, told)
+		refused, reported)
 	if refused == 0 {
-		t.Error("Kudu forgot nothing: this test shows nothing")
+		t.Error("Kudu refused no moment: this test proves nothing")
 	}
 }

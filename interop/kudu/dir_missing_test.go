@@ -16,7 +16,7 @@ import (
 	"stoa/fault"
 )
 
-// removeTablet takes a tablet out of a tablet server's directories, but for its blocks.
+// removeTablet removes a tablet from a tablet server's directories, except its blocks.
 func removeTablet(t *testing.T, dir, id string) {
 	t.Helper()
 	for _, p := range []string{"wal/wals/", "wal/tablet-meta/", "wal/consensus-meta/", "meta/tablet-meta/",
@@ -32,7 +32,7 @@ func listed(t *testing.T, place string) (names []string) {
 	t.Helper()
 	for e, err := range stoa.List(context.Background(), place, stoa.OpenOptions{}) {
 		if e.Place != "" && e.Format == "" && errors.Is(err, fault.Unsupported) {
-			continue // a log that Kudu writes for people
+			continue // a text log of Kudu's
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -45,7 +45,7 @@ func listed(t *testing.T, place string) (names []string) {
 	return names
 }
 
-// checkMissing takes tablets away. The directory of the master then still knows them.
+// checkMissing removes tablets, which the master's directory still knows.
 func (l *life) checkMissing(t *testing.T, s *server, from string) {
 	place := filepath.Join(filepath.Dir(filepath.Dir(from)), "missing")
 	tserver := copyDir(t, from, place+"/tserver")
@@ -66,7 +66,7 @@ func (l *life) checkMissing(t *testing.T, s *server, from string) {
 	}
 	rows := check(t, place+"#types", "types, beside the master's directory", nil, l.Tables["types"].Latest)
 
-	// One of two tablets is gone: what is left is read if that is asked for, else the missing one is named.
+	// One of two tablets is missing: with partial the rest is read, otherwise the missing one is named.
 	first, _, _ := strings.Cut(l.Tables["types"].Tablets[0], "\t")
 	second, _, _ := strings.Cut(l.Tables["types"].Tablets[1], "\t")
 	parts := map[string][]string{}
@@ -82,21 +82,21 @@ func (l *life) checkMissing(t *testing.T, s *server, from string) {
 	}
 	removeTablet(t, tserver, first)
 	for _, p := range []string{place, tserver} {
-		told, err := missingTablets(p + "#types")
-		if err != nil || told == "" {
-			t.Errorf("%s: a table without one of its tablets is read without a word: %v", filepath.Base(p), err)
-		} else if p == place && !strings.Contains(told, first) {
-			t.Errorf("the master's directory names the missing tablet, stoa does not: %s", told)
+		reported, err := missingTablets(p + "#types")
+		if err != nil || reported == "" {
+			t.Errorf("%s: a table without one of its tablets is read without a report: %v", filepath.Base(p), err)
+		} else if p == place && !strings.Contains(reported, first) {
+			t.Errorf("the master's directory names the missing tablet, stoa does not: %s", reported)
 		}
 		rows += check(t, p+"#types", filepath.Base(p)+", partial", map[string]string{"partial": "true"}, parts[second])
 	}
 
-	// All tablets of a table are gone: only the master knows its name.
+	// All tablets of a table are missing: only the master knows its name.
 	for _, x := range l.Tables["parts"].Tablets {
 		id, _, _ := strings.Cut(x, "\t")
 		removeTablet(t, tserver, id)
 	}
-	// Their blocks are left: rows that nothing claims are an entry of their own.
+	// Their blocks are still there: rows that nothing claims are an entry of their own.
 	if got, want := listed(t, place), append([]string{"?"}, names...); !slices.Equal(got, want) {
 		t.Errorf("with the master's directory and without the tablets of parts the tables are %q, Kudu's %q", got,
 			want)
@@ -105,12 +105,12 @@ func (l *life) checkMissing(t *testing.T, s *server, from string) {
 		t.Errorf("without any tablet of parts, and without the master's directory, the tables are %q", got)
 	}
 	if _, err := read(place+"#parts", nil, stoa.ScanSpec{}); err == nil {
-		t.Error("a table without tablets is read without a word")
+		t.Error("a table without tablets is read without a report")
 	}
 	t.Logf("COUNT %s: rows compared %d", t.Name(), rows)
 }
 
-// missingTablets is what stoa says of the tablets that a table lacks.
+// missingTablets is stoa's message about the tablets that a table lacks; "" if there is none.
 func missingTablets(place string) (string, error) {
 	t, err := stoa.Open(context.Background(), place, stoa.OpenOptions{})
 	if err != nil {

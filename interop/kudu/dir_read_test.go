@@ -20,7 +20,7 @@ import (
 	"stoa/region"
 )
 
-// cellWord is a value of an Arrow array in the words of Drive.java. It shares no code with stoa's own texts.
+// cellWord appends value i of an Arrow array in the notation of Drive.java. It shares no code with stoa's own texts.
 func cellWord(b []byte, a arrow.Array, i int) []byte {
 	if a.IsNull(i) {
 		return append(b, 'N')
@@ -66,7 +66,7 @@ type reading struct {
 	findings []region.Finding
 }
 
-// read opens place and reads what spec says.
+// read opens place and scans it with spec.
 func read(place string, opts map[string]string, spec stoa.ScanSpec) (r reading, err error) {
 	defer func() { // one table's panic does not hide what the others do
 		if p := recover(); p != nil {
@@ -108,8 +108,8 @@ func read(place string, opts map[string]string, spec stoa.ScanSpec) (r reading, 
 	return r, nil
 }
 
-// columnWords tells of an Arrow field what Kudu's client tells of a column. How long a VARCHAR may be is in no
-// Arrow type: a dot.
+// columnWords describes an Arrow field as Drive.java prints a column of Kudu's client, without the length of a VARCHAR,
+// which no Arrow type has.
 func columnWords(f arrow.Field, key bool) string {
 	typ, prec, scale := "?"+f.Type.String(), int32(0), int32(0)
 	switch t := f.Type.(type) {
@@ -137,7 +137,7 @@ func columnWords(f arrow.Field, key bool) string {
 	return fmt.Sprintf("%s\t%s\t%v\t%v\t%d\t%d", f.Name, typ, key, f.Nullable, prec, scale)
 }
 
-// clientColumn is a line of `columns` of Drive.java, as far as an Arrow schema can say the same.
+// clientColumn is a line of Drive.java's `columns`, as far as an Arrow schema can express it.
 func clientColumn(line string) string {
 	f := strings.Split(line, "\t")
 	if f[1] == "VARCHAR" {
@@ -146,7 +146,7 @@ func clientColumn(line string) string {
 	return strings.Join(f[:6], "\t")
 }
 
-// difference says where two lists of rows part; "" if they do not.
+// difference describes the first difference between two lists of rows; "" if they are equal.
 func difference(got, want []string) string {
 	for i := range min(len(got), len(want)) {
 		if got[i] == want[i] {
@@ -177,7 +177,7 @@ func difference(got, want []string) string {
 	return ""
 }
 
-// TestCellWords: the words for what Arrow holds are those for the cells that it was made of.
+// TestCellWords: Arrow values have the same notation as the cells that they were made from.
 func TestCellWords(t *testing.T) {
 	for _, c := range []struct {
 		typ arrow.DataType
@@ -234,7 +234,7 @@ func TestCellWords(t *testing.T) {
 	}
 }
 
-// TestDifference: rows that differ are told apart, in every way that they can.
+// TestDifference: every kind of difference between rows is noticed.
 func TestDifference(t *testing.T) {
 	want := []string{"1\ta", "2\tb", "3\tc"}
 	for _, bad := range [][]string{nil, want[:2], {"1\ta", "2\tb", "3\tc", "4\td"}, {"1\ta", "2\tB", "3\tc"},

@@ -18,9 +18,9 @@ import (
 	"time"
 )
 
-// ---- What a server of the tests of whole directories does more.
+// ---- What the tests of whole directories add to a server.
 
-// startWith starts a server with flags, and with its directories as they are to be.
+// startWith starts a server with flags, including those for its directories.
 func (s *server) startWith(flags ...string) {
 	s.t.Helper()
 	if s.split {
@@ -35,7 +35,7 @@ func newDirServer(t testing.TB, blockManager string) *server {
 	return s
 }
 
-// spec is a column as the commands make and alter want it.
+// spec is a column in the notation of Drive.java's commands make and alter.
 func (f field) spec() string {
 	typ := f.Type
 	if strings.HasPrefix(typ, "DECIMAL") {
@@ -66,7 +66,7 @@ func (s *server) alter(name string, lines ...string) {
 	s.must("alter", name, s.file(lines))
 }
 
-// apply sends operations and counts how they went.
+// apply sends operations and counts their outcomes.
 func (s *server) apply(name string, ops []string, batch int, tally map[string]int) {
 	s.t.Helper()
 	out := s.file(nil)
@@ -85,7 +85,7 @@ func (s *server) ask(words ...string) []string {
 	return s.lines(out)
 }
 
-// An op is a line of the page of maintenance operations.
+// An op is an entry of the page of maintenance operations.
 type op struct {
 	Name        string
 	RAMAnchored string `json:"ram_anchored"`
@@ -102,7 +102,7 @@ func (s *server) maintenance() (running int, registered []op) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	// without its folder of pages the server prints what it would fill in
+	// without its folder of templates the server prints the data for them
 	m := regexp.MustCompile(`(?s)<pre>(\{.*\})</pre>`).FindSubmatch(page)
 	var p struct {
 		Running    []any `json:"running_operations"`
@@ -114,14 +114,14 @@ func (s *server) maintenance() (running int, registered []op) {
 	return len(p.Running), p.Registered
 }
 
-// let has the server do its maintenance operations of some kinds, until none of them is left to do.
+// let has the server run maintenance operations of some kinds until none of them is left.
 func (s *server) let(ops []string, flags ...string) {
 	s.t.Helper()
 	for _, f := range flags {
 		s.flag(f, "true")
 		defer s.flag(f, "false")
 	}
-	left, calm, idle := 0, 0, 0
+	left, quiet, idle := 0, 0, 0
 	var names []string
 	for end := time.Now().Add(120 * time.Second); time.Now().Before(end); time.Sleep(150 * time.Millisecond) {
 		running, registered := s.maintenance()
@@ -138,18 +138,18 @@ func (s *server) let(ops []string, flags ...string) {
 		if idle++; running > 0 {
 			idle = 0
 		}
-		if idle == 150 && !strings.HasPrefix(ops[0], "Flush") { // it sees something to gain, and does not do it
+		if idle == 150 && !strings.HasPrefix(ops[0], "Flush") { // it lists an operation as useful, but does not run it
 			s.t.Logf("left undone: %v", names)
 			return
 		}
-		if calm++; left > 0 {
-			calm = 0
+		if quiet++; left > 0 {
+			quiet = 0
 		}
-		if calm == 4 { // the server looks at what there is to do now and then only
+		if quiet == 4 { // the server looks for work only now and then
 			return
 		}
 	}
-	s.t.Fatalf("after two minutes of %v %d of them are still to be done: %v", ops, left, names)
+	s.t.Fatalf("after two minutes of %v, %d operations are left: %v", ops, left, names)
 }
 
 func (s *server) flushAll() {
@@ -175,13 +175,13 @@ func (s *server) compactDeltas(major bool) {
 
 func (s *server) compactRows() {
 	s.t.Helper()
-	s.flag("compaction_force_small_rowset_tradeoff", "true") // this order: a validator refuses others
+	s.flag("compaction_force_small_rowset_tradeoff", "true") // in this order: a validator refuses others
 	s.flag("compaction_small_rowset_tradeoff", "0.5")
 	s.flag("compaction_minimum_improvement", "0.0001")
 	s.let([]string{"CompactRowSetsOp"}, "enable_rowset_compaction")
 }
 
-// kill ends both servers and the client as a power cut would, at once and without a word.
+// kill kills both servers and the client at once, like a power cut.
 func (s *server) kill() {
 	s.t.Helper()
 	for _, p := range []string{"tserver", "master"} {
@@ -195,7 +195,7 @@ func (s *server) kill() {
 			s.t.Fatal(f, err)
 		}
 		syscall.Kill(pid, syscall.SIGKILL)
-		for range 100 { // its parent is gone: somebody else reaps it
+		for range 100 { // its parent has exited, so another process reaps it
 			if syscall.Kill(pid, 0) != nil {
 				break
 			}
@@ -208,7 +208,7 @@ func (s *server) kill() {
 	s.java, s.running = nil, false
 }
 
-// copyDir copies a directory, holes and all, as an administrator would.
+// copyDir copies a directory as an administrator would, with cp and holes preserved.
 func copyDir(t testing.TB, from, to string) string {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {

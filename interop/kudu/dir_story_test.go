@@ -23,7 +23,7 @@ type field struct {
 	auto      bool // filled in by the server
 }
 
-// A tale is a table and what happens to it. What it then holds is never worked out here: Kudu is asked.
+// A tale is a table and what happens to it. What it then holds is not computed here: Kudu is asked.
 type tale struct {
 	name   string
 	fields []field
@@ -31,12 +31,12 @@ type tale struct {
 	space  int      // how many different keys operations are drawn from
 	seed   int
 	from   int // first chapter
-	till   int // it is dropped after this chapter; 0: never
+	till   int // the chapter after which it is dropped; 0: never
 	alters map[int]func(t *tale, s *server)
-	odd    bool // deletes and inserts of the same key in one batch, which have one time
+	odd    bool // it deletes and inserts the same key in one batch, at the same time
 }
 
-// Chapter by chapter: how many operations, and how they are mixed.
+// chapters are the numbers of operations, and the weights of their kinds.
 var chapters = []struct {
 	ops     int
 	weights [8]int // of kinds, in their order
@@ -94,7 +94,7 @@ func (t *tale) ops(chapter int) []string {
 			k = (chapter*211 + i) % t.space
 		case 1:
 			if chapter > 0 {
-				k = (hot + k%9) % t.space // a few rows to which much happens
+				k = (hot + k%9) % t.space // a few rows that change often
 			}
 		}
 		kind, pick := 0, int(hash(seed+1, i)>>3%uint64(total))
@@ -119,7 +119,7 @@ func (t *tale) ops(chapter int) []string {
 				words = append(words, wired(value(f.column, t.seed+100*chapter+f.id, i)))
 			}
 		}
-		if kind == 4 || kind == 5 { // an update sets something
+		if kind == 4 || kind == 5 { // an update must set a column
 			if c := len(words) - 1; words[c] == "-" {
 				words[c] = wired(value(t.fields[c-1].column, t.seed+100*chapter+t.fields[c-1].id, i))
 			}
@@ -129,7 +129,7 @@ func (t *tale) ops(chapter int) []string {
 	return out
 }
 
-// live is a chapter of the tale.
+// live plays a chapter of the tale.
 func (t *tale) live(s *server, chapter int, tally map[string]int) {
 	s.t.Helper()
 	if chapter < t.from || t.till > 0 && chapter > t.till {
@@ -198,9 +198,9 @@ func allTypes() (out []field) {
 // tales are the tables of a life.
 func tales() []*tale {
 	var ts []*tale
-	lot, _ := strconv.Atoi(os.Getenv("STOA_INTEROP_SEED")) // another number draws other operations
+	seed, _ := strconv.Atoi(os.Getenv("STOA_INTEROP_SEED")) // other seeds draw other operations
 	add := func(t *tale) {
-		t.seed = 1000 + 37*len(ts) + 100_003*lot
+		t.seed = 1000 + 37*len(ts) + 100_003*seed
 		if t.space == 0 {
 			t.space = 700
 		}
@@ -244,7 +244,7 @@ func tales() []*tale {
 				t.fields[1].Name = "a2"
 				t.fields = append(t.fields, f...)
 			},
-			3: func(t *tale, s *server) { // a column goes, another of its name comes
+			3: func(t *tale, s *server) { // a column is dropped, another of that name is added
 				s.alter(t.name, "drop\tb", "drop\tx")
 				f := []field{typed(35, "b", "INT64", def("9000000000")), typed(36, "x", "BOOL", null, def("true"))}
 				s.alter(t.name, "add\t"+f[0].spec(), "add\t"+f[1].spec(), "default\ta2\t-5", "nodefault\tc",
@@ -290,7 +290,7 @@ func tales() []*tale {
 	return ts
 }
 
-// A life is a server's, with all that its tables held at every moment that is remembered.
+// A life is that of a server: its tables, and what they held at each remembered moment.
 type life struct {
 	truths
 	s      *server
@@ -300,7 +300,7 @@ type life struct {
 	tables []string       // names and ids
 }
 
-// lead has a server live through all chapters; every one ends with flushes or compactions of another kind.
+// lead plays all chapters on a server; each ends with flushes or compactions of another kind.
 func lead(s *server) *life {
 	l := &life{s: s, tales: tales(), empty: "empty", tally: map[string]int{},
 		truths: truths{Tables: map[string]truth{}}}
@@ -372,7 +372,7 @@ func (l *life) String() string {
 		len(l.Tables), good+bad, bad, len(l.At), l.rows())
 }
 
-// rows counts all rows that were read.
+// rows is the number of all rows that were read.
 func (l *truths) rows() (n int) {
 	for _, t := range l.Tables {
 		n += len(t.Latest)

@@ -19,7 +19,7 @@ import (
 	"stoa"
 )
 
-// freePorts are ports on which nobody listens now.
+// freePorts returns n ports that are not in use.
 func freePorts(t testing.TB, n int) (ports []string) {
 	var held []net.Listener
 	for range n {
@@ -36,7 +36,7 @@ func freePorts(t testing.TB, n int) (ports []string) {
 	return ports
 }
 
-// killOne ends one of several tablet servers at once.
+// killOne kills one of several tablet servers.
 func (s *server) killOne(name string) {
 	s.t.Helper()
 	b, err := os.ReadFile(filepath.Join(s.dir, name+".pid"))
@@ -51,7 +51,7 @@ func (s *server) killOne(name string) {
 	os.Remove(filepath.Join(s.dir, name+".pid"))
 }
 
-// census holds what stoa says of the three servers' directories against what was done to them: each tablet has three
+// census compares stoa's census of the three servers' directories with what was done to them: each tablet has three
 // replicas, of which only those of t3, which died early, may be behind, and some are; all tables are complete.
 func census(t *testing.T, place string) {
 	t.Helper()
@@ -83,10 +83,9 @@ func census(t *testing.T, place string) {
 	t.Logf("COUNT %s: tablets in the census %d, replicas behind %d", t.Name(), len(replicas), behind)
 }
 
-// TestDirThreeServers: tables with three replicas, as three servers have them: each flushed at its own times,
-// so that no two have the same row sets, and one that died early and lacks what came after. From the
-// directories of all of them stoa must read what the client read, and the same when the blocks of one of the
-// good ones are damaged.
+// TestDirThreeServers: tables with three replicas on three servers: each server flushed at its own times, so that no
+// two have the same rowsets, and one died early and lacks later changes. From the directories of all of them stoa must
+// read what the client read, also with damaged blocks of one of the other two.
 func TestDirThreeServers(t *testing.T) {
 	t.Parallel()
 	s := newDirServer(t, "file")
@@ -136,7 +135,7 @@ func TestDirThreeServers(t *testing.T) {
 		}
 		want[x.name] = rows
 	}
-	time.Sleep(2 * time.Second) // the followers hear what is committed
+	time.Sleep(2 * time.Second) // until the followers learn what is committed
 	s.stop()
 	place := filepath.Join(s.dir, "copies", "three")
 	for _, n := range []string{"tserver", "t2", "t3", "master"} {
@@ -152,7 +151,7 @@ func TestDirThreeServers(t *testing.T) {
 		if r, err := read(filepath.Join(place, "t3")+"#"+x.name, nil, stoa.ScanSpec{}); err != nil {
 			t.Errorf("%s, t3 alone: %v", x.name, err)
 		} else if difference(r.rows, want[x.name]) == "" {
-			t.Errorf("%s: the server that died early has everything: this test shows nothing", x.name)
+			t.Errorf("%s: the server that died early has all rows: this test proves nothing", x.name)
 		}
 	}
 	flipped := 0

@@ -19,7 +19,7 @@ import (
 // truths is what Kudu's client read of a server's tables.
 type truths struct {
 	At     []uint64 // hybrid times of the moments
-	Whole  int      // the moment at which all was flushed, and after which nothing was
+	Whole  int      // the moment at which all was flushed, after which nothing was flushed
 	Tables map[string]truth
 }
 
@@ -36,7 +36,7 @@ type truth struct {
 func check(t *testing.T, place, what string, opts map[string]string, want []string) int {
 	t.Helper()
 	r, err := read(place, opts, stoa.ScanSpec{})
-	if outside(err) { // and so it says, unless one asks for what is known
+	if outside(err) { // refused, unless partial is set
 		opts = maps.Clone(opts)
 		opts["partial"] = "true"
 		r, err = read(place, opts, stoa.ScanSpec{})
@@ -52,8 +52,8 @@ func check(t *testing.T, place, what string, opts map[string]string, want []stri
 	return len(want)
 }
 
-// outside reports whether err says that a moment is before or after all that a table's files know of, of which its
-// server knew more: that nothing was there, or that nothing came after.
+// outside reports whether err says that a moment is before or after all changes that a table's files record. (The
+// server knew that the table was empty before, or that nothing came after.)
 func outside(err error) bool {
 	return errors.Is(err, fault.Unsupported) && strings.Contains(err.Error(), "partial=true")
 }
@@ -93,7 +93,7 @@ func (l *truths) checkAll(t *testing.T, place string) {
 	}
 }
 
-// TestDirKept compares with a truth that an earlier run of TestDirLives left (STOA_INTEROP_KEEP=DIR):
+// TestDirKept compares with what an earlier run of TestDirLives kept (STOA_INTEROP_KEEP=DIR):
 // STOA_INTEROP_KEPT=DIR/file or DIR/log.
 func TestDirKept(t *testing.T) {
 	dir := os.Getenv("STOA_INTEROP_KEPT")

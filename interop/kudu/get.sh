@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # needs: java javac mvn python3
 # Fetch (once) and unpack the Kudu 1.18.1 test binaries and the Java client through Maven, each pinned by sha256,
-# and compile the Java client's hands. Prints KUDU_HOME.
+# and compile the programs that use the Java client. Prints KUDU_HOME.
 # env: STOA_JUDGES (default ${XDG_CACHE_HOME:-~/.cache}/stoa-judges): all that is fetched lies in its folder kudu/
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Start one kudu-master and one kudu-tserver on loopback; wait till the tserver is registered and answers.
+# Start one kudu-master and one kudu-tserver on loopback; wait until the tserver is registered and answers.
 # usage: start.sh RUNDIR [extra tserver flags...]
-# ONE=1: a server has one directory for all, RUNDIR/NAME, and not wal and data in it.
+# ONE=1: a server has a single directory, RUNDIR/NAME, instead of wal and data in it.
 # env: BM=log|file (block manager), MPORT/TPORT/MWEB/TWEB (ports), MEXTRA (extra master flags), MORE="NAME:PORT:WEB …" (more tservers, in RUNDIR/NAME)
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -13,16 +13,16 @@ export LD_LIBRARY_PATH=$home/lib SASL_PATH=$home/lib/sasl2
 common=(--unlock_unsafe_flags --unlock_experimental_flags --time_source=system_unsync
   --rpc_authentication=disabled --rpc_encryption=disabled --webserver_interface=127.0.0.1
   --block_manager="$bm" --never_fsync=true --minloglevel=0 --logbuflevel=-1
-  --fs_wal_dir_reserved_bytes=0 --fs_data_dirs_reserved_bytes=0 # as much as there is
+  --fs_wal_dir_reserved_bytes=0 --fs_data_dirs_reserved_bytes=0 # no space is reserved
   --log_preallocate_segments=false --log_segment_size_mb=8 --log_container_preallocate_bytes=0
-  # at start Kudu asks the cloud's metadata address who it is: send that to a closed local port
+  # at start Kudu queries the cloud's instance metadata: send that to a closed local port
   --cloud_aws_instance_id_url=http://127.0.0.1:9/ --cloud_azure_instance_id_url=http://127.0.0.1:9/
   --cloud_gce_instance_id_url=http://127.0.0.1:9/ --cloud_openstack_metadata_url=http://127.0.0.1:9/)
 logs=$run; [ -z "${ONE:-}" ] && mkdir -p "$run"/{master,tserver}/{wal,data,log} || { logs=$run/logs; mkdir -p "$logs"/{master,tserver}/log; }
-# where NAME keeps what it has
+# the flags for NAME's directories
 dirs() { if [ -n "${ONE:-}" ]; then echo "--fs_wal_dir=$run/$1"; else echo "--fs_wal_dir=$run/$1/wal --fs_data_dirs=$run/$1/data"; fi; }
 for p in master tserver; do
-  [ ! -s "$run/$p.pid" ] || ! kill -0 "$(cat "$run/$p.pid")" 2>/dev/null || { echo "$p already runs" >&2; exit 1; }
+  [ ! -s "$run/$p.pid" ] || ! kill -0 "$(cat "$run/$p.pid")" 2>/dev/null || { echo "$p is already running" >&2; exit 1; }
 done
 "$home/bin/kudu-master" "${common[@]}" $(dirs master) \
   --log_dir="$logs/master/log" --rpc_bind_addresses=127.0.0.1:$mport --master_addresses=127.0.0.1:$mport \

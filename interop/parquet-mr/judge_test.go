@@ -25,7 +25,7 @@ import (
 	"stoa/store"
 )
 
-// java runs the judge and gives its lines.
+// java runs the judge and returns the lines that it prints.
 func java(t *testing.T, args ...string) []string {
 	t.Helper()
 	home, err := exec.Command("./get.sh").Output()
@@ -44,7 +44,7 @@ func java(t *testing.T, args ...string) []string {
 	return strings.Split(strings.TrimSpace(string(out)), "\n")
 }
 
-// drawOptions are options of the writer by lot: all codecs that parquet-mr has.
+// drawOptions draws options of the writer, with the codecs that parquet-mr has.
 func drawOptions(r *rand.Rand, sc *arrow.Schema) map[string]string {
 	opts := map[string]string{}
 	for _, o := range [][]string{{"compression", "", "none", "snappy", "zstd", "gzip", "lz4"},
@@ -69,7 +69,7 @@ func drawOptions(r *rand.Rand, sc *arrow.Schema) map[string]string {
 	return opts
 }
 
-// stored is t as who knows nothing of Arrow sees it: durations are whole numbers.
+// stored is t without Arrow's schema: durations are integers.
 func stored(t arrow.DataType) arrow.DataType {
 	in := func(f arrow.Field) arrow.Field {
 		f.Type = stored(f.Type)
@@ -121,7 +121,7 @@ func parsed(t *testing.T, text []byte) (out []any) {
 	return out
 }
 
-// compare says where columns differ, and counts cells.
+// compare returns the first difference between columns, and counts the cells compared.
 func compare(got, want []any) (n int, err error) {
 	if len(got) != len(want) {
 		return 0, fmt.Errorf("%d columns, want %d", len(got), len(want))
@@ -158,8 +158,8 @@ func write(t *testing.T, r *rand.Rand, table formattest.Table, opts map[string]s
 	}
 }
 
-// TestFuzz: parquet-mr reads random nested tables of ours, with checksums looked at, whole and through filters.
-// In each round a cell that is expected is wrong, and must be noticed.
+// TestFuzz: parquet-mr reads random nested tables of ours, checking checksums, whole and through filters. In each round
+// one expected cell is wrong, which must be noticed.
 func TestFuzz(t *testing.T) {
 	filters := 0
 	fuzz.Run(t, "parquet-mr", 60, func(t *testing.T, first uint64) (n int) {
@@ -171,7 +171,7 @@ func TestFuzz(t *testing.T) {
 			table := formattest.RandomTable(r, formattest.TableOptions{Rows: []int{3, 60, 400}[r.IntN(3)], Columns: 4,
 				Depth: 6, Leaves: formattest.LeafTypes(), NullableFixed: true, Bare: true,
 				Gaps: []int{0, 3, 25, 90, 100}})
-			if table.Batch.NumRows() == 0 { // groups without rows have no schema to tell columns by
+			if table.Batch.NumRows() == 0 { // groups without rows have no schema, and so no names of columns
 				continue
 			}
 			opts := drawOptions(r, table.Schema)
@@ -217,13 +217,13 @@ func TestFuzz(t *testing.T) {
 		}
 		return n
 	})
-	t.Logf("COUNT parquet-mr: %d filters found the rows that they should", filters)
+	t.Logf("COUNT parquet-mr: %d filters found the right rows", filters)
 	if filters == 0 {
-		t.Error("no filter was asked")
+		t.Error("no filter was tried")
 	}
 }
 
-// TestReading: stoa reads what parquet-mr writes: all types, old lists, both versions, its codecs.
+// TestReading: stoa reads what parquet-mr writes: all types, lists of two levels, both versions of pages, its codecs.
 func TestReading(t *testing.T) {
 	fuzz.Run(t, "stoa", 60, func(t *testing.T, first uint64) (n int) {
 		dir := t.TempDir()
@@ -247,7 +247,7 @@ func TestReading(t *testing.T) {
 	})
 }
 
-// read gives the columns of a file as the judge prints them.
+// read returns the columns of a file as the judge prints them.
 func read(t *testing.T, name string) ([]any, error) {
 	t.Helper()
 	table, err := stoa.Open(t.Context(), name, stoa.OpenOptions{})

@@ -11,7 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
-// Notation is how expectations are written: bytes and unions are written in two ways.
+// Notation is how expectations are written: there are two notations for bytes and unions.
 type Notation int
 
 const (
@@ -19,7 +19,8 @@ const (
 	Avro                 // bytes as ISO 8859-1, values of unions within {"branch": …}
 )
 
-// Equal says how a value differs from what JSON has.
+// Equal compares value i of a, a column of field f, with want, decoded from JSON with numbers as json.Number. The error
+// describes the difference; nil if there is none. It may delete keys of maps in want.
 func Equal(d Notation, f arrow.Field, a arrow.Array, i int, want any) error {
 	if u, ok := a.(*array.DenseUnion); ok {
 		return equalUnion(d, u, i, want)
@@ -130,7 +131,7 @@ func equalUnion(d Notation, u *array.DenseUnion, i int, want any) error {
 	return Equal(d, f, u.Field(b), int(u.ValueOffset(i)), v)
 }
 
-// text is Text, but that Avro's JSON has one NaN.
+// text is Text, except that Avro's JSON has only one NaN.
 func text(d Notation, a arrow.Array, i int) string {
 	switch f := a.(type) {
 	case *array.Float32:
@@ -145,7 +146,7 @@ func text(d Notation, a arrow.Array, i int) string {
 	return Text(a, i)
 }
 
-// Text is a value as exact text.
+// Text is value i of a as text that differs for different values: floating-point numbers as their bits, bytes in hex.
 func Text(a arrow.Array, i int) string {
 	switch a := a.(type) {
 	case *array.Float32:
@@ -172,7 +173,8 @@ func Text(a arrow.Array, i int) string {
 	return a.ValueStr(i)
 }
 
-// Wanted is what JSON says of a value of a, as Text has it.
+// Wanted is the value v from JSON in the form that Text gives values of a; a number that does not parse gives the
+// error's text.
 func Wanted(d Notation, a arrow.Array, v any) string {
 	switch a.(type) {
 	case *array.Float32, *array.Float64:

@@ -14,7 +14,7 @@ import (
 	"stoa/interop/fuzz"
 )
 
-// leaves are the types that Avro's schemas can say.
+// leaves are the types that Avro's schemas can express.
 func leaves() (out []arrow.DataType) {
 	for _, f := range flat().Fields() {
 		if !f.Nullable {
@@ -24,8 +24,8 @@ func leaves() (out []arrow.DataType) {
 	return out
 }
 
-// arrayOfFixed: AvroColumnReader gives arrays of fixed as buffers, which its own schema then refuses, whoever
-// wrote them.
+// arrayOfFixed: AvroColumnReader returns arrays of fixed as buffers, which its own schema then refuses, whoever wrote
+// them.
 func arrayOfFixed(t arrow.DataType) bool {
 	if l, ok := t.(arrow.ListLikeType); ok && t.ID() != arrow.MAP && l.Elem().ID() == arrow.FIXED_SIZE_BINARY &&
 		!l.ElemField().Nullable {
@@ -67,7 +67,7 @@ func drawAny(r *rand.Rand) arrow.RecordBatch {
 	return b.NewSlice(int64(r.IntN(int(b.NumRows()))), b.NumRows())
 }
 
-// drawOptions are options of the writer by lot. First values can have columns that are there in every row.
+// drawOptions draws options of the writer. Only columns without nulls can have first values.
 func drawOptions(r *rand.Rand, sc *arrow.Schema) map[string]string {
 	one := func(of ...string) string { return of[r.IntN(len(of))] }
 	o := map[string]string{"version": one("1", "2", "2"), "codec": one("null", "deflate", "snappy", "bzip2"),
@@ -82,7 +82,7 @@ func drawOptions(r *rand.Rand, sc *arrow.Schema) map[string]string {
 	return o
 }
 
-// rowsOf are the rows of a file as Avro says them.
+// rowsOf are the rows of a file as Avro prints them.
 func rowsOf(t *testing.T, path string) (out []string) {
 	t.Helper()
 	for line := range strings.Lines(string(java(t, "1.12.2", "Rows", path))) {
@@ -93,8 +93,7 @@ func rowsOf(t *testing.T, path string) (out []string) {
 	return out
 }
 
-// TestFuzz: random nested tables, read by AvroColumnReader 1.12.2. In each round it must notice that a table is
-// another one.
+// TestFuzz: random nested tables, read by AvroColumnReader 1.12.2. In each round a wrong expected row must be noticed.
 func TestFuzz(t *testing.T) {
 	fuzz.Run(t, "trevni", 60, func(t *testing.T, first uint64) (cells int) {
 		var files []file
@@ -107,16 +106,16 @@ func TestFuzz(t *testing.T) {
 			cells += int(b.NumRows() * b.NumCols())
 		}
 		if right, _ := judge(t, "1.12.2", files); right != len(files) {
-			t.Errorf("%d of %d tables are read right", right, len(files))
+			t.Errorf("%d of %d tables are read correctly", right, len(files))
 		}
 		plain := arrow.NewSchema([]arrow.Field{{Name: "c", Type: arrow.PrimitiveTypes.Int64}}, nil)
 		b, other := RandomBatch(rand.New(rand.NewPCG(first, 1)), plain, 9),
 			RandomBatch(rand.New(rand.NewPCG(first, 2)), plain, 9)
-		said := rowsOf(t, write(t, "lie", b, nil))
+		said := rowsOf(t, write(t, "plain", b, nil))
 		if len(said) != 9 || row(b, 8, said[8]) != nil || row(other, 8, said[8]) == nil {
-			t.Errorf("another value is not noticed, or the right one not read: %q", said)
+			t.Errorf("a wrong value is not noticed, or the right one is not read: %q", said)
 		} else {
-			t.Logf("another value: noticed: %v", row(other, 8, said[8]))
+			t.Logf("a wrong value: noticed: %v", row(other, 8, said[8]))
 		}
 		return cells
 	})

@@ -24,7 +24,7 @@ import (
 	"stoa/store"
 )
 
-// file is a file that was written for the judge, and what it must say.
+// file is a file that was written for the judge, and the rows that it must read.
 type file struct {
 	path  string
 	batch arrow.RecordBatch
@@ -36,7 +36,7 @@ var home = sync.OnceValues(func() (string, error) {
 	return strings.TrimSpace(string(out)), err
 })
 
-// java runs a judge of a version over files.
+// java runs the judge main of an Avro version and returns its output.
 func java(t *testing.T, version, main string, args ...string) []byte {
 	t.Helper()
 	dir, err := home()
@@ -73,7 +73,8 @@ func write(t *testing.T, name string, b arrow.RecordBatch, opts map[string]strin
 	return path
 }
 
-// judge has AvroColumnReader read the files and compares every row. It returns how many it read as they were meant.
+// judge has AvroColumnReader read the files and compares every row. It returns how many files, and rows in them, were
+// read correctly.
 func judge(t *testing.T, version string, files []file) (right, rows int) {
 	t.Helper()
 	var args []string
@@ -97,14 +98,14 @@ func judge(t *testing.T, version string, files []file) (right, rows int) {
 			n++
 		case "END":
 			if rest != fmt.Sprint(files[i].batch.NumRows()) {
-				t.Errorf("%s, Avro %s: %s rows, %d were written", files[i].what, version, rest,
+				t.Errorf("%s, Avro %s: got %s rows, want %d", files[i].what, version, rest,
 					files[i].batch.NumRows())
 			} else if !bad {
 				right, rows = right+1, rows+n
 			}
 		default:
 			if version == "1.7.4" && strings.Contains(rest, `Not in union ["null",{"type":"fixed"`) {
-				columns = append(columns, files[i].path) // its own bug: a fixed in a union comes back as bytes
+				columns = append(columns, files[i].path) // its own bug: a fixed in a union is returned as bytes
 				continue
 			}
 			t.Errorf("%s, Avro %s: %s", files[i].what, version, out.Text())
@@ -123,8 +124,7 @@ func judge(t *testing.T, version string, files []file) (right, rows int) {
 	return right, rows
 }
 
-// row compares row n with what Avro says. Fields are in the order of the schema; their names were changed where
-// Avro allows no such.
+// row compares row n with what Avro printed.
 func row(b arrow.RecordBatch, n int, text string) error {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
@@ -133,7 +133,7 @@ func row(b arrow.RecordBatch, n int, text string) error {
 		return err
 	}
 	if len(v) != int(b.NumCols()) {
-		return fmt.Errorf("%d fields, %d were written", len(v), b.NumCols())
+		return fmt.Errorf("got %d fields, want %d", len(v), b.NumCols())
 	}
 	for c, f := range b.Schema().Fields() {
 		if err := Equal(Avro, f, b.Column(c), n, v[f.Name]); err != nil {
@@ -143,8 +143,7 @@ func row(b arrow.RecordBatch, n int, text string) error {
 	return nil
 }
 
-// flat are all types that a column of Avro's can have. (Fixed32 and fixed64 are not among them: Avro's schemas
-// have no word for them.)
+// flat has columns of all types that Avro's schemas can express, which fixed32 and fixed64 are not among.
 func flat() *arrow.Schema {
 	var fields []arrow.Field
 	for i, t := range []arrow.DataType{arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64,
@@ -201,7 +200,7 @@ func TestGrid(t *testing.T) {
 	}
 }
 
-// TestColumns: Judge prints columns, lengths and metadata; here it must find the file's metadata and the parents.
+// TestColumns: Judge prints columns, lengths and metadata; here it must read all rows and find the file's metadata.
 func TestColumns(t *testing.T) {
 	b := RandomBatch(rand.New(rand.NewPCG(1, 1)), nested(1), 50)
 	md := arrow.NewMetadata([]string{"user.key"}, []string{"value é"})
@@ -217,7 +216,7 @@ func withMetadata(b arrow.RecordBatch, md arrow.Metadata) arrow.RecordBatch {
 	return array.NewRecordBatch(arrow.NewSchema(b.Schema().Fields(), &md), b.Columns(), b.NumRows())
 }
 
-// TestJudgeCanFail: a byte that is changed is noticed.
+// TestJudgeCanFail: a changed byte is noticed.
 func TestJudgeCanFail(t *testing.T) {
 	b := RandomBatch(rand.New(rand.NewPCG(1, 1)), flat(), 50)
 	path := write(t, "m", b, nil)
@@ -231,7 +230,7 @@ func TestJudgeCanFail(t *testing.T) {
 	}
 	out := string(java(t, "1.12.2", "Rows", path))
 	if !strings.Contains(out, "FAIL") {
-		t.Errorf("not noticed: %.500s", out)
+		t.Errorf("a changed byte is not noticed: %.500s", out)
 	}
 	t.Logf("a changed byte: noticed: %.120s", out[max(0, strings.Index(out, "FAIL")):])
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// RandomType makes a type up to so deep. Avro has unions, and no maps but of strings.
+// RandomType draws a type nested up to depth levels deep, with unions if wanted. As in Avro, the keys of maps are
+// strings.
 func RandomType(r *rand.Rand, depth int, unions bool) arrow.DataType {
 	leaves := []arrow.DataType{arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String,
 		arrow.BinaryTypes.Binary, arrow.FixedWidthTypes.Boolean,
@@ -44,13 +45,13 @@ func RandomType(r *rand.Rand, depth int, unions bool) arrow.DataType {
 	return arrow.StructOf(fields...)
 }
 
-// RandomField makes a field of a random type.
+// RandomField draws a field with a type of RandomType, in one of two cases nullable (unions never are).
 func RandomField(r *rand.Rand, name string, depth int, unions bool) arrow.Field {
 	t := RandomType(r, depth, unions)
 	return arrow.Field{Name: name, Type: t, Nullable: r.IntN(2) == 0 && t.ID() != arrow.DENSE_UNION}
 }
 
-// fill appends a random value, at times null where nullable.
+// fill appends a random value, null in one of four cases if nullable.
 func fill(r *rand.Rand, b array.Builder, nullable bool) {
 	if nullable && r.IntN(4) == 0 {
 		b.AppendNull()
@@ -129,7 +130,7 @@ func fillLeaf(r *rand.Rand, b array.Builder) {
 	}
 }
 
-// RandomBatch makes rows of a schema.
+// RandomBatch makes n rows of a schema whose types RandomType draws; in nullable columns about a quarter is null.
 func RandomBatch(r *rand.Rand, sc *arrow.Schema, n int) arrow.RecordBatch {
 	b := array.NewRecordBuilder(memory.DefaultAllocator, sc)
 	defer b.Release()

@@ -13,8 +13,8 @@
 //	element 0 .. 7 = 01 00 00 00 00 00 00 80 (one byte each)  →  rows 01 00 00 00 00 00 00 80
 //	element 0 .. 7 = 03 03 03 03 00 00 00 00                  →  rows 0f 0f 00 00 00 00 00 00
 //
-// On amd64 with AVX2, and with GFNI and AVX-512 another time as fast, the transposition is done in assembly
-// (gen/main.go writes it); the twin in Go serves other machines, few elements, and the build tag purego.
+// On amd64 with AVX2 the transposition is done in assembly, and with GFNI and AVX-512 about twice as fast again
+// (gen/main.go generates it); pure Go serves other machines, few elements, and the build tag purego.
 //
 // The header of Kudu's block (20 bytes) is the caller's. Source: notes on Kudu, section 5; the bitshuffle
 // library of Kiyoshi Masui (the seed document only names it).
@@ -42,7 +42,7 @@ func chunkElems(elem int) int { return max(128, maxChunk/elem&^7) }
 // scratch is what Decode and Append need besides their arguments.
 type scratch struct {
 	rows [maxChunk]byte
-	tmp  [8192]byte // the kernels'
+	tmp  [8192]byte // for the kernels
 	lz   lz4.Compressor
 }
 
@@ -50,8 +50,9 @@ var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
 // Decode fills dst from the chunks at the front of src. len(dst) is elem times the number of elements, which is a
 // multiple of 8 (Kudu pads the last block and says both numbers in the block's header). used is the size of the chunks.
-// Errors (path chunk[i].size, .lz4): the input ends; a block that is damaged or is not exactly as large as its chunk;
-// elem out of range or a length of dst that is no such multiple (class bug).
+// elem is 1 to MaxElem. Errors (path chunk[i].size, .lz4): the input ends; a block that is damaged or does not
+// decompress to exactly the size of its chunk; elem out of range or a length of dst that is no such multiple (class
+// bug).
 func Decode(dst []byte, src []byte, elem int) (used int, err error) {
 	if err := check(len(dst), elem); err != nil {
 		return 0, err
@@ -82,20 +83,20 @@ func Decode(dst []byte, src []byte, elem int) (used int, err error) {
 	return at, nil
 }
 
-// check looks at what the caller promises.
+// check validates the caller's arguments.
 func check(n, elem int) error {
 	if elem < 1 || elem > MaxElem {
 		return fault.Bugf("bitshuffle: elements of %d bytes", elem)
 	}
 	if n%(8*elem) != 0 {
-		return fault.Bugf("bitshuffle: %d bytes are no multiple of 8 elements of %d", n, elem)
+		return fault.Bugf("bitshuffle: %d bytes are not a multiple of 8 elements of %d bytes", n, elem)
 	}
 	return nil
 }
 
 func path(chunk int, field string) string { return "chunk[" + strconv.Itoa(chunk) + "]" + field }
 
-// chunkSize reads the size of the LZ4 block of chunk i, and sees that it is all there.
+// chunkSize reads the size of the LZ4 block of chunk i and checks that src holds all of the block.
 func chunkSize(src []byte, at, i int) (int, error) {
 	if len(src)-at < 4 {
 		return 0, fault.Rel(at, 4, path(i, ".size"), "the input ends: %d bytes are left", len(src)-at)

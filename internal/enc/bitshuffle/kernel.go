@@ -20,7 +20,7 @@ func put32(p unsafe.Pointer, off int, v uint64) {
 	binary.LittleEndian.PutUint32((*[4]byte)(unsafe.Add(p, off))[:], uint32(v))
 }
 
-// The masks of the exchanges: of the two words of a pair, a gives its bits under m<<s for the bits of b under m.
+// The masks of the exchanges: in a pair of words, the bits of a under m<<s change places with the bits of b under m.
 const (
 	bit1, bit2, bit4    = 0x5555555555555555, 0x3333333333333333, 0x0f0f0f0f0f0f0f0f
 	byte1, byte2, byte4 = 0x00ff00ff00ff00ff, 0x0000ffff0000ffff, 0x00000000ffffffff
@@ -34,8 +34,8 @@ func swap(a, b, m uint64, s uint) (uint64, uint64) {
 }
 
 // bitsFromRows is step one of Untranspose for one byte of the elements: it takes a word of each of the 8 rows
-// of width bytes at src, exchanges the number of the row for the lowest 3 bits of the place, and puts the words
-// to w.
+// of width bytes at src, exchanges the number of the row for the lowest 3 bits of the position, and stores the words
+// in w.
 func bitsFromRows(w *[8]uint64, src []byte, width int) {
 	_ = src[7*width+7]
 	p := unsafe.Pointer(unsafe.SliceData(src))
@@ -60,7 +60,7 @@ func bitsFromRows(w *[8]uint64, src []byte, width int) {
 }
 
 // bytesToElems is step two of Untranspose for one group of words: it takes 8 words of t, exchanges the number
-// of the word for the number of the byte, and puts the words to dst, stride bytes apart. The exchange of 4
+// of the word for the number of the byte, and stores the words in dst, stride bytes apart. The exchange of 4
 // bytes is done by storing halves.
 func bytesToElems(dst []byte, stride int, t *words, at uint8, step *[3]uint8) {
 	_ = dst[7*stride+7]

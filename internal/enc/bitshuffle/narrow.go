@@ -6,14 +6,14 @@ import (
 	"unsafe"
 )
 
-// Most chunks of wide elements are calm: numbers that are small or lie close together, so that their upper
-// bytes are the same all through the chunk, and each row of such a byte is all zeros or all ones. It is then
+// Most chunks of wide elements hold numbers that are small or close together: their upper bytes are the same
+// throughout the chunk, and each row of such a byte is all zeros or all ones. It is then
 // cheaper to untranspose the lower bytes as narrower elements and to widen these.
 
 // upper is the value of the bytes of an element that are the same in all elements, the others being 0.
 type upper [16]byte
 
-// words gives upper as numbers: the element itself, or its lower and upper half.
+// words returns upper as numbers: the element itself, or its lower and upper half.
 func (u *upper) words() (lo, hi uint64) {
 	return binary.LittleEndian.Uint64(u[:]), binary.LittleEndian.Uint64(u[8:])
 }
@@ -29,8 +29,7 @@ func narrowKernel(src []byte, width, elem int) (k *kernel, top upper) {
 		}
 		top[j-1] = v
 	}
-	// j bytes are to be untransposed: the next size for which there is a kernel; which may take more of them
-	// than it must
+	// j bytes are to be untransposed: the smallest kernel that takes at least so many
 	for i := range kernels {
 		if k = &kernels[i]; k.elem >= j {
 			break
@@ -43,7 +42,7 @@ func narrowKernel(src []byte, width, elem int) (k *kernel, top upper) {
 	return k, top
 }
 
-// constant gives the byte that all elements have, if its 8 rows, of width bytes each, say that there is one.
+// constant returns the byte that all elements have, if its 8 rows, of width bytes each, show that there is one.
 func constant(plane []byte, width int) (v byte, ok bool) {
 	for bit := range 8 {
 		row := plane[bit*width:][:width]
@@ -58,8 +57,8 @@ func constant(plane []byte, width int) (v byte, ok bool) {
 // littleEndian says that numbers in memory look like elements, which widening makes use of.
 var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
-// untransposeCalm is Untranspose of n elements, 64 at least, with kernel k for their lower bytes.
-func untransposeCalm(k *kernel, top *upper, dst, src []byte, elem, n int) {
+// untransposeNarrow is Untranspose of n elements, 64 at least, with kernel k for their lower bytes.
+func untransposeNarrow(k *kernel, top *upper, dst, src []byte, elem, n int) {
 	var t words
 	var low [8 * block]byte // k is for half an element at most
 	for e := 0; e < n; e += block {
@@ -69,7 +68,7 @@ func untransposeCalm(k *kernel, top *upper, dst, src []byte, elem, n int) {
 	}
 }
 
-// widen makes 64 elements of elem bytes from their from lower bytes.
+// widen makes 64 elements of elem bytes, of which low has the lower from bytes.
 func widen(dst []byte, low *[8 * block]byte, elem, from int, top *upper) {
 	d, s := unsafe.Pointer(unsafe.SliceData(dst)), unsafe.Pointer(low)
 	lo, hi := top.words()

@@ -8,8 +8,8 @@ import (
 	"unsafe"
 )
 
-// checkPairs holds every kernel in assembly that this machine can do against its twin in Go, in both
-// directions, and sees that it leaves what lies after dst alone.
+// checkPairs compares every assembly kernel that this machine supports with its twin in Go, in both directions, and
+// checks that it does not write past dst.
 func checkPairs(t testing.TB, data []byte) {
 	for i := range pairs {
 		p := &pairs[i]
@@ -18,19 +18,19 @@ func checkPairs(t testing.TB, data []byte) {
 			continue
 		}
 		src := data[:n*p.elem]
-		for way, f := range []func(dst, src *byte, n int, tmp *[8192]byte){p.un, p.to} {
+		for dir, f := range []func(dst, src *byte, n int, tmp *[8192]byte){p.un, p.to} {
 			want, got := make([]byte, len(src)), bytes.Repeat([]byte{0xa5}, len(src)+64)
-			if way == 0 {
+			if dir == 0 {
 				untranspose(want, src, p.elem, n)
 			} else {
 				transpose(want, src, p.elem, n)
 			}
 			f(unsafe.SliceData(got), unsafe.SliceData(src), n, new([8192]byte))
 			if !bytes.Equal(got[:len(src)], want) {
-				t.Fatalf("pair %d, way %d, %d elements of %d bytes: differs from the twin", i, way, n, p.elem)
+				t.Fatalf("pair %d, direction %d, %d elements of %d bytes: differs from the twin", i, dir, n, p.elem)
 			}
 			if !bytes.Equal(got[len(src):], bytes.Repeat([]byte{0xa5}, 64)) {
-				t.Fatalf("pair %d, way %d, %d elements of %d bytes: wrote behind the end", i, way, n, p.elem)
+				t.Fatalf("pair %d, direction %d, %d elements of %d bytes: wrote past the end of dst", i, dir, n, p.elem)
 			}
 		}
 	}
@@ -65,8 +65,8 @@ func BenchmarkPairs(b *testing.B) {
 	tmp := new([8192]byte)
 	for i := range pairs {
 		p := &pairs[i]
-		for way, f := range []func(dst, src *byte, n int, tmp *[8192]byte){p.un, p.to} {
-			b.Run(fmt.Sprintf("%s%d/%d", []string{"un", "to"}[way], p.elem, p.minElems), func(b *testing.B) {
+		for dir, f := range []func(dst, src *byte, n int, tmp *[8192]byte){p.un, p.to} {
+			b.Run(fmt.Sprintf("%s%d/%d", []string{"un", "to"}[dir], p.elem, p.minElems), func(b *testing.B) {
 				b.SetBytes(8192)
 				for b.Loop() {
 					f(unsafe.SliceData(dst), unsafe.SliceData(src), 8192/p.elem, tmp)

@@ -3,13 +3,13 @@ package bitshuffle
 import "unsafe"
 
 // How the fast kernels work. Take 64 elements of E bytes: 8·E rows of 64 bits. Number a bit by the byte j of
-// the element it is in, its place k (3 bits) in that byte, and its element e (6 bits: the upper three g, the
-// lower three i). In the rows a word is chosen by (j,k), and the place in the word is (g,i). In the elements a
-// word is chosen by the upper bits of (e,j), and the place in it is (the lower bits of (e,j), k). Both sides
-// are the same bits in another order, so eight words at a time can change three bits of their number for three
-// bits of the place: an exchange of 1, 2 and 4 bits between pairs of words.
+// the element it is in, its position k (3 bits) in that byte, and its element e (6 bits: the upper three g, the
+// lower three i). In the rows a word is chosen by (j,k), and the position in the word is (g,i). In the elements a
+// word is chosen by the upper bits of (e,j), and the position in it is (the lower bits of (e,j), k). Both sides
+// are the same bits in another order, so eight words at a time can exchange three bits of their number for three
+// bits of the position: an exchange of 1, 2 and 4 bits between pairs of words.
 //
-// Step one does this for each j with k and i: the words become (j,i), the places (g,k). Step two exchanges
+// Step one does this for each j with k and i: the words become (j,i), the positions (g,k). Step two exchanges
 // bytes only: three of the bits that choose the word for g. For elements of 1, 2, 4, 8 and 16 bytes these are
 //
 //	1: i2 i1 i0   2: i1 i0 j0   4: i0 j1 j0   8 and 16: j2 j1 j0
@@ -106,7 +106,7 @@ func untranspose(dst, src []byte, elem, n int) {
 	k := kernelFor(elem)
 	if k != nil && elem >= 4 && n >= 2*block && littleEndian { // for 2 bytes it gains nothing
 		if low, top := narrowKernel(src, n/8, elem); low != nil {
-			untransposeCalm(low, &top, dst, src, elem, n)
+			untransposeNarrow(low, &top, dst, src, elem, n)
 			return
 		}
 	}
@@ -147,7 +147,7 @@ func transpose(dst, src []byte, elem, n int) {
 	}
 }
 
-// elems is the number of elements, after a look at the lengths.
+// elems checks the lengths and returns the number of elements.
 func elems(dst, src []byte, elem int) int {
 	if elem < 1 || len(dst) != len(src) || len(dst)%(8*elem) != 0 {
 		panic("bitshuffle: wrong lengths")

@@ -17,23 +17,23 @@ type tb interface {
 	Fatalf(string, ...any)
 }
 
-// checkTwins holds the kernels against the twins that go bit by bit, there and back.
+// checkTwins compares the kernels with their bit-by-bit twins, and checks that Untranspose undoes Transpose.
 func checkTwins(t tb, p []byte, elem int) {
 	t.Helper()
 	want, got := make([]byte, len(p)), bytes.Repeat([]byte{0xa5}, len(p))
 	naiveUntranspose(want, p, elem)
 	Untranspose(got, p, elem)
 	if !bytes.Equal(got, want) {
-		t.Fatalf("Untranspose, %d elements of %d\n%x\n%x", len(p)/elem, elem, got, want)
+		t.Fatalf("Untranspose, %d elements of %d bytes: got\n%x, want\n%x", len(p)/elem, elem, got, want)
 	}
 	naiveTranspose(want, p, elem)
 	Transpose(got, p, elem)
 	if !bytes.Equal(got, want) {
-		t.Fatalf("Transpose, %d elements of %d\n%x\n%x", len(p)/elem, elem, got, want)
+		t.Fatalf("Transpose, %d elements of %d bytes: got\n%x, want\n%x", len(p)/elem, elem, got, want)
 	}
 	Untranspose(want, got, elem)
 	if !bytes.Equal(want, p) {
-		t.Fatalf("there and back, %d elements of %d", len(p)/elem, elem)
+		t.Fatalf("%d elements of %d bytes: Untranspose does not undo Transpose", len(p)/elem, elem)
 	}
 }
 
@@ -42,7 +42,7 @@ func TestTwins(t *testing.T) {
 	for _, elem := range []int{1, 2, 3, 4, 5, 8, 12, 16} {
 		for n := 0; n <= 8*40; n += 8 {
 			checkTwins(t, r[:n*elem], elem)
-			// elements whose upper bytes are alike, 0 or not
+			// elements whose upper bytes are all the same, 0 or not
 			for _, keep := range []int{0, 1, elem / 2} {
 				for _, fill := range []byte{0, 0xff, 0x35} {
 					p := bytes.Repeat([]byte{fill}, n*elem)
@@ -90,7 +90,7 @@ func TestRoundTrip(t *testing.T) {
 		if n > 0 {
 			cut := rapid.IntRange(0, len(enc)-1).Draw(t, "cut")
 			if _, err := Decode(got, enc[:cut], elem); err == nil {
-				t.Fatalf("cut at %d and no error", cut)
+				t.Fatalf("cut at %d: no error", cut)
 			}
 		}
 	})
@@ -100,10 +100,10 @@ func TestRoundTrip(t *testing.T) {
 func TestChunks(t *testing.T) {
 	for elem, want := range map[int]int{1: 8192, 2: 4096, 3: 2728, 4: 2048, 8: 1024, 16: 512, 64: 128} {
 		if got := chunkElems(elem); got != want {
-			t.Errorf("%d elements of %d bytes, want %d", got, elem, want)
+			t.Errorf("a chunk has %d elements of %d bytes, want %d", got, elem, want)
 		}
 		if want*elem > maxChunk {
-			t.Errorf("%d bytes", want*elem)
+			t.Errorf("a chunk of elements of %d bytes has %d bytes, more than maxChunk", elem, want*elem)
 		}
 		enc := Append(nil, make([]byte, (want+8)*elem), elem)
 		first := binary.BigEndian.Uint32(enc)

@@ -1,9 +1,9 @@
 // Package groupvarint is the group-varint encoding of u32 values.
 //
 // Four values make a group: a tag byte, then the values, each as its 1 to 4 low bytes, little-endian. The top
-// two bits of the tag say the length of the first value less one, the lowest two that of the fourth. A sequence
-// whose length is no multiple of 4 ends in a group filled up with zeros. Source: the seed document's "Group
-// Varint"; the order of the tag's bits and the filling are from Kudu's files (notes, section 5: offsets of
+// two bits of the tag are the length of the first value less one, the lowest two that of the fourth. A sequence
+// whose length is not a multiple of 4 ends in a group padded with zeros. Source: the seed document's "Group
+// Varint"; the order of the tag's bits and the padding are from Kudu's files (notes, section 5: offsets of
 // PLAIN binary blocks, header of PREFIX blocks).
 package groupvarint
 
@@ -16,7 +16,7 @@ import (
 	"stoa/fault"
 )
 
-// lens gives, for each tag, where the second, third and fourth value begin after the tag, and where the group ends.
+// lens holds, for each tag, where the second, third and fourth value begin after the tag, and where the group ends.
 var lens = func() (t [256][4]uint8) {
 	for tag := range t {
 		end := 0
@@ -64,7 +64,8 @@ func group(src []byte) (a, b, c, d uint32) {
 	return
 }
 
-// Decode fills dst from groups of four. The last group is consumed whole; what fills it up is not looked at.
+// Decode fills dst from groups of four; used is their size in bytes. The last group is consumed whole; its padding is
+// ignored.
 // Error: the input ends before dst is full (path group[i]).
 func Decode(dst []uint32, src []byte) (used int, err error) {
 	at, i := 0, 0
@@ -84,7 +85,7 @@ func Decode(dst []uint32, src []byte) (used int, err error) {
 	return at, nil
 }
 
-// located moves the error of one group to its place.
+// located makes the offset and path of one group's error relative to the whole input.
 func located(err error, at, group int) error {
 	e := *err.(*fault.Error)
 	e.At.Off += int64(at)
@@ -93,11 +94,11 @@ func located(err error, at, group int) error {
 }
 
 // DecodeOffsets decodes len(dst) offsets: dst[i] = base + v[i]. base may be negative.
-// The values v must not fall from one to the next and must not be above limit (in the same count as v, that is, before
-// base is added); base + v must fit in an int32. used is the size of the groups read.
-// Errors: the input ends (group[i]); a value falls or is above limit (offset[i]).
+// The values v must not decrease from one to the next and must not exceed limit (which applies to v before base is
+// added); base + v must fit in an int32. used is the size of the groups read.
+// Errors: the input ends (group[i]); a value is below the one before or above limit (offset[i]).
 func DecodeOffsets(dst []int32, src []byte, base int32, limit uint32) (used int, err error) {
-	// A value above MaxInt32-base cannot be placed: this is then the limit.
+	// base + v must fit in an int32, which can lower the limit.
 	top := uint64(min(int64(limit), math.MaxInt32-int64(base)))
 	at, i := 0, 0
 	var last, bad uint64 // bit 63 of bad is set when a value was below the one before
@@ -164,7 +165,7 @@ func badOffset(src []byte, n int, top uint64) error {
 	return fault.Bugf("no wrong offset among %d", n)
 }
 
-// Append4 appends one group.
+// Append4 appends one group, 5 to 17 bytes.
 func Append4(dst []byte, a, b, c, d uint32) []byte {
 	at := len(dst)
 	dst = append(dst, make([]byte, 17)...)
@@ -173,14 +174,14 @@ func Append4(dst []byte, a, b, c, d uint32) []byte {
 	for _, v := range [4]uint32{a, b, c, d} {
 		code := (bits.Len32(v|1) - 1) >> 3
 		tag = tag<<2 | code
-		binary.LittleEndian.PutUint32(p[end:], v) // the bytes too many are overwritten or cut off
+		binary.LittleEndian.PutUint32(p[end:], v) // the excess bytes are overwritten or cut off
 		end += code + 1
 	}
 	p[0] = byte(tag)
 	return dst[:at+end]
 }
 
-// Append appends vals in groups of four; the last group is filled up with zeros. No values give no bytes.
+// Append appends vals in groups of four; the last group is padded with zeros. No values give no bytes.
 func Append(dst []byte, vals []uint32) []byte {
 	for len(vals) >= 4 {
 		dst = Append4(dst, vals[0], vals[1], vals[2], vals[3])

@@ -49,7 +49,7 @@ func TestByHand(t *testing.T) {
 	}
 }
 
-// naive reads one value of a group after the other.
+// naive reads value by value.
 func naive(src []byte, n int) (out []uint32, used int, ok bool) {
 	for at := 0; len(out) < n; at = used {
 		if at >= len(src) {
@@ -118,7 +118,7 @@ func TestRoundTrip(t *testing.T) {
 		src := Append(nil, vals)
 		got, used, ok := naive(src, len(vals))
 		if !ok || used != len(src) || !slices.Equal(got, vals) {
-			t.Fatalf("the twin reads %v", got)
+			t.Fatalf("the twin reads %v, want %v", got, vals)
 		}
 		limit := rapid.SampledFrom([]uint32{math.MaxUint32, 1 << 31, 1 << 16, 100}).Draw(t, "limit")
 		base := rapid.SampledFrom([]int32{0, -12, 1000, math.MaxInt32 - 5, math.MinInt32}).Draw(t, "base")

@@ -1,15 +1,15 @@
 // Package half converts IEEE 754 numbers of 16 bits (binary16: a sign, 5 bits of exponent, 10 of fraction),
-// which come and go as their bits.
+// which are passed as their bits.
 //
-// It is the only conversion in stoa. Arrow's own (float16.Num.Float32 and float16.New, v18) takes a subnormal
-// number for one that is 2^112 times smaller, cuts instead of rounding, and makes some NaN infinite.
+// It is the only conversion in stoa: Arrow's own (float16.Num.Float32 and float16.New, v18) reads a subnormal number
+// as one that is 2^112 times smaller, truncates instead of rounding, and turns some NaNs into infinities.
 package half
 
 import "math"
 
 const (
-	infinity = 0x7c00 // the bits of it; what is above, but for the sign, is NaN
-	quiet    = 0x0200 // the bit of a NaN that signals nothing
+	infinity = 0x7c00 // its bits; anything larger, apart from the sign, is NaN
+	quiet    = 0x0200 // the bit that makes a NaN a quiet one
 )
 
 // Float is the number with bits h; every one is a float32 exactly. A NaN keeps its sign and payload.
@@ -24,9 +24,9 @@ func Float(h uint16) float32 {
 	return math.Float32frombits(sign | (rest<<13 + (127-15)<<23))
 }
 
-// Of gives the bits of the number that is nearest to f; of two that are as near, the one whose last bit is 0.
-// From 65,520 on, half-way between the greatest number and the one that would come next, it is infinite. Of a
-// NaN the sign and the upper bits of the payload stay.
+// Of returns the bits of the number nearest to f; of two that are equally near, the one whose last bit is 0.
+// From 65,520 on, half-way between the largest number and the one that would come next, it is infinite. A NaN
+// keeps its sign and the upper bits of its payload, and becomes a quiet one.
 func Of(f float64) uint16 {
 	b := math.Float64bits(f)
 	sign, mag := uint16(b>>48)&0x8000, math.Abs(f)

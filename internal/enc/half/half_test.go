@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// exact is the number with bits h by arithmetic: sign · fraction · 2^exponent, as the standard defines it. nil:
-// infinite or NaN.
+// exact is the number with bits h by arithmetic: sign · fraction · 2^exponent, as the standard defines it; nil if it
+// is infinite or NaN.
 func exact(h uint16) *big.Float {
 	exponent, fraction := int(h>>10&31), int64(h&1023)
 	switch exponent {
@@ -36,25 +36,25 @@ func TestEveryNumber(t *testing.T) {
 			}
 		case h&1023 == 0:
 			if !math.IsInf(float64(f), 1-2*int(h>>15)) {
-				t.Fatalf("%#04x: %g", h, f)
+				t.Fatalf("%#04x: %g, want an infinity", h, f)
 			}
 		default:
 			if f == f || math.Signbit(float64(f)) != (h>>15 == 1) {
 				t.Fatalf("%#04x: %g, want NaN", h, f)
 			}
 			if back := Of(float64(f)); back != h|quiet {
-				t.Fatalf("%#04x: back %#04x", h, back)
+				t.Fatalf("%#04x: a NaN converts back to %#04x, want %#04x", h, back, h|quiet)
 			}
 			continue
 		}
 		if back := Of(float64(f)); back != h {
-			t.Fatalf("%#04x: %g is %#04x", h, f, back)
+			t.Fatalf("%#04x: %g converts back to %#04x", h, f, back)
 		}
 	}
 }
 
-// nearest is the number nearest to f by search: even on a tie. What lies between the greatest and 2^16 is
-// nearer to one of them, and 2^16 means infinite.
+// nearest finds the number nearest to f by search, the even one on a tie. Between the largest number and 2^16 it is
+// the nearer of the two, and 2^16 stands for infinity.
 func nearest(f float64) uint16 {
 	x := new(big.Float).SetFloat64(math.Abs(f))
 	value := func(h uint16) *big.Float {
@@ -87,7 +87,7 @@ func nearest(f float64) uint16 {
 	return lo
 }
 
-// TestRounding: every number, every middle of two neighbours, and what lies just beside them, of both signs.
+// TestRounding: every number, the middle of every two neighbours, and the values just beside them, of both signs.
 func TestRounding(t *testing.T) {
 	try := func(f float64) {
 		for _, f := range []float64{f, -f} {
@@ -119,7 +119,7 @@ func TestRounding(t *testing.T) {
 func TestNaN(t *testing.T) {
 	for _, b := range []uint64{0x7ff0000000000001, 0x7ff8000000000000, 0xfff0000000000001, 0xffffffffffffffff} {
 		if h := Of(math.Float64frombits(b)); h&0x7fff <= infinity || h>>15 != uint16(b>>63) {
-			t.Errorf("%#x: %#04x", b, h)
+			t.Errorf("%#x: %#04x, want a NaN of the same sign", b, h)
 		}
 	}
 }

@@ -5,14 +5,14 @@ import (
 	"math/bits"
 )
 
-// CopyBits copies bits [from, from+n) of src to bits [at, at+n) of dst and says how many of them are 1. Bits
+// CopyBits copies bits [from, from+n) of src to bits [at, at+n) of dst and returns how many of them are 1. Bits
 // count from the least significant bit of a byte up, as in Arrow and in Kudu's PLAIN bool blocks. Other bits of
 // dst stay as they are. dst and src must hold these bits (it panics otherwise) and must not overlap.
 func CopyBits(dst []byte, at int, src []byte, from, n int) (ones int) {
 	if n <= 0 {
 		return 0
 	}
-	_, _ = dst[(at+n-1)>>3], src[(from+n-1)>>3] // a slice could reach farther than its length
+	_, _ = dst[(at+n-1)>>3], src[(from+n-1)>>3] // slicing goes up to the capacity, so check the length
 	dst, src = dst[:(at+n+7)>>3], src[:(from+n+7)>>3]
 	if sh := at & 7; sh != 0 { // up to the first whole byte of dst
 		m := min(8-sh, n)
@@ -54,7 +54,7 @@ func CopyBits(dst []byte, at int, src []byte, from, n int) (ones int) {
 	return ones
 }
 
-// CountBits says how many of the bits [from, from+n) of src are 1. src must hold them.
+// CountBits returns how many of the bits [from, from+n) of src are 1. src must hold them (it panics otherwise).
 func CountBits(src []byte, from, n int) (ones int) {
 	if n <= 0 {
 		return 0
@@ -83,7 +83,8 @@ func CountBits(src []byte, from, n int) (ones int) {
 	return ones
 }
 
-// FillBits sets bits [at, at+n) of dst to 1 (one) or 0. Other bits stay as they are. dst must hold them.
+// FillBits sets bits [at, at+n) of dst to 1 (one) or 0. Other bits stay as they are. dst must hold them (it
+// panics otherwise).
 func FillBits(dst []byte, at, n int, one bool) {
 	if n <= 0 {
 		return

@@ -33,9 +33,8 @@ func ExpandFixed(data []byte, width, n int, valid []byte, at int) {
 	}
 }
 
-// cast looks at data as values. They are only moved as a whole, so the order of their bytes does not matter;
-// that they may lie at any address is fine on every machine that Go runs on with unaligned loads, and checked
-// for by no one else.
+// cast views data as values. They are only moved as a whole, so their byte order does not matter. They may be
+// unaligned, which takes a machine with unaligned loads.
 func cast[T any](data []byte) []T {
 	var t T
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(data))), len(data)/int(unsafe.Sizeof(t)))
@@ -79,19 +78,19 @@ func expand[T uint8 | uint16 | uint32 | uint64](data []T, n int, valid []byte, a
 // spreader is a kernel in assembly: see gen/main.go.
 type spreader = func(dst, src *byte, w uint64)
 
-// spreaders are those of one level of machine, by the width of values.
+// spreaders are those for one level of instructions, by the width of values in bytes.
 type spreaders struct {
 	name string
 	by   [9]spreader
 }
 
-// levels are the kernels that this machine can do, the best first; spreads are those in use, of each width the best.
+// levels are the kernels that this machine supports, best first; spreads are those in use, the best for each width.
 var (
 	levels  []*spreaders
 	spreads [9]spreader
 )
 
-// use makes the kernels of these levels, the best first, the ones in use.
+// use sets spreads to the best kernel for each width; levels are best first.
 func use(levels []*spreaders) {
 	clear(spreads[:])
 	for _, s := range levels {
@@ -103,12 +102,12 @@ func use(levels []*spreaders) {
 	}
 }
 
-// fewRuns is up to how many runs in a word it is better to move runs than values.
+// fewRuns is the largest number of runs in a word for which moving whole runs is faster than moving values.
 const fewRuns = 6
 
-// The spreads put the k values of src, which may lie in dst and not after it, to the slots of dst that the
-// bits of w name, the highest bit being the last slot's. A slot is written only after the value in it was
-// taken, since they go from the back.
+// The spread functions put the k values of src, which may overlap dst but not begin after it, into the slots of dst
+// whose bits in w are set, the highest bit being the last slot's. They go from the back, so a slot is written only
+// after its value has been read.
 
 // spreadRuns moves run by run.
 func spreadRuns[T any](dst, src []T, k int, w uint64) {
@@ -125,7 +124,7 @@ func spreadRuns[T any](dst, src []T, k int, w uint64) {
 	}
 }
 
-// spreadWord is for a word whose bits are hardly predictable: every slot gets a value, masked to zero if its bit is 0.
+// spreadWord is for a word whose bits are hard to predict: every slot gets a value, masked to zero if its bit is 0.
 // src[0] is the value before those of the word; it is read and masked for slots before the first value.
 func spreadWord[T uint8 | uint16 | uint32 | uint64](dst *[64]T, src []T, k int, w uint64) {
 	_ = src[64]
@@ -210,9 +209,9 @@ func expandAny(data []byte, width, n int, valid []byte, at int) {
 }
 
 // ExpandOffsets spreads the offsets of k strings over n rows, k being the number of ones among bits [at, at+n)
-// of valid: row i gets string number (ones before i) if its bit is 1, and is empty, at the place where the next
-// one begins, if not. The first k+1 places of offs hold the dense offsets; it works in place, from the back.
-// offs must have n+1 places, valid at+n bits (it panics otherwise).
+// of valid: row i gets string number (ones before i) if its bit is 1; otherwise it is empty, at the offset where the
+// next one begins. The first k+1 elements of offs hold the dense offsets; it works in place, from the back.
+// offs must have n+1 elements, valid at+n bits (it panics otherwise).
 func ExpandOffsets(offs []int32, n int, valid []byte, at int) {
 	if n <= 0 {
 		return

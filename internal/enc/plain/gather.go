@@ -7,14 +7,14 @@ import (
 	"stoa/fault"
 )
 
-// Slack is the number of bytes after the last needed one that GatherStrings likes to have in data and in
-// dictData: with them a string of up to so many bytes is copied in two moves of 16 bytes, whatever its length.
-// Nothing bad happens without them: the last strings are merely copied more slowly.
+// Slack is the number of spare bytes that data and dictData should have after the last string for GatherStrings:
+// with them a string of up to Slack bytes is copied in two moves of 16 bytes, whatever its length. Without them the
+// last strings are only copied more slowly.
 const Slack = 32
 
 // SizeStrings is the number of bytes of the strings that codes name. dictOffs are the offsets of the
-// dictionary's entries and its end: entry c is [dictOffs[c], dictOffs[c+1]); they must not fall. Error: a code
-// that is no entry (class corrupt, path code[i]; offset and length count codes as 4 bytes each).
+// dictionary's entries and its end: entry c is [dictOffs[c], dictOffs[c+1]); they must not decrease. Error: a
+// code that is not the number of an entry (class corrupt, path code[i]; offset and length count codes as 4 bytes each).
 func SizeStrings(codes []uint32, dictOffs []int32) (int64, error) {
 	var n int64
 	for i, c := range codes {
@@ -32,10 +32,10 @@ func badCode(codes []uint32, i int, dictOffs []int32) error {
 }
 
 // GatherStrings puts the strings that codes name one after another into data, from offs[0] on, and their ends
-// into offs[1:]. offs has len(codes)+1 places, offs[0] is given; data reaches at least as far as SizeStrings
-// says from there (bytes of data after the last string may be overwritten). dictData is what dictOffs point
-// into. Errors: a code that is no entry (path code[i]); an entry outside of dictData (path dict[c]); data or
-// offs too short (class bug).
+// into offs[1:]. offs has len(codes)+1 elements, of which the caller sets offs[0]; data has at least as many bytes
+// from there on as SizeStrings returns (bytes of data after the last string may be overwritten). dictData is what
+// dictOffs point into. Errors: a code that is not the number of an entry (path code[i]); an entry outside of dictData
+// (path dict[c]); data or offs too short (class bug).
 func GatherStrings(offs []int32, data []byte, codes []uint32, dictOffs []int32, dictData []byte) error {
 	if len(offs) != len(codes)+1 || offs[0] < 0 {
 		return fault.Bugf("%d offsets for %d codes", len(offs), len(codes))

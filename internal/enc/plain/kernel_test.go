@@ -144,7 +144,7 @@ func TestGatherTwin(t *testing.T) {
 		}
 		for i, c := range codes {
 			if !bytes.Equal(data[offs[i]:offs[i+1]], dict[c]) {
-				t.Fatalf("string %d", i)
+				t.Fatalf("string %d: %q, want %q", i, data[offs[i]:offs[i+1]], dict[c])
 			}
 		}
 	})
@@ -172,7 +172,7 @@ func FuzzGather(f *testing.F) {
 			}
 		}
 		if sizeErr != nil && err == nil {
-			t.Fatal("SizeStrings alone found an error")
+			t.Fatal("SizeStrings returned an error, GatherStrings did not:", sizeErr)
 		}
 	})
 }
@@ -193,7 +193,7 @@ func FuzzBits(f *testing.F) {
 			}
 		}
 		if k := CopyBits(dst, int(at), src, int(from), m); k != ones || !bytes.Equal(dst, want) {
-			t.Fatalf("%d, want %d\n%x\n%x", k, ones, dst, want)
+			t.Fatalf("CopyBits = %d, want %d\n%x\n%x", k, ones, dst, want)
 		}
 	})
 }
@@ -313,7 +313,8 @@ func BenchmarkGatherStrings(b *testing.B) {
 	}
 }
 
-// FuzzExpand: the kernels that reach memory by themselves, against the twin, with nothing after data and valid.
+// FuzzExpand compares the kernels, which access memory without bounds checks, with the twin; nothing follows data and
+// valid.
 func FuzzExpand(f *testing.F) {
 	f.Add(bytes.Repeat([]byte{0xb6, 0xdb, 0x6d}, 40), uint8(3), uint16(300), uint8(2))
 	f.Add(bytes.Repeat([]byte{0xff, 0xff, 0xff, 0, 0, 0x0f}, 40), uint8(64), uint16(800), uint8(3))

@@ -1,8 +1,8 @@
 // Package plain holds the kernels of values that are stored as they are: bits, fixed-width values, strings by
 // offsets.
 //
-// A block that stores only the values that are present is decoded to the front of its place and then spread
+// A block that stores only the values that are present is decoded to the front of its buffer and then spread
 // over the rows by the bitmap of presence (ExpandFixed, ExpandOffsets); dictionary codes are turned into
-// strings by GatherStrings. The caller owns all memory, and sizes it before (SizeStrings). Values are
+// strings by GatherStrings. The caller owns all memory, and sizes it beforehand (SizeStrings). Values are
 // little-endian in the files and in memory.
 package plain

@@ -36,9 +36,9 @@ func TestGatherByHand(t *testing.T) {
 		t.Errorf("%v %q", offs, data)
 	}
 	if _, err := SizeStrings([]uint32{0, 3}, dictOffs); err == nil {
-		t.Error("code 3 of 3")
+		t.Error("SizeStrings takes code 3 of 3 entries")
 	}
 	if err := GatherStrings(offs[:3], data, []uint32{0, 1<<32 - 1}, dictOffs, dictData); err == nil {
-		t.Error("code 2^32-1 of 3")
+		t.Error("GatherStrings takes code 2^32-1 of 3 entries")
 	}
 }

@@ -5,50 +5,50 @@
 
 package plain
 
-// spread1AVX512 spreads values of 1 bytes over the 64 slots at dst; src must not lie behind dst. It may read 64
-// bytes from any of the values on.
+// spread1AVX512 spreads values of 1 bytes over the 64 slots at dst; src must not lie after dst. It may read 64
+// bytes from the beginning of any value.
 //
 //go:noescape
 func spread1AVX512(dst *byte, src *byte, w uint64)
 
-// spread2AVX512 spreads values of 2 bytes over the 64 slots at dst; src must not lie behind dst. It may read 64
-// bytes from any of the values on.
+// spread2AVX512 spreads values of 2 bytes over the 64 slots at dst; src must not lie after dst. It may read 64
+// bytes from the beginning of any value.
 //
 //go:noescape
 func spread2AVX512(dst *byte, src *byte, w uint64)
 
-// spread4AVX512 spreads values of 4 bytes over the 64 slots at dst; src must not lie behind dst. It may read 64
-// bytes from any of the values on.
+// spread4AVX512 spreads values of 4 bytes over the 64 slots at dst; src must not lie after dst. It may read 64
+// bytes from the beginning of any value.
 //
 //go:noescape
 func spread4AVX512(dst *byte, src *byte, w uint64)
 
-// spread8AVX512 spreads values of 8 bytes over the 64 slots at dst; src must not lie behind dst. It may read 64
-// bytes from any of the values on.
+// spread8AVX512 spreads values of 8 bytes over the 64 slots at dst; src must not lie after dst. It may read 64
+// bytes from the beginning of any value.
 //
 //go:noescape
 func spread8AVX512(dst *byte, src *byte, w uint64)
 
-// spread1AVX2 spreads values of 1 bytes over the 64 slots at dst; src must not lie behind dst. It may read 8
-// bytes from any of the values on.
+// spread1AVX2 spreads values of 1 bytes over the 64 slots at dst; src must not lie after dst. It may read 8
+// bytes from the beginning of any value.
 //
 //go:noescape
 func spread1AVX2(dst *byte, src *byte, w uint64)
 
-// spread2AVX2 spreads values of 2 bytes over the 64 slots at dst; src must not lie behind dst. It may read 16
-// bytes from any of the values on.
+// spread2AVX2 spreads values of 2 bytes over the 64 slots at dst; src must not lie after dst. It may read 16
+// bytes from the beginning of any value.
 //
 //go:noescape
 func spread2AVX2(dst *byte, src *byte, w uint64)
 
-// spread4AVX2 spreads values of 4 bytes over the 64 slots at dst; src must not lie behind dst. It may read 32
-// bytes from any of the values on.
+// spread4AVX2 spreads values of 4 bytes over the 64 slots at dst; src must not lie after dst. It may read 32
+// bytes from the beginning of any value.
 //
 //go:noescape
 func spread4AVX2(dst *byte, src *byte, w uint64)
 
-// spread8AVX2 spreads values of 8 bytes over the 64 slots at dst; src must not lie behind dst. It may read 32
-// bytes from any of the values on.
+// spread8AVX2 spreads values of 8 bytes over the 64 slots at dst; src must not lie after dst. It may read 32
+// bytes from the beginning of any value.
 //
 //go:noescape
 func spread8AVX2(dst *byte, src *byte, w uint64)

@@ -25,8 +25,8 @@ func twin(width int, data []byte, at, from int, w uint64) {
 	}
 }
 
-// checkSpreads holds the kernels of every level against their twins: 64 slots at at, the values from from on,
-// which is not after it. It counts how often each level ran.
+// checkSpreads compares the kernels of every level with their twins: 64 slots from slot at on, the values from value
+// from on, from ≤ at. It counts how often each level ran.
 func checkSpreads(t testing.TB, seed []byte, at, from int, w uint64, ran map[string]int) {
 	for _, s := range levels {
 		for width, f := range s.by {
@@ -50,7 +50,7 @@ func checkSpreads(t testing.TB, seed []byte, at, from int, w uint64, ran map[str
 					width, at, from, w)
 			}
 			if !bytes.Equal(guarded[len(want):], bytes.Repeat([]byte{0xa5}, 64)) {
-				t.Fatalf("%s, width %d, slots from %d, values from %d, bits %064b: wrote behind the slots", s.name,
+				t.Fatalf("%s, width %d, slots from %d, values from %d, bits %064b: wrote past the slots", s.name,
 					width, at, from, w)
 			}
 		}

@@ -20,8 +20,8 @@ import (
 	"stoa/fault"
 )
 
-// Slack is the number of bytes after the last string that Decode likes to have in data, and may write to: strings are
-// copied in moves of 16 bytes. Without them the last strings are copied more slowly.
+// Slack is the number of spare bytes that data should have after the last string for Decode, which may write to them:
+// strings are copied in moves of 16 bytes. Without them the last strings are only copied more slowly.
 const Slack = 32
 
 // Size walks n entries at the front of src: total is the number of bytes of the strings, used that of the
@@ -48,9 +48,9 @@ func Size(src []byte, n int) (total int64, used int, err error) {
 	return total, at, nil
 }
 
-// Decode decodes n entries at the front of src. offs has n+1 places; offs[0] is given and says where in data
-// the first string begins; the strings lie one after another, string i at [offs[i], offs[i+1]). data reaches
-// at least as far as the total that Size gives, better Slack bytes farther; these bytes may be overwritten.
+// Decode decodes n entries at the front of src. offs has n+1 elements; the caller sets offs[0] to where in data the
+// first string begins; the strings lie one after another, string i at [offs[i], offs[i+1]). data has at least as many
+// bytes from there on as the total that Size returns, and better Slack more; these may be overwritten.
 // used is the size of the entries. data must not overlap src. Errors: as Size; offs or data too short (class
 // bug).
 func Decode(offs []int32, data []byte, src []byte, n int) (used int, err error) {
@@ -102,11 +102,10 @@ func Decode(offs []int32, data []byte, src []byte, n int) (used int, err error) 
 	return at, nil
 }
 
-// The head of a string is its first 16 bytes (with anything after a shorter one). It is kept at hand because
-// the next string begins with some of it, and to read that from memory right after it was written there in
-// pieces is slow.
+// The head of a string is its first 16 bytes (what follows a shorter string is undefined). It is kept in registers
+// because the next string begins with some of it, and reading memory right after writing it in pieces is slow.
 
-// head keeps shared bytes of a head, 0 to 16, and has those of src after them.
+// head is the first shared bytes of a head, 0 to 16, followed by those of src.
 func head(lo, hi uint64, shared uint, src *[16]byte) (uint64, uint64) {
 	a, b := binary.LittleEndian.Uint64(src[:]), binary.LittleEndian.Uint64(src[8:])
 	if shared < 8 {
@@ -117,7 +116,7 @@ func head(lo, hi uint64, shared uint, src *[16]byte) (uint64, uint64) {
 	return lo, hi&(1<<n-1) | a<<n
 }
 
-// loadHead takes the head of s.
+// loadHead returns the head of s.
 func loadHead(s []byte) (lo, hi uint64) {
 	var b [16]byte
 	copy(b[:], s)
@@ -230,7 +229,7 @@ func (e *Encoder) Bytes() []byte { return e.buf }
 // one by nature and is left out, as in Kudu's trailer.
 func (e *Encoder) Restarts() []uint32 { return e.restarts }
 
-// Reset makes e as new; it keeps its memory.
+// Reset returns e to its initial state; it keeps its memory.
 func (e *Encoder) Reset() {
 	e.since, e.Count = 0, 0
 	e.buf, e.last, e.restarts = e.buf[:0], e.last[:0], e.restarts[:0]

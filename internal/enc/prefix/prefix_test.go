@@ -47,7 +47,7 @@ func TestByHand(t *testing.T) {
 	}
 }
 
-// Entries that are damaged, by hand: what is said about them.
+// Damaged entries by hand, and their errors.
 func TestErrors(t *testing.T) {
 	for _, c := range []struct {
 		hex  string
@@ -75,7 +75,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// naiveDecode is the format as it is reported. It gives up on damage.
+// naiveDecode follows the description of the format, entry by entry. ok is false after damage.
 func naiveDecode(src []byte, n int) (out [][]byte, used int, ok bool) {
 	at := 0
 	var prev []byte
@@ -125,7 +125,7 @@ func check(t interface {
 	}
 	if !ok {
 		if err == nil {
-			t.Fatalf("no error")
+			t.Fatalf("Decode reports no error, the twin fails")
 		}
 		return
 	}
@@ -148,7 +148,7 @@ func TestRoundTrip(t *testing.T) {
 		}), 0, 60).Draw(t, "vals")
 		restart := rapid.IntRange(1, 20).Draw(t, "restart")
 		e := NewEncoder(restart)
-		e.Put([]byte("of before"))
+		e.Put([]byte("before Reset"))
 		e.Reset()
 		for _, v := range vals {
 			e.Put([]byte(v))
@@ -167,7 +167,7 @@ func TestRoundTrip(t *testing.T) {
 		}
 		for i, v := range vals {
 			if string(got[i]) != v {
-				t.Fatalf("value %d", i)
+				t.Fatalf("value %d: the twin reads %q, want %q", i, got[i], v)
 			}
 		}
 		check(t, e.Bytes(), len(vals), rapid.IntRange(0, 40).Draw(t, "start"), rapid.IntRange(0, 40).Draw(t, "slack"))

@@ -17,8 +17,8 @@ import (
 	"stoa/fault"
 )
 
-// UnpackRep decodes len(dst) repetition levels after the first skip ones and says how many bytes all n of the
-// page take.
+// UnpackRep decodes len(dst) of the page's n repetition levels, those from level skip on, and returns how many bytes
+// all n take. skip+len(dst) is at most n. Errors: src ends before n levels; a level above max.
 func UnpackRep(dst []byte, src []byte, skip, n int, max uint8) (used int, err error) {
 	w := bits.Len8(max)
 	used64 := (int64(n)*int64(w) + 7) / 8
@@ -43,12 +43,12 @@ func UnpackRep(dst []byte, src []byte, skip, n int, max uint8) (used int, err er
 		bit += w
 	}
 	if over > 0 {
-		return 0, fault.Rel(0, int(used64), "repetition_levels", "a level %d, the greatest is %d", over, max)
+		return 0, fault.Rel(0, int(used64), "repetition_levels", "level %d is above the maximum, %d", over, max)
 	}
 	return int(used64), nil
 }
 
-// PackRep appends repetition levels.
+// PackRep appends repetition levels, each at most max.
 func PackRep(dst []byte, levels []byte, max uint8) []byte {
 	w := bits.Len8(max)
 	var acc uint32
@@ -65,18 +65,19 @@ func PackRep(dst []byte, levels []byte, max uint8) []byte {
 	return dst
 }
 
-// DefReader gives definition levels in order. A copy of one goes on by itself.
+// DefReader reads definition levels in order. A copy of one reads on independently.
 type DefReader struct {
 	src  []byte // the bits
 	bit  int
 	w    int
 	max  byte
-	run  int // levels that are still to come of value
+	run  int // how many more levels are val
 	val  byte
 	fail string
 }
 
-// NewDefReader stands before the first level; used is how many bytes of src the levels take.
+// NewDefReader returns a reader at the first level; used is how many bytes of src the levels take, with the length in
+// front of them. Error: src ends before the length or before the levels.
 func NewDefReader(src []byte, max uint8) (r DefReader, used int, err error) {
 	if len(src) < 4 {
 		return r, 0, fault.Rel(0, len(src), "definition_levels.length", "4 bytes are needed, %d are left", len(src))
@@ -88,14 +89,14 @@ func NewDefReader(src []byte, max uint8) (r DefReader, used int, err error) {
 	return DefReader{src: src[4 : 4+n], w: bits.Len8(max), max: max}, int(4 + n), nil
 }
 
-// Move has r go on in a copy of the bytes that it reads, which stands at the end of b.
+// Move makes r read on from a copy of its bytes, which is at the end of b.
 func (r *DefReader) Move(b []byte) {
 	if n := len(r.src); n > 0 {
 		r.src = b[len(b)-n:]
 	}
 }
 
-// take gives k ≤ 8 bits.
+// take reads k ≤ 8 bits.
 func (r *DefReader) take(k int) byte {
 	i := r.bit >> 3
 	if r.bit+k > 8*len(r.src) {
@@ -128,15 +129,15 @@ func (r *DefReader) next() {
 			return
 		}
 	}
-	r.slowly()
+	r.nextSlow()
 }
 
-// slowly is next for whatever is long, wrong or near the end.
-func (r *DefReader) slowly() {
+// nextSlow is next for long runs, errors, and the last bytes.
+func (r *DefReader) nextSlow() {
 	isRun := r.take(1) == 1
 	r.val, r.run = r.take(r.w), 1
 	if r.val > r.max && r.fail == "" {
-		r.fail = "a level above the greatest"
+		r.fail = "a level above the maximum"
 	}
 	if !isRun {
 		return
@@ -157,16 +158,17 @@ func (r *DefReader) slowly() {
 	}
 }
 
-// End refuses levels after the last one.
+// End reports an error if more levels, or whole unused bytes, follow the last one that was read.
 func (r *DefReader) End() error {
 	if left := 8*len(r.src) - r.bit; r.run > 0 || left >= 8 {
-		return fault.Rel(4+r.bit/8, 1, "definition_levels", "%d more of a run, and %d bits, behind the last one",
+		return fault.Rel(4+r.bit/8, 1, "definition_levels", "%d levels of a run, and %d bits, are left after the last",
 			r.run, left)
 	}
 	return nil
 }
 
-// Read fills dst and says how many levels are the greatest.
+// Read fills dst and returns how many levels equal the maximum. Errors: the bits end; a level above the maximum; a run
+// of no levels, or of more than 31 bits.
 func (r *DefReader) Read(dst []byte) (present int, err error) {
 	for i := 0; i < len(dst); {
 		if r.run == 0 {
@@ -213,7 +215,7 @@ func (r *DefReader) singles(dst []byte) (n, present int) {
 	return n, present
 }
 
-// Skip passes over n levels and says how many of them are the greatest.
+// Skip skips n levels and returns how many of them equal the maximum. Errors are Read's.
 func (r *DefReader) Skip(n int) (present int, err error) {
 	for n > 0 {
 		if r.run == 0 {
@@ -246,7 +248,7 @@ func (w *bitWriter) put(v uint64, k int) {
 	}
 }
 
-// PackDef appends definition levels with their length in front.
+// PackDef appends definition levels, each at most max, with their length in front.
 func PackDef(dst []byte, levels []byte, max uint8) []byte {
 	width := bits.Len8(max)
 	minRun := (width + 9) / (width + 1)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestLevels: there and back.
+// TestLevels: levels that are packed unpack as they were.
 func TestLevels(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 2000 {
@@ -43,7 +43,7 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// checkSlowLevels holds the fast ways through definition levels against the plain one.
+// checkSlowLevels compares the fast paths through definition levels with the slow one.
 func checkSlowLevels(t *testing.T, b []byte, max uint8, got []byte) {
 	t.Helper()
 	slow, _, err := NewDefReader(b, max)
@@ -56,7 +56,7 @@ func checkSlowLevels(t *testing.T, b []byte, max uint8, got []byte) {
 	present := 0
 	for i := range got {
 		if slow.run == 0 {
-			slow.slowly()
+			slow.nextSlow()
 		}
 		if slow.fail != "" {
 			break
@@ -65,13 +65,13 @@ func checkSlowLevels(t *testing.T, b []byte, max uint8, got []byte) {
 			present++
 		}
 		if err == nil && got[i] != slow.val {
-			t.Fatalf("level %d of % x: %d, and slowly %d", i, b, got[i], slow.val)
+			t.Fatalf("level %d of % x: %d, want %d as nextSlow reads it", i, b, got[i], slow.val)
 		}
 	}
 	if failed := slow.fail != ""; (err != nil) != failed || (err2 != nil) != failed || !failed &&
 		(there != present || skipped != present) {
-		t.Fatalf("% x: %v, %v and slowly %q; %d, %d and slowly %d there", b, err, err2, slow.fail, there, skipped,
-			present)
+		t.Fatalf("% x: Read %v, Skip %v, nextSlow %q; %d, %d and %d levels equal the maximum", b, err,
+			err2, slow.fail, there, skipped, present)
 	}
 }
 
@@ -84,7 +84,7 @@ func FuzzLevels(f *testing.F) {
 			if _, err := d.Read(got); err == nil {
 				for _, v := range got {
 					if v > max {
-						t.Fatal("a level above the greatest")
+						t.Fatalf("level %d is above the maximum, %d", v, max)
 					}
 				}
 			}

@@ -46,10 +46,10 @@ func DecodeBits(dst []byte, at int, src []byte, skip, n int) (ones int, err erro
 }
 
 // shortRuns decodes runs of up to 56 bits for as long as they come and there is room for a word on both sides,
-// and says where it stopped and how many ones it had. A bitmap with nulls here and there has thousands of short
+// and returns where it stopped and how many ones there were. A bitmap with nulls here and there has thousands of short
 // runs whose kinds and lengths are not predictable, so there are no branches on them: whichever kind it is, up
-// to 7 bytes are loaded, masked, shifted to their place and stored with the bits before them. A stored word may
-// reach after the bits that are known, but never past end.
+// to 7 bytes are loaded, masked, shifted into position and stored with the bits before them. A stored word may
+// reach beyond the bits that are known, but never past end.
 func (r *reader) shortRuns(dst []byte, bit, end int) (stop, ones int) {
 	src, at := r.src, r.at
 	pos, fill := bit>>3, uint(bit&7)
@@ -82,7 +82,7 @@ func (r *reader) shortRuns(dst []byte, bit, end int) (stop, ones int) {
 	return pos<<3 + int(fill), ones
 }
 
-// CountBits says how many of n values of width 1 are 1, after skip values. Errors as DecodeBits.
+// CountBits returns how many of n values of width 1 are 1, after skip values. Errors as DecodeBits.
 func CountBits(src []byte, skip, n int) (ones int, err error) {
 	if skip < 0 || n < 0 {
 		return 0, fault.Bugf("rle: skip %d, count %d", skip, n)

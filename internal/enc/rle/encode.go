@@ -5,11 +5,11 @@ import (
 	"math/bits"
 )
 
-// maxGroups is how many groups a packed run has at most, since its header is reserved as one byte before its
-// length is known.
+// maxGroups is the largest number of groups in a packed run: one byte is reserved for its header before its length is
+// known.
 const maxGroups = 63
 
-// maxRun is how many values a repeated run has at most. Kudu keeps header and count in an int32.
+// maxRun is the largest number of values in a repeated run. Kudu keeps header and count in an int32.
 const maxRun = 1<<30 - 1
 
 // Encoder encodes values of one width, byte for byte as Kudu's does.
@@ -23,7 +23,7 @@ type Encoder struct {
 	group [8]uint64 // values of the group that is not full yet
 	fill  int       // how many they are
 	last  uint64    // the last value
-	same  int       // how often it came without a break: since the group began, or (8 and more) in a repeated run
+	same  int       // how often in a row: since the group began, or (8 and more) in a repeated run
 	lit   int       // groups in the open packed run; they are in buf
 	head  int       // where its header is, which is written when it is closed
 }
@@ -147,7 +147,7 @@ func (e *Encoder) repeats() bool {
 	return e.same > 0 && e.lit == 0 && (e.fill == 0 || e.fill == e.same)
 }
 
-// Len is exactly the number of bytes that Finish would return now.
+// Len is the number of bytes that Finish would return now.
 func (e *Encoder) Len() int {
 	n := len(e.buf)
 	switch {
@@ -162,7 +162,7 @@ func (e *Encoder) Len() int {
 	return n
 }
 
-// Written is the number of bytes that no longer depend on what comes (but for the header of an open packed
+// Written is the number of bytes that later values cannot change (except for the header of an open packed
 // run): by this number, and not by Len, Kudu decides that a block is full.
 func (e *Encoder) Written() int { return len(e.buf) }
 
@@ -179,7 +179,7 @@ func (e *Encoder) Finish() []byte {
 	return e.buf
 }
 
-// Reset makes e as new; it keeps its memory.
+// Reset returns e to its initial state; it keeps its memory.
 func (e *Encoder) Reset() {
 	*e = Encoder{width: e.width, buf: e.buf[:0]}
 }

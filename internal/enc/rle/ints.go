@@ -50,7 +50,7 @@ func fill[T ~uint8 | ~uint16 | ~uint32 | ~uint64](dst []T, v T) {
 	for i := range dst[:n] {
 		dst[i] = v
 	}
-	for ; n < len(dst); n *= 2 { // a move of memory is faster than a loop
+	for ; n < len(dst); n *= 2 { // copy is faster than a loop
 		copy(dst[n:], dst[:n])
 	}
 }
@@ -102,7 +102,8 @@ func unpack[T ~uint8 | ~uint16 | ~uint32 | ~uint64](dst []T, src []byte, bit, wi
 }
 
 // Unpack reads len(dst) values of width bits, 0 to the bits of T, that lie packed in src from its first bit on,
-// the first in the lowest bits. src must hold them all; a width that does not fit T is a bug.
+// the first in the lowest bits. Errors: src does not hold them all (class corrupt, path values); a width out of range
+// (class bug).
 func Unpack[T ~uint8 | ~uint16 | ~uint32 | ~uint64](dst []T, src []byte, width int) error {
 	size := int(unsafe.Sizeof(*new(T)))
 	switch {

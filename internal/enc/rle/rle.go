@@ -13,7 +13,7 @@
 // Example, width 1: 100 ones, 100 zeros, then 1,0,1,0,1,0,1,0,1,1: c8 01 01, c8 01 00, 05 55 03.
 //
 // Source: notes on Kudu, section 5; Kudu's util/rle-encoding.h. The seed document shows the bitmap of presence
-// as bare bits ("0110"); the files have runs.
+// as plain bits ("0110"); the files have runs.
 package rle
 
 import (
@@ -110,7 +110,7 @@ func (r *reader) header() (head uint64, next int, err error) {
 	return 0, 0, fault.Rel(r.at, 5, path(r.run, ".header"), "a varint of more than 32 bits")
 }
 
-// skip passes over n values.
+// skip skips n values.
 func (r *reader) skip(n int) error {
 	for n > 0 {
 		if r.left == 0 {

@@ -31,7 +31,7 @@ var byHand = []struct {
 	{"two values", 1, "0302", "0 1"},
 	{"seven equal values", 8, "0e05", "5*7"},
 	{"packed, then a run: the run begins with a group", 8, "03" + "0102020202020202" + "1202", "1 2*16"},
-	{"a run takes on what comes", 8, "1402" + "0203", "2*10 3"},
+	{"other values after a run", 8, "1402" + "0203", "2*10 3"},
 	{"a run of 32-bit values", 32, "10" + "78563412", "305419896*8"},
 	{"the last group is cut", 16, "03" + "010002000300", "1 2 3"},
 	{"3 bits", 3, "03" + "88c6fa", "0 1 2 3 4 5 6 7"},
@@ -173,11 +173,11 @@ func check(t tb, src []byte, width, skip, n, at int) {
 			sum += int(v)
 		}
 		if uint64(dst[i/8]>>(i%8)&1) != v {
-			t.Fatalf("bit %d of %x is not %d", i, dst, v)
+			t.Fatalf("bit %d of %x is wrong, want %d", i, dst, v)
 		}
 	}
 	if ones != sum || count != sum {
-		t.Fatalf("%d and %d ones, really %d", ones, count, sum)
+		t.Fatalf("DecodeBits counts %d ones, CountBits %d, want %d", ones, count, sum)
 	}
 }
 
@@ -218,11 +218,11 @@ func TestRoundTrip(t *testing.T) {
 		n := e.Len()
 		src := bytes.Clone(e.Finish())
 		if n != len(src) || !bytes.Equal(src, f.Finish()) {
-			t.Fatalf("Len %d, really %d", n, len(src))
+			t.Fatalf("Len %d, but Finish returns %d bytes, or not those of Put", n, len(src))
 		}
 		got, ok := naive(src, width, len(want))
 		if !ok || !slices.Equal(got, want) {
-			t.Fatalf("the twin reads %v", got)
+			t.Fatalf("the twin reads %v, want %v", got, want)
 		}
 		skip := rapid.IntRange(0, len(want)).Draw(t, "skip")
 		check(t, src, width, skip, rapid.IntRange(0, len(want)-skip).Draw(t, "len"),
@@ -244,7 +244,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// FuzzEncode: any values come back, and Len tells the truth after each of them.
+// FuzzEncode: values are decoded as they were encoded, and Len is what Finish returns.
 func FuzzEncode(f *testing.F) {
 	f.Add([]byte{1, 2, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 4}, uint8(7))
 	f.Add(bytes.Repeat([]byte{1, 0}, 300), uint8(0))
@@ -260,7 +260,7 @@ func FuzzEncode(f *testing.F) {
 		n := e.Len()
 		src := e.Finish()
 		if got, ok := naive(src, width, len(want)); n != len(src) || !ok || !slices.Equal(got, want) {
-			t.Fatalf("Len %d of %d; %v", n, len(src), got)
+			t.Fatalf("Len %d, Finish returns %d bytes, decoded as %v", n, len(src), got)
 		}
 	})
 }
@@ -289,10 +289,10 @@ func TestErrors(t *testing.T) {
 		}
 	}
 	if DecodeInts(make([]uint8, 1), []byte{2, 1}, 9, 0) == nil {
-		t.Error("9 bits in a uint8")
+		t.Error("no error for 9 bits in a uint8")
 	}
 	if _, err := DecodeBits(make([]byte, 1), 5, []byte{20, 1}, 0, 4); err == nil {
-		t.Error("bits behind the end of dst")
+		t.Error("no error for bits past the end of dst")
 	}
 }
 
@@ -306,14 +306,14 @@ func TestLongRun(t *testing.T) {
 	}
 	src := e.Finish()
 	if got := hex.EncodeToString(src); got != "feffffff07"+"07"+"04"+"07" {
-		t.Errorf("%s", got)
+		t.Errorf("encoded as %s", got)
 	}
 	got := make([]uint8, 2)
 	if err := DecodeInts(got, src, 8, maxRun); err != nil || got[0] != 7 || got[1] != 7 {
 		t.Error(got, err)
 	}
 	if err := DecodeInts(got, src, 8, maxRun+1); err == nil {
-		t.Error("one too many")
+		t.Error("no error for one value too many")
 	}
 }
 

@@ -9,31 +9,31 @@ import (
 // unpacker is a kernel in assembly: see gen/main.go.
 type unpacker func(dst, src *byte, steps, stride int, t *table)
 
-// kernels are those of one level of machine, by the bytes of a value that comes out: those that work in lanes
-// of 4 bytes, for widths up to narrowest bits, and in lanes of 8, for up to broadest.
+// kernels are those for one level of instructions, by the size of a decoded value in bytes: those that work in lanes
+// of 4 bytes, for widths up to maxNarrow bits, and in lanes of 8, for widths up to maxBroad.
 type kernels struct {
 	name          string
 	narrow, broad [9]unpacker
 	quarters      bool // the table is for four times 16 bytes
 }
 
-// levels are the kernels that this machine can do, the best first.
+// levels are the kernels that this machine supports, best first.
 var levels []*kernels
 
 const (
-	narrowest = 25
-	broadest  = 57
+	maxNarrow = 25
+	maxBroad  = 57
 )
 
-// table is where the bytes of each lane's value lie, how far it is shifted, and its mask: 64 bytes each, the
-// last two as numbers of a lane, little-endian. Then, with quarters, where each quarter of the lanes has its
-// first byte, 8 bytes each; places count from there.
+// table holds, for each lane, where the bytes of its value are, how far it is shifted, and its mask: 64 bytes each, the
+// last two as numbers as wide as a lane, little-endian. Then, with quarters, where the first byte of each quarter of
+// the lanes is, 8 bytes each; the offsets within a quarter count from there.
 type table = [224]byte
 
-// tables are those that were made, by the bit with which values begin, their width, the bytes of a lane, and quarters.
-var tables [8][broadest + 1][2][2]atomic.Pointer[table]
+// tables caches them, by the bit at which the values begin, their width, whether a lane has 8 bytes, and quarters.
+var tables [8][maxBroad + 1][2][2]atomic.Pointer[table]
 
-// tableOf is newTable, made once: delta encodings unpack a hundred values at a time.
+// tableOf is newTable, cached: delta encodings unpack only a hundred values at a time.
 func tableOf(bit, width, lane int, quarters bool) *table {
 	q := 0
 	if quarters {
@@ -48,7 +48,7 @@ func tableOf(bit, width, lane int, quarters bool) *table {
 	return t
 }
 
-// newTable is for values of width bits, the first of which begins at bit, 0 to 7, in lanes of so many bytes.
+// newTable is for values of width bits, the first of which begins at bit, 0 to 7, in lanes of lane bytes.
 func newTable(bit, width, lane int, quarters bool) *table {
 	t := new(table)
 	from := 0
@@ -72,10 +72,10 @@ func newTable(bit, width, lane int, quarters bool) *table {
 	return t
 }
 
-// minFast is with how many values a kernel does not pay.
+// minFast is the number of values from which on a kernel pays.
 const minFast = 32
 
-// unpackFast does the first n values of unpack, as far as a kernel can.
+// unpackFast decodes the first n values of unpack, as far as a kernel can.
 func unpackFast[T ~uint8 | ~uint16 | ~uint32 | ~uint64](dst []T, src []byte, bit, width int) (n int) {
 	if len(levels) == 0 {
 		return 0
@@ -87,10 +87,10 @@ func unpackFast[T ~uint8 | ~uint16 | ~uint32 | ~uint64](dst []T, src []byte, bit
 func unpackWith[T ~uint8 | ~uint16 | ~uint32 | ~uint64](k *kernels, dst []T, src []byte, bit, width int) (n int) {
 	size := int(unsafe.Sizeof(dst[0]))
 	lane, f := 4, k.narrow[size]
-	if width > narrowest || f == nil {
+	if width > maxNarrow || f == nil {
 		lane, f = 8, k.broad[size]
 	}
-	if f == nil || len(dst) < minFast || width > broadest || width == 0 {
+	if f == nil || len(dst) < minFast || width > maxBroad || width == 0 {
 		return 0
 	}
 	src = src[bit>>3:]

@@ -17,8 +17,8 @@ func onlyLevel(t testing.TB, k *kernels) {
 	}
 }
 
-// checkUnpack holds the kernels of every level, and Go's loop, in one type against a loop over bits. It counts
-// the values that each level made.
+// checkUnpack compares the kernels of every level, and the loop in Go, for one type with a loop over bits. It counts
+// the values that each level decoded.
 func checkUnpack[T uint8 | uint16 | uint32 | uint64](t testing.TB, src []byte, bit, width, n int, made map[string]int) {
 	want := make([]T, n)
 	for i := range want {
@@ -33,7 +33,7 @@ func checkUnpack[T uint8 | uint16 | uint32 | uint64](t testing.TB, src []byte, b
 		}
 		for _, v := range got[n:] {
 			if v != 0xa5 {
-				t.Fatalf("%s: %d values of %d bits from bit %d, as %T: wrote behind them", name, n, width, bit, want)
+				t.Fatalf("%s: %d values of %d bits from bit %d, as %T: wrote past them", name, n, width, bit, want)
 			}
 		}
 	}
@@ -87,10 +87,10 @@ func TestUnpack(t *testing.T) {
 	}
 	for _, k := range levels {
 		if made[k.name] == 0 {
-			t.Errorf("%s made no values", k.name)
+			t.Errorf("%s decoded no values", k.name)
 		}
 	}
-	t.Log("values made:", made)
+	t.Log("values decoded:", made)
 }
 
 func FuzzUnpack(f *testing.F) {

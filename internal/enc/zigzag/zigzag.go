@@ -1,21 +1,21 @@
-// Package zigzag decodes zig-zag varints, as Avro has numbers, many at once.
+// Package zigzag decodes zig-zag varints, Avro's encoding of int and long, many at once.
 package zigzag
 
 import "unsafe"
 
-// level is a set of kernels; each decodes groups of eight values, and says how many groups it did and how many
-// bytes they took.
+// level is a set of kernels for one level of instructions; each decodes groups of eight values, and returns how many
+// groups it decoded and how many bytes they took.
 type level struct {
 	name        string
 	ints, longs func(dst, src *byte, groups, last int) (done, used int)
 }
 
-// levels are what this processor can do, the best in front.
+// levels are those that this processor supports, best first.
 var levels []level
 
-// Ints decodes values from the front of src, as long as they come in eights of usual ones: of at most five
-// bytes and 32 bits. It says how many there were, and how many bytes they took; none where the processor has no
-// way to do many at once.
+// Ints decodes values from the front of src into dst, eight at a time, for as long as each of the eight has at most
+// five bytes and 32 bits. n is the number of values, a multiple of 8; used is the number of bytes they took. Both are 0
+// if the processor has no kernel. The caller decodes what follows one by one, and finds its errors.
 func Ints(dst []int32, src []byte) (n, used int) {
 	if len(levels) == 0 || len(src) < 64 {
 		return 0, 0
@@ -25,7 +25,7 @@ func Ints(dst []int32, src []byte) (n, used int) {
 	return 8 * done, used
 }
 
-// Longs is Ints for values of 64 bits; usual are those of at most eight bytes.
+// Longs is Ints for values of 64 bits, of at most eight bytes each.
 func Longs(dst []int64, src []byte) (n, used int) {
 	if len(levels) == 0 || len(src) < 64 {
 		return 0, 0
@@ -35,5 +35,5 @@ func Longs(dst []int64, src []byte) (n, used int) {
 	return 8 * done, used
 }
 
-// Quick is whether Ints and Longs do anything here.
+// Quick reports whether this processor has kernels, that is, whether Ints and Longs decode anything.
 func Quick() bool { return len(levels) > 0 }

@@ -5,16 +5,14 @@
 
 package zigzag
 
-// ints decodes at most so many groups of eight values, as long as one begins at last or before: it may read 64
-// bytes from there. It stops before a group that has a varint of more bytes, or a value of more bits, than is
-// usual.
+// ints decodes up to groups groups of eight values, each of which begins at offset last or before: it may read 64
+// bytes from there. It stops before a group with a varint of too many bytes or a value of too many bits.
 //
 //go:noescape
 func ints(dst *byte, src *byte, groups int, last int) (done int, used int)
 
-// longs decodes at most so many groups of eight values, as long as one begins at last or before: it may read 64
-// bytes from there. It stops before a group that has a varint of more bytes, or a value of more bits, than is
-// usual.
+// longs decodes up to groups groups of eight values, each of which begins at offset last or before: it may read 64
+// bytes from there. It stops before a group with a varint of too many bytes or a value of too many bits.
 //
 //go:noescape
 func longs(dst *byte, src *byte, groups int, last int) (done int, used int)

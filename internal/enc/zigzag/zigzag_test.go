@@ -33,13 +33,13 @@ func twin[T int32 | int64](dst []T, src []byte, groups, last, most, bits int) (d
 	return done, used
 }
 
-// check holds the kernels of every level against their twins, and counts how often each ran.
+// check compares the kernels of every level with their twins, and counts how often each ran.
 func check(t testing.TB, src []byte, groups int, ran map[string]int) {
 	last := len(src) - 64
 	if last < 0 {
 		return
 	}
-	in := append(slices.Clone(src), 0x5a)[:len(src)] // a buffer that does not end where another begins
+	in := append(slices.Clone(src), 0x5a)[:len(src)] // a copy that can grow no further into another buffer
 	for _, l := range levels {
 		ran[l.name]++
 		const guard = -0x5a5a5a
@@ -49,14 +49,14 @@ func check(t testing.TB, src []byte, groups int, ran map[string]int) {
 		wantDone, wantUsed := twin(wantInts, src, groups, last, 5, 32)
 		if done != wantDone || used != wantUsed || !slices.Equal(ints[:8*done], wantInts[:8*done]) ||
 			ints[8*groups] != guard {
-			t.Fatalf("%s: ints of %x: %d groups of %d bytes, the twin %d of %d\n%v\n%v", l.name, src, done, used,
+			t.Fatalf("%s: ints of %x: got %d groups in %d bytes, want %d in %d\n%v\n%v", l.name, src, done, used,
 				wantDone, wantUsed, ints, wantInts)
 		}
 		done, used = l.longs((*byte)(unsafe.Pointer(&longs[0])), &in[0], groups, last)
 		wantDone, wantUsed = twin(wantLongs, src, groups, last, 8, 64)
 		if done != wantDone || used != wantUsed || !slices.Equal(longs[:8*done], wantLongs[:8*done]) ||
 			longs[8*groups] != guard {
-			t.Fatalf("%s: longs of %x: %d groups of %d bytes, the twin %d of %d\n%v\n%v", l.name, src, done, used,
+			t.Fatalf("%s: longs of %x: got %d groups in %d bytes, want %d in %d\n%v\n%v", l.name, src, done, used,
 				wantDone, wantUsed, longs, wantLongs)
 		}
 	}

@@ -1,4 +1,4 @@
-// Command gen writes the assembly of the bit transposition: go run . in this folder (see go:generate in
+// Command gen generates the assembly of the bit transposition: go run . in this folder (see go:generate in
 // pairs_amd64.go).
 //
 // A kernel takes 8·V elements at once, V being the bytes of a register: V bytes of each row. Its one tool is the pass:
@@ -41,7 +41,7 @@ func main() {
 	Generate()
 }
 
-// variant is a kind of machine.
+// variant is a level of instructions.
 type variant struct {
 	name string
 	size int // of a register
@@ -82,7 +82,7 @@ func (v variant) moveLow(from, to Op) {
 	}
 }
 
-// pass interleaves the registers' bytes once. It needs spare, and gives another one back.
+// pass interleaves the registers' bytes once. It uses up spare, and leaves another register free.
 func (v variant) pass(in []reg.VecVirtual, spare reg.VecVirtual) ([]reg.VecVirtual, reg.VecVirtual) {
 	out := make([]reg.VecVirtual, len(in))
 	half := len(in) / 2
@@ -104,7 +104,7 @@ func (v variant) passes(n int, in []reg.VecVirtual, spare reg.VecVirtual) ([]reg
 	return in, spare
 }
 
-// rows gives the places of 8 rows, width bytes apart.
+// rows returns the addresses of 8 rows, width bytes apart.
 type rows struct{ p, p4, w, w3 reg.Register }
 
 func newRows(p, w reg.Register) rows {
@@ -113,7 +113,7 @@ func newRows(p, w reg.Register) rows {
 	return x
 }
 
-// begin is called after p moved.
+// begin is called after p has been advanced.
 func (x rows) begin() { LEAQ(Mem{Base: x.p, Index: x.w, Scale: 4}, x.p4) }
 
 func (x rows) row(k int) Mem {
@@ -275,7 +275,7 @@ func (v variant) untranspose(elem int) {
 	})
 }
 
-// next goes on to the next register of all bytes.
+// next advances to the next register of all bytes.
 func (v variant) next(t, q reg.Register, elem int, left reg.Register) {
 	ADDQ(U32(uint32(elem*v.size)), t)
 	ADDQ(U32(uint32(16*elem)), q)

@@ -1,13 +1,13 @@
-// Command gen writes the assembly that spreads values over rows: go run . in this folder (see go:generate in
+// Command gen generates the assembly that spreads values over rows: go run . in this folder (see go:generate in
 // spread_amd64.go).
 //
-// spreadN puts the values of N bytes at src, as many as w has ones, to the slots of dst that the bits of w name, the
-// lowest bit being the first slot's, and zero to the others. It goes from the back: what a step reads that a later
-// store has not reached yet lies before it, as src lies before dst or there.
+// spreadN puts the values of N bytes at src, as many as w has ones, into the slots of dst whose bits in w are set, the
+// lowest bit being the first slot's, and zero into the others. It goes from the back: since src does not begin after
+// dst, a store never overwrites a value that a later step reads.
 //
 // With AVX-512 a register takes 64/N slots; VPEXPAND does one. With AVX2 a step takes 8 slots (4 of 8 bytes): a byte of
 // w picks, from a table of 256 times 8 bytes, which value each slot gets, and a shuffle brings it there. A slot without
-// a value has 0x80 there, for which VPSHUFB gives zero; VPERMD knows no such thing, so its lanes are cleared by the
+// a value has 0x80 there, for which VPSHUFB gives zero; VPERMD has no such value, so its lanes are cleared by the
 // sign of their number.
 package main
 
@@ -31,18 +31,18 @@ func main() {
 	Generate()
 }
 
-// header begins the function for values of width bytes, of which a step reads so many.
+// header begins the function for values of width bytes; a step reads reads bytes of them.
 func header(width int, level string, reads int) (dst, src, w reg.Register) {
 	name := fmt.Sprintf("spread%d%s", width, level)
 	TEXT(name, NOSPLIT, "func(dst, src *byte, w uint64)")
 	Pragma("noescape")
-	Doc(fmt.Sprintf("%s spreads values of %d bytes over the 64 slots at dst; src must not lie behind dst. It may "+
-		"read %d bytes from any of the values on.", name, width, reads))
+	Doc(fmt.Sprintf("%s spreads values of %d bytes over the 64 slots at dst; src must not lie after dst. It may "+
+		"read %d bytes from the beginning of any value.", name, width, reads))
 	return Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("w"), GP64())
 }
 
-// step finds the values of step g, each of so many slots: their bits, the lowest in front (those of later steps
-// follow), and their place.
+// step finds the values of step g; a step has slots slots: their bits, lowest first (those of later steps follow), and
+// their position.
 func step(g, slots, width int, src, w reg.Register) (bits reg.GPVirtual, from Mem) {
 	bits = GP64()
 	from = Mem{Base: src}
@@ -183,7 +183,7 @@ func spreadAVX2(width int, picks, quads Mem) {
 	RET()
 }
 
-// lanes moves lanes of 4 bytes from one place to the other as pick says.
+// lanes permutes lanes of 4 bytes as pick says.
 func lanes(y, pick reg.VecVirtual, from, to Mem) {
 	VPERMD(from, pick, y)
 	VPSRAD(Imm(31), pick, pick)

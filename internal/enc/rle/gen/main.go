@@ -1,9 +1,9 @@
-// Command gen writes the assembly that unpacks values of a few bits: go run . in this folder (see go:generate in
+// Command gen generates the assembly that unpacks values of a few bits: go run . in this folder (see go:generate in
 // unpack_amd64.go).
 //
 // A step makes 16 values of up to 25 bits, or 8 of up to 57, from the 64 bytes at src: a shuffle takes to each lane the
 // 4 (8) bytes in which its value lies, a shift and a mask do the rest. As 16 (8) values of any width end at a whole
-// byte, all steps have the same places and shifts, which the caller works out.
+// byte, all steps have the same offsets and shifts, which the caller computes.
 //
 // With AVX-512 one VPERMB shuffles the whole step. AVX2 shuffles within 16 bytes only; so the step is loaded as four
 // quarters of 16 bytes, each from the byte in which its first value begins. A quarter of 4 values of 25 bits (2 of 57)
@@ -46,8 +46,8 @@ func main() {
 	Generate()
 }
 
-// vbmi loads what the steps need, and gives what writes a step: of values that come out in width bytes, worked on in
-// lane bytes.
+// vbmi loads what the steps need, and returns the function that generates one: of values decoded to width bytes, in
+// lanes of lane bytes.
 func vbmi(lane, width int, dst, src, stride, t reg.Register) func() {
 	places, shifts, mask, v := ZMM(), ZMM(), ZMM(), ZMM()
 	VMOVDQU64(Mem{Base: t}, places)

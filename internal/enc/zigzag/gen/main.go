@@ -1,4 +1,4 @@
-// Command gen writes the assembly that decodes zig-zag varints: go run . in this folder (see go:generate in
+// Command gen generates the assembly that decodes zig-zag varints: go run . in this folder (see go:generate in
 // zigzag_amd64.go).
 //
 // A step takes 64 bytes, which have eight varints of at most eight bytes each, or more groups of eight: the bytes below
@@ -45,14 +45,14 @@ func constants() consts {
 	}
 }
 
-// load is a constant in a register.
+// load loads a constant into a register.
 func load(m Mem) reg.VecVirtual {
 	z := ZMM()
 	VMOVDQU64(m, z)
 	return z
 }
 
-// number is a number in all lanes.
+// number sets all lanes to a number.
 func number(x uint64) reg.VecVirtual {
 	r, z := GP64(), ZMM()
 	MOVQ(U64(x), r)
@@ -60,7 +60,7 @@ func number(x uint64) reg.VecVirtual {
 	return z
 }
 
-// decoder is the function that is being written. Registers that its parts share have fields.
+// decoder is the function that is being generated. The registers that its parts share are fields.
 type decoder struct {
 	name  string // before all of its labels
 	width int    // bytes of a value
@@ -80,13 +80,13 @@ type decoder struct {
 	k, bad          reg.OpmaskVirtual
 }
 
-// decode is for values of width bytes, whose varints have at most most bytes.
+// decode generates the function for values of width bytes, whose varints have at most most bytes.
 func decode(name string, width, most int, c consts) {
 	TEXT(name, NOSPLIT, "func(dst, src *byte, groups, last int) (done, used int)")
 	Pragma("noescape")
-	Doc(name+" decodes at most so many groups of eight values, as long as one begins at last or before: it may read "+
-		"64 bytes from there.",
-		"It stops before a group that has a varint of more bytes, or a value of more bits, than is usual.")
+	Doc(name+" decodes up to groups groups of eight values, each of which begins at offset last or before: it may "+
+		"read 64 bytes from there.",
+		"It stops before a group with a varint of too many bytes or a value of too many bits.")
 	d := begin(name, width, most, c)
 	Label(name + "loop")
 	CMPQ(d.done, d.groups)
@@ -198,7 +198,7 @@ func (d *decoder) unzigzag() {
 	ADDQ(Imm(uint64(8*d.width)), d.dst)
 }
 
-// advance goes on to the next group, of these 64 bytes or of the next.
+// advance moves on to the next group, of these 64 bytes or of the next.
 func (d *decoder) advance() {
 	LEAQ(Mem{Base: d.next, Disp: 1}, d.taken)
 	INCQ(d.done)

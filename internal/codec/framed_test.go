@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestSqueeze(t *testing.T) {
+func TestCompressFramed(t *testing.T) {
 	for _, name := range []string{"none", "snappy", "zstd", "gzip"} {
 		for _, n := range []int{0, 1, 1000, 200_000} {
 			raw := make([]byte, n)
@@ -23,6 +23,6 @@ func TestSqueeze(t *testing.T) {
 		}
 	}
 	if _, ok := CompressFramed("lzma", nil, nil); ok {
-		t.Error("a method that is not there")
+		t.Error("CompressFramed takes \"lzma\", which is not a method")
 	}
 }
