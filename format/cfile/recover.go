@@ -112,14 +112,17 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions, op
 func (r *recovery) frames(at fault.Span, o format.OpenOptions, opts columnfile.ReadOptions, err error) error {
 	r.Whole = r.f.At
 	r.Blame("footer", err, -1, -1)
-	if r.withoutHeader(r.f, err) || r.findFooter(at, o) {
+	if r.withoutHeader(r.f, err) || r.flipBack() || r.findFooter(at, o) {
 		return nil
 	}
 	o.NoVerify = true
 	f, again := columnfile.OpenFile(r.ctx, r.f.Src, at, o)
 	f.NoVerify = r.f.NoVerify
 	if again == nil || r.withoutHeader(f, again) {
-		return r.guessOr(f, at, o, opts)
+		if err := r.guessOr(f, at, o, opts); err != nil {
+			return err
+		}
+		return r.digits(opts)
 	}
 	if opts.Typ < 0 {
 		var e *fault.Error
@@ -132,6 +135,30 @@ func (r *recovery) frames(at fault.Span, o format.OpenOptions, opts columnfile.R
 		return again
 	}
 	return r.guess(f, opts)
+}
+
+// flipBack uses the file with the one bit of its footer as it was that the checksum says is another, if it is one.
+func (r *recovery) flipBack() bool {
+	f, at := r.f.FlipBack(r.ctx)
+	if f == nil {
+		return false
+	}
+	r.f, r.suspect = f, f.NoVerify
+	r.Report("cfile.footer.mended", at, "footer", "one bit of the footer, or of its checksum, is another: with that "+
+		"bit flipped back the two agree")
+	return true
+}
+
+// digits is an error if the values are decimals and nothing proves their scale: it stands in the footer, whose checksum
+// is wrong, and with another one each value would be another number. Who states the type knows the scale, or has the
+// values as they are stored.
+func (r *recovery) digits(opts columnfile.ReadOptions) error {
+	stated := opts.Scale >= 0 || opts.Typ >= 0
+	if t := r.f.Footer.Type; stated || t != block.Decimal32 && t != block.Decimal64 && t != block.Decimal128 {
+		return nil
+	}
+	return fault.Corruptf(r.f.FootSpan(), "footer.metadata["+block.FieldKey+"]", "the scale of the decimals is not "+
+		"known, as the footer is damaged; if you know it, pass scale=")
 }
 
 // withoutHeader uses f without its header, if err is about the header only.

@@ -39,6 +39,9 @@ var Codes = check.Codes{
 		"bytes. Type, encoding and roots of the indexes may be wrong."},
 	{Code: "cfile.footer.damaged", Severity: region.Error, Help: "The footer cannot be read: the file is cut, " +
 		"or its end is overwritten. Recover may find the blocks by the index blocks that are left."},
+	{Code: "cfile.footer.mended", Severity: region.Note, Help: "One bit of the footer, or of its checksum, is not as " +
+		"it was written, and the checksum says which: recover read the file with that bit flipped back. Nothing is " +
+		"lost by it; write the file anew."},
 	{Code: "cfile.header.checksum", Severity: region.Error,
 		Help: "The checksum of the header does not fit its bytes. The header holds little but the version."},
 	{Code: "cfile.header.damaged", Severity: region.Error, Help: "The header cannot be read."},

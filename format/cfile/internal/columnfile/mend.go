@@ -1,0 +1,69 @@
+package columnfile
+
+import (
+	"bytes"
+	"context"
+	"math/bits"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/cfile/internal/block"
+	"stoa/internal/sum"
+	"stoa/wire"
+)
+
+// maxMend is the size in bytes up to which the flipped bit of a footer is looked for: each bit takes a checksum over
+// the whole footer.
+const maxMend = 4 << 10
+
+// FlipBack opens f, whose footer does not have its checksum, with one bit of the footer, or of that checksum, flipped
+// so that it has. There is at most one such bit, since CRC-32C tells any two footers of this size that differ in fewer
+// than four bits. at is the byte with the bit; nil: there is none.
+func (f *File) FlipBack(ctx context.Context) (mended *File, at fault.Span) {
+	end := make([]byte, min(f.At.Len, readTail))
+	from := f.At.Len - int64(len(end))
+	if len(end) < block.MinFile || format.ReadFull(ctx, f.Src, f.At.Sub(from, int64(len(end))), "footer", end) != nil {
+		return nil, at
+	}
+	c := wire.NewCursor(end[len(end)-block.Tail:], f.At.Sub(f.At.Len-block.Tail, block.Tail), "footer")
+	_, n := block.ParseTail(c)
+	size := 4 + n + block.Tail
+	if c.Err() != nil || size > min(len(end), maxMend) {
+		return nil, at
+	}
+	foot := bytes.Clone(end[len(end)-size:])
+	bit := flippedBit(foot)
+	if bit < 0 {
+		return nil, at
+	}
+	foot[bit/8] ^= 1 << (bit % 8)
+	g := &File{Src: f.Src, At: f.At, Limits: f.Limits, NoVerify: f.NoVerify, taken: f.taken, Foot: foot}
+	c = wire.NewCursor(foot, g.FootSpan(), "footer").Within(g.taken)
+	g.Footer, _ = block.ParseFooter(c, true)
+	if c.Err() != nil || !g.Footer.Checksums() || block.Support(&g.Footer, g.FootSpan()) != nil {
+		return nil, at
+	}
+	at = g.FootSpan().Sub(int64(bit/8), 1)
+	if g.readHeader(ctx, end, true) != nil || g.Resolve() != nil {
+		return nil, at
+	}
+	return g, at
+}
+
+// flippedBit is the bit of foot, a checksum and what it is over, without whose flip the two agree; -1: there is none.
+// bit/8 is its byte. foot is as it was after the call.
+func flippedBit(foot []byte) int {
+	want, body := block.Le32(foot), foot[4:]
+	if x := want ^ sum.CRC32C(body); bits.OnesCount32(x) == 1 {
+		return bits.TrailingZeros32(x)
+	}
+	for bit := range 8 * len(body) {
+		body[bit/8] ^= 1 << (bit % 8)
+		found := sum.CRC32C(body) == want
+		body[bit/8] ^= 1 << (bit % 8)
+		if found {
+			return 32 + bit
+		}
+	}
+	return -1
+}
