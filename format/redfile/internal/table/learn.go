@@ -134,6 +134,8 @@ func (f *File) leavesOfChunks(ctx context.Context) ([]schema.Leaf, error) {
 	var kept []schema.Leaf // by the Arrow schema of the writer
 	if t := schema.ArrowTree(&f.Footer, f.Limits); t != nil {
 		kept = schema.LeavesOf(t)
+	} else if f.Recovering {
+		f.agreeOnNames(ctx)
 	}
 	for col := range out {
 		var first error
@@ -163,6 +165,9 @@ func (f *File) leavesOfChunks(ctx context.Context) ([]schema.Leaf, error) {
 		}
 		out[col] = schema.Leaf{Path: m.Path, Type: m.Type, MaxDef: uint8(m.MaxDef), MaxRep: uint8(m.MaxRep),
 			Converted: m.Converted()}
+	}
+	if kept == nil && !f.Recovering {
+		return out, f.secondNames(ctx, out)
 	}
 	return out, nil
 }
