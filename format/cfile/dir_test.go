@@ -533,3 +533,27 @@ func TestDirSetNames(t *testing.T) {
 		}
 	}
 }
+
+// TestDirTie: where table.json says nothing, and of two columns one is another table's, nobody knows which: no rows
+// come out that mix the two, and the error names both files.
+func TestDirTie(t *testing.T) {
+	other := func(column string, row int) string { return dirCell(column, dirRows-1-row) }
+	healthy, foreign := dirFilesOf(t, dirCell, nil), dirFilesOf(t, other, nil)
+	for _, set := range [][]byte{nil, []byte("kudu"), healthy["t/b.cfile"]} {
+		for _, foreignColumn := range []string{"b", "v"} {
+			files := map[string][]byte{"t/b.cfile": healthy["t/b.cfile"], "t/v.cfile": healthy["t/v.cfile"]}
+			if set != nil {
+				files["t/table.json"] = set
+			}
+			whole := maps.Clone(files)
+			files["t/"+foreignColumn+".cfile"] = foreign["t/"+foreignColumn+".cfile"]
+			rows, _, reported := dirRead(t, foreignColumn+" is another table's", files, true)
+			if rows > 0 || !strings.Contains(reported, "b.cfile") || !strings.Contains(reported, "v.cfile") {
+				t.Errorf("%.4s, %s is another table's: %d rows: %s", set, foreignColumn, rows, reported)
+			}
+			if rows, _, reported := dirRead(t, "both are the table's", whole, true); rows != dirRows {
+				t.Errorf("%.4s: %d rows: %s", set, rows, reported)
+			}
+		}
+	}
+}

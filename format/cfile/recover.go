@@ -88,6 +88,11 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions, op
 	at := fault.Span{Object: tg.Name, Off: base, Len: size}
 	f, err := columnfile.OpenFile(ctx, src, at, o)
 	r.f, r.suspect = f, err != nil || o.NoVerify || !f.Footer.Checksums()
+	if err == nil && !f.Footer.Checksums() && r.flipBack() { // the bit is the one that says that there are checksums
+		r.Whole = at
+		r.Blame("footer", fault.Corruptf(f.FootSpan(), "footer.incompatible_features", "it says that there are no "+
+			"checksums, and before it is one"), -1, -1)
+	}
 	if err != nil {
 		if !columnfile.IsDamage(err) && !errors.Is(err, fault.Unsupported) {
 			src.Close()
@@ -149,12 +154,16 @@ func (r *recovery) flipBack() bool {
 	return true
 }
 
+// ofOurs are words of the metadata that our writer gives a footer; Kudu's has none of them.
+var ofOurs = []string{"stoa", "precision", "nullable", "scale"}
+
 // digits is an error if the values are decimals and nothing proves their scale: it stands in the footer, whose checksum
 // is wrong, and with another one each value would be another number. Who states the type knows the scale, or has the
-// values as they are stored.
+// values as they are stored. Kudu's files have no scale: their values are shown as they are stored.
 func (r *recovery) digits(opts columnfile.ReadOptions) error {
-	stated := opts.Scale >= 0 || opts.Typ >= 0
-	if t := r.f.Footer.Type; stated || t != block.Decimal32 && t != block.Decimal64 && t != block.Decimal128 {
+	t, foot := r.f.Footer.Type, string(r.f.Foot)
+	if opts.Scale >= 0 || opts.Typ >= 0 || t != block.Decimal32 && t != block.Decimal64 && t != block.Decimal128 ||
+		!slices.ContainsFunc(ofOurs, func(word string) bool { return strings.Contains(foot, word) }) {
 		return nil
 	}
 	return fault.Corruptf(r.f.FootSpan(), "footer.metadata["+block.FieldKey+"]", "the scale of the decimals is not "+

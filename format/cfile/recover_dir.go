@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"regexp"
 	"slices"
+	"strings"
 
 	"stoa/fault"
 	"stoa/format"
@@ -255,8 +256,9 @@ func (r *setRecovery) countRows() int64 {
 }
 
 // oneSet loses the columns whose files belong to other sets. The table's set is the one to which most files belong; of
-// two with equally many, the setFile's. The setFile has a vote itself if the id of some file cannot be read.
-func (r *setRecovery) oneSet() {
+// two with equally many, the setFile's. The setFile has a vote itself if the id of some file cannot be read. The error,
+// Corrupt, says that as many files belong to one set as to another, and no setFile which is the table's.
+func (r *setRecovery) oneSet() error {
 	votes, maxVotes, best := map[string]int{}, 0, r.set.ID
 	for i, f := range r.t.files {
 		if maxVotes == 0 && r.set.Rows >= 0 && (r.lost[i] != nil || !f.CountKnown()) {
@@ -273,6 +275,9 @@ func (r *setRecovery) oneSet() {
 		if n := votes[id]; n > maxVotes || n == maxVotes && id == r.set.ID {
 			maxVotes, best = n, id
 		}
+	}
+	if err := r.tie(votes, best); err != nil {
+		return err
 	}
 	if best != r.set.ID && r.set.Rows >= 0 {
 		r.damaged(fault.Corruptf(fault.Span{Object: inDir(r.tg, setFile)}, "id",
@@ -291,6 +296,29 @@ func (r *setRecovery) oneSet() {
 			r.lost[i] = r.dropForeignBlocks(i, otherSet)
 		}
 	}
+	return nil
+}
+
+// tie is an error, Corrupt, if another set has as many votes as best, and the setFile has no id that decides.
+func (r *setRecovery) tie(votes map[string]int, best string) error {
+	if r.set.Rows >= 0 || r.set.ID != "" && best == r.set.ID {
+		return nil
+	}
+	var tied []string
+	for i, f := range r.t.files {
+		if r.lost[i] != nil || !f.CountKnown() {
+			continue
+		}
+		if b, _ := f.Footer.Get(block.SetKey); votes[string(b)] == votes[best] {
+			tied = append(tied, fmt.Sprintf("%s to %q", r.set.Columns[i].File, b))
+		}
+	}
+	if len(tied) <= votes[best] {
+		return nil
+	}
+	return fault.Corruptf(fault.Span{Object: inDir(r.tg, setFile)}, "id", "it is lost, and as many files belong to one "+
+		"table as to another: %s; put those of the other table elsewhere, or recover each file by itself",
+		strings.Join(tied, ", "))
 }
 
 // isOtherID reports whether id, of a damaged footer, is that of another set: more than half of its bytes differ.
@@ -359,7 +387,9 @@ func (r *setRecovery) loseDoubted(f *tableFile, b *columnfile.DataBlock) {
 // Finish makes a table of the columns, all with the same number of rows. The error is that of the first column if none
 // can be read.
 func (r *setRecovery) Finish(opts columnfile.ReadOptions) error {
-	r.oneSet()
+	if err := r.oneSet(); err != nil {
+		return err
+	}
 	r.t.rows = r.countRows()
 	if n := r.set.Rows; n >= 0 && n == r.t.rows {
 		r.t.declared = &n

@@ -85,7 +85,7 @@ func (d *describer) object(tg format.Target, o format.OpenOptions) error {
 	}
 	d.node(0, region.Data, "metadata_length", value, tail, 4)
 	d.node(0, region.Data, "magic", layout.Magic, tail+4, layout.MagicLen)
-	return d.First()
+	return cmp.Or(d.First(), f.NameDamage)
 }
 
 func (d *describer) node(depth int, kind region.Kind, name, value string, off, n int64) {

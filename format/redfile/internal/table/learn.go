@@ -167,7 +167,7 @@ func (f *File) leavesOfChunks(ctx context.Context) ([]schema.Leaf, error) {
 			Converted: m.Converted()}
 	}
 	if kept == nil && !f.Recovering {
-		return out, f.secondNames(ctx, out)
+		f.NameDamage = f.secondNames(ctx, out)
 	}
 	return out, nil
 }

@@ -27,6 +27,7 @@ type File struct {
 	Leaves       []schema.Leaf
 	Recovering   bool  // a damaged Arrow schema is no error
 	SchemaDamage error // recovering: what is wrong with the Arrow schema
+	NameDamage   error // two row groups call a column differently, see secondNames
 
 	Guessed string // of an inferred schema: how certain it is, for people; "" if the file has its schema
 
@@ -82,12 +83,16 @@ func StampOf(ctx context.Context, tg format.Target) string {
 	return info.Stamp
 }
 
-// Open reads the metadata of the file and determines the schema.
+// Open reads the metadata of the file and determines the schema. With trace, which describes the file, NameDamage is no
+// error: the structures are all there.
 func (f *File) Open(ctx context.Context, trace func(region.Node)) error {
 	if err := f.File.Open(ctx, trace); err != nil {
 		return err
 	}
-	return f.ResolveSchema(ctx)
+	if err := f.ResolveSchema(ctx); err != nil || trace != nil {
+		return err
+	}
+	return f.NameDamage
 }
 
 // Table returns the pages of a chunk. All calls for a chunk return the same Table.

@@ -1,0 +1,141 @@
+package cfile_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa"
+	"stoa/fault"
+	"stoa/format"
+	"stoa/region"
+	"stoa/store"
+)
+
+// decimalFile is a file of decimals with two digits after the point, and what it holds.
+func decimalFile(t *testing.T) (data []byte, want arrow.Array) {
+	t.Helper()
+	want = decimalsOf(9, true, false, big.NewInt(-346565), big.NewInt(1), big.NewInt(0), big.NewInt(99))
+	sc := arrow.NewSchema([]arrow.Field{{Name: "cost", Type: want.DataType(), Nullable: true}}, nil)
+	tree, err := written(sc, []arrow.Array{want}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree.Bytes("t"), want
+}
+
+// recovered is the first column of what is recovered of a file, its name, and the findings.
+func recovered(t *testing.T, data []byte, opts map[string]string) (string, arrow.Array, []region.Finding, error) {
+	t.Helper()
+	tab, err := stoa.Open(t.Context(), "t", stoa.OpenOptions{Tree: store.NewMemory(map[string][]byte{"t": data}),
+		Recover: true, Opts: opts})
+	if err != nil {
+		return "", nil, nil, err
+	}
+	defer tab.Close()
+	var all []arrow.Array
+	for b, err := range tab.Scan(t.Context(), stoa.ScanSpec{}) {
+		if err != nil {
+			return "", nil, tab.Findings(), err
+		}
+		b.Column(0).Retain()
+		all = append(all, b.Column(0))
+	}
+	a, err := array.Concatenate(all, memory.DefaultAllocator)
+	return tab.Schema().Field(0).Name, a, tab.Findings(), err
+}
+
+// TestFooterBit: whichever bit of a footer or of its checksum is another, but for the magic and the length, by which the
+// footer is found, the checksum says which: recovery gives name, type and values as they were, and reports the damage.
+func TestFooterBit(t *testing.T) {
+	whole, want := decimalFile(t)
+	from, magic := footerOf(whole)
+	for i := from; i < magic; i++ {
+		for bit := range 8 {
+			data := bytes.Clone(whole)
+			data[i] ^= 1 << bit
+			name, got, found, err := recovered(t, data, nil)
+			if err != nil || name != "cost" || !array.Equal(got, want) {
+				t.Fatalf("bit %d of byte %d: %s %v, %v", bit, i, name, got, err)
+			}
+			if !slices.ContainsFunc(found, func(f region.Finding) bool { return f.Severity == region.Error }) {
+				t.Fatalf("bit %d of byte %d: nothing is reported: %v", bit, i, found)
+			}
+		}
+	}
+}
+
+// footerOf is where the footer of a file begins, with its checksum, and its magic.
+func footerOf(data []byte) (from, magic int) {
+	magic = len(data) - len("kuducfl2") - 4
+	return magic - int(binary.LittleEndian.Uint32(data[len(data)-4:])) - 4, magic
+}
+
+// TestUnprovenScale: where more of the footer is others, nothing proves the scale of decimals: none comes out with
+// another one, unless the user states it.
+func TestUnprovenScale(t *testing.T) {
+	whole, want := decimalFile(t)
+	from, _ := footerOf(whole)
+	for _, x := range [][2]string{{`"scale":2`, `"scale":3`}, {`"scale"`, `"scalf"`}, {`"stoa.field"`, `"stoa.fjeld"`},
+		{`"precision"`, `"precisiom"`}, {`"scale":2`, `"scale":2`}} {
+		old, other := []byte(strings.Trim(x[0], "\"")), []byte(strings.Trim(x[1], "\""))
+		if bytes.Count(whole[from:], old) != 1 {
+			t.Fatalf("%s is not in the footer once", old)
+		}
+		data := bytes.Clone(whole)
+		copy(data[from+bytes.Index(whole[from:], old):], other)
+		data[from] ^= 0xff // of the checksum
+		if _, got, _, err := recovered(t, data, nil); !errors.Is(err, fault.Corrupt) ||
+			!strings.Contains(fmt.Sprint(err), "pass scale=") {
+			t.Errorf("%s instead of %s: %v, %v", other, old, got, err)
+		}
+		_, got, _, err := recovered(t, data, map[string]string{"scale": "2", "precision": "9"})
+		if err != nil || !array.Equal(got, want) {
+			t.Errorf("%s instead of %s, and the scale is stated: %v, %v", other, old, got, err)
+		}
+	}
+}
+
+// TestQuickFindsNoMore: whichever bit of a file without checksums is another, what the quick verification reports, the
+// others report, too.
+func TestQuickFindsNoMore(t *testing.T) {
+	b := array.NewInt64Builder(memory.DefaultAllocator)
+	for i := range 60 {
+		b.Append(int64(i * i))
+	}
+	a := b.NewArray()
+	tree, err := written(arrow.NewSchema([]arrow.Field{{Name: "n", Type: a.DataType()}}, nil), []arrow.Array{a},
+		map[string]string{"checksums": "false", "block-size": "128", "encoding": "plain"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, found := tree.Bytes("t"), 0
+	for i := range whole {
+		for bit := range 8 {
+			data := bytes.Clone(whole)
+			data[i] ^= 1 << bit
+			tg := format.Target{Tree: store.NewMemory(map[string][]byte{"t": data}), Name: "t"}
+			if errorsOf(t.Context(), tg, format.Quick) == 0 {
+				continue
+			}
+			found++
+			for _, depth := range []format.Depth{format.Sums, format.Deep} {
+				if errorsOf(t.Context(), tg, depth) == 0 {
+					t.Errorf("bit %d of byte %d of %d: depth %s reports nothing", bit, i, len(whole), depth)
+				}
+			}
+		}
+	}
+	if found < len(whole)/2 {
+		t.Errorf("only %d changes were found", found)
+	}
+}
