@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"math/big"
 	"slices"
 	"strings"
@@ -108,13 +109,29 @@ func TestUnprovenScale(t *testing.T) {
 // TestQuickFindsNoMore: whichever bit of a file without checksums is another, what the quick verification reports, the
 // others report, too.
 func TestQuickFindsNoMore(t *testing.T) {
-	b := array.NewInt64Builder(memory.DefaultAllocator)
-	for i := range 60 {
-		b.Append(int64(i * i))
+	for _, opts := range []map[string]string{{"encoding": "plain"}, {"encoding": "bitshuffle"}, {"encoding": "rle"},
+		{"encoding": "plain", "value-index": "true"}} {
+		for _, nulls := range []bool{false, true} {
+			if nulls && opts["value-index"] != "" {
+				continue // a value index is of values that are there
+			}
+			b := array.NewInt64Builder(memory.DefaultAllocator)
+			for i := range 60 {
+				if b.Append(int64(i * i)); nulls && i%3 == 0 {
+					b.AppendNull()
+				}
+			}
+			quickFindsNoMore(t, b.NewArray(), nulls, opts)
+		}
 	}
-	a := b.NewArray()
-	tree, err := written(arrow.NewSchema([]arrow.Field{{Name: "n", Type: a.DataType()}}, nil), []arrow.Array{a},
-		map[string]string{"checksums": "false", "block-size": "128", "encoding": "plain"})
+}
+
+func quickFindsNoMore(t *testing.T, a arrow.Array, nulls bool, opts map[string]string) {
+	t.Helper()
+	o := map[string]string{"checksums": "false", "block-size": "128"}
+	maps.Copy(o, opts)
+	sc := arrow.NewSchema([]arrow.Field{{Name: "n", Type: a.DataType(), Nullable: nulls}}, nil)
+	tree, err := written(sc, []arrow.Array{a}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,12 +147,13 @@ func TestQuickFindsNoMore(t *testing.T) {
 			found++
 			for _, depth := range []format.Depth{format.Sums, format.Deep} {
 				if errorsOf(t.Context(), tg, depth) == 0 {
-					t.Errorf("bit %d of byte %d of %d: depth %s reports nothing", bit, i, len(whole), depth)
+					t.Errorf("%v, nulls %t: bit %d of byte %d of %d: depth %s reports nothing", opts, nulls, bit, i,
+						len(whole), depth)
 				}
 			}
 		}
 	}
 	if found < len(whole)/2 {
-		t.Errorf("only %d changes were found", found)
+		t.Errorf("%v: only %d changes were found", opts, found)
 	}
 }
