@@ -316,8 +316,8 @@ func (r *setRecovery) tie(votes map[string]int, best string) error {
 	if len(tied) <= votes[best] {
 		return nil
 	}
-	return fault.Corruptf(fault.Span{Object: inDir(r.tg, setFile)}, "id", "it is lost, and as many files belong to one "+
-		"table as to another: %s; put those of the other table elsewhere, or recover each file by itself",
+	return fault.Corruptf(fault.Span{Object: inDir(r.tg, setFile)}, "id", "it is lost, and as many files belong to "+
+		"one table as to another: %s; put those of the other table elsewhere, or recover each file by itself",
 		strings.Join(tied, ", "))
 }
 

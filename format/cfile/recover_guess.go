@@ -1,6 +1,7 @@
 package cfile
 
 import (
+	"slices"
 	"strings"
 
 	"stoa/fault"
@@ -121,4 +122,32 @@ func (r *recovery) guessOr(f *columnfile.File, at fault.Span, o format.OpenOptio
 	}
 	r.f = f
 	return nil
+}
+
+// flipBack uses the file with the one bit of its footer as it was that the checksum says is another, if it is one.
+func (r *recovery) flipBack() bool {
+	f, at := r.f.FlipBack(r.ctx)
+	if f == nil {
+		return false
+	}
+	r.f, r.suspect = f, f.NoVerify
+	r.Report("cfile.footer.mended", at, "footer", "one bit of the footer, or of its checksum, is another: with that "+
+		"bit flipped back the two agree")
+	return true
+}
+
+// ofOurs are words of the metadata that our writer gives a footer; Kudu's has none of them.
+var ofOurs = []string{"stoa", "precision", "nullable", "scale"}
+
+// digits is an error if the values are decimals and nothing proves their scale: it stands in the footer, whose checksum
+// is wrong, and with another one each value would be another number. Who states the type knows the scale, or has the
+// values as they are stored. Kudu's files have no scale: their values are shown as they are stored.
+func (r *recovery) digits(opts columnfile.ReadOptions) error {
+	t, foot := r.f.Footer.Type, string(r.f.Foot)
+	if opts.Scale >= 0 || opts.Typ >= 0 || t != block.Decimal32 && t != block.Decimal64 && t != block.Decimal128 ||
+		!slices.ContainsFunc(ofOurs, func(word string) bool { return strings.Contains(foot, word) }) {
+		return nil
+	}
+	return fault.Corruptf(r.f.FootSpan(), "footer.metadata["+block.FieldKey+"]", "the scale of the decimals is not "+
+		"known, as the footer is damaged; if you know it, pass scale=")
 }

@@ -46,8 +46,8 @@ func (f *File) agreeOnNames(ctx context.Context) {
 				continue
 			}
 			f.report("redfile.column.damaged", f.ChunkSpan(g, col),
-				layout.ChunkPath(g, col)+".column_metadata.path_in_schema", "%q, in other row groups the column is %q: "+
-					"it is read as that, and either may be the right name", m.Path, paths[col])
+				layout.ChunkPath(g, col)+".column_metadata.path_in_schema", "%q, in other row groups the column is "+
+					"%q: it is read as that, and either may be the right name", m.Path, paths[col])
 			m.Path = paths[col]
 		}
 	}
