@@ -56,7 +56,8 @@ func recovered(t *testing.T, data []byte, opts map[string]string) (string, arrow
 }
 
 // TestFooterBit: whichever bit of a footer or of its checksum is another, but for the magic and the length, by which
-// the footer is found, the checksum says which: recovery gives name, type and values as they were, and reports the damage.
+// the footer is found, the checksum says which: recovery gives name, type and values as they were, and reports the
+// damage.
 func TestFooterBit(t *testing.T) {
 	whole, want := decimalFile(t)
 	from, magic := footerOf(whole)
