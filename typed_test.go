@@ -179,7 +179,7 @@ func Example_typedOptions() {
 	fmt.Println(writeNumbers(name, stoa.CreateOptions{Typed: typed, Opts: map[string]string{"compression": "lzo"}}))
 	// Output:
 	// map[arrow-schema:false compression:gzip row-group-rows:500]
-	// invalid: redfile: option compression=lzo: one of snappy, gzip, none is wanted
+	// invalid: redfile: option compression=lzo: expected one of snappy, gzip, none
 }
 
 // TestTypedOptionsOfALoad: those of another format are refused, those of the format count, and strings win.

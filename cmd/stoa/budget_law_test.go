@@ -14,12 +14,13 @@ import (
 	"stoa/cmd/stoa/internal/cli"
 )
 
-// budgetVerbs are the verbs that open, as they are called; OUT is where they write.
+// budgetVerbs are calls of the verbs that open tables. OUT is the directory for their output, SAME the source, TABLE a
+// new table of the source's schema.
 var budgetVerbs = []string{"cat", "cat --damaged skip-rows", "head", "tail", "count", "schema", "meta", "stats", "ls",
 	"describe", "plan", "explain", "advise", "get --row 0", "diff SAME", "verify", "verify --quick", "verify --deep",
 	"convert -o OUT/x.jsonl", "convert --all -o OUT/", "recover -o OUT/x.jsonl", "seal -o OUT/x.seal", "load TABLE"}
 
-// budgetPlaces makes a place of every format. Those that are nested have a list and a struct in a struct.
+// budgetPlaces writes a source of every format. The nested ones have a list and a struct in a struct.
 func budgetPlaces(t *testing.T) (places map[string]string, nested map[string]bool) {
 	dir := t.TempDir()
 	places, nested = map[string]string{}, map[string]bool{}
@@ -77,13 +78,13 @@ func budgetPlaces(t *testing.T) (places map[string]string, nested map[string]boo
 	return places, nested
 }
 
-// TestBudgetsOverAll: every verb that opens, over every format, refuses what is more than --memory, --max-fields and
-// --max-depth allow with status 1 and a message that names the option, and leaves nothing behind.
+// TestBudgetsOverAll: every verb that opens tables, over every format, refuses a table that exceeds --memory,
+// --max-fields or --max-depth with status 1 and a message that names the flag, and leaves nothing behind.
 func TestBudgetsOverAll(t *testing.T) {
 	places, nested := budgetPlaces(t)
 	for what, place := range places {
 		t.Run(what, func(t *testing.T) {
-			held := 0
+			calls := 0
 			for _, verb := range budgetVerbs {
 				for _, flag := range []string{"--memory 1B", "--max-fields 1", "--max-depth 1"} {
 					if strings.HasPrefix(flag, "--max-depth") && !nested[what] ||
@@ -91,32 +92,32 @@ func TestBudgetsOverAll(t *testing.T) {
 							what == "kudu-wal") {
 						continue
 					}
-					held++
-					if wrong := heldBudget(t, verb, flag, place); wrong != "" {
+					calls++
+					if wrong := checkBudget(t, verb, flag, place); wrong != "" {
 						t.Errorf("%s %s: %s", verb, flag, wrong)
 					}
 				}
 			}
-			if held < 20 && what != "kudu-metadata" && what != "kudu-wal" {
-				t.Errorf("only %d calls", held)
+			if calls < 20 && what != "kudu-metadata" && what != "kudu-wal" {
+				t.Errorf("got %d calls, want 20 or more", calls)
 			}
 		})
 	}
 }
 
-// heldBudget says what is wrong with how a verb takes a budget that is too small.
-func heldBudget(t *testing.T, verb, flag, place string) (wrong string) {
+// checkBudget returns what is wrong with a call of verb with a budget that is too small, or "".
+func checkBudget(t *testing.T, verb, flag, place string) (wrong string) {
 	t.Helper()
 	out, table := t.TempDir(), filepath.Join(t.TempDir(), "table")
 	verb = strings.ReplaceAll(strings.ReplaceAll(verb, "SAME", place), "OUT", filepath.Join(out, "out"))
 	if strings.Contains(verb, "TABLE") {
 		sc := table + ".json"
-		_, said := runOver(t, "schema -f json", place)
-		if err := os.WriteFile(sc, []byte(said), 0o644); err != nil {
+		_, schema := runOver(t, "schema -f json", place)
+		if err := os.WriteFile(sc, []byte(schema), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if st, said := runOver(t, "create --schema "+sc, table); st != cli.StatusFine {
-			t.Logf("%s: no table can be made of it: %s", place, said)
+		if st, stderr := runOver(t, "create --schema "+sc, table); st != cli.StatusFine {
+			t.Logf("%s: no table can have its schema: %s", place, stderr)
 			return ""
 		}
 		verb = strings.ReplaceAll(verb, "TABLE", table)
@@ -124,8 +125,8 @@ func heldBudget(t *testing.T, verb, flag, place string) (wrong string) {
 	if err := os.Mkdir(filepath.Join(out, "out"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if st, said := runOver(t, verb, place); st != cli.StatusFine && st != cli.StatusDamage {
-		t.Logf("%s does not apply: %d, %.200s", verb, st, said)
+	if st, stderr := runOver(t, verb, place); st != cli.StatusFine && st != cli.StatusDamage {
+		t.Logf("%s does not apply: status %d, %.200s", verb, st, stderr)
 		return ""
 	}
 	if err := os.RemoveAll(filepath.Join(out, "out")); err != nil {
@@ -134,12 +135,12 @@ func heldBudget(t *testing.T, verb, flag, place string) (wrong string) {
 	if err := os.Mkdir(filepath.Join(out, "out"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	st, said := runOver(t, verb+" "+flag, place)
-	if option := strings.Fields(flag)[0]; st != cli.StatusCannot || !strings.Contains(said, option) {
-		return fmt.Sprintf("status %d: %.300s", st, said)
+	st, stderr := runOver(t, verb+" "+flag, place)
+	if name := strings.Fields(flag)[0]; st != cli.StatusCannot || !strings.Contains(stderr, name) {
+		return fmt.Sprintf("got status %d, want %d and a message that names %s: %.300s", st, cli.StatusCannot, name, stderr)
 	}
 	if left, err := os.ReadDir(filepath.Join(out, "out")); err != nil || len(left) > 0 {
-		return fmt.Sprintf("it leaves %v, %v", left, err)
+		return fmt.Sprintf("got %v, %v left, want nothing", left, err)
 	}
 	return ""
 }

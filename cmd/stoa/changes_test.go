@@ -15,8 +15,8 @@ import (
 	"stoa/cmd/stoa/internal/cli"
 )
 
-// TestChangingVerbsReadFirst: what readers refuse is refused, in the same words, by every verb that would
-// change it, and stays as it is.
+// TestChangingVerbsReadFirst: a table that readers refuse is refused with the same message by every verb that would
+// change it, and remains unchanged.
 func TestChangingVerbsReadFirst(t *testing.T) {
 	rows := filepath.Join(t.TempDir(), "rows.csv")
 	if err := os.WriteFile(rows, []byte("id,name,v\n"), 0o644); err != nil {
@@ -26,7 +26,7 @@ func TestChangingVerbsReadFirst(t *testing.T) {
 		"update TABLE --set v=1 --where id=1", "compact TABLE --major", "clean TABLE",
 		"merge-index TABLE", "load TABLE " + rows, "add-column TABLE more int", "drop-column TABLE v"}
 	for name, damage := range map[string]func(b []byte) []byte{
-		"no name": func(b []byte) []byte {
+		"empty name": func(b []byte) []byte {
 			return bytes.Replace(b, []byte(`"loadName":"1"`),
 				[]byte(`"loadName":""`), 1)
 		},
@@ -34,12 +34,12 @@ func TestChangingVerbsReadFirst(t *testing.T) {
 			return bytes.Replace(b, []byte(`"Success"`), []byte(`"Succesz"`),
 				1)
 		},
-		"a path": func(b []byte) []byte {
+		"a path as name": func(b []byte) []byte {
 			return bytes.Replace(b, []byte(`"loadName":"1"`), []byte(`"loadName":"../1"`), 1)
 		},
 		"a flipped bit": func(b []byte) []byte { b[1] ^= 0x10; return b },
-		"its half":      func(b []byte) []byte { return b[:len(b)/2] },
-		"updates gone": func(b []byte) []byte {
+		"cut in half":   func(b []byte) []byte { return b[:len(b)/2] },
+		"missing update status": func(b []byte) []byte {
 			return bytes.Replace(b, []byte(`tableupdatestatus-`), []byte(`tableupdatestatuz-`), 1)
 		},
 		"empty": func([]byte) []byte { return nil },
@@ -54,17 +54,18 @@ func TestChangingVerbsReadFirst(t *testing.T) {
 			}
 			bad := damage(bytes.Clone(b))
 			if bytes.Equal(b, bad) {
-				t.Fatalf("%s: no damage", name)
+				t.Fatalf("%s: the file did not change", name)
 			}
 			if err := os.WriteFile(file, bad, 0o644); err != nil {
 				t.Fatal(err)
 			}
 			before := contentOf(t, table)
-			_, said := told(t, "cat "+table)
+			_, want := runLine(t, "cat "+table)
 			args := strings.ReplaceAll(verb, "TABLE", table)
-			st, says := told(t, args)
-			if word, _, _ := strings.Cut(verb, " "); st != cli.StatusDamage || !strings.Contains(says, reasonIn(said)) {
-				t.Errorf("%s, %s: status %d, %q; cat says %q", name, word, st, says, said)
+			st, got := runLine(t, args)
+			if st != cli.StatusDamage || !strings.Contains(got, reasonIn(want)) {
+				t.Errorf("%s, %s: got status %d, %q; want status %d and the message of cat, %q", name, verb, st, got,
+					cli.StatusDamage, want)
 			}
 			if after := contentOf(t, table); after != before {
 				t.Errorf("%s, %s: the table was changed:\n%s\n%s", name, verb, before, after)
@@ -73,8 +74,8 @@ func TestChangingVerbsReadFirst(t *testing.T) {
 	}
 }
 
-// told runs the command and gives its status and the first line of standard error.
-func told(t *testing.T, args string) (int, string) {
+// runLine runs a command line and returns its status and the first line of standard error.
+func runLine(t *testing.T, args string) (int, string) {
 	t.Helper()
 	var out, stderr bytes.Buffer
 	st := run(context.Background(), strings.Fields(args), nil, &out, &stderr)
@@ -82,7 +83,7 @@ func told(t *testing.T, args string) (int, string) {
 	return st, first
 }
 
-// reasonIn is what an error line says after the place.
+// reasonIn is the reason in the message of an error, without its location.
 func reasonIn(s string) string {
 	if _, reason, ok := strings.Cut(s, ": corrupt: "); ok {
 		return reason
@@ -90,7 +91,7 @@ func reasonIn(s string) string {
 	return s
 }
 
-// contentOf are the files of a directory and what is in them, but for locks.
+// contentOf lists the files of a directory except locks, with the hash of each.
 func contentOf(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder
@@ -99,10 +100,7 @@ func contentOf(t *testing.T, dir string) string {
 			return err
 		}
 		data, err := os.ReadFile(p)
-		b.WriteString(strings.TrimPrefix(p, dir))
-		b.WriteString(" ")
-		b.WriteString(fmt.Sprintf("%x", sha256.Sum256(data)))
-		b.WriteString("\n")
+		fmt.Fprintf(&b, "%s %x\n", strings.TrimPrefix(p, dir), sha256.Sum256(data))
 		return err
 	}); err != nil {
 		t.Fatal(err)
@@ -110,8 +108,8 @@ func contentOf(t *testing.T, dir string) string {
 	return b.String()
 }
 
-// TestDryRunsOfVerbs: every verb that changes a table has --dry-run, which says what would be done in its own words
-// and leaves the files as they are; without it the same line does something.
+// TestDryRunsOfVerbs: every verb that changes a table has --dry-run, which reports what would be done and changes no
+// files; without it the same command does.
 func TestDryRunsOfVerbs(t *testing.T) {
 	rows := filepath.Join(t.TempDir(), "rows.csv")
 	if err := os.WriteFile(rows, []byte("id,name,v\n1001,a,2\n1002,b,3\n"), 0o644); err != nil {
@@ -122,7 +120,7 @@ func TestDryRunsOfVerbs(t *testing.T) {
 		t.Fatal(err)
 	}
 	tried := map[string]bool{}
-	for _, c := range []struct{ verb, says string }{
+	for _, c := range []struct{ verb, want string }{
 		{"create TABLE.new --schema " + schema, "a table of 2 columns would be made"},
 		{"load TABLE " + rows + " --source-opt header=true", "2 rows would be added"},
 		{"update TABLE --set v=1 --where id<5", "would be changed"},
@@ -140,17 +138,17 @@ func TestDryRunsOfVerbs(t *testing.T) {
 		copyDir(t, "../../corpus/carbon/2.3.0/managed/managed_del", table)
 		before := contentOf(t, dir)
 		line := strings.ReplaceAll(c.verb, "TABLE", table)
-		st, said := told(t, line+" --dry-run")
-		if st != cli.StatusFine || !strings.Contains(said, c.says) {
-			t.Errorf("stoa %s --dry-run: status %d, %q; expected %q", c.verb, st, said, c.says)
+		st, stderr := runLine(t, line+" --dry-run")
+		if st != cli.StatusFine || !strings.Contains(stderr, c.want) {
+			t.Errorf("stoa %s --dry-run: got status %d, %q; want %q", c.verb, st, stderr, c.want)
 		}
 		if contentOf(t, dir) != before {
 			t.Errorf("stoa %s --dry-run changed files", c.verb)
 		}
 		verb, _, _ := strings.Cut(c.verb, " ")
-		idle := verb == "merge-index" || verb == "clean" // this table has neither single indexes nor old files
-		if st, said := told(t, line); st != cli.StatusFine || !idle && contentOf(t, dir) == before {
-			t.Errorf("stoa %s: status %d, %q, and nothing was changed", c.verb, st, said)
+		idle := verb == "merge-index" || verb == "clean" // this table has neither single indexes nor leftovers
+		if st, stderr := runLine(t, line); st != cli.StatusFine || !idle && contentOf(t, dir) == before {
+			t.Errorf("stoa %s: got status %d, %q, and no change; want a change", c.verb, st, stderr)
 		}
 		tried[verb] = true
 	}
@@ -158,10 +156,10 @@ func TestDryRunsOfVerbs(t *testing.T) {
 	rootCmd(a)
 	for _, c := range a.Verbs {
 		if has := c.Flags().Lookup("dry-run") != nil; has != tried[c.Name()] {
-			t.Errorf("stoa %s: --dry-run is there: %v; tried: %v", c.Name(), has, tried[c.Name()])
+			t.Errorf("stoa %s: has --dry-run: %v; tried: %v", c.Name(), has, tried[c.Name()])
 		}
 		if c.GroupID == about.GroupWrite && c.Name() != "convert" && !tried[c.Name()] {
-			t.Errorf("stoa %s changes tables, and has no --dry-run", c.Name())
+			t.Errorf("stoa %s changes tables, but has no --dry-run", c.Name())
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"stoa/cmd/stoa/internal/schemafmt"
 )
 
-// FuzzColumns parses the columns of create: what it does not understand is wrong use, however deep it goes.
+// FuzzColumns parses columns as create takes them: every error is a UseError.
 func FuzzColumns(f *testing.F) {
 	f.Add("id bigint, name string -- the name\nprice decimal(10,2)\n`a b` " +
 		"struct<x:double,y:map<string,array<int>>>\nv varchar(20)")
@@ -19,13 +19,13 @@ func FuzzColumns(f *testing.F) {
 		fields, err := schemafmt.ParseColumns(text)
 		if err != nil {
 			if !errors.As(err, new(*cli.UseError)) {
-				t.Fatalf("%T %v", err, err)
+				t.Fatalf("got %T %v, want a UseError", err, err)
 			}
 			return
 		}
 		for _, x := range fields {
 			if x.Name == "" || x.Type == nil {
-				t.Fatalf("%+v", x)
+				t.Fatalf("got field %+v without name or type", x)
 			}
 			display.TypeName(x.Type)
 			display.TypeWord(x.Type)
@@ -33,10 +33,10 @@ func FuzzColumns(f *testing.F) {
 	})
 }
 
-// TestDeepColumns: five million arrays in each other are wrong use, not the end of the stack.
+// TestDeepColumns: five million nested arrays are a UseError, not a stack overflow.
 func TestDeepColumns(t *testing.T) {
 	if _, err := schemafmt.ParseColumns("a " + strings.Repeat("array<", 5_000_000)); !errors.As(err,
 		new(*cli.UseError)) {
-		t.Errorf("%.100v", err)
+		t.Errorf("got %.100v, want a UseError", err)
 	}
 }

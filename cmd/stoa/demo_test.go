@@ -18,7 +18,7 @@ import (
 )
 
 // TestDemoSamples: demo.zip holds the golden files, byte for byte. `go test ./cmd/stoa -run TestDemoSamples
-// -update` makes it.
+// -update` writes it.
 func TestDemoSamples(t *testing.T) {
 	want := map[string][]byte{}
 	var order []string
@@ -45,7 +45,7 @@ func TestDemoSamples(t *testing.T) {
 		w.RegisterCompressor(zip.Deflate,
 			func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, flate.BestCompression) })
 		for _, n := range order {
-			// without a time: the same bytes every time
+			// without a time, so that the file is reproducible
 			f, err := w.CreateHeader(&zip.FileHeader{Name: n, Method: zip.Deflate})
 			if err == nil {
 				_, err = f.Write(want[n])
@@ -63,7 +63,7 @@ func TestDemoSamples(t *testing.T) {
 		about.DemoZip = out.Bytes()
 	}
 	if len(about.DemoZip) > 1<<20 {
-		t.Errorf("demo.zip has %d bytes", len(about.DemoZip))
+		t.Errorf("demo.zip: got %d bytes, want at most 1 MiB", len(about.DemoZip))
 	}
 	r, err := zip.NewReader(bytes.NewReader(about.DemoZip), int64(len(about.DemoZip)))
 	if err != nil {
@@ -72,22 +72,22 @@ func TestDemoSamples(t *testing.T) {
 	for _, f := range r.File {
 		b, err := about.ReadZipped(f)
 		if err != nil || want[f.Name] == nil || !bytes.Equal(b, want[f.Name]) {
-			t.Errorf("%s is not the golden file (%v)", f.Name, err)
+			t.Errorf("%s differs from the golden file (%v)", f.Name, err)
 		}
 		delete(want, f.Name)
 	}
 	for n := range want {
-		t.Errorf("%s is not in demo.zip; -update makes it", n)
+		t.Errorf("%s is not in demo.zip; -update writes it", n)
 	}
 }
 
-// TestDemo: every command that demo prints works.
+// TestDemo: every command that demo prints exits with the documented status.
 func TestDemo(t *testing.T) {
 	t.Chdir(t.TempDir())
 	stoa := func(command string) (int, string, string) {
 		var out, errs bytes.Buffer
 		args := strings.Fields(command)[1:]
-		for i := 0; i < len(args); i++ { // words in quotes
+		for i := 0; i < len(args); i++ { // joins quoted words
 			if strings.HasPrefix(args[i], `"`) {
 				for !strings.HasSuffix(args[i], `"`) {
 					args[i] += " " + args[i+1]
@@ -116,23 +116,23 @@ func TestDemo(t *testing.T) {
 		}
 		st, out, errs := stoa(strings.TrimSpace(l))
 		if st != want || len(out)+len(errs) == 0 {
-			t.Errorf("%s: status %d, expected %d\n%s%s", l, st, want, out, errs)
+			t.Errorf("%s: got status %d, want %d and output\n%s%s", l, st, want, out, errs)
 		}
 		printed++
 	}
 	if printed != 10 {
-		t.Errorf("%d commands are printed", printed)
+		t.Errorf("got %d commands printed, want 10", printed)
 	}
 	for _, h := range about.Harms {
 		if st, out, _ := stoa("stoa verify try/" + h.To); st != cli.StatusDamage {
-			t.Errorf("%s: status %d\n%s", h.To, st, out)
+			t.Errorf("%s: got status %d, want %d\n%s", h.To, st, cli.StatusDamage, out)
 		}
 	}
 	if st, out, errs := stoa("stoa verify --deep try/kudu try/carbon try/key.cfile try/flat.red " +
 		"try/primitives.trv try/dremel.trv"); st != 0 {
-		t.Errorf("the samples: status %d\n%s%s", st, out, errs)
+		t.Errorf("the samples: got status %d, want 0\n%s%s", st, out, errs)
 	}
 	if st, _, errs := stoa("stoa demo try"); st != cli.StatusUse || !strings.Contains(errs, "not empty") {
-		t.Errorf("a second time: status %d, %s", st, errs)
+		t.Errorf("a second time: got status %d, want %d: %s", st, cli.StatusUse, errs)
 	}
 }

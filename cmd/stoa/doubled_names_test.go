@@ -13,17 +13,17 @@ import (
 	"stoa/cmd/stoa/internal/cli"
 )
 
-// TestDoubledNames: names that are there twice, at the top or in a struct, would be one key twice in an object:
-// whatever form has objects refuses them by name.
-func TestDoubledNames(t *testing.T) {
+// TestDuplicateNames: duplicate column or field names would be duplicate keys of a JSON object, so output forms with
+// objects refuse them by name.
+func TestDuplicateNames(t *testing.T) {
 	a := arrow.Field{Name: "a", Type: arrow.PrimitiveTypes.Int64, Nullable: true}
 	for what, fields := range map[string][]arrow.Field{
 		"top":    {a, a},
 		"struct": {{Name: "s", Type: arrow.StructOf(a, arrow.Field{Name: "b", Type: arrow.StructOf(a, a)})}},
 	} {
 		sc := arrow.NewSchema(fields, nil)
-		place := filepath.Join(t.TempDir(), "x.arrow")
-		w, err := stoa.Create(t.Context(), place, sc, stoa.CreateOptions{})
+		file := filepath.Join(t.TempDir(), "x.arrow")
+		w, err := stoa.Create(t.Context(), file, sc, stoa.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,13 +39,14 @@ func TestDoubledNames(t *testing.T) {
 		}
 		for _, verb := range []string{"cat -f json", "cat -f jsonl", "head -f json", "get --row 0 -f json",
 			"cat -o OUT.json"} {
-			st, said := runOver(t, verb, place)
-			if st != cli.StatusCannot || !strings.Contains(said, "a: two columns") {
-				t.Errorf("%s, %s: status %d: %.200s", what, verb, st, said)
+			st, stderr := runOver(t, verb, file)
+			if st != cli.StatusCannot || !strings.Contains(stderr, "a: two columns") {
+				t.Errorf("%s, %s: got status %d, want %d and the column's name: %.200s", what, verb, st,
+					cli.StatusCannot, stderr)
 			}
 		}
-		if st, said := runOver(t, "cat -f table", place); st != cli.StatusFine {
-			t.Errorf("%s: as a table: %d, %.200s", what, st, said)
+		if st, stderr := runOver(t, "cat -f table", file); st != cli.StatusFine {
+			t.Errorf("%s: as a table: got status %d, want 0: %.200s", what, st, stderr)
 		}
 	}
 }

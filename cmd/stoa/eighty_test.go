@@ -12,8 +12,8 @@ import (
 	"stoa/cmd/stoa/internal/display"
 )
 
-// TestEighty: on a terminal of 80 cells no line of rows or reports is longer, and what does not fit is shown
-// all the same.
+// TestEighty: on a terminal of 80 cells no line of rows or reports is longer, and what does not fit is wrapped or
+// shortened.
 func TestEighty(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if st := run(context.Background(), []string{"demo", "try"}, nil, io.Discard, io.Discard); st != 0 {
@@ -59,18 +59,18 @@ func TestEighty(t *testing.T) {
 		lines := strings.Split(out.String(), "\n")
 		for _, l := range lines {
 			if display.DisplayWidth(l) > 80 {
-				t.Errorf("%s: a line of %d cells:\n%s", c.command, display.DisplayWidth(l), l)
+				t.Errorf("%s: got a line of %d cells, want at most 80:\n%s", c.command, display.DisplayWidth(l), l)
 			}
 		}
 		for _, w := range c.want {
 			if !strings.Contains("\n"+out.String(), "\n"+w+"\n") {
-				t.Errorf("%s: there is no line\n%s\nin\n%s", c.command, w, &out)
+				t.Errorf("%s: got\n%s\nwant the line\n%s", c.command, &out, w)
 			}
 		}
 	}
 }
 
-// TestHanging: messages on a terminal of 80 cells are broken between words, and say the same.
+// TestHanging: on a terminal of 80 cells messages are wrapped between words, and have the same words as elsewhere.
 func TestHanging(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if st := run(context.Background(), []string{"demo", "try", "--damage"}, nil, io.Discard, io.Discard); st != 0 {
@@ -86,32 +86,31 @@ func TestHanging(t *testing.T) {
 			return out.String(), errs.String()
 		}
 		out, errs := show(80)
-		_, whole := show(0)
+		_, unwrapped := show(0)
 		if c == "verify try/damaged" {
 			errs = out
-			whole, _ = show(0)
+			unwrapped, _ = show(0)
 		}
-		if longest := strings.Fields(whole); len(longest) == 0 {
-			t.Errorf("%s: nothing is said", c)
+		if len(strings.Fields(unwrapped)) == 0 {
+			t.Errorf("%s: got no messages, want some", c)
 		}
 		for _, l := range strings.Split(errs, "\n") {
 			if display.DisplayWidth(l) > 80 && strings.Contains(strings.TrimSpace(l), " ") &&
 				display.DisplayWidth(strings.Fields(l)[0]) < 76 {
-				t.Errorf("%s: a line of %d cells: %s", c, display.DisplayWidth(l), l)
+				t.Errorf("%s: got a line of %d cells, want at most 80: %s", c, display.DisplayWidth(l), l)
 			}
 		}
-		// which says how long it took
-		if !slices.Equal(strings.Fields(errs), strings.Fields(whole)) && !strings.Contains(c, "-o saved") {
-			t.Errorf("%s: on a terminal\n%s, else\n%s", c, errs, whole)
+		// recover -o prints the time that it took
+		if !slices.Equal(strings.Fields(errs), strings.Fields(unwrapped)) && !strings.Contains(c, "-o saved") {
+			t.Errorf("%s: on a terminal\n%s, else\n%s", c, errs, unwrapped)
 		}
 	}
 	if got := display.Hanging("stoa: a  b\n     ^", 5); got != "stoa: a  b\n     ^" {
-		t.Errorf("%q", got)
+		t.Errorf("got %q, want it unchanged", got)
 	}
 }
 
-// TestOneLineATable: ls of a server with 24 tables is a line a table on a terminal of 80 cells, below the names of the
-// columns.
+// TestOneLineATable: on a terminal of 80 cells ls of a server prints a header and one line for each table.
 func TestOneLineATable(t *testing.T) {
 	files, rows := deadCluster(t)
 	t.Chdir(t.TempDir())
@@ -124,11 +123,11 @@ func TestOneLineATable(t *testing.T) {
 	}
 	lines := strings.Split(strings.TrimRight(out.String(), "\n"), "\n")
 	if len(lines) != len(rows)+1 {
-		t.Errorf("%d lines for %d tables:\n%s", len(lines), len(rows), &out)
+		t.Errorf("got %d lines for %d tables, want one more:\n%s", len(lines), len(rows), &out)
 	}
 	for _, l := range lines {
 		if display.DisplayWidth(l) > 80 {
-			t.Errorf("%d cells: %s", display.DisplayWidth(l), l)
+			t.Errorf("got a line of %d cells, want at most 80: %s", display.DisplayWidth(l), l)
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"stoa/store"
 )
 
-// What was read is counted as often as it was read, and once.
+// TestExplainCounts: ScanBytes counts bytes as often as they are read, Distinct counts them once.
 func TestExplainCounts(t *testing.T) {
 	var got look.ExplainRan
 	got.Count([]store.Read{
@@ -17,6 +17,6 @@ func TestExplainCounts(t *testing.T) {
 	}, 2)
 	if want := (look.ExplainRan{OpenReads: 2, OpenBytes: 150, ScanReads: 5, ScanBytes: 46,
 		Distinct: 136}); got != want {
-		t.Errorf("%+v, want %+v", got, want)
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"stoa/store/faulty"
 )
 
-// TestFaultyLists: whatever operation of a store fails, no table of a place is missing from a listing without
-// an error, and none is another format's.
+// TestFaultyLists: whichever operation of a store fails, a listing is complete and names the right formats, or reports
+// an error.
 func TestFaultyLists(t *testing.T) {
 	files := filepath.Join(t.TempDir(), "files")
 	for _, d := range []string{"sub", "c"} {
@@ -65,9 +65,9 @@ func TestFaultyLists(t *testing.T) {
 					got, err := listing(t.Context(), place, harmed)
 					switch {
 					case err == nil && !slices.Equal(got, want):
-						t.Errorf("operation %d: %s: %q is listed instead of %q, and no error", at, mode, got, want)
+						t.Errorf("operation %d: %s: got %q, want %q or an error", at, mode, got, want)
 					case mode == faulty.Fail && errors.Is(err, fault.Corrupt):
-						t.Errorf("operation %d: %s is called damage: %v", at, mode, err)
+						t.Errorf("operation %d: %s is reported as damage: %v", at, mode, err)
 					}
 					if err != nil {
 						reported++
@@ -77,31 +77,31 @@ func TestFaultyLists(t *testing.T) {
 					}
 				}
 				t.Logf("%s: %d operations, %d reported, %d reads cut", mode, healthy.Count(), reported, cut)
-				// A listing may do without the read that was cut; then it is the same, as was seen above.
+				// A listing may not depend on the read that was cut: then it is the same, as checked above.
 				if mode == faulty.Fail && reported == 0 || mode == faulty.Short && cut == 0 {
-					t.Errorf("%s: nothing was reported, or no read was cut", mode)
+					t.Errorf("%s: no error reported, or no read cut", mode)
 				}
 			}
 		})
 	}
 }
 
-// listing is what a place holds, and the first error.
-func listing(ctx context.Context, place string, tree store.Tree) (out []string, first error) {
+// listing lists the tables of a location, and joins all errors.
+func listing(ctx context.Context, place string, tree store.Tree) (out []string, all error) {
 	for e, err := range stoa.List(ctx, place, stoa.OpenOptions{Formats: catalogue.Formats(), Tree: tree}) {
 		if err != nil {
-			first = errors.Join(first, err)
+			all = errors.Join(all, err)
 			continue
 		}
 		out = append(out, fmt.Sprintf("%s#%s %s", e.Place, e.Table, e.Format))
 		for _, m := range e.Meta {
 			if m.Key == "error" {
-				first = errors.Join(first, errors.New(m.Value))
+				all = errors.Join(all, errors.New(m.Value))
 			}
 		}
 		for _, f := range e.Findings {
-			first = errors.Join(first, errors.New(f.Message))
+			all = errors.Join(all, errors.New(f.Message))
 		}
 	}
-	return out, first
+	return out, all
 }

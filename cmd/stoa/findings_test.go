@@ -16,20 +16,20 @@ import (
 	"stoa/cmd/stoa/internal/cli"
 )
 
-var update = flag.Bool("update", false, "write the generated pages in docs anew")
+var update = flag.Bool("update", false, "regenerate the pages in docs")
 
-// TestFindingPages: docs/findings has a page for every family of codes, and no other; each code has its own
-// heading there. `go test ./cmd/stoa -run TestFindingPages -update` writes them.
+// TestFindingPages: docs/findings has one page for each family of codes, with a heading for each code.
+// `go test ./cmd/stoa -run TestFindingPages -update` writes them.
 func TestFindingPages(t *testing.T) {
 	a := cli.NewApp(strings.NewReader(""), io.Discard, io.Discard)
 	families := map[string][]about.CodeDoc{}
 	seen := map[string]bool{}
 	for _, c := range about.CodeDocs(a) {
 		if len(c.Means) < 20 || !strings.HasSuffix(strings.TrimSpace(c.Means), ".") {
-			t.Errorf("%s: %q explains little", c.Code, c.Means)
+			t.Errorf("%s: %q is not a sentence of 20 characters or more", c.Code, c.Means)
 		}
 		if seen[c.Code] {
-			t.Errorf("%s is explained twice", c.Code)
+			t.Errorf("%s has two explanations, want one", c.Code)
 		}
 		seen[c.Code] = true
 		family, _, _ := strings.Cut(c.Code, ".")
@@ -39,11 +39,11 @@ func TestFindingPages(t *testing.T) {
 	for family, codes := range families {
 		pages[family+".md"] = findingPage(family, codes)
 	}
-	holdPages(t, filepath.Join("..", "..", "docs", "findings"), pages)
+	checkPages(t, filepath.Join("..", "..", "docs", "findings"), pages)
 }
 
-// holdPages holds the files of a directory against the pages that they should be; -update writes them.
-func holdPages(t *testing.T, dir string, pages map[string]string) {
+// checkPages compares the files of a directory with the expected pages; -update writes them.
+func checkPages(t *testing.T, dir string, pages map[string]string) {
 	t.Helper()
 	if *update {
 		os.RemoveAll(dir)
@@ -62,7 +62,7 @@ func holdPages(t *testing.T, dir string, pages map[string]string) {
 	for _, e := range entries {
 		got, _ := os.ReadFile(filepath.Join(dir, e.Name()))
 		if want, ok := pages[e.Name()]; !ok || string(got) != want {
-			t.Errorf("docs/findings/%s is not what the tables say%s", e.Name(), how)
+			t.Errorf("docs/findings/%s differs from the tables in the code%s", e.Name(), how)
 		}
 		delete(pages, e.Name())
 	}
@@ -71,7 +71,7 @@ func holdPages(t *testing.T, dir string, pages map[string]string) {
 	}
 }
 
-// findingIndex is the page of all codes.
+// findingIndex is the page that lists all codes.
 func findingIndex(families map[string][]about.CodeDoc) string {
 	var b strings.Builder
 	b.WriteString(`# Findings
@@ -132,44 +132,44 @@ func findingPage(family string, codes []about.CodeDoc) string {
 	return b.String()
 }
 
-// commandOf finds the command in what is to be done next: stoa, a verb, flags and words in capitals.
+// commandOf matches a command in a next step: stoa, a verb, flags and words in capitals.
 var commandOf = regexp.MustCompile(`stoa [a-z]+(?: (?:--?[a-z][a-z-]*|[A-Z][A-Za-z.]*|skip-rows))*`)
 
 func quoteCommands(s string) string { return commandOf.ReplaceAllString(s, "`$0`") }
 
-// TestCauses: every next step is a command that there is, with flags that it has; every cause has codes; and each is
-// said of one kind of trouble only.
+// TestCauses: every next step has commands with verbs and flags that exist; every cause has codes; no two causes have
+// the same text.
 func TestCauses(t *testing.T) {
 	a := cli.NewApp(strings.NewReader(""), io.Discard, io.Discard)
 	root := rootCmd(a)
-	used, said := map[string]int{}, map[string]bool{}
+	used, seen := map[string]int{}, map[string]bool{}
 	for _, c := range about.CodeDocs(a) {
 		used[about.CauseOf(c.Code).Title]++
 	}
 	for _, why := range about.Causes() {
-		if used[why.Title] == 0 || said[why.Why] {
-			t.Errorf("%s: of %d codes; said before: %v", why.Title, used[why.Title], said[why.Why])
+		if used[why.Title] == 0 || seen[why.Why] {
+			t.Errorf("%s: got %d codes, duplicate text: %v", why.Title, used[why.Title], seen[why.Why])
 		}
-		said[why.Why] = true
+		seen[why.Why] = true
 		lines := commandOf.FindAllString(why.Next, -1)
 		if len(lines) == 0 {
-			t.Errorf("%s: there is no command in %q", why.Title, why.Next)
+			t.Errorf("%s: no command in %q", why.Title, why.Next)
 		}
 		for _, line := range lines {
 			words := strings.Fields(line)[1:]
 			verb, _, err := root.Find(words[:1])
 			if err != nil || verb == root {
-				t.Errorf("%s: there is no verb %s", line, words[0])
+				t.Errorf("%s: unknown verb %s", line, words[0])
 				continue
 			}
 			for _, w := range words[1:] {
 				if name, ok := strings.CutPrefix(w, "--"); ok && verb.Flags().Lookup(name) == nil {
-					t.Errorf("%s: %s has no %s", line, words[0], w)
+					t.Errorf("%s: %s has no flag %s", line, words[0], w)
 				}
 			}
 		}
 	}
 	if n := used[about.CauseOf("of.no.kind").Title]; 3*n > len(about.CodeDocs(a)) {
-		t.Errorf("%d codes have no cause of their own", n)
+		t.Errorf("%d codes have only the general cause, want at most a third", n)
 	}
 }

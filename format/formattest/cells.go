@@ -12,7 +12,7 @@ import (
 	"stoa/format"
 )
 
-// Cell is one value as text, exact.
+// Cell is one value as exact text: floats by their bits, binary in hex.
 func Cell(a arrow.Array, i int) string {
 	if a.IsNull(i) {
 		return "null"
@@ -45,7 +45,7 @@ func Cell(a arrow.Array, i int) string {
 	return a.ValueStr(i)
 }
 
-// rowsAsText are a batch's rows as asText has them.
+// rowsAsText are a batch's rows as text: see asText.
 func rowsAsText(b arrow.RecordBatch) []string {
 	values := make([][]any, b.NumCols())
 	for i, c := range b.Columns() {
@@ -62,12 +62,12 @@ func rowsAsText(b arrow.RecordBatch) []string {
 	return out
 }
 
-// asText is a row of CellsOf, exact.
+// asText is a row of CellsOf as exact text.
 func asText(row []any) string { return fmt.Sprintf("%#v", row) }
 
-// withoutCell is a cell of a top-level field (see CellsOf) where what column col has of it is lost: null, or, of
-// structs that are kept row by row, one that has null there. Of the structs whose validity is lost those are there
-// that something is left of.
+// withoutCell is a cell of a top-level field (see CellsOf) after its part in column col is lost: null, or, if the
+// format stores structs row by row, the struct with null in that place. A struct whose validity is lost remains if any
+// of its fields does.
 func withoutCell(cell any, columns []format.Column, col int) any {
 	for _, c := range columns {
 		byRows := c.Parent < 0 && c.MaxDef == 0 && c.MaxRep == 0 && c.Has&format.Levels == 0 && c.Has != format.Lengths
@@ -79,13 +79,13 @@ func withoutCell(cell any, columns []format.Column, col int) any {
 }
 
 func without(cell any, path []int, validity bool) any {
-	kids, ok := cell.([]any)
+	children, ok := cell.([]any)
 	switch {
 	case len(path) > 0 && ok:
-		kids = slices.Clone(kids)
-		kids[path[0]] = without(kids[path[0]], path[1:], validity)
-		return kids
-	case len(path) == 0 && validity && ok && slices.ContainsFunc(kids, func(x any) bool { return x != nil }):
+		children = slices.Clone(children)
+		children[path[0]] = without(children[path[0]], path[1:], validity)
+		return children
+	case len(path) == 0 && validity && ok && slices.ContainsFunc(children, func(x any) bool { return x != nil }):
 		return cell
 	}
 	return nil

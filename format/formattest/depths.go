@@ -12,8 +12,8 @@ import (
 	"stoa/store"
 )
 
-// depths: a healthy file is so at every depth; what is shallower reads less; and a wrong checksum that Deep
-// finds is found by Sums, too, in the same place.
+// depths: a healthy file has no findings at any depth; a shallower depth does not read more; and Sums reports the same
+// checksum errors as Deep.
 func (s Suite) depths(t *testing.T) {
 	if s.Format.Verify == nil {
 		t.Skip("the format verifies nothing")
@@ -27,14 +27,15 @@ func (s Suite) depths(t *testing.T) {
 	for _, d := range []format.Depth{format.Deep, format.Sums, format.Quick} {
 		c := store.NewCounter(tab.mem)
 		for _, f := range verify(c, d) {
-			t.Errorf("%s: healthy, but %s %s: %s", d, f.Code, f.At, f.Message)
+			t.Errorf("%s: finding in a healthy file: %s %s: %s", d, f.Code, f.At, f.Message)
 		}
 		for _, r := range c.Reads() {
 			read[d] += int64(r.Len)
 		}
 	}
 	if read[format.Quick] > read[format.Sums] || read[format.Sums] > read[format.Deep] {
-		t.Errorf("bytes read: quick %d, sums %d, deep %d", read[format.Quick], read[format.Sums], read[format.Deep])
+		t.Errorf("bytes read: quick %d, sums %d, deep %d; want them ascending", read[format.Quick],
+			read[format.Sums], read[format.Deep])
 	}
 	sums, all := 0, 0
 	eachFlip(tab.mem, func(tree store.Tree, name string, at int) {
@@ -50,16 +51,16 @@ func (s Suite) depths(t *testing.T) {
 			sums++
 			if !slices.ContainsFunc(found,
 				func(g region.Finding) bool { return g.Code == f.Code && g.At == f.At && g.Rows == f.Rows }) {
-				t.Errorf("%s[%d]: deep finds %s %s rows %v, sums finds %v", name, at, f.Code, f.At, f.Rows, found)
+				t.Errorf("%s[%d]: deep reports %s %s rows %v, sums reports %v", name, at, f.Code, f.At, f.Rows, found)
 			}
 		}
 	})
-	t.Logf("bytes read: quick %d, sums %d, deep %d; %d errors found, %d of them checksums", read[format.Quick],
+	t.Logf("bytes read: quick %d, sums %d, deep %d; %d errors reported, %d of them checksums", read[format.Quick],
 		read[format.Sums], read[format.Deep], all, sums)
 }
 
-// eachFlip calls try with the files of mem of which one bit is wrong, in 60 places, 20 in the short form: that of the
-// file name, at its byte at.
+// eachFlip calls try with copies of the files of mem, each with one bit flipped: in byte at of file name. It tries about
+// 60 bits, in the short form 20.
 func eachFlip(mem *store.Memory, try func(tree store.Tree, name string, at int)) {
 	total, flips := 0, 60
 	for _, name := range mem.Names() {
@@ -83,7 +84,7 @@ func eachFlip(mem *store.Memory, try func(tree store.Tree, name string, at int))
 	}
 }
 
-// Partition checks that the leaves of nodes that name object own each of its size bytes exactly once.
+// Partition checks that the leaves of nodes claim each of object's size bytes exactly once.
 func Partition(t testing.TB, nodes []region.Node, object string, size int64) {
 	t.Helper()
 	var leaves []fault.Span
@@ -93,7 +94,7 @@ func Partition(t testing.TB, nodes []region.Node, object string, size int64) {
 			continue
 		}
 		if n.Kind == region.Gap {
-			t.Errorf("%s: nobody owns %s", object, n.At)
+			t.Errorf("%s: no node claims %s", object, n.At)
 		}
 		leaves = append(leaves, n.At)
 	}
@@ -101,12 +102,12 @@ func Partition(t testing.TB, nodes []region.Node, object string, size int64) {
 	at := int64(0)
 	for _, l := range leaves {
 		if l.Off != at {
-			t.Errorf("%s: the bytes %d to %d are owned twice or by nobody", object, min(at, l.Off), max(at, l.Off))
+			t.Errorf("%s: bytes %d to %d are claimed twice or not at all", object, min(at, l.Off), max(at, l.Off))
 			return
 		}
 		at = l.End()
 	}
 	if at != size {
-		t.Errorf("%s: the bytes from %d to the end (%d) are owned by nobody", object, at, size)
+		t.Errorf("%s: the leaves end at %d, want %d, the end of the file", object, at, size)
 	}
 }

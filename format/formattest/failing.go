@@ -10,7 +10,7 @@ import (
 // ErrSink is the error of a FailingSink.
 var ErrSink = errors.New("the sink failed")
 
-// FailingSink fails the operation after Left others.
+// FailingSink fails each operation after the first Left ones.
 type FailingSink struct {
 	store.Sink
 	Left   int

@@ -21,25 +21,25 @@ import (
 	"stoa/vec"
 )
 
-// Suite says what a format claims to hold.
+// Suite is a format and what it claims to support.
 type Suite struct {
 	Format format.Format
-	// Types are the column types that it can write and give back unchanged.
+	// Types are the column types that it writes and reads back unchanged.
 	Types []arrow.DataType
-	// Options are combinations of write options to try; nil = the defaults only. Fits says whether one may be used for
-	// a column type; nil = always.
+	// Options are combinations of write options to try; nil: the defaults only. Fits reports whether a combination may
+	// be used for a column type; nil: always.
 	Options []map[string]string
 	Fits    func(opts map[string]string, t arrow.DataType) bool
 	// SmallPages are options that make many pages of few rows.
 	SmallPages map[string]string
-	// NoChecksums are options, all with small pages, that make tables without checksums. Among them they make every
+	// NoChecksums are combinations of options for tables of small pages without checksums. Together they yield every
 	// kind of page.
 	NoChecksums []map[string]string
 	// Rows of each table.
 	Rows int
 }
 
-// Run runs the suite: one subtest a law.
+// Run runs the suite: a subtest for each law.
 func Run(t *testing.T, s Suite) {
 	if s.Rows == 0 {
 		s.Rows = 700
@@ -47,7 +47,7 @@ func Run(t *testing.T, s Suite) {
 	if s.Options == nil {
 		s.Options = []map[string]string{{}}
 	}
-	if testing.Short() { // with the race detector: the same laws, fewer cases
+	if testing.Short() { // the same laws, fewer cases
 		s.Rows = min(s.Rows, 400)
 		if n := len(s.Options); n > 3 {
 			s.Options = []map[string]string{s.Options[0], s.Options[n/2], s.Options[n-1]}
@@ -60,20 +60,20 @@ func Run(t *testing.T, s Suite) {
 	t.Run("windows", s.windows)
 	t.Run("projection and filter", s.projection)
 	t.Run("wanted entries", s.want)
-	t.Run("unknown numbers", s.hidden)
+	t.Run("unknown row numbers", s.hidden)
 	t.Run("fetched is declared", s.fetched)
 	t.Run("each page failed", s.failedPages)
-	t.Run("damage stays where it is", s.traceless)
+	t.Run("damage without checksums", s.traceless)
 	t.Run("retained batches", s.retained)
 	t.Run("leaving the loop", s.leave)
 	t.Run("coverage", s.coverage)
 	t.Run("depths of verify", s.depths)
-	t.Run("broken writers are noticed", s.noticed)
+	t.Run("broken writers", s.noticed)
 	t.Run("an aborted writer leaves nothing", s.aborted)
 	t.Run("a failing sink leaves nothing", s.failingSink)
 }
 
-// table is what a test wrote.
+// table is a table that a test wrote, with its expected content.
 type table struct {
 	suite  *Suite
 	mem    *store.Memory
@@ -81,10 +81,10 @@ type table struct {
 	schema *arrow.Schema
 	lines  []string // of all columns
 	cells  [][]string
-	values [][]any // likewise, by column: see CellsOf
+	values [][]any // by column: see CellsOf
 }
 
-// write makes a table of the given columns.
+// write writes a table of columns of the given types.
 func (s *Suite) write(t *testing.T, seed uint64, opts map[string]string, nulls int, types ...arrow.DataType) *table {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 7))
@@ -114,7 +114,7 @@ func (s *Suite) write(t *testing.T, seed uint64, opts map[string]string, nulls i
 		t.Fatalf("close %v %v: %v", types, opts, err)
 	}
 	if sum.Rows != int64(s.Rows) {
-		t.Errorf("the summary says %d rows, %d were written", sum.Rows, s.Rows)
+		t.Errorf("got a summary of %d rows, want %d", sum.Rows, s.Rows)
 	}
 	Sound(t, &s.Format, tab.mem, tab.name)
 	return tab
@@ -149,7 +149,7 @@ func (tab *table) add(b arrow.RecordBatch) {
 	}
 }
 
-// open opens the table through a counter.
+// open opens the table; its data is read through the counter.
 func (tab *table) open(t *testing.T) (scan.Source, *store.Counter) {
 	t.Helper()
 	c := store.NewCounter(tab.mem)
@@ -190,14 +190,15 @@ func same(t *testing.T, what string, got, want []string) bool {
 			if i < len(want) {
 				w = want[i]
 			}
-			t.Errorf("%s: %d rows, want %d; row %d is %s, want %s", what, len(got), len(want), i, g, w)
+			t.Errorf("%s: got %d rows, want %d; row %d: got %s, want %s", what, len(got), len(want), i, g, w)
 			return false
 		}
 	}
 	return false
 }
 
-// roundTrips: what is written is read, for each type, with and without nulls, with each combination of options.
+// roundTrips: the rows that are read are those written, for each type, with and without nulls, with each combination of
+// options.
 func (s Suite) roundTrips(t *testing.T) {
 	ran := 0
 	for i, typ := range s.Types {
@@ -210,7 +211,7 @@ func (s Suite) roundTrips(t *testing.T) {
 				tab := s.write(t, uint64(1000*i+10*j+nulls), opts, nulls, typ)
 				src, _ := tab.open(t)
 				if f := src.Reader.Schema().Field(0); f.Name != "c0" || !arrow.TypeEqual(f.Type, typ) {
-					t.Errorf("%s %v came back as %s %s", typ, opts, f.Name, f.Type)
+					t.Errorf("%s %v: got field %s of type %s", typ, opts, f.Name, f.Type)
 					continue
 				}
 				same(t, fmt.Sprintf("%s %v %d%% null", typ, opts, nulls), read(t, src, scan.Spec{}), tab.lines)
@@ -225,7 +226,7 @@ func (s *Suite) wide(t *testing.T, seed uint64) *table {
 	return s.write(t, seed, s.SmallPages, 20, s.Types...)
 }
 
-// windows: any window and any rows give the same table.
+// windows: any size of batch and any range of rows yield the same rows.
 func (s Suite) windows(t *testing.T) {
 	tab := s.wide(t, 1)
 	src, _ := tab.open(t)
@@ -243,7 +244,7 @@ func (s Suite) windows(t *testing.T) {
 	}
 }
 
-// projection: projecting is scanning and selecting; filtering is scanning and filtering.
+// projection: a projected scan equals a full scan projected afterwards, a filtered scan a full scan filtered afterwards.
 func (s Suite) projection(t *testing.T) {
 	tab := s.wide(t, 2)
 	src, _ := tab.open(t)
@@ -267,7 +268,7 @@ func (s Suite) projection(t *testing.T) {
 	}
 }
 
-// fetched: data reads lie in declared spans, and none that holds no wanted row.
+// fetched: a scan reads no bytes but the declared spans of the pages that it needs.
 func (s Suite) fetched(t *testing.T) {
 	tab := s.wide(t, 5)
 	src, _ := tab.open(t)
@@ -290,11 +291,11 @@ func (s Suite) fetched(t *testing.T) {
 		}
 	}
 	if len(all) <= len(need) {
-		t.Errorf("only %d pages in all: the small-page options make no small pages", len(all))
+		t.Errorf("got %d spans in all, of which %d are needed: SmallPages yields too few pages", len(all), len(need))
 	}
 }
 
-// retained: a batch that was retained does not change when the pool's free buffers are overwritten.
+// retained: a retained batch does not change when the pool's free buffers are overwritten.
 func (s Suite) retained(t *testing.T) {
 	tab := s.wide(t, 7)
 	src, _ := tab.open(t)
@@ -329,7 +330,7 @@ func (p *poisoner) Free(b []byte) {
 	p.Pool.Free(b)
 }
 
-// leave: after leaving the loop at any step no buffer is left.
+// leave: after a break from the loop at any step no buffer is leaked.
 func (s Suite) leave(t *testing.T) {
 	tab := s.wide(t, 8)
 	for steps := range 6 {
@@ -349,7 +350,7 @@ func (s Suite) leave(t *testing.T) {
 	}
 }
 
-// coverage: in a healthy file the described regions partition all the bytes.
+// coverage: in a healthy file the described regions partition all bytes.
 func (s Suite) coverage(t *testing.T) {
 	if s.Format.Describe == nil {
 		t.Skip("the format describes nothing")
@@ -368,7 +369,7 @@ func (s Suite) coverage(t *testing.T) {
 	}
 }
 
-// aborted: a writer that is not closed leaves nothing behind.
+// aborted: an aborted writer leaves nothing behind.
 func (s Suite) aborted(t *testing.T) {
 	ctx := context.Background()
 	mem := store.NewMemory(nil)
@@ -383,17 +384,17 @@ func (s Suite) aborted(t *testing.T) {
 		t.Fatal(err)
 	}
 	if names := mem.Names(); len(names) != 0 {
-		t.Errorf("%v can be seen before Close", names)
+		t.Errorf("%v visible before Close, want none", names)
 	}
 	if err := w.Abort(ctx); err != nil {
 		t.Fatal(err)
 	}
 	if names := mem.Names(); len(names) != 0 {
-		t.Errorf("%v is left after Abort", names)
+		t.Errorf("%v left after Abort, want none", names)
 	}
 }
 
-// failingSink: whatever write fails, the error comes out and nothing is visible.
+// failingSink: whichever operation fails, the writer returns the sink's error and no file becomes visible.
 func (s Suite) failingSink(t *testing.T) {
 	ctx := context.Background()
 	sc := arrow.NewSchema([]arrow.Field{{Name: "c0", Type: s.Types[0]}}, nil)
@@ -420,16 +421,16 @@ func (s Suite) failingSink(t *testing.T) {
 		}()
 		if !sink.Failed {
 			if err != nil {
-				t.Errorf("nothing failed, but: %v", err)
+				t.Errorf("no operation failed, got: %v", err)
 			}
 			t.Logf("failed at each of %d operations", k)
 			return
 		}
 		if !errors.Is(err, ErrSink) {
-			t.Errorf("operation %d failed, the writer said %v", k, err)
+			t.Errorf("operation %d failed: got %v, want the sink's error", k, err)
 		}
 		if names := mem.Names(); len(names) != 0 {
-			t.Errorf("operation %d failed, %v is visible", k, names)
+			t.Errorf("operation %d failed: %v visible, want none", k, names)
 		}
 		if k > 10000 {
 			t.Fatal("too many operations")

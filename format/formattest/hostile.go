@@ -1,6 +1,7 @@
 package formattest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,32 +22,32 @@ import (
 	"stoa/store"
 )
 
-// Hostile is what a fuzz target does with bytes of which nothing is known: probe, list, open, scan with every
-// damage policy, recover, describe, verify. What must hold:
+// Hostile is the body of a fuzz target for arbitrary bytes: probe, list, open, scan with every damage policy, recover,
+// describe, verify. It checks:
 //
-//   - nothing panics, and no error is of class Bug; Corrupt has an object
-//   - it ends
-//   - no more than Budget bytes are allocated in all
-//   - what a scan gives is valid Arrow
-//   - if Verify finds nothing, everything can be read
-//   - if everything can be read and the format writes it, it reads back the same
+//   - nothing panics, and no error has class Bug; errors of class Corrupt name an object
+//   - everything terminates
+//   - at most Budget bytes are allocated in all
+//   - batches of a scan are valid Arrow
+//   - if Verify reports nothing, everything can be read
+//   - if everything can be read and the format can write it, it is read back unchanged
 type Hostile struct {
 	Format format.Format
-	Opts   []map[string]string // tried one after the other; nil: none
+	Opts   []map[string]string // tried in turn, after no options
 	Budget int64               // 0: 256 MiB
-	Rows   int                 // a scan ends after so many rows; 0: 100,000
-	Silent bool                // damage may be found by reading that Verify does not know (say why where it is set)
+	Rows   int                 // a scan stops after that many rows; 0: 100,000
+	Silent bool                // reading may fail although Verify reports nothing (give the reason where it is set)
 }
 
-// HostileLimits are those of Hostile: small, so that what a number may ask for is soon refused.
+// HostileLimits are the limits of Hostile: small, so that oversized lengths are refused early.
 var HostileLimits = format.Limits{Page: 4 << 20, Metadata: 4 << 20}
 
-// Try does it to data.
+// Try checks an object of the given bytes.
 func (h Hostile) Try(t *testing.T, data []byte) {
 	h.TryTree(t, store.NewMemory(map[string][]byte{"t": data}), "t")
 }
 
-// TryTree does it to the object or directory name of tree.
+// TryTree checks the object or directory name of tree.
 func (h Hostile) TryTree(t *testing.T, tree *store.Memory, name string) {
 	defer Watch(30 * time.Second)()
 	before := Allocated()
@@ -72,7 +73,7 @@ func (h Hostile) TryTree(t *testing.T, tree *store.Memory, name string) {
 		budget = 256 << 20
 	}
 	if n := Allocated() - before; n > budget {
-		t.Errorf("%d bytes were allocated", n)
+		t.Errorf("%d bytes allocated, want at most %d", n, budget)
 	}
 }
 
@@ -83,7 +84,7 @@ func (h Hostile) with(t *testing.T, tg format.Target, o format.OpenOptions) {
 		for f := range h.Format.Verify(ctx, tg, o) {
 			healthy = healthy && f.Severity <= region.Note
 			if f.Code == "" || f.Message == "" || f.Severity == region.Error && f.At.Object == "" && f.Part == "" {
-				t.Errorf("a finding without code, words or place: %+v", f)
+				t.Errorf("finding without code, message or location: %+v", f)
 			}
 		}
 	}
@@ -93,7 +94,7 @@ func (h Hostile) with(t *testing.T, tg format.Target, o format.OpenOptions) {
 		batches, rows, err := h.scan(t, tg, r, scan.Spec{})
 		Classed(t, err)
 		if err != nil && healthy && !h.Silent && !fault.OverBudget(err) && !errors.Is(err, fault.Unsupported) {
-			t.Errorf("verify found nothing, but: %v", err)
+			t.Errorf("verify reports nothing, scan: %v", err)
 		}
 		if err == nil && rows >= 0 {
 			h.again(t, r.Schema(), batches)
@@ -104,7 +105,7 @@ func (h Hostile) with(t *testing.T, tg format.Target, o format.OpenOptions) {
 		}
 		r.Close()
 	} else if healthy && h.Format.Verify != nil && !h.Silent && errors.Is(err, fault.Corrupt) {
-		t.Errorf("verify found nothing, but open: %v", err)
+		t.Errorf("verify reports nothing, open: %v", err)
 	}
 	if h.Format.Recover != nil {
 		r, _, err := h.Format.Recover(ctx, tg, o)
@@ -117,22 +118,19 @@ func (h Hostile) with(t *testing.T, tg format.Target, o format.OpenOptions) {
 	}
 }
 
-// scan reads everything, or so many rows that rows is -1.
+// scan reads everything, or returns rows = -1 after h.Rows rows.
 func (h Hostile) scan(t *testing.T, tg format.Target, r format.Reader, spec scan.Spec) (out []arrow.RecordBatch,
 	rows int, err error) {
 	src := scan.Source{Reader: r, Objects: scan.NewObjects(tg.Tree), Dicts: scan.NewDicts(), Limits: HostileLimits}
 	defer src.Objects.Close()
 	defer src.Dicts.Close()
-	most := h.Rows
-	if most == 0 {
-		most = 100_000
-	}
+	limit := cmp.Or(h.Rows, 100_000)
 	for b, err := range scan.Run(context.Background(), src, spec, nil) {
 		if err != nil {
 			return out, rows, err
 		}
 		Valid(t, b)
-		if rows += int(b.NumRows()); rows > most {
+		if rows += int(b.NumRows()); rows > limit {
 			return nil, -1, nil
 		}
 		b.Retain()
@@ -149,7 +147,7 @@ func hasNull(t arrow.DataType) bool {
 	return t.ID() == arrow.NULL
 }
 
-// again writes what was read, and reads it.
+// again writes what was read, and compares it with what is read back.
 func (h Hostile) again(t *testing.T, sc *arrow.Schema, batches []arrow.RecordBatch) {
 	if h.Format.Create == nil {
 		return
@@ -167,24 +165,24 @@ func (h Hostile) again(t *testing.T, sc *arrow.Schema, batches []arrow.RecordBat
 	}
 	if err != nil {
 		if !errors.Is(err, fault.Unsupported) && !errors.Is(err, fault.Invalid) {
-			t.Errorf("what was read is not written: %v", err)
+			t.Errorf("write what was read: %v", err)
 		}
 		return
 	}
 	tg := format.Target{Tree: tree, Name: "again"}
 	r, err := h.Format.Open(ctx, tg, format.OpenOptions{Limits: HostileLimits})
 	if err != nil {
-		t.Errorf("what was written is not opened: %v", err)
+		t.Errorf("open what was written: %v", err)
 		return
 	}
 	defer r.Close()
 	got, _, err := h.scan(t, tg, r, scan.Spec{})
 	if err != nil {
-		t.Errorf("what was written is not read: %v", err)
+		t.Errorf("scan what was written: %v", err)
 		return
 	}
 	if want, got := linesOf(batches), linesOf(got); !slices.Equal(want, got) {
-		t.Errorf("read, written and read again are different rows: %d became %d", len(want), len(got))
+		t.Errorf("rows after another round trip differ: got %d rows, want %d", len(got), len(want))
 		for i := range min(len(want), len(got)) {
 			if want[i] != got[i] {
 				t.Errorf("row %d:\n got %.300s\nwant %.300s", i, got[i], want[i])
@@ -201,7 +199,7 @@ func linesOf(batches []arrow.RecordBatch) (out []string) {
 	return out
 }
 
-// Valid fails unless the columns of b are valid Arrow.
+// Valid fails the test unless the columns of b are valid Arrow.
 func Valid(t testing.TB, b arrow.RecordBatch) {
 	t.Helper()
 	for i, c := range b.Columns() {
@@ -211,8 +209,8 @@ func Valid(t testing.TB, b arrow.RecordBatch) {
 	}
 }
 
-// ValidArray is the library's ValidateFull, but for two things. Texts may be of any bytes: of those systems
-// that keep them so, Verify reports. And the library refuses null arrays that it made.
+// ValidArray is the library's ValidateFull with two exceptions: strings may hold any bytes, as some systems store them
+// so and Verify reports it; and null arrays pass, of which the library refuses its own.
 func ValidArray(a arrow.Array) error {
 	err := array.ValidateFull(a)
 	if err == nil || hasNull(a.DataType()) || strings.Contains(err.Error(), "not valid utf8") {
@@ -221,41 +219,41 @@ func ValidArray(a arrow.Array) error {
 	return err
 }
 
-// Classed fails unless err is nil or says whose fault it is, and where: hostile bytes are never a bug of ours.
+// Classed fails the test unless err is nil or has a class other than Bug; Corrupt must name an object.
 func Classed(t testing.TB, err error) {
 	t.Helper()
 	var e *fault.Error
 	switch {
 	case err == nil:
 	case !errors.As(err, &e):
-		t.Errorf("an error without a class: %v", err)
+		t.Errorf("error without a class: %v", err)
 	case e.Class == fault.Bug || e.Class == fault.Corrupt && e.At.Object == "":
-		t.Errorf("error %v", err)
+		t.Errorf("error of class Bug, or Corrupt without an object: %v", err)
 	}
 }
 
-// Watch ends the process after d, with the stacks of all goroutines, unless what it gives is called before: a
-// fuzz target that does not end would otherwise never be known.
+// Watch ends the process after d, with the stacks of all goroutines, unless stop is called before: a fuzz target that
+// does not terminate would otherwise go unnoticed.
 func Watch(d time.Duration) (stop func() bool) {
 	return time.AfterFunc(d, func() {
 		b := make([]byte, 1<<20)
-		panic(fmt.Sprintf("it takes longer than %s\n%s", d, b[:runtime.Stack(b, true)]))
+		panic(fmt.Sprintf("not finished after %s\n%s", d, b[:runtime.Stack(b, true)]))
 	}).Stop
 }
 
-// Bound is for a fuzz target's body: what it gives, called at the end, fails if more than so many bytes were
-// allocated since; and the process ends if it is not called within a minute.
+// Bound bounds a fuzz target's body: the function that it returns must be called at the end, and fails the test if more
+// than the given bytes were allocated since. The process ends if it is not called within a minute.
 func Bound(t testing.TB, bytes int64) func() {
 	before, stop := Allocated(), Watch(time.Minute)
 	return func() {
 		stop()
 		if n := Allocated() - before; n > bytes {
-			t.Errorf("%d bytes were allocated", n)
+			t.Errorf("%d bytes allocated, want at most %d", n, bytes)
 		}
 	}
 }
 
-// Allocated is how many bytes this process has allocated since it began.
+// Allocated is the number of bytes that this process has allocated since its start.
 func Allocated() int64 {
 	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(s)

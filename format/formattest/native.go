@@ -14,9 +14,9 @@ import (
 	"stoa/pred"
 )
 
-// NativeReader is the shape of the readers that formats have for programs that use one of them by itself. Of
-// files that promise no order RowsFromKey is an error of class Invalid. NewReader of each takes an io.ReaderAt and the
-// size.
+// NativeReader is the interface that the native readers of all formats share, for programs that use a single format.
+// NewReader of each takes an io.ReaderAt and the size. RowsFromKey yields an error of class Invalid for files without a
+// declared order.
 type NativeReader interface {
 	Schema() *arrow.Schema
 	NumRows() int64
@@ -26,16 +26,16 @@ type NativeReader interface {
 	Close() error
 }
 
-// Native compares a reader of the rows of want with them, from some positions on and one by one.
+// Native checks a reader of the rows of want: rows from some positions on, and single ones.
 func Native(t *testing.T, r NativeReader, want arrow.RecordBatch) {
 	ctx, n := t.Context(), want.NumRows()
 	if r.NumRows() != n || len(r.Schema().Fields()) != int(want.NumCols()) {
-		t.Fatalf("%d rows, expected %d, of %s", r.NumRows(), n, r.Schema())
+		t.Fatalf("got %d rows of %s, want %d of %s", r.NumRows(), r.Schema(), n, want.Schema())
 	}
 	all := rowsAsText(want)
 	for _, from := range []int64{0, 1, n / 3, n / 2, n - 1, n} {
 		if got := RowsOf(t, r.RowsFrom(ctx, from, nil)); !slices.Equal(got, all[from:]) {
-			t.Errorf("from row %d on: %d rows, expected %d, or others", from, len(got), n-from)
+			t.Errorf("rows from %d on: got %d rows\n%s\nwant %d\n%s", from, len(got), got, n-from, all[from:])
 		}
 		if from == n {
 			break
@@ -46,24 +46,24 @@ func Native(t *testing.T, r NativeReader, want arrow.RecordBatch) {
 			t.Fatal(err)
 		}
 		if got := rowsAsText(b); !slices.Equal(got, all[from:from+1]) {
-			t.Errorf("row %d: %s, expected %s", from, got, all[from])
+			t.Errorf("row %d: got %s, want %s", from, got, all[from])
 		}
 		b.Release()
 		mem.AssertSize(t, 0)
 	}
-	for _, none := range []int64{-1, n, n + 1} {
-		if _, err := r.Row(ctx, none, nil); !errors.Is(err, fault.Invalid) {
-			t.Errorf("row %d: %v, expected an error of class Invalid", none, err)
+	for _, outside := range []int64{-1, n, n + 1} {
+		if _, err := r.Row(ctx, outside, nil); !errors.Is(err, fault.Invalid) {
+			t.Errorf("row %d: got %v, want an error of class Invalid", outside, err)
 		}
 	}
 	for b, err := range r.RowsFrom(ctx, n+1, nil) {
 		if !errors.Is(err, fault.Invalid) {
-			t.Errorf("from row %d on: %v, %v, expected an error of class Invalid", n+1, b, err)
+			t.Errorf("rows from %d on: got %v, %v, want an error of class Invalid", n+1, b, err)
 		}
 	}
 }
 
-// RowsOf is the rows of batches as text.
+// RowsOf reads all rows of batches as text.
 func RowsOf(t *testing.T, batches iter.Seq2[arrow.RecordBatch, error]) (out []string) {
 	t.Helper()
 	for b, err := range batches {

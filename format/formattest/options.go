@@ -9,20 +9,20 @@ import (
 	"stoa/format/option"
 )
 
-// Options compares a table of options with its struct: each field is that of one option and each option has a field,
-// the zero value says nothing, and random values are the same after they were strings.
+// Options checks a table of options against its struct: fields and options correspond one to one, the zero value is no
+// option, and random values survive the way to strings and back.
 func Options[S any](t *testing.T, table *option.Table[S]) {
 	t.Helper()
 	var zero S
 	if opts := table.Strings(&zero); opts != nil {
-		t.Errorf("%T: the zero value is %v, expected no option", zero, opts)
+		t.Errorf("%T: the zero value: got options %v, want none", zero, opts)
 	}
 	if s, err := table.Parse(nil); err != nil || !reflect.DeepEqual(s, zero) {
-		t.Errorf("%T: of no option %v, %v, expected the zero value", zero, s, err)
+		t.Errorf("%T: no options: got %v, %v, want the zero value", zero, s, err)
 	}
 	for _, opts := range []map[string]string{{"no-such-option": "1"}, {"": ""}, {table.Options[0].Name + ".": "1"}} {
 		if _, err := table.Parse(opts); err == nil {
-			t.Errorf("%T: %v is taken", zero, opts)
+			t.Errorf("%T: %v: got no error, want one", zero, opts)
 		}
 	}
 	o := &optionLaw[S]{table: table, rand: rand.New(rand.NewPCG(1, 18)), values: map[int][]reflect.Value{}}
@@ -34,11 +34,11 @@ func Options[S any](t *testing.T, table *option.Table[S]) {
 type optionLaw[S any] struct {
 	table  *option.Table[S]
 	rand   *rand.Rand
-	values map[int][]reflect.Value // of the field of each option, such as can be strings
+	values map[int][]reflect.Value // of the field of each option: those that can be strings
 }
 
-// leaves calls do with each field of a struct, those of structs in it one by one. Maps hold what other fields do, by
-// column.
+// leaves calls do with each field of a struct, and of the structs in it. Maps are left out: they hold the values of
+// other fields by column.
 func leaves(v reflect.Value, name string, do func(name string, v reflect.Value)) {
 	for i := range v.NumField() {
 		f, at := v.Field(i), strings.TrimPrefix(name+"."+v.Type().Field(i).Name, ".")
@@ -68,7 +68,7 @@ func (l *optionLaw[S]) fields(t *testing.T) {
 	options := 0
 	for name, n := range named {
 		if options += n; n != 1 {
-			t.Errorf("%T: the field %s is that of %d options, expected one", s, name, n)
+			t.Errorf("%T: field %s belongs to %d options, want 1", s, name, n)
 		}
 	}
 	if options != len(l.table.Options) {
@@ -76,7 +76,7 @@ func (l *optionLaw[S]) fields(t *testing.T) {
 	}
 }
 
-// candidates finds values of the field of option i, and that each is that option and no other.
+// candidates draws values of the field of option i, and checks that each becomes that option alone.
 func (l *optionLaw[S]) candidates(t *testing.T, i int, name string) {
 	t.Helper()
 	x := &l.table.Options[i]
@@ -90,16 +90,16 @@ func (l *optionLaw[S]) candidates(t *testing.T, i int, name string) {
 			continue
 		}
 		if _, ok := opts[x.Name]; !ok || len(opts) != 1 || !reflect.DeepEqual(back, s) {
-			t.Fatalf("%T: %s = %#v is the options %q, which are %+v", s, name, v.Interface(), opts, back)
+			t.Fatalf("%T: %s = %#v: got options %q, parsed %+v", s, name, v.Interface(), opts, back)
 		}
 		l.values[i] = append(l.values[i], v)
 	}
 	if len(l.values[i]) == 0 {
-		t.Errorf("option %s: no value of %s was found", x.Name, name)
+		t.Errorf("option %s: no value of %s found", x.Name, name)
 	}
 }
 
-// fill sets v to something; words are what the option says of its values.
+// fill sets v to a random value; words is the option's list of values.
 func (l *optionLaw[S]) fill(v reflect.Value, words string) {
 	texts := []string{"a1", "b c", `d"e`, "f,g", " h", `"i"`, "j.k", "ü", "l:m", "1", "2026-01-02T03:04:05Z",
 		"2026-01-02 03:04:05", "UTC", "INT32"}
@@ -148,8 +148,8 @@ func (l *optionLaw[S]) roundTrips(t *testing.T) {
 		s := l.random()
 		v := reflect.ValueOf(&s).Elem()
 		for i := range v.NumField() {
-			if m := v.Field(i); m.Kind() == reflect.Map { // of columns, what another field is for all
-				l.columns(v, m)
+			if m := v.Field(i); m.Kind() == reflect.Map { // values for single columns
+				l.columns(m)
 			}
 		}
 		if l.table.Check != nil && l.table.Check(&s) != nil {
@@ -158,17 +158,17 @@ func (l *optionLaw[S]) roundTrips(t *testing.T) {
 		opts := l.table.Strings(&s)
 		back, err := l.table.Parse(opts)
 		if err != nil || !reflect.DeepEqual(back, s) {
-			t.Fatalf("%+v is the options %q, which are %+v, %v", s, opts, back, err)
+			t.Fatalf("%+v: options %q: got %+v, %v", s, opts, back, err)
 		}
 		trips++
 	}
 	if trips < 30 {
-		t.Errorf("%d of 300 random values passed the table's own check", trips)
+		t.Errorf("%d of 300 random values passed the table's check, want 30 or more", trips)
 	}
 }
 
-// columns fills the map m of the struct v with what random structs have for all columns.
-func (l *optionLaw[S]) columns(v, m reflect.Value) {
+// columns fills the map m with values for single columns: those that random structs have for all columns.
+func (l *optionLaw[S]) columns(m reflect.Value) {
 	for _, name := range []string{"x", "y.z", "ü,"}[:l.rand.IntN(4)] {
 		other := l.random()
 		leaf := reflect.ValueOf(&other).Elem()

@@ -24,7 +24,7 @@ import (
 func eachPage(t *testing.T, src scan.Source, f func(col int, c format.Chunk, p format.Page, dict *vec.Vector)) {
 	t.Helper()
 	if _, ok := src.Reader.(format.Batcher); ok {
-		t.Skip("the format gives batches, not pages")
+		t.Skip("the format yields batches, not pages")
 	}
 	ctx := context.Background()
 	for part, err := range src.Reader.Parts(ctx, format.Query{}) {
@@ -75,25 +75,25 @@ func decodePage(t *testing.T, src scan.Source, col int, c format.Chunk, p format
 		}
 		task.Bytes = append(task.Bytes, b)
 	}
-	kept := make([][]byte, len(task.Bytes))
+	stored := make([][]byte, len(task.Bytes))
 	for i, b := range task.Bytes {
-		kept[i] = bytes.Clone(b)
+		stored[i] = bytes.Clone(b)
 	}
 	if err := c.Decode(&task, v); err != nil {
 		t.Fatalf("column %d page %d: %v", col, p.Ordinal, err)
 	}
 	for i, b := range task.Bytes {
-		if !bytes.Equal(b, kept[i]) {
-			t.Errorf("column %d page %d: decoding wrote into the stored bytes", col, p.Ordinal)
+		if !bytes.Equal(b, stored[i]) {
+			t.Errorf("column %d page %d: Decode wrote into the stored bytes", col, p.Ordinal)
 		}
 		for k := range b {
-			b[k] = 0xA5 // whoever kept a reference shows it now
+			b[k] = 0xA5 // a vector that refers to them shows
 		}
 	}
 	return v
 }
 
-// want: a page decoded with any wanted entries equals the whole page where it was wanted, and has as many entries.
+// want: a page decoded for some wanted entries has as many entries as the full page, and equals it in the wanted ones.
 func (s Suite) want(t *testing.T) {
 	tab := s.wide(t, 3)
 	src, _ := tab.open(t)
@@ -101,10 +101,10 @@ func (s Suite) want(t *testing.T) {
 	pages := 0
 	eachPage(t, src, func(col int, c format.Chunk, p format.Page, dict *vec.Vector) {
 		pages++
-		whole := decodePage(t, src, col, c, p, dict, nil)
-		n := whole.Len()
+		full := decodePage(t, src, col, c, p, dict, nil)
+		n := full.Len()
 		if p.Entries >= 0 && int64(n) != p.Entries {
-			t.Errorf("column %d page %d: %d entries, declared are %d", col, p.Ordinal, n, p.Entries)
+			t.Errorf("column %d page %d: got %d entries, declared %d", col, p.Ordinal, n, p.Entries)
 		}
 		bits := make([]byte, (n+7)/8)
 		for i := range bits {
@@ -113,28 +113,28 @@ func (s Suite) want(t *testing.T) {
 		sel := vec.NewSel(bits, n)
 		part := decodePage(t, src, col, c, p, dict, sel)
 		if part.Len() != n {
-			t.Fatalf("column %d page %d: %d entries with wanted ones, %d without", col, p.Ordinal, part.Len(), n)
+			t.Fatalf("column %d page %d: got %d entries for some wanted, want %d", col, p.Ordinal, part.Len(), n)
 		}
-		a, errA := whole.Emit(n)
+		a, errA := full.Emit(n)
 		b, errB := part.Emit(n)
 		if errA != nil || errB != nil {
 			t.Fatal(errA, errB)
 		}
 		for i := range n {
 			if a.IsNull(i) != b.IsNull(i) || sel.Has(i) && Cell(a, i) != Cell(b, i) {
-				t.Fatalf("column %d page %d entry %d: %s, wanted alone %s", col, p.Ordinal, i, Cell(a, i), Cell(b, i))
+				t.Fatalf("column %d page %d entry %d: got %s, want %s", col, p.Ordinal, i, Cell(b, i), Cell(a, i))
 			}
 		}
 	})
 	t.Logf("%d pages", pages)
 }
 
-// hidden: numbers that are not known change no answer.
+// hidden: a scan yields the same rows if row numbers and counts are unknown.
 func (s Suite) hidden(t *testing.T) {
 	tab := s.wide(t, 4)
 	src, _ := tab.open(t)
 	if _, ok := src.Reader.(format.Batcher); ok {
-		t.Skip("the format gives batches, not pages")
+		t.Skip("the format yields batches, not pages")
 	}
 	src.Reader = hidden{src.Reader}
 	same(t, "hidden numbers", read(t, src, scan.Spec{Batch: 50}), tab.lines)
@@ -142,7 +142,7 @@ func (s Suite) hidden(t *testing.T) {
 		tab.lines[100:300])
 }
 
-// hidden hides how many rows there are.
+// hidden hides the numbers of rows of row groups and pages.
 type hidden struct{ format.Reader }
 
 func (h hidden) RowGroups(ctx context.Context, p format.Part, q format.Query) ([]format.RowGroup, error) {
@@ -167,7 +167,7 @@ func (c hiddenChunk) Next(ctx context.Context) (format.Page, error) {
 	return p, err
 }
 
-// failing fails the page at a span.
+// failing reports the page at a span as lost.
 type failing struct {
 	format.Reader
 	at fault.Span
@@ -191,7 +191,7 @@ func (c failingChunk) Next(ctx context.Context) (format.Page, error) {
 	return p, err
 }
 
-// failedPages: every page failed in turn, under each policy: the manifest is exact and the other cells are right.
+// failedPages loses every page in turn, under each policy: the reported loss is exact and all other cells are correct.
 func (s Suite) failedPages(t *testing.T) {
 	tab := s.wide(t, 6)
 	src, _ := tab.open(t)
@@ -223,19 +223,19 @@ func (s Suite) failedPages(t *testing.T) {
 			}
 			if policy == scan.Fail {
 				if !errors.Is(failed, fault.Corrupt) {
-					t.Errorf("%v: %v", v, failed)
+					t.Errorf("%v: got %v, want an error of class Corrupt", v, failed)
 				}
 				continue
 			}
 			var want []string
 			for r := range tab.lines {
-				gone := int64(r) >= v.from && int64(r) < v.to
-				if gone && policy == scan.SkipRows {
+				lost := int64(r) >= v.from && int64(r) < v.to
+				if lost && policy == scan.SkipRows {
 					continue
 				}
 				row := make([]any, len(tab.values))
 				for k := range row {
-					if row[k] = tab.values[k][r]; gone && k == columns[v.col].Path[0] {
+					if row[k] = tab.values[k][r]; lost && k == columns[v.col].Path[0] {
 						row[k] = withoutCell(row[k], columns, v.col)
 					}
 				}
@@ -243,7 +243,7 @@ func (s Suite) failedPages(t *testing.T) {
 			}
 			same(t, fmt.Sprintf("policy %d, %v", policy, v), got, want)
 			if failed != nil || len(losses) != 1 || losses[0].Rows != [2]int64{v.from, v.to} || !losses[0].Exact {
-				t.Errorf("policy %d, %v: error %v, losses %+v", policy, v, failed, losses)
+				t.Errorf("policy %d, %v: got error %v, losses %+v; want one exact loss", policy, v, failed, losses)
 			}
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// Random makes n entries of type t; nulls in hundred.
+// Random returns n random entries of type t, of which about nulls percent are null.
 func Random(r *rand.Rand, t arrow.DataType, n, nulls int) arrow.Array {
 	b := array.NewBuilder(memory.DefaultAllocator, t)
 	defer b.Release()
@@ -25,7 +25,7 @@ func Random(r *rand.Rand, t arrow.DataType, n, nulls int) arrow.Array {
 	return b.NewArray()
 }
 
-// appendRandom appends a value that is not null; null items and fields are among it.
+// appendRandom appends a value that is not null; items and fields in it may be.
 func appendRandom(r *rand.Rand, b array.Builder) {
 	switch b := b.(type) {
 	case *array.ListBuilder:
@@ -110,8 +110,8 @@ func decimalText(v int64, scale int32) string {
 	return strings.TrimSuffix(s, ".")
 }
 
-// randomText is often one of a few, so that dictionaries have work; sometimes new; sometimes empty or long,
-// seldom longer than a page may be or statistics hold.
+// randomText is mostly one of 30 words, so that dictionaries are used; sometimes unique, empty or long; rarely too long
+// for a page or for statistics.
 func randomText(r *rand.Rand) string {
 	switch r.IntN(8) {
 	case 0:
@@ -128,7 +128,7 @@ func randomText(r *rand.Rand) string {
 	return fmt.Sprintf("word%d", r.IntN(30))
 }
 
-// Lines is a batch as text, one line a row, exact: floats by their bits.
+// Lines is a batch as exact text (see Cell), one line a row.
 func Lines(b arrow.RecordBatch) []string {
 	out := make([]string, b.NumRows())
 	for i := range out {

@@ -13,16 +13,16 @@ import (
 	"stoa/store"
 )
 
-// Sound compares what a writer wrote with the deepest verification of its format, which has nothing to say of it
-// but notes: every value decodes, and agrees with all that is reported for it elsewhere.
+// Sound fails the test unless the deepest verification passes what a writer wrote, notes aside: every value decodes,
+// and agrees with statistics, indexes and checksums.
 func Sound(t testing.TB, f *format.Format, tree store.Tree, name string) {
 	t.Helper()
 	for _, x := range unsound(f, tree, name) {
-		t.Errorf("%s: what was written does not pass verification: %s %s %s: %s", name, x.Code, x.At, x.Path, x.Message)
+		t.Errorf("%s: finding in what was written: %s %s %s: %s", name, x.Code, x.At, x.Path, x.Message)
 	}
 }
 
-// unsound is what verification has to say of what was written.
+// unsound is the findings of verification but notes.
 func unsound(f *format.Format, tree store.Tree, name string) (out []region.Finding) {
 	if f.Verify == nil {
 		return nil
@@ -36,7 +36,7 @@ func unsound(f *format.Format, tree store.Tree, name string) (out []region.Findi
 	return out
 }
 
-// noticed: Sound notices writers that are broken: of which one bit of a file is another than was meant.
+// noticed: Sound reports at least a quarter of broken writers: those that write a wrong bit.
 func (s Suite) noticed(t *testing.T) {
 	if s.Format.Verify == nil {
 		t.Skip("the format verifies nothing")
@@ -68,7 +68,7 @@ func (s Suite) noticed(t *testing.T) {
 		}
 	}
 	if found < tries/4 {
-		t.Errorf("of %d broken writers %d are noticed", tries, found)
+		t.Errorf("%d of %d broken writers noticed, want %d or more", found, tries, tries/4)
 	}
-	t.Logf("of %d broken writers %d are noticed", tries, found)
+	t.Logf("%d of %d broken writers noticed", found, tries)
 }

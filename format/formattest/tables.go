@@ -17,11 +17,11 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// Table is a random table whose content is known without Arrow: Cells holds a value a column and row.
+// Table is a random table whose content is known independently of Arrow: Cells holds a value for each column and row.
 //
 //	nil                null
 //	bool               boolean
-//	string             the bytes of a string or binary; of every other type the little-endian bytes that Arrow keeps
+//	string             the bytes of a string or binary; for all other types the little-endian bytes of Arrow's buffer
 //	[]any              list, or the fields of a struct
 //	Pairs              map: its pairs
 type Table struct {
@@ -33,21 +33,21 @@ type Table struct {
 // Pairs are the keys and values of a map.
 type Pairs [][2]any
 
-// TableOptions say what random tables are like.
+// TableOptions are options of RandomTable.
 type TableOptions struct {
-	Rows, Columns, Depth int              // at most; a leaf has depth 1
-	Leaves               []arrow.DataType // that are drawn from
-	Gaps                 []int            // percent of nulls, one of which is drawn for a column; without, 25
-	Plain                bool             // of nested types structs and lists only
-	Structs              bool             // of nested types structs only, also without fields
-	Bare                 bool             // structs may have no fields
-	Micros               bool             // timestamps are whole microseconds, and no more than fit 64 bits
-	Fields               []arrow.Field    // instead of those that would be drawn
-	// lists of fixed size can always be null: pyarrow, and arrow-go, cannot read others below a null
+	Rows, Columns, Depth int              // maximums; a leaf has depth 1
+	Leaves               []arrow.DataType // the types to draw from
+	Gaps                 []int            // percentages of nulls, one of which is drawn for each column; nil: 25
+	Plain                bool             // no nested types but structs and lists
+	Structs              bool             // no nested types but structs, which may have no fields
+	EmptyStructs         bool             // structs may have no fields
+	Micros               bool             // timestamps are multiples of a microsecond and fit 64 bits in nanoseconds
+	Fields               []arrow.Field    // the schema; nil: a random one
+	// fixed-size lists are always nullable: pyarrow and arrow-go cannot read others below a null
 	NullableFixed bool
 }
 
-// LeafTypes are all types of Arrow that hold values, but unions, views of lists and run-ends.
+// LeafTypes are all of Arrow's types without children, and dictionaries of some of them.
 func LeafTypes() []arrow.DataType {
 	str := arrow.BinaryTypes.String
 	out := []arrow.DataType{arrow.Null, arrow.FixedWidthTypes.Boolean, arrow.PrimitiveTypes.Int8,
@@ -79,9 +79,9 @@ func LeafTypes() []arrow.DataType {
 	return out
 }
 
-// RandomTable draws a table: types, a quarter of them without nulls, cells a quarter of which are null
-// elsewhere, and arrays that look as producers' do: slices, values and items under nulls, children without a
-// null of their own below structs that are null, dictionaries with values that nothing uses, twice, and null.
+// RandomTable draws a table: a quarter of its fields are not nullable. Its arrays have what producers' arrays may have:
+// slices, values and items under nulls, children without nulls below null structs, dictionaries with unused, duplicate
+// and null values.
 func RandomTable(r *rand.Rand, o TableOptions) Table {
 	g := &tables{r: r, o: o}
 	var out Table
@@ -130,15 +130,15 @@ func (g *tables) field(name string, depth int) arrow.Field {
 	}
 	switch shape {
 	case 0, 1, 2:
-		var kids []arrow.Field
-		least := 1
-		if (g.o.Structs || g.o.Bare) && g.one(6) {
-			least = 0
+		var children []arrow.Field
+		fewest := 1
+		if (g.o.Structs || g.o.EmptyStructs) && g.one(6) {
+			fewest = 0
 		}
-		for i := range least + g.r.IntN(3) {
-			kids = append(kids, g.field("s"+strconv.Itoa(i), depth-1))
+		for i := range fewest + g.r.IntN(3) {
+			children = append(children, g.field("s"+strconv.Itoa(i), depth-1))
 		}
-		f.Type = arrow.StructOf(kids...)
+		f.Type = arrow.StructOf(children...)
 	case 3, 4:
 		f.Type = arrow.ListOfField(g.field("element", depth-1))
 	case 5:
@@ -159,7 +159,7 @@ func (g *tables) field(name string, depth int) arrow.Field {
 	return f
 }
 
-// cell draws a value; nulls: it may be null where the field says so.
+// cell draws a value; if nulls is false it is not null, nor is anything in it, except in columns of type null.
 func (g *tables) cell(f arrow.Field, nulls bool) any {
 	if f.Type.ID() == arrow.NULL || nulls && f.Nullable && g.r.IntN(100) < g.gap {
 		return nil
@@ -195,7 +195,7 @@ func (g *tables) items(f arrow.Field, n int, nulls bool) []any {
 	return out
 }
 
-// leaf draws a value that is there.
+// leaf draws a value that is not null.
 func (g *tables) leaf(t arrow.DataType) any {
 	x := int64(g.r.Uint64() >> g.r.IntN(64))
 	if g.one(2) {
@@ -257,7 +257,7 @@ func littleEndian(n *big.Int, width int) string {
 	return string(b)
 }
 
-// array makes the array of cells; sometimes as a slice of a longer one.
+// array returns the array of cells, sometimes as a slice of a longer one.
 func (g *tables) array(f arrow.Field, cells []any) arrow.Array {
 	if !g.one(3) {
 		return g.build(f, cells)
@@ -278,7 +278,7 @@ func (g *tables) spare(f arrow.Field, n int) []any {
 	return out
 }
 
-// build makes the array of cells, from buffers: builders would put nulls below nulls.
+// build returns the array of cells. It makes the buffers itself, as builders would put nulls below nulls.
 func (g *tables) build(f arrow.Field, cells []any) arrow.Array {
 	n := len(cells)
 	valid, nulls := make([]byte, (n+7)/8), 0
@@ -326,7 +326,8 @@ func (g *tables) build(f arrow.Field, cells []any) arrow.Array {
 	return array.MakeFromData(d)
 }
 
-// fieldCells are the cells of field i of structs; below null structs are nulls, or values that nobody may see.
+// fieldCells are the cells of field i of structs; below null structs they are null, or random values that must not
+// show.
 func (g *tables) fieldCells(cells []any, i int, f arrow.Field) []any {
 	out := make([]any, len(cells))
 	hide := g.one(2) || !f.Nullable
@@ -340,7 +341,7 @@ func (g *tables) fieldCells(cells []any, i int, f arrow.Field) []any {
 	return out
 }
 
-// fixedItems are the items of lists of one size, which null lists have, too.
+// fixedItems are the items of fixed-size lists; null lists have as many as others.
 func (g *tables) fixedItems(cells []any, t *arrow.FixedSizeListType) (items []any) {
 	for _, c := range cells {
 		if l, ok := c.([]any); ok {
@@ -352,7 +353,7 @@ func (g *tables) fixedItems(cells []any, t *arrow.FixedSizeListType) (items []an
 	return items
 }
 
-// spread returns the offsets and items of lists; those that are null have items now and then.
+// spread returns the offsets and items of lists; null lists sometimes have items.
 func (g *tables) spread(cells []any, item func() any) (off []int32, items []any) {
 	off = []int32{0}
 	for _, c := range cells {
@@ -380,8 +381,7 @@ func wide(off []int32) (out []int64) {
 	return out
 }
 
-// dictionary draws codes for values: some values stand there twice, some are used by nothing, and null may be
-// one of them.
+// dictionary returns a dictionary array of cells. Values may be duplicate, unused or null.
 func (g *tables) dictionary(t *arrow.DictionaryType, f arrow.Field, cells []any) arrow.Array {
 	values := []any{g.leaf(t.ValueType)}
 	if f.Nullable && g.one(3) {
@@ -400,7 +400,7 @@ func (g *tables) dictionary(t *arrow.DictionaryType, f arrow.Field, cells []any)
 		}
 	}
 	codes := idx.NewInt16Array()
-	for i, v := range codes.Int16Values() { // nothing says what lies under a null
+	for i, v := range codes.Int16Values() { // values under nulls are undefined
 		if codes.IsNull(i) && g.one(2) {
 			codes.Int16Values()[i] = v ^ int16(g.r.IntN(1<<16))
 		}
@@ -408,7 +408,7 @@ func (g *tables) dictionary(t *arrow.DictionaryType, f arrow.Field, cells []any)
 	return array.NewDictionaryArray(t, codes, g.build(arrow.Field{Type: t.ValueType, Nullable: true}, values))
 }
 
-// leaves makes an array of values without children.
+// leaves returns an array of a type without children.
 func (g *tables) leaves(t arrow.DataType, cells []any, bufs []*memory.Buffer, nulls int) arrow.Array {
 	switch t.ID() {
 	case arrow.STRING_VIEW, arrow.BINARY_VIEW:
@@ -429,7 +429,7 @@ func (g *tables) leaves(t arrow.DataType, cells []any, bufs []*memory.Buffer, nu
 			b.AppendNull()
 		}
 		a := b.NewArray()
-		for i, c := range cells { // nothing says what lies under a null
+		for i, c := range cells { // values under nulls are undefined
 			if v := a.Data().Buffers()[1].Bytes(); c == nil && g.one(2) {
 				binary.LittleEndian.PutUint64(v[16*i:], g.r.Uint64())
 				binary.LittleEndian.PutUint64(v[16*i+8:], g.r.Uint64())
@@ -446,7 +446,7 @@ func (g *tables) leaves(t arrow.DataType, cells []any, bufs []*memory.Buffer, nu
 			bitutil.SetBitTo(bits, i, c)
 		case string:
 			data = append(data, c...)
-		default: // nothing says what lies under a null
+		default: // values under nulls are undefined
 			if x := g.leaf(t); t.ID() == arrow.BOOL {
 				bitutil.SetBitTo(bits, i, x.(bool))
 			} else {
@@ -468,7 +468,7 @@ func (g *tables) leaves(t arrow.DataType, cells []any, bufs []*memory.Buffer, nu
 	return array.MakeFromData(d)
 }
 
-// CellsOf is the content of an array, as Table has it.
+// CellsOf is the content of an array in the form of Table.Cells.
 func CellsOf(a arrow.Array) []any {
 	out := make([]any, a.Len())
 	for i := range out {
@@ -526,9 +526,9 @@ func cellOf(a arrow.Array, i int) any {
 	return string(a.Data().Buffers()[1].Bytes()[at : at+w])
 }
 
-// Plain is a cell as other programs can be asked to print it: numbers of all kinds as text, unscaled if they
-// are decimals, times, instants and durations in nanoseconds, dates in days; floats by their bits and all bytes
-// in hex; maps as lists of pairs, structs as lists of their fields.
+// Plain is a cell in a form that programs in other languages can print, too: numbers as text, decimals unscaled, times,
+// timestamps and durations in nanoseconds, dates in days; the bits of floats and all bytes in hex; maps as lists of
+// pairs, structs as lists of their fields.
 func Plain(t arrow.DataType, cell any) any {
 	switch x := cell.(type) {
 	case nil, bool:
@@ -575,7 +575,7 @@ func Plain(t arrow.DataType, cell any) any {
 	return n.String()
 }
 
-// number is what little-endian bytes say.
+// number is the value of little-endian bytes.
 func number(t arrow.DataType, s string) *big.Int {
 	b := []byte(s)
 	slices.Reverse(b)
@@ -586,5 +586,5 @@ func number(t arrow.DataType, s string) *big.Int {
 	return n
 }
 
-// String is for messages.
+// String is the table's size and schema, for messages.
 func (t Table) String() string { return fmt.Sprintf("%d rows of %s", t.Batch.NumRows(), t.Schema) }

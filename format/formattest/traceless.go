@@ -22,13 +22,12 @@ import (
 	"stoa/vec"
 )
 
-// traceless: damage stays where it is. The bytes of one page, or of one dictionary, of every kind that the
-// format writes are damaged in many ways, in tables without checksums (Suite.NoChecksums). Whatever a scan under both
-// policies of damage, or a recovered reader, then gives: every cell outside of that page that is not reported as
-// lost is what was written, and with the rows that are reported as lost the others are all that there were. What
-// the damaged page itself gives nobody can know without a checksum.
+// traceless: damage does not spread. It damages a page or dictionary of every kind that the format writes in many ways,
+// in tables without checksums (Suite.NoChecksums). Under both damage policies, and from a recovered reader, each cell
+// outside of that page is as written unless it is reported as lost, and the rows read and those reported as lost add up
+// to all rows. Values of the damaged page itself are not checked: without a checksum they cannot be known to be wrong.
 func (s Suite) traceless(t *testing.T) {
-	tried, failed, told := 0, 0, 0
+	tried, failed, recovered := 0, 0, 0
 	for i, opts := range append([]map[string]string{s.SmallPages}, s.NoChecksums...) {
 		var types []arrow.DataType
 		for _, typ := range s.Types {
@@ -43,18 +42,19 @@ func (s Suite) traceless(t *testing.T) {
 				d := tab.damage(r, v)
 				d.scans(t, r.IntN(2)*37, &failed)
 				if tried++; tried%4 == 0 {
-					d.recovers(t, &told)
+					d.recovers(t, &recovered)
 				}
 			}
 		}
 	}
-	t.Logf("%d pages damaged, %d scans failed as a whole, %d recovered", tried, failed, told)
+	t.Logf("%d pages damaged, %d scans failed with an error, %d recovered", tried, failed, recovered)
 	if tried == 0 {
-		t.Error("no page was damaged")
+		t.Error("no page damaged, want some")
 	}
 }
 
-// numbered is a table whose first two columns are the number of the row, so that rows that come out are known again.
+// numbered writes a table whose first two columns hold the row number, so that each row read can be identified by the
+// one that is not damaged.
 func (s *Suite) numbered(t *testing.T, seed uint64, opts map[string]string, types []arrow.DataType) *table {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 9))
@@ -100,16 +100,16 @@ func (s *Suite) numbered(t *testing.T, seed uint64, opts map[string]string, type
 	return tab
 }
 
-// victim is a page to be damaged.
+// victim is a page or dictionary to be damaged.
 type victim struct {
 	what  string
-	field int // top-level, of which it holds cells
+	field int // the top-level field of its values
 	at    fault.Span
-	rows  vec.Range // what it holds, of the whole table
+	rows  vec.Range // of the table
 }
 
-// victims are a page of each column, at an end or between, and the dictionaries. Pages of which nobody knows
-// the rows before their parents are decoded are left out.
+// victims are a random page of each column, and the dictionaries. Pages whose rows are unknown until their parents are
+// decoded are left out.
 func (tab *table) victims(t *testing.T, r *rand.Rand) (out []victim) {
 	src, _ := tab.open(t)
 	columns := src.Reader.Columns()
@@ -150,7 +150,7 @@ func (tab *table) victims(t *testing.T, r *rand.Rand) (out []victim) {
 	return out
 }
 
-// damagedTable is a table of which one page is damaged.
+// damagedTable is a copy of a table with one damaged page.
 type damagedTable struct {
 	*table
 	victim
@@ -169,13 +169,13 @@ func (tab *table) damage(r *rand.Rand, v victim) *damagedTable {
 	switch at := r.IntN(len(b)); r.IntN(5) {
 	case 0:
 		b[at] ^= 1 << r.IntN(8)
-		d.how = fmt.Sprintf("a bit of byte %d", at)
+		d.how = fmt.Sprintf("bit flipped in byte %d", at)
 	case 1:
 		n := min(1+r.IntN(16), len(b)-at)
 		for i := range b[at : at+n] {
 			b[at+i] = byte(r.Uint32())
 		}
-		d.how = fmt.Sprintf("%d bytes from %d on at random", n, at)
+		d.how = fmt.Sprintf("%d random bytes from byte %d on", n, at)
 	case 2:
 		clear(b[at:])
 		d.how = fmt.Sprintf("zeros from byte %d on", at)
@@ -184,10 +184,10 @@ func (tab *table) damage(r *rand.Rand, v victim) *damagedTable {
 			b[at+i] = 0xff
 		}
 		d.how = fmt.Sprintf("ones from byte %d on", at)
-	default: // the end, where offsets and restart points are
+	default: // near the end, where offsets and restart points are
 		at = len(b) - 1 - r.IntN(min(8, len(b)))
 		b[at] ^= byte(1 + r.IntN(255))
-		d.how = fmt.Sprintf("byte %d of %d", at, len(b))
+		d.how = fmt.Sprintf("byte %d of %d changed", at, len(b))
 	}
 	d.copy = store.NewMemory(files)
 	return d
@@ -200,7 +200,7 @@ func (d *damagedTable) source(r format.Reader) scan.Source {
 		Limits: format.Limits{}.WithDefaults()}
 }
 
-// scans reads the table under both policies, in batches of so many rows.
+// scans reads the table under both policies, in batches of the given size.
 func (d *damagedTable) scans(t *testing.T, batch int, failed *int) {
 	t.Helper()
 	ctx := context.Background()
@@ -219,13 +219,13 @@ func (d *damagedTable) scans(t *testing.T, batch int, failed *int) {
 		case err != nil:
 			*failed++
 		case policy == scan.SkipRows && rows+lost != int64(d.suite.Rows):
-			t.Errorf("%s: %d rows and %d lost of %d", what, rows, lost, d.suite.Rows)
+			t.Errorf("%s: got %d rows and %d lost, want %d in all", what, rows, lost, d.suite.Rows)
 		}
 	}
 }
 
-// recovers reads what recovery finds.
-func (d *damagedTable) recovers(t *testing.T, told *int) {
+// recovers reads the table through recovery.
+func (d *damagedTable) recovers(t *testing.T, recovered *int) {
 	t.Helper()
 	if d.suite.Format.Recover == nil {
 		return
@@ -239,14 +239,14 @@ func (d *damagedTable) recovers(t *testing.T, told *int) {
 		return
 	}
 	defer r.Close()
-	*told++
+	*recovered++
 	what := fmt.Sprintf("%v, %s damaged (%s), recover", d.victim.at, d.what, d.how)
 	if _, _, err := d.read(t, what, d.source(r), scan.Spec{Damaged: scan.SkipRows}); errors.Is(err, fault.Bug) {
 		t.Errorf("%s: %v", what, err)
 	}
 }
 
-// read scans the damaged column and those beside it, and compares each row that comes out with the one of its number.
+// read scans the damaged column and the next one, and compares each row with the one written under its number.
 func (d *damagedTable) read(t *testing.T, what string, src scan.Source, spec scan.Spec) (rows, lost int64, err error) {
 	t.Helper()
 	defer src.Dicts.Close()
@@ -258,21 +258,21 @@ func (d *damagedTable) read(t *testing.T, what string, src scan.Source, spec sca
 	}
 	for _, f := range fields {
 		name := d.schema.Field(f).Name
-		if len(src.Reader.Schema().FieldIndices(name)) == 0 { // recovery did not find it
+		if len(src.Reader.Schema().FieldIndices(name)) == 0 { // not recovered
 			return 0, 0, nil
 		}
 		spec.Columns = append(spec.Columns, name)
 	}
 	null := make([]vec.Ranges, d.schema.NumFields()) // cells that are reported as lost
-	var told []vec.Range
+	var reported []vec.Range
 	spec.Lost = func(l region.Loss) {
 		at := vec.Range{From: l.Rows[0], To: l.Rows[1]}
 		if at.To < 0 {
 			at.To = int64(d.suite.Rows)
 		}
-		told = append(told, at)
+		reported = append(reported, at)
 		if l.Column != "" && len(d.schema.FieldIndices(l.Column)) == 0 {
-			t.Errorf("%s: the loss is told of a column %q, which is none of the table's", what, l.Column)
+			t.Errorf("%s: a loss is reported in column %q, which the table does not have", what, l.Column)
 		}
 		for i, f := range d.schema.Fields() {
 			if l.Column == f.Name {
@@ -297,16 +297,15 @@ func (d *damagedTable) read(t *testing.T, what string, src scan.Source, spec sca
 	for _, row := range held { // after the scan: losses may be reported after the rows
 		d.hold(t, what, fields, row, null)
 	}
-	slices.SortFunc(told, func(a, b vec.Range) int { return cmp.Compare(a.From, b.From) })
+	slices.SortFunc(reported, func(a, b vec.Range) int { return cmp.Compare(a.From, b.From) })
 	var all vec.Ranges
-	for _, at := range told {
+	for _, at := range reported {
 		all = all.Add(at)
 	}
 	return int64(len(held)), all.Len(), err
 }
 
-// hold compares a row's fields with those of the row that was written, which is known by the number that was
-// not damaged.
+// hold compares a row's fields with those of the row that was written, which the undamaged row number identifies.
 func (d *damagedTable) hold(t *testing.T, what string, fields []int, row []string, null []vec.Ranges) {
 	t.Helper()
 	id := 0
@@ -315,17 +314,17 @@ func (d *damagedTable) hold(t *testing.T, what string, fields []int, row []strin
 	}
 	var n int64
 	if _, err := fmt.Sscan(row[id], &n); err != nil || n < 0 || n >= int64(len(d.cells)) {
-		t.Errorf("%s: a row has the number %s", what, row[id])
+		t.Errorf("%s: got a row numbered %s, want 0 to %d", what, row[id], len(d.cells)-1)
 		return
 	}
 	for i, f := range fields {
 		mine := f == d.field && n >= d.rows.From && n < d.rows.To
-		if want := d.cells[n][f]; row[i] != want && !mine && !(row[i] == "null" && within(null[f], n)) {
-			t.Errorf("%s (rows %v): row %d, column %d is %s, want %s", what, d.rows, n, f, row[i], want)
+		if want := d.cells[n][f]; row[i] != want && !mine && !(row[i] == "null" && contains(null[f], n)) {
+			t.Errorf("%s (rows %v): row %d, column %d: got %s, want %s", what, d.rows, n, f, row[i], want)
 		}
 	}
 }
 
-func within(rs vec.Ranges, n int64) bool {
+func contains(rs vec.Ranges, n int64) bool {
 	return slices.ContainsFunc(rs, func(r vec.Range) bool { return n >= r.From && n < r.To })
 }

@@ -92,6 +92,9 @@ const (
 // that is not UTF-8, or that begins with HexText itself.
 const HexText = meta.HexText
 
+// ColumnOf is the column for an Arrow field, as in a table that is made from it.
+var ColumnOf = meta.ColumnOf
+
 // Functions on servers' directories.
 var (
 	CheckUnused = cluster.CheckUnused

@@ -25,7 +25,7 @@ import (
 	"stoa/store"
 )
 
-// openTable opens a table that a real Kudu wrote.
+// openTable opens a table that Kudu wrote.
 func openTable(t *testing.T, dir, table string) format.Reader {
 	t.Helper()
 	r, err := kudu.Format.Open(context.Background(),
@@ -38,7 +38,7 @@ func openTable(t *testing.T, dir, table string) format.Reader {
 	return r
 }
 
-// backup writes a backup of batches of no rows, and gives what lies in it.
+// backup writes a backup of batches, and returns its files.
 func backup(t *testing.T, sc *arrow.Schema, opts map[string]string, batches ...arrow.RecordBatch) (*store.Memory,
 	format.Summary) {
 	t.Helper()
@@ -64,7 +64,7 @@ func metadataIn(t *testing.T, tree *store.Memory, s format.Summary) map[string]a
 	t.Helper()
 	last := s.Files[len(s.Files)-1]
 	if path.Base(last) != metadataFile {
-		t.Fatalf("the last file is %s", last)
+		t.Fatalf("last file: got %s, want %s", last, metadataFile)
 	}
 	var m map[string]any
 	if err := json.Unmarshal(tree.Bytes("out/"+last), &m); err != nil {
@@ -73,21 +73,21 @@ func metadataIn(t *testing.T, tree *store.Memory, s format.Summary) map[string]a
 	return m
 }
 
-// A table of hash and range partitions, one of which has hash dimensions of its own. The expectations are what
-// Kudu's tools said of it when it was made (`kudu fs list` in testdata), in the words of backup.proto.
-func TestPartitionsOfARealTable(t *testing.T) {
+// TestPartitions: a table with hash and range partitions, one of which has a hash schema of its own. The expectations
+// are from the output of Kudu's tools (`kudu fs list` in testdata), in the form of backup.proto.
+func TestPartitions(t *testing.T) {
 	r := openTable(t, "log", "ranges")
 	tree, s := backup(t, r.Schema(), map[string]string{"time": "1700000000000", "replicas": "2"})
 	m := metadataIn(t, tree, s)
 	if want := "e12804fbe58c4f2b8dca2a12108ffc7d-ranges/1700000000000/"; s.Files[0] != want+"part-00000.parquet" ||
 		s.Files[1] != want+metadataFile || len(s.Files) != 2 {
-		t.Errorf("%v", s.Files)
+		t.Errorf("got files %v, want the part and the metadata in %s", s.Files, want)
 	}
 	for k, want := range map[string]any{"version": 1.0, "fromMs": "0", "toMs": "1700000000000",
 		"dataFormat": "parquet", "tableName": "ranges", "tableId": "e12804fbe58c4f2b8dca2a12108ffc7d",
 		"numReplicas": 2.0} {
 		if m[k] != want {
-			t.Errorf("%s is %v, want %v", k, m[k], want)
+			t.Errorf("%s: got %v, want %v", k, m[k], want)
 		}
 	}
 	text, _ := json.Marshal(m["partitions"])
@@ -97,10 +97,10 @@ func TestPartitionsOfARealTable(t *testing.T) {
 		`"numBuckets":3,"seed":9}]}],` +
 		`"rangePartitions":{"bounds":[{"upperBounds":[{"columnName":"name","value":"g"}]}],"columnNames":["name"]}}`
 	if string(text) != want {
-		t.Errorf("%s\nwant %s", text, want)
+		t.Errorf("partitions:\n got %s\nwant %s", text, want)
 	}
 	if tablets := m["tablets"].(map[string]any); len(tablets) != 2 {
-		t.Errorf("tablets: %v", tablets)
+		t.Errorf("got tablets %v, want 2", tablets)
 	}
 	var names []string
 	for _, c := range m["columns"].([]any) {
@@ -110,18 +110,18 @@ func TestPartitionsOfARealTable(t *testing.T) {
 	}
 	if want := []string{"id INT64 true false AUTO_ENCODING",
 		"name STRING true false PREFIX_ENCODING"}; !slices.Equal(names[:2], want) {
-		t.Errorf("columns: %v", names)
+		t.Errorf("columns: got %v, want %v", names, want)
 	}
 }
 
-// The rows are Parquet, in as many parts as they need; the metadata comes last.
+// TestParts: rows are written to Parquet files of at most part-rows rows, and the metadata file is the last.
 func TestParts(t *testing.T) {
 	b := smallBatch(t, 10)
 	defer b.Release()
 	tree, s := backup(t, b.Schema(), map[string]string{"key": "k", "table": "a b~c/ü*", "part-rows": "4",
 		"compression": "zstd"}, b, b)
 	if s.Rows != 20 || len(s.Files) != 6 || !strings.Contains(s.Files[0], "-a+b%7Ec%2F%C3%BC*/") {
-		t.Fatalf("%+v", s)
+		t.Fatalf("got %+v, want 20 rows in 5 parts and the encoded name in paths", s)
 	}
 	var got []int64
 	for _, name := range s.Files[:5] {
@@ -145,20 +145,21 @@ func TestParts(t *testing.T) {
 		r.Close()
 	}
 	if !slices.Equal(got, []int64{4, 4, 4, 4, 4}) {
-		t.Errorf("parts of %v rows", got)
+		t.Errorf("got parts of %v rows, want 5 of 4", got)
 	}
 	m := metadataIn(t, tree, s)
 	text, _ := json.Marshal([]any{m["partitions"], m["columnIds"], m["numReplicas"],
 		len(m["tablets"].(map[string]any))})
-	if string(text) != `[{"rangePartitions":{"bounds":[{}],"columnNames":["k"]}},{"k":0,"v":1},3,1]` {
-		t.Errorf("%s", text)
+	want := `[{"rangePartitions":{"bounds":[{}],"columnNames":["k"]}},{"k":0,"v":1},3,1]`
+	if string(text) != want {
+		t.Errorf("partitions, column IDs, replicas, tablets:\n got %s\nwant %s", text, want)
 	}
 }
 
-// TestNoPartIsMissingWithoutAWord: of a backup of any number of parts, any of which is gone or has another's name,
-// a part that is left says so to who lists, reads, verifies and recovers it; of a whole one, and of a part that is
-// given a name of its own elsewhere, none says anything.
-func TestNoPartIsMissingWithoutAWord(t *testing.T) {
+// TestMissingPartIsReported: if a part of a backup is missing, or two are swapped, listing, reading, verifying and
+// recovering a neighbouring part reports it. A complete backup, and a part under a name of its own elsewhere, have no
+// findings.
+func TestMissingPartIsReported(t *testing.T) {
 	ctx := context.Background()
 	for parts := 1; parts <= 4; parts++ {
 		b := smallBatch(t, 3*parts)
@@ -166,36 +167,36 @@ func TestNoPartIsMissingWithoutAWord(t *testing.T) {
 		if len(s.Files) != parts+1 {
 			t.Fatalf("%d parts: %v", parts, s.Files)
 		}
-		whole := map[string][]byte{}
+		complete := map[string][]byte{}
 		for _, name := range s.Files[:parts] {
-			whole["out/"+name] = tree.Bytes("out/" + name)
+			complete["out/"+name] = tree.Bytes("out/" + name)
 		}
 		first := "out/" + s.Files[0]
-		reporters(ctx, t, fmt.Sprintf("%d parts", parts), whole, 0)
-		reporters(ctx, t, "a part by itself", map[string][]byte{"mine.parquet": whole[first]}, 0)
+		reporters(ctx, t, fmt.Sprintf("%d parts", parts), complete, 0)
+		reporters(ctx, t, "a part by itself", map[string][]byte{"mine.parquet": complete[first]}, 0)
 		for i, name := range s.Files[:parts] {
 			if parts > 1 {
-				less := maps.Clone(whole)
-				delete(less, "out/"+name)
+				rest := maps.Clone(complete)
+				delete(rest, "out/"+name)
 				neighbours := 2
 				if i == 0 || i == parts-1 {
 					neighbours = 1
 				}
-				reporters(ctx, t, fmt.Sprintf("%d parts without %d", parts, i), less, neighbours)
+				reporters(ctx, t, fmt.Sprintf("%d parts without part %d", parts, i), rest, neighbours)
 			}
 			if i > 0 {
-				other := maps.Clone(whole)
-				other[first], other["out/"+name] = other["out/"+name], other[first]
-				reporters(ctx, t, fmt.Sprintf("%d parts, 0 and %d changed places", parts, i), other, 2)
+				swapped := maps.Clone(complete)
+				swapped[first], swapped["out/"+name] = swapped["out/"+name], swapped[first]
+				reporters(ctx, t, fmt.Sprintf("%d parts, 0 and %d swapped", parts, i), swapped, 2)
 			}
 		}
 	}
 }
 
-// reporters looks at how many of the files say, in every way, that another is missing.
+// reporters checks in how many of the files each operation reports that a part is missing.
 func reporters(ctx context.Context, t *testing.T, what string, files map[string][]byte, want int) {
 	t.Helper()
-	stated := func(all []region.Finding) bool {
+	reported := func(all []region.Finding) bool {
 		return slices.ContainsFunc(all, func(f region.Finding) bool {
 			return f.Code == "parquet.part" && f.Severity == region.Error
 		})
@@ -207,12 +208,12 @@ func reporters(ctx context.Context, t *testing.T, what string, files map[string]
 			if err != nil {
 				t.Fatal(err)
 			}
-			if stated(e.Findings) {
+			if reported(e.Findings) {
 				n["list"]++
 			}
 		}
 		for how, depth := range map[string]format.Depth{"verify": format.Deep, "quick": format.Quick} {
-			if stated(slices.Collect(parquet.Format.Verify(ctx, tg, format.OpenOptions{Depth: depth}))) {
+			if reported(slices.Collect(parquet.Format.Verify(ctx, tg, format.OpenOptions{Depth: depth}))) {
 				n[how]++
 			}
 		}
@@ -220,21 +221,21 @@ func reporters(ctx context.Context, t *testing.T, what string, files map[string]
 		if err != nil {
 			t.Fatal(err)
 		}
-		if stated(r.(format.Finder).Findings()) {
+		if reported(r.(format.Finder).Findings()) {
 			n["read"]++
 		}
 		r.Close()
 		if r, _, err = parquet.Format.Recover(ctx, tg, format.OpenOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if stated(r.(format.Finder).Findings()) {
+		if reported(r.(format.Finder).Findings()) {
 			n["recover"]++
 		}
 		r.Close()
 	}
 	for how, got := range n {
 		if got != want {
-			t.Errorf("%s: %s: %d files say that a part is missing, want %d", what, how, got, want)
+			t.Errorf("%s: %s reports a missing part in %d files, want %d", what, how, got, want)
 		}
 	}
 }
@@ -252,17 +253,17 @@ func smallBatch(t *testing.T, n int) arrow.RecordBatch {
 	return b.NewRecordBatch()
 }
 
-// A backup of no rows has a part, too: Spark wants one to read.
+// TestEmpty: a backup without rows has a part, too, as Spark needs one for the schema.
 func TestEmpty(t *testing.T) {
 	b := smallBatch(t, 0)
 	defer b.Release()
 	_, s := backup(t, b.Schema(), map[string]string{"key": "k", "table": "t"})
 	if s.Rows != 0 || len(s.Files) != 2 {
-		t.Errorf("%+v", s)
+		t.Errorf("got %+v, want no rows and 2 files", s)
 	}
 }
 
-// Columns and their values in the words that the restore job reads.
+// TestColumns: columns and default values have the form that the restore job reads.
 func TestColumns(t *testing.T) {
 	with := func(f arrow.Field, kv ...string) arrow.Field {
 		var keys, values []string
@@ -311,12 +312,12 @@ func TestColumns(t *testing.T) {
 			continue
 		}
 		if b, _ := json.Marshal(got.columnMetadata); string(b) != c.want {
-			t.Errorf("%s\nwant %s", b, c.want)
+			t.Errorf("got %s\nwant %s", b, c.want)
 		}
 	}
 }
 
-// What Kudu cannot hold is refused before a byte is written, and by name.
+// TestRefused: Create refuses what Kudu cannot store.
 func TestRefused(t *testing.T) {
 	k := arrow.Field{Name: "k", Type: arrow.PrimitiveTypes.Int64}
 	for name, c := range map[string]struct {
@@ -324,19 +325,19 @@ func TestRefused(t *testing.T) {
 		opts   map[string]string
 		class  fault.Class
 	}{
-		"no key":            {[]arrow.Field{k}, map[string]string{"table": "t"}, fault.Invalid},
-		"no name":           {[]arrow.Field{k}, map[string]string{"key": "k"}, fault.Invalid},
-		"a key that is not": {[]arrow.Field{k}, map[string]string{"key": "x", "table": "t"}, fault.Invalid},
+		"no key":         {[]arrow.Field{k}, map[string]string{"table": "t"}, fault.Invalid},
+		"no name":        {[]arrow.Field{k}, map[string]string{"key": "k"}, fault.Invalid},
+		"an unknown key": {[]arrow.Field{k}, map[string]string{"key": "x", "table": "t"}, fault.Invalid},
 		"a key of doubles": {[]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Float64}},
 			map[string]string{"key": "k", "table": "t"}, fault.Invalid},
 		"an unsigned column": {[]arrow.Field{k, {Name: "u", Type: arrow.PrimitiveTypes.Uint32}},
 			map[string]string{"key": "k", "table": "t"}, fault.Unsupported},
 		"a list": {[]arrow.Field{k, {Name: "l", Type: arrow.ListOf(k.Type)}},
 			map[string]string{"key": "k", "table": "t"}, fault.Unsupported},
-		"a time without a zone": {[]arrow.Field{k,
+		"a timestamp without a zone": {[]arrow.Field{k,
 			{Name: "t", Type: &arrow.TimestampType{Unit: arrow.Microsecond}}},
 			map[string]string{"key": "k", "table": "t"}, fault.Unsupported},
-		"names that are alike": {[]arrow.Field{k, {Name: "K", Type: k.Type}},
+		"names that differ in case": {[]arrow.Field{k, {Name: "K", Type: k.Type}},
 			map[string]string{"key": "k", "table": "t"}, fault.Invalid},
 		"an unknown option": {[]arrow.Field{k}, map[string]string{"key": "k", "table": "t", "zzz": "1"},
 			fault.Invalid},
@@ -349,12 +350,12 @@ func TestRefused(t *testing.T) {
 		sink := tree.Sink("out")
 		_, err := create(context.Background(), sink, arrow.NewSchema(c.fields, nil), format.WriteOptions{Opts: c.opts})
 		if !errors.Is(err, c.class) {
-			t.Errorf("%s: %v, want %s", name, err, c.class)
+			t.Errorf("%s: got %v, want class %s", name, err, c.class)
 		}
 	}
 }
 
-// A key may come from a column that allows nulls, as long as there are none.
+// TestNullsInTheKey: a nullable column may be in the key if it has no nulls.
 func TestNullsInTheKey(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Int64, Nullable: true}}, nil)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, sc)
@@ -368,7 +369,7 @@ func TestNullsInTheKey(t *testing.T) {
 	tree, s := backup(t, sc, map[string]string{"key": "k", "table": "t"}, good)
 	if c := metadataIn(t, tree, s)["columns"].([]any)[0].(map[string]any); c["isNullable"] != nil ||
 		c["isKey"] != true {
-		t.Error(c)
+		t.Errorf("got column %v, want a key column that is not nullable", c)
 	}
 	w, err := create(context.Background(), store.NewMemory(nil).Sink("out"), sc,
 		format.WriteOptions{Opts: map[string]string{"key": "k", "table": "t"}})
@@ -376,26 +377,27 @@ func TestNullsInTheKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := w.Write(context.Background(), bad); !errors.Is(err, fault.Invalid) {
-		t.Error(err)
+		t.Errorf("write of a null key: got %v, want class Invalid", err)
 	}
 	w.Abort(context.Background())
 }
 
-// Without a column of the key, or of the partitions, a table cannot be made again.
-func TestKeysMustBeThere(t *testing.T) {
+// TestMissingKeyColumns: a backup without a column of the key or of the partitions is refused, as it could not be
+// restored.
+func TestMissingKeyColumns(t *testing.T) {
 	sc := openTable(t, "log", "ranges").Schema()
 	m := sc.Metadata()
 	_, err := metadataOf(arrow.NewSchema(sc.Fields()[:1], &m), options{})
 	if !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), `"name"`) {
-		t.Error(err)
+		t.Errorf("without name: got %v, want class Invalid and the column's name", err)
 	}
 	_, err = metadataOf(arrow.NewSchema(sc.Fields()[1:], &m), options{})
 	if !errors.Is(err, fault.Invalid) {
-		t.Error(err)
+		t.Errorf("without id: got %v, want class Invalid", err)
 	}
 }
 
-// An aborted backup leaves nothing.
+// TestAbort: an aborted backup leaves no files.
 func TestAbort(t *testing.T) {
 	b := smallBatch(t, 5)
 	defer b.Release()
@@ -408,6 +410,6 @@ func TestAbort(t *testing.T) {
 	}
 	left, rerr := os.ReadDir(dir)
 	if err != nil || rerr != nil || len(left) > 0 {
-		t.Error(err, rerr, left)
+		t.Errorf("got %v, %v, %v left; want nothing", err, rerr, left)
 	}
 }

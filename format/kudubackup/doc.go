@@ -5,8 +5,8 @@
 //	                                        since 1970
 //	OUT/ID-NAME/TIME/.kudu-metadata.json    a TableMetadataPB as JSON: columns, partitions, tablets
 //
-// Every backup that is written here is a full one. OUT is what the restore job calls its root path.
+// All backups are full ones. OUT is the restore job's root path.
 //
-// Facts: Kudu's java/kudu-backup-common (backup.proto, BackupIO, TableMetadata) and java/kudu-backup
-// (KuduRestore). What was checked is in docs/formats/kudu-backup.md.
+// Sources: Kudu's java/kudu-backup-common (backup.proto, BackupIO, TableMetadata) and java/kudu-backup
+// (KuduRestore). docs/formats/kudu-backup.md lists what was checked.
 package kudubackup

@@ -17,7 +17,7 @@ import (
 	"stoa/format/parquet"
 )
 
-// A backup as Kudu restores it: Parquet files, two rows each, beside what the table was.
+// A backup that Kudu can restore: Parquet files of two rows each, and the table's metadata.
 func ExampleWriteOptions() {
 	dir, err := os.MkdirTemp("", "stoa")
 	if err != nil {

@@ -2,7 +2,7 @@ package kudubackup
 
 import (
 	"encoding/base64"
-	"encoding/hex"
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strconv"
@@ -17,7 +17,7 @@ import (
 	"stoa/format/kudu"
 )
 
-// tableMetadata is a TableMetadataPB, in the names of protobuf's JSON. Numbers of 64 bits are strings there.
+// tableMetadata is a TableMetadataPB in protobuf's JSON form, where 64-bit numbers are strings.
 type tableMetadata struct {
 	Version    int                          `json:"version"`
 	FromMs     string                       `json:"fromMs"` // 0: a full backup
@@ -79,7 +79,7 @@ type rangeAndHash struct {
 	Hash   []hashPartition `json:"hashPartitions,omitempty"`
 }
 
-// bounds is a RangeBoundsMetadataPB: none is unbounded.
+// bounds is a RangeBoundsMetadataPB; a missing bound is unbounded.
 type bounds struct {
 	Lower []columnValue `json:"lowerBounds,omitempty"`
 	Upper []columnValue `json:"upperBounds,omitempty"`
@@ -97,35 +97,40 @@ type partitionMetadata struct {
 	Buckets []int32 `json:"hashBuckets,omitempty"`
 }
 
-// column is what a field becomes.
+// column is the column of a field.
 type column struct {
 	columnMetadata
-	id  int32 // -1: none is known
-	key int   // place in the key, from 1; 0: none
+	kudu kudu.Column
+	key  int // position in the key, from 1; 0: not in the key
 }
 
-// columnOf makes Kudu's column of an Arrow field.
+// columnOf is Kudu's column for an Arrow field.
 func columnOf(f arrow.Field) (c column, err error) {
 	get := func(k string) string {
 		v, _ := f.Metadata.GetValue(k)
 		return v
 	}
-	c = column{columnMetadata: columnMetadata{Name: f.Name, Nullable: f.Nullable, Comment: get(kudu.MetaComment),
-		AutoIncrement: get(kudu.MetaAutoIncrement) == "true"}, id: -1}
-	if c.Type, c.Attributes, err = typeOf(f); err != nil {
+	k, err := kudu.ColumnOf(f)
+	if err != nil {
 		return c, err
 	}
-	c.Encoding = named(encodings, get(cfile.MetaEncoding), "AUTO_ENCODING")
-	c.Compression = named(compressions, get(cfile.MetaCompression), "DEFAULT_COMPRESSION")
-	c.BlockSize, _ = strconv.Atoi(get(cfile.MetaBlockSize))
-	if n, err := strconv.Atoi(get(kudu.MetaColumnID)); err == nil {
-		c.id = int32(n)
+	c = column{kudu: k, columnMetadata: columnMetadata{Name: k.Name, Type: types[k.Type], Nullable: k.Nullable,
+		Encoding:      named(encodings, get(cfile.MetaEncoding), "AUTO_ENCODING"),
+		Compression:   named(compressions, get(cfile.MetaCompression), "DEFAULT_COMPRESSION"),
+		BlockSize:     int(k.BlockSize),
+		Comment:       k.Comment,
+		AutoIncrement: k.AutoIncrement}}
+	switch c.Type {
+	case "VARCHAR":
+		c.Attributes = &typeAttributes{Length: int(k.Length)}
+	case "DECIMAL":
+		c.Attributes = &typeAttributes{Precision: k.Precision, Scale: k.Scale}
 	}
 	c.key, _ = strconv.Atoi(get(kudu.MetaKey))
 	if f.Metadata.FindKey(kudu.MetaDefault) >= 0 {
 		v, err := c.value(get(kudu.MetaDefault))
 		if err != nil {
-			return c, fault.Invalidf("column %q: its default: %v", f.Name, err)
+			return c, err
 		}
 		c.Default = &v
 	}
@@ -139,80 +144,39 @@ func named(names map[string]string, key, preset string) string {
 	return preset
 }
 
-// encodings and compressions are Kudu's names of what field metadata has in short.
+// encodings and compressions are Kudu's names for the values in field metadata.
 var encodings = map[string]string{"plain": "PLAIN_ENCODING", "prefix": "PREFIX_ENCODING", "rle": "RLE",
 	"dict": "DICT_ENCODING", "bitshuffle": "BIT_SHUFFLE"}
 var compressions = map[string]string{"none": "NO_COMPRESSION", "snappy": "SNAPPY", "lz4": "LZ4", "zlib": "ZLIB"}
 
-// typeOf is Kudu's type of a field.
-func typeOf(f arrow.Field) (string, *typeAttributes, error) {
-	stored, _ := f.Metadata.GetValue(cfile.MetaType)
-	switch t := f.Type.(type) {
-	case *arrow.BooleanType:
-		return "BOOL", nil, nil
-	case *arrow.Int8Type:
-		return "INT8", nil, nil
-	case *arrow.Int16Type:
-		return "INT16", nil, nil
-	case *arrow.Int32Type:
-		return "INT32", nil, nil
-	case *arrow.Int64Type:
-		return "INT64", nil, nil
-	case *arrow.Float32Type:
-		return "FLOAT", nil, nil
-	case *arrow.Float64Type:
-		return "DOUBLE", nil, nil
-	case *arrow.Date32Type:
-		return "DATE", nil, nil
-	case *arrow.StringType:
-		if length, _ := f.Metadata.GetValue(cfile.MetaLength); stored == cfile.Varchar.String() {
-			n, err := strconv.Atoi(length)
-			if err != nil || n < 1 || n > 65535 {
-				return "", nil, fault.Invalidf("column %q is a varchar of length %q: 1 to 65535 is wanted", f.Name,
-					length)
-			}
-			return "VARCHAR", &typeAttributes{Length: n}, nil
-		}
-		return "STRING", nil, nil
-	case *arrow.BinaryType:
-		return "BINARY", nil, nil
-	case *arrow.TimestampType:
-		if t.Unit == arrow.Microsecond && t.TimeZone != "" {
-			return "UNIXTIME_MICROS", nil, nil
-		}
-		return "", nil, fault.New(fault.Unsupported, fault.Span{}, "",
-			"column %q is of %s: Kudu's only time is in microseconds, of UTC", f.Name, t)
-	case *arrow.Decimal128Type:
-		return "DECIMAL", &typeAttributes{Precision: t.Precision, Scale: t.Scale}, nil
-	}
-	return "", nil, fault.New(fault.Unsupported, fault.Span{}, "", "column %q is of %s, for which Kudu has no type",
-		f.Name, f.Type)
-}
+// types are the names of types in Kudu's Java client.
+var types = map[cfile.Type]string{cfile.Bool: "BOOL", cfile.Int8: "INT8", cfile.Int16: "INT16", cfile.Int32: "INT32",
+	cfile.Int64: "INT64", cfile.Float: "FLOAT", cfile.Double: "DOUBLE", cfile.Date: "DATE", cfile.String: "STRING",
+	cfile.Varchar: "VARCHAR", cfile.Binary: "BINARY", cfile.UnixtimeMicros: "UNIXTIME_MICROS",
+	cfile.Decimal32: "DECIMAL", cfile.Decimal64: "DECIMAL", cfile.Decimal128: "DECIMAL"}
 
-// value turns the text of a value, as field metadata has it, into the one that the restore job reads.
+// value converts a value from its text in field metadata to the text that the restore job reads.
 func (c *column) value(text string) (string, error) {
+	v, err := c.kudu.Value(text)
+	if err != nil {
+		return "", err
+	}
 	switch c.Type {
 	case "STRING", "VARCHAR":
-		digits, ok := strings.CutPrefix(text, kudu.HexText)
-		if !ok {
-			return text, nil
+		if !utf8.Valid(v) {
+			return "", fault.Unsupportedf(fault.Span{}, "",
+				"column %q: a backup's metadata is JSON, and the bytes %x are not UTF-8", c.Name, v)
 		}
-		b, err := hex.DecodeString(digits)
-		if err == nil && !utf8.Valid(b) {
-			err = fault.Unsupportedf(fault.Span{}, "", "a backup's metadata is JSON, and the bytes %s are not UTF-8",
-				digits)
-		}
-		return string(b), err
+		return string(v), nil
 	case "BINARY":
-		b, err := hex.DecodeString(text)
-		return base64.StdEncoding.EncodeToString(b), err
+		return base64.StdEncoding.EncodeToString(v), nil
 	case "UNIXTIME_MICROS":
-		t, err := time.Parse("2006-01-02T15:04:05.000000Z", padYear(text))
-		return strconv.FormatInt(t.UnixMicro(), 10), err
+		return strconv.FormatInt(int64(binary.LittleEndian.Uint64(v)), 10), nil
 	case "DATE":
-		return padYear(text), nil
+		days := int32(binary.LittleEndian.Uint32(v))
+		return time.Unix(86400*int64(days), 0).UTC().Format(time.DateOnly), nil
 	case "FLOAT", "DOUBLE":
-		switch text { // as Scala reads them
+		switch text { // as Scala parses them
 		case "+Inf", "-Inf":
 			return strings.TrimPrefix(text, "+") + "inity", nil
 		}
@@ -220,15 +184,7 @@ func (c *column) value(text string) (string, error) {
 	return text, nil
 }
 
-// padYear makes the year of a date four digits wide.
-func padYear(s string) string {
-	if i := strings.IndexByte(s, '-'); i > 0 && i < 4 {
-		return strings.Repeat("0", 4-i) + s
-	}
-	return s
-}
-
-// hashOf is hash dimensions in the backup's words.
+// hashOf is hash dimensions in the backup's form.
 func hashOf(dims []kudu.HashMeta) (out []hashPartition) {
 	for _, d := range dims {
 		out = append(out, hashPartition{d.Columns, d.Buckets, int32(d.Seed)})
@@ -236,29 +192,29 @@ func hashOf(dims []kudu.HashMeta) (out []hashPartition) {
 	return out
 }
 
-// boundsOf is a range in the backup's words.
+// boundsOf is a range in the backup's form.
 func boundsOf(r kudu.RangeMeta, names []string, columns []column) (b bounds, err error) {
-	side := func(texts []string) (out []columnValue, err error) {
+	values := func(texts []string) (out []columnValue, err error) {
 		for i, text := range texts {
 			k := -1
 			if i < len(names) {
 				k = slices.IndexFunc(columns, func(c column) bool { return c.Name == names[i] })
 			}
 			if k < 0 {
-				return nil, fault.Invalidf("a bound of a partition has %d values for columns %s", len(texts),
+				return nil, fault.Invalidf("a partition bound has %d values for columns %s", len(texts),
 					strings.Join(names, ", "))
 			}
 			v, err := columns[k].value(text)
 			if err != nil {
-				return nil, fmt.Errorf("a bound of column %q: %w", names[i], err)
+				return nil, fmt.Errorf("partition bound: %w", err)
 			}
 			out = append(out, columnValue{names[i], v})
 		}
 		return out, nil
 	}
-	if b.Lower, err = side(r.Lower); err != nil {
+	if b.Lower, err = values(r.Lower); err != nil {
 		return b, err
 	}
-	b.Upper, err = side(r.Upper)
+	b.Upper, err = values(r.Upper)
 	return b, err
 }

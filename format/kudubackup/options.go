@@ -14,14 +14,14 @@ type WriteOptions struct {
 	Parquet parquet.WriteOptions // of the files
 }
 
-// Backup are the options of a backup by itself.
+// Backup are the options of a backup other than those of its Parquet files.
 type Backup struct {
 	Table    string   // the table's name; "": that of the Kudu table
-	TableID  string   // 32 hexadecimal digits; "": that of the Kudu table, else made of the name
+	TableID  string   // 32 hexadecimal digits; "": that of the Kudu table, else a hash of the name
 	Key      []string // columns of the primary key; nil: that of the Kudu table
-	Replicas int      // of the restored table; 0: as the Kudu table had, else 3
+	Replicas int      // of the restored table; 0: as many as the Kudu table had, else 3
 	Time     int64    // of the backup, in milliseconds since 1970; 0: now
-	PartRows int64    // rows of a Parquet file at most; 0: 10000000
+	PartRows int64    // maximum number of rows of a Parquet file; 0: 10000000
 }
 
 var own = option.Table[Backup]{Format: "kudu-backup", For: "writing", Options: []option.Option[Backup]{
@@ -39,7 +39,7 @@ var own = option.Table[Backup]{Format: "kudu-backup", For: "writing", Options: [
 		func(o *Backup) *int64 { return &o.PartRows }, 1, math.MaxInt64),
 }}
 
-// Strings are the options as --opt has them.
+// Strings are the options as strings, as in --opt.
 func (o WriteOptions) Strings() map[string]string {
 	out := map[string]string{}
 	maps.Copy(out, o.Parquet.Strings())
@@ -47,5 +47,5 @@ func (o WriteOptions) Strings() map[string]string {
 	return out
 }
 
-// Formats are those that have the options.
+// Formats are the formats that the options are for.
 func (WriteOptions) Formats() []string { return []string{"kudu-backup"} }

@@ -23,7 +23,7 @@ import (
 	"stoa/store"
 )
 
-// Format is format "kudu-backup". It is written only: what it holds is Parquet.
+// Format is format "kudu-backup". It only writes: the files of a backup are read as Parquet.
 var Format = format.Format{
 	Family:       "kudu",
 	Name:         "kudu-backup",
@@ -38,11 +38,11 @@ var Format = format.Format{
 const (
 	metadataFile    = ".kudu-metadata.json"
 	defaultPartRows = 10_000_000
-	// Spark looks for it to know that dates before 1582 were not moved to another calendar.
+	// A key of file metadata that tells Spark that dates before 1582 are in the proleptic Gregorian calendar.
 	sparkVersion = "org.apache.spark.version"
 )
 
-// options are those of Create, understood.
+// options are the parsed options of Create.
 type options struct {
 	table, id string
 	key       []string
@@ -60,7 +60,7 @@ func parseOptions(opts map[string]string) (o options, err error) {
 		if slices.ContainsFunc(keys, func(x format.OptionKey) bool { return x.Name == k }) {
 			given[k] = v
 		} else {
-			o.parquet[k] = v // parquet says if it does not know it
+			o.parquet[k] = v // parquet refuses unknown ones
 		}
 	}
 	s, err := own.Parse(given)
@@ -72,7 +72,7 @@ func parseOptions(opts map[string]string) (o options, err error) {
 		o.time = time.UnixMilli(s.Time)
 	}
 	if b, err := hex.DecodeString(o.id); o.id != "" && (err != nil || len(b) != 16) {
-		return o, fault.Invalidf("kudu-backup: option table-id=%s: 32 hexadecimal digits are wanted", s.TableID)
+		return o, fault.Invalidf("kudu-backup: option table-id=%s: expected 32 hexadecimal digits", s.TableID)
 	}
 	return o, nil
 }
@@ -88,7 +88,7 @@ type writer struct {
 	part  format.Writer
 	rows  int64 // of the part
 	parts int
-	last  bool // the part that is being written is the last one
+	last  bool // the current part is the last one
 	sum   format.Summary
 }
 
@@ -107,17 +107,17 @@ func create(ctx context.Context, s store.Sink, sc *arrow.Schema, wo format.Write
 	return w, w.begin(ctx)
 }
 
-// urlName is a name as Java's URLEncoder writes it.
+// urlName encodes a name as Java's URLEncoder does.
 func urlName(s string) string {
 	return strings.NewReplacer("~", "%7E", "%2A", "*").Replace(url.QueryEscape(s))
 }
 
-// metadataOf is what is written about a table.
+// metadataOf is the metadata of a table.
 func metadataOf(sc *arrow.Schema, o options) (m tableMetadata, err error) {
 	var t kudu.TableMeta
 	if v, ok := sc.Metadata().GetValue(kudu.MetaTable); ok {
 		if err := json.Unmarshal([]byte(v), &t); err != nil {
-			return m, fault.Invalidf("the schema's %s cannot be understood: %v", kudu.MetaTable, err)
+			return m, fault.Invalidf("the schema's metadata %s is invalid: %v", kudu.MetaTable, err)
 		}
 	}
 	columns, err := columnsOf(sc, o.key)
@@ -146,17 +146,17 @@ func metadataOf(sc *arrow.Schema, o options) (m tableMetadata, err error) {
 	if m.Replicas == 0 {
 		m.Replicas = 3
 	}
-	known := !slices.ContainsFunc(columns, func(c column) bool { return c.id < 0 })
+	known := !slices.ContainsFunc(columns, func(c column) bool { return c.kudu.ID < 0 })
 	for i, c := range columns {
 		m.Columns = append(m.Columns, c.columnMetadata)
 		if m.ColumnIDs[c.Name] = int32(i); known {
-			m.ColumnIDs[c.Name] = c.id
+			m.ColumnIDs[c.Name] = c.kudu.ID
 		}
 	}
-	return m, m.divide(t, columns)
+	return m, m.partition(t, columns)
 }
 
-// columnsOf are the columns, those of the key first.
+// columnsOf are the columns of the schema, key columns first.
 func columnsOf(sc *arrow.Schema, key []string) (out []column, err error) {
 	seen := map[string]bool{}
 	for _, f := range sc.Fields() {
@@ -176,7 +176,7 @@ func columnsOf(sc *arrow.Schema, key []string) (out []column, err error) {
 		if c.Key = c.key > 0; c.Key {
 			c.Nullable = false // Write looks for nulls
 			if c.Type == "BOOL" || c.Type == "FLOAT" || c.Type == "DOUBLE" {
-				return nil, fault.Invalidf("column %q cannot be in Kudu's primary key: it is of %s", f.Name, c.Type)
+				return nil, fault.Invalidf("column %q cannot be in Kudu's primary key: it has type %s", f.Name, c.Type)
 			}
 		}
 		out = append(out, c)
@@ -204,8 +204,8 @@ func columnsOf(sc *arrow.Schema, key []string) (out []column, err error) {
 	return out, nil
 }
 
-// divide fills in the partitions: those that the source had; without them, one that holds everything.
-func (m *tableMetadata) divide(t kudu.TableMeta, columns []column) (err error) {
+// partition fills in the partitions of the source, or, if it had none, one that holds everything.
+func (m *tableMetadata) partition(t kudu.TableMeta, columns []column) (err error) {
 	if len(t.Tablets) == 0 {
 		for _, c := range columns {
 			if c.Key {
@@ -216,21 +216,20 @@ func (m *tableMetadata) divide(t kudu.TableMeta, columns []column) (err error) {
 		m.Tablets[m.TableID] = partitionMetadata{}
 		return nil
 	}
-	named := func(names []string) error {
+	inKey := func(names []string) error {
 		for _, n := range names {
 			if !slices.ContainsFunc(columns, func(c column) bool { return c.Name == n && c.Key }) {
-				return fault.Invalidf("the table is divided by column %q, which is not in the key of what is written",
-					n)
+				return fault.Invalidf("the table is partitioned by column %q, which is not in the key of the backup", n)
 			}
 		}
 		return nil
 	}
-	if err := named(t.Range); err != nil {
+	if err := inKey(t.Range); err != nil {
 		return err
 	}
 	m.Partitions.Hash = hashOf(t.Hash)
 	for _, h := range m.Partitions.Hash {
-		if err := named(h.Columns); err != nil {
+		if err := inKey(h.Columns); err != nil {
 			return err
 		}
 	}
@@ -255,7 +254,7 @@ func (m *tableMetadata) divide(t kudu.TableMeta, columns []column) (err error) {
 	return nil
 }
 
-// partSink makes the one object that a Parquet writer writes one of ours.
+// partSink is the sink of a part's Parquet writer, whose only object it creates under the part's name.
 type partSink struct {
 	store.Sink
 	name string
@@ -267,7 +266,7 @@ func (s partSink) Create(ctx context.Context, _ string) (store.Object, error) {
 func (s partSink) Commit(context.Context) error { return nil }
 func (s partSink) Abort(context.Context) error  { return nil }
 
-// begin begins the next part.
+// begin starts the next part.
 func (w *writer) begin(ctx context.Context) (err error) {
 	wo := w.wo
 	wo.Opts, wo.Dir = w.o.parquet, false
@@ -283,7 +282,7 @@ func (w *writer) begin(ctx context.Context) (err error) {
 	return nil
 }
 
-// end ends the part.
+// end closes the current part.
 func (w *writer) end(ctx context.Context) error {
 	if w.part == nil {
 		return nil
@@ -301,7 +300,7 @@ func (w *writer) Write(ctx context.Context, b arrow.RecordBatch) error {
 	for _, c := range w.meta.Columns {
 		for _, i := range w.sc.FieldIndices(c.Name) {
 			if n := b.Column(i).NullN(); c.Key && n > 0 {
-				return fault.Invalidf("column %q is in the primary key, and %d of its values are NULL", c.Name, n)
+				return fault.Invalidf("column %q is in the primary key, but %d of its values are null", c.Name, n)
 			}
 		}
 	}
@@ -317,9 +316,9 @@ func (w *writer) Write(ctx context.Context, b arrow.RecordBatch) error {
 			}
 		}
 		n := min(b.NumRows()-from, w.o.partRows-w.rows)
-		some := b.NewSlice(from, from+n)
-		err := w.part.Write(ctx, some)
-		some.Release()
+		slice := b.NewSlice(from, from+n)
+		err := w.part.Write(ctx, slice)
+		slice.Release()
 		if err != nil {
 			return err
 		}
@@ -328,7 +327,7 @@ func (w *writer) Write(ctx context.Context, b arrow.RecordBatch) error {
 	return nil
 }
 
-// Close writes the metadata, as the last: a backup without it is none.
+// Close writes the metadata file last: without it there is no backup.
 func (w *writer) Close(ctx context.Context) (format.Summary, error) {
 	w.last = true
 	if err := w.end(ctx); err != nil {

@@ -53,7 +53,7 @@ func (t *table) set(o any, key, v string) error {
 			continue
 		}
 		if wanted := x.set(o, column, v); wanted != "" {
-			return fault.Invalidf("%s: option %s=%s: %s is wanted", t.format, key, v, wanted)
+			return fault.Invalidf("%s: option %s=%s: expected %s", t.format, key, v, wanted)
 		}
 		return nil
 	}

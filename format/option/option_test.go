@@ -114,5 +114,5 @@ func ExampleTable() {
 	// Output:
 	// snappy true [id at] <nil>
 	// map[codec:snappy crc:false names:id,at]
-	// invalid: toy: option codec=lzo: one of null, snappy is wanted
+	// invalid: toy: option codec=lzo: expected one of null, snappy
 }

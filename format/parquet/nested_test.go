@@ -43,7 +43,7 @@ func TestNestedTables(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 19))
 		table := formattest.RandomTable(r,
 			formattest.TableOptions{Rows: 40, Columns: 4, Depth: 6, Leaves: formattest.LeafTypes(),
-				NullableFixed: true, Bare: seed%2 == 1})
+				NullableFixed: true, EmptyStructs: seed%2 == 1})
 		if text := table.Schema.String(); strings.Contains(text, "fixed_size_list") &&
 			strings.Contains(text, "dictionary") {
 			continue // arrow-go cannot put null lists of a fixed size between others if dictionaries are in them

@@ -169,7 +169,7 @@ func TestFuzz(t *testing.T) {
 		for seed := first; seed < first+60; seed++ {
 			r := rand.New(rand.NewPCG(seed, 29))
 			table := formattest.RandomTable(r, formattest.TableOptions{Rows: []int{3, 60, 400}[r.IntN(3)], Columns: 4,
-				Depth: 6, Leaves: formattest.LeafTypes(), NullableFixed: true, Bare: true,
+				Depth: 6, Leaves: formattest.LeafTypes(), NullableFixed: true, EmptyStructs: true,
 				Gaps: []int{0, 3, 25, 90, 100}})
 			if table.Batch.NumRows() == 0 { // groups without rows have no schema, and so no names of columns
 				continue

@@ -97,7 +97,7 @@ func TestFuzz(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 23))
 			for k := range kinds {
 				add(r, seed, k, formattest.TableOptions{Rows: []int{3, 60, 400}[r.IntN(3)], Columns: 4, Depth: 6,
-					Leaves: kinds[k].leaves(r), NullableFixed: true, Bare: kinds[k].name == "parquet",
+					Leaves: kinds[k].leaves(r), NullableFixed: true, EmptyStructs: kinds[k].name == "parquet",
 					Gaps: []int{0, 3, 25, 90, 100}}, "-")
 			}
 		}

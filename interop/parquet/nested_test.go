@@ -76,7 +76,7 @@ func TestNested(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 19))
 		table := formattest.RandomTable(r,
 			formattest.TableOptions{Rows: 60, Columns: 4, Depth: 6, Leaves: formattest.LeafTypes(),
-				NullableFixed: true, Bare: seed%4 == 0})
+				NullableFixed: true, EmptyStructs: seed%4 == 0})
 		data := writeTable(t, r, table, drawOptions(r))
 		var want [][]any
 		for i, cells := range table.Cells {
