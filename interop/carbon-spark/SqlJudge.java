@@ -1,14 +1,15 @@
 package stoa.carbon;
 
+import java.io.BufferedReader;
 import java.io.File;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
+import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Paths;
 import java.util.Arrays;
-import java.util.List;
 import org.apache.carbondata.core.util.CarbonProperties;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -16,8 +17,9 @@ import org.apache.spark.sql.SparkSession;
 
 /**
  * Runs SQL with CarbonData under Spark: SqlJudge STORE WORK FILE. STORE holds table directories, which are registered first under their
- * names; WORK takes everything else; FILE has a statement a line. Before the rows of statement n, as JSON lines, comes "== n"; one that
- * fails gives "!! " and the reason, and the others go on.
+ * names; WORK takes everything else; FILE has a statement a line, or is "-": then statements are read from standard input and answered
+ * one by one, with "== end" after each answer. Before the rows of statement n, as JSON lines, comes "== n"; one that fails gives "!! "
+ * and the reason, and the others go on.
  */
 public final class SqlJudge {
   public static void main(String[] a) {
@@ -28,7 +30,10 @@ public final class SqlJudge {
     try {
       File store = new File(a[0]).getAbsoluteFile();
       String work = new File(a[1]).getAbsolutePath();
-      List<String> statements = Files.readAllLines(Paths.get(a[2]), StandardCharsets.UTF_8);
+      boolean asked = a[2].equals("-");
+      BufferedReader statements = asked
+          ? new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8))
+          : Files.newBufferedReader(Paths.get(a[2]), StandardCharsets.UTF_8);
       CarbonProperties.getInstance()
           .addProperty("carbon.number.of.cores.while.loading", "1")
           .addProperty("carbon.badRecords.location", work + "/bad");
@@ -53,10 +58,11 @@ public final class SqlJudge {
         s.sql("refresh table `" + n + "`");
         if (!s.catalog().tableExists(n)) throw new IllegalStateException("not taken as a CarbonData table");
       }
-      for (int i = 0; i < statements.size(); i++) {
+      String sql;
+      for (int i = 0; (sql = statements.readLine()) != null; i++) {
         out.println("== " + i);
         try {
-          Dataset<Row> d = s.sql(statements.get(i));
+          Dataset<Row> d = s.sql(sql);
           if (d.columns().length > 0) for (String row : d.toJSON().collectAsList()) out.println(row);
         } catch (Throwable t) {
           StringBuilder why = new StringBuilder(t.toString());
@@ -64,6 +70,7 @@ public final class SqlJudge {
           out.println("!! " + why.toString().replace('\n', ' '));
           if (Boolean.getBoolean("stoa.trace")) t.printStackTrace();
         }
+        if (asked) out.println("== end");
         out.flush();
       }
       s.stop();

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # Run SQL with the real CarbonData under Spark.   usage: sql.sh STORE FILE
-# STORE holds tables, STORE/NAME each, which have these names in SQL; FILE has one statement a line. Before the rows of statement n
-# (from 0), JSON lines without null columns, comes a line "== n"; a line "!! …" says why it failed.
+# STORE holds tables, STORE/NAME each, which have these names in SQL; FILE has one statement a line, or is - for standard input, where
+# each answer ends with "== end". Before the rows of statement n (from 0), JSON lines without null columns, comes a line "== n"; a
+# line "!! …" says why it failed.
 # env: JUDGE_JAVA_OPTS, such as -Dcarbon.merge.index.in.segment=false or -Dstoa.trace=true
 set -euo pipefail
-store=$(cd "$1" && pwd) file=$(realpath "$2")
-home=$("$(dirname "$0")/get.sh")
+store=$(cd "$1" && pwd) file=$2
+[ "$file" = - ] || file=$(realpath "$file")
+home=$("$(dirname "$0")/get.sh" </dev/null)
 work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
 cd "$work"
 opens=()

@@ -159,6 +159,8 @@ func (l *loading) report(table string, s stoa.AppendResult, took time.Duration) 
 		err = output.WriteSummary(l.app, s)
 	case *l.dry:
 		l.app.Note("%s: %s would be added", table, display.Count(s.Rows, "row"))
+	case s.Rows == 0:
+		l.app.Note("%s: no rows: segment %s is empty, and marked for delete", table, s.Segment)
 	default:
 		l.app.Note("%s: segment %s, %s, %s, %s, %s", table, s.Segment, display.Count(s.Rows, "row"),
 			display.BytesText(s.DataBytes+s.IndexBytes), display.Count(int64(len(s.Files)), "data file"),

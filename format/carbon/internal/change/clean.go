@@ -63,6 +63,7 @@ func cleanEntries(ctx context.Context, dir string, s *status.StatusFile, out *Cl
 		e := status.StatusEntry(x)
 		name := e.Text("loadName")
 		switch stated := e.Text("loadStatus"); {
+		case !e.Visible() && !e.Counts(): // it was cleaned before
 		case stated == status.StatusDeleted || stated == status.StatusCompacted:
 			out.Segments = append(out.Segments, name)
 		case e.Loading():

@@ -333,6 +333,9 @@ func (l *Load) task(name string, bucket int, values []string) (*loadTask, error)
 // Close commits the load: its rows are part of the table if it returns nil.
 func (l *Load) Close(ctx context.Context) (LoadSummary, error) {
 	sum := LoadSummary{Segment: l.segment, Rows: l.rows}
+	if l.rows == 0 {
+		return sum, l.closeEmpty(ctx, &sum)
+	}
 	seg := segmentText{Locations: map[string]folderText{}}
 	indexes := map[string][]*loadTask{}
 	for _, t := range l.order {
@@ -378,9 +381,37 @@ func (l *Load) Close(ctx context.Context) (LoadSummary, error) {
 	return sum, err
 }
 
-// enter commits the segment to tablestatus. file is the name of its segment file, "" in formats 1 and 2.
+// closeEmpty commits a load without rows: a segment without files, whose entry is that of a deleted one.
+func (l *Load) closeEmpty(ctx context.Context, sum *LoadSummary) error {
+	text := status.FormatMillis
+	if l.wo.Version < 3 {
+		text = DayFirstTime
+	}
+	l.abandon()
+	if err := removeSegment(l.dir, l.segment, l.stamp); err != nil {
+		return err
+	}
+	defer l.coder.release()
+	return l.enter(ctx, sum, "", text)
+}
+
+// abandon ends all tasks, whose files are of no use.
+func (l *Load) abandon() {
+	for _, t := range l.order {
+		t.Abandon()
+		if t.sort != nil {
+			t.sort.Close()
+		}
+	}
+}
+
+// enter commits the segment to tablestatus. file is the name of its segment file, "" in formats 1 and 2. A segment
+// without rows is a deleted one, as in CarbonData, which cannot read segments without files.
 func (l *Load) enter(ctx context.Context, sum *LoadSummary, file string, timeText func(ms int64) string) error {
-	if l.o.Check != nil {
+	state := status.StatusSuccess
+	if l.rows == 0 {
+		state = status.StatusDeleted
+	} else if l.o.Check != nil {
 		if err := l.o.Check(ctx, l.segment); err != nil {
 			return err
 		}
@@ -392,7 +423,7 @@ func (l *Load) enter(ctx context.Context, sum *LoadSummary, file string, timeTex
 			*s = append(*s, e)
 		}
 		e["loadStartTime"] = timeText(l.stamp)
-		e["loadStatus"], e["timestamp"] = status.StatusSuccess, timeText(max(status.NowMillis(), l.stamp))
+		e["loadStatus"], e["timestamp"] = state, timeText(max(status.NowMillis(), l.stamp))
 		e["dataSize"], e["indexSize"] = fmt.Sprint(sum.DataBytes), fmt.Sprint(sum.IndexBytes)
 		if file != "" {
 			e["segmentFile"] = file
@@ -451,13 +482,8 @@ func (l *Load) Abort(ctx context.Context) error {
 	l.done = true
 	defer l.unlock()
 	defer l.coder.release()
+	l.abandon()
 	var errs []error
-	for _, t := range l.order {
-		t.Abandon()
-		if t.sort != nil {
-			t.sort.Close()
-		}
-	}
 	errs = append(errs, removeSegment(l.dir, l.segment, l.stamp))
 	errs = append(errs, changeStatus(ctx, l.dir, func(s *status.StatusFile) error {
 		s.Remove(func(e status.StatusEntry) bool {

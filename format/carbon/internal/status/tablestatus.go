@@ -59,6 +59,9 @@ func (l *Load) Counts() bool {
 	return false
 }
 
+// Cleaned reports whether the segment's files were removed, and its entry stays only for what else is in it.
+func (l *Load) Cleaned() bool { return strings.EqualFold(l.Visibility, "false") && !l.Counts() }
+
 // KnownStatus reports whether s is a state of a segment. Some have two spellings: that of the JSON, and that of
 // messages, which earlier writers left in the JSON.
 func KnownStatus(s string) bool {

@@ -57,7 +57,9 @@ func ReadEntries(name string) (s StatusFile, err error) {
 	return s, nil
 }
 
-// Retire moves the entries of the segments names to the history of the table in dir, which is written at once.
+// Retire takes the segments names, whose files are removed, out of the table in dir: their entries move to the history,
+// which is written at once. As in CarbonData's clean files, segment 0, which has the link to the update status, and the
+// segment with the highest number, after which the next one is called, stay and become invisible.
 func (s *StatusFile) Retire(dir string, names []string) error {
 	if len(names) == 0 {
 		return nil
@@ -66,12 +68,25 @@ func (s *StatusFile) Retire(dir string, names []string) error {
 	if err != nil {
 		return err
 	}
+	last := strconv.Itoa(nextNumber(*s) - 1)
+	var moved []string
 	for _, n := range names {
-		if e := s.Find(n); e != nil {
+		e := s.Find(n)
+		switch {
+		case e == nil:
+		case n == linkSegment || n == last:
+			e["visibility"] = "false"
+			if e.Loading() {
+				e["loadStatus"] = StatusDeleted
+			}
+		default:
 			hidden := maps.Clone(e)
 			hidden["visibility"] = "false"
-			history = append(history, hidden)
+			history, moved = append(history, hidden), append(moved, n)
 		}
+	}
+	if len(moved) == 0 {
+		return nil
 	}
 	b, err := json.Marshal(history)
 	if err != nil {
@@ -80,7 +95,43 @@ func (s *StatusFile) Retire(dir string, names []string) error {
 	if err := ReplaceFile(HistoryPath(dir), b); err != nil {
 		return err
 	}
-	s.Remove(func(e StatusEntry) bool { return slices.Contains(names, e.Text("loadName")) })
+	s.Remove(func(e StatusEntry) bool { return slices.Contains(moved, e.Text("loadName")) })
+	return nil
+}
+
+// linkSegment is the segment in whose entry CarbonData's deletes and updates write the link to the update status.
+const linkSegment = "0"
+
+// linkFirst makes the entry of segment 0 the first one: CarbonData writes the link to the update status there, and reads
+// it in the first entry. Without it its deletes and updates would be lost. An entry that is missing comes back from the
+// history, or is made, as one of a deleted segment.
+func (s *StatusFile) linkFirst(dir string) error {
+	if len(*s) == 0 || StatusEntry((*s)[0]).Text("loadName") == linkSegment {
+		return nil
+	}
+	link, updates := s.Find(linkSegment), StatusEntry((*s)[0]).Text("updateStatusFileName")
+	if link == nil {
+		history, err := ReadEntries(HistoryPath(dir))
+		if err != nil {
+			return err
+		}
+		if link = maps.Clone(history.Find(linkSegment)); link == nil {
+			now := FormatMillis(NowMillis())
+			link = StatusEntry{"loadName": linkSegment, "loadStatus": StatusDeleted, "loadStartTime": now,
+				"timestamp": now}
+		}
+		link["visibility"] = "false"
+		if link.Loading() {
+			link["loadStatus"] = StatusDeleted
+		}
+	}
+	delete(link, "updateStatusFileName")
+	if updates != "" {
+		link["updateStatusFileName"] = updates
+		delete((*s)[0], "updateStatusFileName")
+	}
+	s.Remove(func(e StatusEntry) bool { return e.Text("loadName") == linkSegment })
+	*s = slices.Insert(*s, 0, map[string]any(link))
 	return nil
 }
 
@@ -101,6 +152,9 @@ func ChangeStatus(ctx context.Context, dir string, accept func() error, change f
 		return err
 	}
 	if err := change(&s); err != nil {
+		return err
+	}
+	if err := s.linkFirst(dir); err != nil {
 		return err
 	}
 	b, err := json.Marshal(s)
@@ -147,15 +201,22 @@ func (s StatusFile) NewSegment(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	next := 0
-	for _, e := range slices.Concat(s, history) {
+	return strconv.Itoa(nextNumber(slices.Concat(s, history))), nil
+}
+
+// nextNumber is one more than the highest number of a segment.
+func nextNumber(s StatusFile) (next int) {
+	for _, e := range s {
 		whole, _, _ := strings.Cut(StatusEntry(e).Text("loadName"), ".")
 		if n, err := strconv.Atoi(whole); err == nil && n >= next {
 			next = n + 1
 		}
 	}
-	return strconv.Itoa(next), nil
+	return next
 }
+
+// Visible reports whether the files of the segment were not removed yet.
+func (e StatusEntry) Visible() bool { return !strings.EqualFold(e.Text("visibility"), "false") }
 
 // Remove removes entries. The first entry names the update status; its successor does after it is removed.
 func (s *StatusFile) Remove(gone func(e StatusEntry) bool) {

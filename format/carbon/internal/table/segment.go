@@ -47,7 +47,7 @@ func (t *Managed) SegmentContents(ctx context.Context, l *status.Load) ([]Part, 
 			out = append(out, some...)
 		}
 	}
-	h.fail(t.checkSize(l, h))
+	h.fail(t.checkSize(ctx, l, h))
 	if err := t.matchUpdates(l, h.names); err != nil {
 		return out, h, &unmatchedError{cmp.Or(h.err, err)}
 	}
@@ -81,10 +81,10 @@ func (h *Contents) fail(err error) {
 
 // checkSize compares the data files of a segment with their size in tablestatus, where no index names them all. They
 // may be larger: updates before 2.0 added files and did not change the size.
-func (t *Managed) checkSize(l *status.Load, h *Contents) error {
+func (t *Managed) checkSize(ctx context.Context, l *status.Load, h *Contents) error {
 	want := status.ParseCount(l.DataSize)
 	switch {
-	case !l.Counts() || !h.Unknown && len(h.names) > 0:
+	case !l.Counts() || !h.Unknown && (len(h.names) > 0 || t.Drops(ctx, l)):
 	case want > h.Bytes:
 		return fault.Corruptf(fault.Span{Object: t.Status}, "dataSize", "segment %s: expected %d bytes of data files, "+
 			"found %d; its index files or its segment file are missing or damaged", l.Name, want, h.Bytes)
@@ -179,6 +179,20 @@ func (t *Managed) segmentFilePlaces(ctx context.Context, l *status.Load) (places
 	}
 	places, err = t.Located(name, s, l.SegmentID())
 	return places, err == nil && len(s.Locations) > 0, err
+}
+
+// Drops reports whether l's segment file has partitions that were dropped or overwritten since it was loaded.
+func (t *Managed) Drops(ctx context.Context, l *status.Load) bool {
+	var s status.SegmentFile
+	if l.Segment == "" || status.ReadJSON(ctx, t.Tree, t.segmentFileOf(l), t.Opts.Limits, &s) != nil {
+		return false
+	}
+	for _, f := range s.Locations {
+		if f.Status != status.StatusSuccess {
+			return true
+		}
+	}
+	return false
 }
 
 // factPlaces are the default directories of a segment: Fact/Part*/Segment_ID.

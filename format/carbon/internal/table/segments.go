@@ -34,16 +34,21 @@ func Segments(ctx context.Context, tg format.Target, op format.OpenOptions) ([]S
 	if err != nil {
 		return nil, err
 	}
-	out := make([]Segment, len(t.Loads))
+	var out []Segment
 	for i := range t.Loads {
-		if out[i], err = t.segment(ctx, &t.Loads[i]); err != nil {
+		if t.Loads[i].Cleaned() {
+			continue
+		}
+		s, err := t.segment(ctx, &t.Loads[i])
+		if err != nil {
 			return nil, err
 		}
 		for _, l := range t.Loads { // merged ones name their target, not the other way round
-			if l.Merged == out[i].Name && l.Name != out[i].Name {
-				out[i].Merged = append(out[i].Merged, l.Name)
+			if l.Merged == s.Name && l.Name != s.Name {
+				s.Merged = append(s.Merged, l.Name)
 			}
 		}
+		out = append(out, s)
 	}
 	return out, nil
 }

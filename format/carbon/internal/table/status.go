@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"stoa/fault"
+	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/status"
 )
 
@@ -113,12 +114,49 @@ func (t *Managed) checkUpdates(ctx context.Context, list []status.Update) error 
 		has[list[i].Segment] = true
 	}
 	for i := range t.Loads {
-		if l := &t.Loads[i]; l.Counts() && l.UpdateFrom != "" && !has[l.SegmentID()] {
-			return fault.Corruptf(fault.Span{Object: t.Status}, fmt.Sprintf("[%d].updateDeltaStartTimestamp", i),
-				"segment %s has deleted rows, and no entry in an update status", l.Name)
+		l := &t.Loads[i]
+		if !l.Counts() || l.UpdateFrom == "" || has[l.SegmentID()] {
+			continue
 		}
+		if without, err := t.withoutDeletes(ctx, l); err != nil || without {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		return fault.Corruptf(fault.Span{Object: t.Status}, fmt.Sprintf("[%d].updateDeltaStartTimestamp", i),
+			"segment %s has deleted rows, and no entry in an update status", l.Name)
 	}
 	return nil
+}
+
+// withoutDeletes reports whether a load that was changed has no delete deltas of these changes. Dropping or overwriting
+// a partition, too, writes its time as that of an update, into the entries of all segments.
+func (t *Managed) withoutDeletes(ctx context.Context, l *status.Load) (bool, error) {
+	if t.TableSchema.Partition == nil {
+		return false, nil
+	}
+	from, ok1 := status.Millis(l.UpdateFrom)
+	to, ok2 := status.Millis(l.UpdateTo)
+	places, err := t.Folders(ctx, l)
+	if !ok1 || !ok2 || errors.Is(err, fault.Corrupt) {
+		return false, nil
+	}
+	for _, p := range places {
+		for info, err := range t.Tree.List(ctx, p.Dir) {
+			if errors.Is(err, fs.ErrNotExist) {
+				break
+			}
+			if err != nil {
+				return false, err
+			}
+			of, at := status.SegmentOf(path.Base(info.Name))
+			if strings.HasSuffix(info.Name, layout.DeltaExt) && of == l.SegmentID() && at >= from && at <= to {
+				return false, nil
+			}
+		}
+	}
+	return err == nil, err
 }
 
 // checkEntries checks each entry of an update status: with one that lacks members, of which CarbonData writes all, or

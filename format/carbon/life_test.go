@@ -1,0 +1,206 @@
+package carbon_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/format/carbon"
+)
+
+// TestPartitionsGone reads tables of CarbonData 2.3.0 under Spark 3.1.1 (testdata/life) in which partitions were dropped
+// or overwritten, with the rows that Spark read of them. CarbonData writes the time of that as that of an update into
+// the entries of all segments. The statements:
+//
+//	dropped:     insert (1, x, a), (2, y, b); insert (3, z, b); drop partition (c = a)
+//	overwritten: insert (1, x, a), (2, y, b); delete id = 1; insert overwrite partition (c = b) (9, ov); insert (4, u, a)
+func TestPartitionsGone(t *testing.T) {
+	for name, want := range map[string][]int32{"dropped": {2, 3}, "overwritten": {4, 9}} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), name)
+			if err := os.CopyFS(dir, os.DirFS("testdata/life/"+name)); err != nil {
+				t.Fatal(err)
+			}
+			same := func(want []int32) {
+				t.Helper()
+				if got := ids(t, dir, nil); !slices.Equal(got, want) {
+					t.Errorf("ids: got %v, want %v", got, want)
+				}
+				healthy(t, dir)
+			}
+			same(want)
+			if _, err := carbon.Clean(t.Context(), dir, false); err != nil {
+				t.Fatal(err)
+			}
+			same(want)
+			if _, err := carbon.DeleteRows(t.Context(), dir, gone(t, dir, "id < 5")); err != nil {
+				t.Fatal(err)
+			}
+			want = slices.DeleteFunc(slices.Clone(want), func(id int32) bool { return id < 5 })
+			same(want)
+		})
+	}
+}
+
+// entries are the entries of a tablestatus.
+func entries(t *testing.T, dir string) (out []map[string]string) {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(dir, "Metadata", "tablestatus"))
+	if err == nil {
+		err = json.Unmarshal(b, &out)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// linked checks that tablestatus has the link to the update status where CarbonData writes it, in the entry of segment
+// 0, and where it reads it, in the first one; and only there.
+func linked(t *testing.T, dir string, link bool) {
+	t.Helper()
+	for i, e := range entries(t, dir) {
+		if i == 0 && e["loadName"] != "0" {
+			t.Errorf("the first entry is that of segment %s", e["loadName"])
+		}
+		if (e["updateStatusFileName"] != "") != (link && i == 0) {
+			t.Errorf("entry %d has the link %q", i, e["updateStatusFileName"])
+		}
+	}
+}
+
+// TestLinkStays: whatever is done to a table, the link to the update status stays where CarbonData looks for it.
+func TestLinkStays(t *testing.T) {
+	dir := newOrders(t, carbon.TableSpec{}, [2]int{0, 10}, [2]int{10, 20})
+	linked(t, dir, false)
+	del := func(where string) {
+		t.Helper()
+		if _, err := carbon.DeleteRows(t.Context(), dir, gone(t, dir, where)); err != nil {
+			t.Fatal(err)
+		}
+		linked(t, dir, true)
+	}
+	del("id = 3")
+	if err := carbon.DeleteSegments(t.Context(), dir, []string{"0"}); err != nil {
+		t.Fatal(err)
+	}
+	linked(t, dir, true)
+	for range 2 {
+		if _, err := carbon.Clean(t.Context(), dir, false); err != nil {
+			t.Fatal(err)
+		}
+		linked(t, dir, true)
+	}
+	del("id = 13")
+	loadOrders(t, dir, 20, 30)
+	linked(t, dir, true)
+	if got, want := ids(t, dir, nil), slices.Concat(span(10, 13), span(14, 30)); !slices.Equal(got, want) {
+		t.Errorf("ids: got %v, want %v", got, want)
+	}
+	healthy(t, dir)
+}
+
+// TestLinkComesBack: a table from which an earlier clean took the entry of segment 0 gets it back with the next change.
+func TestLinkComesBack(t *testing.T) {
+	dir := newOrders(t, carbon.TableSpec{}, [2]int{0, 10}, [2]int{10, 20})
+	if _, err := carbon.DeleteRows(t.Context(), dir, gone(t, dir, "id = 13")); err != nil {
+		t.Fatal(err)
+	}
+	if err := carbon.DeleteSegments(t.Context(), dir, []string{"0"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := carbon.Clean(t.Context(), dir, false); err != nil {
+		t.Fatal(err)
+	}
+	list := entries(t, dir)
+	list[1]["updateStatusFileName"] = list[0]["updateStatusFileName"]
+	for name, l := range map[string]any{"tablestatus": list[1:], "tablestatus.history": list[:1]} {
+		b, err := json.Marshal(l)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, "Metadata", name), b, 0o666)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := slices.Concat(span(10, 13), span(14, 20))
+	if got := ids(t, dir, nil); !slices.Equal(got, want) {
+		t.Errorf("before: got %v, want %v", got, want)
+	}
+	loadOrders(t, dir, 20, 30)
+	linked(t, dir, true)
+	if got, want := ids(t, dir, nil), slices.Concat(want, span(20, 30)); !slices.Equal(got, want) {
+		t.Errorf("after: got %v, want %v", got, want)
+	}
+}
+
+// TestAbortedFirstLoad: a first load that ends without success while a second one succeeds leaves its entry.
+func TestAbortedFirstLoad(t *testing.T) {
+	dir := newOrders(t, carbon.TableSpec{})
+	b := orders(0, 10)
+	l, err := carbon.BeginLoad(t.Context(), dir, b.Schema(), carbon.LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	loadOrders(t, dir, 10, 20)
+	if err := l.Abort(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	linked(t, dir, false)
+	if _, err := carbon.DeleteRows(t.Context(), dir, gone(t, dir, "id = 13")); err != nil {
+		t.Fatal(err)
+	}
+	linked(t, dir, true)
+	healthy(t, dir)
+}
+
+// TestNoRows: loads and compactions without rows are deleted segments, because CarbonData cannot read a table that has
+// a segment without files.
+func TestNoRows(t *testing.T) {
+	for name, spec := range map[string]carbon.TableSpec{"plain": {}, "parts": {Partition: []string{"day"}},
+		"sorted": {SortColumns: []string{"name"}}, "buckets": {Buckets: 2, BucketBy: []string{"id"}}} {
+		t.Run(name, func(t *testing.T) {
+			dir := newOrders(t, spec, [2]int{0, 0}, [2]int{0, 10}, [2]int{10, 10}, [2]int{10, 20})
+			empty := orders(0, 0)
+			l, err := carbon.BeginLoad(t.Context(), dir, empty.Schema(), carbon.LoadOptions{})
+			if err == nil {
+				err = l.Write(t.Context(), empty)
+			}
+			if err == nil {
+				_, err = l.Close(t.Context())
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := carbon.DeleteRows(t.Context(), dir, gone(t, dir, "id >= 0")); err != nil {
+				t.Fatal(err)
+			}
+			c, err := carbon.BeginCompaction(t.Context(), dir, arrow.NewSchema(orderFields, nil), []string{"1", "3"},
+				"1.1", true, carbon.LoadOptions{})
+			if err == nil {
+				_, err = c.Close(t.Context())
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, want := range []string{"Marked for Delete", "Compacted", "Marked for Delete", "Compacted",
+				"Marked for Delete", "Marked for Delete"} {
+				if got := entries(t, dir)[i]; got["loadStatus"] != want {
+					t.Errorf("entry %d: got %v, want %s", i, got, want)
+				}
+			}
+			if got := ids(t, dir, nil); len(got) > 0 {
+				t.Errorf("rows: %v", got)
+			}
+			healthy(t, dir)
+			loadOrders(t, dir, 20, 30)
+			if got := ids(t, dir, nil); !slices.Equal(got, span(20, 30)) {
+				t.Errorf("rows: %v", got)
+			}
+		})
+	}
+}
