@@ -102,9 +102,9 @@ func (s *StatusFile) Retire(dir string, names []string) error {
 // linkSegment is the segment in whose entry CarbonData's deletes and updates write the link to the update status.
 const linkSegment = "0"
 
-// linkFirst makes the entry of segment 0 the first one: CarbonData writes the link to the update status there, and reads
-// it in the first entry. Without it its deletes and updates would be lost. An entry that is missing comes back from the
-// history, or is made, as one of a deleted segment.
+// linkFirst makes the entry of segment 0 the first one: CarbonData writes the link to the update status there, and
+// reads it in the first entry. Without it its deletes and updates would be lost. An entry that is missing comes back
+// from the history, or is made, as one of a deleted segment.
 func (s *StatusFile) linkFirst(dir string) error {
 	if len(*s) == 0 || StatusEntry((*s)[0]).Text("loadName") == linkSegment {
 		return nil
