@@ -114,7 +114,7 @@ func TestHanging(t *testing.T) {
 func TestOneLineATable(t *testing.T) {
 	files, rows := deadCluster(t)
 	t.Chdir(t.TempDir())
-	lay(t, ".", files)
+	writeFiles(t, ".", files)
 	var out, errs bytes.Buffer
 	a := cli.NewApp(nil, &out, &errs)
 	a.Tty, a.Width = true, 80

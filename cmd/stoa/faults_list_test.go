@@ -57,7 +57,7 @@ func TestFaultyLists(t *testing.T) {
 			if err != nil || len(want) < 4 {
 				t.Fatalf("%q, %v", want, err)
 			}
-			step := max(1, healthy.Count()/(8*mostFaults()))
+			step := max(1, healthy.Count()/(8*maxFaults()))
 			for _, mode := range []faulty.Mode{faulty.Fail, faulty.Short} {
 				reported, cut := 0, 0
 				for at := int64(0); at < healthy.Count(); at += step {

@@ -23,11 +23,10 @@ import (
 	"stoa/store/faulty"
 )
 
-// faultSources are a file or directory of every format that is read. summed: what data is read lies under
-// checksums, so that wrong bytes must not give other rows.
+// faultSources are a file or directory of every format that can be read.
 func faultSources(t *testing.T) []faultSource {
 	list := []faultSource{
-		// protobuf files of its own version 1 have few checksums
+		// protobuf containers of version 1 have few checksums
 		{"kudu", "../../format/kudu/testdata/file#autoinc", false},
 		{"kudu-wal", "../../format/kudu/testdata/wal/wals/c3f631e19af44f00bb1082d149777f73/wal-000000001", true},
 		{"cfile", "../../corpus/kudu/1.18.1/key_int32/k.ck.cfile", true},
@@ -79,11 +78,11 @@ func faultSources(t *testing.T) []faultSource {
 
 type faultSource struct {
 	name, uri string
-	summed    bool
+	summed    bool // all data has checksums: wrong bytes must not yield different rows
 }
 
-// most is how many of a source's operations are made to fail; STOA_LONG: all.
-func mostFaults() int64 {
+// maxFaults is how many of a source's operations are made to fail; STOA_LONG: all.
+func maxFaults() int64 {
 	switch {
 	case os.Getenv("STOA_LONG") != "":
 		return 1 << 40
@@ -93,8 +92,8 @@ func mostFaults() int64 {
 	return 25
 }
 
-// TestFaultyReads: whatever operation fails, is short, is slow or gives wrong bytes, opening, scanning,
-// verifying and describing say so or give what is right; a failure is never called damage, and nothing hangs.
+// TestFaultyReads: whichever operation fails, is short, is slow or returns wrong bytes, opening, scanning, verifying
+// and describing report it or yield the right result; a failure is never reported as damage, and nothing hangs.
 func TestFaultyReads(t *testing.T) {
 	for _, src := range faultSources(t) {
 		t.Run(src.name, func(t *testing.T) {
@@ -103,8 +102,8 @@ func TestFaultyReads(t *testing.T) {
 			if err != nil && src.name != "kudu-wal" {
 				t.Fatal(err)
 			}
-			told, same := 0, 0
-			step := max(1, (healthy.Count()+mostFaults()-1)/mostFaults())
+			reported, same := 0, 0
+			step := max(1, (healthy.Count()+maxFaults()-1)/maxFaults())
 			for _, mode := range []faulty.Mode{faulty.Fail, faulty.Short, faulty.Slow, faulty.Wrong} {
 				s := step
 				if mode == faulty.Slow { // these take time
@@ -112,21 +111,21 @@ func TestFaultyReads(t *testing.T) {
 				}
 				for at := int64(0); at < healthy.Count(); at += s {
 					if src.one(t, mode, at, want, src.name == "kudu-wal") {
-						told++
+						reported++
 					} else {
 						same++
 					}
 				}
 			}
-			t.Logf("%d operations; of the faults %d were reported, %d changed nothing", healthy.Count(), told, same)
-			if told == 0 {
-				t.Error("nothing was reported")
+			t.Logf("%d operations; %d faults reported, %d without effect", healthy.Count(), reported, same)
+			if reported == 0 {
+				t.Error("no fault reported")
 			}
 		})
 	}
 }
 
-// one makes one operation misbehave, and reports whether that was reported.
+// one makes one operation misbehave, and returns whether opening or scanning reports an error.
 func (src faultSource) one(t *testing.T, mode faulty.Mode, at int64, want []string, noRows bool) bool {
 	ctx := context.Background()
 	if mode == faulty.Slow {
@@ -141,19 +140,19 @@ func (src faultSource) one(t *testing.T, mode faulty.Mode, at int64, want []stri
 	switch {
 	case errors.Is(err, fault.Bug):
 		t.Errorf("%s: %v", what, err)
-	case noRows: // a log has none, and is not opened
+	case noRows: // a log has no rows and is not opened
 	case err == nil && !slices.Equal(got, want) && (mode != faulty.Wrong || src.summed):
-		t.Errorf("%s: %d rows instead of %d, and no error", what, len(got), len(want))
+		t.Errorf("%s: got %d rows and no error, want the %d rows or an error", what, len(got), len(want))
 	case mode == faulty.Fail && errors.Is(err, fault.Corrupt):
-		t.Errorf("%s is called damage: %v", what, err)
+		t.Errorf("%s is reported as damage: %v", what, err)
 	case mode == faulty.Slow && err != nil && !errors.Is(err, context.DeadlineExceeded):
 		t.Errorf("%s: %v", what, err)
 	}
 	if d := time.Since(began); mode == faulty.Slow && d > 5*time.Second {
 		t.Errorf("%s took %s", what, d)
 	}
-	src.salvaged(t, mode, at, want, noRows)
-	// they do other operations: what counts is that they come to an end, and blame neither stoa nor the file
+	src.recovers(t, mode, at, want, noRows)
+	// verify and describe do other operations: they must terminate, and report neither a bug nor damage
 	if mode != faulty.Slow {
 		o := stoa.OpenOptions{Formats: catalogue.Formats(), Tree: &faulty.Tree{Tree: store.Local{}, Mode: mode, At: at}}
 		for _, err := range stoa.Verify(ctx, src.uri, o) {
@@ -171,9 +170,9 @@ func (src faultSource) one(t *testing.T, mode faulty.Mode, at int64, want []stri
 	return err != nil
 }
 
-// salvaged is one for recovery: what fails, or is slow, ends it and is not reported as a loss; what is short or
-// wrong may be reported as one. Where the healthy source recovers whole, no row is lost without a word.
-func (src faultSource) salvaged(t *testing.T, mode faulty.Mode, at int64, want []string, noRows bool) {
+// recovers does what one does for recovery: a failing or slow operation ends it and is not reported as a loss; a short
+// or wrong one may be. If rows are missing, a loss or finding is reported.
+func (src faultSource) recovers(t *testing.T, mode faulty.Mode, at int64, want []string, noRows bool) {
 	if noRows {
 		return
 	}
@@ -185,7 +184,7 @@ func (src faultSource) salvaged(t *testing.T, mode faulty.Mode, at int64, want [
 	}
 	tree := &faulty.Tree{Tree: store.Local{}, Mode: mode, At: at}
 	var lost []error
-	rows, told := 0, false
+	rows, reported := 0, false
 	tab, err := stoa.Open(ctx, src.uri, stoa.OpenOptions{Formats: catalogue.Formats(), Tree: tree, Recover: true})
 	if err == nil {
 		defer tab.Close()
@@ -196,20 +195,20 @@ func (src faultSource) salvaged(t *testing.T, mode faulty.Mode, at int64, want [
 			}
 			rows += int(b.NumRows())
 		}
-		told = slices.ContainsFunc(tab.Findings(), func(f region.Finding) bool { return f.Severity > region.Note })
+		reported = slices.ContainsFunc(tab.Findings(), func(f region.Finding) bool { return f.Severity > region.Note })
 	}
 	what := fmt.Sprintf("%s: operation %d: %s: recover", src.name, at, mode)
 	switch {
 	case errors.Is(err, fault.Bug):
 		t.Errorf("%s: %v", what, err)
 	case (mode == faulty.Fail || mode == faulty.Slow) && (errors.Is(err, fault.Corrupt) || len(lost) > 0):
-		t.Errorf("%s: is called damage: %v, lost %v", what, err, lost)
-	case err == nil && rows < len(want) && len(lost) == 0 && !told && (mode != faulty.Wrong || src.summed):
-		t.Errorf("%s: %d rows of %d, and nothing is reported", what, rows, len(want))
+		t.Errorf("%s: is reported as damage: %v, lost %v", what, err, lost)
+	case err == nil && rows < len(want) && len(lost) == 0 && !reported && (mode != faulty.Wrong || src.summed):
+		t.Errorf("%s: got %d rows and no loss, want %d rows or a loss", what, rows, len(want))
 	}
 }
 
-// rows opens and scans.
+// rows opens the source and returns all rows as lines.
 func (src faultSource) rows(ctx context.Context, tree store.Tree) ([]string, error) {
 	t, err := stoa.Open(ctx, src.uri, stoa.OpenOptions{Formats: catalogue.Formats(), Tree: tree})
 	if err != nil {
@@ -226,7 +225,7 @@ func (src faultSource) rows(ctx context.Context, tree store.Tree) ([]string, err
 	return out, nil
 }
 
-// TestFullDisk: whenever the disk is full, the writer of every format says so, and nothing is left.
+// TestFullDisk: whenever the disk is full, the writer of every format returns the error and leaves nothing.
 func TestFullDisk(t *testing.T) {
 	src, err := stoa.Open(context.Background(), "../../corpus/carbon/2.3.0/managed/managed_gsort", stoa.OpenOptions{})
 	if err != nil {
@@ -267,7 +266,7 @@ func fullDisk(t *testing.T, src *stoa.Table, f format.Format) {
 	}
 	left, _, all, err := write(1 << 40)
 	if err != nil || len(left) != 1 {
-		t.Fatalf("%v, %v", left, err)
+		t.Fatalf("got %v, %v, want one file", left, err)
 	}
 	n := int64(12)
 	if testing.Short() {
@@ -277,15 +276,15 @@ func fullDisk(t *testing.T, src *stoa.Table, f format.Format) {
 		room := all * i / n
 		left, full, _, err := write(room)
 		if !errors.Is(err, faulty.Err) || !full {
-			t.Errorf("room for %d of %d bytes: %v", room, all, err)
+			t.Errorf("room for %d of %d bytes: got %v, want the sink's error", room, all, err)
 		}
 		if len(left) > 0 {
-			t.Errorf("room for %d of %d bytes: %v is left", room, all, left)
+			t.Errorf("room for %d of %d bytes: got %v left, want nothing", room, all, left)
 		}
 	}
 }
 
-// faultWriters are the writers of every format, with options with which they use temporary files, if they have such.
+// faultWriters are the writers of all formats, where possible with options that make them use temporary files.
 func faultWriters() (list []faultWriter) {
 	for _, f := range catalogue.Formats() {
 		if f.Create == nil {
@@ -331,8 +330,8 @@ func (w faultWriter) write(t *testing.T, src *stoa.Table, dir string, sink *faul
 	return err
 }
 
-// TestFaultyWrites: whatever operation of a sink fails, takes only half, is slow or gives back wrong bytes, the
-// writer says so and leaves nothing, or writes what is right.
+// TestFaultyWrites: whichever operation of a sink fails, writes only half, is slow or reads back wrong bytes, the
+// writer returns an error and leaves nothing, or writes the right rows.
 func TestFaultyWrites(t *testing.T) {
 	src, err := stoa.Open(t.Context(), "../../corpus/carbon/2.3.0/managed/managed_gsort", stoa.OpenOptions{})
 	if err != nil {
@@ -347,10 +346,10 @@ func TestFaultyWrites(t *testing.T) {
 			}
 			want := w.rows(t, dir)
 			if len(want) != 500 { // see the manifest
-				t.Fatalf("%d rows", len(want))
+				t.Fatalf("got %d rows, want 500", len(want))
 			}
-			told, hits := 0, map[faulty.Mode]int{}
-			step := max(1, (healthy.Count()+mostFaults()-1)/mostFaults())
+			reported, hits := 0, map[faulty.Mode]int{}
+			step := max(1, (healthy.Count()+maxFaults()-1)/maxFaults())
 			for _, mode := range []faulty.Mode{faulty.Fail, faulty.Short, faulty.Slow, faulty.Wrong} {
 				for at := int64(0); at < healthy.Count(); at += step {
 					sink := &faulty.Sink{Ops: true, Mode: mode, At: at, Delay: time.Millisecond}
@@ -369,29 +368,29 @@ func TestFaultyWrites(t *testing.T) {
 						errors.Is(err, fault.Bug)):
 						t.Errorf("%s: %v", what, err)
 					case err != nil && len(left) > 0:
-						t.Errorf("%s: %v is left", what, left)
+						t.Errorf("%s: got %v left, want nothing", what, left)
 					case err == nil && mode == faulty.Fail:
-						t.Errorf("%s: nothing is said", what)
+						t.Errorf("%s: got no error, want one", what)
 					case err == nil && !slices.Equal(w.rows(t, dir), want):
-						t.Errorf("%s: other rows, and nothing is said", what)
+						t.Errorf("%s: got different rows and no error", what)
 					}
 					if err != nil {
-						told++
+						reported++
 					}
 				}
 			}
-			t.Logf("%d operations; hit %v; %d were reported", healthy.Count(), hits, told)
-			if hits[faulty.Fail] == 0 || hits[faulty.Short] == 0 || told == 0 {
-				t.Errorf("nothing was reported: %v", hits)
+			t.Logf("%d operations; hit %v; %d reported", healthy.Count(), hits, reported)
+			if hits[faulty.Fail] == 0 || hits[faulty.Short] == 0 || reported == 0 {
+				t.Errorf("got %d faults reported, hit %v; want faults of both modes", reported, hits)
 			}
 			if spills := w.opts["memory"] != ""; spills && healthy.Reads.Load() == 0 {
-				t.Error("no temporary file was read")
+				t.Error("no temporary file read, want one")
 			}
 		})
 	}
 }
 
-// rows are what was written to dir, as lines, in their order; an error is one of them.
+// rows are the rows that were written to dir, as lines in order; an error is a line, too.
 func (w faultWriter) rows(t *testing.T, dir string) (out []string) {
 	t.Helper()
 	uris := []string{filepath.Join(dir, w.uri)}

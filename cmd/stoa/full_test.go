@@ -15,8 +15,7 @@ import (
 	"stoa/cmd/stoa/internal/output"
 )
 
-// outputs are what is written to a place that has no room for it: the smaller of its files is larger than 8 kB
-// with killRows rows.
+// outputs are outputs that do not fit: with killRows rows even the smallest file exceeds 8 kB.
 var outputs = []struct{ out, flags string }{
 	{"out.parquet", ""}, {"out.backup", "--to kudu-backup --opt table=t --opt key=id"},
 	{"out.kudu", "--to kudu-fs --opt table=t --opt key=id"},
@@ -25,8 +24,8 @@ var outputs = []struct{ out, flags string }{
 	{"out.arrow", ""}, {"out.csv", ""}, {"out.tsv", ""}, {"out.jsonl", ""},
 }
 
-// TestFileLimit: where the system does not let a file become longer (RLIMIT_FSIZE) the error comes out with the
-// output's name, nothing is left, and an output that was there is as it was.
+// TestFileLimit: if the system limits the size of files (RLIMIT_FSIZE), the error names the output, nothing is left,
+// and an existing output is unchanged.
 func TestFileLimit(t *testing.T) {
 	dir := t.TempDir()
 	noRoom(t, dir, "file too large", func(command string) *exec.Cmd {
@@ -45,16 +44,16 @@ func TestDiskFull(t *testing.T) {
 	}
 	if os.Getuid() == 0 {
 		if b, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=32k", "tmpfs", dir).CombinedOutput(); err != nil {
-			t.Skipf("no small file system can be had: %v: %s", err, b)
+			t.Skipf("cannot mount a small file system: %v: %s", err, b)
 		}
 		defer exec.Command("umount", dir).Run()
 	} else if b, err := mounted("true").CombinedOutput(); err != nil {
-		t.Skipf("no small file system can be had: %v: %s", err, b)
+		t.Skipf("cannot mount a small file system: %v: %s", err, b)
 	}
 	noRoom(t, dir, "no space left on device", mounted)
 }
 
-func noRoom(t *testing.T, dir, why string, within func(command string) *exec.Cmd) {
+func noRoom(t *testing.T, dir, reason string, limited func(command string) *exec.Cmd) {
 	src := killSource(t)
 	list := outputs
 	if testing.Short() {
@@ -62,18 +61,19 @@ func noRoom(t *testing.T, dir, why string, within func(command string) *exec.Cmd
 	}
 	for _, o := range list {
 		out := filepath.Join(dir, o.out)
-		place := out
+		arg := out
 		if !strings.Contains(o.out, ".") || strings.Contains(o.out, "backup") {
-			place += "/"
+			arg += "/"
 		}
-		small := fmt.Sprintf("%s convert %s -o %s %s -q -n 5", os.Args[0], src, place, o.flags)
-		large := fmt.Sprintf("%s convert %s -o %s %s -q", os.Args[0], src, place, o.flags)
-		if strings.Contains(o.flags, "--to kudu") { // it replaces nothing
+		small := fmt.Sprintf("%s convert %s -o %s %s -q -n 5", os.Args[0], src, arg, o.flags)
+		large := fmt.Sprintf("%s convert %s -o %s %s -q", os.Args[0], src, arg, o.flags)
+		if strings.Contains(o.flags, "--to kudu") { // which replaces no output
 			small = "true"
 		}
-		// After it, what is in the directory, and the sum of what was there before and is there now.
+		// The command prints the checksum of the output before and after the large conversion, its status, and the
+		// files in the directory.
 		sum := fmt.Sprintf("find %s -type f 2>/dev/null | sort | xargs -r cat | cksum", out)
-		cmd := within(fmt.Sprintf("%s || exit 100; %s; %s; echo status $?; %s; ls -A %s; rm -rf %s", small, sum,
+		cmd := limited(fmt.Sprintf("%s || exit 100; %s; %s; echo status $?; %s; ls -A %s; rm -rf %s", small, sum,
 			large, sum, dir, out))
 		cmd.Env = append(os.Environ(), "STOA_AS_COMMAND=1")
 		var errs bytes.Buffer
@@ -85,26 +85,26 @@ func noRoom(t *testing.T, dir, why string, within func(command string) *exec.Cmd
 			continue
 		}
 		if lines[0] != lines[2] || lines[1] != "status 1" {
-			t.Errorf("%s: what was there has changed, or the status is not 1: %q", o.out, lines)
+			t.Errorf("%s: got %q, want equal checksums and status 1", o.out, lines)
 		}
 		if left := strings.Join(lines[3:], " "); left != o.out && !(small == "true" && left == "") {
-			t.Errorf("%s: %s is left", o.out, left)
+			t.Errorf("%s: got %s left, want the output alone", o.out, left)
 		}
-		if e := errs.String(); !strings.Contains(e, why) || !strings.Contains(e, out) ||
+		if e := errs.String(); !strings.Contains(e, reason) || !strings.Contains(e, out) ||
 			strings.Contains(e, "stoa-tmp") {
-			t.Errorf("%s: %q is not the place and %q", o.out, e, why)
+			t.Errorf("%s: got %q, want the output's name and %q", o.out, e, reason)
 		}
 	}
 }
 
-// TestFullDevice: what cannot be written is reported once, with its place, and the status is 1, however much there
-// was to write, and also if damage was met.
+// TestFullDevice: a failed write is reported once, with the output's name, and the status is 1, regardless of the
+// amount of output and of damage in the source.
 func TestFullDevice(t *testing.T) {
 	t.Chdir(t.TempDir())
 	source := killSource(t)
 	if st := run(t.Context(), []string{"demo", "try", "--damage"}, strings.NewReader(""), &bytes.Buffer{},
 		&bytes.Buffer{}); st != 0 {
-		t.Fatal("no demo")
+		t.Fatalf("demo: got status %d, want 0", st)
 	}
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
@@ -128,14 +128,14 @@ func TestFullDevice(t *testing.T) {
 		cmd.Env = append(os.Environ(), "STOA_AS_COMMAND=1")
 		var errs bytes.Buffer
 		cmd.Stdout, cmd.Stderr = full, &errs
-		place := "/dev/stdout"
+		name := "/dev/stdout"
 		if a[len(a)-1] == "/dev/full" {
-			place = "/dev/full"
+			name = "/dev/full"
 		}
 		err := cmd.Run()
-		if want := "stoa: write " + place + ": no space left on device\n"; errs.String() != want ||
+		if want := "stoa: write " + name + ": no space left on device\n"; errs.String() != want ||
 			cmd.ProcessState.ExitCode() != cli.StatusCannot {
-			t.Errorf("%q: %v: %q, want %q", a, err, &errs, want)
+			t.Errorf("%q: got %v, %q, want %q", a, err, &errs, want)
 		}
 	}
 }

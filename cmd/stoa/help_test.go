@@ -19,7 +19,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// exampleFiles makes what the examples of the verbs are about.
+// exampleFiles is a script that makes the files that the examples use.
 const exampleFiles = `set -e
 stoa demo data --damage > /dev/null
 mv data/kudu kudu
@@ -58,15 +58,14 @@ stoa create store#sales.visits --schema visits.parquet --property dictionary_inc
 stoa create work/orders --schema orders.txt
 `
 
-// exampleStatus is what examples end with that do not end with 0: those that are about damage, and those with
-// real data of which it is reported that something is missing.
+// exampleStatus is the exit status of examples whose status is not 0: those that read damaged files.
 var exampleStatus = map[string]int{
 	"stoa recover broken.cfile -o saved.parquet --manifest lost.json":                           cli.StatusDamage,
 	"stoa recover cut.cfile -o saved.csv --source-opt type=int32":                               cli.StatusDamage,
 	"stoa recover cut.parquet -o saved.parquet --schema yesterday.parquet --damaged null-cells": cli.StatusDamage,
 }
 
-// TestExamples runs the examples in the help of every verb, of which each has two, as the help shows them.
+// TestExamples runs the examples in the help of every verb as the help prints them. Each verb has two or more.
 func TestExamples(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {
@@ -86,7 +85,7 @@ func TestExamples(t *testing.T) {
 	a := cli.NewApp(strings.NewReader(""), io.Discard, io.Discard)
 	rootCmd(a)
 	if len(a.Verbs) < 20 {
-		t.Errorf("only %d verbs", len(a.Verbs))
+		t.Errorf("got %d verbs, want 20 or more", len(a.Verbs))
 	}
 	shell := func(dir, line string) (string, error) {
 		cmd := exec.Command(bash, "-c", line)
@@ -108,12 +107,12 @@ func TestExamples(t *testing.T) {
 		}
 		lines := strings.Split(c.Example, "\n")
 		if len(lines) < 2 {
-			t.Errorf("%s: %d examples", c.Name(), len(lines))
+			t.Errorf("%s: got %d examples, want 2 or more", c.Name(), len(lines))
 		}
 		for _, l := range lines {
 			l = strings.TrimSpace(l)
 			if !strings.Contains(l, "stoa "+c.Name()) {
-				t.Errorf("%s: %q is no example of it", c.Name(), l)
+				t.Errorf("%s: %q is not an example of it", c.Name(), l)
 			}
 			if c.Name() == "create" {
 				if err := os.RemoveAll(filepath.Join(dir, "store")); err != nil {
@@ -128,7 +127,7 @@ func TestExamples(t *testing.T) {
 				t.Fatal(err)
 			}
 			if status != exampleStatus[l] {
-				t.Errorf("%s: status %d\n%s", l, status, out)
+				t.Errorf("%s: got status %d, want %d\n%s", l, status, exampleStatus[l], out)
 			}
 			ran++
 		}
@@ -136,8 +135,8 @@ func TestExamples(t *testing.T) {
 	t.Logf("%d examples of %d verbs", ran, len(a.Verbs))
 }
 
-// TestHelpWidth: help of every verb, every finding, the formats and their options, and the manual pages have no
-// line of more than 80 cells.
+// TestHelpWidth: the help of all verbs, findings, formats and options and the manual pages have no line of more than 80
+// cells.
 func TestHelpWidth(t *testing.T) {
 	t.Setenv("NO_COLOR", "1")
 	show := func(args ...string) string {
@@ -149,7 +148,8 @@ func TestHelpWidth(t *testing.T) {
 		}
 		for _, l := range strings.Split(out.String(), "\n") {
 			if display.DisplayWidth(l) > about.HelpWidth {
-				t.Errorf("%v: a line of %d cells:\n%s", args, display.DisplayWidth(l), l)
+				t.Errorf("%v: got a line of %d cells, want at most %d:\n%s", args, display.DisplayWidth(l),
+					about.HelpWidth, l)
 			}
 		}
 		return out.String()
@@ -157,19 +157,19 @@ func TestHelpWidth(t *testing.T) {
 	a := cli.NewApp(strings.NewReader(""), io.Discard, io.Discard)
 	root := rootCmd(a)
 	if show() != show("--help") || show() != show("help") {
-		t.Error("stoa, stoa --help and stoa help say different things")
+		t.Error("stoa, stoa --help and stoa help print different texts")
 	}
 	for _, c := range a.Verbs {
 		text := show(c.Name(), "--help")
 		if show("help", c.Name()) != text {
-			t.Errorf("stoa help %s says something else than stoa %s --help", c.Name(), c.Name())
+			t.Errorf("stoa help %s and stoa %s --help print different texts", c.Name(), c.Name())
 		}
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			if !f.Hidden && !strings.Contains(text, "--"+f.Name) {
-				t.Errorf("%s --help says nothing of --%s", c.Name(), f.Name)
+				t.Errorf("%s --help does not mention --%s", c.Name(), f.Name)
 			}
 		})
-		showHelpInFull(t, c, text, show("help", c.Name(), "-v"))
+		checkFullHelp(t, c, text, show("help", c.Name(), "-v"))
 	}
 	show("finding")
 	for _, c := range about.CodeDocs(a) {
@@ -183,14 +183,14 @@ func TestHelpWidth(t *testing.T) {
 	show("version")
 	groff, err := exec.LookPath("groff")
 	if err != nil {
-		t.Log("groff is not there: of the manual pages only lines that are not filled are measured")
+		t.Log("groff is not installed: only unfilled lines of manual pages are measured")
 	}
 	for name, text := range about.ManPages(a, root) {
 		filled := true
 		for _, l := range strings.Split(text, "\n") {
 			if filled = (filled || l == ".fi") && l != ".nf"; !filled &&
 				display.DisplayWidth(strings.NewReplacer(`\-`, "-", `\e`, `\`, `\&`, "").Replace(l)) > about.ManWidth {
-				t.Errorf("%s: a line that is not filled of more than %d cells: %s", name, about.ManWidth, l)
+				t.Errorf("%s: got an unfilled line of more than %d cells: %s", name, about.ManWidth, l)
 			}
 		}
 		if groff == "" {
@@ -204,21 +204,22 @@ func TestHelpWidth(t *testing.T) {
 		}
 		for _, l := range strings.Split(string(out), "\n") {
 			if display.DisplayWidth(l) > about.HelpWidth {
-				t.Errorf("%s: a line of %d cells:\n%s", name, display.DisplayWidth(l), l)
+				t.Errorf("%s: got a line of %d cells, want at most %d:\n%s", name, display.DisplayWidth(l),
+					about.HelpWidth, l)
 			}
 		}
 	}
 }
 
-// helpLines is how many lines the help of a verb has at most: one screen.
+// helpLines is the maximum number of lines of a verb's help: one screen.
 const helpLines = 40
 
-// showHelpInFull holds the short help of a verb, which is one screen and explains up to three flags, against the full
-// one, which explains every flag.
-func showHelpInFull(t *testing.T, c *cobra.Command, short, full string) {
+// checkFullHelp checks that the short help of a verb fits one screen and explains one to three flags, and that the full
+// help explains all flags.
+func checkFullHelp(t *testing.T, c *cobra.Command, short, full string) {
 	t.Helper()
 	if n := strings.Count(short, "\n"); n > helpLines {
-		t.Errorf("stoa help %s has %d lines; at most %d", c.Name(), n, helpLines)
+		t.Errorf("stoa help %s: got %d lines, want at most %d", c.Name(), n, helpLines)
 	}
 	explained := 0
 	fold := func(s string) string { return strings.Join(strings.Fields(s), " ") }
@@ -238,15 +239,15 @@ func showHelpInFull(t *testing.T, c *cobra.Command, short, full string) {
 	first := cli.FirstFlags(c)
 	for _, name := range first {
 		if c.Flags().Lookup(name) == nil {
-			t.Errorf("stoa %s puts --%s first, which is not there", c.Name(), name)
+			t.Errorf("stoa %s: unknown flag --%s among the first flags", c.Name(), name)
 		}
 	}
 	if explained > 3 || explained < min(len(first), 1) {
-		t.Errorf("stoa help %s explains %d flags", c.Name(), explained)
+		t.Errorf("stoa help %s explains %d flags, want 1 to 3", c.Name(), explained)
 	}
 }
 
-// TestShellFold: a command line is broken where a shell does not mind, behind whole flags if it can be.
+// TestShellFold: command lines are wrapped where a shell allows it, if possible after a flag with its value.
 func TestShellFold(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
 		{"stoa ls", "stoa ls"},
@@ -255,17 +256,17 @@ func TestShellFold(t *testing.T) {
 			"stoa cat \\\n    'a file with a very long name indeed' \\\n    -f csv"},
 	} {
 		if got := about.ShellFold(c.line, 30); got != c.want {
-			t.Errorf("%s:\n%s, want\n%s", c.line, got, c.want)
+			t.Errorf("%s: got\n%s\nwant\n%s", c.line, got, c.want)
 		}
 	}
 }
 
-// TestManPages: a page a verb, without lines that man would take for requests.
+// TestManPages: each verb has a page, and no line of text would be taken for a request of man.
 func TestManPages(t *testing.T) {
 	a := cli.NewApp(strings.NewReader(""), io.Discard, io.Discard)
 	pages := about.ManPages(a, rootCmd(a))
 	if len(pages) != len(a.Verbs)+1 {
-		t.Errorf("%d pages for %d verbs", len(pages), len(a.Verbs))
+		t.Errorf("got %d pages for %d verbs, want one more", len(pages), len(a.Verbs))
 	}
 	man, _ := exec.LookPath("groff")
 	for name, text := range pages {
@@ -291,7 +292,7 @@ func TestManPages(t *testing.T) {
 	}
 }
 
-// shellWords splits a command line at blanks outside of quotes, up to a pipe or a redirection.
+// shellWords splits a command line at spaces outside quotes, up to a pipe or redirection.
 func shellWords(s string) (out []string) {
 	var word strings.Builder
 	quote, any := rune(0), false

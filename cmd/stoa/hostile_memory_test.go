@@ -27,13 +27,13 @@ import (
 	"stoa"
 )
 
-// A place that declares more than it holds, and what it is: refused is whether reading it takes more than the budget.
+// hostilePlace is a source that declares more than it holds. refused: reading it exceeds the budget.
 type hostilePlace struct {
 	place   string
 	refused bool
 }
 
-// hostilePlaces makes such places: long lists of nothing, shared names, records without end, bombs.
+// hostilePlaces writes such sources: long lists of empty items, shared names, endless records, bombs.
 func hostilePlaces(t *testing.T) map[string]hostilePlace {
 	dir := t.TempDir()
 	all := map[string]hostilePlace{}
@@ -55,12 +55,12 @@ func hostilePlaces(t *testing.T) map[string]hostilePlace {
 	put("JSON of 10^6 members", "wide.jsonl", true, s(`{"a":1`), fields.Bytes(), s("}\n"))
 	put("JSON line of 1 GB", "long.jsonl.gz", true, zipped(t, `{"a":"`, 1<<30, `"}`+"\n"))
 	put("CSV of 10^6 columns", "wide.csv", true, s("a"), bytes.Repeat(s(",a"), million), s("\n1\n"))
-	put("CSV quote without end", "long.csv.gz", true, zipped(t, "a,b\n1,\"", 1<<30, ""))
+	put("CSV with an endless quoted field", "long.csv.gz", true, zipped(t, "a,b\n1,\"", 1<<30, ""))
 
-	put("Arrow names that are shared", "names.arrows", true, sharedNames(8<<20, 4000))
-	put("Arrow bodies that are zeros", "zeros.arrows", true, zeroBodies(t))
+	put("Arrow shared names", "names.arrows", true, sharedNames(8<<20, 4000))
+	put("Arrow bodies of zeros", "zeros.arrows", true, zeroBodies(t))
 
-	// lists of structs without a field, of one byte each, in Thrift's compact protocol
+	// lists of structs without fields, one byte each, in Thrift's compact protocol
 	empties := func(field byte, n uint64) []byte {
 		return append(binary.AppendUvarint([]byte{field<<4 | 9, 0xf0 | 12}, n), make([]byte, n)...)
 	}
@@ -109,7 +109,7 @@ func hostilePlaces(t *testing.T) map[string]hostilePlace {
 
 	for to, ext := range map[string]string{"parquet": ".parquet", "redfile": ".red", "trevni": ".trv"} {
 		for what, items := range map[string]int{" page": 20 << 20, " row": 4 << 20} {
-			what = to + what + " that is long"
+			what = to + " long" + what
 			place := filepath.Join(dir, what+ext)
 			longRow(t, place, to, items)
 			all[what] = hostilePlace{place, true}
@@ -128,7 +128,7 @@ func hostilePlaces(t *testing.T) map[string]hostilePlace {
 	return all
 }
 
-// longRow writes a table of one row, a list of so many zeros, which take few bytes.
+// longRow writes a table of one row, a list of the given number of zeros, which take few bytes.
 func longRow(t *testing.T, place, to string, items int) {
 	list := arrow.ListOf(arrow.PrimitiveTypes.Int64)
 	zeros := array.NewData(list.Elem(), items, []*memory.Buffer{nil, memory.NewBufferBytes(make([]byte, 8*items))}, nil,
@@ -148,8 +148,8 @@ func longRow(t *testing.T, place, to string, items int) {
 	}
 }
 
-// zipped is a text with so many x in it, compressed.
-func zipped(t *testing.T, before string, n int, behind string) []byte {
+// zipped is a compressed text with n times x in it.
+func zipped(t *testing.T, before string, n int, after string) []byte {
 	var b bytes.Buffer
 	z, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)
 	if err != nil {
@@ -159,7 +159,7 @@ func zipped(t *testing.T, before string, n int, behind string) []byte {
 	for x := bytes.Repeat([]byte("x"), 1<<20); n > 0; n -= len(x) {
 		z.Write(x)
 	}
-	io.WriteString(z, behind)
+	io.WriteString(z, after)
 	if err := z.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func container(typ string, body []byte) []byte {
 	return bytes.Join([][]byte{[]byte("kuducntr"), {1, 0, 0, 0}, record(super), record(body)}, nil)
 }
 
-// logSegment is a segment of a Kudu log with such a schema, and one batch of such entries.
+// logSegment is a segment of a Kudu log with a schema of the given columns, and one batch of the given entries.
 func logSegment(columns, entries []byte) []byte {
 	head := append(binary.AppendUvarint([]byte{0x2a, 1, 't', 0x30, 1, 0x3a}, uint64(len(columns))), columns...)
 	out := append(binary.LittleEndian.AppendUint32([]byte("kudulogf"), uint32(len(head))), head...)
@@ -192,7 +192,7 @@ func logSegment(columns, entries []byte) []byte {
 	return append(append(out, batch...), entries...)
 }
 
-// sharedNames is an Arrow stream of so many fields, whose name, of so many bytes, is the same bytes for all.
+// sharedNames is an Arrow stream whose fields share the bytes of one long name.
 func sharedNames(name, fields int) []byte {
 	b := flatbuffers.NewBuilder(name + 8*fields)
 	text := b.CreateString(strings.Repeat("n", name))
@@ -248,12 +248,12 @@ func zeroBodies(t *testing.T) []byte {
 	return b.Bytes()
 }
 
-// TestPeakMemory: whatever a place declares, the peak of a command's memory is bounded by its budget and the
-// place's size: what runs before a file is opened, twice the budget, as the collector lets garbage grow to what is
-// alive, and some copies of the place.
+// TestPeakMemory: whatever a source declares, the peak memory of a command is bounded by its budget and the source's
+// size: a constant for the program itself, twice the budget, as the collector lets garbage grow to the size of live
+// memory, and some copies of the source.
 func TestPeakMemory(t *testing.T) {
 	if testing.Short() {
-		t.Skip("a minute of hostile places")
+		t.Skip("takes a minute")
 	}
 	const budget, before, copies = 64 << 20, 128 << 20, 8
 	places := hostilePlaces(t)
@@ -269,34 +269,34 @@ func TestPeakMemory(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "out.jsonl")
 			args := strings.Fields(strings.ReplaceAll(verb, "OUT", out))
 			args = append(args, "--memory", fmt.Sprint(budget, "B"), "--max-page", fmt.Sprint(budget, "B"), p.place)
-			st, peak, said := peakOf(t, args)
-			t.Logf("%s (%d bytes), %s: status %d, %d MiB: %.120s", what, size, verb, st, peak>>20, said)
-			if most := before + 2*budget + copies*size; peak > most {
-				t.Errorf("%s (%d bytes), %s: %d MiB, and %d are allowed", what, size, verb, peak>>20, most>>20)
+			st, peak, text := peakOf(t, args)
+			t.Logf("%s (%d bytes), %s: status %d, %d MiB: %.120s", what, size, verb, st, peak>>20, text)
+			if limit := before + 2*budget + copies*size; peak > limit {
+				t.Errorf("%s (%d bytes), %s: got %d MiB, want at most %d", what, size, verb, peak>>20, limit>>20)
 			}
-			// no body is read
+			// calls that read no values
 			free := verb == "describe" || verb == "ls" && strings.Contains(what, "bodies") ||
-				strings.HasSuffix(what, "that is long") && (verb == "ls" || verb == "count")
+				strings.Contains(what, " long ") && (verb == "ls" || verb == "count")
 			if st != cli.StatusCannot && p.refused && !free {
-				t.Errorf("%s, %s: status %d: %.300s", what, verb, st, said)
+				t.Errorf("%s, %s: got status %d, want %d: %.300s", what, verb, st, cli.StatusCannot, text)
 			}
 			if _, err := os.Stat(out); err == nil {
-				t.Errorf("%s, %s leaves an output", what, verb)
+				t.Errorf("%s, %s: got an output, want none", what, verb)
 			}
 		}
 	}
 }
 
-// peakOf runs the command in a process of its own: how it ends, the peak of its memory in bytes, and how what it
-// says begins.
-func peakOf(t *testing.T, args []string) (status int, peak int64, said []byte) {
-	told := filepath.Join(t.TempDir(), "peak")
+// peakOf runs the command in a process of its own, and returns its status, its peak memory in bytes, and the beginning
+// of its output and messages.
+func peakOf(t *testing.T, args []string) (status int, peak int64, text []byte) {
+	file := filepath.Join(t.TempDir(), "peak")
 	cmd := exec.Command(os.Args[0], args...)
-	cmd.Env = append(os.Environ(), "STOA_PEAK="+told)
+	cmd.Env = append(os.Environ(), "STOA_PEAK="+file)
 	out := &beginning{}
 	cmd.Stdout, cmd.Stderr = out, out
 	err := cmd.Run()
-	b, ferr := os.ReadFile(told)
+	b, ferr := os.ReadFile(file)
 	if ferr != nil {
 		t.Fatal(err, ferr)
 	}
@@ -306,7 +306,7 @@ func peakOf(t *testing.T, args []string) (status int, peak int64, said []byte) {
 	return cmd.ProcessState.ExitCode(), peak << 10, out.b
 }
 
-// beginning keeps the first bytes that are written.
+// beginning is a writer that keeps the first bytes only.
 type beginning struct{ b []byte }
 
 func (w *beginning) Write(b []byte) (int, error) {
@@ -314,7 +314,8 @@ func (w *beginning) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// asPeak is the process that peakOf runs. What a parent's wait tells counts the parent's memory, too.
+// asPeak is the process that peakOf runs. It reads its own peak, as the resource usage that wait returns to the parent
+// may include the parent's memory.
 func asPeak() {
 	st := run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	b, _ := os.ReadFile("/proc/self/status")

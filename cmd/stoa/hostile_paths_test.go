@@ -20,57 +20,57 @@ import (
 	"stoa/store"
 )
 
-// wayOut is a table, evil, in whose metadata a name leads out of its directory, to another one, victim, whose
+// wayOut is a table, evil, in whose metadata a name leads out of its directory into that of the table victim, whose
 // files would fit.
 type wayOut struct {
 	format string
-	make   func(t *testing.T, dir string) // makes the directory of a healthy table; evil and victim begin as the same
-	in     string                         // the files of evil that are changed, a glob
+	make   func(t *testing.T, dir string) // makes the directory of a healthy table, both for evil and for victim
+	in     string                         // a glob of the files of evil to change
 	old    string
 	new    string
-	fix    func(t *testing.T, b []byte) []byte // makes the changed file sound; nil: it is
-	open   string                              // what of evil is opened; "" = the directory
-	// of opening and reading it, or of verifying; "" = the name is not followed, and nothing need be said
-	says string
+	fix    func(t *testing.T, b []byte) []byte // makes the changed file consistent; nil: it is
+	open   string                              // the file of evil to open; "": the directory
+	// part of a message of opening, reading or verifying; "": the name is not used, so that none is expected
+	message string
 }
 
 const redPart = "part-00001.red"
 
-// waysOut are the formats whose metadata has names of files, each with each of these names.
+// waysOut are attacks on all formats whose metadata has names of files.
 var waysOut = []wayOut{
 	{format: "carbon", make: carbonSample("managed_gsort"), in: "Metadata/segments/*", old: "/Fact",
-		new: "/../victim/Fact", says: "is outside of the table"},
+		new: "/../victim/Fact", message: "is outside of the table"},
 	{format: "carbon", make: carbonSample("managed_del"), in: "Metadata/tableupdatestatus-*",
 		old: `"segmentName":"1"`, new: `"segmentName":"../../victim/Fact/Part0/Segment_0"`,
-		says: "the table has no segment"},
+		message: "the table has no segment"},
 	{format: "carbon", make: carbonSample("managed_del"), in: "Metadata/tableupdatestatus-*",
 		old: `"blockName":"part`, new: `"blockName":"../../../../victim/Fact/Part0/Segment_0/part`,
-		says: "tableupdatestatus"},
+		message: "tableupdatestatus"},
 	{format: "carbon", make: carbonSample("managed_del"), in: "Metadata/tablestatus", old: `"tableupdatestatus-`,
-		new: `"../../victim/Metadata/tableupdatestatus-`, says: "tablestatus"},
+		new: `"../../victim/Metadata/tableupdatestatus-`, message: "tablestatus"},
 	{format: "carbon", make: carbonSample("managed_del"), in: "Metadata/tablestatus", old: `"segmentFile":"`,
-		new: `"segmentFile":"../../../victim/Metadata/segments/`, says: "tablestatus"},
+		new: `"segmentFile":"../../../victim/Metadata/segments/`, message: "tablestatus"},
 	{format: "carbon", make: carbonSample("managed_del"), in: "Metadata/tablestatus", old: `"loadName":"1"`,
-		new: `"loadName":"../../../../victim/Fact/Part0/Segment_1"`, says: "tablestatus"},
+		new: `"loadName":"../../../../victim/Fact/Part0/Segment_1"`, message: "tablestatus"},
 	{format: "carbon", make: carbonSample("managed_del"), in: "Metadata/segments/*", old: `"mergeFileName":"`,
-		new: `"mergeFileName":"../../../../victim/Fact/Part0/Segment_0/`, says: "segments"},
+		new: `"mergeFileName":"../../../../victim/Fact/Part0/Segment_0/`, message: "segments"},
 	{format: "carbon", make: carbonSample("managed_del"), in: "Fact/Part0/Segment_2/*.carbonindexmerge",
 		old: "part-0-0_batchno0-0-2-1795249942096.snappy.carbondata",
-		new: "../../../../victim/Fact/Part0/Se/nt.snappy.carbondata", says: "index"},
+		new: "../../../../victim/Fact/Part0/Se/nt.snappy.carbondata", message: "index"},
 	{format: "cfile", make: converted("cfile"), in: "table.json", old: `"b.cfile"`, new: `"../victim/b.cfile"`,
-		says: "table.json"},
+		message: "table.json"},
 	{format: "cfile", make: converted("cfile"), in: "table.json", old: `"b.cfile"`,
-		new: `"sub/../../victim/b.cfile"`, says: "table.json"},
+		new: `"sub/../../victim/b.cfile"`, message: "table.json"},
 	{format: "redfile", make: converted("redfile", "split=row-group", "row-group-rows=2", "crc=false"),
-		in: "_metadata.red", old: redPart, new: "../victim/1.red"[:len(redPart)], says: "leads out of the directory"},
+		in: "_metadata.red", old: redPart, new: "../victim/1.red"[:len(redPart)], message: "leads out of the directory"},
 	{format: "redfile", make: converted("redfile", "split=row-group", "row-group-rows=2", "crc=false"),
-		in: "_metadata.red", old: redPart, new: "/tmp/stoa/p.red"[:len(redPart)], says: "leads out of the directory"},
+		in: "_metadata.red", old: redPart, new: "/tmp/stoa/p.red"[:len(redPart)], message: "leads out of the directory"},
 	{format: "parquet", make: parquetIn("_metadata"), in: "_metadata", fix: elsewhere("../victim/_metadata"),
-		open: "_metadata", says: `the data are in another file, "../victim/_metadata"`},
+		open: "_metadata", message: `the data are in another file, "../victim/_metadata"`},
 	{format: "parquet", make: parquetIn("a.parquet"), in: "a.parquet", fix: elsewhere("../victim/a.parquet"),
-		says: `the data are in another file, "../victim/a.parquet"`},
+		message: `the data are in another file, "../victim/a.parquet"`},
 	{format: "kudu", make: kuduSample, in: "wal/tablet-meta/*", old: "278202899f1b42a1ad91c6f94fc4d476",
-		new: "../../../../../victim/wal/tablet", fix: containerSums, says: "tablet"},
+		new: "../../../../../victim/wal/tablet", fix: containerSums, message: "tablet"},
 	{format: "kudu", make: kuduSample, in: "wal/consensus-meta/*", old: "23f0bd7db2824c3382b7601bbfda34f2",
 		new: "../../../../../victim/wal/tablet", fix: containerSums},
 	{format: "kudu", make: kuduSample, in: "wal/instance", old: "23f0bd7db2824c3382b7601bbfda34f2",
@@ -93,7 +93,7 @@ func copyDir(t *testing.T, from, to string) {
 
 const wayOutRows = "a,b\n1,x\n2,y\n3,z\n4,w\n"
 
-// converted makes a directory of another format's files.
+// converted makes a directory of files of a format.
 func converted(to string, opts ...string) func(*testing.T, string) {
 	return func(t *testing.T, dir string) {
 		args := []string{"convert", "-", "--from", "csv", "-q", "--to", to, "-o", dir + "/"}
@@ -101,7 +101,7 @@ func converted(to string, opts ...string) func(*testing.T, string) {
 			args = append(args, "--opt", o)
 		}
 		if st := run(context.Background(), args, strings.NewReader(wayOutRows), io.Discard, os.Stderr); st != 0 {
-			t.Fatal("no table")
+			t.Fatalf("convert: got status %d, want 0", st)
 		}
 	}
 }
@@ -114,15 +114,15 @@ func parquetIn(name string) func(*testing.T, string) {
 		args := []string{"convert", "-", "--from", "csv", "-q", "--to", "parquet", "--columns", "a", "--opt",
 			"page-index=false", "-o", filepath.Join(dir, name)}
 		if st := run(context.Background(), args, strings.NewReader(wayOutRows), io.Discard, os.Stderr); st != 0 {
-			t.Fatal("no table")
+			t.Fatalf("convert: got status %d, want 0", st)
 		}
 	}
 }
 
-// elsewhere puts file_path, field 1, in front of file_offset, field 2, in the only ColumnChunk of a Parquet file.
+// elsewhere inserts file_path, field 1, in front of file_offset, field 2, in the only ColumnChunk of a Parquet file.
 func elsewhere(name string) func(*testing.T, []byte) []byte {
 	return func(t *testing.T, b []byte) []byte {
-		b = bytes.ReplaceAll(b, []byte("stoa.footer"), []byte("else.footer")) // the checksum that it would not fit
+		b = bytes.ReplaceAll(b, []byte("stoa.footer"), []byte("else.footer")) // drops the footer's checksum
 		file := filepath.Join(t.TempDir(), "f.parquet")
 		if err := os.WriteFile(file, b, 0o644); err != nil {
 			t.Fatal(err)
@@ -132,12 +132,12 @@ func elsewhere(name string) func(*testing.T, []byte) []byte {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// an i64 whose number is two, or one, greater than that of the field before
-			const second, behind = 0x26, 0x16
-			if at := n.At.Off; n.Name == "file_offset" && b[at] == second {
+			// the header of an i64 whose field number is two, or one, greater than that of the field before
+			const afterNone, afterFirst = 0x26, 0x16
+			if at := n.At.Off; n.Name == "file_offset" && b[at] == afterNone {
 				field := append([]byte{0x18, byte(len(name))}, name...)
 				out := append(append(bytes.Clone(b[:at]), field...), b[at:]...)
-				out[int(at)+len(field)] = behind
+				out[int(at)+len(field)] = afterFirst
 				length := out[len(out)-8:]
 				binary.LittleEndian.PutUint32(length, binary.LittleEndian.Uint32(length)+uint32(len(field)))
 				return out
@@ -158,7 +158,7 @@ func containerSums(t *testing.T, b []byte) []byte {
 	return b
 }
 
-// pathSet has the path set of a data directory name the victim, in the last 32 bytes of hexadecimal digits.
+// pathSet replaces the last UUID in the path set of a data directory by a path to the victim.
 func pathSet(t *testing.T, b []byte) []byte {
 	digits := 0
 	for i := len(b) - 1; i >= 0; i-- {
@@ -171,11 +171,11 @@ func pathSet(t *testing.T, b []byte) []byte {
 			return containerSums(t, b)
 		}
 	}
-	t.Fatal("no uuid")
+	t.Fatal("no UUID")
 	return nil
 }
 
-// watched is the local files, with the names of all that was opened or listed.
+// watched is the local files; it records the names of all files opened and directories listed.
 type watched struct {
 	store.Local
 	names *[]string
@@ -191,8 +191,8 @@ func (w watched) List(ctx context.Context, dir string) iter.Seq2[store.Info, err
 	return w.Local.List(ctx, dir)
 }
 
-// TestHostilePaths: names in metadata that lead out of a table's directory are not followed, by no verb, and
-// told with their place.
+// TestHostilePaths: no operation follows names in metadata that lead out of a table's directory, and they are reported
+// with their location.
 func TestHostilePaths(t *testing.T) {
 	for _, c := range waysOut {
 		name := c.format + " " + c.in + " " + c.new
@@ -200,11 +200,11 @@ func TestHostilePaths(t *testing.T) {
 		evil := filepath.Join(dir, "evil")
 		c.make(t, filepath.Join(dir, "victim"))
 		c.make(t, evil)
-		spoil(t, evil, c)
+		corrupt(t, evil, c)
 		uri := filepath.Join(evil, c.open)
 		var names []string
 		o := stoa.OpenOptions{Formats: catalogue.Formats(), Tree: watched{names: &names}}
-		said := readEverything(t, name, uri, o)
+		messages := readEverything(t, name, uri, o)
 		for _, n := range names {
 			real, err := filepath.EvalSymlinks(n)
 			if err != nil {
@@ -212,20 +212,20 @@ func TestHostilePaths(t *testing.T) {
 			}
 			if err != nil || strings.HasPrefix(real, filepath.Join(dir, "victim")) ||
 				strings.HasPrefix(real, "/tmp/stoa") {
-				t.Errorf("%s: %s was opened", name, n)
+				t.Errorf("%s: %s opened", name, n)
 			}
 		}
 		if len(names) == 0 {
-			t.Errorf("%s: nothing was opened", name)
+			t.Errorf("%s: no file opened, want some", name)
 		}
-		if c.says != "" && !strings.Contains(said, c.says) {
-			t.Errorf("%s: nobody says %q:\n%s", name, c.says, said)
+		if c.message != "" && !strings.Contains(messages, c.message) {
+			t.Errorf("%s: got messages\n%s\nwant one with %q", name, messages, c.message)
 		}
 	}
 }
 
-// spoil changes the names in the files of evil.
-func spoil(t *testing.T, evil string, c wayOut) {
+// corrupt changes the names in the files of evil.
+func corrupt(t *testing.T, evil string, c wayOut) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(evil, c.in))
 	if err != nil || len(files) == 0 {
@@ -250,52 +250,52 @@ func spoil(t *testing.T, evil string, c wayOut) {
 		}
 	}
 	if !changed {
-		t.Fatalf("%s: there is no %q", c.in, c.old)
+		t.Fatalf("%s: no %q in the file", c.in, c.old)
 	}
 }
 
-// readEverything opens, reads, recovers, verifies, lists and describes what lies at a place, and gives what is said.
+// readEverything opens, reads, recovers, verifies and describes a source, and returns all messages.
 func readEverything(t *testing.T, name, uri string, o stoa.OpenOptions) string {
 	ctx := context.Background()
-	var said strings.Builder
-	say := func(err error) {
+	var messages strings.Builder
+	add := func(err error) {
 		if err == nil {
 			return
 		}
 		if errors.Is(err, fault.Bug) {
 			t.Errorf("%s: %v", name, err)
 		}
-		said.WriteString(err.Error() + "\n")
+		messages.WriteString(err.Error() + "\n")
 	}
-	tell := func(f region.Finding) { said.WriteString(f.At.String() + " " + f.Path + " " + f.Message + "\n") }
+	report := func(f region.Finding) { messages.WriteString(f.At.String() + " " + f.Path + " " + f.Message + "\n") }
 	for _, o.Recover = range []bool{false, true} {
 		tab, err := stoa.Open(ctx, uri, o)
-		if say(err); err != nil {
+		if add(err); err != nil {
 			continue
 		}
 		for _, policy := range []stoa.Damaged{stoa.Fail, stoa.NullCells} {
 			for _, err := range tab.Scan(ctx,
-				stoa.ScanSpec{Damaged: policy, Lost: func(l region.Loss) { say(l.Err) }}) {
-				say(err)
+				stoa.ScanSpec{Damaged: policy, Lost: func(l region.Loss) { add(l.Err) }}) {
+				add(err)
 			}
 		}
 		for _, f := range tab.Findings() {
-			tell(f)
+			report(f)
 		}
-		say(tab.Close())
+		add(tab.Close())
 	}
 	for f, err := range stoa.Verify(ctx, uri, o) {
-		if say(err); err == nil {
-			tell(f)
+		if add(err); err == nil {
+			report(f)
 		}
 	}
 	for _, err := range stoa.Describe(ctx, uri, stoa.DescribeOptions{OpenOptions: o}) {
-		say(err)
+		add(err)
 	}
-	return said.String()
+	return messages.String()
 }
 
-// TestHostileSplits: a split that names a part elsewhere than in its source is refused, and nothing of it is read.
+// TestHostileSplits: a split that names a part outside its source is refused, and nothing of it is read.
 func TestHostileSplits(t *testing.T) {
 	for _, c := range []wayOut{
 		{format: "carbon", make: carbonSample("managed_del"), old: "/evil/Fact", new: "/victim/Fact"},
@@ -319,16 +319,17 @@ func TestHostileSplits(t *testing.T) {
 		head, pieces, ok := strings.Cut(split, `"pieces":`)
 		bad := strings.ReplaceAll(pieces, c.old, c.new)
 		if !ok || bad == pieces {
-			t.Fatalf("%s: there is no %q in %s", c.format, c.old, pieces)
+			t.Fatalf("%s: no %q in %s", c.format, c.old, pieces)
 		}
 		out.Reset()
 		errs.Reset()
 		st := run(context.Background(), []string{"scan", "--split", "-"}, strings.NewReader(head+`"pieces":`+bad),
 			&out, &errs)
-		// What comes is nothing but the torn message with which a stream is given up: 8 of 64 bytes.
+		// The output is at most the torn message that marks a stream as aborted: 8 of 64 bytes.
 		torn := "\xff\xff\xff\xff\x40" + strings.Repeat("\x00", 11)
 		if st == 0 || out.Len() > 0 && out.String() != torn || !strings.Contains(errs.String(), "not in this place") {
-			t.Errorf("%s, %s: status %d, %d bytes of rows: %s", c.format, c.new, st, out.Len(), &errs)
+			t.Errorf("%s, %s: got status %d, %d bytes of rows, want an error and none: %s", c.format, c.new, st,
+				out.Len(), &errs)
 		}
 	}
 }

@@ -26,19 +26,19 @@ import (
 	"stoa/region"
 )
 
-// What a hostile file may cost, when pages may have 4 MiB and metadata 1 MiB: so much memory allocated in all,
-// and so long.
+// The maximum cost of a hostile file if pages are limited to 4 MiB and metadata to 1 MiB: memory allocated in all, and
+// time.
 const (
 	hostileMemory = 640 << 20
 	hostileTime   = 20 * time.Second
-	// With the default limits, which let a file with a million columns be read.
+	// With the default limits, under which a file with a million columns is read.
 	defaultMemory = 5 * hostileMemory
 )
 
 var hostileLimits = format.Limits{Page: 4 << 20, Metadata: 1 << 20}
 
-// TestHostile: files and directories of every format whose numbers lie, and texts made to hurt, are opened,
-// scanned, verified, described and recovered within a budget of memory and time, and blame nobody but the file.
+// TestHostile: files and directories of every format with wrong numbers, and malicious texts, are opened, scanned,
+// verified, described and recovered within a budget of memory and time; errors blame the file, never stoa.
 func TestHostile(t *testing.T) {
 	for _, src := range faultSources(t) {
 		info, err := os.Stat(src.uri)
@@ -46,7 +46,7 @@ func TestHostile(t *testing.T) {
 			hostileDir(t, src.name, src.uri)
 			continue
 		}
-		if err != nil { // a table of a place
+		if err != nil { // a table in a directory
 			hostileDir(t, src.name, cli.WithoutTable(src.uri))
 			continue
 		}
@@ -61,7 +61,7 @@ func TestHostile(t *testing.T) {
 		for i := range n {
 			bad := bytes.Clone(b)
 			at := i * (len(bad) - 8) / n
-			if i%2 == 1 { // headers and footers lie at the ends
+			if i%2 == 1 { // headers and footers are at the ends
 				at = len(bad) - 8 - (i/2*2)%min(64, len(bad)-8)
 			}
 			binary.LittleEndian.PutUint64(bad[at:],
@@ -74,7 +74,7 @@ func TestHostile(t *testing.T) {
 		{"a million columns", ".csv", strings.Repeat("c,", 1_000_000) + "c\n1\n"},
 		{"a million fields", ".jsonl", "{" + strings.TrimSuffix(millionFields(), ",") + "}\n"},
 		{"a line of millions of fields", ".csv", "a,b\n" + strings.Repeat(",", 4<<20) + "\n"},
-		{"a field that does not end", ".csv", "a,b\n1,\"" + strings.Repeat("x", 8<<20)},
+		{"an endless field", ".csv", "a,b\n1,\"" + strings.Repeat("x", 8<<20)},
 		{"deep objects", ".jsonl", deep},
 		{"deep lists", ".jsonl", `{"a":` + strings.Repeat("[", 1_000_000) + "\n"},
 	} {
@@ -90,13 +90,13 @@ func millionFields() string {
 	return b.String()
 }
 
-// hostileDir turns numbers of every file of a directory into others, one after the other.
+// hostileDir overwrites 8 bytes in each file of a directory in turn.
 func hostileDir(t *testing.T, name, from string) {
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink("..", filepath.Join(dir, "again")); err != nil { // a way back up
+	if err := os.Symlink("..", filepath.Join(dir, "again")); err != nil { // a cycle
 		t.Log(err)
 	}
 	var files []string
@@ -135,7 +135,7 @@ func hostileDir(t *testing.T, name, from string) {
 	}
 }
 
-// hostile does everything to a file.
+// hostile runs every operation on a file.
 func hostile(t *testing.T, what, ext string, content []byte) []error {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "f"+ext)
@@ -145,8 +145,8 @@ func hostile(t *testing.T, what, ext string, content []byte) []error {
 	return hostilePath(t, what, name)
 }
 
-// hostilePath does everything to what lies at a path, with low limits and with those that a user has, and gives
-// the errors that were met with the low ones.
+// hostilePath runs every operation on a path, with low limits and with the default ones, and returns the errors under
+// the low ones.
 func hostilePath(t *testing.T, what, name string) []error {
 	t.Helper()
 	hostileWith(t, what+", default limits", name, format.Limits{})
@@ -166,7 +166,7 @@ func hostileWith(t *testing.T, what, name string, limits format.Limits) (met []e
 		met = append(met, err)
 		var e *fault.Error
 		if errors.Is(err, fault.Bug) || errors.Is(err, fault.Corrupt) && (!errors.As(err, &e) || e.At.Object == "") {
-			t.Errorf("%s: a bug, or damage without a place: %v", what, err)
+			t.Errorf("%s: error of class Bug, or Corrupt without an object: %v", what, err)
 		}
 	}
 	o := stoa.OpenOptions{Formats: catalogue.Formats(), Limits: limits}
@@ -199,16 +199,16 @@ func hostileWith(t *testing.T, what, name string, limits format.Limits) (met []e
 		budget = defaultMemory
 	}
 	if n := after.TotalAlloc - before.TotalAlloc; n > budget {
-		t.Errorf("%s: %d MB were allocated", what, n>>20)
+		t.Errorf("%s: %d MiB allocated, want at most %d", what, n>>20, budget>>20)
 	}
 	if ctx.Err() != nil {
-		t.Errorf("%s took more than %s", what, hostileTime)
+		t.Errorf("%s: not finished after %s", what, hostileTime)
 	}
 	return met
 }
 
-// bombs are small files whose only page, block or batch is 12 MB when it is decompressed: 12,000 times the same
-// text. The limit is 4 MiB.
+// bombs are small files whose only page, block or batch decompresses to 12 MB: 12,000 times the same text. The limit is
+// 4 MiB.
 var bombs = []struct{ ext, format, opts string }{
 	{".cfile", "cfile", "encoding=plain block-size=15000000 compression=lz4"},
 	{".cfile", "cfile", "encoding=plain block-size=15000000 compression=snappy"},
@@ -230,7 +230,8 @@ var bombs = []struct{ ext, format, opts string }{
 	{"", "carbon", "page-size=16 local-dictionary=false compression=gzip"},
 }
 
-// TestBombs: what grows too much when it is decompressed is a placed error of class Limit, before the memory is taken.
+// TestBombs: data whose decompressed size exceeds the limit is an error of class Limit with a location, before memory
+// is allocated.
 func TestBombs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes 12 MB for every codec")
@@ -275,12 +276,12 @@ func TestBombs(t *testing.T) {
 		}
 		t.Logf("%s: %d bytes, limited %v", what, info.Size(), limited)
 		if !limited {
-			t.Errorf("%s: %d bytes, and nothing was limited", what, info.Size())
+			t.Errorf("%s: got no error of class Limit for %d bytes", what, info.Size())
 		}
 	}
 }
 
-// TestHostileShapes: what is crafted to lead in circles, down too deep, or out of its place.
+// TestHostileShapes: files crafted with cycles, excessive depth or excessive width are refused.
 func TestHostileShapes(t *testing.T) {
 	wants := func(what, want string, met []error) {
 		t.Helper()
@@ -289,7 +290,7 @@ func TestHostileShapes(t *testing.T) {
 				return
 			}
 		}
-		t.Errorf("%s: no error says %q: %v", what, want, met)
+		t.Errorf("%s: got %v, want an error with %q", what, met, want)
 	}
 	wants("a cycle in an index tree", "index", hostile(t, "a cycle in an index tree", ".cfile", cycle(t)))
 	deep := func(magic string) []byte {
@@ -309,7 +310,7 @@ func TestHostileShapes(t *testing.T) {
 	wants("a million columns in Parquet", "footer", hostile(t, "a million columns in Parquet", ".parquet", wide))
 }
 
-// cycle is a CFile whose index has a leaf entry that leads back to the root.
+// cycle is a CFile whose index has a leaf entry that points back to the root.
 func cycle(t *testing.T) []byte {
 	name := filepath.Join(t.TempDir(), "c.cfile")
 	var rows strings.Builder
@@ -322,7 +323,7 @@ func cycle(t *testing.T) []byte {
 	args := []string{"convert", name + ".csv", "-o", name, "-q", "--opt", "checksums=false", "--opt",
 		"index-block-size=256", "--opt", "block-size=256"}
 	if st := run(context.Background(), args, nil, io.Discard, os.Stderr); st != 0 {
-		t.Fatal("convert")
+		t.Fatalf("convert: got status %d, want 0", st)
 	}
 	type at struct{ off, n int64 }
 	var root, leaf at

@@ -11,14 +11,14 @@ import (
 	"stoa/cmd/stoa/internal/look"
 )
 
-// One hole in a container of blocks is one incident, which says what it took and what to do; all findings are there
-// when they are asked for, and in JSON each is in one incident.
-func TestOneHoleIsOneIncident(t *testing.T) {
-	place := filepath.Join(t.TempDir(), "k")
-	copyDir(t, "../../format/kudu/testdata/file", place)
-	_, before := runOver(t, "verify --all-findings", place)
+// TestIncidents: missing blocks of a table are reported as one incident with its cost and the next command;
+// --all-findings lists all findings, and in JSON each belongs to one incident.
+func TestIncidents(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "k")
+	copyDir(t, "../../format/kudu/testdata/file", dir)
+	_, before := runOver(t, "verify --all-findings", dir)
 	var blocks []string
-	if err := filepath.WalkDir(place, func(p string, d os.DirEntry, err error) error {
+	if err := filepath.WalkDir(dir, func(p string, d os.DirEntry, err error) error {
 		if err == nil && !d.IsDir() && strings.Contains(p, "/data/data/") && len(filepath.Base(p)) == 16 {
 			blocks = append(blocks, p)
 		}
@@ -27,36 +27,36 @@ func TestOneHoleIsOneIncident(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(blocks) < 5 {
-		t.Fatalf("%d blocks: the fixture is another one", len(blocks))
+		t.Fatalf("got %d blocks in the fixture, want 5 or more", len(blocks))
 	}
 	for _, b := range blocks {
 		if err := os.Remove(b); err != nil {
 			t.Fatal(err)
 		}
 	}
-	st, all := runOver(t, "verify --all-findings", place)
+	st, all := runOver(t, "verify --all-findings", dir)
 	if st != cli.StatusDamage {
-		t.Fatalf("status %d: %s", st, all)
+		t.Fatalf("got status %d, want %d: %s", st, cli.StatusDamage, all)
 	}
-	st, text := runOver(t, "verify", place)
-	most := strings.Count(before, "\n") + 8
-	if n := strings.Count(text, "\n"); st != cli.StatusDamage || n > most || n >= strings.Count(all, "\n") {
-		t.Errorf("%d blocks are gone; status %d, %d lines, at most %d are expected\n%s", len(blocks), st, n, most, text)
+	st, text := runOver(t, "verify", dir)
+	limit := strings.Count(before, "\n") + 8
+	if n := strings.Count(text, "\n"); st != cli.StatusDamage || n > limit || n >= strings.Count(all, "\n") {
+		t.Errorf("%d blocks missing: got status %d, %d lines, want %d, at most %d\n%s", len(blocks), st, n,
+			cli.StatusDamage, limit, text)
 	}
 	for _, part := range []string{"of one cause", "kudu.block.missing", "next: stoa recover", "--all-findings"} {
 		if !strings.Contains(text, part) {
-			t.Errorf("%q is not in\n%s", part, text)
+			t.Errorf("got\n%s\nwant %q in it", text, part)
 		}
 	}
-	// the next command is one that can be given as it stands: what is left of the table comes
+	// the next command works as printed: it writes what is left of the table
 	_, next, _ := strings.Cut(text, "next: stoa ")
 	next, _, _ = strings.Cut(next, "\n")
-	next = strings.NewReplacer(place, "", "DIR/", "OUT/", "FILE.", "OUT.").Replace(next)
-	if st, out := runOver(t, next, place); st != cli.StatusDamage {
-		t.Errorf("stoa %s: status %d, expected %d: what can be had is not everything\n%s", next, st, cli.StatusDamage,
-			out)
+	next = strings.NewReplacer(dir, "", "DIR/", "OUT/", "FILE.", "OUT.").Replace(next)
+	if st, out := runOver(t, next, dir); st != cli.StatusDamage {
+		t.Errorf("stoa %s: got status %d, want %d, as rows are lost\n%s", next, st, cli.StatusDamage, out)
 	}
-	_, doc := runOver(t, "verify -f json", place)
+	_, doc := runOver(t, "verify -f json", dir)
 	var v look.VerifyDoc
 	if err := json.Unmarshal([]byte(doc[:strings.LastIndex(doc, "}")+1]), &v); err != nil {
 		t.Fatal(err)
@@ -65,11 +65,11 @@ func TestOneHoleIsOneIncident(t *testing.T) {
 	for _, in := range v.Incidents {
 		n += in.Findings
 		if in.Finding < 0 || in.Finding >= len(v.Findings) {
-			t.Errorf("an incident names finding %d of %d", in.Finding, len(v.Findings))
+			t.Errorf("got an incident of finding %d, want 0 to %d", in.Finding, len(v.Findings)-1)
 		}
 	}
 	if n != len(v.Findings) || n != strings.Count(all, "\n")-1 {
-		t.Errorf("%d findings in incidents, %d in all, %d lines of text", n, len(v.Findings),
+		t.Errorf("got %d findings in incidents, %d in all, %d lines of text; want them equal", n, len(v.Findings),
 			strings.Count(all, "\n")-1)
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"stoa/cmd/stoa/internal/cli"
 )
 
-// TestKilledAll kills convert --all in its middle: the next run goes on after the last table that was noted, and
-// leaves one state file, which says that all of them are done.
+// TestKilledAll kills convert --all halfway: the next run continues after the last table that was recorded, and leaves
+// one state file, in which all tables are done.
 func TestKilledAll(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const tables = 150
@@ -37,22 +37,22 @@ func TestKilledAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	journal := filepath.Join("out", ".stoa-convert.journal")
-	noted := func() int { // the head stands for the table that is in the state file
+	recorded := func() int { // the header line stands for the table in the state file
 		b, _ := os.ReadFile(journal)
 		return bytes.Count(b, []byte("\n"))
 	}
-	for begun := time.Now(); noted() < 10 && time.Since(begun) < time.Minute; {
+	for begun := time.Now(); recorded() < 10 && time.Since(begun) < time.Minute; {
 		time.Sleep(time.Millisecond)
 	}
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	if err := cmd.Wait(); err == nil {
-		t.Fatal("it had ended before it was killed")
+		t.Fatal("the command ended before it was killed")
 	}
-	before := noted()
+	before := recorded()
 	if before < 10 || before >= tables {
-		t.Fatalf("killed after %d tables", before)
+		t.Fatalf("killed after %d tables, want 10 to %d", before, tables-1)
 	}
 	var stdout, stderr bytes.Buffer
 	if st := run(context.Background(), append(args, "--resume"), strings.NewReader(""), &stdout, &stderr); st !=
@@ -60,22 +60,22 @@ func TestKilledAll(t *testing.T) {
 		t.Fatalf("status %d: %s", st, &stderr)
 	}
 	want := fmt.Sprintf("%d tables of %d", tables-before, tables)
-	if said := stderr.String(); !strings.Contains(said, want) ||
-		!strings.Contains(said, fmt.Sprintf("; %d were done before", before)) {
-		t.Errorf("%d tables were noted, but: %s", before, said)
+	if got := stderr.String(); !strings.Contains(got, want) ||
+		!strings.Contains(got, fmt.Sprintf("; %d were done before", before)) {
+		t.Errorf("%d tables recorded: got %s, want %q", before, got, want)
 	}
 	if n := strings.Count(stdout.String(), "equal\n"); n != tables {
-		t.Errorf("%d tables are equal, want %d", n, tables)
+		t.Errorf("got %d equal tables, want %d", n, tables)
 	}
 	state, err := os.ReadFile(filepath.Join("out", ".stoa-convert.json"))
 	if err != nil || !bytes.Contains(state, []byte(`"finished": true`)) ||
 		bytes.Count(state, []byte(`"source"`)) != tables {
-		t.Errorf("%v, the state: %.300s", err, state)
+		t.Errorf("state: got %v, %.300s, want %d tables and finished", err, state, tables)
 	}
 	if _, err := os.Stat(journal); !os.IsNotExist(err) {
-		t.Errorf("the journal stays: %v", err)
+		t.Errorf("the journal is left: %v", err)
 	}
 	if left, _ := filepath.Glob("out/*.jsonl"); len(left) != tables {
-		t.Errorf("%d outputs, want %d", len(left), tables)
+		t.Errorf("got %d outputs, want %d", len(left), tables)
 	}
 }

@@ -13,14 +13,14 @@ import (
 	"stoa/cmd/stoa/internal/cli"
 )
 
-// TestKilledRescue kills a rescue in its middle, several times: the last one goes on, and its report is that of a run
-// that nobody killed.
+// TestKilledRescue kills a rescue several times: the last run continues it, and its report is that of an uninterrupted
+// run.
 func TestKilledRescue(t *testing.T) {
 	files, rows := deadCluster(t)
 	t.Chdir(t.TempDir())
-	lay(t, "in", files)
+	writeFiles(t, "in", files)
 	journal := filepath.Join("out", ".stoa-convert.journal")
-	noted := func() int {
+	recorded := func() int {
 		b, _ := os.ReadFile(journal)
 		return bytes.Count(b, []byte("\n"))
 	}
@@ -38,7 +38,7 @@ func TestKilledRescue(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- cmd.Wait() }()
 		ended := false
-		for noted() < 3+4*i && !ended {
+		for recorded() < 3+4*i && !ended {
 			select {
 			case err := <-done:
 				ended = true
@@ -53,29 +53,29 @@ func TestKilledRescue(t *testing.T) {
 			}
 		}
 		if _, err := os.Stat("out/report.json"); err == nil && i == 0 {
-			t.Fatal("there is a report, and the run was killed")
+			t.Fatal("got a report of a killed run, want none")
 		}
 	}
 	if kills < 2 {
-		t.Fatalf("only %d runs were killed", kills)
+		t.Fatalf("got %d killed runs, want 2 or more", kills)
 	}
 	var out, errs bytes.Buffer
 	if st := run(t.Context(), []string{"rescue", "in", "-o", "out"}, nil, &out, &errs); st != cli.StatusUse {
-		t.Errorf("without --resume the status is %d: %s", st, &errs)
+		t.Errorf("without --resume: got status %d, want %d: %s", st, cli.StatusUse, &errs)
 	}
 	r, status := rescueInto(t, []string{"in"}, "out", "--resume")
 	if status != cli.StatusFine || len(r.Tables) != len(rows) {
-		t.Errorf("status %d, %d tables", status, len(r.Tables))
+		t.Errorf("got status %d, %d tables, want 0, %d", status, len(r.Tables), len(rows))
 	}
 	for _, x := range r.Tables {
 		if x.Rows == nil || *x.Rows != rows[x.Table] || x.Back.Verdict != "equal" {
-			t.Errorf("%s: not %d rows: %+v", x.Table, rows[x.Table], x)
+			t.Errorf("%s: got %+v, want %d rows", x.Table, x, rows[x.Table])
 		}
 	}
 	if left, _ := filepath.Glob("out/.stoa-tmp*"); len(left) > 0 {
-		t.Errorf("%v is left", left)
+		t.Errorf("got %v left, want nothing", left)
 	}
 	if outputs, _ := filepath.Glob("out/*.parquet"); len(outputs) != len(rows) {
-		t.Errorf("%d outputs of %d tables", len(outputs), len(rows))
+		t.Errorf("got %d outputs, want %d", len(outputs), len(rows))
 	}
 }

@@ -22,9 +22,9 @@ import (
 	"stoa/store"
 )
 
-// killed are the conversions that are killed: what is written, the flags for it, and where its rows are, if
-// that is not the place itself: such a place is not written to again, so there is nothing old.
-var killed = []struct{ out, flags, rows string }{
+// killed are the conversions that are killed: the output, the flags, and, if it is not the output itself, the path of
+// its table. Outputs with such a path are never replaced, so there is no old one.
+var killed = []struct{ out, flags, table string }{
 	{"out.cfile/", "--to cfile --opt block-size=4096", ""}, {"out.cfile", "--columns id --opt block-size=512", ""},
 	{"out.red", "--opt row-group-rows=5000", ""},
 	{"out.trv", "--to trevni", ""}, {"out.avro.trv", "--to trevni-avro", ""}, {"out.carbondata", "", ""},
@@ -34,8 +34,8 @@ var killed = []struct{ out, flags, rows string }{
 	{"out.backup/", "--to kudu-backup --opt table=t --opt key=id --opt time=1700000000000 --opt part-rows=5000", "*/*"},
 }
 
-// TestKilled kills convert at random moments between its first and its last write: the output is the old one or
-// the new one, whole, and the next run leaves nothing beside it. STOA_LONG=1: 200 kills a format.
+// TestKilled kills convert at random times between its first and its last write: the output is the complete old or new
+// one, and the next run leaves no temporary files. STOA_LONG=1: 200 kills a format.
 func TestKilled(t *testing.T) {
 	kills := 1
 	if os.Getenv("STOA_LONG") != "" {
@@ -47,7 +47,7 @@ func TestKilled(t *testing.T) {
 	src := killSource(t)
 	for _, k := range killed {
 		t.Run(k.out+strings.ReplaceAll(k.flags, " ", "_"), func(t *testing.T) {
-			c := &killing{t: t, r: r, dir: t.TempDir(), src: src, name: k.out, rows: k.rows,
+			c := &killing{t: t, r: r, dir: t.TempDir(), src: src, name: k.out, table: k.table,
 				flags: strings.Fields(k.flags)}
 			c.run(kills)
 		})
@@ -69,7 +69,7 @@ func killSource(t *testing.T) string {
 	arrow := strings.TrimSuffix(name, "csv") + "src.arrow"
 	if st := run(context.Background(), []string{"convert", name, "-o", arrow, "-q"}, strings.NewReader(""),
 		io.Discard, os.Stderr); st != 0 {
-		t.Fatal("no source")
+		t.Fatalf("convert: got status %d, want 0", st)
 	}
 	return arrow
 }
@@ -79,15 +79,15 @@ type killing struct {
 	r         *rand.Rand
 	dir       string
 	src, name string
-	rows      string // below the place; "": the place itself
+	table     string // the table's path in the output; "": the output itself
 	flags     []string
-	old, new  string
+	old, new  string        // the sums of the outputs
 	writing   time.Duration // from the first write to the last
 }
 
 func (c *killing) out() string { return filepath.Join(c.dir, c.name) }
 
-// command is a conversion of so many rows.
+// command is a conversion of the first limit rows.
 func (c *killing) command(limit int) *exec.Cmd {
 	out := c.out()
 	if strings.HasSuffix(c.name, "/") {
@@ -99,7 +99,7 @@ func (c *killing) command(limit int) *exec.Cmd {
 	return cmd
 }
 
-// temps are the temporary files beside the output.
+// temps are the temporary files next to the output.
 func (c *killing) temps() (out []string) {
 	entries, _ := os.ReadDir(c.dir)
 	for _, e := range entries {
@@ -110,7 +110,7 @@ func (c *killing) temps() (out []string) {
 	return out
 }
 
-// waitFirst waits until the command has begun to write, or has ended.
+// waitFirst waits for the command's first write, and reports whether there is one before it ends.
 func (c *killing) waitFirst(done <-chan error) bool {
 	for {
 		select {
@@ -145,7 +145,7 @@ func (c *killing) finish(limit int) time.Duration {
 
 func (c *killing) run(kills int) {
 	for i := range 3 {
-		if c.rows != "" {
+		if c.table != "" {
 			os.RemoveAll(c.out())
 		}
 		if d := c.finish(killRows); i == 0 || d < c.writing {
@@ -155,7 +155,7 @@ func (c *killing) run(kills int) {
 	c.new = c.sum()
 	os.RemoveAll(c.out())
 	kept := filepath.Join(c.t.TempDir(), "old")
-	if c.rows == "" {
+	if c.table == "" {
 		c.finish(10)
 		c.old = c.sum()
 		c.copy(c.out(), kept)
@@ -164,9 +164,9 @@ func (c *killing) run(kills int) {
 	var histogram [bins]int
 	during, replaced := 0, 0
 	n := 0
-	for ; n < kills || during < kills*3/4 && n < 3*kills; n++ { // three quarters shall be in the middle
+	for ; n < kills || during < kills*3/4 && n < 3*kills; n++ { // three quarters should hit while it writes
 		os.RemoveAll(c.out())
-		if c.rows == "" {
+		if c.table == "" {
 			c.copy(kept, c.out())
 		}
 		wait := time.Duration(c.r.Int64N(int64(c.writing) + 1))
@@ -178,19 +178,19 @@ func (c *killing) run(kills int) {
 		if state == c.new {
 			replaced++
 		}
-		if c.rows != "" {
+		if c.table != "" {
 			os.RemoveAll(c.out())
 		}
 		c.finish(10)
 		if left := c.temps(); len(left) > 0 {
-			c.t.Fatalf("the next run leaves %v", left)
+			c.t.Fatalf("the next run left %v, want nothing", left)
 		}
 	}
-	c.t.Logf("%s: %d kills, %d of them between the first and the last write (%s), by tenths of that %v; the new "+
-		"one was there after %d", c.name, n, during, c.writing.Round(time.Millisecond), histogram, replaced)
+	c.t.Logf("%s: %d kills, %d of them between the first and the last write (%s), by tenths of that %v; %d left the "+
+		"new output", c.name, n, during, c.writing.Round(time.Millisecond), histogram, replaced)
 }
 
-// kill kills a conversion so long after its first write, and gives the sum of what is then there.
+// kill kills a conversion after its first write and a wait, and returns the sum of the output.
 func (c *killing) kill(wait time.Duration) string {
 	cmd := c.command(killRows)
 	if err := cmd.Start(); err != nil {
@@ -204,24 +204,25 @@ func (c *killing) kill(wait time.Duration) string {
 		<-done
 	}
 	state := c.sum()
-	if state != c.old && state != c.new && c.whole() { // what is written names the time, or a number of its own
+	if state != c.old && state != c.new && c.intact() { // some outputs contain the time or a unique ID
 		state = c.new
 	}
 	if state != c.old && state != c.new {
-		c.t.Fatalf("killed %s after the first write: neither the old nor the new output is there; %v", wait, c.temps())
+		c.t.Fatalf("killed %s after the first write: the output is neither the old nor the new one; %v", wait,
+			c.temps())
 	}
 	return state
 }
 
-// whole reports whether the output is healthy, every value of it, and has all rows.
-func (c *killing) whole() bool {
+// intact reports whether deep verification passes the output and it has all rows.
+func (c *killing) intact() bool {
 	var out, errs bytes.Buffer
 	if st := run(context.Background(), []string{"verify", "--deep", c.out()}, strings.NewReader(""), &out,
 		&errs); st != 0 {
 		return false
 	}
 	out.Reset()
-	st := run(context.Background(), []string{"count", filepath.Join(c.out(), c.rows)}, strings.NewReader(""), &out,
+	st := run(context.Background(), []string{"count", filepath.Join(c.out(), c.table)}, strings.NewReader(""), &out,
 		&errs)
 	return st == 0 && strings.TrimSpace(out.String()) == strconv.Itoa(killRows)
 }

@@ -13,8 +13,7 @@ import (
 	"stoa/format"
 )
 
-// TestEveryReaderHasBudgets: every verb that opens files has the flags of the budgets, and what they say
-// reaches the formats.
+// TestEveryReaderHasBudgets: every verb that opens files has the flags for budgets, and their values reach the formats.
 func TestEveryReaderHasBudgets(t *testing.T) {
 	verbs := 0
 	for _, cmd := range rootCmd(cli.NewApp(nil, os.Stdout, os.Stderr)).Commands() {
@@ -29,18 +28,18 @@ func TestEveryReaderHasBudgets(t *testing.T) {
 		}
 	}
 	if verbs < 15 {
-		t.Errorf("%d verbs that read", verbs)
+		t.Errorf("got %d verbs that read, want 15 or more", verbs)
 	}
 	f := source.SourceFlags{Memory: "3MiB", MaxPage: "5kB", MaxMeta: "7B", Limits: format.Limits{Fields: 11, Depth: 13}}
 	if l, err := f.AllLimits(); err != nil ||
 		l != (format.Limits{Page: 5000, Metadata: 7, Fields: 11, Depth: 13, Opening: 3 << 20}) {
-		t.Errorf("%+v, %v", l, err)
+		t.Errorf("got %+v, %v, want the values of the flags", l, err)
 	}
 }
 
-// TestBudgetsAreNoDamage: what a budget refuses is refused with status 1 by every verb, recover and verify too,
-// and as a limit.
-func TestBudgetsAreNoDamage(t *testing.T) {
+// TestBudgetsAreNotDamage: every verb, including recover and verify, refuses a file that exceeds a budget with status 1
+// and the word limit.
+func TestBudgetsAreNotDamage(t *testing.T) {
 	dir := t.TempDir()
 	for name, rows := range map[string]string{"wide.jsonl": `{"a":1,"b":2,"c":3}` + "\n",
 		"wide.csv": "a,b,c\n1,2,3\n"} {
@@ -52,7 +51,7 @@ func TestBudgetsAreNoDamage(t *testing.T) {
 			"convert -o OUT.arrow", "cat --damaged skip-rows", "convert --all -o OUT/"} {
 			if st, out := runOver(t, verb+" --max-fields 2", place); st != cli.StatusCannot ||
 				!strings.Contains(out, "limit") {
-				t.Errorf("%s %s: status %d: %s", verb, name, st, out)
+				t.Errorf("%s %s: got status %d, want %d and a limit: %s", verb, name, st, cli.StatusCannot, out)
 			}
 		}
 	}
@@ -61,7 +60,7 @@ func TestBudgetsAreNoDamage(t *testing.T) {
 	for _, flag := range []string{"--max-page 100B", "--max-metadata 10B"} {
 		for _, verb := range []string{"cat", "verify", "verify --deep", "convert -o OUT.arrow"} {
 			if st, out := runOver(t, verb+" "+flag, file); st != cli.StatusCannot || !strings.Contains(out, "limit") {
-				t.Errorf("%s %s: status %d: %s", verb, flag, st, out)
+				t.Errorf("%s %s: got status %d, want %d and a limit: %s", verb, flag, st, cli.StatusCannot, out)
 			}
 		}
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// TestRunningServer runs a script in which the test holds locks, as a server does on its directories:
+// TestRunningServer runs a script in which the test holds locks, as a running server does:
 //
-//	hold FILE    locks a file until the end
+//	hold FILE    locks a file until the end of the script
 func TestRunningServer(t *testing.T) {
 	dirs, err := filepath.Abs("../../format/kudu/testdata")
 	if err != nil {

@@ -42,7 +42,7 @@ func try(t *testing.T, files map[string]string, args ...string) (status int, std
 	return status, out.String(), errs.String()
 }
 
-// TestInterruptLeavesNothing cancels a conversion in its middle, while it waits for more of standard input.
+// TestInterruptLeavesNothing: a conversion that is cancelled while it waits for more standard input leaves no files.
 func TestInterruptLeavesNothing(t *testing.T) {
 	for _, out := range []string{"o.csv", "o.parquet", "o.arrow", "o.json", "set/"} {
 		for _, verb := range []string{"convert", "cat"} {
@@ -51,7 +51,7 @@ func TestInterruptLeavesNothing(t *testing.T) {
 				args = append(args, "--to", "cfile")
 			}
 			if verb == "cat" && out == "set/" || verb == "convert" && out == "o.json" {
-				continue // not what that verb writes
+				continue // the verb does not write such outputs
 			}
 			t.Run(verb+" "+out, func(t *testing.T) {
 				t.Chdir(t.TempDir())
@@ -65,20 +65,20 @@ func TestInterruptLeavesNothing(t *testing.T) {
 					}
 					b.WriteTo(w)
 					begun <- len(everything(t))
-					cancel() // the pipe stays open: nobody will ever write more
+					cancel() // the pipe stays open, but nothing more is written
 				}()
 				var stdout, stderr bytes.Buffer
 				if got := run(ctx, args, r, &stdout, &stderr); got != cli.StatusCannot {
-					t.Errorf("the status is %d", got)
+					t.Errorf("got status %d, want %d", got, cli.StatusCannot)
 				}
 				if <-begun == 0 {
-					t.Error("nothing had been begun")
+					t.Error("no output had been started")
 				}
 				if stderr.String() != "stoa: interrupted\n" {
-					t.Errorf("standard error: %q", &stderr)
+					t.Errorf("standard error: got %q, want interrupted", &stderr)
 				}
 				if left := everything(t); len(left) > 0 {
-					t.Errorf("left behind: %q", left)
+					t.Errorf("got %q left, want nothing", left)
 				}
 			})
 		}
@@ -99,7 +99,7 @@ func everything(t *testing.T) []string {
 	return out
 }
 
-// full is a writer that fails after so many bytes.
+// full is a writer that fails with err after n bytes.
 type full struct {
 	n   int
 	err error
@@ -112,8 +112,8 @@ func (f *full) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestReaderHasEnough: `stoa cat … | head` ends in silence; a full disk does not.
-func TestReaderHasEnough(t *testing.T) {
+// TestClosedPipe: `stoa cat … | head` ends without a message; a full disk is reported.
+func TestClosedPipe(t *testing.T) {
 	t.Chdir(t.TempDir())
 	var b strings.Builder
 	b.WriteString("n\n")
@@ -136,15 +136,15 @@ func TestReaderHasEnough(t *testing.T) {
 			var stderr bytes.Buffer
 			got := run(context.Background(), []string{"cat", "n.csv", "-f", form}, nil, &full{100, c.err}, &stderr)
 			if got != c.status || c.stderr == "" && stderr.Len() > 0 || !strings.Contains(stderr.String(), c.stderr) {
-				t.Errorf("%s, %v: status %d, %q", form, c.err, got, &stderr)
+				t.Errorf("%s, %v: got status %d, %q, want %d, %q", form, c.err, got, &stderr, c.status, c.stderr)
 			}
 		}
 	}
 }
 
-// TestReaderGoneFindsDamage: whoever reads the output and goes away, at once or after a while, does not change
-// what the status says of damage.
-func TestReaderGoneFindsDamage(t *testing.T) {
+// TestClosedPipeKeepsStatus: if the reader of the output closes the pipe, at once or later, damage still sets the
+// status.
+func TestClosedPipeKeepsStatus(t *testing.T) {
 	b, err := os.ReadFile("../../corpus/kudu/1.18.1/autoinc/v.ck.cfile")
 	if err != nil {
 		t.Fatal(err)
@@ -171,16 +171,18 @@ func TestReaderGoneFindsDamage(t *testing.T) {
 			got := run(context.Background(), strings.Fields(args), nil,
 				&full{n, &os.PathError{Op: "write", Path: "|1", Err: syscall.EPIPE}}, &stderr)
 			if got != cli.StatusDamage {
-				t.Errorf("stoa %s, gone after %d bytes: status %d, %s", args, n, got, &stderr)
+				t.Errorf("stoa %s, closed after %d bytes: got status %d, want %d: %s", args, n, got,
+					cli.StatusDamage, &stderr)
 			}
 			if strings.Contains(stderr.String(), "pipe") {
-				t.Errorf("stoa %s: %s", args, &stderr)
+				t.Errorf("stoa %s: got %s, want no message about the pipe", args, &stderr)
 			}
 		}
 	}
 }
 
-// TestTerminal: what is different when standard output is one.
+// TestTerminal: output for terminals is fitted to the width, binary forms are refused, and colour follows NO_COLOR and
+// TERM.
 func TestTerminal(t *testing.T) {
 	t.Chdir(t.TempDir())
 	text := "id,name,text\n1,," + strings.Repeat("long ", 20) + "\n22,漢字漢字漢字漢字,b\n"
@@ -196,55 +198,55 @@ func TestTerminal(t *testing.T) {
 	}
 	t.Setenv("NO_COLOR", "1")
 	got, _, _ := show(30, "cat", "s.csv")
-	want := "" + // 5 for int64, 4 between, and the 21 that are left for two wide columns: 10 and 11
+	want := "" + // 5 for int64, 4 for gaps, and 21 for the two wide columns: 10 and 11
 		"   id  name        text\n" +
 		"int64  utf8        utf8\n" +
 		"    1  null        long long …\n" +
 		"   22  漢字漢字…   b\n" +
 		"(2 rows)\n"
 	if got != want {
-		t.Errorf("30 cells wide:\n%s\nexpected\n%s", got, want)
+		t.Errorf("30 cells wide: got\n%s\nwant\n%s", got, want)
 	}
 	got, _, _ = show(22, "cat", "s.csv")
-	want = "" + // 10 for each text would be too much: a block a row, and what is long goes on below itself
+	want = "" + // 10 for each text are too many: rows become blocks, in which long values wrap
 		"── 1 ──\nid    1\nname  null\ntext  long long long\n      long long long\n" +
 		strings.Repeat("      long long long\n", 4) + "      long long\n" +
 		"── 2 ──\nid    22\nname  漢字漢字漢字漢字\ntext  b\n(2 rows)\n"
 	if got != want {
-		t.Errorf("22 cells wide:\n%s\nexpected\n%s", got, want)
+		t.Errorf("22 cells wide: got\n%s\nwant\n%s", got, want)
 	}
 	got, _, _ = show(12, "cat", "s.csv", "-f", "table")
 	if !strings.Contains(got, "(2 rows, 1 of 3 columns not shown: --columns chooses, -f vertical shows all)") {
-		t.Errorf("12 cells wide:\n%s", got)
+		t.Errorf("12 cells wide: got\n%s\nwant the number of columns not shown", got)
 	}
 	for _, l := range strings.Split(got, "\n") {
 		if n := len([]rune(l)); n > 12 && !strings.HasPrefix(l, "(") {
-			t.Errorf("a line of %d: %q", n, l)
+			t.Errorf("got a line of %d cells, want at most 12: %q", n, l)
 		}
 	}
 	for _, form := range []string{"arrow", "parquet"} {
 		if _, st, errs := show(80, "cat", "s.csv", "-f", form); st != cli.StatusUse ||
 			!strings.Contains(errs, form+" is not for a terminal") {
-			t.Errorf("-f %s: status %d, %q", form, st, errs)
+			t.Errorf("-f %s: got status %d, %q, want %d", form, st, errs, cli.StatusUse)
 		}
 	}
 	if _, st, errs := show(80, "schema", "s.csv", "-f", "arrow"); st != cli.StatusUse ||
 		!strings.Contains(errs, "arrow is not for a terminal") {
-		t.Errorf("schema -f arrow: status %d, %q", st, errs)
+		t.Errorf("schema -f arrow: got status %d, %q, want %d", st, errs, cli.StatusUse)
 	}
 	t.Setenv("NO_COLOR", "")
 	t.Setenv("TERM", "xterm")
 	if got, _, _ = show(80, "head", "-n", "1", "s.csv"); !strings.Contains(got, "\x1b[2mnull\x1b[0m") {
-		t.Errorf("null is not dimmed: %q", got)
+		t.Errorf("got %q, want null dimmed", got)
 	}
 	t.Setenv("TERM", "dumb")
 	if got, _, _ = show(80, "head", "-n", "1", "s.csv"); strings.Contains(got, "\x1b") {
-		t.Errorf("a dumb terminal got colour: %q", got)
+		t.Errorf("dumb terminal: got %q, want no colour", got)
 	}
 }
 
-// TestWideTableDecidesOnce: rows after the sample do not move the columns.
-func TestWideTableDecidesOnce(t *testing.T) {
+// TestTableSample: the first rows alone decide the widths of columns.
+func TestTableSample(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("a,b\n")
 	for range display.TableSample {
@@ -255,7 +257,7 @@ func TestWideTableDecidesOnce(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	if st != 0 || len(lines) != display.TableSample+4 || lines[2] != "x     y" ||
 		lines[display.TableSample+2] != "longer than all others  z" || lines[display.TableSample+3] != "(1,001 rows)" {
-		t.Errorf("status %d, %d lines: %q … %q", st, len(lines), lines[:4], lines[len(lines)-3:])
+		t.Errorf("got status %d, %d lines: %q … %q", st, len(lines), lines[:4], lines[len(lines)-3:])
 	}
 }
 
@@ -274,7 +276,7 @@ func TestStatusOfErrors(t *testing.T) {
 		{fault.Bugf("x"), 1},
 		{context.Canceled, 1},
 		{cli.ErrFailed, 1},
-		// an output's damage is not the source's
+		// damage of an output is not damage of the source
 		{&stoa.UnprovenError{Output: "o", Reason: "x", Err: fault.Corruptf(at, "", "x")}, 1},
 		{fault.Invalidf("x"), 2},
 		{cli.WrongUse("x"), 2},
@@ -284,17 +286,17 @@ func TestStatusOfErrors(t *testing.T) {
 		{cli.ErrDamage, 3},
 	} {
 		if got := cli.Status(c.err); got != c.want {
-			t.Errorf("%v: %d, expected %d", c.err, got, c.want)
+			t.Errorf("%v: got %d, want %d", c.err, got, c.want)
 		}
 	}
 }
 
-// TestEveryFindingIsExplained turns bits of files of every format and looks whether verify speaks in known codes.
+// TestEveryFindingIsExplained flips bits in files of several formats: all findings of verify have documented codes.
 func TestEveryFindingIsExplained(t *testing.T) {
 	known := map[string]bool{}
 	for _, c := range about.CodeDocs(cli.NewApp(nil, io.Discard, io.Discard)) {
 		if known[c.Code] || c.Means == "" {
-			t.Errorf("%s is explained twice, or not at all", c.Code)
+			t.Errorf("%s: got two explanations or none, want one", c.Code)
 		}
 		known[c.Code] = true
 	}
@@ -311,13 +313,13 @@ func TestEveryFindingIsExplained(t *testing.T) {
 		if st := run(ctx, args, nil, io.Discard, os.Stderr); st != 0 {
 			t.Fatalf("%v: status %d", args, st)
 		}
-		whole, err := os.ReadFile(name)
+		intact, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		from := strings.TrimPrefix(filepath.Ext(name), ".")
-		for i := 0; i < len(whole); i += 1 + len(whole)/100 {
-			b := bytes.Clone(whole)
+		for i := 0; i < len(intact); i += 1 + len(intact)/100 {
+			b := bytes.Clone(intact)
 			b[i] ^= 0x21
 			if err := os.WriteFile("damaged", b, 0o644); err != nil {
 				t.Fatal(err)
@@ -334,7 +336,7 @@ func TestEveryFindingIsExplained(t *testing.T) {
 					t.Errorf("%s, byte %d: %s is not explained", name, i, f.Code)
 				}
 				if st != cli.StatusDamage && f.Severity == "error" {
-					t.Errorf("%s, byte %d: an error, and status %d", name, i, st)
+					t.Errorf("%s, byte %d: got status %d for an error, want %d", name, i, st, cli.StatusDamage)
 				}
 			}
 			if strings.Contains(errs.String(), "bug") {
@@ -355,60 +357,60 @@ func TestLostRows(t *testing.T) {
 		loss("b", 0, "x", 12, 14), // 2: another part
 	}
 	if n, exact := region.LostRows(losses); n != 37 || !exact {
-		t.Errorf("%d, %v", n, exact)
+		t.Errorf("got %d, %v, want 37, true", n, exact)
 	}
 	losses = append(losses, region.Loss{Part: "b", Rows: [2]int64{14, -1}})
 	if n, exact := region.LostRows(losses); n != 37 || exact {
-		t.Errorf("with one that cannot be counted: %d, %v", n, exact)
+		t.Errorf("with an unknown number: got %d, %v, want 37, false", n, exact)
 	}
 }
 
 func TestWords(t *testing.T) {
 	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1000: "-1,000"} {
 		if got := display.Thousands(n); got != want {
-			t.Errorf("thousands(%d) = %q", n, got)
+			t.Errorf("Thousands(%d): got %q, want %q", n, got, want)
 		}
 	}
 	for n, want := range map[int64]string{-1: "", 0: "0 B", 999: "999 B", 1000: "1.0 kB", 99_949: "99.9 kB",
 		99_950: "100 kB", 999_499: "999 kB", 999_500: "1.0 MB", 5_300_000_000: "5.3 GB"} {
 		if got := display.BytesText(n); got != want {
-			t.Errorf("bytesText(%d) = %q, expected %q", n, got, want)
+			t.Errorf("BytesText(%d): got %q, want %q", n, got, want)
 		}
 	}
 	for d, want := range map[time.Duration]string{1234 * time.Millisecond: "1.23 s", 42 * time.Second: "42 s",
 		125 * time.Second: "2:05 min", 3723 * time.Second: "1:02 h"} {
 		if got := display.Seconds(d); got != want {
-			t.Errorf("seconds(%v) = %q", d, got)
+			t.Errorf("Seconds(%v): got %q, want %q", d, got, want)
 		}
 	}
 	for s, want := range map[string][]string{"a": {"a"}, "a,b.c": {"a", "b.c"}, ` a , "b,c" `: {"a", "b,c"},
 		`"say ""hi""",x`: {`say "hi"`, "x"}, `"a.b",a."b"`: {`"a.b"`, `a."b"`}} {
 		if got, err := source.SplitNames(s, true); err != nil || fmt.Sprint(got) != fmt.Sprint(want) ||
 			len(got) != len(want) {
-			t.Errorf("splitNames(%q) = %q, %v", s, got, err)
+			t.Errorf("SplitNames(%q): got %q, %v, want %q", s, got, err, want)
 		}
 	}
 	for s, want := range map[string][]string{"1,x": {"1", "x"}, `"a,b", 2`: {"a,b", " 2"},
 		`'it''s,3`: {"'it''s", "3"}, `"say ""hi""",`: {`say "hi"`, ""}, "": {""}, `a"b`: {`a"b`},
 		"\"a\r\nb\"": {"a\r\nb"}, `"a`: nil, `"a"b`: nil, `"a" ,b`: nil} {
 		if got, err := look.SplitKey(s, 2); !slices.Equal(got, want) || (err == nil) != (want != nil) {
-			t.Errorf("splitKey(%q) = %q, %v", s, got, err)
+			t.Errorf("SplitKey(%q): got %q, %v, want %q", s, got, err, want)
 		}
 	}
 	if got, err := look.SplitKey(`a, "b`, 1); len(got) != 1 || err != nil {
-		t.Errorf("a key of one column was split: %q, %v", got, err)
+		t.Errorf("SplitKey for one column: got %q, %v, want it unsplit", got, err)
 	}
 	if got := about.Wrap("one two three four", 9, "|"); got != "one two|three|four" {
-		t.Errorf("wrap: %q", got)
+		t.Errorf("Wrap: got %q", got)
 	}
 }
 
 func TestLastOf(t *testing.T) {
 	for _, c := range []struct {
-		want vec.Range
+		in   vec.Range
 		rows int64
 		n    int64
-		got  vec.Range
+		want vec.Range
 	}{
 		{vec.Range{}, 10, 3, vec.Range{From: 7, To: 10}},
 		{vec.Range{}, 2, 3, vec.Range{From: 0, To: 2}},
@@ -417,8 +419,8 @@ func TestLastOf(t *testing.T) {
 		{vec.Range{From: 20, To: 30}, 10, 3, source.NoRows},
 		{vec.Range{}, 0, 3, source.NoRows},
 	} {
-		if got := look.LastOf(c.want, c.rows, c.n); got != c.got {
-			t.Errorf("the last %d of %v in %d rows: %v", c.n, c.want, c.rows, got)
+		if got := look.LastOf(c.in, c.rows, c.n); got != c.want {
+			t.Errorf("the last %d of %v in %d rows: got %v, want %v", c.n, c.in, c.rows, got, c.want)
 		}
 	}
 }
@@ -429,15 +431,15 @@ func TestProgressLine(t *testing.T) {
 	p.A.Tallies.Read.Store(20e6)
 	want := "[###.........]  25%  1,000,000 rows  500k rows/s  10.0 MB/s  ETA 0:06"
 	if got := p.Line(2 * time.Second); got != want {
-		t.Errorf("%q", got)
+		t.Errorf("got %q, want %q", got, want)
 	}
-	p.All = -1 // then the bytes tell
+	p.All = -1 // then progress is measured in bytes
 	if got := p.Line(2 * time.Second); got != want {
-		t.Errorf("by bytes: %q", got)
+		t.Errorf("by bytes: got %q, want %q", got, want)
 	}
 	p.Bytes = -1
 	if got := p.Line(2 * time.Second); got != "1,000,000 rows  500k rows/s  10.0 MB/s" {
-		t.Errorf("without an end: %q", got)
+		t.Errorf("without a total: got %q", got)
 	}
 }
 
@@ -455,26 +457,26 @@ func TestPrintable(t *testing.T) {
 		strings.Repeat("a", 9): "aaaaaaaaa",
 	} {
 		if got := display.Printable(in); got != want {
-			t.Errorf("%q became %q", in, got)
+			t.Errorf("Printable(%q): got %q, want %q", in, got, want)
 		}
 	}
 	if got := display.OneLine("a\nb"); got != `a\nb` {
-		t.Errorf("oneLine: %q", got)
+		t.Errorf("OneLine: got %q", got)
 	}
 }
 
-// The first rows of a stream that never ends are shown without waiting for its end.
+// TestHeadOfAnEndlessStream: head prints the first rows of a stream without waiting for its end.
 func TestHeadOfAnEndlessStream(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	var out, errs bytes.Buffer
 	status := run(ctx, []string{"head", "-n", "2", "-"}, endless("{\"n\":1}\n"), &out, &errs)
 	if status != 0 || out.String() != "{\"n\":1}\n{\"n\":1}\n" {
-		t.Errorf("status %d, %q, %q", status, out.String(), errs.String())
+		t.Errorf("got status %d, %q, %q, want two rows", status, out.String(), errs.String())
 	}
 }
 
-// endless gives the same text again and again.
+// endless repeats a text forever.
 func endless(text string) io.Reader { return &endlessText{text: text} }
 
 type endlessText struct {
@@ -490,7 +492,7 @@ func (e *endlessText) Read(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// TestSplitCutShort: who reads a split, or a plan, must learn that it is not all, also if it went away itself.
+// TestSplitCutShort: scan --split and plan report an incomplete output even if the reader closed the pipe itself.
 func TestSplitCutShort(t *testing.T) {
 	t.Chdir(t.TempDir())
 	var b strings.Builder
@@ -511,7 +513,7 @@ func TestSplitCutShort(t *testing.T) {
 		got := run(context.Background(), args, nil,
 			&full{100, &os.PathError{Op: "write", Path: "|1", Err: syscall.EPIPE}}, &stderr)
 		if got != cli.StatusCannot || !strings.Contains(stderr.String(), "went away") {
-			t.Errorf("%s: status %d, %q", args[0], got, &stderr)
+			t.Errorf("%s: got status %d, %q, want %d", args[0], got, &stderr, cli.StatusCannot)
 		}
 	}
 }

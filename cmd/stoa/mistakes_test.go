@@ -11,12 +11,12 @@ import (
 	"testing"
 )
 
-// mistakes are what people type wrong, the status, and words of the message, or of the hint below it, that name
-// the next step.
+// mistakes are wrong command lines, their status, and the part of the message, or of the hint below it, that names the
+// next step.
 var mistakes = []struct {
 	args   string // fields
 	status int
-	says   string
+	want   string
 }{
 	{"head nowhere.parquet", 1, "stoa ls . lists what is there"},
 	{"head no/where.parquet", 1, "stoa ls . lists what is there"},
@@ -88,12 +88,12 @@ var mistakes = []struct {
 	{"ls try -o try/x.txt", 2, "lies in the source"},
 }
 
-// TestMistakes: every message names the next step, and none is a bug's.
+// TestMistakes: every message names the next step, and none is a crash.
 func TestMistakes(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if st := run(context.Background(), []string{"demo", "try"}, strings.NewReader(""), &bytes.Buffer{},
 		&bytes.Buffer{}); st != 0 {
-		t.Fatal("no demo")
+		t.Fatalf("demo: got status %d, want 0", st)
 	}
 	for _, d := range []string{"empty", "full"} {
 		if err := os.Mkdir(d, 0o755); err != nil {
@@ -119,18 +119,18 @@ func TestMistakes(t *testing.T) {
 	for _, m := range mistakes {
 		var out, errs bytes.Buffer
 		st := run(context.Background(), strings.Fields(m.args), strings.NewReader(""), &out, &errs)
-		if st != m.status || !strings.Contains(errs.String(), m.says) ||
+		if st != m.status || !strings.Contains(errs.String(), m.want) ||
 			!strings.Contains("\n"+errs.String(), "\nstoa: ") {
-			t.Errorf("stoa %s: status %d: %s", m.args, st, errs.String())
+			t.Errorf("stoa %s: got status %d, %s, want %d, %q", m.args, st, errs.String(), m.status, m.want)
 		}
 	}
 	if after := filesIn(t, "try"); after != before {
-		t.Errorf("sources were written to: %s, not %s", after, before)
+		t.Errorf("sources changed: got %s, want %s", after, before)
 	}
 	t.Logf("%d mistakes", len(mistakes))
 }
 
-// filesIn is what lies in a directory, with sizes.
+// filesIn lists the files below a directory with their sizes.
 func filesIn(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder

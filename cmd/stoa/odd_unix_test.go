@@ -17,12 +17,12 @@ import (
 	"stoa/cmd/stoa/internal/cli"
 )
 
-// oddKinds make, at a path, what is no file: whoever opens or follows it carelessly waits, or reads, for ever.
+// oddKinds make things other than regular files. Opening or following them without care blocks, or reads, forever.
 var oddKinds = map[string]func(name string) error{
 	"pipe":   func(name string) error { return syscall.Mkfifo(name, 0o644) },
 	"device": func(name string) error { return os.Symlink("/dev/zero", name) },
 	"loop":   func(name string) error { return os.Symlink(filepath.Base(name), name) },
-	"gone":   func(name string) error { return os.Symlink("nowhere", name) },
+	"broken": func(name string) error { return os.Symlink("nowhere", name) },
 }
 
 // verbsOver are verbs over a directory, each with the flags that it needs.
@@ -30,11 +30,11 @@ var verbsOver = []string{"cat", "count", "ls", "schema", "meta", "stats", "head"
 	"describe", "verify --quick", "verify", "verify --deep",
 	"cat --damaged skip-rows", "recover -o OUT.arrow", "convert -o OUT.arrow", "convert --all -o OUT/"}
 
-// runOver runs a verb over a place; one that does not end fails the test.
-func runOver(t *testing.T, verb, place string) (st int, out string) {
+// runOver runs a verb over a source, and fails the test if it does not end by itself.
+func runOver(t *testing.T, verb, source string) (st int, out string) {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "out")
-	args := append(strings.Fields(strings.ReplaceAll(verb, "OUT", to)), place)
+	args := append(strings.Fields(strings.ReplaceAll(verb, "OUT", to)), source)
 	ctx, stop := context.WithTimeout(context.Background(), 20*time.Second)
 	defer stop()
 	var b bytes.Buffer
@@ -43,17 +43,17 @@ func runOver(t *testing.T, verb, place string) (st int, out string) {
 	select {
 	case st = <-ended:
 	case <-time.After(30 * time.Second):
-		t.Fatalf("%s does not end", verb)
+		t.Fatalf("%s: not finished after 30 s", verb)
 	}
 	if ctx.Err() != nil {
-		t.Fatalf("%s does not end by itself: %s", verb, b.String())
+		t.Fatalf("%s: finished only after its context was cancelled: %s", verb, b.String())
 	}
 	return st, b.String()
 }
 
-// TestOddBeside: what lies in a directory and is no file, or of no format, is reported as what it is, and all else is
-// done.
-func TestOddBeside(t *testing.T) {
+// TestOddSiblings: irregular files in a directory, and files of no format, are reported as such and change nothing
+// else.
+func TestOddSiblings(t *testing.T) {
 	for name, make := range map[string]func(*testing.T, string){
 		"files": func(t *testing.T, dir string) {
 			copyDir(t, "../../corpus/redfile/red1", dir)
@@ -84,12 +84,12 @@ func TestOddBeside(t *testing.T) {
 				was, _ := runOver(t, verb, clean)
 				st, out := runOver(t, verb, dirty)
 				if st != was {
-					t.Errorf("%s: status %d, without the strange ones %d: %s", verb, st, was, out)
+					t.Errorf("%s: got status %d, want %d, as without them: %s", verb, st, was, out)
 				}
-				tells := strings.HasPrefix(verb, "verify") || verb == "ls" && name == "files"
-				for _, s := range []string{"README.md", "empty", "z_pipe", "z_device", "z_loop", "z_gone"} {
-					if tells && !strings.Contains(out, s) {
-						t.Errorf("%s says nothing of %s: %s", verb, s, out)
+				reports := strings.HasPrefix(verb, "verify") || verb == "ls" && name == "files"
+				for _, s := range []string{"README.md", "empty", "z_pipe", "z_device", "z_loop", "z_broken"} {
+					if reports && !strings.Contains(out, s) {
+						t.Errorf("%s: got no report of %s: %s", verb, s, out)
 					}
 				}
 			}
@@ -97,7 +97,7 @@ func TestOddBeside(t *testing.T) {
 	}
 }
 
-// keepOnly removes all other files of a directory.
+// keepOnly removes all files of a directory but one.
 func keepOnly(t *testing.T, dir, name string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -113,9 +113,9 @@ func keepOnly(t *testing.T, dir, name string) {
 	}
 }
 
-// TestOddInstead puts what is no file in the place of each file of a table in turn: every verb ends, and where
-// rows cannot be read, verify has said so.
-func TestOddInstead(t *testing.T) {
+// TestOddReplacements replaces each file of a table in turn by something irregular: every verb terminates, and if rows
+// cannot be read, verify reports it.
+func TestOddReplacements(t *testing.T) {
 	for name, make := range map[string]func(*testing.T, string){
 		"cfile":   converted("cfile"),
 		"redfile": converted("redfile", "split=row-group", "row-group-rows=2"),
@@ -152,7 +152,7 @@ func TestOddInstead(t *testing.T) {
 						st, out := runOver(t, verb, dir)
 						got[verb] = st
 						if verb == "verify" && got["cat"] != 0 && got["cat"] != cli.StatusUse && st == 0 {
-							t.Errorf("%s: cat ends with %d, verify with %d: %s", what, got["cat"], st, out)
+							t.Errorf("%s: got status %d of cat, %d of verify: %s", what, got["cat"], st, out)
 						}
 					}
 					if err := os.Remove(f); err != nil {

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestDotsBehindLinks: ".." after a symbolic link leads up from where that leads, for sources and for outputs,
-// as everywhere in the system; another file of the name that the words give is neither read nor written.
-func TestDotsBehindLinks(t *testing.T) {
+// TestDotsAfterLinks: in sources and outputs ".." after a symbolic link is the parent of the link's target, as in
+// system calls; the file that the cleaned path names is neither read nor written.
+func TestDotsAfterLinks(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, text := range map[string]string{"there/rows/a.csv": "n\n1\n2\n", "rows/a.csv": "n\n7\n",
 		"there/deep/x": ""} {
@@ -30,17 +30,17 @@ func TestDotsBehindLinks(t *testing.T) {
 		out.Reset()
 		if st := run(context.Background(), []string{"count", source}, strings.NewReader(""), &out,
 			&errs); st != 0 || out.String() != "2\n" {
-			t.Errorf("%s: status %d, %q, %s", source, st, &out, &errs)
+			t.Errorf("%s: got status %d, %q, %s, want 2 rows", source, st, &out, &errs)
 		}
 	}
 	if st := run(context.Background(), []string{"convert", "rows/a.csv", "-o", "link/../b.csv"},
 		strings.NewReader(""), &out, &errs); st != 0 {
-		t.Errorf("status %d: %s", st, &errs)
+		t.Errorf("convert: got status %d, want 0: %s", st, &errs)
 	}
 	if _, err := os.Stat("b.csv"); err == nil {
-		t.Error("link/../b.csv is b.csv")
+		t.Error("link/../b.csv was written to b.csv")
 	}
 	if b, err := os.ReadFile("there/b.csv"); string(b) != "n\n7\n" {
-		t.Errorf("%q, %v", b, err)
+		t.Errorf("output: got %q, %v", b, err)
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"stoa/cmd/stoa/internal/cli"
 )
 
-// TestReadme: the README's session is what the commands print on a terminal of 80 columns, and its matrix is
-// that of stoa formats. -update writes both anew.
+// TestReadme: the README's session is what the commands print on a terminal of 80 columns, and its matrix is that of
+// stoa formats. -update rewrites both.
 func TestReadme(t *testing.T) {
 	name, err := filepath.Abs("../../README.md")
 	if err != nil {
@@ -41,13 +41,14 @@ func TestReadme(t *testing.T) {
 	got, want := strings.Split(fresh, "\n"), strings.Split(readme, "\n")
 	for i := range min(len(got), len(want)) {
 		if got[i] != want[i] {
-			t.Fatalf("README.md:%d: it is now (-update writes it)\n%s\nnot\n%s", i+1, got[i], want[i])
+			t.Fatalf("README.md:%d: the commands print (-update writes it)\n%s\nthe README has\n%s", i+1, got[i],
+				want[i])
 		}
 	}
-	t.Fatal("README.md: the session has another length; -update writes it")
+	t.Fatal("README.md: the session differs in length; -update writes it")
 }
 
-// between replaces what stands between two marks.
+// between replaces the text between two markers.
 func between(t *testing.T, s, begin, end string, f func(string) string) string {
 	i := strings.Index(s, begin)
 	if i < 0 {
@@ -56,15 +57,15 @@ func between(t *testing.T, s, begin, end string, f func(string) string) string {
 	i += len(begin)
 	n := strings.Index(s[i:], end)
 	if n < 0 {
-		t.Fatalf("README.md has no %q behind %q", end, begin)
+		t.Fatalf("README.md has no %q after %q", end, begin)
 	}
 	return s[:i] + f(s[i:i+n]) + s[i+n:]
 }
 
-// elapsed is what differs from run to run.
+// elapsed matches times, which differ from run to run.
 var elapsed = regexp.MustCompile(`\b\d+\.\d\d s\b`)
 
-// session does the commands of a session and gives it as they print it.
+// session runs the commands of a session, and returns it with their output.
 func session(t *testing.T, old string) string {
 	t.Chdir(t.TempDir())
 	t.Setenv("NO_COLOR", "1")

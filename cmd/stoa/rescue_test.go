@@ -21,7 +21,7 @@ import (
 	"stoa/cmd/stoa/internal/cli"
 )
 
-// rescued is what a test looks at of OUT/report.json.
+// rescued is the part of OUT/report.json that tests check.
 type rescued struct {
 	Whole  bool
 	Tables []struct {
@@ -43,12 +43,13 @@ type rescued struct {
 	}
 }
 
-// deadCluster is the directories of a real master and tablet server, and how many rows the client read of each table.
+// deadCluster is the directories of a real master and tablet server, and the number of rows of each table that a client
+// read.
 func deadCluster(t *testing.T) (files map[string][]byte, rows map[string]int64) {
 	t.Helper()
 	dir := os.Getenv("STOA_CORPUS")
 	if dir == "" {
-		t.Skip("STOA_CORPUS is not set: the script rescue.txtar has a small place")
+		t.Skip("STOA_CORPUS is not set: the script rescue.txtar has a small cluster")
 	}
 	dir = filepath.Join(dir, "kudu")
 	f, err := os.Open(filepath.Join(dir, "fs_file", "full_with_wal.tar.zst"))
@@ -83,7 +84,7 @@ func deadCluster(t *testing.T) (files map[string][]byte, rows map[string]int64) 
 		rows[table] = linesOf(t, name)
 	}
 	if len(rows) != 24 || len(files) < 100 {
-		t.Fatalf("%d tables, %d files", len(rows), len(files))
+		t.Fatalf("got %d tables, %d files, want 24, 100 or more", len(rows), len(files))
 	}
 	return files, rows
 }
@@ -107,8 +108,8 @@ func linesOf(t *testing.T, name string) (n int64) {
 	return n
 }
 
-// lay writes files below a directory, and makes the directories of a server's layout that were empty.
-func lay(t *testing.T, dir string, files map[string][]byte) {
+// writeFiles writes files below a directory.
+func writeFiles(t *testing.T, dir string, files map[string][]byte) {
 	t.Helper()
 	for name, b := range files {
 		name = filepath.Join(dir, name)
@@ -121,8 +122,8 @@ func lay(t *testing.T, dir string, files map[string][]byte) {
 	}
 }
 
-// rescueOf rescues the roots, and holds what must always be true of a report: the status is 0 exactly if it says that
-// all is whole, each output has its rows, and every file of the roots is listed, with its size.
+// rescueOf rescues the roots, and checks the laws of a report: the status is 0 exactly if everything is complete, each
+// output has as many rows as reported, and every file of the roots is listed.
 func rescueOf(t *testing.T, out string, roots ...string) (r rescued, status int) {
 	t.Helper()
 	return rescueInto(t, roots, out)
@@ -142,11 +143,11 @@ func rescueInto(t *testing.T, roots []string, out string, flags ...string) (r re
 		t.Fatal(err)
 	}
 	if r.Whole != (status == cli.StatusFine) || !r.Whole && status != cli.StatusDamage {
-		t.Errorf("status %d, whole %v: %s", status, r.Whole, &stdout)
+		t.Errorf("got status %d, whole %v: %s", status, r.Whole, &stdout)
 	}
 	for _, x := range r.Tables {
 		if r.Whole && !x.Whole {
-			t.Errorf("all is whole, and %s is not: %v", x.Table, x.Why)
+			t.Errorf("the report is whole, but table %s is not: %v", x.Table, x.Why)
 		}
 		if x.Output == "" {
 			if x.Whole || x.Rows != nil {
@@ -158,7 +159,7 @@ func rescueInto(t *testing.T, roots []string, out string, flags ...string) (r re
 		run(context.Background(), []string{"count", filepath.Join(out, x.Output)}, strings.NewReader(""), &count,
 			io.Discard)
 		if want, _ := json.Marshal(x.Rows); strings.TrimSpace(count.String()) != string(want) {
-			t.Errorf("%s: the output has %s rows, the report %s", x.Table, &count, want)
+			t.Errorf("%s: got %s rows in the output, want %s as reported", x.Table, &count, want)
 		}
 	}
 	files := 0
@@ -171,74 +172,73 @@ func rescueInto(t *testing.T, roots []string, out string, flags ...string) (r re
 		})
 	}
 	if len(r.Sources) != files || files > 0 && len(r.Sources[0].Checksum) != 32 {
-		t.Errorf("%d sources, %d files", len(r.Sources), files)
+		t.Errorf("got %d sources, want %d with checksums", len(r.Sources), files)
 	}
 	page, err := os.ReadFile(filepath.Join(out, "report.html"))
 	if err != nil || !bytes.Contains(page, []byte("</html>")) || bytes.Contains(page, []byte("http")) {
-		t.Errorf("the page: %v, %.200s", err, page)
+		t.Errorf("HTML page: got %v, %.200s, want a complete page without links", err, page)
 	}
 	return r, status
 }
 
-// TestRescue rescues a dead cluster, and then that cluster with this or that gone: of each table the rows that are
-// written and those that are lost are all that the client had read, nothing comes out twice, and what has no output
-// keeps the status from being 0.
+// TestRescue rescues a dead cluster, and then the cluster with parts missing: undamaged tables have the rows that the
+// client had read, damaged ones are not called whole, and the status is 0 only if every table has an output.
 func TestRescue(t *testing.T) {
 	files, rows := deadCluster(t)
 	t.Chdir(t.TempDir())
-	lay(t, "all", files)
+	writeFiles(t, "all", files)
 	whole, status := rescueOf(t, "whole", "all")
 	if status != 0 || len(whole.Tables) != len(rows) {
-		t.Fatalf("status %d, %d tables", status, len(whole.Tables))
+		t.Fatalf("got status %d, %d tables, want 0, %d", status, len(whole.Tables), len(rows))
 	}
 	sums := map[string]string{}
 	for _, x := range whole.Tables {
 		sums[x.Table] = x.Back.Checksum
 		if *x.Rows != rows[x.Table] || *x.Lost != 0 || !x.Exact || x.Back.Verdict != "equal" {
-			t.Errorf("%s: %d rows, not %d: %+v", x.Table, *x.Rows, rows[x.Table], x)
+			t.Errorf("%s: got %d rows, want %d: %+v", x.Table, *x.Rows, rows[x.Table], x)
 		}
 		if want := map[bool]int64{true: 125}[x.Table == "d_wal"]; x.Replayed != want {
-			t.Errorf("%s: %d operations were replayed", x.Table, x.Replayed)
+			t.Errorf("%s: got %d operations replayed, want %d", x.Table, x.Replayed, want)
 		}
 	}
 	const wal = "18d66edd19a44014af951255f9b88f56" // the tablet of d_wal
 	part := tabletOf(t, "all#part")
-	gone := func(what ...string) func(map[string][]byte) {
+	without := func(what ...string) func(map[string][]byte) {
 		return func(m map[string][]byte) {
 			n := len(m)
 			maps.DeleteFunc(m, func(name string, _ []byte) bool {
 				return slices.ContainsFunc(what, func(w string) bool { return strings.Contains(name, w) })
 			})
 			if len(m) == n {
-				t.Errorf("%v: nothing was taken away", what)
+				t.Errorf("%v: no file removed", what)
 			}
 		}
 	}
 	for _, c := range []struct {
 		name   string
 		harm   func(map[string][]byte)
-		tables map[string]string // outputs that are as if nothing had happened: by the name of the table
-		status int
-		sign   string // in the report
+		tables map[string]string // undamaged tables: the name in the report to the original name
+		status int               // -1: any
+		want   string            // in the report
 	}{
-		{"superblock", gone("tserver/wal/tablet-meta/" + wal), map[string]string{"d_wal": "d_wal"}, 3, wal},
-		{"superblock, no master", gone("tserver/wal/tablet-meta/"+wal, "master/"),
+		{"superblock", without("tserver/wal/tablet-meta/" + wal), map[string]string{"d_wal": "d_wal"}, 3, wal},
+		{"superblock, no master", without("tserver/wal/tablet-meta/"+wal, "master/"),
 			map[string]string{wal: "d_wal"}, 3, wal},
-		{"superblock of one of four", gone("tserver/wal/tablet-meta/" + part),
+		{"superblock of one of four", without("tserver/wal/tablet-meta/" + part),
 			map[string]string{"part": "part"}, 3, part},
-		{"log", gone("tserver/wal/wals/" + wal), nil, 3, "kudu.wal.deleted"},
-		{"all but blocks", gone("tserver/wal/tablet-meta/"+wal, "wals/"+wal, "consensus-meta/"+wal),
+		{"log", without("tserver/wal/wals/" + wal), nil, 3, "kudu.wal.deleted"},
+		{"all but blocks", without("tserver/wal/tablet-meta/"+wal, "wals/"+wal, "consensus-meta/"+wal),
 			nil, 3, "unclaimed"},
-		{"all but blocks, no master", gone("tserver/wal/tablet-meta/"+wal, "wals/"+wal, "consensus-meta/"+wal,
+		{"all but blocks, no master", without("tserver/wal/tablet-meta/"+wal, "wals/"+wal, "consensus-meta/"+wal,
 			"master/"), nil, 3, "unclaimed"},
-		{"a vote for nobody", func(m map[string][]byte) {
+		{"a vote without a tablet", func(m map[string][]byte) {
 			m["tserver/wal/consensus-meta/00112233445566778899aabbccddeeff"] = m["tserver/wal/consensus-meta/"+wal]
 		}, map[string]string{"d_wal": "d_wal"}, 3, "00112233445566778899aabbccddeeff"},
-		{"the tablet server", gone("tserver/"), nil, 3, "d_major"},
+		{"the tablet server", without("tserver/"), nil, 3, "d_major"},
 		{"twin", twin(func(map[string][]byte) {}), map[string]string{"d_wal": "d_wal", "part": "part"}, 0, ""},
-		{"blocks of a twin", twin(gone("twin/data/data/42/34/22/00727916772720")),
+		{"blocks of a twin", twin(without("twin/data/data/42/34/22/00727916772720")),
 			map[string]string{"d_wal": "d_wal", "part": "part", "matrix": "matrix"}, -1, ""},
-		{"log of a twin", twin(gone("twin/wal/wals/" + wal)), map[string]string{"d_wal": "d_wal"}, -1, ""},
+		{"log of a twin", twin(without("twin/wal/wals/" + wal)), map[string]string{"d_wal": "d_wal"}, -1, ""},
 	} {
 		if testing.Short() && c.name != "superblock" && c.name != "twin" {
 			continue
@@ -247,35 +247,35 @@ func TestRescue(t *testing.T) {
 			t.Chdir(t.TempDir())
 			harmed := maps.Clone(files)
 			c.harm(harmed)
-			lay(t, "in", harmed)
+			writeFiles(t, "in", harmed)
 			r, status := rescueOf(t, "out", "in")
 			if status != c.status && c.status >= 0 {
-				t.Errorf("status %d, want %d", status, c.status)
+				t.Errorf("got status %d, want %d", status, c.status)
 			}
 			b, _ := os.ReadFile("out/report.json")
-			if !bytes.Contains(b, []byte(c.sign)) {
-				t.Errorf("the report has nothing of %s", c.sign)
+			if !bytes.Contains(b, []byte(c.want)) {
+				t.Errorf("got a report without %s", c.want)
 			}
 			seen := map[string]bool{}
 			for _, x := range r.Tables {
 				seen[x.Table] = x.Output != ""
 				if was := c.tables[x.Table]; was != "" && x.Back.Checksum != sums[was] {
-					t.Errorf("%s: %d rows, not what it was: %v", x.Table, *x.Rows, x.Why)
+					t.Errorf("%s: got %d rows with a checksum different from before: %v", x.Table, *x.Rows, x.Why)
 				}
 				if n, ok := rows[x.Table]; ok && x.Whole && *x.Rows != n {
-					t.Errorf("%s: %d rows, and it is called whole; there were %d", x.Table, *x.Rows, n)
+					t.Errorf("%s: got %d rows in a table called whole, want %d", x.Table, *x.Rows, n)
 				}
 			}
 			for name := range c.tables {
 				if !seen[name] {
-					t.Errorf("there is no output of %s", name)
+					t.Errorf("got no output of %s", name)
 				}
 			}
 		})
 	}
 }
 
-// twin puts a copy of the tablet server beside it, and does something to the files.
+// twin adds a copy of the tablet server, and then harms the files.
 func twin(harm func(map[string][]byte)) func(map[string][]byte) {
 	return func(m map[string][]byte) {
 		for name, b := range maps.Clone(m) {
@@ -287,7 +287,7 @@ func twin(harm func(map[string][]byte)) func(map[string][]byte) {
 	}
 }
 
-// tabletOf is one of the tablets of a table.
+// tabletOf is the second of the four tablets of a table.
 func tabletOf(t *testing.T, table string) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -299,8 +299,8 @@ func tabletOf(t *testing.T, table string) string {
 	return tables[0].Tablets[1].Tablet
 }
 
-// TestRescueAddsUp harms blocks of a table of one tablet, one after the other: what is written and what is lost is
-// what was there, as long as the report says that it knows.
+// TestRescueAddsUp harms one block at a time: if the report calls the loss exact, the rows written and those lost add
+// up to those that were there.
 func TestRescueAddsUp(t *testing.T) {
 	files, rows := deadCluster(t)
 	var blocks []string
@@ -328,19 +328,19 @@ func TestRescueAddsUp(t *testing.T) {
 			harmed[name] = b
 		}
 		in, out := "in"+name[len(name)-4:], "out"+name[len(name)-4:]
-		lay(t, in, harmed)
+		writeFiles(t, in, harmed)
 		r, status := rescueOf(t, out, in)
 		if status == cli.StatusFine {
-			t.Errorf("%s is harmed, and the status is 0", name)
+			t.Errorf("%s harmed: got status 0, want %d", name, cli.StatusDamage)
 		}
 		for _, x := range r.Tables {
 			if x.Rows == nil {
-				t.Errorf("%s, without %s: %v", x.Table, name, x.Why)
+				t.Errorf("%s, %s harmed: %v", x.Table, name, x.Why)
 				continue
 			}
 			was := rows[x.Table]
 			if *x.Rows > was || x.Exact && *x.Rows+*x.Lost < was || x.Whole && *x.Rows != was {
-				t.Errorf("%s, without %s: %d rows and %d lost of %d: %v", x.Table, name, *x.Rows, *x.Lost, was, x.Why)
+				t.Errorf("%s, %s harmed: got %d rows and %d lost, want %d in all: %v", x.Table, name, *x.Rows, *x.Lost, was, x.Why)
 			}
 			if x.Exact && *x.Lost > 0 {
 				exact++
@@ -351,6 +351,6 @@ func TestRescueAddsUp(t *testing.T) {
 		os.RemoveAll(out)
 	}
 	if exact == 0 || lost == 0 {
-		t.Errorf("%d tables have lost rows that are counted, %d in all: this test shows nothing", exact, lost)
+		t.Errorf("got %d tables with exact losses, %d rows lost, want some", exact, lost)
 	}
 }

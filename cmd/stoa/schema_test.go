@@ -40,7 +40,7 @@ var leafTypes = []arrow.DataType{
 	&arrow.Decimal128Type{Precision: 5, Scale: -2}, &arrow.Decimal256Type{Precision: 76, Scale: 0},
 }
 
-// nestedTypes has every type with children, and nullabilities that are not the usual ones.
+// nestedTypes has every type with children, and unusual nullability.
 var nestedTypes = []arrow.DataType{
 	arrow.ListOf(arrow.BinaryTypes.String), arrow.ListOfNonNullable(arrow.PrimitiveTypes.Int8),
 	arrow.LargeListOf(arrow.PrimitiveTypes.Int64),
@@ -67,7 +67,7 @@ func sortedMap() arrow.DataType {
 	return m
 }
 
-// TestSchemaJSONIsComplete makes the schema from its JSON form again.
+// TestSchemaJSONIsComplete: the JSON form of a schema parses back to the same schema.
 func TestSchemaJSONIsComplete(t *testing.T) {
 	md := arrow.NewMetadata([]string{"k", "binary", "k2"}, []string{"v <&>", "\xff\x00", ""})
 	var fields []arrow.Field
@@ -89,15 +89,15 @@ func TestSchemaJSONIsComplete(t *testing.T) {
 	}
 	for i, f := range sc.Fields() {
 		if g := back.Field(i); !f.Equal(g) {
-			t.Errorf("%s %s (%v) came back as %s %s (%v)", f.Name, f.Type, f.Metadata, g.Name, g.Type, g.Metadata)
+			t.Errorf("got %s %s (%v), want %s %s (%v)", g.Name, g.Type, g.Metadata, f.Name, f.Type, f.Metadata)
 		}
 	}
 	if !sc.Equal(back) || !sc.Metadata().Equal(back.Metadata()) {
-		t.Errorf("\n%s\ncame back as\n%s", sc, back)
+		t.Errorf("got\n%s\nwant\n%s", back, sc)
 	}
 }
 
-// schemaFrom is the way back; it will be wanted outside of tests when there is a verb that takes such a file.
+// schemaFrom parses the JSON form of a schema.
 func schemaFrom(b []byte) (*arrow.Schema, error) {
 	var d struct {
 		Fields   []fieldIn
@@ -155,11 +155,11 @@ func (p *pairsIn) UnmarshalJSON(b []byte) error {
 func fieldsFrom(in []fieldIn) ([]arrow.Field, error) {
 	out := []arrow.Field{}
 	for _, f := range in {
-		kids, err := fieldsFrom(f.Children)
+		children, err := fieldsFrom(f.Children)
 		if err != nil {
 			return nil, err
 		}
-		t, err := typeFrom(f, kids)
+		t, err := typeFrom(f, children)
 		if err != nil {
 			return nil, err
 		}
@@ -169,30 +169,31 @@ func fieldsFrom(in []fieldIn) ([]arrow.Field, error) {
 	return out, nil
 }
 
-func typeFrom(f fieldIn, kids []arrow.Field) (arrow.DataType, error) {
+func typeFrom(f fieldIn, children []arrow.Field) (arrow.DataType, error) {
 	word, param, _ := strings.Cut(strings.TrimSuffix(f.Type, "]"), "[")
 	switch word {
 	case "list":
-		return arrow.ListOfField(kids[0]), nil
+		return arrow.ListOfField(children[0]), nil
 	case "large_list":
-		return arrow.LargeListOfField(kids[0]), nil
+		return arrow.LargeListOfField(children[0]), nil
 	case "list_view":
-		return arrow.ListViewOfField(kids[0]), nil
+		return arrow.ListViewOfField(children[0]), nil
 	case "large_list_view":
-		return arrow.LargeListViewOfField(kids[0]), nil
+		return arrow.LargeListViewOfField(children[0]), nil
 	case "fixed_size_list":
 		n, err := strconv.ParseInt(param, 10, 32)
-		return arrow.FixedSizeListOfField(int32(n), kids[0]), err
+		return arrow.FixedSizeListOfField(int32(n), children[0]), err
 	case "struct":
-		return arrow.StructOf(kids...), nil
+		return arrow.StructOf(children...), nil
 	case "map":
-		m := arrow.MapOfFields(kids[0], kids[1])
+		m := arrow.MapOfFields(children[0], children[1])
 		m.KeysSorted = param == "sorted"
 		return m, nil
 	case "dictionary":
-		return &arrow.DictionaryType{IndexType: kids[0].Type, ValueType: kids[1].Type, Ordered: param == "ordered"}, nil
+		return &arrow.DictionaryType{IndexType: children[0].Type, ValueType: children[1].Type,
+			Ordered: param == "ordered"}, nil
 	case "run_end_encoded":
-		return arrow.RunEndEncodedOf(kids[0].Type, kids[1].Type), nil
+		return arrow.RunEndEncodedOf(children[0].Type, children[1].Type), nil
 	case "sparse_union", "dense_union":
 		var codes []arrow.UnionTypeCode
 		for _, c := range strings.Split(param, ",") {
@@ -203,11 +204,11 @@ func typeFrom(f fieldIn, kids []arrow.Field) (arrow.DataType, error) {
 			codes = append(codes, arrow.UnionTypeCode(n))
 		}
 		if word == "dense_union" {
-			return arrow.DenseUnionOf(kids, codes), nil
+			return arrow.DenseUnionOf(children, codes), nil
 		}
-		return arrow.SparseUnionOf(kids, codes), nil
+		return arrow.SparseUnionOf(children, codes), nil
 	case "extension":
-		return arrow.GetExtensionType(param).Deserialize(kids[0].Type, f.Extension)
+		return arrow.GetExtensionType(param).Deserialize(children[0].Type, f.Extension)
 	}
 	sc, err := typewords.Parse("x: " + f.Type)
 	if err != nil {
@@ -216,8 +217,8 @@ func typeFrom(f fieldIn, kids []arrow.Field) (arrow.DataType, error) {
 	return sc.Field(0).Type, nil
 }
 
-// TestTypeNameIsUnderstood holds what schema prints against what --source-opt schema=… reads.
-func TestTypeNameIsUnderstood(t *testing.T) {
+// TestTypeNamesParse: --source-opt schema=… parses the types that schema prints.
+func TestTypeNamesParse(t *testing.T) {
 	try := append(append([]arrow.DataType{}, leafTypes...),
 		arrow.ListOf(arrow.BinaryTypes.String), arrow.FixedSizeListOf(3, arrow.PrimitiveTypes.Float32),
 		arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int32),
@@ -228,19 +229,20 @@ func TestTypeNameIsUnderstood(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", display.TypeName(dt), err)
 		} else if !arrow.TypeEqual(sc.Field(0).Type, dt) {
-			t.Errorf("%s reads as %s", display.TypeName(dt), sc.Field(0).Type)
+			t.Errorf("%s: got %s", display.TypeName(dt), sc.Field(0).Type)
 		}
 	}
 }
 
-// TestSchemaFormsTakeEveryType: SQL has a word for all; Avro refuses by name what it cannot hold.
+// TestSchemaFormsTakeEveryType: every form of schema supports all types, but Avro refuses by name those that it does
+// not have.
 func TestSchemaFormsTakeEveryType(t *testing.T) {
 	for _, dt := range append(append([]arrow.DataType{}, leafTypes...), nestedTypes...) {
 		sc := arrow.NewSchema([]arrow.Field{{Name: "c", Type: dt, Nullable: true}}, nil)
 		for _, form := range []string{"text", "json", "ddl", "arrow"} {
 			if b, err := look.SchemaBytes(form, sc, "t", format.Layout{}, &schemafmt.DuckDB); err != nil ||
 				len(b) == 0 {
-				t.Errorf("%s as %s: %d bytes, %v", dt, form, len(b), err)
+				t.Errorf("%s as %s: got %d bytes, %v", dt, form, len(b), err)
 			}
 		}
 		b, err := look.SchemaBytes("avro", sc, "t", format.Layout{}, nil)
@@ -248,7 +250,7 @@ func TestSchemaFormsTakeEveryType(t *testing.T) {
 		case err != nil && !strings.Contains(err.Error(), "Avro has no type for"):
 			t.Errorf("%s: %v", dt, err)
 		case err == nil && !json.Valid(b):
-			t.Errorf("%s: not JSON: %s", dt, b)
+			t.Errorf("%s: got invalid JSON: %s", dt, b)
 		}
 	}
 }

@@ -24,14 +24,14 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"stoa": main})
 }
 
-// TestScript runs testdata/script. Beside testscript's own words there are
+// TestScript runs testdata/script. In addition to testscript's commands there are
 //
-//	status N command...   the command ends with exactly this exit status
-//	flip FILE OFFSET      turns one bit of a byte
-//	cut FILE LENGTH       keeps only the beginning of a file
+//	status N command...   the command must exit with this status
+//	flip FILE OFFSET      flips one bit of a byte
+//	cut FILE LENGTH       truncates a file
 //
-// $KUDU is the folder of the golden files that a real Kudu wrote, $KUDUDIR that of whole directories, $CARBON
-// that of tables which the real CarbonData wrote.
+// $KUDU is the folder of golden files that Kudu wrote, $KUDUDIR that of its server directories, $CARBON that of tables
+// that CarbonData wrote.
 func TestScript(t *testing.T) {
 	kudu, err := filepath.Abs("../../corpus/kudu/1.18.1")
 	if err != nil {
@@ -74,7 +74,7 @@ func exitStatus(ts *testscript.TestScript, neg bool, args []string) {
 		got = e.ExitCode()
 	}
 	if got != want {
-		ts.Fatalf("the status is %d, expected %d", got, want)
+		ts.Fatalf("got status %d, want %d", got, want)
 	}
 }
 

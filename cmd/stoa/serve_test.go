@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// serve runs command lines that come as JSON on file 3, one after the other, and answers on file 4:
-// internal/attack has no time to start a process for each. What would end a process ends this one, too.
+// serve runs command lines that it reads as JSON from file 3, and answers on file 4: internal/attack has no time to
+// start a process for each. A crash ends this process, too.
 func serve() {
 	in, out := json.NewDecoder(os.NewFile(3, "commands")), json.NewEncoder(os.NewFile(4, "answers"))
 	for {
@@ -22,7 +22,7 @@ func serve() {
 		if resident("VmRSS:") > 1<<30 {
 			debug.FreeOSMemory()
 		}
-		os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // the peak begins anew, where there is one
+		os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // resets the peak, on Linux
 		var stdout, stderr bytes.Buffer
 		before := resident("VmRSS:")
 		status := run(context.Background(), args, strings.NewReader(""), &stdout, &stderr)
@@ -31,7 +31,7 @@ func serve() {
 	}
 }
 
-// resident is a figure of Linux's about this process, in bytes; 0 elsewhere.
+// resident is a memory figure of this process from /proc, in bytes; 0 on other systems.
 func resident(name string) int64 {
 	b, _ := os.ReadFile("/proc/self/status")
 	_, rest, _ := strings.Cut(string(b), name)

@@ -16,8 +16,8 @@ import (
 	"stoa/cmd/stoa/internal/cli"
 )
 
-// TestSignal: the first signal ends every verb, wherever it is, and leaves nothing: also where a library that
-// knows no context is at work on very many columns, and where a verb waits for input that does not come.
+// TestSignal: the first signal ends a verb and leaves no files, even while a library that takes no context works on
+// thousands of columns, or while the verb waits for input.
 func TestSignal(t *testing.T) {
 	wide := filepath.Join(t.TempDir(), "wide.jsonl")
 	var b bytes.Buffer
@@ -39,7 +39,7 @@ func TestSignal(t *testing.T) {
 		cmd.Env = append(os.Environ(), "STOA_AS_COMMAND=1")
 		var errs bytes.Buffer
 		cmd.Stderr = &errs
-		in, err := cmd.StdinPipe() // open, and nothing comes
+		in, err := cmd.StdinPipe() // open, but nothing is written
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,14 +55,14 @@ func TestSignal(t *testing.T) {
 		took := time.Since(sent)
 		in.Close()
 		if took > grace+4*time.Second { // the machine may be busy
-			t.Errorf("%s: ended %s after the signal", args, took)
+			t.Errorf("%s: ended %s after the signal, want at most %s", args, took, grace+4*time.Second)
 		}
 		if st := cmd.ProcessState.ExitCode(); st != cli.StatusCannot ||
 			!strings.Contains(errs.String(), "interrupted") {
-			t.Errorf("%s: status %d: %s", args, st, errs.String())
+			t.Errorf("%s: got status %d, want %d, interrupted: %s", args, st, cli.StatusCannot, errs.String())
 		}
 		if left, _ := os.ReadDir(dir); len(left) > 0 {
-			t.Errorf("%s: %s is left", args, left[0].Name())
+			t.Errorf("%s: got %s left, want nothing", args, left[0].Name())
 		}
 		t.Logf("%s: %s", args, took)
 	}

@@ -17,8 +17,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// ringTypes are the types of Arrow, each with rows in the JSON that arrow-go reads (not ours): extremes, what
-// is no number, and nulls.
+// ringTypes are Arrow's types, each with rows in arrow-go's JSON (not ours): extremes, NaN and infinities, and nulls.
 var ringTypes = []struct {
 	typ  arrow.DataType
 	json string
@@ -100,14 +99,14 @@ var ringTypes = []struct {
 		`[["a",null,"b"],null,[]]`},
 }
 
-// ringWriters are the formats that are written, each with what its files are called.
+// ringWriters are the formats that can be written, with the names of their outputs.
 var ringWriters = []struct{ to, out string }{
 	{"arrow", "t.arrow"}, {"parquet", "t.parquet"}, {"cfile", "t/"}, {"trevni", "t.trv"}, {"trevni-avro", "t.trv"},
 	{"redfile", "t.red"}, {"carbon", "t/"},
 }
 
-// TestTextRing: everything that cat prints as text loads back, by the schema of what it was, into every writer
-// that holds the type, and nothing differs.
+// TestTextRing: the text that cat prints, read by the original schema and written to every format that supports the
+// type, yields the same rows.
 func TestTextRing(t *testing.T) {
 	held := map[string]int{}
 	for n, c := range ringTypes {
@@ -120,43 +119,43 @@ func TestTextRing(t *testing.T) {
 		for _, w := range ringWriters {
 			first := filepath.Join(dir, w.to, "first", w.out)
 			if st, _ := runText(t, nil, "convert", source, "-q", "--to", w.to, "-o", first); st != cli.StatusFine {
-				continue // the format does not hold the type
+				continue // the format does not support the type
 			}
 			held[w.to]++
 			schema := filepath.Join(dir, w.to+".schema")
-			if st, said := runText(t, nil, "schema", first, "-f", "json", "-o", schema); st != cli.StatusFine {
-				t.Fatalf("%s, %s: schema: %s", c.typ, w.to, said)
+			if st, printed := runText(t, nil, "schema", first, "-f", "json", "-o", schema); st != cli.StatusFine {
+				t.Fatalf("%s, %s: schema: %s", c.typ, w.to, printed)
 			}
 			for _, form := range []string{"jsonl", "csv", "tsv"} {
 				what := fmt.Sprintf("%d %s, %s by %s", n, c.typ, w.to, form)
 				text, again := filepath.Join(dir, w.to+"."+form), filepath.Join(dir, w.to, form, w.out)
-				if st, said := runText(t, nil, "cat", first, "-f", form, "-o", text); st != cli.StatusFine {
-					t.Errorf("%s: cat: %s", what, said)
+				if st, printed := runText(t, nil, "cat", first, "-f", form, "-o", text); st != cli.StatusFine {
+					t.Errorf("%s: cat: %s", what, printed)
 					continue
 				}
-				if st, said := runText(t, nil, "convert", text, "--schema", schema, "-q", "--to", w.to, "-o",
+				if st, printed := runText(t, nil, "convert", text, "--schema", schema, "-q", "--to", w.to, "-o",
 					again); st != cli.StatusFine {
 					b, _ := os.ReadFile(text)
-					t.Errorf("%s: convert: %s\n%s", what, said, b)
+					t.Errorf("%s: convert: %s\n%s", what, printed, b)
 					continue
 				}
-				if st, said := runText(t, nil, "diff", first, again); st != cli.StatusFine ||
-					!strings.Contains(said, "all the same") {
+				if st, printed := runText(t, nil, "diff", first, again); st != cli.StatusFine ||
+					!strings.Contains(printed, "all the same") {
 					b, _ := os.ReadFile(text)
-					t.Errorf("%s: %s\n%s", what, said, b)
+					t.Errorf("%s: %s\n%s", what, printed, b)
 				}
-				const last = "again" // also what diff takes for one, as the zeros
-				if st, said := runText(t, nil, "cat", again, "-f", form, "-o",
+				const last = "again" // finds what diff takes for equal, such as zeros of either sign
+				if st, printed := runText(t, nil, "cat", again, "-f", form, "-o",
 					filepath.Join(dir, last)); st != cli.StatusFine || !sameFile(t, text, filepath.Join(dir, last)) {
-					t.Errorf("%s: it prints otherwise: %s", what, said)
+					t.Errorf("%s: got different text the second time: %s", what, printed)
 				}
 			}
 		}
 	}
-	t.Logf("types held: %v", held)
+	t.Logf("types supported: %v", held)
 	if !testing.Short() && (held["arrow"] != len(ringTypes) || held["parquet"] < 30 || held["redfile"] < 10 ||
 		held["carbon"] < 10 || held["cfile"] < 10 || held["trevni"] < 10) {
-		t.Errorf("too few: %v", held)
+		t.Errorf("got too few types: %v", held)
 	}
 }
 
@@ -173,7 +172,7 @@ func sameFile(t *testing.T, a, b string) bool {
 	return bytes.Equal(x, y)
 }
 
-// runText runs the command in a directory that is made for its output.
+// runText runs the command, and makes the directory of its output before.
 func runText(t *testing.T, in *bytes.Buffer, args ...string) (int, string) {
 	t.Helper()
 	if i := len(args) - 1; args[i-1] == "-o" {
@@ -221,9 +220,8 @@ func writeRing(t *testing.T, name string, typ arrow.DataType, rows string) {
 	}
 }
 
-// TestTextIsConvertedToItself: convert --all reads the texts that it wrote by the schema that it had, and finds
-// every value.
-func TestTextIsConvertedToItself(t *testing.T) {
+// TestConvertAllToText: convert --all to text formats finds every value when it reads its output back.
+func TestConvertAllToText(t *testing.T) {
 	for n, c := range ringTypes {
 		if testing.Short() && n%4 != 1 {
 			continue
@@ -234,31 +232,32 @@ func TestTextIsConvertedToItself(t *testing.T) {
 		}
 		writeRing(t, filepath.Join(dir, "in", "s.arrow"), c.typ, c.json)
 		for _, to := range []string{"csv", "tsv", "jsonl"} {
-			st, said := runText(t, nil, "convert", "--all", filepath.Join(dir, "in"), "--to", to, "-o",
+			st, printed := runText(t, nil, "convert", "--all", filepath.Join(dir, "in"), "--to", to, "-o",
 				filepath.Join(dir, to))
-			if st != cli.StatusFine || !strings.Contains(said, " equal") {
-				t.Errorf("%s to %s: status %d: %s", c.typ, to, st, said)
+			if st != cli.StatusFine || !strings.Contains(printed, " equal") {
+				t.Errorf("%s to %s: got status %d, want 0 and equal: %s", c.typ, to, st, printed)
 			}
 		}
 	}
 }
 
-// TestTextIsLoaded: what cat prints of a CarbonData table is loaded back into one of the same columns, by its types.
-func TestTextIsLoaded(t *testing.T) {
+// TestLoadText: the text that cat prints of a CarbonData table can be loaded into a table with the same columns, and
+// yields the same rows.
+func TestLoadText(t *testing.T) {
 	loaded := 0
 	for n, c := range ringTypes {
 		dir := t.TempDir()
 		source, schema := filepath.Join(dir, "s.arrow"), filepath.Join(dir, "s.json")
 		writeRing(t, source, c.typ, c.json)
-		if st, said := runText(t, nil, "schema", source, "-f", "json", "-o", schema); st != cli.StatusFine {
-			t.Fatal(said)
+		if st, printed := runText(t, nil, "schema", source, "-f", "json", "-o", schema); st != cli.StatusFine {
+			t.Fatal(printed)
 		}
 		table := func(name string) string { return filepath.Join(dir, "store") + "#" + name }
 		if st, _ := runText(t, nil, "create", table("first"), "--schema", schema); st != cli.StatusFine {
 			continue // CarbonData has no such type
 		}
 		if st, _ := runText(t, nil, "load", table("first"), source); st != cli.StatusFine {
-			continue // nor all of its values
+			continue // nor does it have all of its values
 		}
 		if loaded++; testing.Short() && n%3 != 0 {
 			continue
@@ -266,25 +265,25 @@ func TestTextIsLoaded(t *testing.T) {
 		for _, form := range []string{"jsonl", "csv", "tsv"} {
 			what := fmt.Sprintf("%s by %s", c.typ, form)
 			text := filepath.Join(dir, "t."+form)
-			if st, said := runText(t, nil, "cat", table("first"), "-f", form, "-o", text); st != cli.StatusFine {
-				t.Fatalf("%s: %s", what, said)
+			if st, printed := runText(t, nil, "cat", table("first"), "-f", form, "-o", text); st != cli.StatusFine {
+				t.Fatalf("%s: %s", what, printed)
 			}
-			if st, said := runText(t, nil, "create", table(form), "--schema", schema); st != cli.StatusFine {
-				t.Fatalf("%s: %s", what, said)
+			if st, printed := runText(t, nil, "create", table(form), "--schema", schema); st != cli.StatusFine {
+				t.Fatalf("%s: %s", what, printed)
 			}
-			if st, said := runText(t, nil, "load", table(form), text); st != cli.StatusFine {
+			if st, printed := runText(t, nil, "load", table(form), text); st != cli.StatusFine {
 				b, _ := os.ReadFile(text)
-				t.Errorf("%s: load: %s\n%s", what, said, b)
+				t.Errorf("%s: load: %s\n%s", what, printed, b)
 				continue
 			}
-			if st, said := runText(t, nil, "diff", table("first"), table(form)); st != cli.StatusFine ||
-				!strings.Contains(said, "all the same") {
-				t.Errorf("%s: %s", what, said)
+			if st, printed := runText(t, nil, "diff", table("first"), table(form)); st != cli.StatusFine ||
+				!strings.Contains(printed, "all the same") {
+				t.Errorf("%s: %s", what, printed)
 			}
 		}
 	}
 	if loaded < 15 {
-		t.Errorf("only %d types could be loaded", loaded)
+		t.Errorf("got %d types loaded, want 15 or more", loaded)
 	}
 	t.Logf("%d types", loaded)
 }

@@ -13,9 +13,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 )
 
-// TestTornOutput: an Arrow stream on standard output that damage ends is cut to other readers, too; what they
-// had read is right. stoa reads it with status 3, and a stream that only lacks its end mark as well, whatever
-// it makes of it.
+// TestTornOutput: if damage ends an Arrow stream on standard output, other readers fail, too, after the rows so far.
+// stoa reads it with status 3, and likewise a stream without its end marker, in every verb.
 func TestTornOutput(t *testing.T) {
 	t.Chdir(t.TempDir())
 	var rows strings.Builder
@@ -29,13 +28,13 @@ func TestTornOutput(t *testing.T) {
 		t.Helper()
 		var stdout, stderr bytes.Buffer
 		if got := run(context.Background(), args, nil, &stdout, &stderr); got != want {
-			t.Errorf("stoa %s: status %d, not %d: %s", strings.Join(args, " "), got, want, &stderr)
+			t.Errorf("stoa %s: got status %d, want %d: %s", strings.Join(args, " "), got, want, &stderr)
 		}
 		return stdout.Bytes()
 	}
 	stoa(cli.StatusFine, "convert", "n.jsonl", "-o", "n.cfile")
-	whole := stoa(cli.StatusFine, "cat", "n.cfile", "-f", "arrow")
-	if n, err := judge(whole); n != 200_000 || err != nil {
+	intact := stoa(cli.StatusFine, "cat", "n.cfile", "-f", "arrow")
+	if n, err := judge(intact); n != 200_000 || err != nil {
 		t.Fatal(n, err)
 	}
 	damaged, err := os.ReadFile("n.cfile")
@@ -51,14 +50,14 @@ func TestTornOutput(t *testing.T) {
 		cli.StatusCannot: {"scan", "--split", split}} {
 		out := stoa(status, args...)
 		if n, err := judge(out); err == nil || n == 0 {
-			t.Errorf("%s: a reader finds %d rows, and %v", args[0], n, err)
+			t.Errorf("%s: arrow-go got %d rows, %v, want some and an error", args[0], n, err)
 		}
 		if err := os.WriteFile("torn.arrow", out, 0o644); err != nil {
 			t.Fatal(err)
 		}
 		stoa(cli.StatusDamage, "count", "torn.arrow")
 	}
-	if err := os.WriteFile("cut.arrow", whole[:len(whole)-8], 0o644); err != nil {
+	if err := os.WriteFile("cut.arrow", intact[:len(intact)-8], 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for _, verb := range []string{"count", "cat -o c.csv", "convert -o c.parquet", "verify", "scan"} {
@@ -75,7 +74,7 @@ func TestTornOutput(t *testing.T) {
 	}
 }
 
-// judge is how many rows arrow-go's own reader finds in a stream, and what it says at the end.
+// judge is the number of rows that arrow-go's reader finds in a stream, and its error.
 func judge(stream []byte) (rows int64, err error) {
 	r, err := ipc.NewReader(bytes.NewReader(stream))
 	if err != nil {

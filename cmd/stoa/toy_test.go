@@ -20,9 +20,10 @@ import (
 	"stoa/store"
 )
 
-// A new format is a folder and a line: toy has a parser, a reader and a page decoder, and is added to the list.
+// These tests show that a new format takes a folder and a line in the list: toy has a parser, a reader and a page
+// decoder, and nothing else is touched.
 
-// toyLine is row i of the toy file: texts are as long as it gets.
+// toyLine is row i of the toy file as CSV.
 func toyLine(i int) string { return fmt.Sprintf("%d,row %d", 3*i, i) }
 
 // toyFile is a file of 100 rows, in row groups of 40 and pages of 10.
@@ -34,7 +35,7 @@ func toyFile() []byte {
 	return toy.File(40, 10, n, text)
 }
 
-// withToy runs the command that knows one format more, in a directory with one file.
+// withToy runs the command with format toy added, in a directory with one file.
 func withToy(t *testing.T, file []byte, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -48,7 +49,7 @@ func withToy(t *testing.T, file []byte, args ...string) (status int, stdout, std
 	return status, out.String(), errs.String()
 }
 
-// toyLines are the rows for which f holds, as CSV.
+// toyLines is the rows for which f is true, as CSV.
 func toyLines(f func(i int) bool) string {
 	out := "n,t\n"
 	for i := range 100 {
@@ -59,7 +60,8 @@ func toyLines(f func(i int) bool) string {
 	return out
 }
 
-func TestAFormatIsAFolderAndALine(t *testing.T) {
+// TestNewFormat: verbs read, list, verify, describe, recover and convert files of a new format.
+func TestNewFormat(t *testing.T) {
 	all := toyLines(func(int) bool { return true })
 	for args, want := range map[string]string{
 		"cat -f csv a.toy":                all,
@@ -69,7 +71,7 @@ func TestAFormatIsAFolderAndALine(t *testing.T) {
 		"count a.toy --where n<60":        "20\n",
 	} {
 		if st, out, errs := withToy(t, toyFile(), strings.Fields(args)...); st != 0 || out != want {
-			t.Errorf("%s: status %d, %s\n%s\nexpected\n%s", args, st, errs, out, want)
+			t.Errorf("%s: got status %d, %s\n%s\nwant\n%s", args, st, errs, out, want)
 		}
 	}
 	for args, want := range map[string][]string{
@@ -87,17 +89,17 @@ func TestAFormatIsAFolderAndALine(t *testing.T) {
 		st, out, errs := withToy(t, toyFile(), strings.Fields(args)...)
 		for _, w := range want {
 			if st != 0 || !strings.Contains(out+errs, w) {
-				t.Errorf("%s: status %d, no %q in\n%s%s", args, st, w, out, errs)
+				t.Errorf("%s: got status %d, want 0 and %q in\n%s%s", args, st, w, out, errs)
 			}
 		}
 		if b, err := os.ReadFile("o.csv"); err == nil && string(b) != all {
-			t.Errorf("%s: the output is\n%s", args, b)
+			t.Errorf("%s: got\n%s\nwant\n%s", args, b, all)
 		}
 	}
 }
 
-// TestAFormatIsNamed: the matrix says what the pages give, and that nothing writes.
-func TestAFormatIsNamed(t *testing.T) {
+// TestNewFormatInMatrix: the matrix of formats lists what the new format supports, and that it cannot write.
+func TestNewFormatInMatrix(t *testing.T) {
 	_, out, _ := withToy(t, nil, "formats", "-f", "json")
 	var docs []map[string]any
 	if err := json.Unmarshal([]byte(out), &docs); err != nil {
@@ -105,18 +107,18 @@ func TestAFormatIsNamed(t *testing.T) {
 	}
 	i := slices.IndexFunc(docs, func(d map[string]any) bool { return d["name"] == "toy" })
 	if i < 0 {
-		t.Fatalf("toy is not among\n%s", out)
+		t.Fatalf("got no toy in\n%s", out)
 	}
 	for what, can := range map[string]bool{"read": true, "list": true, "describe": true, "verify": true,
 		"recover": true, "write": false} {
 		if docs[i][what] != can {
-			t.Errorf("%s: %v", what, docs[i][what])
+			t.Errorf("%s: got %v, want %v", what, docs[i][what], can)
 		}
 	}
 }
 
-// TestPagesOwnTheirBytes: the anatomy of a file has each byte once.
-func TestPagesOwnTheirBytes(t *testing.T) {
+// TestNewFormatCoverage: describe claims each byte of a file once.
+func TestNewFormatCoverage(t *testing.T) {
 	file := toyFile()
 	withToy(t, file, "count", "a.toy")
 	var nodes []region.Node
@@ -130,27 +132,27 @@ func TestPagesOwnTheirBytes(t *testing.T) {
 	formattest.Partition(t, nodes, "a.toy", int64(len(file)))
 }
 
-// harmedToy is a toy file in which a byte of row 57's text is another, and where that is.
+// harmedToy is a toy file with a changed byte in the text of row 57, and its offset.
 func harmedToy(t *testing.T) (file []byte, at int64) {
 	file = toyFile()
 	i := bytes.Index(file, []byte("row 57"))
 	if i < 0 {
-		t.Fatal("there is no row 57")
+		t.Fatal("no row 57 in the file")
 	}
 	file[i] ^= 1
 	return file, int64(i)
 }
 
-// TestDamageOfPagesIsFound: it has its place, its column and its rows, and what is whole is recovered.
-func TestDamageOfPagesIsFound(t *testing.T) {
+// TestNewFormatDamage: a damaged page is reported with location, column and rows, and all other pages are recovered.
+func TestNewFormatDamage(t *testing.T) {
 	file, at := harmedToy(t)
 	for _, verb := range []string{"cat", "verify", "recover -o o.csv"} {
 		if st, out, errs := withToy(t, file, append(strings.Fields(verb), "a.toy")...); st != cli.StatusDamage {
-			t.Errorf("%s: status %d\n%s%s", verb, st, out, errs)
+			t.Errorf("%s: got status %d, want %d\n%s%s", verb, st, cli.StatusDamage, out, errs)
 		}
 	}
 	if b, err := os.ReadFile("o.csv"); err != nil || string(b) != toyLines(func(i int) bool { return i/10 != 5 }) {
-		t.Errorf("recovered, %v:\n%s", err, b)
+		t.Errorf("recovered: got %v\n%s\nwant all rows but 50 to 59", err, b)
 	}
 	_, out, _ := withToy(t, file, "cat", "-f", "csv", "--damaged", "null-cells", "a.toy")
 	want := toyLines(func(int) bool { return true })
@@ -158,7 +160,7 @@ func TestDamageOfPagesIsFound(t *testing.T) {
 		want = strings.Replace(want, toyLine(i)+"\n", fmt.Sprintf("%d,\n", 3*i), 1)
 	}
 	if out != want {
-		t.Errorf("with null cells:\n%s", out)
+		t.Errorf("null cells: got\n%s\nwant\n%s", out, want)
 	}
 	var found []region.Finding
 	for f, err := range stoa.Verify(t.Context(), "a.toy", stoa.OpenOptions{Formats: []format.Format{toy.Format}}) {
@@ -168,17 +170,17 @@ func TestDamageOfPagesIsFound(t *testing.T) {
 		found = append(found, f)
 	}
 	if len(found) != 1 {
-		t.Fatalf("%d findings: %+v", len(found), found)
+		t.Fatalf("got %d findings, want 1: %+v", len(found), found)
 	}
 	f := found[0]
 	if f.At.Object != "a.toy" || f.At.Off > at || f.At.End() <= at || f.Column != "t" || f.Part != "a.toy" ||
 		f.Rows != [2]int64{50, 60} || f.Lost != 10 || f.Severity != region.Error {
-		t.Errorf("the damage is at %d; the finding is %+v", at, f)
+		t.Errorf("damage at %d: got finding %+v, want rows 50 to 60 of column t", at, f)
 	}
 }
 
-// TestContradictionsOfPagesAreFound: counts that do not agree, and a page that is not there.
-func TestContradictionsOfPagesAreFound(t *testing.T) {
+// TestNewFormatContradictions: contradictory metadata is reported.
+func TestNewFormatContradictions(t *testing.T) {
 	for from, to := range map[string]string{
 		`"Rows":20,`:               `"Rows":21,`, // of the last row group
 		`"Len":84,"Rows":10}]`:     `"Len":84,"Rows":11}]`,
@@ -189,25 +191,25 @@ func TestContradictionsOfPagesAreFound(t *testing.T) {
 		file := toyFile()
 		harmed := bytes.Replace(file, []byte(from), []byte(to), 1)
 		if bytes.Equal(file, harmed) {
-			t.Errorf("there is no %s in\n%s", from, file)
+			t.Errorf("no %s in\n%s", from, file)
 			continue
 		}
 		for _, verb := range []string{"verify", "cat"} {
 			if st, out, errs := withToy(t, harmed, verb, "a.toy"); st != cli.StatusDamage {
-				t.Errorf("%s: %s: status %d\n%s%s", to, verb, st, out, errs)
+				t.Errorf("%s: %s: got status %d, want %d\n%s%s", to, verb, st, cli.StatusDamage, out, errs)
 			}
 		}
 		if st, out, _ := withToy(t, harmed, "verify", "--quick", "a.toy"); strings.Contains(to, "Rows\":2") &&
 			st != cli.StatusDamage {
-			t.Errorf("%s: verify --quick: status %d\n%s", to, st, out)
+			t.Errorf("%s: verify --quick: got status %d, want %d\n%s", to, st, cli.StatusDamage, out)
 		}
 	}
 }
 
-// TestOneVerdictOfPages: whatever byte is another, what verify calls whole is read, and what is not read it finds.
-func TestOneVerdictOfPages(t *testing.T) {
+// TestNewFormatVerdict: whichever byte changes, verify reports an error exactly if reading fails.
+func TestNewFormatVerdict(t *testing.T) {
 	file := toyFile()
-	bad, whole := 0, 0
+	bad, healthy := 0, 0
 	for i := range file {
 		harmed := bytes.Clone(file)
 		harmed[i] ^= 0x41
@@ -235,15 +237,15 @@ func TestOneVerdictOfPages(t *testing.T) {
 			}
 		}
 		if (read == nil) != (found == nil) {
-			t.Errorf("byte %d of %d: reading says %v, verify says %v", i, len(file), read, found)
+			t.Errorf("byte %d of %d: got %v from reading, %v from verify", i, len(file), read, found)
 		}
 		if read == nil {
-			whole++
+			healthy++
 		} else {
 			bad++
 		}
 	}
-	if bad < len(file)/2 || whole == 0 {
-		t.Errorf("%d files are damaged, %d are not", bad, whole)
+	if bad < len(file)/2 || healthy == 0 {
+		t.Errorf("got %d damaged files, %d healthy ones, want at least half damaged and one healthy", bad, healthy)
 	}
 }

@@ -13,10 +13,10 @@ func TestSetValues(t *testing.T) {
 	} {
 		got, err := change.SetValues([]string{in})
 		if err != nil || got["a"] == nil || *got["a"] != want {
-			t.Errorf("%s: %v, %v", in, got, err)
+			t.Errorf("%s: got %v, %v, want %q", in, got, err, want)
 		}
 	}
 	if got, err := change.SetValues([]string{"a=null"}); err != nil || got["a"] != nil {
-		t.Error(got, err)
+		t.Errorf("a=null: got %v, %v, want null", got, err)
 	}
 }

@@ -59,8 +59,8 @@ func (s Suite) depths(t *testing.T) {
 		read[format.Sums], read[format.Deep], all, sums)
 }
 
-// eachFlip calls try with copies of the files of mem, each with one bit flipped: in byte at of file name. It tries about
-// 60 bits, in the short form 20.
+// eachFlip calls try with copies of the files of mem, each with one bit flipped: in byte at of file name. It tries
+// about 60 bits, in the short form 20.
 func eachFlip(mem *store.Memory, try func(tree store.Tree, name string, at int)) {
 	total, flips := 0, 60
 	for _, name := range mem.Names() {

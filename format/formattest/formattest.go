@@ -244,7 +244,7 @@ func (s Suite) windows(t *testing.T) {
 	}
 }
 
-// projection: a projected scan equals a full scan projected afterwards, a filtered scan a full scan filtered afterwards.
+// projection: a projected scan equals a full scan that is projected afterwards; likewise for filters.
 func (s Suite) projection(t *testing.T) {
 	tab := s.wide(t, 2)
 	src, _ := tab.open(t)

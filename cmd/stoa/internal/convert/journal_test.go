@@ -11,7 +11,7 @@ import (
 	"stoa/cmd/stoa/internal/cli"
 )
 
-// recorded opens a state in dir and records n tables from the given one on, none of them to the end of a run.
+// recorded opens a state in dir and records n tables from the given one on, without finishing the run.
 func recorded(t *testing.T, dir string, from, n int, each func()) *allState {
 	t.Helper()
 	var errs bytes.Buffer
@@ -33,7 +33,7 @@ func recorded(t *testing.T, dir string, from, n int, each func()) *allState {
 	return st
 }
 
-// sources are those that a run which goes on finds done.
+// sources are the sources of the tables that a resumed run finds done.
 func sources(t *testing.T, dir string) (out []string) {
 	t.Helper()
 	st, err := openState(dir, true, []string{"to=jsonl"})
@@ -43,17 +43,17 @@ func sources(t *testing.T, dir string) (out []string) {
 	for _, d := range st.Done {
 		out = append(out, d.Source)
 		if st.find(oneTable{source: d.Source}).Output != d.Output {
-			t.Errorf("%s is found as another", d.Source)
+			t.Errorf("%s: find returns a different table", d.Source)
 		}
 	}
 	return out
 }
 
-// stateBytes counts what recording n tables writes: a state file whole whenever it is another file than before, of the
-// journal what it grew by.
+// stateBytes is the number of bytes that recording n tables writes: the size of each new state file, and the growth of
+// the journal.
 func stateBytes(t *testing.T, n int) (written int64) {
 	dir := t.TempDir()
-	var last *os.File // held open, so that no other file can have its number
+	var last *os.File // stays open, so that no new file gets its inode
 	var grown int64
 	recorded(t, dir, 0, n, func() {
 		f, err := os.Open(filepath.Join(dir, stateFile))
@@ -76,53 +76,53 @@ func stateBytes(t *testing.T, n int) (written int64) {
 		}
 	})
 	if got := len(sources(t, dir)); got != n {
-		t.Errorf("%d tables are done, want %d", got, n)
+		t.Errorf("got %d tables done, want %d", got, n)
 	}
 	return written
 }
 
-// TestStateIsLinear: twice as many tables are twice as many bytes of state, and not four times.
+// TestStateIsLinear: twice as many tables write twice as many bytes of state, not four times as many.
 func TestStateIsLinear(t *testing.T) {
 	one, two := stateBytes(t, 100), stateBytes(t, 200)
 	if two < one*3/2 || two > one*5/2 {
-		t.Errorf("100 tables write %d bytes of state, 200 write %d", one, two)
+		t.Errorf("100 tables write %d bytes of state, 200 write %d, want twice as many", one, two)
 	}
 }
 
-// TestJournalIsCut: wherever a killed run has stopped writing, each table of which the whole line is there is done,
-// in the order in which they were, and a run that goes on from there loses none of them.
-func TestJournalIsCut(t *testing.T) {
+// TestCutJournal: wherever a killed run stopped writing, all tables with a complete line are done, in their order, and
+// a resumed run loses none of them.
+func TestCutJournal(t *testing.T) {
 	dir := t.TempDir()
 	recorded(t, dir, 0, 5, nil)
 	journal := filepath.Join(dir, journalFile)
-	whole, err := os.ReadFile(journal)
+	complete, err := os.ReadFile(journal)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for cut := range len(whole) + 1 {
-		if err := os.WriteFile(journal, whole[:cut], 0o666); err != nil {
+	for cut := range len(complete) + 1 {
+		if err := os.WriteFile(journal, complete[:cut], 0o666); err != nil {
 			t.Fatal(err)
 		}
-		// that of the state file, and the lines but the head
-		want := 1 + max(0, bytes.Count(whole[:cut], []byte("\n"))-1)
+		// the table in the state file, and a table for each line but the header
+		want := 1 + max(0, bytes.Count(complete[:cut], []byte("\n"))-1)
 		got := sources(t, dir)
 		if len(got) != want || got[want-1] != fmt.Sprintf("place#%06d", want-1) {
-			t.Fatalf("cut at %d of %d: %q, want %d tables", cut, len(whole), got, want)
+			t.Fatalf("cut at %d of %d: got %q, want %d tables", cut, len(complete), got, want)
 		}
 	}
-	if err := os.WriteFile(journal, whole[:len(whole)-1], 0o666); err != nil {
+	if err := os.WriteFile(journal, complete[:len(complete)-1], 0o666); err != nil {
 		t.Fatal(err)
 	}
 	recorded(t, dir, 4, 3, nil) // the last of them again
 	if got := strings.Join(sources(t, dir), " "); got != "place#000000 place#000001 place#000002 place#000003 "+
 		"place#000004 place#000005 place#000006" {
-		t.Errorf("after another run: %s", got)
+		t.Errorf("after another run: got %s", got)
 	}
 }
 
-// TestJournalOfAnother: a journal that belongs to another state file says nothing, a state file without one is what
-// it was, and a line that leads out of the directory is refused.
-func TestJournalOfAnother(t *testing.T) {
+// TestForeignJournal: a journal of a different state file is ignored, a state file without a journal is read alone, and
+// an output outside the directory is refused.
+func TestForeignJournal(t *testing.T) {
 	dir := t.TempDir()
 	recorded(t, dir, 0, 3, nil)
 	state, journal := filepath.Join(dir, stateFile), filepath.Join(dir, journalFile)
@@ -142,20 +142,20 @@ func TestJournalOfAnother(t *testing.T) {
 	}
 	put(state, append(bytes.Clone(old), '\n'))
 	if got := sources(t, dir); len(got) != 1 {
-		t.Errorf("with the journal of another: %q", got)
+		t.Errorf("with a foreign journal: got %q, want 1 table", got)
 	}
 	put(state, old)
 	if got := sources(t, dir); len(got) != 3 {
-		t.Errorf("with its own: %q", got)
+		t.Errorf("with its own journal: got %q, want 3 tables", got)
 	}
 	put(journal, bytes.Replace(lines, []byte(`"000001.jsonl"`), []byte(`"../000001.jsonl"`), 1))
 	if _, err := openState(dir, true, []string{"to=jsonl"}); err == nil {
-		t.Error("an output outside of the directory is believed")
+		t.Error("an output outside the directory: got no error, want one")
 	}
 	if err := os.Remove(journal); err != nil {
 		t.Fatal(err)
 	}
 	if got := sources(t, dir); len(got) != 1 {
-		t.Errorf("without a journal: %q", got)
+		t.Errorf("without a journal: got %q, want 1 table", got)
 	}
 }
