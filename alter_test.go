@@ -76,7 +76,7 @@ func TestAltered(t *testing.T) {
 		write := func(change func(arrow.RecordBatch) arrow.RecordBatch, noCheck bool) (format.Summary, error) {
 			f := f
 			if change != nil {
-				f = lying(f, func(b arrow.RecordBatch) arrow.RecordBatch { return change(b) })
+				f = alteringRows(f, func(b arrow.RecordBatch) arrow.RecordBatch { return change(b) })
 			}
 			out := filepath.Join(t.TempDir(), "out") + ext(&f)
 			s, err := written(t.Context(), out, rows, CreateOptions{Formats: []format.Format{f},

@@ -10,13 +10,13 @@ import (
 	"testing"
 )
 
-// noExample are functions that need none: each says more of what another with an example says.
+// noExample are functions that need no example: a related function has one.
 var noExample = []string{"Home", "InUse", "Table_Account", "Table_Undeclared", "Table_Rows", "Table_SourceRows",
 	"Table_ColumnSizes", "Changer_Open", "Changer_AddColumn", "Changer_DropColumn", "Changer_DeleteSegments",
 	"Changer_MergeIndexes", "Changer_Clean", "Changer_Compact", "Changer_Update", "Changer_Drop", "Changer_Append",
 	"Changer_Delete", "SplitTable_Scan", "Copy", "Table_Copies", "Writer_Write", "Writer_Close", "Writer_Abort"}
 
-// TestEveryVerbHasAnExample: every exported function and method that takes a context, and does something.
+// TestEveryVerbHasAnExample: every exported function and method whose first parameter is a context has an example.
 func TestEveryVerbHasAnExample(t *testing.T) {
 	examples, verbs := map[string]bool{}, []string{}
 	files, err := filepath.Glob("*.go")
@@ -36,7 +36,7 @@ func TestEveryVerbHasAnExample(t *testing.T) {
 			if strings.HasSuffix(file, "_test.go") {
 				if name, ok := strings.CutPrefix(fn.Name.Name, "Example"); ok {
 					if i := strings.LastIndexByte(name, '_'); i >= 0 && i+1 < len(name) && name[i+1] >= 'a' {
-						name = name[:i] // an example of a case
+						name = name[:i] // without the example's suffix
 					}
 					examples[name] = true
 				}
@@ -46,21 +46,21 @@ func TestEveryVerbHasAnExample(t *testing.T) {
 		}
 	}
 	if len(verbs) < 25 {
-		t.Errorf("only %d verbs were found: %v", len(verbs), verbs)
+		t.Errorf("got %d verbs, want 25 or more: %v", len(verbs), verbs)
 	}
 	for _, v := range verbs {
 		if !examples[v] && !slices.Contains(noExample, v) {
-			t.Errorf("there is no Example%s", v)
+			t.Errorf("Example%s is missing", v)
 		}
 	}
 	for _, v := range noExample {
 		if !slices.Contains(verbs, v) || examples[v] {
-			t.Errorf("%s needs no line in noExample", v)
+			t.Errorf("%s in noExample is not a verb, or has an example", v)
 		}
 	}
 }
 
-// verbOf names a function as its example is named, if it is exported and begins with a context.
+// verbOf is the name of a function as in the name of its example, if it is exported and its first parameter is ctx.
 func verbOf(fn *ast.FuncDecl) (string, bool) {
 	if params := fn.Type.Params.List; !fn.Name.IsExported() || len(params) == 0 || len(params[0].Names) == 0 ||
 		params[0].Names[0].Name != "ctx" {

@@ -15,10 +15,10 @@ import (
 	"stoa/pred"
 )
 
-// A block that a real Kudu wrote: the first key column of a compound key.
+// A block that Kudu wrote: the first column of a compound key.
 const kuduFile = "corpus/kudu/1.18.1/key_int32/k.ck.cfile"
 
-// Open a file and scan it, batch by batch.
+// Open opens a file, here for a scan batch by batch.
 func ExampleOpen() {
 	ctx := context.Background()
 	t, err := stoa.Open(ctx, kuduFile, stoa.OpenOptions{})
@@ -43,7 +43,7 @@ func ExampleOpen() {
 	// -2092677026
 }
 
-// Seek by key: the value index leads to the one block that can hold it.
+// Seek finds rows by key: the value index leads to the one block that can hold it.
 func ExampleTable_Seek() {
 	ctx := context.Background()
 	t, err := stoa.Open(ctx, kuduFile, stoa.OpenOptions{})
@@ -61,7 +61,7 @@ func ExampleTable_Seek() {
 	// 1 row
 }
 
-// Write a table, a batch at a time. Nothing is visible before Close.
+// Create writes a table, a batch at a time. Nothing is visible before Close.
 func ExampleCreate() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "stoa")
@@ -99,7 +99,7 @@ func ExampleCreate() {
 	// 3000 rows
 }
 
-// Verify reads everything and says what is wrong, and where.
+// Verify reads everything and reports what is wrong, and where.
 func ExampleVerify() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "stoa")

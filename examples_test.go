@@ -31,7 +31,7 @@ const (
 	redFile     = "corpus/redfile/red1/dremel.red"
 )
 
-// must ends an example that cannot go on.
+// must returns x, or ends the example if there is an error.
 func must[T any](x T, err error) T {
 	if err != nil {
 		log.Fatal(err)
@@ -39,7 +39,7 @@ func must[T any](x T, err error) T {
 	return x
 }
 
-// rowsIn counts.
+// rowsIn counts rows.
 func rowsIn(seq iter.Seq2[arrow.RecordBatch, error]) (n int64) {
 	for b, err := range seq {
 		n += must(b, err).NumRows()
@@ -47,14 +47,14 @@ func rowsIn(seq iter.Seq2[arrow.RecordBatch, error]) (n int64) {
 	return n
 }
 
-// inTemp runs f in a directory that is removed after it.
+// inTemp runs f with a temporary directory.
 func inTemp(f func(ctx context.Context, dir string)) {
 	dir := must(os.MkdirTemp("", "stoa"))
 	defer os.RemoveAll(dir)
 	f(context.Background(), dir)
 }
 
-// people is a small table as a file of a format.
+// people writes a small table to a file, whose extension chooses the format.
 func people(ctx context.Context, name string) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int64},
 		{Name: "name", Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
@@ -68,7 +68,7 @@ func people(ctx context.Context, name string) {
 	must(w.Close(ctx))
 }
 
-// A table of CarbonData is a directory. Rows that were deleted do not come.
+// A table of CarbonData is a directory. Deleted rows are not read.
 func ExampleOpen_carbonData() {
 	ctx := context.Background()
 	t := must(stoa.Open(ctx, carbonTable, stoa.OpenOptions{}))
@@ -118,7 +118,7 @@ func ExampleOpen_parquet() {
 	// tsv 3
 }
 
-// A file that lies in an archive, or is embedded in the program.
+// OpenFS opens a file in an archive, or one that is embedded in the program.
 func ExampleOpenFS() {
 	ctx := context.Background()
 	t := must(stoa.OpenFS(ctx, os.DirFS("corpus"), "carbon/2.3.0/managed/managed_del", stoa.OpenOptions{}))
@@ -128,7 +128,7 @@ func ExampleOpenFS() {
 	// 179
 }
 
-// A file that was received as bytes.
+// OpenReaderAt opens a file that was received as bytes.
 func ExampleOpenReaderAt() {
 	ctx := context.Background()
 	b := must(os.ReadFile(redFile))
@@ -139,7 +139,7 @@ func ExampleOpenReaderAt() {
 	// redfile 2
 }
 
-// Rows as structs, for programs that are not columnar.
+// RowsOf yields rows as structs, for programs that are not columnar.
 func ExampleRowsOf() {
 	type Row struct {
 		ID   int32  `arrow:"id"`
@@ -157,7 +157,7 @@ func ExampleRowsOf() {
 	// {2 n2}
 }
 
-// One row by its key, or the news that there is none.
+// Get returns one row by its key, or ErrNotFound.
 func ExampleGet() {
 	type Row struct {
 		Value int32 `arrow:"value"`
@@ -173,7 +173,7 @@ func ExampleGet() {
 	// true
 }
 
-// Damage is an error, or, if one wants the rest, a loss that says which rows it took.
+// Damage is an error, or, under another policy, a loss that names the rows.
 func ExampleTable_Scan_damaged() {
 	inTemp(func(ctx context.Context, dir string) {
 		name := filepath.Join(dir, "bad.cfile")
@@ -193,7 +193,7 @@ func ExampleTable_Scan_damaged() {
 	// 128 lost true
 }
 
-// Convert writes the rows of one table as another format; the output proves itself before it is visible.
+// Convert writes the rows of a table in another format; the output is checked before it becomes visible.
 func ExampleConvert() {
 	inTemp(func(ctx context.Context, dir string) {
 		t := must(stoa.Open(ctx, carbonTable, stoa.OpenOptions{}))
@@ -205,7 +205,7 @@ func ExampleConvert() {
 	// 179 rows, checked: true
 }
 
-// Diff compares what the cells of two tables mean, whatever their formats.
+// Diff compares the values of two tables, whatever their formats.
 func ExampleDiff() {
 	inTemp(func(ctx context.Context, dir string) {
 		a, b := filepath.Join(dir, "a.trv"), filepath.Join(dir, "b.parquet")
@@ -221,7 +221,7 @@ func ExampleDiff() {
 	// 3 same, 0 changed
 }
 
-// Describe says what each byte of a file is.
+// Describe yields the structures of a file, down to each byte.
 func ExampleDescribe() {
 	for n, err := range stoa.Describe(context.Background(), kuduFile, stoa.DescribeOptions{}) {
 		if n := must(n, err); n.Depth == 1 {
@@ -233,13 +233,13 @@ func ExampleDescribe() {
 	// header at 0
 }
 
-// Recover finds again what a footer that is gone does not say.
+// Recover reads a file whose footer is missing.
 func ExampleOpen_recover() {
 	inTemp(func(ctx context.Context, dir string) {
 		name := filepath.Join(dir, "cut.red")
 		people(ctx, name)
 		b := must(os.ReadFile(name))
-		if err := os.WriteFile(name, b[:len(b)-4], 0o644); err != nil { // its last four bytes are gone
+		if err := os.WriteFile(name, b[:len(b)-4], 0o644); err != nil { // without the last four bytes
 			log.Fatal(err)
 		}
 		_, err := stoa.Open(ctx, name, stoa.OpenOptions{})
@@ -253,7 +253,7 @@ func ExampleOpen_recover() {
 	// 3 rows, true
 }
 
-// List says what a place holds.
+// List lists the tables of a location.
 func ExampleList() {
 	for e, err := range stoa.List(context.Background(), redFile, stoa.OpenOptions{}) {
 		fmt.Println(must(e, err).Rows)
@@ -262,7 +262,7 @@ func ExampleList() {
 	// 2
 }
 
-// Session makes a context in which a place with many tables is opened once.
+// Session makes a context in which a location with many tables is opened once.
 func ExampleSession() {
 	ctx := stoa.Session(context.Background())
 	for e, err := range stoa.List(ctx, redFile, stoa.OpenOptions{}) {
@@ -283,7 +283,7 @@ func ExampleSegments() {
 	// true
 }
 
-// Explain says what a scan reads, and what it passes over.
+// Explain reports what a scan reads, and what it skips.
 func ExampleTable_Explain() {
 	ctx := context.Background()
 	t := must(stoa.Open(ctx, kuduFile, stoa.OpenOptions{}))
@@ -294,7 +294,7 @@ func ExampleTable_Explain() {
 	// 1 row
 }
 
-// Plan cuts a scan into pieces that other processes can read.
+// Plan divides a scan into splits that other processes can read.
 func ExampleTable_Plan() {
 	ctx := context.Background()
 	t := must(stoa.Open(ctx, carbonTable, stoa.OpenOptions{}))
@@ -310,7 +310,7 @@ func ExampleTable_Plan() {
 	// 179
 }
 
-// Stats reads every page and says how the columns are stored.
+// Stats reads every page and reports how the columns are stored.
 func ExampleTable_Stats() {
 	ctx := context.Background()
 	t := must(stoa.Open(ctx, kuduFile, stoa.OpenOptions{}))
@@ -322,22 +322,22 @@ func ExampleTable_Stats() {
 	// int32 0
 }
 
-// A table that can be changed: made, loaded, and some of its rows deleted.
+// OpenChanger opens a table for changes: here rows are added and deleted.
 func ExampleOpenChanger() {
 	inTemp(func(ctx context.Context, dir string) {
-		place := filepath.Join(dir, "t")
+		location := filepath.Join(dir, "t")
 		sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int32, Nullable: true}}, nil)
-		if err := stoa.CreateTable(ctx, place, sc, stoa.CreateTableOptions{TableSpec: format.TableSpec{}},
+		if err := stoa.CreateTable(ctx, location, sc, stoa.CreateTableOptions{TableSpec: format.TableSpec{}},
 			stoa.OpenOptions{}); err != nil {
 			log.Fatal(err)
 		}
-		c := must(stoa.OpenChanger(ctx, place, stoa.OpenOptions{}))
+		c := must(stoa.OpenChanger(ctx, location, stoa.OpenOptions{}))
 		b, _, err := array.RecordFromJSON(memory.DefaultAllocator, sc,
 			strings.NewReader(`[{"id":1},{"id":2},{"id":3}]`))
 		rows := func(yield func(arrow.RecordBatch, error) bool) { yield(b, err) }
 		fmt.Println(must(c.Append(ctx, sc, rows, stoa.AppendOptions{
 			Typed: carbon.WriteOptions{Compression: carbon.CompressZstd}})).Rows, "added")
-		fmt.Println(must(c.Delete(ctx, stoa.DeleteOptions{Where: "id = 2", DryRun: true})), "would go")
+		fmt.Println(must(c.Delete(ctx, stoa.DeleteOptions{Where: "id = 2", DryRun: true})), "would be deleted")
 		fmt.Println(must(c.Delete(ctx, stoa.DeleteOptions{Where: "id = 2"})), "deleted")
 		t := must(c.Open(ctx, stoa.OpenOptions{}))
 		defer t.Close()
@@ -345,12 +345,12 @@ func ExampleOpenChanger() {
 	})
 	// Output:
 	// 3 added
-	// 1 would go
+	// 1 would be deleted
 	// 1 deleted
 	// 2 left
 }
 
-// Several files with the same columns are one table.
+// OpenAll opens several files with the same columns as one table.
 func ExampleOpenAll() {
 	inTemp(func(ctx context.Context, dir string) {
 		names := []string{filepath.Join(dir, "a.parquet"), filepath.Join(dir, "b.jsonl")}
@@ -365,7 +365,7 @@ func ExampleOpenAll() {
 	// 6 rows of 2 files
 }
 
-// Count with a filter reads the filter's columns only.
+// Count reads only the columns of the filter.
 func ExampleTable_Count() {
 	inTemp(func(ctx context.Context, dir string) {
 		name := filepath.Join(dir, "people.parquet")
@@ -378,7 +378,7 @@ func ExampleTable_Count() {
 	// 1
 }
 
-// Row reads the one page of each column that has the row.
+// Row reads a row by its number: one page of each column.
 func ExampleTable_Row() {
 	ctx := context.Background()
 	t := must(stoa.Open(ctx, avroFile, stoa.OpenOptions{}))
@@ -411,7 +411,7 @@ func ExampleTable_SeekFrom() {
 	// [5 7]
 }
 
-// Probe says which format a file has, by what is in it.
+// Probe detects the format of a file by its content.
 func ExampleProbe() {
 	ctx := context.Background()
 	f := must(stoa.Probe(ctx, format.Target{Tree: store.Local{}, Name: redFile}, stoa.OpenOptions{}))
@@ -420,7 +420,7 @@ func ExampleProbe() {
 	// redfile
 }
 
-// A split is plain data: another process, in another language, may hand it on.
+// OpenSplit opens a split, which is plain data: it may have come through other processes, in other languages.
 func ExampleOpenSplit() {
 	ctx := context.Background()
 	t := must(stoa.Open(ctx, carbonTable, stoa.OpenOptions{}))
@@ -428,11 +428,11 @@ func ExampleOpenSplit() {
 	var n int64
 	for s, err := range t.Plan(ctx, stoa.ScanSpec{Columns: []string{"id"}}, 1<<10) {
 		text := must(json.Marshal(must(s, err)))
-		var there stoa.Split
-		if err := json.Unmarshal(text, &there); err != nil {
+		var received stoa.Split
+		if err := json.Unmarshal(text, &received); err != nil {
 			log.Fatal(err)
 		}
-		part := must(stoa.OpenSplit(ctx, there, stoa.OpenOptions{}))
+		part := must(stoa.OpenSplit(ctx, received, stoa.OpenOptions{}))
 		n += rowsIn(part.Scan(ctx, stoa.ScanSpec{}))
 		part.Close()
 	}
@@ -441,7 +441,7 @@ func ExampleOpenSplit() {
 	// 179
 }
 
-// A table that is partitioned and sorted. A dry run checks the same, and makes nothing.
+// CreateTable makes a table, here a partitioned and sorted one. A dry run makes the same checks, but no table.
 func ExampleCreateTable() {
 	inTemp(func(ctx context.Context, dir string) {
 		sc := arrow.NewSchema([]arrow.Field{{Name: "day", Type: arrow.FixedWidthTypes.Date32, Nullable: true},
@@ -460,7 +460,7 @@ func ExampleCreateTable() {
 	// 1 table
 }
 
-// A directory of a Kudu server, without the server: each of its tables by name.
+// A directory of a Kudu server, read without the server: each of its tables by name.
 func ExampleOpen_kudu() {
 	ctx := context.Background()
 	for e, err := range stoa.List(ctx, "format/kudu/testdata/file", stoa.OpenOptions{}) {

@@ -16,7 +16,8 @@ import (
 	"stoa/store"
 )
 
-// namedTable is two rows of an integer and, if nested, a struct, whose fields have these names.
+// namedTable is a table of two rows with an integer column and, if nested, a struct column with a field, of the given
+// names.
 func namedTable(flat, below string, nested bool) arrow.RecordBatch {
 	b := array.NewInt32Builder(memory.DefaultAllocator)
 	b.AppendValues([]int32{1, 2}, nil)
@@ -32,7 +33,7 @@ func namedTable(flat, below string, nested bool) arrow.RecordBatch {
 	return array.NewRecordBatch(arrow.NewSchema(fields, nil), cols, 2)
 }
 
-// named writes a table to a tree.
+// named writes a table to a tree, and returns the findings about what was altered.
 func named(t *testing.T, to string, rec arrow.RecordBatch) (*store.Memory, string, []region.Finding) {
 	t.Helper()
 	ctx, name := context.Background(), "o."+to
@@ -52,27 +53,27 @@ func named(t *testing.T, to string, rec arrow.RecordBatch) (*store.Memory, strin
 	return tree, name, s.Altered
 }
 
-// TestNamesAreWrittenAsText: names that are not UTF-8 are written with another in their place, by every format; it is
-// told of each, and the output proves itself.
-func TestNamesAreWrittenAsText(t *testing.T) {
+// TestInvalidNamesAreEscaped: every format writes column names that are not UTF-8 in escaped form, with a finding for
+// each, and the check of the output passes.
+func TestInvalidNamesAreEscaped(t *testing.T) {
 	for _, f := range Formats {
 		if f.Create == nil {
 			continue
 		}
 		rec := namedTable("fi\xf8d", "\xff", f.Name != "cfile")
-		tree, name, told := named(t, f.Name, rec)
+		tree, name, found := named(t, f.Name, rec)
 		want := []string{`fi\xf8d`}
 		if rec.NumCols() > 2 {
 			want = append(want, `s.\xff`)
 		}
 		var columns []string
-		for _, x := range told {
+		for _, x := range found {
 			if x.Code == "output.names.utf8" && x.Severity == region.Error {
 				columns = append(columns, x.Column)
 			}
 		}
 		if !slices.Equal(columns, want) {
-			t.Errorf("%s: told of %q, want %q", f.Name, columns, want)
+			t.Errorf("%s: got findings for %q, want %q", f.Name, columns, want)
 		}
 		r, err := Open(t.Context(), name, OpenOptions{Tree: tree, From: f.Name})
 		if err != nil {
@@ -80,15 +81,15 @@ func TestNamesAreWrittenAsText(t *testing.T) {
 			continue
 		}
 		if sc := r.Schema().String(); !strings.Contains(sc, `fi\xf8d`) || len(r.Findings()) > 0 {
-			t.Errorf("%s: %s, %v", f.Name, sc, r.Findings())
+			t.Errorf("%s: got %s, %v, want the escaped name and no findings", f.Name, sc, r.Findings())
 		}
 		r.Close()
 	}
 }
 
-// TestDamagedNamesAreTold: a byte of a name that is made none of UTF-8 is an error of opening, or of verifying and
-// reading alike, and what recovery makes of it is text, in every format.
-func TestDamagedNamesAreTold(t *testing.T) {
+// TestDamagedNames: in every format a name that damage turns into invalid UTF-8 fails opening, or both reading and
+// verifying, and recovery yields valid names.
+func TestDamagedNames(t *testing.T) {
 	isError := func(f region.Finding) bool { return f.Severity >= region.Error }
 	for _, f := range Formats {
 		if f.Create == nil {
@@ -103,21 +104,21 @@ func TestDamagedNamesAreTold(t *testing.T) {
 				files[n] = bytes.ReplaceAll(b, []byte(word), []byte(word[:len(word)-1]+"\xf8"))
 			}
 			if !hit {
-				continue // compressed, or the directory's listing
+				continue // the name is compressed, or a file's name only
 			}
 			o := OpenOptions{Tree: store.NewMemory(files), From: f.Name}
 			r, err := Open(t.Context(), name, o)
 			if err == nil {
 				if len(invalidNames(r.Schema().Fields())) == 0 != !slices.ContainsFunc(r.Findings(), isError) {
-					t.Errorf("%s, %s: schema %s, told %v", f.Name, word, r.Schema(), r.Findings())
+					t.Errorf("%s, %s: got schema %s with findings %v", f.Name, word, r.Schema(), r.Findings())
 				}
 				if len(invalidNames(r.Schema().Fields())) == 0 {
 					r.Close()
-					continue // the name is kept elsewhere, too
+					continue // another copy of the name is intact
 				}
 				for b, err := range r.Scan(t.Context(), ScanSpec{}) {
 					if err == nil {
-						t.Errorf("%s, %s: %d rows before the damage is reported", f.Name, word, b.NumRows())
+						t.Errorf("%s, %s: got %d rows before the error, want none", f.Name, word, b.NumRows())
 					}
 				}
 				r.Close()
@@ -128,7 +129,7 @@ func TestDamagedNamesAreTold(t *testing.T) {
 					bad = bad || err != nil || isError(x)
 				}
 				if !bad {
-					t.Errorf("%s, %s: opening gives %v, and verifying (%s) finds nothing", f.Name, word, err, o.Depth)
+					t.Errorf("%s, %s: open: %v, but no error from verify (%s)", f.Name, word, err, o.Depth)
 				}
 			}
 			o.Recover = true
@@ -137,16 +138,16 @@ func TestDamagedNamesAreTold(t *testing.T) {
 				t.Logf("%s, %s: not recovered: %v", f.Name, word, err)
 				continue
 			}
-			told := r.Findings()
+			found := r.Findings()
 			s, err := Convert(t.Context(), r, ScanSpec{Damaged: SkipRows}, "o.arrow",
 				CreateOptions{Sink: out.Sink("o.arrow")})
 			if r.Close(); err != nil {
-				t.Errorf("%s, %s: recovered: %v", f.Name, word, err)
-			} else if !slices.ContainsFunc(append(told, s.Altered...), isError) {
-				t.Errorf("%s, %s: recovered without a word", f.Name, word)
+				t.Errorf("%s, %s: converting what was recovered: %v", f.Name, word, err)
+			} else if !slices.ContainsFunc(append(found, s.Altered...), isError) {
+				t.Errorf("%s, %s: recovered without a finding, want one", f.Name, word)
 			} else if r, err = Open(t.Context(), "o.arrow", OpenOptions{Tree: out}); err != nil ||
 				len(invalidNames(r.Schema().Fields())) > 0 {
-				t.Errorf("%s, %s: what was recovered: %v", f.Name, word, err)
+				t.Errorf("%s, %s: opening what was recovered: got %v, want valid names", f.Name, word, err)
 			}
 		}
 	}

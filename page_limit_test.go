@@ -15,8 +15,7 @@ import (
 	"stoa/store"
 )
 
-// TestPageLimitIsNamed: a page that is larger than it may be is refused with a message that names the option, in every
-// format.
+// TestPageLimitIsNamed: every format refuses a page that exceeds the limit with a message that names the page limit.
 func TestPageLimitIsNamed(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "v", Type: arrow.BinaryTypes.String}}, nil)
 	b := array.NewRecordBuilder(memory.NewGoAllocator(), sc)
@@ -57,12 +56,12 @@ func TestPageLimitIsNamed(t *testing.T) {
 		}
 		if refused[f.Name] = errors.Is(err, fault.Limit); refused[f.Name] &&
 			!strings.Contains(err.Error(), "page limit") {
-			t.Errorf("%s: %v: names no limit", f.Name, err)
+			t.Errorf("%s: got %v, want a message that names the page limit", f.Name, err)
 		}
 	}
 	for _, name := range []string{"parquet", "redfile", "trevni", "trevni-avro", "cfile", "jsonl"} {
 		if !refused[name] {
-			t.Errorf("%s is read whatever a page may have: %v", name, refused)
+			t.Errorf("%s: got no error of class Limit, want one", name)
 		}
 	}
 }

@@ -25,7 +25,7 @@ import (
 
 var provable = append(slices.Clone(Formats), kudubackup.Format, kudufs.Format)
 
-// provenTypes are types that every format of the ring keeps, and others that some refuse.
+// provenTypes are types that every format supports, and some that not all do.
 var provenTypes = []arrow.DataType{
 	arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int16, arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64,
 	arrow.PrimitiveTypes.Uint8, arrow.PrimitiveTypes.Uint32, arrow.PrimitiveTypes.Uint64,
@@ -54,9 +54,9 @@ func optionsOf(f *format.Format) map[string]string {
 	return nil
 }
 
-// TestOutputsProveThemselves: whatever a format can write comes back as what it was, type by type, and is
-// compared in all columns.
-func TestOutputsProveThemselves(t *testing.T) {
+// TestOutputsAreChecked: every format writes each type or refuses it; all columns of the output are checked, and
+// verification passes it.
+func TestOutputsAreChecked(t *testing.T) {
 	ctx := context.Background()
 	for _, f := range provable {
 		if f.Create == nil {
@@ -74,29 +74,29 @@ func TestOutputsProveThemselves(t *testing.T) {
 				CreateOptions{Formats: provable, To: f.Name, Opts: optionsOf(&f)})
 			switch {
 			case errors.Is(err, fault.Unsupported), errors.Is(err, fault.Invalid), errors.Is(err, fault.Limit):
-				continue // it says so itself
+				continue // refused
 			case err != nil:
 				t.Errorf("%s, %s: %v", f.Name, typ, err)
 			case !s.Checked || len(s.Unchecked) > 0:
-				t.Errorf("%s, %s: checked %v, but for %v", f.Name, typ, s.Checked, s.Unchecked)
+				t.Errorf("%s, %s: got checked %v, unchecked columns %v, want all checked", f.Name, typ, s.Checked,
+					s.Unchecked)
 			default:
 				proven++
 				sound(t, name, f.Name)
 			}
 		}
 		if proven < len(provenTypes)/2 {
-			t.Errorf("%s: only %d types", f.Name, proven)
+			t.Errorf("%s: got %d types, want %d or more", f.Name, proven, len(provenTypes)/2)
 		}
 	}
 }
 
-// sound holds what was written against verification, in full.
+// sound checks that verification passes what was written.
 func sound(t *testing.T, name, what string) {
 	t.Helper()
 	for f, err := range Verify(t.Context(), name, OpenOptions{Formats: provable}) {
 		if err != nil || f.Severity >= region.Warning {
-			t.Errorf("%s: what was written does not pass verification: %v, %s %s: %s", what, err, f.Code, f.At,
-				f.Message)
+			t.Errorf("%s: finding in what was written: %v, %s %s: %s", what, err, f.Code, f.At, f.Message)
 		}
 	}
 }
@@ -132,22 +132,22 @@ func written(ctx context.Context, name string, b arrow.RecordBatch, o CreateOpti
 	return w.Close(ctx)
 }
 
-// lying is a format whose writer does something to the rows.
-func lying(f format.Format, change func(b arrow.RecordBatch) arrow.RecordBatch) format.Format {
+// alteringRows is a format whose writer alters a batch.
+func alteringRows(f format.Format, change func(b arrow.RecordBatch) arrow.RecordBatch) format.Format {
 	create := f.Create
 	f.Create = func(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions) (format.Writer, error) {
 		w, err := create(ctx, s, sc, o)
-		return &liar{w, change}, err
+		return &rowAlterer{w, change}, err
 	}
 	return f
 }
 
-type liar struct {
+type rowAlterer struct {
 	format.Writer
 	change func(arrow.RecordBatch) arrow.RecordBatch
 }
 
-func (l *liar) Write(ctx context.Context, b arrow.RecordBatch) error {
+func (l *rowAlterer) Write(ctx context.Context, b arrow.RecordBatch) error {
 	if l.change != nil && b.NumRows() > 1 {
 		b = l.change(b)
 		l.change = nil
@@ -155,10 +155,9 @@ func (l *liar) Write(ctx context.Context, b arrow.RecordBatch) error {
 	return l.Writer.Write(ctx, b)
 }
 
-// TestWrongOutputsAreNotSeen: an output with a row more or less, another value, a null more, or values that
-// moved between rows gets no name, whatever its format; the error names the column, and what was there before
-// is still there.
-func TestWrongOutputsAreNotSeen(t *testing.T) {
+// TestWrongOutputsStayInvisible: in every format an output with a missing row, a wrong value, extra nulls, or values in
+// wrong rows never becomes visible; the error names the column, and the previous output is unchanged.
+func TestWrongOutputsStayInvisible(t *testing.T) {
 	ctx := context.Background()
 	b := withKey(provenBatch(7, 300, arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String))
 	column := func(b arrow.RecordBatch, c int, a arrow.Array) arrow.RecordBatch {
@@ -175,13 +174,13 @@ func TestWrongOutputsAreNotSeen(t *testing.T) {
 		}
 		return a
 	}
-	lies := map[string]struct {
+	alterations := map[string]struct {
 		change func(b arrow.RecordBatch) arrow.RecordBatch
 		want   string
 	}{
-		"a row less": {func(b arrow.RecordBatch) arrow.RecordBatch { return b.NewSlice(1, b.NumRows()) },
+		"a missing row": {func(b arrow.RecordBatch) arrow.RecordBatch { return b.NewSlice(1, b.NumRows()) },
 			"300 rows went in, 299 came back"},
-		"another value": {func(b arrow.RecordBatch) arrow.RecordBatch {
+		"a wrong value": {func(b arrow.RecordBatch) arrow.RecordBatch {
 			x := array.NewInt64Builder(memory.DefaultAllocator)
 			x.AppendValues(b.Column(0).(*array.Int64).Int64Values(), nil)
 			a := x.NewInt64Array()
@@ -199,10 +198,7 @@ func TestWrongOutputsAreNotSeen(t *testing.T) {
 		if f.Create == nil {
 			continue
 		}
-		for what, lie := range lies {
-			if f.Name == kudubackup.Format.Name && what == "a row less" {
-				continue // keys make no difference to it
-			}
+		for what, x := range alterations {
 			dir := t.TempDir()
 			name := filepath.Join(dir, "out") + ext(&f)
 			if f.Name != "cfile" && f.Family != kudubackup.Format.Family {
@@ -211,28 +207,28 @@ func TestWrongOutputsAreNotSeen(t *testing.T) {
 				}
 			}
 			_, err := written(ctx, name, b,
-				CreateOptions{Formats: []format.Format{lying(f, lie.change)}, To: f.Name, Opts: optionsOf(&f)})
+				CreateOptions{Formats: []format.Format{alteringRows(f, x.change)}, To: f.Name, Opts: optionsOf(&f)})
 			var unproven *UnprovenError
-			if !errors.As(err, &unproven) || !strings.Contains(err.Error(), lie.want) {
-				t.Errorf("%s, %s: %v", f.Name, what, err)
+			if !errors.As(err, &unproven) || !strings.Contains(err.Error(), x.want) {
+				t.Errorf("%s, %s: got %v, want an UnprovenError with %q", f.Name, what, err, x.want)
 			}
 			left, _ := os.ReadDir(dir)
 			for _, e := range left {
 				if was, _ := os.ReadFile(filepath.Join(dir, e.Name())); string(was) != "before" {
-					t.Errorf("%s, %s: %s is left", f.Name, what, e.Name())
+					t.Errorf("%s, %s: got %s left, want the previous output alone", f.Name, what, e.Name())
 				}
 			}
 			if _, err := written(ctx, name, b,
-				CreateOptions{Formats: []format.Format{lying(f, lie.change)}, To: f.Name, Opts: optionsOf(&f),
+				CreateOptions{Formats: []format.Format{alteringRows(f, x.change)}, To: f.Name, Opts: optionsOf(&f),
 					NoCheck: true}); err != nil {
-				t.Errorf("%s, %s, not checked: %v", f.Name, what, err)
+				t.Errorf("%s, %s, unchecked: %v", f.Name, what, err)
 			}
 		}
 	}
 }
 
-// TestWhatCannotBeReadIsNotSeen: bytes that change on their way to the disk.
-func TestWhatCannotBeReadIsNotSeen(t *testing.T) {
+// TestDamagedOutputsStayInvisible: an output of which a byte changes on its way to the sink never becomes visible.
+func TestDamagedOutputsStayInvisible(t *testing.T) {
 	ctx := context.Background()
 	b := provenBatch(9, 300, arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Int32)
 	for _, f := range Formats {
@@ -240,42 +236,42 @@ func TestWhatCannotBeReadIsNotSeen(t *testing.T) {
 			continue
 		}
 		m := store.NewMemory(nil)
-		f.Create = biting(f.Create)
+		f.Create = flipping(f.Create)
 		_, err := written(ctx, "out"+ext(&f), b,
 			CreateOptions{Formats: []format.Format{f}, To: f.Name, Sink: m.Sink("out" + ext(&f))})
 		if !IsUnproven(err) {
-			t.Errorf("%s: %v", f.Name, err)
+			t.Errorf("%s: got %v, want an UnprovenError", f.Name, err)
 		}
 		if len(m.Names()) > 0 {
-			t.Errorf("%s: %v are there", f.Name, m.Names())
+			t.Errorf("%s: got %v, want no files", f.Name, m.Names())
 		}
 	}
 }
 
-// biting creates with a sink that changes a byte of every object.
-func biting(create func(context.Context, store.Sink, *arrow.Schema, format.WriteOptions) (format.Writer,
+// flipping creates with a sink that flips bits in a byte of every object.
+func flipping(create func(context.Context, store.Sink, *arrow.Schema, format.WriteOptions) (format.Writer,
 	error)) func(context.Context, store.Sink, *arrow.Schema, format.WriteOptions) (format.Writer, error) {
 	return func(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions) (format.Writer, error) {
-		if o.Rows == 0 { // the trial
+		if o.Rows == 0 { // the trial run
 			return create(ctx, s, sc, o)
 		}
-		return create(ctx, biter{s}, sc, o)
+		return create(ctx, flippingSink{s}, sc, o)
 	}
 }
 
-type biter struct{ store.Sink }
+type flippingSink struct{ store.Sink }
 
-func (b biter) Create(ctx context.Context, name string) (store.Object, error) {
+func (b flippingSink) Create(ctx context.Context, name string) (store.Object, error) {
 	o, err := b.Sink.Create(ctx, name)
-	return &bitten{Object: o}, err
+	return &flippingObject{Object: o}, err
 }
 
-type bitten struct {
+type flippingObject struct {
 	store.Object
 	n int
 }
 
-func (b *bitten) Write(p []byte) (int, error) {
+func (b *flippingObject) Write(p []byte) (int, error) {
 	const at = 700
 	if b.n <= at && b.n+len(p) > at {
 		p = slices.Clone(p)
@@ -285,13 +281,13 @@ func (b *bitten) Write(p []byte) (int, error) {
 	return b.Object.Write(p)
 }
 
-// TestUncheckableSinks: a sink that cannot be read before its commit is written to, and the summary says that
-// nothing was checked.
+// TestUncheckableSinks: output to a sink that cannot be read before its commit is written, but not checked, as the
+// summary says.
 func TestUncheckableSinks(t *testing.T) {
 	m := store.NewMemory(nil)
 	s, err := written(context.Background(), "out.csv", provenBatch(1, 10, arrow.PrimitiveTypes.Int64),
 		CreateOptions{Sink: struct{ store.Sink }{m.Sink("out.csv")}})
 	if err != nil || s.Checked || len(m.Names()) != 1 {
-		t.Errorf("checked %v, %v, %v", s.Checked, m.Names(), err)
+		t.Errorf("got checked %v, files %v, %v, want an unchecked file", s.Checked, m.Names(), err)
 	}
 }

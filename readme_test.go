@@ -12,7 +12,7 @@ import (
 	"stoa/pred"
 )
 
-// What the README shows; TestReadmeExample holds the two against each other.
+// The example in the README: TestReadmeExample compares the two.
 func Example() {
 	ctx := context.Background()
 	t, err := stoa.Open(ctx, "corpus/redfile/red1/flat_pages.red", stoa.OpenOptions{})
@@ -52,6 +52,6 @@ func TestReadmeExample(t *testing.T) {
 		want.WriteString(strings.TrimPrefix(l, "\t"))
 	}
 	if block != want.String() {
-		t.Errorf("README.md shows\n%s\nExample is\n%s", block, want.String())
+		t.Errorf("README.md: got\n%s\nwant the body of Example\n%s", block, want.String())
 	}
 }

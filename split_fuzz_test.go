@@ -21,9 +21,8 @@ import (
 	"stoa/store"
 )
 
-// FuzzSplit reads the JSON of a split and what it names of a table: a split comes from elsewhere, and may say
-// anything of parts, row groups and rows. What it gives is never more than the table has for each of its
-// pieces.
+// FuzzSplit opens and scans splits of arbitrary JSON: a split comes from outside, and may name any parts, row groups
+// and rows. No piece yields more rows than the table has.
 func FuzzSplit(f *testing.F) {
 	tree := store.NewMemory(nil)
 	const rows = 200
@@ -69,35 +68,35 @@ func FuzzSplit(f *testing.F) {
 		defer formattest.Watch(20 * time.Second)()
 		tab, err := stoa.OpenSplit(context.Background(), s, o)
 		if err != nil {
-			classedSplit(t, err)
+			classed(t, err)
 			return
 		}
 		defer tab.Close()
-		most, got := 0, 0
+		limit, got := 0, 0
 		for _, src := range s.Sources {
-			most += rows * len(src.Pieces)
+			limit += rows * len(src.Pieces)
 		}
 		for b, err := range tab.Scan(context.Background(), stoa.ScanSpec{}) {
 			if err != nil {
-				classedSplit(t, err)
+				classed(t, err)
 				break
 			}
 			formattest.Valid(t, b)
 			got += int(b.NumRows())
 		}
-		if got > most {
-			t.Errorf("%d rows, the pieces have %d at most", got, most)
+		if got > limit {
+			t.Errorf("got %d rows, want at most %d", got, limit)
 		}
-		if n := formattest.Allocated() - before; n > int64(64<<20+len(text)<<10) {
-			t.Errorf("%d bytes were allocated", n)
+		if n, limit := formattest.Allocated()-before, int64(64<<20+len(text)<<10); n > limit {
+			t.Errorf("%d bytes allocated, want at most %d", n, limit)
 		}
 	})
 }
 
-// classedSplit: a split that is wrong is a fault of who gives it, or its table's.
-func classedSplit(t *testing.T, err error) {
+// classed checks that the error of a wrong split has a class other than Bug, or is a missing file.
+func classed(t *testing.T, err error) {
 	var e *fault.Error
 	if !errors.As(err, &e) && !errors.Is(err, fs.ErrNotExist) || errors.Is(err, fault.Bug) {
-		t.Errorf("%T %v", err, err)
+		t.Errorf("got %T %v, want an error with a class other than Bug", err, err)
 	}
 }

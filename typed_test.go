@@ -30,7 +30,7 @@ import (
 	"stoa/format/trevni"
 )
 
-// typedWriting and typedReading are the structs of options that formats have.
+// typedWriting and typedReading are the options structs of all formats.
 var (
 	typedWriting = []format.Options{redfile.WriteOptions{}, trevni.WriteOptions{}, trevni.AvroWriteOptions{},
 		cfile.WriteOptions{}, carbon.WriteOptions{}, parquet.WriteOptions{}, kudubackup.WriteOptions{},
@@ -40,15 +40,15 @@ var (
 		textformat.JSONLReadOptions{}}
 )
 
-// TestTypedOptions holds the structs of options against the keys of their formats: each has exactly these, and each
-// format with keys has a struct.
+// TestTypedOptions: the options struct of a format has exactly the format's keys, and each format with keys has a
+// struct.
 func TestTypedOptions(t *testing.T) {
 	formats := append(slices.Clone(stoa.Formats), kudubackup.Format) // which is only written
 	for what, all := range map[string][]format.Options{"writing": typedWriting, "reading": typedReading} {
 		seen := map[string]bool{}
 		for _, zero := range all {
 			if opts := zero.Strings(); len(opts) > 0 {
-				t.Errorf("%T{} is %v, expected no option", zero, opts)
+				t.Errorf("%T{}: got options %v, want none", zero, opts)
 			}
 			full := reflect.New(reflect.TypeOf(zero)).Elem()
 			fill(full)
@@ -56,18 +56,18 @@ func TestTypedOptions(t *testing.T) {
 			for _, name := range zero.Formats() {
 				k := slices.IndexFunc(formats, func(f format.Format) bool { return f.Name == name })
 				if k < 0 || seen[name] {
-					t.Fatalf("%T: there is no format %s, or it has several structs for %s", zero, name, what)
+					t.Fatalf("%T: format %s is unknown, or has several structs for %s", zero, name, what)
 				}
 				seen[name] = true
 				f := &formats[k]
 				if want := keysOf(f, what); !slices.Equal(names, want) {
-					t.Errorf("%T has %v, the format %s for %s %v", zero, names, name, what, want)
+					t.Errorf("%T: got options %v, want those of format %s for %s, %v", zero, names, name, what, want)
 				}
 			}
 		}
 		for i := range formats {
 			if f := &formats[i]; len(keysOf(f, what)) > 0 && !seen[f.Name] {
-				t.Errorf("format %s has options for %s and no struct of them", f.Name, what)
+				t.Errorf("format %s has options for %s, but no struct", f.Name, what)
 			}
 		}
 	}
@@ -85,7 +85,7 @@ func keysOf(f *format.Format, what string) (names []string) {
 	return names
 }
 
-// fill gives each field a value that is not the default.
+// fill sets each field to a value other than the default.
 func fill(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
@@ -109,7 +109,7 @@ func fill(v reflect.Value) {
 	}
 }
 
-// countedRows is a batch of one column with as many rows.
+// countedRows is a batch of one column with n rows.
 func countedRows(n int) arrow.RecordBatch {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64}}, nil)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, sc)
@@ -135,19 +135,20 @@ func writeNumbers(name string, o stoa.CreateOptions) error {
 	return err
 }
 
-// TestTypedOptionsOfOthers: a struct of another format is refused, even if that knows all of its keys.
-func TestTypedOptionsOfOthers(t *testing.T) {
+// TestForeignTypedOptions: the options struct of another format, or for the other direction, is refused; a map of
+// strings overrides a struct; invalid values are refused.
+func TestForeignTypedOptions(t *testing.T) {
 	name, typed := filepath.Join(t.TempDir(), "x.red"), redfile.WriteOptions{Compression: redfile.CompressGzip}
 	if err := writeNumbers(name, stoa.CreateOptions{Typed: typed}); err != nil {
 		t.Fatal(err)
 	}
 	err := writeNumbers(filepath.Join(t.TempDir(), "x.csv"), stoa.CreateOptions{Typed: typed})
 	if !errors.Is(err, fault.Invalid) {
-		t.Errorf("a CSV file: %v, expected an error of class Invalid", err)
+		t.Errorf("a CSV file: got %v, want an error of class Invalid", err)
 	}
 	for _, o := range []stoa.OpenOptions{{Typed: typed}, {Typed: redfile.ReadOptions{}, From: "csv"}} {
 		if _, err := stoa.Open(t.Context(), name, o); !errors.Is(err, fault.Invalid) {
-			t.Errorf("%T: %v, expected an error of class Invalid", o.Typed, err)
+			t.Errorf("%T: got %v, want an error of class Invalid", o.Typed, err)
 		}
 	}
 	tab, err := stoa.Open(t.Context(), name, stoa.OpenOptions{Typed: redfile.ReadOptions{NoIndex: true},
@@ -158,12 +159,12 @@ func TestTypedOptionsOfOthers(t *testing.T) {
 	tab.Close()
 	for _, v := range []redfile.WriteOptions{{Compression: "lzo"}, {PageSize: -1}} {
 		if err := writeNumbers(name, stoa.CreateOptions{Typed: v}); !errors.Is(err, fault.Invalid) {
-			t.Errorf("%+v: %v, expected an error of class Invalid", v, err)
+			t.Errorf("%+v: got %v, want an error of class Invalid", v, err)
 		}
 	}
 }
 
-// Options of a format can be a struct of its package; a map of strings, which comes from outside, wins.
+// Options of a format can be a struct of its package; a map of strings, such as a command's flags, overrides it.
 func Example_typedOptions() {
 	dir, err := os.MkdirTemp("", "stoa")
 	if err != nil {
@@ -182,8 +183,9 @@ func Example_typedOptions() {
 	// invalid: redfile: option compression=lzo: expected one of snappy, gzip, none
 }
 
-// TestTypedOptionsOfALoad: those of another format are refused, those of the format count, and strings win.
-func TestTypedOptionsOfALoad(t *testing.T) {
+// TestTypedOptionsOfChanger: Append and Open refuse the options struct of another format and invalid values; a map of
+// strings overrides the struct.
+func TestTypedOptionsOfChanger(t *testing.T) {
 	ctx, place := t.Context(), filepath.Join(t.TempDir(), "t")
 	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int32, Nullable: true}}, nil)
 	if err := stoa.CreateTable(ctx, place, sc, stoa.CreateTableOptions{}, stoa.OpenOptions{}); err != nil {
@@ -200,12 +202,12 @@ func TestTypedOptionsOfALoad(t *testing.T) {
 			{Typed: carbon.WriteOptions{Version: 3}, Opts: map[string]string{"version": "9"}}} {
 			bad.DryRun = dry
 			if _, err := c.Append(ctx, sc, none, bad); !errors.Is(err, fault.Invalid) {
-				t.Errorf("%+v: %v, expected an error of class Invalid", bad, err)
+				t.Errorf("%+v: got %v, want an error of class Invalid", bad, err)
 			}
 		}
 	}
 	if _, err := c.Open(ctx, stoa.OpenOptions{Typed: redfile.ReadOptions{}}); !errors.Is(err, fault.Invalid) {
-		t.Errorf("reading: %v, expected an error of class Invalid", err)
+		t.Errorf("reading: got %v, want an error of class Invalid", err)
 	}
 	b, err := c.Open(ctx, stoa.OpenOptions{Typed: carbon.ReadOptions{Positions: true}})
 	if err != nil {
@@ -213,6 +215,6 @@ func TestTypedOptionsOfALoad(t *testing.T) {
 	}
 	defer b.Close()
 	if n := b.Schema().NumFields(); n != 3 {
-		t.Errorf("%d columns, expected the one and the two of its place", n)
+		t.Errorf("got %d columns, want 3: id and the two of its position", n)
 	}
 }

@@ -15,8 +15,9 @@ import (
 	"stoa/store"
 )
 
-// TestNoWidth: values of no bytes are written and come back, or are refused by name: at the top, in structs, in lists.
-func TestNoWidth(t *testing.T) {
+// TestZeroWidth: fixed-size binary values of zero bytes, at the top level, in structs and in lists, are written and
+// pass the check of the output, or are refused as unsupported.
+func TestZeroWidth(t *testing.T) {
 	none := &arrow.FixedSizeBinaryType{ByteWidth: 0}
 	bits := memory.NewBufferBytes([]byte{5})
 	data := array.NewData(none, 3, []*memory.Buffer{bits, memory.NewBufferBytes(nil)}, nil, 1, 0)
@@ -39,14 +40,14 @@ func TestNoWidth(t *testing.T) {
 				}
 			}
 			if err != nil && (!errors.Is(err, fault.Unsupported) || errors.Is(err, fault.Bug)) {
-				t.Errorf("%s, %s: %v", f.Name, shape, err)
+				t.Errorf("%s, %s: got %v, want class Unsupported", f.Name, shape, err)
 			}
 		}
 	}
 }
 
-// TestNoWidthIsNoDamage: what another writer made of such values is not called damage.
-func TestNoWidthIsNoDamage(t *testing.T) {
+// TestZeroWidthIsNotDamage: a file with such values by another writer is unsupported, not damaged.
+func TestZeroWidthIsNotDamage(t *testing.T) {
 	none := &arrow.FixedSizeBinaryType{ByteWidth: 0}
 	sc := arrow.NewSchema([]arrow.Field{{Name: "c", Type: none, Nullable: true}}, nil)
 	data := array.NewData(none, 3, []*memory.Buffer{nil, memory.NewBufferBytes(nil)}, nil, 0, 0)
@@ -58,11 +59,11 @@ func TestNoWidthIsNoDamage(t *testing.T) {
 	}
 	tree := store.NewMemory(map[string][]byte{"t.arrows": b.Bytes()})
 	if _, err := Open(t.Context(), "t.arrows", OpenOptions{Tree: tree}); !errors.Is(err, fault.Unsupported) {
-		t.Errorf("opened: %v", err)
+		t.Errorf("open: got %v, want class Unsupported", err)
 	}
 	for f, err := range Verify(t.Context(), "t.arrows", OpenOptions{Tree: tree}) {
-		if err == nil && f.Severity == region.Error && f.Code != "arrow.unreadable" { // which is no damage
-			t.Errorf("%s: %s", f.Code, f.Message)
+		if err == nil && f.Severity == region.Error && f.Code != "arrow.unreadable" { // which is not damage
+			t.Errorf("got %s: %s, want no damage", f.Code, f.Message)
 		}
 	}
 }

@@ -137,7 +137,8 @@ func checkBudget(t *testing.T, verb, flag, place string) (wrong string) {
 	}
 	st, stderr := runOver(t, verb+" "+flag, place)
 	if name := strings.Fields(flag)[0]; st != cli.StatusCannot || !strings.Contains(stderr, name) {
-		return fmt.Sprintf("got status %d, want %d and a message that names %s: %.300s", st, cli.StatusCannot, name, stderr)
+		return fmt.Sprintf("got status %d, want %d and a message that names %s: %.300s", st, cli.StatusCannot, name,
+			stderr)
 	}
 	if left, err := os.ReadDir(filepath.Join(out, "out")); err != nil || len(left) > 0 {
 		return fmt.Sprintf("got %v, %v left, want nothing", left, err)

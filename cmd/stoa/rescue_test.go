@@ -340,7 +340,8 @@ func TestRescueAddsUp(t *testing.T) {
 			}
 			was := rows[x.Table]
 			if *x.Rows > was || x.Exact && *x.Rows+*x.Lost < was || x.Whole && *x.Rows != was {
-				t.Errorf("%s, %s harmed: got %d rows and %d lost, want %d in all: %v", x.Table, name, *x.Rows, *x.Lost, was, x.Why)
+				t.Errorf("%s, %s harmed: got %d rows and %d lost, want %d in all: %v", x.Table, name, *x.Rows, *x.Lost,
+					was, x.Why)
 			}
 			if x.Exact && *x.Lost > 0 {
 				exact++

@@ -50,8 +50,8 @@ func TestDuplicateParts(t *testing.T) {
 			spark(1, "12345678"): part(1)}), ""},
 		{"Spark's names, a part twice", dir, sparkNames(map[string]string{spark(0, "12345678"): part(0),
 			spark(1, "12345678"): part(0)}), "dir.part.twice"},
-		{"two Spark jobs", dir, sparkNames(map[string]string{spark(0, "12345678"): part(0), spark(1, "87654321"): part(1)}),
-			"dir.part.other"},
+		{"two Spark jobs", dir, sparkNames(map[string]string{spark(0, "12345678"): part(0),
+			spark(1, "87654321"): part(1)}), "dir.part.other"},
 	} {
 		in := store.NewMemory(nil)
 		for _, n := range tree.Names() {

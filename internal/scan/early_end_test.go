@@ -16,24 +16,24 @@ import (
 	"stoa/vec"
 )
 
-// uneven is two row groups: in the first a column ends early, or cannot be found; the second is intact.
+// uneven is two row groups: in the first a column ends early, or is missing; the second is intact.
 type uneven struct {
 	*toy
-	groups [2]*toy
-	say    int64 // rows of the first row group
-	gone   int   // the column of it that cannot be found; -1: none
+	groups   [2]*toy
+	declared int64 // rows of the first row group; -1: unknown
+	missing  int   // its missing column; -1: none
 }
 
 func (u *uneven) RowGroups(context.Context, format.Part, format.Query) ([]format.RowGroup, error) {
 	second := int64(u.groups[1].rows)
-	if u.say < 0 {
+	if u.declared < 0 {
 		second = -1
 	}
-	return []format.RowGroup{{Part: "toy", Rows: u.say}, {Part: "toy", Index: 1, Rows: second}}, nil
+	return []format.RowGroup{{Part: "toy", Rows: u.declared}, {Part: "toy", Index: 1, Rows: second}}, nil
 }
 
 func (u *uneven) Chunk(ctx context.Context, g format.RowGroup, col int, rows vec.Range) (format.Chunk, error) {
-	if g.Index == 0 && col == u.gone {
+	if g.Index == 0 && col == u.missing {
 		return nil, fault.Corruptf(fault.Span{Object: "toy"}, "", "column %d was not found", col)
 	}
 	return u.groups[g.Index].Chunk(ctx, g, col, rows)
@@ -60,11 +60,11 @@ func columnsOf(prefix string, base int64, hide bool, rows ...int) *toy {
 // read.
 func TestColumnsThatEndEarly(t *testing.T) {
 	for _, rows := range [][2]int{{100, 90}, {90, 100}, {100, 0}, {0, 100}, {100, 50}, {50, 100}, {100, 100}} {
-		for _, say := range []int64{-1, 100, 150} {
-			for gone := -1; gone < 2; gone++ {
-				u := &uneven{say: say, gone: gone}
-				u.groups[0] = columnsOf("x", 0, say < 0, rows[0], rows[1])
-				u.groups[1] = columnsOf("y", 1000, say < 0, 60, 60)
+		for _, declared := range []int64{-1, 100, 150} {
+			for missing := -1; missing < 2; missing++ {
+				u := &uneven{declared: declared, missing: missing}
+				u.groups[0] = columnsOf("x", 0, declared < 0, rows[0], rows[1])
+				u.groups[1] = columnsOf("y", 1000, declared < 0, 60, 60)
 				u.toy = u.groups[1]
 				for _, filter := range []string{"", "a >= 0"} {
 					for _, policy := range []scan.Damaged{scan.SkipRows, scan.NullCells} {
@@ -88,7 +88,7 @@ func (u *uneven) check(t *testing.T, rows [2]int, filter string, policy scan.Dam
 	spec := scan.Spec{Damaged: policy, Batch: 40, Lost: func(l region.Loss) {
 		reported = true
 		if l.Group != 0 || l.Err == nil || l.Rows[1] >= 0 && l.Rows[1] <= l.Rows[0] {
-			t.Errorf("%+v", l)
+			t.Errorf("got loss %+v, want one in row group 0", l)
 		}
 	}}
 	if filter != "" {
@@ -97,21 +97,23 @@ func (u *uneven) check(t *testing.T, rows [2]int, filter string, policy scan.Dam
 	var got []string
 	for b, err := range scan.Run(context.Background(), withReader(u.toy.source(store.NewCounter(m)), u), spec, nil) {
 		if err != nil {
-			t.Fatalf("rows %v of %d, gone %d, filter %q, policy %v: %v", rows, u.say, u.gone, filter, policy, err)
+			t.Fatalf("rows %v of %d, missing %d, filter %q, policy %v: %v", rows, u.declared, u.missing, filter,
+				policy, err)
 		}
 		got = append(got, lines(b)...)
 	}
 	want := u.want(rows, filter != "", policy == scan.NullCells)
-	damaged := rows[0] != rows[1] || u.say > int64(max(rows[0], rows[1])) || u.gone >= 0
+	damaged := rows[0] != rows[1] || u.declared > int64(max(rows[0], rows[1])) || u.missing >= 0
 	if strings.Join(got, "\n") != strings.Join(want, "\n") || reported != damaged {
-		t.Errorf("rows %v of %d, gone %d, filter %q, policy %v, reported %v\ngot  %q\nwant %q", rows, u.say, u.gone,
-			filter, policy, reported, got, want)
+		t.Errorf("rows %v of %d, missing %d, filter %q, policy %v, reported %v\ngot  %q\nwant %q", rows, u.declared,
+			u.missing, filter, policy, reported, got, want)
 	}
 }
 
-// want are the rows of both row groups: of the first those that all columns have, or any, nulls for the others.
+// want are the rows of both row groups: of the first those that all columns have, or, if nulls is true, those that any
+// column has.
 func (u *uneven) want(rows [2]int, filtered, nulls bool) (out []string) {
-	has := func(col, row int) bool { return col != u.gone && row < rows[col] }
+	has := func(col, row int) bool { return col != u.missing && row < rows[col] }
 	for r := range 150 {
 		a, b := has(0, r), has(1, r)
 		if !a && !b || !nulls && !(a && b) || filtered && !a {

@@ -13,8 +13,8 @@ import (
 	"stoa/internal/scan"
 )
 
-// lists is a column of lists with equally many numbers each, stored by levels, whose pages hold parts of rows, or by
-// lengths, with a page for each row.
+// lists is a column of lists of the given sizes, stored by levels in pages that hold parts of rows, or by lengths with
+// a page for each row.
 func lists(levels bool, sizes ...int) *nested {
 	f := arrow.Field{Name: "l", Type: arrow.ListOfNonNullable(arrow.PrimitiveTypes.Int64)}
 	b := array.NewListBuilderWithField(memory.DefaultAllocator, f.Type.(*arrow.ListType).ElemField())
@@ -44,8 +44,8 @@ func lists(levels bool, sizes ...int) *nested {
 }
 
 // TestLargeRowsKeepToTheBudget: a nested row is returned if it takes at most an eighth of the memory, otherwise refused
-// with class Limit before it is assembled, whatever the damage policy; and rows that are too large together
-// come in several batches.
+// with class Limit before it is assembled, whatever the damage policy; rows that are too large together are returned in
+// several batches.
 func TestLargeRowsKeepToTheBudget(t *testing.T) {
 	const budget = 1 << 20
 	fits, tooMany := make([]int, 60), []int{3, 40_000, 3}
@@ -63,7 +63,8 @@ func TestLargeRowsKeepToTheBudget(t *testing.T) {
 			for i := range l.Len() {
 				from, to := l.ValueOffsets(i)
 				if int(to-from) != sizes[rows] || values.Value(int(to-1)) != to-from-1 {
-					t.Fatalf("row %d has %d items, the last is %d", rows, to-from, values.Value(int(to-1)))
+					t.Fatalf("row %d: got %d items, the last is %d, want %d", rows, to-from, values.Value(int(to-1)),
+						sizes[rows])
 				}
 				rows++
 			}
@@ -74,13 +75,14 @@ func TestLargeRowsKeepToTheBudget(t *testing.T) {
 	for _, levels := range []bool{true, false} {
 		for _, damaged := range []scan.Damaged{scan.Fail, scan.SkipRows, scan.NullCells} {
 			if n, peak, err := read(levels, budget, damaged, fits); n != len(fits) || err != nil || peak > budget/4 {
-				t.Errorf("levels %v, %v: %d rows, %d bytes in a batch, %v", levels, damaged, n, peak, err)
+				t.Errorf("levels %v, %v: got %d rows, %d bytes in a batch, %v, want %d, at most %d", levels, damaged, n,
+					peak, err, len(fits), budget/4)
 			}
 			if n, _, err := read(levels, 4*budget, damaged, tooMany); n != 3 || err != nil {
-				t.Errorf("levels %v, %v: with more memory %d rows, %v", levels, damaged, n, err)
+				t.Errorf("levels %v, %v: with more memory: got %d rows, %v, want 3", levels, damaged, n, err)
 			}
 			if n, _, err := read(levels, budget, damaged, tooMany); n > 1 || !errors.Is(err, fault.Limit) {
-				t.Errorf("levels %v, %v: %d rows, %v", levels, damaged, n, err)
+				t.Errorf("levels %v, %v: got %d rows, %v, want at most 1 and class Limit", levels, damaged, n, err)
 			}
 		}
 	}

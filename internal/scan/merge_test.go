@@ -19,24 +19,24 @@ import (
 	"stoa/vec"
 )
 
-// herd is a part of several row groups, each in the order of some columns.
-type herd struct {
+// sortedGroups is a part of several row groups, each sorted by some columns.
+type sortedGroups struct {
 	groups []*changed
 	keys   []format.Key
 	bounds bool // low and high keys are known (only for the one key d)
 }
 
-func (h *herd) first() *toy              { return h.groups[0].toy }
-func (h *herd) Order() []format.Key      { return h.keys }
-func (h *herd) Schema() *arrow.Schema    { return h.first().Schema() }
-func (h *herd) Columns() []format.Column { return h.first().Columns() }
-func (h *herd) Meta() []format.KeyValue  { return nil }
-func (h *herd) Close() error             { return nil }
-func (h *herd) Parts(ctx context.Context, q format.Query) iter.Seq2[format.Part, error] {
+func (h *sortedGroups) first() *toy              { return h.groups[0].toy }
+func (h *sortedGroups) Order() []format.Key      { return h.keys }
+func (h *sortedGroups) Schema() *arrow.Schema    { return h.first().Schema() }
+func (h *sortedGroups) Columns() []format.Column { return h.first().Columns() }
+func (h *sortedGroups) Meta() []format.KeyValue  { return nil }
+func (h *sortedGroups) Close() error             { return nil }
+func (h *sortedGroups) Parts(ctx context.Context, q format.Query) iter.Seq2[format.Part, error] {
 	return h.first().Parts(ctx, q)
 }
 
-func (h *herd) RowGroups(ctx context.Context, p format.Part, q format.Query) ([]format.RowGroup, error) {
+func (h *sortedGroups) RowGroups(ctx context.Context, p format.Part, q format.Query) ([]format.RowGroup, error) {
 	var out []format.RowGroup
 	for i, g := range h.groups {
 		one, _ := g.RowGroups(ctx, p, q)
@@ -49,20 +49,20 @@ func (h *herd) RowGroups(ctx context.Context, p format.Part, q format.Query) ([]
 	return out, nil
 }
 
-func (h *herd) Chunk(ctx context.Context, g format.RowGroup, col int, rows vec.Range) (format.Chunk, error) {
+func (h *sortedGroups) Chunk(ctx context.Context, g format.RowGroup, col int, rows vec.Range) (format.Chunk, error) {
 	return h.groups[g.Index].Chunk(ctx, g, col, rows)
 }
 
-func (h *herd) Overlay(_ context.Context, g format.RowGroup, _ []int) (format.Overlay, error) {
-	c := *h.groups[g.Index] // one overlay a scan and group
+func (h *sortedGroups) Overlay(_ context.Context, g format.RowGroup, _ []int) (format.Overlay, error) {
+	c := *h.groups[g.Index] // an overlay of its own for each scan and group
 	c.last = 0
 	return &c, nil
 }
 
-// row is one row of the herd as the test sees it.
+// row is one row, a value for each column.
 type row []int64
 
-func (h *herd) compare(a, b row) int {
+func (h *sortedGroups) compare(a, b row) int {
 	for _, k := range h.keys {
 		x, y := a[k.Column], b[k.Column]
 		c := cmp.Compare(x, y)
@@ -79,12 +79,12 @@ func (h *herd) compare(a, b row) int {
 	return 0
 }
 
-func drawHerd(t *rapid.T) *herd {
-	h := &herd{keys: rapid.SampledFrom([][]format.Key{{{Column: 3}}, {{Column: 1}, {Column: 3}},
+func drawSortedGroups(t *rapid.T) *sortedGroups {
+	h := &sortedGroups{keys: rapid.SampledFrom([][]format.Key{{{Column: 3}}, {{Column: 1}, {Column: 3}},
 		{{Column: 1, Descending: true}, {Column: 3}},
 		{{Column: 0}, {Column: 1}, {Column: 3, Descending: true}}}).Draw(t, "order")}
 	n := rapid.IntRange(2, 6).Draw(t, "groups")
-	spread := rapid.Bool().Draw(t, "apart") // groups of keys that hardly overlap
+	spread := rapid.Bool().Draw(t, "apart") // the keys of groups hardly overlap
 	seed := rapid.Uint64().Draw(t, "keys")
 	for i := range n {
 		g := drawToy(t)
@@ -97,7 +97,7 @@ func drawHerd(t *rapid.T) *herd {
 			for c := range g.columns {
 				one = append(one, g.columns[c].vals[r])
 			}
-			one[3] = int64(mix(seed+uint64(r))%1000)*int64(n) + int64(i) // no two groups have the same
+			one[3] = int64(mix(seed+uint64(r))%1000)*int64(n) + int64(i) // unique to the group
 			if spread {
 				one[3] += int64(i) * 800 * int64(n)
 			}
@@ -109,10 +109,10 @@ func drawHerd(t *rapid.T) *herd {
 				g.columns[c].vals[r] = one[c]
 			}
 		}
-		c := &changed{toy: g, gone: map[int]bool{}, cells: []map[int]int64{{}, {}, {}, {}}}
+		c := &changed{toy: g, deleted: map[int]bool{}, cells: []map[int]int64{{}, {}, {}, {}}}
 		for r := range g.rows {
 			if x := mix(seed ^ uint64(1000*i+r)); x%9 == 0 {
-				c.gone[r] = true
+				c.deleted[r] = true
 			} else if x%9 == 1 {
 				c.cells[2][r] = int64(x>>9) % 70
 				if c.cells[2][r] < 0 {
@@ -126,12 +126,12 @@ func drawHerd(t *rapid.T) *herd {
 	return h
 }
 
-// rows are all rows, in the order of the key, or group by group.
-func (h *herd) rows(ordered bool) *toy {
+// rows is a table of all rows, sorted by the key, or group by group.
+func (h *sortedGroups) rows(ordered bool) *toy {
 	var all []row
 	for _, g := range h.groups {
 		for r := range g.rows {
-			if g.gone[r] {
+			if g.deleted[r] {
 				continue
 			}
 			one := row{}
@@ -159,10 +159,11 @@ func (h *herd) rows(ordered bool) *toy {
 	return out
 }
 
-// Row groups whose keys overlap come out as one sequence in the order of the key, whatever else the scan asks for.
+// TestMergeAgainstSorting: a scan returns the rows of row groups whose keys overlap sorted by the key, whatever its
+// other options.
 func TestMergeAgainstSorting(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		h := drawHerd(t)
+		h := drawSortedGroups(t)
 		spec, cols := drawSpec(t, h.first())
 		spec.Unordered = rapid.Bool().Draw(t, "unordered")
 		keep := func(int) bool { return true }

@@ -25,23 +25,23 @@ import (
 	"stoa/vec"
 )
 
-// A toy format of nested columns: every physical column is its entries in memory, cut into pages; a page has one byte,
-// only so that there is something to fetch.
+// nested is a toy format of nested columns: the entries of every physical column are in memory, divided into pages; a
+// page has one byte to fetch.
 type nested struct {
 	schema  *arrow.Schema
 	rows    int
 	columns []nestedColumn
-	hide    bool // the row group's number of rows is not reported
+	hide    bool // the row group's number of rows is unknown
 }
 
 type nestedColumn struct {
 	format.Column
 	def, rep []byte
-	values   []any   // of each entry: int64, string or nil; of a lengths column int64
-	first    []int64 // of each row: its first entry; and one more
-	cuts     []int   // entries with which pages begin
-	indexed  bool    // of a repeated column: the pages say their rows all the same
-	bad      int     // page that cannot be decoded; -1 none
+	values   []any   // of each entry: int64, string or nil
+	first    []int64 // of each row: its first entry; at the end the number of entries
+	cuts     []int   // first entries of the pages
+	indexed  bool    // the rows of pages are known although the column is repeated
+	bad      int     // the page that cannot be decoded; -1: none
 }
 
 func (n *nested) Schema() *arrow.Schema   { return n.schema }
@@ -74,9 +74,9 @@ func (n *nested) Chunk(_ context.Context, _ format.RowGroup, col int, rows vec.R
 	return ch, nil
 }
 
-// whole: the pages hold whole rows. placed: they say which rows begin in them.
-func (c *nestedColumn) whole() bool  { return c.MaxRep == 0 }
-func (c *nestedColumn) placed() bool { return c.whole() || c.indexed }
+// aligned reports whether pages hold complete rows, placed whether the rows that start in each page are known.
+func (c *nestedColumn) aligned() bool { return c.MaxRep == 0 }
+func (c *nestedColumn) placed() bool  { return c.aligned() || c.indexed }
 
 // rowAt is the row that begins with entry e.
 func (c *nestedColumn) rowAt(e int) int64 {
@@ -126,7 +126,7 @@ func (c *nestedChunk) Decode(t *format.Task, dst *vec.Vector) error {
 	}
 	from, to := c.cuts[i], c.end(i)
 	if t.N != int64(to-from) {
-		return fault.Corruptf(t.Page.Spans[0], "toy", "%d entries are asked for, the page has %d", t.N, to-from)
+		return fault.Corruptf(t.Page.Spans[0], "toy", "expected %d entries, found %d", t.N, to-from)
 	}
 	var texts []string
 	at := dst.Len()
@@ -167,7 +167,7 @@ var nestedSchema = arrow.NewSchema([]arrow.Field{
 	{Name: "m", Type: arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int64), Nullable: true},
 }, nil)
 
-// drawValue is a random value of a field as JSON has it.
+// drawValue is a random value of a field in JSON form.
 func drawValue(t *rapid.T, f arrow.Field, depth int) any {
 	if f.Nullable && rapid.IntRange(0, 3).Draw(t, "null") == 0 {
 		return nil
@@ -222,7 +222,7 @@ func drawNested(t *rapid.T) (*nested, arrow.RecordBatch) {
 	levels := rapid.Bool().Draw(t, "levels")
 	for i, f := range nestedSchema.Fields() {
 		if f.Type.ID() == arrow.NULL {
-			continue // nothing is stored
+			continue // has no physical column
 		}
 		if levels && i > 0 {
 			n.addLevels(t, i, f, rec.Column(i))
@@ -290,14 +290,14 @@ func plainValue(a arrow.Array, i int) any {
 	panic(a)
 }
 
-// addLengths stores a, whose entries belong to rows as first says, in columns of lengths and values.
+// addLengths stores a in columns of lengths and values; first are the first entries of the rows.
 func (n *nested) addLengths(i int, path []int, f arrow.Field, a arrow.Array, parent int, first []int64) {
 	c := nestedColumn{bad: -1, Column: format.Column{Name: fmt.Sprint(f.Name, path), Path: path, Parent: parent},
 		first: first}
 	below := func(k int) []int { return append(slices.Clone(path), k) }
 	switch a := a.(type) {
 	case *array.Struct:
-		for k, child := range f.Type.(*arrow.StructType).Fields() { // none of them can be null here
+		for k, child := range f.Type.(*arrow.StructType).Fields() { // structs themselves are never null here
 			n.addLengths(i, below(k), child, a.Field(k), parent, first)
 		}
 		return
@@ -338,14 +338,13 @@ func (n *nested) addLengths(i int, path []int, f arrow.Field, a arrow.Array, par
 	n.columns = append(n.columns, c)
 }
 
-// cut chooses the pages: of a column with repetition levels anywhere, of others between rows. Rows without entries
-// are cut apart from their neighbours only by chance, so cuts are kept distinct.
+// cut divides the entries into pages: anywhere in a column with repetition levels, between rows in others.
 func (c *nestedColumn) cut(t *rapid.T) {
 	at := 0
 	for at < len(c.values) {
 		c.cuts = append(c.cuts, at)
 		at += rapid.IntRange(1, 20).Draw(t, "page")
-		if c.whole() {
+		if c.aligned() {
 			k, found := slices.BinarySearch(c.first, int64(at))
 			if !found && k < len(c.first) {
 				at = int(c.first[k])
@@ -368,7 +367,7 @@ func (n *nested) source() (scan.Source, *store.Counter) {
 		Limits: format.Limits{}.WithDefaults()}, tree
 }
 
-// show is the rows of a batch as JSON lines.
+// show is the rows of a batch, each as JSON values.
 func show(b arrow.RecordBatch) []string {
 	out := make([]string, b.NumRows())
 	for _, c := range b.Columns() {
@@ -380,6 +379,7 @@ func show(b arrow.RecordBatch) []string {
 	return out
 }
 
+// TestNestedAgainstPlainReading: a scan of nested columns with any options returns the same rows as plain reading.
 func TestNestedAgainstPlainReading(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, rec := drawNested(t)
@@ -434,7 +434,7 @@ func TestNestedAgainstPlainReading(t *testing.T) {
 				t.Fatal(err)
 			}
 			if int(b.NumRows()) > spec.Batch {
-				t.Fatalf("a batch of %d rows", b.NumRows())
+				t.Fatalf("got a batch of %d rows, want at most %d", b.NumRows(), spec.Batch)
 			}
 			if spec.Columns == nil || len(spec.Columns) > 0 {
 				got = append(got, show(b)...)
@@ -449,7 +449,7 @@ func TestNestedAgainstPlainReading(t *testing.T) {
 	})
 }
 
-// dirty allocates memory as a pool does, with the bytes of an earlier use.
+// dirty allocates memory that is not zeroed, as a pool does.
 type dirty struct{ memory.Allocator }
 
 func (d dirty) Allocate(n int) []byte {
@@ -469,8 +469,8 @@ func (d dirty) Reallocate(n int, b []byte) []byte {
 	return b
 }
 
-// A page that cannot be decoded costs rows of its field only; the rows returned are right, and the losses name the
-// rest.
+// TestNestedDamage: a page that cannot be decoded costs rows of its field only; the rows returned are correct, and all
+// others are reported as lost.
 func TestNestedDamage(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, rec := drawNested(t)
@@ -495,7 +495,7 @@ func TestNestedDamage(t *testing.T) {
 			failed = err
 		}
 		if failed == nil || !strings.Contains(failed.Error(), "bad page") {
-			t.Fatalf("error: %v", failed)
+			t.Fatalf("got error %v, want bad page", failed)
 		}
 		lost := make([]bool, n.rows)
 		spec.Lost = func(l region.Loss) {
@@ -517,25 +517,25 @@ func TestNestedDamage(t *testing.T) {
 						y = []byte("null")
 					}
 					if string(x) != string(y) {
-						t.Fatalf("row %d, column %d: %s, want %s (lost: %v)", row, k, x, y, lost[row])
+						t.Fatalf("row %d, column %d: got %s, want %s (lost: %v)", row, k, x, y, lost[row])
 					}
 				}
 				row++
 			}
 		}
-		if c.Has&format.Levels != 0 { // the page's rows, and the one before that may go on in it
+		if c.Has&format.Levels != 0 { // the page's rows, and the row before, which may end in it
 			from, to := c.rowAt(c.cuts[c.bad]), int64(n.rows)
 			if c.bad+1 < len(c.cuts) {
 				to = c.rowAt(c.cuts[c.bad+1])
 			}
 			for i, l := range lost {
 				if l && (int64(i) < from-1 || int64(i) >= to) {
-					t.Fatalf("row %d is lost, the bad page has the rows %d to %d of %d", i, from, to, n.rows)
+					t.Fatalf("row %d is lost, want at most those of the bad page, %d to %d of %d", i, from, to, n.rows)
 				}
 			}
 		}
 		if row != n.rows || !slices.Contains(lost, true) {
-			t.Fatalf("%d of %d rows, lost: %v", row, n.rows, lost)
+			t.Fatalf("got %d of %d rows, lost: %v", row, n.rows, lost)
 		}
 		spec.Damaged, spec.Lost = scan.SkipRows, nil
 		got := 0
@@ -557,12 +557,13 @@ func TestNestedDamage(t *testing.T) {
 			}
 		}
 		if got != 0 {
-			t.Fatalf("%d rows left over", got)
+			t.Fatalf("got %d more rows than expected", got)
 		}
 	})
 }
 
-// Every page of every column is reported once, also for columns whose parents count their entries.
+// TestPagesOfNestedColumns: Pages yields every page of every column once, even if the number of entries is that of the
+// parent.
 func TestPagesOfNestedColumns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, _ := drawNested(t)
@@ -579,7 +580,7 @@ func TestPagesOfNestedColumns(t *testing.T) {
 				t.Fatal(err)
 			}
 			if pages != len(c.cuts) || entries != len(c.values) {
-				t.Fatalf("column %s: %d pages with %d entries, want %d with %d", c.Name, pages, entries,
+				t.Fatalf("column %s: got %d pages with %d entries, want %d with %d", c.Name, pages, entries,
 					len(c.cuts), len(c.values))
 			}
 		}

@@ -18,13 +18,13 @@ import (
 	"stoa/vec"
 )
 
-// changed is the toy format with separate changes: deleted rows, and cells with a new value.
+// changed is the toy format with an overlay of changes: deleted rows, and cells with a new value.
 type changed struct {
 	*toy
-	gone  map[int]bool
-	cells []map[int]int64 // by column
-	last  int64           // where the range before began
-	doubt []vec.Suspect   // whose changes are lost
+	deleted  map[int]bool
+	cells    []map[int]int64 // by column
+	last     int64           // the start of the previous range
+	suspects []vec.Suspect   // rows and cells whose changes are lost
 }
 
 func (c *changed) Overlay(context.Context, format.RowGroup, []int) (format.Overlay, error) {
@@ -32,9 +32,9 @@ func (c *changed) Overlay(context.Context, format.RowGroup, []int) (format.Overl
 	one.last = 0
 	return &one, nil
 }
-func (c *changed) Drops() bool { return len(c.gone) > 0 }
+func (c *changed) Drops() bool { return len(c.deleted) > 0 }
 func (c *changed) Touches(col int) bool {
-	return len(c.cells[col]) > 0 || slices.ContainsFunc(c.doubt, func(x vec.Suspect) bool { return x.Col == col })
+	return len(c.cells[col]) > 0 || slices.ContainsFunc(c.suspects, func(x vec.Suspect) bool { return x.Col == col })
 }
 func (c *changed) Spans(vec.Range) []fault.Span { return nil }
 
@@ -47,12 +47,12 @@ func (c *changed) Patch(_ context.Context, rows vec.Range, _ [][]byte) (*vec.Pat
 	bits := make([]byte, (n+7)/8)
 	p := &vec.Patch{First: rows.From, N: n}
 	for i := range n {
-		if c.gone[int(rows.From)+i] {
+		if c.deleted[int(rows.From)+i] {
 			vec.SetBits(bits, i, i+1, true)
 		}
 	}
 	p.Drop = vec.NewSel(bits, n)
-	p.Suspect = c.doubt
+	p.Suspect = c.suspects
 	for col, cells := range c.cells {
 		cp := vec.ColPatch{Col: col}
 		var vals []int64
@@ -68,7 +68,7 @@ func (c *changed) Patch(_ context.Context, rows vec.Range, _ [][]byte) (*vec.Pat
 	return p, nil
 }
 
-// vector is values of a column as the toy format would decode them.
+// vector is a vector of a column with the given values.
 func (c *changed) vector(col int, vals []int64) *vec.Vector {
 	v, _ := vec.New(c.columns[col].typ, memory.DefaultAllocator)
 	one := toyChunk{toyColumn: &toyColumn{typ: c.columns[col].typ, vals: vals, coded: []bool{false}}}
@@ -79,12 +79,13 @@ func (c *changed) vector(col int, vals []int64) *vec.Vector {
 	return v
 }
 
-// Drops and patches that the engine applies give the same rows as the changed table; filters see the changes.
+// TestOverlayAgainstPlainReading: a scan with an overlay returns the rows of the changed table; filters see the
+// changes.
 func TestOverlayAgainstPlainReading(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := drawToy(t)
 		spec, cols := drawSpec(t, f)
-		o := &changed{toy: f, gone: map[int]bool{}, cells: make([]map[int]int64, 4)}
+		o := &changed{toy: f, deleted: map[int]bool{}, cells: make([]map[int]int64, 4)}
 		dense := rapid.IntRange(1, 50).Draw(t, "one in")
 		seed := rapid.Uint64().Draw(t, "changes")
 		after := &toy{rows: 0}
@@ -95,7 +96,7 @@ func TestOverlayAgainstPlainReading(t *testing.T) {
 		for r := range f.rows {
 			x := mix(seed + uint64(r))
 			if x%uint64(dense) == 0 && x&(1<<20) != 0 {
-				o.gone[r] = true
+				o.deleted[r] = true
 				continue
 			}
 			after.rows++
@@ -138,24 +139,25 @@ func TestOverlayAgainstPlainReading(t *testing.T) {
 	})
 }
 
-// Cells and rows whose changes are lost are never returned; the rest is, and the losses name them, once.
+// TestSuspectCells: cells and rows whose changes are lost are never returned, all others are, and each is reported as
+// lost once.
 func TestSuspectCells(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		f := drawToy(t) // that may not say how many rows it has
+		f := drawToy(t)
 		if f.rows == 0 {
 			return
 		}
-		o := &changed{toy: f, gone: map[int]bool{}, cells: make([]map[int]int64, 4)}
+		o := &changed{toy: f, deleted: map[int]bool{}, cells: make([]map[int]int64, 4)}
 		lost := make([]map[int]bool, 5) // by column; 4: the row
 		for i := range lost {
 			lost[i] = map[int]bool{}
 		}
-		why := fault.Corruptf(fault.Span{Object: "deltas"}, "", "damaged")
+		reason := fault.Corruptf(fault.Span{Object: "deltas"}, "", "damaged")
 		for range rapid.IntRange(0, 4).Draw(t, "suspects") {
-			x := vec.Suspect{Col: rapid.IntRange(-1, 3).Draw(t, "column"), Err: why}
+			x := vec.Suspect{Col: rapid.IntRange(-1, 3).Draw(t, "column"), Err: reason}
 			x.Rows.From = rapid.Int64Range(0, int64(f.rows-1)).Draw(t, "from")
 			x.Rows.To = rapid.Int64Range(x.Rows.From+1, int64(f.rows)).Draw(t, "to")
-			open := f.hide && rapid.Bool().Draw(t, "all that may come")
+			open := f.hide && rapid.Bool().Draw(t, "open-ended")
 			if open {
 				x.Rows.To = int64(f.rows)
 			}
@@ -165,7 +167,7 @@ func TestSuspectCells(t *testing.T) {
 			if open {
 				x.Rows.To = math.MaxInt64
 			}
-			o.doubt = append(o.doubt, x)
+			o.suspects = append(o.suspects, x)
 		}
 		for i := range f.columns {
 			o.cells[i] = map[int]int64{}
@@ -215,9 +217,9 @@ func TestSuspectCells(t *testing.T) {
 		}
 		src.Dicts.Close()
 		mem.AssertSize(failer{t}, 0)
-		if spec.Damaged == scan.Fail && len(o.doubt) > 0 {
+		if spec.Damaged == scan.Fail && len(o.suspects) > 0 {
 			if !errors.Is(failed, fault.Corrupt) || len(reported) > 0 {
-				t.Fatalf("error %v, losses %v", failed, reported)
+				t.Fatalf("got error %v, losses %v, want class Corrupt and none", failed, reported)
 			}
 			return
 		}
@@ -227,15 +229,15 @@ func TestSuspectCells(t *testing.T) {
 		n := 0
 		for _, l := range reported {
 			if !l.Exact || l.Err == nil {
-				t.Fatalf("loss %+v", l)
+				t.Fatalf("got loss %+v, want an exact one with an error", l)
 			}
 			n += int(l.Rows[1] - l.Rows[0])
 		}
-		for _, x := range o.doubt {
+		for _, x := range o.suspects {
 			n -= int(min(x.Rows.To, int64(f.rows)) - x.Rows.From)
 		}
 		if n != 0 {
-			t.Fatalf("losses %+v of %+v", reported, o.doubt)
+			t.Fatalf("got losses %+v, want those of %+v", reported, o.suspects)
 		}
 	})
 }

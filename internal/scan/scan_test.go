@@ -26,31 +26,32 @@ import (
 	"stoa/vec"
 )
 
-// A toy format, so that the engine is tested apart from every real one. A column is a list of pages; a page of ints
-// has 8 bytes a value, a null is the smallest int. Strings are codes of a dictionary, or numbers that are spelled out.
+// toy is a format in memory, so that the engine is tested independently of real formats. A column is a list of pages; a
+// page of ints has 8 bytes a value, null is the minimum int. Strings are codes of a dictionary, or numbers that are
+// spelled out.
 type toy struct {
 	columns []toyColumn
 	rows    int
-	hide    bool // row numbers are not reported before decoding
+	hide    bool // row numbers are unknown before decoding
 	narrow  vec.Ranges
 }
 
 type toyColumn struct {
-	prefix string // of the object's name
-	name   string
-	typ    arrow.DataType
-	vals   []int64 // one a row; null = toyNull
-	cuts   []int   // first rows of the pages
-	coded  []bool  // per page: codes, not spelled (strings only)
-	bad    map[int]bool
-	alien  bool // the bad pages need what nobody has
+	prefix  string // of the object's name
+	name    string
+	typ     arrow.DataType
+	vals    []int64 // of each row; toyNull: null
+	cuts    []int   // first rows of the pages
+	coded   []bool  // of each page of strings: dictionary codes
+	bad     map[int]bool
+	unknown bool // bad pages have an unknown encoding, instead of damage
 }
 
 const toyNull = -1 << 63
 
 func (c *toyColumn) object() string { return c.prefix + c.name }
 
-// bytes is the column's object: all values one after the other.
+// bytes is the content of the column's object: all values, and the dictionary.
 func (c *toyColumn) bytes() []byte {
 	var b []byte
 	for _, v := range c.vals {
@@ -161,27 +162,27 @@ func (c *toyChunk) Next(context.Context) (format.Page, error) {
 	return p, nil
 }
 
-// bounds are those of the rows [from, to) of a column of ints; for every third page they are unknown.
+// bounds are the bounds of the rows [from, to) of a column of ints; some pages have none.
 func (c *toyColumn) bounds(from, to int) *pred.Bounds {
 	if c.typ.ID() != arrow.INT64 || from > 0 && from%3 == 0 {
 		return nil
 	}
 	b := &pred.Bounds{Rows: int64(to - from)}
-	var least, most int64
+	var lowest, highest int64
 	for i, v := range c.vals[from:to] {
 		if v == toyNull {
 			b.Nulls++
 			continue
 		}
-		if int64(i) == b.Nulls || v < least {
-			least = v
+		if int64(i) == b.Nulls || v < lowest {
+			lowest = v
 		}
-		if int64(i) == b.Nulls || v > most {
-			most = v
+		if int64(i) == b.Nulls || v > highest {
+			highest = v
 		}
 	}
 	if b.Nulls < b.Rows {
-		lo, hi := pred.Int(least), pred.Int(most)
+		lo, hi := pred.Int(lowest), pred.Int(highest)
 		b.Min, b.Max = &lo, &hi
 	}
 	return b
@@ -207,7 +208,7 @@ func (c *toyChunk) Decode(t *format.Task, dst *vec.Vector) error {
 		fillStrings(dst, all)
 		return nil
 	}
-	if c.bad[t.Page.Ordinal] && c.alien {
+	if c.bad[t.Page.Ordinal] && c.unknown {
 		return fault.Unsupportedf(t.Page.Spans[0], "toy", "encoding 16")
 	}
 	if c.bad[t.Page.Ordinal] {
@@ -223,7 +224,7 @@ func (c *toyChunk) Decode(t *format.Task, dst *vec.Vector) error {
 	}
 	for i := range vals {
 		if !t.Want.Has(i) && vals[i] != toyNull {
-			vals[i] = 0 // unwanted: anything may stand here
+			vals[i] = 0 // values of unwanted entries are undefined
 		}
 	}
 	at := dst.Len()
@@ -313,7 +314,7 @@ func (t *toy) tree() *store.Counter {
 	return store.NewCounter(m)
 }
 
-// text is a row as a line.
+// line is a row as text.
 func (t *toy) line(cols []int, row int) string {
 	var out []string
 	for _, c := range cols {
@@ -372,7 +373,7 @@ func drawSpec(t *rapid.T, f *toy) (spec scan.Spec, cols []int) {
 	return spec, cols
 }
 
-// expect is what spec must return, by a literal reading of it.
+// expect is the rows that a scan must return, by plain reading.
 func expect(f *toy, spec scan.Spec, cols []int, keep func(row int) bool) []string {
 	var want []string
 	for r := range f.rows {
@@ -387,6 +388,7 @@ func expect(f *toy, spec scan.Spec, cols []int, keep func(row int) bool) []strin
 	return want
 }
 
+// TestScanAgainstPlainReading: a scan with any options returns the same rows as plain reading, and releases all memory.
 func TestScanAgainstPlainReading(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := drawToy(t)
@@ -434,7 +436,7 @@ func parse(t interface{ Fatal(...any) }, s string) *pred.Expr {
 	return e
 }
 
-// A filter over a lost cell is unknown: not even "is null" is true of it.
+// TestFilterOverLostCells: a filter over a lost cell is unknown, even "is null".
 func TestFilterOverLostCells(t *testing.T) {
 	for _, policy := range []scan.Damaged{scan.SkipRows, scan.NullCells} {
 		f := &toy{rows: 100, columns: []toyColumn{{name: "a", typ: arrow.PrimitiveTypes.Int64,
@@ -449,7 +451,7 @@ func TestFilterOverLostCells(t *testing.T) {
 			n += int(b.NumRows())
 		}
 		if n != 1 || lost != 1 {
-			t.Errorf("policy %d: %d rows, %d losses", policy, n, lost)
+			t.Errorf("policy %d: got %d rows, %d losses, want 1, 1", policy, n, lost)
 		}
 	}
 }
@@ -468,7 +470,7 @@ func TestUnknownEncodings(t *testing.T) {
 	} {
 		for _, parallel := range []int{1, 3} {
 			f := &toy{rows: 100, columns: []toyColumn{{name: "a", typ: arrow.PrimitiveTypes.Int64,
-				vals: make([]int64, 100), cuts: []int{0, 51}, bad: c.bad, alien: true}}}
+				vals: make([]int64, 100), cuts: []int{0, 51}, bad: c.bad, unknown: true}}}
 			rows, losses := 0, 0
 			var failed error
 			spec := scan.Spec{Damaged: c.policy, Parallel: parallel, Lost: func(region.Loss) { losses++ }}
@@ -479,13 +481,14 @@ func TestUnknownEncodings(t *testing.T) {
 			}
 			if rows != c.rows || losses != c.losses || errors.Is(failed, fault.Unsupported) != c.refused ||
 				(failed != nil) != c.refused {
-				t.Errorf("policy %d, pages %v, %d workers: %d rows, %d losses, %v", c.policy, c.bad, parallel, rows,
-					losses, failed)
+				t.Errorf("policy %d, pages %v, %d workers: got %d rows, %d losses, %v, want %d, %d", c.policy, c.bad,
+					parallel, rows, losses, failed, c.rows, c.losses)
 			}
 		}
 	}
 }
 
+// TestDamagePolicies: a damaged page ends the scan, or costs its rows or cells, which are reported as lost.
 func TestDamagePolicies(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := drawToy(t)
@@ -527,7 +530,7 @@ func TestDamagePolicies(t *testing.T) {
 		}
 		if policy == scan.Fail {
 			if !errors.Is(failed, fault.Corrupt) || len(losses) != 0 {
-				t.Fatalf("error %v, losses %v", failed, losses)
+				t.Fatalf("got error %v, losses %v, want class Corrupt and none", failed, losses)
 			}
 			return
 		}
@@ -536,12 +539,12 @@ func TestDamagePolicies(t *testing.T) {
 		}
 		if len(losses) != 1 || losses[0].Column != c.name || losses[0].Rows != [2]int64{int64(from), int64(to)} ||
 			!losses[0].Exact || losses[0].Err == nil {
-			t.Fatalf("losses %+v, want rows %d to %d of %s", losses, from, to, c.name)
+			t.Fatalf("got losses %+v, want rows %d to %d of %s", losses, from, to, c.name)
 		}
 	})
 }
 
-// Pages of the filter's columns whose bounds exclude all their rows are not fetched either.
+// TestExcludedPagesAreNotFetched: pages of the filter's columns whose bounds exclude all their rows are not fetched.
 func TestExcludedPagesAreNotFetched(t *testing.T) {
 	f := &toy{rows: 100, columns: []toyColumn{{name: "a", typ: arrow.PrimitiveTypes.Int64,
 		cuts: []int{0, 20, 40, 50, 80}}}}
@@ -562,11 +565,11 @@ func TestExcludedPagesAreNotFetched(t *testing.T) {
 		bytes += read.Len
 	}
 	if n != 10 || bytes != 8*40 {
-		t.Fatalf("%d rows of %d bytes, want 10 of %d: the pages from 40 and from 50 on", n, bytes, 8*40)
+		t.Fatalf("got %d rows from %d bytes, want 10 from %d, the pages of rows 40 to 80", n, bytes, 8*40)
 	}
 }
 
-// Pages of the other columns without a surviving row are not fetched, and none outside the wanted rows.
+// TestOnlyNeededPagesAreFetched: pages without a row that is wanted and passes the filter are not fetched.
 func TestOnlyNeededPagesAreFetched(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := drawToy(t)
@@ -597,13 +600,14 @@ func TestOnlyNeededPagesAreFetched(t *testing.T) {
 				continue
 			}
 			if page := sort.SearchInts(b.cuts, int(read.Off/8)+1) - 1; !needed[page] {
-				t.Fatalf("page %d was fetched, needed are %v", page, needed)
+				t.Fatalf("page %d fetched, want only %v", page, needed)
 			}
 		}
 	})
 }
 
-func TestLeavingTheLoopReleasesAll(t *testing.T) {
+// TestBreakReleasesAll: a break from the loop releases all memory.
+func TestBreakReleasesAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := drawToy(t)
 		mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
@@ -634,11 +638,11 @@ func TestCancelledContextEndsTheScan(t *testing.T) {
 		cancel()
 	}
 	if !errors.Is(last, context.Canceled) || n != 10 {
-		t.Errorf("after %d rows: %v", n, last)
+		t.Errorf("got %d rows, %v, want 10, %v", n, last, context.Canceled)
 	}
 }
 
-// A cancelled scan never looks like one that ended, whichever worker notices first.
+// TestCancelledWorkers: a cancelled scan ends with the context's error, whichever worker notices first.
 func TestCancelledWorkers(t *testing.T) {
 	f := &toy{rows: 3000, columns: []toyColumn{{name: "a", typ: arrow.PrimitiveTypes.Int64, vals: make([]int64, 3000)}}}
 	for at := 0; at < f.rows; at += 7 {
@@ -660,12 +664,13 @@ func TestCancelledWorkers(t *testing.T) {
 		}
 		cancel()
 		if !errors.Is(last, context.Canceled) || n == f.rows {
-			t.Errorf("cancelled after %d rows: %d rows came, then %v", 10*after, n, last)
+			t.Errorf("cancelled after %d rows: got %d rows, %v, want %v", 10*after, n, last, context.Canceled)
 		}
 		mem.AssertSize(t, 0)
 	}
 }
 
+// TestColumnsOfDifferentLength: columns of different length are damage.
 func TestColumnsOfDifferentLength(t *testing.T) {
 	f := &toy{rows: 100, hide: true, columns: []toyColumn{
 		{name: "a", typ: arrow.PrimitiveTypes.Int64, vals: make([]int64, 100), cuts: []int{0, 50}},
@@ -678,32 +683,33 @@ func TestColumnsOfDifferentLength(t *testing.T) {
 			last = err
 		}
 		if !errors.Is(last, fault.Corrupt) || !strings.Contains(last.Error(), "90") {
-			t.Errorf("hide=%t: %v", hide, last)
+			t.Errorf("hide=%t: got %v, want class Corrupt with the 90 rows", hide, last)
 		}
 	}
 }
 
-// longer declares fewer rows than the toy's pages hold, and hides the pages' numbers of rows.
-type longer struct {
+// miscounted declares a number of rows other than that of the toy's pages.
+type miscounted struct {
 	*toy
-	say int64
+	declared int64
 }
 
-func (l longer) RowGroups(context.Context, format.Part, format.Query) ([]format.RowGroup, error) {
-	return []format.RowGroup{{Part: "toy", Rows: l.say}}, nil
+func (l miscounted) RowGroups(context.Context, format.Part, format.Query) ([]format.RowGroup, error) {
+	return []format.RowGroup{{Part: "toy", Rows: l.declared}}, nil
 }
 
-func TestRowsBehindTheDeclaredOnesAreNotDroppedInSilence(t *testing.T) {
-	for _, cuts := range [][]int{{0, 50}, {0, 90}} { // within a page, and a whole page
+// TestMoreRowsThanDeclared: rows in excess of the declared number are damage.
+func TestMoreRowsThanDeclared(t *testing.T) {
+	for _, cuts := range [][]int{{0, 50}, {0, 90}} { // the excess rows are part of a page, or a page
 		f := &toy{rows: 100, hide: true,
 			columns: []toyColumn{{name: "a", typ: arrow.PrimitiveTypes.Int64, vals: make([]int64, 100), cuts: cuts}}}
 		var last error
-		for _, err := range scan.Run(context.Background(), withReader(f.source(f.tree()), longer{f, 90}),
+		for _, err := range scan.Run(context.Background(), withReader(f.source(f.tree()), miscounted{f, 90}),
 			scan.Spec{}, nil) {
 			last = err
 		}
 		if !errors.Is(last, fault.Corrupt) || !strings.Contains(last.Error(), "90") {
-			t.Errorf("pages at %v: %v", cuts, last)
+			t.Errorf("pages at %v: got %v, want class Corrupt with the 90 rows", cuts, last)
 		}
 	}
 }
@@ -713,7 +719,7 @@ func withReader(s scan.Source, r format.Reader) scan.Source {
 	return s
 }
 
-// longStrings is a column of a few codes that stand for more bytes than one batch can hold.
+// longStrings is the toy format with a dictionary of strings of 1 MiB, so that the rows exceed a batch's maximum size.
 type longStrings struct{ *toy }
 
 type longChunk struct{ format.Chunk }
@@ -736,13 +742,14 @@ func (c longChunk) Decode(t *format.Task, dst *vec.Vector) error {
 	return c.Chunk.Decode(t, dst)
 }
 
-func TestCodesOfLongStringsAreSpreadOverBatches(t *testing.T) {
+// TestLongDictionaryStrings: rows of long strings by dictionary codes are divided into several batches.
+func TestLongDictionaryStrings(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs 3 GB")
 	}
 	f := &toy{rows: 2600, columns: []toyColumn{{name: "s", typ: arrow.BinaryTypes.String, vals: make([]int64, 2600),
 		cuts: []int{0}, coded: []bool{true}, bad: map[int]bool{}}}}
-	c := &f.columns[0] // the last rows are spelled out, as after an overflow of the dictionary
+	c := &f.columns[0] // the last page is plain, as after an overflow of the dictionary
 	c.cuts, c.coded = []int{0, 2500}, []bool{true, false}
 	rows, batches := 0, 0
 	for b, err := range scan.Run(context.Background(), withReader(f.source(f.tree()), longStrings{f}),
@@ -754,11 +761,11 @@ func TestCodesOfLongStringsAreSpreadOverBatches(t *testing.T) {
 		batches++
 	}
 	if rows != 2600 || batches < 3 {
-		t.Errorf("%d rows in %d batches", rows, batches)
+		t.Errorf("got %d rows in %d batches, want 2600 in 3 or more", rows, batches)
 	}
 }
 
-// wideStrings is a column of plain strings of which a few pages are more than a window may hold.
+// wideStrings is the toy format with plain strings of 20 MiB, so that a few pages exceed a window's maximum size.
 type wideStrings struct{ *toy }
 
 type wideChunk struct{ format.Chunk }
@@ -781,7 +788,8 @@ func (c wideChunk) Decode(t *format.Task, dst *vec.Vector) error {
 	return err
 }
 
-func TestLongStringsAreSpreadOverWindows(t *testing.T) {
+// TestLongPlainStrings: pages of long strings are divided into several windows.
+func TestLongPlainStrings(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs 1 GB")
 	}
@@ -796,12 +804,12 @@ func TestLongStringsAreSpreadOverWindows(t *testing.T) {
 			rows += int(b.NumRows())
 		}
 		if rows != 100 {
-			t.Errorf("%d rows", rows)
+			t.Errorf("got %d rows, want 100", rows)
 		}
 	}
 }
 
-// A span past the end of the file is refused before memory is taken for it.
+// TestSpansPastTheEndAreRefused: a span past the end of the file is refused before memory is allocated for it.
 func TestSpansPastTheEndAreRefused(t *testing.T) {
 	o := scan.NewObjects(store.NewMemory(map[string][]byte{"f": make([]byte, 10)}))
 	for _, at := range []fault.Span{{Object: "f", Off: 5, Len: 6}, {Object: "f", Len: 1 << 60},
@@ -809,7 +817,7 @@ func TestSpansPastTheEndAreRefused(t *testing.T) {
 		b, err := scan.ReadSpan(context.Background(), o, at)
 		var e *fault.Error
 		if !errors.As(err, &e) || e.Class != fault.Corrupt || e.At != at || b != nil {
-			t.Errorf("%v: %d bytes, %v", at, len(b), err)
+			t.Errorf("%v: got %d bytes, %v, want class Corrupt at the span", at, len(b), err)
 		}
 	}
 }

@@ -34,30 +34,30 @@ func TestWrongLengths(t *testing.T) {
 		}
 		rows += b.NumRows()
 		if b.Column(0).NullN() != int(b.NumRows()) {
-			t.Errorf("%v", b.Column(0))
+			t.Errorf("got %v, want nulls", b.Column(0))
 		}
 	}
 	if rows != 2 || lost != 2 {
-		t.Errorf("%d rows, %d lost", rows, lost)
+		t.Errorf("got %d rows, %d lost, want 2, 2", rows, lost)
 	}
 	if grown := formattest.Allocated() - before; grown > 64<<20 {
-		t.Errorf("%d bytes were allocated", grown)
+		t.Errorf("%d bytes allocated, want at most 64 MiB", grown)
 	}
 }
 
-// A row group that declares 2⁶⁰ rows is not cut into tasks for all of them: the scan ends, and reports that rows are
-// missing.
-func TestRowsWithoutEndAreNotCutUp(t *testing.T) {
+// TestHugeRowCount: a row group that declares 2⁶⁰ rows is not divided into tasks for all of them: the scan ends, and
+// reports that rows are missing.
+func TestHugeRowCount(t *testing.T) {
 	f := &toy{rows: 90, columns: []toyColumn{{name: "a", typ: arrow.PrimitiveTypes.Int64, vals: make([]int64, 90),
 		cuts: []int{0, 50}, coded: make([]bool, 2), bad: map[int]bool{}}}}
 	rows, lost, last := int64(0), 0, error(nil)
-	for b, err := range scan.Run(context.Background(), withReader(f.source(f.tree()), longer{f, 1 << 60}),
+	for b, err := range scan.Run(context.Background(), withReader(f.source(f.tree()), miscounted{f, 1 << 60}),
 		scan.Spec{Parallel: 2, Damaged: scan.SkipRows, Lost: func(region.Loss) { lost++ }}, nil) {
 		if last = err; err == nil {
 			rows += b.NumRows()
 		}
 	}
 	if rows > 90 || lost == 0 && last == nil {
-		t.Errorf("%d rows of 90, %d losses, %v: the rows that are missing were not reported", rows, lost, last)
+		t.Errorf("got %d rows of 90, %d losses, %v, want a loss or an error for the missing rows", rows, lost, last)
 	}
 }
