@@ -43,32 +43,32 @@ import (
 	"stoa/vec"
 )
 
-// The corpus of real files judges the reader. What is expected of a file never comes from this package: cells come from
-// the generator's formula (internal/kudugen), entries of delta files from what Kudu's own command printed, and the
-// places of blocks from kudugen.Walk.
+// These tests compare the reader with files that Kudu wrote. Expectations never come from this package: cells come from
+// the generator's formula (internal/kudugen), entries of delta files from the output of Kudu's own command, and the
+// offsets of blocks from kudugen.Walk.
 //
-// golden_test.go runs this over the subset in corpus/, TestCorpus over everything.
+// golden_test.go runs them over the subset in corpus/, TestCorpus over all files.
 
 const golden = "../../corpus/kudu/1.18.1"
 
 func TestCorpus(t *testing.T) {
 	dir := os.Getenv("STOA_CORPUS")
 	if dir == "" {
-		t.Skip("STOA_CORPUS is not set: only the golden subset is tried")
+		t.Skip("STOA_CORPUS is not set: only the golden subset is tested")
 	}
 	dir = filepath.Join(dir, "kudu")
 	runCorpus(t, dir, 1226)
 	t.Run("synthetic", func(t *testing.T) { runSynthetic(t, filepath.Join(dir, "synthetic")) })
 }
 
-// TestFormatIsWhole: the other tests skip what is not there, so it is reported here.
-func TestFormatIsWhole(t *testing.T) {
+// TestFormatIsComplete: the format has all functions, as the other tests skip missing ones.
+func TestFormatIsComplete(t *testing.T) {
 	f := cfile.Format
-	for name, there := range map[string]bool{"Probe": f.Probe != nil, "List": f.List != nil, "Open": f.Open != nil,
+	for name, ok := range map[string]bool{"Probe": f.Probe != nil, "List": f.List != nil, "Open": f.Open != nil,
 		"Create":   f.Create != nil,
 		"Describe": f.Describe != nil, "Verify": f.Verify != nil, "Recover": f.Recover != nil} {
-		if !there {
-			t.Errorf("Format has no %s: nothing of it was tested", name)
+		if !ok {
+			t.Errorf("Format has no %s", name)
 		}
 	}
 }
@@ -110,7 +110,7 @@ func readManifest(t testing.TB, dir string) []block {
 	return blocks
 }
 
-// moreDumps is what Kudu printed of delta files that the whole corpus has no dump of.
+// moreDumps is Kudu's dumps of the delta files for which the corpus itself has none, by file.
 var moreDumps = sync.OnceValues(func() (map[string]string, error) {
 	b, err := os.ReadFile(filepath.Join(golden, "DUMPS.json"))
 	if err != nil {
@@ -139,12 +139,12 @@ func readDump(name string) (kudugen.Dump, error) {
 	return kudugen.ParseDump(b)
 }
 
-// expected is what a file must give.
+// expected is the expected content of a file.
 type expected struct {
 	col   kudugen.Column
 	cells []kudugen.Cell
 	keys  [][]byte      // of a bloom file: the keys of the rowset
-	dump  *kudugen.Dump // Kudu's print of a column, as a second opinion
+	dump  *kudugen.Dump // Kudu's dump of a column, as a second source
 }
 
 var rawBinary = kudugen.Column{Type: "binary"}
@@ -197,7 +197,7 @@ func (b block) expect(dir string) (x expected, err error) {
 	case "undo", "redo":
 		x.col = rawBinary
 		if dump == "" {
-			return x, fmt.Errorf("there is no dump")
+			return x, fmt.Errorf("no dump")
 		}
 		d, err := readDump(dump)
 		if err != nil {
@@ -214,15 +214,15 @@ func (b block) expect(dir string) (x expected, err error) {
 		x.col, x.keys = rawBinary, rs.Keys()
 		return x, nil
 	default:
-		return x, fmt.Errorf("a block of kind %q", b.Kind)
+		return x, fmt.Errorf("unknown kind of block %q", b.Kind)
 	}
 	if n, _ := strconv.Atoi(b.CFile["num-values"]); n != len(x.cells) {
-		return x, fmt.Errorf("%d cells are expected, but Kudu lists %d", len(x.cells), n)
+		return x, fmt.Errorf("the formula has %d cells, Kudu lists %d", len(x.cells), n)
 	}
 	return x, nil
 }
 
-// tally counts what happened to the files of a manifest.
+// tally counts the results for the files of a manifest.
 type tally struct {
 	ran, equal, missing, unexpected, failed int
 	cells                                   int64
@@ -241,7 +241,7 @@ func runCorpus(t *testing.T, dir string, files int) {
 		}
 		if s := sha256.Sum256(data); hex.EncodeToString(s[:]) != b.Sha256 {
 			n.missing++
-			t.Errorf("%s is not the file that the manifest means", b.File)
+			t.Errorf("%s: the checksum differs from the manifest's", b.File)
 			continue
 		}
 		x, err := b.expect(dir)
@@ -265,14 +265,14 @@ func runCorpus(t *testing.T, dir string, files int) {
 		"expectation",
 		len(blocks), n.ran, n.equal, n.kinds, n.cells, n.failed, n.missing, n.unexpected)
 	if len(blocks) != files {
-		t.Errorf("the manifest has %d files, not %d", len(blocks), files)
+		t.Errorf("got %d files in the manifest, want %d", len(blocks), files)
 	}
 	if n.equal != files {
-		t.Errorf("%d of %d files are proven", n.equal, files)
+		t.Errorf("got %d files equal, want %d", n.equal, files)
 	}
 }
 
-// judge compares one healthy file with everything that is known about it.
+// judge compares a healthy file with everything that is known about it.
 func judge(t *testing.T, b block, data []byte, x expected) (cells int64) {
 	ctx := context.Background()
 	layout, err := kudugen.Walk(data)
@@ -300,7 +300,7 @@ func judge(t *testing.T, b block, data []byte, x expected) (cells int64) {
 		checkPages(t, got, layout)
 		checkHints(t, target, got)
 		checkSection(t, data, got)
-		checkFinding(t, target, got, x)
+		checkMetadata(t, target, got, x)
 		checkEngine(t, data, layout, got, x)
 		if b.Kind == "undo" || b.Kind == "redo" {
 			checkDeltas(t, tree, b, x)
@@ -311,7 +311,7 @@ func judge(t *testing.T, b block, data []byte, x expected) (cells int64) {
 		}
 	}
 	checkCoverage(t, target, layout)
-	if cfile.Format.Verify != nil { // else TestFormatIsWhole fails
+	if cfile.Format.Verify != nil { // else TestFormatIsComplete fails
 		for f := range cfile.Format.Verify(ctx, target, format.OpenOptions{}) {
 			t.Errorf("Verify of a healthy file: %+v", f)
 		}
@@ -321,10 +321,10 @@ func judge(t *testing.T, b block, data []byte, x expected) (cells int64) {
 
 // ---- reading through the contract
 
-// raw shows delta files and ad-hoc indexes as the column of binary values that they are.
+// raw opens delta files and ad-hoc indexes as columns of binary values.
 var raw = format.OpenOptions{Opts: map[string]string{"kind": "column"}}
 
-// arenas: a new one costs a megabyte.
+// arenas is a pool, as a new arena allocates a megabyte.
 var arenas = sync.Pool{New: func() any { return &vec.Arena{} }}
 
 type answer struct {
@@ -341,11 +341,11 @@ const (
 	maxCells = 1 << 24
 )
 
-var wholeRange = vec.Range{From: 0, To: 1<<63 - 1}
+var allRows = vec.Range{From: 0, To: 1<<63 - 1}
 
 var errEndless = errors.New("more pages or cells than any file of the corpus has")
 
-// readAll scans the only column of a file page by page. seen, if not nil, is shown every page after decoding.
+// readAll scans the only column of a file page by page. seen, if not nil, is called with every page after decoding.
 func readAll(ctx context.Context, target format.Target, o format.OpenOptions,
 	seen func(format.Chunk, *format.Task)) (*answer, error) {
 	r, err := cfile.Format.Open(ctx, target, o)
@@ -353,7 +353,7 @@ func readAll(ctx context.Context, target format.Target, o format.OpenOptions,
 		return nil, err
 	}
 	defer r.Close()
-	return scanAll(ctx, r, target, o, wholeRange, seen)
+	return scanAll(ctx, r, target, o, allRows, seen)
 }
 
 func scanAll(ctx context.Context, r format.Reader, target format.Target, o format.OpenOptions, rows vec.Range,
@@ -380,7 +380,7 @@ func scanAll(ctx context.Context, r format.Reader, target format.Target, o forma
 				return nil, err
 			}
 			if g.Rows >= 0 && rows.From == 0 && rows.To > g.Rows && int64(len(a.cells)) != g.Rows {
-				// What the scan engine says then.
+				// as the scan engine does
 				return nil, fault.Corruptf(fault.Span{Object: target.Name, Off: target.At.From,
 					Len: target.At.Len()}, "", "the row group has %d rows, its pages have %d", g.Rows, len(a.cells))
 			}
@@ -428,10 +428,10 @@ func (a *answer) chunk(ctx context.Context, r format.Reader, g format.RowGroup, 
 		}
 		arena.Reset()
 		for _, buf := range task.Bytes {
-			clear(buf) // dst must not point into it
+			clear(buf) // dst must not refer to it
 		}
 		if p.Entries >= 0 && int64(dst.Len()-before) != p.Entries {
-			return nil, fmt.Errorf("page %d: %d entries decoded, %d said", p.Ordinal, dst.Len()-before, p.Entries)
+			return nil, fmt.Errorf("page %d: %d entries decoded, %d declared", p.Ordinal, dst.Len()-before, p.Entries)
 		}
 		return task, nil
 	}
@@ -467,7 +467,7 @@ func (a *answer) chunk(ctx context.Context, r format.Reader, g format.RowGroup, 
 			return err
 		}
 		if seen != nil {
-			for i, s := range p.Spans { // the bytes again
+			for i, s := range p.Spans { // decode has cleared the bytes
 				src, err := tree.Open(ctx, s.Object)
 				if err != nil {
 					return err
@@ -484,7 +484,7 @@ func (a *answer) chunk(ctx context.Context, r format.Reader, g format.RowGroup, 
 	return err
 }
 
-// cellsOf takes a vector apart.
+// cellsOf is the entries of a vector as cells.
 func cellsOf(v *vec.Vector) ([]kudugen.Cell, error) {
 	if err := v.Plain(); err != nil {
 		return nil, err
@@ -541,7 +541,7 @@ func show(c kudugen.Cell) string {
 
 // ---- checks of a healthy file
 
-// arrowTypes are the types a value may arrive in. A CFile does not say a decimal's precision.
+// arrowTypes are the types in which a column may be read. A CFile does not store a decimal's precision.
 var arrowTypes = map[string][]arrow.Type{
 	"bool": {arrow.BOOL}, "int8": {arrow.INT8}, "int16": {arrow.INT16}, "int32": {arrow.INT32}, "int64": {arrow.INT64},
 	"unixtime_micros": {arrow.TIMESTAMP}, "date": {arrow.DATE32}, "float": {arrow.FLOAT32}, "double": {arrow.FLOAT64},
@@ -562,23 +562,23 @@ func checkShape(t *testing.T, a *answer, layout *kudugen.Layout, x expected) {
 		ok = ok || a.column.Type.ID() == id
 	}
 	if !ok {
-		t.Errorf("a %s arrives as %s", name, a.column.Type)
+		t.Errorf("%s: got type %s, want one of %v", name, a.column.Type, arrowTypes[name])
 	}
 	if a.column.Has != format.Values || a.column.Parent != -1 {
-		t.Errorf("column %+v", a.column)
+		t.Errorf("got column %+v, want one of values without a parent", a.column)
 	}
 	if a.schema.NumFields() != 1 {
-		t.Fatalf("schema %s", a.schema)
+		t.Fatalf("got schema %s, want one field", a.schema)
 	}
 	if f := a.schema.Field(0); f.Nullable != layout.Nullable {
-		t.Errorf("field %s: nullable %v, the footer says %v", f.Name, f.Nullable, layout.Nullable)
+		t.Errorf("field %s: got nullable %v, want %v", f.Name, f.Nullable, layout.Nullable)
 	}
 	if want := layout.Encoding == 5; a.dict != want {
-		t.Errorf("dictionary: %v, should be %v", a.dict, want)
+		t.Errorf("dictionary: got %v, want %v", a.dict, want)
 	}
 }
 
-// narrow returns decimals that arrived in more bytes than Kudu stores in Kudu's width; nothing may be lost by that.
+// narrow truncates decimals that were read in more bytes than Kudu stores to Kudu's width, if that loses nothing.
 func narrow(cells []kudugen.Cell, width int) ([]kudugen.Cell, error) {
 	out := make([]kudugen.Cell, len(cells))
 	for i, c := range cells {
@@ -606,7 +606,7 @@ func checkCells(t *testing.T, got []kudugen.Cell, x expected) {
 	}
 }
 
-// differences reports how cells differ from what is expected: a few examples, then the number.
+// differences reports how cells differ from the expected ones: a few examples, then the number.
 func differences(got []kudugen.Cell, x expected) (out []string) {
 	if x.col.Type == "decimal" {
 		var err error
@@ -615,19 +615,19 @@ func differences(got []kudugen.Cell, x expected) (out []string) {
 		}
 	}
 	if len(got) != len(x.cells) {
-		return []string{fmt.Sprintf("%d cells, %d expected", len(got), len(x.cells))}
+		return []string{fmt.Sprintf("got %d cells, want %d", len(got), len(x.cells))}
 	}
 	bad := 0
 	for i, w := range x.cells {
-		why := ""
+		diff := ""
 		if !same(got[i], w) {
-			why = fmt.Sprintf("row %d: got %s, expected %s", i, show(got[i]), show(w))
+			diff = fmt.Sprintf("row %d: got %s, want %s", i, show(got[i]), show(w))
 		} else if x.dump != nil && !x.dump.Agrees(i, x.col, got[i]) {
-			why = fmt.Sprintf("row %d: got %s, Kudu printed %.200s", i, show(got[i]), x.dump.Lines[i])
+			diff = fmt.Sprintf("row %d: got %s, want %.200s of Kudu's dump", i, show(got[i]), x.dump.Lines[i])
 		}
-		if why != "" {
+		if diff != "" {
 			if bad++; bad <= 3 {
-				out = append(out, why)
+				out = append(out, diff)
 			}
 		}
 	}
@@ -637,7 +637,7 @@ func differences(got []kudugen.Cell, x expected) (out []string) {
 	return out
 }
 
-// checkPages compares the pages' claims with the blocks that an independent walk found.
+// checkPages compares the declared rows and spans of pages with the blocks that kudugen.Walk finds.
 func checkPages(t *testing.T, a *answer, layout *kudugen.Layout) {
 	t.Helper()
 	positional := layout.Levels["posidx"] > 0
@@ -650,12 +650,13 @@ func checkPages(t *testing.T, a *answer, layout *kudugen.Layout) {
 		n := int64(end - a.starts[i])
 		switch {
 		case positional && (p.First != int64(a.starts[i]) || p.Rows != n):
-			t.Errorf("page %d says rows %d+%d, has %d+%d", i, p.First, p.Rows, a.starts[i], n)
+			t.Errorf("page %d declares rows %d+%d, has %d+%d", i, p.First, p.Rows, a.starts[i], n)
 		case p.Rows >= 0 && p.Rows != n, p.First >= 0 && p.First != int64(a.starts[i]), p.Rows != p.Entries:
-			t.Errorf("page %d says rows %d+%d, %d entries; has %d+%d", i, p.First, p.Rows, p.Entries, a.starts[i], n)
+			t.Errorf("page %d declares rows %d+%d, %d entries; has %d+%d", i, p.First, p.Rows, p.Entries, a.starts[i],
+				n)
 		}
 		if len(p.Spans) != 1 {
-			t.Errorf("page %d has spans %v", i, p.Spans)
+			t.Errorf("page %d: got spans %v, want one", i, p.Spans)
 			continue
 		}
 		for at < len(layout.Blocks) && (layout.Blocks[at].Kind != "data" ||
@@ -667,16 +668,16 @@ func checkPages(t *testing.T, a *answer, layout *kudugen.Layout) {
 			continue
 		}
 		if b, s := layout.Blocks[at], p.Spans[0]; s.Object != "f" || s.Off != b.Off || s.Len != b.Len {
-			t.Errorf("page %d of rows %d+%d: %v, the block is [%d+%d]", i, a.starts[i], n, s, b.Off, b.Len)
+			t.Errorf("page %d of rows %d+%d: got span %v, want [%d+%d]", i, a.starts[i], n, s, b.Off, b.Len)
 		}
 	}
 }
 
-// checkHints decodes again with random wishes, from random rows, and without verifying.
-func checkHints(t *testing.T, target format.Target, whole *answer) {
+// checkHints decodes again with random wanted entries, from random rows, and without verifying checksums.
+func checkHints(t *testing.T, target format.Target, full *answer) {
 	t.Helper()
 	ctx := context.Background()
-	rnd := rand.New(rand.NewPCG(1, uint64(len(whole.cells))))
+	rnd := rand.New(rand.NewPCG(1, uint64(len(full.cells))))
 	arena := arenas.Get().(*vec.Arena)
 	arena.Reset()
 	defer arenas.Put(arena)
@@ -686,7 +687,7 @@ func checkHints(t *testing.T, target format.Target, whole *answer) {
 		if !ok {
 			return nil
 		}
-		v, err := vec.New(whole.column.Type, memory.DefaultAllocator)
+		v, err := vec.New(full.column.Type, memory.DefaultAllocator)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -706,60 +707,59 @@ func checkHints(t *testing.T, target format.Target, whole *answer) {
 		if page == 0 {
 			dict = dictOf(c)
 		}
-		from, to := whole.starts[page], len(whole.cells)
-		if page+1 < len(whole.starts) {
-			to = whole.starts[page+1]
+		from, to := full.starts[page], len(full.cells)
+		if page+1 < len(full.starts) {
+			to = full.starts[page+1]
 		}
 		page++
 		n := to - from
-		wish := make([]byte, (n+7)/8)
+		want := make([]byte, (n+7)/8)
 		switch rnd.IntN(4) {
 		case 0: // nothing
 		case 1: // one
 			if n > 0 {
 				i := rnd.IntN(n)
-				wish[i>>3] |= 1 << (i & 7)
+				want[i>>3] |= 1 << (i & 7)
 			}
 		case 2: // a run
 			if n > 0 {
 				i := rnd.IntN(n)
-				vec.SetBits(wish, i, i+rnd.IntN(n-i)+1, true)
+				vec.SetBits(want, i, i+rnd.IntN(n-i)+1, true)
 			}
 		default:
-			for i := range wish {
-				wish[i] = byte(rnd.Uint32())
+			for i := range want {
+				want[i] = byte(rnd.Uint32())
 			}
 		}
-		task.Want = vec.NewSel(wish, n)
+		task.Want = vec.NewSel(want, n)
 		task.Dict = dict
-		v, err := vec.New(whole.column.Type, memory.DefaultAllocator)
+		v, err := vec.New(full.column.Type, memory.DefaultAllocator)
 		if err != nil {
 			t.Fatal(err)
 		}
 		before := 0
-		if rnd.IntN(2) == 0 && task.N >= 0 { // after entries that are there already, at an odd bit
+		if rnd.IntN(2) == 0 && task.N >= 0 { // append to entries, so that bits are unaligned
 			before = 1 + rnd.IntN(9)
 			v.ExtendNulls(before)
 		}
 		if err := c.Decode(task, v); err != nil {
-			t.Errorf("rows %d to %d with a wish for %d: %v", from, to, task.Want.Count, err)
+			t.Errorf("rows %d to %d, %d wanted: %v", from, to, task.Want.Count, err)
 			return
 		}
 		arena.Reset()
 		if v.Len() != before+n {
-			t.Errorf("rows %d to %d with a wish for %d: %d entries", from, to, task.Want.Count, v.Len()-before)
+			t.Errorf("rows %d to %d, %d wanted: got %d entries, want %d", from, to, task.Want.Count, v.Len()-before, n)
 			return
 		}
 		got, err := cellsOf(v)
 		if err != nil {
-			t.Errorf("rows %d to %d with a wish for %d: %v", from, to, task.Want.Count, err)
+			t.Errorf("rows %d to %d, %d wanted: %v", from, to, task.Want.Count, err)
 			return
 		}
 		for i := range n {
-			w, g := whole.cells[from+i], got[before+i]
+			w, g := full.cells[from+i], got[before+i]
 			if (w == nil) != (g == nil) || task.Want.Has(i) && !same(w, g) {
-				t.Errorf("row %d with a wish (wanted: %v): got %s, without %s", from+i, task.Want.Has(i), show(g),
-					show(w))
+				t.Errorf("row %d (wanted: %v): got %s, want %s", from+i, task.Want.Has(i), show(g), show(w))
 				return
 			}
 		}
@@ -769,18 +769,18 @@ func checkHints(t *testing.T, target format.Target, whole *answer) {
 	}
 
 	again, err := readAll(ctx, target, format.OpenOptions{NoVerify: true, Opts: raw.Opts}, nil)
-	if err != nil || len(again.cells) != len(whole.cells) {
+	if err != nil || len(again.cells) != len(full.cells) {
 		t.Errorf("read without verifying: %v", err)
 	} else {
-		for i := range whole.cells {
-			if !same(again.cells[i], whole.cells[i]) {
-				t.Errorf("row %d is another without verifying", i)
+		for i := range full.cells {
+			if !same(again.cells[i], full.cells[i]) {
+				t.Errorf("without verifying: row %d: got %s, want %s", i, show(again.cells[i]), show(full.cells[i]))
 				break
 			}
 		}
 	}
 
-	if len(whole.pages) == 0 || whole.pages[0].First < 0 {
+	if len(full.pages) == 0 || full.pages[0].First < 0 {
 		return
 	}
 	r, err := cfile.Format.Open(ctx, target, raw)
@@ -789,7 +789,7 @@ func checkHints(t *testing.T, target format.Target, whole *answer) {
 		return
 	}
 	defer r.Close()
-	total := int64(len(whole.cells))
+	total := int64(len(full.cells))
 	for range 4 {
 		from := rnd.Int64N(total)
 		to := from + 1 + rnd.Int64N(total-from)
@@ -802,26 +802,26 @@ func checkHints(t *testing.T, target format.Target, whole *answer) {
 			return
 		}
 		if len(part.pages) == 0 {
-			t.Errorf("rows %d to %d: no pages", from, to)
+			t.Errorf("rows %d to %d: got no pages", from, to)
 			return
 		}
 		first, last := part.pages[0], part.pages[len(part.pages)-1]
 		if first.First > from || first.First+first.Rows <= from || last.First >= to || last.First+last.Rows < to {
-			t.Errorf("rows %d to %d: pages from %d+%d to %d+%d", from, to, first.First, first.Rows, last.First,
+			t.Errorf("rows %d to %d: got pages from %d+%d to %d+%d", from, to, first.First, first.Rows, last.First,
 				last.Rows)
 			return
 		}
 		for i, c := range part.cells {
-			if !same(c, whole.cells[int(first.First)+i]) {
-				t.Errorf("row %d is another when read from %d on", int(first.First)+i, from)
+			if !same(c, full.cells[int(first.First)+i]) {
+				t.Errorf("read from row %d on: row %d: got %s", from, int(first.First)+i, show(c))
 				return
 			}
 		}
 	}
 }
 
-// checkSection reads the file from within a larger object, as from a container.
-func checkSection(t *testing.T, data []byte, whole *answer) {
+// checkSection reads the file as a section of a larger object, as in a container.
+func checkSection(t *testing.T, data []byte, full *answer) {
 	t.Helper()
 	const before = 4096
 	all := append(append(bytes.Repeat([]byte{0x5a}, before), data...), bytes.Repeat([]byte{0xa5}, 100)...)
@@ -832,21 +832,21 @@ func checkSection(t *testing.T, data []byte, whole *answer) {
 		t.Errorf("as a section: %v", err)
 		return
 	}
-	if len(got.cells) != len(whole.cells) || len(got.pages) != len(whole.pages) {
-		t.Errorf("as a section: %d cells in %d pages, not %d in %d", len(got.cells), len(got.pages),
-			len(whole.cells), len(whole.pages))
+	if len(got.cells) != len(full.cells) || len(got.pages) != len(full.pages) {
+		t.Errorf("as a section: got %d cells in %d pages, want %d in %d", len(got.cells), len(got.pages),
+			len(full.cells), len(full.pages))
 		return
 	}
 	for i := range got.cells {
-		if !same(got.cells[i], whole.cells[i]) {
-			t.Errorf("as a section: row %d is another", i)
+		if !same(got.cells[i], full.cells[i]) {
+			t.Errorf("as a section: row %d: got %s, want %s", i, show(got.cells[i]), show(full.cells[i]))
 			return
 		}
 	}
 	for i := range got.pages {
-		if g, w := got.pages[i].Spans[0], whole.pages[i].Spans[0]; g.Off != w.Off+before || g.Len != w.Len ||
+		if g, w := got.pages[i].Spans[0], full.pages[i].Spans[0]; g.Off != w.Off+before || g.Len != w.Len ||
 			g.Object != "c" {
-			t.Errorf("as a section: page %d at %v, %v in the file", i, g, w)
+			t.Errorf("as a section: page %d: got span %v, want %v moved by %d", i, g, w, before)
 			return
 		}
 	}
@@ -859,7 +859,7 @@ func checkSection(t *testing.T, data []byte, whole *answer) {
 			return
 		}
 		if n.Inner < 0 && (n.At.Object != "c" || n.At.Off < before || n.At.End() > before+int64(len(data))) {
-			t.Errorf("as a section: node %s at %v", n.Name, n.At)
+			t.Errorf("as a section: node %s at %v, outside the section", n.Name, n.At)
 			return
 		}
 	}
@@ -869,7 +869,7 @@ func checkSection(t *testing.T, data []byte, whole *answer) {
 func checkCoverage(t *testing.T, target format.Target, layout *kudugen.Layout) {
 	t.Helper()
 	if cfile.Format.Describe == nil {
-		return // TestFormatIsWhole fails
+		return // TestFormatIsComplete fails
 	}
 	for _, pages := range []bool{false, true} {
 		var nodes []region.Node
@@ -893,14 +893,14 @@ func checkCoverage(t *testing.T, target format.Target, layout *kudugen.Layout) {
 		}
 		for _, b := range layout.Blocks {
 			if !exact[[2]int64{b.Off, b.Len}] {
-				t.Errorf("Describe (pages %v): no node is the %s at [%d+%d]", pages, b.Kind, b.Off, b.Len)
+				t.Errorf("Describe (pages %v): no node for the %s block at [%d+%d]", pages, b.Kind, b.Off, b.Len)
 				break
 			}
 		}
 	}
 }
 
-// covered is the coverage law: the leaves that have an exact place partition the object; nothing is a gap.
+// covered checks the coverage law: the leaves with an exact span partition the object, and there are no gaps.
 func covered(nodes []region.Node, object string, size int64) error {
 	exact := nodes[:0:0]
 	for _, n := range nodes {
@@ -908,7 +908,7 @@ func covered(nodes []region.Node, object string, size int64) error {
 			return fmt.Errorf("%s at %v is a gap", n.Name, n.At)
 		}
 		if n.Name == "" || n.Depth < 0 {
-			return fmt.Errorf("a node without a name, or with depth %d, at %v", n.Depth, n.At)
+			return fmt.Errorf("node without a name, or with depth %d, at %v", n.Depth, n.At)
 		}
 		if n.Inner < 0 {
 			exact = append(exact, n)
@@ -921,11 +921,11 @@ func covered(nodes []region.Node, object string, size int64) error {
 			open = open[:len(open)-1]
 		}
 		if n.At.Object != object || n.At.Off < 0 || n.At.Len < 0 || n.At.End() > size {
-			return fmt.Errorf("%s at %v is not inside of the %d bytes", n.Name, n.At, size)
+			return fmt.Errorf("%s at %v is outside the %d bytes", n.Name, n.At, size)
 		}
 		if len(open) > 0 {
 			if p := open[len(open)-1]; n.At.Off < p.At.Off || n.At.End() > p.At.End() {
-				return fmt.Errorf("%s at %v is not inside of %s at %v", n.Name, n.At, p.Name, p.At)
+				return fmt.Errorf("%s at %v is outside %s at %v", n.Name, n.At, p.Name, p.At)
 			}
 		}
 		open = append(open, n)
@@ -937,24 +937,24 @@ func covered(nodes []region.Node, object string, size int64) error {
 	at, before := int64(0), "the beginning"
 	for _, n := range leaves {
 		if n.At.Off != at {
-			return fmt.Errorf("after %s, which ends at %d, comes %s at %v", before, at, n.Name, n.At)
+			return fmt.Errorf("%s ends at %d, the next leaf is %s at %v", before, at, n.Name, n.At)
 		}
 		at, before = n.At.End(), n.Name
 	}
 	if at != size {
-		return fmt.Errorf("the last leaf, %s, ends at %d of %d", before, at, size)
+		return fmt.Errorf("the last leaf, %s, ends at %d, want %d", before, at, size)
 	}
 	return nil
 }
 
-// ---- files of our own making, with Kudu's verdict beside them
+// ---- synthetic files, with Kudu's verdicts
 
-// refusals is what must be said of each file that Kudu refuses.
+// refusals are the expected errors for the files that Kudu refuses.
 var refusals = map[string]struct {
 	classes  []fault.Class
-	from, to int64 // where the error must lie; to 0: anywhere in the file
+	from, to int64 // the range that must contain the error; to 0: anywhere in the file
 }{
-	// Bit 1 now means array blocks, of which Kudu 1.18.1 knows nothing. Read as array blocks these are damaged.
+	// Later versions use bit 1 for array blocks, which Kudu 1.18.1 does not have. As array blocks these are damaged.
 	"bad_feature_bit1":                  {[]fault.Class{fault.Unsupported, fault.Corrupt}, 0, 0},
 	"bad_one_byte_flipped":              {[]fault.Class{fault.Corrupt}, 16, 16 + 4128},
 	"bad_v1_group_varint_uint32_footer": {[]fault.Class{fault.Unsupported, fault.Corrupt}, 0, 0},
@@ -983,11 +983,11 @@ func runSynthetic(t *testing.T, dir string) {
 			if !strings.HasPrefix(string(rc), "rc=0") {
 				bad, ok := refusals[base]
 				if !ok {
-					t.Fatalf("Kudu returns %s, for which no class of error is expected here", rc)
+					t.Fatalf("Kudu returns %s, and refusals has no entry", rc)
 				}
 				a, err := readAll(context.Background(), target, raw, nil)
 				if err == nil {
-					t.Fatalf("%d cells were read; Kudu says %s", len(a.cells), rc)
+					t.Fatalf("got %d cells, want an error; Kudu returns %s", len(a.cells), rc)
 				}
 				e, err := placed(err, "f", int64(len(data)))
 				if err != nil {
@@ -998,13 +998,13 @@ func runSynthetic(t *testing.T, dir string) {
 					ok = ok || e.Class == c
 				}
 				if !ok {
-					t.Errorf("%v is of class %v, which should be one of %v", e, e.Class, bad.classes)
+					t.Errorf("%v: got class %v, want one of %v", e, e.Class, bad.classes)
 				}
 				if bad.to > 0 && (e.At.Off < bad.from || e.At.End() > bad.to) {
-					t.Errorf("%v: the damage lies in [%d,%d)", e, bad.from, bad.to)
+					t.Errorf("got %v, want an error in [%d,%d)", e, bad.from, bad.to)
 				}
-				if cfile.Format.Verify != nil && !speaks(target) {
-					t.Error("Verify finds nothing")
+				if cfile.Format.Verify != nil && !reports(target) {
+					t.Error("Verify reports nothing, want a finding")
 				}
 				t.Log(e)
 				refused++
@@ -1050,13 +1050,13 @@ func runSynthetic(t *testing.T, dir string) {
 			read++
 		})
 	}
-	t.Logf("%d files: %d read as Kudu reads them, %d refused", len(names), read, refused)
+	t.Logf("%d files: %d read as by Kudu, %d refused", len(names), read, refused)
 	if read != 20 || refused != 5 {
-		t.Error("there should be 20 to read and 5 to refuse")
+		t.Errorf("got %d files read, %d refused, want 20, 5", read, refused)
 	}
 }
 
-// placed checks the form of an error about a file's content: a class that blames the file, and a place in it.
+// placed checks the form of an error about a file's content: a class that blames the file, and a span in it.
 func placed(err error, object string, size int64) (*fault.Error, error) {
 	var e *fault.Error
 	if !errors.As(err, &e) {
@@ -1066,13 +1066,13 @@ func placed(err error, object string, size int64) (*fault.Error, error) {
 		return e, fmt.Errorf("class %v: %v", e.Class, err)
 	}
 	if e.At.Object != object || e.At.Off < 0 || e.At.Len < 0 || e.At.End() > size {
-		return e, fmt.Errorf("the place %v is not inside of the %d bytes of %s: %v", e.At, size, object, err)
+		return e, fmt.Errorf("span %v is outside the %d bytes of %s: %v", e.At, size, object, err)
 	}
 	return e, nil
 }
 
-// speaks reports whether Verify finds something wrong.
-func speaks(target format.Target) bool {
+// reports reports whether Verify has a finding other than notes.
+func reports(target format.Target) bool {
 	for f := range cfile.Format.Verify(context.Background(), target, format.OpenOptions{}) {
 		if f.Severity >= region.Warning {
 			return true
@@ -1081,11 +1081,11 @@ func speaks(target format.Target) bool {
 	return false
 }
 
-// ---- what is said of values without reading them: bounds, order, narrowing
+// ---- facts about values without reading them: bounds, order, narrowing
 
-// checkFinding: all values lie within the bounds of the row group, they are in the promised order, and narrowing keeps
-// every row for which a predicate is true.
-func checkFinding(t *testing.T, target format.Target, whole *answer, x expected) {
+// checkMetadata: all values are within the bounds of the row group and in the declared order, and narrowing keeps every
+// row for which a predicate is true.
+func checkMetadata(t *testing.T, target format.Target, full *answer, x expected) {
 	t.Helper()
 	ctx := context.Background()
 	r, err := cfile.Format.Open(ctx, target, raw)
@@ -1095,11 +1095,11 @@ func checkFinding(t *testing.T, target format.Target, whole *answer, x expected)
 	defer r.Close()
 	if order := r.Order(); len(order) > 0 {
 		if len(order) != 1 || order[0] != (format.Key{}) {
-			t.Errorf("order %+v", order)
+			t.Errorf("got order %+v, want the only column", order)
 		}
 		for i := 1; i < len(x.cells); i++ {
 			if order := compareCells(x.col, x.cells[i-1], x.cells[i]); order > 0 {
-				t.Errorf("an order is promised, but row %d is less than row %d", i, i-1)
+				t.Errorf("an order is declared, but row %d is less than row %d", i, i-1)
 				break
 			}
 		}
@@ -1113,9 +1113,9 @@ func checkFinding(t *testing.T, target format.Target, whole *answer, x expected)
 			t.Fatal(err)
 		}
 		for _, g := range groups {
-			checkBounds(t, g, whole, x)
+			checkBounds(t, g, full, x)
 			if n, ok := r.(format.Narrower); ok {
-				checkNarrow(t, n, g, whole, x)
+				checkNarrow(t, n, g, full, x)
 			}
 		}
 	}
@@ -1131,7 +1131,7 @@ func compareCells(c kudugen.Column, a, b kudugen.Cell) int {
 	return a.Signed().Cmp(b.Signed())
 }
 
-func checkBounds(t *testing.T, g format.RowGroup, whole *answer, x expected) {
+func checkBounds(t *testing.T, g format.RowGroup, full *answer, x expected) {
 	t.Helper()
 	b, ok := g.Bounds[0]
 	if !ok {
@@ -1144,7 +1144,7 @@ func checkBounds(t *testing.T, g format.RowGroup, whole *answer, x expected) {
 		}
 	}
 	if b.Nulls >= 0 && b.Nulls != nulls || b.Rows >= 0 && b.Rows != int64(len(x.cells)) {
-		t.Errorf("bounds say %d nulls of %d rows, there are %d of %d", b.Nulls, b.Rows, nulls, len(x.cells))
+		t.Errorf("bounds: got %d nulls of %d rows, want %d of %d", b.Nulls, b.Rows, nulls, len(x.cells))
 	}
 	for _, limit := range []struct {
 		v    *pred.Value
@@ -1160,32 +1160,32 @@ func checkBounds(t *testing.T, g format.RowGroup, whole *answer, x expected) {
 		case x.col.Type == "decimal":
 			cell = kudugen.Big(16, limit.v.Dec.BigInt())
 		default:
-			n, ok := limit.v.Stored(whole.column.Type)
+			n, ok := limit.v.Stored(full.column.Type)
 			if !ok {
-				t.Errorf("bound %v is no %s", limit.v, whole.column.Type)
+				t.Errorf("bound %v is not a %s", limit.v, full.column.Type)
 				continue
 			}
 			cell = kudugen.Int(8, n)
 		}
-		near := false
+		met := false
 		for i, c := range x.cells {
 			if c == nil {
 				continue
 			}
 			d := compareCells(x.col, c, cell) * limit.sign
-			near = near || d == 0
+			met = met || d == 0
 			if d < 0 {
-				t.Errorf("row %d, %s, is outside of the bound %v", i, show(c), limit.v)
+				t.Errorf("row %d, %s, is outside the bound %v", i, show(c), limit.v)
 				return
 			}
 		}
-		if !near {
+		if !met {
 			t.Errorf("no value is the bound %v", limit.v) // min_key and max_key are values of the column
 		}
 	}
 }
 
-func checkNarrow(t *testing.T, n format.Narrower, g format.RowGroup, whole *answer, x expected) {
+func checkNarrow(t *testing.T, n format.Narrower, g format.RowGroup, full *answer, x expected) {
 	t.Helper()
 	ctx := context.Background()
 	next := predicates(x, 5)
@@ -1200,7 +1200,7 @@ func checkNarrow(t *testing.T, n format.Narrower, g format.RowGroup, whole *answ
 			t.Errorf("%s: %v", text, err)
 			return
 		}
-		bound, err := pred.Bind(e, whole.schema)
+		bound, err := pred.Bind(e, full.schema)
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 			return
@@ -1224,7 +1224,7 @@ func checkNarrow(t *testing.T, n format.Narrower, g format.RowGroup, whole *answ
 				k++
 			}
 			if in := k < len(ranges) && ranges[k].From <= int64(i); !in && holds(c) {
-				t.Errorf("Narrow %.200s: row %d, %s, was left out of %v", text, i, show(c), ranges)
+				t.Errorf("Narrow %.200s: got %v, want row %d, %s, in it", text, ranges, i, show(c))
 				return
 			}
 		}
@@ -1233,7 +1233,8 @@ func checkNarrow(t *testing.T, n format.Narrower, g format.RowGroup, whole *answ
 
 type test func(c kudugen.Cell) bool
 
-// predicates returns random ones as text, each with what it says of a cell. nil: none are made for this type.
+// predicates returns a function that draws random predicates, as text and as a function of a cell. nil: the type has no
+// order.
 func predicates(x expected, seed uint64) func() (string, test) {
 	if typ := x.col.Type; typ == "float" || typ == "double" || typ == "bool" {
 		return nil
@@ -1253,7 +1254,7 @@ func predicates(x expected, seed uint64) func() (string, test) {
 		if rnd.IntN(3) > 0 {
 			return c
 		}
-		c = bytes.Clone(c) // a neighbour, which is perhaps not there
+		c = bytes.Clone(c) // a neighbour, which may not be among the values
 		if len(c) > 0 && x.col.Width() == 0 {
 			switch rnd.IntN(3) {
 			case 0:
@@ -1313,7 +1314,7 @@ func predicates(x expected, seed uint64) func() (string, test) {
 	return func() (string, test) { return make(2) }
 }
 
-// literal writes a cell as --where has it.
+// literal is a cell as a literal of --where.
 func literal(c kudugen.Column, x kudugen.Cell) string {
 	switch c.Type {
 	case "string", "varchar":
@@ -1331,7 +1332,7 @@ func literal(c kudugen.Column, x kudugen.Cell) string {
 	return x.Signed().String()
 }
 
-// typed is a cell as Seek takes it.
+// typed is a cell as a key for Seek.
 func typed(c kudugen.Column, x kudugen.Cell) any {
 	switch c.Type {
 	case "string", "varchar":
@@ -1348,11 +1349,11 @@ func typed(c kudugen.Column, x kudugen.Cell) any {
 	return x.Signed().Int64()
 }
 
-// ---- through the front and the scan engine
+// ---- package stoa and the scan engine
 
-// checkEngine reads the file as a user of the library does: everything, random rows, random filters, single rows, by
-// key, and with one block damaged.
-func checkEngine(t *testing.T, data []byte, layout *kudugen.Layout, whole *answer, x expected) {
+// checkEngine reads the file as a user of the library does: all rows, random ranges, random filters, single rows, by
+// key, and with a damaged block.
+func checkEngine(t *testing.T, data []byte, layout *kudugen.Layout, full *answer, x expected) {
 	t.Helper()
 	ctx := context.Background()
 	alloc := memory.NewCheckedAllocator(memory.DefaultAllocator)
@@ -1367,7 +1368,7 @@ func checkEngine(t *testing.T, data []byte, layout *kudugen.Layout, whole *answe
 	}
 	tab := open(data)
 	defer tab.Close()
-	cells := whole.cells
+	cells := full.cells
 	rnd := rand.New(rand.NewPCG(9, uint64(len(data))))
 	total := int64(len(cells))
 	next := predicates(x, 11)
@@ -1405,7 +1406,7 @@ func checkEngine(t *testing.T, data []byte, layout *kudugen.Layout, whole *answe
 		got, err := collect(tab.Scan(ctx, spec), spec.Batch)
 		sameCells(t, what, got, want, err)
 		if n, err := tab.Count(ctx, spec); spec.Limit == 0 && (err != nil || n != int64(len(want))) {
-			t.Errorf("%s: Count %d, %v; there are %d", what, n, err, len(want))
+			t.Errorf("%s: Count: got %d, %v, want %d", what, n, err, len(want))
 		}
 	}
 	for range 3 {
@@ -1435,7 +1436,7 @@ func checkEngine(t *testing.T, data []byte, layout *kudugen.Layout, whole *answe
 		}
 	}
 
-	// One block damaged: its rows are lost, all others are as before, and the loss is reported.
+	// A damaged block: its rows are lost, all others are read, and the loss is reported.
 	if !layout.Checksums || layout.Levels["posidx"] == 0 {
 		return
 	}
@@ -1453,7 +1454,7 @@ func checkEngine(t *testing.T, data []byte, layout *kudugen.Layout, whole *answe
 	_, err := collect(damaged.Scan(ctx, stoa.ScanSpec{Alloc: alloc}), 0)
 	var e *fault.Error
 	if !errors.As(err, &e) || e.Class != fault.Corrupt || e.At.Off < hit.Off || e.At.End() > hit.Off+hit.Len {
-		t.Errorf("a damaged block at [%d+%d]: %v", hit.Off, hit.Len, err)
+		t.Errorf("a damaged block at [%d+%d]: got %v, want class Corrupt in it", hit.Off, hit.Len, err)
 	}
 	for _, policy := range []stoa.Damaged{stoa.SkipRows, stoa.NullCells} {
 		var want []kudugen.Cell
@@ -1470,7 +1471,7 @@ func checkEngine(t *testing.T, data []byte, layout *kudugen.Layout, whole *answe
 		sameCells(t, fmt.Sprintf("a damaged block of rows %d+%d, policy %v", hit.First, hit.Rows, policy), got,
 			want, err)
 		if len(lost) != 1 || lost[0].Rows != [2]int64{hit.First, hit.First + hit.Rows} || !lost[0].Exact {
-			t.Errorf("a damaged block of rows %d+%d: reported losses %+v", hit.First, hit.Rows, lost)
+			t.Errorf("a damaged block of rows %d+%d: got losses %+v", hit.First, hit.Rows, lost)
 		}
 	}
 }
@@ -1482,24 +1483,24 @@ func sameCells(t *testing.T, what string, got, want []kudugen.Cell, err error) {
 		return
 	}
 	if len(got) != len(want) {
-		t.Errorf("%s: %d cells, not %d", what, len(got), len(want))
+		t.Errorf("%s: got %d cells, want %d", what, len(got), len(want))
 		return
 	}
 	for i := range got {
 		if !same(got[i], want[i]) {
-			t.Errorf("%s: cell %d of %d is %s, not %s", what, i, len(got), show(got[i]), show(want[i]))
+			t.Errorf("%s: cell %d of %d: got %s, want %s", what, i, len(got), show(got[i]), show(want[i]))
 			return
 		}
 	}
 }
 
-// collect takes the batches of a scan apart, by Arrow's own means.
-func collect(batches iter.Seq2[arrow.RecordBatch, error], most int) (out []kudugen.Cell, err error) {
+// collect is the batches of a scan as cells, by Arrow's own accessors. limit is the maximum size of a batch; 0: any.
+func collect(batches iter.Seq2[arrow.RecordBatch, error], limit int) (out []kudugen.Cell, err error) {
 	for batch, err := range batches {
 		if err != nil {
 			return out, err
 		}
-		if batch.NumCols() != 1 || batch.NumRows() == 0 || most > 0 && batch.NumRows() > int64(most) {
+		if batch.NumCols() != 1 || batch.NumRows() == 0 || limit > 0 && batch.NumRows() > int64(limit) {
 			return out, fmt.Errorf("a batch of %d columns, %d rows", batch.NumCols(), batch.NumRows())
 		}
 		col := batch.Column(0)
@@ -1548,10 +1549,10 @@ func collect(batches iter.Seq2[arrow.RecordBatch, error], most int) (out []kudug
 	return out, nil
 }
 
-// ---- side files as tables
+// ---- auxiliary files as tables
 
-// sideRows gives the rows of a side file as Arrow's own JSON.
-func sideRows(t *testing.T, data []byte, opts map[string]string) []map[string]any {
+// auxRows is the rows of an auxiliary file: values by column.
+func auxRows(t *testing.T, data []byte, opts map[string]string) []map[string]any {
 	t.Helper()
 	ctx := context.Background()
 	tab, err := stoa.Open(ctx, "f", stoa.OpenOptions{From: "cfile", Opts: opts,
@@ -1578,7 +1579,7 @@ func sideRows(t *testing.T, data []byte, opts map[string]string) []map[string]an
 	return out
 }
 
-// value takes an array's value: Go's own types, bytes as strings, lists as []any.
+// value is a value of an array as a Go value: bytes as strings, lists as []any.
 func value(a arrow.Array, i int) any {
 	if a.IsNull(i) {
 		return nil
@@ -1618,12 +1619,12 @@ func value(a arrow.Array, i int) any {
 func sameRows(t *testing.T, got, want []map[string]any) {
 	t.Helper()
 	if len(got) != len(want) {
-		t.Errorf("as a table: %d rows, not %d", len(got), len(want))
+		t.Errorf("as a table: got %d rows, want %d", len(got), len(want))
 		return
 	}
 	for i := range got {
 		if !reflect.DeepEqual(got[i], want[i]) {
-			t.Errorf("as a table: row %d is %.300q, not %.300q", i, fmt.Sprint(got[i]), fmt.Sprint(want[i]))
+			t.Errorf("as a table: row %d: got %.300q, want %.300q", i, fmt.Sprint(got[i]), fmt.Sprint(want[i]))
 			return
 		}
 	}
@@ -1648,7 +1649,7 @@ func checkBloomTable(t *testing.T, data []byte, layout *kudugen.Layout) {
 		want = append(want, map[string]any{"first_key": string(b.Key), "hashes": int64(x[5]),
 			"bits": 8 * int64(len(x)-n), "set_bits": int64(set), "filter": string(x[n:])})
 	}
-	sameRows(t, sideRows(t, data, nil), want)
+	sameRows(t, auxRows(t, data, nil), want)
 }
 
 func checkDeltaTable(t *testing.T, data []byte, x expected) {
@@ -1672,7 +1673,7 @@ func checkDeltaTable(t *testing.T, data []byte, x expected) {
 		want = append(want, map[string]any{"row": int64(d.Row), "timestamp": d.Time, "op": op, "column_ids": ids,
 			"values": vals})
 	}
-	sameRows(t, sideRows(t, data, nil), want)
+	sameRows(t, auxRows(t, data, nil), want)
 }
 
 func checkIndexTable(t *testing.T, data []byte, b block) {
@@ -1706,13 +1707,13 @@ func checkIndexTable(t *testing.T, data []byte, b block) {
 		}
 		want = append(want, m)
 	}
-	sameRows(t, sideRows(t, data, map[string]string{"kind": "index", "key": strings.Join(types, ",")}), want)
+	sameRows(t, auxRows(t, data, map[string]string{"kind": "index", "key": strings.Join(types, ",")}), want)
 }
 
 // ---- bloom files
 
 // judgeBloom: every key of the rowset tests positive in the block that the value index names for it, hardly any other
-// key does, and the blocks' first keys ascend. The blocks are found by kudugen.Walk.
+// key does, and the blocks' first keys ascend. The blocks are those of kudugen.Walk.
 func judgeBloom(t *testing.T, data []byte, layout *kudugen.Layout, x expected) (probes int64) {
 	t.Helper()
 	type part struct {
@@ -1734,7 +1735,7 @@ func judgeBloom(t *testing.T, data []byte, layout *kudugen.Layout, x expected) (
 		}
 		parts = append(parts, part{b.Key, &bloom.Filter{Bits: raw[4+n:], Hashes: int(raw[5])}})
 		if len(parts) > 1 && bytes.Compare(parts[len(parts)-2].first, b.Key) >= 0 {
-			t.Errorf("first keys do not ascend: %x, %x", parts[len(parts)-2].first, b.Key)
+			t.Errorf("first keys %x, %x do not ascend", parts[len(parts)-2].first, b.Key)
 		}
 	}
 	has := func(key []byte) bool {
@@ -1747,7 +1748,7 @@ func judgeBloom(t *testing.T, data []byte, layout *kudugen.Layout, x expected) (
 			t.Errorf("key %d, %x, tests negative", i, k)
 			return
 		}
-		if has(append(bytes.Clone(k), "another"...)) {
+		if has(append(bytes.Clone(k), "other"...)) {
 			other++
 		}
 		probes += 2
@@ -1758,7 +1759,7 @@ func judgeBloom(t *testing.T, data []byte, layout *kudugen.Layout, x expected) (
 	return probes
 }
 
-// checkBloom asks the reader's own face of bloom files.
+// checkBloom checks the native reader of bloom files.
 func checkBloom(t *testing.T, tree store.Tree, x expected) {
 	t.Helper()
 	ctx := context.Background()
@@ -1776,9 +1777,9 @@ func checkBloom(t *testing.T, tree store.Tree, x expected) {
 			t.Errorf("MayContain: key %d, %x: %v %v", i, k, ok, err)
 			return
 		}
-		ok, err := f.MayContain(ctx, append(bytes.Clone(k), "another"...))
+		ok, err := f.MayContain(ctx, append(bytes.Clone(k), "other"...))
 		if err != nil {
-			t.Errorf("MayContain: another key than %x: %v", k, err)
+			t.Errorf("MayContain: a key other than %x: %v", k, err)
 			return
 		}
 		if ok {
@@ -1786,7 +1787,7 @@ func checkBloom(t *testing.T, tree store.Tree, x expected) {
 		}
 	}
 	if other > len(x.keys)/20+1 {
-		t.Errorf("MayContain: %d of %d other keys", other, len(x.keys))
+		t.Errorf("MayContain: %d of %d other keys test positive", other, len(x.keys))
 	}
 	if len(x.keys[0]) > 0 && x.keys[0][0] > 0 {
 		if ok, err := f.MayContain(ctx, []byte{0}); ok || err != nil {
@@ -1797,8 +1798,8 @@ func checkBloom(t *testing.T, tree store.Tree, x expected) {
 
 // ---- delta files
 
-// checkDeltas asks the reader's own face of delta files: all entries, those from a row on, and the statistics, which
-// Kudu lists, too.
+// checkDeltas checks the native reader of delta files: all entries, those from a row on, and the statistics that Kudu
+// lists.
 func checkDeltas(t *testing.T, tree store.Tree, b block, x expected) {
 	t.Helper()
 	ctx := context.Background()
@@ -1819,7 +1820,7 @@ func checkDeltas(t *testing.T, tree store.Tree, b block, x expected) {
 		want = append(want, d)
 	}
 	if f.Len() != int64(len(want)) {
-		t.Errorf("Len %d, Kudu lists %d deltas", f.Len(), len(want))
+		t.Errorf("Len: got %d, want %d", f.Len(), len(want))
 	}
 	rnd := rand.New(rand.NewPCG(3, uint64(len(want))))
 	last := int64(want[len(want)-1].Row)
@@ -1850,25 +1851,25 @@ func checkDeltas(t *testing.T, tree store.Tree, b block, x expected) {
 				break
 			}
 			if err != nil || n >= len(rest) {
-				t.Errorf("deltas from row %d on: number %d of %d: %v", row, n, len(rest), err)
+				t.Errorf("deltas from row %d on: delta %d of %d: %v", row, n, len(rest), err)
 				return
 			}
 			if w := rest[n]; !sameDelta(d, w) {
-				t.Errorf("deltas from row %d on: number %d is %+v, Kudu has %+v", row, n, d, w)
+				t.Errorf("deltas from row %d on: delta %d: got %+v, want %+v", row, n, d, w)
 				return
 			}
 		}
 		if n != len(rest) {
-			t.Errorf("deltas from row %d on: %d, Kudu has %d", row, n, len(rest))
+			t.Errorf("deltas from row %d on: got %d, want %d", row, n, len(rest))
 			return
 		}
 	}
 	stats, ok := f.Stats()
 	if !ok {
-		t.Error("no statistics")
+		t.Error("got no statistics, want some")
 		return
 	}
-	// As Kudu lists them: ts range=[a, b], delete_count=[n], reinsert_count=[n], update_counts_by_col_id=[id:n,…]
+	// Kudu lists them as: ts range=[a, b], delete_count=[n], reinsert_count=[n], update_counts_by_col_id=[id:n,…]
 	listed := b.CFile["delta-stats"]
 	listed, counts, _ := strings.Cut(strings.TrimSuffix(listed, "]"), "update_counts_by_col_id=[")
 	updates := map[uint32]int64{}
@@ -1882,7 +1883,7 @@ func checkDeltas(t *testing.T, tree store.Tree, b block, x expected) {
 	got := fmt.Sprintf("ts range=[%d, %d], delete_count=[%d], reinsert_count=[%d], ",
 		stats.MinTimestamp, stats.MaxTimestamp, stats.Deletes, stats.Reinserts)
 	if got != listed || !maps.Equal(updates, stats.Updates) {
-		t.Errorf("statistics: %s %v; Kudu lists %s", got, stats.Updates, b.CFile["delta-stats"])
+		t.Errorf("statistics: got %s %v, want %s", got, stats.Updates, b.CFile["delta-stats"])
 	}
 }
 

@@ -191,7 +191,7 @@ func try(data []byte, verify, all bool) (a attempt, problems []string) {
 	}
 	a.answer, a.err = readAll(ctx, target, plain, nil)
 	check("read", a.err)
-	if (verify || all) && cfile.Format.Verify != nil { // else TestFormatIsWhole fails
+	if (verify || all) && cfile.Format.Verify != nil { // else TestFormatIsComplete fails
 		for f := range cfile.Format.Verify(ctx, target, o) {
 			a.findings = append(a.findings, f)
 			if f.Code == "" || f.Message == "" || f.At.Object != "f" || f.At.Off < 0 || f.At.Len < 0 || f.At.End() > n {
@@ -226,7 +226,7 @@ func try(data []byte, verify, all bool) (a attempt, problems []string) {
 			r, _, err := cfile.Format.Recover(ctx, target, plain)
 			check("Recover", err)
 			if err == nil {
-				_, err := scanAll(ctx, r, target, plain, wholeRange, nil)
+				_, err := scanAll(ctx, r, target, plain, allRows, nil)
 				check("read what Recover found", err)
 				r.Close()
 			}
@@ -263,7 +263,7 @@ func TestRecover(t *testing.T) {
 
 func recoverAll(t *testing.T, cutFooter bool) {
 	if cfile.Format.Recover == nil {
-		t.Skip("there is no Recover; TestFormatIsWhole fails")
+		t.Skip("there is no Recover; TestFormatIsComplete fails")
 	}
 	ctx := context.Background()
 	whole, part, none := 0, 0, 0

@@ -87,7 +87,7 @@ func salvage(t *testing.T, data []byte, opts map[string]string) (cells map[int64
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := r.Chunk(ctx, groups[0], 0, wholeRange)
+	c, err := r.Chunk(ctx, groups[0], 0, allRows)
 	if err != nil {
 		t.Fatal(err)
 	}

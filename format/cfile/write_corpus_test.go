@@ -22,9 +22,9 @@ import (
 	"stoa/internal/kudugen"
 )
 
-// What a real Kudu wrote is written again from the same values and compared byte by byte.
+// These tests write files of Kudu again from the same values, and compare them byte by byte.
 
-// cellsArray makes an Arrow array of cells, in the type that suits f.
+// cellsArray is an Arrow array of cells, of the type for f.
 func cellsArray(f write.Field, cells []kudugen.Cell) arrow.Array {
 	n := len(cells)
 	valid := make([]byte, (n+7)/8)
@@ -83,7 +83,7 @@ func fixedBuffer(f write.Field, cells []kudugen.Cell) []byte {
 			copy(x, c)
 		} else {
 			for i := range x {
-				x[i] = 0xa5 // what stands in the place of a null must not matter
+				x[i] = 0xa5 // the writer must ignore values of nulls
 			}
 		}
 		b = append(b, x...)
@@ -112,7 +112,7 @@ func arrowTypeOf(f write.Field) arrow.DataType {
 	}[f.Type]
 }
 
-// fieldOf is the field that Kudu makes of a column.
+// fieldOf is the CFile field of a column of Kudu.
 func fieldOf(c kudugen.Column) write.Field {
 	f := write.Field{Name: c.Name, Nullable: c.Nullable, Precision: c.Precision, Scale: c.Scale, Length: c.Length}
 	switch {
@@ -139,7 +139,7 @@ type realFile struct {
 	Cfile                        map[string]string
 }
 
-// eachManifest runs f over the golden subset, and over the whole corpus if there is one.
+// eachManifest runs f over the golden subset, and over the corpus if STOA_CORPUS is set.
 func eachManifest(t *testing.T, f func(t *testing.T, dir string, files []realFile)) {
 	dirs := map[string]string{"golden": "../../corpus/kudu/1.18.1"}
 	if d := os.Getenv("STOA_CORPUS"); d != "" {
@@ -161,7 +161,7 @@ func eachManifest(t *testing.T, f func(t *testing.T, dir string, files []realFil
 }
 
 // tally counts files by how they compare.
-type tally map[string][3]int // identical, identical but for what compressors and bitshuffle's LZ4 make, other
+type tally map[string][3]int // identical, identical once decompressed, different
 
 func (c tally) add(kind string, i int) {
 	x := c[kind]
@@ -177,12 +177,12 @@ func (c tally) log(t *testing.T) {
 	sort.Strings(keys)
 	var sum [3]int
 	for _, k := range keys {
-		t.Logf("%-60s identical %d, but for the compressor %d, other %d", k, c[k][0], c[k][1], c[k][2])
+		t.Logf("%-60s identical %d, identical once decompressed %d, different %d", k, c[k][0], c[k][1], c[k][2])
 		for i, n := range c[k] {
 			sum[i] += n
 		}
 	}
-	t.Logf("all: identical %d, but for the compressor %d, other %d", sum[0], sum[1], sum[2])
+	t.Logf("all: identical %d, identical once decompressed %d, different %d", sum[0], sum[1], sum[2])
 }
 
 var encodingNames = map[string]block.Encoding{"PLAIN_ENCODING": block.Plain, "PREFIX_ENCODING": block.Prefix,
@@ -190,10 +190,10 @@ var encodingNames = map[string]block.Encoding{"PLAIN_ENCODING": block.Plain, "PR
 var compressionNames = map[string]block.Compression{"NO_COMPRESSION": block.NoCompression, "SNAPPY": block.Snappy,
 	"LZ4": block.LZ4, "ZLIB": block.Zlib}
 
-// TestKeyFilesAsKuduWroteThem: bloom files, ad-hoc indexes and delta files.
-func TestKeyFilesAsKuduWroteThem(t *testing.T) { eachManifest(t, keyFiles) }
+// TestAuxiliaryFilesLikeKudu: bloom files, ad-hoc indexes and delta files are written as Kudu writes them.
+func TestAuxiliaryFilesLikeKudu(t *testing.T) { eachManifest(t, auxiliaryFiles) }
 
-func keyFiles(t *testing.T, dir string, files []realFile) {
+func auxiliaryFiles(t *testing.T, dir string, files []realFile) {
 	tables := map[string]*kudugen.Table{}
 	for _, tab := range kudugen.Tables() {
 		tables[tab.Name] = tab
@@ -207,26 +207,26 @@ func keyFiles(t *testing.T, dir string, files []realFile) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := rewriteKeyFile(tables[e.Table], e, want)
+		got, err := rewriteAuxiliary(tables[e.Table], e, want)
 		if err != nil {
 			t.Errorf("%s: %v", e.File, err)
 			continue
 		}
 		kind := e.Run + " " + e.Kind
-		switch why := compareFiles(got, want); {
+		switch diff := compareFiles(got, want); {
 		case bytes.Equal(got, want):
 			counts.add(kind, 0)
-		case why == "" && e.Kind != "bloom":
+		case diff == "" && e.Kind != "bloom":
 			counts.add(kind, 1)
 		default:
 			counts.add(kind, 2)
-			t.Errorf("%s: %s", e.File, why)
+			t.Errorf("%s: %s", e.File, diff)
 		}
 	}
 	counts.log(t)
 }
 
-func rewriteKeyFile(tab *kudugen.Table, e realFile, want []byte) ([]byte, error) {
+func rewriteAuxiliary(tab *kudugen.Table, e realFile, want []byte) ([]byte, error) {
 	var b bytes.Buffer
 	var add func([]byte) error
 	var end func() (write.Summary, error)
@@ -260,7 +260,7 @@ func rewriteKeyFile(tab *kudugen.Table, e realFile, want []byte) ([]byte, error)
 	return b.Bytes(), err
 }
 
-// rewriteDeltas takes the changes from the file itself, value by value.
+// rewriteDeltas writes the deltas of the file again, which this test parses itself.
 func rewriteDeltas(b *bytes.Buffer, e realFile, want []byte) error {
 	w, err := write.NewDeltaWriter(b, e.Kind == "undo", write.WriterOptions{NoChecksums: !e.Checksums, BlockSize: 1024})
 	if err != nil {
@@ -307,7 +307,7 @@ func changeListOf(v []byte) *write.ChangeList {
 	return l
 }
 
-// orderedVarint reads SQLite4's varint, as its document says it.
+// orderedVarint decodes SQLite4's varint, as specified in its documentation.
 func orderedVarint(b []byte) (uint64, int) {
 	a := uint64(b[0])
 	switch {
@@ -326,7 +326,7 @@ func orderedVarint(b []byte) (uint64, int) {
 	return x, 1 + n
 }
 
-// plainStringsOf reads the strings of a plain block.
+// plainStringsOf decodes the strings of a plain block.
 func plainStringsOf(b []byte) (out [][]byte) {
 	n, at := int(binary.LittleEndian.Uint32(b[4:])), binary.LittleEndian.Uint32(b[8:])
 	offs := make([]uint32, 0, n+4)
@@ -351,7 +351,8 @@ func plainStringsOf(b []byte) (out [][]byte) {
 	return out
 }
 
-func TestColumnsAsKuduWroteThem(t *testing.T) { eachManifest(t, columnFiles) }
+// TestColumnsLikeKudu: columns are written as Kudu writes them.
+func TestColumnsLikeKudu(t *testing.T) { eachManifest(t, columnFiles) }
 
 func columnFiles(t *testing.T, dir string, files []realFile) {
 	tables := map[string]*kudugen.Table{}
@@ -373,32 +374,32 @@ func columnFiles(t *testing.T, dir string, files []realFile) {
 			continue
 		}
 		kind := e.Run + " " + e.Cfile["encoding"] + " " + e.Cfile["compression"]
-		switch why := compareFiles(got, want); {
+		switch diff := compareFiles(got, want); {
 		case bytes.Equal(got, want):
 			counts.add(kind, 0)
-		case why == "" && e.Cfile["compression"] == "NO_COMPRESSION" && e.Cfile["encoding"] != "BIT_SHUFFLE" &&
+		case diff == "" && e.Cfile["compression"] == "NO_COMPRESSION" && e.Cfile["encoding"] != "BIT_SHUFFLE" &&
 			e.Cfile["encoding"] != "DICT_ENCODING":
-			t.Errorf("%s: not identical, though nothing in it is compressed", e.File)
-		case why == "":
+			t.Errorf("%s: not identical, although it is not compressed", e.File)
+		case diff == "":
 			counts.add(kind, 1)
 		case lastLeaf(e):
 			counts.add(kind, 2)
 		default:
 			counts.add(kind, 2)
-			t.Errorf("%s: %s", e.File, why)
+			t.Errorf("%s: %s", e.File, diff)
 		}
 	}
 	counts.log(t)
 }
 
-// lastLeaf names the files in which a block became full among the last ten rows: these lay in one leaf of
-// Kudu's row store, where all others have seven rows, so that the block took the other rows, too. A stream
-// cannot know its last rows.
+// lastLeaf reports whether, in the file, a block became full among the last ten rows. In Kudu's memory store these were
+// in one leaf, all others have seven rows, and Kudu adds rows leaf by leaf, so the block got the rest of the leaf. A
+// writer of a stream does not know which rows are the last.
 func lastLeaf(e realFile) bool {
 	return e.Table == "matrix" && (e.Column == "int64_rle_snappy_null" || e.Column == "unixtime_micros_rle_snappy_null")
 }
 
-// rewrite writes a column of the corpus again.
+// rewrite writes a column of the corpus from the formula's values.
 func rewrite(tab *kudugen.Table, e realFile) ([]byte, error) {
 	set, err := tab.Rowset(e.Partition, e.Rowset)
 	if err != nil {
@@ -432,8 +433,8 @@ func rewrite(tab *kudugen.Table, e realFile) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// compareFiles compares two CFiles block by block, decompressed; "" if they are the same but for the bytes that
-// compressors made, and the places that follow from these.
+// compareFiles compares two CFiles block by block after decompression. It returns "" if they differ at most in
+// compressed bytes and the offsets that follow from these.
 func compareFiles(got, want []byte) string {
 	g, err := kudugen.Walk(got)
 	if err != nil {
@@ -446,21 +447,21 @@ func compareFiles(got, want []byte) string {
 	if a, b := fmt.Sprint(g.Version, g.Type, g.Encoding, g.Compression, g.Values, g.Nullable, g.Checksums, g.Levels,
 		g.Meta), fmt.Sprint(w.Version, w.Type, w.Encoding, w.Compression, w.Values, w.Nullable, w.Checksums,
 		w.Levels, w.Meta); a != b {
-		return fmt.Sprintf("footer: %s, not %s", a, b)
+		return fmt.Sprintf("footer: got %s, want %s", a, b)
 	}
-	// Where an index block ends depends on the places of the data blocks, and so on the compressor; what the
-	// indexes say of the data blocks does not.
+	// Where index blocks end depends on the offsets of data blocks, and so on the compressor; the entries of the
+	// indexes do not.
 	a, b := dataBlocks(g), dataBlocks(w)
 	if len(a) != len(b) {
-		return fmt.Sprintf("%d blocks, not %d: %s, not %s", len(a), len(b), layoutText(g), layoutText(w))
+		return fmt.Sprintf("got %d blocks, want %d: got %s, want %s", len(a), len(b), layoutText(g), layoutText(w))
 	}
 	for i, a := range a {
 		b := b[i]
 		if a.Kind != b.Kind || a.First != b.First || a.Rows != b.Rows || !bytes.Equal(a.Key, b.Key) {
-			return fmt.Sprintf("block %d: %s, not %s", i, layoutText(g), layoutText(w))
+			return fmt.Sprintf("block %d: got %s, want %s", i, layoutText(g), layoutText(w))
 		}
 		if !bytes.Equal(rawBlock(g, got, a), rawBlock(w, want, b)) {
-			return fmt.Sprintf("block %d (%s, rows %d+%d): %x, not %x", i, a.Kind, a.First, a.Rows,
+			return fmt.Sprintf("block %d (%s, rows %d+%d): got %x, want %x", i, a.Kind, a.First, a.Rows,
 				short(rawBlock(g, got, a)), short(rawBlock(w, want, b)))
 		}
 	}
@@ -486,7 +487,7 @@ func layoutText(l *kudugen.Layout) string {
 	return strings.Join(s, ", ")
 }
 
-// rawBlock undoes compression and bitshuffle.
+// rawBlock is a block without compression and bitshuffle.
 func rawBlock(l *kudugen.Layout, file []byte, b kudugen.Block) []byte {
 	p := file[b.Off : b.Off+b.Len]
 	if l.Checksums {
@@ -531,6 +532,6 @@ func rawBlock(l *kudugen.Layout, file []byte, b kudugen.Block) []byte {
 	if _, err := bitshuffle.Decode(out, rest[20:], elem); err != nil {
 		return []byte(err.Error())
 	}
-	// All of the header but the size.
+	// the header without the size
 	return append(append(append(bytes.Clone(head), rest[:8]...), rest[12:20]...), out...)
 }

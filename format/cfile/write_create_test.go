@@ -25,7 +25,7 @@ import (
 	"stoa/store"
 )
 
-// createFrom writes a table from Arrow's JSON into memory.
+// createFrom writes a table from Arrow's JSON to memory.
 func createFrom(sc *arrow.Schema, text string, o format.WriteOptions) (*store.Memory, format.Summary, error) {
 	ctx, m := context.Background(), store.NewMemory(nil)
 	w, err := create(ctx, m.Sink("t"), sc, o)
@@ -57,6 +57,8 @@ var nested = schemaOf(
 		plainField("t", arrow.StructOf(plainField("y", arrow.BinaryTypes.Binary))))),
 )
 
+// TestSetOfFiles: a table of several columns becomes a file for each physical column, with escaped and unique names,
+// and table.json.
 func TestSetOfFiles(t *testing.T) {
 	m, sum, err := createFrom(nested, `[{"id":1,"a/b":"x","A/B":[1],"s":{"x":0.5,"t":{"y":null}}},{"id":2,`+
 		`"a/b":null,"A/B":null,"s":{"x":null,"t":{"y":"YQ=="}}}]`, format.WriteOptions{})
@@ -66,14 +68,14 @@ func TestSetOfFiles(t *testing.T) {
 	files := []string{"id.cfile", "a%2Fb.cfile", "A%2FB~2.cfile", "s.cfile", "s.x.cfile", "s.t.cfile", "s.t.y.cfile",
 		"table.json"}
 	if sum.Rows != 2 || !slices.Equal(sum.Files, files) {
-		t.Errorf("%+v", sum)
+		t.Errorf("got summary %+v, want 2 rows in %v", sum, files)
 	}
 	var total int64
 	for _, n := range m.Names() {
 		total += int64(len(m.Bytes(n)))
 	}
 	if len(m.Names()) != len(files) || total != sum.Bytes {
-		t.Errorf("%v, %d bytes of %d", m.Names(), total, sum.Bytes)
+		t.Errorf("got files %v of %d bytes, want %d", m.Names(), total, sum.Bytes)
 	}
 	var set struct {
 		Stoa          string
@@ -86,7 +88,7 @@ func TestSetOfFiles(t *testing.T) {
 	}
 	r, err := ipc.NewReader(bytes.NewReader(set.Schema))
 	if err != nil || !r.Schema().Equal(nested) {
-		t.Errorf("the schema is %v, %v", r, err)
+		t.Errorf("got schema %v, %v, want %v", r, err, nested)
 	}
 	for _, c := range set.Columns {
 		checkMarks(t, m.Bytes("t/"+c["file"]), c["marks"])
@@ -96,11 +98,11 @@ func TestSetOfFiles(t *testing.T) {
 		"map[file:s.cfile holds:validity path:s] map[file:s.x.cfile path:s.x] " +
 		"map[file:s.t.cfile holds:validity path:s.t] map[file:s.t.y.cfile path:s.t.y]]"
 	if got := fmt.Sprint(set.Columns); set.Stoa != "cfile-set" || set.Version != 2 || set.Rows != 2 || got != want {
-		t.Errorf("%s\n%v", m.Bytes("t/table.json"), got)
+		t.Errorf("%s\ngot columns %v\nwant %v", m.Bytes("t/table.json"), got, want)
 	}
 }
 
-// checkMarks compares the marks of a file with its bytes: pieces up to the checksum of its footer, each with a sum.
+// checkMarks compares the marks of a file with its bytes: the sizes and hashes of pieces up to the footer's checksum.
 func checkMarks(t *testing.T, file []byte, marks string) {
 	t.Helper()
 	b, err := base64.StdEncoding.DecodeString(marks)
@@ -114,10 +116,12 @@ func checkMarks(t *testing.T, file []byte, marks string) {
 		b, rest = b[k+4:], rest[n:]
 	}
 	if err != nil || len(b) > 0 || len(rest) > 0 {
-		t.Errorf("marks %s of %x: %d are wrong, %d bytes have none: %v", marks, file, len(b), len(rest), err)
+		t.Errorf("marks %s of %x: %d bytes of marks are wrong, %d bytes have none: %v", marks, file, len(b), len(rest),
+			err)
 	}
 }
 
+// TestOneFileOrDirectory: a table of one column becomes a file, others and those with option layout=dir a directory.
 func TestOneFileOrDirectory(t *testing.T) {
 	one := schemaOf(plainField("n", arrow.PrimitiveTypes.Int32))
 	in := schemaOf(plainField("s", arrow.StructOf(plainField("n", arrow.PrimitiveTypes.Int32))))
@@ -136,25 +140,25 @@ func TestOneFileOrDirectory(t *testing.T) {
 	} {
 		m, _, err := createFrom(c.sc, "[]", c.o)
 		if err != nil || !slices.Equal(m.Names(), c.want) {
-			t.Errorf("%v %+v: %v, %v", c.sc, c.o, m.Names(), err)
+			t.Errorf("%v %+v: got %v, %v, want %v", c.sc, c.o, m.Names(), err, c.want)
 		}
 	}
 }
 
-// TestNullStructs: a null struct is kept, in a column of bools; or refused, or its fields become null.
+// TestNullStructs: by option, null structs are stored in a column of bools, or refused, or their fields become null.
 func TestNullStructs(t *testing.T) {
 	sc := schemaOf(plainField("s", arrow.StructOf(plainField("x", arrow.PrimitiveTypes.Int32),
 		arrow.Field{Name: "y", Type: arrow.BinaryTypes.String})))
 	text := `[{"s":{"x":1,"y":"a"}},{"s":null},{"s":{"x":null,"y":"b"}}]`
 	m, _, err := createFrom(sc, text, format.WriteOptions{Opts: map[string]string{"checksums": "false",
 		"plain-metadata": "true"}})
-	// 3 values from row 0 on: one group of literal bits, 101
+	// 3 values from row 0 on: a literal run of bits, 101
 	if s := m.Bytes("t/s.cfile"); err != nil || !bytes.HasPrefix(s[12:], unhex("03000000 00000000 03 05")) {
-		t.Errorf("%v %x", err, s)
+		t.Errorf("validity: got %x, %v", s, err)
 	}
 	m, _, err = createFrom(sc, text, format.WriteOptions{Opts: map[string]string{"null-structs": "refuse"}})
 	if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "s.x: row 1: ") || len(m.Names()) != 0 {
-		t.Errorf("%v, %v", err, m.Names())
+		t.Errorf("refuse: got %v, files %v, want class Unsupported with row 1 and none", err, m.Names())
 	}
 	m, _, err = createFrom(sc, text, format.WriteOptions{Opts: map[string]string{"null-structs": "flatten",
 		"checksums": "false", "encoding": "plain", "plain-metadata": "true"}})
@@ -163,15 +167,15 @@ func TestNullStructs(t *testing.T) {
 	}
 	// x is 1, null, null; y is a, null, b
 	if x := m.Bytes("t/s.x.cfile"); !bytes.HasPrefix(x[12:], unhex("03 02 03 01  01000000 00000000 01000000")) {
-		t.Errorf("%x", x)
+		t.Errorf("s.x: got %x", x)
 	}
 	if y := m.Bytes("t/s.y.cfile"); !bytes.HasPrefix(y[12:],
 		unhex("03 02 03 05  00000000 02000000 0e000000 6162 00 0c 0d 0000")) {
-		t.Errorf("%x", y)
+		t.Errorf("s.y: got %x", y)
 	}
 }
 
-// TestUnsupportedColumns: what a CFile cannot hold is refused by the column's name, before anything is created.
+// TestUnsupportedColumns: types that CFiles do not have are refused with the column's name, before a file is created.
 func TestUnsupportedColumns(t *testing.T) {
 	i32 := arrow.PrimitiveTypes.Int32
 	for _, typ := range []arrow.DataType{
@@ -186,11 +190,12 @@ func TestUnsupportedColumns(t *testing.T) {
 		sc := schemaOf(plainField("ok", i32), plainField("s", arrow.StructOf(plainField("bad", typ))))
 		m, _, err := createFrom(sc, "[]", format.WriteOptions{})
 		if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "s.bad") || len(m.Names()) != 0 {
-			t.Errorf("%v: %v", typ, err)
+			t.Errorf("%v: got %v, files %v, want class Unsupported with the column and none", typ, err, m.Names())
 		}
 	}
 }
 
+// TestCreateOptions: wrong options are refused before a file is created, others reach their columns.
 func TestCreateOptions(t *testing.T) {
 	sc := schemaOf(plainField("n", arrow.PrimitiveTypes.Int32), plainField("s.t", arrow.BinaryTypes.String),
 		plainField("d", arrow.PrimitiveTypes.Float64))
@@ -212,10 +217,10 @@ func TestCreateOptions(t *testing.T) {
 	} {
 		m, _, err := createFrom(sc, "[]", format.WriteOptions{Opts: c.opts})
 		if !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), c.want) || len(m.Names()) != 0 {
-			t.Errorf("%v: %v", c.opts, err)
+			t.Errorf("%v: got %v, want class Invalid with %q", c.opts, err, c.want)
 		}
 	}
-	// The options reach the columns: encoding (field 2) and compression (6) of the footers, and their versions.
+	// encoding (field 2) and compression (6) in the footers, and the magic of the version
 	m, _, err := createFrom(sc, "[]", format.WriteOptions{Opts: map[string]string{"encoding": "rle",
 		"compression": "lz4", "compression.s.t": "zlib", "encoding.s.t": "prefix", "version.s.t": "1",
 		"plain-metadata": "true", "positional-index": "false"}})
@@ -227,12 +232,13 @@ func TestCreateOptions(t *testing.T) {
 		"t/s.t.cfile": "0808 1002 1800 3004 4001 6b756475 6366696c 0a000000",
 	} {
 		if !bytes.HasSuffix(m.Bytes(name), unhex(want)) {
-			t.Errorf("%s: %x", name, m.Bytes(name))
+			t.Errorf("%s: got %x, want suffix %s", name, m.Bytes(name), want)
 		}
 	}
 }
 
-// TestFieldMetadata: the reader's metadata of a field are used where no option is given, and they fit the type.
+// TestFieldMetadata: metadata of a field that the reader sets is used unless an option is given or it does not fit the
+// type.
 func TestFieldMetadata(t *testing.T) {
 	meta := func(kv ...string) arrow.Metadata {
 		return arrow.MetadataFrom(map[string]string{kv[0]: kv[1], kv[2]: kv[3], kv[4]: kv[5]})
@@ -265,12 +271,13 @@ func TestFieldMetadata(t *testing.T) {
 		w := o.ForLeaf(&leaves[i], true)
 		if got := fmt.Sprintf("%s %s %s %d %d", leaves[i].Col.Type, w.Encoding, w.Compression, w.BlockSize,
 			leaves[i].Col.Length); got != want {
-			t.Errorf("%s: %s, not %s", leaves[i].Path, got, want)
+			t.Errorf("%s: got %s, want %s", leaves[i].Path, got, want)
 		}
 	}
 }
 
-// TestStoredField: the footer keeps the properties that do not follow from the CFile's type; with plain-metadata, none.
+// TestStoredField: the footer stores the properties of a field that the type does not imply; with plain-metadata
+// none.
 func TestStoredField(t *testing.T) {
 	f := arrow.Field{Name: "price", Type: &arrow.Decimal128Type{Precision: 7, Scale: 2}}
 	for opt, want := range map[string]string{"false": `{"name":"price","nullable":false,"precision":7,"scale":2}`,
@@ -282,7 +289,7 @@ func TestStoredField(t *testing.T) {
 		b := m.Bytes("t")
 		i := bytes.Index(b, []byte("stoa.field"))
 		if want == "" && i >= 0 || want != "" && !bytes.Contains(b, []byte(want)) {
-			t.Errorf("%q", b)
+			t.Errorf("plain-metadata=%s: got %q, want %q in it", opt, b, want)
 		}
 	}
 	for typ, want := range map[arrow.DataType]string{
@@ -292,12 +299,12 @@ func TestStoredField(t *testing.T) {
 	} {
 		m, _, err := createFrom(schemaOf(plainField("x", typ)), "[]", format.WriteOptions{})
 		if err != nil || !bytes.Contains(m.Bytes("t"), []byte(want)) {
-			t.Errorf("%v: %q %v", typ, m.Bytes("t"), err)
+			t.Errorf("%v: got %q, %v, want %s in it", typ, m.Bytes("t"), err, want)
 		}
 	}
 }
 
-// TestManyColumnsAtOnce: columns written by several goroutines make the same files as by one.
+// TestManyColumnsAtOnce: several goroutines write the same files as one.
 func TestManyColumnsAtOnce(t *testing.T) {
 	ctx := context.Background()
 	var fields []arrow.Field

@@ -10,7 +10,7 @@ import (
 	"stoa/format/formattest"
 )
 
-// TestWriteSuite is what every format must pass; here it also compares the writer with the reader.
+// TestWriteSuite runs the suite that every format must pass.
 func TestWriteSuite(t *testing.T) {
 	p := arrow.PrimitiveTypes
 	var options []map[string]string
@@ -74,7 +74,7 @@ func TestWriteSuite(t *testing.T) {
 	})
 }
 
-// TestStructSuite is the same of structs: in structs, with fields that cannot be null, with lists, without a field.
+// TestStructSuite runs the suite with structs: nested, with non-nullable fields, with lists, without fields.
 func TestStructSuite(t *testing.T) {
 	p := arrow.PrimitiveTypes
 	field := func(name string, typ arrow.DataType, nullable bool) arrow.Field {
