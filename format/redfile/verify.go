@@ -421,7 +421,7 @@ func (v *verifier) page(t *page.Table, p *page.Page, i int, index []layout.Index
 		return 0, err
 	}
 	l := &v.f.Leaves[t.Col]
-	if v.depth == format.Sums && l.MaxRep == 0 {
+	if v.depth == format.Sums && l.MaxRep == 0 && v.summedFacts(t) {
 		v.arena.Reset()
 		summed, err := t.Sum(p, v.stored, &v.arena)
 		if err == nil && summed {
@@ -468,6 +468,13 @@ func (v *verifier) page(t *page.Table, p *page.Page, i int, index []layout.Index
 		v.checkEntry(index, t, p, i, rows, nulls, &e)
 	}
 	return rows, nil
+}
+
+// summedFacts reports whether the type, the levels and the encoding by which the pages of t are decoded are under a
+// checksum or stated twice. Where they are not, only decoding tells that they are those of the pages.
+func (v *verifier) summedFacts(t *page.Table) bool {
+	f := &v.f.Footer
+	return f.HasCRC && f.Groups[t.Group].Columns[t.Col].Meta != nil && len(t.Meta.Encodings) == 1
 }
 
 // coverage reports bytes that no structure claims, or more than one.

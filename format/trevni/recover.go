@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/fault"
@@ -16,7 +17,6 @@ import (
 	"stoa/format/trevni/internal/table"
 	"stoa/internal/check"
 	"stoa/region"
-	"stoa/store"
 	"stoa/vec"
 )
 
@@ -32,9 +32,9 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (f
 	r := &recoverer{ctx: ctx}
 	r.Reporter = check.Collect(ctx, tg.Name, layout.Codes, &r.found)
 	f, err := container.OpenTarget(ctx, tg, o)
+	unproven := false
 	if layout.IsSealError(err) {
-		r.Report("trevni.header.checksum", fault.Span{Object: tg.Name}, "", "%s", check.Reason(err))
-		f, err = container.OpenIgnoringSeal(ctx, tg, o, err)
+		f, unproven, err = r.breakSeal(tg, o, err)
 	}
 	if err != nil {
 		if f, err = r.replaceMagic(tg, o, err); err != nil {
@@ -60,6 +60,9 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (f
 		f.Src.Close()
 		return nil, r.found, err
 	}
+	if unproven && o.Opts["schema"] == "" {
+		r.loseScaled(t)
+	}
 	r.reportLost(t)
 	r.found, t.Contradictions, t.PartFindings = append(r.found, t.Findings()...), nil, nil
 	return t, r.found, nil
@@ -82,6 +85,51 @@ type recoverer struct {
 // of returns a reporter about a column.
 func (r *recoverer) of(column string) *check.Reporter { return r.For(r.Part, column) }
 
+// breakSeal opens the file although its header does not have its checksum, which is what failed says: with the one bit
+// of the header as it was that the checksum says is another, or, if it says none, as it is; then unproven is true.
+func (r *recoverer) breakSeal(tg format.Target, o format.OpenOptions, failed error) (f *container.File, unproven bool,
+	err error) {
+	r.Report("trevni.header.checksum", fault.Span{Object: tg.Name}, "", "%s", check.Reason(failed))
+	if f, at := container.OpenFlippedBack(r.ctx, tg, o); f != nil {
+		r.Report("trevni.recovered", at, "header", "one bit of the header, or of its checksum, is another: with that "+
+			"bit flipped back the two agree")
+		return f, false, nil
+	}
+	f, err = container.OpenIgnoringSeal(r.ctx, tg, o, failed)
+	return f, true, err
+}
+
+// loseScaled gives up the columns of numbers that a digit or a letter of the schema multiplies, as the scale of decimals
+// does and the unit of times: nothing proves that these are as they were written, and with others each value would be
+// another.
+func (r *recoverer) loseScaled(t *table.Table) {
+	for _, ph := range t.Plan.Phys {
+		cb, err := r.f.Blocks(r.ctx, ph.Stored)
+		if err != nil || ph.Has&format.Values == 0 || !isScaled(ph.Type) {
+			continue
+		}
+		for k := range cb.Blocks {
+			if b := &cb.Blocks[k]; b.Lost == nil {
+				b.Lost = fault.Corruptf(b.At, fmt.Sprintf("%s.block[%d]", r.f.PathOf(ph.Stored), k), "the header is "+
+					"damaged, and nothing else says that the values are %s", ph.Type)
+			}
+		}
+	}
+}
+
+// isScaled reports whether values of type d, or of a list of it, are stored numbers times something that is a part of
+// the type.
+func isScaled(d arrow.DataType) bool {
+	if l, ok := d.(*arrow.ListType); ok {
+		d = l.Elem()
+	}
+	switch d.ID() {
+	case arrow.TIMESTAMP, arrow.TIME32, arrow.TIME64, arrow.DURATION:
+		return true
+	}
+	return arrow.IsDecimal(d.ID())
+}
+
 // magic tries again with the usual magics if the file's own is damaged. failed is the error with it.
 func (r *recoverer) replaceMagic(tg format.Target, o format.OpenOptions, failed error) (*container.File, error) {
 	for _, version := range []byte{2, 1} {
@@ -90,7 +138,7 @@ func (r *recoverer) replaceMagic(tg format.Target, o format.OpenOptions, failed 
 			return nil, failed
 		}
 		at := fault.Span{Object: tg.Name, Off: base, Len: size}
-		f, err := container.OpenFile(r.ctx, withMagic{src, base, version}, at, o)
+		f, err := container.OpenFile(r.ctx, container.Patched{Source: src, Off: base, With: []byte{'T', 'r', 'v', version}}, at, o)
 		if err == nil && len(f.Header.Columns) > 0 {
 			f.Src = src
 			r.Report("trevni.recovered", at.Sub(0, 4), "",
@@ -456,21 +504,4 @@ func (r *recoverer) reportLost(t *table.Table) {
 			}
 		}
 	}
-}
-
-// withMagic is a file whose magic is replaced by that of a version.
-type withMagic struct {
-	store.Source
-	base    int64
-	version byte
-}
-
-func (s withMagic) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
-	n, err := s.Source.ReadAt(ctx, p, off)
-	for i, b := range []byte{'T', 'r', 'v', s.version} {
-		if k := s.base + int64(i) - off; k >= 0 && k < int64(n) {
-			p[k] = b
-		}
-	}
-	return n, err
 }

@@ -3,7 +3,6 @@ package columnfile
 import (
 	"bytes"
 	"context"
-	"math/bits"
 
 	"stoa/fault"
 	"stoa/format"
@@ -32,7 +31,7 @@ func (f *File) FlipBack(ctx context.Context) (mended *File, at fault.Span) {
 		return nil, at
 	}
 	foot := bytes.Clone(end[len(end)-size:])
-	bit := flippedBit(foot)
+	bit := sum.FlippedBit(foot, func() bool { return block.Le32(foot) == sum.CRC32C(foot[4:]) })
 	if bit < 0 {
 		return nil, at
 	}
@@ -48,22 +47,4 @@ func (f *File) FlipBack(ctx context.Context) (mended *File, at fault.Span) {
 		return nil, at
 	}
 	return g, at
-}
-
-// flippedBit is the bit of foot, a checksum and what it is over, without whose flip the two agree; -1: there is none.
-// bit/8 is its byte. foot is as it was after the call.
-func flippedBit(foot []byte) int {
-	want, body := block.Le32(foot), foot[4:]
-	if x := want ^ sum.CRC32C(body); bits.OnesCount32(x) == 1 {
-		return bits.TrailingZeros32(x)
-	}
-	for bit := range 8 * len(body) {
-		body[bit/8] ^= 1 << (bit % 8)
-		found := sum.CRC32C(body) == want
-		body[bit/8] ^= 1 << (bit % 8)
-		if found {
-			return 32 + bit
-		}
-	}
-	return -1
 }

@@ -339,6 +339,9 @@ func (d *decoding) open(b []byte, at fault.Span, p *Page) error {
 		return fault.Corruptf(head, "header.data_page.encoding", "%s, and the metadata of the column has %s",
 			h.Encoding, all)
 	}
+	if err := d.l.Value.CheckEncoding(h.Encoding, head, "header.data_page.encoding"); err != nil {
+		return err
+	}
 	if d.sumOnly && d.meta.Codec != layout.Uncompressed && rawSizeAgrees(d.meta.Codec, stored, h.Raw) {
 		return nil
 	}
@@ -544,9 +547,6 @@ func (t *Table) Sum(p *Page, b []byte, a *vec.Arena) (summed bool, err error) {
 	d := decoding{l: t.Leaf, t: &format.Task{Scratch: a}, meta: t.Meta, limits: t.File.Limits, verify: true,
 		sumOnly: true}
 	err = d.open(b, t.At.Sub(p.Off, p.Size), p)
-	if err == nil && d.h.Encoding > layout.GroupVarInt { // no checksum is over the header
-		err = fault.Unsupportedf(fault.Span{}, "header.data_page.encoding", "%s", d.h.Encoding)
-	}
 	return d.h.HasCRC, err
 }
 

@@ -71,13 +71,20 @@ func valueOf(t arrow.DataType) (v value, ok bool) {
 	return v, false
 }
 
-// CheckSize checks that data can have k values, before memory is allocated for them.
-func (v *value) CheckSize(data []byte, enc layout.Encoding, k int) error {
+// CheckEncoding checks that values of this type can be encoded so. at is the structure that says that they are.
+func (v *value) CheckEncoding(enc layout.Encoding, at fault.Span, path string) error {
 	switch {
 	case enc > layout.GroupVarInt:
-		return fault.New(fault.Unsupported, fault.Span{Len: int64(len(data))}, "values", "%s", enc)
+		return fault.Unsupportedf(at, path, "%s", enc)
 	case enc == layout.GroupVarInt && v.typ != layout.Int32 && v.typ != layout.Int64:
-		return fault.Rel(0, len(data), "values", "%s is not defined for %s", enc, v.typ)
+		return fault.Corruptf(at, path, "%s is not defined for %s", enc, v.typ)
+	}
+	return nil
+}
+
+// CheckSize checks that data can have k values, before memory is allocated for them. CheckEncoding was called.
+func (v *value) CheckSize(data []byte, enc layout.Encoding, k int) error {
+	switch {
 	case enc == layout.GroupVarInt && k > len(data), v.typ == layout.ByteArray && int64(k)*4 > int64(len(data)):
 		return fault.Rel(0, len(data), "values", "%d values in %d bytes", k, len(data))
 	case enc == layout.GroupVarInt || v.typ == layout.ByteArray:

@@ -104,6 +104,51 @@ func OpenIgnoringSeal(ctx context.Context, tg format.Target, o format.OpenOption
 	return f, nil
 }
 
+// OpenFlippedBack opens the file at tg, whose header does not have its checksum, as if one bit of the header were
+// another, with which it has. at is the byte with the bit; nil: there is none.
+func OpenFlippedBack(ctx context.Context, tg format.Target, o format.OpenOptions) (f *File, at fault.Span) {
+	whole, err := OpenIgnoringSeal(ctx, tg, o, nil)
+	if whole == nil || err != nil {
+		return nil, at
+	}
+	head := make([]byte, whole.Header.Size)
+	bit := -1
+	if format.ReadFull(ctx, whole.Src, whole.At.Sub(0, whole.Header.Size), "header", head) == nil {
+		bit = whole.Header.FlippedBit(head, whole.At)
+	}
+	if bit < 0 {
+		whole.Src.Close()
+		return nil, at
+	}
+	at = whole.At.Sub(int64(bit/8), 1)
+	o.Tracer = nil
+	src := whole.Src
+	f, err = OpenFile(ctx, Patched{src, at.Off, []byte{head[bit/8] ^ 1<<(bit%8)}}, whole.At, o)
+	if f.Src = src; err != nil {
+		src.Close()
+		return nil, at
+	}
+	return f, at
+}
+
+// Patched is a file with other bytes at an offset.
+type Patched struct {
+	store.Source
+	Off  int64
+	With []byte
+}
+
+// ReadAt implements store.Source.
+func (s Patched) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
+	n, err := s.Source.ReadAt(ctx, p, off)
+	for i, b := range s.With {
+		if k := s.Off + int64(i) - off; k >= 0 && k < int64(n) {
+			p[k] = b
+		}
+	}
+	return n, err
+}
+
 // OpenTarget opens the file at tg.
 func OpenTarget(ctx context.Context, tg format.Target, o format.OpenOptions) (*File, error) {
 	src, base, size, err := tg.Open(ctx)

@@ -6,6 +6,7 @@ import (
 	"hash/crc32"
 
 	"stoa/fault"
+	"stoa/internal/sum"
 )
 
 // The format has no checksum for headers and descriptors. Our writer keeps some in metadata, which other readers
@@ -27,13 +28,7 @@ func (h *Header) CheckSeal(b []byte, at fault.Span) error {
 	if !ok {
 		return nil
 	}
-	own := append([]byte(nil), b[:h.Size]...)
-	for _, p := range h.Meta {
-		if from := p.At.End() - at.Off - int64(len(NoSeal)); p.Key == SealKey && len(p.Value) == len(NoSeal) &&
-			from >= 0 && from+int64(len(NoSeal)) <= h.Size {
-			copy(own[from:], NoSeal)
-		}
-	}
+	own := h.withoutSeal(b, at)
 	if computed := SealText(own); string(computed) != string(stored) {
 		return &sealError{fault.Corruptf(at.Sub(0, h.Size), "header", "checksum %s: expected %q, computed %q",
 			SealKey, stored, computed)}
@@ -45,6 +40,53 @@ func (h *Header) CheckSeal(b []byte, at fault.Span) error {
 		}
 	}
 	return nil
+}
+
+// withoutSeal is a copy of the header, which b begins with and which lies at at, as its checksum is computed over it.
+func (h *Header) withoutSeal(b []byte, at fault.Span) []byte {
+	own := append([]byte(nil), b[:h.Size]...)
+	for _, p := range h.Meta {
+		if from := h.sealAt(p, at); from >= 0 {
+			copy(own[from:], NoSeal)
+		}
+	}
+	return own
+}
+
+// sealAt is the offset in the header, which lies at at, of the checksum in p; -1: p is another pair.
+func (h *Header) sealAt(p Pair, at fault.Span) int64 {
+	from := p.At.End() - at.Off - int64(len(NoSeal))
+	if p.Key != SealKey || len(p.Value) != len(NoSeal) || from < 0 || from+int64(len(NoSeal)) > h.Size {
+		return -1
+	}
+	return from
+}
+
+// maxMend is the size in bytes up to which the flipped bit of a header is looked for: each bit takes a checksum over
+// the whole header.
+const maxMend = 8 << 10
+
+// FlippedBit is the bit of the header, which b begins with and which lies at at, with which flipped back the header has
+// its checksum; -1: there is none. There is at most one but for the checksum's own digits, since CRC-32 tells any two
+// headers of this size that differ in fewer than four bits.
+func (h *Header) FlippedBit(b []byte, at fault.Span) int {
+	stored, ok := Get(h.Meta, SealKey)
+	if !ok || h.Size > maxMend {
+		return -1
+	}
+	own := h.withoutSeal(b, at)
+	seal := append([]byte(nil), stored...)
+	inSeal := sum.FlippedBit(seal, func() bool { return string(seal) == string(SealText(own)) })
+	inOwn := sum.FlippedBit(own, func() bool { return string(seal) == string(SealText(own)) })
+	if inSeal < 0 {
+		return inOwn
+	}
+	for _, p := range h.Meta {
+		if from := h.sealAt(p, at); from >= 0 && inOwn < 0 {
+			return 8*int(from) + inSeal
+		}
+	}
+	return -1
 }
 
 // sealError is the error of a header whose checksum does not match although it can be parsed.
