@@ -199,6 +199,12 @@ func (s *localSink) end() {
 // oldSuffix ends the name of a directory that is moved aside for a new one.
 const oldSuffix = ".stoa-old"
 
+// scratchFor ends the name of a scratch file for a place of that base name.
+func scratchFor(base string) string {
+	const most = 200 // so that the name is not longer than names may be
+	return base[:min(len(base), most)] + ".stoa-scratch"
+}
+
 // acquire locks tmp for as long as this sink is at work.
 func (s *localSink) acquire() {
 	if f, err := os.Open(s.tmp); err == nil {
@@ -230,7 +236,7 @@ func (s *localSink) sweep() {
 		}
 		_, of, _ := strings.Cut(rest, "-")
 		left := filepath.Join(parent, e.Name())
-		if (of != base && of != base+oldSuffix) || !abandoned(left) {
+		if (of != base && of != base+oldSuffix && of != scratchFor(base)) || !abandoned(left) {
 			continue
 		}
 		if _, err := os.Lstat(s.path); of == base+oldSuffix && errors.Is(err, fs.ErrNotExist) {
@@ -395,12 +401,18 @@ func (s *localSink) Scratch(context.Context) (Scratch, error) {
 		return nil, err
 	}
 	defer free()
-	f, err := os.CreateTemp(filepath.Dir(s.path), TempPrefix+"*-scratch")
+	f, err := os.CreateTemp(filepath.Dir(s.path), TempPrefix+"*-"+scratchFor(filepath.Base(s.path)))
 	if err != nil {
 		return nil, s.named(err)
 	}
-	// Where an open file may be removed it goes now, so that it vanishes with the process, however that ends.
-	return &localScratch{f, os.Remove(f.Name()) == nil, s.path}, nil
+	// Where an open file may be removed it goes now, so that it vanishes with the process, however that ends. Whoever
+	// is killed just before this leaves it to the next run that writes there.
+	err = os.Remove(f.Name())
+	gone := err == nil || errors.Is(err, fs.ErrNotExist) // such a run was there first
+	if !gone {
+		tryLock(f)
+	}
+	return &localScratch{f, gone, s.path}, nil
 }
 
 type localScratch struct {

@@ -238,6 +238,9 @@ func TestOneVerdict(t *testing.T) {
 	if long != "" {
 		rounds = 10
 	}
+	if n, err := strconv.Atoi(os.Getenv("STOA_ROUNDS")); err == nil {
+		rounds = n
+	}
 	first, _ := strconv.ParseUint(os.Getenv("STOA_SEED"), 10, 64)
 	refused := 0
 	for _, p := range append(heldPlaces(t), keptPlaces(t, long)...) {
