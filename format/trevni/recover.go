@@ -3,6 +3,7 @@ package trevni
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -33,7 +34,7 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (f
 	r.Reporter = check.Collect(ctx, tg.Name, layout.Codes, &r.found)
 	f, err := container.OpenTarget(ctx, tg, o)
 	unproven := false
-	if layout.IsSealError(err) {
+	if err != nil {
 		f, unproven, err = r.breakSeal(tg, o, err)
 	}
 	if err != nil {
@@ -85,12 +86,24 @@ type recoverer struct {
 // of returns a reporter about a column.
 func (r *recoverer) of(column string) *check.Reporter { return r.For(r.Part, column) }
 
-// breakSeal opens the file although its header does not have its checksum, which is what failed says: with the one bit
-// of the header as it was that the checksum says is another, or, if it says none, as it is; then unproven is true.
+// breakSeal opens the file although its header is damaged, which is what failed says: with the one bit of the header as
+// it was that the checksum says is another, or, if it says none, as it is; then unproven is true.
 func (r *recoverer) breakSeal(tg format.Target, o format.OpenOptions, failed error) (f *container.File, unproven bool,
 	err error) {
-	r.Report("trevni.header.checksum", fault.Span{Object: tg.Name}, "", "%s", check.Reason(failed))
-	if f, at := container.OpenFlippedBack(r.ctx, tg, o); f != nil {
+	broken := layout.IsSealError(failed)
+	if !broken && !errors.Is(failed, fault.Corrupt) {
+		return nil, false, failed
+	}
+	f, at := container.OpenFlippedBack(r.ctx, tg, o)
+	switch {
+	case broken:
+		r.Report("trevni.header.checksum", fault.Span{Object: tg.Name}, "", "%s", check.Reason(failed))
+	case f != nil:
+		r.Blame("trevni.header.damaged", failed, -1, -1)
+	default:
+		return nil, false, failed
+	}
+	if f != nil {
 		r.Report("trevni.recovered", at, "header", "one bit of the header, or of its checksum, is another: with that "+
 			"bit flipped back the two agree")
 		return f, false, nil

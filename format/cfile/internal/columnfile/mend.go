@@ -3,6 +3,7 @@ package columnfile
 import (
 	"bytes"
 	"context"
+	"math/bits"
 
 	"stoa/fault"
 	"stoa/format"
@@ -11,8 +12,7 @@ import (
 	"stoa/wire"
 )
 
-// maxMend is the size in bytes up to which the flipped bit of a footer is looked for: each bit takes a checksum over
-// the whole footer.
+// maxMend is the size in bytes up to which the flipped bit of a footer is looked for.
 const maxMend = 4 << 10
 
 // FlipBack opens f, whose footer does not have its checksum, with one bit of the footer, or of that checksum, flipped
@@ -31,7 +31,7 @@ func (f *File) FlipBack(ctx context.Context) (mended *File, at fault.Span) {
 		return nil, at
 	}
 	foot := bytes.Clone(end[len(end)-size:])
-	bit := sum.FlippedBit(foot, func() bool { return block.Le32(foot) == sum.CRC32C(foot[4:]) })
+	bit := flippedBit(foot)
 	if bit < 0 {
 		return nil, at
 	}
@@ -47,4 +47,17 @@ func (f *File) FlipBack(ctx context.Context) (mended *File, at fault.Span) {
 		return nil, at
 	}
 	return g, at
+}
+
+// flippedBit is the bit of foot, a checksum and what it is over, with which flipped back the two agree; -1: there is
+// none.
+func flippedBit(foot []byte) int {
+	diff, body := block.Le32(foot)^sum.CRC32C(foot[4:]), foot[4:]
+	if bits.OnesCount32(diff) == 1 {
+		return bits.TrailingZeros32(diff)
+	}
+	if bit := sum.NewFlips(sum.Castagnoli(), len(body)).Bit(len(body), diff); bit >= 0 {
+		return 32 + bit
+	}
+	return -1
 }

@@ -104,31 +104,28 @@ func OpenIgnoringSeal(ctx context.Context, tg format.Target, o format.OpenOption
 	return f, nil
 }
 
-// OpenFlippedBack opens the file at tg, whose header does not have its checksum, as if one bit of the header were
-// another, with which it has. at is the byte with the bit; nil: there is none.
+// OpenFlippedBack opens the file at tg, whose header is damaged, as if one bit of the header were another, with which it
+// has its checksum. at is the byte with the bit; nil: there is none.
 func OpenFlippedBack(ctx context.Context, tg format.Target, o format.OpenOptions) (f *File, at fault.Span) {
-	whole, err := OpenIgnoringSeal(ctx, tg, o, nil)
-	if whole == nil || err != nil {
+	src, base, size, err := tg.Open(ctx)
+	if err != nil {
 		return nil, at
 	}
-	head := make([]byte, whole.Header.Size)
-	bit := -1
-	if format.ReadFull(ctx, whole.Src, whole.At.Sub(0, whole.Header.Size), "header", head) == nil {
-		bit = whole.Header.FlippedBit(head, whole.At)
+	whole := fault.Span{Object: tg.Name, Off: base, Len: size}
+	head := make([]byte, min(size, layout.MaxMend))
+	o.Tracer, o.NoVerify = nil, false
+	if format.ReadFull(ctx, src, whole.Sub(0, int64(len(head))), "header", head) == nil {
+		for bit, end := range layout.FlippedBits(head) {
+			at = whole.Sub(int64(bit/8), 1)
+			f, err := OpenFile(ctx, Patched{src, at.Off, []byte{head[bit/8] ^ 1<<(bit%8)}}, whole, o)
+			if _, sealed := layout.Get(f.Header.Meta, layout.SealKey); err == nil && sealed && f.Header.Size == end {
+				f.Src = src
+				return f, at
+			}
+		}
 	}
-	if bit < 0 {
-		whole.Src.Close()
-		return nil, at
-	}
-	at = whole.At.Sub(int64(bit/8), 1)
-	o.Tracer = nil
-	src := whole.Src
-	f, err = OpenFile(ctx, Patched{src, at.Off, []byte{head[bit/8] ^ 1<<(bit%8)}}, whole.At, o)
-	if f.Src = src; err != nil {
-		src.Close()
-		return nil, at
-	}
-	return f, at
+	src.Close()
+	return nil, fault.Span{}
 }
 
 // Patched is a file with other bytes at an offset.

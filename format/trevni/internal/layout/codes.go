@@ -48,7 +48,9 @@ var Codes = check.Codes{
 		Help: "The header cannot be read. Nothing in the file repeats it, so nothing can be without it."},
 	{Code: "trevni.header.checksum", Severity: region.Error, Help: "The checksum that stoa keeps over the " +
 		"header of its files does not fit: names, types, counts or places may be others than were written. " +
-		"Recover reads on, and what it gives may have wrong names."},
+		"If one bit alone is another, the checksum says which, and recover reads the file with that bit flipped " +
+		"back. Else it reads on: names may be wrong, and decimals and times, whose scale and unit nothing " +
+		"proves, are lost unless --schema states them."},
 	{Code: "trevni.header.contradiction", Severity: region.Error, Help: "Two places of the header, or the " +
 		"header and the file, contradict each other, and nobody knows which is right: no columns, but rows and " +
 		"bytes that belong to columns; a key that is a few bytes away from one of Trevni's; or a schema of just " +

@@ -1,9 +1,13 @@
 package layout
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"iter"
+	"math/bits"
+	"strconv"
 
 	"stoa/fault"
 	"stoa/internal/sum"
@@ -28,7 +32,13 @@ func (h *Header) CheckSeal(b []byte, at fault.Span) error {
 	if !ok {
 		return nil
 	}
-	own := h.withoutSeal(b, at)
+	own := append([]byte(nil), b[:h.Size]...)
+	for _, p := range h.Meta {
+		if from := p.At.End() - at.Off - int64(len(NoSeal)); p.Key == SealKey && len(p.Value) == len(NoSeal) &&
+			from >= 0 && from+int64(len(NoSeal)) <= h.Size {
+			copy(own[from:], NoSeal)
+		}
+	}
 	if computed := SealText(own); string(computed) != string(stored) {
 		return &sealError{fault.Corruptf(at.Sub(0, h.Size), "header", "checksum %s: expected %q, computed %q",
 			SealKey, stored, computed)}
@@ -42,51 +52,53 @@ func (h *Header) CheckSeal(b []byte, at fault.Span) error {
 	return nil
 }
 
-// withoutSeal is a copy of the header, which b begins with and which lies at at, as its checksum is computed over it.
-func (h *Header) withoutSeal(b []byte, at fault.Span) []byte {
-	own := append([]byte(nil), b[:h.Size]...)
-	for _, p := range h.Meta {
-		if from := h.sealAt(p, at); from >= 0 {
-			copy(own[from:], NoSeal)
+// MaxMend is the size in bytes up to which the flipped bit of a header is looked for.
+const MaxMend = 8 << 10
+
+// FlippedBits are the bits of b, which begins with a header, of which one may be the one that is another than was
+// written: with it flipped back the header, if it ends at end, has its checksum. Where the header ends is not known, as
+// that bit may be one of a length or a count; whoever uses one of these has to see whether it ends there.
+func FlippedBits(b []byte) iter.Seq2[int, int64] {
+	return func(yield func(bit int, end int64) bool) {
+		b = b[:min(len(b), MaxMend)]
+		at := bytes.Index(b, []byte(SealKey)) + len(SealKey) + 1 // after the length of the value
+		if at <= len(SealKey) || at+len(NoSeal) > len(b) {
+			return
+		}
+		seal, own := b[at:at+len(NoSeal)], bytes.Clone(b)
+		copy(own[at:], NoSeal)
+		want, err := strconv.ParseUint(string(seal), 16, 32)
+		flips := sum.NewFlips(crc32.IEEETable, len(own))
+		crc := crc32.ChecksumIEEE(own[:at])
+		for end := at + 1; end <= len(own); end++ {
+			crc = crc32.Update(crc, crc32.IEEETable, own[end-1:end])
+			bit := -1
+			if err == nil {
+				bit = flips.Bit(end, crc^uint32(want))
+			}
+			if k := onlyBit(seal, fmt.Appendf(nil, "%08x", crc)); k >= 0 {
+				bit = 8*at + k
+			}
+			if bit >= 0 && !yield(bit, int64(end)) {
+				return
+			}
 		}
 	}
-	return own
 }
 
-// sealAt is the offset in the header, which lies at at, of the checksum in p; -1: p is another pair.
-func (h *Header) sealAt(p Pair, at fault.Span) int64 {
-	from := p.At.End() - at.Off - int64(len(NoSeal))
-	if p.Key != SealKey || len(p.Value) != len(NoSeal) || from < 0 || from+int64(len(NoSeal)) > h.Size {
-		return -1
-	}
-	return from
-}
-
-// maxMend is the size in bytes up to which the flipped bit of a header is looked for: each bit takes a checksum over
-// the whole header.
-const maxMend = 8 << 10
-
-// FlippedBit is the bit of the header, which b begins with and which lies at at, with which flipped back the header has
-// its checksum; -1: there is none. There is at most one but for the checksum's own digits, since CRC-32 tells any two
-// headers of this size that differ in fewer than four bits.
-func (h *Header) FlippedBit(b []byte, at fault.Span) int {
-	stored, ok := Get(h.Meta, SealKey)
-	if !ok || h.Size > maxMend {
-		return -1
-	}
-	own := h.withoutSeal(b, at)
-	seal := append([]byte(nil), stored...)
-	inSeal := sum.FlippedBit(seal, func() bool { return string(seal) == string(SealText(own)) })
-	inOwn := sum.FlippedBit(own, func() bool { return string(seal) == string(SealText(own)) })
-	if inSeal < 0 {
-		return inOwn
-	}
-	for _, p := range h.Meta {
-		if from := h.sealAt(p, at); from >= 0 && inOwn < 0 {
-			return 8*int(from) + inSeal
+// onlyBit is the only bit in which a and b, of the same size, differ; -1: there is none, or more than one.
+func onlyBit(a, b []byte) int {
+	found := -1
+	for i := range a {
+		d := a[i] ^ b[i]
+		if d != 0 && (found >= 0 || d&(d-1) != 0) {
+			return -1
+		}
+		if d != 0 {
+			found = 8*i + bits.TrailingZeros8(d)
 		}
 	}
-	return -1
+	return found
 }
 
 // sealError is the error of a header whose checksum does not match although it can be parsed.
