@@ -85,7 +85,7 @@ stoa/format/kudu/internal/cluster: std fault format region store wire format/cfi
 stoa/format/kudu          : std internal/check internal/describe fault format region store vec format/cfile
   format/kudu/...
 stoa/format/trevni/internal/bzip2: std
-stoa/format/trevni/internal/layout: std arrow fault format region vec wire internal/check internal/codec
+stoa/format/trevni/internal/layout: std arrow fault format region vec wire internal/check internal/codec internal/sum
 stoa/format/trevni/internal/container: std fault format region store vec wire format/trevni/internal/layout
 stoa/format/trevni/internal/page: std internal/coerce arrow fault format vec internal/enc/...
   format/trevni/internal/layout

@@ -112,9 +112,9 @@ func (r *recoverer) breakSeal(tg format.Target, o format.OpenOptions, failed err
 	return f, true, err
 }
 
-// loseScaled gives up the columns of numbers that a digit or a letter of the schema multiplies, as the scale of decimals
-// does and the unit of times: nothing proves that these are as they were written, and with others each value would be
-// another.
+// loseScaled gives up the columns of numbers that a digit or a letter of the schema multiplies, as the scale of
+// decimals does and the unit of times: nothing proves that these are as they were written, and with others each value
+// would be another.
 func (r *recoverer) loseScaled(t *table.Table) {
 	for _, ph := range t.Plan.Phys {
 		cb, err := r.f.Blocks(r.ctx, ph.Stored)
@@ -151,7 +151,8 @@ func (r *recoverer) replaceMagic(tg format.Target, o format.OpenOptions, failed 
 			return nil, failed
 		}
 		at := fault.Span{Object: tg.Name, Off: base, Len: size}
-		f, err := container.OpenFile(r.ctx, container.Patched{Source: src, Off: base, With: []byte{'T', 'r', 'v', version}}, at, o)
+		f, err := container.OpenFile(r.ctx, container.Patched{Source: src, Off: base,
+			With: []byte{'T', 'r', 'v', version}}, at, o)
 		if err == nil && len(f.Header.Columns) > 0 {
 			f.Src = src
 			r.Report("trevni.recovered", at.Sub(0, 4), "",

@@ -104,8 +104,8 @@ func OpenIgnoringSeal(ctx context.Context, tg format.Target, o format.OpenOption
 	return f, nil
 }
 
-// OpenFlippedBack opens the file at tg, whose header is damaged, as if one bit of the header were another, with which it
-// has its checksum. at is the byte with the bit; nil: there is none.
+// OpenFlippedBack opens the file at tg, whose header is damaged, as if one bit of the header were another, with which
+// it has its checksum. at is the byte with the bit; nil: there is none.
 func OpenFlippedBack(ctx context.Context, tg format.Target, o format.OpenOptions) (f *File, at fault.Span) {
 	src, base, size, err := tg.Open(ctx)
 	if err != nil {
