@@ -45,7 +45,7 @@ func (r *Reader) boundsOf(l order.LeafField, s *meta.Stats, rows int64) pred.Bou
 	if s == nil {
 		return b
 	}
-	if s.Nulls != nil && *s.Nulls >= 0 && *s.Nulls <= rows {
+	if s.Nulls != nil && *s.Nulls >= 0 && *s.Nulls <= rows && r.CountsNulls(l.Column) {
 		b.Nulls = *s.Nulls
 	}
 	switch {

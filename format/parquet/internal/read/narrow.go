@@ -129,12 +129,14 @@ func (r *Reader) pageBounds(ctx context.Context, group int, l order.LeafField) (
 			end = off.FirstRow[i+1]
 		}
 		b.Rows = end - off.FirstRow[i]
-		if col.Nulls != nil && col.Nulls[i] >= 0 && col.Nulls[i] <= b.Rows {
+		counted := r.CountsNulls(l.Column)
+		if counted && col.Nulls != nil && col.Nulls[i] >= 0 && col.Nulls[i] <= b.Rows {
 			b.Nulls = col.Nulls[i]
 		}
-		if col.NullPages[i] {
+		switch {
+		case col.NullPages[i] && counted:
 			b.Nulls = b.Rows
-		} else {
+		case !col.NullPages[i]:
 			b.Min, b.Max = r.StatsValue(l, col.Min[i]), r.StatsValue(l, col.Max[i])
 		}
 		out.bounds = append(out.bounds, b)

@@ -335,15 +335,36 @@ func (c *claim) count(v *order.View) {
 	}
 }
 
+// knownWrong is for statistics that are wrong in a way known of the program that wrote the file, and that no reader of
+// ours relies on.
+const knownWrong = "parquet.statistics.writer"
+
+// nullsCode is the code of a wrong number of nulls.
+func (c *claim) nullsCode(r *read.Reader) string {
+	if !r.CountsNulls(c.leaf.Column) && c.nulls <= c.nullsSeen { // no writer is known to count too many
+		return knownWrong
+	}
+	return c.code
+}
+
+// exactCode is the code of a bound that is marked as exact and is no value.
+func (c *claim) exactCode(r *read.Reader) string {
+	if !r.ExactBounds() {
+		return knownWrong
+	}
+	return c.code
+}
+
 // finish reports what is wrong once all rows have been seen.
 func (v *verifier) finish(c *claim) {
 	where := fmt.Sprintf("rows %d to %d of the row group", c.rows.From, c.rows.To)
 	if c.nulls >= 0 && c.nulls != c.nullsSeen {
-		v.find(c.code, fault.Corruptf(c.at, c.path+".null_count", "%d, there are %d (%s)", c.nulls, c.nullsSeen, where))
+		v.find(c.nullsCode(v.r), fault.Corruptf(c.at, c.path+".null_count", "%d, there are %d (%s)", c.nulls, c.nullsSeen,
+			where))
 	}
 	if c.allNull != nil && *c.allNull != (c.values == 0) {
-		v.find(c.code, fault.Corruptf(c.at, c.path+".null_pages", "%t, there are %d values (%s)", *c.allNull, c.values,
-			where))
+		v.find(c.nullsCode(v.r), fault.Corruptf(c.at, c.path+".null_pages", "%t, there are %d values (%s)", *c.allNull,
+			c.values, where))
 	}
 	if c.nans >= 0 && c.nans != c.nansSeen {
 		v.find(c.code, fault.Corruptf(c.at, c.path+".nan_count", "%d, there are %d (%s)", c.nans, c.nansSeen, where))
@@ -355,7 +376,7 @@ func (v *verifier) finish(c *claim) {
 	}
 	for _, x := range c.exact {
 		if !x.found && !c.reported {
-			v.find(c.code, fault.Corruptf(c.at, c.path+"."+x.name,
+			v.find(c.exactCode(v.r), fault.Corruptf(c.at, c.path+"."+x.name,
 				"marked as exact, but no row has this value: %s (%s)", x.test, where))
 		}
 	}

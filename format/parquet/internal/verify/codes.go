@@ -71,6 +71,10 @@ var Codes = check.Codes{
 	{Code: "parquet.statistics.distinct", Severity: region.Warning, Help: "A row group or page does not have as " +
 		"many distinct values as its statistics say. A reader that answers COUNT(DISTINCT) from them is wrong; " +
 		"some writers only estimate the number."},
+	{Code: "parquet.statistics.writer", Severity: region.Warning, Help: "Statistics are wrong in a way that is " +
+		"known of the program that wrote the file: Arrow C++ (pyarrow) and Arrow Go count too few nulls of a " +
+		"dictionary below a struct that is null, and mark bounds as exact that no row has. The values are right. " +
+		"A reader that trusts the number of nulls misses rows when it looks for nulls; stoa does not trust it."},
 	{Code: "parquet.summary", Severity: region.Error, Help: "A summary (_metadata) names a file that is not in " +
 		"its directory, or that is shorter than the summary says: a file of the table is missing or truncated, " +
 		"or the summary is older than the table. Readers that use the summary fail; stoa reads the files " +
