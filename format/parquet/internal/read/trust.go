@@ -8,14 +8,13 @@ import "strings"
 // dictionary-encoded, so no leaf below a group is trusted.
 func (r *Reader) CountsNulls(column int) bool {
 	d := r.Footer.Schema.Column(column)
-	return len(d.Steps) == 1 || d.MaxDefinitionLevel() == 0 || !r.byArrow()
+	return len(d.Steps) == 1 || d.MaxDefinitionLevel() == 0 ||
+		!r.by("parquet-cpp") && !r.by("parquet-go version")
 }
 
 // ExactBounds reports whether bounds that the writer marks as exact are values of the column. Arrow C++ takes them from
 // the whole dictionary of an array, of which rows need not refer to every value.
-func (r *Reader) ExactBounds() bool { return !r.byArrow() }
+func (r *Reader) ExactBounds() bool { return !r.by("parquet-cpp") }
 
-func (r *Reader) byArrow() bool {
-	return strings.HasPrefix(r.Footer.CreatedBy, "parquet-cpp") ||
-		strings.HasPrefix(r.Footer.CreatedBy, "parquet-go version")
-}
+// by reports whether the footer names a program that begins so.
+func (r *Reader) by(program string) bool { return strings.HasPrefix(r.Footer.CreatedBy, program) }
