@@ -3,7 +3,6 @@ package stoa
 import (
 	"context"
 	"errors"
-	"io"
 	"slices"
 	"strings"
 
@@ -47,10 +46,13 @@ func (t *Table) Stats(ctx context.Context, damaged Damaged, lost func(region.Los
 		var some []ColumnStats
 		var err error
 		_, batched := s.reader.(format.Batcher)
-		_, changed := s.reader.(format.Overlayer) // what is stored is not what the table holds
-		if batched || changed {
+		_, changed := s.reader.(format.Overlayer)
+		switch {
+		case batched:
 			some, err = batchStats(ctx, s, damaged, lost)
-		} else {
+		case changed:
+			some, err = changedStats(ctx, s, damaged, lost)
+		default:
 			if some, err = pageStats(ctx, s, damaged, lost); err == nil {
 				err = s.checkUnchanged(ctx)
 			}
@@ -146,40 +148,34 @@ func pageStats(ctx context.Context, s *source, damaged Damaged, lost func(region
 			out[i].Encoding, out[i].Codec = "", "" // of all chunks, not of the first
 		}
 	}
-	for part, err := range s.reader.Parts(ctx, format.Query{}) {
+	for g, err := range scan.Groups(ctx, s.reader) {
 		if err != nil {
 			return nil, err
 		}
-		groups, err := s.reader.RowGroups(ctx, part, format.Query{})
-		if err != nil {
-			return nil, err
-		}
-		for _, g := range groups {
-			counted := map[fault.Span]bool{}
-			for i := range cols {
-				report := func(l region.Loss) error {
-					if damaged == Fail {
-						return l.Err
-					}
-					if l.Column = s.reader.Schema().Field(cols[i].Path[0]).Name; l.Column != cols[i].Name {
-						l.Stored = cols[i].Name
-					}
-					if lost != nil {
-						lost(l)
-					}
-					return nil
+		counted := map[fault.Span]bool{}
+		for i := range cols {
+			report := func(l region.Loss) error {
+				if damaged == Fail {
+					return l.Err
 				}
-				if !knows {
-					out[i].counted = nil
-					if inOne(cols, i) {
-						out[i].counted = counted
-					}
-					if err := chunkStats(ctx, s, g, i, &out[i], report); err != nil {
-						return nil, err
-					}
-				} else if err := out[i].physical(ctx, s, physical, g, i, report); err != nil {
-					return nil, err
+				if l.Column = s.reader.Schema().Field(cols[i].Path[0]).Name; l.Column != cols[i].Name {
+					l.Stored = cols[i].Name
 				}
+				if lost != nil {
+					lost(l)
+				}
+				return nil
+			}
+			if knows {
+				err = out[i].physical(ctx, s, physical, g, i, report)
+			} else {
+				if out[i].counted = nil; inOne(cols, i) {
+					out[i].counted = counted
+				}
+				err = chunkStats(ctx, s, g, i, &out[i], report)
+			}
+			if err != nil {
+				return nil, err
 			}
 		}
 	}
@@ -190,7 +186,7 @@ func pageStats(ctx context.Context, s *source, damaged Damaged, lost func(region
 // headers, are among the bytes of a whole chunk. Of a damaged one, what can be read counts.
 func (c *ColumnStats) physical(ctx context.Context, s *source, r format.Physical, g format.RowGroup, col int,
 	report func(region.Loss) error) error {
-	whole, stored, raw := true, c.Stored, c.Raw
+	whole, stored, raw, blocks := true, c.Stored, c.Raw, c.Blocks
 	err := chunkStats(ctx, s, g, col, c, func(l region.Loss) error {
 		whole = false
 		return report(l)
@@ -202,8 +198,11 @@ func (c *ColumnStats) physical(ctx context.Context, s *source, r format.Physical
 	if err != nil && !errors.Is(err, fault.Corrupt) && !errors.Is(err, fault.Unsupported) {
 		return err
 	} // damage was reported with the pages
-	if whole && err == nil {
+	if whole && err == nil && f.Stored >= 0 {
 		c.Stored, c.Raw = stored+f.Stored, raw+f.Raw
+	}
+	if len(f.Encodings) == 1 && f.Encodings[0].Pages < 0 {
+		f.Encodings[0].Pages = c.Blocks - blocks
 	}
 	c.chunk(f)
 	return nil
@@ -237,7 +236,7 @@ func chunkStats(ctx context.Context, s *source, g format.RowGroup, col int, st *
 			st.Raw += p.Raw
 			return nil
 		}
-		if !p.Same && !st.before(p.Page) {
+		if len(p.Page.Spans) > 0 && !p.Same && !st.before(p.Page) {
 			st.Blocks++
 			st.Stored += p.Stored
 			st.Raw += p.Raw
@@ -246,11 +245,33 @@ func chunkStats(ctx context.Context, s *source, g format.RowGroup, col int, st *
 		st.Nulls += int64(p.Vector.Nulls())
 		return extremes.OfVector(p.Vector, &lo, &hi)
 	}, report)
-	if err == io.EOF {
-		err = nil
-	}
 	st.lo, st.hi, st.Min, st.Max = lo, hi, lo.Text, hi.Text
 	return err
+}
+
+// changedStats are the statistics of a table with changes stored separately: rows, nulls and bounds of what it holds,
+// blocks and bytes of what is stored of its columns. Each page is decoded twice.
+func changedStats(ctx context.Context, s *source, damaged Damaged, lost func(region.Loss)) ([]ColumnStats, error) {
+	out, err := batchStats(ctx, s, damaged, lost)
+	if err != nil {
+		return nil, err
+	}
+	stored, err := pageStats(ctx, s, damaged, nil) // damage was reported with the rows
+	if err != nil {
+		return nil, err
+	}
+	for i := range out {
+		var of []ColumnStats
+		for k, c := range s.reader.Columns() {
+			if c.Path[0] == i {
+				of = append(of, stored[k])
+			}
+		}
+		h, c := &out[i], SumStats(of)
+		h.Encoding, h.Codec, h.Encodings, h.Blocks, h.Raw = c.Encoding, c.Codec, c.Encodings, c.Blocks, c.Raw
+		h.Stored, h.Dict, h.DictSize, h.Bloom = c.Stored, c.Dict, c.DictSize, c.Bloom
+	}
+	return out, s.checkUnchanged(ctx)
 }
 
 func batchStats(ctx context.Context, s *source, damaged Damaged, lost func(region.Loss)) ([]ColumnStats, error) {
@@ -323,23 +344,15 @@ func physicalStats(ctx context.Context, s *source) ([]ColumnStats, error) {
 		return pageStats(ctx, s, Fail, nil)
 	}
 	out := make([]ColumnStats, len(s.reader.Columns()))
-	for part, err := range s.reader.Parts(ctx, format.Query{}) {
+	for g, err := range scan.Groups(ctx, s.reader) {
+		for i := 0; i < len(out) && err == nil; i++ {
+			var f format.ChunkFacts
+			f, err = physical.ChunkFacts(ctx, g, i)
+			out[i].chunk(f)
+			out[i].Stored, out[i].Raw = out[i].Stored+f.Stored, out[i].Raw+f.Raw
+		}
 		if err != nil {
 			return nil, err
-		}
-		groups, err := s.reader.RowGroups(ctx, part, format.Query{})
-		if err != nil {
-			return nil, err
-		}
-		for _, g := range groups {
-			for i := range out {
-				f, err := physical.ChunkFacts(ctx, g, i)
-				if err != nil {
-					return nil, err
-				}
-				out[i].chunk(f)
-				out[i].Stored, out[i].Raw = out[i].Stored+f.Stored, out[i].Raw+f.Raw
-			}
 		}
 	}
 	return out, nil

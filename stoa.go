@@ -236,20 +236,14 @@ func (t *Table) Rows(ctx context.Context) (int64, error) {
 func (t *Table) SourceRows(ctx context.Context, i int) (int64, error) {
 	r := t.sources[i].reader
 	var sum int64
-	for part, err := range r.Parts(ctx, format.Query{}) {
+	for g, err := range scan.Groups(ctx, r) {
 		if err != nil {
 			return -1, err
 		}
-		groups, err := r.RowGroups(ctx, part, format.Query{})
-		if err != nil {
+		if drops, err := dropsRows(ctx, r, g); err != nil || drops || g.Rows < 0 {
 			return -1, err
 		}
-		for _, g := range groups {
-			if drops, err := dropsRows(ctx, r, g); err != nil || drops || g.Rows < 0 {
-				return -1, err
-			}
-			sum += g.Rows
-		}
+		sum += g.Rows
 	}
 	return sum, nil
 }

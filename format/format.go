@@ -344,7 +344,8 @@ type ColumnFacts struct {
 	Encoding, Codec string
 }
 
-// ChunkFacts is what one column of one row group is made of, as `stoa stats` shows it.
+// ChunkFacts is what one column of one row group is made of, as `stoa stats` shows it. Numbers that only its pages tell
+// are -1, the one of EncodedPages, too.
 type ChunkFacts struct {
 	Codec     string
 	Encodings []EncodedPages // of data pages, in the order of the first of each

@@ -23,6 +23,7 @@ var listings = []format.Listing{
 		List: blocksBy(listUnnamed)},
 	{Name: "census", Columns: CensusFields, List: census},
 	{Name: "history", Columns: HistoryFields, List: history},
+	{Name: "rowsets", Columns: RowSetFields, List: rowSets},
 }
 
 // inUse is format.Format.InUse.

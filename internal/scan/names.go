@@ -2,6 +2,7 @@ package scan
 
 import (
 	"context"
+	"iter"
 
 	"stoa/fault"
 	"stoa/format"
@@ -45,6 +46,27 @@ func NewDicts() *Dicts { return fetch.NewDicts() }
 // ReadSpan reads the bytes at.
 func ReadSpan(ctx context.Context, o *Objects, at fault.Span) ([]byte, error) {
 	return fetch.ReadSpan(ctx, o, at)
+}
+
+// Groups are the row groups of all parts of a reader.
+func Groups(ctx context.Context, r format.Reader) iter.Seq2[format.RowGroup, error] {
+	return func(yield func(format.RowGroup, error) bool) {
+		for part, err := range r.Parts(ctx, format.Query{}) {
+			var groups []format.RowGroup
+			if err == nil {
+				groups, err = r.RowGroups(ctx, part, format.Query{})
+			}
+			if err != nil {
+				yield(format.RowGroup{}, err)
+				return
+			}
+			for _, g := range groups {
+				if !yield(g, nil) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Pages decodes every page of a column chunk and shows it to f, the dictionary first. Damage, and what needs an

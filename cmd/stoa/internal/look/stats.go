@@ -11,6 +11,7 @@ import (
 	"stoa/cmd/stoa/internal/display"
 	"stoa/cmd/stoa/internal/output"
 	"stoa/cmd/stoa/internal/reading"
+	"stoa/cmd/stoa/internal/schemafmt"
 	"stoa/cmd/stoa/internal/source"
 	"stoa/format"
 
@@ -42,28 +43,43 @@ type statsDoc struct {
 	Bloom          *int64                `json:"bloom_bytes,omitempty"`
 }
 
-func StatsCmd(a *cli.App) *cobra.Command {
-	var src source.SourceFlags
-	var out output.OutputFlags
-	var dmg reading.DamageFlags
-	var sum bool
-	cmd := &cobra.Command{
-		Use:   "stats PATH...",
-		Short: "Show what each column is made of",
-		Long: `Read every page and show for each column: encoding, codec, blocks, values, nulls, bytes
+const statsHelp = `Read every page and show for each column: encoding, codec, blocks, values, nulls, bytes
 decompressed and as stored (of Parquet both with the headers of pages), its share of the file, the entries of
 the dictionary, the bytes of Bloom filters, min and max. Several files, as of a glob, are one table: each
 column's sum is shown.
 
 What a format does not say stays empty. With --damaged skip-rows or null-cells the sums are of what can be
 read. -f json prints an array with an object per column. --sum adds a line with the sums of all columns
-("sum": true).`,
-		Example: "  stoa stats block.cfile\n  stoa stats sales.parquet --sum\n  stoa stats sales.parquet -f csv",
-		Args:    a.Paths,
+("sum": true).
+
+Of a table with changes stored separately (Kudu's, or CarbonData's with deleted rows) values, nulls, min and
+max are those of the rows that it holds; blocks and bytes are what is stored of its columns. The share of one
+of several tables in a place is that of what its columns take.
+
+--rowsets says of a Kudu table, or a whole server, what each rowset takes instead: rows, live rows, bytes of
+columns, keys (the bloom file and the key index) and deltas, what the deltas change, from when on snapshots
+are exact, the bytes of each log, and the deleted blocks in each data directory. stoa ls --blocks has the
+encoding, codec and size of each of its columns.`
+
+func StatsCmd(a *cli.App) *cobra.Command {
+	var src source.SourceFlags
+	var out output.OutputFlags
+	var dmg reading.DamageFlags
+	var sum, sets bool
+	cmd := &cobra.Command{
+		Use:   "stats PATH...",
+		Short: "Show what each column is made of",
+		Long:  statsHelp,
+		Example: "  stoa stats block.cfile\n  stoa stats sales.parquet --sum\n  stoa stats sales.parquet -f csv\n" +
+			"  stoa stats kudu#sales --rowsets",
+		Args: a.Paths,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			if err := out.Check(output.ReportForms); err != nil {
 				return err
+			}
+			if sets {
+				return rowSets(a, ctx, args, &src, &out)
 			}
 			var spec stoa.ScanSpec
 			if err := dmg.Apply(&spec); err != nil {
@@ -86,9 +102,44 @@ read. -f json prints an array with an object per column. --sum adds a line with 
 	}
 	dmg.Register(cmd, "fail")
 	cmd.Flags().BoolVar(&sum, "sum", false, "add the sums of all columns")
+	cmd.Flags().BoolVar(&sets, "rowsets", false, "what the rowsets of Kudu tables take instead")
 	out.Register(cmd, output.ReportForms, "default text")
 	src.Register(a, cmd)
-	return cli.First(cmd, "format", "sum", "damaged")
+	return cli.First(cmd, "format", "rowsets", "damaged")
+}
+
+// rowSets writes what the rowsets of the places take, which are one place.
+func rowSets(a *cli.App, ctx context.Context, args []string, src *source.SourceFlags, out *output.OutputFlags) error {
+	o, err := src.Options(ctx, a, args)
+	if err != nil {
+		return err
+	}
+	how, err := stoa.Listing("rowsets", o)
+	if err != nil {
+		return err
+	}
+	if err := a.CheckOutputs(nil, out.File); err != nil {
+		return err
+	}
+	r := &output.Report{}
+	for _, f := range how.Columns {
+		r.Cols = append(r.Cols, output.ReportColumn{Name: f})
+	}
+	findings, err := listJoined(ctx, "rowsets", args, o, func(values []string) {
+		doc := schemafmt.Pairs{}
+		for i, name := range how.Columns {
+			doc = append(doc, [2]string{name, values[i]})
+		}
+		r.Add(doc, values...)
+	})
+	if err != nil {
+		return err
+	}
+	reading.ReportFindings(a, findings)
+	if err = r.Write(ctx, a, out); err == nil && reading.Damaged(findings) {
+		err = cli.ErrDamage
+	}
+	return err
 }
 
 func statsOf(a *cli.App, ctx context.Context, t *stoa.Table, spec stoa.ScanSpec, sum bool) (*output.Report,
@@ -99,7 +150,13 @@ func statsOf(a *cli.App, ctx context.Context, t *stoa.Table, spec stoa.ScanSpec,
 	}
 	var bytes int64
 	for _, s := range t.Sources() {
-		bytes += max(0, a.Size(ctx, s.Name))
+		if cli.WithoutTable(s.Name) == s.Name {
+			bytes += max(0, a.Size(ctx, s.Name))
+			continue
+		}
+		for _, c := range stats {
+			bytes += max(0, c.Stored)
+		}
 	}
 	docs := make([]statsDoc, len(stats))
 	for i, s := range stats {
