@@ -71,7 +71,7 @@ func StatsCmd(a *cli.App) *cobra.Command {
 		Short: "Show what each column is made of",
 		Long:  statsHelp,
 		Example: "  stoa stats block.cfile\n  stoa stats sales.parquet --sum\n  stoa stats sales.parquet -f csv\n" +
-			"  stoa stats kudu#sales --rowsets",
+			"  stoa stats kudu#d_major --rowsets",
 		Args: a.Paths,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
