@@ -1,4 +1,4 @@
-# Schemas, rows and options by lot.
+# Random schemas, rows and options.
 import decimal, struct
 from dremel import Field, REQUIRED, OPTIONAL, REPEATED
 
@@ -16,7 +16,7 @@ def name(r, used, plain=False):
 
 
 def fields(r, types, depth, room, plain=False):
-    """Fields of a group: room[0] leaves are still allowed. plain names are of letters only."""
+    """Fields of a group: at most room[0] more leaves. plain: names of letters only."""
     out, used = [], set()
     for _ in range(r.randint(1, 4)):
         rep = r.choice([REQUIRED, OPTIONAL, OPTIONAL, REPEATED])
@@ -101,7 +101,7 @@ def count(r):
     return r.choice([0, 1, 2, 9, 40, 40, 150, 150, 600])
 
 
-# Arrow's side: what stoa is given to write, and what must then stand in the file.
+# Arrow's side: the input for stoa's writer, and the expected content of the file.
 
 
 class Given:
@@ -192,7 +192,7 @@ def leaf(pa, r, wiki):
 
 
 def small(v):
-    """Bytes of a decimal as Avro has them, which stoa writes into the wiki's Bytes: the page knows no decimals."""
+    """Bytes of a decimal in Avro's form, which stoa writes to the wiki's Bytes, as the page has no decimals."""
     return (v if v >= 0 else ~v).bit_length() // 8 + 1, "big"
 
 

@@ -1,6 +1,6 @@
-# Rows and columns, as the Dremel paper has them: repetition and definition levels.
-# A field is required, optional or repeated; a leaf has a type, a group has fields. A row is a dict; None is a value that is
-# not there, a list the values of a repeated field.
+# Rows and columns as in the Dremel paper: repetition and definition levels.
+# A field is required, optional or repeated; a leaf has a type, a group has fields. A row is a dict; None is an absent
+# value, a list the values of a repeated field.
 import struct
 
 REQUIRED, OPTIONAL, REPEATED = 0, 1, 2
@@ -76,7 +76,7 @@ def split(entries, level):
 
 
 def assemble(fields, cols, rows):
-    """The rows of columns. That they contradict each other is an error."""
+    """The rows of columns. Contradictory columns are an error."""
     leaves = {id(c.field): split(c.entries, 0) for c in cols}
     for c in cols:
         if len(leaves[id(c.field)]) != rows:
@@ -139,7 +139,7 @@ def unpack_lsb(data, n, w):
     if len(data) < (n * w + 7) // 8:
         raise ValueError("levels are cut")
     if x >> (n * w):
-        raise ValueError("bits behind the last one")
+        raise ValueError("bits after the last one")
     return [x >> (i * w) & ((1 << w) - 1) for i in range(n)]
 
 
@@ -157,6 +157,6 @@ def unpack_msb(data, n, w):
         raise ValueError("levels are cut")
     x = int.from_bytes(data[:size], "big")
     if x & ((1 << (size * 8 - n * w)) - 1):
-        raise ValueError("bits behind the last one")
+        raise ValueError("bits after the last one")
     x >>= size * 8 - n * w
     return [x >> ((n - 1 - i) * w) & ((1 << w) - 1) for i in range(n)]

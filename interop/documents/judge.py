@@ -1,8 +1,8 @@
-# Hold stoa against the documents of Trevni and RedFile.
+# Compare stoa with the documents of Trevni and RedFile.
 #   judge.py STOA DIR wiki-read|wiki-write|red1-read|red1-write|self|corpus SEED TABLES SECONDS
 # …-read: files made here from the documents are read by stoa (schema, cat, verify). …-write: stoa writes, and every byte is
-# decoded here. A table is drawn from its seed alone; its files are left in DIR at the first difference, or at all of them with
-# STOA_FUZZ_ALL=1. It ends after TABLES and after SECONDS, whichever is later.
+# decoded here. A table is drawn from its seed alone; its files are left in DIR at the first difference, or at all with
+# STOA_FUZZ_ALL=1. It ends after TABLES and SECONDS, whichever is later.
 import base64, json, os, random, shutil, subprocess, sys, time
 import draw, red1, trevni
 from dremel import Field, assemble, bits, columns, shred, REQUIRED, OPTIONAL, REPEATED
@@ -16,7 +16,7 @@ class Difference(Exception):
 
 
 def canon(type, v):
-    """A value by its bits: integers modulo their width, as signs are no matter of the documents."""
+    """A value by its bits: integers modulo their width, as the documents do not define signs."""
     if isinstance(v, list):
         return [canon(type, x) for x in v]
     if v is None or type is None:
@@ -41,7 +41,7 @@ def compare(want, got):
     for w, g in zip(want, got):
         at = ".".join(w.path)
         top = 99
-        if w.type.upper() == "NULL":  # nobody sees whether a value of it is there
+        if w.type.upper() == "NULL":  # whether it has a value does not matter
             top = min(w.maxd - (w.field.rep == OPTIONAL), g.maxd)
         else:
             same(f"levels of {at}", (w.maxr, w.maxd), (g.maxr, g.maxd))
@@ -59,19 +59,19 @@ def run(args, dir, ok=(0,)):
     return p.stdout
 
 
-# What stoa says it read, as fields and rows of the documents' kind.
+# stoa's output as fields and rows of the documents' kind.
 
 
-def told_fields(fs):
-    return [told_field(f) for f in fs]
+def parse_fields(fs):
+    return [parse_field(f) for f in fs]
 
 
-def told_field(f):
-    t, kids, opt = f["type"], f.get("children", []), f["nullable"]
+def parse_field(f):
+    t, children, opt = f["type"], f.get("children", []), f["nullable"]
     if t == "struct":
-        return Field(f["name"], OPTIONAL if opt else REQUIRED, None, told_fields(kids))
+        return Field(f["name"], OPTIONAL if opt else REQUIRED, None, parse_fields(children))
     if t == "list":
-        item = told_field(kids[0])
+        item = parse_field(children[0])
         if opt or item.rep != REQUIRED:
             return Field(
                 f["name"], OPTIONAL if opt else REQUIRED, None, [Field("list", REPEATED, None, [item])], "LIST"
@@ -81,21 +81,21 @@ def told_field(f):
     return Field(f["name"], OPTIONAL if opt and t != "null" else REQUIRED, t)
 
 
-def told_value(f, v):
-    """A value of stoa's JSON as the field has it."""
+def parse_value(f, v):
+    """A value of stoa's JSON as a value of the field."""
     if f.mark == "LIST" and v is not None:
         item = f.fields[0].fields[0]
-        return {"list": [{item.name: told_value(item, x)} for x in v]}
+        return {"list": [{item.name: parse_value(item, x)} for x in v]}
     if v is None:
         return None
     if f.rep == REPEATED:
-        return [told_one(f, x) for x in v]
-    return told_one(f, v)
+        return [parse_one(f, x) for x in v]
+    return parse_one(f, v)
 
 
-def told_one(f, v):
+def parse_one(f, v):
     if f.fields is not None:
-        return {k.name: told_value(k, v[k.name]) for k in f.fields}
+        return {k.name: parse_value(k, v[k.name]) for k in f.fields}
     t = f.type
     if t.startswith("float"):
         return float(v)
@@ -108,22 +108,22 @@ def number(s):
     return -0.0 if s == "-0" else int(s)
 
 
-def told(stoa, dir, name):
+def output_of(stoa, dir, name):
     schema = json.loads(run([stoa, "schema", "-f", "json", name], dir))
-    fields = told_fields(schema["fields"])
+    fields = parse_fields(schema["fields"])
     rows = [json.loads(x, parse_int=number) for x in run([stoa, "cat", "-f", "jsonl", name], dir).split(b"\n") if x]
     return fields, rows
 
 
-def check_told(stoa, dir, name, cols, n, fields=None):
+def check_output(stoa, dir, name, cols, n, fields=None):
     # that a part has no end of its own is a warning (redfile.part.end): the documents do not say whether it must
     findings = run([stoa, "verify", "--deep", name], dir, (0, 3)).decode()
     for line in findings.split("\n"):
         if line.startswith("error ") or line.startswith("warning ") and not line.startswith("warning redfile.part.end"):
             raise Difference(f"verify --deep: {line}")
-    have, rows = told(stoa, dir, name)
+    have, rows = output_of(stoa, dir, name)
     same("number of rows", n, len(rows))
-    got = shred(have, [{f.name: told_value(f, row[f.name]) for f in have} for row in rows])
+    got = shred(have, [{f.name: parse_value(f, row[f.name]) for f in have} for row in rows])
     if fields is not None:
         same("schema", shape(fields), shape(have))
     elif cols and have:
@@ -175,11 +175,11 @@ def wiki_read(stoa, dir, r):
             c.entries = [(int(k > 0), 1, v) for e in c.entries for k, v in enumerate(e[2])]
     with open(os.path.join(dir, "t.trv"), "wb") as f:
         f.write(data)
-    return check_told(stoa, dir, "t.trv", cols, len(rows))
+    return check_output(stoa, dir, "t.trv", cols, len(rows))
 
 
 def trevni_again(data, cols, n):
-    """Our own decoder must give back what our encoder was given."""
+    """This decoder must return what this encoder was given."""
     rows, _, got = trevni.read(data)
     same("rows by our own decoder", n, rows)
     compare(cols, got)
@@ -236,7 +236,7 @@ def red1_read(stoa, dir, r):
             f.write(data)
     with open(os.path.join(dir, "about"), "w") as f:
         print(opts, fields, sep="\n", file=f)
-    return check_told(stoa, dir, "t.red", total, all_rows, fields if gen in "DE" else None)
+    return check_output(stoa, dir, "t.red", total, all_rows, fields if gen in "DE" else None)
 
 
 def row_of(r, fields, value):
@@ -333,7 +333,7 @@ WIKI = {"INT32": "Int", "INT64": "Long", "FLOAT": "Float", "DOUBLE": "Double", "
 
 
 def matrices(fields, given, got):
-    """Lists of one length without nulls stand as matrices: their columns have no levels."""
+    """Lists of one length without nulls are stored as matrices: their columns have no levels."""
     at = 0
     for f, g in zip(fields, given):
         here = len(columns([f]))
@@ -382,8 +382,8 @@ def red1_write(stoa, dir, r):
             got = shred(fields, [])
         for a, b in zip(got, cols):
             same(f"levels of {b.path}", (a.maxr, a.maxd), (b.maxr, b.maxd))
-            if b.told and (b.told[0], b.told[1]) != (b.told[2], b.told[3]):
-                raise Difference(f"sizes of {b.path}: {b.told}")
+            if b.declared and (b.declared[0], b.declared[1]) != (b.declared[2], b.declared[3]):
+                raise Difference(f"sizes of {b.path}: {b.declared}")
             a.entries += b.entries
     same("rows", len(rows), file.rows)
     leftover(file)
@@ -430,7 +430,7 @@ def leftover(file):
 
 
 def self_test(stoa, dir, r):
-    """What the oracle says of a cell, a level or a byte that was changed on purpose."""
+    """The decoder must notice a cell, a level or a byte that is changed on purpose."""
     noticed = 0
     fields = draw.fields(r, [t for t in trevni.TYPES if t != "Null"], 1, [6])
     draw.nulls(r, fields)
@@ -483,12 +483,12 @@ def self_test(stoa, dir, r):
             whole = k.entries
             k.entries = changed
             try:
-                check_told(stoa, dir, "t.trv", cols, 40)
+                check_output(stoa, dir, "t.trv", cols, 40)
             finally:
                 k.entries = whole
 
         tries.append(lie)
-        check_told(stoa, dir, "t.trv", cols, 40)
+        check_output(stoa, dir, "t.trv", cols, 40)
     for i, t in enumerate(tries):
         try:
             t()
@@ -501,7 +501,7 @@ def self_test(stoa, dir, r):
 
 
 def corpus(stoa, dir, r):
-    """Our decoder against files that redelm wrote in 2013, and their expected rows; and the worked examples."""
+    """This decoder against files that redelm wrote in 2013, with their expected rows, and the worked examples."""
     top, cells = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../corpus"), 0
     for name in sorted(os.listdir(os.path.join(top, "redfile/red1"))):
         if not name.endswith(".red"):

@@ -315,7 +315,7 @@ class File:
                 total += raw
             rows = {sum(e[0] == 0 for e in c.entries) for c in cols}
             if len(rows) > 1 or (3 in g and rows and rows != {g[3]}):
-                raise ValueError(f"a row group of {rows} rows, {g.get(3)} told")
+                raise ValueError(f"a row group of {rows} rows, {g.get(3)} declared")
             out.append((cols, rows.pop() if rows else g.get(3, 0)))
         if sum(n for _, n in out) != self.rows:
             raise ValueError(f"{sum(n for _, n in out)} rows, not {self.rows}")
@@ -323,13 +323,13 @@ class File:
 
     def chunk(self, c, k):
         name = c.get(1, b"").decode()
-        data, meta, behind = self.file(name), c.get(3), None
+        data, meta, after = self.file(name), c.get(3), None
         at = c[2]
         if meta is None or at != meta[8]:
             there, end = thrift.read(data, at)
             if meta is not None and thrift.plain(there) != meta:
                 raise ValueError("the two copies of a column's metadata differ")
-            meta, behind = thrift.plain(there), at
+            meta, after = thrift.plain(there), at
             self.mark(name, at, end)
         type, codec, at = TYPES[meta[1]], meta[4], meta[8]
         path = tuple(p.decode() for p in meta[3])
@@ -355,11 +355,11 @@ class File:
             if h[1] != 1:
                 raise ValueError(f"{path}: no index page at {meta[9]}")
             at = max(at, end)
-        if behind is not None and at != behind:
-            raise ValueError(f"{path}: pages end at {at}, metadata is at {behind}")
+        if after is not None and at != after:
+            raise ValueError(f"{path}: pages end at {at}, metadata is at {after}")
         if set(meta[2]) != used and meta[5]:
             raise ValueError(f"{path}: encodings {meta[2]}, used are {used}")
-        col.told = (meta.get(6), meta.get(7), raw, stored) if self.gen in "CDE" else None
+        col.declared = (meta.get(6), meta.get(7), raw, stored) if self.gen in "CDE" else None
         return col, raw
 
     def page(self, name, at, codec):
@@ -376,7 +376,7 @@ class File:
             return h, None, end + h[3]
         body = unpack(codec, body)
         if len(body) != h[2]:
-            raise ValueError(f"a page of {len(body)} bytes, {h[2]} told")
+            raise ValueError(f"a page of {len(body)} bytes, {h[2]} declared")
         return h, body, end + h[3]
 
     def data_page(self, col, h, body):
@@ -392,7 +392,7 @@ class File:
         have = [d == col.maxd for d in defs].count(True)
         values, end = take_all(col.type, body, at, have, enc)
         if end != len(body):
-            raise ValueError(f"{col.path}: {len(body) - end} bytes behind the values")
+            raise ValueError(f"{col.path}: {len(body) - end} bytes after the values")
         it = iter(values)
         col.entries += [(r, d, next(it) if d == col.maxd else None) for r, d in zip(reps, defs)]
 

@@ -1,6 +1,6 @@
 # Nong Li's wiki page on Trevni, both ways. What the page leaves open is decided as docs/formats/trevni.md says: levels are
-# packed in the width of their maximum, lowest bit first; the checksum is CRC-32 of the raw bytes behind it, little-endian;
-# sizes do not count it; descriptors of repeated columns count entries; the codec covers all behind the checksum.
+# packed in the width of their maximum, lowest bit first; the checksum is CRC-32 of the raw bytes after it, little-endian;
+# sizes do not count it; descriptors of repeated columns count entries; the codec covers all after the checksum.
 import bz2, struct, zlib
 import cramjam
 from dremel import Column, Field, pack_lsb, unpack_lsb, width, REQUIRED, OPTIONAL, REPEATED
@@ -193,7 +193,7 @@ def read(data):
         if rows != sum(e[0] == 0 for e in entries):
             raise ValueError(f"{cols[-1].path}: {sum(e[0] == 0 for e in entries)} rows, not {rows}")
     if c.at != len(data):
-        raise ValueError(f"{len(data) - c.at} bytes behind the last column")
+        raise ValueError(f"{len(data) - c.at} bytes after the last column")
     return rows, meta, cols
 
 
@@ -221,7 +221,7 @@ def read_column(c, head, meta):
         sum = c.form("<I") if crc == "crc32" else None
         body = UNPACK[codec](c.take(stored))
         if len(body) != raw or n == 0:
-            raise ValueError(f"{path}: a block of {n} rows and {len(body)} bytes, {raw} told")
+            raise ValueError(f"{path}: a block of {n} rows and {len(body)} bytes, {raw} declared")
         if sum is not None and sum != zlib.crc32(body):
             raise ValueError(f"{path}: checksum")
         b = Cursor(body)
@@ -232,7 +232,7 @@ def read_column(c, head, meta):
         if first and values[0] != begin and values[0] == values[0]:
             raise ValueError(f"{path}: first value {begin}, not {values[0]}")
         if b.at != b.end:
-            raise ValueError(f"{path}: {b.end - b.at} bytes behind the values")
+            raise ValueError(f"{path}: {b.end - b.at} bytes after the values")
         if w:
             values = [values[i * w : i * w + w] for i in range(n)]
         it = iter(values)

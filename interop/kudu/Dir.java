@@ -1,5 +1,5 @@
-// What Drive does for the tests of whole directories: tables with everything that a schema may have, changes of the schema, and
-// rows of any kind of operation. Words and cells are those of Drive; "-" is a column that is not set, and a bound that is open.
+// Drive's commands for the tests of server directories: tables with all features of a schema, schema changes, and
+// rows of all kinds of operations. Fields and cells are as in Drive; "-" is a column that is not set, or an open bound.
 //   make    TABLE SPECFILE     a line: col NAME TYPE KEY NULLABLE ENCODING COMPRESSION BLOCKSIZE PRECISION SCALE LENGTH DEFAULT IMMUTABLE
 //                              KEY is true, false or nonunique; or: hash BUCKETS SEED COLUMN…; range COLUMN…; bound LOW… HIGH… [/ BUCKETS SEED COLUMN…]
 //                              (one word a range column); config KEY VALUE; replicas N
@@ -47,7 +47,7 @@ class Dir {
     return Arrays.asList(f).subList(from, f.length);
   }
 
-  /** A range: words for its lower and upper bound, and perhaps its own hash partitions. */
+  /** A range: fields for its lower and upper bound, and optionally its own hash partitions. */
   static class Bound {
     PartialRow low, high;
     RangePartitionWithCustomHashSchema own;

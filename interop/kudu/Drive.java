@@ -1,4 +1,4 @@
-// The Java client as the hand of the Go tests: one command a line on standard input, one answer a line ("ok …" or "err …").
+// Runs the Java client for the Go tests: one command a line on standard input, one answer a line ("ok …" or "err …").
 // Fields are separated by tabs. A cell is written as N (null), true/false, an integer (also days, microseconds, an unscaled
 // decimal), the hex of IEEE bits (float, double), x and hex (string, varchar, binary), or - (update: column is not set).
 //   create TABLE SPECFILE            a column a line: name type key nullable encoding compression blocksize precision scale length

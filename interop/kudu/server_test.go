@@ -401,7 +401,7 @@ func (s *server) flushDeltas(n int, tables ...string) {
 	s.flush("deltas", "flush_dms_duration", float64(n), tables...)
 }
 
-// A block as `kudu fs list` tells of it.
+// A block as `kudu fs list` lists it.
 type block struct {
 	Table, Kind, Column, Encoding, DeltaStats string
 	Rowset, ColumnID                          int

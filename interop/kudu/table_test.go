@@ -114,7 +114,7 @@ func firstDifference(got, want []string) string {
 
 // judge asks the running server about a table whose files hold the rows B, in every way that the files can answer:
 // a full scan; 60 scans of key ranges (value index or ad-hoc index); inserts of present and absent keys (bloom, index,
-// key column); a full scan again. What is wrong is told, not fatal: the negative controls want to hear it.
+// key column); a full scan again. It returns what is wrong, as the negative controls expect errors.
 func (t table) judge(s *server) (wrong []string) {
 	complain := func(what, f string, args ...any) { wrong = append(wrong, what+": "+fmt.Sprintf(f, args...)) }
 	want := t.wired(t.b)

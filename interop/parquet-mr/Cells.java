@@ -11,7 +11,7 @@ import org.apache.parquet.schema.PrimitiveType;
 import org.apache.parquet.schema.Type;
 
 /**
- * Cells as formattest.Plain prints them: lists and structs as arrays, maps as arrays of pairs, text as text, other bytes and floating-point numbers (their bytes,
+ * Cells in the form of formattest.Plain: lists and structs as arrays, maps as arrays of pairs, text as text, other bytes and floating-point numbers (their bytes,
  * the least significant first) in hexadecimal, all other numbers as decimal text, times in nanoseconds.
  */
 class Cells {
@@ -47,7 +47,7 @@ class Cells {
 
   static void struct(StringBuilder s, Group v) {
     s.append('[');
-    if (v.getType().getFieldCount() == 1 && v.getType().getFieldName(0).equals("stoa_no_fields")) { // it has none
+    if (v.getType().getFieldCount() == 1 && v.getType().getFieldName(0).equals("stoa_no_fields")) { // no fields
       s.append(']');
       return;
     }
@@ -58,7 +58,7 @@ class Cells {
     s.append(']');
   }
 
-  /** Items of a list: of three levels, or by the rules for old ones. */
+  /** Items of a list: of three levels, or by the rules for older forms. */
   static void list(StringBuilder s, Type list, Group v) {
     Type mid = v.getType().getType(0);
     boolean three = !mid.isPrimitive() && oneThatIsNotRepeated(mid.asGroupType()) && !mid.getName().equals("array") && !mid.getName().equals(list.getName() + "_tuple");

@@ -147,7 +147,7 @@ class Draw {
     return Types.primitive(p, rep).as(a);
   }
 
-  // What is put into groups is printed as it is drawn, not as groups give it.
+  // Cells are printed as they are drawn, not as the groups return them.
 
   void fill(StringBuilder s, Group g, int c) {
     Type t = g.getType().getType(c);

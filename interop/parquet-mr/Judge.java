@@ -24,9 +24,9 @@ import org.apache.parquet.schema.Type;
 /**
  * usage: read LIST | write DIR SEED N
  *
- * read: LIST has a line "FILE FILE.json" for each; the cells of FILE go to FILE.json, a list of columns. Then values of columns are looked for by filters,
- * through column indexes, dictionaries and Bloom filters. Prints "READ FILE rows filters", or "WRONG FILE why".
- * write: N random tables, DIR/SEED.parquet with their cells as they were drawn in DIR/SEED.json, and so on. Prints "WROTE FILE options".
+ * read: LIST has a line "FILE FILE.json" for each; the cells of FILE are written to FILE.json, a list of columns. Then values of columns are searched by filters,
+ * through column indexes, dictionaries and Bloom filters. Prints "READ FILE rows filters", or "WRONG FILE reason".
+ * write: N random tables, DIR/SEED.parquet with the cells as drawn in DIR/SEED.json, and so on. Prints "WROTE FILE options".
  */
 public class Judge {
   public static void main(String[] args) throws Exception {
@@ -90,7 +90,7 @@ public class Judge {
     return rows.size() + " " + filters;
   }
 
-  /** Looks for some values of a flat column by filters, and throws if other rows are found than have them. */
+  /** Searches some values of a flat column by filters, and throws unless exactly the rows with the value are found. */
   static int filters(String file, List<Group> rows, int c) throws Exception {
     Type t = rows.get(0).getType().getType(c);
     if (!t.isPrimitive() || t.isRepetition(Type.Repetition.REPEATED)) return 0;

@@ -11,7 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// TestAnnotations: pyarrow sees the logical types that Arrow has none for in what we write, and reads the values.
+// TestAnnotations: pyarrow finds the logical types without an Arrow type in files of stoa, and reads the values.
 func TestAnnotations(t *testing.T) {
 	mark := func(text string) arrow.Metadata {
 		return arrow.NewMetadata([]string{"PARQUET:logical_type"}, []string{text})
@@ -38,8 +38,8 @@ func TestAnnotations(t *testing.T) {
 	for _, want := range []string{"enum Enum", "bson BSON", "geometry Geometry(crs=srid:5070)",
 		"geography Geography(crs=OGC:CRS84, algorithm=karney)", "700"} {
 		if !strings.Contains(string(out), want) {
-			t.Errorf("pyarrow does not show %q: %s", want, out)
+			t.Errorf("pyarrow: got %s, want %q", out, want)
 		}
 	}
-	t.Logf("COUNT pyarrow saw %d logical types that Arrow has none for", len(fields))
+	t.Logf("COUNT pyarrow found %d logical types without an Arrow type", len(fields))
 }

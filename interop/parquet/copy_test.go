@@ -21,17 +21,17 @@ import (
 	"stoa/interop/fuzz"
 )
 
-// copied is what pyarrow is asked about the footer of a copy, and what it must say.
+// copied is the expected content of the footer of a copy.
 type copied struct {
-	most  int64 // rows of a row group
+	limit int64 // rows of a row group; 0: any number
 	rows  int64
 	names []string
-	pages int64 // that were cut
+	pages int64 // pages that were cut
 }
 
-// TestFuzzCopies: pages of random tables, written by us and by pyarrow, in one file or several, are copied into one
-// file: appended, with some of the columns, with other metadata, with row groups that are cut. pyarrow, polars and
-// DuckDB read the cells that were drawn, and pyarrow finds the metadata and row groups that were asked for.
+// TestFuzzCopies copies pages of random tables, written by stoa or pyarrow to one file or several, to one file: with
+// some of the columns, with changed metadata, with a limit on row groups. pyarrow, polars and DuckDB read the expected
+// cells, and pyarrow finds the expected metadata and row groups.
 func TestFuzzCopies(t *testing.T) {
 	total := map[string]counts{}
 	var n struct{ copies, merged, cut, fewer, pyarrows, pages int }
@@ -50,14 +50,14 @@ func TestFuzzCopies(t *testing.T) {
 			outputs[out] = c
 			n.copies++
 			n.merged += one(len(files) > 1)
-			n.cut += one(c.most > 0)
+			n.cut += one(c.limit > 0)
 			n.fewer += one(len(c.names) < len(table.Cells))
 			n.pyarrows += one(theirs)
 			n.pages += int(c.pages)
 			expected(t, part, out+".json")
 			fmt.Fprintln(&list, "parquet", out, out+".json", "-")
 		}
-		for _, liar := range liars {
+		for _, reader := range readers {
 			r := rand.New(rand.NewPCG(first, 30))
 			table := formattest.RandomTable(r, formattest.TableOptions{Rows: 9, Columns: 1, Depth: 1,
 				Leaves: []arrow.DataType{arrow.PrimitiveTypes.Int64}})
@@ -65,33 +65,34 @@ func TestFuzzCopies(t *testing.T) {
 				table = formattest.RandomTable(r, formattest.TableOptions{Rows: 9, Columns: 1, Depth: 1,
 					Leaves: []arrow.DataType{arrow.PrimitiveTypes.Int64}})
 			}
-			name := filepath.Join(dir, "liar-"+liar)
+			name := filepath.Join(dir, "altered-"+reader)
 			written(t, r, parquet.Format, table, nil, name)
 			expected(t, table, name+".json")
-			fmt.Fprintln(&list, "parquet", name, name+".json", liar)
+			fmt.Fprintln(&list, "parquet", name, name+".json", reader)
 		}
 		footers(t, outputs)
-		return asked(t, dir, list.String(), total)
+		return judged(t, dir, list.String(), total)
 	})
 	for k, c := range total {
 		t.Logf("COUNT copies %s: %d tables, %d cells; %d columns of which it makes something else, and the same "+
 			"where pyarrow wrote them", k, c[0], c[1], c[2])
 	}
-	t.Logf("COUNT copies: %d files, %d of several, %d with row groups that were cut, %d without some columns, "+
-		"%d of pages of pyarrow's; %d pages were cut", n.copies, n.merged, n.cut, n.fewer, n.pyarrows, n.pages)
+	t.Logf("COUNT copies: %d files, %d of several, %d with limited row groups, %d without some columns, %d of pages "+
+		"by pyarrow; %d pages cut", n.copies, n.merged, n.cut, n.fewer, n.pyarrows, n.pages)
 	if n.pages == 0 || n.merged == 0 || n.cut == 0 || n.fewer == 0 || n.pyarrows == 0 || n.pyarrows == n.copies {
-		t.Errorf("a kind of copy is missing: %+v", n)
+		t.Errorf("got copies %+v, want some of each kind", n)
 	}
 }
 
-func one(is bool) int {
-	if is {
+func one(ok bool) int {
+	if ok {
 		return 1
 	}
 	return 0
 }
 
-// copyTypes are those that pyarrow writes as it reads them, and of which polars reads nested ones: views it does not.
+// copyTypes are the types that survive reading and writing by pyarrow, without views, which polars cannot read in
+// nested columns.
 func copyTypes() []arrow.DataType {
 	return slices.DeleteFunc(formattest.LeafTypes(), func(t arrow.DataType) bool {
 		switch t := t.(type) {
@@ -106,14 +107,14 @@ func copyTypes() []arrow.DataType {
 	})
 }
 
-// tableInFiles writes a random table into one to three files; theirs: pyarrow wrote them.
+// tableInFiles writes a random table to one to three files. theirs: pyarrow wrote them.
 func tableInFiles(t *testing.T, r *rand.Rand, name string) (table formattest.Table, files []string, theirs bool) {
 	t.Helper()
 	theirs = r.IntN(3) == 0
 	table = formattest.RandomTable(r, formattest.TableOptions{Rows: []int{3, 60, 400}[r.IntN(3)], Columns: 4,
 		Depth: 1 + r.IntN(4), Leaves: copyTypes(), NullableFixed: true, Gaps: []int{0, 3, 25, 90, 100}})
 	opts := drawOptions(r)
-	if r.IntN(2) == 0 { // pages of all flat columns end with the same rows then
+	if r.IntN(2) == 0 { // then pages of all flat columns end at the same rows
 		delete(opts, "page-size")
 		delete(opts, "row-group-rows")
 		opts["page-rows"] = []string{"1", "5", "16"}[r.IntN(3)]
@@ -138,20 +139,20 @@ func tableInFiles(t *testing.T, r *rand.Rand, name string) (table formattest.Tab
 	return table, files, theirs
 }
 
-// rewritten has pyarrow write files anew, all with the same options.
+// rewritten rewrites files with pyarrow, all with the same options.
 func rewritten(t *testing.T, r *rand.Rand, files []string) {
 	t.Helper()
 	script := `import sys, json, pyarrow as pa, pyarrow.parquet as pq
 options = json.loads(sys.argv[1])
-def whole(f, t): # behind a first page without rows it reads nothing
+def complete(f, t): # after a first page without rows it reads nothing
     try:
         return pq.read_table(f).num_rows == t.num_rows
-    except (pa.ArrowInvalid, OSError): # columns of different lengths, or levels that it does not find
+    except (pa.ArrowInvalid, OSError): # columns of different length, or missing levels
         return False
 for f in sys.argv[2:]:
     t = pq.read_table(f)
     pq.write_table(t, f, **options)
-    if not whole(f, t):
+    if not complete(f, t):
         pq.write_table(t, f, **(options | {"data_page_size": 1 << 20}))
 `
 	options := map[string]any{"compression": []string{"none", "snappy", "zstd", "gzip", "brotli"}[r.IntN(5)],
@@ -169,7 +170,7 @@ for f in sys.argv[2:]:
 	}
 }
 
-// someColumns is the table with no cells for some of its columns, which are to be left out.
+// someColumns is the table without the cells of some columns, which are to be left out, and the names of the others.
 func someColumns(r *rand.Rand, table formattest.Table) (part formattest.Table, names []string) {
 	part = formattest.Table{Schema: table.Schema, Cells: slices.Clone(table.Cells)}
 	for i, f := range table.Schema.Fields() {
@@ -182,7 +183,7 @@ func someColumns(r *rand.Rand, table formattest.Table) (part formattest.Table, n
 	return part, names
 }
 
-// copyFiles appends the pages of files, with other metadata, and with row groups that are cut.
+// copyFiles copies the pages of files to one file, with changed metadata and limited row groups.
 func copyFiles(t *testing.T, r *rand.Rand, files, names []string, out string) copied {
 	t.Helper()
 	src, err := stoa.OpenAll(t.Context(), files, stoa.OpenOptions{})
@@ -190,13 +191,13 @@ func copyFiles(t *testing.T, r *rand.Rand, files, names []string, out string) co
 		t.Fatal(err)
 	}
 	defer src.Close()
-	want := copied{most: []int64{5, 16, 40}[r.IntN(3)], names: names}
+	want := copied{limit: []int64{5, 16, 40}[r.IntN(3)], names: names}
 	if r.IntN(4) == 0 {
-		want.most = 0
+		want.limit = 0
 	}
 	opts := map[string]string{"metadata": "mark=new", "drop-metadata": "other"}
-	if want.most > 0 {
-		opts["row-group-rows"] = fmt.Sprint(want.most)
+	if want.limit > 0 {
+		opts["row-group-rows"] = fmt.Sprint(want.limit)
 	}
 	s, why, err := stoa.Copy(t.Context(), src, stoa.ScanSpec{Columns: names}, out, stoa.CreateOptions{To: "parquet",
 		Opts: opts})
@@ -207,7 +208,7 @@ func copyFiles(t *testing.T, r *rand.Rand, files, names []string, out string) co
 	return want
 }
 
-// footers has pyarrow say what the footers of copies have.
+// footers compares the footers of copies, as pyarrow reads them, with the expected ones.
 func footers(t *testing.T, outputs map[string]copied) {
 	t.Helper()
 	script := `import sys, json, pyarrow.parquet as pq
@@ -240,16 +241,16 @@ for f in sys.stdin.read().split():
 		}
 		want, rows := outputs[f.File], int64(0)
 		for _, n := range f.Groups {
-			if rows += n; want.most > 0 && n > want.most {
-				t.Errorf("%s: a row group of %d rows, %d are asked for", f.File, n, want.most)
+			if rows += n; want.limit > 0 && n > want.limit {
+				t.Errorf("%s: got a row group of %d rows, want at most %d", f.File, n, want.limit)
 			}
 		}
-		if other, is := f.Meta["other"]; rows != want.rows || f.Meta["mark"] != "new" || is ||
+		if other, ok := f.Meta["other"]; rows != want.rows || f.Meta["mark"] != "new" || ok ||
 			!slices.Equal(f.Names, want.names) {
-			t.Errorf("%s: %d rows of %v, %v, %q; want %+v", f.File, rows, f.Names, f.Meta, other, want)
+			t.Errorf("%s: got %d rows of %v, %v, %q, want %+v", f.File, rows, f.Names, f.Meta, other, want)
 		}
 	}
 	if seen != len(outputs) {
-		t.Errorf("pyarrow tells of %d files of %d", seen, len(outputs))
+		t.Errorf("got footers of %d files, want %d", seen, len(outputs))
 	}
 }

@@ -1,8 +1,8 @@
 # Compare tables with what pyarrow, polars and DuckDB read.    usage: fuzz.py LIST
-# LIST has a line "KIND FILE FILE.json LIAR" for each, KIND parquet, file or stream (Arrow IPC); the JSON is a list of columns, each a list
-# of cells as formattest.Plain prints them, or null for one that the file does not have. Prints "WRONG file reader column …" for what differs, and at the end for each kind and reader
-# "READ kind reader tables cells others": others are columns of which polars or DuckDB make something else, and just the same where
-# pyarrow wrote them (types that they lack). LIAR is a reader of which one cell is changed, or "-". What pyarrow reads must be right in any case.
+# LIST has a line "KIND FILE FILE.json ALTERED" for each, KIND parquet, file or stream (Arrow IPC); the JSON is a list of columns, each a list
+# of cells in the form of formattest.Plain, or null for a column that the file does not have. Prints "WRONG file reader column …" for each difference, and at the end for each kind and reader
+# "READ kind reader tables cells others": others are columns that polars or DuckDB read differently, and likewise where
+# pyarrow wrote them (types that they lack). ALTERED is a reader of which one cell is changed on purpose, or "-". What pyarrow reads must always be right.
 import json, os, re, sys
 import duckdb, polars as pl
 import pyarrow as pa, pyarrow.ipc as ipc, pyarrow.parquet as pq
@@ -29,17 +29,17 @@ READERS = {"pyarrow": by_pyarrow, "polars": by_polars, "duckdb": by_duckdb}
 
 
 def holds(t, has):
-    """Whether a type is, or has below it, one of which has is true."""
+    """Whether has is true of a type, or of one nested in it."""
     return has(t) or any(holds(t.field(i).type, has) for i in range(t.num_fields))
 
 
 def asked(reader, kind, t):
-    """polars makes maps anew: a key that is there twice once, in another order, and it panics at some types of keys."""
+    """polars rebuilds maps: it drops duplicate keys, reorders entries, and panics on some types of keys."""
     return not (reader == "polars" and holds(t, pa.types.is_map)) and (kind == "parquet" or reader != "duckdb")
 
 
 def validate(t):
-    """pyarrow itself puts index 0 into an empty dictionary where a dictionary that is not null lies below nothing but nulls."""
+    """pyarrow itself uses index 0 of an empty dictionary for a non-nullable dictionary below nulls only."""
     try:
         t.validate(full=True)
     except pa.ArrowInvalid as e:
@@ -48,7 +48,7 @@ def validate(t):
 
 
 def cells(reader, kind, name, columns):
-    """What a reader makes of each column: its cells, or why it has none. One that fails for all is asked for each."""
+    """The cells of each column as a reader reads them, or its error. If reading all columns fails, they are read one by one."""
     try:
         t = READERS[reader](kind, name, columns)
         if reader == "pyarrow":
@@ -65,7 +65,7 @@ def cells(reader, kind, name, columns):
 
 
 def as_ours(name, c):
-    """Options with which pyarrow writes a column in the encodings and row groups that our file has of it, in pages as small as it can."""
+    """Options for pyarrow to write a column in the encodings and row groups of stoa's file, in pages as small as possible."""
     m = pq.ParquetFile(name).metadata
     known = {"DELTA_BINARY_PACKED", "DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY", "BYTE_STREAM_SPLIT"}
     coded = {}
@@ -86,15 +86,15 @@ def by_pyarrow_written(kind, name, t, options):
 
 
 def same_of_pyarrows(reader, kind, name, columns, c, got):
-    """Whether a reader makes the same of a column where pyarrow wrote it: then it is the reader's way, and not our file's fault."""
+    """Whether a reader reads a column likewise where pyarrow wrote it: then the file is not to blame."""
     other = name + ".other"
     ways = [{}]
-    if kind == "parquet" and not isinstance(got, list):  # polars panics at some pages of integers below nullable structs in lists
+    if kind == "parquet" and not isinstance(got, list):  # polars panics on some pages of integers below nullable structs in lists
         ways.append(as_ours(name, c))
     for options in ways:
         try:
             by_pyarrow_written(kind, other, by_pyarrow(kind, name, [c] if options else columns), options)
-        except pa.ArrowNotImplementedError:  # lists of views; so nobody can tell
+        except pa.ArrowNotImplementedError:  # lists of views: no comparison is possible
             return True
         except pa.ArrowIndexError:  # index 0 of an empty dictionary, which pyarrow made itself: see validate
             try:
@@ -111,16 +111,16 @@ def differ(got, want):
     if not isinstance(got, list):
         return got
     if len(got) != len(want):
-        return f"{len(got)} rows, not {len(want)}"
+        return f"got {len(got)} rows, want {len(want)}"
     for k, (x, y) in enumerate(zip(got, want)):
         if x != y:
-            return f"row {k}: {json.dumps(x)[:300]} want {json.dumps(y)[:300]}"
+            return f"row {k}: got {json.dumps(x)[:300]}, want {json.dumps(y)[:300]}"
 
 
 def main():
     count = {}
     for line in open(sys.argv[1]):
-        kind, name, expected, liar = line.split()
+        kind, name, expected, altered = line.split()
         with open(expected) as f:
             want = json.load(f)
         columns, right = [f"c{i}" for i, w in enumerate(want) if w is not None], []
@@ -129,21 +129,21 @@ def main():
             if not mine:
                 continue
             got = cells(reader, kind, name, mine)
-            if reader == liar:
+            if reader == altered:
                 got[mine[0]][0] = "changed on purpose"
             n = count.setdefault((kind, reader), [0, 0, 0])
             n[0] += 1
             for c in mine:
                 w = want[int(c[1:])]
-                why = differ(got[c], w)
-                if why is None:
+                difference = differ(got[c], w)
+                if difference is None:
                     n[1] += len(w)
                     if reader == "pyarrow":
                         right.append((c, by_pyarrow(kind, name, [c]).schema.field(c).type))
                 elif reader != "pyarrow" and same_of_pyarrows(reader, kind, name, columns, c, got[c]):
                     n[2] += 1
                 else:
-                    print("WRONG", name, reader, c, why)
+                    print("WRONG", name, reader, c, difference)
     for (kind, reader), n in count.items():
         print("READ", kind, reader, *n)
 

@@ -25,7 +25,7 @@ import (
 	"stoa/store"
 )
 
-// kinds are what tables are written as, and with what options, by lot.
+// kinds are the formats of tables, with random options and the types to draw from.
 var kinds = []struct {
 	name    string
 	format  format.Format
@@ -33,25 +33,24 @@ var kinds = []struct {
 	leaves  func(r *rand.Rand) []arrow.DataType
 }{
 	{"parquet", parquet.Format, drawOptions, parquetTypes},
-	{"file", ipc.Format, drawArrow("false"), shown},
-	{"stream", ipc.Format, drawArrow("true"), shown},
+	{"file", ipc.Format, drawArrow("false"), arrowTypes},
+	{"stream", ipc.Format, drawArrow("true"), arrowTypes},
 }
 
-// parquetTypes are those of Parquet's tables. polars makes instants of date64, where pyarrow shows no such
-// type: TestNested has it.
+// parquetTypes are the types for Parquet. Without date64, of which polars makes timestamps: TestNested has it.
 func parquetTypes(r *rand.Rand) []arrow.DataType {
 	return common(r, slices.DeleteFunc(formattest.LeafTypes(),
 		func(t arrow.DataType) bool { return t.ID() == arrow.DATE64 }))
 }
 
-// shown are the types of which pyarrow can show the values: it has no class for two kinds of intervals.
-func shown(r *rand.Rand) []arrow.DataType {
+// arrowTypes are the types for Arrow, without the two kinds of intervals that pyarrow has no class for.
+func arrowTypes(r *rand.Rand) []arrow.DataType {
 	return common(r, slices.DeleteFunc(formattest.LeafTypes(), func(t arrow.DataType) bool {
 		return t.ID() == arrow.INTERVAL_MONTHS || t.ID() == arrow.INTERVAL_DAY_TIME
 	}))
 }
 
-// common is all types for one table, and for two those that polars and DuckDB have, too.
+// common is all types for a third of the tables, and those that polars and DuckDB share for the others.
 func common(r *rand.Rand, all []arrow.DataType) []arrow.DataType {
 	if r.IntN(3) == 0 {
 		return all
@@ -75,23 +74,23 @@ func drawArrow(stream string) func(r *rand.Rand) map[string]string {
 	}
 }
 
-// TestFuzz: random nested tables as Parquet, Arrow files and streams, read by pyarrow, polars and, of Parquet,
-// DuckDB. In each round a cell of each reader is changed on purpose.
+// TestFuzz: pyarrow, polars and, for Parquet, DuckDB read random nested tables that stoa writes as Parquet, Arrow files
+// and streams. In each round a cell of each reader is changed on purpose, which must be noticed.
 func TestFuzz(t *testing.T) {
 	total := map[string]counts{}
 	fuzz.Run(t, "parquet and arrow", 60, func(t *testing.T, first uint64) (cells int) {
 		dir := t.TempDir()
 		var list strings.Builder
-		add := func(r *rand.Rand, seed uint64, k int, o formattest.TableOptions, liar string) {
+		add := func(r *rand.Rand, seed uint64, k int, o formattest.TableOptions, altered string) {
 			table := formattest.RandomTable(r, o)
-			for liar != "-" && table.Batch.NumRows() == 0 {
+			for altered != "-" && table.Batch.NumRows() == 0 {
 				table = formattest.RandomTable(r, o)
 			}
 			defer table.Batch.Release()
-			name := filepath.Join(dir, fmt.Sprintf("seed-%d-%s-%s", seed, kinds[k].name, liar))
+			name := filepath.Join(dir, fmt.Sprintf("seed-%d-%s-%s", seed, kinds[k].name, altered))
 			written(t, r, kinds[k].format, table, kinds[k].options(r), name)
 			expected(t, table, name+".json")
-			fmt.Fprintln(&list, kinds[k].name, name, name+".json", liar)
+			fmt.Fprintln(&list, kinds[k].name, name, name+".json", altered)
 		}
 		for seed := first; seed < first+60; seed++ {
 			r := rand.New(rand.NewPCG(seed, 23))
@@ -103,22 +102,21 @@ func TestFuzz(t *testing.T) {
 		}
 		plain := formattest.TableOptions{Rows: 9, Columns: 1, Depth: 1,
 			Leaves: []arrow.DataType{arrow.PrimitiveTypes.Int64}}
-		for _, liar := range liars {
-			add(rand.New(rand.NewPCG(first, 24)), first, 0, plain, liar)
+		for _, reader := range readers {
+			add(rand.New(rand.NewPCG(first, 24)), first, 0, plain, reader)
 		}
-		return asked(t, dir, list.String(), total)
+		return judged(t, dir, list.String(), total)
 	})
 	for k, c := range total {
-		t.Logf("COUNT fuzz %s: %d tables, %d cells; %d columns of which it makes something else, and the same "+
-			"where pyarrow wrote them",
-			k, c[0], c[1], c[2])
+		t.Logf("COUNT fuzz %s: %d tables, %d cells; %d columns that it reads differently, and likewise "+
+			"where pyarrow wrote them", k, c[0], c[1], c[2])
 	}
 }
 
-// liars are the readers of which one cell a round is changed.
-var liars = []string{"pyarrow", "polars", "duckdb"}
+// readers are the readers. In each round a cell of each is changed on purpose.
+var readers = []string{"pyarrow", "polars", "duckdb"}
 
-// counts are tables, cells, and columns that are not compared.
+// counts are the numbers of tables, cells, and columns that a reader reads differently.
 type counts [3]int
 
 func (c counts) add(words []string) counts {
@@ -129,7 +127,7 @@ func (c counts) add(words []string) counts {
 	return c
 }
 
-// written makes a file of a table, in a few batches.
+// written writes a table to a file, in a few batches.
 func written(t *testing.T, r *rand.Rand, f format.Format, table formattest.Table, opts map[string]string, name string) {
 	t.Helper()
 	w, err := f.Create(t.Context(), store.Local{}.Sink(name, nil), table.Schema,
@@ -147,12 +145,12 @@ func written(t *testing.T, r *rand.Rand, f format.Format, table formattest.Table
 	}
 }
 
-// expected writes the cells of a table as the judge prints them.
+// expected writes the cells of a table to a JSON file, in the form of formattest.Plain.
 func expected(t *testing.T, table formattest.Table, name string) {
 	t.Helper()
 	var want [][]any
 	for i, cells := range table.Cells {
-		if cells == nil { // the file does not have it
+		if cells == nil { // the file does not have the column
 			want = append(want, nil)
 			continue
 		}
@@ -171,15 +169,15 @@ func expected(t *testing.T, table formattest.Table, name string) {
 	}
 }
 
-// asked has the readers read what the list says.
-func asked(t *testing.T, dir, list string, total map[string]counts) (cells int) {
+// judged runs the readers on the files in the list, and returns the number of cells compared.
+func judged(t *testing.T, dir, list string, total map[string]counts) (cells int) {
 	t.Helper()
 	at := filepath.Join(dir, "list")
 	if err := os.WriteFile(at, []byte(list), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(filepath.Join(home(t), "venv/bin/python"), "fuzz.py", at)
-	var noise bytes.Buffer // polars panics aloud
+	var noise bytes.Buffer // polars prints its panics
 	cmd.Stderr = &noise
 	out, err := cmd.Output()
 	if err != nil {
@@ -200,8 +198,8 @@ func asked(t *testing.T, dir, list string, total map[string]counts) (cells int) 
 			t.Error(strings.TrimSpace(line))
 		}
 	}
-	if noticed != len(liars) {
-		t.Errorf("%d of %d cells that were changed on purpose were noticed", noticed, len(liars))
+	if noticed != len(readers) {
+		t.Errorf("got %d changed cells noticed, want %d", noticed, len(readers))
 	} else {
 		t.Logf("%d changed cells: noticed: all", noticed)
 	}

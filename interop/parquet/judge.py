@@ -28,21 +28,21 @@ def values(a):
     if pa.types.is_list(t) or pa.types.is_large_list(t) or pa.types.is_fixed_size_list(t):
         return [None if not s.is_valid else values(s.values) for s in a]
     if pa.types.is_struct(t):
-        kids = [values(k) for k in a.flatten()]
+        children = [values(c) for c in a.flatten()]
         names = [f.name for f in t]
-        return [dict(zip(names, row)) if ok else None for ok, row in zip(a.is_valid().to_pylist(), zip(*kids))]
+        return [dict(zip(names, row)) if ok else None for ok, row in zip(a.is_valid().to_pylist(), zip(*children))]
     return a.to_pylist()
 
 
 DATE, DAY = 6, 86_400 * 10**9  # a converted type, and nanoseconds
-# What it cannot read, whoever wrote it: it gives nothing but None for lists of lists and of structs, of structs only their leaves, and it fails at lists
+# What it cannot read, whoever wrote it: it returns None for lists of lists and of structs, for structs only their leaves, and it fails on lists
 # without dictionary in pages of version 2.
 NOT_FAST = {"st", "lls", "lst"}
 LISTS = {"l", "fl"}
 
 
 def fast(name):
-    """The columns as fastparquet reads them, each by itself."""
+    """The columns as fastparquet reads them, one by one."""
     import fastparquet, pandas
 
     f = fastparquet.ParquetFile(name)
@@ -73,7 +73,7 @@ def fast_cell(v):
 
 
 def keys(name):
-    """What opens an encrypted file: NAME.json has the footer's key, an AAD prefix perhaps, and keys by their names where columns have their own."""
+    """The keys of an encrypted file: NAME.json has the footer's key, the AAD prefix, if any, and keys by name if columns have their own."""
     import pyarrow.parquet.encryption as pe
 
     k = json.load(open(name + ".json"))
@@ -112,7 +112,7 @@ def read(judge, name):
 def refuses(name):
     try:
         return not read("pyarrow-keys", name)
-    except Exception:  # pyarrow has no class for it
+    except Exception:  # pyarrow has no exception class for it
         return True
 
 

@@ -31,13 +31,13 @@ import (
 
 const rows = 700
 
-// column is a column by its formula: cell gives row i, nil for null. Numbers of times and instants are in nanoseconds,
-// of dates in days; decimals are texts.
+// column is a column by a formula: cell returns row i, nil for null. Times and timestamps are in nanoseconds, dates in
+// days.
 type column struct {
 	name string
 	typ  arrow.DataType
 	cell func(i int) any
-	full bool // cannot be null
+	full bool // not nullable
 }
 
 func columns() []column {
@@ -128,8 +128,8 @@ func columns() []column {
 
 type pairs []any
 
-func maybe(is bool, v any) any {
-	if !is {
+func maybe(ok bool, v any) any {
+	if !ok {
 		return nil
 	}
 	return v
@@ -143,7 +143,7 @@ func list(n int, f func(k int) any) []any {
 	return out
 }
 
-// dec is unscaled × 10^-scale with all its digits.
+// decimal is unscaled × 10^-scale.
 type decimal struct {
 	unscaled *big.Int
 	scale    int
@@ -235,17 +235,17 @@ func addInt(b array.Builder, v int64) {
 	case *array.TimestampBuilder:
 		b.Append(arrow.Timestamp(v / int64(b.Type().(*arrow.TimestampType).Unit.Multiplier())))
 	default:
-		panic(fmt.Sprintf("no way to fill %T", b))
+		panic(fmt.Sprintf("unknown builder %T", b))
 	}
 }
 
-// file writes the table with options and gives its name.
+// file writes the table with options, and returns the path.
 func file(t *testing.T, dir, name string, cols []column, opts map[string]string) string {
 	t.Helper()
 	return annotatedFile(t, filepath.Join(dir, name+".parquet"), cols, nil, opts)
 }
 
-// annotatedFile writes the table, with metadata of its fields by name, to path.
+// annotatedFile writes the table to path, with metadata for fields by name.
 func annotatedFile(t *testing.T, path string, cols []column, marks map[string]arrow.Metadata,
 	opts map[string]string) string {
 	t.Helper()
@@ -289,7 +289,7 @@ func home(t *testing.T) string {
 	return strings.TrimSpace(string(out))
 }
 
-// ask has a judge read files; it gives their rows.
+// ask runs a judge on files, and returns the rows that it reads.
 func ask(t *testing.T, judge string, files []string) map[string][]map[string]any {
 	t.Helper()
 	dir := home(t)
@@ -331,7 +331,7 @@ func parse(t *testing.T, name string, cmd *exec.Cmd) map[string][]map[string]any
 	return out
 }
 
-// grid is the options that files are written with.
+// grid is the combinations of write options, by name.
 func grid() map[string]map[string]string {
 	out := map[string]map[string]string{
 		"defaults": nil, "v1.0": {"version": "1.0"}, "v2.4": {"version": "2.4"},
@@ -356,13 +356,14 @@ func grid() map[string]map[string]string {
 	return out
 }
 
+// TestGrid: every judge reads the formula's values from files with all options.
 func TestGrid(t *testing.T) {
 	dir, all := t.TempDir(), columns()
 	var files []string
 	columnsOf := map[string][]column{}
 	for name, opts := range grid() {
 		cols := all
-		if opts["version"] != "" { // before 2.6 there were no nanoseconds: the writer refuses them
+		if opts["version"] != "" { // nanoseconds need version 2.6: the writer refuses them
 			cols = slices.DeleteFunc(slices.Clone(all), func(c column) bool { return c.name == "ts_ns" })
 		}
 		f := file(t, dir, name, cols, opts)
@@ -374,15 +375,15 @@ func TestGrid(t *testing.T) {
 			files := slices.DeleteFunc(slices.Clone(files),
 				func(f string) bool { return !reads(judge, filepath.Base(f)) })
 			got := ask(t, judge, files)
-			cells, left := 0, map[string]bool{}
+			cells, omitted := 0, map[string]bool{}
 			for _, f := range files {
 				if len(got[f]) != rows {
-					t.Errorf("%s: %d rows, want %d", filepath.Base(f), len(got[f]), rows)
+					t.Errorf("%s: got %d rows, want %d", filepath.Base(f), len(got[f]), rows)
 					continue
 				}
 				for _, c := range columnsOf[f] {
-					if why := cannot(judge, filepath.Base(f), c.name); why != "" {
-						left[c.name+": "+why] = true
+					if reason := cannot(judge, filepath.Base(f), c.name); reason != "" {
+						omitted[c.name+": "+reason] = true
 						continue
 					}
 					for i, row := range got[f] {
@@ -394,15 +395,15 @@ func TestGrid(t *testing.T) {
 					}
 				}
 			}
-			for _, why := range slices.Sorted(maps.Keys(left)) {
-				t.Logf("%s is not asked for column %s", judge, why)
+			for _, x := range slices.Sorted(maps.Keys(omitted)) {
+				t.Logf("%s does not judge column %s", judge, x)
 			}
 			t.Logf("COUNT %s read %d files: %d cells", judge, len(files), cells)
 		})
 	}
 }
 
-// reads reports whether a judge can read a file of the grid. TestWhatOthersCannot shows the same of pyarrow's files.
+// reads reports whether a judge can read a file of the grid. TestLimitsOfJudges shows the same with pyarrow's files.
 func reads(judge, file string) bool {
 	switch judge {
 	case "parquet-go":
@@ -413,25 +414,25 @@ func reads(judge, file string) bool {
 	return true
 }
 
-// cannot says why a judge is not asked for a column of a file; "": it is.
+// cannot is the reason why a judge cannot read a column of a file; "": it can.
 func cannot(judge, file, column string) string {
 	v2 := strings.Contains(file, "-v2")
 	switch {
 	case judge == "parquet-go" && column == "b" && v2 && !strings.HasPrefix(file, "plain"):
-		return "it takes the byte of a run of booleans for eight of them"
+		return "it takes the byte of a run of booleans for eight values"
 	case judge == "fastparquet" && slices.Contains([]string{"st", "lls", "lst"}, column):
 		return "it has no structs, and no lists of lists or structs"
 	case judge == "fastparquet" && v2 && (column == "l" || column == "fl"):
-		return "it fails at lists without dictionary in pages of version 2"
+		return "it fails on lists without dictionary in pages of version 2"
 	case judge == "fastparquet" && column == "m" && file == "plain-none.parquet":
-		return "it takes an empty map for none where there are no dictionaries"
+		return "it reads empty maps as null where there are no dictionaries"
 	}
 	return ""
 }
 
-// TestWhatOthersCannot shows that what the judges are not asked for they read wrong, or not at all, in
-// pyarrow's own files, too. When one no longer does, TestGrid should ask.
-func TestWhatOthersCannot(t *testing.T) {
+// TestLimitsOfJudges: what TestGrid leaves out, the judges read wrong, or not at all, in pyarrow's files, too. If a new
+// version reads it, TestGrid should include it.
+func TestLimitsOfJudges(t *testing.T) {
 	dir := home(t)
 	python, f := filepath.Join(dir, "venv/bin/python"), filepath.Join(t.TempDir(), "x.parquet")
 	const write = "import sys, pyarrow as pa, pyarrow.parquet as pq\n" +
@@ -440,7 +441,7 @@ func TestWhatOthersCannot(t *testing.T) {
 		"print(json.dumps([str(v) for v in fastparquet.ParquetFile(sys.argv[1]).to_pandas()['x']]))\n"
 	for _, c := range []struct {
 		judge, what, values, options string
-		right                        string // what a right answer has
+		right                        string // part of a right answer
 	}{
 		{"parquet-go", "LZ4_RAW", "list(range(700))", "compression='lz4'", `{"x":699}`},
 		{"parquet-go", "runs of booleans", "[True] * 700", "column_encoding={'x': 'RLE'}",
@@ -467,15 +468,14 @@ func TestWhatOthersCannot(t *testing.T) {
 		}
 		out, err := cmd.CombinedOutput()
 		if err == nil && strings.Contains(string(out), c.right) {
-			t.Errorf("%s reads %s of pyarrow's now", c.judge, c.what)
+			t.Errorf("%s reads %s of pyarrow now: TestGrid should include it", c.judge, c.what)
 		}
 		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-		t.Logf("%s, %s of pyarrow's: %v: %.120s", c.judge, c.what, err, lines[len(lines)-1])
+		t.Logf("%s, %s of pyarrow: %v: %.120s", c.judge, c.what, err, lines[len(lines)-1])
 	}
 }
 
-// TestChecksums: pyarrow compares the checksums of the pages that we write. A flipped bit in the values of a
-// page that is not compressed would otherwise be another value.
+// TestChecksums: pyarrow verifies the checksums of stoa's pages: it notices a flipped bit in an uncompressed page.
 func TestChecksums(t *testing.T) {
 	dir := home(t)
 	f := file(t, t.TempDir(), "x", columns()[:1],
@@ -494,13 +494,13 @@ func TestChecksums(t *testing.T) {
 	}
 	out, err := exec.Command(filepath.Join(dir, "venv/bin/python"), "judge.py", "pyarrow", f).CombinedOutput()
 	if err == nil || !bytes.Contains(out, []byte("CRC")) {
-		t.Errorf("pyarrow reads a page with a flipped bit: %v\n%s", err, out)
+		t.Errorf("a flipped bit: got %v\n%s\nwant a CRC error", err, out)
 	} else {
 		t.Log("pyarrow: noticed: a flipped bit")
 	}
 }
 
-// TestHarnessNotices changes one value of the formula: the judge's answer must then differ.
+// TestHarnessNotices: the comparison notices a wrong expected value in each column.
 func TestHarnessNotices(t *testing.T) {
 	cols := columns()
 	f := file(t, t.TempDir(), "plain", cols, map[string]string{"encoding": "plain"})
@@ -510,28 +510,28 @@ func TestHarnessNotices(t *testing.T) {
 			if cannot(judge, "plain", c.name) != "" {
 				continue
 			}
-			other := c.cell(10)
-			if fmt.Sprint(other) == fmt.Sprint(c.cell(11)) {
+			wrong := c.cell(10)
+			if fmt.Sprint(wrong) == fmt.Sprint(c.cell(11)) {
 				continue
 			}
-			if same(judge, c.typ, row[c.name], other) == nil {
-				t.Errorf("%s: column %s: %v is taken for %v", judge, c.name, row[c.name], other)
+			if same(judge, c.typ, row[c.name], wrong) == nil {
+				t.Errorf("%s: column %s: got %v accepted as %v", judge, c.name, row[c.name], wrong)
 			} else {
-				t.Logf("%s %s: noticed: another value", judge, c.name)
+				t.Logf("%s %s: noticed: a wrong value", judge, c.name)
 			}
 		}
 	}
 }
 
-// same compares what a judge printed with a cell.
+// same compares the output of a judge with a cell.
 func same(judge string, typ arrow.DataType, got, want any) error {
 	if (got == nil) != (want == nil) {
-		return fmt.Errorf("%v, want %v", got, want)
+		return fmt.Errorf("got %v, want %v", got, want)
 	}
 	if want == nil {
 		return nil
 	}
-	fail := fmt.Errorf("%v, want %v", got, want)
+	fail := fmt.Errorf("got %v, want %v", got, want)
 	switch w := want.(type) {
 	case bool:
 		if got != w {
@@ -550,7 +550,7 @@ func same(judge string, typ arrow.DataType, got, want any) error {
 			return fail
 		}
 	case decimal:
-		if judge == "fastparquet" { // makes floats of them
+		if judge == "fastparquet" { // converts decimals to floats
 			near, _ := w.rat().Float64()
 			if g, err := got.(json.Number).Float64(); err != nil || math.Abs(g-near) > 1e-15*math.Abs(near) {
 				return fail
@@ -587,13 +587,13 @@ func same(judge string, typ arrow.DataType, got, want any) error {
 
 func sameList(judge string, typ arrow.DataType, got any, want []any) error {
 	g, ok := got.([]any)
-	if m, is := got.(map[string]any); is { // parquet-go shows a list within a list by its physical name
+	if m, ok := got.(map[string]any); ok { // parquet-go shows a list in a list by its physical name
 		for _, v := range m {
 			g, ok = v.([]any)
 		}
 	}
 	if !ok || len(g) != len(want) {
-		return fmt.Errorf("%v, want %v", got, want)
+		return fmt.Errorf("got %v, want %v", got, want)
 	}
 	for i := range g {
 		if err := same(judge, typ.(arrow.ListLikeType).Elem(), g[i], want[i]); err != nil {
@@ -614,7 +614,7 @@ func samePairs(judge string, typ *arrow.MapType, got any, want pairs) error {
 		}
 	}
 	if len(byKey) != len(want) {
-		return fmt.Errorf("%v, want %v", got, want)
+		return fmt.Errorf("got %v, want %v", got, want)
 	}
 	for _, p := range want {
 		k := p.([]any)[0].(string)
@@ -625,8 +625,8 @@ func samePairs(judge string, typ *arrow.MapType, got any, want pairs) error {
 	return nil
 }
 
-// stored is the number that parquet-go prints for a cell, and fastparquet for a time of day: the one in the
-// file. Otherwise it is nanoseconds.
+// stored is the number that a judge prints for a cell: parquet-go, and fastparquet for times of day, print the stored
+// number, all others nanoseconds.
 func stored(judge string, typ arrow.DataType, v any) any {
 	if judge != "parquet-go" && (judge != "fastparquet" || typ.ID() != arrow.TIME32 && typ.ID() != arrow.TIME64) {
 		return v
@@ -639,7 +639,7 @@ func stored(judge string, typ arrow.DataType, v any) any {
 	case *arrow.Time64Type:
 		return v.(int64) / 1e3
 	case *arrow.TimestampType:
-		if t.Unit == arrow.Second { // Parquet has none
+		if t.Unit == arrow.Second { // stored in milliseconds, as Parquet has no seconds
 			return v.(int64) / 1e6
 		}
 		return v.(int64) / int64(t.Unit.Multiplier())
@@ -647,7 +647,7 @@ func stored(judge string, typ arrow.DataType, v any) any {
 	return v
 }
 
-// printed is how encoding/json shows what parquet-go made of a binary value.
+// printed is a binary value as parquet-go and encoding/json print it.
 func printed(typ arrow.DataType, b []byte) string {
 	if typ.ID() == arrow.FIXED_SIZE_BINARY {
 		j, _ := json.Marshal(b)

@@ -1,6 +1,6 @@
 # Compare tables with what pyarrow reads.    usage: nested.py LIST
-# LIST has a line "FILE.parquet FILE.json" for each; the JSON is a list of columns, each a list of cells as formattest.Plain prints them.
-# Prints "WRONG file column row: got, want" for what differs, at most once a column, and at the end "READ files cells".
+# LIST has a line "FILE.parquet FILE.json" for each; the JSON is a list of columns, each a list of cells in the form of formattest.Plain.
+# Prints "WRONG file column row: got, want" for differences, at most once a column, and at the end "READ files cells".
 import json, struct, sys
 import pyarrow as pa, pyarrow.parquet as pq
 
@@ -49,8 +49,8 @@ def plain(a):
     if pa.types.is_struct(t) and [f.name for f in t] == ["stoa_no_fields"]:
         return [[] if ok else None for ok in a.is_valid().to_pylist()]
     if pa.types.is_struct(t):
-        kids = [plain(k) for k in a.flatten()]
-        return [[k[i] for k in kids] if ok else None for i, ok in enumerate(a.is_valid().to_pylist())]
+        children = [plain(c) for c in a.flatten()]
+        return [[c[i] for c in children] if ok else None for i, ok in enumerate(a.is_valid().to_pylist())]
     if t == pa.month_day_nano_interval():
         return [None if v is None else struct.pack("<iiq", *v).hex() for v in a.to_pylist()]
     return [None if v is None else bytes(v).hex() for v in a.to_pylist()]
@@ -78,10 +78,10 @@ def main():
             got = plain(t.column(i))
             cells += len(w)
             if len(got) != len(w):
-                print("WRONG", name, i, len(got), "rows, not", len(w))
+                print("WRONG", name, i, "got", len(got), "rows, want", len(w))
             for k, (x, y) in enumerate(zip(got, w)):
                 if x != y:
-                    print("WRONG", name, f"c{i} row {k}:", json.dumps(x)[:300], "want", json.dumps(y)[:300], str(t.schema.field(i))[:500])
+                    print("WRONG", name, f"c{i} row {k}: got", json.dumps(x)[:300], "want", json.dumps(y)[:300], str(t.schema.field(i))[:500])
                     break
         files += 1
     print("READ", files, cells)

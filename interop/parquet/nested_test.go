@@ -32,7 +32,7 @@ func fromEnv(t *testing.T, key string, def uint64) uint64 {
 	return n
 }
 
-// drawOptions are options of the writer by lot.
+// drawOptions draws options of the writer.
 func drawOptions(r *rand.Rand) map[string]string {
 	opts := map[string]string{}
 	for _, o := range [][]string{{"compression", "", "none", "zstd", "gzip", "lz4", "brotli"},
@@ -67,7 +67,7 @@ func writeTable(t *testing.T, r *rand.Rand, table formattest.Table, opts map[str
 	return tree.Bytes("t")
 }
 
-// TestNested has pyarrow read random nested tables: STOA_TABLES (1,000) from STOA_SEED (0) on.
+// TestNested: pyarrow reads random nested tables correctly: STOA_TABLES (1,000) from STOA_SEED (0) on.
 func TestNested(t *testing.T) {
 	dir, first := t.TempDir(), fromEnv(t, "STOA_SEED", 0)
 	tables := fromEnv(t, "STOA_TABLES", 1000)
@@ -86,7 +86,7 @@ func TestNested(t *testing.T) {
 			}
 			want = append(want, col)
 		}
-		if seed == first+tables-1 && len(want[0]) > 0 { // the last one is wrong, and must be noticed
+		if seed == first+tables-1 && len(want[0]) > 0 { // a wrong cell in the last one must be noticed
 			want[0][0] = []any{"wrong on purpose"}
 		}
 		text, err := json.Marshal(want)

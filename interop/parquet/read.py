@@ -1,5 +1,5 @@
 # Write random nested tables as Parquet, and what pyarrow reads of these and of other files as Arrow IPC.    usage: read.py OUT SEED TABLES [FILE...]
-# Per file a line: its path, a tab, and the path of what was read, or "!" and why pyarrow does not read it.
+# Prints a line for each file: its path, a tab, and the path of what pyarrow read, or "!" and its error, or "?" and the error of its writer.
 import decimal, os, random, sys
 import pyarrow as pa, pyarrow.parquet as pq
 
@@ -21,7 +21,7 @@ LEAVES = [
     (pa.string(), word), (pa.large_string(), word), (pa.binary(), lambda: word().encode()), (pa.binary(5), lambda: R.randbytes(5)),
     (pa.string_view(), word),
     (pa.date32(), lambda: R.randint(-9999, 99999)), (pa.time32("ms"), lambda: R.randint(0, 86399999)), (pa.time64("ns"), lambda: R.randint(0, 86399999999999)),
-    # no timestamp("s"): pyarrow reads its own as milliseconds, we as what they were
+    # no timestamp("s"): pyarrow reads it as milliseconds, stoa as seconds
     (pa.timestamp("us", "Europe/Berlin"), lambda: R.randint(-2**50, 2**50)),
     (pa.timestamp("ns"), lambda: R.randint(-2**62, 2**62)), (pa.duration("ms"), lambda: R.randint(-2**40, 2**40)),
     (pa.decimal128(7, 2), lambda: decimal.Decimal(R.randint(-9999999, 9999999)).scaleb(-2)),

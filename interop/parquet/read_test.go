@@ -4,6 +4,7 @@ package parquet
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,9 +22,8 @@ import (
 	"stoa/format/parquet"
 )
 
-// TestReading: what pyarrow reads, we read: the same types, and the same values. The files are random nested
-// tables of pyarrow's own writer, by seed (STOA_SEED, STOA_TABLES), and those of apache/parquet-testing if
-// PARQUET_TESTING names a copy of it.
+// TestReading: stoa reads the same types and values as pyarrow. The files are random nested tables by pyarrow's writer
+// (STOA_SEED, STOA_TABLES), and those of apache/parquet-testing if PARQUET_TESTING names a copy of it.
 func TestReading(t *testing.T) {
 	number := func(name string, usual int) int {
 		if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
@@ -55,18 +55,18 @@ func TestReading(t *testing.T) {
 			unwritten++
 			continue
 		}
-		got, err := ourReading(t.Context(), file)
+		got, err := readTable(t.Context(), file)
 		name := filepath.Base(file)
 		switch {
 		case strings.HasPrefix(is, "!") && err != nil:
 			both++
 		case strings.HasPrefix(is, "!"):
-			t.Logf("%s: pyarrow does not read it (%s), we do: %s", name, is, sound[name])
-			if filepath.Base(filepath.Dir(file)) == "bad_data" && sound[name] == "" {
-				t.Errorf("%s is read", name)
+			t.Logf("%s: pyarrow refuses it (%s), stoa reads it: %s", name, is, valid[name])
+			if filepath.Base(filepath.Dir(file)) == "bad_data" && valid[name] == "" {
+				t.Errorf("%s: got no error, want one", name)
 			}
-		case err != nil && differs[name] != "":
-			t.Logf("%s: %v, as it should be: %s", name, err, differs[name])
+		case err != nil && invalid[name] != "":
+			t.Logf("%s: %v, as expected: %s", name, err, invalid[name])
 			both++
 		case err != nil:
 			t.Errorf("%s: %v", name, err)
@@ -79,31 +79,28 @@ func TestReading(t *testing.T) {
 			got.Release()
 		}
 	}
-	t.Logf("COUNT %d files read as pyarrow does, %d refused; %d tables that pyarrow does not write", equal, both,
-		unwritten)
+	t.Logf("COUNT %d files read like pyarrow, %d refused; %d tables that pyarrow cannot write", equal, both, unwritten)
 	if equal == 0 {
-		t.Error("no file was compared")
+		t.Error("no file compared")
 	}
 }
 
-// sound are files of bad_data that contradict nothing in the format, and why: we read them.
-var sound = map[string]string{
-	"ARROW-GH-43605.parquet": "codes of no bits, of a dictionary of one entry, in a run as long as the page",
+// valid are files of bad_data that stoa reads, as they do not violate the specification, and the reason.
+var valid = map[string]string{
+	"ARROW-GH-43605.parquet": "dictionary codes of width 0 for a dictionary of one entry, in a run as long as the page",
 }
 
-// differs are files that pyarrow reads and we refuse, and why.
-var differs = map[string]string{
-	"datapage_v1-corrupt-checksum.parquet": "a page's checksum does not fit; pyarrow does not look " +
-		"unless asked",
-	"rle-dict-uncompressed-corrupt-checksum.parquet": "a page's checksum does not fit; pyarrow does not look " +
-		"unless asked",
-	"int96_from_spark.parquet": "instants outside of what 64 bits of nanoseconds have, of " +
-		"which pyarrow makes others",
-	"ARROW-GH-47662.parquet": "fewer bytes than values",
+// invalid are files that pyarrow reads and stoa refuses, and the reason.
+var invalid = map[string]string{
+	"datapage_v1-corrupt-checksum.parquet": "a page's checksum is wrong; by default pyarrow does not check it",
+	"rle-dict-uncompressed-corrupt-checksum.parquet": "a page's checksum is wrong; by default pyarrow does not " +
+		"check it",
+	"int96_from_spark.parquet": "timestamps that overflow 64 bits of nanoseconds, of which pyarrow makes wrong ones",
+	"ARROW-GH-47662.parquet":   "fewer bytes than values",
 }
 
-// ourReading is a file as we read it.
-func ourReading(ctx context.Context, file string) (arrow.Table, error) {
+// readTable reads a file with stoa.
+func readTable(ctx context.Context, file string) (arrow.Table, error) {
 	table, err := stoa.Open(ctx, file, stoa.OpenOptions{Formats: []format.Format{parquet.Format}})
 	if err != nil {
 		return nil, err
@@ -120,9 +117,9 @@ func ourReading(ctx context.Context, file string) (arrow.Table, error) {
 	return array.NewTableFromRecords(table.Schema(), batches), nil
 }
 
-// compareTables says what differs from what pyarrow read; "" if nothing does.
-func compareTables(t *testing.T, is string, got arrow.Table) string {
-	f, err := os.Open(is)
+// compareTables describes the first difference to the table that pyarrow read; "": none.
+func compareTables(t *testing.T, name string, got arrow.Table) string {
+	f, err := os.Open(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,18 +140,19 @@ func compareTables(t *testing.T, is string, got arrow.Table) string {
 	want := array.NewTableFromRecords(r.Schema(), batches)
 	defer want.Release()
 	if want.NumCols() != got.NumCols() || want.NumRows() != got.NumRows() {
-		return strconv.Itoa(int(got.NumCols())) + " columns, " + strconv.Itoa(int(got.NumRows())) + " rows"
+		return fmt.Sprintf("got %d columns, %d rows, want %d, %d", got.NumCols(), got.NumRows(), want.NumCols(),
+			want.NumRows())
 	}
 	for i := range int(want.NumCols()) {
 		a, b := want.Schema().Field(i), got.Schema().Field(i)
 		if a.Name != b.Name || a.Nullable != b.Nullable || typeText(a.Type) != typeText(b.Type) {
-			return b.String() + " instead of " + a.String()
+			return fmt.Sprintf("got field %s, want %s", b, a)
 		}
-		x, y := whole(t, want.Column(i).Data()), whole(t, got.Column(i).Data())
+		x, y := oneArray(t, want.Column(i).Data()), oneArray(t, got.Column(i).Data())
 		if !array.ApproxEqual(x, y, array.WithNaNsEqual(true), array.WithAbsTolerance(0)) {
 			for k := range x.Len() {
 				if p, q := x.ValueStr(k), y.ValueStr(k); p != q {
-					return a.Name + " row " + strconv.Itoa(k) + ": " + q + " instead of " + p
+					return fmt.Sprintf("%s row %d: got %s, want %s", a.Name, k, q, p)
 				}
 			}
 		}
@@ -162,12 +160,12 @@ func compareTables(t *testing.T, is string, got arrow.Table) string {
 	return ""
 }
 
-// typeText is a type, whatever the items of its lists are called: Parquet calls them element, and pyarrow
-// leaves it at that; we give the name that the Arrow schema in the file has.
+// typeText is a type with uniform names of list items: pyarrow keeps Parquet's name, element; stoa uses that of the
+// Arrow schema in the file.
 func typeText(t arrow.DataType) string { return strings.ReplaceAll(t.String(), "<element:", "<item:") }
 
-// whole makes one array of the chunks of a column.
-func whole(t *testing.T, c *arrow.Chunked) arrow.Array {
+// oneArray concatenates the chunks of a column.
+func oneArray(t *testing.T, c *arrow.Chunked) arrow.Array {
 	if len(c.Chunks()) == 0 {
 		return array.MakeArrayOfNull(memory.DefaultAllocator, c.DataType(), 0)
 	}

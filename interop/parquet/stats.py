@@ -1,5 +1,5 @@
-# Write tables as Parquet, several files each, and what pyarrow says of their columns.    usage: stats.py OUT SEED TABLES
-# Per table a line of JSON: its files, and per column its path, bytes raw and stored, rows, codecs, encodings of pages, Bloom filter.
+# Write tables as Parquet, several files each, and print pyarrow's metadata of their columns.    usage: stats.py OUT SEED TABLES
+# Prints a line of JSON for each table: its files, and for each column path the raw and stored bytes, values, nulls and codecs.
 import json, os, random, sys
 import pyarrow as pa, pyarrow.parquet as pq
 

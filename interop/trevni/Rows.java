@@ -9,7 +9,7 @@ import org.apache.avro.io.EncoderFactory;
 import org.apache.avro.io.JsonEncoder;
 import org.apache.trevni.avro.AvroColumnReader;
 
-/** Reads FILEs with Avro's AvroColumnReader and prints "FILE <name>", then each row as Avro's JSON on a line, then "END <rows>" or "FAIL <why>". */
+/** Reads FILEs with Avro's AvroColumnReader and prints "FILE <name>", then each row as Avro's JSON on a line, then "END <rows>" or "FAIL <reason>". */
 public final class Rows {
   public static void main(String[] files) throws Exception {
     PrintStream out = new PrintStream(new java.io.FileOutputStream(java.io.FileDescriptor.out), false, "UTF-8");
