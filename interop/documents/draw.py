@@ -210,18 +210,18 @@ def given(pa, r, n, depth, wiki, nullable, top):
         return lambda r: (None, None) if nullable and r.random() < gap else draw(r)
 
     if pick < 0.2:  # a group
-        kids, used = [], set()
+        children, used = [], set()
         for _ in range(r.randint(1, 3)):
             k = name(r, used)
             opt = r.random() < 0.6
-            kids.append((k, opt, given(pa, r, k, depth - 1, wiki, opt, False)))
+            children.append((k, opt, given(pa, r, k, depth - 1, wiki, opt, False)))
 
         def draw(r):
-            both = [(k, g.draw(r)) for k, _, g in kids]
+            both = [(k, g.draw(r)) for k, _, g in children]
             return {k: a for k, (a, _) in both}, {k: d for k, (_, d) in both}
 
-        t = pa.struct([pa.field(k, g.type, opt or pa.types.is_null(g.type)) for k, opt, g in kids])
-        return Given(t, Field(n, rep, None, [g.field for _, _, g in kids]), missing(draw))
+        t = pa.struct([pa.field(k, g.type, opt or pa.types.is_null(g.type)) for k, opt, g in children])
+        return Given(t, Field(n, rep, None, [g.field for _, _, g in children]), missing(draw))
     if pick < 0.5:  # a list, perhaps of one length
         opt, size = r.random() < 0.6, r.choice([1, 3]) if r.random() < 0.25 else 0
         bare = not nullable and not opt

@@ -428,14 +428,14 @@ def tree(elements, gen):
         mark = MARKS[e[5]] if 5 in e else None
         if 1 in e:
             return Field(e[3].decode(), e.get(2), TYPES[e[1]], None, mark), i + 1
-        kids, at = [], i + 1
+        children, at = [], i + 1
         if gen == "D":
-            kids = [make(k)[0] for k in e.get(4, [])]
+            children = [make(k)[0] for k in e.get(4, [])]
         else:
             for _ in range(e.get(4, 0)):
                 k, at = make(at)
-                kids.append(k)
-        return Field(e[3].decode(), e.get(2), None, kids, mark), at
+                children.append(k)
+        return Field(e[3].decode(), e.get(2), None, children, mark), at
 
     root, end = make(0)
     if gen == "E" and end != len(elements):
