@@ -2,6 +2,7 @@ package carbon_test
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"stoa/fault"
 	"stoa/format/carbon"
 )
 
@@ -139,6 +141,20 @@ func TestLinkComesBack(t *testing.T) {
 	}
 }
 
+// TestCleanBeforeTheFirstLoad: a table of Spark has no tablestatus before its first load; what clean writes is a list.
+func TestCleanBeforeTheFirstLoad(t *testing.T) {
+	dir := newOrders(t, carbon.TableSpec{})
+	if err := os.Remove(filepath.Join(dir, "Metadata", "tablestatus")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := carbon.Clean(t.Context(), dir, false); err != nil {
+		t.Fatal(err)
+	}
+	if got := entries(t, dir); got == nil || len(got) > 0 {
+		t.Errorf("tablestatus: %v", got)
+	}
+}
+
 // TestAbortedFirstLoad: a first load that ends without success while a second one succeeds leaves its entry.
 func TestAbortedFirstLoad(t *testing.T) {
 	dir := newOrders(t, carbon.TableSpec{})
@@ -203,5 +219,41 @@ func TestNoRows(t *testing.T) {
 				t.Errorf("rows: %v", got)
 			}
 		})
+	}
+}
+
+// TestStatusVersions reads a table whose tablestatus has versions, as CarbonData 2.3.1 may keep them: the newest
+// counts. Hive's metastore knows it, too, and is out of reach, so the table is not changed.
+func TestStatusVersions(t *testing.T) {
+	dir := newOrders(t, carbon.TableSpec{}, [2]int{0, 10})
+	meta := filepath.Join(dir, "Metadata")
+	before, err := os.ReadFile(filepath.Join(meta, "tablestatus"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	loadOrders(t, dir, 10, 20)
+	plain := filepath.Join(meta, "tablestatus")
+	if err := os.Rename(plain, plain+"_1795477725596"); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"tablestatus_995477725596", "tablestatus_5c3b", "tablestatus.history"} {
+		if err := os.WriteFile(filepath.Join(meta, name), before, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := ids(t, dir, nil); !slices.Equal(got, span(0, 20)) {
+		t.Errorf("rows: %v", got)
+	}
+	healthy(t, dir)
+	b := orders(0, 10)
+	_, err = carbon.BeginLoad(t.Context(), dir, b.Schema(), carbon.LoadOptions{})
+	if !errors.Is(err, fault.Unsupported) {
+		t.Errorf("a load: %v", err)
+	}
+	if _, err := carbon.DeleteRows(t.Context(), dir, gone(t, dir, "id = 3")); !errors.Is(err, fault.Unsupported) {
+		t.Errorf("a delete: %v", err)
+	}
+	if _, err := carbon.Clean(t.Context(), dir, false); !errors.Is(err, fault.Unsupported) {
+		t.Errorf("clean: %v", err)
 	}
 }

@@ -32,7 +32,7 @@ var Changer = format.Changer{
 		error) {
 		own, err := loadOptions(o)
 		if err == nil {
-			err = checkReadable(ctx, p.Dir)
+			err = checkIndependent(ctx, p.Dir)
 		}
 		if err != nil {
 			return nil, err
@@ -42,7 +42,7 @@ var Changer = format.Changer{
 	CheckAppend: func(ctx context.Context, p format.TablePlace, sc *arrow.Schema, o format.LoadOptions) error {
 		own, err := loadOptions(o)
 		if err == nil {
-			err = checkReadable(ctx, p.Dir)
+			err = checkIndependent(ctx, p.Dir)
 		}
 		if err == nil {
 			_, _, err = newLoad(ctx, p.Dir, sc, own)
@@ -53,13 +53,13 @@ var Changer = format.Changer{
 	CheckText: func(p format.TablePlace, column, text string) error { return CheckText(p.Dir, column, text) },
 	Delete: func(ctx context.Context, p format.TablePlace, rows []format.RowsOfFile, l format.Load) (int64, error) {
 		own, _ := l.(*Load)
-		if err := checkReadable(ctx, p.Dir); err != nil {
+		if err := checkIndependent(ctx, p.Dir); err != nil {
 			return 0, err
 		}
 		return deleteRows(ctx, p.Dir, rows, own)
 	},
 	DeleteSegments: func(ctx context.Context, p format.TablePlace, names []string, dry bool) error {
-		if err := checkReadable(ctx, p.Dir, names...); err != nil {
+		if err := checkIndependent(ctx, p.Dir, names...); err != nil {
 			return err
 		}
 		if !dry {
@@ -72,7 +72,7 @@ var Changer = format.Changer{
 		return markDeleted(p.Dir, names)(&s)
 	},
 	PlanCompaction: func(p format.TablePlace, o format.CompactOptions) ([]format.Compaction, error) {
-		if err := checkReadable(context.Background(), p.Dir); err != nil {
+		if err := checkIndependent(context.Background(), p.Dir); err != nil {
 			return nil, err
 		}
 		return PlanCompaction(p.Dir, o.Major, o.Segments)
@@ -92,13 +92,13 @@ var Changer = format.Changer{
 		return MergeIndexes(ctx, p.Dir, segments)
 	},
 	AddColumn: func(ctx context.Context, p format.TablePlace, f arrow.Field, def *string, dry bool) error {
-		if err := checkReadable(ctx, p.Dir); err != nil {
+		if err := checkIndependent(ctx, p.Dir); err != nil {
 			return err
 		}
 		return addColumn(ctx, p.Dir, f, def, dry)
 	},
 	DropColumn: func(ctx context.Context, p format.TablePlace, name string, dry bool) error {
-		if err := checkReadable(ctx, p.Dir); err != nil {
+		if err := checkIndependent(ctx, p.Dir); err != nil {
 			return err
 		}
 		return dropColumn(ctx, p.Dir, name, dry)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"stoa/fault"
 	"stoa/format"
 	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/status"
@@ -36,6 +37,10 @@ func ReadTableSchema(dir string) (*layout.TableSchema, error) {
 		table.ReadOptions{Bucket: -1, Zone: time.UTC}, nil)
 	if err != nil {
 		return nil, err
+	}
+	if m.Versioned {
+		return nil, fault.Unsupportedf(fault.Span{Object: m.Status}, "", "tablestatus has versions, and which one is "+
+			"the current one is written in Hive's metastore: the table can be read, but not changed")
 	}
 	return &m.TableSchema, nil
 }

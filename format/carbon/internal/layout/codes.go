@@ -61,6 +61,10 @@ var tableCodes = []region.CodeDoc{
 			"their columns."},
 	{Code: "carbon.schema.damaged", Severity: region.Error,
 		Help: "The schema file of a table cannot be read. Each data file has a list of its own columns."},
+	{Code: "carbon.segment.bounds", Severity: region.Warning, Help: "The segment file of a segment with several " +
+		"data files has a min or max of a column that does not include all values. CarbonData itself writes such " +
+		"ones. They make it miss rows only with carbon.load.all.segment.indexes.to.cache=false; stoa does not use " +
+		"them. In a segment of one data file it is an error (carbon.segment.minmax)."},
 	{Code: "carbon.segment.damaged", Severity: region.Error, Help: "Recover found a segment file " +
 		"(Metadata/segments) damaged, or that of a segment of a partitioned table missing, and listed the " +
 		"directories instead. Only the segment file says which partitions were dropped: their files stay until the " +

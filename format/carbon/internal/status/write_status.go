@@ -157,6 +157,9 @@ func ChangeStatus(ctx context.Context, dir string, accept func() error, change f
 	if err := s.linkFirst(dir); err != nil {
 		return err
 	}
+	if s == nil {
+		s = StatusFile{} // CarbonData does not read null
+	}
 	b, err := json.Marshal(s)
 	if err != nil {
 		return err

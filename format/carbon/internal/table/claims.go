@@ -129,7 +129,10 @@ func (c *claimer) split(name string) (table, rel string, err error) {
 // knownSegments are those in the status of a table or in its history; nil if it is damaged or missing.
 func (c *claimer) knownSegments(table string) (map[string]bool, error) {
 	var loads, past []status.Load
-	name := path.Join(table, "Metadata", "tablestatus")
+	name, _, err := CurrentStatus(c.ctx, c.tree, table)
+	if err != nil {
+		return nil, err
+	}
 	unknown := func(err error) bool {
 		return err == nil || errors.Is(err, fault.Corrupt) || errors.Is(err, fs.ErrNotExist)
 	}
@@ -139,7 +142,8 @@ func (c *claimer) knownSegments(table string) (map[string]bool, error) {
 		return nil, nil
 	}
 	// most tables have no history
-	if err := status.ReadJSON(c.ctx, c.tree, name+".history", c.o.Limits.WithDefaults(), &past); !unknown(err) {
+	name = path.Join(table, "Metadata", "tablestatus.history")
+	if err := status.ReadJSON(c.ctx, c.tree, name, c.o.Limits.WithDefaults(), &past); !unknown(err) {
 		return nil, err
 	}
 	known := map[string]bool{}

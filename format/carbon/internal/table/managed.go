@@ -20,7 +20,8 @@ type Managed struct {
 	Path        string
 	O           ReadOptions
 	TableSchema layout.TableSchema
-	Status      string // name of tablestatus
+	Status      string // name of tablestatus, or of its current version
+	Versioned   bool   // tablestatus has versions, see CurrentStatus
 	Loads       []status.Load
 	Updates     string // name of the update status; "" if there is none
 	changes     map[string]*status.Update
@@ -46,6 +47,9 @@ func (t *Managed) facts() {
 	for i := range t.Loads {
 		l := &t.Loads[i]
 		add("segment."+l.Name, l.Summary())
+	}
+	if t.Versioned {
+		add("table_status", path.Base(t.Status))
 	}
 	if t.Updates != "" {
 		add("update_status", path.Base(t.Updates))

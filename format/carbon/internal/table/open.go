@@ -47,12 +47,15 @@ func Open(ctx context.Context, tg format.Target, op format.OpenOptions) (format.
 func OpenManaged(ctx context.Context, tree store.Tree, dir string, op format.OpenOptions, o ReadOptions,
 	saved *check.Reporter) (*Managed, error) {
 	op.Limits = op.Limits.Together()
-	t := &Managed{Path: dir, O: o, Status: path.Join(dir, "Metadata", "tablestatus")}
+	t := &Managed{Path: dir, O: o}
 	t.Table = &Table{saved: saved, Tree: tree, Name: dir, Opts: op, Files: map[string]*datafile.DataFile{},
 		Zone: o.Zone, Blocklet: o.Blocklet}
 	t.Opts.Tracer = nil
 	var err error
 	if t.Dates, err = o.Rule(); err != nil {
+		return nil, err
+	}
+	if t.Status, t.Versioned, err = CurrentStatus(ctx, tree, dir); err != nil {
 		return nil, err
 	}
 	noSchema := t.readSchema(ctx)

@@ -11,6 +11,7 @@ import (
 	"stoa/fault"
 	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/status"
+	"stoa/store"
 )
 
 // readStatus reads tablestatus and the update status that it names. A table without tablestatus is empty; one that has
@@ -36,6 +37,33 @@ func (t *Managed) readStatus(ctx context.Context) error {
 	t.setUpdates(list)
 	return t.checkUpdates(ctx, list)
 }
+
+// CurrentStatus is the name of the tablestatus of the table in dir. Since 2.3.1 CarbonData may keep versions of it
+// (carbon.enable.multi.version.table.status), each a file of its own with its time in its name. Hive's metastore names
+// the current one; without it CarbonData takes the newest (refresh table), and so does stoa.
+func CurrentStatus(ctx context.Context, tree store.Tree, dir string) (name string, versioned bool, err error) {
+	name = path.Join(dir, "Metadata", "tablestatus")
+	if _, err := tree.Stat(ctx, name); err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return name, false, err
+	}
+	last, plain := int64(-1), name
+	for info, err := range tree.List(ctx, path.Dir(plain)) {
+		if errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if err != nil {
+			return name, false, err
+		}
+		stamp, ok := strings.CutPrefix(path.Base(info.Name), path.Base(plain)+"_")
+		if at := status.ParseCount(stamp); ok && !info.Dir && at > last {
+			name, versioned, last = info.Name, true, at
+		}
+	}
+	return name, versioned, nil
+}
+
+// history is the name of the file of the entries that were cleaned.
+func (t *Managed) history() string { return path.Join(t.Path, "Metadata", "tablestatus.history") }
 
 // setUpdates makes list the update status of the table.
 func (t *Managed) setUpdates(list []status.Update) {
@@ -175,7 +203,7 @@ func (t *Managed) checkEntries(ctx context.Context, list []status.Update) error 
 			continue
 		}
 		var past []status.Load // segments that clean removed
-		if err := status.ReadJSON(ctx, t.Tree, t.Status+".history", t.Opts.Limits, &past); err != nil &&
+		if err := status.ReadJSON(ctx, t.Tree, t.history(), t.Opts.Limits, &past); err != nil &&
 			!errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

@@ -35,7 +35,7 @@ func (t *Managed) Unnamed(ctx context.Context) (vanished, left []status.Load, er
 	if there = slices.DeleteFunc(there, named); len(there) == 0 {
 		return nil, nil, nil
 	}
-	for _, file := range []string{t.Status, t.Status + ".history"} { // for a load that began since, or was cleaned
+	for _, file := range []string{t.Status, t.history()} { // for a load that began since, or was cleaned
 		var loads []status.Load
 		err := status.ReadJSON(ctx, t.Tree, file, t.Opts.Limits, &loads)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fault.Corrupt) {

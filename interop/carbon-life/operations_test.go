@@ -1,0 +1,184 @@
+//go:build interop
+
+package carbonlife
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// operation is something that one of the two does to a table.
+type operation struct {
+	name string
+	fits func(t *table) bool // nil: every table
+	do   func(l *life) error
+}
+
+func partitioned(t *table) bool { return t.partition != "" }
+
+var operations = []operation{
+	{"stoa load", nil, func(l *life) error { return l.load(l.t.add(l.r, 1+l.r.IntN(20))) }},
+	{"stoa load", nil, func(l *life) error { return l.load(l.t.add(l.r, 1+l.r.IntN(20))) }},
+	{"spark insert", nil, func(l *life) error { return l.insert(l.t.add(l.r, 1+l.r.IntN(8))) }},
+	{"spark insert", nil, func(l *life) error { return l.insert(l.t.add(l.r, 1+l.r.IntN(8))) }},
+	{"stoa load of nothing", nil, func(l *life) error { return l.load(nil) }},
+	{"spark insert of nothing", nil, func(l *life) error {
+		return l.sql("insert into %[1]s select * from %[1]s where id < 0", l.t.name)
+	}},
+	{"stoa delete", nil, func(l *life) error {
+		ids, where := l.some()
+		l.t.remove(ids)
+		return l.run("delete", l.path(), "--where", where)
+	}},
+	{"spark delete", nil, func(l *life) error {
+		ids, where := l.some()
+		l.t.remove(ids)
+		return l.sql("delete from %s where %s", l.t.name, where)
+	}},
+	{"stoa update", nil, func(l *life) error { return l.update(true) }},
+	{"spark update", nil, func(l *life) error { return l.update(false) }},
+	{"stoa compact --minor", nil, func(l *life) error { return l.run("compact", l.path(), "--minor") }},
+	{"stoa compact --major", nil, func(l *life) error { return l.run("compact", l.path(), "--major") }},
+	{"stoa compact --segments", nil, func(l *life) error {
+		if ids := l.segments(); len(ids) > 1 {
+			return l.run("compact", l.path(), "--segments", strings.Join(ids[:2], ","))
+		}
+		return nil
+	}},
+	{"spark compact minor", nil, func(l *life) error { return l.sql("alter table %s compact 'minor'", l.t.name) }},
+	{"spark compact major", nil, func(l *life) error { return l.sql("alter table %s compact 'major'", l.t.name) }},
+	{"spark compact custom", nil, func(l *life) error {
+		if ids := l.segments(); len(ids) > 1 {
+			return l.sql("alter table %s compact 'custom' where segment.id in (%s)", l.t.name,
+				strings.Join(ids[:2], ","))
+		}
+		return nil
+	}},
+	{"stoa clean", nil, func(l *life) error { return l.run("clean", l.path()) }},
+	{"spark clean", nil, func(l *life) error {
+		return l.sql("clean files for table %s options('force'='true')", l.t.name)
+	}},
+	{"stoa merge-index", nil, func(l *life) error { return l.run("merge-index", l.path()) }},
+	{"spark drop partition", partitioned, func(l *life) error {
+		p := l.parts()
+		if p == "" {
+			return nil
+		}
+		l.t.remove(l.t.where(func(_ int, c row) bool { return c[l.t.partition].value == p }))
+		return l.sql("alter table %s drop partition (%s='%s')", l.t.name, l.t.partition, p)
+	}},
+	{"spark overwrite partition", partitioned, func(l *life) error {
+		p := string(rune('a' + l.r.IntN(3)))
+		l.t.remove(l.t.where(func(_ int, c row) bool { return c[l.t.partition].value == p }))
+		ids := l.t.add(l.r, 1+l.r.IntN(4))
+		for _, id := range ids {
+			l.t.rows[id][l.t.partition] = cell{p, "'" + p + "'"}
+		}
+		return l.sql("insert overwrite table %s partition(%s='%s') %s", l.t.name, l.t.partition, p,
+			l.t.selects(ids, l.t.partition))
+	}},
+	{"spark overwrite table", func(t *table) bool { return t.partition == "" }, func(l *life) error {
+		l.t.rows = map[int]row{}
+		return l.sql("insert overwrite table %s %s", l.t.name, l.t.selects(l.t.add(l.r, 1+l.r.IntN(8))))
+	}},
+	{"spark truncate", nil, func(l *life) error {
+		l.t.rows = map[int]row{}
+		return l.sql("truncate table %s", l.t.name)
+	}},
+}
+
+// load has stoa load rows.
+func (l *life) load(ids []int) error {
+	file, err := l.j.write("rows.jsonl", l.t.jsonl(ids))
+	if err != nil {
+		return err
+	}
+	l.story = append(l.story, "rows.jsonl:\n"+string(l.t.jsonl(ids)))
+	return l.run("load", l.path(), file)
+}
+
+// insert has Spark add rows.
+func (l *life) insert(ids []int) error {
+	return l.sql("insert into %s %s", l.t.name, l.t.selects(ids))
+}
+
+// some draws some rows, and a predicate that selects them.
+func (l *life) some() (ids []int, where string) {
+	switch l.r.IntN(6) {
+	case 0:
+		return l.t.where(func(int, row) bool { return true }), "id >= 0"
+	case 1:
+		n := l.r.IntN(l.t.next + 1)
+		return l.t.where(func(id int, _ row) bool { return id == n }), fmt.Sprintf("id = %d", n)
+	case 2:
+		for _, c := range l.t.columns {
+			if c.kind == "string" {
+				s := draw(l.r, "string")
+				if s.value == nil {
+					return l.t.where(func(_ int, r row) bool { return r[c.name].value == nil }), c.name + " is null"
+				}
+				return l.t.where(func(_ int, r row) bool { return r[c.name].value == s.value }), c.name + " = " + s.sql
+			}
+		}
+	}
+	from := l.r.IntN(l.t.next + 1)
+	to := from + l.r.IntN(12)
+	return l.t.where(func(id int, _ row) bool { return id >= from && id <= to }),
+		fmt.Sprintf("id >= %d and id <= %d", from, to)
+}
+
+// update gives a column of some rows another value.
+func (l *life) update(ours bool) error {
+	free := l.t.free()
+	for range 20 {
+		if len(free) == 0 {
+			return nil
+		}
+		c := l.t.columns[free[l.r.IntN(len(free))]]
+		if c.kind == "array<string>" {
+			continue
+		}
+		ids, where := l.some()
+		v := draw(l.r, c.kind)
+		for _, id := range ids {
+			l.t.rows[id][c.name] = v
+		}
+		if !ours {
+			return l.sql("update %s set (%s) = (%s) where %s", l.t.name, c.name, v.sql, where)
+		}
+		text := "null"
+		if s, ok := v.value.(string); ok && c.kind == "string" {
+			text = "'" + s + "'"
+		} else if v.value != nil {
+			text = fmt.Sprint(v.value)
+		}
+		return l.run("update", l.path(), "--set", c.name+"="+text, "--where", where)
+	}
+	return nil
+}
+
+// parts is the value of a partition that the table has; "" if there is none.
+func (l *life) parts() string {
+	for _, id := range l.t.where(func(int, row) bool { return true }) {
+		return l.t.rows[id][l.t.partition].value.(string)
+	}
+	return ""
+}
+
+// segments are the segments that count.
+func (l *life) segments() (ids []string) {
+	b, err := os.ReadFile(filepath.Join(l.path(), "Metadata", "tablestatus"))
+	var list []struct{ LoadName, LoadStatus string }
+	if err != nil || json.Unmarshal(b, &list) != nil {
+		return nil
+	}
+	for _, e := range list {
+		if e.LoadStatus == "Success" {
+			ids = append(ids, e.LoadName)
+		}
+	}
+	return ids
+}
