@@ -206,8 +206,12 @@ func (r *recoverer) restoreChecksums() {
 		if c := &f.Header.Columns[i]; err != nil || c.Summed || len(cb.Blocks) == 0 {
 			continue
 		}
-		if borders[cb.End] || !borders[cb.End+4*int64(len(cb.Blocks))] {
+		sums := f.At.Sub(cb.End, 4*int64(len(cb.Blocks)))
+		if borders[cb.End] || !borders[cb.End+sums.Len] {
 			return
+		}
+		if zeros, err := f.Zeros(r.ctx, sums); zeros && err == nil && cb.End+sums.Len == f.At.Len {
+			return // the file was padded, which is no damage
 		}
 		unsummed = append(unsummed, i)
 	}

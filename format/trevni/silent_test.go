@@ -231,3 +231,22 @@ func TestOnlyRows(t *testing.T) {
 		t.Errorf("%q, %v", n, err)
 	}
 }
+
+// TestPadding: zeros after the last column are no damage, and what verify does not report, recovery does not: they are
+// not taken for checksums, however many they are.
+func TestPadding(t *testing.T) {
+	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Float64}}, nil)
+	for _, rows := range []int{5, 100} {
+		whole := unsealed(write(t, trevni.Format, sc, map[string]string{"checksum": "null", "block-size": "200"},
+			flatBatch(t, sc, rows)).Bytes("t"))
+		for n := range 60 {
+			bad := append(whole[:len(whole):len(whole)], make([]byte, n)...)
+			right, err := scanAll(t.Context(), bad, scan.Spec{}, false)
+			got, reported, failed := recovered(t, bad)
+			if err != nil || failed != nil || errorsOf(t, bad) > 0 || reported || got != right {
+				t.Errorf("%d rows, %d zeros: %v, %v, reported %t, other rows %t", rows, n, err, failed, reported,
+					got != right)
+			}
+		}
+	}
+}
