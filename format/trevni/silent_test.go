@@ -250,3 +250,24 @@ func TestPadding(t *testing.T) {
 		}
 	}
 }
+
+// TestSchemaLostInPlace: where the key of an Avro schema, the schema, or both are others, and the columns have names that
+// only a schema gives them, verify says so.
+func TestSchemaLostInPlace(t *testing.T) {
+	sc := arrow.NewSchema([]arrow.Field{{Name: "s", Type: arrow.StructOf(
+		arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Int64}, arrow.Field{Name: "y", Type: arrow.BinaryTypes.String})},
+	}, nil)
+	whole := unsealed(write(t, trevni.AvroFormat, sc, map[string]string{"arrow-schema": "false"},
+		flatBatch(t, sc, 20)).Bytes("t"))
+	if errorsOf(t, whole) > 0 {
+		t.Fatal("the whole file has errors")
+	}
+	for _, key := range []string{`avme":chema`, "XXXXXXXXXXX", "avro.schema"} {
+		for _, text := range []string{`"naro.s"`, `"fields"`} { // of the same size
+			bad := strings.Replace(strings.Replace(string(whole), "avro.schema", key, 1), `"fields"`, text, 1)
+			if bad != string(whole) && errorsOf(t, []byte(bad)) == 0 {
+				t.Errorf("key %q, %s: nothing is reported", key, text)
+			}
+		}
+	}
+}

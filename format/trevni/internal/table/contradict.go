@@ -1,9 +1,12 @@
 package table
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"stoa/fault"
 	"stoa/format/trevni/internal/layout"
@@ -31,7 +34,7 @@ func (t *Table) contradictions() (out []region.Finding) {
 	}
 	if key, at, ok := t.schemaUnderOtherKey(); ok {
 		r.Report("trevni.header.contradiction", at, "file-metadata", "the value of key %q is an Avro schema of these "+
-			"columns: the key is damaged", key)
+			"columns, or was one: the key is damaged", key)
 	}
 	reported := map[string]bool{}
 	checkKeys := func(meta []layout.Pair, path string) {
@@ -51,17 +54,19 @@ func (t *Table) contradictions() (out []region.Finding) {
 	return out
 }
 
-// schemaUnderOtherKey finds an Avro schema that fits the columns under a key that is not the one for schemas.
+// schemaUnderOtherKey finds an Avro schema under a key that is not the one for schemas: one that fits the columns, or,
+// if these have names that only a schema gives columns, what begins like one, and is damaged itself.
 func (t *Table) schemaUnderOtherKey() (key string, at fault.Span, ok bool) {
 	h := &t.File.Header
 	if _, named := layout.Get(h.Meta, "avro.schema"); named || h.Dialect != layout.Avro || len(h.Columns) == 0 {
 		return "", at, false
 	}
+	made := slices.ContainsFunc(h.Columns, func(c layout.Column) bool { return strings.ContainsAny(c.Name, "#[>/") })
 	for _, p := range h.Meta {
 		if layout.NearestKey(p.Key) != "" || len(p.Value) == 0 || p.Value[0] != '{' && p.Value[0] != '[' {
 			continue
 		}
-		if _, err := schema.PlanAvro(h, p.Value); err == nil {
+		if _, err := schema.PlanAvro(h, p.Value); err == nil || made && bytes.Contains(p.Value, []byte(`"type"`)) {
 			return p.Key, p.At, true
 		}
 	}
