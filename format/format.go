@@ -586,3 +586,12 @@ func ReadFull(ctx context.Context, src store.Source, at fault.Span, path string,
 	}
 	return err
 }
+
+// ReadSome reads from off on until p is full or the file ends, which is not an error.
+func ReadSome(ctx context.Context, src store.Source, p []byte, off int64) (n int, err error) {
+	n, err = src.ReadAt(ctx, p, off)
+	if n == len(p) || errors.Is(err, io.EOF) {
+		return n, nil
+	}
+	return n, err
+}

@@ -2,8 +2,6 @@ package cfile
 
 import (
 	"context"
-	"errors"
-	"io"
 	"iter"
 	"strings"
 
@@ -63,10 +61,10 @@ func probe(ctx context.Context, tg format.Target) (format.Match, error) {
 		return format.No, nil
 	}
 	n := min(size, block.Tail)
-	if err := readSome(ctx, src, head[:n], base); err != nil {
+	if _, err := format.ReadSome(ctx, src, head[:n], base); err != nil {
 		return format.No, err
 	}
-	if err := readSome(ctx, src, end[block.Tail-n:], base+size-n); err != nil {
+	if _, err := format.ReadSome(ctx, src, end[block.Tail-n:], base+size-n); err != nil {
 		return format.No, err
 	}
 	first, last := block.MagicVersion(head[:block.MagicLen]), block.MagicVersion(end[:block.MagicLen])
@@ -94,19 +92,10 @@ func probeStream(ctx context.Context, tg format.Target) (m format.Match, streame
 		return format.No, false, nil
 	}
 	var head [block.MagicLen]byte
-	if err := readSome(ctx, src, head[:], tg.At.From); err != nil || block.MagicVersion(head[:]) == 0 {
+	if _, err := format.ReadSome(ctx, src, head[:], tg.At.From); err != nil || block.MagicVersion(head[:]) == 0 {
 		return format.No, true, err
 	}
 	return format.Certain, true, nil
-}
-
-// readSome reads all of p; a file that ends early is not an error here.
-func readSome(ctx context.Context, src store.Source, p []byte, off int64) error {
-	n, err := src.ReadAt(ctx, p, off)
-	if n == len(p) || errors.Is(err, io.EOF) {
-		return nil
-	}
-	return err
 }
 
 // list reports what the file is.

@@ -2,8 +2,6 @@ package trevni
 
 import (
 	"context"
-	"errors"
-	"io"
 	"iter"
 	"slices"
 	"strings"
@@ -73,8 +71,8 @@ func probe(ctx context.Context, tg format.Target) (format.Match, error) {
 	}
 	defer src.Close()
 	buf := make([]byte, 4<<10)
-	n, err := src.ReadAt(ctx, buf, tg.At.From)
-	if err != nil && !errors.Is(err, io.EOF) {
+	n, err := format.ReadSome(ctx, src, buf, tg.At.From)
+	if err != nil {
 		return format.No, err
 	}
 	more := int64(1) << 40

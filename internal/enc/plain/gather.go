@@ -52,7 +52,7 @@ func GatherStrings(offs []int32, data []byte, codes []uint32, dictOffs []int32, 
 		lo, hi := int(dictOffs[c]), int(dictOffs[c+1])
 		n := hi - lo
 		if uint(n) <= Slack && lo >= 0 && lo+Slack <= len(dictData) && pos+Slack <= len(data) {
-			copy32((*[Slack]byte)(data[pos:]), (*[Slack]byte)(dictData[lo:]))
+			Copy32((*[Slack]byte)(data[pos:]), (*[Slack]byte)(dictData[lo:]))
 		} else if lo < 0 || n < 0 || hi > len(dictData) {
 			return fault.Rel(lo, n, "dict["+strconv.Itoa(int(c))+"]", "bytes %d to %d of %d", lo, hi, len(dictData))
 		} else if n > len(data)-pos {
@@ -66,8 +66,8 @@ func GatherStrings(offs []int32, data []byte, codes []uint32, dictOffs []int32, 
 	return nil
 }
 
-// copy32 is written as two assignments because the compiler makes one move of 16 bytes of each.
-func copy32(dst, src *[32]byte) {
+// Copy32 copies 32 bytes. It is written as two assignments because the compiler makes one move of 16 bytes of each.
+func Copy32(dst, src *[32]byte) {
 	*(*[16]byte)(dst[:]) = *(*[16]byte)(src[:])
 	*(*[16]byte)(dst[16:]) = *(*[16]byte)(src[16:])
 }

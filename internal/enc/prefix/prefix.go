@@ -18,11 +18,12 @@ import (
 	"strconv"
 
 	"stoa/fault"
+	"stoa/internal/enc/plain"
 )
 
 // Slack is the number of spare bytes that data should have after the last string for Decode, which may write to them:
 // strings are copied in moves of 16 bytes. Without them the last strings are only copied more slowly.
-const Slack = 32
+const Slack = plain.Slack
 
 // Size walks n entries at the front of src: total is the number of bytes of the strings, used that of the
 // entries. total is not bounded by len(src): n entries can name 2³² bytes each, so the caller compares it with
@@ -82,11 +83,11 @@ func Decode(offs []int32, data []byte, src []byte, n int) (used int, err error) 
 			binary.LittleEndian.PutUint64(data[pos:], lo)
 			binary.LittleEndian.PutUint64(data[pos+8:], hi)
 			if end-pos > 16 {
-				copy32((*[32]byte)(data[mid:]), (*[32]byte)(src[p:]))
+				plain.Copy32((*[32]byte)(data[mid:]), (*[32]byte)(src[p:]))
 			}
 		case max(shared, unshared) <= 32 && mid+32 <= len(data) && p+32 <= len(src): // the head stays
-			copy32((*[32]byte)(data[pos:]), (*[32]byte)(data[prev:]))
-			copy32((*[32]byte)(data[mid:]), (*[32]byte)(src[p:]))
+			plain.Copy32((*[32]byte)(data[pos:]), (*[32]byte)(data[prev:]))
+			plain.Copy32((*[32]byte)(data[mid:]), (*[32]byte)(src[p:]))
 		case end > len(data):
 			return at, fault.Bugf("prefix: string %d ends at %d of %d bytes", i, end, len(data))
 		default:
@@ -121,12 +122,6 @@ func loadHead(s []byte) (lo, hi uint64) {
 	var b [16]byte
 	copy(b[:], s)
 	return binary.LittleEndian.Uint64(b[:]), binary.LittleEndian.Uint64(b[8:])
-}
-
-// copy32 is written as two assignments because the compiler makes one move of 16 bytes of each.
-func copy32(dst, src *[32]byte) {
-	*(*[16]byte)(dst[:]) = *(*[16]byte)(src[:])
-	*(*[16]byte)(dst[16:]) = *(*[16]byte)(src[16:])
 }
 
 // lengths reads the two lengths of entry i at offset at; p is where its bytes begin.

@@ -2,8 +2,6 @@ package container
 
 import (
 	"context"
-	"errors"
-	"io"
 	"path"
 	"strings"
 
@@ -27,7 +25,7 @@ func Probe(ctx context.Context, tg format.Target) (format.Match, error) {
 	}
 	defer src.Close()
 	var head, end [layout.MagicLen]byte
-	if err := readSome(ctx, src, head[:], base); err != nil {
+	if _, err := format.ReadSome(ctx, src, head[:], base); err != nil {
 		return format.No, err
 	}
 	if string(head[:]) == layout.Magic {
@@ -36,7 +34,7 @@ func Probe(ctx context.Context, tg format.Target) (format.Match, error) {
 	if size < layout.MinFile {
 		return format.No, nil
 	}
-	if err := readSome(ctx, src, end[:], base+size-layout.MagicLen); err != nil {
+	if _, err := format.ReadSome(ctx, src, end[:], base+size-layout.MagicLen); err != nil {
 		return format.No, err
 	}
 	switch {
@@ -71,13 +69,4 @@ func openProbe(ctx context.Context, tg format.Target) (src store.Source, base, s
 	}
 	src.Close()
 	return tg.Open(ctx)
-}
-
-// readSome fills p, or less of it if the file ends before.
-func readSome(ctx context.Context, src store.Source, p []byte, off int64) error {
-	n, err := src.ReadAt(ctx, p, off)
-	if n == len(p) || errors.Is(err, io.EOF) {
-		return nil
-	}
-	return err
 }
