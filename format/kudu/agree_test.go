@@ -24,7 +24,7 @@ func blockFile(t testing.TB, files map[string][]byte, id string) string {
 			return n
 		}
 	}
-	t.Fatalf("there is no block %s", id)
+	t.Fatalf("no block %s", id)
 	return ""
 }
 
@@ -46,9 +46,9 @@ func reportedAt(t testing.TB, tree store.Tree, place, at string) (out string) {
 	return out
 }
 
-// Each delta file of d_major, in the place of autoinc's only UNDO file, is recognized by its number of deletions, its
-// rows, or its columns; except one, which updates only columns and rows that autoinc has: with it, the insertions are
-// missing, and that is reported.
+// TestForeignDelta: each delta file of d_major, in the place of autoinc's only UNDO file, is recognized by its number
+// of deletions, its rows, or its columns; except one, which updates only columns and rows that autoinc has: then
+// missing insertions are reported.
 func TestForeignDelta(t *testing.T) {
 	files, other := load(t, "testdata/file"), load(t, "testdata/history")
 	_, tablets := layout(t, store.NewMemory(files))
@@ -65,13 +65,13 @@ func TestForeignDelta(t *testing.T) {
 				tree := with(files, undo, other[blockFile(t, other, fmt.Sprint(b.ID))])
 				reported := reportedAt(t, tree, "", "1")
 				if reported == "" {
-					t.Errorf("block %d: nothing is reported", b.ID)
+					t.Errorf("block %d: got no error, want one", b.ID)
 				}
 				bad, _ := findings(t, tree, "", "")
 				damaged := slices.ContainsFunc(bad,
 					func(x region.Finding) bool { return x.Code == "kudu.delta.damaged" })
 				if damaged != strings.Contains(reported, "kudu.delta.damaged") {
-					t.Errorf("block %d: %q, and verify: %+v", b.ID, reported, bad)
+					t.Errorf("block %d: read reports %q, verify %+v", b.ID, reported, bad)
 				}
 				if !damaged {
 					unknown = append(unknown, b.ID)
@@ -81,16 +81,16 @@ func TestForeignDelta(t *testing.T) {
 		}
 	}
 	if n < 3 || !slices.Equal(unknown, []uint64{72791677272240}) {
-		t.Errorf("%d delta files, of which %v are not recognized as another rowset's", n, unknown)
+		t.Errorf("got %d delta files, unrecognized %v, want only 72791677272240", n, unknown)
 	}
 }
 
-// An intact UNDO file of another rowset is reported when a snapshot needs it. Not tested is what cannot be recognized:
-// an UNDO file with only insertions, of fewer rows than the rowset has.
+// TestForeignUndo: an intact UNDO file of another rowset is reported when a snapshot needs it. Not tested, as it cannot
+// be recognized, is an UNDO file with only insertions, of fewer rows than the rowset has.
 func TestForeignUndo(t *testing.T) {
 	files := kudu.Unpack(t, filepath.Join(corpus(t), "fs_file", "full_with_wal.tar.zst"))
 	for _, x := range []struct {
-		table, undo, other, why string // other's bytes in the place of undo
+		table, undo, other, want string // other's bytes in the place of undo
 	}{
 		{"d_raw", "72791677272270", "72791677272020", "undo 6000 insertions"}, // of ck, 6,000 rows
 		{"d_wal", "72791677272225", "72791677272205", "but the rowset has"},   // a REDO file of d_raw
@@ -102,14 +102,15 @@ func TestForeignUndo(t *testing.T) {
 			t.Errorf("%s, undamaged: %s", x.table, s)
 		}
 		if s := reportedAt(t, tree, "tserver#"+x.table, moments["p2"]); !strings.Contains(s, "kudu.delta.damaged") ||
-			!strings.Contains(s, x.why) {
-			t.Errorf("%+v: %q", x, s)
+			!strings.Contains(s, x.want) {
+			t.Errorf("%+v: got %q", x, s)
 		}
 	}
 }
 
-// Any other block in the place of the only REDO file costs all rows of the rowset, whatever its own statistics are:
-// what the right file changes is unknown. Some delta files are recognized only by the number of live rows.
+// TestForeignRedo: any other block in the place of the only REDO file costs all rows of the rowset, whatever its own
+// statistics are, as the changes of the right file are unknown. Some delta files are recognized only by the number of
+// live rows.
 func TestForeignRedo(t *testing.T) {
 	files := load(t, "testdata/history")
 	want := slices.Sorted(maps.Keys(lineSet(expectedLines(t, "testdata", "d_major", "final"))))
@@ -141,11 +142,12 @@ func TestForeignRedo(t *testing.T) {
 				live++
 			}
 			if wrong != 0 || len(got.lost) == 0 {
-				t.Errorf("%s, recover %t: %d wrong rows, %d losses, %q", name, again, wrong, len(got.lost), reported)
+				t.Errorf("%s, recover %t: got %d wrong rows, %d losses, %q, want no wrong rows and a loss", name, again,
+					wrong, len(got.lost), reported)
 			}
 		}
 	}
 	if others != 60 || live != 8 {
-		t.Errorf("%d attempts, of which %d were recognized by the number of live rows", others, live)
+		t.Errorf("got %d attempts, %d recognized by the number of live rows, want 60, 8", others, live)
 	}
 }

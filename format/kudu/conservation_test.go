@@ -18,9 +18,9 @@ import (
 	"stoa/store"
 )
 
-// TestConservation: whatever is lost of a tablet, the list has as many entries, of tables and of lost tablets, as
-// before; the list and verify have error findings, and what is listed as lost cannot be opened without an error.
-// Undamaged directories have no such finding, although they hold orphaned blocks.
+// TestConservation: whatever of a tablet is lost, the list has as many entries as before, of tables or lost tablets;
+// the list and verify have error findings, and opening what is listed as lost fails. Undamaged directories have no such
+// findings, although they have orphaned blocks.
 func TestConservation(t *testing.T) {
 	places := map[string]map[string][]byte{"testdata": load(t, "testdata/history")}
 	if dir := corpusOr(""); dir != "" {
@@ -35,8 +35,8 @@ func TestConservation(t *testing.T) {
 func conserved(t *testing.T, files map[string][]byte) {
 	tree := store.NewMemory(files)
 	_, tablets := layout(t, tree)
-	whole := entries(t, tree, "")
-	for _, e := range whole {
+	all := entries(t, tree, "")
+	for _, e := range all {
 		if bad := codes(e.Findings, region.Error); bad != "" {
 			t.Errorf("%s, undamaged: %s", e.Table, bad)
 		}
@@ -49,8 +49,8 @@ func conserved(t *testing.T, files map[string][]byte) {
 		if of[tb.TableID] > 1 || len(tb.RowSets) == 0 || len(tablets) > 1 && i%9 != 4 {
 			continue // a sample; a table with other tablets misses one: TestCorpusCatalog
 		}
-		for _, how := range []string{"removed", "cut", "nothing but blocks"} {
-			if how == "nothing but blocks" && len(tablets) == 1 {
+		for _, how := range []string{"removed", "cut", "only blocks left"} {
+			if how == "only blocks left" && len(tablets) == 1 {
 				continue // then no server's directory is left, which is an error
 			}
 			less := maps.Clone(files)
@@ -60,7 +60,7 @@ func conserved(t *testing.T, files map[string][]byte) {
 			default:
 				delete(less, tb.Object)
 			}
-			if how == "nothing but blocks" {
+			if how == "only blocks left" {
 				maps.DeleteFunc(less, func(name string, _ []byte) bool { return strings.Contains(name, tb.ID) })
 			}
 			tree := store.NewMemory(less)
@@ -68,31 +68,32 @@ func conserved(t *testing.T, files map[string][]byte) {
 			left := entries(t, tree, "")
 			for key, e := range left {
 				reported += codes(e.Findings, region.Error)
-				if _, there := whole[key]; there {
+				if _, ok := all[key]; ok {
 					continue
 				}
 				if e.Rows >= 0 {
-					t.Errorf("%s %s: %s, which is lost, has %d rows", tb.Table, how, key, e.Rows)
+					t.Errorf("%s %s: got %d rows of the lost %s, want none", tb.Table, how, e.Rows, key)
 				}
 				if x, err := stoa.Open(t.Context(), "#"+key, stoa.OpenOptions{Tree: tree}); !errors.Is(err,
 					fault.Corrupt) {
-					t.Errorf("%s %s: %s, which is lost, opens: %v", tb.Table, how, key, err)
+					t.Errorf("%s %s: opening the lost %s: got %v, want class Corrupt", tb.Table, how, key, err)
 					if err == nil {
 						x.Close()
 					}
 				}
 			}
-			if len(left) != len(whole) || reported == "" {
-				t.Errorf("%s %s: %d of %d tables are listed, errors %q", tb.Table, how, len(left), len(whole), reported)
+			if len(left) != len(all) || reported == "" {
+				t.Errorf("%s %s: got %d tables listed, errors %q, want %d and an error", tb.Table, how, len(left),
+					reported, len(all))
 			}
 			if bad, _ := findings(t, tree, "", ""); codes(bad, region.Error) == "" {
-				t.Errorf("%s %s: verify finds nothing", tb.Table, how)
+				t.Errorf("%s %s: verify: got no error, want one", tb.Table, how)
 			}
 		}
 	}
 }
 
-// signsOf select the files that show that a tablet exists, apart from its blocks.
+// signsOf select the files, apart from blocks, that show that a tablet exists.
 func signsOf(id string) map[string]func(name string) bool {
 	in := func(dir string) func(string) bool {
 		return func(name string) bool { return strings.Contains("/"+name, "/"+dir+"/"+id) }
@@ -109,12 +110,12 @@ func TestConservationOfSigns(t *testing.T) {
 	if dir := corpusOr(""); dir != "" {
 		places["log"] = kudu.Unpack(t, path.Join(dir, "kudu", "fs_log", "full_with_wal.tar.zst"))
 	}
-	gone, missing := 0, 0
+	lost, missing := 0, 0
 	for place, files := range places {
 		tree := store.NewMemory(files)
-		whole := entries(t, tree, "")
+		tables := entries(t, tree, "")
 		n := 0
-		for key, e := range whole {
+		for key, e := range tables {
 			if len(e.Parts) != 1 || n > 1 && key != "d_wal" {
 				continue
 			}
@@ -123,19 +124,19 @@ func TestConservationOfSigns(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			g, m := withoutSigns(t, files, key, e.Parts[0].Table, len(whole), len(all.cells))
-			gone, missing = gone+g, missing+m
+			g, m := withoutSigns(t, files, key, e.Parts[0].Table, len(tables), len(all.cells))
+			lost, missing = lost+g, missing+m
 		}
 		t.Logf("%s: %d tables", place, n)
 	}
-	if t.Logf("%d tables lost, %d with fewer rows", gone, missing); gone < 4 {
-		t.Error("nothing was lost")
+	if t.Logf("%d tables lost, %d with fewer rows", lost, missing); lost < 4 {
+		t.Errorf("got %d tables lost, want 4 or more", lost)
 	}
 }
 
-// withoutSigns removes signs of the only tablet of a table with so many rows, in directories with so many tables. It
-// returns how often the table was gone, and how often it had fewer rows.
-func withoutSigns(t *testing.T, files map[string][]byte, table, id string, tables, rows int) (gone, missing int) {
+// withoutSigns removes the signs of the only tablet, id, of a table with the given number of rows, in directories with
+// the given number of tables. It returns how often the table was lost, and how often it had fewer rows.
+func withoutSigns(t *testing.T, files map[string][]byte, table, id string, tables, rows int) (lost, missing int) {
 	signs := signsOf(id)
 	for set := 1; set < 1<<len(signs); set++ {
 		less, name := maps.Clone(files), table+" without"
@@ -156,15 +157,15 @@ func withoutSigns(t *testing.T, files map[string][]byte, table, id string, table
 			}
 			reported += codes(e.Findings, region.Error)
 		}
-		_, there := left[table]
-		if len(left) < tables || !there && reported == "" { // blocks that nothing claims are one more
-			t.Errorf("%s: %d of %d tables are listed, errors %.200s", name, len(left), tables, reported)
+		_, listed := left[table]
+		if len(left) < tables || !listed && reported == "" { // unclaimed blocks are an additional entry
+			t.Errorf("%s: got %d tables listed, errors %.200s, want %d", name, len(left), reported, tables)
 		}
 		bad, _ := findings(t, tree, "", "")
-		if !there {
-			gone++
+		if !listed {
+			lost++
 			if codes(bad, region.Error) == "" {
-				t.Errorf("%s: verify finds nothing", name)
+				t.Errorf("%s: verify: got no error, want one", name)
 			}
 			continue
 		}
@@ -175,12 +176,12 @@ func withoutSigns(t *testing.T, files map[string][]byte, table, id string, table
 				missing++
 			}
 			if fewer && (codes(bad, region.Error) == "" || err == nil && codes(got.findings, region.Error) == "") {
-				t.Errorf("%s, recovered %t: %d rows of %d, %v: verify has %q, the table %q", name, recover,
+				t.Errorf("%s, recover %t: got %d of %d rows, %v: verify reports %q, the table %q", name, recover,
 					len(got.cells), rows, err, codes(bad, region.Error), codes(got.findings, region.Error))
 			}
 		}
 	}
-	return gone, missing
+	return lost, missing
 }
 
 // TestMoments: a snapshot before a table's first operation, or after the last one here, is refused, and the error has
@@ -221,7 +222,7 @@ func TestMoments(t *testing.T) {
 		got, err := read(x.at, "false")
 		if x.refused != errors.Is(err, fault.Unsupported) || !x.refused &&
 			(err != nil || x.rows >= 0 && len(got.cells) != x.rows || len(got.cells) == 0) {
-			t.Errorf("at %d: %d rows, %v", x.at, len(got.cells), err)
+			t.Errorf("at %d: got %d rows, %v, want refused %t", x.at, len(got.cells), err, x.refused)
 		}
 		if !x.refused {
 			continue
@@ -229,13 +230,14 @@ func TestMoments(t *testing.T) {
 		got, err = read(x.at, "true")
 		if err != nil || len(got.cells) != x.rows ||
 			!strings.Contains(codes(got.findings, region.Warning), "kudu.snapshot.outside") {
-			t.Errorf("at %d, partial: %d rows, %v, %v", x.at, len(got.cells), err, got.findings)
+			t.Errorf("at %d, partial: got %d rows, %v, %v, want %d and kudu.snapshot.outside", x.at, len(got.cells),
+				err, got.findings, x.rows)
 		}
 	}
 }
 
-// TestBlocksOfMissingTablets: a tablet's superblock is gone, but its blocks are here. That tablets are elsewhere
-// (partial=true) does not explain these; unclaimed=true does. Reading, verify and the list agree.
+// TestBlocksOfMissingTablets: if a tablet's superblock is missing, but not its blocks, these are reported, even with
+// partial=true, by which tablets may be elsewhere, but not with unclaimed=true. Reading, verify and the list agree.
 func TestBlocksOfMissingTablets(t *testing.T) {
 	files := load(t, "testdata/log")
 	tree := with(files, "wal/tablet-meta/5869a79cfc0e43cda859aab50a99b8f6", nil)
@@ -265,9 +267,9 @@ func TestBlocksOfMissingTablets(t *testing.T) {
 				all["list"] = codes(e.Findings, region.Error)
 			}
 		}
-		for _, who := range []string{"reading", "verify", "list"} {
-			if strings.Contains(all[who], "kudu.block.unclaimed") != c.reported {
-				t.Errorf("%v: %s reports %q, want unclaimed blocks: %t", c.opts, who, all[who], c.reported)
+		for _, op := range []string{"reading", "verify", "list"} {
+			if strings.Contains(all[op], "kudu.block.unclaimed") != c.reported {
+				t.Errorf("%v: %s: got errors %q, want kudu.block.unclaimed: %t", c.opts, op, all[op], c.reported)
 			}
 		}
 	}

@@ -12,11 +12,11 @@ import (
 	"stoa/region"
 )
 
-// HistoryFields are the columns of the list "history": a line an event of a tablet.
+// HistoryFields are the columns of the list "history", which has a line for each event of a tablet.
 var HistoryFields = []string{"table", "table-id", "tablet", "partition", "server", "event", "hybrid", "time", "what",
 	"operations"}
 
-// history lists what can be known of the past of tables, tablet by tablet.
+// history lists the known events of tables, tablet by tablet.
 func history(ctx context.Context, t format.Target, o format.OpenOptions, add func([]string)) ([]region.Finding,
 	error) {
 	ro, err := table.ParseOptions(o.Opts)

@@ -7,7 +7,7 @@ import (
 	"stoa/format/kudu/internal/table"
 )
 
-// A snapshot that is older than the history that Kudu keeps is reported.
+// TestTooOld: a snapshot before the history that Kudu keeps is reported.
 func TestTooOld(t *testing.T) {
 	const second = 1e6 << 12
 	newest := uint64(1_700_000_000 * second)
@@ -22,7 +22,7 @@ func TestTooOld(t *testing.T) {
 	} {
 		tb := &table.Tablet{Replica: table.Replica{Tablet: &meta.Tablet{Extra: meta.ExtraConfig{HistoryMaxAge: x.age}}}}
 		if f := tb.TooOld(x.at, newest); (f != nil) != x.reported || f != nil && f.Code != "kudu.history.old" {
-			t.Errorf("%+v: %+v", x, f)
+			t.Errorf("%+v: got %+v", x, f)
 		}
 	}
 }

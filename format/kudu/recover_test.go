@@ -17,7 +17,7 @@ import (
 	"stoa/store"
 )
 
-// A column's footer and index are lost: reading loses the column, recovery finds its pages.
+// TestRecover: if a column's footer and index are lost, reading loses the column, but recovery finds its pages.
 func TestRecover(t *testing.T) {
 	files := load(t, "testdata/history")
 	f, tablets := layout(t, store.NewMemory(files))
@@ -25,14 +25,14 @@ func TestRecover(t *testing.T) {
 	all := blocksOf(t, f, tablets, "d_major")
 	for _, column := range []string{"a", "e", "h", "ts"} {
 		for _, at := range all[column] {
-			// the footer's beginning is where nobody can parse it any more
+			// damages the footer beyond parsing
 			tree := with(files, at.Object, flipped(flipped(files[at.Object], at.End()-30), at.End()-4))
 			rows, lost, err := readAll(t, tree, "#d_major", nil, stoa.ScanSpec{Damaged: stoa.SkipRows})
 			if err != nil || len(lost) != 1 || lost[0].Column != column {
 				t.Fatal(err, lost)
 			}
-			if gone := missing(t, rows, want); len(gone) == 0 {
-				t.Error("nothing is missing")
+			if lacking := missing(t, rows, want); len(lacking) == 0 {
+				t.Errorf("column %s: got all rows by reading, want some missing", column)
 			}
 			tb, err := stoa.Open(context.Background(), "#d_major",
 				stoa.OpenOptions{Formats: []format.Format{kudu.Format}, Tree: tree, Recover: true})
@@ -49,15 +49,15 @@ func TestRecover(t *testing.T) {
 				}
 				rows = append(rows, lines(b)...)
 			}
-			if gone := missing(t, rows, want); len(gone) > 0 {
-				t.Errorf("column %s: recovery lost %d rows: %v", column, len(gone), lost)
+			if lacking := missing(t, rows, want); len(lacking) > 0 {
+				t.Errorf("column %s: recovery lost %d rows: %v", column, len(lacking), lost)
 			}
 			reported := false
 			for _, x := range tb.Findings() {
 				reported = reported || strings.HasPrefix(x.Code, "cfile.footer") && x.Column == column
 			}
 			if !reported {
-				t.Errorf("column %s: the damaged footer is not reported: %v", column, tb.Findings())
+				t.Errorf("column %s: got %v, want the damaged footer reported", column, tb.Findings())
 			}
 		}
 	}
@@ -70,8 +70,8 @@ func reported(found []region.Finding, code, word string) bool {
 	})
 }
 
-// A tablet of a partitioned table is missing: the others are read, and the gap is an error finding, of verify, too;
-// with partial=true it is none.
+// TestMissingTablet: if a tablet of a partitioned table is missing, the others are read, and the gap is an error
+// finding of opening and verify; with partial=true there is none.
 func TestMissingTablet(t *testing.T) {
 	files := load(t, "testdata/log")
 	tree := store.NewMemory(files)
@@ -85,23 +85,23 @@ func TestMissingTablet(t *testing.T) {
 		some, _, err := readAll(t, tree, "#"+x.Table, nil, stoa.ScanSpec{})
 		if found := openedIn(t, tree, "#"+x.Table, nil).Findings(); err != nil ||
 			!reported(found, "kudu.tablet.missing", "partial=true") {
-			t.Errorf("%s: %v %+v", x.Table, err, found)
+			t.Errorf("%s: got %v, %+v, want kudu.tablet.missing", x.Table, err, found)
 		}
 		if found := openedIn(t, tree, "#"+x.Table, map[string]string{"partial": "true"}).Findings(); reported(found,
 			"kudu.tablet.missing", "") {
-			t.Errorf("%s: %+v", x.Table, found)
+			t.Errorf("%s, partial: got %+v, want no kudu.tablet.missing", x.Table, found)
 		}
 		bad, _ := findings(t, tree, "", x.Table)
 		if !reported(bad, "kudu.tablet.missing", "") {
-			t.Errorf("%s: verify does not report it: %v", x.Table, bad)
+			t.Errorf("%s: verify: got %v, want kudu.tablet.missing", x.Table, bad)
 		}
 		rows, _, err := readAll(t, tree, "#"+x.Table, map[string]string{"partial": "true"}, stoa.ScanSpec{})
 		if err != nil || len(rows) == 0 || !slices.Equal(rows, some) {
-			t.Errorf("%s: %d rows, %d without partial, %v", x.Table, len(rows), len(some), err)
+			t.Errorf("%s: got %d rows, %v, want %d, as without partial", x.Table, len(rows), err, len(some))
 		}
 	}
 	if gaps == 0 {
-		t.Error("no table lacks a tablet")
+		t.Error("got no table with a missing tablet, want one")
 	}
 	for _, tb := range tablets {
 		if tb.HasData() {
@@ -109,22 +109,22 @@ func TestMissingTablet(t *testing.T) {
 		}
 		_, _, err := readAll(t, tree, "#"+tb.ID, nil, stoa.ScanSpec{})
 		if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "tombstone") {
-			t.Errorf("a tombstone: %v", err)
+			t.Errorf("a tombstone: got %v, want class Unsupported", err)
 		}
 	}
 }
 
-// The metadata of two log containers is exchanged. Where a block is then recorded, another one may lie, or the middle
-// of one, with intact pages of the right type that begin with row 0: recovery must not take these for the column's. All
-// cells that it returns are those of the undamaged directory, or null.
+// TestCorpusExchangedRecords swaps the metadata of two log containers. Then records of blocks may point to other
+// blocks, or into the middle of them, with intact pages of the right type that begin with row 0: recovery must not take
+// these for the column's. All cells that it returns are those of the undamaged directory, or null.
 func TestCorpusExchangedRecords(t *testing.T) {
 	files := load(t, filepath.Join(corpus(t), "fs_log"))
-	whole, err := recovered(t, store.NewMemory(files), false, stoa.ScanSpec{})
-	if err != nil || len(whole.cells) != 1619 {
-		t.Fatal(err, len(whole.cells))
+	intact, err := recovered(t, store.NewMemory(files), false, stoa.ScanSpec{})
+	if err != nil || len(intact.cells) != 1619 {
+		t.Fatal(err, len(intact.cells))
 	}
 	want := map[string][]string{}
-	for _, row := range whole.cells {
+	for _, row := range intact.cells {
 		want[row[0]] = row
 	}
 	f, tablets := layout(t, store.NewMemory(files))
@@ -135,7 +135,7 @@ func TestCorpusExchangedRecords(t *testing.T) {
 		}
 	}
 	names := slices.Sorted(maps.Keys(records))
-	given, lost := 0, 0
+	cells, lost := 0, 0
 	for n := range len(names) * len(names) {
 		a, b := names[n%len(names)], names[n/len(names)]
 		if a >= b || testing.Short() && n%5 > 0 {
@@ -154,14 +154,15 @@ func TestCorpusExchangedRecords(t *testing.T) {
 				case x == "null" || row[0] == "null":
 					lost++
 				case right == nil || x != right[c]:
-					t.Fatalf("%s, %s: column %d of row %s is %s instead of %v", a, b, c, row[0], x, right)
+					t.Fatalf("%s, %s: column %d of row %s: got %s, want %v", a, b, c, row[0], x, right)
 				default:
-					given++
+					cells++
 				}
 			}
 		}
 	}
-	if len(names) < 10 || given == 0 || lost == 0 {
-		t.Errorf("%d containers; %d cells, %d are null", len(names), given, lost)
+	if len(names) < 10 || cells == 0 || lost == 0 {
+		t.Errorf("got %d containers, %d right cells, %d null ones, want 10 or more and some of both", len(names), cells,
+			lost)
 	}
 }

@@ -30,8 +30,8 @@ func blockFiles(files map[string][]byte) (out []string) {
 	return out
 }
 
-// Every block is verified and described as every kind: a delta file as a bloom filter, a column of numbers as a delta
-// file. What cannot be of the kind is reported.
+// TestBlocksAsEveryKind: every block is verified and described as every kind, a delta file as a bloom filter, a column
+// of numbers as a delta file, and reported if it cannot be of that kind.
 func TestBlocksAsEveryKind(t *testing.T) {
 	files := load(t, "testdata/history")
 	tree := store.NewMemory(files)
@@ -52,7 +52,7 @@ func TestBlocksAsEveryKind(t *testing.T) {
 					}
 				}
 				if own && errs > 0 || !own && errs == 0 && as != "column" && kinds[kind] == "" {
-					t.Errorf("%s of %s as %s: %d errors", at.Object, kind, as, errs)
+					t.Errorf("%s of %s as %s: got %d errors", at.Object, kind, as, errs)
 				}
 				for _, err := range cfile.Format.Describe(t.Context(), tg,
 					format.DescribeOptions{OpenOptions: format.OpenOptions{Opts: opts}}) {
@@ -65,12 +65,12 @@ func TestBlocksAsEveryKind(t *testing.T) {
 		}
 	}
 	if tried < 100 {
-		t.Errorf("only %d attempts", tried)
+		t.Errorf("got %d attempts, want 100 or more", tried)
 	}
 }
 
-// alike reports whether two CFiles cannot be distinguished by their footers, offsets aside; delta files do not say
-// which rowset they belong to.
+// alike reports whether two CFiles cannot be distinguished by their footers, offsets aside; delta files do not name
+// their rowset.
 func alike(a, b []byte) bool {
 	x, err := cfile.NewReader(bytes.NewReader(a), int64(len(a)), format.OpenOptions{})
 	y, bad := cfile.NewReader(bytes.NewReader(b), int64(len(b)), format.OpenOptions{})
@@ -92,9 +92,9 @@ func alike(a, b []byte) bool {
 		f.Compression == g.Compression && f.NumValues == g.NumValues
 }
 
-// Any two block files of a directory are exchanged, and each is copied over the other. Reading, recovery and both
-// depths of verify neither panic nor report a bug of their own; wrong rows are reported, unless the footers do not
-// distinguish the files; and verify reports what the footers show.
+// TestExchangedBlocks swaps any two block files of a directory, and copies each over the other. Reading, recovery and
+// both depths of verify neither panic nor report an error of class Bug; wrong rows are reported unless the footers do
+// not distinguish the files; and verify reports what the footers show.
 func TestExchangedBlocks(t *testing.T) {
 	files := load(t, "testdata/history")
 	want := slices.Sorted(maps.Keys(lineSet(expectedLines(t, "testdata", "d_major", "final"))))
@@ -107,7 +107,7 @@ func TestExchangedBlocks(t *testing.T) {
 	}
 	clean := verified(t, store.NewMemory(files), format.Sums)
 	if len(names) != 31 || clean > 0 {
-		t.Fatalf("%d block files, %d errors before any harm", len(names), clean)
+		t.Fatalf("got %d block files, %d errors in the undamaged directory, want 31, 0", len(names), clean)
 	}
 	n := 0
 	for i, a := range names {
@@ -135,7 +135,7 @@ func exchanged(t *testing.T, what string, tree store.Tree, want []string, same b
 	t.Helper()
 	for _, depth := range []format.Depth{format.Sums, format.Deep} {
 		if verified(t, tree, depth) == 0 && !same {
-			t.Errorf("%s: verify of depth %v reports nothing", what, depth)
+			t.Errorf("%s: verify of depth %v: got no error, want one", what, depth)
 		}
 	}
 	for _, recover := range []bool{false, true} {
@@ -149,19 +149,19 @@ func exchanged(t *testing.T, what string, tree store.Tree, want []string, same b
 		case err != nil && (!errors.As(err, &e) || e.Class != fault.Corrupt):
 			t.Errorf("%s: recover %t: %v", what, recover, err)
 		case err != nil && recover:
-			t.Errorf("%s: nothing was recovered: %v", what, err)
+			t.Errorf("%s: recovery failed: %v", what, err)
 		case err != nil || len(got.lost) > 0 || codes(got.findings, region.Error) != "" || same:
 		case !slices.Equal(got.lines(), want):
-			t.Errorf("%s: recover %t: %d rows, %d are wrong or missing, and nothing is reported", what, recover,
+			t.Errorf("%s: recover %t: got %d rows, %d wrong or missing, and no error", what, recover,
 				len(got.cells), len(missingOf(got.lines(), want)))
 		}
 		if recover && err == nil && len(got.cells) < fewest {
-			t.Errorf("%s: only %d rows were recovered", what, len(got.cells))
+			t.Errorf("%s: got %d rows recovered, want %d or more", what, len(got.cells), fewest)
 		}
 	}
 }
 
-// recovered is scan, of a table that is opened for recovery if again is true.
+// recovered is scan of d_major, opened for recovery if recover is true.
 func recovered(t *testing.T, tree store.Tree, recover bool, spec stoa.ScanSpec) (out scanned, err error) {
 	t.Helper()
 	tb, err := stoa.Open(t.Context(), "#d_major",
@@ -192,7 +192,7 @@ func verified(t *testing.T, tree store.Tree, depth format.Depth) (n int) {
 	t.Helper()
 	for x := range kudu.Format.Verify(t.Context(), format.Target{Tree: tree}, format.OpenOptions{Depth: depth}) {
 		if strings.Contains(x.Message, "panicked") || x.Code == "" {
-			t.Errorf("%+v", x)
+			t.Errorf("got %+v, want a finding of the file", x)
 		}
 		if x.Severity >= region.Error {
 			n++
@@ -218,8 +218,8 @@ func missingOf(got, want []string) (out []string) {
 	return out
 }
 
-// A column's block that is truncated, empty, missing or a directory costs the cells of its rows, in recovery as in
-// reading.
+// TestRecoverWithoutABlock: a truncated, empty or missing block, or a directory in its place, costs the cells of its
+// rows, in recovery as in reading.
 func TestRecoverWithoutABlock(t *testing.T) {
 	files := load(t, "testdata/history")
 	f, tablets := layout(t, store.NewMemory(files))
@@ -235,11 +235,11 @@ func TestRecoverWithoutABlock(t *testing.T) {
 			b := files[at.Object]
 			for what, tree := range map[string]*store.Memory{"half": with(files, at.Object, b[:len(b)/2]),
 				"empty":  with(files, at.Object, []byte{}),
-				"zeroed": with(files, at.Object, make([]byte, len(b))), "gone": with(files, at.Object, nil),
+				"zeroed": with(files, at.Object, make([]byte, len(b))), "missing": with(files, at.Object, nil),
 				"directory": directoryAt(files, at.Object)} {
 				got, err := recovered(t, tree, true, stoa.ScanSpec{Damaged: stoa.NullCells})
 				full := len(all.cells)
-				if column == "id" { // a row without its key is none
+				if column == "id" { // rows without keys are lost
 					read, err := recovered(t, tree, false, stoa.ScanSpec{Damaged: stoa.NullCells})
 					if full = len(read.cells); err != nil {
 						t.Error(err)
@@ -249,7 +249,7 @@ func TestRecoverWithoutABlock(t *testing.T) {
 					}
 				}
 				if err != nil || len(got.cells) < full || len(got.lost) == 0 && what != "half" {
-					t.Errorf("%s of %s %s: %v; %d of %d rows, %d losses", at.Object, column, what, err,
+					t.Errorf("%s of %s %s: got %v, %d of %d rows, %d losses", at.Object, column, what, err,
 						len(got.cells), len(all.cells), len(got.lost))
 				}
 			}
@@ -265,7 +265,7 @@ func directoryAt(files map[string][]byte, name string) *store.Memory {
 	return store.NewMemory(out)
 }
 
-// Without superblocks the error says how to read the blocks with a schema.
+// TestErrorWithoutSuperblocks: without superblocks the error names the option to read the blocks with a schema.
 func TestErrorWithoutSuperblocks(t *testing.T) {
 	files := load(t, "testdata/history")
 	for name := range files {
@@ -278,7 +278,7 @@ func TestErrorWithoutSuperblocks(t *testing.T) {
 			_, err := stoa.Open(t.Context(), uri,
 				stoa.OpenOptions{Formats: []format.Format{kudu.Format}, Tree: store.NewMemory(files), Recover: recover})
 			if err == nil || !strings.Contains(err.Error(), "--schema FILE") || strings.Contains(err.Error(), `""`) {
-				t.Errorf("%q: %v", uri, err)
+				t.Errorf("%q: got %v, want an error with --schema FILE", uri, err)
 			}
 		}
 	}

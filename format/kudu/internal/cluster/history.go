@@ -14,10 +14,10 @@ import (
 // The events of a history.
 const (
 	EventFirst  = "first"  // the first operation
-	EventExact  = "exact"  // from then on snapshots are what the table was
+	EventExact  = "exact"  // the start of complete history: later snapshots are exact
 	EventSchema = "schema" // the schema was changed
 	EventLast   = "last"   // the last operation
-	EventLog    = "log"    // what only the write-ahead log has; it has no time
+	EventLog    = "log"    // operations that only the write-ahead log has; without a time
 )
 
 // HistoryLine is an event of a tablet.
@@ -25,12 +25,12 @@ type HistoryLine struct {
 	Table, TableID            string
 	Tablet, Partition, Server string
 	Event, What               string
-	Time                      uint64 // hybrid; 0: not known
-	Ops                       int64  // of EventLog: row operations; -1: not known
+	Time                      uint64 // hybrid; 0: unknown
+	Ops                       int64  // of EventLog: row operations; -1: unknown
 }
 
-// History is what can be known of the pasts of the tables that a target names. Of each tablet it is that of the replica
-// which is read.
+// History is the known events of the tables that a target names. For each tablet they are those of the replica that is
+// read.
 func (s *Servers) History(ctx context.Context, tg format.Target, o format.OpenOptions, ro table.Options) (
 	out []HistoryLine, err error) {
 	for _, ts := range s.tablesNamed(tg.Table) {
@@ -64,7 +64,7 @@ func (s *Servers) History(ctx context.Context, tg format.Target, o format.OpenOp
 	return out, ctx.Err()
 }
 
-// eventsOf are the lines of a tablet.
+// eventsOf are the events of a tablet.
 func eventsOf(base HistoryLine, tb *table.Tablet, life table.Life) (out []HistoryLine) {
 	add := func(event string, time uint64, what string) *HistoryLine {
 		l := base

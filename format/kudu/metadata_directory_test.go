@@ -16,9 +16,9 @@ import (
 	"stoa/store"
 )
 
-// TestNoFile: a directory in the place of a metadata file has the same effect as a file of zeros: each verb reports it
-// as damage, and there are as many tables.
-func TestNoFile(t *testing.T) {
+// TestDirectoryForMetadata: a directory in the place of a metadata file has the same effect as a file of zeros: each
+// verb reports it as damage, and there are as many tables.
+func TestDirectoryForMetadata(t *testing.T) {
 	meta := regexp.MustCompile(`(^|/)(instance|block_manager_instance|(tablet-meta|consensus-meta)/[0-9a-f]{32})$`)
 	for _, place := range []string{"file", "history", "log"} {
 		root := filepath.Join("testdata", place)
@@ -29,8 +29,8 @@ func TestNoFile(t *testing.T) {
 				return err
 			}
 			tried++
-			lost, gone := t.TempDir(), t.TempDir()
-			for _, dir := range []string{lost, gone} {
+			zeroed, replaced := t.TempDir(), t.TempDir()
+			for _, dir := range []string{zeroed, replaced} {
 				if err := os.CopyFS(dir, os.DirFS(root)); err != nil {
 					return err
 				}
@@ -38,19 +38,19 @@ func TestNoFile(t *testing.T) {
 					return err
 				}
 			}
-			if err := os.WriteFile(filepath.Join(lost, rel), make([]byte, 100), 0o666); err != nil {
+			if err := os.WriteFile(filepath.Join(zeroed, rel), make([]byte, 100), 0o666); err != nil {
 				return err
 			}
-			if err := os.Mkdir(filepath.Join(gone, rel), 0o777); err != nil {
+			if err := os.Mkdir(filepath.Join(replaced, rel), 0o777); err != nil {
 				return err
 			}
-			if want, got := verbsOf(t, lost), verbsOf(t, gone); got != want {
-				t.Errorf("%s: with zeros %s, with a directory %s", name, want, got)
+			if want, got := verbsOf(t, zeroed), verbsOf(t, replaced); got != want {
+				t.Errorf("%s: with a directory: got %s, want %s, as with zeros", name, got, want)
 			}
 			return nil
 		})
 		if err != nil || tried < 3 {
-			t.Fatalf("%s: %v, %d files", place, err, tried)
+			t.Fatalf("%s: got %v, %d files, want 3 or more", place, err, tried)
 		}
 	}
 }

@@ -27,7 +27,7 @@ func oneRowSet(t *testing.T, dir string) (files map[string][]byte, blocks map[st
 	t.Helper()
 	files = load(t, dir)
 	f, tablets := layout(t, store.NewMemory(files))
-	most := int64(-1)
+	largest := int64(-1)
 	for _, tb := range tablets {
 		for i := range tb.RowSets {
 			mine, rows := map[string]string{}, int64(0)
@@ -43,8 +43,8 @@ func oneRowSet(t *testing.T, dir string) (files map[string][]byte, blocks map[st
 				}
 				mine[kind] = p.At.Object
 			}
-			if rows > most {
-				most, blocks = rows, mine
+			if rows > largest {
+				largest, blocks = rows, mine
 			}
 		}
 	}
@@ -129,7 +129,7 @@ func reportedOf(t *testing.T, files map[string][]byte, change map[string][]byte,
 			continue
 		}
 		if out = append(out, x); x.At.Object == "" || x.Message == "" {
-			t.Errorf("no file or message: %+v", x)
+			t.Errorf("got finding %+v without file or message", x)
 		}
 	}
 	return codes(out, region.Error)
@@ -140,7 +140,7 @@ func reportedOf(t *testing.T, files map[string][]byte, change map[string][]byte,
 func TestWrongContentOfBlocks(t *testing.T) {
 	files, blocks := oneRowSet(t, "testdata/history")
 	if got := reportedOf(t, files, nil, format.Deep); got != "" {
-		t.Fatal("a healthy directory:", got)
+		t.Fatalf("a healthy directory: got errors %s", got)
 	}
 	keys := column64(t, files[blocks["id"]])
 	n := len(keys)
@@ -231,7 +231,7 @@ func TestWrongContentOfBlocks(t *testing.T) {
 		}
 		if c.want == "" || !slices.ContainsFunc(strings.Fields(c.want),
 			func(code string) bool { return slices.Contains(strings.Fields(got), code) }) {
-			t.Errorf("%s: reported %q, want %q", what, got, c.want)
+			t.Errorf("%s: got errors %q, want one of %q", what, got, c.want)
 		}
 	}
 }
@@ -257,14 +257,14 @@ func TestWrongContentOfAdhocIndexes(t *testing.T) {
 		}
 		a.Release()
 	}
-	for _, other := range []bool{false, true} {
+	for _, wrong := range []bool{false, true} {
 		var out bytes.Buffer
 		w, err := cfile.NewAdhocIndexWriter(&out, cfile.WriterOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i, k := range keys {
-			if other && i == len(keys)/2 {
+			if wrong && i == len(keys)/2 {
 				k = append(bytes.Clone(k), 0) // the keys still ascend
 			}
 			if err := w.Add(k); err != nil {
@@ -274,9 +274,9 @@ func TestWrongContentOfAdhocIndexes(t *testing.T) {
 		if _, err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
-		want := map[bool]string{true: "kudu.index.disagrees"}[other]
+		want := map[bool]string{true: "kudu.index.disagrees"}[wrong]
 		if got := reportedOf(t, files, map[string][]byte{file: out.Bytes()}, format.Deep); got != want {
-			t.Errorf("another key: %t: reported %q, want %q", other, got, want)
+			t.Errorf("wrong key %t: got errors %q, want %q", wrong, got, want)
 		}
 	}
 }
@@ -294,7 +294,7 @@ func TestVerifyRestOfDamagedRowSet(t *testing.T) {
 			want = "kudu.rowset.uneven"
 		}
 		if got := reportedOf(t, files, change, depth); got != want {
-			t.Errorf("%v: %s", depth, got)
+			t.Errorf("%v: got errors %q, want %q", depth, got, want)
 		}
 	}
 }
@@ -311,13 +311,13 @@ func TestUncheckedBlocks(t *testing.T) {
 		return what
 	}
 	if what := unchecked(); what != "" {
-		t.Errorf("with checksums: %s", what)
+		t.Errorf("with checksums: got %s, want nothing", what)
 	}
 	files[blocks["id"]] = write64(t, column64(t, files[blocks["id"]]),
 		cfile.WriterOptions{ValueIndex: true, NoChecksums: true})
 	if what := unchecked(); !strings.HasPrefix(what, "1 of ") || !strings.Contains(what, blocks["id"]) ||
 		!strings.Contains(what, "d_major, id") {
-		t.Errorf("without: %q", what)
+		t.Errorf("without: got %q, want the block of id", what)
 	}
 }
 
