@@ -74,7 +74,8 @@ def as_ours(name, c):
             chunk = m.row_group(g).column(k)
             if chunk.path_in_schema.split(".")[0] == c:
                 coded.update({chunk.path_in_schema: e for e in chunk.encodings if e in known})
-    return dict(use_dictionary=False, column_encoding=coded, row_group_size=m.row_group(0).num_rows, data_page_size=30, write_batch_size=1)
+    rows = m.row_group(0).num_rows if m.num_row_groups else None  # a table without rows has no row group
+    return dict(use_dictionary=False, column_encoding=coded, row_group_size=rows, data_page_size=30, write_batch_size=1)
 
 
 def by_pyarrow_written(kind, name, t, options):
