@@ -71,8 +71,8 @@ func TestNullsThatArrowDoesNotCount(t *testing.T) {
 		if st, err := chunk.Statistics(); err != nil || st.NullCount() != 0 {
 			t.Fatalf("Arrow counts %d nulls, %v: this test needs a writer that counts too few", st.NullCount(), err)
 		}
-		o := stoa.OpenOptions{Tree: store.NewMemory(map[string][]byte{"t": b}), Formats: []format.Format{parquet.Format},
-			Depth: format.Deep}
+		o := stoa.OpenOptions{Tree: store.NewMemory(map[string][]byte{"t": b}),
+			Formats: []format.Format{parquet.Format}, Depth: format.Deep}
 		counts := map[string]int64{}
 		for where, want := range map[string]int64{"c.f is null": 34, "c.f is not null": 66, "c.f >= '0'": 66} {
 			tab, err := stoa.Open(t.Context(), "t", o)

@@ -63,7 +63,8 @@ func claimed(t *testing.T, more ...lib.WriterProperty) []byte {
 		b.Field(3).(*array.Float64Builder).Append(f)
 	}
 	// another name than Arrow's, of which some claims are known to be wrong
-	props := append([]lib.WriterProperty{lib.WithCreatedBy("test version 1.0.0"), lib.WithDictionaryDefault(false), lib.WithDataPageSize(400),
+	props := append([]lib.WriterProperty{lib.WithCreatedBy("test version 1.0.0"),
+		lib.WithDictionaryDefault(false), lib.WithDataPageSize(400),
 		lib.WithBatchSize(40), lib.WithPageIndexEnabled(true),
 		lib.WithBloomFilterEnabled(true), lib.WithBloomFilterNDV(1000)}, more...)
 	var out bytes.Buffer

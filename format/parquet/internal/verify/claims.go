@@ -359,8 +359,8 @@ func (c *claim) exactCode(r *read.Reader) string {
 func (v *verifier) finish(c *claim) {
 	where := fmt.Sprintf("rows %d to %d of the row group", c.rows.From, c.rows.To)
 	if c.nulls >= 0 && c.nulls != c.nullsSeen {
-		v.find(c.nullsCode(v.r), fault.Corruptf(c.at, c.path+".null_count", "%d, there are %d (%s)", c.nulls, c.nullsSeen,
-			where))
+		v.find(c.nullsCode(v.r), fault.Corruptf(c.at, c.path+".null_count", "%d, there are %d (%s)", c.nulls,
+			c.nullsSeen, where))
 	}
 	if c.allNull != nil && *c.allNull != (c.values == 0) {
 		v.find(c.nullsCode(v.r), fault.Corruptf(c.at, c.path+".null_pages", "%t, there are %d values (%s)", *c.allNull,
