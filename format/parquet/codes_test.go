@@ -18,11 +18,11 @@ import (
 	"stoa/store/faulty"
 )
 
-// TestVerifyCodes makes each damage by hand, and asks for its code, place and rows. The file has 400 rows in
-// pages of 40 (claimed), and other pages where it says so.
+// TestVerifyCodes makes each kind of damage by hand, and checks its code, location and rows. The file has 400 rows in
+// pages of 40 (see claimed).
 func TestVerifyCodes(t *testing.T) {
-	whole := claimed(t, lib.WithDataPageVersion(lib.DataPageV2))
-	r := readerOf(t, whole)
+	intact := claimed(t, lib.WithDataPageVersion(lib.DataPageV2))
+	r := readerOf(t, intact)
 	var pages []meta.Page
 	for p, err := range r.Pages(t.Context(), 0, colX) {
 		if err != nil {
@@ -31,10 +31,10 @@ func TestVerifyCodes(t *testing.T) {
 		pages = append(pages, p)
 	}
 	footer := func(edit func(m *metadata.FileMetaData)) []byte {
-		return refooter(t, whole, nil, func(m *metadata.FileMetaData, _ int64) { edit(m) })
+		return refooter(t, intact, nil, func(m *metadata.FileMetaData, _ int64) { edit(m) })
 	}
-	body := bytes.Clone(whole)
-	clear(body[pages[1].Body.Off:pages[1].Body.End()]) // levels of a data page v2 that say nothing
+	body := bytes.Clone(intact)
+	clear(body[pages[1].Body.Off:pages[1].Body.End()]) // invalid levels of a data page v2
 	for name, x := range map[string]struct {
 		b    []byte
 		want string
@@ -47,7 +47,7 @@ func TestVerifyCodes(t *testing.T) {
 		"values of a chunk": {footer(
 			func(m *metadata.FileMetaData) { m.RowGroups[0].Columns[colX].MetaData.NumValues = 399 }),
 			"parquet.values", pages[0].Header.Off, [2]int64{0, 400}, 400},
-		"a codec nobody knows": {footer(
+		"an unknown codec": {footer(
 			func(m *metadata.FileMetaData) { m.RowGroups[0].Columns[colX].MetaData.Codec = 3 }),
 			"parquet.unsupported", pages[0].Header.Off, [2]int64{0, 400}, 400},
 		"a page's levels": {body, "parquet.column", pages[1].Body.Off, [2]int64{0, 400}, 400},
@@ -56,7 +56,7 @@ func TestVerifyCodes(t *testing.T) {
 		k := slices.IndexFunc(fs, func(f region.Finding) bool { return f.Code == x.want })
 		if k < 0 || fs[k].Severity != region.Error || fs[k].Rows != x.rows || fs[k].Lost != x.lost || x.at >= 0 &&
 			fs[k].At.Off != x.at {
-			t.Errorf("%s: %+v, want %s at %d of rows %v", name, fs, x.want, x.at, x.rows)
+			t.Errorf("%s: got %+v, want %s at %d of rows %v", name, fs, x.want, x.at, x.rows)
 		}
 	}
 	summed := golden(t, "testdata/order.v2.parquet").Bytes("t")
@@ -76,11 +76,11 @@ func TestVerifyCodes(t *testing.T) {
 	fs := findings(flipped)
 	if len(fs) != 1 || fs[0].Code != "parquet.page.checksum" || fs[0].At != pages[1].Body || fs[0].Rows != second ||
 		fs[0].Lost != pages[1].Rows || !strings.HasSuffix(fs[0].Path, ".crc") {
-		t.Errorf("a flipped bit: %+v, want parquet.page.checksum at %v of rows %v", fs, pages[1].Body, second)
+		t.Errorf("a flipped bit: got %+v, want parquet.page.checksum at %v of rows %v", fs, pages[1].Body, second)
 	}
 }
 
-// TestVerifyUnreadable: whichever operation of the store fails, it is told, as what it is.
+// TestVerifyUnreadable: whichever operation of the store fails, verify reports it as parquet.unreadable.
 func TestVerifyUnreadable(t *testing.T) {
 	memory := store.NewMemory(map[string][]byte{"t": claimed(t)})
 	unreadable(t, memory)
@@ -94,28 +94,28 @@ func unreadable(t *testing.T, memory *store.Memory) {
 	}
 	count := &faulty.Tree{Tree: memory, At: -1}
 	if got := verified(count); len(got) != 0 || count.Count() < 20 {
-		t.Fatalf("%+v, %d operations", got, count.Count())
+		t.Fatalf("got %+v, %d operations, want no findings, 20 or more", got, count.Count())
 	}
 	for k := range count.Count() {
 		tree := &faulty.Tree{Tree: memory, Mode: faulty.Fail, At: k}
 		got := verified(tree)
 		if tree.Hit.Load() && !slices.ContainsFunc(got,
 			func(f region.Finding) bool { return f.Code == "parquet.unreadable" && f.Severity == region.Error }) {
-			t.Errorf("operation %d of %d: %+v", k, count.Count(), got)
+			t.Errorf("operation %d of %d: got %+v, want parquet.unreadable", k, count.Count(), got)
 		}
 	}
 }
 
-// TestRecoverCodes: what recovery tells of a file that is cut within the second of its row groups, and what it
-// does without a schema.
+// TestRecoverCodes: findings of recovery for a file that is truncated in its second row group, with and without a
+// schema.
 func TestRecoverCodes(t *testing.T) {
-	whole := golden(t, "testdata/order.v1.parquet").Bytes("t")
-	r := readerOf(t, whole)
-	cut := r.ChunkSpan(1, 1).End() // two of four columns of the second row group, which has rows 70 to 140, are whole
-	tree := store.NewMemory(map[string][]byte{"t": whole[:cut], "whole": whole})
+	intact := golden(t, "testdata/order.v1.parquet").Bytes("t")
+	r := readerOf(t, intact)
+	cut := r.ChunkSpan(1, 1).End() // two of four columns of the second row group, rows 70 to 140, are complete
+	tree := store.NewMemory(map[string][]byte{"t": intact[:cut], "intact": intact})
 	target := format.Target{Tree: tree, Name: "t"}
 	back, found, err := recoverReader(t.Context(), target,
-		format.OpenOptions{Opts: map[string]string{"schema": "whole"}})
+		format.OpenOptions{Opts: map[string]string{"schema": "intact"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,12 +132,12 @@ func TestRecoverCodes(t *testing.T) {
 	} {
 		k := slices.IndexFunc(found, func(f region.Finding) bool { return f.Code == want.code })
 		if k < 0 || found[k].At != want.at || found[k].Rows != want.rows || found[k].Lost != want.lost {
-			t.Errorf("%+v, want %+v", found, want)
+			t.Errorf("got %+v, want %+v", found, want)
 		}
 	}
 	_, found, err = recoverReader(t.Context(), target, format.OpenOptions{})
 	if !errors.Is(err, fault.Corrupt) || len(found) != 1 || found[0].Code != "parquet.footer" ||
 		found[0].At.Off != cut-4 {
-		t.Errorf("without a schema: %+v, %v", found, err)
+		t.Errorf("without a schema: got %+v, %v, want class Corrupt and parquet.footer", found, err)
 	}
 }

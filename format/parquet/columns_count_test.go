@@ -9,11 +9,11 @@ import (
 	"stoa/store"
 )
 
-// TestRowsByColumns: whichever bit of a row group's number of rows is another, its columns, which have a value a row,
-// say how many there are: recovery gives every row, and reports the number.
+// TestRowsByColumns: if a bit of a row group's number of rows flips, opening fails, but recovery counts rows by the
+// columns, yields all of them, and reports the wrong number.
 func TestRowsByColumns(t *testing.T) {
-	whole := ourFile(t)
-	tree := store.NewMemory(map[string][]byte{"t": whole})
+	intact := ourFile(t)
+	tree := store.NewMemory(map[string][]byte{"t": intact})
 	tg := format.Target{Tree: tree, Name: "t"}
 	back, err := openReader(t.Context(), tg, format.OpenOptions{})
 	if err != nil {
@@ -32,13 +32,13 @@ func TestRowsByColumns(t *testing.T) {
 	}
 	for _, n := range counts {
 		for bit := range 7 {
-			data := slices.Clone(whole)
+			data := slices.Clone(intact)
 			data[n.At.End()-1] ^= 1 << bit
 			tree.Put("t", data)
 			tried++
 			if r, err := openReader(t.Context(), tg, format.OpenOptions{}); err == nil {
 				r.Close()
-				t.Errorf("bit %d at %d: the file opens as if nothing were wrong", bit, n.At.End()-1)
+				t.Errorf("bit %d at %d: open: got no error, want one", bit, n.At.End()-1)
 			}
 			r, found, err := recoverReader(t.Context(), tg, format.OpenOptions{})
 			if err != nil {
@@ -46,14 +46,14 @@ func TestRowsByColumns(t *testing.T) {
 				continue
 			}
 			if got := recovered(r); !slices.Equal(got, want) {
-				t.Errorf("bit %d at %d: %d rows of %d, or others", bit, n.At.End()-1, len(got), len(want))
+				t.Errorf("bit %d at %d: got %d rows, want the file's %d rows", bit, n.At.End()-1, len(got), len(want))
 			}
 			if !slices.ContainsFunc(found, func(f region.Finding) bool { return f.Severity == region.Error }) {
-				t.Errorf("bit %d at %d: nothing is reported: %v", bit, n.At.End()-1, found)
+				t.Errorf("bit %d at %d: got %v, want an error finding", bit, n.At.End()-1, found)
 			}
 		}
 	}
 	if tried < 20 {
-		t.Errorf("%d bits were tried", tried)
+		t.Errorf("got %d bits tried, want 20 or more", tried)
 	}
 }

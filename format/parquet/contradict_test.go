@@ -21,26 +21,25 @@ import (
 	"stoa/wire"
 )
 
-// TestIndexesOfOthers: an offset index that is that of another chunk, sound by itself, never has the pages of that one
-// read in place of the chunk's own: with every index under the name of every chunk, rows from the middle are those
-// that were there.
-func TestIndexesOfOthers(t *testing.T) {
+// TestForeignOffsetIndex: with the intact offset index of another chunk, reading rows from the middle never yields the
+// pages of that chunk. Every index is tried for every chunk.
+func TestForeignOffsetIndex(t *testing.T) {
 	for _, name := range []string{"order.v1.parquet", "order.v2.parquet"} {
 		b := golden(t, "testdata/"+name).Bytes("t")
-		whole := readerOf(t, b)
-		for g, rg := range whole.Footer.RowGroups {
+		intact := readerOf(t, b)
+		for g, rg := range intact.Footer.RowGroups {
 			part := vec.Range{From: 1, To: rg.NumRows - 1}
 			for k := range rg.Columns {
 				query := format.Query{Cols: []int{k}}
 				var want []string
-				for rec, err := range batchesOf(t.Context(), whole, format.RowGroup{Index: g}, query, part,
+				for rec, err := range batchesOf(t.Context(), intact, format.RowGroup{Index: g}, query, part,
 					memory.NewGoAllocator()) {
 					if err != nil {
 						t.Fatal(err)
 					}
 					want = append(want, array.RecordToStructArray(rec).String())
 				}
-				for _, other := range whole.Footer.RowGroups {
+				for _, other := range intact.Footer.RowGroups {
 					for _, c := range other.Columns {
 						r := readerOf(t, b)
 						own := r.Footer.RowGroups[g].Columns[k]
@@ -49,11 +48,11 @@ func TestIndexesOfOthers(t *testing.T) {
 						for rec, err := range batchesOf(t.Context(), r, format.RowGroup{Index: g}, query, part,
 							memory.NewGoAllocator()) {
 							if err != nil {
-								break // it may be told
+								break // an error is right, too
 							}
 							if have := array.RecordToStructArray(rec).String(); i >= len(want) || have != want[i] {
-								t.Fatalf("%s: row_groups[%d].columns[%d] with the index at %d gives other rows", name,
-									g, k, *c.OffsetIndexOffset)
+								t.Fatalf("%s: row_groups[%d].columns[%d] with the index at %d: got wrong rows", name, g,
+									k, *c.OffsetIndexOffset)
 							}
 							i++
 						}
@@ -62,36 +61,36 @@ func TestIndexesOfOthers(t *testing.T) {
 				}
 			}
 		}
-		whole.Close()
+		intact.Close()
 	}
 }
 
-// TestNamesAgree: a file whose schema has another name for a column than its chunks is one that nobody reads but
-// recover; and verify tells why. In every file of the testdata that has rows, each byte of the schema is changed.
+// TestNamesAgree: if a column's name in the schema differs from that of its chunks, opening fails, recovery and verify
+// report it. In every file of testdata with rows, each byte of the schema is changed.
 func TestNamesAgree(t *testing.T) {
 	names, err := filepath.Glob("testdata/*.parquet")
 	if err != nil || len(names) == 0 {
 		t.Fatal(err)
 	}
-	told, step := 0, 1
+	tried, step := 0, 1
 	if testing.Short() {
 		step = 5
 	}
 	for _, name := range names {
-		whole, err := os.ReadFile(name)
+		intact, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := readerOf(t, whole)
+		r := readerOf(t, intact)
 		from, to, groups := int(r.FooterAt.Off), 0, len(r.Footer.RowGroups)
-		to = from + schemaEnd(t, whole[from:])
+		to = from + schemaEnd(t, intact[from:])
 		was := r.Footer.Schema
 		r.Close()
 		if groups == 0 {
 			continue
 		}
 		for i := from; i < to; i += step {
-			b := bytes.Clone(whole)
+			b := bytes.Clone(intact)
 			b[i] ^= 2
 			tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f": b}), Name: "f"}
 			o, err := openReader(t.Context(), tg, format.OpenOptions{})
@@ -105,16 +104,16 @@ func TestNamesAgree(t *testing.T) {
 			if o.Close(); same {
 				continue
 			}
-			told++
+			tried++
 			if _, err := open(t.Context(), tg, format.OpenOptions{}); !errors.Is(err, fault.Corrupt) {
-				t.Fatalf("%s, byte %d: a column has another name, and it is opened with %v", name, i, err)
+				t.Fatalf("%s, byte %d: a different name: open: got %v, want class Corrupt", name, i, err)
 			}
 			back, _, err := recoverReader(t.Context(), tg, format.OpenOptions{})
 			if err != nil {
-				t.Fatalf("%s, byte %d: recovered with %v", name, i, err)
+				t.Fatalf("%s, byte %d: recover: %v", name, i, err)
 			}
 			if len(back.(format.Finder).Findings()) == 0 {
-				t.Errorf("%s, byte %d: recover says nothing", name, i)
+				t.Errorf("%s, byte %d: recover: got no findings, want some", name, i)
 			}
 			back.Close()
 			worst := region.Note
@@ -122,16 +121,16 @@ func TestNamesAgree(t *testing.T) {
 				worst = max(worst, f.Severity)
 			}
 			if worst < region.Error {
-				t.Errorf("%s, byte %d: verify finds nothing", name, i)
+				t.Errorf("%s, byte %d: verify: got no error, want one", name, i)
 			}
 		}
 	}
-	if told*step < len(names) {
-		t.Errorf("only %d changes of names", told)
+	if tried*step < len(names) {
+		t.Errorf("got %d changed names, want %d or more", tried, len(names)/step)
 	}
 }
 
-// schemaEnd is where the schema of a footer ends.
+// schemaEnd is the offset of the end of the schema in a footer.
 func schemaEnd(t *testing.T, footer []byte) int {
 	c := wire.NewCursor(footer, fault.Span{Len: int64(len(footer))}, "footer")
 	r := thrift.NewReader(c, thrift.Compact)

@@ -15,7 +15,7 @@ import (
 	"stoa/store"
 )
 
-// copyOf copies files; why: they are not.
+// copyOf copies the pages of files; why is the reason if it cannot.
 func copyOf(t *testing.T, o format.CopyOptions, files ...[]byte) (out []byte, why string) {
 	t.Helper()
 	var from []format.Reader
@@ -45,12 +45,12 @@ func copyOf(t *testing.T, o format.CopyOptions, files ...[]byte) (out []byte, wh
 	harmed := bytes.Clone(w.Bytes())
 	harmed[5] ^= 1
 	if c.Check(t.Context(), store.NewMemory(map[string][]byte{"t": harmed}), "t") == nil && len(harmed) > 600 {
-		t.Error("a byte of a page that is another is not noticed")
+		t.Error("a changed byte of a page: Check: got no error, want one")
 	}
 	return w.Bytes(), ""
 }
 
-// sumOf is a sum over the rows of files.
+// sumOf is a checksum over the rows of files.
 func sumOf(t *testing.T, columns []string, files ...[]byte) (sum content.Sum, err error) {
 	t.Helper()
 	var s *content.Summer
@@ -89,7 +89,7 @@ func pagesIn(t *testing.T, b []byte, columns []string) (out []byte) {
 	return out
 }
 
-// copyable are files of pyarrow, DuckDB and polars.
+// copyable are files by pyarrow, DuckDB and polars.
 func copyable(t *testing.T) []string {
 	names, err := filepath.Glob("testdata/*.parquet")
 	if err != nil || len(names) < 20 {
@@ -98,8 +98,8 @@ func copyable(t *testing.T) []string {
 	return names
 }
 
-// TestCopiedPages: a copy has the same pages, byte by byte, the same rows, and nothing wrong about it; so has one of
-// some columns, and one of a file twice.
+// TestCopiedPages: a copy has the same pages, byte by byte, the same rows, and no findings; likewise a copy of some
+// columns, and of a file twice.
 func TestCopiedPages(t *testing.T) {
 	copied := 0
 	for _, name := range copyable(t) {
@@ -126,7 +126,7 @@ func TestCopiedPages(t *testing.T) {
 			}
 			copied++
 			if want := bytes.Repeat(pagesIn(t, b, c.columns), c.times); !bytes.Equal(pagesIn(t, out, nil), want) {
-				t.Errorf("%s, %v: the pages are others", name, c)
+				t.Errorf("%s, %v: got different pages", name, c)
 			}
 			want, err := sumOf(t, c.columns, files...)
 			got, err2 := sumOf(t, nil, out)
@@ -142,32 +142,32 @@ func TestCopiedPages(t *testing.T) {
 		}
 	}
 	if copied < 80 {
-		t.Errorf("%d copies", copied)
+		t.Errorf("got %d copies, want 80 or more", copied)
 	}
 }
 
-// TestDamageIsNotCopied: of a file with any byte changed nothing is copied, or a file that verify has no more to say of
-// than of the whole one, and that has the rows that reading gives.
+// TestDamageIsNotCopied: a file with any byte changed is not copied, or the copy has no errors and the rows that
+// reading the changed file yields.
 func TestDamageIsNotCopied(t *testing.T) {
 	for _, name := range []string{"order.v1", "order.v2", "enc-dict.v1", "enc-delta.v2", "codec-zstd", "plain"} {
-		whole, err := os.ReadFile("testdata/" + name + ".parquet")
+		intact, err := os.ReadFile("testdata/" + name + ".parquet")
 		if err != nil {
 			t.Fatal(err)
 		}
-		step := max(1, len(whole)/400)
+		step := max(1, len(intact)/400)
 		if testing.Short() {
 			step *= 8
 		}
 		refused, taken := 0, 0
-		for at := 4; at < len(whole); at += step {
-			b := bytes.Clone(whole)
+		for at := 4; at < len(intact); at += step {
+			b := bytes.Clone(intact)
 			b[at] ^= 1 << (at % 8)
 			var found []region.Finding
 			out, why := copyOf(t, format.CopyOptions{Found: func(f region.Finding) { found = append(found, f) }}, b)
 			if why != "" {
 				refused++
 				if strings.HasPrefix(why, "parquet.") && len(found) == 0 {
-					t.Errorf("%s, byte %d: it is not copied (%s), and nobody is told", name, at, why)
+					t.Errorf("%s, byte %d: not copied (%s): got no findings, want one", name, at, why)
 				}
 				continue
 			}
@@ -182,17 +182,17 @@ func TestDamageIsNotCopied(t *testing.T) {
 			}
 			for _, f := range findings(out) {
 				if f.Severity == region.Error {
-					t.Errorf("%s, byte %d: copied, and %s: %s", name, at, f.Code, f.Message)
+					t.Errorf("%s, byte %d: got %s: %s in the copy, want no errors", name, at, f.Code, f.Message)
 				}
 			}
 		}
 		if refused == 0 || taken == 0 {
-			t.Errorf("%s: %d copies, %d refused", name, taken, refused)
+			t.Errorf("%s: got %d copies, %d refused, want some of each", name, taken, refused)
 		}
 	}
 }
 
-// TestNotCopied: what must be read and written anew says why.
+// TestNotCopied: if pages cannot be copied, the reason is returned.
 func TestNotCopied(t *testing.T) {
 	a, err := os.ReadFile("testdata/codec-zstd.parquet")
 	if err != nil {
@@ -226,7 +226,7 @@ func TestNotCopied(t *testing.T) {
 		{format.CopyOptions{}, [][]byte{sealed}, "encrypted"},
 	} {
 		if _, why := copyOf(t, c.o, c.files...); (why == "") != (c.want == "") || !strings.Contains(why, c.want) {
-			t.Errorf("%+v: %q, want %q", c.o, why, c.want)
+			t.Errorf("%+v: got %q, want %q", c.o, why, c.want)
 		}
 	}
 }

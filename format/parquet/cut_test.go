@@ -16,8 +16,8 @@ import (
 	"stoa/format"
 )
 
-// cuttable is rows of which so many entries make a page of every column, so that pages begin together; items is how
-// many entries lists have at most: of more than one they do not.
+// cuttable is a file in which pages of all columns begin at the same rows, as they have equally many entries, except
+// those of lists if items, the maximum number of their entries, is more than one.
 func cuttable(t *testing.T, rows, items int, opts map[string]string) []byte {
 	b := array.NewRecordBuilder(memory.DefaultAllocator, arrow.NewSchema([]arrow.Field{
 		{Name: "n", Type: arrow.PrimitiveTypes.Int64},
@@ -49,8 +49,8 @@ func cuttable(t *testing.T, rows, items int, opts map[string]string) []byte {
 	return written(t, opts, b.NewRecordBatch()).Bytes("t")
 }
 
-// TestRowGroupsAreCut: row groups that are too large are cut where pages of all columns begin; the parts have the same
-// rows, none has more of them, or bytes, than it may, and nothing that is said of one is wrong.
+// TestRowGroupsAreCut: row groups that exceed the limit are cut at the beginnings of pages of all columns; the parts
+// have the same rows, do not exceed the limit, and have no findings.
 func TestRowGroupsAreCut(t *testing.T) {
 	for _, more := range []map[string]string{{}, {"page-version": "2", "compression": "none"}, {"page-index": "false",
 		"page-version": "2"}, {"bloom": "n,s", "dictionary": "false"}, {"sorting-columns": "n", "crc": "false"}} {
@@ -74,7 +74,7 @@ func TestRowGroupsAreCut(t *testing.T) {
 				if why != "" {
 					t.Fatalf("%s: %s", name, why)
 				}
-				holdParts(t, name, out, c.rows)
+				checkParts(t, name, out, c.rows)
 				want, err := sumOf(t, columns, b)
 				got, err2 := sumOf(t, nil, out)
 				if err != nil || err2 != nil || want.Difference(got) != "" {
@@ -88,8 +88,8 @@ func TestRowGroupsAreCut(t *testing.T) {
 	}
 }
 
-// holdParts holds the row groups of a copy against their numbers of rows; nil: they have 20,000 bytes at most.
-func holdParts(t *testing.T, name string, b []byte, rows []int64) {
+// checkParts compares the row groups of a copy with the expected numbers of rows; nil: they have at most 20,000 bytes.
+func checkParts(t *testing.T, name string, b []byte, rows []int64) {
 	t.Helper()
 	r := readerOf(t, b)
 	defer r.Close()
@@ -99,25 +99,25 @@ func holdParts(t *testing.T, name string, b []byte, rows []int64) {
 		stored := int64(0)
 		for i, c := range g.Columns {
 			stored += c.MetaData.TotalCompressedSize
-			if said := c.MetaData.Statistics; said == nil || said.Nulls == nil {
-				t.Errorf("%s: column %d: nulls are not counted", name, i)
-			} else if c.ColumnIndexOffset != nil && said.Min == nil && *said.Nulls < g.NumRows &&
+			if stats := c.MetaData.Statistics; stats == nil || stats.Nulls == nil {
+				t.Errorf("%s: column %d: got no null count", name, i)
+			} else if c.ColumnIndexOffset != nil && stats.Min == nil && *stats.Nulls < g.NumRows &&
 				c.MetaData.PathInSchema[0] == "n" {
-				t.Errorf("%s: column %d: there are no bounds", name, i)
+				t.Errorf("%s: column %d: got no bounds", name, i)
 			}
 		}
 		if rows == nil && stored > 20000 {
-			t.Errorf("%s: a row group of %d bytes", name, stored)
+			t.Errorf("%s: got a row group of %d bytes, want at most 20000", name, stored)
 		}
 	}
 	if rows != nil && fmt.Sprint(got) != fmt.Sprint(rows) || len(got) < 3 {
-		t.Errorf("%s: row groups of %d rows, want %d", name, got, rows)
+		t.Errorf("%s: got row groups of %d rows, want %d", name, got, rows)
 	}
 }
 
-// TestPagesAreCut: where no page of every column begins near enough, the pages that have rows of two parts are cut, and
-// no others: of every file, written by us, pyarrow, DuckDB or polars, in every encoding, codec and version of pages,
-// with indexes or without them. Rows are the same, no part has too many, and nothing that is said of one is wrong.
+// TestPagesAreCut: if pages of all columns do not begin at the same row near the limit, exactly the pages with rows of
+// two parts are cut, in files by stoa, pyarrow, DuckDB and polars, in every encoding, codec and page version, with and
+// without indexes. Rows are the same, no part exceeds the limit, and there are no findings.
 func TestPagesAreCut(t *testing.T) {
 	files := map[string][]byte{}
 	for _, name := range copyable(t) {
@@ -154,9 +154,10 @@ func TestPagesAreCut(t *testing.T) {
 				continue
 			}
 			done++
-			parts, others := otherPages(t, out, b, most)
+			parts, others := newPages(t, out, b, most)
 			if sliced += others; others > 2*leaves*parts {
-				t.Errorf("%s: %d pages are others, in %d parts of %d columns", name, others, parts, leaves)
+				t.Errorf("%s: got %d new pages in %d parts of %d columns, want at most 2 for each", name, others, parts,
+					leaves)
 			}
 			want, err := sumOf(t, nil, b)
 			got, err2 := sumOf(t, nil, out)
@@ -170,18 +171,18 @@ func TestPagesAreCut(t *testing.T) {
 	}
 	t.Logf("%d files cut, %d pages", done, sliced)
 	if done < 30 || sliced < 500 {
-		t.Errorf("%d files cut, %d pages", done, sliced)
+		t.Errorf("got %d files cut, %d pages, want 30, 500 or more", done, sliced)
 	}
 }
 
-// otherPages counts row groups, none of which has too many rows, and pages that are not those of the input.
-func otherPages(t *testing.T, out, in []byte, most int64) (groups, others int) {
+// newPages counts the row groups, which must not exceed the limit, and the pages that are not those of the input.
+func newPages(t *testing.T, out, in []byte, limit int64) (groups, others int) {
 	t.Helper()
 	r := readerOf(t, out)
 	defer r.Close()
 	for g, x := range r.Footer.RowGroups {
-		if x.NumRows > most || x.NumRows == 0 {
-			t.Errorf("a row group of %d rows, of at most %d", x.NumRows, most)
+		if x.NumRows > limit || x.NumRows == 0 {
+			t.Errorf("got a row group of %d rows, want 1 to %d", x.NumRows, limit)
 		}
 		for leaf := range x.Columns {
 			for p, err := range r.Pages(t.Context(), g, leaf) {
@@ -197,9 +198,9 @@ func otherPages(t *testing.T, out, in []byte, most int64) (groups, others int) {
 	return len(r.Footer.RowGroups), others
 }
 
-// TestNoMorePagesAreCutThanThatHaveTo: if pages of all columns begin together near enough, none is cut; else each part
-// that ends in the middle of pages cuts one of each of the five columns, and the next one ends with them, if it may.
-func TestNoMorePagesAreCutThanThatHaveTo(t *testing.T) {
+// TestFewestPagesAreCut: if pages of all columns begin at the same row near the limit, none is cut; otherwise each part
+// that ends in the middle of pages cuts one of each of the five columns, and the next one ends with these, if it may.
+func TestFewestPagesAreCut(t *testing.T) {
 	b := cuttable(t, 1000, 1, map[string]string{"page-rows": "100", "row-group-rows": "1000"})
 	for most, want := range map[string]int64{"100": 0, "150": 0, "999": 0, "60": 5 * 10, "50": 5 * 10} {
 		r, err := open(t.Context(), targetOf(b), format.OpenOptions{})
@@ -218,12 +219,12 @@ func TestNoMorePagesAreCutThanThatHaveTo(t *testing.T) {
 	}
 }
 
-// TestDamageIsNotCut: a page with another byte is neither copied nor cut.
+// TestDamageIsNotCut: a page with a changed byte is neither copied nor cut.
 func TestDamageIsNotCut(t *testing.T) {
 	opts := format.CopyOptions{Opts: map[string]string{"row-group-rows": "130"}}
-	whole := cuttable(t, 1000, 2, map[string]string{"page-rows": "100"})
-	for _, at := range []int{120, 300, len(whole) / 3, len(whole) / 2} {
-		b := bytes.Clone(whole)
+	intact := cuttable(t, 1000, 2, map[string]string{"page-rows": "100"})
+	for _, at := range []int{120, 300, len(intact) / 3, len(intact) / 2} {
+		b := bytes.Clone(intact)
 		b[at] ^= 4
 		if _, why := copyOf(t, opts, b); why == "" {
 			t.Errorf("damage at %d is copied", at)

@@ -17,18 +17,18 @@ import (
 	"stoa/vec"
 )
 
-// TestDamagedPageLosesItsRows flips a byte in every page of a file with checksums and page indexes: the error
-// is of that page, and every row that has no part in it is read as before.
+// TestDamagedPageLosesItsRows flips a bit in every page of a file with checksums and page indexes: the error is located
+// at that page, and all rows outside it are read.
 func TestDamagedPageLosesItsRows(t *testing.T) {
 	n := checkLostPages(t, "testdata/enc-delta.v1.parquet", "full", "s", "ls")
-	// which the library does not decode
+	// encodings that the library does not decode
 	if n += checkLostPages(t, "testdata/fixed-gzip.v1.parquet", "id", "dec", "l"); n < 11 {
-		t.Errorf("only %d pages", n)
+		t.Errorf("got %d pages, want 11 or more", n)
 	}
 }
 
 func checkLostPages(t *testing.T, file string, sound string, damage ...string) (pages int) {
-	whole := golden(t, file).Bytes("t")
+	intact := golden(t, file).Bytes("t")
 	open := func(b []byte) *reader {
 		r, err := openReader(context.Background(),
 			targetOf(b), format.OpenOptions{})
@@ -37,7 +37,7 @@ func checkLostPages(t *testing.T, file string, sound string, damage ...string) (
 		}
 		return r
 	}
-	r := open(whole)
+	r := open(intact)
 	cols := []int{r.Shown.FieldIndices(sound)[0], r.Shown.FieldIndices(damage[0])[0],
 		r.Shown.FieldIndices(damage[1])[0]}
 	read := func(b []byte) (rows []string, losses []region.Loss) {
@@ -58,7 +58,7 @@ func checkLostPages(t *testing.T, file string, sound string, damage ...string) (
 		}
 		return rows, losses
 	}
-	want, errs := read(whole)
+	want, errs := read(intact)
 	if len(want) != 70 || errs != nil {
 		t.Fatal(len(want), errs)
 	}
@@ -72,7 +72,7 @@ func checkLostPages(t *testing.T, file string, sound string, damage ...string) (
 			if err != nil {
 				t.Fatal(err)
 			}
-			b := bytes.Clone(whole)
+			b := bytes.Clone(intact)
 			b[p.Body.Off+p.Body.Len/2] ^= 0x10
 			got, errs := read(b)
 			to := int64(70)
@@ -81,21 +81,21 @@ func checkLostPages(t *testing.T, file string, sound string, damage ...string) (
 			}
 			left := append(slices.Clone(want[:x.FirstRow[i]]), want[to:]...)
 			if !isSubset(got, left) || len(got) < len(left)-40 {
-				t.Errorf("leaf %d, page %d: %d rows came, %d have no part in it", leaf, i, len(got), len(left))
+				t.Errorf("leaf %d, page %d: got %d rows, want those of the %d outside it", leaf, i, len(got), len(left))
 			}
 			if len(errs) == 0 {
-				t.Errorf("leaf %d, page %d: no error", leaf, i)
+				t.Errorf("leaf %d, page %d: got no loss, want one", leaf, i)
 			}
 			missing := 0
 			for _, l := range errs {
 				missing += int(l.Rows[1] - l.Rows[0])
 				var e *fault.Error
 				if !errors.As(l.Err, &e) || e.Class != fault.Corrupt || e.At != p.Body {
-					t.Errorf("leaf %d, page %d at %v: %v", leaf, i, p.Body, l.Err)
+					t.Errorf("leaf %d, page %d: got %v, want class Corrupt at %v", leaf, i, l.Err, p.Body)
 				}
 			}
 			if missing+len(got) != len(want) {
-				t.Errorf("leaf %d, page %d: %d rows came and %d are told as lost, of %d", leaf, i, len(got),
+				t.Errorf("leaf %d, page %d: got %d rows, %d lost, want %d in all", leaf, i, len(got),
 					missing, len(want))
 			}
 			i++
@@ -114,15 +114,15 @@ func isSubset(a, of []string) bool {
 	return true
 }
 
-// TestSumsAreComparedWhileReading: a flip that decodes is noticed, unless nobody wants to know.
-func TestSumsAreComparedWhileReading(t *testing.T) {
-	whole := golden(t, "testdata/enc-plain.v2.parquet").Bytes("t")
-	at := bytes.Index(whole, []byte("prefix-0001"))
-	b := bytes.Clone(whole)
+// TestChecksumsWhileReading: reading notices a changed byte that decodes, unless NoVerify is set.
+func TestChecksumsWhileReading(t *testing.T) {
+	intact := golden(t, "testdata/enc-plain.v2.parquet").Bytes("t")
+	at := bytes.Index(intact, []byte("prefix-0001"))
+	b := bytes.Clone(intact)
 	b[at] = 'P'
 	tree := store.NewMemory(map[string][]byte{"t": b})
 	if _, _, err := readAll(tree, nil, vec.Range{}); !errors.Is(err, fault.Corrupt) {
-		t.Errorf("read without a word: %v", err)
+		t.Errorf("got %v, want class Corrupt", err)
 	}
 	r, err := openReader(context.Background(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{NoVerify: true})
 	if err != nil {
@@ -136,8 +136,8 @@ func TestSumsAreComparedWhileReading(t *testing.T) {
 	}
 }
 
-// TestRandomDamage spoils files of every encoding and codec in one to four places: no panic, every error has a
-// class and a place, and verify and describe come to an end.
+// TestRandomDamage damages files of every encoding and codec in one to four places: nothing panics, every error has a
+// class and a location, and verify and describe terminate.
 func TestRandomDamage(t *testing.T) {
 	files, _ := filepath.Glob("testdata/*.parquet")
 	each := 5
@@ -146,9 +146,9 @@ func TestRandomDamage(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(7, 7))
 	for _, f := range files {
-		whole := golden(t, f).Bytes("t")
+		intact := golden(t, f).Bytes("t")
 		for i := range each {
-			b := bytes.Clone(whole)
+			b := bytes.Clone(intact)
 			for range 1 + r.IntN(4) {
 				at := r.IntN(len(b))
 				switch r.IntN(3) {

@@ -14,7 +14,7 @@ import (
 	"stoa/internal/thrift"
 )
 
-// emptyPage is a data page without values, whose body is nothing, or Snappy's or another codec's nothing.
+// emptyPage is a data page without values. The body is empty, or a codec's form of an empty input.
 func emptyPage(version int, body []byte) []byte {
 	w := thrift.NewWriter(thrift.Compact)
 	w.Struct(thrift.Item)
@@ -37,12 +37,12 @@ func emptyPage(version int, body []byte) []byte {
 	return append(w.Encoded(), body...)
 }
 
-// TestPagesWithoutValues: pages without values, before others, between them and behind, as Arrow C++ and Spark write
-// some, change no row, and nothing is wrong about them; without an offset index, and in lists, too.
+// TestPagesWithoutValues: pages without values before, between and after others, as Arrow C++ and Spark may write them,
+// change no rows and have no findings, even without an offset index and in lists.
 func TestPagesWithoutValues(t *testing.T) {
-	whole := claimed(t, lib.WithPageIndexEnabled(false), lib.WithBloomFilterEnabled(false),
+	intact := claimed(t, lib.WithPageIndexEnabled(false), lib.WithBloomFilterEnabled(false),
 		lib.WithCompression(compress.Codecs.Snappy))
-	r := readerOf(t, whole)
+	r := readerOf(t, intact)
 	defer r.Close()
 	want := &harmed{starts: []int64{0}}
 	for version := 1; version <= 2; version++ {
@@ -61,13 +61,13 @@ func TestPagesWithoutValues(t *testing.T) {
 					} else {
 						dict = true
 					}
-					chunk = append(chunk, whole[p.Header.Off:p.Body.End()]...)
+					chunk = append(chunk, intact[p.Header.Off:p.Body.End()]...)
 				}
 				if chunk = append(chunk, empty...); pages < 3 {
-					t.Fatal(pages)
+					t.Fatalf("got %d pages, want 3 or more", pages)
 				}
 				more := int64(len(empty) * (pages + 1))
-				b := refooter(t, whole, chunk, func(m *metadata.FileMetaData, at int64) {
+				b := refooter(t, intact, chunk, func(m *metadata.FileMetaData, at int64) {
 					g := m.RowGroups[0]
 					c := g.Columns[leaf].MetaData
 					first := c.DataPageOffset
@@ -91,18 +91,18 @@ func TestPagesWithoutValues(t *testing.T) {
 				was, _, _, err := want.read(r, leaf, scan.Fail)
 				now, lost, _, err2 := want.read(got, leaf, scan.SkipRows)
 				if err != nil || err2 != nil || len(lost) > 0 || fmt.Sprint(was) != fmt.Sprint(now) {
-					t.Errorf("%s: %v, %v, lost %v, %d rows of %d", what, err, err2, lost, len(now), len(was))
+					t.Errorf("%s: got %v, %v, lost %v, %d rows, want %d", what, err, err2, lost, len(now), len(was))
 				}
 				got.Close()
 				for _, f := range findings(b) {
 					if f.Code != "parquet.layout" && f.Code != "parquet.copy" && f.Code != "parquet.encodings" {
-						t.Errorf("%s: %+v", what, f)
+						t.Errorf("%s: got %+v, want no findings", what, f)
 					}
 				}
 			}
 		}
 	}
 	if bytes.Equal(emptyPage(1, nil), emptyPage(2, nil)) {
-		t.Error("one page for both versions")
+		t.Error("the pages of both versions are equal")
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"stoa/format/parquet/internal/meta"
 )
 
-// TestFactsAreTheWritersOwn holds what is told of column chunks, which is counted page by page, against what their
-// writers (pyarrow, DuckDB, polars) say of them in the footer.
-func TestFactsAreTheWritersOwn(t *testing.T) {
+// TestChunkFacts compares the facts about column chunks, which are counted page by page, with the footers that pyarrow,
+// DuckDB and polars wrote.
+func TestChunkFacts(t *testing.T) {
 	names, err := filepath.Glob("testdata/*.parquet")
 	if err != nil || len(names) < 20 {
 		t.Fatal(len(names), err)
@@ -33,29 +33,29 @@ func TestFactsAreTheWritersOwn(t *testing.T) {
 				m := c.MetaData
 				if f.Stored != m.TotalCompressedSize || f.Raw != m.TotalUncompressedSize ||
 					f.Codec != m.Codec.String() {
-					t.Errorf("%s: row_groups[%d].columns[%d]: %d bytes, %d raw, %s; the footer says %d, %d, %s", name,
+					t.Errorf("%s: row_groups[%d].columns[%d]: got %d bytes, %d raw, %s, want %d, %d, %s", name,
 						g, k, f.Stored, f.Raw, f.Codec, m.TotalCompressedSize, m.TotalUncompressedSize, m.Codec)
 				}
-				said, is := map[string]int64{}, map[string]int64{}
+				want, got := map[string]int64{}, map[string]int64{}
 				for _, s := range m.EncodingStats {
 					if s.PageType == meta.DataPage || s.PageType == meta.DataPageV2 {
-						said[s.Encoding.String()] += int64(s.Count)
+						want[s.Encoding.String()] += int64(s.Count)
 					}
 				}
 				for _, e := range f.Encodings {
-					is[e.Encoding] = e.Pages
+					got[e.Encoding] = e.Pages
 				}
-				if len(said) == 0 {
+				if len(want) == 0 {
 					continue
 				}
-				if counted++; !maps.Equal(said, is) {
-					t.Errorf("%s: row_groups[%d].columns[%d]: %v, the footer says %v", name, g, k, is, said)
+				if counted++; !maps.Equal(want, got) {
+					t.Errorf("%s: row_groups[%d].columns[%d]: got encodings %v, want %v", name, g, k, got, want)
 				}
 			}
 		}
 		r.Close()
 	}
 	if counted < 50 {
-		t.Errorf("%d chunks have encoding_stats", counted)
+		t.Errorf("got %d chunks with encoding_stats, want 50 or more", counted)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"stoa/store"
 )
 
-// flipRows is a table of which each column asks for another encoding.
+// flipRows is a table whose columns have different encodings.
 func flipRows() arrow.RecordBatch {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "key", Type: arrow.PrimitiveTypes.Int64},
 		{Name: "few", Type: arrow.BinaryTypes.String, Nullable: true},
@@ -52,7 +52,7 @@ func flipRows() arrow.RecordBatch {
 }
 
 // flipFiles writes flipRows in all codecs and versions of pages, with dictionaries and without, plainly and encrypted,
-// and gives the names; a key file lies beside what is encrypted. Options may be added.
+// and returns the names; encrypted files have a key file next to them. Options may be added.
 func flipFiles(t *testing.T, more map[string]string) (names []string) {
 	t.Helper()
 	dir, batch := t.TempDir(), flipRows()

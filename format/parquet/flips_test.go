@@ -19,28 +19,28 @@ import (
 	"stoa/vec"
 )
 
-// harmed is a file of which bytes are changed, with what was in it.
+// harmed is a file whose bytes are changed, with its original content.
 type harmed struct {
 	name   string
-	whole  []byte
+	intact []byte
 	opts   map[string]string
 	starts []int64    // first row of each row group
 	cells  [][]string // by top-level field: its rows as text
 	places []harmedPage
 }
 
-// harmedPage is a page, or what lies between pages (field -1).
+// harmedPage is a page, or a range outside pages (field -1).
 type harmedPage struct {
 	at    fault.Span
-	body  fault.Span // what a checksum is over, or authentic; empty: nothing
+	body  fault.Span // the part with a checksum or authentication; empty: none
 	field int
-	rows  vec.Range // of the file, which it has
+	rows  vec.Range // of the file
 }
 
-// TestFlipsAndCuts changes bits and bytes of files of all encodings, codecs and versions of pages, and cuts
-// them. A change of what a checksum is over is an error, and one of a page is in its own rows only, whatever is
-// declared lost; nothing panics, and no length that a file says makes memory. STOA_FLIPS says how many changes,
-// STOA_SEED which ones; make flips does a million.
+// TestFlipsAndCuts changes bits and bytes of files of all encodings, codecs and page versions, and truncates them. A
+// change of bytes with a checksum is an error, a change of a page affects its own rows only, apart from losses; nothing
+// panics, and no length in a file leads to excessive allocations. STOA_FLIPS is the number of changes, STOA_SEED their
+// seed; make flips does a million.
 func TestFlipsAndCuts(t *testing.T) {
 	number := func(name string, usual int) int {
 		if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
@@ -81,10 +81,10 @@ func TestFlipsAndCuts(t *testing.T) {
 			n.elsewhere++
 		}
 	}
-	t.Logf("COUNT %d changes of %d files: %d errors, %d that change nothing, %d other values in the changed page, "+
+	t.Logf("COUNT %d changes of %d files: %d errors, %d without effect, %d wrong values in the changed page, "+
 		"%d in footers and indexes or cuts", flips, len(files), n.errors, n.same, n.inside, n.elsewhere)
 	if n.errors == 0 || n.same == 0 || n.inside == 0 || n.elsewhere == 0 {
-		t.Error("a kind of outcome is missing")
+		t.Errorf("got outcomes %+v, want some of each", n)
 	}
 }
 
@@ -94,7 +94,7 @@ func newHarmed(t *testing.T, name string) *harmed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &harmed{name: name, whole: b}
+	h := &harmed{name: name, intact: b}
 	if filepath.Base(filepath.Dir(name)) == "encrypted" {
 		h.opts = map[string]string{"key-file": name[:len(name)-len("parquet")] + "keys"}
 	}
@@ -123,7 +123,7 @@ func newHarmed(t *testing.T, name string) *harmed {
 	return h
 }
 
-// pagesOf notes the pages of a column chunk.
+// pagesOf records the pages of a column chunk.
 func (h *harmed) pagesOf(t *testing.T, r *reader, g, f, leaf int) {
 	t.Helper()
 	all := vec.Range{From: h.starts[g], To: h.starts[g] + r.Footer.RowGroups[g].NumRows}
@@ -161,8 +161,8 @@ func (h *harmed) pagesOf(t *testing.T, r *reader, g, f, leaf int) {
 	}
 }
 
-// read gives the rows of a field as text, and which are told as lost; gone are those of them that are not given,
-// whatever the policy: no column has them, and only the row group says that they were there.
+// read returns the rows of a field as text, and the rows reported as lost; gone are those of them that are not returned
+// under any policy, as no column has them, and only the row group declares them.
 func (h *harmed) read(r *reader, f int, policy scan.Damaged) (cells []string, lost, gone vec.Ranges, err error) {
 	src := scan.Source{Reader: r, Objects: scan.NewObjects(r.Target.Tree), Dicts: scan.NewDicts(),
 		Limits: format.Limits{}.WithDefaults()}
@@ -193,12 +193,12 @@ func (h *harmed) read(r *reader, f int, policy scan.Damaged) (cells []string, lo
 	return cells, lost, gone, nil
 }
 
-// mostForOne is how many bytes reading a harmed file of some KB may allocate in all. Brotli is granted 64 MiB a page.
-const mostForOne = 256 << 20
+// maxAllocated is how many bytes reading a harmed file of a few KB may allocate in all. Brotli may take 64 MiB a page.
+const maxAllocated = 256 << 20
 
-// flip changes the file and says what became of it.
+// flip changes the file and returns the outcome.
 func (h *harmed) flip(t *testing.T, r *rand.Rand) string {
-	b := bytes.Clone(h.whole)
+	b := bytes.Clone(h.intact)
 	how := ""
 	p := harmedPage{field: -1}
 	if len(h.places) > 0 && r.IntN(8) > 0 {
@@ -213,8 +213,8 @@ func (h *harmed) flip(t *testing.T, r *rand.Rand) string {
 	}
 	before := allocated()
 	got := h.outcome(t, r, b, p, how)
-	if n := allocated() - before; n > mostForOne {
-		t.Errorf("%s, %s: %d bytes were allocated", h.name, how, n)
+	if n := allocated() - before; n > maxAllocated {
+		t.Errorf("%s, %s: %d bytes allocated, want at most %d", h.name, how, n, maxAllocated)
 	}
 	return got
 }
@@ -225,7 +225,7 @@ func allocated() uint64 {
 	return s[0].Value.Uint64()
 }
 
-// change changes some bytes within at, and says how.
+// change changes some bytes in at, and returns a description.
 func change(r *rand.Rand, b []byte, at fault.Span) string {
 	k := at.Off + r.Int64N(at.Len)
 	switch r.IntN(6) {
@@ -245,7 +245,7 @@ func change(r *rand.Rand, b []byte, at fault.Span) string {
 	}
 }
 
-// outcome reads the changed file and holds it against what was there.
+// outcome reads the changed file and compares it with the original content.
 func (h *harmed) outcome(t *testing.T, r *rand.Rand, b []byte, p harmedPage, how string) string {
 	t.Helper()
 	reader, err := openReader(t.Context(), targetOf(b), format.OpenOptions{Opts: h.opts})
@@ -254,7 +254,7 @@ func (h *harmed) outcome(t *testing.T, r *rand.Rand, b []byte, p harmedPage, how
 		return "elsewhere"
 	}
 	defer reader.Close()
-	if p.field < 0 { // of these no checksum is known
+	if p.field < 0 { // bytes without a known checksum
 		for f := range reader.FieldLeaves {
 			_, _, _, err := h.read(reader, f, scan.SkipRows)
 			h.noBug(t, how, err)
@@ -266,19 +266,19 @@ func (h *harmed) outcome(t *testing.T, r *rand.Rand, b []byte, p harmedPage, how
 	h.noBug(t, how, err)
 	what := fmt.Sprintf("%s, %s, in page %v of field %d, rows %v, policy %v", h.name, how, p.at, p.field, p.rows,
 		policy)
-	other := false
+	differs := false
 	row := int64(0)
 	for _, c := range cells {
 		for holds(gone, row) {
 			row++
 		}
 		if row >= int64(len(h.cells[p.field])) {
-			t.Errorf("%s: more than the %d rows that there were", what, row)
+			t.Errorf("%s: got more than %d rows", what, row)
 			break
 		}
 		if want := h.cells[p.field][row]; c != want && !(c == "(null)" && holds(lost, row)) {
-			if other = true; row < p.rows.From || row >= p.rows.To {
-				t.Errorf("%s: row %d is %s, want %s", what, row, c, want)
+			if differs = true; row < p.rows.From || row >= p.rows.To {
+				t.Errorf("%s: row %d: got %s, want %s", what, row, c, want)
 				break
 			}
 		}
@@ -288,13 +288,13 @@ func (h *harmed) outcome(t *testing.T, r *rand.Rand, b []byte, p harmedPage, how
 		row++
 	}
 	if err == nil && !t.Failed() && row != int64(len(h.cells[p.field])) {
-		t.Errorf("%s: %d rows, with %d lost, of %d", what, len(cells), lost.Len(), len(h.cells[p.field]))
+		t.Errorf("%s: got %d rows, %d lost, want %d in all", what, len(cells), lost.Len(), len(h.cells[p.field]))
 	}
-	if other && p.body.Len > 0 && bytes.Equal(b[p.at.Off:p.body.Off], h.whole[p.at.Off:p.body.Off]) {
-		t.Errorf("%s: other values, and a checksum is over them", what)
+	if differs && p.body.Len > 0 && bytes.Equal(b[p.at.Off:p.body.Off], h.intact[p.at.Off:p.body.Off]) {
+		t.Errorf("%s: got wrong values in spite of a checksum", what)
 	}
 	switch {
-	case other:
+	case differs:
 		return "inside"
 	case err != nil || len(lost) > 0:
 		return "error"

@@ -19,10 +19,10 @@ import (
 	"stoa/wire"
 )
 
-// TestHeadersThatHidePages: the header of a page, over which there is no checksum, says another number of values than
-// the page has; if just as many more as the last pages of the chunk have, the sum of all is right without these. No row
-// outside of the loss that is told is another one, in files without an offset index, too; and of columns that are in no
-// list only the page itself is lost, but where it can be read with either number, as codes of few bits can.
+// TestHeadersThatHidePages: the header of a page, which has no checksum, declares a wrong number of values; if it
+// exceeds the right one by those of the last pages of the chunk, the sum is right without these. All rows outside the
+// reported loss are right, in files without an offset index, too; and in flat columns only the page itself is lost,
+// unless it can be decoded with either number, as codes of few bits can.
 func TestHeadersThatHidePages(t *testing.T) {
 	names, err := filepath.Glob("testdata/*.parquet")
 	if err != nil {
@@ -39,15 +39,15 @@ func TestHeadersThatHidePages(t *testing.T) {
 				if testing.Short() && (i+tried)%4 > 0 {
 					continue
 				}
-				for _, more := range others(pages, i) {
-					b := withValues(h.whole, &pages[i].Page, pages[i].Values+more)
+				for _, more := range excesses(pages, i) {
+					b := withValues(h.intact, &pages[i].Page, pages[i].Values+more)
 					if b == nil {
 						continue
 					}
 					tried++
 					for range 3 {
 						h.outcome(t, r, b, pages[i].harmedPage,
-							fmt.Sprintf("page %d of %d says %d values more", i, len(pages), more))
+							fmt.Sprintf("page %d of %d declares %d more values", i, len(pages), more))
 					}
 					if p := pages[i]; p.rows.Len() == p.Values {
 						flat++
@@ -63,12 +63,14 @@ func TestHeadersThatHidePages(t *testing.T) {
 		}
 	}
 	if tried < 1000 || flat < 1000 || alone < flat*9/10 {
-		t.Errorf("%d headers were changed, %d of flat pages, of which %d were lost alone", tried, flat, alone)
+		t.Errorf("got %d headers changed, %d of flat pages, %d of these lost alone, want 1000, 1000, nine tenths",
+			tried, flat, alone)
 	}
 }
 
-// others are how many values more page i may say that it has: as many as pages at the end have, or one more or less.
-func others(pages []dataPage, i int) []int64 {
+// excesses are the numbers of values by which the declared number of page i is changed: those of pages at the end, and
+// one more or less.
+func excesses(pages []dataPage, i int) []int64 {
 	out, hidden := []int64{-1, 1}, int64(0)
 	for k := len(pages) - 1; k > i && k > len(pages)-4; k-- {
 		if hidden += pages[k].Values; hidden > 1 {
@@ -78,7 +80,7 @@ func others(pages []dataPage, i int) []int64 {
 	return out
 }
 
-// lost is what is told as lost of a field of a harmed file.
+// lost is the rows of a field that are reported as lost in a harmed file.
 func (h *harmed) lost(b []byte, field int) (lost vec.Ranges) {
 	r, err := openReader(context.Background(), targetOf(b), format.OpenOptions{})
 	if err == nil {
@@ -97,10 +99,10 @@ type dataPage struct {
 	harmedPage
 }
 
-// dataPages are those of each column chunk.
+// dataPages are the data pages of each column chunk.
 func (h *harmed) dataPages(t *testing.T) (chunks [][]dataPage) {
 	t.Helper()
-	r := readerOf(t, h.whole)
+	r := readerOf(t, h.intact)
 	defer r.Close()
 	at := map[fault.Span]harmedPage{}
 	for _, p := range h.places {
@@ -123,8 +125,8 @@ func (h *harmed) dataPages(t *testing.T) (chunks [][]dataPage) {
 	return chunks
 }
 
-// withValues is a file with another number of values in the header of a page, and nothing else changed; nil: the number
-// takes other room.
+// withValues is a copy of a file with a different number of values in the header of a page; nil: the number has a
+// different length.
 func withValues(whole []byte, p *meta.Page, values int64) []byte {
 	was := binary.AppendUvarint(nil, uint64(p.Values)<<1) // compact protocol: zigzag
 	now := binary.AppendUvarint(nil, uint64(values)<<1)

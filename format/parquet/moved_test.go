@@ -15,7 +15,7 @@ import (
 	"stoa/store"
 )
 
-// unsummed is a file of two columns of fixed width without checksums.
+// unsummed is a file of two fixed-width columns without checksums.
 func unsummed(t *testing.T) []byte {
 	t.Helper()
 	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64},
@@ -40,10 +40,10 @@ func unsummed(t *testing.T) []byte {
 	return mem.Bytes("t")
 }
 
-// TestMovedBytes: bytes that were put into a file without checksums, or taken out of it, wherever that was, are told by
-// reading if they give other values, and by verify; one damaged index alone costs nothing.
+// TestMovedBytes: if bytes are inserted into a file without checksums, or removed from it, reading fails or yields the
+// right values, and verify reports an error if reading fails; a single damaged index costs nothing.
 func TestMovedBytes(t *testing.T) {
-	whole := unsummed(t)
+	intact := unsummed(t)
 	read := func(b []byte) (rows []string, err error) {
 		r, err := openReader(t.Context(), targetOf(b), format.OpenOptions{})
 		if err != nil {
@@ -58,39 +58,39 @@ func TestMovedBytes(t *testing.T) {
 		}
 		return rows, nil
 	}
-	right, err := read(whole)
+	right, err := read(intact)
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := 0
-	for at := range len(whole) - 8 {
+	failed := 0
+	for at := range len(intact) - 8 {
 		if testing.Short() && at%5 > 0 {
 			continue
 		}
-		for n, bad := range map[int][]byte{-1: slices.Delete(bytes.Clone(whole), at, at+1),
-			-8: slices.Delete(bytes.Clone(whole), at, at+8),
-			1:  slices.Insert(bytes.Clone(whole), at, whole[at]), 8: slices.Insert(bytes.Clone(whole), at,
-				whole[at:at+8]...)} {
+		for n, bad := range map[int][]byte{-1: slices.Delete(bytes.Clone(intact), at, at+1),
+			-8: slices.Delete(bytes.Clone(intact), at, at+8),
+			1:  slices.Insert(bytes.Clone(intact), at, intact[at]), 8: slices.Insert(bytes.Clone(intact), at,
+				intact[at:at+8]...)} {
 			rows, err := read(bad)
 			if err == nil && !slices.Equal(rows, right) {
-				t.Errorf("%d bytes at %d: other values and no error", n, at)
+				t.Errorf("%d bytes at %d: got wrong values and no error", n, at)
 			}
 			if err == nil {
 				continue
 			}
-			if told++; !slices.ContainsFunc(findings(bad),
+			if failed++; !slices.ContainsFunc(findings(bad),
 				func(f region.Finding) bool { return f.Severity == region.Error }) {
-				t.Errorf("%d bytes at %d: verify has no error, reading has: %v", n, at, err)
+				t.Errorf("%d bytes at %d: verify: got no error, reading %v", n, at, err)
 			}
 		}
 	}
-	x := *readerOf(t, whole).Footer.RowGroups[0].Columns[1].OffsetIndexOffset
-	bad := bytes.Clone(whole)
+	x := *readerOf(t, intact).Footer.RowGroups[0].Columns[1].OffsetIndexOffset
+	bad := bytes.Clone(intact)
 	bad[x] ^= 0xff
 	if rows, err := read(bad); err != nil || !slices.Equal(rows, right) || len(findings(bad)) == 0 {
-		t.Errorf("one damaged index: %v", err)
+		t.Errorf("a damaged index: got %v, want all rows and a finding", err)
 	}
-	if told < 100 {
-		t.Errorf("only %d changes were told", told)
+	if failed < 100 {
+		t.Errorf("got %d changes with an error, want 100 or more", failed)
 	}
 }

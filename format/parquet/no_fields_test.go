@@ -25,18 +25,18 @@ import (
 	"stoa/store"
 )
 
-// bareTable is a table of structs without fields, at the top and in whatever can hold one, and numbers.
-func bareTable() formattest.Table {
-	bare := arrow.StructOf()
+// emptyStructs is a table with structs without fields, at the top level and in all nested types.
+func emptyStructs() formattest.Table {
+	empty := arrow.StructOf()
 	return formattest.RandomTable(rand.New(rand.NewPCG(5, 5)), formattest.TableOptions{Rows: 900, Fields: []arrow.Field{
 		{Name: "n", Type: arrow.PrimitiveTypes.Int64},
-		{Name: "e", Type: bare, Nullable: true},
-		{Name: "must", Type: bare},
-		{Name: "s", Type: arrow.StructOf(arrow.Field{Name: "in", Type: bare, Nullable: true},
+		{Name: "e", Type: empty, Nullable: true},
+		{Name: "must", Type: empty},
+		{Name: "s", Type: arrow.StructOf(arrow.Field{Name: "in", Type: empty, Nullable: true},
 			arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Int32, Nullable: true}), Nullable: true},
-		{Name: "l", Type: arrow.ListOfField(arrow.Field{Name: "element", Type: bare, Nullable: true}),
+		{Name: "l", Type: arrow.ListOfField(arrow.Field{Name: "element", Type: empty, Nullable: true}),
 			Nullable: true},
-		{Name: "m", Type: arrow.MapOf(arrow.BinaryTypes.String, bare), Nullable: true},
+		{Name: "m", Type: arrow.MapOf(arrow.BinaryTypes.String, empty), Nullable: true},
 	}})
 }
 
@@ -55,17 +55,18 @@ func create(t *testing.T, tree *store.Memory, name string, table formattest.Tabl
 	return w.Close(t.Context())
 }
 
-// TestStructsWithoutFields: they come back as they were, also when pages are copied or cut, with Arrow's schema or
-// without it; filters see their nulls, the user is told, and others see the one field that the documents tell of.
+// TestStructsWithoutFields: structs without fields are read back unchanged, even after pages are copied or cut, with or
+// without the Arrow schema; filters see their nulls, the summary has a note, and other readers see the documented
+// field.
 func TestStructsWithoutFields(t *testing.T) {
-	tree, table := store.NewMemory(nil), bareTable()
+	tree, table := store.NewMemory(nil), emptyStructs()
 	sum, err := create(t, tree, "t", table, map[string]string{"page-rows": "50"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !sum.Checked || len(sum.Retyped) > 0 || len(sum.Notes) != 1 ||
 		!strings.Contains(sum.Notes[0], "in e, must, s, l, m other readers see a field stoa_no_fields") {
-		t.Errorf("%+v", sum)
+		t.Errorf("got summary %+v, want one note", sum)
 	}
 	open := func(name string, opts map[string]string) *stoa.Table {
 		src, err := stoa.Open(t.Context(), name, stoa.OpenOptions{Tree: tree, Opts: opts})
@@ -77,7 +78,7 @@ func TestStructsWithoutFields(t *testing.T) {
 	}
 	for _, opts := range []map[string]string{nil, {"arrow-schema": "ignore"}} {
 		if got := open("t", opts).Schema(); !reflect.DeepEqual(typesOf(got), typesOf(table.Schema)) {
-			t.Errorf("%v: %v", opts, got)
+			t.Errorf("%v: got schema %v, want %v", opts, got, table.Schema)
 		}
 	}
 	sameCells(t, 0, tree, table)
@@ -89,10 +90,10 @@ func TestStructsWithoutFields(t *testing.T) {
 	}
 	n, err := open("t", nil).Count(t.Context(), stoa.ScanSpec{Filter: pred.Test("e", pred.OpIsNull)})
 	if err != nil || n != nulls || n == 0 {
-		t.Errorf("%d of %d nulls, %v", n, nulls, err)
+		t.Errorf("got %d nulls, %v, want %d", n, err, nulls)
 	}
 	if _, err := open("t", nil).ScanSchema(stoa.ScanSpec{Columns: []string{"e.stoa_no_fields"}}); err == nil {
-		t.Error("the field can be selected")
+		t.Error("selecting the field: got no error, want one")
 	}
 	s, why, err := stoa.Copy(t.Context(), open("t", nil), stoa.ScanSpec{}, "u", stoa.CreateOptions{To: "parquet",
 		Sink: tree.Sink("u"), Opts: map[string]string{"row-group-rows": "77"}})
@@ -101,7 +102,7 @@ func TestStructsWithoutFields(t *testing.T) {
 	}
 	tree = store.NewMemory(map[string][]byte{"t": tree.Bytes("u")})
 	sameCells(t, 1, tree, table)
-	holdOthers(t, tree.Bytes("t"))
+	checkOthers(t, tree.Bytes("t"))
 }
 
 func typesOf(sc *arrow.Schema) (out []string) {
@@ -111,8 +112,8 @@ func typesOf(sc *arrow.Schema) (out []string) {
 	return out
 }
 
-// holdOthers checks that Arrow's own schema, which other readers take, is that of the file.
-func holdOthers(t *testing.T, b []byte) {
+// checkOthers checks that the Arrow schema in the file, which other readers use, agrees with the file's columns.
+func checkOthers(t *testing.T, b []byte) {
 	r, err := file.NewParquetReader(bytes.NewReader(b))
 	if err != nil {
 		t.Fatal(err)
@@ -126,7 +127,7 @@ func holdOthers(t *testing.T, b []byte) {
 		t.Fatal(err)
 	}
 	if got := sc.Field(1).Type.String(); got != "struct<stoa_no_fields: null nullable>" {
-		t.Errorf("others see %s", got)
+		t.Errorf("other readers: got type %s", got)
 	}
 	for _, p := range r.MetaData().KeyValueMetadata() {
 		if p.Key != meta.StoredSchema || p.Value == nil {
@@ -137,14 +138,15 @@ func holdOthers(t *testing.T, b []byte) {
 			t.Fatal(err)
 		}
 		if n := bytes.Count(raw, []byte("stoa_no_fields")); n != 5 {
-			t.Errorf("Arrow's schema has %d of 5 fields", n)
+			t.Errorf("got %d fields in the Arrow schema, want 5", n)
 		}
 	}
 }
 
-// TestStructsWithoutFieldsAreRefused: if the user wants it, and where they would come back for what has a field.
+// TestStructsWithoutFieldsAreRefused: structs without fields are refused by option, and structs with the field that
+// stands for none are always refused.
 func TestStructsWithoutFieldsAreRefused(t *testing.T) {
-	table := bareTable()
+	table := emptyStructs()
 	_, err := create(t, store.NewMemory(nil), "t", table, map[string]string{"empty-structs": "refuse"})
 	if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), `column "e" of type struct<>`) {
 		t.Error(err)
@@ -159,6 +161,6 @@ func TestStructsWithoutFieldsAreRefused(t *testing.T) {
 		}
 	}
 	if parquet.EmptyStructsRefuse != "refuse" || parquet.EmptyStructsKeep != "keep" {
-		t.Error("the words of the option")
+		t.Error("got wrong values of the option")
 	}
 }

@@ -20,64 +20,63 @@ import (
 
 var nullColumns = []string{"full", "s", "l"}
 
-// TestNullCells damages pages of a file of pyarrow's one by one: where lost cells are to be null, every row
-// comes, and just the cells that are told as lost are null, of the damaged column. A filter over a lost cell is
-// unknown, so such rows do not come.
+// TestNullCells damages pages of a file by pyarrow one by one: under NullCells all rows are returned, and exactly the
+// cells reported as lost are null, in the damaged column only. A filter over a lost cell is unknown, so that such rows
+// are left out.
 func TestNullCells(t *testing.T) {
 	want := pyarrowsRows(t)
-	whole, err := os.ReadFile("testdata/enc-delta.v1.parquet")
+	intact, err := os.ReadFile("testdata/enc-delta.v1.parquet")
 	if err != nil {
 		t.Fatal(err)
 	}
 	pages := 0
 	for _, column := range nullColumns {
-		for _, at := range pagesOf(t, whole, column) {
-			b := bytes.Clone(whole)
+		for _, at := range pagesOf(t, intact, column) {
+			b := bytes.Clone(intact)
 			b[at.At.Off+at.At.Len/2] ^= 0x10
 			name := fmt.Sprintf("%s damaged at %d", column, at.At.Off)
 			tab := openNull(t, map[string][]byte{"t": b}, stoa.OpenOptions{})
 			got, lost := scanNull(t, tab, nil)
 			n := checkNull(t, name, want, got, lost, column)
 			if n == 0 || n > 70 {
-				t.Errorf("%s: %d cells are lost", name, n)
+				t.Errorf("%s: got %d cells lost, want 1 to 70", name, n)
 			}
 			filter, err := pred.Parse(column + " is not null or " + column + " is null")
 			if err != nil {
 				t.Fatal(err)
 			}
 			if got, _ := scanNull(t, tab, filter); len(got) != len(want)-n {
-				t.Errorf("%s: %d rows pass a filter over the column, %d cells of it are left", name, len(got),
-					len(want)-n)
+				t.Errorf("%s: a filter over the column: got %d rows, want %d", name, len(got), len(want)-n)
 			}
 			tab.Close()
 			pages++
 		}
 	}
 	if pages < 9 {
-		t.Errorf("only %d pages", pages)
+		t.Errorf("got %d pages, want 9 or more", pages)
 	}
 }
 
-// TestNullCellsOfCutFile cuts the file within its second row group, behind column s: the cells of s and of the
-// columns before it come.
+// TestNullCellsOfCutFile truncates the file in its second row group, after column s: the cells of s and of the columns
+// before it are returned.
 func TestNullCellsOfCutFile(t *testing.T) {
 	want := pyarrowsRows(t)
-	whole, err := os.ReadFile("testdata/enc-delta.v1.parquet")
+	intact, err := os.ReadFile("testdata/enc-delta.v1.parquet")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var second []region.Node
-	for _, n := range pagesOf(t, whole, "s") {
+	for _, n := range pagesOf(t, intact, "s") {
 		if strings.HasPrefix(n.Name, "row_groups[1]") {
 			second = append(second, n)
 		}
 	}
-	tab := openNull(t, map[string][]byte{"t": whole[:second[len(second)-1].At.End()+40], "whole": whole},
-		stoa.OpenOptions{Recover: true, Opts: map[string]string{"schema": "whole"}})
+	tab := openNull(t, map[string][]byte{"t": intact[:second[len(second)-1].At.End()+40], "intact": intact},
+		stoa.OpenOptions{Recover: true, Opts: map[string]string{"schema": "intact"}})
 	defer tab.Close()
 	got, lost := scanNull(t, tab, nil)
 	if n := checkNull(t, "cut", want[:140], got, lost, "l"); n != 70 {
-		t.Errorf("%d cells are lost", n)
+		t.Errorf("got %d cells lost, want 70", n)
 	}
 }
 
@@ -151,17 +150,17 @@ func scanNull(t *testing.T, tab *stoa.Table, filter *pred.Expr) (rows []map[stri
 	return rows, lost
 }
 
-// checkNull holds rows against those that were written, but for the cells of column that are told as lost, and
-// counts these. Row groups have 70 rows.
+// checkNull compares rows with those written, except cells of column that are reported as lost, and counts these. Row
+// groups have 70 rows.
 func checkNull(t *testing.T, name string, want, got []map[string]any, lost []region.Loss, column string) (cells int) {
 	t.Helper()
 	if len(got) != len(want) {
-		t.Fatalf("%s: %d rows of %d", name, len(got), len(want))
+		t.Fatalf("%s: got %d rows, want %d", name, len(got), len(want))
 	}
 	gone := map[int]bool{}
 	for _, l := range lost {
 		if l.Column != column || !l.Exact {
-			t.Errorf("%s: %+v is told as lost", name, l)
+			t.Errorf("%s: got loss %+v, want exact ones in column %s", name, l, column)
 		}
 		for r := l.Rows[0]; r < l.Rows[1]; r++ {
 			gone[l.Group*70+int(r)] = true
@@ -174,7 +173,7 @@ func checkNull(t *testing.T, name string, want, got []map[string]any, lost []reg
 				expected = nil
 			}
 			if !reflect.DeepEqual(got[i][c], expected) {
-				t.Fatalf("%s: row %d, column %s: %v, want %v", name, i, c, got[i][c], expected)
+				t.Fatalf("%s: row %d, column %s: got %v, want %v", name, i, c, got[i][c], expected)
 			}
 		}
 	}

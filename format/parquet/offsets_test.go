@@ -11,7 +11,7 @@ import (
 	"stoa/vec"
 )
 
-// TestOffsetIndexIsReadOnce: all that ask for an offset index during scans get the one that was read first.
+// TestOffsetIndexIsReadOnce: an offset index is read once, however often scans use it.
 func TestOffsetIndexIsReadOnce(t *testing.T) {
 	r := readerOf(t, golden(t, "testdata/order.v2.parquet").Bytes("t"))
 	source := &countedSource{Source: r.Src, reads: map[[2]int64]int{}}
@@ -33,7 +33,7 @@ func TestOffsetIndexIsReadOnce(t *testing.T) {
 				t.Fatalf("%v, %v", err, again)
 			}
 			if n := source.reads[[2]int64{*c.OffsetIndexOffset, int64(*c.OffsetIndexLength)}]; n != 1 {
-				t.Errorf("row_groups[%d].columns[%d]: its offset index was read %d times", g, k, n)
+				t.Errorf("row_groups[%d].columns[%d]: got %d reads of the offset index, want 1", g, k, n)
 			}
 		}
 	}

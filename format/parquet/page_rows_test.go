@@ -15,7 +15,7 @@ import (
 	"stoa/vec"
 )
 
-// rowsFrom are rows of a column of claimed's, from one on, as JSON.
+// rowsFrom are rows of a column of claimed's file, as JSON.
 func rowsFrom(t *testing.T, r *reader, column int, rows vec.Range) (out []string, err error) {
 	t.Helper()
 	for b, err := range batchesOf(t.Context(), r, format.RowGroup{}, format.Query{Cols: []int{column}}, rows, nil) {
@@ -29,24 +29,23 @@ func rowsFrom(t *testing.T, r *reader, column int, rows vec.Range) (out []string
 	return out, nil
 }
 
-// TestOffsetIndexOfAnotherRow: an offset index that has a page begin with another row than it does gives no
-// other row's values to who reads by rows, in lists, too, whose pages v1 do not say how many rows they have;
-// and verify tells.
-func TestOffsetIndexOfAnotherRow(t *testing.T) {
+// TestWrongFirstRow: with a wrong first row of a page in an offset index, reading by rows never yields values of wrong
+// rows, even in lists, whose v1 pages do not declare the number of rows; and verify reports it.
+func TestWrongFirstRow(t *testing.T) {
 	for _, version := range []lib.DataPageVersion{lib.DataPageV1, lib.DataPageV2} {
-		whole := claimed(t, lib.WithDataPageVersion(version))
+		intact := claimed(t, lib.WithDataPageVersion(version))
 		for _, column := range []int{colX, colS, colL} {
-			want, err := rowsFrom(t, readerOf(t, whole), column, vec.Range{})
+			want, err := rowsFrom(t, readerOf(t, intact), column, vec.Range{})
 			if err != nil || len(want) != 400 {
 				t.Fatal(len(want), err)
 			}
-			x, err := readerOf(t, whole).OffsetIndex(t.Context(), 0, column)
+			x, err := readerOf(t, intact).OffsetIndex(t.Context(), 0, column)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, by := range []int64{0, 1, -1} {
 				for k := 1; k < len(x.FirstRow); k++ {
-					bad := reoffset(t, whole, column, func(x *meta.OffsetIndex) { x.FirstRow[k] += by })
+					bad := reoffset(t, intact, column, func(x *meta.OffsetIndex) { x.FirstRow[k] += by })
 					r, refused := readerOf(t, bad), 0
 					for row := range int64(400) {
 						got, err := rowsFrom(t, r, column, vec.Range{From: row, To: row + 1})
@@ -54,20 +53,20 @@ func TestOffsetIndexOfAnotherRow(t *testing.T) {
 						case errors.Is(err, fault.Corrupt):
 							refused++
 						case err != nil || !slices.Equal(got, want[row:row+1]):
-							t.Fatalf("V%d, column %d, page %d by %d, row %d: %v, %v; want %s", version+1, column, k,
+							t.Fatalf("V%d, column %d, page %d by %d, row %d: got %v, %v; want %s", version+1, column, k,
 								by, row, got, err, want[row])
 						}
 					}
-					// Lists are read by the index, too, so that pages can be passed over.
+					// Lists are always read by the index, so that pages can be skipped.
 					if got, err := rowsFrom(t, r, column, vec.Range{}); (column != colL ||
 						!errors.Is(err, fault.Corrupt)) && (err != nil || !slices.Equal(got, want)) {
-						t.Errorf("column %d, page %d by %d: the whole: %v", column, k, by, err)
+						t.Errorf("column %d, page %d by %d: all rows: got %v", column, k, by, err)
 					}
-					told := slices.ContainsFunc(findings(bad),
+					reported := slices.ContainsFunc(findings(bad),
 						func(f region.Finding) bool { return f.Code == "parquet.index" })
-					if told != (by != 0) || refused > 0 != (by != 0) {
-						t.Errorf("V%d, column %d, page %d by %d: told %t, %d rows refused", version+1, column, k,
-							by, told, refused)
+					if reported != (by != 0) || refused > 0 != (by != 0) {
+						t.Errorf("V%d, column %d, page %d by %d: got reported %t, %d rows refused", version+1, column,
+							k, by, reported, refused)
 					}
 				}
 			}

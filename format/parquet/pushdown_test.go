@@ -93,17 +93,17 @@ func TestDictionariesAreTestedOnce(t *testing.T) {
 			}
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("%s: %d rows, want %d", x.where, len(got), len(want))
+			t.Errorf("%s: got %d rows, want %d", x.where, len(got), len(want))
 		}
-		told, err := table.Explain(t.Context(), stoa.ScanSpec{Filter: e}, true)
+		explained, err := table.Explain(t.Context(), stoa.ScanSpec{Filter: e}, true)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.ContainsFunc(told.Levels, func(l stoa.ExplainLevel) bool {
+		if !slices.ContainsFunc(explained.Levels, func(l stoa.ExplainLevel) bool {
 			has := func(r stoa.Reason) bool { return r.Why == x.means && r.N > 0 }
 			return l.Column == x.column && (slices.ContainsFunc(l.Used, has) || slices.ContainsFunc(l.Skipped, has))
 		}) {
-			t.Errorf("%s: %q is not told: %+v", x.where, x.means, told.Levels)
+			t.Errorf("%s: got %+v, want %q", x.where, explained.Levels, x.means)
 		}
 	}
 }

@@ -46,7 +46,7 @@ func recovered(r format.Reader) (rows []string) {
 	return rows
 }
 
-// cuts are places to cut a file at: many in the footer, some before.
+// cuts are offsets to truncate a file at: many in the footer, some before.
 func cuts(size, footer int) (out []int) {
 	pages, tail := 2003, 197
 	if testing.Short() {
@@ -61,25 +61,25 @@ func cuts(size, footer int) (out []int) {
 	return append(out, size-1, size-4, size-5, size-8, size-9)
 }
 
-// TestRecoverCut cuts files of pyarrow's, with every encoding and codec, and of ours, and takes the schema of
-// the whole file. All rows of row groups of which every page is there come back, none other, and it is told.
+// TestRecoverCut truncates files by pyarrow, with every encoding and codec, and by stoa, and recovers them with the
+// schema of the intact file: exactly the rows of complete row groups are recovered, and the loss is reported.
 func TestRecoverCut(t *testing.T) {
 	files, _ := filepath.Glob("testdata/*-*.parquet")
 	files = append(files, "testdata/plain.parquet", "testdata/rare.v2.parquet", "ours")
 	for _, file := range files {
-		var whole []byte
+		var intact []byte
 		if file == "ours" {
-			whole = ourFile(t)
+			intact = ourFile(t)
 		} else {
-			whole = golden(t, file).Bytes("t")
+			intact = golden(t, file).Bytes("t")
 		}
-		checkCuts(t, file, whole)
+		checkCuts(t, file, intact)
 	}
 }
 
-func checkCuts(t *testing.T, file string, whole []byte) {
-	tree := store.NewMemory(map[string][]byte{"whole": whole})
-	r, err := openReader(t.Context(), format.Target{Tree: tree, Name: "whole"},
+func checkCuts(t *testing.T, file string, intact []byte) {
+	tree := store.NewMemory(map[string][]byte{"intact": intact})
+	r, err := openReader(t.Context(), format.Target{Tree: tree, Name: "intact"},
 		format.OpenOptions{Opts: map[string]string{"arrow-schema": "ignore"}})
 	if err != nil {
 		t.Fatal(err)
@@ -94,10 +94,10 @@ func checkCuts(t *testing.T, file string, whole []byte) {
 	}
 	footer := int(r.FooterAt.Off)
 	want := recovered(r)
-	for _, cut := range cuts(len(whole), footer) {
-		tree.Put("t", whole[:cut])
+	for _, cut := range cuts(len(intact), footer) {
+		tree.Put("t", intact[:cut])
 		back, found, err := recoverReader(t.Context(), format.Target{Tree: tree, Name: "t"},
-			format.OpenOptions{Opts: map[string]string{"schema": "whole", "arrow-schema": "ignore"}})
+			format.OpenOptions{Opts: map[string]string{"schema": "intact", "arrow-schema": "ignore"}})
 		if err != nil {
 			t.Errorf("%s cut at %d: %v", file, cut, err)
 			continue
@@ -109,25 +109,25 @@ func checkCuts(t *testing.T, file string, whole []byte) {
 			}
 		}
 		if got := recovered(back); !slices.Equal(got, want[:n]) {
-			t.Errorf("%s cut at %d of %d: %d rows, want %d: %v", file, cut, len(whole), len(got), n, found)
+			t.Errorf("%s cut at %d of %d: got %d rows, want %d: %v", file, cut, len(intact), len(got), n, found)
 		}
 		if !slices.ContainsFunc(found, func(f region.Finding) bool {
 			return f.Severity == region.Error &&
 				f.Lost != 0
 		}) {
-			t.Errorf("%s cut at %d: nobody says that anything is lost", file, cut)
+			t.Errorf("%s cut at %d: got %v, want a loss reported", file, cut, found)
 		}
 	}
 }
 
-// ourFile is a file of our writer's with several row groups.
+// ourFile is a file of stoa's writer with several row groups.
 func ourFile(t *testing.T) []byte {
 	t.Helper()
 	_, b := numbers(1000, "x", "y", "z")
 	return written(t, map[string]string{"row-group-rows": "300", "page-size": "500"}, b).Bytes("t")
 }
 
-// numbers is a table of numbers that cannot be told from each other.
+// numbers is a table of columns that cannot be distinguished by their values.
 func numbers(n int, names ...string) (*arrow.Schema, arrow.RecordBatch) {
 	var fields []arrow.Field
 	for _, name := range names {
@@ -143,24 +143,23 @@ func numbers(n int, names ...string) (*arrow.Schema, arrow.RecordBatch) {
 	return sc, b.NewRecordBatch()
 }
 
-// TestRecoverAmbiguous: pages that may be row groups of one size or another are not guessed at; where the user
-// knows it, they are read.
+// TestRecoverAmbiguous: pages that fit row groups of different sizes are refused unless the user gives the size.
 func TestRecoverAmbiguous(t *testing.T) {
 	_, b := numbers(1024, "x", "y")
-	whole := written(t, map[string]string{"row-group-rows": "512", "page-size": "1024", "dictionary": "false"},
+	intact := written(t, map[string]string{"row-group-rows": "512", "page-size": "1024", "dictionary": "false"},
 		b).Bytes("t")
-	tree := store.NewMemory(map[string][]byte{"whole": whole})
-	back, err := openReader(t.Context(), format.Target{Tree: tree, Name: "whole"}, format.OpenOptions{})
+	tree := store.NewMemory(map[string][]byte{"intact": intact})
+	back, err := openReader(t.Context(), format.Target{Tree: tree, Name: "intact"}, format.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	cut := back.ChunkSpan(1, 1).End()
 	want := recovered(back)
-	tree.Put("t", whole[:cut])
-	opts := map[string]string{"schema": "whole"}
+	tree.Put("t", intact[:cut])
+	opts := map[string]string{"schema": "intact"}
 	_, _, err = recoverReader(t.Context(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{Opts: opts})
 	if !errors.Is(err, fault.Corrupt) || !strings.Contains(fmt.Sprint(err), "row-group-rows=N") {
-		t.Fatalf("the pages were divided somehow: %v", err)
+		t.Fatalf("got %v, want an error that names row-group-rows=N", err)
 	}
 	opts["row-group-rows"] = "512"
 	got, _, err := recoverReader(t.Context(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{Opts: opts})
@@ -168,21 +167,21 @@ func TestRecoverAmbiguous(t *testing.T) {
 		t.Fatal(err)
 	}
 	if rows := recovered(got); !slices.Equal(rows, want) {
-		t.Errorf("%d rows, or others", len(rows))
+		t.Errorf("got %d rows, want the %d rows of the file", len(rows), len(want))
 	}
 }
 
-// TestRecoverColumns: of a row group that is cut, the columns that are whole can be read by themselves.
+// TestRecoverColumns: the complete columns of a truncated row group can be read.
 func TestRecoverColumns(t *testing.T) {
-	whole := golden(t, "testdata/codec-zstd.parquet").Bytes("t")
-	tree := store.NewMemory(map[string][]byte{"whole": whole})
-	r, err := openReader(t.Context(), format.Target{Tree: tree, Name: "whole"}, format.OpenOptions{})
+	intact := golden(t, "testdata/codec-zstd.parquet").Bytes("t")
+	tree := store.NewMemory(map[string][]byte{"intact": intact})
+	r, err := openReader(t.Context(), format.Target{Tree: tree, Name: "intact"}, format.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree.Put("t", whole[:r.ChunkSpan(0, 1).End()+20])
+	tree.Put("t", intact[:r.ChunkSpan(0, 1).End()+20])
 	back, _, err := recoverReader(t.Context(), format.Target{Tree: tree, Name: "t"},
-		format.OpenOptions{Opts: map[string]string{"schema": "whole"}})
+		format.OpenOptions{Opts: map[string]string{"schema": "intact"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,59 +195,60 @@ func TestRecoverColumns(t *testing.T) {
 		return n, err
 	}
 	if n, err := read(0, 1); n != 150 || err != nil {
-		t.Errorf("the whole columns: %d rows, %v", n, err)
+		t.Errorf("the complete columns: got %d rows, %v, want 150", n, err)
 	}
 	if n, err := read(0, 2); n != 0 || !errors.Is(err, fault.Corrupt) {
-		t.Errorf("with one that is cut: %d rows, %v", n, err)
+		t.Errorf("with a truncated one: got %d rows, %v, want class Corrupt", n, err)
 	}
 }
 
-// TestRecoverTrailing: bytes behind a file, and a file within one that is cut, whose footer is not taken.
+// TestRecoverTrailing: bytes after the end of a file are ignored; the footer of a file inside a truncated one is not
+// used.
 func TestRecoverTrailing(t *testing.T) {
-	whole := golden(t, "testdata/enc-dict.v1.parquet").Bytes("t")
-	tree := store.NewMemory(map[string][]byte{"t": append(slices.Clone(whole), make([]byte, 3000)...), "whole": whole})
+	intact := golden(t, "testdata/enc-dict.v1.parquet").Bytes("t")
+	tree := store.NewMemory(map[string][]byte{"t": append(slices.Clone(intact), make([]byte, 3000)...)})
 	back, _, err := recoverReader(t.Context(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if n := len(recovered(back)); n != 150 {
-		t.Errorf("%d rows before 3000 other bytes", n)
+		t.Errorf("3000 trailing bytes: got %d rows, want 150", n)
 	}
-	tree.Put("t", append(append([]byte("PAR1 some other file "), whole...), 0, 0))
+	tree.Put("t", append(append([]byte("PAR1 some other file "), intact...), 0, 0))
 	if _, _, err := recoverReader(t.Context(), format.Target{Tree: tree, Name: "t"},
 		format.OpenOptions{}); !errors.Is(err, fault.Corrupt) {
-		t.Errorf("a file within a file was taken for it: %v", err)
+		t.Errorf("a file inside a file: got %v, want class Corrupt", err)
 	}
 }
 
-// TestRecoverArrowSchema: where the footer is cut behind Parquet's schema, Arrow's is that of the file that the
+// TestRecoverArrowSchema: if the footer is cut after Parquet's schema, the Arrow schema is taken from the file that the
 // user names, if it has the same columns.
 func TestRecoverArrowSchema(t *testing.T) {
-	whole, other := golden(t, "testdata/rare.parquet").Bytes("t"), golden(t, "testdata/codec-none.parquet").Bytes("t")
-	tree := store.NewMemory(map[string][]byte{"whole": whole, "other": other, "t": whole[:len(whole)-400]})
-	// large_utf8, for which Parquet has no word
+	intact, other := golden(t, "testdata/rare.parquet").Bytes("t"), golden(t, "testdata/codec-none.parquet").Bytes("t")
+	tree := store.NewMemory(map[string][]byte{"intact": intact, "other": other, "t": intact[:len(intact)-400]})
+	// large_utf8, which has no Parquet type of its own
 	at := openGolden(t, "testdata/rare.parquet").Schema().FieldIndices("ls")[0]
-	for name, same := range map[string]bool{"": false, "whole": true, "other": false} {
+	for name, same := range map[string]bool{"": false, "intact": true, "other": false} {
 		back, found, err := recoverReader(t.Context(), format.Target{Tree: tree, Name: "t"},
 			format.OpenOptions{Opts: map[string]string{"schema": name}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := back.Schema(); (got.Field(at).Type.ID() == arrow.LARGE_STRING) != same {
-			t.Errorf("schema=%s: %s", name, got)
+			t.Errorf("schema=%s: got %s", name, got)
 		}
 		cut := slices.IndexFunc(found, func(f region.Finding) bool { return f.Code == "parquet.footer.cut" })
 		if cut < 0 || strings.Contains(found[cut].Message, "is used") != same ||
 			strings.Contains(found[cut].Message, "different columns") != (name == "other") {
-			t.Errorf("schema=%s: %+v", name, found)
+			t.Errorf("schema=%s: got findings %+v", name, found)
 		}
 		back.Close()
 	}
 }
 
-// TestRecoverFileWithinFile: Parquet files lie in the pages of another, which is cut everywhere: their footers,
-// whole or cut, are not taken for its own.
-func TestRecoverFileWithinFile(t *testing.T) {
+// TestRecoverFileInFile: if the pages of a truncated file contain Parquet files, their footers, complete or truncated,
+// are not used.
+func TestRecoverFileInFile(t *testing.T) {
 	_, one := numbers(300, "k")
 	_, none := numbers(0, "k")
 	plainOpts := map[string]string{"compression": "none", "dictionary": "false"}
@@ -261,10 +261,10 @@ func TestRecoverFileWithinFile(t *testing.T) {
 		b.Field(0).(*array.Int64Builder).Append(int64(i))
 		b.Field(1).(*array.BinaryBuilder).Append(inner[i%3])
 	}
-	whole := written(t, map[string]string{"compression": "none", "dictionary": "false", "row-group-rows": "20",
+	intact := written(t, map[string]string{"compression": "none", "dictionary": "false", "row-group-rows": "20",
 		"page-index": "false"}, b.NewRecordBatch()).Bytes("t")
-	tree := store.NewMemory(map[string][]byte{"whole": whole})
-	r, err := openReader(t.Context(), format.Target{Tree: tree, Name: "whole"}, format.OpenOptions{})
+	tree := store.NewMemory(map[string][]byte{"intact": intact})
+	r, err := openReader(t.Context(), format.Target{Tree: tree, Name: "intact"}, format.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,9 +273,9 @@ func TestRecoverFileWithinFile(t *testing.T) {
 		step = 1511
 	}
 	for cut := 300; cut < int(r.FooterAt.Off); cut += step {
-		tree.Put("t", whole[:cut])
+		tree.Put("t", intact[:cut])
 		back, found, err := recoverReader(t.Context(), format.Target{Tree: tree, Name: "t"},
-			format.OpenOptions{Opts: map[string]string{"schema": "whole"}})
+			format.OpenOptions{Opts: map[string]string{"schema": "intact"}})
 		if err != nil {
 			t.Fatalf("cut at %d: %v", cut, err)
 		}
@@ -286,27 +286,26 @@ func TestRecoverFileWithinFile(t *testing.T) {
 			}
 		}
 		if names := back.Schema().String(); !back.Schema().HasField("blob") {
-			t.Fatalf("cut at %d: the schema is %s: %v", cut, names, found)
+			t.Fatalf("cut at %d: got schema %s, want one with blob: %v", cut, names, found)
 		}
 		if got := recovered(back); len(got) != n || n > 0 && !strings.HasPrefix(got[n-1], fmt.Sprintf("%d|", n-1)) {
-			t.Errorf("cut at %d: %d rows, want %d: %v", cut, len(got), n, found)
+			t.Errorf("cut at %d: got %d rows, want %d: %v", cut, len(got), n, found)
 		}
 	}
 }
 
-// TestRecoverOverwrittenEnd: whatever stands in place of the footer's last bytes, what is whole of it, and the
-// pages, give all rows.
+// TestRecoverOverwrittenEnd: whatever overwrites the last bytes of the footer, the rest of it and the pages yield all
+// rows.
 func TestRecoverOverwrittenEnd(t *testing.T) {
-	whole := ourFile(t)
+	intact := ourFile(t)
 	tree := store.NewMemory(nil)
 	for _, n := range []int{4, 8, 9, 12, 16, 30, 100} {
 		for _, x := range []byte{0, 0xEE, 0xFF, 0x15, 0x19} {
 			if x == 0 && n > 30 {
-				// zeros end Thrift's structs: within the row groups they make a footer that is whole, and not
-				// this file's
+				// zeros end Thrift's structs: inside the row groups they make a complete footer, but not this file's
 				continue
 			}
-			b := slices.Clone(whole)
+			b := slices.Clone(intact)
 			for i := range n {
 				b[len(b)-1-i] = x
 			}
@@ -317,7 +316,7 @@ func TestRecoverOverwrittenEnd(t *testing.T) {
 				continue
 			}
 			if got := len(recovered(back)); got != 1000 || len(found) == 0 {
-				t.Errorf("%d bytes of %#x: %d rows of 1000: %v", n, x, got, found)
+				t.Errorf("%d bytes of %#x: got %d rows, want 1000: %v", n, x, got, found)
 			}
 		}
 	}

@@ -13,9 +13,8 @@ import (
 	"stoa/store"
 )
 
-// TestRowsAgree: a file whose number of rows is not that of its row groups contradicts itself: nobody reads it
-// but recover, which believes the row groups and says so, and verify and the list tell the same. Every file of
-// the testdata whose footer has the number in a byte or two is made such a one.
+// TestRowsAgree: if a file's number of rows differs from that of its row groups, opening and listing fail, recovery
+// uses the row groups and reports it, and verify reports it. The numbers in all files of testdata are changed.
 func TestRowsAgree(t *testing.T) {
 	names, err := filepath.Glob("testdata/*.parquet")
 	if err != nil || len(names) == 0 {
@@ -23,11 +22,11 @@ func TestRowsAgree(t *testing.T) {
 	}
 	tried := 0
 	for _, name := range names {
-		whole, err := os.ReadFile(name)
+		intact, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		tree := store.NewMemory(map[string][]byte{"f": whole})
+		tree := store.NewMemory(map[string][]byte{"f": intact})
 		r, err := openReader(t.Context(), format.Target{Tree: tree, Name: "f"}, format.OpenOptions{})
 		if err != nil {
 			continue
@@ -36,35 +35,36 @@ func TestRowsAgree(t *testing.T) {
 		at, n := r.FooterAt.Off, r.FooterAt.Len
 		r.Close()
 		for i, before := at, tried; i < at+n && tried < before+2; i++ {
-			b := append([]byte(nil), whole...)
+			b := append([]byte(nil), intact...)
 			b[i] ^= 2
 			tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f": b}), Name: "f"}
 			o, err := openReader(t.Context(), tg, format.OpenOptions{})
 			if err != nil {
 				continue
 			}
-			said, have := o.Footer.NumRows, int64(0)
+			declared, have := o.Footer.NumRows, int64(0)
 			for _, g := range o.Footer.RowGroups {
 				have += g.NumRows
 			}
 			o.Close()
-			if said == have {
+			if declared == have {
 				continue
 			}
-			if tried++; said == rows && have == rows {
-				t.Fatal("it agrees")
+			if tried++; declared == rows && have == rows {
+				t.Fatal("got unchanged numbers")
 			}
 			if _, err := open(t.Context(), tg, format.OpenOptions{}); !errors.Is(err, fault.Corrupt) {
-				t.Errorf("%s, byte %d: %d rows and %d in the row groups: opened with %v", name, i, said, have, err)
+				t.Errorf("%s, byte %d: %d rows, %d in the row groups: open: got %v, want class Corrupt", name, i,
+					declared, have, err)
 			}
 			for _, err := range list(t.Context(), tg) {
 				if !errors.Is(err, fault.Corrupt) {
-					t.Errorf("%s, byte %d: listed with %v", name, i, err)
+					t.Errorf("%s, byte %d: list: got %v, want class Corrupt", name, i, err)
 				}
 			}
 			back, found, err := recoverReader(t.Context(), tg, format.OpenOptions{})
 			if err != nil || len(found) == 0 || found[0].Severity != region.Error {
-				t.Errorf("%s, byte %d: recovered with %v, %v", name, i, found, err)
+				t.Errorf("%s, byte %d: recover: got findings %v, %v, want an error finding", name, i, found, err)
 				continue
 			}
 			back.Close()
@@ -73,11 +73,11 @@ func TestRowsAgree(t *testing.T) {
 				worst = max(worst, f.Severity)
 			}
 			if worst < region.Error {
-				t.Errorf("%s, byte %d: verify finds nothing", name, i)
+				t.Errorf("%s, byte %d: verify: got no error, want one", name, i)
 			}
 		}
 	}
 	if tried < len(names) {
-		t.Errorf("only %d files contradict themselves", tried)
+		t.Errorf("got %d changed files, want %d or more", tried, len(names))
 	}
 }

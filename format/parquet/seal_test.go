@@ -16,9 +16,8 @@ import (
 	"stoa/store"
 )
 
-// TestFooterSeal: of a footer that stoa wrote, a bit that is another is an error, whichever it is, but those of the key
-// itself and of the writer's name; where another writer's name stands, the pair came along with a schema, and says
-// nothing.
+// TestFooterSeal: any flipped bit in a footer that stoa wrote is an error, except in the seal's key and in the writer's
+// name; if the footer names a different writer, the seal is ignored, as it was copied with a schema.
 func TestFooterSeal(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "s", Type: arrow.BinaryTypes.String, Nullable: true},
 		{Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int64)}}, nil)
@@ -39,7 +38,7 @@ func TestFooterSeal(t *testing.T) {
 	if _, err := w.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	whole := tree.Bytes("t")
+	intact := tree.Bytes("t")
 	opened := func(b []byte) error {
 		r, err := openReader(t.Context(), targetOf(b), format.OpenOptions{})
 		if err == nil {
@@ -50,29 +49,29 @@ func TestFooterSeal(t *testing.T) {
 		}
 		return err
 	}
-	if err := opened(whole); err != nil {
+	if err := opened(intact); err != nil {
 		t.Fatal(err)
 	}
-	length := int(binary.LittleEndian.Uint32(whole[len(whole)-8:]))
-	from := len(whole) - 8 - length
-	key, by := bytes.LastIndex(whole, []byte(meta.SealKey)), bytes.LastIndex(whole, []byte("stoa version"))
+	length := int(binary.LittleEndian.Uint32(intact[len(intact)-8:]))
+	from := len(intact) - 8 - length
+	key, by := bytes.LastIndex(intact, []byte(meta.SealKey)), bytes.LastIndex(intact, []byte("stoa version"))
 	if key < from || by < from {
-		t.Fatal("there is no checksum")
+		t.Fatal("no seal in the footer")
 	}
-	for i := from; i < len(whole)-8; i++ {
+	for i := from; i < len(intact)-8; i++ {
 		for bit := range 8 {
-			b := bytes.Clone(whole)
+			b := bytes.Clone(intact)
 			b[i] ^= 1 << bit
 			excepted := i >= key && i < key+len(meta.SealKey)+2 || i >= by && i < by+len("stoa version")
 			if err := opened(b); !excepted && !errors.Is(err, fault.Corrupt) {
-				t.Errorf("bit %d of byte %d of the footer is another: %v", bit, i-from, err)
+				t.Errorf("bit %d of byte %d of the footer flipped: got %v, want class Corrupt", bit, i-from, err)
 			}
 		}
 	}
-	b2 := bytes.Clone(whole)
+	b2 := bytes.Clone(intact)
 	copy(b2[by:], "other")
 	b2[key+len(meta.SealKey)+2] ^= 1
 	if err := opened(b2); err != nil {
-		t.Errorf("another writer's: %v", err)
+		t.Errorf("a different writer: got %v, want no error", err)
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"stoa/store"
 )
 
-// TestStatsAreTheFooters: the bytes that stats has of a column, stored and raw, are those of its chunks in the footers,
-// with headers, and with the dictionary page of a chunk that has only nulls; over files, their sums.
-func TestStatsAreTheFooters(t *testing.T) {
+// TestStats: the stored and raw bytes of columns are those of their chunks in the footers, including headers, and the
+// dictionary page of a chunk of nulls; over several files they are the sums.
+func TestStats(t *testing.T) {
 	names, err := filepath.Glob("testdata/*.parquet")
 	if err != nil || len(names) < 20 {
 		t.Fatal(len(names), err)
@@ -45,16 +45,16 @@ func TestStatsAreTheFooters(t *testing.T) {
 				}
 				all[0], all[1] = all[0]+want[0], all[1]+want[1]
 				if asked++; s.Stored != want[0] || s.Raw != want[1] {
-					t.Errorf("%s ×%d, %s: stored %d, raw %d; the footer says %v", name, times+1, s.Name, s.Stored,
+					t.Errorf("%s ×%d, %s: got %d bytes stored, %d raw, want %v", name, times+1, s.Name, s.Stored,
 						s.Raw, want)
 				}
 			}
 			if sum.Stored != all[0] || sum.Raw != all[1] {
-				t.Errorf("%s: the sums are %d and %d instead of %v", name, sum.Stored, sum.Raw, all)
+				t.Errorf("%s: got sums %d and %d, want %v", name, sum.Stored, sum.Raw, all)
 			}
 		}
 	}
 	if asked < 100 {
-		t.Errorf("%d columns", asked)
+		t.Errorf("got %d columns, want 100 or more", asked)
 	}
 }

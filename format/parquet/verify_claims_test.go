@@ -23,10 +23,9 @@ import (
 	"stoa/store"
 )
 
-// claimed is a file of 400 rows, of which every column says all that it can: statistics of the row group and of
-// pages, both indexes, a Bloom filter. By row i, x is 10·i; u is 2³¹+i; s is "k" and i in three digits; f is
-// i/2, NaN in row 7; l is [i, null, -i], null where i%10 is 3 and [] where it is 4; of all but l, rows with
-// i%50 = 9 are null.
+// claimed is a file of 400 rows with all metadata for every column: statistics of the row group and of pages, both
+// indexes, a Bloom filter. In row i x is 10·i; u is 2³¹+i; s is "k" and i in three digits; f is i/2, NaN in row 7; l is
+// [i, null, -i], null where i%10 is 3 and [] where it is 4; all but l are null where i%50 is 9.
 func claimed(t *testing.T, more ...lib.WriterProperty) []byte {
 	t.Helper()
 	sc := arrow.NewSchema([]arrow.Field{{Name: "x", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
@@ -62,10 +61,9 @@ func claimed(t *testing.T, more ...lib.WriterProperty) []byte {
 		}
 		b.Field(3).(*array.Float64Builder).Append(f)
 	}
-	// another name than Arrow's, of which some claims are known to be wrong
-	props := append([]lib.WriterProperty{lib.WithCreatedBy("test version 1.0.0"),
-		lib.WithDictionaryDefault(false), lib.WithDataPageSize(400),
-		lib.WithBatchSize(40), lib.WithPageIndexEnabled(true),
+	// a name other than Arrow's, some of whose statistics are known to be wrong
+	props := append([]lib.WriterProperty{lib.WithCreatedBy("test version 1.0.0"), lib.WithDictionaryDefault(false),
+		lib.WithDataPageSize(400), lib.WithBatchSize(40), lib.WithPageIndexEnabled(true),
 		lib.WithBloomFilterEnabled(true), lib.WithBloomFilterNDV(1000)}, more...)
 	var out bytes.Buffer
 	w, err := pqarrow.NewFileWriter(sc, &out, lib.NewWriterProperties(props...), pqarrow.DefaultWriterProps())
@@ -95,16 +93,16 @@ func readerOf(t *testing.T, b []byte) *reader {
 	return r
 }
 
-// refooter changes the footer of a file, and puts more bytes before it; at is where they are.
-func refooter(t *testing.T, whole []byte, more []byte, edit func(m *metadata.FileMetaData, at int64)) []byte {
+// refooter edits the footer of a file, and inserts more bytes, at offset at, in front of it.
+func refooter(t *testing.T, intact []byte, more []byte, edit func(m *metadata.FileMetaData, at int64)) []byte {
 	t.Helper()
-	r := readerOf(t, whole)
-	meta, err := metadata.NewFileMetaData(whole[r.FooterAt.Off:r.FooterAt.End()], nil)
+	r := readerOf(t, intact)
+	meta, err := metadata.NewFileMetaData(intact[r.FooterAt.Off:r.FooterAt.End()], nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	edit(meta, r.FooterAt.Off)
-	out := bytes.NewBuffer(append(bytes.Clone(whole[:r.FooterAt.Off]), more...))
+	out := bytes.NewBuffer(append(bytes.Clone(intact[:r.FooterAt.Off]), more...))
 	n, err := meta.WriteTo(out, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -112,10 +110,10 @@ func refooter(t *testing.T, whole []byte, more []byte, edit func(m *metadata.Fil
 	return append(binary.LittleEndian.AppendUint32(out.Bytes(), uint32(n)), metas.Magic...)
 }
 
-// reindex writes another column index for a column.
-func reindex(t *testing.T, whole []byte, column int, edit func(x *metas.ColumnIndex)) []byte {
+// reindex adds an edited column index for a column.
+func reindex(t *testing.T, intact []byte, column int, edit func(x *metas.ColumnIndex)) []byte {
 	t.Helper()
-	r := readerOf(t, whole)
+	r := readerOf(t, intact)
 	off, err := r.OffsetIndex(t.Context(), 0, column)
 	if err != nil || off == nil || len(off.Offsets) < 2 {
 		t.Fatalf("%+v, %v", off, err)
@@ -153,7 +151,7 @@ func reindex(t *testing.T, whole []byte, column int, edit func(x *metas.ColumnIn
 	}
 	w.End()
 	b := w.Encoded()
-	return refooter(t, whole, b, func(m *metadata.FileMetaData, at int64) {
+	return refooter(t, intact, b, func(m *metadata.FileMetaData, at int64) {
 		c, n := m.RowGroups[0].Columns[column], int32(len(b))
 		c.ColumnIndexOffset, c.ColumnIndexLength = &at, &n
 	})
@@ -171,12 +169,11 @@ const (
 	colL
 )
 
-// TestVerifyFindsLiesOfFooters: everything that a footer says of the values of a row group is held against
-// them, and where that says nothing, it is not.
-func TestVerifyFindsLiesOfFooters(t *testing.T) {
-	whole := claimed(t, lib.WithDataPageVersion(lib.DataPageV2))
-	if fs := findings(whole); len(fs) > 0 {
-		t.Fatalf("a healthy file: %+v", fs)
+// TestVerifyStatistics: verify compares all statistics in a footer with the values, unless they are ambiguous.
+func TestVerifyStatistics(t *testing.T) {
+	intact := claimed(t, lib.WithDataPageVersion(lib.DataPageV2))
+	if fs := findings(intact); len(fs) > 0 {
+		t.Fatalf("a healthy file: got findings %+v", fs)
 	}
 	type stats = func(m *metadata.FileMetaData)
 	column := func(k int, f func(c *metas.Stats)) stats {
@@ -190,25 +187,25 @@ func TestVerifyFindsLiesOfFooters(t *testing.T) {
 			s.IsMinValueExact, s.IsMaxValueExact = &c.MinExact, &c.MaxExact
 		}
 	}
-	const lie, none = "parquet.statistics", ""
+	const wrong, none = "parquet.statistics", ""
 	for what, c := range map[string]struct {
 		edit stats
 		want string
 	}{
-		"min":                       {column(colX, func(s *metas.Stats) { s.Min = le64(1) }), lie},
-		"max":                       {column(colX, func(s *metas.Stats) { s.Max = le64(3989) }), lie},
-		"bounds that are only wide": {column(colX, func(s *metas.Stats) { s.Min, s.Max = le64(-5), le64(5000) }), none},
-		"not exact":                 {column(colX, func(s *metas.Stats) { s.Min, s.MinExact = le64(-5), true }), lie},
-		"exact":                     {column(colX, func(s *metas.Stats) { s.MinExact, s.MaxExact = true, true }), none},
-		"min of a list":             {column(colL, func(s *metas.Stats) { s.Min = le32(0) }), lie},
-		"max of a list":             {column(colL, func(s *metas.Stats) { s.Max = le32(398) }), lie},
-		"nulls":                     {column(colX, func(s *metas.Stats) { s.Nulls = metas.Ptr[int64](7) }), lie},
-		"more nulls than rows":      {column(colX, func(s *metas.Stats) { s.Nulls = metas.Ptr[int64](401) }), lie},
-		"nulls below zero":          {column(colX, func(s *metas.Stats) { s.Nulls = metas.Ptr[int64](-1) }), lie},
-		"nulls of a list":           {column(colL, func(s *metas.Stats) { s.Nulls = metas.Ptr[int64](40) }), lie},
+		"min":                  {column(colX, func(s *metas.Stats) { s.Min = le64(1) }), wrong},
+		"max":                  {column(colX, func(s *metas.Stats) { s.Max = le64(3989) }), wrong},
+		"wide bounds":          {column(colX, func(s *metas.Stats) { s.Min, s.Max = le64(-5), le64(5000) }), none},
+		"not exact":            {column(colX, func(s *metas.Stats) { s.Min, s.MinExact = le64(-5), true }), wrong},
+		"exact":                {column(colX, func(s *metas.Stats) { s.MinExact, s.MaxExact = true, true }), none},
+		"min of a list":        {column(colL, func(s *metas.Stats) { s.Min = le32(0) }), wrong},
+		"max of a list":        {column(colL, func(s *metas.Stats) { s.Max = le32(398) }), wrong},
+		"nulls":                {column(colX, func(s *metas.Stats) { s.Nulls = metas.Ptr[int64](7) }), wrong},
+		"more nulls than rows": {column(colX, func(s *metas.Stats) { s.Nulls = metas.Ptr[int64](401) }), wrong},
+		"nulls below zero":     {column(colX, func(s *metas.Stats) { s.Nulls = metas.Ptr[int64](-1) }), wrong},
+		"nulls of a list":      {column(colL, func(s *metas.Stats) { s.Nulls = metas.Ptr[int64](40) }), wrong},
 		"nulls of a list, right": {column(colL,
 			func(s *metas.Stats) { s.Nulls = metas.Ptr[int64](320 + 40 + 40) }), none},
-		"bytes": {column(colX, func(s *metas.Stats) { s.Min = []byte{1, 2, 3} }), lie},
+		"bytes": {column(colX, func(s *metas.Stats) { s.Min = []byte{1, 2, 3} }), wrong},
 		"distinct": {column(colX, func(s *metas.Stats) { s.Distinct = metas.Ptr[int64](391) }),
 			"parquet.statistics.distinct"},
 		"distinct, right": {column(colX, func(s *metas.Stats) { s.Distinct = metas.Ptr[int64](392) }), none},
@@ -216,23 +213,23 @@ func TestVerifyFindsLiesOfFooters(t *testing.T) {
 			"parquet.statistics.distinct"},
 		"NaN is no bound": {column(colF,
 			func(s *metas.Stats) { s.Min, s.Max = lef64(math.NaN()), lef64(math.NaN()) }), none},
-		"count of NaN":        {column(colF, func(s *metas.Stats) { s.NaNs = metas.Ptr[int64](0) }), lie},
+		"count of NaN":        {column(colF, func(s *metas.Stats) { s.NaNs = metas.Ptr[int64](0) }), wrong},
 		"count of NaN, right": {column(colF, func(s *metas.Stats) { s.NaNs = metas.Ptr[int64](1) }), none},
-		"old min":             {column(colX, func(s *metas.Stats) { s.DeprecatedMin = le64(1) }), lie},
-		"old max":             {column(colX, func(s *metas.Stats) { s.DeprecatedMax = le64(3980) }), lie},
+		"old min":             {column(colX, func(s *metas.Stats) { s.DeprecatedMin = le64(1) }), wrong},
+		"old max":             {column(colX, func(s *metas.Stats) { s.DeprecatedMax = le64(3980) }), wrong},
 		"old bounds, right": {column(colX, func(s *metas.Stats) {
 			s.DeprecatedMin, s.DeprecatedMax = le64(0), le64(3990)
 		}), none},
-		"old max of floats": {column(colF, func(s *metas.Stats) { s.DeprecatedMax = lef64(199) }), lie},
-		// 2³¹ and more are negative for who compares signed, so the least may be anything of them
-		"old min of unsigned, in an order that is not known": {column(colU,
+		"old max of floats": {column(colF, func(s *metas.Stats) { s.DeprecatedMax = lef64(199) }), wrong},
+		// 2³¹ and more are negative in signed order, so that any value may be the minimum
+		"old min of unsigned, in either order": {column(colU,
 			func(s *metas.Stats) { s.DeprecatedMin = le32(1<<31 + 399) }), none},
 		"old min of unsigned, below it": {column(colU,
 			func(s *metas.Stats) { s.DeprecatedMin = le32(1 << 30) }), none},
 		"old min of text": {column(colS,
-			func(s *metas.Stats) { s.DeprecatedMin = []byte("k001") }), lie},
+			func(s *metas.Stats) { s.DeprecatedMin = []byte("k001") }), wrong},
 		"old max of text": {column(colS,
-			func(s *metas.Stats) { s.DeprecatedMax = []byte("k398") }), lie},
+			func(s *metas.Stats) { s.DeprecatedMax = []byte("k398") }), wrong},
 		"old min of text, not ASCII": {column(colS,
 			func(s *metas.Stats) { s.DeprecatedMin = []byte("ké") }), none},
 		"raw size": {func(m *metadata.FileMetaData) {
@@ -240,111 +237,110 @@ func TestVerifyFindsLiesOfFooters(t *testing.T) {
 			m.RowGroups[0].TotalByteSize++
 		}, "parquet.sizes"},
 	} {
-		got := findings(refooter(t, whole, nil, func(m *metadata.FileMetaData, _ int64) { c.edit(m) }))
+		got := findings(refooter(t, intact, nil, func(m *metadata.FileMetaData, _ int64) { c.edit(m) }))
 		if codesIn(got) != c.want || len(got) > 1 {
-			t.Errorf("%s: %+v, want %q", what, got, c.want)
+			t.Errorf("%s: got %+v, want %q", what, got, c.want)
 		}
 		for _, f := range got {
 			if f.At.Len == 0 || f.Path == "" || f.Column == "" {
-				t.Errorf("%s: no place: %+v", what, f)
+				t.Errorf("%s: got %+v without span, path or column", what, f)
 			}
 		}
 	}
 }
 
-// TestVerifyFindsLiesOfIndexes changes what column indexes, offset indexes and Bloom filters say, and where the
-// footer has them.
-func TestVerifyFindsLiesOfIndexes(t *testing.T) {
-	whole := claimed(t)
-	if fs := findings(whole); len(fs) > 0 {
-		t.Fatalf("a healthy file: %+v", fs)
+// TestVerifyIndexes: verify reports wrong content of column indexes, offset indexes and Bloom filters, and wrong
+// locations of them in the footer.
+func TestVerifyIndexes(t *testing.T) {
+	intact := claimed(t)
+	if fs := findings(intact); len(fs) > 0 {
+		t.Fatalf("a healthy file: got findings %+v", fs)
 	}
-	const lie = "parquet.index.bounds"
+	const wrong = "parquet.index.bounds"
 	for what, c := range map[string]struct {
 		b    []byte
 		want string
 		path string
 	}{
-		"min": {reindex(t, whole, colX, func(x *metas.ColumnIndex) { x.Min[1] = le64(900) }), lie,
+		"min": {reindex(t, intact, colX, func(x *metas.ColumnIndex) { x.Min[1] = le64(900) }), wrong,
 			"column_index[1]"},
-		"max of a list": {reindex(t, whole, colL, func(x *metas.ColumnIndex) { x.Max[1] = le32(0) }), lie,
+		"max of a list": {reindex(t, intact, colL, func(x *metas.ColumnIndex) { x.Max[1] = le32(0) }), wrong,
 			"column_index"},
-		"nulls": {reindex(t, whole, colX, func(x *metas.ColumnIndex) { x.Nulls[1]++ }), lie, "null_count"},
-		"nulls, many": {reindex(t, whole, colX, func(x *metas.ColumnIndex) { x.Nulls[1] = 1 << 40 }), lie,
+		"nulls": {reindex(t, intact, colX, func(x *metas.ColumnIndex) { x.Nulls[1]++ }), wrong, "null_count"},
+		"nulls, many": {reindex(t, intact, colX, func(x *metas.ColumnIndex) { x.Nulls[1] = 1 << 40 }), wrong,
 			"null_count"},
-		"null page": {reindex(t, whole, colX, func(x *metas.ColumnIndex) { x.NullPages[1] = true }), lie,
+		"null page": {reindex(t, intact, colX, func(x *metas.ColumnIndex) { x.NullPages[1] = true }), wrong,
 			"null_pages"},
-		"order":          {reindex(t, whole, colX, func(x *metas.ColumnIndex) { x.Order = 2 }), lie, "boundary_order"},
-		"no order":       {reindex(t, whole, colX, func(x *metas.ColumnIndex) { x.Order = 0 }), "", ""},
-		"nothing is new": {reindex(t, whole, colX, func(x *metas.ColumnIndex) {}), "", ""},
-		"length of the column index": {refooter(t, whole, nil,
+		"order":     {reindex(t, intact, colX, func(x *metas.ColumnIndex) { x.Order = 2 }), wrong, "boundary_order"},
+		"no order":  {reindex(t, intact, colX, func(x *metas.ColumnIndex) { x.Order = 0 }), "", ""},
+		"unchanged": {reindex(t, intact, colX, func(x *metas.ColumnIndex) {}), "", ""},
+		"length of the column index": {refooter(t, intact, nil,
 			func(m *metadata.FileMetaData, _ int64) { *m.RowGroups[0].Columns[colX].ColumnIndexLength++ }),
 			"parquet.index", "column_index"},
-		"length of the offset index": {refooter(t, whole, nil,
+		"length of the offset index": {refooter(t, intact, nil,
 			func(m *metadata.FileMetaData, _ int64) { *m.RowGroups[0].Columns[colX].OffsetIndexLength += 2 }),
 			"parquet.index", "offset_index"},
-		"another column's offset index": {refooter(t, whole, nil, func(m *metadata.FileMetaData, _ int64) {
+		"another column's offset index": {refooter(t, intact, nil, func(m *metadata.FileMetaData, _ int64) {
 			c := m.RowGroups[0].Columns
 			c[colX].OffsetIndexOffset, c[colX].OffsetIndexLength = c[colF].OffsetIndexOffset, c[colF].OffsetIndexLength
 		}), "parquet.index", "offset_index"},
-		"another column's Bloom filter": {refooter(t, whole, nil, func(m *metadata.FileMetaData, _ int64) {
+		"another column's Bloom filter": {refooter(t, intact, nil, func(m *metadata.FileMetaData, _ int64) {
 			c := m.RowGroups[0].Columns
 			c[colX].MetaData.BloomFilterOffset = c[colS].MetaData.BloomFilterOffset
 		}), "parquet.bloom", "bloom_filter"},
-		"length of a Bloom filter": {refooter(t, whole, nil, func(m *metadata.FileMetaData, _ int64) {
+		"length of a Bloom filter": {refooter(t, intact, nil, func(m *metadata.FileMetaData, _ int64) {
 			*m.RowGroups[0].Columns[colX].MetaData.BloomFilterLength++
 		}), "parquet.bloom", "bloom_filter_length"},
-		"no Bloom filter": {refooter(t, whole, nil, func(m *metadata.FileMetaData, _ int64) {
+		"no Bloom filter": {refooter(t, intact, nil, func(m *metadata.FileMetaData, _ int64) {
 			*m.RowGroups[0].Columns[colX].MetaData.BloomFilterOffset = 4
 		}), "parquet.bloom", "bloom_filter"},
 	} {
-		told := 0
+		n := 0
 		for _, f := range findings(c.b) {
 			if f.Code == "parquet.layout" {
-				continue // the old index is still there
+				continue // of the replaced index
 			}
-			if told++; f.Code != c.want || !strings.Contains(f.Path, c.path) || f.At.Len == 0 {
-				t.Errorf("%s: %+v, want %s at %s", what, f, c.want, c.path)
+			if n++; f.Code != c.want || !strings.Contains(f.Path, c.path) || f.At.Len == 0 {
+				t.Errorf("%s: got %+v, want %s at %s", what, f, c.want, c.path)
 			}
 		}
-		if told != 1 && c.want != "" {
-			t.Errorf("%s: %d findings", what, told)
+		if n != 1 && c.want != "" {
+			t.Errorf("%s: got %d findings, want 1", what, n)
 		}
 	}
 }
 
-// TestVerifyFindsLiesOfPageHeaders: the statistics in the header of a page are held against its values, and the
-// number of rows of a data page v2.
-func TestVerifyFindsLiesOfPageHeaders(t *testing.T) {
-	whole := claimed(t, lib.WithPageIndexEnabled(false), lib.WithDataPageVersion(lib.DataPageV2),
+// TestVerifyPageHeaders: verify compares the statistics in the header of a page with its values.
+func TestVerifyPageHeaders(t *testing.T) {
+	intact := claimed(t, lib.WithPageIndexEnabled(false), lib.WithDataPageVersion(lib.DataPageV2),
 		lib.WithBloomFilterEnabled(false))
-	r := readerOf(t, whole)
+	r := readerOf(t, intact)
 	n := 0
 	for p, err := range r.Pages(t.Context(), 0, colX) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		if p.Stats == nil {
-			t.Fatal("a page without statistics: the test says nothing")
+			t.Fatal("got a page without statistics")
 		}
-		b := bytes.Clone(whole)
+		b := bytes.Clone(intact)
 		head := b[p.Header.Off:p.Header.End()]
 		if !bytes.Contains(head, p.Stats.Max) {
-			t.Fatal("the greatest value is not in the header")
+			t.Fatal("the maximum is not in the header")
 		}
 		copy(head, bytes.ReplaceAll(head, p.Stats.Max, p.Stats.Min))
 		if got := codesIn(findings(b)); got != "parquet.index.bounds" {
-			t.Errorf("page %d: %q", n, got)
+			t.Errorf("page %d: got %q, want parquet.index.bounds", n, got)
 		}
 		n++
 	}
 	if n < 3 {
-		t.Errorf("%d pages", n)
+		t.Errorf("got %d pages, want 3 or more", n)
 	}
 }
 
-// TestVerifyMisplacedChunks exchanges and repeats chunks and row groups in a footer. Nothing in the pages is
-// wrong; verify and reading tell.
+// TestVerifyMisplacedChunks: verify and reading report swapped and repeated chunks and row groups in a footer, although
+// all pages are intact.
 func TestVerifyMisplacedChunks(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64},
 		{Name: "b", Type: arrow.PrimitiveTypes.Int64}}, nil)
@@ -389,22 +385,22 @@ func TestVerifyMisplacedChunks(t *testing.T) {
 			"parquet.sizes"},
 		"compressed size of a row group": {func(m *metadata.FileMetaData) { *m.RowGroups[1].TotalCompressedSize++ },
 			"parquet.sizes"},
-		"sizes and ordinals that nobody says": {func(m *metadata.FileMetaData) {
+		"without sizes and ordinals": {func(m *metadata.FileMetaData) {
 			g := m.RowGroups[1]
 			g.TotalByteSize, g.TotalCompressedSize, g.Ordinal = 0, nil, nil
 		}, ""},
 	} {
 		bad := refooter(t, out.Bytes(), nil, func(m *metadata.FileMetaData, _ int64) { c.edit(m) })
 		found := findings(bad)
-		told := readerOf(t, bad).Findings()
-		if c.want == "parquet.misplaced" != (len(told) > 0) || len(told) > 0 && codesIn(told) != c.want {
-			t.Errorf("%s: reading: %+v", what, told)
+		read := readerOf(t, bad).Findings()
+		if c.want == "parquet.misplaced" != (len(read) > 0) || len(read) > 0 && codesIn(read) != c.want {
+			t.Errorf("%s: reading: got %+v, want %q", what, read, c.want)
 		}
 		found = slices.DeleteFunc(found, func(f region.Finding) bool {
 			return f.Code == "parquet.layout" || f.Code == "parquet.sizes" && c.want != f.Code
 		})
 		if codesIn(found) != c.want || len(found) > 0 && found[0].At.Len == 0 {
-			t.Errorf("%s: %+v", what, found)
+			t.Errorf("%s: got %+v, want %q", what, found, c.want)
 		}
 	}
 }

@@ -11,11 +11,11 @@ import (
 	"stoa/region"
 )
 
-// TestVerifyDictionaries: the number of entries in the header of a dictionary is held against its bytes.
+// TestVerifyDictionaries: verify compares the number of entries in the header of a dictionary with its bytes.
 func TestVerifyDictionaries(t *testing.T) {
 	for _, file := range []string{"testdata/enc-dict.v1.parquet", "testdata/enc-dict.v2.parquet"} {
-		whole, dicts := golden(t, file).Bytes("t"), 0
-		r := readerOf(t, whole)
+		intact, dicts := golden(t, file).Bytes("t"), 0
+		r := readerOf(t, intact)
 		for leaf := range r.Footer.Schema.NumColumns() {
 			var number fault.Span
 			at := r.ChunkSpan(0, leaf)
@@ -28,27 +28,27 @@ func TestVerifyDictionaries(t *testing.T) {
 				continue
 			}
 			for _, by := range []int64{1, -1} {
-				other := binary.AppendUvarint(nil, uint64(2*(p.Values+by))) // zigzag
-				b := bytes.Clone(whole)
-				said := b[number.Off+1 : number.End()] // behind the field's own byte
-				if len(other) != len(said) {
+				changed := binary.AppendUvarint(nil, uint64(2*(p.Values+by))) // zigzag
+				b := bytes.Clone(intact)
+				stored := b[number.Off+1 : number.End()] // after the field header
+				if len(changed) != len(stored) {
 					continue
 				}
 				dicts++
-				copy(said, other)
-				told := 0
+				copy(stored, changed)
+				n := 0
 				for _, f := range findings(b) {
 					if f.Code == "parquet.dictionary" && f.At == p.Header {
-						told++
+						n++
 					}
 				}
-				if told != 1 {
-					t.Errorf("%s: column %d by %d: %+v", file, leaf, by, findings(b))
+				if n != 1 {
+					t.Errorf("%s: column %d by %d: got %+v, want one parquet.dictionary", file, leaf, by, findings(b))
 				}
 			}
 		}
 		if dicts < 4 {
-			t.Error(file, "has no dictionary: the test says nothing")
+			t.Errorf("%s: got %d changed dictionaries, want 4 or more", file, dicts)
 		}
 	}
 }

@@ -15,52 +15,53 @@ import (
 	"stoa/vec"
 )
 
-// TestVerifyKnowsWhatScansMeet turns bits all over files with checksums. Where reading all rows meets an error,
-// verify has one, too, at the depth of checksums: the footer and the headers of pages have none.
-func TestVerifyKnowsWhatScansMeet(t *testing.T) {
+// TestVerifyFlips flips bits of files in places without checksums, the footer and page headers: if reading all rows
+// fails, verify reports an error, too, at depth Sums.
+func TestVerifyFlips(t *testing.T) {
 	step, files := 331, []string{"fixed-gzip.v1", "codec-zstd.small.v2"}
 	if os.Getenv("STOA_LONG") != "" {
 		step, files = 1, append(files, "enc-delta.v1", "enc-dict.v2")
 	}
 	for _, file := range files {
-		whole := golden(t, "testdata/"+file+".parquet").Bytes("t")
-		want, err := allRows(t, whole)
+		intact := golden(t, "testdata/"+file+".parquet").Bytes("t")
+		want, err := allRows(t, intact)
 		if err != nil {
 			t.Fatal(file, err)
 		}
-		bare := withoutSums(t, file)
+		unsummed := withoutSums(t, file)
 		failed, silent := 0, 0
-		for k := 0; k < 8*len(bare); k += step {
-			b, at := bytes.Clone(whole), bare[k/8]
+		for k := 0; k < 8*len(unsummed); k += step {
+			b, at := bytes.Clone(intact), unsummed[k/8]
 			b[at] ^= 1 << (k % 8)
 			got, err := allRows(t, b)
 			if err == nil && got == want {
 				continue
 			}
-			told := false
+			reported := false
 			for f := range Format.Verify(t.Context(),
 				targetOf(b),
 				format.OpenOptions{Depth: format.Sums}) {
-				told = told || f.Severity == region.Error
+				reported = reported || f.Severity == region.Error
 			}
 			switch {
-			case err == nil && !told:
+			case err == nil && !reported:
 				silent++
 			case err != nil:
-				if failed++; !told {
-					t.Errorf("%s: bit %d of byte %d of %d: %v; verify says nothing", file, k%8, at, len(whole), err)
+				if failed++; !reported {
+					t.Errorf("%s: bit %d of byte %d of %d: verify: got no error, reading %v", file, k%8, at,
+						len(intact), err)
 				}
 			}
 		}
 		if failed == 0 {
-			t.Errorf("%s: no bit made reading fail", file)
+			t.Errorf("%s: reading failed for no bit, want some", file)
 		}
-		t.Logf("%s: %d of %d bits make reading fail, %d change what is read and nothing tells", file, failed,
-			8*len(bare)/step, silent)
+		t.Logf("%s: reading fails for %d of %d bits, %d silently change the result", file, failed,
+			8*len(unsummed)/step, silent)
 	}
 }
 
-// withoutSums are the bytes of a golden file that no checksum is over.
+// withoutSums are the offsets of the bytes of a golden file without a checksum.
 func withoutSums(t *testing.T, file string) (out []int) {
 	r := openGolden(t, "testdata/"+file+".parquet")
 	for g := range r.Footer.RowGroups {
@@ -112,15 +113,16 @@ func (r *reader) tops() (out []int) {
 	return out
 }
 
-// TestOverwrittenBeginning: a file whose magic at the end is there is one of Parquet; verify tells of its beginning.
+// TestOverwrittenBeginning: a file with the magic at its end is likely Parquet; verify reports the wrong magic at its
+// beginning.
 func TestOverwrittenBeginning(t *testing.T) {
 	b := bytes.Clone(golden(t, "testdata/codec-zstd.small.v2.parquet").Bytes("t"))
 	copy(b, "\xff\xff\xff\xff")
 	tree := store.NewMemory(map[string][]byte{"t": b})
 	if m, err := Format.Probe(t.Context(), format.Target{Tree: tree, Name: "t"}); m != format.Likely || err != nil {
-		t.Errorf("probed as %d, %v", m, err)
+		t.Errorf("Probe: got %d, %v, want %d", m, err, format.Likely)
 	}
 	if s := codesIn(findings(b)); s != "parquet.magic" {
-		t.Errorf("verify tells %q", s)
+		t.Errorf("verify: got %q, want parquet.magic", s)
 	}
 }

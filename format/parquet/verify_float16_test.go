@@ -20,7 +20,7 @@ import (
 	"stoa/region"
 )
 
-// TestVerifyBoundsOfFloat16: they are held against the values as those of other floats are.
+// TestVerifyBoundsOfFloat16: verify compares bounds of float16 with the values, as for other floats.
 func TestVerifyBoundsOfFloat16(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "h", Type: arrow.FixedWidthTypes.Float16}}, nil)
 	b := array.NewRecordBuilder(memory.NewGoAllocator(), sc)
@@ -42,7 +42,7 @@ func TestVerifyBoundsOfFloat16(t *testing.T) {
 		t.Fatal(err)
 	}
 	bound := func(v float64) []byte { return binary.LittleEndian.AppendUint16(nil, half.Of(v)) }
-	say := func(low, high []byte) []byte {
+	bounded := func(low, high []byte) []byte {
 		return refooter(t, out.Bytes(), nil, func(m *metadata.FileMetaData, _ int64) {
 			s := m.RowGroups[0].Columns[0].MetaData.Statistics
 			s.MinValue, s.MaxValue, s.Min, s.Max = low, high, nil, nil
@@ -53,18 +53,18 @@ func TestVerifyBoundsOfFloat16(t *testing.T) {
 		want string
 	}{
 		"as written": {out.Bytes(), ""},
-		"right":      {say(bound(-25), bound(25)), ""},
-		"wide":       {say(bound(-26), bound(26)), ""},
-		"min":        {say(bound(-24.5), bound(25)), "parquet.statistics"},
-		"max":        {say(bound(-25), bound(24.5)), "parquet.statistics"},
-		"bytes":      {say(bound(-25), []byte{1}), "parquet.statistics"},
+		"right":      {bounded(bound(-25), bound(25)), ""},
+		"wide":       {bounded(bound(-26), bound(26)), ""},
+		"min":        {bounded(bound(-24.5), bound(25)), "parquet.statistics"},
+		"max":        {bounded(bound(-25), bound(24.5)), "parquet.statistics"},
+		"bytes":      {bounded(bound(-25), []byte{1}), "parquet.statistics"},
 		"page": {reindex(t, out.Bytes(), 0, func(x *meta.ColumnIndex) { x.Max[1] = x.Min[1] }),
 			"parquet.index.bounds"},
 		"order": {reindex(t, out.Bytes(), 0, func(x *meta.ColumnIndex) { x.Order = 2 }), "parquet.index.bounds"},
 	} {
-		told := slices.DeleteFunc(findings(c.b), func(f region.Finding) bool { return f.Code == "parquet.layout" })
-		if codesIn(told) != c.want {
-			t.Errorf("%s: %+v", what, told)
+		got := slices.DeleteFunc(findings(c.b), func(f region.Finding) bool { return f.Code == "parquet.layout" })
+		if codesIn(got) != c.want {
+			t.Errorf("%s: got %+v, want %q", what, got, c.want)
 		}
 	}
 }

@@ -15,13 +15,13 @@ import (
 	"stoa/vec"
 )
 
-// TestVerifySizes: no checksum is over the header of a page. What it says of the raw size is held against the
-// body when only checksums are looked at, too.
+// TestVerifySizes: as the header of a page has no checksum, verify compares its raw size with the body, even at depth
+// Sums.
 func TestVerifySizes(t *testing.T) {
 	files, _ := filepath.Glob("testdata/codec-*.parquet")
 	more, _ := filepath.Glob("testdata/fixed-[bz]*.v2.parquet")
 	for _, file := range append(files, more...) {
-		whole := golden(t, file).Bytes("t")
+		intact := golden(t, file).Bytes("t")
 		sums := func(b []byte) (out []region.Finding) {
 			o := format.OpenOptions{Depth: format.Sums}
 			for f := range Format.Verify(t.Context(),
@@ -30,8 +30,8 @@ func TestVerifySizes(t *testing.T) {
 			}
 			return out
 		}
-		if fs := sums(whole); len(fs) > 0 {
-			t.Errorf("%s: %+v", file, fs)
+		if fs := sums(intact); len(fs) > 0 {
+			t.Errorf("%s: got findings %+v, want none", file, fs)
 		}
 		r := openGolden(t, file)
 		pages := 0
@@ -39,28 +39,28 @@ func TestVerifySizes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			b := bytes.Clone(whole)
+			b := bytes.Clone(intact)
 			b[p.Header.Off+3] ^= 2 // field 1, an i32, type; field 2, an i32, uncompressed_page_size, zigzag
 			fs := sums(b)
 			if !slices.ContainsFunc(fs, func(f region.Finding) bool {
 				return f.Code == "parquet.page" &&
 					f.Severity == region.Error
 			}) {
-				t.Errorf("%s: page %d: %+v", file, pages, fs)
+				t.Errorf("%s: page %d: got %+v, want parquet.page", file, pages, fs)
 			}
 			pages++
 		}
 		if pages == 0 {
-			t.Error(file, "no pages")
+			t.Errorf("%s: got no pages", file)
 		}
 	}
 }
 
-// TestVerifyGoesOnBehindHeaders: behind a page whose header is damaged, verify goes on where the offset index
-// says. It tells of the last page, which is damaged, too, and names all rows that reading loses.
-func TestVerifyGoesOnBehindHeaders(t *testing.T) {
+// TestVerifyAfterDamagedHeader: after a page with a damaged header verify continues by the offset index. It reports the
+// last page, which is damaged, too, and all rows that reading loses.
+func TestVerifyAfterDamagedHeader(t *testing.T) {
 	const file = "testdata/enc-delta.v1.parquet"
-	whole := golden(t, file).Bytes("t")
+	intact := golden(t, file).Bytes("t")
 	r := openGolden(t, file)
 	for _, column := range []string{"s", "ls", "f64", "fix"} {
 		field := r.Shown.FieldIndices(column)[0]
@@ -73,29 +73,29 @@ func TestVerifyGoesOnBehindHeaders(t *testing.T) {
 			pages = append(pages, p)
 		}
 		if len(pages) < 2 {
-			t.Fatalf("%s: %d pages", column, len(pages))
+			t.Fatalf("%s: got %d pages, want 2 or more", column, len(pages))
 		}
 		last := pages[len(pages)-1]
 		for i, p := range pages[:len(pages)-1] {
 			for k := range int64(6) {
-				b := bytes.Clone(whole)
+				b := bytes.Clone(intact)
 				b[p.Header.Off+k] ^= 0x42
 				b[last.Body.Off+last.Body.Len/2] ^= 0x10
-				told, end := make([]bool, 70), false
+				reported, end := make([]bool, 70), false
 				for _, f := range findings(b) {
 					for row := max(0, f.Rows[0]); f.Severity == region.Error && f.Column == column &&
 						row < min(70, f.Rows[1]); row++ {
-						told[row] = true
+						reported[row] = true
 					}
 					end = end || f.At == last.Body
 				}
 				if !end {
-					t.Errorf("%s: byte %d of page %d: the last page is not told of: %+v", column, k, i, findings(b))
+					t.Errorf("%s: byte %d of page %d: got %+v, want the last page reported", column, k, i, findings(b))
 				}
 				for row, lost := range lostOf(t, b, field) {
-					if lost && !told[row] {
-						t.Errorf("%s: byte %d of page %d: row %d is lost, and not told: %+v", column, k, i, row,
-							findings(b))
+					if lost && !reported[row] {
+						t.Errorf("%s: byte %d of page %d: got %+v, want the lost row %d reported", column, k, i,
+							findings(b), row)
 						break
 					}
 				}
@@ -104,7 +104,7 @@ func TestVerifyGoesOnBehindHeaders(t *testing.T) {
 	}
 }
 
-// lostOf says which rows of the first row group cannot be read in a field.
+// lostOf reports which rows of the first row group cannot be read in a field.
 func lostOf(t *testing.T, b []byte, field int) []bool {
 	t.Helper()
 	r, err := openReader(t.Context(), targetOf(b), format.OpenOptions{})

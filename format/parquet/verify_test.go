@@ -41,10 +41,10 @@ func codesIn(fs []region.Finding) string {
 	return strings.Join(out, " ")
 }
 
-// TestVerifyFindsLies changes what a healthy file says about itself, without breaking anything that is needed
-// to read it.
-func TestVerifyFindsLies(t *testing.T) {
-	const high = 0x1122334455667788 // stands in the page, the statistics (twice) and the column index
+// TestVerifyOurMetadata: verify reports wrong statistics and indexes in stoa's files, although nothing needed for
+// reading is damaged.
+func TestVerifyOurMetadata(t *testing.T) {
+	const high = 0x1122334455667788 // is in the page, twice in the statistics, and in the column index
 	sc := arrow.NewSchema([]arrow.Field{{Name: "x", Type: arrow.PrimitiveTypes.Int64},
 		{Name: "f", Type: arrow.PrimitiveTypes.Float64}}, nil)
 	b := array.NewRecordBuilder(memory.NewGoAllocator(), sc)
@@ -57,9 +57,9 @@ func TestVerifyFindsLies(t *testing.T) {
 		b.Field(1).(*array.Float64Builder).Append(f)
 	}
 	tree := written(t, map[string]string{"compression": "none", "dictionary": "false"}, b.NewRecordBatch())
-	whole := tree.Bytes("t")
-	if fs := findings(whole); len(fs) != 0 {
-		t.Fatalf("a healthy file: %+v", fs)
+	intact := tree.Bytes("t")
+	if fs := findings(intact); len(fs) != 0 {
+		t.Fatalf("a healthy file: got findings %+v", fs)
 	}
 	r, err := openReader(context.Background(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{})
 	if err != nil {
@@ -69,13 +69,13 @@ func TestVerifyFindsLies(t *testing.T) {
 	less := binary.LittleEndian.AppendUint64(nil, high-1)
 	chunk, footer := r.ChunkSpan(0, 0), r.FooterAt
 	change := func(from, to int64) []byte {
-		out := bytes.Clone(whole)
+		out := bytes.Clone(intact)
 		n := bytes.Count(out[from:to], mark)
 		if n == 0 {
-			t.Fatal("nothing to change")
+			t.Fatal("the value is not in the range")
 		}
 		copy(out[from:to], bytes.ReplaceAll(out[from:to], mark, less))
-		if to == footer.End() { // it lies, and is not damaged
+		if to == footer.End() { // wrong, but with a matching checksum
 			copy(out[bytes.LastIndex(out, []byte(meta.SealKey))+len(meta.SealKey)+2:], meta.SealPlaceholder)
 			meta.Seal(out[from:to])
 		}
@@ -89,12 +89,12 @@ func TestVerifyFindsLies(t *testing.T) {
 		"the column index": {change(chunk.End(), footer.Off), "parquet.index.bounds"},
 	} {
 		if got := codesIn(findings(c.b)); got != c.want {
-			t.Errorf("%s: %q, want %q", what, got, c.want)
+			t.Errorf("%s: got %q, want %q", what, got, c.want)
 		}
 	}
 	for name, want := range map[string]string{"offset_index": "parquet.index",
 		"column_index": "parquet.index parquet.index.bounds"} {
-		out := bytes.Clone(whole)
+		out := bytes.Clone(intact)
 		x := r.Footer.RowGroups[0].Columns[0]
 		at, n := *x.OffsetIndexOffset, int64(*x.OffsetIndexLength)
 		if name == "column_index" {
@@ -103,16 +103,16 @@ func TestVerifyFindsLies(t *testing.T) {
 		clear(out[at : at+n])
 		if got := codesIn(findings(out)); got != want && got != "parquet.index parquet.layout" &&
 			got != "parquet.index" {
-			t.Errorf("%s cleared: %q, want %q", name, got, want)
+			t.Errorf("%s cleared: got %q, want %q", name, got, want)
 		}
 	}
 }
 
-// TestVerifySeesEveryFlip flips bytes in a file with page checksums: if the rows change, or cannot be read,
-// Verify says so.
+// TestVerifySeesEveryFlip flips bits in a file with page checksums: if the rows change, or cannot be read, verify has
+// findings.
 func TestVerifySeesEveryFlip(t *testing.T) {
-	whole := golden(t, "testdata/codec-zstd.parquet").Bytes("t")
-	want, err := rowsOf(whole)
+	intact := golden(t, "testdata/codec-zstd.parquet").Bytes("t")
+	want, err := rowsOf(intact)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestVerifySeesEveryFlip(t *testing.T) {
 		step = 11
 	}
 	for i := 4; i < int(r.FooterAt.Off); i += step {
-		b := bytes.Clone(whole)
+		b := bytes.Clone(intact)
 		b[i] ^= 1 << (i % 8)
 		got, err := rowsOf(b)
 		if err == nil && got == want {
@@ -134,11 +134,11 @@ func TestVerifySeesEveryFlip(t *testing.T) {
 		}
 		changed++
 		if len(findings(b)) == 0 {
-			t.Errorf("byte %d: the rows are others (%v) and nothing is found", i, err)
+			t.Errorf("byte %d: rows differ (%v): verify: got no findings, want some", i, err)
 		}
 	}
 	if changed < 50 {
-		t.Errorf("only %d flips changed anything", changed)
+		t.Errorf("got %d flips with an effect, want 50 or more", changed)
 	}
 }
 
@@ -160,7 +160,7 @@ func rowsOf(b []byte) (string, error) {
 	return out.String(), nil
 }
 
-// FuzzFile opens, reads, describes and verifies anything.
+// FuzzFile opens, reads, verifies, recovers and describes arbitrary bytes.
 func FuzzFile(f *testing.F) {
 	for _, name := range []string{"plain.v2.parquet", "rare.parquet", "codec-zstd.parquet", "codec-lz4.parquet",
 		"codec-brotli.parquet", "fixed-none.v1.parquet", "fixed-zstd.v2.parquet", "enc-dict.v1.parquet",
@@ -175,8 +175,8 @@ func FuzzFile(f *testing.F) {
 		defer formattest.Bound(t, 640<<20)()
 		damaged(t, "fuzz", 0, b)
 		findings(b)
-		tree := store.NewMemory(map[string][]byte{"t": b, "whole": like})
-		for _, opts := range []map[string]string{nil, {"schema": "whole"}} {
+		tree := store.NewMemory(map[string][]byte{"t": b, "intact": like})
+		for _, opts := range []map[string]string{nil, {"schema": "intact"}} {
 			if r, _, err := recoverReader(t.Context(), format.Target{Tree: tree, Name: "t"},
 				format.OpenOptions{Opts: opts}); err == nil {
 				recovered(r)

@@ -17,7 +17,7 @@ import (
 	"stoa/vec"
 )
 
-// pagesOfAllKinds is a table whose pages are of every kind: dictionaries, nulls, lists, texts of some length.
+// pagesOfAllKinds is a table with all kinds of pages: dictionaries, nulls, lists, strings.
 func pagesOfAllKinds() arrow.RecordBatch {
 	sc := arrow.NewSchema([]arrow.Field{
 		{Name: "id", Type: arrow.PrimitiveTypes.Int64},
@@ -41,8 +41,8 @@ func pagesOfAllKinds() arrow.RecordBatch {
 	return b.NewRecordBatch()
 }
 
-// TestWrittenPages: every page of the files that we write has a checksum, which is right; what the indexes and
-// the metadata say of places and sizes is true; and the file without checksums has the same rows.
+// TestWrittenPages: every page that stoa writes has a correct checksum; offsets and sizes in indexes and metadata are
+// correct; and a file without checksums has the same rows.
 func TestWrittenPages(t *testing.T) {
 	ctx := context.Background()
 	batch := pagesOfAllKinds()
@@ -75,7 +75,7 @@ func TestWrittenPages(t *testing.T) {
 					}
 					_, want, err := readAll(written(t, opts, batch), nil, vec.Range{})
 					if err != nil || fmt.Sprint(got) != fmt.Sprint(want) || len(got) == 0 {
-						t.Errorf("%v: %v, other rows", opts, err)
+						t.Errorf("%v: got %v or different rows without checksums", opts, err)
 					}
 					files++
 				}
@@ -84,11 +84,11 @@ func TestWrittenPages(t *testing.T) {
 	}
 	t.Logf("%d files, %d data pages", files, pages)
 	if files != 24 || pages < 500 {
-		t.Errorf("only %d files, %d pages", files, pages)
+		t.Errorf("got %d files, %d pages, want 24, 500 or more", files, pages)
 	}
 }
 
-// pagesOf are the data pages of a chunk. They must fill it, and have checksums.
+// pagesOf are the data pages of a chunk. It checks that all pages fill the chunk and have checksums.
 func pagesOf(t *testing.T, r *reader, group, leaf int) (data []meta.Page) {
 	t.Helper()
 	at := r.ChunkSpan(group, leaf)
@@ -98,10 +98,10 @@ func pagesOf(t *testing.T, r *reader, group, leaf int) (data []meta.Page) {
 			t.Fatal(err)
 		}
 		if !p.HasCRC {
-			t.Errorf("a %s without a checksum", &p)
+			t.Errorf("got a %s without a checksum", &p)
 		}
 		if p.Header.Off != end {
-			t.Errorf("a page at %d, the one before ends at %d", p.Header.Off, end)
+			t.Errorf("got a page at %d, want it at %d", p.Header.Off, end)
 		}
 		if end = p.Body.End(); p.IsData() {
 			data = append(data, p)
@@ -113,31 +113,31 @@ func pagesOf(t *testing.T, r *reader, group, leaf int) (data []meta.Page) {
 	return data
 }
 
-// checkOffsets holds the offset index against the pages.
+// checkOffsets compares the offset index with the pages.
 func checkOffsets(t *testing.T, r *reader, group, leaf int, data []meta.Page, index bool) {
 	t.Helper()
 	x, err := r.OffsetIndex(context.Background(), group, leaf)
 	if err != nil || (x != nil) != index {
-		t.Fatalf("offset index: %v, %v", x, err)
+		t.Fatalf("offset index: got %v, %v, want one: %t", x, err, index)
 	}
 	if !index {
 		return
 	}
 	if len(x.Offsets) != len(data) {
-		t.Fatalf("%d pages in the offset index, %d in the chunk", len(x.Offsets), len(data))
+		t.Fatalf("got %d pages in the offset index, want %d", len(x.Offsets), len(data))
 	}
 	for i, p := range data {
 		if x.Offsets[i] != p.Header.Off-r.Base {
-			t.Errorf("page %d is at %d, the offset index says %d", i, p.Header.Off, x.Offsets[i])
+			t.Errorf("page %d: got offset %d, want %d", i, x.Offsets[i], p.Header.Off-r.Base)
 		}
 	}
 }
 
-// TestWrittenSums: no flipped bit within a page of a file that we wrote goes unnoticed.
+// TestWrittenSums: verify and reading notice every flipped bit in a page of a file that stoa wrote.
 func TestWrittenSums(t *testing.T) {
 	ctx := context.Background()
-	whole := written(t, map[string]string{"row-group-rows": "3000", "page-size": "512"}, pagesOfAllKinds()).Bytes("t")
-	r, err := openReader(ctx, targetOf(whole),
+	intact := written(t, map[string]string{"row-group-rows": "3000", "page-size": "512"}, pagesOfAllKinds()).Bytes("t")
+	r, err := openReader(ctx, targetOf(intact),
 		format.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -149,14 +149,14 @@ func TestWrittenSums(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				b := bytes.Clone(whole)
+				b := bytes.Clone(intact)
 				b[p.Body.Off+int64(n*31)%p.Body.Len] ^= 1 << (n % 8)
 				found := findings(b)
 				if len(found) == 0 || found[0].Severity != region.Error || found[0].At != p.Body {
-					t.Errorf("%s at %v: %+v", &p, p.Body, found)
+					t.Errorf("%s: got %+v, want an error at %v", &p, found, p.Body)
 				}
 				if _, _, err := readAll(store.NewMemory(map[string][]byte{"t": b}), nil, vec.Range{}); err == nil {
-					t.Errorf("%s: read without a word", &p)
+					t.Errorf("%s: reading: got no error, want one", &p)
 				}
 				n++
 			}
@@ -164,6 +164,6 @@ func TestWrittenSums(t *testing.T) {
 	}
 	t.Logf("%d pages", n)
 	if n < 36 {
-		t.Errorf("only %d pages", n)
+		t.Errorf("got %d pages, want 36 or more", n)
 	}
 }
