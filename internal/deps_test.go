@@ -225,7 +225,8 @@ stoa/format/parquet/internal/rewrite: std arrow fault format pred region store v
 stoa/format/parquet       : std internal/rows arrow format format/option region store format/parquet/...
 stoa/format/kudu/kudufs   : std arrow fault format format/option store internal/nest internal/pb format/cfile
   format/kudu/...
-stoa/format/kudubackup    : std arrow fault format format/option store format/cfile format/kudu format/parquet
+stoa/format/kudubackup    : std arrow fault format format/option region store vec internal/budget internal/parts
+  internal/scan format/cfile format/kudu format/parquet
 stoa                      : std internal/coerce arrow github.com/apache/arrow-go/v18/arrow/array/arreflect fault
   format pred region
   store vec internal/arrowschema internal/extremes

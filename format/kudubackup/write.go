@@ -29,7 +29,10 @@ var Format = format.Format{
 	Name:         "kudu-backup",
 	Levels:       2, // ID-NAME/TIME
 	Title:        "Apache Kudu's backup layout: Parquet and the table's metadata, for Kudu's restore job",
+	List:         list,
+	Open:         open,
 	Create:       create,
+	ReadKeys:     reads.Keys(),
 	Reread:       func(*arrow.Schema, format.WriteOptions) (format.Format, bool) { return parquet.Format, true },
 	Dictionaries: func(arrow.DataType) bool { return false },
 	WriteKeys:    slices.Concat(own.Keys(), parquet.Format.WriteKeys),

@@ -111,13 +111,15 @@ func flagGroups(a *cli.App, cmd *cobra.Command) (first []*pflag.Flag, groups []f
 	return first, groups
 }
 
-// wordsOf names the flags for reading options that only one format has.
+// wordsOf names the flags for reading options that only one system has, for the first of its formats that has them.
 func wordsOf(formats []format.Format, of format.Format) (names []string) {
 	for _, w := range cli.NewOptionFlags() {
 		has := func(f format.Format) bool {
 			return slices.ContainsFunc(f.ReadKeys, func(k format.OptionKey) bool { return k.Name == w.Key })
 		}
-		if has(of) && !slices.ContainsFunc(formats, func(f format.Format) bool { return f.Name != of.Name && has(f) }) {
+		first := slices.IndexFunc(formats, has)
+		other := func(f format.Format) bool { return f.System() != of.System() && has(f) }
+		if first >= 0 && formats[first].Name == of.Name && !slices.ContainsFunc(formats, other) {
 			names = append(names, w.Flag)
 		}
 	}

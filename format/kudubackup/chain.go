@@ -1,0 +1,276 @@
+package kudubackup
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"iter"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/store"
+)
+
+// backupDir is a backup: a directory with metadata and the files of one job.
+type backupDir struct {
+	dir      string
+	from, to int64 // milliseconds since 1970; from 0: a full one
+	meta     tableMetadata
+	files    []store.Info // Parquet, sorted by name
+}
+
+// found are the backups below a target, by table id.
+type found struct {
+	tables map[string][]*backupDir
+	end    *backupDir // the backup that the target itself is
+}
+
+// find looks for backups in a target: a root of many tables, the directory of a table, or a backup.
+func find(ctx context.Context, tg format.Target) (f found, err error) {
+	f.tables = map[string][]*backupDir{}
+	if f.end, err = readBackup(ctx, tg, tg.Name); err != nil {
+		return f, err
+	}
+	if f.end != nil { // those before it lie beside it
+		return f, f.below(ctx, tg, path.Dir(path.Clean(tg.Name)), 1)
+	}
+	return f, f.below(ctx, tg, tg.Name, 2)
+}
+
+// below adds the backups in the directories of dir, at most so many levels deep.
+func (f *found) below(ctx context.Context, tg format.Target, dir string, levels int) error {
+	for info, err := range tg.Tree.List(ctx, dir) {
+		if err != nil {
+			return err
+		}
+		if base := path.Base(info.Name); !info.Dir || base[0] == '.' {
+			continue
+		}
+		b, err := readBackup(ctx, tg, info.Name)
+		switch {
+		case err != nil:
+			return err
+		case b != nil:
+			f.tables[b.meta.TableID] = append(f.tables[b.meta.TableID], b)
+		case levels > 1:
+			if err := f.below(ctx, tg, info.Name, levels-1); err != nil {
+				return err
+			}
+		}
+	}
+	return ctx.Err()
+}
+
+// readBackup reads a backup's metadata, and lists its files. nil: the directory is none.
+func readBackup(ctx context.Context, tg format.Target, dir string) (*backupDir, error) {
+	name := path.Join(dir, metadataFile)
+	src, err := tg.Tree.Open(ctx, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	at := fault.Span{Object: name, Len: src.Size()}
+	if most := tg.Limits.WithDefaults().Metadata; src.Size() > int64(most) {
+		return nil, fault.Unsupportedf(at, "", "a backup's metadata of %d bytes; --max-metadata allows %d", src.Size(),
+			most)
+	}
+	text, err := io.ReadAll(io.NewSectionReader(reading{ctx, src}, 0, src.Size()))
+	if err != nil {
+		return nil, err
+	}
+	b := &backupDir{dir: dir}
+	if err := json.Unmarshal(text, &b.meta); err != nil {
+		return nil, fault.Corruptf(at, "", "it is not the metadata of a backup: %v", err)
+	}
+	if b.from, err = millis(b.meta.FromMs); err == nil {
+		b.to, err = millis(b.meta.ToMs)
+	}
+	if err != nil || b.to <= b.from {
+		return nil, fault.Corruptf(at, "fromMs, toMs", "expected two times, the first before the second; found %q and "+
+			"%q", b.meta.FromMs, b.meta.ToMs)
+	}
+	if b.meta.DataFormat != "parquet" {
+		return nil, fault.Unsupportedf(at, "dataFormat", "rows in the format %q; stoa reads backups in Parquet",
+			b.meta.DataFormat)
+	}
+	if len(b.meta.Columns) == 0 || !b.meta.Columns[0].Key {
+		return nil, fault.Corruptf(at, "columns", "expected columns, those of the primary key first")
+	}
+	for info, err := range tg.Tree.List(ctx, dir) {
+		if err != nil {
+			return nil, err
+		}
+		if base := path.Base(info.Name); !info.Dir && base[0] != '.' && base[0] != '_' {
+			b.files = append(b.files, info)
+		}
+	}
+	slices.SortFunc(b.files, func(x, y store.Info) int { return cmp.Compare(x.Name, y.Name) })
+	return b, nil
+}
+
+// reading reads a source with a context.
+type reading struct {
+	ctx context.Context
+	src store.Source
+}
+
+func (r reading) ReadAt(b []byte, off int64) (int, error) { return r.src.ReadAt(r.ctx, b, off) }
+
+// millis parses a number of 64 bits as protobuf's JSON has it; what is left out is 0.
+func millis(s string) (int64, error) {
+	if s == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	if n < 0 {
+		err = strconv.ErrRange
+	}
+	return n, err
+}
+
+// calendar is a time in milliseconds as text.
+func calendar(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// pick are the backups of the table that a target names, sorted by their ends.
+func (f *found) pick(tg format.Target) ([]*backupDir, error) {
+	if f.end != nil {
+		return f.tables[f.end.meta.TableID], nil
+	}
+	var names []string
+	var out [][]*backupDir
+	for id, all := range f.tables {
+		slices.SortFunc(all, func(a, b *backupDir) int {
+			return cmp.Or(cmp.Compare(a.to, b.to), cmp.Compare(a.dir, b.dir))
+		})
+		name := all[len(all)-1].meta.TableName
+		names = append(names, name)
+		if tg.Table == "" || tg.Table == name || tg.Table == id {
+			out = append(out, all)
+		}
+	}
+	slices.Sort(names)
+	switch {
+	case len(names) == 0:
+		return nil, fault.Unsupportedf(fault.Span{Object: tg.Name}, "", "there is no backup: no %s in it, nor one or "+
+			"two directories below", metadataFile)
+	case len(out) == 0:
+		return nil, fault.Invalidf("there is no backup of a table %q; tables are %s", tg.Table,
+			strings.Join(names, ", "))
+	case len(out) > 1:
+		return nil, format.Several(tg.Name, names)
+	}
+	return out[0], nil
+}
+
+// chainOf are a full backup and the incremental ones that lead from it to the newest backup that is not later than a
+// time; at 0: the newest. Of several ways the shortest is taken, as Kudu's restore job does.
+func chainOf(all []*backupDir, at int64) ([]*backupDir, error) {
+	var end *backupDir
+	for _, b := range all {
+		if (at == 0 || b.to <= at) && (end == nil || b.to >= end.to) {
+			end = b
+		}
+	}
+	if end == nil {
+		var ends []string
+		for _, b := range all {
+			ends = append(ends, calendar(b.to))
+		}
+		return nil, fault.Invalidf("there is no backup from %s or before; there are those of %s", calendar(at),
+			strings.Join(ends, ", "))
+	}
+	var best []*backupDir
+	for _, b := range all {
+		if c := lead(all, b); b.to == end.to && c != nil && (best == nil || len(c) < len(best)) {
+			best = c
+		}
+	}
+	if best == nil {
+		return nil, fault.Corruptf(fault.Span{Object: path.Join(end.dir, metadataFile)}, "fromMs", "the backup has "+
+			"what changed since %s, and no chain of backups leads there from a full one", calendar(end.from))
+	}
+	return best, nil
+}
+
+// lead is the shortest chain that leads to a backup; nil: none does. Each backup begins before it ends, so chains end.
+func lead(all []*backupDir, b *backupDir) (best []*backupDir) {
+	if b.from == 0 {
+		return []*backupDir{b}
+	}
+	for _, before := range all {
+		if before.to != b.from {
+			continue
+		}
+		if c := lead(all, before); c != nil && (best == nil || len(c)+1 < len(best)) {
+			best = append(slices.Clone(c), b)
+		}
+	}
+	return best
+}
+
+// list lists the tables of a target, each at its newest backup, or at that of option at.
+func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] {
+	return func(yield func(format.Entry, error) bool) {
+		f, err := find(ctx, tg)
+		if err != nil {
+			yield(format.Entry{}, err)
+			return
+		}
+		var names []string
+		for _, all := range f.tables {
+			names = append(names, all[len(all)-1].meta.TableName)
+		}
+		if slices.Sort(names); len(names) < 2 || f.end != nil || tg.Table != "" {
+			names = []string{tg.Table}
+		}
+		for _, name := range names {
+			e, err := entry(ctx, tg, name)
+			if !yield(e, err) || ctx.Err() != nil {
+				return
+			}
+		}
+	}
+}
+
+// entry is a table in a list.
+func entry(ctx context.Context, tg format.Target, table string) (format.Entry, error) {
+	e := format.Entry{Table: table, Kind: "backup", Rows: -1}
+	tg.Table = table
+	opts := map[string]string{}
+	if at, ok := tg.Opts["at"]; ok {
+		opts["at"] = at
+	}
+	x, err := open(ctx, tg, format.OpenOptions{Limits: tg.Limits, Opts: opts})
+	if err != nil {
+		return e, err
+	}
+	defer x.Close()
+	r := x.(*reader)
+	e.Meta, e.Findings = r.Meta(), r.Findings()
+	rows := int64(0)
+	for _, f := range r.files {
+		e.Bytes += f.info.Size
+		groups, err := f.rowGroups(ctx, format.Query{})
+		if err != nil {
+			return e, err
+		}
+		for _, g := range groups {
+			rows += g.Rows
+		}
+	}
+	if len(r.chain) == 1 {
+		e.Rows = rows
+	}
+	return e, nil
+}

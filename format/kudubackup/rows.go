@@ -1,0 +1,221 @@
+package kudubackup
+
+import (
+	"context"
+	"encoding/binary"
+	"io"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/internal/scan"
+	"stoa/vec"
+)
+
+// What a row of an incremental backup does: Kudu's RowAction.
+const (
+	actionUpsert = 0
+	actionDelete = 1
+)
+
+// Overlay is the rows of a row group that a later backup has as well, or deletes; of an incremental one, also those
+// that it deletes.
+func (r *reader) Overlay(ctx context.Context, g format.RowGroup, _ []int) (format.Overlay, error) {
+	if len(r.chain) == 1 {
+		return nil, nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.learned {
+		if err := r.learn(ctx); err != nil {
+			return nil, err
+		}
+		r.learned = true
+	}
+	rows := r.dropped[g.Part][g.Index]
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	return &dropped{rows}, nil
+}
+
+// fate is the last backup that has a key, and whether it deletes it.
+type fate struct {
+	step    int
+	deleted bool
+}
+
+// keyBytes is about what an entry of the keys takes besides the key.
+const keyBytes = 96
+
+// learn reads the keys of all files, those of the incremental backups first.
+func (r *reader) learn(ctx context.Context) error {
+	last := map[string]fate{}
+	at := fault.Span{Object: r.chain[len(r.chain)-1].dir}
+	for _, f := range r.files {
+		if f.step == 0 {
+			continue
+		}
+		err := r.keys(ctx, f, func(key []byte, action int8, _, _ int64) error {
+			if _, ok := last[string(key)]; !ok {
+				if err := r.memory.Take(int64(len(key))+keyBytes, at, "keys of changed rows"); err != nil {
+					return err
+				}
+			}
+			last[string(key)] = fate{f.step, action == actionDelete}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	r.dropped = map[string]map[int][]int64{}
+	for _, f := range r.files {
+		groups := map[int][]int64{}
+		err := r.keys(ctx, f, func(key []byte, _ int8, group, row int64) error {
+			if x, ok := last[string(key)]; ok && (x.step > f.step || x.deleted) {
+				groups[int(group)] = append(groups[int(group)], row)
+				return r.memory.Take(8, at, "rows that later backups change")
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		r.dropped[f.info.Name] = groups
+	}
+	return nil
+}
+
+// keys calls yield for each row of a file, with its row group and its number in that.
+func (r *reader) keys(ctx context.Context, f *file, yield func(key []byte, action int8, group, row int64) error) error {
+	groups, err := f.rowGroups(ctx, format.Query{})
+	if err != nil {
+		return err
+	}
+	n := 0
+	for _, c := range r.chain[len(r.chain)-1].meta.Columns {
+		if c.Key {
+			n++
+		}
+	}
+	var names []string
+	for _, c := range append(slices.Clone(f.cols[:n]), f.acted) {
+		if c >= 0 {
+			names = append(names, f.Columns()[c].Name)
+		}
+	}
+	src := scan.Source{Reader: f.Reader, Objects: scan.NewObjects(r.tree), Dicts: scan.NewDicts(), Limits: r.limits,
+		NoVerify: r.noVerify}
+	defer src.Objects.Close()
+	group, row := 0, int64(0)
+	var key []byte
+	for b, err := range scan.Run(ctx, src, scan.Spec{Columns: names, Unordered: true}, nil) {
+		if err != nil {
+			return err
+		}
+		for i := range int(b.NumRows()) {
+			for group < len(groups) && row >= groups[group].Rows {
+				group, row = group+1, 0
+			}
+			if group == len(groups) {
+				return fault.Corruptf(fault.Span{Object: f.info.Name}, "", "more rows than its row groups have")
+			}
+			if key, err = keyOf(key[:0], b, n, i); err != nil {
+				return fault.Locate(err, fault.Span{Object: f.info.Name}, false, "")
+			}
+			action := int8(actionUpsert)
+			if f.acted >= 0 {
+				a := b.Column(n).(*array.Int8)
+				if action = a.Value(i); a.IsNull(i) || action != actionUpsert && action != actionDelete {
+					return fault.Corruptf(fault.Span{Object: f.info.Name}, f.Columns()[f.acted].Name,
+						"row %d of row group %d has no row action that Kudu has", row, group)
+				}
+			}
+			if err := yield(key, action, int64(groups[group].Index), row); err != nil {
+				return err
+			}
+			row++
+		}
+	}
+	return nil
+}
+
+// keyOf appends the first n columns of a row, such that two rows have the same bytes only if their keys are equal.
+func keyOf(dst []byte, b arrow.RecordBatch, n, row int) ([]byte, error) {
+	for c := range n {
+		a := b.Column(c)
+		if a.IsNull(row) {
+			return nil, fault.Corruptf(fault.Span{}, b.ColumnName(c), "a NULL in the primary key")
+		}
+		switch a := a.(type) {
+		case *array.String:
+			dst = append(binary.AppendUvarint(dst, uint64(len(a.Value(row)))), a.Value(row)...)
+		case *array.Binary:
+			dst = append(binary.AppendUvarint(dst, uint64(len(a.Value(row)))), a.Value(row)...)
+		case *array.Dictionary:
+			return nil, fault.Unsupportedf(fault.Span{}, b.ColumnName(c), "a key of %s", a.DataType())
+		default:
+			t, ok := a.DataType().(arrow.FixedWidthDataType)
+			if !ok || t.BitWidth()%8 != 0 {
+				return nil, fault.Unsupportedf(fault.Span{}, b.ColumnName(c), "a key of %s", a.DataType())
+			}
+			w, at := t.BitWidth()/8, a.Data().Offset()+row
+			dst = append(dst, a.Data().Buffers()[1].Bytes()[at*w:(at+1)*w]...)
+		}
+	}
+	return dst, nil
+}
+
+// dropped is the rows of a row group that do not count, ascending.
+type dropped struct{ rows []int64 }
+
+func (d *dropped) Drops() bool                  { return true }
+func (d *dropped) Touches(int) bool             { return false }
+func (d *dropped) Spans(vec.Range) []fault.Span { return nil }
+
+func (d *dropped) Patch(_ context.Context, rows vec.Range, _ [][]byte) (*vec.Patch, error) {
+	i, _ := slices.BinarySearch(d.rows, rows.From)
+	j, _ := slices.BinarySearch(d.rows, rows.To)
+	p := &vec.Patch{First: rows.From, N: int(rows.Len())}
+	if i == j {
+		return p, nil
+	}
+	bits := make([]byte, (p.N+7)/8)
+	for _, r := range d.rows[i:j] {
+		k := r - rows.From
+		bits[k>>3] |= 1 << (k & 7)
+	}
+	p.Drop = vec.NewSel(bits, p.N)
+	return p, nil
+}
+
+// nulls is a column that is younger than a backup.
+type nulls struct {
+	rows      vec.Range
+	total, at int64
+}
+
+// nullRows is the most rows of a page without bytes.
+const nullRows = 128 << 10
+
+func (x *nulls) Next(context.Context) (format.Page, error) {
+	end := min(x.rows.To, x.total)
+	if x.at >= end {
+		return format.Page{}, io.EOF
+	}
+	n := min(nullRows, end-x.at)
+	p := format.Page{Ordinal: int(x.at), First: x.at, Rows: n, Entries: n}
+	x.at += n
+	return p, nil
+}
+
+func (x *nulls) Dict() (format.Page, bool) { return format.Page{}, false }
+
+func (x *nulls) Decode(t *format.Task, dst *vec.Vector) error {
+	dst.ExtendNulls(int(t.N))
+	return nil
+}
