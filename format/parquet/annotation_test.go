@@ -16,7 +16,7 @@ import (
 
 const utcTime = `{"type":"TIME","is_adjusted_to_utc":true}`
 
-// annotatedFields have logical types that Arrow has none for, in all places where a field can be.
+// annotatedFields are fields with logical types without an Arrow type, at every level of nesting.
 func annotatedFields() []arrow.Field {
 	mark := func(text string) arrow.Metadata {
 		return arrow.NewMetadata([]string{"PARQUET:logical_type"}, []string{text})
@@ -43,7 +43,7 @@ func annotatedFields() []arrow.Field {
 	}
 }
 
-// writtenAs is a file of two rows of fields: of the bytes "ab" and "c", and as many as there must be.
+// writtenAs is a file of two rows of fields, with the bytes "ab" and "c" in every leaf.
 func writtenAs(t *testing.T, fields []arrow.Field) []byte {
 	t.Helper()
 	sc := arrow.NewSchema(fields, nil)
@@ -91,9 +91,8 @@ func fillBytes(b array.Builder, text string) {
 	}
 }
 
-// TestAnnotationsAreKept: logical types that Arrow has none for come back from a file as its own schema has them,
-// without the Arrow schema that stands beside it, and once more from what is written of that; geometries have no
-// bounds.
+// TestAnnotationsAreKept: logical types without an Arrow type are read from Parquet's schema, without the Arrow schema
+// next to it, and again after the result is written; geometries have no bounds.
 func TestAnnotationsAreKept(t *testing.T) {
 	want := arrow.NewSchema(annotatedFields(), nil)
 	fields := want.Fields()
@@ -126,17 +125,17 @@ func TestAnnotationsAreKept(t *testing.T) {
 		for _, word := range []string{"crs=srid:5070", "algorithm=KARNEY", "specification_version=1",
 			"is_adjusted_to_utc=true", "converted_type=TIME_MILLIS"} {
 			if !strings.Contains(strings.ReplaceAll(shown, `"`, ""), word) {
-				t.Errorf("describe does not show %s", word)
+				t.Errorf("describe: got no %s, want it", word)
 			}
 		}
 		if n := strings.Count(bounds, "\n"); n != 7 { // enum, json, bson, both times, and the two of the variant
-			t.Errorf("%d columns have bounds: %s", n, bounds)
+			t.Errorf("got %d columns with bounds: %s", n, bounds)
 		}
 		fields = got.Fields()
 	}
 }
 
-// TestAnnotationsOfOtherTypes: where values are no longer what the metadata of a field says, it is not said.
+// TestAnnotationsOfOtherTypes: a logical type in the metadata of a field that does not fit its type is not written.
 func TestAnnotationsOfOtherTypes(t *testing.T) {
 	for i, f := range annotatedFields() {
 		f.Type = arrow.PrimitiveTypes.Int32

@@ -11,9 +11,9 @@ import (
 	"stoa/format/parquet/internal/meta"
 )
 
-// TestNothingCompressed: a column of nulls has a dictionary of no values, and a codec makes some bytes of them.
-// Verify finds nothing wrong, and recovery reads all of it.
-func TestNothingCompressed(t *testing.T) {
+// TestEmptyInputCompressed: a column of nulls has an empty dictionary, which codecs compress to some bytes. Verify has
+// no findings, and recovery reads all rows.
+func TestEmptyInputCompressed(t *testing.T) {
 	sc := sample.Schema(arrow.PrimitiveTypes.Float64)
 	b := array.NewFloat64Builder(memory.DefaultAllocator)
 	for range 10 {
@@ -27,6 +27,6 @@ func TestNothingCompressed(t *testing.T) {
 		}
 	}
 	if _, err := meta.CodecBrotli.Decompress([]byte("\xff\xff\xff"), 0, 1, meta.Alloc); err == nil {
-		t.Error("what is no stream is read as one of nothing")
+		t.Error("an invalid stream: got no error, want one")
 	}
 }

@@ -30,7 +30,7 @@ func encryptedRow(i int) string {
 	return fmt.Sprintf("%s x%d %s", a, i%7, l)
 }
 
-// rowsText is the rows of a scan, a line each.
+// rowsText is the rows of a scan as lines.
 func rowsText(t *testing.T, b []byte, opts map[string]string, spec stoa.ScanSpec) ([]string, error) {
 	t.Helper()
 	ctx := context.Background()
@@ -70,7 +70,7 @@ func keysOf(name string) map[string]string {
 	return map[string]string{"key-file": strings.TrimSuffix(name, ".parquet") + ".keys"}
 }
 
-// TestEncrypted reads what pyarrow encrypted, whole and by rows, and verify finds nothing.
+// TestEncrypted: files that pyarrow encrypted are read, completely and by rows, and verify has no findings.
 func TestEncrypted(t *testing.T) {
 	where, err := pred.Parse("a >= 70 and a < 80")
 	if err != nil {
@@ -94,7 +94,7 @@ func TestEncrypted(t *testing.T) {
 				}
 			}
 			if strings.Join(rows, "\n") != strings.Join(want, "\n") {
-				t.Errorf("%s: %q, want %q", name, rows, want)
+				t.Errorf("%s: got %q, want %q", name, rows, want)
 			}
 		}
 		tree := store.NewMemory(map[string][]byte{"t": b})
@@ -116,8 +116,8 @@ func TestEncrypted(t *testing.T) {
 	}
 }
 
-// TestEncryptedWithoutKeys: without a key what is plain is read, and the rest is not called damaged; nor with another
-// key, which opens nothing.
+// TestEncryptedWithoutKeys: without a key plain columns are read, and the others are not reported as damaged; nor are
+// they with a wrong key.
 func TestEncryptedWithoutKeys(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "keys")
 	secret := strings.Repeat("ab", 16)
@@ -132,17 +132,17 @@ func TestEncryptedWithoutKeys(t *testing.T) {
 		}
 		if _, err := rowsText(t, b, nil, stoa.ScanSpec{}); !errors.Is(err, fault.Unsupported) ||
 			!strings.Contains(err.Error(), "key-file") {
-			t.Errorf("%s without keys: %v", name, err)
+			t.Errorf("%s without keys: got %v", name, err)
 		}
 		if strings.Contains(name, "plain") && strings.Contains(name, "columns") {
 			rows, err := rowsText(t, b, nil, stoa.ScanSpec{Columns: []string{"a"}})
 			if err != nil || len(rows) != 120 || rows[5] != "5" {
-				t.Errorf("%s, the plain column: %d rows, %v", name, len(rows), err)
+				t.Errorf("%s, the plain column: got %d rows, %v", name, len(rows), err)
 			}
 		}
 		rows, err := rowsText(t, b, map[string]string{"key-file": other}, stoa.ScanSpec{})
 		if len(rows) > 0 || !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "another key") {
-			t.Errorf("%s with other keys: %d rows, %v", name, len(rows), err)
+			t.Errorf("%s with wrong keys: got %d rows, %v, want class Invalid", name, len(rows), err)
 		}
 		target := format.Target{Tree: store.NewMemory(map[string][]byte{"t": b}), Name: "t"}
 		for f := range parquet.Format.Verify(t.Context(), target, format.OpenOptions{}) {
@@ -153,7 +153,7 @@ func TestEncryptedWithoutKeys(t *testing.T) {
 	}
 }
 
-// TestKeyFiles: what is wrong with a file of keys is said without the key.
+// TestKeyFiles: errors in a key file are reported without the key.
 func TestKeyFiles(t *testing.T) {
 	b, err := os.ReadFile("testdata/encrypted/gcm.hidden.v1.uniform.parquet")
 	if err != nil {
@@ -174,13 +174,13 @@ func TestKeyFiles(t *testing.T) {
 		_, err := rowsText(t, b, map[string]string{"key-file": name}, stoa.ScanSpec{})
 		if err == nil || !strings.Contains(err.Error(), x.want) ||
 			strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "0011") {
-			t.Errorf("%q: %v, want %q", x.lines, err, x.want)
+			t.Errorf("%q: got %v, want %q", x.lines, err, x.want)
 		}
 	}
 }
 
-// TestEncryptedFlips: a turned bit is an error, or changes nothing; with AES-GCM-CTR, whose bodies are not authentic,
-// the pages have checksums.
+// TestEncryptedFlips: a flipped bit is an error, or changes nothing; with AES-GCM-CTR, whose bodies are not
+// authenticated, the pages have checksums.
 func TestEncryptedFlips(t *testing.T) {
 	step := 1997
 	if os.Getenv("STOA_LONG") != "" {
@@ -201,7 +201,7 @@ func TestEncryptedFlips(t *testing.T) {
 			}
 			for i, r := range rows {
 				if r != encryptedRow(i) {
-					t.Errorf("%s: bit %d of byte %d: row %d is %s", name, k%8, k/8, i, r)
+					t.Errorf("%s: bit %d of byte %d: row %d: got %s", name, k%8, k/8, i, r)
 					break
 				}
 			}
@@ -210,7 +210,7 @@ func TestEncryptedFlips(t *testing.T) {
 			}
 		}
 		if failed == 0 {
-			t.Errorf("%s: no bit made reading fail", name)
+			t.Errorf("%s: reading failed for no bit, want some", name)
 		}
 	}
 }

@@ -67,7 +67,8 @@ func secretRows() arrow.RecordBatch {
 	return b.NewRecordBatch()
 }
 
-// secretFile writes secretRows with options, in which "keys" are lines of a key file, and gives what opens it.
+// secretFile writes secretRows with options, in which "keys" are lines of a key file, and returns the file and the
+// options that open it.
 func secretFile(t *testing.T, opts map[string]string) (b []byte, keys map[string]string) {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "keys")
@@ -93,9 +94,9 @@ func secretFile(t *testing.T, opts map[string]string) (b []byte, keys map[string
 
 func secretRow(i int) string { return strings.Replace(encryptedRow(i), " x", " secret", 1) }
 
-// TestWrittenEncrypted: what was written with keys is read with them, whole and by filters that ask statistics,
-// page indexes and Bloom filters; verification finds nothing; every byte has an owner; and no word of it
-// stands there openly.
+// TestWrittenEncrypted: a file that was written with keys is read with them, completely and by filters that use
+// statistics, page indexes and Bloom filters; verify has no findings; describe claims every byte; and neither values
+// nor names are in the file in plain text.
 func TestWrittenEncrypted(t *testing.T) {
 	for name, way := range ways() {
 		for _, page := range []map[string]string{{"compression": "none"}, {"page-version": "2", "compression": "zstd"},
@@ -108,10 +109,10 @@ func TestWrittenEncrypted(t *testing.T) {
 				b, keys := secretFile(t, opts)
 				checkSecret(t, b, keys)
 				if bytes.Contains(b, []byte("secret")) {
-					t.Error("a value stands in the file openly")
+					t.Error("got a value in plain text in the file")
 				}
 				if way["plain-footer"] == "" && bytes.Contains(b, []byte("element")) {
-					t.Error("a name of the schema stands in the file openly")
+					t.Error("got a name of the schema in plain text in the file")
 				}
 			})
 		}
@@ -144,7 +145,7 @@ func checkSecret(t *testing.T, b []byte, keys map[string]string) {
 			}
 		}
 		if err != nil || strings.Join(rows, "\n") != strings.Join(want, "\n") {
-			t.Errorf("%s: %q, want %q: %v", where, rows, want, err)
+			t.Errorf("%s: got %q, %v, want %q", where, rows, err, want)
 		}
 	}
 	target := format.Target{Tree: store.NewMemory(map[string][]byte{"t": b}), Name: "t"}
@@ -173,7 +174,7 @@ func checkSecret(t *testing.T, b []byte, keys map[string]string) {
 		passed += int(min(rows.Len(), 1))
 	}
 	if passed > 10 {
-		t.Errorf("of 60 values that are not there %d pass the Bloom filter", passed)
+		t.Errorf("Bloom filter: got %d of 60 absent values passed", passed)
 	}
 	at := int64(0)
 	for n, err := range parquet.Format.Describe(t.Context(), target,
@@ -184,20 +185,21 @@ func checkSecret(t *testing.T, b []byte, keys map[string]string) {
 		at = max(at, n.At.End())
 	}
 	if at != int64(len(b)) {
-		t.Errorf("described up to %d of %d", at, len(b))
+		t.Errorf("describe: got bytes up to %d, want %d", at, len(b))
 	}
 }
 
-// TestWrittenEncryptedWrongKeys: nothing is read with other keys or without, and it is not called damage.
+// TestWrittenEncryptedWrongKeys: encrypted columns are not read with wrong keys or without keys, and this is not
+// reported as damage.
 func TestWrittenEncryptedWrongKeys(t *testing.T) {
 	for name, way := range ways() {
 		b, _ := secretFile(t, way)
 		_, err := rowsText(t, b, nil, stoa.ScanSpec{Columns: []string{"b"}})
 		if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "key-file") {
-			t.Errorf("%s without keys: %v", name, err)
+			t.Errorf("%s without keys: got %v", name, err)
 		}
 		if strings.Contains(name, "named") && !strings.Contains(err.Error(), `"k`) {
-			t.Errorf("%s: the key has a name, and it is not said: %v", name, err)
+			t.Errorf("%s: got %v, want the key's name", name, err)
 		}
 		other := filepath.Join(t.TempDir(), "keys")
 		lines := strings.NewReplacer("text:0", "text:9", "text:1", "text:8").Replace(way["keys"])
@@ -206,18 +208,18 @@ func TestWrittenEncryptedWrongKeys(t *testing.T) {
 		}
 		rows, err := rowsText(t, b, map[string]string{"key-file": other}, stoa.ScanSpec{})
 		if len(rows) > 0 || !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "another key") {
-			t.Errorf("%s with other keys: %d rows, %v", name, len(rows), err)
+			t.Errorf("%s with wrong keys: got %d rows, %v, want class Invalid", name, len(rows), err)
 		}
 		if strings.HasPrefix(name, "partial.signed") {
 			rows, err = rowsText(t, b, nil, stoa.ScanSpec{Columns: []string{"a"}})
 			if err != nil || len(rows) != 120 || rows[5] != "5" {
-				t.Errorf("%s, the plain column: %d rows, %v", name, len(rows), err)
+				t.Errorf("%s, the plain column: got %d rows, %v", name, len(rows), err)
 			}
 		}
 	}
 }
 
-// TestWrittenEncryptedFlips: a turned bit is an error, or changes nothing.
+// TestWrittenEncryptedFlips: a flipped bit is an error, or changes nothing.
 func TestWrittenEncryptedFlips(t *testing.T) {
 	step := 1013
 	if os.Getenv("STOA_LONG") != "" {
@@ -238,7 +240,7 @@ func TestWrittenEncryptedFlips(t *testing.T) {
 			}
 			for i, r := range rows {
 				if r != secretRow(i) {
-					t.Errorf("%s: bit %d of byte %d: row %d is %s", name, k%8, k/8, i, r)
+					t.Errorf("%s: bit %d of byte %d: row %d: got %s", name, k%8, k/8, i, r)
 					break
 				}
 			}
@@ -247,12 +249,12 @@ func TestWrittenEncryptedFlips(t *testing.T) {
 			}
 		}
 		if failed == 0 {
-			t.Errorf("%s: no bit made reading fail", name)
+			t.Errorf("%s: reading failed for no bit, want some", name)
 		}
 	}
 }
 
-// TestCreateEncrypted: an output that is encrypted proves itself, and what is wrong about options is said.
+// TestCreateEncrypted: an encrypted output passes its check, and wrong options are refused.
 func TestCreateEncrypted(t *testing.T) {
 	dir, batch := t.TempDir(), secretRows()
 	keys := filepath.Join(dir, "keys")
@@ -291,7 +293,7 @@ func TestCreateEncrypted(t *testing.T) {
 		{"footer 00\n", map[string]string{"key-file": keys}, "line 1"},
 	} {
 		if err := create(c.lines, c.opts); !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%q, %v: %v, want %q", c.lines, c.opts, err, c.want)
+			t.Errorf("%q, %v: got %v, want %q", c.lines, c.opts, err, c.want)
 		}
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"stoa/store"
 )
 
-// TestEmptyStringsAreValues: batches of which all strings are empty, with a buffer of no bytes at all as scans
-// give them, count in the bounds that are written. (Found by the soak test: readers overlooked them.)
+// TestEmptyStringsAreValues: batches of empty strings only, with an empty data buffer as scans return them, count in
+// the bounds that are written. (Found by the soak test: readers overlooked them.)
 func TestEmptyStringsAreValues(t *testing.T) {
 	ctx := context.Background()
 	tables := [][]string{{"", "b"}, {"b", ""}, {"", ""}, {"", "NULL", "b"}, {"NULL", "", "b", "NULL"},
@@ -79,8 +79,8 @@ func oneString(s string, nested bool) arrow.Array {
 	return st
 }
 
-// TestBrotliInPagesOfVersion2: pages of nulls, which have no bytes to compress, are read again. (Compressed,
-// the no bytes became one, which arrow-go cannot decompress.)
+// TestBrotliInPagesOfVersion2: pages of nulls, which have no bytes to compress, are read back. (Brotli compresses an
+// empty input to one byte, which arrow-go cannot decompress.)
 func TestBrotliInPagesOfVersion2(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "c", Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
 	tree := store.NewMemory(nil)
@@ -122,8 +122,8 @@ func TestBrotliInPagesOfVersion2(t *testing.T) {
 	}
 }
 
-// TestNoRowsOfArrowCpp: of a table without rows, Arrow C++ writes dictionaries without data pages. The file is
-// healthy, and so is every scan of it.
+// TestNoRowsOfArrowCpp: for a table without rows Arrow C++ writes dictionaries without data pages. Verify has no
+// findings, and every scan succeeds.
 func TestNoRowsOfArrowCpp(t *testing.T) {
 	b, err := os.ReadFile("testdata/empty.parquet")
 	if err != nil {

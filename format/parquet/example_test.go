@@ -17,7 +17,7 @@ import (
 	"stoa/store"
 )
 
-// peopleAs is a table of three people as a file, with options of the format.
+// peopleAs writes a table of three people to a file, with options of the format, and returns its bytes.
 func peopleAs(name string, o format.Options) []byte {
 	ctx, mem := context.Background(), store.NewMemory(nil)
 	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int32},
@@ -41,7 +41,7 @@ func peopleAs(name string, o format.Options) []byte {
 	return mem.Bytes(name)
 }
 
-// A file by itself, sorted by its key: the rows from a key on, and one by its number.
+// A single file, sorted by its key: the rows from a key on, and a row by its number.
 func ExampleNewReader() {
 	b := peopleAs("people.parquet", parquet.WriteOptions{SortingColumns: []parquet.SortColumn{{Column: "id"}}})
 	r, err := parquet.NewReader(bytes.NewReader(b), int64(len(b)), format.OpenOptions{})
@@ -67,7 +67,7 @@ func ExampleNewReader() {
 	// Ada
 }
 
-// Options of writing as a struct, and the same as the command has them.
+// Options of the writer as a struct, and as the command's text.
 func ExampleWriteOptions() {
 	o := parquet.WriteOptions{Compression: parquet.CompressZstd, RowGroupRows: 2, Bloom: []string{"name"}}
 	fmt.Println(o.Strings(), o.Formats())
@@ -84,7 +84,7 @@ func ExampleWriteOptions() {
 	// 3 <nil>
 }
 
-// Types as Parquet itself has them, and not as the Arrow schema says that the file carries.
+// Types by Parquet's own schema, not by the Arrow schema in the file.
 func ExampleReadOptions() {
 	b := peopleAs("people.parquet", nil)
 	t, err := stoa.OpenReaderAt(context.Background(), bytes.NewReader(b), int64(len(b)), "people.parquet",

@@ -30,7 +30,7 @@ func golden(t testing.TB, path string) *store.Memory {
 	return store.NewMemory(map[string][]byte{"t": b})
 }
 
-// compare holds the rows against the lines of a JSON file, column by column; differ are columns whose text is another
+// compare compares the rows with the lines of a JSON file, column by column; differ are columns whose text is different
 // without the stored Arrow schema.
 func compare(t *testing.T, name, lines string, got []arrow.RecordBatch, differ map[string]bool) {
 	t.Helper()
@@ -49,13 +49,13 @@ func compare(t *testing.T, name, lines string, got []arrow.RecordBatch, differ m
 	ours, theirs := strings.Split(strings.TrimSpace(b.String()), "\n"),
 		strings.Split(strings.TrimSpace(string(want)), "\n")
 	if len(ours) != len(theirs) {
-		t.Fatalf("%s: %d rows, want %d", name, len(ours), len(theirs))
+		t.Fatalf("%s: got %d rows, want %d", name, len(ours), len(theirs))
 	}
 	for i := range ours {
 		x, y := object(t, ours[i]), object(t, theirs[i])
 		for k := range y {
 			if !differ[k] && !sameJSON(x[k], y[k]) {
-				t.Fatalf("%s: row %d: %s is %v, want %v", name, i, k, x[k], y[k])
+				t.Fatalf("%s: row %d: %s: got %v, want %v", name, i, k, x[k], y[k])
 			}
 		}
 	}
@@ -71,7 +71,7 @@ func object(t *testing.T, line string) (m map[string]any) {
 	return m
 }
 
-// sameJSON compares whole numbers digit by digit, and others as what they are: 3.0 is 3.
+// sameJSON compares integers digit by digit, and other numbers by value: 3.0 is 3.
 func sameJSON(x, y any) bool {
 	switch a := x.(type) {
 	case json.Number:
@@ -97,7 +97,7 @@ func TestGoldenEncodings(t *testing.T) {
 	for lines, n := range map[string]int{"enc": 6, "codec": 7, "fixed": 7} {
 		files, _ := filepath.Glob("testdata/" + lines + "-*.parquet")
 		if len(files) != n {
-			t.Errorf("%d files of %s, want %d", len(files), lines, n)
+			t.Errorf("got %d files of %s, want %d", len(files), lines, n)
 		}
 		for _, f := range files {
 			_, got, err := readAll(golden(t, f), nil, vec.Range{})
@@ -110,7 +110,7 @@ func TestGoldenEncodings(t *testing.T) {
 	}
 }
 
-// TestUnknownCodec is a codec without a decoder: the other column is read, and nothing is called damage.
+// TestUnknownCodec: a codec without a decoder costs its column, and is not reported as damage.
 func TestUnknownCodec(t *testing.T) {
 	r := openGolden(t, "testdata/fixed-snappy.v1.parquet")
 	read := func(cols ...int) (err error) {
@@ -137,8 +137,8 @@ func openGolden(t *testing.T, file string) *reader {
 	return r
 }
 
-// TestRangesOfRecodedChunks reads every range of rows, in which chunks that are made for the library begin and
-// end with pages.
+// TestRangesOfRecodedChunks reads every range of rows, so that chunks that are rebuilt for the library begin and end at
+// every page.
 func TestRangesOfRecodedChunks(t *testing.T) {
 	for _, file := range []string{"fixed-none.v1", "fixed-zstd.v2"} {
 		r := openGolden(t, "testdata/"+file+".parquet")
@@ -163,7 +163,7 @@ func TestRangesOfRecodedChunks(t *testing.T) {
 			for _, n := range []int64{1, 7, 16, 33} {
 				if to := from + n; to <= int64(len(all)) &&
 					!slices.Equal(read(vec.Range{From: from, To: to}), all[from:to]) {
-					t.Fatalf("%s: rows %d to %d are others", file, from, to)
+					t.Fatalf("%s: rows %d to %d: got wrong rows", file, from, to)
 				}
 			}
 		}

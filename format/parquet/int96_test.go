@@ -16,9 +16,9 @@ import (
 	"stoa/store"
 )
 
-// TestFarInstants: an INT96 in the year 9999 is no damage. It is refused by name, costs the rows of its page
-// and no others, and verify does not call the file corrupt.
-func TestFarInstants(t *testing.T) {
+// TestFarTimestamps: an INT96 in the year 9999 is not damage: its column is refused by name, under a damage policy it
+// costs the rows of its page only, and verify does not report the file as corrupt.
+func TestFarTimestamps(t *testing.T) {
 	// 20 rows in pages of five, that of row 12 in the year 9999
 	b, err := os.ReadFile("testdata/refused/int96.far.parquet")
 	if err != nil {
@@ -54,7 +54,7 @@ func TestFarInstants(t *testing.T) {
 			want, wantNulls = "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 ", 5
 		}
 		if err != nil || rows != want || nulls != wantNulls || lost != wantLost {
-			t.Errorf("damaged=%v: rows %q, %d nulls, lost %q, %v", damaged, rows, nulls, lost, err)
+			t.Errorf("damaged=%v: got rows %q, %d nulls, lost %q, %v", damaged, rows, nulls, lost, err)
 		}
 	}
 	found := 0
@@ -64,6 +64,6 @@ func TestFarInstants(t *testing.T) {
 		}
 	}
 	if found != 1 {
-		t.Errorf("%d findings", found)
+		t.Errorf("got %d findings", found)
 	}
 }

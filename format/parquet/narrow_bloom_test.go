@@ -8,8 +8,8 @@ import (
 	"stoa/pred"
 )
 
-// TestBloomFiltersNarrow: a value that is there is never excluded; of those that are not, within the bounds,
-// nearly all are. The values are claimed's, by its formula.
+// TestBloomFiltersNarrow: present values are never excluded; nearly all absent ones inside the bounds are. The values
+// are those of claimed.
 func TestBloomFiltersNarrow(t *testing.T) {
 	r := readerOf(t, claimed(t))
 	group := format.RowGroup{Index: 0}
@@ -35,7 +35,7 @@ func TestBloomFiltersNarrow(t *testing.T) {
 			fmt.Sprintf("s = 'k%03d'", i),
 			fmt.Sprintf("x in (%d, %d)", 10*i, 10*i+1)} {
 			if there && !left(where) {
-				t.Fatalf("%s is there, and excluded", where)
+				t.Fatalf("%s: got a present value excluded", where)
 			}
 		}
 		for _, where := range gone {
@@ -45,6 +45,6 @@ func TestBloomFiltersNarrow(t *testing.T) {
 		}
 	}
 	if passed > 60 { // of 1200
-		t.Errorf("%d that are not there are not excluded", passed)
+		t.Errorf("got %d absent values not excluded", passed)
 	}
 }

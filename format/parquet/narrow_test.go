@@ -17,7 +17,7 @@ import (
 	"stoa/vec"
 )
 
-// sortedRows is a table of 20000 rows of which most columns ascend with the row's number.
+// sortedRows is a table of 20000 rows in which most columns ascend.
 func sortedRows() arrow.RecordBatch {
 	st := arrow.StructOf(arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Int32, Nullable: true},
 		arrow.Field{Name: "s", Type: arrow.BinaryTypes.String})
@@ -114,19 +114,19 @@ func TestNarrow(t *testing.T) {
 			for i := range n {
 				in := len(ranges.Intersect(vec.Ranges{{From: i, To: i + 1}})) > 0
 				if sel.Has(int(base+i)) && !in {
-					t.Fatalf("%s: row %d of group %d was left out", where, i, g)
+					t.Fatalf("%s: row %d of group %d left out", where, i, g)
 				}
 			}
 			base += n
 		}
 		if left > most {
-			t.Errorf("%s: %d rows are left, at most %d were expected", where, left, most)
+			t.Errorf("%s: got %d rows left, want at most %d", where, left, most)
 		}
 	}
 }
 
-// TestStatisticsThatSayNothing has bounds that must not be believed.
-func TestStatisticsThatSayNothing(t *testing.T) {
+// TestUntrustedStatistics: bounds that are invalid or in an unsuitable order are not used.
+func TestUntrustedStatistics(t *testing.T) {
 	r, err := openReader(context.Background(), format.Target{Tree: written(t, nil, sortedRows()), Name: "t"},
 		format.OpenOptions{})
 	if err != nil {
@@ -148,7 +148,7 @@ func TestStatisticsThatSayNothing(t *testing.T) {
 	s := r.Footer.RowGroups[0].Columns[0].MetaData.Statistics
 	s.Min, s.DeprecatedMin, s.DeprecatedMax = []byte{1, 2, 3}, nil, nil // not a long
 	if b := bounds("id"); b.Min != nil {
-		t.Errorf("three bytes are a bound: %+v", b)
+		t.Errorf("three bytes: got bounds %+v, want none", b)
 	}
 	more := int64(math.MaxInt64)
 	if s.Nulls = &more; bounds("id").Nulls != -1 {
@@ -156,9 +156,9 @@ func TestStatisticsThatSayNothing(t *testing.T) {
 	}
 	r.Footer.Orders = nil
 	if b := bounds("id"); b.Min != nil || b.Max != nil {
-		t.Errorf("an order that nobody defined: %+v", b)
+		t.Errorf("an undefined order: got bounds %+v, want none", b)
 	}
 	if b := bounds("u"); b.Min != nil || b.Max != nil {
-		t.Errorf("unsigned numbers in signed order: %+v", b)
+		t.Errorf("unsigned numbers in signed order: got bounds %+v, want none", b)
 	}
 }

@@ -32,8 +32,8 @@ func writeOptions(r *rand.Rand) map[string]string {
 	return opts
 }
 
-// TestNestedTables: of every table, whatever its types and its nulls, the file that is written passes verify
-// --deep, its values are those that went in, and its statistics count the nulls that there are.
+// TestNestedTables: random tables of all types and nulls are written to files that pass verify --deep and have the same
+// values and the right null counts.
 func TestNestedTables(t *testing.T) {
 	tables := 300
 	if testing.Short() {
@@ -94,19 +94,19 @@ func sameCells(t *testing.T, seed uint64, tree store.Tree, table formattest.Tabl
 	}
 	for i := range got {
 		if len(got[i]) != len(table.Cells[i]) {
-			t.Errorf("seed %d: %d rows of %d", seed, len(got[i]), len(table.Cells[i]))
+			t.Errorf("seed %d: got %d rows, want %d", seed, len(got[i]), len(table.Cells[i]))
 			continue
 		}
 		for k := range got[i] {
 			if !reflect.DeepEqual(got[i][k], table.Cells[i][k]) {
-				t.Errorf("seed %d: column %d, row %d: %q, want %q", seed, i, k, got[i][k], table.Cells[i][k])
+				t.Errorf("seed %d: column %d, row %d: got %q, want %q", seed, i, k, got[i][k], table.Cells[i][k])
 				break
 			}
 		}
 	}
 }
 
-// sameNulls holds the null counts of all row groups against the table's.
+// sameNulls compares the null counts of all row groups with the table's.
 func sameNulls(t *testing.T, seed uint64, b []byte, table formattest.Table) {
 	r, err := file.NewParquetReader(bytes.NewReader(b))
 	if err != nil {
@@ -127,19 +127,19 @@ func sameNulls(t *testing.T, seed uint64, b []byte, table formattest.Table) {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
 			if s, err := c.Statistics(); err != nil || s == nil || !s.HasNullCount() {
-				t.Errorf("seed %d: leaf %d has no null count, %v", seed, leaf, err)
+				t.Errorf("seed %d: leaf %d: got no null count, %v", seed, leaf, err)
 			} else {
 				n += s.NullCount()
 			}
 		}
 		if n != want[leaf] {
-			t.Errorf("seed %d: leaf %s: %d nulls, the table has %d", seed, r.MetaData().Schema.Column(leaf).Path(),
+			t.Errorf("seed %d: leaf %s: got %d nulls, want %d", seed, r.MetaData().Schema.Column(leaf).Path(),
 				n, want[leaf])
 		}
 	}
 }
 
-// nullsOf is, for every leaf of a type, how many places of it have no value: a list that is empty or null is one place.
+// nullsOf is the number of entries without a value for every leaf of a type; an empty or null list is one entry.
 func nullsOf(t arrow.DataType, cells []any) []int64 {
 	switch t := t.(type) {
 	case *arrow.StructType:

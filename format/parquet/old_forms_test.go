@@ -15,13 +15,13 @@ import (
 	"stoa/vec"
 )
 
-// storedColumn is what is written of a column, as Parquet stores it.
+// storedColumn is a column in Parquet's physical form.
 type storedColumn struct {
 	values   any // []int32, []int64, []ByteArray or []FixedLenByteArray
 	def, rep []int16
 }
 
-// writtenByLib is a file of a row group with a schema that our writer does not have.
+// writtenByLib is a file of one row group with a schema that stoa's writer does not produce.
 func writtenByLib(t *testing.T, root schema.FieldList, columns []storedColumn) []byte {
 	t.Helper()
 	node, err := schema.NewGroupNode("schema", lib.Repetitions.Required, root, -1)
@@ -72,7 +72,7 @@ func must[T any](t *testing.T) func(T, error) T {
 	}
 }
 
-// twosComplement is a number in as many big-endian bytes.
+// twosComplement is a number in big-endian bytes of the given width.
 func twosComplement(v int64, width int) []byte {
 	n := big.NewInt(v)
 	if v < 0 {
@@ -117,12 +117,12 @@ func TestDecimalsOfFourForms(t *testing.T) {
 	}
 	for k := range 4 {
 		if name := sc.Field(k).Type.String(); name != "decimal(9, 3)" {
-			t.Errorf("%s is %s", sc.Field(k).Name, name)
+			t.Errorf("%s: got type %s", sc.Field(k).Name, name)
 		}
 		a := got[0].Column(k).(*array.Decimal128)
 		for i, n := range numbers {
 			if v := a.Value(i).BigInt(); v.Cmp(big.NewInt(n)) != 0 {
-				t.Errorf("%s: row %d is %v, want %d", sc.Field(k).Name, i, v, n)
+				t.Errorf("%s: row %d: got %v, want %d", sc.Field(k).Name, i, v, n)
 			}
 		}
 	}
@@ -131,8 +131,7 @@ func TestDecimalsOfFourForms(t *testing.T) {
 	}
 }
 
-// TestOldLists: lists of two levels are lists of what is repeated, by the rules of the format's document: a group of
-// one field is an item itself only if its name does not say that it is a struct.
+// TestOldLists: two-level lists are read by the specification's rules for backward compatibility.
 func TestOldLists(t *testing.T) {
 	number := func(name string, r lib.Repetition) schema.Node { return schema.NewInt32Node(name, r, -1) }
 	group := func(name string, r lib.Repetition, fields ...schema.Node) schema.Node {
@@ -177,7 +176,7 @@ func TestOldLists(t *testing.T) {
 			}
 		}
 		if fmt.Sprint(rows) != c.want {
-			t.Errorf("%v: %v, want %s", c.node, rows, c.want)
+			t.Errorf("%v: got %v, want %s", c.node, rows, c.want)
 		}
 	}
 }

@@ -21,9 +21,8 @@ import (
 	"stoa/vec"
 )
 
-// TestPagesWithoutSurvivorsAreNotRead: of a filter that leaves few rows, the pages of other columns that have
-// none of them may be anything. No statistics exclude any rows: the filter's column has the same values in
-// every page.
+// TestPagesWithoutSurvivorsAreNotRead: a scan with a filter that few rows pass does not read pages of other columns
+// without such rows. Statistics exclude no rows, as the filter's column has the same values in every page.
 func TestPagesWithoutSurvivorsAreNotRead(t *testing.T) {
 	ctx := context.Background()
 	const rows, batch, period = 4000, 100, 997 // the filter leaves a row of every 997th
@@ -77,7 +76,7 @@ func TestPagesWithoutSurvivorsAreNotRead(t *testing.T) {
 		}
 	}
 	if harmed < 20 || kept < 8 {
-		t.Fatalf("%d pages harmed, %d kept", harmed, kept)
+		t.Fatalf("got %d pages harmed, %d kept, want some of each", harmed, kept)
 	}
 	if err := os.WriteFile(path, whole, 0o644); err != nil {
 		t.Fatal(err)
@@ -104,7 +103,7 @@ func TestPagesWithoutSurvivorsAreNotRead(t *testing.T) {
 		want = append(want, fmt.Sprintf("text %d [%d,%d]", i, i, i+1))
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("%v, want %v", got, want)
+		t.Errorf("got %v, want %v", got, want)
 	}
 	for _, err = range table.Scan(ctx, stoa.ScanSpec{}) {
 		if err != nil {
@@ -112,11 +111,11 @@ func TestPagesWithoutSurvivorsAreNotRead(t *testing.T) {
 		}
 	}
 	if err == nil {
-		t.Error("without a filter the harmed pages are read, too")
+		t.Error("without a filter: got no error from the harmed pages, want one")
 	}
 }
 
-// TestBatchesOfLongStringsAreCut: one long string in a dictionary, and indices.
+// TestBatchesOfLongStringsAreCut: rows of one long string in a dictionary are divided into several batches.
 func TestBatchesOfLongStringsAreCut(t *testing.T) {
 	ctx := context.Background()
 	const rows, width, most = 4000, 60_000, 3 * 64 << 20
@@ -148,16 +147,16 @@ func TestBatchesOfLongStringsAreCut(t *testing.T) {
 			t.Fatal(err)
 		}
 		if b.NumRows()*width > most {
-			t.Errorf("a batch of %d bytes", b.NumRows()*width)
+			t.Errorf("got a batch of %d bytes", b.NumRows()*width)
 		}
 		n += b.NumRows()
 	}
 	if n != rows {
-		t.Errorf("%d of %d rows", n, rows)
+		t.Errorf("got %d rows, want %d", n, rows)
 	}
 }
 
-// writePaged writes rows k = i mod period, a = "text i", l = [i, i+1], a batch a page.
+// writePaged writes rows k = i mod period, a = "text i", l = [i, i+1], one page for each batch.
 func writePaged(t *testing.T, path string, rows, batch, period int) {
 	ctx := context.Background()
 	sc := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Int64},
@@ -194,7 +193,7 @@ func writePaged(t *testing.T, path string, rows, batch, period int) {
 	}
 }
 
-// TestBatchesWithinMemory: of a scan with a budget no batch is larger than its share of it, and all rows come.
+// TestBatchesWithinMemory: in a scan with a budget no batch exceeds its share, and all rows are returned.
 func TestBatchesWithinMemory(t *testing.T) {
 	ctx := context.Background()
 	const rows, width, budget = 20_000, 1000, 4 << 20
@@ -236,17 +235,17 @@ func TestBatchesWithinMemory(t *testing.T) {
 				t.Fatal(err)
 			}
 			if b.NumRows()*width > budget/2 {
-				t.Fatalf("a batch of %d rows of %d bytes, with a budget of %d", b.NumRows(), width, budget)
+				t.Fatalf("got a batch of %d rows of %d bytes with a budget of %d", b.NumRows(), width, budget)
 			}
 			for i := range int(b.NumRows()) {
 				if want := fmt.Sprintf("%0*d", width, next); b.Column(0).(*array.String).Value(i) != want {
-					t.Fatalf("row %d is another", next)
+					t.Fatalf("row %d: got a wrong value", next)
 				}
 				next++
 			}
 		}
 		if next != rows {
-			t.Errorf("%d rows", next)
+			t.Errorf("got %d rows", next)
 		}
 	}
 }

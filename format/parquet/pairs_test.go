@@ -17,7 +17,7 @@ import (
 	"stoa/store"
 )
 
-// withPairs puts a file with columns i, g and h, and key/value metadata, into a tree.
+// withPairs writes a file with columns i, g and h, and key/value metadata, to a tree.
 func withPairs(t *testing.T, tree *store.Memory, name string, pairs map[string]string) {
 	t.Helper()
 	md := arrow.MetadataFrom(pairs)
@@ -41,7 +41,7 @@ func withPairs(t *testing.T, tree *store.Memory, name string, pairs map[string]s
 	}
 }
 
-// pairsOf are the key/value pairs that a file's footer has, and those that its schema shows.
+// pairsOf are the key/value pairs in a file's footer, and those in its Arrow schema.
 func pairsOf(t *testing.T, tree store.Tree, name string) (footer, shown map[string]string) {
 	t.Helper()
 	f, err := file.Open(t.Context(), format.Target{Tree: tree, Name: name}, format.OpenOptions{})
@@ -63,8 +63,8 @@ const geo = `{"version":"1.1.0","primary_column":"g","columns":{"g":{"encoding":
 
 const avro = `{"type":"record","fields":[{"name":"i","type":"bytes"},{"name":"g","type":"bytes"}]}`
 
-// TestPairs: what becomes of key/value metadata is the same whether pages are copied or rows written anew: keys of all
-// files, the first value of each, changed as options say, and what describes columns says nothing of others.
+// TestPairs: key/value metadata is the same whether pages are copied or rows are rewritten: the keys of all files with
+// the first value of each, changed as by the options, and metadata about columns without those of other columns.
 func TestPairs(t *testing.T) {
 	tree := store.NewMemory(nil)
 	withPairs(t, tree, "a.parquet", map[string]string{"m": "1", "geo": geo, "avro.schema": avro, "x": "{"})
@@ -112,7 +112,7 @@ func TestPairs(t *testing.T) {
 		}
 		o := stoa.CreateOptions{To: "parquet", Opts: c.opts, Sink: tree.Sink("copied")}
 		if _, why, err := stoa.Copy(t.Context(), table, spec, "copied", o); why != "" || err != nil {
-			t.Errorf("%+v is not copied: %s %v", c, why, err)
+			t.Errorf("%+v: not copied: %s %v", c, why, err)
 			continue
 		}
 		o.Sink = tree.Sink("anew")
@@ -130,7 +130,7 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// samePairs compares pairs; JSON by what it says.
+// samePairs compares pairs; JSON is compared by value.
 func samePairs(a, b map[string]string) bool {
 	return maps.EqualFunc(a, b, func(x, y string) bool {
 		var p, q any
@@ -143,7 +143,7 @@ func samePairs(a, b map[string]string) bool {
 	})
 }
 
-// TestPairsAreRefused: what cannot be meant is an error, and not a file without it.
+// TestPairsAreRefused: invalid options for metadata are errors.
 func TestPairsAreRefused(t *testing.T) {
 	tree := store.NewMemory(nil)
 	withPairs(t, tree, "a.parquet", map[string]string{"m": "1"})
@@ -163,7 +163,7 @@ func TestPairsAreRefused(t *testing.T) {
 		_, err2 := stoa.Convert(t.Context(), table, stoa.ScanSpec{}, "out", o)
 		for _, err := range []error{err, err2} {
 			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("%s=%s: %v, want %q", c.key, c.value, err, c.want)
+				t.Errorf("%s=%s: got %v, want %q", c.key, c.value, err, c.want)
 			}
 		}
 	}

@@ -20,7 +20,7 @@ import (
 	"stoa/vec"
 )
 
-// written makes an object "t" of the batches.
+// written writes the batches to an object "t".
 func written(t testing.TB, opts map[string]string, batches ...arrow.RecordBatch) *store.Memory {
 	t.Helper()
 	tree := store.NewMemory(nil)
@@ -39,13 +39,13 @@ func written(t testing.TB, opts map[string]string, batches ...arrow.RecordBatch)
 		t.Fatal(err)
 	}
 	if sum.Bytes != int64(len(tree.Bytes("t"))) {
-		t.Errorf("summary says %d bytes, there are %d", sum.Bytes, len(tree.Bytes("t")))
+		t.Errorf("got a summary of %d bytes, want %d", sum.Bytes, len(tree.Bytes("t")))
 	}
 	formattest.Sound(t, &Format, tree, "t")
 	return tree
 }
 
-// readAll gives the wanted columns of "t"; rows are those of each row group.
+// readAll returns the wanted columns of "t"; rows is a range in each row group.
 func readAll(tree store.Tree, cols []int, rows vec.Range) (sc *arrow.Schema, out []arrow.RecordBatch, err error) {
 	ctx := context.Background()
 	r, err := Format.Open(ctx, format.Target{Tree: tree, Name: "t"}, format.OpenOptions{})
@@ -80,7 +80,7 @@ func readAll(tree store.Tree, cols []int, rows vec.Range) (sc *arrow.Schema, out
 	return r.Schema(), out, nil
 }
 
-// join makes one array of column k of all batches.
+// join concatenates column k of all batches.
 func join(t testing.TB, batches []arrow.RecordBatch, k int) arrow.Array {
 	t.Helper()
 	var arrs []arrow.Array
@@ -122,7 +122,7 @@ func TestRoundTrip(t *testing.T) {
 				continue
 			}
 			if !got.Equal(sc) {
-				t.Errorf("%s: the schema came back as %s, want %s", dt, got, sc)
+				t.Errorf("%s: got schema %s, want %s", dt, got, sc)
 			} else if !equal(join(t, batches, 0), want.Column(0)) {
 				t.Errorf("%s %v: values differ", dt, opts)
 			}
@@ -167,7 +167,8 @@ func TestCompressions(t *testing.T) {
 	}
 }
 
-// TestOldVersionsHaveNoNanoseconds: the library would cut them to microseconds without a word.
+// TestOldVersionsHaveNoNanoseconds: nanoseconds are refused in old versions, where the library would silently truncate
+// them to microseconds.
 func TestOldVersionsHaveNoNanoseconds(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "l", Type: arrow.ListOf(arrow.FixedWidthTypes.Timestamp_ns)}}, nil)
 	b := sample.Batch(rand.New(rand.NewPCG(1, 1)), sc, 3, 0)
@@ -194,11 +195,11 @@ func TestMetadataStays(t *testing.T) {
 	}
 	for i, f := range sc.Fields() {
 		if !got.Field(i).Metadata.Equal(f.Metadata) {
-			t.Errorf("field %s: metadata %v, want %v", f.Name, got.Field(i).Metadata, f.Metadata)
+			t.Errorf("field %s: got metadata %v, want %v", f.Name, got.Field(i).Metadata, f.Metadata)
 		}
 	}
 	if m := got.Field(1).Type.(*arrow.StructType).Field(0).Metadata; !m.Equal(meta) {
-		t.Errorf("inner field: metadata %v", m)
+		t.Errorf("inner field: got metadata %v", m)
 	}
 }
 
@@ -219,7 +220,7 @@ func TestProjectionAndRows(t *testing.T) {
 			rows = rows.Intersect(vec.Range{To: 70_000})
 			if rows.Len() == 0 {
 				if len(got) != 0 {
-					t.Errorf("%v: %d batches", rows, len(got))
+					t.Errorf("%v: got %d batches", rows, len(got))
 				}
 				continue
 			}
@@ -236,9 +237,9 @@ func TestProjectionAndRows(t *testing.T) {
 	}
 }
 
-// TestRowsBegunWithinPages: rows that begin anywhere in a page, and end anywhere, of fields of which one or
-// several columns repeat.
-func TestRowsBegunWithinPages(t *testing.T) {
+// TestRangesInsidePages: ranges of rows that begin and end anywhere in a page, of fields with one or several repeated
+// columns, are read.
+func TestRangesInsidePages(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 6))
 	list := arrow.ListOf(arrow.PrimitiveTypes.Int32)
 	sc := sample.Schema(list, arrow.ListOf(list), arrow.MapOf(arrow.BinaryTypes.String, list),
@@ -277,7 +278,7 @@ func TestRowsBegunWithinPages(t *testing.T) {
 	}
 }
 
-// damaged reads bytes that may be anything: an error must have a class and a place, and what comes out must be usable.
+// damaged reads arbitrary bytes: errors must have a class and a location, and batches must be valid.
 func damaged(t *testing.T, what string, i int, b []byte) {
 	t.Helper()
 	for _, rows := range []vec.Range{{}, {From: 3, To: 5}} {

@@ -10,8 +10,8 @@ import (
 	"stoa/vec"
 )
 
-// TestNestedProjection reads parts of the nested columns of a file of pyarrow's, with the bytes of the other leaves
-// overwritten: what is not wanted is not looked at.
+// TestNestedProjection reads parts of the nested columns of a file by pyarrow, with the bytes of the other leaves
+// overwritten: leaves that are not wanted are not read.
 func TestNestedProjection(t *testing.T) {
 	whole := golden(t, "testdata/enc-plain.v2.parquet").Bytes("t")
 	for _, name := range []string{"st.x", "st.y.w", "st.y", "st", "ls", "m"} {
@@ -38,7 +38,7 @@ func TestNestedProjection(t *testing.T) {
 			return rows
 		}
 		if got, want := read(b), read(whole); len(want) != 150 || !slices.Equal(got, want) {
-			t.Errorf("%s: %d rows, others than the %d of the whole file: %s", name, len(got), len(want),
+			t.Errorf("%s: got %d rows, want the %d rows of the intact file: %s", name, len(got), len(want),
 				fmt.Sprint(got))
 		}
 	}

@@ -16,8 +16,8 @@ import (
 	"stoa/store"
 )
 
-// TestDictionariesAreTestedOnce: of a filter on a column with a dictionary codes are compared, whatever its type, and
-// pages of it are not read if none of its values passes. The rows are those that the formula says.
+// TestDictionariesAreTestedOnce: a filter on a column with a dictionary compares codes, whatever its type, and reads no
+// pages if no dictionary value passes. The rows are those of the formula.
 func TestDictionariesAreTestedOnce(t *testing.T) {
 	const rows = 3000
 	const codes, none = "codes compared, the dictionary tested once", "no value of the dictionary passes"

@@ -16,7 +16,7 @@ import (
 	"stoa/store"
 )
 
-// TestQuotedNames: every name of a column can be said in options that are lists, and in a file of keys.
+// TestQuotedNames: lists in options and key files can contain any column name.
 func TestQuotedNames(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"a", "a,b", " a", "a ", "", `a"b`, `"a"`, `"`, "a:desc", "a b", "a.b", "ä", "\t"} {

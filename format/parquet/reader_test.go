@@ -8,7 +8,7 @@ import (
 	"stoa/format/parquet/internal/read"
 )
 
-// openReader opens a file as it is, whether or not it agrees with itself.
+// openReader opens a file without checking it for contradictions.
 func openReader(ctx context.Context, t format.Target, o format.OpenOptions) (*reader, error) {
 	f, err := file.Open(ctx, t, o)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"stoa/vec"
 )
 
-// batchesOf scans fields of a row group; rows are counted in it, zero = all.
+// batchesOf scans fields of a row group; rows is a range in it, zero: all.
 func batchesOf(ctx context.Context, r *reader, g format.RowGroup, q format.Query, rows vec.Range,
 	mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
 	spec := scan.Spec{Columns: []string{}, Alloc: mem}

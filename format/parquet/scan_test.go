@@ -22,9 +22,9 @@ import (
 	"stoa/store"
 )
 
-// TestScansOfPyarrowsFiles asks files of pyarrow's through the engine, with filters on columns and children of
-// structs, and holds the rows against those of testdata/make.py, which are filtered by a function of their own.
-func TestScansOfPyarrowsFiles(t *testing.T) {
+// TestScansOfPyarrow scans files by pyarrow, with filters on columns and children of structs, and compares the rows
+// with those of testdata/make.py, filtered by a Go function.
+func TestScansOfPyarrow(t *testing.T) {
 	b, err := os.ReadFile("testdata/enc.jsonl")
 	if err != nil {
 		t.Fatal(err)
@@ -113,14 +113,14 @@ func TestScansOfPyarrowsFiles(t *testing.T) {
 				}
 			}
 			if g, w := strings.Join(got, "\n"), strings.Join(want, "\n"); g != w {
-				t.Errorf("%s: %s: %d rows, want %d\n%s\n%s", file, where, len(got), len(want), g, w)
+				t.Errorf("%s: %s: got %d rows, want %d\n%s\n%s", file, where, len(got), len(want), g, w)
 			}
 		}
 		table.Close()
 	}
 }
 
-// TestFilterReadsFewerPages counts what is fetched for one row of many: the pages it lies in, and what tells so.
+// TestFilterReadsFewerPages: for one row of many a scan fetches only its pages and the indexes to find them.
 func TestFilterReadsFewerPages(t *testing.T) {
 	ctx := context.Background()
 	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int64},
@@ -173,12 +173,12 @@ func TestFilterReadsFewerPages(t *testing.T) {
 		bytesFor("id = -5")
 	t.Logf("%d bytes for all rows, %d for a child, %d for one row, %d for none", all, part, one, none)
 	if all < int64(file.Len())*8/10 || part > all*8/10 || one > all/4 || none > all/10 {
-		t.Errorf("%d bytes for all rows, %d for a child, %d for one row, %d for none", all, part, one, none)
+		t.Errorf("got %d bytes for all rows, %d for a child, %d for one row, %d for none", all, part, one, none)
 	}
 }
 
-// TestUnknownCodecInOneRowGroup: under a damage policy a chunk of a codec that is not known costs the rows of
-// its row group, and no others; without one the scan is refused.
+// TestUnknownCodecInOneRowGroup: under a damage policy a chunk with an unknown codec costs the rows of its row group
+// only; otherwise the scan is refused.
 func TestUnknownCodecInOneRowGroup(t *testing.T) {
 	ctx := context.Background()
 	b, err := os.ReadFile("testdata/enc-dict.v1.parquet") // row groups of 70, 70 and 10 rows
@@ -223,15 +223,15 @@ func TestUnknownCodecInOneRowGroup(t *testing.T) {
 	}
 	if rows, lost, err := scan(stoa.SkipRows); rows != 80 || len(lost) != 1 || lost[0] != [2]int64{0, 70} ||
 		err != nil {
-		t.Errorf("%d rows, lost %v, %v", rows, lost, err)
+		t.Errorf("got %d rows, lost %v, %v", rows, lost, err)
 	}
 	if _, _, err := scan(stoa.Fail); !errors.Is(err, fault.Unsupported) {
-		t.Errorf("refused with %v", err)
+		t.Errorf("without a policy: got %v, want class Unsupported", err)
 	}
 	for g := range 3 {
 		b[codecs[g*leaves]] = 3 << 1
 	}
 	if rows, _, err := scan(stoa.SkipRows); rows != 0 || !errors.Is(err, fault.Unsupported) {
-		t.Errorf("nothing can be read: %d rows, %v", rows, err)
+		t.Errorf("only unknown codecs: got %d rows, %v", rows, err)
 	}
 }

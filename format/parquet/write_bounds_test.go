@@ -13,7 +13,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// TestCutBounds: a bound that is cut stays a bound, is not longer than 64 bytes, and is text where the values are.
+// TestCutBounds: a truncated bound is still a bound, has at most 64 bytes, and is valid UTF-8 if the values are.
 func TestCutBounds(t *testing.T) {
 	long := func(s string) []byte { return []byte(strings.Repeat(s, 100)) }
 	for _, text := range []bool{true, false} {
@@ -23,23 +23,22 @@ func TestCutBounds(t *testing.T) {
 			b := write.LeafBounds{Min: v, Max: v}
 			w := b.Truncated(true, text)
 			if bytes.Compare(w.Min, v) > 0 || w.Max != nil && bytes.Compare(w.Max, v) < 0 {
-				t.Errorf("%.20q: bounds %q, %q", v, w.Min, w.Max)
+				t.Errorf("%.20q: got bounds %q, %q", v, w.Min, w.Max)
 			}
 			if len(w.Min) > write.MaxBound || len(w.Max) > write.MaxBound ||
 				w.MinExact != bytes.Equal(w.Min, v) ||
 				w.MaxExact != bytes.Equal(w.Max, v) {
-				t.Errorf("%.20q: bounds of %d and %d bytes, exact: %v, %v", v, len(w.Min), len(w.Max), w.MinExact,
+				t.Errorf("%.20q: got bounds of %d and %d bytes, exact: %v, %v", v, len(w.Min), len(w.Max), w.MinExact,
 					w.MaxExact)
 			}
 			if text && utf8.Valid(v) && (!utf8.Valid(w.Min) || !utf8.Valid(w.Max)) {
-				t.Errorf("%.20q: bounds %q, %q are no text", v, w.Min, w.Max)
+				t.Errorf("%.20q: got bounds %q, %q, want UTF-8", v, w.Min, w.Max)
 			}
 		}
 	}
 }
 
-// TestBloomOption: the filters have every value of their columns, and next to no other; a column that is not
-// there is refused.
+// TestBloomOption: the filters pass all values of their columns, and hardly any others; unknown columns are refused.
 func TestBloomOption(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "s", Type: arrow.BinaryTypes.String, Nullable: true},
 		{Name: "n", Type: arrow.PrimitiveTypes.Int32}}, nil)
@@ -58,9 +57,9 @@ func TestBloomOption(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	if f := write.FilterOf([]uint64{1 << 60, 5, 1<<40 + 3}); !f.MightContain(5) || f.MightContain(77<<32+12345) {
-		t.Error("a filter of three values has another one, or not all")
+		t.Error("a filter of three values: got a wrong one passed, or a right one rejected")
 	}
 	if _, err := write.NewWriter(&bytes.Buffer{}, sc, map[string]string{"bloom": "x"}); err == nil {
-		t.Error("a filter of no column")
+		t.Error("an unknown column: got no error, want one")
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"stoa/format/parquet/internal/meta"
 )
 
-// choices are columns of which the values ask for an encoding.
+// choices are columns with the encodings that suit their values best.
 var choices = []struct {
 	name string
 	typ  arrow.DataType
@@ -56,8 +56,8 @@ func chosen() arrow.RecordBatch {
 	return b.NewRecordBatch()
 }
 
-// TestEncodingsAreChosen: a column has the encoding that its values ask for, and the file is no larger than one that
-// has nothing but PLAIN, or no dictionaries, or both.
+// TestEncodingsAreChosen: a column gets the encoding that suits its values, and the file is not larger than with PLAIN
+// only, without dictionaries, or both.
 func TestEncodingsAreChosen(t *testing.T) {
 	batch := chosen()
 	for _, codec := range []string{"snappy", "zstd"} {
@@ -74,7 +74,7 @@ func TestEncodingsAreChosen(t *testing.T) {
 				}
 			}
 			if want := meta.EnumName(meta.Encodings, c.want); strings.Join(got, " ") != want {
-				t.Errorf("%s: %s: %v, want %s", codec, c.name, got, want)
+				t.Errorf("%s: %s: got %v, want %s", codec, c.name, got, want)
 			}
 		}
 		r.Close()
@@ -82,14 +82,14 @@ func TestEncodingsAreChosen(t *testing.T) {
 			{"encoding": "plain", "dictionary": "false"}} {
 			opts["compression"] = codec
 			if other := written(t, opts, batch).Bytes("t"); len(other) < len(best) {
-				t.Errorf("%v: %d bytes, what is chosen takes %d", opts, len(other), len(best))
+				t.Errorf("chosen encodings: got %d bytes, want at most %d, as with %v", len(best), len(other), opts)
 			}
 		}
 	}
 }
 
-// TestSizeStatisticsAreWritten: chunks say how many entries have which levels, and how many bytes its strings
-// have, and so do both indexes, as counted from what was written.
+// TestSizeStatisticsAreWritten: size statistics of chunks and both indexes have the right histograms of levels and
+// sizes of strings.
 func TestSizeStatisticsAreWritten(t *testing.T) {
 	batch := pagesOfAllKinds()
 	var text, nulls, items, empty int64 // of the strings, and of the lists
@@ -117,7 +117,7 @@ func TestSizeStatisticsAreWritten(t *testing.T) {
 		leaf := i + 1
 		said := r.Footer.RowGroups[0].Columns[leaf].MetaData.SizeStatistics
 		if said == nil {
-			t.Fatalf("column %d has none", leaf)
+			t.Fatalf("column %d: got no size statistics", leaf)
 		}
 		got := int64(-1)
 		if said.UnencodedByteArrayDataBytes != nil {
@@ -132,7 +132,7 @@ func TestSizeStatisticsAreWritten(t *testing.T) {
 			t.Fatal(x, err)
 		}
 		if sum := sumBy(x.Bytes, 1); w.text >= 0 && sum[0] != w.text {
-			t.Errorf("column %d: the pages say %d bytes of strings, want %d", leaf, sum[0], w.text)
+			t.Errorf("column %d: pages: got %d bytes of strings, want %d", leaf, sum[0], w.text)
 		}
 		c, err := r.ColumnIndex(t.Context(), 0, leaf, len(x.Offsets))
 		if err != nil {
@@ -140,12 +140,12 @@ func TestSizeStatisticsAreWritten(t *testing.T) {
 		}
 		if w.def != nil && !slices.Equal(sumBy(c.DefLevels, len(w.def)), w.def) || w.rep != nil &&
 			!slices.Equal(sumBy(c.RepLevels, len(w.rep)), w.rep) {
-			t.Errorf("column %d: the pages say %v and %v, want %+v", leaf, c.DefLevels, c.RepLevels, w)
+			t.Errorf("column %d: pages: got %v and %v, want %+v", leaf, c.DefLevels, c.RepLevels, w)
 		}
 	}
 }
 
-// sumBy adds up numbers of which each page has so many.
+// sumBy adds up lists of n numbers for each page.
 func sumBy(of []int64, width int) []int64 {
 	out := make([]int64, width)
 	for i, n := range of {
@@ -154,9 +154,9 @@ func sumBy(of []int64, width int) []int64 {
 	return out
 }
 
-// TestBoundsSayWhetherTheyAreValues: bounds in the footer that are values of the chunk say so, and those that were cut
-// do not.
-func TestBoundsSayWhetherTheyAreValues(t *testing.T) {
+// TestExactBounds: bounds in the footer are marked exact if they are values of the chunk, but not if they are
+// truncated.
+func TestExactBounds(t *testing.T) {
 	b := array.NewRecordBuilder(memory.NewGoAllocator(), arrow.NewSchema([]arrow.Field{
 		{Name: "short", Type: arrow.BinaryTypes.String}, {Name: "long", Type: arrow.BinaryTypes.String},
 		{Name: "n", Type: arrow.PrimitiveTypes.Int32}}, nil))
@@ -170,13 +170,12 @@ func TestBoundsSayWhetherTheyAreValues(t *testing.T) {
 	for leaf, exact := range []bool{true, false, true} {
 		s := r.Footer.RowGroups[0].Columns[leaf].MetaData.Statistics
 		if s == nil || s.Min == nil || s.Max == nil || s.MinExact != exact || s.MaxExact != exact {
-			t.Errorf("column %d: %+v, want exact: %t", leaf, s, exact)
+			t.Errorf("column %d: got %+v, want exact: %t", leaf, s, exact)
 		}
 	}
 }
 
-// TestRowGroupsByBytes: a row group ends when it has about as many bytes as row-group-size says, however many rows are
-// written at a time.
+// TestRowGroupsByBytes: a row group ends at about row-group-size bytes, however many rows are written at a time.
 func TestRowGroupsByBytes(t *testing.T) {
 	const limit = 60_000
 	b := written(t, map[string]string{"row-group-size": fmt.Sprint(limit), "page-size": "1000", "page-rows": "100"},
@@ -190,7 +189,7 @@ func TestRowGroupsByBytes(t *testing.T) {
 			stored += c.MetaData.TotalCompressedSize
 		}
 		if stored > limit*5/4 || g < len(groups)-1 && stored < limit/2 {
-			t.Errorf("row group %d of %d has %d bytes", g, len(groups), stored)
+			t.Errorf("row group %d of %d: got %d bytes", g, len(groups), stored)
 		}
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"stoa/store"
 )
 
-// meteredSink looks at how much memory is in use at some of the operations of a writer.
+// meteredSink measures the memory in use at some operations of a writer.
 type meteredSink struct {
 	store.Sink
 	every   int
@@ -73,8 +73,8 @@ func (s *meteredSink) Scratch(ctx context.Context) (store.Scratch, error) {
 	return meteredScratch{o, s}, err
 }
 
-// TestWritingIsBounded: what a writer holds stays within its budget, and half of it, whatever the table is, no row
-// group is cut for it, and the rows are right. The tables have several times as much as the budget of columns, stored
+// TestWritingIsBounded: the memory of a writer stays within one and a half times its budget for all tables, no row
+// group is ended early for it, and the rows are right. The tables exceed the budget several times by columns, stored
 // pages, dictionaries, large values, or Bloom filters.
 func TestWritingIsBounded(t *testing.T) {
 	i64, str := arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String
@@ -157,17 +157,17 @@ func TestWritingIsBounded(t *testing.T) {
 			t.Logf("a peak of %.1f MiB beside a batch of %.1f MiB; %.1f MiB were spilled", float64(got)/(1<<20),
 				float64(largest)/(1<<20), float64(sink.spilled.Load())/(1<<20))
 			if sink.spilled.Load() == 0 && !testing.Short() {
-				t.Error("nothing was spilled")
+				t.Error("got nothing spilled, want a temporary file")
 			}
 			if got > 3*budget/2+int64(largest) { // a slice of a batch is held twice
-				t.Errorf("a peak of %d beside a batch of %d, with a budget of %d", got, largest, budget)
+				t.Errorf("got a peak of %d besides a batch of %d, with a budget of %d", got, largest, budget)
 			}
 			checkSums(t, place, sums, int64(c.batches*c.rows), c.groups)
 		})
 	}
 }
 
-// checkSums holds the columns of a file against their sums.
+// checkSums compares the sums of a file's columns with the expected ones.
 func checkSums(t *testing.T, place string, want []int64, rows int64, groups int) {
 	t.Helper()
 	table, err := stoa.Open(t.Context(), place, stoa.OpenOptions{})
@@ -194,11 +194,11 @@ func checkSums(t *testing.T, place string, want []int64, rows int64, groups int)
 		}
 	}
 	if n != rows {
-		t.Errorf("%d rows, want %d", n, rows)
+		t.Errorf("got %d rows, want %d", n, rows)
 	}
 	for col := range want {
 		if got[col] != want[col] {
-			t.Fatalf("column %d: the sum is %d, want %d", col, got[col], want[col])
+			t.Fatalf("column %d: got sum %d, want %d", col, got[col], want[col])
 		}
 	}
 	plan, err := table.Explain(t.Context(), stoa.ScanSpec{}, false)
@@ -207,6 +207,6 @@ func checkSums(t *testing.T, place string, want []int64, rows int64, groups int)
 	}
 	have := int(plan.Levels[1].Considered)
 	if have > groups {
-		t.Errorf("%d row groups, at most %d are needed", have, groups)
+		t.Errorf("got %d row groups, want at most %d", have, groups)
 	}
 }

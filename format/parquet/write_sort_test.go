@@ -20,7 +20,7 @@ type pair struct {
 	b *string
 }
 
-// pairs makes batches of rows, cut by lot.
+// pairs divides rows into batches at random.
 func pairs(r *rand.Rand, rows []pair) (out []arrow.RecordBatch) {
 	inner := arrow.StructOf(arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Float32},
 		arrow.Field{Name: "a", Type: arrow.PrimitiveTypes.Int32})
@@ -47,8 +47,8 @@ func pairs(r *rand.Rand, rows []pair) (out []arrow.RecordBatch) {
 	return out
 }
 
-// TestSortingColumns: the order that is promised is written, as pqarrow's library and verify read it; rows that
-// are not in it are refused, wherever batches begin; but row groups have no order among them.
+// TestSortingColumns: sorting_columns are written as arrow-go and verify read them; rows that are not in the order are
+// refused, wherever batches begin; but the order of row groups is free.
 func TestSortingColumns(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 41))
@@ -95,7 +95,7 @@ func TestSortingColumns(t *testing.T) {
 		got := f.MetaData().RowGroups[0].SortingColumns
 		if len(got) != 2 || got[0].ColumnIdx != 2 || got[0].Descending || got[1].ColumnIdx != 3 ||
 			got[1].Descending != desc || got[1].NullsFirst != first {
-			t.Fatalf("seed %d: %s is written as %v", seed, option, got)
+			t.Fatalf("seed %d: %s: got %v", seed, option, got)
 		}
 		i := 1 + r.IntN(len(rows)-1)
 		if less(rows[i-1], rows[i]) == 0 {
@@ -115,18 +115,18 @@ func TestSortingColumns(t *testing.T) {
 				}
 			}
 			if refused := err != nil; refused != (groups == "1000") {
-				t.Errorf("seed %d: rows %d and %d are changed, %s rows a row group: %v", seed, i-1, i, groups, err)
+				t.Errorf("seed %d: rows %d and %d swapped, %s rows a row group: got %v", seed, i-1, i, groups, err)
 			}
 		}
 	}
 }
 
-// TestSortingColumnsRefused: no column, one in a list, and words that say nothing.
+// TestSortingColumnsRefused: unknown columns, columns in lists, and unknown words are refused.
 func TestSortingColumnsRefused(t *testing.T) {
 	sc := pairs(rand.New(rand.NewPCG(0, 0)), nil)[0].Schema()
 	for _, v := range []string{"x", "s", "l.list.element", "b:up", "b,"} {
 		if _, err := write.NewWriter(&bytes.Buffer{}, sc, map[string]string{"sorting-columns": v}); err == nil {
-			t.Errorf("sorting-columns=%s is taken", v)
+			t.Errorf("sorting-columns=%s: got no error, want one", v)
 		}
 	}
 }

@@ -251,12 +251,12 @@ func TestPadding(t *testing.T) {
 	}
 }
 
-// TestSchemaLostInPlace: where the key of an Avro schema, the schema, or both are others, and the columns have names that
-// only a schema gives them, verify says so.
+// TestSchemaLostInPlace: where the key of an Avro schema, the schema, or both are others, and the columns have names
+// that only a schema gives them, verify says so.
 func TestSchemaLostInPlace(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "s", Type: arrow.StructOf(
-		arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Int64}, arrow.Field{Name: "y", Type: arrow.BinaryTypes.String})},
-	}, nil)
+		arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Int64},
+		arrow.Field{Name: "y", Type: arrow.BinaryTypes.String})}}, nil)
 	whole := unsealed(write(t, trevni.AvroFormat, sc, map[string]string{"arrow-schema": "false"},
 		flatBatch(t, sc, 20)).Bytes("t"))
 	if errorsOf(t, whole) > 0 {
