@@ -42,13 +42,13 @@ func TestFilesOfLostSets(t *testing.T) {
 	if _, err := Open(t.Context(), "dir", o); !errors.Is(err, fault.Corrupt) {
 		t.Errorf("opened: %v", err)
 	}
-	told := 0
+	reported := 0
 	for f, err := range Verify(t.Context(), "dir", o) {
 		if err == nil && f.Severity == region.Error {
-			told++
+			reported++
 		}
 	}
-	if told == 0 {
+	if reported == 0 {
 		t.Error("verify calls it whole")
 	}
 	if _, err := Open(t.Context(), "dir/a.cfile", o); err != nil {

@@ -42,7 +42,7 @@ func TestNobodyAsksArrowAboutHalves(t *testing.T) {
 					n.Sel.Name != "Num" {
 					t.Errorf("%s: %s.%s", set.Position(n.Pos()), own, n.Sel.Name)
 				}
-			case *ast.CallExpr: // of a Num, or of what nobody knows without types: a Rat's has two results
+			case *ast.CallExpr: // of a Num, or of an unknown type: a Rat's has two results
 				s, ok := n.Fun.(*ast.SelectorExpr)
 				if !ok || s.Sel.Name != "Float32" || len(n.Args) > 0 {
 					return true

@@ -296,7 +296,7 @@ func TestBudgetsAreAskedForInOnePlace(t *testing.T) {
 				t.Fatal(err)
 			}
 			if m := own.Find(b); m != nil {
-				t.Errorf("%s/%s: %s: fault.OverBudget says so", p.ImportPath, name, m)
+				t.Errorf("%s/%s: %s: use fault.OverBudget", p.ImportPath, name, m)
 			}
 		}
 	}
@@ -366,7 +366,7 @@ const formatNames = 0
 func TestNoProgramIsKept(t *testing.T) {
 	out, err := exec.Command("git", "-C", "..", "ls-files", "-z").Output()
 	if err != nil {
-		t.Skipf("this is no clone, so nobody says which files are kept: %v", err)
+		t.Skipf("this is not a clone, so that the tracked files are unknown: %v", err)
 	}
 	names := strings.Split(strings.TrimRight(string(out), "\x00"), "\x00")
 	if len(names) < 100 {

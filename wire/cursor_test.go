@@ -16,9 +16,9 @@ var at = fault.Span{Object: "f", Off: 1000, Len: 24}
 var bytes24 = []byte{1, 2, 0, 0, 0, 0, 0, 0, 3, 4, 0, 0, 0, 0, 0, 0, 0, 0xac, 0x02, 2, 'h', 'i', 0xff, 0xff}
 
 func TestFieldsAreReadAndTold(t *testing.T) {
-	var told []string
+	var got []string
 	c := wire.NewCursor(bytes24, at, "head").Trace(func(n region.Node) {
-		told = append(told, fmt.Sprintf("%d %s=%s %s", n.Depth, n.Name, n.Value, n.At))
+		got = append(got, fmt.Sprintf("%d %s=%s %s", n.Depth, n.Name, n.Value, n.At))
 	}, 2)
 	a, b, be, u := c.U8("a"), c.U32("b"), c.U32BE("be"), c.U64("u")
 	v := c.Uvarint("v")
@@ -28,8 +28,8 @@ func TestFieldsAreReadAndTold(t *testing.T) {
 	}
 	want := []string{"2 a=1 f[1000+1]", "2 b=2 f[1001+4]", "2 be=3 f[1005+4]", "2 u=4 f[1009+8]",
 		"2 v=300 f[1017+2]", "2 len=2 f[1019+1]", "2 s= f[1020+2]"}
-	if !slices.Equal(told, want) {
-		t.Errorf("told %q\nwant %q", told, want)
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q\nwant %q", got, want)
 	}
 }
 

@@ -55,7 +55,7 @@ func recovered(t *testing.T, data []byte, opts map[string]string) (string, arrow
 	return tab.Schema().Field(0).Name, a, tab.Findings(), err
 }
 
-// TestFooterBit: whichever bit of a footer or of its checksum is another, but for the magic and the length, by which
+// TestFooterBit: whichever bit of a footer or of its checksum flips, but for the magic and the length, by which
 // the footer is found, the checksum says which: recovery gives name, type and values as they were, and reports the
 // damage.
 func TestFooterBit(t *testing.T) {
@@ -107,7 +107,7 @@ func TestUnprovenScale(t *testing.T) {
 	}
 }
 
-// TestQuickFindsNoMore: whichever bit of a file without checksums is another, what the quick verification reports, the
+// TestQuickFindsNoMore: whichever bit of a file without checksums flips, what the quick verification reports, the
 // others report, too.
 func TestQuickFindsNoMore(t *testing.T) {
 	for _, opts := range []map[string]string{{"encoding": "plain"}, {"encoding": "bitshuffle"}, {"encoding": "rle"},

@@ -63,7 +63,7 @@ func TestVerifyCodes(t *testing.T) {
 }
 
 // TestStoreErrors: whichever operation of the store fails, verify reports it as what it is, and recovery and
-// reading around damage do not take it for damage, which would cost rows without a word about the store.
+// reading around damage do not take it for damage, which would silently cost rows.
 func TestStoreErrors(t *testing.T) {
 	three, _ := threeBatches(t)
 	files := map[string]*store.Memory{"three batches": store.NewMemory(map[string][]byte{"t": three})}

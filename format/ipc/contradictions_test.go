@@ -34,7 +34,7 @@ func TestBatchWithoutArrays(t *testing.T) {
 				continue
 			}
 			if rows, err := r.batchRows(t.Context()); err != nil || len(rows) != 1 || rows[0] == 0 {
-				t.Errorf("bit %d of byte %d is another: %v rows, %v", bit, i, rows, err)
+				t.Errorf("bit %d of byte %d flipped: got %v rows, %v", bit, i, rows, err)
 			}
 			r.Close()
 		}

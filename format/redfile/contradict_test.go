@@ -181,7 +181,7 @@ func TestNoNonsenseCounts(t *testing.T) {
 	}
 }
 
-// TestReadingFindsNoMore: whichever bit of a file is another, what reading reports verify does, too, although it
+// TestReadingFindsNoMore: whichever bit of a file flips, what reading reports verify does, too, although it
 // decodes only pages about which not all is under checksums. Page headers never are, and before generation E nothing
 // but pages is.
 func TestReadingFindsNoMore(t *testing.T) {

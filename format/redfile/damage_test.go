@@ -404,7 +404,7 @@ func TestErrorRecovery(t *testing.T) {
 			t.Helper()
 			for key, pages := range before {
 				if key != but && strings.Join(got[key], "") != strings.Join(pages, "") {
-					t.Errorf("generation %s: chunk %s is another one", gen, key)
+					t.Errorf("generation %s: chunk %s: got different values", gen, key)
 				}
 			}
 		}

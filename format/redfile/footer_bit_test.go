@@ -11,8 +11,7 @@ import (
 	"stoa/region"
 )
 
-// TestFooterBit: whichever bit of the metadata is another, recovery gives the rows as they were written, or none and
-// says so.
+// TestFooterBit: whichever bit of the metadata flips, recovery yields the rows as written, or none and reports it.
 func TestFooterBit(t *testing.T) {
 	for _, opts := range []map[string]string{{}, {"sync": "0"}, {"sync": "0", "arrow-schema": "false"},
 		{"generation": "A"}, {"generation": "A", "sync": "0"}} {

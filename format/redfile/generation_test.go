@@ -537,7 +537,7 @@ func TestLiteralIsSound(t *testing.T) {
 			whole := h.bytes()
 			n := int(binary.LittleEndian.Uint32(whole[len(whole)-8:]))
 			files := map[string][]byte{"as it is": whole}
-			// the beginning of another metadata; fields that nobody knows
+			// the beginning of different metadata; unknown fields
 			for _, before := range []string{"\x0a\x16\x32\x16\xf0\x80\x02\x00",
 				"\x15\x02\x15\x02\x15\x02\x15\x02", "\x15\x02\x19\x0c\x16\x00\x19\x0c",
 				"\x08\x00\x01\x00\x00\x00\x01\x0a"} {

@@ -16,7 +16,7 @@ import (
 	"stoa/store"
 )
 
-// TestHeaderBit: whichever bit of a header with a checksum is another, recovery reports it and gives the rows as they
+// TestHeaderBit: whichever bit of a header with a checksum flips, recovery reports it and yields the rows as they
 // were, or, where the header cannot be parsed, none.
 func TestHeaderBit(t *testing.T) {
 	for name, data := range samples(t) {

@@ -251,8 +251,8 @@ func TestPadding(t *testing.T) {
 	}
 }
 
-// TestSchemaLostInPlace: where the key of an Avro schema, the schema, or both are others, and the columns have names
-// that only a schema gives them, verify says so.
+// TestSchemaLostInPlace: if the key of an Avro schema, the schema, or both are overwritten, and columns have names that
+// only a schema can give them, verify reports it.
 func TestSchemaLostInPlace(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "s", Type: arrow.StructOf(
 		arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Int64},

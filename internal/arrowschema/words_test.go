@@ -8,7 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// TestNoRuntimeError: whatever a bit does to a schema, nobody is told of the library's slices.
+// TestNoRuntimeError: whichever bit of a schema flips, messages do not contain the library's runtime errors.
 func TestNoRuntimeError(t *testing.T) {
 	b, err := Encode(arrow.NewSchema([]arrow.Field{
 		{Name: "list", Type: arrow.ListOf(arrow.PrimitiveTypes.Int64), Nullable: true},

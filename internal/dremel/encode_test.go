@@ -64,7 +64,7 @@ func checkLevelsBack(t *testing.T, seed uint64, r *rand.Rand, n int) {
 	packed := AppendBits(nil, bools)
 	for i, x := range bools {
 		if b[i/8]>>(i%8)&1 != x || packed[i/8]>>(i%8)&1 != x {
-			t.Fatalf("seed %d: boolean %d of %d is another one", seed, i, n)
+			t.Fatalf("seed %d: boolean %d of %d: got the wrong value", seed, i, n)
 		}
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestFlips: of whatever bit of a text is another, the CRC says which, and of two bits that none is.
+// TestFlips: a CRC locates any single flipped bit of a text, and locates none if two bits are flipped.
 func TestFlips(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, table := range []*crc32.Table{Castagnoli(), crc32.IEEETable} {

@@ -197,7 +197,7 @@ func TestOldFormsAreCut(t *testing.T) {
 			name := fmt.Sprintf("packed %t, LZ4 %q", packed, lz4)
 			old := opened(t, oldForm(t, b, packed, lz4))
 			if !slices.Equal(rowsOf(t, old), want) {
-				t.Fatalf("%s: the file is another table", name)
+				t.Fatalf("%s: got a different table in the file", name)
 			}
 			j, why, err := Plan(t.Context(), []*read.Reader{old}, format.CopyOptions{
 				Opts: map[string]string{"row-group-rows": "83"}})

@@ -2,7 +2,8 @@ package verify
 
 import "testing"
 
-// TestVerifyOldBoundsOfBytes: bytes of which nobody knows whether they were compared signed are no lie; the others are.
+// TestVerifyOldBoundsOfBytes: deprecated bounds of bytes are reported if they are wrong in both signed and unsigned
+// order.
 func TestVerifyOldBoundsOfBytes(t *testing.T) {
 	for _, c := range []struct {
 		value, low, high string

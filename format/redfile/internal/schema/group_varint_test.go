@@ -37,7 +37,7 @@ func TestUnfilledGroup(t *testing.T) {
 					}
 					if err == nil && (typ == layout.Int32 && !slices.Equal(As[uint32](out, k), narrow[:k]) ||
 						typ == layout.Int64 && !slices.Equal(As[uint64](out, k), wide[:k])) {
-						t.Errorf("%s: %d of %d numbers are others", typ, k, total)
+						t.Errorf("%s: got %d of %d numbers wrong", typ, k, total)
 					}
 				}
 			}

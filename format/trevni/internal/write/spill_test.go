@@ -34,7 +34,7 @@ func TestSpill(t *testing.T) {
 			}
 			for name := range want {
 				if !bytes.Equal(got[name], want[name]) || len(got) != len(want) {
-					t.Errorf("%s %v: %s is another", d, opts, name)
+					t.Errorf("%s %v: %s: got a different file", d, opts, name)
 				}
 			}
 		}
