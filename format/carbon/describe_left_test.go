@@ -11,8 +11,8 @@ import (
 	"stoa/region"
 )
 
-// TestDescribeLeftovers: whichever file of a table is cut, describe fails only where verify has an error; of a file
-// that does not count, and cannot be described, a node says so.
+// TestDescribeLeftovers: whichever file of a table is truncated, describe fails only if verify has an error; for an
+// unused file that cannot be described it has a node that says so.
 func TestDescribeLeftovers(t *testing.T) {
 	notes, failed := 0, 0
 	for _, name := range []string{"managed_compact", "managed_del", "managed_part",
@@ -28,7 +28,7 @@ func TestDescribeLeftovers(t *testing.T) {
 			stated := false
 			for node, err := range carbon.Format.Describe(t.Context(), tg, format.DescribeOptions{}) {
 				if err != nil && !wrong {
-					t.Errorf("%s: verify has no error, describe %v", n, err)
+					t.Errorf("%s: verify: got no error, describe %v", n, err)
 				}
 				if err != nil {
 					failed++
@@ -39,7 +39,7 @@ func TestDescribeLeftovers(t *testing.T) {
 				notes++
 			}
 			if stated && wrong {
-				t.Errorf("%s counts, and describe says that it does not", n)
+				t.Errorf("%s: got a node for an unused file, but the file is used", n)
 			}
 		}
 	}

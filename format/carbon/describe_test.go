@@ -14,7 +14,7 @@ import (
 	"stoa/store"
 )
 
-// filesBelow are the files below dir that Carbon itself wrote in binary form.
+// filesBelow are the binary files below dir that CarbonData wrote.
 func filesBelow(t testing.TB, dir string) (out []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
@@ -41,7 +41,7 @@ func TestCoverage(t *testing.T) {
 	n := coverage(t, dir)
 	t.Logf("%d files", n)
 	if n < 150 {
-		t.Errorf("only %d files were described", n)
+		t.Errorf("got %d files described", n)
 	}
 }
 
@@ -59,7 +59,7 @@ func coverage(t *testing.T, dir string) (ran int) {
 				break
 			}
 			if n.Kind == region.Gap {
-				t.Errorf("%s: a gap at %v", name, n.At)
+				t.Errorf("%s: got a gap at %v, want none", name, n.At)
 			}
 			nodes = append(nodes, n)
 		}

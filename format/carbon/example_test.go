@@ -17,7 +17,7 @@ import (
 	"stoa/store"
 )
 
-// peopleAs is a table of three people as a file, with options of the format.
+// peopleAs writes a table of three people to a file, with options of the format, and returns its bytes.
 func peopleAs(name string, o format.Options) []byte {
 	ctx, mem := context.Background(), store.NewMemory(nil)
 	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int32},
@@ -41,7 +41,7 @@ func peopleAs(name string, o format.Options) []byte {
 	return mem.Bytes(name)
 }
 
-// A file by itself, sorted by its key: the rows from a key on, and one by its number.
+// A single file, sorted by its key: the rows from a key on, and a row by its number.
 func ExampleNewReader() {
 	b := peopleAs("people.carbondata", carbon.WriteOptions{SortColumns: []string{"id"}})
 	r, err := carbon.NewReader(bytes.NewReader(b), int64(len(b)), format.OpenOptions{})
@@ -67,7 +67,7 @@ func ExampleNewReader() {
 	// Ada
 }
 
-// Options of writing as a struct, and the same as the command has them.
+// Options of the writer as a struct, and as the command's text.
 func ExampleWriteOptions() {
 	o := carbon.WriteOptions{Compression: carbon.CompressZstd, SortColumns: []string{"id"}, PageRows: 2}
 	fmt.Println(o.Strings(), o.Formats())
@@ -84,7 +84,7 @@ func ExampleWriteOptions() {
 	// 3 <nil>
 }
 
-// Each row of a table says where it lies, as deletes by position want it.
+// Each row of a table has its position, as deletes by position need it.
 func ExampleReadOptions() {
 	t, err := stoa.Open(context.Background(), "../../corpus/carbon/2.3.0/managed/managed_del",
 		stoa.OpenOptions{Typed: carbon.ReadOptions{Positions: true}})

@@ -13,8 +13,8 @@ import (
 	"stoa/store/faulty"
 )
 
-// TestFailingStore: a store that cannot say what is there is never taken for one that has no table: whichever
-// operation fails, probing and listing a table, and a store of tables, answer as always, or with that error.
+// TestFailingStore: a failing store is never taken for one without tables: whichever operation fails, probing and
+// listing a table, or a store of tables, yield the same result or that error.
 func TestFailingStore(t *testing.T) {
 	table := managedDel(t)
 	files := map[string][]byte{}
@@ -34,7 +34,7 @@ func TestFailingStore(t *testing.T) {
 				t.Fatalf("%s: %v, %v", place, match, err)
 			}
 			if err == nil && match == format.No {
-				t.Errorf("%s: operation %d fails, and there is no table", place, k)
+				t.Errorf("%s: operation %d fails: got no table and no error", place, k)
 			}
 			listing := &faulty.Tree{Tree: tree, At: k, Mode: faulty.Fail}
 			tables, reported := []string{}, false
@@ -44,7 +44,7 @@ func TestFailingStore(t *testing.T) {
 				tables = append(tables, e.Table)
 			}
 			if !reported && len(tables) != 1 {
-				t.Errorf("%s: operation %d fails, and %d tables are listed", place, k, len(tables))
+				t.Errorf("%s: operation %d fails: got %d tables and no error", place, k, len(tables))
 			}
 			if reported {
 				failed++
@@ -54,12 +54,12 @@ func TestFailingStore(t *testing.T) {
 			}
 		}
 		if failed < 3 {
-			t.Errorf("%s: only %d failures were told", place, failed)
+			t.Errorf("%s: got %d failures reported", place, failed)
 		}
 	}
 }
 
-// TestFailingPartitions: so it is with a partitioned table that lost the files that say so.
+// TestFailingPartitions does the same for a partitioned table without the files that describe the partitions.
 func TestFailingPartitions(t *testing.T) {
 	whole := loaded(t, filepath.Join(golden2, "managed/managed_part"))
 	files := map[string][]byte{}
@@ -76,7 +76,7 @@ func TestFailingPartitions(t *testing.T) {
 			t.Fatalf("%v, %v", match, err)
 		}
 		if err == nil && match == format.No {
-			t.Errorf("operation %d fails, and there is no table", k)
+			t.Errorf("operation %d fails: got no table and no error", k)
 		}
 		if err != nil {
 			failed++
@@ -86,6 +86,6 @@ func TestFailingPartitions(t *testing.T) {
 		}
 	}
 	if failed < 3 {
-		t.Errorf("only %d failures were told", failed)
+		t.Errorf("got %d failures reported", failed)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"stoa"
 )
 
-// TestFresh compares tables that CarbonData's SDK has just written with what its own row reader read:
-// STOA_CARBON_FRESH is a folder of them, each with table/ and reader.jsonl (or .gz). interop/carbon makes it.
+// TestFresh compares tables that CarbonData's SDK has just written with the output of its own row reader:
+// STOA_CARBON_FRESH is a folder of them, each with table/ and reader.jsonl (or .gz), by interop/carbon.
 func TestFresh(t *testing.T) {
 	dir := os.Getenv("STOA_CARBON_FRESH")
 	if dir == "" {
@@ -20,7 +20,7 @@ func TestFresh(t *testing.T) {
 	}
 	tables, err := filepath.Glob(filepath.Join(dir, "*", "table"))
 	if err != nil || len(tables) < 20 {
-		t.Fatalf("%d tables, %v", len(tables), err)
+		t.Fatalf("got %d tables, %v", len(tables), err)
 	}
 	rows := 0
 	for _, place := range tables {
@@ -63,7 +63,7 @@ func fresh(t *testing.T, place string, want []map[string]any) int {
 	if d := differ(all, expected, false); d != "" {
 		t.Error(strings.TrimSpace(d))
 	}
-	// The directory is a place of its own: its files are read through their indexes, as programs of the SDK do.
+	// The directory alone: its files are read through their indexes, as by programs of the SDK.
 	_, all, err = read(t, place, stoa.OpenOptions{}, stoa.ScanSpec{})
 	if err != nil {
 		t.Fatal(err)

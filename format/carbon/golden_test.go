@@ -7,7 +7,7 @@ import (
 	"stoa/store"
 )
 
-// golden2 is the part of the corpus that is always tried.
+// golden2 is the part of the corpus that is always tested.
 const golden2 = "../../corpus/carbon/2.3.0"
 
 func TestGolden(t *testing.T) {
@@ -15,7 +15,7 @@ func TestGolden(t *testing.T) {
 	t.Run("tables", func(t *testing.T) { runManaged(t, golden2, 8) })
 	t.Run("coverage", func(t *testing.T) {
 		if n := coverage(t, golden2); n < 45 {
-			t.Errorf("only %d files were described", n)
+			t.Errorf("got %d files described", n)
 		}
 	})
 	t.Run("verify", func(t *testing.T) {

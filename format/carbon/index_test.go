@@ -8,8 +8,8 @@ import (
 	"stoa"
 )
 
-// TestIndexTable: an index file, single or merged, is a table of its entries; its rows and bounds are those of
-// the data.
+// TestIndexTable: an index file, single or merged, is read as a table of its entries, with the rows and bounds of the
+// data.
 func TestIndexTable(t *testing.T) {
 	place := filepath.Join(golden2, "managed/managed_part/country=c0/y=2019/0_1795249943470.carbonindexmerge")
 	_, rows, err := read(t, place, stoa.OpenOptions{}, stoa.ScanSpec{})
@@ -28,10 +28,10 @@ func TestIndexTable(t *testing.T) {
 	}
 	r := rows[0]
 	if r["min_name"] != lo && r["min_name"] != `"`+lo+`"` && r["min_name"] != `"'`+lo[1:len(lo)-1]+`'"` {
-		t.Errorf("min_name %s, the least is %s", r["min_name"], lo)
+		t.Errorf("min_name: got %s, want %s", r["min_name"], lo)
 	}
 	if r["num_rows"] != itoa(len(data)) || r["blocklet"] != "0" {
-		t.Errorf("%v, %d rows", r, len(data))
+		t.Errorf("got entry %v for %d rows", r, len(data))
 	}
 	_, rows, err = read(t, filepath.Join(golden2,
 		"v3/lowcard_inv/table/0_batchno0-0-null-1600000000000.carbonindex"), stoa.OpenOptions{},

@@ -15,7 +15,7 @@ import (
 	"stoa/store"
 )
 
-// piped is a tree whose files are streams: nobody asks for their end to know what they are.
+// piped is a tree whose files are streams, which cannot be read from the end.
 type piped struct{ store.Tree }
 
 type stream struct{ store.Source }
@@ -30,8 +30,7 @@ func (p piped) Open(ctx context.Context, name string) (store.Source, error) {
 	return stream{s}, nil
 }
 
-// TestNameless: a data file of each version is read by the format's name though its own says nothing, from a stream,
-// too.
+// TestNameless: given the format's name, a data file of each version is read whatever its own name, even from a stream.
 func TestNameless(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "s", Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
 	b := array.NewRecordBuilder(mem.DefaultAllocator, sc)
@@ -66,7 +65,7 @@ func TestNameless(t *testing.T) {
 				}
 			}
 			if err != nil || !slices.Equal(got, []string{"x", "y", "z"}) {
-				t.Errorf("version %s, %T: %q, %v", version, tree, got, err)
+				t.Errorf("version %s, %T: got %q, %v", version, tree, got, err)
 			}
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"stoa/store"
 )
 
-// TestRecoverDeltas: whichever delete delta is cut, with the older ones beside it and without, recovery gives every
-// row that is live, and of those that are not exactly as many as it says.
+// TestRecoverDeltas: whichever delete delta is truncated, with or without older ones next to it, recovery yields every
+// live row, and exactly as many deleted rows as it reports.
 func TestRecoverDeltas(t *testing.T) {
 	whole := managedDel(t)
 	_, right, err := read(t, "t", stoa.OpenOptions{Tree: whole}, stoa.ScanSpec{})
@@ -52,7 +52,7 @@ func TestRecoverDeltas(t *testing.T) {
 			}
 			for _, l := range right {
 				if !slices.ContainsFunc(rows, func(x line) bool { return fmt.Sprint(x) == fmt.Sprint(l) }) {
-					t.Errorf("%s, alone %v: %v is not there", d, alone, l)
+					t.Errorf("%s, alone %v: got no row %v", d, alone, l)
 				}
 			}
 		}
@@ -64,7 +64,7 @@ func TestRecoverDeltas(t *testing.T) {
 	}
 }
 
-// comeBack returns how many deleted rows the findings report to come back.
+// comeBack is the number of deleted rows that the findings report as recovered.
 func comeBack(found []region.Finding) (n int) {
 	for _, f := range found {
 		var some, of int

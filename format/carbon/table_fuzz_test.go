@@ -12,8 +12,8 @@ import (
 	"stoa/store"
 )
 
-// FuzzTable puts other content into one of the files that are beside the data of tables: tablestatus, schema,
-// segment files, indexes, delete deltas and their status, locks.
+// FuzzTable replaces the content of one of the files of a table other than data files: tablestatus, schema, segment
+// files, indexes, delete deltas and their status, locks.
 func FuzzTable(f *testing.F) {
 	var trees []map[string][]byte
 	var names [][]string
@@ -30,7 +30,7 @@ func FuzzTable(f *testing.F) {
 			f.Add(uint8(i), uint8(k), files[n])
 		}
 	}
-	// a table that is no table any more is opened as the files that it has
+	// a directory that is no longer a table is opened as a directory of files
 	h := formattest.Hostile{Format: carbon.Format, Silent: true}
 	f.Fuzz(func(t *testing.T, table, object uint8, content []byte) {
 		if len(content) > 1<<16 {
@@ -43,7 +43,7 @@ func FuzzTable(f *testing.F) {
 	})
 }
 
-// FuzzStatus is FuzzTable for what is JSON: the values of a document are changed, and it stays JSON.
+// FuzzStatus is FuzzTable for JSON files: values of the document are changed, so that it remains JSON.
 func FuzzStatus(f *testing.F) {
 	tree := loaded(f, golden2+"/managed/managed_del")
 	files, docs := map[string][]byte{}, []string{}
@@ -82,7 +82,7 @@ func FuzzStatus(f *testing.F) {
 	})
 }
 
-// replaced is v with its k-th value (depth first, members by name) another one.
+// replaced is v with its k-th value (depth first, members by name) replaced.
 func replaced(v any, k *int, by any) any {
 	if *k--; *k < 0 {
 		if *k == -1 {

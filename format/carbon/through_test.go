@@ -12,8 +12,8 @@ import (
 	"stoa/store"
 )
 
-// TestSegmentThroughItsTable: the directory of a segment is that segment of its table: the deletes of the table hold,
-// and its schema. A partition, which has files of many segments, is refused, with the table as what to name.
+// TestSegmentThroughItsTable: the directory of a segment is opened as that segment of its table, with the table's
+// deletes and schema. A partition, which has files of several segments, is refused with a message that names the table.
 func TestSegmentThroughItsTable(t *testing.T) {
 	for name, segments := range map[string][]string{"managed_del": {"0", "1", "2"}, "managed_compact": {"0", "0.1"},
 		"managed_alter": {"0", "1"}} {
@@ -26,7 +26,7 @@ func TestSegmentThroughItsTable(t *testing.T) {
 			}
 			_, got, err := read(t, "t/Fact/Part0/Segment_"+s, stoa.OpenOptions{Tree: tree}, stoa.ScanSpec{})
 			if err != nil || differ(got, want, true) != "" || len(got) == 0 {
-				t.Errorf("%s, segment %s: %d rows of %d, %v", name, s, len(got), len(want), err)
+				t.Errorf("%s, segment %s: got %d rows, %v, want %d", name, s, len(got), err, len(want))
 			}
 		}
 	}
@@ -34,7 +34,7 @@ func TestSegmentThroughItsTable(t *testing.T) {
 	swap.Put("t/Metadata/tablestatus", []byte("[{]"))
 	if _, rows, err := read(t, "t/Fact/Part0/Segment_0", stoa.OpenOptions{Tree: swap},
 		stoa.ScanSpec{}); !errors.Is(err, fault.Corrupt) {
-		t.Errorf("without its status: %d rows, %v", len(rows), err)
+		t.Errorf("without its status: got %d rows, %v", len(rows), err)
 	}
 	parts := loaded(t, filepath.Join(golden2, "managed/managed_part"))
 	tried := map[string]bool{}
@@ -46,16 +46,16 @@ func TestSegmentThroughItsTable(t *testing.T) {
 		tried[dir] = true
 		_, rows, err := read(t, dir, stoa.OpenOptions{Tree: parts}, stoa.ScanSpec{})
 		if !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "stoa cat t ") {
-			t.Errorf("%s: %d rows, %v", dir, len(rows), err)
+			t.Errorf("%s: got %d rows, %v", dir, len(rows), err)
 		}
 	}
 	if len(tried) == 0 {
-		t.Error("no partition was tried")
+		t.Error("got no partition tried, want some")
 	}
 }
 
-// TestTablesAtAllDepths: a store has tables and databases of tables. Tables that lie deeper, or among data files, are
-// listed by themselves: none is passed over.
+// TestTablesAtAllDepths: a store has tables and databases of tables; tables at deeper levels, or among data files, are
+// listed, too.
 func TestTablesAtAllDepths(t *testing.T) {
 	whole := loaded(t, filepath.Join(golden2, "managed/managed1"))
 	file := loaded(t, filepath.Join(golden2, "v3/onerow/table"))
@@ -87,10 +87,10 @@ func TestTablesAtAllDepths(t *testing.T) {
 			}
 		}
 		if n != 1 {
-			t.Errorf("%s is listed %d times: %q", at, n, listed)
+			t.Errorf("%s: got listed %d times: %q", at, n, listed)
 		}
 	}
 	if !slices.ContainsFunc(listed, func(l string) bool { return strings.Contains(l, "files") }) {
-		t.Errorf("the data files are not listed: %q", listed)
+		t.Errorf("got %q, want the data files listed", listed)
 	}
 }

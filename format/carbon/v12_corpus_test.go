@@ -11,8 +11,8 @@ import (
 	"stoa"
 )
 
-// TestCorpusV1V2 reads the managed tables of formats 1 and 2 whole, and compares with the generator's formula
-// and, where it is there, with what CarbonData 1.0.0 itself read.
+// TestCorpusV1V2 reads the managed tables of formats 1 and 2, and compares them with the generator's formula and, where
+// available, with what CarbonData 1.0.0 itself read.
 func TestCorpusV1V2(t *testing.T) {
 	dir := corpusDir(t)
 	ran := 0
@@ -25,11 +25,11 @@ func TestCorpusV1V2(t *testing.T) {
 	}
 	t.Logf("%d tables", ran)
 	if ran != 6 {
-		t.Errorf("%d tables ran, the manifest has 6", ran)
+		t.Errorf("got %d tables, want 6", ran)
 	}
 }
 
-// nested turns the formula's texts of lists and structs into what they mean: items are parted by $.
+// nested parses the formula's texts of lists and structs, whose items are separated by $.
 func nested(sc *arrow.Schema, rows []map[string]any) {
 	for _, r := range rows {
 		for _, f := range sc.Fields() {
@@ -52,15 +52,15 @@ func corpusV12(t *testing.T, dir string, e entry) {
 		t.Fatal(err)
 	}
 	if len(got) != e.Rows {
-		t.Fatalf("%d rows, want %d", len(got), e.Rows)
+		t.Fatalf("got %d rows, want %d", len(got), e.Rows)
 	}
 	want := jsonRows(t, filepath.Join(dir, e.Input))
 	if n := sc.NumFields(); n != len(want[0]) {
-		t.Errorf("%d columns, %d went in", n, len(want[0]))
+		t.Errorf("got %d columns, want %d", n, len(want[0]))
 	}
 	nested(sc, want)
 	if d := differ(byID(got), byID(wanted(sc, want)), false); d != "" {
-		t.Error("not what went in:\n" + d)
+		t.Error("rows differ from the formula:\n" + d)
 	}
 	if e.Actual != "" {
 		want := jsonRows(t, filepath.Join(dir, e.Actual))
@@ -72,12 +72,12 @@ func corpusV12(t *testing.T, dir string, e entry) {
 			}
 		}
 		if d := differ(got, wanted(sc, want), false); d != "" {
-			t.Error("not what the real reader gave, in its order:\n" + d)
+			t.Error("rows differ from CarbonData's reader:\n" + d)
 		}
 	}
 }
 
-// byID brings rows in the order of their ids, of which each is there once.
+// byID sorts rows by their ids, which are unique.
 func byID(rows []line) []line {
 	rows = slices.Clone(rows)
 	slices.SortFunc(rows, func(a, b line) int { return strings.Compare(a["id"], b["id"]) })

@@ -15,7 +15,7 @@ import (
 	"stoa"
 )
 
-// The golden tables of formats 1 and 2: see the README beside them.
+// The golden tables of formats 1 and 2: see their README.
 const goldenV12 = "../../corpus/carbon/1.0.0"
 
 var writeGolden = flag.Bool("write", false,
@@ -50,12 +50,12 @@ func goldenTables(t testing.TB) (m struct {
 		t.Fatal(err)
 	}
 	if len(m.Tables) != 2 {
-		t.Fatalf("%d golden tables, there should be 2", len(m.Tables))
+		t.Fatalf("got %d golden tables, want 2", len(m.Tables))
 	}
 	return m
 }
 
-// digest is over the rows in any order.
+// digest is a hash of the rows that does not depend on their order.
 func digest(rows []line) string {
 	var all []string
 	for _, r := range rows {
@@ -81,7 +81,7 @@ func TestGoldenOld(t *testing.T) {
 			g.SHA256 = digest(g.formula(t, sc))
 		}
 		if len(got) != g.Rows || digest(got) != g.SHA256 {
-			t.Errorf("%s: %d rows, want %d, with other values than went in", g.Table, len(got), g.Rows)
+			t.Errorf("%s: got %d rows with a different digest, want %d", g.Table, len(got), g.Rows)
 		}
 		g.compare(t, sc, got)
 	}
@@ -96,7 +96,7 @@ func TestGoldenOld(t *testing.T) {
 	}
 }
 
-// formula is the expected rows, from the whole corpus.
+// formula is the expected rows, from the corpus.
 func (g *goldenTable) formula(t *testing.T, sc *arrow.Schema) []line {
 	src := map[string]string{"v1_complex": "v1/complex", "v2_b2000": "v2/basic_b2000"}[g.Table]
 	rows := jsonRows(t, filepath.Join(corpusDir(t), src, "expected.jsonl.gz"))[:g.Rows]
@@ -108,10 +108,10 @@ func (g *goldenTable) formula(t *testing.T, sc *arrow.Schema) []line {
 func (g *goldenTable) compare(t *testing.T, sc *arrow.Schema, got []line) {
 	sample := jsonRows(t, filepath.Join(goldenV12, g.Sample))
 	if len(sample) != g.Rows/10 {
-		t.Fatalf("%s: %d rows in the sample", g.Table, len(sample))
+		t.Fatalf("%s: got %d rows in the sample", g.Table, len(sample))
 	}
 	if n := sc.NumFields(); n != len(sample[0]) {
-		t.Errorf("%s: %d columns, %d went in", g.Table, n, len(sample[0]))
+		t.Errorf("%s: got %d columns, want %d", g.Table, n, len(sample[0]))
 	}
 	nested(sc, sample)
 	byID := map[string]line{}

@@ -13,9 +13,8 @@ import (
 	"stoa/store"
 )
 
-// TestVerifyBounds tightens each smallest and each largest value of a real file, of blocklets and of pages, by
-// what is just beyond it: scans leave out rows then, so verify has to say. Bounds that are the wrong way round
-// no scan trusts; they are reported, too.
+// TestVerifyBounds narrows each minimum and maximum of blocklets and pages of a real file by one step, so that scans
+// would leave out rows: verify reports it. Swapped bounds, which scans do not use, are reported, too.
 func TestVerifyBounds(t *testing.T) {
 	tree := loaded(t, filepath.Join(golden2, "v3/allprim_zstd/table"))
 	file := ""
@@ -72,16 +71,17 @@ func TestVerifyBounds(t *testing.T) {
 		}
 		tried++
 		if len(stated(b)) == 0 {
-			t.Errorf("%s at %d, %x: verify says nothing", strings.Join(under, "/"), at, whole[n.At.Off:n.At.End()])
+			t.Errorf("%s at %d, %x: verify: got no findings, want some", strings.Join(under, "/"), at,
+				whole[n.At.Off:n.At.End()])
 		}
 	}
 	if tried < 20 || booleans < 2 {
-		t.Errorf("%d bounds tried, %d of booleans", tried, booleans)
+		t.Errorf("got %d bounds tried, %d of booleans", tried, booleans)
 	}
 	t.Logf("%d bounds tried, %d of booleans or the like", tried, booleans)
 }
 
-// TestVerifyZeroSchema: a schema of zeros is no schema without columns.
+// TestVerifyZeroSchema: a schema file of zeros is damage, not a schema without columns.
 func TestVerifyZeroSchema(t *testing.T) {
 	tree := loaded(t, filepath.Join(golden2, "managed/managed_del"))
 	_, right, err := read(t, "t", stoa.OpenOptions{Tree: tree}, stoa.ScanSpec{})

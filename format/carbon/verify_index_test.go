@@ -13,8 +13,8 @@ import (
 	"stoa/store"
 )
 
-// TestVerifyIndexAndCounts changes what an index file and a footer say of rows, places and bounds of a real
-// table, one number at a time: verify compares it with the data, and says.
+// TestVerifyIndexAndCounts changes the numbers of rows, offsets and bounds in an index file and a footer of a real
+// table, one at a time: verify compares them with the data and reports the difference.
 func TestVerifyIndexAndCounts(t *testing.T) {
 	tree := loaded(t, filepath.Join(golden2, "v3/allprim_zstd/table"))
 	if s := verdict(t, tree); len(errorsIn(s)) > 0 {
@@ -55,14 +55,15 @@ func TestVerifyIndexAndCounts(t *testing.T) {
 			files[file] = b
 			tried[what]++
 			if len(errorsIn(verdict(t, store.NewMemory(files)))) == 0 {
-				t.Errorf("%s: %s at %d: verify says nothing", filepath.Ext(file), strings.Join(under, "/"), n.At.Off)
+				t.Errorf("%s: %s at %d: verify: got no findings, want some", filepath.Ext(file),
+					strings.Join(under, "/"), n.At.Off)
 			}
 		}
 	}
 	t.Log(tried)
 	for _, what := range []string{"num_rows", "min_values", "max_values", "offset"} {
 		if tried[what] == 0 {
-			t.Errorf("no %s was tried: %v", what, tried)
+			t.Errorf("got no %s tried: %v", what, tried)
 		}
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"stoa/store"
 )
 
-// TestVerifyFindsNothing: no table of the corpus is damaged, so verify has nothing to say of any.
-func TestVerifyFindsNothing(t *testing.T) {
+// TestVerifyCorpus: verify has no findings in the corpus's tables, none of which is damaged.
+func TestVerifyCorpus(t *testing.T) {
 	dir := corpusDir(t)
 	ran := 0
 	for _, e := range manifest(t, dir) {
@@ -23,11 +23,11 @@ func TestVerifyFindsNothing(t *testing.T) {
 		})
 	}
 	if ran != 40 {
-		t.Errorf("%d tables ran, the manifest has 40", ran)
+		t.Errorf("got %d tables, want 40", ran)
 	}
 }
 
-// findings are what verify says, without notes.
+// findings are the findings of verify but notes.
 func findings(t testing.TB, tree store.Tree, name string) (out []region.Finding) {
 	t.Helper()
 	for f := range carbon.Format.Verify(t.Context(), format.Target{Tree: tree, Name: name}, format.OpenOptions{}) {

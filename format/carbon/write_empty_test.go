@@ -10,8 +10,8 @@ import (
 	"stoa/region"
 )
 
-// TestDirectoryWithoutRows: a table without rows is written as a directory as any other, and comes back with its
-// columns: CarbonData has no index files that name no data file.
+// TestDirectoryWithoutRows: a table without rows is written as a directory, passes verification, and is read back with
+// its columns. (CarbonData has no index files without data files.)
 func TestDirectoryWithoutRows(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
 		{Name: "b", Type: arrow.ListOf(arrow.BinaryTypes.String), Nullable: true}}, nil)
@@ -35,7 +35,7 @@ func TestDirectoryWithoutRows(t *testing.T) {
 	defer table.Close()
 	for i, f := range sc.Fields() {
 		if got := table.Schema().Field(i); got.Name != f.Name || !arrow.TypeEqual(got.Type, f.Type) {
-			t.Errorf("column %d is %v", i, got)
+			t.Errorf("column %d: got %v, want %v", i, got, f)
 		}
 	}
 }

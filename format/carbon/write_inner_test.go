@@ -16,7 +16,7 @@ import (
 	"stoa/store"
 )
 
-// TestDictionaryProperties has a table's properties say which columns get a local dictionary.
+// TestDictionaryProperties: a table's properties decide which columns may have a local dictionary.
 func TestDictionaryProperties(t *testing.T) {
 	name := &schema.Column{ColumnSchema: &layout.ColumnSchema{Name: "name", Type: layout.TypeString}}
 	inside := &schema.Column{ColumnSchema: &layout.ColumnSchema{Name: "s.x", Type: layout.TypeString},
@@ -35,7 +35,7 @@ func TestDictionaryProperties(t *testing.T) {
 	}
 }
 
-// TestBuckets compares the hash with the table that Spark put into four buckets.
+// TestBuckets compares the hash with a table that Spark wrote in four buckets.
 func TestBuckets(t *testing.T) {
 	rows := 0
 	for bucket := range 4 {
@@ -58,18 +58,18 @@ func TestBuckets(t *testing.T) {
 					h = page.MurmurText([]byte(names.Value(i)))
 				}
 				if got := int(h%4+4) % 4; got != bucket {
-					t.Errorf("%q: bucket %d, Spark has it in %d", names.Value(i), got, bucket)
+					t.Errorf("%q: got bucket %d, want %d", names.Value(i), got, bucket)
 				}
 				rows++
 			}
 		}
 	}
 	if rows != 300 {
-		t.Errorf("%d rows", rows)
+		t.Errorf("got %d rows", rows)
 	}
 }
 
-// TestSparkHash compares the hash of buckets with values that Spark's hash function gives.
+// TestSparkHash compares the hash of buckets with values of Spark's hash function.
 func TestSparkHash(t *testing.T) {
 	if got := page.MurmurInt(42); got != 29417773 { // hash(42)
 		t.Error(got)

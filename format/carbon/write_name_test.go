@@ -14,8 +14,8 @@ import (
 	"stoa/fault"
 )
 
-// TestWrittenNames: what is written under a name is read back by that name, or the name is refused before anything is
-// written, whatever the version and the name.
+// TestWrittenNames: in every version a table is read back by the name that it was written under, or the name is refused
+// before anything is written.
 func TestWrittenNames(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "s", Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
 	for _, version := range []string{"1", "2", "3"} {
@@ -26,7 +26,7 @@ func TestWrittenNames(t *testing.T) {
 			if refused := version == "1" && (name == "t" || name == "t.bin"); refused {
 				left, _ := os.ReadDir(filepath.Dir(place))
 				if !errors.Is(err, fault.Invalid) || len(left) > 0 {
-					t.Errorf("version %s, %s: %v, %d files", version, name, err, len(left))
+					t.Errorf("version %s, %s: got %v, %d files", version, name, err, len(left))
 				}
 				continue
 			}

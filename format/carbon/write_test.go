@@ -19,7 +19,7 @@ var writtenTypes = []arrow.DataType{
 	&arrow.Decimal128Type{Precision: 38, Scale: 10},
 }
 
-// TestSuite compares writer and reader with what every format must do.
+// TestSuite runs the suite that every format must pass.
 func TestSuite(t *testing.T) {
 	formattest.Run(t, formattest.Suite{Format: carbon.Format, Types: writtenTypes, Options: []map[string]string{
 		{}, {"page-rows": "100"}, {"compression": "zstd", "page-rows": "64"},
