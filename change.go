@@ -10,6 +10,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/address"
 )
 
 // Changer changes one table in place, as far as its format can: anything else is an error of class fault.Unsupported
@@ -39,6 +40,9 @@ func (e *OpenError) Unwrap() error { return e.Err }
 // OpenChanger finds a table to change: PATH, or PATH#TABLE, as its format names tables. Of o it uses Formats, From,
 // Tree, Opts and Limits. A table that takes more than Limits allow is not changed.
 func OpenChanger(ctx context.Context, name string, o OpenOptions) (*Changer, error) {
+	if err := address.CheckWritable(name); err != nil {
+		return nil, err
+	}
 	var first error
 	for i := range o.formats() {
 		f := &o.formats()[i]
@@ -138,6 +142,9 @@ type CreateTableOptions struct {
 // CreateTable makes an empty table with the columns of sc that can be changed afterwards: in the format that o.From
 // names, or in the first of o.Formats that has such tables. (Create writes a whole table at once, in any format.)
 func CreateTable(ctx context.Context, name string, sc *arrow.Schema, c CreateTableOptions, o OpenOptions) error {
+	if err := address.CheckWritable(name); err != nil {
+		return err
+	}
 	formats := o.formats()
 	for i := range formats {
 		f := &formats[i]

@@ -14,6 +14,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/address"
 	"stoa/internal/settle"
 	"stoa/region"
 	"stoa/store"
@@ -69,6 +70,9 @@ func Create(ctx context.Context, uri string, sc *arrow.Schema, o CreateOptions) 
 	}
 	sink := o.Sink
 	if sink == nil {
+		if err := address.CheckWritable(uri); err != nil {
+			return nil, err
+		}
 		sink = store.Local{}.Sink(uri, o.owned)
 	}
 	wo := format.WriteOptions{Rows: o.Rows, Opts: o.gzip(f, uri), Mem: o.Alloc, Dir: strings.HasSuffix(uri, "/"),
@@ -302,6 +306,9 @@ func Copy(ctx context.Context, src *Table, spec ScanSpec, uri string, o CreateOp
 	}
 	sink := o.Sink
 	if sink == nil {
+		if err := address.CheckWritable(uri); err != nil {
+			return s, "", err
+		}
 		sink = store.Local{}.Sink(uri, o.owned)
 	}
 	if _, ok := sink.(store.Peeker); ok && !o.NoCheck {

@@ -17,10 +17,14 @@ import (
 // listed, or named as skipped.
 func List(ctx context.Context, uri string, o OpenOptions) iter.Seq2[format.Entry, error] {
 	return func(yield func(format.Entry, error) bool) {
+		uri, o, err := o.placedOne(ctx, uri)
+		if err != nil {
+			yield(format.Entry{}, err)
+			return
+		}
 		l := lister{yield: yield}
 		p := places{ctx: ctx, o: o, left: l.leave}
 		p.table = func(tg found) *opened { return l.list(ctx, tg, o) }
-		var err error
 		if walksInto(ctx, uri, o) {
 			if err = p.dir(o.tree(), resolveDotDot(o.tree(), uri), 0); err == nil && !l.any && !l.done {
 				err = nothingReadable(uri, l.left)

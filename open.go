@@ -27,8 +27,9 @@ const openFiles = 256
 
 // Open opens one source: PATH, or PATH#TABLE where a place holds several tables. PATH may be a file, a glob, or a
 // directory: one of a format's own, or one of files that together are a table. @FILE names several directories that are
-// one place, listed in FILE: see store.Roots. Errors about the content are *fault.Error; a name that does not exist is
-// fs.ErrNotExist.
+// one place, listed in FILE: see store.Roots. It may be an address, s3://BUCKET/KEY or https://HOST/PATH, if a client
+// for it is imported: see package store/remote. Errors about the content are *fault.Error; a name that does not exist
+// is fs.ErrNotExist.
 func Open(ctx context.Context, uri string, o OpenOptions) (*Table, error) {
 	return OpenAll(ctx, []string{uri}, o)
 }
@@ -41,6 +42,10 @@ func Session(ctx context.Context) context.Context { return format.WithSession(ct
 // OpenAll opens several sources with the same schema as one table, with their rows one source after another.
 func OpenAll(ctx context.Context, uris []string, o OpenOptions) (*Table, error) {
 	var targets []found
+	uris, o, err := o.placed(ctx, uris...)
+	if err != nil {
+		return nil, err
+	}
 	for _, uri := range uris {
 		some, err := resolveURI(ctx, uri, o)
 		if err == nil && !o.Recover {

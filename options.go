@@ -1,12 +1,14 @@
 package stoa
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"strings"
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/address"
 	"stoa/store"
 )
 
@@ -68,4 +70,17 @@ type OpenOptions struct {
 	// KeepPages is how many bytes of decoded pages an open table caches for look-ups: pages of which a scan wanted only
 	// a few rows. 0: 256 MiB, negative: none.
 	KeepPages int64
+}
+
+// placed makes names of addresses, in a tree that o gets if it has none: see address.Place.
+func (o OpenOptions) placed(ctx context.Context, uris ...string) ([]string, OpenOptions, error) {
+	names, tree, err := address.Place(ctx, o.Tree, uris)
+	o.Tree = tree
+	return names, o, err
+}
+
+// placedOne is placed for one name.
+func (o OpenOptions) placedOne(ctx context.Context, uri string) (string, OpenOptions, error) {
+	uris, o, err := o.placed(ctx, uri)
+	return append(uris, "")[0], o, err
 }

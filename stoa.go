@@ -26,6 +26,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/format"
+	"stoa/internal/address"
 	"stoa/internal/arrowschema"
 	"stoa/internal/scan"
 	"stoa/pred"
@@ -91,6 +92,9 @@ func (t *Table) Findings() []region.Finding {
 		if f, ok := s.reader.(format.Finder); ok {
 			out = append(out, f.Findings()...)
 		}
+	}
+	for i := range out {
+		out[i] = address.Finding(out[i])
 	}
 	return out
 }

@@ -37,6 +37,10 @@ stoa/internal/civil       : std
 stoa/pred                 : std fault vec arrow internal/civil internal/enc/half github.com/mattn/go-runewidth
 stoa/store                : std fault
 stoa/store/faulty         : std store
+stoa/store/remote         : std fault store
+stoa/store/remote/remotetest: std
+stoa/store/s3             : std store store/remote github.com/minio/... gopkg.in/ini.v1
+stoa/store/web            : std store store/remote
 stoa/format               : std arrow fault internal/budget pred region store vec
 stoa/format/option        : std fault format
 stoa/format/formattest    : anything
@@ -59,6 +63,7 @@ stoa/internal/cells       : std arrow fault internal/civil internal/enc/half
 stoa/internal/diff        : std arrow fault internal/cells internal/enc/half
 stoa/internal/typewords   : std arrow fault format
 stoa/internal/content   : std arrow internal/diff internal/enc/half github.com/zeebo/xxh3
+stoa/internal/address   : std fault format region store store/remote
 stoa/internal/check     : std fault region
 stoa/internal/describe  : std fault region
 stoa/internal/health    : std fault format region vec internal/check internal/describe internal/scan
@@ -229,7 +234,7 @@ stoa/format/kudubackup    : std arrow fault format format/option region store ve
   internal/scan format/cfile format/kudu format/parquet
 stoa                      : std internal/coerce arrow github.com/apache/arrow-go/v18/arrow/array/arreflect fault
   format pred region
-  store vec internal/arrowschema internal/extremes
+  store store/remote vec internal/address internal/arrowschema internal/extremes
   internal/check internal/health internal/scan internal/content internal/parts internal/settle internal/diff
   internal/cells
   format/cfile format/kudu format/trevni
@@ -237,6 +242,7 @@ stoa                      : std internal/coerce arrow github.com/apache/arrow-go
   format/carbon format/ipc format/text format/parquet
 stoa/advise               : std fault format store stoa vec
 stoa/cmd/stoa/internal/catalogue: std format stoa format/kudu/kudufs format/kudubackup
+  store/s3 store/web
 stoa/cmd/...              : noformat
 stoa/internal/attack      : std
 stoa/internal/soak        : std

@@ -54,6 +54,9 @@ type noFile string
 
 func (what noFile) Error() string { return "is " + string(what) + ", and no file" }
 
+// ErrDirectory is why a directory is not opened.
+var ErrDirectory error = noFile("a directory")
+
 // NoFile reports whether err, of Open, says that something has the name, and is no file: a directory, a pipe, a
 // device, a link that leads back to itself.
 func NoFile(err error) bool { return errors.As(err, new(noFile)) || errors.Is(err, syscall.ELOOP) }

@@ -114,6 +114,7 @@ that wrote them.
 	b.WriteString(`
 A PATH is a file, a directory, a glob, PATH#TABLE, - for standard input, or
 @FILE for several directories as one place: FILE has their names, one a line.
+What is read may be at an address: s3://BUCKET/KEY, https://HOST/PATH.
 stoa help VERB explains a verb, stoa help VERB -v all of its flags.
 `)
 	_, err := io.WriteString(a.Stdout, b.String())

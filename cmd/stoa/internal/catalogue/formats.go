@@ -1,4 +1,4 @@
-// Package catalogue is the one place of the command that names formats.
+// Package catalogue is the one place of the command that names formats and the clients of stores.
 package catalogue
 
 import (
@@ -8,6 +8,8 @@ import (
 	"stoa/format"
 	"stoa/format/kudu/kudufs"
 	"stoa/format/kudubackup"
+	_ "stoa/store/s3"  // s3:// addresses
+	_ "stoa/store/web" // https:// addresses
 )
 
 // Formats are the formats that the command knows.

@@ -17,6 +17,7 @@ import (
 	"stoa/cmd/stoa/internal/display"
 	"stoa/format"
 	"stoa/region"
+	"stoa/store/remote"
 )
 
 // App is one run of the command: its streams, the flags that every verb has, and what is shared.
@@ -35,6 +36,7 @@ type App struct {
 	Quiet, Verbose, NoProgress bool
 	Tallies                    tallies
 	Reported                   map[region.Finding]bool
+	remote                     *remote.Tree     // of the addresses that are read; see Remote
 	read                       []string         // places that are read
 	places                     map[string]bool  // of read, without the names of tables
 	Verbs                      []*cobra.Command // in the order of the overview

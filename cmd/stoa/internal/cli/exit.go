@@ -90,6 +90,7 @@ func (a *App) End(ctx context.Context, cmd *cobra.Command, err error) int {
 	for _, s := range a.streams {
 		s.remove()
 	}
+	a.tellUsage()
 	if err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		err = errors.New("interrupted")
 	}
@@ -147,6 +148,7 @@ var limitFlags = strings.NewReplacer(
 	"the page limit", "--max-page", "page limit", "--max-page",
 	"the metadata limit", "--max-metadata", "metadata limit", "--max-metadata",
 	"the field limit", "--max-fields", "field limit", "--max-fields",
+	"request limit", "--max-requests",
 	"the depth limit", "--max-depth", "depth limit", "--max-depth",
 	"the memory limit", "--memory", "memory limit", "--memory",
 	"an unordered scan reads", "--unordered reads", "the format can be forced", "--from FORMAT forces one",
@@ -155,7 +157,7 @@ var limitFlags = strings.NewReplacer(
 // InFlags replaces limits, choices and reading options in a message of the library by the flags that set them: "(page
 // limit)" by "(--max-page)", " live=true" by " --live".
 func InFlags(s string) string {
-	s = limitFlags.Replace(s)
+	s = withSlashes(limitFlags.Replace(s))
 	for _, w := range NewOptionFlags() {
 		if w.Value != "" {
 			s = strings.ReplaceAll(s, " "+w.Key+"="+w.Value, " --"+w.Flag)

@@ -11,6 +11,7 @@ import (
 
 	"stoa"
 	"stoa/store"
+	"stoa/store/remote"
 )
 
 // Place is one file (or standard output) being written: under a temporary name until commit.
@@ -89,6 +90,9 @@ func PlacesOf(paths []string) (out []stoa.SourceInfo) {
 // standard output, a device or a pipe, which must not be renamed over, or what a symbolic link points to.
 // The path that is returned is the one to write to.
 func (a *App) Sink(path string) (store.Sink, string, error) {
+	if err := CheckWritable(path); err != nil {
+		return nil, path, err
+	}
 	if path == Dash {
 		return &StreamSink{open: func() (io.WriteCloser, error) { return stdoutObject{a}, nil }}, path, nil
 	}
@@ -275,6 +279,12 @@ func (a *App) Size(ctx context.Context, name string) int64 {
 		return info.Size
 	}
 	var sum int64
+	if remote.Is(name) {
+		if sum, err = sizeBelow(ctx, tr, name); err != nil {
+			return -1
+		}
+		return sum
+	}
 	err = filepath.WalkDir(filepath.FromSlash(name), func(_ string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() || ctx.Err() != nil {
 			return errors.Join(err, ctx.Err())

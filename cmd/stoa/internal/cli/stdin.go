@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"stoa/store"
+	"stoa/store/remote"
 )
 
 // Dash is the name of standard input as a source and of standard output as a place.
@@ -21,8 +22,8 @@ const Dash = "-"
 // spoolMemory is how much of a piped standard input is kept in memory; the rest goes to a temporary file.
 const spoolMemory = 64 << 20
 
-// Tree is where the command reads: the local files, "-" for standard input, and pipes that have a name, such as
-// those of <(…) in a shell. It counts what is read.
+// Tree is where the command reads: the local files, addresses that were entered, "-" for standard input, and pipes that
+// have a name, such as those of <(…) in a shell. It counts what is read.
 type Tree struct {
 	store.Local
 	A   *App
@@ -33,6 +34,13 @@ type Tree struct {
 func (t Tree) Unwrap() store.Tree { return t.Local }
 
 func (t Tree) Open(ctx context.Context, name string) (store.Source, error) {
+	if remote.Is(name) {
+		s, err := t.A.Remote().Open(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		return countedSource{s, &t.A.Tallies}, nil
+	}
 	if t.streams(name) {
 		return t.A.stream(ctx, name)
 	}
@@ -44,6 +52,9 @@ func (t Tree) Open(ctx context.Context, name string) (store.Source, error) {
 }
 
 func (t Tree) Stat(ctx context.Context, name string) (store.Info, error) {
+	if remote.Is(name) {
+		return t.A.Remote().Stat(ctx, name)
+	}
 	if !t.streams(name) {
 		return t.Local.Stat(ctx, name)
 	}
@@ -82,7 +93,11 @@ func IsPipe(name string) bool {
 // List passes over what stoa itself has begun to write in a directory.
 func (t Tree) List(ctx context.Context, dir string) iter.Seq2[store.Info, error] {
 	return func(yield func(store.Info, error) bool) {
-		for info, err := range t.Local.List(ctx, dir) {
+		all := t.Local.List
+		if remote.Is(dir) {
+			all = t.A.Remote().List
+		}
+		for info, err := range all(ctx, dir) {
 			if err == nil && !t.All && strings.HasPrefix(path.Base(info.Name), store.TempPrefix) {
 				continue
 			}

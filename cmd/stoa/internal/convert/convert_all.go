@@ -69,6 +69,9 @@ func (c *conversion) runAll(cmd *cobra.Command, a *cli.App, paths []string, f al
 		return cli.WrongUse("--all writes a directory, not standard output")
 	}
 	dir := strings.TrimRight(c.out, "/")
+	if err := cli.CheckWritable(dir); err != nil {
+		return err
+	}
 	if err := cli.CheckOutput(dir, cli.PlacesOf(paths)); err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 
 	"stoa"
 	"stoa/store"
+	"stoa/store/remote"
 )
 
 // planEnd is the last line of a plan: a plan without it was cut.
@@ -116,6 +117,9 @@ func absolute(args []string) ([]string, error) {
 				file, mark = rest, store.RootsMark
 			}
 		}
+		if remote.Is(file) {
+			continue
+		}
 		full, err := filepath.Abs(file)
 		if err != nil {
 			return nil, err
@@ -179,6 +183,13 @@ func runScan(cmd *cobra.Command, a *cli.App, r *reading.Reading, split string) e
 	s, err := readSplit(a, split)
 	if err != nil {
 		return err
+	}
+	for i := range s.Sources {
+		uri := []string{s.Sources[i].URI}
+		if err := a.Enter(ctx, uri); err != nil {
+			return cli.Whole(err)
+		}
+		s.Sources[i].URI = uri[0]
 	}
 	t, err := stoa.OpenSplit(ctx, s, stoa.OpenOptions{Formats: a.Formats, Tree: store.Roots(cli.Tree{A: a})})
 	if err != nil {

@@ -26,8 +26,10 @@ type SourceFlags struct {
 	NoVerify bool
 	MaxPage  string // --max-page
 	MaxMeta  string // --max-metadata
-	Memory   string // --memory, where the verb has no such flag of its own
-	Limits   format.Limits
+	// --max-requests
+	MaxRequests int64
+	Memory      string // --memory, where the verb has no such flag of its own
+	Limits      format.Limits
 
 	OptionFlags []*cli.OptionFlag
 	Changed     func(flag string) bool
@@ -46,6 +48,8 @@ func (f *SourceFlags) Register(a *cli.App, cmd *cobra.Command) {
 	}
 	fl.StringVar(&f.MaxPage, "max-page", "", "refuse a page of more than `SIZE` when decoded (default 1GiB)")
 	fl.StringVar(&f.MaxMeta, "max-metadata", "", "refuse metadata of more than `SIZE` (default 256MiB)")
+	fl.Int64Var(&f.MaxRequests, "max-requests", 0, "ask stores at addresses at most `N` times")
+	fl.Lookup("max-requests").Hidden = cmd.Name() == "load" // whose page is full
 	fl.Int64Var(&f.Limits.Fields, "max-fields", 0,
 		"refuse a source with more than `N` columns, the fields of nested ones counted (default 65536)")
 	fl.Int64Var(&f.Limits.Depth, "max-depth", 0,
@@ -85,6 +89,13 @@ func (f *SourceFlags) Options(ctx context.Context, a *cli.App, paths []string) (
 	}
 	o := stoa.OpenOptions{Formats: a.Formats, From: f.From, NoVerify: f.NoVerify,
 		Tree: store.Roots(cli.Tree{A: a})}
+	if f.MaxRequests < 0 {
+		return o, cli.WrongUse("--max-requests %d: a number of requests is not negative", f.MaxRequests)
+	}
+	a.Remote().Limit(f.MaxRequests)
+	if err := a.Enter(ctx, paths); err != nil {
+		return o, err
+	}
 	resolveDotDots(paths)
 	if err := f.inStore(ctx, a.Formats, paths, o.Tree); err != nil {
 		return o, err

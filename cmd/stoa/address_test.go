@@ -1,0 +1,317 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/store/remote"
+	"stoa/store/remote/remotetest"
+	"stoa/store/web"
+)
+
+const (
+	testKey    = "AKIDOFTHETEST"
+	testSecret = "this+is/the+secret+of+the+test"
+)
+
+// asS3 has s3:// addresses answered by a server.
+func asS3(t *testing.T, h http.Handler) {
+	t.Helper()
+	cli.RemoteOptions = remote.Options{Wait: time.Millisecond}
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	for k, v := range map[string]string{"AWS_ACCESS_KEY_ID": testKey, "AWS_SECRET_ACCESS_KEY": testSecret,
+		"AWS_SESSION_TOKEN": "", "AWS_PROFILE": "", "AWS_REGION": "", "AWS_DEFAULT_REGION": "",
+		"AWS_ENDPOINT_URL_S3": s.URL, "AWS_S3_ADDRESSING_STYLE": "", "AWS_NO_SIGN_REQUEST": "",
+		"AWS_CONFIG_FILE":             filepath.Join(t.TempDir(), "none"),
+		"AWS_SHARED_CREDENTIALS_FILE": filepath.Join(t.TempDir(), "none"), "AWS_EC2_METADATA_DISABLED": "true"} {
+		t.Setenv(k, v)
+	}
+}
+
+// bucketOf copies a source into a new directory, and returns that and the source's name in it.
+func bucketOf(t *testing.T, uri string) (dir, name string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "bucket")
+	place, table, _ := strings.Cut(uri, "#")
+	place = strings.TrimSuffix(place, "/")
+	st, err := os.Stat(place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := filepath.Join(dir, "in", filepath.Base(place))
+	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if st.IsDir() {
+		err = os.CopyFS(to, os.DirFS(place))
+	} else {
+		var b []byte
+		if b, err = os.ReadFile(place); err == nil {
+			err = os.WriteFile(to, b, 0o666)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if name = "in/" + filepath.Base(place); table != "" {
+		name += "#" + table
+	}
+	return dir, name
+}
+
+// said is all that a command says, and its status; what it calls a place is called BUCKET.
+func said(place string, args ...string) string {
+	var out, errs bytes.Buffer
+	status := run(context.Background(), args, strings.NewReader(""), &out, &errs)
+	all := fmt.Sprintf("%s\nstderr:\n%s\nstatus: %d", out.String(), errs.String(), status)
+	return strings.ReplaceAll(all, place, "BUCKET")
+}
+
+// verbsOfAddresses are the verbs that read.
+var verbsOfAddresses = [][]string{{"cat", "-f", "jsonl"}, {"ls", "-f", "json"}, {"count"}, {"verify", "-f", "json"},
+	{"verify", "--deep", "-f", "jsonl"}, {"describe"}, {"stats", "-f", "json"}, {"schema"},
+	{"convert", "-q", "--to", "csv", "-o", "-"}}
+
+// TestAddresses: an address says what the same files on a disk say, in every format, by every verb, over S3 and over
+// the web, with faults on the way, and from a server that knows no ranges.
+func TestAddresses(t *testing.T) {
+	read := 0
+	for i, src := range faultSources(t) {
+		if testing.Short() && i%3 != 0 {
+			continue
+		}
+		t.Run(src.name, func(t *testing.T) {
+			dir, name := bucketOf(t, src.uri)
+			var want []string
+			for _, v := range verbsOfAddresses {
+				want = append(want, said(dir, append(v, filepath.Join(dir, name))...))
+			}
+			if strings.HasSuffix(want[0], "status: 0") {
+				read++
+			}
+			s3 := &remotetest.S3{Dir: filepath.Dir(dir), Key: testKey, Page: 3}
+			faults := remotetest.NewFaults(0.05, uint64(i))
+			files := remotetest.Web(filepath.Dir(dir), web.Index)
+			for _, way := range []struct {
+				name  string
+				h     http.Handler
+				s3    bool
+				verbs int
+			}{
+				{"s3", s3, true, len(want)},
+				{"s3 with faults", faults.On(s3), true, 2},
+				{"web", files, false, len(want)},
+				{"web without ranges", remotetest.NoRanges(files), false, 2},
+			} {
+				place := "s3://bucket"
+				if way.s3 {
+					asS3(t, way.h)
+				} else {
+					s := httptest.NewServer(way.h)
+					t.Cleanup(s.Close)
+					place = s.URL + "/bucket"
+				}
+				for k, v := range verbsOfAddresses[:way.verbs] {
+					if got := said(place, append(v, place+"/"+name)...); got != want[k] {
+						t.Errorf("%s, %v:\n%s", way.name, v, firstDifference(got, want[k]))
+					}
+				}
+			}
+		})
+	}
+	if read < 6 {
+		t.Errorf("only %d sources have rows", read)
+	}
+}
+
+// firstDifference is the first line in which two texts differ.
+func firstDifference(got, want string) string {
+	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
+	for i := range g {
+		if i >= len(w) || g[i] != w[i] {
+			return "got  " + g[i] + "\nwant " + strings.Join(w[min(i, len(w)):min(i+1, len(w))], "")
+		}
+	}
+	return "got  less than wanted: " + w[len(g)]
+}
+
+// managed is a table of many objects in a bucket, and what cat says of it.
+func managed(t *testing.T) (dir, name, want string) {
+	t.Helper()
+	dir, name = bucketOf(t, "../../corpus/carbon/2.3.0/managed/managed_del")
+	return dir, name, said(dir, "cat", "-f", "jsonl", filepath.Join(dir, name))
+}
+
+// TestFaultsOfStores: whatever a store does, an address gives all rows and status 0, or an error that names the object,
+// and status 1.
+func TestFaultsOfStores(t *testing.T) {
+	dir, name, want := managed(t)
+	for _, share := range []float64{0.2, 0.6, 0.97} {
+		for seed := range uint64(4) {
+			s3 := &remotetest.S3{Dir: filepath.Dir(dir)}
+			faults := remotetest.NewFaults(share, seed)
+			asS3(t, faults.On(s3))
+			began := time.Now()
+			got := said("s3://bucket", "cat", "-f", "jsonl", "s3://bucket/"+name)
+			failed := strings.HasSuffix(got, "status: 1") && strings.Contains(got, "BUCKET")
+			if got != want && !failed {
+				t.Errorf("%v of the requests failed: %s", share, firstDifference(got, want))
+			}
+			if share < 0.5 && got != want {
+				t.Errorf("%v of the requests failed, and that was too much: %s", share, got)
+			}
+			if took := time.Since(began); took > 30*time.Second {
+				t.Errorf("it took %s to give up", took)
+			}
+		}
+	}
+}
+
+// TestStoreThatIsGone: nobody waits for long for a server that does not answer.
+func TestStoreThatIsGone(t *testing.T) {
+	dir, name, _ := managed(t)
+	s3 := &remotetest.S3{Dir: filepath.Dir(dir)}
+	faults := remotetest.NewFaults(0, 1)
+	asS3(t, faults.On(s3))
+	faults.Dead.Store(true)
+	began := time.Now()
+	got := said("s3://bucket", "count", "s3://bucket/"+name)
+	if !strings.HasSuffix(got, "status: 1") || !strings.Contains(got, "BUCKET/"+name) ||
+		!strings.Contains(got, "tries") {
+		t.Error(got)
+	}
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}
+
+// TestSecretsStaySecret: no key, password or signature is in anything that the command says, whatever goes wrong, and
+// none goes to another host.
+func TestSecretsStaySecret(t *testing.T) {
+	dir, name := bucketOf(t, "../../corpus/trevni/v1.12.2/avro_primitives.trv")
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for k, v := range r.Header {
+			if text := k + ": " + strings.Join(v, " "); k == "Authorization" || strings.Contains(text, "hidden") ||
+				strings.Contains(text, testKey) {
+				t.Errorf("another host was sent %s", text)
+			}
+		}
+		remotetest.Web(filepath.Dir(dir), web.Index).ServeHTTP(w, r)
+	}))
+	defer other.Close()
+	s3 := &remotetest.S3{Dir: filepath.Dir(dir)}
+	files := remotetest.Web(filepath.Dir(dir), web.Index)
+	for what, h := range map[string]http.Handler{
+		"files": files, "denied": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			http.Error(w, "you sent "+r.Header.Get("Authorization")+r.URL.String(), http.StatusForbidden)
+		}),
+		"redirects": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, other.URL+r.URL.Path, http.StatusFound)
+		}),
+		"a bad answer": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Location", ":// "+r.URL.String())
+			w.WriteHeader(http.StatusFound)
+		}),
+		"expired":     func() http.Handler { s := &remotetest.S3{Dir: s3.Dir}; s.Expired.Store(true); return s }(),
+		"another key": &remotetest.S3{Dir: s3.Dir, Key: "ANOTHERKEY"},
+	} {
+		srv := httptest.NewServer(h)
+		asS3(t, h)
+		cli.RemoteOptions.Tries = 2
+		host := strings.TrimPrefix(srv.URL, "http://")
+		for _, address := range []string{"s3://bucket/" + name,
+			"http://user:hidden@" + host + "/bucket/" + name + "?signature=hidden"} {
+			for _, verb := range [][]string{{"count", "-v"}, {"plan"}, {"verify", "-f", "json"}, {"ls", "-v"},
+				{"cat", "-o", address}, {"convert", "--to", "csv", "-o", "-"}, {"explain", "-f", "json"}} {
+				got := said("nowhere", append(verb, address)...)
+				for _, secret := range []string{"hidden", testSecret, testKey} {
+					if strings.Contains(got, secret) {
+						t.Errorf("%s: %v %s says a secret: %s", what, verb, path.Base(address), got)
+					}
+				}
+				if what == "expired" && strings.HasPrefix(address, "s3:") && verb[0] == "count" &&
+					!strings.Contains(got, "expired") {
+					t.Errorf("why is not said: %s", got)
+				}
+			}
+		}
+		srv.Close()
+	}
+}
+
+// TestObjectThatChanges: an object that is replaced while it is read is reported as a file is that changes.
+func TestObjectThatChanges(t *testing.T) {
+	dir, name := bucketOf(t, "../../corpus/trevni/v1.12.2/avro_primitives.trv")
+	s3 := &remotetest.S3{Dir: filepath.Dir(dir)}
+	file := filepath.Join(dir, name)
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gets := 0
+	asS3(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if gets++; r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, ".trv") {
+			b[len(b)-1] ^= 1
+			if err := os.WriteFile(file, b, 0o666); err != nil {
+				t.Error(err)
+			}
+			now := time.Now().Add(time.Duration(gets) * time.Second)
+			os.Chtimes(file, now, now)
+		}
+		s3.ServeHTTP(w, r)
+	}))
+	got := said("s3://bucket", "cat", "s3://bucket/"+name)
+	if !strings.Contains(got, "changed") || !strings.HasSuffix(got, "status: 1") {
+		t.Error(got)
+	}
+}
+
+// TestNothingIsWrittenToAddresses: no verb takes an address for an output, and none for a file of this machine.
+func TestNothingIsWrittenToAddresses(t *testing.T) {
+	dir, name := bucketOf(t, "../../corpus/trevni/v1.12.2/avro_primitives.trv")
+	asS3(t, &remotetest.S3{Dir: filepath.Dir(dir)})
+	t.Chdir(t.TempDir())
+	for _, args := range [][]string{{"convert", filepath.Join(dir, name), "-o", "s3://bucket/out.parquet"},
+		{"convert", "--all", dir, "-o", "s3://bucket/out/"},
+		{"cat", filepath.Join(dir, name), "-o", "s3://bucket/out.csv"},
+		{"seal", "s3://bucket/" + name, "-o", "seal"}, {"delete", "s3://bucket/" + name, "--where", "a = 1"},
+		{"load", "s3://bucket/" + name, filepath.Join(dir, name)},
+		{"create", "s3://bucket/new", "--schema", "a: int32"},
+		{"drop", "s3://bucket/" + name}, {"recover", filepath.Join(dir, name), "-o", "s3://bucket/out.csv"}} {
+		if got := said("nowhere", args...); strings.HasSuffix(got, "status: 0") {
+			t.Errorf("%v: %s", args, got)
+		}
+		if left := everything(t); len(left) > 0 {
+			t.Fatalf("%v made %q", args, left)
+		}
+	}
+}
+
+// TestMostRequests: a limit of requests ends a verb, and says by which flag; one more than are needed does not.
+func TestMostRequests(t *testing.T) {
+	dir, name, want := managed(t)
+	s3 := &remotetest.S3{Dir: filepath.Dir(dir)}
+	asS3(t, s3)
+	cat := []string{"cat", "-f", "jsonl", "s3://bucket/" + name, "--max-requests"}
+	if got := said("s3://bucket", append(cat, "3")...); !strings.HasSuffix(got, "status: 1") ||
+		!strings.Contains(got, "more than 3 requests (--max-requests)") {
+		t.Error(got)
+	}
+	if n := s3.Requests.Load(); n > 3 {
+		t.Errorf("%d requests were made", n)
+	}
+	if got := said("s3://bucket", append(cat, "100")...); got != want {
+		t.Error(got)
+	}
+}

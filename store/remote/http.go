@@ -1,0 +1,101 @@
+package remote
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"stoa/store"
+)
+
+// Transport is what clients send requests with: many at a time to one host, each over a connection of its own, and
+// nothing unpacked on the way, since offsets are those of what is stored.
+func Transport() *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.DialContext = (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext
+	t.MaxIdleConnsPerHost, t.MaxIdleConns = 64, 256
+	t.DisableCompression = true
+	t.ForceAttemptHTTP2 = false
+	t.TLSNextProto = nil
+	p := new(http.Protocols)
+	p.SetHTTP1(true)
+	t.Protocols = p
+	return t
+}
+
+// StatusError is what an answer with a status other than success means. what stands before the status: nothing that
+// the server wrote, which may be anything.
+func StatusError(status int, what string, h http.Header) *Error {
+	e := &Error{Reason: strings.TrimSpace(what + " (HTTP status " + strconv.Itoa(status) + ")")}
+	switch status {
+	case http.StatusNotFound, http.StatusGone:
+		e.Kind = fs.ErrNotExist
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired:
+		e.Kind = fs.ErrPermission
+	case http.StatusPreconditionFailed, http.StatusRequestedRangeNotSatisfiable:
+		e.Kind = store.ErrChanged
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+		e.Again = true
+	default:
+		e.Again = status >= 500 && status != http.StatusNotImplemented
+	}
+	if s, err := strconv.Atoi(h.Get("Retry-After")); err == nil && s > 0 {
+		e.After = time.Duration(s) * time.Second
+	}
+	return e
+}
+
+// LineError is why there was no answer, without the address that was asked, which has secrets in it.
+func LineError(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	var known *Error
+	if errors.As(err, &known) {
+		return known
+	}
+	var dns *net.DNSError
+	var op *net.OpError
+	var cert *tls.CertificateVerificationError
+	switch {
+	case errors.As(err, &dns) && dns.IsNotFound:
+		return &Error{Reason: "there is no host " + dns.Name}
+	case errors.As(err, &cert):
+		return &Error{Reason: "the server's certificate: " + cert.Err.Error()}
+	case errors.As(err, &op), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
+		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	}
+	return &Error{Again: true, Reason: "the connection broke, or what came is no answer"} // which err may repeat
+}
+
+// Ranged reads from the headers of an answer with an object, or a part of one, which part that is, and how large the
+// object: -1 if they do not say.
+func Ranged(status int, h http.Header) (off, size int64) {
+	size = -1
+	if status == http.StatusPartialContent {
+		part, all, ok := strings.Cut(strings.TrimPrefix(h.Get("Content-Range"), "bytes "), "/")
+		from, _, ok2 := strings.Cut(part, "-")
+		n, err := strconv.ParseInt(from, 10, 64)
+		if !ok || !ok2 || err != nil {
+			return -1, -1
+		}
+		if total, err := strconv.ParseInt(all, 10, 64); err == nil {
+			size = total
+		}
+		return n, size
+	}
+	if n, err := strconv.ParseInt(h.Get("Content-Length"), 10, 64); err == nil {
+		size = n
+	}
+	return 0, size
+}

@@ -1,0 +1,302 @@
+// Package remotetest has servers for tests, which give a directory as S3 and as the web do, and faults for them.
+package remotetest
+
+import (
+	"crypto/md5"
+	"encoding/hex"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// S3 gives the directories in dir as buckets: listings, HEAD, and GET with ranges and If-Match.
+type S3 struct {
+	Dir     string
+	Key     string // the access key that requests must have; "" = any, and none
+	Expired atomic.Bool
+	Denied  func(key string) bool // "" is the listing; nil: nothing is
+	Page    int                   // keys a page; 0: 1000
+
+	Requests atomic.Int64
+}
+
+type listing struct {
+	XMLName               xml.Name `xml:"ListBucketResult"`
+	IsTruncated           bool
+	NextContinuationToken string `xml:",omitempty"`
+	Contents              []content
+	CommonPrefixes        []prefix
+}
+
+type content struct {
+	Key, ETag, LastModified string
+	Size                    int64
+}
+
+type prefix struct{ Prefix string }
+
+type failure struct {
+	XMLName       xml.Name `xml:"Error"`
+	Code, Message string
+}
+
+func fail(w http.ResponseWriter, r *http.Request, status int, code string) {
+	w.Header().Set("Content-Type", "application/xml")
+	w.WriteHeader(status)
+	if r.Method != http.MethodHead {
+		// what a server says may have in it what it was sent
+		xml.NewEncoder(w).Encode(failure{Code: code, Message: "you sent " + r.Header.Get("Authorization")})
+	}
+}
+
+func (s *S3) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.Requests.Add(1)
+	bucket, key, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	if s.Key != "" && !strings.Contains(r.Header.Get("Authorization"), "Credential="+s.Key+"/") {
+		fail(w, r, http.StatusForbidden, "InvalidAccessKeyId")
+		return
+	}
+	if s.Expired.Load() {
+		fail(w, r, http.StatusBadRequest, "ExpiredToken")
+		return
+	}
+	if s.Denied != nil && s.Denied(key) {
+		fail(w, r, http.StatusForbidden, "AccessDenied")
+		return
+	}
+	if _, err := os.Stat(filepath.Join(s.Dir, bucket)); err != nil {
+		fail(w, r, http.StatusNotFound, "NoSuchBucket")
+		return
+	}
+	if key == "" {
+		s.list(w, r, filepath.Join(s.Dir, bucket))
+		return
+	}
+	s.object(w, r, filepath.Join(s.Dir, bucket, filepath.FromSlash(key)))
+}
+
+func (s *S3) list(w http.ResponseWriter, r *http.Request, dir string) {
+	q := r.URL.Query()
+	after := max(q.Get("start-after"), q.Get("continuation-token"))
+	most := s.Page
+	if n, err := strconv.Atoi(q.Get("max-keys")); err == nil && (most == 0 || n < most) {
+		most = n
+	}
+	if most == 0 {
+		most = 1000
+	}
+	var out listing
+	n, last := 0, ""
+	for _, k := range keysBelow(dir) {
+		rest, ok := strings.CutPrefix(k, q.Get("prefix"))
+		if !ok {
+			continue
+		}
+		shown := k
+		if first, _, deeper := strings.Cut(rest, "/"); deeper && q.Get("delimiter") == "/" {
+			shown = q.Get("prefix") + first + "/"
+		}
+		if k <= after || shown <= after || shown == last {
+			continue
+		}
+		if n == most {
+			out.IsTruncated, out.NextContinuationToken = true, last
+			break
+		}
+		n++
+		if last = shown; shown != k {
+			out.CommonPrefixes = append(out.CommonPrefixes, prefix{shown})
+			continue
+		}
+		name := filepath.Join(dir, filepath.FromSlash(k))
+		st, err := os.Stat(name)
+		if err != nil {
+			continue
+		}
+		out.Contents = append(out.Contents, content{Key: k, ETag: etag(name), Size: st.Size(),
+			LastModified: st.ModTime().UTC().Format(time.RFC3339)})
+	}
+	w.Header().Set("Content-Type", "application/xml")
+	xml.NewEncoder(w).Encode(out)
+}
+
+// keysBelow are the names of the files below a directory, in the order of their bytes.
+func keysBelow(dir string) (keys []string) {
+	filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			rel, _ := filepath.Rel(dir, name)
+			keys = append(keys, filepath.ToSlash(rel))
+		}
+		return nil
+	})
+	slices.Sort(keys)
+	return keys
+}
+
+var etags sync.Map // by name, size and time
+
+// etag is that of a file: the MD5 of what is in it, as S3's of an object that came in one part.
+func etag(name string) string {
+	st, err := os.Stat(name)
+	if err != nil {
+		return ""
+	}
+	key := fmt.Sprint(name, st.Size(), st.ModTime().UnixNano())
+	if e, ok := etags.Load(key); ok {
+		return e.(string)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	h := md5.New()
+	io.Copy(h, f)
+	e := `"` + hex.EncodeToString(h.Sum(nil)) + `"`
+	etags.Store(key, e)
+	return e
+}
+
+func (s *S3) object(w http.ResponseWriter, r *http.Request, name string) {
+	f, err := os.Open(name)
+	if err != nil {
+		fail(w, r, http.StatusNotFound, "NoSuchKey")
+		return
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil || st.IsDir() {
+		fail(w, r, http.StatusNotFound, "NoSuchKey")
+		return
+	}
+	tag := etag(name)
+	if m := r.Header.Get("If-Match"); m != "" && m != tag {
+		fail(w, r, http.StatusPreconditionFailed, "PreconditionFailed")
+		return
+	}
+	w.Header().Set("ETag", tag)
+	http.ServeContent(w, r, "", st.ModTime(), f)
+}
+
+// NoRanges gives whole files, whatever is asked for.
+func NoRanges(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Header.Del("Range")
+		h.ServeHTTP(noRanges{w}, r)
+	})
+}
+
+type noRanges struct{ http.ResponseWriter }
+
+func (w noRanges) WriteHeader(status int) {
+	w.Header().Del("Accept-Ranges")
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Faults are what goes wrong on the way to a server.
+type Faults struct {
+	Share   float64       // of requests, 0 to 1, that fail in some way
+	Latency time.Duration // of each request
+	Kinds   []string      // "500", "503", "429", "reset", "cut"; nil: all of them
+	Dead    atomic.Bool   // nothing is answered any more
+	Failed  atomic.Int64
+
+	mu  sync.Mutex
+	rnd *rand.Rand
+}
+
+// NewFaults makes faults that come in the order that the seed says.
+func NewFaults(share float64, seed uint64) *Faults {
+	return &Faults{Share: share, rnd: rand.New(rand.NewPCG(seed, 1)),
+		Kinds: []string{"500", "503", "429", "reset", "cut"}}
+}
+
+// pick is the kind of the next fault; "" = none.
+func (f *Faults) pick() (kind string, at float64) {
+	if f.Dead.Load() {
+		return "reset", 0
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.rnd.Float64() >= f.Share {
+		return "", 0
+	}
+	f.Failed.Add(1)
+	return f.Kinds[f.rnd.IntN(len(f.Kinds))], f.rnd.Float64()
+}
+
+// On puts the faults before a server.
+func (f *Faults) On(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		time.Sleep(f.Latency)
+		kind, at := f.pick()
+		switch kind {
+		case "":
+			h.ServeHTTP(w, r)
+		case "500":
+			fail(w, r, http.StatusInternalServerError, "InternalError")
+		case "503":
+			fail(w, r, http.StatusServiceUnavailable, "SlowDown")
+		case "429":
+			fail(w, r, http.StatusTooManyRequests, "SlowDown")
+		case "reset":
+			panic(http.ErrAbortHandler)
+		case "cut":
+			h.ServeHTTP(&cut{ResponseWriter: w, share: at, left: -1}, r)
+			panic(http.ErrAbortHandler)
+		}
+	})
+}
+
+// cut lets a part of an answer's body pass.
+type cut struct {
+	http.ResponseWriter
+	share float64
+	left  int64
+}
+
+func (c *cut) Write(b []byte) (int, error) {
+	if c.left < 0 {
+		n, err := strconv.ParseInt(c.Header().Get("Content-Length"), 10, 64)
+		if err != nil {
+			n = int64(len(b))
+		}
+		c.left = int64(float64(n) * c.share)
+	}
+	k := min(int64(len(b)), c.left)
+	n, err := c.ResponseWriter.Write(b[:k])
+	c.left -= int64(n)
+	if err == nil && n < len(b) {
+		if f, ok := c.ResponseWriter.(http.Flusher); ok {
+			f.Flush()
+		}
+		err = io.ErrShortWrite
+	}
+	return n, err
+}
+
+// Web gives a directory as a web server does, and makes the index of each directory in it.
+func Web(dir, index string) http.Handler {
+	files := http.FileServer(http.Dir(dir))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		below, ok := strings.CutSuffix(r.URL.Path, "/"+index)
+		if st, err := os.Stat(filepath.Join(dir, filepath.FromSlash(below))); !ok || err != nil || !st.IsDir() {
+			files.ServeHTTP(w, r)
+			return
+		}
+		for _, k := range keysBelow(filepath.Join(dir, filepath.FromSlash(below))) {
+			fmt.Fprintln(w, k)
+		}
+	})
+}

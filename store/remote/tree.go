@@ -1,0 +1,217 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"iter"
+	"net/url"
+	"strings"
+	"sync"
+
+	"stoa/fault"
+	"stoa/store"
+)
+
+// Tree is a store.Tree of the stores in which the addresses lie that were entered. What it was told once of a store it
+// tells for as long as it lives: a new one sees what is new. An object that changes meanwhile is an error when it is
+// read, store.ErrChanged.
+type Tree struct {
+	below store.Tree // nil: names that are no addresses do not exist
+	ask   *asker
+
+	mu    sync.Mutex
+	roots map[string]*root
+}
+
+// New makes a tree. Names that are no addresses are those of below, if it is not nil.
+func New(below store.Tree, o Options) *Tree {
+	return &Tree{below: below, ask: newAsker(o), roots: map[string]*root{}}
+}
+
+// Usage is what was asked so far.
+func (t *Tree) Usage() Usage { return t.ask.usage() }
+
+// Limit is how many requests may be made at most from now on, those that were made counted.
+func (t *Tree) Limit(requests int64) {
+	t.ask.mu.Lock()
+	defer t.ask.mu.Unlock()
+	t.ask.MaxRequests = requests
+}
+
+// Enter allows names in the bucket or host of an address, and says that all below the address is of interest, so that
+// it is listed at once. It returns the address's name: without what may be secret in it. What stands after a # is a
+// table, and stays.
+func (t *Tree) Enter(ctx context.Context, address string) (name string, err error) {
+	place, table := address, ""
+	if i := strings.LastIndexByte(address, '#'); i >= 0 {
+		place, table = address[:i], address[i:]
+	}
+	a, err := Parse(place)
+	if err != nil {
+		return "", fault.Invalidf("%v", err)
+	}
+	slash := strings.HasSuffix(a.Key, "/")
+	if a.Scheme == "http" || a.Scheme == "https" {
+		if a.Key, err = url.PathUnescape(a.Key); err != nil {
+			return "", fault.Invalidf("%s: %v", a.Name(), err)
+		}
+	}
+	a.Key = clean(a.Key)
+	r, err := t.open(ctx, a)
+	if err != nil {
+		return "", err
+	}
+	if err := r.enter(a, slash); err != nil {
+		return "", err
+	}
+	return a.Name() + table, nil
+}
+
+// open is the root of an address's bucket or host, opened by the first address in it.
+func (t *Tree) open(ctx context.Context, a Address) (*root, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if r := t.roots[a.Root()]; r != nil {
+		if r.user != a.User && a.User != "" {
+			return nil, fault.Invalidf("%s is named with two users", a.Root())
+		}
+		return r, nil
+	}
+	open := openerOf(a.Scheme)
+	if open == nil {
+		return nil, fault.Unsupportedf(fault.Span{Object: a.Name()}, "", "no client for %s: addresses is linked in",
+			a.Scheme)
+	}
+	c, err := open(ctx, a)
+	if err != nil {
+		return nil, at("open", a.Name(), err)
+	}
+	r := newRoot(a, c, t.ask)
+	t.roots[a.Root()] = r
+	return r, nil
+}
+
+// find is the root that a name lies in, and its key there; nil: it is a name of the tree below.
+func (t *Tree) find(op, name string) (r *root, key string, err error) {
+	if !Is(name) {
+		if t.below == nil {
+			return nil, "", &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
+		}
+		return nil, "", nil
+	}
+	scheme, rest, _ := strings.Cut(name, ":/")
+	host, key, _ := strings.Cut(strings.TrimPrefix(rest, "/"), "/")
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if r = t.roots[scheme+"://"+host]; r == nil {
+		return nil, "", &fs.PathError{Op: op, Path: Shown(name), Err: errOutside}
+	}
+	return r, clean(key), nil
+}
+
+// errOutside is why a name is not followed: whoever wrote a file must not decide whom we ask. To readers, which also
+// look above what was named, there is nothing.
+var errOutside = &Error{Kind: fs.ErrNotExist, Reason: "it lies outside of the buckets and hosts that were named"}
+
+// clean is a key without empty parts, and without . and .. where these lead nowhere else.
+func clean(key string) string {
+	if key == "" || key == "." {
+		return ""
+	}
+	var out []string
+	for part := range strings.SplitSeq(key, "/") {
+		switch part {
+		case "", ".":
+		case "..":
+			out = out[:max(len(out)-1, 0)]
+		default:
+			out = append(out, part)
+		}
+	}
+	return strings.Join(out, "/")
+}
+
+// Open opens an object. Nothing of it is read before it is asked for.
+func (t *Tree) Open(ctx context.Context, name string) (store.Source, error) {
+	r, key, err := t.find("open", name)
+	if err != nil || r == nil {
+		return openBelow(ctx, t.below, name, err)
+	}
+	o, dir, err := r.lookup(ctx, key)
+	switch {
+	case err != nil:
+		return nil, at("open", name, err)
+	case dir:
+		return nil, &fs.PathError{Op: "open", Path: Shown(name), Err: store.ErrDirectory}
+	}
+	return &source{o: o, name: name}, nil
+}
+
+func openBelow(ctx context.Context, below store.Tree, name string, err error) (store.Source, error) {
+	if err != nil {
+		return nil, err
+	}
+	return below.Open(ctx, name)
+}
+
+// Stat says what is known of an object, or that there is a directory.
+func (t *Tree) Stat(ctx context.Context, name string) (store.Info, error) {
+	r, key, err := t.find("stat", name)
+	if err != nil {
+		return store.Info{}, err
+	}
+	if r == nil {
+		return t.below.Stat(ctx, name)
+	}
+	o, dir, err := r.lookup(ctx, key)
+	if err != nil {
+		return store.Info{}, at("stat", name, err)
+	}
+	if dir {
+		return store.Info{Name: name, Dir: true}, nil
+	}
+	return o.info(name), nil
+}
+
+// List gives the objects and prefixes in a directory.
+func (t *Tree) List(ctx context.Context, dir string) iter.Seq2[store.Info, error] {
+	return func(yield func(store.Info, error) bool) {
+		r, key, err := t.find("list", dir)
+		if err != nil {
+			yield(store.Info{}, err)
+			return
+		}
+		if r == nil {
+			t.below.List(ctx, dir)(yield)
+			return
+		}
+		all, err := r.children(ctx, key)
+		if err != nil {
+			yield(store.Info{}, at("list", dir, err))
+			return
+		}
+		prefix := strings.TrimSuffix(dir, "/") + "/"
+		for _, c := range all {
+			info := store.Info{Name: prefix + c.base, Dir: c.o == nil}
+			if c.o != nil {
+				info = c.o.info(info.Name)
+			}
+			var bad error
+			if c.why != "" {
+				bad = &fs.PathError{Op: "list", Path: Shown(info.Name), Err: fmt.Errorf("%s", c.why)}
+			}
+			if !yield(info, bad) {
+				return
+			}
+		}
+	}
+}
+
+// Irregular is that of the tree below: what is no object has no key.
+func (t *Tree) Irregular(ctx context.Context, dir string) iter.Seq[store.Irregular] {
+	if Is(dir) || t.below == nil {
+		return func(func(store.Irregular) bool) {}
+	}
+	return store.IrregularIn(ctx, t.below, dir)
+}

@@ -1,0 +1,179 @@
+// Package s3 reads from S3 and from all that speaks it: import it for its effect, and s3://bucket/key is a place for
+// stoa. One version of an object is s3://bucket/key?versionId=ID.
+//
+// Who asks, and whom, is said as other programs have it: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN,
+// AWS_PROFILE with the files in ~/.aws (AWS_CONFIG_FILE, AWS_SHARED_CREDENTIALS_FILE), or what the machine, container
+// or web identity has; AWS_REGION; AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL for a server that is not Amazon's, whose
+// buckets are in the path unless AWS_S3_ADDRESSING_STYLE is virtual. AWS_NO_SIGN_REQUEST=true asks as nobody, as is
+// done where there are no credentials.
+package s3
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"net/http"
+	"strings"
+
+	"github.com/minio/minio-go/v7"
+
+	"stoa/store"
+	"stoa/store/remote"
+)
+
+func init() { remote.Register("s3", Open) }
+
+// Open makes the client of an address's bucket, as the environment says.
+func Open(ctx context.Context, a remote.Address) (remote.Client, error) {
+	if a.User != "" {
+		return nil, errors.New("keys do not belong into an address, but into AWS_ACCESS_KEY_ID and " +
+			"AWS_SECRET_ACCESS_KEY")
+	}
+	s, err := environment(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c, err := minio.New(s.endpoint, &minio.Options{Creds: s.creds, Secure: s.secure, Region: s.region,
+		BucketLookup: s.lookup, Transport: remote.Transport(), MaxRetries: 1})
+	if err != nil {
+		return nil, reason(err)
+	}
+	return &client{api: minio.Core{Client: c}, bucket: a.Host}, nil
+}
+
+type client struct {
+	api    minio.Core
+	bucket string
+}
+
+func (c *client) Traits() remote.Traits { return remote.Traits{Lists: true} }
+
+// pageKeys is how many keys a listing gives at most a request.
+const pageKeys = 1000
+
+// List gives a page of keys.
+func (c *client) List(ctx context.Context, prefix, after string, shallow bool) (page []remote.Object, more bool,
+	err error) {
+	if strings.HasSuffix(after, "/") {
+		after += "\U0010ffff" // what a prefix stands for comes before the next key
+	}
+	no := false
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	for o := range c.api.ListObjectsIter(ctx, c.bucket, minio.ListObjectsOptions{Prefix: prefix, StartAfter: after,
+		Recursive: !shallow, MaxKeys: pageKeys, FetchOwner: &no}) {
+		if o.Err != nil {
+			return nil, false, reason(o.Err)
+		}
+		if o.Key == "" {
+			continue
+		}
+		x := remote.Object{Key: o.Key, Size: o.Size, Stamp: o.ETag}
+		if shallow && strings.HasSuffix(o.Key, "/") && o.ETag == "" {
+			x = remote.Object{Key: o.Key, Dir: true}
+		}
+		if page = append(page, x); len(page) == pageKeys {
+			return page, true, nil
+		}
+	}
+	return page, false, nil
+}
+
+// Head asks for an object's size and ETag.
+func (c *client) Head(ctx context.Context, key, version string) (remote.Object, error) {
+	o, err := c.api.StatObject(ctx, c.bucket, key, minio.StatObjectOptions{VersionID: versionID(version)})
+	if err != nil {
+		return remote.Object{}, reason(err)
+	}
+	return remote.Object{Key: key, Size: o.Size, Stamp: o.ETag}, nil
+}
+
+// versionID is that in the query of an address.
+func versionID(query string) string { return strings.TrimPrefix(query, "versionId=") }
+
+// Get asks for a range of the object that has the ETag.
+func (c *client) Get(ctx context.Context, o remote.Object, version string, off, n int64) (remote.Body, error) {
+	opts := minio.GetObjectOptions{VersionID: versionID(version)}
+	if n >= 0 {
+		if err := opts.SetRange(off, off+n-1); err != nil {
+			return remote.Body{}, err
+		}
+	}
+	if o.Stamp != "" {
+		if err := opts.SetMatchETag(o.Stamp); err != nil {
+			return remote.Body{}, err
+		}
+	}
+	body, info, h, err := c.api.GetObject(ctx, c.bucket, o.Key, opts)
+	if err != nil {
+		return remote.Body{}, reason(err)
+	}
+	status := http.StatusOK
+	if h.Get("Content-Range") != "" {
+		status = http.StatusPartialContent
+	}
+	from, size := remote.Ranged(status, h)
+	if from < 0 {
+		body.Close()
+		return remote.Body{}, &remote.Error{Reason: "the server does not say which bytes it sends"}
+	}
+	return remote.Body{ReadCloser: body, Off: from,
+		Object: remote.Object{Key: o.Key, Size: size, Stamp: info.ETag}}, nil
+}
+
+// said are words for the codes of errors that come up most.
+var said = map[string]string{
+	"NoSuchKey": "there is no such object", "NoSuchBucket": "there is no such bucket",
+	"NoSuchVersion": "there is no such version", "AccessDenied": "access denied",
+	"ExpiredToken": "the credentials have expired", "InvalidAccessKeyId": "the access key is not known",
+	"SignatureDoesNotMatch": "the secret key is not the right one", "SlowDown": "too many requests",
+	"RequestTimeTooSkewed": "this machine's clock is wrong", "InvalidToken": "the session token is not valid",
+	"InvalidObjectState": "the object is archived, and has to be restored first",
+}
+
+// reason is what an error of the library means. What a server writes besides its code is left out: it may repeat what
+// was sent.
+func reason(err error) error {
+	var e minio.ErrorResponse
+	if !errors.As(err, &e) {
+		return remote.LineError(err)
+	}
+	if e.StatusCode == 0 {
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			return err
+		}
+		return &remote.Error{Reason: e.Code + ": " + e.Message} // of the library itself: nothing was sent
+	}
+	what := said[e.Code]
+	if what == "" {
+		what = printable(e.Code)
+	}
+	if e.Region != "" && (e.StatusCode == http.StatusMovedPermanently || e.Code == "AuthorizationHeaderMalformed") {
+		what = "the bucket is in another region: AWS_REGION should be " + printable(e.Region)
+	}
+	out := remote.StatusError(e.StatusCode, what, nil)
+	switch e.Code {
+	case "NoSuchKey", "NoSuchBucket", "NoSuchVersion":
+		out.Kind = fs.ErrNotExist
+	case "AccessDenied", "ExpiredToken", "InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken",
+		"RequestTimeTooSkewed":
+		out.Kind, out.Again = fs.ErrPermission, false
+	case "PreconditionFailed", "InvalidRange":
+		out.Kind, out.Again = store.ErrChanged, false
+	case "SlowDown", "InternalError", "RequestTimeout", "ServiceUnavailable":
+		out.Again = true
+	}
+	return out
+}
+
+// printable is a word that a server sent, as far as it is one.
+func printable(s string) string {
+	s = s[:min(len(s), 60)]
+	return strings.Map(func(r rune) rune {
+		if r > ' ' && r < 0x7f {
+			return r
+		}
+		return -1
+	}, s)
+}
