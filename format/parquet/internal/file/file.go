@@ -95,6 +95,9 @@ func (r *File) SetFooter(b []byte, pairs []meta.KeyValue) error {
 	if m.Schema = tree; pairs != nil {
 		m.KeyValues = pairs
 	}
+	if m.NumRows == 0 && strings.HasPrefix(m.CreatedBy, "parquet-rs version 0.") { // these did not set it
+		m.NumRows = m.GroupRows()
+	}
 	r.Footer, r.AllowTrailing = m, strings.HasPrefix(m.CreatedBy, "fastparquet")
 	r.offsets.clear()
 	if err := r.decryptColumns(b); err != nil {

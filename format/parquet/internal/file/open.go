@@ -34,10 +34,7 @@ func (r *File) CheckRows() error {
 	if len(r.Footer.RowGroups) == 0 && path.Base(r.Target.Name) == "_common_metadata" {
 		return nil
 	}
-	rows := int64(0)
-	for _, g := range r.Footer.RowGroups {
-		rows += g.NumRows
-	}
+	rows := r.Footer.GroupRows()
 	if rows == r.Footer.NumRows {
 		return nil
 	}

@@ -24,6 +24,14 @@ type FileMeta struct {
 	Elements  []SchemaElem
 }
 
+// GroupRows is the number of rows of all row groups.
+func (m *FileMeta) GroupRows() (n int64) {
+	for _, g := range m.RowGroups {
+		n += g.NumRows
+	}
+	return n
+}
+
 // TypeOrder is TypeDefinedOrder in ColumnOrder.
 const TypeOrder = 1
 

@@ -123,12 +123,12 @@ func (d *PageTask) decompress(body []byte) (data []byte, err error) {
 			return nil, fault.Corruptf(h.Header, "levels",
 				"%d and %d bytes of levels in a page of %d bytes, %d raw", def, rep, len(body), raw)
 		}
-		if def > 0 && d.Column.MaxDef == 0 || rep > 0 && d.Column.MaxRep == 0 { // the values would be misread
+		d.rep, d.def = body[:rep], body[rep:rep+def]
+		if !d.dropNoLevels() { // the values would be misread
 			return nil, fault.Corruptf(h.Header, "levels",
 				"%d and %d bytes of levels, but the maximum levels are %d and %d",
 				def, rep, d.Column.MaxDef, d.Column.MaxRep)
 		}
-		d.rep, d.def = body[:rep], body[rep:rep+def]
 		body, raw = body[rep+def:], raw-def-rep
 		if d.Module.Cipher == nil {
 			d.At = h.Body.Sub(def+rep, int64(len(body)))
@@ -144,6 +144,26 @@ func (d *PageTask) decompress(body []byte) (data []byte, err error) {
 	}
 	d.Raw = h.Raw
 	return data, nil
+}
+
+// dropNoLevels drops levels of a data page v2 that the column does not have, and reports whether they say nothing: some
+// writers encode them as one run in no bits, of as many levels as there are values (rle_boolean_encoding.parquet of
+// apache/parquet-testing).
+func (d *PageTask) dropNoLevels() bool {
+	for _, x := range []struct {
+		max    int16
+		levels *[]byte
+	}{{d.Column.MaxRep, &d.rep}, {d.Column.MaxDef, &d.def}} {
+		if x.max > 0 || len(*x.levels) == 0 {
+			continue
+		}
+		head, used := binary.Uvarint(*x.levels)
+		if used != len(*x.levels) || head&1 != 0 || head>>1 != uint64(d.h.Values) {
+			return false
+		}
+		*x.levels = nil
+	}
+	return true
 }
 
 // dictionary appends the entries of a dictionary page.
