@@ -36,14 +36,14 @@ var (
 		cfile.WriteOptions{}, carbon.WriteOptions{}, parquet.WriteOptions{}, kudubackup.WriteOptions{},
 		ipc.WriteOptions{}, textformat.CSVWriteOptions{}, textformat.JSONLWriteOptions{}}
 	typedReading = []format.Options{redfile.ReadOptions{}, trevni.ReadOptions{}, cfile.ReadOptions{},
-		carbon.ReadOptions{}, parquet.ReadOptions{}, kudu.ReadOptions{}, ipc.ReadOptions{}, textformat.CSVReadOptions{},
+		kudubackup.ReadOptions{}, carbon.ReadOptions{}, parquet.ReadOptions{}, kudu.ReadOptions{}, ipc.ReadOptions{}, textformat.CSVReadOptions{},
 		textformat.JSONLReadOptions{}}
 )
 
 // TestTypedOptions: the options struct of a format has exactly the format's keys, and each format with keys has a
 // struct.
 func TestTypedOptions(t *testing.T) {
-	formats := append(slices.Clone(stoa.Formats), kudubackup.Format) // which is only written
+	formats := append(slices.Clone(stoa.Formats), kudubackup.Format) // which is only read by name
 	for what, all := range map[string][]format.Options{"writing": typedWriting, "reading": typedReading} {
 		seen := map[string]bool{}
 		for _, zero := range all {

@@ -93,8 +93,8 @@ func TestLevelsOfNoBits(t *testing.T) {
 	}
 }
 
-// TestRowsOfEarlyParquetRs: parquet-rs 0.x did not set the footer's number of rows. That of any other writer contradicts
-// its row groups.
+// TestRowsOfEarlyParquetRs: parquet-rs 0.x did not set the footer's number of rows. That of any other writer
+// contradicts its row groups.
 func TestRowsOfEarlyParquetRs(t *testing.T) {
 	for by, ok := range map[string]bool{"parquet-rs version 0.3.0 (build b45ce7c)": true,
 		"parquet-rs version 4.0.0": false} {
