@@ -36,7 +36,8 @@ var (
 		cfile.WriteOptions{}, carbon.WriteOptions{}, parquet.WriteOptions{}, kudubackup.WriteOptions{},
 		ipc.WriteOptions{}, textformat.CSVWriteOptions{}, textformat.JSONLWriteOptions{}}
 	typedReading = []format.Options{redfile.ReadOptions{}, trevni.ReadOptions{}, cfile.ReadOptions{},
-		kudubackup.ReadOptions{}, carbon.ReadOptions{}, parquet.ReadOptions{}, kudu.ReadOptions{}, ipc.ReadOptions{}, textformat.CSVReadOptions{},
+		kudubackup.ReadOptions{}, carbon.ReadOptions{}, parquet.ReadOptions{}, kudu.ReadOptions{}, ipc.ReadOptions{},
+		textformat.CSVReadOptions{},
 		textformat.JSONLReadOptions{}}
 )
 
