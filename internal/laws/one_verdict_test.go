@@ -230,6 +230,7 @@ func (h *held) judge() (finds []string, cat verdict) {
 // TestOneVerdict: whatever is done to a place, in any format, verify (with every depth), reading, recovery and
 // listing answer from the same facts: what verify calls intact is read; what reading or listing calls
 // damaged, verify does, too; if recovery reports nothing, the place is intact, and the rows are the same.
+// STOA_SEED and STOA_ROUNDS, the cases a place, are for trying others.
 func TestOneVerdict(t *testing.T) {
 	rounds, long := 8, os.Getenv("STOA_CORPUS")
 	if testing.Short() {
