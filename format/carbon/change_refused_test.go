@@ -17,10 +17,9 @@ import (
 	"stoa/region"
 )
 
-// TestChangesSeeWhatReadersSee: of a table whose schema, status, segment files or indexes are harmed so that reading it
-// ends with an error, every change is refused, and no byte is another. Only a segment that is to go may be what is
-// harmed.
-func TestChangesSeeWhatReadersSee(t *testing.T) {
+// TestChangesRefuseDamage: if the schema, status, segment files or indexes of a table are damaged so that reading
+// fails, every change is refused without changing a byte, except deleting the damaged segment.
+func TestChangesRefuseDamage(t *testing.T) {
 	r := rand.New(rand.NewPCG(17, 1))
 	refused := map[string]int{}
 	for range 120 {
@@ -37,16 +36,16 @@ func TestChangesSeeWhatReadersSee(t *testing.T) {
 		before := snapshot(t, dir)
 		for change, do := range changesOf(t, dir) {
 			if do() == nil {
-				t.Errorf("%s, %s: reading says %v, and %s changes it", name, what, err, change)
+				t.Errorf("%s, %s: %s: got no error, reading %v", name, what, change, err)
 			}
 			if snapshot(t, dir) != before {
-				t.Fatalf("%s, %s: reading says %v, and %s left other files", name, what, err, change)
+				t.Fatalf("%s, %s: %s: got changed files, reading %v", name, what, change, err)
 			}
 			refused[change]++
 		}
 	}
 	if t.Log(refused); refused["load"] < 30 {
-		t.Error("too little was harmed")
+		t.Error("got too few damaged tables")
 	}
 }
 
@@ -88,7 +87,7 @@ func changesOf(t *testing.T, dir string) map[string]func() error {
 	}
 }
 
-// harmMetadata harms one file of a table that is no data file.
+// harmMetadata damages one file of a table that is not a data file.
 func harmMetadata(t *testing.T, r *rand.Rand, dir string) string {
 	t.Helper()
 	var names []string
@@ -124,7 +123,7 @@ func harmMetadata(t *testing.T, r *rand.Rand, dir string) string {
 	return how + " " + strings.TrimPrefix(name, dir)
 }
 
-// readAll reads a table as `stoa cat` does: what the reader reports as an error is one.
+// readAll reads a table as `stoa cat` does: error findings of the reader are errors.
 func readAll(t *testing.T, dir string) (rows int64, err error) {
 	tab, err := stoa.Open(t.Context(), dir, stoa.OpenOptions{From: "carbon"})
 	if err != nil {
@@ -145,7 +144,7 @@ func readAll(t *testing.T, dir string) (rows int64, err error) {
 	return rows, nil
 }
 
-// snapshot is all that lies in a directory, but locks.
+// snapshot is the content of a directory except locks.
 func snapshot(t *testing.T, dir string) string {
 	t.Helper()
 	var out strings.Builder

@@ -20,7 +20,7 @@ import (
 	"stoa/store"
 )
 
-// broken is a tree of which the data files cannot be opened.
+// broken is a tree whose data files cannot be opened.
 type broken struct{ store.Tree }
 
 func (b broken) Open(ctx context.Context, name string) (store.Source, error) {
@@ -30,10 +30,9 @@ func (b broken) Open(ctx context.Context, name string) (store.Source, error) {
 	return b.Tree.Open(ctx, name)
 }
 
-// TestCodesOfFile damages the real writer's file of one row by hand, at places that its layout gives (see the
-// description of the format): verify reports the code, the place and the rows. The file has 2519 bytes: chunks
-// begin at 607, that of id at 1091, that of c_int (220632218) at 1534; the footer is at 2177, its offset at
-// 2511.
+// TestCodesOfFile damages CarbonData's file of one row by hand, at offsets by its layout (see the description of the
+// format): verify reports code, location and rows. The file has 2519 bytes: chunks begin at 607, that of id at 1091,
+// that of c_int (220632218) at 1534; the footer is at 2177, its offset at 2511.
 func TestCodesOfFile(t *testing.T) {
 	const none = -1
 	cInt := []byte{0, 0, 0, 0, 0x0d, 0x26, 0x94, 0x9a}
@@ -94,7 +93,7 @@ func TestCodesOfFile(t *testing.T) {
 		found := findings(t, store.NewMemory(map[string][]byte{file: b}), file)
 		stated := only(found, c.code)
 		if len(stated) == 0 {
-			t.Errorf("%s: %v, want %s", what, found, c.code)
+			t.Errorf("%s: got %v, want %s", what, found, c.code)
 			continue
 		}
 		ok := false
@@ -108,7 +107,7 @@ func TestCodesOfFile(t *testing.T) {
 	}
 }
 
-// TestCodesOfOthers: the rest of the codes, each by what it is for.
+// TestCodesOfOthers: the other codes, each by a case of its kind.
 func TestCodesOfOthers(t *testing.T) {
 	one := loaded(t, filepath.Join(golden2, "v3/onerow/table"))
 	for _, f := range only(verdict(t, broken{one}), "carbon.read") {
@@ -117,7 +116,7 @@ func TestCodesOfOthers(t *testing.T) {
 		}
 	}
 	if !has(verdict(t, broken{one}), "carbon.read") {
-		t.Error("a file that cannot be read is not told")
+		t.Error("an unreadable file: got no finding, want one")
 	}
 
 	del := loaded(t, filepath.Join(golden2, "managed/managed_del"))
@@ -126,7 +125,7 @@ func TestCodesOfOthers(t *testing.T) {
 	if len(stated) != 1 || stated[0].Severity != region.Error ||
 		!strings.Contains(stated[0].Message, "page 0: expected deleted rows below 100, found 150") ||
 		stated[0].Path != "part-0-0_batchno0-0-1" {
-		t.Errorf("a row that is not there: %+v, %v", stated, verdict(t, del))
+		t.Errorf("a deleted row that does not exist: got %+v, %v", stated, verdict(t, del))
 	}
 
 	old := goldenFiles(t, "v2_b2000")
@@ -140,7 +139,7 @@ func TestCodesOfOthers(t *testing.T) {
 	old[file] = append(old[file][:340500:340500], bytes.Replace(footer, second, first, 1)...)
 	stated = only(findings(t, store.NewMemory(old), file), "carbon.chunk.damaged")
 	if len(stated) != 1 || stated[0].Severity != region.Error || stated[0].At.Off < 34 || stated[0].At.Off >= 135122 {
-		t.Errorf("a chunk before bytes that no other has: %+v", stated)
+		t.Errorf("a chunk before unclaimed bytes: got %+v", stated)
 	}
 
 	sc := arrow.NewSchema([]arrow.Field{{Name: "s", Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
@@ -161,6 +160,6 @@ func TestCodesOfOthers(t *testing.T) {
 	stated = only(verdict(t, store.NewMemory(map[string][]byte{"t": odd})), "carbon.utf8")
 	if len(stated) != 1 || stated[0].Severity != region.Note || stated[0].Column != "s" ||
 		!strings.Contains(stated[0].Message, "row 2 ") || stated[0].At == (fault.Span{}) {
-		t.Errorf("bytes that are no text: %+v", stated)
+		t.Errorf("invalid UTF-8: got %+v", stated)
 	}
 }

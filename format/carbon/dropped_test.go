@@ -14,8 +14,8 @@ import (
 	"stoa/store"
 )
 
-// droppedPartition is Spark's table of 65 rows, of which the partition country=c1/y=2019 with 10 rows is
-// dropped, as CarbonData does that: its location is marked, and its files stay until the table is cleaned.
+// droppedPartition is Spark's table of 65 rows with the partition country=c1/y=2019 of 10 rows dropped as by
+// CarbonData: its location is marked, and its files remain until the table is cleaned.
 func droppedPartition(t *testing.T) (tree *store.Memory, segment string, live []line) {
 	t.Helper()
 	tree = loaded(t, filepath.Join(golden2, "managed/managed_part"))
@@ -29,9 +29,8 @@ func droppedPartition(t *testing.T) (tree *store.Memory, segment string, live []
 	return tree, segment, live
 }
 
-// TestRecoverDroppedPartition: where the segment file of a partitioned table is damaged, or lost, or no longer
-// named, recovery reports that rows of dropped partitions may be back; it leaves out those that the damaged file
-// still calls dropped.
+// TestRecoverDroppedPartition: if the segment file of a partitioned table is damaged, missing or not named, recovery
+// reports that rows of dropped partitions may be included; it leaves out those that the damaged file still marks.
 func TestRecoverDroppedPartition(t *testing.T) {
 	for what, c := range map[string]struct {
 		harm func(tree *store.Memory, segment string) *store.Memory
@@ -69,25 +68,25 @@ func TestRecoverDroppedPartition(t *testing.T) {
 		tree, segment, live := droppedPartition(t)
 		tree = c.harm(tree, segment)
 		if _, rows, err := read(t, "t", stoa.OpenOptions{Tree: tree}, stoa.ScanSpec{}); !errors.Is(err, fault.Corrupt) {
-			t.Errorf("%s: %d rows read, %v", what, len(rows), err)
+			t.Errorf("%s: got %d rows read, %v", what, len(rows), err)
 		}
 		if len(errorsIn(verdict(t, tree))) == 0 {
-			t.Errorf("%s: verify has no error", what)
+			t.Errorf("%s: verify: got no error, want one", what)
 		}
 		rows, found, err := recovered(t, tree, "t")
 		if err != nil || len(rows) != c.rows || c.rows == 55 && differ(rows, live, true) != "" {
-			t.Errorf("%s: %d rows, want %d, %v", what, len(rows), c.rows, err)
+			t.Errorf("%s: got %d rows, %v, want %d", what, len(rows), err, c.rows)
 		}
 		reported := only(found, "carbon.segment.damaged")
 		if len(reported) != 1 || reported[0].Severity != region.Error || reported[0].At.Object != "t/"+c.at ||
 			!strings.Contains(reported[0].Message, "dropped may have come back") {
-			t.Errorf("%s: %+v", what, found)
+			t.Errorf("%s: got %+v", what, found)
 		}
 	}
 }
 
-// TestDamagedSegmentFileBytes: whatever byte of the segment file is another one, neither reading nor recovery
-// gives other rows without an error.
+// TestDamagedSegmentFileBytes: whichever byte of the segment file changes, neither reading nor recovery yields wrong
+// rows without an error.
 func TestDamagedSegmentFileBytes(t *testing.T) {
 	tree, segment, live := droppedPartition(t)
 	good := bytes.Clone(tree.Bytes(segment))
@@ -112,8 +111,8 @@ func TestDamagedSegmentFileBytes(t *testing.T) {
 	}
 }
 
-// TestSegmentFileWithoutLocations: a segment file without its map is damaged in a table without partitions,
-// too; recovery reads the directory of the segment, and says it.
+// TestSegmentFileWithoutLocations: a segment file without its map of locations is damaged even in a table without
+// partitions; recovery reads the directory of the segment, and reports it.
 func TestSegmentFileWithoutLocations(t *testing.T) {
 	tree := loaded(t, filepath.Join(golden2, "managed/managed1"))
 	const name = "t/Metadata/segments/1_1795249939034.segment"
@@ -127,6 +126,6 @@ func TestSegmentFileWithoutLocations(t *testing.T) {
 	reported := only(found, "carbon.segment.damaged")
 	if err != nil || len(rows) != 370 || len(reported) != 1 || reported[0].Severity != region.Error ||
 		reported[0].At.Object != name {
-		t.Errorf("%d rows, %v, %+v", len(rows), err, found)
+		t.Errorf("got %d rows, %v, %+v", len(rows), err, found)
 	}
 }

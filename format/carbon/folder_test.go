@@ -20,9 +20,9 @@ import (
 	"stoa/store"
 )
 
-// TestFolders: whichever files of a directory of data files are gone, rows that come out and rows reported as lost are
-// those that an index or a data file mentions; without a policy for damage nothing is read where any is lost, verify
-// has an error exactly there, and it says every data file that no index names.
+// TestFolders: whichever files of a directory of data files are missing, the rows read and those reported as lost are
+// those that an index or a data file has; without a damage policy nothing is read if any are lost, verify has an error
+// exactly then, and it reports every data file that no index names.
 func TestFolders(t *testing.T) {
 	whole := map[string][]byte{}
 	for at, from := range map[string]string{"0_a": "v3/onerow/table", "0_b": "v3/lowcard_inv/table"} {
@@ -35,7 +35,7 @@ func TestFolders(t *testing.T) {
 		}
 	}
 	if len(whole) != 4 {
-		t.Fatalf("%d files", len(whole))
+		t.Fatalf("got %d files", len(whole))
 	}
 	for mask := range 15 { // of four files any but all are left out
 		files, data, index := map[string][]byte{}, map[string]bool{}, map[string]bool{}
@@ -55,9 +55,9 @@ func TestFolders(t *testing.T) {
 	}
 }
 
-// TestFolderOfOneLoad: a load that is larger than a data file may be gives several with one index. Every row comes out,
-// in the order in which it was written, verify has nothing against them, and where one is gone exactly its rows are
-// lost, which only the index still knows.
+// TestFolderOfOneLoad: a load that exceeds the maximum size of a data file is written to several with one index. All
+// rows are read in the order in which they were written, verify has no findings, and if a file is missing exactly its
+// rows are reported as lost, by the index.
 func TestFolderOfOneLoad(t *testing.T) {
 	const n = 11 * 32_000 // a data file ends with a page, which has 32,000 rows
 	at := filepath.Join(t.TempDir(), "t") + "/"
@@ -75,12 +75,12 @@ func TestFolderOfOneLoad(t *testing.T) {
 	}
 	files, err := filepath.Glob(at + "*.carbondata")
 	if err != nil || len(files) <= 10 { // so that the names as strings are not in the order of the rows
-		t.Fatalf("%d data files, %v", len(files), err)
+		t.Fatalf("got %d data files, %v", len(files), err)
 	}
 	tree := loaded(t, filepath.Dir(at))
 	for i, id := range idsOf(t, tree, "t", stoa.ScanSpec{}) {
 		if id != int32(i) {
-			t.Fatalf("row %d has the key %d", i, id)
+			t.Fatalf("row %d: got key %d", i, id)
 		}
 	}
 	for _, f := range verdict(t, tree) {
@@ -100,7 +100,7 @@ func TestFolderOfOneLoad(t *testing.T) {
 		rest := len(idsOf(t, store.NewMemory(less), "t", stoa.ScanSpec{Damaged: stoa.SkipRows,
 			Lost: func(l region.Loss) { lost += l.Rows[1] - l.Rows[0] }}))
 		if own == 0 || rest+own != n || lost != int64(own) {
-			t.Errorf("without %s: %d rows and %d lost of %d", filepath.Base(f), rest, lost, n)
+			t.Errorf("without %s: got %d rows, %d lost, want %d in all", filepath.Base(f), rest, lost, n)
 		}
 	}
 }
@@ -123,7 +123,7 @@ func idsOf(t *testing.T, tree store.Tree, place string, spec stoa.ScanSpec) (out
 	return out
 }
 
-// wideRows are rows of a number and 48 characters that hardly compress.
+// wideRows are rows of a number and 48 hardly compressible characters.
 func wideRows(n int) arrow.RecordBatch {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int32},
 		{Name: "text", Type: arrow.BinaryTypes.String}}, nil)
@@ -141,7 +141,7 @@ func wideRows(n int) arrow.RecordBatch {
 	return b.NewRecordBatch()
 }
 
-// TestOptionsOfTables: what only a whole table can do is refused by name of a file, an index, or a directory of files.
+// TestOptionsOfTables: options for tables are refused by name for a file, an index, or a directory of files.
 func TestOptionsOfTables(t *testing.T) {
 	dir := "t"
 	tree := loaded(t, filepath.Join(golden2, "v3/onerow/table"))
@@ -173,7 +173,7 @@ func TestOptionsOfTables(t *testing.T) {
 	}
 }
 
-// renamedIndex puts a prefix before the name of the data file that an index names: Thrift has its length before it.
+// renamedIndex prefixes the name of the data file in an index, and adjusts the length in front of it.
 func renamedIndex(name, prefix string, b []byte) []byte {
 	const first = "part-0-0"
 	i := strings.Index(string(b), first)
@@ -203,10 +203,10 @@ func checkFolder(t *testing.T, mask int, tree *store.Memory, data, index map[str
 	}
 	found := verdict(t, tree)
 	if got := len(only(found, "carbon.index.missing")); got != unnamed {
-		t.Errorf("%04b: verify tells %d files that no index names, %d are", mask, got, unnamed)
+		t.Errorf("%04b: verify: got %d files without an index, want %d", mask, got, unnamed)
 	}
 	if has(found, "carbon.segment.missing") != (lost > 0) {
-		t.Errorf("%04b: %d rows are lost, verify says %v", mask, lost, found)
+		t.Errorf("%04b: verify: got %v for %d lost rows", mask, found, lost)
 	}
 	if len(data) == 2 { // of two tables: that each reads as it should others test
 		return

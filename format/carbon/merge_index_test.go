@@ -70,7 +70,7 @@ func TestMergeIndexes(t *testing.T) {
 			before, _ := os.ReadFile(filepath.Join(dir, "Metadata", "tablestatus"))
 			os.WriteFile(victim[1], whole[:len(whole)/2], 0o666)
 			if m, err := carbon.MergeIndexes(t.Context(), dir, nil); err == nil {
-				t.Error("a damaged index was merged", m)
+				t.Errorf("a damaged index: got merged %v, want an error", m)
 			}
 			after, _ := os.ReadFile(filepath.Join(dir, "Metadata", "tablestatus"))
 			if string(before) != string(after) || indexes(".carbonindex") != c.single ||
@@ -103,15 +103,15 @@ func TestMergeIndexes(t *testing.T) {
 	}
 }
 
-// TestRefusedMergeLeavesNothing: whichever index file is damaged, of whichever directory and segment, a merge is
-// refused, and every file is as it was.
+// TestRefusedMergeLeavesNothing: whichever index file of any directory and segment is damaged, merging is refused, and
+// no file changes.
 func TestRefusedMergeLeavesNothing(t *testing.T) {
 	for table, n := range map[string]int{"parts": 12, "plain": 6} {
 		t.Run(table, func(t *testing.T) { refusedMerges(t, table, n) })
 	}
 }
 
-// refusedMerges damages one of n index files of a table after the other.
+// refusedMerges damages the n index files of a table in turn.
 func refusedMerges(t *testing.T, table string, n int) {
 	whole := "testdata/single_index/" + table
 	victims, err := indexesOf(whole)
@@ -136,24 +136,24 @@ func refusedMerges(t *testing.T, table string, n int) {
 		}
 		before := bytesBelow(t, dir)
 		if m, err := carbon.MergeIndexes(t.Context(), dir, nil); !errors.Is(err, fault.Corrupt) {
-			t.Errorf("%s is damaged, and was merged: %v, %v", name, m, err)
+			t.Errorf("%s damaged: got merged %v, %v, want an error", name, m, err)
 		}
 		after := bytesBelow(t, dir)
 		for n := range after {
 			if _, ok := before[n]; !ok {
-				t.Errorf("%s is damaged: the refused merge left %s", name, n)
+				t.Errorf("%s damaged: the refused merge left %s", name, n)
 			}
 		}
 		for n, b := range before {
 			if after[n] != b {
-				t.Errorf("%s is damaged: the refused merge changed %s", name, n)
+				t.Errorf("%s damaged: the refused merge changed %s", name, n)
 			}
 		}
 	}
 }
 
-// TestMergeGivenUpLeavesNothing: an index file of an older version, which is not merged, in one of a segment's
-// directories has the segment stay as it is, the directories before it, too.
+// TestMergeGivenUpLeavesNothing: if one of a segment's directories has an index file of an older version, which is not
+// merged, the segment remains unchanged, including earlier directories.
 func TestMergeGivenUpLeavesNothing(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "t")
 	if err := os.CopyFS(dir, os.DirFS("testdata/single_index/parts")); err != nil {
@@ -181,11 +181,11 @@ func TestMergeGivenUpLeavesNothing(t *testing.T) {
 		t.Error(m, err)
 	}
 	if after := bytesBelow(t, dir); !maps.Equal(before, after) {
-		t.Errorf("files are others: %v, were %v", slices.Sorted(maps.Keys(after)), slices.Sorted(maps.Keys(before)))
+		t.Errorf("got files %v, want %v", slices.Sorted(maps.Keys(after)), slices.Sorted(maps.Keys(before)))
 	}
 }
 
-// bytesBelow are the files below dir, but for locks, which stay.
+// bytesBelow are the files below dir except locks, which remain.
 func bytesBelow(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -217,7 +217,7 @@ func TestMergeOldIndexes(t *testing.T) {
 	}
 }
 
-// indexesOf are the single index files of a table, wherever they are.
+// indexesOf are the single index files of a table.
 func indexesOf(dir string) (out []string, err error) {
 	for _, at := range []string{"day=*", "Fact/Part0/*"} {
 		l, err := filepath.Glob(filepath.Join(dir, at, "*.carbonindex"))

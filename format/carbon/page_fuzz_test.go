@@ -23,7 +23,7 @@ import (
 	"stoa/vec"
 )
 
-// What pages of format 3 say of how they are stored: one, or several, of the encodings.
+// Encodings of pages of format 3, of which a page has one or several.
 var fuzzEncoders = []layout.Encodings{
 	{layout.EncDirectCompress}, {layout.EncAdaptiveIntegral}, {layout.EncAdaptiveDeltaIntegral},
 	{layout.EncRLEIntegral}, {layout.EncAdaptiveFloating}, {layout.EncAdaptiveDeltaFloating},
@@ -50,8 +50,8 @@ const (
 	fuzzNoRows             // how many entries there are nobody says
 )
 
-// FuzzPage decodes a page of format 3: any encoding, of any type, with row ids, runs and nulls, and the list or
-// struct above it.
+// FuzzPage decodes pages of format 3 with any encodings and types, with row ids, runs and nulls, and the list or struct
+// above them.
 func FuzzPage(f *testing.F) {
 	seeds := 0
 	for _, pattern := range []string{"v3/*/table/*.carbondata", "managed/*/Fact/Part0/*/*.carbondata"} {
@@ -141,7 +141,7 @@ func fuzzAbove(t *testing.T, p *pages.StoredPage, task *format.Task, above []byt
 	fuzzEmit(t, dst, task.N)
 }
 
-// pageFault fails unless a page's error is of a class that a file may cause.
+// pageFault fails the test unless a page's error has a class that a file may cause.
 func pageFault(t *testing.T, err error) {
 	var e *fault.Error
 	if !errors.As(err, &e) || e.Class == fault.Bug || e.Class == fault.Invalid {
@@ -149,10 +149,10 @@ func pageFault(t *testing.T, err error) {
 	}
 }
 
-// fuzzEmit makes an array of what was decoded: n entries, or as many as there are.
+// fuzzEmit makes an array of the decoded entries: n, or, if n is negative, all.
 func fuzzEmit(t *testing.T, dst *vec.Vector, n int64) {
 	if n >= 0 && int64(dst.Len()) != n {
-		t.Fatalf("%d entries instead of %d", dst.Len(), n)
+		t.Fatalf("got %d entries, want %d", dst.Len(), n)
 	}
 	a, err := dst.Emit(dst.Len())
 	if err != nil {
@@ -182,7 +182,7 @@ func fuzzDictionary(t *testing.T) *vec.Vector {
 	return d
 }
 
-// pageSeeds adds the pages of a real file, taken apart.
+// pageSeeds adds the pages of a real file as seeds.
 func pageSeeds(f *testing.F, data []byte) (n int) {
 	ctx := context.Background()
 	tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f.carbondata": data}), Name: "f.carbondata"}

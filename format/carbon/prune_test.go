@@ -18,7 +18,7 @@ import (
 	"stoa/vec"
 )
 
-// dataRead are the data files that a filter had read, and how many rows it gave.
+// dataRead is the number of data files that a scan with a filter reads, and of rows that it returns.
 func dataRead(t *testing.T, place, where string) (files map[string]bool, rows int) {
 	t.Helper()
 	e, err := pred.Parse(where)
@@ -39,8 +39,8 @@ func dataRead(t *testing.T, place, where string) (files map[string]bool, rows in
 	return files, len(got)
 }
 
-// TestIndexPrunes: with a filter, files that the index file knows to have no such rows are not opened; and a
-// partition's directory that has another value neither.
+// TestIndexPrunes: a scan with a filter does not open files without such rows by their index file, nor directories of
+// partitions with a different value.
 func TestIndexPrunes(t *testing.T) {
 	for _, x := range []struct {
 		table, where string
@@ -60,7 +60,7 @@ func TestIndexPrunes(t *testing.T) {
 	}
 }
 
-// TestNarrow: of a blocklet of many pages the rows of those are left that can have what the filter wants.
+// TestNarrow: a blocklet of many pages is narrowed to the rows of pages that may pass the filter.
 func TestNarrow(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int32},
 		{Name: "v", Type: arrow.PrimitiveTypes.Int64, Nullable: true}}, nil)

@@ -12,9 +12,8 @@ import (
 	"stoa/store"
 )
 
-// TestCopiedOver: without index files a data file of another segment in the place of a segment's own is proven
-// by the smallest and largest values that the segment file keeps, and in older tables likely by the file that it
-// is a copy of.
+// TestCopiedOver: without index files a data file of another segment in the place of a segment's own is detected by the
+// minimums and maximums in the segment file, and in older tables as a likely copy of another file.
 func TestCopiedOver(t *testing.T) {
 	const code = "carbon.segment.minmax"
 	for name, size := range map[string][2]string{"managed1": {"3838", "2446"}, "managed_alter": {"863", "1377"},
@@ -55,8 +54,8 @@ func dataOf(t *testing.T, tree *store.Memory, segment string) string {
 	return ""
 }
 
-// TestHealthyWithoutIndex: tables of the real writers that lost only their index files are read whole, and
-// nothing reports that a file is another's.
+// TestHealthyWithoutIndex: tables of CarbonData that lost only their index files are read completely, and no file is
+// reported as that of another segment.
 func TestHealthyWithoutIndex(t *testing.T) {
 	dirs := map[string]string{}
 	for _, n := range []string{"managed1", "managed_alter", "managed_bucket", "managed_compact", "managed_complex",

@@ -16,8 +16,8 @@ import (
 	"stoa/region"
 )
 
-// TestSkipSegment damages what a whole segment, or a whole data file, hangs on. Without a policy that is an
-// error before any row; with skip-rows the other segments are read, and it is told what is lost.
+// TestSkipSegment damages a file that a segment, or a data file, depends on. Without a policy that is an error before
+// any row; with skip-rows the other segments are read, and the loss is reported.
 func TestSkipSegment(t *testing.T) {
 	one := func(dir, pattern string) string {
 		t.Helper()
@@ -80,7 +80,7 @@ func TestSkipSegment(t *testing.T) {
 			for _, parallel := range []int{1, 3} {
 				got, _, err := skimmed(t, dir, stoa.ScanSpec{Parallel: parallel})
 				if !errors.Is(err, fault.Corrupt) {
-					t.Errorf("%d rows, %v", len(got), err)
+					t.Errorf("got %d rows, %v", len(got), err)
 				}
 				var lost []region.Loss
 				got, lost, err = skimmed(t, dir, stoa.ScanSpec{Parallel: parallel, Damaged: stoa.SkipRows})
@@ -92,7 +92,7 @@ func TestSkipSegment(t *testing.T) {
 					return func(x int32) bool { return !slices.Contains(list, x) }
 				}
 				if slices.ContainsFunc(c.required, has(got)) || slices.ContainsFunc(got, has(c.most)) {
-					t.Errorf("%d rows: %v", len(got), got)
+					t.Errorf("got %d rows: %v", len(got), got)
 				}
 			}
 		})

@@ -17,7 +17,7 @@ import (
 	"stoa/store"
 )
 
-// streaming is a table into which Spark streamed two batches; what it then read is beside it.
+// streaming is a table into which Spark streamed two batches, next to the rows that Spark read then.
 const streaming = golden2 + "/streaming/sink"
 
 // streamed is the table in memory, the name of its one file of rows, and its rows.
@@ -36,7 +36,7 @@ func streamed(t testing.TB) (tree *store.Memory, file string, right []line) {
 	return tree, file, right
 }
 
-// blocklets are the places of the blocklets of a file.
+// blocklets are the spans of the blocklets of a file.
 func blocklets(t testing.TB, tree store.Tree, file string) (out []fault.Span) {
 	t.Helper()
 	for n, err := range carbon.Format.Describe(t.Context(), format.Target{Tree: tree, Name: file},
@@ -51,7 +51,7 @@ func blocklets(t testing.TB, tree store.Tree, file string) (out []fault.Span) {
 	return out
 }
 
-// TestStreaming: every row is as Spark reads it, and the file by itself has the same.
+// TestStreaming: the table, and its file alone, have the rows that Spark reads.
 func TestStreaming(t *testing.T) {
 	want := jsonRows(t, filepath.Join(golden2, "streaming/expected.jsonl.gz"))
 	if len(want) != 420 {
@@ -75,8 +75,8 @@ func TestStreaming(t *testing.T) {
 	}
 }
 
-// TestStreamingTail: what follows the committed bytes is not read; a file that ends within a blocklet is
-// damaged, and the blocklets that are whole are recovered.
+// TestStreamingTail: bytes after the committed ones are not read; a file that ends inside a blocklet is damaged, and
+// its complete blocklets are recovered.
 func TestStreamingTail(t *testing.T) {
 	tree, file, right := streamed(t)
 	whole := tree.Bytes(file)
@@ -116,7 +116,7 @@ func TestStreamingTail(t *testing.T) {
 	}
 }
 
-// TestStreamingDamage: flipped bits end in placed errors, or are among those that change nothing or nobody can notice.
+// TestStreamingDamage: most flipped bits are located errors or change nothing; the others cannot be detected.
 func TestStreamingDamage(t *testing.T) {
 	tree, file, right := streamed(t)
 	data := tree.Bytes(file)
@@ -138,7 +138,7 @@ func TestStreamingDamage(t *testing.T) {
 	}
 	t.Logf("%d noticed, %d changed nothing, %d changed the answer unnoticed", noticed, same, silent)
 	if silent*5 > 3*(noticed+same+silent) {
-		t.Error("more than three of five flips change the answer and nobody notices")
+		t.Error("got more than three of five flips with wrong rows and no error")
 	}
 	// A blocklet whose bytes do not decompress costs its rows.
 	bad := slices.Clone(data)

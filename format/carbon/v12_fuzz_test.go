@@ -28,7 +28,7 @@ import (
 
 var v12Limits = format.Limits{Page: 1 << 22, Metadata: 1 << 20}
 
-// blamesFile fails unless err is nil or an error of a class that a file may cause.
+// blamesFile fails the test unless err is nil or has a class that a file may cause.
 func blamesFile(t *testing.T, err error) {
 	t.Helper()
 	var e *fault.Error
@@ -51,7 +51,7 @@ func goldenSeeds(f *testing.F, pattern string, most int64) {
 	}
 }
 
-// FuzzOldFile opens a data file of formats 1 and 2 and decodes every page of every column.
+// FuzzOldFile opens data files of formats 1 and 2, and decodes every page of every column.
 func FuzzOldFile(f *testing.F) {
 	goldenSeeds(f, "*/Fact/Part0/Segment_0/*.carbondata", 1<<20)
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -207,7 +207,7 @@ func FuzzPacked(f *testing.F) {
 	})
 }
 
-// silent is a reporter to nobody.
+// silent is a reporter that discards findings.
 func silent(ctx context.Context) *check.Reporter {
 	return check.Collect(ctx, "", layout.Codes, new([]region.Finding))
 }

@@ -11,21 +11,21 @@ import (
 	"stoa/store"
 )
 
-// TestOldCoverage: the bytes of every file of the golden tables have one owner each.
-func TestOldCoverage(t *testing.T) {
+// TestV1V2Coverage: describe claims each byte of the golden tables' files once.
+func TestV1V2Coverage(t *testing.T) {
 	for _, g := range goldenTables(t).Tables {
 		if n := coverage(t, filepath.Join(goldenV12, g.Table)); n < 11 {
-			t.Errorf("%s: only %d files were described", g.Table, n)
+			t.Errorf("%s: got %d files described", g.Table, n)
 		}
 	}
 }
 
-// TestOldVerify: nothing is found in a healthy table, and what is wrong with a dictionary is found.
-func TestOldVerify(t *testing.T) {
+// TestV1V2Verify: verify has no findings in a healthy table, and reports damage of dictionaries.
+func TestV1V2Verify(t *testing.T) {
 	g := goldenTables(t).Tables[0]
 	files := goldenFiles(t, g.Table)
 	for _, f := range findings(t, store.NewMemory(files), "t") {
-		t.Errorf("a healthy table: %+v", f)
+		t.Errorf("a healthy table: got %+v, want no findings", f)
 	}
 	dict := ending(t, files, "0001.dict")
 	meta, sort := ending(t, files, "0001.dictmeta"), ending(t, files, "0001_1104.sortindex")
@@ -62,12 +62,12 @@ func TestOldVerify(t *testing.T) {
 			}
 		}
 		if !slices.Contains(codes, c.want) {
-			t.Errorf("%s: %v, want %s", name, codes, c.want)
+			t.Errorf("%s: got %v, want %s", name, codes, c.want)
 		}
 	}
 }
 
-// swapTwo exchanges two neighbours in both lists of a sort index, so that these are still each other's inverse.
+// swapTwo swaps two neighbours in both lists of a sort index, so that these remain each other's inverse.
 func swapTwo(sort string) func(map[string][]byte) {
 	return func(files map[string][]byte) {
 		// 302 codes: two lists of zigzag numbers, of one byte below 64, else of two

@@ -54,8 +54,8 @@ func putEntries(tree *store.Memory, entries [][]member) {
 	tree.Put("t/Metadata/tablestatus", []byte("["+strings.Join(all, ",")+"]"))
 }
 
-// TestEntriesFusedAnywhere: bytes that are lost between two entries of tablestatus leave one, with members of both, and
-// a segment that nothing names. Whatever is left, the rows of that segment do not vanish without a word.
+// TestEntriesFusedAnywhere: if bytes between two entries of tablestatus are lost, one entry is left, with members of
+// both, and a segment without an entry. In all cases missing rows of that segment are reported.
 func TestEntriesFusedAnywhere(t *testing.T) {
 	tried, last := 0, 0
 	for _, name := range []string{"managed1", "managed_del", "managed_compact", "managed_alter", "managed_bucket"} {
@@ -91,12 +91,12 @@ func TestEntriesFusedAnywhere(t *testing.T) {
 		}
 	}
 	if tried < 500 {
-		t.Errorf("%d cases", tried)
+		t.Errorf("got %d cases", tried)
 	}
 	t.Logf("%d of %d may be loads that did not end", last, tried)
 }
 
-// TestEntryVanishes: a segment of format 2, which has no segment file, without its entry in tablestatus.
+// TestEntryVanishes: a segment of format 2, which has no segment file, without its entry in tablestatus is reported.
 func TestEntryVanishes(t *testing.T) {
 	whole := loaded(t, filepath.Join("../../corpus/carbon/1.0.0", "v2_b2000")) // it has the files of one segment
 	entries := entriesOf(t, whole)

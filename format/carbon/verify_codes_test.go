@@ -38,7 +38,7 @@ func TestLocalCodesOutOfRange(t *testing.T) {
 	codes := []byte{0, 0, 2, 0, 0, 3, 0, 0, 2, 0, 0, 4} // as they are, after Snappy's length
 	at := bytes.Index(whole, codes)
 	if at < 0 || bytes.Count(whole, codes) != 1 {
-		t.Fatalf("the codes are not where they are thought to be: %x", whole)
+		t.Fatalf("no codes at the expected offset: %x", whole)
 	}
 	for code, bad := range map[byte]bool{4: false, 3: false, 0: true, 5: true, 9: true, 255: true} {
 		file := bytes.Clone(whole)
@@ -56,17 +56,16 @@ func TestLocalCodesOutOfRange(t *testing.T) {
 				f.At.Object == "x.carbondata" && f.At.Len > 0 && f.Column == "s" && f.Rows == [2]int64{0, 4}
 		})
 		if reported != bad || !bad && len(errs) > 0 {
-			t.Errorf("code %d: %+v", code, errs)
+			t.Errorf("code %d: got %+v", code, errs)
 		}
 		if _, _, err := read(t, "x.carbondata", stoa.OpenOptions{Formats: formats, Tree: mem},
 			stoa.ScanSpec{}); (err != nil) != bad {
-			t.Errorf("code %d: reading: %v", code, err)
+			t.Errorf("code %d: reading: got %v", code, err)
 		}
 	}
 }
 
-// TestGlobalCodesOutOfRange puts a whole dictionary of another column, which has fewer values, in the place of
-// one, with all that belongs to it.
+// TestGlobalCodesOutOfRange replaces all files of a dictionary by those of another column with fewer values.
 func TestGlobalCodesOutOfRange(t *testing.T) {
 	g := goldenTables(t).Tables[1]
 	files := goldenFiles(t, g.Table)
@@ -121,7 +120,7 @@ func TestSortIndexOutOfRange(t *testing.T) {
 				f.At.Object == name
 		}
 		if !reported {
-			t.Errorf("byte %d: %x: nothing is told", at, b)
+			t.Errorf("byte %d: %x: got no findings, want some", at, b)
 		}
 	}
 }

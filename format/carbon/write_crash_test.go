@@ -76,8 +76,8 @@ func state(dir string) string {
 	return "0 nothing"
 }
 
-// TestCrash kills loads at any time: the table is as it was, or as it is after the load, and what is left can
-// be cleaned away. STOA_CRASHES says how many; the table is small, so that a load is mostly what a crash can
+// TestCrash kills loads at random times: the table is as before or as after the load, and clean removes what is left.
+// STOA_CRASHES is the number of crashes; the table is small, so that most of a load are the steps that a crash may
 // break.
 func TestCrash(t *testing.T) { crash(t, carbon.TableSpec{}, "") }
 
@@ -150,7 +150,7 @@ func crash(t *testing.T, spec carbon.TableSpec, way string) {
 			want = after
 		}
 		if got := ids(t, dir, nil); !slices.Equal(got, want) {
-			t.Errorf("%s: %d rows", s, len(got))
+			t.Errorf("%s: got %d rows", s, len(got))
 		}
 		if _, err := carbon.Clean(t.Context(), dir, false); err != nil {
 			t.Error(err)
@@ -162,11 +162,11 @@ func crash(t *testing.T, spec carbon.TableSpec, way string) {
 			t.Errorf("%s: %v", s, l)
 		}
 		if got := ids(t, dir, nil); !slices.Equal(got, want) {
-			t.Errorf("%s, cleaned: %d rows", s, len(got))
+			t.Errorf("%s, cleaned: got %d rows", s, len(got))
 		}
 		loadOrders(t, dir, 100, 110) // life continues
 		if got := ids(t, dir, nil); len(got) != len(want)+10 {
-			t.Errorf("%s, loaded again: %d rows", s, len(got))
+			t.Errorf("%s, loaded again: got %d rows", s, len(got))
 		}
 		healthy(t, dir)
 	}
