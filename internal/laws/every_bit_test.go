@@ -42,8 +42,8 @@ func TestReadingFindsNoMore(t *testing.T) {
 				refused++
 				for _, depth := range []format.Depth{format.Sums, format.Deep} {
 					if h.verify(depth) != damaged {
-						t.Errorf("%s, bit %d of byte %d of %s: cat says %.300s, verify of depth %s %.200s", p.name, bit, i,
-							name, h.why["cat"], depth, h.why["verify --"+depth.String()])
+						t.Errorf("%s, bit %d of byte %d of %s: cat: %.300s, verify of depth %s: %.200s", p.name, bit,
+							i, name, h.why["cat"], depth, h.why["verify --"+depth.String()])
 					}
 				}
 			}
