@@ -4,8 +4,13 @@ package internal_test
 import (
 	"bytes"
 	"encoding/json"
+	"go/parser"
+	"go/token"
 	"io"
 	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -18,6 +23,8 @@ import (
 //	arrow      arrow-go's arrays, types, memory (never arrow/compute)
 //	anything   no rule for third parties
 //	noformat   anything but a format: the command knows them by one list
+//	x/*        the packages in x, but not those below them; a format without a line of its own has that of format/*
+//	-x         never x, whatever comes after it
 const policy = `
 stoa/fault                : std
 stoa/region               : std fault
@@ -30,7 +37,6 @@ stoa/internal/codec       : std fault github.com/pierrec/lz4/... github.com/klau
   github.com/golang/snappy
 stoa/internal/bloom       : std fault
 stoa/internal/pb          : std fault wire region
-stoa/internal/btree       : std fault wire region
 stoa/internal/kudugen     : std
 stoa/vec                  : std fault arrow
 stoa/internal/civil       : std
@@ -171,21 +177,21 @@ stoa/format/carbon        : std internal/rows internal/check internal/describe a
   github.com/apache/arrow-go/v18/arrow/ipc format/carbon/...
 stoa/format/cfile/internal/block: std internal/check arrow fault format pred region store vec wire
   internal/arrowschema
-  internal/enc/... internal/codec internal/sum internal/bloom internal/pb internal/btree internal/present
+  internal/enc/... internal/codec internal/sum internal/bloom internal/pb internal/present
   github.com/apache/arrow-go/v18/arrow/ipc
 stoa/format/cfile/internal/columnfile: std arrow fault format format/option pred region store vec wire
   internal/arrowschema
-  internal/enc/... internal/codec internal/sum internal/bloom internal/pb internal/btree internal/present
+  internal/enc/... internal/codec internal/sum internal/bloom internal/pb internal/present
   github.com/apache/arrow-go/v18/arrow/ipc format/cfile/internal/block internal/budget
 stoa/format/cfile/internal/write: std internal/coerce arrow fault format format/option pred region store vec wire
   internal/arrowschema
-  internal/enc/... internal/codec internal/sum internal/bloom internal/pb internal/btree internal/nest
+  internal/enc/... internal/codec internal/sum internal/bloom internal/pb internal/nest
   github.com/apache/arrow-go/v18/arrow/ipc format/cfile/internal/block format/cfile/internal/columnfile
 stoa/format/cfile         : std internal/rows internal/check internal/describe arrow fault format pred region store
   vec wire
   internal/arrowschema
   internal/check internal/enc/...
-  internal/codec internal/sum internal/bloom internal/pb internal/btree internal/present internal/nest
+  internal/codec internal/sum internal/bloom internal/pb internal/present internal/nest
   github.com/zeebo/xxh3
   github.com/apache/arrow-go/v18/arrow/ipc format/cfile/...
 stoa/format/ipc/flat      : std fault
@@ -237,9 +243,10 @@ stoa                      : std internal/coerce arrow github.com/apache/arrow-go
   store store/remote vec internal/address internal/arrowschema internal/extremes
   internal/check internal/health internal/scan internal/content internal/parts internal/settle internal/diff
   internal/cells
-  format/cfile format/kudu format/trevni
-  format/redfile
-  format/carbon format/ipc format/text format/parquet
+  -format/formattest -format/kudubackup format/*
+stoa/format/*             : std arrow fault format format/option pred region store vec wire internal/budget
+  internal/check internal/civil internal/codec internal/coerce internal/describe internal/dremel internal/enc/...
+  internal/nest internal/pb internal/rows internal/sum internal/thrift
 stoa/advise               : std fault format store stoa vec
 stoa/cmd/stoa/internal/catalogue: std format stoa format/kudu/kudufs format/kudubackup
   store/s3 store/web
@@ -314,13 +321,17 @@ func matches(pattern, pkg string) bool {
 	if base, ok := strings.CutSuffix(pattern, "/..."); ok {
 		return pkg == base || strings.HasPrefix(pkg, base+"/")
 	}
-	return pattern == pkg
+	ok, _ := path.Match(pattern, pkg)
+	return ok
 }
 
 func may(allowed []string, imp string) bool {
 	first, _, _ := strings.Cut(imp, "/")
 	std := !strings.Contains(first, ".") && first != "stoa"
 	for _, a := range allowed {
+		if never, ok := strings.CutPrefix(a, "-"); ok && matches("stoa/"+never, imp) {
+			return false
+		}
 		switch {
 		case a == "anything", a == "std" && std:
 			return true
@@ -364,5 +375,70 @@ func TestPolicyCanFail(t *testing.T) {
 	}
 	if _, ok := rule("stoa/util"); ok {
 		t.Error("stoa/util has a line")
+	}
+}
+
+// TestNewFormatNeedsNoLine: a folder with a format of the usual needs, and a line in formats.go, are within the policy.
+func TestNewFormatNeedsNoLine(t *testing.T) {
+	root, _ := rule("stoa")
+	if !may(root, "stoa/format/orc") || may(root, "stoa/format/formattest") || may(root, "stoa/format/kudubackup") ||
+		may(root, "stoa/format/kudu/kudufs") {
+		t.Errorf("the root may import %v, want format/* without what is no format, and none below", root)
+	}
+	orc, ok := rule("stoa/format/orc")
+	if !ok {
+		t.Fatal("a new format has no line in the policy")
+	}
+	for imp, want := range map[string]bool{"stoa/format": true, "stoa/wire": true, "stoa/internal/check": true,
+		"stoa/internal/enc/rle": true, "stoa/format/cfile": false, "stoa": false, "github.com/spf13/cobra": false,
+		"github.com/apache/arrow-go/v18/arrow/compute": false} {
+		if may(orc, imp) != want {
+			t.Errorf("a new format may import %s: %t, want %t", imp, !want, want)
+		}
+	}
+	if _, ok := rule("stoa/format/orc/internal/page"); ok {
+		t.Error("a floor of a new format has a line, want none: floors have lines of their own")
+	}
+}
+
+// TestOneListOfFormats: in the root only formats.go imports formats.
+func TestOneListOfFormats(t *testing.T) {
+	out, err := exec.Command("go", "list", "-f", "{{.Dir}} {{join .GoFiles \" \"}}", "stoa").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	words := strings.Fields(string(out))
+	n := 0
+	for _, name := range words[1:] {
+		f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(words[0], name), nil, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, imp := range f.Imports {
+			if !strings.HasPrefix(imp.Path.Value, `"stoa/format/`) {
+				continue
+			}
+			if n++; name != "formats.go" {
+				t.Errorf("%s imports %s", name, imp.Path.Value)
+			}
+		}
+	}
+	if n < 8 {
+		t.Errorf("only %d imports of formats were found", n)
+	}
+}
+
+// TestPolicyHasNoDeadLines: every line of the policy is about a package that exists.
+func TestPolicyHasNoDeadLines(t *testing.T) {
+	out, err := exec.Command("go", "list", "stoa/...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	pkgs := strings.Fields(string(out))
+	for line := range strings.Lines(strings.TrimSpace(policy)) {
+		if name, _, ok := strings.Cut(line, ":"); ok && !strings.HasPrefix(line, " ") &&
+			!slices.ContainsFunc(pkgs, func(p string) bool { return matches(strings.TrimSpace(name), p) }) {
+			t.Errorf("%s has a line in the policy, and does not exist", strings.TrimSpace(name))
+		}
 	}
 }
