@@ -52,6 +52,7 @@ type Finding struct {
 	Path     string     // which field
 	Message  string     // one sentence
 	Part     string     // what was being read (a file, a tablet)
+	Table    string     // whose part that is, where neither Part nor At says so; "" = they do, or it is not known
 	Column   string     // the column concerned; "" = all
 	Rows     [2]int64   // rows touched, half-open, of the part; both -1 = not known
 	Lost     int64      // rows (or cells, if Column is set) lost; -1 = not known

@@ -14,6 +14,7 @@ import (
 
 	"stoa/cmd/stoa/internal/about"
 	"stoa/cmd/stoa/internal/cli"
+	"stoa/region"
 )
 
 var update = flag.Bool("update", false, "regenerate the pages in docs")
@@ -82,14 +83,14 @@ What ` + "`stoa verify`, `stoa recover` and `stoa ls`" + ` may report: a page a 
 
 | severity | what it costs | what to do next |
 |---|---|---|
-| error | Something is lost, or may be. ` +
+| error | ` + about.Costs[region.Error] + ` ` +
 		`The finding names the object, the offset, the field and, where known, the rows. | ` +
 		"`stoa describe PATH` shows what lies there, `stoa cat PATH --damaged skip-rows` reads around it, `stoa " +
 		"recover PATH -o OUT`" +
 		` writes what can still be read to another place. Keep the damaged file: stoa never writes to a source. |
-| warning | Nothing is lost, but the format does not allow it, or another reader may go wrong by it. | ` +
+| warning | ` + about.Costs[region.Warning] + ` | ` +
 		"`stoa convert PATH -o OUT`" + ` writes the rows anew. |
-| note | Nothing: it is odd, but allowed. | Nothing. |
+| note | ` + about.Costs[region.Note] + ` | Nothing. |
 `)
 	for _, family := range slices.Sorted(maps.Keys(families)) {
 		fmt.Fprintf(&b, "\n## [%s](%s.md)\n\n| code | severity | |\n|---|---|---|\n", family, family)
@@ -106,14 +107,15 @@ What ` + "`stoa verify`, `stoa recover` and `stoa ls`" + ` may report: a page a 
 // findingPage is the page of a family.
 func findingPage(family string, codes []about.CodeDoc) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s: findings\n\nWhat a severity costs: [all findings](README.md). "+
-		"What causes them, and what to do next: [below](#likely-causes-and-the-next-command).", family)
+	fmt.Fprintf(&b, "# %s: findings\n\nOf each code: what happened, what it costs, the likely cause, and the next "+
+		"command; more of the last two is [below](#likely-causes-and-the-next-command).", family)
 	if _, err := os.Stat(filepath.Join("..", "..", "docs", "formats", family+".md")); err == nil {
 		fmt.Fprintf(&b, " The format: [%s](../formats/%s.md).", family, family)
 	}
 	b.WriteString("\n")
 	for _, c := range codes {
-		fmt.Fprintf(&b, "\n## %s\n\n**%s.** %s\n", c.Code, c.Severity, strings.TrimSpace(c.Means))
+		fmt.Fprintf(&b, "\n## %s\n\n**%s.** %s\n\nCost: %s Likely cause: %s. Next: `%s`.\n", c.Code, c.Severity,
+			strings.TrimSpace(c.Means), c.Cost, about.CauseOf(c.Code).Title, commandOf.FindString(c.Next))
 	}
 	b.WriteString("\n## Likely causes, and the next command\n\n" +
 		"| trouble | likely cause | next | codes |\n|---|---|---|---|\n")

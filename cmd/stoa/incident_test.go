@@ -44,6 +44,11 @@ func TestIncidents(t *testing.T) {
 		t.Errorf("%d blocks missing: got status %d, %d lines, want %d, at most %d\n%s", len(blocks), st, n,
 			cli.StatusDamage, limit, text)
 	}
+	for line := range strings.Lines(all) { // no finding names only its file
+		if strings.HasPrefix(line, "error kudu.") && !strings.Contains(line, "table ") {
+			t.Errorf("got %swant the table in it", line)
+		}
+	}
 	for _, part := range []string{"of one cause", "kudu.block.missing", "next: stoa recover", "--all-findings"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("got\n%s\nwant %q in it", text, part)

@@ -125,12 +125,19 @@ func (v *verifier) all(tg format.Target) error {
 	if err != nil {
 		return err
 	}
+	tables := s.Tables()
+	name := map[string]string{} // of a tablet's table
+	for _, ts := range tables {
+		for _, tb := range ts {
+			name[tb.ID] = s.NameOf(ts)
+		}
+	}
 	v.reported = map[region.Finding]bool{}
 	for _, x := range s.Findings {
 		v.reported[x] = true
+		x.Table = name[x.Part]
 		v.Emit(x)
 	}
-	tables := s.Tables()
 	if tg.Table != "" {
 		one, err := s.Pick(v.ctx, tg, ro.Tablet)
 		if err != nil {
@@ -147,6 +154,7 @@ func (v *verifier) all(tg format.Target) error {
 		return fault.Invalidf("%s has no tablet %s", tg.Name, ro.Tablet)
 	}
 	for _, ts := range tables {
+		v.Table = s.NameOf(ts)
 		if !ro.Partial && cluster.Whole(ts, tg.Table, ro) {
 			v.missing(s, ts)
 		}

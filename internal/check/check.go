@@ -48,10 +48,11 @@ func (c Codes) Of(code string, err error, part string) region.Finding {
 	return f
 }
 
-// Reporter passes on the findings of a verifier, or of recovery, until the consumer stops. Its scope (Part, Column,
+// Reporter passes on the findings of a verifier, or of recovery, until the consumer stops. Its scope (Part, Table, Column,
 // Whole) belongs to one goroutine; what several reporters share is safe for concurrent use.
 type Reporter struct {
 	Part, Column string     // of the findings that follow
+	Table        string     // the same, where Part does not say it (see region.Finding)
 	Whole        fault.Span // the file: positions are clipped to it, and errors without one get it; zero: not known
 
 	// Read is the code of errors about no byte of the file, Unsupported that of features that are not supported.
@@ -111,6 +112,9 @@ func (r *Reporter) Errors() int {
 func (r *Reporter) Emit(f region.Finding) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if f.Table == "" && f.Part == r.Part {
+		f.Table = r.Table
+	}
 	if f.Severity < region.Error {
 		f.Lost = 0
 	} else {

@@ -16,6 +16,7 @@ type Incident struct {
 	At      fault.Span     // the run of bytes that contains the findings; that of First if it is not about bytes
 	N       int            // findings, including First
 	Codes   []CodeCount    // most frequent first
+	Tables  []string       // those that findings name apart from their parts; at most maxNames
 	Parts   []string       // tables, tablets, segments or files; at most maxNames, the others are only counted
 	Columns []string       // the same
 	Lost    int64          // rows (or cells, in columns) reported as lost, added up; -1: some cannot be counted
@@ -174,6 +175,7 @@ func (in *Incident) finish(findings []region.Finding) {
 		} else {
 			in.Lost += f.Lost
 		}
+		in.Tables = addName(in.Tables, f.Table)
 		in.Parts = addName(in.Parts, f.Part)
 		in.Columns = addName(in.Columns, f.Column)
 		if f.At.Object == in.At.Object && in.At.Len > 0 && f.At.Len > 0 {

@@ -15,7 +15,8 @@ func CodeDocs(a *cli.App) []CodeDoc {
 	var out []CodeDoc
 	add := func(codes []region.CodeDoc) {
 		for _, c := range codes {
-			out = append(out, CodeDoc{c.Code, c.Severity.String(), c.Help})
+			why := CauseOf(c.Code)
+			out = append(out, CodeDoc{c.Code, c.Severity.String(), c.Help, Costs[c.Severity], why.Why, why.Next})
 		}
 	}
 	add(stoa.Codes)

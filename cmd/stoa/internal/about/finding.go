@@ -8,6 +8,7 @@ import (
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/display"
 	"stoa/cmd/stoa/internal/output"
+	"stoa/region"
 
 	"github.com/spf13/cobra"
 )
@@ -17,6 +18,16 @@ type CodeDoc struct {
 	Code     string `json:"code"`
 	Severity string `json:"severity"`
 	Means    string `json:"means"`
+	Cost     string `json:"cost"`
+	Cause    string `json:"cause"` // usually
+	Next     string `json:"next"`  // a command, and what it does
+}
+
+// Costs are what a finding costs, by severity.
+var Costs = [...]string{
+	region.Note:    "Nothing: it is odd, but allowed.",
+	region.Warning: "Nothing is lost, but the format does not allow it, or another reader may go wrong by it.",
+	region.Error:   "Something is lost, or may be.",
 }
 
 func FindingCmd(a *cli.App) *cobra.Command {
@@ -64,14 +75,13 @@ command. Or list a group of codes (cfile.block), or all.
 	return cmd
 }
 
-// text explains a code for people: what happened, why, and what to do.
+// text explains a code for people: what happened, what it costs, why, and what to do.
 func (c CodeDoc) text() string {
 	wrapped := func(s string) string {
 		return display.Indent(1) + Wrap(s, HelpWidth-2, "\n"+display.Indent(1)) + "\n"
 	}
-	why := CauseOf(c.Code)
-	return c.Code + " (" + c.Severity + ")\n" + wrapped(c.Means) + wrapped("Likely cause: "+why.Why) +
-		wrapped("Next: "+why.Next+".")
+	return c.Code + " (" + c.Severity + ")\n" + wrapped(c.Means) + wrapped("Cost: "+c.Cost) +
+		wrapped("Likely cause: "+c.Cause) + wrapped("Next: "+c.Next+".")
 }
 
 // findCodes are the code, or the codes of the group, that args names; without args all codes.

@@ -24,6 +24,7 @@ type incidentDoc struct {
 	Object   string            `json:"object"`
 	Offset   int64             `json:"offset"`
 	Length   int64             `json:"length"`
+	Tables   []string          `json:"tables,omitempty"`
 	Parts    []string          `json:"parts"`
 	Columns  []string          `json:"columns"`
 	Lost     *int64            `json:"lost"`
@@ -36,7 +37,7 @@ func (d *VerifyDoc) incidentDocs() []incidentDoc {
 	out := []incidentDoc{}
 	for _, in := range check.Fold(findings) {
 		one := incidentDoc{Findings: in.N, Codes: in.Codes, Object: in.At.Object, Offset: in.At.Off, Length: in.At.Len,
-			Parts: in.Parts, Columns: in.Columns, Lost: reading.Known(in.Lost), Next: d.nextCommand(in)}
+			Tables: in.Tables, Parts: in.Parts, Columns: in.Columns, Lost: reading.Known(in.Lost), Next: d.nextCommand(in)}
 		for _, i := range in.Listed {
 			if findings[i] == in.First {
 				one.Finding = i
@@ -125,7 +126,10 @@ func (d *VerifyDoc) incidentLine(in check.Incident) string {
 		codes = append(codes, fmt.Sprintf("%s %s", c.Code, display.Thousands(int64(c.N))))
 	}
 	parts = append(parts, strings.Join(codes, ", "))
-	if len(in.Parts) > 1 {
+	switch {
+	case len(in.Tables) > 1:
+		parts = append(parts, "tables "+names(in.Tables))
+	case len(in.Parts) > 1:
 		parts = append(parts, "of "+names(in.Parts))
 	}
 	if len(in.Columns) > 0 {

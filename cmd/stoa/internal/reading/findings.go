@@ -28,6 +28,7 @@ type FindingDoc struct {
 	Path     string `json:"path,omitempty"`
 	Message  string `json:"message"`
 	Part     string `json:"part,omitempty"`
+	Table    string `json:"table,omitempty"`
 	Column   string `json:"column,omitempty"`
 	From     *int64 `json:"from"`
 	To       *int64 `json:"to"`
@@ -37,11 +38,11 @@ type FindingDoc struct {
 func DocOfFinding(f region.Finding) FindingDoc {
 	return FindingDoc{Code: f.Code, Severity: f.Severity.String(), Object: f.At.Object, Offset: f.At.Off,
 		Length: f.At.Len, Path: f.Path,
-		Message: cli.InFlags(f.Message), Part: f.Part, Column: f.Column, From: Known(f.Rows[0]), To: Known(f.Rows[1]),
-		Lost: Known(f.Lost)}
+		Message: cli.InFlags(f.Message), Part: f.Part, Table: f.Table, Column: f.Column,
+		From: Known(f.Rows[0]), To: Known(f.Rows[1]), Lost: Known(f.Lost)}
 }
 
-// FindingLine is severity, code, place, message, and the column and rows that it is about.
+// FindingLine is severity, code, place, message, and the table, part, column and rows that it is about.
 func FindingLine(f region.Finding) string {
 	place := f.Part
 	if f.At != (fault.Span{}) {
@@ -53,6 +54,12 @@ func FindingLine(f region.Finding) string {
 	}
 	s += ": " + cli.InFlags(f.Message)
 	var of []string
+	if f.Table != "" && f.Table != f.Part {
+		of = append(of, "table "+f.Table)
+		if !strings.Contains(place, f.Part) {
+			of = append(of, "part "+f.Part)
+		}
+	}
 	if f.Column != "" {
 		of = append(of, "column "+f.Column)
 	}
