@@ -72,30 +72,21 @@ func (t *Table) Keyed() bool { return len(t.sources[0].reader.Order()) > 0 }
 // bool, an int…, uint… or float…, a string or []byte (a string also for dates and times, such as '2020-01-02
 // 03:04:05'), a time.Time, or a pred.Value. Other types are an error of class Invalid. ParseKey converts text.
 func (t *Table) Seek(ctx context.Context, key []any, spec ScanSpec) iter.Seq2[arrow.RecordBatch, error] {
-	return func(yield func(arrow.RecordBatch, error) bool) {
-		e, err := t.keyFilter(key)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		if spec.Filter != nil {
-			e = pred.And(e, spec.Filter)
-		}
-		spec.Filter = e
-		for b, err := range t.Scan(ctx, spec) {
-			if !yield(b, err) {
-				return
-			}
-		}
-	}
+	return t.filtered(ctx, spec, func() (*pred.Expr, error) { return t.keyFilter(key) })
 }
 
 // SeekFrom reads the rows from a key on: those whose key columns are at or after the values of key in the table's
 // order. If the table promises no order (see Keyed) it is an error of class Invalid. Values are as for Seek; a prefix
 // of the key columns is enough.
 func (t *Table) SeekFrom(ctx context.Context, key []any, spec ScanSpec) iter.Seq2[arrow.RecordBatch, error] {
+	return t.filtered(ctx, spec, func() (*pred.Expr, error) { return t.fromFilter(key) })
+}
+
+// filtered scans the rows that pass the predicate as well as the filter of spec.
+func (t *Table) filtered(ctx context.Context, spec ScanSpec, predicate func() (*pred.Expr, error)) iter.Seq2[
+	arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) {
-		e, err := t.fromFilter(key)
+		e, err := predicate()
 		if err != nil {
 			yield(nil, err)
 			return
@@ -104,11 +95,7 @@ func (t *Table) SeekFrom(ctx context.Context, key []any, spec ScanSpec) iter.Seq
 			e = pred.And(e, spec.Filter)
 		}
 		spec.Filter = e
-		for b, err := range t.Scan(ctx, spec) {
-			if !yield(b, err) {
-				return
-			}
-		}
+		t.Scan(ctx, spec)(yield)
 	}
 }
 

@@ -108,7 +108,7 @@ What ` + "`stoa verify`, `stoa recover` and `stoa ls`" + ` may report: a page a 
 func findingPage(family string, codes []about.CodeDoc) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s: findings\n\nOf each code: what happened, what it costs, the likely cause, and the next "+
-		"command; more of the last two is [below](#likely-causes-and-the-next-command).", family)
+		"command. The last two in full are [below](#likely-causes-and-the-next-command).", family)
 	if _, err := os.Stat(filepath.Join("..", "..", "docs", "formats", family+".md")); err == nil {
 		fmt.Fprintf(&b, " The format: [%s](../formats/%s.md).", family, family)
 	}

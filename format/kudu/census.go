@@ -20,23 +20,32 @@ import (
 var CensusFields = []string{"table", "table-id", "complete", "tablet", "partition", "server", "place", "state",
 	"last-operation", "why"}
 
+// openList opens the directories for a list of what they hold; latest: whatever moment the options name.
+func openList(ctx context.Context, t format.Target, o format.OpenOptions, latest bool) (s *cluster.Servers,
+	_ format.OpenOptions, ro table.Options, err error) {
+	if ro, err = table.ParseOptions(o.Opts); err != nil {
+		return nil, o, ro, err
+	}
+	if latest {
+		ro.At, ro.End = table.Latest, ""
+	}
+	o.Opts = nil
+	if s, err = cluster.Open(ctx, t, o, ro); err != nil {
+		return nil, o, ro, err
+	}
+	if t.Table != "" {
+		_, err = s.Pick(ctx, t, "")
+	}
+	return s, o, ro, err
+}
+
 // census lists what the directories of a cluster hold, and what they must. Its findings are those of opening them, and
 // one for each table that is incomplete.
 func census(ctx context.Context, t format.Target, o format.OpenOptions, add func([]string)) ([]region.Finding,
 	error) {
-	ro, err := table.ParseOptions(o.Opts)
+	s, _, _, err := openList(ctx, t, o, false)
 	if err != nil {
 		return nil, err
-	}
-	o.Opts = nil
-	s, err := cluster.Open(ctx, t, o, ro)
-	if err != nil {
-		return nil, err
-	}
-	if t.Table != "" {
-		if _, err := s.Pick(ctx, t, ""); err != nil {
-			return nil, err
-		}
 	}
 	lines, err := s.Census(ctx, t)
 	if err != nil {

@@ -19,20 +19,9 @@ var HistoryFields = []string{"table", "table-id", "tablet", "partition", "server
 // history lists the known events of tables, tablet by tablet.
 func history(ctx context.Context, t format.Target, o format.OpenOptions, add func([]string)) ([]region.Finding,
 	error) {
-	ro, err := table.ParseOptions(o.Opts)
+	s, o, ro, err := openList(ctx, t, o, true)
 	if err != nil {
 		return nil, err
-	}
-	ro.At, ro.End = table.Latest, ""
-	o.Opts = nil
-	s, err := cluster.Open(ctx, t, o, ro)
-	if err != nil {
-		return nil, err
-	}
-	if t.Table != "" {
-		if _, err := s.Pick(ctx, t, ""); err != nil {
-			return nil, err
-		}
 	}
 	lines, err := s.History(ctx, t, o, ro)
 	if err != nil {

@@ -22,19 +22,9 @@ var RowSetFields = []string{"table", "table-id", "tablet", "server", "rowset", "
 // rowSets lists what the rowsets of tables are made of.
 func rowSets(ctx context.Context, t format.Target, o format.OpenOptions, add func([]string)) ([]region.Finding,
 	error) {
-	ro, err := table.ParseOptions(o.Opts)
+	s, o, ro, err := openList(ctx, t, o, false)
 	if err != nil {
 		return nil, err
-	}
-	o.Opts = nil
-	s, err := cluster.Open(ctx, t, o, ro)
-	if err != nil {
-		return nil, err
-	}
-	if t.Table != "" {
-		if _, err := s.Pick(ctx, t, ""); err != nil {
-			return nil, err
-		}
 	}
 	err = s.Stats(ctx, t, o, ro, func(x cluster.TabletStats) {
 		who := []string{x.Table, x.Tablet.TableID, x.Tablet.ID, x.Tablet.FS.UUID}

@@ -48,8 +48,8 @@ func (c Codes) Of(code string, err error, part string) region.Finding {
 	return f
 }
 
-// Reporter passes on the findings of a verifier, or of recovery, until the consumer stops. Its scope (Part, Table, Column,
-// Whole) belongs to one goroutine; what several reporters share is safe for concurrent use.
+// Reporter passes on the findings of a verifier, or of recovery, until the consumer stops. Its scope (Part, Table,
+// Column, Whole) belongs to one goroutine; what several reporters share is safe for concurrent use.
 type Reporter struct {
 	Part, Column string     // of the findings that follow
 	Table        string     // the same, where Part does not say it (see region.Finding)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"sync"
 
 	"stoa/store"
@@ -82,7 +81,7 @@ func (o *object) spool(ctx context.Context) error {
 			if err := same(o.Object, body.Object); err != nil {
 				return err
 			}
-			s := store.Spool(counted{alive(body), a}, spoolMemory, newScratch)
+			s := store.Spool(counted{alive(body), a}, spoolMemory, store.NewScratch)
 			if got := s.Size(); got != o.Size {
 				return errors.Join(fmt.Errorf("%w: %d of %d bytes came", errCut, got, o.Size), s.Close())
 			}
@@ -104,26 +103,4 @@ func (c counted) Read(p []byte) (int, error) {
 	n, err := c.Reader.Read(p)
 	c.a.received(n)
 	return n, err
-}
-
-// newScratch is a temporary file that has no name any more where the system can do that.
-func newScratch() (store.Scratch, error) {
-	f, err := os.CreateTemp("", store.TempPrefix+"*")
-	if err != nil {
-		return nil, err
-	}
-	return &scratch{f, os.Remove(f.Name()) == nil}, nil
-}
-
-type scratch struct {
-	*os.File
-	gone bool
-}
-
-func (s *scratch) Close() error {
-	err := s.File.Close()
-	if !s.gone {
-		err = errors.Join(err, os.Remove(s.Name()))
-	}
-	return err
 }

@@ -26,7 +26,7 @@ type CodeDoc struct {
 // Costs are what a finding costs, by severity.
 var Costs = [...]string{
 	region.Note:    "Nothing: it is odd, but allowed.",
-	region.Warning: "Nothing is lost, but the format does not allow it, or another reader may go wrong by it.",
+	region.Warning: "Nothing is lost, but another reader may go wrong.",
 	region.Error:   "Something is lost, or may be.",
 }
 

@@ -149,7 +149,7 @@ func (s *StreamSink) Create(ctx context.Context, name string) (store.Object, err
 	}
 }
 
-func (s *StreamSink) Scratch(context.Context) (store.Scratch, error) { return newScratch() }
+func (s *StreamSink) Scratch(context.Context) (store.Scratch, error) { return store.NewScratch() }
 func (s *StreamSink) Commit(context.Context) error                   { return nil }
 func (s *StreamSink) Abort(context.Context) error                    { return nil }
 

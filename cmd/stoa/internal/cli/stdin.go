@@ -155,7 +155,7 @@ func (a *App) stream(ctx context.Context, name string) (*stream, error) {
 		return nil, &fs.PathError{Op: "open", Path: Dash, Err: fs.ErrClosed}
 	}
 	if s.Source == nil {
-		s.spool = store.Spool(&ctxReader{ctx: ctx, r: r}, spoolMemory, newScratch)
+		s.spool = store.Spool(&ctxReader{ctx: ctx, r: r}, spoolMemory, store.NewScratch)
 		s.Source = s.spool
 	}
 	if a.streams == nil {
@@ -241,30 +241,6 @@ func (p *ctxReader) Read(b []byte) (int, error) {
 		p.buf = nil // it belongs to the read that was abandoned
 		return 0, p.ctx.Err()
 	}
-}
-
-// newScratch is a temporary file that vanishes with its Close, and where the system can, with the process.
-func newScratch() (store.Scratch, error) {
-	f, err := os.CreateTemp("", store.TempPrefix+"*")
-	if err != nil {
-		return nil, err
-	}
-	return &scratch{f, os.Remove(f.Name()) == nil}, nil
-}
-
-type scratch struct {
-	*os.File
-	gone bool
-}
-
-func (s *scratch) Close() error {
-	err := s.File.Close()
-	if !s.gone {
-		if rerr := os.Remove(s.Name()); err == nil {
-			err = rerr
-		}
-	}
-	return err
 }
 
 // countedSource counts the bytes that are read of a source.

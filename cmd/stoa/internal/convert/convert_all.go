@@ -208,26 +208,10 @@ func fileName(name string) string {
 // keep the others from being converted. left are the files that are not converted, and why.
 func (c *conversion) convertAll(ctx context.Context, cmd *cobra.Command, a *cli.App, dir string, tables []oneTable,
 	left []leftTable, st *allState) error {
-	st.Failed = nil
-	defer st.journal.close()
 	r := &allRun{c: c, a: a, cmd: cmd, dir: dir, state: st, began: time.Now()}
-	failed, err := r.reportLeft(left)
+	failed, err := r.tables(ctx, tables, left)
 	if err != nil {
 		return err
-	}
-	for i, t := range tables {
-		r.label = fmt.Sprintf("%d/%d %s  ", i+1, len(tables), t.source)
-		if err := r.table(ctx, t); err != nil {
-			return err
-		}
-	}
-	// A run that has done nothing that a later one could use leaves no state file.
-	finished := r.worst == nil
-	if st.kept && (len(st.Failed) > 0 || finished != st.Finished || st.journal.pending()) {
-		st.Finished = finished
-		if err := st.save(ctx, a, dir); err != nil {
-			return err
-		}
 	}
 	if err := r.finish(ctx, len(tables)+failed); err != nil {
 		return err
@@ -257,7 +241,7 @@ type allRun struct {
 	report             output.Report
 	worst              error
 
-	told func(t oneTable, o *tableOutcome) // is told what became of each table; nil: nobody is
+	converted func(t oneTable, o *tableOutcome) // is called with what became of each table; may be nil
 }
 
 // tableOutcome is what became of a table.
@@ -269,10 +253,10 @@ type tableOutcome struct {
 	err      error            // it was not written, or not all of it could be read
 }
 
-// tell tells what became of a table.
-func (r *allRun) tell(t oneTable, o tableOutcome) {
-	if r.told != nil {
-		r.told(t, &o)
+// noteTable passes on what became of a table.
+func (r *allRun) noteTable(t oneTable, o tableOutcome) {
+	if r.converted != nil {
+		r.converted(t, &o)
 	}
 }
 
@@ -300,7 +284,7 @@ func (r *allRun) doneBefore(ctx context.Context, t oneTable) (done bool, err err
 		r.before++
 		d := summaryDoc{Source: t.source, Output: filepath.Join(r.dir, previous.Output), Rows: previous.Rows,
 			Files: back.files, Bytes: back.bytes, Readback: &back.readback}
-		r.tell(t, tableOutcome{summary: d})
+		r.noteTable(t, tableOutcome{summary: d})
 		return true, r.add(d)
 	}
 	r.a.Note("%s: %s: it is converted again", t.source, again)
@@ -311,6 +295,30 @@ func (r *allRun) doneBefore(ctx context.Context, t oneTable) (done bool, err err
 	return false, nil
 }
 
+// tables reports what is left out, and converts the tables that are not done yet. Only what ends the run is an error;
+// failed is how many of what is left failed.
+func (r *allRun) tables(ctx context.Context, tables []oneTable, left []leftTable) (failed int, err error) {
+	st := r.state
+	st.Failed = nil
+	defer st.journal.close()
+	if failed, err = r.reportLeft(left); err != nil {
+		return 0, err
+	}
+	for i, t := range tables {
+		r.label = fmt.Sprintf("%d/%d %s  ", i+1, len(tables), t.source)
+		if err := r.table(ctx, t); err != nil {
+			return 0, err
+		}
+	}
+	// A run that has done nothing that a later one could use leaves no state file.
+	finished := r.worst == nil
+	if st.kept && (len(st.Failed) > 0 || finished != st.Finished || st.journal.pending()) {
+		st.Finished = finished
+		return failed, st.save(ctx, r.a, r.dir)
+	}
+	return failed, nil
+}
+
 // table converts one table, unless it is done, and reads it back. Only what ends the run is an error.
 func (r *allRun) table(ctx context.Context, t oneTable) error {
 	if done, err := r.doneBefore(ctx, t); done || err != nil {
@@ -318,9 +326,9 @@ func (r *allRun) table(ctx context.Context, t oneTable) error {
 	}
 	one := *r.c
 	one.out, one.source, one.label = filepath.Join(r.dir, t.output), t.source, r.label
-	one.Manifest, one.Losses, one.Later, one.all = "", nil, r.c.Manifest != "" || r.told != nil, true
+	one.Manifest, one.Losses, one.Later, one.all = "", nil, r.c.Manifest != "" || r.converted != nil, true
 	one.opening = t.opening
-	if r.told != nil {
+	if r.converted != nil {
 		one.about = t.about
 	}
 	err := one.run(ctx, r.a, []string{t.source}, one.salvage)
@@ -332,7 +340,7 @@ func (r *allRun) table(ctx context.Context, t oneTable) error {
 	if errors.Is(err, cli.ErrDamage) {
 		r.printError(err)
 	} else if err != nil { // it was not written
-		r.tell(t, out)
+		r.noteTable(t, out)
 		return r.failed(t.source, err)
 	}
 	if err := one.shareRoot(r.dir); err != nil {
@@ -351,7 +359,7 @@ func (r *allRun) table(ctx context.Context, t oneTable) error {
 	}
 	one.summary.Readback = &back.readback
 	out.summary = one.summary
-	r.tell(t, out)
+	r.noteTable(t, out)
 	if err := r.add(one.summary); err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package convert
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -96,8 +95,8 @@ func (r *rescue) run(ctx context.Context) error {
 	if r.c.levels == 0 {
 		st.keepNames(tables)
 	}
-	all := &allRun{c: r.c, a: r.a, cmd: r.cmd, dir: r.dir, state: st, began: r.began, told: r.doc.tell}
-	if err := all.rescue(ctx, tables, left); err != nil {
+	all := &allRun{c: r.c, a: r.a, cmd: r.cmd, dir: r.dir, state: st, began: r.began, converted: r.doc.add}
+	if _, err := all.tables(ctx, tables, left); err != nil {
 		return err
 	}
 	if len(tables) == 0 {
@@ -171,28 +170,6 @@ func (r *rescue) prepare(ctx context.Context) (oo stoa.OpenOptions, wo stoa.Crea
 		Began: r.began.UTC().Truncate(time.Second), Whole: true, Tables: []*rescuedTable{}, Left: []leftDoc{},
 		Unnamed: []unnamedDoc{}, Sources: []sourceDoc{}, Findings: []reading.FindingDoc{}, form: form}
 	return oo, wo, nil
-}
-
-// rescue converts the tables that are not done yet. Only what ends the run is an error.
-func (r *allRun) rescue(ctx context.Context, tables []oneTable, left []leftTable) error {
-	st := r.state
-	st.Failed = nil
-	defer st.journal.close()
-	if _, err := r.reportLeft(left); err != nil {
-		return err
-	}
-	for i, t := range tables {
-		r.label = fmt.Sprintf("%d/%d %s  ", i+1, len(tables), t.source)
-		if err := r.table(ctx, t); err != nil {
-			return err
-		}
-	}
-	finished := r.worst == nil
-	if st.kept && (len(st.Failed) > 0 || finished != st.Finished || st.journal.pending()) {
-		st.Finished = finished
-		return st.save(ctx, r.a, r.dir)
-	}
-	return nil
 }
 
 // signs asks the census and the history of the place, if its format has them. What they tell of and no table was made

@@ -134,7 +134,7 @@ func (d *rescueDoc) table(name, id string) *rescuedTable {
 }
 
 // tell adds what became of a table.
-func (d *rescueDoc) tell(t oneTable, o *tableOutcome) {
+func (d *rescueDoc) add(t oneTable, o *tableOutcome) {
 	x := &rescuedTable{Table: cmp.Or(t.table, t.source), ID: t.id, Whole: true, Bytes: o.summary.Bytes,
 		Files: o.summary.Files, Readback: o.summary.Readback}
 	d.Tables = append(d.Tables, x)

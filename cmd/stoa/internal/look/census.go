@@ -64,37 +64,43 @@ A table is complete if each of its parts has a replica that is whole. The status
 		Example: "  stoa census kudu/wal kudu/data\n  stoa census @roots.txt -f json",
 		Args:    a.Paths,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			if err := out.Check(censusForms); err != nil {
-				return err
-			}
-			o, err := src.Options(ctx, a, args)
-			if err != nil {
-				return err
-			}
-			if err := a.CheckOutputs(nil, out.File); err != nil {
-				return err
-			}
-			tables, findings, err := CensusOf(ctx, args, o)
-			if err != nil {
-				return err
-			}
-			reading.ReportFindings(a, findings)
-			err = output.PutDoc(a, ctx, &out, func(w io.Writer) error {
-				if out.Form == "json" {
-					return output.WriteArray(w, tables)
-				}
-				return writeCensus(w, tables)
-			})
-			if err == nil && reading.Damaged(findings) {
-				err = cli.ErrDamage
-			}
-			return err
+			return writeJoined(cmd.Context(), a, args, &src, &out, CensusOf, writeCensus)
 		},
 	}
 	out.Register(cmd, censusForms, "default text")
 	src.Register(a, cmd)
 	return cli.First(cmd, "format", "output")
+}
+
+// writeJoined writes what read says of the places, taken together; status 3 if its findings have errors.
+func writeJoined[T any](ctx context.Context, a *cli.App, args []string, src *source.SourceFlags,
+	out *output.OutputFlags, read func(context.Context, []string, stoa.OpenOptions) ([]T, []region.Finding, error),
+	write func(io.Writer, []T) error) error {
+	if err := out.Check(censusForms); err != nil {
+		return err
+	}
+	o, err := src.Options(ctx, a, args)
+	if err != nil {
+		return err
+	}
+	if err := a.CheckOutputs(nil, out.File); err != nil {
+		return err
+	}
+	tables, findings, err := read(ctx, args, o)
+	if err != nil {
+		return err
+	}
+	reading.ReportFindings(a, findings)
+	err = output.PutDoc(a, ctx, out, func(w io.Writer) error {
+		if out.Form == "json" {
+			return output.WriteArray(w, tables)
+		}
+		return write(w, tables)
+	})
+	if err == nil && reading.Damaged(findings) {
+		err = cli.ErrDamage
+	}
+	return err
 }
 
 // CensusOf is the census of the places, taken together.

@@ -12,7 +12,6 @@ import (
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/display"
 	"stoa/cmd/stoa/internal/output"
-	"stoa/cmd/stoa/internal/reading"
 	"stoa/cmd/stoa/internal/source"
 	"stoa/fault"
 	"stoa/format"
@@ -77,36 +76,11 @@ only the table's word is in its directories.
 		Example: "  stoa history kudu#d_major\n  stoa history kudu -f json",
 		Args:    a.Paths,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			if err := out.Check(censusForms); err != nil {
-				return err
-			}
 			if src.OptionValue("at") != "" {
 				return cli.WrongUse("history says which moments there are: --at is for reading one of them (stoa " +
 					"count --at TIME)")
 			}
-			o, err := src.Options(ctx, a, args)
-			if err != nil {
-				return err
-			}
-			if err := a.CheckOutputs(nil, out.File); err != nil {
-				return err
-			}
-			tables, findings, err := HistoryOf(ctx, args, o)
-			if err != nil {
-				return err
-			}
-			reading.ReportFindings(a, findings)
-			err = output.PutDoc(a, ctx, &out, func(w io.Writer) error {
-				if out.Form == "json" {
-					return output.WriteArray(w, tables)
-				}
-				return writeHistory(w, tables)
-			})
-			if err == nil && reading.Damaged(findings) {
-				err = cli.ErrDamage
-			}
-			return err
+			return writeJoined(cmd.Context(), a, args, &src, &out, HistoryOf, writeHistory)
 		},
 	}
 	out.Register(cmd, censusForms, "default text")

@@ -37,7 +37,7 @@ func HasStructs(sc *arrow.Schema) bool {
 
 // Struct is the struct that a type is, or is an extension of; nil if it is none.
 func Struct(t arrow.DataType) *arrow.StructType {
-	st, _ := extended(t).(*arrow.StructType)
+	st, _ := coerce.Storage(t).(*arrow.StructType)
 	return st
 }
 
@@ -94,17 +94,6 @@ func (w *leafWalk) add(f arrow.Field, path string, steps []int, inside bool) err
 
 // maxDepth is how many structs may stand in each other, such as the assembly of rows takes with their field in them.
 const maxDepth = 63
-
-// extended is what an extension type stores.
-func extended(t arrow.DataType) arrow.DataType {
-	for {
-		x, ok := t.(arrow.ExtensionType)
-		if !ok {
-			return t
-		}
-		t = x.StorageType()
-	}
-}
 
 // storage is what an extension type, or a dictionary, stores.
 func storage(t arrow.DataType) arrow.DataType {
@@ -200,7 +189,7 @@ func fieldFor(f arrow.Field) (Field, error) {
 // madePlain reports whether arrays of a type are converted by plainArray before they are written, as source has no case
 // for them. It is not for the items of a list.
 func madePlain(t arrow.DataType) bool {
-	if d, ok := extended(t).(*arrow.DictionaryType); ok {
+	if d, ok := coerce.Storage(t).(*arrow.DictionaryType); ok {
 		switch storage(d.ValueType).ID() {
 		case arrow.BOOL, arrow.LARGE_STRING, arrow.LARGE_BINARY, arrow.FIXED_SIZE_BINARY:
 			return true
