@@ -250,3 +250,33 @@ func reports(data []byte, depth format.Depth) bool {
 	}
 	return false
 }
+
+// TestTypesThatContradict: whichever bit of the type of a chunk is another, also if that makes a type that is not known,
+// the schema says what it was: it is damage for whoever opens, reads or verifies the file.
+func TestTypesThatContradict(t *testing.T) {
+	whole := writeSample(t, 20, map[string]string{"crc": "false", "sync": "0", "arrow-schema": "false"})
+	nodes, err := describeAll(target(whole))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried, inGroups := 0, false
+	for _, n := range nodes {
+		inGroups = inGroups || n.Name == "row_groups"
+		for bit := 1; inGroups && n.Name == "type" && bit < 7; bit++ { // bit 0 is the sign
+			tried++
+			data := slices.Clone(whole)
+			data[n.At.End()-1] ^= 1 << bit
+			if err := readAll(data); !errors.Is(err, fault.Corrupt) {
+				t.Errorf("%s at %d, bit %d: reading: %v", n.Value, n.At.Off, bit, err)
+			}
+			for _, depth := range []format.Depth{format.Quick, format.Sums, format.Deep} {
+				if !reports(data, depth) {
+					t.Errorf("%s at %d, bit %d: verify of depth %s reports nothing", n.Value, n.At.Off, bit, depth)
+				}
+			}
+		}
+	}
+	if tried < 12 {
+		t.Errorf("%d bits were tried", tried)
+	}
+}

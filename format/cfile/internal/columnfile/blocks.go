@@ -36,6 +36,9 @@ func (f *File) OpenBlock(stored []byte, at fault.Span, a *vec.Arena, noVerify bo
 func (f *File) openBlock(stored []byte, at fault.Span, a *vec.Arena, noVerify bool, maxRaw int64,
 	limit string) (block.Block, error) {
 	if f.Footer.Checksums() {
+		if len(stored) < 4 {
+			return block.Block{}, fault.Corruptf(at, "checksum", "the block has only %d bytes", len(stored))
+		}
 		if !noVerify { // the checksum is a large part of the time of reading
 			if _, fr := block.SplitChecksum(stored); fr.Crc != fr.Want {
 				return block.Block{}, ChecksumError(at, "checksum", fr)

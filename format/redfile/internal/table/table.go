@@ -1,7 +1,9 @@
 package table
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -105,10 +107,11 @@ func (f *File) Table(ctx context.Context, group, col int) (*page.Table, error) {
 		return t, nil
 	}
 	m, err := f.ColumnMeta(ctx, group, col)
-	if err != nil {
+	if err != nil && (m == nil || !errors.Is(err, fault.Unsupported)) {
 		return nil, err
 	}
-	if err := f.CheckMeta(m, &f.Leaves[col], group, col); err != nil {
+	// what contradicts the schema is damage, also if it would be something that is not known here
+	if err := cmp.Or(f.CheckMeta(m, &f.Leaves[col], group, col), err); err != nil {
 		return nil, err
 	}
 	rows, err := f.RowsOf(ctx, group)
