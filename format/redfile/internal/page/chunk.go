@@ -57,6 +57,7 @@ type Table struct {
 	values     int64 // of the pages so far
 	err        error // why there are no more pages: io.EOF, or damage
 	noChecksum bool  // one of the pages has no checksum
+	other      int   // data pages before the first page of another type; -1: there is none so far
 	begun      bool  // checkRows was called
 }
 
@@ -64,7 +65,7 @@ type Table struct {
 // read.
 func NewTable(ctx context.Context, f *container.File, l *schema.Leaf, group, col int, m *layout.ColumnMeta,
 	rows int64) (*Table, error) {
-	t := &Table{File: f, Leaf: l, Group: group, Col: col, Meta: m, rows: rows}
+	t := &Table{File: f, Leaf: l, Group: group, Col: col, Meta: m, rows: rows, other: -1}
 	if t.rows >= 0 && (l.MaxRep == 0 && m.Values != t.rows || m.Values < t.rows) {
 		return nil, fault.Corruptf(f.ChunkSpan(group, col), layout.ChunkPath(group, col)+".column_metadata.num_values",
 			"%d, the row group has %d rows", m.Values, t.rows)
@@ -91,7 +92,7 @@ func NewTable(ctx context.Context, f *container.File, l *schema.Leaf, group, col
 // them at begin.
 func (t *Table) Unindexed(ctx context.Context) (out *Table, begin int64, err error) {
 	out = &Table{File: t.File, Leaf: t.Leaf, Group: t.Group, Col: t.Col, Meta: t.Meta, rows: t.rows, Src: t.Src,
-		At: t.At}
+		At: t.At, other: -1}
 	out.next, err = t.File.FirstPage(ctx, t.Group, t.Col, t.Meta)
 	return out, out.next, err
 }
@@ -152,6 +153,9 @@ func (t *Table) header(ctx context.Context) error {
 	off := t.next
 	t.next += head + int64(h.Stored)
 	if h.Kind != layout.DataPage {
+		if t.other < 0 && h.Kind != layout.SyncPage {
+			t.other = len(t.Pages)
+		}
 		return nil
 	}
 	t.noChecksum = t.noChecksum || !h.HasCRC

@@ -41,6 +41,7 @@ func (t *Table) resolvePages(ctx context.Context) error {
 		return odd // of the store: it may pass
 	case odd != nil && t.values < t.Meta.Values:
 		t.err = odd // the rest of the chunk is lost
+		t.dropBehindOther()
 		return t.doubtPages(ctx, begin)
 	case t.values == t.Meta.Values:
 		return t.checkEnd(ctx, end)
@@ -66,6 +67,18 @@ func (t *Table) resolvePages(ctx context.Context) error {
 		t.number(&t.Pages[i])
 	}
 	return nil
+}
+
+// dropBehindOther gives up the pages that come after one that is no data page, for a chunk whose values were not found
+// to their end: that one may be a data page with a damaged type, and then all rows after it are shifted.
+func (t *Table) dropBehindOther() {
+	if t.other < 0 {
+		return
+	}
+	t.Pages, t.values = t.Pages[:t.other], 0
+	for i := range t.Pages {
+		t.number(&t.Pages[i])
+	}
 }
 
 // doubtPages decides what the pages found from begin on are worth if those after them cannot be found: nothing if the

@@ -33,13 +33,14 @@ func (f *File) CheckTable(ctx context.Context) {
 	f.checkSiblings(ctx)
 }
 
-// reportUnnamedPart reports a part that is beside the metadata of a split table, which does not name it, while one that
-// it names is missing: then the metadata is older than the parts, or another table's.
+// reportUnnamedPart reports a part that is beside the metadata of a split table, which does not name it, if it is of the
+// same table, or of the table of a part that is named, or if one that is named is missing: then the metadata is older
+// than the parts, or another table's, and the rows of that part are not read.
 func (f *File) reportUnnamedPart(ctx context.Context) {
-	dir, called, missing := path.Dir(f.At.Object), map[string]bool{"": true}, ""
 	if f.NoVerify || path.Base(f.At.Object) != layout.MetadataFile {
 		return
 	}
+	dir, called, missing := path.Dir(f.At.Object), map[string]bool{"": true}, ""
 	exists := func(name string) bool {
 		info, err := f.Tree.Stat(ctx, path.Join(dir, name))
 		return err == nil && !info.Dir
@@ -52,10 +53,31 @@ func (f *File) reportUnnamedPart(ctx context.Context) {
 			called[c.File] = true
 		}
 	}
+	const where = "file_metadata.row_groups"
 	for i := 0; i < maxGap && missing != ""; i++ {
 		if name := layout.PartName(i); !called[name] && exists(name) {
-			f.report("redfile.part.other", f.MetaAt, "file_metadata.row_groups", "%s, which it names, is missing, and "+
+			f.report("redfile.part.other", f.MetaAt, where, "%s, which it names, is missing, and "+
 				"%s is there, which it does not name: it is older than the parts, or another table's", missing, name)
+			return
+		}
+	}
+	next := layout.PartName(len(f.Footer.Groups)) // parts are called by the row group that they begin with
+	if missing != "" || called[next] || len(called) == 1 || !exists(next) {
+		return
+	}
+	marker := f.MarkerOfObject(ctx, path.Join(dir, next))
+	if marker == nil {
+		return
+	}
+	if bytes.Equal(marker, f.Footer.Marker()) {
+		f.report("redfile.part.other", f.MetaAt, where, "%s is of this table, and it does not name it: it is older "+
+			"than the part, whose rows are not read", next)
+		return
+	}
+	for i := range f.Footer.Groups {
+		if name := layout.PartName(i); called[name] && bytes.Equal(marker, f.MarkerOfObject(ctx, path.Join(dir, name))) {
+			f.report("redfile.part.other", f.MetaAt, where, "it names %s and not %s, and the two are of one table: it is "+
+				"older than these parts, or another table's, and the rows of %[2]s are not read", name, next)
 			return
 		}
 	}
