@@ -62,7 +62,9 @@ var Codes = check.Codes{
 	{Code: "redfile.part.other", Severity: region.Error, Help: "A part of a split table has another marker than " +
 		"the part before it, as their sync blocks say, and _metadata.red, which says which parts there are, is " +
 		"missing: one of them is of another table, and stands in the place of a part whose rows are lost. Or a " +
-		"part is not the one that _metadata.red takes it for: one of the two is another's, or of another time."},
+		"part is not the one that _metadata.red takes it for: one of the two is another's, or of another time. Or " +
+		"_metadata.red does not name a part beside it that is of its table, or of that of a part that it names: it " +
+		"is older than that part, whose rows are not read."},
 	{Code: "redfile.part.repeated", Severity: region.Error, Help: "A part of a split table begins with the same " +
 		"row group as another part beside it, as their sync blocks say, and _metadata.red, which says which " +
 		"parts there are, is missing: one is a copy. Where it stands in the place of another part, the rows of " +
