@@ -25,13 +25,12 @@ import (
 	"stoa/format/carbon"
 )
 
-// The corpus of real tables judges the reader. What is expected of a table never comes from this package: it is
-// what the real reader (CarbonData's row reader, or Spark) gave, or the generator's formula: see the corpus'
-// manifest.
+// The corpus of real tables is the judge of the reader. Expected rows never come from this package: they are the output
+// of the real reader (CarbonData's row reader, or Spark), or the generator's formula: see the manifest of the corpus.
 
 var formats = []format.Format{carbon.Format}
 
-// entry is a table of the manifest.
+// entry is a table in the manifest.
 type entry struct {
 	Table, Format, Path string
 	Rows                int
@@ -49,7 +48,7 @@ type entry struct {
 	}
 }
 
-// corpusDir is where the whole corpus lies.
+// corpusDir is the directory of the whole corpus.
 func corpusDir(t testing.TB) string {
 	dir := os.Getenv("STOA_CORPUS")
 	if dir == "" {
@@ -74,7 +73,7 @@ func manifest(t testing.TB, dir string) []entry {
 // line is a row: the text of each cell, exact, by column.
 type line map[string]string
 
-// jsonRows reads JSON lines, packed or not.
+// jsonRows reads JSON lines, compressed or not.
 func jsonRows(t testing.TB, name string) []map[string]any {
 	t.Helper()
 	f, err := os.Open(name)
@@ -102,7 +101,7 @@ func jsonRows(t testing.TB, name string) []map[string]any {
 	}
 }
 
-// cellText is a value of JSON as the text of a cell of type dt. Structs are arrays of their children, or objects;
+// cellText converts a JSON value to the text of a cell of type dt. Structs are arrays of their children, or objects;
 // maps are arrays of keys and values, or objects.
 func cellText(dt arrow.DataType, v any) string {
 	if v == nil {
@@ -153,8 +152,8 @@ func cellText(dt arrow.DataType, v any) string {
 
 const stamp = "2006-01-02 15:04:05.000"
 
-// gregorian is the day of the proleptic Gregorian calendar, which Arrow has, of a day that was written down in
-// Java's old calendar: before 15 October 1582 that is the Julian one.
+// gregorian converts a day as Java's old calendar writes it, which is Julian before 15 October 1582, to Arrow's
+// proleptic Gregorian calendar.
 func gregorian(when time.Time) time.Time {
 	if !when.Before(time.Date(1582, 10, 15, 0, 0, 0, 0, time.UTC)) {
 		return when
@@ -189,7 +188,7 @@ func structText(dt *arrow.StructType, v any) string {
 	return "{" + strings.Join(parts, ",") + "}"
 }
 
-// mapText is the pairs in the order of their texts: the real reader does not keep another.
+// mapText joins the pairs in the order of their texts, as the real reader keeps no order of its own.
 func mapText(dt *arrow.MapType, v any) string {
 	var parts []string
 	switch v := v.(type) {
@@ -252,7 +251,7 @@ func cell(a arrow.Array, i int) string {
 	return a.ValueStr(i)
 }
 
-// read reads a table whole, or the columns given.
+// read reads all columns of a table, or the given ones.
 func read(t testing.TB, uri string, o stoa.OpenOptions, spec stoa.ScanSpec) (*arrow.Schema, []line, error) {
 	t.Helper()
 	if o.Formats == nil {
@@ -279,7 +278,7 @@ func read(t testing.TB, uri string, o stoa.OpenOptions, spec stoa.ScanSpec) (*ar
 	return tab.Schema(), out, nil
 }
 
-// wanted are the expected rows as texts, of the columns that the schema has.
+// wanted are the expected rows, as text, with the columns that the schema has.
 func wanted(sc *arrow.Schema, rows []map[string]any) []line {
 	out := make([]line, len(rows))
 	for i, r := range rows {
@@ -291,7 +290,7 @@ func wanted(sc *arrow.Schema, rows []map[string]any) []line {
 	return out
 }
 
-// differ says how got and want differ; in any order if sorted.
+// differ describes how got and want differ; if sorted, regardless of their order.
 func differ(got, want []line, anyOrder bool) string {
 	if len(got) != len(want) {
 		return fmt.Sprintf("%d rows, want %d", len(got), len(want))
@@ -331,7 +330,8 @@ func (l line) String() string {
 	return b.String()
 }
 
-// TestCorpusV3 reads every data file of the SDK's tables and compares with what the real row reader gave, in its order.
+// TestCorpusV3 reads every data file of the SDK's tables and compares the rows, in order, with those of the real row
+// reader.
 func TestCorpusV3(t *testing.T) { runV3(t, corpusDir(t), 26) }
 
 func runV3(t *testing.T, dir string, tables int) {
@@ -345,7 +345,7 @@ func runV3(t *testing.T, dir string, tables int) {
 	}
 	t.Logf("%d tables", ran)
 	if ran != tables {
-		t.Errorf("%d tables ran, the manifest should have %d", ran, tables)
+		t.Errorf("got %d tables, want %d", ran, tables)
 	}
 }
 
@@ -355,7 +355,7 @@ func corpusV3(t *testing.T, dir string, e entry) {
 		t.Fatal("no data files", err)
 	}
 	want := jsonRows(t, filepath.Join(dir, e.Reader))
-	// the row reader makes null of binary values without bytes; nothing null went in
+	// the row reader returns null for empty binary values; no nulls were written
 	if _, ok := e.Comparison.Differ["c_bin"]; ok {
 		for _, r := range want {
 			if r["c_bin"] == nil {
@@ -377,7 +377,7 @@ func corpusV3(t *testing.T, dir string, e entry) {
 	}
 }
 
-// TestCorpusManaged reads the tables that Spark made and compares with what Spark read, in any order.
+// TestCorpusManaged reads the tables that Spark wrote and compares the rows, in any order, with those that Spark read.
 func TestCorpusManaged(t *testing.T) { runManaged(t, corpusDir(t), 8) }
 
 func runManaged(t *testing.T, dir string, tables int) {
@@ -394,7 +394,7 @@ func runManaged(t *testing.T, dir string, tables int) {
 			}
 			want := jsonRows(t, filepath.Join(dir, e.Spark))
 			if len(want) != e.Rows {
-				t.Fatalf("%d rows are expected, the manifest says %d", len(want), e.Rows)
+				t.Fatalf("got %d expected rows, want the manifest's %d", len(want), e.Rows)
 			}
 			if d := differ(got, wanted(sc, want), true); d != "" {
 				t.Error(d)
@@ -403,6 +403,6 @@ func runManaged(t *testing.T, dir string, tables int) {
 	}
 	t.Logf("%d tables", ran)
 	if ran != tables {
-		t.Errorf("%d tables ran, the manifest should have %d", ran, tables)
+		t.Errorf("got %d tables, want %d", ran, tables)
 	}
 }

@@ -48,14 +48,14 @@ func small(t testing.TB) map[string][]byte {
 	return out
 }
 
-// inMemory reads a data file whole.
+// inMemory reads a data file into memory.
 func inMemory(t testing.TB, data []byte, spec stoa.ScanSpec) ([]line, error) {
 	tree := store.NewMemory(map[string][]byte{"x.carbondata": data})
 	_, rows, err := read(t, "x.carbondata", stoa.OpenOptions{Tree: tree, From: "carbon"}, spec)
 	return rows, err
 }
 
-// placed checks that an error is classed and says where.
+// placed checks that an error has a class and a position.
 func placed(t *testing.T, what string, err error) {
 	t.Helper()
 	var e *fault.Error
@@ -65,13 +65,13 @@ func placed(t *testing.T, what string, err error) {
 	case e.Class != fault.Corrupt && e.Class != fault.Unsupported && e.Class != fault.Limit:
 		t.Errorf("%s: %v", what, err)
 	case e.At.Object == "":
-		t.Errorf("%s: %v has no place", what, err)
+		t.Errorf("%s: %v has no position", what, err)
 	}
 }
 
-// TestFlips: a bit of each byte of small files is flipped. Nothing panics, errors are placed, and of the
-// changed answers the test says how many nobody noticed: Carbon keeps no checksums, so there are such. It fails
-// if they become more.
+// TestFlips flips one bit of each byte of small files. Nothing panics, and errors have positions. Changed results that
+// no error reports are counted, since CarbonData keeps no checksums; the test fails if they are
+// more than three of five.
 func TestFlips(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	files := small(t)
@@ -102,20 +102,21 @@ func TestFlips(t *testing.T) {
 				}
 			}
 		}
-		t.Logf("%s: %d noticed, %d changed nothing, %d changed the answer unnoticed", name, noticed, same, silent)
+		t.Logf("%s: %d are errors, %d change nothing, %d change the result without an error", name, noticed,
+			same, silent)
 		if silent*5 > 3*(noticed+same+silent) {
-			t.Errorf("%s: more than three of five flips change the answer and nobody notices", name)
+			t.Errorf("%s: got more than three of five flips with another result and no error", name)
 		}
 	}
 }
 
-// TestCuts: a file that ends anywhere earlier is noticed.
+// TestCuts: a file that is truncated at any offset is an error.
 func TestCuts(t *testing.T) {
 	for name, data := range small(t) {
 		step := max(1, len(data)/250)
 		for n := 0; n < len(data); n += step {
 			if _, err := inMemory(t, data[:n], stoa.ScanSpec{}); err == nil {
-				t.Errorf("%s cut at %d of %d: no error", name, n, len(data))
+				t.Errorf("%s truncated to %d of %d bytes: got no error, want one", name, n, len(data))
 			} else {
 				placed(t, fmt.Sprintf("%s cut at %d", name, n), err)
 			}
@@ -123,7 +124,7 @@ func TestCuts(t *testing.T) {
 	}
 }
 
-// TestPolicies: with a damaged page the rest is read, and the manifest says what is lost.
+// TestPolicies: if a page is damaged the rest is read, and the manifest lists what is lost.
 func TestPolicies(t *testing.T) {
 	data := small(t)["v3/dates_ts"]
 	right, err := inMemory(t, data, stoa.ScanSpec{})
@@ -152,7 +153,7 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// firstPage is the place of the first page's data.
+// firstPage is the span of the first page's data.
 func firstPage(t testing.TB, data []byte) fault.Span {
 	tree := store.NewMemory(map[string][]byte{"x.carbondata": data})
 	for n, err := range carbon.Format.Describe(t.Context(), format.Target{Tree: tree, Name: "x.carbondata"},
@@ -168,7 +169,7 @@ func firstPage(t testing.TB, data []byte) fault.Span {
 	return fault.Span{}
 }
 
-// TestLostDeletes: a delete delta or update status that is missing or damaged is an error, never rows that come back.
+// TestLostDeletes: a missing or damaged delete delta or update status is an error; deleted rows never come back.
 func TestLostDeletes(t *testing.T) {
 	tree := loaded(t, filepath.Join(golden2, "managed/managed_del"))
 	open := func() error {
@@ -187,12 +188,12 @@ func TestLostDeletes(t *testing.T) {
 		was := tree.Bytes(name)
 		tree.Put(name, was[:len(was)/2])
 		if err := open(); !errors.Is(err, fault.Corrupt) {
-			t.Errorf("%s cut: %v, want corrupt", name, err)
+			t.Errorf("%s truncated: got %v, want corrupt", name, err)
 		}
 		tree.Put(name, was)
 	}
 	if ran != 2 {
-		t.Errorf("%d files were cut", ran)
+		t.Errorf("got %d files truncated", ran)
 	}
 }
 
@@ -215,7 +216,8 @@ func loaded(t testing.TB, dir string) *store.Memory {
 	return store.NewMemory(files)
 }
 
-// TestLaws: projecting, filtering and reading some rows are scanning and choosing; any window gives the same rows.
+// TestLaws: projecting, filtering and reading a range of rows equal scanning everything and selecting from it; the
+// batch size does not change the rows.
 func TestLaws(t *testing.T) {
 	for _, name := range []string{"v3/lowcard_inv/table", "v3/complex_nested/table", "v3/complex_map/table",
 		"managed/managed_del", "managed/managed_part", "managed/managed_alter", "v3/allprim_zstd/table"} {
@@ -256,7 +258,7 @@ func TestLaws(t *testing.T) {
 	}
 }
 
-// filtered compares filters on a column, for values that it has, with choosing.
+// filtered compares filters on a column, for values that occur in it, with selecting from all rows.
 func filtered(t *testing.T, place string, f arrow.Field, all []line) {
 	seen := map[string]bool{}
 	for i := 0; i < len(all) && len(seen) < 6; i += 1 + len(all)/40 {
@@ -304,8 +306,8 @@ func literal(f arrow.Field, v string) string {
 	return name + " = " + v
 }
 
-// TestWant: a page of real files that is decoded for some entries only has as many entries, and those that are
-// wanted are the same as of the whole page.
+// TestWant: a page of a real file that is decoded for some entries only has all its entries, and the wanted ones are
+// the same as those of the page decoded whole.
 func TestWant(t *testing.T) {
 	pages := 0
 	for _, table := range []string{"v3/allprim_zstd/table", "v3/decimals/table", "v3/lowcard_inv/table"} {
@@ -330,7 +332,7 @@ func TestWant(t *testing.T) {
 			}
 			for i := range whole.Len() {
 				if want.Has(i) && cell(whole, i) != cell(some, i) {
-					t.Fatalf("%s column %d entry %d: %s, wanted alone %s", table, col, i, cell(whole, i), cell(some, i))
+					t.Fatalf("%s column %d entry %d: got %s, want %s", table, col, i, cell(whole, i), cell(some, i))
 				}
 			}
 		})

@@ -44,7 +44,7 @@ func TestDescribeLeftovers(t *testing.T) {
 		}
 	}
 	if notes < 5 || failed < 10 {
-		t.Errorf("%d files that do not count were told, and %d errors; two segments were compacted, of four files, "+
+		t.Errorf("got %d unused files reported, and %d errors; two segments were compacted, of four files, "+
 			"and dictionaries have sort indexes", notes, failed)
 	}
 }

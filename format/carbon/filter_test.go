@@ -20,9 +20,9 @@ import (
 	"stoa/region"
 )
 
-// TestFiltersPruneRight: a filter gives the rows that it gives over the same rows without any index or bounds
-// (an Arrow file): every comparison, with values of every flat column, on every golden table, and with
-// STOA_CORPUS on every table of format 3.
+// TestFiltersPruneRight: a filter selects the same rows as from an Arrow file of the same rows, which has no index and
+// no bounds: every comparison, with values of every flat column, on every golden table, and with STOA_CORPUS on every
+// table of format 3.
 func TestFiltersPruneRight(t *testing.T) {
 	var places []string
 	for _, pattern := range []string{"v3/*/table", "managed/managed*"} {
@@ -51,11 +51,11 @@ func TestFiltersPruneRight(t *testing.T) {
 	}
 	t.Logf("%d tables, %d filters, %d rows kept", tables, tried, kept)
 	if tables < 20 || tried < 1000 || kept == 0 {
-		t.Error("too few")
+		t.Error("got too few filters or rows")
 	}
 }
 
-// partOf is the options for a golden table of formats 1 and 2, of which only the first segment is in the repository.
+// partOf are the options for a golden table of formats 1 and 2, of which the repository has only the first segment.
 func partOf(place string) map[string]string {
 	if strings.HasPrefix(place, goldenV12) {
 		return map[string]string{"segments": "0"}
@@ -95,7 +95,7 @@ func prunedRight(t *testing.T, place string) (tried, kept int) {
 			}
 			got, want := rowsOf(t, tab, f.Name, e), rowsOf(t, same, f.Name, e)
 			if got != want {
-				t.Errorf("%s where %s: %d rows, not %d", place, where, got, want)
+				t.Errorf("%s where %s: got %d rows, want %d", place, where, got, want)
 			}
 			tried, kept = tried+1, kept+got
 		}
@@ -103,7 +103,7 @@ func prunedRight(t *testing.T, place string) (tried, kept int) {
 	return tried, kept
 }
 
-// comparisons are filters on a column with some of its values.
+// comparisons are filters that compare a column with some of its values.
 func comparisons(f arrow.Field, all []line) (out []string) {
 	seen, last := map[string]bool{}, ""
 	for i := 0; i < len(all) && len(seen) < 2; i += 1 + len(all)/20 {
@@ -144,7 +144,8 @@ func rowsOf(t *testing.T, tab *stoa.Table, column string, e *pred.Expr) (n int) 
 	return n
 }
 
-// TestMeans: what formats 1 to 3 have to find values by is used, as explain reports it; with the rows that come out.
+// TestMeans: filters use the indexes and bounds that formats 1 to 3 have, as explain reports, and select the expected
+// rows.
 func TestMeans(t *testing.T) {
 	const inverted, codes, order = "inverted index", "codes compared, the dictionary tested once",
 		"order of the dictionary"
@@ -192,8 +193,8 @@ func TestMeans(t *testing.T) {
 	}
 }
 
-// TestCutDictionary: what the values after the cut of a dictionary were is not known, so no filter may say
-// that no row has what it looks for.
+// TestCutDictionary: the values after the end of a truncated dictionary are unknown, so no filter may rule out rows
+// that have them.
 func TestCutDictionary(t *testing.T) {
 	const id = "t/Metadata/12345678-0000-4000-8000-00000000000"
 	for _, x := range []struct{ column, where string }{{"1", "code = 123456"}, {"1", "code > 123456"},
@@ -210,13 +211,13 @@ func TestCutDictionary(t *testing.T) {
 		name := id + x.column + ".dict"
 		tree.Put(name, tree.Bytes(name)[:len(tree.Bytes(name))*2/3])
 		if _, rows, err := read(t, "t", open, stoa.ScanSpec{Filter: e}); !errors.Is(err, fault.Corrupt) {
-			t.Errorf("%s with a dictionary that was cut: %d rows, %v", x.where, len(rows), err)
+			t.Errorf("%s with a truncated dictionary: got %d rows, %v", x.where, len(rows), err)
 		}
 	}
 }
 
-// TestCutLoad: the same where the cut takes the second of two loads: the first one's values are known, none of
-// them passes, and pages of the second segment have codes that may stand for what is looked for.
+// TestCutLoad: the same if truncation removes the second of two loads: the values of the first are known, and none of
+// them passes, but pages of the second segment have codes that may stand for the value.
 func TestCutLoad(t *testing.T) {
 	for version := 1; version <= 3; version++ {
 		dir := newVisits(t)
@@ -259,7 +260,8 @@ func TestCutLoad(t *testing.T) {
 				}
 				if _, rows, err := read(t, dir, stoa.OpenOptions{Opts: map[string]string{"segments": segments}},
 					stoa.ScanSpec{Filter: e}); !errors.Is(err, fault.Corrupt) {
-					t.Errorf("version %d, segments %q, %s with dictionaries cut behind the first load: %d rows, %v",
+					t.Errorf("version %d, segments %q, %s with dictionaries truncated after the first load: got %d rows, "+
+						"%v",
 						version, segments, where, len(rows), err)
 				}
 			}
@@ -271,8 +273,8 @@ func TestCutLoad(t *testing.T) {
 	}
 }
 
-// TestOddIndex: an index file that parses, and says what none of the table can (one bit was turned: a column's
-// id, a field's number), is reported and not trusted: every row is there, with a filter and without.
+// TestOddIndex: an index file that parses but fits nothing in the table (one flipped bit: a column's id, a field's
+// number) is reported and not used: filters and scans return every row.
 func TestOddIndex(t *testing.T) {
 	for _, x := range []struct {
 		file  string
@@ -310,7 +312,7 @@ func TestOddIndex(t *testing.T) {
 			found = append(found, f)
 		}
 		if !has(found, "carbon.index.damaged") {
-			t.Errorf("%s, byte %d: verify says %v", x.file, x.at, found)
+			t.Errorf("%s, byte %d: verify: got %v", x.file, x.at, found)
 		}
 	}
 }

@@ -224,7 +224,8 @@ func checkFolder(t *testing.T, mask int, tree *store.Memory, data, index map[str
 			}})
 		if err != nil || int64(len(got)) != there || exact && reported != lost || !exact &&
 			(lost == 0 || unnamed == 0) {
-			t.Errorf("%04b, recover %v: %d rows, %v, of %d, and %d (exact: %v) are told as lost of %d", mask, recover,
+			t.Errorf("%04b, recover %v: got %d rows, %v, of %d, and %d (exact: %v) reported as lost of %d", mask,
+				recover,
 				len(got), err, there, reported, exact, lost)
 		}
 	}

@@ -22,10 +22,10 @@ import (
 	"stoa/interop/fuzz"
 )
 
-// The real row reader judges what is written: STOA_CARBON_READ is the command that has it read many directories
-// (interop/carbon's read.sh). What it must give is what went in.
+// The real row reader is the judge of the writer: STOA_CARBON_READ is the command that makes it read many directories
+// (interop/carbon's read.sh). It must return the rows that were written.
 
-// shape is a way to make values of a column.
+// shape generates values of a column.
 type shape struct {
 	t    arrow.DataType
 	make func(r *rand.Rand, i int) any
@@ -33,7 +33,7 @@ type shape struct {
 
 var millis = &arrow.TimestampType{Unit: arrow.Millisecond, TimeZone: "UTC"}
 
-// shapes are columns of which each needs another encoder.
+// shapes are columns each of which needs a different encoder.
 var shapes = map[string]shape{
 	"bool":        {arrow.FixedWidthTypes.Boolean, func(r *rand.Rand, i int) any { return r.IntN(2) == 1 }},
 	"byte":        {arrow.PrimitiveTypes.Int8, func(r *rand.Rand, i int) any { return int8(r.Int()) }},
@@ -89,7 +89,7 @@ var shapes = map[string]shape{
 	"ts_near": {millis, func(r *rand.Rand, i int) any { return arrow.Timestamp(1.6e12 + r.Int64N(1e6)) }},
 }
 
-// sortableShapes are those by which a table may be sorted.
+// sortableShapes are those that a table can be sorted by.
 var sortableShapes = []string{"bool", "short_wide", "short_small", "int_wide", "int_three", "int_delta",
 	"long_wide", "long_ends", "str_few", "str_many", "str_runs", "date", "ts", "ts_near"}
 
@@ -124,8 +124,8 @@ func appendValue(b array.Builder, v any) {
 	}
 }
 
-// fill appends n entries of a type, nested ones of the shape's values; nulls in hundred. Lists of one null and
-// structs of nulls are not made: they are read as null.
+// fill appends n entries of a type, nested ones with values of the shape; nulls is how many in a hundred are null.
+// Lists of one null and structs of nulls are left out: they are read as null.
 func fill(r *rand.Rand, b array.Builder, s shape, n, nulls int) {
 	for i := range n {
 		if r.IntN(100) < nulls {
@@ -173,7 +173,7 @@ type gridTable struct {
 	seed  uint64
 }
 
-// drawnColumn is a column that was drawn by lot.
+// drawnColumn is a random column.
 type drawnColumn struct {
 	name  string
 	shape string
@@ -181,7 +181,7 @@ type drawnColumn struct {
 	nulls int
 }
 
-// lots are n tables with columns, nestings, nulls and options drawn by lot.
+// lots are n tables with random columns, nesting, nulls and options.
 func lots(seed uint64, n int) (out []gridTable) {
 	item := func(t arrow.DataType) arrow.Field { return arrow.Field{Name: "item", Type: t, Nullable: true} }
 	for i := range n {
@@ -235,7 +235,7 @@ func lots(seed uint64, n int) (out []gridTable) {
 	return out
 }
 
-// lotsOf are tables of the seed that STOA_SEED says, or of one that stays the same.
+// lotsOf are random tables by the seed in STOA_SEED, or by a fixed one.
 func lotsOf(t *testing.T, n int) []gridTable {
 	seed, err := strconv.ParseUint(os.Getenv("STOA_SEED"), 10, 64)
 	if err != nil {
@@ -340,7 +340,7 @@ func drawnBatch(g gridTable, fields []arrow.Field) arrow.RecordBatch {
 	return b.NewRecordBatch()
 }
 
-// inInputOrder brings rows into the order in which they went in.
+// inInputOrder restores the order in which the rows were written.
 func inInputOrder(rows []line) {
 	id := func(l line) int {
 		n, _ := strconv.Atoi(l["id"])
@@ -349,7 +349,7 @@ func inInputOrder(rows []line) {
 	slices.SortFunc(rows, func(a, b line) int { return id(a) - id(b) })
 }
 
-// lines are the rows of a batch as texts.
+// lines are the rows of a batch as text.
 func lines(b arrow.RecordBatch) (out []line) {
 	for i := range int(b.NumRows()) {
 		l := line{}
@@ -361,7 +361,7 @@ func lines(b arrow.RecordBatch) (out []line) {
 	return out
 }
 
-// writeGrid writes a table of the grid and gives the rows that went in.
+// writeGrid writes a table of the grid and returns the rows that were written.
 func writeGrid(t *testing.T, g gridTable, dir string) (*arrow.Schema, []line) {
 	t.Helper()
 	b := gridBatch(g)
@@ -383,8 +383,8 @@ func writeGrid(t *testing.T, g gridTable, dir string) (*arrow.Schema, []line) {
 	return b.Schema(), lines(b)
 }
 
-// TestGridReadBack reads a part of the grid (with STOA_LONG all of it) with our own reader. It is not what
-// judges the writer, but what says who is wrong.
+// TestGridReadBack reads part of the grid (all of it with STOA_LONG) with our own reader. It does not judge the writer,
+// but if TestJudged fails it shows whether reader or writer is wrong.
 func TestGridReadBack(t *testing.T) {
 	var tables []gridTable
 	for i, g := range grid() {
@@ -414,16 +414,16 @@ func TestGridReadBack(t *testing.T) {
 	}
 }
 
-// TestJudged has the real row reader read the grid, whole and with a filter on one value of each column that
-// the judge can ask for.
+// TestJudged makes the real row reader read the grid, in full and with a filter on one value of each column that the
+// judge can filter by.
 func TestJudged(t *testing.T) {
 	tables := append(grid(), lotsOf(t, 30)...)
 	rows, _, filtered := judged(t, tables)
-	t.Logf("COUNT %d tables with %d filters, %d rows that we wrote, read equal by the real row reader", len(tables),
+	t.Logf("COUNT %d tables with %d filters, %d rows that we wrote, read the same by the real row reader", len(tables),
 		filtered, rows)
 }
 
-// TestFuzzed has it read tables by lot for as long as STOA_FUZZ says.
+// TestFuzzed makes it read random tables for as long as STOA_FUZZ says.
 func TestFuzzed(t *testing.T) {
 	if os.Getenv("STOA_CARBON_READ") == "" {
 		t.Skip("STOA_CARBON_READ is not set: see interop/carbon")
@@ -438,7 +438,8 @@ func TestFuzzed(t *testing.T) {
 	})
 }
 
-// judged writes tables and compares what the real row reader reads; it must also notice a cell that was changed.
+// judged writes tables and compares what the real row reader reads; to show that it can fail, it also compares rows
+// with one cell changed.
 func judged(t *testing.T, tables []gridTable) (rows, cells, filtered int) {
 	t.Helper()
 	judge := os.Getenv("STOA_CARBON_READ")
@@ -519,9 +520,9 @@ func judged(t *testing.T, tables []gridTable) (rows, cells, filtered int) {
 		if a.g.name == tables[0].name && a.filter == "" {
 			got[len(got)/2][a.sc.Field(a.sc.NumFields()-1).Name] = "changed on purpose"
 			if differ(got, a.want, false) == "" {
-				t.Errorf("%s: a changed cell is not noticed", name)
+				t.Errorf("%s: a changed cell: got no difference, want one", name)
 			} else {
-				t.Logf("%s, a changed cell: noticed: %s", name, differ(got, a.want, false))
+				t.Logf("%s, a changed cell: %s", name, differ(got, a.want, false))
 			}
 		}
 	}

@@ -23,12 +23,12 @@ import (
 	"stoa/format/carbon"
 )
 
-// The column chunk readers of CarbonData 1.6.1 judge formats 1 and 2 and global dictionaries:
-// STOA_CARBON_OLD_READ is the command that has them read many data files (interop/carbon-old's read.sh). What
-// they must give is what went in.
+// The column chunk readers of CarbonData 1.6.1 are the judges of formats 1 and 2 and of global dictionaries:
+// STOA_CARBON_OLD_READ is the command that makes them read many data files (interop/carbon-old's read.sh). They must
+// return the rows that were written.
 
-// v12Table is one table of the grid: format × nulls × columns with dictionaries × way × rows of a blocklet ×
-// sort columns.
+// v12Table is a table of the grid: format × nulls × columns with dictionaries × way of dictionaries × rows of a
+// blocklet × sort columns.
 type v12Table struct {
 	version, nulls, blocklet int
 	keyed                    bool
@@ -107,10 +107,10 @@ func v12Grid() (out []v12Table) {
 	return out
 }
 
-// keyable are the columns that have a dictionary in tables that have some.
+// keyable are the columns that have a dictionary in tables with dictionaries.
 var keyable = []string{"s_few", "s_many", "s_empty", "sh", "in", "lo_wide", "lo_ends", "d_cent", "dec9", "day", "ts"}
 
-// rows makes the rows of a table: a batch, and their texts by column (absent is null).
+// rows generates the rows of a table: a batch, and their texts by column (absent is null).
 func (o v12Table) rows(n int) (arrow.RecordBatch, []map[string]string) {
 	r := rand.New(rand.NewPCG(uint64(o.version), uint64(o.nulls)))
 	fields := []arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int32}}
@@ -154,7 +154,7 @@ func (o v12Table) rows(n int) (arrow.RecordBatch, []map[string]string) {
 	return b.NewRecordBatch(), texts
 }
 
-// appendNested appends a list or struct of values that are never null, and gives the judge's text of it.
+// appendNested appends a list or struct of values that are never null, and returns the judge's text for it.
 func appendNested(b array.Builder, r *rand.Rand) string {
 	switch b := b.(type) {
 	case *array.ListBuilder:
@@ -201,7 +201,7 @@ func appendText(b array.Builder, s string) {
 	}
 }
 
-// write makes the table and gives its data file.
+// write creates the table and returns its data file.
 func (o v12Table) write(t *testing.T, dir string, rows arrow.RecordBatch) string {
 	t.Helper()
 	spec := carbon.TableSpec{Schema: rows.Schema(), SortColumns: o.sort, Properties: map[string]string{}}
@@ -253,7 +253,7 @@ func (o v12Table) write(t *testing.T, dir string, rows arrow.RecordBatch) string
 	return files[0]
 }
 
-// sameText compares what the judge printed with what went in.
+// sameText compares the judge's output with what was written.
 func sameText(c, got, want string) bool {
 	switch {
 	case strings.HasPrefix(c, "d_"):
@@ -270,11 +270,11 @@ func sameText(c, got, want string) bool {
 	return got == want
 }
 
-// unjudged are columns that the judge shows otherwise: dimensions of format 3 without a dictionary have bytes
-// of their own, those of formats 1 and 2 texts.
+// unjudged are columns that the judge prints differently: dimensions of format 3 without a dictionary have raw bytes,
+// those of formats 1 and 2 text.
 func (o v12Table) unjudged(c string) bool { return c == "ts" && !o.keyed }
 
-// TestOldAgain has stoa itself read those tables of the grid that have some nulls, with fewer rows.
+// TestOldAgain reads the tables of the grid that have some nulls, with fewer rows, with stoa itself.
 func TestOldAgain(t *testing.T) {
 	cells := 0
 	for _, o := range v12Grid() {
@@ -297,7 +297,7 @@ func TestOldAgain(t *testing.T) {
 			for k, c := range b.Columns() {
 				for i := range c.Len() {
 					if cells++; c.ValueStr(i) != rows.Column(k).ValueStr(int(id.Value(i))) {
-						t.Fatalf("%s: %s of row %d is %s, %s went in", o, b.ColumnName(k), id.Value(i),
+						t.Fatalf("%s: %s of row %d: got %s, want %s", o, b.ColumnName(k), id.Value(i),
 							c.ValueStr(i), rows.Column(k).ValueStr(int(id.Value(i))))
 					}
 				}
@@ -305,7 +305,7 @@ func TestOldAgain(t *testing.T) {
 		}
 		tab.Close()
 	}
-	t.Logf("COUNT %d cells of formats 1, 2 and 3 with and without dictionaries written and read again", cells)
+	t.Logf("COUNT %d cells of formats 1, 2 and 3 with and without dictionaries written and read back", cells)
 }
 
 func TestJudgedOld(t *testing.T) {
@@ -340,7 +340,7 @@ func TestJudgedOld(t *testing.T) {
 		}
 		got := jsonRows(t, out)
 		if len(got) != len(want[i]) {
-			t.Errorf("%s: %d rows, %d went in", o, len(got), len(want[i]))
+			t.Errorf("%s: got %d rows, want %d", o, len(got), len(want[i]))
 			continue
 		}
 		cells += o.compare(t, got, want[i])
@@ -366,7 +366,7 @@ func (o v12Table) compare(t *testing.T, got []map[string]any, want []map[string]
 			s, isText := v.(string)
 			if ok != isText || ok && !sameText(c, s, w) {
 				bad[c] = true
-				t.Errorf("%s: %s of row %d is %v, %q went in (%v)", o, c, id, v, w, ok)
+				t.Errorf("%s: %s of row %d: got %v, want %q (%v)", o, c, id, v, w, ok)
 			}
 		}
 	}

@@ -61,7 +61,7 @@ func TestMergeIndexes(t *testing.T) {
 			if indexes(".carbonindex") != c.single {
 				t.Fatal(indexes(".carbonindex"))
 			}
-			// A damaged index file is no reason to throw it away.
+			// A damaged index file must not be removed.
 			victim, _ := filepath.Glob(filepath.Join(dir, c.places+".carbonindex"))
 			whole, err := os.ReadFile(victim[1])
 			if err != nil {
@@ -89,11 +89,11 @@ func TestMergeIndexes(t *testing.T) {
 			}
 			same()
 			if m, err := carbon.MergeIndexes(t.Context(), dir, nil); err != nil || m.Files != 0 {
-				t.Error("once more:", m, err)
+				t.Error("merged again:", m, err)
 			}
 			if l, err := carbon.Clean(t.Context(), dir, true); err != nil ||
 				slices.ContainsFunc(l.Files, func(f string) bool { return !strings.HasPrefix(f, "LockFiles/") }) {
-				t.Error("left behind:", l.Files, err)
+				t.Error("leftovers:", l.Files, err)
 			}
 			segments, err := filepath.Glob(filepath.Join(dir, "Metadata/segments/*"))
 			if err != nil || len(segments) != len(m.Segments) {

@@ -23,7 +23,7 @@ import (
 	"stoa/vec"
 )
 
-// Encodings of pages of format 3, of which a page has one or several.
+// Encodings of pages of format 3; a page has one or several.
 var fuzzEncoders = []layout.Encodings{
 	{layout.EncDirectCompress}, {layout.EncAdaptiveIntegral}, {layout.EncAdaptiveDeltaIntegral},
 	{layout.EncRLEIntegral}, {layout.EncAdaptiveFloating}, {layout.EncAdaptiveDeltaFloating},
@@ -68,7 +68,7 @@ func FuzzPage(f *testing.F) {
 	if seeds < 60 {
 		f.Fatalf("%d seeds", seeds)
 	}
-	// Two lists that say that they have 2³¹ items, of which the page has one.
+	// Two lists with 2³¹ items by their lengths, of which the page has one.
 	f.Add(uint8(0), uint8(0), uint8(fuzzList|fuzzCoded), uint16(2), []byte{}, []byte{0, 0, 2}, []byte{}, []byte{},
 		[]byte("\x7f\xff\xff\xff\x00\x00\x00\x00\x00\x00\x00\x01\x7f\xff\xff\xff"))
 	f.Fuzz(func(t *testing.T, encoding, typ uint8, shape uint8, n uint16, meta, raw, ids, runs, nulls []byte) {
@@ -141,7 +141,7 @@ func fuzzAbove(t *testing.T, p *pages.StoredPage, task *format.Task, above []byt
 	fuzzEmit(t, dst, task.N)
 }
 
-// pageFault fails the test unless a page's error has a class that a file may cause.
+// pageFault fails the test unless the error of a page has a class that a file can cause.
 func pageFault(t *testing.T, err error) {
 	var e *fault.Error
 	if !errors.As(err, &e) || e.Class == fault.Bug || e.Class == fault.Invalid {
@@ -149,7 +149,7 @@ func pageFault(t *testing.T, err error) {
 	}
 }
 
-// fuzzEmit makes an array of the decoded entries: n, or, if n is negative, all.
+// fuzzEmit builds an array of the first n decoded entries, or of all if n is negative.
 func fuzzEmit(t *testing.T, dst *vec.Vector, n int64) {
 	if n >= 0 && int64(dst.Len()) != n {
 		t.Fatalf("got %d entries, want %d", dst.Len(), n)

@@ -16,7 +16,7 @@ import (
 	"stoa/store"
 )
 
-// recovered opens with Recover and reads.
+// recovered opens a table with Recover and reads it.
 func recovered(t *testing.T, tree store.Tree, name string) ([]line, []region.Finding, error) {
 	t.Helper()
 	r, findings, err := carbon.Format.Recover(t.Context(), format.Target{Tree: tree, Name: name}, format.OpenOptions{})
@@ -39,7 +39,7 @@ func has(findings []region.Finding, code string) bool {
 	return false
 }
 
-// TestRecoverFooter: without the footer every row is found again, by the index file and without it.
+// TestRecoverFooter: without the footer all rows are recovered, with the index file and without it.
 func TestRecoverFooter(t *testing.T) {
 	for _, name := range []string{"v3/complex_nested/table", "v3/allprim_zstd/table", "v3/lowcard_inv/table",
 		"v3/onerow/table"} {
@@ -69,7 +69,8 @@ func TestRecoverFooter(t *testing.T) {
 	}
 }
 
-// TestRecoverFooterOfTable: so it is in a table, whose index file knows where the footer was; that is no contradiction.
+// TestRecoverFooterOfTable: the same in a table whose index file has the footer's offset; the missing footer is not
+// reported as a contradiction.
 func TestRecoverFooterOfTable(t *testing.T) {
 	tree := loaded(t, filepath.Join(golden2, "managed/managed1"))
 	_, right, err := read(t, "t", stoa.OpenOptions{Tree: tree}, stoa.ScanSpec{})
@@ -88,7 +89,7 @@ func TestRecoverFooterOfTable(t *testing.T) {
 	}
 }
 
-// TestRecoverStatus: a status that cannot be read costs no segment.
+// TestRecoverStatus: an unreadable tablestatus loses no segment.
 func TestRecoverStatus(t *testing.T) {
 	tree := loaded(t, filepath.Join(golden2, "managed/managed1"))
 	_, right, err := read(t, "t", stoa.OpenOptions{Tree: tree}, stoa.ScanSpec{})
@@ -107,8 +108,8 @@ func TestRecoverStatus(t *testing.T) {
 	}
 }
 
-// TestRecoverCompacted: without the status nobody knows which segments were compacted; that their rows are
-// there twice is reported, and which segments to name. The rows are Spark's.
+// TestRecoverCompacted: without tablestatus it is unknown which segments were compacted; recovery reports that their
+// rows come twice, and which segments to select. The rows are Spark's.
 func TestRecoverCompacted(t *testing.T) {
 	whole := loaded(t, filepath.Join(golden2, "managed/managed_compact"))
 	_, right, err := read(t, "t", stoa.OpenOptions{Tree: whole}, stoa.ScanSpec{})
@@ -132,9 +133,8 @@ func TestRecoverCompacted(t *testing.T) {
 	}
 }
 
-// TestRecoverColumnIDs: a column's id that is damaged in the schema costs no row: all data files have the other
-// one. One that is damaged in a data file costs that file's rows, as long as there is another file that has the
-// schema's.
+// TestRecoverColumnIDs: a damaged column id in the schema loses no rows, as all data files have the original one. A
+// damaged id in a data file loses that file's rows, provided that another file has the schema's id.
 func TestRecoverColumnIDs(t *testing.T) {
 	tree := loaded(t, filepath.Join(golden2, "managed/managed1"))
 	sc, right, err := read(t, "t", stoa.OpenOptions{Tree: tree}, stoa.ScanSpec{})
@@ -159,8 +159,7 @@ func TestRecoverColumnIDs(t *testing.T) {
 	}
 }
 
-// TestRecoverNothing: of a table of which only metadata are left, and no schema among them, recovery says what
-// is damaged.
+// TestRecoverNothing: if only metadata without a schema are left of a table, recovery reports what is damaged.
 func TestRecoverNothing(t *testing.T) {
 	tree := lacking(t, lacking(t, loaded(t, filepath.Join(golden2, "managed/managed_gsort")), "Fact/"),
 		"Metadata/schema")
@@ -170,9 +169,9 @@ func TestRecoverNothing(t *testing.T) {
 	}
 }
 
-// TestLostTableFiles: a table whose status or schema is gone is no empty table and no stranger: whoever reads
-// it gets an error, verify says so, and recovery reads every segment that is there. Also of a partitioned
-// table, whose segments have no directories.
+// TestLostTableFiles: a table without tablestatus or schema is neither empty nor unknown: reading it is an error,
+// verify reports it, and recovery reads every segment that is there; this holds for partitioned tables, too, whose
+// segments have no directories of their own.
 func TestLostTableFiles(t *testing.T) {
 	for _, dir := range []string{"managed/managed1", "managed/managed_part"} {
 		for file, code := range map[string]string{"tablestatus": "carbon.status.damaged",
@@ -199,7 +198,7 @@ func TestLostTableFiles(t *testing.T) {
 				found = append(found, f)
 			}
 			if !has(found, code) {
-				t.Errorf("%s without %s: verify says %v", dir, file, found)
+				t.Errorf("%s without %s: verify: got %v", dir, file, found)
 			}
 			rows, found, err := recovered(t, lost, "t")
 			if err != nil || len(rows) != len(right) || !has(found, code) || file == "tablestatus" &&
@@ -210,8 +209,8 @@ func TestLostTableFiles(t *testing.T) {
 	}
 }
 
-// TestRecoverOldFooter: a file of format 2 without its footer is found by its index file, chunk after chunk;
-// what follows a cut is told to be lost. In format 1 nothing is left to find.
+// TestRecoverOldFooter: a file of format 2 without a footer is recovered chunk by chunk through its index file; if it
+// is also truncated, the rest is reported as lost. In format 1 nothing can be recovered.
 func TestRecoverOldFooter(t *testing.T) {
 	whole := store.NewMemory(goldenFiles(t, "v2_b2000"))
 	file := ""
@@ -231,7 +230,7 @@ func TestRecoverOldFooter(t *testing.T) {
 		rows, found, err := recovered(t, store.NewMemory(files), file)
 		if err != nil || len(rows) != x.rows || differ(rows, right[:x.rows], false) != "" ||
 			!has(found, "carbon.recovered") || has(found, "carbon.rows.lost") != (x.rows < 5000) {
-			t.Errorf("cut by %d: %v, %d rows, %v", x.cut, err, len(rows), found)
+			t.Errorf("truncated by %d: %v, %d rows, %v", x.cut, err, len(rows), found)
 		}
 	}
 	files := goldenFiles(t, "v1_complex")
@@ -239,7 +238,7 @@ func TestRecoverOldFooter(t *testing.T) {
 		if strings.HasSuffix(n, ".carbondata") {
 			files[n] = b[:len(b)-20]
 			rows, found, err := recovered(t, store.NewMemory(files), n)
-			// its offset
+			// the footer's offset
 			if err == nil || len(found) != 1 || found[0].Code != "carbon.footer.damaged" ||
 				found[0].At.Object != n || found[0].At.Len != 8 {
 				t.Errorf("format 1 without a footer: %d rows, %v, %v", len(rows), err, found)
@@ -248,9 +247,9 @@ func TestRecoverOldFooter(t *testing.T) {
 	}
 }
 
-// TestRecoverDeletes: deleted rows stay deleted without the files that say which are, as far as others do: the
-// newest whole update status, and the delete deltas beside their blocks. The table has 179 rows (Spark's), the
-// delta that is removed here deletes 15 more of the first 100.
+// TestRecoverDeletes: deleted rows stay deleted without the files that list them, as far as other files do: the newest
+// intact update status, and the delete deltas beside their blocks. The table has 179 rows (Spark's); the delta that is
+// removed here deletes 15 more of the first 100.
 func TestRecoverDeletes(t *testing.T) {
 	const dir, delta, updates = "managed/managed_del", "-0-0-1795249942958.deletedelta",
 		"tableupdatestatus-1795249942958"
@@ -289,7 +288,7 @@ func TestRecoverDeletes(t *testing.T) {
 	cut.Put("t/Metadata/"+updates, whole.Bytes("t/Metadata/" + updates)[:100])
 	if rows, found, err := recovered(t, cut, "t"); err != nil || differ(rows, right, true) != "" ||
 		!has(found, "carbon.status.damaged") {
-		t.Errorf("cut update status: %v, %d rows, %v", err, len(rows), found)
+		t.Errorf("truncated update status: %v, %d rows, %v", err, len(rows), found)
 	}
 
 	lost := lacking(t, whole, delta)
@@ -306,8 +305,8 @@ func TestRecoverDeletes(t *testing.T) {
 	}
 }
 
-// TestRecoverOldOtherFile: the data file of another segment in the place of a segment's own is reported, also in
-// formats 1 and 2, where files have no header.
+// TestRecoverOldOtherFile: a data file in place of another segment's is reported, in formats 1 and 2, too, where files
+// have no header.
 func TestRecoverOldOtherFile(t *testing.T) {
 	for _, name := range []string{"v1/basic/default/old_basic_v1", "v2/basic/default/old_basic_v2"} {
 		tree := loaded(t, filepath.Join(corpusDir(t), name))
@@ -319,7 +318,7 @@ func TestRecoverOldOtherFile(t *testing.T) {
 	}
 }
 
-// TestRecoverColumns: of a blocklet that is cut within its column chunks, the columns before the cut keep their cells.
+// TestRecoverColumns: if a blocklet is truncated within its column chunks, the columns before the cut keep their cells.
 func TestRecoverColumns(t *testing.T) {
 	tree := loaded(t, filepath.Join(golden2, "v3/allprim_zstd/table"))
 	file := ""
@@ -354,13 +353,13 @@ func TestRecoverColumns(t *testing.T) {
 		}
 	}
 	if rows != int64(len(right)) || cells == 0 || len(lost) == 0 || len(lost) == len(tab.Schema().Fields()) {
-		t.Errorf("%d rows of %d, %d cells, lost are %v; %v", rows, len(right), cells, lost, tab.Findings())
+		t.Errorf("got %d rows of %d, %d cells, lost %v; %v", rows, len(right), cells, lost, tab.Findings())
 	}
 }
 
-// TestRecoverPartitions: where the segment files of a partitioned table are gone, which say in which
-// directories its segments are, the names of the files say. Whether all directories are still there only the
-// sizes in tablestatus say. The rows are Spark's.
+// TestRecoverPartitions: if a partitioned table has lost its segment files, which list the directories of each segment,
+// file names identify the segments. Only the sizes in tablestatus show whether all directories are still there. The
+// rows are Spark's.
 func TestRecoverPartitions(t *testing.T) {
 	const dir = "managed/managed_part"
 	whole := loaded(t, filepath.Join(golden2, dir))
@@ -415,9 +414,9 @@ func TestRecoverPartitions(t *testing.T) {
 	}
 }
 
-// TestDirectoriesOfTables: directories NAME=VALUE with tables of the SDK, one each, are no partitioned table,
-// nor are directories with segments' files beside files of others; what CarbonData's own directories lie beside
-// is one, also if names of files do not say the segment.
+// TestDirectoriesOfTables: directories NAME=VALUE each with a table of the SDK are no partitioned table, nor are
+// directories in which files of segments lie beside other files. Directories beside which CarbonData's own directories
+// lie are one, even if file names do not name a segment.
 func TestDirectoriesOfTables(t *testing.T) {
 	sdk := map[string][]byte{}
 	for i, from := 0, loaded(t, filepath.Join(golden2, "v3/onerow/table")); i < 3; i++ {
@@ -462,7 +461,7 @@ func TestDirectoriesOfTables(t *testing.T) {
 			t.Errorf("%s: %v, %v", what, sure, err)
 		}
 	}
-	// --from carbon says that it is a table
+	// --from carbon declares it a table
 	if rows, _, err := recovered(t, with(bare, "t/x.csv"), "t"); err != nil || len(rows) != 65 {
 		t.Errorf("partitions and a file: %d rows, %v", len(rows), err)
 	}
@@ -491,8 +490,8 @@ func TestDirectoriesOfTables(t *testing.T) {
 	}
 }
 
-// TestRecoverDefault: of a column that was added with a default, which is another in the schema than in its history,
-// nobody knows what the rows have that were there before. They are lost, and the others as they were.
+// TestRecoverDefault: if an added column has one default in the schema and another in its history, its values in
+// earlier rows are unknown. They are lost, and the other rows are unchanged.
 func TestRecoverDefault(t *testing.T) {
 	tree := loaded(t, filepath.Join(golden2, "managed/managed_alter"))
 	_, right, err := read(t, "t", stoa.OpenOptions{Tree: tree}, stoa.ScanSpec{})

@@ -13,8 +13,8 @@ import (
 	"stoa/fault"
 )
 
-// TestRing converts the golden files of every format into Carbon and back into their own format. What comes out
-// must be what went in; what cannot be written must be refused, with the name of its column.
+// TestRing converts the golden files of every format to CarbonData and back. The result must equal the original; what
+// cannot be written must be refused with an error that names the column.
 func TestRing(t *testing.T) {
 	var names []string
 	err := filepath.WalkDir("../../corpus", func(name string, d fs.DirEntry, err error) error {
@@ -70,7 +70,7 @@ func TestRing(t *testing.T) {
 	}
 }
 
-// ring converts a table and opens what it became; nil if it was refused, or if the table itself cannot be read.
+// ring converts a table and opens the result; nil if it was refused, or if the table itself cannot be read.
 func ring(t *testing.T, in *stoa.Table, to, format string) (*stoa.Table, error) {
 	t.Helper()
 	if _, err := stoa.Convert(t.Context(), in, stoa.ScanSpec{}, to, stoa.CreateOptions{To: format}); err != nil {
@@ -99,7 +99,7 @@ func same(t *testing.T, name string, a, b *stoa.Table) {
 	}
 }
 
-// refusal checks that an error is no accident, and names a column.
+// refusal checks that an error is a deliberate one, and names a column.
 func refusal(t *testing.T, name string, in *stoa.Table, err error) {
 	t.Helper()
 	if err == nil {

@@ -20,7 +20,7 @@ func TestCopiedOver(t *testing.T) {
 		"managed_del": {"1212", "1212"}} {
 		tree := lacking(t, loaded(t, filepath.Join(golden2, "managed", name)), ".carbonindexmerge")
 		tree.Put(dataOf(t, tree, "Segment_0"), tree.Bytes(dataOf(t, tree, "Segment_1")))
-		// as it is where both files are of one size
+		// as if both files had the same size
 		swap(t, tree, "tablestatus", `"dataSize":"`+size[0], `"dataSize":"`+size[1])
 		refused(t, name, tree, code)
 		if _, found, err := recovered(t, tree, "t"); err != nil || !has(found, code) ||

@@ -17,10 +17,10 @@ import (
 	"stoa/store"
 )
 
-// streaming is a table into which Spark streamed two batches, next to the rows that Spark read then.
+// streaming is a table into which Spark streamed two batches, with the rows that Spark then read.
 const streaming = golden2 + "/streaming/sink"
 
-// streamed is the table in memory, the name of its one file of rows, and its rows.
+// streamed is the table in memory, the name of its only row-format file, and its rows.
 func streamed(t testing.TB) (tree *store.Memory, file string, right []line) {
 	t.Helper()
 	tree = loaded(t, streaming)
@@ -51,7 +51,7 @@ func blocklets(t testing.TB, tree store.Tree, file string) (out []fault.Span) {
 	return out
 }
 
-// TestStreaming: the table, and its file alone, have the rows that Spark reads.
+// TestStreaming: the table, and its file read by itself, have the rows that Spark reads.
 func TestStreaming(t *testing.T) {
 	want := jsonRows(t, filepath.Join(golden2, "streaming/expected.jsonl.gz"))
 	if len(want) != 420 {
@@ -75,15 +75,15 @@ func TestStreaming(t *testing.T) {
 	}
 }
 
-// TestStreamingTail: bytes after the committed ones are not read; a file that ends inside a blocklet is damaged, and
-// its complete blocklets are recovered.
+// TestStreamingTail: bytes after the last committed batch are not read; a file that ends inside a blocklet is damaged,
+// and its complete blocklets are recovered.
 func TestStreamingTail(t *testing.T) {
 	tree, file, right := streamed(t)
 	whole := tree.Bytes(file)
 	tree.Put(file, append(slices.Clone(whole), whole[len(whole)-5000:]...))
 	_, rows, err := read(t, "t", stoa.OpenOptions{Tree: tree}, stoa.ScanSpec{})
 	if err != nil || differ(rows, right, false) != "" {
-		t.Errorf("with a batch that did not end: %v %s", err, differ(rows, right, false))
+		t.Errorf("with an unfinished batch: %v %s", err, differ(rows, right, false))
 	}
 
 	at := blocklets(t, tree, file)
@@ -136,11 +136,11 @@ func TestStreamingDamage(t *testing.T) {
 			silent++
 		}
 	}
-	t.Logf("%d noticed, %d changed nothing, %d changed the answer unnoticed", noticed, same, silent)
+	t.Logf("%d are errors, %d change nothing, %d change the result without an error", noticed, same, silent)
 	if silent*5 > 3*(noticed+same+silent) {
 		t.Error("got more than three of five flips with wrong rows and no error")
 	}
-	// A blocklet whose bytes do not decompress costs its rows.
+	// A blocklet that does not decompress loses its rows.
 	bad := slices.Clone(data)
 	for n, err := range carbon.Format.Describe(t.Context(), format.Target{Tree: tree, Name: file},
 		format.DescribeOptions{}) {

@@ -17,7 +17,7 @@ import (
 	"stoa/store"
 )
 
-// verdict is what verify finds in t of a tree.
+// verdict are the findings of verify for t of a tree.
 func verdict(t testing.TB, tree store.Tree) (out []region.Finding) {
 	for f := range carbon.Format.Verify(t.Context(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{}) {
 		out = append(out, f)
@@ -25,7 +25,7 @@ func verdict(t testing.TB, tree store.Tree) (out []region.Finding) {
 	return out
 }
 
-// swap changes the first old in the file of the tree whose name ends so; it has to be there.
+// swap replaces the first occurrence of old in the file whose name has the suffix; there must be one.
 func swap(t *testing.T, tree *store.Memory, suffix, old, now string) {
 	t.Helper()
 	for _, n := range tree.Names() {
@@ -37,19 +37,19 @@ func swap(t *testing.T, tree *store.Memory, suffix, old, now string) {
 	t.Fatalf("no %q in a file …%s", old, suffix)
 }
 
-// refused expects that nobody reads the table as if nothing were wrong, and that verify has a finding of the code.
+// refused checks that reading the table is an error, and that verify has a finding of the code.
 func refused(t *testing.T, what string, tree store.Tree, code string) {
 	t.Helper()
 	if _, rows, err := read(t, "t", stoa.OpenOptions{Tree: tree}, stoa.ScanSpec{}); !errors.Is(err, fault.Corrupt) {
-		t.Errorf("%s: %d rows, %v, want corrupt", what, len(rows), err)
+		t.Errorf("%s: got %d rows, %v, want corrupt", what, len(rows), err)
 	}
 	if found := verdict(t, tree); !has(found, code) {
-		t.Errorf("%s: verify says %v, want %s", what, found, code)
+		t.Errorf("%s: verify: got %v, want %s", what, found, code)
 	}
 }
 
-// TestDamagedDeletes: what lets deleted rows come back is an error: members of delta or update status that are
-// not there, numbers that differ, a delta or an entry of another file.
+// TestDamagedDeletes: whatever would bring deleted rows back is an error: missing members of a delta or an update
+// status, differing numbers, a delta or an entry of another file.
 func TestDamagedDeletes(t *testing.T) {
 	const delta, updates = "-1-1795249941724.deletedelta", "tableupdatestatus-1795249942958"
 	for _, c := range []struct{ file, old, now, code string }{
@@ -82,8 +82,8 @@ func TestDamagedDeletes(t *testing.T) {
 	}
 }
 
-// TestUnknownStatus: a segment, or a directory of one, whose status is no known word is not left out without a
-// word, and the rows of a directory do not get the values of another partition.
+// TestUnknownStatus: a segment, or a directory of one, with an unknown status is not left out silently, and the rows of
+// a directory do not get the values of another partition.
 func TestUnknownStatus(t *testing.T) {
 	for _, c := range []struct{ table, file, old, now, code string }{
 		{"managed1", "tablestatus", `"Success"`, `"Sucsess"`, "carbon.status.damaged"},
@@ -105,7 +105,7 @@ func TestUnknownStatus(t *testing.T) {
 	}
 }
 
-// lacking is t of a tree without the files whose names have a text in them; there has to be one.
+// lacking is t of a tree without the files whose names contain a text; there must be one.
 func lacking(t *testing.T, tree *store.Memory, text string) *store.Memory {
 	t.Helper()
 	files := map[string][]byte{}
@@ -120,8 +120,8 @@ func lacking(t *testing.T, tree *store.Memory, text string) *store.Memory {
 	return store.NewMemory(files)
 }
 
-// TestLostSegmentFiles: data files that are gone together with the index that would say are an error, and
-// recovery reads the rest; if only the index is gone nothing is lost. The rows are Spark's: see the manifest.
+// TestLostSegmentFiles: data files that are missing along with the index that lists them are an error, and recovery
+// reads the rest; if only the index is missing nothing is lost. The rows are Spark's: see the manifest.
 func TestLostSegmentFiles(t *testing.T) {
 	for _, c := range []struct {
 		table string
@@ -139,7 +139,7 @@ func TestLostSegmentFiles(t *testing.T) {
 		refused(t, c.table, tree, "carbon.segment.missing")
 		rows, found, err := recovered(t, tree, "t")
 		if err != nil || len(rows) != c.left || !has(found, "carbon.segment.missing") {
-			t.Errorf("%s: %d rows recovered of %d, %v, %v", c.table, len(rows), c.left, err, found)
+			t.Errorf("%s: got %d rows recovered, want %d, %v, %v", c.table, len(rows), c.left, err, found)
 		}
 	}
 	for gone, code := range map[string]string{"Segment_1/1_1795249939034.carbonindexmerge": "carbon.index.missing",
@@ -154,9 +154,8 @@ func TestLostSegmentFiles(t *testing.T) {
 	}
 }
 
-// TestDamagedSegmentFile: a segment file that is cut, that has something after it, or that says what no writer
-// does, is refused; recovery reads the directory of the segment, and says so. The rows are Spark's: see the
-// manifest.
+// TestDamagedSegmentFile: a segment file that is truncated, has trailing bytes, or holds what no writer writes, is
+// refused; recovery reads the directory of the segment, and reports it. The rows are Spark's: see the manifest.
 func TestDamagedSegmentFile(t *testing.T) {
 	const name = "t/Metadata/segments/1_1795249939034.segment"
 	for what, harm := range map[string]func(b []byte) []byte{
@@ -171,12 +170,12 @@ func TestDamagedSegmentFile(t *testing.T) {
 		}
 		rows, found, err := recovered(t, tree, "t")
 		if err != nil || len(rows) != 370 || !has(errorsIn(found), "carbon.segment.damaged") {
-			t.Errorf("%s: %d rows recovered of 370, %v, %v", what, len(rows), err, found)
+			t.Errorf("%s: got %d rows recovered, want 370, %v, %v", what, len(rows), err, found)
 		}
 	}
 }
 
-// TestOtherFile: a data file that another one took the place of is noticed with a filter and without.
+// TestOtherFile: a data file that was overwritten with another is detected with a filter and without.
 func TestOtherFile(t *testing.T) {
 	tree := loaded(t, filepath.Join(golden2, "managed/managed1"))
 	const at = "t/Fact/Part0/Segment_"
@@ -185,8 +184,8 @@ func TestOtherFile(t *testing.T) {
 	refused(t, "the file of another segment", tree, "carbon.index.disagree")
 }
 
-// TestOtherFileOfOtherColumns: so it is where the other file has as many rows, and other columns, because the
-// table was altered between the loads.
+// TestOtherFileOfOtherColumns: the same if the other file has as many rows but different columns, because the table was
+// altered between the loads.
 func TestOtherFileOfOtherColumns(t *testing.T) {
 	tree := loaded(t, filepath.Join(golden2, "managed/managed_alter"))
 	const at = "t/Fact/Part0/Segment_"
@@ -198,8 +197,8 @@ func TestOtherFileOfOtherColumns(t *testing.T) {
 	}
 }
 
-// TestExchangedFiles: data files of one size that stand in each other's place are not read as if they were
-// right, and update statuses of another time are reported.
+// TestExchangedFiles: data files of the same size that were swapped are not read as if nothing had happened, and
+// out-of-date update statuses are reported.
 func TestExchangedFiles(t *testing.T) {
 	const dir = "managed/managed_del"
 	tree := loaded(t, filepath.Join(golden2, dir))
@@ -234,8 +233,8 @@ func TestExchangedFiles(t *testing.T) {
 	}
 }
 
-// TestFusedEntries: where bytes from within an entry of tablestatus into the next are gone, what is left may still be
-// JSON: one entry where there were two, with members that are there twice. It is damage, and no shorter list.
+// TestFusedEntries: if the bytes from the middle of an entry of tablestatus to the middle of the next are missing, the
+// rest may still be JSON: one entry instead of two, with duplicate members. That is damage, not a shorter list.
 func TestFusedEntries(t *testing.T) {
 	whole := loaded(t, filepath.Join(golden2, "managed", "managed1"))
 	name := ""
@@ -275,6 +274,6 @@ func TestFusedEntries(t *testing.T) {
 		}
 	}
 	if tried == 0 {
-		t.Error("nothing was tried")
+		t.Error("got nothing tried")
 	}
 }

@@ -45,7 +45,7 @@ func goldenFiles(t testing.TB, name string) map[string][]byte {
 	return files
 }
 
-// without is files but for those whose names have one of the endings.
+// without are the files whose names have none of the endings.
 func without(files map[string][]byte, ends ...string) map[string][]byte {
 	out := map[string][]byte{}
 	for name, b := range files {
@@ -73,7 +73,7 @@ func memory(files map[string][]byte, g goldenTable) stoa.OpenOptions {
 	return o
 }
 
-// column is one column of rows.
+// column are the cells of one column.
 func columnOf(rows []line, name string) []string {
 	out := make([]string, len(rows))
 	for i, r := range rows {
@@ -82,7 +82,7 @@ func columnOf(rows []line, name string) []string {
 	return out
 }
 
-// TestMissingDictionary: a dictionary that is not there costs its column, nothing else.
+// TestMissingDictionary: a missing dictionary loses its column and nothing else.
 func TestMissingDictionary(t *testing.T) {
 	for _, g := range goldenTables(t).Tables {
 		files := goldenFiles(t, g.Table)
@@ -93,11 +93,11 @@ func TestMissingDictionary(t *testing.T) {
 		less := memory(without(files, "0001.dict"), g) // of the column code
 		if _, _, err := read(t, "t", less, stoa.ScanSpec{}); !errors.Is(err, fault.Corrupt) ||
 			!strings.Contains(err.Error(), "0001.dict") {
-			t.Errorf("%s: %v, want an error that names the dictionary", g.Table, err)
+			t.Errorf("%s: got %v, want an error that names the dictionary", g.Table, err)
 		}
 		_, rows, err := read(t, "t", less, stoa.ScanSpec{Columns: []string{"country", "id", "m_dec"}})
 		if err != nil || !slices.Equal(columnOf(rows, "country"), columnOf(whole, "country")) {
-			t.Errorf("%s: other columns are lost, too: %v", g.Table, err)
+			t.Errorf("%s: got other columns lost: %v", g.Table, err)
 		}
 		var lost []region.Loss
 		_, rows, err = read(t, "t", less,
@@ -113,7 +113,7 @@ func TestMissingDictionary(t *testing.T) {
 	}
 }
 
-// TestMissingDictionaryOfAnItem: the dictionary of a list's items costs the list.
+// TestMissingDictionaryOfAnItem: a missing dictionary of a list's items loses the list.
 func TestMissingDictionaryOfAnItem(t *testing.T) {
 	g := goldenTables(t).Tables[0]
 	files := goldenFiles(t, g.Table)
@@ -124,7 +124,7 @@ func TestMissingDictionaryOfAnItem(t *testing.T) {
 	less := memory(without(files, "0007.dict"), g) // of arr.val
 	if _, _, err := read(t, "t", less, stoa.ScanSpec{}); !errors.Is(err, fault.Corrupt) ||
 		!strings.Contains(err.Error(), "0007.dict") {
-		t.Errorf("%v, want an error that names the dictionary", err)
+		t.Errorf("got %v, want an error that names the dictionary", err)
 	}
 	lost := 0
 	_, rows, err := read(t, "t", less, stoa.ScanSpec{Damaged: stoa.NullCells, Lost: func(region.Loss) { lost++ }})
@@ -138,8 +138,8 @@ func TestMissingDictionaryOfAnItem(t *testing.T) {
 	}
 }
 
-// TestLoneFile: a data file or segment within its table's directory finds the dictionaries; a copy elsewhere
-// loses the columns that need them.
+// TestLoneFile: a data file or segment inside its table's directory finds the dictionaries; a copy elsewhere loses the
+// columns that need them.
 func TestLoneFile(t *testing.T) {
 	for _, g := range goldenTables(t).Tables {
 		files := goldenFiles(t, g.Table)
@@ -162,8 +162,8 @@ func TestLoneFile(t *testing.T) {
 	}
 }
 
-// TestTornDictionary: what follows the last finished load is not taken for values; what is cut off costs
-// only the codes after the cut.
+// TestTornDictionary: what follows the last finished load is not read as values; truncation loses only the codes after
+// the cut.
 func TestTornDictionary(t *testing.T) {
 	g := goldenTables(t).Tables[1]
 	files := goldenFiles(t, g.Table)
@@ -184,20 +184,21 @@ func TestTornDictionary(t *testing.T) {
 	cut[dict] = files[dict][:100]
 	_, rows, err := read(t, "t", memory(cut, g), stoa.ScanSpec{Columns: []string{"country"}})
 	if !errors.Is(err, fault.Corrupt) || len(rows) > 0 {
-		t.Errorf("%d rows, %v: a cut dictionary is not noticed", len(rows), err)
+		t.Errorf("got %d rows, %v, from a truncated dictionary, want an error", len(rows), err)
 	}
 	two := without(files) // cut within a second load: the first one's codes live on
 	two[dict] = append(slices.Clone(files[dict]), "\x19\x18\x03xy"...)
 	meta := strings.TrimSuffix(dict, ".dict") + ".dictmeta"
-	// codes 42 to 42, bytes 137 to 144
+	// code 42, bytes 137 to 144
 	two[meta] = append(slices.Clone(files[meta]), 0x15, 84, 0x15, 84, 0x16, 0x92, 0x02, 0x16, 0xa0, 0x02, 0x15, 2, 0)
 	_, rows, err = read(t, "t", memory(two, g), stoa.ScanSpec{})
 	if err != nil || !slices.Equal(columnOf(rows, "country"), columnOf(whole, "country")) {
-		t.Errorf("a cut second load: %v", err)
+		t.Errorf("a truncated second load: %v", err)
 	}
 }
 
-// TestDictionaryTables shows the three files of a dictionary as tables. The numbers were read with another parser.
+// TestDictionaryTables reads the three files of a dictionary as tables. The expected numbers were read with another
+// parser.
 func TestDictionaryTables(t *testing.T) {
 	dir := filepath.Join(goldenV12, "v2_b2000", "Metadata", "12345678-0000-4000-8000-000000000004")
 	for _, c := range []struct{ end, want string }{
@@ -219,8 +220,8 @@ func TestDictionaryTables(t *testing.T) {
 	}
 }
 
-// TestOldFilters: a filter gives what scanning and choosing gives, through bounds, dictionaries and sort
-// indexes; also when a sort index is damaged or there is none.
+// TestOldFilters: a filter selects the same rows as selecting from a full scan, through bounds, dictionaries and sort
+// indexes, also if a sort index is damaged or missing.
 func TestOldFilters(t *testing.T) {
 	for _, g := range goldenTables(t).Tables {
 		files := goldenFiles(t, g.Table)
@@ -276,7 +277,7 @@ func TestOldFilters(t *testing.T) {
 	}
 }
 
-// TestOldWindows: batches of any size and ranges of rows give the same rows.
+// TestOldWindows: batches of any size and ranges of rows return the same rows.
 func TestOldWindows(t *testing.T) {
 	for _, g := range goldenTables(t).Tables {
 		o := memory(goldenFiles(t, g.Table), g)
@@ -312,7 +313,7 @@ func TestOldWindows(t *testing.T) {
 	}
 }
 
-// TestBlockletSize: with the property the width is known; a wrong one is noticed.
+// TestBlockletSize: with the property the width is known; a wrong value is detected.
 func TestBlockletSize(t *testing.T) {
 	for _, g := range goldenTables(t).Tables {
 		for size, ok := range map[int]bool{g.Blocklet: true, 500000: false} {
@@ -331,7 +332,7 @@ func TestBlockletSize(t *testing.T) {
 
 var v12Tight = format.Limits{Page: 8 << 20, Metadata: 4 << 20}
 
-// tryV12 reads a damaged table in full under the policy that continues, and looks at errors.
+// tryV12 reads all of a damaged table under the policy that continues, and checks the errors.
 func tryV12(t *testing.T, what string, files map[string][]byte, g goldenTable) (changed bool, reported bool) {
 	t.Helper()
 	o := memory(files, g)
@@ -345,8 +346,8 @@ func tryV12(t *testing.T, what string, files map[string][]byte, g goldenTable) (
 	return err != nil || digest(rows) != g.SHA256, err != nil || losses > 0
 }
 
-// TestOldDamage turns bits and cuts. The data have no checksums, so an answer may change; but nothing may
-// panic, hang or take memory, errors are placed, and what structures say of each other is noticed.
+// TestOldDamage flips bits and truncates. The data have no checksums, so results may change; but nothing panics, hangs
+// or allocates without bounds, errors have positions, and contradictions between structures are detected.
 func TestOldDamage(t *testing.T) {
 	tries := 60
 	if os.Getenv("STOA_LONG") != "" {
@@ -373,7 +374,8 @@ func TestOldDamage(t *testing.T) {
 				silent[where]++
 			}
 		}
-		t.Logf("%s: of %d turned bits in data and as many in the end of the file, %v changed the answer without a word",
+		t.Logf("%s: of %d flipped bits in data and as many at the end of the file, %v change the result "+
+			"without an error",
 			g.Table, tries/2, silent)
 		for i := range tries / 4 {
 			bad := without(files)
@@ -382,13 +384,13 @@ func TestOldDamage(t *testing.T) {
 				bad[data] = nil
 			}
 			if _, reported := tryV12(t, fmt.Sprintf("%s: cut at %d", g.Table, len(bad[data])), bad, g); !reported {
-				t.Errorf("%s: a cut at %d is not noticed", g.Table, len(bad[data]))
+				t.Errorf("%s: truncated to %d: got no error, want one", g.Table, len(bad[data]))
 			}
 		}
 	}
 }
 
-// TestDictionaryDamage turns every bit of the files of a dictionary.
+// TestDictionaryDamage flips every bit of the files of a dictionary.
 func TestDictionaryDamage(t *testing.T) {
 	g := goldenTables(t).Tables[1]
 	files := goldenFiles(t, g.Table)
@@ -420,7 +422,8 @@ func TestDictionaryDamage(t *testing.T) {
 			}
 		}
 		if silent > 0 {
-			t.Errorf("%s: %d turned bits changed the answer: the order is checked against the values", end, silent)
+			t.Errorf("%s: got %d flipped bits with another result and no error, want none: the order is "+
+				"checked against the values", end, silent)
 		}
 	}
 }

@@ -28,7 +28,7 @@ import (
 
 var v12Limits = format.Limits{Page: 1 << 22, Metadata: 1 << 20}
 
-// blamesFile fails the test unless err is nil or has a class that a file may cause.
+// blamesFile fails the test unless err is nil or has a class that a file can cause.
 func blamesFile(t *testing.T, err error) {
 	t.Helper()
 	var e *fault.Error
@@ -78,7 +78,7 @@ func FuzzOldFile(f *testing.F) {
 	})
 }
 
-// decodeAll decodes all pages of a column of a blocklet, those of items without their number.
+// decodeAll decodes all pages of a column of a blocklet; those of items without knowing how many there are.
 func decodeAll(ctx context.Context, tab *table.Table, g format.RowGroup, col int, src []byte) error {
 	c, err := tab.Chunk(ctx, g, col, vec.Range{To: g.Rows})
 	if err != nil {
@@ -167,7 +167,7 @@ func FuzzDictionary(f *testing.F) {
 	})
 }
 
-// FuzzMeasure reads the metadata of a measure's page and a page by it.
+// FuzzMeasure parses the metadata of a measure's page and decodes a page with it.
 func FuzzMeasure(f *testing.F) {
 	f.Add(javaMeta('d', 0, int64(300), int64(0)), []byte{1, 2, 3, 4, 5, 6, 7, 8})
 	f.Add(javaMeta('n', 2, 1e9+0.25, 1e9), []byte{1, 2, 3, 4})

@@ -16,7 +16,7 @@ import (
 	"stoa/store"
 )
 
-// member is one of an entry of tablestatus, as it is written.
+// member is a member of an entry of tablestatus, as it is written.
 type member struct{ name, text string }
 
 // entriesOf are the entries of a table's status with their members in order.
@@ -130,7 +130,7 @@ func TestEntryVanishes(t *testing.T) {
 		_, rows, err := read(t, "t", stoa.OpenOptions{Tree: tree, Opts: map[string]string{"segment": c.segment}},
 			stoa.ScanSpec{})
 		if err != nil || len(rows) != 5000 {
-			t.Errorf("%s: segment %s, asked for, gives %d rows, %v", c.name, c.segment, len(rows), err)
+			t.Errorf("%s: segment %s by name: got %d rows, %v", c.name, c.segment, len(rows), err)
 		}
 		_, found, err = recovered(t, tree, "t")
 		if damaged := c.code == "carbon.segment.vanished"; err != nil || has(found, c.code) != damaged {

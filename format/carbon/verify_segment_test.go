@@ -19,18 +19,18 @@ import (
 	"stoa/store"
 )
 
-// only gives the findings of a code.
+// only returns the findings of a code.
 func only(found []region.Finding, code string) []region.Finding {
 	return slices.DeleteFunc(slices.Clone(found), func(f region.Finding) bool { return f.Code != code })
 }
 
-// managedDel is a table of the real writer's with deletes; segment 0 was loaded with k from 0 to 9 and is in
-// tablestatus first.
+// managedDel is a table by the real writer, with deletes; segment 0 was loaded with k from 0 to 9 and comes first in
+// tablestatus.
 func managedDel(t *testing.T) *store.Memory {
 	return loaded(t, filepath.Join(golden2, "managed/managed_del"))
 }
 
-// TestVerifySegmentSizes: tablestatus says how many bytes a segment's files have.
+// TestVerifySegmentSizes compares the sizes of a segment's files with those in tablestatus.
 func TestVerifySegmentSizes(t *testing.T) {
 	if found := only(verdict(t, managedDel(t)), "carbon.segment.size"); len(found) > 0 {
 		t.Fatalf("a healthy table: %+v", found)
@@ -49,7 +49,7 @@ func TestVerifySegmentSizes(t *testing.T) {
 	}
 }
 
-// bounds changes the object of segmentMetaDataInfo in the segment file of a segment.
+// bounds modifies the object segmentMetaDataInfo in the segment file of a segment.
 func bounds(t *testing.T, tree *store.Memory, segment string, change func(object []byte) []byte) {
 	t.Helper()
 	for _, n := range tree.Names() {
@@ -87,8 +87,8 @@ func bounds(t *testing.T, tree *store.Memory, segment string, change func(object
 	t.Fatal("no segment file of", segment)
 }
 
-// TestVerifySegmentBounds: the smallest and largest values in a segment file are compared with those of the
-// segment's blocklets.
+// TestVerifySegmentBounds: the minimums and maximums in a segment file are compared with those of the segment's
+// blocklets.
 func TestVerifySegmentBounds(t *testing.T) {
 	alter := func(t *testing.T) *store.Memory { return loaded(t, filepath.Join(golden2, "managed/managed_alter")) }
 	if found := only(verdict(t, alter(t)), "carbon.segment.minmax"); len(found) > 0 {
@@ -97,16 +97,16 @@ func TestVerifySegmentBounds(t *testing.T) {
 	replace := func(old, now string) func([]byte) []byte {
 		return func(b []byte) []byte {
 			if bytes.Count(b, []byte(old)) != 1 {
-				t.Fatalf("%q is there %d times", old, bytes.Count(b, []byte(old)))
+				t.Fatalf("got %q %d times", old, bytes.Count(b, []byte(old)))
 			}
 			return bytes.Replace(b, []byte(old), []byte(now), 1)
 		}
 	}
-	// Segment 0: names from n0 to n9, ids from 0 to 29; the object has the largest before the smallest.
+	// Segment 0 has names from n0 to n9 and ids from 0 to 29; in the object the maximum comes before the minimum.
 	for what, change := range map[string]func([]byte) []byte{
-		"least text":    replace("\x00\x02n0", "\x00\x02n1"),
-		"greatest text": replace("\x00\x02n9", "\x00\x02n8"),
-		"greatest number": replace("\x00\x08\x00\x00\x00\x00\x00\x00\x00\x1d",
+		"min text": replace("\x00\x02n0", "\x00\x02n1"),
+		"max text": replace("\x00\x02n9", "\x00\x02n8"),
+		"max number": replace("\x00\x08\x00\x00\x00\x00\x00\x00\x00\x1d",
 			"\x00\x08\x00\x00\x00\x00\x00\x00\x00\x1c"),
 		"column":      replace("e9c25f48", "e9c25f49"),
 		"cut":         func(b []byte) []byte { return b[:len(b)-3] },
@@ -125,12 +125,12 @@ func TestVerifySegmentBounds(t *testing.T) {
 	wide := alter(t)
 	bounds(t, wide, "0", replace("\x00\x02n0", "\x00\x02m0"))
 	if found := only(verdict(t, wide), "carbon.segment.minmax"); len(found) > 0 {
-		t.Errorf("bounds that are only wide: %+v", found)
+		t.Errorf("bounds that are merely wide: %+v", found)
 	}
 }
 
-// TestVerifyExchangedSegmentFiles: the segment file of one segment in the place of another's, or in both
-// places, names the directory of the wrong one. It is not followed.
+// TestVerifyExchangedSegmentFiles: a segment file that was overwritten with another segment's, or swapped with it,
+// names the wrong directory. It is not followed.
 func TestVerifyExchangedSegmentFiles(t *testing.T) {
 	for _, both := range []bool{true, false} {
 		tree := loaded(t, filepath.Join(golden2, "managed/managed_alter"))
@@ -159,8 +159,8 @@ func TestVerifyExchangedSegmentFiles(t *testing.T) {
 	}
 }
 
-// TestVerifyLeftovers: update statuses and delete deltas that later ones stand for, and segments that were
-// compacted, are reported as such, once a kind.
+// TestVerifyLeftovers: superseded update statuses and delete deltas, and compacted segments, are reported as leftovers,
+// one finding a kind.
 func TestVerifyLeftovers(t *testing.T) {
 	tree := managedDel(t)
 	found := only(verdict(t, tree), "carbon.leftover")
@@ -181,7 +181,8 @@ func TestVerifyLeftovers(t *testing.T) {
 	}
 }
 
-// TestVerifyEarlierStatus: a tablestatus that names an earlier update status than there is lets deleted rows come back.
+// TestVerifyEarlierStatus: a tablestatus that names an earlier update status than the newest one brings deleted rows
+// back.
 func TestVerifyEarlierStatus(t *testing.T) {
 	tree := managedDel(t)
 	swap(t, tree, "Metadata/tablestatus", "tableupdatestatus-1795249942958", "tableupdatestatus-1795249941724")
@@ -192,8 +193,8 @@ func TestVerifyEarlierStatus(t *testing.T) {
 	}
 }
 
-// TestRecoverOthersIndex: the index of another segment in the place of a segment's own is damage, and costs no
-// row: the footers of the data files know all that it knew.
+// TestRecoverOthersIndex: an index that was overwritten with another segment's is damage, and loses no rows: the
+// footers of the data files hold everything that it held.
 func TestRecoverOthersIndex(t *testing.T) {
 	for _, name := range []string{"managed/managed1", "managed/managed_del", "managed/managed_alter"} {
 		tree := loaded(t, filepath.Join(golden2, name))
@@ -224,14 +225,14 @@ func TestRecoverOthersIndex(t *testing.T) {
 			}
 		}
 		if tried == 0 {
-			t.Errorf("%s: no two segments with a merged index: %v", name, indexes)
+			t.Errorf("%s: want two segments with a merged index: %v", name, indexes)
 		}
 	}
 }
 
-// TestRecoverExchangedIndexes: so it is where the index is of another partition's directory of the same
-// segment, where a name in it is damaged, and in old tables, where no file's name says a segment: there it is
-// the time in the names.
+// TestRecoverExchangedIndexes: the same if the index is that of another partition's directory of the same segment, if a
+// name in it is damaged, and in old tables, where no file name contains the segment: there the time in the names
+// decides.
 func TestRecoverExchangedIndexes(t *testing.T) {
 	part := loaded(t, filepath.Join(golden2, "managed/managed_part"))
 	const a, b = "t/country=c1/y=2019/0_1795249943470.carbonindexmerge",
@@ -269,8 +270,8 @@ func TestRecoverExchangedIndexes(t *testing.T) {
 	}
 }
 
-// TestVerifyUnnamedSegment: a tablestatus of an earlier time leaves a segment unnamed that was loaded whole;
-// those that were compacted, deleted or are being loaded have an entry. One into which others were merged had one.
+// TestVerifyUnnamedSegment: an out-of-date tablestatus does not name a segment that was loaded completely; segments
+// that were compacted or deleted, or are being loaded, have an entry, and one that others were merged into had one.
 func TestVerifyUnnamedSegment(t *testing.T) {
 	for _, name := range []string{"managed1", "managed_del", "managed_compact", "managed_part", "managed_alter"} {
 		tree := loaded(t, filepath.Join(golden2, "managed", name))
@@ -299,8 +300,8 @@ func TestVerifyUnnamedSegment(t *testing.T) {
 	}
 }
 
-// TestSegmentFileTwice: two entries of tablestatus that name one segment file are damage of tablestatus,
-// however many more there are; recovery finds each segment's own files.
+// TestSegmentFileTwice: two entries of tablestatus that name the same segment file are damage of tablestatus, whatever
+// the other entries are; recovery finds each segment's own files.
 func TestSegmentFileTwice(t *testing.T) {
 	tree := managedDel(t)
 	_, right, err := read(t, "t", stoa.OpenOptions{Tree: tree}, stoa.ScanSpec{})

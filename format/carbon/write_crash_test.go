@@ -19,11 +19,11 @@ import (
 	"stoa/format/carbon"
 )
 
-// TestCrashHelper is what TestCrash kills: it loads rows into the table STOA_CARBON_CRASH.
+// TestCrashHelper is the process that TestCrash kills: it loads rows into the table STOA_CARBON_CRASH.
 func TestCrashHelper(t *testing.T) {
 	dir := os.Getenv("STOA_CARBON_CRASH")
 	if dir == "" {
-		t.Skip("it runs in a process of its own: see TestCrash")
+		t.Skip("TestCrash runs it in a process of its own")
 	}
 	b := orders(1000, 21000)
 	fmt.Println("begin")
@@ -52,7 +52,7 @@ func TestCrashHelper(t *testing.T) {
 	}
 }
 
-// state is what a killed load left, by the last step that it took.
+// state is what a killed load left behind, named by its last step.
 func state(dir string) string {
 	has := func(pattern string) bool {
 		l, _ := filepath.Glob(filepath.Join(dir, pattern))
@@ -76,12 +76,12 @@ func state(dir string) string {
 	return "0 nothing"
 }
 
-// TestCrash kills loads at random times: the table is as before or as after the load, and clean removes what is left.
-// STOA_CRASHES is the number of crashes; the table is small, so that most of a load are the steps that a crash may
-// break.
+// TestCrash kills loads at random times: the table is as it was before or after the load, and clean removes the rest.
+// STOA_CRASHES is the number of crashes; the table is small, so that most of the load consists of steps that a crash
+// may interrupt.
 func TestCrash(t *testing.T) { crash(t, carbon.TableSpec{}, "") }
 
-// TestCrashDictionaries is TestCrash for loads that make dictionaries, and files of format 2.
+// TestCrashDictionaries is TestCrash for loads that write dictionaries, and files of format 2.
 func TestCrashDictionaries(t *testing.T) {
 	spec := carbon.TableSpec{Properties: map[string]string{"dictionary_include": "name,id"}}
 	for _, way := range []string{"single-pass", "two-pass"} {
@@ -91,7 +91,7 @@ func TestCrashDictionaries(t *testing.T) {
 
 func crash(t *testing.T, spec carbon.TableSpec, way string) {
 	if testing.Short() {
-		t.Skip("it starts many processes")
+		t.Skip("starts many processes")
 	}
 	kills := 6
 	if n, err := strconv.Atoi(os.Getenv("STOA_CRASHES")); err == nil {
@@ -133,7 +133,7 @@ func crash(t *testing.T, spec carbon.TableSpec, way string) {
 	before, after := span(0, 100), slices.Concat(span(0, 100), span(1000, 21000))
 	states := map[string]int{}
 	between := 0
-	// three quarters shall be between the first and the last write
+	// three quarters must be between the first and the last write
 	for n := 0; n < kills || between < kills*3/4 && n < 3*kills; n++ {
 		dir := newOrders(t, spec, [2]int{0, 100})
 		cmd, begun := start(dir)
@@ -156,7 +156,7 @@ func crash(t *testing.T, spec carbon.TableSpec, way string) {
 			t.Error(err)
 		}
 		if left, err := carbon.Clean(t.Context(), dir, true); err != nil || len(left.Files) > 0 {
-			t.Errorf("%s: left behind: %v, %v", s, left.Files, err)
+			t.Errorf("%s: leftovers: %v, %v", s, left.Files, err)
 		}
 		if l, _ := filepath.Glob(filepath.Join(dir, "Fact/Part0/Segment_1")); (len(l) > 0) != (s[0] == '6') {
 			t.Errorf("%s: %v", s, l)

@@ -20,8 +20,8 @@ import (
 	"stoa/store"
 )
 
-// Tables with global dictionaries, in each of the four ways and each format. That the real system reads them is
-// asked by interop/carbon-old.
+// Tables with global dictionaries, in each of the four ways and each format. interop/carbon-old checks that the real
+// system reads them.
 
 var visitFields = []arrow.Field{
 	{Name: "country", Type: arrow.BinaryTypes.String, Nullable: true},
@@ -29,7 +29,7 @@ var visitFields = []arrow.Field{
 	{Name: "at", Type: millis, Nullable: true}, {Name: "id", Type: arrow.PrimitiveTypes.Int32},
 }
 
-// visits are rows; a text "" is null, as is code 0.
+// visits are rows; the text "" is null, as is code 0.
 func visits(from int, countries ...string) arrow.RecordBatch {
 	b := array.NewRecordBuilder(arrowMemory.DefaultAllocator, arrow.NewSchema(visitFields, nil))
 	defer b.Release()
@@ -86,7 +86,7 @@ func newVisits(t testing.TB) string {
 	return dir
 }
 
-// dictionaryOf gives the values of the dictionaries of a table, each joined, in any order.
+// dictionaryOf returns the values of a table's dictionaries, each joined, in any order.
 func dictionaryOf(t testing.TB, dir string) (out []string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "Metadata", "*.dict"))
@@ -171,7 +171,7 @@ func TestDictionaryWays(t *testing.T) {
 	}
 }
 
-// TestDictionaryLeftovers has loads find what killed loads left of a dictionary.
+// TestDictionaryLeftovers: loads cope with what killed loads left of a dictionary.
 func TestDictionaryLeftovers(t *testing.T) {
 	ids := func(dir string) (dict, meta, sort string) {
 		files, _ := filepath.Glob(filepath.Join(dir, "Metadata", "*.dict"))
@@ -182,7 +182,7 @@ func TestDictionaryLeftovers(t *testing.T) {
 				return f, f + "meta", sorts[0]
 			}
 		}
-		t.Fatal("no dictionary of countries")
+		t.Fatal("got no dictionary of countries")
 		return
 	}
 	for name, harm := range map[string]func(dict, meta, sort string) error{
@@ -243,12 +243,12 @@ func TestDictionaryLeftovers(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := loadVisits(t, dir, "", nil, visits(2, "se")); err == nil {
-			t.Error("a load goes on behind a dictionary that was cut")
+			t.Error("got a load after a truncated dictionary, want an error")
 		}
 	})
 }
 
-// TestDictionaryOrder has verify take the order in which Java sorts texts, and find nothing missing where no load was.
+// TestDictionaryOrder: verify accepts the order in which Java sorts texts, and misses nothing if there was no load.
 func TestDictionaryOrder(t *testing.T) {
 	dir := newVisits(t)
 	healthy(t, dir)
@@ -274,7 +274,7 @@ func countWhere(t testing.TB, dir, where string) int {
 	return len(rows)
 }
 
-// TestDictionaryRefused tries what cannot be.
+// TestDictionaryRefused: what a dictionary cannot be made for is refused.
 func TestDictionaryRefused(t *testing.T) {
 	dir := newVisits(t)
 	late := visits(0, "nl")
@@ -286,7 +286,7 @@ func TestDictionaryRefused(t *testing.T) {
 	}
 	for _, way := range []string{"", "three-pass", "all", "all:", "two-pass:x"} {
 		if _, err := carbon.ParseDictionaryWay(way); err == nil {
-			t.Errorf("%q is taken", way)
+			t.Errorf("%q: got no error, want one", way)
 		}
 	}
 	plain := newOrders(t, carbon.TableSpec{})
@@ -301,11 +301,11 @@ func TestDictionaryRefused(t *testing.T) {
 	} {
 		spec.Schema = arrow.NewSchema(orderFields, nil)
 		if err := carbon.CreateTable(filepath.Join(t.TempDir(), "t"), "", spec); err == nil {
-			t.Errorf("%+v is made", spec)
+			t.Errorf("%+v: got no error, want one", spec)
 		}
 	}
 	if err := loadVisits(t, newOrders(t, carbon.TableSpec{Partition: []string{"name"}}), "",
 		map[string]string{"version": "2"}, orders(0, 1)); err == nil {
-		t.Error("format 2 has partitions")
+		t.Error("partitions in format 2: got no error, want one")
 	}
 }

@@ -28,10 +28,10 @@ import (
 	"stoa/wire"
 )
 
-// The corpus' files of format 3 judge the writer: the same rows with the same options must become the same
-// pages as CarbonData's SDK made of them. Compressors differ, so what they give is compared decompressed.
+// The files of format 3 in the corpus are the judge of the writer: the same rows with the same options must become the
+// same pages as those of CarbonData's SDK. Compressors differ, so their output is compared decompressed.
 
-// writeOptionsOf are our options for those that the SDK had.
+// writeOptionsOf are our options for those of the SDK.
 func writeOptionsOf(sdk map[string]string) map[string]string {
 	out := map[string]string{}
 	inside := func(v string) string { return v[strings.IndexByte(v, '(')+1 : len(v)-1] }
@@ -54,7 +54,7 @@ func writeOptionsOf(sdk map[string]string) map[string]string {
 	return out
 }
 
-// scanOf opens a place and gives its rows.
+// scanOf opens a place and returns its rows.
 func scanOf(t testing.TB, name string) (*arrow.Schema, iter.Seq2[arrow.RecordBatch, error]) {
 	t.Helper()
 	r, err := table.Open(t.Context(), format.Target{Tree: store.Local{}, Name: name}, format.OpenOptions{})
@@ -67,7 +67,7 @@ func scanOf(t testing.TB, name string) (*arrow.Schema, iter.Seq2[arrow.RecordBat
 	return r.Schema(), scan.Run(t.Context(), src, scan.Spec{}, nil)
 }
 
-// writeDir writes rows into a new directory and gives its data files, in order.
+// writeDir writes rows into a new directory and returns its data files, in order.
 func writeDir(t testing.TB, dir string, sc *arrow.Schema, rows iter.Seq2[arrow.RecordBatch, error],
 	opts map[string]string) (files []string) {
 	t.Helper()
@@ -96,7 +96,7 @@ func writeDir(t testing.TB, dir string, sc *arrow.Schema, rows iter.Seq2[arrow.R
 	return files
 }
 
-// pageText is all that matters of a page, its bytes decompressed.
+// pageText is everything that matters of a page, its bytes decompressed.
 func pageText(t testing.TB, f *datafile.DataFile, c *datafile.ChunkAt, i int) string {
 	t.Helper()
 	p := &c.Pages[i]
@@ -137,8 +137,8 @@ func dictionaryText(t testing.TB, c *datafile.ChunkAt) string {
 	return fmt.Sprintf("dictionary %s %q used %x data %x", c.Dict.Encoders, nameless(c.Dict.Meta), used, data)
 }
 
-// columnsText is all that matters of the columns. What is in lists and maps is called as the program liked that wrote
-// it, and so are its id and its reference, which is the id again; the fields of a struct have the schema's names.
+// columnsText is everything that matters of the columns. Items of lists and maps have whatever names the writing
+// program chose, and so do their ids and references (the ids again); the fields of a struct have the schema's names.
 func columnsText(f *datafile.DataFile) string {
 	out := ""
 	for _, c := range f.Columns {
@@ -157,7 +157,7 @@ func columnsText(f *datafile.DataFile) string {
 	return out
 }
 
-// liked says whether a column is the item of a list, the pair of a map, or its key or value.
+// liked reports whether a column has such a name: the item of a list, the pair of a map, or its key or value.
 func liked(c *schema.Column) bool {
 	p := c.Parent
 	return p != nil && (p.Type == layout.TypeArray || p.Type == layout.TypeMap ||
@@ -172,8 +172,8 @@ func nameless(meta [][]byte) (out [][]byte) {
 	return out
 }
 
-// comparePages compares two data files column by column, page by page. It gives how many pages are equal, and
-// says each that is not.
+// comparePages compares two data files column by column, page by page. It returns the number of equal pages, and
+// reports each that differs.
 func comparePages(t testing.TB, real, ours string, other map[string]bool) (pages, equal int) {
 	t.Helper()
 	a, err := datafile.OpenFile(t.Context(), store.Local{}, real, format.OpenOptions{})
@@ -185,16 +185,16 @@ func comparePages(t testing.TB, real, ours string, other map[string]bool) (pages
 		t.Fatal(err)
 	}
 	if x, y := columnsText(a), columnsText(b); x != y {
-		t.Errorf("the columns differ:\n%s\n%s", x, y)
+		t.Errorf("got columns\n%s\nwant\n%s", x, y)
 		return
 	}
 	if x, y := len(a.Footer.Blocklet), len(b.Footer.Blocklet); x != y {
-		t.Errorf("%d blocklets, the real writer makes %d", y, x)
+		t.Errorf("got %d blocklets, want the real writer's %d", y, x)
 		return
 	}
 	for g := range a.Footer.Blocklet {
 		if x, y := a.Footer.Blocklet[g].PageRows, b.Footer.Blocklet[g].PageRows; !slices.Equal(x, y) {
-			t.Errorf("blocklet %d: pages %v, the real writer makes %v", g, y, x)
+			t.Errorf("blocklet %d: got pages %v, want the real writer's %v", g, y, x)
 			continue
 		}
 		for i, col := range a.Columns {
@@ -243,7 +243,7 @@ func unlike(ours, real string) (s string) {
 	return s
 }
 
-// differentOnPurpose are the columns of which pages differ from the real writer's, and why.
+// differentOnPurpose are the columns whose pages differ from the real writer's, and why.
 var differentOnPurpose = map[string]map[string]bool{
 	"allnull":        {"n_float": true}, // the real largest of zeros is Java's Float.MIN_VALUE
 	"allprim_sorted": {"c_bool": true},  // the real bounds of a page are texts, which no filter compares with
@@ -251,7 +251,7 @@ var differentOnPurpose = map[string]map[string]bool{
 	"float_specials": {"f": true},       // bounds of a page with an infinite value are infinite on both sides
 }
 
-// TestPagesOfTheRealWriter writes every table of format 3 of the corpus again and compares the pages.
+// TestPagesOfTheRealWriter writes every table of format 3 in the corpus again and compares the pages.
 func TestPagesOfTheRealWriter(t *testing.T) {
 	dir := os.Getenv("STOA_CORPUS")
 	if dir == "" {
@@ -290,14 +290,14 @@ func TestPagesOfTheRealWriter(t *testing.T) {
 			tables, pages, equal = tables+1, pages+p, equal+q
 		})
 	}
-	t.Logf("COUNT %d tables of format 3 written anew: %d of %d pages are those of the real writer", tables, equal,
+	t.Logf("COUNT %d tables of format 3 written again: %d of %d pages are the same as the real writer's", tables, equal,
 		pages)
 	if tables != 26 {
-		t.Errorf("%d tables, the manifest has 26", tables)
+		t.Errorf("got %d tables, want 26", tables)
 	}
 }
 
-// TestStructuresAgain parses what the real writers wrote and writes it again: the same bytes.
+// TestStructuresAgain parses structures of the real writers and writes them again: the bytes are the same.
 func TestStructuresAgain(t *testing.T) {
 	dir := os.Getenv("STOA_CORPUS")
 	if dir == "" {
@@ -311,7 +311,7 @@ func TestStructuresAgain(t *testing.T) {
 			t.Fatal(c.Err())
 		}
 		if b := layout.ThriftBytes(put); !bytes.Equal(b, old) {
-			t.Errorf("%s: %d bytes became %d others\n%.300x\n%.300x", name, len(old), len(b), old, b)
+			t.Errorf("%s: got %d bytes, written again %d that differ\n%.300x\n%.300x", name, len(old), len(b), old, b)
 		}
 	}
 	headers, footers, indexes := 0, 0, 0
@@ -349,6 +349,6 @@ func TestStructuresAgain(t *testing.T) {
 	t.Logf("COUNT %d headers, %d footers, %d index files of real writers parsed and written again: the same bytes",
 		headers, footers, indexes)
 	if headers < 26 || indexes < 26 {
-		t.Error("too few")
+		t.Error("got too few")
 	}
 }

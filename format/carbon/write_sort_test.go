@@ -19,8 +19,8 @@ import (
 	"stoa/store"
 )
 
-// TestSort has rows of every shape and nesting come in no order, sorted in memory and in pieces: what is read
-// must be the rows in the order of their keys; those with equal keys as they came.
+// TestSort writes unordered rows of every shape and nesting, sorted in memory and in runs: they are read back in the
+// order of their keys, and those with equal keys in the order in which they were written.
 func TestSort(t *testing.T) {
 	tables := 0
 	for _, g := range grid() {
@@ -74,7 +74,7 @@ func TestSort(t *testing.T) {
 	}
 }
 
-// shuffledGrid are the rows of a table in batches that are slices, in no order, some of them with a dictionary.
+// shuffledGrid are the rows of a table in random order, in batches that are slices, some of them with a dictionary.
 func shuffledGrid(g gridTable) (in []arrow.RecordBatch, rows []line) {
 	b := gridBatch(g)
 	r := rand.New(rand.NewPCG(3, 4))
@@ -86,7 +86,7 @@ func shuffledGrid(g gridTable) (in []arrow.RecordBatch, rows []line) {
 	return in, rows
 }
 
-// withCodes has the column str_few as a dictionary's codes if it is one of strings.
+// withCodes encodes the column str_few with a dictionary if it has strings.
 func withCodes(b arrow.RecordBatch) arrow.RecordBatch {
 	at := b.Schema().FieldIndices("str_few")[0]
 	text, ok := b.Column(at).(*array.String)
@@ -112,7 +112,7 @@ func whole(s string) (n int) {
 	return n
 }
 
-// orNull is a text as CarbonData sorts it: null is the text that stands for it.
+// orNull is a text as CarbonData sorts it: null sorts as the text that stands for it.
 func orNull(s string) string {
 	if s == "null" {
 		return "@NU#LL$!"

@@ -21,8 +21,8 @@ import (
 	"stoa/store"
 )
 
-// Tables that are made, grown and changed. What must be in them follows from the rows that went in; that
-// CarbonData itself agrees is asked by interop/carbon.
+// Tables that are created, loaded and changed. What they must hold follows from the rows that were written;
+// interop/carbon checks that CarbonData agrees.
 
 var orderFields = []arrow.Field{
 	{Name: "id", Type: arrow.PrimitiveTypes.Int32, Nullable: true},
@@ -48,7 +48,7 @@ func orders(from, to int) arrow.RecordBatch {
 	return b.NewRecordBatch()
 }
 
-// newOrders makes a table and loads rows segment by segment.
+// newOrders creates a table and loads rows segment by segment.
 func newOrders(t testing.TB, spec carbon.TableSpec, segments ...[2]int) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "orders")
@@ -106,11 +106,11 @@ func span(from, to int) (out []int32) {
 	return out
 }
 
-// healthy has verify look at all of a table.
+// healthy verifies a table in full.
 func healthy(t testing.TB, dir string) {
 	t.Helper()
 	for f := range stoa.Verify(t.Context(), dir, stoa.OpenOptions{Formats: formats}) {
-		// CarbonData has no checksums, and leaves what it does not need any more
+		// CarbonData has no checksums, and keeps files that it no longer needs
 		if f.Code != "file.unchecked" && f.Code != "carbon.leftover" {
 			t.Errorf("%s: %s %s", f.Code, f.Message, f.At)
 		}
@@ -144,7 +144,7 @@ func TestTableLoads(t *testing.T) {
 	}
 }
 
-// gone are the rows of a table for which a predicate is true.
+// gone are the rows of a table that match a predicate.
 func gone(t testing.TB, dir, where string) (out []carbon.Deleted) {
 	t.Helper()
 	filter, err := pred.Parse(where)
@@ -199,7 +199,7 @@ func TestTableChanges(t *testing.T) {
 	list := gone(t, dir, "id = 3")
 	if n, err := carbon.DeleteRows(t.Context(), dir,
 		[]carbon.Deleted{{File: list[0].File, Rows: []int64{list[0].Rows[0], list[0].Rows[0]}}}); err == nil {
-		t.Errorf("%d rows are deleted, and there is one", n)
+		t.Errorf("got %d rows deleted, want 1", n)
 	}
 	want(left...)
 	b := orders(1003, 1004)
@@ -217,7 +217,8 @@ func TestTableChanges(t *testing.T) {
 	left = [][]int32{span(0, 3), span(4, 7), span(8, 50), span(120, 200), {1003}}
 	want(left...)
 
-	// What is not needed goes, deletes stay; also when the first entry of tablestatus goes, which names them.
+	// What is not needed is removed, deletes remain; also if the first entry of tablestatus is removed, which names
+	// them.
 	if err := carbon.DeleteSegments(t.Context(), dir, []string{"0"}); err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +233,7 @@ func TestTableChanges(t *testing.T) {
 	}
 	want(span(120, 200), []int32{1003})
 
-	// Compaction: by hand, with the deletes done.
+	// Compaction on request applies the deletes.
 	plan, err := carbon.PlanCompaction(dir, true, nil)
 	if err != nil || len(plan) != 1 || plan[0].To != "1.1" {
 		t.Fatal(plan, err)
@@ -291,7 +292,7 @@ func TestMinorCompactionPlan(t *testing.T) {
 	}
 	for _, ids := range [][]string{{"2", "77"}, {"2", "3", "2"}} {
 		if plan, err = carbon.PlanCompaction(dir, false, ids); err == nil {
-			t.Error("a segment that is not there, or twice", plan)
+			t.Error("a missing or repeated segment: got no error, want one", plan)
 		}
 	}
 	plan, err = carbon.PlanCompaction(dir, false, []string{"5", "3"})
@@ -314,7 +315,7 @@ func TestSchemaEvolution(t *testing.T) {
 	}
 	if err := carbon.AddColumn(t.Context(), dir, arrow.Field{Name: "ID", Type: arrow.PrimitiveTypes.Int8},
 		nil); err == nil {
-		t.Error("a name twice")
+		t.Error("a duplicate name: got no error, want one")
 	}
 	if err := carbon.DropColumn(t.Context(), dir, "amount"); err != nil {
 		t.Fatal(err)
@@ -329,7 +330,7 @@ func TestSchemaEvolution(t *testing.T) {
 	healthy(t, dir)
 }
 
-// TestLoadRefuses has loads that must fail leave the table as it was.
+// TestLoadRefuses: loads that must fail leave the table as it was.
 func TestLoadRefuses(t *testing.T) {
 	dir := newOrders(t, carbon.TableSpec{}, [2]int{0, 10})
 	before, err := os.ReadFile(filepath.Join(dir, "Metadata", "tablestatus"))
@@ -349,7 +350,7 @@ func TestLoadRefuses(t *testing.T) {
 		}
 		err = l.Write(t.Context(), array.NewRecordBatch(sc, []arrow.Array{a}, 1))
 		if err == nil {
-			t.Error("nothing was refused: ", f, v)
+			t.Error("got no error, want one: ", f, v)
 		}
 		return errors.Join(err, l.Abort(t.Context()))
 	}
@@ -367,21 +368,21 @@ func TestLoadRefuses(t *testing.T) {
 		{arrow.Field{Name: "day", Type: arrow.BinaryTypes.String}, "2024-13-01"},
 	} {
 		if err := one(c.f, c.v); err == nil {
-			t.Errorf("%s %s is taken", c.f, c.v)
+			t.Errorf("%s %s: got no error, want one", c.f, c.v)
 		}
 	}
 	after, err := os.ReadFile(filepath.Join(dir, "Metadata", "tablestatus"))
 	if err != nil || string(after) != string(before) {
-		t.Errorf("tablestatus became %s, %v", after, err)
+		t.Errorf("got tablestatus %s, %v", after, err)
 	}
 	if c, err := carbon.Clean(t.Context(), dir, true); err != nil || len(c.Files) > 0 {
-		t.Error("left behind:", c.Files, err)
+		t.Error("leftovers:", c.Files, err)
 	}
 }
 
-// TestLoading compares what tablestatus says of a load that continues with the words of CarbonData's own
-// (SegmentStatus.java; interop/carbon has CarbonData say them), and has such entries cleaned away once nobody
-// holds their locks, as older writers spelt them, too.
+// TestLoading: tablestatus has CarbonData's own word for a load in progress (SegmentStatus.java; interop/carbon makes
+// CarbonData write it), and clean removes such entries once nobody holds their locks, also with the spelling of older
+// writers.
 func TestLoading(t *testing.T) {
 	dir := newOrders(t, carbon.TableSpec{}, [2]int{0, 10})
 	name := filepath.Join(dir, "Metadata", "tablestatus")
@@ -398,7 +399,7 @@ func TestLoading(t *testing.T) {
 		t.Errorf("%s, %v", during, err)
 	}
 	if c, err := carbon.Clean(t.Context(), dir, false); err != nil || len(c.Segments) > 0 {
-		t.Error("a load that goes on was cleaned away", c, err)
+		t.Error("a running load was cleaned: ", c, err)
 	}
 	if err := l.Abort(t.Context()); err != nil {
 		t.Fatal(err)
@@ -421,7 +422,7 @@ func TestLoading(t *testing.T) {
 	}
 }
 
-// TestEmptyPartition refuses what a partition's directory cannot say.
+// TestEmptyPartition: values that the name of a partition's directory cannot hold are refused.
 func TestEmptyPartition(t *testing.T) {
 	for _, v := range []string{"", "__HIVE_DEFAULT_PARTITION__"} {
 		dir := filepath.Join(t.TempDir(), "t")
@@ -457,7 +458,7 @@ func TestEmptyPartition(t *testing.T) {
 	}
 }
 
-// TestEmptyLists has pages of items that have no item.
+// TestEmptyLists: pages of items without items.
 func TestEmptyLists(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int32, Nullable: true},
 		{Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int16), Nullable: true},
@@ -490,7 +491,7 @@ func TestEmptyLists(t *testing.T) {
 	healthy(t, out)
 }
 
-// TestProperties refuses properties that would say what the table is not.
+// TestProperties: properties that contradict the table are refused.
 func TestProperties(t *testing.T) {
 	for _, c := range [][2]string{{"sort_columns", "id"}, {"sort_scope", "global_sort"}, {"table_blocksize", "abc"},
 		{"table_blocksize", "0"}, {"local_dictionary_enable", "maybe"},
@@ -500,10 +501,10 @@ func TestProperties(t *testing.T) {
 		if err := carbon.CreateTable(dir, "",
 			carbon.TableSpec{Schema: arrow.NewSchema(orderFields, nil),
 				Properties: map[string]string{c[0]: c[1]}}); err == nil {
-			t.Error(c, "is taken")
+			t.Error(c, ": got no error, want one")
 		}
 		if _, err := os.Stat(dir); err == nil {
-			t.Error(c, "left a directory")
+			t.Error(c, ": got a directory, want none")
 		}
 	}
 }

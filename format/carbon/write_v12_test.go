@@ -33,11 +33,10 @@ import (
 	"stoa/wire"
 )
 
-// The tables of formats 1 and 2 of the corpus judge the writer: the rows that went into them are loaded again,
-// with the same schema, and must become the same dictionaries, pages, indexes and keys as CarbonData 1.0.0 made
-// of them.
+// The tables of formats 1 and 2 in the corpus are the judge of the writer: their rows are loaded again with the same
+// schema, and must become the same dictionaries, pages, indexes and keys as those of CarbonData 1.0.0.
 
-// v12Rows reads rows of texts; lists and structs have their parts parted by $.
+// v12Rows reads rows of texts; the parts of lists and structs are separated by $.
 func v12Rows(t testing.TB, name string, schema *layout.TableSchema) arrow.RecordBatch {
 	t.Helper()
 	f, err := os.Open(name)
@@ -72,7 +71,7 @@ func v12Rows(t testing.TB, name string, schema *layout.TableSchema) arrow.Record
 	}
 }
 
-// textsOf is a column's type with texts for values.
+// textsOf is a column's type with texts as values.
 func textsOf(c *schemas.Column) arrow.DataType {
 	switch c.Type {
 	case layout.TypeArray:
@@ -108,7 +107,7 @@ func appendParts(b array.Builder, s *string) {
 	}
 }
 
-// loadAgain makes a table with the schema of another and loads rows into it.
+// loadAgain creates a table with the schema of another and loads rows into it.
 func loadAgain(t testing.TB, real string, version int, opts map[string]string, way change.DictionaryWay,
 	loads ...arrow.RecordBatch) string {
 	t.Helper()
@@ -147,7 +146,7 @@ func loadAgain(t testing.TB, real string, version int, opts map[string]string, w
 	return dir
 }
 
-// v12PageText is all of a page, its bytes decompressed.
+// v12PageText is everything of a page, its bytes decompressed.
 func v12PageText(t testing.TB, f *datafile.DataFile, g int, col *schemas.Column) string {
 	t.Helper()
 	c, err := f.ReadChunk(t.Context(), g, col)
@@ -192,7 +191,7 @@ func indexText(x *layout.BlockletIndex) string {
 	return fmt.Sprintf("min %x\nmax %x\nstart %x\nend %x", x.MinMax.Min, x.MinMax.Max, x.Start, x.End)
 }
 
-// compareV12 compares two data files and gives how many pages there are and how many are equal.
+// compareV12 compares two data files and returns the number of pages and of equal pages.
 func compareV12(t *testing.T, real, ours string) (pages, equal int) {
 	t.Helper()
 	a, err := datafile.OpenFile(t.Context(), store.Local{}, real, format.OpenOptions{})
@@ -204,14 +203,14 @@ func compareV12(t *testing.T, real, ours string) (pages, equal int) {
 		t.Fatal(err)
 	}
 	if x, y := columnsText(a), columnsText(b); x != y {
-		t.Errorf("the columns differ:\n%s\n%s", x, y)
+		t.Errorf("got columns\n%s\nwant\n%s", x, y)
 	}
 	if x, y := fmt.Sprint(a.Footer.Version, a.Footer.Rows, a.Footer.Segment),
 		fmt.Sprint(b.Footer.Version, b.Footer.Rows, b.Footer.Segment); x != y {
-		t.Errorf("version, rows, segment_info %s, the real writer: %s", y, x)
+		t.Errorf("got version, rows, segment_info %s, want %s", y, x)
 	}
 	if len(a.Footer.Blocklet) != len(b.Footer.Blocklet) {
-		t.Fatalf("%d blocklets, the real writer makes %d", len(b.Footer.Blocklet), len(a.Footer.Blocklet))
+		t.Fatalf("got %d blocklets, want the real writer's %d", len(b.Footer.Blocklet), len(a.Footer.Blocklet))
 	}
 	for g := range a.Footer.Blocklet {
 		if x, y := indexText(&a.Footer.Index[g]), indexText(&b.Footer.Index[g]); x != y {
@@ -244,7 +243,7 @@ func sameFiles(t *testing.T, real, ours string, wanted func(name string) bool) (
 		x, err := os.ReadFile(filepath.Join(real, e.Name()))
 		y, err2 := os.ReadFile(filepath.Join(ours, e.Name()))
 		if err != nil || err2 != nil || !bytes.Equal(x, y) {
-			t.Errorf("%s: %d bytes, the real one has %d: %v %v\n%.200x\n%.200x", e.Name(), len(y), len(x), err,
+			t.Errorf("%s: got %d bytes, want %d: %v %v\n%.200x\n%.200x", e.Name(), len(y), len(x), err,
 				err2, y, x)
 		}
 	}
@@ -255,7 +254,7 @@ func isDictionary(name string) bool {
 	return slices.Contains([]string{dict.DictExt, dict.DictMetaExt, dict.SortExt}, filepath.Ext(name))
 }
 
-// TestOldPagesOfTheRealWriter loads the rows of every table of formats 1 and 2 of the corpus again and compares
+// TestOldPagesOfTheRealWriter loads the rows of every table of formats 1 and 2 in the corpus again and compares
 // dictionaries, pages and indexes.
 func TestOldPagesOfTheRealWriter(t *testing.T) {
 	dir := os.Getenv("STOA_CORPUS")
@@ -296,10 +295,10 @@ func TestOldPagesOfTheRealWriter(t *testing.T) {
 			})
 		}
 	}
-	t.Logf("COUNT %d tables of formats 1 and 2 loaded anew: %d of %d pages are those of the real writer; %d "+
+	t.Logf("COUNT %d tables of formats 1 and 2 loaded again: %d of %d pages are the same as the real writer's; %d "+
 		"dictionary files byte for byte", tables, equal, pages, dicts)
 	if tables != 6 || dicts == 0 {
-		t.Errorf("%d tables, the manifest has 6; %d dictionary files", tables, dicts)
+		t.Errorf("got %d tables, want 6; %d dictionary files", tables, dicts)
 	}
 }
 
@@ -324,12 +323,12 @@ func compareSegments(t *testing.T, real, ours string) (pages, equal int) {
 		index[i] = layout.ParseIndex(wire.NewCursor(b, fault.Span{Object: files[i][1]}, ""))
 	}
 	if x, y := fmt.Sprintf("%+v", index[0].Header), fmt.Sprintf("%+v", index[1].Header); x != y {
-		t.Errorf("index header %s\nthe real one: %s", y, x)
+		t.Errorf("got index header %s\nwant %s", y, x)
 	}
 	if len(index[0].Blocks) != 1 || len(index[1].Blocks) != 1 ||
 		indexText(&index[0].Blocks[0].Index) != indexText(&index[1].Blocks[0].Index) ||
 		index[0].Blocks[0].Rows != index[1].Blocks[0].Rows {
-		t.Errorf("index: %+v, the real one: %+v", index[1].Blocks, index[0].Blocks)
+		t.Errorf("got index %+v, want %+v", index[1].Blocks, index[0].Blocks)
 	}
 	return compareV12(t, files[0][0], files[1][0])
 }
@@ -337,7 +336,7 @@ func compareSegments(t *testing.T, real, ours string) (pages, equal int) {
 func TestOldTime(t *testing.T) {
 	for _, ms := range []int64{0, 1795298710763, 1480000000009} {
 		if got, ok := status.Millis(change.DayFirstTime(ms)); !ok || got != ms {
-			t.Errorf("%d is written %s and read %d", ms, change.DayFirstTime(ms), got)
+			t.Errorf("%d: written as %s, got %d", ms, change.DayFirstTime(ms), got)
 		}
 	}
 	if s := change.DayFirstTime(1480000000000); s != "24-11-2016 15:06:40:000" { // as the corpus has it

@@ -8,8 +8,8 @@ import (
 	"stoa/format/carbon/internal/layout"
 )
 
-// TestTypesOfV12: the types that a reader of formats 1 and 2 takes are those that a writer of them has; of a file that
-// has another, that is damage of its schema, at the place of the schema, and never a type that is not supported.
+// TestTypesOfV12: a reader of formats 1 and 2 accepts the types that a writer of them has; any other type in a file is
+// damage of its schema, at the schema's position, and never an unsupported type.
 func TestTypesOfV12(t *testing.T) {
 	at := fault.Span{Object: "f", Off: 7, Len: 9}
 	taken, refused := 0, 0
@@ -22,19 +22,19 @@ func TestTypesOfV12(t *testing.T) {
 			case err == nil:
 				taken++
 				if writing != nil {
-					t.Errorf("type %d is read, and cannot be written: %v", typ, writing)
+					t.Errorf("type %d: got it read, but not written: %v", typ, writing)
 				}
 			case !errors.Is(err, fault.Corrupt) || !errors.As(err, &e) || e.At != at || e.Path != "columns":
 				t.Errorf("type %d: %v", typ, err)
 			default:
 				refused++
 				if !errors.Is(writing, fault.Unsupported) {
-					t.Errorf("type %d is not read, and written: %v", typ, writing)
+					t.Errorf("type %d: got it written, but not read: %v", typ, writing)
 				}
 			}
 		}
 	}
 	if taken < 10 || refused < 10 {
-		t.Errorf("%d are taken, %d refused", taken, refused)
+		t.Errorf("got %d accepted, %d refused", taken, refused)
 	}
 }
