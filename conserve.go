@@ -25,7 +25,7 @@ type Accounts struct {
 	Found    int64 // rows of the row groups that recovery found; -1: only reading shows
 	Out      int64 // rows that came out
 	Lost     int64 // distinct rows that were reported as lost
-	// Exact: all that was reported as lost is counted in Lost. Else there is more, and nobody knows how much.
+	// Exact: all that was reported as lost is counted in Lost. Else there is more, and how much is unknown.
 	Exact bool
 
 	table    string

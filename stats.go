@@ -316,7 +316,7 @@ func (t *Table) ColumnSizes(ctx context.Context) (out []ColumnSize, raw int64, e
 		_, changed := s.reader.(format.Overlayer)
 		if batched || changed {
 			return nil, 0, fault.Unsupportedf(fault.Span{Object: s.name}, "",
-				"of %s nobody knows what each column takes", s.format.Name)
+				"what each column of %s takes is unknown", s.format.Name)
 		}
 		stats, err := physicalStats(ctx, s)
 		if err != nil {

@@ -260,8 +260,8 @@ func TestCutLoad(t *testing.T) {
 				}
 				if _, rows, err := read(t, dir, stoa.OpenOptions{Opts: map[string]string{"segments": segments}},
 					stoa.ScanSpec{Filter: e}); !errors.Is(err, fault.Corrupt) {
-					t.Errorf("version %d, segments %q, %s with dictionaries truncated after the first load: got %d rows, "+
-						"%v",
+					t.Errorf("version %d, segments %q, %s with dictionaries truncated after the first load: got %d "+
+						"rows, %v",
 						version, segments, where, len(rows), err)
 				}
 			}

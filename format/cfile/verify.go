@@ -381,7 +381,7 @@ func (v *verifier) block(w *columnfile.Walker, b *columnfile.DataBlock, s *seenB
 		}
 		if v.noDict && err != nil && lay.Values.Form == block.FormCodes {
 			v.rows += int64(lay.Rows)
-			return nil // it was told what is wrong: the dictionary
+			return nil // what is wrong was reported: the dictionary
 		}
 		if err == nil {
 			err = v.values(w, b, sub, &lay, s)

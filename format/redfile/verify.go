@@ -35,7 +35,7 @@ func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Se
 }
 
 // unchecked implements format.Format.Unchecked. Writers give checksums to all pages of a chunk or to none, so the first
-// page of each chunk tells.
+// page of each chunk shows it.
 func unchecked(ctx context.Context, tg format.Target, o format.OpenOptions) (string, error) {
 	f, err := table.OpenTarget(ctx, tg, o)
 	if err != nil {
@@ -471,7 +471,7 @@ func (v *verifier) page(t *page.Table, p *page.Page, i int, index []layout.Index
 }
 
 // summedFacts reports whether the type, the levels and the encoding by which the pages of t are decoded are under a
-// checksum or stated twice. Where they are not, only decoding tells that they are those of the pages.
+// checksum or stated twice. Where they are not, only decoding shows that they are those of the pages.
 func (v *verifier) summedFacts(t *page.Table) bool {
 	f := &v.f.Footer
 	return f.HasCRC && f.Groups[t.Group].Columns[t.Col].Meta != nil && len(t.Meta.Encodings) == 1

@@ -13,9 +13,9 @@ import (
 	"stoa/store"
 )
 
-// Tree is a store.Tree of the stores in which the addresses lie that were entered. What it was told once of a store it
-// tells for as long as it lives: a new one sees what is new. An object that changes meanwhile is an error when it is
-// read, store.ErrChanged.
+// Tree is a store.Tree of the stores of the addresses that were entered. It lists a store once, and keeps the answer
+// for as long as it lives: a new Tree sees what is new. An object that changes meanwhile is an error when it is read,
+// store.ErrChanged.
 type Tree struct {
 	below store.Tree // nil: names that are no addresses do not exist
 	ask   *asker

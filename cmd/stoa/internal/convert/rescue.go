@@ -172,7 +172,7 @@ func (r *rescue) prepare(ctx context.Context) (oo stoa.OpenOptions, wo stoa.Crea
 	return oo, wo, nil
 }
 
-// signs asks the census and the history of the place, if its format has them. What they tell of and no table was made
+// signs asks the census and the history of the place, if its format has them. What they mention and no table was made
 // of is not rescued.
 func (r *rescue) signs(ctx context.Context, oo stoa.OpenOptions) {
 	f, err := stoa.Probe(ctx, format.Target{Tree: oo.Tree, Name: r.doc.place}, oo)
@@ -208,7 +208,7 @@ func hasList(f *format.Format, name string) bool {
 	return false
 }
 
-// sources lists every file of the roots, with its size and checksum. A file that cannot be read is told.
+// sources lists every file of the roots, with its size and checksum. A file that cannot be read is reported.
 func (r *rescue) sources(ctx context.Context) error {
 	roots := r.roots
 	if len(roots) == 1 {

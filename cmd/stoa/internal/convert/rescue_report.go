@@ -133,7 +133,7 @@ func (d *rescueDoc) table(name, id string) *rescuedTable {
 	return nil
 }
 
-// tell adds what became of a table.
+// add adds what became of a table.
 func (d *rescueDoc) add(t oneTable, o *tableOutcome) {
 	x := &rescuedTable{Table: cmp.Or(t.table, t.source), ID: t.id, Whole: true, Bytes: o.summary.Bytes,
 		Files: o.summary.Files, Readback: o.summary.Readback}

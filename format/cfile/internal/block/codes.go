@@ -74,10 +74,10 @@ var Codes = check.Codes{
 		Help: "Recover did not find the blocks of these rows: their bytes are damaged, cut off or overwritten."},
 	{Code: "cfile.set", Severity: region.Error, Help: "The files of a table in a directory do not belong " +
 		"together: one is missing, is of another column or type, was written with another table, or has another " +
-		"number of rows; or table.json is damaged. Of files that were written with plain-metadata=true, which " +
-		"leaves out names and the mark of the table, an exchange of two columns of the same type, and a file of " +
-		"another table of the same shape, are told by their length, or, if that is the same, by verify alone, by " +
-		"their SHA-256; of those that older versions of stoa wrote without a mark, neither can be told."},
+		"number of rows; or table.json is damaged. Files written with plain-metadata=true have neither names nor the mark of the " +
+		"table: two columns of the same type that were swapped, and a file of another table of the same shape, are " +
+		"detected by their length, or, if that is the same, by their SHA-256, which only verify compares. In files " +
+		"that older versions of stoa wrote without a mark, neither can be detected."},
 	{Code: "cfile.set.missing", Severity: region.Error, Help: "A directory holds CFiles of as many rows each, " +
 		"named after their columns, and no table.json. The directory is not read as a table without one, so it " +
 		"is no sound one. If each is a column by itself, all is well: each was verified, and is read by its own " +
@@ -87,7 +87,7 @@ var Codes = check.Codes{
 		"table does not know. It is not read; stoa does not replace a directory that holds such files."},
 	{Code: "cfile.struct", Severity: region.Error, Help: "The columns of a struct contradict each other: it is " +
 		"null and a field of it is not, or it is there and a field that cannot be null is. Which column is right " +
-		"nobody knows; the rows are not shown."},
+		"is unknown; the rows are not shown."},
 	{Code: "cfile.unsupported", Severity: region.Error,
 		Help: "The file may be sound, but needs something that is not known here; the message names it."},
 	{Code: "cfile.utf8", Severity: region.Note,

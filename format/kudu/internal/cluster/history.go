@@ -86,14 +86,14 @@ func eventsOf(base HistoryLine, tb *table.Tablet, life table.Life) (out []Histor
 	case life.First != table.Latest:
 		add(EventExact, life.First, "the whole history is here")
 	}
-	told := uint32(0)
+	known := uint32(0)
 	if life.Log != nil {
 		for _, a := range life.Log.Alters {
 			add(EventSchema, a.Time, alterText(a.Version, a.Name, a.Changes, a.Known))
-			told++
+			known++
 		}
 	}
-	if more := tb.SchemaVersion - min(tb.SchemaVersion, told); more > 0 {
+	if more := tb.SchemaVersion - min(tb.SchemaVersion, known); more > 0 {
 		add(EventSchema, 0, fmt.Sprintf("version %d: %d older, when is not known", tb.SchemaVersion, more))
 	}
 	switch {

@@ -52,7 +52,7 @@ var Codes = check.Codes{
 		"back. Else it reads on: names may be wrong, and decimals and times, whose scale and unit nothing " +
 		"proves, are lost unless --schema states them."},
 	{Code: "trevni.header.contradiction", Severity: region.Error, Help: "Two places of the header, or the " +
-		"header and the file, contradict each other, and nobody knows which is right: no columns, but rows and " +
+		"header and the file, contradict each other, and which is right is unknown: no columns, but rows and " +
 		"bytes that belong to columns; a key that is a few bytes away from one of Trevni's; or a schema of just " +
 		"these columns under another key."},
 	{Code: "trevni.lengths.runs", Severity: region.Warning, Help: "A file of version 0 or 1 has runs of " +
@@ -78,7 +78,7 @@ var Codes = check.Codes{
 		"only the shape in which they are shown is a guess."},
 	{Code: "trevni.schema.mismatch", Severity: region.Error, Help: "The file has a schema, Avro's or the one " +
 		"that stoa keeps, and its columns are not those that the schema makes: one of the two is damaged, names " +
-		"or types may be wrong, and nobody knows which. Where the Avro schema does not go with the columns, " +
+		"or types may be wrong, and which is unknown. Where the Avro schema does not fit the columns, " +
 		"these are shown as they are."},
 	{Code: "trevni.schema.unknown", Severity: region.Warning, Help: "The file has an Avro schema that stoa does " +
 		"not show: a recursive one, or one of too many types. The columns are shown as they are."},
