@@ -251,8 +251,8 @@ func reports(data []byte, depth format.Depth) bool {
 	return false
 }
 
-// TestTypesThatContradict: whichever bit of the type of a chunk is another, also if that makes a type that is not known,
-// the schema says what it was: it is damage for whoever opens, reads or verifies the file.
+// TestTypesThatContradict: whichever bit of the type of a chunk is another, also if that makes a type that is not
+// known, the schema says what it was: it is damage for whoever opens, reads or verifies the file.
 func TestTypesThatContradict(t *testing.T) {
 	whole := writeSample(t, 20, map[string]string{"crc": "false", "sync": "0", "arrow-schema": "false"})
 	nodes, err := describeAll(target(whole))

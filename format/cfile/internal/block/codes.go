@@ -74,10 +74,10 @@ var Codes = check.Codes{
 		Help: "Recover did not find the blocks of these rows: their bytes are damaged, cut off or overwritten."},
 	{Code: "cfile.set", Severity: region.Error, Help: "The files of a table in a directory do not belong " +
 		"together: one is missing, is of another column or type, was written with another table, or has another " +
-		"number of rows; or table.json is damaged. Files written with plain-metadata=true have neither names nor the mark of the " +
-		"table: two columns of the same type that were swapped, and a file of another table of the same shape, " +
-		"are detected by their length, or, if that is the same, by their SHA-256, which only verify compares. In files " +
-		"that older versions of stoa wrote without a mark, neither can be detected."},
+		"number of rows; or table.json is damaged. Files written with plain-metadata=true have neither names nor " +
+		"the mark of the table: two columns of the same type that were swapped, and a file of another table of " +
+		"the same shape, are detected by their length, or, if that is the same, by their SHA-256, which only " +
+		"verify compares. In files that older versions of stoa wrote without a mark, neither can be detected."},
 	{Code: "cfile.set.missing", Severity: region.Error, Help: "A directory holds CFiles of as many rows each, " +
 		"named after their columns, and no table.json. The directory is not read as a table without one, so it " +
 		"is no sound one. If each is a column by itself, all is well: each was verified, and is read by its own " +
