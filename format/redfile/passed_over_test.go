@@ -36,8 +36,8 @@ func TestPagesPassedOver(t *testing.T) {
 						twice[pages[later]+1] ^= 0x55
 						got, err := rowsBefore(twice)
 						if !errors.Is(err, fault.Corrupt) {
-							t.Errorf("index %s, types at %d and after %d, bit %d: %v", index, pages[i], pages[later], bit,
-								err)
+							t.Errorf("index %s, types at %d and after %d, bit %d: %v", index, pages[i], pages[later],
+								bit, err)
 						}
 						if len(got) > rows || !slices.Equal(got, want[:len(got)]) {
 							t.Errorf("index %s, types at %d and after %d, bit %d: %d rows, and not the first", index,

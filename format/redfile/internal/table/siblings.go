@@ -33,9 +33,9 @@ func (f *File) CheckTable(ctx context.Context) {
 	f.checkSiblings(ctx)
 }
 
-// reportUnnamedPart reports a part that is beside the metadata of a split table, which does not name it, if it is of the
-// same table, or of the table of a part that is named, or if one that is named is missing: then the metadata is older
-// than the parts, or another table's, and the rows of that part are not read.
+// reportUnnamedPart reports a part that is beside the metadata of a split table, which does not name it, if it is of
+// the same table, or of the table of a part that is named, or if one that is named is missing: then the metadata is
+// older than the parts, or another table's, and the rows of that part are not read.
 func (f *File) reportUnnamedPart(ctx context.Context) {
 	if f.NoVerify || path.Base(f.At.Object) != layout.MetadataFile {
 		return
@@ -75,9 +75,10 @@ func (f *File) reportUnnamedPart(ctx context.Context) {
 		return
 	}
 	for i := range f.Footer.Groups {
-		if name := layout.PartName(i); called[name] && bytes.Equal(marker, f.MarkerOfObject(ctx, path.Join(dir, name))) {
-			f.report("redfile.part.other", f.MetaAt, where, "it names %s and not %s, and the two are of one table: it is "+
-				"older than these parts, or another table's, and the rows of %[2]s are not read", name, next)
+		name := layout.PartName(i)
+		if called[name] && bytes.Equal(marker, f.MarkerOfObject(ctx, path.Join(dir, name))) {
+			f.report("redfile.part.other", f.MetaAt, where, "it names %s and not %s, and the two are of one table: it "+
+				"is older than these parts, or another table's, and the rows of %[2]s are not read", name, next)
 			return
 		}
 	}
