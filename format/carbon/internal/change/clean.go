@@ -3,7 +3,6 @@ package change
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,14 +17,19 @@ import (
 // Cleaned is what Clean removed, or would remove: entries of tablestatus, and files.
 type Cleaned = format.Cleaned
 
-// errDry ends a change of tablestatus in a dry run: nothing is written.
-var errDry = errors.New("dry run")
-
 // Clean removes what is no longer part of the table: interrupted loads, deleted and compacted segments, files of
 // segments that tablestatus does not name, temporary files, earlier update statuses, and delete deltas that the current
-// one does not name. A running load holds the lock of its segment and is kept. With dry nothing is removed.
+// one does not name. A running load holds the lock of its segment and is kept. With dry nothing is removed, and no lock
+// taken, as taking one makes its file.
 func Clean(ctx context.Context, dir string, dry bool) (out Cleaned, err error) {
 	if _, err := ReadTableSchema(dir); err != nil {
+		return out, err
+	}
+	if dry {
+		s, err := status.ReadEntries(status.StatusPath(dir))
+		if err == nil {
+			err = clean(ctx, dir, s, true, &out)
+		}
 		return out, err
 	}
 	for _, name := range []string{status.LockCompaction, status.LockUpdate} {
@@ -36,30 +40,26 @@ func Clean(ctx context.Context, dir string, dry bool) (out Cleaned, err error) {
 		defer unlock()
 	}
 	err = changeStatus(ctx, dir, func(s *status.StatusFile) error {
-		keep, err := cleanEntries(ctx, dir, s, &out)
-		if err != nil {
+		if err := clean(ctx, dir, *s, false, &out); err != nil {
 			return err
-		}
-		if err := cleanFiles(dir, *s, keep, dry, &out); err != nil {
-			return err
-		}
-		if dry {
-			return errDry
 		}
 		return s.Retire(dir, out.Segments)
 	})
-	if errors.Is(err, errDry) {
-		err = nil
-	}
-	slices.Sort(out.Files)
 	return out, err
 }
 
+// clean removes files, or, if dry, only adds them and their segments to out.
+func clean(ctx context.Context, dir string, s status.StatusFile, dry bool, out *Cleaned) error {
+	keep := cleanEntries(ctx, dir, s, dry, out)
+	err := cleanFiles(dir, s, keep, dry, out)
+	slices.Sort(out.Files)
+	return err
+}
+
 // cleanEntries adds the segments to be removed to out, and returns those whose files are kept.
-func cleanEntries(ctx context.Context, dir string, s *status.StatusFile, out *Cleaned) (keep map[string]bool,
-	err error) {
-	keep = map[string]bool{}
-	for _, x := range *s {
+func cleanEntries(ctx context.Context, dir string, s status.StatusFile, dry bool, out *Cleaned) map[string]bool {
+	keep := map[string]bool{}
+	for _, x := range s {
 		e := status.StatusEntry(x)
 		name := e.Text("loadName")
 		switch stated := e.Text("loadStatus"); {
@@ -67,18 +67,28 @@ func cleanEntries(ctx context.Context, dir string, s *status.StatusFile, out *Cl
 		case stated == status.StatusDeleted || stated == status.StatusCompacted:
 			out.Segments = append(out.Segments, name)
 		case e.Loading():
-			unlock, err := status.Lock(ctx, dir, "Segment_"+name+".lock", 0)
-			if err != nil { // the load is running
+			if running(ctx, dir, "Segment_"+name+".lock", dry) {
 				keep[name] = true
 				continue
 			}
-			unlock()
 			out.Segments = append(out.Segments, name)
 		default:
 			keep[name] = true
 		}
 	}
-	return keep, nil
+	return keep
+}
+
+// running reports whether a load holds its lock.
+func running(ctx context.Context, dir, lock string, dry bool) bool {
+	if dry {
+		return !status.Free(dir, lock)
+	}
+	unlock, err := status.Lock(ctx, dir, lock, 0)
+	if err == nil {
+		unlock()
+	}
+	return err != nil
 }
 
 // cleanFiles removes the files that belong to none of the segments keep, or, if dry, only adds them to out.

@@ -53,6 +53,22 @@ func Lock(ctx context.Context, dir, name string, wait time.Duration) (unlock fun
 	}
 }
 
+// Free reports whether nobody holds the lock name of the table in dir now. Unlike Lock it makes no lock file.
+func Free(dir, name string) bool {
+	full, err := filepath.Abs(filepath.Join(dir, "LockFiles", name))
+	if err != nil {
+		return false
+	}
+	if _, err := os.Stat(full); errors.Is(err, os.ErrNotExist) {
+		return true
+	}
+	unlock, err := lockOnce(full)
+	if err == nil {
+		unlock()
+	}
+	return err == nil
+}
+
 func lockOnce(full string) (unlock func(), err error) {
 	held.Lock()
 	defer held.Unlock()
