@@ -2,7 +2,9 @@ package stoa
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -64,7 +66,7 @@ func OpenChanger(ctx context.Context, name string, o OpenOptions) (*Changer, err
 		return nil, ctx.Err()
 	case err == nil && f.Change == nil: // it can be read, and every change says that it cannot be made
 		return &Changer{name: name, place: format.TablePlace{Dir: name}, format: f, o: o}, nil
-	case first != nil:
+	case first != nil && !errors.Is(err, fs.ErrNotExist): // what is not there is no table of another kind
 		return nil, first
 	case err != nil:
 		return nil, err
