@@ -3,11 +3,14 @@ package ipc
 import (
 	"bytes"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/format"
 	"stoa/format/formattest"
@@ -40,4 +43,70 @@ func TestReplacedDictionary(t *testing.T) {
 	if !strings.Contains(found, "replaces dictionary") {
 		t.Errorf("verify says %q", found)
 	}
+}
+
+// TestEmptyDictionaryFirst: a file's first dictionary may have no values, at the top or in a list, and those of later
+// batches are still added to it: the file is read, and has the cells that were written.
+func TestEmptyDictionaryFirst(t *testing.T) {
+	for value, texts := range map[arrow.DataType][]string{arrow.BinaryTypes.String: {"", "a", "b"},
+		arrow.BinaryTypes.LargeBinary: {"YWJj", "", "eHl6"}, arrow.PrimitiveTypes.Float64: {"1.5", "0", "-0"},
+		&arrow.FixedSizeBinaryType{ByteWidth: 3}: {"YWJj", "eHl6"}} {
+		d := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: value}
+		sc := arrow.NewSchema([]arrow.Field{{Name: "d", Type: d, Nullable: true},
+			{Name: "l", Type: arrow.ListOf(d), Nullable: true}}, nil)
+		var want, got []string
+		var file bytes.Buffer
+		w := NewFileWriter(&file, sc)
+		for _, items := range [][]string{nil, nil, texts, nil, texts[1:]} {
+			batch := dictionaryBatch(t, sc, items)
+			if err := w.Write(batch); err != nil {
+				t.Fatal(err)
+			}
+			want = append(want, cellsOf(batch)...)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		r, err := ipc.NewFileReader(bytes.NewReader(file.Bytes()))
+		if err != nil {
+			t.Fatal(value, err)
+		}
+		for i := range r.NumRecords() {
+			batch, err := r.RecordBatch(i)
+			if err != nil {
+				t.Fatal(value, err)
+			}
+			got = append(got, cellsOf(batch)...)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: got\n%q, want\n%q", value, got, want)
+		}
+	}
+}
+
+// dictionaryBatch has a null and the items in its first column, and lists of them in the second.
+func dictionaryBatch(t *testing.T, sc *arrow.Schema, items []string) arrow.RecordBatch {
+	t.Helper()
+	b := array.NewRecordBuilder(memory.DefaultAllocator, sc)
+	lists := b.Field(1).(*array.ListBuilder)
+	b.Field(0).AppendNull()
+	lists.Append(true)
+	for _, text := range items {
+		lists.Append(true)
+		for _, f := range []array.Builder{b.Field(0), lists.ValueBuilder()} {
+			if err := f.AppendValueFromString(text); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return b.NewRecordBatch()
+}
+
+func cellsOf(b arrow.RecordBatch) (cells []string) {
+	for _, c := range b.Columns() {
+		for i := range c.Len() {
+			cells = append(cells, c.ValueStr(i))
+		}
+	}
+	return cells
 }

@@ -138,8 +138,7 @@ func (g *columnDictionary) extend(d arrow.Array) error {
 	}
 	if g.dict == nil {
 		d.Retain()
-		d.Retain()
-		g.dict, g.seen = d, d
+		g.dict, g.seen = notEmpty(d, g.mem), d
 		return nil
 	}
 	if keyOf(d) == nil {
@@ -186,6 +185,21 @@ func (g *columnDictionary) extend(d arrow.Array) error {
 	g.release()
 	g.dict, g.seen, g.to = joined, d, to
 	return nil
+}
+
+// notEmpty returns d, or one zero value in the place of no values: the library writes what is added to an empty
+// dictionary as its replacement, which files do not allow. The caller releases it.
+func notEmpty(d arrow.Array, mem memory.Allocator) arrow.Array {
+	if d.Len() > 0 || keyOf(d) == nil {
+		d.Retain()
+		return d
+	}
+	null := array.MakeArrayOfNull(mem, d.DataType(), 1)
+	defer null.Release()
+	buffers := append([]*memory.Buffer{nil}, null.Data().Buffers()[1:]...)
+	zero := array.NewData(d.DataType(), 1, buffers, nil, 0, 0)
+	defer zero.Release()
+	return array.MakeFromData(zero)
 }
 
 // sameValues is array.Equal, but compares the bytes of values if they are known: for array.Equal 0 and -0 are the same.
