@@ -49,7 +49,7 @@ func TestReplacedDictionary(t *testing.T) {
 // batches are still added to it: the file is read, and has the cells that were written.
 func TestEmptyDictionaryFirst(t *testing.T) {
 	for value, texts := range map[arrow.DataType][]string{arrow.BinaryTypes.String: {"", "a", "b"},
-		arrow.BinaryTypes.LargeBinary: {"YWJj", "", "eHl6"}, arrow.PrimitiveTypes.Float64: {"1.5", "0", "-0"},
+		arrow.BinaryTypes.Binary: {"YWJj", "", "eHl6"}, arrow.PrimitiveTypes.Float64: {"1.5", "0", "-0"},
 		&arrow.FixedSizeBinaryType{ByteWidth: 3}: {"YWJj", "eHl6"}} {
 		d := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: value}
 		sc := arrow.NewSchema([]arrow.Field{{Name: "d", Type: d, Nullable: true},
