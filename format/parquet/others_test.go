@@ -100,6 +100,10 @@ func TestSummaries(t *testing.T) {
 				if got := verify(files, name, depth); got != "" {
 					t.Errorf("%s, %s: got %s, want no findings", name, depth, got)
 				}
+				target := format.Target{Tree: store.NewMemory(files), Name: name}
+				if _, err := Format.Unchecked(t.Context(), target, format.OpenOptions{Depth: depth}); err != nil {
+					t.Errorf("%s, %s: which pages have no checksums: %v", name, depth, err)
+				}
 			}
 		}
 		other := maps.Clone(files)

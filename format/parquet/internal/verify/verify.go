@@ -50,11 +50,15 @@ func File(ctx context.Context, t format.Target, o format.OpenOptions) iter.Seq[r
 
 // Unchecked is format.Format.Unchecked. Writers checksum all pages of a chunk or none, so the first page decides.
 func Unchecked(ctx context.Context, t format.Target, o format.OpenOptions) (string, error) {
-	r, err := file.Open(ctx, t, o)
+	r, err := file.New(ctx, t, o)
 	if err != nil {
 		return "", err
 	}
 	defer r.Close()
+	r.Summaries = true
+	if err := r.Start(ctx); err != nil || r.Summaries { // a summary has no pages
+		return "", err
+	}
 	var unchecked []string
 	leaves := r.Footer.Schema.NumColumns()
 	for leaf := range leaves {
