@@ -282,8 +282,9 @@ func (v *verifier) structs(tg format.Target, o format.OpenOptions) {
 	}
 	defer r.Close()
 	t := r.(*table)
+	tops := nest.Tops(t.Columns(), t.stored.NumFields())
 	for i, f := range t.stored.Fields() {
-		if rows := nest.ByRows(f, i, t.Columns()); rows != nil && !v.Stopped() {
+		if rows := nest.ByRows(f, i, t.Columns(), tops[i]); rows != nil && !v.Stopped() {
 			v.contradictions(t, rows)
 		}
 	}

@@ -146,7 +146,7 @@ func TestThePapersProjection(t *testing.T) {
 	rec := dremelRecord(t)
 	cols, in := levelColumns(t, dremelSchema, rec, memory.NewGoAllocator())
 	want := [][]int{{2, 0, 0, 0, 1}} // Name.Language.Country
-	use, err := Needed(dremelSchema.Field(2), want, cols, 2)
+	use, err := Needed(dremelSchema.Field(2), want, cols, Tops(cols, 3)[2])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func TestAssembleThePapersDocuments(t *testing.T) {
 	rec := dremelRecord(t)
 	cols, in := levelColumns(t, dremelSchema, rec, memory.NewGoAllocator())
 	for i, f := range dremelSchema.Fields() {
-		use, err := Needed(f, nil, cols, i)
+		use, err := Needed(f, nil, cols, Tops(cols, dremelSchema.NumFields())[i])
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,16 +20,16 @@ func Pruned(f arrow.Field, want [][]int) (arrow.Field, error) {
 	return n.field, nil
 }
 
-// Needed lists the physical columns of top-level field root that want needs, including their parents, in ascending
-// order.
-func Needed(f arrow.Field, want [][]int, all []format.Column, root int) ([]int, error) {
+// Needed lists the physical columns of a top-level field that want needs, including their parents, in ascending order.
+// Those at columns, of all of a reader's, store it.
+func Needed(f arrow.Field, want [][]int, all []format.Column, columns []int) ([]int, error) {
 	n, err := newTree(f, want)
 	if err != nil {
 		return nil, err
 	}
 	need := map[int]bool{}
-	for i, c := range all {
-		if len(c.Path) == 0 || c.Path[0] != root || !n.has(c.Path[1:]) {
+	for _, i := range columns {
+		if !n.has(all[i].Path[1:]) {
 			continue
 		}
 		for ; i >= 0 && i < len(all) && !need[i]; i = all[i].Parent {

@@ -202,7 +202,7 @@ func TestRandomLevelsRoundTrip(t *testing.T) {
 
 func assemble(f arrow.Field, cols []format.Column, in []Input, rows int, want [][]int,
 	mem memory.Allocator) (arrow.Array, error) {
-	use, err := Needed(f, want, cols, 0)
+	use, err := Needed(f, want, cols, Tops(cols, 1)[0])
 	if err != nil {
 		return nil, err
 	}

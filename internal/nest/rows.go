@@ -26,16 +26,26 @@ type RowField struct {
 	children []*RowField
 }
 
-// ByRows is the top-level struct f with index top; nil if it is stored in another way. all are a reader's Columns.
-func ByRows(f arrow.Field, top int, all []format.Column) *RowField {
+// Tops are, for each of so many top-level fields, the columns that store it, by their indices among all of a reader's.
+func Tops(all []format.Column, fields int) [][]int {
+	out := make([][]int, fields)
+	for i, c := range all {
+		if len(c.Path) > 0 {
+			out[c.Path[0]] = append(out[c.Path[0]], i)
+		}
+	}
+	return out
+}
+
+// ByRows is the top-level struct f with index top; nil if it is stored in another way. all are a reader's Columns, of
+// which those at columns store it.
+func ByRows(f arrow.Field, top int, all []format.Column, columns []int) *RowField {
 	if f.Type.ID() != arrow.STRUCT {
 		return nil
 	}
 	have := map[string]int{}
-	for i, c := range all {
-		if len(c.Path) == 0 || c.Path[0] != top {
-			continue
-		}
+	for _, i := range columns {
+		c := &all[i]
 		_, twice := have[fmt.Sprint(c.Path)]
 		if twice || c.Parent >= 0 || c.MaxDef > 0 || c.MaxRep > 0 || c.Has&format.Levels != 0 ||
 			c.Has == format.Lengths {

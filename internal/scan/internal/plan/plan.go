@@ -72,10 +72,10 @@ func New(r format.Reader, spec Spec) (*Plan, error) {
 	_, p.Batched = r.(format.Batcher)
 	p.Present, _ = r.(format.Presenter)
 	sc, stored := r.Schema(), p.StoredSchema(r)
-	p.tops = storageOf(p.Columns, len(p.Fields))
-	for i := range p.tops {
-		if !p.Batched {
-			p.tops[i].rows = nest.ByRows(stored.Field(i), i, p.Columns)
+	p.tops = make([]storage, len(p.Fields))
+	for i, columns := range nest.Tops(p.Columns, len(p.Fields)) {
+		if p.tops[i].columns = columns; !p.Batched {
+			p.tops[i].rows = nest.ByRows(stored.Field(i), i, p.Columns, columns)
 		}
 	}
 	fields, err := p.choose(sc)
@@ -261,15 +261,15 @@ func sorted(cols []int) []int {
 
 // nested reports whether top-level field i is made of several columns, or of one that is more than a value a row.
 func (p *Plan) nested(i int) bool {
-	in := p.tops[i]
-	if p.Batched || in.rows != nil {
+	of := p.tops[i].columns
+	if p.Batched || p.tops[i].rows != nil {
 		return false
 	}
-	if in.n == 0 { // of type null, say: nothing is stored of it
+	if len(of) == 0 { // of type null, say: nothing is stored of it
 		return true
 	}
-	c := p.Columns[in.first]
-	return in.n > 1 || len(c.Path) > 1 || c.MaxRep > 0 || c.Has == format.Lengths
+	c := p.Columns[of[0]]
+	return len(of) > 1 || len(c.Path) > 1 || c.MaxRep > 0 || c.Has == format.Lengths
 }
 
 // HasPages reports whether a column is read that has pages.
@@ -309,7 +309,7 @@ func (p *Plan) Counting(sc *arrow.Schema) ([]int, []*FieldPlan, error) {
 // field plans the assembly of a nested field; want are the paths that are wanted, nil = all.
 func (p *Plan) field(sc *arrow.Schema, top int, want [][]int) (*FieldPlan, error) {
 	f := sc.Field(top)
-	cols, err := nest.Needed(f, want, p.Columns, top)
+	cols, err := nest.Needed(f, want, p.Columns, p.tops[top].columns)
 	if err != nil {
 		return nil, err
 	}
@@ -352,31 +352,16 @@ func (p *Plan) choose(sc *arrow.Schema) ([]arrow.Field, error) {
 
 // physical is the first column that stores something of top-level field i; -1 if none does.
 func (p *Plan) physical(i int) int {
-	if p.tops[i].n == 0 {
+	if len(p.tops[i].columns) == 0 {
 		return -1
 	}
-	return p.tops[i].first
+	return p.tops[i].columns[0]
 }
 
-// storage says which columns store a top-level field: the first of them, and how many they are.
+// storage says which columns store a top-level field.
 type storage struct {
-	first, n int
-	rows     *nest.RowField // it is a struct that is kept row by row
-}
-
-func storageOf(columns []format.Column, fields int) []storage {
-	out := make([]storage, fields)
-	for k, c := range columns {
-		if len(c.Path) == 0 {
-			continue
-		}
-		if t := &out[c.Path[0]]; t.n == 0 {
-			t.first, t.n = k, 1
-		} else {
-			t.n++
-		}
-	}
-	return out
+	columns []int
+	rows    *nest.RowField // it is a struct that is kept row by row
 }
 
 // Resolve finds the field that a path names (see pred.Find) and its child indices from the root.
