@@ -393,6 +393,9 @@ func assembled(ctx context.Context, tg found, o OpenOptions, yield func(region.F
 		}
 		return // or a place of several tables, as Kudu's: a field of theirs is one column
 	}
+	if errors.Is(err, format.ErrElsewhere) { // whole, but by itself no table
+		return
+	}
 	if err != nil {
 		reportError(err, yield)
 		return

@@ -2,6 +2,7 @@ package stoa
 
 import (
 	"errors"
+	"path/filepath"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -9,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/fault"
+	"stoa/format"
 	"stoa/region"
 	"stoa/store"
 )
@@ -53,5 +55,28 @@ func TestFilesOfLostSets(t *testing.T) {
 	}
 	if _, err := Open(t.Context(), "dir/a.cfile", o); err != nil {
 		t.Errorf("a file by itself: %v", err)
+	}
+}
+
+// TestTablesWithSummaries: a summary does not keep the files of its directory from being verified, and that it is no
+// table by itself is no finding.
+func TestTablesWithSummaries(t *testing.T) {
+	for _, writer := range []string{"pyarrow", "fastparquet"} {
+		dir := filepath.Join("format/parquet/testdata", "summary."+writer)
+		for _, depth := range []format.Depth{format.Quick, format.Sums, format.Deep} {
+			seen := 0
+			for f, err := range Verify(t.Context(), dir, OpenOptions{Depth: depth}) {
+				if err != nil {
+					t.Fatalf("%s, %s: %v", writer, depth, err)
+				}
+				if f.Severity >= region.Error {
+					t.Errorf("%s, %s: %s", writer, depth, f.Message)
+				}
+				seen++
+			}
+			if depth != format.Quick && seen == 0 { // there is a note about pages without checksums
+				t.Errorf("%s, %s: no file was looked at", writer, depth)
+			}
+		}
 	}
 }

@@ -209,7 +209,11 @@ func (r *File) checkChunk(group, column int, path string) error {
 		return fault.Corruptf(r.FooterAt, path, "has no metadata")
 	}
 	if c.FilePath != "" && !r.Summaries {
-		return fault.Unsupportedf(r.FooterAt, path+".file_path", "the data are in another file, %q", c.FilePath)
+		err := fault.Unsupportedf(r.FooterAt, path+".file_path", "the data are in another file, %q", c.FilePath)
+		if r.isSummary() {
+			err.Cause = errSummary{}
+		}
+		return err
 	}
 	m := c.MetaData
 	if name := m.Missing(); name != "" {
@@ -248,6 +252,15 @@ func (r *File) ChunkStart(group, column int) int64 {
 	}
 	return min(m.DataPageOffset, *d)
 }
+
+// errSummary is the cause of the error of a file that is nothing but a summary of others.
+type errSummary struct{}
+
+func (errSummary) Error() string {
+	return "this is a summary of other files: read these, or their directory"
+}
+
+func (errSummary) Is(target error) bool { return target == format.ErrElsewhere }
 
 // isSummary reports whether there are column chunks, and all are in other files.
 func (r *File) isSummary() bool {
