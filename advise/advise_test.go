@@ -131,7 +131,7 @@ func TestAdviceIsRefusedByName(t *testing.T) {
 	}
 	defer src.Close()
 	for to, want := range map[string]string{"": "the writer of csv has no compressions",
-		"parquet": "of csv nobody knows"} {
+		"parquet": "each column of csv takes is unknown"} {
 		_, err := Of(t.Context(), src, Options{To: to})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("to %q: %v, want %q", to, err, want)
