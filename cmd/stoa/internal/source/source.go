@@ -189,7 +189,11 @@ func schemaOf(ctx context.Context, given string, paths []string, o stoa.OpenOpti
 			return "", cli.WrongUse("--schema %s: %d bytes are too many for a schema", given, st.Size())
 		}
 		b, err := os.ReadFile(given)
-		return strings.TrimSpace(string(b)), err
+		text := strings.TrimSpace(string(b))
+		if err == nil && text == "" { // an option without a value would mean that none was given
+			err = cli.WrongUse("--schema %s: there is no schema in the file", given)
+		}
+		return text, err
 	}
 	return given, nil
 }
