@@ -1,6 +1,7 @@
 package cfile
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -78,6 +79,9 @@ func parseSet(ctx context.Context, tg format.Target, l format.Limits) (t fileSet
 		return t, err
 	}
 	if err := json.Unmarshal(b, &t); err != nil {
+		if bytes.Contains(b[:min(len(b), 4<<10)], []byte(`"`+setKind+`"`)) {
+			t.Stoa = setKind // whatever else it says is lost
+		}
 		return t, fault.Corruptf(at, "", "not the JSON of a set of CFiles: %v", err)
 	}
 	if err := l.FitSize(int64(len(t.Columns)), 0, at, "columns"); err != nil {
@@ -135,8 +139,8 @@ func probeDir(ctx context.Context, tg format.Target) (format.Match, error) {
 			return format.Likely, nil
 		}
 	case columnfile.IsDamage(err):
-		if files, err := looseFiles(ctx, tg, tg.Limits); err == nil &&
-			slices.ContainsFunc(files, func(f looseFile) bool { return f.wellNamed() }) {
+		if files, err := looseFiles(ctx, tg, tg.Limits); err == nil && (largestSet(files) > 0 ||
+			slices.ContainsFunc(files, func(f looseFile) bool { return f.wellNamed() })) {
 			return format.Likely, nil
 		}
 	}

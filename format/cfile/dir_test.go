@@ -291,6 +291,26 @@ func TestDirTornSet(t *testing.T) {
 	}
 }
 
+// TestDirTornProbed: a directory whose table.json has lost a byte anywhere is a table of CFiles still, also where its
+// files bear each other's names.
+func TestDirTornProbed(t *testing.T) {
+	healthy := dirFiles(t)
+	set := healthy["t/table.json"]
+	for off := range set {
+		for _, exchanged := range []bool{false, true} {
+			files := maps.Clone(healthy)
+			files["t/table.json"] = slices.Delete(slices.Clone(set), off, off+1)
+			if exchanged {
+				files["t/b.cfile"], files["t/v.cfile"] = files["t/v.cfile"], files["t/b.cfile"]
+			}
+			tg := format.Target{Tree: store.NewMemory(files), Name: "t"}
+			if m, err := cfile.Format.Probe(t.Context(), tg); m < format.Likely || err != nil {
+				t.Errorf("without byte %d, exchanged %v: %v, %v", off, exchanged, m, err)
+			}
+		}
+	}
+}
+
 // TestDirWithoutID: directories that were written before there were ids, and those of plain metadata, are read;
 // a file of the former kind in one with an id, and the reverse, is reported.
 func TestDirWithoutID(t *testing.T) {

@@ -257,6 +257,38 @@ func TestRecoverWithoutABlock(t *testing.T) {
 	}
 }
 
+// TestOtherFileForSuperblock: where a superblock has the bytes of any other file, nobody knows that its tablet is not
+// of a table: opening reports that, also of a table that is partly elsewhere.
+func TestOtherFileForSuperblock(t *testing.T) {
+	files := load(t, "testdata/log")
+	_, tablets := layout(t, store.NewMemory(files))
+	tried := 0
+	for _, tb := range tablets {
+		if tb.Table != "ranges" {
+			continue
+		}
+		for name, content := range files {
+			if name == tb.Object || strings.Contains(name, "/tablet-meta/") {
+				continue
+			}
+			tried++
+			tree := with(files, tb.Object, content)
+			table, err := stoa.Open(t.Context(), "#ranges", stoa.OpenOptions{Formats: []format.Format{kudu.Format},
+				Tree: tree, Opts: map[string]string{"partial": "true"}})
+			if err != nil {
+				continue
+			}
+			if found := codes(table.Findings(), region.Error); !strings.Contains(found, "kudu.superblock.damaged") {
+				t.Errorf("%s for the superblock of %s: %q", name, tb.ID, found)
+			}
+			table.Close()
+		}
+	}
+	if tried == 0 {
+		t.Error("nothing was tried")
+	}
+}
+
 // directoryAt is files with a directory in the place of one.
 func directoryAt(files map[string][]byte, name string) *store.Memory {
 	out := maps.Clone(files)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"stoa"
@@ -56,6 +57,35 @@ func TestFarTimestamps(t *testing.T) {
 		if err != nil || rows != want || nulls != wantNulls || lost != wantLost {
 			t.Errorf("damaged=%v: got rows %q, %d nulls, lost %q, %v", damaged, rows, nulls, lost, err)
 		}
+	}
+	opts := map[string]string{"int96": "us"}
+	tab, err := stoa.Open(t.Context(), "t", stoa.OpenOptions{Tree: tree, Formats: []format.Format{parquet.Format},
+		Opts: opts})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tab.Close()
+	if got := tab.Schema().Field(1).Type.String(); got != "timestamp[us]" {
+		t.Errorf("int96=us: got %s", got)
+	}
+	rows, years := 0, ""
+	for b, err := range tab.Scan(t.Context(), stoa.ScanSpec{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range int(b.NumRows()) {
+			at := b.Column(1).(*array.Timestamp).Value(i).ToTime(arrow.Microsecond)
+			if rows++; at.Year() > 2262 {
+				years += fmt.Sprint(b.Column(0).(*array.Int64).Value(i), ":", at.Year(), " ")
+			}
+		}
+	}
+	if rows != 20 || years != "12:9999 " {
+		t.Errorf("int96=us: got %d rows, far ones %q", rows, years)
+	}
+	for f := range parquet.Format.Verify(t.Context(), format.Target{Tree: tree, Name: "t"},
+		format.OpenOptions{Opts: opts}) {
+		t.Errorf("int96=us: %+v", f)
 	}
 	found := 0
 	for f := range parquet.Format.Verify(t.Context(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{}) {

@@ -14,6 +14,7 @@ type (
 	Cipher      = write.Cipher
 	SortColumn  = write.SortColumn // a column by its dotted path, Descending, NullsFirst
 	ArrowSchema = file.ArrowSchema
+	Int96       = file.Int96
 
 	EmptyStructs = write.EmptyStructs
 )
@@ -44,6 +45,9 @@ const (
 
 	ArrowSchemaUse    ArrowSchema = "use" // the default
 	ArrowSchemaIgnore ArrowSchema = "ignore"
+
+	Int96Nanos  Int96 = "ns" // the default: the years 1677 to 2262
+	Int96Micros Int96 = "us" // finer digits are cut off
 )
 
 // WriteOptions are the options of writing, for stoa.CreateOptions.Typed. The zero value of each field is its default.
@@ -86,6 +90,7 @@ func (WriteOptions) Formats() []string { return []string{"parquet"} }
 // ReadOptions are the options of reading, for stoa.OpenOptions.Typed. The zero value of each field is its default.
 type ReadOptions struct {
 	ArrowSchema  ArrowSchema // whether types come from the Arrow schema that the file may carry
+	Int96        Int96       // the unit of the timestamps that INT96 is read as
 	KeyFile      string      // the keys of an encrypted file
 	Schema       string      // recovery: an intact Parquet file of the same columns by the same writer
 	RowGroupRows int64       // recovery: rows in a row group, where the pages do not say

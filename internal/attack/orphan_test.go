@@ -85,6 +85,81 @@ func TestOrphansOnly(t *testing.T) {
 	}
 }
 
+// TestOrderOfOrphans: parts that were exchanged are excused if the file that names them is gone, and no row differs.
+func TestOrderOfOrphans(t *testing.T) {
+	const meta, a, b = "t/" + splitMeta, "t/part-00000.red", "t/part-00001.red"
+	f := &fixture{name: "redfile/split", dir: t.TempDir(), files: []string{meta, a, b},
+		ref: []string{"a", "b"}, checked: true}
+	for name, text := range map[string]string{meta: "own", a: "a", b: "b"} {
+		put(t, f.dir, name, text)
+	}
+	for i, x := range []struct {
+		meta  string
+		out   []string
+		finds int
+	}{
+		{"", []string{"b", "a"}, 0}, {"own", []string{"b", "a"}, 1}, {"", []string{"b", "c"}, 1},
+		{"", []string{"b"}, 1},
+	} {
+		c := &trial{f: f, dir: t.TempDir(), moved: true}
+		if x.meta != "" {
+			put(t, c.dir, meta, x.meta)
+		}
+		put(t, c.dir, a, "b")
+		put(t, c.dir, b, "a")
+		if c.whole("cat", x.out); len(c.finds) != x.finds {
+			t.Errorf("%d: %v", i, c.finds)
+		}
+	}
+}
+
+// TestAged: a copy is judged as the older state if all its files are that state's, harmed or not.
+func TestAged(t *testing.T) {
+	old := &fixture{name: "trevni/dir", dir: t.TempDir(), files: []string{"t/0", "t/1"}}
+	f := &fixture{name: "trevni/dir", dir: t.TempDir(), files: []string{"t/0", "t/1"}, stale: old}
+	for dir, one := range map[string]string{old.dir: "old", f.dir: "new"} {
+		put(t, dir, "t/0", "same")
+		put(t, dir, "t/1", one)
+	}
+	for i, x := range []struct {
+		zero, one string
+		want      *fixture
+	}{
+		{"same", "old", old}, {"harmed", "old", old}, {"same", "new", f}, {"same", "harmed", f}, {"", "old", f},
+	} {
+		c := &trial{f: f, dir: t.TempDir(), moved: true, touched: []touch{{"t/0", 1, 2}, {"t/1", 0, 1 << 40}}}
+		if x.zero != "" {
+			put(t, c.dir, "t/0", x.zero)
+		}
+		put(t, c.dir, "t/1", x.one)
+		c.aged()
+		if left := map[*fixture]int{old: 1, f: 2}[x.want]; c.f != x.want || len(c.touched) != left {
+			t.Errorf("%d: %v, touched %v", i, c.f == old, c.touched)
+		}
+	}
+}
+
+// TestPagedOfOther: only if all files with pages are one other table's, byte for byte.
+func TestPagedOfOther(t *testing.T) {
+	other := &fixture{dir: t.TempDir()}
+	f := &fixture{dir: t.TempDir(), other: other, pages: []page{{file: "t/0"}, {file: "t/1"}}}
+	for _, name := range []string{"t/0", "t/1"} {
+		put(t, other.dir, name, "other")
+		put(t, f.dir, name, "own")
+	}
+	for _, x := range []struct {
+		zero, one string
+		want      bool
+	}{{"other", "other", true}, {"other", "own", false}, {"other", "harmed", false}, {"own", "own", false}} {
+		c := &trial{f: f, dir: t.TempDir(), moved: true}
+		put(t, c.dir, "t/0", x.zero)
+		put(t, c.dir, "t/1", x.one)
+		if got := c.pagedOfOther(); got != x.want {
+			t.Errorf("%v: %v", x, got)
+		}
+	}
+}
+
 func put(t *testing.T, dir, name, text string) {
 	t.Helper()
 	file := filepath.Join(dir, name)

@@ -274,9 +274,10 @@ func TestLikeCut(t *testing.T) {
 	}
 }
 
-// TestDoubledIsAnAnswer: refusing a table because of equal names is allowed if bytes of names, or of the schema around
-// them, were changed, no checksum covers them, and verify reported it; and for no other reason.
-func TestDoubledIsAnAnswer(t *testing.T) {
+// TestNameIsAnAnswer: refusing a table because of equal names is allowed if bytes of names, or of the schema around
+// them, were changed, no checksum covers them, and verify reported it; or because of a name that CarbonData does not
+// take, in a harmed file of its own; and for no other reason.
+func TestNameIsAnAnswer(t *testing.T) {
 	refusal := answer{Status: cannot, Stderr: []byte(
 		"stoa: unsupported: two columns, or two fields of a struct, have this name: an object cannot have a key twice")}
 	other := answer{Status: cannot, Stderr: []byte("stoa: unsupported: a type")}
@@ -301,8 +302,25 @@ func TestDoubledIsAnAnswer(t *testing.T) {
 	} {
 		c := &trial{f: &fixture{name: "arrow/x", checked: x.checked, heads: []storedName{{"f", 40, 100, ""}},
 			names: []storedName{{"f", 30, 32, "id"}}}, touched: []touch{x.touched}, doubled: x.doubled}
-		if got := c.refusesDoubled(x.got); got != x.want {
+		if got := c.refusesName(x.got); got != x.want {
 			t.Errorf("%d: %v", i, got)
+		}
+	}
+	unfit := answer{Status: cannot, Stderr: []byte("stoa: unsupported: CarbonData needs a name without dots")}
+	for i, x := range []struct {
+		got     answer
+		name    string
+		touched []touch
+		want    bool
+	}{
+		{unfit, "carbon/v2", []touch{head}, true},
+		{unfit, "carbon/v2", nil, false},
+		{unfit, "trevni/x", []touch{head}, false},
+		{other, "carbon/v2", []touch{head}, false},
+		{answer{Status: damage, Stderr: unfit.Stderr}, "carbon/v2", []touch{head}, false},
+	} {
+		if got := (&trial{f: &fixture{name: x.name}, touched: x.touched}).refusesName(x.got); got != x.want {
+			t.Errorf("unfit %d: %v", i, got)
 		}
 	}
 }

@@ -106,7 +106,7 @@ func (c *trial) part(name string, want, out []string) {
 	if c.loose() || strings.Join(want, "\n") == strings.Join(out, "\n") {
 		return
 	}
-	if c.renamed(want, out) {
+	if c.renamed(want, out) || c.orphaned() && len(out) == len(want) && c.strangers(out) == 0 {
 		c.excused = true
 		return
 	}
@@ -192,7 +192,7 @@ func (c *trial) readBack(name, file string) {
 		return
 	}
 	got := c.a.stoa.run("cat", file, "-f", "jsonl")
-	if c.refusesDoubled(got) {
+	if c.refusesName(got) {
 		return
 	}
 	if got.Status != fine {

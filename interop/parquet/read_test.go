@@ -95,8 +95,50 @@ var invalid = map[string]string{
 	"datapage_v1-corrupt-checksum.parquet": "a page's checksum is wrong; by default pyarrow does not check it",
 	"rle-dict-uncompressed-corrupt-checksum.parquet": "a page's checksum is wrong; by default pyarrow does not " +
 		"check it",
-	"int96_from_spark.parquet": "timestamps that overflow 64 bits of nanoseconds, of which pyarrow makes wrong ones",
+	"int96_from_spark.parquet": "timestamps that overflow 64 bits of nanoseconds, of which pyarrow makes wrong ones: " +
+		"see TestSparksInt96",
 	"ARROW-GH-47662.parquet":   "fewer bytes than values",
+}
+
+// TestSparksInt96: with int96=us, the file of apache/parquet-testing that Spark wrote has the microseconds that its
+// description names. pyarrow, with coerce_int96_timestamp_unit, agrees about all but the last, where Spark's Julian
+// days wrap.
+func TestSparksInt96(t *testing.T) {
+	dir := os.Getenv("PARQUET_TESTING")
+	if dir == "" {
+		t.Skip("PARQUET_TESTING names no copy of apache/parquet-testing")
+	}
+	file := filepath.Join(dir, "data/int96_from_spark.parquet")
+	table, err := stoa.Open(t.Context(), file, stoa.OpenOptions{Formats: []format.Format{parquet.Format},
+		Opts: map[string]string{"int96": "us"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer table.Close()
+	var got []string
+	for b, err := range table.Scan(t.Context(), stoa.ScanSpec{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range int(b.NumRows()) {
+			if c := b.Column(0).(*array.Timestamp); c.IsNull(i) {
+				got = append(got, "None")
+			} else {
+				got = append(got, strconv.FormatInt(int64(c.Value(i)), 10))
+			}
+		}
+	}
+	want := "1704141296123456 1704070800000000 253402225200000000 1735599600000000 None 9089380393200000000"
+	if strings.Join(got, " ") != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	out, err := exec.Command(filepath.Join(home(t), "venv/bin/python"), "-c", "import sys, pyarrow.parquet as pq\n"+
+		"t = pq.read_table(sys.argv[1], coerce_int96_timestamp_unit='us')\n"+
+		"print(*t['a'].cast('int64').to_pylist()[:5])", file).Output()
+	if judge := strings.TrimSpace(string(out)); err != nil || len(got) < 5 || judge != strings.Join(got[:5], " ") {
+		t.Errorf("pyarrow reads %s, %v, stoa %s", judge, err, got)
+	}
+	t.Logf("COUNT %d instants of Spark's INT96", len(got))
 }
 
 // readTable reads a file with stoa.

@@ -166,7 +166,9 @@ func (s *Servers) orphans(ctx context.Context, f *fs.FS, tablets []*meta.Tablet)
 			f.Note("kudu.superblock.missing", fault.Span{Object: t.Object}, id,
 				"the tablet has a log or consensus metadata, but no superblock")
 		} else if read, err := f.Tablet(ctx, id); err != nil && read != nil {
-			t = read
+			if t = read; t.ID != id || !fs.IsUUID(t.TableID) {
+				t.TableID = "" // bytes of something else: they do not say that it is no other table's
+			}
 			t.ID = id
 		}
 		if len(t.Schema.Columns) == 0 {

@@ -28,10 +28,11 @@ type File struct {
 	Size   int64
 	Limits format.Limits
 
-	ignoreSchema    bool    // ARROW:schema
-	SchemaError     error   // why it was ignored although it was wanted
-	MissingParts    []error // files of the table that are missing from the directory
-	GroupRows       int64   // for recovery; 0: not given
+	ignoreSchema    bool           // ARROW:schema
+	Int96           arrow.TimeUnit // of the timestamps that INT96 is read as
+	SchemaError     error          // why it was ignored although it was wanted
+	MissingParts    []error        // files of the table that are missing from the directory
+	GroupRows       int64          // for recovery; 0: not given
 	Tracer          func(region.Node)
 	NoVerify        bool
 	AllowTrailing   bool            // pages may have bytes after their values, as fastparquet's do
@@ -120,7 +121,7 @@ func (r *File) checkLimits(c *wire.Cursor, t *meta.SchemaTree) error {
 	if c.Err() != nil {
 		return c.Err()
 	}
-	fields, _ := page.FieldsOf(t)
+	fields, _ := page.FieldsOf(t, r.Int96)
 	return r.Limits.Fit(arrow.NewSchema(fields, nil), r.FooterAt, "footer/metadata.schema")
 }
 

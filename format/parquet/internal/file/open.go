@@ -5,6 +5,8 @@ import (
 	"math"
 	"path"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/option"
@@ -45,9 +47,13 @@ func (r *File) CheckRows() error {
 // ArrowSchema says whether types come from the Arrow schema that a file may carry.
 type ArrowSchema string
 
+// Int96 says in what unit INT96 is read.
+type Int96 string
+
 // ReadOptions are the options of reading; package parquet documents them.
 type ReadOptions struct {
 	ArrowSchema  ArrowSchema
+	Int96        Int96
 	KeyFile      string
 	Schema       string
 	RowGroupRows int64
@@ -57,6 +63,9 @@ type ReadOptions struct {
 var ReadTable = option.Table[ReadOptions]{Format: "parquet", For: "reading", Options: []option.Option[ReadOptions]{
 	option.Pick("arrow-schema", "whether the types are those of the Arrow schema that the file may carry (default), "+
 		"or Parquet's own", func(o *ReadOptions) *ArrowSchema { return &o.ArrowSchema }, "use", "ignore"),
+	option.Pick("int96", "the unit of the timestamps that INT96 is read as, which have 64 bits: nanoseconds "+
+		"(default), of the years 1677 to 2262, or microseconds, which cut off what is finer",
+		func(o *ReadOptions) *Int96 { return &o.Int96 }, "ns", "us"),
 	option.Text("key-file", "FILE", "the keys of an encrypted file: lines `footer KEY`, `column PATH KEY`, `key ID "+
 		"KEY`, `aad-prefix TEXT`; a key in hexadecimal digits, or after base64: or text:",
 		func(o *ReadOptions) *string { return &o.KeyFile }),
@@ -66,6 +75,9 @@ var ReadTable = option.Table[ReadOptions]{Format: "parquet", For: "reading", Opt
 		"may have fewer), where its pages do not say", func(o *ReadOptions) *int64 { return &o.RowGroupRows },
 		1, math.MaxInt64),
 }}
+
+// int96Units are Arrow's names of the units.
+var int96Units = map[Int96]arrow.TimeUnit{"": arrow.Nanosecond, "ns": arrow.Nanosecond, "us": arrow.Microsecond}
 
 // Open opens a file whose footer can be read.
 func Open(ctx context.Context, t format.Target, o format.OpenOptions) (*File, error) {
@@ -97,6 +109,6 @@ func New(ctx context.Context, t format.Target, o format.OpenOptions) (*File, err
 		return nil, err
 	}
 	return &File{Src: src, Target: t, Base: base, Size: size, Limits: o.Limits.WithDefaults(),
-		ignoreSchema: opts.ArrowSchema == "ignore", GroupRows: opts.RowGroupRows,
+		ignoreSchema: opts.ArrowSchema == "ignore", Int96: int96Units[opts.Int96], GroupRows: opts.RowGroupRows,
 		keys: keys, KeyFile: opts.KeyFile, Tracer: o.Tracer, NoVerify: o.NoVerify}, nil
 }

@@ -76,7 +76,7 @@ func (r *File) buildSchema() error {
 	if err != nil {
 		return err
 	}
-	own, paths := page.FieldsOf(r.Footer.Schema)
+	own, paths := page.FieldsOf(r.Footer.Schema, r.Int96)
 	fields, stored := slices.Clone(own), make([]arrow.Field, len(own))
 	for i, f := range own {
 		if orig != nil && orig.NumFields() == len(own) && orig.Field(i).Name == f.Name {

@@ -14,11 +14,13 @@ import (
 // LogicalTypes.md.
 type fieldBuilder struct {
 	paths [][]int // per column: child indices from the schema's root, as nest counts them
+	int96 arrow.TimeUnit
 }
 
-// FieldsOf returns the top-level fields of a schema, and for each column its path of child indices.
-func FieldsOf(t *meta.SchemaTree) ([]arrow.Field, [][]int) {
-	s := &fieldBuilder{paths: make([][]int, t.NumColumns())}
+// FieldsOf returns the top-level fields of a schema, and for each column its path of child indices. int96 is the unit
+// of the timestamps that INT96 is read as.
+func FieldsOf(t *meta.SchemaTree, int96 arrow.TimeUnit) ([]arrow.Field, [][]int) {
+	s := &fieldBuilder{paths: make([][]int, t.NumColumns()), int96: int96}
 	out := make([]arrow.Field, len(t.Root.Children))
 	for i, n := range t.Root.Children {
 		out[i] = s.field(n, []int{i})
@@ -58,7 +60,7 @@ func metadataOf(n *meta.SchemaNode) (m arrow.Metadata) {
 func (s *fieldBuilder) typeOf(n *meta.SchemaNode, path []int) arrow.DataType {
 	if n.Leaf() {
 		s.paths[n.Column] = path
-		return leafType(n.SchemaElem)
+		return s.leafType(n.SchemaElem)
 	}
 	c := n.Only()
 	if c != nil && c.Rep == meta.RepRepeated {
@@ -95,7 +97,7 @@ func (s *fieldBuilder) item(n, c *meta.SchemaNode, path []int) arrow.Field {
 
 // leafType is the Arrow type of a column. A logical type that is unknown, or does not fit the physical type, is
 // ignored.
-func leafType(e *meta.SchemaElem) arrow.DataType {
+func (s *fieldBuilder) leafType(e *meta.SchemaElem) arrow.DataType {
 	l := e.LogicalType()
 	if l.Kind == meta.LogicalUnknown {
 		return arrow.Null
@@ -115,7 +117,7 @@ func leafType(e *meta.SchemaElem) arrow.DataType {
 	case meta.TypeInt64:
 		return int64Type(l)
 	case meta.TypeInt96:
-		return &arrow.TimestampType{Unit: arrow.Nanosecond}
+		return &arrow.TimestampType{Unit: s.int96}
 	case meta.TypeFloat:
 		return arrow.PrimitiveTypes.Float32
 	case meta.TypeDouble:

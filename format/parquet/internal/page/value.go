@@ -37,7 +37,7 @@ type valueForm struct {
 	stored int // bytes of a stored value; 0: variable, or bits
 	Form   valueConversion
 	width  int   // bytes of a value in the vector
-	factor int64 // of formMultiply and formDivide
+	factor int64 // of formMultiply and formDivide; of formInt96, the nanoseconds in a unit of the vector
 	signed bool  // of formNarrow
 	digits int32 // of decimals
 }
@@ -76,8 +76,8 @@ func FormOf(e *meta.SchemaElem, t arrow.DataType) (v valueForm, ok bool) {
 		return v, e.Typ == meta.TypeInt32
 	case *arrow.TimestampType:
 		if e.Typ == meta.TypeInt96 {
-			v.Form = formInt96
-			return v, x.Unit == arrow.Nanosecond
+			v.Form, v.factor = formInt96, int64(x.Unit.Multiplier())
+			return v, true
 		}
 		if x.Unit == arrow.Second {
 			v.Form, v.factor = formDivide, 1000
@@ -414,7 +414,7 @@ func (v *valueForm) convert(out, raw []byte, k int) error {
 			}
 		}
 	case formInt96:
-		return int96Nanos(cast[int64](out, k), raw)
+		return int96Instants(cast[int64](out, k), raw, v.factor)
 	}
 	return nil
 }
@@ -532,20 +532,37 @@ func fromBigEndian(dst, src []byte) bool {
 // julianEpoch is 1970-01-01 as a Julian day number.
 const julianEpoch = 2_440_588
 
-// int96Nanos converts INT96, nanoseconds of the day in 8 bytes and the Julian day in 4, to nanoseconds since 1970.
-func int96Nanos(out []int64, raw []byte) error {
-	const day = 86_400_000_000_000
+// int96Instants converts INT96, nanoseconds of the day in 8 bytes and the Julian day in 4, to units of some nanoseconds
+// since 1970. What is less than a unit is cut off.
+//
+// Spark reckons in microseconds, and wraps those of the last years that 64 bits have when it makes a Julian day of
+// them: the day and its time are negative then. Microseconds wrap back; a time of the day is not negative otherwise.
+func int96Instants(out []int64, raw []byte, unit int64) error {
+	day := 86_400_000_000_000 / unit
 	for i := range out {
 		p := raw[12*i:]
-		nanos, days := int64(binary.LittleEndian.Uint64(p)), int64(int32(binary.LittleEndian.Uint32(p[8:])))-julianEpoch
-		at := days * day
-		if days > math.MaxInt64/day || days < math.MinInt64/day || (nanos > 0 && at > math.MaxInt64-nanos) ||
-			(nanos < 0 && at < math.MinInt64-nanos) {
-			return fault.New(fault.Unsupported, fault.Span{Off: int64(12 * i), Len: 12}, "values",
-				"the file may be sound, but its INT96 is read as nanoseconds, of the years 1677 to 2262: this "+
-					"is day %d since 1970", days)
+		part, days := int64(binary.LittleEndian.Uint64(p)), int64(int32(binary.LittleEndian.Uint32(p[8:])))-julianEpoch
+		if unit > 1 {
+			part /= unit
 		}
-		out[i] = at + nanos
+		at := days * day
+		if days > math.MaxInt64/day || days < math.MinInt64/day || (part > 0 && at > math.MaxInt64-part) ||
+			(part < 0 && at < math.MinInt64-part) {
+			if unit == 1 || part >= 0 {
+				return farInstant(i, days, unit)
+			}
+		}
+		out[i] = at + part
 	}
 	return nil
+}
+
+// farInstant is the error of value i, that 64 bits do not hold.
+func farInstant(i int, days, unit int64) error {
+	read := "nanoseconds, of the years 1677 to 2262 (int96=us reads microseconds)"
+	if unit > 1 {
+		read = "microseconds, 292,000 years before and after 1970"
+	}
+	return fault.New(fault.Unsupported, fault.Span{Off: int64(12 * i), Len: 12}, "values", "the file may be sound, "+
+		"but its INT96 is read as %s: this is day %d since 1970", read, days)
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/parquet/internal/file"
@@ -104,6 +106,11 @@ func (s *source) plain() string {
 	}
 	if len(r.Lost) > 0 || r.MissingParts != nil {
 		return "it is incomplete"
+	}
+	for k := range r.Footer.Schema.NumColumns() {
+		if r.Footer.Schema.Column(k).Typ == meta.TypeInt96 && r.Int96 != arrow.Nanosecond {
+			return "its INT96 is read in another unit than pages have"
+		}
 	}
 	for _, g := range r.Footer.RowGroups {
 		for _, c := range g.Columns {
