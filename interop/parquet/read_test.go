@@ -97,7 +97,7 @@ var invalid = map[string]string{
 		"check it",
 	"int96_from_spark.parquet": "timestamps that overflow 64 bits of nanoseconds, of which pyarrow makes wrong ones: " +
 		"see TestSparksInt96",
-	"ARROW-GH-47662.parquet":   "fewer bytes than values",
+	"ARROW-GH-47662.parquet": "fewer bytes than values",
 }
 
 // TestSparksInt96: with int96=us, the file of apache/parquet-testing that Spark wrote has the microseconds that its
