@@ -209,7 +209,7 @@ stoa/format/parquet/internal/meta: std arrow fault format format/option vec wire
   github.com/andybalholm/brotli github.com/apache/arrow-go/v18/arrow/ipc
 stoa/format/parquet/internal/page: std arrow fault format pred vec internal/dremel internal/enc/...
   internal/nest internal/thrift format/parquet/internal/meta
-stoa/format/parquet/internal/order: std arrow pred vec internal/enc/half
+stoa/format/parquet/internal/order: std arrow pred vec internal/enc/half internal/nest
 stoa/format/parquet/internal/write: std arrow fault format format/option store vec internal/codec internal/dremel
   internal/nest
   internal/thrift github.com/andybalholm/brotli github.com/klauspost/compress/... github.com/cespare/xxhash/...

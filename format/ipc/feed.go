@@ -151,12 +151,13 @@ func digitsFit(d arrow.ArrayData) error {
 	return nil
 }
 
-// validate is the library's ValidateFull, which rejects null arrays in the form in which the library reads them.
+// validate is the library's ValidateFull, which rejects null arrays and empty unions in the form in which the library
+// reads them.
 func validate(a arrow.Array) error {
 	if err := digitsFit(a.Data()); err != nil {
 		return err
 	}
-	if !hasNullType(a.DataType()) {
+	if !lacksBuffers(a.DataType()) {
 		return array.ValidateFull(a)
 	}
 	data := withBuffers(a.Data())
@@ -166,18 +167,20 @@ func validate(a arrow.Array) error {
 	return array.ValidateFull(a)
 }
 
-func hasNullType(t arrow.DataType) bool {
+// lacksBuffers reports whether arrays of type t may lack buffers that withBuffers adds.
+func lacksBuffers(t arrow.DataType) bool {
 	if n, ok := t.(arrow.NestedType); ok {
 		for _, f := range n.Fields() {
-			if hasNullType(f.Type) {
+			if lacksBuffers(f.Type) {
 				return true
 			}
 		}
 	}
-	return t.ID() == arrow.NULL
+	return t.ID() == arrow.NULL || t.ID() == arrow.DENSE_UNION
 }
 
-// withBuffers copies the structure of d, with the one (absent) buffer that null arrays should have.
+// withBuffers copies the structure of d, with the one (absent) buffer that null arrays should have, and the offsets
+// that empty dense unions should have.
 func withBuffers(d arrow.ArrayData) arrow.ArrayData {
 	children := make([]arrow.ArrayData, len(d.Children()))
 	for i, c := range d.Children() {
@@ -185,8 +188,11 @@ func withBuffers(d arrow.ArrayData) arrow.ArrayData {
 		defer children[i].Release()
 	}
 	buffers := d.Buffers()
-	if d.DataType().ID() == arrow.NULL {
+	switch {
+	case d.DataType().ID() == arrow.NULL:
 		buffers = []*memory.Buffer{nil}
+	case d.DataType().ID() == arrow.DENSE_UNION && len(buffers) == 3 && buffers[2] == nil:
+		buffers = []*memory.Buffer{nil, buffers[1], memory.NewBufferBytes(nil)}
 	}
 	if dict, ok := d.Dictionary().(*array.Data); ok && dict != nil {
 		return array.NewDataWithDictionary(d.DataType(), d.Len(), buffers, d.NullN(), d.Offset(), dict)

@@ -118,13 +118,8 @@ func (a *Assembler) checkType(n *node, c *format.Column) error {
 
 // checkLevels checks that every leaf has its column, and finds the first leaf below each node.
 func (a *Assembler) checkLevels(n *node) error {
-	switch n.shape {
-	case shapeLeaf:
-		if n.own < 0 {
-			return fault.Bugf("field %s has no column", n.name)
-		}
-	case shapeUnion:
-		return fault.Unsupportedf(fault.Span{}, n.name, "type %s has no definition and repetition levels", n.field.Type)
+	if n.shape == shapeLeaf && n.own < 0 {
+		return fault.Bugf("field %s has no column", n.name)
 	}
 	n.leaf = n.own
 	for _, c := range n.children {

@@ -213,8 +213,13 @@ func (b *build) without(items arrow.Array, lengths []int32, isNull func(int) boo
 	return Take(items, *idx, b.mem)
 }
 
-// union makes a dense union: every place belongs to the one branch that has a value there.
+// union makes a dense union of branches with lengths.
 func (b *build) union(n *node, places int) (arrow.Array, error) {
+	return b.unionOf(n, places, func(u *unionBuild, i int) error { return u.branch(n.children[i], i) })
+}
+
+// unionOf makes a dense union: every place belongs to the one branch that has a value there, and is claimed for it.
+func (b *build) unionOf(n *node, places int, branch func(u *unionBuild, i int) error) (arrow.Array, error) {
 	t := n.field.Type.(*arrow.DenseUnionType)
 	types, off := newBuffer(places, b.mem), newBuffer(4*places, b.mem)
 	const unclaimed = -1
@@ -223,8 +228,8 @@ func (b *build) union(n *node, places int) (arrow.Array, error) {
 		claim[i] = unclaimed
 	}
 	u := &unionBuild{build: b, n: n, claim: claim, off: cast[int32](off.Bytes())}
-	for i, c := range n.children {
-		if err := u.branch(c, int8(t.TypeCodes()[i])); err != nil {
+	for i := range n.children {
+		if err := branch(u, i); err != nil {
 			types.Release()
 			off.Release()
 			releaseAll(u.children)
@@ -248,38 +253,55 @@ type unionBuild struct {
 	children []arrow.Array
 }
 
-// branch assigns to branch c, with type code code, the places where it has a value, and makes its array.
-func (u *unionBuild) branch(c *node, code int8) error {
-	var all arrow.Array
-	idx := borrow(len(u.claim))
-	defer giveBack(idx)
+// branch assigns to branch c, the ith, the places where it has a value, and makes its array.
+func (u *unionBuild) branch(c *node, i int) error {
 	switch {
 	case c.presence >= 0:
+		idx := borrow(len(u.claim))
+		defer giveBack(idx)
 		items, _, err := u.present(c, *idx)
 		if err != nil {
 			return err
 		}
-		if all, err = u.content(c, items); err != nil {
+		all, err := u.content(c, items)
+		if err != nil {
 			return err
 		}
+		defer all.Release()
+		return u.take(c, all, *idx, i)
 	case c.shape == shapeNull:
-		u.children = append(u.children, array.NewNull(0))
-		return nil
-	default:
-		var err error
-		if all, err = u.content(c, len(u.claim)); err != nil {
-			return err
-		}
-		isNull := nullness(all)
-		for i := range *idx {
-			if (*idx)[i] = int32(i); isNull(i) {
-				(*idx)[i] = -1
-			}
-		}
+		return u.claimed(c, nil, i)
+	}
+	all, err := u.content(c, len(u.claim))
+	if err != nil {
+		return err
 	}
 	defer all.Release()
+	return u.claimed(c, all, i)
+}
+
+// claimed assigns to branch c, the ith, the places where all, which has them all, is not null.
+func (u *unionBuild) claimed(c *node, all arrow.Array, i int) error {
+	if c.shape == shapeNull {
+		u.children = append(u.children, array.NewNull(0))
+		return nil
+	}
+	idx := borrow(len(u.claim))
+	defer giveBack(idx)
+	isNull := nullness(all)
+	for i := range *idx {
+		if (*idx)[i] = int32(i); isNull(i) {
+			(*idx)[i] = -1
+		}
+	}
+	return u.take(c, all, *idx, i)
+}
+
+// take assigns to branch c, the ith, the places that have an index in idx, of an item of all.
+func (u *unionBuild) take(c *node, all arrow.Array, idx []int32, branch int) error {
+	code := int8(u.n.field.Type.(*arrow.DenseUnionType).TypeCodes()[branch])
 	k := 0
-	for i, p := range *idx {
+	for i, p := range idx {
 		if p < 0 {
 			continue
 		}
@@ -287,10 +309,10 @@ func (u *unionBuild) branch(c *node, code int8) error {
 			return fault.Corruptf(fault.Span{}, c.name, "entry %d of the union is of two branches", i)
 		}
 		u.claim[i], u.off[i] = code, int32(k)
-		(*idx)[k] = p
+		idx[k] = p
 		k++
 	}
-	child, err := Take(all, (*idx)[:k], u.mem)
+	child, err := Take(all, idx[:k], u.mem)
 	if err != nil {
 		return err
 	}

@@ -172,6 +172,13 @@ func (b *build) byLevels(n *node, places int) (arrow.Array, error) {
 			return nil, err
 		}
 		return n.newArray(places, []*memory.Buffer{valid}, children, nulls), nil
+	case shapeUnion:
+		all, err := b.childrenByLevels(n, places)
+		if err != nil {
+			return nil, err
+		}
+		defer releaseAll(all)
+		return b.unionOf(n, places, func(u *unionBuild, i int) error { return u.claimed(n.children[i], all[i], i) })
 	}
 	return b.listByLevels(n, places)
 }
@@ -218,7 +225,7 @@ func atLeast(x, y byte) int { return int((uint32(x)-uint32(y))>>31 ^ 1) }
 
 // validity is the validity bitmap of n, and its number of nulls; nil if there are none.
 func (b *build) validity(n *node, places int) (*memory.Buffer, int) {
-	if !n.field.Nullable {
+	if !n.optional {
 		return nil, 0
 	}
 	in := &b.in[n.leaf]
@@ -274,7 +281,7 @@ func (b *build) listByLevels(n *node, places int) (arrow.Array, error) {
 	}
 	var valid *memory.Buffer
 	nulls := 0
-	if n.field.Nullable {
+	if n.optional {
 		valid, nulls = bitmap(present[:places], b.mem)
 	}
 	return b.list(n, o, present[:places], valid, nulls, children)

@@ -49,7 +49,8 @@ type node struct {
 	field    arrow.Field // pruned
 	name     string      // from the root field on
 	shape    shape
-	index    int // child index in the whole type
+	index    int  // child index in the whole type
+	optional bool // by levels: it may be absent, as it is nullable or a branch of a union
 	children []*node
 
 	// Levels. A place for a value is there if an entry's repetition level is at most rep and its definition
@@ -105,7 +106,7 @@ func newNode(f arrow.Field, up *node, want [][]int, depth int) (*node, error) {
 	if up.isList() {
 		n.above, n.def, n.rep = up.def+1, up.def+1, up.rep+1
 	}
-	if f.Nullable {
+	if n.optional = f.Nullable || up.shape == shapeUnion; n.optional {
 		n.def++
 	}
 	fields := children(f.Type)

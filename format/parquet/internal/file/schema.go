@@ -82,8 +82,9 @@ func (r *File) buildSchema() error {
 		if orig != nil && orig.NumFields() == len(own) && orig.Field(i).Name == f.Name {
 			fields[i] = page.Original(f, orig.Field(i))
 		}
-		stored[i] = page.StoredField(fields[i])
+		stored[i], _ = meta.Ungrouped(page.StoredField(fields[i]))
 		fields[i], _ = meta.Emptied(fields[i])
+		fields[i], _ = meta.Ungrouped(fields[i])
 	}
 	pairs := r.schemaMetadata(orig)
 	r.Shown, r.Decoded = arrow.NewSchema(fields, &pairs), arrow.NewSchema(stored, &pairs)

@@ -1,6 +1,10 @@
 package meta
 
-import "github.com/apache/arrow-go/v18/arrow"
+import (
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
 
 // NoFields is the field of a struct that has none: Parquet has no group without fields. It is always null, so that of
 // the struct only its own nulls are kept. Who reads the file with another program sees it.
@@ -28,13 +32,28 @@ func Emptied(f arrow.Field) (out arrow.Field, any bool) {
 	})
 }
 
-// MapTypes is a field with all types changed that lists, maps and structs lead to, and these, from the leaves up; any:
-// change says that it changed one. A type below which nothing was changed stays itself.
+// MapTypes is MapFields for what depends on types alone.
 func MapTypes(f arrow.Field, change func(arrow.DataType) (arrow.DataType, bool)) (out arrow.Field, any bool) {
+	return MapFields(f, func(f arrow.Field) (arrow.Field, bool) {
+		t, is := change(f.Type)
+		f.Type = t
+		return f, is
+	})
+}
+
+// MapFields is a field with all fields changed that lists, maps, structs and unions lead to, and these, from the leaves
+// up; any: change says that it changed one. A type below which nothing was changed stays itself.
+func MapFields(f arrow.Field, change func(arrow.Field) (arrow.Field, bool)) (out arrow.Field, any bool) {
 	of := func(c arrow.Field) arrow.Field {
-		to, is := MapTypes(c, change)
+		to, is := MapFields(c, change)
 		any = any || is
 		return to
+	}
+	all := func(fields []arrow.Field) []arrow.Field {
+		for i := range fields {
+			fields[i] = of(fields[i])
+		}
+		return fields
 	}
 	made := f.Type
 	switch t := f.Type.(type) {
@@ -49,16 +68,15 @@ func MapTypes(f arrow.Field, change func(arrow.DataType) (arrow.DataType, bool))
 		m.KeysSorted = t.KeysSorted
 		made = m
 	case *arrow.StructType:
-		fields := t.Fields()
-		for i := range fields {
-			fields[i] = of(fields[i])
-		}
-		made = arrow.StructOf(fields...)
+		made = arrow.StructOf(all(t.Fields())...)
+	case *arrow.DenseUnionType:
+		made = arrow.DenseUnionOf(all(slices.Clone(t.Fields())), t.TypeCodes())
+	case *arrow.SparseUnionType:
+		made = arrow.SparseUnionOf(all(slices.Clone(t.Fields())), t.TypeCodes())
 	}
 	if any {
 		f.Type = made
 	}
-	to, is := change(f.Type)
-	f.Type = to
+	f, is := change(f)
 	return f, any || is
 }

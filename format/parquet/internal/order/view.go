@@ -3,7 +3,9 @@ package order
 import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"stoa/internal/nest"
 	"stoa/pred"
 	"stoa/vec"
 )
@@ -28,6 +30,12 @@ func LeafView(a arrow.Array, path []int) *View {
 		case *array.Struct:
 			if len(path) > 0 {
 				v.enterField(x, path[0])
+				path = path[1:]
+				continue
+			}
+		case *array.DenseUnion:
+			if len(path) > 0 {
+				v.enterMember(x, path[0])
 				path = path[1:]
 				continue
 			}
@@ -67,6 +75,21 @@ func (v *View) enterField(x *array.Struct, i int) {
 		v.live = live
 	}
 	v.Leaf = x.Field(i)
+}
+
+// enterMember goes into member i of a union: as the file counts, it is null where the union has another.
+func (v *View) enterMember(x *array.DenseUnion, i int) {
+	idx := make([]int32, x.Len())
+	for k := range idx {
+		if idx[k] = -1; x.ChildID(k) == i {
+			idx[k] = x.ValueOffset(k)
+		}
+	}
+	spaced, err := nest.Take(x.Field(i), idx, memory.DefaultAllocator)
+	if err != nil { // only a union below a union has no nulls, and there is none
+		spaced = array.MakeArrayOfNull(memory.DefaultAllocator, x.Field(i).DataType(), x.Len())
+	}
+	v.Leaf = spaced
 }
 
 // enterItems goes into the items of a list. Items that belong to no list, which Arrow allows, are no entries.

@@ -67,6 +67,7 @@ func added(all []meta.KeyValue, p meta.KeyValue) []meta.KeyValue {
 func (s *source) columns() (fields []arrow.Field) {
 	for _, f := range s.fields {
 		field, _ := meta.Filled(s.r.Shown.Field(f))
+		field, _ = meta.Grouped(field)
 		fields = append(fields, field)
 	}
 	return fields

@@ -10,7 +10,8 @@ import (
 func Paths(sc *arrow.Schema) ([]string, error) {
 	fields := sc.Fields()
 	for i, f := range fields {
-		fields[i], _ = meta.Filled(f)
+		f, _ = meta.Filled(f)
+		fields[i], _ = meta.Grouped(f)
 	}
 	tree, err := treeOf(arrow.NewSchema(fields, nil))
 	if err != nil {

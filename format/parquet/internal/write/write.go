@@ -27,8 +27,9 @@ type Writer struct {
 	off         int64
 	o           writeOptions
 	sc          *arrow.Schema // of the batches
-	stored      *arrow.Schema // of the file: structs without fields have meta.NoFields
+	stored      *arrow.Schema // of the file: structs without fields have meta.NoFields, and unions are structs
 	empty       []string      // columns with such structs
+	unions      []string      // columns with unions
 	mem         memory.Allocator
 	tree        []element
 	cols        []*ChunkWriter
@@ -64,7 +65,7 @@ func NewWriterIn(w io.Writer, sc *arrow.Schema, opts map[string]string, mem memo
 		mem = memory.NewGoAllocator()
 	}
 	out := &Writer{out: w, o: o, sc: sc, mem: mem, head: thrift.NewWriter(thrift.Compact), ws: &workspace{}}
-	if err := out.planEmpty(); err != nil {
+	if err := out.planStored(); err != nil {
 		return nil, err
 	}
 	if err := out.plan(); err != nil {
@@ -211,9 +212,10 @@ func (o output) Write(b []byte) (int, error) {
 func (w *Writer) Write(b arrow.RecordBatch) error {
 	if w.failed == nil {
 		if w.failed = meta.CheckBatch(b, w.sc); w.failed == nil {
-			b = w.asStored(b)
-			defer b.Release()
-			w.failed = w.batch(b)
+			if b, w.failed = w.asStored(b); w.failed == nil {
+				defer b.Release()
+				w.failed = w.batch(b)
+			}
 		}
 	}
 	return w.failed
@@ -317,9 +319,7 @@ type fileWriter struct {
 // Close adds what the user has to know.
 func (c fileWriter) Close(ctx context.Context) (format.Summary, error) {
 	s, err := c.Writer.Close(ctx)
-	if note := c.w.note(); note != "" {
-		s.Notes = append(s.Notes, note)
-	}
+	s.Notes = append(s.Notes, c.w.notes()...)
 	return s, err
 }
 

@@ -25,6 +25,7 @@ func (r *recoverer) byPaths() {
 	if len(r.chunks) == 0 {
 		return
 	}
+	r.mendPaths()
 	paths, sure := r.paths()
 	if !sure && !r.repeated { // each path was found once: columns of the first row group may be missing
 		r.Rows("redfile.columns.unknown", r.f.At.Sub(r.end, r.f.At.Len-r.end), [2]int64{-1, -1}, -1,
@@ -47,6 +48,37 @@ func (r *recoverer) byPaths() {
 	}
 	if b.last >= 0 {
 		r.unfinished(&b.g, paths.n, b.finish)
+	}
+}
+
+// mendPaths gives chunks whose path occurs once, though row groups repeat, the path of the column that is between the
+// same neighbours in another row group: their names have no checksum, and one that is damaged would be taken for one
+// more column, and for the end of its row group.
+func (r *recoverer) mendPaths() {
+	if !r.repeated {
+		return
+	}
+	times := map[string]int{}
+	key := func(k int) string { return pathKey(r.chunks[k].meta.Path) }
+	for k := range r.chunks {
+		times[key(k)]++
+	}
+	between := map[[2]string]int{} // a chunk with a path that is repeated, by its neighbours' paths
+	for k := 1; k+1 < len(r.chunks); k++ {
+		if times[key(k)] > 1 {
+			between[[2]string{key(k - 1), key(k + 1)}] = k
+		}
+	}
+	for k := 1; k+1 < len(r.chunks); k++ {
+		as, ok := between[[2]string{key(k - 1), key(k + 1)}]
+		if !ok || times[key(k)] > 1 {
+			continue
+		}
+		was, m := r.chunks[k].meta, r.chunks[as].meta
+		found, expected := strings.Join(was.Path, "."), strings.Join(m.Path, ".")
+		r.For(r.Part, expected).Report("redfile.column.damaged", r.f.At.Sub(r.chunks[k].off, 0), "",
+			"path: expected %s, as in other row groups, found %q", expected, found)
+		was.Path = m.Path
 	}
 }
 

@@ -4,7 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"stoa/format/redfile/internal/container"
 	"stoa/format/redfile/internal/layout"
+	"stoa/format/redfile/internal/table"
 )
 
 // chunk is one of a column that was found: its name, its rows, how many bytes it has, and how many before it were not
@@ -61,6 +63,36 @@ func TestRowGroupsBeginWhereRowsChange(t *testing.T) {
 		}
 		if s := strings.Join([]string{place[0], place[1], place[2]}, " "); s != x.want {
 			t.Errorf("%s: row groups have the columns %s, want %s", what, s, x.want)
+		}
+	}
+}
+
+// TestPathsAreMended: a chunk whose path is nowhere else, between the neighbours of a column of other row groups, is of
+// that column, and that is reported; a path that is there twice, or has other neighbours, stays as it is.
+func TestPathsAreMended(t *testing.T) {
+	for paths, want := range map[string]string{
+		"a b c a x c a b c": "a b c a b c a b c",
+		"a b c x b c a b c": "a b c a b c a b c",
+		"a x c a b c a b c": "a b c a b c a b c",
+		"a x b c a b c":     "a x b c a b c", // one more column than the others have
+		"a b c a x c a x c": "a x c a x c a x c", // the one that is there once
+		"a b x":             "a b x",
+		"a b c x y c a b c": "a b c x y c a b c",
+	} {
+		r := newRecoverer(t.Context(), &table.File{File: &container.File{}}, "t")
+		seen := map[string]bool{}
+		for _, p := range strings.Fields(paths) {
+			r.repeated = r.repeated || seen[p]
+			seen[p] = true
+			r.chunks = append(r.chunks, foundChunk{meta: &layout.ColumnMeta{Path: []string{p}}})
+		}
+		r.mendPaths()
+		var got []string
+		for _, c := range r.chunks {
+			got = append(got, c.meta.Path...)
+		}
+		if s := strings.Join(got, " "); s != want || len(r.findings) == 0 != (paths == want) {
+			t.Errorf("%s: got %s, want %s; %v", paths, s, want, r.findings)
 		}
 	}
 }
