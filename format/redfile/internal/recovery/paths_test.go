@@ -74,7 +74,7 @@ func TestPathsAreMended(t *testing.T) {
 		"a b c a x c a b c": "a b c a b c a b c",
 		"a b c x b c a b c": "a b c a b c a b c",
 		"a x c a b c a b c": "a b c a b c a b c",
-		"a x b c a b c":     "a x b c a b c", // one more column than the others have
+		"a x b c a b c":     "a x b c a b c",     // one more column than the others have
 		"a b c a x c a x c": "a x c a x c a x c", // the one that is there once
 		"a b x":             "a b x",
 		"a b c x y c a b c": "a b c x y c a b c",
