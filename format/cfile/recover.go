@@ -222,11 +222,14 @@ func (r *recovery) blocks(o format.OpenOptions, opts columnfile.ReadOptions) ([]
 		return nil, nil
 	}
 	if t.NumValues >= 0 && t.NumValues != r.rows && r.suspect {
-		if uncertain, err := r.f.MendRows(r.ctx, t.Checksums()); err != nil {
+		if uncertain, err := r.f.MendRows(r.ctx, t.Checksums(), r.rows); err != nil {
 			r.Whole = r.f.At
 			r.Blame("rows", err, -1, -1)
-			if reported := &r.found[len(r.found)-1]; uncertain.Len() > 0 {
+			switch reported := &r.found[len(r.found)-1]; {
+			case uncertain.Len() > 0:
 				reported.Rows = [2]int64{uncertain.From, uncertain.To}
+			case t.NumValues == r.rows:
+				reported.Lost = 0
 			}
 		}
 	}
