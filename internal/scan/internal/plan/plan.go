@@ -42,6 +42,7 @@ type Plan struct {
 	// of a batcher's columns: their positions in its batches, by top-level field
 	Slots  map[int]int
 	Fields []arrow.Field    // of the reader's schema, which copies them each time
+	byName map[string]int   // top-level fields; -1: several have the name
 	Paths  map[string][]int // of the names in the filter
 	// physical columns of the names in the filter, of those that may have bounds
 	named map[string]int
@@ -335,7 +336,7 @@ func (p *Plan) choose(sc *arrow.Schema) ([]arrow.Field, error) {
 	}
 	fields := make([]arrow.Field, 0, len(names))
 	for _, name := range names {
-		f, path, err := Resolve(p.Fields, name)
+		f, path, err := p.resolve(name)
 		if err != nil {
 			return nil, err
 		}
@@ -348,6 +349,25 @@ func (p *Plan) choose(sc *arrow.Schema) ([]arrow.Field, error) {
 		fields = append(fields, f)
 	}
 	return fields, nil
+}
+
+// resolve is Resolve for one of possibly very many names.
+func (p *Plan) resolve(name string) (arrow.Field, []int, error) {
+	if p.byName == nil {
+		p.byName = make(map[string]int, len(p.Fields))
+		for i, f := range p.Fields {
+			if _, twice := p.byName[f.Name]; twice {
+				i = -1
+			}
+			p.byName[f.Name] = i
+		}
+	}
+	if parts := pred.SplitPath(name); len(parts) == 1 {
+		if i, ok := p.byName[parts[0]]; ok && i >= 0 {
+			return p.Fields[i], []int{i}, nil
+		}
+	}
+	return Resolve(p.Fields, name)
 }
 
 // physical is the first column that stores something of top-level field i; -1 if none does.
