@@ -376,7 +376,7 @@ func appendObject(dst []byte, names [][]byte, fields []appender, i int) []byte {
 
 // jsonUnion writes [type code, value], or null if the value is null.
 func jsonUnion(a array.Union) appender {
-	children := make([]appender, a.NumFields())
+	children, null := make([]appender, a.NumFields()), nullsOf(a)
 	for k := range children {
 		children[k] = jsonAppender(a.Field(k))
 	}
@@ -387,10 +387,10 @@ func jsonUnion(a array.Union) appender {
 	}
 	codes := a.RawTypeCodes()
 	return func(dst []byte, i int) []byte {
-		child := a.ChildID(i)
-		if a.Field(child).IsNull(row(i)) {
+		if null(i) {
 			return append(dst, "null"...)
 		}
+		child := a.ChildID(i)
 		dst = strconv.AppendInt(append(dst, '['), int64(codes[i]), 10)
 		return append(children[child](append(dst, ','), row(i)), ']')
 	}

@@ -108,27 +108,42 @@ func (c *CSVWriter) Write(b arrow.RecordBatch) error {
 	return nil
 }
 
-// nullsOf says which rows of a read as null, through dictionaries and runs; nil: none.
+// nullsOf says which rows of a read as null, through dictionaries, runs, extensions and the members of unions; nil: none.
 func nullsOf(a arrow.Array) func(i int) bool {
 	switch a := a.(type) {
+	case array.ExtensionArray:
+		return nullsOf(a.Storage())
 	case *array.Dictionary:
-		if a.Dictionary().NullN() == 0 {
-			break
+		if value := nullsOf(a.Dictionary()); value != nil {
+			return func(i int) bool { return a.IsNull(i) || value(a.GetValueIndex(i)) }
 		}
-		return func(i int) bool { return a.IsNull(i) || a.Dictionary().IsNull(a.GetValueIndex(i)) }
 	case *array.RunEndEncoded:
-		return func(i int) bool { return a.Values().IsNull(a.GetPhysicalIndex(i)) }
+		if value := nullsOf(a.Values()); value != nil {
+			return func(i int) bool { return value(a.GetPhysicalIndex(i)) }
+		}
+		return nil
 	case *array.Null:
 		return func(int) bool { return true }
 	case *array.DenseUnion:
-		return func(i int) bool { return a.Field(a.ChildID(i)).IsNull(int(a.ValueOffset(i))) }
+		return nullsOfUnion(a, func(i int) int { return int(a.ValueOffset(i)) })
 	case *array.SparseUnion:
-		return func(i int) bool { return a.Field(a.ChildID(i)).IsNull(i) }
+		return nullsOfUnion(a, func(i int) int { return i })
 	}
 	if a.NullN() == 0 {
 		return nil
 	}
 	return a.IsNull
+}
+
+func nullsOfUnion(a array.Union, row func(i int) int) func(i int) bool {
+	members := make([]func(i int) bool, a.NumFields())
+	for k := range members {
+		members[k] = nullsOf(a.Field(k))
+	}
+	return func(i int) bool {
+		null := members[a.ChildID(i)]
+		return null != nil && null(row(i))
+	}
 }
 
 // field writes one cell, quoted if it must be; so is a value that looks like null.

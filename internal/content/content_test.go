@@ -66,6 +66,14 @@ func random(r *rand.Rand, t arrow.DataType) value {
 			out = append(out, random(r, f.Type))
 		}
 		return out
+	case arrow.UnionType:
+		m := member{of: r.IntN(len(t.Fields()))}
+		if m.value = random(r, t.Fields()[m.of].Type); m.value == nil {
+			return nil
+		}
+		return m
+	case *arrow.NullType:
+		return nil
 	case *arrow.FixedSizeBinaryType:
 		return strings.Repeat(string(rune('a'+r.IntN(3))), t.ByteWidth)
 	case *arrow.DictionaryType:
@@ -75,6 +83,30 @@ func random(r *rand.Rand, t arrow.DataType) value {
 		return strings.Repeat("long text ", r.IntN(3)*r.IntN(9)) + string(rune('a'+r.IntN(2)))
 	}
 	return small // numbers, instants
+}
+
+// member is a value of a union.
+type member struct {
+	of    int
+	value value
+}
+
+// putMember appends a value of a union; a null is of any member.
+func putMember(r *rand.Rand, b array.UnionBuilder, c value) {
+	t := b.Type().(arrow.UnionType)
+	m, ok := c.(member)
+	if !ok {
+		m.of = r.IntN(len(t.Fields()))
+	}
+	b.Append(t.TypeCodes()[m.of])
+	for k := range t.Fields() {
+		switch {
+		case k == m.of:
+			put(r, b.Child(k), m.value)
+		case t.Mode() == arrow.SparseMode:
+			put(r, b.Child(k), random(r, t.Fields()[k].Type))
+		}
+	}
 }
 
 // build makes an array of cells. What lies below nulls is noise.
@@ -108,6 +140,10 @@ func noise(r *rand.Rand, d arrow.ArrayData) {
 }
 
 func put(r *rand.Rand, b array.Builder, c value) {
+	if u, ok := b.(array.UnionBuilder); ok {
+		putMember(r, u, c)
+		return
+	}
 	if c == nil {
 		b.AppendNull()
 		return
@@ -207,6 +243,8 @@ func says(c value) string {
 		return fmt.Sprintf("%d[%s]", len(c), strings.Join(parts, ","))
 	case float64:
 		return fmt.Sprintf("%g", c+0)
+	case member:
+		return fmt.Sprintf("%d: %s", c.of, says(c.value))
 	}
 	return fmt.Sprintf("%T %q", c, fmt.Sprint(c))
 }
@@ -248,7 +286,16 @@ func sumOf(r *rand.Rand, p *Plan, side int, sc *arrow.Schema, rows [][]value) Su
 	return s.Sum()
 }
 
+// union is a union of a number, null, a text and a list.
+func union(mode arrow.UnionMode) arrow.DataType {
+	return arrow.UnionOf(mode, []arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int8, Nullable: true},
+		{Name: "z", Type: arrow.Null, Nullable: true}, {Name: "s", Type: arrow.BinaryTypes.String, Nullable: true},
+		{Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int8), Nullable: true}},
+		[]arrow.UnionTypeCode{4, 0, 9, 1})
+}
+
 var everyType = []arrow.DataType{
+	union(arrow.DenseMode), union(arrow.SparseMode), arrow.ListOf(union(arrow.DenseMode)),
 	arrow.FixedWidthTypes.Boolean, arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int16,
 	arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64,
 	arrow.PrimitiveTypes.Uint8, arrow.PrimitiveTypes.Uint16, arrow.PrimitiveTypes.Uint32, arrow.PrimitiveTypes.Uint64,

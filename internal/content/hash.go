@@ -358,7 +358,9 @@ func (n *node) words(out []uint64, a arrow.Array, from, side int) {
 	m := &n.kept[side]
 	for i := range out {
 		m.bytes = n.cells.Append(m.bytes[:0], a, from+i, side)
-		out[i] = xxh3.Hash(m.bytes)
+		if out[i] = nullHash; m.bytes[0] != 0 { // only unions have nulls that no bitmap shows
+			out[i] = xxh3.Hash(m.bytes)
+		}
 	}
 }
 

@@ -318,7 +318,7 @@ func childrenOf(m *node, a, b *arrow.StructType) *node {
 // wayOf is how cells of a type are hashed: by their kind, or as package diff has them, which is slow, but goes for all
 // pairs of types.
 func wayOf(t arrow.DataType) diff.Kind {
-	if k := diff.KindOf(t); k != diff.Other {
+	if k := diff.KindOf(t); k != diff.Other && k != diff.Union {
 		return k
 	}
 	return diff.AsText

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math"
+	"slices"
+	"strconv"
 
 	"github.com/apache/arrow-go/v18/arrow"
 )
@@ -26,6 +28,7 @@ import (
 //	instant 1, varint seconds, uvarint nanoseconds
 //	list    1, uvarint count, cells
 //	struct  1, a cell a field
+//	union   1, which member, its cell; the null of any member is null
 type Kind uint8
 
 const (
@@ -38,6 +41,7 @@ const (
 	Instant
 	List
 	Struct
+	Union
 	AsText // of no common kind: as CSV has them; see normal where one side is text
 	Other  // the same type on both sides, of a kind without a form of its own: as JSON
 	None   // nothing in common
@@ -49,7 +53,7 @@ type shape struct {
 	as   Kind // with AsText: what they are on the side that is no text; Bytes: nothing is known
 	clock
 	children []*shape // of a list the items', of a record the fields'
-	names    []string // of a record's fields
+	names    []string // of a record's fields; the codes of a union's members
 	at       [2][]int // for each child, which child of either side it is
 	reals    bool     // there are floating-point numbers in it
 	// of Bytes: the side (1 or 2) whose text may be the other's bytes in base64, as CSV and JSON have these;
@@ -84,7 +88,9 @@ func pair(a, b arrow.DataType) *shape {
 		return &shape{kind: orNone(List, item), children: []*shape{item}, reals: item.reals, codes: item.codes}
 	case ka == Struct && kb == Struct:
 		return pairRecords(a.(*arrow.StructType), b.(*arrow.StructType))
-	case ka == List || kb == List || ka == Struct || kb == Struct:
+	case ka == Union && kb == Union:
+		return pairUnions(a.(arrow.UnionType), b.(arrow.UnionType))
+	case ka == List || kb == List || ka == Struct || kb == Struct || ka == Union || kb == Union:
 		return &shape{kind: None}
 	case ka == Other || kb == Other:
 		if arrow.TypeEqual(a, b) {
@@ -170,6 +176,21 @@ func pairRecords(a, b *arrow.StructType) *shape {
 	return s
 }
 
+// pairUnions pairs members by position; both sides must have the same codes.
+func pairUnions(a, b arrow.UnionType) *shape {
+	if !slices.Equal(a.TypeCodes(), b.TypeCodes()) {
+		return &shape{kind: None}
+	}
+	s := &shape{kind: Union}
+	for i, f := range a.Fields() {
+		child := pair(f.Type, b.Fields()[i].Type)
+		s.kind = orNone(s.kind, child)
+		s.children, s.names = append(s.children, child), append(s.names, strconv.Itoa(int(a.TypeCodes()[i])))
+		s.reals, s.codes = s.reals || child.reals, s.codes || child.codes
+	}
+	return s
+}
+
 func all(t *arrow.StructType, name string) (out []int) {
 	for i, f := range t.Fields() {
 		if f.Name == name {
@@ -193,7 +214,8 @@ func Stored(t arrow.DataType) arrow.DataType {
 	}
 }
 
-// KindOf is the kind of a type that is Stored: Integer, Float, Decimal, Boolean, Bytes, Instant, List, Struct or Other.
+// KindOf is the kind of a type that is Stored: Integer, Float, Decimal, Boolean, Bytes, Instant, List, Struct, Union or
+// Other.
 func KindOf(t arrow.DataType) Kind {
 	switch id := t.ID(); {
 	case arrow.IsInteger(id):
@@ -215,6 +237,8 @@ func KindOf(t arrow.DataType) Kind {
 		return List
 	case arrow.STRUCT:
 		return Struct
+	case arrow.DENSE_UNION, arrow.SPARSE_UNION:
+		return Union
 	}
 	return Other
 }
@@ -273,6 +297,8 @@ func (s *shape) size(b []byte) int {
 			n += child.size(b[n:])
 		}
 		return n
+	case Union:
+		return 2 + s.children[b[1]].size(b[2:])
 	case Decimal:
 		_, k := binary.Varint(b[2:])
 		n = 2 + k
@@ -334,6 +360,8 @@ func (s *shape) equal(a, b []byte, tol tolerance) bool {
 			}
 		}
 		return true
+	case Union:
+		return a[1] == b[1] && s.children[a[1]].equal(a[2:], b[2:], tol)
 	}
 	return false
 }

@@ -36,7 +36,24 @@ func (s *shape) append(dst []byte, arr arrow.Array, i, side int) []byte {
 	if arr.DataType().ID() == arrow.NULL {
 		return append(dst, 0)
 	}
+	if u, ok := arr.(array.Union); ok && s.kind == Union {
+		return s.member(dst, u, i, side)
+	}
 	return s.value(append(dst, 1), arr, i, side)
+}
+
+// member appends cell i of a union, which has no nulls but those of its members.
+func (s *shape) member(dst []byte, u array.Union, i, side int) []byte {
+	k, at := u.ChildID(i), i
+	if d, ok := u.(*array.DenseUnion); ok {
+		at = int(d.ValueOffset(i))
+	}
+	cell := len(dst) + 2
+	dst = s.children[k].append(append(dst, 1, byte(k)), u.Field(k), at, side)
+	if dst[cell] == 0 {
+		return append(dst[:cell-2], 0)
+	}
+	return dst
 }
 
 func (s *shape) value(dst []byte, arr arrow.Array, i, side int) []byte {

@@ -71,6 +71,10 @@ func (s *shape) print(w *strings.Builder, b []byte, side int) {
 			child.print(w, c, side)
 		}
 		w.WriteByte('}')
+	case Union:
+		w.WriteString("[" + s.names[b[0]] + ", ")
+		s.children[b[0]].print(w, b[1:], side)
+		w.WriteByte(']')
 	default:
 		s.printBytes(w, b, coded)
 	}

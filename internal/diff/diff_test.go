@@ -59,6 +59,18 @@ func TestValues(t *testing.T) {
 		}
 		return arrow.StructOf(f...)
 	}
+	oneOf := func(dense bool, types ...arrow.DataType) arrow.DataType {
+		var f []arrow.Field
+		var codes []arrow.UnionTypeCode
+		for i, dt := range types {
+			f = append(f, arrow.Field{Name: fmt.Sprint("m", i), Type: dt, Nullable: true})
+			codes = append(codes, arrow.UnionTypeCode(3+2*i))
+		}
+		if dense {
+			return arrow.DenseUnionOf(f, codes)
+		}
+		return arrow.SparseUnionOf(f, codes)
+	}
 	for _, c := range []struct {
 		a      arrow.DataType
 		av     string
@@ -114,6 +126,17 @@ func TestValues(t *testing.T) {
 			arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int64), `[[{"key":"k","value":2}]]`,
 			`0: [{key: "k", value: 1}] [{key: "k", value: 2}]`},
 		{arrow.Null, `[null,null]`, arrow.PrimitiveTypes.Int8, `[null,7]`, "1: null 7"},
+		// a null of a union is one, whichever member has it
+		{oneOf(true, arrow.PrimitiveTypes.Int8, arrow.Null, arrow.BinaryTypes.String),
+			`[[3,1],[5,null],[3,null],[7,null],[7,"1"],[5,null]]`,
+			oneOf(false, arrow.PrimitiveTypes.Int64, arrow.Null, arrow.BinaryTypes.String),
+			`[[3,1],[3,null],[5,null],[3,null],[3,1],[7,""]]`, `4: [7, "1"] [3, 1], 5: null [7, ""]`},
+		{arrow.ListOf(oneOf(true, arrow.PrimitiveTypes.Int8, arrow.Null)), `[[[3,1],[5,null]],[[5,null]]]`,
+			arrow.ListOf(oneOf(true, arrow.PrimitiveTypes.Int8, arrow.Null)), `[[[3,1],[3,null]],[[3,0]]]`,
+			"1: [null] [[3, 0]]"},
+		{oneOf(true, arrow.Null, arrow.Null), `[[3,null],[5,null]]`, arrow.Null, `[null,null]`, ""},
+		{oneOf(true, arrow.PrimitiveTypes.Int8), `[[3,1]]`, arrow.PrimitiveTypes.Int8, `[1]`, "-"},
+		{oneOf(true, arrow.PrimitiveTypes.Int8), `[[3,1]]`, oneOf(true, arrow.Null, arrow.Null), `[[3,null]]`, "-"},
 		// 66 6f 6f 62 is foob; these are the vectors of RFC 4648.
 		{arrow.BinaryTypes.Binary, `["","Zg==","Zm9vYg==","Zm9vYmFy",null]`, arrow.BinaryTypes.String,
 			`["","Zg==","Zm9vYg==","Zm9vYmFz",null]`, `3: "foobar" "Zm9vYmFz"`},
