@@ -177,6 +177,7 @@ func (v *verifier) table(dir string) {
 			return
 		}
 		if l := &t.Loads[i]; t.O.Wants(l) {
+			v.entry(t, i)
 			v.segment(t, l)
 		}
 	}

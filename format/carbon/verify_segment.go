@@ -13,6 +13,37 @@ import (
 	"stoa/format/carbon/internal/table"
 )
 
+// entry reports what is no time and no size in an entry of tablestatus. Empty fields are, in what has not finished and in
+// tables of before 1.3.
+func (v *verifier) entry(t *table.Managed, i int) {
+	l := &t.Loads[i]
+	for _, x := range []struct {
+		name, text, what string
+		is               func(string) bool
+	}{
+		{"timestamp", l.Timestamp, "a time", isTime},
+		{"loadStartTime", l.Start, "a time", isTime},
+		{"updateDeltaStartTimestamp", l.UpdateFrom, "a time", isTime},
+		{"updateDeltaEndTimestamp", l.UpdateTo, "a time", isTime},
+		{"modificationOrDeletionTimestamp", l.Changed, "a time", isTime},
+		{"modificationOrdeletionTimesStamp", l.Changed1, "a time", isTime},
+		{"dataSize", l.DataSize, "a number of bytes", isSize},
+		{"indexSize", l.IndexSize, "a number of bytes", isSize},
+	} {
+		if x.text != "" && !x.is(x.text) {
+			v.Report("carbon.segment.entry", fault.Span{Object: t.Status}, fmt.Sprintf("[%d].%s", i, x.name),
+				"segment %s: %q is not %s", l.Name, x.text, x.what)
+		}
+	}
+}
+
+func isTime(s string) bool {
+	_, ok := status.Millis(s)
+	return ok
+}
+
+func isSize(s string) bool { return status.ParseCount(s) >= 0 }
+
 // sizes compares the sizes of a segment's files with those in tablestatus. They may be larger after updates before 2.0,
 // which added files and did not change the size; streaming segments grow.
 func (v *verifier) sizes(t *table.Managed, l *status.Load, h *table.Contents) {

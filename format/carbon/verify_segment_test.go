@@ -9,6 +9,7 @@ import (
 	"maps"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,6 +46,26 @@ func TestVerifySegmentSizes(t *testing.T) {
 		if len(found) != 1 || found[0].Severity != region.Warning ||
 			found[0].At.Object != "t/Metadata/tablestatus" || found[0].Path != what+"Size" {
 			t.Errorf("%s: %+v", what, found)
+		}
+	}
+}
+
+// TestVerifyEntries: a time and a size in tablestatus that are none are told, though no row depends on them.
+func TestVerifyEntries(t *testing.T) {
+	const code = "carbon.segment.entry"
+	if found := only(verdict(t, managedDel(t)), code); len(found) > 0 {
+		t.Fatalf("a healthy table: %+v", found)
+	}
+	times := regexp.MustCompile(`"(timestamp|loadStartTime|updateDelta\w+Timestamp|dataSize|indexSize)":"(\d+)"`)
+	const name = "Metadata/tablestatus"
+	whole := managedDel(t).Bytes("t/" + name)
+	for _, at := range times.FindAllSubmatchIndex(whole, -1) {
+		tree := managedDel(t)
+		field, last := string(whole[at[2]:at[3]]), at[5]-1
+		tree.Put("t/"+name, slices.Concat(whole[:last], []byte("q"), whole[last+1:]))
+		found := only(verdict(t, tree), code)
+		if len(found) != 1 || found[0].Severity != region.Error || !strings.HasSuffix(found[0].Path, "]."+field) {
+			t.Errorf("%s: %+v", field, found)
 		}
 	}
 }

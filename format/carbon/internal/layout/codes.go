@@ -80,6 +80,8 @@ var tableCodes = []region.CodeDoc{
 	{Code: "carbon.segment.missing", Severity: region.Error, Help: "The status names a segment, or an index a " +
 		"data file, that is not there or cannot be read, or the data files are fewer bytes than the status says " +
 		"and no index says which there were."},
+	{Code: "carbon.segment.entry", Severity: region.Error, Help: "A time or a size in an entry of tablestatus is no " +
+		"such: it is damaged. The rows do not depend on it; which files are older than which may."},
 	{Code: "carbon.segment.size", Severity: region.Warning, Help: "The data files or the index files of a " +
 		"segment do not have the size that tablestatus records: files were replaced or added without an entry, or " +
 		"tablestatus is from another time."},
