@@ -38,6 +38,9 @@ type CreateOptions struct {
 	// written, cannot be checked: see format.Summary.Checked.
 	NoCheck  bool
 	Parallel int // workers that read the output back; 0 or 1: one
+	// Limits are those of who will read the table: a schema with more fields, or nested deeper, is not written (Limit),
+	// and the output is read back within them. Its zero value has those that hold by default.
+	Limits format.Limits
 	// Found is called with what Copy finds wrong with pages, which it then does not copy: it looks at more than a
 	// reader does, such as statistics. nil: not called.
 	Found func(region.Finding)
@@ -88,7 +91,7 @@ func Create(ctx context.Context, uri string, sc *arrow.Schema, o CreateOptions) 
 		named = arrow.NewSchema(validNames(sc.Fields()), &meta)
 		sc = named
 	}
-	if err := (format.Limits{}).Fit(sc, fault.Span{Object: uri}, "schema"); err != nil { // it would not be read
+	if err := o.Limits.Fit(sc, fault.Span{Object: uri}, "schema"); err != nil { // it would not be read
 		return nil, errors.Join(err, sink.Abort(ctx))
 	}
 	var altered *alterations

@@ -101,7 +101,8 @@ func (p *proof) expected(ctx context.Context, f *format.Format, sc *arrow.Schema
 
 // open opens what was written.
 func (p *proof) open(ctx context.Context, tree store.Tree, name string) (*Table, error) {
-	o := OpenOptions{Formats: []format.Format{p.format}, From: p.format.Name, Tree: tree, KeepPages: -1}
+	o := OpenOptions{Formats: []format.Format{p.format}, From: p.format.Name, Tree: tree, KeepPages: -1,
+		Limits: format.Limits{Fields: p.o.Limits.Fields, Depth: p.o.Limits.Depth}}
 	names := []string{name}
 	if !p.own && len(p.format.Extensions) > 0 {
 		var err error

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -62,6 +63,25 @@ func TestBudgetsAreNotDamage(t *testing.T) {
 			if st, out := runOver(t, verb+" "+flag, file); st != cli.StatusCannot || !strings.Contains(out, "limit") {
 				t.Errorf("%s %s: got status %d, want %d and a limit: %s", verb, flag, st, cli.StatusCannot, out)
 			}
+		}
+	}
+}
+
+// TestLimitsOfTheOutput: what is read within larger limits is written, and proven, within these.
+func TestLimitsOfTheOutput(t *testing.T) {
+	dir := t.TempDir()
+	place := filepath.Join(dir, "wide.csv")
+	line := strings.Repeat("1,", 1<<16) + "1\n" // one more than by default
+	var head strings.Builder
+	for i := range 1<<16 + 1 {
+		fmt.Fprintf(&head, ",c%d", i)
+	}
+	if err := os.WriteFile(place, []byte(head.String()[1:]+"\n"+line), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, verb := range []string{"convert -o OUT.arrow", "cat -o OUT.arrow", "convert --all --to arrow -o OUT/"} {
+		if st, out := runOver(t, verb+" --source-opt header=true --max-fields 70000", place); st != cli.StatusFine {
+			t.Errorf("%s: got status %d, want %d: %s", verb, st, cli.StatusFine, out)
 		}
 	}
 }

@@ -105,6 +105,16 @@ func (f *writeFlags) options(a *cli.App) (stoa.CreateOptions, error) {
 		Parallel: runtime.NumCPU()}, nil
 }
 
+// options are those of the writer: who reads with larger limits may write as much.
+func (c *conversion) options(a *cli.App) (stoa.CreateOptions, error) {
+	o, err := c.writeFlags.options(a)
+	if err != nil {
+		return o, err
+	}
+	o.Limits, err = c.AllLimits()
+	return o, err
+}
+
 // memory adds --memory to the writer's options, if the writer is one that keeps much in memory.
 func (f *writeFlags) memory(a *cli.App, opts map[string]string) (map[string]string, error) {
 	if f.mem == "" {
@@ -226,7 +236,7 @@ func (c *conversion) run(ctx context.Context, a *cli.App, paths []string, salvag
 				Hint: "if " + last + " is the output: -o " + last}
 		}
 	}
-	wo, err := c.writeFlags.options(a)
+	wo, err := c.options(a)
 	if err != nil {
 		return err
 	}

@@ -60,7 +60,7 @@ func (c *conversion) runAll(cmd *cobra.Command, a *cli.App, paths []string, f al
 	if c.to == "" {
 		c.to = "parquet"
 	}
-	wo, err := c.writeFlags.options(a)
+	wo, err := c.options(a)
 	if err != nil {
 		return err
 	}

@@ -128,7 +128,7 @@ func (r *rescue) prepare(ctx context.Context) (oo stoa.OpenOptions, wo stoa.Crea
 	if c.to == "" {
 		c.to = "parquet"
 	}
-	if wo, err = c.writeFlags.options(r.a); err != nil {
+	if wo, err = c.options(r.a); err != nil {
 		return oo, wo, err
 	}
 	c.levels, c.salvage = r.a.Format(wo.To).Levels, true

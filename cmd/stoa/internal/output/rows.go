@@ -30,6 +30,8 @@ const asTable = "table or vertical"
 type OutputFlags struct {
 	Form string
 	File string
+	// Within is within which limits tables are written; its zero value has those that hold by default.
+	Within format.Limits
 }
 
 func (f *OutputFlags) Register(cmd *cobra.Command, forms []string, preset string) {
@@ -124,7 +126,7 @@ func OpenRowWriter(a *cli.App, ctx context.Context, f *OutputFlags, form string,
 			asTable: display.AsFits}[form]
 		return &textRows{place: p, rows: display.NewTable(p, sc, style)}, nil
 	}
-	o := stoa.CreateOptions{Formats: a.Formats, To: form, Alloc: cli.Pool}
+	o := stoa.CreateOptions{Formats: a.Formats, To: form, Alloc: cli.Pool, Limits: f.Within}
 	if form == "arrow" && !f.ToFile() {
 		o.Opts = map[string]string{"stream": "true"} // a reader of a pipe cannot begin at the end
 	}

@@ -100,6 +100,9 @@ func (r *Reading) write(ctx context.Context, a *cli.App, form string, t *stoa.Ta
 		return err
 	}
 	r.Wide = sc.NumFields() > 1
+	if r.Within, err = r.AllLimits(); err != nil {
+		return err
+	}
 	seq, err := rows(ctx, t, spec)
 	if err != nil {
 		return err
