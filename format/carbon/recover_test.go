@@ -1,6 +1,7 @@
 package carbon_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -355,6 +356,56 @@ func TestRecoverColumns(t *testing.T) {
 	if rows != int64(len(right)) || cells == 0 || len(lost) == 0 || len(lost) == len(tab.Schema().Fields()) {
 		t.Errorf("got %d rows of %d, %d cells, lost %v; %v", rows, len(right), cells, lost, tab.Findings())
 	}
+}
+
+// TestRecoverRowsOfPages: without footer and index the column chunks say how many rows there are, each of them; one whose
+// number has a wrong bit changes that for no other column.
+func TestRecoverRowsOfPages(t *testing.T) {
+	for _, name := range []string{"v3/allprim_zstd/table", "v3/complex_nested/table"} {
+		tree := loaded(t, filepath.Join(golden2, name))
+		i := slices.IndexFunc(tree.Names(), func(n string) bool { return strings.HasSuffix(n, ".carbondata") })
+		file := tree.Names()[i]
+		whole := tree.Bytes(file)
+		_, right, err := read(t, file, stoa.OpenOptions{Tree: tree}, stoa.ScanSpec{})
+		if err != nil || len(right) == 0 {
+			t.Fatal(len(right), err)
+		}
+		first := bytes.Index(whole, []byte{0x19, 0x11, 0x01, 0x00, 0x15}) + 5 // the rows of the first page
+		if first < 5 {
+			t.Fatalf("%s: no chunk was found", name)
+		}
+		for bit := range 6 { // those that leave the number as long as it was
+			harmed := slices.Clone(whole[:len(whole)-20])
+			harmed[first] ^= 2 << bit
+			rows, lost := nulledRows(t, file, harmed)
+			if rows != len(right) || len(lost) > 1 {
+				t.Errorf("%s, bit %d: got %d rows of %d, lost of %v", name, bit, rows, len(right), lost)
+			}
+		}
+	}
+}
+
+// nulledRows is how many rows recovery has of a file by itself, and of which columns it has lost cells.
+func nulledRows(t *testing.T, file string, b []byte) (rows int, lost []string) {
+	t.Helper()
+	tab, err := stoa.Open(t.Context(), file, stoa.OpenOptions{Tree: store.NewMemory(map[string][]byte{file: b}),
+		From: "carbon", Recover: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tab.Close()
+	spec := stoa.ScanSpec{Damaged: stoa.NullCells, Lost: func(l region.Loss) {
+		if !slices.Contains(lost, l.Column) {
+			lost = append(lost, l.Column)
+		}
+	}}
+	for b, err := range tab.Scan(t.Context(), spec) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows += int(b.NumRows())
+	}
+	return rows, lost
 }
 
 // TestRecoverPartitions: if a partitioned table has lost its segment files, which list the directories of each segment,

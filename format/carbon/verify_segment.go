@@ -13,8 +13,8 @@ import (
 	"stoa/format/carbon/internal/table"
 )
 
-// entry reports what is no time and no size in an entry of tablestatus. Empty fields are, in what has not finished and in
-// tables of before 1.3.
+// entry reports what is no time and no size in an entry of tablestatus. Fields are empty in what has not finished, and
+// in tables of before 1.3.
 func (v *verifier) entry(t *table.Managed, i int) {
 	l := &t.Loads[i]
 	for _, x := range []struct {

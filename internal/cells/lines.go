@@ -108,7 +108,8 @@ func (c *CSVWriter) Write(b arrow.RecordBatch) error {
 	return nil
 }
 
-// nullsOf says which rows of a read as null, through dictionaries, runs, extensions and the members of unions; nil: none.
+// nullsOf says which rows of a read as null, through dictionaries, runs, extensions and the members of unions; nil:
+// none.
 func nullsOf(a arrow.Array) func(i int) bool {
 	switch a := a.(type) {
 	case array.ExtensionArray:

@@ -128,16 +128,17 @@ func (f *DataFile) walk(ctx context.Context) (*DataFile, []region.Finding) {
 			dims++
 		}
 	}
-	at := f.HeadLen
+	at, top := f.HeadLen, wholeColumns(f.Header.Columns)
 	for n > 0 && ctx.Err() == nil {
 		b := layout.BlockletInfo{Rows: -1}
-		for range n {
+		var chunks []layout.ColumnChunk // of whole columns: those of their children have rows of their own
+		for i := range n {
 			head, cc, ok := f.chunkHere(ctx, at)
 			if !ok {
 				break
 			}
-			if len(b.Offsets) == 0 {
-				b.SetPages(cc)
+			if i == 0 || top[i] {
+				chunks = append(chunks, cc)
 			}
 			b.Offsets, b.Lengths = append(b.Offsets, at), append(b.Lengths, int32(head))
 			at += head
@@ -151,6 +152,7 @@ func (f *DataFile) walk(ctx context.Context) (*DataFile, []region.Finding) {
 		if len(b.Offsets) == 0 {
 			return g, nil
 		}
+		b.SetPages(chunks)
 		if len(b.Offsets) < n {
 			l := layout.Findingf("carbon.rows.lost", f.At.Sub(b.Offsets[0], f.At.Len-b.Offsets[0]), f.At.Object,
 				"the blocklet that begins here has %d of %d column chunks: cells of the other columns are lost",
@@ -169,6 +171,19 @@ func (f *DataFile) walk(ctx context.Context) (*DataFile, []region.Finding) {
 		g.add(b, dims, at)
 	}
 	return g, nil
+}
+
+// wholeColumns says which of a header's columns are in no other.
+func wholeColumns(columns []layout.ColumnSchema) []bool {
+	top := make([]bool, len(columns))
+	inside := 0 // columns to come that are in one before
+	for i := range columns {
+		if top[i] = inside == 0; !top[i] {
+			inside--
+		}
+		inside += int(max(columns[i].NumChild, 0))
+	}
+	return top
 }
 
 // add adds a blocklet that ends at offset end and has dims column chunks of dimensions.

@@ -167,12 +167,37 @@ func (b *BlockletInfo) ChunkEnd(i, dims int) int64 {
 	return b.Offsets[i+1]
 }
 
-// SetPages sets the pages and rows of the blocklet from its first column chunk, for want of a footer.
-func (b *BlockletInfo) SetPages(cc ColumnChunk) {
-	b.Rows = 0
-	for _, p := range cc.Pages {
-		b.PageRows = append(b.PageRows, int32(p.Rows))
-		b.Rows += p.Rows
+// SetPages sets the pages and rows of the blocklet from its column chunks, at least one, for want of a footer: each has
+// all rows, and where one is damaged the most agree.
+func (b *BlockletInfo) SetPages(chunks []ColumnChunk) {
+	var sizes []int64
+	for _, cc := range chunks {
+		sizes = append(sizes, int64(len(cc.Pages)))
 	}
-	b.Pages = int32(len(cc.Pages))
+	b.Rows, b.Pages = 0, int32(mostCommon(sizes))
+	for i := range int(b.Pages) {
+		var rows []int64
+		for _, cc := range chunks {
+			if len(cc.Pages) == int(b.Pages) {
+				rows = append(rows, cc.Pages[i].Rows)
+			}
+		}
+		n := mostCommon(rows)
+		b.PageRows = append(b.PageRows, int32(n))
+		b.Rows += n
+	}
+}
+
+// mostCommon is the number that comes most often; of several the first.
+func mostCommon(numbers []int64) (most int64) {
+	times, best := map[int64]int{}, 0
+	for _, n := range numbers {
+		times[n]++
+	}
+	for _, n := range numbers {
+		if times[n] > best {
+			most, best = n, times[n]
+		}
+	}
+	return most
 }
