@@ -325,6 +325,34 @@ func TestNameIsAnAnswer(t *testing.T) {
 	}
 }
 
+// TestDeletionsOnly: exchanged rows are excused only where nothing but delete deltas was touched, and no more of them than
+// these name.
+func TestDeletionsOnly(t *testing.T) {
+	f := &fixture{name: "carbon/x", dir: t.TempDir()}
+	for name, text := range map[string]string{"a.deletedelta": `{"deletedRows":[3,13]}`, "b.carbondata": "1,2,3,4,5"} {
+		if err := os.WriteFile(filepath.Join(f.dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, x := range []struct {
+		files []string
+		want  int
+	}{
+		{[]string{"a.deletedelta"}, 2},
+		{[]string{"a.deletedelta", "b.carbondata"}, 0},
+		{[]string{"b.carbondata"}, 0},
+		{nil, 0},
+	} {
+		c := &trial{f: f}
+		for _, name := range x.files {
+			c.touched = append(c.touched, touch{name, 0, 1})
+		}
+		if got := c.deletions(); got != x.want {
+			t.Errorf("%v: got %d rows, want %d", x.files, got, x.want)
+		}
+	}
+}
+
 // TestSymbolOnly: a changed text is excused only if its bytes were changed in an Avro schema, and only as a text.
 func TestSymbolOnly(t *testing.T) {
 	f := &fixture{name: "trevni/x", dir: t.TempDir()}

@@ -111,6 +111,10 @@ func (c *trial) part(name string, want, out []string) {
 		return
 	}
 	if strange := c.strangers(out); c.allowed() == 0 || strange > c.allowed() || len(out) != len(want) && !c.f.text {
+		if n := c.deletions(); n > 0 && c.strangers(out) <= n {
+			c.excused = true
+			return
+		}
 		c.find("silent", "%s ended with 0, and %s", name, difference(want, out))
 		return
 	}
