@@ -78,6 +78,7 @@ type ReadOptions struct {
 	Timezone        string      // of texts without one: the cut-off, timestamps in names of partitions; "": UTC
 	Positions       bool        // each row has the columns stoa_file and stoa_row
 	Deleted         bool        // deleted rows are included
+	External        bool        // locations outside of the place that was named are followed
 }
 
 // Strings are the options as --source-opt has them.

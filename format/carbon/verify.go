@@ -81,6 +81,7 @@ func codeOf(code string, e *fault.Error) string {
 
 func (v *verifier) target(tg format.Target) error {
 	if k, _, err := table.Look(v.ctx, tg); err == nil && k == table.KindStore && tg.Table == "" {
+		v.opts.Root = tg.Name
 		tables, err := table.StoreTables(v.ctx, v.tree, tg.Name)
 		for _, t := range tables {
 			v.table(t.Dir)

@@ -49,6 +49,8 @@ func NewOptionFlags() []*OptionFlag {
 		{Flag: "carbon-properties", Key: "properties",
 			Usage: "take CarbonData's settings from this carbon.properties `FILE`; #TABLE is then a table of its " +
 				"store"},
+		{Flag: "allow-external", Key: "external", Value: "true",
+			Usage: "follow locations in the files of a table that lie outside of the place that was named"},
 		{Flag: "key-file", Key: "key-file",
 			Usage: "decrypt with the keys in `FILE`: lines footer KEY, column PATH KEY, key ID KEY"},
 		{Flag: "schema", Key: "schema", Usage: "take the schema from `FILE`, where the source has none or has lost " +

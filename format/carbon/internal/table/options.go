@@ -35,6 +35,7 @@ type Options struct {
 	Timezone        string
 	Positions       bool
 	Deleted         bool
+	External        bool
 }
 
 // ReadTable are the options of Open.
@@ -60,6 +61,9 @@ var ReadTable = option.Table[Options]{Format: "carbon", For: "reading", Options:
 		func(o *Options) *bool { return &o.Positions }),
 	option.Bool("deleted", "include deleted rows (default false)",
 		func(o *Options) *bool { return &o.Deleted }),
+	option.Bool("external", "read what the table names outside of the place that was named, too: segments and "+
+		"partitions with a location of their own (default false: an error)",
+		func(o *Options) *bool { return &o.External }),
 }}
 
 // ReadOptions are the options of Open, parsed.
@@ -75,6 +79,8 @@ type ReadOptions struct {
 	deleted     bool
 	positions   bool
 	location    string // carbon.storelocation
+	external    bool   // locations outside of root are followed
+	Root        string // the place that was named; "" = the table
 }
 
 // ParseOptions parses the options of Open. Errors are Invalid.
@@ -82,7 +88,7 @@ func ParseOptions(opts map[string]string) (o ReadOptions, err error) {
 	r, err := ReadTable.Parse(opts)
 	o = ReadOptions{Segments: r.Segment, Bucket: -1, properties: r.Properties, Blocklet: int64(r.BlockletSize),
 		cutoff: r.CutoffTimestamp, granularity: string(r.TimeGranularity), Zone: time.UTC, deleted: r.Deleted,
-		positions: r.Positions}
+		positions: r.Positions, external: r.External}
 	if err != nil {
 		return o, err
 	}

@@ -171,6 +171,7 @@ func Resolve(ctx context.Context, tg format.Target, o *ReadOptions) (format.Targ
 	if err != nil {
 		return tg, k, err
 	}
+	o.Root = tg.Name
 	tg.Name, tg.Table = dir, ""
 	return tg, KindTable, nil
 }

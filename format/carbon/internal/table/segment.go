@@ -121,7 +121,8 @@ func (t *Managed) matchUpdates(l *status.Load, files map[string]bool) error {
 // recovery also those of partitions with files of the segment.
 func (t *Managed) Folders(ctx context.Context, l *status.Load) ([]Place, error) {
 	if l.Path != "" {
-		return []Place{{Dir: l.Path}}, nil
+		dir, err := t.within(l.Path, t.Status, "path")
+		return []Place{{Dir: dir}}, err
 	}
 	if l.Segment == "" && !l.Counts() { // a load writes its segment file before tablestatus names it
 		if name := t.pendingSegmentFile(ctx, l); name != "" {
@@ -251,6 +252,8 @@ func (t *Managed) Located(name string, s status.SegmentFile, segment string) (ou
 					"the relative location %q is outside of the table", k)
 			}
 			p.Dir = path.Join(t.Path, k)
+		} else if p.Dir, err = t.within(k, name, "locationMap"); err != nil {
+			return nil, err
 		}
 		if f.Merge != "" {
 			p.Indexes = append(p.Indexes, f.Merge)
