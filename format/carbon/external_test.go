@@ -17,8 +17,8 @@ import (
 	"stoa/region"
 )
 
-// movedPartition is a store with the table t, of which the partition country=c1 lies where its segment file says so by a
-// whole address: in the directory to, of the store's own.
+// movedPartition is a store with the table t, of which the partition country=c1 lies where its segment file says so by
+// a whole address: in the directory to, of the store's own.
 func movedPartition(t *testing.T, to, scheme string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()

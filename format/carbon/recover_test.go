@@ -358,8 +358,8 @@ func TestRecoverColumns(t *testing.T) {
 	}
 }
 
-// TestRecoverRowsOfPages: without footer and index the column chunks say how many rows there are, each of them; one whose
-// number has a wrong bit changes that for no other column.
+// TestRecoverRowsOfPages: without footer and index the column chunks say how many rows there are, each of them; one
+// whose number has a wrong bit changes that for no other column.
 func TestRecoverRowsOfPages(t *testing.T) {
 	for _, name := range []string{"v3/allprim_zstd/table", "v3/complex_nested/table"} {
 		tree := loaded(t, filepath.Join(golden2, name))

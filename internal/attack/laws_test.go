@@ -243,8 +243,8 @@ func inOrderOf(was, is []cell) {
 	slices.SortStableFunc(is, func(a, b cell) int { return place[a.name] - place[b.name] })
 }
 
-// deletions is how many rows the delete deltas of CarbonData's name that were touched, if nothing else was. They have no
-// checksum, only their number stands elsewhere: one row named instead of another is not noticed (file.unchecked).
+// deletions is how many rows the delete deltas of CarbonData's name that were touched, if nothing else was. They have
+// no checksum, only their number stands elsewhere: one row named instead of another is not noticed (file.unchecked).
 func (c *trial) deletions() (n int) {
 	for _, t := range c.touched {
 		b, err := os.ReadFile(filepath.Join(c.f.dir, t.file))

@@ -325,8 +325,8 @@ func TestNameIsAnAnswer(t *testing.T) {
 	}
 }
 
-// TestDeletionsOnly: exchanged rows are excused only where nothing but delete deltas was touched, and no more of them than
-// these name.
+// TestDeletionsOnly: exchanged rows are excused only where nothing but delete deltas was touched, and no more of them
+// than these name.
 func TestDeletionsOnly(t *testing.T) {
 	f := &fixture{name: "carbon/x", dir: t.TempDir()}
 	for name, text := range map[string]string{"a.deletedelta": `{"deletedRows":[3,13]}`, "b.carbondata": "1,2,3,4,5"} {
