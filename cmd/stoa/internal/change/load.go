@@ -56,7 +56,7 @@ the rows twice, and sorts the values first; predefined:DIR takes them from files
 column of the rows, from 0. Values that the last two lack are refused. --opt version=2 (or 1) writes data
 files as CarbonData 1.0 has them.`,
 		Example: `  stoa load store#sales.orders orders-*.csv --source-opt header=true
-  stoa load store#sales.orders o.parquet --where "day >= date '2024-01-01'"
+  stoa load store#sales.orders orders.parquet --where "day >= date '2024-01-01'"
   stoa load store#sales.visits visits.csv --source-opt header=true --dictionary two-pass
 ` +
 			"  stoa load store#sales.visits visits.csv --source-opt header=true " +
