@@ -29,8 +29,7 @@ func main() {
 }
 `
 
-// linked builds a stripped program with tags into dir and gives its size in bytes and what its linker says of what
-// needs what.
+// linked builds a stripped program with tags into dir and gives its size in bytes, and what its linker says needs what.
 func linked(t *testing.T, dir, what, tags string) (size int64, needs string) {
 	t.Helper()
 	program := filepath.Join(dir, "program")
@@ -48,9 +47,9 @@ func linked(t *testing.T, dir, what, tags string) (size int64, needs string) {
 }
 
 // TestWeight: how many bytes the stripped programs have at most, the command with the release's tags, too. What is over
-// the aim of 20 MB is reported in docs/decisions/0003-parquet.md. Nor does what is linked call methods by names that are
-// not known when it is linked: if something does, as text/template, the linker keeps every method of every type, a ninth
-// of the program.
+// the aim of 20 MB is reported in docs/decisions/0003-parquet.md. Nor does what is linked call methods by names that
+// are not known when it is linked: if something does, as text/template, the linker keeps every method of every type, a
+// ninth of the program.
 //
 // It stands apart from the tests of the house, which one runs before every commit: it builds stoa with other tags.
 func TestWeight(t *testing.T) {
