@@ -68,6 +68,11 @@ func (w *Writer) Write(b arrow.RecordBatch) error {
 		return w.lib.Write(t)
 	}
 	if slices.ContainsFunc(w.sc.Fields(), func(f arrow.Field) bool { return settle.HasDictionaries(f.Type) }) {
+		if w.empty != nil && mistaken(w.empty, t) {
+			if err := w.forget(); err != nil {
+				return err
+			}
+		}
 		w.drop()
 		w.empty = t.NewSlice(0, 0)
 	}
@@ -97,12 +102,27 @@ func (w *Writer) finish() error {
 	defer w.drop()
 	b := w.empty
 	if b == nil {
-		none := array.NewRecordBuilder(memory.NewGoAllocator(), w.sc)
-		defer none.Release()
-		b = none.NewRecordBatch()
+		b = w.none()
 		defer b.Release()
 	}
 	return w.place(b, true)
+}
+
+// none is a batch without rows, of empty dictionaries.
+func (w *Writer) none() arrow.RecordBatch {
+	cols := make([]arrow.Array, w.sc.NumFields())
+	for i, f := range w.sc.Fields() {
+		cols[i] = array.MakeArrayOfNull(memory.NewGoAllocator(), f.Type, 0)
+		defer cols[i].Release()
+	}
+	return array.NewRecordBatch(w.sc, cols, 0)
+}
+
+// forget writes a batch without rows. Its empty dictionaries replace those before, so that the next are written whole.
+func (w *Writer) forget() error {
+	b := w.none()
+	defer b.Release()
+	return w.place(b, false)
 }
 
 func (w *Writer) drop() {
