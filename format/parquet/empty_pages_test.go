@@ -12,6 +12,7 @@ import (
 	"stoa/format"
 	"stoa/internal/scan"
 	"stoa/internal/thrift"
+	"stoa/vec"
 )
 
 // emptyPage is a data page without values. The body is empty, or a codec's form of an empty input.
@@ -104,5 +105,41 @@ func TestPagesWithoutValues(t *testing.T) {
 	}
 	if bytes.Equal(emptyPage(1, nil), emptyPage(2, nil)) {
 		t.Error("the pages of both versions are equal")
+	}
+}
+
+// TestCopiesOfPagesWithoutValues: where row groups are cut, a page without values may be the last of a part. The copy
+// is healthy, and so is what reads it by rows.
+func TestCopiesOfPagesWithoutValues(t *testing.T) {
+	b := golden(t, "testdata/empty_page.parquet").Bytes("t")
+	want, err := sumOf(t, nil, b)
+	if err != nil || want.Rows != 5 {
+		t.Fatal(want.Rows, err)
+	}
+	for rows := 1; rows <= 5; rows++ {
+		out, why := copyOf(t, format.CopyOptions{Opts: map[string]string{"row-group-rows": fmt.Sprint(rows)}}, b)
+		if why != "" {
+			t.Fatalf("%d rows a row group: not copied: %s", rows, why)
+		}
+		for _, f := range findings(out) {
+			t.Errorf("%d rows a row group: got %+v, want no findings", rows, f)
+		}
+		if got, err := sumOf(t, nil, out); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%d rows a row group: got %v, %v, want %v", rows, got, err, want)
+		}
+		r := readerOf(t, out)
+		for from := range 5 {
+			got := 0
+			for b, err := range scanned(t.Context(), r, scan.Spec{Rows: vec.Range{From: int64(from), To: 5}}) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				got += int(b.NumRows())
+			}
+			if got != 5-from {
+				t.Errorf("%d rows a row group, from row %d: got %d rows, want %d", rows, from, got, 5-from)
+			}
+		}
+		r.Close()
 	}
 }

@@ -16,6 +16,9 @@ duckdb.sql("""copy (select (4294967295 - range)::uinteger as down,
   (case when range % 2 = 0 then 2147483647 else -2147483648 end)::integer as signed,
   [(range * 1431655765 % 4294967296)::uinteger] as list
   from range(2100)) to 'deltas32.duckdb.parquet' (format parquet, parquet_version v2, dictionary_size_limit 1, compression zstd)""")
+# a page without values between others, as pyarrow makes them of lists and small pages
+pq.write_table(pa.table({"l": [["0"], ["2"], ["1"], ["1"], ["2"]]}), "empty_page.parquet", data_page_size=1, write_batch_size=2, write_page_index=True,
+               compression="none", store_schema=False)
 # a copy of each chunk's metadata behind it
 pl.DataFrame({"a": [1, 2, None], "s": ["x", "y", None]}).write_parquet("copies.polars.parquet", compression="uncompressed")
 os.makedirs("warned", exist_ok=True)  # what tests of healthy files leave out

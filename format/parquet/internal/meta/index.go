@@ -145,7 +145,7 @@ func (x *OffsetIndex) Check(chunk fault.Span, base, rows int64, path string) err
 				"%d bytes at %d are not in the column chunk after the previous page", size, off)
 		}
 		end = base + off + int64(x.Sizes[i])
-		if f := x.FirstRow[i]; i == 0 && f != 0 || f < last || f >= max(rows, 1) {
+		if f := x.FirstRow[i]; i == 0 && f != 0 || f < last || f > rows {
 			return fault.Corruptf(x.At, path+".first_row_index", "%d after %d in a row group of %d rows", f, last,
 				rows)
 		}
