@@ -18,6 +18,7 @@ func (lost) Open(context.Context, string) (store.Source, error) { return nil, fs
 
 // TestCodes: every finding code of a text, with place, rows and message.
 func TestCodes(t *testing.T) {
+	doubt := "; the only checksum is that of the whole text: any row before may have other values"
 	big := strings.Repeat("x", 150<<10) // two of them are more than the 256 KiB that are read at once
 	for _, c := range []struct {
 		f    format.Format
@@ -39,8 +40,9 @@ func TestCodes(t *testing.T) {
 		{CSV, "a,b\n1,2\n3,\"x", "", `csv.text t[10+2] "line 3" [-1 -1] -1: the quote that is opened here is not ` +
 			`closed`},
 		{TSV, "a\t\"b\n1\t2\n", "", `tsv.text t[2+7] "line 1" [-1 -1] -1: the quote that is opened here is not closed`},
-		{CSV, zipped("a,b\n1,2\n")[:30], "", `csv.text t "gzip" [-1 -1] -1: unexpected EOF`},
-		{JSONL, zipped("{\"a\":1}\n")[:30], "", `jsonl.text t "gzip" [-1 -1] -1: unexpected EOF`},
+		{CSV, zipped("a,b\n1,2\n")[:30], "", `csv.text t "gzip" [-1 -1] -1: unexpected EOF` + doubt},
+		{JSONL, zipped("{\"a\":1}\n")[:30], "", `jsonl.text t "gzip" [-1 -1] -1: unexpected EOF` +
+			doubt},
 		{CSV, "", "", `csv.empty t "" [-1 -1] -1: the file is empty, without even a header`},
 		{TSV, "", "", `tsv.empty t "" [-1 -1] -1: the file is empty, without even a header`},
 		{CSV, "a,b\n" + big + big, "", `csv.unreadable t[4+262140] "record" [-1 -1] -1: the record that begins at ` +

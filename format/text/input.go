@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 
@@ -110,6 +111,9 @@ func (in *input) wrap(err error) error {
 	var own *readError
 	if errors.As(err, &own) {
 		return own.err
+	}
+	if in.gzip { // rows have been given
+		err = fmt.Errorf("%w; the only checksum is that of the whole text: any row before may have other values", err)
 	}
 	return &fault.Error{Class: fault.Corrupt, At: fault.Span{Object: in.name}, Path: "gzip", Cause: err}
 }

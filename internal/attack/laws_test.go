@@ -3,8 +3,10 @@ package attack
 import (
 	"bytes"
 	"cmp"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -402,14 +404,11 @@ func (c *trial) allowed() (n int) {
 	if c.shifted {
 		return 0
 	}
-	if c.f.maker != nil && c.f.maker.gzip {
-		return len(c.f.ref)
+	if c.f.text {
+		return c.lines()
 	}
 	if c.f.checked {
 		return 0
-	}
-	if c.f.text {
-		return c.lines()
 	}
 	for _, p := range c.pagesTouched() {
 		n += p.rows
@@ -418,10 +417,10 @@ func (c *trial) allowed() (n int) {
 }
 
 // lines is how many lines of a text are touched, with their neighbours: counted before or after the change, whichever
-// is more. In a compressed text all are.
+// is more. In a compressed text all are, those that its harmed stream still gives.
 func (c *trial) lines() int {
 	if c.f.maker != nil && c.f.maker.gzip {
-		return len(c.f.ref)
+		return max(len(c.f.ref), bytes.Count(c.unzipped(), []byte("\n"))+1)
 	}
 	n := 0
 	for _, t := range c.touched {
@@ -434,6 +433,21 @@ func (c *trial) lines() int {
 		n += 3 + most
 	}
 	return n
+}
+
+// unzipped is what can be decompressed of the only file of a compressed text.
+func (c *trial) unzipped() []byte {
+	f, err := os.Open(filepath.Join(c.dir, c.f.files[0]))
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		return nil
+	}
+	b, _ := io.ReadAll(io.LimitReader(z, 64<<20)) // the error is what was done to it
+	return b
 }
 
 // strangers is how many rows of out were not in the table.

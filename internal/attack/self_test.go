@@ -2,6 +2,7 @@ package attack
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -349,6 +350,31 @@ func TestDeletionsOnly(t *testing.T) {
 		}
 		if got := c.deletions(); got != x.want {
 			t.Errorf("%v: got %d rows, want %d", x.files, got, x.want)
+		}
+	}
+}
+
+// TestZippedLines: of a compressed text as many lines may differ as there were, or as its harmed stream still gives, and
+// no more.
+func TestZippedLines(t *testing.T) {
+	f := &fixture{dir: t.TempDir(), maker: &maker{gzip: true}, files: []string{"t.csv.gz"}, text: true}
+	f.ref = []string{"{}", "{}", "{}"}
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	z.Write([]byte("a\n1\n2\n3\n4\n5\n"))
+	z.Close()
+	wrong := bytes.Clone(b.Bytes())
+	wrong[len(wrong)-8]++ // of the checksum
+	for name, x := range map[string]struct {
+		content []byte
+		want    int
+	}{"wrong checksum": {wrong, 7}, "no stream": {[]byte("a\n1\n2\n3\n4\n5\n"), 3}, "only its header": {wrong[:10], 3}} {
+		c := &trial{f: f, dir: t.TempDir()}
+		if err := os.WriteFile(filepath.Join(c.dir, "t.csv.gz"), x.content, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if got := c.allowed(); got != x.want {
+			t.Errorf("%s: %d lines may differ, want %d", name, got, x.want)
 		}
 	}
 }
