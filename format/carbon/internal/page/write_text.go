@@ -66,16 +66,17 @@ func parseWhole(s string) (int64, bool) {
 	return parseDigits(s)
 }
 
+// ParseExact is ParseConstant for every spelling.
 func ParseExact(c *schema.Column, s string) (v schema.Constant, err error) {
 	if c.Type == layout.TypeTimestamp {
 		if when, err := time.Parse(time.RFC3339Nano, s); err == nil {
 			if when.Nanosecond()%1e6 != 0 {
-				return v, fault.Invalidf("%q has parts of a millisecond", s)
+				return v, finer(s)
 			}
 			return schema.Constant{I: when.UnixMilli()}, nil
 		}
 		if _, parts, ok := strings.Cut(s, "."); ok && len(parts) > 3 && strings.Trim(parts[3:], "0") != "" {
-			return v, fault.Invalidf("%q has parts of a millisecond", s)
+			return v, finer(s)
 		}
 	}
 	if v, err = schema.ParseValue(c, s, nil); err != nil || v.Null {
@@ -87,6 +88,13 @@ func ParseExact(c *schema.Column, s string) (v schema.Constant, err error) {
 		}
 	}
 	return v, nil
+}
+
+// finer is the error for a text of a time that is finer than CarbonData's. Texts are not cut as times are: no check
+// compares them with what is read back.
+func finer(s string) error {
+	return fault.Invalidf("%q has parts of a millisecond, which CarbonData cannot keep (where --schema says that the "+
+		"column is of times, --opt timestamps=truncate drops them)", s)
 }
 
 // Array has the cells, which are no strings and not nested, as an Arrow array of a type.
