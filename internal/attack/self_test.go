@@ -354,8 +354,8 @@ func TestDeletionsOnly(t *testing.T) {
 	}
 }
 
-// TestZippedLines: of a compressed text as many lines may differ as there were, or as its harmed stream still gives, and
-// no more.
+// TestZippedLines: of a compressed text as many lines may differ as there were, or as its harmed stream still gives,
+// and no more.
 func TestZippedLines(t *testing.T) {
 	f := &fixture{dir: t.TempDir(), maker: &maker{gzip: true}, files: []string{"t.csv.gz"}, text: true}
 	f.ref = []string{"{}", "{}", "{}"}
@@ -368,7 +368,11 @@ func TestZippedLines(t *testing.T) {
 	for name, x := range map[string]struct {
 		content []byte
 		want    int
-	}{"wrong checksum": {wrong, 7}, "no stream": {[]byte("a\n1\n2\n3\n4\n5\n"), 3}, "only its header": {wrong[:10], 3}} {
+	}{
+		"wrong checksum":  {wrong, 7},
+		"no stream":       {[]byte("a\n1\n2\n3\n4\n5\n"), 3},
+		"only its header": {wrong[:10], 3},
+	} {
 		c := &trial{f: f, dir: t.TempDir()}
 		if err := os.WriteFile(filepath.Join(c.dir, "t.csv.gz"), x.content, 0o666); err != nil {
 			t.Fatal(err)
