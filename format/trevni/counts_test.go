@@ -9,6 +9,8 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/trevni"
+	"stoa/internal/scan"
+	"stoa/region"
 	"stoa/store"
 )
 
@@ -45,6 +47,30 @@ func TestRowsWithoutColumns(t *testing.T) {
 		_, _, err := trevni.Format.Recover(t.Context(), tg, format.OpenOptions{})
 		if errors.Is(err, fault.Limit) != refused {
 			t.Errorf("%d rows, recovered: %v", rows, err)
+		}
+	}
+}
+
+// TestTwoWrongCounts: the header has another number of rows, and a column does not begin where it should. The columns
+// that do agree with each other; recovery reports no row as lost that is not among theirs.
+func TestTwoWrongCounts(t *testing.T) {
+	for _, codec := range []string{"null", "deflate", "snappy", "bzip2"} {
+		data := corpusFile(t, "v1.12.2/all_"+codec+"_null.trv")
+		rows := int64(binary.LittleEndian.Uint64(data[4:]))
+		for column, at := range startsOf(t, data) {
+			for _, b := range []int64{0, 1, 6} {
+				bad := slices.Clone(data)
+				bad[5] ^= 4
+				bad[at+b] ^= 128
+				var most int64
+				_, err := scanAll(t.Context(), bad, scan.Spec{Damaged: scan.SkipRows, Lost: func(l region.Loss) {
+					most = max(most, l.Rows[1])
+				}}, true)
+				if err != nil || most > rows {
+					t.Errorf("%s, byte %d of the start of column %d: %d rows reported as lost of %d (%v)", codec, b, column,
+						most, rows, err)
+				}
+			}
 		}
 	}
 }

@@ -394,7 +394,8 @@ func (r *recoverer) recount() {
 			continue
 		}
 		b := cb.Blocks[bad[0]]
-		if b.Rows = rest; v.reads(ph, &b, bad[0], vals) || cb.Odd != nil {
+		b.Rows = rest
+		if proved := v.reads(ph, &b, bad[0], vals) && b.Raw > 0; proved || cb.Odd != nil && !r.contradicted() {
 			cb.Blocks[bad[0]].Rows, cb.Rows = rest, 0
 			for k := range cb.Blocks {
 				cb.Blocks[k].Row = cb.Rows
@@ -403,6 +404,22 @@ func (r *recoverer) recount() {
 			r.of(ph.Name).Report("trevni.recovered", b.Desc, "", "block[%d] has %d rows", bad[0], rest)
 		}
 	}
+}
+
+// contradicted reports whether columns that end where they should count other rows than the header, and none as many:
+// then the header's number says nothing of a block that does not prove it.
+func (r *recoverer) contradicted() (others bool) {
+	for i := range r.f.Header.Columns {
+		cb, err := r.f.Blocks(r.ctx, i)
+		if r.f.Header.Columns[i].MaxRep > 0 || err != nil || cb.Odd != nil {
+			continue
+		}
+		if cb.Rows == r.f.Header.Rows {
+			return false
+		}
+		others = true
+	}
+	return others
 }
 
 // rows sets the header's number of rows to the largest of any column if no column has the header's. If columns cannot
