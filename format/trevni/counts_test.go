@@ -67,8 +67,8 @@ func TestTwoWrongCounts(t *testing.T) {
 					most = max(most, l.Rows[1])
 				}}, true)
 				if err != nil || most > rows {
-					t.Errorf("%s, byte %d of the start of column %d: %d rows reported as lost of %d (%v)", codec, b, column,
-						most, rows, err)
+					t.Errorf("%s, byte %d of the start of column %d: %d rows reported as lost of %d (%v)",
+						codec, b, column, most, rows, err)
 				}
 			}
 		}
