@@ -102,25 +102,25 @@ func (w *Writer) finish() error {
 	defer w.drop()
 	b := w.empty
 	if b == nil {
-		b = w.none()
+		none := array.NewRecordBuilder(memory.NewGoAllocator(), w.sc)
+		defer none.Release()
+		b = none.NewRecordBatch()
 		defer b.Release()
 	}
 	return w.place(b, true)
 }
 
-// none is a batch without rows, of empty dictionaries.
-func (w *Writer) none() arrow.RecordBatch {
-	cols := make([]arrow.Array, w.sc.NumFields())
-	for i, f := range w.sc.Fields() {
-		cols[i] = array.MakeArrayOfNull(memory.NewGoAllocator(), f.Type, 0)
+// forget writes no rows of the last batch, with empty dictionaries. They replace those before, so that the next are
+// written whole.
+func (w *Writer) forget() error {
+	cols := make([]arrow.Array, w.empty.NumCols())
+	for i, c := range w.empty.Columns() {
+		d := withoutValues(c.Data())
+		defer d.Release()
+		cols[i] = array.MakeFromData(d)
 		defer cols[i].Release()
 	}
-	return array.NewRecordBatch(w.sc, cols, 0)
-}
-
-// forget writes a batch without rows. Its empty dictionaries replace those before, so that the next are written whole.
-func (w *Writer) forget() error {
-	b := w.none()
+	b := array.NewRecordBatch(w.sc, cols, 0)
 	defer b.Release()
 	return w.place(b, false)
 }

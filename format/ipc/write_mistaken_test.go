@@ -13,6 +13,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/format/ipc"
+	"stoa/vec"
 )
 
 // TestAlikeDictionaries: of a stream each batch keeps its own dictionary, also if the library takes it for the one
@@ -50,10 +51,13 @@ func TestAlikeDictionaries(t *testing.T) {
 func alike(t *testing.T, dicts []arrow.Array, nested bool) {
 	typ := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: dicts[0].DataType()}
 	field := arrow.Field{Name: "d", Type: typ, Nullable: true}
+	beside := []arrow.Field{{Name: "n", Type: arrow.Null, Nullable: true},
+		{Name: "l", Type: arrow.ListOf(arrow.BinaryTypes.LargeString), Nullable: true},
+		{Name: "f", Type: arrow.FixedSizeListOf(2, arrow.FixedWidthTypes.Boolean), Nullable: true}}
 	if nested {
 		field.Type = arrow.ListOf(typ)
 	}
-	sc := arrow.NewSchema([]arrow.Field{field}, nil)
+	sc := arrow.NewSchema(append([]arrow.Field{field}, beside...), nil)
 	var out bytes.Buffer
 	w := ipc.NewStreamWriter(&out, sc)
 	var want []string
@@ -69,7 +73,11 @@ func alike(t *testing.T, dicts []arrow.Array, nested bool) {
 			col = array.MakeFromData(array.NewData(field.Type, 1, []*memory.Buffer{nil, offsets},
 				[]arrow.ArrayData{col.Data()}, 0, 0))
 		}
-		if err := w.Write(array.NewRecordBatch(sc, []arrow.Array{col}, int64(col.Len()))); err != nil {
+		cols := []arrow.Array{col}
+		for _, f := range beside {
+			cols = append(cols, vec.Nulls(memory.DefaultAllocator, f.Type, col.Len()))
+		}
+		if err := w.Write(array.NewRecordBatch(sc, cols, int64(col.Len()))); err != nil {
 			t.Fatal(err)
 		}
 	}
