@@ -232,6 +232,10 @@ func originalType(t, orig arrow.DataType) arrow.DataType {
 		}
 	case *arrow.StructType:
 		return originalStruct(t, o)
+	case *arrow.TimestampType: // its unit was changed when it was written, its zone was not
+		if x, ok := t.(*arrow.TimestampType); ok && x.TimeZone == "UTC" && o.TimeZone != "" {
+			return &arrow.TimestampType{Unit: x.Unit, TimeZone: o.TimeZone}
+		}
 	}
 	return t
 }
