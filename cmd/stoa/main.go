@@ -23,6 +23,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/verbs"
 	"stoa/store"
 )
 
@@ -63,14 +64,8 @@ func forceExit(ended <-chan struct{}, stderr io.Writer) {
 }
 
 func runArgs(a *cli.App, ctx context.Context, args []string) int {
-	root := rootCmd(a)
-	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
-		offerCompletions(root)
-	}
-	root.SetArgs(args)
-	root.SetIn(a.In)
-	root.SetOut(a.Stdout)
-	root.SetErr(a.Stderr)
-	cmd, err := root.ExecuteContextC(ctx)
-	return a.End(ctx, cmd, err)
+	status, _ := verbs.RunApp(ctx, a, args)
+	return status
 }
+
+func rootCmd(a *cli.App) *cobra.Command { return verbs.Root(a) }

@@ -1,23 +1,55 @@
-package main
+// Package verbs is the whole command, for programs that run it in their own process: cmd/stoa, and bindings to other
+// languages, which so give the same answers in the same documents of JSON.
+package verbs
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
 
 	"stoa/cmd/stoa/internal/about"
+	"stoa/cmd/stoa/internal/catalogue"
 	changes "stoa/cmd/stoa/internal/change"
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/convert"
 	"stoa/cmd/stoa/internal/look"
 	"stoa/cmd/stoa/internal/ls"
+	"stoa/format"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
-// rootCmd is the command with all its verbs.
-func rootCmd(a *cli.App) *cobra.Command {
+// Run runs a command line, such as "verify", "x.cfile", "-f", "json", and returns its exit status and, unless that is
+// 0, the error, which may be about what is on stderr already. It neither handles signals nor ends the process: who
+// wants it to end early cancels ctx.
+func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (int, error) {
+	return RunApp(ctx, cli.NewApp(stdin, stdout, stderr), args)
+}
+
+// RunApp is Run with an App of the caller's.
+func RunApp(ctx context.Context, a *cli.App, args []string) (int, error) {
+	root := Root(a)
+	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
+		offerCompletions(root)
+	}
+	root.SetArgs(args)
+	root.SetIn(a.In)
+	root.SetOut(a.Stdout)
+	root.SetErr(a.Stderr)
+	cmd, err := root.ExecuteContextC(ctx)
+	return a.End(ctx, cmd, err), err
+}
+
+// Formats are the formats that the command knows: those of stoa, and those that only write.
+func Formats() []format.Format { return catalogue.Formats() }
+
+// Version is that of the command.
+func Version() string { return about.Version().Version }
+
+// Root is the command with all its verbs.
+func Root(a *cli.App) *cobra.Command {
 	var version bool
 	root := &cobra.Command{
 		Use:           "stoa",

@@ -1,0 +1,104 @@
+// Command capi is the C interface of stoa, described in stoa.h: built with -buildmode=c-shared it is the library that
+// bindings to other languages load. The functions of stoa.h are in capi.c; what they call is here.
+package main
+
+// #cgo LDFLAGS: -lpthread
+// #include <stdlib.h>
+// #include "stoa.h"
+import "C"
+
+import (
+	"encoding/json"
+	"runtime"
+	"strings"
+	"sync"
+	"unsafe"
+
+	"stoa/cmd/stoa/verbs"
+	"stoa/fault"
+)
+
+func main() {}
+
+// version is set by the linker: the module is not the command's.
+var version = ""
+
+var versionText = sync.OnceValue(func() *C.char {
+	if version == "" {
+		version = verbs.Version()
+	}
+	return C.CString(version)
+})
+
+//export goVersion
+func goVersion() *C.char { return versionText() }
+
+//export goRetain
+func goRetain(h C.stoa_t) C.int {
+	if !retain(uint64(h)) {
+		return C.STOA_INVALID
+	}
+	return C.STOA_OK
+}
+
+//export goRelease
+func goRelease(h C.stoa_t) C.int {
+	if !release(uint64(h)) {
+		return C.STOA_INVALID
+	}
+	return C.STOA_OK
+}
+
+//export goCancel
+func goCancel(h C.stoa_t) C.int {
+	o, done, err := held[object](uint64(h))
+	if err != nil {
+		return C.STOA_INVALID
+	}
+	defer done()
+	o.cancel()
+	return C.STOA_OK
+}
+
+//export goHandles
+func goHandles() C.int64_t { return C.int64_t(handleCount()) }
+
+//export goMemory
+func goMemory(used, kept *C.int64_t) {
+	pool.mu.Lock()
+	defer pool.mu.Unlock()
+	*used, *kept = C.int64_t(pool.used), C.int64_t(pool.kept)
+}
+
+//export goTrim
+func goTrim() {
+	runtime.GC()
+	pool.trim()
+}
+
+// answer is what a function returns: its class, and the document of its error.
+func answer(err error, out **C.char) C.int {
+	if err != nil && out != nil {
+		*out = C.CString(document(docOfError(err)))
+	}
+	return C.int(classOf(err))
+}
+
+// ask reads a request; NULL is an empty one. Members that nobody knows are refused: a word that is misspelt would
+// have no effect.
+func ask(text *C.char, to any) error {
+	if text == nil {
+		return nil
+	}
+	d := json.NewDecoder(strings.NewReader(C.GoString(text)))
+	d.DisallowUnknownFields()
+	if err := d.Decode(to); err != nil {
+		return fault.Invalidf("request: %v", err)
+	}
+	return nil
+}
+
+// give writes a text to an output pointer.
+func give(to **C.char, v any) { *to = C.CString(document(v)) }
+
+func address(b []byte) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(b)) }

@@ -1,0 +1,290 @@
+"""The C library: calls, errors, handles. What is documented in stoa.h is not said again here."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import threading
+import warnings
+import weakref
+from typing import Any, Callable, Iterator
+
+_OK, _CANCELLED, _FORKED = 0, 9, 11
+
+
+class StoaError(Exception):
+    """What stoa could not do.
+
+    ``object``, ``offset``, ``length`` (bytes) and ``path`` (the field) say where, if the error is about a place in a
+    file; else they are ``None``. ``reason`` is the message without the place.
+
+    >>> import stoa
+    >>> try:
+    ...     stoa.open("nothing.cfile")
+    ... except stoa.StoaError as e:
+    ...     print(type(e).__name__, e.object)
+    NotFound nothing.cfile
+    """
+
+    object: str | None = None
+    offset: int | None = None
+    length: int | None = None
+    path: str | None = None
+    reason: str | None = None
+
+    def __init__(self, message: str = "", **place: Any):
+        super().__init__(message)
+        for k in ("object", "offset", "length", "path", "reason"):
+            setattr(self, k, place.get(k))
+
+    def __reduce__(self):
+        return _remake, (type(self), str(self), {k: getattr(self, k) for k in
+                                                 ("object", "offset", "length", "path", "reason")})
+
+
+def _remake(cls, message, place):
+    return cls(message, **place)
+
+
+class Corrupt(StoaError):
+    """The bytes of a file contradict its format."""
+
+
+class Unsupported(StoaError):
+    """The bytes may be fine; stoa does not have what they need."""
+
+
+class Invalid(StoaError, ValueError):
+    """The caller's mistake: a column, an option, a predicate."""
+
+
+class Limit(StoaError):
+    """A file asks for more than the limits allow."""
+
+
+class Changed(StoaError):
+    """A file is not what it was when it was opened, or when its reading was planned."""
+
+
+class NotFound(StoaError, FileNotFoundError, KeyError):
+    """No file or table has this name, or no row this key."""
+
+    def __str__(self):
+        return self.args[0] if self.args else ""
+
+
+class Unproven(StoaError):
+    """What was written is not what went in. It did not get its name."""
+
+
+class Forked(StoaError, RuntimeError):
+    """The process is a child of fork(), which does not have the threads of stoa. Start children by "spawn"."""
+
+
+class StoaWarning(UserWarning):
+    """Something that was noticed, and ended nothing: a log that is missing, rows that could not be read."""
+
+
+_classes = {"corrupt": Corrupt, "unsupported": Unsupported, "invalid": Invalid, "limit": Limit, "changed": Changed,
+            "not-found": NotFound, "unproven": Unproven, "forked": Forked}
+
+
+def error_of(doc: dict) -> BaseException:
+    """The exception of an error's document."""
+    if doc["class"] == "cancelled":
+        return KeyboardInterrupt()
+    cls = _classes.get(doc["class"], StoaError)
+    return cls(doc["message"], **{k: doc.get(k) for k in ("object", "offset", "length", "path", "reason")})
+
+
+def _load() -> ctypes.CDLL:
+    path = os.environ.get("STOA_LIBRARY") or os.path.join(os.path.dirname(__file__), "libstoa.so")
+    lib = ctypes.CDLL(path)
+    text, texts, handle, handles = (ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p), ctypes.c_uint64,
+                                    ctypes.POINTER(ctypes.c_uint64))
+    address, i64, i64s = ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64)
+    for name, args, result in [
+        ("stoa_version", [], text), ("stoa_free", [ctypes.c_void_p], None), ("stoa_release", [handle], ctypes.c_int),
+        ("stoa_cancel", [handle], ctypes.c_int), ("stoa_open", [text, handles, texts], ctypes.c_int),
+        ("stoa_open_split", [text, handles, texts], ctypes.c_int), ("stoa_info", [handle, texts, texts], ctypes.c_int),
+        ("stoa_schema", [handle, text, address, texts], ctypes.c_int),
+        ("stoa_scan", [handle, text, address, handles, texts], ctypes.c_int),
+        ("stoa_wait", [handle, i64], ctypes.c_int), ("stoa_scan_report", [handle, texts, texts], ctypes.c_int),
+        ("stoa_count", [handle, text, i64s, texts], ctypes.c_int),
+        ("stoa_plan", [handle, text, i64, texts, texts], ctypes.c_int),
+        ("stoa_write", [text, address, handle, texts, texts], ctypes.c_int),
+        ("stoa_change", [text, address, handle, texts, texts], ctypes.c_int),
+        ("stoa_token", [handles, texts], ctypes.c_int), ("stoa_run", [text, handles, texts], ctypes.c_int),
+        ("stoa_read", [handle, ctypes.c_char_p, i64, i64], i64),
+        ("stoa_run_report", [handle, texts, texts], ctypes.c_int),
+        ("stoa_memory", [i64s, i64s], None), ("stoa_trim", [], None), ("stoa_handles", [], i64),
+    ]:
+        f = getattr(lib, name)
+        f.argtypes, f.restype = args, result
+    return lib
+
+
+lib = _load()
+_forked = False
+
+
+def _in_child() -> None:
+    global _forked
+    _forked = True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
+
+
+def take(text: ctypes.c_void_p) -> str:
+    """A text that the library gave, which it then takes back."""
+    if not text.value:
+        return ""
+    out = ctypes.string_at(text.value).decode()
+    lib.stoa_free(text)
+    return out
+
+
+def call(name: str, *args: Any) -> None:
+    """Calls a function of the library whose last argument is the place of an error, and raises that error."""
+    error = ctypes.c_void_p()
+    if getattr(lib, name)(*args, ctypes.byref(error)) != _OK:
+        raise error_of(json.loads(take(error) or '{"class": "io", "message": "out of memory"}'))
+
+
+def text_of(name: str, *args: Any) -> Any:
+    """Calls a function that gives a document."""
+    out = ctypes.c_void_p()
+    call(name, *args, ctypes.byref(out))
+    return json.loads(take(out))
+
+
+def encode(doc: Any) -> bytes | None:
+    return None if doc is None else json.dumps(doc).encode()
+
+
+class Handle:
+    """A handle of the library, which is released with the last reference to this object."""
+
+    def __init__(self, number: int):
+        self.number = number
+        self.close = weakref.finalize(self, _release, number)
+
+    @classmethod
+    def made(cls, name: str, *args: Any) -> "Handle":
+        h = ctypes.c_uint64()
+        call(name, *args, ctypes.byref(h))
+        return cls(h.value)
+
+
+def _release(number: int) -> None:
+    if not _forked:
+        lib.stoa_release(number)
+
+
+def interruptible(do: Callable[[int], Any]) -> Any:
+    """Calls do with a token's handle in a thread, so that an interrupt can end it; in other threads than the main one,
+    to which no signals come, it calls do directly."""
+    token = Handle.made("stoa_token")
+    if threading.current_thread() is not threading.main_thread():
+        return do(token.number)
+    out: list = []
+
+    def work():
+        try:
+            out.append((do(token.number), None))
+        except BaseException as e:  # it is raised below, in the main thread
+            out.append((None, e))
+
+    t = threading.Thread(target=work, daemon=True)
+    t.start()
+    try:
+        while t.is_alive():
+            t.join(0.1)
+    except BaseException:
+        lib.stoa_cancel(token.number)
+        t.join()
+        raise
+    result, error = out[0]
+    if error is not None:
+        raise error
+    return result
+
+
+def run(args: list[str], input: str = "", environment: dict | None = None) -> Iterator[bytes]:
+    """The output of a verb as it comes, in pieces; at the end, the report as a dict."""
+    h = Handle.made("stoa_run", encode({"args": args, "input": input, "environment": environment or surroundings()}))
+    buffer = ctypes.create_string_buffer(1 << 16)
+    try:
+        while True:
+            n = lib.stoa_read(h.number, buffer, len(buffer), 100)
+            if n == -1:  # not yet: signals are handled between two calls
+                continue
+            if n <= 0:
+                break
+            yield buffer.raw[:n]
+        report = text_of("stoa_run_report", h.number)
+    finally:
+        if not _forked:
+            lib.stoa_cancel(h.number)
+        h.close()
+    yield report
+
+
+def verb(args: list[str], fine: tuple = (0,), input: str = "") -> tuple[bytes, dict]:
+    """The whole output of a verb, and its report. A status that is not fine raises its error."""
+    *pieces, report = run(args, input)
+    check(report, fine)
+    return b"".join(pieces), report
+
+
+def check(report: dict, fine: tuple) -> None:
+    if report["status"] in fine:
+        return
+    if report["error"]:
+        raise error_of(report["error"])
+    cls = {2: Invalid, 3: Corrupt}.get(report["status"], StoaError)
+    message = report["messages"].strip()
+    raise cls(message.removeprefix("stoa: ") or f"status {report['status']}")
+
+
+_words = {"key": "AWS_ACCESS_KEY_ID", "access_key_id": "AWS_ACCESS_KEY_ID", "secret": "AWS_SECRET_ACCESS_KEY",
+          "secret_access_key": "AWS_SECRET_ACCESS_KEY", "token": "AWS_SESSION_TOKEN",
+          "session_token": "AWS_SESSION_TOKEN", "endpoint_url": "AWS_ENDPOINT_URL_S3",
+          "endpoint": "AWS_ENDPOINT_URL_S3", "region": "AWS_REGION", "profile": "AWS_PROFILE",
+          "anon": "AWS_NO_SIGN_REQUEST", "skip_signature": "AWS_NO_SIGN_REQUEST"}
+
+
+def surroundings(storage_options: dict | None = None) -> dict[str, str]:
+    """The settings of stores: those of the environment as it is now (the library has a copy from when it was loaded),
+    and those of storage_options, in the words of fsspec and of object_store."""
+    out = {k: v for k, v in os.environ.items() if k.startswith("AWS_")}
+    for k, v in (storage_options or {}).items():
+        name = _words.get(k.lower().removeprefix("aws_"), k.upper())
+        if not name.startswith("AWS_"):
+            raise Invalid(f"storage_options: expected one of {', '.join(sorted(_words))}, or AWS_…, found {k!r}")
+        out[name] = ("true" if v else "false") if isinstance(v, bool) else str(v)
+    return out
+
+
+def warn(message: str, level: int = 3) -> None:
+    warnings.warn(message, StoaWarning, stacklevel=level + 1)
+
+
+def memory() -> dict[str, int]:
+    """Bytes of the C heap: in use by batches that somebody has, and kept for the next ones.
+
+    >>> import stoa
+    >>> sorted(stoa.memory())
+    ['handles', 'kept', 'used']
+    """
+    used, kept = ctypes.c_int64(), ctypes.c_int64()
+    lib.stoa_memory(ctypes.byref(used), ctypes.byref(kept))
+    return {"used": used.value, "kept": kept.value, "handles": lib.stoa_handles()}
+
+
+def trim() -> None:
+    """Gives memory that is kept for the next batches back to the system."""
+    lib.stoa_trim()

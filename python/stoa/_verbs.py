@@ -1,0 +1,263 @@
+"""The verbs of the command that look at places: what they return is what ``stoa VERB -f json`` prints."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import tempfile
+from typing import Any, Iterator
+
+from . import _core, _expr
+from ._core import Invalid
+
+
+class _Doc:
+    @classmethod
+    def _of(cls, d: dict):
+        names = {f.name for f in dataclasses.fields(cls)}
+        d = {("from_" if k == "from" else k): v for k, v in d.items()}
+        return cls(**{k: v for k, v in d.items() if k in names})
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding(_Doc):
+    """What ``verify`` found: a stable code (``stoa finding CODE`` explains it), how grave it is ("error", "warning",
+    "note"), where (offset and length in bytes of object; path is the field), and which rows, from_ to to, it touches.
+    None: not known."""
+
+    code: str
+    severity: str
+    message: str
+    object: str | None = None
+    offset: int | None = None
+    length: int | None = None
+    path: str | None = None
+    part: str | None = None
+    table: str | None = None
+    column: str | None = None
+    from_: int | None = None
+    to: int | None = None
+    lost: int | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry(_Doc):
+    """What ``ls`` lists: a table, or a file. None: not known."""
+
+    name: str
+    format: str | None = None
+    kind: str | None = None
+    rows: int | None = None
+    bytes: int | None = None
+    columns: int | None = None
+    problem: str | None = None
+    facts: dict | None = None
+    parts: list | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Node(_Doc):
+    """A structure of a file: bytes offset to offset + length of object; its parts follow with depth + 1. Of a node with
+    inner, the offset is in the decoded bytes of the page around it. kind: struct, data, pad, dead, gap; role and column
+    say more where the format does."""
+
+    depth: int
+    kind: str
+    name: str
+    object: str
+    offset: int
+    length: int
+    value: str | None = None
+    inner: int | None = None
+    role: str | None = None
+    column: str | None = None
+
+
+def _args(verb: str, paths, form: str | None = "json", **options: Any) -> list[str]:
+    """A command line. Options have the names of flags, with _ for -; True is a flag without a value."""
+    out = [verb]
+    for k, v in options.items():
+        flag = "--" + k.rstrip("_").replace("_", "-")
+        if v is None or v is False:
+            continue
+        for one in v if isinstance(v, (list, tuple)) else [v]:
+            out.append(flag if one is True else f"{flag}={one}")
+    for key in ("opt", "source_opt"):
+        pass
+    if form:
+        out += ["-f", form]
+    given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    return out + ["--"] + [os.fspath(p) for p in given]
+
+
+def _pairs(options: dict | None) -> list[str] | None:
+    return [f"{k}={v}" for k, v in (options or {}).items()] or None
+
+
+def _text(where) -> str | None:
+    """A condition as text, for verbs that cannot filter afterwards."""
+    if where is None or isinstance(where, str):
+        return where
+    raise Invalid("where: expected a text; expressions are for open(…).scan and write")
+
+
+def _json(verb: str, paths, fine=(0,), **options: Any) -> Any:
+    out, _ = _core.verb(_args(verb, paths, **options), fine)
+    return json.loads(out)
+
+
+def ls(path=".", **options: Any) -> list[Entry]:
+    """What a place holds, at any depth. What could not be read has a problem.
+
+    >>> import stoa
+    >>> [e.name for e in stoa.ls("try/flat.red")]
+    ['try/flat.red']
+    """
+    return [Entry._of(d) for d in _json("ls", path, (0, 3), **options)]
+
+
+def verify(path, deep: bool = False, quick: bool = False, seal: str | None = None, **options: Any) -> list[Finding]:
+    """What is damaged or unusual, gravest or not; none: healthy. quick looks at the structure alone, deep at every
+    value; seal is a file that ``seal`` wrote.
+
+    >>> import stoa
+    >>> stoa.verify("try/flat.red")
+    []
+    >>> [f.code for f in stoa.verify("try/damaged/key.cfile")]
+    ['cfile.block.checksum']
+    """
+    doc = _json("verify", path, (0, 3), deep=deep, quick=quick, seal=seal, **options)
+    return [Finding._of(d) for d in doc["findings"]]
+
+
+def describe(path, pages: bool = False, **options: Any) -> Iterator[Node]:
+    """The anatomy of a file, as it is found out: every byte has an owner. An error comes after what could be read.
+
+    >>> import stoa
+    >>> next(stoa.describe("try/key.cfile")).offset
+    0
+    """
+    rest = b""
+    for piece in _core.run(_args("describe", path, "jsonl", pages=pages, **options)):
+        if isinstance(piece, dict):
+            _core.check(piece, (0,))
+            return
+        *lines, rest = (rest + piece).split(b"\n")
+        for line in lines:
+            yield Node._of(json.loads(line))
+
+
+def stats(path, **options: Any) -> list[dict]:
+    """What each column is made of: encodings, codec, blocks, nulls, bytes, min and max.
+
+    >>> import stoa
+    >>> [c["column"] for c in stoa.stats("try/key.cfile")]
+    ['value']
+    """
+    return _json("stats", path, **options)
+
+
+def explain(path, where: str | None = None, columns=None, analyze: bool = False, **options: Any) -> dict:
+    """What a scan reads, what it passes over, and why; with analyze it is run.
+
+    >>> import stoa
+    >>> stoa.explain("try/key.cfile", where="value > 2000000000")["where"]
+    'value > 2000000000'
+    """
+    return _json("explain", path, where=_text(where), columns=_columns(columns), analyze=analyze, **options)
+
+
+def _columns(columns) -> str | None:
+    if columns is None:
+        return None
+    return ",".join('"' + c.replace('"', '""') + '"' if "," in c else c for c in columns)
+
+
+def meta(path, **options: Any) -> list[dict]:
+    """What files say about themselves.
+
+    >>> import stoa
+    >>> stoa.meta("try/key.cfile")[0]["format"]
+    'cfile'
+    """
+    return _json("meta", path, **options)
+
+
+def history(path, **options: Any) -> dict | list:
+    """Which moments of a Kudu table's past are known.
+
+    >>> import stoa
+    >>> [t["table"] for t in stoa.history("try/kudu#d_major")["tables"]]
+    ['d_major']
+    """
+    return _json("history", path, (0, 3), **options)
+
+
+def diff(a, b, on=None, columns=None, tolerance: float | None = None, relative: float | None = None,
+         where: str | None = None, **options: Any) -> dict:
+    """What differs between two tables of any formats. ``["same"]`` or the counts in it say whether anything does.
+
+    >>> import stoa
+    >>> stoa.diff("try/flat.red", "try/flat.red")["equal"]
+    True
+    """
+    return _json("diff", [a, b], (0, 3), on=_columns(on), columns=_columns(columns), tolerance=tolerance,
+                 relative=relative, where=_text(where), **options)
+
+
+def formats() -> list[dict]:
+    """The formats, what can be done with each, and their options.
+
+    >>> import stoa
+    >>> "kudu" in [f["name"] for f in stoa.formats()]
+    True
+    """
+    return json.loads(_core.verb(["formats", "-f", "json"])[0])
+
+
+def seal(path, output, parity: str | None = None, rows: bool = True, **options: Any) -> None:
+    """Writes checksums of files, and parity, to a sidecar, with which ``verify(…, seal=output)`` finds every change.
+
+    >>> import stoa
+    >>> stoa.seal("try/key.cfile", "key.seal")
+    >>> stoa.verify("try/key.cfile", seal="key.seal")
+    []
+    """
+    _core.verb(_args("seal", path, None, output=os.fspath(output), parity=parity, no_rows=not rows, **options))
+
+
+def convert(path, output, format: str | None = None, columns=None, where: str | None = None,
+            options: dict | None = None, source_options: dict | None = None, check: bool = True, **flags: Any) -> dict:
+    """Writes the rows of a table in another format; output appears when it is whole and was read back. Returns rows,
+    bytes, files, …; options are those of the format that is written.
+
+    >>> import stoa
+    >>> stoa.convert("try/flat.red", "flat.parquet")["rows"]
+    500
+    """
+    return _json("convert", path, output=os.fspath(output), to=format, columns=_columns(columns), where=_text(where),
+                 opt=_pairs(options), source_opt=_pairs(source_options), no_check=not check, **flags)
+
+
+def recover(path, output, format: str | None = None, damaged: str = "skip-rows", options: dict | None = None,
+            source_options: dict | None = None, seal: str | None = None, **flags: Any) -> dict:
+    """Writes what can still be read of a damaged file to another. Returns the summary (rows, accounts, …) with losses
+    and findings. That something was lost is a StoaWarning, too.
+
+    >>> import stoa, warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     r = stoa.recover("try/damaged/key.cfile", "saved.parquet")
+    >>> r["rows"], [(l["from"], l["to"]) for l in r["losses"]]
+    (272, [(128, 256)])
+    """
+    with tempfile.TemporaryDirectory(prefix="stoa-") as d:
+        manifest = os.path.join(d, "manifest.json")
+        doc = _json("recover", path, (0, 3), output=os.fspath(output), to=format, damaged=damaged, manifest=manifest,
+                    opt=_pairs(options), source_opt=_pairs(source_options), seal=seal, **flags)
+        m = json.load(open(manifest)) if os.path.exists(manifest) else {"losses": [], "findings": []}
+    doc["losses"], doc["findings"] = m["losses"], m["findings"]
+    if m["losses"]:
+        _core.warn(f"{path}: {len(m['losses'])} losses; see losses", 2)
+    return doc

@@ -1,0 +1,150 @@
+"""Writing tables, and changing those of CarbonData in place."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+from typing import Any
+
+import pyarrow as pa
+
+from . import _core
+from ._core import Invalid, encode
+
+
+def _stream(data) -> pa.RecordBatchReader:
+    """Anything that has rows, as a stream."""
+    if isinstance(data, pa.RecordBatchReader):
+        return data
+    if hasattr(data, "__arrow_c_stream__"):
+        return pa.RecordBatchReader.from_stream(data)
+    if hasattr(data, "to_reader"):
+        return data.to_reader()
+    if isinstance(data, dict):
+        return pa.table(data).to_reader()
+    if type(data).__module__.partition(".")[0] == "pandas":
+        return pa.Table.from_pandas(data, preserve_index=False).to_reader()
+    raise Invalid(f"data: expected something with __arrow_c_stream__ (a table, a data frame, a reader) or a dict of "
+                  f"columns, found {type(data).__name__}")
+
+
+def _export(reader: pa.RecordBatchReader):
+    room = ctypes.create_string_buffer(40)
+    reader._export_to_c(ctypes.addressof(room))
+    return room
+
+
+def write(data, path, format: str | None = None, check: bool = True, **options: Any) -> dict:
+    """Writes rows as a new table. data is anything with ``__arrow_c_stream__``: of pyarrow, pandas, polars, DuckDB, or a
+    table of stoa. The extension of path says the format, or format. The output appears when it is whole and was read back
+    (check). options are the format's, with _ for -.
+
+    Returns rows, bytes, files, and what is not as it went in.
+
+    >>> import pyarrow as pa, stoa
+    >>> stoa.write(pa.table({"a": [1, None], "b": ["x", "y"]}), "two.trv")["rows"]
+    2
+    >>> stoa.open("two.trv").to_table()["a"].to_pylist()
+    [1, None]
+    """
+    opts = {k.replace("_", "-"): ("true" if v else "false") if isinstance(v, bool) else str(v)
+            for k, v in options.items()}
+    request = encode({"path": os.fspath(path), "format": format or "", "options": opts, "no_check": not check})
+    room = _export(_stream(data))
+    return _core.interruptible(
+        lambda token: _core.text_of("stoa_write", request, ctypes.addressof(room), token))
+
+
+def _change(name: str, table, with_: dict, rows=None, options: dict | None = None) -> Any:
+    request = encode({"change": name, "table": os.fspath(table), "options": options or {},
+                      "with": {k: v for k, v in with_.items() if v is not None and v is not False}})
+    room = None if rows is None else _export(_stream(rows))
+    at = None if room is None else ctypes.addressof(room)
+    return _core.interruptible(lambda token: _core.text_of("stoa_change", request, at, token))
+
+
+def create(table, schema: pa.Schema, dry_run: bool = False, **spec: Any) -> None:
+    """Makes an empty CarbonData table, STORE#DATABASE.TABLE. spec: sort_columns, inverted, long_strings, partition,
+    bucket_by (lists of names), buckets, properties.
+
+    >>> import pyarrow as pa, stoa
+    >>> stoa.create("store#shop.orders", pa.schema([("id", pa.int64()), ("status", pa.string())]))
+    >>> stoa.load("store#shop.orders", {"id": [1, 2, 3], "status": ["paid", "void", "paid"]})["rows"]
+    3
+    >>> stoa.delete("store#shop.orders", "status = 'void'")
+    1
+    >>> stoa.update("store#shop.orders", {"status": "sent"}, "id = 1")
+    1
+    >>> stoa.open("store#shop.orders").to_table()["status"].to_pylist()
+    ['paid', 'sent']
+    """
+    _change("create", table, {"dry_run": dry_run, **spec}, pa.Table.from_batches([], schema))
+
+
+def load(table, data, check: bool = True, dry_run: bool = False, tasks: int | None = None,
+         dictionary: str | None = None, **options: Any) -> dict:
+    """Adds rows to a CarbonData table as one load: all, or none. Columns are matched by name. See ``create``."""
+    opts = {k.replace("_", "-"): str(v) for k, v in options.items()}
+    return _change("append", table, {"no_check": not check, "dry_run": dry_run, "tasks": tasks, "opts": opts or None,
+                                     "dictionary": dictionary}, data)
+
+
+def delete(table, where: str, dry_run: bool = False) -> int:
+    """Deletes the rows for which where, stoa's text, is true; returns their number. See ``create``."""
+    return _change("delete", table, {"where": where, "dry_run": dry_run})["rows"]
+
+
+def delete_segments(table, segments: list[str], dry_run: bool = False) -> None:
+    """Removes whole segments; ``clean`` removes their files."""
+    _change("delete_segments", table, {"segments": [str(s) for s in segments], "dry_run": dry_run})
+
+
+def update(table, set: dict, where: str, check: bool = True, dry_run: bool = False) -> int:
+    """Gives columns new values (None: null) where a predicate is true; returns the number of rows. See ``create``."""
+    text = {k: None if v is None else _cell(v) for k, v in set.items()}
+    return _change("update", table, {"set": text, "where": where, "no_check": not check, "dry_run": dry_run})["rows"]
+
+
+def _cell(v: Any) -> str:
+    if isinstance(v, bool):
+        return "true" if v else "false"
+    return v.isoformat(sep=" ") if hasattr(v, "hour") and hasattr(v, "year") else str(v)
+
+
+def compact(table, mode: str = "minor", segments: list[str] | None = None, dry_run: bool = False) -> list[dict]:
+    """Writes the rows of several segments as one: "minor", "major", or those that are named.
+
+    >>> import stoa
+    >>> stoa.compact("store#shop.orders", "major", dry_run=True) is not None
+    True
+    """
+    if segments is None and mode not in ("minor", "major"):
+        raise Invalid(f"compact: expected minor or major, found {mode!r}")
+    with_ = {"segments": segments} if segments is not None else {mode: True}
+    return _change("compact", table, {**with_, "dry_run": dry_run}) or []
+
+
+def merge_indexes(table, segments: list[str] | None = None, dry_run: bool = False) -> dict:
+    """Merges the index files of each segment into one. No row changes."""
+    return _change("merge_indexes", table, {"segments": segments, "dry_run": dry_run})
+
+
+def add_column(table, field: pa.Field, default: str | None = None, dry_run: bool = False) -> None:
+    """Adds a column; existing rows get the default, a text, or null."""
+    _change("add_column", table, {"default": default, "dry_run": dry_run}, pa.Table.from_batches([], pa.schema([field])))
+
+
+def drop_column(table, column: str, dry_run: bool = False) -> None:
+    """Takes a column out of a table."""
+    _change("drop_column", table, {"column": column, "dry_run": dry_run})
+
+
+def clean(table, dry_run: bool = False) -> dict:
+    """Removes files that are no part of a table any more."""
+    return _change("clean", table, {"dry_run": dry_run})
+
+
+def drop(table, dry_run: bool = False) -> dict:
+    """Removes a table with all its files."""
+    return _change("drop", table, {"dry_run": dry_run})
