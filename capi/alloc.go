@@ -11,9 +11,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// cPool is an allocator of C's memory, which consumers of Arrow's C data interface may keep: pointers to Go's memory must
-// not lie in C's. It keeps released buffers for the next batch, as fresh memory costs more than decoding into it. Buffers
-// hold anything at first.
+// cPool is an allocator of C's memory, which consumers of Arrow's C data interface may keep: pointers to Go's memory
+// must not lie in C's. It keeps released buffers for the next batch, as fresh memory costs more than decoding into it.
+// Buffers hold anything at first.
 type cPool struct {
 	mu   sync.Mutex
 	free [steps * 48][]unsafe.Pointer

@@ -367,7 +367,29 @@ def _polars(x) -> Any:
             if b in ("IsNull", "IsNotNull", "Not", "IsNan"):
                 name = {"IsNull": "is_null", "IsNotNull": "is_valid", "Not": "invert", "IsNan": "is_nan"}[b]
                 return Call(name, args, {})
+            if isinstance(b, dict) and "IsBetween" in b and len(args) == 3:
+                closed = b["IsBetween"]["closed"]
+                low = "greater_equal" if closed in ("Both", "Left") else "greater"
+                high = "less_equal" if closed in ("Both", "Right") else "less"
+                return Call("and_kleene", [Call(low, [args[0], args[1]], {}), Call(high, [args[0], args[2]], {})], {})
+            if isinstance(b, dict) and "IsIn" in b and len(args) == 2:
+                values = v["input"][1]["Literal"]["Scalar"]["List"]
+                return Call("is_in", args[:1], {"value_set": _Values(_polars_series(bytes(values)))})
+        if isinstance(f, dict) and f.get("StringExpr") in ("StartsWith", "EndsWith") and isinstance(args[1], Literal):
+            name = {"StartsWith": "starts_with", "EndsWith": "ends_with"}[f["StringExpr"]]
+            return Call(name, args[:1], {"pattern": args[1].value.as_py()})
     return None
+
+
+class _Values(NamedTuple):
+    """The values of a list, where pyarrow has a scalar of a list."""
+
+    values: Any
+
+
+def _polars_series(serialized: bytes) -> pa.Array:
+    a = pa.ipc.open_stream(serialized).read_all().column(0).combine_chunks()
+    return a.cast(pa.string()) if a.type == pa.string_view() else a
 
 
 def _polars_literal(v) -> pa.Scalar | None:

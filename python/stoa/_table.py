@@ -52,7 +52,7 @@ def open(path, table: str | None = None, format: str | None = None, at: str | No
                "limits": limits or {}, "environment": _core.surroundings(storage_options if remote else None)}
     opened = _Open(request, keep)
     t = Table._of(opened, damaged)
-    _warn_of(opened.info()["findings"])
+    opened.warn(opened.info()["findings"], 2)
     return t
 
 
@@ -86,12 +86,6 @@ def _fetched(path: str, storage_options: dict | None) -> tuple[str, Any]:
     return to + mark + name, holder
 
 
-def _warn_of(findings: Iterable[dict], level: int = 3) -> None:
-    for f in findings:
-        if f["severity"] != "note":
-            _core.warn(f"{f['code']}: {f.get('part') or f['object']}: {f['message']}", level + 1)
-
-
 class _Open:
     """An open table, which all views of it share."""
 
@@ -102,6 +96,15 @@ class _Open:
         else:
             self.handle = Handle.made("stoa_open", encode(request))
         self.schema = self.schema_of(None)
+        self.warned: set = set()
+
+    def warn(self, findings: list[dict], level: int) -> None:
+        """Warns of findings, of each once."""
+        for f in findings:
+            text = f"{f['code']}: {f.get('part') or f['object']}: {f['message']}"
+            if f["severity"] != "note" and text not in self.warned:
+                self.warned.add(text)
+                _core.warn(text, level + 1)
 
     def schema_of(self, spec: dict | None) -> pa.Schema:
         room = ctypes.create_string_buffer(_SCHEMA)
@@ -139,6 +142,7 @@ class _Open:
                     report = _core.text_of("stoa_scan_report", scan.number)
                     raise _core.error_of(report["error"]) from None
             report = _core.text_of("stoa_scan_report", scan.number)
+            self.warn(report["findings"], 4)
             for l in report["losses"]:
                 why = l.get("error") or {}
                 _core.warn(f"lost: rows {l['from']}:{l['to']} of {l.get('column') or 'all columns'} in {l['part']}: "
