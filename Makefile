@@ -57,3 +57,9 @@ release-check:
 # Known vulnerabilities in what is linked. Without the database (no network) it says so and does not fail.
 vuln:
 	.ci/vuln
+
+# The Python wheel, in dist/: Go, a C compiler and Python, nothing else.
+PYTHON ?= python3
+.PHONY: wheel
+wheel:
+	$(PYTHON) python/backend/stoa_build.py dist

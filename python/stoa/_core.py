@@ -241,10 +241,11 @@ def verb(args: list[str], fine: tuple = (0,), input: str = "") -> tuple[bytes, d
 
 
 def check(report: dict, fine: tuple) -> None:
-    if report["status"] in fine:
-        return
+    """Raises the error of a verb. A status that is fine has none, or said all of it in its output."""
     if report["error"]:
         raise error_of(report["error"])
+    if report["status"] in fine:
+        return
     cls = {2: Invalid, 3: Corrupt}.get(report["status"], StoaError)
     message = report["messages"].strip()
     raise cls(message.removeprefix("stoa: ") or f"status {report['status']}")

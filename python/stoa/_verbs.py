@@ -83,8 +83,6 @@ def _args(verb: str, paths, form: str | None = "json", **options: Any) -> list[s
             continue
         for one in v if isinstance(v, (list, tuple)) else [v]:
             out.append(flag if one is True else f"{flag}={one}")
-    for key in ("opt", "source_opt"):
-        pass
     if form:
         out += ["-f", form]
     given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
@@ -118,11 +116,11 @@ def ls(path=".", **options: Any) -> list[Entry]:
 
 
 def verify(path, deep: bool = False, quick: bool = False, seal: str | None = None, **options: Any) -> list[Finding]:
-    """What is damaged or unusual, gravest or not; none: healthy. quick looks at the structure alone, deep at every
+    """What is damaged or unusual, and what cannot be told (notes: a file without checksums); none: healthy. quick looks at the structure alone, deep at every
     value; seal is a file that ``seal`` wrote.
 
     >>> import stoa
-    >>> stoa.verify("try/flat.red")
+    >>> stoa.verify("try/key.cfile")
     []
     >>> [f.code for f in stoa.verify("try/damaged/key.cfile")]
     ['cfile.block.checksum']
@@ -184,11 +182,11 @@ def meta(path, **options: Any) -> list[dict]:
     return _json("meta", path, **options)
 
 
-def history(path, **options: Any) -> dict | list:
+def history(path, **options: Any) -> list[dict]:
     """Which moments of a Kudu table's past are known.
 
     >>> import stoa
-    >>> [t["table"] for t in stoa.history("try/kudu#d_major")["tables"]]
+    >>> [t["table"] for t in stoa.history("try/kudu#d_major")]
     ['d_major']
     """
     return _json("history", path, (0, 3), **options)
@@ -196,7 +194,7 @@ def history(path, **options: Any) -> dict | list:
 
 def diff(a, b, on=None, columns=None, tolerance: float | None = None, relative: float | None = None,
          where: str | None = None, **options: Any) -> dict:
-    """What differs between two tables of any formats. ``["same"]`` or the counts in it say whether anything does.
+    """What differs between two tables of any formats: ["equal"] says whether nothing does.
 
     >>> import stoa
     >>> stoa.diff("try/flat.red", "try/flat.red")["equal"]

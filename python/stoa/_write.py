@@ -115,9 +115,12 @@ def _cell(v: Any) -> str:
 def compact(table, mode: str = "minor", segments: list[str] | None = None, dry_run: bool = False) -> list[dict]:
     """Writes the rows of several segments as one: "minor", "major", or those that are named.
 
-    >>> import stoa
-    >>> stoa.compact("store#shop.orders", "major", dry_run=True) is not None
-    True
+    >>> import pyarrow as pa, stoa
+    >>> for n in (1, 2):
+    ...     stoa.create("store#shop.days", pa.schema([("n", pa.int64())])) if n == 1 else None
+    ...     _ = stoa.load("store#shop.days", {"n": [n]})
+    >>> len(stoa.compact("store#shop.days", "major"))
+    1
     """
     if segments is None and mode not in ("minor", "major"):
         raise Invalid(f"compact: expected minor or major, found {mode!r}")

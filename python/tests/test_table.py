@@ -1,0 +1,275 @@
+"""Tables: reading, its consumers, errors, interrupts, processes, threads, memory."""
+
+import concurrent.futures
+import gc
+import multiprocessing
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+import warnings
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pytest
+import stoa
+
+from conftest import rows
+
+pytestmark = pytest.mark.filterwarnings("ignore::stoa.StoaWarning")
+
+
+def kudu():
+    return stoa.open("try/kudu#d_major")
+
+
+def test_is_a_dataset():
+    t = kudu()
+    assert isinstance(t, ds.Dataset)
+    full = t.to_table()
+    assert full.num_rows == len(t) == t.count_rows() == 1619
+    assert full.schema.equals(t.schema)
+    assert rows(pa.table(t)) == rows(full)  # __arrow_c_stream__
+    assert t.scan(["id"], limit=3).read_all().num_rows == 3
+    assert t.head(2, columns=["b"]).column_names == ["b"]
+    assert rows(t.scan(rows=(10, 20)).read_all()) == rows(full.slice(10, 10))
+    assert t.scan(rows=(10, 10)).read_all().num_rows == 0
+    assert rows(t.take([5, 1, 1600, 5])) == rows(full.take([5, 1, 1600, 5]))
+    assert bool(t.filter("id < 0")) and len(t.filter("id < 0")) == 0
+    assert "id: int64" in repr(t) and "<table>" in t._repr_html_()
+    with pytest.raises(IndexError):
+        t.take([1619])
+
+
+def test_filter_of_a_filter():
+    t = kudu().filter("id > 1000").filter(ds.field("b") == "upd1-3").filter(pl.col("id") < 3000)
+    full = kudu().to_table()
+    want = full.filter((ds.field("id") > 1000) & (ds.field("b") == "upd1-3") & (ds.field("id") < 3000))
+    assert rows(t.to_table()) == rows(want) and len(t) == want.num_rows > 0
+    assert rows(t.to_table(columns=["a"])) == rows(want.select(["a"]))
+
+
+def test_what_is_not_pushed_is_filtered_afterwards():
+    t, full = kudu(), kudu().to_table()
+    e = (ds.field("id").cast("float64") * 2 > 5000) & (ds.field("a") > 0)
+    want = full.filter(e)
+    assert 0 < want.num_rows < 1619
+    assert rows(t.to_table(filter=e)) == rows(want)
+    assert t.count_rows(filter=e) == want.num_rows
+    assert rows(t.scan(["b"], where=e, limit=5).read_all()) == rows(want.select(["b"]).slice(0, 5))
+    got = t.scanner(columns={"x": ds.field("id") + 1}, filter=e).to_table()
+    assert got["x"].to_pylist() == [x + 1 for x in want["id"].to_pylist()]
+    splits = t.plan(columns=["id"], where=e)
+    assert sum(s.scan().read_all().num_rows for s in splits) == want.num_rows
+
+
+def test_get():
+    t = kudu()
+    first = t.head(1)
+    assert repr(t.get(first["id"][0].as_py())) == rows(first)[0]
+    with pytest.raises(KeyError):
+        t.get(-5)
+    with pytest.raises(stoa.NotFound):
+        t.get(-5)
+
+
+def test_duckdb_pushes_down():
+    t = kudu()
+    read = t.to_table()
+    assert duckdb.sql("select count(*), sum(id) from t where b like 'upd%' and id > 1000").fetchall() == \
+        duckdb.sql("select count(*), sum(id) from read where b like 'upd%' and id > 1000").fetchall()
+    d = stoa.open("try/damaged/key.cfile")
+    with pytest.raises(Exception, match="expected 0x0eea0a49"):
+        duckdb.sql("select sum(value) from d").fetchall()
+
+
+def test_polars():
+    lf, full = stoa.scan_polars("try/kudu", table="d_major"), pl.from_arrow(kudu().to_table())
+    for p in [pl.col("id") > 4000, pl.col("b").is_null(), pl.col("id").is_in([21, 63]), pl.col("b").str.starts_with("upd"),
+              pl.col("id").is_between(100, 200), ~(pl.col("c") > 0.5), pl.col("b").str.len_chars() > 5,
+              (pl.col("h") + 1 > 3) | (pl.col("id") < 50)]:
+        got, want = lf.filter(p).select("id", "b").collect(), full.filter(p).select("id", "b")
+        assert got.equals(want), p
+    assert lf.head(3).collect().equals(full.head(3))
+    assert lf.filter(pl.col("id") > 100).head(3).collect().equals(full.filter(pl.col("id") > 100).head(3))
+    assert lf.select(pl.len()).collect().item() == 1619
+
+
+def test_pandas():
+    df = kudu().to_pandas(columns=["id", "b"], where="id < 100")
+    assert isinstance(df, pd.DataFrame) and len(df) > 0 and df["id"].max() < 100
+
+
+def test_errors_have_places():
+    t = stoa.open("try/damaged/key.cfile")
+    for read in [t.to_table, lambda: t.scan().read_all(), lambda: list(t.to_batches()),
+                 lambda: pickle.loads(pickle.dumps(t)).to_table()]:
+        with pytest.raises(stoa.Corrupt) as e:
+            read()
+        assert (e.value.object, e.value.offset, e.value.length) == ("try/damaged/key.cfile", 539, 525)
+        assert e.value.path.endswith("checksum") and "expected 0x0eea0a49, computed 0x0f01d90f" in str(e.value)
+    assert pickle.loads(pickle.dumps(e.value)).offset == 539
+    with pytest.raises(pa.ArrowException, match="expected 0x0eea0a49"):  # C has no classes of exceptions, only texts
+        pa.table(t)
+    with pytest.raises(FileNotFoundError):
+        stoa.open("nothing")
+    with pytest.raises(ValueError):
+        stoa.open("try/key.cfile").scan(["nothing"])
+    with pytest.raises(stoa.Invalid):
+        stoa.open("try/key.cfile").scan(where="value >")
+    with pytest.raises(stoa.Invalid):
+        stoa.open("try/key.cfile").scan(where=7)
+    with pytest.raises(stoa.Invalid):
+        stoa.open("try/key.cfile", nonsense="1")
+    with pytest.raises(stoa.Limit):
+        stoa.open("try/flat.red", limits={"fields": 2})
+    with pytest.raises(stoa.StoaError):
+        stoa.convert("try/flat.red", "nowhere/x.parquet")
+
+
+def test_changed():
+    t = stoa.open("try/key.cfile")
+    splits = t.plan()
+    os.utime("try/key.cfile", (1, 1))
+    with pytest.raises(stoa.Changed):
+        splits[0].scan().read_all()
+
+
+def test_warnings():
+    with pytest.warns(stoa.StoaWarning, match="rows 128:256"):
+        t = stoa.open("try/damaged/key.cfile", damaged="skip-rows")
+        assert t.to_table().num_rows == 272
+    with pytest.warns(stoa.StoaWarning, match="kudu.wal.missing"):
+        kudu().to_table()
+
+
+def test_streams_outlive_tables():
+    r = stoa.open("try/flat.red").scan(batch=10)
+    gc.collect()
+    b = r.read_next_batch()
+    del r
+    gc.collect()
+    b.validate(full=True)
+    assert b.num_rows == 10
+
+
+def test_eight_threads():
+    t, want = kudu(), rows(kudu().to_table())
+
+    def work(i):
+        mine = kudu() if i % 2 else t
+        return all(rows(mine.to_table()) == want for _ in range(5))
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(work, range(8)))
+
+
+def resident():
+    with open("/proc/self/statm") as f:
+        return int(f.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+
+def test_memory_is_flat():
+    for i in range(200):
+        if i == 60:
+            gc.collect()
+            begin = resident()
+        t = kudu()
+        t.to_table()
+        next(t.to_batches(batch=10))  # and one that is left in the middle
+        del t
+    gc.collect()
+    assert resident() - begin < 24 << 20
+    for _ in range(50):
+        if stoa.memory()["used"] == 0:
+            break
+        time.sleep(0.1)
+    assert stoa.memory()["used"] == 0 and stoa.memory()["handles"] == 0
+
+
+def big(path, n=3_000_000):
+    i = pa.array(range(n), pa.int64())
+    stoa.write(pa.table({"a": i, "b": i, "c": i}), path, check=False)
+
+
+def test_interrupt():
+    big("big.trv")
+    code = """if True:
+        import stoa, sys, signal
+        t = stoa.open("big.trv")
+        print("ready", flush=True)
+        try:
+            while True:
+                t.count_rows(where="a = 5 and b = 6 and c = 7")
+                t.to_table()
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+        assert t.count_rows() == 3000000
+        print("usable", flush=True)
+    """
+    p = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert p.stdout.readline() == "ready\n"
+    time.sleep(0.7)
+    begin = time.monotonic()
+    p.send_signal(signal.SIGINT)
+    assert p.stdout.readline() == "interrupted\n"
+    took = time.monotonic() - begin
+    assert p.stdout.readline() == "usable\n" and p.wait(30) == 0
+    assert took < 5, took  # a machine that is busy with other things
+
+
+def _in_child(q):
+    try:
+        stoa.open("try/key.cfile")
+        q.put("it opened")
+    except stoa.Forked as e:
+        q.put("refused: " + str(e))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_fork_is_refused():
+    t = kudu()
+    q = multiprocessing.get_context("fork").Queue()
+    p = multiprocessing.get_context("fork").Process(target=_in_child, args=(q,))
+    p.start()
+    said = q.get(timeout=20)
+    p.join(20)
+    assert said.startswith("refused") and "fork" in said and p.exitcode == 0
+    assert len(t) == 1619
+
+
+def _rows_of(split):
+    return split.scan().read_all().num_rows
+
+
+def test_splits_in_other_processes():
+    splits = stoa.open("try/kudu#d_major").plan(columns=["id"], target=1)
+    with concurrent.futures.ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
+        assert sum(pool.map(_rows_of, splits)) == 1619
+
+
+def test_fsspec():
+    fsspec = pytest.importorskip("fsspec")
+    fs = fsspec.filesystem("memory")
+    fs.pipe("/place/key.cfile", open("try/key.cfile", "rb").read())
+    assert len(stoa.open("memory://place/key.cfile")) == 400
+    with pytest.raises(stoa.NotFound):
+        stoa.open("memory://place/other.cfile")
+
+
+def test_verbs():
+    for broken in [stoa.open, stoa.ls, stoa.stats, lambda p: list(stoa.describe(p))]:
+        with pytest.raises(stoa.Corrupt):
+            broken("try/damaged/cut.cfile")
+    problems = {e.name: e.problem for e in stoa.ls("try")}
+    assert problems["try/damaged/cut.cfile"].startswith("corrupt") and not problems["try/key.cfile"]
+    nodes = list(stoa.describe("try/key.cfile"))
+    assert nodes[0].length == os.path.getsize("try/key.cfile")
+    found = stoa.diff("try/flat.red", "try/key.cfile")
+    assert not found["equal"]

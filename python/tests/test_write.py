@@ -1,0 +1,107 @@
+"""What is written comes back, from all that has rows; changes of CarbonData tables."""
+
+import datetime
+import os
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import stoa
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from conftest import rows
+
+EXAMPLES = int(os.environ.get("STOA_EXAMPLES", "25"))
+
+values = {
+    pa.int32(): st.integers(-(2**31), 2**31 - 1), pa.int64(): st.integers(-(2**63), 2**63 - 1),
+    pa.float64(): st.floats(width=64), pa.string(): st.text(max_size=20).filter(lambda s: "\0" not in s),
+    pa.binary(): st.binary(max_size=20), pa.bool_(): st.booleans(),
+}
+
+
+@st.composite
+def tables(draw):
+    n = draw(st.integers(0, 40))
+    names = draw(st.lists(st.from_regex(r"[a-z][a-z0-9_]{0,8}", fullmatch=True), min_size=1, max_size=5, unique=True))
+    columns = {}
+    for name in names:
+        t = draw(st.sampled_from(list(values)))
+        columns[name] = pa.array(draw(st.lists(st.none() | values[t], min_size=n, max_size=n)), t)
+    return pa.table(columns)
+
+
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+@given(tables(), st.sampled_from(["x.trv", "x.parquet", "x.red", "x.arrow", "dir/"]))
+def test_round_trips(data, name):
+    options = {"format": "cfile"} if name == "dir/" else {}
+    if os.path.exists(name.rstrip("/")):
+        import shutil
+
+        shutil.rmtree(name) if name.endswith("/") else os.remove(name)
+    summary = stoa.write(data, name, **options)
+    assert summary["rows"] == data.num_rows and summary["checked"]
+    back = stoa.open(name).to_table()
+    assert back.column_names == data.column_names
+    assert rows(back.cast(data.schema)) == rows(data)
+
+
+def test_what_has_rows_can_be_written():
+    want = {"a": [1, 2, None], "b": ["x", "y", None]}
+    three = pa.table(want)
+    for data in [three, three.to_reader(), want, pl.DataFrame(want), three.to_pandas(types_mapper=pd.ArrowDtype),
+                 duckdb.sql("select * from three")]:
+        stoa.write(data, "x.parquet")
+        assert stoa.open("x.parquet").to_table().to_pydict() == want
+        os.remove("x.parquet")
+    stoa.write(stoa.open("try/flat.red").filter("i > 0"), "y.parquet")
+    assert len(stoa.open("y.parquet")) == len(stoa.open("try/flat.red").filter("i > 0"))
+    with pytest.raises(stoa.Invalid):
+        stoa.write(7, "x.parquet")
+
+
+def test_errors_of_the_source_leave_nothing():
+    def batches():
+        yield pa.record_batch({"a": [1]})
+        raise RuntimeError("the source broke")
+
+    r = pa.RecordBatchReader.from_batches(pa.schema([("a", pa.int64())]), batches())
+    with pytest.raises(stoa.StoaError, match="the source broke"):
+        stoa.write(r, "x.parquet")
+    assert not os.path.exists("x.parquet") and not [n for n in os.listdir() if n.startswith(".stoa")]
+
+
+def test_changes():
+    schema = pa.schema([("id", pa.int32()), ("status", pa.string()), ("day", pa.date32())])
+    stoa.create("store#shop.orders", schema, sort_columns=["id"])
+    day = datetime.date(2024, 2, 29)
+    for k in range(3):
+        r = stoa.load("store#shop.orders", pa.table(
+            {"id": [3 * k, 3 * k + 1, 3 * k + 2], "status": ["paid", "void", None], "day": [day] * 3}, schema))
+        assert r["rows"] == 3 and r["checked"]
+    t = "store#shop.orders"
+    assert stoa.delete(t, "status = 'void'", dry_run=True) == 3 and len(stoa.open(t)) == 9
+    assert stoa.delete(t, "status = 'void'") == 3
+    assert stoa.update(t, {"status": "sent", "day": None}, "id = 0") == 1
+    stoa.compact(t, "major")
+    stoa.add_column(t, pa.field("note", pa.string()), default="none")
+    stoa.clean(t)
+    got = sorted(stoa.open(t).to_table().to_pylist(), key=lambda r: r["id"])
+    assert got[0] == {"id": 0, "status": "sent", "day": None, "note": "none"}
+    assert [r["id"] for r in got] == [0, 2, 3, 5, 6, 8] and got[2]["day"] == day
+    with pytest.raises(stoa.Invalid):
+        stoa.delete(t, "nothing = 1")
+    stoa.drop_column(t, "note")
+    stoa.drop(t)
+    with pytest.raises(stoa.StoaError):
+        stoa.open(t)
+
+
+def test_recover_writes_what_is_whole():
+    with pytest.warns(stoa.StoaWarning):
+        r = stoa.recover("try/damaged/key.cfile", "saved.parquet")
+    whole = stoa.open("try/key.cfile").to_table()
+    want = pa.concat_tables([whole.slice(0, 128), whole.slice(256)])
+    assert rows(stoa.open("saved.parquet").to_table()) == rows(want) and r["rows"] == 272
