@@ -42,7 +42,7 @@ func (e *OpenError) Unwrap() error { return e.Err }
 // OpenChanger finds a table to change: PATH, or PATH#TABLE, as its format names tables. Of o it uses Formats, From,
 // Tree, Opts and Limits. A table that takes more than Limits allow is not changed.
 func OpenChanger(ctx context.Context, name string, o OpenOptions) (*Changer, error) {
-	if err := address.CheckWritable(name); err != nil {
+	if err := address.CheckChangeable(name); err != nil {
 		return nil, err
 	}
 	var first error
@@ -144,7 +144,7 @@ type CreateTableOptions struct {
 // CreateTable makes an empty table with the columns of sc that can be changed afterwards: in the format that o.From
 // names, or in the first of o.Formats that has such tables. (Create writes a whole table at once, in any format.)
 func CreateTable(ctx context.Context, name string, sc *arrow.Schema, c CreateTableOptions, o OpenOptions) error {
-	if err := address.CheckWritable(name); err != nil {
+	if err := address.CheckChangeable(name); err != nil {
 		return err
 	}
 	formats := o.formats()

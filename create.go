@@ -31,7 +31,7 @@ type CreateOptions struct {
 	Typed format.Options
 	Rows  int64            // a hint; 0 or -1 = unknown
 	Alloc memory.Allocator // nil = Go's
-	Sink  store.Sink       // nil = the local file system
+	Sink  store.Sink       // nil = the local file system, or the store of an address (store/remote)
 	// NoCheck skips the proof of the output. Without it, what was written is read back before it becomes visible, and
 	// compared with what went in by the number of rows and by checksums that do not depend on their order. Close then
 	// fails with an UnprovenError, and nothing is left. A Sink that is no store.Peeker, and a format that can only be
@@ -73,10 +73,9 @@ func Create(ctx context.Context, uri string, sc *arrow.Schema, o CreateOptions) 
 	}
 	sink := o.Sink
 	if sink == nil {
-		if err := address.CheckWritable(uri); err != nil {
+		if sink, err = address.Sink(ctx, uri, o.owned); err != nil {
 			return nil, err
 		}
-		sink = store.Local{}.Sink(uri, o.owned)
 	}
 	wo := format.WriteOptions{Rows: o.Rows, Opts: o.gzip(f, uri), Mem: o.Alloc, Dir: strings.HasSuffix(uri, "/"),
 		Name: path.Base(filepath.ToSlash(uri))}
@@ -309,10 +308,9 @@ func Copy(ctx context.Context, src *Table, spec ScanSpec, uri string, o CreateOp
 	}
 	sink := o.Sink
 	if sink == nil {
-		if err := address.CheckWritable(uri); err != nil {
+		if sink, err = address.Sink(ctx, uri, o.owned); err != nil {
 			return s, "", err
 		}
-		sink = store.Local{}.Sink(uri, o.owned)
 	}
 	if _, ok := sink.(store.Peeker); ok && !o.NoCheck {
 		s.Checked = true

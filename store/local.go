@@ -159,6 +159,7 @@ var errStopped = errors.New("the process is ending: nothing is written any more"
 // waiting for those who write: from now on their sinks make no file and commit nothing. What is just being
 // committed or removed is waited for.
 func AbortAll() {
+	abortElsewhere()
 	atWork.naming.Lock()
 	defer atWork.naming.Unlock()
 	atWork.stopped = true

@@ -277,23 +277,31 @@ func TestObjectThatChanges(t *testing.T) {
 	}
 }
 
-// TestNothingIsWrittenToAddresses: no verb takes an address for an output, and none for a file of this machine.
-func TestNothingIsWrittenToAddresses(t *testing.T) {
+// TestNotWrittenToAddresses: what cannot be written to an address is refused, and leaves nothing, and no file of this
+// machine.
+func TestNotWrittenToAddresses(t *testing.T) {
 	dir, name := bucketOf(t, "../../corpus/trevni/v1.12.2/avro_primitives.trv")
-	asS3(t, &remotetest.S3{Dir: filepath.Dir(dir)})
+	s3 := &remotetest.S3{Dir: filepath.Dir(dir)}
+	asS3(t, s3)
 	t.Chdir(t.TempDir())
-	for _, args := range [][]string{{"convert", filepath.Join(dir, name), "-o", "s3://bucket/out.parquet"},
-		{"convert", "--all", dir, "-o", "s3://bucket/out/"},
-		{"cat", filepath.Join(dir, name), "-o", "s3://bucket/out.csv"},
+	for _, args := range [][]string{{"convert", filepath.Join(dir, name), "-o", "http://127.0.0.1:1/out.parquet"},
+		{"convert", "--all", dir, "-o", "https://127.0.0.1:1/out/"},
+		{"convert", "--all", dir, "--to", "kudu-backup", "-o", "s3://bucket/out/"},
+		{"cat", filepath.Join(dir, name), "-o", "http://127.0.0.1:1/out.csv"},
+		{"convert", "s3://bucket/" + name, "-o", "s3://bucket/" + name + "/x.parquet"},
+		{"convert", "s3://bucket/" + name, "--to", "csv", "-o", "s3://bucket/" + name},
+		{"convert", "s3://bucket/" + name, "--to", "cfile", "-o", "s3://bucket/in/"},
 		{"seal", "s3://bucket/" + name, "-o", "seal"}, {"delete", "s3://bucket/" + name, "--where", "a = 1"},
-		{"load", "s3://bucket/" + name, filepath.Join(dir, name)},
-		{"create", "s3://bucket/new", "--schema", "a: int32"},
-		{"drop", "s3://bucket/" + name}, {"recover", filepath.Join(dir, name), "-o", "s3://bucket/out.csv"}} {
+		{"rescue", dir, "-o", "s3://bucket/out"},
+		{"drop", "s3://bucket/" + name}} {
 		if got := said("nowhere", args...); strings.HasSuffix(got, "status: 0") {
 			t.Errorf("%v: %s", args, got)
 		}
 		if left := everything(t); len(left) > 0 {
 			t.Fatalf("%v made %q", args, left)
+		}
+		if keys := keysOf(t, dir); len(keys) != 1 {
+			t.Fatalf("%v wrote %q", args, keys)
 		}
 	}
 }

@@ -52,8 +52,8 @@ func Place(ctx context.Context, tree store.Tree, uris []string) ([]string, store
 	return out, stores, nil
 }
 
-// CheckWritable is an error if a name is an address: stoa only reads from these.
-func CheckWritable(name string) error {
+// CheckChangeable is an error if a name is an address: tables are not changed there in place.
+func CheckChangeable(name string) error {
 	if !remote.Is(name) {
 		return nil
 	}
@@ -61,7 +61,15 @@ func CheckWritable(name string) error {
 	if err != nil {
 		return err
 	}
-	return fault.Unsupportedf(fault.Span{Object: a.Name()}, "", "nothing is written or changed at an address")
+	return fault.Unsupportedf(fault.Span{Object: a.Name()}, "", "no table is changed at an address")
+}
+
+// Sink is where a name is written: at its address, or on this machine, where replace says which directories may be.
+func Sink(ctx context.Context, name string, replace func(dir string) bool) (store.Sink, error) {
+	if !remote.Is(name) {
+		return store.Local{}.Sink(name, replace), nil
+	}
+	return remote.New(nil, remote.Options{}).Sink(ctx, name, remote.SinkOptions{})
 }
 
 // Finding writes the address in a finding as addresses are given: names that were joined have one slash less.

@@ -59,16 +59,19 @@ const (
 	Listing Kind = iota
 	Head
 	Get
-	kinds
+	kindsOfReading
+
+	kinds = kindsOfReading + 2 // see write.go
 )
 
-func (k Kind) String() string { return [kinds]string{"list", "head", "get"}[k] }
+func (k Kind) String() string { return [kinds]string{"list", "head", "get", "put", "delete"}[k] }
 
 // Usage is what was asked of the stores.
 type Usage struct {
 	Requests [kinds]int64
 	Repeated int64                // of these, because one failed before
 	Bytes    int64                // of objects, received
+	Sent     int64                // of objects
 	Waited   [kinds]time.Duration // until answers were complete, those of several requests at a time added up
 }
 

@@ -30,6 +30,8 @@ type Object struct {
 	Size  int64  // -1: not known
 	Stamp string // another one for other contents: the ETag, or what the store has instead; "" = it has none
 	Dir   bool   // no object, but a prefix that objects have; Key ends with a slash
+
+	Changed time.Time // when it was written, as far as the store says
 }
 
 // Body is what a Get gives.
@@ -55,6 +57,8 @@ type Client interface {
 // Traits are what a kind of store can do.
 type Traits struct {
 	Lists bool // every prefix can be listed; else a listing is there where somebody put one
+	// InOrder: of a Writer, the parts of an object come one after the other, from the first on.
+	InOrder bool
 }
 
 // Error is what a store answered, or why it did not.

@@ -42,6 +42,8 @@ type root struct {
 	isDir    map[string]bool     // that are known to be there
 	deep     []string            // directories below which everything is known
 	unlisted map[string]struct{} // directories that cannot be listed, or have too many keys to be
+
+	conditions Trial // whether the store heeds them
 }
 
 // child is what lies in a directory.

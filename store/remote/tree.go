@@ -68,6 +68,12 @@ func (t *Tree) Enter(ctx context.Context, address string) (name string, err erro
 	return a.Name() + table, nil
 }
 
+// Knows reports whether a name lies in a bucket or host that was entered.
+func (t *Tree) Knows(name string) bool {
+	r, _, err := t.find("stat", name)
+	return r != nil && err == nil
+}
+
 // open is the root of an address's bucket or host, opened by the first address in it.
 func (t *Tree) open(ctx context.Context, a Address) (*root, error) {
 	t.mu.Lock()
@@ -168,6 +174,9 @@ func (t *Tree) Stat(ctx context.Context, name string) (store.Info, error) {
 	if err != nil {
 		return store.Info{}, at("stat", name, err)
 	}
+	if dir && r.unfinished(key) {
+		return store.Info{}, at("stat", name, errUnfinished)
+	}
 	if dir {
 		return store.Info{Name: name, Dir: true}, nil
 	}
@@ -189,6 +198,10 @@ func (t *Tree) List(ctx context.Context, dir string) iter.Seq2[store.Info, error
 		all, err := r.children(ctx, key)
 		if err != nil {
 			yield(store.Info{}, at("list", dir, err))
+			return
+		}
+		if r.unfinished(key) {
+			yield(store.Info{}, at("list", dir, errUnfinished))
 			return
 		}
 		prefix := strings.TrimSuffix(dir, "/") + "/"

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/s3utils"
 
 	"stoa/store"
 	"stoa/store/remote"
@@ -29,6 +30,9 @@ func Open(ctx context.Context, a remote.Address) (remote.Client, error) {
 	if a.User != "" {
 		return nil, errors.New("keys do not belong into an address, but into AWS_ACCESS_KEY_ID and " +
 			"AWS_SECRET_ACCESS_KEY")
+	}
+	if err := s3utils.CheckValidBucketName(a.Host); err != nil {
+		return nil, &remote.Error{Reason: "that is no name of a bucket"}
 	}
 	s, err := environment(ctx)
 	if err != nil {
@@ -69,7 +73,7 @@ func (c *client) List(ctx context.Context, prefix, after string, shallow bool) (
 		if o.Key == "" {
 			continue
 		}
-		x := remote.Object{Key: o.Key, Size: o.Size, Stamp: o.ETag}
+		x := remote.Object{Key: o.Key, Size: o.Size, Stamp: o.ETag, Changed: o.LastModified}
 		if shallow && strings.HasSuffix(o.Key, "/") && o.ETag == "" {
 			x = remote.Object{Key: o.Key, Dir: true}
 		}
@@ -86,7 +90,7 @@ func (c *client) Head(ctx context.Context, key, version string) (remote.Object, 
 	if err != nil {
 		return remote.Object{}, reason(err)
 	}
-	return remote.Object{Key: key, Size: o.Size, Stamp: o.ETag}, nil
+	return remote.Object{Key: key, Size: o.Size, Stamp: o.ETag, Changed: o.LastModified}, nil
 }
 
 // versionID is that in the query of an address.
@@ -125,7 +129,7 @@ func (c *client) Get(ctx context.Context, o remote.Object, version string, off, 
 // said are words for the codes of errors that come up most.
 var said = map[string]string{
 	"NoSuchKey": "there is no such object", "NoSuchBucket": "there is no such bucket",
-	"NoSuchVersion": "there is no such version", "AccessDenied": "access denied",
+	"NoSuchVersion": "there is no such version", "NoSuchUpload": "there is no such upload", "AccessDenied": "access denied",
 	"ExpiredToken": "the credentials have expired", "InvalidAccessKeyId": "the access key is not known",
 	"SignatureDoesNotMatch": "the secret key is not the right one", "SlowDown": "too many requests",
 	"RequestTimeTooSkewed": "this machine's clock is wrong", "InvalidToken": "the session token is not valid",
@@ -135,6 +139,9 @@ var said = map[string]string{
 // reason is what an error of the library means. What a server writes besides its code is left out: it may repeat what
 // was sent.
 func reason(err error) error {
+	if err == nil {
+		return nil
+	}
 	var e minio.ErrorResponse
 	if !errors.As(err, &e) {
 		return remote.LineError(err)
@@ -154,7 +161,7 @@ func reason(err error) error {
 	}
 	out := remote.StatusError(e.StatusCode, what, nil)
 	switch e.Code {
-	case "NoSuchKey", "NoSuchBucket", "NoSuchVersion":
+	case "NoSuchKey", "NoSuchBucket", "NoSuchVersion", "NoSuchUpload":
 		out.Kind = fs.ErrNotExist
 	case "AccessDenied", "ExpiredToken", "InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken",
 		"RequestTimeTooSkewed":

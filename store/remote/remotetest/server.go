@@ -20,15 +20,19 @@ import (
 	"time"
 )
 
-// S3 gives the directories in dir as buckets: listings, HEAD, and GET with ranges and If-Match.
+// S3 gives the directories in dir as buckets: listings, HEAD, and GET with ranges and If-Match; it is written to by PUT,
+// uploads in parts, and DELETE.
 type S3 struct {
 	Dir     string
 	Key     string // the access key that requests must have; "" = any, and none
 	Expired atomic.Bool
 	Denied  func(key string) bool // "" is the listing; nil: nothing is
 	Page    int                   // keys a page; 0: 1000
+	// Careless: conditions of writes are ignored, as some stores do it.
+	Careless bool
 
 	Requests atomic.Int64
+	writing  writing
 }
 
 type listing struct {
@@ -77,6 +81,9 @@ func (s *S3) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if _, err := os.Stat(filepath.Join(s.Dir, bucket)); err != nil {
 		fail(w, r, http.StatusNotFound, "NoSuchBucket")
+		return
+	}
+	if s.write(w, r, bucket, key) {
 		return
 	}
 	if key == "" {

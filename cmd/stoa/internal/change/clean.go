@@ -1,7 +1,9 @@
 package change
 
 import (
+	"context"
 	"fmt"
+	"time"
 
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/display"
@@ -9,19 +11,30 @@ import (
 	"github.com/spf13/cobra"
 
 	"stoa"
+	"stoa/store/remote"
 )
 
 func CleanCmd(a *cli.App) *cobra.Command {
 	var dry *bool
+	var older time.Duration
 	cmd := &cobra.Command{
 		Use:   "clean STORE#DATABASE.TABLE [--dry-run]",
-		Short: "Remove files that are no part of a CarbonData table any more",
+		Short: "Remove what changes and broken writing have left",
 		Long: `Remove what is no longer part of a CarbonData table: segments that were deleted or
 compacted, loads that were cut off, delete files that newer ones replaced, temporary files. Loads that are
-running are left alone. What is removed is listed.`,
-		Example: "  stoa clean store#sales.orders --dry-run\n  stoa clean store#sales.orders",
-		Args:    cli.Wants(cobra.ExactArgs(1)),
+running are left alone. What is removed is listed.
+
+Of an address (s3://BUCKET/PREFIX), remove what killed processes of stoa have left there while they wrote:
+uploads that were not completed, which nobody sees and which take room, and the objects of directories
+that are not whole. Of what was begun in the last 24 hours (--older-than) a process may be at work still: it
+stays. Uploads of other programs stay, too.`,
+		Example: "  stoa clean store#sales.orders --dry-run\n  stoa clean store#sales.orders\n" +
+			"  stoa clean s3://bucket/backup --dry-run",
+		Args: cli.Wants(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if remote.Is(args[0]) {
+				return cleanAddress(a, cmd.Context(), args[0], older, *dry)
+			}
 			t, err := openChanger(a, cmd, args[0])
 			if err != nil {
 				return err
@@ -38,6 +51,33 @@ running are left alone. What is removed is listed.`,
 		},
 	}
 	dry = dryRun(cmd)
+	cmd.Flags().DurationVar(&older, "older-than", 24*time.Hour, "of an address: only what was begun `TIME` ago or "+
+		"before, such as 90m")
 	limitFlags(cmd)
-	return cli.First(cmd, "dry-run")
+	return cli.First(cmd, "dry-run", "older-than")
+}
+
+// cleanAddress removes what processes have left at an address.
+func cleanAddress(a *cli.App, ctx context.Context, address string, older time.Duration, dry bool) error {
+	uploads, objects := 0, 0
+	err := a.Remote().Clean(ctx, address, time.Now().Add(-older), dry, func(l remote.Left) error {
+		what := ""
+		switch {
+		case l.Upload:
+			what = "  (an upload that was not completed)"
+			uploads++
+		case l.Ended:
+			what = "  (what it is about is whole)"
+			objects++
+		default:
+			objects++
+		}
+		_, err := fmt.Fprintf(a.Stdout, "%s%s\n", l.Name, what)
+		return err
+	})
+	if err == nil {
+		a.Note("%s: %s, %s %s", cli.ShownAddress(address), display.Count(int64(uploads), "upload"),
+			display.Count(int64(objects), "object"), would(dry, "removed"))
+	}
+	return err
 }

@@ -34,6 +34,7 @@ type App struct {
 	ErrWidth int  // of it; 0: no limit
 
 	Quiet, Verbose, NoProgress bool
+	SingleWriter               bool // nobody else writes to the stores that are written to
 	Tallies                    tallies
 	Reported                   map[region.Finding]bool
 	remote                     *remote.Tree     // of the addresses that are read; see Remote

@@ -18,6 +18,7 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/store"
+	"stoa/store/remote"
 )
 
 // The exit statuses.
@@ -198,6 +199,8 @@ func hint(cmd *cobra.Command, err error) string {
 		return "stoa verify says more"
 	case errors.Is(err, fault.Corrupt) && cmd != nil && cmd.Flag("damaged") != nil:
 		return "--damaged skip-rows (or null-cells) reads around it; stoa verify says more"
+	case errors.Is(err, remote.ErrIgnoresConditions):
+		return "if nobody else writes there: --assume-single-writer"
 	case errors.Is(err, fs.ErrNotExist):
 		return missingHint(err)
 	case errors.Is(err, fault.Invalid) && strings.Contains(err.Error(), "there is no option"):
@@ -217,7 +220,7 @@ func missingHint(err error) string {
 		return ""
 	}
 	if strings.Contains(p.Path, "://") {
-		return "stoa reads local files; copy what lies elsewhere, or pipe it: curl URL | stoa VERB -"
+		return ""
 	}
 	if _, err := strconv.Atoi(p.Path); err == nil && p.Op != "create" {
 		return "for so many rows: -n " + p.Path

@@ -23,7 +23,7 @@ type Place struct {
 
 // Create begins the file at path.
 func (a *App) Create(ctx context.Context, path string) (*Place, error) {
-	sink, _, err := a.Sink(path)
+	sink, _, err := a.Sink(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -87,11 +87,14 @@ func PlacesOf(paths []string) (out []stoa.SourceInfo) {
 }
 
 // Sink is where path is written, if that is not simply a file or directory of that name (then it is nil):
-// standard output, a device or a pipe, which must not be renamed over, or what a symbolic link points to.
+// an address, standard output, a device or a pipe, which must not be renamed over, or what a symbolic link points to.
 // The path that is returned is the one to write to.
-func (a *App) Sink(path string) (store.Sink, string, error) {
+func (a *App) Sink(ctx context.Context, path string) (store.Sink, string, error) {
 	if err := CheckWritable(path); err != nil {
 		return nil, path, err
+	}
+	if remote.Is(path) {
+		return a.remoteSink(ctx, path)
 	}
 	if path == Dash {
 		return &StreamSink{open: func() (io.WriteCloser, error) { return stdoutObject{a}, nil }}, path, nil
@@ -179,7 +182,7 @@ func (a *App) CheckOutputs(sources []stoa.SourceInfo, outs ...string) error {
 
 // onePlace reports whether two paths lead to the same, as far as that shows before it is written.
 func onePlace(a, b string) bool {
-	if a == Dash || b == Dash {
+	if a == Dash || b == Dash || remote.Is(a) || remote.Is(b) {
 		return a == b
 	}
 	x, err := os.Stat(a)
@@ -196,6 +199,9 @@ func onePlace(a, b string) bool {
 func CheckOutput(out string, sources []stoa.SourceInfo) error {
 	if out == "" || out == Dash {
 		return nil
+	}
+	if remote.Is(out) {
+		return checkRemoteOutput(out, sources)
 	}
 	target, err := os.Stat(out)
 	if err == nil && !target.Mode().IsRegular() && !target.IsDir() {
@@ -280,7 +286,7 @@ func (a *App) Size(ctx context.Context, name string) int64 {
 	}
 	var sum int64
 	if remote.Is(name) {
-		if sum, err = sizeBelow(ctx, tr, name); err != nil {
+		if err = walk(ctx, tr, name, func(f store.Info) error { sum += f.Size; return nil }); err != nil {
 			return -1
 		}
 		return sum

@@ -2,9 +2,14 @@ package cli
 
 import (
 	"context"
+	"io"
+	"os"
+	"path/filepath"
 	"regexp"
+	"strings"
 	"time"
 
+	"stoa"
 	"stoa/store"
 	"stoa/store/remote"
 )
@@ -35,17 +40,57 @@ func (a *App) Enter(ctx context.Context, paths []string) error {
 	return nil
 }
 
-// CheckWritable refuses an address as an output.
+// CheckWritable refuses an address as an output that nothing can be written to.
 func CheckWritable(path string) error {
 	if !remote.Is(path) {
 		return nil
 	}
-	return &UseError{Message: "nothing is written to an address: " + shownAddress(path),
-		Hint: "write to a file, and copy that"}
+	if a, err := remote.Parse(path); err != nil || a.Scheme == "http" || a.Scheme == "https" {
+		return &UseError{Message: "nothing is written to an address of a web server: " + ShownAddress(path),
+			Hint: "write to a file, and copy that"}
+	}
+	return nil
 }
 
-// shownAddress is an address without what may be secret in it.
-func shownAddress(path string) string {
+// remoteSink is where an address is written, and its name.
+func (a *App) remoteSink(ctx context.Context, path string) (store.Sink, string, error) {
+	if err := CheckOutput(path, PlacesOf(a.read)); err != nil {
+		return nil, path, err
+	}
+	sink, err := a.Remote().Sink(ctx, path, remote.SinkOptions{SingleWriter: a.SingleWriter})
+	return sink, ShownAddress(path) + trailingSlash(path), err
+}
+
+func trailingSlash(path string) string {
+	if strings.HasSuffix(path, "/") {
+		return "/"
+	}
+	return ""
+}
+
+// checkRemoteOutput is CheckOutput of an address.
+func checkRemoteOutput(out string, sources []stoa.SourceInfo) error {
+	target := strings.TrimRight(ShownAddress(out), "/")
+	for _, s := range sources {
+		if !remote.Is(s.Name) {
+			continue
+		}
+		source := strings.TrimRight(ShownAddress(remote.Shown(s.Name)), "/")
+		place := WithoutTable(source)
+		switch {
+		case target == source || target == place || strings.HasPrefix(place, target+"/"):
+			return &UseError{Message: "the output " + target + " is also a source: " + source,
+				Hint: "stoa never writes in place; choose another name"}
+		case strings.HasPrefix(target, place+"/"):
+			return &UseError{Message: "the output " + target + " lies in the source " + source,
+				Hint: "stoa writes nothing into what it reads; choose a place outside of it"}
+		}
+	}
+	return nil
+}
+
+// ShownAddress is an address without what may be secret in it.
+func ShownAddress(path string) string {
 	a, err := remote.Parse(path)
 	if err != nil {
 		return remote.Shown(path)
@@ -59,12 +104,12 @@ func (a *App) tellUsage() {
 		return
 	}
 	u := a.remote.Usage()
-	for _, k := range []remote.Kind{remote.Listing, remote.Head, remote.Get} {
+	for _, k := range []remote.Kind{remote.Listing, remote.Head, remote.Get, remote.Put, remote.Delete} {
 		if n := u.Requests[k]; n > 0 {
 			a.Detail("%s: %d requests, %s waited in all", k, n, u.Waited[k].Round(time.Millisecond))
 		}
 	}
-	a.Detail("%d requests, %d of them repeated; %d bytes received", u.All(), u.Repeated, u.Bytes)
+	a.Detail("%d requests, %d of them repeated; %d bytes received, %d sent", u.All(), u.Repeated, u.Bytes, u.Sent)
 }
 
 // oneSlash is an address as path.Clean has it.
@@ -78,19 +123,70 @@ func withSlashes(s string) string {
 	return secretParts.ReplaceAllString(oneSlash.ReplaceAllString(s, "$1://$2"), "$1$2")
 }
 
-// sizeBelow is how many bytes the objects below a directory have.
-func sizeBelow(ctx context.Context, t store.Tree, dir string) (sum int64, err error) {
-	for info, err := range t.List(ctx, dir) {
-		if err != nil {
-			return 0, err
-		}
-		if sum += info.Size; info.Dir {
-			below, err := sizeBelow(ctx, t, info.Name)
-			if err != nil {
-				return 0, err
-			}
-			sum += below
+// Stat says what is at a path, which may be an address.
+func (a *App) Stat(ctx context.Context, name string) (store.Info, error) {
+	if remote.Is(name) {
+		if err := a.enter(ctx, name); err != nil {
+			return store.Info{}, err
 		}
 	}
-	return sum, nil
+	return Tree{A: a}.Stat(ctx, name)
+}
+
+// enter allows what lies at an address to be read.
+func (a *App) enter(ctx context.Context, name string) error {
+	if a.Remote().Knows(name) {
+		return nil
+	}
+	_, err := a.Remote().Enter(ctx, remote.Shown(name))
+	return err
+}
+
+// ReadFile reads a file, which may be an object at an address, whole.
+func (a *App) ReadFile(ctx context.Context, name string) ([]byte, error) {
+	if !remote.Is(name) {
+		return os.ReadFile(name)
+	}
+	if err := a.enter(ctx, name); err != nil {
+		return nil, err
+	}
+	s, err := a.Remote().Open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	b := make([]byte, s.Size())
+	if _, err := s.ReadAt(ctx, b, 0); err != nil && err != io.EOF {
+		return nil, err
+	}
+	return b, nil
+}
+
+// Walk calls f with all files at and below a path, which may be an address.
+func (a *App) Walk(ctx context.Context, name string, f func(store.Info) error) error {
+	info, err := a.Stat(ctx, name)
+	if err != nil {
+		return err
+	}
+	if !info.Dir {
+		return f(info)
+	}
+	return walk(ctx, Tree{A: a, All: true}, filepath.ToSlash(name), f)
+}
+
+func walk(ctx context.Context, t store.Tree, dir string, f func(store.Info) error) error {
+	for info, err := range t.List(ctx, dir) {
+		if err != nil {
+			return err
+		}
+		if info.Dir {
+			err = walk(ctx, t, info.Name, f)
+		} else {
+			err = f(info)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -47,6 +47,8 @@ func (f *writeFlags) register(a *cli.App, cmd *cobra.Command) {
 	fl.StringVar(&f.mem, "memory", "", "what the writer keeps in memory, `SIZE`, for example 512MiB; more goes "+
 		"to temporary files (formats with the option memory)")
 	fl.BoolVar(&f.unchecked, "no-check", false, "do not read back what was written, to compare it with what went in")
+	fl.BoolVar(&a.SingleWriter, "assume-single-writer", false,
+		"write also to a store that cannot keep two writers apart")
 	fl.StringVarP(&f.form, "format", "f", "text",
 		"say what was written as `FORM`: text, a line on standard error; json, an object on standard output")
 	cli.Complete(cmd, "to", a.WritableNames)

@@ -23,6 +23,7 @@ import (
 	"stoa/internal/arrowschema"
 	"stoa/region"
 	"stoa/store"
+	"stoa/store/remote"
 )
 
 // allFlags are those of convert for many tables.
@@ -72,6 +73,9 @@ func (c *conversion) runAll(cmd *cobra.Command, a *cli.App, paths []string, f al
 	if err := cli.CheckWritable(dir); err != nil {
 		return err
 	}
+	if remote.Is(dir) && c.levels > 0 {
+		return cli.WrongUse("several tables as %s share a directory, which cannot be added to at an address", c.to)
+	}
 	if err := cli.CheckOutput(dir, cli.PlacesOf(paths)); err != nil {
 		return err
 	}
@@ -92,7 +96,7 @@ func (c *conversion) runAll(cmd *cobra.Command, a *cli.App, paths []string, f al
 	if err != nil {
 		return err
 	}
-	st, err := openState(dir, f.resume, c.settings())
+	st, err := openState(ctx, a, dir, f.resume, c.settings())
 	if err != nil {
 		return err
 	}
@@ -282,7 +286,7 @@ func (r *allRun) doneBefore(ctx context.Context, t oneTable) (done bool, err err
 	if again == "" {
 		r.a.Detail("%s: done before", t.source)
 		r.before++
-		d := summaryDoc{Source: t.source, Output: filepath.Join(r.dir, previous.Output), Rows: previous.Rows,
+		d := summaryDoc{Source: t.source, Output: remote.Shown(filepath.Join(r.dir, previous.Output)), Rows: previous.Rows,
 			Files: back.files, Bytes: back.bytes, Readback: &back.readback}
 		r.noteTable(t, tableOutcome{summary: d})
 		return true, r.add(d)
@@ -325,7 +329,7 @@ func (r *allRun) table(ctx context.Context, t oneTable) error {
 		return err
 	}
 	one := *r.c
-	one.out, one.source, one.label = filepath.Join(r.dir, t.output), t.source, r.label
+	one.out, one.source, one.label = remote.Shown(filepath.Join(r.dir, t.output)), t.source, r.label
 	one.Manifest, one.Losses, one.Later, one.all = "", nil, r.c.Manifest != "" || r.converted != nil, true
 	one.opening = t.opening
 	if r.converted != nil {

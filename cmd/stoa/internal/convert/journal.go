@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 
 	"stoa/cmd/stoa/internal/output"
+	"stoa/store/remote"
 )
 
 // journalFile has what a run did since it wrote the state file, a JSON document per line: rewriting that file after
@@ -66,7 +67,9 @@ func sumOfState(b []byte) string {
 // begin starts the journal of a state file just written. An earlier one that cannot be removed is void all the same.
 func (j *journal) begin(dir string, state []byte, failed int) {
 	j.close()
-	_ = os.Remove(filepath.Join(dir, journalFile))
+	if !remote.Is(dir) {
+		_ = os.Remove(filepath.Join(dir, journalFile))
+	}
 	*j = journal{of: sumOfState(state), failed: failed}
 }
 
@@ -131,6 +134,9 @@ func (j *journal) close() {
 // readJournal gives the lines of the journal of a state file of such content; found reports whether there is any
 // journal. What a killed run has written of a last line does not count: that table is done again.
 func readJournal(dir string, state []byte) (lines []journalLine, found bool, err error) {
+	if remote.Is(dir) {
+		return nil, false, nil
+	}
 	b, err := os.ReadFile(filepath.Join(dir, journalFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, false, nil

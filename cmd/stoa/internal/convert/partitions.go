@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -21,6 +22,7 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/store"
+	"stoa/store/remote"
 )
 
 // partitioned writes a table as directories NAME=VALUE, the way Hive and Spark do it: a file holds the rows of
@@ -50,10 +52,16 @@ const defaultPartition = "__HIVE_DEFAULT_PARTITION__"
 const emptyMark = "_EMPTY"
 
 // createPartitioned begins a directory out for rows of schema sc, in which the named columns are directories.
-func createPartitioned(out, ext string, sc *arrow.Schema, columns []string, wo stoa.CreateOptions) (*partitioned,
-	error) {
-	w := &partitioned{out: out, ext: ext, wo: wo, sink: store.Strict(store.Local{}.Sink(out, holdsPartitions)),
-		open: map[string]format.Writer{}, files: map[string]int{}}
+func createPartitioned(ctx context.Context, a *cli.App, out, ext string, sc *arrow.Schema, columns []string,
+	wo stoa.CreateOptions) (*partitioned, error) {
+	w := &partitioned{out: out, ext: ext, wo: wo, open: map[string]format.Writer{}, files: map[string]int{}}
+	if w.sink = (store.Local{}).Sink(out, holdsPartitions); remote.Is(out) {
+		var err error
+		if w.sink, _, err = a.Sink(ctx, out); err != nil {
+			return nil, err
+		}
+	}
+	w.sink = store.Strict(w.sink)
 	for _, c := range columns {
 		i := slices.IndexFunc(sc.Fields(), func(f arrow.Field) bool { return strings.EqualFold(f.Name, c) })
 		if i < 0 {
@@ -293,12 +301,13 @@ func readPartitioned(a *cli.App, ctx context.Context, dir string, sc *arrow.Sche
 	o stoa.OpenOptions) cli.Batches {
 	return func(yield func(arrow.RecordBatch, error) bool) {
 		done := errors.New("done")
-		err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || strings.HasPrefix(d.Name(), "_") {
-				return err
+		err := a.Walk(ctx, dir, func(f store.Info) error {
+			name := f.Name
+			if strings.HasPrefix(path.Base(name), "_") {
+				return nil
 			}
 			values := map[string]string{}
-			for _, part := range strings.Split(filepath.ToSlash(strings.TrimPrefix(filepath.Dir(name), dir)), "/") {
+			for _, part := range strings.Split(strings.TrimPrefix(path.Dir(name), filepath.ToSlash(dir)), "/") {
 				if k, v, ok := strings.Cut(part, "="); ok {
 					values[strings.ToLower(unescapePart(k))] = v
 				}

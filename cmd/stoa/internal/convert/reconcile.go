@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -79,7 +78,7 @@ func (c *conversion) createOne(ctx context.Context, a *cli.App, t *stoa.Table, s
 	}
 	c.partitions = columns
 	c.out = strings.TrimSuffix(c.out, ext)
-	return createPartitioned(c.out, ext, sc, columns, wo)
+	return createPartitioned(ctx, a, c.out, ext, sc, columns, wo)
 }
 
 // output is where the table was written, in dir.
@@ -94,11 +93,11 @@ func (c *conversion) output(dir string) string {
 func readBack(a *cli.App, ctx context.Context, dir string, d doneTable) (out outcome) {
 	out.Checksum, out.Verdict = d.Checksum, verdictDiffers
 	name := filepath.Join(dir, d.Output)
-	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
+	if _, err := a.Stat(ctx, name); errors.Is(err, fs.ErrNotExist) {
 		out.Verdict = verdictMissing
 		return out
 	}
-	out.files, out.bytes = sizes(name)
+	out.files, out.bytes = sizes(ctx, a, name)
 	sum, whole, err := sumOf(a, ctx, name, d)
 	switch {
 	case errors.Is(err, fault.Unsupported):
@@ -149,13 +148,9 @@ func sumOf(a *cli.App, ctx context.Context, name string, d doneTable) (sum conte
 }
 
 // sizes counts the files of a place, and their bytes.
-func sizes(name string) (files int, size int64) {
-	_ = filepath.WalkDir(name, func(_ string, d fs.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() {
-			if st, err := d.Info(); err == nil {
-				files, size = files+1, size+st.Size()
-			}
-		}
+func sizes(ctx context.Context, a *cli.App, name string) (files int, size int64) {
+	_ = a.Walk(ctx, name, func(f store.Info) error {
+		files, size = files+1, size+f.Size
 		return nil
 	})
 	return files, size

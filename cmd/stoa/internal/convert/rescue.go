@@ -21,6 +21,7 @@ import (
 	"stoa/format"
 	"stoa/internal/seal"
 	"stoa/store"
+	"stoa/store/remote"
 )
 
 // The names of the reports in OUT.
@@ -88,7 +89,7 @@ func (r *rescue) run(ctx context.Context) error {
 	if none != nil && ctx.Err() != nil {
 		return none
 	}
-	st, err := openState(r.dir, r.resume, append(r.c.settings(), "roots="+strings.Join(r.roots, "\x00")))
+	st, err := openState(ctx, r.a, r.dir, r.resume, append(r.c.settings(), "roots="+strings.Join(r.roots, "\x00")))
 	if err != nil {
 		return err
 	}
@@ -140,6 +141,10 @@ func (r *rescue) prepare(ctx context.Context) (oo stoa.OpenOptions, wo stoa.Crea
 		return oo, wo, cli.WrongUse("rescue has no --manifest: %s has all losses", reportJSON)
 	}
 	r.dir = strings.TrimRight(c.out, "/")
+	if remote.Is(r.dir) {
+		return oo, wo, cli.WrongUse("rescue writes a directory of this machine, and no address: recover and " +
+			"convert --all do")
+	}
 	if err := cli.CheckOutput(r.dir, cli.PlacesOf(r.roots)); err != nil {
 		return oo, wo, err
 	}

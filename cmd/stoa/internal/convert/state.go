@@ -13,10 +13,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/output"
 	"stoa/store"
+	"stoa/store/remote"
 )
 
 // stateFile says, in the directory of the output, which tables are done. It is written whole after the first table of
@@ -34,14 +36,17 @@ type allState struct {
 	kept    bool           // there is a state file, of this run or of an earlier one
 	at      map[string]int // where a source is in Done; of several entries of one, the last
 	journal journal
+	saved   time.Time
 }
 
 // openState reads the state of an earlier run, or begins one.
-func openState(dir string, resume bool, settings []string) (*allState, error) {
+func openState(ctx context.Context, a *cli.App, dir string, resume bool, settings []string) (*allState, error) {
 	st := &allState{Stoa: "convert-all", Settings: settings, at: map[string]int{}}
 	name := filepath.Join(dir, stateFile)
-	b, err := os.ReadFile(name)
+	b, err := a.ReadFile(ctx, name)
 	switch {
+	case errors.Is(err, fs.ErrNotExist) && remote.Is(dir): // a store has no directories
+		return st, nil
 	case errors.Is(err, fs.ErrNotExist):
 		if err := os.MkdirAll(dir, 0o777); err != nil {
 			return nil, err
@@ -129,8 +134,18 @@ func (st *allState) record(ctx context.Context, a *cli.App, dir string, d doneTa
 	if st.journal.of == "" {
 		return st.save(ctx, a, dir)
 	}
+	if remote.Is(dir) { // an object cannot be appended to
+		if time.Since(st.saved) > saveEvery {
+			return st.save(ctx, a, dir)
+		}
+		st.journal.earlier = true // there is something to save
+		return nil
+	}
 	return st.journal.append(dir, st.Failed, d)
 }
+
+// saveEvery is how often the state is written whole at an address, where there is no journal.
+const saveEvery = 20 * time.Second
 
 // save writes the state file whole, which makes the journal void, and removes that.
 func (st *allState) save(ctx context.Context, a *cli.App, dir string) error {
@@ -147,7 +162,7 @@ func (st *allState) save(ctx context.Context, a *cli.App, dir string) error {
 	if err != nil {
 		return err
 	}
-	st.kept = true
+	st.kept, st.saved = true, time.Now()
 	st.journal.begin(dir, b, len(st.Failed))
 	return nil
 }

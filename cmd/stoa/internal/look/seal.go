@@ -24,6 +24,7 @@ import (
 	"stoa/internal/seal"
 	"stoa/region"
 	"stoa/store"
+	"stoa/store/remote"
 )
 
 func SealCmd(a *cli.App) *cobra.Command {
@@ -323,7 +324,13 @@ func MendBySeal(a *cli.App, ctx context.Context, name string, paths []string, ou
 	for _, p := range s.Problems {
 		a.Note("%s[%d+%d]: the seal is damaged: %s", name, p.Off, p.Len, p.Reason)
 	}
-	m, err := s.Mend(ctx, paths, store.Strict(store.Local{}.Sink(out, nil)))
+	var sink store.Sink = store.Local{}.Sink(out, nil)
+	if remote.Is(out) {
+		if sink, _, err = a.Sink(ctx, out); err != nil {
+			return err
+		}
+	}
+	m, err := s.Mend(ctx, paths, store.Strict(sink))
 	if err != nil {
 		return err
 	}

@@ -136,7 +136,7 @@ func OpenRowWriter(a *cli.App, ctx context.Context, f *OutputFlags, form string,
 // CreateTable is stoa.Create for places of every kind.
 func CreateTable(a *cli.App, ctx context.Context, uri string, sc *arrow.Schema, o stoa.CreateOptions) (RowWriter,
 	error) {
-	real, err := sinkOf(a, uri, &o)
+	real, err := sinkOf(ctx, a, uri, &o)
 	if err != nil {
 		return nil, err
 	}
@@ -147,8 +147,8 @@ func CreateTable(a *cli.App, ctx context.Context, uri string, sc *arrow.Schema, 
 }
 
 // sinkOf notes in o where a place is written, and gives its name. It is an error if nothing says in which format.
-func sinkOf(a *cli.App, uri string, o *stoa.CreateOptions) (real string, err error) {
-	if o.Sink, real, err = a.Sink(uri); err == nil && o.To == "" && uri != real {
+func sinkOf(ctx context.Context, a *cli.App, uri string, o *stoa.CreateOptions) (real string, err error) {
+	if o.Sink, real, err = a.Sink(ctx, uri); err == nil && o.To == "" && uri != real {
 		if fm := stoa.ByExtension(a.Formats, uri); fm != nil {
 			o.To = fm.Name
 		}
@@ -166,7 +166,7 @@ func CopyTable(a *cli.App, ctx context.Context, uri string, t *stoa.Table, spec 
 	if uri == cli.Dash {
 		return s, "it goes to standard output", nil
 	}
-	real, err := sinkOf(a, uri, &o)
+	real, err := sinkOf(ctx, a, uri, &o)
 	if err != nil {
 		return s, "", err
 	}

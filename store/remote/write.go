@@ -1,0 +1,275 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"slices"
+	"time"
+
+	"stoa/fault"
+	"stoa/store"
+)
+
+// Writer is a Client that can write. As a Client it makes one request a call and repeats nothing.
+type Writer interface {
+	Client
+	// Put writes an object of n bytes at once. It is visible, whole, when Put returns, and not at all before.
+	Put(ctx context.Context, key string, body io.ReadSeeker, n int64, c Condition) (Object, error)
+	// Begin begins an object that comes in parts, and gives it an id. Nobody sees it before Complete.
+	Begin(ctx context.Context, key string) (id string, err error)
+	// Part writes n bytes as part number no, from 1 on, and returns its tag. Parts may come in any order, and several at
+	// a time, unless Traits say otherwise. The same part may be written again.
+	Part(ctx context.Context, u Upload, no int, body io.ReadSeeker, n int64) (tag string, err error)
+	// Complete makes an object of parts 1 to len(tags) visible. fs.ErrNotExist: there is no such upload any more.
+	Complete(ctx context.Context, u Upload, tags []string, c Condition) (Object, error)
+	// Discard removes what was written of an upload that was not completed. One that is not there is no error.
+	Discard(ctx context.Context, u Upload) error
+	// Uploads gives those below a prefix that were not completed, after (in the order of keys and ids) one of them.
+	Uploads(ctx context.Context, prefix string, after Upload) (page []Upload, more bool, err error)
+	// Delete removes an object. One that is not there is no error.
+	Delete(ctx context.Context, key string) error
+}
+
+// Upload is an object that is being written in parts.
+type Upload struct {
+	Key, ID string
+	Begun   time.Time
+	First   int64 // bytes of the first part that is there; 0: there is none, or nobody knows
+}
+
+// Condition is what must hold when an object becomes visible; otherwise it does not, and the error is fs.ErrExist or
+// store.ErrChanged.
+type Condition struct {
+	Absent bool   // there is no object of that key
+	Stamp  string // the object of that key has this stamp; "": any
+}
+
+// Trial says whether a store heeds conditions.
+type Trial int
+
+// What a root knows of its store.
+const (
+	untried Trial = iota
+	heeds
+	ignores
+)
+
+// The kinds of requests that write.
+const (
+	Put Kind = iota + kindsOfReading
+	Delete
+)
+
+// writer is the client of r, if it can write.
+func (r *root) writer() (Writer, error) {
+	w, ok := r.client.(Writer)
+	if !ok {
+		return nil, &Error{Reason: "nothing is written to addresses of this kind"}
+	}
+	return w, nil
+}
+
+// put writes an object whole. Was an answer lost, and then the condition fails, the object may be ours: it is read.
+func (r *root) put(ctx context.Context, key string, body io.ReaderAt, n int64, c Condition) (o Object, err error) {
+	w, err := r.writer()
+	if err != nil {
+		return o, err
+	}
+	repeated := false
+	err = r.ask.try(ctx, Put, func(ctx context.Context) (bool, error) {
+		again := repeated
+		repeated = true
+		return false, r.ask.watched(ctx, func(ctx context.Context, alive func(io.Reader) io.Reader) error {
+			o, err = w.Put(ctx, key, sending{io.NewSectionReader(body, 0, n), alive}, n, c)
+			if again && (errors.Is(err, fs.ErrExist) || errors.Is(err, store.ErrChanged)) {
+				if mine, ok := r.holds(ctx, key, body, n); ok {
+					o, err = mine, nil
+				}
+			}
+			return err
+		})
+	})
+	if err == nil {
+		o.Key, o.Size = key, n
+		r.ask.sent(n)
+		r.wrote(o)
+	}
+	return o, err
+}
+
+// holds reports whether an object has just these bytes.
+func (r *root) holds(ctx context.Context, key string, want io.ReaderAt, n int64) (Object, bool) {
+	o, err := r.client.Head(ctx, key, "")
+	if err != nil || o.Size != n || n > small {
+		return o, false
+	}
+	o.Key = key
+	got, ours := make([]byte, n), make([]byte, n)
+	body, err := r.client.Get(ctx, o, "", 0, n)
+	if err != nil {
+		return o, false
+	}
+	defer body.Close()
+	if _, err := io.ReadFull(body, got); err != nil {
+		return o, false
+	}
+	_, err = io.ReadFull(io.NewSectionReader(want, 0, n), ours)
+	return o, err == nil && bytes.Equal(got, ours)
+}
+
+// sending is a body whose every read shows that the line is alive.
+type sending struct {
+	*io.SectionReader
+	alive func(io.Reader) io.Reader
+}
+
+func (s sending) Read(p []byte) (int, error) { return s.alive(s.SectionReader).Read(p) }
+
+// sent counts bytes that went out.
+func (a *asker) sent(n int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.used.Sent += n
+}
+
+// part writes a part of an upload.
+func (r *root) part(ctx context.Context, w Writer, u Upload, no int, body io.ReaderAt, off, n int64) (tag string,
+	err error) {
+	err = r.ask.try(ctx, Put, func(ctx context.Context) (bool, error) {
+		return false, r.ask.watched(ctx, func(ctx context.Context, alive func(io.Reader) io.Reader) error {
+			tag, err = w.Part(ctx, u, no, sending{io.NewSectionReader(body, off, n), alive}, n)
+			return err
+		})
+	})
+	if err == nil {
+		r.ask.sent(n)
+	}
+	return tag, err
+}
+
+// once makes a request of which the answer is all.
+func (r *root) once(ctx context.Context, k Kind, do func(ctx context.Context) error) error {
+	return r.ask.try(ctx, k, func(ctx context.Context) (bool, error) {
+		return false, r.ask.watched(ctx, func(ctx context.Context, _ func(io.Reader) io.Reader) error {
+			return do(ctx)
+		})
+	})
+}
+
+// complete makes an upload of n bytes visible. If the store does not know it any more, an answer that was lost may have
+// said that it is complete: then an object of that size is there, and the upload is not.
+func (r *root) complete(ctx context.Context, w Writer, u Upload, tags []string, n int64, c Condition) (o Object,
+	err error) {
+	repeated := false
+	err = r.once(ctx, Put, func(ctx context.Context) error {
+		again := repeated
+		repeated = true
+		o, err = w.Complete(ctx, u, tags, c)
+		if !again || err == nil || !isMissing(err) {
+			return err
+		}
+		there, e := w.Head(ctx, u.Key, "")
+		if e != nil || there.Size != n || !there.Changed.IsZero() && there.Changed.Before(u.Begun.Add(-time.Minute)) {
+			return err
+		}
+		o, err = there, nil
+		return nil
+	})
+	if err == nil {
+		o.Key, o.Size = u.Key, n
+		r.wrote(o)
+	}
+	return o, err
+}
+
+// discard removes an upload.
+func (r *root) discard(ctx context.Context, w Writer, u Upload) error {
+	return r.once(ctx, Delete, func(ctx context.Context) error { return w.Discard(ctx, u) })
+}
+
+// remove removes an object.
+func (r *root) remove(ctx context.Context, key string) error {
+	w, err := r.writer()
+	if err != nil {
+		return err
+	}
+	err = r.once(ctx, Delete, func(ctx context.Context) error { return w.Delete(ctx, key) })
+	if err == nil {
+		r.removed(key)
+	}
+	return err
+}
+
+// wrote notes an object that we have written: what was known of its place is known no more.
+func (r *root) wrote(o Object) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.objects, o.Key)
+	r.forgetAround(o.Key)
+	delete(r.entered, o.Key)
+	r.add(o)
+}
+
+// removed notes an object that we have removed.
+func (r *root) removed(key string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.objects, key)
+	r.forgetAround(key)
+}
+
+// forgetAround forgets the listings of the directories above a key. The caller holds mu.
+func (r *root) forgetAround(key string) {
+	r.deep = slices.DeleteFunc(r.deep, func(d string) bool { return within(key, d) })
+	for d := key; ; d = dirOf(d) {
+		delete(r.absent, d)
+		delete(r.empty, d)
+		if d != key {
+			delete(r.dirs, d)
+			delete(r.isDir, d)
+		}
+		if d == "" {
+			return
+		}
+	}
+}
+
+// heeding makes sure, once, that the store heeds conditions: key is an object that is there and has this content. A
+// store that takes a second exclusive write of it ignores them, and says so in no other way.
+func (r *root) heeding(ctx context.Context, key string, content []byte) error {
+	r.mu.Lock()
+	tried := r.conditions
+	r.mu.Unlock()
+	if tried == untried {
+		w, err := r.writer()
+		if err != nil {
+			return err
+		}
+		err = r.once(ctx, Put, func(ctx context.Context) error {
+			_, err := w.Put(ctx, key, bytes.NewReader(content), int64(len(content)), Condition{Absent: true})
+			return err
+		})
+		switch {
+		case errors.Is(err, fs.ErrExist):
+			tried = heeds
+		case err == nil || errors.Is(err, errors.ErrUnsupported):
+			tried = ignores
+		default:
+			return err
+		}
+		r.mu.Lock()
+		r.conditions = tried
+		r.mu.Unlock()
+	}
+	if tried == ignores {
+		return ErrIgnoresConditions
+	}
+	return nil
+}
+
+// ErrIgnoresConditions is why something is not written to a store that cannot keep two writers apart.
+var ErrIgnoresConditions error = fault.Unsupportedf(fault.Span{}, "", "the store writes an object although one is "+
+	"there and If-None-Match forbids it: nothing keeps two writers apart")
