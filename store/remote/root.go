@@ -442,3 +442,27 @@ type object struct {
 func (o *object) info(name string) store.Info {
 	return store.Info{Name: name, Size: o.Size, Stamp: o.Stamp}
 }
+
+// Trial says whether a store heeds conditions.
+type Trial int
+
+// What a root knows of its store.
+const (
+	untried Trial = iota
+	heeds
+	ignores
+)
+
+// Unfinished is the name of an object that says that the objects beside it and below it are being written, or were when
+// a process died: some may be missing. Names that begin with _ are passed over by programs that read data.
+const Unfinished = "_stoa-unfinished.json"
+
+var errUnfinished = &Error{Reason: "it is being written, or the writing of it was cut off: " + Unfinished +
+	" says so, and stoa clean removes what was cut off"}
+
+// unfinished reports whether a directory is known to have an object that says so.
+func (r *root) unfinished(dir string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.objects[path.Join(dir, Unfinished)] != nil
+}

@@ -13,10 +13,6 @@ import (
 	"time"
 )
 
-// Unfinished is the name of an object that says that the objects beside it and below it are being written, or were when
-// a process died: some may be missing. Names that begin with _ are passed over by programs that read data.
-const Unfinished = "_stoa-unfinished.json"
-
 // unfinished is the content of such an object.
 type unfinished struct {
 	Stoa    string    `json:"stoa"` // "unfinished"
@@ -26,9 +22,6 @@ type unfinished struct {
 }
 
 const unfinishedKind = "unfinished"
-
-var errUnfinished = &Error{Reason: "it is being written, or the writing of it was cut off: " + Unfinished +
-	" says so, and stoa clean removes what was cut off"}
 
 // now is the time, in seconds, as stores keep it.
 func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
@@ -103,11 +96,4 @@ func (s *sink) appear(ctx context.Context, objects []*outgoing) (err error) {
 	}
 	work.Wait()
 	return context.Cause(ctx)
-}
-
-// unfinished reports whether a directory is known to have an object that says so.
-func (r *root) unfinished(dir string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.objects[path.Join(dir, Unfinished)] != nil
 }

@@ -47,16 +47,6 @@ type Condition struct {
 	Stamp  string // the object of that key has this stamp; "": any
 }
 
-// Trial says whether a store heeds conditions.
-type Trial int
-
-// What a root knows of its store.
-const (
-	untried Trial = iota
-	heeds
-	ignores
-)
-
 // The kinds of requests that write.
 const (
 	Put Kind = iota + kindsOfReading
