@@ -149,8 +149,8 @@ func TestRefusedObject(t *testing.T) {
 	}
 }
 
-// TestKilledUpload: a process that is killed while it sends leaves an upload that nobody sees, and clean removes it; one
-// that is asked to end leaves nothing.
+// TestKilledUpload: a process that is killed while it sends leaves an upload that nobody sees, and clean removes it;
+// one that is asked to end leaves nothing.
 func TestKilledUpload(t *testing.T) {
 	src := noise(t, 20<<20)
 	for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {

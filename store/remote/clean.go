@@ -18,8 +18,8 @@ type Left struct {
 }
 
 // Clean removes what processes of ours have left below an address, and had begun before a time: uploads that were not
-// completed, which it knows by the size of their parts, the objects of directories that are not whole, and what says so.
-// What it removes it gives to found before. dry: nothing is removed.
+// completed, which it knows by the size of their parts, the objects of directories that are not whole, and what says
+// so. What it removes it gives to found before. dry: nothing is removed.
 func (t *Tree) Clean(ctx context.Context, address string, before time.Time, dry bool, found func(Left) error) error {
 	name, err := t.Enter(ctx, address)
 	if err != nil {
@@ -111,8 +111,8 @@ func (c *cleaner) directories(ctx context.Context) error {
 	return nil
 }
 
-// directory removes what is there of one: only what was written after it was begun. Where the object is there that comes
-// last, all are, and only what says otherwise goes.
+// directory removes what is there of one: only what was written after it was begun. Where the object is there that
+// comes last, all are, and only what says otherwise goes.
 func (c *cleaner) directory(ctx context.Context, mark Object, there map[string]Object) error {
 	text := make([]byte, min(mark.Size, maxMark))
 	if err := c.r.ask.get(ctx, c.r.client, mark, "", text, 0); err != nil {

@@ -20,8 +20,8 @@ type Writer interface {
 	Put(ctx context.Context, key string, body io.ReadSeeker, n int64, c Condition) (Object, error)
 	// Begin begins an object that comes in parts, and gives it an id. Nobody sees it before Complete.
 	Begin(ctx context.Context, key string) (id string, err error)
-	// Part writes n bytes as part number no, from 1 on, and returns its tag. Parts may come in any order, and several at
-	// a time, unless Traits say otherwise. The same part may be written again.
+	// Part writes n bytes as part number no, from 1 on, and returns its tag. Parts may come in any order, and several
+	// at a time, unless Traits say otherwise. The same part may be written again.
 	Part(ctx context.Context, u Upload, no int, body io.ReadSeeker, n int64) (tag string, err error)
 	// Complete makes an object of parts 1 to len(tags) visible. fs.ErrNotExist: there is no such upload any more.
 	Complete(ctx context.Context, u Upload, tags []string, c Condition) (Object, error)

@@ -129,7 +129,8 @@ func (c *client) Get(ctx context.Context, o remote.Object, version string, off, 
 // said are words for the codes of errors that come up most.
 var said = map[string]string{
 	"NoSuchKey": "there is no such object", "NoSuchBucket": "there is no such bucket",
-	"NoSuchVersion": "there is no such version", "NoSuchUpload": "there is no such upload", "AccessDenied": "access denied",
+	"NoSuchVersion": "there is no such version", "NoSuchUpload": "there is no such upload",
+	"AccessDenied": "access denied",
 	"ExpiredToken": "the credentials have expired", "InvalidAccessKeyId": "the access key is not known",
 	"SignatureDoesNotMatch": "the secret key is not the right one", "SlowDown": "too many requests",
 	"RequestTimeTooSkewed": "this machine's clock is wrong", "InvalidToken": "the session token is not valid",

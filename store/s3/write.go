@@ -126,8 +126,8 @@ func (c *client) Discard(ctx context.Context, u remote.Upload) error {
 // pageUploads is how many uploads a listing gives at most a request.
 const pageUploads = 1000
 
-// Uploads gives uploads that are not complete, with the size of the first part that is there of each, for which another request is
-// made.
+// Uploads gives uploads that are not complete, with the size of the first part that is there of each, for which
+// another request is made.
 func (c *client) Uploads(ctx context.Context, prefix string, after remote.Upload) (page []remote.Upload, more bool,
 	err error) {
 	l, err := c.api.ListMultipartUploads(ctx, c.bucket, prefix, after.Key, after.ID, "", pageUploads)

@@ -20,8 +20,8 @@ import (
 	"time"
 )
 
-// S3 gives the directories in dir as buckets: listings, HEAD, and GET with ranges and If-Match; it is written to by PUT,
-// uploads in parts, and DELETE.
+// S3 gives the directories in dir as buckets: listings, HEAD, and GET with ranges and If-Match; it is written to by
+// PUT, uploads in parts, and DELETE.
 type S3 struct {
 	Dir     string
 	Key     string // the access key that requests must have; "" = any, and none

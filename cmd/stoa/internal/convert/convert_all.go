@@ -286,7 +286,8 @@ func (r *allRun) doneBefore(ctx context.Context, t oneTable) (done bool, err err
 	if again == "" {
 		r.a.Detail("%s: done before", t.source)
 		r.before++
-		d := summaryDoc{Source: t.source, Output: remote.Shown(filepath.Join(r.dir, previous.Output)), Rows: previous.Rows,
+		d := summaryDoc{Source: t.source, Output: remote.Shown(filepath.Join(r.dir, previous.Output)),
+			Rows: previous.Rows,
 			Files: back.files, Bytes: back.bytes, Readback: &back.readback}
 		r.noteTable(t, tableOutcome{summary: d})
 		return true, r.add(d)
