@@ -26,8 +26,8 @@ type SinkOptions struct {
 // Sink writes to an address: one object, or a directory in which there is nothing yet. What is written goes to
 // temporary files of this machine, and from there, as soon as a part is full, to the store. The parts are nobody's
 // object before Commit, so an object is there whole or not at all. Of a directory, the objects appear at the commit,
-// the one that was created last at the end; while they do, and after a process that dies then, an object named Unfinished
-// says so, and readers of this package refuse the directory.
+// the one that was created last at the end; while they do, and after a process that dies then, an object named
+// Unfinished says so, and readers of this package refuse the directory.
 //
 // The sink is a store.Peeker: what is read before the commit are the temporary files. The store compares a checksum of
 // each part with what it received.

@@ -287,7 +287,7 @@ func (r *allRun) doneBefore(ctx context.Context, t oneTable) (done bool, err err
 		r.a.Detail("%s: done before", t.source)
 		r.before++
 		d := summaryDoc{Source: t.source, Output: remote.Shown(filepath.Join(r.dir, previous.Output)),
-			Rows: previous.Rows,
+			Rows:  previous.Rows,
 			Files: back.files, Bytes: back.bytes, Readback: &back.readback}
 		r.noteTable(t, tableOutcome{summary: d})
 		return true, r.add(d)
