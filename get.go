@@ -15,8 +15,13 @@ import (
 	"stoa/vec"
 )
 
-// Row reads the row at position n, from 0, of the unfiltered scan.
+// Row reads the row at position n, from 0, of the unfiltered scan; a table of n rows or fewer gives no batch.
 func (t *Table) Row(ctx context.Context, n int64, spec ScanSpec) iter.Seq2[arrow.RecordBatch, error] {
+	if n < 0 {
+		return func(yield func(arrow.RecordBatch, error) bool) {
+			yield(nil, fault.Invalidf("there is no row %d: positions begin at 0", n))
+		}
+	}
 	spec.Rows = vec.Range{From: n, To: n + 1}
 	return t.Scan(ctx, spec)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"stoa/fault"
@@ -19,6 +20,10 @@ import (
 // changed is reported as the change.
 func (s *source) run(ctx context.Context, spec scan.Spec, passed *int64) iter.Seq2[arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) {
+		if s.closed.Load() {
+			yield(nil, fault.Invalidf("%s: the table is closed", s.name))
+			return
+		}
 		if err := s.checkNames(spec); err != nil {
 			yield(nil, err)
 			return
@@ -94,6 +99,7 @@ type source struct {
 	meta     *store.Cache
 	data     *store.OpenLimiter // where meta and scan read
 	scan     scan.Source
+	closed   atomic.Bool
 
 	mu      sync.Mutex
 	checked time.Time     // when it was last found unchanged
@@ -101,6 +107,7 @@ type source struct {
 }
 
 func (s *source) close() error {
+	s.closed.Store(true)
 	s.scan.Dicts.Close()
 	return errors.Join(s.reader.Close(), s.scan.Objects.Close(), s.meta.Close())
 }

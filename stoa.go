@@ -262,7 +262,7 @@ func dropsRows(ctx context.Context, r format.Reader, g format.RowGroup) (bool, e
 	return overlay != nil && overlay.Drops(), err
 }
 
-// Close releases what the table holds. Batches remain valid.
+// Close releases what the table holds. Batches remain valid; scans that begin after it are errors of class Invalid.
 func (t *Table) Close() error {
 	var first error
 	for _, s := range t.sources {
