@@ -1,6 +1,7 @@
 # make test: what one runs between two edits: every package, format and law, in a short form, on the golden files.
 # make test-all, which CI does: all tests in full, with the whole corpus if STOA_CORPUS names it; then the short ones
 # of the rooms that have goroutines, or are used by several, with the race detector, which needs a C compiler.
+# Both put their files in memory where they can.
 GO ?= go
 FUZZTIME ?= 1m
 RACE ?= . ./internal/laws ./cmd/stoa ./internal/scan ./store ./vec ./format/cfile ./format/kudu ./format/redfile
@@ -8,11 +9,11 @@ RACE ?= . ./internal/laws ./cmd/stoa ./internal/scan ./store ./vec ./format/cfil
 .PHONY: test test-all fuzz lint soak attack flips release release-check vuln
 
 test:
-	$(GO) test -short ./...
+	.ci/in-memory $(GO) test -short ./...
 
 test-all:
-	$(GO) test -timeout 20m ./...
-	STOA_CORPUS= $(GO) test -race -short -timeout 20m $(RACE)
+	.ci/in-memory $(GO) test -timeout 20m ./...
+	STOA_CORPUS= CGO_ENABLED=1 .ci/in-memory $(GO) test -race -short -timeout 20m $(RACE)
 
 lint:
 	$(GO) vet ./...

@@ -191,6 +191,9 @@ type AddColumnOptions struct {
 
 // AddColumn adds a column to the table.
 func (c *Changer) AddColumn(ctx context.Context, f arrow.Field, o AddColumnOptions) error {
+	if f.Name == "" || f.Type == nil {
+		return fault.Invalidf("a new column needs a name and a type, got %q and %v", f.Name, f.Type)
+	}
 	if err := c.can(c.change.AddColumn != nil, "add columns"); err != nil {
 		return err
 	}
