@@ -15,6 +15,7 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/internal/address"
+	"stoa/internal/fieldnames"
 	"stoa/internal/settle"
 	"stoa/region"
 	"stoa/store"
@@ -85,9 +86,9 @@ func Create(ctx context.Context, uri string, sc *arrow.Schema, o CreateOptions) 
 	given, named := sc, (*arrow.Schema)(nil)
 	dicts := settle.New(sc, f.Dictionaries, o.Alloc)
 	sc = dicts.Schema(sc)
-	if len(invalidNames(sc.Fields())) > 0 {
+	if len(fieldnames.Invalid(sc.Fields())) > 0 {
 		meta := sc.Metadata()
-		named = arrow.NewSchema(validNames(sc.Fields()), &meta)
+		named = arrow.NewSchema(fieldnames.Valid(sc.Fields()), &meta)
 		sc = named
 	}
 	if err := o.Limits.Fit(sc, fault.Span{Object: uri}, "schema"); err != nil { // it would not be read
@@ -191,7 +192,7 @@ func (w *Writer) Write(ctx context.Context, b arrow.RecordBatch) error {
 		}
 	}
 	if w.named != nil {
-		b = renameFields(b, w.named)
+		b = fieldnames.Rename(b, w.named)
 		defer b.Release()
 	}
 	if w.fit != nil {
@@ -224,7 +225,7 @@ func (w *Writer) Close(ctx context.Context) (format.Summary, error) {
 		s.Altered = w.fit.findings()
 	}
 	if w.named != nil {
-		s.Altered = append(s.Altered, replacedNames(w.schema, w.uri)...)
+		s.Altered = append(s.Altered, fieldnames.Replaced(w.schema, w.uri)...)
 	}
 	s.ByOption = w.altered.columns()
 	if w.proof != nil {

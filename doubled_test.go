@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"stoa/fault"
+	"stoa/internal/fieldnames"
 	"stoa/region"
 )
 
@@ -85,7 +86,7 @@ func TestNamesRepeatedElsewhere(t *testing.T) {
 		{[]arrow.Field{number, inner, number}, `"a", "a"`},
 		{[]arrow.Field{{Name: "l", Type: arrow.ListOf(arrow.StructOf(number, number))}}, `"l.item.a"`},
 	} {
-		f := repeatedNames(arrow.NewSchema(x.fields, nil), "p")
+		f := fieldnames.Repeated(arrow.NewSchema(x.fields, nil), "p")
 		if f == nil && x.want != "" || f != nil && (x.want == "" || !strings.HasSuffix(f.Message, x.want)) {
 			t.Errorf("%v: %+v, want %s", x.fields, f, x.want)
 		}

@@ -16,6 +16,7 @@ import (
 	"stoa/format"
 	"stoa/internal/address"
 	"stoa/internal/check"
+	"stoa/internal/fieldnames"
 	"stoa/internal/health"
 	"stoa/internal/parts"
 	"stoa/pred"
@@ -402,7 +403,7 @@ func assembled(ctx context.Context, tg found, o OpenOptions, yield func(region.F
 	}
 	t := &Table{schema: s.reader.Schema(), sources: []*source{s}}
 	defer t.Close()
-	if f := repeatedNames(t.schema, tg.Name); f != nil {
+	if f := fieldnames.Repeated(t.schema, tg.Name); f != nil {
 		found = append(found, *f)
 	}
 	for _, f := range found { // of names

@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/format"
+	"stoa/internal/fieldnames"
 	"stoa/region"
 	"stoa/store"
 )
@@ -109,10 +110,10 @@ func TestDamagedNames(t *testing.T) {
 			o := OpenOptions{Tree: store.NewMemory(files), From: f.Name}
 			r, err := Open(t.Context(), name, o)
 			if err == nil {
-				if len(invalidNames(r.Schema().Fields())) == 0 != !slices.ContainsFunc(r.Findings(), isError) {
+				if len(fieldnames.Invalid(r.Schema().Fields())) == 0 != !slices.ContainsFunc(r.Findings(), isError) {
 					t.Errorf("%s, %s: got schema %s with findings %v", f.Name, word, r.Schema(), r.Findings())
 				}
-				if len(invalidNames(r.Schema().Fields())) == 0 {
+				if len(fieldnames.Invalid(r.Schema().Fields())) == 0 {
 					r.Close()
 					continue // another copy of the name is intact
 				}
@@ -146,7 +147,7 @@ func TestDamagedNames(t *testing.T) {
 			} else if !slices.ContainsFunc(append(found, s.Altered...), isError) {
 				t.Errorf("%s, %s: recovered without a finding, want one", f.Name, word)
 			} else if r, err = Open(t.Context(), "o.arrow", OpenOptions{Tree: out}); err != nil ||
-				len(invalidNames(r.Schema().Fields())) > 0 {
+				len(fieldnames.Invalid(r.Schema().Fields())) > 0 {
 				t.Errorf("%s, %s: opening what was recovered: got %v, want valid names", f.Name, word, err)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/internal/arrowschema"
+	"stoa/internal/fieldnames"
 	"stoa/internal/scan"
 	"stoa/region"
 	"stoa/store"
@@ -173,7 +174,7 @@ func openOne(ctx context.Context, tg found, o OpenOptions) (*source, []region.Fi
 	if tg.Table != "" {
 		name += "#" + tg.Table
 	}
-	findings = append(findings, nameFindings(r.Schema(), tg.Name)...)
+	findings = append(findings, fieldnames.Findings(r.Schema(), tg.Name)...)
 	return &source{name: name, file: tg.Name, stamp: stamp, format: tg.format, declared: tg.declared(o),
 		reader: r, meta: meta, data: data,
 		scan: scan.Source{Reader: r, Objects: scan.NewObjects(data), Dicts: scan.NewDicts(),

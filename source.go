@@ -10,6 +10,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/fieldnames"
 	"stoa/internal/scan"
 	"stoa/store"
 
@@ -54,7 +55,7 @@ func (s *source) checkNames(spec scan.Spec) error {
 	if err != nil {
 		return nil // running it says so
 	}
-	for _, f := range nameFindings(sc, s.file) {
+	for _, f := range fieldnames.Findings(sc, s.file) {
 		return fault.Corruptf(f.At, "", "%s (%s)", f.Message, f.Code)
 	}
 	return nil

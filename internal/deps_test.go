@@ -74,6 +74,7 @@ stoa/internal/check     : std fault region
 stoa/internal/describe  : std fault region
 stoa/internal/health    : std fault format region vec internal/check internal/describe internal/scan
 stoa/internal/laws      : std
+stoa/internal/fieldnames : std arrow fault region internal/cells internal/settle
 stoa/internal/parts     : std fault format region store
 stoa/internal/seal      : std region store github.com/zeebo/xxh3 github.com/klauspost/reedsolomon
 stoa/internal/coerce      : std arrow
@@ -241,8 +242,8 @@ stoa/format/kudubackup    : std arrow fault format format/option region store ve
 stoa                      : std internal/coerce arrow github.com/apache/arrow-go/v18/arrow/array/arreflect fault
   format pred region
   store store/remote vec internal/address internal/arrowschema internal/extremes
-  internal/check internal/health internal/scan internal/content internal/parts internal/settle internal/diff
-  internal/cells
+  internal/check internal/health internal/scan internal/content internal/fieldnames internal/parts internal/settle
+  internal/diff
   -format/formattest -format/kudubackup format/*
 stoa/format/*             : std arrow fault format format/option pred region store vec wire internal/budget
   internal/check internal/civil internal/codec internal/coerce internal/describe internal/dremel internal/enc/...

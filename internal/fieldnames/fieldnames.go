@@ -1,4 +1,8 @@
-package stoa
+// Package fieldnames finds and replaces names of columns, and of what is nested in them, that are not UTF-8.
+//
+// Names are UTF-8 in every format. One that is not has been damaged, and the original is not known: reading a table
+// fails, or reports it, as verifying does, and what is written from the table has another name in its place.
+package fieldnames
 
 import (
 	"fmt"
@@ -15,18 +19,14 @@ import (
 	"stoa/region"
 )
 
-// Names of columns, and of what is nested in them, are UTF-8 in every format. One that is not has been damaged, and the
-// original is not known: reading a table fails, or reports it, as verifying does, and what is written from the table
-// has another name in its place.
-
-// invalidNames are the paths of fields whose names are not UTF-8, as textOf writes them.
-func invalidNames(fields []arrow.Field) (paths []string) {
+// Invalid are the paths of fields whose names are not UTF-8, as textOf writes them.
+func Invalid(fields []arrow.Field) (paths []string) {
 	for _, f := range fields {
 		if !utf8.ValidString(f.Name) {
 			paths = append(paths, textOf(f.Name))
 		}
 		if t, ok := f.Type.(arrow.NestedType); ok {
-			for _, p := range invalidNames(t.Fields()) {
+			for _, p := range Invalid(t.Fields()) {
 				paths = append(paths, textOf(f.Name)+"."+p)
 			}
 		}
@@ -34,10 +34,10 @@ func invalidNames(fields []arrow.Field) (paths []string) {
 	return paths
 }
 
-// nameFindings are findings about the names in a table's schema; nil if all are UTF-8.
-func nameFindings(sc *arrow.Schema, place string) (out []region.Finding) {
+// Findings are findings about the names in a table's schema; nil if all are UTF-8.
+func Findings(sc *arrow.Schema, place string) (out []region.Finding) {
 	const maxNamed = 10
-	paths := invalidNames(sc.Fields())
+	paths := Invalid(sc.Fields())
 	for _, p := range paths[:min(len(paths), maxNamed)] {
 		say := fmt.Sprintf("the name of column %s is not UTF-8", p)
 		if n := len(paths) - maxNamed; n > 0 && len(out) == maxNamed-1 {
@@ -49,9 +49,9 @@ func nameFindings(sc *arrow.Schema, place string) (out []region.Finding) {
 	return out
 }
 
-// repeatedNames is a finding about names that several columns, or several fields of a struct, have; nil if there are
+// Repeated is a finding about names that several columns, or several fields of a struct, have; nil if there are
 // none.
-func repeatedNames(sc *arrow.Schema, place string) *region.Finding {
+func Repeated(sc *arrow.Schema, place string) *region.Finding {
 	const maxNamed = 10
 	paths := cells.Repeated(sc.Fields())
 	if len(paths) == 0 {
@@ -69,9 +69,9 @@ func repeatedNames(sc *arrow.Schema, place string) *region.Finding {
 		At:      fault.Span{Object: place}, Rows: [2]int64{-1, -1}}
 }
 
-// replacedNames are findings about names that were replaced in a table written to uri.
-func replacedNames(sc *arrow.Schema, uri string) (out []region.Finding) {
-	for _, f := range nameFindings(sc, uri) {
+// Replaced are findings about names that were replaced in a table written to uri.
+func Replaced(sc *arrow.Schema, uri string) (out []region.Finding) {
+	for _, f := range Findings(sc, uri) {
 		f.Code, f.Message = "output.names.utf8",
 			f.Message+`, and was written with \x and two digits for each byte that is none`
 		out = append(out, f)
@@ -97,8 +97,8 @@ func textOf(name string) string {
 	return b.String()
 }
 
-// validNames are fields whose names are UTF-8; replaced ones differ from the other names at their level.
-func validNames(fields []arrow.Field) []arrow.Field {
+// Valid are fields whose names are UTF-8; replaced ones differ from the other names at their level.
+func Valid(fields []arrow.Field) []arrow.Field {
 	out := slices.Clone(fields)
 	for i := range out {
 		if f := &out[i]; !utf8.ValidString(f.Name) {
@@ -116,17 +116,17 @@ func validNames(fields []arrow.Field) []arrow.Field {
 	return out
 }
 
-// validType is a type with validNames for the names of its fields.
+// validType is a type with Valid for the names of its fields.
 func validType(t arrow.DataType) arrow.DataType {
 	n, ok := t.(arrow.NestedType)
-	if !ok || len(invalidNames(n.Fields())) == 0 {
+	if !ok || len(Invalid(n.Fields())) == 0 {
 		return t
 	}
-	return settle.WithFields(n, validNames(n.Fields()))
+	return settle.WithFields(n, Valid(n.Fields()))
 }
 
-// renameFields is b with the fields of sc, which differ from its own only in names. The caller releases it.
-func renameFields(b arrow.RecordBatch, sc *arrow.Schema) arrow.RecordBatch {
+// Rename is b with the fields of sc, which differ from its own only in names. The caller releases it.
+func Rename(b arrow.RecordBatch, sc *arrow.Schema) arrow.RecordBatch {
 	cols := make([]arrow.Array, b.NumCols())
 	for i, c := range b.Columns() {
 		d := retyped(c.Data(), sc.Field(i).Type)
@@ -140,7 +140,7 @@ func renameFields(b arrow.RecordBatch, sc *arrow.Schema) arrow.RecordBatch {
 // retyped is d with a type that differs from its own only in names. The caller releases it.
 func retyped(d arrow.ArrayData, t arrow.DataType) arrow.ArrayData {
 	n, ok := t.(arrow.NestedType)
-	if was, nested := d.DataType().(arrow.NestedType); !ok || !nested || len(invalidNames(was.Fields())) == 0 {
+	if was, nested := d.DataType().(arrow.NestedType); !ok || !nested || len(Invalid(was.Fields())) == 0 {
 		d.Retain()
 		return d
 	}
