@@ -9,7 +9,6 @@ import (
 	"stoa/format"
 	"stoa/format/carbon/internal/change"
 	"stoa/format/carbon/internal/layout"
-	"stoa/format/carbon/internal/page"
 	"stoa/format/carbon/internal/schema"
 	"stoa/format/carbon/internal/table"
 	"stoa/internal/scan"
@@ -53,9 +52,9 @@ func TestBuckets(t *testing.T) {
 			}
 			names := b.Column(0).(*array.String)
 			for i := range names.Len() {
-				h := int32(page.HashSeed)
+				h := int32(change.HashSeed)
 				if names.IsValid(i) {
-					h = page.MurmurText([]byte(names.Value(i)))
+					h = change.MurmurText([]byte(names.Value(i)))
 				}
 				if got := int(h%4+4) % 4; got != bucket {
 					t.Errorf("%q: got bucket %d, want %d", names.Value(i), got, bucket)
@@ -71,10 +70,10 @@ func TestBuckets(t *testing.T) {
 
 // TestSparkHash compares the hash of buckets with values of Spark's hash function.
 func TestSparkHash(t *testing.T) {
-	if got := page.MurmurInt(42); got != 29417773 { // hash(42)
+	if got := change.MurmurInt(42); got != 29417773 { // hash(42)
 		t.Error(got)
 	}
-	if got := page.MurmurText([]byte("Spark")); got != 228093765 { // hash('Spark')
+	if got := change.MurmurText([]byte("Spark")); got != 228093765 { // hash('Spark')
 		t.Error(got)
 	}
 }

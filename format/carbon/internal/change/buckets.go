@@ -1,7 +1,9 @@
 package change
 
 import (
+	"encoding/binary"
 	"math"
+	"math/bits"
 
 	"stoa/fault"
 	"stoa/format/carbon/internal/layout"
@@ -16,7 +18,7 @@ import (
 func bucketHash(l *Load, b arrow.RecordBatch, i int, c *layout.ColumnSchema) (int32, error) {
 	a := l.fieldOf(b, c)
 	if a == nil || a.IsNull(i) {
-		return page.HashSeed, nil
+		return HashSeed, nil
 	}
 	x := &page.Cells{}
 	if err := x.Add(&schema.Column{ColumnSchema: c}, a, i, i+1, &l.wo); err != nil {
@@ -24,19 +26,55 @@ func bucketHash(l *Load, b arrow.RecordBatch, i int, c *layout.ColumnSchema) (in
 	}
 	switch c.Type {
 	case layout.TypeLong:
-		return page.MurmurLong(uint64(x.Ints[0])), nil
+		return MurmurLong(uint64(x.Ints[0])), nil
 	case layout.TypeTimestamp:
-		return page.MurmurLong(uint64(x.Ints[0] * 1000)), nil
+		return MurmurLong(uint64(x.Ints[0] * 1000)), nil
 	case layout.TypeDouble:
-		return page.MurmurLong(math.Float64bits(x.Nums[0])), nil
+		return MurmurLong(math.Float64bits(x.Nums[0])), nil
 	case layout.TypeFloat:
-		return page.MurmurInt(math.Float32bits(float32(x.Nums[0]))), nil
+		return MurmurInt(math.Float32bits(float32(x.Nums[0]))), nil
 	case layout.TypeDate:
-		return page.MurmurInt(uint32(x.Ints[0])), nil
+		return MurmurInt(uint32(x.Ints[0])), nil
 	case layout.TypeShort, layout.TypeInt, layout.TypeBoolean:
-		return page.MurmurInt(uint32(x.Ints[0])), nil
+		return MurmurInt(uint32(x.Ints[0])), nil
 	case layout.TypeString, layout.TypeVarchar:
-		return page.MurmurText(x.Text(0)), nil
+		return MurmurText(x.Text(0)), nil
 	}
 	return 0, fault.Unsupportedf(fault.Span{Object: l.dir}, c.Name, "buckets by a column of type %s", c.Type)
+}
+
+// HashSeed is the seed of Spark's hash, which is MurmurHash3 of 32 bits; null has it as its hash.
+const HashSeed = 42
+
+func murmurMix(h, k uint32) uint32 {
+	k = bits.RotateLeft32(k*0xcc9e2d51, 15) * 0x1b873593
+	return bits.RotateLeft32(h^k, 13)*5 + 0xe6546b64
+}
+
+func murmurFinish(h, n uint32) int32 {
+	h ^= n
+	h = (h ^ h>>16) * 0x85ebca6b
+	h = (h ^ h>>13) * 0xc2b2ae35
+	return int32(h ^ h>>16)
+}
+
+// MurmurInt is Spark's hash of an int.
+func MurmurInt(v uint32) int32 { return murmurFinish(murmurMix(HashSeed, v), 4) }
+
+// MurmurLong is Spark's hash of a long.
+func MurmurLong(v uint64) int32 {
+	return murmurFinish(murmurMix(murmurMix(HashSeed, uint32(v)), uint32(v>>32)), 8)
+}
+
+// MurmurText is Spark's hash of a string: of words of four bytes, little-endian, then of each byte that is left, which
+// MurmurHash3 itself does otherwise.
+func MurmurText(b []byte) int32 {
+	h, n := uint32(HashSeed), uint32(len(b))
+	for ; len(b) >= 4; b = b[4:] {
+		h = murmurMix(h, binary.LittleEndian.Uint32(b))
+	}
+	for _, c := range b {
+		h = murmurMix(h, uint32(int32(int8(c))))
+	}
+	return murmurFinish(h, n)
 }

@@ -1,7 +1,6 @@
 package page
 
 import (
-	"encoding/binary"
 	"math"
 	"math/bits"
 	"strconv"
@@ -189,38 +188,4 @@ func fromDecimal(c *schema.Column, d decimal128.Num, scale int32) (v schema.Cons
 	}
 	v.D = d.Mul(decimal128.GetScaleMultiplier(int(c.Scale - scale)))
 	return v, nil
-}
-
-// Spark's hash is MurmurHash3 of 32 bits with this seed.
-const HashSeed = 42
-
-func murmurMix(h, k uint32) uint32 {
-	k = bits.RotateLeft32(k*0xcc9e2d51, 15) * 0x1b873593
-	return bits.RotateLeft32(h^k, 13)*5 + 0xe6546b64
-}
-
-func murmurFinish(h, n uint32) int32 {
-	h ^= n
-	h = (h ^ h>>16) * 0x85ebca6b
-	h = (h ^ h>>13) * 0xc2b2ae35
-	return int32(h ^ h>>16)
-}
-
-func MurmurInt(v uint32) int32 { return murmurFinish(murmurMix(HashSeed, v), 4) }
-
-func MurmurLong(v uint64) int32 {
-	return murmurFinish(murmurMix(murmurMix(HashSeed, uint32(v)), uint32(v>>32)), 8)
-}
-
-// MurmurText hashes words of four bytes, little-endian, then each byte that is left, as Spark does and
-// MurmurHash3 does not.
-func MurmurText(b []byte) int32 {
-	h, n := uint32(HashSeed), uint32(len(b))
-	for ; len(b) >= 4; b = b[4:] {
-		h = murmurMix(h, binary.LittleEndian.Uint32(b))
-	}
-	for _, c := range b {
-		h = murmurMix(h, uint32(int32(int8(c))))
-	}
-	return murmurFinish(h, n)
 }
