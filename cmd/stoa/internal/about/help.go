@@ -61,7 +61,8 @@ var shared = []struct {
 	{"Rows", []string{"columns", "where", "limit", "rows", "unordered"}},
 	{"Output", []string{"output", "to", "format", "opt", "manifest", "no-check", "dry-run"}},
 	{"Source", []string{"from", "from-a", "from-b", "source-opt", "schema", "damaged", "partial", "no-verify"}},
-	{"Limits", []string{"memory", "parallel", "max-page", "max-metadata", "max-fields", "max-depth"}},
+	{"Limits", []string{"memory", "parallel", "max-page", "max-metadata", "max-fields", "max-depth",
+		"max-requests"}},
 }
 
 // flagGroups divides the flags of a verb: those that the verb puts first, else all of its own; then the others.

@@ -49,7 +49,6 @@ func (f *SourceFlags) Register(a *cli.App, cmd *cobra.Command) {
 	fl.StringVar(&f.MaxPage, "max-page", "", "refuse a page of more than `SIZE` when decoded (default 1GiB)")
 	fl.StringVar(&f.MaxMeta, "max-metadata", "", "refuse metadata of more than `SIZE` (default 256MiB)")
 	fl.Int64Var(&f.MaxRequests, "max-requests", 0, "ask stores at addresses at most `N` times")
-	fl.Lookup("max-requests").Hidden = cmd.Name() == "load" // whose page is full
 	fl.Int64Var(&f.Limits.Fields, "max-fields", 0,
 		"refuse a source with more than `N` columns, the fields of nested ones counted (default 65536)")
 	fl.Int64Var(&f.Limits.Depth, "max-depth", 0,
