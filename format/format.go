@@ -344,7 +344,7 @@ type ColumnFacts struct {
 	Encoding, Codec string
 }
 
-// ChunkFacts is what one column of one row group is made of, as `stoa stats` shows it. Numbers that only its pages tell
+// ChunkFacts is what one column of one row group is made of, as `stoa stats` shows it. Numbers that only its pages have
 // are -1, the one of EncodedPages, too.
 type ChunkFacts struct {
 	Codec     string

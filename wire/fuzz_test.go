@@ -9,7 +9,7 @@ import (
 )
 
 // FuzzCursor reads bytes with any sequence of reads: a byte of ops is one, what it wants with it is in its
-// upper bits. Every field told lies in the cursor's bytes and after the one before; after an error every read
+// upper bits. Every field reported lies in the cursor's bytes and after the one before; after an error every read
 // gives zero and nothing moves.
 func FuzzCursor(f *testing.F) {
 	f.Add([]byte("\x01\x02\x03\x04\x80\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x05hello"),

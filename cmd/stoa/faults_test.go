@@ -89,7 +89,7 @@ func maxFaults() int64 {
 	case testing.Short():
 		return 6
 	}
-	return 25
+	return 12
 }
 
 // TestFaultyReads: whichever operation fails, is short, is slow or returns wrong bytes, opening, scanning, verifying

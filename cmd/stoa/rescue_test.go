@@ -312,11 +312,11 @@ func TestRescueAddsUp(t *testing.T) {
 	slices.Sort(blocks)
 	t.Chdir(t.TempDir())
 	exact, lost := 0, int64(0)
-	for i := range 12 {
+	for i := range 6 {
 		if testing.Short() && i > 1 {
 			break
 		}
-		name := blocks[(i*len(blocks))/12]
+		name := blocks[(i*len(blocks))/6]
 		harmed := maps.Clone(files)
 		if i%3 == 2 {
 			delete(harmed, name)

@@ -388,11 +388,11 @@ func writeGrid(t *testing.T, g gridTable, dir string) (*arrow.Schema, []line) {
 func TestGridReadBack(t *testing.T) {
 	var tables []gridTable
 	for i, g := range grid() {
-		if (i%4 == 0 || os.Getenv("STOA_LONG") != "") && (i <= 8 || !testing.Short()) {
+		if (i%8 == 0 || os.Getenv("STOA_LONG") != "") && (i <= 8 || !testing.Short()) {
 			tables = append(tables, g)
 		}
 	}
-	n := 40
+	n := 16
 	if testing.Short() {
 		n = 8
 	}

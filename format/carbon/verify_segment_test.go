@@ -50,7 +50,7 @@ func TestVerifySegmentSizes(t *testing.T) {
 	}
 }
 
-// TestVerifyEntries: a time and a size in tablestatus that are none are told, though no row depends on them.
+// TestVerifyEntries: a time and a size in tablestatus that are none are reported, though no row depends on them.
 func TestVerifyEntries(t *testing.T) {
 	const code = "carbon.segment.entry"
 	if found := only(verdict(t, managedDel(t)), code); len(found) > 0 {

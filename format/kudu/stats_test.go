@@ -163,6 +163,6 @@ func TestRowSetStats(t *testing.T) {
 		}
 	}
 	if dead == 0 {
-		t.Error("a server that compacted tells of no deleted block")
+		t.Error("a server that compacted reports no deleted block")
 	}
 }

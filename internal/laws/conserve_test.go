@@ -49,7 +49,7 @@ func (h *held) account(damaged stoa.Damaged) (a stoa.Accounts, reported int, err
 // however a table of any format is damaged, with both policies; of an undamaged table all rows are returned, and their
 // number is known.
 func TestRecoveryAddsUp(t *testing.T) {
-	rounds := 15
+	rounds := 10
 	if testing.Short() {
 		rounds = 3
 	}

@@ -13,7 +13,7 @@ import (
 // TestReadingFindsNoMore: whichever bit of a place is another, in any format, verify, which need not decode what a
 // checksum is over, reports whatever reading does, and so does verify --deep. STOA_ROUNDS bytes of each file are tried.
 func TestReadingFindsNoMore(t *testing.T) {
-	most := 24 // bytes tried of a file
+	most := 12 // bytes tried of a file
 	if testing.Short() {
 		most = 6
 	}

@@ -232,12 +232,12 @@ func (h *held) judge() (finds []string, cat verdict) {
 // damaged, verify does, too; if recovery reports nothing, the place is intact, and the rows are the same.
 // STOA_SEED and STOA_ROUNDS, the cases a place, are for trying others.
 func TestOneVerdict(t *testing.T) {
-	rounds, long := 8, os.Getenv("STOA_CORPUS")
+	rounds, long := 6, os.Getenv("STOA_CORPUS")
 	if testing.Short() {
 		rounds = 2
 	}
 	if long != "" {
-		rounds = 10
+		rounds = 5
 	}
 	if n, err := strconv.Atoi(os.Getenv("STOA_ROUNDS")); err == nil {
 		rounds = n

@@ -101,10 +101,10 @@ func (w *Walker) last(ctx context.Context) (e block.IndexEntry, err error) {
 
 // MendRows sets the number of values from the last block if the footer, which may be damaged, has another. It returns
 // the error in the footer, and the rows that are uncertain: none if blocks have checksums (checked), or if the block
-// ends at told, what is known from elsewhere (-1: nothing). Else only the number of rows in the block may be damaged,
-// where the other number takes as many bytes of bitmap: the smaller of the two is used. If the last block is damaged,
-// too, and no checksum proves the footer, the number is unknown: see Endless.
-func (f *File) MendRows(ctx context.Context, checked bool, told int64) (uncertain vec.Range, err error) {
+// ends at declared, what is known from elsewhere (-1: nothing). Else only the number of rows in the block may be
+// damaged, where the other number takes as many bytes of bitmap: the smaller of the two is used. If the last block is
+// damaged, too, and no checksum proves the footer, the number is unknown: see Endless.
+func (f *File) MendRows(ctx context.Context, checked bool, declared int64) (uncertain vec.Range, err error) {
 	b, err := f.EndByBlocks(ctx)
 	end, n := b.First+b.Rows, f.Footer.NumValues
 	switch {
@@ -114,7 +114,7 @@ func (f *File) MendRows(ctx context.Context, checked bool, told int64) (uncertai
 	case err != nil || end == n:
 		return uncertain, nil
 	}
-	checked = checked || end == told
+	checked = checked || end == declared
 	if err = f.otherEnd(b); !checked {
 		uncertain = vec.Range{From: min(n, end), To: max(n, end)}
 	}
