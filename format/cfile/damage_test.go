@@ -27,8 +27,8 @@ import (
 	"stoa/store"
 )
 
-// Bits of small real files are flipped, all that there is time for (STOA_LONG: all), and they are cut at every byte. What
-// must hold then:
+// Bits of small real files are flipped, all that there is time for (STOA_LONG: all), and they are cut at every byte.
+// What must hold then:
 //
 //   - no panic, no endless loop, no allocation by a damaged number;
 //   - every error is a placed *fault.Error whose class blames the file;

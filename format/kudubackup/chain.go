@@ -82,7 +82,7 @@ func readBackup(ctx context.Context, tg format.Target, dir string) (*backupDir, 
 	defer src.Close()
 	at := fault.Span{Object: name, Len: src.Size()}
 	if most := tg.Limits.WithDefaults().Metadata; src.Size() > int64(most) {
-		return nil, fault.Unsupportedf(at, "", "a backup's metadata of %d bytes; --max-metadata allows %d", src.Size(),
+		return nil, fault.Limitf(at, "metadata", "it has %d bytes; at most %d are read (metadata limit)", src.Size(),
 			most)
 	}
 	text, err := io.ReadAll(io.NewSectionReader(reading{ctx, src}, 0, src.Size()))
