@@ -73,7 +73,9 @@ func parseElement(r *thrift.Reader) SchemaElem {
 	for r.Struct(""); r.Next(); {
 		switch r.Field() {
 		case 1:
-			e.Typ = Physical(r.Enum("type", enumText(physicalTypes)))
+			if e.Typ = Physical(r.Enum("type", enumText(physicalTypes))); e.Typ < 0 {
+				r.Fail(1, "type", "expected a physical type, found %d", e.Typ)
+			}
 		case 2:
 			e.Length = r.I32("type_length")
 		case 3:
