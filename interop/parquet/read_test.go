@@ -34,7 +34,8 @@ func TestReading(t *testing.T) {
 	args := []string{"read.py", t.TempDir(), strconv.Itoa(number("STOA_SEED", 1)),
 		strconv.Itoa(number("STOA_TABLES", 500))}
 	if dir := os.Getenv("PARQUET_TESTING"); dir != "" {
-		for _, pattern := range []string{"data/*.parquet", "shredded_variant/*.parquet", "bad_data/*.parquet"} {
+		for _, pattern := range []string{"data/*.parquet", "data/geospatial/*.parquet", "shredded_variant/*.parquet",
+			"bad_data/*.parquet"} {
 			files, err := filepath.Glob(filepath.Join(dir, pattern))
 			if err != nil || len(files) == 0 {
 				t.Fatalf("%s has no %s", dir, pattern)
