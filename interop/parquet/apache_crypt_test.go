@@ -82,8 +82,8 @@ with pa.ipc.new_file(sys.argv[3], t.schema) as w: w.write_table(t)`,
 				continue
 			case "external_key_material_java":
 				if what := external(encrypted(t, file, "footer 5e63ada1593fab4abb6aecbc6a82dd1a\n"+
-					"column integers 6864726b09bbd978fae87df0ad4155d0\ncolumn strings 4f1b17c621d61b1917a356d2cf1eafcc\n",
-					nil)); what != "" {
+					"column integers 6864726b09bbd978fae87df0ad4155d0\n"+
+					"column strings 4f1b17c621d61b1917a356d2cf1eafcc\n", nil)); what != "" {
 					t.Errorf("%s: %s", name, what)
 				}
 			default:
