@@ -177,7 +177,7 @@ func openOne(ctx context.Context, tg found, o OpenOptions) (*source, []region.Fi
 	findings = append(findings, fieldnames.Findings(r.Schema(), tg.Name)...)
 	return &source{name: name, file: tg.Name, stamp: stamp, format: tg.format, declared: tg.declared(o),
 		reader: r, meta: meta, data: data,
-		scan: scan.Source{Reader: r, Objects: scan.NewObjects(data), Dicts: scan.NewDicts(),
+		scan: scan.Source{Reader: r, Objects: scan.NewObjects(format.Plain(r, data)), Dicts: scan.NewDicts(),
 			Limits: o.Limits.WithDefaults(), NoVerify: o.NoVerify}}, findings, nil
 }
 

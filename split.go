@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -26,8 +27,7 @@ const SplitVersion = 1
 // Split is a part of a scan that another process can do: it has everything that is needed except the data. The splits
 // of a scan, one after another, return the rows of the scan in its order.
 //
-// A split is plain data and survives JSON. It is stamped with what it was planned for: reading a file that has changed
-// since is an error.
+// A split is plain data and survives JSON. Reading a file that has changed since it was planned is an error.
 type Split struct {
 	Version  int               `json:"stoa_split"`
 	Plan     string            `json:"plan"` // the same for all splits of one scan, and different for others
@@ -39,8 +39,9 @@ type Split struct {
 	Where    string            `json:"where,omitempty"`
 	// Unordered is ScanSpec.Unordered.
 	Unordered bool  `json:"unordered,omitempty"`
-	Rows      int64 `json:"rows"`  // physical rows of the pieces, before any filter; -1 not known
-	Bytes     int64 `json:"bytes"` // stored, about
+	Recovered bool  `json:"recovered,omitempty"` // OpenOptions.Recover
+	Rows      int64 `json:"rows"`                // physical rows of the pieces, before any filter; -1 not known
+	Bytes     int64 `json:"bytes"`               // stored, about
 }
 
 // SplitSource is what a split reads of one source.
@@ -58,10 +59,6 @@ func (t *Table) Plan(ctx context.Context, spec ScanSpec, target int64) iter.Seq2
 	return func(yield func(Split, error) bool) {
 		if spec.Rows != (vec.Range{}) || spec.Limit != 0 {
 			yield(Split{}, fault.Invalidf("a plan has no rows by position and no limit"))
-			return
-		}
-		if t.opened.Recover {
-			yield(Split{}, fault.Invalidf("what is being recovered cannot be split"))
 			return
 		}
 		if _, err := t.ScanSchema(spec); err != nil {
@@ -90,7 +87,7 @@ func (t *Table) PlanName(spec ScanSpec) string { return t.emptySplit(spec).Plan 
 // emptySplit is a split without pieces.
 func (t *Table) emptySplit(spec ScanSpec) Split {
 	b := Split{Version: SplitVersion, Opts: t.opened.opts(), NoVerify: t.opened.NoVerify, Columns: spec.Columns,
-		Unordered: spec.Unordered}
+		Unordered: spec.Unordered, Recovered: t.opened.Recover}
 	if spec.Filter != nil {
 		b.Where = spec.Filter.String()
 	}
@@ -172,7 +169,7 @@ func OpenSplit(ctx context.Context, s Split, o OpenOptions) (*SplitTable, error)
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	o.Typed, o.Opts, o.NoVerify, o.Recover = nil, s.Opts, s.NoVerify, false
+	o.Typed, o.Opts, o.NoVerify, o.Recover = nil, s.Opts, s.NoVerify, s.Recovered
 	for _, src := range s.Sources {
 		o.From = src.Format
 		t, err := Open(ctx, src.URI, o)
@@ -193,6 +190,22 @@ func OpenSplit(ctx context.Context, s Split, o OpenOptions) (*SplitTable, error)
 		}
 	}
 	return out, nil
+}
+
+// ScanSplit reads a split that t.Plan yielded, without opening anything anew. Columns and order are those of spec, as
+// planned; its filter may be narrower. Splits may be read side by side. One of another plan is an error (Invalid).
+func (t *Table) ScanSplit(ctx context.Context, s Split, spec ScanSpec) iter.Seq2[arrow.RecordBatch, error] {
+	in := &SplitTable{split: s, spec: spec}
+	for _, part := range s.Sources {
+		i := slices.IndexFunc(t.sources, func(x *source) bool { return x.name == part.URI })
+		if i < 0 || t.sources[i].planned() != part.Stamp {
+			return func(yield func(arrow.RecordBatch, error) bool) {
+				yield(nil, fault.Invalidf("the split is of another plan: %s", part.URI))
+			}
+		}
+		in.tables = append(in.tables, &Table{sources: t.sources[i : i+1]})
+	}
+	return in.Scan(ctx, spec)
 }
 
 // check is an error, with the field's name, if the split asks for what no plan has: such a one would read less
@@ -267,11 +280,9 @@ func (s *SplitTable) Scan(ctx context.Context, spec ScanSpec) iter.Seq2[arrow.Re
 
 // Close releases what the split holds.
 func (s *SplitTable) Close() error {
-	var first error
+	var err error
 	for _, t := range s.tables {
-		if err := t.Close(); err != nil && first == nil {
-			first = err
-		}
+		err = errors.Join(err, t.Close())
 	}
-	return first
+	return err
 }

@@ -1,6 +1,10 @@
 package format
 
-import "context"
+import (
+	"context"
+
+	"stoa/store"
+)
 
 // Declarer is an optional interface of a Reader that Recover returned. A place that cannot be opened, because one of
 // its files is missing, may still have metadata that says how many rows there were.
@@ -13,4 +17,17 @@ type Declarer interface {
 // plainly, knows nothing of: of parts whose metadata is gone.
 type Adder interface {
 	Added(ctx context.Context) (rows int64, err error)
+}
+
+// Decrypter is a Reader of encrypted files. Its pages are read through Decrypted(tree) instead of tree.
+type Decrypter interface {
+	Decrypted(tree store.Tree) store.Tree
+}
+
+// Plain is the tree through which the pages of r are read.
+func Plain(r Reader, tree store.Tree) store.Tree {
+	if d, ok := r.(Decrypter); ok {
+		return d.Decrypted(tree)
+	}
+	return tree
 }

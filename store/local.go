@@ -229,17 +229,9 @@ func (s *localSink) release() {
 // before its successor was in place. What a running process still uses is locked, and stays.
 func (s *localSink) sweep() {
 	parent, base := filepath.Dir(s.path), filepath.Base(s.path)
-	entries, err := os.ReadDir(parent)
-	if err != nil {
-		return
-	}
-	for _, e := range entries {
-		rest, ok := strings.CutPrefix(e.Name(), TempPrefix)
-		if !ok {
-			continue
-		}
-		_, of, _ := strings.Cut(rest, "-")
-		left := filepath.Join(parent, e.Name())
+	for _, name := range leftovers.in(parent) {
+		_, of, _ := strings.Cut(strings.TrimPrefix(name, TempPrefix), "-")
+		left := filepath.Join(parent, name)
 		if (of != base && of != base+oldSuffix && of != scratchFor(base)) || !abandoned(left) {
 			continue
 		}

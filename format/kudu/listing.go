@@ -18,12 +18,12 @@ import (
 
 // listings are the lists besides that of tables.
 var listings = []format.Listing{
-	{Name: "blocks", Columns: append(ListFields[:], "object", "offset"), List: blocksBy(listNamed)},
+	{Name: "blocks", Columns: append(ListFields[:], "object", "offset"), List: plainListing(blocksBy(listNamed))},
 	{Name: "unnamed", Columns: []string{"block-id", "object", "offset", "size", "kind", "type", "rows", "problem"},
-		List: blocksBy(listUnnamed)},
-	{Name: "census", Columns: CensusFields, List: census},
-	{Name: "history", Columns: HistoryFields, List: history},
-	{Name: "rowsets", Columns: RowSetFields, List: rowSets},
+		List: plainListing(blocksBy(listUnnamed))},
+	{Name: "census", Columns: CensusFields, List: plainListing(census)},
+	{Name: "history", Columns: HistoryFields, List: plainListing(history)},
+	{Name: "rowsets", Columns: RowSetFields, List: plainListing(rowSets)},
 }
 
 // inUse is format.Format.InUse.

@@ -29,6 +29,7 @@ type ReadOptions struct {
 	WALDir    string   // the directory that holds wals/; "": search for it
 	DataDirs  []string // the directories that hold data/; nil: search for them
 	MetaDir   string   // the directory that holds tablet-meta/; "": search for it
+	Keys      string   // of encrypted servers: "default", or a file; "": there are none
 }
 
 // Strings are the options as strings, by name: the form of stoa.OpenOptions.Opts.

@@ -31,8 +31,12 @@ import (
 // columns' types, and the number of live rows in the superblock; and the log.
 func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
 	return func(yield func(region.Finding) bool) {
+		tg, err := plain(ctx, tg, o.Opts)
 		v := &verifier{Reporter: check.New(ctx, tg.Name, codes.Codes, yield), ctx: ctx, tree: tg.Tree, o: o}
-		if err := v.all(tg); err != nil {
+		if err == nil {
+			err = v.all(tg)
+		}
+		if err != nil {
 			v.Emit(codes.Finding("kudu.read", err, tg.Name))
 		}
 	}
@@ -41,6 +45,10 @@ func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Se
 // unchecked is format.Format.Unchecked: Kudu's servers can be configured to write no checksums, and those of the first
 // version had none.
 func unchecked(ctx context.Context, tg format.Target, o format.OpenOptions) (string, error) {
+	tg, err := plain(ctx, tg, o.Opts)
+	if err != nil {
+		return "", err
+	}
 	ro, err := table.ParseOptions(o.Opts)
 	if err != nil {
 		return "", err

@@ -38,6 +38,22 @@ func (s Sum) Equal(o Sum) bool {
 // String is the checksum over the rows, in 32 hexadecimal digits.
 func (s Sum) String() string { return fmt.Sprintf("%016x%016x", s.Row[0], s.Row[1]) }
 
+// Plus is the number of rows, and the checksum, of the rows of both together. It says nothing of columns.
+func (s Sum) Plus(o Sum) Sum {
+	return Sum{Rows: s.Rows + o.Rows, Row: [2]uint64{s.Row[0] + o.Row[0], s.Row[1] + o.Row[1]},
+		partial: s.partial || o.partial}
+}
+
+// Parse is the sum of so many rows with a checksum as String writes it. It says nothing of columns.
+func Parse(rows int64, checksum string) (Sum, error) {
+	s := Sum{Rows: rows}
+	_, err := fmt.Sscanf(checksum, "%016x%016x", &s.Row[0], &s.Row[1])
+	if err != nil || s.String() != checksum {
+		return s, fmt.Errorf("expected a checksum of 32 hexadecimal digits, found %q", checksum)
+	}
+	return s, nil
+}
+
 // Differing are the columns whose sums are not the same.
 func (s Sum) Differing(o Sum) (names []string) {
 	for i, c := range s.Columns {

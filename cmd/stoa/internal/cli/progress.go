@@ -26,17 +26,34 @@ type Progress struct {
 	Rows  atomic.Int64
 	All   int64 // rows; -1 not known
 	Bytes int64 // of the sources; -1 not known
-	read  int64 // bytes that were read before
-	label string
-	began time.Time
-	end   chan struct{}
-	wait  sync.WaitGroup
+	// Of work in pieces, by stored bytes: what is done, and all there is. Total 0: there are no pieces.
+	Done   atomic.Int64
+	Total  int64
+	before float64 // the part of Total that was done before the start
+	rows   int64   // that were written before the start
+	read   int64   // bytes that were read before
+	label  string
+	began  time.Time
+	end    chan struct{}
+	wait   sync.WaitGroup
 }
 
 // Progress begins to show, if it is to be shown.
 func (a *App) Progress(ctx context.Context, t *stoa.Table, rows int64, label string) *Progress {
-	p := &Progress{A: a, All: rows, Bytes: -1, read: a.Tallies.Read.Load(), label: label, began: time.Now(),
-		end: make(chan struct{})}
+	return a.progress(ctx, t, &Progress{All: rows, label: label})
+}
+
+// ProgressInPieces is Progress of work in pieces: all there is to do are total stored bytes, of which an earlier run
+// has done some, with so many rows.
+func (a *App) ProgressInPieces(ctx context.Context, t *stoa.Table, label string, done, total, rows int64) *Progress {
+	p := &Progress{All: -1, label: label, Total: total, before: share(done, total), rows: rows}
+	p.Done.Store(done)
+	p.Rows.Store(rows)
+	return a.progress(ctx, t, p)
+}
+
+func (a *App) progress(ctx context.Context, t *stoa.Table, p *Progress) *Progress {
+	p.A, p.Bytes, p.read, p.began, p.end = a, -1, a.Tallies.Read.Load(), time.Now(), make(chan struct{})
 	if !a.errTTY || a.Quiet || a.NoProgress {
 		return p
 	}
@@ -99,13 +116,17 @@ func (p *Progress) Stop() {
 // Line is what is shown after the time d.
 func (p *Progress) Line(d time.Duration) string {
 	rows, read := p.Rows.Load(), p.A.Tallies.Read.Load()-p.read
-	s := fmt.Sprintf("%s%s rows  %s rows/s  %s/s", p.label, display.Thousands(rows), short(float64(rows)/d.Seconds()),
+	rate := float64(rows-p.rows) / d.Seconds()
+	s := fmt.Sprintf("%s%s rows  %s rows/s  %s/s", p.label, display.Thousands(rows), short(rate),
 		display.BytesText(int64(float64(read)/d.Seconds())))
 	part := share(rows, p.All)
 	if p.All < 0 {
 		part = share(read, p.Bytes)
 	}
-	if part <= 0 {
+	if p.Total > 0 {
+		part = share(p.Done.Load(), p.Total)
+	}
+	if part <= p.before {
 		return s
 	}
 	bar := [12]byte{}
@@ -115,7 +136,7 @@ func (p *Progress) Line(d time.Duration) string {
 			bar[i] = '#'
 		}
 	}
-	left := time.Duration(float64(d) * (1 - part) / part).Round(time.Second)
+	left := time.Duration(float64(d) * (1 - part) / (part - p.before)).Round(time.Second)
 	return fmt.Sprintf("[%s] %3.0f%%  %s  ETA %d:%02d", bar[:], part*100, s, int(left.Minutes()),
 		int(left.Seconds())%60)
 }

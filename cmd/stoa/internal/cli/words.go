@@ -41,6 +41,8 @@ func NewOptionFlags() []*OptionFlag {
 		{Flag: "wal-dir", Key: "wal-dir", Usage: "the `DIR` that holds wals/, instead of searching for it"},
 		{Flag: "data-dirs", Key: "data-dirs", Usage: "the `DIRS` that hold data/, separated by commas"},
 		{Flag: "meta-dir", Key: "meta-dir", Usage: "the `DIR` that holds tablet-meta/, instead of searching for it"},
+		{Flag: "encryption-key", Key: "encryption-key", Usage: "read encrypted servers with the keys in `FILE` " +
+			"(a key, or lines UUID KEY), or default: those of Kudu's default key provider"},
 		{Flag: "segment", Key: "segment",
 			Usage: "read only segment `N`, or several (N,N), even if it does not count"},
 		{Flag: "segments", Key: "segments", Usage: "read segments `N,N`; all: every one whose files exist, also " +

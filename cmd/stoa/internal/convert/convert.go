@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -19,12 +20,14 @@ import (
 	"stoa/cmd/stoa/internal/display"
 	"stoa/cmd/stoa/internal/look"
 	"stoa/cmd/stoa/internal/output"
+	"stoa/cmd/stoa/internal/pieces"
 	"stoa/cmd/stoa/internal/reading"
 	"stoa/cmd/stoa/internal/source"
 	"stoa/fault"
 	"stoa/format"
 	"stoa/internal/content"
 	"stoa/region"
+	"stoa/store/remote"
 )
 
 // writeFlags say where a table is written and how.
@@ -36,6 +39,7 @@ type writeFlags struct {
 	mem  string
 
 	unchecked bool
+	fileSize  string // "": a table is one file
 }
 
 func (f *writeFlags) register(a *cli.App, cmd *cobra.Command) {
@@ -73,7 +77,8 @@ type summaryDoc struct {
 	Altered   []format.Altered `json:"altered,omitempty"` // because options ask for it
 	Notes     []string         `json:"notes,omitempty"`
 
-	Readback *readback `json:"read_back,omitempty"` // with --all
+	Readback *readback     `json:"read_back,omitempty"` // with --all
+	Pieces   []pieces.File `json:"pieces,omitempty"`    // with --file-size
 }
 
 func (f *writeFlags) options(a *cli.App) (stoa.CreateOptions, error) {
@@ -170,6 +175,11 @@ type conversion struct {
 	sum        *content.Summer
 	sc         *arrow.Schema // of the rows
 	partitions []string      // the columns that became directories
+	stamp      string        // of the table's files
+	goOn       bool          // with what an earlier run has left
+	target     int64         // of --file-size; 0: there is none
+	total      *content.Sum  // of a table that was written as several files
+	files      []pieces.File // that it was written as
 	summary    summaryDoc
 }
 
@@ -203,9 +213,9 @@ directory OUT, as Parquet unless --to says otherwise; a table with Hive partitio
 directory with the same partitions, NAME=VALUE. A table that cannot be converted does not stop the others.
 What is done, and what failed and why, is written to OUT/.stoa-convert.json, and while it runs a line per
 table to .stoa-convert.journal beside it; --resume skips what is done, unless the output is gone or changed,
-or a file of the source has another size or time. At the end there is a line per table with its rows and a
-checksum over the values that went in and came back, in any order, or with the reason why there is no
-output.`,
+or a file of the source has another size or time. With --file-size a table is a directory of files, each
+within a tablet and in the order of its keys; --resume then goes on after the last file. At the end there is
+a line per table: rows and a checksum over the values that went in and came back, or why there is no output.`,
 		Example: `  stoa convert block.cfile -o block.parquet
   stoa convert 'logs/*.csv' --source-opt header=true --where "status >= 500" -o errors.parquet --opt compression=zstd
   stoa convert --all kudu -o out/`,
@@ -217,11 +227,15 @@ output.`,
 			if all.resume {
 				return cli.WrongUse("--resume goes with --all")
 			}
+			if c.fileSize != "" {
+				return cli.WrongUse("--file-size goes with --all")
+			}
 			return c.run(cmd.Context(), a, args, false)
 		},
 	}
 	all.register(cmd)
 	c.writeFlags.register(a, cmd)
+	c.writeFlags.registerPieces(cmd)
 	c.SelectFlags.Register(a, cmd, &c.SourceFlags)
 	c.RegisterLimit(cmd, 0, "write `N` rows at most")
 	c.DamageFlags.Register(cmd, "fail")
@@ -338,6 +352,9 @@ func (c *conversion) write(ctx context.Context, a *cli.App, t *stoa.Table, spec 
 	wo stoa.CreateOptions) error {
 	began := time.Now()
 	c.reportConflicts(a, t, wo)
+	if c.all && c.target > 0 && len(t.Sources()[0].Layout.Partitions) == 0 {
+		return c.inPieces(ctx, a, t, spec, wo)
+	}
 	if done, err := c.copyPages(ctx, a, t, spec, wo, began); done || err != nil {
 		return err
 	}
@@ -464,6 +481,56 @@ func reportUnchecked(a *cli.App, out string, s format.Summary) {
 		a.Note("%s: %s could not be compared with what went in: %s", out, display.Count(int64(n), "column"),
 			output.FirstNames(s.Unchecked))
 	}
+}
+
+// piecesTarget is the size of --file-size, 0: there is none. A format that writes directories divides tables itself.
+func (c *conversion) piecesTarget(to *format.Format) (int64, error) {
+	if c.fileSize == "" {
+		return 0, nil
+	}
+	if to == nil || len(to.Extensions) == 0 || to.Owns != nil || to.Levels > 0 || to.Create == nil {
+		return 0, &cli.UseError{Message: "--file-size is for formats whose tables are files; " + c.to + " is none",
+			Hint: "for example --to parquet"}
+	}
+	if remote.Is(c.out) {
+		return 0, cli.WrongUse("--file-size is for local directories: what is unfinished at an address cannot be renamed")
+	}
+	n, err := cli.ParseSize("--file-size", c.fileSize)
+	if err == nil && n < 1 {
+		err = cli.WrongUse("--file-size %s: a file has at least a byte", c.fileSize)
+	}
+	return n, err
+}
+
+// inPieces writes the table as files of about the size of --file-size, as it is stored in the source.
+func (c *conversion) inPieces(ctx context.Context, a *cli.App, t *stoa.Table, spec stoa.ScanSpec,
+	wo stoa.CreateOptions) (err error) {
+	began := time.Now()
+	if c.sc, err = t.ScanSchema(spec); err != nil {
+		return err
+	}
+	ext := filepath.Ext(c.out)
+	c.sum, c.out = nil, strings.TrimSuffix(c.out, ext)
+	o := pieces.Options{Out: c.out, Ext: ext, Create: wo, Target: c.target, Parallel: c.SelectFlags.Parallel,
+		Resume: c.goOn, Of: append(c.settings(), c.source, c.stamp), Source: c.source, Label: c.label}
+	if c.salvage {
+		o.Before = func(rows int64) error { return c.account(ctx, a, t, spec, rows) }
+	}
+	r, err := pieces.Write(ctx, a, t, spec, o)
+	if err != nil {
+		return err
+	}
+	s := r.Summary
+	c.files, c.rows, c.total, c.altered = r.Files, r.Sum.Rows, &r.Sum, slices.Concat(c.altered, c.unread, s.Altered)
+	c.summary = summaryDoc{Source: c.source, Output: c.out, Rows: c.rows, Bytes: s.Bytes, Files: len(c.files),
+		Seconds: time.Since(began).Seconds(), Losses: len(c.Losses), Accounts: c.accounts, Checked: s.Checked,
+		Unchecked: s.Unchecked, Altered: s.ByOption, Notes: s.Notes, Pieces: c.files}
+	reportUnchecked(a, c.out, s)
+	output.ReportAltered(a, c.out, s.ByOption)
+	if c.form != "json" {
+		a.Note("%s", c.done(s, c.rows, time.Since(began)))
+	}
+	return nil
 }
 
 // summed adds the rows that pass to the checksum.

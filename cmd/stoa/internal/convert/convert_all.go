@@ -16,6 +16,7 @@ import (
 	"stoa/cmd/stoa/internal/display"
 	"stoa/cmd/stoa/internal/ls"
 	"stoa/cmd/stoa/internal/output"
+	"stoa/cmd/stoa/internal/pieces"
 	"stoa/cmd/stoa/internal/reading"
 	flags "stoa/cmd/stoa/internal/source"
 	"stoa/fault"
@@ -30,8 +31,14 @@ import (
 type allFlags struct{ all, resume bool }
 
 func (f *allFlags) register(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.all, "all", false, "convert every table of the places; OUT is a directory")
-	cmd.Flags().BoolVar(&f.resume, "resume", false, "with --all: skip the tables that an earlier run has finished")
+	cmd.Flags().BoolVar(&f.all, "all", false, "write every table of the places; OUT is a directory")
+	cmd.Flags().BoolVar(&f.resume, "resume", false, "with --all: skip what an earlier run has finished")
+}
+
+// registerPieces is the flag for tables that are written as several files.
+func (f *writeFlags) registerPieces(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.fileSize, "file-size", "", "with --all: write a table as a directory of files of about "+
+		"`SIZE`, such as 1GiB, by tablet and key; a run that was killed goes on after the last file")
 }
 
 // oneTable is a table to be converted.
@@ -41,6 +48,7 @@ type oneTable struct {
 	parts          []string // the names of what it is made of
 	stamp          string   // of the files that it may lie in
 	opening        stoa.OpenOptions
+	unopened       bool // it cannot be opened plainly: recovery may read it
 }
 
 // about reports whether a finding of the table's place is about the table, as far as the place names its parts.
@@ -65,7 +73,10 @@ func (c *conversion) runAll(cmd *cobra.Command, a *cli.App, paths []string, f al
 	if err != nil {
 		return err
 	}
-	c.levels = a.Format(wo.To).Levels
+	c.levels, c.goOn = a.Format(wo.To).Levels, f.resume
+	if c.target, err = c.piecesTarget(a.Format(wo.To)); err != nil {
+		return err
+	}
 	if c.out == cli.Dash {
 		return cli.WrongUse("--all writes a directory, not standard output")
 	}
@@ -92,8 +103,12 @@ func (c *conversion) runAll(cmd *cobra.Command, a *cli.App, paths []string, f al
 			return &cli.OpenError{Err: err}
 		}
 	}
-	tables, left, err := tablesOf(a, ctx, paths, oo, a.Format(wo.To), &stamper{tree: oo.Tree, of: map[string]string{}})
-	if err != nil {
+	stamps := &stamper{tree: oo.Tree, of: map[string]string{}}
+	tables, left, err := tablesOf(a, ctx, paths, oo, a.Format(wo.To), stamps)
+	if c.salvage {
+		tables, left = unopened(ctx, tables, left, oo, a.Format(wo.To), stamps)
+	}
+	if err != nil && len(tables) == 0 {
 		return err
 	}
 	st, err := openState(ctx, a, dir, f.resume, c.settings())
@@ -116,8 +131,47 @@ func (c *conversion) settings() []string {
 			opts = append(opts, w.Flag+"="+w.Given)
 		}
 	}
+	if c.fileSize != "" {
+		opts = append(opts, "file-size="+c.fileSize)
+	}
 	slices.Sort(opts)
 	return append(out, opts...)
+}
+
+// unopened moves files that are damaged so that they cannot be opened from left to tables: recovery may read them.
+func unopened(ctx context.Context, tables []oneTable, left []leftTable, o stoa.OpenOptions, to *format.Format,
+	stamps *stamper) (_ []oneTable, rest []leftTable) {
+	ext := ""
+	if len(to.Extensions) > 0 {
+		ext = to.Extensions[0]
+	}
+	taken := map[string]bool{}
+	for _, t := range tables {
+		taken[strings.ToLower(strings.TrimSuffix(t.output, ext))] = true
+	}
+	for _, l := range left {
+		info, err := o.Tree.Stat(ctx, l.source)
+		if err != nil || info.Dir || !errors.Is(l.err, fault.Corrupt) {
+			rest = append(rest, l)
+			continue
+		}
+		name := filepath.Base(l.source)
+		name = free(fileName(strings.TrimSuffix(name, filepath.Ext(name))), taken)
+		opening := o
+		opening.From = l.format
+		tables = append(tables, oneTable{source: l.source, output: name + ext, stamp: stamps.stamp(ctx,
+			[]string{l.source}), opening: opening, unopened: true})
+	}
+	return tables, rest
+}
+
+// free is name, or name with a number, such that it is not among those that are taken. It is then.
+func free(name string, taken map[string]bool) string {
+	for base, n := name, 2; taken[strings.ToLower(name)]; n++ {
+		name = fmt.Sprintf("%s-%d", base, n)
+	}
+	taken[strings.ToLower(name)] = true
+	return name
 }
 
 // tablesOf lists the tables of the places, and names their outputs. left are the files of directories that are not
@@ -153,25 +207,21 @@ func tablesOf(a *cli.App, ctx context.Context, paths []string, o stoa.OpenOption
 					source, name = e.Place+"#"+id, name+"-"+id
 				}
 			}
-			name = fileName(name)
-			for base, n := name, 2; taken[strings.ToLower(name)]; n++ {
-				name = fmt.Sprintf("%s-%d", base, n)
-			}
-			taken[strings.ToLower(name)] = true
+			name = free(fileName(name), taken)
 			_, opening := stoa.Named(e, o)
 			stamp := stamps.stamp(ctx, append([]string{e.Place}, flags.NamedBy(a, opening.Opts)...))
 			var parts []string
 			for _, part := range e.Parts {
 				parts = append(parts, part.Table)
 			}
-			out = append(out, oneTable{source, name + ext, e.Table, idOf(e), parts, stamp, opening})
+			out = append(out, oneTable{source, name + ext, e.Table, idOf(e), parts, stamp, opening, false})
 		}
 	}
 	if len(out) == 0 {
 		for _, l := range left {
 			err = errors.Join(err, l.err)
 		}
-		return nil, nil, errors.Join(err, errors.New("there are no tables to convert"))
+		return nil, left, errors.Join(err, errors.New("there are no tables to convert"))
 	}
 	return out, left, nil
 }
@@ -244,6 +294,7 @@ type allRun struct {
 	losses             []region.Loss
 	report             output.Report
 	worst              error
+	left               []leftTable // of the files that are no tables, those that recovery could not read
 
 	converted func(t oneTable, o *tableOutcome) // is called with what became of each table; may be nil
 }
@@ -288,7 +339,7 @@ func (r *allRun) doneBefore(ctx context.Context, t oneTable) (done bool, err err
 		r.before++
 		d := summaryDoc{Source: t.source, Output: remote.Shown(filepath.Join(r.dir, previous.Output)),
 			Rows:  previous.Rows,
-			Files: back.files, Bytes: back.bytes, Readback: &back.readback}
+			Files: back.files, Bytes: back.bytes, Readback: &back.readback, Pieces: previous.Pieces}
 		r.noteTable(t, tableOutcome{summary: d})
 		return true, r.add(d)
 	}
@@ -332,7 +383,7 @@ func (r *allRun) table(ctx context.Context, t oneTable) error {
 	one := *r.c
 	one.out, one.source, one.label = remote.Shown(filepath.Join(r.dir, t.output)), t.source, r.label
 	one.Manifest, one.Losses, one.Later, one.all = "", nil, r.c.Manifest != "" || r.converted != nil, true
-	one.opening = t.opening
+	one.opening, one.stamp = t.opening, t.stamp
 	if r.converted != nil {
 		one.about = t.about
 	}
@@ -345,15 +396,19 @@ func (r *allRun) table(ctx context.Context, t oneTable) error {
 	if errors.Is(err, cli.ErrDamage) {
 		r.printError(err)
 	} else if err != nil { // it was not written
-		r.noteTable(t, out)
+		if r.left = append(r.left, leftTable{t.source, t.opening.From, err}); !t.unopened {
+			r.left = r.left[:len(r.left)-1]
+			r.noteTable(t, out)
+		}
 		return r.failed(t.source, err)
 	}
 	if err := one.shareRoot(r.dir); err != nil {
 		return err
 	}
 	done := doneTable{Source: t.source, Output: one.output(r.dir), Stamp: t.stamp, Rows: one.rows,
-		Checksum:   one.sum.Sum().String(),
+		Checksum:   one.checksum(),
 		Partitions: one.partitions,
+		Pieces:     one.files,
 		Damaged:    errors.Is(err, cli.ErrDamage)}
 	if done.Arrow, err = arrowschema.Encode(one.sc); err != nil {
 		return err
@@ -373,7 +428,10 @@ func (r *allRun) table(ctx context.Context, t oneTable) error {
 	}
 	r.rows += one.rows
 	r.done++
-	return r.state.record(ctx, r.a, r.dir, done)
+	if err := r.state.record(ctx, r.a, r.dir, done); err != nil || len(done.Pieces) == 0 {
+		return err
+	}
+	return pieces.Forget(one.out)
 }
 
 // reportLeft reports the files of directories that are not converted. It counts those that may be tables.

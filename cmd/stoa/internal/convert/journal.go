@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 
 	"stoa/cmd/stoa/internal/output"
+	"stoa/cmd/stoa/internal/pieces"
 	"stoa/store/remote"
 )
 
@@ -43,6 +44,8 @@ type doneTable struct {
 	Checksum   string   `json:"checksum"`
 	Partitions []string `json:"partitions,omitempty"` // the columns that are directories
 	Arrow      []byte   `json:"schema,omitempty"`     // of the rows, as a message of Arrow IPC
+
+	Pieces []pieces.File `json:"pieces,omitempty"` // the files, if the output is a directory of several
 }
 
 // failedTable is a table that could not be converted, or what may be one, and why.

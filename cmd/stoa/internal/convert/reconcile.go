@@ -98,7 +98,7 @@ func readBack(a *cli.App, ctx context.Context, dir string, d doneTable) (out out
 		return out
 	}
 	out.files, out.bytes = sizes(ctx, a, name)
-	sum, whole, err := sumOf(a, ctx, name, d)
+	sum, whole, err := sumOfAll(a, ctx, name, d)
 	switch {
 	case errors.Is(err, fault.Unsupported):
 		out.Verdict = verdictUnread
@@ -115,6 +115,33 @@ func readBack(a *cli.App, ctx context.Context, dir string, d doneTable) (out out
 		}
 	}
 	return out
+}
+
+// checksum is that over the rows that went in.
+func (c *conversion) checksum() string {
+	if c.total != nil {
+		return c.total.String()
+	}
+	return c.sum.Sum().String()
+}
+
+// sumOfAll is sumOf an output that may be several files.
+func sumOfAll(a *cli.App, ctx context.Context, name string, d doneTable) (sum content.Sum, whole bool, err error) {
+	if len(d.Pieces) == 0 {
+		return sumOf(a, ctx, name, d)
+	}
+	all := true
+	for _, p := range d.Pieces {
+		if !filepath.IsLocal(p.Name) {
+			return sum, false, fault.Invalidf("%s: expected a file in %s", p.Name, name)
+		}
+		one, whole, err := sumOf(a, ctx, filepath.Join(name, p.Name), d)
+		if err != nil {
+			return sum, false, err
+		}
+		sum, all = sum.Plus(one), all && whole
+	}
+	return sum, all, nil
 }
 
 // sumOf sums an output up; whole reports whether its types let the sum be compared.

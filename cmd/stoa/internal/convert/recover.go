@@ -14,6 +14,7 @@ import (
 func RecoverCmd(a *cli.App) *cobra.Command {
 	var c conversion
 	var sealed string
+	var all allFlags
 	cmd := &cobra.Command{
 		Use:   "recover PATH -o OUT",
 		Short: "Write what can still be read of a damaged file to another",
@@ -24,7 +25,10 @@ stay, and the lost cells are null. What was lost is listed on standard error, or
 OUT is read back before it appears, as stoa convert does, and the rows that came out and the rows that are
 lost must be those that the file declares, or that is an error, too. The status is 0 if PATH is intact,
 and 3 if stoa verify would find an error in it, also where every row came out. A writer that was killed
-leaves its file beside its output, as .stoa-tmp-…-NAME, until the next run to NAME.`,
+leaves its file beside its output, as .stoa-tmp-…-NAME, until the next run to NAME.
+
+With --all every table below the paths is recovered, as convert --all converts them, and so is every file
+that cannot be opened; stoa rescue does that, too, and writes a report.`,
 		Example: "  stoa recover broken.cfile -o saved.parquet --manifest lost.json\n  stoa recover cut.cfile " +
 			"-o saved.csv --source-opt type=int32\n  stoa recover cut.parquet -o saved.parquet --schema " +
 			"yesterday.parquet --damaged null-cells",
@@ -33,12 +37,21 @@ leaves its file beside its output, as .stoa-tmp-…-NAME, until the next run to 
 			if sealed != "" {
 				return look.MendBySeal(a, cmd.Context(), sealed, args, c.out)
 			}
+			if all.all {
+				c.salvage = true
+				return c.runAll(cmd, a, args, all)
+			}
+			if all.resume || c.fileSize != "" {
+				return cli.WrongUse("--resume and --file-size go with --all")
+			}
 			return c.run(cmd.Context(), a, args, true)
 		},
 	}
 	cmd.Flags().StringVar(&sealed, "seal", "", "restore the files of PATH... from the parity in this "+
 		"`FILE`, which stoa seal wrote; OUT is a directory, or a file")
+	all.register(cmd)
 	c.writeFlags.register(a, cmd)
+	c.writeFlags.registerPieces(cmd)
 	c.RegisterColumns(a, cmd, &c.SourceFlags)
 	c.DamageFlags.Register(cmd, "skip-rows")
 	c.SourceFlags.Register(a, cmd)

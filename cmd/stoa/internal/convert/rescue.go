@@ -47,7 +47,9 @@ to no table, and every file of the ROOTs with its size and checksum (that of sto
 
 The status is 0 only if all that any sign points to (catalogue, superblock, log, consensus metadata, blocks
 that nothing claims) is in OUT, and 3 if not. --resume goes on with what a run that was killed has left:
-tables that were finished are read back, and the others done again.`,
+tables that were finished are read back, and the others done again. With --file-size a table is a directory
+of files, several of which are written at a time (--parallel), each within a tablet and in the order of its
+keys; a run that was killed at any moment then goes on after the last file of each tablet.`,
 		Example: "  stoa rescue kudu -o out/\n  stoa rescue kudu/wal kudu/data -o tables/ --to jsonl",
 		Args:    a.Paths,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -57,6 +59,8 @@ tables that were finished are read back, and the others done again.`,
 	}
 	cmd.Flags().BoolVar(&resume, "resume", false, "go on with what an earlier run has left in OUT")
 	c.writeFlags.register(a, cmd)
+	c.writeFlags.registerPieces(cmd)
+	c.RegisterParallel(cmd)
 	cmd.Flags().Lookup("format").Usage = "print the report as `FORM`: text or json"
 	c.DamageFlags.Register(cmd, "skip-rows")
 	c.SourceFlags.Register(a, cmd)
@@ -84,8 +88,9 @@ func (r *rescue) run(ctx context.Context) error {
 	if err != nil {
 		return fault.Invalidf("%v", err)
 	}
-	tables, left, none := tablesOf(r.a, ctx, []string{r.doc.place}, oo, r.a.Format(wo.To),
-		&stamper{tree: oo.Tree, of: map[string]string{}})
+	stamps := &stamper{tree: oo.Tree, of: map[string]string{}}
+	tables, left, none := tablesOf(r.a, ctx, []string{r.doc.place}, oo, r.a.Format(wo.To), stamps)
+	tables, left = unopened(ctx, tables, left, oo, r.a.Format(wo.To), stamps)
 	if none != nil && ctx.Err() != nil {
 		return none
 	}
@@ -106,7 +111,7 @@ func (r *rescue) run(ctx context.Context) error {
 	if all.worst != nil {
 		r.doc.miss("not all of the tables are whole")
 	}
-	for _, l := range left {
+	for _, l := range append(left, all.left...) {
 		r.doc.Left = append(r.doc.Left, leftDoc{l.source, cli.Line(l.err)})
 	}
 	r.signs(ctx, oo)
@@ -132,7 +137,10 @@ func (r *rescue) prepare(ctx context.Context) (oo stoa.OpenOptions, wo stoa.Crea
 	if wo, err = c.options(r.a); err != nil {
 		return oo, wo, err
 	}
-	c.levels, c.salvage = r.a.Format(wo.To).Levels, true
+	c.levels, c.salvage, c.goOn = r.a.Format(wo.To).Levels, true, r.resume
+	if c.target, err = c.piecesTarget(r.a.Format(wo.To)); err != nil {
+		return oo, wo, err
+	}
 	form := c.form
 	if c.form = "text"; c.out == cli.Dash {
 		return oo, wo, cli.WrongUse("rescue writes a directory, not standard output")

@@ -14,6 +14,7 @@ import (
 	"stoa/cmd/stoa/internal/display"
 	"stoa/cmd/stoa/internal/look"
 	"stoa/cmd/stoa/internal/ls"
+	"stoa/cmd/stoa/internal/pieces"
 	"stoa/cmd/stoa/internal/reading"
 	"stoa/region"
 )
@@ -52,6 +53,7 @@ type rescuedTable struct {
 	Why      []string             `json:"why_not,omitempty"`
 	Bytes    int64                `json:"bytes"`
 	Files    int                  `json:"files"`
+	Pieces   []pieces.File        `json:"pieces,omitempty"` // the files of the output, with --file-size
 	Readback *readback            `json:"read_back,omitempty"`
 	First    *look.Moment         `json:"first_operation,omitempty"`
 	From     *look.Moment         `json:"exact_from,omitempty"` // snapshots
@@ -136,7 +138,7 @@ func (d *rescueDoc) table(name, id string) *rescuedTable {
 // add adds what became of a table.
 func (d *rescueDoc) add(t oneTable, o *tableOutcome) {
 	x := &rescuedTable{Table: cmp.Or(t.table, t.source), ID: t.id, Whole: true, Bytes: o.summary.Bytes,
-		Files: o.summary.Files, Readback: o.summary.Readback}
+		Files: o.summary.Files, Readback: o.summary.Readback, Pieces: o.summary.Pieces}
 	d.Tables = append(d.Tables, x)
 	d.addFindings(o.findings)
 	d.addFindings(o.aside)

@@ -17,6 +17,7 @@ import (
 
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/output"
+	"stoa/cmd/stoa/internal/pieces"
 	"stoa/store"
 	"stoa/store/remote"
 )
@@ -48,15 +49,15 @@ func openState(ctx context.Context, a *cli.App, dir string, resume bool, setting
 	case errors.Is(err, fs.ErrNotExist) && remote.Is(dir): // a store has no directories
 		return st, nil
 	case errors.Is(err, fs.ErrNotExist):
-		if err := os.MkdirAll(dir, 0o777); err != nil {
-			return nil, err
+		begun, err := filepath.Glob(filepath.Join(globQuoted(dir), "*", pieces.JournalFile))
+		if err == nil && len(begun) > 0 && !resume {
+			return nil, pieces.Held(dir)
 		}
-		return st, nil
+		return st, os.MkdirAll(dir, 0o777)
 	case err != nil:
 		return nil, err
 	case !resume:
-		return nil, &cli.UseError{Message: dir + " holds what an earlier run has converted",
-			Hint: "--resume goes on with it; another directory begins anew"}
+		return nil, pieces.Held(dir)
 	}
 	var previous allState
 	outside := func(d doneTable) bool { return !filepath.IsLocal(d.Output) }
@@ -77,6 +78,11 @@ func openState(ctx context.Context, a *cli.App, dir string, resume bool, setting
 	}
 	previous.kept = true
 	return &previous, nil
+}
+
+// globQuoted is a name as a pattern that matches just it.
+func globQuoted(name string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(name)
 }
 
 // differing are the settings that are only in one of two lists.

@@ -120,6 +120,10 @@ func (f *SourceFlags) Options(ctx context.Context, a *cli.App, paths []string) (
 		switch w.Key {
 		case "wal-dir", "meta-dir", "data-dirs":
 			a.Reads(strings.Split(w.Given, ",")...)
+		case "encryption-key":
+			if w.Given != "default" {
+				a.Reads(w.Given)
+			}
 		case "schema":
 			a.Reads(w.Given) // texts get what is in it
 			if opts[w.Key], err = schemaOf(ctx, w.Given, paths, o); err != nil {

@@ -50,7 +50,7 @@ func opened(ctx context.Context, tg format.Target, o format.OpenOptions, ro tabl
 // shared opens the servers in tg, or returns those that the session has.
 func shared(ctx context.Context, tg format.Target, o format.OpenOptions, ro table.Options) (*Servers, error) {
 	session := format.SessionOf(ctx)
-	below, same := lasting(tg.Tree)
+	below, same := fs.Lasting(tg.Tree)
 	if session == nil || same == nil || ro.Live || tg.Table == "" || o.Tracer != nil {
 		return Open(ctx, tg, o, ro)
 	}
@@ -69,9 +69,6 @@ func shared(ctx context.Context, tg format.Target, o format.OpenOptions, ro tabl
 	session.Store(key, s)
 	return s.view(ro), nil
 }
-
-// lasting is store.Lasting, for which a nil tree is the machine's file system.
-func lasting(t store.Tree) (store.Tree, any) { return store.Lasting(fs.OrLocal(t)) }
 
 // view is a copy of s for opening one table.
 func (s *Servers) view(ro table.Options) *Servers {

@@ -88,8 +88,12 @@ func OpenFS(ctx context.Context, tree store.Tree, l Layout, o FSOptions) (f *FS,
 	for _, in := range f.Instances {
 		if in.Encrypted {
 			f.Encrypted = true
+			if decrypts(tree) {
+				break
+			}
 			return f, fault.Unsupportedf(in.Key, "instance.server_key",
-				"the server's data is encrypted at rest, and the key that unwraps the server key is not here")
+				"the server's data is encrypted at rest, and no key is given (encryption-key=FILE, or "+
+					"encryption-key=default for keys of Kudu's default provider)")
 		}
 	}
 	switch f.BlockManager {

@@ -1,6 +1,7 @@
 package fs
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 
@@ -19,6 +20,7 @@ type Instance struct {
 	Stamp     string     // when and where the server's directories were formatted
 	Key       fault.Span // of the first key, if Encrypted
 	Encrypted bool       // it has the (wrapped) key of the server's data
+	Wrapped   string     // that key, as the key provider encrypted it; of several tenants the first one's
 }
 
 // DataDir is a data directory, with its DirInstanceMetadataPB.
@@ -55,7 +57,8 @@ func (in *Instance) Parse(c *wire.Cursor) {
 		case 2:
 			in.Stamp = r.String("format_stamp")
 		case 3:
-			in.Encrypted = r.String("server_key") != "" || in.Encrypted
+			in.Wrapped = r.String("server_key")
+			in.Encrypted = in.Wrapped != "" || in.Encrypted
 			in.Key = c.SpanOf(off, c.Pos()-off)
 		case 4:
 			r.Bytes("server_key_iv")
@@ -65,7 +68,8 @@ func (in *Instance) Parse(c *wire.Cursor) {
 			m := r.Message("tenants")
 			for r := pb.NewReader(m); r.Next(); {
 				if r.Field() == 3 {
-					in.Encrypted = r.String("tenant_key") != "" || in.Encrypted
+					key := r.String("tenant_key")
+					in.Wrapped, in.Encrypted = cmp.Or(in.Wrapped, key), key != "" || in.Encrypted
 				} else {
 					r.Unknown()
 				}

@@ -22,6 +22,7 @@ type ReadOptions struct {
 	WALDir    string
 	DataDirs  []string
 	MetaDir   string
+	Keys      string
 }
 
 // ReadTable are the options of Open.
@@ -49,6 +50,9 @@ var ReadTable = option.Table[ReadOptions]{Format: "kudu", For: "reading", Option
 		func(o *ReadOptions) *[]string { return &o.DataDirs }),
 	option.Text("meta-dir", "DIR", "the directory that holds tablet-meta/, instead of searching for it",
 		func(o *ReadOptions) *string { return &o.MetaDir }),
+	option.Text("encryption-key", "FILE", "read the directories of encrypted servers: default for keys of Kudu's "+
+		"default provider, else a file with the servers' keys as their KMS decrypted them: one key, or lines UUID KEY",
+		func(o *ReadOptions) *string { return &o.Keys }),
 }}
 
 // Options are the parsed options of Open.

@@ -7,7 +7,9 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"stoa/format/kudu/internal/fs"
 	"stoa/format/kudu/internal/meta"
+	"stoa/store"
 )
 
 // MetaTable is the key of the schema metadata with a table's name, id and partitioning: a TableMeta as JSON.
@@ -122,3 +124,6 @@ func Newest(ts []*Tablet) *Tablet {
 	}
 	return out
 }
+
+// Decrypted is format.Decrypter: pages are read as the table's own tree gives them.
+func (t *Table) Decrypted(tree store.Tree) store.Tree { return fs.Over(t.Tree, tree) }

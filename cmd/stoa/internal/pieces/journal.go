@@ -1,0 +1,216 @@
+package pieces
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/output"
+	"stoa/pred"
+)
+
+// JournalFile is the journal of a table that is written as several files: a JSON document per line, in the directory of
+// the files. It goes when the table is among those that are done.
+const JournalFile = ".stoa-pieces.journal"
+
+// unfinished is what the directory of such a table has behind its name until all files are there.
+const unfinished = ".unfinished"
+
+const piecesKind = "pieces"
+
+// piecesHead is the first line.
+type piecesHead struct {
+	Stoa string `json:"stoa"` // "pieces"
+	Of   string `json:"of"`   // SHA-256 of what the files are made of: source, its stamp, flags, units
+}
+
+// File is a file of a table that is written as several.
+type File struct {
+	Name     string `json:"file"`
+	Rows     int64  `json:"rows"`
+	Bytes    int64  `json:"bytes"`
+	Checksum string `json:"checksum"` // over its rows, in any order
+}
+
+// pieceLine is any other line: a file of a unit, or its end.
+type pieceLine struct {
+	Unit  int          `json:"unit"`
+	Piece *File        `json:"piece,omitempty"`
+	Time  int64        `json:"time,omitempty"` // when the file was last changed, nanoseconds since 1970
+	Last  []pred.Value `json:"last,omitempty"` // the primary key of the file's last row; none: it is not known
+	End   bool         `json:"end,omitempty"`  // the unit has no more rows
+}
+
+// unitDone is what is written of a unit.
+type unitDone struct {
+	files []File
+	last  []pred.Value
+	end   bool
+}
+
+func (u *unitDone) rows() (n int64) {
+	for _, f := range u.files {
+		n += f.Rows
+	}
+	return n
+}
+
+// Held is the error about a directory to which an earlier run has written.
+func Held(dir string) error {
+	return &cli.UseError{Message: dir + " holds what an earlier run has converted",
+		Hint: "--resume goes on with it; another directory begins anew"}
+}
+
+// pieceJournal is the open journal.
+type pieceJournal struct {
+	dir  string
+	file *os.File
+}
+
+// sumOf is the SHA-256 of values.
+func sumOfValues(values ...any) (string, error) {
+	sum := sha256.New()
+	for _, v := range values {
+		b, err := json.Marshal(v)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(sum, "%d\n%s\n", len(b), b)
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// openPieces opens the journal of the files of dir, and gives what an earlier run of the same has done of n units.
+// Without resume nothing may be there.
+func openPieces(dir, of string, n int, resume bool) (j *pieceJournal, done []unitDone, err error) {
+	done = make([]unitDone, n)
+	name := filepath.Join(dir, JournalFile)
+	b, err := os.ReadFile(name)
+	switch {
+	case err == nil && !resume:
+		return nil, nil, Held(dir)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil, nil, err
+	case err != nil:
+		if list, err := os.ReadDir(dir); err == nil && len(list) > 0 {
+			return nil, nil, &cli.UseError{Message: dir + " holds files that no run of stoa has left",
+				Hint: "choose another directory"}
+		}
+	}
+	lines := piecesOf(b, of)
+	if lines == nil { // of other flags, or of files that have changed since
+		if err := os.RemoveAll(dir); err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, nil, err
+	}
+	kept := replayPieces(dir, lines, done)
+	text, err := output.JsonLine(piecesHead{piecesKind, of})
+	for _, l := range kept {
+		line, lineErr := output.JsonLine(l)
+		text, err = append(text, line...), errors.Join(err, lineErr)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	j = &pieceJournal{dir: dir}
+	return j, done, j.begin(name, text)
+}
+
+// begin writes the journal anew, without what does not count, and keeps it open.
+func (j *pieceJournal) begin(name string, text []byte) error {
+	fresh := name + ".new"
+	f, err := os.Create(fresh)
+	if err != nil {
+		return err
+	}
+	if _, err = f.Write(text); err == nil {
+		err = f.Sync()
+	}
+	if err == nil {
+		err = os.Rename(fresh, name)
+	}
+	if err != nil {
+		f.Close()
+		return err
+	}
+	j.file = f
+	return nil
+}
+
+// piecesOf are the lines of a journal about what of says; nil: it is about something else, or there is none. What a
+// killed run has written of a last line does not count.
+func piecesOf(b []byte, of string) []pieceLine {
+	s := bufio.NewReader(bytes.NewReader(b))
+	read := func(doc any) bool {
+		line, err := s.ReadBytes('\n')
+		return err == nil && json.Unmarshal(line, doc) == nil
+	}
+	var head piecesHead
+	if !read(&head) || head.Stoa != piecesKind || head.Of != of {
+		return nil
+	}
+	lines := []pieceLine{}
+	for {
+		var l pieceLine
+		if !read(&l) {
+			return lines
+		}
+		lines = append(lines, l)
+	}
+}
+
+// replayPieces notes in done what lines say, and returns those that count. A file that is gone, or that has changed
+// since it was written, is written again, and so are those of its unit that follow.
+func replayPieces(dir string, lines []pieceLine, done []unitDone) (kept []pieceLine) {
+	void := map[int]bool{}
+	for _, l := range lines {
+		if l.Unit < 0 || l.Unit >= len(done) || void[l.Unit] {
+			continue
+		}
+		if p := l.Piece; p != nil {
+			info, err := os.Stat(filepath.Join(dir, p.Name))
+			if !filepath.IsLocal(p.Name) || err != nil || info.Size() != p.Bytes ||
+				info.ModTime().UnixNano() != l.Time {
+				void[l.Unit] = true
+				continue
+			}
+			done[l.Unit].files = append(done[l.Unit].files, *p)
+			done[l.Unit].last = l.Last
+		}
+		done[l.Unit].end = done[l.Unit].end || l.End
+		kept = append(kept, l)
+	}
+	return kept
+}
+
+// append adds a line, which is on stable storage when it returns.
+func (j *pieceJournal) append(l pieceLine) error {
+	if l.Piece != nil {
+		info, err := os.Stat(filepath.Join(j.dir, l.Piece.Name))
+		if err != nil {
+			return err
+		}
+		l.Piece.Bytes, l.Time = info.Size(), info.ModTime().UnixNano()
+	}
+	text, err := output.JsonLine(l)
+	if err != nil {
+		return err
+	}
+	if _, err := j.file.Write(text); err != nil {
+		return err
+	}
+	return j.file.Sync()
+}
+
+func (j *pieceJournal) close() { j.file.Close() } // every line was synced
