@@ -493,7 +493,7 @@ func (c *conversion) piecesTarget(to *format.Format) (int64, error) {
 			Hint: "for example --to parquet"}
 	}
 	if remote.Is(c.out) {
-		return 0, cli.WrongUse("--file-size is for local directories: what is unfinished at an address cannot be renamed")
+		return 0, cli.WrongUse("--file-size is for local directories, not for addresses")
 	}
 	n, err := cli.ParseSize("--file-size", c.fileSize)
 	if err == nil && n < 1 {
