@@ -101,30 +101,49 @@ func (f *File) CheckChunks() {
 	}
 }
 
-// CheckParts reports the parts that the metadata names and that are missing, or others. Their chunks are lost.
+// CheckParts reports the parts that the metadata names and that are missing, or others, or end before their chunks.
+// Those chunks are lost.
 func (f *File) CheckParts(ctx context.Context) {
-	seen := map[string]bool{"": true}
+	sizes := map[string]int64{} // negative: reported
 	for g := range f.Footer.Groups {
 		for col := range f.Footer.Groups[g].Columns {
-			called := f.Footer.Groups[g].Columns[col].File
-			if seen[called] || f.FromParts {
+			c := &f.Footer.Groups[g].Columns[col]
+			if c.File == "" || f.FromParts {
 				continue
 			}
-			seen[called] = true
-			_, _, err := f.Place(ctx, g, col)
-			var e *fault.Error
-			if !errors.Is(err, fault.Corrupt) || !errors.As(err, &e) {
-				continue
+			size, seen := sizes[c.File]
+			if !seen {
+				size = f.partSize(ctx, g, col)
 			}
-			code := "redfile.part.other"
-			if name, err := f.ObjectOf(called); err == nil {
-				if _, err := f.Tree.Stat(ctx, name); errors.Is(err, fs.ErrNotExist) {
-					code = "redfile.part.missing"
-				}
+			if end := c.Offset + 1; size >= 0 && size < end {
+				f.report("redfile.column.damaged", f.MetaAt, layout.ChunkPath(g, col)+".file_offset",
+					"expected a file of %d bytes or more, %s has %d", end, c.File, size)
+				size = -1
 			}
-			f.report(code, e.At, e.Path, "%s", e.Reason)
+			sizes[c.File] = size
 		}
 	}
+}
+
+// partSize is the size of the file of a chunk; -1, and a report, if that is missing or another table's, or if it is not
+// known.
+func (f *File) partSize(ctx context.Context, group, col int) int64 {
+	_, at, err := f.Place(ctx, group, col)
+	if err == nil {
+		return at.Len
+	}
+	var e *fault.Error
+	if !errors.Is(err, fault.Corrupt) || !errors.As(err, &e) {
+		return -1
+	}
+	code := "redfile.part.other"
+	if name, err := f.ObjectOf(f.Footer.Groups[group].Columns[col].File); err == nil {
+		if _, err := f.Tree.Stat(ctx, name); errors.Is(err, fs.ErrNotExist) {
+			code = "redfile.part.missing"
+		}
+	}
+	f.report(code, e.At, e.Path, "%s", e.Reason)
+	return -1
 }
 
 // reportOwnGroups reports a _metadata.red that has pages of its own.
