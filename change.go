@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -13,6 +14,7 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/internal/address"
+	"stoa/internal/alter"
 )
 
 // Changer changes one table in place, as far as its format can: anything else is an error of class fault.Unsupported
@@ -22,6 +24,7 @@ import (
 // Every change has a dry run: it says what would be done, checks it as far as possible without writing, and leaves the
 // table as it is. Options are plain structs that marshal to JSON.
 type Changer struct {
+	*tableChanges
 	Alloc memory.Allocator // of the batches that changes read; nil = Go's
 
 	name   string
@@ -53,7 +56,8 @@ func OpenChanger(ctx context.Context, name string, o OpenOptions) (*Changer, err
 		}
 		p, err := f.Change.Locate(ctx, o.tree(), name, false)
 		if err == nil {
-			c := &Changer{name: name, place: p, format: f, change: *f.Change, o: o}
+			p.External = has(o.Opts, f.Change.External)
+			c := &Changer{tableChanges: alter.New(name, p, f), name: name, place: p, format: f, change: *f.Change, o: o}
 			return c.within(ctx)
 		}
 		if first == nil {
@@ -65,7 +69,8 @@ func OpenChanger(ctx context.Context, name string, o OpenOptions) (*Changer, err
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case err == nil && f.Change == nil: // it can be read, and every change says that it cannot be made
-		return &Changer{name: name, place: format.TablePlace{Dir: name}, format: f, o: o}, nil
+		p := format.TablePlace{Dir: name}
+		return &Changer{tableChanges: alter.New(name, p, f), name: name, place: p, format: f, o: o}, nil
 	case first != nil && !errors.Is(err, fs.ErrNotExist): // what is not there is no table of another kind
 		return nil, first
 	case err != nil:
@@ -88,6 +93,16 @@ func (c *Changer) within(ctx context.Context) (*Changer, error) {
 		return nil, err
 	}
 	return c, ctx.Err()
+}
+
+// has reports whether options hold some others, of which there are any.
+func has(opts, some map[string]string) bool {
+	for k, v := range some {
+		if opts[k] != v {
+			return false
+		}
+	}
+	return len(some) > 0
 }
 
 // placeOf is the place of PATH#TABLE.
@@ -119,7 +134,10 @@ func (c *Changer) Open(ctx context.Context, o OpenOptions) (*Table, error) {
 // open opens the table as a change reads it, with reading options.
 func (c *Changer) open(ctx context.Context, opts map[string]string) (*Table, error) {
 	o := c.o
-	o.Opts, o.Typed = opts, nil
+	if o.Opts, o.Typed = opts, nil; c.place.External {
+		o.Opts = maps.Clone(c.change.External)
+		maps.Copy(o.Opts, opts)
+	}
 	return c.Open(ctx, o)
 }
 
@@ -132,7 +150,7 @@ func (c *Changer) can(does bool, what string) error {
 }
 
 func cannot(name string, f *format.Format, what string) error {
-	return fault.Unsupportedf(fault.Span{Object: name}, "", "format %s cannot %s", f.Name, what)
+	return alter.Cannot(name, f.Name, what)
 }
 
 // CreateTableOptions are the options of CreateTable.
@@ -170,90 +188,48 @@ func CreateTable(ctx context.Context, name string, sc *arrow.Schema, c CreateTab
 		"no format of these creates tables that are changed in place")
 }
 
-// DropOptions are the options of Drop.
-type DropOptions struct {
-	DryRun bool `json:"dry_run,omitempty"`
-}
+// tableChanges are the changes that need no rows.
+type tableChanges = alter.Table
 
-// Drop removes the table with all its files.
-func (c *Changer) Drop(ctx context.Context, o DropOptions) (format.Dropped, error) {
-	if err := c.can(c.change.Drop != nil, "drop tables"); err != nil {
-		return format.Dropped{}, err
-	}
-	return c.change.Drop(ctx, c.place, o.DryRun)
-}
+// Options of the changes that need no rows.
+type (
+	AddColumnOptions      = alter.AddColumnOptions
+	AddSegmentOptions     = alter.AddSegmentOptions
+	AlterColumnOptions    = alter.AlterColumnOptions
+	CleanOptions          = alter.CleanOptions
+	DeleteSegmentsOptions = alter.DeleteSegmentsOptions
+	DropColumnOptions     = alter.DropColumnOptions
+	DropOptions           = alter.DropOptions
+	MergeIndexesOptions   = alter.MergeIndexesOptions
+	PartitionOptions      = alter.PartitionOptions
+	SetPropertiesOptions  = alter.SetPropertiesOptions
+	TruncateOptions       = alter.TruncateOptions
+)
 
-// AddColumnOptions are the options of AddColumn.
-type AddColumnOptions struct {
-	Default *string `json:"default,omitempty"` // value of existing rows, as text; nil: null
-	DryRun  bool    `json:"dry_run,omitempty"`
-}
-
-// AddColumn adds a column to the table.
-func (c *Changer) AddColumn(ctx context.Context, f arrow.Field, o AddColumnOptions) error {
-	if f.Name == "" || f.Type == nil {
-		return fault.Invalidf("a new column needs a name and a type, got %q and %v", f.Name, f.Type)
-	}
-	if err := c.can(c.change.AddColumn != nil, "add columns"); err != nil {
-		return err
-	}
-	return c.change.AddColumn(ctx, c.place, f, o.Default, o.DryRun)
-}
-
-// DropColumnOptions are the options of DropColumn.
-type DropColumnOptions struct {
-	Column string `json:"column"`
+// RenameOptions are the options of Rename.
+type RenameOptions struct {
+	To     string `json:"to"` // PATH, or PATH#TABLE, where nothing may be
 	DryRun bool   `json:"dry_run,omitempty"`
 }
 
-// DropColumn removes a column from the table.
-func (c *Changer) DropColumn(ctx context.Context, o DropColumnOptions) error {
-	if err := c.can(c.change.DropColumn != nil, "drop columns"); err != nil {
+// Rename moves the table to another name. The Changer stands for that name afterwards.
+func (c *Changer) Rename(ctx context.Context, o RenameOptions) error {
+	if err := address.CheckWritable(o.To); err != nil {
 		return err
 	}
-	return c.change.DropColumn(ctx, c.place, o.Column, o.DryRun)
-}
-
-// DeleteSegmentsOptions are the options of DeleteSegments.
-type DeleteSegmentsOptions struct {
-	Segments []string `json:"segments"`
-	DryRun   bool     `json:"dry_run,omitempty"`
-}
-
-// DeleteSegments removes whole segments from the table; Clean removes their files.
-func (c *Changer) DeleteSegments(ctx context.Context, o DeleteSegmentsOptions) error {
-	if err := c.can(c.change.DeleteSegments != nil, "delete segments"); err != nil {
+	to := format.TablePlace{Dir: o.To}
+	if c.change.Locate != nil {
+		var err error
+		if to, err = c.change.Locate(ctx, c.o.tree(), o.To, true); err != nil {
+			return err
+		}
+		to.External = c.place.External
+	}
+	if err := c.Move(ctx, to, o.DryRun); err != nil || o.DryRun {
 		return err
 	}
-	return c.change.DeleteSegments(ctx, c.place, o.Segments, o.DryRun)
-}
-
-// MergeIndexesOptions are the options of MergeIndexes.
-type MergeIndexesOptions struct {
-	Segments []string `json:"segments,omitempty"` // nil: all valid ones
-	DryRun   bool     `json:"dry_run,omitempty"`
-}
-
-// MergeIndexes merges the index files of each segment into one. No row changes.
-func (c *Changer) MergeIndexes(ctx context.Context, o MergeIndexesOptions) (format.IndexMerge, error) {
-	if err := c.can(c.change.MergeIndexes != nil, "merge indexes"); err != nil {
-		return format.IndexMerge{}, err
-	}
-	return c.change.MergeIndexes(ctx, c.place, o.Segments, o.DryRun)
-}
-
-// CleanOptions are the options of Clean.
-type CleanOptions struct {
-	DryRun bool `json:"dry_run,omitempty"`
-}
-
-// Clean removes what is no longer part of the table: segments that were deleted or compacted, and what interrupted
-// changes left. After an error the result says what was removed before it.
-func (c *Changer) Clean(ctx context.Context, o CleanOptions) (format.Cleaned, error) {
-	if err := c.can(c.change.Clean != nil, "clean tables"); err != nil {
-		return format.Cleaned{}, err
-	}
-	return c.change.Clean(ctx, c.place, o.DryRun)
+	c.name, c.place, c.tableChanges = o.To, to, alter.New(o.To, to, c.format)
+	return nil
 }
 
 // CompactOptions are the options of Compact.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 
@@ -30,8 +31,13 @@ type AppendOptions struct {
 	Tasks int            `json:"tasks,omitempty"` // data files that are written in parallel; 0: one
 	// how values of columns with a global dictionary get their codes
 	Dictionary string `json:"dictionary,omitempty"`
-	NoCheck    bool   `json:"no_check,omitempty"` // do not read back what was written before it counts
-	DryRun     bool   `json:"dry_run,omitempty"`  // only check the columns and count the rows
+	// Overwrite: the rows take the place of all that the table has, or of those in Partition.
+	Overwrite bool `json:"overwrite,omitempty"`
+	// Partition are values of partition columns, as text, which all rows have; the columns may be missing in the rows.
+	Partition format.PartitionValues `json:"partition,omitempty"`
+
+	NoCheck bool `json:"no_check,omitempty"` // do not read back what was written before it counts
+	DryRun  bool `json:"dry_run,omitempty"`  // only check the columns and count the rows
 }
 
 // MarshalJSON encodes the options with Typed as strings, which mean the same.
@@ -65,7 +71,9 @@ func (c *Changer) Append(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[a
 		return out, err
 	}
 	sc, rows = settle.Rows(sc, rows, c.Alloc)
-	lo := format.LoadOptions{Opts: mergeOptions(o.Opts, o.Typed), Tasks: o.Tasks, Dictionary: o.Dictionary}
+	sc, rows = c.inPartition(sc, rows, o.Partition)
+	lo := format.LoadOptions{Opts: mergeOptions(o.Opts, o.Typed), Tasks: o.Tasks, Dictionary: o.Dictionary,
+		Overwrite: o.Overwrite, Partition: o.Partition}
 	lo.Again = func() iter.Seq2[arrow.RecordBatch, error] { return rows }
 	if o.DryRun {
 		if c.change.CheckAppend != nil {
@@ -75,6 +83,13 @@ func (c *Changer) Append(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[a
 			out.Rows, err = rowsOf(rows)
 		}
 		return out, err
+	}
+	if o.Overwrite { // a compaction at the same time would bring the rows back
+		unlock, err := c.change.Lock(ctx, c.place)
+		if err != nil {
+			return out, err
+		}
+		defer unlock()
 	}
 	altered, err := c.alterations(sc, lo)
 	if err != nil {
@@ -106,6 +121,45 @@ func (c *Changer) Append(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[a
 		out.UncheckedColumns = p.unverified()
 	}
 	return out, err
+}
+
+// inPartition adds the values of a partition to rows that do not have its columns.
+func (c *Changer) inPartition(sc *arrow.Schema, rows iter.Seq2[arrow.RecordBatch, error],
+	values format.PartitionValues) (*arrow.Schema, iter.Seq2[arrow.RecordBatch, error]) {
+	fields := slices.Clone(sc.Fields())
+	var added []*string
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if fieldNamed(sc, name) < 0 {
+			fields = append(fields, arrow.Field{Name: name, Type: arrow.BinaryTypes.String, Nullable: true})
+			added = append(added, values[name])
+		}
+	}
+	if len(added) == 0 {
+		return sc, rows
+	}
+	wide := arrow.NewSchema(fields, nil)
+	return wide, func(yield func(arrow.RecordBatch, error) bool) {
+		for b, err := range rows {
+			if err == nil {
+				cols := slices.Clone(b.Columns())
+				for _, v := range added {
+					cols = append(cols, c.constant(arrow.BinaryTypes.String, v, int(b.NumRows())))
+				}
+				b = array.NewRecordBatch(wide, cols, b.NumRows())
+				for _, a := range cols[len(cols)-len(added):] {
+					a.Release()
+				}
+			}
+			if goes := yield(b, err); err == nil && b != nil {
+				b.Release()
+				if !goes {
+					return
+				}
+			} else if !goes {
+				return
+			}
+		}
+	}
 }
 
 // alterations are what the options of a load change.

@@ -50,6 +50,21 @@ type Changer struct {
 	AddColumn func(ctx context.Context, p TablePlace, f arrow.Field, def *string, dry bool) error
 	// DropColumn removes a column from the table.
 	DropColumn func(ctx context.Context, p TablePlace, name string, dry bool) error
+	// AlterColumn gives a column another name or a wider type.
+	AlterColumn func(ctx context.Context, p TablePlace, c ColumnChange, dry bool) error
+	// SetProperties sets properties of the table; a nil value removes one.
+	SetProperties func(ctx context.Context, p TablePlace, props map[string]*string, dry bool) error
+	// Rename moves a table to another place, which must not exist.
+	Rename func(ctx context.Context, p, to TablePlace, dry bool) error
+	// Truncate removes all segments from the table, and returns their names. The lock must be held.
+	Truncate func(ctx context.Context, p TablePlace, dry bool) ([]string, error)
+	// AddPartition makes a partition without rows, or adds that which is in a directory as a segment, whose name is
+	// returned.
+	AddPartition func(ctx context.Context, p TablePlace, of PartitionValues, location string, dry bool) (string, error)
+	// DropPartition removes the rows of the partitions that have these values. The lock must be held.
+	DropPartition func(ctx context.Context, p TablePlace, of PartitionValues, dry bool) (DroppedPartitions, error)
+	// AddSegment makes the files of a directory a segment of the table, where they are, and returns its name.
+	AddSegment func(ctx context.Context, p TablePlace, s NewSegment, dry bool) (string, error)
 	// Clean removes files that no longer belong to the table.
 	Clean func(ctx context.Context, p TablePlace, dry bool) (Cleaned, error)
 	// Segments lists the segments of a table in the order in which they were made. Options are those of Open.
@@ -60,6 +75,9 @@ type Changer struct {
 	Positions map[string]string
 	// PositionColumns are the names of these two columns.
 	PositionColumns [2]string
+	// External are reading options with which what a table names outside of its directory is read, too. A change of a
+	// table that was opened with them has TablePlace.External.
+	External map[string]string
 	// Only returns the reading options that read these segments alone, also those that do not count yet.
 	Only func(segments []string) map[string]string
 }
@@ -68,6 +86,8 @@ type Changer struct {
 type TablePlace struct {
 	Dir   string `json:"dir"`
 	Store string `json:"store,omitempty"` // the directory of the databases; "": not known
+	// External: what the table names outside of its directory, such as segments that were added, is read, too.
+	External bool `json:"external,omitempty"`
 }
 
 // TableSpec is what a new table has besides its columns. Names are those of columns.
@@ -86,8 +106,34 @@ type TableSpec struct {
 // one Arrow type: CarbonData's "varchar".
 const MetaType = "stoa.type"
 
+// PartitionValues are values of partition columns by the names of these; nil: null.
+type PartitionValues map[string]*string
+
+// DroppedPartitions are partitions that no longer belong to a table.
+type DroppedPartitions struct {
+	Partitions []string `json:"partitions"` // NAME=VALUE/NAME=VALUE, as their directories are called
+	Segments   []string `json:"segments"`   // that had rows in them
+}
+
+// ColumnChange says what becomes of a column.
+type ColumnChange struct {
+	Column string       `json:"column"`
+	Name   string       `json:"name,omitempty"` // the new name; "": as it is
+	Type   *arrow.Field `json:"-"`              // has the new type; nil: as it is
+}
+
+// NewSegment is a directory of files that becomes a segment.
+type NewSegment struct {
+	Path   string `json:"path"`
+	Format string `json:"format,omitempty"` // of the files; "": the table's own
+}
+
 // LoadOptions are those of a load.
 type LoadOptions struct {
+	// Overwrite: what the load writes takes the place of all other rows, or of those in Partition. The lock must be held.
+	Overwrite bool
+	Partition PartitionValues // all rows are of this partition
+
 	Opts       map[string]string // as Create's; what is not given comes from the table's properties
 	Tasks      int               // data files that are written in parallel; 0: one
 	Dictionary string            // how columns with a global dictionary get their codes; "": the format's usual way

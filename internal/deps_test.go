@@ -69,6 +69,7 @@ stoa/internal/cells       : std arrow fault internal/civil internal/enc/half
 stoa/internal/diff        : std arrow fault internal/cells internal/enc/half
 stoa/internal/typewords   : std arrow fault format
 stoa/internal/content   : std arrow internal/diff internal/enc/half github.com/zeebo/xxh3
+stoa/internal/alter     : std arrow fault format
 stoa/internal/address   : std fault format region store store/remote
 stoa/internal/check     : std fault region
 stoa/internal/describe  : std fault region

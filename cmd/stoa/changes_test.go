@@ -24,7 +24,9 @@ func TestChangingVerbsReadFirst(t *testing.T) {
 	}
 	verbs := []string{"delete TABLE --segment 1", "delete TABLE --where id=1",
 		"update TABLE --set v=1 --where id=1", "compact TABLE --major", "clean TABLE",
-		"merge-index TABLE", "load TABLE " + rows, "add-column TABLE more int", "drop-column TABLE v"}
+		"merge-index TABLE", "load TABLE " + rows, "add-column TABLE more int", "drop-column TABLE v",
+		"rename TABLE TABLE.other", "rename TABLE w --column v", "set-type TABLE id bigint", "set-property TABLE comment=x",
+		"truncate TABLE --yes", "load TABLE --overwrite " + rows, "add-segment TABLE " + rows}
 	for name, damage := range map[string]func(b []byte) []byte{
 		"empty name": func(b []byte) []byte {
 			return bytes.Replace(b, []byte(`"loadName":"1"`),
@@ -119,6 +121,8 @@ func TestDryRunsOfVerbs(t *testing.T) {
 	if err := os.WriteFile(schema, []byte("id bigint\nname string\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	more := filepath.Join(t.TempDir(), "more")
+	copyDir(t, "../../corpus/carbon/2.3.0/managed/managed_del/Fact/Part0/Segment_0", more)
 	tried := map[string]bool{}
 	for _, c := range []struct{ verb, want string }{
 		{"create TABLE.new --schema " + schema, "a table of 2 columns would be made"},
@@ -132,12 +136,24 @@ func TestDryRunsOfVerbs(t *testing.T) {
 		{"drop-column TABLE v", "column v would be taken out"},
 		{"clean TABLE", "would be removed"},
 		{"drop TABLE --yes", "would be removed"},
+		{"rename TABLE TABLE.other", "would be called"},
+		{"rename TABLE w --column v", "column v would be called w"},
+		{"set-type TABLE id bigint", "column id would be of type int64"},
+		{"set-property TABLE comment=rows", "comment=rows would be set"},
+		{"load TABLE " + rows + " --source-opt header=true --overwrite", "2 rows would be added"},
+		{"add-segment TABLE " + more, "would become segment"},
+		{"truncate TABLE --yes", "would be removed"},
+		{"add-partition PARTS c=new", "c=new would be added"},
+		{"drop-partition PARTS c=b", "would be removed"},
 	} {
 		dir := t.TempDir()
 		table := filepath.Join(dir, "t")
 		copyDir(t, "../../corpus/carbon/2.3.0/managed/managed_del", table)
 		before := contentOf(t, dir)
-		line := strings.ReplaceAll(c.verb, "TABLE", table)
+		parts := filepath.Join(dir, "p")
+		copyDir(t, "../../format/carbon/testdata/life/dropped", parts)
+		before = contentOf(t, dir)
+		line := strings.NewReplacer("TABLE", table, "PARTS", parts).Replace(c.verb)
 		st, stderr := runLine(t, line+" --dry-run")
 		if st != cli.StatusFine || !strings.Contains(stderr, c.want) {
 			t.Errorf("stoa %s --dry-run: got status %d, %q; want %q", c.verb, st, stderr, c.want)
@@ -146,7 +162,8 @@ func TestDryRunsOfVerbs(t *testing.T) {
 			t.Errorf("stoa %s --dry-run changed files", c.verb)
 		}
 		verb, _, _ := strings.Cut(c.verb, " ")
-		idle := verb == "merge-index" || verb == "clean" // this table has neither single indexes nor leftovers
+		// these tables have neither single indexes nor leftovers, and a new partition has no file
+		idle := verb == "merge-index" || verb == "clean" || verb == "add-partition"
 		if st, stderr := runLine(t, line); st != cli.StatusFine || !idle && contentOf(t, dir) == before {
 			t.Errorf("stoa %s: got status %d, %q, and no change; want a change", c.verb, st, stderr)
 		}

@@ -123,7 +123,7 @@ func cellText(dt arrow.DataType, v any) string {
 		}
 		for _, layout := range []string{"2006-01-02 15:04:05.000", "2006-01-02 15:04:05", time.RFC3339Nano} {
 			if when, err := time.Parse(layout, s); err == nil {
-				return gregorian(when).UTC().Format(stamp)
+				return when.UTC().Format(stamp)
 			}
 		}
 		return s
@@ -135,7 +135,7 @@ func cellText(dt arrow.DataType, v any) string {
 		if err != nil {
 			return err.Error()
 		}
-		return gregorian(when).Format(time.DateOnly)
+		return when.Format(time.DateOnly)
 	case *arrow.ListType:
 		var parts []string
 		for _, x := range v.([]any) {
@@ -151,20 +151,6 @@ func cellText(dt arrow.DataType, v any) string {
 }
 
 const stamp = "2006-01-02 15:04:05.000"
-
-// gregorian converts a day as Java's old calendar writes it, which is Julian before 15 October 1582, to Arrow's
-// proleptic Gregorian calendar.
-func gregorian(when time.Time) time.Time {
-	if !when.Before(time.Date(1582, 10, 15, 0, 0, 0, 0, time.UTC)) {
-		return when
-	}
-	y, m, d := when.Date()
-	a := (14 - int(m)) / 12
-	yy, mm := y+4800-a, int(m)+12*a-3
-	julianDay := d + (153*mm+2)/5 + 365*yy + yy/4 - 32083
-	const epoch = 2440588 // 1970-01-01
-	return time.Unix(int64(julianDay-epoch)*86400, 0).UTC().Add(when.Sub(when.Truncate(24 * time.Hour)))
-}
 
 func number(f float64, bits int, err error) string {
 	if err != nil {

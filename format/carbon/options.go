@@ -12,6 +12,7 @@ type (
 	Nulls       = change.Nulls
 	Measures    = change.Measures
 	Granularity = table.Granularity
+	Calendar    = table.Calendar
 )
 
 // Values of the types above; "" is the default.
@@ -33,6 +34,9 @@ const (
 	GranularityMinute Granularity = "MINUTE"
 	GranularityHour   Granularity = "HOUR"
 	GranularityDay    Granularity = "DAY"
+
+	CalendarHybrid    Calendar = "hybrid"    // Java's: Julian before 15 October 1582
+	CalendarProleptic Calendar = "proleptic" // Gregorian throughout
 )
 
 // WriteOptions are the options of writing, for stoa.CreateOptions.Typed and stoa.AppendOptions.Typed. The zero
@@ -79,6 +83,7 @@ type ReadOptions struct {
 	Positions       bool        // each row has the columns stoa_file and stoa_row
 	Deleted         bool        // deleted rows are included
 	External        bool        // locations outside of the place that was named are followed
+	Calendar        Calendar    // of dates and timestamps before 15 October 1582; "": that of the writer
 }
 
 // Strings are the options as --source-opt has them.

@@ -60,6 +60,8 @@ type verifier struct {
 	replaced []string      // delete deltas of the current table that nothing names any more
 	read     []*table.Part // data files of the current table
 
+	old int64 // dates and times of the current file from before the Gregorian calendar
+
 	arena vec.Arena // for stored bytes
 	spare vec.Arena // for decoding
 }
@@ -291,6 +293,7 @@ func (v *verifier) file(name string, known *datafile.Indexed, t *table.Managed) 
 		return
 	}
 	v.compare(f, known)
+	defer v.calendar(own, f, t)
 	at := int64(0)
 	for g := range f.Footer.Blocklet {
 		if v.o.Depth == format.Quick {
@@ -535,6 +538,7 @@ func (d *pageDecoder) page(p *schema.Physical, pg format.Page, n, at int64, whol
 		}
 		return true
 	}
+	d.v.old += page.Old(dst)
 	d.bounds(p, pg, dst, whole, first, end)
 	return true
 }

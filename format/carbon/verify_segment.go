@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"stoa/fault"
+	"stoa/format/carbon/internal/datafile"
 	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/status"
 	"stoa/format/carbon/internal/table"
@@ -232,4 +233,21 @@ func orNone(name string) string {
 		return "none"
 	}
 	return name
+}
+
+// calendar says how many values of a file depend on the calendar, and by which they are read.
+func (v *verifier) calendar(own *table.Table, f *datafile.DataFile, t *table.Managed) {
+	if v.old > 0 {
+		how := "as they are stored, by the Gregorian calendar"
+		if own.Calendar = v.opts.Calendar; t != nil {
+			own.Ids = t.Ids
+		}
+		if own.Hybrid(f) {
+			how = "by Java's calendar, which is Julian there"
+		}
+		v.Column = ""
+		v.Report("carbon.calendar", f.At, "", "%d dates and times before 15 October 1582 are read %s; option calendar "+
+			"decides otherwise", v.old, how)
+	}
+	v.old = 0
 }

@@ -117,7 +117,8 @@ func addVerbs(a *cli.App, root *cobra.Command) {
 	add(about.GroupWrite, convert.ConvertCmd(a), changes.CreateCmd(a), changes.LoadCmd(a), changes.UpdateCmd(a),
 		changes.DeleteCmd(a), changes.CompactCmd(a),
 		changes.MergeIndexCmd(a), changes.CleanCmd(a), changes.AddColumnCmd(a), changes.DropColumnCmd(a),
-		changes.DropCmd(a))
+		changes.RenameCmd(a), changes.SetTypeCmd(a), changes.SetPropertyCmd(a), changes.AddPartitionCmd(a),
+		changes.DropPartitionCmd(a), changes.AddSegmentCmd(a), changes.TruncateCmd(a), changes.DropCmd(a))
 	add(about.GroupHealth, look.VerifyCmd(a), convert.RecoverCmd(a), convert.RescueCmd(a), look.SealCmd(a),
 		look.DiffCmd(a),
 		about.FindingCmd(a))
@@ -138,8 +139,8 @@ that wrote them.
 		fmt.Fprintf(&b, "\n%s\n", g.Title)
 		for _, c := range a.Verbs {
 			if c.GroupID == g.ID {
-				fmt.Fprintf(&b, "  %-11s %s\n", c.Name(),
-					about.Wrap(c.Short, about.HelpWidth-14, "\n"+strings.Repeat(" ", 14)))
+				fmt.Fprintf(&b, "  %-14s %s\n", c.Name(),
+					about.Wrap(c.Short, about.HelpWidth-17, "\n"+strings.Repeat(" ", 17)))
 			}
 		}
 	}

@@ -18,7 +18,11 @@ func openChanger(a *cli.App, cmd *cobra.Command, name string) (*stoa.Changer, er
 	if err != nil {
 		return nil, err
 	}
-	c, err := stoa.OpenChanger(cmd.Context(), name, stoa.OpenOptions{Formats: a.Formats, Limits: l})
+	o := stoa.OpenOptions{Formats: a.Formats, Limits: l}
+	if f := cmd.Flags().Lookup("allow-external"); f != nil && f.Value.String() == "true" {
+		o.Opts = map[string]string{"external": "true"}
+	}
+	c, err := stoa.OpenChanger(cmd.Context(), name, o)
 	if err != nil {
 		return nil, ofName(err)
 	}

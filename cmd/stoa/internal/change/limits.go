@@ -16,6 +16,9 @@ func limitFlags(cmd *cobra.Command) {
 			"refuse a table with more than `N` columns, the fields of nested ones counted (default 65536)")
 		fl.Int64("max-depth", 0, "refuse a table with values nested more than `N` deep (default 64)")
 	}
+	if fl.Lookup("allow-external") == nil {
+		fl.Bool("allow-external", false, "read what the table names outside of its directory, such as added segments")
+	}
 	if fl.Lookup("memory") == nil {
 		fl.String("memory", "", "refuse a table that takes more than `SIZE` of memory to open (default 1GiB)")
 	}

@@ -28,7 +28,9 @@ type loading struct {
 	sel          source.SelectFlags
 	opts         []string
 	ways, memory string
+	partition    []string
 	unchecked    bool
+	overwrite    bool
 	form         string
 	dry          *bool
 }
@@ -69,6 +71,10 @@ files as CarbonData 1.0 has them.`,
 		"set an option of the writer, `KEY=VALUE` (stoa formats carbon lists them); repeatable")
 	fl.StringVar(&l.ways, "dictionary", "", "give codes to columns with a global dictionary in this `WAY`: "+
 		"single-pass (default), two-pass, predefined:DIR, all:FILE")
+	fl.BoolVar(&l.overwrite, "overwrite", false,
+		"the rows take the place of all rows of the table, or of those of --partition")
+	fl.StringArrayVar(&l.partition, "partition", nil, "all rows are of the partition `NAME=VALUE` (NAME alone: null), "+
+		"whether they have that column or not; repeatable")
 	fl.StringVar(&l.memory, "memory", "", "sort at most `SIZE` of rows in memory, for example 1GiB (default "+
 		"256MiB); more are sorted in pieces")
 	fl.BoolVar(&l.unchecked, "no-check", false,
@@ -82,7 +88,7 @@ files as CarbonData 1.0 has them.`,
 	l.src.Register(a, cmd)
 	l.dry = dryRun(cmd)
 	limitFlags(cmd)
-	return cli.First(cmd, "source-opt", "where", "dictionary")
+	return cli.First(cmd, "source-opt", "where", "overwrite")
 }
 
 // options are those of the load.
@@ -91,7 +97,13 @@ func (l *loading) options() (o stoa.AppendOptions, err error) {
 		return o, &cli.UseError{Message: "-f " + l.form + " is not a form of the summary",
 			Hint: "the forms are text and json"}
 	}
-	o = stoa.AppendOptions{Tasks: l.sel.Parallel, Dictionary: l.ways, NoCheck: l.unchecked, DryRun: *l.dry}
+	o = stoa.AppendOptions{Tasks: l.sel.Parallel, Dictionary: l.ways, NoCheck: l.unchecked, Overwrite: l.overwrite,
+		DryRun: *l.dry}
+	if len(l.partition) > 0 {
+		if o.Partition, err = partitionOf(l.partition); err != nil {
+			return o, err
+		}
+	}
 	if o.Opts, err = source.KeyValues("--opt", l.opts); err != nil {
 		return o, err
 	}

@@ -32,7 +32,7 @@ var Changer = format.Changer{
 		error) {
 		own, err := loadOptions(o)
 		if err == nil {
-			err = checkIndependent(ctx, p.Dir)
+			err = checkIndependent(ctx, p)
 		}
 		if err != nil {
 			return nil, err
@@ -42,7 +42,7 @@ var Changer = format.Changer{
 	CheckAppend: func(ctx context.Context, p format.TablePlace, sc *arrow.Schema, o format.LoadOptions) error {
 		own, err := loadOptions(o)
 		if err == nil {
-			err = checkIndependent(ctx, p.Dir)
+			err = checkIndependent(ctx, p)
 		}
 		if err == nil {
 			_, _, err = newLoad(ctx, p.Dir, sc, own)
@@ -53,13 +53,13 @@ var Changer = format.Changer{
 	CheckText: func(p format.TablePlace, column, text string) error { return CheckText(p.Dir, column, text) },
 	Delete: func(ctx context.Context, p format.TablePlace, rows []format.RowsOfFile, l format.Load) (int64, error) {
 		own, _ := l.(*Load)
-		if err := checkIndependent(ctx, p.Dir); err != nil {
+		if err := checkIndependent(ctx, p); err != nil {
 			return 0, err
 		}
-		return deleteRows(ctx, p.Dir, rows, own)
+		return deleteRows(ctx, p, rows, own)
 	},
 	DeleteSegments: func(ctx context.Context, p format.TablePlace, names []string, dry bool) error {
-		if err := checkIndependent(ctx, p.Dir, names...); err != nil {
+		if err := checkIndependent(ctx, p, names...); err != nil {
 			return err
 		}
 		if !dry {
@@ -72,7 +72,7 @@ var Changer = format.Changer{
 		return markDeleted(p.Dir, names)(&s)
 	},
 	PlanCompaction: func(p format.TablePlace, o format.CompactOptions) ([]format.Compaction, error) {
-		if err := checkIndependent(context.Background(), p.Dir); err != nil {
+		if err := checkIndependent(context.Background(), p); err != nil {
 			return nil, err
 		}
 		return PlanCompaction(p.Dir, o.Major, o.Segments)
@@ -83,28 +83,72 @@ var Changer = format.Changer{
 	},
 	MergeIndexes: func(ctx context.Context, p format.TablePlace, segments []string, dry bool) (format.IndexMerge,
 		error) {
-		if err := checkReadable(ctx, p.Dir); err != nil {
+		if err := checkReadable(ctx, p); err != nil {
 			return format.IndexMerge{}, err
 		}
 		if dry {
-			return mergeIndexes(ctx, p.Dir, segments, true)
+			return mergeIndexes(ctx, p, segments, true)
 		}
-		return MergeIndexes(ctx, p.Dir, segments)
+		return lockedMerge(ctx, p, segments)
 	},
 	AddColumn: func(ctx context.Context, p format.TablePlace, f arrow.Field, def *string, dry bool) error {
-		if err := checkIndependent(ctx, p.Dir); err != nil {
+		if err := checkIndependent(ctx, p); err != nil {
 			return err
 		}
 		return addColumn(ctx, p.Dir, f, def, dry)
 	},
 	DropColumn: func(ctx context.Context, p format.TablePlace, name string, dry bool) error {
-		if err := checkIndependent(ctx, p.Dir); err != nil {
+		if err := checkIndependent(ctx, p); err != nil {
 			return err
 		}
 		return dropColumn(ctx, p.Dir, name, dry)
 	},
+	AlterColumn: func(ctx context.Context, p format.TablePlace, c format.ColumnChange, dry bool) error {
+		if err := checkIndependent(ctx, p); err != nil {
+			return err
+		}
+		return AlterColumn(ctx, p.Dir, c, dry)
+	},
+	SetProperties: func(ctx context.Context, p format.TablePlace, props map[string]*string, dry bool) error {
+		if err := checkReadable(ctx, p); err != nil {
+			return err
+		}
+		return SetProperties(ctx, p.Dir, props, dry)
+	},
+	Rename: func(ctx context.Context, p, to format.TablePlace, dry bool) error {
+		if err := checkIndependent(ctx, p); err != nil {
+			return err
+		}
+		return renameTable(ctx, p, to, dry)
+	},
+	Truncate: func(ctx context.Context, p format.TablePlace, dry bool) ([]string, error) {
+		if err := checkIndependent(ctx, p); err != nil {
+			return nil, err
+		}
+		return Truncate(ctx, p.Dir, dry)
+	},
+	AddPartition: func(ctx context.Context, p format.TablePlace, of format.PartitionValues, location string,
+		dry bool) (string, error) {
+		if err := checkIndependent(ctx, p); err != nil {
+			return "", err
+		}
+		return AddPartition(ctx, p.Dir, of, location, dry)
+	},
+	DropPartition: func(ctx context.Context, p format.TablePlace, of format.PartitionValues, dry bool) (
+		format.DroppedPartitions, error) {
+		if err := checkIndependent(ctx, p); err != nil {
+			return format.DroppedPartitions{}, err
+		}
+		return DropPartition(ctx, p.Dir, of, dry)
+	},
+	AddSegment: func(ctx context.Context, p format.TablePlace, s format.NewSegment, dry bool) (string, error) {
+		if err := checkIndependent(ctx, p); err != nil {
+			return "", err
+		}
+		return AddSegment(ctx, p.Dir, s, dry)
+	},
 	Clean: func(ctx context.Context, p format.TablePlace, dry bool) (format.Cleaned, error) {
-		if err := checkReadable(ctx, p.Dir); err != nil {
+		if err := checkReadable(ctx, p); err != nil {
 			return format.Cleaned{}, err
 		}
 		return Clean(ctx, p.Dir, dry)
@@ -113,6 +157,7 @@ var Changer = format.Changer{
 
 	Positions:       map[string]string{"positions": "true"},
 	PositionColumns: [2]string{datafile.FileColumn, datafile.RowColumn},
+	External:        map[string]string{"external": "true"},
 	Only: func(segments []string) map[string]string {
 		return map[string]string{"segments": strings.Join(segments, ",")}
 	},
@@ -158,7 +203,7 @@ func isManaged(ctx context.Context, tree store.Tree, dir string) bool {
 
 // loadOptions converts the options of a load. Errors are Invalid.
 func loadOptions(o format.LoadOptions) (own LoadOptions, err error) {
-	own = LoadOptions{Opts: o.Opts, Tasks: o.Tasks, Check: o.Check}
+	own = LoadOptions{Opts: o.Opts, Tasks: o.Tasks, Check: o.Check, Overwrite: o.Overwrite, Partition: o.Partition}
 	if o.Dictionary != "" {
 		if own.Dictionary, err = ParseDictionaryWay(o.Dictionary); err != nil {
 			return own, err

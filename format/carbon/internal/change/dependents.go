@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"stoa/fault"
+	"stoa/format"
 	"stoa/format/carbon/internal/layout"
 )
 
@@ -47,14 +48,14 @@ func refuseDependents(t *layout.TableSchema, dir string) error {
 	return nil
 }
 
-// checkIndependent is refuseDependents for the table in dir, after checkReadable.
-func checkIndependent(ctx context.Context, dir string, except ...string) error {
-	if err := checkReadable(ctx, dir, except...); err != nil {
+// checkIndependent is refuseDependents for the table at p, after checkReadable.
+func checkIndependent(ctx context.Context, p format.TablePlace, except ...string) error {
+	if err := checkReadable(ctx, p, except...); err != nil {
 		return err
 	}
-	t, err := ReadTableSchema(dir)
+	t, err := ReadTableSchema(p.Dir)
 	if err != nil {
 		return err
 	}
-	return refuseDependents(t, dir)
+	return refuseDependents(t, p.Dir)
 }

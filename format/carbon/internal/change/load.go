@@ -55,6 +55,12 @@ func newLoad(ctx context.Context, dir string, sc *arrow.Schema, o LoadOptions) (
 	}
 	l.list = l.schema.StoredColumns()
 	roots, err := l.match()
+	if err == nil && o.Partition != nil {
+		l.place, err = matchPartition(l.schema, o.Partition)
+	}
+	if o.Overwrite {
+		l.then = l.overwrite
+	}
 	return l, roots, err
 }
 
@@ -230,6 +236,10 @@ func (l *Load) taskOf(b arrow.RecordBatch, i int) (*loadTask, error) {
 			}
 			values = append(values, escapeName(p.Columns[k].Name)+"="+v)
 		}
+	}
+	if l.place != nil && !l.place.has(values) {
+		return nil, datafile.InColumn(page.ValueErrorf(i, "expected a row of the partition %s, found one of %s", l.place,
+			strings.Join(values, "/")), l.place.columns[0])
 	}
 	return l.task("", bucket, values)
 }

@@ -20,6 +20,11 @@ type LoadOptions struct {
 
 	Dictionary DictionaryWay // how columns with a global dictionary get their codes
 
+	// Overwrite: the load takes the place of all other segments, or of the partitions that have the values in Partition.
+	// The caller holds the lock of updates.
+	Overwrite bool
+	Partition format.PartitionValues // which all rows must have
+
 	// Check, if not nil, is called when the segment is written, before the commit. If it fails, so does the load.
 	Check func(ctx context.Context, segment string) error
 
@@ -42,6 +47,8 @@ type Load struct {
 	segment string
 	stamp   int64  // milliseconds since 1970
 	unlock  func() // of the segment's lock
+
+	place *partitionMatch // of o.Partition; nil: any
 
 	tasks map[string]*loadTask
 	order []*loadTask

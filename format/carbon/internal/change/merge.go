@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"stoa/fault"
 	"stoa/format"
@@ -18,7 +17,6 @@ import (
 	"stoa/format/carbon/internal/status"
 	"stoa/format/carbon/internal/table"
 	"stoa/internal/thrift"
-	"stoa/store"
 )
 
 // mergedIndex is a .carbonindexmerge of index files with these names.
@@ -45,22 +43,25 @@ type IndexMerge = format.IndexMerge
 // damaged nothing is changed. Segments of formats 1 and 2 are skipped: the releases that read them have no merged
 // indexes.
 func MergeIndexes(ctx context.Context, dir string, segments []string) (out IndexMerge, err error) {
-	unlock, err := LockUpdate(ctx, dir)
+	return lockedMerge(ctx, format.TablePlace{Dir: dir}, segments)
+}
+
+func lockedMerge(ctx context.Context, p format.TablePlace, segments []string) (out IndexMerge, err error) {
+	unlock, err := LockUpdate(ctx, p.Dir)
 	if err != nil {
 		return out, err
 	}
 	defer unlock()
 	// a dry run first, so that a damaged index of a later segment is found before the first one is changed
-	if _, err := mergeIndexes(ctx, dir, segments, true); err != nil {
+	if _, err := mergeIndexes(ctx, p, segments, true); err != nil {
 		return out, err
 	}
-	return mergeIndexes(ctx, dir, segments, false)
+	return mergeIndexes(ctx, p, segments, false)
 }
 
 // mergeIndexes is MergeIndexes under its lock. With dry the index files are only read and counted.
-func mergeIndexes(ctx context.Context, dir string, segments []string, dry bool) (out IndexMerge, err error) {
-	t, err := table.OpenManaged(ctx, store.Local{}, filepath.ToSlash(dir), format.OpenOptions{},
-		table.ReadOptions{Bucket: -1, Zone: time.UTC, Segments: segments}, nil)
+func mergeIndexes(ctx context.Context, p format.TablePlace, segments []string, dry bool) (out IndexMerge, err error) {
+	t, err := openManaged(ctx, p, segments...)
 	if err != nil {
 		return out, err
 	}

@@ -15,8 +15,6 @@ import (
 	"stoa/format"
 	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/status"
-	"stoa/format/carbon/internal/table"
-	"stoa/store"
 )
 
 // CreateTable creates a table in dir, which must not exist or be empty: a schema and an empty tablestatus. store,
@@ -97,6 +95,36 @@ func DropTable(ctx context.Context, dir, store string) error {
 	return errors.Join(os.RemoveAll(dir), touchStore(store))
 }
 
+// renameTable moves the directory of a table to another place, which must not exist. Files of a table name no place of
+// their own, but for added segments, which stay where they are.
+func renameTable(ctx context.Context, p, to format.TablePlace, dry bool) error {
+	if exists(to.Dir) {
+		return fault.Invalidf("%s exists already", to.Dir)
+	}
+	if dry {
+		return nil
+	}
+	for _, name := range []string{status.LockStatus, status.LockSchema} {
+		unlock, err := status.Lock(ctx, p.Dir, name, status.LockWait)
+		if err != nil {
+			return err
+		}
+		defer unlock()
+	}
+	above := filepath.Dir(filepath.Clean(to.Dir))
+	if err := os.MkdirAll(above, 0o777); err != nil {
+		return err
+	}
+	if err := os.Rename(p.Dir, to.Dir); err != nil {
+		return err
+	}
+	err := errors.Join(status.SyncDir(above), status.SyncDir(filepath.Dir(filepath.Clean(p.Dir))), touchStore(to.Store))
+	if p.Store != to.Store {
+		err = errors.Join(err, touchStore(p.Store))
+	}
+	return err
+}
+
 // DeleteSegments marks segments as deleted; Clean removes their files. One that does not exist or count is Invalid.
 func DeleteSegments(ctx context.Context, dir string, names []string) error {
 	return changeStatus(ctx, dir, markDeleted(dir, names))
@@ -126,12 +154,12 @@ type Deleted = format.RowsOfFile
 // DeleteRows deletes rows and returns their number: for each data file a delete delta with all its deleted rows, and an
 // update status, committed by one rename of tablestatus. A row that is already deleted, or does not exist, is Invalid.
 func DeleteRows(ctx context.Context, dir string, rows []Deleted) (int64, error) {
-	return deleteRows(ctx, dir, rows, nil)
+	return deleteRows(ctx, format.TablePlace{Dir: dir}, rows, nil)
 }
 
 // UpdateRows deletes rows and, in the same commit, adds those that were written to l, which BeginUpdate returned.
 func UpdateRows(ctx context.Context, dir string, rows []Deleted, l *Load) (int64, error) {
-	return deleteRows(ctx, dir, rows, l)
+	return deleteRows(ctx, format.TablePlace{Dir: dir}, rows, l)
 }
 
 // BeginUpdate begins the load of an update, which UpdateRows commits together with the deletes.
@@ -139,9 +167,8 @@ func BeginUpdate(ctx context.Context, dir string, sc *arrow.Schema, o LoadOption
 	return BeginLoad(ctx, dir, sc, o)
 }
 
-func deleteRows(ctx context.Context, dir string, rows []Deleted, l *Load) (n int64, err error) {
-	m, err := table.OpenManaged(ctx, store.Local{}, filepath.ToSlash(dir), format.OpenOptions{},
-		table.ReadOptions{Bucket: -1, Zone: time.UTC}, nil)
+func deleteRows(ctx context.Context, p format.TablePlace, rows []Deleted, l *Load) (n int64, err error) {
+	m, err := openManaged(ctx, p)
 	if err != nil {
 		return 0, err
 	}
@@ -172,13 +199,13 @@ func deleteRows(ctx context.Context, dir string, rows []Deleted, l *Load) (n int
 	}
 	commit := func(s *status.StatusFile) error {
 		listed = true
-		return commitDeletes(dir, s, fresh, segments, stamp)
+		return commitDeletes(p.Dir, s, fresh, segments, stamp)
 	}
 	if l == nil {
 		if len(rows) == 0 {
 			return 0, nil
 		}
-		return n, changeStatus(ctx, dir, commit)
+		return n, changeStatus(ctx, p.Dir, commit)
 	}
 	l.then = func(_ *Load, s *status.StatusFile, _ status.StatusEntry) error { return commit(s) }
 	_, err = l.Close(ctx)

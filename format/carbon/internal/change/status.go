@@ -45,24 +45,27 @@ func ReadTableSchema(dir string) (*layout.TableSchema, error) {
 	return &m.TableSchema, nil
 }
 
+// openManaged opens the table at p, only the segments that are named, unless there are none.
+func openManaged(ctx context.Context, p format.TablePlace, segments ...string) (*table.Managed, error) {
+	o := table.ReadOptions{Bucket: -1, Zone: time.UTC, External: p.External, Segments: segments}
+	return table.OpenManaged(ctx, store.Local{}, filepath.ToSlash(p.Dir), format.OpenOptions{}, o, nil)
+}
+
 // checkReadable returns the error with which readers refuse the table, which must not be changed then; see
 // table.Managed.CheckReadable. The segments except, which are to be removed, are not read.
-func checkReadable(ctx context.Context, dir string, except ...string) error {
-	o := table.ReadOptions{Bucket: -1, Zone: time.UTC}
-	open := func() (*table.Managed, error) {
-		return table.OpenManaged(ctx, store.Local{}, filepath.ToSlash(dir), format.OpenOptions{}, o, nil)
-	}
-	t, err := open()
+func checkReadable(ctx context.Context, p format.TablePlace, except ...string) error {
+	t, err := openManaged(ctx, p)
 	if err == nil && len(except) > 0 {
+		var left []string
 		for i := range t.Loads {
 			if l := &t.Loads[i]; l.Counts() && !slices.Contains(except, l.Name) {
-				o.Segments = append(o.Segments, l.Name)
+				left = append(left, l.Name)
 			}
 		}
-		if o.Segments == nil {
+		if left == nil {
 			return nil
 		}
-		t, err = open()
+		t, err = openManaged(ctx, p, left...)
 	}
 	if err != nil {
 		return err

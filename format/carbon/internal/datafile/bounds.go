@@ -8,6 +8,7 @@ import (
 	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/page"
 	"stoa/format/carbon/internal/schema"
+	"stoa/internal/civil"
 	"stoa/pred"
 )
 
@@ -27,6 +28,9 @@ func (c *Chunk) bounds(ctx context.Context, p *page.StoredPage) (*pred.Bounds, b
 		return b, b != nil
 	}
 	b := MinMaxOf(c.Col, p.MinMax, 0)
+	if c.F.Hybrid {
+		b = InBoth(b)
+	}
 	return b, b != nil
 }
 
@@ -51,6 +55,35 @@ func MinMaxOf(c *schema.Column, m *layout.MinMax, i int) *pred.Bounds {
 		return nil // unknown, or all values are null
 	}
 	return &pred.Bounds{Min: &a, Max: &z, Nulls: -1, Rows: -1}
+}
+
+// InBoth are bounds that hold for dates and times whichever calendar they are counted by.
+func InBoth(b *pred.Bounds) *pred.Bounds {
+	if b == nil || b.Min == nil || b.Max == nil {
+		return b
+	}
+	wide := *b
+	low, high := otherwise(*b.Min), otherwise(*b.Max)
+	if order, ok := pred.Compare(low, *b.Min); ok && order < 0 {
+		wide.Min = &low
+	}
+	if order, ok := pred.Compare(high, *b.Max); ok && order > 0 {
+		wide.Max = &high
+	}
+	return &wide
+}
+
+// otherwise is a date or time that is counted by Java's calendar; other values are what they are.
+func otherwise(v pred.Value) pred.Value {
+	const seconds = 86400
+	switch {
+	case v.Kind == pred.KindDate && v.Int < page.Switch:
+		v.Int = page.Gregorian(v.Int)
+	case v.Kind == pred.KindTimestamp && v.Int < page.Switch*seconds:
+		day := civil.FloorDiv(v.Int, seconds)
+		v.Int += (page.Gregorian(day) - day) * seconds
+	}
+	return v
 }
 
 // Crossed reports whether min and max of chunk i can be parsed, and min > max: writers do that only if all values are

@@ -6,6 +6,8 @@ import (
 	"io"
 	"math/bits"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/carbon/internal/dict"
@@ -139,8 +141,19 @@ func (c *Chunk) Dict() (format.Page, bool) {
 // Decode is format.Chunk.Decode.
 func (c *Chunk) Decode(t *format.Task, dst *vec.Vector) error {
 	before := dst.Len()
-	if err := c.decode(t, dst); err != nil {
+	filter := t.Filter
+	id := dst.Type.ID()
+	hybrid := c.F.Hybrid && (id == arrow.DATE32 || id == arrow.TIMESTAMP)
+	if hybrid {
+		t.Filter = nil // it is about dates as they are meant, not as they are stored
+	}
+	err := c.decode(t, dst)
+	t.Filter = filter
+	if err != nil {
 		return err
+	}
+	if hybrid {
+		c.F.Rebased.Add(page.Rebase(dst, before))
 	}
 	if i := dst.TooManyDigits(before); i >= 0 {
 		return fault.Corruptf(t.Page.Spans[0], fmt.Sprintf("%s.page[%d]", c.Tree.Path, t.Page.Ordinal),

@@ -10,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"stoa/fault"
 	"stoa/format"
@@ -36,7 +37,10 @@ type DataFile struct {
 	noVerify bool
 	Widths   page.KeyWidths // formats 1 and 2
 	Stream   *streamFile    // of a row-format file; nil: a columnar one
-	Rebuilt  bool           // in recovery: Footer was not read from the file
+	// Hybrid: dates and times before 15 October 1582 are counted by Java's calendar, and become those that were meant.
+	Hybrid  bool
+	Rebased atomic.Int64 // how many did
+	Rebuilt bool         // in recovery: Footer was not read from the file
 
 	sorting sync.Once
 	starts  []int64 // offsets of the column chunks of format 2, sorted

@@ -314,6 +314,9 @@ func (c *StreamChunk) Decode(t *format.Task, dst *vec.Vector) error {
 		t.Raw += int64(len(raw))
 		before := dst.Len()
 		if err = c.decode(raw, t.Scratch, dst); err == nil {
+			if c.F.Hybrid {
+				c.F.Rebased.Add(page.Rebase(dst, before))
+			}
 			if i := dst.TooManyDigits(before); i >= 0 {
 				err = fault.Rel(0, 0, "", "row %d has more digits than %s", i-before, dst.Type)
 			}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"math"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -440,6 +441,9 @@ func (t *TaskWriter) begin(ctx context.Context) (err error) {
 	t.foot = layout.Footer{Version: int32(t.o.Version), Columns: t.list, Segment: t.segmentInfo(),
 		Sorted: len(t.o.SortColumns) > 0, Extra: map[string]string{"written_by": t.o.CreatedBy,
 			"version": writtenVersion}}
+	if !strings.HasPrefix(t.o.CreatedBy, "stoa") { // else the reader would take old dates for Java's
+		t.foot.Extra["calendar"] = "proleptic"
+	}
 	if t.v12 != nil {
 		t.put(t.v12.header())
 		return nil

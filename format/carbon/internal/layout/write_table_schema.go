@@ -36,6 +36,15 @@ func (t *TableSchema) FindColumn(name string) *ColumnSchema {
 	return nil
 }
 
+// RenameLong renames a column in the list of long strings.
+func (t *TableSchema) RenameLong(old, name string) {
+	for i := range t.long {
+		if strings.EqualFold(t.long[i], old) {
+			t.long[i] = name
+		}
+	}
+}
+
 // Put writes TableInfo, which is the whole schema file.
 func (t *TableSchema) Put(w *thrift.Writer) {
 	w.Struct(thrift.Item)

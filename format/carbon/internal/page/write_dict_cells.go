@@ -9,6 +9,7 @@ import (
 	"stoa/fault"
 	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/schema"
+	"stoa/internal/civil"
 )
 
 // addCodes appends codes of a column with a global dictionary, which a coder made of its values.
@@ -27,9 +28,29 @@ func (x *Cells) addCodes(c *schema.Column, a arrow.Array, from, to int) error {
 	return nil
 }
 
+// byJava makes dates and times from entry at on those of Java's calendar, by which formats 1 and 2 are read.
+func (x *Cells) byJava(c *schema.Column, at int) {
+	switch c.Type {
+	case layout.TypeDate:
+		for i, d := range x.Ints[at:] {
+			x.Ints[at+i] = Hybrid(d)
+		}
+	case layout.TypeTimestamp:
+		for i, ms := range x.Ints[at:] {
+			if ms < Switch*dayMillis {
+				day := civil.FloorDiv(ms, dayMillis)
+				x.Ints[at+i] += (Hybrid(day) - day) * dayMillis
+			}
+		}
+	}
+}
+
 // wholeSeconds checks timestamps from entry at on for a direct dictionary, whose codes count seconds since 1970
 // from code 2. from is the entry of at in what was added.
 func (x *Cells) wholeSeconds(c *schema.Column, at, from int, o *schema.WriteOptions) error {
+	if o.Version < 3 {
+		x.byJava(c, at)
+	}
 	if c.Type != layout.TypeTimestamp || !c.Encoders.Has(layout.EncDirectDictionary) {
 		return nil
 	}

@@ -64,7 +64,7 @@ func (t *Table) blockletBounds(ctx context.Context, f *datafile.DataFile, p *Par
 		}
 		return t.codeBounds(ctx, ph.Col, lo, hi)
 	}
-	return datafile.MinMaxOf(c, f.Footer.Index[g].MinMax, c.Chunk)
+	return datafile.InBoth(datafile.MinMaxOf(c, f.Footer.Index[g].MinMax, c.Chunk))
 }
 
 // Narrow leaves out the pages without a row for which e can be true. It implements format.Narrower.
@@ -102,7 +102,7 @@ func (t *Table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (ve
 		for k := range c.Pages {
 			known := func(path string) *pred.Bounds {
 				if path == name && c.Pages[k].MinMax != nil {
-					return datafile.MinMaxOf(col, c.Pages[k].MinMax, 0)
+					return datafile.InBoth(datafile.MinMaxOf(col, c.Pages[k].MinMax, 0))
 				}
 				return nil
 			}
@@ -130,7 +130,7 @@ func (t *Table) bounds12(ctx context.Context, f *datafile.DataFile, g int, ph *s
 	case schema.HasGlobalCodes(c):
 		return t.codeBounds(ctx, ph.Col, lo, hi)
 	case c.Encoders.Has(layout.EncDirectDictionary):
-		return datafile.SurrogateBounds(c, t.Dates, lo, hi)
+		return datafile.InBoth(datafile.SurrogateBounds(c, t.Dates, lo, hi))
 	case c.Type == layout.TypeString || c.Type == layout.TypeVarchar:
 		// a null counts as its text; min and max are the first and last value of the page, which need not be sorted
 		a, z := pred.String(string(lo)), pred.String(string(hi))

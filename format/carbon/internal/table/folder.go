@@ -22,7 +22,7 @@ import (
 func OpenFiles(ctx context.Context, tg format.Target, op format.OpenOptions, o ReadOptions, names []string,
 	saved *check.Reporter) (*Table, error) {
 	t := &Table{saved: saved, Tree: tg.Tree, Name: tg.Name, Opts: op, Files: map[string]*datafile.DataFile{},
-		Zone: o.Zone, Blocklet: o.Blocklet}
+		Zone: o.Zone, Blocklet: o.Blocklet, Calendar: o.Calendar}
 	t.Opts.Tracer = nil
 	var err error
 	if t.Dates, err = o.Rule(); err != nil {
@@ -45,6 +45,7 @@ func OpenFiles(ctx context.Context, tg format.Target, op format.OpenOptions, o R
 			if t.Blocklet > 0 {
 				f.Widths.Learn(int(t.Blocklet))
 			}
+			f.Hybrid = t.Hybrid(f)
 			t.Keep(f)
 			p.rows = f.Footer.Rows
 			t.meta = f.Facts()

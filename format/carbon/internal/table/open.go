@@ -49,7 +49,7 @@ func OpenManaged(ctx context.Context, tree store.Tree, dir string, op format.Ope
 	op.Limits = op.Limits.Together()
 	t := &Managed{Path: dir, O: o}
 	t.Table = &Table{saved: saved, Tree: tree, Name: dir, Opts: op, Files: map[string]*datafile.DataFile{},
-		Zone: o.Zone, Blocklet: o.Blocklet}
+		Zone: o.Zone, Blocklet: o.Blocklet, Calendar: o.Calendar}
 	t.Opts.Tracer = nil
 	var err error
 	if t.Dates, err = o.Rule(); err != nil {

@@ -23,6 +23,15 @@ import (
 // Granularity is the step of direct dictionary timestamps.
 type Granularity string
 
+// Calendar is how dates and times before 15 October 1582 are counted.
+type Calendar string
+
+// The calendars; the zero value is that of the file's writer, as far as that can be known.
+const (
+	HybridCalendar    Calendar = "hybrid"
+	ProlepticCalendar Calendar = "proleptic"
+)
+
 // Options are the options of Open; package carbon documents them.
 type Options struct {
 	Segment         []string
@@ -36,6 +45,7 @@ type Options struct {
 	Positions       bool
 	Deleted         bool
 	External        bool
+	Calendar        Calendar
 }
 
 // ReadTable are the options of Open.
@@ -64,6 +74,9 @@ var ReadTable = option.Table[Options]{Format: "carbon", For: "reading", Options:
 	option.Bool("external", "read what the table names outside of the place that was named, too: segments and "+
 		"partitions with a location of their own (default false: an error)",
 		func(o *Options) *bool { return &o.External }),
+	option.Pick("calendar", "of dates and timestamps before 15 October 1582: hybrid, Java's, which is Julian there; "+
+		"proleptic, Gregorian throughout (default that of the writer, hybrid if it is not known)",
+		func(o *Options) *Calendar { return &o.Calendar }, HybridCalendar, ProlepticCalendar),
 }}
 
 // ReadOptions are the options of Open, parsed.
@@ -79,7 +92,8 @@ type ReadOptions struct {
 	deleted     bool
 	positions   bool
 	location    string // carbon.storelocation
-	external    bool   // locations outside of root are followed
+	Calendar    Calendar
+	External    bool   // locations outside of root are followed
 	Root        string // the place that was named; "" = the table
 }
 
@@ -88,7 +102,7 @@ func ParseOptions(opts map[string]string) (o ReadOptions, err error) {
 	r, err := ReadTable.Parse(opts)
 	o = ReadOptions{Segments: r.Segment, Bucket: -1, properties: r.Properties, Blocklet: int64(r.BlockletSize),
 		cutoff: r.CutoffTimestamp, granularity: string(r.TimeGranularity), Zone: time.UTC, deleted: r.Deleted,
-		positions: r.Positions, external: r.External}
+		positions: r.Positions, External: r.External, Calendar: r.Calendar}
 	if err != nil {
 		return o, err
 	}

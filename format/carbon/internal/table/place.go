@@ -310,7 +310,7 @@ func (t *Managed) within(location, at, field string) (string, error) {
 	if root == "" {
 		root = t.Path
 	}
-	if t.O.external || inside(dir, root) {
+	if t.O.External || inside(dir, root) {
 		return dir, nil
 	}
 	return "", fault.Unsupportedf(fault.Span{Object: at}, field,

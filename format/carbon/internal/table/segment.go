@@ -48,7 +48,7 @@ func (t *Managed) SegmentContents(ctx context.Context, l *status.Load) ([]Part, 
 		}
 	}
 	h.fail(t.checkSize(ctx, l, h))
-	if err := t.matchUpdates(l, h.names); err != nil {
+	if err := t.matchUpdates(ctx, l, h.names); err != nil {
 		return out, h, &unmatchedError{cmp.Or(h.err, err)}
 	}
 	return out, h, h.err
@@ -98,8 +98,9 @@ func (t *Managed) checkSize(ctx context.Context, l *status.Load, h *Contents) er
 	return nil
 }
 
-// matchUpdates checks that each entry of the update status has its data file in the segment.
-func (t *Managed) matchUpdates(l *status.Load, files map[string]bool) error {
+// matchUpdates checks that each entry of the update status has its data file in the segment. Those of a partition that
+// was dropped stay in the update status.
+func (t *Managed) matchUpdates(ctx context.Context, l *status.Load, files map[string]bool) error {
 	blocks := map[string]bool{}
 	for f := range files {
 		blocks[status.ParseFileName(f).Block] = true
@@ -109,7 +110,7 @@ func (t *Managed) matchUpdates(l *status.Load, files map[string]bool) error {
 		if !l.Counts() || u.Segment != l.SegmentID() || u.Gone() {
 			continue
 		}
-		if !blocks[u.Block] || u.Actual != "" && !files[path.Base(u.Actual)] {
+		if (!blocks[u.Block] || u.Actual != "" && !files[path.Base(u.Actual)]) && !t.Drops(ctx, l) {
 			return fault.Corruptf(fault.Span{Object: t.Updates}, "blockName",
 				"%s (%s) has deleted rows, but is not a data file of segment %s", u.Block, u.Actual, l.Name)
 		}

@@ -41,7 +41,9 @@ type Table struct {
 	parts []Part
 	meta  []format.KeyValue
 	Dates page.DateRule
-	Zone  *time.Location // of texts without one
+	// Calendar of old dates; "": that of each file's writer.
+	Calendar Calendar
+	Zone     *time.Location // of texts without one
 	// Ids of the columns that the table has or had; nil: there is no schema, and columns match by name.
 	Ids      map[string]bool
 	Blocklet int64              // formats 1 and 2: carbon.blocklet.size of the writer; 0: unknown
@@ -133,6 +135,7 @@ func (t *Table) File(ctx context.Context, name string) (*datafile.DataFile, erro
 	}
 	f, err := t.open(ctx, name)
 	if err == nil {
+		f.Hybrid = t.Hybrid(f)
 		err = t.Belongs(f)
 	}
 	if err != nil {
@@ -145,6 +148,22 @@ func (t *Table) File(ctx context.Context, name string) (*datafile.DataFile, erro
 	defer t.mu.Unlock()
 	t.Keep(f)
 	return f, nil
+}
+
+// Hybrid reports whether the dates and times of a file are counted by Java's calendar, unless an option decides. Spark
+// since 3.0 counts by the Gregorian one; CarbonData works with it since 2.2, and the version is in the footer. Tables of
+// the SDK, which counts by Java's, have no schema; formats 1 and 2 are older. Where nobody can tell it is Java's, by
+// which CarbonData's own reader shows them.
+func (t *Table) Hybrid(f *datafile.DataFile) bool {
+	if t.Calendar != "" {
+		return t.Calendar == HybridCalendar
+	}
+	if strings.HasPrefix(f.Footer.Extra["written_by"], "stoa") || f.Footer.Extra["calendar"] == string(ProlepticCalendar) {
+		return false
+	}
+	var major, minor int
+	n, _ := fmt.Sscanf(f.Footer.Extra["version"], "%d.%d", &major, &minor)
+	return t.Ids == nil || n < 2 || major < 2 || major == 2 && minor < 2
 }
 
 // open opens a data file; in recovery also one whose header or footer is damaged.

@@ -1,0 +1,158 @@
+package change
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/carbon/internal/layout"
+	"stoa/format/carbon/internal/status"
+	"stoa/format/carbon/internal/table"
+	"stoa/store"
+)
+
+// AddSegment makes the files of a directory a segment of the table in dir; see addPlace.
+func AddSegment(ctx context.Context, dir string, s format.NewSegment, dry bool) (string, error) {
+	t, err := ReadTableSchema(dir)
+	if err != nil {
+		return "", err
+	}
+	if t.Partition != nil {
+		return "", fault.Invalidf("%s has partitions: the files of a directory can only be one of them (add-partition)",
+			dir)
+	}
+	return addPlace(ctx, dir, s, nil, dry)
+}
+
+// addPlace makes the files of a directory a segment of the table in dir, or, with the values of a partition, that
+// partition. They stay where they are. Index files must name them, and their columns must have the ids of the table's:
+// CarbonData finds columns by these, and reads others as null. With dry nothing is written.
+func addPlace(ctx context.Context, dir string, s format.NewSegment, partition []string, dry bool) (name string,
+	err error) {
+	full, err := filepath.Abs(s.Path)
+	if err != nil {
+		return "", err
+	}
+	if s.Format != "" && s.Format != "carbon" && s.Format != "carbondata" {
+		return "", fault.Unsupportedf(fault.Span{Object: s.Path}, "", "a segment of format %q: only directories of "+
+			"CarbonData files can be added", s.Format)
+	}
+	f, sum, err := placeToAdd(ctx, dir, full)
+	if err != nil {
+		return "", err
+	}
+	if f.Partitions = partition; partition == nil {
+		f.Partitions = []string{}
+	}
+	seg := addedText{segmentText: segmentText{Locations: map[string]folderText{filepath.ToSlash(full): f}}}
+	entry := func(st *status.StatusFile) error {
+		for _, x := range *st {
+			if e := status.StatusEntry(x); e.Counts() && e.Text("path") == filepath.ToSlash(full) {
+				return fault.Invalidf("%s is segment %s of %s already", s.Path, e.Text("loadName"), dir)
+			}
+		}
+		if name, err = st.NewSegment(dir); err != nil || dry {
+			return err
+		}
+		stamp := max(status.NowMillis(), lastStamp(*st)+1)
+		e := status.StatusEntry{"loadName": name, "loadStatus": status.StatusSuccess,
+			"loadStartTime": status.FormatMillis(stamp), "timestamp": status.FormatMillis(stamp),
+			"dataSize": fmt.Sprint(sum.DataBytes), "indexSize": fmt.Sprint(sum.IndexBytes),
+			"segmentFile": fmt.Sprintf("%s_%d.segment", name, stamp)}
+		if partition == nil {
+			e["path"] = filepath.ToSlash(full)
+			seg.Options = map[string]string{"format": "carbondata", "path": filepath.ToSlash(full)}
+		}
+		b, err := json.Marshal(seg)
+		if err != nil {
+			return err
+		}
+		segments := filepath.Join(dir, "Metadata", "segments")
+		if err := os.MkdirAll(segments, 0o777); err != nil {
+			return err
+		}
+		if err := status.ReplaceFile(filepath.Join(segments, e.Text("segmentFile")), b); err != nil {
+			return err
+		}
+		*st = append(*st, e)
+		return nil
+	}
+	if !dry {
+		err := changeStatus(ctx, dir, entry)
+		return name, err
+	}
+	st, err := readStatus(dir)
+	if err == nil {
+		err = entry(&st)
+	}
+	return name, err
+}
+
+// addedText is the segment file of a segment that was added.
+type addedText struct {
+	segmentText
+	Options map[string]string `json:"options,omitempty"`
+}
+
+// placeToAdd reads the indexes of a directory of data files, and checks that they fit the table in dir.
+func placeToAdd(ctx context.Context, dir, full string) (f folderText, sum LoadSummary, err error) {
+	place := format.Target{Tree: store.Local{}, Name: filepath.ToSlash(full)}
+	have, err := table.ReadFolder(ctx, place, format.Limits{})
+	if err != nil {
+		return f, sum, err
+	}
+	for _, name := range layout.SortedKeys(have.Unreadable) {
+		return f, sum, have.Unreadable[name]
+	}
+	m, err := openManaged(ctx, format.TablePlace{Dir: dir})
+	if err != nil {
+		return f, sum, err
+	}
+	if len(have.Data) == 0 || len(have.Indexes) == 0 {
+		return f, sum, fault.Invalidf("%s: expected data files of CarbonData with their index, found %d and %d index files",
+			full, len(have.Data), len(have.Indexes))
+	}
+	for _, name := range have.Data {
+		x := have.Named[filepath.Base(name)]
+		if x == nil {
+			return f, sum, fault.Invalidf("%s: no index names this data file: CarbonData would not read it", name)
+		}
+		for i := range x.Columns {
+			if c := &x.Columns[i]; !m.Ids[c.ID] {
+				return f, sum, fault.Invalidf("%s: column %s has the id %s, which no column of %s has or had: CarbonData "+
+					"finds columns by their ids, and would read it as null", name, c.Name, c.ID, dir)
+			}
+		}
+		info, err := os.Stat(filepath.FromSlash(name))
+		if err != nil {
+			return f, sum, err
+		}
+		sum.DataBytes += info.Size()
+	}
+	f = folderText{Files: []string{}, Status: status.StatusSuccess}
+	merged := slices.ContainsFunc(have.Indexes, func(n string) bool { return strings.HasSuffix(n, layout.MergedExt) })
+	for _, name := range have.Indexes {
+		if strings.HasSuffix(name, layout.MergedExt) != merged {
+			continue // a merged one replaces the others
+		}
+		info, err := os.Stat(filepath.FromSlash(name))
+		if err != nil {
+			return f, sum, err
+		}
+		if sum.IndexBytes += info.Size(); merged {
+			if f.Merge != "" {
+				return f, sum, fault.Invalidf("%s has several merged index files", full)
+			}
+			f.Merge = filepath.Base(name)
+		} else {
+			f.Files = append(f.Files, filepath.Base(name))
+		}
+	}
+	return f, sum, nil
+}

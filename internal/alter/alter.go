@@ -1,0 +1,237 @@
+// Package alter has the changes of a table that need none of its rows: its columns, properties, partitions and whole
+// segments. Package stoa's Changer has them as its own methods.
+package alter
+
+import (
+	"context"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/fault"
+	"stoa/format"
+)
+
+// Table is a table that is changed by the functions of its format. A change that the format does not have is
+// Unsupported.
+type Table struct {
+	name   string
+	place  format.TablePlace
+	format string
+	change format.Changer
+}
+
+// New is the table called name at a place, of the format f.
+func New(name string, p format.TablePlace, f *format.Format) *Table {
+	t := &Table{name: name, place: p, format: f.Name}
+	if f.Change != nil {
+		t.change = *f.Change
+	}
+	return t
+}
+
+// can is an error if the format cannot do what, such as "drop tables".
+func (t *Table) can(does bool, what string) error {
+	if does {
+		return nil
+	}
+	return Cannot(t.name, t.format, what)
+}
+
+// Cannot is the error about a change that a format does not have.
+func Cannot(name, format, what string) error {
+	return fault.Unsupportedf(fault.Span{Object: name}, "", "format %s cannot %s", format, what)
+}
+
+// locked calls change while other deletes, updates and compactions are kept out; in a dry run without.
+func (t *Table) locked(ctx context.Context, dry bool, change func() error) error {
+	if !dry {
+		unlock, err := t.change.Lock(ctx, t.place)
+		if err != nil {
+			return err
+		}
+		defer unlock()
+	}
+	return change()
+}
+
+// DropOptions are the options of Drop.
+type DropOptions struct {
+	DryRun bool `json:"dry_run,omitempty"`
+}
+
+// Drop removes the table with all its files.
+func (t *Table) Drop(ctx context.Context, o DropOptions) (format.Dropped, error) {
+	if err := t.can(t.change.Drop != nil, "drop tables"); err != nil {
+		return format.Dropped{}, err
+	}
+	return t.change.Drop(ctx, t.place, o.DryRun)
+}
+
+// AddColumnOptions are the options of AddColumn.
+type AddColumnOptions struct {
+	Default *string `json:"default,omitempty"` // value of existing rows, as text; nil: null
+	DryRun  bool    `json:"dry_run,omitempty"`
+}
+
+// AddColumn adds a column to the table.
+func (t *Table) AddColumn(ctx context.Context, f arrow.Field, o AddColumnOptions) error {
+	if f.Name == "" || f.Type == nil {
+		return fault.Invalidf("a new column needs a name and a type, got %q and %v", f.Name, f.Type)
+	}
+	if err := t.can(t.change.AddColumn != nil, "add columns"); err != nil {
+		return err
+	}
+	return t.change.AddColumn(ctx, t.place, f, o.Default, o.DryRun)
+}
+
+// DropColumnOptions are the options of DropColumn.
+type DropColumnOptions struct {
+	Column string `json:"column"`
+	DryRun bool   `json:"dry_run,omitempty"`
+}
+
+// DropColumn removes a column from the table.
+func (t *Table) DropColumn(ctx context.Context, o DropColumnOptions) error {
+	if err := t.can(t.change.DropColumn != nil, "drop columns"); err != nil {
+		return err
+	}
+	return t.change.DropColumn(ctx, t.place, o.Column, o.DryRun)
+}
+
+// AlterColumnOptions are the options of AlterColumn.
+type AlterColumnOptions struct {
+	format.ColumnChange
+	DryRun bool `json:"dry_run,omitempty"`
+}
+
+// AlterColumn gives a column another name, or a type that holds all values of its present one. No data file is touched.
+func (t *Table) AlterColumn(ctx context.Context, o AlterColumnOptions) error {
+	if err := t.can(t.change.AlterColumn != nil, "change columns"); err != nil {
+		return err
+	}
+	return t.change.AlterColumn(ctx, t.place, o.ColumnChange, o.DryRun)
+}
+
+// SetPropertiesOptions are the options of SetProperties.
+type SetPropertiesOptions struct {
+	Properties map[string]*string `json:"properties"` // nil removes one
+	DryRun     bool               `json:"dry_run,omitempty"`
+}
+
+// SetProperties sets and removes properties of the table.
+func (t *Table) SetProperties(ctx context.Context, o SetPropertiesOptions) error {
+	if err := t.can(t.change.SetProperties != nil, "set properties"); err != nil {
+		return err
+	}
+	return t.change.SetProperties(ctx, t.place, o.Properties, o.DryRun)
+}
+
+// Move moves the table to another place, which must be empty. The caller makes another Table of that.
+func (t *Table) Move(ctx context.Context, to format.TablePlace, dry bool) error {
+	if err := t.can(t.change.Rename != nil, "rename tables"); err != nil {
+		return err
+	}
+	return t.locked(ctx, dry, func() error { return t.change.Rename(ctx, t.place, to, dry) })
+}
+
+// TruncateOptions are the options of Truncate.
+type TruncateOptions struct {
+	DryRun bool `json:"dry_run,omitempty"`
+}
+
+// Truncate removes all rows of the table, by whole segments, whose names it returns; Clean removes their files.
+func (t *Table) Truncate(ctx context.Context, o TruncateOptions) (names []string, err error) {
+	if err := t.can(t.change.Truncate != nil, "remove all rows"); err != nil {
+		return nil, err
+	}
+	err = t.locked(ctx, o.DryRun, func() error {
+		names, err = t.change.Truncate(ctx, t.place, o.DryRun)
+		return err
+	})
+	return names, err
+}
+
+// PartitionOptions are the options of AddPartition and DropPartition.
+type PartitionOptions struct {
+	Partition format.PartitionValues `json:"partition"`
+	// Location is a directory of data files that becomes the partition; "": AddPartition makes an empty one.
+	Location string `json:"location,omitempty"`
+	DryRun   bool   `json:"dry_run,omitempty"`
+}
+
+// AddPartition adds a partition, empty or with the data files of a directory. It returns the segment that these are.
+func (t *Table) AddPartition(ctx context.Context, o PartitionOptions) (string, error) {
+	if err := t.can(t.change.AddPartition != nil, "add partitions"); err != nil {
+		return "", err
+	}
+	return t.change.AddPartition(ctx, t.place, o.Partition, o.Location, o.DryRun)
+}
+
+// DropPartition removes the rows of all partitions that have the values.
+func (t *Table) DropPartition(ctx context.Context, o PartitionOptions) (out format.DroppedPartitions, err error) {
+	if err := t.can(t.change.DropPartition != nil, "drop partitions"); err != nil {
+		return out, err
+	}
+	err = t.locked(ctx, o.DryRun, func() error {
+		out, err = t.change.DropPartition(ctx, t.place, o.Partition, o.DryRun)
+		return err
+	})
+	return out, err
+}
+
+// AddSegmentOptions are the options of AddSegment.
+type AddSegmentOptions struct {
+	format.NewSegment
+	DryRun bool `json:"dry_run,omitempty"`
+}
+
+// AddSegment makes the files of a directory a segment of the table, and returns its name. The files stay where they
+// are, and must stay there.
+func (t *Table) AddSegment(ctx context.Context, o AddSegmentOptions) (string, error) {
+	if err := t.can(t.change.AddSegment != nil, "add segments"); err != nil {
+		return "", err
+	}
+	return t.change.AddSegment(ctx, t.place, o.NewSegment, o.DryRun)
+}
+
+// DeleteSegmentsOptions are the options of DeleteSegments.
+type DeleteSegmentsOptions struct {
+	Segments []string `json:"segments"`
+	DryRun   bool     `json:"dry_run,omitempty"`
+}
+
+// DeleteSegments removes whole segments from the table; Clean removes their files.
+func (t *Table) DeleteSegments(ctx context.Context, o DeleteSegmentsOptions) error {
+	if err := t.can(t.change.DeleteSegments != nil, "delete segments"); err != nil {
+		return err
+	}
+	return t.change.DeleteSegments(ctx, t.place, o.Segments, o.DryRun)
+}
+
+// MergeIndexesOptions are the options of MergeIndexes.
+type MergeIndexesOptions struct {
+	Segments []string `json:"segments,omitempty"` // nil: all valid ones
+	DryRun   bool     `json:"dry_run,omitempty"`
+}
+
+// MergeIndexes merges the index files of each segment into one. No row changes.
+func (t *Table) MergeIndexes(ctx context.Context, o MergeIndexesOptions) (format.IndexMerge, error) {
+	if err := t.can(t.change.MergeIndexes != nil, "merge indexes"); err != nil {
+		return format.IndexMerge{}, err
+	}
+	return t.change.MergeIndexes(ctx, t.place, o.Segments, o.DryRun)
+}
+
+// CleanOptions are the options of Clean.
+type CleanOptions struct {
+	DryRun bool `json:"dry_run,omitempty"`
+}
+
+// Clean removes what is no longer part of the table: segments that were deleted or compacted, and what interrupted
+// changes left. After an error the result says what was removed before it.
+func (t *Table) Clean(ctx context.Context, o CleanOptions) (format.Cleaned, error) {
+	if err := t.can(t.change.Clean != nil, "clean tables"); err != nil {
+		return format.Cleaned{}, err
+	}
+	return t.change.Clean(ctx, t.place, o.DryRun)
+}
