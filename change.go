@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"maps"
 	"strings"
 
@@ -15,6 +16,7 @@ import (
 	"stoa/format"
 	"stoa/internal/address"
 	"stoa/internal/alter"
+	"stoa/internal/settle"
 )
 
 // Changer changes one table in place, as far as its format can: anything else is an error of class fault.Unsupported
@@ -232,6 +234,18 @@ func (c *Changer) Rename(ctx context.Context, o RenameOptions) error {
 	return nil
 }
 
+// locked calls change while other deletes, updates and compactions are kept out; in a dry run without.
+func (c *Changer) locked(ctx context.Context, dry bool, change func() error) error {
+	if !dry {
+		unlock, err := c.change.Lock(ctx, c.place)
+		if err != nil {
+			return err
+		}
+		defer unlock()
+	}
+	return change()
+}
+
 // CompactOptions are the options of Compact.
 type CompactOptions struct {
 	format.CompactOptions
@@ -337,4 +351,108 @@ func Listing(name string, o OpenOptions) (format.Listing, error) {
 		}
 	}
 	return format.Listing{}, fmt.Errorf("no format lists %s", name)
+}
+
+// MergeOptions are the options of Merge.
+type MergeOptions struct {
+	AppendOptions
+	Key []string `json:"key"` // the columns that say which row is which
+}
+
+// MergeResult is what Merge did.
+type MergeResult struct {
+	AppendResult
+	Replaced int64 `json:"replaced"` // rows of the table in whose place other ones are
+	Added    int64 `json:"added"`    // rows whose key the table did not have
+}
+
+// Merge adds rows to the table, each in place of those that have the same values in the key columns: in one change, all
+// of them or none after an error. The rows need every column of the table, and each key once; a key with a null is like
+// no other. The keys of all rows are kept in memory.
+func (c *Changer) Merge(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[arrow.RecordBatch, error],
+	o MergeOptions) (out MergeResult, err error) {
+	if err := c.can(c.change.Delete != nil && c.change.Append != nil, "merge rows"); err != nil {
+		return out, err
+	}
+	if o.Overwrite {
+		return out, fault.Invalidf("rows that are merged do not take the place of all")
+	}
+	err = c.locked(ctx, o.DryRun, func() error {
+		out, err = c.merge(ctx, sc, rows, o)
+		return err
+	})
+	return out, err
+}
+
+func (c *Changer) merge(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[arrow.RecordBatch, error],
+	o MergeOptions) (out MergeResult, err error) {
+	sc, rows = settle.Rows(sc, rows, c.Alloc)
+	t, err := c.open(ctx, nil)
+	if err != nil {
+		return out, err
+	}
+	own := t.Schema()
+	if err := t.Close(); err != nil {
+		return out, err
+	}
+	if err := alter.CheckMerge(own, sc, o.Key, c.name); err != nil {
+		return out, err
+	}
+	keys := &alter.Keys{Columns: o.Key, Seen: map[string]bool{}}
+	lo := format.LoadOptions{Opts: mergeOptions(o.Opts, o.Typed), Tasks: o.Tasks, Dictionary: o.Dictionary}
+	if o.DryRun {
+		if c.change.CheckAppend != nil {
+			err = c.change.CheckAppend(ctx, c.place, sc, lo)
+		}
+		if err == nil {
+			out.Rows, err = rowsOf(keys.Of(rows))
+		}
+		if err == nil {
+			var old []format.RowsOfFile
+			old, err = c.rowsWith(ctx, keys)
+			out.Replaced, out.Added = countOf(old), out.Rows-keys.Found
+		}
+		return out, err
+	}
+	altered, err := c.alterations(sc, lo)
+	if err != nil {
+		return out, err
+	}
+	var p *loadProof
+	if out.Unchecked = "as the options say"; !o.NoCheck {
+		if p, out.Unchecked, err = c.proveLoad(ctx, sc, &lo, altered); err != nil {
+			return out, err
+		}
+	}
+	l, err := c.change.Append(ctx, c.place, sc, lo)
+	if err != nil {
+		return out, err
+	}
+	for b, e := range keys.Of(rows) {
+		if err = e; err == nil {
+			altered.add(b)
+			p.add(b)
+			err = l.Write(ctx, b)
+		}
+		if err != nil {
+			break
+		}
+		out.Rows += b.NumRows()
+	}
+	var old []format.RowsOfFile
+	if err == nil {
+		old, err = c.rowsWith(ctx, keys)
+	}
+	if err == nil {
+		_, err = c.change.Delete(ctx, c.place, old, l)
+	}
+	if err != nil {
+		return out, errors.Join(err, l.Abort(context.WithoutCancel(ctx)))
+	}
+	out.Replaced, out.Added = countOf(old), out.Rows-keys.Found
+	out.Checked, out.Altered = out.Unchecked == "", altered.columns()
+	if out.Checked {
+		out.UncheckedColumns = p.unverified()
+	}
+	return out, nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/alter"
 	"stoa/internal/content"
 	"stoa/internal/settle"
 	"stoa/pred"
@@ -475,9 +476,7 @@ func (c *Changer) updated(sc *arrow.Schema, values map[string]*string) (*arrow.S
 	return arrow.NewSchema(fields, nil), nil
 }
 
-func fieldNamed(sc *arrow.Schema, name string) int {
-	return slices.IndexFunc(sc.Fields(), func(f arrow.Field) bool { return strings.EqualFold(f.Name, name) })
-}
+func fieldNamed(sc *arrow.Schema, name string) int { return alter.Named(sc, name) }
 
 // withValues are rows of the table's columns with the new values.
 func (c *Changer) withValues(sc *arrow.Schema, b arrow.RecordBatch, values map[string]*string) arrow.RecordBatch {

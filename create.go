@@ -16,6 +16,7 @@ import (
 	"stoa/format"
 	"stoa/internal/address"
 	"stoa/internal/fieldnames"
+	"stoa/internal/fit"
 	"stoa/internal/settle"
 	"stoa/region"
 	"stoa/store"
@@ -53,7 +54,7 @@ type Writer struct {
 	w       format.Writer
 	schema  *arrow.Schema
 	proof   *proof               // nil: nothing is checked
-	fit     *fitter              // nil: all fits
+	fit     *fit.Fitter          // nil: all fits
 	dicts   *settle.Dictionaries // nil: there are none
 	named   *arrow.Schema        // what is written instead of schema, of which names are not UTF-8; nil: they are
 	uri     string
@@ -111,7 +112,7 @@ func Create(ctx context.Context, uri string, sc *arrow.Schema, o CreateOptions) 
 	}
 	out := &Writer{w: w, schema: given, dicts: dicts, named: named, uri: uri, proof: p, altered: altered}
 	if f.UTF8 {
-		out.fit = &fitter{format: f.Name, uri: uri}
+		out.fit = &fit.Fitter{Format: f.Name, Place: uri}
 	}
 	return out, nil
 }
@@ -196,7 +197,7 @@ func (w *Writer) Write(ctx context.Context, b arrow.RecordBatch) error {
 		defer b.Release()
 	}
 	if w.fit != nil {
-		b = w.fit.batch(b)
+		b = w.fit.Batch(b)
 		defer b.Release()
 	}
 	w.altered.add(b)
@@ -222,7 +223,7 @@ func (w *Writer) Close(ctx context.Context) (format.Summary, error) {
 	}
 	w.done = true
 	if w.fit != nil {
-		s.Altered = w.fit.findings()
+		s.Altered = w.fit.Findings()
 	}
 	if w.named != nil {
 		s.Altered = append(s.Altered, fieldnames.Replaced(w.schema, w.uri)...)

@@ -477,6 +477,8 @@ type Layout struct {
 	Sorted     []string // rows of a row group (or of more) are in this order
 	Buckets    int      // 0: none
 	BucketBy   []string // whose hash determines the bucket
+	// what else the table's own system has, by its own names
+	Properties map[string]string
 }
 
 // Layouter is an optional interface of a Reader that knows its table's layout.

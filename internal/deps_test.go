@@ -70,6 +70,7 @@ stoa/internal/diff        : std arrow fault internal/cells internal/enc/half
 stoa/internal/typewords   : std arrow fault format
 stoa/internal/content   : std arrow internal/diff internal/enc/half github.com/zeebo/xxh3
 stoa/internal/alter     : std arrow fault format
+stoa/internal/fit       : std arrow region internal/coerce
 stoa/internal/address   : std fault format region store store/remote
 stoa/internal/check     : std fault region
 stoa/internal/describe  : std fault region

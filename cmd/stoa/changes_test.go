@@ -143,6 +143,7 @@ func TestDryRunsOfVerbs(t *testing.T) {
 		{"load TABLE " + rows + " --source-opt header=true --overwrite", "2 rows would be added"},
 		{"add-segment TABLE " + more, "would become segment"},
 		{"truncate TABLE --yes", "would be removed"},
+		{"merge TABLE " + rows + " --source-opt header=true --key id", "would be replaced, 2 rows added"},
 		{"add-partition PARTS c=new", "c=new would be added"},
 		{"drop-partition PARTS c=b", "would be removed"},
 	} {

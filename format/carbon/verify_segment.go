@@ -237,7 +237,7 @@ func orNone(name string) string {
 
 // calendar says how many values of a file depend on the calendar, and by which they are read.
 func (v *verifier) calendar(own *table.Table, f *datafile.DataFile, t *table.Managed) {
-	if v.old > 0 {
+	if v.old > 0 && !table.SaysCalendar(f) {
 		how := "as they are stored, by the Gregorian calendar"
 		if own.Calendar = v.opts.Calendar; t != nil {
 			own.Ids = t.Ids

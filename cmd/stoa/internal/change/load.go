@@ -32,7 +32,27 @@ type loading struct {
 	unchecked    bool
 	overwrite    bool
 	form         string
+	key          string // of merge
 	dry          *bool
+}
+
+func MergeCmd(a *cli.App) *cobra.Command {
+	l := loading{app: a}
+	cmd := &cobra.Command{
+		Use:   "merge STORE#DATABASE.TABLE PATH... --key COLUMN,COLUMN",
+		Short: "Add rows to a CarbonData table, in place of those with the same key",
+		Long: `Add the rows of other tables to a CarbonData table, each in place of the rows that have the same
+values in the key columns: MERGE INTO … WHEN MATCHED UPDATE, WHEN NOT MATCHED INSERT, as one change. The
+rows need every column of the table, and each key once; a key with a null is like no other. The keys are
+kept in memory.`,
+		Example: `  stoa merge store#sales.orders orders-2.csv --source-opt header=true --key id --dry-run
+  stoa merge store#sales.orders orders-2.csv --source-opt header=true --key id`,
+		Args: cli.Wants(cobra.MinimumNArgs(2)),
+		RunE: l.run,
+	}
+	cmd.Flags().StringVar(&l.key, "key", "", "the columns that say which row is which, `A,B` (needed)")
+	l.flags(a, cmd)
+	return cli.First(cmd, "key", "source-opt", "where")
 }
 
 func LoadCmd(a *cli.App) *cobra.Command {
@@ -67,14 +87,21 @@ files as CarbonData 1.0 has them.`,
 		RunE: l.run,
 	}
 	fl := cmd.Flags()
-	fl.StringArrayVar(&l.opts, "opt", nil,
-		"set an option of the writer, `KEY=VALUE` (stoa formats carbon lists them); repeatable")
-	fl.StringVar(&l.ways, "dictionary", "", "give codes to columns with a global dictionary in this `WAY`: "+
-		"single-pass (default), two-pass, predefined:DIR, all:FILE")
 	fl.BoolVar(&l.overwrite, "overwrite", false,
 		"the rows take the place of all rows of the table, or of those of --partition")
 	fl.StringArrayVar(&l.partition, "partition", nil, "all rows are of the partition `NAME=VALUE` (NAME alone: null), "+
 		"whether they have that column or not; repeatable")
+	l.flags(a, cmd)
+	return cli.First(cmd, "source-opt", "where", "overwrite")
+}
+
+// flags are those that load and merge have in common.
+func (l *loading) flags(a *cli.App, cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringArrayVar(&l.opts, "opt", nil,
+		"set an option of the writer, `KEY=VALUE` (stoa formats carbon lists them); repeatable")
+	fl.StringVar(&l.ways, "dictionary", "", "give codes to columns with a global dictionary in this `WAY`: "+
+		"single-pass (default), two-pass, predefined:DIR, all:FILE")
 	fl.StringVar(&l.memory, "memory", "", "sort at most `SIZE` of rows in memory, for example 1GiB (default "+
 		"256MiB); more are sorted in pieces")
 	fl.BoolVar(&l.unchecked, "no-check", false,
@@ -88,7 +115,6 @@ files as CarbonData 1.0 has them.`,
 	l.src.Register(a, cmd)
 	l.dry = dryRun(cmd)
 	limitFlags(cmd)
-	return cli.First(cmd, "source-opt", "where", "overwrite")
 }
 
 // options are those of the load.
@@ -145,13 +171,19 @@ func (l *loading) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	given := false
-	s, err := c.Append(ctx, sc, func(yield func(arrow.RecordBatch, error) bool) {
+	rows := func(yield func(arrow.RecordBatch, error) bool) {
 		for b, err := range t.Scan(ctx, spec) {
 			if given = true; !yield(b, err) {
 				return
 			}
 		}
-	}, o)
+	}
+	var s stoa.MergeResult
+	if cmd.Name() == "merge" {
+		s, err = c.Merge(ctx, sc, rows, stoa.MergeOptions{AppendOptions: o, Key: listed(l.key)})
+	} else {
+		s.AppendResult, err = c.Append(ctx, sc, rows, o)
+	}
 	if given {
 		err = fault.OfRows(err)
 	}
@@ -165,10 +197,15 @@ func (l *loading) run(cmd *cobra.Command, args []string) error {
 }
 
 // report says what was added.
-func (l *loading) report(table string, s stoa.AppendResult, took time.Duration) (err error) {
+func (l *loading) report(table string, s stoa.MergeResult, took time.Duration) (err error) {
 	switch output.ReportAltered(l.app, table, s.Altered); {
-	case l.form == "json":
+	case l.form == "json" && l.key != "":
 		err = output.WriteSummary(l.app, s)
+	case l.form == "json":
+		err = output.WriteSummary(l.app, s.AppendResult)
+	case l.key != "":
+		l.app.Note("%s: %s %s, %s added", table, display.Count(s.Replaced, "row"), would(*l.dry, "replaced"),
+			display.Count(s.Added, "row"))
 	case *l.dry:
 		l.app.Note("%s: %s would be added", table, display.Count(s.Rows, "row"))
 	case s.Rows == 0:

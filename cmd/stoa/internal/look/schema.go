@@ -31,7 +31,7 @@ func SchemaCmd(a *cli.App) *cobra.Command {
 		Long: `Show the columns of a table: names, types, nullability, and what the file says about them.
 
 -f json is complete: names, types, nullability, metadata, children. -f ddl is a CREATE TABLE in DuckDB's
-dialect, or in Spark's or Iceberg's with --dialect, with the partitions, buckets and order of a table that
+dialect, or in Spark's, Iceberg's or CarbonData's with --dialect, with the partitions, buckets and order of a table that
 has them (CarbonData): it creates an empty table to be filled. -f avro is an Avro schema, -f arrow the
 Arrow IPC message (for pyarrow.ipc.read_schema).`,
 		Example: "  stoa schema block.cfile\n  stoa schema -f ddl sales.parquet > sales.sql\n  stoa schema -f " +
@@ -43,7 +43,7 @@ Arrow IPC message (for pyarrow.ipc.read_schema).`,
 	}
 	src.Register(a, cmd)
 	out.Register(cmd, schemaForms, "default text")
-	cmd.Flags().StringVar(&words, "dialect", "duckdb", "with -f ddl: the `DIALECT` of SQL, duckdb, spark or iceberg")
+	cmd.Flags().StringVar(&words, "dialect", "duckdb", "with -f ddl: the `DIALECT` of SQL: duckdb, spark, iceberg, carbon")
 	cli.Complete(cmd, "dialect", func() []string { return schemafmt.DialectNames })
 	return cli.First(cmd, "format", "dialect", "output")
 }

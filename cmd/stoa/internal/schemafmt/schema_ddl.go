@@ -23,11 +23,12 @@ type Dialect struct {
 	bytes  string // binary values, and what has no word
 	uuid   string
 	tail   func(table string, sc *arrow.Schema, l format.Layout, d *Dialect) string // after the columns
+	apart  bool                                                                     // partition columns are named in tail
 }
 
-var Dialects = map[string]*Dialect{"duckdb": &DuckDB, "spark": &spark, "iceberg": &iceberg}
+var Dialects = map[string]*Dialect{"duckdb": &DuckDB, "spark": &spark, "iceberg": &iceberg, "carbon": &carbonData}
 
-var DialectNames = []string{"duckdb", "spark", "iceberg"}
+var DialectNames = []string{"duckdb", "spark", "iceberg", "carbon"}
 
 // DuckDB has a word for nearly every Arrow type.
 var DuckDB = Dialect{
@@ -112,8 +113,11 @@ var iceberg = func() Dialect {
 func Ddl(sc *arrow.Schema, table string, l format.Layout, d *Dialect) string {
 	var lines []string
 	for _, f := range sc.Fields() {
+		if d.apart && slices.ContainsFunc(l.Partitions, func(n string) bool { return strings.EqualFold(n, f.Name) }) {
+			continue
+		}
 		s := "  " + d.name(f.Name) + " " + d.sqlType(f.Type)
-		if !f.Nullable {
+		if !f.Nullable && !d.apart {
 			s += " NOT NULL"
 		}
 		lines = append(lines, s)

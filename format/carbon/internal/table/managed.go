@@ -58,7 +58,8 @@ func (t *Managed) facts() {
 
 // Layout is the layout of rows that the schema declares.
 func (t *Managed) Layout() format.Layout {
-	l := format.Layout{Buckets: int(t.TableSchema.Buckets), Sorted: t.Table.Layout().Sorted}
+	l := format.Layout{Buckets: int(t.TableSchema.Buckets), Sorted: t.Table.Layout().Sorted,
+		Properties: t.TableSchema.Properties}
 	for i := range t.TableSchema.BucketBy {
 		l.BucketBy = append(l.BucketBy, t.TableSchema.BucketBy[i].Name)
 	}

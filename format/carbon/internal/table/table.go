@@ -158,12 +158,18 @@ func (t *Table) Hybrid(f *datafile.DataFile) bool {
 	if t.Calendar != "" {
 		return t.Calendar == HybridCalendar
 	}
-	if strings.HasPrefix(f.Footer.Extra["written_by"], "stoa") || f.Footer.Extra["calendar"] == string(ProlepticCalendar) {
+	if SaysCalendar(f) {
 		return false
 	}
 	var major, minor int
 	n, _ := fmt.Sscanf(f.Footer.Extra["version"], "%d.%d", &major, &minor)
 	return t.Ids == nil || n < 2 || major < 2 || major == 2 && minor < 2
+}
+
+// SaysCalendar reports whether a file's footer says that its dates and times are Gregorian throughout: stoa's do.
+func SaysCalendar(f *datafile.DataFile) bool {
+	return strings.HasPrefix(f.Footer.Extra["written_by"], "stoa") ||
+		f.Footer.Extra["calendar"] == string(ProlepticCalendar)
 }
 
 // open opens a data file; in recovery also one whose header or footer is damaged.

@@ -1,8 +1,8 @@
-package stoa
+// Package fit replaces what a text format cannot hold in strings, and says where.
+package fit
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -10,18 +10,17 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
-	"stoa/format"
 	"stoa/internal/coerce"
-	"stoa/internal/content"
 	"stoa/region"
 )
 
-// fitter makes what is written to a text format valid UTF-8 (Arrow does not check strings, and files may hold
+// Fitter makes what is written to a text format valid UTF-8 (Arrow does not check strings, and files may hold
 // anything). U+FFFD replaces invalid bytes, and each column in which that happened is reported.
-type fitter struct {
-	format, uri string
-	rows        int64 // before the batch
-	invalid     []invalidColumn
+type Fitter struct {
+	Format, Place string // of the output
+
+	rows    int64 // before the batch
+	invalid []invalidColumn
 }
 
 type invalidColumn struct {
@@ -32,8 +31,8 @@ type invalidColumn struct {
 	span  [2]int64
 }
 
-// batch is b, retained, or one in its place.
-func (f *fitter) batch(b arrow.RecordBatch) arrow.RecordBatch {
+// Batch is b, retained, or one in its place.
+func (f *Fitter) Batch(b arrow.RecordBatch) arrow.RecordBatch {
 	defer func() { f.rows += b.NumRows() }()
 	var cols []arrow.Array
 	for i, c := range b.Columns() {
@@ -56,7 +55,7 @@ func (f *fitter) batch(b arrow.RecordBatch) arrow.RecordBatch {
 }
 
 // note records in which rows of column c strings are invalid. It reports false if only nulls hide such strings.
-func (f *fitter) note(name string, field int, c arrow.Array) (some bool) {
+func (f *Fitter) note(name string, field int, c arrow.Array) (some bool) {
 	const maxRows = 10
 	k := 0
 	for k < len(f.invalid) && f.invalid[k].field != field {
@@ -80,18 +79,18 @@ func (f *fitter) note(name string, field int, c arrow.Array) (some bool) {
 	return some
 }
 
-// findings report what the output does not hold as it was.
-func (f *fitter) findings() (out []region.Finding) {
+// Findings report what the output does not hold as it was.
+func (f *Fitter) Findings() (out []region.Finding) {
 	for _, o := range f.invalid {
 		rows := strings.Trim(strings.ReplaceAll(fmt.Sprint(o.first), " ", ", "), "[]")
 		if int64(len(o.first)) < o.cells {
 			rows += " and more"
 		}
 		say := fmt.Sprintf("column %s: strings that are not UTF-8, which %s cannot hold, in %d of the rows "+
-			"written (row %s): U+FFFD stands there for each byte that is none", o.name, f.format, o.cells, rows)
-		x := region.Finding{Code: "output.values.utf8", Severity: region.Error, Message: say, Part: f.uri,
+			"written (row %s): U+FFFD stands there for each byte that is none", o.name, f.Format, o.cells, rows)
+		x := region.Finding{Code: "output.values.utf8", Severity: region.Error, Message: say, Part: f.Place,
 			Column: o.name, Rows: o.span, Lost: o.cells}
-		x.At.Object = f.uri
+		x.At.Object = f.Place
 		out = append(out, x)
 	}
 	return out
@@ -251,80 +250,4 @@ func replaceInvalid(d arrow.ArrayData) arrow.ArrayData {
 	out := b.NewArray()
 	defer out.Release()
 	return array.NewData(d.DataType(), d.Len(), out.Data().Buffers(), nil, array.UnknownNullCount, d.Offset())
-}
-
-// alterations count the values that options have a writer change. nil: there are none.
-type alterations struct {
-	list   []format.Alteration
-	fields []int // of the schema, one each
-	values []int64
-}
-
-func newAlterations(sc *arrow.Schema, list []format.Alteration) *alterations {
-	a := &alterations{}
-	for _, x := range list {
-		for i, f := range sc.Fields() {
-			if f.Name == x.Column {
-				a.list, a.fields = append(a.list, x), append(a.fields, i)
-			}
-		}
-	}
-	if a.list == nil {
-		return nil
-	}
-	a.values = make([]int64, len(a.list))
-	return a
-}
-
-// add counts what is changed of a batch.
-func (a *alterations) add(b arrow.RecordBatch) {
-	if a == nil {
-		return
-	}
-	for k, x := range a.list {
-		c := b.Column(a.fields[k])
-		for i := range c.Len() {
-			if x.Changed(c, i) {
-				a.values[k]++
-			}
-		}
-	}
-}
-
-// columns are those of which something was changed.
-func (a *alterations) columns() (out []format.Altered) {
-	if a == nil {
-		return nil
-	}
-	for k, x := range a.list {
-		if a.values[k] > 0 {
-			out = append(out, format.Altered{Column: x.Column, Option: x.Option, Values: a.values[k]})
-		}
-	}
-	return out
-}
-
-// round has a plan expect timestamps as they are written.
-func (a *alterations) round(p *content.Plan) {
-	if a == nil {
-		return
-	}
-	for k, x := range a.list {
-		if x.Unit > 0 {
-			p.Round(a.fields[k], x.Unit, x.Nearest)
-		}
-	}
-}
-
-// unknown are the fields, and their names, of which values were changed to others that cannot be predicted.
-func (a *alterations) unknown() (fields []int, names []string) {
-	if a == nil {
-		return nil, nil
-	}
-	for k, x := range a.list {
-		if a.values[k] > 0 && x.Unit == 0 && !slices.Contains(fields, a.fields[k]) {
-			fields, names = append(fields, a.fields[k]), append(names, x.Column)
-		}
-	}
-	return fields, names
 }

@@ -1,0 +1,75 @@
+package schemafmt
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/format"
+)
+
+// carbonData is Spark SQL for a table of CarbonData 2, whose partition columns are not among the others.
+var carbonData = func() Dialect {
+	d := spark
+	d.types = map[arrow.Type]string{arrow.NULL: "STRING", arrow.DATE64: "TIMESTAMP"}
+	for t, s := range spark.types {
+		if _, ok := d.types[t]; !ok {
+			d.types[t] = s
+		}
+	}
+	d.stamp = func(*arrow.TimestampType) string { return "TIMESTAMP" }
+	d.tail, d.apart = carbonTail, true
+	return d
+}()
+
+// ownProperties are properties that CarbonData sets by itself, or that say what another statement does.
+var ownProperties = []string{"indexexists", "indextableexists", "relatedmvtablesmap", "tablepath", "tablename", "dbname",
+	"isexternal", "istransactional", "external", "_external", "isvisible", "latestversion", "carbonschemapartsno",
+	"serialization.format", "path"}
+
+// carbonTail has the table's properties, if it is one of CarbonData's, else those that say its layout.
+func carbonTail(_ string, sc *arrow.Schema, l format.Layout, d *Dialect) string {
+	var parts []string
+	for _, n := range l.Partitions {
+		for _, f := range sc.Fields() {
+			if strings.EqualFold(f.Name, n) {
+				parts = append(parts, d.name(f.Name)+" "+d.sqlType(f.Type))
+			}
+		}
+	}
+	s := ""
+	if len(parts) > 0 {
+		s = "PARTITIONED BY (" + strings.Join(parts, ", ") + ")\n"
+	}
+	props := map[string]string{}
+	if len(l.Sorted) > 0 {
+		props["sort_columns"] = strings.Join(l.Sorted, ",")
+	}
+	if l.Buckets > 0 {
+		props["bucket_number"], props["bucket_columns"] = strconv.Itoa(l.Buckets), strings.Join(l.BucketBy, ",")
+	}
+	for k, v := range l.Properties {
+		k = strings.ToLower(k)
+		if v != "" && !slices.Contains(ownProperties, k) && !strings.HasPrefix(k, "default.value.") &&
+			!strings.HasPrefix(k, "bucketnumber") && !strings.HasPrefix(k, "bucketcolumns") {
+			props[k] = v
+		}
+	}
+	var list []string
+	for _, k := range slices.Sorted(maps.Keys(props)) {
+		list = append(list, sqlText(k)+" = "+sqlText(props[k]))
+	}
+	s += "STORED AS carbondata"
+	if len(list) > 0 {
+		s += "\nTBLPROPERTIES (\n  " + strings.Join(list, ",\n  ") + "\n)"
+	}
+	return s + ";\n"
+}
+
+// sqlText is a text as Spark's SQL has it.
+func sqlText(s string) string {
+	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`, "\n", `\n`, "\r", `\r`).Replace(s) + "'"
+}

@@ -1,0 +1,133 @@
+package alter
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"stoa/fault"
+)
+
+// Keys are the keys of the rows that are merged into a table.
+type Keys struct {
+	Columns []string
+	Seen    map[string]bool // keys; true: a row of the table has it
+	Found   int64           // how many are true
+}
+
+// CheckMerge is an error if rows lack a column of the table, or a key column cannot be one.
+func CheckMerge(own, sc *arrow.Schema, key []string, name string) error {
+	if len(key) == 0 {
+		return fault.Invalidf("the key columns are missing")
+	}
+	for _, f := range own.Fields() {
+		if Named(sc, f.Name) < 0 {
+			return fault.Invalidf("expected every column of %s, found none called %s: its values would be lost", name,
+				f.Name)
+		}
+	}
+	for _, k := range key {
+		at := Named(own, k)
+		if at < 0 {
+			return fault.Invalidf("%s has no column %q", name, k)
+		}
+		want, have := keyKind(own.Field(at).Type), keyKind(sc.Field(Named(sc, k)).Type)
+		if want == "" || want != have {
+			return fault.Invalidf("key column %s: expected values that compare with the table's type %s, found %s", k,
+				own.Field(at).Type, sc.Field(Named(sc, k)).Type)
+		}
+	}
+	return nil
+}
+
+// keyKind is which types of key columns can be compared with each other; "" with none.
+func keyKind(t arrow.DataType) string {
+	if d, ok := t.(*arrow.DictionaryType); ok {
+		t = d.ValueType
+	}
+	switch id := t.ID(); {
+	case arrow.IsInteger(id):
+		return "number"
+	case id == arrow.STRING || id == arrow.LARGE_STRING || id == arrow.STRING_VIEW:
+		return "text"
+	case id == arrow.BOOL || id == arrow.DATE32:
+		return t.Name()
+	case id == arrow.TIMESTAMP:
+		return "timestamp"
+	case arrow.IsDecimal(id):
+		return "decimal"
+	}
+	return ""
+}
+
+// Of passes rows on, and remembers their keys. A key that comes twice is Invalid.
+func (k *Keys) Of(rows iter.Seq2[arrow.RecordBatch, error]) iter.Seq2[arrow.RecordBatch, error] {
+	return func(yield func(arrow.RecordBatch, error) bool) {
+		row := int64(0)
+		for b, err := range rows {
+			for i := 0; err == nil && i < int(b.NumRows()); i++ {
+				key, ok := k.Key(b, i)
+				if _, twice := k.Seen[key]; ok && twice {
+					err = fault.Invalidf("row %d has a key that another row has: which of the two counts is not known",
+						row+int64(i))
+				}
+				if ok {
+					k.Seen[key] = false
+				}
+			}
+			if err == nil {
+				row += b.NumRows()
+			}
+			if !yield(b, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Key is the key of a row; ok is false if there is a null in it.
+func (k *Keys) Key(b arrow.RecordBatch, i int) (key string, ok bool) {
+	var s strings.Builder
+	for _, name := range k.Columns {
+		text, ok := keyText(b.Column(Named(b.Schema(), name)), i)
+		if !ok {
+			return "", false
+		}
+		s.WriteString(strconv.Itoa(len(text)) + ":" + text)
+	}
+	return s.String(), true
+}
+
+// keyText is a value as a text that is the same for equal values of all types of a kind.
+func keyText(a arrow.Array, i int) (string, bool) {
+	if d, ok := a.(*array.Dictionary); ok && a.IsValid(i) {
+		return keyText(d.Dictionary(), d.GetValueIndex(i))
+	}
+	if a.IsNull(i) {
+		return "", false
+	}
+	switch a := a.(type) {
+	case *array.Timestamp:
+		at := a.Value(i).ToTime(a.DataType().(*arrow.TimestampType).Unit)
+		return fmt.Sprintf("%d.%09d", at.Unix(), at.Nanosecond()), true
+	case *array.Date32:
+		return strconv.Itoa(int(a.Value(i))), true
+	case *array.Decimal32, *array.Decimal64, *array.Decimal128, *array.Decimal256:
+		s := a.ValueStr(i)
+		if strings.Contains(s, ".") {
+			s = strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
+		}
+		return s, true
+	}
+	return a.ValueStr(i), true
+}
+
+// Named is the index of the field called name, whatever its case; -1 if there is none.
+func Named(sc *arrow.Schema, name string) int {
+	return slices.IndexFunc(sc.Fields(), func(f arrow.Field) bool { return strings.EqualFold(f.Name, name) })
+}
