@@ -401,17 +401,7 @@ func (c *Changer) merge(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[ar
 	keys := &alter.Keys{Columns: o.Key, Seen: map[string]bool{}}
 	lo := format.LoadOptions{Opts: mergeOptions(o.Opts, o.Typed), Tasks: o.Tasks, Dictionary: o.Dictionary}
 	if o.DryRun {
-		if c.change.CheckAppend != nil {
-			err = c.change.CheckAppend(ctx, c.place, sc, lo)
-		}
-		if err == nil {
-			out.Rows, err = rowsOf(keys.Of(rows))
-		}
-		if err == nil {
-			var old []format.RowsOfFile
-			old, err = c.rowsWith(ctx, keys)
-			out.Replaced, out.Added = countOf(old), out.Rows-keys.Found
-		}
+		err := c.mergeDry(ctx, sc, keys.Of(rows), keys, lo, &out)
 		return out, err
 	}
 	altered, err := c.alterations(sc, lo)
@@ -439,20 +429,41 @@ func (c *Changer) merge(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[ar
 		}
 		out.Rows += b.NumRows()
 	}
-	var old []format.RowsOfFile
 	if err == nil {
-		old, err = c.rowsWith(ctx, keys)
-	}
-	if err == nil {
-		_, err = c.change.Delete(ctx, c.place, old, l)
+		err = c.replace(ctx, keys, l, &out)
 	}
 	if err != nil {
 		return out, errors.Join(err, l.Abort(context.WithoutCancel(ctx)))
 	}
-	out.Replaced, out.Added = countOf(old), out.Rows-keys.Found
 	out.Checked, out.Altered = out.Unchecked == "", altered.columns()
 	if out.Checked {
 		out.UncheckedColumns = p.unverified()
 	}
 	return out, nil
+}
+
+// mergeDry counts what a merge would do.
+func (c *Changer) mergeDry(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[arrow.RecordBatch, error],
+	keys *alter.Keys, lo format.LoadOptions, out *MergeResult) (err error) {
+	if c.change.CheckAppend != nil {
+		err = c.change.CheckAppend(ctx, c.place, sc, lo)
+	}
+	if err == nil {
+		out.Rows, err = rowsOf(rows)
+	}
+	if err == nil {
+		err = c.replace(ctx, keys, nil, out)
+	}
+	return err
+}
+
+// replace deletes the rows of the table with the keys and, in the same change, adds those written to l; nil: it only
+// counts them.
+func (c *Changer) replace(ctx context.Context, keys *alter.Keys, l format.Load, out *MergeResult) error {
+	old, err := c.rowsWith(ctx, keys)
+	if err == nil && l != nil {
+		_, err = c.change.Delete(ctx, c.place, old, l)
+	}
+	out.Replaced, out.Added = countOf(old), out.Rows-keys.Found
+	return err
 }

@@ -130,7 +130,7 @@ type NewSegment struct {
 
 // LoadOptions are those of a load.
 type LoadOptions struct {
-	// Overwrite: what the load writes takes the place of all other rows, or of those in Partition. The lock must be held.
+	// Overwrite: what the load writes takes the place of all other rows, or of those in Partition. The lock is held.
 	Overwrite bool
 	Partition PartitionValues // all rows are of this partition
 

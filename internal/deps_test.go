@@ -243,7 +243,8 @@ stoa/format/kudubackup    : std arrow fault format format/option region store ve
   internal/scan format/cfile format/kudu format/parquet
 stoa                      : std internal/coerce arrow github.com/apache/arrow-go/v18/arrow/array/arreflect fault
   format pred region
-  store store/remote vec internal/address internal/arrowschema internal/extremes
+  store store/remote vec internal/address internal/alter internal/fit internal/arrowschema
+  internal/extremes
   internal/check internal/health internal/scan internal/content internal/fieldnames internal/parts internal/settle
   internal/diff
   -format/formattest -format/kudubackup format/*

@@ -25,7 +25,8 @@ func TestChangingVerbsReadFirst(t *testing.T) {
 	verbs := []string{"delete TABLE --segment 1", "delete TABLE --where id=1",
 		"update TABLE --set v=1 --where id=1", "compact TABLE --major", "clean TABLE",
 		"merge-index TABLE", "load TABLE " + rows, "add-column TABLE more int", "drop-column TABLE v",
-		"rename TABLE TABLE.other", "rename TABLE w --column v", "set-type TABLE id bigint", "set-property TABLE comment=x",
+		"rename TABLE TABLE.other", "rename TABLE w --column v", "set-type TABLE id bigint",
+		"set-property TABLE comment=x",
 		"truncate TABLE --yes", "load TABLE --overwrite " + rows, "add-segment TABLE " + rows}
 	for name, damage := range map[string]func(b []byte) []byte{
 		"empty name": func(b []byte) []byte {

@@ -85,7 +85,8 @@ func TestDropPartition(t *testing.T) {
 		t.Errorf("again: got %v, want an error that there is no such partition", err)
 	}
 	for _, bad := range []format.PartitionValues{{}, {"id": text("1")}, {"y": text("no number")}} {
-		if _, err := c.DropPartition(t.Context(), stoa.PartitionOptions{Partition: bad}); !errors.Is(err, fault.Invalid) {
+		_, err := c.DropPartition(t.Context(), stoa.PartitionOptions{Partition: bad})
+		if !errors.Is(err, fault.Invalid) {
 			t.Errorf("%v: got %v", bad, err)
 		}
 	}
@@ -160,7 +161,8 @@ func TestAlterColumns(t *testing.T) {
 		}
 		return c.AlterColumn(t.Context(), o)
 	}
-	for _, bad := range [][3]string{{"nothing", "x", ""}, {"id", "name", ""}, {"name", "", "bigint"}, {"id", "", "string"}} {
+	for _, bad := range [][3]string{{"nothing", "x", ""}, {"id", "name", ""}, {"name", "", "bigint"},
+		{"id", "", "string"}} {
 		if err := alter(bad[0], bad[1], bad[2]); !errors.Is(err, fault.Invalid) {
 			t.Errorf("%v: got %v", bad, err)
 		}
@@ -250,7 +252,8 @@ func TestAddSegment(t *testing.T) {
 	if _, err := c.AddSegment(t.Context(), o); !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), name) {
 		t.Errorf("again: got %v, want an error that names segment %s", err, name)
 	}
-	if _, err := c.Compact(t.Context(), stoa.CompactOptions{CompactOptions: format.CompactOptions{Major: true}}); err != nil {
+	major := stoa.CompactOptions{CompactOptions: format.CompactOptions{Major: true}}
+	if _, err := c.Compact(t.Context(), major); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := count(stoa.OpenOptions{}); err != nil || n != before+rows {

@@ -73,8 +73,10 @@ func (c *trial) changes() {
 	before := c.bytes()
 	for _, args := range [][]string{{"load", place, c.f.at(c.f.dir)}, {"merge-index", place},
 		{"compact", place, "--major"}, {"add-column", place, "fresh", "int"},
-		{"drop-column", place, "id"}, {"rename", place, "other", "--column", "id"}, {"set-property", place, "comment=x"},
-		{"truncate", place, "--yes"}, {"load", place, c.f.at(c.f.dir), "--overwrite"}, {"clean", place}, {"delete", place, "--where", "id is not null"}} {
+		{"drop-column", place, "id"}, {"rename", place, "other", "--column", "id"},
+		{"set-property", place, "comment=x"},
+		{"truncate", place, "--yes"}, {"load", place, c.f.at(c.f.dir), "--overwrite"}, {"clean", place},
+		{"delete", place, "--where", "id is not null"}} {
 		got := c.a.stoa.run(append(args, "--no-progress")...)
 		if c.a.seen[args[0]+" "+strconv.Itoa(got.Status)]++; got.Status == fine {
 			c.find("change", "cat ended with %d, %s with 0", c.status["cat"], args[0])

@@ -114,8 +114,8 @@ func addVerbs(a *cli.App, root *cobra.Command) {
 	add(about.GroupRows, look.CatCmd(a), look.HeadCmd(a), look.TailCmd(a), look.CountCmd(a), look.GetCmd(a),
 		look.ExplainCmd(a), look.PlanCmd(a),
 		look.ScanCmd(a))
-	add(about.GroupWrite, convert.ConvertCmd(a), changes.CreateCmd(a), changes.LoadCmd(a), changes.MergeCmd(a), changes.UpdateCmd(a),
-		changes.DeleteCmd(a), changes.CompactCmd(a),
+	add(about.GroupWrite, convert.ConvertCmd(a), changes.CreateCmd(a), changes.LoadCmd(a), changes.MergeCmd(a),
+		changes.UpdateCmd(a), changes.DeleteCmd(a), changes.CompactCmd(a),
 		changes.MergeIndexCmd(a), changes.CleanCmd(a), changes.AddColumnCmd(a), changes.DropColumnCmd(a),
 		changes.RenameCmd(a), changes.SetTypeCmd(a), changes.SetPropertyCmd(a), changes.AddPartitionCmd(a),
 		changes.DropPartitionCmd(a), changes.AddSegmentCmd(a), changes.TruncateCmd(a), changes.DropCmd(a))

@@ -100,7 +100,8 @@ the table needs --allow-external where the directory is outside of it.`,
 			o.Path, o.Format = args[1], form
 			segment, err := c.AddSegment(cmd.Context(), o)
 			if err == nil {
-				a.Note("%s: %s %s segment %s", args[0], args[1], map[bool]string{true: "would become", false: "is"}[*dry],
+				a.Note("%s: %s %s segment %s", args[0], args[1],
+					map[bool]string{true: "would become", false: "is"}[*dry],
 					segment)
 			}
 			return err

@@ -43,7 +43,8 @@ Arrow IPC message (for pyarrow.ipc.read_schema).`,
 	}
 	src.Register(a, cmd)
 	out.Register(cmd, schemaForms, "default text")
-	cmd.Flags().StringVar(&words, "dialect", "duckdb", "with -f ddl: the `DIALECT` of SQL: duckdb, spark, iceberg, carbon")
+	cmd.Flags().StringVar(&words, "dialect", "duckdb",
+		"with -f ddl: the `DIALECT` of SQL: duckdb, spark, iceberg, carbon")
 	cli.Complete(cmd, "dialect", func() []string { return schemafmt.DialectNames })
 	return cli.First(cmd, "format", "dialect", "output")
 }

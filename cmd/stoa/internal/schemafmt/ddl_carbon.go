@@ -26,8 +26,9 @@ var carbonData = func() Dialect {
 }()
 
 // ownProperties are properties that CarbonData sets by itself, or that say what another statement does.
-var ownProperties = []string{"indexexists", "indextableexists", "relatedmvtablesmap", "tablepath", "tablename", "dbname",
-	"isexternal", "istransactional", "external", "_external", "isvisible", "latestversion", "carbonschemapartsno",
+var ownProperties = []string{"indexexists", "indextableexists", "relatedmvtablesmap", "tablepath", "tablename",
+	"dbname", "isexternal", "istransactional",
+	"external", "_external", "isvisible", "latestversion", "carbonschemapartsno",
 	"serialization.format", "path"}
 
 // carbonTail has the table's properties, if it is one of CarbonData's, else those that say its layout.

@@ -23,7 +23,8 @@ type Dialect struct {
 	bytes  string // binary values, and what has no word
 	uuid   string
 	tail   func(table string, sc *arrow.Schema, l format.Layout, d *Dialect) string // after the columns
-	apart  bool                                                                     // partition columns are named in tail
+	// partition columns are named in tail, and not among the others
+	apart bool
 }
 
 var Dialects = map[string]*Dialect{"duckdb": &DuckDB, "spark": &spark, "iceberg": &iceberg, "carbon": &carbonData}

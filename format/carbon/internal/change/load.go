@@ -238,26 +238,11 @@ func (l *Load) taskOf(b arrow.RecordBatch, i int) (*loadTask, error) {
 		}
 	}
 	if l.place != nil && !l.place.has(values) {
-		return nil, datafile.InColumn(page.ValueErrorf(i, "expected a row of the partition %s, found one of %s", l.place,
-			strings.Join(values, "/")), l.place.columns[0])
+		err := page.ValueErrorf(i, "expected a row of the partition %s, found one of %s", l.place,
+			strings.Join(values, "/"))
+		return nil, datafile.InColumn(err, l.place.columns[0])
 	}
 	return l.task("", bucket, values)
-}
-
-// hiveSpecial are the characters that are escaped as %XX in the names of partition directories.
-const hiveSpecial = "\"#%'*/:=?\\\x7f{}[]^"
-
-// escapeName escapes a string for the name of a directory as Hive does.
-func escapeName(s string) string {
-	var b strings.Builder
-	for i := range len(s) {
-		if c := s[i]; c < 0x20 || strings.IndexByte(hiveSpecial, c) >= 0 {
-			fmt.Fprintf(&b, "%%%02X", c)
-		} else {
-			b.WriteByte(c)
-		}
-	}
-	return b.String()
 }
 
 // partitionText is the text of the partition value of row i in the name of a directory, escaped.
@@ -502,4 +487,18 @@ func (l *Load) Abort(ctx context.Context) error {
 		return nil
 	}))
 	return errors.Join(errs...)
+}
+
+// overwrite is Load.then of a load that takes the place of other rows: of all, or of those of its partition.
+func (l *Load) overwrite(_ *Load, s *status.StatusFile, _ status.StatusEntry) error {
+	if l.place != nil {
+		_, err := dropPlaces(l.dir, *s, l.segment, l.stamp, false, l.place.has)
+		return err
+	}
+	for _, x := range *s {
+		if e := status.StatusEntry(x); e.Counts() && e.Text("loadName") != l.segment {
+			e["loadStatus"], e["modificationOrDeletionTimestamp"] = status.StatusDeleted, status.FormatMillis(l.stamp)
+		}
+	}
+	return nil
 }

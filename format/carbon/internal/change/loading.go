@@ -20,7 +20,7 @@ type LoadOptions struct {
 
 	Dictionary DictionaryWay // how columns with a global dictionary get their codes
 
-	// Overwrite: the load takes the place of all other segments, or of the partitions that have the values in Partition.
+	// Overwrite: the load takes the place of all other segments, or of the partitions with the values in Partition.
 	// The caller holds the lock of updates.
 	Overwrite bool
 	Partition format.PartitionValues // which all rows must have

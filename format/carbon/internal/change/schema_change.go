@@ -103,7 +103,8 @@ func renameColumn(t *layout.TableSchema, list []layout.ColumnSchema, name, dir s
 // checkName is an error if a column cannot be created with the name.
 func checkName(name string) error {
 	o := schema.DefaultWriteOptions()
-	_, err := schema.PlanColumns(arrow.NewSchema([]arrow.Field{{Name: name, Type: arrow.PrimitiveTypes.Int32}}, nil), &o)
+	f := arrow.Field{Name: name, Type: arrow.PrimitiveTypes.Int32}
+	_, err := schema.PlanColumns(arrow.NewSchema([]arrow.Field{f}, nil), &o)
 	return err
 }
 
@@ -123,8 +124,8 @@ func widen(c *layout.ColumnSchema, f arrow.Field) error {
 	case c.Type == layout.TypeDecimal && to.Type == layout.TypeDecimal && to.Scale >= c.Scale &&
 		to.Precision-to.Scale >= c.Precision-c.Scale && (to.Scale > c.Scale || to.Precision > c.Precision):
 	case c.Type == layout.TypeDecimal:
-		return fault.Invalidf("column %s is decimal(%d,%d): expected a decimal with more digits, and no fewer on either "+
-			"side of the point", c.Name, c.Precision, c.Scale)
+		return fault.Invalidf("column %s is decimal(%d,%d): expected a decimal with more digits, and no fewer on "+
+			"either side of the point", c.Name, c.Precision, c.Scale)
 	case c.Type == layout.TypeInt:
 		return fault.Invalidf("column %s is an int: expected the type bigint", c.Name)
 	default:
@@ -137,7 +138,8 @@ func widen(c *layout.ColumnSchema, f arrow.Field) error {
 
 // fixedProperties are properties that say what is in the files, or what CarbonData made beside the table.
 var fixedProperties = []string{"sort_columns", "long_string_columns", "dictionary_include", "dictionary_exclude",
-	"inverted_index", "no_inverted_index", "streaming", "flat_folder", "spatial_index", "indextableexists", "indexexists",
+	"inverted_index", "no_inverted_index", "streaming", "flat_folder", "spatial_index", "indextableexists",
+	"indexexists",
 	"relatedmvtablesmap", "parentmaintablename", "parentmaintableid", "parentmaintabletablepath", "tablepath",
 	"external", "_external", "index_columns", "isindextable", "indexinfo"}
 

@@ -115,8 +115,8 @@ func placeToAdd(ctx context.Context, dir, full string) (f folderText, sum LoadSu
 		return f, sum, err
 	}
 	if len(have.Data) == 0 || len(have.Indexes) == 0 {
-		return f, sum, fault.Invalidf("%s: expected data files of CarbonData with their index, found %d and %d index files",
-			full, len(have.Data), len(have.Indexes))
+		return f, sum, fault.Invalidf("%s: expected data files of CarbonData with their index, found %d and %d index "+
+			"files", full, len(have.Data), len(have.Indexes))
 	}
 	for _, name := range have.Data {
 		x := have.Named[filepath.Base(name)]
@@ -125,8 +125,8 @@ func placeToAdd(ctx context.Context, dir, full string) (f folderText, sum LoadSu
 		}
 		for i := range x.Columns {
 			if c := &x.Columns[i]; !m.Ids[c.ID] {
-				return f, sum, fault.Invalidf("%s: column %s has the id %s, which no column of %s has or had: CarbonData "+
-					"finds columns by their ids, and would read it as null", name, c.Name, c.ID, dir)
+				return f, sum, fault.Invalidf("%s: column %s has the id %s, which no column of %s has or had: "+
+					"CarbonData finds columns by their ids, and would read it as null", name, c.Name, c.ID, dir)
 			}
 		}
 		info, err := os.Stat(filepath.FromSlash(name))

@@ -77,11 +77,11 @@ func InBoth(b *pred.Bounds) *pred.Bounds {
 func otherwise(v pred.Value) pred.Value {
 	const seconds = 86400
 	switch {
-	case v.Kind == pred.KindDate && v.Int < page.Switch:
-		v.Int = page.Gregorian(v.Int)
-	case v.Kind == pred.KindTimestamp && v.Int < page.Switch*seconds:
+	case v.Kind == pred.KindDate && v.Int < civil.Switch:
+		v.Int = civil.Gregorian(v.Int)
+	case v.Kind == pred.KindTimestamp && v.Int < civil.Switch*seconds:
 		day := civil.FloorDiv(v.Int, seconds)
-		v.Int += (page.Gregorian(day) - day) * seconds
+		v.Int += (civil.Gregorian(day) - day) * seconds
 	}
 	return v
 }

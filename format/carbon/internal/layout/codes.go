@@ -18,8 +18,8 @@ var tableCodes = []region.CodeDoc{
 	{Code: "carbon.blocklet.minmax", Severity: region.Error, Help: "A value lies outside the min and max that the " +
 		"footer or the index has of the blocklet: queries that filter by the column miss rows."},
 	{Code: "carbon.calendar", Severity: region.Note, Help: "A data file has dates or times before 15 October 1582. " +
-		"Java, and with it CarbonData's SDK and Spark before 3.0, counts these by the Julian calendar, Spark since 3.0 " +
-		"by the Gregorian one, and the file does not always say who wrote it: option calendar decides."},
+		"Java, and with it CarbonData's SDK and Spark before 3.0, counts these by the Julian calendar, Spark since " +
+		"3.0 by the Gregorian one, and the file does not always say who wrote it: option calendar decides."},
 	{Code: "carbon.chunk.damaged", Severity: region.Error,
 		Help: "The metadata of a column chunk cannot be read: the column is lost in this blocklet."},
 	{Code: "carbon.coverage.gap", Severity: region.Warning, Help: "Bytes that no structure of a row-format file " +

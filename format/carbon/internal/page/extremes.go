@@ -3,12 +3,14 @@ package page
 import (
 	"bytes"
 	"cmp"
+	"math"
 	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 
 	"stoa/format/carbon/internal/schema"
+	"stoa/internal/civil"
 	"stoa/pred"
 	"stoa/vec"
 )
@@ -111,4 +113,48 @@ func texts(v *vec.Vector) (lo, hi pred.Value, odd int, ok bool) {
 		ok = true
 	}
 	return pred.Value{Kind: kind, Text: string(a)}, pred.Value{Kind: kind, Text: string(z)}, odd, ok
+}
+
+// Old counts the dates and times of v that are from before the switch, by whatever calendar they are counted.
+func Old(v *vec.Vector) (n int64) {
+	switch v.Type.ID() {
+	case arrow.DATE32:
+		for i, d := range vec.Fixed[int32](v, 0) {
+			if d < civil.Switch && v.Valid(i) {
+				n++
+			}
+		}
+	case arrow.TIMESTAMP:
+		for i, ms := range vec.Fixed[int64](v, 0) {
+			if ms < civil.Switch*dayMillis && v.Valid(i) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// Rebase makes the dates and times of dst from entry at on, which are counted by Java's calendar, those that were
+// meant, and returns how many that changed.
+func Rebase(dst *vec.Vector, at int) (changed int64) {
+	switch dst.Type.ID() {
+	case arrow.DATE32:
+		days := vec.Fixed[int32](dst, at)
+		for i, d := range days {
+			if d < civil.Switch && dst.Valid(at+i) {
+				days[i] = int32(max(math.MinInt32, civil.Gregorian(int64(d))))
+				changed++
+			}
+		}
+	case arrow.TIMESTAMP:
+		times := vec.Fixed[int64](dst, at)
+		for i, ms := range times {
+			if ms < civil.Switch*dayMillis && ms > math.MinInt64/2 && dst.Valid(at+i) {
+				day := civil.FloorDiv(ms, dayMillis)
+				times[i] = civil.Gregorian(day)*dayMillis + ms - day*dayMillis
+				changed++
+			}
+		}
+	}
+	return changed
 }

@@ -33,13 +33,13 @@ func (x *Cells) byJava(c *schema.Column, at int) {
 	switch c.Type {
 	case layout.TypeDate:
 		for i, d := range x.Ints[at:] {
-			x.Ints[at+i] = Hybrid(d)
+			x.Ints[at+i] = civil.Hybrid(d)
 		}
 	case layout.TypeTimestamp:
 		for i, ms := range x.Ints[at:] {
-			if ms < Switch*dayMillis {
+			if ms < civil.Switch*dayMillis {
 				day := civil.FloorDiv(ms, dayMillis)
-				x.Ints[at+i] += (Hybrid(day) - day) * dayMillis
+				x.Ints[at+i] += (civil.Hybrid(day) - day) * dayMillis
 			}
 		}
 	}

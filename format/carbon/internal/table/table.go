@@ -151,8 +151,8 @@ func (t *Table) File(ctx context.Context, name string) (*datafile.DataFile, erro
 }
 
 // Hybrid reports whether the dates and times of a file are counted by Java's calendar, unless an option decides. Spark
-// since 3.0 counts by the Gregorian one; CarbonData works with it since 2.2, and the version is in the footer. Tables of
-// the SDK, which counts by Java's, have no schema; formats 1 and 2 are older. Where nobody can tell it is Java's, by
+// since 3.0 counts by the Gregorian one; CarbonData works with it since 2.2, and the version is in the footer. Tables
+// of the SDK, which counts by Java's, have no schema; formats 1 and 2 are older. Where nobody can tell it is Java's, by
 // which CarbonData's own reader shows them.
 func (t *Table) Hybrid(f *datafile.DataFile) bool {
 	if t.Calendar != "" {

@@ -1,10 +1,6 @@
-package page
+package civil
 
-import (
-	"testing"
-
-	"stoa/internal/civil"
-)
+import "testing"
 
 // TestCalendar holds days whose names in both calendars are known: what java.util.GregorianCalendar says.
 func TestCalendar(t *testing.T) {
@@ -20,7 +16,7 @@ func TestCalendar(t *testing.T) {
 		if y, m, d := julian(c.day); y != c.y || m != c.m || d != c.d {
 			t.Errorf("day %d: got %d-%d-%d, want %d-%d-%d", c.day, y, m, d, c.y, c.m, c.d)
 		}
-		want := civil.Days(c.y, c.m, c.d)
+		want := Days(c.y, c.m, c.d)
 		if got := Gregorian(c.day); got != want {
 			t.Errorf("day %d: got %d, want %d", c.day, got, want)
 		}

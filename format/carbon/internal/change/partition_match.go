@@ -1,0 +1,211 @@
+package change
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/carbon/internal/layout"
+	"stoa/format/carbon/internal/page"
+	"stoa/format/carbon/internal/schema"
+	"stoa/format/carbon/internal/status"
+)
+
+// partitionMatch are values of some partition columns of a table.
+type partitionMatch struct {
+	columns []*schema.Column
+	values  []schema.Constant // Null: the partition of null
+	texts   []string          // as names of directories have them, not escaped
+}
+
+// matchPartition finds the partition columns that values are of. A column that is none, or a value that is not of its
+// type, is Invalid.
+func matchPartition(t *layout.TableSchema, values format.PartitionValues) (*partitionMatch, error) {
+	if t.Partition == nil || t.Partition.Kind != layout.NativeHive {
+		return nil, fault.Invalidf("the table has no partitions")
+	}
+	if len(values) == 0 {
+		return nil, fault.Invalidf("which partition is missing: expected values of some partition columns")
+	}
+	m := &partitionMatch{}
+	known := 0
+	for i := range t.Partition.Columns {
+		c := &schema.Column{ColumnSchema: &t.Partition.Columns[i]}
+		for name, text := range values {
+			if !strings.EqualFold(name, c.Name) {
+				continue
+			}
+			known++
+			v, s := schema.Constant{Null: true}, schema.HiveNull
+			if text != nil {
+				var err error
+				if v, err = page.ParseConstant(c, *text); err != nil {
+					return nil, fault.Invalidf("partition column %s: %v", c.Name, err)
+				}
+				s = *text
+			}
+			m.columns, m.values, m.texts = append(m.columns, c), append(m.values, v), append(m.texts, s)
+		}
+	}
+	if known < len(values) {
+		for name := range values {
+			if !slices.ContainsFunc(m.columns, func(c *schema.Column) bool { return strings.EqualFold(c.Name, name) }) {
+				return nil, fault.Invalidf("%s is no partition column of the table", name)
+			}
+		}
+		return nil, fault.Invalidf("a partition column is named twice")
+	}
+	return m, nil
+}
+
+func (m *partitionMatch) String() string {
+	var s []string
+	for i, c := range m.columns {
+		s = append(s, c.Name+"="+m.texts[i])
+	}
+	return strings.Join(s, "/")
+}
+
+// dirs are the names of the directories of the one partition that m means; see escapeName.
+func (m *partitionMatch) dirs() (out []string) {
+	for i, c := range m.columns {
+		s := m.texts[i]
+		if s != schema.HiveNull {
+			s = escapeName(s)
+		}
+		out = append(out, escapeName(c.Name)+"="+s)
+	}
+	return out
+}
+
+// has reports whether a partition, NAME=VALUE of each column as directories are called, has the values.
+func (m *partitionMatch) has(partition []string) bool {
+	for i, c := range m.columns {
+		ok := false
+		for _, p := range partition {
+			name, value, _ := strings.Cut(p, "=")
+			if strings.EqualFold(schema.Unescape(name), c.Name) {
+				ok = m.same(i, value)
+			}
+		}
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// same reports whether a directory's value is that of column i: 1 and 01, or two texts of one time, are the same.
+func (m *partitionMatch) same(i int, value string) bool {
+	if value == schema.HiveNull {
+		return m.values[i].Null
+	}
+	value = schema.Unescape(value)
+	if m.values[i].Null || value == m.texts[i] {
+		return !m.values[i].Null
+	}
+	v, err := page.ParseConstant(m.columns[i], value)
+	return err == nil && reflect.DeepEqual(v, m.values[i])
+}
+
+// dropPlaces removes from tablestatus the directories of partitions for which drop is true, of all segments that count
+// except one. Each segment gets a new segment file at stamp, in which they are marked as deleted, as CarbonData writes
+// it; a segment of which nothing is left becomes deleted. With dry no file is written.
+func dropPlaces(dir string, s status.StatusFile, except string, stamp int64, dry bool,
+	drop func(partition []string) bool) (out format.DroppedPartitions, err error) {
+	gone := map[string]bool{}
+	for _, x := range s {
+		e := status.StatusEntry(x)
+		if !e.Counts() || e.Text("loadName") == except {
+			continue
+		}
+		name := e.Text("segmentFile")
+		if name == "" {
+			return out, fault.Unsupportedf(fault.Span{Object: status.StatusPath(dir)}, "",
+				"segment %s has no segment file, so that its partitions are not known", e.Text("loadName"))
+		}
+		seg, places, err := readSegmentFile(dir, name)
+		if err != nil {
+			return out, err
+		}
+		changed, left := false, false
+		for _, k := range layout.SortedKeys(places) {
+			f, _ := places[k].(map[string]any)
+			if f == nil || f["status"] != status.StatusSuccess {
+				continue
+			}
+			if of := textsOf(f["partitions"]); drop(of) {
+				f["status"], changed = status.StatusDeleted, true
+				gone[strings.Join(of, "/")] = true
+			} else {
+				left = true
+			}
+		}
+		if !changed {
+			continue
+		}
+		out.Segments = append(out.Segments, e.Text("loadName"))
+		switch id, _, _ := strings.Cut(name, "_"); {
+		case !left:
+			e["loadStatus"], e["modificationOrDeletionTimestamp"] = status.StatusDeleted, status.FormatMillis(stamp)
+		case !dry:
+			b, err := json.Marshal(seg)
+			if err == nil {
+				name = fmt.Sprintf("%s_%d.segment", id, stamp)
+				err = status.ReplaceFile(filepath.Join(dir, "Metadata", "segments", name), b)
+			}
+			if err != nil {
+				return out, err
+			}
+			e["segmentFile"] = name
+		}
+	}
+	out.Partitions = slices.Sorted(maps.Keys(gone))
+	return out, nil
+}
+
+// readSegmentFile reads a segment file with all its members, and its locations.
+func readSegmentFile(dir, name string) (seg, places map[string]any, err error) {
+	full := filepath.Join(dir, "Metadata", "segments", name)
+	b, err := os.ReadFile(full)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := json.Unmarshal(b, &seg); err != nil {
+		return nil, nil, fault.Corruptf(fault.Span{Object: full, Len: int64(len(b))}, "", "%v", err)
+	}
+	places, _ = seg["locationMap"].(map[string]any)
+	return seg, places, nil
+}
+
+func textsOf(v any) (out []string) {
+	list, _ := v.([]any)
+	for _, x := range list {
+		s, _ := x.(string)
+		out = append(out, s)
+	}
+	return out
+}
+
+// hiveSpecial are the characters that are escaped as %XX in the names of partition directories.
+const hiveSpecial = "\"#%'*/:=?\\\x7f{}[]^"
+
+// escapeName escapes a string for the name of a directory as Hive does.
+func escapeName(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		if c := s[i]; c < 0x20 || strings.IndexByte(hiveSpecial, c) >= 0 {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
