@@ -216,7 +216,7 @@ type RenameOptions struct {
 
 // Rename moves the table to another name. The Changer stands for that name afterwards.
 func (c *Changer) Rename(ctx context.Context, o RenameOptions) error {
-	if err := address.CheckWritable(o.To); err != nil {
+	if err := address.CheckChangeable(o.To); err != nil {
 		return err
 	}
 	to := format.TablePlace{Dir: o.To}
