@@ -59,7 +59,8 @@ func (l *life) live(name string) error {
 		return err
 	}
 	for n := 8 + l.r.IntN(12); n > 0; n-- {
-		o := operations[l.r.IntN(len(operations))]
+		at := l.r.IntN(len(operations) + len(alterations))
+		o := slices.Concat(operations, alterations)[at]
 		if o.fits != nil && !o.fits(l.t) {
 			continue
 		}

@@ -35,6 +35,7 @@ type table struct {
 	bucketed  string
 	rows      map[int]row
 	next      int // the next id
+	made      int // columns that were added or renamed
 }
 
 func null(kind string) cell { return cell{sql: "cast(null as " + kind + ")"} }

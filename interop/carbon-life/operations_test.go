@@ -91,13 +91,13 @@ var operations = []operation{
 }
 
 // load has stoa load rows.
-func (l *life) load(ids []int) error {
+func (l *life) load(ids []int, flags ...string) error {
 	file, err := l.j.write("rows.jsonl", l.t.jsonl(ids))
 	if err != nil {
 		return err
 	}
 	l.story = append(l.story, "rows.jsonl:\n"+string(l.t.jsonl(ids)))
-	return l.run("load", l.path(), file)
+	return l.run(append([]string{"load", l.path(), file}, flags...)...)
 }
 
 // insert has Spark add rows.
