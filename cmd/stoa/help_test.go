@@ -14,6 +14,7 @@ import (
 	"stoa/cmd/stoa/internal/about"
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/display"
+	"stoa/store/remote/remotetest"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -93,6 +94,11 @@ func TestExamples(t *testing.T) {
 	if len(a.Verbs) < 20 {
 		t.Errorf("got %d verbs, want 20 or more", len(a.Verbs))
 	}
+	stores := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(stores, "bucket", "backup"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	asS3(t, &remotetest.S3{Dir: stores}) // of examples with addresses
 	shell := func(dir, line string) (string, error) {
 		cmd := exec.Command(bash, "-c", line)
 		cmd.Dir = dir
@@ -149,7 +155,8 @@ func TestHelpWidth(t *testing.T) {
 		var out, errs bytes.Buffer
 		a := cli.NewApp(nil, &out, &errs)
 		a.Tty, a.Width = true, about.HelpWidth
-		if st := runArgs(a, context.Background(), args); st != 0 || out.Len() == 0 {
+		// of no arguments cobra takes those of the process, which are the test's
+		if st := runArgs(a, context.Background(), append([]string{}, args...)); st != 0 || out.Len() == 0 {
 			t.Errorf("%v: status %d: %s", args, st, &errs)
 		}
 		for _, l := range strings.Split(out.String(), "\n") {
