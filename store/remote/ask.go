@@ -91,6 +91,19 @@ type asker struct {
 	mu     sync.Mutex
 	used   Usage
 	gaveUp time.Time // when a request had failed too often
+
+	latency time.Duration // of a Get until its answer begins, on average, recent ones counting more; 0: not known
+	ahead   int64         // bytes that are being read before anybody asked for them
+}
+
+// answered notes how long an answer let us wait.
+func (a *asker) answered(took time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.latency == 0 {
+		a.latency = took
+	}
+	a.latency += (took - a.latency) / 4
 }
 
 // patience is how often a request is made: only once for a while after one failed to the end, as whoever reads asks for
@@ -286,10 +299,12 @@ func (a *asker) get(ctx context.Context, c Client, o Object, version string, p [
 	return a.try(ctx, Get, func(ctx context.Context) (bool, error) {
 		had := n
 		err := a.watched(ctx, func(ctx context.Context, alive func(io.Reader) io.Reader) error {
+			from := time.Now()
 			body, err := c.Get(ctx, o, version, off+int64(n), int64(len(p)-n))
 			if err != nil {
 				return err
 			}
+			a.answered(time.Since(from))
 			defer body.Close()
 			if err := same(o, body.Object); err != nil {
 				return err

@@ -435,6 +435,7 @@ type object struct {
 
 	mu    sync.Mutex
 	runs  map[int64]*run // by block
+	ways  []way          // that readers take through it, the last used last
 	kin   bool           // those like it were asked for
 	whole store.Source   // all of it, where the store knows no ranges; nil: it does, or nobody has found out
 }

@@ -38,6 +38,7 @@ func (s *source) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 		return 0, io.EOF
 	}
 	want := p[:min(int64(len(p)), s.o.Size-off)]
+	s.o.readAhead(ctx, off, int64(len(want)))
 	n, err := s.o.readAt(ctx, want, off)
 	if err != nil {
 		if n > 0 && errors.Is(err, io.EOF) {
@@ -89,7 +90,11 @@ func (o *object) block(ctx context.Context, k, last int64) ([]byte, error) {
 		r := o.runs[k]
 		var mine []*run
 		if r == nil {
+			first := o.runs == nil
 			mine = o.plan(k, last)
+			if end := (o.Size - 1) / blockSize; first && o.Size > small {
+				mine = append(mine, o.plan(end, end)...) // where most formats begin to read
+			}
 			r = o.runs[k]
 		}
 		o.mu.Unlock()
