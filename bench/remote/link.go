@@ -1,6 +1,6 @@
 // Command remote puts a link between a server of S3 and those who ask it: every answer begins after a while, and all of
-// them together carry so many bytes a second. It prints its address, and when its standard input ends, how many requests
-// there were.
+// them together carry so many bytes a second. It prints its address, and for every line of its standard input how many
+// requests there were since the last.
 package main
 
 import (
