@@ -1,0 +1,2 @@
+#!/usr/bin/env bash
+# Nothing is left to stop: the server ends with the test.
