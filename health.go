@@ -500,6 +500,11 @@ func verifyPages(ctx context.Context, tg found, o OpenOptions, yield func(region
 		return err
 	}
 	r := check.New(ctx, tg.Name, nil, func(f region.Finding) bool { return yield(f, nil) })
+	if x, ok := s.reader.(format.Finder); ok { // what reading says as soon as the table is opened
+		for _, f := range x.Findings() {
+			r.Emit(f)
+		}
+	}
 	err = errors.Join(health.Verify(ctx, s.scan, o.Depth, r), s.checkUnchanged(ctx), s.close())
 	if err == nil && r.Errors() == 0 && !r.Stopped() {
 		assembled(ctx, tg, o, yield)

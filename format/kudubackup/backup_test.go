@@ -263,6 +263,37 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
+// TestBackupWithoutFiles: a backup that has none of its files is no table without rows.
+func TestBackupWithoutFiles(t *testing.T) {
+	for rows, parts := range map[int]int{0: 1, 30: 3} {
+		b := smallBatch(t, rows)
+		tree, s := backup(t, b.Schema(), map[string]string{"key": "k", "table": "t", "part-rows": "10"}, b)
+		b.Release()
+		if len(s.Files) != parts+1 {
+			t.Fatalf("%v", s.Files)
+		}
+		left := store.NewMemory(nil)
+		for _, n := range tree.Names() {
+			if !strings.HasSuffix(n, ".parquet") {
+				left.Put(n, tree.Bytes(n))
+			}
+		}
+		for in, want := range map[*store.Memory]int{tree: 0, left: 1} {
+			r, err := Format.Open(t.Context(), format.Target{Tree: in, Name: "out"}, format.OpenOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			found := r.(format.Finder).Findings()
+			r.Close()
+			if len(found) != want || want > 0 && (found[0].Code != "dir.part.missing" ||
+				found[0].Severity != region.Error || !strings.HasSuffix(found[0].At.Object, metadataFile)) {
+				t.Errorf("%d rows: %+v, want %d findings", rows, found, want)
+			}
+			asBackup(t, fmt.Sprint(rows, " rows"), "out", in, map[int]string{1: "dir.part.missing"}[want])
+		}
+	}
+}
+
 // TestColumns: columns and default values have the form that the restore job reads.
 func TestColumns(t *testing.T) {
 	with := func(f arrow.Field, kv ...string) arrow.Field {

@@ -160,6 +160,12 @@ func (r *reader) open(ctx context.Context, o format.OpenOptions) error {
 				return err
 			}
 		}
+		if len(names) == 0 {
+			r.findings = append(r.findings, region.Finding{Code: "dir.part.missing", Severity: region.Error,
+				At: fault.Span{Object: path.Join(b.dir, metadataFile)}, Part: path.Join(b.dir, metadataFile),
+				Rows: [2]int64{-1, -1}, Lost: -1,
+				Message: "expected one file of rows or more, as Spark and stoa write without rows, too; found none"})
+		}
 		r.findings = append(r.findings, parts.Wrong(ctx, r.tree, names, []format.Format{parquet.Format})...)
 	}
 	return r.schema()

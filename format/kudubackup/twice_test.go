@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,8 +91,36 @@ func TestDuplicateParts(t *testing.T) {
 				verified[f.Code] = true
 			}
 		}
+		if c.uri == dir { // and so it is of the backup
+			asBackup(t, c.name, dir, in, c.code)
+		}
 		if c.code == "" && len(read)+len(verified) > 0 || c.code != "" && (!read[c.code] || !verified[c.code]) {
 			t.Errorf("%s: read reports %v, verify %v, want %q", c.name, read, verified, c.code)
+		}
+	}
+}
+
+// asBackup checks that a backup opens, and verifies, with an error of that code; without any if it is empty.
+func asBackup(t *testing.T, name, dir string, in store.Tree, code string) {
+	t.Helper()
+	o := stoa.OpenOptions{Tree: in, From: Format.Name, Formats: append(slices.Clone(stoa.Formats), Format)}
+	tab, err := stoa.Open(t.Context(), dir, o)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	defer tab.Close()
+	var verified []region.Finding
+	for f, err := range stoa.Verify(t.Context(), dir, o) {
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		verified = append(verified, f)
+	}
+	for how, found := range map[string][]region.Finding{"read": tab.Findings(), "verified": verified} {
+		found = slices.DeleteFunc(found, func(f region.Finding) bool { return f.Severity < region.Error })
+		if code == "" && len(found) > 0 ||
+			code != "" && !slices.ContainsFunc(found, func(f region.Finding) bool { return f.Code == code }) {
+			t.Errorf("%s, %s as a backup: %+v, want %q", name, how, found, code)
 		}
 	}
 }

@@ -30,7 +30,7 @@ var FrontCodes = []region.CodeDoc{
 		"are not here. Files missing after the last one cannot be noticed. If the files are no such table, rename " +
 		"them. Among files that Spark wrote, named part-00000-…-c000.EXT, one is missing if a later one of the " +
 		"same task exists, if there is a checksum file of Hadoop's local file system for it (.NAME.crc), or if " +
-		"_SUCCESS lists it."},
+		"_SUCCESS lists it. A backup has one file at least, also without rows."},
 	{Code: "dir.part.other", Severity: region.Error, Help: "A file lies among those of a backup, or is read with " +
 		"them, and is of another job or another backup: its rows are not the backup's, or come twice. Read one " +
 		"backup, which is one directory with a backup's metadata."},
