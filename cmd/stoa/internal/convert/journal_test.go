@@ -3,6 +3,7 @@ package convert
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,7 +17,7 @@ func recorded(t *testing.T, dir string, from, n int, each func()) *allState {
 	t.Helper()
 	var errs bytes.Buffer
 	a := cli.NewApp(strings.NewReader(""), &errs, &errs)
-	st, err := openState(dir, from > 0, []string{"to=jsonl"})
+	st, err := openState(t.Context(), a, dir, from > 0, []string{"to=jsonl"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,10 +34,13 @@ func recorded(t *testing.T, dir string, from, n int, each func()) *allState {
 	return st
 }
 
+// quiet is the command without input, whose output nobody reads.
+func quiet() *cli.App { return cli.NewApp(strings.NewReader(""), io.Discard, io.Discard) }
+
 // sources are the sources of the tables that a resumed run finds done.
 func sources(t *testing.T, dir string) (out []string) {
 	t.Helper()
-	st, err := openState(dir, true, []string{"to=jsonl"})
+	st, err := openState(t.Context(), quiet(), dir, true, []string{"to=jsonl"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +153,7 @@ func TestForeignJournal(t *testing.T) {
 		t.Errorf("with its own journal: got %q, want 3 tables", got)
 	}
 	put(journal, bytes.Replace(lines, []byte(`"000001.jsonl"`), []byte(`"../000001.jsonl"`), 1))
-	if _, err := openState(dir, true, []string{"to=jsonl"}); err == nil {
+	if _, err := openState(t.Context(), quiet(), dir, true, []string{"to=jsonl"}); err == nil {
 		t.Error("an output outside the directory: got no error, want one")
 	}
 	if err := os.Remove(journal); err != nil {

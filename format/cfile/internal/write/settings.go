@@ -21,7 +21,7 @@ type Field struct {
 	Name      string     // for messages; a CFile does not know it
 	Type      block.Type // of the elements, if Array
 	Nullable  bool
-	Array     bool // cells are lists; there is no release of Kudu that reads them, see the package comment
+	Array     bool // cells are lists; no release of Apache Kudu reads them, see the package comment
 	Precision int  // of decimals; 0: as many digits as the type holds
 	Scale     int  // of decimals; a CFile does not know it
 	Length    int  // of varchar, in characters; 0: any
