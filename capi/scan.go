@@ -204,6 +204,9 @@ func newScan(h uint64, text *C.char) (n uint64, err error) {
 	var r scanRequest
 	if err = ask(text, &r); err == nil {
 		if s.spec, err = r.spec(); err == nil {
+			if t.alone(&r) {
+				s.spec.Parallel = 1
+			}
 			s.schema, s.run, err = t.batches(&r, s.spec)
 		}
 	}

@@ -137,7 +137,7 @@ int stoa_schema(stoa_t table, const char *spec, struct ArrowSchema *out, char **
  *   batch      largest number of rows in a batch (65,536)
  *   damaged    "fail", "skip-rows", "null-cells"
  *   unordered  true: give up the table's order
- *   parallel   workers; absent or 0: one a processor
+ *   parallel   workers; absent or 0: one a processor, one alone for few rows
  *   memory     bytes that the scan may hold, about; 0: no limit of its own
  *   key        array of texts: only rows with this key (a prefix of "keys" of stoa_info)
  *   row        a position: only this row

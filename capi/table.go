@@ -193,6 +193,24 @@ func (r *scanRequest) spec() (s stoa.ScanSpec, err error) {
 	return s, nil
 }
 
+// few is how many rows one worker reads before a second could have begun.
+const few = 1 << 17
+
+// alone reports that one worker suffices for a scan that does not say how many it wants.
+func (t *table) alone(r *scanRequest) bool {
+	if r.Parallel != 0 {
+		return false
+	}
+	if r.Limit > 0 && r.Limit <= few || r.Rows != nil && r.Rows[1]-r.Rows[0] <= few || r.Key != nil || r.Row != nil {
+		return true
+	}
+	if t.t == nil {
+		return false
+	}
+	rows, err := t.t.Rows(context.Background())
+	return err == nil && rows >= 0 && rows <= few
+}
+
 // empty reports that the rows asked for are none, which the library's zero range would not say.
 func (r *scanRequest) empty() bool { return r.Rows != nil && r.Rows[0] == r.Rows[1] }
 
@@ -285,6 +303,9 @@ func countRows(h uint64, text *C.char) (n int64, err error) {
 	whole, err := t.whole()
 	if err != nil {
 		return 0, err
+	}
+	if t.alone(&r) {
+		spec.Parallel = 1
 	}
 	s := &scan{table: t}
 	ctx := s.begin()

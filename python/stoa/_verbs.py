@@ -160,7 +160,7 @@ def explain(path, where: str | None = None, columns=None, analyze: bool = False,
     """What a scan reads, what it passes over, and why; with analyze it is run.
 
     >>> import stoa
-    >>> stoa.explain("try/key.cfile", where="value > 2000000000")["where"]
+    >>> stoa.explain("try/key.cfile", where="value > 2000000000")["filter"]
     'value > 2000000000'
     """
     return _json("explain", path, where=_text(where), columns=_columns(columns), analyze=analyze, **options)

@@ -1,0 +1,52 @@
+"""Engines that read datasets and splits: DataFusion, Dask, Ray."""
+
+import os
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pytest
+import stoa
+
+TABLE = os.path.join(os.environ["STOA_CORPUS"], "kudu", "fs_log") + "#d_major"
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def full():
+    return stoa.open(TABLE).to_table(columns=["id", "a", "b"])
+
+
+def test_datafusion():
+    import datafusion
+
+    c = datafusion.SessionContext()
+    c.register_dataset("t", stoa.open(TABLE))
+    got = c.sql("select count(*) n, sum(id) s from t where id > 1000 and b like 'upd%'").to_pydict()
+    want = full().filter((ds.field("id") > 1000) & pa.compute.starts_with(ds.field("b"), "upd"))
+    assert got == {"n": [want.num_rows], "s": [pa.compute.sum(want["id"]).as_py()]} and want.num_rows > 0
+    assert c.sql("select id, b from t order by id limit 3").to_pydict()["id"] == sorted(full()["id"].to_pylist())[:3]
+
+
+def _frame(split):
+    return split.scan().read_all().to_pandas()
+
+
+def test_dask():
+    import dask.dataframe as dd
+
+    splits = stoa.open(TABLE).plan(columns=["id", "a", "b"], target=1)
+    frame = dd.from_map(_frame, splits, meta=full().slice(0, 0).to_pandas())
+    assert frame["id"].sum().compute(scheduler="processes", num_workers=2) == pa.compute.sum(full()["id"]).as_py()
+
+
+def test_ray():
+    import ray
+
+    ray.init(num_cpus=2, include_dashboard=False, logging_level="ERROR")
+    try:
+        task = ray.remote(lambda s: s.scan().read_all())
+        splits = stoa.open(TABLE).plan(columns=["id", "a", "b"], target=1)
+        got = pa.concat_tables(ray.get([task.remote(s) for s in splits]))
+        assert got.equals(full())
+        assert ray.data.from_arrow(got).sum("id") == pa.compute.sum(full()["id"]).as_py()
+    finally:
+        ray.shutdown()
