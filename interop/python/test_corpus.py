@@ -229,14 +229,18 @@ def day_text(days):
     return f"{d - 4800 + m // 10:04}-{m + 3 - 12 * (m // 10):02}-{e - (153 * m + 2) // 5 + 1:02}"
 
 
+def time_text(ms):
+    days, rest = divmod(ms, 86_400_000)
+    return f"{day_text(days)} {rest // 3_600_000:02}:{rest // 60_000 % 60:02}:{rest // 1000 % 60:02}.{rest % 1000:03}"
+
+
 def naive(t):
     """The table with days and times as texts: Python's calendar does not have all that a column can hold."""
     for i, f in enumerate(t.schema):
         if pt.is_timestamp(f.type) or pt.is_date32(f.type):
             day = pt.is_date32(f.type)
             numbers = t.column(i).cast(pa.int32() if day else pa.timestamp("ms", f.type.tz)).cast(pa.int64())
-            texts = [None if v is None else day_text(v) if day else str(np.datetime64(v, "ms")).replace("T", " ")
-                     for v in numbers.to_pylist()]
+            texts = [None if v is None else day_text(v) if day else time_text(v) for v in numbers.to_pylist()]
             t = t.set_column(i, f.name, pa.array(texts, pa.string()))
     return t
 
