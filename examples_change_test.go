@@ -98,6 +98,38 @@ func ExampleChanger_Update() {
 	// 4 rows of id, country
 }
 
+// Merge puts rows in the place of those that have the same key, and adds the others.
+func ExampleChanger_Merge() {
+	withVisits(func(ctx context.Context, c *stoa.Changer) {
+		b, _, err := array.RecordFromJSON(memory.DefaultAllocator, visitColumns,
+			strings.NewReader(`[{"id":2,"country":"SE"},{"id":3,"country":"DK"}]`))
+		rows := func(yield func(arrow.RecordBatch, error) bool) { yield(b, err) }
+		done := must(c.Merge(ctx, visitColumns, rows, stoa.MergeOptions{Key: []string{"id"}}))
+		fmt.Println(done.Replaced, "replaced,", done.Added, "added")
+		printVisits(ctx, c)
+	})
+	// Output:
+	// 2 replaced, 1 added
+	// 4 rows of id, country
+}
+
+// Rename moves the table; the Changer stands for the new name then.
+func ExampleChanger_Rename() {
+	inTemp(func(ctx context.Context, dir string) {
+		from, to := filepath.Join(dir, "visits"), filepath.Join(dir, "calls")
+		ok(stoa.CreateTable(ctx, from, visitColumns, stoa.CreateTableOptions{}, stoa.OpenOptions{}))
+		c := must(stoa.OpenChanger(ctx, from, stoa.OpenOptions{}))
+		addVisits(ctx, c, stoa.AppendOptions{})
+		ok(c.Rename(ctx, stoa.RenameOptions{To: to}))
+		printVisits(ctx, c)
+		_, err := stoa.Open(ctx, from, stoa.OpenOptions{})
+		fmt.Println(err != nil)
+	})
+	// Output:
+	// 2 rows of id, country
+	// true
+}
+
 // DeleteSegments removes whole loads.
 func ExampleChanger_DeleteSegments() {
 	withVisits(func(ctx context.Context, c *stoa.Changer) {

@@ -310,6 +310,21 @@ func ExampleTable_Plan() {
 	// 179
 }
 
+// ScanSplit reads the splits of a table's own plan, without opening the table once more for each.
+func ExampleTable_ScanSplit() {
+	ctx := context.Background()
+	t := must(stoa.Open(ctx, carbonTable, stoa.OpenOptions{}))
+	defer t.Close()
+	spec := stoa.ScanSpec{Columns: []string{"id"}}
+	var n int64
+	for s, err := range t.Plan(ctx, spec, 1<<10) {
+		n += rowsIn(t.ScanSplit(ctx, must(s, err), spec))
+	}
+	fmt.Println(n)
+	// Output:
+	// 179
+}
+
 // Stats reads every page and reports how the columns are stored.
 func ExampleTable_Stats() {
 	ctx := context.Background()
