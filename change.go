@@ -17,6 +17,7 @@ import (
 	"stoa/internal/address"
 	"stoa/internal/alter"
 	"stoa/internal/settle"
+	"stoa/store"
 )
 
 // Changer changes one table in place, as far as its format can: anything else is an error of class fault.Unsupported
@@ -45,7 +46,8 @@ func (e *OpenError) Error() string { return e.Err.Error() }
 func (e *OpenError) Unwrap() error { return e.Err }
 
 // OpenChanger finds a table to change: PATH, or PATH#TABLE, as its format names tables. Of o it uses Formats, From,
-// Tree, Opts and Limits. A table that takes more than Limits allow is not changed.
+// Tree, Opts and Limits. A table that takes more than Limits allow is not changed, nor is one in a Tree that is not the
+// local file system.
 func OpenChanger(ctx context.Context, name string, o OpenOptions) (*Changer, error) {
 	if err := address.CheckChangeable(name); err != nil {
 		return nil, err
@@ -57,6 +59,9 @@ func OpenChanger(ctx context.Context, name string, o OpenOptions) (*Changer, err
 			continue
 		}
 		p, err := f.Change.Locate(ctx, o.tree(), name, false)
+		if err == nil {
+			err = checkLocal(name, o)
+		}
 		if err == nil {
 			p.External = has(o.Opts, f.Change.External)
 			c := &Changer{tableChanges: alter.New(name, p, f), name: name, place: p, format: f, change: *f.Change, o: o}
@@ -79,6 +84,15 @@ func OpenChanger(ctx context.Context, name string, o OpenOptions) (*Changer, err
 		return nil, err
 	}
 	return nil, fault.Unsupportedf(fault.Span{Object: name}, "", "%s tables are not changed in place", f.Name)
+}
+
+// checkLocal returns an error if o's tree is not the local file system: changes would go to what has the same name there.
+func checkLocal(name string, o OpenOptions) error {
+	if store.IsLocal(o.tree()) {
+		return nil
+	}
+	return fault.Unsupportedf(fault.Span{Object: name}, "",
+		"tables are changed in the local file system only, and the tree is a %T", o.Tree)
 }
 
 // within is c, unless opening its table takes more than the limits that were given allow. Whatever else is wrong with
@@ -165,6 +179,9 @@ type CreateTableOptions struct {
 // names, or in the first of o.Formats that has such tables. (Create writes a whole table at once, in any format.)
 func CreateTable(ctx context.Context, name string, sc *arrow.Schema, c CreateTableOptions, o OpenOptions) error {
 	if err := address.CheckChangeable(name); err != nil {
+		return err
+	}
+	if err := checkLocal(name, o); err != nil {
 		return err
 	}
 	formats := o.formats()

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"iter"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"stoa"
 	"stoa/fault"
+	"stoa/store"
 
 	"github.com/apache/arrow-go/v18/arrow"
 )
@@ -61,4 +63,33 @@ func scanned(scan iter.Seq2[arrow.RecordBatch, error]) (n int64, err error) {
 		n += b.NumRows()
 	}
 	return n, nil
+}
+
+// TestChangesAreLocal: a table in a tree that is not the local file system is not changed, nor is the table of the same
+// name that is.
+func TestChangesAreLocal(t *testing.T) {
+	ctx := t.Context()
+	const place = "corpus/carbon/2.3.0/managed/managed_gsort"
+	dir := t.TempDir()
+	for _, name := range []string{"t", "other/t"} {
+		if err := os.CopyFS(filepath.Join(dir, name), os.DirFS(place)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+	other := stoa.OpenOptions{Tree: store.FS(os.DirFS("other"))}
+	if c, err := stoa.OpenChanger(ctx, "t", other); !errors.Is(err, fault.Unsupported) {
+		t.Errorf("got %v, %v, want class Unsupported", c, err)
+	}
+	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int32, Nullable: true}}, nil)
+	if err := stoa.CreateTable(ctx, "new", sc, stoa.CreateTableOptions{}, other); !errors.Is(err, fault.Unsupported) {
+		t.Errorf("a new table: got %v, want class Unsupported", err)
+	}
+	c, err := stoa.OpenChanger(ctx, "t", stoa.OpenOptions{Tree: store.Roots(store.Local{})}) // wrapped, and local
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := c.Delete(ctx, stoa.DeleteOptions{Where: "true"}); n != 500 || err != nil {
+		t.Errorf("got %d rows deleted, %v, want 500", n, err)
+	}
 }

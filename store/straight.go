@@ -25,3 +25,15 @@ func (Local) ResolveDotDot(name string) string {
 	}
 	return name
 }
+
+// IsLocal reports whether a tree is the local file system, or wraps it.
+func IsLocal(t Tree) bool {
+	for {
+		inner, ok := t.(interface{ Unwrap() Tree })
+		if !ok {
+			_, local := t.(Local)
+			return local
+		}
+		t = inner.Unwrap()
+	}
+}

@@ -31,15 +31,7 @@ type User struct {
 func (f *FS) FindUsers() {
 	locked := f.Options.Locked
 	if locked == nil {
-		t := f.Tree
-		for {
-			inner, ok := t.(interface{ Unwrap() store.Tree })
-			if !ok {
-				break
-			}
-			t = inner.Unwrap()
-		}
-		if _, ok := t.(store.Local); !ok {
+		if !store.IsLocal(f.Tree) {
 			return
 		}
 		locked = LockHolder
