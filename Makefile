@@ -5,6 +5,8 @@
 GO ?= go
 FUZZTIME ?= 1m
 RACE ?= . ./internal/laws ./cmd/stoa ./internal/scan ./store ./vec ./format/cfile ./format/kudu ./format/redfile
+# Tests of texts: slow with the race detector, and nothing runs at the same time there.
+NORACE ?= ^Test(HelpWidth|ManPages|Examples|FindingPages|EveryFindingIsExplained)$$
 
 .PHONY: test test-all fuzz lint soak attack flips release release-check vuln
 
@@ -13,7 +15,7 @@ test:
 
 test-all:
 	.ci/in-memory $(GO) test -timeout 20m ./...
-	STOA_CORPUS= CGO_ENABLED=1 .ci/in-memory $(GO) test -race -short -timeout 20m $(RACE)
+	STOA_CORPUS= CGO_ENABLED=1 .ci/in-memory $(GO) test -race -short -timeout 20m -skip '$(NORACE)' $(RACE)
 
 lint:
 	$(GO) vet ./...
