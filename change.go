@@ -86,7 +86,8 @@ func OpenChanger(ctx context.Context, name string, o OpenOptions) (*Changer, err
 	return nil, fault.Unsupportedf(fault.Span{Object: name}, "", "%s tables are not changed in place", f.Name)
 }
 
-// checkLocal returns an error if o's tree is not the local file system: changes would go to what has the same name there.
+// checkLocal returns an error if o's tree is not the local file system: changes would go to what has the same name
+// there.
 func checkLocal(name string, o OpenOptions) error {
 	if store.IsLocal(o.tree()) {
 		return nil
