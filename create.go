@@ -80,7 +80,7 @@ func Create(ctx context.Context, uri string, sc *arrow.Schema, o CreateOptions) 
 		}
 	}
 	wo := format.WriteOptions{Rows: o.Rows, Opts: o.gzip(f, uri), Mem: o.Alloc, Dir: strings.HasSuffix(uri, "/"),
-		Name: path.Base(filepath.ToSlash(uri))}
+		Name: path.Base(filepath.ToSlash(uri)), Place: uri}
 	if wo.Rows == 0 {
 		wo.Rows = -1
 	}

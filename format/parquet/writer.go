@@ -13,3 +13,9 @@ var NewWriter = write.NewWriter
 
 // Part says which file of a table a file is.
 type Part = meta.Part
+
+// FileFacts are what catalogues of tables keep about a file that was written.
+type FileFacts = write.FileFacts
+
+// CreateWithFacts is Format.Create, and a function that returns the facts of the file once the writer is closed.
+var CreateWithFacts = write.CreateWithFacts

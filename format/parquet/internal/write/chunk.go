@@ -47,6 +47,7 @@ type ChunkWriter struct {
 	groupRows int64
 	bounds    LeafBounds // of all values, not truncated
 	hashes    []uint64   // of all values, for the Bloom filter
+	nans      int64      // NaN, of all chunks of the file
 
 	repBytes int    // of the page that is being finished
 	vals     []byte // the encoded values of the page that is being finished; may alias other buffers
@@ -221,6 +222,7 @@ func (c *ChunkWriter) endPage() error {
 	note := pageInfo{at: c.out.size, first: c.groupRows, entries: int64(c.entries), nulls: int64(c.entries - c.page.n),
 		raw: int64(len(c.page.data))}
 	note.bounds = c.order.boundsOf(c.page, c.width())
+	c.countNaNs()
 	if c.bloom {
 		w := c.width()
 		if c.phys == meta.TypeBoolean {

@@ -329,16 +329,6 @@ func (c fileWriter) Abort(ctx context.Context) error {
 
 // Create is Format.Create.
 func Create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions) (format.Writer, error) {
-	var enc *Writer
-	out, err := format.CreateObject(ctx, s, func(w io.Writer) (_ format.Encoder, err error) {
-		if enc, err = NewWriterIn(w, sc, o.Opts, o.Mem); err == nil {
-			enc.spill.open = func() (store.Scratch, error) { return s.Scratch(ctx) }
-			enc.filterSpill.open = enc.spill.open
-		}
-		return enc, err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return fileWriter{out, enc}, nil
+	out, _, err := CreateWithFacts(ctx, s, sc, o)
+	return out, err
 }

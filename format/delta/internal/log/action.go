@@ -1,0 +1,95 @@
+package log
+
+import "encoding/json"
+
+// Dir is the directory of the log, below that of the table.
+const Dir = "_delta_log"
+
+// Action is a line of a version: one of its fields is set.
+type Action struct {
+	CommitInfo map[string]any `json:"commitInfo,omitempty"`
+	Protocol   *Protocol      `json:"protocol,omitempty"`
+	MetaData   *MetaData      `json:"metaData,omitempty"`
+	Add        *Add           `json:"add,omitempty"`
+	Remove     *Remove        `json:"remove,omitempty"`
+	Sidecar    *Sidecar       `json:"sidecar,omitempty"`
+}
+
+// Protocol says what readers and writers of the table must know.
+type Protocol struct {
+	MinReader      int      `json:"minReaderVersion"`
+	MinWriter      int      `json:"minWriterVersion"`
+	ReaderFeatures []string `json:"readerFeatures,omitempty"`
+	WriterFeatures []string `json:"writerFeatures,omitempty"`
+}
+
+// MetaData is what is said of the table.
+type MetaData struct {
+	ID            string            `json:"id"`
+	Name          string            `json:"name,omitempty"`
+	Description   string            `json:"description,omitempty"`
+	Format        Format            `json:"format"`
+	Schema        string            `json:"schemaString"`
+	Partitions    []string          `json:"partitionColumns"`
+	Configuration map[string]string `json:"configuration"`
+	Created       *int64            `json:"createdTime,omitempty"`
+}
+
+// Format is the format of the files.
+type Format struct {
+	Provider string            `json:"provider"`
+	Options  map[string]string `json:"options"`
+}
+
+// Add is a file that is part of the table.
+type Add struct {
+	Path      string             `json:"path"` // relative, encoded as in a URL
+	Partition map[string]*string `json:"partitionValues"`
+	Size      int64              `json:"size"`
+	Modified  int64              `json:"modificationTime"`
+	Changed   bool               `json:"dataChange"`
+	Stats     string             `json:"stats,omitempty"`
+	Vector    *Vector            `json:"deletionVector,omitempty"`
+}
+
+// Remove is a file that is part of the table no more.
+type Remove struct {
+	Path     string  `json:"path"`
+	Deleted  int64   `json:"deletionTimestamp,omitempty"`
+	Changed  bool    `json:"dataChange"`
+	Extended bool    `json:"extendedFileMetadata,omitempty"`
+	Size     int64   `json:"size,omitempty"`
+	Vector   *Vector `json:"deletionVector,omitempty"`
+}
+
+// Vector is a deletion vector: which rows of a file do not count.
+type Vector struct {
+	Storage     string `json:"storageType"` // u: a file by its UUID; p: a file by its path; i: in the action
+	Path        string `json:"pathOrInlineDv"`
+	Offset      *int64 `json:"offset,omitempty"`
+	Size        int64  `json:"sizeInBytes"`
+	Cardinality int64  `json:"cardinality"`
+}
+
+// ID tells vectors apart.
+func (v *Vector) ID() string {
+	if v == nil {
+		return ""
+	}
+	b, _ := json.Marshal(v)
+	return string(b)
+}
+
+// Sidecar is a file with actions of a checkpoint.
+type Sidecar struct {
+	Path string `json:"path"`
+	Size int64  `json:"sizeInBytes"`
+}
+
+// Stats are what is said of a file's values.
+type Stats struct {
+	Rows  *int64         `json:"numRecords"`
+	Min   map[string]any `json:"minValues,omitempty"`
+	Max   map[string]any `json:"maxValues,omitempty"`
+	Nulls map[string]any `json:"nullCount,omitempty"`
+}

@@ -1,0 +1,79 @@
+package delta
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"stoa/format"
+	"stoa/format/option"
+	"stoa/format/parquet"
+)
+
+// WriteOptions are the options of writing, for stoa.CreateOptions.Typed. The zero value of each is the default.
+type WriteOptions struct {
+	Table
+	Parquet parquet.WriteOptions // of the files
+}
+
+// Table are the options of a table other than those of its Parquet files.
+type Table struct {
+	PartitionBy []string // columns
+	FileSize    int64    // bytes after which a file ends; 0: 512 MiB
+	Properties  []string // KEY=VALUE
+	Time        int64    // of the version, in milliseconds since 1970; 0: now
+}
+
+var own = option.Table[Table]{Format: "delta", For: "writing", Options: []option.Option[Table]{
+	option.List("partition-by", "COLUMN[,COLUMN…]", "columns by whose values rows are divided (default none)",
+		func(o *Table) *[]string { return &o.PartitionBy }),
+	option.Size("file-size", "size at which a file is ended (default 512MiB)",
+		func(o *Table) *int64 { return &o.FileSize }, 1, 1<<40),
+	option.List("property", "KEY=VALUE[,…]", "properties of the table",
+		func(o *Table) *[]string { return &o.Properties }),
+	option.Int("snapshot-time", "MS", "time of the version, in milliseconds since 1970 (default: now)",
+		func(o *Table) *int64 { return &o.Time }, 1, math.MaxInt64),
+}}
+
+// Strings are the options as strings, as in --opt.
+func (o WriteOptions) Strings() map[string]string {
+	out := map[string]string{}
+	maps.Copy(out, o.Parquet.Strings())
+	maps.Copy(out, own.Strings(&o.Table))
+	return out
+}
+
+// Formats are the formats that the options are for.
+func (WriteOptions) Formats() []string { return []string{"delta"} }
+
+// ReadOptions are the options of reading, for stoa.OpenOptions.Typed. The zero value of each is the default.
+type ReadOptions struct {
+	At string // a version, or a time; "": the newest version
+}
+
+var reads = option.Table[ReadOptions]{Format: "delta", For: "reading", Options: []option.Option[ReadOptions]{
+	option.Text("at", "MOMENT", "the version, or the newest that is not later than a time or a day",
+		func(o *ReadOptions) *string { return &o.At }),
+}}
+
+// Strings are the options as --source-opt has them.
+func (o ReadOptions) Strings() map[string]string { return reads.Strings(&o) }
+
+// Formats are those that have the options.
+func (ReadOptions) Formats() []string { return []string{"delta"} }
+
+// parse divides the options into those of the table and those of its files.
+func parse(opts map[string]string) (t Table, files map[string]string, err error) {
+	files = map[string]string{}
+	given := map[string]string{}
+	keys := own.Keys()
+	for k, v := range opts {
+		if slices.ContainsFunc(keys, func(x format.OptionKey) bool { return x.Name == k }) {
+			given[k] = v
+		} else {
+			files[k] = v // parquet refuses unknown ones
+		}
+	}
+	t, err = own.Parse(given)
+	return t, files, err
+}

@@ -1,0 +1,375 @@
+package meta
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"stoa/fault"
+	"stoa/internal/avro"
+	"stoa/store"
+)
+
+// What manifests and files hold.
+const (
+	Data     = 0
+	Position = 1 // of a file: rows that are deleted, by file and position
+	Equality = 2 // of a file: values of the rows that are deleted
+	Deletes  = 1 // of a manifest: files of both kinds
+)
+
+// Manifest is an entry of a manifest list.
+type Manifest struct {
+	Path        string
+	Length      int64
+	Spec        int
+	Content     int
+	Sequence    int64
+	MinSequence int64
+	Snapshot    int64
+	Added       int64
+	Existing    int64
+	Deleted     int64
+	AddedRows   int64
+	OldRows     int64
+	DeletedRows int64
+	FirstRow    *int64
+	Partitions  []Summary
+}
+
+// Summary is what a manifest list says of a field of the partitions of a manifest.
+type Summary struct {
+	HasNull bool
+	Lower   []byte // nil: all are null
+	Upper   []byte
+}
+
+// Entry is an entry of a manifest.
+type Entry struct {
+	Status       int // 0 existing, 1 added, 2 deleted
+	Snapshot     *int64
+	Sequence     *int64
+	FileSequence *int64
+	File         DataFile
+}
+
+// DataFile is a file with rows, or with rows that are deleted.
+type DataFile struct {
+	Content    int
+	Path       string
+	Format     string
+	Partition  map[string]any // by the names of the spec's fields
+	Rows       int64
+	Bytes      int64
+	Sizes      map[int]int64
+	Values     map[int]int64
+	Nulls      map[int]int64
+	NaNs       map[int]int64
+	Lower      map[int][]byte
+	Upper      map[int][]byte
+	Offsets    []int64
+	Equality   []int
+	SortOrder  *int64
+	FirstRow   *int64
+	Referenced string
+	Offset     *int64 // of a deletion vector in its file
+	Size       *int64
+}
+
+// AvroType is the type of a partition field in a manifest: the spec's fields have such types.
+type AvroType struct {
+	Name string // as Avro allows it
+	Type any
+	ID   int
+}
+
+func manifestListSchema(version int) string {
+	f := func(name string, t any, id int) map[string]any {
+		m := map[string]any{"name": name, "type": t, "field-id": id}
+		if list, ok := t.([]any); ok && list[0] == "null" {
+			m["default"] = nil
+		}
+		return m
+	}
+	opt := func(t any) []any { return []any{"null", t} }
+	summary := map[string]any{"type": "record", "name": "r508", "fields": []any{f("contains_null", "boolean", 509),
+		f("contains_nan", opt("boolean"), 518), f("lower_bound", opt("bytes"), 510),
+		f("upper_bound", opt("bytes"), 511)}}
+	fields := []any{f("manifest_path", "string", 500), f("manifest_length", "long", 501),
+		f("partition_spec_id", "int", 502), f("content", "int", 517), f("sequence_number", "long", 515),
+		f("min_sequence_number", "long", 516), f("added_snapshot_id", "long", 503), f("added_files_count", "int", 504),
+		f("existing_files_count", "int", 505), f("deleted_files_count", "int", 506),
+		f("added_rows_count", "long", 512), f("existing_rows_count", "long", 513),
+		f("deleted_rows_count", "long", 514),
+		f("partitions", opt(map[string]any{"type": "array", "items": summary, "element-id": 508}), 507),
+		f("key_metadata", opt("bytes"), 519)}
+	if version >= 3 {
+		fields = append(fields, f("first_row_id", opt("long"), 520))
+	}
+	b, _ := json.Marshal(map[string]any{"type": "record", "name": "manifest_file", "fields": fields})
+	return string(b)
+}
+
+// manifestSchema is the schema of manifests with the given partition fields.
+func manifestSchema(version int, parts []AvroType) string {
+	f := func(name string, t any, id int) map[string]any {
+		m := map[string]any{"name": name, "type": t, "field-id": id}
+		if list, ok := t.([]any); ok && list[0] == "null" {
+			m["default"] = nil
+		}
+		return m
+	}
+	opt := func(t any) []any { return []any{"null", t} }
+	pairs := func(key, value int, t string) []any {
+		return opt(map[string]any{"type": "array", "logicalType": "map", "items": map[string]any{"type": "record",
+			"name":   fmt.Sprintf("k%d_v%d", key, value),
+			"fields": []any{f("key", "int", key), f("value", t, value)}}})
+	}
+	list := func(t string, id int) []any {
+		return opt(map[string]any{"type": "array", "items": t, "element-id": id})
+	}
+	partition := []any{}
+	for _, p := range parts {
+		partition = append(partition, f(p.Name, opt(p.Type), p.ID))
+	}
+	file := []any{f("content", "int", 134), f("file_path", "string", 100), f("file_format", "string", 101),
+		f("partition", map[string]any{"type": "record", "name": "r102", "fields": partition}, 102),
+		f("record_count", "long", 103), f("file_size_in_bytes", "long", 104),
+		f("column_sizes", pairs(117, 118, "long"), 108), f("value_counts", pairs(119, 120, "long"), 109),
+		f("null_value_counts", pairs(121, 122, "long"), 110), f("nan_value_counts", pairs(138, 139, "long"), 137),
+		f("lower_bounds", pairs(126, 127, "bytes"), 125), f("upper_bounds", pairs(129, 130, "bytes"), 128),
+		f("key_metadata", opt("bytes"), 131), f("split_offsets", list("long", 133), 132),
+		f("equality_ids", list("int", 136), 135), f("sort_order_id", opt("int"), 140)}
+	if version >= 3 {
+		file = append(file, f("first_row_id", opt("long"), 142), f("referenced_data_file", opt("string"), 143),
+			f("content_offset", opt("long"), 144), f("content_size_in_bytes", opt("long"), 145))
+	}
+	b, _ := json.Marshal(map[string]any{"type": "record", "name": "manifest_entry", "fields": []any{
+		f("status", "int", 0), f("snapshot_id", opt("long"), 1), f("sequence_number", opt("long"), 3),
+		f("file_sequence_number", opt("long"), 4),
+		f("data_file", map[string]any{"type": "record", "name": "r2", "fields": file}, 2)}})
+	return string(b)
+}
+
+func optional[T any](p *T) any {
+	if p == nil {
+		return nil
+	}
+	return *p
+}
+
+// pairs is a map as manifests have it.
+func pairs[T any](m map[int]T, order []int) any {
+	out := []any{}
+	for _, k := range order {
+		if v, ok := m[k]; ok {
+			out = append(out, map[string]any{"key": int64(k), "value": any(v)})
+		}
+	}
+	return out
+}
+
+func longs[T int | int64](list []T) any {
+	if list == nil {
+		return nil
+	}
+	out := []any{}
+	for _, x := range list {
+		out = append(out, int64(x))
+	}
+	return out
+}
+
+// value is the entry as Avro has it. order are the ids of columns.
+func (e *Entry) value(order []int) map[string]any {
+	d := &e.File
+	var referenced any
+	if d.Referenced != "" {
+		referenced = d.Referenced
+	}
+	return map[string]any{"status": int64(e.Status), "snapshot_id": optional(e.Snapshot),
+		"sequence_number": optional(e.Sequence), "file_sequence_number": optional(e.FileSequence),
+		"data_file": map[string]any{"content": int64(d.Content), "file_path": d.Path, "file_format": d.Format,
+			"partition": d.Partition, "record_count": d.Rows, "file_size_in_bytes": d.Bytes,
+			"column_sizes": pairs(d.Sizes, order), "value_counts": pairs(d.Values, order),
+			"null_value_counts": pairs(d.Nulls, order), "nan_value_counts": pairs(d.NaNs, order),
+			"lower_bounds": pairs(d.Lower, order), "upper_bounds": pairs(d.Upper, order),
+			"split_offsets": longs(d.Offsets), "equality_ids": longs(d.Equality),
+			"sort_order_id": optional(d.SortOrder), "first_row_id": optional(d.FirstRow),
+			"referenced_data_file": referenced, "content_offset": optional(d.Offset),
+			"content_size_in_bytes": optional(d.Size)}}
+}
+
+// ManifestHead is what a manifest says of all its entries.
+type ManifestHead struct {
+	Version int
+	Schema  *Schema
+	Spec    *Spec
+	Parts   []AvroType
+	Content int
+	Order   []int // the ids of columns
+}
+
+// WriteManifest makes a manifest.
+func WriteManifest(h ManifestHead, sync [16]byte, entries []Entry) ([]byte, error) {
+	schema, err := json.Marshal(h.Schema)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := json.Marshal(h.Spec.Fields)
+	if err != nil {
+		return nil, err
+	}
+	content := "data"
+	if h.Content == Deletes {
+		content = "deletes"
+	}
+	meta := [][2]string{{"schema", string(schema)}, {"schema-id", fmt.Sprint(h.Schema.ID)},
+		{"partition-spec", string(spec)}, {"partition-spec-id", fmt.Sprint(h.Spec.ID)},
+		{"format-version", fmt.Sprint(h.Version)}, {"content", content}}
+	values := make([]any, len(entries))
+	for i := range entries {
+		values[i] = entries[i].value(h.Order)
+	}
+	return avro.Write(manifestSchema(h.Version, h.Parts), meta, sync, values)
+}
+
+// WriteList makes a manifest list.
+func WriteList(version int, s *Snapshot, sync [16]byte, manifests []Manifest) ([]byte, error) {
+	values := make([]any, len(manifests))
+	for i, m := range manifests {
+		var parts any
+		if m.Partitions != nil {
+			list := []any{}
+			for _, p := range m.Partitions {
+				v := map[string]any{"contains_null": p.HasNull, "contains_nan": false}
+				if p.Lower != nil {
+					v["lower_bound"], v["upper_bound"] = p.Lower, p.Upper
+				}
+				list = append(list, v)
+			}
+			parts = list
+		}
+		values[i] = map[string]any{"manifest_path": m.Path, "manifest_length": m.Length,
+			"partition_spec_id": int64(m.Spec), "content": int64(m.Content), "sequence_number": m.Sequence,
+			"min_sequence_number": m.MinSequence, "added_snapshot_id": m.Snapshot, "added_files_count": m.Added,
+			"existing_files_count": m.Existing, "deleted_files_count": m.Deleted, "added_rows_count": m.AddedRows,
+			"existing_rows_count": m.OldRows, "deleted_rows_count": m.DeletedRows, "partitions": parts,
+			"first_row_id": optional(m.FirstRow)}
+	}
+	parent := "null"
+	if s.Parent != nil {
+		parent = fmt.Sprint(*s.Parent)
+	}
+	head := [][2]string{{"snapshot-id", fmt.Sprint(s.ID)}, {"parent-snapshot-id", parent},
+		{"sequence-number", fmt.Sprint(s.Sequence)}, {"format-version", fmt.Sprint(version)}}
+	if s.FirstRow != nil {
+		head = append(head, [2]string{"first-row-id", fmt.Sprint(*s.FirstRow)})
+	}
+	return avro.Write(manifestListSchema(version), head, sync, values)
+}
+
+// record is a decoded record.
+type record map[string]any
+
+func (r record) long(key string) int64 {
+	n, _ := r[key].(int64)
+	return n
+}
+
+func (r record) pointer(key string) *int64 {
+	if n, ok := r[key].(int64); ok {
+		return &n
+	}
+	return nil
+}
+
+func (r record) text(key string) string {
+	s, _ := r[key].(string)
+	return s
+}
+
+// mapped is a map of a manifest: an array of pairs, or a map in Avro's sense.
+func mapped[T any](v any) map[int]T {
+	list, _ := v.([]any)
+	if len(list) == 0 {
+		return nil
+	}
+	out := make(map[int]T, len(list))
+	for _, x := range list {
+		pair, _ := x.(map[string]any)
+		k, ok1 := pair["key"].(int64)
+		if v, ok2 := pair["value"].(T); ok1 && ok2 {
+			out[int(k)] = v
+		}
+	}
+	return out
+}
+
+// ReadList reads a manifest list.
+func ReadList(ctx context.Context, tree store.Tree, name string, most int64) (out []Manifest, err error) {
+	f, err := avro.Open(ctx, tree, name, most)
+	if err != nil {
+		return nil, err
+	}
+	err = f.Each(func(v any) error {
+		m, ok := v.(map[string]any)
+		r := record(m)
+		if !ok || r.text("manifest_path") == "" {
+			return fault.Corruptf(fault.Span{Object: name}, "manifest_path", "an entry names no manifest")
+		}
+		out = append(out, Manifest{Path: r.text("manifest_path"), Length: r.long("manifest_length"),
+			Spec: int(r.long("partition_spec_id")), Content: int(r.long("content")),
+			Sequence: r.long("sequence_number"), MinSequence: r.long("min_sequence_number"),
+			Snapshot: r.long("added_snapshot_id"), Added: r.long("added_files_count"),
+			Existing: r.long("existing_files_count"), Deleted: r.long("deleted_files_count"),
+			AddedRows: r.long("added_rows_count"), OldRows: r.long("existing_rows_count"),
+			DeletedRows: r.long("deleted_rows_count"), FirstRow: r.pointer("first_row_id")})
+		return nil
+	})
+	return out, err
+}
+
+// ReadManifest reads a manifest: its live entries, and those that it deletes.
+func ReadManifest(ctx context.Context, tree store.Tree, name string, most int64) (out []Entry, err error) {
+	f, err := avro.Open(ctx, tree, name, most)
+	if err != nil {
+		return nil, err
+	}
+	err = f.Each(func(v any) error {
+		m, _ := v.(map[string]any)
+		file, _ := m["data_file"].(map[string]any)
+		r, d := record(m), record(file)
+		if d.text("file_path") == "" || d.long("record_count") < 0 {
+			return fault.Corruptf(fault.Span{Object: name}, "data_file", "an entry names no file, or no number of rows")
+		}
+		e := Entry{Status: int(r.long("status")), Snapshot: r.pointer("snapshot_id"),
+			Sequence: r.pointer("sequence_number"), FileSequence: r.pointer("file_sequence_number")}
+		e.File = DataFile{Content: int(d.long("content")), Path: d.text("file_path"),
+			Format: strings.ToUpper(d.text("file_format")), Rows: d.long("record_count"),
+			Bytes: d.long("file_size_in_bytes"), Sizes: mapped[int64](d["column_sizes"]),
+			Values: mapped[int64](d["value_counts"]), Nulls: mapped[int64](d["null_value_counts"]),
+			NaNs: mapped[int64](d["nan_value_counts"]), Lower: mapped[[]byte](d["lower_bounds"]),
+			Upper: mapped[[]byte](d["upper_bounds"]), Referenced: d.text("referenced_data_file"),
+			SortOrder: d.pointer("sort_order_id"), FirstRow: d.pointer("first_row_id"),
+			Offset: d.pointer("content_offset"), Size: d.pointer("content_size_in_bytes")}
+		e.File.Partition, _ = d["partition"].(map[string]any)
+		for _, x := range asList(d["split_offsets"]) {
+			n, _ := x.(int64)
+			e.File.Offsets = append(e.File.Offsets, n)
+		}
+		for _, x := range asList(d["equality_ids"]) {
+			n, _ := x.(int64)
+			e.File.Equality = append(e.File.Equality, int(n))
+		}
+		out = append(out, e)
+		return nil
+	})
+	return out, err
+}
+
+func asList(v any) []any {
+	list, _ := v.([]any)
+	return list
+}

@@ -1,0 +1,100 @@
+package iceberg
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"stoa/format"
+	"stoa/format/internal/lake"
+	"stoa/format/option"
+	"stoa/format/parquet"
+)
+
+// WriteOptions are the options of writing, for stoa.CreateOptions.Typed. The zero value of each is the default.
+type WriteOptions struct {
+	Table
+	Parquet parquet.WriteOptions // of the files
+}
+
+// Table are the options of a table other than those of its Parquet files.
+type Table struct {
+	Location    string   // where readers find the table, an address; "": where it is written
+	Version     int      // of the format, 2 or 3; 0: 2, or 3 where a type needs it
+	PartitionBy []string // terms: a column, or year(c), month(c), day(c), hour(c), bucket(N, c), truncate(N, c)
+	SortOrder   []string // columns by which the rows of each file are sorted; "desc" may follow
+	FileSize    int64    // bytes after which a file ends; 0: 512 MiB
+	Properties  []string // KEY=VALUE
+	Time        int64    // of the snapshot, in milliseconds since 1970; 0: now
+}
+
+var own = option.Table[Table]{Format: "iceberg", For: "writing", Options: []option.Option[Table]{
+	option.Text("location", "ADDRESS", "where readers find the table (default: where it is written)",
+		func(o *Table) *string { return &o.Location }),
+	option.Int("format-version", "N", "of the table, 2 or 3 (default: 3 where a type needs it, else 2)",
+		func(o *Table) *int { return &o.Version }, 2, 3),
+	option.List("partition-by", "TERM[,TERM…]", "how rows are divided: a column, or year(c), month(c), day(c), "+
+		"hour(c), bucket(16, c), truncate(4, c) (default: not at all)",
+		func(o *Table) *[]string { return &o.PartitionBy }),
+	option.List("sort-order", "COLUMN[ desc][,…]", "the order of the rows in each file, which is declared and not made "+
+		"(default none)", func(o *Table) *[]string { return &o.SortOrder }),
+	option.Size("file-size", "size at which a file is ended (default 512MiB)",
+		func(o *Table) *int64 { return &o.FileSize }, 1, 1<<40),
+	option.List("property", "KEY=VALUE[,…]", "properties of the table",
+		func(o *Table) *[]string { return &o.Properties }),
+	option.Int("snapshot-time", "MS", "time of the snapshot, in milliseconds since 1970 (default: now)",
+		func(o *Table) *int64 { return &o.Time }, 1, math.MaxInt64),
+}}
+
+// Strings are the options as strings, as in --opt.
+func (o WriteOptions) Strings() map[string]string {
+	out := map[string]string{}
+	maps.Copy(out, o.Parquet.Strings())
+	maps.Copy(out, own.Strings(&o.Table))
+	return out
+}
+
+// Formats are the formats that the options are for.
+func (WriteOptions) Formats() []string { return []string{"iceberg"} }
+
+// ReadOptions are the options of reading, for stoa.OpenOptions.Typed. The zero value of each is the default.
+type ReadOptions struct {
+	At string // a snapshot's id, a branch or tag, or a time; "": the current snapshot
+}
+
+var reads = option.Table[ReadOptions]{Format: "iceberg", For: "reading", Options: []option.Option[ReadOptions]{
+	option.Text("at", "MOMENT", "the snapshot: its id, a branch or a tag, or the newest that is not later than a time, "+
+		"a day, or milliseconds since 1970", func(o *ReadOptions) *string { return &o.At }),
+}}
+
+// Strings are the options as --source-opt has them.
+func (o ReadOptions) Strings() map[string]string { return reads.Strings(&o) }
+
+// Formats are those that have the options.
+func (ReadOptions) Formats() []string { return []string{"iceberg"} }
+
+// parsed are the options of Create.
+type parsed struct {
+	Table
+	terms   []lake.Term
+	parquet map[string]string
+}
+
+// parse divides the options into those of the table and those of its files.
+func parse(opts map[string]string) (p parsed, err error) {
+	p.parquet = map[string]string{}
+	given := map[string]string{}
+	keys := own.Keys()
+	for k, v := range opts {
+		if slices.ContainsFunc(keys, func(x format.OptionKey) bool { return x.Name == k }) {
+			given[k] = v
+		} else {
+			p.parquet[k] = v // parquet refuses unknown ones
+		}
+	}
+	if p.Table, err = own.Parse(given); err != nil {
+		return p, err
+	}
+	p.terms, err = lake.ParseSpec(p.PartitionBy)
+	return p, err
+}

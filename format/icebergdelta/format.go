@@ -1,0 +1,70 @@
+// Package icebergdelta writes tables with two catalogues over the same files: Iceberg's and Delta's. It is read as
+// either of these.
+package icebergdelta
+
+import (
+	"context"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/format"
+	"stoa/format/delta"
+	"stoa/format/iceberg"
+	"stoa/format/internal/lake"
+	"stoa/format/parquet"
+	"stoa/store"
+)
+
+// Format is format "iceberg,delta". Its options are those of Iceberg.
+var Format = format.Format{
+	Name:         "iceberg,delta",
+	Title:        "Iceberg and Delta over the same files: types that both have, partitions by columns",
+	Create:       create,
+	Owns:         owns,
+	Dictionaries: func(arrow.DataType) bool { return false },
+	UTF8:         true,
+	Reread:       func(*arrow.Schema, format.WriteOptions) (format.Format, bool) { return iceberg.Format, true },
+	WriteKeys:    iceberg.Format.WriteKeys,
+}
+
+// deltaKeys are the options that Delta has, too.
+var deltaKeys = []string{"partition-by", "file-size", "property", "snapshot-time"}
+
+func create(ctx context.Context, s store.Sink, sc *arrow.Schema, wo format.WriteOptions) (format.Writer, error) {
+	rules := iceberg.Rules.And(delta.Rules)
+	stored, last, err := rules.Storage(sc)
+	if err != nil {
+		return nil, err
+	}
+	first, terms, size, err := iceberg.Plan(stored, last, wo)
+	if err != nil {
+		return nil, err
+	}
+	forDelta, files := wo, map[string]string{}
+	forDelta.Opts = map[string]string{}
+	for k, v := range wo.Opts {
+		if slices.Contains(deltaKeys, k) {
+			forDelta.Opts[k] = v
+		}
+		if slices.ContainsFunc(parquet.Format.WriteKeys, func(x format.OptionKey) bool { return x.Name == k }) {
+			files[k] = v
+		}
+	}
+	second, _, _, err := delta.Plan(stored, last, forDelta)
+	if err != nil {
+		return nil, err
+	}
+	return lake.NewWriter(s, sc, stored, lake.WriterOptions{Terms: terms, Size: size, Parquet: files, Write: wo,
+		Dir: "data", Commit: func(ctx context.Context, s store.Sink, files []lake.File) ([]string, int64, error) {
+			names, n, err := first(ctx, s, files)
+			if err != nil {
+				return nil, 0, err
+			}
+			more, m, err := second(ctx, s, files)
+			return append(names, more...), n + m, err
+		}}), nil
+}
+
+// owns reports whether a directory is a table of both kinds that stoa wrote.
+func owns(dir string) bool { return lake.Owns(dir, "data", "metadata", "_delta_log") }

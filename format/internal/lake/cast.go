@@ -1,0 +1,413 @@
+package lake
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/vec"
+)
+
+// Cast returns a as type to, where every value has the same meaning in that: wider integers and floats, finer units,
+// other layouts of strings, lists and decimals. A value that the type cannot hold is an error of class Invalid, another
+// pair of types one of class Unsupported. The caller releases the result.
+func Cast(a arrow.Array, to arrow.DataType, mem memory.Allocator) (arrow.Array, error) {
+	if arrow.TypeEqual(a.DataType(), to) {
+		a.Retain()
+		return a, nil
+	}
+	if x, ok := a.(array.ExtensionArray); ok {
+		return Cast(x.Storage(), to, mem)
+	}
+	switch t := to.(type) {
+	case arrow.ExtensionType:
+		s, err := Cast(a, t.StorageType(), mem)
+		if err != nil {
+			return nil, err
+		}
+		defer s.Release()
+		return array.NewExtensionArrayWithStorage(t, s), nil
+	case *arrow.StructType, *arrow.ListType, *arrow.MapType:
+		return castNested(a, to, mem)
+	case *arrow.StringType, *arrow.BinaryType:
+		return castBytes(a, to, mem)
+	case *arrow.Decimal128Type:
+		return castDecimal(a, t, mem)
+	}
+	if a.DataType().ID() == arrow.NULL {
+		return vec.Nulls(mem, to, a.Len()), nil
+	}
+	return castNumber(a, to, mem)
+}
+
+// refused is the error for a pair of types.
+func refused(from, to arrow.DataType) error {
+	return fault.Unsupportedf(fault.Span{}, "", "values of type %s cannot be read as %s", from, to)
+}
+
+// inexact is the error for a value.
+func inexact(a arrow.Array, i int, to arrow.DataType) error {
+	return fault.Invalidf("the value %s of type %s cannot be stored as %s without a change", a.ValueStr(i), a.DataType(),
+		to)
+}
+
+// rebuild is an array of type to with the validity of a, and other buffers and children.
+func rebuild(a arrow.Array, to arrow.DataType, buffers []*memory.Buffer, children []arrow.Array, off int) arrow.Array {
+	var kids []arrow.ArrayData
+	for _, c := range children {
+		kids = append(kids, c.Data())
+		defer c.Release()
+	}
+	d := array.NewData(to, a.Len(), buffers, kids, a.NullN(), off)
+	defer d.Release()
+	return array.MakeFromData(d)
+}
+
+// castNested casts the children of structs, lists and maps.
+func castNested(a arrow.Array, to arrow.DataType, mem memory.Allocator) (arrow.Array, error) {
+	if a.DataType().ID() == arrow.NULL {
+		return vec.Nulls(mem, to, a.Len()), nil
+	}
+	var types []arrow.DataType
+	switch t := to.(type) {
+	case *arrow.StructType:
+		if a.DataType().ID() != arrow.STRUCT {
+			return nil, refused(a.DataType(), to)
+		}
+		for _, f := range t.Fields() {
+			types = append(types, f.Type)
+		}
+	case *arrow.MapType:
+		if a.DataType().ID() != arrow.MAP {
+			return nil, refused(a.DataType(), to)
+		}
+		types = []arrow.DataType{t.Elem()}
+	case *arrow.ListType:
+		return castList(a, t, mem)
+	}
+	d := a.Data()
+	if len(types) != len(d.Children()) {
+		return nil, refused(a.DataType(), to)
+	}
+	var children []arrow.Array
+	for i, c := range d.Children() {
+		child := array.MakeFromData(c)
+		out, err := Cast(child, types[i], mem)
+		child.Release()
+		if err != nil {
+			for _, x := range children {
+				x.Release()
+			}
+			return nil, err
+		}
+		children = append(children, out)
+	}
+	return rebuild(a, to, d.Buffers(), children, d.Offset()), nil
+}
+
+// castList makes a list with 32-bit offsets of any list.
+func castList(a arrow.Array, to *arrow.ListType, mem memory.Allocator) (arrow.Array, error) {
+	l, ok := a.(array.ListLike)
+	if !ok || a.DataType().ID() == arrow.MAP {
+		return nil, refused(a.DataType(), to)
+	}
+	items, err := Cast(l.ListValues(), to.Elem(), mem)
+	if err != nil {
+		return nil, err
+	}
+	if a.DataType().ID() == arrow.LIST {
+		return rebuild(a, to, a.Data().Buffers(), []arrow.Array{items}, a.Data().Offset()), nil
+	}
+	b := arrow.Int32Traits.CastToBytes(make([]int32, a.Len()+1))
+	offs := arrow.Int32Traits.CastFromBytes(b)
+	var from, next int64
+	for i := range a.Len() {
+		start, end := l.ValueOffsets(i)
+		if i == 0 {
+			from, next = start, start
+		}
+		if start != next && a.IsValid(i) {
+			items.Release()
+			return nil, fault.Unsupportedf(fault.Span{}, "", "lists of type %s whose items do not follow each other",
+				a.DataType())
+		}
+		if next = end; end-from > math.MaxInt32 {
+			items.Release()
+			return nil, fault.Unsupportedf(fault.Span{}, "", "lists with more than %d items in a batch", math.MaxInt32)
+		}
+		offs[i+1] = int32(end - from)
+	}
+	part := array.NewSlice(items, from, next)
+	items.Release()
+	return rebuild(a, to, []*memory.Buffer{validity(a), memory.NewBufferBytes(b)}, []arrow.Array{part}, 0), nil
+}
+
+// validity is the validity of an array from its first value on; nil: nothing is null.
+func validity(a arrow.Array) *memory.Buffer {
+	if a.NullN() == 0 {
+		return nil
+	}
+	bits := make([]byte, (a.Len()+7)/8)
+	for i := range a.Len() {
+		if a.IsValid(i) {
+			bits[i>>3] |= 1 << (i & 7)
+		}
+	}
+	return memory.NewBufferBytes(bits)
+}
+
+// octets are the bytes of value i.
+func octets(a arrow.Array) func(i int) []byte {
+	switch a := a.(type) {
+	case *array.Binary:
+		return a.Value
+	case *array.LargeBinary:
+		return a.Value
+	case *array.BinaryView:
+		return a.Value
+	case array.StringLike:
+		return func(i int) []byte { return []byte(a.Value(i)) }
+	case *array.FixedSizeBinary:
+		return a.Value
+	}
+	return nil
+}
+
+// castBytes makes strings and bytes with 32-bit offsets.
+func castBytes(a arrow.Array, to arrow.DataType, mem memory.Allocator) (arrow.Array, error) {
+	if a.DataType().ID() == arrow.NULL {
+		return vec.Nulls(mem, to, a.Len()), nil
+	}
+	get := octets(a)
+	if get == nil {
+		return nil, refused(a.DataType(), to)
+	}
+	b := array.NewBinaryBuilder(mem, arrow.BinaryTypes.Binary)
+	defer b.Release()
+	b.Reserve(a.Len())
+	for i := range a.Len() {
+		if a.IsNull(i) {
+			b.AppendNull()
+			continue
+		}
+		v := get(i)
+		if b.DataLen()+len(v) > math.MaxInt32 {
+			return nil, fault.Unsupportedf(fault.Span{}, "", "more than %d bytes of values in a batch", math.MaxInt32)
+		}
+		b.Append(v)
+	}
+	out := b.NewBinaryArray()
+	defer out.Release()
+	d := array.NewData(to, out.Len(), out.Data().Buffers(), nil, out.NullN(), 0)
+	defer d.Release()
+	return array.MakeFromData(d), nil
+}
+
+// castDecimal makes decimals of 128 bits of any decimal, or of integers.
+func castDecimal(a arrow.Array, to *arrow.Decimal128Type, mem memory.Allocator) (arrow.Array, error) {
+	var get func(i int) *big.Int
+	scale := int32(0)
+	switch x := a.(type) {
+	case *array.Decimal32:
+		get = func(i int) *big.Int { return big.NewInt(int64(x.Value(i))) }
+	case *array.Decimal64:
+		get = func(i int) *big.Int { return big.NewInt(int64(x.Value(i))) }
+	case *array.Decimal128:
+		get = func(i int) *big.Int { return x.Value(i).BigInt() }
+	case *array.Decimal256:
+		get = func(i int) *big.Int { return x.Value(i).BigInt() }
+	case *array.Uint64:
+		get = func(i int) *big.Int { return new(big.Int).SetUint64(x.Value(i)) }
+	case *array.Null:
+		return vec.Nulls(mem, to, a.Len()), nil
+	default:
+		ints, ok := integers(a)
+		if !ok {
+			return nil, refused(a.DataType(), to)
+		}
+		get = func(i int) *big.Int { return big.NewInt(ints(i)) }
+	}
+	if t, ok := a.DataType().(arrow.DecimalType); ok {
+		scale = t.GetScale()
+	}
+	if to.Scale < scale {
+		return nil, refused(a.DataType(), to)
+	}
+	up := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(to.Scale-scale)), nil)
+	limit := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(to.Precision)), nil)
+	b := array.NewDecimal128Builder(mem, to)
+	defer b.Release()
+	for i := range a.Len() {
+		if a.IsNull(i) {
+			b.AppendNull()
+			continue
+		}
+		v := new(big.Int).Mul(get(i), up)
+		if v.CmpAbs(limit) >= 0 {
+			return nil, inexact(a, i, to)
+		}
+		b.Append(decimal128.FromBigInt(v))
+	}
+	return b.NewArray(), nil
+}
+
+// integers are the values of an array of integers that fit an int64.
+func integers(a arrow.Array) (func(i int) int64, bool) {
+	switch x := a.(type) {
+	case *array.Int8:
+		return func(i int) int64 { return int64(x.Value(i)) }, true
+	case *array.Int16:
+		return func(i int) int64 { return int64(x.Value(i)) }, true
+	case *array.Int32:
+		return func(i int) int64 { return int64(x.Value(i)) }, true
+	case *array.Int64:
+		return func(i int) int64 { return x.Value(i) }, true
+	case *array.Uint8:
+		return func(i int) int64 { return int64(x.Value(i)) }, true
+	case *array.Uint16:
+		return func(i int) int64 { return int64(x.Value(i)) }, true
+	case *array.Uint32:
+		return func(i int) int64 { return int64(x.Value(i)) }, true
+	case *array.Date32:
+		return func(i int) int64 { return int64(x.Value(i)) }, true
+	case *array.Date64:
+		return func(i int) int64 { return int64(x.Value(i)) }, true
+	case *array.Time32:
+		return func(i int) int64 { return int64(x.Value(i)) }, true
+	case *array.Time64:
+		return func(i int) int64 { return int64(x.Value(i)) }, true
+	case *array.Timestamp:
+		return func(i int) int64 { return int64(x.Value(i)) }, true
+	}
+	return nil, false
+}
+
+// perDay is how many units of a type with a unit of time a day has; 0: it has none.
+func perDay(t arrow.DataType) int64 {
+	const day = 86400
+	unit := func(u arrow.TimeUnit) int64 { return day * perSecond(u) }
+	switch t := t.(type) {
+	case *arrow.Date32Type:
+		return 1
+	case *arrow.Date64Type:
+		return day * 1000
+	case *arrow.TimestampType:
+		return unit(t.Unit)
+	case *arrow.Time32Type:
+		return unit(t.Unit)
+	case *arrow.Time64Type:
+		return unit(t.Unit)
+	}
+	return 0
+}
+
+func perSecond(u arrow.TimeUnit) int64 {
+	return map[arrow.TimeUnit]int64{arrow.Second: 1, arrow.Millisecond: 1e3, arrow.Microsecond: 1e6,
+		arrow.Nanosecond: 1e9}[u]
+}
+
+// isClock reports whether values of a type are times of day.
+func isClock(t arrow.DataType) bool { return t.ID() == arrow.TIME32 || t.ID() == arrow.TIME64 }
+
+// castNumber casts integers, floats, dates, times and timestamps.
+func castNumber(a arrow.Array, to arrow.DataType, mem memory.Allocator) (arrow.Array, error) {
+	from := a.DataType()
+	if to.ID() == arrow.FLOAT32 || to.ID() == arrow.FLOAT64 {
+		return castFloat(a, to, mem)
+	}
+	get, ok := integers(a)
+	b := array.NewBuilder(mem, to)
+	defer b.Release()
+	put, fits := appender(b)
+	p, q := perDay(from), perDay(to)
+	if !ok || put == nil || (p == 0) != (q == 0) || isClock(from) != isClock(to) {
+		return nil, refused(from, to)
+	}
+	up, down := int64(1), int64(1)
+	if p > 0 && q >= p {
+		up = q / p
+	} else if p > 0 {
+		down = p / q
+	}
+	b.Reserve(a.Len())
+	for i := range a.Len() {
+		if a.IsNull(i) {
+			b.AppendNull()
+			continue
+		}
+		v := get(i)
+		if v%down != 0 || v > math.MaxInt64/up || v < math.MinInt64/up || !fits(v/down*up) {
+			return nil, inexact(a, i, to)
+		}
+		put(v / down * up)
+	}
+	return b.NewArray(), nil
+}
+
+// appender appends integers to a builder; fits reports whether one can be.
+func appender(b array.Builder) (put func(v int64), fits func(v int64) bool) {
+	all := func(int64) bool { return true }
+	within := func(lo, hi int64) func(int64) bool { return func(v int64) bool { return v >= lo && v <= hi } }
+	switch b := b.(type) {
+	case *array.Int8Builder:
+		return func(v int64) { b.Append(int8(v)) }, within(math.MinInt8, math.MaxInt8)
+	case *array.Int16Builder:
+		return func(v int64) { b.Append(int16(v)) }, within(math.MinInt16, math.MaxInt16)
+	case *array.Int32Builder:
+		return func(v int64) { b.Append(int32(v)) }, within(math.MinInt32, math.MaxInt32)
+	case *array.Int64Builder:
+		return b.Append, all
+	case *array.Date32Builder:
+		return func(v int64) { b.Append(arrow.Date32(v)) }, within(math.MinInt32, math.MaxInt32)
+	case *array.Time64Builder:
+		return func(v int64) { b.Append(arrow.Time64(v)) }, all
+	case *array.TimestampBuilder:
+		return func(v int64) { b.Append(arrow.Timestamp(v)) }, all
+	}
+	return nil, nil
+}
+
+// castFloat makes floats of narrower ones, or of integers that they hold.
+func castFloat(a arrow.Array, to arrow.DataType, mem memory.Allocator) (arrow.Array, error) {
+	var get func(i int) float64
+	switch x := a.(type) {
+	case *array.Float16:
+		get = func(i int) float64 { return float64(x.Value(i).Float32()) }
+	case *array.Float32:
+		get = func(i int) float64 { return float64(x.Value(i)) }
+	default:
+		ints, ok := integers(a)
+		if !ok || perDay(a.DataType()) > 0 || to.ID() == arrow.FLOAT32 {
+			return nil, refused(a.DataType(), to)
+		}
+		get = func(i int) float64 { return float64(ints(i)) }
+	}
+	b := array.NewBuilder(mem, to)
+	defer b.Release()
+	b.Reserve(a.Len())
+	for i := range a.Len() {
+		switch b := b.(type) {
+		case *array.Float32Builder:
+			if a.IsNull(i) {
+				b.AppendNull()
+			} else {
+				b.Append(float32(get(i)))
+			}
+		case *array.Float64Builder:
+			if a.IsNull(i) {
+				b.AppendNull()
+			} else {
+				b.Append(get(i))
+			}
+		default:
+			return nil, fmt.Errorf("no builder for %s", to)
+		}
+	}
+	return b.NewArray(), nil
+}

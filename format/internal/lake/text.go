@@ -1,0 +1,88 @@
+package lake
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/internal/coerce"
+)
+
+// Null is the name of the partition of null.
+const Null = "__HIVE_DEFAULT_PARTITION__"
+
+// Text is a partition's value in words, as names of directories have it; ok is false for null.
+func (t *Term) Text(v any) (s string, ok bool) {
+	if v == nil {
+		return "", false
+	}
+	switch t.Transform {
+	case "year":
+		return strconv.Itoa(1970 + int(v.(int32))), true
+	case "month":
+		m := int64(v.(int32))
+		return fmt.Sprintf("%04d-%02d", 1970+floor(m, 12), m-12*floor(m, 12)+1), true
+	case "day":
+		return dayText(v.(int32)), true
+	case "hour":
+		return time.Unix(int64(v.(int32))*3600, 0).UTC().Format("2006-01-02-15"), true
+	}
+	if t.Transform != "bucket" {
+		switch x := t.Type.(type) {
+		case *arrow.Date32Type:
+			return dayText(v.(int32)), true
+		case *arrow.TimestampType:
+			return StampText(v.(int64), x), true
+		case *arrow.Decimal128Type:
+			d, _ := coerce.OfBigEndian(v.([]byte))
+			return d.ToString(x.Scale), true
+		}
+	}
+	switch x := v.(type) {
+	case []byte:
+		if utf8.Valid(x) {
+			return string(x), true
+		}
+		return hex.EncodeToString(x), true
+	default:
+		return fmt.Sprint(x), true
+	}
+}
+
+func dayText(days int32) string { return time.Unix(int64(days)*86400, 0).UTC().Format("2006-01-02") }
+
+// StampText is a timestamp as Delta writes it: in UTC, with the digits of its fraction that are not zero.
+func StampText(v int64, t *arrow.TimestampType) string {
+	return arrow.Timestamp(v).ToTime(t.Unit).UTC().Format("2006-01-02 15:04:05.999999999")
+}
+
+// escaped writes what cannot stand in the name of a directory as %XX, as Hive and Spark do.
+func escaped(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c == 0x7f || strings.IndexByte("\"#%'*/:=?\\{[]^", c) >= 0 || i == 0 && c == '.' {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// PathOf is the directories of a partition below that of the data.
+func PathOf(terms []Term, values []any) string {
+	var out []string
+	for i := range terms {
+		s, ok := terms[i].Text(values[i])
+		if s = escaped(s); !ok {
+			s = Null
+		}
+		out = append(out, escaped(terms[i].Name)+"="+s)
+	}
+	return strings.Join(out, "/")
+}

@@ -1,0 +1,98 @@
+package write
+
+import (
+	"context"
+	"encoding/binary"
+	"io"
+	"math"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/format"
+	"stoa/store"
+)
+
+// FileFacts are what catalogues of tables keep about a file that was written.
+type FileFacts struct {
+	Rows    int64
+	Groups  []int64       // where the row groups begin
+	Columns []ColumnFacts // the leaves, in order
+}
+
+// ColumnFacts are those of a leaf. Min and Max are in PLAIN encoding, without a length (nil: not known); long ones are
+// truncated, the maximum such that it is above all values.
+type ColumnFacts struct {
+	Path     []string // in the file's schema, with the names of the groups of lists and maps
+	FieldID  int      // -1: none
+	Repeated bool     // in a list or a map
+	Stored   int64    // bytes
+	Values   int64    // entries, nulls and empty lists included
+	Nulls    int64
+	NaNs     int64 // of floats
+	Min, Max []byte
+}
+
+// Facts are known when the writer is closed.
+func (w *Writer) Facts() FileFacts {
+	f := FileFacts{Rows: w.rows}
+	for _, g := range w.groups {
+		f.Groups = append(f.Groups, g.at)
+	}
+	for k, c := range w.cols {
+		facts := ColumnFacts{Path: c.path, FieldID: c.id, Repeated: c.MaxRep > 0, NaNs: c.nans}
+		var all LeafBounds
+		known := true
+		for _, g := range w.groups {
+			n := g.chunks[k]
+			facts.Stored, facts.Values, facts.Nulls = facts.Stored+n.stored, facts.Values+n.values, facts.Nulls+n.nulls
+			b := LeafBounds{Min: n.bounds.Min, Max: n.bounds.Max}
+			if n.nulls < n.values && (b.Min == nil || b.Max == nil) {
+				known = known && n.c.order == orderFloat // only NaN: they are counted
+				continue
+			}
+			all.widen(b, c.order, c.width())
+		}
+		if known {
+			facts.Min, facts.Max = all.Min, all.Max
+		}
+		f.Columns = append(f.Columns, facts)
+	}
+	return f
+}
+
+// countNaNs counts the NaN of the page that is being finished.
+func (c *ChunkWriter) countNaNs() {
+	if c.order != orderFloat {
+		return
+	}
+	if c.width() == 4 {
+		for i := 0; i+4 <= len(c.page.fixed); i += 4 {
+			if x := math.Float32frombits(binary.LittleEndian.Uint32(c.page.fixed[i:])); x != x {
+				c.nans++
+			}
+		}
+		return
+	}
+	for i := 0; i+8 <= len(c.page.fixed); i += 8 {
+		if x := math.Float64frombits(binary.LittleEndian.Uint64(c.page.fixed[i:])); x != x {
+			c.nans++
+		}
+	}
+}
+
+// CreateWithFacts is Create, and a function that returns the facts once the writer is closed.
+func CreateWithFacts(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions) (format.Writer,
+	func() FileFacts, error) {
+	var enc *Writer
+	out, err := format.CreateObject(ctx, s, func(w io.Writer) (_ format.Encoder, err error) {
+		if enc, err = NewWriterIn(w, sc, o.Opts, o.Mem); err == nil {
+			enc.spill.open = func() (store.Scratch, error) { return s.Scratch(ctx) }
+			enc.filterSpill.open = enc.spill.open
+		}
+		return enc, err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return fileWriter{out, enc}, enc.Facts, nil
+}
