@@ -1,17 +1,65 @@
 package iceberg
 
 import (
+	"context"
+	"iter"
+	"path"
+	"strings"
+
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"stoa/format"
+	"stoa/format/internal/lake"
 )
 
 // Format is format "iceberg".
 var Format = format.Format{
 	Name:         "iceberg",
 	Title:        "Apache Iceberg tables, versions 1 to 3: Parquet, and metadata that say which files are the table",
+	Probe:        probe,
+	List:         list,
+	Open:         open,
 	Create:       create,
+	Claims:       claims,
+	Owns:         func(dir string) bool { return lake.Owns(dir, dataDir, metadataDir) },
 	Dictionaries: func(arrow.DataType) bool { return false },
 	UTF8:         true,
 	WriteKeys:    writeKeys(),
+	ReadKeys:     reads.Keys(),
+}
+
+// list is Format.List: the table is one entry.
+func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] {
+	return func(yield func(format.Entry, error) bool) {
+		opts := map[string]string{}
+		if at, ok := tg.Opts["at"]; ok {
+			opts["at"] = at
+		}
+		op, err := begin(ctx, tg, format.OpenOptions{Limits: tg.Limits, Opts: opts})
+		if err != nil {
+			yield(format.Entry{}, err)
+			return
+		}
+		e := format.Entry{Kind: "table", Rows: 0, Meta: op.facts()}
+		for _, f := range op.data {
+			e.Rows, e.Bytes = e.Rows+f.Rows, e.Bytes+f.Bytes
+		}
+		if len(op.dels) > 0 {
+			e.Rows = -1
+		}
+		yield(e, nil)
+	}
+}
+
+// claims is Format.Claims: what lies in the table's directories is its own.
+func claims(_ context.Context, tg format.Target, _ format.OpenOptions) format.Claimer {
+	dir := path.Clean(tg.Name)
+	return func(name string, isDir bool) (format.Claim, error) {
+		rest, ok := strings.CutPrefix(path.Clean(name), dir+"/")
+		first, _, _ := strings.Cut(rest, "/")
+		if name == dir || ok && (first == dataDir || first == metadataDir) {
+			return format.OfTable, nil
+		}
+		return format.Foreign, nil
+	}
 }

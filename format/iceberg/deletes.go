@@ -1,0 +1,218 @@
+package iceberg
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"hash/crc32"
+	"slices"
+	"strconv"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/iceberg/internal/meta"
+	"stoa/format/internal/lake"
+	"stoa/internal/roaring"
+)
+
+// Ids of the columns of files of position deletes.
+const (
+	pathID     = 2147483546
+	positionID = 2147483545
+)
+
+// partitionKey tells partitions apart.
+func partitionKey(f *live) string {
+	b, _ := json.Marshal(f.Partition)
+	return strconv.Itoa(f.spec) + string(b)
+}
+
+// deletes gives each data file what is deleted of it: deletes count for files with sequence numbers that are not later
+// (position deletes), or earlier (equality deletes), of the same partition, or of all if they have none.
+func (op *opening) deletes(ctx context.Context, files []*lake.Input) error {
+	if len(op.dels) == 0 {
+		return nil
+	}
+	p := &positions{op: op, bySeq: map[string][]located{}}
+	for i := range op.dels {
+		d := &op.dels[i]
+		switch {
+		case d.Content == meta.Position && d.Format == "PUFFIN":
+			if err := p.vector(ctx, d); err != nil {
+				return err
+			}
+		case d.Format != "PARQUET":
+			return fault.Unsupportedf(fault.Span{Object: d.name}, "", "a file of deletes of format %s: Parquet and Puffin "+
+				"are read", d.Format)
+		case d.Content == meta.Position:
+			if err := p.file(ctx, d); err != nil {
+				return err
+			}
+		case d.Content == meta.Equality:
+			if err := op.equality(d, files); err != nil {
+				return err
+			}
+		default:
+			return fault.Corruptf(fault.Span{Object: d.name}, "content", "expected 0 to 2, found %d", d.Content)
+		}
+	}
+	for i := range op.data {
+		p.give(&op.data[i], files[i])
+	}
+	return nil
+}
+
+// located is a deleted row and the sequence number of who deleted it.
+type located struct{ pos, seq int64 }
+
+// positions are deleted rows by the files that they are in.
+type positions struct {
+	op      *opening
+	bySeq   map[string][]located
+	vectors map[string][]int64
+}
+
+// file reads a file of position deletes.
+func (p *positions) file(ctx context.Context, d *live) error {
+	ids := func(id int) arrow.Metadata {
+		return arrow.NewMetadata([]string{lake.FieldID}, []string{strconv.Itoa(id)})
+	}
+	sc := arrow.NewSchema([]arrow.Field{{Name: "file_path", Type: arrow.BinaryTypes.String, Metadata: ids(pathID)},
+		{Name: "pos", Type: arrow.PrimitiveTypes.Int64, Metadata: ids(positionID)}}, nil)
+	t := lake.New(lake.Config{Catalogue: "the manifest", Tree: p.op.tree, Schema: sc, Match: lake.ByID(nil),
+		Open: p.op.o, Files: []*lake.Input{{Name: d.name, Rows: d.Rows, Bytes: d.Bytes}}})
+	defer t.Close()
+	return t.Positions(ctx, func(path string, pos int64) error {
+		name, err := p.op.name(path)
+		if err != nil {
+			return err
+		}
+		p.bySeq[name] = append(p.bySeq[name], located{pos, d.seq})
+		return p.op.memory.Take(16, fault.Span{Object: d.name}, "deleted rows")
+	})
+}
+
+// maxVector is how many bytes a deletion vector may have.
+const maxVector = 256 << 20
+
+// vectorMagic begins a deletion vector, after its length.
+const vectorMagic = 0x6439d3d1
+
+// vector reads a deletion vector: its length, big-endian, the magic, a Roaring bitmap, and a CRC-32 of both, big-endian.
+func (p *positions) vector(ctx context.Context, d *live) error {
+	at := fault.Span{Object: d.name}
+	if d.Offset == nil || d.Size == nil || d.Referenced == "" {
+		return fault.Corruptf(at, "", "the manifest does not say where the deletion vector is, or which file it is about")
+	}
+	at.Off, at.Len = *d.Offset, *d.Size
+	if at.Len < 12 || at.Len > maxVector {
+		return fault.Corruptf(at, "deletion-vector", "%d bytes are no deletion vector", at.Len)
+	}
+	src, err := p.op.tree.Open(ctx, d.name)
+	if err != nil {
+		return missing(err, d.name)
+	}
+	defer src.Close()
+	if at.End() > src.Size() {
+		return fault.Corruptf(at, "deletion-vector", "reaches past the end of the file (%d)", src.Size())
+	}
+	b := make([]byte, at.Len)
+	if err := format.ReadFull(ctx, src, at, "deletion-vector", b); err != nil {
+		return err
+	}
+	n := len(b)
+	if size := binary.BigEndian.Uint32(b); int64(size) != int64(n-8) {
+		return fault.Corruptf(at, "deletion-vector.length", "expected %d, found %d", n-8, size)
+	}
+	if m := binary.LittleEndian.Uint32(b[4:]); m != vectorMagic {
+		return fault.Corruptf(at, "deletion-vector.magic", "expected 0x%08x, found 0x%08x", uint32(vectorMagic), m)
+	}
+	sum, own := binary.BigEndian.Uint32(b[n-4:]), crc32.ChecksumIEEE(b[4:n-4])
+	if sum != own && !p.op.o.NoVerify {
+		return fault.Corruptf(at, "deletion-vector.checksum", "expected 0x%08x, computed 0x%08x", sum, own)
+	}
+	rows, err := roaring.Decode(b[8:n-4], max(d.Rows, 0))
+	if err != nil {
+		return fault.Corruptf(at, "deletion-vector", "%v", err)
+	}
+	if int64(len(rows)) != d.Rows {
+		return fault.Corruptf(at, "deletion-vector", "expected %d deleted rows, found %d", d.Rows, len(rows))
+	}
+	if err := p.op.memory.Take(int64(8*len(rows)), at, "deleted rows"); err != nil {
+		return err
+	}
+	name, err := p.op.name(d.Referenced)
+	if p.vectors == nil {
+		p.vectors = map[string][]int64{}
+	}
+	p.vectors[name] = rows
+	return err
+}
+
+// give sets the deleted rows of a data file.
+func (p *positions) give(f *live, in *lake.Input) {
+	rows := p.vectors[f.name] // where there is one, position deletes do not count
+	if rows == nil {
+		for _, l := range p.bySeq[f.name] {
+			if l.seq >= f.seq {
+				rows = append(rows, l.pos)
+			}
+		}
+		slices.Sort(rows)
+		rows = slices.Compact(rows)
+	}
+	if len(rows) > 0 {
+		in.Deleted = func(context.Context) ([]int64, error) { return rows, nil }
+	}
+}
+
+// equality gives data files the rows of a file of equality deletes.
+func (op *opening) equality(d *live, files []*lake.Input) error {
+	var fields []arrow.Field
+	for _, id := range d.Equality {
+		f, ok := op.historic(id)
+		if !ok {
+			return fault.Corruptf(fault.Span{Object: d.name}, "equality_ids", "there is no column with the id %d", id)
+		}
+		f.Nullable = true
+		fields = append(fields, f)
+	}
+	if len(fields) == 0 {
+		return fault.Corruptf(fault.Span{Object: d.name}, "equality_ids", "they are missing")
+	}
+	set := &lake.EqualSet{Memory: op.memory, Table: lake.New(lake.Config{Catalogue: "the manifest", Tree: op.tree,
+		Schema: arrow.NewSchema(fields, nil), Match: op.match, Open: op.o,
+		Files: []*lake.Input{{Name: d.name, Rows: d.Rows, Bytes: d.Bytes}}})}
+	spec := op.table.Spec(d.spec)
+	everywhere := spec != nil && len(spec.Fields) == 0
+	key := partitionKey(d)
+	for i := range op.data {
+		if f := &op.data[i]; f.seq < d.seq && (everywhere || partitionKey(f) == key) {
+			files[i].Equality = append(files[i].Equality, set)
+		}
+	}
+	return nil
+}
+
+// historic is the column with an id, of the schema or of an older one.
+func (op *opening) historic(id int) (arrow.Field, bool) {
+	for _, f := range op.fields {
+		if lake.IDOf(f) == id {
+			return f, true
+		}
+	}
+	for i := range op.table.Schemas {
+		fs, err := meta.Arrow(op.table.Schemas[i].Fields, 0)
+		if err != nil {
+			continue
+		}
+		for _, f := range fs {
+			if lake.IDOf(f) == id {
+				return f, true
+			}
+		}
+	}
+	return arrow.Field{}, false
+}

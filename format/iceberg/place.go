@@ -1,0 +1,261 @@
+package iceberg
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/iceberg/internal/meta"
+	"stoa/store"
+)
+
+// place is where a table lies.
+type place struct {
+	tree  store.Tree
+	dir   string // of the table
+	file  string // of its metadata
+	table *meta.Table
+}
+
+const metadataSuffix = ".metadata.json"
+
+// find finds the metadata file of a target: the file itself, or the newest of a table's directory.
+func find(ctx context.Context, tg format.Target) (dir, file string, err error) {
+	info, err := tg.Tree.Stat(ctx, tg.Name)
+	if err != nil {
+		return "", "", err
+	}
+	if !info.Dir {
+		if !strings.HasSuffix(tg.Name, metadataSuffix) {
+			return "", "", nil
+		}
+		return path.Dir(path.Dir(tg.Name)), tg.Name, nil
+	}
+	var names []string
+	metadata := path.Join(tg.Name, metadataDir)
+	for info, err := range tg.Tree.List(ctx, metadata) {
+		if err != nil {
+			if errors.Is(err, fs.ErrNotExist) || store.NoFile(err) {
+				err = nil
+			}
+			return "", "", err
+		}
+		if !info.Dir && strings.HasSuffix(info.Name, metadataSuffix) {
+			names = append(names, info.Name)
+		}
+	}
+	if len(names) == 0 {
+		return "", "", nil
+	}
+	if hint, ok := hinted(ctx, tg.Tree, metadata, names); ok {
+		return tg.Name, hint, nil
+	}
+	return tg.Name, slices.MaxFunc(names, func(a, b string) int {
+		if v, w := versionOf(a), versionOf(b); v != w {
+			return v - w
+		}
+		return strings.Compare(a, b)
+	}), nil
+}
+
+// versionOf is the number that the name of a metadata file begins with: v3.metadata.json, 00003-….metadata.json.
+func versionOf(name string) int {
+	base := strings.TrimPrefix(path.Base(name), "v")
+	n, err := strconv.Atoi(base[:len(base)-len(strings.TrimLeft(base, "0123456789"))])
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+// hinted is the file that version-hint.text names, or a newer one: who commits writes the hint after the metadata.
+func hinted(ctx context.Context, tree store.Tree, dir string, names []string) (string, bool) {
+	b, err := readSmall(ctx, tree, path.Join(dir, hintFile), 1<<10)
+	if err != nil {
+		return "", false
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	if err != nil {
+		return "", false
+	}
+	for slices.Contains(names, path.Join(dir, fmt.Sprintf("v%d%s", n+1, metadataSuffix))) {
+		n++
+	}
+	name := path.Join(dir, fmt.Sprintf("v%d%s", n, metadataSuffix))
+	return name, slices.Contains(names, name)
+}
+
+// readSmall reads an object of at most so many bytes.
+func readSmall(ctx context.Context, tree store.Tree, name string, most int64) ([]byte, error) {
+	src, err := tree.Open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	if src.Size() > most {
+		return nil, fault.Limitf(fault.Span{Object: name}, "", "%d bytes, and at most %d are read (memory limit)",
+			src.Size(), most)
+	}
+	b := make([]byte, src.Size())
+	return b, format.ReadFull(ctx, src, fault.Span{Object: name, Len: src.Size()}, "", b)
+}
+
+// probe is Format.Probe.
+func probe(ctx context.Context, tg format.Target) (format.Match, error) {
+	if tg.At.Len() > 0 {
+		return format.No, nil
+	}
+	_, file, err := find(ctx, tg)
+	if err != nil || file == "" {
+		return format.No, err
+	}
+	b, err := head(ctx, tg.Tree, file)
+	if err != nil {
+		return format.No, err
+	}
+	if strings.Contains(string(b), `"format-version"`) {
+		return format.Certain, nil
+	}
+	return format.Likely, nil
+}
+
+// head is the beginning of a metadata file.
+func head(ctx context.Context, tree store.Tree, name string) ([]byte, error) {
+	src, err := tree.Open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	b := make([]byte, min(4096, src.Size()))
+	n, err := format.ReadSome(ctx, src, b, 0)
+	return b[:n], err
+}
+
+// openPlace reads the metadata of a target.
+func openPlace(ctx context.Context, tg format.Target, l format.Limits) (*place, error) {
+	dir, file, err := find(ctx, tg)
+	if err != nil {
+		return nil, err
+	}
+	at := fault.Span{Object: tg.Name}
+	if file == "" {
+		return nil, fault.Unsupportedf(at, "", "no table of Iceberg: there is no metadata/*.metadata.json")
+	}
+	at.Object = file
+	b, err := readSmall(ctx, tg.Tree, file, l.WithDefaults().Metadata)
+	if err != nil {
+		return nil, err
+	}
+	const perByte = 4 // that decoded JSON takes, about
+	if err := l.Memory().Take(perByte*int64(len(b)), at, ""); err != nil {
+		return nil, err
+	}
+	p := &place{tree: tg.Tree, dir: dir, file: file, table: &meta.Table{}}
+	if err := json.Unmarshal(b, p.table); err != nil {
+		return nil, fault.Corruptf(at, "", "no JSON of a table: %v", err)
+	}
+	switch v := p.table.FormatVersion; {
+	case v < 1:
+		return nil, fault.Corruptf(at, "format-version", "expected 1 to 3, found %d", v)
+	case v > 3:
+		return nil, fault.Unsupportedf(at, "format-version", "expected 1 to 3, found %d", v)
+	case p.table.Location == "":
+		return nil, fault.Corruptf(at, "location", "it is missing")
+	}
+	return p, nil
+}
+
+// name is the name in the tree of what the metadata call by an address: below the table's location it lies below the
+// directory that was opened, wherever that is now.
+func (p *place) name(address string) (string, error) {
+	location := strings.TrimRight(p.table.Location, "/")
+	if rest, ok := strings.CutPrefix(plainPath(address), plainPath(location)+"/"); ok {
+		name := path.Join(p.dir, rest)
+		if within := path.Clean(rest); within != ".." && !strings.HasPrefix(within, "../") {
+			return name, nil
+		}
+	}
+	return "", fault.Unsupportedf(fault.Span{Object: p.file}, "", "%q is outside of the table's location, %q: such "+
+		"files are not read", address, location)
+}
+
+// plainPath is an address without what differs between ways to write the same local path.
+func plainPath(address string) string {
+	for _, scheme := range []string{"file://", "file:"} {
+		if rest, ok := strings.CutPrefix(address, scheme); ok {
+			return rest
+		}
+	}
+	if rest, ok := strings.CutPrefix(address, "s3a://"); ok {
+		return "s3://" + rest
+	}
+	return address
+}
+
+// snapshot is the one that option at names; nil: the table has none.
+func (p *place) snapshot(at string) (*meta.Snapshot, error) {
+	t := p.table
+	span := fault.Span{Object: p.file}
+	if at == "" {
+		if t.CurrentSnapshot == nil || *t.CurrentSnapshot == -1 {
+			return nil, nil
+		}
+		s := t.Snapshot(*t.CurrentSnapshot)
+		if s == nil {
+			return nil, fault.Corruptf(span, "current-snapshot-id", "there is no snapshot %d", *t.CurrentSnapshot)
+		}
+		return s, nil
+	}
+	if ref, ok := t.Refs[at]; ok {
+		if s := t.Snapshot(ref.ID); s != nil {
+			return s, nil
+		}
+		return nil, fault.Corruptf(span, "refs."+at, "there is no snapshot %d", ref.ID)
+	}
+	ms, err := moment(at)
+	if err != nil {
+		return nil, err
+	}
+	if s := t.Snapshot(ms); s != nil {
+		return s, nil
+	}
+	var found *meta.Snapshot
+	log := t.SnapshotLog
+	if len(log) == 0 {
+		for _, s := range t.Snapshots {
+			log = append(log, meta.SnapshotEntry{Time: s.Time, ID: s.ID})
+		}
+	}
+	for _, e := range log { // which snapshot was current then
+		if s := t.Snapshot(e.ID); e.Time <= ms && s != nil {
+			found = s
+		}
+	}
+	if found == nil {
+		return nil, fault.Invalidf("iceberg: option at=%s: the table has no snapshot that old", at)
+	}
+	return found, nil
+}
+
+// moment is a time in milliseconds, or an id.
+func moment(at string) (int64, error) {
+	if n, err := strconv.ParseInt(at, 10, 64); err == nil {
+		return n, nil
+	}
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02 15:04:05", time.DateOnly} {
+		if t, err := time.Parse(layout, at); err == nil {
+			return t.UnixMilli(), nil
+		}
+	}
+	return 0, fault.Invalidf("iceberg: option at=%s: neither a snapshot, a branch or tag, nor a time as "+
+		"2006-01-02T15:04:05Z, or a day as 2006-01-02", at)
+}

@@ -1,0 +1,284 @@
+package iceberg
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/iceberg/internal/meta"
+	"stoa/format/internal/lake"
+	"stoa/internal/budget"
+)
+
+// opening is a table that is being opened.
+type opening struct {
+	*place
+	o      format.OpenOptions
+	memory *budget.Memory
+	snap   *meta.Snapshot
+	fields []arrow.Field
+	match  lake.Match
+	data   []live
+	dels   []live
+}
+
+// live is a file that counts, with its sequence number and partition spec.
+type live struct {
+	meta.DataFile
+	seq  int64
+	spec int
+	name string // in the tree
+}
+
+// open is Format.Open.
+func open(ctx context.Context, tg format.Target, o format.OpenOptions) (format.Reader, error) {
+	op, err := begin(ctx, tg, o)
+	if err != nil {
+		return nil, err
+	}
+	return op.reader(ctx)
+}
+
+// begin reads the metadata and the manifests of a table.
+func begin(ctx context.Context, tg format.Target, o format.OpenOptions) (*opening, error) {
+	ro, err := reads.Parse(o.Opts)
+	if err != nil {
+		return nil, err
+	}
+	if tg.Table != "" {
+		return nil, fault.Invalidf("%s: a table of Iceberg has no tables in it: #%s", tg.Name, tg.Table)
+	}
+	op := &opening{o: o, memory: o.Limits.Memory()}
+	if op.place, err = openPlace(ctx, tg, o.Limits); err != nil {
+		return nil, err
+	}
+	if op.snap, err = op.snapshot(ro.At); err != nil {
+		return nil, err
+	}
+	if err := op.schema(ro.At != ""); err != nil {
+		return nil, err
+	}
+	return op, op.manifests(ctx)
+}
+
+// schema finds the schema: the table's, or at a moment of the past that of its snapshot.
+func (op *opening) schema(past bool) error {
+	id := op.table.CurrentSchema
+	if past && op.snap != nil && op.snap.SchemaID != nil {
+		id = *op.snap.SchemaID
+	}
+	at := fault.Span{Object: op.file}
+	s := op.table.Schema(id)
+	if s == nil {
+		return fault.Corruptf(at, "schemas", "there is no schema %d", id)
+	}
+	var err error
+	if op.fields, err = meta.Arrow(s.Fields, 0); err != nil {
+		return fault.Corruptf(at, "schemas", "%v", err)
+	}
+	if err := op.o.Limits.Afford(arrow.NewSchema(op.fields, nil), at, "schemas"); err != nil {
+		return err
+	}
+	op.match = lake.ByID(op.mapping())
+	return nil
+}
+
+// mapping is the table's mapping of names to ids, for files without ids; nil: there is none.
+func (op *opening) mapping() lake.Match {
+	var list []meta.MappedField
+	if json.Unmarshal([]byte(op.table.Properties["schema.name-mapping.default"]), &list) != nil {
+		return nil
+	}
+	names := map[int][]string{}
+	var add func(list []meta.MappedField)
+	add = func(list []meta.MappedField) {
+		for _, m := range list {
+			if m.ID != nil {
+				names[*m.ID] = m.Names
+			}
+			add(m.Fields)
+		}
+	}
+	add(list)
+	return func(f arrow.Field, in []arrow.Field, _ []string) int {
+		return slices.IndexFunc(in, func(x arrow.Field) bool { return slices.Contains(names[lake.IDOf(f)], x.Name) })
+	}
+}
+
+// perFile is about what an entry of a manifest takes in memory besides its strings.
+const perFile = 512
+
+// manifests reads the manifests of the snapshot.
+func (op *opening) manifests(ctx context.Context) error {
+	if op.snap == nil {
+		return nil
+	}
+	var list []meta.Manifest
+	if op.snap.ManifestList != "" {
+		name, err := op.name(op.snap.ManifestList)
+		if err != nil {
+			return err
+		}
+		if list, err = meta.ReadList(ctx, op.tree, name, op.o.Limits.WithDefaults().Metadata); err != nil {
+			return missing(err, name)
+		}
+	}
+	for _, m := range op.snap.Manifests {
+		list = append(list, meta.Manifest{Path: m})
+	}
+	for _, m := range list {
+		if err := op.manifest(ctx, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// manifest reads a manifest.
+func (op *opening) manifest(ctx context.Context, m meta.Manifest) error {
+	name, err := op.name(m.Path)
+	if err != nil {
+		return err
+	}
+	entries, err := meta.ReadManifest(ctx, op.tree, name, op.o.Limits.WithDefaults().Metadata)
+	if err != nil {
+		return missing(err, name)
+	}
+	at := fault.Span{Object: name}
+	for _, e := range entries {
+		if err := op.memory.Take(perFile+int64(len(e.File.Path)), at, "the files of the manifest"); err != nil {
+			return err
+		}
+		if e.Status == 2 {
+			continue
+		}
+		if e.Status < 0 || e.Status > 2 {
+			return fault.Corruptf(at, "status", "expected 0 to 2, found %d", e.Status)
+		}
+		f := live{DataFile: e.File, seq: m.Sequence, spec: m.Spec}
+		if e.Sequence != nil {
+			f.seq = *e.Sequence
+		}
+		if f.name, err = op.name(f.Path); err != nil {
+			return err
+		}
+		if f.Content == meta.Data {
+			op.data = append(op.data, f)
+		} else {
+			op.dels = append(op.dels, f)
+		}
+	}
+	return nil
+}
+
+// reader makes the reader.
+func (op *opening) reader(ctx context.Context) (format.Reader, error) {
+	sc := arrow.NewSchema(clean(op.fields), nil)
+	c := lake.Config{Catalogue: "the manifest", Tree: op.tree, Schema: sc, Match: op.match, Open: op.o,
+		Meta: op.facts(), Layout: op.layout()}
+	var files []*lake.Input
+	for _, f := range op.data {
+		if f.Format != "PARQUET" {
+			return nil, fault.Unsupportedf(fault.Span{Object: f.name}, "", "a data file of format %s: Parquet is read",
+				f.Format)
+		}
+		in := &lake.Input{Name: f.name, Rows: f.Rows, Bytes: f.Bytes}
+		if err := op.values(in, &f); err != nil {
+			return nil, err
+		}
+		files = append(files, in)
+	}
+	c.Files = files
+	if err := op.deletes(ctx, c.Files); err != nil {
+		return nil, err
+	}
+	return lake.New(c), nil
+}
+
+// clean are fields as they are shown: with ids, as Parquet's fields have them.
+func clean(fields []arrow.Field) []arrow.Field { return fields }
+
+// facts are what `stoa meta` prints.
+func (op *opening) facts() (out []format.KeyValue) {
+	add := func(k, v string) { out = append(out, format.KeyValue{Key: k, Value: v}) }
+	t := op.table
+	add("format", fmt.Sprintf("Apache Iceberg, version %d", t.FormatVersion))
+	add("table_uuid", t.UUID)
+	add("location", t.Location)
+	add("metadata", op.file)
+	if op.snap != nil {
+		add("snapshot", strconv.FormatInt(op.snap.ID, 10))
+		add("sequence_number", strconv.FormatInt(op.snap.Sequence, 10))
+		add("snapshot_time", timeText(op.snap.Time))
+	}
+	add("snapshots", strconv.Itoa(len(t.Snapshots)))
+	add("data_files", strconv.Itoa(len(op.data)))
+	add("delete_files", strconv.Itoa(len(op.dels)))
+	if s := t.Spec(t.DefaultSpec); s != nil && len(s.Fields) > 0 {
+		var terms []string
+		for _, f := range s.Fields {
+			terms = append(terms, fmt.Sprintf("%s of %s as %s", f.Transform, op.fieldName(f.Source), f.Name))
+		}
+		add("partition_spec", strings.Join(terms, ", "))
+	}
+	for _, k := range sortedKeys(t.Properties) {
+		add("property: "+k, t.Properties[k])
+	}
+	return out
+}
+
+func sortedKeys(m map[string]string) (keys []string) {
+	for k := range m {
+		if k != "schema.name-mapping.default" {
+			keys = append(keys, k)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+func (op *opening) fieldName(id int) string {
+	for _, f := range op.fields {
+		if lake.IDOf(f) == id {
+			return f.Name
+		}
+	}
+	return strconv.Itoa(id)
+}
+
+// layout is how the rows are divided and sorted, as far as the table's own columns say it.
+func (op *opening) layout() (l format.Layout) {
+	if s := op.table.Spec(op.table.DefaultSpec); s != nil {
+		for _, f := range s.Fields {
+			name := op.fieldName(f.Source)
+			n, bucket := strings.CutPrefix(f.Transform, "bucket[")
+			switch {
+			case f.Transform == "identity":
+				l.Partitions = append(l.Partitions, name)
+			case bucket && l.Buckets == 0:
+				l.Buckets, _ = strconv.Atoi(strings.TrimSuffix(n, "]"))
+				l.BucketBy = []string{name}
+			}
+		}
+	}
+	for _, o := range op.table.SortOrders {
+		if o.ID != op.table.DefaultSort {
+			continue
+		}
+		for _, f := range o.Fields {
+			if f.Transform != "identity" || cmp.Or(f.Direction, "asc") != "asc" {
+				break
+			}
+			l.Sorted = append(l.Sorted, op.fieldName(f.Source))
+		}
+	}
+	return l
+}

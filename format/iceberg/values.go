@@ -1,0 +1,194 @@
+package iceberg
+
+import (
+	"encoding/binary"
+	"errors"
+	"io/fs"
+	"math"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/format/iceberg/internal/meta"
+	"stoa/format/internal/lake"
+	"stoa/internal/coerce"
+	"stoa/pred"
+)
+
+// missing says of a file that is not there who names it.
+func missing(err error, name string) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fault.Corruptf(fault.Span{Object: name}, "", "the table's metadata name the file, and it is not there")
+	}
+	return err
+}
+
+func timeText(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// values sets what the manifest says of a file: bounds of columns, and the values of its partition.
+func (op *opening) values(in *lake.Input, f *live) error {
+	in.Bounds, in.Values = map[int]pred.Bounds{}, map[int]arrow.Array{}
+	for i, x := range op.fields {
+		id := lake.IDOf(x)
+		if b, ok := boundsOf(x.Type, &f.DataFile, id); ok {
+			in.Bounds[i] = b
+		}
+	}
+	spec := op.table.Spec(f.spec)
+	if spec == nil {
+		return fault.Corruptf(fault.Span{Object: op.file}, "partition-specs", "there is no spec %d, which %s has", f.spec,
+			f.name)
+	}
+	for _, s := range spec.Fields {
+		if s.Transform != "identity" {
+			continue
+		}
+		for i, x := range op.fields {
+			if lake.IDOf(x) != s.Source {
+				continue
+			}
+			v, ok := f.Partition[s.Name]
+			if !ok {
+				v = f.Partition[avroName(s.Name)]
+			}
+			a, ok := single1(x.Type, v)
+			if !ok {
+				return fault.Corruptf(fault.Span{Object: f.name}, s.Name, "the value %v of its partition is none of type %s",
+					v, x.Type)
+			}
+			in.Values[i] = a
+		}
+	}
+	return nil
+}
+
+// single1 is an array of one value of a partition, as Avro has it.
+func single1(t arrow.DataType, v any) (arrow.Array, bool) {
+	b := array.NewBuilder(memory.NewGoAllocator(), t)
+	defer b.Release()
+	ok := true
+	n, whole := v.(int64)
+	raw, octets := v.([]byte)
+	switch b := b.(type) {
+	case *array.BooleanBuilder:
+		var x bool
+		if x, ok = v.(bool); ok {
+			b.Append(x)
+		}
+	case *array.Int32Builder:
+		if ok = whole && n == int64(int32(n)); ok {
+			b.Append(int32(n))
+		}
+	case *array.Date32Builder:
+		if ok = whole && n == int64(int32(n)); ok {
+			b.Append(arrow.Date32(n))
+		}
+	case *array.Int64Builder:
+		if ok = whole; ok {
+			b.Append(n)
+		}
+	case *array.Time64Builder:
+		if ok = whole; ok {
+			b.Append(arrow.Time64(n))
+		}
+	case *array.TimestampBuilder:
+		if ok = whole; ok {
+			b.Append(arrow.Timestamp(n))
+		}
+	case *array.StringBuilder:
+		var x string
+		if x, ok = v.(string); ok {
+			b.Append(x)
+		}
+	case *array.BinaryBuilder:
+		if ok = octets; ok {
+			b.Append(raw)
+		}
+	case *array.FixedSizeBinaryBuilder:
+		if ok = octets && len(raw) == t.(*arrow.FixedSizeBinaryType).ByteWidth; ok {
+			b.Append(raw)
+		}
+	case *array.Decimal128Builder:
+		var d decimal128.Num
+		if d, ok = coerce.OfBigEndian(raw); ok && octets {
+			b.Append(d)
+		}
+	case *array.Float32Builder:
+		var x float64
+		if x, ok = v.(float64); ok {
+			b.Append(float32(x))
+		}
+	case *array.Float64Builder:
+		var x float64
+		if x, ok = v.(float64); ok {
+			b.Append(x)
+		}
+	default:
+		ok = false
+	}
+	if v == nil {
+		b.AppendNull()
+		ok = true
+	}
+	a := b.NewArray()
+	return a, ok && a.Len() == 1
+}
+
+// boundsOf are the bounds of a column as a manifest has them.
+func boundsOf(t arrow.DataType, f *meta.DataFile, id int) (pred.Bounds, bool) {
+	b := pred.Bounds{Nulls: -1, Rows: f.Rows}
+	nulls, known := f.Nulls[id]
+	if known {
+		b.Nulls = nulls
+	}
+	lo, ok1 := value(t, f.Lower[id])
+	hi, ok2 := value(t, f.Upper[id])
+	if ok1 && ok2 {
+		b.Min, b.Max = &lo, &hi
+	}
+	if n, ok := f.NaNs[id]; ok && n == 0 {
+		b.NoNaN = true
+	}
+	return b, known || ok1 && ok2
+}
+
+// value is a bound in Iceberg's binary form.
+func value(t arrow.DataType, b []byte) (v pred.Value, ok bool) {
+	switch x := t.(type) {
+	case *arrow.BooleanType:
+		if len(b) == 1 {
+			return pred.Bool(b[0] != 0), true
+		}
+	case *arrow.StringType:
+		return pred.String(string(b)), b != nil
+	case *arrow.BinaryType:
+		return pred.Bytes(b), b != nil
+	case *arrow.Float32Type:
+		if len(b) == 4 {
+			return pred.Float(float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))), true
+		}
+	case *arrow.Float64Type:
+		switch len(b) {
+		case 4: // it was a float
+			return pred.Float(float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))), true
+		case 8:
+			return pred.Float(math.Float64frombits(binary.LittleEndian.Uint64(b))), true
+		}
+	case *arrow.Decimal128Type:
+		if d, ok := coerce.OfBigEndian(b); ok && len(b) > 0 {
+			return pred.Decimal(d, x.Scale), true
+		}
+	case *arrow.Int32Type, *arrow.Int64Type, *arrow.Date32Type, *arrow.Time64Type, *arrow.TimestampType:
+		switch len(b) {
+		case 4: // of a long, it was an int
+			return pred.Typed(t, int64(int32(binary.LittleEndian.Uint32(b)))), t.ID() != arrow.TIMESTAMP
+		case 8:
+			return pred.Typed(t, int64(binary.LittleEndian.Uint64(b))), t.ID() != arrow.INT32 && t.ID() != arrow.DATE32
+		}
+	}
+	return v, false
+}

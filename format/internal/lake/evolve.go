@@ -1,0 +1,165 @@
+package lake
+
+import (
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/vec"
+)
+
+// Match finds a field of a table among those of a file; -1: the file is older than the field.
+type Match func(f arrow.Field, in []arrow.Field, path []string) int
+
+// ByID matches by the ids that both have. Where no field of the file has one, fallback decides (nil: names do).
+func ByID(fallback Match) Match {
+	return func(f arrow.Field, in []arrow.Field, path []string) int {
+		if !slices.ContainsFunc(in, func(x arrow.Field) bool { return IDOf(x) >= 0 }) {
+			if fallback == nil {
+				return ByName(f, in, path)
+			}
+			return fallback(f, in, path)
+		}
+		id := IDOf(f)
+		return slices.IndexFunc(in, func(x arrow.Field) bool { return IDOf(x) == id })
+	}
+}
+
+// ByName matches by names.
+func ByName(f arrow.Field, in []arrow.Field, _ []string) int {
+	return slices.IndexFunc(in, func(x arrow.Field) bool { return x.Name == f.Name })
+}
+
+// ByKey matches the name that the table's field has under a key of its metadata.
+func ByKey(key string) Match {
+	return func(f arrow.Field, in []arrow.Field, path []string) int {
+		name, ok := f.Metadata.GetValue(key)
+		if !ok {
+			return ByName(f, in, path)
+		}
+		return slices.IndexFunc(in, func(x arrow.Field) bool { return x.Name == name })
+	}
+}
+
+// node is a field of the table and where a file has it.
+type node struct {
+	to       arrow.DataType
+	from     int  // among the fields of the file, or of the group; -1: nowhere
+	plain    bool // the file's type is the table's, with the same fields
+	children []*node
+}
+
+// matched is how the fields of a table are found in a file, or in a group of it.
+func matched(fields, in []arrow.Field, match Match, path []string) (out []*node, err error) {
+	for _, f := range fields {
+		at := append(slices.Clone(path), f.Name)
+		n := &node{to: f.Type, from: match(f, in, path)}
+		if n.from >= 0 {
+			if err := n.below(f, in[n.from], match, at); err != nil {
+				return nil, err
+			}
+		} else if !f.Nullable && len(path) > 0 {
+			return nil, fault.Corruptf(fault.Span{}, f.Name, "the file has no such field, and it cannot be null")
+		}
+		out = append(out, n)
+	}
+	return out, nil
+}
+
+// below matches what is in a field.
+func (n *node) below(f, have arrow.Field, match Match, path []string) (err error) {
+	n.plain = arrow.TypeEqual(f.Type, have.Type)
+	switch t := f.Type.(type) {
+	case *arrow.StructType:
+		h, ok := have.Type.(*arrow.StructType)
+		if !ok {
+			return refused(have.Type, f.Type)
+		}
+		if n.children, err = matched(t.Fields(), h.Fields(), match, path); err != nil {
+			return err
+		}
+		n.plain = n.plain && len(h.Fields()) == len(n.children)
+	case *arrow.MapType:
+		h, ok := have.Type.(*arrow.MapType)
+		if !ok {
+			return refused(have.Type, f.Type)
+		}
+		key, value := &node{to: t.KeyType()}, &node{to: t.ItemType(), from: 1}
+		if err := key.below(t.KeyField(), h.KeyField(), match, append(path, "key")); err != nil {
+			return err
+		}
+		if err := value.below(t.ItemField(), h.ItemField(), match, append(path, "value")); err != nil {
+			return err
+		}
+		n.children = []*node{key, value}
+	case *arrow.ListType:
+		h, ok := have.Type.(arrow.ListLikeType)
+		if !ok || have.Type.ID() == arrow.MAP {
+			return refused(have.Type, f.Type)
+		}
+		item := &node{to: t.Elem()}
+		if err := item.below(t.ElemField(), h.ElemField(), match, append(path, "element")); err != nil {
+			return err
+		}
+		n.children = []*node{item}
+	}
+	for i, c := range n.children {
+		n.plain = n.plain && c.plain && (f.Type.ID() != arrow.STRUCT || c.from == i)
+	}
+	return nil
+}
+
+// apply makes the table's array of the file's.
+func (n *node) apply(a arrow.Array, mem memory.Allocator) (arrow.Array, error) {
+	if n.plain {
+		a.Retain()
+		return a, nil
+	}
+	switch n.to.(type) {
+	case *arrow.StructType:
+		return n.applyStruct(a, n.to, mem)
+	case *arrow.ListType:
+		l := a.(array.ListLike)
+		if a.DataType().ID() != arrow.LIST {
+			return Cast(a, n.to, mem)
+		}
+		item, err := n.children[0].apply(l.ListValues(), mem)
+		if err != nil {
+			return nil, err
+		}
+		return rebuild(a, n.to, a.Data().Buffers(), []arrow.Array{item}, a.Data().Offset()), nil
+	case *arrow.MapType:
+		entries := &node{to: n.to.(*arrow.MapType).Elem(), children: n.children}
+		item, err := entries.applyStruct(a.(*array.Map).ListValues(), entries.to, mem)
+		if err != nil {
+			return nil, err
+		}
+		return rebuild(a, n.to, a.Data().Buffers(), []arrow.Array{item}, a.Data().Offset()), nil
+	}
+	return Cast(a, n.to, mem)
+}
+
+func (n *node) applyStruct(a arrow.Array, to arrow.DataType, mem memory.Allocator) (arrow.Array, error) {
+	s := a.(*array.Struct)
+	var children []arrow.Array
+	for i, c := range n.children {
+		var out arrow.Array
+		var err error
+		if c.from < 0 {
+			out = vec.Nulls(mem, c.to, a.Len())
+		} else {
+			out, err = c.apply(s.Field(c.from), mem)
+		}
+		if err != nil {
+			for _, x := range children {
+				x.Release()
+			}
+			return nil, fault.Locate(err, fault.Span{}, false, to.(*arrow.StructType).Field(i).Name)
+		}
+		children = append(children, out)
+	}
+	return rebuild(a, to, []*memory.Buffer{validity(a)}, children, 0), nil
+}

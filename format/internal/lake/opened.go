@@ -1,0 +1,318 @@
+package lake
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"sync"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/parquet"
+	"stoa/internal/scan"
+	"stoa/pred"
+	"stoa/store"
+	"stoa/vec"
+)
+
+// Input is a file of a table that is read.
+type Input struct {
+	Name   string // in the tree
+	Rows   int64  // that the catalogue says; -1: it does not
+	Bytes  int64  // the same
+	Values map[int]arrow.Array
+	// Values are those of columns of the table that all rows of the file have, one each, and that need not be in it.
+
+	Bounds map[int]pred.Bounds // of columns of the table, as the catalogue has them
+	// Deleted are the positions of deleted rows, ascending; nil: there are none.
+	Deleted func(ctx context.Context) ([]int64, error)
+	// Equality are rows that are deleted because they equal others.
+	Equality []*EqualSet
+}
+
+// opened is an open file.
+type opened struct {
+	in     *Input
+	reader format.Reader // with what was deleted
+	plain  format.Reader
+	src    scan.Source
+	part   format.Part
+	groups []format.RowGroup
+	nodes  []*node
+	drops  map[int][]int64 // by row group, positions in it
+	users  int
+}
+
+// files are the open files of a table; those that nobody uses are closed when there are many.
+type files struct {
+	mu   sync.Mutex
+	open map[string]*opened
+	idle []string // least recently used first
+}
+
+const maxIdle = 64
+
+// acquire opens a file, or takes it as it is open. release must be called when it is not used any more.
+func (t *Table) acquire(ctx context.Context, in *Input) (*opened, error) {
+	t.files.mu.Lock()
+	defer t.files.mu.Unlock()
+	if t.files.open == nil {
+		t.files.open = map[string]*opened{}
+	}
+	f := t.files.open[in.Name]
+	if f == nil {
+		var err error
+		if f, err = t.openFile(ctx, in); err != nil {
+			return nil, err
+		}
+		t.files.open[in.Name] = f
+	}
+	f.users++
+	t.files.idle = slices.DeleteFunc(t.files.idle, func(n string) bool { return n == in.Name })
+	return f, nil
+}
+
+func (t *Table) release(f *opened) {
+	t.files.mu.Lock()
+	defer t.files.mu.Unlock()
+	if f.users--; f.users > 0 {
+		return
+	}
+	t.files.idle = append(t.files.idle, f.in.Name)
+	if len(t.files.idle) > maxIdle {
+		old := t.files.open[t.files.idle[0]]
+		delete(t.files.open, t.files.idle[0])
+		t.files.idle = t.files.idle[1:]
+		_ = old.close()
+	}
+}
+
+func (f *opened) close() error {
+	f.src.Dicts.Close()
+	return errors.Join(f.plain.Close(), f.src.Objects.Close())
+}
+
+// dataTree is the tree that data are read from: not through the cache of metadata.
+func dataTree(t store.Tree) store.Tree {
+	if c, ok := t.(*store.Cache); ok {
+		return c.Unwrap()
+	}
+	return t
+}
+
+// openFile opens a file and compares what the catalogue says of it.
+func (t *Table) openFile(ctx context.Context, in *Input) (*opened, error) {
+	at := fault.Span{Object: in.Name}
+	o := t.c.Open
+	o.Limits, o.Tracer = o.Limits.Apart(), nil
+	o.Opts = map[string]string{"arrow-schema": "ignore"}
+	r, err := parquet.Format.Open(ctx, format.Target{Tree: t.c.Tree, Name: in.Name}, o)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fault.Corruptf(at, "", "%s names the file, and it is not there", t.c.Catalogue)
+	}
+	if err != nil {
+		return nil, err
+	}
+	f := &opened{in: in, plain: r, reader: r, drops: map[int][]int64{}}
+	f.src = scan.Source{Reader: r, Objects: scan.NewObjects(dataTree(t.c.Tree)), Dicts: scan.NewDicts(),
+		Limits: t.c.Open.Limits.WithDefaults(), NoVerify: t.c.Open.NoVerify}
+	if err := t.prepare(ctx, f); err != nil {
+		return nil, errors.Join(fault.Locate(err, at, false, ""), f.close())
+	}
+	return f, nil
+}
+
+// prepare finds the row groups, the columns and the deleted rows of a file.
+func (t *Table) prepare(ctx context.Context, f *opened) error {
+	for p, err := range f.plain.Parts(ctx, format.Query{}) {
+		if err != nil {
+			return err
+		}
+		f.part = p
+	}
+	all := make([]int, len(f.plain.Columns()))
+	for i := range all {
+		all[i] = i
+	}
+	var err error
+	if f.groups, err = f.plain.RowGroups(ctx, f.part, format.Query{Cols: all}); err != nil {
+		return err
+	}
+	rows := int64(0)
+	for _, g := range f.groups {
+		rows += g.Rows
+	}
+	if f.in.Rows >= 0 && rows != f.in.Rows {
+		return fault.Corruptf(fault.Span{Object: f.in.Name}, "", "expected %d rows as %s says, found %d", f.in.Rows,
+			t.c.Catalogue, rows)
+	}
+	if f.nodes, err = matched(t.c.Schema.Fields(), f.plain.Schema().Fields(), t.c.Match, nil); err != nil {
+		return err
+	}
+	for i, n := range f.nodes {
+		if v := f.in.Values[i]; n.from < 0 && v == nil && !t.c.Schema.Field(i).Nullable {
+			return fault.Corruptf(fault.Span{Object: f.in.Name}, t.c.Schema.Field(i).Name,
+				"the file has no such column, and it cannot be null")
+		}
+	}
+	return t.deletions(ctx, f, rows)
+}
+
+// deletions finds the deleted rows of a file.
+func (t *Table) deletions(ctx context.Context, f *opened, rows int64) error {
+	var gone []int64
+	if f.in.Deleted != nil {
+		var err error
+		if gone, err = f.in.Deleted(ctx); err != nil {
+			return err
+		}
+	}
+	if len(f.in.Equality) > 0 {
+		more, err := t.equal(ctx, f)
+		if err != nil {
+			return err
+		}
+		gone = append(slices.Clone(gone), more...)
+		slices.Sort(gone)
+		gone = slices.Compact(gone)
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	if last := gone[len(gone)-1]; last >= rows || gone[0] < 0 {
+		return fault.Corruptf(fault.Span{Object: f.in.Name}, "", "row %d is said to be deleted, and the file has %d rows",
+			last, rows)
+	}
+	base := int64(0)
+	for _, g := range f.groups {
+		i, _ := slices.BinarySearch(gone, base)
+		j, _ := slices.BinarySearch(gone, base+g.Rows)
+		if i < j {
+			own := make([]int64, 0, j-i)
+			for _, p := range gone[i:j] {
+				own = append(own, p-base)
+			}
+			f.drops[g.Index] = own
+		}
+		base += g.Rows
+	}
+	f.reader = withDrops{f.plain, f.drops}
+	f.src.Reader = f.reader
+	return nil
+}
+
+// group is a row group by its index.
+func (f *opened) group(index int) (format.RowGroup, error) {
+	for _, g := range f.groups {
+		if g.Index == index {
+			return g, nil
+		}
+	}
+	return format.RowGroup{}, fault.Invalidf("%s has no row group %d", f.in.Name, index)
+}
+
+// live is how many rows of a group count.
+func (f *opened) live(g format.RowGroup) int64 { return g.Rows - int64(len(f.drops[g.Index])) }
+
+// stored is the position in its row group of the row that is number n of those that count; for as many as there are,
+// the end.
+func (f *opened) stored(g format.RowGroup, n int64) int64 {
+	gone := f.drops[g.Index]
+	if n >= f.live(g) {
+		return g.Rows
+	}
+	// The row lies at n+k if k rows are deleted before it: the least k such that the next deleted row lies after it.
+	lo, hi := 0, len(gone)
+	for lo < hi {
+		if k := (lo + hi) / 2; gone[k]-int64(k) <= n {
+			lo = k + 1
+		} else {
+			hi = k
+		}
+	}
+	return n + int64(lo)
+}
+
+// withDrops is a file some of whose rows do not count.
+type withDrops struct {
+	format.Reader
+	drops map[int][]int64
+}
+
+// Overlay implements format.Overlayer.
+func (r withDrops) Overlay(_ context.Context, g format.RowGroup, _ []int) (format.Overlay, error) {
+	if rows := r.drops[g.Index]; len(rows) > 0 {
+		return &dropped{rows}, nil
+	}
+	return nil, nil
+}
+
+// dropped are the rows of a row group that do not count, ascending.
+type dropped struct{ rows []int64 }
+
+func (d *dropped) Drops() bool                  { return true }
+func (d *dropped) Touches(int) bool             { return false }
+func (d *dropped) Spans(vec.Range) []fault.Span { return nil }
+
+// Patch implements format.Overlay.
+func (d *dropped) Patch(_ context.Context, rows vec.Range, _ [][]byte) (*vec.Patch, error) {
+	i, _ := slices.BinarySearch(d.rows, rows.From)
+	j, _ := slices.BinarySearch(d.rows, rows.To)
+	p := &vec.Patch{First: rows.From, N: int(rows.Len())}
+	if i == j {
+		return p, nil
+	}
+	bits := make([]byte, (p.N+7)/8)
+	for _, r := range d.rows[i:j] {
+		k := r - rows.From
+		bits[k>>3] |= 1 << (k & 7)
+	}
+	p.Drop = vec.NewSel(bits, p.N)
+	return p, nil
+}
+
+// column is column i of the table, made of a batch of the file's columns, of which at says where each is.
+func (t *Table) column(f *opened, i int, b arrow.RecordBatch, at map[int]int, mem allocator) (arrow.Array, error) {
+	n := f.nodes[i]
+	if v := f.in.Values[i]; v != nil {
+		return repeat(v, int(b.NumRows()), mem)
+	}
+	if n.from < 0 {
+		return vec.Nulls(mem, n.to, int(b.NumRows())), nil
+	}
+	a, err := n.apply(b.Column(at[n.from]), mem)
+	return a, fault.Locate(err, fault.Span{Object: f.in.Name}, false, t.c.Schema.Field(i).Name)
+}
+
+// repeat is a value n times.
+func repeat(v arrow.Array, n int, mem allocator) (arrow.Array, error) {
+	if v.Len() == n {
+		v.Retain()
+		return v, nil
+	}
+	if v.IsNull(0) {
+		return vec.Nulls(mem, v.DataType(), n), nil
+	}
+	if n == 0 {
+		return array.NewSlice(v, 0, 0), nil
+	}
+	parts := []arrow.Array{v} // doubled until it is long enough
+	var made []arrow.Array
+	defer func() {
+		for _, a := range made {
+			a.Release()
+		}
+	}()
+	for parts[0].Len() < n {
+		c, err := array.Concatenate([]arrow.Array{parts[0], parts[0]}, mem)
+		if err != nil {
+			return nil, err
+		}
+		made, parts[0] = append(made, c), c
+	}
+	return array.NewSlice(parts[0], 0, int64(n)), nil
+}

@@ -1,0 +1,378 @@
+package lake
+
+import (
+	"context"
+	"iter"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/internal/scan"
+	"stoa/pred"
+	"stoa/region"
+	"stoa/store"
+	"stoa/vec"
+)
+
+type allocator = memory.Allocator
+
+// Config is a table that is read.
+type Config struct {
+	Catalogue string // for errors: "the manifest"
+	Tree      store.Tree
+	Schema    *arrow.Schema
+	Match     Match
+	Files     []*Input
+	Open      format.OpenOptions // limits, and whether checksums are compared
+	Meta      []format.KeyValue
+	Findings  []region.Finding
+	Layout    format.Layout
+}
+
+// Table is a reader of a table of files. Its parts are the files.
+type Table struct {
+	c      Config
+	cols   []format.Column
+	byName map[string]*Input
+	mem    allocator
+	files  files
+}
+
+// New opens a table. Its files are opened when they are read.
+func New(c Config) *Table {
+	t := &Table{c: c, byName: map[string]*Input{}, mem: memory.NewGoAllocator()}
+	var fields []arrow.Field
+	for i, f := range c.Schema.Fields() {
+		t.cols = append(t.cols, format.Column{Name: f.Name, Path: []int{i}, Parent: -1, Has: format.Values, Type: f.Type})
+		fields = append(fields, f)
+	}
+	for _, f := range c.Files {
+		t.byName[f.Name] = f
+	}
+	return t
+}
+
+// Files are the table's files.
+func (t *Table) Files() []*Input { return t.c.Files }
+
+func (t *Table) Schema() *arrow.Schema      { return t.c.Schema }
+func (t *Table) Columns() []format.Column   { return t.cols }
+func (t *Table) Order() []format.Key        { return nil }
+func (t *Table) Meta() []format.KeyValue    { return t.c.Meta }
+func (t *Table) Findings() []region.Finding { return slices.Clone(t.c.Findings) }
+func (t *Table) Layout() format.Layout      { return t.c.Layout }
+
+// Close closes the files.
+func (t *Table) Close() (err error) {
+	t.files.mu.Lock()
+	defer t.files.mu.Unlock()
+	for _, f := range t.files.open {
+		if e := f.close(); err == nil {
+			err = e
+		}
+	}
+	t.files.open, t.files.idle = nil, nil
+	return err
+}
+
+// Parts are the files, without those in which, by what the catalogue says, no row passes the filter.
+func (t *Table) Parts(ctx context.Context, q format.Query) iter.Seq2[format.Part, error] {
+	return func(yield func(format.Part, error) bool) {
+		for _, f := range t.c.Files {
+			if q.Filter != nil && q.Filter.Prune(func(path string) *pred.Bounds { return t.known(f, path) }) == pred.None {
+				format.Skipped(ctx, format.Skip{Level: format.LevelPart, Why: "bounds of the catalogue", Bytes: f.Bytes})
+				continue
+			}
+			p := format.Part{Ref: f.Name, Rows: -1, Bytes: f.Bytes}
+			if info, err := t.c.Tree.Stat(ctx, f.Name); err == nil {
+				p.Stamp = info.Stamp
+			}
+			if !yield(p, nil) {
+				return
+			}
+		}
+	}
+}
+
+// known is what the catalogue says of a column's values in a file; nil: nothing.
+func (t *Table) known(f *Input, path string) *pred.Bounds {
+	at, _, err := pred.Find(t.c.Schema.Fields(), path)
+	if err != nil || len(at) != 1 {
+		return nil
+	}
+	if b, ok := f.Bounds[at[0]]; ok {
+		return &b
+	}
+	return nil
+}
+
+func (t *Table) input(part string) (*Input, error) {
+	if f := t.byName[part]; f != nil {
+		return f, nil
+	}
+	return nil, fault.Invalidf("the table has no file %s", part)
+}
+
+// RowGroups are those of a file, with the rows that count.
+func (t *Table) RowGroups(ctx context.Context, p format.Part, q format.Query) ([]format.RowGroup, error) {
+	in, err := t.input(p.Ref)
+	if err != nil {
+		return nil, err
+	}
+	f, err := t.acquire(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	defer t.release(f)
+	var leaves []int
+	for k, c := range f.plain.Columns() {
+		if slices.ContainsFunc(q.Cols, func(i int) bool { return f.nodes[i].from == c.Path[0] }) {
+			leaves = append(leaves, k)
+		}
+	}
+	some, err := f.plain.RowGroups(ctx, f.part, format.Query{Cols: leaves})
+	if err != nil {
+		return nil, err
+	}
+	out := make([]format.RowGroup, len(some))
+	for i, g := range some {
+		out[i] = format.RowGroup{Part: p.Ref, Index: g.Index, Rows: f.live(g), Bytes: g.Bytes,
+			Bounds: t.bounds(f, g, q.Cols)}
+	}
+	return out, nil
+}
+
+// bounds are those of a row group's columns that are in the file as the table has them, and of values of the file.
+func (t *Table) bounds(f *opened, g format.RowGroup, cols []int) map[int]pred.Bounds {
+	out := map[int]pred.Bounds{}
+	for _, i := range cols {
+		n := f.nodes[i]
+		if f.in.Values[i] != nil {
+			if b, ok := f.in.Bounds[i]; ok {
+				b.Rows, b.Nulls = -1, -1
+				out[i] = b
+			}
+			continue
+		}
+		for k, c := range f.plain.Columns() {
+			b, ok := g.Bounds[k]
+			if ok && n.plain && len(c.Path) == 1 && c.Path[0] == n.from && c.MaxRep == 0 {
+				if len(f.drops[g.Index]) > 0 {
+					b.Rows, b.Nulls = -1, -1
+				}
+				out[i] = b
+			}
+		}
+	}
+	return out
+}
+
+// Chunk implements format.Reader; rows come as batches.
+func (t *Table) Chunk(context.Context, format.RowGroup, int, vec.Range) (format.Chunk, error) {
+	return nil, fault.Unsupportedf(fault.Span{}, "", "the table gives batches")
+}
+
+// Narrow implements format.Narrower: what the file's indexes exclude, where no row of the group is deleted.
+func (t *Table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (vec.Ranges, error) {
+	all := vec.Ranges{}.Add(vec.Range{To: g.Rows})
+	in, err := t.input(g.Part)
+	if err != nil {
+		return nil, err
+	}
+	f, err := t.acquire(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	defer t.release(f)
+	n, ok := f.plain.(format.Narrower)
+	if !ok || len(f.drops[g.Index]) > 0 {
+		return all, nil
+	}
+	var terms []*pred.Expr
+	for _, c := range e.Conjuncts() {
+		if !t.direct(f, c) {
+			continue
+		}
+		if own, err := pred.Bind(c, f.plain.Schema()); err == nil {
+			terms = append(terms, own)
+		}
+	}
+	if len(terms) == 0 {
+		return all, nil
+	}
+	own, err := f.group(g.Index)
+	if err != nil {
+		return nil, err
+	}
+	return n.Narrow(ctx, own, pred.And(terms...))
+}
+
+// direct reports whether a file has the columns of e by the same names and types.
+func (t *Table) direct(f *opened, e *pred.Expr) bool {
+	for _, name := range e.Columns() {
+		at, _, err := pred.Find(t.c.Schema.Fields(), name)
+		if err != nil || len(at) != 1 || f.in.Values[at[0]] != nil {
+			return false
+		}
+		n := f.nodes[at[0]]
+		if !n.plain || f.plain.Schema().Field(n.from).Name != t.c.Schema.Field(at[0]).Name {
+			return false
+		}
+	}
+	return true
+}
+
+// lostRows is damage of some rows of a row group.
+type lostRows struct {
+	error
+	from, to int64
+}
+
+func (e *lostRows) Unwrap() error            { return e.error }
+func (e *lostRows) LostRows() (int64, int64) { return e.from, e.to }
+
+// Batches implements format.Batcher.
+func (t *Table) Batches(ctx context.Context, g format.RowGroup, q format.Query, rows vec.Range,
+	mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
+	return func(yield func(arrow.RecordBatch, error) bool) {
+		in, err := t.input(g.Part)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		f, err := t.acquire(ctx, in)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer t.release(f)
+		own, err := f.group(g.Index)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		t.batches(ctx, f, own, q, rows, mem, yield)
+	}
+}
+
+// batches reads rows of a row group and makes the table's columns of them.
+func (t *Table) batches(ctx context.Context, f *opened, g format.RowGroup, q format.Query, rows vec.Range,
+	mem memory.Allocator, yield func(arrow.RecordBatch, error) bool) {
+	at := map[int]int{}
+	names := []string{}
+	fields := make([]arrow.Field, len(q.Cols))
+	for k, i := range q.Cols {
+		fields[k] = t.c.Schema.Field(i)
+		if n := f.nodes[i].from; n >= 0 && f.in.Values[i] == nil {
+			if _, ok := at[n]; !ok {
+				at[n] = len(names)
+				names = append(names, pred.JoinPath(f.plain.Schema().Field(n).Name))
+			}
+		}
+	}
+	piece := scan.Piece{Part: f.part.Ref, Stamp: f.part.Stamp, Groups: []int{g.Index}, Count: g.Rows,
+		Rows: vec.Range{From: f.stored(g, rows.From), To: f.stored(g, rows.To)}}
+	if piece.Rows.Len() <= 0 {
+		return
+	}
+	var lost []error
+	spec := scan.Spec{Columns: names, Unordered: true, Pieces: []scan.Piece{piece}, Alloc: mem, Memory: q.Batch,
+		Damaged: scan.SkipRows, Lost: func(l region.Loss) { lost = append(lost, f.loss(g, l)) }}
+	report := func() bool {
+		for _, err := range lost {
+			if !yield(nil, err) {
+				return false
+			}
+		}
+		lost = nil
+		return true
+	}
+	sc := arrow.NewSchema(fields, nil)
+	for b, err := range scan.Run(ctx, f.src, spec, nil) {
+		if !report() {
+			return
+		}
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		out, err := t.record(f, sc, q.Cols, b, at, mem)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		more := yield(out, nil)
+		out.Release()
+		if !more {
+			return
+		}
+	}
+	report()
+}
+
+// loss is damage of a file's row group as an error about the rows that count.
+func (f *opened) loss(g format.RowGroup, l region.Loss) error {
+	if !l.Exact {
+		return l.Err
+	}
+	gone := f.drops[g.Index]
+	i, _ := slices.BinarySearch(gone, l.Rows[0])
+	j, _ := slices.BinarySearch(gone, l.Rows[1])
+	return &lostRows{l.Err, l.Rows[0] - int64(i), l.Rows[1] - int64(j)}
+}
+
+func (t *Table) record(f *opened, sc *arrow.Schema, cols []int, b arrow.RecordBatch,
+	at map[int]int, mem allocator) (arrow.RecordBatch, error) {
+	out := make([]arrow.Array, len(cols))
+	defer func() {
+		for _, a := range out {
+			if a != nil {
+				a.Release()
+			}
+		}
+	}()
+	for k, i := range cols {
+		a, err := t.column(f, i, b, at, mem)
+		if err != nil {
+			return nil, err
+		}
+		out[k] = a
+	}
+	return array.NewRecordBatch(sc, out, b.NumRows()), nil
+}
+
+// wholeGroup are all rows of a group that count.
+func wholeGroup(f *opened, g format.RowGroup) vec.Range { return vec.Range{To: f.live(g)} }
+
+// Positions reads the positions of deleted rows in files of position deletes: file_path and pos, the columns of t. All
+// paths are passed through path; those of the result are the ones that wanted names.
+func (t *Table) Positions(ctx context.Context, take func(path string, pos int64) error) error {
+	for _, in := range t.c.Files {
+		f, err := t.acquire(ctx, in)
+		if err != nil {
+			return err
+		}
+		err = t.rowsOf(ctx, f, []int{0, 1}, func(b arrow.RecordBatch) error {
+			paths, ok1 := b.Column(0).(*array.String)
+			pos, ok2 := b.Column(1).(*array.Int64)
+			if !ok1 || !ok2 || paths.NullN() > 0 || pos.NullN() > 0 {
+				return fault.Corruptf(fault.Span{Object: in.Name}, "", "deletes without a path or a position")
+			}
+			for i := range int(b.NumRows()) {
+				if err := take(paths.Value(i), pos.Value(i)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		t.release(f)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
