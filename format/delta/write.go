@@ -163,8 +163,8 @@ func (d *draft) metadata(now int64) (*log.MetaData, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &log.MetaData{ID: newUUID(), Format: log.Format{Provider: "parquet", Options: map[string]string{}},
-		Schema: string(schema), Partitions: []string{}, Configuration: map[string]string{}, Created: &now}
+	m := &log.MetaData{ID: newUUID(), Format: log.Format{Provider: "parquet", Options: log.Texts{}},
+		Schema: string(schema), Partitions: []string{}, Configuration: log.Texts{}, Created: &now}
 	for _, t := range d.terms {
 		m.Partitions = append(m.Partitions, t.Column)
 	}
@@ -220,7 +220,7 @@ func (d *draft) commit(ctx context.Context, s store.Sink, files []lake.File) (na
 
 // add is the action that adds a file.
 func (d *draft) add(f lake.File, now int64) (*log.Add, error) {
-	a := &log.Add{Path: (&url.URL{Path: f.Name}).EscapedPath(), Partition: map[string]*string{}, Size: f.Bytes,
+	a := &log.Add{Path: (&url.URL{Path: f.Name}).EscapedPath(), Partition: log.Values{}, Size: f.Bytes,
 		Modified: now, Changed: true}
 	for i := range d.terms {
 		t := &d.terms[i]

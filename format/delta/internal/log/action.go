@@ -25,31 +25,71 @@ type Protocol struct {
 
 // MetaData is what is said of the table.
 type MetaData struct {
-	ID            string            `json:"id"`
-	Name          string            `json:"name,omitempty"`
-	Description   string            `json:"description,omitempty"`
-	Format        Format            `json:"format"`
-	Schema        string            `json:"schemaString"`
-	Partitions    []string          `json:"partitionColumns"`
-	Configuration map[string]string `json:"configuration"`
-	Created       *int64            `json:"createdTime,omitempty"`
+	ID            string   `json:"id"`
+	Name          string   `json:"name,omitempty"`
+	Description   string   `json:"description,omitempty"`
+	Format        Format   `json:"format"`
+	Schema        string   `json:"schemaString"`
+	Partitions    []string `json:"partitionColumns"`
+	Configuration Texts    `json:"configuration"`
+	Created       *int64   `json:"createdTime,omitempty"`
 }
 
 // Format is the format of the files.
 type Format struct {
-	Provider string            `json:"provider"`
-	Options  map[string]string `json:"options"`
+	Provider string `json:"provider"`
+	Options  Texts  `json:"options"`
+}
+
+// Values are texts by name; null is nil. Checkpoints have them as pairs.
+type Values map[string]*string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *Values) UnmarshalJSON(b []byte) error {
+	var pairs []struct {
+		Key   string  `json:"key"`
+		Value *string `json:"value"`
+	}
+	if len(b) > 0 && b[0] != '[' {
+		return json.Unmarshal(b, (*map[string]*string)(v))
+	}
+	if err := json.Unmarshal(b, &pairs); err != nil {
+		return err
+	}
+	*v = Values{}
+	for _, p := range pairs {
+		(*v)[p.Key] = p.Value
+	}
+	return nil
+}
+
+// Texts are Values without nulls.
+type Texts map[string]string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *Texts) UnmarshalJSON(b []byte) error {
+	var v Values
+	if err := v.UnmarshalJSON(b); err != nil {
+		return err
+	}
+	*t = Texts{}
+	for k, x := range v {
+		if x != nil {
+			(*t)[k] = *x
+		}
+	}
+	return nil
 }
 
 // Add is a file that is part of the table.
 type Add struct {
-	Path      string             `json:"path"` // relative, encoded as in a URL
-	Partition map[string]*string `json:"partitionValues"`
-	Size      int64              `json:"size"`
-	Modified  int64              `json:"modificationTime"`
-	Changed   bool               `json:"dataChange"`
-	Stats     string             `json:"stats,omitempty"`
-	Vector    *Vector            `json:"deletionVector,omitempty"`
+	Path      string  `json:"path"` // relative, encoded as in a URL
+	Partition Values  `json:"partitionValues"`
+	Size      int64   `json:"size"`
+	Modified  int64   `json:"modificationTime"`
+	Changed   bool    `json:"dataChange"`
+	Stats     string  `json:"stats,omitempty"`
+	Vector    *Vector `json:"deletionVector,omitempty"`
 }
 
 // Remove is a file that is part of the table no more.

@@ -130,14 +130,14 @@ func Arrow(fields []Field, mode string, depth int) (out []arrow.Field, err error
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Name, err)
 		}
-		keys, values := []string{PhysicalName}, []string{f.Name}
+		var keys, values []string
 		if mode != "" && mode != "none" {
 			var name string
 			var id int
 			if json.Unmarshal(f.Metadata[MappedName], &name) != nil || name == "" {
 				return nil, fmt.Errorf("%s: the column has no physical name", f.Name)
 			}
-			values[0] = name
+			keys, values = []string{PhysicalName}, []string{name}
 			if mode == "id" && json.Unmarshal(f.Metadata[MappedID], &id) == nil {
 				keys, values = append(keys, lake.FieldID), append(values, strconv.Itoa(id))
 			}

@@ -1,0 +1,326 @@
+package delta
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/delta/internal/log"
+	"stoa/format/internal/lake"
+	"stoa/pred"
+)
+
+// known are the features of readers that stoa has.
+var known = []string{"columnMapping", "deletionVectors", "timestampNtz", "v2Checkpoint", "typeWidening",
+	"typeWidening-preview", "vacuumProtocolCheck"}
+
+// opening is a table that is being opened.
+type opening struct {
+	*history
+	*state
+	o      format.OpenOptions
+	mode   string
+	fields []arrow.Field
+}
+
+// begin reads the log of a table.
+func begin(ctx context.Context, tg format.Target, o format.OpenOptions) (*opening, error) {
+	ro, err := reads.Parse(o.Opts)
+	if err != nil {
+		return nil, err
+	}
+	if tg.Table != "" {
+		return nil, fault.Invalidf("%s: a table of Delta has no tables in it: #%s", tg.Name, tg.Table)
+	}
+	op := &opening{o: o}
+	if op.history, err = listLog(ctx, tg); err != nil {
+		return nil, err
+	}
+	if op.history == nil {
+		return nil, fault.Unsupportedf(fault.Span{Object: tg.Name}, "", "no table of Delta: there is no %s", log.Dir)
+	}
+	version, err := op.pick(ctx, ro.At, o.Limits)
+	if err != nil {
+		return nil, err
+	}
+	if op.state, err = op.load(ctx, version, o.Limits, o); err != nil {
+		return nil, err
+	}
+	return op, op.schema()
+}
+
+// schema looks at the protocol, and makes the schema.
+func (op *opening) schema() error {
+	at := fault.Span{Object: path.Join(op.dir, log.Dir)}
+	if v := op.protocol.MinReader; v > 3 {
+		return fault.Unsupportedf(at, "protocol", "a reader of version %d is needed; stoa is one of version 3", v)
+	}
+	for _, f := range op.protocol.ReaderFeatures {
+		if !slices.Contains(known, f) {
+			return fault.Unsupportedf(at, "protocol", "a reader is needed that knows %s", f)
+		}
+	}
+	if p := op.metadata.Format.Provider; p != "parquet" && p != "" {
+		return fault.Unsupportedf(at, "metaData.format", "files of format %s: Parquet is read", p)
+	}
+	op.mode = op.metadata.Configuration["delta.columnMapping.mode"]
+	var s log.Struct
+	if err := json.Unmarshal([]byte(op.metadata.Schema), &s); err != nil {
+		return fault.Corruptf(at, "metaData.schemaString", "%v", err)
+	}
+	var err error
+	if op.fields, err = log.Arrow(s.Fields, op.mode, 0); err != nil {
+		return fault.Corruptf(at, "metaData.schemaString", "%v", err)
+	}
+	return op.o.Limits.Afford(arrow.NewSchema(op.fields, nil), at, "metaData.schemaString")
+}
+
+// open is Format.Open.
+func open(ctx context.Context, tg format.Target, o format.OpenOptions) (format.Reader, error) {
+	op, err := begin(ctx, tg, o)
+	if err != nil {
+		return nil, err
+	}
+	c := lake.Config{Catalogue: "the log", Tree: op.tree, Schema: arrow.NewSchema(op.fields, nil), Open: o,
+		Meta: op.facts(), Match: lake.ByKey(log.PhysicalName),
+		Layout: format.Layout{Partitions: op.metadata.Partitions}}
+	if op.mode == "id" {
+		c.Match = lake.ByID(c.Match)
+	}
+	for _, a := range op.adds() {
+		in, err := op.input(a)
+		if err != nil {
+			return nil, err
+		}
+		c.Files = append(c.Files, in)
+	}
+	return lake.New(c), nil
+}
+
+// adds are the files that count, in the order in which they were added.
+func (op *opening) adds() (out []*log.Add) {
+	for _, key := range op.order {
+		if a := op.files[key]; a != nil {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// name is the name in the tree of a path of the log.
+func (op *opening) name(p string) (string, error) {
+	at := fault.Span{Object: path.Join(op.dir, log.Dir)}
+	plain, err := url.PathUnescape(p)
+	if err != nil {
+		return "", fault.Corruptf(at, "add.path", "%q is no encoded path", p)
+	}
+	if within := path.Clean(plain); strings.Contains(p, "://") || path.IsAbs(plain) || within == ".." ||
+		strings.HasPrefix(within, "../") {
+		return "", fault.Unsupportedf(at, "", "%q is outside of the table: such files are not read", p)
+	}
+	return path.Join(op.dir, plain), nil
+}
+
+// input is a file as the table reads it.
+func (op *opening) input(a *log.Add) (*lake.Input, error) {
+	name, err := op.name(a.Path)
+	if err != nil {
+		return nil, err
+	}
+	in := &lake.Input{Name: name, Rows: -1, Bytes: a.Size, Values: map[int]arrow.Array{}, Bounds: map[int]pred.Bounds{}}
+	var s log.Stats
+	d := json.NewDecoder(strings.NewReader(a.Stats))
+	d.UseNumber()
+	if a.Stats != "" && d.Decode(&s) == nil && s.Rows != nil {
+		in.Rows = *s.Rows
+	}
+	for i, f := range op.fields {
+		physical, ok := f.Metadata.GetValue(log.PhysicalName)
+		if !ok {
+			physical = f.Name
+		}
+		if slices.Contains(op.metadata.Partitions, f.Name) {
+			if err := op.partition(in, i, f, a.Partition[physical]); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if b, ok := boundsOf(f.Type, &s, physical, in.Rows); ok {
+			in.Bounds[i] = b
+		}
+	}
+	if v := a.Vector; v != nil {
+		in.Deleted = func(ctx context.Context) ([]int64, error) { return op.vector(ctx, v) }
+	}
+	return in, nil
+}
+
+// partition sets a value of a file's partition.
+func (op *opening) partition(in *lake.Input, i int, f arrow.Field, text *string) error {
+	b := array.NewBuilder(memory.NewGoAllocator(), f.Type)
+	defer b.Release()
+	if err := appendText(b, f.Type, text); err != nil {
+		return fault.Corruptf(fault.Span{Object: in.Name}, f.Name, "%q is no value of type %s", *text, f.Type)
+	}
+	a := b.NewArray()
+	in.Values[i] = a
+	if a.IsNull(0) {
+		return nil
+	}
+	if v, ok := valueOf(f.Type, a); ok {
+		in.Bounds[i] = pred.Bounds{Min: &v, Max: &v, Rows: in.Rows, NoNaN: true}
+	}
+	return nil
+}
+
+// valueOf is the only value of an array, as predicates have it.
+func valueOf(t arrow.DataType, a arrow.Array) (pred.Value, bool) {
+	switch x := a.(type) {
+	case *array.String:
+		return pred.String(x.Value(0)), true
+	case *array.Int8:
+		return pred.Int(int64(x.Value(0))), true
+	case *array.Int16:
+		return pred.Int(int64(x.Value(0))), true
+	case *array.Int32:
+		return pred.Int(int64(x.Value(0))), true
+	case *array.Int64:
+		return pred.Int(x.Value(0)), true
+	case *array.Boolean:
+		return pred.Bool(x.Value(0)), true
+	case *array.Date32:
+		return pred.Date(int64(x.Value(0))), true
+	case *array.Timestamp:
+		return pred.Typed(t, int64(x.Value(0))), true
+	case *array.Decimal128:
+		return pred.Decimal(x.Value(0), t.(*arrow.Decimal128Type).Scale), true
+	}
+	return pred.Value{}, false
+}
+
+// appendText appends a partition's value in words; an empty text is null.
+func appendText(b array.Builder, t arrow.DataType, text *string) error {
+	if text == nil || *text == "" {
+		b.AppendNull()
+		return nil
+	}
+	switch b := b.(type) {
+	case *array.TimestampBuilder:
+		for _, layout := range []string{"2006-01-02 15:04:05.999999999", time.RFC3339Nano} {
+			if at, err := time.Parse(layout, *text); err == nil {
+				b.Append(arrow.Timestamp(at.UnixMicro()))
+				return nil
+			}
+		}
+		return errors.New("no timestamp")
+	case *array.BinaryBuilder:
+		var raw []byte
+		for _, r := range *text {
+			raw = append(raw, byte(r))
+		}
+		b.Append(raw)
+		return nil
+	}
+	return b.AppendValueFromString(*text)
+}
+
+// boundsOf are the bounds of a column as statistics have them.
+func boundsOf(t arrow.DataType, s *log.Stats, name string, rows int64) (b pred.Bounds, ok bool) {
+	b = pred.Bounds{Nulls: -1, Rows: rows}
+	if n, is := s.Nulls[name].(json.Number); is {
+		if k, err := n.Int64(); err == nil {
+			b.Nulls, ok = k, true
+		}
+	}
+	lo, ok1 := statOf(t, s.Min[name], 0)
+	hi, ok2 := statOf(t, s.Max[name], 999)
+	if ok1 && ok2 {
+		b.Min, b.Max, ok = &lo, &hi, true
+	}
+	return b, ok
+}
+
+// statOf is a bound. Timestamps may be cut to milliseconds: late is how many microseconds a maximum may be later.
+func statOf(t arrow.DataType, v any, late int64) (pred.Value, bool) {
+	text, isText := v.(string)
+	n, isNumber := v.(json.Number)
+	switch x := t.(type) {
+	case *arrow.BooleanType:
+		b, ok := v.(bool)
+		return pred.Bool(b), ok
+	case *arrow.StringType:
+		return pred.String(text), isText
+	case *arrow.Int8Type, *arrow.Int16Type, *arrow.Int32Type, *arrow.Int64Type:
+		k, err := n.Int64()
+		return pred.Int(k), isNumber && err == nil
+	case *arrow.Float32Type, *arrow.Float64Type:
+		f, err := n.Float64()
+		return pred.Float(f), isNumber && err == nil
+	case *arrow.Date32Type:
+		at, err := time.Parse(time.DateOnly, text)
+		return pred.Date(at.Unix() / 86400), isText && err == nil && at.Unix()%86400 == 0
+	case *arrow.TimestampType:
+		for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999"} {
+			if at, err := time.Parse(layout, text); err == nil {
+				return pred.Typed(t, at.UnixMicro()+late), true
+			}
+		}
+	case *arrow.Decimal128Type:
+		if d, err := decimal128.FromString(n.String(), x.Precision, x.Scale); isNumber && err == nil {
+			return pred.Decimal(d, x.Scale), true
+		}
+	}
+	return pred.Value{}, false
+}
+
+// facts are what `stoa meta` prints.
+func (op *opening) facts() (out []format.KeyValue) {
+	add := func(k, v string) { out = append(out, format.KeyValue{Key: k, Value: v}) }
+	add("format", "Delta Lake")
+	add("table_id", op.metadata.ID)
+	if op.metadata.Name != "" {
+		add("name", op.metadata.Name)
+	}
+	p := fmt.Sprintf("reader %d, writer %d", op.protocol.MinReader, op.protocol.MinWriter)
+	if f := op.protocol.ReaderFeatures; len(f) > 0 {
+		p += "; " + strings.Join(f, ", ")
+	}
+	add("protocol", p)
+	add("version", strconv.FormatInt(op.version, 10))
+	add("data_files", strconv.Itoa(len(op.adds())))
+	if len(op.metadata.Partitions) > 0 {
+		add("partition_columns", strings.Join(op.metadata.Partitions, ", "))
+	}
+	var keys []string
+	for k := range op.metadata.Configuration {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	for _, k := range keys {
+		add("property: "+k, op.metadata.Configuration[k])
+	}
+	return out
+}
+
+// missing says of a file that is not there who names it.
+func missing(err error, name string) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fault.Corruptf(fault.Span{Object: name}, "", "the log names the file, and it is not there")
+	}
+	return err
+}

@@ -1,0 +1,130 @@
+package delta
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"path"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/delta/internal/log"
+	"stoa/internal/roaring"
+)
+
+// vectorMagic begins a deletion vector.
+const vectorMagic = 1681511377
+
+// maxVector is how many bytes a deletion vector may have.
+const maxVector = 256 << 20
+
+// vector are the rows that a deletion vector deletes.
+func (op *opening) vector(ctx context.Context, v *log.Vector) ([]int64, error) {
+	at := fault.Span{Object: path.Join(op.dir, log.Dir)}
+	var b []byte
+	var err error
+	if v.Cardinality < 0 || v.Size < 0 || v.Size > maxVector {
+		return nil, fault.Corruptf(at, "deletionVector", "%d bytes, %d rows", v.Size, v.Cardinality)
+	}
+	switch v.Storage {
+	case "i":
+		if b, err = decode85(v.Path); err != nil {
+			return nil, fault.Corruptf(at, "deletionVector", "%v", err)
+		}
+		b = b[:min(int64(len(b)), v.Size)]
+	case "u":
+		b, at, err = op.storedVector(ctx, v)
+	default:
+		return nil, fault.Unsupportedf(at, "deletionVector", "one that is outside of the table (storage %q)", v.Storage)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(b) < 4 || binary.LittleEndian.Uint32(b) != vectorMagic {
+		return nil, fault.Corruptf(at, "deletionVector.magic", "expected %d, found % x", vectorMagic, b[:min(4, len(b))])
+	}
+	rows, err := roaring.Decode(b[4:], v.Cardinality)
+	if err != nil {
+		return nil, fault.Corruptf(at, "deletionVector", "%v", err)
+	}
+	if int64(len(rows)) != v.Cardinality {
+		return nil, fault.Corruptf(at, "deletionVector", "expected %d deleted rows, found %d", v.Cardinality, len(rows))
+	}
+	return rows, op.memory.Take(int64(8*len(rows)), at, "deleted rows")
+}
+
+// storedVector reads a deletion vector of a file: its length and, after it, a CRC-32, both big-endian.
+func (op *opening) storedVector(ctx context.Context, v *log.Vector) ([]byte, fault.Span, error) {
+	const encoded = 20 // characters of a UUID
+	at := fault.Span{Object: path.Join(op.dir, log.Dir)}
+	if len(v.Path) < encoded || v.Offset == nil {
+		return nil, at, fault.Corruptf(at, "deletionVector", "%q names no file, or no place in it", v.Path)
+	}
+	prefix := v.Path[:len(v.Path)-encoded]
+	id, err := decode85(v.Path[len(prefix):])
+	if err != nil {
+		return nil, at, fault.Corruptf(at, "deletionVector", "%v", err)
+	}
+	name := fmt.Sprintf("deletion_vector_%x-%x-%x-%x-%x.bin", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
+	file, err := op.name(path.Join(prefix, name))
+	if err != nil {
+		return nil, at, err
+	}
+	src, err := op.tree.Open(ctx, file)
+	if err != nil {
+		return nil, at, missing(err, file)
+	}
+	defer src.Close()
+	at = fault.Span{Object: file, Off: *v.Offset, Len: v.Size + 8}
+	if at.Off < 0 || at.End() > src.Size() {
+		return nil, at, fault.Corruptf(at, "deletionVector", "reaches past the end of the file (%d)", src.Size())
+	}
+	b := make([]byte, at.Len)
+	if err := format.ReadFull(ctx, src, at, "deletionVector", b); err != nil {
+		return nil, at, err
+	}
+	if n := binary.BigEndian.Uint32(b); int64(n) != v.Size {
+		return nil, at, fault.Corruptf(at, "deletionVector.length", "expected %d, found %d", v.Size, n)
+	}
+	data := b[4 : len(b)-4]
+	sum, own := binary.BigEndian.Uint32(b[len(b)-4:]), crc32.ChecksumIEEE(data)
+	if sum != own && !op.o.NoVerify {
+		return nil, at, fault.Corruptf(at, "deletionVector.checksum", "expected 0x%08x, computed 0x%08x", sum, own)
+	}
+	return data, at, nil
+}
+
+// alphabet85 is that of Z85.
+const alphabet85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
+
+// decode85 decodes Z85: five characters are four bytes.
+func decode85(s string) ([]byte, error) {
+	if len(s)%5 != 0 {
+		return nil, errors.New("no Z85: its length is no multiple of five")
+	}
+	var values [256]int
+	for i := range values {
+		values[i] = -1
+	}
+	for i := range len(alphabet85) {
+		values[alphabet85[i]] = i
+	}
+	out := make([]byte, 0, len(s)/5*4)
+	for ; s != ""; s = s[5:] {
+		n := uint64(0)
+		for i := range 5 {
+			v := values[s[i]]
+			if v < 0 {
+				return nil, fmt.Errorf("no Z85: it has the character %q", s[i])
+			}
+			n = n*85 + uint64(v)
+		}
+		if n > 1<<32-1 {
+			return nil, errors.New("no Z85: a number is too large")
+		}
+		out = binary.BigEndian.AppendUint32(out, uint32(n))
+	}
+	return out, nil
+}
