@@ -4,9 +4,6 @@ import (
 	"stoa/format"
 	"stoa/format/carbon"
 	"stoa/format/cfile"
-	"stoa/format/delta"
-	"stoa/format/iceberg"
-	"stoa/format/icebergdelta"
 	"stoa/format/ipc"
 	"stoa/format/kudu"
 	"stoa/format/parquet"
@@ -22,9 +19,6 @@ var Formats = []format.Format{
 	kudu.MetadataFormat,
 	cfile.Format,
 	carbon.Format,
-	iceberg.Format,
-	delta.Format,
-	icebergdelta.Format,
 	ipc.Format,
 	redfile.Format,
 	trevni.Format,

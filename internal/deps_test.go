@@ -237,6 +237,18 @@ stoa/format/parquet/internal/rewrite: std arrow fault format pred region store v
   format/parquet/internal/file format/parquet/internal/read format/parquet/internal/verify
   format/parquet/internal/write internal/nest
 stoa/format/parquet       : std internal/rows arrow format format/option region store format/parquet/...
+stoa/internal/avro        : std fault store github.com/klauspost/compress/...
+stoa/internal/roaring     : std
+stoa/format/internal/lake : std arrow fault format pred region store vec internal/budget internal/coerce
+  internal/scan format/parquet
+stoa/format/internal/lake/laketest: anything
+stoa/format/iceberg/internal/meta: std arrow fault store internal/avro format/internal/lake
+stoa/format/iceberg       : std arrow fault format format/option pred region store vec internal/budget
+  internal/check internal/coerce internal/roaring format/parquet format/internal/lake format/iceberg/...
+stoa/format/delta/internal/log: std arrow format/internal/lake
+stoa/format/delta         : std arrow fault format format/option pred region store vec internal/budget internal/check
+  internal/coerce internal/roaring internal/scan format/parquet format/internal/lake format/delta/...
+stoa/format/icebergdelta  : std arrow format store format/delta format/iceberg format/internal/lake format/parquet
 stoa/format/kudu/kudufs   : std arrow fault format format/option store internal/nest internal/pb format/cfile
   format/kudu/...
 stoa/format/kudubackup    : std arrow fault format format/option region store vec internal/budget internal/parts
@@ -247,12 +259,13 @@ stoa                      : std internal/coerce arrow github.com/apache/arrow-go
   internal/extremes
   internal/check internal/health internal/scan internal/content internal/fieldnames internal/parts internal/settle
   internal/diff
-  -format/formattest -format/kudubackup format/*
+  -format/formattest -format/kudubackup -format/iceberg -format/delta -format/icebergdelta format/*
 stoa/format/*             : std arrow fault format format/option pred region store vec wire internal/budget
   internal/check internal/civil internal/codec internal/coerce internal/describe internal/dremel internal/enc/...
   internal/nest internal/pb internal/rows internal/sum internal/thrift
 stoa/advise               : std fault format store stoa vec
-stoa/cmd/stoa/internal/catalogue: std format stoa format/kudu/kudufs format/kudubackup
+stoa/cmd/stoa/internal/catalogue: std format stoa format/kudu/kudufs format/kudubackup format/iceberg format/delta
+  format/icebergdelta
   store/s3 store/web
 stoa/cmd/...              : noformat
 stoa/internal/attack      : std

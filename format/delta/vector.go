@@ -14,8 +14,11 @@ import (
 	"stoa/internal/roaring"
 )
 
-// vectorMagic begins a deletion vector.
-const vectorMagic = 1681511377
+// What deletion vectors begin with: little-endian in the portable form, big-endian in Spark's own.
+const (
+	vectorMagic = 1681511377
+	nativeMagic = 1681511376
+)
 
 // maxVector is how many bytes a deletion vector may have.
 const maxVector = 256 << 20
@@ -42,6 +45,9 @@ func (op *opening) vector(ctx context.Context, v *log.Vector) ([]int64, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(b) >= 8 && binary.BigEndian.Uint32(b) == nativeMagic {
+		b = portable(b)
+	}
 	if len(b) < 4 || binary.LittleEndian.Uint32(b) != vectorMagic {
 		return nil, fault.Corruptf(at, "deletionVector.magic", "expected %d, found % x", vectorMagic, b[:min(4, len(b))])
 	}
@@ -53,6 +59,21 @@ func (op *opening) vector(ctx context.Context, v *log.Vector) ([]int64, error) {
 		return nil, fault.Corruptf(at, "deletionVector", "expected %d deleted rows, found %d", v.Cardinality, len(rows))
 	}
 	return rows, op.memory.Take(int64(8*len(rows)), at, "deleted rows")
+}
+
+// portable is a vector in Spark's own form as the portable one: big-endian, the number of bitmaps, and each after its
+// size. What is left over stays, so that it is noticed.
+func portable(b []byte) []byte {
+	n := binary.BigEndian.Uint32(b[4:])
+	out := binary.LittleEndian.AppendUint32(nil, vectorMagic)
+	out = binary.LittleEndian.AppendUint64(out, uint64(n))
+	b = b[8:]
+	for key := uint32(0); key < n && len(b) >= 4; key++ {
+		size := min(uint64(binary.BigEndian.Uint32(b)), uint64(len(b)-4))
+		out = append(binary.LittleEndian.AppendUint32(out, key), b[4:4+size]...)
+		b = b[4+size:]
+	}
+	return append(out, b...)
 }
 
 // storedVector reads a deletion vector of a file: its length and, after it, a CRC-32, both big-endian.

@@ -80,6 +80,10 @@ func (op *opening) schema(past bool) error {
 	if s == nil {
 		return fault.Corruptf(at, "schemas", "there is no schema %d", id)
 	}
+	if name := defaulted(s.Fields); name != "" {
+		return fault.Unsupportedf(at, "schemas", "the field %s has a value for rows that are older than it "+
+			"(initial-default), which stoa does not fill in", name)
+	}
 	var err error
 	if op.fields, err = meta.Arrow(s.Fields, 0); err != nil {
 		return fault.Corruptf(at, "schemas", "%v", err)
@@ -89,6 +93,19 @@ func (op *opening) schema(past bool) error {
 	}
 	op.match = lake.ByID(op.mapping())
 	return nil
+}
+
+// defaulted is the name of a field with a default for rows that lack it; "": there is none.
+func defaulted(fields []meta.Field) string {
+	for _, f := range fields {
+		if d := string(f.InitialDefault); d != "" && d != "null" {
+			return f.Name
+		}
+		if name := defaulted(f.Type.Fields); name != "" {
+			return f.Name + "." + name
+		}
+	}
+	return ""
 }
 
 // mapping is the table's mapping of names to ids, for files without ids; nil: there is none.

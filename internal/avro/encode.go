@@ -53,7 +53,9 @@ func appendString[T string | []byte](b []byte, s T) []byte {
 }
 
 // mismatch is the error for a value that its schema does not allow.
-func mismatch(s *Schema, v any) error { return fmt.Errorf("avro: %T is no value of type %s", v, s.Type) }
+func mismatch(s *Schema, v any) error {
+	return fmt.Errorf("avro: %T is no value of type %s", v, s.Type)
+}
 
 func appendValue(b []byte, s *Schema, v any) ([]byte, error) {
 	switch s.Type {

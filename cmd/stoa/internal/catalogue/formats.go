@@ -6,6 +6,9 @@ import (
 
 	"stoa"
 	"stoa/format"
+	"stoa/format/delta"
+	"stoa/format/iceberg"
+	"stoa/format/icebergdelta"
 	"stoa/format/kudu/kudufs"
 	"stoa/format/kudubackup"
 	_ "stoa/store/s3"  // s3:// addresses
@@ -14,5 +17,6 @@ import (
 
 // Formats are the formats that the command knows.
 func Formats() []format.Format {
-	return append(slices.Clone(stoa.Formats), kudubackup.Format, kudufs.Format)
+	return append(slices.Clone(stoa.Formats), iceberg.Format, delta.Format, icebergdelta.Format, kudubackup.Format,
+		kudufs.Format)
 }
