@@ -511,8 +511,7 @@ type WriteOptions struct {
 	Mem  memory.Allocator  // nil = Go's
 	Dir  bool              // the user asked for a directory (the place's name ended in /)
 	Name string            // the last part of the place's name, which some formats keep; "" = not known
-	// Place is where the output is going to be, as the user named it, for formats that keep it; "" = not known.
-	Place string
+	Place string           // where the output is going to be, as the user named it; "" = not known
 }
 
 // Writer takes record batches of the schema that Create was given. It does not retain a batch after Write returns. The

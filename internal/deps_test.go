@@ -240,7 +240,7 @@ stoa/format/parquet       : std internal/rows arrow format format/option region 
 stoa/internal/avro        : std fault store github.com/klauspost/compress/...
 stoa/internal/roaring     : std
 stoa/format/internal/lake : std arrow fault format pred region store vec internal/budget internal/coerce
-  internal/scan format/parquet
+  internal/enc/half internal/scan format/parquet
 stoa/format/internal/lake/laketest: anything
 stoa/format/iceberg/internal/meta: std arrow fault store internal/avro format/internal/lake
 stoa/format/iceberg       : std arrow fault format format/option pred region store vec internal/budget

@@ -7,7 +7,8 @@ import (
 	"stoa/format/internal/lake/laketest"
 )
 
-// TestGolden reads tables that deltalake wrote, and compares them with what deltalake read: checkpoints, files that were
+// TestGolden reads tables that deltalake wrote, and compares them with what deltalake read: checkpoints, files that
+// were
 // removed, partitions, a schema that grew, a version of the past. interop/lake/make.py made them.
 func TestGolden(t *testing.T) {
 	for _, c := range []struct{ table, at, want string }{{"parted", "", "parted"}, {"evolved", "", "evolved"},

@@ -136,8 +136,9 @@ func (h *history) pick(ctx context.Context, at string, l format.Limits) (int64, 
 		}
 	}
 	if ms < 0 {
-		return 0, fault.Invalidf("delta: option at=%s: neither a version nor a time as 2006-01-02T15:04:05Z, or a day as "+
-			"2006-01-02", at)
+		return 0,
+			fault.Invalidf("delta: option at=%s: neither a version nor a time as 2006-01-02T15:04:05Z, or a day as "+
+				"2006-01-02", at)
 	}
 	found := int64(-1)
 	for v := range h.versions {

@@ -275,7 +275,8 @@ func statOf(t arrow.DataType, v any, late int64) (pred.Value, bool) {
 		at, err := time.Parse(time.DateOnly, text)
 		return pred.Date(at.Unix() / 86400), isText && err == nil && at.Unix()%86400 == 0
 	case *arrow.TimestampType:
-		for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999"} {
+		for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999",
+			"2006-01-02 15:04:05.999999999"} {
 			if at, err := time.Parse(layout, text); err == nil {
 				return pred.Typed(t, at.UnixMicro()+late), true
 			}

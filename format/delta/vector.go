@@ -49,7 +49,8 @@ func (op *opening) vector(ctx context.Context, v *log.Vector) ([]int64, error) {
 		b = portable(b)
 	}
 	if len(b) < 4 || binary.LittleEndian.Uint32(b) != vectorMagic {
-		return nil, fault.Corruptf(at, "deletionVector.magic", "expected %d, found % x", vectorMagic, b[:min(4, len(b))])
+		return nil, fault.Corruptf(at, "deletionVector.magic", "expected %d, found % x", vectorMagic, b[:min(4,
+			len(b))])
 	}
 	rows, err := roaring.Decode(b[4:], v.Cardinality)
 	if err != nil {

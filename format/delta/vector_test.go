@@ -10,7 +10,8 @@ import (
 	"stoa/format/delta/internal/log"
 )
 
-// TestInlineVector: the example of Delta's protocol, in Spark's own form, and the same rows as delta-kernel-rs has them.
+// TestInlineVector: the example of Delta's protocol, in Spark's own form, and the same rows as delta-kernel-rs has
+// them.
 func TestInlineVector(t *testing.T) {
 	op := &opening{history: &history{}, state: &state{memory: format.Limits{}.Memory()}}
 	for _, v := range []log.Vector{

@@ -90,7 +90,8 @@ func (d *draft) names(fields []arrow.Field) error {
 	for _, f := range fields {
 		lower := strings.ToLower(f.Name)
 		if seen[lower] {
-			return fault.Invalidf("two columns are named %q, or differ only in case: Delta cannot tell them apart", f.Name)
+			return fault.Invalidf("two columns are named %q, or differ only in case: Delta cannot tell them apart",
+				f.Name)
 		}
 		seen[lower] = true
 		d.mapped = d.mapped || strings.ContainsAny(f.Name, " ,;{}()\n\t=")
@@ -268,7 +269,8 @@ func (d *draft) stats(f lake.File) log.Stats {
 	d.flat(d.stored.Fields(), "", types)
 	for _, c := range f.Columns {
 		t := types[strings.Join(c.Path, "\x00")]
-		if c.Repeated || t == nil || slices.ContainsFunc(d.terms, func(t lake.Term) bool { return t.Column == c.Path[0] }) {
+		if c.Repeated || t == nil || slices.ContainsFunc(d.terms,
+			func(t lake.Term) bool { return t.Column == c.Path[0] }) {
 			continue
 		}
 		lo, ok1 := statValue(t, c.Min)

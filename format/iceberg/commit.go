@@ -312,9 +312,10 @@ func (d *draft) table(now int64) (*meta.Table, error) {
 	spec, _ := d.spec()
 	t := &meta.Table{FormatVersion: d.version, UUID: newUUID(), Location: d.location, LastUpdated: now,
 		LastColumn: d.last, Schemas: []meta.Schema{{Type: "struct", Fields: fields}}, Specs: []meta.Spec{spec},
-		LastPartition: firstPartition - 1 + len(spec.Fields), SortOrders: []meta.SortOrder{{Fields: []meta.SortField{}}},
-		Properties:  map[string]string{"schema.name-mapping.default": meta.NameMapping(fields)},
-		SnapshotLog: []meta.SnapshotEntry{}, MetadataLog: []meta.MetadataEntry{}, Statistics: []json.RawMessage{},
+		LastPartition: firstPartition - 1 + len(spec.Fields),
+		SortOrders:    []meta.SortOrder{{Fields: []meta.SortField{}}},
+		Properties:    map[string]string{"schema.name-mapping.default": meta.NameMapping(fields)},
+		SnapshotLog:   []meta.SnapshotEntry{}, MetadataLog: []meta.MetadataEntry{}, Statistics: []json.RawMessage{},
 		PartitionStatistic: []json.RawMessage{}}
 	if len(d.sorted) > 0 {
 		t.SortOrders = append(t.SortOrders, meta.SortOrder{ID: 1, Fields: d.sorted})

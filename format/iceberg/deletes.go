@@ -44,8 +44,9 @@ func (op *opening) deletes(ctx context.Context, files []*lake.Input) error {
 				return err
 			}
 		case d.Format != "PARQUET":
-			return fault.Unsupportedf(fault.Span{Object: d.name}, "", "a file of deletes of format %s: Parquet and Puffin "+
-				"are read", d.Format)
+			return fault.Unsupportedf(fault.Span{Object: d.name}, "",
+				"a file of deletes of format %s: Parquet and Puffin "+
+					"are read", d.Format)
 		case d.Content == meta.Position:
 			if err := p.file(ctx, d); err != nil {
 				return err
@@ -100,11 +101,13 @@ const maxVector = 256 << 20
 // vectorMagic begins a deletion vector, after its length.
 const vectorMagic = 0x6439d3d1
 
-// vector reads a deletion vector: its length, big-endian, the magic, a Roaring bitmap, and a CRC-32 of both, big-endian.
+// vector reads a deletion vector: its length, big-endian, the magic, a Roaring bitmap, and a CRC-32 of both,
+// big-endian.
 func (p *positions) vector(ctx context.Context, d *live) error {
 	at := fault.Span{Object: d.name}
 	if d.Offset == nil || d.Size == nil || d.Referenced == "" {
-		return fault.Corruptf(at, "", "the manifest does not say where the deletion vector is, or which file it is about")
+		return fault.Corruptf(at, "",
+			"the manifest does not say where the deletion vector is, or which file it is about")
 	}
 	at.Off, at.Len = *d.Offset, *d.Size
 	if at.Len < 12 || at.Len > maxVector {

@@ -78,7 +78,8 @@ func sample(t *testing.T, rows int) arrow.RecordBatch {
 			continue
 		}
 		b.WriteString(`{"id":` + itoa(i) + `,"small":` + itoa(i%100-50) + `,"wide":18446744073709551615,"name":"n` +
-			itoa(i%3) + `","at":"2023-11-14T22:13:` + itoa(10+i%50) + `.123Z","d":"-` + itoa(i) + `.125","f":` + itoa(i) +
+			itoa(i%3) + `","at":"2023-11-14T22:13:` + itoa(10+i%50) + `.123Z","d":"-` + itoa(i) + `.125","f":` +
+			itoa(i) +
 			`.5,"l":[{"x":` + itoa(i%7) + `},null],"m":[{"key":"k","value":` + itoa(i%200) + `}]}`)
 	}
 	b.WriteByte(']')
@@ -189,7 +190,8 @@ func TestHarmed(t *testing.T) {
 			if err := os.WriteFile(name, bad, 0o644); err != nil {
 				t.Fatal(err)
 			}
-			table, err := stoa.Open(context.Background(), dir, stoa.OpenOptions{Formats: []format.Format{iceberg.Format}})
+			table, err := stoa.Open(context.Background(), dir,
+				stoa.OpenOptions{Formats: []format.Format{iceberg.Format}})
 			if err != nil {
 				continue
 			}

@@ -36,8 +36,9 @@ var own = option.Table[Table]{Format: "iceberg", For: "writing", Options: []opti
 	option.List("partition-by", "TERM[,TERM…]", "how rows are divided: a column, or year(c), month(c), day(c), "+
 		"hour(c), bucket(16, c), truncate(4, c) (default: not at all)",
 		func(o *Table) *[]string { return &o.PartitionBy }),
-	option.List("sort-order", "COLUMN[ desc][,…]", "the order of the rows in each file, which is declared and not made "+
-		"(default none)", func(o *Table) *[]string { return &o.SortOrder }),
+	option.List("sort-order", "COLUMN[ desc][,…]",
+		"the order of the rows in each file, which is declared and not made "+
+			"(default none)", func(o *Table) *[]string { return &o.SortOrder }),
 	option.Size("file-size", "size at which a file is ended (default 512MiB)",
 		func(o *Table) *int64 { return &o.FileSize }, 1, 1<<40),
 	option.List("property", "KEY=VALUE[,…]", "properties of the table",
@@ -63,8 +64,9 @@ type ReadOptions struct {
 }
 
 var reads = option.Table[ReadOptions]{Format: "iceberg", For: "reading", Options: []option.Option[ReadOptions]{
-	option.Text("at", "MOMENT", "the snapshot: its id, a branch or a tag, or the newest that is not later than a time, "+
-		"a day, or milliseconds since 1970", func(o *ReadOptions) *string { return &o.At }),
+	option.Text("at", "MOMENT",
+		"the snapshot: its id, a branch or a tag, or the newest that is not later than a time, "+
+			"a day, or milliseconds since 1970", func(o *ReadOptions) *string { return &o.At }),
 }}
 
 // Strings are the options as --source-opt has them.

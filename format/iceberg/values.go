@@ -9,7 +9,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/decimal128"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/fault"
@@ -40,7 +39,8 @@ func (op *opening) values(in *lake.Input, f *live) error {
 	}
 	spec := op.table.Spec(f.spec)
 	if spec == nil {
-		return fault.Corruptf(fault.Span{Object: op.file}, "partition-specs", "there is no spec %d, which %s has", f.spec,
+		return fault.Corruptf(fault.Span{Object: op.file}, "partition-specs", "there is no spec %d, which %s has",
+			f.spec,
 			f.name)
 	}
 	for _, s := range spec.Fields {
@@ -55,9 +55,10 @@ func (op *opening) values(in *lake.Input, f *live) error {
 			if !ok {
 				v = f.Partition[avroName(s.Name)]
 			}
-			a, ok := single1(x.Type, v)
+			a, ok := constant(x.Type, v)
 			if !ok {
-				return fault.Corruptf(fault.Span{Object: f.name}, s.Name, "the value %v of its partition is none of type %s",
+				return fault.Corruptf(fault.Span{Object: f.name}, s.Name,
+					"the value %v of its partition is none of type %s",
 					v, x.Type)
 			}
 			in.Values[i] = a
@@ -66,76 +67,72 @@ func (op *opening) values(in *lake.Input, f *live) error {
 	return nil
 }
 
-// single1 is an array of one value of a partition, as Avro has it.
-func single1(t arrow.DataType, v any) (arrow.Array, bool) {
+// constant is an array of one value of a partition, as Avro has it. ok is false if it is none of the type.
+func constant(t arrow.DataType, v any) (a arrow.Array, ok bool) {
 	b := array.NewBuilder(memory.NewGoAllocator(), t)
 	defer b.Release()
-	ok := true
-	n, whole := v.(int64)
-	raw, octets := v.([]byte)
-	switch b := b.(type) {
-	case *array.BooleanBuilder:
-		var x bool
-		if x, ok = v.(bool); ok {
+	switch x := v.(type) {
+	case nil:
+		b.AppendNull()
+	case bool:
+		if b, ok := b.(*array.BooleanBuilder); ok {
 			b.Append(x)
 		}
+	case int64:
+		appendInteger(b, x)
+	case float64:
+		switch b := b.(type) {
+		case *array.Float32Builder:
+			b.Append(float32(x))
+		case *array.Float64Builder:
+			b.Append(x)
+		}
+	case string:
+		if b, ok := b.(*array.StringBuilder); ok {
+			b.Append(x)
+		}
+	case []byte:
+		appendOctets(b, t, x)
+	}
+	a = b.NewArray()
+	return a, a.Len() == 1
+}
+
+// appendInteger appends an integer if the builder's type has it.
+func appendInteger(b array.Builder, n int64) {
+	fits := n == int64(int32(n))
+	switch b := b.(type) {
 	case *array.Int32Builder:
-		if ok = whole && n == int64(int32(n)); ok {
+		if fits {
 			b.Append(int32(n))
 		}
 	case *array.Date32Builder:
-		if ok = whole && n == int64(int32(n)); ok {
+		if fits {
 			b.Append(arrow.Date32(n))
 		}
 	case *array.Int64Builder:
-		if ok = whole; ok {
-			b.Append(n)
-		}
+		b.Append(n)
 	case *array.Time64Builder:
-		if ok = whole; ok {
-			b.Append(arrow.Time64(n))
-		}
+		b.Append(arrow.Time64(n))
 	case *array.TimestampBuilder:
-		if ok = whole; ok {
-			b.Append(arrow.Timestamp(n))
-		}
-	case *array.StringBuilder:
-		var x string
-		if x, ok = v.(string); ok {
-			b.Append(x)
-		}
+		b.Append(arrow.Timestamp(n))
+	}
+}
+
+// appendOctets appends bytes if the builder's type has them.
+func appendOctets(b array.Builder, t arrow.DataType, raw []byte) {
+	switch b := b.(type) {
 	case *array.BinaryBuilder:
-		if ok = octets; ok {
-			b.Append(raw)
-		}
+		b.Append(raw)
 	case *array.FixedSizeBinaryBuilder:
-		if ok = octets && len(raw) == t.(*arrow.FixedSizeBinaryType).ByteWidth; ok {
+		if len(raw) == t.(*arrow.FixedSizeBinaryType).ByteWidth {
 			b.Append(raw)
 		}
 	case *array.Decimal128Builder:
-		var d decimal128.Num
-		if d, ok = coerce.OfBigEndian(raw); ok && octets {
+		if d, ok := coerce.OfBigEndian(raw); ok {
 			b.Append(d)
 		}
-	case *array.Float32Builder:
-		var x float64
-		if x, ok = v.(float64); ok {
-			b.Append(float32(x))
-		}
-	case *array.Float64Builder:
-		var x float64
-		if x, ok = v.(float64); ok {
-			b.Append(x)
-		}
-	default:
-		ok = false
 	}
-	if v == nil {
-		b.AppendNull()
-		ok = true
-	}
-	a := b.NewArray()
-	return a, ok && a.Len() == 1
 }
 
 // boundsOf are the bounds of a column as a manifest has them.

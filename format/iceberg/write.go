@@ -90,7 +90,8 @@ func (p parsed) draft(stored *arrow.Schema, last int, place string) (*draft, err
 	}
 	for _, t := range d.terms {
 		if i := stored.FieldIndices(t.Name); len(i) > 0 && t.Transform != "identity" {
-			return nil, fault.Invalidf("partition-by: the term of %s would be named %s, as a column is", t.Column, t.Name)
+			return nil, fault.Invalidf("partition-by: the term of %s would be named %s, as a column is", t.Column,
+				t.Name)
 		}
 	}
 	return d, d.sort()

@@ -111,7 +111,8 @@ func (f *File) Each(yield func(v any) error) error {
 		for i := range n {
 			v := in.value(f.Schema, 0)
 			if errors.Is(in.err, errBudget) {
-				return fault.Limitf(fault.Span{Object: f.name}, path, "its values take more than %d bytes (memory limit)",
+				return fault.Limitf(fault.Span{Object: f.name}, path,
+					"its values take more than %d bytes (memory limit)",
 					f.max)
 			}
 			if in.err != nil {
@@ -137,7 +138,8 @@ func (f *File) unpack(b []byte) ([]byte, error) {
 	case "deflate":
 		r = flate.NewReader(bytes.NewReader(b))
 	case "zstandard":
-		z, err := zstd.NewReader(bytes.NewReader(b), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxBlock))
+		z, err := zstd.NewReader(bytes.NewReader(b), zstd.WithDecoderConcurrency(1),
+			zstd.WithDecoderMaxMemory(maxBlock))
 		if err != nil {
 			return nil, err
 		}

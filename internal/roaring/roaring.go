@@ -1,4 +1,5 @@
-// Package roaring reads and writes sets of row positions as the deletion vectors of Delta and Iceberg store them: 64-bit
+// Package roaring reads and writes sets of row positions as the deletion vectors of Delta and Iceberg store them:
+// 64-bit
 // Roaring bitmaps in the portable format.
 //
 //	count     uint64, little-endian: how many 32-bit bitmaps follow

@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/fault"
+	"stoa/internal/enc/half"
 	"stoa/vec"
 )
 
@@ -53,7 +54,8 @@ func refused(from, to arrow.DataType) error {
 
 // inexact is the error for a value.
 func inexact(a arrow.Array, i int, to arrow.DataType) error {
-	return fault.Invalidf("the value %s of type %s cannot be stored as %s without a change", a.ValueStr(i), a.DataType(),
+	return fault.Invalidf("the value %s of type %s cannot be stored as %s without a change", a.ValueStr(i),
+		a.DataType(),
 		to)
 }
 
@@ -378,7 +380,7 @@ func castFloat(a arrow.Array, to arrow.DataType, mem memory.Allocator) (arrow.Ar
 	var get func(i int) float64
 	switch x := a.(type) {
 	case *array.Float16:
-		get = func(i int) float64 { return float64(x.Value(i).Float32()) }
+		get = func(i int) float64 { return float64(half.Float(x.Value(i).Uint16())) }
 	case *array.Float32:
 		get = func(i int) float64 { return float64(x.Value(i)) }
 	default:

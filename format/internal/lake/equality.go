@@ -30,7 +30,8 @@ type EqualSet struct {
 func (t *Table) rowsOf(ctx context.Context, f *opened, cols []int, yield func(b arrow.RecordBatch) error) error {
 	var err error
 	for _, g := range f.groups {
-		t.batches(ctx, f, g, format.Query{Cols: cols}, wholeGroup(f, g), t.mem, func(b arrow.RecordBatch, e error) bool {
+		t.batches(ctx, f, g, format.Query{Cols: cols}, wholeGroup(f, g), t.mem, func(b arrow.RecordBatch,
+			e error) bool {
 			if err = e; err == nil {
 				err = yield(b)
 			}

@@ -184,7 +184,8 @@ func (t *Table) deletions(ctx context.Context, f *opened, rows int64) error {
 		return nil
 	}
 	if last := gone[len(gone)-1]; last >= rows || gone[0] < 0 {
-		return fault.Corruptf(fault.Span{Object: f.in.Name}, "", "row %d is said to be deleted, and the file has %d rows",
+		return fault.Corruptf(fault.Span{Object: f.in.Name}, "",
+			"row %d is said to be deleted, and the file has %d rows",
 			last, rows)
 	}
 	base := int64(0)

@@ -51,18 +51,8 @@ func (r Rules) refuse(t arrow.DataType) error {
 // typeOf is the type as which values of type t are stored.
 func (r Rules) typeOf(t arrow.DataType) (arrow.DataType, error) {
 	switch t := t.(type) {
-	case *arrow.Int8Type, *arrow.Int16Type:
-		if r.SmallInts {
-			return t, nil
-		}
-		return arrow.PrimitiveTypes.Int32, nil
-	case *arrow.Uint8Type:
-		if r.SmallInts {
-			return arrow.PrimitiveTypes.Int16, nil
-		}
-		return arrow.PrimitiveTypes.Int32, nil
-	case *arrow.Uint16Type:
-		return arrow.PrimitiveTypes.Int32, nil
+	case *arrow.Int8Type, *arrow.Int16Type, *arrow.Uint8Type, *arrow.Uint16Type:
+		return r.small(t), nil
 	case *arrow.Uint32Type:
 		return arrow.PrimitiveTypes.Int64, nil
 	case *arrow.Uint64Type:
@@ -110,6 +100,17 @@ func (r Rules) typeOf(t arrow.DataType) (arrow.DataType, error) {
 		return r.typeOf(t.StorageType())
 	}
 	return r.nested(t)
+}
+
+// small is the type as which integers of 8 and 16 bits are stored.
+func (r Rules) small(t arrow.DataType) arrow.DataType {
+	switch id := t.ID(); {
+	case !r.SmallInts || id == arrow.UINT16:
+		return arrow.PrimitiveTypes.Int32
+	case id == arrow.UINT8:
+		return arrow.PrimitiveTypes.Int16
+	}
+	return t
 }
 
 // nested is the type of lists, maps and structs.

@@ -59,8 +59,8 @@ func joinArguments(items []string) (out []string) {
 }
 
 func parseTerm(s string) (Term, error) {
-	wrong := fault.Invalidf("partition-by: %q: expected a column, or year, month, day or hour of one as in day(ts), or "+
-		"bucket(16, id), truncate(4, name)", s)
+	wrong := fault.Invalidf("partition-by: %q: expected a column, or year, month, day or hour of one as in day(ts), "+
+		"or bucket(16, id), truncate(4, name)", s)
 	name, rest, ok := strings.Cut(s, "(")
 	if !ok {
 		if s == "" {

@@ -317,3 +317,23 @@ func writeStatistics(w *thrift.Writer, id int16, b writtenBounds, nulls int64) {
 	}
 	w.End()
 }
+
+// nans is how many values are NaN.
+func (o ordering) nans(v dense, width int) (n int64) {
+	switch {
+	case o != orderFloat:
+	case width == 4:
+		for _, x := range wordsOf[float32](v.fixed) {
+			if x != x {
+				n++
+			}
+		}
+	default:
+		for _, x := range wordsOf[float64](v.fixed) {
+			if x != x {
+				n++
+			}
+		}
+	}
+	return n
+}

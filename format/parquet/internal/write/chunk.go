@@ -222,7 +222,7 @@ func (c *ChunkWriter) endPage() error {
 	note := pageInfo{at: c.out.size, first: c.groupRows, entries: int64(c.entries), nulls: int64(c.entries - c.page.n),
 		raw: int64(len(c.page.data))}
 	note.bounds = c.order.boundsOf(c.page, c.width())
-	c.countNaNs()
+	c.nans += c.order.nans(c.page, c.width())
 	if c.bloom {
 		w := c.width()
 		if c.phys == meta.TypeBoolean {

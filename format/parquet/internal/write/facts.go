@@ -2,9 +2,6 @@ package write
 
 import (
 	"context"
-	"encoding/binary"
-	"io"
-	"math"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -60,39 +57,12 @@ func (w *Writer) Facts() FileFacts {
 	return f
 }
 
-// countNaNs counts the NaN of the page that is being finished.
-func (c *ChunkWriter) countNaNs() {
-	if c.order != orderFloat {
-		return
-	}
-	if c.width() == 4 {
-		for i := 0; i+4 <= len(c.page.fixed); i += 4 {
-			if x := math.Float32frombits(binary.LittleEndian.Uint32(c.page.fixed[i:])); x != x {
-				c.nans++
-			}
-		}
-		return
-	}
-	for i := 0; i+8 <= len(c.page.fixed); i += 8 {
-		if x := math.Float64frombits(binary.LittleEndian.Uint64(c.page.fixed[i:])); x != x {
-			c.nans++
-		}
-	}
-}
-
 // CreateWithFacts is Create, and a function that returns the facts once the writer is closed.
 func CreateWithFacts(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions) (format.Writer,
 	func() FileFacts, error) {
-	var enc *Writer
-	out, err := format.CreateObject(ctx, s, func(w io.Writer) (_ format.Encoder, err error) {
-		if enc, err = NewWriterIn(w, sc, o.Opts, o.Mem); err == nil {
-			enc.spill.open = func() (store.Scratch, error) { return s.Scratch(ctx) }
-			enc.filterSpill.open = enc.spill.open
-		}
-		return enc, err
-	})
+	out, enc, err := create(ctx, s, sc, o)
 	if err != nil {
 		return nil, nil, err
 	}
-	return fileWriter{out, enc}, enc.Facts, nil
+	return out, enc.Facts, nil
 }

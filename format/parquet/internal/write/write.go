@@ -329,6 +329,22 @@ func (c fileWriter) Abort(ctx context.Context) error {
 
 // Create is Format.Create.
 func Create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions) (format.Writer, error) {
-	out, _, err := CreateWithFacts(ctx, s, sc, o)
+	out, _, err := create(ctx, s, sc, o)
 	return out, err
+}
+
+func create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions) (format.Writer, *Writer,
+	error) {
+	var enc *Writer
+	out, err := format.CreateObject(ctx, s, func(w io.Writer) (_ format.Encoder, err error) {
+		if enc, err = NewWriterIn(w, sc, o.Opts, o.Mem); err == nil {
+			enc.spill.open = func() (store.Scratch, error) { return s.Scratch(ctx) }
+			enc.filterSpill.open = enc.spill.open
+		}
+		return enc, err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return fileWriter{out, enc}, enc, nil
 }
