@@ -506,12 +506,12 @@ type Batcher interface {
 
 // WriteOptions are common to all writers.
 type WriteOptions struct {
-	Rows int64             // a hint, -1 unknown
-	Opts map[string]string // --opt k=v; a key that the format does not know is Invalid
-	Mem  memory.Allocator  // nil = Go's
-	Dir  bool              // the user asked for a directory (the place's name ended in /)
-	Name string            // the last part of the place's name, which some formats keep; "" = not known
-	Place string           // where the output is going to be, as the user named it; "" = not known
+	Rows  int64             // a hint, -1 unknown
+	Opts  map[string]string // --opt k=v; a key that the format does not know is Invalid
+	Mem   memory.Allocator  // nil = Go's
+	Dir   bool              // the user asked for a directory (the place's name ended in /)
+	Name  string            // the last part of the place's name, which some formats keep; "" = not known
+	Place string            // where the output is going to be, as the user named it; "" = not known
 }
 
 // Writer takes record batches of the schema that Create was given. It does not retain a batch after Write returns. The
