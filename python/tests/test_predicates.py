@@ -17,7 +17,7 @@ import stoa
 from conftest import rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::stoa.StoaWarning")
-HOW_MANY = int(os.environ.get("STOA_PREDICATES", "120"))
+HOW_MANY = int(os.environ.get("STOA_PREDICATES", "60"))
 
 
 def table(seed=1, n=3000):
