@@ -19,6 +19,7 @@ type Options struct {
 	Tries       int   // how often a request is made that fails; 0: 8
 	Keep        int64 // bytes of objects that are kept in memory; 0: 64 MiB
 	AtATime     int   // requests at a time; 0: 32
+	Cache       *Cache
 
 	// Idle is how long an answer may stop before the request is made anew; 0: 30 s.
 	Idle time.Duration
@@ -72,6 +73,7 @@ type Usage struct {
 	Repeated int64                // of these, because one failed before
 	Bytes    int64                // of objects, received
 	Sent     int64                // of objects
+	Cached   int64                // that the cache had
 	Waited   [kinds]time.Duration // until answers were complete, those of several requests at a time added up
 }
 

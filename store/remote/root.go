@@ -433,11 +433,15 @@ type object struct {
 	root    *root
 	version string
 
-	mu    sync.Mutex
-	runs  map[int64]*run // by block
-	ways  []way          // that readers take through it, the last used last
-	kin   bool           // those like it were asked for
-	whole store.Source   // all of it, where the store knows no ranges; nil: it does, or nobody has found out
+	mu   sync.Mutex
+	runs map[int64]*run // by block
+	ways []way          // that readers take through it, the last used last
+
+	looked bool         // for what the cache has of it
+	place  string       // of that
+	stored []extent     // that
+	kin    bool         // those like it were asked for
+	whole  store.Source // all of it, where the store knows no ranges; nil: it does, or nobody has found out
 }
 
 func (o *object) info(name string) store.Info {

@@ -58,7 +58,9 @@ type run struct {
 	off  int64
 	buf  []byte
 	done chan struct{}
-	err  error // after done
+
+	stored bool  // the cache has it, or had it
+	err    error // after done
 }
 
 // readAt fills p, which lies in the object.
@@ -137,8 +139,21 @@ func (o *object) plan(k, last int64) (out []*run) {
 			continue
 		}
 		r := &run{o: o, off: k * blockSize, done: make(chan struct{})}
+		if x, ok := o.storedAt(k); ok {
+			r.off, r.stored, r.buf = x.off, true, make([]byte, x.n)
+			for b := x.off / blockSize; b*blockSize < x.off+x.n; b++ {
+				if o.runs[b] == nil {
+					o.runs[b] = r
+				}
+			}
+			out = append(out, r)
+			continue
+		}
 		to := k
 		for ; to < last && o.runs[to] == nil && (to-k)*blockSize < runSize; to++ {
+			if _, ok := o.storedAt(to); ok {
+				break
+			}
 			o.runs[to] = r
 		}
 		r.buf = make([]byte, min(to*blockSize, o.Size)-r.off)
@@ -152,7 +167,9 @@ func (o *object) plan(k, last int64) (out []*run) {
 func (o *object) ask(ctx context.Context, runs []*run) {
 	for _, r := range runs {
 		go func() {
-			r.err = o.root.ask.get(ctx, o.root.client, o.Object, o.version, r.buf, r.off)
+			r.err = o.fetch(r, func() error {
+				return o.root.ask.get(ctx, o.root.client, o.Object, o.version, r.buf, r.off)
+			})
 			if r.err != nil {
 				o.forget(r)
 				if errors.Is(r.err, store.ErrChanged) {

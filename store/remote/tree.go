@@ -32,6 +32,9 @@ func New(below store.Tree, o Options) *Tree {
 // Usage is what was asked so far.
 func (t *Tree) Usage() Usage { return t.ask.usage() }
 
+// Keep has what is read kept in a cache, and read from there. It is called before anything is read.
+func (t *Tree) Keep(c *Cache) { t.ask.Cache = c }
+
 // Limit is how many requests may be made at most from now on, those that were made counted.
 func (t *Tree) Limit(requests int64) {
 	t.ask.mu.Lock()

@@ -104,6 +104,9 @@ func (a *App) tellUsage() {
 		return
 	}
 	u := a.remote.Usage()
+	if u.Cached > 0 {
+		a.Detail("%d bytes came from the cache", u.Cached)
+	}
 	for _, k := range []remote.Kind{remote.Listing, remote.Head, remote.Get, remote.Put, remote.Delete} {
 		if n := u.Requests[k]; n > 0 {
 			a.Detail("%s: %d requests, %s waited in all", k, n, u.Waited[k].Round(time.Millisecond))

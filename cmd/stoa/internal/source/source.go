@@ -17,6 +17,7 @@ import (
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/format"
 	"stoa/store"
+	"stoa/store/remote"
 )
 
 // SourceFlags say how sources are opened.
@@ -28,6 +29,8 @@ type SourceFlags struct {
 	MaxMeta  string // --max-metadata
 	// --max-requests
 	MaxRequests int64
+	Cache       string // --cache
+	CacheSize   string // --cache-size
 	Memory      string // --memory, where the verb has no such flag of its own
 	Limits      format.Limits
 
@@ -49,6 +52,9 @@ func (f *SourceFlags) Register(a *cli.App, cmd *cobra.Command) {
 	fl.StringVar(&f.MaxPage, "max-page", "", "refuse a page of more than `SIZE` when decoded (default 1GiB)")
 	fl.StringVar(&f.MaxMeta, "max-metadata", "", "refuse metadata of more than `SIZE` (default 256MiB)")
 	fl.Int64Var(&f.MaxRequests, "max-requests", 0, "ask stores at addresses at most `N` times")
+	fl.StringVar(&f.Cache, "cache", "", "keep what is read of addresses in the directory `DIR`, and read it from there")
+	fl.StringVar(&f.CacheSize, "cache-size", "10GiB", "keep at most `SIZE` in --cache")
+	fl.Lookup("cache").Hidden, fl.Lookup("cache-size").Hidden = true, true // pages are full: docs/remote.md
 	fl.Int64Var(&f.Limits.Fields, "max-fields", 0,
 		"refuse a source with more than `N` columns, the fields of nested ones counted (default 65536)")
 	fl.Int64Var(&f.Limits.Depth, "max-depth", 0,
@@ -92,6 +98,9 @@ func (f *SourceFlags) Options(ctx context.Context, a *cli.App, paths []string) (
 		return o, cli.WrongUse("--max-requests %d: a number of requests is not negative", f.MaxRequests)
 	}
 	a.Remote().Limit(f.MaxRequests)
+	if err := f.openCache(a); err != nil {
+		return o, err
+	}
 	if err := a.Enter(ctx, paths); err != nil {
 		return o, err
 	}
@@ -384,4 +393,20 @@ func KeyValues(flag string, args []string) (map[string]string, error) {
 		m[k] = v
 	}
 	return m, nil
+}
+
+// openCache has what is read of addresses kept, if --cache is given.
+func (f *SourceFlags) openCache(a *cli.App) error {
+	if f.Cache == "" {
+		return nil
+	}
+	size, err := cli.ParseSize("--cache-size", f.CacheSize)
+	if err != nil {
+		return err
+	}
+	c, err := remote.OpenCache(f.Cache, size)
+	if err == nil {
+		a.Remote().Keep(c)
+	}
+	return err
 }
