@@ -13,8 +13,8 @@ import (
 	"stoa/store/remote/remotetest"
 )
 
-// TestCache: what was read of an address once comes from the cache, also for several processes at a time, and also where
-// the cache is damaged or too small; an object that changed is read anew, and no secret is in the cache.
+// TestCache: what was read of an address once comes from the cache, also for several processes at a time, and also
+// where the cache is damaged or too small; an object that changed is read anew, and no secret is in the cache.
 func TestCache(t *testing.T) {
 	dir, name, want := managed(t)
 	s3 := &remotetest.S3{Dir: filepath.Dir(dir)}
