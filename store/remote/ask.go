@@ -340,3 +340,10 @@ func same(want, got Object) error {
 
 // errNoRanges says that a store gave an object from its beginning although something else was asked for.
 var errNoRanges = &Error{Reason: "the server knows no ranges"}
+
+// found counts bytes that the cache had.
+func (a *asker) found(n int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.used.Cached += n
+}

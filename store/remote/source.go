@@ -273,3 +273,40 @@ func (r *root) ofInterest(key string) bool {
 	}
 	return false
 }
+
+// storedAt is the part that the cache has with block k. The caller holds mu.
+func (o *object) storedAt(k int64) (extent, bool) {
+	c := o.root.ask.Cache
+	if c == nil {
+		return extent{}, false
+	}
+	if !o.looked {
+		o.looked = true
+		o.place = c.place(o.root.addr, o.Object, o.version)
+		o.stored = extents(o.place)
+	}
+	for _, x := range o.stored {
+		if x.off%blockSize == 0 && x.off <= k*blockSize && min((k+1)*blockSize, o.Size) <= x.off+x.n {
+			return x, true
+		}
+	}
+	return extent{}, false
+}
+
+// fetch fills a run: from the cache, or by asking the store, and then the cache keeps it.
+func (o *object) fetch(r *run, get func() error) error {
+	c := o.root.ask.Cache
+	x := extent{r.off, int64(len(r.buf))}
+	if c == nil || o.place == "" {
+		return get()
+	}
+	if r.stored && c.load(o.place, x, r.buf) {
+		o.root.ask.found(x.n)
+		return nil
+	}
+	err := get()
+	if err == nil {
+		c.save(o.place, x, r.buf)
+	}
+	return err
+}
