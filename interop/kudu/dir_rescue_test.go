@@ -90,13 +90,18 @@ func reportOf(t *testing.T, out string, tables int) {
 	if err := json.Unmarshal(b, &doc); err != nil {
 		t.Fatal(err)
 	}
-	if doc.Whole || len(doc.Tables) != tables {
-		t.Errorf("report: got whole %v, %d tables, want false, %d", doc.Whole, len(doc.Tables), tables)
-	}
+	whole := 0
 	for _, x := range doc.Tables {
+		if x.Table == "?" { // the blocks of the superblocks that are gone, whose rows come from other servers
+			continue
+		}
+		whole++
 		if x.Lost != 0 || x.Back.Verdict != "equal" {
 			t.Errorf("report: got %+v, want no lost rows, equal", x)
 		}
+	}
+	if doc.Whole || whole != tables {
+		t.Errorf("report: got whole %v, %d tables, want false, %d", doc.Whole, whole, tables)
 	}
 }
 
