@@ -355,3 +355,43 @@ func TestRescueAddsUp(t *testing.T) {
 		t.Errorf("got %d tables with exact losses, %d rows lost, want some", exact, lost)
 	}
 }
+
+// TestRescueInPieces rescues a cluster with harmed blocks as one file a table, and as several: rows, their checksum and
+// what is lost are the same.
+func TestRescueInPieces(t *testing.T) {
+	files, _ := deadCluster(t)
+	t.Chdir(t.TempDir())
+	var blocks []string
+	for name, b := range files {
+		if strings.HasPrefix(name, "tserver/data/data/") && len(b) > 900 {
+			blocks = append(blocks, name)
+		}
+	}
+	slices.Sort(blocks)
+	for i := range 14 {
+		name := blocks[(i*len(blocks)+7)/14]
+		files[name] = bytes.Clone(files[name])
+		files[name][len(files[name])/3] ^= 0x55
+	}
+	writeFiles(t, "in", files)
+	one, _ := rescueInto(t, []string{"in"}, "one")
+	several, _ := rescueInto(t, []string{"in"}, "several", "--file-size", "100KB")
+	if len(one.Tables) != len(several.Tables) {
+		t.Fatalf("got %d tables in pieces, want %d", len(several.Tables), len(one.Tables))
+	}
+	lost := 0
+	for i, want := range one.Tables {
+		got := several.Tables[i]
+		if got.Table != want.Table || *got.Rows != *want.Rows || *got.Lost != *want.Lost || got.Exact != want.Exact ||
+			got.Whole != want.Whole || got.Back.Checksum != want.Back.Checksum || got.Back.Verdict != "equal" {
+			t.Errorf("%s: got %d rows, %d lost, %+v in pieces, want %d, %d, %+v", want.Table, *got.Rows, *got.Lost, got,
+				*want.Rows, *want.Lost, want)
+		}
+		if *want.Lost > 0 {
+			lost++
+		}
+	}
+	if lost < 2 {
+		t.Errorf("got %d tables with losses, want 2 or more: this proves nothing", lost)
+	}
+}
