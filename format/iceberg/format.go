@@ -57,7 +57,7 @@ func claims(_ context.Context, tg format.Target, _ format.OpenOptions) format.Cl
 	return func(name string, isDir bool) (format.Claim, error) {
 		rest, ok := strings.CutPrefix(path.Clean(name), dir+"/")
 		first, _, _ := strings.Cut(rest, "/")
-		if name == dir || ok && (first == dataDir || first == metadataDir) {
+		if name == dir || ok && (first == dataDir || first == metadataDir || first == "_delta_log") {
 			return format.OfTable, nil
 		}
 		return format.Foreign, nil
