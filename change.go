@@ -243,13 +243,27 @@ func (c *Changer) Rename(ctx context.Context, o RenameOptions) error {
 		if to, err = c.change.Locate(ctx, c.o.tree(), o.To, true); err != nil {
 			return err
 		}
-		to.External = c.place.External
+		to.External, to.Disabled = c.place.External, c.place.Disabled
 	}
 	if err := c.Move(ctx, to, o.DryRun); err != nil || o.DryRun {
 		return err
 	}
 	c.name, c.place, c.tableChanges = o.To, to, alter.New(o.To, to, c.format)
 	return nil
+}
+
+// DisableDependents marks what is computed from the rows of the table, such as materialised views, as out of date, and
+// returns the names. Changes by c, which would make it so, are possible then.
+func (c *Changer) DisableDependents(ctx context.Context, dry bool) ([]string, error) {
+	if err := c.can(c.change.DisableDependents != nil, "disable what depends on a table"); err != nil {
+		return nil, err
+	}
+	names, err := c.change.DisableDependents(ctx, c.place, dry)
+	if err == nil {
+		c.place.Disabled = true
+		c.tableChanges = alter.New(c.name, c.place, c.format)
+	}
+	return names, err
 }
 
 // locked calls change while other deletes, updates and compactions are kept out; in a dry run without.

@@ -67,6 +67,9 @@ type Changer struct {
 	AddSegment func(ctx context.Context, p TablePlace, s NewSegment, dry bool) (string, error)
 	// Clean removes files that no longer belong to the table.
 	Clean func(ctx context.Context, p TablePlace, dry bool) (Cleaned, error)
+	// DisableDependents marks what the format's system keeps beside the table, computed from its rows, as out of date,
+	// and returns the names. Changes of a table that has such refuse it unless TablePlace.Disabled is set.
+	DisableDependents func(ctx context.Context, p TablePlace, dry bool) ([]string, error)
 	// Segments lists the segments of a table in the order in which they were made. Options are those of Open.
 	Segments func(ctx context.Context, t Target, o OpenOptions) ([]Segment, error)
 
@@ -88,6 +91,8 @@ type TablePlace struct {
 	Store string `json:"store,omitempty"` // the directory of the databases; "": not known
 	// External: what the table names outside of its directory, such as segments that were added, is read, too.
 	External bool `json:"external,omitempty"`
+	// Disabled: what depends on the table's rows was disabled, see Changer.DisableDependents.
+	Disabled bool `json:"disabled,omitempty"`
 }
 
 // TableSpec is what a new table has besides its columns. Names are those of columns.

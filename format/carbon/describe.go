@@ -49,6 +49,11 @@ type describer struct {
 
 // target describes a target of any kind.
 func (d *describer) target(tg format.Target) error {
+	if info, err := d.tree.Stat(d.Ctx, tg.Name); err == nil && !info.Dir && tg.Table == "" {
+		if known, err := d.metadata(info); known {
+			return err
+		}
+	}
 	tg, k, err := table.Resolve(d.Ctx, tg, &d.opts)
 	if err != nil {
 		return err
@@ -77,20 +82,31 @@ func (d *describer) directory(dir string) error {
 		case info.Dir && base == "LockFiles":
 		case info.Dir:
 			err = d.directory(info.Name)
-		case base == "schema" && path.Base(dir) == "Metadata":
-			err = d.thriftFile(info.Name, "schema",
-				func(c *wire.Cursor) { layout.ParseTableInfo(thrift.NewReader(c, thrift.Compact), "TableInfo") })
 		case table.ByName(base) != table.KindNone:
 			err = d.directoryFile(info.Name, table.ByName(base))
-		case strings.HasPrefix(base, "tablestatus"), strings.HasPrefix(base, "tableupdatestatus"),
-			strings.HasSuffix(base, ".segment"), strings.HasSuffix(base, ".deletedelta"):
-			d.Node(0, region.Data, base, "JSON", fault.Span{Object: info.Name, Len: info.Size})
+		default:
+			_, err = d.metadata(info)
 		}
 		if first == nil {
 			first = err
 		}
 	}
 	return first
+}
+
+// metadata describes a file of a table's metadata; known is false for others.
+func (d *describer) metadata(info store.Info) (known bool, err error) {
+	base := path.Base(info.Name)
+	switch {
+	case base == "schema" && path.Base(path.Dir(info.Name)) == "Metadata":
+		return true, d.thriftFile(info.Name, "schema",
+			func(c *wire.Cursor) { layout.ParseTableInfo(thrift.NewReader(c, thrift.Compact), "TableInfo") })
+	case strings.HasPrefix(base, "tablestatus"), strings.HasPrefix(base, "tableupdatestatus"),
+		strings.HasSuffix(base, ".segment"), strings.HasSuffix(base, ".deletedelta"):
+		d.Node(0, region.Data, base, "JSON", fault.Span{Object: info.Name, Len: info.Size})
+		return true, nil
+	}
+	return false, nil
 }
 
 // directoryFile describes a file of a directory. Damage of a file that no reader needs is a node, not an error.

@@ -2,6 +2,7 @@ package carbon_test
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"stoa"
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/carbon"
 )
 
 // changer opens a table of CarbonData 2.3.0 to be changed, in a copy.
@@ -263,5 +265,61 @@ func TestAddSegment(t *testing.T) {
 	other, _ := changer(t, "managed_del")
 	if _, err := other.AddSegment(t.Context(), o); !errors.Is(err, fault.Invalid) {
 		t.Errorf("files of another table: got %v", err)
+	}
+}
+
+// TestDisableDependents: a table with materialised views is changed only when they are marked as disabled, as
+// CarbonData 2.3.0 has it in mv_status; one with other dependents is refused nevertheless.
+func TestDisableDependents(t *testing.T) {
+	view := carbon.TableSpec{Properties: map[string]string{"relatedmvtablesmap": `{"default":["mv1"]}`}}
+	b := orders(0, 10)
+	make := func(spec carbon.TableSpec) (*stoa.Changer, string) {
+		dir := filepath.Join(t.TempDir(), "w")
+		spec.Schema = b.Schema()
+		if err := carbon.CreateTable(dir, "", spec); err != nil {
+			t.Fatal(err)
+		}
+		c, err := stoa.OpenChanger(t.Context(), dir, stoa.OpenOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c, dir
+	}
+	c, dir := make(view)
+	load := func() error {
+		_, err := c.Append(t.Context(), b.Schema(), once(b), stoa.AppendOptions{})
+		return err
+	}
+	if err := load(); !errors.Is(err, fault.Unsupported) {
+		t.Errorf("got %v, want an error that names the views", err)
+	}
+	if _, err := c.DisableDependents(t.Context(), false); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("without mv_status: got %v", err)
+	}
+	file := filepath.Join(filepath.Dir(dir), "_system", "mv_status")
+	enabled := `[{"identifier":{"databaseName":"default","tableName":"mv1","tableId":"61f5","provider":"carbondata"},` +
+		`"status":"ENABLED"},{"identifier":{"databaseName":"default","tableName":"mv2"},"status":"ENABLED"}]`
+	if err := os.WriteFile(file, []byte(enabled), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if names, err := c.DisableDependents(t.Context(), true); err != nil || !slices.Equal(names, []string{"default.mv1"}) {
+		t.Fatalf("dry: got %v, %v", names, err)
+	}
+	if got, err := os.ReadFile(file); err != nil || string(got) != enabled {
+		t.Errorf("a dry run: got %s, %v", got, err)
+	}
+	if _, err := c.DisableDependents(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(file); err != nil || strings.Count(string(got), `"DISABLED"`) != 1 ||
+		!strings.Contains(string(got), `"tableId":"61f5"`) {
+		t.Errorf("got %s, %v", got, err)
+	}
+	if err := load(); err != nil {
+		t.Error(err)
+	}
+	c, _ = make(carbon.TableSpec{Properties: map[string]string{"indextableexists": "true"}})
+	if _, err := c.DisableDependents(t.Context(), false); !errors.Is(err, fault.Unsupported) {
+		t.Errorf("secondary indexes: got %v", err)
 	}
 }

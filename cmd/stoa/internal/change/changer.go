@@ -28,6 +28,16 @@ func openChanger(a *cli.App, cmd *cobra.Command, name string) (*stoa.Changer, er
 	}
 	a.Detail("%s: %s", c.Place().Dir, c.Format())
 	c.Alloc = cli.Pool
+	if f := cmd.Flags().Lookup("disable-dependents"); f != nil && f.Value.String() == "true" {
+		dry := cmd.Flags().Lookup("dry-run").Value.String() == "true"
+		names, err := c.DisableDependents(cmd.Context(), dry)
+		for _, n := range names {
+			if err == nil {
+				a.Note("%s: view %s %s; REFRESH MATERIALIZED VIEW enables it again", name, n, would(dry, "disabled"))
+			}
+		}
+		return c, err
+	}
 	return c, nil
 }
 

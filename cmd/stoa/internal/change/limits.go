@@ -19,6 +19,8 @@ func limitFlags(cmd *cobra.Command) {
 	if fl.Lookup("allow-external") == nil {
 		fl.Bool("allow-external", false, "read what the table names outside of its directory, such as added segments")
 	}
+	fl.Bool("disable-dependents", false, "first mark the table's materialised views, which then are out of date, as "+
+		"disabled")
 	if fl.Lookup("memory") == nil {
 		fl.String("memory", "", "refuse a table that takes more than `SIZE` of memory to open (default 1GiB)")
 	}

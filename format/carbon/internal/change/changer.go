@@ -153,7 +153,8 @@ var Changer = format.Changer{
 		}
 		return Clean(ctx, p.Dir, dry)
 	},
-	Segments: table.Segments,
+	DisableDependents: disableDependents,
+	Segments:          table.Segments,
 
 	Positions:       map[string]string{"positions": "true"},
 	PositionColumns: [2]string{datafile.FileColumn, datafile.RowColumn},

@@ -2,6 +2,10 @@ package change
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -9,7 +13,11 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/carbon/internal/layout"
+	"stoa/format/carbon/internal/status"
 )
+
+// viewsProperty has the materialised views of a table: their names by database, as JSON.
+const viewsProperty = "relatedmvtablesmap"
 
 // dependents are what CarbonData makes of the rows of a table and keeps up to date with every change, by name. The
 // properties of the table say that they exist; where they are, and whether they are used, Hive's metastore knows.
@@ -22,7 +30,7 @@ func dependents(t *layout.TableSchema) (out []string) {
 			what = "secondary index tables"
 		case key == "indexexists":
 			what = "bloom or Lucene indexes"
-		case key == "relatedmvtablesmap":
+		case key == viewsProperty:
 			what = "materialised views " + value
 		case key == "spatial_index":
 			what = "the spatial index " + value
@@ -43,7 +51,8 @@ func refuseDependents(t *layout.TableSchema, dir string) error {
 	if list := dependents(t); len(list) > 0 {
 		return fault.Unsupportedf(fault.Span{Object: filepath.Join(dir, "Metadata", "schema")}, "",
 			"the table has %s, which CarbonData keeps up to date with its rows and stoa does not: change it with "+
-				"CarbonData, or drop them there first", strings.Join(list, " and "))
+				"CarbonData, or drop them there first (views alone can be disabled with --disable-dependents)",
+			strings.Join(list, " and "))
 	}
 	return nil
 }
@@ -57,5 +66,84 @@ func checkIndependent(ctx context.Context, p format.TablePlace, except ...string
 	if err != nil {
 		return err
 	}
+	if p.Disabled {
+		t.Properties = withoutViews(t.Properties)
+	}
 	return refuseDependents(t, p.Dir)
+}
+
+func withoutViews(props map[string]string) map[string]string {
+	out := maps.Clone(props)
+	maps.DeleteFunc(out, func(k, _ string) bool { return strings.EqualFold(k, viewsProperty) })
+	return out
+}
+
+// disableDependents marks the materialised views of a table as disabled, as CarbonData does when they are out of date:
+// its queries do not use them until they are refreshed. The names of the views are returned. What else depends on the
+// table has its state in Hive's metastore, and is Unsupported; so are views that the status of the database does not
+// have. With dry nothing is written.
+func disableDependents(ctx context.Context, p format.TablePlace, dry bool) ([]string, error) {
+	t, err := ReadTableSchema(p.Dir)
+	if err != nil {
+		return nil, err
+	}
+	plain := *t
+	plain.Properties = withoutViews(t.Properties)
+	if err := refuseDependents(&plain, p.Dir); err != nil {
+		return nil, err
+	}
+	views := map[string][]string{}
+	for k, v := range t.Properties {
+		if strings.EqualFold(k, viewsProperty) && v != "" {
+			if err := json.Unmarshal([]byte(v), &views); err != nil {
+				return nil, fault.Corruptf(fault.Span{Object: filepath.Join(p.Dir, "Metadata", "schema")}, k, "%v", err)
+			}
+		}
+	}
+	var names []string
+	for db, list := range views {
+		for _, v := range list {
+			names = append(names, db+"."+v)
+		}
+	}
+	slices.Sort(names)
+	if len(names) == 0 {
+		return nil, nil
+	}
+	system := filepath.Join(filepath.Dir(filepath.Clean(p.Dir)), "_system")
+	if !dry {
+		unlock, err := status.Lock(ctx, system, "mvstatus.lock", status.LockWait)
+		if err != nil {
+			return nil, err
+		}
+		defer unlock()
+	}
+	return names, disableViews(filepath.Join(system, "mv_status"), names, dry)
+}
+
+// disableViews disables views in the file of a database's views.
+func disableViews(file string, names []string, dry bool) error {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	var list []map[string]any
+	if err := json.Unmarshal(b, &list); err != nil {
+		return fault.Corruptf(fault.Span{Object: file, Len: int64(len(b))}, "", "%v", err)
+	}
+	for _, name := range names {
+		i := slices.IndexFunc(list, func(e map[string]any) bool {
+			id, _ := e["identifier"].(map[string]any)
+			return strings.EqualFold(fmt.Sprintf("%v.%v", id["databaseName"], id["tableName"]), name)
+		})
+		if i < 0 {
+			return fault.Unsupportedf(fault.Span{Object: file}, "", "it does not have the view %s, which depends on the "+
+				"table: disable or drop it with CarbonData", name)
+		}
+		list[i]["status"] = "DISABLED"
+	}
+	if b, err = json.Marshal(list); err != nil || dry {
+		return err
+	}
+	return status.ReplaceFile(file, b)
 }
