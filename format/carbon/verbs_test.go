@@ -302,7 +302,8 @@ func TestDisableDependents(t *testing.T) {
 	if err := os.WriteFile(file, []byte(enabled), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if names, err := c.DisableDependents(t.Context(), true); err != nil || !slices.Equal(names, []string{"default.mv1"}) {
+	names, err := c.DisableDependents(t.Context(), true)
+	if err != nil || !slices.Equal(names, []string{"default.mv1"}) {
 		t.Fatalf("dry: got %v, %v", names, err)
 	}
 	if got, err := os.ReadFile(file); err != nil || string(got) != enabled {

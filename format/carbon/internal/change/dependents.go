@@ -137,8 +137,8 @@ func disableViews(file string, names []string, dry bool) error {
 			return strings.EqualFold(fmt.Sprintf("%v.%v", id["databaseName"], id["tableName"]), name)
 		})
 		if i < 0 {
-			return fault.Unsupportedf(fault.Span{Object: file}, "", "it does not have the view %s, which depends on the "+
-				"table: disable or drop it with CarbonData", name)
+			return fault.Unsupportedf(fault.Span{Object: file}, "", "it does not have the view %s, which depends on "+
+				"the table: disable or drop it with CarbonData", name)
 		}
 		list[i]["status"] = "DISABLED"
 	}
