@@ -50,7 +50,7 @@ var causes = []Cause{
 		"more than the table needs",
 		"A program stopped midway, did not clean up after itself, or writes no checksums.",
 		"stoa describe PATH shows what lies there"},
-	{regexp.MustCompile(`utf8|literal|int128|null$|version|\.form$|\.name$|boolean|zlib|` +
+	{regexp.MustCompile(`utf8|literal|int128|calendar|null$|version|\.form$|\.name$|boolean|zlib|` +
 		`duplicate|runs|live|block\.empty`),
 		"unusual, or easily misread",
 		"The program that wrote the file follows the format loosely.",
