@@ -151,10 +151,9 @@ func TestDryRunsOfVerbs(t *testing.T) {
 		dir := t.TempDir()
 		table := filepath.Join(dir, "t")
 		copyDir(t, "../../corpus/carbon/2.3.0/managed/managed_del", table)
-		before := contentOf(t, dir)
 		parts := filepath.Join(dir, "p")
 		copyDir(t, "../../format/carbon/testdata/life/dropped", parts)
-		before = contentOf(t, dir)
+		before := contentOf(t, dir)
 		line := strings.NewReplacer("TABLE", table, "PARTS", parts).Replace(c.verb)
 		st, stderr := runLine(t, line+" --dry-run")
 		if st != cli.StatusFine || !strings.Contains(stderr, c.want) {

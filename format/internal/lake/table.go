@@ -45,11 +45,9 @@ type Table struct {
 // New opens a table. Its files are opened when they are read.
 func New(c Config) *Table {
 	t := &Table{c: c, byName: map[string]*Input{}, mem: memory.NewGoAllocator()}
-	var fields []arrow.Field
 	for i, f := range c.Schema.Fields() {
 		t.cols = append(t.cols, format.Column{Name: f.Name, Path: []int{i}, Parent: -1, Has: format.Values,
 			Type: f.Type})
-		fields = append(fields, f)
 	}
 	for _, f := range c.Files {
 		t.byName[f.Name] = f
@@ -84,10 +82,8 @@ func (t *Table) Close() (err error) {
 func (t *Table) Parts(ctx context.Context, q format.Query) iter.Seq2[format.Part, error] {
 	return func(yield func(format.Part, error) bool) {
 		for _, f := range t.c.Files {
-			if q.Filter != nil && q.Filter.Prune(func(path string) *pred.Bounds {
-				return t.known(f,
-					path)
-			}) == pred.None {
+			known := func(path string) *pred.Bounds { return t.known(f, path) }
+			if q.Filter != nil && q.Filter.Prune(known) == pred.None {
 				format.Skipped(ctx, format.Skip{Level: format.LevelPart, Why: "bounds of the catalogue",
 					Bytes: f.Bytes})
 				continue
