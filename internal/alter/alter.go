@@ -200,10 +200,14 @@ type DeleteSegmentsOptions struct {
 	DryRun   bool     `json:"dry_run,omitempty"`
 }
 
-// DeleteSegments removes whole segments from the table; Clean removes their files.
+// DeleteSegments removes whole segments from the table; Clean removes their files. At least one must be named, also in
+// a dry run.
 func (t *Table) DeleteSegments(ctx context.Context, o DeleteSegmentsOptions) error {
 	if err := t.can(t.change.DeleteSegments != nil, "delete segments"); err != nil {
 		return err
+	}
+	if len(o.Segments) == 0 {
+		return fault.Invalidf("delete segments of %s: expected at least one segment, found none", t.name)
 	}
 	return t.change.DeleteSegments(ctx, t.place, o.Segments, o.DryRun)
 }

@@ -34,6 +34,10 @@ func TestLives(t *testing.T) {
 		}
 		os.RemoveAll(j.path(l.t.name))
 	}
+	if lives == 0 || j.asked == 0 || j.compared == 0 || len(steps) == 0 {
+		t.Errorf("nothing was judged: %d lives, %d statements, %d cells, %d operations", lives, j.asked, j.compared,
+			len(steps))
+	}
 	t.Logf("COUNT lives: %d tables of seeds %d to %d, %d statements answered by CarbonData under Spark, %d commands "+
 		"of stoa, %d cells compared, in %v", lives, seed, last, j.asked, j.ran, j.compared,
 		time.Since(begin).Round(time.Second))

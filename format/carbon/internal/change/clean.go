@@ -3,12 +3,14 @@ package change
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"stoa/fault"
 	"stoa/format"
 	"stoa/format/carbon/internal/status"
 	"stoa/store"
@@ -19,8 +21,8 @@ type Cleaned = format.Cleaned
 
 // Clean removes what is no longer part of the table: interrupted loads, deleted and compacted segments, files of
 // segments that tablestatus does not name, temporary files, earlier update statuses, and delete deltas that the current
-// one does not name. A running load holds the lock of its segment and is kept. With dry nothing is removed, and no lock
-// taken, as taking one makes its file.
+// one does not name. Directories that were added to the table are kept with all they have. A running load holds the
+// lock of its segment and is kept. With dry nothing is removed, and no lock taken, as taking one makes its file.
 func Clean(ctx context.Context, dir string, dry bool) (out Cleaned, err error) {
 	if _, err := ReadTableSchema(dir); err != nil {
 		return out, err
@@ -97,12 +99,20 @@ func cleanFiles(dir string, s status.StatusFile, keep map[string]bool, dry bool,
 	if err != nil {
 		return err
 	}
+	added, err := placedFolders(dir, s)
+	if err != nil {
+		return err
+	}
 	var dirs []string
+	root := real(dir)
 	err = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
 		if d.IsDir() {
+			if rel, err := filepath.Rel(dir, name); err != nil || added[filepath.Join(root, rel)] {
+				return filepath.SkipDir // no damage: what is not visited is kept
+			}
 			dirs = append(dirs, name)
 			return nil
 		}
@@ -181,4 +191,81 @@ func deltasInUse(dir string, s status.StatusFile) (map[string]bool, error) {
 		return nil
 	})
 	return out, err
+}
+
+// placedFolders are the directories inside the table in dir whose files were not made by loads of the segment that has
+// them: those of segments and partitions that were added. The numbers in the names of these files are those of other
+// tables and segments, so only tablestatus and the segment files tell whose they are. The history counts too: what an
+// added segment had belongs to whoever put it there, also after the segment was deleted and cleaned.
+func placedFolders(dir string, s status.StatusFile) (map[string]bool, error) {
+	history, err := status.ReadEntries(status.HistoryPath(dir))
+	if err != nil {
+		return nil, err
+	}
+	root := real(dir)
+	out := map[string]bool{}
+	add := func(folder string) {
+		if folder = real(folder); folder == root || strings.HasPrefix(folder, root+string(filepath.Separator)) {
+			out[folder] = true
+		}
+	}
+	for _, x := range append(s[:len(s):len(s)], history...) {
+		e := status.StatusEntry(x)
+		if p := e.Text("path"); p != "" && p != "NA" {
+			add(localName(p))
+		}
+		if e.Text("segmentFile") == "" {
+			continue
+		}
+		name := filepath.Join(dir, "Metadata", "segments", filepath.Base(e.Text("segmentFile")))
+		var seg status.SegmentFile
+		b, err := os.ReadFile(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = json.Unmarshal(b, &seg)
+		}
+		if err != nil && e.Counts() { // nobody knows what it has
+			return nil, fault.Corruptf(fault.Span{Object: name}, "", "%v", err)
+		}
+		for k, f := range seg.Locations {
+			if place := localName(k); !f.Relative && placed(f, place, e.Text("loadName")) {
+				add(place)
+			} else if place = filepath.Join(dir, place); f.Relative && placed(f, place, e.Text("loadName")) {
+				add(place)
+			}
+		}
+	}
+	return out, nil
+}
+
+// placed reports whether files of a segment in a directory were made by something else than a load of that segment.
+func placed(f status.Folder, place, segment string) bool {
+	for _, index := range append([]string{f.Merge}, f.Files...) {
+		if of, _ := status.SegmentOf(index); of != "" && of != segment {
+			return true
+		}
+	}
+	base := filepath.Base(place)
+	return !f.Relative && base != "Segment_"+segment && !strings.Contains(base, "=")
+}
+
+// localName is the name of a local file of an address of Hadoop's.
+func localName(location string) string {
+	if rest, ok := strings.CutPrefix(location, "file:"); ok {
+		location = "/" + strings.TrimLeft(rest, "/")
+	}
+	return filepath.FromSlash(location)
+}
+
+// real is the absolute name of a directory without symbolic links, as far as it exists.
+func real(name string) string {
+	if full, err := filepath.Abs(name); err == nil {
+		name = full
+	}
+	if full, err := filepath.EvalSymlinks(name); err == nil {
+		name = full
+	}
+	return filepath.Clean(name)
 }

@@ -101,6 +101,18 @@ func renameTable(ctx context.Context, p, to format.TablePlace, dry bool) error {
 	if exists(to.Dir) {
 		return fault.Invalidf("%s exists already", to.Dir)
 	}
+	s, err := readStatus(p.Dir)
+	if err != nil {
+		return err
+	}
+	added, err := placedFolders(p.Dir, s)
+	if err != nil {
+		return err
+	}
+	for folder := range added {
+		return fault.Unsupportedf(fault.Span{Object: p.Dir}, "", "rename: %s is inside of the table, and tablestatus "+
+			"has it by its full name, where it would be no more", folder)
+	}
 	if dry {
 		return nil
 	}
@@ -118,7 +130,7 @@ func renameTable(ctx context.Context, p, to format.TablePlace, dry bool) error {
 	if err := os.Rename(p.Dir, to.Dir); err != nil {
 		return err
 	}
-	err := errors.Join(status.SyncDir(above), status.SyncDir(filepath.Dir(filepath.Clean(p.Dir))), touchStore(to.Store))
+	err = errors.Join(status.SyncDir(above), status.SyncDir(filepath.Dir(filepath.Clean(p.Dir))), touchStore(to.Store))
 	if p.Store != to.Store {
 		err = errors.Join(err, touchStore(p.Store))
 	}

@@ -1,0 +1,126 @@
+package carbon_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"stoa"
+	"stoa/fault"
+	"stoa/format/carbon"
+)
+
+// filesUnder are the names of the files below a directory.
+func filesUnder(t *testing.T, dir string) (out []string) {
+	t.Helper()
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range list {
+		out = append(out, f.Name())
+	}
+	return out
+}
+
+// TestSegmentInsideIsKept: a segment that was added has its files inside the table's directory, with the number of
+// another segment in their names. Clean keeps them when that segment is cleaned, and also when the added one is, as
+// they are the user's. The table cannot be renamed: tablestatus has the full name of the directory.
+func TestSegmentInsideIsKept(t *testing.T) {
+	_, dir := changer(t, "managed1")
+	place := filepath.Join(dir, "more")
+	if err := os.CopyFS(place, os.DirFS(filepath.Join(dir, "Fact", "Part0", "Segment_0"))); err != nil {
+		t.Fatal(err)
+	}
+	files := filesUnder(t, place)
+	if len(files) < 2 {
+		t.Fatalf("the copy has only %v", files)
+	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	c, err := stoa.OpenChanger(t.Context(), dir, stoa.OpenOptions{Opts: map[string]string{"external": "true"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := stoa.AddSegmentOptions{}
+	o.Path = place
+	name, err := c.AddSegment(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dry := range []bool{true, false} {
+		err := c.Rename(t.Context(), stoa.RenameOptions{To: dir + "2", DryRun: dry})
+		if !errors.Is(err, fault.Unsupported) {
+			t.Errorf("rename, dry %v: got %v, want Unsupported", dry, err)
+		}
+	}
+	want := valuesOfSegment(t, dir, name)
+	if len(want) == 0 {
+		t.Fatal("the added segment has no rows")
+	}
+	for _, segment := range []string{"0", name} {
+		if err := carbon.DeleteSegments(t.Context(), dir, []string{segment}); err != nil {
+			t.Fatal(err)
+		}
+		for _, at := range []string{dir, link, dir} { // the last time the entry is in the history
+			got, err := carbon.Clean(t.Context(), at, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if slices.ContainsFunc(got.Files, func(f string) bool { return filepath.Dir(f) == "more" }) {
+				t.Errorf("segment %s deleted: clean removed %v", segment, got.Files)
+			}
+		}
+		if left := filesUnder(t, place); !slices.Equal(left, files) {
+			t.Fatalf("segment %s deleted and cleaned: the added directory has %v of %v", segment, left, files)
+		}
+		if segment == "0" {
+			if got := valuesOfSegment(t, dir, name); !slices.Equal(got, want) {
+				t.Errorf("got %v, want %v", got, want)
+			}
+			if _, err := os.Stat(filepath.Join(dir, "Fact", "Part0", "Segment_0")); err == nil {
+				t.Error("segment 0 was not cleaned")
+			}
+		}
+	}
+}
+
+// valuesOfSegment are the rows of a segment as texts, sorted.
+func valuesOfSegment(t *testing.T, dir, segment string) (out []string) {
+	t.Helper()
+	x, err := stoa.Open(t.Context(), dir, stoa.OpenOptions{Formats: formats,
+		Opts: map[string]string{"external": "true", "segment": segment}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	for b, err := range x.Scan(t.Context(), stoa.ScanSpec{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range int(b.NumRows()) {
+			row := ""
+			for _, c := range b.Columns() {
+				row += c.ValueStr(i) + ","
+			}
+			out = append(out, row)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// TestDeleteNoSegments: that no segment is named is wrong use, in a dry run too.
+func TestDeleteNoSegments(t *testing.T) {
+	c, _ := changer(t, "managed1")
+	for _, dry := range []bool{true, false} {
+		err := c.DeleteSegments(t.Context(), stoa.DeleteSegmentsOptions{DryRun: dry})
+		if !errors.Is(err, fault.Invalid) {
+			t.Errorf("dry %v: got %v, want Invalid", dry, err)
+		}
+	}
+}
