@@ -1,7 +1,16 @@
 package delta_test
 
 import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+
+	"stoa"
+	"stoa/fault"
+	"stoa/format"
 
 	"stoa/format/delta"
 	"stoa/format/internal/lake/laketest"
@@ -19,5 +28,35 @@ func TestGolden(t *testing.T) {
 		}
 		got := laketest.Open(t, delta.Format, "testdata/"+c.table, opts)
 		laketest.Same(t, got, laketest.Open(t, delta.Format, "testdata/"+c.want+".arrow", nil))
+	}
+}
+
+// TestRefused: what no foreign table has judged is refused by name.
+func TestRefused(t *testing.T) {
+	const head = `{"protocol":{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["deletionVectors",` +
+		`"columnMapping"],"writerFeatures":["deletionVectors","columnMapping"]}}` + "\n"
+	meta := func(physical, mode string) string {
+		return `{"metaData":{"id":"a","format":{"provider":"parquet","options":{}},"schemaString":"{\"type\":` +
+			`\"struct\",\"fields\":[{\"name\":\"a\",\"type\":\"long\",\"nullable\":true,\"metadata\":` +
+			`{\"delta.columnMapping.id\":1,\"delta.columnMapping.physicalName\":\"` + physical + `\"}}]}",` +
+			`"partitionColumns":[],"configuration":{"delta.columnMapping.mode":"` + mode + `"}}}` + "\n"
+	}
+	const vector = `{"add":{"path":"a.parquet","partitionValues":{},"size":1,"modificationTime":1,"dataChange":true,` +
+		`"deletionVector":{"storageType":"i","pathOrInlineDv":"wi5b=000010000siXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L",` +
+		`"sizeInBytes":40,"cardinality":6}}}` + "\n"
+	for _, c := range []struct{ log, want string }{{head + meta("a", "none") + vector, "deletion vectors"},
+		{head + meta("col-1", "name"), "column mapping"}, {head + meta("col-1", "id"), "column mapping"}} {
+		dir := t.TempDir()
+		if err := os.Mkdir(filepath.Join(dir, "_delta_log"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Join(dir, "_delta_log", "00000000000000000000.json")
+		if err := os.WriteFile(name, []byte(c.log), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, err := stoa.Open(context.Background(), dir, stoa.OpenOptions{Formats: []format.Format{delta.Format}})
+		if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", c.want, err)
+		}
 	}
 }

@@ -87,7 +87,27 @@ func (op *opening) schema() error {
 	if op.fields, err = log.Arrow(s.Fields, op.mode, 0); err != nil {
 		return fault.Corruptf(at, "metaData.schemaString", "%v", err)
 	}
+	if name := renamed(op.fields); name != "" {
+		return fault.Unsupportedf(at, "metaData.schemaString", "the table uses column mapping: the column %s has another "+
+			"name in the files; such tables are not read yet", name)
+	}
 	return op.o.Limits.Afford(arrow.NewSchema(op.fields, nil), at, "metaData.schemaString")
+}
+
+// renamed is a field that has another name in the files; "": there is none. No foreign table has judged that they are
+// read right, as it has for fields that keep their names.
+func renamed(fields []arrow.Field) string {
+	for _, f := range fields {
+		if name, ok := f.Metadata.GetValue(log.PhysicalName); ok && name != f.Name {
+			return f.Name
+		}
+		if t, ok := f.Type.(arrow.NestedType); ok {
+			if name := renamed(t.Fields()); name != "" {
+				return name
+			}
+		}
+	}
+	return ""
 }
 
 // open is Format.Open.
@@ -164,8 +184,9 @@ func (op *opening) input(a *log.Add) (*lake.Input, error) {
 			in.Bounds[i] = b
 		}
 	}
-	if v := a.Vector; v != nil {
-		in.Deleted = func(ctx context.Context) ([]int64, error) { return op.vector(ctx, v) }
+	if a.Vector != nil {
+		return nil, fault.Unsupportedf(fault.Span{Object: name}, "deletionVector",
+			"the table uses deletion vectors, which are not read yet")
 	}
 	return in, nil
 }

@@ -52,9 +52,8 @@ func (op *opening) deletes(ctx context.Context, files []*lake.Input) error {
 				return err
 			}
 		case d.Content == meta.Equality:
-			if err := op.equality(d, files); err != nil {
-				return err
-			}
+			return fault.Unsupportedf(fault.Span{Object: d.name}, "content",
+				"the table uses equality deletes, which stoa does not read")
 		default:
 			return fault.Corruptf(fault.Span{Object: d.name}, "content", "expected 0 to 2, found %d", d.Content)
 		}

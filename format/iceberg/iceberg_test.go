@@ -207,3 +207,12 @@ func TestHarmed(t *testing.T) {
 		}
 	}
 }
+
+// TestSpark reads tables that Spark wrote, and compares each of their snapshots with what Spark read: version 1, with a
+// renamed and a new column; and version 2 with position deletes that became version 3 with deletion vectors, by
+// interop/lake/spark.py.
+func TestSpark(t *testing.T) {
+	for _, name := range []string{"v1", "v23"} {
+		laketest.Views(t, iceberg.Format, "testdata/spark-"+name, "testdata/spark-"+name+".json")
+	}
+}
