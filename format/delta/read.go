@@ -88,8 +88,8 @@ func (op *opening) schema() error {
 		return fault.Corruptf(at, "metaData.schemaString", "%v", err)
 	}
 	if name := renamed(op.fields); name != "" {
-		return fault.Unsupportedf(at, "metaData.schemaString", "the table uses column mapping: the column %s has another "+
-			"name in the files; such tables are not read yet", name)
+		return fault.Unsupportedf(at, "metaData.schemaString", "the table uses column mapping: the column %s has "+
+			"another name in the files; such tables are not read yet", name)
 	}
 	return op.o.Limits.Afford(arrow.NewSchema(op.fields, nil), at, "metaData.schemaString")
 }

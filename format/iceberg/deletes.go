@@ -3,7 +3,6 @@ package iceberg
 import (
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"hash/crc32"
 	"slices"
 	"strconv"
@@ -23,14 +22,8 @@ const (
 	positionID = 2147483545
 )
 
-// partitionKey tells partitions apart.
-func partitionKey(f *live) string {
-	b, _ := json.Marshal(f.Partition)
-	return strconv.Itoa(f.spec) + string(b)
-}
-
-// deletes gives each data file what is deleted of it: deletes count for files with sequence numbers that are not later
-// (position deletes), or earlier (equality deletes), of the same partition, or of all if they have none.
+// deletes gives each data file what is deleted of it: position deletes count for files with sequence numbers that are
+// not later. Equality deletes are refused: no table of a foreign writer has judged them yet.
 func (op *opening) deletes(ctx context.Context, files []*lake.Input) error {
 	if len(op.dels) == 0 {
 		return nil
@@ -168,53 +161,4 @@ func (p *positions) give(f *live, in *lake.Input) {
 	if len(rows) > 0 {
 		in.Deleted = func(context.Context) ([]int64, error) { return rows, nil }
 	}
-}
-
-// equality gives data files the rows of a file of equality deletes.
-func (op *opening) equality(d *live, files []*lake.Input) error {
-	var fields []arrow.Field
-	for _, id := range d.Equality {
-		f, ok := op.historic(id)
-		if !ok {
-			return fault.Corruptf(fault.Span{Object: d.name}, "equality_ids", "there is no column with the id %d", id)
-		}
-		f.Nullable = true
-		fields = append(fields, f)
-	}
-	if len(fields) == 0 {
-		return fault.Corruptf(fault.Span{Object: d.name}, "equality_ids", "they are missing")
-	}
-	set := &lake.EqualSet{Memory: op.memory, Table: lake.New(lake.Config{Catalogue: "the manifest", Tree: op.tree,
-		Schema: arrow.NewSchema(fields, nil), Match: op.match, Open: op.o,
-		Files: []*lake.Input{{Name: d.name, Rows: d.Rows, Bytes: d.Bytes}}})}
-	spec := op.table.Spec(d.spec)
-	everywhere := spec != nil && len(spec.Fields) == 0
-	key := partitionKey(d)
-	for i := range op.data {
-		if f := &op.data[i]; f.seq < d.seq && (everywhere || partitionKey(f) == key) {
-			files[i].Equality = append(files[i].Equality, set)
-		}
-	}
-	return nil
-}
-
-// historic is the column with an id, of the schema or of an older one.
-func (op *opening) historic(id int) (arrow.Field, bool) {
-	for _, f := range op.fields {
-		if lake.IDOf(f) == id {
-			return f, true
-		}
-	}
-	for i := range op.table.Schemas {
-		fs, err := meta.Arrow(op.table.Schemas[i].Fields, 0)
-		if err != nil {
-			continue
-		}
-		for _, f := range fs {
-			if lake.IDOf(f) == id {
-				return f, true
-			}
-		}
-	}
-	return arrow.Field{}, false
 }

@@ -3,6 +3,7 @@ package iceberg_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/iceberg"
+	"stoa/format/iceberg/internal/meta"
 	"stoa/format/internal/lake/laketest"
 	"stoa/pred"
 )
@@ -214,5 +216,50 @@ func TestHarmed(t *testing.T) {
 func TestSpark(t *testing.T) {
 	for _, name := range []string{"v1", "v23"} {
 		laketest.Views(t, iceberg.Format, "testdata/spark-"+name, "testdata/spark-"+name+".json")
+	}
+}
+
+// TestEqualityDeletes: a table with equality deletes is refused by name, not read with rows that are deleted.
+func TestEqualityDeletes(t *testing.T) {
+	dir, _ := write(t, sample(t, 5), nil)
+	lists, err := filepath.Glob(filepath.Join(dir, "metadata", "snap-*.avro"))
+	if err != nil || len(lists) != 1 {
+		t.Fatal(lists, err)
+	}
+	raw, err := filepath.Glob(filepath.Join(dir, "metadata", "*.metadata.json"))
+	if err != nil || len(raw) != 1 {
+		t.Fatal(raw, err)
+	}
+	b, err := os.ReadFile(raw[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table meta.Table
+	if err := json.Unmarshal(b, &table); err != nil {
+		t.Fatal(err)
+	}
+	one := int64(1)
+	m, err := meta.WriteManifest(meta.ManifestHead{Version: 2, Schema: &table.Schemas[0], Spec: table.Spec(0),
+		Content: meta.Deletes}, [16]byte{}, []meta.Entry{{Status: 1, Snapshot: &one, Sequence: &one,
+		FileSequence: &one, File: meta.DataFile{Content: meta.Equality, Path: table.Location + "/data/d.parquet",
+			Format: "PARQUET", Partition: map[string]any{}, Rows: 1, Bytes: 1, Equality: []int{1}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := "metadata/d.avro"
+	list, err := meta.WriteList(2, &table.Snapshots[0], [16]byte{}, []meta.Manifest{{
+		Path: strings.TrimSuffix(table.Location, "/") + "/" + name, Length: int64(len(m)), Content: meta.Deletes,
+		Sequence: 1, MinSequence: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, b := range map[string][]byte{filepath.Join(dir, name): m, lists[0]: list} {
+		if err := os.WriteFile(file, b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err = stoa.Open(context.Background(), dir, stoa.OpenOptions{Formats: []format.Format{iceberg.Format}})
+	if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "equality deletes") {
+		t.Errorf("%v, want a refusal of equality deletes", err)
 	}
 }
