@@ -6,7 +6,7 @@
 //	_delta_log/_last_checkpoint      the newest checkpoint
 //
 // Written are tables with one version, of the lowest protocol that their types allow. Read are tables with checkpoints
-// of both versions, deletion vectors, and column mapping.
+// of both versions, and column mapping where columns keep their names. Deletion vectors are refused.
 //
 // Source: the Delta transaction log protocol (PROTOCOL.md of delta-io/delta).
 package delta

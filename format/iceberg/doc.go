@@ -7,7 +7,8 @@
 //	metadata/version-hint.text    N, where no catalogue says it
 //
 // Written are tables of format version 2, or of 3 where a type needs it, with one snapshot. Read are tables of the
-// versions 1 to 3: snapshots, schemas that changed by id, position and equality deletes, deletion vectors.
+// versions 1 to 3: snapshots, schemas that changed by id, position deletes, deletion vectors.
+// Equality deletes are refused.
 //
 // Source: the Iceberg table specification (iceberg.apache.org/spec) and its Puffin specification.
 package iceberg
