@@ -13,7 +13,9 @@ import (
 // null is part of t, for those types too; mem must give zeroed memory.
 func Nulls(mem memory.Allocator, t arrow.DataType, n int) arrow.Array {
 	if !holdsNull(t) {
-		return array.MakeArrayOfNull(mem, t, n)
+		a := array.MakeArrayOfNull(mem, t, n)
+		defer a.Release()
+		return NoShortOffsets(a)
 	}
 	b := array.NewBuilder(mem, t)
 	defer b.Release()

@@ -270,7 +270,11 @@ func (g *columnDictionary) release() {
 // translate returns b with the file's dictionaries, nested ones too, and the writer's schema, from which its own may
 // differ in metadata. The caller releases the result.
 func translate(b arrow.RecordBatch, sc *arrow.Schema, gs []*dictTree) (arrow.RecordBatch, error) {
-	cols := append([]arrow.Array{}, b.Columns()...)
+	cols := make([]arrow.Array, b.NumCols())
+	for i, c := range b.Columns() {
+		cols[i] = vec.NoShortOffsets(c)
+		defer cols[i].Release()
+	}
 	for i, g := range gs {
 		if g == nil {
 			continue
