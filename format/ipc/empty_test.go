@@ -15,7 +15,7 @@ import (
 )
 
 // TestNestedEmpty: no rows, and nulls, of every type in every other, with dictionaries, are written to streams and
-// files. The library makes offsets too short for large types in lists without rows, and its writer does not accept them.
+// files. The library makes offsets too short for large types in lists without rows, and its writer refuses them.
 func TestNestedEmpty(t *testing.T) {
 	dict := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.LargeString}
 	types := []arrow.DataType{arrow.Null, arrow.FixedWidthTypes.Boolean, arrow.PrimitiveTypes.Int64,
@@ -24,8 +24,9 @@ func TestNestedEmpty(t *testing.T) {
 	for in := types; len(types) < 200; {
 		var next []arrow.DataType
 		for _, x := range in {
-			next = append(next, arrow.ListOf(x), arrow.LargeListOf(x), arrow.MapOf(arrow.BinaryTypes.LargeString, x),
-				arrow.FixedSizeListOf(2, x), arrow.StructOf(arrow.Field{Name: "a", Type: x, Nullable: true}))
+			next = append(next, arrow.ListOf(x), arrow.LargeListOf(x),
+				arrow.MapOf(arrow.BinaryTypes.LargeString, x), arrow.FixedSizeListOf(2, x),
+				arrow.StructOf(arrow.Field{Name: "a", Type: x, Nullable: true}))
 		}
 		types, in = append(types, next...), next
 	}
