@@ -253,7 +253,8 @@ func (c *Changer) Rename(ctx context.Context, o RenameOptions) error {
 }
 
 // DisableDependents marks what is computed from the rows of the table, such as materialised views, as out of date, and
-// returns the names. Changes by c, which would make it so, are possible then.
+// returns the names. Changes by c, which would make it so, are possible then. After a dry run c is for dry runs only:
+// it takes as done what was not done, so open another Changer for the change itself.
 func (c *Changer) DisableDependents(ctx context.Context, dry bool) ([]string, error) {
 	if err := c.can(c.change.DisableDependents != nil, "disable what depends on a table"); err != nil {
 		return nil, err

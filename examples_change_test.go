@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -111,6 +112,27 @@ func ExampleChanger_Merge() {
 	// Output:
 	// 2 replaced, 1 added
 	// 4 rows of id, country
+}
+
+// DisableDependents marks the views over a table as out of date, which changes of its rows make them.
+func ExampleChanger_DisableDependents() {
+	inTemp(func(ctx context.Context, dir string) {
+		views := filepath.Join(dir, "_system", "mv_status") // where CarbonData keeps which views there are
+		ok(os.Mkdir(filepath.Dir(views), 0o777))
+		ok(os.WriteFile(views, []byte(`[{"identifier":{"databaseName":"default","tableName":"by_country"},`+
+			`"status":"ENABLED"}]`), 0o666))
+		var o stoa.CreateTableOptions
+		o.Properties = map[string]string{"relatedmvtablesmap": `{"default":["by_country"]}`}
+		name := filepath.Join(dir, "visits")
+		ok(stoa.CreateTable(ctx, name, visitColumns, o, stoa.OpenOptions{}))
+		c := must(stoa.OpenChanger(ctx, name, stoa.OpenOptions{}))
+		fmt.Println(must(c.DisableDependents(ctx, false)))
+		addVisits(ctx, c, stoa.AppendOptions{})
+		printVisits(ctx, c)
+	})
+	// Output:
+	// [default.by_country]
+	// 2 rows of id, country
 }
 
 // Rename moves the table; the Changer stands for the new name then.
