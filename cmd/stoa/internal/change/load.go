@@ -61,9 +61,8 @@ func LoadCmd(a *cli.App) *cobra.Command {
 		Use:   "load STORE#DATABASE.TABLE PATH...",
 		Short: "Add rows to a CarbonData table, as a new segment",
 		Long: `Add the rows of other tables to a CarbonData table, as a new segment. Columns are matched
-by name; those that the rows lack are null, and columns that the table lacks are refused. The segment is
-part of the table when the command ends well and was read back; else the table is as it was, and stoa
-clean removes what is left.
+by name; those that the rows lack are null, those that the table lacks are refused. The segment counts
+when it was read back; else the table is as it was, and stoa clean removes what is left.
 
 Values of other types are taken if they fit exactly; texts (CSV, JSON lines) are read by the table's types
 where they are nested, binary, decimals or text, unless --schema gives others. Read back means: as many
