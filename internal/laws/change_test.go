@@ -345,7 +345,8 @@ func TestChangeOptionsAreJSON(t *testing.T) {
 			LongStrings: []string{"b"}, Partition: []string{"c"},
 			BucketBy: []string{"a"}, Buckets: 2, Properties: map[string]string{"k": "v"}}, DryRun: true},
 		stoa.AppendOptions{Opts: map[string]string{"k": "v"}, Tasks: 2, Dictionary: "two-pass", NoCheck: true,
-			DryRun: true},
+			DryRun: true, Overwrite: true,
+			Partition: format.PartitionValues{"c": &text}},
 		stoa.DeleteOptions{Where: "a = 1", DryRun: true},
 		stoa.UpdateOptions{Where: "a = 1", Set: map[string]*string{"a": &text, "b": nil}, NoCheck: true,
 			DryRun: true},
@@ -356,6 +357,8 @@ func TestChangeOptionsAreJSON(t *testing.T) {
 		stoa.MergeIndexesOptions{Segments: []string{"1"}, DryRun: true},
 		stoa.CleanOptions{DryRun: true},
 		stoa.DropOptions{DryRun: true},
+		stoa.RenameOptions{To: "x", DryRun: true},
+		stoa.TruncateOptions{DryRun: true},
 	} {
 		v := reflect.ValueOf(o)
 		for i := range v.NumField() {
