@@ -30,8 +30,6 @@ type Input struct {
 	Bounds map[int]pred.Bounds // of columns of the table, as the catalogue has them
 	// Deleted are the positions of deleted rows, ascending; nil: there are none.
 	Deleted func(ctx context.Context) ([]int64, error)
-	// Equality are rows that are deleted because they equal others.
-	Equality []*EqualSet
 }
 
 // opened is an open file.
@@ -162,6 +160,24 @@ func (t *Table) prepare(ctx context.Context, f *opened) error {
 	return t.deletions(ctx, f, rows)
 }
 
+// rowsOf reads all rows of a file of t, in order. yield takes batches and the position of their first row.
+func (t *Table) rowsOf(ctx context.Context, f *opened, cols []int, yield func(b arrow.RecordBatch) error) error {
+	var err error
+	for _, g := range f.groups {
+		t.batches(ctx, f, g, format.Query{Cols: cols}, wholeGroup(f, g), t.mem, func(b arrow.RecordBatch,
+			e error) bool {
+			if err = e; err == nil {
+				err = yield(b)
+			}
+			return err == nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // deletions finds the deleted rows of a file.
 func (t *Table) deletions(ctx context.Context, f *opened, rows int64) error {
 	var gone []int64
@@ -170,15 +186,6 @@ func (t *Table) deletions(ctx context.Context, f *opened, rows int64) error {
 		if gone, err = f.in.Deleted(ctx); err != nil {
 			return err
 		}
-	}
-	if len(f.in.Equality) > 0 {
-		more, err := t.equal(ctx, f)
-		if err != nil {
-			return err
-		}
-		gone = append(slices.Clone(gone), more...)
-		slices.Sort(gone)
-		gone = slices.Compact(gone)
 	}
 	if len(gone) == 0 {
 		return nil
