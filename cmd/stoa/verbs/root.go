@@ -15,6 +15,7 @@ import (
 	"stoa/cmd/stoa/internal/convert"
 	"stoa/cmd/stoa/internal/look"
 	"stoa/cmd/stoa/internal/ls"
+	"stoa/cmd/stoa/internal/sqlverb"
 	"stoa/format"
 
 	"github.com/spf13/cobra"
@@ -30,7 +31,12 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 // RunApp is Run with an App of the caller's.
 func RunApp(ctx context.Context, a *cli.App, args []string) (int, error) {
-	root := Root(a)
+	return RunWith(ctx, a, args, nil)
+}
+
+// RunWith is RunApp with a database for the verb sql; nil: the program stoa-sql is asked.
+func RunWith(ctx context.Context, a *cli.App, args []string, sql SQLRun) (int, error) {
+	root := rootWith(a, sql)
 	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
 		offerCompletions(root)
 	}
@@ -49,7 +55,9 @@ func Formats() []format.Format { return catalogue.Formats() }
 func Version() string { return about.Version().Version }
 
 // Root is the command with all its verbs.
-func Root(a *cli.App) *cobra.Command {
+func Root(a *cli.App) *cobra.Command { return rootWith(a, nil) }
+
+func rootWith(a *cli.App, sql SQLRun) *cobra.Command {
 	var version bool
 	root := &cobra.Command{
 		Use:           "stoa",
@@ -79,7 +87,7 @@ func Root(a *cli.App) *cobra.Command {
 	for i := range about.Groups {
 		root.AddGroup(&about.Groups[i])
 	}
-	addVerbs(a, root)
+	addVerbs(a, root, sql)
 	root.SetHelpCommandGroupID(about.GroupAbout)
 	root.SetHelpCommand(&cobra.Command{Use: "help [VERB] [-v]", Hidden: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -100,7 +108,7 @@ func Root(a *cli.App) *cobra.Command {
 	return root
 }
 
-func addVerbs(a *cli.App, root *cobra.Command) {
+func addVerbs(a *cli.App, root *cobra.Command, sql SQLRun) {
 	add := func(group string, cmds ...*cobra.Command) {
 		for _, c := range cmds {
 			c.GroupID = group
@@ -112,7 +120,7 @@ func addVerbs(a *cli.App, root *cobra.Command) {
 	add(about.GroupLook, ls.LsCmd(a), look.CensusCmd(a), look.HistoryCmd(a), look.SchemaCmd(a), look.MetaCmd(a),
 		look.StatsCmd(a), look.AdviseCmd(a), look.DescribeCmd(a))
 	add(about.GroupRows, look.CatCmd(a), look.HeadCmd(a), look.TailCmd(a), look.CountCmd(a), look.GetCmd(a),
-		look.ExplainCmd(a), look.PlanCmd(a),
+		sqlverb.Cmd(a, sql), look.ExplainCmd(a), look.PlanCmd(a),
 		look.ScanCmd(a))
 	add(about.GroupWrite, convert.ConvertCmd(a), changes.CreateCmd(a), changes.LoadCmd(a), changes.MergeCmd(a),
 		changes.UpdateCmd(a), changes.DeleteCmd(a), changes.CompactCmd(a),

@@ -25,6 +25,7 @@ type App struct {
 	In      io.Reader
 	streams map[string]*stream // standard input and pipes, made by their first use
 	Stdout  *outStream
+	Out     io.Writer // what Stdout buffers for
 	Stderr  io.Writer
 	Formats []format.Format
 
@@ -44,7 +45,8 @@ type App struct {
 }
 
 func NewApp(stdin io.Reader, stdout, stderr io.Writer) *App {
-	a := &App{In: stdin, Stdout: newOutStream(stdout), Stderr: stderr, Formats: catalogue.Formats()}
+	a := &App{In: stdin, Stdout: newOutStream(stdout), Out: stdout, Stderr: stderr,
+		Formats: catalogue.Formats()}
 	a.Tty, a.Width = terminal(stdout)
 	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
 		a.Width = n // as ls and ps have it: whoever exports it has a reason, also for a pipe

@@ -1,0 +1,188 @@
+// Package sqlverb is the verb sql as far as it needs no database: its flags and its help, and how the program is found
+// that has one, stoa-sql, which is a module of its own.
+package sqlverb
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/output"
+	"stoa/cmd/stoa/internal/reading"
+)
+
+// Flags are the flags of the verb.
+type Flags struct {
+	Tables      []string // NAME=ADDRESS
+	Attach      []string // NAME=PLACE
+	At          string
+	Threads     int
+	Memory      string
+	File        string // of a script
+	Interactive bool
+	reading.DamageFlags
+	output.OutputFlags
+}
+
+// Workers is how many threads a query takes.
+func (f *Flags) Workers() int {
+	if f.Threads == 0 {
+		return runtime.NumCPU()
+	}
+	return f.Threads
+}
+
+// MemoryBytes is the limit of --memory; 0: none.
+func (f *Flags) MemoryBytes() (int64, error) {
+	if f.Memory == "" {
+		return 0, nil
+	}
+	return cli.ParseSize("--memory", f.Memory)
+}
+
+// Run runs the verb with the flags and arguments of a command line.
+type Run func(ctx context.Context, a *cli.App, f *Flags, args []string) error
+
+// maxThreads is how many threads a query takes at most.
+const maxThreads = 1024
+
+// Cmd is the verb; run nil: it is what the program stoa-sql says.
+func Cmd(a *cli.App, run Run) *cobra.Command {
+	f := &Flags{}
+	cmd := &cobra.Command{
+		Use:   "sql [QUERY]",
+		Short: "Run SQL over tables of all formats",
+		Long: `Run SQL over tables of all formats. A table is an address in quotes, as in from 'dir#orders'; a name
+that --table gives; or, with --attach, one of a place. Without QUERY a script is read from --script or
+standard input.
+
+The SQL is DuckDB's. What a query does not need is not read: columns, and what filters pass over. explain
+before a query shows it. stoa('dir#t', at := '2026-11-01', damaged := 'skip-rows') reads with options;
+filter, format and options ('KEY=VALUE,…') are others. stoa_ls, stoa_stats, stoa_verify, stoa_describe,
+stoa_explain, stoa_history and stoa_diff are tables of what these verbs say of a place.
+
+copy (QUERY) to 'x.cfile' and create table 'x.trv' as QUERY write with stoa's writers.
+
+Damage that a query meets ends it, with status 3; with --damaged it is passed over, reported, and the
+status is 3. An error of the query is status 2. This verb is a program of its own, stoa-sql, which lies
+beside stoa or on the PATH.`,
+		Example: "  stoa sql \"select b, count(*) from 'kudu#d_major' group by b\"\n" +
+			"  stoa sql --table o=orders.parquet \"select sum(price) from o\" -f json",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return &cli.UseError{Message: "sql takes one query", Hint: "put it in quotes"}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.Threads < 0 || f.Threads > maxThreads {
+				return cli.WrongUse("--threads %d: expected 1 to %d", f.Threads, maxThreads)
+			}
+			if run == nil {
+				return pass(cmd, a, args)
+			}
+			return run(cmd.Context(), a, f, args)
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringArrayVarP(&f.Tables, "table", "t", nil, "give a table a name: `NAME=ADDRESS`; repeatable")
+	fl.StringArrayVar(&f.Attach, "attach", nil,
+		"make all tables of a place tables of a schema: `NAME=PLACE`; repeatable")
+	fl.StringVar(&f.At, "at", "", "read tables as they were at `TIME`, where their format knows its past")
+	fl.IntVar(&f.Threads, "threads", 0, "compute with `N` threads (default: as many as there are cores)")
+	fl.StringVar(&f.Memory, "memory", "", "take about `SIZE` of memory, for example 2GB (default: DuckDB's)")
+	fl.StringVar(&f.File, "script", "", "read the statements from `FILE`, separated by semicolons")
+	fl.BoolVarP(&f.Interactive, "interactive", "i", false, "ask for statements at a prompt; .help there says more")
+	f.OutputFlags.Register(cmd, output.RowForms, "default: what the extension of -o says, else table on a terminal "+
+		"and jsonl elsewhere")
+	f.DamageFlags.Register(cmd, "fail")
+	return cli.First(cmd, "table", "attach", "format")
+}
+
+// program is the program that has the database.
+const program = "stoa-sql"
+
+// find finds it, beside this program or on the PATH.
+func find() (string, error) {
+	if self, err := os.Executable(); err == nil {
+		for _, dir := range []string{filepath.Dir(self), linked(self)} {
+			if p, err := exec.LookPath(filepath.Join(dir, program)); dir != "" && err == nil {
+				return p, nil
+			}
+		}
+	}
+	return exec.LookPath(program)
+}
+
+// linked is the directory of what a program's symbolic link leads to; "": it is none.
+func linked(self string) string {
+	real, err := filepath.EvalSymlinks(self)
+	if err != nil {
+		return ""
+	}
+	return filepath.Dir(real)
+}
+
+// pass has stoa-sql run the command line.
+func pass(cmd *cobra.Command, a *cli.App, args []string) error {
+	path, err := find()
+	if err != nil {
+		return errors.New("the program " + program + " is neither beside stoa nor on the PATH: in stoa's sources, " +
+			"`make sql` builds it beside stoa")
+	}
+	c := exec.CommandContext(cmd.Context(), path, append(given(cmd), args...)...)
+	c.Stdin, c.Stdout, c.Stderr = a.In, a.Out, a.Stderr
+	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
+	c.WaitDelay = 2 * time.Second
+	err = c.Run()
+	exit := new(exec.ExitError)
+	switch {
+	case err == nil:
+		return nil
+	case cmd.Context().Err() != nil:
+		return cmd.Context().Err()
+	case !errors.As(err, &exit):
+		return err
+	}
+	switch exit.ExitCode() { // it has said why
+	case cli.StatusUse:
+		return cli.ErrUse
+	case cli.StatusDamage:
+		return cli.ErrDamage
+	}
+	return cli.ErrFailed
+}
+
+// given are the flags as they were given.
+func given(cmd *cobra.Command) (out []string) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		value := f.Value
+		if c, ok := value.(*cli.Completed); ok {
+			value = c.Value
+		}
+		if many, ok := value.(pflag.SliceValue); ok {
+			for _, v := range many.GetSlice() {
+				out = append(out, "--"+f.Name+"="+v)
+			}
+			return
+		}
+		out = append(out, "--"+f.Name+"="+value.String())
+	})
+	return append(out, "--")
+}
+
+// Words are the arguments that stoa-sql takes for those of the verb: it may be called with or without its name.
+func Words(args []string) []string {
+	if len(args) > 0 && args[0] == "sql" {
+		return args
+	}
+	return append([]string{"sql"}, args...)
+}

@@ -1,0 +1,46 @@
+package verbs
+
+import (
+	"context"
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa"
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/output"
+	"stoa/cmd/stoa/internal/reading"
+	"stoa/cmd/stoa/internal/sqlverb"
+)
+
+// What the program stoa-sql is made of besides its database: it is the command, and its rows look as those of cat.
+type (
+	App         = cli.App
+	SQLFlags    = sqlverb.Flags
+	SQLRun      = sqlverb.Run
+	OutputFlags = output.OutputFlags
+	RowWriter   = output.RowWriter
+	Batches     = cli.Batches
+)
+
+// ErrEnough says that whoever reads the output has enough of it.
+var ErrEnough = cli.ErrEnough
+
+// NewApp is a run of the command.
+func NewApp(stdin io.Reader, stdout, stderr io.Writer) *App { return cli.NewApp(stdin, stdout, stderr) }
+
+// WrongUsef is an error about the command line.
+func WrongUsef(format string, args ...any) error { return cli.WrongUse(format, args...) }
+
+// SQLWords are the arguments of the verb sql, with or without its name in front.
+func SQLWords(args []string) []string { return sqlverb.Words(args) }
+
+// WriteRows writes rows of schema sc as -f, -o and the terminal want them.
+func WriteRows(a *App, ctx context.Context, out *OutputFlags, form string, sc *arrow.Schema, rows Batches) error {
+	return reading.WriteRows(a, ctx, out, form, sc, rows)
+}
+
+// CreateTable is stoa.Create for places of every kind.
+func CreateTable(a *App, ctx context.Context, uri string, sc *arrow.Schema, o stoa.CreateOptions) (RowWriter, error) {
+	return output.CreateTable(a, ctx, uri, sc, o)
+}

@@ -1,0 +1,66 @@
+/* duckdb.h: what the engine calls of DuckDB besides what the shim does. */
+#ifndef STOA_ENGINE_DUCKDB_H
+#define STOA_ENGINE_DUCKDB_H
+
+#include "../duck/abi.h"
+
+struct ArrowSchema;
+struct ArrowArray;
+
+struct duck_result {
+  duck_idx old[3];
+  void *columns;
+  char *message;
+  void *inner;
+};
+
+struct duck_progress {
+  double part; /* in percent; -1: not known */
+  uint64_t rows, all;
+};
+
+int duckdb_create_config(duck_handle *);
+int duckdb_set_config(duck_handle, const char *name, const char *value);
+void duckdb_destroy_config(duck_handle *);
+int duckdb_open_ext(const char *path, duck_handle *database, duck_handle config, char **error);
+void duckdb_close(duck_handle *);
+void duckdb_interrupt(duck_handle connection);
+struct duck_progress duckdb_query_progress(duck_handle connection);
+duck_idx duckdb_extract_statements(duck_handle connection, const char *text, duck_handle *out);
+const char *duckdb_extract_statements_error(duck_handle);
+void duckdb_destroy_extracted(duck_handle *);
+int duckdb_prepare_extracted_statement(duck_handle connection, duck_handle, duck_idx i, duck_handle *out);
+int duckdb_prepare(duck_handle connection, const char *text, duck_handle *out);
+const char *duckdb_prepare_error(duck_handle);
+int duckdb_prepared_statement_type(duck_handle);
+void duckdb_destroy_prepare(duck_handle *);
+int duckdb_pending_prepared_streaming(duck_handle, duck_handle *out);
+const char *duckdb_pending_error(duck_handle);
+int duckdb_execute_pending(duck_handle, struct duck_result *out);
+void duckdb_destroy_pending(duck_handle *);
+const char *duckdb_result_error(struct duck_result *);
+int duckdb_result_return_type(struct duck_result);
+duck_idx duckdb_column_count(struct duck_result *);
+const char *duckdb_column_name(struct duck_result *, duck_idx);
+duck_handle duckdb_column_logical_type(struct duck_result *, duck_idx);
+duck_idx duckdb_rows_changed(struct duck_result *);
+duck_handle duckdb_fetch_chunk(struct duck_result);
+void duckdb_destroy_data_chunk(duck_handle *);
+void duckdb_destroy_result(struct duck_result *);
+duck_handle duckdb_result_get_arrow_options(struct duck_result *);
+void duckdb_destroy_arrow_options(duck_handle *);
+duck_handle duckdb_to_arrow_schema(duck_handle options, duck_handle *types, const char **names, duck_idx n,
+                                   struct ArrowSchema *out);
+duck_handle duckdb_data_chunk_to_arrow(duck_handle options, duck_handle chunk, struct ArrowArray *out);
+bool duckdb_error_data_has_error(duck_handle);
+const char *duckdb_error_data_message(duck_handle);
+void duckdb_destroy_error_data(duck_handle *);
+
+#define DUCK_DECLARE(slot, result, name, arguments) result duckdb_##name arguments;
+DUCK_FUNCTIONS(DUCK_DECLARE)
+#undef DUCK_DECLARE
+
+/* The functions that the shim calls. */
+struct duck_api *engine_functions(void);
+
+#endif

@@ -1,0 +1,159 @@
+// Package engine runs SQL in a DuckDB that is linked into the program.
+package engine
+
+// #include <stdlib.h>
+// #include "duckdb.h"
+import "C"
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"unsafe"
+
+	"stoa/sql/duck"
+)
+
+// Error is what DuckDB says of a statement.
+type Error struct {
+	Kind string // "Parser", "Binder", "Conversion", …; "": it does not say
+	Text string // all of it
+}
+
+func (e *Error) Error() string { return e.Text }
+
+// Wrong reports whether the statement is to blame, and not the data or the machine.
+func (e *Error) Wrong() bool {
+	switch e.Kind {
+	case "Parser", "Binder", "Catalog", "Syntax", "Not implemented", "Invalid Input", "Parameter Not Resolved":
+		return true
+	}
+	return false
+}
+
+func newError(text string) *Error {
+	kind, _, ok := strings.Cut(text, " Error: ")
+	if !ok || len(kind) > 30 {
+		kind = ""
+	}
+	return &Error{kind, text}
+}
+
+// Database is a database in memory with one connection.
+type Database struct {
+	db, con C.duck_handle
+}
+
+var functions sync.Once
+
+// Open makes a database with settings of DuckDB's, such as "threads".
+func Open(settings map[string]string) (*Database, error) {
+	functions.Do(func() { duck.UseTable(unsafe.Pointer(C.engine_functions())) })
+	var config C.duck_handle
+	if C.duckdb_create_config(&config) != 0 {
+		return nil, errors.New("DuckDB has no memory for its settings")
+	}
+	defer C.duckdb_destroy_config(&config)
+	for k, v := range settings {
+		name, value := C.CString(k), C.CString(v)
+		state := C.duckdb_set_config(config, name, value)
+		C.free(unsafe.Pointer(name))
+		C.free(unsafe.Pointer(value))
+		if state != 0 {
+			return nil, errors.New("DuckDB does not take the setting " + k + "=" + v)
+		}
+	}
+	d := &Database{}
+	var message *C.char
+	if C.duckdb_open_ext(nil, &d.db, config, &message) != 0 {
+		defer C.duckdb_free(unsafe.Pointer(message))
+		return nil, newError(C.GoString(message))
+	}
+	if C.duckdb_connect(d.db, &d.con) != 0 {
+		C.duckdb_close(&d.db)
+		return nil, errors.New("DuckDB gave no connection")
+	}
+	return d, nil
+}
+
+// Close ends the database.
+func (d *Database) Close() {
+	C.duckdb_disconnect(&d.con)
+	C.duckdb_close(&d.db)
+}
+
+// Connection and Handle are what the shim registers functions and replacements with.
+func (d *Database) Connection() unsafe.Pointer { return unsafe.Pointer(d.con) }
+
+// Handle is the database itself.
+func (d *Database) Handle() unsafe.Pointer { return unsafe.Pointer(d.db) }
+
+// Progress is how far the running statement has come, from 0 to 1; negative: that is not known.
+func (d *Database) Progress() float64 { return float64(C.duckdb_query_progress(d.con).part) / 100 }
+
+// Statement is one that is ready to run.
+type Statement struct {
+	d *Database
+	s C.duck_handle
+}
+
+// The kinds of statements that are told apart.
+const (
+	Select  = 1
+	Explain = 4
+	Copy    = 10
+)
+
+// Prepare makes a statement ready; its text must hold one only.
+func (d *Database) Prepare(text string) (*Statement, error) {
+	t := C.CString(text)
+	defer C.free(unsafe.Pointer(t))
+	s := &Statement{d: d}
+	if C.duckdb_prepare(d.con, t, &s.s) != 0 {
+		err := newError(C.GoString(C.duckdb_prepare_error(s.s)))
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Kind is the statement's kind.
+func (s *Statement) Kind() int { return int(C.duckdb_prepared_statement_type(s.s)) }
+
+// Close frees the statement.
+func (s *Statement) Close() { C.duckdb_destroy_prepare(&s.s) }
+
+// Run runs the statement until its first rows are there. Its end, and that of ctx, end the result.
+func (s *Statement) Run(ctx context.Context) (*Result, error) {
+	var pending C.duck_handle
+	stop := context.AfterFunc(ctx, func() { C.duckdb_interrupt(s.d.con) })
+	state := C.duckdb_pending_prepared_streaming(s.s, &pending)
+	defer C.duckdb_destroy_pending(&pending)
+	if state != 0 {
+		stop()
+		return nil, newError(C.GoString(C.duckdb_pending_error(pending)))
+	}
+	r := &Result{stop: stop}
+	if C.duckdb_execute_pending(pending, &r.r) != 0 {
+		err := newError(C.GoString(C.duckdb_result_error(&r.r)))
+		r.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// Do prepares and runs a statement whose rows nobody wants.
+func (d *Database) Do(ctx context.Context, text string) error {
+	s, err := d.Prepare(text)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	r, err := s.Run(ctx)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	return r.Drain()
+}

@@ -1,0 +1,3 @@
+package engine
+
+import _ "github.com/duckdb/duckdb-go-bindings/lib/linux-amd64" // DuckDB itself, as static libraries

@@ -1,0 +1,233 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa"
+	"stoa/pred"
+	"stoa/sql/duck"
+	"stoa/sql/engine"
+	"stoa/sql/tables"
+)
+
+// A reference is a place in a statement where a table is meant. Each has a function of its own in DuckDB, so that in the
+// plan it shows which filter stands over which reference.
+type reference struct {
+	ask    tables.Ask
+	source *tables.Source
+	where  *pred.Expr // what the plan's filter over it comes to
+	// What the plan wants of it, for explain.
+	columns []string
+	empty   bool // no column is wanted: rows are counted
+	planned int  // how often its function is in the plan: more than once it is not known which one is which
+}
+
+// maxReferences is how many references of a statement have a function of their own.
+const maxReferences = 100
+
+// maxCalls is how many calls of the function stoa in a statement have.
+const maxCalls = 30
+
+// scanName is the name of the function of reference i.
+func scanName(i int) string { return fmt.Sprintf("stoa_table_%d", i) }
+
+// scanNumber is the reverse of scanName; false: it is another name.
+func scanNumber(name string) (int, bool) {
+	digits, ok := strings.CutPrefix(strings.ToLower(name), "stoa_table_")
+	if !ok {
+		return 0, false
+	}
+	i, err := strconv.Atoi(digits)
+	return i, err == nil
+}
+
+// planNode is an operator of DuckDB's plan, as EXPLAIN (FORMAT json) has it.
+type planNode struct {
+	Name     string                     `json:"name"`
+	Children []planNode                 `json:"children"`
+	Extra    map[string]json.RawMessage `json:"extra_info"`
+}
+
+// texts are the texts of a member, which is one or a list.
+func (n *planNode) texts(name string) (out []string, ok bool) {
+	raw, ok := n.Extra[name]
+	if !ok {
+		return nil, false
+	}
+	var one string
+	if json.Unmarshal(raw, &one) == nil {
+		if one == "" {
+			return nil, true
+		}
+		return []string{one}, true
+	}
+	return out, json.Unmarshal(raw, &out) == nil
+}
+
+// plan asks DuckDB what it will do, and notes for each reference what of it is wanted. Statements that cannot be
+// explained stay as they are.
+func (s *Session) plan(ctx context.Context, statement string) {
+	s.begin()
+	st, err := s.db.Prepare("EXPLAIN (FORMAT json) " + statement)
+	if err != nil {
+		return
+	}
+	defer st.Close()
+	r, err := st.Run(ctx)
+	if err != nil {
+		return
+	}
+	defer r.Close()
+	text, err := planText(r)
+	if err != nil {
+		return
+	}
+	var roots []planNode
+	if json.Unmarshal([]byte(text), &roots) != nil {
+		return
+	}
+	for i := range roots {
+		s.note(&roots[i], nil)
+	}
+}
+
+// planText is the document in the second column of what EXPLAIN gives.
+func planText(r *engine.Result) (string, error) {
+	sc, err := r.Schema()
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	for batch, err := range r.Batches(sc) {
+		if err != nil {
+			return "", err
+		}
+		c := batch.Column(int(batch.NumCols()) - 1)
+		for i := range c.Len() {
+			b.WriteString(c.ValueStr(i))
+		}
+	}
+	return b.String(), nil
+}
+
+// note goes through a plan. above is the filter that the node is under, directly; nil: there is none.
+func (s *Session) note(n *planNode, above *planNode) {
+	if ref := s.referenceOf(n); ref != nil {
+		ref.planned++
+		var known bool
+		ref.columns, known = n.texts("Projections")
+		ref.empty = !known || len(ref.columns) == 0
+		if above != nil {
+			ref.where = s.filterOver(ref, above)
+		}
+	}
+	var filter *planNode
+	if n.Name == "FILTER" {
+		filter = n
+	}
+	for i := range n.Children {
+		s.note(&n.Children[i], filter)
+	}
+}
+
+func (s *Session) referenceOf(n *planNode) *reference {
+	names, _ := n.texts("Function")
+	for _, name := range append(names, strings.TrimSpace(n.Name)) {
+		if i, ok := scanNumber(name); ok {
+			return s.references[i]
+		}
+	}
+	return nil
+}
+
+func (s *Session) filterOver(ref *reference, filter *planNode) *pred.Expr {
+	texts, _ := filter.texts("Expression")
+	columns := map[string]arrow.Field{}
+	fields := ref.source.Table.Schema().Fields()
+	for i, name := range duck.Names(fields) {
+		columns[name] = fields[i]
+	}
+	if len(columns) != len(fields) || ref.source.HasAlike() {
+		return nil
+	}
+	var all []*pred.Expr
+	for _, t := range texts {
+		all = append(all, filterOf(t, columns))
+	}
+	return pred.And(all...)
+}
+
+// Explained says what of each table of the last statement is read, and what is passed over.
+func (s *Session) explained(ctx context.Context) (string, error) {
+	var b strings.Builder
+	for _, i := range slices.Sorted(maps.Keys(s.references)) {
+		ref := s.references[i]
+		if ref.planned != 1 {
+			continue
+		}
+		fmt.Fprintf(&b, "%s\n", ref.ask.Address)
+		columns := strings.Join(ref.columns, ", ")
+		if ref.empty {
+			columns = "none: rows are counted"
+		}
+		fmt.Fprintf(&b, "  columns   %s\n", columns)
+		if where := pred.And(ref.source.Where, ref.where); where != nil {
+			fmt.Fprintf(&b, "  filter    %s\n", where)
+		}
+		if err := levels(ctx, &b, ref); err != nil {
+			return "", err
+		}
+	}
+	return b.String(), nil
+}
+
+func levels(ctx context.Context, b *strings.Builder, ref *reference) error {
+	spec := stoa.ScanSpec{Columns: []string{}, Filter: pred.And(ref.source.Where, ref.where)}
+	fields := ref.source.Table.Schema().Fields()
+	for i, name := range duck.Names(fields) {
+		for _, c := range ref.columns {
+			if c == name {
+				spec.Columns = append(spec.Columns, pred.JoinPath(fields[i].Name))
+			}
+		}
+	}
+	e, err := ref.source.Table.Explain(ctx, spec, false)
+	if err != nil {
+		return err
+	}
+	for _, l := range e.Levels {
+		fmt.Fprintf(b, "  %s\n", levelLine(l))
+	}
+	return nil
+}
+
+// levelLine is one level of a scan: what is read of it, and why the rest is not.
+func levelLine(l stoa.ExplainLevel) string {
+	name := string(l.Level)
+	if l.Column != "" {
+		name += " of " + l.Column
+	}
+	s := fmt.Sprintf("%-9s %s of %s", name, number(l.Read), number(l.Considered))
+	if l.Bytes > 0 {
+		s += fmt.Sprintf(", %d of %d bytes", l.Bytes, l.Total)
+	}
+	for _, r := range l.Skipped {
+		s += fmt.Sprintf("; passed over by %s: %d", r.Why, r.N)
+	}
+	return s
+}
+
+func number(n int64) string {
+	if n < 0 {
+		return "an unknown number"
+	}
+	return strconv.FormatInt(n, 10)
+}

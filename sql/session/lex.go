@@ -1,0 +1,160 @@
+package session
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A token is a piece of a statement that is no comment and no blank.
+type token struct {
+	kind     kind
+	from, to int    // bytes in the text
+	word     string // of a word its lower case; of a quoted name, and of a text, what is in the quotes
+}
+
+type kind int
+
+const (
+	word    kind = iota // a keyword or name without quotes, or a number
+	quoted              // a name in double quotes
+	literal             // a text in single quotes, or between dollars
+	sign                // anything else: one character
+)
+
+// lex cuts a script into tokens. What is not closed goes to the end: DuckDB says what is wrong with it.
+func lex(s string) (out []token) {
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case unicode.IsSpace(r):
+			i += n
+		case strings.HasPrefix(s[i:], "--"):
+			i += upTo(s[i:], "\n")
+		case strings.HasPrefix(s[i:], "/*"):
+			i += comment(s[i:])
+		case r == '\'' || r == '"':
+			to, text := inQuotes(s, i)
+			k := literal
+			if r == '"' {
+				k = quoted
+			}
+			out = append(out, token{k, i, to, text})
+			i = to
+		case r == '$' && dollars(s[i:]) != "":
+			mark := dollars(s[i:])
+			to := i + len(mark) + upTo(s[i+len(mark):], mark)
+			out = append(out, token{literal, i, to, strings.TrimSuffix(s[i+len(mark):to], mark)})
+			i = to
+		case r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r):
+			to := i
+			for to < len(s) {
+				r, n := utf8.DecodeRuneInString(s[to:])
+				if r != '_' && r != '$' && !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+					break
+				}
+				to += n
+			}
+			out = append(out, token{word, i, to, strings.ToLower(s[i:to])})
+			i = to
+		default:
+			out = append(out, token{sign, i, i + n, s[i : i+n]})
+			i += n
+		}
+	}
+	return out
+}
+
+// upTo is how many bytes s has up to the end of the first mark, or all of them.
+func upTo(s, mark string) int {
+	if i := strings.Index(s, mark); i >= 0 {
+		return i + len(mark)
+	}
+	return len(s)
+}
+
+// comment is the length of a comment, in which others may be.
+func comment(s string) int {
+	depth := 0
+	for i := 0; i < len(s); i++ {
+		switch {
+		case strings.HasPrefix(s[i:], "/*"):
+			depth++
+			i++
+		case strings.HasPrefix(s[i:], "*/"):
+			depth--
+			if i++; depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return len(s)
+}
+
+// dollars is the mark of a text between dollars, $$ or $name$; "" if there is none.
+func dollars(s string) string {
+	for i := 1; i < len(s); i++ {
+		c := s[i]
+		if c == '$' {
+			return s[:i+1]
+		}
+		if c != '_' && !(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && (i == 1 || c < '0' || c > '9') {
+			break
+		}
+	}
+	return ""
+}
+
+// inQuotes is the end of what is in quotes from i on, and what it says. A text after e has backslashes that escape.
+func inQuotes(s string, i int) (to int, text string) {
+	q := s[i]
+	escapes := q == '\'' && i > 0 && (s[i-1] == 'e' || s[i-1] == 'E') && (i == 1 || !isName(s[i-2]))
+	var b strings.Builder
+	for i++; i < len(s); i++ {
+		switch {
+		case s[i] == '\\' && escapes && i+1 < len(s):
+			i++
+		case s[i] == q && i+1 < len(s) && s[i+1] == q:
+			i++
+		case s[i] == q:
+			return i + 1, b.String()
+		}
+		b.WriteByte(s[i])
+	}
+	return len(s), b.String()
+}
+
+func isName(c byte) bool {
+	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
+}
+
+// Statements cuts a script at its semicolons. whole says whether the last one had one, or is empty: what is typed is
+// complete then.
+func Statements(script string) (out []string, whole bool) {
+	from, any := 0, false
+	for _, t := range lex(script) {
+		if t.kind == sign && t.word == ";" {
+			if any {
+				out = append(out, strings.TrimSpace(script[from:t.from]))
+			}
+			from, any = t.to, false
+			continue
+		}
+		any = true
+	}
+	if any {
+		out = append(out, strings.TrimSpace(script[from:]))
+	}
+	return out, !any
+}
+
+// is reports whether a token is that word, in any case.
+func (t token) is(w string) bool {
+	return t.kind == word && t.word == w || t.kind == sign && t.word == w
+}
+
+// quote writes a text as SQL has it.
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
+
+// quoteName writes a name as SQL has it.
+func quoteName(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }

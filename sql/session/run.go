@@ -1,0 +1,326 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"stoa"
+	"stoa/cmd/stoa/verbs"
+	"stoa/sql/engine"
+)
+
+// Script runs statements one after another, until one fails.
+func (s *Session) Script(ctx context.Context, script string) error {
+	all, _ := Statements(script)
+	if len(all) == 0 {
+		return verbs.WrongUsef("there is no statement in it")
+	}
+	for _, st := range all {
+		if err := s.Statement(ctx, st); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Statement runs one statement.
+func (s *Session) Statement(ctx context.Context, text string) error {
+	s.ctx, s.failed = ctx, nil
+	tokens := lex(text)
+	if w := writes(s.app, text, tokens); w != nil {
+		return s.write(ctx, w)
+	}
+	text = numbered(text, tokens)
+	s.references, s.planning = nil, false
+	inner, explains := cutExplain(text, lex(text))
+	if plannable(lex(inner)) {
+		s.plan(ctx, inner)
+		if err := s.reason(nil); s.failed != nil || err != nil {
+			return errors.Join(err, s.failed)
+		}
+	}
+	s.next, s.planning = 0, false
+	if explains {
+		return s.explain(ctx, text)
+	}
+	r, done, err := s.run(ctx, text)
+	if err != nil {
+		return err
+	}
+	defer done()
+	return s.show(ctx, r)
+}
+
+// run prepares and runs a statement; done ends it.
+func (s *Session) run(ctx context.Context, text string) (*engine.Result, func(), error) {
+	st, err := s.db.Prepare(text)
+	if err != nil {
+		return nil, nil, s.reason(err)
+	}
+	r, err := st.Run(ctx)
+	if err != nil {
+		st.Close()
+		return nil, nil, s.reason(err)
+	}
+	return r, func() { r.Close(); st.Close() }, nil
+}
+
+// show writes the rows of a result.
+func (s *Session) show(ctx context.Context, r *engine.Result) error {
+	if !r.HasRows() {
+		if n := r.Changed(); n >= 0 {
+			s.app.Detail("%d rows", n)
+		}
+		return s.reason(r.Drain())
+	}
+	sc, err := r.Schema()
+	if err != nil {
+		return s.reason(err)
+	}
+	if s.flags.ToFile() && s.shown {
+		return verbs.WrongUsef("-o %s: several statements give rows; a file takes those of one", s.flags.File)
+	}
+	s.shown = true
+	form, err := s.flags.RowForm(s.app)
+	if err != nil {
+		return err
+	}
+	err = verbs.WriteRows(s.app, ctx, &s.flags.OutputFlags, form, sc, r.Batches(sc))
+	if errors.Is(err, verbs.ErrEnough) {
+		return err
+	}
+	return s.reason(err)
+}
+
+// explain shows DuckDB's plan, and what is read of each table.
+func (s *Session) explain(ctx context.Context, text string) error {
+	r, done, err := s.run(ctx, text)
+	if err != nil {
+		return err
+	}
+	defer done()
+	plan, err := planText(r)
+	if err != nil {
+		return s.reason(err)
+	}
+	tables, err := s.explained(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := io.WriteString(s.app.Stdout, strings.TrimRight(plan, "\n")+"\n"); err != nil {
+		return err
+	}
+	_, err = io.WriteString(s.app.Stdout, tables)
+	return err
+}
+
+// writing is a statement that writes a file with one of stoa's writers.
+type writing struct {
+	query  string
+	path   string
+	format string
+	opts   map[string]string
+}
+
+// write runs a query and writes its rows as a table.
+func (s *Session) write(ctx context.Context, w *writing) error {
+	text := numbered(w.query, lex(w.query))
+	s.plan(ctx, text)
+	s.next, s.planning = 0, false
+	r, done, err := s.run(ctx, text)
+	if err != nil {
+		return err
+	}
+	defer done()
+	sc, err := r.Schema()
+	if err != nil {
+		return s.reason(err)
+	}
+	begin := time.Now()
+	out, err := verbs.CreateTable(s.app, ctx, w.path, sc, stoa.CreateOptions{Formats: s.app.Formats, To: w.format,
+		Opts: w.opts, Parallel: s.set.Threads})
+	if err != nil {
+		return err
+	}
+	for b, err := range r.Batches(sc) {
+		if err == nil {
+			err = out.Write(ctx, b)
+		}
+		if err != nil {
+			return errors.Join(s.reason(err), out.Abort(ctx))
+		}
+	}
+	sum, err := out.Close(ctx)
+	if err != nil {
+		return errors.Join(s.reason(err), out.Abort(ctx))
+	}
+	s.app.Note("%s: %d rows, %d bytes, %s", w.path, sum.Rows, sum.Bytes, time.Since(begin).Round(10*time.Millisecond))
+	return nil
+}
+
+// writes recognizes the statements that write a file of a format that stoa writes, and DuckDB does not:
+// COPY (QUERY) TO 'x.cfile', COPY TABLE TO 'x.cfile' and CREATE TABLE 'x.cfile' AS QUERY.
+func writes(a *verbs.App, text string, t []token) *writing {
+	switch {
+	case len(t) > 3 && t[0].is("copy"):
+		return copies(a, text, t)
+	case len(t) > 4 && t[0].is("create"):
+		return creates(a, text, t)
+	}
+	return nil
+}
+
+func creates(a *verbs.App, text string, t []token) *writing {
+	i := 1
+	if t[i].is("or") && t[i+1].is("replace") {
+		i += 2
+	}
+	if i+3 >= len(t) || !t[i].is("table") || t[i+1].kind != literal && t[i+1].kind != quoted || !t[i+2].is("as") {
+		return nil
+	}
+	w := &writing{query: text[t[i+2].to:], path: t[i+1].word}
+	if stoa.ByExtension(a.Formats, w.path) == nil {
+		return nil
+	}
+	return w
+}
+
+func copies(a *verbs.App, text string, t []token) *writing {
+	depth, to := 0, -1
+	for i, x := range t {
+		switch {
+		case x.is("("):
+			depth++
+		case x.is(")"):
+			depth--
+		case depth == 0 && x.is("to") && i+1 < len(t) && t[i+1].kind == literal:
+			to = i
+		}
+		if to > 0 {
+			break
+		}
+	}
+	if to < 0 {
+		return nil
+	}
+	w := &writing{query: text[t[0].to:t[to].from], path: t[to+1].word}
+	if t[1].is("(") {
+		w.query = text[t[1].to:t[to-1].from]
+	} else {
+		w.query = "FROM " + w.query
+	}
+	if !w.options(text, t[to+2:]) {
+		return nil
+	}
+	switch fm := stoa.ByExtension(a.Formats, w.path); {
+	case w.format == "stoa" && fm != nil:
+		w.format = fm.Name
+	case w.format == "" && fm != nil && !slices.Contains(duckdbs, strings.ToLower(path.Ext(w.path))):
+		w.format = fm.Name
+	case w.format == "" || a.Format(w.format) == nil || slices.Contains(duckdbs, "."+w.format):
+		return nil
+	}
+	return w
+}
+
+// duckdbs are the files that DuckDB writes itself.
+var duckdbs = []string{".parquet", ".csv", ".tsv", ".json", ".jsonl", ".ndjson"}
+
+// options reads (NAME VALUE, …); false: they are not of this form.
+func (w *writing) options(text string, t []token) bool {
+	w.opts = map[string]string{}
+	if len(t) == 0 {
+		return true
+	}
+	if !t[0].is("(") || !t[len(t)-1].is(")") {
+		return false
+	}
+	for i := 1; i < len(t)-1; {
+		name := t[i].word
+		from := i + 1
+		for i++; i < len(t)-1 && !t[i].is(","); i++ {
+		}
+		if from == i {
+			return false
+		}
+		value := text[t[from].from:t[i-1].to]
+		if t[from].kind != word && t[from].kind != sign {
+			value = t[from].word
+		}
+		if name == "format" {
+			w.format = strings.ToLower(value)
+		} else {
+			w.opts[name] = value
+		}
+		i++
+	}
+	return true
+}
+
+// numbered gives each call of the function stoa a function of its own.
+func numbered(text string, t []token) string {
+	var b strings.Builder
+	at, n := 0, 0
+	for i := 0; i+1 < len(t) && n < maxCalls; i++ {
+		if t[i].is("stoa") && t[i+1].is("(") && (i == 0 || !t[i-1].is(".")) {
+			b.WriteString(text[at:t[i].from] + scanName(maxReferences+n))
+			at = t[i].to
+			n++
+		}
+		if (t[i].is("from") || t[i].is("join")) && t[i+1].kind == literal && text[t[i+1].from] == '\'' {
+			b.WriteString(text[at:t[i+1].from] + quoteName(ours+t[i+1].word+oursEnd))
+			at = t[i+1].to
+		}
+	}
+	return b.String() + text[at:]
+}
+
+// cutExplain is the statement that is to be explained, if the text is one that explains.
+func cutExplain(text string, t []token) (string, bool) {
+	if len(t) < 2 || !t[0].is("explain") {
+		return text, false
+	}
+	at := 1
+	if t[1].is("(") {
+		for at < len(t) && !t[at].is(")") {
+			at++
+		}
+		at++
+	}
+	if at < len(t) && t[at].is("analyze") {
+		at++
+	}
+	if at >= len(t) {
+		return text, false
+	}
+	return text[t[at].from:], true
+}
+
+// plannable reports whether a statement may be one that reads tables.
+func plannable(t []token) bool {
+	if len(t) == 0 {
+		return false
+	}
+	first := t[0]
+	for _, w := range []string{"select", "with", "from", "values", "create", "insert", "copy", "table", "(", "update",
+		"delete", "merge", "pivot", "unpivot"} {
+		if first.is(w) {
+			return true
+		}
+	}
+	return false
+}
+
+// Progress says how far a statement has come; "" if that is not known.
+func (s *Session) Progress() string {
+	if p := s.db.Progress(); p >= 0 {
+		return fmt.Sprintf("%3.0f%%", 100*p)
+	}
+	return ""
+}

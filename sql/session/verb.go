@@ -1,0 +1,41 @@
+package session
+
+import (
+	"context"
+	"io"
+	"os"
+
+	"stoa/cmd/stoa/verbs"
+)
+
+// Run is the verb sql.
+func Run(ctx context.Context, a *verbs.App, f *verbs.SQLFlags, args []string) error {
+	script, err := statements(a, f, args)
+	if err != nil {
+		return err
+	}
+	s, err := Open(ctx, a, f)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	err = s.Script(ctx, script)
+	places, losses, findings := s.health()
+	f.Losses = losses
+	return f.DamageFlags.Report(ctx, a, places, findings, err)
+}
+
+// statements are what is to be run.
+func statements(a *verbs.App, f *verbs.SQLFlags, args []string) (string, error) {
+	switch {
+	case len(args) > 0 && f.File != "":
+		return "", verbs.WrongUsef("a query and --script do not go together")
+	case len(args) > 0:
+		return args[0], nil
+	case f.File != "":
+		b, err := os.ReadFile(f.File)
+		return string(b), err
+	}
+	b, err := io.ReadAll(a.In)
+	return string(b), err
+}

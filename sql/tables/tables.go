@@ -1,0 +1,207 @@
+// Package tables makes relations for DuckDB of what stoa reads: tables at addresses, and what verbs say of a place.
+package tables
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa"
+	"stoa/cmd/stoa/verbs"
+	"stoa/fault"
+	"stoa/format"
+	"stoa/pred"
+	"stoa/region"
+	"stoa/sql/duck"
+)
+
+// Named are the named arguments of the function stoa.
+var Named = []string{"at", "damaged", "filter", "format", "options"}
+
+// Settings are what holds for every table unless its arguments say otherwise.
+type Settings struct {
+	At      string // a moment, for the formats that know one
+	Damaged string // "", "fail", "skip-rows", "null-cells"
+	Threads int    // workers a scan; at least 1
+	Memory  int64  // bytes that a scan may hold, about; 0: no limit of its own
+}
+
+// Ask is which table is meant, and how it is to be read.
+type Ask struct {
+	Address string
+	At, Damaged, Filter, Format,
+	Options string // KEY=VALUE, separated by commas
+}
+
+// AskOf is what a call of the function stoa asks for.
+func AskOf(c duck.Call) Ask {
+	return Ask{Address: c.Args[0], At: c.Named["at"], Damaged: c.Named["damaged"], Filter: c.Named["filter"],
+		Format: c.Named["format"], Options: c.Named["options"]}
+}
+
+// Source is an open table, as somebody asked for it.
+type Source struct {
+	Ask   Ask
+	Table *stoa.Table
+	Where *pred.Expr // of the argument filter; nil: none
+	// Losses are what its scans passed over, under a damage policy.
+	Losses []region.Loss
+
+	damaged stoa.Damaged
+	set     *Settings
+	mu      sync.Mutex
+}
+
+// Open opens a table.
+func Open(ctx context.Context, ask Ask, set *Settings) (*Source, error) {
+	s := &Source{Ask: ask, set: set}
+	policy := ask.Damaged
+	if policy == "" {
+		policy = set.Damaged
+	}
+	switch policy {
+	case "", "fail":
+	case "skip-rows":
+		s.damaged = stoa.SkipRows
+	case "null-cells":
+		s.damaged = stoa.NullCells
+	default:
+		return nil, fault.Invalidf("damaged: expected fail, skip-rows or null-cells, found %q", policy)
+	}
+	if ask.Filter != "" {
+		var err error
+		if s.Where, err = pred.Parse(ask.Filter); err != nil {
+			return nil, err
+		}
+	}
+	o, err := openOptions(ctx, ask, set)
+	if err != nil {
+		return nil, err
+	}
+	s.Table, err = stoa.Open(ctx, ask.Address, o)
+	if errors.Is(err, fault.Corrupt) && s.damaged != stoa.Fail { // as cat and head do
+		o.Recover = true
+		if t, again := stoa.Open(ctx, ask.Address, o); again == nil {
+			s.Table, err = t, nil
+		}
+	}
+	if err != nil {
+		return nil, &stoa.OpenError{Err: err}
+	}
+	if s.Where != nil {
+		if _, err := pred.Bind(s.Where, s.Table.Schema()); err != nil {
+			s.Table.Close()
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func openOptions(ctx context.Context, ask Ask, set *Settings) (stoa.OpenOptions, error) {
+	o := stoa.OpenOptions{Formats: verbs.Formats(), From: ask.Format, Opts: map[string]string{}}
+	for _, kv := range strings.Split(ask.Options, ",") {
+		if kv == "" {
+			continue
+		}
+		k, v, ok := strings.Cut(kv, "=")
+		if !ok {
+			return o, fault.Invalidf("options: expected KEY=VALUE, found %q", kv)
+		}
+		o.Opts[strings.TrimSpace(k)] = v
+	}
+	switch {
+	case ask.At != "":
+		o.Opts["at"] = ask.At
+	case set.At != "" && knows(ctx, ask, o, "at"):
+		o.Opts["at"] = set.At
+	}
+	return o, nil
+}
+
+// knows reports whether the format of what lies at an address has a reading option.
+func knows(ctx context.Context, ask Ask, o stoa.OpenOptions, key string) bool {
+	name, _, _ := strings.Cut(ask.Address, "#")
+	f, err := stoa.Probe(ctx, format.Target{Name: name}, o)
+	return err == nil && slices.ContainsFunc(f.ReadKeys, func(k format.OptionKey) bool { return k.Name == key })
+}
+
+// Close closes the table.
+func (s *Source) Close() { s.Table.Close() }
+
+func (s *Source) lose(l region.Loss) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Losses = region.Keep(s.Losses, l)
+}
+
+// Relation is the table for DuckDB, of which only rows are wanted for which where (nil: all) is true; of these only the
+// number if count is true.
+func (s *Source) Relation(ctx context.Context, where *pred.Expr, count bool) (*duck.Relation, error) {
+	rows, err := s.Table.Rows(ctx)
+	if err != nil {
+		return nil, err
+	}
+	filter := pred.And(s.Where, where)
+	r := &duck.Relation{Schema: s.Table.Schema(), Rows: rows, Threads: s.set.Threads, Count: count}
+	r.Exact = rows >= 0 && s.Where == nil && s.damaged == stoa.Fail
+	r.Scan = func(ctx context.Context, columns []int) iter.Seq2[arrow.RecordBatch, error] {
+		return s.scan(ctx, columns, filter)
+	}
+	return r, nil
+}
+
+// few is how many rows one worker reads before a second could have begun.
+const few = 1 << 17
+
+// pool is where the batches of all scans lie.
+var pool = stoa.NewPool()
+
+// Spec is the scan of some columns, by their positions.
+func (s *Source) Spec(columns []int, filter *pred.Expr) stoa.ScanSpec {
+	fields := s.Table.Schema().Fields()
+	spec := stoa.ScanSpec{Columns: []string{}, Filter: filter, Damaged: s.damaged, Lost: s.lose, Alloc: pool,
+		Memory: s.set.Memory, Parallel: s.set.Threads}
+	for _, c := range columns {
+		spec.Columns = append(spec.Columns, pred.JoinPath(fields[c].Name))
+	}
+	return spec
+}
+
+func (s *Source) scan(ctx context.Context, columns []int, filter *pred.Expr) iter.Seq2[arrow.RecordBatch, error] {
+	spec := s.Spec(columns, filter)
+	if n, err := s.Table.Rows(ctx); err == nil && n >= 0 && n <= few {
+		spec.Parallel = 1
+	}
+	if !s.alike(columns) {
+		return s.Table.Scan(ctx, spec)
+	}
+	spec.Columns = nil // columns of one name cannot be named: all are read
+	return chosen(s.Table.Scan(ctx, spec), columns)
+}
+
+// HasAlike reports whether columns have the same name.
+func (s *Source) HasAlike() bool {
+	all := make([]int, s.Table.Schema().NumFields())
+	for i := range all {
+		all[i] = i
+	}
+	return s.alike(all)
+}
+
+// alike reports whether one of the columns has a name that others have, too.
+func (s *Source) alike(columns []int) bool {
+	fields := s.Table.Schema().Fields()
+	for _, c := range columns {
+		for i, f := range fields {
+			if i != c && f.Name == fields[c].Name {
+				return true
+			}
+		}
+	}
+	return false
+}
