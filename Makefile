@@ -66,3 +66,8 @@ PYTHON ?= python3
 .PHONY: wheel
 wheel:
 	$(PYTHON) python/backend/stoa_build.py dist
+
+# stoa with a database, for `stoa sql`: Go, a C compiler and libstdc++; the module proxy gives DuckDB (31 MB). Beside ./stoa.
+.PHONY: sql
+sql:
+	cd sql && CGO_ENABLED=1 $(GO) build -ldflags '-s -w' -o ../stoa-sql .

@@ -86,6 +86,10 @@ func TestExamples(t *testing.T) {
 	if err := os.Symlink(self, filepath.Join(bin, "stoa")); err != nil {
 		t.Fatal(err)
 	}
+	// Whether the command line reaches the program that has the database is all that can be shown without it.
+	if err := os.WriteFile(filepath.Join(bin, "stoa-sql"), []byte("#!/bin/sh\ntest $# -ge 2\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(filepath.Join(bin, "man"), []byte("#!/bin/sh\ntest -s \"$1\"\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}

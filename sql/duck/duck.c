@@ -111,8 +111,11 @@ static void next_chunk(duck_handle info, duck_handle chunk) {
   int64_t n = l->batch.length - l->next, most = (int64_t)duck.vector_size();
   if (n > most) n = most;
   for (int i = 0; i < scan->columns; i++) {
-    if (!scan->nodes[i]) continue;
     struct duck_failure f;
+    if (!scan->nodes[i]) { /* nobody looks at it */
+      duck_fill_nulls(n, duck.data_chunk_get_vector(chunk, (duck_idx)i));
+      continue;
+    }
     if (!duck_fill(scan->nodes[i], l->batch.children[scan->fields[i]], l->next + l->batch.offset, n,
                    duck.data_chunk_get_vector(chunk, (duck_idx)i), &f)) {
       bad(info, scan, i, f.row, f.why);

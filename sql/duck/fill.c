@@ -440,17 +440,18 @@ static bool runs(const struct duck_node *node, const struct source *s, duck_hand
   return ok;
 }
 
-static bool none(const struct source *s, duck_handle vector) {
+void duck_fill_nulls(int64_t n, duck_handle vector) {
   duck.vector_ensure_validity_writable(vector);
   uint64_t *to = duck.vector_get_validity(vector);
-  for (int64_t i = 0; i < s->n; i++) to[i >> 6] &= ~(UINT64_C(1) << (i & 63));
-  return true;
+  for (int64_t i = 0; i < n; i++) to[i >> 6] &= ~(UINT64_C(1) << (i & 63));
 }
 
 static bool fill(const struct duck_node *node, const struct source *s, duck_handle vector, struct duck_failure *f) {
   const uint8_t *valid = NULL;
   switch (node->kind) { /* those that have no bitmap, or whose nulls are those of what they stand for */
-  case DUCK_NULL: return none(s, vector);
+  case DUCK_NULL:
+    duck_fill_nulls(s->n, vector);
+    return true;
   case DUCK_DENSE:
   case DUCK_SPARSE:
     nulls(s, NULL, vector);

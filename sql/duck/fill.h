@@ -13,4 +13,7 @@ struct duck_failure {
 bool duck_fill(const struct duck_node *node, const struct ArrowArray *a, int64_t from, int64_t n, duck_handle vector,
                struct duck_failure *f);
 
+/* duck_fill_nulls makes the first n values of a vector null. */
+void duck_fill_nulls(int64_t n, duck_handle vector);
+
 #endif

@@ -76,6 +76,11 @@ func (n *planNode) texts(name string) (out []string, ok bool) {
 // explained stay as they are.
 func (s *Session) plan(ctx context.Context, statement string) {
 	s.begin()
+	// These would have values of in (…), and filters beside it, stand over a join. Whatever plan a filter is taken from:
+	// rows that it drops are not needed by any other.
+	if s.db.Do(ctx, "SET disabled_optimizers = 'in_clause'") == nil {
+		defer s.db.Do(context.WithoutCancel(ctx), "RESET disabled_optimizers")
+	}
 	st, err := s.db.Prepare("EXPLAIN (FORMAT json) " + statement)
 	if err != nil {
 		return
@@ -118,23 +123,23 @@ func planText(r *engine.Result) (string, error) {
 	return b.String(), nil
 }
 
-// note goes through a plan. above is the filter that the node is under, directly; nil: there is none.
+// note goes through a plan. above is the operator directly over the node; nil: there is none.
 func (s *Session) note(n *planNode, above *planNode) {
 	if ref := s.referenceOf(n); ref != nil {
 		ref.planned++
-		var known bool
-		ref.columns, known = n.texts("Projections")
-		ref.empty = !known || len(ref.columns) == 0
-		if above != nil {
+		ref.columns, _ = n.texts("Projections")
+		ref.where, ref.empty = nil, false
+		switch {
+		case above == nil:
+		case above.Name == "FILTER":
 			ref.where = s.filterOver(ref, above)
+		case above.Name == "UNGROUPED_AGGREGATE":
+			aggregates, _ := above.texts("Aggregates")
+			ref.empty = len(aggregates) == 1 && aggregates[0] == "count_star()"
 		}
 	}
-	var filter *planNode
-	if n.Name == "FILTER" {
-		filter = n
-	}
 	for i := range n.Children {
-		s.note(&n.Children[i], filter)
+		s.note(&n.Children[i], n)
 	}
 }
 
@@ -194,7 +199,7 @@ func levels(ctx context.Context, b *strings.Builder, ref *reference) error {
 	fields := ref.source.Table.Schema().Fields()
 	for i, name := range duck.Names(fields) {
 		for _, c := range ref.columns {
-			if c == name {
+			if c == name && !ref.empty {
 				spec.Columns = append(spec.Columns, pred.JoinPath(fields[i].Name))
 			}
 		}

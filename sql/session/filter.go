@@ -38,7 +38,8 @@ func plain(name string) bool {
 }
 
 var reserved = map[string]bool{"and": true, "or": true, "not": true, "in": true, "is": true, "null": true,
-	"between": true, "like": true, "true": true, "false": true, "cast": true, "prefix": true, "case": true}
+	"between": true, "like": true, "true": true, "false": true, "cast": true, "case": true, "prefix": true, "suffix": true,
+	"contains": true, "starts_with": true}
 
 // loose are the words of expressions with an AND, or whole conditions, that no brackets are around.
 var loose = map[string]bool{"case": true, "when": true, "then": true, "else": true, "end": true, "between": true}
@@ -141,9 +142,9 @@ func (p *filterParser) term(weaker bool) *pred.Expr {
 		if e != nil && (p.at == len(p.tokens) || p.peek(")") || p.peek("and") || p.peek("or")) {
 			return e
 		}
-	case p.peek("prefix") || p.peek("starts_with"):
+	case p.at < len(p.tokens) && patterns[p.tokens[p.at].word] != "" && p.tokens[p.at].kind == word:
 		p.at++
-		if e := p.prefix(); e != nil {
+		if e := p.like(patterns[p.tokens[p.at-1].word]); e != nil {
 			return e
 		}
 	default:
@@ -155,8 +156,11 @@ func (p *filterParser) term(weaker bool) *pred.Expr {
 	return nil
 }
 
-// prefix reads ("column", 'text').
-func (p *filterParser) prefix() *pred.Expr {
+// patterns are the functions that DuckDB makes of patterns, with * for their text.
+var patterns = map[string]string{"prefix": "*%", "suffix": "%*", "contains": "%*%", "starts_with": "*%"}
+
+// like reads ("column", 'text').
+func (p *filterParser) like(pattern string) *pred.Expr {
 	if !p.take("(") {
 		return nil
 	}
@@ -169,7 +173,8 @@ func (p *filterParser) prefix() *pred.Expr {
 		return nil
 	}
 	escaped := strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(v.Text)
-	return p.bound(&pred.Expr{Op: pred.OpLike, Column: c, Values: []pred.Value{pred.String(escaped + "%")}, Escape: "!"})
+	return p.bound(&pred.Expr{Op: pred.OpLike, Column: c, Escape: "!",
+		Values: []pred.Value{pred.String(strings.Replace(pattern, "*", escaped, 1))}})
 }
 
 // column reads a column of the table.

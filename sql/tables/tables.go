@@ -146,13 +146,31 @@ func (s *Source) Relation(ctx context.Context, where *pred.Expr, count bool) (*d
 	if err != nil {
 		return nil, err
 	}
+	exact := rows >= 0 && s.Where == nil && s.damaged == stoa.Fail
+	if rows < 0 {
+		rows = s.estimate(ctx)
+	}
 	filter := pred.And(s.Where, where)
-	r := &duck.Relation{Schema: s.Table.Schema(), Rows: rows, Threads: s.set.Threads, Count: count}
-	r.Exact = rows >= 0 && s.Where == nil && s.damaged == stoa.Fail
+	r := &duck.Relation{Schema: s.Table.Schema(), Rows: rows, Threads: s.set.Threads, Count: count,
+		Exact: exact}
 	r.Scan = func(ctx context.Context, columns []int) iter.Seq2[arrow.RecordBatch, error] {
 		return s.scan(ctx, columns, filter)
 	}
 	return r, nil
+}
+
+// estimate is how many rows a table may have whose number only reading shows: those that are stored; -1: nobody knows.
+func (s *Source) estimate(ctx context.Context) int64 {
+	e, err := s.Table.Explain(ctx, stoa.ScanSpec{Columns: []string{}}, false)
+	if err != nil {
+		return -1
+	}
+	for _, l := range e.Levels {
+		if l.Level == format.LevelRows {
+			return l.Considered
+		}
+	}
+	return -1
 }
 
 // few is how many rows one worker reads before a second could have begun.
