@@ -106,8 +106,8 @@ func (h *Host) Register(connection unsafe.Pointer, f Function) error {
 	return nil
 }
 
-// Replace has names of tables that a database does not know taken for arguments of functions: function gives the name of
-// one and its argument, or "" if the name is none that it knows.
+// Replace has names of tables that a database does not know taken for arguments of functions: function gives the name
+// of one and its argument, or "" if the name is none that it knows.
 func Replace(database unsafe.Pointer, function Replacer) {
 	C.duck_replace(C.duck_handle(database), C.uintptr_t(cgo.NewHandle(function)))
 }

@@ -21,8 +21,8 @@ import (
 	"stoa/internal/cells"
 )
 
-// scan reads a relation. A goroutine reads: pulling from an iterator inside of a call from C ends the process as soon as
-// another thread of the host calls ("coro: OS thread locking must match").
+// scan reads a relation. A goroutine reads: pulling from an iterator inside of a call from C ends the process as soon
+// as another thread of the host calls ("coro: OS thread locking must match").
 type scan struct {
 	host    *Host
 	names   []string // of the columns that DuckDB asked for, for messages

@@ -153,7 +153,8 @@ func convert(t arrow.DataType) (*C.struct_duck_node, C.duck_handle, error) {
 
 // perMicro is by what a unit of time is multiplied for microseconds; negative: by what it is divided.
 func perMicro(u arrow.TimeUnit) int64 {
-	return [...]int64{arrow.Second: 1_000_000, arrow.Millisecond: 1000, arrow.Microsecond: 1, arrow.Nanosecond: -1000}[u]
+	return [...]int64{arrow.Second: 1_000_000, arrow.Millisecond: 1000, arrow.Microsecond: 1,
+		arrow.Nanosecond: -1000}[u]
 }
 
 func clock(u arrow.TimeUnit, size int) (*C.struct_duck_node, C.duck_handle, error) {

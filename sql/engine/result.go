@@ -58,7 +58,8 @@ func (r *Result) Schema() (*arrow.Schema, error) {
 	n := int(C.duckdb_column_count(&r.r))
 	types, names := make([]C.duck_handle, n+1), make([]*C.char, n+1)
 	for i := range n {
-		types[i], names[i] = C.duckdb_column_logical_type(&r.r, C.duck_idx(i)), C.duckdb_column_name(&r.r, C.duck_idx(i))
+		types[i] = C.duckdb_column_logical_type(&r.r, C.duck_idx(i))
+		names[i] = C.duckdb_column_name(&r.r, C.duck_idx(i))
 	}
 	defer func() {
 		for i := range n {
@@ -107,7 +108,8 @@ func (r *Result) Batches(sc *arrow.Schema) iter.Seq2[arrow.RecordBatch, error] {
 func batchOf(options, chunk C.duck_handle, sc *arrow.Schema) (arrow.RecordBatch, error) {
 	out := (*cdata.CArrowArray)(C.calloc(1, C.size_t(unsafe.Sizeof(cdata.CArrowArray{}))))
 	defer C.free(unsafe.Pointer(out))
-	if err := taken(C.duckdb_data_chunk_to_arrow(options, chunk, (*C.struct_ArrowArray)(unsafe.Pointer(out)))); err != nil {
+	err := taken(C.duckdb_data_chunk_to_arrow(options, chunk, (*C.struct_ArrowArray)(unsafe.Pointer(out))))
+	if err != nil {
 		return nil, err
 	}
 	return cdata.ImportCRecordBatchWithSchema(out, sc)

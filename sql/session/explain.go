@@ -18,8 +18,8 @@ import (
 	"stoa/sql/tables"
 )
 
-// A reference is a place in a statement where a table is meant. Each has a function of its own in DuckDB, so that in the
-// plan it shows which filter stands over which reference.
+// A reference is a place in a statement where a table is meant. Each has a function of its own in DuckDB, so that in
+// the plan it shows which filter stands over which reference.
 type reference struct {
 	ask    tables.Ask
 	source *tables.Source
@@ -76,8 +76,8 @@ func (n *planNode) texts(name string) (out []string, ok bool) {
 // explained stay as they are.
 func (s *Session) plan(ctx context.Context, statement string) {
 	s.begin()
-	// These would have values of in (…), and filters beside it, stand over a join. Whatever plan a filter is taken from:
-	// rows that it drops are not needed by any other.
+	// These would have values of in (…), and filters beside it, stand over a join. Whatever plan a filter is taken
+	// from: rows that it drops are not needed by any other.
 	if s.db.Do(ctx, "SET disabled_optimizers = 'in_clause'") == nil {
 		defer s.db.Do(context.WithoutCancel(ctx), "RESET disabled_optimizers")
 	}

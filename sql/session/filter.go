@@ -8,8 +8,8 @@ import (
 	"stoa/pred"
 )
 
-// A filter of DuckDB's plan, as EXPLAIN writes it, is given to a scan as far as both mean the same by it: DuckDB filters
-// again, so less is right, too, and more never. Whatever is not certain is left out.
+// A filter of DuckDB's plan, as EXPLAIN writes it, is given to a scan as far as both mean the same by it: DuckDB
+// filters again, so less is right, too, and more never. Whatever is not certain is left out.
 
 // filterOf is what is understood of a filter over columns that have types of Arrow's; nil: nothing is. columns gives a
 // column by its name in DuckDB.
@@ -38,8 +38,8 @@ func plain(name string) bool {
 }
 
 var reserved = map[string]bool{"and": true, "or": true, "not": true, "in": true, "is": true, "null": true,
-	"between": true, "like": true, "true": true, "false": true, "cast": true, "case": true, "prefix": true, "suffix": true,
-	"contains": true, "starts_with": true}
+	"between": true, "like": true, "true": true, "false": true, "cast": true, "case": true, "prefix": true,
+	"suffix": true, "contains": true, "starts_with": true}
 
 // loose are the words of expressions with an AND, or whole conditions, that no brackets are around.
 var loose = map[string]bool{"case": true, "when": true, "then": true, "else": true, "end": true, "between": true}

@@ -70,7 +70,8 @@ func (p *filterParser) number() (pred.Value, bool) {
 		t := p.tokens[p.at]
 		joined := p.at == from || t.from == end
 		exponent := strings.HasSuffix(p.text[p.tokens[from].from:end], "e")
-		number := t.kind == word && t.word[0] >= '0' && t.word[0] <= '9' || t.is(".") || exponent && (t.is("+") || t.is("-"))
+		number := t.kind == word && t.word[0] >= '0' && t.word[0] <= '9' || t.is(".") ||
+			exponent && (t.is("+") || t.is("-"))
 		if !joined || !number {
 			break
 		}
