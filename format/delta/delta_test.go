@@ -3,6 +3,7 @@ package delta_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,8 +18,7 @@ import (
 )
 
 // TestGolden reads tables that deltalake wrote, and compares them with what deltalake read: checkpoints, files that
-// were
-// removed, partitions, a schema that grew, a version of the past. interop/lake/make.py made them.
+// were removed, partitions, a schema that grew, a version of the past. interop/lake/make.py made them.
 func TestGolden(t *testing.T) {
 	for _, c := range []struct{ table, at, want string }{{"parted", "", "parted"}, {"evolved", "", "evolved"},
 		{"evolved", "0", "evolved-0"}} {
@@ -28,6 +28,53 @@ func TestGolden(t *testing.T) {
 		}
 		got := laketest.Open(t, delta.Format, "testdata/"+c.table, opts)
 		laketest.Same(t, got, laketest.Open(t, delta.Format, "testdata/"+c.want+".arrow", nil))
+	}
+}
+
+// extended is a copy of a golden table to whose log versions are added, each a line.
+func extended(t *testing.T, table string, first int, versions ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("testdata/"+table)); err != nil {
+		t.Fatal(err)
+	}
+	for i, line := range versions {
+		name := filepath.Join(dir, "_delta_log", fmt.Sprintf("%020d.json", first+i))
+		if err := os.WriteFile(name, []byte(line+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// TestAddedAgain: a file that was removed and then added again, as RESTORE does, is in the table once.
+func TestAddedAgain(t *testing.T) {
+	text, err := os.ReadFile("testdata/evolved/_delta_log/00000000000000000002.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var add, remove string
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, `{"add":`) {
+			add = strings.TrimSpace(line)
+			_, rest, _ := strings.Cut(add, `"path":"`)
+			name, _, _ := strings.Cut(rest, `"`)
+			remove = `{"remove":{"path":"` + name + `","deletionTimestamp":1,"dataChange":true}}`
+		}
+	}
+	dir := extended(t, "evolved", 3, remove, add)
+	for _, c := range []struct{ at, want string }{{"2", "evolved"}, {"4", "evolved"}} {
+		got := laketest.Open(t, delta.Format, dir, map[string]string{"at": c.at})
+		laketest.Same(t, got, laketest.Open(t, delta.Format, "testdata/"+c.want+".arrow", nil))
+	}
+}
+
+// TestNoTime: which version was the newest at a time is not known where one does not say when it was committed.
+func TestNoTime(t *testing.T) {
+	dir := extended(t, "evolved", 3, `{"remove":{"path":"none.parquet","dataChange":true}}`)
+	o := stoa.OpenOptions{Formats: []format.Format{delta.Format}, Opts: map[string]string{"at": "2100-01-01"}}
+	if _, err := stoa.Open(context.Background(), dir, o); !errors.Is(err, fault.Unsupported) {
+		t.Errorf("%v, want an error: version 3 has no time", err)
 	}
 }
 

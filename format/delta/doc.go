@@ -5,8 +5,8 @@
 //	_delta_log/N.checkpoint….parquet all that holds at version N
 //	_delta_log/_last_checkpoint      the newest checkpoint
 //
-// Written are tables with one version, of the lowest protocol that their types allow. Read are tables with checkpoints
-// of both versions, and column mapping where columns keep their names. Deletion vectors are refused.
+// It writes tables with one version, of the lowest protocol that their types allow. It reads tables with checkpoints of
+// both versions, and with column mapping where columns keep their names. It refuses deletion vectors.
 //
 // Source: the Delta transaction log protocol (PROTOCOL.md of delta-io/delta).
 package delta

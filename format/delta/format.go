@@ -2,7 +2,6 @@ package delta
 
 import (
 	"context"
-	"iter"
 	"path"
 	"slices"
 	"strings"
@@ -20,48 +19,36 @@ var Format = format.Format{
 	Name:         "delta",
 	Title:        "Delta Lake tables: Parquet, and a log that says which files are the table",
 	Probe:        probe,
-	List:         list,
+	List:         lake.List(entry),
 	Open:         open,
 	Create:       create,
 	Claims:       claims,
 	Owns:         func(dir string) bool { return lake.Owns(dir, log.Dir) },
 	Dictionaries: func(arrow.DataType) bool { return false },
 	UTF8:         true,
-	WriteKeys:    slices.Concat(own.Keys(), parquet.Format.WriteKeys),
-	ReadKeys:     reads.Keys(),
+	WriteKeys:    slices.Concat(writing.Keys(), parquet.Format.WriteKeys),
+	ReadKeys:     reading.Keys(),
 }
 
-// list is Format.List: the table is one entry.
-func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] {
-	return func(yield func(format.Entry, error) bool) {
-		opts := map[string]string{}
-		if at, ok := tg.Opts["at"]; ok {
-			opts["at"] = at
-		}
-		op, err := begin(ctx, tg, format.OpenOptions{Limits: tg.Limits, Opts: opts})
-		if err != nil {
-			yield(format.Entry{}, err)
-			return
-		}
-		e := format.Entry{Kind: "table", Meta: op.facts()}
-		for _, a := range op.adds() {
-			in, err := op.input(a)
-			if err != nil {
-				yield(format.Entry{}, err)
-				return
-			}
-			e.Bytes += a.Size
-			switch {
-			case in.Rows < 0 || e.Rows < 0:
-				e.Rows = -1
-			case a.Vector != nil:
-				e.Rows += in.Rows - a.Vector.Cardinality
-			default:
-				e.Rows += in.Rows
-			}
-		}
-		yield(e, nil)
+// entry is the table as List describes it. Its number of rows is known if the log has that of every file.
+func entry(ctx context.Context, tg format.Target, o format.OpenOptions) (e format.Entry, err error) {
+	op, err := begin(ctx, tg, o)
+	if err != nil {
+		return e, err
 	}
+	e = format.Entry{Kind: "table", Meta: op.facts()}
+	for _, a := range op.adds() {
+		in, err := op.input(a)
+		if err != nil {
+			return format.Entry{}, err
+		}
+		if e.Bytes += a.Size; in.Rows < 0 || e.Rows < 0 {
+			e.Rows = -1
+		} else {
+			e.Rows += in.Rows
+		}
+	}
+	return e, nil
 }
 
 // claims is Format.Claims: the log, Parquet files, deletion vectors, and directories of partitions are its own.

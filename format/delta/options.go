@@ -1,11 +1,8 @@
 package delta
 
 import (
-	"maps"
 	"math"
-	"slices"
 
-	"stoa/format"
 	"stoa/format/option"
 	"stoa/format/parquet"
 )
@@ -24,7 +21,7 @@ type Table struct {
 	Time        int64    // of the version, in milliseconds since 1970; 0: now
 }
 
-var own = option.Table[Table]{Format: "delta", For: "writing", Options: []option.Option[Table]{
+var writing = option.Table[Table]{Format: "delta", For: "writing", Options: []option.Option[Table]{
 	option.List("partition-by", "COLUMN[,COLUMN…]", "columns by whose values rows are divided (default none)",
 		func(o *Table) *[]string { return &o.PartitionBy }),
 	option.Size("file-size", "size at which a file is ended (default 512MiB)",
@@ -37,10 +34,7 @@ var own = option.Table[Table]{Format: "delta", For: "writing", Options: []option
 
 // Strings are the options as strings, as in --opt.
 func (o WriteOptions) Strings() map[string]string {
-	out := map[string]string{}
-	maps.Copy(out, o.Parquet.Strings())
-	maps.Copy(out, own.Strings(&o.Table))
-	return out
+	return option.Merge(o.Parquet.Strings(), writing.Strings(&o.Table))
 }
 
 // Formats are the formats that the options are for.
@@ -51,29 +45,13 @@ type ReadOptions struct {
 	At string // a version, or a time; "": the newest version
 }
 
-var reads = option.Table[ReadOptions]{Format: "delta", For: "reading", Options: []option.Option[ReadOptions]{
+var reading = option.Table[ReadOptions]{Format: "delta", For: "reading", Options: []option.Option[ReadOptions]{
 	option.Text("at", "MOMENT", "the version, or the newest that is not later than a time or a day",
 		func(o *ReadOptions) *string { return &o.At }),
 }}
 
-// Strings are the options as --source-opt has them.
-func (o ReadOptions) Strings() map[string]string { return reads.Strings(&o) }
+// Strings are the options as strings, as in --source-opt.
+func (o ReadOptions) Strings() map[string]string { return reading.Strings(&o) }
 
-// Formats are those that have the options.
+// Formats are the formats that the options are for.
 func (ReadOptions) Formats() []string { return []string{"delta"} }
-
-// parse divides the options into those of the table and those of its files.
-func parse(opts map[string]string) (t Table, files map[string]string, err error) {
-	files = map[string]string{}
-	given := map[string]string{}
-	keys := own.Keys()
-	for k, v := range opts {
-		if slices.ContainsFunc(keys, func(x format.OptionKey) bool { return x.Name == k }) {
-			given[k] = v
-		} else {
-			files[k] = v // parquet refuses unknown ones
-		}
-	}
-	t, err = own.Parse(given)
-	return t, files, err
-}

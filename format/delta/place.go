@@ -24,12 +24,12 @@ import (
 	"stoa/store"
 )
 
-// history is what lies in a log: the versions, and the checkpoints.
+// history is the files of a log: versions and checkpoints.
 type history struct {
 	tree        store.Tree
 	dir         string // of the table
 	versions    map[int64]string
-	checkpoints map[int64][]string // files of each; of several parts all that are there
+	checkpoints map[int64][]string // files of each; of one in several parts, those that are there
 }
 
 // listLog lists a log; nil: there is none.
@@ -73,7 +73,7 @@ func probe(ctx context.Context, tg format.Target) (format.Match, error) {
 	return format.Certain, nil
 }
 
-// complete are the files of a checkpoint, if all its parts are there.
+// complete returns the files of a checkpoint that make a whole one; nil: parts are missing.
 func complete(names []string) []string {
 	parts := map[string][]string{} // by their number
 	for _, n := range names {
@@ -92,20 +92,20 @@ func complete(names []string) []string {
 	return nil
 }
 
-// state is what holds at a version.
+// state is the table at a version.
 type state struct {
 	version  int64
 	time     int64 // of the commit, in milliseconds; 0: not known
 	protocol *log.Protocol
 	metadata *log.MetaData
-	files    map[string]*log.Add
-	order    []string
+	files    map[string]*log.Add // nil: removed
+	order    []string            // keys of files, each once
 	memory   *budget.Memory
 	limits   format.Limits
 	sidecars []string
 }
 
-// newest is the last version.
+// newest is the number of the last version.
 func (h *history) newest() (n int64) {
 	n = -1
 	for v := range h.versions {
@@ -117,14 +117,14 @@ func (h *history) newest() (n int64) {
 	return n
 }
 
-// pick is the version that option at names.
+// pick is the number of the version that option at names.
 func (h *history) pick(ctx context.Context, at string, l format.Limits) (int64, error) {
 	if at == "" {
 		return h.newest(), nil
 	}
 	if n, err := strconv.ParseInt(at, 10, 64); err == nil {
 		if n < 0 || n > h.newest() {
-			return 0, fault.Invalidf("delta: option at=%s: the newest version is %d", at, h.newest())
+			return 0, fault.Invalidf("delta: option at=%s: expected a version from 0 to %d", at, h.newest())
 		}
 		return n, nil
 	}
@@ -137,8 +137,8 @@ func (h *history) pick(ctx context.Context, at string, l format.Limits) (int64, 
 	}
 	if ms < 0 {
 		return 0,
-			fault.Invalidf("delta: option at=%s: neither a version nor a time as 2006-01-02T15:04:05Z, or a day as "+
-				"2006-01-02", at)
+			fault.Invalidf("delta: option at=%s: expected a version, a time such as 2006-01-02T15:04:05Z, or a day "+
+				"such as 2006-01-02", at)
 	}
 	found := int64(-1)
 	for v := range h.versions {
@@ -146,12 +146,16 @@ func (h *history) pick(ctx context.Context, at string, l format.Limits) (int64, 
 		if err != nil {
 			return 0, err
 		}
+		if t == 0 {
+			return 0, fault.Unsupportedf(fault.Span{Object: h.versions[v]}, "commitInfo", "version %d does not say "+
+				"when it was committed: name the version by its number", v)
+		}
 		if t <= ms {
 			found = max(found, v)
 		}
 	}
 	if found < 0 {
-		return 0, fault.Invalidf("delta: option at=%s: the log has no version that old", at)
+		return 0, fault.Invalidf("delta: option at=%s: the log has no version as old as that", at)
 	}
 	return found, nil
 }
@@ -191,12 +195,12 @@ func (h *history) load(ctx context.Context, version int64, l format.Limits, o fo
 	}
 	at := fault.Span{Object: path.Join(h.dir, log.Dir)}
 	if s.metadata == nil || s.protocol == nil {
-		return nil, fault.Corruptf(at, "", "nothing says which columns the table has, and which protocol")
+		return nil, fault.Corruptf(at, "", "expected the actions metaData and protocol, found at most one of them")
 	}
 	return s, nil
 }
 
-// perFile is about what a file takes in memory besides its strings.
+// perFile is an estimate of what a file takes in memory besides its strings.
 const perFile = 512
 
 // apply applies an action.
@@ -208,18 +212,20 @@ func (s *state) apply(a *log.Action, at fault.Span) error {
 		s.metadata = a.MetaData
 	case a.Add != nil:
 		if a.Add.Path == "" || a.Add.Size < 0 {
-			return fault.Corruptf(at, "add", "a file without a name, or of less than no bytes")
+			return fault.Corruptf(at, "add", "expected a path and a size of 0 or more, found %q and %d", a.Add.Path, a.Add.Size)
 		}
 		if err := s.memory.Take(perFile+int64(len(a.Add.Path)+len(a.Add.Stats)), at, "add"); err != nil {
 			return err
 		}
 		key := a.Add.Path + "\x00" + a.Add.Vector.ID()
-		if s.files[key] == nil {
+		if _, known := s.files[key]; !known {
 			s.order = append(s.order, key)
 		}
 		s.files[key] = a.Add
-	case a.Remove != nil:
-		delete(s.files, a.Remove.Path+"\x00"+a.Remove.Vector.ID())
+	case a.Remove != nil: // it may be added again, as RESTORE does: its key stays, once, in the order
+		if key := a.Remove.Path + "\x00" + a.Remove.Vector.ID(); s.files[key] != nil {
+			s.files[key] = nil
+		}
 	case a.Sidecar != nil:
 		s.sidecars = append(s.sidecars, a.Sidecar.Path)
 	case a.CommitInfo != nil:
@@ -233,7 +239,7 @@ func (s *state) apply(a *log.Action, at fault.Span) error {
 	return nil
 }
 
-// readTop reads a checkpoint in JSON, whose files are named by its sidecars.
+// readTop reads a checkpoint in JSON; its sidecars have the files.
 func (s *state) readTop(ctx context.Context, h *history, name string, o format.OpenOptions) error {
 	s.sidecars = nil
 	if err := s.readJSON(ctx, h.tree, name); err != nil {
@@ -242,11 +248,11 @@ func (s *state) readTop(ctx context.Context, h *history, name string, o format.O
 	return s.readSidecars(ctx, h, name, o)
 }
 
-// readSidecars reads the files that a checkpoint names.
+// readSidecars reads the sidecars of the checkpoint name.
 func (s *state) readSidecars(ctx context.Context, h *history, name string, o format.OpenOptions) error {
 	const dir = "_sidecars"
 	if len(s.sidecars) > 0 && path.Base(path.Dir(name)) == dir {
-		return fault.Corruptf(fault.Span{Object: name}, "sidecar", "a file that a checkpoint names names further ones")
+		return fault.Corruptf(fault.Span{Object: name}, "sidecar", "a sidecar of a checkpoint names further sidecars")
 	}
 	for _, x := range s.sidecars {
 		if err := s.readCheckpoint(ctx, h, path.Join(h.dir, log.Dir, dir, path.Base(x)), o); err != nil {
@@ -265,7 +271,7 @@ func (s *state) readJSON(ctx context.Context, tree store.Tree, name string) erro
 	defer src.Close()
 	at := fault.Span{Object: name, Len: src.Size()}
 	if most := s.limits.WithDefaults().Metadata; src.Size() > most {
-		return fault.Limitf(at, "", "%d bytes, and at most %d are read (memory limit)", src.Size(), most)
+		return fault.Limitf(at, "", "it has %d bytes; at most %d are read (metadata limit)", src.Size(), most)
 	}
 	if err := s.memory.Take(src.Size(), at, ""); err != nil {
 		return err
@@ -282,7 +288,7 @@ func (s *state) readJSON(ctx context.Context, tree store.Tree, name string) erro
 		}
 		var a log.Action
 		if err := json.Unmarshal(line, &a); err != nil {
-			return fault.Corruptf(at, fmt.Sprintf("line[%d]", n), "no action: %v", err)
+			return fault.Corruptf(at, fmt.Sprintf("line[%d]", n), "expected an action: %v", err)
 		}
 		if err := s.apply(&a, at); err != nil {
 			return err
@@ -338,7 +344,7 @@ func (s *state) readCheckpoint(ctx context.Context, h *history, name string, o f
 	return s.readSidecars(ctx, h, name, o)
 }
 
-// actionOf is the action in row i of a checkpoint: columns of add come one by one.
+// actionOf is the action in row i of a checkpoint, of which the columns of add may come one by one.
 func actionOf(b arrow.RecordBatch, i int) (*log.Action, error) {
 	row, add := map[string]any{}, map[string]any{}
 	for c := range int(b.NumCols()) {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/url"
 	"path"
 	"slices"
@@ -25,8 +24,8 @@ import (
 	"stoa/pred"
 )
 
-// known are the features of readers that stoa has, and those of types that a schema has to have for them to matter.
-var known = []string{"columnMapping", "deletionVectors", "timestampNtz", "v2Checkpoint", "typeWidening",
+// readerFeatures are those that stoa has, or that matter only with types which the schema then shows.
+var readerFeatures = []string{"columnMapping", "deletionVectors", "timestampNtz", "v2Checkpoint", "typeWidening",
 	"typeWidening-preview", "vacuumProtocolCheck", "variantType", "variantType-preview", "variantShredding-preview"}
 
 // opening is a table that is being opened.
@@ -40,19 +39,19 @@ type opening struct {
 
 // begin reads the log of a table.
 func begin(ctx context.Context, tg format.Target, o format.OpenOptions) (*opening, error) {
-	ro, err := reads.Parse(o.Opts)
+	ro, err := reading.Parse(o.Opts)
 	if err != nil {
 		return nil, err
 	}
 	if tg.Table != "" {
-		return nil, fault.Invalidf("%s: a table of Delta has no tables in it: #%s", tg.Name, tg.Table)
+		return nil, fault.Invalidf("%s is one table of Delta Lake and has no table %q", tg.Name, tg.Table)
 	}
 	op := &opening{o: o}
 	if op.history, err = listLog(ctx, tg); err != nil {
 		return nil, err
 	}
 	if op.history == nil {
-		return nil, fault.Unsupportedf(fault.Span{Object: tg.Name}, "", "no table of Delta: there is no %s", log.Dir)
+		return nil, fault.Unsupportedf(fault.Span{Object: tg.Name}, "", "not a table of Delta Lake: there is no %s", log.Dir)
 	}
 	version, err := op.pick(ctx, ro.At, o.Limits)
 	if err != nil {
@@ -64,19 +63,19 @@ func begin(ctx context.Context, tg format.Target, o format.OpenOptions) (*openin
 	return op, op.schema()
 }
 
-// schema looks at the protocol, and makes the schema.
+// schema checks the protocol and makes the schema.
 func (op *opening) schema() error {
 	at := fault.Span{Object: path.Join(op.dir, log.Dir)}
 	if v := op.protocol.MinReader; v > 3 {
-		return fault.Unsupportedf(at, "protocol", "a reader of version %d is needed; stoa is one of version 3", v)
+		return fault.Unsupportedf(at, "protocol", "expected a reader version of at most 3, found %d", v)
 	}
 	for _, f := range op.protocol.ReaderFeatures {
-		if !slices.Contains(known, f) {
-			return fault.Unsupportedf(at, "protocol", "a reader is needed that knows %s", f)
+		if !slices.Contains(readerFeatures, f) {
+			return fault.Unsupportedf(at, "protocol", "the table needs the reader feature %s, which stoa does not have", f)
 		}
 	}
 	if p := op.metadata.Format.Provider; p != "parquet" && p != "" {
-		return fault.Unsupportedf(at, "metaData.format", "files of format %s: Parquet is read", p)
+		return fault.Unsupportedf(at, "metaData.format", "expected files in Parquet, found %s", p)
 	}
 	op.mode = op.metadata.Configuration["delta.columnMapping.mode"]
 	var s log.Struct
@@ -94,8 +93,8 @@ func (op *opening) schema() error {
 	return op.o.Limits.Afford(arrow.NewSchema(op.fields, nil), at, "metaData.schemaString")
 }
 
-// renamed is a field that has another name in the files; "": there is none. No foreign table has judged that they are
-// read right, as it has for fields that keep their names.
+// renamed is a field that has another name in the files; "": there is none. They are refused, as no table of a foreign
+// writer has shown that they are read correctly.
 func renamed(fields []arrow.Field) string {
 	for _, f := range fields {
 		if name, ok := f.Metadata.GetValue(log.PhysicalName); ok && name != f.Name {
@@ -132,7 +131,7 @@ func open(ctx context.Context, tg format.Target, o format.OpenOptions) (format.R
 	return lake.New(c), nil
 }
 
-// adds are the files that count, in the order in which they were added.
+// adds are the files of the table, in the order in which they were first added.
 func (op *opening) adds() (out []*log.Add) {
 	for _, key := range op.order {
 		if a := op.files[key]; a != nil {
@@ -147,16 +146,16 @@ func (op *opening) name(p string) (string, error) {
 	at := fault.Span{Object: path.Join(op.dir, log.Dir)}
 	plain, err := url.PathUnescape(p)
 	if err != nil {
-		return "", fault.Corruptf(at, "add.path", "%q is no encoded path", p)
+		return "", fault.Corruptf(at, "add.path", "expected a path encoded as in a URL, found %q", p)
 	}
 	if within := path.Clean(plain); strings.Contains(p, "://") || path.IsAbs(plain) || within == ".." ||
 		strings.HasPrefix(within, "../") {
-		return "", fault.Unsupportedf(at, "", "%q is outside of the table: such files are not read", p)
+		return "", fault.Unsupportedf(at, "", "%q is outside of the table; such files are not read", p)
 	}
 	return path.Join(op.dir, plain), nil
 }
 
-// input is a file as the table reads it.
+// input is a file, for lake.Table.
 func (op *opening) input(a *log.Add) (*lake.Input, error) {
 	name, err := op.name(a.Path)
 	if err != nil {
@@ -191,12 +190,12 @@ func (op *opening) input(a *log.Add) (*lake.Input, error) {
 	return in, nil
 }
 
-// partition sets a value of a file's partition.
+// partition sets the value of partition column i of a file.
 func (op *opening) partition(in *lake.Input, i int, f arrow.Field, text *string) error {
 	b := array.NewBuilder(memory.NewGoAllocator(), f.Type)
 	defer b.Release()
 	if err := appendText(b, f.Type, text); err != nil {
-		return fault.Corruptf(fault.Span{Object: in.Name}, f.Name, "%q is no value of type %s", *text, f.Type)
+		return fault.Corruptf(fault.Span{Object: in.Name}, f.Name, "expected a value of type %s, found %q", f.Type, *text)
 	}
 	a := b.NewArray()
 	in.Values[i] = a
@@ -209,7 +208,7 @@ func (op *opening) partition(in *lake.Input, i int, f arrow.Field, text *string)
 	return nil
 }
 
-// valueOf is the only value of an array, as predicates have it.
+// valueOf is the only value of an array, for predicates.
 func valueOf(t arrow.DataType, a arrow.Array) (pred.Value, bool) {
 	switch x := a.(type) {
 	case *array.String:
@@ -234,7 +233,7 @@ func valueOf(t arrow.DataType, a arrow.Array) (pred.Value, bool) {
 	return pred.Value{}, false
 }
 
-// appendText appends a partition's value in words; an empty text is null.
+// appendText appends a partition's value, which is text; an empty one is null.
 func appendText(b array.Builder, t arrow.DataType, text *string) error {
 	if text == nil || *text == "" {
 		b.AppendNull()
@@ -248,7 +247,7 @@ func appendText(b array.Builder, t arrow.DataType, text *string) error {
 				return nil
 			}
 		}
-		return errors.New("no timestamp")
+		return errors.New("not a timestamp")
 	case *array.BinaryBuilder:
 		var raw []byte
 		for _, r := range *text {
@@ -260,7 +259,7 @@ func appendText(b array.Builder, t arrow.DataType, text *string) error {
 	return b.AppendValueFromString(*text)
 }
 
-// boundsOf are the bounds of a column as statistics have them.
+// boundsOf are the bounds of a column, from statistics.
 func boundsOf(t arrow.DataType, s *log.Stats, name string, rows int64) (b pred.Bounds, ok bool) {
 	b = pred.Bounds{Nulls: -1, Rows: rows}
 	if n, is := s.Nulls[name].(json.Number); is {
@@ -276,7 +275,7 @@ func boundsOf(t arrow.DataType, s *log.Stats, name string, rows int64) (b pred.B
 	return b, ok
 }
 
-// statOf is a bound. Timestamps may be cut to milliseconds: late is how many microseconds a maximum may be later.
+// statOf is a bound. Statistics may truncate timestamps to milliseconds, so late microseconds are added to a maximum.
 func statOf(t arrow.DataType, v any, late int64) (pred.Value, bool) {
 	text, isText := v.(string)
 	n, isNumber := v.(json.Number)
@@ -337,12 +336,4 @@ func (op *opening) facts() (out []format.KeyValue) {
 		add("property: "+k, op.metadata.Configuration[k])
 	}
 	return out
-}
-
-// missing says of a file that is not there who names it.
-func missing(err error, name string) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return fault.Corruptf(fault.Span{Object: name}, "", "the log names the file, and it is not there")
-	}
-	return err
 }

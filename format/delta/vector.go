@@ -11,10 +11,11 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/delta/internal/log"
+	"stoa/format/internal/lake"
 	"stoa/internal/roaring"
 )
 
-// What deletion vectors begin with: little-endian in the portable form, big-endian in Spark's own.
+// The magic numbers of deletion vectors: little-endian in the portable form, big-endian in Spark's own.
 const (
 	vectorMagic = 1681511377
 	nativeMagic = 1681511376
@@ -23,13 +24,14 @@ const (
 // maxVector is how many bytes a deletion vector may have.
 const maxVector = 256 << 20
 
-// vector are the rows that a deletion vector deletes.
+// vector returns the rows that a deletion vector deletes.
 func (op *opening) vector(ctx context.Context, v *log.Vector) ([]int64, error) {
 	at := fault.Span{Object: path.Join(op.dir, log.Dir)}
 	var b []byte
 	var err error
 	if v.Cardinality < 0 || v.Size < 0 || v.Size > maxVector {
-		return nil, fault.Corruptf(at, "deletionVector", "%d bytes, %d rows", v.Size, v.Cardinality)
+		return nil, fault.Corruptf(at, "deletionVector", "expected at most %d bytes and a number of rows, found %d bytes and %d rows", maxVector,
+			v.Size, v.Cardinality)
 	}
 	switch v.Storage {
 	case "i":
@@ -40,7 +42,7 @@ func (op *opening) vector(ctx context.Context, v *log.Vector) ([]int64, error) {
 	case "u":
 		b, at, err = op.storedVector(ctx, v)
 	default:
-		return nil, fault.Unsupportedf(at, "deletionVector", "one that is outside of the table (storage %q)", v.Storage)
+		return nil, fault.Unsupportedf(at, "deletionVector", "it is outside of the table (storage type %q); such ones are not read", v.Storage)
 	}
 	if err != nil {
 		return nil, err
@@ -82,7 +84,7 @@ func (op *opening) storedVector(ctx context.Context, v *log.Vector) ([]byte, fau
 	const encoded = 20 // characters of a UUID
 	at := fault.Span{Object: path.Join(op.dir, log.Dir)}
 	if len(v.Path) < encoded || v.Offset == nil {
-		return nil, at, fault.Corruptf(at, "deletionVector", "%q names no file, or no place in it", v.Path)
+		return nil, at, fault.Corruptf(at, "deletionVector", "expected a file and an offset, found %q", v.Path)
 	}
 	prefix := v.Path[:len(v.Path)-encoded]
 	id, err := decode85(v.Path[len(prefix):])
@@ -96,12 +98,12 @@ func (op *opening) storedVector(ctx context.Context, v *log.Vector) ([]byte, fau
 	}
 	src, err := op.tree.Open(ctx, file)
 	if err != nil {
-		return nil, at, missing(err, file)
+		return nil, at, lake.Missing(err, file, "the log")
 	}
 	defer src.Close()
 	at = fault.Span{Object: file, Off: *v.Offset, Len: v.Size + 8}
 	if at.Off < 0 || at.End() > src.Size() {
-		return nil, at, fault.Corruptf(at, "deletionVector", "reaches past the end of the file (%d)", src.Size())
+		return nil, at, fault.Corruptf(at, "deletionVector", "it reaches past the end of the file (%d)", src.Size())
 	}
 	b := make([]byte, at.Len)
 	if err := format.ReadFull(ctx, src, at, "deletionVector", b); err != nil {
@@ -111,9 +113,9 @@ func (op *opening) storedVector(ctx context.Context, v *log.Vector) ([]byte, fau
 		return nil, at, fault.Corruptf(at, "deletionVector.length", "expected %d, found %d", v.Size, n)
 	}
 	data := b[4 : len(b)-4]
-	sum, own := binary.BigEndian.Uint32(b[len(b)-4:]), crc32.ChecksumIEEE(data)
-	if sum != own && !op.o.NoVerify {
-		return nil, at, fault.Corruptf(at, "deletionVector.checksum", "expected 0x%08x, computed 0x%08x", sum, own)
+	stored, computed := binary.BigEndian.Uint32(b[len(b)-4:]), crc32.ChecksumIEEE(data)
+	if stored != computed && !op.o.NoVerify {
+		return nil, at, fault.Corruptf(at, "deletionVector.checksum", "expected 0x%08x, computed 0x%08x", stored, computed)
 	}
 	return data, at, nil
 }
@@ -124,7 +126,7 @@ const alphabet85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX
 // decode85 decodes Z85: five characters are four bytes.
 func decode85(s string) ([]byte, error) {
 	if len(s)%5 != 0 {
-		return nil, errors.New("no Z85: its length is no multiple of five")
+		return nil, errors.New("not Z85: the length is not a multiple of five")
 	}
 	var values [256]int
 	for i := range values {
@@ -139,12 +141,12 @@ func decode85(s string) ([]byte, error) {
 		for i := range 5 {
 			v := values[s[i]]
 			if v < 0 {
-				return nil, fmt.Errorf("no Z85: it has the character %q", s[i])
+				return nil, fmt.Errorf("not Z85: it has the character %q", s[i])
 			}
 			n = n*85 + uint64(v)
 		}
 		if n > 1<<32-1 {
-			return nil, errors.New("no Z85: a number is too large")
+			return nil, errors.New("not Z85: five characters make more than 32 bits")
 		}
 		out = binary.BigEndian.AppendUint32(out, uint32(n))
 	}

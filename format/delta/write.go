@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/rand"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -33,7 +32,7 @@ var Rules = lake.Rules{Catalogue: "Delta", SmallInts: true}
 
 // create is Format.Create.
 func create(ctx context.Context, s store.Sink, sc *arrow.Schema, wo format.WriteOptions) (format.Writer, error) {
-	_, files, err := parse(wo.Opts)
+	_, files, err := writing.ParseOwn(wo.Opts) // parquet refuses options that nobody has
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +51,7 @@ func create(ctx context.Context, s store.Sink, sc *arrow.Schema, wo format.Write
 // Plan prepares the log for files that lake.Writer writes; options that are not Delta's are ignored.
 func Plan(stored *arrow.Schema, last int, wo format.WriteOptions) (c lake.Commit, terms []lake.Term, size int64,
 	err error) {
-	o, _, err := parse(wo.Opts)
+	o, _, err := writing.ParseOwn(wo.Opts)
 	if err != nil {
 		return nil, nil, 0, err
 	}
@@ -62,17 +61,17 @@ func Plan(stored *arrow.Schema, last int, wo format.WriteOptions) (c lake.Commit
 	}
 	for _, t := range terms {
 		if t.Transform != "identity" {
-			return nil, nil, 0, fault.Unsupportedf(fault.Span{}, "", "partition-by: Delta divides rows by the values "+
-				"of columns, not by %s of them", t)
+			return nil, nil, 0, fault.Unsupportedf(fault.Span{}, "", "partition-by: expected columns, as Delta has no transforms; "+
+				"found %s", t)
 		}
 	}
 	if d.terms, err = lake.Bind(terms, stored); err != nil {
 		return nil, nil, 0, err
 	}
 	if len(d.terms) > 0 && len(d.terms) == stored.NumFields() {
-		return nil, nil, 0, fault.Invalidf("partition-by: all columns are partition columns: the files would have none")
+		return nil, nil, 0, fault.Invalidf("partition-by: expected at least one column that is no partition column")
 	}
-	return d.commit, d.terms, o.FileSize, d.names(stored.Fields())
+	return d.commit, d.terms, o.FileSize, d.checkNames(stored.Fields())
 }
 
 // draft is a table that is being written.
@@ -84,35 +83,35 @@ type draft struct {
 	mapped bool // names have characters that need column mapping
 }
 
-// names looks at the names of columns.
-func (d *draft) names(fields []arrow.Field) error {
+// checkNames refuses names that differ only in case, and notes whether some need column mapping.
+func (d *draft) checkNames(fields []arrow.Field) error {
 	seen := map[string]bool{}
 	for _, f := range fields {
 		lower := strings.ToLower(f.Name)
 		if seen[lower] {
-			return fault.Invalidf("two columns are named %q, or differ only in case: Delta cannot tell them apart",
+			return fault.Invalidf("two columns have the name %q, up to upper and lower case: Delta cannot tell them apart",
 				f.Name)
 		}
 		seen[lower] = true
 		d.mapped = d.mapped || strings.ContainsAny(f.Name, " ,;{}()\n\t=")
-		if err := d.in(f.Type); err != nil {
+		if err := d.checkType(f.Type); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (d *draft) in(t arrow.DataType) error {
+func (d *draft) checkType(t arrow.DataType) error {
 	switch t := t.(type) {
 	case *arrow.StructType:
-		return d.names(t.Fields())
+		return d.checkNames(t.Fields())
 	case *arrow.MapType:
-		if err := d.in(t.KeyType()); err != nil {
+		if err := d.checkType(t.KeyType()); err != nil {
 			return err
 		}
-		return d.in(t.ItemType())
+		return d.checkType(t.ItemType())
 	case *arrow.ListType:
-		return d.in(t.Elem())
+		return d.checkType(t.Elem())
 	}
 	return nil
 }
@@ -130,7 +129,7 @@ func hasLocal(t arrow.DataType) bool {
 	return false
 }
 
-// protocol is the lowest that the table needs.
+// protocol is the lowest version of the protocol that the table needs.
 func (d *draft) protocol() log.Protocol {
 	p := log.Protocol{MinReader: 1, MinWriter: 2}
 	if d.mapped {
@@ -147,13 +146,6 @@ func (d *draft) protocol() log.Protocol {
 	return p
 }
 
-func newUUID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:])
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
-}
-
 // metadata is what the log says of the table.
 func (d *draft) metadata(now int64) (*log.MetaData, error) {
 	fields, err := log.FieldsOf(d.stored.Fields(), d.mapped)
@@ -164,7 +156,7 @@ func (d *draft) metadata(now int64) (*log.MetaData, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &log.MetaData{ID: newUUID(), Format: log.Format{Provider: "parquet", Options: log.Texts{}},
+	m := &log.MetaData{ID: lake.NewUUID(), Format: log.Format{Provider: "parquet", Options: log.Texts{}},
 		Schema: string(schema), Partitions: []string{}, Configuration: log.Texts{}, Created: &now}
 	for _, t := range d.terms {
 		m.Partitions = append(m.Partitions, t.Column)
@@ -190,13 +182,17 @@ func (d *draft) commit(ctx context.Context, s store.Sink, files []lake.File) (na
 	if err != nil {
 		return nil, 0, err
 	}
+	by, err := json.Marshal(m.Partitions)
+	if err != nil {
+		return nil, 0, err
+	}
 	p := d.protocol()
 	rows, size := int64(0), int64(0)
 	for _, f := range files {
 		rows, size = rows+f.Rows, size+f.Bytes
 	}
 	actions := []log.Action{{CommitInfo: map[string]any{"timestamp": now, "operation": "CREATE TABLE AS SELECT",
-		"operationParameters": map[string]any{"mode": "ErrorIfExists", "partitionBy": "[]"}, "isBlindAppend": true,
+		"operationParameters": map[string]any{"mode": "ErrorIfExists", "partitionBy": string(by)}, "isBlindAppend": true,
 		"engineInfo": "stoa", "operationMetrics": map[string]any{"numFiles": strconv.Itoa(len(files)),
 			"numOutputRows": strconv.FormatInt(rows, 10), "numOutputBytes": strconv.FormatInt(size, 10)}}},
 		{Protocol: &p}, {MetaData: m}}
@@ -256,7 +252,7 @@ func partitionText(t *lake.Term, v any) (string, bool, error) {
 		}
 	}
 	if ok && s == "" {
-		return "", false, fault.Invalidf("column %s: an empty value of a partition cannot be told from null in Delta",
+		return "", false, fault.Invalidf("column %s: Delta cannot tell an empty partition value from null",
 			t.Column)
 	}
 	return s, ok, nil
@@ -276,7 +272,7 @@ func (d *draft) stats(f lake.File) log.Stats {
 		lo, ok1 := statValue(t, c.Min)
 		hi, ok2 := statValue(t, c.Max)
 		place(s.Nulls, c.Path, c.Nulls)
-		if ok1 && ok2 && c.NaNs == 0 { // NaN is above all for Spark, and JSON has none
+		if ok1 && ok2 && c.NaNs == 0 { // to Spark NaN is the largest value, and JSON has none
 			place(s.Min, c.Path, lo)
 			place(s.Max, c.Path, hi)
 		}
@@ -284,7 +280,7 @@ func (d *draft) stats(f lake.File) log.Stats {
 	return s
 }
 
-// flat are the types of the leaves that are in no list or map, by their paths.
+// flat collects the types of the leaves outside of lists and maps, by their paths.
 func (d *draft) flat(fields []arrow.Field, prefix string, types map[string]arrow.DataType) {
 	for _, f := range fields {
 		if t, ok := f.Type.(*arrow.StructType); ok {
@@ -295,6 +291,7 @@ func (d *draft) flat(fields []arrow.Field, prefix string, types map[string]arrow
 	}
 }
 
+// place sets what is at a path of nested maps.
 func place(m map[string]any, path []string, v any) {
 	for _, p := range path[:len(path)-1] {
 		in, ok := m[p].(map[string]any)
@@ -344,7 +341,7 @@ func statValue(t arrow.DataType, b []byte) (any, bool) {
 	return nil, false
 }
 
-// dateText is a time of the years that have four digits.
-func dateText(t time.Time, layout string) (any, bool) {
+// dateText formats a time; ok is false outside of the years 1 to 9999.
+func dateText(t time.Time, layout string) (text any, ok bool) {
 	return t.Format(layout), t.Year() > 0 && t.Year() < 10000
 }

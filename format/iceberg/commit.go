@@ -41,15 +41,7 @@ type draft struct {
 	sorted   []meta.SortField
 }
 
-// newUUID is a random UUID.
-func newUUID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:])
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
-}
-
-// leaf is a column of the files.
+// leaf is a column of the files, with its field id.
 type leaf struct {
 	arrow.Field
 	id int
@@ -72,7 +64,7 @@ func leavesOf(fields []arrow.Field) (out []leaf) {
 	return out
 }
 
-// bound is a bound in PLAIN encoding as Iceberg has it: decimals have the fewest bytes.
+// bound converts a bound from PLAIN encoding to Iceberg's form: decimals take as few bytes as possible.
 func bound(t arrow.DataType, b []byte) []byte {
 	if t.ID() != arrow.DECIMAL128 {
 		return b
@@ -114,7 +106,7 @@ func (d *draft) entry(f lake.File, leaves []leaf, snapshot int64) meta.Entry {
 	return meta.Entry{Status: 1, Snapshot: &snapshot, File: x}
 }
 
-// avroName writes what a name in Avro cannot have as _x and its code, as Iceberg does.
+// avroName replaces characters that names in Avro cannot have by _x and their code, as Iceberg does.
 func avroName(s string) string {
 	var b strings.Builder
 	for i, r := range s {
@@ -190,7 +182,7 @@ func avroType(t *lake.Term) any {
 	return "int"
 }
 
-// single is a partition's value in Iceberg's binary form, as bounds have it.
+// single is a partition value in Iceberg's single-value serialization, as bounds have it.
 func single(v any) []byte {
 	switch x := v.(type) {
 	case bool:
@@ -234,7 +226,7 @@ func less(t *lake.Term, a, b any) bool {
 	return false
 }
 
-// summaries are what the manifest list says of the partition fields of the files.
+// summaries are the field summaries of the manifest list: bounds of the partition fields of the files.
 func (d *draft) summaries(files []lake.File) []meta.Summary {
 	out := make([]meta.Summary, len(d.terms))
 	for i := range d.terms {
@@ -310,7 +302,7 @@ func (d *draft) commit(ctx context.Context, s store.Sink, files []lake.File) (na
 func (d *draft) table(now int64) (*meta.Table, error) {
 	fields := meta.FieldsOf(d.stored.Fields())
 	spec, _ := d.spec()
-	t := &meta.Table{FormatVersion: d.version, UUID: newUUID(), Location: d.location, LastUpdated: now,
+	t := &meta.Table{FormatVersion: d.version, UUID: lake.NewUUID(), Location: d.location, LastUpdated: now,
 		LastColumn: d.last, Schemas: []meta.Schema{{Type: "struct", Fields: fields}}, Specs: []meta.Spec{spec},
 		LastPartition: firstPartition - 1 + len(spec.Fields),
 		SortOrders:    []meta.SortOrder{{Fields: []meta.SortField{}}},
@@ -350,7 +342,7 @@ func (d *draft) snapshot(now int64, t *meta.Table, files []lake.File,
 		entries = append(entries, d.entry(f, leaves, snap.ID))
 		rows, size = rows+f.Rows, size+f.Bytes
 	}
-	run := newUUID()
+	run := lake.NewUUID()
 	var list []meta.Manifest
 	if len(files) > 0 {
 		spec, parts := d.spec()

@@ -22,15 +22,15 @@ const (
 	positionID = 2147483545
 )
 
-// deletes gives each data file what is deleted of it: position deletes count for files with sequence numbers that are
+// readDeletes gives each data file what is deleted of it: position deletes count for files with sequence numbers that are
 // not later. Equality deletes are refused: no table of a foreign writer has judged them yet.
-func (op *opening) deletes(ctx context.Context, files []*lake.Input) error {
-	if len(op.dels) == 0 {
+func (op *opening) readDeletes(ctx context.Context, files []*lake.Input) error {
+	if len(op.deletes) == 0 {
 		return nil
 	}
-	p := &positions{op: op, bySeq: map[string][]located{}}
-	for i := range op.dels {
-		d := &op.dels[i]
+	p := &positions{op: op, bySeq: map[string][]deletedRow{}}
+	for i := range op.deletes {
+		d := &op.deletes[i]
 		switch {
 		case d.Content == meta.Position && d.Format == "PUFFIN":
 			if err := p.vector(ctx, d); err != nil {
@@ -38,8 +38,7 @@ func (op *opening) deletes(ctx context.Context, files []*lake.Input) error {
 			}
 		case d.Format != "PARQUET":
 			return fault.Unsupportedf(fault.Span{Object: d.name}, "",
-				"a file of deletes of format %s: Parquet and Puffin "+
-					"are read", d.Format)
+				"expected deletes in Parquet or Puffin, found %s", d.Format)
 		case d.Content == meta.Position:
 			if err := p.file(ctx, d); err != nil {
 				return err
@@ -52,18 +51,18 @@ func (op *opening) deletes(ctx context.Context, files []*lake.Input) error {
 		}
 	}
 	for i := range op.data {
-		p.give(&op.data[i], files[i])
+		p.assign(&op.data[i], files[i])
 	}
 	return nil
 }
 
-// located is a deleted row and the sequence number of who deleted it.
-type located struct{ pos, seq int64 }
+// deletedRow is a position and the sequence number of the file that deletes it.
+type deletedRow struct{ pos, seq int64 }
 
-// positions are deleted rows by the files that they are in.
+// positions are deleted rows, by the data files that have them.
 type positions struct {
 	op      *opening
-	bySeq   map[string][]located
+	bySeq   map[string][]deletedRow
 	vectors map[string][]int64
 }
 
@@ -82,7 +81,7 @@ func (p *positions) file(ctx context.Context, d *live) error {
 		if err != nil {
 			return err
 		}
-		p.bySeq[name] = append(p.bySeq[name], located{pos, d.seq})
+		p.bySeq[name] = append(p.bySeq[name], deletedRow{pos, d.seq})
 		return p.op.memory.Take(16, fault.Span{Object: d.name}, "deleted rows")
 	})
 }
@@ -99,19 +98,19 @@ func (p *positions) vector(ctx context.Context, d *live) error {
 	at := fault.Span{Object: d.name}
 	if d.Offset == nil || d.Size == nil || d.Referenced == "" {
 		return fault.Corruptf(at, "",
-			"the manifest does not say where the deletion vector is, or which file it is about")
+			"expected the offset and size of the deletion vector and its data file; the manifest lacks some")
 	}
 	at.Off, at.Len = *d.Offset, *d.Size
 	if at.Len < 12 || at.Len > maxVector {
-		return fault.Corruptf(at, "deletion-vector", "%d bytes are no deletion vector", at.Len)
+		return fault.Corruptf(at, "deletion-vector", "expected 12 to %d bytes, found %d", maxVector, at.Len)
 	}
 	src, err := p.op.tree.Open(ctx, d.name)
 	if err != nil {
-		return missing(err, d.name)
+		return lake.Missing(err, d.name, "the manifest")
 	}
 	defer src.Close()
 	if at.End() > src.Size() {
-		return fault.Corruptf(at, "deletion-vector", "reaches past the end of the file (%d)", src.Size())
+		return fault.Corruptf(at, "deletion-vector", "it reaches past the end of the file (%d)", src.Size())
 	}
 	b := make([]byte, at.Len)
 	if err := format.ReadFull(ctx, src, at, "deletion-vector", b); err != nil {
@@ -124,9 +123,9 @@ func (p *positions) vector(ctx context.Context, d *live) error {
 	if m := binary.LittleEndian.Uint32(b[4:]); m != vectorMagic {
 		return fault.Corruptf(at, "deletion-vector.magic", "expected 0x%08x, found 0x%08x", uint32(vectorMagic), m)
 	}
-	sum, own := binary.BigEndian.Uint32(b[n-4:]), crc32.ChecksumIEEE(b[4:n-4])
-	if sum != own && !p.op.o.NoVerify {
-		return fault.Corruptf(at, "deletion-vector.checksum", "expected 0x%08x, computed 0x%08x", sum, own)
+	stored, computed := binary.BigEndian.Uint32(b[n-4:]), crc32.ChecksumIEEE(b[4:n-4])
+	if stored != computed && !p.op.o.NoVerify {
+		return fault.Corruptf(at, "deletion-vector.checksum", "expected 0x%08x, computed 0x%08x", stored, computed)
 	}
 	rows, err := roaring.Decode(b[8:n-4], max(d.Rows, 0))
 	if err != nil {
@@ -146,10 +145,10 @@ func (p *positions) vector(ctx context.Context, d *live) error {
 	return err
 }
 
-// give sets the deleted rows of a data file.
-func (p *positions) give(f *live, in *lake.Input) {
-	rows := p.vectors[f.name] // where there is one, position deletes do not count
-	if rows == nil {
+// assign sets the deleted rows of a data file.
+func (p *positions) assign(f *live, in *lake.Input) {
+	rows, ok := p.vectors[f.name] // where there is one, position deletes do not count
+	if !ok {
 		for _, l := range p.bySeq[f.name] {
 			if l.seq >= f.seq {
 				rows = append(rows, l.pos)

@@ -6,9 +6,8 @@
 //	metadata/…-mN.avro            a manifest: data files, or files of deleted rows, with counts and bounds of columns
 //	metadata/version-hint.text    N, where no catalogue says it
 //
-// Written are tables of format version 2, or of 3 where a type needs it, with one snapshot. Read are tables of the
-// versions 1 to 3: snapshots, schemas that changed by id, position deletes, deletion vectors.
-// Equality deletes are refused.
+// It writes tables of format version 2, or of 3 where a type needs it, with one snapshot. It reads tables of versions 1
+// to 3: snapshots, schemas that changed by id, position deletes, deletion vectors. It refuses equality deletes.
 //
 // Source: the Iceberg table specification (iceberg.apache.org/spec) and its Puffin specification.
 package iceberg

@@ -2,7 +2,6 @@ package iceberg
 
 import (
 	"context"
-	"iter"
 	"path"
 	"strings"
 
@@ -17,7 +16,7 @@ var Format = format.Format{
 	Name:         "iceberg",
 	Title:        "Apache Iceberg tables, versions 1 to 3: Parquet, and metadata that say which files are the table",
 	Probe:        probe,
-	List:         list,
+	List:         lake.List(entry),
 	Open:         open,
 	Create:       create,
 	Claims:       claims,
@@ -25,30 +24,23 @@ var Format = format.Format{
 	Dictionaries: func(arrow.DataType) bool { return false },
 	UTF8:         true,
 	WriteKeys:    writeKeys(),
-	ReadKeys:     reads.Keys(),
+	ReadKeys:     reading.Keys(),
 }
 
-// list is Format.List: the table is one entry.
-func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] {
-	return func(yield func(format.Entry, error) bool) {
-		opts := map[string]string{}
-		if at, ok := tg.Opts["at"]; ok {
-			opts["at"] = at
-		}
-		op, err := begin(ctx, tg, format.OpenOptions{Limits: tg.Limits, Opts: opts})
-		if err != nil {
-			yield(format.Entry{}, err)
-			return
-		}
-		e := format.Entry{Kind: "table", Rows: 0, Meta: op.facts()}
-		for _, f := range op.data {
-			e.Rows, e.Bytes = e.Rows+f.Rows, e.Bytes+f.Bytes
-		}
-		if len(op.dels) > 0 {
-			e.Rows = -1
-		}
-		yield(e, nil)
+// entry is the table as List describes it. Its number of rows is known if none are deleted.
+func entry(ctx context.Context, tg format.Target, o format.OpenOptions) (e format.Entry, err error) {
+	op, err := begin(ctx, tg, o)
+	if err != nil {
+		return e, err
 	}
+	e = format.Entry{Kind: "table", Meta: op.facts()}
+	for _, f := range op.data {
+		e.Rows, e.Bytes = e.Rows+f.Rows, e.Bytes+f.Bytes
+	}
+	if len(op.deletes) > 0 {
+		e.Rows = -1
+	}
+	return e, nil
 }
 
 // claims is Format.Claims: what lies in the table's directories is its own.

@@ -1,11 +1,8 @@
 package iceberg
 
 import (
-	"maps"
 	"math"
-	"slices"
 
-	"stoa/format"
 	"stoa/format/internal/lake"
 	"stoa/format/option"
 	"stoa/format/parquet"
@@ -22,13 +19,13 @@ type Table struct {
 	Location    string   // where readers find the table, an address; "": where it is written
 	Version     int      // of the format, 2 or 3; 0: 2, or 3 where a type needs it
 	PartitionBy []string // terms: a column, or year(c), month(c), day(c), hour(c), bucket(N, c), truncate(N, c)
-	SortOrder   []string // columns by which the rows of each file are sorted; "desc" may follow
+	SortOrder   []string // columns by which the rows are sorted already; "desc" may follow a name
 	FileSize    int64    // bytes after which a file ends; 0: 512 MiB
 	Properties  []string // KEY=VALUE
 	Time        int64    // of the snapshot, in milliseconds since 1970; 0: now
 }
 
-var own = option.Table[Table]{Format: "iceberg", For: "writing", Options: []option.Option[Table]{
+var writing = option.Table[Table]{Format: "iceberg", For: "writing", Options: []option.Option[Table]{
 	option.Text("location", "ADDRESS", "where readers find the table (default: where it is written)",
 		func(o *Table) *string { return &o.Location }),
 	option.Int("format-version", "N", "of the table, 2 or 3 (default: 3 where a type needs it, else 2)",
@@ -37,7 +34,7 @@ var own = option.Table[Table]{Format: "iceberg", For: "writing", Options: []opti
 		"hour(c), bucket(16, c), truncate(4, c) (default: not at all)",
 		func(o *Table) *[]string { return &o.PartitionBy }),
 	option.List("sort-order", "COLUMN[ desc][,…]",
-		"the order of the rows in each file, which is declared and not made "+
+		"the order that the rows of each file are already in; stoa does not sort them "+
 			"(default none)", func(o *Table) *[]string { return &o.SortOrder }),
 	option.Size("file-size", "size at which a file is ended (default 512MiB)",
 		func(o *Table) *int64 { return &o.FileSize }, 1, 1<<40),
@@ -49,10 +46,7 @@ var own = option.Table[Table]{Format: "iceberg", For: "writing", Options: []opti
 
 // Strings are the options as strings, as in --opt.
 func (o WriteOptions) Strings() map[string]string {
-	out := map[string]string{}
-	maps.Copy(out, o.Parquet.Strings())
-	maps.Copy(out, own.Strings(&o.Table))
-	return out
+	return option.Merge(o.Parquet.Strings(), writing.Strings(&o.Table))
 }
 
 // Formats are the formats that the options are for.
@@ -63,16 +57,16 @@ type ReadOptions struct {
 	At string // a snapshot's id, a branch or tag, or a time; "": the current snapshot
 }
 
-var reads = option.Table[ReadOptions]{Format: "iceberg", For: "reading", Options: []option.Option[ReadOptions]{
+var reading = option.Table[ReadOptions]{Format: "iceberg", For: "reading", Options: []option.Option[ReadOptions]{
 	option.Text("at", "MOMENT",
 		"the snapshot: its id, a branch or a tag, or the newest that is not later than a time, "+
 			"a day, or milliseconds since 1970", func(o *ReadOptions) *string { return &o.At }),
 }}
 
-// Strings are the options as --source-opt has them.
-func (o ReadOptions) Strings() map[string]string { return reads.Strings(&o) }
+// Strings are the options as strings, as in --source-opt.
+func (o ReadOptions) Strings() map[string]string { return reading.Strings(&o) }
 
-// Formats are those that have the options.
+// Formats are the formats that the options are for.
 func (ReadOptions) Formats() []string { return []string{"iceberg"} }
 
 // parsed are the options of Create.
@@ -84,17 +78,7 @@ type parsed struct {
 
 // parse divides the options into those of the table and those of its files.
 func parse(opts map[string]string) (p parsed, err error) {
-	p.parquet = map[string]string{}
-	given := map[string]string{}
-	keys := own.Keys()
-	for k, v := range opts {
-		if slices.ContainsFunc(keys, func(x format.OptionKey) bool { return x.Name == k }) {
-			given[k] = v
-		} else {
-			p.parquet[k] = v // parquet refuses unknown ones
-		}
-	}
-	if p.Table, err = own.Parse(given); err != nil {
+	if p.Table, p.parquet, err = writing.ParseOwn(opts); err != nil { // parquet refuses options that nobody has
 		return p, err
 	}
 	p.terms, err = lake.ParseSpec(p.PartitionBy)

@@ -18,7 +18,7 @@ import (
 	"stoa/store"
 )
 
-// place is where a table lies.
+// place is where a table is, and its metadata.
 type place struct {
 	tree  store.Tree
 	dir   string // of the table
@@ -77,7 +77,7 @@ func versionOf(name string) int {
 	return n
 }
 
-// hinted is the file that version-hint.text names, or a newer one: who commits writes the hint after the metadata.
+// hinted is the file that version-hint.text names, or a newer one: a commit writes the hint after the metadata.
 func hinted(ctx context.Context, tree store.Tree, dir string, names []string) (string, bool) {
 	b, err := readSmall(ctx, tree, path.Join(dir, hintFile), 1<<10)
 	if err != nil {
@@ -94,16 +94,16 @@ func hinted(ctx context.Context, tree store.Tree, dir string, names []string) (s
 	return name, slices.Contains(names, name)
 }
 
-// readSmall reads an object of at most so many bytes.
-func readSmall(ctx context.Context, tree store.Tree, name string, most int64) ([]byte, error) {
+// readSmall reads an object of at most limit bytes.
+func readSmall(ctx context.Context, tree store.Tree, name string, limit int64) ([]byte, error) {
 	src, err := tree.Open(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	defer src.Close()
-	if src.Size() > most {
-		return nil, fault.Limitf(fault.Span{Object: name}, "", "%d bytes, and at most %d are read (memory limit)",
-			src.Size(), most)
+	if src.Size() > limit {
+		return nil, fault.Limitf(fault.Span{Object: name}, "", "it has %d bytes; at most %d are read (metadata limit)",
+			src.Size(), limit)
 	}
 	b := make([]byte, src.Size())
 	return b, format.ReadFull(ctx, src, fault.Span{Object: name, Len: src.Size()}, "", b)
@@ -148,20 +148,20 @@ func openPlace(ctx context.Context, tg format.Target, l format.Limits) (*place, 
 	}
 	at := fault.Span{Object: tg.Name}
 	if file == "" {
-		return nil, fault.Unsupportedf(at, "", "no table of Iceberg: there is no metadata/*.metadata.json")
+		return nil, fault.Unsupportedf(at, "", "not a table of Iceberg: there is no metadata/*.metadata.json")
 	}
 	at.Object = file
 	b, err := readSmall(ctx, tg.Tree, file, l.WithDefaults().Metadata)
 	if err != nil {
 		return nil, err
 	}
-	const perByte = 4 // that decoded JSON takes, about
+	const perByte = 4 // an estimate of what decoded JSON takes
 	if err := l.Memory().Take(perByte*int64(len(b)), at, ""); err != nil {
 		return nil, err
 	}
 	p := &place{tree: tg.Tree, dir: dir, file: file, table: &meta.Table{}}
 	if err := json.Unmarshal(b, p.table); err != nil {
-		return nil, fault.Corruptf(at, "", "no JSON of a table: %v", err)
+		return nil, fault.Corruptf(at, "", "expected the JSON of a table: %v", err)
 	}
 	switch v := p.table.FormatVersion; {
 	case v < 1:
@@ -169,13 +169,13 @@ func openPlace(ctx context.Context, tg format.Target, l format.Limits) (*place, 
 	case v > 3:
 		return nil, fault.Unsupportedf(at, "format-version", "expected 1 to 3, found %d", v)
 	case p.table.Location == "":
-		return nil, fault.Corruptf(at, "location", "it is missing")
+		return nil, fault.Corruptf(at, "location", "the table's location is missing")
 	}
 	return p, nil
 }
 
-// name is the name in the tree of what the metadata call by an address: below the table's location it lies below the
-// directory that was opened, wherever that is now.
+// name maps an address in the metadata to a name in the tree: what is below the table's location is below the directory
+// that was opened, wherever that is now.
 func (p *place) name(address string) (string, error) {
 	location := strings.TrimRight(p.table.Location, "/")
 	if rest, ok := strings.CutPrefix(plainPath(address), plainPath(location)+"/"); ok {
@@ -184,11 +184,11 @@ func (p *place) name(address string) (string, error) {
 			return name, nil
 		}
 	}
-	return "", fault.Unsupportedf(fault.Span{Object: p.file}, "", "%q is outside of the table's location, %q: such "+
+	return "", fault.Unsupportedf(fault.Span{Object: p.file}, "", "%q is outside of the table's location, %q; such "+
 		"files are not read", address, location)
 }
 
-// plainPath is an address without what differs between ways to write the same local path.
+// plainPath brings the ways to write an address into one form: local paths without scheme, s3 for s3a.
 func plainPath(address string) string {
 	for _, scheme := range []string{"file://", "file:"} {
 		if rest, ok := strings.CutPrefix(address, scheme); ok {
@@ -241,12 +241,12 @@ func (p *place) snapshot(at string) (*meta.Snapshot, error) {
 		}
 	}
 	if found == nil {
-		return nil, fault.Invalidf("iceberg: option at=%s: the table has no snapshot that old", at)
+		return nil, fault.Invalidf("iceberg: option at=%s: the table has no snapshot as old as that", at)
 	}
 	return found, nil
 }
 
-// moment is a time in milliseconds, or an id.
+// moment parses a time, to milliseconds since 1970, or the id of a snapshot.
 func moment(at string) (int64, error) {
 	if n, err := strconv.ParseInt(at, 10, 64); err == nil {
 		return n, nil
@@ -256,6 +256,6 @@ func moment(at string) (int64, error) {
 			return t.UnixMilli(), nil
 		}
 	}
-	return 0, fault.Invalidf("iceberg: option at=%s: neither a snapshot, a branch or tag, nor a time as "+
-		"2006-01-02T15:04:05Z, or a day as 2006-01-02", at)
+	return 0, fault.Invalidf("iceberg: option at=%s: expected a snapshot, a branch or tag, a time such as "+
+		"2006-01-02T15:04:05Z, or a day such as 2006-01-02", at)
 }

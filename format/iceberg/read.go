@@ -21,16 +21,16 @@ import (
 // opening is a table that is being opened.
 type opening struct {
 	*place
-	o      format.OpenOptions
-	memory *budget.Memory
-	snap   *meta.Snapshot
-	fields []arrow.Field
-	match  lake.Match
-	data   []live
-	dels   []live
+	o       format.OpenOptions
+	memory  *budget.Memory
+	snap    *meta.Snapshot
+	fields  []arrow.Field
+	match   lake.Match
+	data    []live
+	deletes []live
 }
 
-// live is a file that counts, with its sequence number and partition spec.
+// live is a file of the snapshot, with its sequence number and partition spec.
 type live struct {
 	meta.DataFile
 	seq  int64
@@ -49,12 +49,12 @@ func open(ctx context.Context, tg format.Target, o format.OpenOptions) (format.R
 
 // begin reads the metadata and the manifests of a table.
 func begin(ctx context.Context, tg format.Target, o format.OpenOptions) (*opening, error) {
-	ro, err := reads.Parse(o.Opts)
+	ro, err := reading.Parse(o.Opts)
 	if err != nil {
 		return nil, err
 	}
 	if tg.Table != "" {
-		return nil, fault.Invalidf("%s: a table of Iceberg has no tables in it: #%s", tg.Name, tg.Table)
+		return nil, fault.Invalidf("%s is one table of Iceberg and has no table %q", tg.Name, tg.Table)
 	}
 	op := &opening{o: o, memory: o.Limits.Memory()}
 	if op.place, err = openPlace(ctx, tg, o.Limits); err != nil {
@@ -69,7 +69,7 @@ func begin(ctx context.Context, tg format.Target, o format.OpenOptions) (*openin
 	return op, op.manifests(ctx)
 }
 
-// schema finds the schema: the table's, or at a moment of the past that of its snapshot.
+// schema finds the schema: the table's, or for option at that of the snapshot.
 func (op *opening) schema(past bool) error {
 	id := op.table.CurrentSchema
 	if past && op.snap != nil && op.snap.SchemaID != nil {
@@ -81,8 +81,8 @@ func (op *opening) schema(past bool) error {
 		return fault.Corruptf(at, "schemas", "there is no schema %d", id)
 	}
 	if name := defaulted(s.Fields); name != "" {
-		return fault.Unsupportedf(at, "schemas", "the field %s has a value for rows that are older than it "+
-			"(initial-default), which stoa does not fill in", name)
+		return fault.Unsupportedf(at, "schemas", "field %s has an initial-default for rows written before it was "+
+			"added, which stoa does not support", name)
 	}
 	var err error
 	if op.fields, err = meta.Arrow(s.Fields, 0); err != nil {
@@ -108,7 +108,7 @@ func defaulted(fields []meta.Field) string {
 	return ""
 }
 
-// mapping is the table's mapping of names to ids, for files without ids; nil: there is none.
+// mapping is the table's name mapping, for files whose fields have no ids; nil: there is none.
 func (op *opening) mapping() lake.Match {
 	var list []meta.MappedField
 	if json.Unmarshal([]byte(op.table.Properties["schema.name-mapping.default"]), &list) != nil {
@@ -130,7 +130,7 @@ func (op *opening) mapping() lake.Match {
 	}
 }
 
-// perFile is about what an entry of a manifest takes in memory besides its strings.
+// perFile is an estimate of what an entry of a manifest takes in memory besides its strings.
 const perFile = 512
 
 // manifests reads the manifests of the snapshot.
@@ -145,7 +145,7 @@ func (op *opening) manifests(ctx context.Context) error {
 			return err
 		}
 		if list, err = meta.ReadList(ctx, op.tree, name, op.o.Limits.WithDefaults().Metadata); err != nil {
-			return missing(err, name)
+			return lake.Missing(err, name, "the snapshot")
 		}
 	}
 	for _, m := range op.snap.Manifests {
@@ -167,7 +167,7 @@ func (op *opening) manifest(ctx context.Context, m meta.Manifest) error {
 	}
 	entries, err := meta.ReadManifest(ctx, op.tree, name, op.o.Limits.WithDefaults().Metadata)
 	if err != nil {
-		return missing(err, name)
+		return lake.Missing(err, name, "the manifest list")
 	}
 	at := fault.Span{Object: name}
 	for _, e := range entries {
@@ -190,38 +190,33 @@ func (op *opening) manifest(ctx context.Context, m meta.Manifest) error {
 		if f.Content == meta.Data {
 			op.data = append(op.data, f)
 		} else {
-			op.dels = append(op.dels, f)
+			op.deletes = append(op.deletes, f)
 		}
 	}
 	return nil
 }
 
-// reader makes the reader.
+// reader makes the reader of the snapshot.
 func (op *opening) reader(ctx context.Context) (format.Reader, error) {
-	sc := arrow.NewSchema(clean(op.fields), nil)
+	sc := arrow.NewSchema(op.fields, nil)
 	c := lake.Config{Catalogue: "the manifest", Tree: op.tree, Schema: sc, Match: op.match, Open: op.o,
 		Meta: op.facts(), Layout: op.layout()}
-	var files []*lake.Input
 	for _, f := range op.data {
 		if f.Format != "PARQUET" {
-			return nil, fault.Unsupportedf(fault.Span{Object: f.name}, "", "a data file of format %s: Parquet is read",
+			return nil, fault.Unsupportedf(fault.Span{Object: f.name}, "", "expected a data file in Parquet, found %s",
 				f.Format)
 		}
 		in := &lake.Input{Name: f.name, Rows: f.Rows, Bytes: f.Bytes}
 		if err := op.values(in, &f); err != nil {
 			return nil, err
 		}
-		files = append(files, in)
+		c.Files = append(c.Files, in)
 	}
-	c.Files = files
-	if err := op.deletes(ctx, c.Files); err != nil {
+	if err := op.readDeletes(ctx, c.Files); err != nil {
 		return nil, err
 	}
 	return lake.New(c), nil
 }
-
-// clean are fields as they are shown: with ids, as Parquet's fields have them.
-func clean(fields []arrow.Field) []arrow.Field { return fields }
 
 // facts are what `stoa meta` prints.
 func (op *opening) facts() (out []format.KeyValue) {
@@ -238,7 +233,7 @@ func (op *opening) facts() (out []format.KeyValue) {
 	}
 	add("snapshots", strconv.Itoa(len(t.Snapshots)))
 	add("data_files", strconv.Itoa(len(op.data)))
-	add("delete_files", strconv.Itoa(len(op.dels)))
+	add("delete_files", strconv.Itoa(len(op.deletes)))
 	if s := t.Spec(t.DefaultSpec); s != nil && len(s.Fields) > 0 {
 		var terms []string
 		for _, f := range s.Fields {
@@ -271,7 +266,7 @@ func (op *opening) fieldName(id int) string {
 	return strconv.Itoa(id)
 }
 
-// layout is how the rows are divided and sorted, as far as the table's own columns say it.
+// layout is how the rows are partitioned, bucketed and sorted by columns; other transforms are not shown.
 func (op *opening) layout() (l format.Layout) {
 	if s := op.table.Spec(op.table.DefaultSpec); s != nil {
 		for _, f := range s.Fields {

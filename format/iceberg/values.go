@@ -2,8 +2,6 @@ package iceberg
 
 import (
 	"encoding/binary"
-	"errors"
-	"io/fs"
 	"math"
 	"time"
 
@@ -17,14 +15,6 @@ import (
 	"stoa/internal/coerce"
 	"stoa/pred"
 )
-
-// missing says of a file that is not there who names it.
-func missing(err error, name string) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return fault.Corruptf(fault.Span{Object: name}, "", "the table's metadata name the file, and it is not there")
-	}
-	return err
-}
 
 func timeText(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
 
@@ -40,8 +30,7 @@ func (op *opening) values(in *lake.Input, f *live) error {
 	spec := op.table.Spec(f.spec)
 	if spec == nil {
 		return fault.Corruptf(fault.Span{Object: op.file}, "partition-specs", "there is no spec %d, which %s has",
-			f.spec,
-			f.name)
+			f.spec, f.name)
 	}
 	for _, s := range spec.Fields {
 		if s.Transform != "identity" {
@@ -58,8 +47,8 @@ func (op *opening) values(in *lake.Input, f *live) error {
 			a, ok := constant(x.Type, v)
 			if !ok {
 				return fault.Corruptf(fault.Span{Object: f.name}, s.Name,
-					"the value %v of its partition is none of type %s",
-					v, x.Type)
+					"expected a partition value of type %s, found %v",
+					x.Type, v)
 			}
 			in.Values[i] = a
 		}
@@ -67,7 +56,7 @@ func (op *opening) values(in *lake.Input, f *live) error {
 	return nil
 }
 
-// constant is an array of one value of a partition, as Avro has it. ok is false if it is none of the type.
+// constant is an array of one partition value, as decoded from Avro; ok is false if it is not of type t.
 func constant(t arrow.DataType, v any) (a arrow.Array, ok bool) {
 	b := array.NewBuilder(memory.NewGoAllocator(), t)
 	defer b.Release()
@@ -92,13 +81,13 @@ func constant(t arrow.DataType, v any) (a arrow.Array, ok bool) {
 			b.Append(x)
 		}
 	case []byte:
-		appendOctets(b, t, x)
+		appendBytes(b, t, x)
 	}
 	a = b.NewArray()
 	return a, a.Len() == 1
 }
 
-// appendInteger appends an integer if the builder's type has it.
+// appendInteger appends an integer, unless it is no value of the builder's type.
 func appendInteger(b array.Builder, n int64) {
 	fits := n == int64(int32(n))
 	switch b := b.(type) {
@@ -119,8 +108,8 @@ func appendInteger(b array.Builder, n int64) {
 	}
 }
 
-// appendOctets appends bytes if the builder's type has them.
-func appendOctets(b array.Builder, t arrow.DataType, raw []byte) {
+// appendBytes appends bytes, unless they are no value of the builder's type.
+func appendBytes(b array.Builder, t arrow.DataType, raw []byte) {
 	switch b := b.(type) {
 	case *array.BinaryBuilder:
 		b.Append(raw)
@@ -135,7 +124,7 @@ func appendOctets(b array.Builder, t arrow.DataType, raw []byte) {
 	}
 }
 
-// boundsOf are the bounds of a column as a manifest has them.
+// boundsOf are the bounds of a column, from a manifest.
 func boundsOf(t arrow.DataType, f *meta.DataFile, id int) (pred.Bounds, bool) {
 	b := pred.Bounds{Nulls: -1, Rows: f.Rows}
 	nulls, known := f.Nulls[id]
@@ -153,7 +142,7 @@ func boundsOf(t arrow.DataType, f *meta.DataFile, id int) (pred.Bounds, bool) {
 	return b, known || ok1 && ok2
 }
 
-// value is a bound in Iceberg's binary form.
+// value decodes a bound: Iceberg's single-value serialization.
 func value(t arrow.DataType, b []byte) (v pred.Value, ok bool) {
 	switch x := t.(type) {
 	case *arrow.BooleanType:
@@ -170,7 +159,7 @@ func value(t arrow.DataType, b []byte) (v pred.Value, ok bool) {
 		}
 	case *arrow.Float64Type:
 		switch len(b) {
-		case 4: // it was a float
+		case 4: // the column was float when the file was written
 			return pred.Float(float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))), true
 		case 8:
 			return pred.Float(math.Float64frombits(binary.LittleEndian.Uint64(b))), true
@@ -181,7 +170,7 @@ func value(t arrow.DataType, b []byte) (v pred.Value, ok bool) {
 		}
 	case *arrow.Int32Type, *arrow.Int64Type, *arrow.Date32Type, *arrow.Time64Type, *arrow.TimestampType:
 		switch len(b) {
-		case 4: // of a long, it was an int
+		case 4: // a long column was int when the file was written
 			return pred.Typed(t, int64(int32(binary.LittleEndian.Uint32(b)))), t.ID() != arrow.TIMESTAMP
 		case 8:
 			return pred.Typed(t, int64(binary.LittleEndian.Uint64(b))), t.ID() != arrow.INT32 && t.ID() != arrow.DATE32

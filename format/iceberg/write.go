@@ -19,7 +19,7 @@ import (
 // Rules are the types of Iceberg's format version 3; version 2 has no nanoseconds.
 var Rules = lake.Rules{Catalogue: "Iceberg", Times: true, Nanos: true, Fixed: true, UUIDs: true}
 
-// LocationOf is the address of a place: of one of the local file system, file:// and its absolute path.
+// LocationOf returns the address of a place; for a path of the local file system, file:// and its absolute form.
 func LocationOf(place string) string {
 	place = strings.TrimRight(place, "/")
 	if strings.Contains(place, "://") {
@@ -51,8 +51,8 @@ func create(_ context.Context, s store.Sink, sc *arrow.Schema, wo format.WriteOp
 		Dir: dataDir, Write: wo, Commit: d.commit}), nil
 }
 
-// Plan prepares a catalogue for files that another writer writes; files of Writer are committed with the result.
-// Options that are not Iceberg's are ignored.
+// Plan prepares a catalogue for files that another writer writes; c commits them. Options that are not Iceberg's are
+// ignored.
 func Plan(stored *arrow.Schema, last int, wo format.WriteOptions) (c lake.Commit, terms []lake.Term, size int64,
 	err error) {
 	p, err := parse(wo.Opts)
@@ -66,7 +66,7 @@ func Plan(stored *arrow.Schema, last int, wo format.WriteOptions) (c lake.Commit
 	return d.commit, d.terms, p.FileSize, nil
 }
 
-// draft is a table of the options.
+// draft prepares a table with the options.
 func (p parsed) draft(stored *arrow.Schema, last int, place string) (*draft, error) {
 	d := &draft{o: p, stored: stored, last: last, version: p.Version, location: strings.TrimRight(p.Location, "/")}
 	if d.location == "" {
@@ -80,7 +80,7 @@ func (p parsed) draft(stored *arrow.Schema, last int, place string) (*draft, err
 	seen := map[string]bool{}
 	for _, f := range stored.Fields() {
 		if seen[f.Name] {
-			return nil, fault.Invalidf("two columns are named %q: columns of Iceberg have names of their own", f.Name)
+			return nil, fault.Invalidf("two columns are named %q: Iceberg cannot tell them apart", f.Name)
 		}
 		seen[f.Name] = true
 	}
@@ -90,11 +90,11 @@ func (p parsed) draft(stored *arrow.Schema, last int, place string) (*draft, err
 	}
 	for _, t := range d.terms {
 		if i := stored.FieldIndices(t.Name); len(i) > 0 && t.Transform != "identity" {
-			return nil, fault.Invalidf("partition-by: the term of %s would be named %s, as a column is", t.Column,
+			return nil, fault.Invalidf("partition-by: the partition field of %s would have the name of column %s", t.Column,
 				t.Name)
 		}
 	}
-	return d, d.sort()
+	return d, d.resolveSort()
 }
 
 func isNanos(l leaf) bool {
@@ -102,8 +102,8 @@ func isNanos(l leaf) bool {
 	return ok && t.Unit == arrow.Nanosecond
 }
 
-// sort finds the columns of the sort order.
-func (d *draft) sort() error {
+// resolveSort finds the columns of the sort order.
+func (d *draft) resolveSort() error {
 	for _, s := range d.o.SortOrder {
 		name, down := strings.CutSuffix(strings.TrimSpace(s), " desc")
 		at := d.stored.FieldIndices(strings.TrimSpace(name))
@@ -121,4 +121,4 @@ func (d *draft) sort() error {
 }
 
 // writeKeys are the options of Create.
-func writeKeys() []format.OptionKey { return slices.Concat(own.Keys(), parquet.Format.WriteKeys) }
+func writeKeys() []format.OptionKey { return slices.Concat(writing.Keys(), parquet.Format.WriteKeys) }

@@ -125,14 +125,9 @@ func openLister(ctx context.Context, tg format.Target) (l *lister, err error) {
 		return nil, fault.Invalidf("option schema=FILE is not for lists: the blocks that it reads belong to no table " +
 			"(ls --unnamed lists them)")
 	}
-	opts := map[string]string{}
-	for _, k := range []string{"wal", "partial", "unclaimed", "wal-dir", "data-dirs", "meta-dir"} {
-		if v, ok := tg.Opts[k]; ok {
-			opts[k] = v
-		}
-	}
+	o := tg.OpenOptions("wal", "partial", "unclaimed", "wal-dir", "data-dirs", "meta-dir")
 	l = &lister{tg: tg}
-	if l.ro, err = table.ParseOptions(opts); err != nil {
+	if l.ro, err = table.ParseOptions(o.Opts); err != nil {
 		return nil, err
 	}
 	l.ro.Live = true // a running server is reported when tables are opened

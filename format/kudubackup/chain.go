@@ -85,7 +85,7 @@ func readBackup(ctx context.Context, tg format.Target, dir string) (*backupDir, 
 		return nil, fault.Limitf(at, "metadata", "it has %d bytes; at most %d are read (metadata limit)", src.Size(),
 			most)
 	}
-	text, err := io.ReadAll(io.NewSectionReader(reading{ctx, src}, 0, src.Size()))
+	text, err := io.ReadAll(io.NewSectionReader(sourceReader{ctx, src}, 0, src.Size()))
 	if err != nil {
 		return nil, err
 	}
@@ -119,13 +119,13 @@ func readBackup(ctx context.Context, tg format.Target, dir string) (*backupDir, 
 	return b, nil
 }
 
-// reading reads a source with a context.
-type reading struct {
+// sourceReader is a source as an io.ReaderAt.
+type sourceReader struct {
 	ctx context.Context
 	src store.Source
 }
 
-func (r reading) ReadAt(b []byte, off int64) (int, error) { return r.src.ReadAt(r.ctx, b, off) }
+func (r sourceReader) ReadAt(b []byte, off int64) (int, error) { return r.src.ReadAt(r.ctx, b, off) }
 
 // millis parses a number of 64 bits as protobuf's JSON has it; what is left out is 0.
 func millis(s string) (int64, error) {
@@ -190,9 +190,10 @@ func chainOf(all []*backupDir, at int64) ([]*backupDir, error) {
 		return nil, fault.Invalidf("there is no backup from %s or before; there are those of %s", calendar(at),
 			strings.Join(ends, ", "))
 	}
+	chains := chains{all: all, known: map[*backupDir][]*backupDir{}}
 	var best []*backupDir
 	for _, b := range all {
-		if c := lead(all, b); b.to == end.to && c != nil && (best == nil || len(c) < len(best)) {
+		if c := chains.to(b); b.to == end.to && c != nil && (best == nil || len(c) < len(best)) {
 			best = c
 		}
 	}
@@ -203,19 +204,31 @@ func chainOf(all []*backupDir, at int64) ([]*backupDir, error) {
 	return best, nil
 }
 
-// lead is the shortest chain that leads to a backup; nil: none does. Each backup begins before it ends, so chains end.
-func lead(all []*backupDir, b *backupDir) (best []*backupDir) {
+// chains finds the shortest chains among backups, each once: many backups of the same times make many ways.
+type chains struct {
+	all   []*backupDir
+	known map[*backupDir][]*backupDir
+}
+
+// to returns the shortest chain that leads to a backup; nil: none does. Each backup begins before it ends, so this
+// ends.
+func (c *chains) to(b *backupDir) []*backupDir {
 	if b.from == 0 {
 		return []*backupDir{b}
 	}
-	for _, before := range all {
+	best, ok := c.known[b]
+	if ok {
+		return best
+	}
+	for _, before := range c.all {
 		if before.to != b.from {
 			continue
 		}
-		if c := lead(all, before); c != nil && (best == nil || len(c)+1 < len(best)) {
-			best = append(slices.Clone(c), b)
+		if x := c.to(before); x != nil && (best == nil || len(x)+1 < len(best)) {
+			best = append(slices.Clone(x), b)
 		}
 	}
+	c.known[b] = best
 	return best
 }
 
@@ -247,11 +260,7 @@ func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] 
 func entry(ctx context.Context, tg format.Target, table string) (format.Entry, error) {
 	e := format.Entry{Table: table, Kind: "backup", Rows: -1}
 	tg.Table = table
-	opts := map[string]string{}
-	if at, ok := tg.Opts["at"]; ok {
-		opts["at"] = at
-	}
-	x, err := open(ctx, tg, format.OpenOptions{Limits: tg.Limits, Opts: opts})
+	x, err := open(ctx, tg, tg.OpenOptions("at"))
 	if err != nil {
 		return e, err
 	}

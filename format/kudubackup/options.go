@@ -1,7 +1,6 @@
 package kudubackup
 
 import (
-	"maps"
 	"math"
 
 	"stoa/format/option"
@@ -24,7 +23,7 @@ type Backup struct {
 	PartRows int64    // maximum number of rows of a Parquet file; 0: 10000000
 }
 
-var own = option.Table[Backup]{Format: "kudu-backup", For: "writing", Options: []option.Option[Backup]{
+var writing = option.Table[Backup]{Format: "kudu-backup", For: "writing", Options: []option.Option[Backup]{
 	option.Text("table", "NAME", "the table's name (default: that of the Kudu table)",
 		func(o *Backup) *string { return &o.Table }),
 	option.Text("table-id", "ID", "the table's id, 32 hexadecimal digits (default: that of the Kudu table, else made "+
@@ -41,10 +40,7 @@ var own = option.Table[Backup]{Format: "kudu-backup", For: "writing", Options: [
 
 // Strings are the options as strings, as in --opt.
 func (o WriteOptions) Strings() map[string]string {
-	out := map[string]string{}
-	maps.Copy(out, o.Parquet.Strings())
-	maps.Copy(out, own.Strings(&o.Backup))
-	return out
+	return option.Merge(o.Parquet.Strings(), writing.Strings(&o.Backup))
 }
 
 // Formats are the formats that the options are for.

@@ -6,4 +6,4 @@ import (
 	"stoa/format/formattest"
 )
 
-func TestOptions(t *testing.T) { formattest.Options(t, &own) }
+func TestOptions(t *testing.T) { formattest.Options(t, &writing) }

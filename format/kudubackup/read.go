@@ -31,13 +31,13 @@ type ReadOptions struct {
 	At string // a time, or milliseconds since 1970; "": the newest backup
 }
 
-var reads = option.Table[ReadOptions]{Format: "kudu-backup", For: "reading", Options: []option.Option[ReadOptions]{
+var reading = option.Table[ReadOptions]{Format: "kudu-backup", For: "reading", Options: []option.Option[ReadOptions]{
 	option.Text("at", "TIME", "the newest backup that is not later: a time, a day, or milliseconds since 1970",
 		func(o *ReadOptions) *string { return &o.At }),
 }}
 
 // Strings are the options as --source-opt has them.
-func (o ReadOptions) Strings() map[string]string { return reads.Strings(&o) }
+func (o ReadOptions) Strings() map[string]string { return reading.Strings(&o) }
 
 // Formats are those that have the options.
 func (ReadOptions) Formats() []string { return []string{"kudu-backup"} }
@@ -70,24 +70,24 @@ type reader struct {
 	noVerify bool
 	findings []region.Finding
 
-	mu      sync.Mutex
-	memory  *budget.Memory
-	dropped map[string]map[int][]int64 // by file and row group: rows that a later backup has, or deletes
-	learned bool
+	mu           sync.Mutex
+	memory       *budget.Memory
+	dropped      map[string]map[int][]int64 // by file and row group: rows that a later backup has, or deletes
+	changesKnown bool
 }
 
 // file is a file of a backup.
 type file struct {
 	format.Reader
-	info  store.Info
-	step  int   // of the chain
-	cols  []int // its column for each of the table; -1: the backup is older than that
-	acted int   // the column of row actions; -1: there is none
+	info    store.Info
+	step    int   // of the chain
+	cols    []int // its column for each of the table; -1: the backup is older than that
+	actions int   // the column of row actions; -1: there is none
 }
 
 // open opens a table.
 func open(ctx context.Context, tg format.Target, o format.OpenOptions) (format.Reader, error) {
-	ro, err := reads.Parse(o.Opts)
+	ro, err := reading.Parse(o.Opts)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func open(ctx context.Context, tg format.Target, o format.OpenOptions) (format.R
 	if r.chain, err = chainOf(all, at); err != nil {
 		return nil, err
 	}
-	if err := r.divided(); err != nil {
+	if err := r.checkPartitions(); err != nil {
 		return nil, err
 	}
 	if err := r.open(ctx, o); err != nil {
@@ -121,16 +121,16 @@ func open(ctx context.Context, tg format.Target, o format.OpenOptions) (format.R
 	return r, nil
 }
 
-// divided looks for partitions that were dropped between two backups of the chain: their rows are in those before, and
+// checkPartitions refuses partitions that were dropped between two backups of the chain: their rows are in those before, and
 // nothing else says which these are.
-func (r *reader) divided() error {
+func (r *reader) checkPartitions() error {
 	last := r.chain[len(r.chain)-1]
 	for _, b := range r.chain[:len(r.chain)-1] {
 		for id := range b.meta.Tablets {
 			if _, ok := last.meta.Tablets[id]; !ok {
 				return fault.Unsupportedf(fault.Span{Object: path.Join(last.dir, metadataFile)}, "tablets",
-					"tablet %s of the backup of %s is not in that of %s: its partition was dropped, and which rows "+
-						"were in it stoa does not find out; --at %d reads the table before", id, calendar(b.to),
+					"tablet %s of the backup of %s is not in that of %s: its partition was dropped, and stoa cannot "+
+						"tell which rows were in it; option at=%d reads the table as it was before", id, calendar(b.to),
 					calendar(last.to), b.to)
 			}
 		}
@@ -151,7 +151,7 @@ func (r *reader) open(ctx context.Context, o format.OpenOptions) error {
 			if err != nil {
 				return err
 			}
-			f := &file{Reader: inner, info: info, step: step, acted: -1}
+			f := &file{Reader: inner, info: info, step: step, actions: -1}
 			r.files = append(r.files, f)
 			if x, ok := inner.(format.Finder); ok {
 				r.findings = append(r.findings, x.Findings()...)
@@ -190,7 +190,7 @@ func (r *reader) match(f *file) error {
 	for _, c := range own.Columns {
 		known[c.Name] = true
 		if _, ok := mine[c.Name]; !ok {
-			return fault.Corruptf(at, "", "it has no column %q, which the metadata of its backup names", c.Name)
+			return fault.Corruptf(at, "", "the metadata of the backup name column %q; the file has none", c.Name)
 		}
 	}
 	for _, c := range last.Columns {
@@ -203,8 +203,8 @@ func (r *reader) match(f *file) error {
 		case ok && known[name]:
 			i = mine[name]
 		case !c.Nullable || c.Default != nil:
-			return fault.Unsupportedf(at, "", "column %q was added after the backup, with a value for its rows; stoa "+
-				"reads such tables where the column is NULL in them", c.Name)
+			return fault.Unsupportedf(at, "", "column %q was added after this backup, and its value in older rows is not null; "+
+				"stoa reads such tables only where it is", c.Name)
 		}
 		f.cols = append(f.cols, i)
 	}
@@ -212,12 +212,12 @@ func (r *reader) match(f *file) error {
 		return nil
 	}
 	for i, c := range f.Columns() {
-		if !known[c.Name] && f.acted < 0 && c.Type.ID() == arrow.INT8 && i == len(f.Columns())-1 {
-			f.acted = i
+		if !known[c.Name] && f.actions < 0 && c.Type.ID() == arrow.INT8 && i == len(f.Columns())-1 {
+			f.actions = i
 		}
 	}
-	if f.acted < 0 {
-		return fault.Corruptf(at, "", "its last column is not one of row actions, which an incremental backup has")
+	if f.actions < 0 {
+		return fault.Corruptf(at, "", "expected the last column of an incremental backup to be the row actions (INT8); found none")
 	}
 	return nil
 }
@@ -277,7 +277,7 @@ func (r *reader) schema() error {
 func plainType(c columnMetadata) arrow.DataType {
 	switch c.Type {
 	case "DECIMAL":
-		if c.Attributes == nil {
+		if a := c.Attributes; a == nil || a.Precision < 1 || a.Precision > 38 || a.Scale < 0 || a.Scale > a.Precision {
 			return nil
 		}
 		return &arrow.Decimal128Type{Precision: c.Attributes.Precision, Scale: c.Attributes.Scale}

@@ -29,31 +29,31 @@ func (r *reader) Overlay(ctx context.Context, g format.RowGroup, _ []int) (forma
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.learned {
-		if err := r.learn(ctx); err != nil {
+	if !r.changesKnown {
+		if err := r.findChanged(ctx); err != nil {
 			return nil, err
 		}
-		r.learned = true
+		r.changesKnown = true
 	}
-	rows := r.dropped[g.Part][g.Index]
-	if len(rows) == 0 {
-		return nil, nil
+	if rows := r.dropped[g.Part][g.Index]; len(rows) > 0 {
+		return format.Drops(rows), nil
 	}
-	return &dropped{rows}, nil
+	return nil, nil
 }
 
-// fate is the last backup that has a key, and whether it deletes it.
-type fate struct {
+// lastChange is the last backup that has a key, and whether it deletes the row.
+type lastChange struct {
 	step    int
 	deleted bool
 }
 
-// keyBytes is about what an entry of the keys takes besides the key.
+// keyBytes is an estimate of what an entry of the map takes in memory besides the bytes of its key.
 const keyBytes = 96
 
-// learn reads the keys of all files, those of the incremental backups first.
-func (r *reader) learn(ctx context.Context) error {
-	last := map[string]fate{}
+// findChanged finds the rows that later backups change or delete: it reads the keys of the incremental backups, then
+// those of all files.
+func (r *reader) findChanged(ctx context.Context) error {
+	last := map[string]lastChange{}
 	at := fault.Span{Object: r.chain[len(r.chain)-1].dir}
 	for _, f := range r.files {
 		if f.step == 0 {
@@ -65,7 +65,7 @@ func (r *reader) learn(ctx context.Context) error {
 					return err
 				}
 			}
-			last[string(key)] = fate{f.step, action == actionDelete}
+			last[string(key)] = lastChange{f.step, action == actionDelete}
 			return nil
 		})
 		if err != nil {
@@ -103,7 +103,7 @@ func (r *reader) keys(ctx context.Context, f *file, yield func(key []byte, actio
 		}
 	}
 	var names []string
-	for _, c := range append(slices.Clone(f.cols[:n]), f.acted) {
+	for _, c := range append(slices.Clone(f.cols[:n]), f.actions) {
 		if c >= 0 {
 			names = append(names, f.Columns()[c].Name)
 		}
@@ -128,11 +128,11 @@ func (r *reader) keys(ctx context.Context, f *file, yield func(key []byte, actio
 				return fault.Locate(err, fault.Span{Object: f.info.Name}, false, "")
 			}
 			action := int8(actionUpsert)
-			if f.acted >= 0 {
+			if f.actions >= 0 {
 				a := b.Column(n).(*array.Int8)
 				if action = a.Value(i); a.IsNull(i) || action != actionUpsert && action != actionDelete {
-					return fault.Corruptf(fault.Span{Object: f.info.Name}, f.Columns()[f.acted].Name,
-						"row %d of row group %d has no row action that Kudu has", row, group)
+					return fault.Corruptf(fault.Span{Object: f.info.Name}, f.Columns()[f.actions].Name,
+						"row %d of row group %d: expected row action %d or %d", row, group, actionUpsert, actionDelete)
 				}
 			}
 			if err := yield(key, action, int64(groups[group].Index), row); err != nil {
@@ -168,29 +168,6 @@ func keyOf(dst []byte, b arrow.RecordBatch, n, row int) ([]byte, error) {
 		}
 	}
 	return dst, nil
-}
-
-// dropped is the rows of a row group that do not count, ascending.
-type dropped struct{ rows []int64 }
-
-func (d *dropped) Drops() bool                  { return true }
-func (d *dropped) Touches(int) bool             { return false }
-func (d *dropped) Spans(vec.Range) []fault.Span { return nil }
-
-func (d *dropped) Patch(_ context.Context, rows vec.Range, _ [][]byte) (*vec.Patch, error) {
-	i, _ := slices.BinarySearch(d.rows, rows.From)
-	j, _ := slices.BinarySearch(d.rows, rows.To)
-	p := &vec.Patch{First: rows.From, N: int(rows.Len())}
-	if i == j {
-		return p, nil
-	}
-	bits := make([]byte, (p.N+7)/8)
-	for _, r := range d.rows[i:j] {
-		k := r - rows.From
-		bits[k>>3] |= 1 << (k & 7)
-	}
-	p.Drop = vec.NewSel(bits, p.N)
-	return p, nil
 }
 
 // nulls is a column that is younger than a backup.

@@ -23,7 +23,7 @@ import (
 	"stoa/store"
 )
 
-// Format is format "kudu-backup". It only writes: the files of a backup are read as Parquet.
+// Format is format "kudu-backup".
 var Format = format.Format{
 	Family:       "kudu",
 	Name:         "kudu-backup",
@@ -32,10 +32,10 @@ var Format = format.Format{
 	List:         list,
 	Open:         open,
 	Create:       create,
-	ReadKeys:     reads.Keys(),
+	ReadKeys:     reading.Keys(),
 	Reread:       func(*arrow.Schema, format.WriteOptions) (format.Format, bool) { return parquet.Format, true },
 	Dictionaries: func(arrow.DataType) bool { return false },
-	WriteKeys:    slices.Concat(own.Keys(), parquet.Format.WriteKeys),
+	WriteKeys:    slices.Concat(writing.Keys(), parquet.Format.WriteKeys),
 }
 
 const (
@@ -56,18 +56,9 @@ type options struct {
 }
 
 func parseOptions(opts map[string]string) (o options, err error) {
-	o = options{time: time.Now(), parquet: map[string]string{}}
-	given := map[string]string{}
-	keys := own.Keys()
-	for k, v := range opts {
-		if slices.ContainsFunc(keys, func(x format.OptionKey) bool { return x.Name == k }) {
-			given[k] = v
-		} else {
-			o.parquet[k] = v // parquet refuses unknown ones
-		}
-	}
-	s, err := own.Parse(given)
-	if err != nil {
+	o.time = time.Now()
+	var s Backup
+	if s, o.parquet, err = writing.ParseOwn(opts); err != nil { // parquet refuses options that nobody has
 		return o, err
 	}
 	o.table, o.id, o.key, o.replicas = s.Table, strings.ToLower(s.TableID), s.Key, s.Replicas

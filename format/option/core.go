@@ -46,6 +46,11 @@ func (t *table) parse(o any, opts map[string]string) error {
 	return nil
 }
 
+// has reports whether the table has an option called name.
+func (t *table) has(name string) bool {
+	return slices.ContainsFunc(t.options, func(x *core) bool { return x.Name == name })
+}
+
 func (t *table) set(o any, key, v string) error {
 	name, column, one := strings.Cut(key, ".")
 	for _, x := range t.options {

@@ -60,6 +60,30 @@ func (t *Table[S]) Parse(opts map[string]string) (o S, err error) {
 	return o, err
 }
 
+// ParseOwn is Parse of those of opts that are in the table, and returns the others, which are for somebody else: a
+// format whose tables are made of files has the options of these as well.
+func (t *Table[S]) ParseOwn(opts map[string]string) (o S, others map[string]string, err error) {
+	own, others := map[string]string{}, map[string]string{}
+	for k, v := range opts {
+		if t.table().has(k) {
+			own[k] = v
+		} else {
+			others[k] = v
+		}
+	}
+	o, err = t.Parse(own)
+	return o, others, err
+}
+
+// Merge joins options of several tables as strings.
+func Merge(all ...map[string]string) map[string]string {
+	out := map[string]string{}
+	for _, x := range all {
+		maps.Copy(out, x)
+	}
+	return out
+}
+
 // Strings are the options of o that are not the default, such that Parse returns o; nil: there are none.
 func (t *Table[S]) Strings(o *S) map[string]string { return t.table().strings(o) }
 

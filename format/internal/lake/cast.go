@@ -1,7 +1,6 @@
 package lake
 
 import (
-	"fmt"
 	"math"
 	"math/big"
 
@@ -54,19 +53,18 @@ func refused(from, to arrow.DataType) error {
 
 // inexact is the error for a value.
 func inexact(a arrow.Array, i int, to arrow.DataType) error {
-	return fault.Invalidf("the value %s of type %s cannot be stored as %s without a change", a.ValueStr(i),
-		a.DataType(),
-		to)
+	return fault.Invalidf("the value %s of type %s cannot be stored exactly as %s", a.ValueStr(i), a.DataType(), to)
 }
 
-// rebuild is an array of type to with the validity of a, and other buffers and children.
+// rebuild returns an array of type to with the length and null count of a, and other buffers and children, which it
+// releases.
 func rebuild(a arrow.Array, to arrow.DataType, buffers []*memory.Buffer, children []arrow.Array, off int) arrow.Array {
-	var kids []arrow.ArrayData
+	var data []arrow.ArrayData
 	for _, c := range children {
-		kids = append(kids, c.Data())
+		data = append(data, c.Data())
 		defer c.Release()
 	}
-	d := array.NewData(to, a.Len(), buffers, kids, a.NullN(), off)
+	d := array.NewData(to, a.Len(), buffers, data, a.NullN(), off)
 	defer d.Release()
 	return array.MakeFromData(d)
 }
@@ -129,12 +127,17 @@ func castList(a arrow.Array, to *arrow.ListType, mem memory.Allocator) (arrow.Ar
 	b := arrow.Int32Traits.CastToBytes(make([]int32, a.Len()+1))
 	offs := arrow.Int32Traits.CastFromBytes(b)
 	var from, next int64
-	for i := range a.Len() {
+	view := a.DataType().ID() == arrow.LIST_VIEW || a.DataType().ID() == arrow.LARGE_LIST_VIEW
+	for i, first := 0, true; i < a.Len(); i++ {
 		start, end := l.ValueOffsets(i)
-		if i == 0 {
-			from, next = start, start
+		if view && (a.IsNull(i) || start == end) { // such an offset may be anything
+			offs[i+1] = int32(next - from)
+			continue
 		}
-		if start != next && a.IsValid(i) {
+		if first {
+			from, next, first = start, start, false
+		}
+		if start != next {
 			items.Release()
 			return nil, fault.Unsupportedf(fault.Span{}, "", "lists of type %s whose items do not follow each other",
 				a.DataType())
@@ -150,7 +153,7 @@ func castList(a arrow.Array, to *arrow.ListType, mem memory.Allocator) (arrow.Ar
 	return rebuild(a, to, []*memory.Buffer{validity(a), memory.NewBufferBytes(b)}, []arrow.Array{part}, 0), nil
 }
 
-// validity is the validity of an array from its first value on; nil: nothing is null.
+// validity returns the validity bitmap of an array, beginning with its first value; nil: nothing is null.
 func validity(a arrow.Array) *memory.Buffer {
 	if a.NullN() == 0 {
 		return nil
@@ -164,8 +167,8 @@ func validity(a arrow.Array) *memory.Buffer {
 	return memory.NewBufferBytes(bits)
 }
 
-// octets are the bytes of value i.
-func octets(a arrow.Array) func(i int) []byte {
+// bytesOf returns a function that gives the bytes of value i; nil: the values are neither strings nor bytes.
+func bytesOf(a arrow.Array) func(i int) []byte {
 	switch a := a.(type) {
 	case *array.Binary:
 		return a.Value
@@ -181,28 +184,40 @@ func octets(a arrow.Array) func(i int) []byte {
 	return nil
 }
 
+// appendEach appends to b a null for each null of a, and lets add append every other value i.
+func appendEach(b array.Builder, a arrow.Array, add func(i int) error) error {
+	b.Reserve(a.Len())
+	for i := range a.Len() {
+		if a.IsNull(i) {
+			b.AppendNull()
+		} else if err := add(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // castBytes makes strings and bytes with 32-bit offsets.
 func castBytes(a arrow.Array, to arrow.DataType, mem memory.Allocator) (arrow.Array, error) {
 	if a.DataType().ID() == arrow.NULL {
 		return vec.Nulls(mem, to, a.Len()), nil
 	}
-	get := octets(a)
+	get := bytesOf(a)
 	if get == nil {
 		return nil, refused(a.DataType(), to)
 	}
 	b := array.NewBinaryBuilder(mem, arrow.BinaryTypes.Binary)
 	defer b.Release()
-	b.Reserve(a.Len())
-	for i := range a.Len() {
-		if a.IsNull(i) {
-			b.AppendNull()
-			continue
-		}
+	err := appendEach(b, a, func(i int) error {
 		v := get(i)
 		if b.DataLen()+len(v) > math.MaxInt32 {
-			return nil, fault.Unsupportedf(fault.Span{}, "", "more than %d bytes of values in a batch", math.MaxInt32)
+			return fault.Unsupportedf(fault.Span{}, "", "more than %d bytes of values in a batch", math.MaxInt32)
 		}
 		b.Append(v)
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	out := b.NewBinaryArray()
 	defer out.Release()
@@ -230,7 +245,7 @@ func castDecimal(a arrow.Array, to *arrow.Decimal128Type, mem memory.Allocator) 
 		return vec.Nulls(mem, to, a.Len()), nil
 	default:
 		ints, ok := integers(a)
-		if !ok {
+		if !ok || perDay(a.DataType()) > 0 {
 			return nil, refused(a.DataType(), to)
 		}
 		get = func(i int) *big.Int { return big.NewInt(ints(i)) }
@@ -245,52 +260,63 @@ func castDecimal(a arrow.Array, to *arrow.Decimal128Type, mem memory.Allocator) 
 	limit := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(to.Precision)), nil)
 	b := array.NewDecimal128Builder(mem, to)
 	defer b.Release()
-	for i := range a.Len() {
-		if a.IsNull(i) {
-			b.AppendNull()
-			continue
-		}
+	err := appendEach(b, a, func(i int) error {
 		v := new(big.Int).Mul(get(i), up)
 		if v.CmpAbs(limit) >= 0 {
-			return nil, inexact(a, i, to)
+			return inexact(a, i, to)
 		}
 		b.Append(decimal128.FromBigInt(v))
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return b.NewArray(), nil
 }
 
-// integers are the values of an array of integers that fit an int64.
-func integers(a arrow.Array) (func(i int) int64, bool) {
+// integer are Go's types of the values of integers, dates and times.
+type integer interface {
+	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32
+}
+
+// widened returns values of another type as int64.
+func widened[T integer](value func(i int) T) func(i int) int64 {
+	return func(i int) int64 { return int64(value(i)) }
+}
+
+// integers returns the values of an array of integers, dates or times; ok is false for others, and for uint64, whose
+// values need not fit.
+func integers(a arrow.Array) (value func(i int) int64, ok bool) {
 	switch x := a.(type) {
 	case *array.Int8:
-		return func(i int) int64 { return int64(x.Value(i)) }, true
+		return widened(x.Value), true
 	case *array.Int16:
-		return func(i int) int64 { return int64(x.Value(i)) }, true
+		return widened(x.Value), true
 	case *array.Int32:
-		return func(i int) int64 { return int64(x.Value(i)) }, true
+		return widened(x.Value), true
 	case *array.Int64:
-		return func(i int) int64 { return x.Value(i) }, true
+		return x.Value, true
 	case *array.Uint8:
-		return func(i int) int64 { return int64(x.Value(i)) }, true
+		return widened(x.Value), true
 	case *array.Uint16:
-		return func(i int) int64 { return int64(x.Value(i)) }, true
+		return widened(x.Value), true
 	case *array.Uint32:
-		return func(i int) int64 { return int64(x.Value(i)) }, true
+		return widened(x.Value), true
 	case *array.Date32:
-		return func(i int) int64 { return int64(x.Value(i)) }, true
+		return widened(x.Value), true
 	case *array.Date64:
-		return func(i int) int64 { return int64(x.Value(i)) }, true
+		return widened(x.Value), true
 	case *array.Time32:
-		return func(i int) int64 { return int64(x.Value(i)) }, true
+		return widened(x.Value), true
 	case *array.Time64:
-		return func(i int) int64 { return int64(x.Value(i)) }, true
+		return widened(x.Value), true
 	case *array.Timestamp:
-		return func(i int) int64 { return int64(x.Value(i)) }, true
+		return widened(x.Value), true
 	}
 	return nil, false
 }
 
-// perDay is how many units of a type with a unit of time a day has; 0: it has none.
+// perDay is how many units of a date, time or timestamp type a day has; 0: the type is none of these.
 func perDay(t arrow.DataType) int64 {
 	const day = 86400
 	unit := func(u arrow.TimeUnit) int64 { return day * perSecond(u) }
@@ -326,7 +352,7 @@ func castNumber(a arrow.Array, to arrow.DataType, mem memory.Allocator) (arrow.A
 	get, ok := integers(a)
 	b := array.NewBuilder(mem, to)
 	defer b.Release()
-	put, fits := appender(b)
+	put := appender(b)
 	p, q := perDay(from), perDay(to)
 	if !ok || put == nil || (p == 0) != (q == 0) || isClock(from) != isClock(to) {
 		return nil, refused(from, to)
@@ -337,79 +363,90 @@ func castNumber(a arrow.Array, to arrow.DataType, mem memory.Allocator) (arrow.A
 	} else if p > 0 {
 		down = p / q
 	}
-	b.Reserve(a.Len())
-	for i := range a.Len() {
-		if a.IsNull(i) {
-			b.AppendNull()
-			continue
-		}
+	err := appendEach(b, a, func(i int) error {
 		v := get(i)
-		if v%down != 0 || v > math.MaxInt64/up || v < math.MinInt64/up || !fits(v/down*up) {
-			return nil, inexact(a, i, to)
+		if v%down != 0 || v > math.MaxInt64/up || v < math.MinInt64/up || !put(v/down*up) {
+			return inexact(a, i, to)
 		}
-		put(v / down * up)
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return b.NewArray(), nil
 }
 
-// appender appends integers to a builder; fits reports whether one can be.
-func appender(b array.Builder) (put func(v int64), fits func(v int64) bool) {
-	all := func(int64) bool { return true }
-	within := func(lo, hi int64) func(int64) bool { return func(v int64) bool { return v >= lo && v <= hi } }
-	switch b := b.(type) {
-	case *array.Int8Builder:
-		return func(v int64) { b.Append(int8(v)) }, within(math.MinInt8, math.MaxInt8)
-	case *array.Int16Builder:
-		return func(v int64) { b.Append(int16(v)) }, within(math.MinInt16, math.MaxInt16)
-	case *array.Int32Builder:
-		return func(v int64) { b.Append(int32(v)) }, within(math.MinInt32, math.MaxInt32)
-	case *array.Int64Builder:
-		return b.Append, all
-	case *array.Date32Builder:
-		return func(v int64) { b.Append(arrow.Date32(v)) }, within(math.MinInt32, math.MaxInt32)
-	case *array.Time64Builder:
-		return func(v int64) { b.Append(arrow.Time64(v)) }, all
-	case *array.TimestampBuilder:
-		return func(v int64) { b.Append(arrow.Timestamp(v)) }, all
+// narrowed returns a function that appends an int64 as another type, and reports false if that cannot hold it.
+func narrowed[T integer](add func(T)) func(v int64) bool {
+	return func(v int64) bool {
+		if int64(T(v)) != v {
+			return false
+		}
+		add(T(v))
+		return true
 	}
-	return nil, nil
 }
 
-// castFloat makes floats of narrower ones, or of integers that they hold.
+// appender returns a function that appends integers to a builder; it reports false for one that does not fit. nil: the
+// builder does not take integers.
+func appender(b array.Builder) func(v int64) bool {
+	switch b := b.(type) {
+	case *array.Int8Builder:
+		return narrowed(b.Append)
+	case *array.Int16Builder:
+		return narrowed(b.Append)
+	case *array.Int32Builder:
+		return narrowed(b.Append)
+	case *array.Int64Builder:
+		return narrowed(b.Append)
+	case *array.Date32Builder:
+		return narrowed(b.Append)
+	case *array.Time64Builder:
+		return narrowed(b.Append)
+	case *array.TimestampBuilder:
+		return narrowed(b.Append)
+	}
+	return nil
+}
+
+// castFloat makes floats of narrower ones, or float64 of integers that it holds exactly.
 func castFloat(a arrow.Array, to arrow.DataType, mem memory.Allocator) (arrow.Array, error) {
-	var get func(i int) float64
+	var get func(i int) (v float64, exact bool)
 	switch x := a.(type) {
 	case *array.Float16:
-		get = func(i int) float64 { return float64(half.Float(x.Value(i).Uint16())) }
+		get = func(i int) (float64, bool) { return float64(half.Float(x.Value(i).Uint16())), true }
 	case *array.Float32:
-		get = func(i int) float64 { return float64(x.Value(i)) }
+		get = func(i int) (float64, bool) { return float64(x.Value(i)), true }
 	default:
 		ints, ok := integers(a)
 		if !ok || perDay(a.DataType()) > 0 || to.ID() == arrow.FLOAT32 {
 			return nil, refused(a.DataType(), to)
 		}
-		get = func(i int) float64 { return float64(ints(i)) }
+		get = func(i int) (float64, bool) {
+			v := ints(i)
+			f := float64(v)
+			return f, f < 1<<63 && int64(f) == v
+		}
 	}
 	b := array.NewBuilder(mem, to)
 	defer b.Release()
-	b.Reserve(a.Len())
-	for i := range a.Len() {
-		switch b := b.(type) {
-		case *array.Float32Builder:
-			if a.IsNull(i) {
-				b.AppendNull()
-			} else {
-				b.Append(float32(get(i)))
-			}
-		case *array.Float64Builder:
-			if a.IsNull(i) {
-				b.AppendNull()
-			} else {
-				b.Append(get(i))
-			}
-		default:
-			return nil, fmt.Errorf("no builder for %s", to)
+	var put func(v float64)
+	switch b := b.(type) {
+	case *array.Float32Builder:
+		put = func(v float64) { b.Append(float32(v)) }
+	case *array.Float64Builder:
+		put = b.Append
+	}
+	err := appendEach(b, a, func(i int) error {
+		v, exact := get(i)
+		if !exact {
+			return inexact(a, i, to)
 		}
+		put(v)
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return b.NewArray(), nil
 }

@@ -102,6 +102,14 @@ func dataTree(t store.Tree) store.Tree {
 	return t
 }
 
+// Missing returns err, and damage instead if the file that the catalogue names is not there.
+func Missing(err error, name, catalogue string) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fault.Corruptf(fault.Span{Object: name}, "", "%s names the file, and it is not there", catalogue)
+	}
+	return err
+}
+
 // openFile opens a file and compares what the catalogue says of it.
 func (t *Table) openFile(ctx context.Context, in *Input) (*opened, error) {
 	at := fault.Span{Object: in.Name}
@@ -109,11 +117,8 @@ func (t *Table) openFile(ctx context.Context, in *Input) (*opened, error) {
 	o.Limits, o.Tracer = o.Limits.Apart(), nil
 	o.Opts = map[string]string{"arrow-schema": "ignore"}
 	r, err := parquet.Format.Open(ctx, format.Target{Tree: t.c.Tree, Name: in.Name}, o)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.Corruptf(at, "", "%s names the file, and it is not there", t.c.Catalogue)
-	}
 	if err != nil {
-		return nil, err
+		return nil, Missing(err, in.Name, t.c.Catalogue)
 	}
 	f := &opened{in: in, plain: r, reader: r, drops: map[int][]int64{}}
 	f.src = scan.Source{Reader: r, Objects: scan.NewObjects(dataTree(t.c.Tree)), Dicts: scan.NewDicts(),
@@ -254,33 +259,9 @@ type withDrops struct {
 // Overlay implements format.Overlayer.
 func (r withDrops) Overlay(_ context.Context, g format.RowGroup, _ []int) (format.Overlay, error) {
 	if rows := r.drops[g.Index]; len(rows) > 0 {
-		return &dropped{rows}, nil
+		return format.Drops(rows), nil
 	}
 	return nil, nil
-}
-
-// dropped are the rows of a row group that do not count, ascending.
-type dropped struct{ rows []int64 }
-
-func (d *dropped) Drops() bool                  { return true }
-func (d *dropped) Touches(int) bool             { return false }
-func (d *dropped) Spans(vec.Range) []fault.Span { return nil }
-
-// Patch implements format.Overlay.
-func (d *dropped) Patch(_ context.Context, rows vec.Range, _ [][]byte) (*vec.Patch, error) {
-	i, _ := slices.BinarySearch(d.rows, rows.From)
-	j, _ := slices.BinarySearch(d.rows, rows.To)
-	p := &vec.Patch{First: rows.From, N: int(rows.Len())}
-	if i == j {
-		return p, nil
-	}
-	bits := make([]byte, (p.N+7)/8)
-	for _, r := range d.rows[i:j] {
-		k := r - rows.From
-		bits[k>>3] |= 1 << (k & 7)
-	}
-	p.Drop = vec.NewSel(bits, p.N)
-	return p, nil
 }
 
 // column is column i of the table, made of a batch of the file's columns, of which at says where each is.

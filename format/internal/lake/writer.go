@@ -386,6 +386,14 @@ func (w *Writer) Abort(ctx context.Context) error {
 	return errors.Join(append(errs, w.sink.Abort(ctx))...)
 }
 
+// NewUUID returns a random UUID, of version 4.
+func NewUUID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:])
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
 // Put writes an object of a sink at once.
 func Put(ctx context.Context, s store.Sink, name string, b []byte) error {
 	o, err := s.Create(ctx, name)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"path"
-	"slices"
 	"sync/atomic"
 
 	"stoa/fault"
@@ -284,7 +283,7 @@ func (t withDeletes) Overlay(ctx context.Context, g format.RowGroup, _ []int) (f
 	if err != nil {
 		return nil, err
 	}
-	o := &overlay{}
+	var deleted format.Drops
 	for page := range len(starts) - 1 {
 		for _, r := range d[PageKey{int64(g.Index), int64(page)}] {
 			if r < 0 || r >= starts[page+1]-starts[page] {
@@ -298,38 +297,11 @@ func (t withDeletes) Overlay(ctx context.Context, g format.RowGroup, _ []int) (f
 					"%v: it is ignored, and a deleted row may come back", err)
 				break
 			}
-			o.rows = append(o.rows, starts[page]+r)
+			deleted = append(deleted, starts[page]+r)
 		}
 	}
-	if len(o.rows) == 0 {
+	if len(deleted) == 0 {
 		return nil, nil
 	}
-	return o, nil
-}
-
-// overlay is a format.Overlay: the deleted rows of a blocklet.
-type overlay struct {
-	rows []int64 // ordinals in the blocklet, ascending
-}
-
-func (o *overlay) Drops() bool { return true }
-
-func (o *overlay) Touches(int) bool { return false }
-
-func (o *overlay) Spans(vec.Range) []fault.Span { return nil }
-
-func (o *overlay) Patch(_ context.Context, rows vec.Range, _ [][]byte) (*vec.Patch, error) {
-	i, _ := slices.BinarySearch(o.rows, rows.From)
-	j, _ := slices.BinarySearch(o.rows, rows.To)
-	p := &vec.Patch{First: rows.From, N: int(rows.Len())}
-	if i == j {
-		return p, nil
-	}
-	b := make([]byte, (p.N+7)/8)
-	for _, r := range o.rows[i:j] {
-		k := r - rows.From
-		b[k>>3] |= 1 << (k & 7)
-	}
-	p.Drop = vec.NewSel(b, p.N)
-	return p, nil
+	return deleted, nil
 }

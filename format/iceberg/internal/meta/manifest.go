@@ -21,21 +21,21 @@ const (
 
 // Manifest is an entry of a manifest list.
 type Manifest struct {
-	Path        string
-	Length      int64
-	Spec        int
-	Content     int
-	Sequence    int64
-	MinSequence int64
-	Snapshot    int64
-	Added       int64
-	Existing    int64
-	Deleted     int64
-	AddedRows   int64
-	OldRows     int64
-	DeletedRows int64
-	FirstRow    *int64
-	Partitions  []Summary
+	Path         string
+	Length       int64
+	Spec         int
+	Content      int
+	Sequence     int64
+	MinSequence  int64
+	Snapshot     int64
+	Added        int64
+	Existing     int64
+	Deleted      int64
+	AddedRows    int64
+	ExistingRows int64
+	DeletedRows  int64
+	FirstRow     *int64
+	Partitions   []Summary
 }
 
 // Summary is what a manifest list says of a field of the partitions of a manifest.
@@ -255,7 +255,7 @@ func WriteList(version int, s *Snapshot, sync [16]byte, manifests []Manifest) ([
 			"partition_spec_id": int64(m.Spec), "content": int64(m.Content), "sequence_number": m.Sequence,
 			"min_sequence_number": m.MinSequence, "added_snapshot_id": m.Snapshot, "added_files_count": m.Added,
 			"existing_files_count": m.Existing, "deleted_files_count": m.Deleted, "added_rows_count": m.AddedRows,
-			"existing_rows_count": m.OldRows, "deleted_rows_count": m.DeletedRows, "partitions": parts,
+			"existing_rows_count": m.ExistingRows, "deleted_rows_count": m.DeletedRows, "partitions": parts,
 			"first_row_id": optional(m.FirstRow)}
 	}
 	parent := "null"
@@ -324,7 +324,7 @@ func ReadList(ctx context.Context, tree store.Tree, name string, most int64) (ou
 			Sequence: r.long("sequence_number"), MinSequence: r.long("min_sequence_number"),
 			Snapshot: r.long("added_snapshot_id"), Added: r.long("added_files_count"),
 			Existing: r.long("existing_files_count"), Deleted: r.long("deleted_files_count"),
-			AddedRows: r.long("added_rows_count"), OldRows: r.long("existing_rows_count"),
+			AddedRows: r.long("added_rows_count"), ExistingRows: r.long("existing_rows_count"),
 			DeletedRows: r.long("deleted_rows_count"), FirstRow: r.pointer("first_row_id")})
 		return nil
 	})
