@@ -212,7 +212,8 @@ func (s *state) apply(a *log.Action, at fault.Span) error {
 		s.metadata = a.MetaData
 	case a.Add != nil:
 		if a.Add.Path == "" || a.Add.Size < 0 {
-			return fault.Corruptf(at, "add", "expected a path and a size of 0 or more, found %q and %d", a.Add.Path, a.Add.Size)
+			return fault.Corruptf(at, "add", "expected a path and a size of 0 or more, found %q and %d", a.Add.Path,
+				a.Add.Size)
 		}
 		if err := s.memory.Take(perFile+int64(len(a.Add.Path)+len(a.Add.Stats)), at, "add"); err != nil {
 			return err

@@ -51,7 +51,8 @@ func begin(ctx context.Context, tg format.Target, o format.OpenOptions) (*openin
 		return nil, err
 	}
 	if op.history == nil {
-		return nil, fault.Unsupportedf(fault.Span{Object: tg.Name}, "", "not a table of Delta Lake: there is no %s", log.Dir)
+		return nil, fault.Unsupportedf(fault.Span{Object: tg.Name}, "", "not a table of Delta Lake: there is no %s",
+			log.Dir)
 	}
 	version, err := op.pick(ctx, ro.At, o.Limits)
 	if err != nil {
@@ -71,7 +72,8 @@ func (op *opening) schema() error {
 	}
 	for _, f := range op.protocol.ReaderFeatures {
 		if !slices.Contains(readerFeatures, f) {
-			return fault.Unsupportedf(at, "protocol", "the table needs the reader feature %s, which stoa does not have", f)
+			return fault.Unsupportedf(at, "protocol", "the table needs the reader feature %s, which stoa does not have",
+				f)
 		}
 	}
 	if p := op.metadata.Format.Provider; p != "parquet" && p != "" {
@@ -195,7 +197,8 @@ func (op *opening) partition(in *lake.Input, i int, f arrow.Field, text *string)
 	b := array.NewBuilder(memory.NewGoAllocator(), f.Type)
 	defer b.Release()
 	if err := appendText(b, f.Type, text); err != nil {
-		return fault.Corruptf(fault.Span{Object: in.Name}, f.Name, "expected a value of type %s, found %q", f.Type, *text)
+		return fault.Corruptf(fault.Span{Object: in.Name}, f.Name, "expected a value of type %s, found %q", f.Type,
+			*text)
 	}
 	a := b.NewArray()
 	in.Values[i] = a

@@ -30,7 +30,8 @@ func (op *opening) vector(ctx context.Context, v *log.Vector) ([]int64, error) {
 	var b []byte
 	var err error
 	if v.Cardinality < 0 || v.Size < 0 || v.Size > maxVector {
-		return nil, fault.Corruptf(at, "deletionVector", "expected at most %d bytes and a number of rows, found %d bytes and %d rows", maxVector,
+		return nil, fault.Corruptf(at, "deletionVector", "expected at most %d bytes and a number of rows, found %d "+
+			"bytes and %d rows", maxVector,
 			v.Size, v.Cardinality)
 	}
 	switch v.Storage {
@@ -42,7 +43,8 @@ func (op *opening) vector(ctx context.Context, v *log.Vector) ([]int64, error) {
 	case "u":
 		b, at, err = op.storedVector(ctx, v)
 	default:
-		return nil, fault.Unsupportedf(at, "deletionVector", "it is outside of the table (storage type %q); such ones are not read", v.Storage)
+		return nil, fault.Unsupportedf(at, "deletionVector", "it is outside of the table (storage type %q); such "+
+			"ones are not read", v.Storage)
 	}
 	if err != nil {
 		return nil, err
@@ -115,7 +117,8 @@ func (op *opening) storedVector(ctx context.Context, v *log.Vector) ([]byte, fau
 	data := b[4 : len(b)-4]
 	stored, computed := binary.BigEndian.Uint32(b[len(b)-4:]), crc32.ChecksumIEEE(data)
 	if stored != computed && !op.o.NoVerify {
-		return nil, at, fault.Corruptf(at, "deletionVector.checksum", "expected 0x%08x, computed 0x%08x", stored, computed)
+		return nil, at, fault.Corruptf(at, "deletionVector.checksum", "expected 0x%08x, computed 0x%08x", stored,
+			computed)
 	}
 	return data, at, nil
 }

@@ -61,7 +61,8 @@ func Plan(stored *arrow.Schema, last int, wo format.WriteOptions) (c lake.Commit
 	}
 	for _, t := range terms {
 		if t.Transform != "identity" {
-			return nil, nil, 0, fault.Unsupportedf(fault.Span{}, "", "partition-by: expected columns, as Delta has no transforms; "+
+			return nil, nil, 0, fault.Unsupportedf(fault.Span{}, "", "partition-by: expected columns, as Delta has "+
+				"no transforms; "+
 				"found %s", t)
 		}
 	}
@@ -89,7 +90,8 @@ func (d *draft) checkNames(fields []arrow.Field) error {
 	for _, f := range fields {
 		lower := strings.ToLower(f.Name)
 		if seen[lower] {
-			return fault.Invalidf("two columns have the name %q, up to upper and lower case: Delta cannot tell them apart",
+			return fault.Invalidf("two columns have the name %q, up to upper and lower case: Delta cannot tell them "+
+				"apart",
 				f.Name)
 		}
 		seen[lower] = true
@@ -192,8 +194,9 @@ func (d *draft) commit(ctx context.Context, s store.Sink, files []lake.File) (na
 		rows, size = rows+f.Rows, size+f.Bytes
 	}
 	actions := []log.Action{{CommitInfo: map[string]any{"timestamp": now, "operation": "CREATE TABLE AS SELECT",
-		"operationParameters": map[string]any{"mode": "ErrorIfExists", "partitionBy": string(by)}, "isBlindAppend": true,
-		"engineInfo": "stoa", "operationMetrics": map[string]any{"numFiles": strconv.Itoa(len(files)),
+		"operationParameters": map[string]any{"mode": "ErrorIfExists", "partitionBy": string(by)},
+		"isBlindAppend":       true,
+		"engineInfo":          "stoa", "operationMetrics": map[string]any{"numFiles": strconv.Itoa(len(files)),
 			"numOutputRows": strconv.FormatInt(rows, 10), "numOutputBytes": strconv.FormatInt(size, 10)}}},
 		{Protocol: &p}, {MetaData: m}}
 	for _, f := range files {

@@ -22,8 +22,8 @@ const (
 	positionID = 2147483545
 )
 
-// readDeletes gives each data file what is deleted of it: position deletes count for files with sequence numbers that are
-// not later. Equality deletes are refused: no table of a foreign writer has judged them yet.
+// readDeletes gives each data file what is deleted of it: position deletes count for files with sequence numbers that
+// are not later. Equality deletes are refused: no table of a foreign writer has judged them yet.
 func (op *opening) readDeletes(ctx context.Context, files []*lake.Input) error {
 	if len(op.deletes) == 0 {
 		return nil

@@ -90,7 +90,8 @@ func (p parsed) draft(stored *arrow.Schema, last int, place string) (*draft, err
 	}
 	for _, t := range d.terms {
 		if i := stored.FieldIndices(t.Name); len(i) > 0 && t.Transform != "identity" {
-			return nil, fault.Invalidf("partition-by: the partition field of %s would have the name of column %s", t.Column,
+			return nil, fault.Invalidf("partition-by: the partition field of %s would have the name of column %s",
+				t.Column,
 				t.Name)
 		}
 	}

@@ -121,8 +121,8 @@ func open(ctx context.Context, tg format.Target, o format.OpenOptions) (format.R
 	return r, nil
 }
 
-// checkPartitions refuses partitions that were dropped between two backups of the chain: their rows are in those before, and
-// nothing else says which these are.
+// checkPartitions refuses partitions that were dropped between two backups of the chain: their rows are in those
+// before, and nothing else says which these are.
 func (r *reader) checkPartitions() error {
 	last := r.chain[len(r.chain)-1]
 	for _, b := range r.chain[:len(r.chain)-1] {
@@ -203,7 +203,8 @@ func (r *reader) match(f *file) error {
 		case ok && known[name]:
 			i = mine[name]
 		case !c.Nullable || c.Default != nil:
-			return fault.Unsupportedf(at, "", "column %q was added after this backup, and its value in older rows is not null; "+
+			return fault.Unsupportedf(at, "", "column %q was added after this backup, and its value in older rows is "+
+				"not null; "+
 				"stoa reads such tables only where it is", c.Name)
 		}
 		f.cols = append(f.cols, i)
@@ -217,7 +218,8 @@ func (r *reader) match(f *file) error {
 		}
 	}
 	if f.actions < 0 {
-		return fault.Corruptf(at, "", "expected the last column of an incremental backup to be the row actions (INT8); found none")
+		return fault.Corruptf(at, "", "expected the last column of an incremental backup to be the row actions "+
+			"(INT8); found none")
 	}
 	return nil
 }
