@@ -9,6 +9,8 @@ import (
 	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
 )
 
 // cPool is an allocator of C's memory, which consumers of Arrow's C data interface may keep: pointers to Go's memory
@@ -25,6 +27,7 @@ const (
 	alignment = 64
 	steps     = 4 // classes of sizes between two powers of two
 	maxKept   = 256 << 20
+	largest   = 1 << 46 // bytes of a buffer: more than any machine has
 )
 
 var pool = &cPool{}
@@ -38,11 +41,12 @@ func sizeClass(n int) (class, size int) {
 	return top*steps + part - 1, 1<<top + part*step
 }
 
-// Allocate gives a buffer; its capacity is its class's size. What is too large to be counted in classes is a panic, as
-// of every allocator, which the scan reports.
+// Allocate gives a buffer; its capacity is its class's size. An allocator can only panic: it does so with an error, which
+// becomes that of the call or the scan (fault.Panicked). That there is no memory is one of class Limit; a negative size
+// is a mistake of ours, and one of class Bug.
 func (p *cPool) Allocate(n int) []byte {
-	if n < 0 {
-		panic("negative size")
+	if n < 0 || n > largest {
+		panic(fault.Bugf("memory: expected a size from 0 to %d bytes, found %d", largest, n))
 	}
 	class, size := sizeClass(n)
 	p.mu.Lock()
@@ -60,7 +64,7 @@ func (p *cPool) Allocate(n int) []byte {
 		p.mu.Lock()
 		p.used -= int64(size)
 		p.mu.Unlock()
-		panic("out of memory")
+		panic(fault.Limitf(fault.Span{}, "", "memory: the system did not give %d bytes", size))
 	}
 	return unsafe.Slice((*byte)(b), size)[:n]
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"runtime/debug"
 
@@ -122,16 +121,20 @@ func known(n int64) *int64 {
 
 // guard makes an error of a panic: a mistake of ours must not end the host's process.
 func guard(err *error) {
-	if p := recover(); p != nil {
+	switch p := recover().(type) {
+	case nil:
+	case *fault.Error: // of an allocator: see cPool
+		*err = p
+	default:
 		*err = fault.Bugf("%v\n%s", p, debug.Stack())
 	}
 }
 
-// document encodes what a host gets; it is always possible.
-func document(v any) string {
+// document encodes what a host gets.
+func document(v any) (string, error) {
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic(fmt.Sprintf("document: %v", err))
+		return "", fault.Bugf("a document of type %T: %v", v, err)
 	}
-	return string(b)
+	return string(b), nil
 }

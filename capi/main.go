@@ -79,7 +79,11 @@ func goTrim() {
 // answer is what a function returns: its class, and the document of its error.
 func answer(err error, out **C.char) C.int {
 	if err != nil && out != nil {
-		*out = C.CString(document(docOfError(err)))
+		text, failed := document(docOfError(err))
+		if failed != nil { // texts and numbers only: not possible
+			text = `{"class":"bug","message":"an error that has no document"}`
+		}
+		*out = C.CString(text)
 	}
 	return C.int(classOf(err))
 }
@@ -98,7 +102,15 @@ func ask(text *C.char, to any) error {
 	return nil
 }
 
-// give writes a text to an output pointer.
-func give(to **C.char, v any) { *to = C.CString(document(v)) }
+// give answers with a document for the output pointer to, unless there is an error.
+func give(to **C.char, v any, err error, fail **C.char) C.int {
+	if err == nil {
+		var text string
+		if text, err = document(v); err == nil {
+			*to = C.CString(text)
+		}
+	}
+	return answer(err, fail)
+}
 
 func address(b []byte) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(b)) }

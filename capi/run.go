@@ -139,15 +139,15 @@ type runReport struct {
 //export goRunReport
 func goRunReport(h C.stoa_t, out, fail **C.char) C.int {
 	r, done, err := held[*run](uint64(h))
-	if err == nil {
-		defer done()
-		r.drain()
-		<-r.over
-		d := runReport{r.status, strings.ToValidUTF8(r.notes.String(), "\uFFFD"), nil}
-		if !verbs.Said(r.err) {
-			d.Error = docOfError(r.err)
-		}
-		give(out, d)
+	if err != nil {
+		return answer(err, fail)
 	}
-	return answer(err, fail)
+	defer done()
+	r.drain()
+	<-r.over
+	d := runReport{r.status, strings.ToValidUTF8(r.notes.String(), "\uFFFD"), nil}
+	if !verbs.Said(r.err) {
+		d.Error = docOfError(r.err)
+	}
+	return give(out, d, nil, fail)
 }

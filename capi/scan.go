@@ -49,8 +49,8 @@ type scan struct {
 const ahead = 2
 
 // begin makes the context of the scan and tells the table of it, so that the table can end it.
-func (s *scan) begin() context.Context {
-	ctx, stop := context.WithCancel(context.Background())
+func (s *scan) begin(parent context.Context) context.Context {
+	ctx, stop := context.WithCancel(parent)
 	s.mu.Lock()
 	s.stop = stop
 	if s.gone {
@@ -137,7 +137,7 @@ func (s *scan) send(ctx context.Context) (err error) {
 
 // started begins to read, once.
 func (s *scan) started() {
-	s.start.Do(func() { go s.read(s.begin()) })
+	s.start.Do(func() { go s.read(s.begin(context.Background())) })
 }
 
 // next is the next batch; nil at the end.
@@ -244,9 +244,16 @@ func goStreamSchema(h C.stoa_t, out *C.struct_ArrowSchema, fail **C.char) C.int 
 	s, done, err := held[*scan](uint64(h))
 	if err == nil {
 		defer done()
-		cdata.ExportArrowSchema(s.schema, (*cdata.CArrowSchema)(unsafe.Pointer(out)))
+		err = exportSchema(s.schema, out)
 	}
 	return streamError(err, fail)
+}
+
+// exportSchema gives a schema to the host; a type that Arrow's C interface does not have is an error.
+func exportSchema(sc *arrow.Schema, out *C.struct_ArrowSchema) (err error) {
+	defer guard(&err)
+	cdata.ExportArrowSchema(sc, (*cdata.CArrowSchema)(unsafe.Pointer(out)))
+	return nil
 }
 
 //export goStreamNext
@@ -312,14 +319,20 @@ type scanReport struct {
 
 //export goScanReport
 func goScanReport(h C.stoa_t, out, fail **C.char) C.int {
-	s, done, err := held[*scan](uint64(h))
-	if err == nil {
-		defer done()
-		s.mu.Lock()
-		r := scanReport{s.rows, s.ended, docOfError(s.err), docsOfLosses(s.losses), nil}
-		s.mu.Unlock()
-		r.Findings = docsOfFindings(s.table.findings())
-		give(out, r)
+	r, err := reportOf(uint64(h))
+	return give(out, r, err, fail)
+}
+
+func reportOf(h uint64) (r scanReport, err error) {
+	defer guard(&err)
+	s, done, err := held[*scan](h)
+	if err != nil {
+		return r, err
 	}
-	return answer(err, fail)
+	defer done()
+	s.mu.Lock()
+	r = scanReport{s.rows, s.ended, docOfError(s.err), docsOfLosses(s.losses), nil}
+	s.mu.Unlock()
+	r.Findings = docsOfFindings(s.table.findings())
+	return r, nil
 }

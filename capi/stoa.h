@@ -112,6 +112,7 @@ int stoa_cancel(stoa_t h);
  *   environment  object: variables that the library is to see from now on (the process's are those of when it was
  *              loaded), such as AWS_ENDPOINT_URL_S3 for addresses
  *   limits     object: page, metadata, opening (bytes), fields, depth (numbers); 0 or absent: the default
+ *   cancel     a handle of stoa_token, by which the call can be ended
  */
 int stoa_open(const char *request, stoa_t *table, char **error);
 
@@ -154,7 +155,8 @@ int stoa_wait(stoa_t scan, int64_t milliseconds);
  *   {"rows": N, "ended": bool, "error": {...} or null, "losses": [...], "findings": [...]}  */
 int stoa_scan_report(stoa_t scan, char **report, char **error);
 
-/* stoa_count counts the rows of a scan, from metadata if they suffice. */
+/* stoa_count counts the rows of a scan, from metadata if they suffice. Its spec, and that of stoa_plan, may have cancel: a
+ * handle of stoa_token, by which the call can be ended. */
 int stoa_count(stoa_t table, const char *spec, int64_t *rows, char **error);
 
 /* stoa_plan cuts a scan into splits of about target bytes (0: 256 MB):
@@ -162,23 +164,29 @@ int stoa_count(stoa_t table, const char *spec, int64_t *rows, char **error);
 int stoa_plan(stoa_t table, const char *spec, int64_t target, char **plan, char **error);
 
 /* stoa_write writes a stream's rows as a new table, which appears when it is whole and was read back. request:
- *   path, format (absent: by the extension), options (object), rows (a hint), no_check.
+ *   path, format (absent: by the extension), options (object), rows (a hint), no_check, environment as of stoa_open.
  * The stream is consumed, also after an error. summary: {"rows", "bytes", "files", "checked", "unchecked_columns",
  * "altered", "retyped", "notes"}. cancel may be 0, or a handle of stoa_token with which the call can be ended. */
 int stoa_write(const char *request, struct ArrowArrayStream *rows, stoa_t cancel, char **summary, char **error);
 
 /* stoa_change changes a CarbonData table in place. request: {"change": NAME, "table": PLACE, "format", "options": {},
- * "with": {...}}. NAME is append (rows: a stream), delete, update, delete_segments, compact, merge_indexes, add_column,
- * drop_column, clean, drop or create (with: columns, an IPC schema of the stream's); "with" holds the options of the
- * change, in the words of the Go library's structs. rows is NULL for all but append and create. */
+ * "with": {...}, "disable_dependents": true if views of the table are to be marked as out of date first}. "with" holds
+ * the options of the change, in the words of the Go library's structs. NAME is
+ *   append, merge                 with rows
+ *   create                        rows is a stream of the table's schema, without rows
+ *   add_column, alter_column      rows is a stream of one column, without rows, for the column's type; of alter_column
+ *                                 perhaps of none, if the type stays as it is
+ *   delete, update, delete_segments, compact, merge_indexes, drop_column, rename, truncate, set_properties,
+ *   add_partition, drop_partition, add_segment, clean, drop
+ *                                 rows is NULL */
 int stoa_change(const char *request, struct ArrowArrayStream *rows, stoa_t cancel, char **result, char **error);
 
 /* stoa_token makes a handle that stands for one call: stoa_cancel of it ends the call. */
 int stoa_token(stoa_t *token, char **error);
 
 /* stoa_run begins a verb of the command in this process: request is {"args": ["verify", "x.cfile", "-f", "json"]}, and
- * perhaps "input", a text for standard input, and "environment" as of stoa_open. `stoa help VERB` documents verbs and their JSON. The verb runs beside the
- * caller; stoa_read gives what it writes. */
+ * perhaps "input", a text for standard input, and "environment" as of stoa_open. `stoa help VERB` documents verbs and
+ * their JSON. The verb runs beside the caller; stoa_read gives what it writes. */
 int stoa_run(const char *request, stoa_t *run, char **error);
 
 /* stoa_read copies at most size bytes of a run's output to buffer, waiting for them at most so many milliseconds

@@ -10,10 +10,8 @@ import (
 	"os"
 	"runtime"
 	"sync"
-	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/cdata"
 
 	"stoa"
 	"stoa/cmd/stoa/verbs"
@@ -82,6 +80,7 @@ type openRequest struct {
 	// Environment are variables of the environment that the library is to see from now on: it has a copy of the
 	// process's from when it was loaded.
 	Environment map[string]string `json:"environment"`
+	Cancel      uint64            `json:"cancel"` // a token
 }
 
 // surround sets variables of the environment, for the clients of stores.
@@ -119,7 +118,12 @@ func openTable(request *C.char) (h uint64, err error) {
 	if len(r.Paths) == 0 {
 		return 0, fault.Invalidf("request: expected paths, found none")
 	}
-	t, err := stoa.OpenAll(context.Background(), r.Paths, r.options())
+	ctx, done, err := during(r.Cancel)
+	if err != nil {
+		return 0, err
+	}
+	defer done()
+	t, err := stoa.OpenAll(ctx, r.Paths, r.options())
 	if err != nil {
 		return 0, err
 	}
@@ -161,6 +165,7 @@ type scanRequest struct {
 	Memory    int64     `json:"memory"`
 	Key       []string  `json:"key"`
 	Row       *int64    `json:"row"`
+	Cancel    uint64    `json:"cancel"` // a token; of stoa_count and stoa_plan
 }
 
 // spec is what a request means to the library.
@@ -249,7 +254,7 @@ func (t *table) batches(r *scanRequest, spec stoa.ScanSpec) (sc *arrow.Schema,
 func goSchema(h C.stoa_t, spec *C.char, out *C.struct_ArrowSchema, fail **C.char) C.int {
 	sc, err := schemaOf(uint64(h), spec)
 	if err == nil {
-		cdata.ExportArrowSchema(sc, (*cdata.CArrowSchema)(unsafe.Pointer(out)))
+		err = exportSchema(sc, out)
 	}
 	return answer(err, fail)
 }
@@ -307,8 +312,13 @@ func countRows(h uint64, text *C.char) (n int64, err error) {
 	if t.alone(&r) {
 		spec.Parallel = 1
 	}
+	parent, over, err := during(r.Cancel)
+	if err != nil {
+		return 0, err
+	}
+	defer over()
 	s := &scan{table: t}
-	ctx := s.begin()
+	ctx := s.begin(parent)
 	defer s.end()
 	return whole.Count(ctx, spec)
 }
@@ -316,10 +326,7 @@ func countRows(h uint64, text *C.char) (n int64, err error) {
 //export goPlan
 func goPlan(h C.stoa_t, spec *C.char, target C.int64_t, out, fail **C.char) C.int {
 	plan, err := planOf(uint64(h), spec, int64(target))
-	if err == nil {
-		give(out, plan)
-	}
-	return answer(err, fail)
+	return give(out, plan, err, fail)
 }
 
 type planDoc struct {
@@ -349,8 +356,13 @@ func planOf(h uint64, text *C.char, target int64) (p planDoc, err error) {
 	if target <= 0 {
 		target = 256 << 20
 	}
+	ctx, over, err := during(r.Cancel)
+	if err != nil {
+		return p, err
+	}
+	defer over()
 	p = planDoc{Plan: whole.PlanName(spec), Splits: []stoa.Split{}}
-	for s, err := range whole.Plan(context.Background(), spec, target) {
+	for s, err := range whole.Plan(ctx, spec, target) {
 		if err != nil {
 			return p, err
 		}
@@ -377,10 +389,7 @@ type sourceDoc struct {
 //export goInfo
 func goInfo(h C.stoa_t, out, fail **C.char) C.int {
 	d, err := infoOf(uint64(h))
-	if err == nil {
-		give(out, d)
-	}
-	return answer(err, fail)
+	return give(out, d, err, fail)
 }
 
 func infoOf(h uint64) (d infoDoc, err error) {

@@ -5,11 +5,9 @@ import "C"
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"iter"
-	"strings"
 	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -49,6 +47,18 @@ func contextOf(h uint64) (context.Context, func(), error) {
 	return t.ctx, done, nil
 }
 
+// during is a context that ends with a token (0: none) while the call goes on; what the call leaves behind, such as an
+// open table, keeps it, and it does not end any more.
+func during(h uint64) (context.Context, func(), error) {
+	token, done, err := contextOf(h)
+	if err != nil || h == 0 {
+		return token, done, err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	detach := context.AfterFunc(token, stop)
+	return ctx, func() { detach(); done() }, nil
+}
+
 // rowsOf takes over a stream of the host; release is to be called whatever happens.
 func rowsOf(in *C.struct_ArrowArrayStream) (rows array.RecordReader, release func(), err error) {
 	if in == nil || in.release == nil {
@@ -66,11 +76,12 @@ func rowsOf(in *C.struct_ArrowArrayStream) (rows array.RecordReader, release fun
 }
 
 type writeRequest struct {
-	Path    string            `json:"path"`
-	Format  string            `json:"format"`
-	Options map[string]string `json:"options"`
-	Rows    int64             `json:"rows"`
-	NoCheck bool              `json:"no_check"`
+	Path        string            `json:"path"`
+	Format      string            `json:"format"`
+	Options     map[string]string `json:"options"`
+	Rows        int64             `json:"rows"`
+	NoCheck     bool              `json:"no_check"`
+	Environment map[string]string `json:"environment"` // as in openRequest
 }
 
 type summaryDoc struct {
@@ -88,10 +99,7 @@ type summaryDoc struct {
 //export goWrite
 func goWrite(request *C.char, in *C.struct_ArrowArrayStream, cancel C.stoa_t, out, fail **C.char) C.int {
 	d, err := write(request, in, uint64(cancel))
-	if err == nil {
-		give(out, d)
-	}
-	return answer(err, fail)
+	return give(out, d, err, fail)
 }
 
 func write(request *C.char, in *C.struct_ArrowArrayStream, cancel uint64) (d summaryDoc, err error) {
@@ -110,6 +118,7 @@ func write(request *C.char, in *C.struct_ArrowArrayStream, cancel uint64) (d sum
 		return d, err
 	}
 	defer done()
+	surround(r.Environment)
 	w, err := stoa.Create(ctx, r.Path, rows.Schema(), stoa.CreateOptions{Formats: verbs.Formats(), To: r.Format,
 		Opts: r.Options, Rows: r.Rows, NoCheck: r.NoCheck})
 	if err != nil {
@@ -145,135 +154,4 @@ func batchesOf(ctx context.Context, rows array.RecordReader) iter.Seq2[arrow.Rec
 			yield(nil, err)
 		}
 	}
-}
-
-type changeRequest struct {
-	Change  string            `json:"change"`
-	Table   string            `json:"table"`
-	Format  string            `json:"format"`
-	Options map[string]string `json:"options"`
-	With    json.RawMessage   `json:"with"`
-}
-
-//export goChange
-func goChange(request *C.char, in *C.struct_ArrowArrayStream, cancel C.stoa_t, out, fail **C.char) C.int {
-	d, err := change(request, in, uint64(cancel))
-	if err == nil {
-		give(out, d)
-	}
-	return answer(err, fail)
-}
-
-func change(request *C.char, in *C.struct_ArrowArrayStream, cancel uint64) (d any, err error) {
-	defer guard(&err)
-	var r changeRequest
-	if err := ask(request, &r); err != nil {
-		return nil, err
-	}
-	ctx, done, err := contextOf(cancel)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	var rows array.RecordReader
-	if r.Change == "append" || r.Change == "create" || r.Change == "add_column" {
-		var release func()
-		rows, release, err = rowsOf(in)
-		defer release()
-		if err != nil {
-			return nil, err
-		}
-	}
-	o := stoa.OpenOptions{Formats: verbs.Formats(), From: r.Format, Opts: r.Options}
-	if r.Change == "create" {
-		var with stoa.CreateTableOptions
-		if err := r.with(&with); err != nil {
-			return nil, err
-		}
-		return nil, stoa.CreateTable(ctx, r.Table, rows.Schema(), with, o)
-	}
-	c, err := stoa.OpenChanger(ctx, r.Table, o)
-	if err != nil {
-		return nil, err
-	}
-	if do := changes[r.Change]; do != nil {
-		return do(ctx, c, &r, rows)
-	}
-	return nil, fault.Invalidf("change: expected one of those in stoa.h, found %q", r.Change)
-}
-
-// with reads the options of a change.
-func (r *changeRequest) with(to any) error {
-	if len(r.With) == 0 {
-		return nil
-	}
-	d := json.NewDecoder(strings.NewReader(string(r.With)))
-	d.DisallowUnknownFields()
-	if err := d.Decode(to); err != nil {
-		return fault.Invalidf("with: %v", err)
-	}
-	return nil
-}
-
-type changeFunc func(context.Context, *stoa.Changer, *changeRequest, array.RecordReader) (any, error)
-
-// changing makes a function of a change with options of type O.
-func changing[O any](do func(context.Context, *stoa.Changer, O) (any, error)) changeFunc {
-	return func(ctx context.Context, c *stoa.Changer, r *changeRequest, _ array.RecordReader) (any, error) {
-		var o O
-		if err := r.with(&o); err != nil {
-			return nil, err
-		}
-		return do(ctx, c, o)
-	}
-}
-
-type rowsDoc struct {
-	Rows int64 `json:"rows"`
-}
-
-var changes = map[string]changeFunc{
-	"append": func(ctx context.Context, c *stoa.Changer, r *changeRequest, rows array.RecordReader) (any, error) {
-		var o stoa.AppendOptions
-		if err := r.with(&o); err != nil {
-			return nil, err
-		}
-		return c.Append(ctx, rows.Schema(), batchesOf(ctx, rows), o)
-	},
-	"delete": changing(func(ctx context.Context, c *stoa.Changer, o stoa.DeleteOptions) (any, error) {
-		n, err := c.Delete(ctx, o)
-		return rowsDoc{n}, err
-	}),
-	"update": changing(func(ctx context.Context, c *stoa.Changer, o stoa.UpdateOptions) (any, error) {
-		n, err := c.Update(ctx, o)
-		return rowsDoc{n}, err
-	}),
-	"delete_segments": changing(func(ctx context.Context, c *stoa.Changer, o stoa.DeleteSegmentsOptions) (any, error) {
-		return nil, c.DeleteSegments(ctx, o)
-	}),
-	"compact": changing(func(ctx context.Context, c *stoa.Changer, o stoa.CompactOptions) (any, error) {
-		return c.Compact(ctx, o)
-	}),
-	"merge_indexes": changing(func(ctx context.Context, c *stoa.Changer, o stoa.MergeIndexesOptions) (any, error) {
-		return c.MergeIndexes(ctx, o)
-	}),
-	"drop_column": changing(func(ctx context.Context, c *stoa.Changer, o stoa.DropColumnOptions) (any, error) {
-		return nil, c.DropColumn(ctx, o)
-	}),
-	"clean": changing(func(ctx context.Context, c *stoa.Changer, o stoa.CleanOptions) (any, error) {
-		return c.Clean(ctx, o)
-	}),
-	"drop": changing(func(ctx context.Context, c *stoa.Changer, o stoa.DropOptions) (any, error) {
-		return c.Drop(ctx, o)
-	}),
-	"add_column": func(ctx context.Context, c *stoa.Changer, r *changeRequest, rows array.RecordReader) (any, error) {
-		var o stoa.AddColumnOptions
-		if err := r.with(&o); err != nil {
-			return nil, err
-		}
-		if n := rows.Schema().NumFields(); n != 1 {
-			return nil, fault.Invalidf("add_column: expected one column, found %d", n)
-		}
-		return nil, c.AddColumn(ctx, rows.Schema().Field(0), o)
-	},
 }

@@ -127,6 +127,15 @@ func Bugf(format string, args ...any) *Error {
 	return New(Bug, Span{}, "", format, args...)
 }
 
+// Panicked is the error that a panic p, caught while doing what ("reading"), is reported as: p itself if it is an *Error,
+// as that of an allocator which has no other way to say that there is no memory; else a Bug.
+func Panicked(p any, what string) *Error {
+	if e, ok := p.(*Error); ok {
+		return e
+	}
+	return Bugf("%s panicked: %v", what, p)
+}
+
 // Rel is how a decoder that knows no files (packages enc and codec) reports damage:
 // off and n are relative to the bytes it was given. Its caller adds the place with Locate.
 func Rel(off, n int, path, format string, args ...any) *Error {

@@ -375,7 +375,7 @@ func ahead(seq iter.Seq2[*emit.Chunk, error]) iter.Seq2[*emit.Chunk, error] {
 			defer func() {
 				if p := recover(); p != nil {
 					select {
-					case items <- item{nil, fault.Bugf("reading panicked: %v", p)}:
+					case items <- item{nil, fault.Panicked(p, "reading")}:
 					case <-stop:
 					}
 				}

@@ -112,7 +112,7 @@ func (r *run) worker(ctx context.Context, t *task) {
 	defer func() {
 		if p := recover(); p != nil {
 			select {
-			case t.out <- result{err: fault.Bugf("reading panicked: %v", p)}:
+			case t.out <- result{err: fault.Panicked(p, "reading")}:
 			case <-ctx.Done():
 			}
 		}

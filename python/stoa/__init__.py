@@ -8,7 +8,7 @@
 The files that examples read are written by ``stoa demo try --damage``.
 """
 
-import importlib
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from ._core import (Changed, Corrupt, Forked, Invalid, Limit, NotFound, StoaError, StoaWarning, Unproven, Unsupported,
                     lib as _lib, memory, trim)
@@ -16,8 +16,9 @@ from ._polars import scan_polars
 from ._table import Scanner, Split, Table, open
 from ._verbs import (Entry, Finding, Node, convert, describe, diff, explain, formats, history, ls, meta, recover, seal,
                      stats, verify)
-from ._write import (add_column, clean, compact, create, delete, delete_segments, drop, drop_column, load,
-                     merge_indexes, update, write)
+from ._write import (add_column, add_partition, add_segment, alter_column, clean, compact, create, delete,
+                     delete_segments, drop, drop_column, drop_partition, load, merge, merge_indexes, rename,
+                     set_properties, truncate, update, write)
 
 __version__: str = _lib.stoa_version().decode()
 
@@ -34,14 +35,21 @@ def run(*args: str, input: str = "") -> str:
     return verb(list(args), (0, 3), input)[0].decode()
 
 
-def __getattr__(name: str):
-    if name == "plot":
-        return importlib.import_module(".plot", __name__)
-    raise AttributeError(f"module 'stoa' has no attribute {name!r}")
+if _TYPE_CHECKING:
+    from . import plot as plot
+else:
+
+    def __getattr__(name: str):
+        if name == "plot":
+            import importlib
+
+            return importlib.import_module(".plot", __name__)
+        raise AttributeError(f"module 'stoa' has no attribute {name!r}")
 
 
 __all__ = ["Changed", "Corrupt", "Entry", "Finding", "Forked", "Invalid", "Limit", "Node", "NotFound", "Scanner",
-           "Split", "StoaError", "StoaWarning", "Table", "Unproven", "Unsupported", "add_column", "clean", "compact",
-           "convert", "create", "delete", "delete_segments", "describe", "diff", "drop", "drop_column", "explain",
-           "formats", "history", "load", "ls", "memory", "merge_indexes", "meta", "open", "plot", "recover", "run",
-           "scan_polars", "seal", "stats", "trim", "update", "verify", "write"]
+           "Split", "StoaError", "StoaWarning", "Table", "Unproven", "Unsupported", "add_column", "add_partition",
+           "add_segment", "alter_column", "clean", "compact", "convert", "create", "delete", "delete_segments",
+           "describe", "diff", "drop", "drop_column", "drop_partition", "explain", "formats", "history", "load", "ls",
+           "memory", "merge", "merge_indexes", "meta", "open", "plot", "recover", "rename", "run", "scan_polars", "seal",
+           "set_properties", "stats", "trim", "truncate", "update", "verify", "write"]

@@ -90,12 +90,25 @@ _classes = {"corrupt": Corrupt, "unsupported": Unsupported, "invalid": Invalid, 
             "not-found": NotFound, "unproven": Unproven, "forked": Forked}
 
 
+renamed: dict[str, str] = {}  # paths of copies, and the addresses that were copied
+
+
+def original(text: str) -> str:
+    """A text with the addresses of what was copied."""
+    for path, address in list(renamed.items()):
+        text = text.replace(path, address)
+    return text
+
+
 def error_of(doc: dict) -> BaseException:
     """The exception of an error's document."""
     if doc["class"] == "cancelled":
         return KeyboardInterrupt()
     cls = _classes.get(doc["class"], StoaError)
-    return cls(doc["message"], **{k: doc.get(k) for k in ("object", "offset", "length", "path", "reason")})
+    place = {k: doc.get(k) for k in ("object", "offset", "length", "path", "reason")}
+    if place["object"]:
+        place["object"] = original(place["object"])
+    return cls(original(doc["message"]), **place)
 
 
 def _load() -> ctypes.CDLL:
@@ -154,11 +167,12 @@ def call(name: str, *args: Any) -> None:
         raise error_of(json.loads(take(error) or '{"class": "io", "message": "out of memory"}'))
 
 
-def text_of(name: str, *args: Any) -> Any:
-    """Calls a function that gives a document."""
+def text_of(name: str, *args: Any, named: bool = True) -> Any:
+    """Calls a function that gives a document; named: for people, with the addresses of what was copied."""
     out = ctypes.c_void_p()
     call(name, *args, ctypes.byref(out))
-    return json.loads(take(out))
+    text = take(out)
+    return json.loads(original(text) if named else text)
 
 
 def encode(doc: Any) -> bytes | None:
@@ -187,9 +201,9 @@ def _release(number: int) -> None:
 def interruptible(do: Callable[[int], Any]) -> Any:
     """Calls do with a token's handle in a thread, so that an interrupt can end it; in other threads than the main one,
     to which no signals come, it calls do directly."""
-    token = Handle.made("stoa_token")
     if threading.current_thread() is not threading.main_thread():
-        return do(token.number)
+        return do(0)
+    token = Handle.made("stoa_token")
     out: list = []
 
     def work():
@@ -213,7 +227,7 @@ def interruptible(do: Callable[[int], Any]) -> Any:
     return result
 
 
-def run(args: list[str], input: str = "", environment: dict | None = None) -> Iterator[bytes]:
+def run(args: list[str], input: str = "", environment: dict | None = None) -> Iterator[bytes | dict]:
     """The output of a verb as it comes, in pieces; at the end, the report as a dict."""
     h = Handle.made("stoa_run", encode({"args": args, "input": input, "environment": environment or surroundings()}))
     buffer = ctypes.create_string_buffer(1 << 16)
@@ -233,9 +247,15 @@ def run(args: list[str], input: str = "", environment: dict | None = None) -> It
     yield report
 
 
-def verb(args: list[str], fine: tuple = (0,), input: str = "") -> tuple[bytes, dict]:
+def verb(args: list[str], fine: tuple = (0,), input: str = "", environment: dict | None = None) -> tuple[bytes, dict]:
     """The whole output of a verb, and its report. A status that is not fine raises its error."""
-    *pieces, report = run(args, input)
+    pieces: list[bytes] = []
+    report: dict = {}
+    for x in run(args, input, environment):
+        if isinstance(x, dict):
+            report = x
+        else:
+            pieces.append(x)
     check(report, fine)
     return b"".join(pieces), report
 
@@ -247,7 +267,7 @@ def check(report: dict, fine: tuple) -> None:
     if report["status"] in fine:
         return
     cls = {2: Invalid, 3: Corrupt}.get(report["status"], StoaError)
-    message = report["messages"].strip()
+    message = original(report["messages"].strip())
     raise cls(message.removeprefix("stoa: ") or f"status {report['status']}")
 
 
@@ -271,7 +291,7 @@ def surroundings(storage_options: dict | None = None) -> dict[str, str]:
 
 
 def warn(message: str, level: int = 3) -> None:
-    warnings.warn(message, StoaWarning, stacklevel=level + 1)
+    warnings.warn(original(message), StoaWarning, stacklevel=level + 1)
 
 
 def memory() -> dict[str, int]:

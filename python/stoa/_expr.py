@@ -170,7 +170,7 @@ def _number(t: pa.DataType, x: Any) -> str | None:
         if isinstance(x, (int, decimal.Decimal)):
             d = decimal.Decimal(x)
             sign, digits, exponent = d.as_tuple()
-            if len(digits) <= 37 and -t.scale <= exponent <= 0:
+            if isinstance(exponent, int) and len(digits) <= 37 and -t.scale <= exponent <= 0:
                 return format(d, "f")
         return None
     if isinstance(x, int) and abs(x) <= 2**53:
@@ -260,9 +260,10 @@ class Translator:
 
     def _or_kleene(self, tree) -> Translation:
         parts = [self.translate(a) for a in tree.args]
-        if any(p.text is None for p in parts):
+        texts = [p.text for p in parts if p.text is not None]
+        if len(texts) < len(parts):
             return NOTHING
-        return Translation("(" + " or ".join(p.text for p in parts) + ")", min(p.grade for p in parts))
+        return Translation("(" + " or ".join(texts) + ")", min(p.grade for p in parts))
 
     def _invert(self, tree) -> Translation:
         p = self.translate(tree.args[0])
@@ -297,11 +298,12 @@ class Translator:
         values = tree.options["value_set"].values if tree.options else None
         if n is None or values is None or len(values) > 10_000:
             return NOTHING
-        texts = [literal_text(n[1], v) for v in values if v.is_valid]
-        if any(s is None for s in texts) or _option(tree, "null_matching_behavior", 0) != 0:
+        literals = [literal_text(n[1], v) for v in values if v.is_valid]
+        texts = [s for s in literals if s is not None]
+        if len(texts) < len(literals) or _option(tree, "null_matching_behavior", 0) != 0:
             return NOTHING
         inside = f"({n[0]} is not null and {n[0]} in ({', '.join(texts)}))"
-        if len(texts) < len(values):
+        if len(literals) < len(values):
             inside = f"({n[0]} is null or {inside})"
         return Translation(inside, EXACT)
 

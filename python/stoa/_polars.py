@@ -21,14 +21,14 @@ def scan_polars(path, table: str | None = None, **options: Any):
     from ._table import Table, open
 
     t = path if isinstance(path, Table) else open(path, table=table, **options)
-    schema = pl.from_arrow(pa.Table.from_batches([], t.schema)).schema
+    schema = pl.DataFrame(pa.Table.from_batches([], t.schema)).schema
 
     def source(with_columns, predicate, n_rows, batch_size):
         columns = None if with_columns is None else list(with_columns)
-        limit = n_rows if n_rows is not None and predicate is None else 0
         if n_rows == 0:
             yield pl.from_arrow(t.head(0, columns=columns))
             return
+        limit = n_rows if predicate is None else None
         left = n_rows
         for b in t._scanner(columns, (predicate,), limit=limit, batch_size=batch_size).to_batches():
             frame = pl.from_arrow(pa.Table.from_batches([b]))

@@ -1,4 +1,5 @@
-"""The verbs of the command that look at places: what they return is what ``stoa VERB -f json`` prints."""
+"""The verbs of the command that look at places: what they return is what ``stoa VERB -f json`` prints. All take
+storage_options, as ``open`` does."""
 
 from __future__ import annotations
 
@@ -6,16 +7,17 @@ import dataclasses
 import json
 import os
 import tempfile
-from typing import Any, Iterator
+from typing import Any, Iterator, Sequence
 
 from . import _core, _expr
 from ._core import Invalid
+from ._places import Path, Paths, fetched, text, written
 
 
 class _Doc:
     @classmethod
     def _of(cls, d: dict):
-        names = {f.name for f in dataclasses.fields(cls)}
+        names = {f.name for f in dataclasses.fields(cls)}  # type: ignore[arg-type]  # its subclasses are dataclasses
         d = {("from_" if k == "from" else k): v for k, v in d.items()}
         return cls(**{k: v for k, v in d.items() if k in names})
 
@@ -74,7 +76,19 @@ class Node(_Doc):
     column: str | None = None
 
 
-def _args(verb: str, paths, form: str | None = "json", **options: Any) -> list[str]:
+def _found(paths, storage_options: dict[str, Any] | None) -> tuple[list[str], list, dict]:
+    """Places as the command takes them, what must live as long as it runs, and its environment."""
+    given = [paths] if isinstance(paths, (str, bytes, os.PathLike)) else list(paths)
+    places, keep = [], []
+    for p in given:
+        place, holder = fetched(p, storage_options)
+        places.append(place)
+        keep.append(holder)
+    remote = any(p.startswith(("s3://", "http://", "https://")) for p in places)
+    return places, keep, _core.surroundings(storage_options if remote else None)
+
+
+def _args(verb: str, places: list[str], form: str | None = "json", **options: Any) -> list[str]:
     """A command line. Options have the names of flags, with _ for -; True is a flag without a value."""
     out = [verb]
     for k, v in options.items():
@@ -85,11 +99,10 @@ def _args(verb: str, paths, form: str | None = "json", **options: Any) -> list[s
             out.append(flag if one is True else f"{flag}={one}")
     if form:
         out += ["-f", form]
-    given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
-    return out + ["--"] + [os.fspath(p) for p in given]
+    return out + ["--"] + places
 
 
-def _pairs(options: dict | None) -> list[str] | None:
+def _pairs(options: dict[str, Any] | None) -> list[str] | None:
     return [f"{k}={v}" for k, v in (options or {}).items()] or None
 
 
@@ -100,12 +113,13 @@ def _text(where) -> str | None:
     raise Invalid("where: expected a text; expressions are for open(…).scan and write")
 
 
-def _json(verb: str, paths, fine=(0,), **options: Any) -> Any:
-    out, _ = _core.verb(_args(verb, paths, **options), fine)
-    return json.loads(out)
+def _json(verb: str, paths, fine=(0,), storage_options: dict[str, Any] | None = None, **options: Any) -> Any:
+    places, _keep, environment = _found(paths, storage_options)
+    out, _ = _core.verb(_args(verb, places, **options), fine, environment=environment)
+    return json.loads(_core.original(out.decode()))
 
 
-def ls(path=".", **options: Any) -> list[Entry]:
+def ls(path: Paths = ".", **options: Any) -> list[Entry]:
     """What a place holds, at any depth. What could not be read has a problem.
 
     >>> import stoa
@@ -115,9 +129,10 @@ def ls(path=".", **options: Any) -> list[Entry]:
     return [Entry._of(d) for d in _json("ls", path, (0, 3), **options)]
 
 
-def verify(path, deep: bool = False, quick: bool = False, seal: str | None = None, **options: Any) -> list[Finding]:
-    """What is damaged or unusual, and what cannot be told (notes: a file without checksums); none: healthy. quick looks at the structure alone, deep at every
-    value; seal is a file that ``seal`` wrote.
+def verify(path: Paths, deep: bool = False, quick: bool = False, seal: str | None = None,
+           **options: Any) -> list[Finding]:
+    """What is damaged or unusual, and what cannot be told (notes: a file without checksums); none: healthy. quick looks
+    at the structure alone, deep at every value; seal is a file that ``seal`` wrote.
 
     >>> import stoa
     >>> stoa.verify("try/key.cfile")
@@ -129,7 +144,8 @@ def verify(path, deep: bool = False, quick: bool = False, seal: str | None = Non
     return [Finding._of(d) for d in doc["findings"]]
 
 
-def describe(path, pages: bool = False, **options: Any) -> Iterator[Node]:
+def describe(path: Paths, pages: bool = False, storage_options: dict[str, Any] | None = None,
+             **options: Any) -> Iterator[Node]:
     """The anatomy of a file, as it is found out: every byte has an owner. An error comes after what could be read.
 
     >>> import stoa
@@ -137,16 +153,17 @@ def describe(path, pages: bool = False, **options: Any) -> Iterator[Node]:
     0
     """
     rest = b""
-    for piece in _core.run(_args("describe", path, "jsonl", pages=pages, **options)):
+    places, _keep, environment = _found(path, storage_options)
+    for piece in _core.run(_args("describe", places, "jsonl", pages=pages, **options), environment=environment):
         if isinstance(piece, dict):
             _core.check(piece, (0,))
             return
         *lines, rest = (rest + piece).split(b"\n")
         for line in lines:
-            yield Node._of(json.loads(line))
+            yield Node._of(json.loads(_core.original(line.decode())))
 
 
-def stats(path, **options: Any) -> list[dict]:
+def stats(path: Paths, **options: Any) -> list[dict[str, Any]]:
     """What each column is made of: encodings, codec, blocks, nulls, bytes, min and max.
 
     >>> import stoa
@@ -156,7 +173,8 @@ def stats(path, **options: Any) -> list[dict]:
     return _json("stats", path, **options)
 
 
-def explain(path, where: str | None = None, columns=None, analyze: bool = False, **options: Any) -> dict:
+def explain(path: Paths, where: str | None = None, columns: Sequence[str] | None = None, analyze: bool = False,
+            **options: Any) -> dict[str, Any]:
     """What a scan reads, what it passes over, and why; with analyze it is run.
 
     >>> import stoa
@@ -172,7 +190,7 @@ def _columns(columns) -> str | None:
     return ",".join('"' + c.replace('"', '""') + '"' if "," in c else c for c in columns)
 
 
-def meta(path, **options: Any) -> list[dict]:
+def meta(path: Paths, **options: Any) -> list[dict[str, Any]]:
     """What files say about themselves.
 
     >>> import stoa
@@ -182,7 +200,7 @@ def meta(path, **options: Any) -> list[dict]:
     return _json("meta", path, **options)
 
 
-def history(path, **options: Any) -> list[dict]:
+def history(path: Paths, **options: Any) -> list[dict[str, Any]]:
     """Which moments of a Kudu table's past are known.
 
     >>> import stoa
@@ -192,8 +210,9 @@ def history(path, **options: Any) -> list[dict]:
     return _json("history", path, (0, 3), **options)
 
 
-def diff(a, b, on=None, columns=None, tolerance: float | None = None, relative: float | None = None,
-         where: str | None = None, **options: Any) -> dict:
+def diff(a: Path, b: Path, on: Sequence[str] | None = None, columns: Sequence[str] | None = None,
+         tolerance: float | None = None, relative: float | None = None,
+         where: str | None = None, **options: Any) -> dict[str, Any]:
     """What differs between two tables of any formats: ["equal"] says whether nothing does.
 
     >>> import stoa
@@ -204,7 +223,7 @@ def diff(a, b, on=None, columns=None, tolerance: float | None = None, relative: 
                  relative=relative, where=_text(where), **options)
 
 
-def formats() -> list[dict]:
+def formats() -> list[dict[str, Any]]:
     """The formats, what can be done with each, and their options.
 
     >>> import stoa
@@ -214,7 +233,9 @@ def formats() -> list[dict]:
     return json.loads(_core.verb(["formats", "-f", "json"])[0])
 
 
-def seal(path, output, parity: str | None = None, rows: bool = True, **options: Any) -> None:
+def seal(path: Paths, output: Path, parity: str | None = None, rows: bool = True, storage_options: dict[str,
+         Any] | None = None,
+         **options: Any) -> None:
     """Writes checksums of files, and parity, to a sidecar, with which ``verify(…, seal=output)`` finds every change.
 
     >>> import stoa
@@ -222,11 +243,15 @@ def seal(path, output, parity: str | None = None, rows: bool = True, **options: 
     >>> stoa.verify("try/key.cfile", seal="key.seal")
     []
     """
-    _core.verb(_args("seal", path, None, output=os.fspath(output), parity=parity, no_rows=not rows, **options))
+    places, _keep, environment = _found(path, storage_options)
+    _core.verb(_args("seal", places, None, output=written(output), parity=parity, no_rows=not rows, **options),
+               environment=environment)
 
 
-def convert(path, output, format: str | None = None, columns=None, where: str | None = None,
-            options: dict | None = None, source_options: dict | None = None, check: bool = True, **flags: Any) -> dict:
+def convert(path: Paths, output: Path, format: str | None = None, columns: Sequence[str] | None = None,
+            where: str | None = None,
+            options: dict[str, Any] | None = None, source_options: dict[str, Any] | None = None, check: bool = True,
+            **flags: Any) -> dict[str, Any]:
     """Writes the rows of a table in another format; output appears when it is whole and was read back. Returns rows,
     bytes, files, …; options are those of the format that is written.
 
@@ -234,12 +259,18 @@ def convert(path, output, format: str | None = None, columns=None, where: str | 
     >>> stoa.convert("try/flat.red", "flat.parquet")["rows"]
     500
     """
-    return _json("convert", path, output=os.fspath(output), to=format, columns=_columns(columns), where=_text(where),
+    return _json("convert", path, output=written(output), to=format, columns=_columns(columns), where=_text(where),
                  opt=_pairs(options), source_opt=_pairs(source_options), no_check=not check, **flags)
 
 
-def recover(path, output, format: str | None = None, damaged: str = "skip-rows", options: dict | None = None,
-            source_options: dict | None = None, seal: str | None = None, **flags: Any) -> dict:
+def _name(paths: Paths) -> str:
+    one = paths if isinstance(paths, (str, bytes, os.PathLike)) else list(paths)[0]
+    return text(one)
+
+
+def recover(path: Paths, output: Path, format: str | None = None, damaged: str = "skip-rows", options: dict[str,
+            Any] | None = None,
+            source_options: dict[str, Any] | None = None, seal: str | None = None, **flags: Any) -> dict[str, Any]:
     """Writes what can still be read of a damaged file to another. Returns the summary (rows, accounts, …) with losses
     and findings. That something was lost is a StoaWarning, too.
 
@@ -252,10 +283,10 @@ def recover(path, output, format: str | None = None, damaged: str = "skip-rows",
     """
     with tempfile.TemporaryDirectory(prefix="stoa-") as d:
         manifest = os.path.join(d, "manifest.json")
-        doc = _json("recover", path, (0, 3), output=os.fspath(output), to=format, damaged=damaged, manifest=manifest,
+        doc = _json("recover", path, (0, 3), output=written(output), to=format, damaged=damaged, manifest=manifest,
                     opt=_pairs(options), source_opt=_pairs(source_options), seal=seal, **flags)
         m = json.load(open(manifest)) if os.path.exists(manifest) else {"losses": [], "findings": []}
     doc["losses"], doc["findings"] = m["losses"], m["findings"]
     if m["losses"]:
-        _core.warn(f"{path}: {len(m['losses'])} losses; see losses", 2)
+        _core.warn(f"{_name(path)}: {len(m['losses'])} losses; see losses", 2)
     return doc

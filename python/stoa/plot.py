@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 
 from ._core import Corrupt, Invalid
-from ._verbs import describe, stats, verify
+from ._verbs import Node, describe, stats, verify
 
 
 def _axes(height: float, rows: int = 1):
@@ -27,7 +27,7 @@ def anatomy(path, depth: int = 2, **options):
     >>> type(stoa.plot.anatomy("try/damaged/key.cfile")).__name__
     'Figure'
     """
-    nodes = []
+    nodes: list[Node] = []
     try:
         nodes.extend(n for n in describe(path, **options) if n.inner is None and n.depth <= depth)
     except Corrupt:

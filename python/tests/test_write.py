@@ -99,6 +99,39 @@ def test_changes():
         stoa.open(t)
 
 
+def test_more_changes():
+    t = "store#shop.stock"
+    schema = pa.schema([("item", pa.string()), ("left", pa.int32()), ("at", pa.string())])
+    stoa.create(t, schema, partition=["at"])
+    stoa.load(t, pa.table({"item": ["bolt", "nut"], "left": [7, 9], "at": ["north", "south"]}, schema))
+    r = stoa.merge(t, pa.table({"item": ["nut", "nail"], "left": [8, 100], "at": ["south", "north"]}, schema), ["item"])
+    assert (r["rows"], r["replaced"], r["added"]) == (2, 1, 1)
+    everything = lambda: sorted(map(tuple, (x.values() for x in stoa.open(t).to_table().to_pylist())))
+    assert everything() == [("bolt", 7, "north"), ("nail", 100, "north"), ("nut", 8, "south")]
+    stoa.load(t, pa.table({"item": ["cork"], "left": pa.array([1], pa.int32())}), overwrite=True,
+              partition={"at": "north"})
+    assert everything() == [("cork", 1, "north"), ("nut", 8, "south")]
+    stoa.drop_partition(t, {"at": "south"})
+    stoa.alter_column(t, "left", name="count")
+    stoa.alter_column(t, "count", type=pa.int64())
+    stoa.set_properties(t, {"comment": "what is left"})
+    stoa.set_properties(t, {"comment": None})
+    with pytest.raises(stoa.Invalid):
+        stoa.set_properties(t, {"nothing": None})
+    stoa.rename(t, "store#shop.rest", dry_run=True)
+    stoa.rename(t, "store#shop.rest")
+    with pytest.raises(stoa.StoaError):
+        stoa.open(t)
+    t = "store#shop.rest"
+    assert everything() == [("cork", 1, "north")]
+    assert stoa.open(t).schema.field("count").type == pa.int64()
+    assert len(stoa.truncate(t)) > 0 and len(stoa.open(t)) == 0
+    for wrong in [lambda: stoa.merge(t, {"item": ["x"]}, "nothing"), lambda: stoa.rename(t, t),
+                  lambda: stoa.alter_column(t, "count", type=pa.int32()), lambda: stoa.drop_partition(t, {"item": "x"})]:
+        with pytest.raises(stoa.StoaError):
+            wrong()
+
+
 def test_recover_writes_what_is_whole():
     with pytest.warns(stoa.StoaWarning):
         r = stoa.recover("try/damaged/key.cfile", "saved.parquet")

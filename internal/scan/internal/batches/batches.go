@@ -126,7 +126,7 @@ func safely(seq iter.Seq2[arrow.RecordBatch, error]) iter.Seq2[arrow.RecordBatch
 				return
 			}
 			if p := recover(); p != nil {
-				yield(nil, fault.Bugf("reading panicked: %v", p))
+				yield(nil, fault.Panicked(p, "reading"))
 			}
 		}()
 		for rec, err := range seq {

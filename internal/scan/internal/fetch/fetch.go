@@ -80,7 +80,7 @@ func (p *Pager) pull(ctx context.Context, n int) {
 func (p *Pager) Next(ctx context.Context) (page format.Page, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fault.Bugf("looking for the next page panicked: %v", r)
+			err = fault.Panicked(r, "looking for the next page")
 		}
 	}()
 	return p.Chunk.Next(ctx)

@@ -149,7 +149,9 @@ func Decode(c format.Chunk, t *format.Task, dst *vec.Vector) (err error) {
 	before, mark := dst.Len(), dst.Mark()
 	defer func() {
 		if p := recover(); p != nil {
-			err = fault.New(fault.Bug, PlaceOf(t.Page), "", "decoding panicked: %v", p)
+			e := *fault.Panicked(p, "decoding")
+			e.At = PlaceOf(t.Page)
+			err = &e
 		}
 		if err != nil {
 			dst.Rollback(mark)
