@@ -305,7 +305,9 @@ class Translator:
         inside = f"({n[0]} is not null and {n[0]} in ({', '.join(texts)}))"
         if len(literals) < len(values):
             inside = f"({n[0]} is null or {inside})"
-        return Translation(inside, EXACT)
+        # pyarrow's is_in, and nothing else of it, tells 0.0 from -0.0
+        zero = pt.is_floating(n[1]) and not self.total and any(v.is_valid and v.as_py() == 0 for v in values)
+        return Translation(inside, UPPER if zero else EXACT)
 
     def _like(self, tree, before: str, after: str) -> Translation:
         n = self._named(tree)

@@ -67,6 +67,10 @@ def leaf(r):
         some = r.sample([x for x in LITERALS[name] if not isinstance(x, float) and x != 1000], 2)
         typed = pa.array(some, table(1, 1)[name].type)
         return a.isin(typed), p.is_in(some), f"({name} is not null and {name} in ({', '.join(map(sql, some))}))"
+    if what < 0.33 and name == "f64":
+        some = r.sample([0.0, -0.0, 1.5, math.inf, 0.1], 2)
+        either = " or ".join(f"f64 = {sql(x)}" for x in some)
+        return a.isin(pa.array(some)), p.is_in(some), f"(f64 is not null and ({either}))"
     if what < 0.4:
         v = r.choice(LITERALS["s"])
         return pc.starts_with(ds.field("s"), v), pl.col("s").str.starts_with(v), f"starts_with(s, {sql(v)})"
