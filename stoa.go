@@ -210,6 +210,9 @@ func (s ScanSpec) after(passed, given int64) (ScanSpec, bool) {
 // Count returns how many rows Scan(spec) yields. Where metadata suffice, no data is read; under SkipRows everything is,
 // because rows may be lost in any column.
 func (t *Table) Count(ctx context.Context, spec ScanSpec) (int64, error) {
+	if n, known, err := t.countKnown(ctx, spec); known || err != nil {
+		return n, err
+	}
 	if spec.Damaged != SkipRows {
 		spec.Columns = []string{}
 	}
@@ -221,6 +224,36 @@ func (t *Table) Count(ctx context.Context, spec ScanSpec) (int64, error) {
 		n += b.NumRows()
 	}
 	return n, nil
+}
+
+// countKnown is Count of a scan without a filter where metadata have the number of rows. As after every scan, the files
+// must be what they were.
+func (t *Table) countKnown(ctx context.Context, spec ScanSpec) (n int64, known bool, err error) {
+	if spec.Filter != nil || spec.Damaged != Fail {
+		return 0, false, nil
+	}
+	for i, s := range t.sources {
+		if _, reads := s.reader.(format.Batcher); reads || s.closed.Load() {
+			return 0, false, nil
+		}
+		rows, err := t.SourceRows(ctx, i)
+		if err != nil || rows < 0 { // the scan says more
+			return 0, false, nil
+		}
+		n += rows
+	}
+	if r := spec.Rows; r != (vec.Range{}) {
+		n = max(0, min(n, r.To)-max(0, r.From))
+	}
+	if spec.Limit > 0 {
+		n = min(n, spec.Limit)
+	}
+	for _, s := range t.sources {
+		if err := s.checkUnchanged(ctx); err != nil {
+			return 0, false, err
+		}
+	}
+	return n, true, nil
 }
 
 // Rows is how many rows the table has before any filter; -1 if only reading shows. No data is read.

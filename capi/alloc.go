@@ -41,9 +41,9 @@ func sizeClass(n int) (class, size int) {
 	return top*steps + part - 1, 1<<top + part*step
 }
 
-// Allocate gives a buffer; its capacity is its class's size. An allocator can only panic: it does so with an error, which
-// becomes that of the call or the scan (fault.Panicked). That there is no memory is one of class Limit; a negative size
-// is a mistake of ours, and one of class Bug.
+// Allocate gives a buffer; its capacity is its class's size. An allocator can only panic: it does so with an error,
+// which becomes that of the call or the scan (fault.Panicked). That there is no memory is one of class Limit; a
+// negative size is a mistake of ours, and one of class Bug.
 func (p *cPool) Allocate(n int) []byte {
 	if n < 0 || n > largest {
 		panic(fault.Bugf("memory: expected a size from 0 to %d bytes, found %d", largest, n))

@@ -109,7 +109,8 @@ func changing[O any](do func(context.Context, *stoa.Changer, O) (any, error)) ch
 }
 
 // takesRows are the changes with a stream: of rows, or without any, for its schema.
-var takesRows = map[string]bool{"append": true, "merge": true, "create": true, "add_column": true, "alter_column": true}
+var takesRows = map[string]bool{"append": true, "merge": true, "create": true, "add_column": true,
+	"alter_column": true}
 
 type rowsDoc struct {
 	Rows int64 `json:"rows"`
@@ -180,7 +181,8 @@ var changes = map[string]changeFunc{
 		}
 		return c.AddColumn(ctx, *f, o)
 	}),
-	"alter_column": ofColumn(func(ctx context.Context, c *stoa.Changer, f *arrow.Field, o stoa.AlterColumnOptions) error {
+	"alter_column": ofColumn(func(ctx context.Context, c *stoa.Changer, f *arrow.Field,
+		o stoa.AlterColumnOptions) error {
 		o.Type = f
 		return c.AlterColumn(ctx, o)
 	}),

@@ -127,8 +127,8 @@ func Bugf(format string, args ...any) *Error {
 	return New(Bug, Span{}, "", format, args...)
 }
 
-// Panicked is the error that a panic p, caught while doing what ("reading"), is reported as: p itself if it is an *Error,
-// as that of an allocator which has no other way to say that there is no memory; else a Bug.
+// Panicked is the error that a panic p, caught while doing what ("reading"), is reported as: p itself if it is an
+// *Error, as that of an allocator which has no other way to say that there is no memory; else a Bug.
 func Panicked(p any, what string) *Error {
 	if e, ok := p.(*Error); ok {
 		return e
