@@ -1,12 +1,17 @@
 # make test: what one runs between two edits: every package, format and law, in a short form, on the golden files.
 # make test-all, which CI does: all tests in full, with the whole corpus if STOA_CORPUS names it; then the short ones
-# of the rooms that have goroutines, or are used by several, with the race detector, which needs a C compiler.
+# of the rooms in which goroutines meet, with the race detector, which needs a C compiler.
 # Both put their files in memory where they can.
 GO ?= go
 FUZZTIME ?= 1m
-RACE ?= . ./internal/laws ./cmd/stoa ./internal/scan ./store ./vec ./format/cfile ./format/kudu ./format/redfile
-# Tests of texts: slow with the race detector, and nothing runs at the same time there.
-NORACE ?= ^Test(HelpWidth|ManPages|Examples|FindingPages|EveryFindingIsExplained)$$
+RACE ?= . ./internal/scan ./store/... ./vec
+# Of other rooms, the tests in which goroutines meet: scans by several workers, look-ups side by side, merged row groups, pieces and signals of
+# the command, addresses, and the writers that encode columns side by side.
+MEET ?= ./internal/laws ./cmd/stoa ./format/carbon ./format/cfile ./format/kudu ./format/parquet ./format/trevni
+MEETING ?= ^Test(BoastfulRowGroups|MemoryBudget|CancelSoon|LookUpsKeepPages|SplitsAreTheScan|SplitsOfRealFiles|ConcurrentScans|$\
+ConvertBetweenFormats|Cache|Addresses|FaultsOfStores|WritesToAddresses|LargeObjects|RefusedObject|KilledUpload|CutDirectory|AllToAddresses|$\
+Hanging|InterruptLeavesNothing|Signal|KilledPieces|KilledRescue|Script|ProgressLine|OldWindows|SkipSegment|Sort|TableLoads|Loading|$\
+ManyColumnsAtOnce|SetOfFiles|RandomStructs|GoldenTables|Order|Moments|CopiedPages|RowGroupsAreCut|SuiteWiki)$$
 
 .PHONY: test test-all fuzz lint soak attack flips release release-check vuln
 
@@ -15,7 +20,8 @@ test:
 
 test-all:
 	.ci/in-memory $(GO) test -timeout 20m ./...
-	STOA_CORPUS= CGO_ENABLED=1 .ci/in-memory $(GO) test -race -short -timeout 20m -skip '$(NORACE)' $(RACE)
+	STOA_CORPUS= CGO_ENABLED=1 .ci/in-memory $(GO) test -race -short -timeout 20m $(RACE)
+	STOA_CORPUS= CGO_ENABLED=1 .ci/in-memory $(GO) test -race -short -timeout 20m -run '$(MEETING)' $(MEET)
 
 lint:
 	$(GO) vet ./...

@@ -292,7 +292,7 @@ func TestPeakMemory(t *testing.T) {
 func peakOf(t *testing.T, args []string) (status int, peak int64, text []byte) {
 	file := filepath.Join(t.TempDir(), "peak")
 	cmd := exec.Command(os.Args[0], args...)
-	cmd.Env = append(os.Environ(), "STOA_PEAK="+file)
+	cmd.Env = append(os.Environ(), "STOA_PEAK="+file, "GOGC=100", "GOMEMLIMIT=off")
 	out := &beginning{}
 	cmd.Stdout, cmd.Stderr = out, out
 	err := cmd.Run()
