@@ -206,6 +206,9 @@ func TestReadingFindsNoMore(t *testing.T) {
 		for i := 0; i < len(whole); i += step {
 			for bit := range bits {
 				bit = (bit + i) % 8
+				if testing.Short() && (bit+i)%3 > 0 {
+					continue
+				}
 				data := slices.Clone(whole)
 				data[i] ^= 1 << bit
 				failed := readAll(data)
@@ -219,7 +222,7 @@ func TestReadingFindsNoMore(t *testing.T) {
 				}
 			}
 		}
-		if found < 100 {
+		if found < 100 && !testing.Short() || found < 30 {
 			t.Errorf("%s: only %d changes were found", name, found)
 		}
 	}

@@ -88,8 +88,11 @@ func TestFileWithinFile(t *testing.T) {
 // attachments move everything.
 func TestOffsetsOfInnerFile(t *testing.T) {
 	defer redfile.SetRandom(rand.NewChaCha8([32]byte{7}))()
-	cuts := 0
-	for k := range 120 {
+	cuts, times := 0, 120
+	if testing.Short() {
+		times = 30
+	}
+	for k := range times {
 		inner := writeSample(t, 5, map[string]string{"sync": strconv.Itoa(k % 3), "row-group-rows": "2"})
 		opts := map[string]string{"sync": "0", "compression": "none", "row-group-rows": "5",
 			"generation": "AE"[k%2:][:1]}

@@ -66,6 +66,9 @@ func TestSwappedPartWithoutSync(t *testing.T) {
 	part := slices.Clone(whole["out/part-00002.red"])
 	footer := len(part) - 8 - int(binary.LittleEndian.Uint32(part[len(part)-8:]))
 	for bit := range 8 * (len(part) - footer) {
+		if testing.Short() && bit%7 > 0 {
+			continue
+		}
 		objects := maps.Clone(whole)
 		bad := slices.Clone(part)
 		bad[footer+bit/8] ^= 1 << (bit % 8)

@@ -71,6 +71,10 @@ func TestDepths(t *testing.T) {
 		"trevni":  {{"arrow-schema": "false"}}, "trevni-avro": {{"arrow-schema": "false"}},
 		"arrow": {{"stream": "true"}},
 	}
+	depths := []int{1, 2, 31, 32, 33, 47, 48, 49, 50, 63, 64, 65, 100, 127, 128, 300}
+	if testing.Short() {
+		depths = []int{2, 32, 33, 48, 49, 64, 65, 300}
+	}
 	for _, f := range stoa.Formats {
 		if f.Create == nil {
 			continue
@@ -79,7 +83,7 @@ func TestDepths(t *testing.T) {
 			written := 0
 			for _, opts := range append([]map[string]string{nil}, more[f.Name]...) {
 				for _, kind := range []string{"struct", "list", "map", "mixed"} {
-					for _, depth := range []int{1, 2, 31, 32, 33, 47, 48, 49, 50, 63, 64, 65, 100, 127, 128, 300} {
+					for _, depth := range depths {
 						if deepTable(t, &f, opts, kind, depth) {
 							written++
 						}
