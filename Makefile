@@ -77,3 +77,11 @@ wheel:
 .PHONY: sql
 sql:
 	cd sql && CGO_ENABLED=1 $(GO) build -ldflags '-s -w' -o ../stoa-sql .
+
+# The extension for DuckDB, in dist/: Go and a C compiler. DuckDB loads it where extensions need not be signed.
+.PHONY: duckdb
+duckdb:
+	mkdir -p dist
+	cd duckdb && CGO_ENABLED=1 $(GO) build -buildmode=c-shared -ldflags '-s -w' -o ../dist/libstoa_duckdb.so .
+	cd duckdb && $(GO) run ./footer ../dist/libstoa_duckdb.so ../dist/stoa.duckdb_extension "$$(git describe --tags --always)" linux_amd64
+	rm dist/libstoa_duckdb.so dist/libstoa_duckdb.h
