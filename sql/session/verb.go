@@ -19,7 +19,11 @@ func Run(ctx context.Context, a *verbs.App, f *verbs.SQLFlags, args []string) er
 		return err
 	}
 	defer s.Close()
-	err = s.Script(ctx, script)
+	if f.Interactive {
+		err = s.Prompt(context.WithoutCancel(ctx)) // Ctrl-C ends a statement, and not the dialogue
+	} else {
+		err = s.Script(ctx, script)
+	}
 	places, losses, findings := s.health()
 	f.Losses = losses
 	return f.DamageFlags.Report(ctx, a, places, findings, err)
@@ -28,12 +32,16 @@ func Run(ctx context.Context, a *verbs.App, f *verbs.SQLFlags, args []string) er
 // statements are what is to be run.
 func statements(a *verbs.App, f *verbs.SQLFlags, args []string) (string, error) {
 	switch {
-	case len(args) > 0 && f.File != "":
+	case len(args) > 0 && f.Script != "":
 		return "", verbs.WrongUsef("a query and --script do not go together")
+	case f.Interactive && (len(args) > 0 || f.Script != ""):
+		return "", verbs.WrongUsef("--interactive takes no query and no --script")
+	case f.Interactive:
+		return "", nil
 	case len(args) > 0:
 		return args[0], nil
-	case f.File != "":
-		b, err := os.ReadFile(f.File)
+	case f.Script != "":
+		b, err := os.ReadFile(f.Script)
 		return string(b), err
 	}
 	b, err := io.ReadAll(a.In)

@@ -21,7 +21,7 @@ import (
 )
 
 // RowForms are the forms in which rows are written (-f).
-var RowForms = []string{"table", "vertical", "jsonl", "json", "csv", "tsv", "arrow", "parquet"}
+var RowForms = []string{"table", "vertical", "jsonl", "json", "csv", "tsv", "markdown", "arrow", "parquet"}
 
 // asTable is the form of rows on a terminal when no other is asked for: a table if it fits, else a block a row.
 const asTable = "table or vertical"
@@ -90,6 +90,8 @@ func (f *OutputFlags) formOfFile(a *cli.App) (string, error) {
 		return "json", nil
 	case ".txt":
 		return "table", nil
+	case ".md":
+		return "markdown", nil
 	}
 	if fm := stoa.ByExtension(a.Formats, f.File); fm != nil && slices.Contains(RowForms, fm.Name) {
 		return fm.Name, nil
@@ -108,7 +110,7 @@ type RowWriter interface {
 // OpenRowWriter begins the output of rows of schema sc.
 func OpenRowWriter(a *cli.App, ctx context.Context, f *OutputFlags, form string, sc *arrow.Schema) (RowWriter, error) {
 	switch form {
-	case "table", "vertical", asTable, "json":
+	case "table", "vertical", asTable, "json", "markdown":
 		if form == "json" {
 			if err := cells.Distinct(sc.Fields(), ""); err != nil {
 				return nil, err
@@ -120,6 +122,9 @@ func OpenRowWriter(a *cli.App, ctx context.Context, f *OutputFlags, form string,
 		}
 		if form == "json" {
 			return &textRows{place: p, rows: newJSONArray(p, sc)}, nil
+		}
+		if form == "markdown" {
+			return &textRows{place: p, rows: newMarkdown(p, sc)}, nil
 		}
 		style := StyleOf(a, f)
 		style.Layout = map[string]display.Layout{"table": display.Horizontal, "vertical": display.Vertical,

@@ -1,0 +1,93 @@
+package session
+
+import (
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// TestFilters: what is understood of filters as DuckDB writes them, and that nothing else is. An empty text is nothing.
+func TestFilters(t *testing.T) {
+	columns := map[string]arrow.Field{}
+	for name, typ := range map[string]arrow.DataType{"a": arrow.PrimitiveTypes.Int32, "b": arrow.BinaryTypes.String,
+		"f": arrow.PrimitiveTypes.Float64, "h": arrow.FixedWidthTypes.Float16, "p": &arrow.Decimal128Type{Precision: 12, Scale: 2},
+		"day": arrow.FixedWidthTypes.Date32, "y": arrow.BinaryTypes.Binary, "flag": arrow.FixedWidthTypes.Boolean,
+		"at": arrow.FixedWidthTypes.Timestamp_us, "tod": arrow.FixedWidthTypes.Time64us} {
+		columns[name] = arrow.Field{Name: name, Type: typ, Nullable: true}
+	}
+	for _, c := range []struct{ text, want string }{
+		{"(a > 5)", "a > 5"},
+		{"((a > 5) AND (a < 10))", "a > 5 and a < 10"},
+		{"((a IS NULL) OR ((a > 5) AND (b = 'x')))", "a is null or a > 5 and b = 'x'"},
+		{"(a = -3)", "a = -3"},
+		{"(f > 1e+20)", "f > 1e+20"},
+		{"(f > -1.5)", "f > -1.5"},
+		{"(p >= 3.50)", "p >= 3.50"},
+		{"(day >= '1994-01-01'::DATE)", "day >= date '1994-01-01'"},
+		{"(day BETWEEN CAST('1994-01-01' AS DATE) AND '1995-01-01'::DATE)", "day between date '1994-01-01' and date '1995-01-01'"},
+		{"(at > '2023-11-14 22:06:25+00'::TIMESTAMP WITH TIME ZONE)", "at > timestamp '2023-11-14T22:06:25Z'"},
+		{"(tod < '12:00:00'::TIME)", "tod < time '12:00:00'"},
+		{"(y = '\\x00a'::BLOB)", "y = 0x0061"},
+		{"(a IN (1, 2, 3))", "a in (1, 2, 3)"},
+		{"(a NOT IN (1, 2))", "a not in (1, 2)"},
+		{"(b ~~ 'a%_\\')", "b like 'a%_\\' escape ''"},
+		{"(b !~~ 'a%')", "b not like 'a%' escape ''"},
+		{"prefix(b, 'a%')", "b like 'a!%%' escape '!'"},
+		{"(NOT suffix(b, 'z'))", "not b like '%z' escape '!'"},
+		{"(NOT (a = 3))", "not a = 3"},
+		{"(b = 'it''s')", "b = 'it''s'"},
+		{"(b = ') OR (a = 1')", "b = ') OR (a = 1'"},
+		{"((a > 5) AND (lower(b) = 'x') AND (a < 9))", "a > 5 and a < 9"},
+		{"((lower(b) = 'x') OR (a > 5))", ""},
+		{"(NOT ((a > 5) AND (lower(b) = 'x')))", ""},
+		{"((a + 1) > 5)", ""}, {"(a > f)", ""}, {"(h > 0.1)", ""}, {"(CAST(a AS DOUBLE) > 3.5)", ""},
+		{"(CASE  WHEN (flag) THEN ((a < 3)) ELSE (a > 5) END)", ""},
+		{"CASE WHEN flag THEN b = 'x' AND a > 5 AND flag ELSE flag END", ""},
+		{"(lower(b) BETWEEN 'a' AND b = 'x' AND a > 5)", ""},
+		{"(a IS DISTINCT FROM 5)", ""}, {"(a > $1)", ""}, {"(other > 5)", ""}, {"(a > 5", ""}, {"a > 5)", ""}, {"", ""},
+		{"(b > 5)", ""}, {"(a = 'x')", ""}, {"(a[1] > 5)", ""}, {"(a > (SELECT 5))", ""}, {"(a > 5 COLLATE x)", ""},
+	} {
+		got := ""
+		if e := filterOf(c.text, columns); e != nil {
+			got = e.String()
+		}
+		if got != c.want {
+			t.Errorf("%s: found %q, expected %q", c.text, got, c.want)
+		}
+	}
+	columns["a > 5 OR b"] = arrow.Field{Name: "a > 5 OR b", Type: arrow.FixedWidthTypes.Boolean}
+	if e := filterOf("(a > 5)", columns); e != nil {
+		t.Errorf("a column with an odd name: found %s, expected nothing", e)
+	}
+}
+
+// FuzzFilters: whatever the text is, reading it ends without a panic.
+func FuzzFilters(f *testing.F) {
+	f.Add("((a > 5) AND (b = 'x'))")
+	f.Add("(a NOT IN (1, 2)) OR CAST('x' AS DATE) < a AND prefix(b, '%')")
+	f.Fuzz(func(t *testing.T, text string) {
+		filterOf(text, map[string]arrow.Field{"a": {Name: "a", Type: arrow.PrimitiveTypes.Int32},
+			"b": {Name: "b", Type: arrow.BinaryTypes.String}})
+		Statements(text)
+		numbered(text, lex(text))
+		writes(nil, text, nil)
+	})
+}
+
+// TestStatements: scripts are cut at semicolons, and nowhere else.
+func TestStatements(t *testing.T) {
+	for _, c := range []struct {
+		script string
+		n      int
+		whole  bool
+	}{
+		{"select 1", 1, false}, {"select 1;", 1, true}, {" ; ;", 0, true}, {"select ';'; select \";\" -- ;\n;", 2, true},
+		{"/* ; /* ; */ ; */ select 1;", 1, true}, {"select $$;$$; select $a$;$$;$a$", 2, false},
+		{"select e'\\';'; x", 2, false}, {"select 'a'';'", 1, false}, {"select 'open", 1, false}, {"", 0, true},
+	} {
+		all, whole := Statements(c.script)
+		if len(all) != c.n || whole != c.whole {
+			t.Errorf("%q: %q, %v", c.script, all, whole)
+		}
+	}
+}

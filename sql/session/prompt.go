@@ -1,0 +1,182 @@
+package session
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"stoa/cmd/stoa/verbs"
+)
+
+const promptHelp = `Statements end with a semicolon and may have several lines.
+  .tables           the tables that have names, and those that were read
+  .schema TABLE     the columns of a table: a name, or an address
+  .mode FORM        how rows are shown: table, vertical, jsonl, json, csv, tsv, markdown
+  .timing on|off    say how long each statement took
+  .help             this
+  .quit             leave; so does Ctrl-D
+The key Tab completes names of tables, columns and files.
+`
+
+// prompt is a dialogue.
+type prompt struct {
+	s      *Session
+	lines  func() (string, error) // the next line; io.EOF at the end
+	more   func(bool)             // says whether the next line goes on with a statement
+	timing bool
+	typed  strings.Builder // a statement that is not complete
+}
+
+// Prompt asks for statements until there are no more. What is wrong with one is said, and ends nothing.
+func (s *Session) Prompt(ctx context.Context) error {
+	p := &prompt{s: s, more: func(bool) {}}
+	restore, err := p.open()
+	if err != nil {
+		return err
+	}
+	defer restore()
+	for ctx.Err() == nil {
+		line, err := p.lines()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if p.typed.Len() == 0 && strings.HasPrefix(strings.TrimSpace(line), ".") {
+			if quit := p.command(ctx, strings.Fields(line)); quit {
+				return nil
+			}
+			continue
+		}
+		p.typed.WriteString(line + "\n")
+		all, whole := Statements(p.typed.String())
+		p.more(!whole)
+		if !whole {
+			continue
+		}
+		p.typed.Reset()
+		for _, st := range all {
+			p.run(ctx, st)
+		}
+	}
+	return ctx.Err()
+}
+
+// open finds out where lines come from: a terminal with history and completion, or simply standard input.
+func (p *prompt) open() (restore func(), err error) {
+	in, ok := p.s.app.In.(*os.File)
+	out, ok2 := p.s.app.Out.(*os.File)
+	if !ok || !ok2 || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(out.Fd())) {
+		r := bufio.NewReader(p.s.app.In)
+		p.lines = func() (string, error) {
+			line, err := r.ReadString('\n')
+			if line != "" && errors.Is(err, io.EOF) {
+				err = nil
+			}
+			return strings.TrimSuffix(line, "\n"), err
+		}
+		return func() {}, nil
+	}
+	t := term.NewTerminal(struct {
+		io.Reader
+		io.Writer
+	}{in, out}, "stoa> ")
+	t.AutoCompleteCallback = p.s.complete
+	h := openHistory()
+	t.History = h
+	p.more = func(more bool) { t.SetPrompt(map[bool]string{false: "stoa> ", true: "  ...> "}[more]) }
+	p.lines = func() (string, error) { // raw only while a line is read: a statement can be interrupted
+		state, err := term.MakeRaw(int(in.Fd()))
+		if err != nil {
+			return "", err
+		}
+		defer term.Restore(int(in.Fd()), state)
+		if w, h, err := term.GetSize(int(out.Fd())); err == nil {
+			t.SetSize(w, h)
+		}
+		return t.ReadLine()
+	}
+	return h.close, nil
+}
+
+// run runs a statement, which Ctrl-C ends, and not the dialogue.
+func (p *prompt) run(ctx context.Context, statement string) {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	defer stop()
+	begin := time.Now()
+	err := p.s.Statement(ctx, statement)
+	if flushed := p.s.app.Stdout.Flush(); err == nil {
+		err = flushed
+	}
+	p.s.say(err)
+	if p.timing {
+		fmt.Fprintf(p.s.app.Stderr, "%s\n", time.Since(begin).Round(time.Millisecond))
+	}
+}
+
+// say reports an error of a statement.
+func (s *Session) say(err error) {
+	switch {
+	case err == nil:
+	case errors.Is(err, context.Canceled):
+		s.app.Warn("stoa: interrupted")
+	default:
+		s.app.ReportError(nil, err)
+	}
+}
+
+// command runs a line that begins with a point; true: the dialogue ends.
+func (p *prompt) command(ctx context.Context, words []string) bool {
+	argument := strings.Join(words[1:], " ")
+	switch words[0] {
+	case ".quit", ".exit":
+		return true
+	case ".help":
+		fmt.Fprint(p.s.app.Stdout, promptHelp)
+	case ".tables":
+		for _, n := range p.s.tables() {
+			fmt.Fprintln(p.s.app.Stdout, n)
+		}
+	case ".schema":
+		if argument == "" {
+			p.s.say(verbs.WrongUsef(".schema: expected a table"))
+			return false
+		}
+		if isAddress(argument) && !slices.Contains(p.s.names, argument) {
+			argument = quote(argument)
+		}
+		p.run(ctx, "SELECT column_name, column_type FROM (DESCRIBE FROM "+argument+")")
+	case ".mode":
+		p.s.flags.Form = argument
+		if _, err := p.s.flags.RowForm(p.s.app); err != nil {
+			p.s.flags.Form = ""
+			p.s.say(err)
+		}
+	case ".timing":
+		p.timing = argument != "off"
+	default:
+		p.s.say(verbs.WrongUsef("there is no command %s; .help lists them", words[0]))
+	}
+	p.s.say(p.s.app.Stdout.Flush())
+	return false
+}
+
+// tables are the names of tables, and the addresses that were read.
+func (s *Session) tables() []string {
+	out := slices.Clone(s.names)
+	for ask := range s.opened {
+		out = append(out, quote(ask.Address))
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
