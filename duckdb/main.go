@@ -1,6 +1,6 @@
-// Command duckdb is an extension for DuckDB, of any version that has the stable C interface 1.2: tables at addresses, as
-// in from 'dir#orders', the function stoa with options, and functions of what verbs say of a place. It is built as a C
-// library (-buildmode=c-shared), with what append adds at its end.
+// Command duckdb is an extension for DuckDB, of any version that has the stable C interface 1.2: tables at addresses,
+// as in from 'dir#orders', the function stoa with options, and functions of what verbs say of a place. It is built as
+// a C library (-buildmode=c-shared), with what append adds at its end.
 package main
 
 // #include <stdbool.h>

@@ -10,7 +10,8 @@ import (
 func TestFilters(t *testing.T) {
 	columns := map[string]arrow.Field{}
 	for name, typ := range map[string]arrow.DataType{"a": arrow.PrimitiveTypes.Int32, "b": arrow.BinaryTypes.String,
-		"f": arrow.PrimitiveTypes.Float64, "h": arrow.FixedWidthTypes.Float16, "p": &arrow.Decimal128Type{Precision: 12, Scale: 2},
+		"f": arrow.PrimitiveTypes.Float64, "h": arrow.FixedWidthTypes.Float16,
+		"p":   &arrow.Decimal128Type{Precision: 12, Scale: 2},
 		"day": arrow.FixedWidthTypes.Date32, "y": arrow.BinaryTypes.Binary, "flag": arrow.FixedWidthTypes.Boolean,
 		"at": arrow.FixedWidthTypes.Timestamp_us, "tod": arrow.FixedWidthTypes.Time64us} {
 		columns[name] = arrow.Field{Name: name, Type: typ, Nullable: true}
@@ -24,10 +25,11 @@ func TestFilters(t *testing.T) {
 		{"(f > -1.5)", "f > -1.5"},
 		{"(p >= 3.50)", "p >= 3.50"},
 		{"(day >= '1994-01-01'::DATE)", "day >= date '1994-01-01'"},
-		{"(day BETWEEN CAST('1994-01-01' AS DATE) AND '1995-01-01'::DATE)", "day between date '1994-01-01' and date '1995-01-01'"},
+		{"(day BETWEEN CAST('1994-01-01' AS DATE) AND '1995-01-01'::DATE)",
+			"day between date '1994-01-01' and date '1995-01-01'"},
 		{"(at > '2023-11-14 22:06:25+00'::TIMESTAMP WITH TIME ZONE)", "at > timestamp '2023-11-14T22:06:25Z'"},
 		{"(tod < '12:00:00'::TIME)", "tod < time '12:00:00'"},
-		{"(y = '\\x00a'::BLOB)", "y = 0x0061"},
+		{"(y = '\\x00a'::BLOB)", "y = x'0061'"},
 		{"(a IN (1, 2, 3))", "a in (1, 2, 3)"},
 		{"(a NOT IN (1, 2))", "a not in (1, 2)"},
 		{"(b ~~ 'a%_\\')", "b like 'a%_\\' escape ''"},
@@ -81,7 +83,8 @@ func TestStatements(t *testing.T) {
 		n      int
 		whole  bool
 	}{
-		{"select 1", 1, false}, {"select 1;", 1, true}, {" ; ;", 0, true}, {"select ';'; select \";\" -- ;\n;", 2, true},
+		{"select 1", 1, false}, {"select 1;", 1, true}, {" ; ;", 0, true},
+		{"select ';'; select \";\" -- ;\n;", 2, true},
 		{"/* ; /* ; */ ; */ select 1;", 1, true}, {"select $$;$$; select $a$;$$;$a$", 2, false},
 		{"select e'\\';'; x", 2, false}, {"select 'a'';'", 1, false}, {"select 'open", 1, false}, {"", 0, true},
 	} {

@@ -62,6 +62,11 @@ func Open(ctx context.Context, a *verbs.App, f *verbs.SQLFlags) (*Session, error
 	if s.db, err = engine.Open(settings); err != nil {
 		return nil, err
 	}
+	// As cat shows times; a script may set another zone.
+	if err := s.db.Do(ctx, "SET TimeZone = 'UTC'"); err != nil {
+		s.Close()
+		return nil, err
+	}
 	if err := s.register(); err != nil {
 		s.Close()
 		return nil, err

@@ -15,8 +15,8 @@ import (
 	"stoa/format/ipc/sample"
 )
 
-// TestTypes: values of every type of Arrow's come through DuckDB as they were, or as text where it has no type for them;
-// values that it cannot have are an error that names the column.
+// TestTypes: values of every type of Arrow's come through DuckDB as they were, or as text where it has no type for
+// them; values that it cannot have are an error that names the column.
 func TestTypes(t *testing.T) {
 	types := slices.Concat(sample.Scalars(), sample.Rare(), sample.Nested(), sample.NestedRare())
 	q := newAsked(t, flagsFor(t))
