@@ -8,7 +8,8 @@ import (
 )
 
 var keywords = strings.Fields("select from where group by order having limit offset join left inner full cross " +
-	"using on as and or not in is null like between case when then else end distinct union all except intersect with create " +
+	"using on as and or not in is null like between case when then else end distinct union all except " +
+	"intersect with create " +
 	"table view copy to explain describe summarize count sum avg min max stoa stoa_ls stoa_stats stoa_verify " +
 	"stoa_describe stoa_explain stoa_history stoa_diff")
 

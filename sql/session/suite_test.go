@@ -34,7 +34,8 @@ func suite() (out []string) {
 	conditions := []string{"k < 100", "k BETWEEN 300 AND 320", "name LIKE 'name 1%'", "name LIKE '%7'", "name IS NULL",
 		"name IS NOT NULL AND n IS NULL", "day = DATE '2020-02-29'", "day > DATE '2021-06-01' AND flag",
 		"price > 123.45", "price IN (0.00, 0.13, 999.99)", "f = 0.125", "f > 124 OR k = 7", "NOT flag AND s = 3",
-		"id IN (1, 5, 7, 11, 13, 17, 19, 23)", "at >= TIMESTAMPTZ '2024-03-01 00:00:00+00' AND at < TIMESTAMPTZ '2024-03-01 06:00:00+00'",
+		"id IN (1, 5, 7, 11, 13, 17, 19, 23)",
+		"at >= TIMESTAMPTZ '2024-03-01 00:00:00+00' AND at < TIMESTAMPTZ '2024-03-01 06:00:00+00'",
 		"n = 250 OR n < 3", "t = ''", "t > 'ZZ'", "t LIKE '_'", "length(t) = 3 AND k > 900", "k % 7 = 3 AND k < 50",
 		"lower(name) = 'name 12'", "coalesce(n, 0) = 0", "CASE WHEN flag THEN k < 10 ELSE k > 990 END",
 		"id NOT IN (SELECT id FROM f WHERE k > 5)", "s <> 5 AND s != 6 AND s < 8"}
