@@ -121,6 +121,18 @@ func (h *PageHeader) Problem() (field, reason string) {
 	return "", ""
 }
 
+// IsKnown reports whether the header is of a type that some writer has, and has what belongs to that type. Readers skip
+// others, but where only the place of a page tells that bytes are in order, those tell nothing.
+func (h *PageHeader) IsKnown() bool {
+	switch h.Kind {
+	case DataPage:
+		return h.HasData
+	case IndexPage, SyncPage:
+		return !h.HasData
+	}
+	return false
+}
+
 // Write writes the header of a data page, an index page, or a page of another kind.
 func (h *PageHeader) Write(w *thrift.Writer) {
 	w.Struct(thrift.Item)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
@@ -198,20 +199,31 @@ func (t *Table) checkEnd(ctx context.Context, end int64) error {
 	return err
 }
 
-// structureAt reports whether a page or a column's metadata begins at off, or this chunk's metadata is where it should
-// be, after off.
+// structureAt reports whether what the metadata has at off begins there: a page or a column's metadata; or this chunk's
+// metadata is where it should be, after off. Where bytes moved, the rest of a page's header may be a header, too, of a
+// page of some type that no writer has, or of an index page with what only data pages have: that is none.
 func (t *Table) structureAt(ctx context.Context, off int64) (bool, error) {
-	c := &t.File.Footer.Groups[t.Group].Columns[t.Col]
-	_, _, err := layout.PageAt(ctx, t.Src, t.At.Sub(off, t.At.Len-off), "")
-	for _, at := range []int64{off, c.Offset} {
-		if isDamage(err) && at >= off && at < t.At.Len {
-			_, _, err = container.ReadColumnMeta(ctx, t.Src, t.At.Sub(at, t.At.Len-at), t.File.Limits.Metadata, "")
+	h, _, err := layout.PageAt(ctx, t.Src, t.At.Sub(off, t.At.Len-off), "")
+	if err == nil && h.IsKnown() && (off != t.Meta.Index || h.Kind == layout.IndexPage) {
+		return true, nil
+	}
+	if err != nil && !isDamage(err) {
+		return false, err
+	}
+	own := t.File.Footer.Groups[t.Group].Columns[t.Col].Offset
+	for _, at := range []int64{off, own} {
+		if at < off || at >= t.At.Len {
+			continue
+		}
+		m, _, err := container.ReadColumnMeta(ctx, t.Src, t.At.Sub(at, t.At.Len-at), t.File.Limits.Metadata, "")
+		if err == nil && (at != own || slices.Equal(m.Path, t.Meta.Path)) {
+			return true, nil
+		}
+		if err != nil && !isDamage(err) {
+			return false, err
 		}
 	}
-	if isDamage(err) {
-		return false, nil
-	}
-	return err == nil, err
+	return false, nil
 }
 
 // dataPageNext reports whether a data page that ends by end begins where the next header would be.
