@@ -66,7 +66,7 @@ func (c *trial) asCat(key cell, out []string) bool {
 // changes: a table that cat refuses is refused by every change, and none of its bytes changes. It comes last: if cat
 // reads the table, changes may change it.
 func (c *trial) changes() {
-	if c.status["cat"] == fine || c.status["cat"] == died {
+	if c.says("cat") == fine || c.status["cat"] == died {
 		return
 	}
 	place := c.f.at(c.dir)
@@ -225,14 +225,22 @@ func (c *trial) diff() {
 	}
 }
 
+// says is the status of a verb as a verdict on the place, -2 if it was not run: if verify found no error, a verb that
+// ended with 3 because its output, text or Arrow, cannot hold a string that is not UTF-8 says nothing against the place.
+func (c *trial) says(name string) int {
+	v, ok := c.status[name]
+	switch {
+	case !ok:
+		return -2
+	case v == damage && c.altered[name] && c.status["verify"] == fine:
+		return fine
+	}
+	return v
+}
+
 // oneVerdict: the statuses of all verbs agree with each other.
 func (c *trial) oneVerdict() {
-	s := func(name string) int {
-		if v, ok := c.status[name]; ok {
-			return v
-		}
-		return -2
-	}
+	s := c.says
 	if s("verify") == fine {
 		for _, v := range []string{"cat", "recover", "cat skip-rows", "cat null-cells", "count", "head", "get",
 			"ls", "convert", "convert all", "stats", "advise", "describe", "explain"} {
@@ -247,8 +255,7 @@ func (c *trial) oneVerdict() {
 			if strings.HasPrefix(v, "get") && c.loose() { // the row may be in no file that is left
 				continue
 			}
-			// its output is text or Arrow, and a string is no longer valid UTF-8
-			if s(v) == damage && c.altered[v] || c.refused[v] {
+			if c.refused[v] {
 				continue
 			}
 			if s(v) > fine && !(c.f.text && strings.HasPrefix(v, "get")) { // a row that is gone without a trace

@@ -37,7 +37,8 @@ func SQLWords(args []string) []string { return sqlverb.Words(args) }
 
 // WriteRows writes rows of schema sc as -f, -o and the terminal want them.
 func WriteRows(a *App, ctx context.Context, out *OutputFlags, form string, sc *arrow.Schema, rows Batches) error {
-	return reading.WriteRows(a, ctx, out, form, sc, rows)
+	altered, err := reading.WriteRows(a, ctx, out, form, sc, rows)
+	return reading.NoticedIn(a, altered, err)
 }
 
 // CreateTable is stoa.Create for places of every kind.

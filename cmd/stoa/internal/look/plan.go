@@ -200,8 +200,9 @@ func runScan(cmd *cobra.Command, a *cli.App, r *reading.Reading, split string) e
 	if err != nil {
 		return cli.Whole(err)
 	}
-	err = reading.WriteRows(a, ctx, &r.OutputFlags, form, sc, t.Scan(ctx, spec))
-	return cli.Whole(r.DamageFlags.Report(ctx, a, []string{"the split"}, t.Findings(), cli.AllRead(err)))
+	altered, err := reading.WriteRows(a, ctx, &r.OutputFlags, form, sc, t.Scan(ctx, spec))
+	noticed := append(t.Findings(), altered...)
+	return cli.Whole(r.DamageFlags.Report(ctx, a, []string{"the split"}, noticed, cli.AllRead(err)))
 }
 
 // readSplit finds the split's text and parses it.

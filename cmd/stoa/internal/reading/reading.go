@@ -12,6 +12,7 @@ import (
 	"stoa/cmd/stoa/internal/output"
 	"stoa/cmd/stoa/internal/source"
 	"stoa/fault"
+	"stoa/region"
 )
 
 // Reading is what the verbs that print rows have in common.
@@ -65,8 +66,8 @@ func (r *Reading) Run(ctx context.Context, a *cli.App, paths []string,
 	if err := a.CheckOutputs(t.Sources(), r.File, r.Manifest); err != nil {
 		return err
 	}
-	err = r.write(ctx, a, form, t, spec, rows)
-	noticed := t.Findings()
+	altered, err := r.write(ctx, a, form, t, spec, rows)
+	noticed := append(t.Findings(), altered...)
 	if f, ferr := t.Undeclared(ctx); f != nil && read(err) {
 		noticed = append(noticed, *f)
 	} else if err == nil {
@@ -94,42 +95,40 @@ func (r *Reading) openDamaged(ctx context.Context, a *cli.App, paths []string) (
 }
 
 func (r *Reading) write(ctx context.Context, a *cli.App, form string, t *stoa.Table, spec stoa.ScanSpec,
-	rows func(context.Context, *stoa.Table, stoa.ScanSpec) (cli.Batches, error)) error {
+	rows func(context.Context, *stoa.Table, stoa.ScanSpec) (cli.Batches, error)) ([]region.Finding, error) {
 	sc, err := t.ScanSchema(spec)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r.Wide = sc.NumFields() > 1
 	if r.Within, err = r.AllLimits(); err != nil {
-		return err
+		return nil, err
 	}
 	seq, err := rows(ctx, t, spec)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	return WriteRows(a, ctx, &r.OutputFlags, form, sc, seq)
 }
 
-// WriteRows writes rows of schema sc.
+// WriteRows writes rows of schema sc. The findings are what the output does not hold as it was: it is there, and whoever
+// calls reports them, with the status that they give.
 func WriteRows(a *cli.App, ctx context.Context, out *output.OutputFlags, form string, sc *arrow.Schema,
-	seq cli.Batches) error {
+	seq cli.Batches) ([]region.Finding, error) {
 	w, err := output.OpenRowWriter(a, ctx, out, form, sc)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var missing *cli.MissingError
 	err = CopyRows(ctx, seq, w)
 	if err != nil && !errors.As(err, &missing) {
-		return errors.Join(err, w.Abort(ctx))
+		return nil, errors.Join(err, w.Abort(ctx))
 	}
 	s, cerr := w.Close(ctx)
 	if cerr != nil {
-		return errors.Join(fault.OfRows(cerr), w.Abort(ctx))
+		return nil, errors.Join(fault.OfRows(cerr), w.Abort(ctx))
 	}
-	for _, x := range s.Altered { // the table is whole all the same, and was shown
-		a.Warn("stoa: %s", x.Message)
-	}
-	return err
+	return s.Altered, err
 }
 
 func CopyRows(ctx context.Context, seq cli.Batches, w output.RowWriter) error {
