@@ -164,8 +164,8 @@ func TestInvalidNames(t *testing.T) {
 }
 
 // TestInvalidStrings: whatever writes rows in a format that cannot hold a string that is not UTF-8 says with status 3
-// that the row has other bytes now, also into a pipe, where only the status says it. What shows rows to people, and what
-// holds the bytes, does not.
+// that the row has other bytes now, also into a pipe, where only the status says it. What shows rows to people, and
+// what holds the bytes, does not.
 func TestInvalidStrings(t *testing.T) {
 	rows := filepath.Join(t.TempDir(), "t.jsonl")
 	if err := os.WriteFile(rows, []byte(`{"a":"first"}`+"\n"+`{"a":"valueqqqq"}`+"\n"), 0o644); err != nil {
@@ -185,12 +185,13 @@ func TestInvalidStrings(t *testing.T) {
 	for _, verb := range []string{"cat -f jsonl", "cat -f csv", "cat -f tsv", "cat -f arrow", "cat -o OUT.jsonl",
 		"head -f jsonl", "tail -f csv", "get --row 1 -f jsonl", "convert -o OUT.jsonl", "convert -o OUT.arrow",
 		"recover -o OUT.jsonl"} {
-		if st, out := runOver(t, verb, file); st != cli.StatusDamage || !strings.Contains(out, "output.values.utf8") {
+		st, out := runOver(t, verb, file)
+		if st != cli.StatusDamage || !strings.Contains(out, "output.values.utf8") {
 			t.Errorf("%s: got status %d, want %d and output.values.utf8: %s", verb, st, cli.StatusDamage, out)
 		}
 	}
-	for _, verb := range []string{"cat -f table", "head -n 1 -f jsonl", "get --row 0 -f jsonl", "convert -o OUT.parquet",
-		"count", "verify", "verify --deep"} {
+	for _, verb := range []string{"cat -f table", "head -n 1 -f jsonl", "get --row 0 -f jsonl",
+		"convert -o OUT.parquet", "count", "verify", "verify --deep"} {
 		if st, out := runOver(t, verb, file); st != cli.StatusFine {
 			t.Errorf("%s: got status %d, want %d: %s", verb, st, cli.StatusFine, out)
 		}

@@ -57,9 +57,10 @@ func TestMovedBytes(t *testing.T) {
 	}
 }
 
-// TestMovedHeaders: whatever number of bytes is put into a page without a checksum, or taken out of it, what then stands
-// where the metadata has the next structure is not taken for one: the rest of a page's header may be a header, too, of a
-// page of another type. So the pages in front of it are in doubt, in files of many values and of one byte a page.
+// TestMovedHeaders: whatever number of bytes is put into a page without a checksum, or taken out of it, what then
+// stands where the metadata has the next structure is not taken for one: the rest of a page's header may be a header,
+// too, of a page of another type. So the pages in front of it are in doubt, in files of many values and of one byte a
+// page.
 func TestMovedHeaders(t *testing.T) {
 	for name, opts := range map[string]map[string]string{
 		"index": {"crc": "false", "compression": "none"},

@@ -226,7 +226,7 @@ func (c *trial) diff() {
 }
 
 // says is the status of a verb as a verdict on the place, -2 if it was not run: if verify found no error, a verb that
-// ended with 3 because its output, text or Arrow, cannot hold a string that is not UTF-8 says nothing against the place.
+// ended with 3 because its output, text or Arrow, cannot hold a string that is not UTF-8 says nothing against it.
 func (c *trial) says(name string) int {
 	v, ok := c.status[name]
 	switch {

@@ -111,8 +111,8 @@ func (r *Reading) write(ctx context.Context, a *cli.App, form string, t *stoa.Ta
 	return WriteRows(a, ctx, &r.OutputFlags, form, sc, seq)
 }
 
-// WriteRows writes rows of schema sc. The findings are what the output does not hold as it was: it is there, and whoever
-// calls reports them, with the status that they give.
+// WriteRows writes rows of schema sc. The findings are what the output does not hold as it was: it is there, and
+// whoever calls reports them, with the status that they give.
 func WriteRows(a *cli.App, ctx context.Context, out *output.OutputFlags, form string, sc *arrow.Schema,
 	seq cli.Batches) ([]region.Finding, error) {
 	w, err := output.OpenRowWriter(a, ctx, out, form, sc)
