@@ -407,8 +407,8 @@ func (c *Changer) Merge(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[ar
 	if err := c.can(c.change.Delete != nil && c.change.Append != nil, "merge rows"); err != nil {
 		return out, err
 	}
-	if o.Overwrite {
-		return out, fault.Invalidf("rows that are merged do not take the place of all")
+	if o.Overwrite || o.Bad != BadFail {
+		return out, fault.Invalidf("rows that are merged do not take the place of all, and none is left out")
 	}
 	err = c.locked(ctx, o.DryRun, func() error {
 		out, err = c.merge(ctx, sc, rows, o)

@@ -37,9 +37,26 @@ type AppendOptions struct {
 	// Partition are values of partition columns, as text, which all rows have; the columns may be missing in the rows.
 	Partition format.PartitionValues `json:"partition,omitempty"`
 
+	// Bad is what is done with rows that have a value which their column cannot have; BadFail: the load fails.
+	Bad   BadAction          `json:"bad_records,omitempty"`
+	OnBad func(BadRow) error `json:"-"` // gets each such row, once; an error ends the load; may be nil
+
 	NoCheck bool `json:"no_check,omitempty"` // do not read back what was written before it counts
 	DryRun  bool `json:"dry_run,omitempty"`  // only check the columns and count the rows
 }
+
+// What a load does with bad rows.
+type (
+	BadAction = alter.BadAction
+	BadRow    = alter.BadRow
+)
+
+// The actions of a load; see BadAction.
+const (
+	BadFail   = alter.BadFail
+	BadForce  = alter.BadForce
+	BadIgnore = alter.BadIgnore
+)
 
 // MarshalJSON encodes the options with Typed as strings, which mean the same.
 func (o AppendOptions) MarshalJSON() ([]byte, error) {
@@ -57,6 +74,7 @@ type AppendResult struct {
 	// columns that could not be compared: texts that became something else, floats that became shorter
 	UncheckedColumns []string         `json:"unchecked_columns,omitempty"`
 	Altered          []format.Altered `json:"altered,omitempty"` // because options ask for it
+	Bad              int64            `json:"bad,omitempty"`     // rows that were left out, or have other nulls
 }
 
 // Append adds rows with schema sc, whose fields are matched by name, as one load: all of them, or none after an error.
@@ -75,6 +93,12 @@ func (c *Changer) Append(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[a
 	sc, rows = c.inPartition(sc, rows, o.Partition)
 	lo := format.LoadOptions{Opts: mergeOptions(o.Opts, o.Typed), Tasks: o.Tasks, Dictionary: o.Dictionary,
 		Overwrite: o.Overwrite, Partition: o.Partition}
+	bad, err := c.bad(ctx, sc, lo, o)
+	if err != nil {
+		return out, err
+	}
+	rows = bad.Of(rows)
+	defer func() { out.Bad = bad.Count() }()
 	lo.Again = func() iter.Seq2[arrow.RecordBatch, error] { return rows }
 	if o.DryRun {
 		if c.change.CheckAppend != nil {
@@ -106,7 +130,18 @@ func (c *Changer) Append(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[a
 	if err != nil {
 		return out, err
 	}
-	out.LoadSummary, err = fill(ctx, l, func(yield func(arrow.RecordBatch, error) bool) {
+	out.LoadSummary, err = fill(ctx, l, shown(rows, altered, p))
+	out.Checked, out.Altered = err == nil && out.Unchecked == "", altered.columns()
+	if out.Checked {
+		out.UncheckedColumns = p.unverified()
+	}
+	return out, err
+}
+
+// shown are rows that the two see, too.
+func shown(rows iter.Seq2[arrow.RecordBatch, error], altered *alterations,
+	p *loadProof) iter.Seq2[arrow.RecordBatch, error] {
+	return func(yield func(arrow.RecordBatch, error) bool) {
 		for b, err := range rows {
 			if err == nil {
 				altered.add(b)
@@ -116,12 +151,20 @@ func (c *Changer) Append(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[a
 				return
 			}
 		}
-	})
-	out.Checked, out.Altered = err == nil && out.Unchecked == "", altered.columns()
-	if out.Checked {
-		out.UncheckedColumns = p.unverified()
 	}
-	return out, err
+}
+
+// bad finds the rows that the table cannot hold; nil: they are errors.
+func (c *Changer) bad(ctx context.Context, sc *arrow.Schema, lo format.LoadOptions,
+	o AppendOptions) (*alter.Bad, error) {
+	if err := o.Bad.Check(); err != nil || o.Bad == BadFail {
+		return nil, err
+	}
+	if err := c.can(c.change.Misfits != nil, "leave out bad rows"); err != nil {
+		return nil, err
+	}
+	find, err := c.change.Misfits(ctx, c.place, sc, lo)
+	return &alter.Bad{Action: o.Bad, OnBad: o.OnBad, Find: find}, err
 }
 
 // inPartition adds the values of a partition to rows that do not have its columns.

@@ -31,6 +31,10 @@ type Changer struct {
 	// CheckAppend returns the error with which Append would refuse rows of this schema, or these options, whatever the
 	// rows.
 	CheckAppend func(ctx context.Context, p TablePlace, sc *arrow.Schema, o LoadOptions) error
+	// Misfits returns a function that finds the values, in batches of this schema, for which Append would refuse their
+	// rows.
+	Misfits func(ctx context.Context, p TablePlace, sc *arrow.Schema, o LoadOptions) (
+		func(b arrow.RecordBatch) []Misfit, error)
 	// Alters are the columns whose values Append changes because options ask for it; nil: none.
 	Alters func(p TablePlace, sc *arrow.Schema, o LoadOptions) ([]Alteration, error)
 	// CheckText is an error if a text is no value of a column. Append reads texts by the same rules.
@@ -149,6 +153,13 @@ type LoadOptions struct {
 	// Check is called with the segment when all of it is written, before it counts; nil: nothing is checked. If it
 	// returns an error, the load fails.
 	Check func(ctx context.Context, segment string) error
+}
+
+// Misfit is a value of a row that its column in a table cannot have.
+type Misfit struct {
+	Row    int    `json:"row"`    // in the batch
+	Column string `json:"column"` // of the table
+	Reason string `json:"reason"`
 }
 
 // Load adds rows to a table. They become visible when Close returns nil; after an error the caller calls Abort, which

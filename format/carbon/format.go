@@ -6,6 +6,7 @@ import (
 	"stoa/format"
 	"stoa/format/carbon/internal/change"
 	"stoa/format/carbon/internal/layout"
+	"stoa/format/carbon/internal/mixed"
 	"stoa/format/carbon/internal/table"
 	"stoa/store"
 )
@@ -17,18 +18,18 @@ var Format = format.Format{
 	Extensions: []string{".carbondata"},
 	Marker:     "Metadata",
 	Probe:      table.Probe,
-	List:       table.List,
-	Open:       table.Open,
+	List:       table.Lister(mixed.Open),
+	Open:       mixed.Open,
 	Create:     change.Create,
 	Alters:     change.Alters,
 	Describe:   anatomy,
 	Verify:     verify,
-	Recover:    table.RecoverTable,
+	Recover:    mixed.Recover,
 	Claims:     table.Claims,
 	Unchecked: func(context.Context, format.Target, format.OpenOptions) (string, error) {
 		return "CarbonData has no checksums, neither of data files nor of delete deltas", nil
 	},
-	Change: &change.Changer,
+	Change: mixed.Changer(),
 	Home: func(ctx context.Context, tree store.Tree, opts map[string]string) (string, error) {
 		return table.StoreLocation(ctx, tree, opts["properties"])
 	},

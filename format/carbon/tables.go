@@ -4,6 +4,7 @@ import (
 	"stoa/format/carbon/internal/change"
 	"stoa/format/carbon/internal/datafile"
 	"stoa/format/carbon/internal/layout"
+	"stoa/format/carbon/internal/mixed"
 	"stoa/format/carbon/internal/schema"
 	"stoa/format/carbon/internal/table"
 )
@@ -45,7 +46,7 @@ var (
 
 // Functions about a table or store.
 var (
-	Segments      = table.Segments
+	Segments      = mixed.Segments
 	StoreLocation = table.StoreLocation
 )
 

@@ -209,6 +209,7 @@ func (v *verifier) segment(t *table.Managed, l *status.Load) {
 		v.sizes(t, l, h)
 		v.segmentBounds(t, l, parts, h.Unknown)
 	}
+	v.parquet(t, l)
 	newer := map[string]bool{}
 	for _, f := range t.Findings() {
 		v.Emit(f)

@@ -38,6 +38,10 @@ var alterations = []operation{
 	{"stoa set-property", nil, func(l *life) error {
 		return l.run("set-property", l.path(), "table_blocksize="+strconv.Itoa(1+l.r.IntN(9)), "comment=life")
 	}},
+	{"spark set tblproperties", nil, func(l *life) error {
+		return l.sql("alter table %s set tblproperties('local_dictionary_threshold'='%d', 'comment'='spark')", l.t.name,
+			1000+l.r.IntN(9000))
+	}},
 	{"stoa add-column", nil, func(l *life) error {
 		c := l.fresh()
 		if err := l.run("add-column", l.path(), c.name, c.kind); err != nil {
@@ -86,24 +90,52 @@ var alterations = []operation{
 		}
 		return l.sql("alter table %[1]s change %[2]s %[2]s %[3]s", l.t.name, c.name, c.kind)
 	}},
-	{"stoa rename", nil, func(l *life) error {
-		name := l.t.name + "r"
-		if err := l.forget(func() error { return l.run("rename", l.path(), l.j.path(name)) }); err != nil {
+	{"stoa rename", inside, func(l *life) error {
+		from, name := l.path(), fmt.Sprintf("%sr%d", l.t.name, l.t.made)
+		l.t.made++
+		err := l.forget(func() error {
+			l.t.name, l.t.dir = name, name
+			return l.run("rename", from, l.path())
+		})
+		if err != nil {
 			return err
 		}
-		l.t.name = name
-		return l.sql("refresh table %s", name)
+		return l.register()
+	}},
+	{"spark rename", nil, func(l *life) error { // the directory keeps its name
+		old := l.t.name
+		l.t.name = fmt.Sprintf("%sx%d", old, l.t.made)
+		l.t.made++
+		return l.sql("alter table %s rename to %s", old, l.t.name)
 	}},
 }
 
 // several: after one column is gone there are others.
 func several(t *table) bool { return len(t.free()) > 1 }
 
-// again has Spark register the table anew: its catalogue keeps the columns that it saw first.
+// inside: no file of the table lies outside of its directory, or has its full name somewhere.
+func inside(t *table) bool { return !t.external }
+
+// again has Spark register the table anew: its catalogue keeps the columns that it saw first. A table that CarbonData
+// renamed moves to the directory of its name, where alone it is found.
 func (l *life) again() error {
-	if err := l.forget(func() error { return nil }); err != nil {
+	err := l.forget(func() error {
+		from := l.path()
+		if l.t.dir == l.t.name {
+			return nil
+		}
+		l.t.dir = l.t.name
+		return l.run("rename", from, l.path())
+	})
+	if err != nil {
 		return err
 	}
+	return l.register()
+}
+
+// register has Spark register the table: with the partitions that have rows.
+func (l *life) register() error {
+	l.t.known = map[string]bool{}
 	return l.sql("refresh table %s", l.t.name)
 }
 
@@ -128,8 +160,8 @@ func (l *life) overwritten() (p string, ids []int) {
 	return p, ids
 }
 
-// merge has stoa replace some rows and add others.
-func (l *life) merge() error {
+// replaced gives some rows of the model other values, adds others, and returns the ids of both.
+func (l *life) replaced() []int {
 	ids, _ := l.some()
 	if len(ids) > 5 {
 		ids = ids[:5]
@@ -141,13 +173,21 @@ func (l *life) merge() error {
 		l.t.rows[id] = c
 		delete(l.t.rows, fresh[i])
 	}
-	all := append(ids[:len(ids):len(ids)], fresh[len(ids):]...)
+	return append(ids[:len(ids):len(ids)], fresh[len(ids):]...)
+}
+
+// merge has stoa replace some rows and add others.
+func (l *life) merge() error {
+	all := l.replaced()
 	file, err := l.j.write("rows.jsonl", l.t.jsonl(all))
 	if err != nil {
 		return err
 	}
 	l.story = append(l.story, "rows.jsonl:\n"+string(l.t.jsonl(all)))
-	return l.run("merge", l.path(), file, "--key", "id")
+	if err := l.run("merge", l.path(), file, "--key", "id"); err != nil {
+		return err
+	}
+	return l.knownOf(all)
 }
 
 // fresh adds a column to the model, null in all rows. A partition column stays the last one.
@@ -155,6 +195,7 @@ func (l *life) fresh() column {
 	kinds := []string{"int", "string", "double", "bigint", "decimal(8,3)"}
 	c := column{fmt.Sprintf("n%d", l.t.made), kinds[l.r.IntN(len(kinds))]}
 	l.t.made++
+	l.t.altered = true
 	at := len(l.t.columns)
 	if l.t.partition != "" {
 		at--
@@ -166,11 +207,17 @@ func (l *life) fresh() column {
 	return c
 }
 
+// dimension reports whether CarbonData keeps values of a type as a dimension, if it is no sort column.
+func dimension(kind string) bool {
+	return kind == "string" || kind == "date" || kind == "array<string>"
+}
+
 // without takes a column out of the model.
 func (l *life) without() string {
 	free := l.t.free()
 	at := free[l.r.IntN(len(free))]
 	name := l.t.columns[at].name
+	l.t.altered, l.t.measures = true, l.t.measures || !dimension(l.t.columns[at].kind)
 	l.t.columns = append(l.t.columns[:at:at], l.t.columns[at+1:]...)
 	for _, r := range l.t.rows {
 		delete(r, name)
@@ -184,6 +231,7 @@ func (l *life) renamed() (old column, name string) {
 	at := free[l.r.IntN(len(free))]
 	old, name = l.t.columns[at], fmt.Sprintf("r%d", l.t.made)
 	l.t.made++
+	l.t.altered = true
 	l.t.columns[at].name = name
 	for _, r := range l.t.rows {
 		r[name] = r[old.name]
@@ -205,6 +253,7 @@ func (l *life) widened() *column {
 		default:
 			continue
 		}
+		l.t.altered = true
 		return c
 	}
 	return nil

@@ -29,13 +29,26 @@ type row map[string]cell
 // table is what must be in a table: rows by id. The partition column, if there is one, is the last one.
 type table struct {
 	name      string
+	dir       string // of its directory; CarbonData's rename leaves it
 	columns   []column
 	partition string // "": none
 	sorted    []string
 	bucketed  string
 	rows      map[int]row
-	next      int // the next id
-	made      int // columns that were added or renamed
+	next      int             // the next id
+	made      int             // columns that were added or renamed, and places that were added
+	altered   bool            // the columns of some files are others than the table's
+	measures  bool            // a measure was dropped
+	known     map[string]bool // partitions that Hive's metastore has
+	external  bool            // some files lie outside of the directory
+}
+
+// flags are the arguments of a command about the table.
+func (t *table) flags(args ...string) []string {
+	if t.external && args[0] != "schema" {
+		args = append(args, "--allow-external")
+	}
+	return args
 }
 
 func null(kind string) cell { return cell{sql: "cast(null as " + kind + ")"} }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -19,15 +20,15 @@ type operation struct {
 
 func partitioned(t *table) bool { return t.partition != "" }
 
-var operations = []operation{
-	{"stoa load", nil, func(l *life) error { return l.load(l.t.add(l.r, 1+l.r.IntN(20))) }},
-	{"stoa load", nil, func(l *life) error { return l.load(l.t.add(l.r, 1+l.r.IntN(20))) }},
-	{"spark insert", nil, func(l *life) error { return l.insert(l.t.add(l.r, 1+l.r.IntN(8))) }},
-	{"spark insert", nil, func(l *life) error { return l.insert(l.t.add(l.r, 1+l.r.IntN(8))) }},
-	{"stoa load of nothing", nil, func(l *life) error { return l.load(nil) }},
-	{"spark insert of nothing", nil, func(l *life) error {
-		return l.sql("insert into %[1]s select * from %[1]s where id < 0", l.t.name)
+// operations are all of them; those that are there twice are drawn twice as often.
+var operations = slices.Concat(rowOperations, rowOperations[:4], alterations, placements)
+
+// rowOperations are operations on rows and segments.
+var rowOperations = []operation{
+	{"stoa load", nil, func(l *life) error {
+		return l.load(l.t.add(l.r, 1+l.r.IntN(20)), l.loading()...)
 	}},
+	{"spark insert", nil, func(l *life) error { return l.insert(l.t.add(l.r, 1+l.r.IntN(8))) }},
 	{"stoa delete", nil, func(l *life) error {
 		ids, where := l.some()
 		l.t.remove(ids)
@@ -37,6 +38,10 @@ var operations = []operation{
 		ids, where := l.some()
 		l.t.remove(ids)
 		return l.sql("delete from %s where %s", l.t.name, where)
+	}},
+	{"stoa load of nothing", nil, func(l *life) error { return l.load(nil) }},
+	{"spark insert of nothing", nil, func(l *life) error {
+		return l.sql("insert into %[1]s select * from %[1]s where id < 0", l.t.name)
 	}},
 	{"stoa update", nil, func(l *life) error { return l.update(true) }},
 	{"spark update", nil, func(l *life) error { return l.update(false) }},
@@ -67,20 +72,22 @@ var operations = []operation{
 		if p == "" {
 			return nil
 		}
+		if err := l.known(p); err != nil {
+			return err
+		}
+		delete(l.t.known, p)
 		l.t.remove(l.t.where(func(_ int, c row) bool { return c[l.t.partition].value == p }))
 		return l.sql("alter table %s drop partition (%s='%s')", l.t.name, l.t.partition, p)
 	}},
 	{"spark overwrite partition", partitioned, func(l *life) error {
-		p := string(rune('a' + l.r.IntN(3)))
-		l.t.remove(l.t.where(func(_ int, c row) bool { return c[l.t.partition].value == p }))
-		ids := l.t.add(l.r, 1+l.r.IntN(4))
-		for _, id := range ids {
-			l.t.rows[id][l.t.partition] = cell{p, "'" + p + "'"}
+		p, ids := l.overwritten()
+		if err := l.known(p); err != nil {
+			return err
 		}
 		return l.sql("insert overwrite table %s partition(%s='%s') %s", l.t.name, l.t.partition, p,
 			l.t.selects(ids, l.t.partition))
 	}},
-	{"spark overwrite table", func(t *table) bool { return t.partition == "" }, func(l *life) error {
+	{"spark overwrite table", plain, func(l *life) error {
 		l.t.rows = map[int]row{}
 		return l.sql("insert overwrite table %s %s", l.t.name, l.t.selects(l.t.add(l.r, 1+l.r.IntN(8))))
 	}},
@@ -97,11 +104,33 @@ func (l *life) load(ids []int, flags ...string) error {
 		return err
 	}
 	l.story = append(l.story, "rows.jsonl:\n"+string(l.t.jsonl(ids)))
-	return l.run(append([]string{"load", l.path(), file}, flags...)...)
+	if err := l.run(append([]string{"load", l.path(), file}, flags...)...); err != nil {
+		return err
+	}
+	return l.knownOf(ids)
+}
+
+// loading draws options of a load.
+func (l *life) loading() (flags []string) {
+	for _, f := range [][]string{{"--parallel", "3"}, {"--opt", "compression=zstd"}, {"--opt", "compression=gzip"},
+		{"--opt", "local-dictionary=false"}} {
+		if l.r.IntN(6) == 0 {
+			flags = append(flags, f...)
+		}
+	}
+	if slices.Contains(flags, "compression=zstd") && slices.Contains(flags, "compression=gzip") {
+		return nil
+	}
+	return flags
 }
 
 // insert has Spark add rows.
 func (l *life) insert(ids []int) error {
+	if l.t.partition != "" {
+		for _, id := range ids {
+			l.t.known[l.t.rows[id][l.t.partition].value.(string)] = true
+		}
+	}
 	return l.sql("insert into %s %s", l.t.name, l.t.selects(ids))
 }
 

@@ -30,6 +30,9 @@ type Input struct {
 	Bounds map[int]pred.Bounds // of columns of the table, as the catalogue has them
 	// Deleted are the positions of deleted rows, ascending; nil: there are none.
 	Deleted func(ctx context.Context) ([]int64, error)
+	// Open opens a file that is not Parquet; nil: it is.
+	Open  func(ctx context.Context) (format.Reader, error)
+	Stamp string // changes with the file, or with its deleted rows; "": that of the file
 }
 
 // opened is an open file.
@@ -113,10 +116,16 @@ func Missing(err error, name, catalogue string) error {
 // openFile opens a file and compares what the catalogue says of it.
 func (t *Table) openFile(ctx context.Context, in *Input) (*opened, error) {
 	at := fault.Span{Object: in.Name}
-	o := t.c.Open
-	o.Limits, o.Tracer = o.Limits.Apart(), nil
-	o.Opts = map[string]string{"arrow-schema": "ignore"}
-	r, err := parquet.Format.Open(ctx, format.Target{Tree: t.c.Tree, Name: in.Name}, o)
+	open := in.Open
+	if open == nil {
+		open = func(ctx context.Context) (format.Reader, error) {
+			o := t.c.Open
+			o.Limits, o.Tracer = o.Limits.Apart(), nil
+			o.Opts = map[string]string{"arrow-schema": "ignore"}
+			return parquet.Format.Open(ctx, format.Target{Tree: t.c.Tree, Name: in.Name}, o)
+		}
+	}
+	r, err := open(ctx)
 	if err != nil {
 		return nil, Missing(err, in.Name, t.c.Catalogue)
 	}

@@ -88,8 +88,8 @@ func (t *Table) Parts(ctx context.Context, q format.Query) iter.Seq2[format.Part
 					Bytes: f.Bytes})
 				continue
 			}
-			p := format.Part{Ref: f.Name, Rows: -1, Bytes: f.Bytes}
-			if info, err := t.c.Tree.Stat(ctx, f.Name); err == nil {
+			p := format.Part{Ref: f.Name, Stamp: f.Stamp, Rows: -1, Bytes: f.Bytes}
+			if info, err := t.c.Tree.Stat(ctx, f.Name); err == nil && f.Stamp == "" {
 				p.Stamp = info.Stamp
 			}
 			if !yield(p, nil) {

@@ -31,6 +31,7 @@ type loading struct {
 	partition    []string
 	unchecked    bool
 	overwrite    bool
+	bad          badRecords
 	form         string
 	key          string // of merge
 	dry          *bool
@@ -90,6 +91,7 @@ files as CarbonData 1.0 has them.`,
 		"the rows take the place of all rows of the table, or of those of --partition")
 	fl.StringArrayVar(&l.partition, "partition", nil, "all rows are of the partition `NAME=VALUE` (NAME alone: null), "+
 		"whether they have that column or not; repeatable")
+	l.bad.flags(cmd)
 	l.flags(a, cmd)
 	return cli.First(cmd, "source-opt", "where", "overwrite")
 }
@@ -112,6 +114,7 @@ func (l *loading) flags(a *cli.App, cmd *cobra.Command) {
 	fl.Lookup("parallel").Usage = "read with `N` workers, and write N data files side by side (default: as many " +
 		"workers as there are cores, one file)"
 	l.src.Register(a, cmd)
+	l.src.Shared = []string{"allow-external"}
 	l.dry = dryRun(cmd)
 	limitFlags(cmd)
 }
@@ -160,12 +163,15 @@ func (l *loading) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	t, err := openFor(l.app, ctx, c, args[1:], oo)
+	t, err := openFor(l.app, ctx, c, args[1:], oo, l.bad.asked())
 	if err != nil {
 		return err
 	}
 	defer t.Close()
 	sc, err := t.ScanSchema(spec)
+	if err == nil {
+		err = l.bad.begin(ctx, l.app, sc, &o)
+	}
 	if err != nil {
 		return err
 	}
@@ -176,12 +182,16 @@ func (l *loading) run(cmd *cobra.Command, args []string) error {
 				return
 			}
 		}
+		if err := l.bad.written(ctx); err != nil {
+			yield(nil, err)
+		}
 	}
 	var s stoa.MergeResult
 	if cmd.Name() == "merge" {
 		s, err = c.Merge(ctx, sc, rows, stoa.MergeOptions{AppendOptions: o, Key: listed(l.key)})
 	} else {
 		s.AppendResult, err = c.Append(ctx, sc, rows, o)
+		err = l.bad.end(ctx, err, o.DryRun)
 	}
 	if given {
 		err = fault.OfRows(err)
@@ -207,6 +217,8 @@ func (l *loading) report(table string, s stoa.MergeResult, took time.Duration) (
 			display.Count(s.Added, "row"))
 	case *l.dry:
 		l.app.Note("%s: %s would be added", table, display.Count(s.Rows, "row"))
+	case s.Rows == 0 && s.Bad > 0:
+		l.app.Note("%s: no rows: all %s are bad", table, display.Count(s.Bad, "row"))
 	case s.Rows == 0:
 		l.app.Note("%s: no rows: segment %s is empty, and marked for delete", table, s.Segment)
 	default:
@@ -218,9 +230,10 @@ func (l *loading) report(table string, s stoa.MergeResult, took time.Duration) (
 }
 
 // openFor opens sources to be loaded into a table. Texts say little of their types: what the table has nested,
-// binary, as decimals or as text, which a guess may lose or cannot know, is read as that.
-func openFor(a *cli.App, ctx context.Context, c *stoa.Changer, paths []string, o stoa.OpenOptions) (*stoa.Table,
-	error) {
+// binary, as decimals or as text, which a guess may lose or cannot know, is read as that. With texts, all that is not
+// nested or binary is read as text, so that the load finds what is no value of its column.
+func openFor(a *cli.App, ctx context.Context, c *stoa.Changer, paths []string, o stoa.OpenOptions,
+	texts bool) (*stoa.Table, error) {
 	t, err := source.OpenAll(a, ctx, paths, o)
 	if err != nil || o.Opts["schema"] != "" ||
 		slices.ContainsFunc(t.Sources(), func(s stoa.SourceInfo) bool { return !isText(s.Format) }) {
@@ -238,7 +251,13 @@ func openFor(a *cli.App, ctx context.Context, c *stoa.Changer, paths []string, o
 		if k < 0 {
 			continue
 		}
-		if want := target.Schema().Field(k).Type; readsAs(want, f.Type) && !arrow.TypeEqual(want, f.Type) {
+		want := target.Schema().Field(k).Type
+		if texts && !arrow.IsNested(want.ID()) && !binaryType(want) {
+			want = arrow.BinaryTypes.String
+		} else if !readsAs(want, f.Type) {
+			continue
+		}
+		if !arrow.TypeEqual(want, f.Type) {
 			fields[i].Type, fields[i].Nullable, other = want, true, true
 		}
 	}
@@ -269,9 +288,20 @@ func readsAs(t, guess arrow.DataType) bool {
 	switch t.ID() {
 	case arrow.FLOAT32, arrow.FLOAT64:
 		return guess.ID() == arrow.STRING
-	case arrow.STRING, arrow.LARGE_STRING, arrow.BINARY, arrow.LARGE_BINARY, arrow.FIXED_SIZE_BINARY:
+	case arrow.STRING, arrow.LARGE_STRING:
+		return true
+	}
+	if binaryType(t) {
 		return true
 	}
 	_, decimal := t.(arrow.DecimalType)
 	return decimal || arrow.IsNested(t.ID())
+}
+
+func binaryType(t arrow.DataType) bool {
+	switch t.ID() {
+	case arrow.BINARY, arrow.LARGE_BINARY, arrow.FIXED_SIZE_BINARY:
+		return true
+	}
+	return false
 }

@@ -39,6 +39,10 @@ type SourceFlags struct {
 	Own         pflag.Value // of a --memory that the verb has for rows; nil: it has none
 
 	Verifies bool // the verb is there to compare checksums
+
+	// Shared are the flags of OptionFlags that are for something besides the sources, too: a source whose format has no
+	// such option does without.
+	Shared []string
 }
 
 func (f *SourceFlags) Register(a *cli.App, cmd *cobra.Command) {
@@ -88,9 +92,8 @@ func (f *SourceFlags) Options(ctx context.Context, a *cli.App, paths []string) (
 	if err != nil {
 		return stoa.OpenOptions{}, err
 	}
-	if f.From != "" && a.Format(f.From) == nil {
-		return stoa.OpenOptions{}, &cli.UseError{Message: "--from: there is no format \"" + f.From + "\"",
-			Hint: "the formats are " + strings.Join(a.FormatNames(), ", ")}
+	if err := f.knownFormat(a); err != nil {
+		return stoa.OpenOptions{}, err
 	}
 	o := stoa.OpenOptions{Formats: a.Formats, From: f.From, NoVerify: f.NoVerify,
 		Tree: store.Roots(cli.Tree{A: a})}
@@ -101,11 +104,11 @@ func (f *SourceFlags) Options(ctx context.Context, a *cli.App, paths []string) (
 	if err := f.openCache(a); err != nil {
 		return o, err
 	}
-	if err := a.Enter(ctx, paths); err != nil {
-		return o, err
+	err = a.Enter(ctx, paths)
+	if resolveDotDots(paths); err == nil {
+		err = f.inStore(ctx, a.Formats, paths, o.Tree)
 	}
-	resolveDotDots(paths)
-	if err := f.inStore(ctx, a.Formats, paths, o.Tree); err != nil {
+	if err != nil {
 		return o, err
 	}
 	a.Reads(paths...)
@@ -122,7 +125,10 @@ func (f *SourceFlags) Options(ctx context.Context, a *cli.App, paths []string) (
 		if _, ok := opts[w.Key]; ok {
 			return o, cli.WrongUse("--%s and --source-opt %s=… say the same thing", w.Flag, w.Key)
 		}
-		if err := checkKnown(w, ctx, a, paths, o); err != nil {
+		switch err := checkKnown(w, ctx, a, paths, o); {
+		case err != nil && slices.Contains(f.Shared, w.Flag):
+			continue
+		case err != nil:
 			return o, err
 		}
 		opts[w.Key] = cmp.Or(w.Value, w.Given)
@@ -142,6 +148,15 @@ func (f *SourceFlags) Options(ctx context.Context, a *cli.App, paths []string) (
 	}
 	o.Opts = opts
 	return o, nil
+}
+
+// knownFormat is wrong use if there is no format that --from names.
+func (f *SourceFlags) knownFormat(a *cli.App) error {
+	if f.From == "" || a.Format(f.From) != nil {
+		return nil
+	}
+	return &cli.UseError{Message: "--from: there is no format \"" + f.From + "\"",
+		Hint: "the formats are " + strings.Join(a.FormatNames(), ", ")}
 }
 
 // Line is the flags as they were given, for another command line about the same sources.

@@ -2,6 +2,7 @@ package change
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
@@ -13,6 +14,9 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/carbon/internal/datafile"
+	"stoa/format/carbon/internal/layout"
+	"stoa/format/carbon/internal/page"
+	"stoa/format/carbon/internal/schema"
 	"stoa/format/carbon/internal/table"
 	"stoa/store"
 )
@@ -49,6 +53,7 @@ var Changer = format.Changer{
 		}
 		return err
 	},
+	Misfits:   misfits,
 	Alters:    loadAlters,
 	CheckText: func(p format.TablePlace, column, text string) error { return CheckText(p.Dir, column, text) },
 	Delete: func(ctx context.Context, p format.TablePlace, rows []format.RowsOfFile, l format.Load) (int64, error) {
@@ -243,4 +248,73 @@ func drop(ctx context.Context, p format.TablePlace, dry bool) (out format.Droppe
 		return out, err
 	}
 	return out, DropTable(ctx, p.Dir, p.Store) // even if files came or went while they were counted
+}
+
+// misfits is format.Changer.Misfits. Values of columns with a global dictionary are looked at as far as they are texts
+// of another type.
+func misfits(ctx context.Context, p format.TablePlace, sc *arrow.Schema, o format.LoadOptions) (
+	func(b arrow.RecordBatch) []format.Misfit, error) {
+	own, err := loadOptions(o)
+	if err != nil {
+		return nil, err
+	}
+	l, roots, err := newLoad(ctx, p.Dir, sc, own)
+	if err != nil {
+		return nil, err
+	}
+	return func(b arrow.RecordBatch) (out []format.Misfit) {
+		for i, r := range roots {
+			if at := l.fields[i]; at >= 0 {
+				out = append(out, l.misfitsIn(r, b, at)...)
+			}
+		}
+		slices.SortStableFunc(out, func(a, b format.Misfit) int { return a.Row - b.Row })
+		return out
+	}, nil
+}
+
+// misfitsIn are the misfits of a column of a batch, which are looked for only if it cannot be added as a whole.
+func (l *Load) misfitsIn(r *schema.Column, b arrow.RecordBatch, at int) (out []format.Misfit) {
+	n := int(b.NumRows())
+	part := l.schema.Partition != nil && slices.ContainsFunc(l.schema.Partition.Columns,
+		func(c layout.ColumnSchema) bool { return c.ID == r.ID })
+	if !part && l.fits(r, b.Column(at), 0, n) == nil {
+		return nil
+	}
+	for i := range n {
+		err := l.fits(r, b.Column(at), i, i+1)
+		if err == nil && part {
+			_, err = l.partitionText(b, i, r.ColumnSchema)
+		}
+		if err != nil {
+			why := err.Error()
+			if e := (*fault.Error)(nil); errors.As(err, &e) {
+				why = e.Reason
+			}
+			out = append(out, format.Misfit{Row: i, Column: r.Name, Reason: why})
+		}
+	}
+	return out
+}
+
+// fits reports whether values of an array are those of a column.
+func (l *Load) fits(r *schema.Column, a arrow.Array, from, to int) error {
+	if schema.HasGlobalCodes(r) {
+		for i := from; i < to; i++ {
+			if !a.IsNull(i) && !r.Type.Complex() && page.NeedsConversion(r, a.DataType()) {
+				if _, err := page.Convert(r, a, i); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	x := page.NewCells(r)
+	if err := x.Add(r, a, from, to, &l.wo); err != nil || l.wo.Merge {
+		return err
+	}
+	if err := x.Check(r); err != nil {
+		return err
+	}
+	return x.CheckEmptyBytes(r)
 }

@@ -41,6 +41,9 @@ func AlterColumn(ctx context.Context, dir string, c format.ColumnChange, dry boo
 			}
 		}
 		if c.Name != "" {
+			if err := checkNamed(dir); err != nil {
+				return err
+			}
 			if err := renameColumn(t, t.Columns[at:at+n], strings.ToLower(c.Name), dir); err != nil {
 				return err
 			}
@@ -49,6 +52,22 @@ func AlterColumn(ctx context.Context, dir string, c format.ColumnChange, dry boo
 		t.History = append(t.History, e)
 		return nil
 	})
+}
+
+// checkNamed is Unsupported if a segment of the table is Parquet: its columns are found by their names, and would be
+// null under another one.
+func checkNamed(dir string) error {
+	s, err := status.ReadEntries(status.StatusPath(dir))
+	if err != nil {
+		return err
+	}
+	for _, x := range s {
+		if e := status.StatusEntry(x); e.Counts() && strings.EqualFold(e.Text("fileFormat"), Parquet) {
+			return fault.Unsupportedf(fault.Span{Object: status.StatusPath(dir)}, "", "segment %s is Parquet, in "+
+				"which columns are found by their names: under another name this one would be null", e.Text("loadName"))
+		}
+	}
+	return nil
 }
 
 // alterable is the index of a column that may get another name or type.

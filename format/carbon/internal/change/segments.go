@@ -40,8 +40,8 @@ func addPlace(ctx context.Context, dir string, s format.NewSegment, partition []
 		return "", err
 	}
 	if s.Format != "" && s.Format != "carbon" && s.Format != "carbondata" {
-		return "", fault.Unsupportedf(fault.Span{Object: s.Path}, "", "a segment of format %q: only directories of "+
-			"CarbonData files can be added", s.Format)
+		return "", fault.Unsupportedf(fault.Span{Object: s.Path}, "", "a segment of format %q: expected carbon or "+
+			"parquet", s.Format)
 	}
 	f, sum, err := placeToAdd(ctx, dir, full)
 	if err != nil {
@@ -50,30 +50,93 @@ func addPlace(ctx context.Context, dir string, s format.NewSegment, partition []
 	if f.Partitions = partition; partition == nil {
 		f.Partitions = []string{}
 	}
-	seg := addedText{segmentText: segmentText{Locations: map[string]folderText{filepath.ToSlash(full): f}}}
+	return enterPlace(ctx, added{dir: dir, full: full, given: s.Path, format: "carbondata", folder: f, sum: sum}, dry)
+}
+
+// Parquet is the format of segments of Parquet, in tablestatus.
+const Parquet = "parquet"
+
+// AddForeign makes the files of Parquet in a directory a segment of the table at p, after check has accepted each of
+// them by its name.
+func AddForeign(ctx context.Context, p format.TablePlace, s format.NewSegment, dry bool,
+	check func(name string) error) (string, error) {
+	if err := checkIndependent(ctx, p); err != nil {
+		return "", err
+	}
+	t, err := ReadTableSchema(p.Dir)
+	if err != nil {
+		return "", err
+	}
+	if t.Partition != nil {
+		return "", fault.Unsupportedf(fault.Span{Object: p.Dir}, "", "a segment of Parquet of a table with partitions")
+	}
+	full, err := filepath.Abs(s.Path)
+	if err != nil {
+		return "", err
+	}
+	f := folderText{Files: []string{}, Partitions: []string{}, Status: status.StatusSuccess}
+	list, err := os.ReadDir(full)
+	if err != nil {
+		return "", err
+	}
+	sum := LoadSummary{}
+	for _, e := range list {
+		if n := e.Name(); e.IsDir() || n[0] == '_' || n[0] == '.' {
+			continue // CarbonData lists no directories, and Spark does not read the others
+		}
+		if err := check(filepath.ToSlash(filepath.Join(full, e.Name()))); err != nil {
+			return "", err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return "", err
+		}
+		f.Files, sum.DataBytes = append(f.Files, e.Name()), sum.DataBytes+info.Size()
+	}
+	if len(f.Files) == 0 {
+		return "", fault.Invalidf("%s: expected files of Parquet, found none", s.Path)
+	}
+	return enterPlace(ctx, added{dir: p.Dir, full: full, given: s.Path, format: Parquet, folder: f, sum: sum}, dry)
+}
+
+// added is a directory that becomes a segment of a table.
+type added struct {
+	dir, full, given string // of the table; of the files; the same as the user wrote it
+	format           string // as the options of ADD SEGMENT have it
+	folder           folderText
+	sum              LoadSummary
+}
+
+// enterPlace writes a segment file for a directory, and enters it in tablestatus. With dry nothing is written.
+func enterPlace(ctx context.Context, a added, dry bool) (name string, err error) {
+	full := filepath.ToSlash(a.full)
+	seg := addedText{segmentText: segmentText{Locations: map[string]folderText{full: a.folder}}}
 	entry := func(st *status.StatusFile) error {
 		for _, x := range *st {
-			if e := status.StatusEntry(x); e.Counts() && e.Text("path") == filepath.ToSlash(full) {
-				return fault.Invalidf("%s is segment %s of %s already", s.Path, e.Text("loadName"), dir)
+			if e := status.StatusEntry(x); e.Counts() && e.Text("path") == full {
+				return fault.Invalidf("%s is segment %s of %s already", a.given, e.Text("loadName"), a.dir)
 			}
 		}
-		if name, err = st.NewSegment(dir); err != nil || dry {
+		if name, err = st.NewSegment(a.dir); err != nil || dry {
 			return err
 		}
 		stamp := max(status.NowMillis(), lastStamp(*st)+1)
 		e := status.StatusEntry{"loadName": name, "loadStatus": status.StatusSuccess,
 			"loadStartTime": status.FormatMillis(stamp), "timestamp": status.FormatMillis(stamp),
-			"dataSize": fmt.Sprint(sum.DataBytes), "indexSize": fmt.Sprint(sum.IndexBytes),
+			"dataSize": fmt.Sprint(a.sum.DataBytes), "indexSize": fmt.Sprint(a.sum.IndexBytes),
 			"segmentFile": fmt.Sprintf("%s_%d.segment", name, stamp)}
-		if partition == nil {
-			e["path"] = filepath.ToSlash(full)
-			seg.Options = map[string]string{"format": "carbondata", "path": filepath.ToSlash(full)}
+		if len(a.folder.Partitions) == 0 {
+			e["path"] = full
+			seg.Options = map[string]string{"format": a.format, "path": full}
+		}
+		if a.format == Parquet {
+			e["fileFormat"] = Parquet
 		}
 		b, err := json.Marshal(seg)
 		if err != nil {
 			return err
 		}
-		segments := filepath.Join(dir, "Metadata", "segments")
+		segments := filepath.Join(a.dir, "Metadata", "segments")
 		if err := os.MkdirAll(segments, 0o777); err != nil {
 			return err
 		}
@@ -84,10 +147,10 @@ func addPlace(ctx context.Context, dir string, s format.NewSegment, partition []
 		return nil
 	}
 	if !dry {
-		err := changeStatus(ctx, dir, entry)
+		err := changeStatus(ctx, a.dir, entry)
 		return name, err
 	}
-	st, err := readStatus(dir)
+	st, err := readStatus(a.dir)
 	if err == nil {
 		err = entry(&st)
 	}

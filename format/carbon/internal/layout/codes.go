@@ -77,6 +77,8 @@ var tableCodes = []region.CodeDoc{
 		"tablestatus names is missing. Stoa reads the directory of the segment. Those of a partitioned table " +
 		"have none: there it is an error, and `stoa recover` looks for their files in the directories of the " +
 		"partitions (carbon.segment.damaged)."},
+	{Code: "carbon.segment.foreign", Severity: region.Error, Help: "A file of a segment of Parquet does not fit the " +
+		"table: a column has a type, or a value, that the table's column cannot have."},
 	{Code: "carbon.segment.minmax", Severity: region.Error, Help: "The min or max that a segment file has of a " +
 		"column is not that of the segment's rows, or cannot be read, or the table has no such column: queries " +
 		"that filter by it miss rows. The file may belong to another segment or table."},

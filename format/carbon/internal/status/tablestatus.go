@@ -89,6 +89,9 @@ func (l *Load) Foreign() bool {
 	return f != "" && f != "columnar_v3" && f != "row_v1" && f != "columnar_v1" && f != "columnar_v2"
 }
 
+// Parquet reports whether the segment's files are Parquet's.
+func (l *Load) Parquet() bool { return strings.EqualFold(l.FileFormat, "parquet") }
+
 // Millis parses a time of tablestatus as milliseconds since 1970. Before CarbonData 1.3 it was a text in the writer's
 // time zone, which is not recorded; it is read as UTC.
 func Millis(s string) (int64, bool) {

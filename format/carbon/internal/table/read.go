@@ -190,8 +190,8 @@ func (t *Managed) Parts(ctx context.Context, _ format.Query) iter.Seq2[format.Pa
 	}
 }
 
-// missing is the error of a part that stands for missing files.
-func (t *Managed) missing(ref string) error { return t.unreadable[ref] }
+// Missing is the error of a part that stands for missing files.
+func (t *Managed) Missing(ref string) error { return t.unreadable[ref] }
 
 // stampText is the stamp of a part: that of its file, and the name of the update status if rows of it are deleted.
 func (p *Part) stampText(t *Managed) string {
@@ -304,4 +304,34 @@ func (t withDeletes) Overlay(ctx context.Context, g format.RowGroup, _ []int) (f
 		return nil, nil
 	}
 	return deleted, nil
+}
+
+// OfManaged is the table that a reader reads; nil: it reads something else.
+func OfManaged(r format.Reader) *Managed {
+	switch r := r.(type) {
+	case *Managed:
+		return r
+	case withDeletes:
+		return r.Managed
+	}
+	return nil
+}
+
+// Foreign are the Parquet files of the segments that are read. Damage is no error here: it is that of the part that
+// stands for the segment.
+func (t *Managed) Foreign(ctx context.Context) (out []ForeignFile, err error) {
+	for i := range t.Loads {
+		l := &t.Loads[i]
+		if !l.Parquet() || !t.O.Wants(l) {
+			continue
+		}
+		files, err := t.ForeignFiles(ctx, l)
+		switch {
+		case err == nil, t.saved != nil && errors.Is(err, fault.Corrupt):
+			out = append(out, files...)
+		case !errors.Is(err, fault.Corrupt) && (l.Counts() || !t.O.allSegments):
+			return nil, err
+		}
+	}
+	return out, nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"path"
@@ -27,6 +28,14 @@ func (t *Managed) segmentParts(ctx context.Context, l *status.Load) ([]Part, err
 // nevertheless.
 func (t *Managed) SegmentContents(ctx context.Context, l *status.Load) ([]Part, *Contents, error) {
 	h := &Contents{names: map[string]bool{}}
+	if l.Parquet() {
+		files, err := t.ForeignFiles(ctx, l)
+		for _, f := range files {
+			h.Bytes += f.Bytes
+		}
+		h.fail(err)
+		return nil, h, err
+	}
 	if l.Foreign() {
 		return nil, h, fault.Unsupportedf(fault.Span{Object: t.Status}, "",
 			"segment %s has files of format %s, not CarbonData's; option segments can leave it out", l.Name,
@@ -98,19 +107,26 @@ func (t *Managed) checkSize(ctx context.Context, l *status.Load, h *Contents) er
 	return nil
 }
 
+// written is the name of a data file without its compression. In the update status CarbonData names its own default
+// one, whatever the file has.
+func written(name string) string {
+	n := status.ParseFileName(name)
+	return fmt.Sprint(n.Block, "-", n.Time)
+}
+
 // matchUpdates checks that each entry of the update status has its data file in the segment. Those of a partition that
 // was dropped stay in the update status.
 func (t *Managed) matchUpdates(ctx context.Context, l *status.Load, files map[string]bool) error {
-	blocks := map[string]bool{}
+	blocks, actual := map[string]bool{}, map[string]bool{}
 	for f := range files {
-		blocks[status.ParseFileName(f).Block] = true
+		blocks[status.ParseFileName(f).Block], actual[written(f)] = true, true
 	}
 	for _, k := range layout.SortedKeys(t.changes) {
 		u := t.changes[k]
 		if !l.Counts() || u.Segment != l.SegmentID() || u.Gone() {
 			continue
 		}
-		if (!blocks[u.Block] || u.Actual != "" && !files[path.Base(u.Actual)]) && !t.Drops(ctx, l) {
+		if (!blocks[u.Block] || u.Actual != "" && !actual[written(u.Actual)]) && !t.Drops(ctx, l) {
 			return fault.Corruptf(fault.Span{Object: t.Updates}, "blockName",
 				"%s (%s) has deleted rows, but is not a data file of segment %s", u.Block, u.Actual, l.Name)
 		}
@@ -515,4 +531,59 @@ func (t *Managed) CheckIndexes(files []layout.IndexFile) error {
 		}
 	}
 	return nil
+}
+
+// ForeignFile is a file of a segment whose files are not CarbonData's, but Parquet's.
+type ForeignFile struct {
+	Name, Stamp string
+	Segment     string
+	Bytes       int64
+	Values      []string // of the partition columns: NAME=VALUE each
+}
+
+// ForeignFiles are the files of a segment of Parquet: those that its segment file names. With an error it returns what
+// was found nevertheless.
+func (t *Managed) ForeignFiles(ctx context.Context, l *status.Load) (out []ForeignFile, err error) {
+	at := fault.Span{Object: t.Status}
+	switch {
+	case t.O.positions:
+		return nil, fault.Unsupportedf(at, "", "segment %s is Parquet: its rows have no positions; CarbonData, too, "+
+			"deletes and updates no rows of a table with such a segment", l.Name)
+	case t.O.Bucket >= 0:
+		return nil, fault.Unsupportedf(at, "", "segment %s is Parquet, which has no buckets", l.Name)
+	case l.Segment == "":
+		return nil, fault.Corruptf(at, "segmentFile", "segment %s: missing: it names the files of Parquet", l.Name)
+	}
+	name := t.segmentFileOf(l)
+	var s status.SegmentFile
+	if err := status.ReadJSON(ctx, t.Tree, name, t.Opts.Limits, &s); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fault.Corruptf(fault.Span{Object: name}, "", "segment %s: the segment file is missing", l.Name)
+		}
+		return nil, err
+	}
+	places, err := t.Located(name, s, l.SegmentID())
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range places {
+		for _, base := range p.Indexes {
+			if base == "" || base[0] == '_' || base[0] == '.' { // Spark does not read these
+				continue
+			}
+			full := path.Join(p.Dir, base)
+			info, failed := t.Tree.Stat(ctx, full)
+			switch {
+			case errors.Is(failed, fs.ErrNotExist):
+				err = fault.Corruptf(fault.Span{Object: full}, "",
+					"segment %s: the segment file names this file, and it is missing", l.Name)
+			case failed != nil:
+				return out, failed
+			default:
+				out = append(out, ForeignFile{Name: full, Stamp: info.Stamp, Segment: l.SegmentID(), Bytes: info.Size,
+					Values: p.values})
+			}
+		}
+	}
+	return out, err
 }

@@ -19,18 +19,7 @@ type Segment = format.Segment
 // Segments lists the loads of the table that tg names (a table's directory, or a table of a store), in the order of the
 // status file. Options are those of Open. A place that is not such a table is Unsupported.
 func Segments(ctx context.Context, tg format.Target, op format.OpenOptions) ([]Segment, error) {
-	o, err := ParseOptions(op.Opts)
-	if err != nil {
-		return nil, err
-	}
-	tg, k, err := Resolve(ctx, tg, &o)
-	if err != nil {
-		return nil, err
-	}
-	if k != KindTable {
-		return nil, fault.Unsupportedf(fault.Span{Object: tg.Name}, "", "not a table's directory: it has no segments")
-	}
-	t, err := OpenManaged(ctx, tg.Tree, tg.Name, op, o, nil)
+	t, err := At(ctx, tg, op)
 	if err != nil {
 		return nil, err
 	}
@@ -51,6 +40,22 @@ func Segments(ctx context.Context, tg format.Target, op format.OpenOptions) ([]S
 		out = append(out, s)
 	}
 	return out, nil
+}
+
+// At opens the table that tg names. A place that is no table is Unsupported.
+func At(ctx context.Context, tg format.Target, op format.OpenOptions) (*Managed, error) {
+	o, err := ParseOptions(op.Opts)
+	if err != nil {
+		return nil, err
+	}
+	tg, k, err := Resolve(ctx, tg, &o)
+	if err != nil {
+		return nil, err
+	}
+	if k != KindTable {
+		return nil, fault.Unsupportedf(fault.Span{Object: tg.Name}, "", "not a table's directory: it has no segments")
+	}
+	return OpenManaged(ctx, tg.Tree, tg.Name, op, o, nil)
 }
 
 // segment describes a load by its entry and its files. Damage is part of the result; other errors are returned.
@@ -118,8 +123,15 @@ func Read(ctx context.Context, tree store.Tree, dir string, op format.OpenOption
 	return out
 }
 
-// List implements format.Format.List: the tables of a store, or the one table or file that tg is.
-func List(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] {
+// opener is format.Format.Open.
+type opener func(ctx context.Context, tg format.Target, op format.OpenOptions) (format.Reader, error)
+
+// Lister is format.Format.List: the tables of a store, or the one table or file that a target is, as open opens them.
+func Lister(open opener) func(context.Context, format.Target) iter.Seq2[format.Entry, error] {
+	return func(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] { return list(ctx, tg, open) }
+}
+
+func list(ctx context.Context, tg format.Target, open opener) iter.Seq2[format.Entry, error] {
 	return func(yield func(format.Entry, error) bool) {
 		k, _, err := Look(ctx, tg)
 		if err != nil {
@@ -127,7 +139,7 @@ func List(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] 
 			return
 		}
 		if k != KindStore || tg.Table != "" {
-			e, err := entry(ctx, tg, "")
+			e, err := entry(ctx, tg, "", open)
 			yield(e, err)
 			return
 		}
@@ -137,7 +149,7 @@ func List(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] 
 			return
 		}
 		for _, t := range tables {
-			e, err := entry(ctx, format.Target{Tree: tg.Tree, Name: t.Dir, Limits: tg.Limits}, t.name)
+			e, err := entry(ctx, format.Target{Tree: tg.Tree, Name: t.Dir, Limits: tg.Limits}, t.name, open)
 			if fault.OverBudget(err) {
 				yield(e, err)
 				return
@@ -166,9 +178,9 @@ func damageOf(code string, err error, dir, name string) region.Finding {
 }
 
 // entry describes one table or file.
-func entry(ctx context.Context, tg format.Target, name string) (format.Entry, error) {
+func entry(ctx context.Context, tg format.Target, name string, open opener) (format.Entry, error) {
 	e := format.Entry{Table: name, Kind: "table", Rows: 0}
-	r, err := Open(ctx, tg, format.OpenOptions{Limits: tg.Limits})
+	r, err := open(ctx, tg, format.OpenOptions{Limits: tg.Limits})
 	if err != nil {
 		return e, err
 	}
@@ -183,8 +195,8 @@ func entry(ctx context.Context, tg format.Target, name string) (format.Entry, er
 		if err != nil {
 			return e, err
 		}
-		if m, ok := r.(interface{ missing(ref string) error }); ok {
-			if err := m.missing(p.Ref); err != nil {
+		if m, ok := r.(interface{ Missing(ref string) error }); ok {
+			if err := m.Missing(p.Ref); err != nil {
 				e.Findings = append(e.Findings, damageOf("carbon.segment.missing", err, tg.Name, name))
 			}
 		}

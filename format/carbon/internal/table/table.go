@@ -110,8 +110,8 @@ func (t *Table) Parts(context.Context, format.Query) iter.Seq2[format.Part, erro
 	}
 }
 
-// missing is the error of a part that is known to be missing without opening it; nil for others.
-func (t *Table) missing(ref string) error { return t.gone[ref].err }
+// Missing is the error of a part that is known to be missing without opening it; nil for others.
+func (t *Table) Missing(ref string) error { return t.gone[ref].err }
 
 // Layout is format.Layouter.Layout: the sort order that the columns declare.
 func (t *Table) Layout() (l format.Layout) {

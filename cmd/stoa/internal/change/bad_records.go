@@ -1,0 +1,111 @@
+package change
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/spf13/cobra"
+
+	"stoa"
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/display"
+)
+
+// badRecords is what a load does with rows that the table cannot hold.
+type badRecords struct {
+	app          *cli.App
+	file, action string
+	out          *stoa.Writer // of the file; nil: there is none
+	rows         int64
+	done         bool // the file has all of them
+}
+
+// badActions are those of CarbonData.
+var badActions = []string{"fail", "force", "redirect", "ignore"}
+
+// mostTold is how many bad rows are reported one by one.
+const mostTold = 10
+
+func (x *badRecords) flags(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringVar(&x.file, "bad-records", "", "leave out rows with a value that its column cannot have, and write them "+
+		"as they came to `FILE`, a .csv, .tsv or .jsonl")
+	fl.StringVar(&x.action, "bad-action", "", "what becomes of such rows, `ACTION`: fail (default), force (the value "+
+		"becomes null), redirect (to --bad-records), ignore (left out)")
+	cli.Complete(cmd, "bad-action", func() []string { return badActions })
+}
+
+// asked reports whether bad rows do not end the load.
+func (x *badRecords) asked() bool { return x.file != "" || x.action != "" && x.action != "fail" }
+
+// begin sets the options of a load of rows with schema sc.
+func (x *badRecords) begin(ctx context.Context, a *cli.App, sc *arrow.Schema, o *stoa.AppendOptions) error {
+	if x.action == "" && x.file != "" {
+		x.action = "redirect"
+	}
+	switch {
+	case x.action != "" && !slices.Contains(badActions, x.action):
+		return &cli.UseError{Message: "--bad-action " + x.action + " is none",
+			Hint: "the actions are " + strings.Join(badActions, ", ")}
+	case x.action == "redirect" && x.file == "":
+		return cli.WrongUse("--bad-action redirect needs --bad-records FILE")
+	case x.file != "" && (x.action == "fail" || x.action == "ignore"):
+		return cli.WrongUse("--bad-records goes with --bad-action redirect or force")
+	}
+	switch x.action {
+	case "", "fail":
+		return nil
+	case "force":
+		o.Bad = stoa.BadForce
+	default:
+		o.Bad = stoa.BadIgnore
+	}
+	x.app, o.OnBad = a, x.add
+	if x.file == "" || o.DryRun {
+		return nil
+	}
+	var err error
+	x.out, err = stoa.Create(ctx, x.file, sc, stoa.CreateOptions{Formats: a.Formats, NoCheck: true})
+	return err
+}
+
+// add reports a bad row.
+func (x *badRecords) add(b stoa.BadRow) error {
+	if x.rows++; x.rows <= mostTold {
+		for _, m := range b.Why {
+			x.app.Note("row %d: column %s: %s", b.Number, m.Column, m.Reason)
+		}
+	}
+	if x.out == nil {
+		return nil
+	}
+	return x.out.Write(context.Background(), b.Row)
+}
+
+// written ends the file of bad rows when all rows were read, before the others count: none is in neither place.
+func (x *badRecords) written(ctx context.Context) error {
+	if x.out == nil || x.rows == 0 || x.done {
+		return nil
+	}
+	x.done = true
+	_, err := x.out.Close(ctx)
+	return err
+}
+
+// end says what became of the bad rows, after a load that ended with err.
+func (x *badRecords) end(ctx context.Context, err error, dry bool) error {
+	if x.out != nil && !x.done {
+		err = errors.Join(err, x.out.Abort(context.WithoutCancel(ctx)))
+	}
+	if err == nil && x.rows > 0 {
+		what := map[string]string{"force": "loaded with nulls", "ignore": "left out"}[x.action]
+		if x.action == "redirect" {
+			what = "written to " + x.file
+		}
+		x.app.Note("%s %s", display.Count(x.rows, "bad row"), would(dry, what))
+	}
+	return err
+}

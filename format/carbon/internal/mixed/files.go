@@ -1,0 +1,135 @@
+package mixed
+
+import (
+	"context"
+	"errors"
+
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/carbon/internal/change"
+	"stoa/format/carbon/internal/table"
+	"stoa/format/internal/lake"
+	"stoa/format/parquet"
+	"stoa/store"
+	"stoa/vec"
+)
+
+// Check reports whether the table m can give the rows of a file of Parquet: whether it has the table's columns, with
+// types whose values these can be. With all the rows are read, too, so that a value that does not fit is an error.
+func Check(ctx context.Context, m *table.Managed, f table.ForeignFile, op format.OpenOptions, all bool) (rows int64,
+	err error) {
+	in, err := parquetFile(m, f)
+	if err != nil {
+		return 0, err
+	}
+	t := lake.New(lake.Config{Catalogue: "the segment file", Tree: m.Tree, Schema: m.Schema(), Match: byName,
+		Files: []*lake.Input{in}, Open: op})
+	defer func() { err = errors.Join(err, t.Close()) }()
+	q := format.Query{Cols: make([]int, m.Schema().NumFields()), Batch: 1 << 20}
+	for i := range q.Cols {
+		q.Cols[i] = i
+	}
+	groups, err := t.RowGroups(ctx, format.Part{Ref: f.Name}, q)
+	if err != nil {
+		return 0, err
+	}
+	for _, g := range groups {
+		if rows += g.Rows; !all {
+			continue
+		}
+		for _, err := range t.Batches(ctx, g, q, vec.Range{To: g.Rows}, memory.NewGoAllocator()) {
+			if err != nil {
+				return rows, err
+			}
+		}
+	}
+	return rows, nil
+}
+
+// Segments is format.Changer.Segments: those of package table, with the numbers of rows that files of Parquet have.
+func Segments(ctx context.Context, tg format.Target, op format.OpenOptions) ([]format.Segment, error) {
+	list, err := table.Segments(ctx, tg, op)
+	for i := range list {
+		s := &list[i]
+		if err != nil || s.Err != nil || s.Format != change.Parquet {
+			continue
+		}
+		s.Files, s.Rows, s.Data, s.Err = counted(ctx, tg, op, s.Name)
+		if err = ctx.Err(); err == nil && !s.Read { // its files may be gone
+			s.Err = nil
+		}
+	}
+	return list, err
+}
+
+// counted counts files, rows and bytes of a segment of Parquet.
+func counted(ctx context.Context, tg format.Target, op format.OpenOptions, name string) (files int, rows,
+	size int64, err error) {
+	m, err := table.At(ctx, tg, op)
+	if err != nil {
+		return -1, -1, -1, err
+	}
+	for i := range m.Loads {
+		if m.Loads[i].Name != name {
+			continue
+		}
+		list, err := m.ForeignFiles(ctx, &m.Loads[i])
+		if err != nil {
+			return -1, -1, -1, err
+		}
+		for _, f := range list {
+			n, err := Check(ctx, m, f, format.OpenOptions{Limits: op.Limits}, false)
+			if err != nil {
+				return len(list), -1, -1, err
+			}
+			rows, size = rows+n, size+f.Bytes
+		}
+		files = len(list)
+	}
+	return files, rows, size, nil
+}
+
+// Changer is change.Changer, which knows segments of Parquet, too.
+func Changer() *format.Changer {
+	c := change.Changer
+	c.Segments = Segments
+	c.AddSegment = func(ctx context.Context, p format.TablePlace, s format.NewSegment, dry bool) (string, error) {
+		if s.Format != change.Parquet {
+			return change.Changer.AddSegment(ctx, p, s, dry)
+		}
+		return addSegment(ctx, p, s, dry)
+	}
+	return &c
+}
+
+// addSegment makes the Parquet files of a directory a segment. All their rows are read first.
+func addSegment(ctx context.Context, p format.TablePlace, s format.NewSegment, dry bool) (string, error) {
+	m, err := table.At(ctx, format.Target{Tree: store.Local{}, Name: p.Dir}, format.OpenOptions{})
+	if err != nil {
+		return "", err
+	}
+	return change.AddForeign(ctx, p, s, dry, func(name string) error {
+		if err := complete(ctx, m, name); err != nil {
+			return err
+		}
+		_, err := Check(ctx, m, table.ForeignFile{Name: name}, format.OpenOptions{}, true)
+		return err
+	})
+}
+
+// complete is Invalid if a file of Parquet lacks a column of the table: all its rows would be null there.
+func complete(ctx context.Context, m *table.Managed, name string) error {
+	r, err := parquet.Format.Open(ctx, format.Target{Tree: m.Tree, Name: name}, format.OpenOptions{})
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	for _, f := range m.Schema().Fields() {
+		if byName(f, r.Schema().Fields(), nil) < 0 {
+			return fault.Invalidf("%s: expected a column %s of the table, found none", name, f.Name)
+		}
+	}
+	return nil
+}

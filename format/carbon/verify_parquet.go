@@ -1,0 +1,38 @@
+package carbon
+
+import (
+	"stoa/format"
+	"stoa/format/carbon/internal/mixed"
+	"stoa/format/carbon/internal/status"
+	"stoa/format/carbon/internal/table"
+	"stoa/format/parquet"
+	"stoa/region"
+)
+
+// parquet verifies the files of a segment of Parquet: each by itself, as a file of Parquet, and whether its rows are
+// rows of the table. Files that are missing were reported.
+func (v *verifier) parquet(t *table.Managed, l *status.Load) {
+	if !l.Parquet() {
+		return
+	}
+	files, _ := t.ForeignFiles(v.ctx, l)
+	o := v.o
+	o.Opts = nil
+	for _, f := range files {
+		if v.Stopped() {
+			return
+		}
+		damaged := false
+		for x := range parquet.Format.Verify(v.ctx, format.Target{Tree: v.tree, Name: f.Name}, o) {
+			damaged = damaged || x.Severity == region.Error
+			v.Emit(x)
+		}
+		if damaged {
+			continue
+		}
+		v.Part, v.Column = f.Name, ""
+		if _, err := mixed.Check(v.ctx, t, f, o, v.o.Depth == format.Deep); err != nil {
+			v.Blame("carbon.segment.foreign", err, -1, -1)
+		}
+	}
+}
