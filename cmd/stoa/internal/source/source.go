@@ -101,10 +101,9 @@ func (f *SourceFlags) Options(ctx context.Context, a *cli.App, paths []string) (
 		return o, cli.WrongUse("--max-requests %d: a number of requests is not negative", f.MaxRequests)
 	}
 	a.Remote().Limit(f.MaxRequests)
-	if err := f.openCache(a); err != nil {
-		return o, err
+	if err = f.openCache(a); err == nil {
+		err = a.Enter(ctx, paths)
 	}
-	err = a.Enter(ctx, paths)
 	if resolveDotDots(paths); err == nil {
 		err = f.inStore(ctx, a.Formats, paths, o.Tree)
 	}
