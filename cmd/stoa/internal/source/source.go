@@ -89,10 +89,10 @@ func (f *SourceFlags) Register(a *cli.App, cmd *cobra.Command) {
 // in place: they are tables of the CarbonData store that --carbon-properties names.
 func (f *SourceFlags) Options(ctx context.Context, a *cli.App, paths []string) (stoa.OpenOptions, error) {
 	opts, err := KeyValues("--source-opt", f.Opts)
-	if err != nil {
-		return stoa.OpenOptions{}, err
+	if err == nil {
+		err = f.knownFormat(a)
 	}
-	if err := f.knownFormat(a); err != nil {
+	if err != nil {
 		return stoa.OpenOptions{}, err
 	}
 	o := stoa.OpenOptions{Formats: a.Formats, From: f.From, NoVerify: f.NoVerify,
