@@ -90,16 +90,13 @@ func (f *SourceFlags) Register(a *cli.App, cmd *cobra.Command) {
 func (f *SourceFlags) Options(ctx context.Context, a *cli.App, paths []string) (stoa.OpenOptions, error) {
 	opts, err := KeyValues("--source-opt", f.Opts)
 	if err == nil {
-		err = f.knownFormat(a)
+		err = f.checkPlain(a)
 	}
 	if err != nil {
 		return stoa.OpenOptions{}, err
 	}
 	o := stoa.OpenOptions{Formats: a.Formats, From: f.From, NoVerify: f.NoVerify,
 		Tree: store.Roots(cli.Tree{A: a})}
-	if f.MaxRequests < 0 {
-		return o, cli.WrongUse("--max-requests %d: a number of requests is not negative", f.MaxRequests)
-	}
 	a.Remote().Limit(f.MaxRequests)
 	if err = f.openCache(a); err == nil {
 		err = a.Enter(ctx, paths)
@@ -149,8 +146,11 @@ func (f *SourceFlags) Options(ctx context.Context, a *cli.App, paths []string) (
 	return o, nil
 }
 
-// knownFormat is wrong use if there is no format that --from names.
-func (f *SourceFlags) knownFormat(a *cli.App) error {
+// checkPlain is wrong use if there is no format that --from names, or no such number of requests.
+func (f *SourceFlags) checkPlain(a *cli.App) error {
+	if f.MaxRequests < 0 {
+		return cli.WrongUse("--max-requests %d: a number of requests is not negative", f.MaxRequests)
+	}
 	if f.From == "" || a.Format(f.From) != nil {
 		return nil
 	}
