@@ -16,6 +16,7 @@ import (
 	"runtime/cgo"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -192,8 +193,12 @@ func (r *registered) bind(info C.duck_handle) (b *bound, err error) {
 	if err != nil {
 		return nil, err
 	}
-	b = &bound{host: r.host, relation: relation}
 	fields := relation.Schema.Fields()
+	if len(fields) == 0 {
+		return nil, fault.Unsupportedf(fault.Span{}, "", "%s: the table has no columns, and DuckDB no such tables",
+			strings.Join(call.Args, ", "))
+	}
+	b = &bound{host: r.host, relation: relation}
 	names := Names(fields)
 	for i, f := range fields {
 		c := newColumn(names[i], f.Type)

@@ -33,6 +33,7 @@ func (e *Error) Wrong() bool {
 }
 
 func newError(text string) *Error {
+	text, _, _ = strings.Cut(text, "\n\nStack Trace:")
 	kind, _, ok := strings.Cut(text, " Error: ")
 	if !ok || len(kind) > 30 {
 		kind = ""

@@ -71,6 +71,28 @@ func (s *Session) run(ctx context.Context, text string) (*engine.Result, func(),
 	return r, func() { r.Close(); st.Close() }, nil
 }
 
+// Texts are the values of the first column of a query's rows, as text.
+func (s *Session) Texts(ctx context.Context, query string) (out []string, err error) {
+	r, done, err := s.run(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	sc, err := r.Schema()
+	if err != nil {
+		return nil, s.reason(err)
+	}
+	for b, err := range r.Batches(sc) {
+		if err != nil {
+			return nil, s.reason(err)
+		}
+		for i := range int(b.NumRows()) {
+			out = append(out, b.Column(0).ValueStr(i))
+		}
+	}
+	return out, nil
+}
+
 // show writes the rows of a result.
 func (s *Session) show(ctx context.Context, r *engine.Result) error {
 	if !r.HasRows() {

@@ -76,14 +76,14 @@ func intervals(t *testing.T, what string, want *stoa.Table, file string) {
 		t.Fatal(err)
 	}
 	defer got.Close()
-	a, b := cells(t, want), cells(t, got)
+	a, b := spans(t, want), spans(t, got)
 	if !slices.Equal(a, b) || len(a) < 4000 {
 		t.Errorf("%s: %d cells, expected %d, or others", what, len(b), len(a))
 	}
 }
 
-// cells are the cells of a table's only column, an interval.
-func cells(t *testing.T, table *stoa.Table) (out []string) {
+// spans are the cells of a table's only column, an interval.
+func spans(t *testing.T, table *stoa.Table) (out []string) {
 	t.Helper()
 	for batch, err := range table.Scan(context.Background(), stoa.ScanSpec{}) {
 		if err != nil {

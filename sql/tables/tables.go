@@ -151,8 +151,8 @@ func (s *Source) Relation(ctx context.Context, where *pred.Expr, count bool) (*d
 		rows = s.estimate(ctx)
 	}
 	filter := pred.And(s.Where, where)
-	r := &duck.Relation{Schema: s.Table.Schema(), Rows: rows, Threads: s.set.Threads, Count: count,
-		Exact: exact}
+	count = count && s.damaged == stoa.Fail // else rows may be lost in any column
+	r := &duck.Relation{Schema: s.Table.Schema(), Rows: rows, Threads: s.set.Threads, Count: count, Exact: exact}
 	r.Scan = func(ctx context.Context, columns []int) iter.Seq2[arrow.RecordBatch, error] {
 		return s.scan(ctx, columns, filter)
 	}

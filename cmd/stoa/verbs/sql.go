@@ -19,6 +19,7 @@ type (
 	SQLFlags    = sqlverb.Flags
 	SQLRun      = sqlverb.Run
 	OutputFlags = output.OutputFlags
+	DamageFlags = reading.DamageFlags
 	RowWriter   = output.RowWriter
 	Batches     = cli.Batches
 )
