@@ -30,9 +30,7 @@ duck_idx duckdb_extract_statements(duck_handle connection, const char *text, duc
 const char *duckdb_extract_statements_error(duck_handle);
 void duckdb_destroy_extracted(duck_handle *);
 int duckdb_prepare_extracted_statement(duck_handle connection, duck_handle, duck_idx i, duck_handle *out);
-int duckdb_prepare(duck_handle connection, const char *text, duck_handle *out);
 const char *duckdb_prepare_error(duck_handle);
-int duckdb_prepared_statement_type(duck_handle);
 void duckdb_destroy_prepare(duck_handle *);
 int duckdb_pending_prepared_streaming(duck_handle, duck_handle *out);
 const char *duckdb_pending_error(duck_handle);

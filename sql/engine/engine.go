@@ -99,19 +99,38 @@ type Statement struct {
 	s C.duck_handle
 }
 
-// The kinds of statements that are told apart.
-const (
-	Select  = 1
-	Explain = 4
-	Copy    = 10
-)
-
-// Prepare makes a statement ready; its text must hold one only.
-func (d *Database) Prepare(text string) (*Statement, error) {
+// Prepare makes a statement ready. Where DuckDB makes several of it (of a PIVOT without values), those before the last
+// are run.
+func (d *Database) Prepare(ctx context.Context, text string) (*Statement, error) {
 	t := C.CString(text)
 	defer C.free(unsafe.Pointer(t))
+	var all C.duck_handle
+	n := C.duckdb_extract_statements(d.con, t, &all)
+	defer C.duckdb_destroy_extracted(&all)
+	if n == 0 {
+		if m := C.duckdb_extract_statements_error(all); m != nil {
+			return nil, newError(C.GoString(m))
+		}
+		return nil, newError("Parser Error: there is no statement")
+	}
+	for i := range n - 1 {
+		s, err := d.prepared(all, i)
+		if err != nil {
+			return nil, err
+		}
+		err = s.drain(ctx)
+		s.Close()
+		if err != nil {
+			return nil, err
+		}
+	}
+	return d.prepared(all, n-1)
+}
+
+// prepared makes one of several statements ready.
+func (d *Database) prepared(all C.duck_handle, i C.duck_idx) (*Statement, error) {
 	s := &Statement{d: d}
-	if C.duckdb_prepare(d.con, t, &s.s) != 0 {
+	if C.duckdb_prepare_extracted_statement(d.con, all, i, &s.s) != 0 {
 		err := newError(C.GoString(C.duckdb_prepare_error(s.s)))
 		s.Close()
 		return nil, err
@@ -119,8 +138,15 @@ func (d *Database) Prepare(text string) (*Statement, error) {
 	return s, nil
 }
 
-// Kind is the statement's kind.
-func (s *Statement) Kind() int { return int(C.duckdb_prepared_statement_type(s.s)) }
+// drain runs the statement to its end.
+func (s *Statement) drain(ctx context.Context) error {
+	r, err := s.Run(ctx)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	return r.Drain()
+}
 
 // Close frees the statement.
 func (s *Statement) Close() { C.duckdb_destroy_prepare(&s.s) }
@@ -146,15 +172,10 @@ func (s *Statement) Run(ctx context.Context) (*Result, error) {
 
 // Do prepares and runs a statement whose rows nobody wants.
 func (d *Database) Do(ctx context.Context, text string) error {
-	s, err := d.Prepare(text)
+	s, err := d.Prepare(ctx, text)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	r, err := s.Run(ctx)
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	return r.Drain()
+	return s.drain(ctx)
 }

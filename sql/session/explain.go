@@ -81,7 +81,7 @@ func (s *Session) plan(ctx context.Context, statement string) {
 	if s.db.Do(ctx, "SET disabled_optimizers = 'in_clause'") == nil {
 		defer s.db.Do(context.WithoutCancel(ctx), "RESET disabled_optimizers")
 	}
-	st, err := s.db.Prepare("EXPLAIN (FORMAT json) " + statement)
+	st, err := s.db.Prepare(ctx, "EXPLAIN (FORMAT json) "+statement)
 	if err != nil {
 		return
 	}

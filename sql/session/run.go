@@ -59,7 +59,7 @@ func (s *Session) Statement(ctx context.Context, text string) error {
 
 // run prepares and runs a statement; done ends it.
 func (s *Session) run(ctx context.Context, text string) (*engine.Result, func(), error) {
-	st, err := s.db.Prepare(text)
+	st, err := s.db.Prepare(ctx, text)
 	if err != nil {
 		return nil, nil, s.reason(err)
 	}
