@@ -14,18 +14,12 @@ struct duck_result {
   void *inner;
 };
 
-struct duck_progress {
-  double part; /* in percent; -1: not known */
-  uint64_t rows, all;
-};
-
 int duckdb_create_config(duck_handle *);
 int duckdb_set_config(duck_handle, const char *name, const char *value);
 void duckdb_destroy_config(duck_handle *);
 int duckdb_open_ext(const char *path, duck_handle *database, duck_handle config, char **error);
 void duckdb_close(duck_handle *);
 void duckdb_interrupt(duck_handle connection);
-struct duck_progress duckdb_query_progress(duck_handle connection);
 duck_idx duckdb_extract_statements(duck_handle connection, const char *text, duck_handle *out);
 const char *duckdb_extract_statements_error(duck_handle);
 void duckdb_destroy_extracted(duck_handle *);

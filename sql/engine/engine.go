@@ -90,9 +90,6 @@ func (d *Database) Connection() unsafe.Pointer { return unsafe.Pointer(d.con) }
 // Handle is the database itself.
 func (d *Database) Handle() unsafe.Pointer { return unsafe.Pointer(d.db) }
 
-// Progress is how far the running statement has come, from 0 to 1; negative: that is not known.
-func (d *Database) Progress() float64 { return float64(C.duckdb_query_progress(d.con).part) / 100 }
-
 // Statement is one that is ready to run.
 type Statement struct {
 	d *Database

@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"path"
 	"slices"
@@ -59,6 +58,10 @@ func (s *Session) Statement(ctx context.Context, text string) error {
 
 // run prepares and runs a statement; done ends it.
 func (s *Session) run(ctx context.Context, text string) (*engine.Result, func(), error) {
+	for _, t := range s.opened {
+		t.Read.Store(0)
+	}
+	defer s.watch()()
 	st, err := s.db.Prepare(ctx, text)
 	if err != nil {
 		return nil, nil, s.reason(err)
@@ -337,12 +340,4 @@ func plannable(t []token) bool {
 		}
 	}
 	return false
-}
-
-// Progress says how far a statement has come; "" if that is not known.
-func (s *Session) Progress() string {
-	if p := s.db.Progress(); p >= 0 {
-		return fmt.Sprintf("%3.0f%%", 100*p)
-	}
-	return ""
 }

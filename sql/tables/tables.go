@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -51,6 +52,8 @@ type Source struct {
 	Where *pred.Expr // of the argument filter; nil: none
 	// Losses are what its scans passed over, under a damage policy.
 	Losses []region.Loss
+	Read   atomic.Int64 // rows that its scans gave
+	Stored int64        // rows that it has, about; -1: nobody knows. Set by Relation
 
 	damaged stoa.Damaged
 	set     *Settings
@@ -150,11 +153,12 @@ func (s *Source) Relation(ctx context.Context, where *pred.Expr, count bool) (*d
 	if rows < 0 {
 		rows = s.estimate(ctx)
 	}
+	s.Stored = rows
 	filter := pred.And(s.Where, where)
 	count = count && s.damaged == stoa.Fail // else rows may be lost in any column
 	r := &duck.Relation{Schema: s.Table.Schema(), Rows: rows, Threads: s.set.Threads, Count: count, Exact: exact}
 	r.Scan = func(ctx context.Context, columns []int) iter.Seq2[arrow.RecordBatch, error] {
-		return s.scan(ctx, columns, filter)
+		return s.counted(s.scan(ctx, columns, filter))
 	}
 	return r, nil
 }
@@ -200,6 +204,20 @@ func (s *Source) scan(ctx context.Context, columns []int, filter *pred.Expr) ite
 	}
 	spec.Columns = nil // columns of one name cannot be named: all are read
 	return chosen(s.Table.Scan(ctx, spec), columns)
+}
+
+// counted counts the rows that pass.
+func (s *Source) counted(all iter.Seq2[arrow.RecordBatch, error]) iter.Seq2[arrow.RecordBatch, error] {
+	return func(yield func(arrow.RecordBatch, error) bool) {
+		for b, err := range all {
+			if err == nil {
+				s.Read.Add(b.NumRows())
+			}
+			if !yield(b, err) {
+				return
+			}
+		}
+	}
 }
 
 // HasAlike reports whether columns have the same name.

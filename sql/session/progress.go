@@ -1,0 +1,68 @@
+package session
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+
+	"stoa/sql/tables"
+)
+
+// watch says on a terminal, after a second, how many rows have been read until the first one comes out; stop ends that.
+func (s *Session) watch() (stop func()) {
+	f, ok := s.app.Stderr.(*os.File)
+	if !ok || s.app.Quiet || s.app.NoProgress || !term.IsTerminal(int(f.Fd())) {
+		return func() {}
+	}
+	end := make(chan struct{})
+	var ended sync.WaitGroup
+	ended.Go(func() {
+		wait := time.NewTimer(time.Second)
+		defer wait.Stop()
+		for shown := false; ; shown = true {
+			select {
+			case <-end:
+				if shown {
+					fmt.Fprint(f, "\r\x1b[K")
+				}
+				return
+			case <-wait.C:
+				fmt.Fprint(f, "\r\x1b[K"+s.line())
+				wait.Reset(200 * time.Millisecond)
+			}
+		}
+	})
+	return sync.OnceFunc(func() { close(end); ended.Wait() })
+}
+
+// line is what is shown: rows that scans gave, and a bar if it is known how many there are.
+func (s *Session) line() string {
+	var read, all int64
+	known := true
+	seen := map[*tables.Source]bool{}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, ref := range s.references {
+		if ref.planned == 0 || seen[ref.source] {
+			continue
+		}
+		seen[ref.source] = true
+		read += ref.source.Read.Load()
+		all += ref.source.Stored
+		known = known && ref.source.Stored >= 0 && ref.where == nil
+	}
+	if !known || all == 0 {
+		return fmt.Sprintf("%d rows read", read)
+	}
+	part := min(1, float64(read)/float64(all))
+	bar := []byte("............")
+	for i := range bar {
+		if float64(i) < part*float64(len(bar)) {
+			bar[i] = '#'
+		}
+	}
+	return fmt.Sprintf("[%s] %3.0f%%  %d of %d rows read", bar, 100*part, read, all)
+}
