@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -21,19 +22,17 @@ import (
 var tables = []string{"customer", "lineitem", "nation", "orders", "part", "partsupp", "region", "supplier"}
 
 func main() {
-	scale := flag.String("scale", "1", "scale of TPC-H")
-	dir := flag.String("dir", "data", "where the tables are kept")
+	dir := flag.String("tpch", "", "what interop/sql/tpch.sh made")
 	runs := flag.Int("runs", 3, "runs of each query")
 	flag.Parse()
-	if err := bench(*scale, *dir, *runs); err != nil {
+	if err := bench(*dir, *runs); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func bench(scale, dir string, runs int) error {
-	dir = filepath.Join(dir, "sf"+scale)
-	queries, err := prepare(scale, dir)
+func bench(dir string, runs int) error {
+	queries, err := prepare(dir)
 	if err != nil {
 		return err
 	}
@@ -46,7 +45,7 @@ func bench(scale, dir string, runs int) error {
 		if err != nil {
 			return err
 		}
-		fmt.Printf("\nTPC-H, scale %s, %d threads: processor seconds (by the clock)\n\n", scale, threads)
+		fmt.Printf("\nTPC-H, %d threads: processor seconds (by the clock)\n\n", threads)
 		fmt.Printf("| query | CFile by stoa | Parquet by DuckDB | times |\n|---|---:|---:|---:|\n")
 		sum := 0.0
 		for i, q := range queries {
@@ -69,33 +68,25 @@ func bench(scale, dir string, runs int) error {
 	return nil
 }
 
-// prepare makes the tables, unless they are there, and gives the queries.
-func prepare(scale, dir string) (queries []string, err error) {
-	var out strings.Builder
+// prepare makes the CFile sets, unless they are there, and gives the queries.
+func prepare(dir string) (queries []string, err error) {
 	ctx := context.Background()
-	s, err := session.Open(ctx, verbs.NewApp(strings.NewReader(""), &out, os.Stderr),
-		&verbs.SQLFlags{Threads: 2, DamageFlags: verbs.DamageFlags{Damaged: "fail"}})
+	for _, t := range tables {
+		out := filepath.Join(dir, t+".cfiles")
+		if _, err := os.Stat(out); err == nil {
+			continue
+		}
+		args := []string{"convert", filepath.Join(dir, t+".parquet"), "-o", out + "/", "--to", "cfile"}
+		status, err := verbs.Run(ctx, args, strings.NewReader(""), io.Discard, os.Stderr)
+		if status != 0 {
+			return nil, err
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "queries.json"))
 	if err != nil {
 		return nil, err
 	}
-	defer s.Close()
-	if _, err := os.Stat(dir + "/whole"); err != nil {
-		if err := os.MkdirAll(dir, 0o777); err != nil {
-			return nil, err
-		}
-		script := "CALL dbgen(sf = " + scale + ");"
-		for _, t := range tables {
-			script += "COPY " + t + " TO '" + dir + "/" + t + ".parquet' (FORMAT parquet, COMPRESSION snappy);"
-			script += "COPY " + t + " TO '" + dir + "/" + t + ".cfiles/' (FORMAT cfile);"
-		}
-		if err := s.Script(ctx, script); err != nil {
-			return nil, err
-		}
-		if err := os.WriteFile(dir+"/whole", nil, 0o666); err != nil {
-			return nil, err
-		}
-	}
-	return s.Texts(ctx, "SELECT query FROM tpch_queries() ORDER BY query_nr")
+	return queries, json.Unmarshal(text, &queries)
 }
 
 func views(threads int, of func(table string) string) (*session.Session, error) {

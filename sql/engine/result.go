@@ -5,6 +5,7 @@ package engine
 import "C"
 
 import (
+	"fmt"
 	"iter"
 	"unsafe"
 
@@ -53,7 +54,8 @@ func taken(e C.duck_handle) error {
 	return newError(C.GoString(C.duckdb_error_data_message(e)))
 }
 
-// Schema is the schema of the rows.
+// Schema is the schema of the rows. Of columns with the same name the later ones get a number: most forms of output
+// cannot have two.
 func (r *Result) Schema() (*arrow.Schema, error) {
 	n := int(C.duckdb_column_count(&r.r))
 	types, names := make([]C.duck_handle, n+1), make([]*C.char, n+1)
@@ -74,7 +76,11 @@ func (r *Result) Schema() (*arrow.Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	return cdata.ImportCArrowSchema(&out)
+	sc, err := cdata.ImportCArrowSchema(&out)
+	if err != nil {
+		return nil, err
+	}
+	return distinct(sc), nil
 }
 
 // Batches are the rows, a chunk a batch, which is valid until the next one. At most one error comes, last.
@@ -131,4 +137,22 @@ func (r *Result) Drain() error {
 		}
 		C.duckdb_destroy_data_chunk(&chunk)
 	}
+}
+
+// distinct gives later columns of a name a number.
+func distinct(sc *arrow.Schema) *arrow.Schema {
+	fields := sc.Fields()
+	taken := map[string]bool{}
+	for _, f := range fields {
+		taken[f.Name] = false
+	}
+	for i, f := range fields {
+		name := f.Name
+		for k := 1; taken[name]; k++ {
+			name = fmt.Sprintf("%s_%d", f.Name, k)
+		}
+		taken[name], fields[i].Name = true, name
+	}
+	meta := sc.Metadata()
+	return arrow.NewSchema(fields, &meta)
 }

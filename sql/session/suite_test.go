@@ -18,7 +18,7 @@ const (
 	facts = `SELECT i::BIGINT AS id, (i * 7919 % 1000)::INTEGER AS k, (i % 17)::SMALLINT AS s,
 	CASE WHEN i % 11 = 0 THEN NULL ELSE 'name ' || (i * 31 % 97) END AS name, (i % 1000) / 8.0 AS f,
 	((i * 13) % 100000 / 100)::DECIMAL(12, 2) AS price, DATE '2020-01-01' + (i % 700)::INTEGER AS day,
-	TIMESTAMPTZ '2024-02-29 12:00:00+00' + to_seconds(i * 37) AS at, i % 3 = 0 AS flag,
+	TIMESTAMPTZ '2024-02-29 12:00:00+00' + to_seconds(i * 37) AS ts, i % 3 = 0 AS flag,
 	CASE WHEN i % 5 = 0 THEN NULL ELSE (i * 17 % 251)::INTEGER END AS n,
 	repeat(chr((65 + i % 26)::INTEGER), (i % 30)::INTEGER) AS t
 	FROM range(ROWS) r(i)`
@@ -35,7 +35,7 @@ func suite() (out []string) {
 		"name IS NOT NULL AND n IS NULL", "day = DATE '2020-02-29'", "day > DATE '2021-06-01' AND flag",
 		"price > 123.45", "price IN (0.00, 0.13, 999.99)", "f = 0.125", "f > 124 OR k = 7", "NOT flag AND s = 3",
 		"id IN (1, 5, 7, 11, 13, 17, 19, 23)",
-		"at >= TIMESTAMPTZ '2024-03-01 00:00:00+00' AND at < TIMESTAMPTZ '2024-03-01 06:00:00+00'",
+		"ts >= TIMESTAMPTZ '2024-03-01 00:00:00+00' AND ts < TIMESTAMPTZ '2024-03-01 06:00:00+00'",
 		"n = 250 OR n < 3", "t = ''", "t > 'ZZ'", "t LIKE '_'", "length(t) = 3 AND k > 900", "k % 7 = 3 AND k < 50",
 		"lower(name) = 'name 12'", "coalesce(n, 0) = 0", "CASE WHEN flag THEN k < 10 ELSE k > 990 END",
 		"id NOT IN (SELECT id FROM f WHERE k > 5)", "s <> 5 AND s != 6 AND s < 8"}
@@ -46,7 +46,7 @@ func suite() (out []string) {
 		add("SELECT d.grp, count(*), sum(f.price) FROM f JOIN d USING (k) WHERE %s GROUP BY ALL ORDER BY ALL",
 			strings.ReplaceAll(strings.ReplaceAll(c, "k ", "f.k "), "k%", "f.k%"))
 	}
-	for _, c := range []string{"id", "k", "s", "name", "f", "price", "day", "at", "flag", "n", "t"} {
+	for _, c := range []string{"id", "k", "s", "name", "f", "price", "day", "ts", "flag", "n", "t"} {
 		add("SELECT count(DISTINCT %[1]s), min(%[1]s), max(%[1]s) FROM f", c)
 		add("SELECT %[1]s, count(*) FROM f GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 20", c)
 		add("SELECT id, %[1]s, row_number() OVER (PARTITION BY s ORDER BY id) FROM f WHERE id < 300 ORDER BY id", c)
