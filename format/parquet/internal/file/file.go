@@ -50,6 +50,7 @@ type File struct {
 	Leaves      []*page.FileColumn
 	FieldLeaves [][]int // columns of each top-level field
 	FlatLeaves  []order.LeafField
+	Claimed     map[ChunkKey]error // chunks that are not read, see ClaimedTwice
 	offsets     offsetIndexCache
 }
 
@@ -106,6 +107,9 @@ func (r *File) SetFooter(b []byte, pairs []meta.KeyValue) error {
 	}
 	if err := r.check(); err != nil {
 		return err
+	}
+	if r.Claimed = nil; !r.NoVerify {
+		r.Claimed = r.ClaimedTwice()
 	}
 	return r.buildSchema()
 }

@@ -123,7 +123,8 @@ func (r *Reader) padded(at fault.Span) fault.Span {
 // Readable returns why a chunk cannot be read, as far as the footer says.
 func (r *Reader) Readable(group, col int) error {
 	path := fmt.Sprintf("row_groups[%d].columns[%d]", group, col)
-	if err := r.Lost[file.ChunkKey{Group: group, Leaf: col}]; err != nil {
+	key := file.ChunkKey{Group: group, Leaf: col}
+	if err := cmp.Or(r.Lost[key], r.Claimed[key]); err != nil {
 		return err
 	}
 	c := r.Footer.RowGroups[group].Columns[col]

@@ -112,7 +112,8 @@ func (s *recoverer) countByColumns() {
 	for g, group := range s.r.Footer.RowGroups {
 		rows, agree := int64(-1), true
 		for i := range group.Columns {
-			if s.r.Footer.Schema.Column(i).MaxRepetitionLevel() > 0 || s.lost[file.ChunkKey{Group: g, Leaf: i}] != nil {
+			key := file.ChunkKey{Group: g, Leaf: i}
+			if s.r.Footer.Schema.Column(i).MaxRepetitionLevel() > 0 || s.lost[key] != nil || s.r.Claimed[key] != nil {
 				continue
 			}
 			n := group.Columns[i].MetaData.NumValues
