@@ -21,8 +21,8 @@ import (
 	"stoa/store"
 )
 
-// threeGroups is a file of the library, which has no checksums, with 150 rows in three row groups: 0, 1, … in column a,
-// 1000, 1001, … in column b and 2000, … in column c.
+// threeGroups is a file of the library, which has no checksums, with 150 rows in three row groups: 0, 1, … in column
+// a, 1000, 1001, … in column b and 2000, … in column c.
 func threeGroups(t *testing.T) []byte {
 	t.Helper()
 	var fields []arrow.Field
@@ -55,21 +55,33 @@ func threeGroups(t *testing.T) []byte {
 }
 
 // TestChunksThatTwoClaim: where the footer has a chunk in the bytes of another, no cell comes out that was in another
-// row, under any policy and from a recovered reader: all cells of the chunk are lost, and those of the other, too, unless
-// it alone is between its neighbours.
+// row, under any policy and from a recovered reader: all cells of the chunk are lost, and those of the other, too,
+// unless it alone is between its neighbours.
 func TestChunksThatTwoClaim(t *testing.T) {
 	whole := threeGroups(t)
 	for name, c := range map[string]struct {
 		edit func(m *metadata.FileMetaData)
 		lost []string // group and column
 	}{
-		"a chunk of the row group before": {func(m *metadata.FileMetaData) { g := m.RowGroups; g[1].Columns[1] = g[0].Columns[1] },
+		"a chunk of the row group before": {func(m *metadata.FileMetaData) {
+			g := m.RowGroups
+			g[1].Columns[1] = g[0].Columns[1]
+		},
 			[]string{"1 b"}},
-		"a chunk of the row group after": {func(m *metadata.FileMetaData) { g := m.RowGroups; g[1].Columns[1] = g[2].Columns[1] },
+		"a chunk of the row group after": {func(m *metadata.FileMetaData) {
+			g := m.RowGroups
+			g[1].Columns[1] = g[2].Columns[1]
+		},
 			[]string{"1 b"}},
-		"of two columns": {func(m *metadata.FileMetaData) { g := m.RowGroups; copy(g[2].Columns[1:], g[1].Columns[1:]) },
+		"of two columns": {func(m *metadata.FileMetaData) {
+			g := m.RowGroups
+			copy(g[2].Columns[1:], g[1].Columns[1:])
+		},
 			[]string{"2 b", "2 c"}},
-		"of a whole row group": {func(m *metadata.FileMetaData) { g := m.RowGroups; copy(g[2].Columns, g[1].Columns) },
+		"of a whole row group": {func(m *metadata.FileMetaData) {
+			g := m.RowGroups
+			copy(g[2].Columns, g[1].Columns)
+		},
 			[]string{"1 a", "1 b", "1 c", "2 a", "2 b", "2 c"}},
 		"of another column": {func(m *metadata.FileMetaData) {
 			g := m.RowGroups
@@ -132,7 +144,8 @@ func checkClaimed(t *testing.T, what string, b []byte, lost []string, policy sto
 					nulls++
 				case x.Value(i) < 1000*int64(k) || x.Value(i) >= 1000*int64(k)+150,
 					ids.IsValid(i) && x.Value(i) != 1000*int64(k)+ids.Value(i):
-					t.Fatalf("%s: row %d has %v in column %d, expected that of row %v", what, i, x.Value(i), k, ids.Value(i))
+					t.Fatalf("%s: row %d has %v in column %d, expected that of row %v", what, i, x.Value(i), k,
+						ids.Value(i))
 				}
 			}
 		}
