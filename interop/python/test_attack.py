@@ -53,6 +53,9 @@ def write(r, data, d):
         stoa.write(data, os.path.join(d, "x/"), format="cfile")
         return form, os.path.join(d, "x"), True
     if form == "carbon":
+        for i, f in enumerate(data.schema):  # times to a millisecond is what it has
+            if pa.types.is_timestamp(f.type):
+                data = data.set_column(i, f.name, data[i].cast(pa.timestamp("ms"), safe=False).cast(f.type))
         stoa.create(os.path.join(d, "store#db.t"), data.schema)
         stoa.load(os.path.join(d, "store#db.t"), data)
         return form, os.path.join(d, "store#db.t"), False
@@ -99,6 +102,11 @@ def placed(e):
     assert "panic" not in str(e) and "goroutine" not in str(e), str(e)
 
 
+def recovered(t):
+    """The rows; what lost a column, or its type, says so in findings, and is not compared."""
+    return t.to_table(), t.findings
+
+
 def reads(path):
     """What one can ask of a file, by name."""
     import polars as pl
@@ -111,7 +119,7 @@ def reads(path):
         "splits": lambda: pa.concat_tables([s.scan().read_all() for s in opened().plan(target=1000)]),
         "skip-rows": lambda: opened(damaged="skip-rows").to_table(),
         "null-cells": lambda: opened(damaged="null-cells").to_table(),
-        "recover": lambda: opened(recover=True, damaged="skip-rows").to_table(),
+        "recover": lambda: recovered(opened(recover=True, damaged="skip-rows")),
         "verify": lambda: stoa.verify(path), "stats": lambda: stoa.stats(path), "ls": lambda: stoa.ls(path),
         "describe": lambda: collections.deque(stoa.describe(path), 0),
         "html": lambda: (opened()._repr_html_(), repr(opened())) and None,
@@ -120,16 +128,21 @@ def reads(path):
 
 
 def judge(name, got, want, sure):
+    if name == "recover":
+        got, findings = got
+        if got.schema.types != want.schema.types and sure:
+            assert findings, "recover: other columns, and no finding"
+            return
     if not isinstance(got, pa.Table):
+        return
+    if not sure:
         return
     rows = cells(want)
     if name in ("to_table", "scan", "polars", "splits"):
-        found = cells(cast(got, want))
-        if sure:
-            assert found == rows, f"{name}: rows that were not written"
-    elif sure and name in ("skip-rows", "recover"):
+        assert cells(cast(got, want)) == rows, f"{name}: rows that were not written"
+    elif name in ("skip-rows", "recover"):
         assert among(cells(cast(got, want)), rows), f"{name}: rows that were not written"
-    elif sure and name == "null-cells" and got.num_rows == want.num_rows:
+    elif name == "null-cells" and got.num_rows == want.num_rows:
         for g, w in zip(cast(got, want).columns, want.columns):
             for x, y in zip(g.to_pylist(), w.to_pylist()):
                 assert x is None or repr(x) == repr(y), f"{name}: {x!r}, expected {y!r}"

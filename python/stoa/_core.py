@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import re
 import threading
 import warnings
 import weakref
@@ -267,8 +268,10 @@ def check(report: dict, fine: tuple) -> None:
     if report["status"] in fine:
         return
     cls = {2: Invalid, 3: Corrupt}.get(report["status"], StoaError)
-    message = original(report["messages"].strip())
-    raise cls(message.removeprefix("stoa: ") or f"status {report['status']}")
+    message = original(report["messages"].strip()).removeprefix("stoa: ")
+    at = re.search(r"(?:^|\s)(\S[^\[\]\n]*)\[(\d+)\+(\d+)\]", re.sub(r"(?m)^(?:error|warning|note) \S+ ", "", message))
+    place = {} if at is None else {"object": at[1], "offset": int(at[2]), "length": int(at[3])}
+    raise cls(message or f"status {report['status']}", **place)
 
 
 _words = {"key": "AWS_ACCESS_KEY_ID", "access_key_id": "AWS_ACCESS_KEY_ID", "secret": "AWS_SECRET_ACCESS_KEY",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from typing import TYPE_CHECKING, Any, Generator, Iterator
 
 import pyarrow as pa
@@ -31,7 +32,7 @@ class _Open:
                 lambda token: Handle.made("stoa_open", encode({**request, "cancel": token})))
         self.schema = self.schema_of(None)
         self.warned: set[str] = set()
-        self._quick: bool | None = None
+        self._rows: int | None = None  # before any filter; -1: only reading shows, None: not asked yet
         self.made_of: tuple = ()  # what opens it again, in another process
 
     def warn(self, findings: list[dict], level: int) -> None:
@@ -50,11 +51,16 @@ class _Open:
     def info(self) -> dict:
         return _core.text_of("stoa_info", self.handle.number)
 
+    def rows(self) -> int:
+        """About how many rows the table has: -1 if only reading shows."""
+        if self._rows is None:
+            rows = self.info()["rows"] if self.split is None else None
+            self._rows = -1 if rows is None else rows
+        return self._rows
+
     def count(self, spec: dict) -> int:
         """How many rows a scan has. Where metadata do not say it, this reads, and can be interrupted."""
-        if self._quick is None:
-            self._quick = self.split is None and self.info()["rows"] is not None
-        if self._quick and "where" not in spec and spec["damaged"] == "fail":
+        if self.rows() >= 0 and "where" not in spec and spec["damaged"] == "fail":
             return self._count(spec)
         return _core.interruptible(lambda token: self._count({**spec, "cancel": token}))
 
@@ -288,6 +294,11 @@ class Scanner:
             yield pads.TaggedRecordBatch(record_batch=b, fragment=None)
 
     def to_table(self) -> pa.Table:
+        if not self._spec.keys() & {"batch", "where", "limit", "rows", "key"} and not self._where.rest:
+            # all of it will be in memory: fewer and larger pieces cost less, here and where they are joined, as long as
+            # there are several for each processor
+            each = self._table._opened.rows() // (8 * (os.cpu_count() or 1))
+            self._spec["batch"] = max(1 << 16, min(each, 1 << 18))
         schema, batches = self._start()
         return pa.Table.from_batches(list(batches), schema)
 
