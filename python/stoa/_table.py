@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import html
 import json
 import os
@@ -306,43 +307,48 @@ class Table(_Readable, pads.FileSystemDataset):
         >>> stoa.open("try/flat.red").take([7, 3, 7]).num_rows
         3
         """
-        import numpy as np
-
-        at = np.asarray(indices if not isinstance(indices, (pa.Array, pa.ChunkedArray)) else indices.to_numpy(
-            **({} if isinstance(indices, pa.ChunkedArray) else {"zero_copy_only": False})))
-        if at.dtype.kind not in "iu" and len(at):
-            raise Invalid(f"take: expected whole numbers, found {at.dtype}")
-        at = at.astype("int64")
-        if self._conditions or filter is not None:
-            return self.to_table(columns=columns, filter=filter).take(at)
+        at = indices if isinstance(indices, (pa.Array, pa.ChunkedArray)) else pa.array(indices)
         if not len(at):
             return self.head(0, columns=columns)
-        n = self.count_rows() if self._damaged != "skip-rows" else np.iinfo("int64").max
-        if at.min() < 0 or at.max() >= n:
-            raise IndexError(f"take: expected positions from 0 to {n - 1}, found {at.min()} to {at.max()}")
-        wanted = np.unique(at)
-        cuts = np.flatnonzero(np.diff(wanted) > 4096)  # runs that are near are read at once
-        firsts, lasts = wanted[np.r_[0, cuts + 1]], wanted[np.r_[cuts, len(wanted) - 1]] + 1
-        if len(firsts) > 1000:
-            firsts, lasts = wanted[:1], wanted[-1:] + 1
+        if not pa.types.is_integer(at.type) or at.null_count:
+            raise Invalid(f"take: expected whole numbers, found {at.type}" + (" with nulls" if at.null_count else ""))
+        at = at.cast(pa.int64())
+        if self._conditions or filter is not None:
+            return self.to_table(columns=columns, filter=filter).take(at)
+        positions = at.to_pylist()
+        wanted = sorted(set(positions))
+        n = self.count_rows() if self._damaged != "skip-rows" else 2**63 - 1
+        if wanted[0] < 0 or wanted[-1] >= n:
+            raise IndexError(f"take: expected positions from 0 to {n - 1}, found {wanted[0]} to {wanted[-1]}")
+        runs = [[wanted[0], wanted[0] + 1]]
+        for w in wanted[1:]:
+            if w - runs[-1][1] < 4096:  # what is near is read at once
+                runs[-1][1] = w + 1
+            else:
+                runs.append([w, w + 1])
+        if len(runs) > 1000:
+            runs = [[wanted[0], wanted[-1] + 1]]
         parts: list[pa.Table] = []
-        where_from, base = np.full(len(wanted), -1, "int64"), 0
-        runs = list(zip(firsts.tolist(), lasts.tolist()))[::-1]
+        found: dict[int, int] = {}  # positions, and where their rows are in parts
+        base = 0
+        runs.reverse()
         while runs:
-            f, l = runs.pop()
-            inside = (wanted >= f) & (wanted < l)
-            if not inside.any():
+            first, last = runs.pop()
+            inside = wanted[bisect.bisect_left(wanted, first):bisect.bisect_left(wanted, last)]
+            if not inside:
                 continue
-            part = self._scanner(columns, rows=(f, l)).to_table()
-            if part.num_rows == l - f:
+            part = self._scanner(columns, rows=(first, last)).to_table()
+            if part.num_rows == last - first:
                 parts.append(part)
-                where_from[inside] = wanted[inside] - f + base
-                base += l - f
-            elif l - f > 1:  # some were lost: which positions the others have is not said
-                runs += [((f + l) // 2, l), (f, (f + l) // 2)]
-        if (where_from < 0).any():
-            raise IndexError(f"take: there is no row at position {wanted[where_from < 0][0]}, or it is lost")
-        return pa.concat_tables(parts).take(where_from[np.searchsorted(wanted, at)])
+                found.update((w, w - first + base) for w in inside)
+                base += last - first
+            elif last - first > 1:  # some were lost: which positions the others have is not said
+                middle = (first + last) // 2
+                runs += [[middle, last], [first, middle]]
+        for w in wanted:
+            if w not in found:
+                raise IndexError(f"take: there is no row at position {w}, or it is lost")
+        return pa.concat_tables(parts).take(pa.array([found[i] for i in positions], pa.int64()))
 
     def get(self, key: Any, columns: Columns = None) -> dict[str, Any]:
         """The row with a key (see keys; a tuple where there are several), by the format's index. Raises NotFound, which

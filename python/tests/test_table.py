@@ -92,6 +92,29 @@ def test_take_of_what_is_lost():
     assert len(t) == t.to_table().num_rows == 272
 
 
+def test_pyarrow_alone_is_needed():
+    code = """if True:
+        import sys
+        for name in ("numpy", "pandas", "polars", "fsspec", "matplotlib"):
+            sys.modules[name] = None  # as if it were not installed
+        import pyarrow as pa, pyarrow.dataset as ds, stoa
+        t = stoa.open("try/flat.red")
+        assert t.take([7, 3, 7]).equals(t.to_table().take(pa.array([7, 3, 7])))
+        assert t.take(pa.array([1])).num_rows == 1 and t.take([]).num_rows == 0
+        assert t.count_rows(ds.field("i") > 0) == len(t.filter("i > 0"))
+        assert t.get(t.head(1)[t.keys[0]][0]) and "<table>" in t._repr_html_()
+        stoa.write(t, "x.parquet")
+        assert stoa.diff("try/flat.red", "x.parquet")["equal"] and stoa.verify("x.parquet") == []
+        for what in ("open('memory://x')", "plot.anatomy('try/key.cfile')"):
+            try:
+                eval("stoa." + what)
+                raise SystemExit(what)
+            except stoa.Invalid as e:
+                assert "pip install" in str(e), e
+    """
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)
+
+
 def test_views_of_what_python_cannot_say():
     days = pa.table({"day": pa.array([0, 10_000_000, None], pa.int32()).cast(pa.date32()),
                      "ns": pa.array([1, 2**62, None], pa.timestamp("ns"))})
