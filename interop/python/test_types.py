@@ -23,7 +23,7 @@ v: str = stoa.__version__
 """
 
 WRONG = {
-    "t: int = stoa.open('x')": "assignment",
+    "n: str = len(stoa.open('x'))": "assignment",
     "stoa.open('x', recover='yes')": "arg-type",
     "stoa.open('x').scan(limit='3')": "arg-type",
     "stoa.open('x').plan(target=None)": "arg-type",

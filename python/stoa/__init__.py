@@ -8,7 +8,7 @@
 The files that examples read are written by ``stoa demo try --damage``.
 """
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+import typing as _typing
 
 from ._core import (Changed, Corrupt, Forked, Invalid, Limit, NotFound, StoaError, StoaWarning, Unproven, Unsupported,
                     lib as _lib, memory, trim)
@@ -35,7 +35,7 @@ def run(*args: str, input: str = "") -> str:
     return verb(list(args), (0, 3), input)[0].decode()
 
 
-if _TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from . import plot as plot
 else:
 
