@@ -139,6 +139,28 @@ func TestParquetSegment(t *testing.T) {
 	}
 }
 
+// TestParquetSegmentCleaned: the entry of the last segment stays when it is cleaned, as its number must not be given
+// again; it says nothing of Parquet then, since CarbonData refuses deletes while an entry has another format.
+func TestParquetSegmentCleaned(t *testing.T) {
+	c, dir, name := withParquet(t)
+	if err := c.DeleteSegments(t.Context(), stoa.DeleteSegmentsOptions{Segments: []string{"2"}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := carbon.Clean(t.Context(), dir, false); err != nil {
+		t.Fatal(err)
+	}
+	list := entries(t, dir)
+	if last := list[len(list)-1]; last["loadName"] != "2" || last["visibility"] != "false" || last["fileFormat"] != "" {
+		t.Errorf("got %v, want the entry of segment 2, invisible, without a format", last)
+	}
+	if n, err := c.Delete(t.Context(), stoa.DeleteOptions{Where: "id = 1"}); err != nil || n != 1 {
+		t.Errorf("delete: %d, %v", n, err)
+	}
+	if _, err := os.Stat(name); err != nil {
+		t.Errorf("the user's file: %v", err)
+	}
+}
+
 // faults are the errors that verify finds.
 func faults(t *testing.T, dir string) (out []region.Finding) {
 	for f := range stoa.Verify(t.Context(), dir, stoa.OpenOptions{From: "carbon", Opts: external}) {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"stoa"
@@ -86,6 +87,49 @@ func TestSegmentInsideIsKept(t *testing.T) {
 				t.Error("segment 0 was not cleaned")
 			}
 		}
+	}
+}
+
+// TestPartitionElsewhere: a partition whose files were made by a load of the table is dropped, and added from another
+// place: the names of its files have the number of the segment that they were made for.
+func TestPartitionElsewhere(t *testing.T) {
+	dir := newOrders(t, carbon.TableSpec{Partition: []string{"day"}}, [2]int{0, 10}, [2]int{1001, 1002})
+	want, err := idsWhere(t, dir, "id >= 0")
+	if err != nil || len(want) != 11 {
+		t.Fatal(want, err)
+	}
+	const day = "day=2019-04-15"
+	place := filepath.Join(t.TempDir(), "far")
+	if err := os.CopyFS(place, os.DirFS(filepath.Join(dir, day))); err != nil {
+		t.Fatal(err)
+	}
+	c, err := stoa.OpenChanger(t.Context(), dir, stoa.OpenOptions{Opts: external})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := stoa.PartitionOptions{Partition: killedDay()}
+	if _, err := c.DropPartition(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	if o.Location = place; !slices.ContainsFunc(filesUnder(t, place), func(n string) bool { return n[0] == '0' }) {
+		t.Fatalf("no index of segment 0 in %v", filesUnder(t, place))
+	}
+	for _, name := range filesUnder(t, place) { // of one segment only: an index names all files
+		if name[0] == '1' || strings.Contains(name, "-0-1-") {
+			if err := os.Remove(filepath.Join(place, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if _, err := c.AddPartition(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	want = slices.DeleteFunc(want, func(id int) bool { return id == 1001 })
+	if got, err := idsWhere(t, dir, "id >= 0"); err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %v, %v, want %v", got, err, want)
+	}
+	if found := faults(t, dir); len(found) > 0 {
+		t.Errorf("verify found %v", found)
 	}
 }
 

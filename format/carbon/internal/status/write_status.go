@@ -59,7 +59,8 @@ func ReadEntries(name string) (s StatusFile, err error) {
 
 // Retire takes the segments names, whose files are removed, out of the table in dir: their entries move to the history,
 // which is written at once. As in CarbonData's clean files, segment 0, which has the link to the update status, and the
-// segment with the highest number, after which the next one is called, stay and become invisible.
+// segment with the highest number, after which the next one is called, stay and become invisible, as CarbonData's: it
+// refuses deletes and updates for as long as any entry says another format.
 func (s *StatusFile) Retire(dir string, names []string) error {
 	if len(names) == 0 {
 		return nil
@@ -76,6 +77,7 @@ func (s *StatusFile) Retire(dir string, names []string) error {
 		case e == nil:
 		case n == linkSegment || n == last:
 			e["visibility"] = "false"
+			delete(e, "fileFormat")
 			if e.Loading() {
 				e["loadStatus"] = StatusDeleted
 			}

@@ -285,7 +285,8 @@ func (t *Managed) Located(name string, s status.SegmentFile, segment string) (ou
 			of, _ = status.SegmentOf(p.Indexes[i])
 			ok = of != "" && of != segment
 		}
-		if ok && of != segment {
+		// what was added from elsewhere has the names of where it was made
+		if ok && f.Relative && of != segment {
 			return nil, fault.Corruptf(fault.Span{Object: name}, "locationMap."+k,
 				"expected a location of segment %s, found one of segment %s", segment, of)
 		}
