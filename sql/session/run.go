@@ -288,23 +288,34 @@ func (w *writing) options(text string, t []token) bool {
 	return true
 }
 
-// numbered gives each call of the function stoa a function of its own.
+// numbered gives each call of the function stoa a function of its own, and has texts after FROM and JOIN taken for
+// addresses whatever they look like.
 func numbered(text string, t []token) string {
 	var b strings.Builder
+	var inCall []bool // of each bracket that is open: it is that of a function whose arguments have a FROM
 	at, n := 0, 0
-	for i := 0; i+1 < len(t) && n < maxCalls; i++ {
-		if t[i].is("stoa") && t[i+1].is("(") && (i == 0 || !t[i-1].is(".")) {
+	for i := 0; i+1 < len(t); i++ {
+		switch {
+		case t[i].is("stoa") && t[i+1].is("(") && (i == 0 || !t[i-1].is(".")) && n < maxCalls:
 			b.WriteString(text[at:t[i].from] + scanName(maxReferences+n))
 			at = t[i].to
 			n++
-		}
-		if (t[i].is("from") || t[i].is("join")) && t[i+1].kind == literal && text[t[i+1].from] == '\'' {
+		case t[i].is("("):
+			inCall = append(inCall, i > 0 && t[i-1].kind == word && froms[t[i-1].word])
+		case t[i].is(")") && len(inCall) > 0:
+			inCall = inCall[:len(inCall)-1]
+		case t[i+1].kind != literal || text[t[i+1].from] != '\'':
+		case t[i].is("join"), t[i].is("from") && !(i > 0 && t[i-1].is("distinct")) &&
+			!(len(inCall) > 0 && inCall[len(inCall)-1]) && !(len(inCall) == 0 && (t[0].is("copy") || t[0].is("show"))):
 			b.WriteString(text[at:t[i+1].from] + quoteName(ours+t[i+1].word+oursEnd))
 			at = t[i+1].to
 		}
 	}
 	return b.String() + text[at:]
 }
+
+// froms are the functions of SQL in whose brackets FROM stands between arguments.
+var froms = map[string]bool{"extract": true, "trim": true, "substring": true, "overlay": true}
 
 // cutExplain is the statement that is to be explained, if the text is one that explains.
 func cutExplain(text string, t []token) (string, bool) {
