@@ -78,10 +78,13 @@ wheel:
 sql:
 	cd sql && CGO_ENABLED=1 $(GO) build -ldflags '-s -w' -o ../stoa-sql .
 
-# The extension for DuckDB, in dist/: Go and a C compiler. DuckDB loads it where extensions need not be signed.
+# The extension for DuckDB, in dist/: Go and a C compiler. DuckDB loads it where extensions need not be signed. The wheels of
+# DuckDB for Python before 1.3 call their platform linux_amd64_gcc4.
+DUCKDB_PLATFORM ?= linux_amd64
+DUCKDB_DIST ?= dist
 .PHONY: duckdb
 duckdb:
-	mkdir -p dist
-	cd duckdb && CGO_ENABLED=1 $(GO) build -buildmode=c-shared -ldflags '-s -w' -o ../dist/libstoa_duckdb.so .
-	cd duckdb && $(GO) run ./footer ../dist/libstoa_duckdb.so ../dist/stoa.duckdb_extension "$$(git describe --tags --always)" linux_amd64
-	rm dist/libstoa_duckdb.so dist/libstoa_duckdb.h
+	mkdir -p $(DUCKDB_DIST)
+	cd duckdb && CGO_ENABLED=1 $(GO) build -buildmode=c-shared -ldflags '-s -w' -o ../$(DUCKDB_DIST)/libstoa_duckdb.so .
+	cd duckdb && $(GO) run ./footer ../$(DUCKDB_DIST)/libstoa_duckdb.so ../$(DUCKDB_DIST)/stoa.duckdb_extension "$$(git describe --tags --always)" $(DUCKDB_PLATFORM)
+	rm $(DUCKDB_DIST)/libstoa_duckdb.so $(DUCKDB_DIST)/libstoa_duckdb.h

@@ -99,7 +99,8 @@ func TestStatements(t *testing.T) {
 func TestNumbered(t *testing.T) {
 	for _, c := range [][2]string{
 		{"FROM 'a.parquet'", `FROM "stoa:a.parquet:"`},
-		{"select * from 'a' x join 'b#c' y using (id), 'd'", `select * from "stoa:a:" x join "stoa:b#c:" y using (id), 'd'`},
+		{"select * from 'a' x join 'b#c' y using (id), 'd'",
+			`select * from "stoa:a:" x join "stoa:b#c:" y using (id), 'd'`},
 		{"select (select max(i) from 'a')", `select (select max(i) from "stoa:a:")`},
 		{"select a is distinct from 'x' from 'y'", `select a is distinct from 'x' from "stoa:y:"`},
 		{"select a is not distinct from 'x'", "select a is not distinct from 'x'"},
@@ -108,7 +109,8 @@ func TestNumbered(t *testing.T) {
 		{"select extract(year from (select d from 'x'))", `select extract(year from (select d from "stoa:x:"))`},
 		{"copy t from 'x.csv'", "copy t from 'x.csv'"}, {"copy (from 'x') to 'y'", `copy (from "stoa:x:") to 'y'`},
 		{"from stoa('a') join stoa('b')", "from stoa_table_100('a') join stoa_table_101('b')"},
-		{"select 'from ''x''' -- from 'y'", "select 'from ''x''' -- from 'y'"}, {"select x.stoa(1)", "select x.stoa(1)"},
+		{"select 'from ''x''' -- from 'y'", "select 'from ''x''' -- from 'y'"},
+		{"select x.stoa(1)", "select x.stoa(1)"},
 	} {
 		if got := numbered(c[0], lex(c[0])); got != c[1] {
 			t.Errorf("%s: found %s, expected %s", c[0], got, c[1])
