@@ -43,11 +43,10 @@ def _arrow(batch):
 
 
 def test_ray():
+    os.environ.setdefault("RAY_gcs_server_port_wait_time_s", "300")  # of a machine that is busy with other things
     import ray
 
-    # a machine that is busy with other things takes longer to start Ray's processes than it waits by itself
-    ray.init(num_cpus=2, include_dashboard=False, logging_level="ERROR", object_store_memory=200 << 20,
-             _system_config={"num_prestart_python_workers": 0})
+    ray.init(num_cpus=2, include_dashboard=False, logging_level="ERROR", object_store_memory=200 << 20)
     try:
         task = ray.remote(lambda s: s.scan().read_all())
         splits = stoa.open(TABLE).plan(columns=["id", "a", "b"], target=1)

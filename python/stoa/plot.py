@@ -20,8 +20,9 @@ def _axes(height: float, rows: int = 1):
 _colours = {"struct": "#9ab7d3", "data": "#4878a8", "pad": "#dddddd", "dead": "#bbbbbb", "gap": "#e0b000"}
 
 
-def anatomy(path, depth: int = 2, **options):
-    """The bytes of a file, one row a level of its structure, damage in red: a matplotlib Figure.
+def anatomy(path, depth: int = 2, most: int = 24, **options):
+    """The bytes of a file, one row a level of its structure, damage in red: a matplotlib Figure. Of a place with many
+    files those that are damaged come first, and most are shown at most.
 
     >>> import stoa.plot
     >>> type(stoa.plot.anatomy("try/damaged/key.cfile")).__name__
@@ -32,9 +33,14 @@ def anatomy(path, depth: int = 2, **options):
         nodes.extend(n for n in describe(path, **options) if n.inner is None and n.depth <= depth)
     except Corrupt:
         pass  # what could be read is shown, and the damage below
-    objects = list(dict.fromkeys(n.object for n in nodes)) or [str(path)]
-    figure, axes = _axes(1 + 0.6 * (depth + 2) * len(objects), len(objects))
     findings = [f for f in verify(path, **options) if f.severity != "note" and f.length]
+    damaged = {f.object for f in findings}
+    objects = list(dict.fromkeys(n.object for n in nodes)) or [str(path)]
+    left_out = len(objects) - most
+    objects = sorted(objects, key=lambda name: name not in damaged)[:most]
+    figure, axes = _axes(1 + 0.6 * (depth + 2) * len(objects), len(objects))
+    if left_out > 0:
+        figure.suptitle(f"{left_out} more files are not shown", fontsize=9)
     for name, ax in zip(objects, axes):
         for n in nodes:
             if n.object == name:
