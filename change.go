@@ -158,12 +158,9 @@ func (c *Changer) open(ctx context.Context, opts map[string]string) (*Table, err
 	return c.Open(ctx, o)
 }
 
-// can is an error if the format cannot do what, such as "drop tables".
-func (c *Changer) can(does bool, what string) error {
-	if does {
-		return nil
-	}
-	return cannot(c.name, c.format, what)
+// can returns an error if a change, such as "drop tables", is not possible.
+func (c *Changer) can(does bool, what string, dry bool) error {
+	return alter.Check(c.tableChanges, does, what, dry)
 }
 
 func cannot(name string, f *format.Format, what string) error {
@@ -253,21 +250,27 @@ func (c *Changer) Rename(ctx context.Context, o RenameOptions) error {
 }
 
 // DisableDependents marks what is computed from the rows of the table, such as materialised views, as out of date, and
-// returns the names. Changes by c, which would make it so, are possible then. After a dry run c is for dry runs only:
-// it takes as done what was not done, so open another Changer for the change itself.
+// returns the names. Changes by c, which would make it so, are possible then. After a dry run, which disables nothing,
+// only dry runs of other changes are possible: open another Changer for the changes themselves.
 func (c *Changer) DisableDependents(ctx context.Context, dry bool) ([]string, error) {
-	if err := c.can(c.change.DisableDependents != nil, "disable what depends on a table"); err != nil {
-		return nil, err
+	if c.change.DisableDependents == nil {
+		return nil, cannot(c.name, c.format, "disable what depends on a table")
 	}
 	names, err := c.change.DisableDependents(ctx, c.place, dry)
-	if err == nil {
-		c.place.Disabled = true
+	if err != nil {
+		return names, err
+	}
+	c.place.Disabled = true
+	if dry {
+		c.tableChanges = alter.AfterDryRun(c.tableChanges, c.place)
+	} else {
 		c.tableChanges = alter.New(c.name, c.place, c.format)
 	}
-	return names, err
+	return names, nil
 }
 
-// locked calls change while other deletes, updates and compactions are kept out; in a dry run without.
+// locked calls change while it holds the table's lock, which keeps out other deletes, updates and compactions; in a dry
+// run it holds none.
 func (c *Changer) locked(ctx context.Context, dry bool, change func() error) error {
 	if !dry {
 		unlock, err := c.change.Lock(ctx, c.place)
@@ -290,7 +293,8 @@ type CompactOptions struct {
 // Compact merges several segments into one, without deleted rows. It returns the compactions that were made, also those
 // before an error. A minor compaction continues until nothing is left to do; its dry run returns the first round.
 func (c *Changer) Compact(ctx context.Context, o CompactOptions) (done []format.Compaction, err error) {
-	if err := c.can(c.change.PlanCompaction != nil && c.change.Compact != nil, "compact segments"); err != nil {
+	if err := c.can(c.change.PlanCompaction != nil && c.change.Compact != nil, "compact segments",
+		o.DryRun); err != nil {
 		return nil, err
 	}
 	if o.DryRun {
@@ -330,8 +334,10 @@ func (c *Changer) compact(ctx context.Context, x format.Compaction, major bool) 
 	if err != nil {
 		return err
 	}
-	_, err = fill(ctx, l, t.Scan(ctx, ScanSpec{Alloc: c.Alloc}))
-	return err
+	return fill(ctx, l, t.Scan(ctx, ScanSpec{Alloc: c.Alloc}), func() error {
+		_, err := l.Close(ctx)
+		return err
+	})
 }
 
 // Segments lists the segments of a table, PATH or PATH#TABLE, in the order in which they were made. For a format
@@ -404,7 +410,7 @@ type MergeResult struct {
 // no other. The keys of all rows are kept in memory.
 func (c *Changer) Merge(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[arrow.RecordBatch, error],
 	o MergeOptions) (out MergeResult, err error) {
-	if err := c.can(c.change.Delete != nil && c.change.Append != nil, "merge rows"); err != nil {
+	if err := c.can(c.change.Delete != nil && c.change.Append != nil, "merge rows", o.DryRun); err != nil {
 		return out, err
 	}
 	if o.Overwrite || o.Bad != BadFail {
@@ -437,42 +443,10 @@ func (c *Changer) merge(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[ar
 		err := c.mergeDry(ctx, sc, keys.Of(rows), keys, lo, &out)
 		return out, err
 	}
-	altered, err := c.alterations(sc, lo)
-	if err != nil {
-		return out, err
-	}
-	var p *loadProof
-	if out.Unchecked = "as the options say"; !o.NoCheck {
-		if p, out.Unchecked, err = c.proveLoad(ctx, sc, &lo, altered); err != nil {
-			return out, err
-		}
-	}
-	l, err := c.change.Append(ctx, c.place, sc, lo)
-	if err != nil {
-		return out, err
-	}
-	for b, e := range keys.Of(rows) {
-		if err = e; err == nil {
-			altered.add(b)
-			p.add(b)
-			err = l.Write(ctx, b)
-		}
-		if err != nil {
-			break
-		}
-		out.Rows += b.NumRows()
-	}
-	if err == nil {
-		err = c.replace(ctx, keys, l, &out)
-	}
-	if err != nil {
-		return out, errors.Join(err, l.Abort(context.WithoutCancel(ctx)))
-	}
-	out.Checked, out.Altered = out.Unchecked == "", altered.columns()
-	if out.Checked {
-		out.UncheckedColumns = p.unverified()
-	}
-	return out, nil
+	err = c.addRows(ctx, sc, keys.Of(rows), lo, o.NoCheck, &out.AppendResult, func(l format.Load) error {
+		return c.replace(ctx, keys, l, &out)
+	})
+	return out, err
 }
 
 // mergeDry counts what a merge would do.

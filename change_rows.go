@@ -83,7 +83,7 @@ type AppendResult struct {
 // from text; otherwise the error is an UnprovenError.
 func (c *Changer) Append(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[arrow.RecordBatch, error],
 	o AppendOptions) (out AppendResult, err error) {
-	if err := c.can(c.change.Append != nil, "append rows"); err != nil {
+	if err := c.can(c.change.Append != nil, "append rows", o.DryRun); err != nil {
 		return out, err
 	}
 	if err := checkOptionFormats(o.Typed, c.format, c.name); err != nil {
@@ -116,42 +116,50 @@ func (c *Changer) Append(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[a
 		}
 		defer unlock()
 	}
+	err = c.addRows(ctx, sc, rows, lo, o.NoCheck, &out, func(l format.Load) (err error) {
+		out.LoadSummary, err = l.Close(ctx)
+		return err
+	})
+	return out, err
+}
+
+// addRows writes rows to a load, which commit ends, and says in out what was added. Unless noCheck is set, the load
+// counts only when it was read back. After an error nothing is added.
+func (c *Changer) addRows(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[arrow.RecordBatch, error],
+	lo format.LoadOptions, noCheck bool, out *AppendResult, commit func(l format.Load) error) error {
 	altered, err := c.alterations(sc, lo)
 	if err != nil {
-		return out, err
+		return err
 	}
 	var p *loadProof
-	if out.Unchecked = "as the options say"; !o.NoCheck {
+	if out.Unchecked = "as the options say"; !noCheck {
 		if p, out.Unchecked, err = c.proveLoad(ctx, sc, &lo, altered); err != nil {
-			return out, err
+			return err
 		}
 	}
 	l, err := c.change.Append(ctx, c.place, sc, lo)
 	if err != nil {
-		return out, err
+		return err
 	}
-	out.LoadSummary, err = fill(ctx, l, shown(rows, altered, p))
-	out.Checked, out.Altered = err == nil && out.Unchecked == "", altered.columns()
-	if out.Checked {
-		out.UncheckedColumns = p.unverified()
-	}
-	return out, err
-}
-
-// shown are rows that the two see, too.
-func shown(rows iter.Seq2[arrow.RecordBatch, error], altered *alterations,
-	p *loadProof) iter.Seq2[arrow.RecordBatch, error] {
-	return func(yield func(arrow.RecordBatch, error) bool) {
+	seen := func(yield func(arrow.RecordBatch, error) bool) {
 		for b, err := range rows {
 			if err == nil {
 				altered.add(b)
 				p.add(b)
+				out.Rows += b.NumRows()
 			}
 			if !yield(b, err) {
 				return
 			}
 		}
 	}
+	if err := fill(ctx, l, seen, func() error { return commit(l) }); err != nil {
+		return err
+	}
+	if out.Altered = altered.columns(); out.Unchecked == "" {
+		out.Checked, out.UncheckedColumns = true, p.unverified()
+	}
+	return nil
 }
 
 // bad finds the rows that the table cannot hold; nil: they are errors.
@@ -160,7 +168,7 @@ func (c *Changer) bad(ctx context.Context, sc *arrow.Schema, lo format.LoadOptio
 	if err := o.Bad.Check(); err != nil || o.Bad == BadFail {
 		return nil, err
 	}
-	if err := c.can(c.change.Misfits != nil, "leave out bad rows"); err != nil {
+	if err := c.can(c.change.Misfits != nil, "leave out bad rows", o.DryRun); err != nil {
 		return nil, err
 	}
 	find, err := c.change.Misfits(ctx, c.place, sc, lo)
@@ -226,21 +234,24 @@ func rowsOf(rows iter.Seq2[arrow.RecordBatch, error]) (n int64, err error) {
 	return n, nil
 }
 
-// fill appends the rows of a scan to a load and closes it; after an error nothing of it remains.
-func fill(ctx context.Context, l format.Load, rows iter.Seq2[arrow.RecordBatch, error]) (format.LoadSummary, error) {
-	for b, err := range rows {
-		if err == nil {
+// fill writes rows to a load, which commit ends; after an error nothing of it remains.
+func fill(ctx context.Context, l format.Load, rows iter.Seq2[arrow.RecordBatch, error], commit func() error) error {
+	var err error
+	for b, e := range rows {
+		if err = e; err == nil {
 			err = l.Write(ctx, b)
 		}
 		if err != nil {
-			return format.LoadSummary{}, errors.Join(err, l.Abort(context.WithoutCancel(ctx)))
+			break
 		}
 	}
-	s, err := l.Close(ctx)
-	if err != nil {
-		err = errors.Join(err, l.Abort(context.WithoutCancel(ctx)))
+	if err == nil {
+		err = commit()
 	}
-	return s, err
+	if err != nil {
+		return errors.Join(err, l.Abort(context.WithoutCancel(ctx)))
+	}
+	return nil
 }
 
 // loadProof proves a segment: its rows are summed up as they are written, and again as they are read from it before it
@@ -330,7 +341,7 @@ type DeleteOptions struct {
 
 // Delete deletes the rows for which a predicate is true, and returns their number.
 func (c *Changer) Delete(ctx context.Context, o DeleteOptions) (int64, error) {
-	if err := c.can(c.change.Delete != nil, "delete rows"); err != nil {
+	if err := c.can(c.change.Delete != nil, "delete rows", o.DryRun); err != nil {
 		return 0, err
 	}
 	if !o.DryRun {
@@ -428,7 +439,7 @@ func (e *SetError) Is(target error) bool { return target == fault.Invalid }
 // counts, as by Append; after an error, such as an UnprovenError, the table is as it was.
 func (c *Changer) Update(ctx context.Context, o UpdateOptions) (int64, error) {
 	if err := c.can(c.change.Delete != nil && c.change.Append != nil &&
-		c.change.CheckText != nil, "update rows"); err != nil {
+		c.change.CheckText != nil, "update rows", o.DryRun); err != nil {
 		return 0, err
 	}
 	if !o.DryRun {

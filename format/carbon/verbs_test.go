@@ -309,6 +309,16 @@ func TestDisableDependents(t *testing.T) {
 	if got, err := os.ReadFile(file); err != nil || string(got) != enabled {
 		t.Errorf("a dry run: got %s, %v", got, err)
 	}
+	if err := load(); !errors.Is(err, fault.Invalid) {
+		t.Errorf("after a dry run, nothing is disabled: got %v", err)
+	}
+	if _, err := c.Truncate(t.Context(), stoa.TruncateOptions{}); !errors.Is(err, fault.Invalid) {
+		t.Errorf("after a dry run, nothing is disabled: got %v", err)
+	}
+	if r, err := c.Append(t.Context(), b.Schema(), once(b), stoa.AppendOptions{DryRun: true}); err != nil ||
+		r.Rows != 10 {
+		t.Errorf("a dry run after a dry run: got %v, %v", r, err)
+	}
 	if _, err := c.DisableDependents(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}

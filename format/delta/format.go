@@ -32,11 +32,11 @@ var Format = format.Format{
 
 // entry is the table as List describes it. Its number of rows is known if the log has that of every file.
 func entry(ctx context.Context, tg format.Target, o format.OpenOptions) (e format.Entry, err error) {
-	op, err := begin(ctx, tg, o)
+	op, err := openVersion(ctx, tg, o)
 	if err != nil {
 		return e, err
 	}
-	e = format.Entry{Kind: "table", Meta: op.facts()}
+	e = format.Entry{Kind: "table", Meta: op.properties()}
 	for _, a := range op.adds() {
 		in, err := op.input(a)
 		if err != nil {

@@ -24,8 +24,8 @@ import (
 	"stoa/store"
 )
 
-// history is the files of a log: versions and checkpoints.
-type history struct {
+// logFiles is the files of a log: versions and checkpoints.
+type logFiles struct {
 	tree        store.Tree
 	dir         string // of the table
 	versions    map[int64]string
@@ -33,8 +33,8 @@ type history struct {
 }
 
 // listLog lists a log; nil: there is none.
-func listLog(ctx context.Context, tg format.Target) (*history, error) {
-	h := &history{tree: tg.Tree, dir: tg.Name, versions: map[int64]string{}, checkpoints: map[int64][]string{}}
+func listLog(ctx context.Context, tg format.Target) (*logFiles, error) {
+	h := &logFiles{tree: tg.Tree, dir: tg.Name, versions: map[int64]string{}, checkpoints: map[int64][]string{}}
 	for info, err := range tg.Tree.List(ctx, path.Join(tg.Name, log.Dir)) {
 		if err != nil {
 			if errors.Is(err, fs.ErrNotExist) || store.NoFile(err) {
@@ -73,8 +73,8 @@ func probe(ctx context.Context, tg format.Target) (format.Match, error) {
 	return format.Certain, nil
 }
 
-// complete returns the files of a checkpoint that make a whole one; nil: parts are missing.
-func complete(names []string) []string {
+// wholeCheckpoint returns the files of a checkpoint that make a whole one; nil: parts are missing.
+func wholeCheckpoint(names []string) []string {
 	parts := map[string][]string{} // by their number
 	for _, n := range names {
 		words := strings.Split(path.Base(n), ".")
@@ -106,7 +106,7 @@ type state struct {
 }
 
 // newest is the number of the last version.
-func (h *history) newest() (n int64) {
+func (h *logFiles) newest() (n int64) {
 	n = -1
 	for v := range h.versions {
 		n = max(n, v)
@@ -118,7 +118,7 @@ func (h *history) newest() (n int64) {
 }
 
 // pick is the number of the version that option at names.
-func (h *history) pick(ctx context.Context, at string, l format.Limits) (int64, error) {
+func (h *logFiles) pick(ctx context.Context, at string, l format.Limits) (int64, error) {
 	if at == "" {
 		return h.newest(), nil
 	}
@@ -161,19 +161,19 @@ func (h *history) pick(ctx context.Context, at string, l format.Limits) (int64, 
 }
 
 // committed is when a version was committed, in milliseconds.
-func (h *history) committed(ctx context.Context, version int64, l format.Limits) (int64, error) {
+func (h *logFiles) committed(ctx context.Context, version int64, l format.Limits) (int64, error) {
 	s := &state{files: map[string]*log.Add{}, memory: l.Memory(), limits: l}
 	err := s.readJSON(ctx, h.tree, h.versions[version])
 	return s.time, err
 }
 
 // load reads the log up to a version.
-func (h *history) load(ctx context.Context, version int64, l format.Limits, o format.OpenOptions) (*state, error) {
+func (h *logFiles) load(ctx context.Context, version int64, l format.Limits, o format.OpenOptions) (*state, error) {
 	s := &state{version: version, files: map[string]*log.Add{}, memory: l.Memory(), limits: l}
 	from := int64(-1)
 	var files []string
 	for v, names := range h.checkpoints {
-		if c := complete(names); c != nil && v <= version && v > from {
+		if c := wholeCheckpoint(names); c != nil && v <= version && v > from {
 			from, files = v, c
 		}
 	}
@@ -241,7 +241,7 @@ func (s *state) apply(a *log.Action, at fault.Span) error {
 }
 
 // readTop reads a checkpoint in JSON; its sidecars have the files.
-func (s *state) readTop(ctx context.Context, h *history, name string, o format.OpenOptions) error {
+func (s *state) readTop(ctx context.Context, h *logFiles, name string, o format.OpenOptions) error {
 	s.sidecars = nil
 	if err := s.readJSON(ctx, h.tree, name); err != nil {
 		return err
@@ -250,7 +250,7 @@ func (s *state) readTop(ctx context.Context, h *history, name string, o format.O
 }
 
 // readSidecars reads the sidecars of the checkpoint name.
-func (s *state) readSidecars(ctx context.Context, h *history, name string, o format.OpenOptions) error {
+func (s *state) readSidecars(ctx context.Context, h *logFiles, name string, o format.OpenOptions) error {
 	const dir = "_sidecars"
 	if len(s.sidecars) > 0 && path.Base(path.Dir(name)) == dir {
 		return fault.Corruptf(fault.Span{Object: name}, "sidecar", "a sidecar of a checkpoint names further sidecars")
@@ -299,7 +299,7 @@ func (s *state) readJSON(ctx context.Context, tree store.Tree, name string) erro
 }
 
 // readCheckpoint reads a file of a checkpoint, and those that it names.
-func (s *state) readCheckpoint(ctx context.Context, h *history, name string, o format.OpenOptions) error {
+func (s *state) readCheckpoint(ctx context.Context, h *logFiles, name string, o format.OpenOptions) error {
 	if strings.HasSuffix(name, ".json") {
 		return s.readTop(ctx, h, name, o)
 	}

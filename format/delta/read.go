@@ -28,17 +28,17 @@ import (
 var readerFeatures = []string{"columnMapping", "deletionVectors", "timestampNtz", "v2Checkpoint", "typeWidening",
 	"typeWidening-preview", "vacuumProtocolCheck", "variantType", "variantType-preview", "variantShredding-preview"}
 
-// opening is a table that is being opened.
-type opening struct {
-	*history
+// versionReader is a table that is being opened.
+type versionReader struct {
+	*logFiles
 	*state
 	o      format.OpenOptions
 	mode   string
 	fields []arrow.Field
 }
 
-// begin reads the log of a table.
-func begin(ctx context.Context, tg format.Target, o format.OpenOptions) (*opening, error) {
+// openVersion reads the log of a table.
+func openVersion(ctx context.Context, tg format.Target, o format.OpenOptions) (*versionReader, error) {
 	ro, err := reading.Parse(o.Opts)
 	if err != nil {
 		return nil, err
@@ -46,11 +46,11 @@ func begin(ctx context.Context, tg format.Target, o format.OpenOptions) (*openin
 	if tg.Table != "" {
 		return nil, fault.Invalidf("%s is one table of Delta Lake and has no table %q", tg.Name, tg.Table)
 	}
-	op := &opening{o: o}
-	if op.history, err = listLog(ctx, tg); err != nil {
+	op := &versionReader{o: o}
+	if op.logFiles, err = listLog(ctx, tg); err != nil {
 		return nil, err
 	}
-	if op.history == nil {
+	if op.logFiles == nil {
 		return nil, fault.Unsupportedf(fault.Span{Object: tg.Name}, "", "not a table of Delta Lake: there is no %s",
 			log.Dir)
 	}
@@ -65,7 +65,7 @@ func begin(ctx context.Context, tg format.Target, o format.OpenOptions) (*openin
 }
 
 // schema checks the protocol and makes the schema.
-func (op *opening) schema() error {
+func (op *versionReader) schema() error {
 	at := fault.Span{Object: path.Join(op.dir, log.Dir)}
 	if v := op.protocol.MinReader; v > 3 {
 		return fault.Unsupportedf(at, "protocol", "expected a reader version of at most 3, found %d", v)
@@ -88,22 +88,22 @@ func (op *opening) schema() error {
 	if op.fields, err = log.Arrow(s.Fields, op.mode, 0); err != nil {
 		return fault.Corruptf(at, "metaData.schemaString", "%v", err)
 	}
-	if name := renamed(op.fields); name != "" {
+	if name := renamedField(op.fields); name != "" {
 		return fault.Unsupportedf(at, "metaData.schemaString", "the table uses column mapping: the column %s has "+
 			"another name in the files; such tables are not read yet", name)
 	}
 	return op.o.Limits.Afford(arrow.NewSchema(op.fields, nil), at, "metaData.schemaString")
 }
 
-// renamed is a field that has another name in the files; "": there is none. They are refused, as no table of a foreign
-// writer has shown that they are read correctly.
-func renamed(fields []arrow.Field) string {
+// renamedField is a field that has another name in the files; "": there is none. They are refused, as no table of a
+// foreign writer has shown that they are read correctly.
+func renamedField(fields []arrow.Field) string {
 	for _, f := range fields {
 		if name, ok := f.Metadata.GetValue(log.PhysicalName); ok && name != f.Name {
 			return f.Name
 		}
 		if t, ok := f.Type.(arrow.NestedType); ok {
-			if name := renamed(t.Fields()); name != "" {
+			if name := renamedField(t.Fields()); name != "" {
 				return name
 			}
 		}
@@ -113,12 +113,12 @@ func renamed(fields []arrow.Field) string {
 
 // open is Format.Open.
 func open(ctx context.Context, tg format.Target, o format.OpenOptions) (format.Reader, error) {
-	op, err := begin(ctx, tg, o)
+	op, err := openVersion(ctx, tg, o)
 	if err != nil {
 		return nil, err
 	}
 	c := lake.Config{Catalogue: "the log", Tree: op.tree, Schema: arrow.NewSchema(op.fields, nil), Open: o,
-		Meta: op.facts(), Match: lake.ByKey(log.PhysicalName),
+		Meta: op.properties(), Match: lake.ByKey(log.PhysicalName),
 		Layout: format.Layout{Partitions: op.metadata.Partitions}}
 	if op.mode == "id" {
 		c.Match = lake.ByID(c.Match)
@@ -134,7 +134,7 @@ func open(ctx context.Context, tg format.Target, o format.OpenOptions) (format.R
 }
 
 // adds are the files of the table, in the order in which they were first added.
-func (op *opening) adds() (out []*log.Add) {
+func (op *versionReader) adds() (out []*log.Add) {
 	for _, key := range op.order {
 		if a := op.files[key]; a != nil {
 			out = append(out, a)
@@ -144,7 +144,7 @@ func (op *opening) adds() (out []*log.Add) {
 }
 
 // name is the name in the tree of a path of the log.
-func (op *opening) name(p string) (string, error) {
+func (op *versionReader) name(p string) (string, error) {
 	at := fault.Span{Object: path.Join(op.dir, log.Dir)}
 	plain, err := url.PathUnescape(p)
 	if err != nil {
@@ -158,7 +158,7 @@ func (op *opening) name(p string) (string, error) {
 }
 
 // input is a file, for lake.Table.
-func (op *opening) input(a *log.Add) (*lake.Input, error) {
+func (op *versionReader) input(a *log.Add) (*lake.Input, error) {
 	name, err := op.name(a.Path)
 	if err != nil {
 		return nil, err
@@ -193,7 +193,7 @@ func (op *opening) input(a *log.Add) (*lake.Input, error) {
 }
 
 // partition sets the value of partition column i of a file.
-func (op *opening) partition(in *lake.Input, i int, f arrow.Field, text *string) error {
+func (op *versionReader) partition(in *lake.Input, i int, f arrow.Field, text *string) error {
 	b := array.NewBuilder(memory.NewGoAllocator(), f.Type)
 	defer b.Release()
 	if err := appendText(b, f.Type, text); err != nil {
@@ -270,16 +270,17 @@ func boundsOf(t arrow.DataType, s *log.Stats, name string, rows int64) (b pred.B
 			b.Nulls, ok = k, true
 		}
 	}
-	lo, ok1 := statOf(t, s.Min[name], 0)
-	hi, ok2 := statOf(t, s.Max[name], 999)
+	lo, ok1 := parseStat(t, s.Min[name], 0)
+	hi, ok2 := parseStat(t, s.Max[name], 999)
 	if ok1 && ok2 {
 		b.Min, b.Max, ok = &lo, &hi, true
 	}
 	return b, ok
 }
 
-// statOf is a bound. Statistics may truncate timestamps to milliseconds, so late microseconds are added to a maximum.
-func statOf(t arrow.DataType, v any, late int64) (pred.Value, bool) {
+// parseStat is a bound. Statistics may truncate timestamps to milliseconds, so late microseconds are added to a
+// maximum.
+func parseStat(t arrow.DataType, v any, late int64) (pred.Value, bool) {
 	text, isText := v.(string)
 	n, isNumber := v.(json.Number)
 	switch x := t.(type) {
@@ -312,8 +313,8 @@ func statOf(t arrow.DataType, v any, late int64) (pred.Value, bool) {
 	return pred.Value{}, false
 }
 
-// facts are what `stoa meta` prints.
-func (op *opening) facts() (out []format.KeyValue) {
+// properties are what `stoa meta` prints.
+func (op *versionReader) properties() (out []format.KeyValue) {
 	add := func(k, v string) { out = append(out, format.KeyValue{Key: k, Value: v}) }
 	add("format", "Delta Lake")
 	add("table_id", op.metadata.ID)

@@ -25,7 +25,7 @@ const (
 const maxVector = 256 << 20
 
 // vector returns the rows that a deletion vector deletes.
-func (op *opening) vector(ctx context.Context, v *log.Vector) ([]int64, error) {
+func (op *versionReader) vector(ctx context.Context, v *log.Vector) ([]int64, error) {
 	at := fault.Span{Object: path.Join(op.dir, log.Dir)}
 	var b []byte
 	var err error
@@ -82,7 +82,7 @@ func portable(b []byte) []byte {
 }
 
 // storedVector reads a deletion vector of a file: its length and, after it, a CRC-32, both big-endian.
-func (op *opening) storedVector(ctx context.Context, v *log.Vector) ([]byte, fault.Span, error) {
+func (op *versionReader) storedVector(ctx context.Context, v *log.Vector) ([]byte, fault.Span, error) {
 	const encoded = 20 // characters of a UUID
 	at := fault.Span{Object: path.Join(op.dir, log.Dir)}
 	if len(v.Path) < encoded || v.Offset == nil {

@@ -13,7 +13,7 @@ import (
 // TestInlineVector: the example of Delta's protocol, in Spark's own form, and the same rows as delta-kernel-rs has
 // them.
 func TestInlineVector(t *testing.T) {
-	op := &opening{history: &history{}, state: &state{memory: format.Limits{}.Memory()}}
+	op := &versionReader{logFiles: &logFiles{}, state: &state{memory: format.Limits{}.Memory()}}
 	for _, v := range []log.Vector{
 		{Storage: "i", Path: "wi5b=000010000siXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L", Size: 40, Cardinality: 6},
 		{Storage: "i", Path: "^Bg9^0rr910000000000iXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L", Size: 44, Cardinality: 6}} {

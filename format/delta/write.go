@@ -265,7 +265,7 @@ func partitionText(t *lake.Term, v any) (string, bool, error) {
 func (d *draft) stats(f lake.File) log.Stats {
 	s := log.Stats{Rows: &f.Rows, Min: map[string]any{}, Max: map[string]any{}, Nulls: map[string]any{}}
 	types := map[string]arrow.DataType{}
-	d.flat(d.stored.Fields(), "", types)
+	d.leafTypes(d.stored.Fields(), "", types)
 	for _, c := range f.Columns {
 		t := types[strings.Join(c.Path, "\x00")]
 		if c.Repeated || t == nil || slices.ContainsFunc(d.terms,
@@ -274,28 +274,28 @@ func (d *draft) stats(f lake.File) log.Stats {
 		}
 		lo, ok1 := statValue(t, c.Min)
 		hi, ok2 := statValue(t, c.Max)
-		place(s.Nulls, c.Path, c.Nulls)
+		setPath(s.Nulls, c.Path, c.Nulls)
 		if ok1 && ok2 && c.NaNs == 0 { // to Spark NaN is the largest value, and JSON has none
-			place(s.Min, c.Path, lo)
-			place(s.Max, c.Path, hi)
+			setPath(s.Min, c.Path, lo)
+			setPath(s.Max, c.Path, hi)
 		}
 	}
 	return s
 }
 
-// flat collects the types of the leaves outside of lists and maps, by their paths.
-func (d *draft) flat(fields []arrow.Field, prefix string, types map[string]arrow.DataType) {
+// leafTypes collects the types of the leaves outside of lists and maps, by their paths.
+func (d *draft) leafTypes(fields []arrow.Field, prefix string, types map[string]arrow.DataType) {
 	for _, f := range fields {
 		if t, ok := f.Type.(*arrow.StructType); ok {
-			d.flat(t.Fields(), prefix+f.Name+"\x00", types)
+			d.leafTypes(t.Fields(), prefix+f.Name+"\x00", types)
 			continue
 		}
 		types[prefix+f.Name] = f.Type
 	}
 }
 
-// place sets what is at a path of nested maps.
-func place(m map[string]any, path []string, v any) {
+// setPath sets what is at a path of nested maps.
+func setPath(m map[string]any, path []string, v any) {
 	for _, p := range path[:len(path)-1] {
 		in, ok := m[p].(map[string]any)
 		if !ok {

@@ -32,7 +32,7 @@ const (
 
 // draft is a table that is being written.
 type draft struct {
-	o        parsed
+	o        createOptions
 	location string
 	version  int
 	stored   *arrow.Schema
@@ -64,8 +64,8 @@ func leavesOf(fields []arrow.Field) (out []leaf) {
 	return out
 }
 
-// bound converts a bound from PLAIN encoding to Iceberg's form: decimals take as few bytes as possible.
-func bound(t arrow.DataType, b []byte) []byte {
+// icebergBound converts a bound from PLAIN encoding to Iceberg's form: decimals take as few bytes as possible.
+func icebergBound(t arrow.DataType, b []byte) []byte {
 	if t.ID() != arrow.DECIMAL128 {
 		return b
 	}
@@ -78,7 +78,7 @@ func bound(t arrow.DataType, b []byte) []byte {
 // entry is what a manifest says of a file.
 func (d *draft) entry(f lake.File, leaves []leaf, snapshot int64) meta.Entry {
 	x := meta.DataFile{Path: d.location + "/" + f.Name, Format: "PARQUET", Rows: f.Rows, Bytes: f.Bytes,
-		Offsets: f.Groups, Partition: map[string]any{}, Sizes: map[int]int64{}, Values: map[int]int64{},
+		SplitOffsets: f.Groups, Partition: map[string]any{}, Sizes: map[int]int64{}, Values: map[int]int64{},
 		Nulls: map[int]int64{}, NaNs: map[int]int64{}, Lower: map[int][]byte{}, Upper: map[int][]byte{}}
 	for i := range d.terms {
 		x.Partition[avroName(d.terms[i].Name)] = avroValue(&d.terms[i], f.Partition[i])
@@ -93,10 +93,10 @@ func (d *draft) entry(f lake.File, leaves []leaf, snapshot int64) meta.Entry {
 			continue
 		}
 		if c.Min != nil {
-			x.Lower[l.id] = bound(l.Type, c.Min)
+			x.Lower[l.id] = icebergBound(l.Type, c.Min)
 		}
 		if c.Max != nil {
-			x.Upper[l.id] = bound(l.Type, c.Max)
+			x.Upper[l.id] = icebergBound(l.Type, c.Max)
 		}
 	}
 	if len(d.sorted) > 0 {
@@ -182,8 +182,8 @@ func avroType(t *lake.Term) any {
 	return "int"
 }
 
-// single is a partition value in Iceberg's single-value serialization, as bounds have it.
-func single(v any) []byte {
+// serialized is a partition value in Iceberg's single-value serialization, as bounds have it.
+func serialized(v any) []byte {
 	switch x := v.(type) {
 	case bool:
 		return []byte{map[bool]byte{true: 1}[x]}
@@ -246,7 +246,7 @@ func (d *draft) summaries(files []lake.File) []meta.Summary {
 			}
 		}
 		if lo != nil {
-			out[i].Lower, out[i].Upper = single(lo), single(hi)
+			out[i].Lower, out[i].Upper = serialized(lo), serialized(hi)
 		}
 	}
 	return out
@@ -346,8 +346,8 @@ func (d *draft) snapshot(now int64, t *meta.Table, files []lake.File,
 	var list []meta.Manifest
 	if len(files) > 0 {
 		spec, parts := d.spec()
-		b, err := meta.WriteManifest(meta.ManifestHead{Version: d.version, Schema: &t.Schemas[0], Spec: &spec,
-			Parts: parts, Order: order}, sync, entries)
+		b, err := meta.WriteManifest(meta.ManifestHeader{Version: d.version, Schema: &t.Schemas[0], Spec: &spec,
+			Partition: parts, Order: order}, sync, entries)
 		if err != nil {
 			return nil, err
 		}

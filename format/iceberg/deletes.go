@@ -24,7 +24,7 @@ const (
 
 // readDeletes gives each data file what is deleted of it: position deletes count for files with sequence numbers that
 // are not later. Equality deletes are refused: no table of a foreign writer has judged them yet.
-func (op *opening) readDeletes(ctx context.Context, files []*lake.Input) error {
+func (op *snapshotReader) readDeletes(ctx context.Context, files []*lake.Input) error {
 	if len(op.deletes) == 0 {
 		return nil
 	}
@@ -32,18 +32,18 @@ func (op *opening) readDeletes(ctx context.Context, files []*lake.Input) error {
 	for i := range op.deletes {
 		d := &op.deletes[i]
 		switch {
-		case d.Content == meta.Position && d.Format == "PUFFIN":
+		case d.Content == meta.PositionDeletes && d.Format == "PUFFIN":
 			if err := p.vector(ctx, d); err != nil {
 				return err
 			}
 		case d.Format != "PARQUET":
 			return fault.Unsupportedf(fault.Span{Object: d.name}, "",
 				"expected deletes in Parquet or Puffin, found %s", d.Format)
-		case d.Content == meta.Position:
+		case d.Content == meta.PositionDeletes:
 			if err := p.file(ctx, d); err != nil {
 				return err
 			}
-		case d.Content == meta.Equality:
+		case d.Content == meta.EqualityDeletes:
 			return fault.Unsupportedf(fault.Span{Object: d.name}, "content",
 				"the table uses equality deletes, which stoa does not read")
 		default:
@@ -61,7 +61,7 @@ type deletedRow struct{ pos, seq int64 }
 
 // positions are deleted rows, by the data files that have them.
 type positions struct {
-	op      *opening
+	op      *snapshotReader
 	bySeq   map[string][]deletedRow
 	vectors map[string][]int64
 }
@@ -96,7 +96,7 @@ const vectorMagic = 0x6439d3d1
 // big-endian.
 func (p *positions) vector(ctx context.Context, d *live) error {
 	at := fault.Span{Object: d.name}
-	if d.Offset == nil || d.Size == nil || d.Referenced == "" {
+	if d.Offset == nil || d.Size == nil || d.ReferencedFile == "" {
 		return fault.Corruptf(at, "",
 			"expected the offset and size of the deletion vector and its data file; the manifest lacks some")
 	}
@@ -137,7 +137,7 @@ func (p *positions) vector(ctx context.Context, d *live) error {
 	if err := p.op.memory.Take(int64(8*len(rows)), at, "deleted rows"); err != nil {
 		return err
 	}
-	name, err := p.op.name(d.Referenced)
+	name, err := p.op.name(d.ReferencedFile)
 	if p.vectors == nil {
 		p.vectors = map[string][]int64{}
 	}

@@ -29,11 +29,11 @@ var Format = format.Format{
 
 // entry is the table as List describes it. Its number of rows is known if none are deleted.
 func entry(ctx context.Context, tg format.Target, o format.OpenOptions) (e format.Entry, err error) {
-	op, err := begin(ctx, tg, o)
+	op, err := openSnapshot(ctx, tg, o)
 	if err != nil {
 		return e, err
 	}
-	e = format.Entry{Kind: "table", Meta: op.facts()}
+	e = format.Entry{Kind: "table", Meta: op.properties()}
 	for _, f := range op.data {
 		e.Rows, e.Bytes = e.Rows+f.Rows, e.Bytes+f.Bytes
 	}

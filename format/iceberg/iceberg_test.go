@@ -239,16 +239,16 @@ func TestEqualityDeletes(t *testing.T) {
 		t.Fatal(err)
 	}
 	one := int64(1)
-	m, err := meta.WriteManifest(meta.ManifestHead{Version: 2, Schema: &table.Schemas[0], Spec: table.Spec(0),
-		Content: meta.Deletes}, [16]byte{}, []meta.Entry{{Status: 1, Snapshot: &one, Sequence: &one,
-		FileSequence: &one, File: meta.DataFile{Content: meta.Equality, Path: table.Location + "/data/d.parquet",
-			Format: "PARQUET", Partition: map[string]any{}, Rows: 1, Bytes: 1, Equality: []int{1}}}})
+	m, err := meta.WriteManifest(meta.ManifestHeader{Version: 2, Schema: &table.Schemas[0], Spec: table.Spec(0),
+		Content: meta.DeleteManifest}, [16]byte{}, []meta.Entry{{Status: 1, Snapshot: &one, Sequence: &one,
+		FileSequence: &one, File: meta.DataFile{Content: meta.EqualityDeletes, Path: table.Location + "/data/d.parquet",
+			Format: "PARQUET", Partition: map[string]any{}, Rows: 1, Bytes: 1, EqualityIDs: []int{1}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	name := "metadata/d.avro"
 	list, err := meta.WriteList(2, &table.Snapshots[0], [16]byte{}, []meta.Manifest{{
-		Path: strings.TrimSuffix(table.Location, "/") + "/" + name, Length: int64(len(m)), Content: meta.Deletes,
+		Path: strings.TrimSuffix(table.Location, "/") + "/" + name, Length: int64(len(m)), Content: meta.DeleteManifest,
 		Sequence: 1, MinSequence: 1}})
 	if err != nil {
 		t.Fatal(err)

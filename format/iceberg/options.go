@@ -69,15 +69,15 @@ func (o ReadOptions) Strings() map[string]string { return reading.Strings(&o) }
 // Formats are the formats that the options are for.
 func (ReadOptions) Formats() []string { return []string{"iceberg"} }
 
-// parsed are the options of Create.
-type parsed struct {
+// createOptions are the options of Create.
+type createOptions struct {
 	Table
 	terms   []lake.Term
 	parquet map[string]string
 }
 
 // parse divides the options into those of the table and those of its files.
-func parse(opts map[string]string) (p parsed, err error) {
+func parse(opts map[string]string) (p createOptions, err error) {
 	if p.Table, p.parquet, err = writing.ParseOwn(opts); err != nil { // parquet refuses options that nobody has
 		return p, err
 	}

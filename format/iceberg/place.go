@@ -18,8 +18,8 @@ import (
 	"stoa/store"
 )
 
-// place is where a table is, and its metadata.
-type place struct {
+// tableFiles is where a table is, and its metadata.
+type tableFiles struct {
 	tree  store.Tree
 	dir   string // of the table
 	file  string // of its metadata
@@ -56,7 +56,7 @@ func find(ctx context.Context, tg format.Target) (dir, file string, err error) {
 	if len(names) == 0 {
 		return "", "", nil
 	}
-	if hint, ok := hinted(ctx, tg.Tree, metadata, names); ok {
+	if hint, ok := hintedFile(ctx, tg.Tree, metadata, names); ok {
 		return tg.Name, hint, nil
 	}
 	return tg.Name, slices.MaxFunc(names, func(a, b string) int {
@@ -77,8 +77,8 @@ func versionOf(name string) int {
 	return n
 }
 
-// hinted is the file that version-hint.text names, or a newer one: a commit writes the hint after the metadata.
-func hinted(ctx context.Context, tree store.Tree, dir string, names []string) (string, bool) {
+// hintedFile is the file that version-hint.text names, or a newer one: a commit writes the hint after the metadata.
+func hintedFile(ctx context.Context, tree store.Tree, dir string, names []string) (string, bool) {
 	b, err := readSmall(ctx, tree, path.Join(dir, hintFile), 1<<10)
 	if err != nil {
 		return "", false
@@ -141,7 +141,7 @@ func head(ctx context.Context, tree store.Tree, name string) ([]byte, error) {
 }
 
 // openPlace reads the metadata of a target.
-func openPlace(ctx context.Context, tg format.Target, l format.Limits) (*place, error) {
+func openPlace(ctx context.Context, tg format.Target, l format.Limits) (*tableFiles, error) {
 	dir, file, err := find(ctx, tg)
 	if err != nil {
 		return nil, err
@@ -159,7 +159,7 @@ func openPlace(ctx context.Context, tg format.Target, l format.Limits) (*place, 
 	if err := l.Memory().Take(perByte*int64(len(b)), at, ""); err != nil {
 		return nil, err
 	}
-	p := &place{tree: tg.Tree, dir: dir, file: file, table: &meta.Table{}}
+	p := &tableFiles{tree: tg.Tree, dir: dir, file: file, table: &meta.Table{}}
 	if err := json.Unmarshal(b, p.table); err != nil {
 		return nil, fault.Corruptf(at, "", "expected the JSON of a table: %v", err)
 	}
@@ -176,7 +176,7 @@ func openPlace(ctx context.Context, tg format.Target, l format.Limits) (*place, 
 
 // name maps an address in the metadata to a name in the tree: what is below the table's location is below the directory
 // that was opened, wherever that is now.
-func (p *place) name(address string) (string, error) {
+func (p *tableFiles) name(address string) (string, error) {
 	location := strings.TrimRight(p.table.Location, "/")
 	if rest, ok := strings.CutPrefix(plainPath(address), plainPath(location)+"/"); ok {
 		name := path.Join(p.dir, rest)
@@ -202,7 +202,7 @@ func plainPath(address string) string {
 }
 
 // snapshot is the one that option at names; nil: the table has none.
-func (p *place) snapshot(at string) (*meta.Snapshot, error) {
+func (p *tableFiles) snapshot(at string) (*meta.Snapshot, error) {
 	t := p.table
 	span := fault.Span{Object: p.file}
 	if at == "" {

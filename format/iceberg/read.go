@@ -18,9 +18,9 @@ import (
 	"stoa/internal/budget"
 )
 
-// opening is a table that is being opened.
-type opening struct {
-	*place
+// snapshotReader is a table that is being opened.
+type snapshotReader struct {
+	*tableFiles
 	o       format.OpenOptions
 	memory  *budget.Memory
 	snap    *meta.Snapshot
@@ -40,15 +40,15 @@ type live struct {
 
 // open is Format.Open.
 func open(ctx context.Context, tg format.Target, o format.OpenOptions) (format.Reader, error) {
-	op, err := begin(ctx, tg, o)
+	op, err := openSnapshot(ctx, tg, o)
 	if err != nil {
 		return nil, err
 	}
 	return op.reader(ctx)
 }
 
-// begin reads the metadata and the manifests of a table.
-func begin(ctx context.Context, tg format.Target, o format.OpenOptions) (*opening, error) {
+// openSnapshot reads the metadata and the manifests of a table.
+func openSnapshot(ctx context.Context, tg format.Target, o format.OpenOptions) (*snapshotReader, error) {
 	ro, err := reading.Parse(o.Opts)
 	if err != nil {
 		return nil, err
@@ -56,8 +56,8 @@ func begin(ctx context.Context, tg format.Target, o format.OpenOptions) (*openin
 	if tg.Table != "" {
 		return nil, fault.Invalidf("%s is one table of Iceberg and has no table %q", tg.Name, tg.Table)
 	}
-	op := &opening{o: o, memory: o.Limits.Memory()}
-	if op.place, err = openPlace(ctx, tg, o.Limits); err != nil {
+	op := &snapshotReader{o: o, memory: o.Limits.Memory()}
+	if op.tableFiles, err = openPlace(ctx, tg, o.Limits); err != nil {
 		return nil, err
 	}
 	if op.snap, err = op.snapshot(ro.At); err != nil {
@@ -70,7 +70,7 @@ func begin(ctx context.Context, tg format.Target, o format.OpenOptions) (*openin
 }
 
 // schema finds the schema: the table's, or for option at that of the snapshot.
-func (op *opening) schema(past bool) error {
+func (op *snapshotReader) schema(past bool) error {
 	id := op.table.CurrentSchema
 	if past && op.snap != nil && op.snap.SchemaID != nil {
 		id = *op.snap.SchemaID
@@ -80,7 +80,7 @@ func (op *opening) schema(past bool) error {
 	if s == nil {
 		return fault.Corruptf(at, "schemas", "there is no schema %d", id)
 	}
-	if name := defaulted(s.Fields); name != "" {
+	if name := fieldWithDefault(s.Fields); name != "" {
 		return fault.Unsupportedf(at, "schemas", "field %s has an initial-default for rows written before it was "+
 			"added, which stoa does not support", name)
 	}
@@ -95,13 +95,13 @@ func (op *opening) schema(past bool) error {
 	return nil
 }
 
-// defaulted is the name of a field with a default for rows that lack it; "": there is none.
-func defaulted(fields []meta.Field) string {
+// fieldWithDefault is the name of a field with a default for rows that lack it; "": there is none.
+func fieldWithDefault(fields []meta.Field) string {
 	for _, f := range fields {
 		if d := string(f.InitialDefault); d != "" && d != "null" {
 			return f.Name
 		}
-		if name := defaulted(f.Type.Fields); name != "" {
+		if name := fieldWithDefault(f.Type.Fields); name != "" {
 			return f.Name + "." + name
 		}
 	}
@@ -109,7 +109,7 @@ func defaulted(fields []meta.Field) string {
 }
 
 // mapping is the table's name mapping, for files whose fields have no ids; nil: there is none.
-func (op *opening) mapping() lake.Match {
+func (op *snapshotReader) mapping() lake.Match {
 	var list []meta.MappedField
 	if json.Unmarshal([]byte(op.table.Properties["schema.name-mapping.default"]), &list) != nil {
 		return nil
@@ -134,7 +134,7 @@ func (op *opening) mapping() lake.Match {
 const perFile = 512
 
 // manifests reads the manifests of the snapshot.
-func (op *opening) manifests(ctx context.Context) error {
+func (op *snapshotReader) manifests(ctx context.Context) error {
 	if op.snap == nil {
 		return nil
 	}
@@ -160,7 +160,7 @@ func (op *opening) manifests(ctx context.Context) error {
 }
 
 // manifest reads a manifest.
-func (op *opening) manifest(ctx context.Context, m meta.Manifest) error {
+func (op *snapshotReader) manifest(ctx context.Context, m meta.Manifest) error {
 	name, err := op.name(m.Path)
 	if err != nil {
 		return err
@@ -197,10 +197,10 @@ func (op *opening) manifest(ctx context.Context, m meta.Manifest) error {
 }
 
 // reader makes the reader of the snapshot.
-func (op *opening) reader(ctx context.Context) (format.Reader, error) {
+func (op *snapshotReader) reader(ctx context.Context) (format.Reader, error) {
 	sc := arrow.NewSchema(op.fields, nil)
 	c := lake.Config{Catalogue: "the manifest", Tree: op.tree, Schema: sc, Match: op.match, Open: op.o,
-		Meta: op.facts(), Layout: op.layout()}
+		Meta: op.properties(), Layout: op.layout()}
 	for _, f := range op.data {
 		if f.Format != "PARQUET" {
 			return nil, fault.Unsupportedf(fault.Span{Object: f.name}, "", "expected a data file in Parquet, found %s",
@@ -218,8 +218,8 @@ func (op *opening) reader(ctx context.Context) (format.Reader, error) {
 	return lake.New(c), nil
 }
 
-// facts are what `stoa meta` prints.
-func (op *opening) facts() (out []format.KeyValue) {
+// properties are what `stoa meta` prints.
+func (op *snapshotReader) properties() (out []format.KeyValue) {
 	add := func(k, v string) { out = append(out, format.KeyValue{Key: k, Value: v}) }
 	t := op.table
 	add("format", fmt.Sprintf("Apache Iceberg, version %d", t.FormatVersion))
@@ -257,7 +257,7 @@ func sortedKeys(m map[string]string) (keys []string) {
 	return keys
 }
 
-func (op *opening) fieldName(id int) string {
+func (op *snapshotReader) fieldName(id int) string {
 	for _, f := range op.fields {
 		if lake.IDOf(f) == id {
 			return f.Name
@@ -267,7 +267,7 @@ func (op *opening) fieldName(id int) string {
 }
 
 // layout is how the rows are partitioned, bucketed and sorted by columns; other transforms are not shown.
-func (op *opening) layout() (l format.Layout) {
+func (op *snapshotReader) layout() (l format.Layout) {
 	if s := op.table.Spec(op.table.DefaultSpec); s != nil {
 		for _, f := range s.Fields {
 			name := op.fieldName(f.Source)

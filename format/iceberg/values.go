@@ -19,7 +19,7 @@ import (
 func timeText(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // values sets what the manifest says of a file: bounds of columns, and the values of its partition.
-func (op *opening) values(in *lake.Input, f *live) error {
+func (op *snapshotReader) values(in *lake.Input, f *live) error {
 	in.Bounds, in.Values = map[int]pred.Bounds{}, map[int]arrow.Array{}
 	for i, x := range op.fields {
 		id := lake.IDOf(x)
@@ -131,8 +131,8 @@ func boundsOf(t arrow.DataType, f *meta.DataFile, id int) (pred.Bounds, bool) {
 	if known {
 		b.Nulls = nulls
 	}
-	lo, ok1 := value(t, f.Lower[id])
-	hi, ok2 := value(t, f.Upper[id])
+	lo, ok1 := decodeBound(t, f.Lower[id])
+	hi, ok2 := decodeBound(t, f.Upper[id])
 	if ok1 && ok2 {
 		b.Min, b.Max = &lo, &hi
 	}
@@ -142,8 +142,8 @@ func boundsOf(t arrow.DataType, f *meta.DataFile, id int) (pred.Bounds, bool) {
 	return b, known || ok1 && ok2
 }
 
-// value decodes a bound: Iceberg's single-value serialization.
-func value(t arrow.DataType, b []byte) (v pred.Value, ok bool) {
+// decodeBound decodes a bound: Iceberg's single-value serialization.
+func decodeBound(t arrow.DataType, b []byte) (v pred.Value, ok bool) {
 	switch x := t.(type) {
 	case *arrow.BooleanType:
 		if len(b) == 1 {

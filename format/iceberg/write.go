@@ -67,7 +67,7 @@ func Plan(stored *arrow.Schema, last int, wo format.WriteOptions) (c lake.Commit
 }
 
 // draft prepares a table with the options.
-func (p parsed) draft(stored *arrow.Schema, last int, place string) (*draft, error) {
+func (p createOptions) draft(stored *arrow.Schema, last int, place string) (*draft, error) {
 	d := &draft{o: p, stored: stored, last: last, version: p.Version, location: strings.TrimRight(p.Location, "/")}
 	if d.location == "" {
 		d.location = LocationOf(place)

@@ -309,8 +309,9 @@ func TestErrorWithoutSuperblocks(t *testing.T) {
 		for _, uri := range []string{"", "#d_major"} {
 			_, err := stoa.Open(t.Context(), uri,
 				stoa.OpenOptions{Formats: []format.Format{kudu.Format}, Tree: store.NewMemory(files), Recover: recover})
-			if err == nil || !strings.Contains(err.Error(), "--schema FILE") || strings.Contains(err.Error(), `""`) {
-				t.Errorf("%q: got %v, want an error with --schema FILE", uri, err)
+			if err == nil || !strings.Contains(err.Error(), "option schema=FILE") || strings.Contains(err.Error(),
+				`""`) {
+				t.Errorf("%q: got %v, want an error with option schema=FILE", uri, err)
 			}
 		}
 	}

@@ -50,8 +50,8 @@ func TestCodes(t *testing.T) {
 		{TSV, "a\rb\r", "", `tsv.unreadable t[0+4] "line 1" [-1 -1] -1: a line ends in CR alone; only LF and CR LF ` +
 			`end lines here (tr '\r' '\n' makes them of it)`},
 		{JSONL, "1,2\n{\"a\":1,}\n", "",
-			`jsonl.row t[1+1] "line 1" [0 1] 1: no line is a JSON object; a text of another format is read with ` +
-				`--from: ',' after the value`},
+			`jsonl.row t[1+1] "line 1" [0 1] 1: no line is a JSON object; if the text is of another format, ` +
+				`the format can be forced: ',' after the value`},
 		{JSONL, "{\"a\":1}\n{\"a\":1,}\n", "",
 			`jsonl.row t[15+1] "line 2" [1 2] 1: '}' where a name in quotes is expected`},
 		{JSONL, "{\"a\":1}\n{\"a\":\"x\",\"b\":[1]}\n", "a: int64, b: list<int64>",

@@ -109,7 +109,7 @@ func sampleJSON(in *input) (*shape, int, error) {
 				hint := ""
 				p.reset(b)
 				if c := p.peek(); c != '{' && c != '[' {
-					hint = "no line is a JSON object; a text of another format is read with --from"
+					hint = "no line is a JSON object; if the text is of another format, the format can be forced"
 				}
 				first = blameJSON(in, line, off, int64(len(b)), err, hint)
 			}

@@ -18,6 +18,8 @@ type Table struct {
 	place  format.TablePlace
 	format string
 	change format.Changer
+
+	dryOnly bool // see AfterDryRun
 }
 
 // New is the table called name at a place, of the format f.
@@ -29,20 +31,35 @@ func New(name string, p format.TablePlace, f *format.Format) *Table {
 	return t
 }
 
-// can is an error if the format cannot do what, such as "drop tables".
-func (t *Table) can(does bool, what string) error {
-	if does {
-		return nil
-	}
-	return Cannot(t.name, t.format, what)
+// AfterDryRun returns t at place p, of which only dry runs are possible: p says that something is done, of which there
+// was only a dry run.
+func AfterDryRun(t *Table, p format.TablePlace) *Table {
+	out := *t
+	out.place, out.dryOnly = p, true
+	return &out
 }
 
-// Cannot is the error about a change that a format does not have.
+// Check returns an error if a change of t, such as "drop tables", is not possible: the format does not have it, or it
+// is no dry run, and only these are possible.
+func Check(t *Table, does bool, what string, dry bool) error {
+	switch {
+	case !does:
+		return Cannot(t.name, t.format, what)
+	case t.dryOnly && !dry:
+		return fault.Invalidf("%s: expected a dry run, as that of DisableDependents before disabled nothing: open "+
+			"another "+
+			"Changer for the change itself", t.name)
+	}
+	return nil
+}
+
+// Cannot returns the error about a change that a format does not have.
 func Cannot(name, format, what string) error {
 	return fault.Unsupportedf(fault.Span{Object: name}, "", "format %s cannot %s", format, what)
 }
 
-// locked calls change while other deletes, updates and compactions are kept out; in a dry run without.
+// locked calls change while it holds the table's lock, which keeps out other deletes, updates and compactions; in a dry
+// run it holds none.
 func (t *Table) locked(ctx context.Context, dry bool, change func() error) error {
 	if !dry {
 		unlock, err := t.change.Lock(ctx, t.place)
@@ -61,7 +78,7 @@ type DropOptions struct {
 
 // Drop removes the table with all its files.
 func (t *Table) Drop(ctx context.Context, o DropOptions) (format.Dropped, error) {
-	if err := t.can(t.change.Drop != nil, "drop tables"); err != nil {
+	if err := Check(t, t.change.Drop != nil, "drop tables", o.DryRun); err != nil {
 		return format.Dropped{}, err
 	}
 	return t.change.Drop(ctx, t.place, o.DryRun)
@@ -78,7 +95,7 @@ func (t *Table) AddColumn(ctx context.Context, f arrow.Field, o AddColumnOptions
 	if f.Name == "" || f.Type == nil {
 		return fault.Invalidf("a new column needs a name and a type, got %q and %v", f.Name, f.Type)
 	}
-	if err := t.can(t.change.AddColumn != nil, "add columns"); err != nil {
+	if err := Check(t, t.change.AddColumn != nil, "add columns", o.DryRun); err != nil {
 		return err
 	}
 	return t.change.AddColumn(ctx, t.place, f, o.Default, o.DryRun)
@@ -92,7 +109,7 @@ type DropColumnOptions struct {
 
 // DropColumn removes a column from the table.
 func (t *Table) DropColumn(ctx context.Context, o DropColumnOptions) error {
-	if err := t.can(t.change.DropColumn != nil, "drop columns"); err != nil {
+	if err := Check(t, t.change.DropColumn != nil, "drop columns", o.DryRun); err != nil {
 		return err
 	}
 	return t.change.DropColumn(ctx, t.place, o.Column, o.DryRun)
@@ -106,7 +123,7 @@ type AlterColumnOptions struct {
 
 // AlterColumn gives a column another name, or a type that holds all values of its present one. No data file is touched.
 func (t *Table) AlterColumn(ctx context.Context, o AlterColumnOptions) error {
-	if err := t.can(t.change.AlterColumn != nil, "change columns"); err != nil {
+	if err := Check(t, t.change.AlterColumn != nil, "change columns", o.DryRun); err != nil {
 		return err
 	}
 	return t.change.AlterColumn(ctx, t.place, o.ColumnChange, o.DryRun)
@@ -120,7 +137,7 @@ type SetPropertiesOptions struct {
 
 // SetProperties sets and removes properties of the table.
 func (t *Table) SetProperties(ctx context.Context, o SetPropertiesOptions) error {
-	if err := t.can(t.change.SetProperties != nil, "set properties"); err != nil {
+	if err := Check(t, t.change.SetProperties != nil, "set properties", o.DryRun); err != nil {
 		return err
 	}
 	return t.change.SetProperties(ctx, t.place, o.Properties, o.DryRun)
@@ -128,7 +145,7 @@ func (t *Table) SetProperties(ctx context.Context, o SetPropertiesOptions) error
 
 // Move moves the table to another place, which must be empty. The caller makes another Table of that.
 func (t *Table) Move(ctx context.Context, to format.TablePlace, dry bool) error {
-	if err := t.can(t.change.Rename != nil, "rename tables"); err != nil {
+	if err := Check(t, t.change.Rename != nil, "rename tables", dry); err != nil {
 		return err
 	}
 	return t.locked(ctx, dry, func() error { return t.change.Rename(ctx, t.place, to, dry) })
@@ -141,7 +158,7 @@ type TruncateOptions struct {
 
 // Truncate removes all rows of the table, by whole segments, whose names it returns; Clean removes their files.
 func (t *Table) Truncate(ctx context.Context, o TruncateOptions) (names []string, err error) {
-	if err := t.can(t.change.Truncate != nil, "remove all rows"); err != nil {
+	if err := Check(t, t.change.Truncate != nil, "remove all rows", o.DryRun); err != nil {
 		return nil, err
 	}
 	err = t.locked(ctx, o.DryRun, func() error {
@@ -161,7 +178,7 @@ type PartitionOptions struct {
 
 // AddPartition adds a partition, empty or with the data files of a directory. It returns the segment that these are.
 func (t *Table) AddPartition(ctx context.Context, o PartitionOptions) (string, error) {
-	if err := t.can(t.change.AddPartition != nil, "add partitions"); err != nil {
+	if err := Check(t, t.change.AddPartition != nil, "add partitions", o.DryRun); err != nil {
 		return "", err
 	}
 	return t.change.AddPartition(ctx, t.place, o.Partition, o.Location, o.DryRun)
@@ -169,7 +186,7 @@ func (t *Table) AddPartition(ctx context.Context, o PartitionOptions) (string, e
 
 // DropPartition removes the rows of all partitions that have the values.
 func (t *Table) DropPartition(ctx context.Context, o PartitionOptions) (out format.DroppedPartitions, err error) {
-	if err := t.can(t.change.DropPartition != nil, "drop partitions"); err != nil {
+	if err := Check(t, t.change.DropPartition != nil, "drop partitions", o.DryRun); err != nil {
 		return out, err
 	}
 	err = t.locked(ctx, o.DryRun, func() error {
@@ -188,7 +205,7 @@ type AddSegmentOptions struct {
 // AddSegment makes the files of a directory a segment of the table, and returns its name. The files stay where they
 // are, and must stay there.
 func (t *Table) AddSegment(ctx context.Context, o AddSegmentOptions) (string, error) {
-	if err := t.can(t.change.AddSegment != nil, "add segments"); err != nil {
+	if err := Check(t, t.change.AddSegment != nil, "add segments", o.DryRun); err != nil {
 		return "", err
 	}
 	return t.change.AddSegment(ctx, t.place, o.NewSegment, o.DryRun)
@@ -203,7 +220,7 @@ type DeleteSegmentsOptions struct {
 // DeleteSegments removes whole segments from the table; Clean removes their files. At least one must be named, also in
 // a dry run.
 func (t *Table) DeleteSegments(ctx context.Context, o DeleteSegmentsOptions) error {
-	if err := t.can(t.change.DeleteSegments != nil, "delete segments"); err != nil {
+	if err := Check(t, t.change.DeleteSegments != nil, "delete segments", o.DryRun); err != nil {
 		return err
 	}
 	if len(o.Segments) == 0 {
@@ -220,7 +237,7 @@ type MergeIndexesOptions struct {
 
 // MergeIndexes merges the index files of each segment into one. No row changes.
 func (t *Table) MergeIndexes(ctx context.Context, o MergeIndexesOptions) (format.IndexMerge, error) {
-	if err := t.can(t.change.MergeIndexes != nil, "merge indexes"); err != nil {
+	if err := Check(t, t.change.MergeIndexes != nil, "merge indexes", o.DryRun); err != nil {
 		return format.IndexMerge{}, err
 	}
 	return t.change.MergeIndexes(ctx, t.place, o.Segments, o.DryRun)
@@ -234,7 +251,7 @@ type CleanOptions struct {
 // Clean removes what is no longer part of the table: segments that were deleted or compacted, and what interrupted
 // changes left. After an error the result says what was removed before it.
 func (t *Table) Clean(ctx context.Context, o CleanOptions) (format.Cleaned, error) {
-	if err := t.can(t.change.Clean != nil, "clean tables"); err != nil {
+	if err := Check(t, t.change.Clean != nil, "clean tables", o.DryRun); err != nil {
 		return format.Cleaned{}, err
 	}
 	return t.change.Clean(ctx, t.place, o.DryRun)

@@ -23,14 +23,14 @@ const maxBlock = 256 << 20
 
 // File is an open container file.
 type File struct {
-	Schema *Schema
-	Meta   map[string][]byte // of the header
-	name   string
-	src    []byte
-	at     int
-	sync   [16]byte
-	spare  int64 // bytes that values may still take
-	max    int64
+	Schema     *Schema
+	Meta       map[string][]byte // of the header
+	name       string
+	src        []byte
+	at         int
+	sync       [16]byte
+	memoryLeft int64 // bytes that values may still take
+	maxMemory  int64
 }
 
 // maxFile is how many bytes a file may have: it is read as a whole.
@@ -59,7 +59,7 @@ func Open(ctx context.Context, tree store.Tree, name string, most int64) (*File,
 
 // Read is Open of a file's bytes; name is for errors.
 func Read(name string, b []byte, most int64) (*File, error) {
-	f := &File{Meta: map[string][]byte{}, name: name, src: b, spare: most, max: most}
+	f := &File{Meta: map[string][]byte{}, name: name, src: b, memoryLeft: most, maxMemory: most}
 	if !bytes.HasPrefix(b, []byte(magic)) {
 		return nil, f.corrupt("magic", "expected %q, found %q", magic, b[:min(len(b), len(magic))])
 	}
@@ -113,7 +113,7 @@ func (f *File) Each(yield func(v any) error) error {
 			if errors.Is(in.err, errBudget) {
 				return fault.Limitf(fault.Span{Object: f.name}, path,
 					"its values take more than %d bytes (memory limit)",
-					f.max)
+					f.maxMemory)
 			}
 			if in.err != nil {
 				return f.corrupt(fmt.Sprintf("%s[%d]", path, i), "%v", in.err)
@@ -171,9 +171,9 @@ func (d *decoder) fail(format string, args ...any) {
 	}
 }
 
-// take counts memory.
-func (d *decoder) take(n int64) {
-	if d.f.spare -= n; d.f.spare < 0 && d.err == nil {
+// takeMemory counts memory.
+func (d *decoder) takeMemory(n int64) {
+	if d.f.memoryLeft -= n; d.f.memoryLeft < 0 && d.err == nil {
 		d.err = errBudget
 	}
 }
@@ -225,11 +225,11 @@ func (d *decoder) blocks(item func()) bool {
 	return d.err == nil
 }
 
-// cell is about what a value takes in memory.
-const cell = 32
+// valueSize is about what a value takes in memory.
+const valueSize = 32
 
 func (d *decoder) value(s *Schema, depth int) any {
-	d.take(cell)
+	d.takeMemory(valueSize)
 	if depth > maxDepth {
 		d.fail("nested more than %d deep", maxDepth)
 	}
@@ -271,7 +271,7 @@ func (d *decoder) value(s *Schema, depth int) any {
 
 func (d *decoder) counted(n int64) []byte {
 	b := d.next(n)
-	d.take(int64(len(b)))
+	d.takeMemory(int64(len(b)))
 	return b
 }
 

@@ -20,7 +20,7 @@ import (
 const (
 	cookieNoRuns = 12346
 	cookieRuns   = 12347
-	noOffsets    = 4 // containers with runs from which on offsets are stored
+	minOffsets   = 4 // containers with runs from which on offsets are stored
 	arrayMax     = 4096
 	bitmapBytes  = 8192
 )
@@ -105,7 +105,7 @@ func (d *reader) bitmap(base int64) {
 		return
 	}
 	head := d.next(4 * n)
-	if runs == nil || n >= noOffsets {
+	if runs == nil || n >= minOffsets {
 		d.next(4 * n) // offsets
 	}
 	last := -1

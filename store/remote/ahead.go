@@ -6,93 +6,93 @@ import (
 	"time"
 )
 
-// Reading ahead: whoever reads an object in order, a column of it or all, waits for an answer with every read, and an
-// answer takes as long for a few bytes as for many. So what comes next is asked for before it is wanted: the more of a
-// way was taken, the more, and never more than was. Where answers come at once, nothing is.
+// Read-ahead: a sequential read of an object, or of a column of it, waits for an answer at each call, and the latency
+// is the same for few bytes as for many. So the bytes after those that were read are requested in advance: as many as
+// the stream has read so far, within limits. Where latency is low there is no read-ahead.
 const (
-	mostWays   = 64                   // of one object
-	mostGap    = 1 << 20              // that is read over: asking anew for what comes after it takes longer
-	leastAhead = 1 << 20              // bytes
-	mostAhead  = 16 << 20             // bytes of one way
-	aheadRun   = 4 << 20              // bytes of one request, so that several are on their way
-	soonEnough = 2 * time.Millisecond // an answer for which nothing is read ahead
+	maxStreams       = 64                   // streams of one object
+	maxGap           = 1 << 20              // bytes that a stream may skip: another request would take longer
+	minReadAhead     = 1 << 20              // bytes
+	maxReadAhead     = 16 << 20             // bytes of one stream
+	readAheadRequest = 4 << 20              // bytes of one request, so that several are made in parallel
+	fastAnswer       = 2 * time.Millisecond // latency below which nothing is read ahead
 )
 
-// way is a reader's through an object.
-type way struct {
-	next   int64 // where it will go on
-	taken  int64 // bytes that were read on it
-	asked  int64 // up to here what comes next was asked for
-	begins int64
+// stream is a sequential read of an object. Several can be in progress, one a column.
+type stream struct {
+	next      int64 // offset at which it continues
+	read      int64 // bytes that it has read
+	requested int64 // offset up to which data were requested in advance
+	begin     int64
 }
 
-// readAhead notes that n bytes from off on are read, and asks for what is likely to be read after them.
+// readAhead notes that n bytes from off on are read, and requests what is likely to be read next.
 func (o *object) readAhead(ctx context.Context, off, n int64) {
-	if o.Size <= small || o.spooled() != nil {
+	if o.Size <= smallObject || o.spooled() != nil {
 		return
 	}
 	runs := o.follow(off, n)
 	for _, r := range runs {
-		o.root.ask.aheadBy(int64(len(r.buf)))
-		go func() { // it is counted until it is there
+		o.root.requests.addAhead(int64(len(r.buf)))
+		go func() { // counted until it has arrived
 			<-r.done
-			o.root.ask.aheadBy(-int64(len(r.buf)))
+			o.root.requests.addAhead(-int64(len(r.buf)))
 		}()
 	}
-	o.ask(ctx, runs)
+	o.startRuns(ctx, runs)
 }
 
-// follow finds the way that a read continues, and plans what comes next.
+// follow finds the stream that a read continues, and returns the runs to read ahead.
 func (o *object) follow(off, n int64) []*run {
-	room := o.root.ask.roomAhead(o.root.keep.most)
+	room := o.root.requests.maxAhead(o.root.cache.max)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	i := slices.IndexFunc(o.ways, func(w way) bool { return off >= w.begins && off <= w.next+mostGap })
+	i := slices.IndexFunc(o.streams, func(w stream) bool { return off >= w.begin && off <= w.next+maxGap })
 	if i < 0 {
-		if len(o.ways) == mostWays {
-			o.ways = o.ways[1:]
+		if len(o.streams) == maxStreams {
+			o.streams = o.streams[1:]
 		}
-		o.ways = append(o.ways, way{begins: off, next: off + n, taken: n})
+		o.streams = append(o.streams, stream{begin: off, next: off + n, read: n})
 		return nil
 	}
-	w := o.ways[i]
-	o.ways = append(slices.Delete(o.ways, i, i+1), w)
-	at := &o.ways[len(o.ways)-1]
+	w := o.streams[i]
+	o.streams = append(slices.Delete(o.streams, i, i+1), w)
+	at := &o.streams[len(o.streams)-1]
 	if off+n <= at.next {
 		return nil
 	}
-	at.taken += off + n - max(off, at.next)
+	at.read += off + n - max(off, at.next)
 	at.next = off + n
-	from, to := max(at.asked, at.next), min(at.next+min(max(at.taken, leastAhead), mostAhead), o.Size)
-	if room <= 0 || to-from < leastAhead && to < o.Size || from >= to {
+	from, to := max(at.requested, at.next), min(at.next+min(max(at.read, minReadAhead), maxReadAhead), o.Size)
+	if room <= 0 || to-from < minReadAhead && to < o.Size || from >= to {
 		return nil
 	}
 	to = min(to, from+room)
-	at.asked = to
+	at.requested = to
 	return o.planAhead(from/blockSize, (to-1)/blockSize)
 }
 
-// planAhead makes runs of blocks from to last that are not there. The caller holds mu.
+// planAhead makes runs of the blocks from to last that were not requested yet. The caller holds mu.
 func (o *object) planAhead(from, last int64) (out []*run) {
-	const blocks = aheadRun / blockSize
+	const blocks = readAheadRequest / blockSize
 	for ; from <= last; from += blocks {
 		out = append(out, o.plan(from, min(from+blocks-1, last))...)
 	}
 	return out
 }
 
-// aheadBy counts bytes that are read ahead.
-func (a *asker) aheadBy(n int64) {
+// addAhead adds n to the number of bytes that are being read ahead.
+func (a *requester) addAhead(n int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.ahead += n
 }
 
-// roomAhead is how many bytes may be read ahead now, of what is kept of a store.
-func (a *asker) roomAhead(kept int64) int64 {
+// maxAhead is how many bytes may be read ahead now; kept is the size of the cache.
+func (a *requester) maxAhead(kept int64) int64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.latency < soonEnough {
+	if a.latency < fastAnswer {
 		return 0
 	}
 	return kept/2 - a.ahead

@@ -13,18 +13,18 @@ import (
 	"stoa/store"
 )
 
-// Options say how much a Tree may ask. The zero value is right for most.
+// Options limit the requests of a Tree. The zero value is a good default.
 type Options struct {
-	MaxRequests int64 // requests at most, repeated ones counted; 0: any number
-	Tries       int   // how often a request is made that fails; 0: 8
-	Keep        int64 // bytes of objects that are kept in memory; 0: 64 MiB
-	AtATime     int   // requests at a time; 0: 32
+	MaxRequests int64 // maximum number of requests, repeated ones included; 0: no limit
+	Tries       int   // maximum number of attempts at a request; 0: 8
+	Keep        int64 // bytes of objects that are cached in memory; 0: 64 MiB
+	AtATime     int   // maximum number of concurrent requests; 0: 32
 	Cache       *Cache
 
-	// Idle is how long an answer may stop before the request is made anew; 0: 30 s.
+	// Idle is how long an answer may make no progress before the request is repeated; 0: 30 s.
 	Idle time.Duration
-	// Wait is how long the first pause between two tries is on average; the others are twice as long as the one before,
-	// 5 s at most. 0: 50 ms.
+	// Wait is the average pause after the first failed attempt. Each following one is twice as long as the one before,
+	// at most 5 s. 0: 50 ms.
 	Wait time.Duration
 }
 
@@ -48,8 +48,8 @@ func (o Options) withDefaults() Options {
 }
 
 const (
-	longestWait = 5 * time.Second  // between two tries
-	longestAsk  = 30 * time.Second // that a store may ask us to wait
+	longestWait = 5 * time.Second  // between two attempts
+	longestAsk  = 30 * time.Second // of a store's Retry-After that is heeded
 )
 
 // Kind is what a request is for.
@@ -67,14 +67,14 @@ const (
 
 func (k Kind) String() string { return [kinds]string{"list", "head", "get", "put", "delete"}[k] }
 
-// Usage is what was asked of the stores.
+// Usage is the number and size of requests to the stores.
 type Usage struct {
 	Requests [kinds]int64
-	Repeated int64                // of these, because one failed before
+	Repeated int64                // of these, those after a failed attempt
 	Bytes    int64                // of objects, received
 	Sent     int64                // of objects
-	Cached   int64                // that the cache had
-	Waited   [kinds]time.Duration // until answers were complete, those of several requests at a time added up
+	Cached   int64                // read from the cache
+	Waited   [kinds]time.Duration // until answers were complete; concurrent requests each count
 }
 
 // All is the number of all requests.
@@ -85,21 +85,21 @@ func (u Usage) All() (n int64) {
 	return n
 }
 
-// asker makes requests, repeats them, and counts.
-type asker struct {
+// requester makes and counts requests, and repeats those that fail.
+type requester struct {
 	Options
 	slots chan struct{}
 
-	mu     sync.Mutex
-	used   Usage
-	gaveUp time.Time // when a request had failed too often
+	mu       sync.Mutex
+	used     Usage
+	failedAt time.Time // when the last request failed for good
 
-	latency time.Duration // of a Get until its answer begins, on average, recent ones counting more; 0: not known
-	ahead   int64         // bytes that are being read before anybody asked for them
+	latency time.Duration // moving average of the time until the answer to a Get begins; 0: not known
+	ahead   int64         // bytes that are being read ahead
 }
 
-// answered notes how long an answer let us wait.
-func (a *asker) answered(took time.Duration) {
+// answered updates the latency.
+func (a *requester) answered(took time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.latency == 0 {
@@ -108,45 +108,45 @@ func (a *asker) answered(took time.Duration) {
 	a.latency += (took - a.latency) / 4
 }
 
-// patience is how often a request is made: only once for a while after one failed to the end, as whoever reads asks for
-// many things, and should not wait for each.
-func (a *asker) patience() int {
+// attempts is how often a request may be made: for ten seconds after one has failed for good only once, as readers make
+// many requests and should not wait for the end of each.
+func (a *requester) attempts() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if time.Since(a.gaveUp) < 10*time.Second {
+	if time.Since(a.failedAt) < 10*time.Second {
 		return 1
 	}
 	return a.Tries
 }
 
-// ended notes whether a request came to an answer.
-func (a *asker) ended(answered bool) {
+// ended notes whether a request was answered in the end.
+func (a *requester) ended(answered bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.gaveUp = (time.Time{}); !answered {
-		a.gaveUp = time.Now()
+	if a.failedAt = (time.Time{}); !answered {
+		a.failedAt = time.Now()
 	}
 }
 
-func newAsker(o Options) *asker {
+func newRequester(o Options) *requester {
 	o = o.withDefaults()
-	return &asker{Options: o, slots: make(chan struct{}, o.AtATime)}
+	return &requester{Options: o, slots: make(chan struct{}, o.AtATime)}
 }
 
-func (a *asker) usage() Usage {
+func (a *requester) usage() Usage {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.used
 }
 
-func (a *asker) received(n int) {
+func (a *requester) received(n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.used.Bytes += int64(n)
 }
 
-// begin waits for a free place, and counts a request.
-func (a *asker) begin(ctx context.Context, k Kind, again bool) (end func(), err error) {
+// begin waits for a free slot, and counts a request.
+func (a *requester) begin(ctx context.Context, k Kind, again bool) (end func(), err error) {
 	select {
 	case a.slots <- struct{}{}:
 	case <-ctx.Done():
@@ -171,12 +171,12 @@ func (a *asker) begin(ctx context.Context, k Kind, again bool) (end func(), err 
 	}, nil
 }
 
-// errCut is why an attempt is made again that was not answered wrongly, but not to its end.
-var errCut = errors.New("the answer ended before its end")
+// errTruncated is the error of an answer that is correct as far as it goes. The request is repeated.
+var errTruncated = errors.New("the answer was truncated")
 
-// try makes a request until it succeeds, fails for good, or has failed too often. Progress that one makes (do says so)
-// gives it its tries back: a long object over a bad line comes in the end.
-func (a *asker) try(ctx context.Context, k Kind, do func(ctx context.Context) (progress bool, err error)) error {
+// try makes a request until it succeeds, fails for good, or has failed too often. An attempt that makes progress, as do
+// reports, resets the count, so that a large object arrives over a bad line, too.
+func (a *requester) try(ctx context.Context, k Kind, do func(ctx context.Context) (progress bool, err error)) error {
 	from := time.Now()
 	for failed := 0; ; {
 		end, err := a.begin(ctx, k, failed > 0)
@@ -196,10 +196,10 @@ func (a *asker) try(ctx context.Context, k Kind, do func(ctx context.Context) (p
 		if progress {
 			failed = 0
 		}
-		if failed++; failed >= a.patience() {
+		if failed++; failed >= a.attempts() {
 			a.ended(false)
 			took := time.Since(from).Round(100 * time.Millisecond)
-			return fmt.Errorf("%w (the last of %d tries in %s)", err, failed, took)
+			return fmt.Errorf("%w (the last of %d attempts in %s)", err, failed, took)
 		}
 		select {
 		case <-time.After(a.pause(failed, after)):
@@ -209,14 +209,16 @@ func (a *asker) try(ctx context.Context, k Kind, do func(ctx context.Context) (p
 	}
 }
 
-// pause is how long to wait after so many failures: a random time, so that those who failed together do not come back
-// together.
-func (a *asker) pause(failed int, asked time.Duration) time.Duration {
-	most := min(a.Wait<<failed, longestWait)
-	return max(rand.N(most)+1, min(asked, longestAsk))
+// pause is how long to wait after a number of failures: a random time, so that clients that failed together do not
+// retry together, and at least what the store asks for, within limits.
+func (a *requester) pause(failed int, asked time.Duration) time.Duration {
+	const maxShift = 10 // more could overflow
+	limit := min(a.Wait<<min(failed, maxShift), longestWait)
+	return max(rand.N(limit)+1, min(asked, longestAsk))
 }
 
-// repeat reports whether a request that failed should be made again. What the client does not know is the line's fault.
+// repeat reports whether a failed request should be repeated, and what pause the store asks for. Errors that are not
+// the store's answer are taken for those of the connection.
 func repeat(err error) (after time.Duration, again bool) {
 	var e *Error
 	switch {
@@ -228,14 +230,14 @@ func repeat(err error) (after time.Duration, again bool) {
 	return 0, !errors.As(err, new(*fault.Error)) && !isMissing(err) && !isDenied(err)
 }
 
-// idle ends a request that makes no progress for too long.
-type idle struct {
+// idleReader restarts the timer of a request whenever data arrive.
+type idleReader struct {
 	io.Reader
 	timer *time.Timer
 	after time.Duration
 }
 
-func (i *idle) Read(p []byte) (int, error) {
+func (i *idleReader) Read(p []byte) (int, error) {
 	n, err := i.Reader.Read(p)
 	if n > 0 {
 		i.timer.Reset(i.after)
@@ -243,24 +245,25 @@ func (i *idle) Read(p []byte) (int, error) {
 	return n, err
 }
 
-var errStalled = &Error{Again: true, Reason: "no answer for too long"}
+var errStalled = &Error{Again: true, Reason: "timeout: the answer made no progress"}
 
-// watched calls do with a context that ends when nothing happens for too long.
-func (a *asker) watched(ctx context.Context,
+// watched calls do with a context that is cancelled when there is no progress for Idle.
+func (a *requester) watched(ctx context.Context,
 	do func(ctx context.Context, alive func(io.Reader) io.Reader) error) error {
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	timer := time.AfterFunc(a.Idle, func() { cancel(errStalled) })
 	defer timer.Stop()
-	err := do(inner, func(r io.Reader) io.Reader { return &idle{r, timer, a.Idle} })
+	err := do(inner, func(r io.Reader) io.Reader { return &idleReader{r, timer, a.Idle} })
 	if err != nil && ctx.Err() == nil && context.Cause(inner) == error(errStalled) {
 		return errStalled
 	}
 	return err
 }
 
-// list asks for all pages of a prefix, up to about most keys; whole: there were no more.
-func (a *asker) list(ctx context.Context, c Client, prefix string, shallow bool, most int) (all []Object, whole bool,
+// list lists the keys with a prefix, page by page, up to about limit keys; whole: these are all.
+func (a *requester) list(ctx context.Context, c Client, prefix string, shallow bool, limit int) (all []Object,
+	whole bool,
 	err error) {
 	for after := ""; ; {
 		var page []Object
@@ -278,14 +281,14 @@ func (a *asker) list(ctx context.Context, c Client, prefix string, shallow bool,
 		if !more || len(page) == 0 {
 			return all, true, nil
 		}
-		if len(all) >= most {
+		if len(all) >= limit {
 			return all, false, nil
 		}
 		after = page[len(page)-1].Key
 	}
 }
 
-func (a *asker) head(ctx context.Context, c Client, key, version string) (o Object, err error) {
+func (a *requester) head(ctx context.Context, c Client, key, version string) (o Object, err error) {
 	err = a.try(ctx, Head, func(ctx context.Context) (bool, error) {
 		return false, a.watched(ctx, func(ctx context.Context, _ func(io.Reader) io.Reader) (err error) {
 			o, err = c.Head(ctx, key, version)
@@ -295,8 +298,8 @@ func (a *asker) head(ctx context.Context, c Client, key, version string) (o Obje
 	return o, err
 }
 
-// get fills p from off on. An answer that is cut off is continued where it ended.
-func (a *asker) get(ctx context.Context, c Client, o Object, version string, p []byte, off int64) error {
+// get fills p from off on. A truncated answer is continued where it ended.
+func (a *requester) get(ctx context.Context, c Client, o Object, version string, p []byte, off int64) error {
 	n := 0
 	return a.try(ctx, Get, func(ctx context.Context) (bool, error) {
 		had := n
@@ -308,7 +311,7 @@ func (a *asker) get(ctx context.Context, c Client, o Object, version string, p [
 			}
 			a.answered(time.Since(from))
 			defer body.Close()
-			if err := same(o, body.Object); err != nil {
+			if err := sameObject(o, body.Object); err != nil {
 				return err
 			}
 			if body.Off != off+int64(n) {
@@ -321,7 +324,7 @@ func (a *asker) get(ctx context.Context, c Client, o Object, version string, p [
 				return nil
 			}
 			if err == io.EOF || err == io.ErrUnexpectedEOF {
-				err = errCut
+				err = errTruncated
 			}
 			return err
 		})
@@ -329,8 +332,8 @@ func (a *asker) get(ctx context.Context, c Client, o Object, version string, p [
 	})
 }
 
-// same is an error if an answer is about another object than the one that was asked for, as far as it says.
-func same(want, got Object) error {
+// sameObject returns an error if an answer has another stamp or size than the object that was requested.
+func sameObject(want, got Object) error {
 	if want.Stamp != "" && got.Stamp != "" && want.Stamp != got.Stamp ||
 		want.Size >= 0 && got.Size >= 0 && want.Size != got.Size {
 		return &Error{Kind: store.ErrChanged, Reason: "the object changed"}
@@ -338,11 +341,11 @@ func same(want, got Object) error {
 	return nil
 }
 
-// errNoRanges says that a store gave an object from its beginning although something else was asked for.
-var errNoRanges = &Error{Reason: "the server knows no ranges"}
+// errNoRanges: the store sent an object from its beginning, although another range was requested.
+var errNoRanges = &Error{Reason: "the server does not support range requests"}
 
-// found counts bytes that the cache had.
-func (a *asker) found(n int64) {
+// cacheHit counts bytes that were read from the cache.
+func (a *requester) cacheHit(n int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.used.Cached += n

@@ -9,18 +9,19 @@ import (
 	"time"
 )
 
-// Left is something that a process has left that died while it wrote to an address.
-type Left struct {
-	Name   string    // of the object that it was to be, or that is there
-	Begun  time.Time // when it was begun
-	Upload bool      // it is an upload that was not completed: nobody sees it, and it takes room
-	Ended  bool      // it says that a directory is unfinished, and all of that is there
+// Leftover is what a process left that was killed while it wrote to an address.
+type Leftover struct {
+	Name     string    // of the object, complete or not
+	Begun    time.Time // when it was begun
+	Upload   bool      // an upload that was not completed: it is invisible, and takes space
+	Complete bool      // a mark that a directory is unfinished, all of whose objects are there
 }
 
-// Clean removes what processes of ours have left below an address, and had begun before a time: uploads that were not
-// completed, which it knows by the size of their parts, the objects of directories that are not whole, and what says
-// so. What it removes it gives to found before. dry: nothing is removed.
-func (t *Tree) Clean(ctx context.Context, address string, before time.Time, dry bool, found func(Left) error) error {
+// Clean removes what killed processes of stoa left below an address, and had begun before a time: incomplete uploads,
+// which it recognizes by the size of their parts, and the objects and marks of unfinished directories. It calls found
+// before it removes something. dry: nothing is removed.
+func (t *Tree) Clean(ctx context.Context, address string, before time.Time, dry bool,
+	found func(Leftover) error) error {
 	name, err := t.Enter(ctx, address)
 	if err != nil {
 		return err
@@ -31,13 +32,13 @@ func (t *Tree) Clean(ctx context.Context, address string, before time.Time, dry 
 	}
 	w, err := r.writer()
 	if err != nil {
-		return at("clean", name, err)
+		return pathError("clean", name, err)
 	}
 	c := &cleaner{r, w, key, before, dry, found}
 	if err := c.uploads(ctx); err != nil {
-		return at("clean", name, err)
+		return pathError("clean", name, err)
 	}
-	return at("clean", name, c.directories(ctx))
+	return pathError("clean", name, c.directories(ctx))
 }
 
 // cleaner removes what is left.
@@ -47,13 +48,13 @@ type cleaner struct {
 	key    string
 	before time.Time
 	dry    bool
-	found  func(Left) error
+	found  func(Leftover) error
 }
 
-// below reports whether a key is that of the address, or lies below it.
+// below reports whether a key is that of the address or below it.
 func (c *cleaner) below(key string) bool { return key == c.key || within(key, c.key) }
 
-// uploads removes ours.
+// uploads removes incomplete uploads of stoa's.
 func (c *cleaner) uploads(ctx context.Context) error {
 	var after Upload
 	for {
@@ -71,7 +72,7 @@ func (c *cleaner) uploads(ctx context.Context) error {
 			if !c.below(u.Key) || u.First != partSize || !u.Begun.Before(c.before) {
 				continue
 			}
-			if err := c.found(Left{Name: c.r.addr + "/" + u.Key, Begun: u.Begun, Upload: true}); err != nil {
+			if err := c.found(Leftover{Name: c.r.addr + "/" + u.Key, Begun: u.Begun, Upload: true}); err != nil {
 				return err
 			}
 			if c.dry {
@@ -87,15 +88,15 @@ func (c *cleaner) uploads(ctx context.Context) error {
 	}
 }
 
-// directories removes what is there of those that are not whole.
+// directories removes the objects of unfinished directories.
 func (c *cleaner) directories(ctx context.Context) error {
 	const most = 10_000_000
-	all, whole, err := c.r.ask.list(ctx, c.w, prefixOf(c.key), false, most)
+	all, whole, err := c.r.requests.list(ctx, c.w, prefixOf(c.key), false, most)
 	if err != nil && !isMissing(err) {
 		return err
 	}
 	if !whole && err == nil {
-		return errLong
+		return errTooManyKeys
 	}
 	there := map[string]Object{}
 	for _, o := range all {
@@ -111,11 +112,11 @@ func (c *cleaner) directories(ctx context.Context) error {
 	return nil
 }
 
-// directory removes what is there of one: only what was written after it was begun. Where the object is there that
-// comes last, all are, and only what says otherwise goes.
+// directory removes the objects of one that were written after it was begun. If the object that is written last is
+// there, all are, and only the mark is removed.
 func (c *cleaner) directory(ctx context.Context, mark Object, there map[string]Object) error {
 	text := make([]byte, min(mark.Size, maxMark))
-	if err := c.r.ask.get(ctx, c.r.client, mark, "", text, 0); err != nil {
+	if err := c.r.requests.get(ctx, c.r.client, mark, "", text, 0); err != nil {
 		return err
 	}
 	var doc unfinished
@@ -140,7 +141,7 @@ func (c *cleaner) directory(ctx context.Context, mark Object, there map[string]O
 		mine = nil
 	}
 	for _, o := range append(mine, mark) {
-		l := Left{Name: c.r.addr + "/" + o.Key, Begun: doc.Begun, Ended: ended}
+		l := Leftover{Name: c.r.addr + "/" + o.Key, Begun: doc.Begun, Complete: ended}
 		if err := c.found(l); err != nil {
 			return err
 		}
@@ -154,11 +155,11 @@ func (c *cleaner) directory(ctx context.Context, mark Object, there map[string]O
 	return nil
 }
 
-// skew is how far the clocks of a store and of those who write to it may be apart.
+// skew is the largest difference between the clocks of a store and of its writers.
 const skew = 15 * time.Minute
 
-// maxMark is how long a text of unfinished may be.
+// maxMark is the largest size in bytes of a mark.
 const maxMark = 256 << 20
 
-// IsUnfinished reports whether err says that a directory is being written, or its writing was cut off.
+// IsUnfinished reports whether err is about a directory that is being written, or whose writing was interrupted.
 func IsUnfinished(err error) bool { return errors.Is(err, errUnfinished) }

@@ -18,32 +18,32 @@ import (
 	"stoa/store"
 )
 
-// Cache keeps, in a directory of this machine, what was read of objects, by their address and stamp: an object that
-// changes has another stamp, so what is found is of the version that was listed. Several processes may use a directory:
-// files in it appear whole, are never changed, and have checksums; whoever misses one asks the store.
+// Cache caches data of objects in a local directory, by their address and stamp. An object that changes has another
+// stamp, so data are always of the version that was listed. Several processes may share a directory: files appear in it
+// complete, are never changed, and have checksums.
 type Cache struct {
-	dir  string
-	most int64
+	dir string
+	max int64
 
 	mu   sync.Mutex
-	held int64 // bytes, as far as this process knows; -1: it has not looked yet
+	size int64 // bytes, as far as this process knows; -1: not counted yet
 }
 
-// OpenCache makes a cache in a directory, which it makes if it is not there. It keeps at most so many bytes, and drops
-// what was not read for the longest time.
-func OpenCache(dir string, most int64) (*Cache, error) {
-	if most <= 0 {
-		return nil, fmt.Errorf("a cache of %d bytes keeps nothing", most)
+// OpenCache opens a cache in a directory, which is created if it is missing. It holds at most limit bytes and drops the
+// least recently used data.
+func OpenCache(dir string, limit int64) (*Cache, error) {
+	if limit <= 0 {
+		return nil, fmt.Errorf("cache size: expected a number of bytes above 0, found %d", limit)
 	}
-	c := &Cache{dir: filepath.Join(dir, "stoa-cache-1"), most: most, held: -1}
+	c := &Cache{dir: filepath.Join(dir, "stoa-cache-1"), max: limit, size: -1}
 	return c, os.MkdirAll(c.dir, 0o700)
 }
 
-// extent is a part of an object that the cache has.
+// extent is a range of an object that the cache has.
 type extent struct{ off, n int64 }
 
-// place is the directory of an object's parts; "": it has no stamp by which it is known.
-func (c *Cache) place(addr string, o Object, version string) string {
+// dirOf is the directory for an object's data; "": it has no strong stamp and is not cached.
+func (c *Cache) dirOf(addr string, o Object, version string) string {
 	if c == nil || o.Stamp == "" || strings.HasPrefix(o.Stamp, "W/") {
 		return ""
 	}
@@ -51,7 +51,7 @@ func (c *Cache) place(addr string, o Object, version string) string {
 	return filepath.Join(c.dir, hex.EncodeToString(sum[:16]))
 }
 
-// extents are the parts of an object that are there, by where they begin.
+// extents are the cached ranges of an object, sorted by offset.
 func extents(place string) (out []extent) {
 	if place == "" {
 		return nil
@@ -63,7 +63,7 @@ func extents(place string) (out []extent) {
 	for _, e := range entries {
 		var x extent
 		if n, err := fmt.Sscanf(e.Name(), "%d-%d", &x.off, &x.n); n == 2 && err == nil && e.Name() == x.name() &&
-			x.off >= 0 && x.n > 0 && x.n <= mostExtent {
+			x.off >= 0 && x.n > 0 && x.n <= maxExtent {
 			out = append(out, x)
 		}
 	}
@@ -71,11 +71,11 @@ func extents(place string) (out []extent) {
 	return out
 }
 
-const mostExtent = 64 << 20
+const maxExtent = 64 << 20
 
 func (x extent) name() string { return fmt.Sprintf("%d-%d", x.off, x.n) }
 
-// load fills p with a part, and reports whether it was whole.
+// load fills p with a cached range, and reports whether it was intact.
 func (c *Cache) load(place string, x extent, p []byte) bool {
 	name := filepath.Join(place, x.name())
 	b, err := os.ReadFile(name)
@@ -88,15 +88,15 @@ func (c *Cache) load(place string, x extent, p []byte) bool {
 	}
 	copy(p, b)
 	now := time.Now()
-	_ = os.Chtimes(name, now, now) // it was read
+	_ = os.Chtimes(name, now, now) // its last use
 	return true
 }
 
 var table = crc32.MakeTable(crc32.Castagnoli)
 
-// save keeps a part. A cache that cannot be written is none: nothing else depends on it.
+// save caches a range. Errors are ignored: nothing depends on the cache.
 func (c *Cache) save(place string, x extent, p []byte) {
-	if x.n > mostExtent || x.n > c.most/4 || os.MkdirAll(place, 0o700) != nil {
+	if x.n > maxExtent || x.n > c.max/4 || os.MkdirAll(place, 0o700) != nil {
 		return
 	}
 	f, err := os.CreateTemp(c.dir, store.TempPrefix+"*")
@@ -120,11 +120,11 @@ func (c *Cache) save(place string, x extent, p []byte) {
 	c.grow(x.n)
 }
 
-// grow counts what is kept, and drops what is too much.
+// grow counts n more bytes, and drops the least recently used ones beyond the limit.
 func (c *Cache) grow(n int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.held += n; c.held-n >= 0 && c.held <= c.most {
+	if c.size += n; c.size-n >= 0 && c.size <= c.max {
 		return
 	}
 	type kept struct {
@@ -133,26 +133,26 @@ func (c *Cache) grow(n int64) {
 		used time.Time
 	}
 	var all []kept
-	c.held = 0
+	c.size = 0
 	_ = filepath.WalkDir(c.dir, func(name string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
 			if st, err := d.Info(); err == nil {
 				all = append(all, kept{name, st.Size(), st.ModTime()})
-				c.held += st.Size()
+				c.size += st.Size()
 			}
 		}
 		return nil
 	})
-	if c.held <= c.most {
+	if c.size <= c.max {
 		return
 	}
 	slices.SortFunc(all, func(a, b kept) int { return a.used.Compare(b.used) })
 	for _, k := range all {
-		if c.held <= c.most-c.most/10 {
+		if c.size <= c.max-c.max/10 {
 			return
 		}
 		if os.Remove(k.name) == nil {
-			c.held -= k.size
+			c.size -= k.size
 			_ = os.Remove(filepath.Dir(k.name)) // fails unless it is empty
 		}
 	}

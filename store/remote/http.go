@@ -16,8 +16,8 @@ import (
 	"stoa/store"
 )
 
-// Transport is what clients send requests with: many at a time to one host, each over a connection of its own, and
-// nothing unpacked on the way, since offsets are those of what is stored.
+// Transport returns a transport for clients: many parallel connections to one host, HTTP/1.1, and no transparent
+// decompression, since offsets are those of the stored bytes.
 func Transport() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.DialContext = (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext
@@ -31,8 +31,8 @@ func Transport() *http.Transport {
 	return t
 }
 
-// StatusError is what an answer with a status other than success means. what stands before the status: nothing that
-// the server wrote, which may be anything.
+// StatusError is the error for an answer with a status other than success. what is text of ours that precedes the
+// status: what the server wrote is not repeated.
 func StatusError(status int, what string, h http.Header) *Error {
 	e := &Error{Reason: strings.TrimSpace(what + " (HTTP status " + strconv.Itoa(status) + ")")}
 	switch status {
@@ -53,8 +53,8 @@ func StatusError(status int, what string, h http.Header) *Error {
 	return e
 }
 
-// LineError is why there was no answer, without the address that was asked, which has secrets in it.
-func LineError(err error) error {
+// TransportError is the error of a request without an answer. It leaves out the URL, which may contain secrets.
+func TransportError(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
 		err = u.Err
@@ -75,12 +75,12 @@ func LineError(err error) error {
 		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	}
-	return &Error{Again: true, Reason: "the connection broke, or what came is no answer"} // which err may repeat
+	return &Error{Again: true, Reason: "the connection broke, or the answer is not HTTP"} // err may repeat it
 }
 
-// Ranged reads from the headers of an answer with an object, or a part of one, which part that is, and how large the
-// object: -1 if they do not say.
-func Ranged(status int, h http.Header) (off, size int64) {
+// RangeOf is the offset and the object's size according to the headers of an answer; size -1: they do not say. An
+// offset of -1: the range is missing or malformed.
+func RangeOf(status int, h http.Header) (off, size int64) {
 	size = -1
 	if status == http.StatusPartialContent {
 		part, all, ok := strings.Cut(strings.TrimPrefix(h.Get("Content-Range"), "bytes "), "/")

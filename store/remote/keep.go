@@ -11,31 +11,31 @@ import (
 	"stoa/store"
 )
 
-// keeper keeps the runs that were read last.
-type keeper struct {
-	most int64
+// runCache is the in-memory cache: the runs used most recently.
+type runCache struct {
+	max int64
 
-	mu   sync.Mutex
-	held int64
-	in   *list.List // of *run, most recent in front
-	at   map[*run]*list.Element
+	mu       sync.Mutex
+	size     int64
+	order    *list.List // of *run, the most recently used first
+	elements map[*run]*list.Element
 }
 
-func newKeeper(most int64) *keeper {
-	return &keeper{most: most, in: list.New(), at: map[*run]*list.Element{}}
+func newRunCache(most int64) *runCache {
+	return &runCache{max: most, order: list.New(), elements: map[*run]*list.Element{}}
 }
 
-// add keeps a run, and forgets those that were not looked at for the longest time.
-func (k *keeper) add(r *run) {
+// add adds a run, and drops the least recently used ones beyond the limit.
+func (k *runCache) add(r *run) {
 	k.mu.Lock()
-	k.at[r] = k.in.PushFront(r)
-	k.held += int64(len(r.buf))
+	k.elements[r] = k.order.PushFront(r)
+	k.size += int64(len(r.buf))
 	var old []*run
-	for k.held > k.most && k.in.Len() > 1 {
-		e := k.in.Back()
-		x := k.in.Remove(e).(*run)
-		delete(k.at, x)
-		k.held -= int64(len(x.buf))
+	for k.size > k.max && k.order.Len() > 1 {
+		e := k.order.Back()
+		x := k.order.Remove(e).(*run)
+		delete(k.elements, x)
+		k.size -= int64(len(x.buf))
 		old = append(old, x)
 	}
 	k.mu.Unlock()
@@ -44,33 +44,32 @@ func (k *keeper) add(r *run) {
 	}
 }
 
-func (k *keeper) touch(r *run) {
+func (k *runCache) touch(r *run) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if e := k.at[r]; e != nil {
-		k.in.MoveToFront(e)
+	if e := k.elements[r]; e != nil {
+		k.order.MoveToFront(e)
 	}
 }
 
-// spooled is all of an object whose store knows no ranges; nil: it was not read so.
+// spooled is a whole object, of a store without range requests; nil: it was not read that way.
 func (o *object) spooled() store.Source {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.whole
 }
 
-// spoolMemory is how much of an object is held in memory that has to be read as a whole; the rest is in a temporary
-// file.
+// spoolMemory is how much of a spooled object is in memory; the rest is in a temporary file.
 const spoolMemory = 16 << 20
 
-// spool reads an object from its beginning to its end.
+// spool reads a whole object.
 func (o *object) spool(ctx context.Context) error {
-	o.root.asking.Lock() // one at a time
-	defer o.root.asking.Unlock()
+	o.root.lookupMu.Lock() // one at a time
+	defer o.root.lookupMu.Unlock()
 	if o.spooled() != nil {
 		return nil
 	}
-	a := o.root.ask
+	a := o.root.requests
 	return a.try(ctx, Get, func(ctx context.Context) (bool, error) {
 		return false, a.watched(ctx, func(ctx context.Context, alive func(io.Reader) io.Reader) error {
 			body, err := o.root.client.Get(ctx, o.Object, o.version, 0, -1)
@@ -78,12 +77,13 @@ func (o *object) spool(ctx context.Context) error {
 				return err
 			}
 			defer body.Close()
-			if err := same(o.Object, body.Object); err != nil {
+			if err := sameObject(o.Object, body.Object); err != nil {
 				return err
 			}
-			s := store.Spool(counted{alive(body), a}, spoolMemory, store.NewScratch)
+			s := store.Spool(countingReader{alive(body), a}, spoolMemory, store.NewScratch)
 			if got := s.Size(); got != o.Size {
-				return errors.Join(fmt.Errorf("%w: %d of %d bytes came", errCut, got, o.Size), s.Close())
+				return errors.Join(fmt.Errorf("%w: expected %d bytes, received %d", errTruncated, o.Size, got),
+					s.Close())
 			}
 			o.mu.Lock()
 			defer o.mu.Unlock()
@@ -93,14 +93,14 @@ func (o *object) spool(ctx context.Context) error {
 	})
 }
 
-// counted counts what is received.
-type counted struct {
+// countingReader counts the bytes received.
+type countingReader struct {
 	io.Reader
-	a *asker
+	requests *requester
 }
 
-func (c counted) Read(p []byte) (int, error) {
+func (c countingReader) Read(p []byte) (int, error) {
 	n, err := c.Reader.Read(p)
-	c.a.received(n)
+	c.requests.received(n)
 	return n, err
 }

@@ -1,6 +1,6 @@
-// Package remote makes a store.Tree of stores that are asked over a network: buckets, web servers. It asks little: one
-// listing answers what is where, small objects are read whole and with their kin, and every read names the version of
-// the object that it wants, so that what is read is of one version or an error.
+// Package remote makes a store.Tree of stores on a network: buckets and web servers. It makes few requests: one listing
+// says which objects there are, and small objects are read whole, together with similar ones beside them. Each read
+// names the version of the object, so that data of two versions never mix.
 //
 // The clients are packages of their own, which register the schemes of their addresses when they are imported:
 //
@@ -24,31 +24,32 @@ import (
 	"stoa/store"
 )
 
-// Object is what a store says of one object.
+// Object is the metadata of an object.
 type Object struct {
-	Key   string // from the root of the bucket or host, without a slash in front
+	Key   string // within the bucket or host, without a leading slash
 	Size  int64  // -1: not known
-	Stamp string // another one for other contents: the ETag, or what the store has instead; "" = it has none
-	Dir   bool   // no object, but a prefix that objects have; Key ends with a slash
+	Stamp string // changes with the content: the ETag, or what the store has instead; "" = none
+	Dir   bool   // not an object, but a common prefix; Key ends with a slash
 
-	Changed time.Time // when it was written, as far as the store says
+	Changed time.Time // when it was last written; zero: not known
 }
 
-// Body is what a Get gives.
+// Body is the answer to a Get.
 type Body struct {
 	io.ReadCloser
 	Object
-	Off int64 // of the first byte that is read, in the object: 0 where the store knows no ranges
+	Off int64 // offset in the object of the first byte; 0 if the store does not support ranges
 }
 
-// Client asks one bucket or host. It is safe for concurrent use, and makes one request a call: Tree repeats what fails.
+// Client makes requests to one bucket or host. It is safe for concurrent use, and makes one request a call: Tree
+// repeats those that fail.
 type Client interface {
-	// List gives a page of the keys that begin with prefix and come after after, in the order of their bytes. shallow:
-	// what follows a slash after the prefix is one Dir. fs.ErrNotExist: the store has no listing of that prefix.
+	// List returns a page of the keys with a prefix that are greater than after, in byte order. shallow: keys with a
+	// slash after the prefix are grouped as Dirs. fs.ErrNotExist: the store has no listing of that prefix.
 	List(ctx context.Context, prefix, after string, shallow bool) (page []Object, more bool, err error)
 	Head(ctx context.Context, key, version string) (Object, error)
-	// Get reads n bytes from off on, fewer at the object's end, of the object that has the stamp of o; else the error
-	// is store.ErrChanged. An empty stamp is any.
+	// Get reads n bytes from off on, fewer at the object's end. If the object has another stamp than o, unless that is
+	// empty, the error is store.ErrChanged.
 	Get(ctx context.Context, o Object, version string, off, n int64) (Body, error)
 	// Traits are what the store can do.
 	Traits() Traits
@@ -56,28 +57,28 @@ type Client interface {
 
 // Traits are what a kind of store can do.
 type Traits struct {
-	Lists bool // every prefix can be listed; else a listing is there where somebody put one
-	// InOrder: of a Writer, the parts of an object come one after the other, from the first on.
+	Lists bool // every prefix can be listed; otherwise only where somebody has stored a listing
+	// InOrder: a Writer takes the parts of an object one at a time, in order.
 	InOrder bool
 }
 
-// Error is what a store answered, or why it did not.
+// Error is an error that a store answered, or the lack of an answer.
 type Error struct {
-	Kind   error         // fs.ErrNotExist, fs.ErrPermission, store.ErrChanged or nil: something else
+	Kind   error         // fs.ErrNotExist, fs.ErrPermission, store.ErrChanged; nil: another error
 	Again  bool          // the same request may succeed later
-	After  time.Duration // the store asks to wait so long; 0: it says nothing
+	After  time.Duration // pause that the store asks for; 0: none
 	Reason string        // without addresses and secrets
 }
 
 func (e *Error) Error() string { return e.Reason }
 func (e *Error) Unwrap() error { return e.Kind }
 
-// Address is an address taken apart.
+// Address is a parsed address.
 type Address struct {
 	Scheme string // "s3"
-	User   string // user:password, as it stands in the address; secret
+	User   string // user:password, as in the address; secret
 	Host   string // the bucket, or host:port
-	Key    string // without the slash in front
+	Key    string // without the leading slash
 	Query  string // what follows the question mark; it may be secret
 }
 
@@ -92,13 +93,13 @@ func (a Address) Name() string {
 	return a.Root() + "/" + a.Key
 }
 
-// known are schemes by which an address is recognized even if no client is registered for them.
-var known = []string{"s3", "http", "https", "hdfs", "gs", "az"}
+// knownSchemes are recognized as those of addresses even if no client is registered for them.
+var knownSchemes = []string{"s3", "http", "https", "hdfs", "gs", "az"}
 
 // Is reports whether a name is an address, as it was given, or with one slash after the scheme, as path.Clean has it.
 func Is(name string) bool {
 	scheme, rest, ok := strings.Cut(name, ":/")
-	return ok && rest != "" && rest != "/" && (slices.Contains(known, scheme) || openerOf(scheme) != nil)
+	return ok && rest != "" && rest != "/" && (slices.Contains(knownSchemes, scheme) || openerOf(scheme) != nil)
 }
 
 // Shown is a name as an address is written: path.Clean takes one of the two slashes after the scheme away.
@@ -109,11 +110,11 @@ func Shown(name string) string {
 	return name
 }
 
-// Parse takes an address apart.
+// Parse parses an address.
 func Parse(name string) (a Address, err error) {
 	scheme, rest, ok := strings.Cut(name, ":/")
 	if !ok {
-		return a, fmt.Errorf("%s is no address", name)
+		return a, fmt.Errorf("%s is not an address", name)
 	}
 	a.Scheme = scheme
 	rest = strings.TrimPrefix(rest, "/")
@@ -130,7 +131,7 @@ func Parse(name string) (a Address, err error) {
 	return a, nil
 }
 
-// Opener makes the client of an address's bucket or host.
+// Opener makes the client for an address's bucket or host.
 type Opener func(ctx context.Context, a Address) (Client, error)
 
 var openers struct {
@@ -138,7 +139,7 @@ var openers struct {
 	of map[string]Opener
 }
 
-// Register has the addresses of a scheme opened by a client.
+// Register registers the client for the addresses of a scheme.
 func Register(scheme string, open Opener) {
 	openers.Lock()
 	defer openers.Unlock()
@@ -154,14 +155,14 @@ func openerOf(scheme string) Opener {
 	return openers.of[scheme]
 }
 
-// isMissing reports whether there is no object, or no listing, of a name.
+// isMissing reports whether an object, or a listing, does not exist.
 func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
-// isDenied reports whether the store does not let us ask.
+// isDenied reports whether the store denies access.
 func isDenied(err error) bool { return errors.Is(err, fs.ErrPermission) }
 
-// at is err about a name: the address is said once, and nothing else of it.
-func at(op, name string, err error) error {
+// pathError adds the operation and the name to err, unless err has them.
+func pathError(op, name string, err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}

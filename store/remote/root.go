@@ -15,58 +15,58 @@ import (
 )
 
 const (
-	mostDeep    = 50_000    // keys below an address that are listed at once
-	mostShallow = 10_000    // keys beside an object that are listed to know whether it is there
-	mostInOne   = 1_000_000 // keys of one directory
+	maxDeepKeys    = 50_000    // keys below an address, for a recursive listing
+	maxSiblingKeys = 10_000    // keys of a directory that is listed to look up one
+	maxDirKeys     = 1_000_000 // keys of one directory
 )
 
-// root is a bucket or host, and what is known of it.
+// root is a bucket or host, and what is known of its keys.
 type root struct {
-	addr   string // "s3://bucket"
-	user   string
-	client Client
-	ask    *asker
-	keep   *keeper
+	addr     string // "s3://bucket"
+	user     string
+	client   Client
+	requests *requester
+	cache    *runCache
 
-	asking sync.Mutex // held while something is asked for that lookups wait for
+	lookupMu sync.Mutex // held during requests that lookups wait for
 
 	mu       sync.Mutex
-	entered  map[string]bool     // addresses that were entered and not looked at yet
+	entered  map[string]bool     // addresses that were entered and not looked up yet
 	named    map[string]bool     // all that were entered
-	slashed  map[string]bool     // of these, those that ended with a slash
-	versions map[string]string   // of objects, as their addresses said
-	objects  map[string]*object  // that are known
-	absent   map[string]bool     // keys that are known not to be there
-	empty    map[string]bool     // keys below which there is nothing
+	slashed  map[string]bool     // of these, those that end with a slash
+	versions map[string]string   // of objects, from their addresses
+	objects  map[string]*object  // known objects
+	absent   map[string]bool     // keys known not to exist
+	empty    map[string]bool     // keys known to have nothing below them
 	dirs     map[string][]child  // directories whose children are known, sorted
-	isDir    map[string]bool     // that are known to be there
-	deep     []string            // directories below which everything is known
-	unlisted map[string]struct{} // directories that cannot be listed, or have too many keys to be
+	isDir    map[string]bool     // directories known to exist
+	deep     []string            // directories that were listed recursively
+	unlisted map[string]struct{} // directories that cannot be listed, or have too many keys
 
-	conditions Trial // whether the store heeds them
+	conditions conditionSupport
 }
 
-// child is what lies in a directory.
+// child is an entry of a directory.
 type child struct {
 	base string
 	o    *object // nil: a directory
-	why  string  // it cannot be read
+	why  string  // it cannot be read: the reason
 }
 
-func newRoot(a Address, c Client, ask *asker) *root {
-	return &root{addr: a.Root(), user: a.User, client: c, ask: ask, keep: newKeeper(ask.Keep),
+func newRoot(a Address, c Client, ask *requester) *root {
+	return &root{addr: a.Root(), user: a.User, client: c, requests: ask, cache: newRunCache(ask.Keep),
 		entered: map[string]bool{}, named: map[string]bool{}, slashed: map[string]bool{},
 		versions: map[string]string{}, objects: map[string]*object{}, absent: map[string]bool{},
 		empty: map[string]bool{},
 		dirs:  map[string][]child{}, isDir: map[string]bool{}, unlisted: map[string]struct{}{}}
 }
 
-// enter notes an address. What is a pattern is not listed at once: it may match very little.
+// enter notes an address. A pattern is not listed recursively, as it may match very little.
 func (r *root) enter(a Address, slash bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if was, ok := r.versions[a.Key]; ok && was != a.Query || !ok && a.Query != "" && r.objects[a.Key] != nil {
-		return fault.Invalidf("%s is named twice, and something else follows the question mark", a.Name())
+		return fault.Invalidf("%s is named twice, with different queries", a.Name())
 	}
 	if a.Query != "" {
 		r.versions[a.Key] = a.Query
@@ -78,28 +78,28 @@ func (r *root) enter(a Address, slash bool) error {
 	return nil
 }
 
-// lookup says what a key is: an object, a directory, or fs.ErrNotExist.
+// lookup finds the object of a key, or that it is a directory; otherwise the error is fs.ErrNotExist.
 func (r *root) lookup(ctx context.Context, key string) (o *object, dir bool, err error) {
-	if o, dir, err = r.recall(key); err != errUnknown {
+	if o, dir, err = r.recall(key); err != errNotKnown {
 		return o, dir, err
 	}
-	r.asking.Lock()
-	defer r.asking.Unlock()
-	if err := r.explore(ctx, key); err != nil {
+	r.lookupMu.Lock()
+	defer r.lookupMu.Unlock()
+	if err := r.exploreEntered(ctx, key); err != nil {
 		return nil, false, err
 	}
-	if o, dir, err = r.recall(key); err != errUnknown {
+	if o, dir, err = r.recall(key); err != errNotKnown {
 		return o, dir, err
 	}
-	if err := r.askFor(ctx, key); err != nil {
+	if err := r.lookUp(ctx, key); err != nil {
 		return nil, false, err
 	}
 	return r.recall(key)
 }
 
-var errUnknown = errors.New("unknown")
+var errNotKnown = errors.New("unknown")
 
-// recall is lookup from what is known.
+// recall is lookup without requests; errNotKnown: it takes some.
 func (r *root) recall(key string) (o *object, dir bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -107,7 +107,7 @@ func (r *root) recall(key string) (o *object, dir bool, err error) {
 		return o, false, nil
 	}
 	if r.entered[key] {
-		return nil, false, errUnknown
+		return nil, false, errNotKnown
 	}
 	if key == "" || r.isDir[key] {
 		return nil, true, nil
@@ -120,7 +120,7 @@ func (r *root) recall(key string) (o *object, dir bool, err error) {
 			return nil, false, fs.ErrNotExist // what follows the # is a table of what was named
 		}
 	}
-	return nil, false, errUnknown
+	return nil, false, errNotKnown
 }
 
 // missing reports whether a key, or a directory above it, is known not to be there. The caller holds mu.
@@ -146,8 +146,8 @@ func dirOf(key string) string {
 // within reports whether a key lies below a directory.
 func within(key, dir string) bool { return dir == "" || strings.HasPrefix(key, dir+"/") }
 
-// explore looks at the entered addresses that a key may lie in or be.
-func (r *root) explore(ctx context.Context, key string) error {
+// exploreEntered looks up the entered addresses that are the key or are above it.
+func (r *root) exploreEntered(ctx context.Context, key string) error {
 	r.mu.Lock()
 	var todo []string
 	for k := range r.entered {
@@ -168,20 +168,20 @@ func (r *root) explore(ctx context.Context, key string) error {
 	return nil
 }
 
-// exploreOne asks for the object of a key and all below it, at once.
+// exploreOne requests the object of a key and, in parallel, a listing of all below it.
 func (r *root) exploreOne(ctx context.Context, key string) error {
 	var wg sync.WaitGroup
 	var all []Object
 	var whole bool
-	listed, headed := fs.ErrNotExist, fs.ErrNotExist // until they are asked for
-	list := func() { all, whole, listed = r.ask.list(ctx, r.client, prefixOf(key), false, mostDeep) }
+	listed, headed := fs.ErrNotExist, fs.ErrNotExist // until they are requested
+	list := func() { all, whole, listed = r.requests.list(ctx, r.client, prefixOf(key), false, maxDeepKeys) }
 	lists := r.client.Traits().Lists || key == ""
 	if lists || r.slashed[key] {
 		wg.Go(list)
 	}
 	var o Object
 	if key != "" {
-		wg.Go(func() { o, headed = r.ask.head(ctx, r.client, key, r.versions[key]) })
+		wg.Go(func() { o, headed = r.requests.head(ctx, r.client, key, r.versions[key]) })
 	}
 	wg.Wait()
 	if key != "" && isMissing(headed) && !lists && !r.slashed[key] {
@@ -189,7 +189,7 @@ func (r *root) exploreOne(ctx context.Context, key string) error {
 	}
 	unclear := func(err error) bool { return err != nil && !isMissing(err) && !isDenied(err) }
 	switch {
-	case unclear(headed) && isDenied(listed), unclear(listed): // an answer to HEAD has no words
+	case unclear(headed) && isDenied(listed), unclear(listed): // an answer to HEAD has no reason
 		return listed
 	case unclear(headed):
 		return headed
@@ -229,23 +229,22 @@ func prefixOf(key string) string {
 	return key + "/"
 }
 
-// askFor finds out about a key that was not entered: by the listing of its directory if that can be had, which answers
-// for its neighbours too.
-func (r *root) askFor(ctx context.Context, key string) error {
+// lookUp looks up a key that was not entered: by a listing of its directory if possible, which has its siblings, too.
+func (r *root) lookUp(ctx context.Context, key string) error {
 	parent := dirOf(key)
 	r.mu.Lock()
 	_, not := r.unlisted[parent]
 	r.mu.Unlock()
 	if !not {
-		err := r.listOne(ctx, parent, mostShallow)
-		if err != errLong && !isMissing(err) && !isDenied(err) {
+		err := r.listOne(ctx, parent, maxSiblingKeys)
+		if err != errTooManyKeys && !isMissing(err) && !isDenied(err) {
 			return err
 		}
 		r.mu.Lock()
 		r.unlisted[parent] = struct{}{}
 		r.mu.Unlock()
 	}
-	o, err := r.ask.head(ctx, r.client, key, r.versions[key])
+	o, err := r.requests.head(ctx, r.client, key, r.versions[key])
 	if err == nil {
 		o.Key = key
 		r.mu.Lock()
@@ -258,10 +257,10 @@ func (r *root) askFor(ctx context.Context, key string) error {
 	}
 	var some []Object
 	if r.client.Traits().Lists {
-		if some, _, err = r.ask.list(ctx, r.client, prefixOf(key), true, 1); err != nil && !isMissing(err) {
+		if some, _, err = r.requests.list(ctx, r.client, prefixOf(key), true, 1); err != nil && !isMissing(err) {
 			return err
 		}
-	} else if err = r.listOne(ctx, key, mostInOne); err != nil && !isMissing(err) {
+	} else if err = r.listOne(ctx, key, maxDirKeys); err != nil && !isMissing(err) {
 		return err
 	}
 	r.mu.Lock()
@@ -274,16 +273,16 @@ func (r *root) askFor(ctx context.Context, key string) error {
 	return nil
 }
 
-var errLong = errors.New("too many keys")
+var errTooManyKeys = errors.New("too many keys")
 
-// listOne learns the children of one directory; errLong: it has more than most.
-func (r *root) listOne(ctx context.Context, dir string, most int) error {
-	all, whole, err := r.ask.list(ctx, r.client, prefixOf(dir), true, most)
+// listOne lists one directory; errTooManyKeys: it has more than limit keys.
+func (r *root) listOne(ctx context.Context, dir string, limit int) error {
+	all, whole, err := r.requests.list(ctx, r.client, prefixOf(dir), true, limit)
 	if err != nil {
 		return err
 	}
 	if !whole {
-		return errLong
+		return errTooManyKeys
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -295,7 +294,7 @@ func (r *root) listOne(ctx context.Context, dir string, most int) error {
 	return nil
 }
 
-// children are what lies in a directory.
+// children are the entries of a directory.
 func (r *root) children(ctx context.Context, key string) ([]child, error) {
 	recall := func() ([]child, bool) {
 		r.mu.Lock()
@@ -306,22 +305,22 @@ func (r *root) children(ctx context.Context, key string) ([]child, error) {
 	if all, ok := recall(); ok {
 		return all, nil
 	}
-	r.asking.Lock()
-	defer r.asking.Unlock()
-	if err := r.explore(ctx, key); err != nil {
+	r.lookupMu.Lock()
+	defer r.lookupMu.Unlock()
+	if err := r.exploreEntered(ctx, key); err != nil {
 		return nil, err
 	}
 	if all, ok := recall(); ok {
 		return all, nil
 	}
 	if o, _, err := r.recall(key); o != nil {
-		return nil, errNoDir
+		return nil, errNotDir
 	} else if errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	switch err := r.listOne(ctx, key, mostInOne); {
-	case err == errLong:
-		return nil, fault.Limitf(fault.Span{}, "", "more than %d keys in one directory", mostInOne)
+	switch err := r.listOne(ctx, key, maxDirKeys); {
+	case err == errTooManyKeys:
+		return nil, fault.Limitf(fault.Span{}, "", "more than %d keys in one directory", maxDirKeys)
 	case err != nil:
 		return nil, err
 	}
@@ -332,9 +331,9 @@ func (r *root) children(ctx context.Context, key string) ([]child, error) {
 	return all, nil
 }
 
-var errNoDir = errors.New("is no directory")
+var errNotDir = errors.New("is no directory")
 
-// add makes an object known. The caller holds mu.
+// add adds a known object. The caller holds mu.
 func (r *root) add(o Object) *object {
 	if was := r.objects[o.Key]; was != nil {
 		if was.Stamp == o.Stamp && was.Size == o.Size {
@@ -350,8 +349,7 @@ func (r *root) add(o Object) *object {
 	return x
 }
 
-// learn takes in the listing of a directory: all keys below it, or with prefixes for what lies deeper. The caller holds
-// mu.
+// learn takes in the listing of a directory, recursive or with prefixes. The caller holds mu.
 func (r *root) learn(dir string, all []Object) {
 	found := map[string]map[string]child{}
 	deep := true
@@ -365,22 +363,22 @@ func (r *root) learn(dir string, all []Object) {
 	for _, o := range all {
 		key := strings.TrimSuffix(o.Key, "/")
 		if key == dir {
-			continue // what some tools write so that an empty directory is seen
+			continue // some tools write it for an empty directory
 		}
 		if deep = deep && !o.Dir; o.Dir || key != o.Key {
-			r.above(key, dir, in)
+			r.addParents(key, dir, in)
 			if in(dirOf(key)); !o.Dir {
 				in(key)
 			}
-			r.into(in(dirOf(key)), child{base: path.Base(key)})
+			r.addChild(in(dirOf(key)), child{base: path.Base(key)})
 			continue
 		}
-		if why := unnamable(o.Key, dir); why != "" {
-			r.into(in(dir), child{base: strings.TrimPrefix(o.Key, prefixOf(dir)), why: why})
+		if why := whyUnnamable(o.Key, dir); why != "" {
+			r.addChild(in(dir), child{base: strings.TrimPrefix(o.Key, prefixOf(dir)), why: why})
 			continue
 		}
-		r.above(key, dir, in)
-		r.into(in(dirOf(key)), child{base: path.Base(key), o: r.add(o)})
+		r.addParents(key, dir, in)
+		r.addChild(in(dirOf(key)), child{base: path.Base(key), o: r.add(o)})
 	}
 	for d, children := range found {
 		list := make([]child, 0, len(children))
@@ -398,74 +396,73 @@ func (r *root) learn(dir string, all []Object) {
 	}
 }
 
-// above makes the directories between a key and dir children of each other.
-func (r *root) above(key, dir string, in func(dir string) map[string]child) {
+// addParents makes the directories between a key and dir children of each other.
+func (r *root) addParents(key, dir string, in func(dir string) map[string]child) {
 	for d := dirOf(key); d != dir && within(d, dir); d = dirOf(d) {
 		up := in(dirOf(d))
 		if c, ok := up[path.Base(d)]; ok && c.o == nil {
 			return
 		}
-		r.into(up, child{base: path.Base(d)})
+		r.addChild(up, child{base: path.Base(d)})
 	}
 }
 
-// into adds a child. One name may be an object and a directory: then neither is taken for the other.
-func (r *root) into(list map[string]child, c child) {
+// addChild adds a child. One name may be an object and a directory: then neither is taken for the other.
+func (r *root) addChild(list map[string]child, c child) {
 	was, ok := list[c.base]
 	if ok && (was.o == nil) != (c.o == nil) {
-		c.why = "there is an object of this name, and there are others below it as in a directory"
+		c.why = "this is both an object and a directory of others"
 	}
 	list[c.base] = c
 }
 
-// unnamable is why a key below dir has no name in a tree; "" = it has.
-func unnamable(key, dir string) string {
+// whyUnnamable is why a key below dir cannot be a name in a tree; "" = it can.
+func whyUnnamable(key, dir string) string {
 	rest := strings.TrimPrefix(key, prefixOf(dir))
 	if clean(rest) == rest && rest != "" {
 		return ""
 	}
-	return "its key has parts that are empty, or . or .., and no path names it"
+	return "its key has parts that are empty, . or .., so no path names it"
 }
 
-// object is an object that is known.
+// object is a known object.
 type object struct {
 	Object
 	root    *root
 	version string
 
-	mu   sync.Mutex
-	runs map[int64]*run // by block
-	ways []way          // that readers take through it, the last used last
+	mu      sync.Mutex
+	runs    map[int64]*run // by block
+	streams []stream       // in progress, the most recently used last
 
-	looked bool         // for what the cache has of it
-	place  string       // of that
-	stored []extent     // that
-	kin    bool         // those like it were asked for
-	whole  store.Source // all of it, where the store knows no ranges; nil: it does, or nobody has found out
+	cacheRead       bool         // cached was read from the cache's directory
+	cacheDir        string       // of the cache, for the object
+	cached          []extent     // its ranges there
+	siblingsFetched bool         // its siblings were requested
+	whole           store.Source // the spooled object, if the store does not support ranges
 }
 
 func (o *object) info(name string) store.Info {
 	return store.Info{Name: name, Size: o.Size, Stamp: o.Stamp}
 }
 
-// Trial says whether a store heeds conditions.
-type Trial int
+// conditionSupport says whether a store supports conditional writes.
+type conditionSupport int
 
-// What a root knows of its store.
 const (
-	untried Trial = iota
-	heeds
-	ignores
+	conditionsUnknown conditionSupport = iota
+	conditionsWork
+	conditionsIgnored
 )
 
-// Unfinished is the name of an object that says that the objects beside it and below it are being written, or were when
-// a process died: some may be missing. Names that begin with _ are passed over by programs that read data.
+// Unfinished is the name of an object that marks the directory it is in as unfinished: its objects are being written,
+// or were when the process died, so some may be missing. Programs that read data ignore names that begin with _.
 const Unfinished = "_stoa-unfinished.json"
 
-var errUnfinished = &Error{Reason: "it is being written, or the writing of it was cut off: " + Unfinished +
-	" says so, and stoa clean removes what was cut off"}
+var errUnfinished = &Error{Reason: "it is being written, or its writing was interrupted: " + Unfinished +
+	" marks it so, and stoa clean removes what an interrupted run left"}
 
-// unfinished reports whether a directory is known to have an object that says so.
+// unfinished reports whether a directory is known to have such a mark.
 func (r *root) unfinished(dir string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -16,21 +16,20 @@ import (
 	"stoa/store"
 )
 
-// SinkOptions say how something is written to an address.
+// SinkOptions are the options of Sink.
 type SinkOptions struct {
-	// SingleWriter: nobody else writes there. Then a directory is also written to a store that takes an exclusive
-	// write of an object that is there.
+	// SingleWriter: nobody else writes there. Then a directory can also be written to a store without conditional
+	// writes.
 	SingleWriter bool
 }
 
-// Sink writes to an address: one object, or a directory in which there is nothing yet. What is written goes to
-// temporary files of this machine, and from there, as soon as a part is full, to the store. The parts are nobody's
-// object before Commit, so an object is there whole or not at all. Of a directory, the objects appear at the commit,
-// the one that was created last at the end; while they do, and after a process that dies then, an object named
-// Unfinished says so, and readers of this package refuse the directory.
+// Sink writes to an address: one object, or a directory that is empty. Data go to local temporary files, and from
+// there, as soon as a part is full, to the store. Parts are invisible before Commit, so an object is there whole or not
+// at all. The objects of a directory become visible at the commit, the one created last at the end. Until all are, also
+// if the process dies, an object named Unfinished marks the directory, and readers of this package refuse it.
 //
-// The sink is a store.Peeker: what is read before the commit are the temporary files. The store compares a checksum of
-// each part with what it received.
+// The sink is a store.Peeker: before the commit the temporary files are read. The store verifies a checksum of each
+// part.
 func (t *Tree) Sink(ctx context.Context, address string, o SinkOptions) (store.Sink, error) {
 	name, err := t.Enter(ctx, address)
 	if err != nil {
@@ -42,58 +41,58 @@ func (t *Tree) Sink(ctx context.Context, address string, o SinkOptions) (store.S
 	}
 	w, err := r.writer()
 	if err == nil && (key == "" || strings.ContainsAny(address, "?#")) {
-		err = &Error{Reason: "no object of that name can be written"}
+		err = &Error{Reason: "an object cannot have that name"}
 	}
 	if err != nil {
-		return nil, at("create", name, err)
+		return nil, pathError("create", name, err)
 	}
 	return &sink{root: r, w: w, name: name, key: key, o: o}, nil
 }
 
-// partSize is how many bytes the first parts of an object have. The odd rest is our mark: uploads have no place for
-// one, and clean has to know ours from those of others.
+// partSize is the size in bytes of the first parts of an object. Its odd remainder marks uploads as stoa's, as they
+// have no metadata, so that Clean leaves those of other programs alone.
 const (
-	partSize  = 8<<20 + 0x570a
-	smallMany = 1000 // parts of partSize, after which parts are larger, so that large objects come in 10,000
-	largePart = 64 << 20
-	mostParts = 10_000
-	inFlight  = 4 // parts of a sink at a time
+	partSize    = 8<<20 + 0x570a
+	smallParts  = 1000 // number of parts of partSize, after which they are larger: a store takes 10,000 parts
+	largePart   = 64 << 20
+	maxParts    = 10_000
+	maxInFlight = 4 // concurrent parts of a sink
 )
 
-// sink is a place being written.
+// sink is an object or a directory that is being written.
 type sink struct {
 	root      *root
 	w         Writer
 	name, key string
 	o         SinkOptions
 
-	mu      sync.Mutex
-	spool   string // the directory of the temporary files; "": there is none yet
-	objects []*outgoing
-	dir     bool
-	done    bool
-	forget  func() // takes the sink from those that end with the process
-	flying  chan struct{}
-	ctx     context.Context // of the parts, which outlive the calls that begin them
-	cancel  context.CancelFunc
+	mu         sync.Mutex
+	spool      string // directory of the temporary files; "": not created yet
+	objects    []*outgoing
+	dir        bool
+	done       bool
+	unregister func() // of store.AtAbort
+	inFlight   chan struct{}
+	ctx        context.Context // of requests for parts, which outlive the calls that start them
+	cancel     context.CancelFunc
 }
 
-// outgoing is an object on its way.
+// outgoing is an object that is being written.
 type outgoing struct {
 	s     *sink
 	key   string
 	name  string // in the sink
 	file  *os.File
 	size  int64
-	begun int64 // bytes that are in parts
-	parts int   // that were begun
+	begun int64 // bytes in parts that were started
+	parts int   // that were started
 
 	mu     sync.Mutex
 	upload Upload
 	tags   []string
-	err    error // the first
+	err    error // the first one
 	work   sync.WaitGroup
-	put    Object // where it is complete
+	put    Object // the visible object
 }
 
 func (s *sink) Scratch(context.Context) (store.Scratch, error) { return store.NewScratch() }
@@ -107,15 +106,15 @@ func (s *sink) Create(ctx context.Context, name string) (store.Object, error) {
 	case s.done:
 		return nil, &fs.PathError{Op: "create", Path: Shown(s.name), Err: fs.ErrClosed}
 	case len(s.objects) > 0 && (name == "" || !s.dir):
-		return nil, fmt.Errorf("%s: one place cannot be both an object and a directory", Shown(s.name))
+		return nil, fmt.Errorf("%s cannot be both an object and a directory", Shown(s.name))
 	case name != "" && (clean(name) != name || !filepath.IsLocal(filepath.FromSlash(name))):
-		return nil, fmt.Errorf("%s: %q would lie outside", Shown(s.name), name)
+		return nil, fmt.Errorf("%s: %q would be outside of it", Shown(s.name), name)
 	case name != "":
 		key, shown, s.dir = path.Join(s.key, name), s.name+"/"+name, true
 	}
 	if len(s.objects) == 0 {
 		if err := s.begin(ctx); err != nil {
-			return nil, at("create", s.name, err)
+			return nil, pathError("create", s.name, err)
 		}
 	}
 	file := filepath.Join(s.spool, path.Base(s.name), filepath.FromSlash(name))
@@ -132,7 +131,7 @@ func (s *sink) Create(ctx context.Context, name string) (store.Object, error) {
 	return o, nil
 }
 
-// begin makes the directory of the temporary files, and looks at what is at the place. The caller holds mu.
+// begin creates the directory of the temporary files, and checks that a directory is empty. The caller holds mu.
 func (s *sink) begin(ctx context.Context) (err error) {
 	if s.dir {
 		if err := s.vacant(ctx); err != nil {
@@ -142,18 +141,18 @@ func (s *sink) begin(ctx context.Context) (err error) {
 	if s.spool, err = os.MkdirTemp("", store.TempPrefix+"*"); err != nil {
 		return err
 	}
-	s.flying = make(chan struct{}, inFlight)
+	s.inFlight = make(chan struct{}, maxInFlight)
 	if s.w.Traits().InOrder {
-		s.flying = make(chan struct{}, 1)
+		s.inFlight = make(chan struct{}, 1)
 	}
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	s.forget, err = store.AtAbort(s.give)
+	s.unregister, err = store.AtAbort(s.abandon)
 	return err
 }
 
-// vacant is an error if there is something at the place of a directory, as the store says now.
+// vacant returns an error if the directory is not empty, by a new listing.
 func (s *sink) vacant(ctx context.Context) error {
-	all, _, err := s.root.ask.list(ctx, s.w, prefixOf(s.key), true, 1)
+	all, _, err := s.root.requests.list(ctx, s.w, prefixOf(s.key), true, 1)
 	if err != nil && !isMissing(err) {
 		return err
 	}
@@ -163,7 +162,7 @@ func (s *sink) vacant(ctx context.Context) error {
 		}
 	}
 	if len(all) > 0 {
-		return &Error{Kind: fs.ErrExist, Reason: "there are objects below it, and directories in a store are never " +
+		return &Error{Kind: fs.ErrExist, Reason: "there are objects in it, and directories in a store are never " +
 			"replaced: choose another name"}
 	}
 	return nil
@@ -181,9 +180,9 @@ func (o *outgoing) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// next is how long the next part is.
+// next is the size of the next part.
 func (o *outgoing) next() int64 {
-	if o.parts < smallMany {
+	if o.parts < smallParts {
 		return partSize
 	}
 	return largePart
@@ -203,12 +202,11 @@ func (o *outgoing) fail(err error) {
 	}
 }
 
-// send has the next n bytes sent as a part, when fewer than inFlight parts are on their way. It does not wait for the
-// answer.
+// send starts the request for a part of the next n bytes, once fewer than maxInFlight are running.
 func (o *outgoing) send(n int64) error {
-	if o.parts == mostParts {
+	if o.parts == maxParts {
 		return &fs.PathError{Op: "write", Path: Shown(o.name),
-			Err: fmt.Errorf("it is larger than %d parts can be", mostParts)}
+			Err: fmt.Errorf("it is too large: a store takes at most %d parts", maxParts)}
 	}
 	ctx := o.s.ctx
 	if o.parts == 0 {
@@ -218,7 +216,7 @@ func (o *outgoing) send(n int64) error {
 			return err
 		})
 		if err != nil {
-			return at("write", o.name, err)
+			return pathError("write", o.name, err)
 		}
 		o.mu.Lock()
 		o.upload = Upload{Key: o.key, ID: id, Begun: now()}
@@ -228,15 +226,15 @@ func (o *outgoing) send(n int64) error {
 	o.parts++
 	o.begun += n
 	no := o.parts
-	o.s.flying <- struct{}{}
+	o.s.inFlight <- struct{}{}
 	o.work.Go(func() {
-		defer func() { <-o.s.flying }()
+		defer func() { <-o.s.inFlight }()
 		if o.failed() != nil {
 			return
 		}
 		tag, err := o.s.root.part(ctx, o.s.w, o.upload, no, o.file, off, n)
 		if err != nil {
-			o.fail(at("write", o.name, err))
+			o.fail(pathError("write", o.name, err))
 			return
 		}
 		o.mu.Lock()
@@ -249,7 +247,7 @@ func (o *outgoing) send(n int64) error {
 	return nil
 }
 
-// Close sends what is left of an object that comes in parts.
+// Close sends the last part of an object in parts, and waits for all.
 func (o *outgoing) Close() error {
 	if o.parts > 0 && o.begun < o.size && o.failed() == nil {
 		if err := o.send(o.size - o.begun); err != nil {
@@ -272,10 +270,10 @@ func (o *outgoing) appear(ctx context.Context, c Condition) (err error) {
 			o.mu.Unlock()
 		}
 	}
-	return at("write", o.name, err)
+	return pathError("write", o.name, err)
 }
 
-// Peek is what was written, as it lies on this machine.
+// Peek returns the temporary files.
 func (s *sink) Peek() (store.Tree, string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -310,11 +308,11 @@ func (s *sink) Commit(ctx context.Context) error {
 	return nil
 }
 
-// end removes what is temporary. The caller holds mu.
+// end removes the temporary files. The caller holds mu.
 func (s *sink) end() {
 	s.done = true
-	if s.forget != nil {
-		s.forget()
+	if s.unregister != nil {
+		s.unregister()
 	}
 	if s.cancel != nil {
 		s.cancel()
@@ -327,7 +325,7 @@ func (s *sink) end() {
 	}
 }
 
-// Abort removes everything.
+// Abort discards everything.
 func (s *sink) Abort(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -348,7 +346,7 @@ func (s *sink) Abort(ctx context.Context) error {
 	return err
 }
 
-// discard removes the uploads that are not complete.
+// discard removes incomplete uploads.
 func (s *sink) discard(ctx context.Context) (err error) {
 	ctx = context.WithoutCancel(ctx)
 	for _, o := range s.objects {
@@ -357,17 +355,17 @@ func (s *sink) discard(ctx context.Context) (err error) {
 		o.mu.Unlock()
 		if u.ID != "" {
 			if e := s.root.discard(ctx, s.w, u); e != nil {
-				err = errors.Join(err, fmt.Errorf("%w; what was sent of it is invisible, and stoa clean removes it",
-					at("remove", o.name, e)))
+				err = errors.Join(err, fmt.Errorf("%w; its parts are invisible, and stoa clean removes them",
+					pathError("remove", o.name, e)))
 			}
 		}
 	}
 	return err
 }
 
-// give removes, in the little time that a process has that ends, what can be removed: see store.AtAbort.
-func (s *sink) give(ctx context.Context) {
-	s.mu.Lock() // a commit is waited for
+// abandon removes what it can in the short time before the process ends, see store.AtAbort.
+func (s *sink) abandon(ctx context.Context) {
+	s.mu.Lock() // waits for a commit
 	defer s.mu.Unlock()
 	if s.done {
 		return
@@ -391,5 +389,5 @@ func (s *sink) give(ctx context.Context) {
 
 var _ io.Writer = (*outgoing)(nil)
 
-// newID is a name that nobody else has.
+// newID is a random name.
 func newID() string { return rand.Text()[:16] }

@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	blockSize = 64 << 10 // what is read is rounded to this
-	small     = 1 << 20  // objects of at most so many bytes are read whole
-	kinSize   = 256 << 10
-	mostKin   = 512     // objects that are asked for because one like them was
-	runSize   = 4 << 20 // bytes of one request at most
+	blockSize   = 64 << 10 // unit of requests and of the cache
+	smallObject = 1 << 20  // objects up to this size are read whole
+	siblingSize = 256 << 10
+	maxSiblings = 512     // siblings that are requested along with an object
+	maxRun      = 4 << 20 // maximum number of bytes of one request
 )
 
 // source is an object that is open.
@@ -28,8 +28,7 @@ type source struct {
 func (s *source) Size() int64  { return s.o.Size }
 func (s *source) Close() error { return nil }
 
-// ReadAt gives what was read before, or reads it, in blocks. io.EOF is the end of the object, and never that of an
-// answer.
+// ReadAt reads from the cache, or requests blocks. io.EOF is the end of the object, never that of an answer.
 func (s *source) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -44,7 +43,7 @@ func (s *source) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 		if n > 0 && errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
-		return n, at("read", s.name, err)
+		return n, pathError("read", s.name, err)
 	}
 	if n < len(p) {
 		return n, io.EOF
@@ -52,14 +51,14 @@ func (s *source) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// run is what one request gives: several blocks of an object.
+// run is the data of one request: consecutive blocks of an object.
 type run struct {
 	o    *object
 	off  int64
 	buf  []byte
 	done chan struct{}
 
-	stored bool  // the cache has it, or had it
+	cached bool  // it is in the cache on disk, or was
 	err    error // after done
 }
 
@@ -85,7 +84,7 @@ func (o *object) readAt(ctx context.Context, p []byte, off int64) (n int, err er
 	return n, nil
 }
 
-// block gives block k; what is not there up to the last one is asked for with it.
+// block returns block k, and requests with it what is missing of the blocks up to last.
 func (o *object) block(ctx context.Context, k, last int64) ([]byte, error) {
 	for try := 0; ; try++ {
 		o.mu.Lock()
@@ -94,15 +93,15 @@ func (o *object) block(ctx context.Context, k, last int64) ([]byte, error) {
 		if r == nil {
 			first := o.runs == nil
 			mine = o.plan(k, last)
-			if end := (o.Size - 1) / blockSize; first && o.Size > small {
+			if end := (o.Size - 1) / blockSize; first && o.Size > smallObject {
 				mine = append(mine, o.plan(end, end)...) // where most formats begin to read
 			}
 			r = o.runs[k]
 		}
 		o.mu.Unlock()
-		o.ask(ctx, mine)
+		o.startRuns(ctx, mine)
 		if len(mine) > 0 {
-			o.askKin(ctx, k == 0)
+			o.fetchSiblings(ctx, k == 0)
 		}
 		select {
 		case <-r.done:
@@ -110,25 +109,24 @@ func (o *object) block(ctx context.Context, k, last int64) ([]byte, error) {
 			return nil, ctx.Err()
 		}
 		if r.err == nil {
-			o.root.keep.touch(r)
+			o.root.cache.touch(r)
 			b := r.buf[k*blockSize-r.off:]
 			return b[:min(len(b), blockSize)], nil
 		}
-		// who asked for it may have had other reasons to give up
+		// another caller's request may have failed because that caller gave up
 		if len(mine) > 0 || try > 3 || ctx.Err() != nil {
 			return nil, r.err
 		}
 	}
 }
 
-// plan makes the runs for blocks k to last that are not there: as much as the object is to be read at a time. The
-// caller holds mu.
+// plan makes runs of the blocks k to last that are missing; of a small object of all blocks. The caller holds mu.
 func (o *object) plan(k, last int64) (out []*run) {
 	end := (o.Size + blockSize - 1) / blockSize
-	if last++; o.Size <= small {
+	if last++; o.Size <= smallObject {
 		k, last = 0, end
 	}
-	if last == end && o.Size%blockSize < blockSize/2 { // what stands at the end begins before it
+	if last == end && o.Size%blockSize < blockSize/2 { // metadata at the end probably begin before a short last block
 		k = min(k, max(end-2, 0))
 	}
 	if o.runs == nil {
@@ -139,8 +137,8 @@ func (o *object) plan(k, last int64) (out []*run) {
 			continue
 		}
 		r := &run{o: o, off: k * blockSize, done: make(chan struct{})}
-		if x, ok := o.storedAt(k); ok {
-			r.off, r.stored, r.buf = x.off, true, make([]byte, x.n)
+		if x, ok := o.cachedBlock(k); ok {
+			r.off, r.cached, r.buf = x.off, true, make([]byte, x.n)
 			for b := x.off / blockSize; b*blockSize < x.off+x.n; b++ {
 				if o.runs[b] == nil {
 					o.runs[b] = r
@@ -150,8 +148,8 @@ func (o *object) plan(k, last int64) (out []*run) {
 			continue
 		}
 		to := k
-		for ; to < last && o.runs[to] == nil && (to-k)*blockSize < runSize; to++ {
-			if _, ok := o.storedAt(to); ok {
+		for ; to < last && o.runs[to] == nil && (to-k)*blockSize < maxRun; to++ {
+			if _, ok := o.cachedBlock(to); ok {
 				break
 			}
 			o.runs[to] = r
@@ -163,12 +161,12 @@ func (o *object) plan(k, last int64) (out []*run) {
 	return out
 }
 
-// ask has runs read, side by side.
-func (o *object) ask(ctx context.Context, runs []*run) {
+// startRuns starts the requests for runs, in parallel.
+func (o *object) startRuns(ctx context.Context, runs []*run) {
 	for _, r := range runs {
 		go func() {
 			r.err = o.fetch(r, func() error {
-				return o.root.ask.get(ctx, o.root.client, o.Object, o.version, r.buf, r.off)
+				return o.root.requests.get(ctx, o.root.client, o.Object, o.version, r.buf, r.off)
 			})
 			if r.err != nil {
 				o.forget(r)
@@ -176,14 +174,14 @@ func (o *object) ask(ctx context.Context, runs []*run) {
 					o.root.changed(o)
 				}
 			} else {
-				o.root.keep.add(r)
+				o.root.cache.add(r)
 			}
 			close(r.done)
 		}()
 	}
 }
 
-// forget has the blocks of a run asked for anew when somebody wants them.
+// forget drops a run: its blocks are requested again when they are read.
 func (o *object) forget(r *run) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -194,7 +192,7 @@ func (o *object) forget(r *run) {
 	}
 }
 
-// changed forgets an object that is not what it was, so that whoever asks for its stamp hears of it.
+// changed forgets an object that has changed, so that its new stamp is looked up.
 func (r *root) changed(o *object) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -204,34 +202,34 @@ func (r *root) changed(o *object) {
 	}
 }
 
-// kind is what objects that are read together have in common.
+// kind is what siblings have in common: the extension.
 func kind(key string) string { return path.Ext(path.Base(key)) }
 
-// askKin has the objects of the same kind in the same directory read, too: who reads one file of metadata reads them
-// all. Of large ones, that is their beginning or their end, where formats keep what they need first.
-func (o *object) askKin(ctx context.Context, head bool) {
+// fetchSiblings requests the objects of the same kind in the same directory, too: programs that read one file of
+// metadata usually read all. Of large ones it requests the beginning and the end, where formats have their metadata.
+func (o *object) fetchSiblings(ctx context.Context, head bool) {
 	o.mu.Lock()
-	asked := o.kin
-	o.kin = true
+	asked := o.siblingsFetched
+	o.siblingsFetched = true
 	o.mu.Unlock()
 	if asked {
 		return
 	}
-	var left int64 = o.root.keep.most / 4
-	for _, k := range o.root.kinOf(o) {
+	var left int64 = o.root.cache.max / 4
+	for _, k := range o.root.siblingsOf(o) {
 		k.mu.Lock()
 		var runs []*run
-		if end := (k.Size - 1) / blockSize; k.Size > 0 && !k.kin && len(k.runs) == 0 {
+		if end := (k.Size - 1) / blockSize; k.Size > 0 && !k.siblingsFetched && len(k.runs) == 0 {
 			switch {
-			case k.Size <= kinSize:
+			case k.Size <= siblingSize:
 				runs = k.plan(0, end)
-			case k.Size > small && o.Size > small:
+			case k.Size > smallObject && o.Size > smallObject:
 				runs = append(k.plan(0, 0), k.plan(end, end)...)
 			}
-			k.kin = k.kin || len(runs) > 0
+			k.siblingsFetched = k.siblingsFetched || len(runs) > 0
 		}
 		k.mu.Unlock()
-		k.ask(ctx, runs)
+		k.startRuns(ctx, runs)
 		for _, r := range runs {
 			left -= int64(len(r.buf))
 		}
@@ -241,8 +239,8 @@ func (o *object) askKin(ctx context.Context, head bool) {
 	}
 }
 
-// kinOf are the objects like o in its directory, those first that come after it.
-func (r *root) kinOf(o *object) (out []*object) {
+// siblingsOf are the objects of the same kind in the directory of o, beginning with those after it.
+func (r *root) siblingsOf(o *object) (out []*object) {
 	dir, like := dirOf(o.Key), kind(o.Key)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -256,7 +254,7 @@ func (r *root) kinOf(o *object) (out []*object) {
 	for i := range all {
 		c := all[(from+1+i)%len(all)]
 		if c.o != nil && c.o != o && kind(c.base) == like {
-			if out = append(out, c.o); len(out) == mostKin {
+			if out = append(out, c.o); len(out) == maxSiblings {
 				break
 			}
 		}
@@ -264,7 +262,7 @@ func (r *root) kinOf(o *object) (out []*object) {
 	return out
 }
 
-// ofInterest reports whether a key lies below an address that was entered.
+// ofInterest reports whether a key is below an address that was entered.
 func (r *root) ofInterest(key string) bool {
 	for k := range r.named {
 		if k != key && within(key, k) {
@@ -274,18 +272,18 @@ func (r *root) ofInterest(key string) bool {
 	return false
 }
 
-// storedAt is the part that the cache has with block k. The caller holds mu.
-func (o *object) storedAt(k int64) (extent, bool) {
-	c := o.root.ask.Cache
+// cachedBlock is the cached range that has block k. The caller holds mu.
+func (o *object) cachedBlock(k int64) (extent, bool) {
+	c := o.root.requests.Cache
 	if c == nil {
 		return extent{}, false
 	}
-	if !o.looked {
-		o.looked = true
-		o.place = c.place(o.root.addr, o.Object, o.version)
-		o.stored = extents(o.place)
+	if !o.cacheRead {
+		o.cacheRead = true
+		o.cacheDir = c.dirOf(o.root.addr, o.Object, o.version)
+		o.cached = extents(o.cacheDir)
 	}
-	for _, x := range o.stored {
+	for _, x := range o.cached {
 		if x.off%blockSize == 0 && x.off <= k*blockSize && min((k+1)*blockSize, o.Size) <= x.off+x.n {
 			return x, true
 		}
@@ -293,20 +291,20 @@ func (o *object) storedAt(k int64) (extent, bool) {
 	return extent{}, false
 }
 
-// fetch fills a run: from the cache, or by asking the store, and then the cache keeps it.
+// fetch fills a run from the cache, or by a request, after which the cache has it.
 func (o *object) fetch(r *run, get func() error) error {
-	c := o.root.ask.Cache
+	c := o.root.requests.Cache
 	x := extent{r.off, int64(len(r.buf))}
-	if c == nil || o.place == "" {
+	if c == nil || o.cacheDir == "" {
 		return get()
 	}
-	if r.stored && c.load(o.place, x, r.buf) {
-		o.root.ask.found(x.n)
+	if r.cached && c.load(o.cacheDir, x, r.buf) {
+		o.root.requests.cacheHit(x.n)
 		return nil
 	}
 	err := get()
 	if err == nil {
-		c.save(o.place, x, r.buf)
+		c.save(o.cacheDir, x, r.buf)
 	}
 	return err
 }

@@ -13,38 +13,36 @@ import (
 	"stoa/store"
 )
 
-// Tree is a store.Tree of the stores of the addresses that were entered. It lists a store once, and keeps the answer
-// for as long as it lives: a new Tree sees what is new. An object that changes meanwhile is an error when it is read,
-// store.ErrChanged.
+// Tree is a store.Tree of the stores whose addresses were entered. It lists each once: only a new Tree sees what is
+// new. To read an object that has changed since is an error, store.ErrChanged.
 type Tree struct {
-	below store.Tree // nil: names that are no addresses do not exist
-	ask   *asker
+	below    store.Tree // for names that are not addresses; nil: these do not exist
+	requests *requester
 
 	mu    sync.Mutex
 	roots map[string]*root
 }
 
-// New makes a tree. Names that are no addresses are those of below, if it is not nil.
+// New makes a tree. Names that are not addresses are those of below, if it is not nil.
 func New(below store.Tree, o Options) *Tree {
-	return &Tree{below: below, ask: newAsker(o), roots: map[string]*root{}}
+	return &Tree{below: below, requests: newRequester(o), roots: map[string]*root{}}
 }
 
-// Usage is what was asked so far.
-func (t *Tree) Usage() Usage { return t.ask.usage() }
+// Usage returns the requests so far.
+func (t *Tree) Usage() Usage { return t.requests.usage() }
 
-// Keep has what is read kept in a cache, and read from there. It is called before anything is read.
-func (t *Tree) Keep(c *Cache) { t.ask.Cache = c }
+// Keep sets the cache. It must be called before anything is read.
+func (t *Tree) Keep(c *Cache) { t.requests.Cache = c }
 
-// Limit is how many requests may be made at most from now on, those that were made counted.
+// Limit sets the maximum number of requests, those made before included.
 func (t *Tree) Limit(requests int64) {
-	t.ask.mu.Lock()
-	defer t.ask.mu.Unlock()
-	t.ask.MaxRequests = requests
+	t.requests.mu.Lock()
+	defer t.requests.mu.Unlock()
+	t.requests.MaxRequests = requests
 }
 
-// Enter allows names in the bucket or host of an address, and says that all below the address is of interest, so that
-// it is listed at once. It returns the address's name: without what may be secret in it. What stands after a # is a
-// table, and stays.
+// Enter makes the names in the bucket or host of an address accessible; what is below the address is listed recursively
+// at the first lookup. It returns the address's name in the tree, without secrets; #TABLE at its end stays.
 func (t *Tree) Enter(ctx context.Context, address string) (name string, err error) {
 	place, table := address, ""
 	if i := strings.LastIndexByte(address, '#'); i >= 0 {
@@ -71,37 +69,37 @@ func (t *Tree) Enter(ctx context.Context, address string) (name string, err erro
 	return a.Name() + table, nil
 }
 
-// Knows reports whether a name lies in a bucket or host that was entered.
+// Knows reports whether a name is in a bucket or host that was entered.
 func (t *Tree) Knows(name string) bool {
 	r, _, err := t.find("stat", name)
 	return r != nil && err == nil
 }
 
-// open is the root of an address's bucket or host, opened by the first address in it.
+// open returns the root for an address's bucket or host; the first address in it makes the client.
 func (t *Tree) open(ctx context.Context, a Address) (*root, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if r := t.roots[a.Root()]; r != nil {
 		if r.user != a.User && a.User != "" {
-			return nil, fault.Invalidf("%s is named with two users", a.Root())
+			return nil, fault.Invalidf("%s is named with two different users", a.Root())
 		}
 		return r, nil
 	}
 	open := openerOf(a.Scheme)
 	if open == nil {
-		return nil, fault.Unsupportedf(fault.Span{Object: a.Name()}, "", "no client for %s: addresses is linked in",
+		return nil, fault.Unsupportedf(fault.Span{Object: a.Name()}, "", "this program has no client for %s: addresses",
 			a.Scheme)
 	}
 	c, err := open(ctx, a)
 	if err != nil {
-		return nil, at("open", a.Name(), err)
+		return nil, pathError("open", a.Name(), err)
 	}
-	r := newRoot(a, c, t.ask)
+	r := newRoot(a, c, t.requests)
 	t.roots[a.Root()] = r
 	return r, nil
 }
 
-// find is the root that a name lies in, and its key there; nil: it is a name of the tree below.
+// find returns the root of a name, and its key there; nil: it is a name of the tree below.
 func (t *Tree) find(op, name string) (r *root, key string, err error) {
 	if !Is(name) {
 		if t.below == nil {
@@ -119,11 +117,11 @@ func (t *Tree) find(op, name string) (r *root, key string, err error) {
 	return r, clean(key), nil
 }
 
-// errOutside is why a name is not followed: whoever wrote a file must not decide whom we ask. To readers, which also
-// look above what was named, there is nothing.
-var errOutside = &Error{Kind: fs.ErrNotExist, Reason: "it lies outside of the buckets and hosts that were named"}
+// errOutside is the error for names in other buckets and hosts: whoever wrote a file must not decide where requests go.
+// Readers, which also look above what was named, take it for a missing file.
+var errOutside = &Error{Kind: fs.ErrNotExist, Reason: "it is outside of the buckets and hosts that were named"}
 
-// clean is a key without empty parts, and without . and .. where these lead nowhere else.
+// clean is a key without empty parts, . and .. .
 func clean(key string) string {
 	if key == "" || key == "." {
 		return ""
@@ -141,7 +139,7 @@ func clean(key string) string {
 	return strings.Join(out, "/")
 }
 
-// Open opens an object. Nothing of it is read before it is asked for.
+// Open opens an object. Data are requested when they are read.
 func (t *Tree) Open(ctx context.Context, name string) (store.Source, error) {
 	r, key, err := t.find("open", name)
 	if err != nil || r == nil {
@@ -150,7 +148,7 @@ func (t *Tree) Open(ctx context.Context, name string) (store.Source, error) {
 	o, dir, err := r.lookup(ctx, key)
 	switch {
 	case err != nil:
-		return nil, at("open", name, err)
+		return nil, pathError("open", name, err)
 	case dir:
 		return nil, &fs.PathError{Op: "open", Path: Shown(name), Err: store.ErrDirectory}
 	}
@@ -164,7 +162,7 @@ func openBelow(ctx context.Context, below store.Tree, name string, err error) (s
 	return below.Open(ctx, name)
 }
 
-// Stat says what is known of an object, or that there is a directory.
+// Stat describes an object, or a directory.
 func (t *Tree) Stat(ctx context.Context, name string) (store.Info, error) {
 	r, key, err := t.find("stat", name)
 	if err != nil {
@@ -175,10 +173,10 @@ func (t *Tree) Stat(ctx context.Context, name string) (store.Info, error) {
 	}
 	o, dir, err := r.lookup(ctx, key)
 	if err != nil {
-		return store.Info{}, at("stat", name, err)
+		return store.Info{}, pathError("stat", name, err)
 	}
 	if dir && r.unfinished(key) {
-		return store.Info{}, at("stat", name, errUnfinished)
+		return store.Info{}, pathError("stat", name, errUnfinished)
 	}
 	if dir {
 		return store.Info{Name: name, Dir: true}, nil
@@ -186,7 +184,7 @@ func (t *Tree) Stat(ctx context.Context, name string) (store.Info, error) {
 	return o.info(name), nil
 }
 
-// List gives the objects and prefixes in a directory.
+// List lists the objects and prefixes in a directory.
 func (t *Tree) List(ctx context.Context, dir string) iter.Seq2[store.Info, error] {
 	return func(yield func(store.Info, error) bool) {
 		r, key, err := t.find("list", dir)
@@ -200,11 +198,11 @@ func (t *Tree) List(ctx context.Context, dir string) iter.Seq2[store.Info, error
 		}
 		all, err := r.children(ctx, key)
 		if err != nil {
-			yield(store.Info{}, at("list", dir, err))
+			yield(store.Info{}, pathError("list", dir, err))
 			return
 		}
 		if r.unfinished(key) {
-			yield(store.Info{}, at("list", dir, errUnfinished))
+			yield(store.Info{}, pathError("list", dir, errUnfinished))
 			return
 		}
 		prefix := strings.TrimSuffix(dir, "/") + "/"
@@ -224,7 +222,7 @@ func (t *Tree) List(ctx context.Context, dir string) iter.Seq2[store.Info, error
 	}
 }
 
-// Irregular is that of the tree below: what is no object has no key.
+// Irregular is that of the tree below: in stores there are only objects.
 func (t *Tree) Irregular(ctx context.Context, dir string) iter.Seq[store.Irregular] {
 	if Is(dir) || t.below == nil {
 		return func(func(store.Irregular) bool) {}

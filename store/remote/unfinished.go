@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// unfinished is the content of such an object.
+// unfinished is the content of the mark of an unfinished directory.
 type unfinished struct {
 	Stoa    string    `json:"stoa"` // "unfinished"
 	ID      string    `json:"id"`
@@ -23,11 +23,11 @@ type unfinished struct {
 
 const unfinishedKind = "unfinished"
 
-// now is the time, in seconds, as stores keep it.
+// now is the time, to whole seconds, as stores have it.
 func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
 
-// commitDir makes the objects of a directory visible, the one that was created last at the end: that is what makes a
-// table of the others. The caller holds mu.
+// commitDir makes the objects of a directory visible; the one created last, which refers to the others, comes last. The
+// caller holds mu.
 func (s *sink) commitDir(ctx context.Context) (err error) {
 	doc := unfinished{Stoa: unfinishedKind, ID: newID(), Begun: now()}
 	for _, o := range s.objects {
@@ -38,7 +38,7 @@ func (s *sink) commitDir(ctx context.Context) (err error) {
 		return err
 	}
 	if err := s.vacant(ctx); err != nil {
-		return at("create", s.name, err)
+		return pathError("create", s.name, err)
 	}
 	mark := path.Join(s.key, Unfinished)
 	c := Condition{Absent: !s.o.SingleWriter}
@@ -46,41 +46,41 @@ func (s *sink) commitDir(ctx context.Context) (err error) {
 	if errors.Is(err, fs.ErrExist) {
 		err = errUnfinished
 	} else if err == nil && !s.o.SingleWriter {
-		if err = s.root.heeding(ctx, mark, text); err != nil {
+		if err = s.root.checkConditions(ctx, mark, text); err != nil {
 			err = errors.Join(err, s.root.remove(context.WithoutCancel(ctx), mark))
 		}
 	}
 	if err != nil {
-		return at("create", s.name, err)
+		return pathError("create", s.name, err)
 	}
 	last := len(s.objects) - 1
 	if err = s.appear(ctx, s.objects[:last]); err == nil {
 		err = s.objects[last].appear(ctx, Condition{})
 	}
 	if err != nil {
-		return errors.Join(err, s.takeBack(context.WithoutCancel(ctx), mark))
+		return errors.Join(err, s.removeObjects(context.WithoutCancel(ctx), mark))
 	}
-	return at("remove", s.name+"/"+Unfinished, s.root.remove(context.WithoutCancel(ctx), mark))
+	return pathError("remove", s.name+"/"+Unfinished, s.root.remove(context.WithoutCancel(ctx), mark))
 }
 
-// takeBack removes the objects that have appeared, the last one first, and then what says that they are not all.
-func (s *sink) takeBack(ctx context.Context, mark string) error {
+// removeObjects removes the objects that are visible, the last one first, and then the mark.
+func (s *sink) removeObjects(ctx context.Context, mark string) error {
 	for _, o := range slices.Backward(s.objects) {
 		if o.put.Key == "" {
 			continue
 		}
 		if err := s.root.remove(ctx, o.key); err != nil {
-			return at("remove", o.name, err)
+			return pathError("remove", o.name, err)
 		}
 	}
-	return at("remove", s.name+"/"+Unfinished, s.root.remove(ctx, mark))
+	return pathError("remove", s.name+"/"+Unfinished, s.root.remove(ctx, mark))
 }
 
-// appear makes objects visible, several at a time, until one fails.
+// appear makes objects visible, several in parallel, until one fails.
 func (s *sink) appear(ctx context.Context, objects []*outgoing) (err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	places := make(chan struct{}, 2*inFlight)
+	places := make(chan struct{}, 2*maxInFlight)
 	var work sync.WaitGroup
 	for _, o := range objects {
 		places <- struct{}{}

@@ -13,23 +13,23 @@ import (
 	"stoa/store"
 )
 
-// Writer is a Client that can write. As a Client it makes one request a call and repeats nothing.
+// Writer is a Client that can write. It, too, makes one request a call and repeats none.
 type Writer interface {
 	Client
-	// Put writes an object of n bytes at once. It is visible, whole, when Put returns, and not at all before.
+	// Put writes an object of n bytes in one request; it becomes visible as a whole.
 	Put(ctx context.Context, key string, body io.ReadSeeker, n int64, c Condition) (Object, error)
-	// Begin begins an object that comes in parts, and gives it an id. Nobody sees it before Complete.
+	// Begin begins an upload in parts and returns its id. It is invisible before Complete.
 	Begin(ctx context.Context, key string) (id string, err error)
-	// Part writes n bytes as part number no, from 1 on, and returns its tag. Parts may come in any order, and several
-	// at a time, unless Traits say otherwise. The same part may be written again.
+	// Part writes n bytes as part number no, from 1 on, and returns its tag. Parts may be written in any order and in
+	// parallel, unless Traits say otherwise, and repeatedly.
 	Part(ctx context.Context, u Upload, no int, body io.ReadSeeker, n int64) (tag string, err error)
-	// Complete makes an object of parts 1 to len(tags) visible. fs.ErrNotExist: there is no such upload any more.
+	// Complete makes an object of parts 1 to len(tags) visible. fs.ErrNotExist: the upload does not exist, or no more.
 	Complete(ctx context.Context, u Upload, tags []string, c Condition) (Object, error)
-	// Discard removes what was written of an upload that was not completed. One that is not there is no error.
+	// Discard removes an incomplete upload. It is no error if there is none.
 	Discard(ctx context.Context, u Upload) error
-	// Uploads gives those below a prefix that were not completed, after (in the order of keys and ids) one of them.
+	// Uploads returns a page of the incomplete uploads below a prefix that follow after, in the order of keys and ids.
 	Uploads(ctx context.Context, prefix string, after Upload) (page []Upload, more bool, err error)
-	// Delete removes an object. One that is not there is no error.
+	// Delete removes an object. It is no error if there is none.
 	Delete(ctx context.Context, key string) error
 }
 
@@ -37,11 +37,10 @@ type Writer interface {
 type Upload struct {
 	Key, ID string
 	Begun   time.Time
-	First   int64 // bytes of the first part that is there; 0: there is none, or nobody knows
+	First   int64 // size of the first part; 0: there is none, or it is not known
 }
 
-// Condition is what must hold when an object becomes visible; otherwise it does not, and the error is fs.ErrExist or
-// store.ErrChanged.
+// Condition must hold for an object to become visible; otherwise the error is fs.ErrExist or store.ErrChanged.
 type Condition struct {
 	Absent bool   // there is no object of that key
 	Stamp  string // the object of that key has this stamp; "": any
@@ -57,23 +56,24 @@ const (
 func (r *root) writer() (Writer, error) {
 	w, ok := r.client.(Writer)
 	if !ok {
-		return nil, &Error{Reason: "nothing is written to addresses of this kind"}
+		return nil, &Error{Reason: "addresses of this kind are read-only"}
 	}
 	return w, nil
 }
 
-// put writes an object whole. Was an answer lost, and then the condition fails, the object may be ours: it is read.
+// put writes an object in one request. If the answer was lost and then the condition fails, the object may be the one
+// just written: it is compared.
 func (r *root) put(ctx context.Context, key string, body io.ReaderAt, n int64, c Condition) (o Object, err error) {
 	w, err := r.writer()
 	if err != nil {
 		return o, err
 	}
 	repeated := false
-	err = r.ask.try(ctx, Put, func(ctx context.Context) (bool, error) {
+	err = r.requests.try(ctx, Put, func(ctx context.Context) (bool, error) {
 		again := repeated
 		repeated = true
-		return false, r.ask.watched(ctx, func(ctx context.Context, alive func(io.Reader) io.Reader) error {
-			o, err = w.Put(ctx, key, sending{io.NewSectionReader(body, 0, n), alive}, n, c)
+		return false, r.requests.watched(ctx, func(ctx context.Context, alive func(io.Reader) io.Reader) error {
+			o, err = w.Put(ctx, key, bodyReader{io.NewSectionReader(body, 0, n), alive}, n, c)
 			if again && (errors.Is(err, fs.ErrExist) || errors.Is(err, store.ErrChanged)) {
 				if mine, ok := r.holds(ctx, key, body, n); ok {
 					o, err = mine, nil
@@ -84,16 +84,16 @@ func (r *root) put(ctx context.Context, key string, body io.ReaderAt, n int64, c
 	})
 	if err == nil {
 		o.Key, o.Size = key, n
-		r.ask.sent(n)
+		r.requests.sent(n)
 		r.wrote(o)
 	}
 	return o, err
 }
 
-// holds reports whether an object has just these bytes.
+// holds reports whether an object has exactly these bytes.
 func (r *root) holds(ctx context.Context, key string, want io.ReaderAt, n int64) (Object, bool) {
 	o, err := r.client.Head(ctx, key, "")
-	if err != nil || o.Size != n || n > small {
+	if err != nil || o.Size != n || n > smallObject {
 		return o, false
 	}
 	o.Key = key
@@ -110,16 +110,16 @@ func (r *root) holds(ctx context.Context, key string, want io.ReaderAt, n int64)
 	return o, err == nil && bytes.Equal(got, ours)
 }
 
-// sending is a body whose every read shows that the line is alive.
-type sending struct {
+// bodyReader is a body whose reads count as progress.
+type bodyReader struct {
 	*io.SectionReader
 	alive func(io.Reader) io.Reader
 }
 
-func (s sending) Read(p []byte) (int, error) { return s.alive(s.SectionReader).Read(p) }
+func (s bodyReader) Read(p []byte) (int, error) { return s.alive(s.SectionReader).Read(p) }
 
-// sent counts bytes that went out.
-func (a *asker) sent(n int64) {
+// sent counts bytes sent.
+func (a *requester) sent(n int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.used.Sent += n
@@ -128,29 +128,29 @@ func (a *asker) sent(n int64) {
 // part writes a part of an upload.
 func (r *root) part(ctx context.Context, w Writer, u Upload, no int, body io.ReaderAt, off, n int64) (tag string,
 	err error) {
-	err = r.ask.try(ctx, Put, func(ctx context.Context) (bool, error) {
-		return false, r.ask.watched(ctx, func(ctx context.Context, alive func(io.Reader) io.Reader) error {
-			tag, err = w.Part(ctx, u, no, sending{io.NewSectionReader(body, off, n), alive}, n)
+	err = r.requests.try(ctx, Put, func(ctx context.Context) (bool, error) {
+		return false, r.requests.watched(ctx, func(ctx context.Context, alive func(io.Reader) io.Reader) error {
+			tag, err = w.Part(ctx, u, no, bodyReader{io.NewSectionReader(body, off, n), alive}, n)
 			return err
 		})
 	})
 	if err == nil {
-		r.ask.sent(n)
+		r.requests.sent(n)
 	}
 	return tag, err
 }
 
-// once makes a request of which the answer is all.
+// once makes a request whose answer has no body.
 func (r *root) once(ctx context.Context, k Kind, do func(ctx context.Context) error) error {
-	return r.ask.try(ctx, k, func(ctx context.Context) (bool, error) {
-		return false, r.ask.watched(ctx, func(ctx context.Context, _ func(io.Reader) io.Reader) error {
+	return r.requests.try(ctx, k, func(ctx context.Context) (bool, error) {
+		return false, r.requests.watched(ctx, func(ctx context.Context, _ func(io.Reader) io.Reader) error {
 			return do(ctx)
 		})
 	})
 }
 
-// complete makes an upload of n bytes visible. If the store does not know it any more, an answer that was lost may have
-// said that it is complete: then an object of that size is there, and the upload is not.
+// complete makes an upload of n bytes visible. If the store does not know it any more, the answer to an earlier attempt
+// may have been lost: then there is an object of that size.
 func (r *root) complete(ctx context.Context, w Writer, u Upload, tags []string, n int64, c Condition) (o Object,
 	err error) {
 	repeated := false
@@ -193,7 +193,7 @@ func (r *root) remove(ctx context.Context, key string) error {
 	return err
 }
 
-// wrote notes an object that we have written: what was known of its place is known no more.
+// wrote records an object that was written, and forgets what was known about its key.
 func (r *root) wrote(o Object) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -203,7 +203,7 @@ func (r *root) wrote(o Object) {
 	r.add(o)
 }
 
-// removed notes an object that we have removed.
+// removed records that an object was removed.
 func (r *root) removed(key string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -227,13 +227,13 @@ func (r *root) forgetAround(key string) {
 	}
 }
 
-// heeding makes sure, once, that the store heeds conditions: key is an object that is there and has this content. A
-// store that takes a second exclusive write of it ignores them, and says so in no other way.
-func (r *root) heeding(ctx context.Context, key string, content []byte) error {
+// checkConditions makes sure, once, that the store heeds conditions: key is an object that is there and has this
+// content. A store that takes a second exclusive write of it ignores them, and says so in no other way.
+func (r *root) checkConditions(ctx context.Context, key string, content []byte) error {
 	r.mu.Lock()
 	tried := r.conditions
 	r.mu.Unlock()
-	if tried == untried {
+	if tried == conditionsUnknown {
 		w, err := r.writer()
 		if err != nil {
 			return err
@@ -244,9 +244,9 @@ func (r *root) heeding(ctx context.Context, key string, content []byte) error {
 		})
 		switch {
 		case errors.Is(err, fs.ErrExist):
-			tried = heeds
+			tried = conditionsWork
 		case err == nil || errors.Is(err, errors.ErrUnsupported):
-			tried = ignores
+			tried = conditionsIgnored
 		default:
 			return err
 		}
@@ -254,12 +254,13 @@ func (r *root) heeding(ctx context.Context, key string, content []byte) error {
 		r.conditions = tried
 		r.mu.Unlock()
 	}
-	if tried == ignores {
+	if tried == conditionsIgnored {
 		return ErrIgnoresConditions
 	}
 	return nil
 }
 
-// ErrIgnoresConditions is why something is not written to a store that cannot keep two writers apart.
-var ErrIgnoresConditions error = fault.Unsupportedf(fault.Span{}, "", "the store writes an object although one is "+
-	"there and If-None-Match forbids it: nothing keeps two writers apart")
+// ErrIgnoresConditions is the error for stores that do not support conditional writes, and so cannot keep two writers
+// apart.
+var ErrIgnoresConditions error = fault.Unsupportedf(fault.Span{}, "", "the store overwrites objects in spite of "+
+	"If-None-Match: nothing keeps two writers apart")

@@ -17,7 +17,7 @@ import (
 	"gopkg.in/ini.v1"
 )
 
-// settings are whom to ask, and as whom.
+// settings are the endpoint and the credentials.
 type settings struct {
 	endpoint string
 	secure   bool
@@ -26,7 +26,7 @@ type settings struct {
 	creds    *credentials.Credentials
 }
 
-// environment reads the settings.
+// environment reads the settings from the environment.
 func environment(context.Context) (s settings, err error) {
 	profile, err := profileOf()
 	if err != nil {
@@ -39,7 +39,7 @@ func environment(context.Context) (s settings, err error) {
 		u, err := url.Parse(given)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.Trim(u.Path, "/") != "" ||
 			u.User != nil {
-			return s, errors.New("AWS_ENDPOINT_URL_S3 is not http://HOST:PORT or https://HOST:PORT")
+			return s, errors.New("AWS_ENDPOINT_URL_S3: expected http://HOST:PORT or https://HOST:PORT")
 		}
 		s.endpoint, s.secure, s.lookup = u.Host, u.Scheme == "https", minio.BucketLookupPath
 		s.region = cmp.Or(s.region, "us-east-1")
@@ -51,13 +51,13 @@ func environment(context.Context) (s settings, err error) {
 	case "virtual":
 		s.lookup = minio.BucketLookupDNS
 	default:
-		return s, errors.New("AWS_S3_ADDRESSING_STYLE is path, virtual or auto")
+		return s, errors.New("AWS_S3_ADDRESSING_STYLE: expected path, virtual or auto")
 	}
-	s.creds, err = identity()
+	s.creds, err = credentialsOf()
 	return s, err
 }
 
-// isTrue reports whether a variable switches something on.
+// isTrue reports whether a variable is set to a true value.
 func isTrue(name string) bool {
 	switch strings.ToLower(os.Getenv(name)) {
 	case "1", "true", "yes", "on":
@@ -66,9 +66,9 @@ func isTrue(name string) bool {
 	return false
 }
 
-// identity is where credentials come from. A profile that is named must have some: to ask as nobody instead would
-// have the store say that there is nothing.
-func identity() (*credentials.Credentials, error) {
+// credentialsOf returns the credentials. A profile that is named must have some: the store would answer anonymous
+// requests as if there were nothing.
+func credentialsOf() (*credentials.Credentials, error) {
 	if isTrue("AWS_NO_SIGN_REQUEST") {
 		return credentials.NewStatic("", "", "", credentials.SignatureAnonymous), nil
 	}
@@ -77,7 +77,7 @@ func identity() (*credentials.Credentials, error) {
 	if named := os.Getenv("AWS_PROFILE"); named != "" && os.Getenv("AWS_ACCESS_KEY_ID") == "" {
 		if v, err := file.RetrieveWithCredContext(&credentials.CredContext{Client: http.DefaultClient}); err != nil ||
 			v.AccessKeyID == "" {
-			return nil, fmt.Errorf("the profile %s has no credentials", named)
+			return nil, fmt.Errorf("expected credentials in the profile %s, found none", named)
 		}
 	}
 	if !isTrue("AWS_EC2_METADATA_DISABLED") {
@@ -87,7 +87,7 @@ func identity() (*credentials.Credentials, error) {
 	return credentials.NewChainCredentials(providers), nil
 }
 
-// profileOf is what the configuration file says of the profile; nil: nothing.
+// profileOf returns the settings of the profile in the configuration file; nil: there are none.
 func profileOf() (map[string]string, error) {
 	name := os.Getenv("AWS_CONFIG_FILE")
 	if name == "" {

@@ -1,11 +1,11 @@
-// Package s3 reads from S3 and from all that speaks it: import it for its effect, and s3://bucket/key is a place for
+// Package s3 is the client for S3 and compatible stores: import it for its effect, and s3://bucket/key is a place for
 // stoa. One version of an object is s3://bucket/key?versionId=ID.
 //
-// Who asks, and whom, is said as other programs have it: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN,
-// AWS_PROFILE with the files in ~/.aws (AWS_CONFIG_FILE, AWS_SHARED_CREDENTIALS_FILE), or what the machine, container
-// or web identity has; AWS_REGION; AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL for a server that is not Amazon's, whose
-// buckets are in the path unless AWS_S3_ADDRESSING_STYLE is virtual. AWS_NO_SIGN_REQUEST=true asks as nobody, as is
-// done where there are no credentials.
+// Credentials and endpoint are configured as for other programs: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY,
+// AWS_SESSION_TOKEN, AWS_PROFILE with the files in ~/.aws (AWS_CONFIG_FILE, AWS_SHARED_CREDENTIALS_FILE), or what the
+// machine, container or web identity has; AWS_REGION; AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL for a server that is not
+// Amazon's, whose buckets are in the path unless AWS_S3_ADDRESSING_STYLE is virtual. AWS_NO_SIGN_REQUEST=true makes
+// anonymous requests, as is done without credentials.
 package s3
 
 import (
@@ -25,14 +25,14 @@ import (
 
 func init() { remote.Register("s3", Open) }
 
-// Open makes the client of an address's bucket, as the environment says.
+// Open makes the client for an address's bucket, configured by the environment.
 func Open(ctx context.Context, a remote.Address) (remote.Client, error) {
 	if a.User != "" {
-		return nil, errors.New("keys do not belong into an address, but into AWS_ACCESS_KEY_ID and " +
-			"AWS_SECRET_ACCESS_KEY")
+		return nil, errors.New("expected keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, found " +
+			"them in the address")
 	}
 	if err := s3utils.CheckValidBucketName(a.Host); err != nil {
-		return nil, &remote.Error{Reason: "that is no name of a bucket"}
+		return nil, &remote.Error{Reason: "this is not a valid bucket name"}
 	}
 	s, err := environment(ctx)
 	if err != nil {
@@ -53,14 +53,14 @@ type client struct {
 
 func (c *client) Traits() remote.Traits { return remote.Traits{Lists: true} }
 
-// pageKeys is how many keys a listing gives at most a request.
+// pageKeys is the maximum number of keys of a page.
 const pageKeys = 1000
 
 // List gives a page of keys.
 func (c *client) List(ctx context.Context, prefix, after string, shallow bool) (page []remote.Object, more bool,
 	err error) {
 	if strings.HasSuffix(after, "/") {
-		after += "\U0010ffff" // what a prefix stands for comes before the next key
+		after += "\U0010ffff" // after all keys that the prefix stands for
 	}
 	no := false
 	ctx, stop := context.WithCancel(ctx)
@@ -93,7 +93,7 @@ func (c *client) Head(ctx context.Context, key, version string) (remote.Object, 
 	return remote.Object{Key: key, Size: o.Size, Stamp: o.ETag, Changed: o.LastModified}, nil
 }
 
-// versionID is that in the query of an address.
+// versionID is the version in the query of an address.
 func versionID(query string) string { return strings.TrimPrefix(query, "versionId=") }
 
 // Get asks for a range of the object that has the ETag.
@@ -117,7 +117,7 @@ func (c *client) Get(ctx context.Context, o remote.Object, version string, off, 
 	if h.Get("Content-Range") != "" {
 		status = http.StatusPartialContent
 	}
-	from, size := remote.Ranged(status, h)
+	from, size := remote.RangeOf(status, h)
 	if from < 0 {
 		body.Close()
 		return remote.Body{}, &remote.Error{Reason: "the server does not say which bytes it sends"}
@@ -126,26 +126,26 @@ func (c *client) Get(ctx context.Context, o remote.Object, version string, off, 
 		Object: remote.Object{Key: o.Key, Size: size, Stamp: info.ETag}}, nil
 }
 
-// said are words for the codes of errors that come up most.
-var said = map[string]string{
+// messages are texts for the most frequent error codes.
+var messages = map[string]string{
 	"NoSuchKey": "there is no such object", "NoSuchBucket": "there is no such bucket",
 	"NoSuchVersion": "there is no such version", "NoSuchUpload": "there is no such upload",
 	"AccessDenied": "access denied",
 	"ExpiredToken": "the credentials have expired", "InvalidAccessKeyId": "the access key is not known",
-	"SignatureDoesNotMatch": "the secret key is not the right one", "SlowDown": "too many requests",
+	"SignatureDoesNotMatch": "the secret key is wrong", "SlowDown": "too many requests",
 	"RequestTimeTooSkewed": "this machine's clock is wrong", "InvalidToken": "the session token is not valid",
 	"InvalidObjectState": "the object is archived, and has to be restored first",
 }
 
-// reason is what an error of the library means. What a server writes besides its code is left out: it may repeat what
-// was sent.
+// reason converts an error of the library. Of what a server writes only the code is used: the rest may repeat what was
+// sent.
 func reason(err error) error {
 	if err == nil {
 		return nil
 	}
 	var e minio.ErrorResponse
 	if !errors.As(err, &e) {
-		return remote.LineError(err)
+		return remote.TransportError(err)
 	}
 	if e.StatusCode == 0 {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
@@ -153,7 +153,7 @@ func reason(err error) error {
 		}
 		return &remote.Error{Reason: e.Code + ": " + e.Message} // of the library itself: nothing was sent
 	}
-	what := said[e.Code]
+	what := messages[e.Code]
 	if what == "" {
 		what = printable(e.Code)
 	}
@@ -175,7 +175,7 @@ func reason(err error) error {
 	return out
 }
 
-// printable is a word that a server sent, as far as it is one.
+// printable is a word that a server sent, without other characters and of limited length.
 func printable(s string) string {
 	s = s[:min(len(s), 60)]
 	return strings.Map(func(r rune) rune {

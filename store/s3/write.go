@@ -15,7 +15,7 @@ import (
 	"stoa/store/remote"
 )
 
-// Put writes an object at once. The signature is over the SHA-256 of what is sent, so the store takes nothing else.
+// Put writes an object in one request. The signature covers the SHA-256 of the body, which the store verifies.
 func (c *client) Put(ctx context.Context, key string, body io.ReadSeeker, n int64, when remote.Condition) (
 	remote.Object, error) {
 	sum, err := sumOf(body)
@@ -31,7 +31,7 @@ func (c *client) Put(ctx context.Context, key string, body io.ReadSeeker, n int6
 	return remote.Object{Key: key, Size: n, Stamp: info.ETag}, nil
 }
 
-// sumOf is the SHA-256 of a body, which then is at its beginning.
+// sumOf is the SHA-256 of a body, which is rewound.
 func sumOf(body io.ReadSeeker) (string, error) {
 	h := sha256.New()
 	if _, err := io.Copy(h, body); err != nil {
@@ -50,8 +50,8 @@ func condition(opts *minio.PutObjectOptions, when remote.Condition) {
 	}
 }
 
-// refused is the reason of an error of a write under a condition. 409 is what the store answers if another write of the
-// same object is just being made: the same request may succeed later, or find the other's object.
+// refused converts the error of a conditional write. Status 409 means that another write of the same object is in
+// progress: the same request may succeed later, or find the other's object.
 func refused(err error, when remote.Condition) error {
 	var e minio.ErrorResponse
 	out := reason(err)
@@ -95,7 +95,7 @@ func (c *client) Part(ctx context.Context, u remote.Upload, no int, body io.Read
 	return p.ETag, nil
 }
 
-// Complete makes the object of the parts.
+// Complete makes an object of the parts.
 func (c *client) Complete(ctx context.Context, u remote.Upload, tags []string, when remote.Condition) (remote.Object,
 	error) {
 	parts := make([]minio.CompletePart, len(tags))
@@ -123,11 +123,10 @@ func (c *client) Discard(ctx context.Context, u remote.Upload) error {
 	return err
 }
 
-// pageUploads is how many uploads a listing gives at most a request.
+// pageUploads is the maximum number of uploads of a page.
 const pageUploads = 1000
 
-// Uploads gives uploads that are not complete, with the size of the first part that is there of each, for which
-// another request is made.
+// Uploads lists incomplete uploads, each with the size of its first part, which takes another request.
 func (c *client) Uploads(ctx context.Context, prefix string, after remote.Upload) (page []remote.Upload, more bool,
 	err error) {
 	l, err := c.api.ListMultipartUploads(ctx, c.bucket, prefix, after.Key, after.ID, "", pageUploads)

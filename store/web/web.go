@@ -1,13 +1,14 @@
-// Package web reads from web servers: import it for its effect, and addresses that begin with https:// or http:// are
-// places for stoa. A server should know ranges; from one that does not, a file is read whole, once.
+// Package web is the client for web servers: import it for its effect, and addresses that begin with https:// or
+// http:// are places for stoa. A server should support range requests; from one that does not, a file is read whole,
+// once.
 //
 // Web servers have no directories. A directory is what has a file stoa-index.txt in it: the names of the files that
 // belong to it, at any depth, one a line, each after its size in bytes and a tab if that is known:
 //
 //	cd DIR && find . -type f ! -name stoa-index.txt -printf '%s\t%P\n' > stoa-index.txt
 //
-// A user and password in the address go along with each request (Basic), as does what follows a question mark; both go
-// to no other host, and are in no name or error.
+// A user and password in the address are sent with each request (Basic), as is the query; neither goes to another host,
+// or into names and errors.
 package web
 
 import (
@@ -46,7 +47,7 @@ func Open(_ context.Context, a remote.Address) (remote.Client, error) {
 	u, err1 := url.PathUnescape(user)
 	p, err2 := url.PathUnescape(password)
 	if err1 != nil || err2 != nil {
-		return nil, errors.New("the user or password in the address is not escaped as it should be")
+		return nil, errors.New("the user or password in the address is not correctly escaped")
 	}
 	return &client{scheme: a.Scheme, host: a.Host, user: u, password: p,
 		http: &http.Client{Transport: remote.Transport(), CheckRedirect: redirected}}, nil
@@ -60,12 +61,12 @@ type client struct {
 
 func (c *client) Traits() remote.Traits { return remote.Traits{} }
 
-// redirected lets nothing secret go along to where a server sends us: neither who we are, nor where we come from.
+// redirected removes what is secret from a redirected request to another host.
 func redirected(r *http.Request, via []*http.Request) error {
 	first := via[0].URL
 	switch {
 	case len(via) >= 10:
-		return &remote.Error{Reason: "the server redirects again and again"}
+		return &remote.Error{Reason: "the server redirects more than 10 times"}
 	case first.Scheme == "https" && r.URL.Scheme != "https":
 		return &remote.Error{Reason: "the server redirects from https to http"}
 	}
@@ -84,7 +85,7 @@ func (c *client) ask(ctx context.Context, method, key, query string, h http.Head
 	u := url.URL{Scheme: c.scheme, Host: c.host, Path: "/" + key, RawQuery: query}
 	req, err := http.NewRequestWithContext(ctx, method, u.String(), nil)
 	if err != nil {
-		return nil, &remote.Error{Reason: "no address can be made of it"}
+		return nil, &remote.Error{Reason: "it makes no valid URL"}
 	}
 	for k, v := range h {
 		req.Header[k] = v
@@ -95,7 +96,7 @@ func (c *client) ask(ctx context.Context, method, key, query string, h http.Head
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, remote.LineError(err)
+		return nil, remote.TransportError(err)
 	}
 	if resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusPartialContent {
 		resp.Body.Close()
@@ -104,13 +105,13 @@ func (c *client) ask(ctx context.Context, method, key, query string, h http.Head
 	return resp, nil
 }
 
-// Head asks for an object's size and stamp; where HEAD is not allowed, by asking for its first byte.
+// Head returns an object's size and stamp; where HEAD is not allowed, it requests the first byte.
 func (c *client) Head(ctx context.Context, key, query string) (remote.Object, error) {
 	resp, err := c.ask(ctx, http.MethodHead, key, query, nil)
 	var e *remote.Error
 	if errors.As(err, &e) && !errors.Is(err, fs.ErrNotExist) && !e.Again {
 		resp, err = c.ask(ctx, http.MethodGet, key, query, http.Header{"Range": {"bytes=0-0"}})
-		if errors.Is(err, store.ErrChanged) { // a file without bytes has no first one
+		if errors.Is(err, store.ErrChanged) { // an empty file has no first byte
 			resp, err = c.ask(ctx, http.MethodGet, key, query, nil)
 		}
 	}
@@ -118,19 +119,19 @@ func (c *client) Head(ctx context.Context, key, query string) (remote.Object, er
 		return remote.Object{}, err
 	}
 	resp.Body.Close()
-	if strings.HasSuffix(resp.Request.URL.Path, "/") { // what a server makes of a directory is no file
+	if strings.HasSuffix(resp.Request.URL.Path, "/") { // a directory's page is not a file
 		return remote.Object{}, remote.StatusError(http.StatusNotFound, "a directory", nil)
 	}
 	return c.object(key, resp)
 }
 
 func (c *client) object(key string, resp *http.Response) (remote.Object, error) {
-	_, size := remote.Ranged(resp.StatusCode, resp.Header)
+	_, size := remote.RangeOf(resp.StatusCode, resp.Header)
 	if resp.Header.Get("Content-Encoding") != "" {
-		return remote.Object{}, &remote.Error{Reason: "the server packs what it sends: offsets are not the file's"}
+		return remote.Object{}, &remote.Error{Reason: "the server compresses what it sends: offsets are not the file's"}
 	}
 	if size < 0 {
-		return remote.Object{}, &remote.Error{Reason: "the server does not say how many bytes there are"}
+		return remote.Object{}, &remote.Error{Reason: "the server does not say how large the file is"}
 	}
 	return remote.Object{Key: key, Size: size, Stamp: stamp(resp.Header)}, nil
 }
@@ -147,14 +148,14 @@ func (c *client) Get(ctx context.Context, o remote.Object, query string, off, n 
 	switch {
 	case strings.HasPrefix(o.Stamp, `"`):
 		h.Set("If-Match", o.Stamp)
-	case o.Stamp != "" && !strings.HasPrefix(o.Stamp, "W/"): // a weak one matches nothing; answers are compared
+	case o.Stamp != "" && !strings.HasPrefix(o.Stamp, "W/"): // a weak one matches nothing; the answer's is compared
 		h.Set("If-Unmodified-Since", o.Stamp)
 	}
 	resp, err := c.ask(ctx, http.MethodGet, o.Key, query, h)
 	if err != nil {
 		return remote.Body{}, err
 	}
-	from, size := remote.Ranged(resp.StatusCode, resp.Header)
+	from, size := remote.RangeOf(resp.StatusCode, resp.Header)
 	if from < 0 || resp.Header.Get("Content-Encoding") != "" {
 		resp.Body.Close()
 		return remote.Body{}, &remote.Error{Reason: "the server does not say which bytes it sends"}
@@ -163,7 +164,7 @@ func (c *client) Get(ctx context.Context, o remote.Object, query string, off, n 
 		Object: remote.Object{Key: o.Key, Size: size, Stamp: stamp(resp.Header)}}, nil
 }
 
-// List is what the index of a directory says.
+// List reads the index of a directory.
 func (c *client) List(ctx context.Context, prefix, _ string, shallow bool) ([]remote.Object, bool, error) {
 	resp, err := c.ask(ctx, http.MethodGet, prefix+Index, "", nil)
 	if err != nil {
@@ -180,7 +181,7 @@ func (c *client) List(ctx context.Context, prefix, _ string, shallow bool) ([]re
 			all[i] = remote.Object{Key: prefix + first + "/", Dir: true}
 		} else if all[i].Size < 0 {
 			if all[i], err = c.Head(ctx, all[i].Key, ""); err != nil {
-				return nil, false, fmt.Errorf("%s, which %s names: %w", rest, Index, err)
+				return nil, false, fmt.Errorf("%s, which is in %s: %w", rest, Index, err)
 			}
 		}
 	}
@@ -201,7 +202,8 @@ func parseIndex(r io.Reader, prefix string) (all []remote.Object, err error) {
 		size, name := int64(-1), line
 		if s, rest, ok := strings.Cut(line, "\t"); ok {
 			if size, err = strconv.ParseInt(s, 10, 64); err != nil || size < 0 {
-				return nil, &remote.Error{Reason: fmt.Sprintf("line %d of %s does not begin with a size", no, Index)}
+				return nil, &remote.Error{Reason: fmt.Sprintf("line %d of %s: expected a size before the tab", no,
+					Index)}
 			}
 			name = rest
 		}
@@ -210,7 +212,8 @@ func parseIndex(r io.Reader, prefix string) (all []remote.Object, err error) {
 		}
 		name = strings.TrimPrefix(name, "./")
 		if name == "" || path.Clean("/"+name) != "/"+name {
-			return nil, &remote.Error{Reason: fmt.Sprintf("line %d of %s names nothing below it", no, Index)}
+			return nil, &remote.Error{Reason: fmt.Sprintf("line %d of %s: expected the path of a file below the "+
+				"directory", no, Index)}
 		}
 		if path.Base(name) != Index {
 			all = append(all, remote.Object{Key: prefix + name, Size: size})

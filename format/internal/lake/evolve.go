@@ -44,21 +44,21 @@ func ByKey(key string) Match {
 	}
 }
 
-// node is a field of the table and where a file has it.
-type node struct {
+// fieldMap is a field of the table and where a file has it.
+type fieldMap struct {
 	to       arrow.DataType
-	from     int  // among the fields of the file, or of the group; -1: nowhere
-	plain    bool // the file's type is the table's, with the same fields
-	children []*node
+	index    int  // among the fields of the file, or of the group; -1: nowhere
+	same     bool // the file's type is the table's, with the same fields
+	children []*fieldMap
 }
 
-// matched is how the fields of a table are found in a file, or in a group of it.
-func matched(fields, in []arrow.Field, match Match, path []string) (out []*node, err error) {
+// matchFields is how the fields of a table are found in a file, or in a group of it.
+func matchFields(fields, in []arrow.Field, match Match, path []string) (out []*fieldMap, err error) {
 	for _, f := range fields {
 		at := append(slices.Clone(path), f.Name)
-		n := &node{to: f.Type, from: match(f, in, path)}
-		if n.from >= 0 {
-			if err := n.below(f, in[n.from], match, at); err != nil {
+		n := &fieldMap{to: f.Type, index: match(f, in, path)}
+		if n.index >= 0 {
+			if err := n.matchType(f, in[n.index], match, at); err != nil {
 				return nil, err
 			}
 		} else if !f.Nullable && len(path) > 0 {
@@ -69,52 +69,52 @@ func matched(fields, in []arrow.Field, match Match, path []string) (out []*node,
 	return out, nil
 }
 
-// below matches what is in a field.
-func (n *node) below(f, have arrow.Field, match Match, path []string) (err error) {
-	n.plain = arrow.TypeEqual(f.Type, have.Type)
+// matchType matches what is in a field.
+func (n *fieldMap) matchType(f, have arrow.Field, match Match, path []string) (err error) {
+	n.same = arrow.TypeEqual(f.Type, have.Type)
 	switch t := f.Type.(type) {
 	case *arrow.StructType:
 		h, ok := have.Type.(*arrow.StructType)
 		if !ok {
 			return refused(have.Type, f.Type)
 		}
-		if n.children, err = matched(t.Fields(), h.Fields(), match, path); err != nil {
+		if n.children, err = matchFields(t.Fields(), h.Fields(), match, path); err != nil {
 			return err
 		}
-		n.plain = n.plain && len(h.Fields()) == len(n.children)
+		n.same = n.same && len(h.Fields()) == len(n.children)
 	case *arrow.MapType:
 		h, ok := have.Type.(*arrow.MapType)
 		if !ok {
 			return refused(have.Type, f.Type)
 		}
-		key, value := &node{to: t.KeyType()}, &node{to: t.ItemType(), from: 1}
-		if err := key.below(t.KeyField(), h.KeyField(), match, append(path, "key")); err != nil {
+		key, value := &fieldMap{to: t.KeyType()}, &fieldMap{to: t.ItemType(), index: 1}
+		if err := key.matchType(t.KeyField(), h.KeyField(), match, append(path, "key")); err != nil {
 			return err
 		}
-		if err := value.below(t.ItemField(), h.ItemField(), match, append(path, "value")); err != nil {
+		if err := value.matchType(t.ItemField(), h.ItemField(), match, append(path, "value")); err != nil {
 			return err
 		}
-		n.children = []*node{key, value}
+		n.children = []*fieldMap{key, value}
 	case *arrow.ListType:
 		h, ok := have.Type.(arrow.ListLikeType)
 		if !ok || have.Type.ID() == arrow.MAP {
 			return refused(have.Type, f.Type)
 		}
-		item := &node{to: t.Elem()}
-		if err := item.below(t.ElemField(), h.ElemField(), match, append(path, "element")); err != nil {
+		item := &fieldMap{to: t.Elem()}
+		if err := item.matchType(t.ElemField(), h.ElemField(), match, append(path, "element")); err != nil {
 			return err
 		}
-		n.children = []*node{item}
+		n.children = []*fieldMap{item}
 	}
 	for i, c := range n.children {
-		n.plain = n.plain && c.plain && (f.Type.ID() != arrow.STRUCT || c.from == i)
+		n.same = n.same && c.same && (f.Type.ID() != arrow.STRUCT || c.index == i)
 	}
 	return nil
 }
 
 // apply makes the table's array of the file's.
-func (n *node) apply(a arrow.Array, mem memory.Allocator) (arrow.Array, error) {
-	if n.plain {
+func (n *fieldMap) apply(a arrow.Array, mem memory.Allocator) (arrow.Array, error) {
+	if n.same {
 		a.Retain()
 		return a, nil
 	}
@@ -132,7 +132,7 @@ func (n *node) apply(a arrow.Array, mem memory.Allocator) (arrow.Array, error) {
 		}
 		return rebuild(a, n.to, a.Data().Buffers(), []arrow.Array{item}, a.Data().Offset()), nil
 	case *arrow.MapType:
-		entries := &node{to: n.to.(*arrow.MapType).Elem(), children: n.children}
+		entries := &fieldMap{to: n.to.(*arrow.MapType).Elem(), children: n.children}
 		item, err := entries.applyStruct(a.(*array.Map).ListValues(), entries.to, mem)
 		if err != nil {
 			return nil, err
@@ -142,16 +142,16 @@ func (n *node) apply(a arrow.Array, mem memory.Allocator) (arrow.Array, error) {
 	return Cast(a, n.to, mem)
 }
 
-func (n *node) applyStruct(a arrow.Array, to arrow.DataType, mem memory.Allocator) (arrow.Array, error) {
+func (n *fieldMap) applyStruct(a arrow.Array, to arrow.DataType, mem memory.Allocator) (arrow.Array, error) {
 	s := a.(*array.Struct)
 	var children []arrow.Array
 	for i, c := range n.children {
 		var out arrow.Array
 		var err error
-		if c.from < 0 {
+		if c.index < 0 {
 			out = vec.Nulls(mem, c.to, a.Len())
 		} else {
-			out, err = c.apply(s.Field(c.from), mem)
+			out, err = c.apply(s.Field(c.index), mem)
 		}
 		if err != nil {
 			for _, x := range children {

@@ -35,34 +35,34 @@ type Input struct {
 	Stamp string // changes with the file, or with its deleted rows; "": that of the file
 }
 
-// opened is an open file.
-type opened struct {
-	in     *Input
-	reader format.Reader // with what was deleted
-	plain  format.Reader
-	src    scan.Source
-	part   format.Part
-	groups []format.RowGroup
-	nodes  []*node
-	drops  map[int][]int64 // by row group, positions in it
-	users  int
+// openInput is an open file.
+type openInput struct {
+	in      *Input
+	reader  format.Reader // with what was deleted
+	plain   format.Reader
+	src     scan.Source
+	part    format.Part
+	groups  []format.RowGroup
+	fields  []*fieldMap
+	deleted map[int][]int64 // by row group, positions in it
+	users   int
 }
 
 // files are the open files of a table; those that nobody uses are closed when there are many.
 type files struct {
 	mu   sync.Mutex
-	open map[string]*opened
+	open map[string]*openInput
 	idle []string // least recently used first
 }
 
 const maxIdle = 64
 
 // acquire opens a file, or takes it as it is open. release must be called when it is not used any more.
-func (t *Table) acquire(ctx context.Context, in *Input) (*opened, error) {
+func (t *Table) acquire(ctx context.Context, in *Input) (*openInput, error) {
 	t.files.mu.Lock()
 	defer t.files.mu.Unlock()
 	if t.files.open == nil {
-		t.files.open = map[string]*opened{}
+		t.files.open = map[string]*openInput{}
 	}
 	f := t.files.open[in.Name]
 	if f == nil {
@@ -77,7 +77,7 @@ func (t *Table) acquire(ctx context.Context, in *Input) (*opened, error) {
 	return f, nil
 }
 
-func (t *Table) release(f *opened) {
+func (t *Table) release(f *openInput) {
 	t.files.mu.Lock()
 	defer t.files.mu.Unlock()
 	if f.users--; f.users > 0 {
@@ -92,7 +92,7 @@ func (t *Table) release(f *opened) {
 	}
 }
 
-func (f *opened) close() error {
+func (f *openInput) close() error {
 	f.src.Dicts.Close()
 	return errors.Join(f.plain.Close(), f.src.Objects.Close())
 }
@@ -114,7 +114,7 @@ func Missing(err error, name, catalogue string) error {
 }
 
 // openFile opens a file and compares what the catalogue says of it.
-func (t *Table) openFile(ctx context.Context, in *Input) (*opened, error) {
+func (t *Table) openFile(ctx context.Context, in *Input) (*openInput, error) {
 	at := fault.Span{Object: in.Name}
 	open := in.Open
 	if open == nil {
@@ -129,7 +129,7 @@ func (t *Table) openFile(ctx context.Context, in *Input) (*opened, error) {
 	if err != nil {
 		return nil, Missing(err, in.Name, t.c.Catalogue)
 	}
-	f := &opened{in: in, plain: r, reader: r, drops: map[int][]int64{}}
+	f := &openInput{in: in, plain: r, reader: r, deleted: map[int][]int64{}}
 	f.src = scan.Source{Reader: r, Objects: scan.NewObjects(dataTree(t.c.Tree)), Dicts: scan.NewDicts(),
 		Limits: t.c.Open.Limits.WithDefaults(), NoVerify: t.c.Open.NoVerify}
 	if err := t.prepare(ctx, f); err != nil {
@@ -139,7 +139,7 @@ func (t *Table) openFile(ctx context.Context, in *Input) (*opened, error) {
 }
 
 // prepare finds the row groups, the columns and the deleted rows of a file.
-func (t *Table) prepare(ctx context.Context, f *opened) error {
+func (t *Table) prepare(ctx context.Context, f *openInput) error {
 	for p, err := range f.plain.Parts(ctx, format.Query{}) {
 		if err != nil {
 			return err
@@ -162,20 +162,20 @@ func (t *Table) prepare(ctx context.Context, f *opened) error {
 		return fault.Corruptf(fault.Span{Object: f.in.Name}, "", "expected %d rows as %s says, found %d", f.in.Rows,
 			t.c.Catalogue, rows)
 	}
-	if f.nodes, err = matched(t.c.Schema.Fields(), f.plain.Schema().Fields(), t.c.Match, nil); err != nil {
+	if f.fields, err = matchFields(t.c.Schema.Fields(), f.plain.Schema().Fields(), t.c.Match, nil); err != nil {
 		return err
 	}
-	for i, n := range f.nodes {
-		if v := f.in.Values[i]; n.from < 0 && v == nil && !t.c.Schema.Field(i).Nullable {
+	for i, n := range f.fields {
+		if v := f.in.Values[i]; n.index < 0 && v == nil && !t.c.Schema.Field(i).Nullable {
 			return fault.Corruptf(fault.Span{Object: f.in.Name}, t.c.Schema.Field(i).Name,
 				"the file has no such column, and it cannot be null")
 		}
 	}
-	return t.deletions(ctx, f, rows)
+	return t.applyDeletes(ctx, f, rows)
 }
 
 // rowsOf reads all rows of a file of t, in order. yield takes batches and the position of their first row.
-func (t *Table) rowsOf(ctx context.Context, f *opened, cols []int, yield func(b arrow.RecordBatch) error) error {
+func (t *Table) rowsOf(ctx context.Context, f *openInput, cols []int, yield func(b arrow.RecordBatch) error) error {
 	var err error
 	for _, g := range f.groups {
 		t.batches(ctx, f, g, format.Query{Cols: cols}, wholeGroup(f, g), t.mem, func(b arrow.RecordBatch,
@@ -192,8 +192,8 @@ func (t *Table) rowsOf(ctx context.Context, f *opened, cols []int, yield func(b 
 	return nil
 }
 
-// deletions finds the deleted rows of a file.
-func (t *Table) deletions(ctx context.Context, f *opened, rows int64) error {
+// applyDeletes finds the deleted rows of a file.
+func (t *Table) applyDeletes(ctx context.Context, f *openInput, rows int64) error {
 	var gone []int64
 	if f.in.Deleted != nil {
 		var err error
@@ -218,17 +218,17 @@ func (t *Table) deletions(ctx context.Context, f *opened, rows int64) error {
 			for _, p := range gone[i:j] {
 				own = append(own, p-base)
 			}
-			f.drops[g.Index] = own
+			f.deleted[g.Index] = own
 		}
 		base += g.Rows
 	}
-	f.reader = withDrops{f.plain, f.drops}
+	f.reader = withDeletes{f.plain, f.deleted}
 	f.src.Reader = f.reader
 	return nil
 }
 
 // group is a row group by its index.
-func (f *opened) group(index int) (format.RowGroup, error) {
+func (f *openInput) group(index int) (format.RowGroup, error) {
 	for _, g := range f.groups {
 		if g.Index == index {
 			return g, nil
@@ -237,14 +237,14 @@ func (f *opened) group(index int) (format.RowGroup, error) {
 	return format.RowGroup{}, fault.Invalidf("%s has no row group %d", f.in.Name, index)
 }
 
-// live is how many rows of a group count.
-func (f *opened) live(g format.RowGroup) int64 { return g.Rows - int64(len(f.drops[g.Index])) }
+// liveRows is how many rows of a group count.
+func (f *openInput) liveRows(g format.RowGroup) int64 { return g.Rows - int64(len(f.deleted[g.Index])) }
 
-// stored is the position in its row group of the row that is number n of those that count; for as many as there are,
+// storedRow is the position in its row group of the row that is number n of those that count; for as many as there are,
 // the end.
-func (f *opened) stored(g format.RowGroup, n int64) int64 {
-	gone := f.drops[g.Index]
-	if n >= f.live(g) {
+func (f *openInput) storedRow(g format.RowGroup, n int64) int64 {
+	gone := f.deleted[g.Index]
+	if n >= f.liveRows(g) {
 		return g.Rows
 	}
 	// The row lies at n+k if k rows are deleted before it: the least k such that the next deleted row lies after it.
@@ -259,30 +259,30 @@ func (f *opened) stored(g format.RowGroup, n int64) int64 {
 	return n + int64(lo)
 }
 
-// withDrops is a file some of whose rows do not count.
-type withDrops struct {
+// withDeletes is a file some of whose rows do not count.
+type withDeletes struct {
 	format.Reader
-	drops map[int][]int64
+	deleted map[int][]int64
 }
 
 // Overlay implements format.Overlayer.
-func (r withDrops) Overlay(_ context.Context, g format.RowGroup, _ []int) (format.Overlay, error) {
-	if rows := r.drops[g.Index]; len(rows) > 0 {
+func (r withDeletes) Overlay(_ context.Context, g format.RowGroup, _ []int) (format.Overlay, error) {
+	if rows := r.deleted[g.Index]; len(rows) > 0 {
 		return format.Drops(rows), nil
 	}
 	return nil, nil
 }
 
 // column is column i of the table, made of a batch of the file's columns, of which at says where each is.
-func (t *Table) column(f *opened, i int, b arrow.RecordBatch, at map[int]int, mem allocator) (arrow.Array, error) {
-	n := f.nodes[i]
+func (t *Table) column(f *openInput, i int, b arrow.RecordBatch, at map[int]int, mem allocator) (arrow.Array, error) {
+	n := f.fields[i]
 	if v := f.in.Values[i]; v != nil {
 		return repeat(v, int(b.NumRows()), mem)
 	}
-	if n.from < 0 {
+	if n.index < 0 {
 		return vec.Nulls(mem, n.to, int(b.NumRows())), nil
 	}
-	a, err := n.apply(b.Column(at[n.from]), mem)
+	a, err := n.apply(b.Column(at[n.index]), mem)
 	return a, fault.Locate(err, fault.Span{Object: f.in.Name}, false, t.c.Schema.Field(i).Name)
 }
 

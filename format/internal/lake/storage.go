@@ -173,12 +173,12 @@ func (n *numbering) fields(fs []arrow.Field) []arrow.Field {
 		out[i] = f
 	}
 	for i := range out {
-		out[i].Type = n.in(out[i].Type)
+		out[i].Type = n.typeOf(out[i].Type)
 	}
 	return out
 }
 
-func (n *numbering) in(t arrow.DataType) arrow.DataType {
+func (n *numbering) typeOf(t arrow.DataType) arrow.DataType {
 	switch t := t.(type) {
 	case *arrow.StructType:
 		return arrow.StructOf(n.fields(t.Fields())...)

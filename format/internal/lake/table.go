@@ -82,7 +82,7 @@ func (t *Table) Close() (err error) {
 func (t *Table) Parts(ctx context.Context, q format.Query) iter.Seq2[format.Part, error] {
 	return func(yield func(format.Part, error) bool) {
 		for _, f := range t.c.Files {
-			known := func(path string) *pred.Bounds { return t.known(f, path) }
+			known := func(path string) *pred.Bounds { return t.catalogueBounds(f, path) }
 			if q.Filter != nil && q.Filter.Prune(known) == pred.None {
 				format.Skipped(ctx, format.Skip{Level: format.LevelPart, Why: "bounds of the catalogue",
 					Bytes: f.Bytes})
@@ -99,8 +99,8 @@ func (t *Table) Parts(ctx context.Context, q format.Query) iter.Seq2[format.Part
 	}
 }
 
-// known is what the catalogue says of a column's values in a file; nil: nothing.
-func (t *Table) known(f *Input, path string) *pred.Bounds {
+// catalogueBounds is what the catalogue says of a column's values in a file; nil: nothing.
+func (t *Table) catalogueBounds(f *Input, path string) *pred.Bounds {
 	at, _, err := pred.Find(t.c.Schema.Fields(), path)
 	if err != nil || len(at) != 1 {
 		return nil
@@ -131,7 +131,7 @@ func (t *Table) RowGroups(ctx context.Context, p format.Part, q format.Query) ([
 	defer t.release(f)
 	var leaves []int
 	for k, c := range f.plain.Columns() {
-		if slices.ContainsFunc(q.Cols, func(i int) bool { return f.nodes[i].from == c.Path[0] }) {
+		if slices.ContainsFunc(q.Cols, func(i int) bool { return f.fields[i].index == c.Path[0] }) {
 			leaves = append(leaves, k)
 		}
 	}
@@ -141,17 +141,17 @@ func (t *Table) RowGroups(ctx context.Context, p format.Part, q format.Query) ([
 	}
 	out := make([]format.RowGroup, len(some))
 	for i, g := range some {
-		out[i] = format.RowGroup{Part: p.Ref, Index: g.Index, Rows: f.live(g), Bytes: g.Bytes,
+		out[i] = format.RowGroup{Part: p.Ref, Index: g.Index, Rows: f.liveRows(g), Bytes: g.Bytes,
 			Bounds: t.bounds(f, g, q.Cols)}
 	}
 	return out, nil
 }
 
 // bounds are those of a row group's columns that are in the file as the table has them, and of values of the file.
-func (t *Table) bounds(f *opened, g format.RowGroup, cols []int) map[int]pred.Bounds {
+func (t *Table) bounds(f *openInput, g format.RowGroup, cols []int) map[int]pred.Bounds {
 	out := map[int]pred.Bounds{}
 	for _, i := range cols {
-		n := f.nodes[i]
+		n := f.fields[i]
 		if f.in.Values[i] != nil {
 			if b, ok := f.in.Bounds[i]; ok {
 				b.Rows, b.Nulls = -1, -1
@@ -161,8 +161,8 @@ func (t *Table) bounds(f *opened, g format.RowGroup, cols []int) map[int]pred.Bo
 		}
 		for k, c := range f.plain.Columns() {
 			b, ok := g.Bounds[k]
-			if ok && n.plain && len(c.Path) == 1 && c.Path[0] == n.from && c.MaxRep == 0 {
-				if len(f.drops[g.Index]) > 0 {
+			if ok && n.same && len(c.Path) == 1 && c.Path[0] == n.index && c.MaxRep == 0 {
+				if len(f.deleted[g.Index]) > 0 {
 					b.Rows, b.Nulls = -1, -1
 				}
 				out[i] = b
@@ -190,12 +190,12 @@ func (t *Table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (ve
 	}
 	defer t.release(f)
 	n, ok := f.plain.(format.Narrower)
-	if !ok || len(f.drops[g.Index]) > 0 {
+	if !ok || len(f.deleted[g.Index]) > 0 {
 		return all, nil
 	}
 	var terms []*pred.Expr
 	for _, c := range e.Conjuncts() {
-		if !t.direct(f, c) {
+		if !t.hasColumns(f, c) {
 			continue
 		}
 		if own, err := pred.Bind(c, f.plain.Schema()); err == nil {
@@ -212,15 +212,15 @@ func (t *Table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (ve
 	return n.Narrow(ctx, own, pred.And(terms...))
 }
 
-// direct reports whether a file has the columns of e by the same names and types.
-func (t *Table) direct(f *opened, e *pred.Expr) bool {
+// hasColumns reports whether a file has the columns of e by the same names and types.
+func (t *Table) hasColumns(f *openInput, e *pred.Expr) bool {
 	for _, name := range e.Columns() {
 		at, _, err := pred.Find(t.c.Schema.Fields(), name)
 		if err != nil || len(at) != 1 || f.in.Values[at[0]] != nil {
 			return false
 		}
-		n := f.nodes[at[0]]
-		if !n.plain || f.plain.Schema().Field(n.from).Name != t.c.Schema.Field(at[0]).Name {
+		n := f.fields[at[0]]
+		if !n.same || f.plain.Schema().Field(n.index).Name != t.c.Schema.Field(at[0]).Name {
 			return false
 		}
 	}
@@ -261,14 +261,14 @@ func (t *Table) Batches(ctx context.Context, g format.RowGroup, q format.Query, 
 }
 
 // batches reads rows of a row group and makes the table's columns of them.
-func (t *Table) batches(ctx context.Context, f *opened, g format.RowGroup, q format.Query, rows vec.Range,
+func (t *Table) batches(ctx context.Context, f *openInput, g format.RowGroup, q format.Query, rows vec.Range,
 	mem memory.Allocator, yield func(arrow.RecordBatch, error) bool) {
 	at := map[int]int{}
 	names := []string{}
 	fields := make([]arrow.Field, len(q.Cols))
 	for k, i := range q.Cols {
 		fields[k] = t.c.Schema.Field(i)
-		if n := f.nodes[i].from; n >= 0 && f.in.Values[i] == nil {
+		if n := f.fields[i].index; n >= 0 && f.in.Values[i] == nil {
 			if _, ok := at[n]; !ok {
 				at[n] = len(names)
 				names = append(names, pred.JoinPath(f.plain.Schema().Field(n).Name))
@@ -276,7 +276,7 @@ func (t *Table) batches(ctx context.Context, f *opened, g format.RowGroup, q for
 		}
 	}
 	piece := scan.Piece{Part: f.part.Ref, Stamp: f.part.Stamp, Groups: []int{g.Index}, Count: g.Rows,
-		Rows: vec.Range{From: f.stored(g, rows.From), To: f.stored(g, rows.To)}}
+		Rows: vec.Range{From: f.storedRow(g, rows.From), To: f.storedRow(g, rows.To)}}
 	if piece.Rows.Len() <= 0 {
 		return
 	}
@@ -316,17 +316,17 @@ func (t *Table) batches(ctx context.Context, f *opened, g format.RowGroup, q for
 }
 
 // loss is damage of a file's row group as an error about the rows that count.
-func (f *opened) loss(g format.RowGroup, l region.Loss) error {
+func (f *openInput) loss(g format.RowGroup, l region.Loss) error {
 	if !l.Exact {
 		return l.Err
 	}
-	gone := f.drops[g.Index]
+	gone := f.deleted[g.Index]
 	i, _ := slices.BinarySearch(gone, l.Rows[0])
 	j, _ := slices.BinarySearch(gone, l.Rows[1])
 	return &lostRows{l.Err, l.Rows[0] - int64(i), l.Rows[1] - int64(j)}
 }
 
-func (t *Table) record(f *opened, sc *arrow.Schema, cols []int, b arrow.RecordBatch,
+func (t *Table) record(f *openInput, sc *arrow.Schema, cols []int, b arrow.RecordBatch,
 	at map[int]int, mem allocator) (arrow.RecordBatch, error) {
 	out := make([]arrow.Array, len(cols))
 	defer func() {
@@ -347,7 +347,7 @@ func (t *Table) record(f *opened, sc *arrow.Schema, cols []int, b arrow.RecordBa
 }
 
 // wholeGroup are all rows of a group that count.
-func wholeGroup(f *opened, g format.RowGroup) vec.Range { return vec.Range{To: f.live(g)} }
+func wholeGroup(f *openInput, g format.RowGroup) vec.Range { return vec.Range{To: f.liveRows(g)} }
 
 // Positions reads the positions of deleted rows in files of position deletes: file_path and pos, the columns of t. All
 // paths are passed through path; those of the result are the ones that wanted names.

@@ -44,37 +44,37 @@ type WriterOptions struct {
 }
 
 const (
-	usualSize = 512 << 20
+	defaultFileSize = 512 << 20
 	// maxOpen is how many files are being written at a time. A partition whose rows come again later gets another file.
 	maxOpen = 32
-	// heldRows is how many rows of a partition are collected before they are encoded.
-	heldRows = 8192
+	// maxBuffered is how many rows of a partition are collected before they are encoded.
+	maxBuffered = 8192
 )
 
 // Writer writes the rows of a table into files.
 type Writer struct {
-	o       WriterOptions
-	sink    store.Sink
-	in      *arrow.Schema // of the batches
-	stored  *arrow.Schema // as which their values are stored
-	mem     memory.Allocator
-	run     string // a part of the names of files
-	open    map[string]*openFile
-	recent  []string
-	files   []File
-	sum     format.Summary
-	retyped []string
+	o            WriterOptions
+	sink         store.Sink
+	in           *arrow.Schema // of the batches
+	stored       *arrow.Schema // as which their values are stored
+	mem          memory.Allocator
+	run          string // a part of the names of files
+	open         map[string]*openFile
+	recent       []string
+	files        []File
+	sum          format.Summary
+	changedTypes []string
 }
 
 // openFile is a file that is being written.
 type openFile struct {
-	w         format.Writer
-	facts     func() parquet.FileFacts
-	name      string
-	size      *int64
-	partition []any
-	held      []arrow.RecordBatch // rows that are not encoded yet
-	rows      int64               // of held
+	w            format.Writer
+	facts        func() parquet.FileFacts
+	name         string
+	size         *int64
+	partition    []any
+	buffered     []arrow.RecordBatch // rows that are not encoded yet
+	bufferedRows int64               // of held
 }
 
 // NewWriter returns a writer of batches of schema in, whose values are stored as stored says.
@@ -84,14 +84,15 @@ func NewWriter(s store.Sink, in, stored *arrow.Schema, o WriterOptions) *Writer 
 		w.mem = memory.NewGoAllocator()
 	}
 	if w.o.Size == 0 {
-		w.o.Size = usualSize
+		w.o.Size = defaultFileSize
 	}
 	var salt [4]byte
 	_, _ = rand.Read(salt[:])
 	w.run = hex.EncodeToString(salt[:])
 	for i, f := range in.Fields() {
 		if !sameMeaning(f.Type, stored.Field(i).Type) {
-			w.retyped = append(w.retyped, fmt.Sprintf("%s (%s as %s)", f.Name, f.Type, shortType(stored.Field(i).Type)))
+			w.changedTypes = append(w.changedTypes, fmt.Sprintf("%s (%s as %s)", f.Name, f.Type,
+				shortType(stored.Field(i).Type)))
 		}
 	}
 	return w
@@ -235,7 +236,7 @@ func (w *Writer) add(ctx context.Context, key string, values []any, b arrow.Reco
 		i := slices.Index(w.recent, key)
 		w.recent = append(slices.Delete(w.recent, i, i+1), key)
 	}
-	if len(w.o.Terms) == 0 || b.NumRows() >= heldRows {
+	if len(w.o.Terms) == 0 || b.NumRows() >= maxBuffered {
 		if err := w.flush(ctx, f); err != nil {
 			return err
 		}
@@ -244,8 +245,8 @@ func (w *Writer) add(ctx context.Context, key string, values []any, b arrow.Reco
 		}
 	} else {
 		b.Retain()
-		f.held, f.rows = append(f.held, b), f.rows+b.NumRows()
-		if f.rows >= heldRows || len(f.held) >= heldRows/4 {
+		f.buffered, f.bufferedRows = append(f.buffered, b), f.bufferedRows+b.NumRows()
+		if f.bufferedRows >= maxBuffered || len(f.buffered) >= maxBuffered/4 {
 			if err := w.flush(ctx, f); err != nil {
 				return err
 			}
@@ -259,14 +260,14 @@ func (w *Writer) add(ctx context.Context, key string, values []any, b arrow.Reco
 
 // flush encodes the rows that a file has collected.
 func (w *Writer) flush(ctx context.Context, f *openFile) error {
-	if len(f.held) == 0 {
+	if len(f.buffered) == 0 {
 		return nil
 	}
 	defer f.drop()
 	cols := make([]arrow.Array, w.stored.NumFields())
 	for i := range cols {
-		parts := make([]arrow.Array, len(f.held))
-		for k, b := range f.held {
+		parts := make([]arrow.Array, len(f.buffered))
+		for k, b := range f.buffered {
 			parts[k] = b.Column(i)
 		}
 		c, err := array.Concatenate(parts, w.mem)
@@ -276,16 +277,16 @@ func (w *Writer) flush(ctx context.Context, f *openFile) error {
 		defer c.Release()
 		cols[i] = c
 	}
-	b := array.NewRecordBatch(w.stored, cols, f.rows)
+	b := array.NewRecordBatch(w.stored, cols, f.bufferedRows)
 	defer b.Release()
 	return w.encode(ctx, f, b)
 }
 
 func (f *openFile) drop() {
-	for _, b := range f.held {
+	for _, b := range f.buffered {
 		b.Release()
 	}
-	f.held, f.rows = nil, 0
+	f.buffered, f.bufferedRows = nil, 0
 }
 
 func (w *Writer) encode(ctx context.Context, f *openFile, b arrow.RecordBatch) error {
@@ -372,7 +373,7 @@ func (w *Writer) Close(ctx context.Context) (format.Summary, error) {
 		return w.sum, err
 	}
 	w.sum.Files, w.sum.Bytes = append(w.sum.Files, names...), w.sum.Bytes+n
-	w.sum.Retyped = w.retyped
+	w.sum.Retyped = w.changedTypes
 	return w.sum, w.sink.Commit(ctx)
 }
 

@@ -13,7 +13,6 @@ import (
 
 func RenameCmd(a *cli.App) *cobra.Command {
 	var column string
-	var dry *bool
 	cmd := &cobra.Command{
 		Use:   "rename STORE#DATABASE.TABLE NEW [--column COLUMN]",
 		Short: "Give a CarbonData table, or a column of it, another name",
@@ -25,36 +24,20 @@ Hive's metastore is not told of either: there the table has to be registered ane
 		Example: `  stoa rename store#sales.orders store#sales.purchases --dry-run
   stoa rename store#sales.orders remark --column note --dry-run`,
 		Args: cli.Wants(cobra.ExactArgs(2)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := openChanger(a, cmd, args[0])
-			if err != nil {
-				return err
-			}
-			if column == "" {
-				err = c.Rename(cmd.Context(), stoa.RenameOptions{To: args[1], DryRun: *dry})
-			} else {
-				o := stoa.AlterColumnOptions{DryRun: *dry}
-				o.Column, o.Name = column, args[1]
-				err = c.AlterColumn(cmd.Context(), o)
-			}
-			if err == nil && *dry {
-				what := args[0]
-				if column != "" {
-					what += ": column " + column
-				}
-				a.Note("%s would be called %s", what, args[1])
-			}
-			return ofName(err)
-		},
 	}
 	cmd.Flags().StringVar(&column, "column", "", "rename this `COLUMN`, and not the table")
-	dry = dryRun(cmd)
-	limitFlags(cmd)
-	return cli.First(cmd, "column", "dry-run")
+	return onTable(a, cmd, func(t *target) error {
+		if column == "" {
+			err := t.Rename(t.ctx, stoa.RenameOptions{To: t.args[0], DryRun: t.dry})
+			return t.result(ofName(err), "it would be renamed to %s", t.args[0])
+		}
+		o := stoa.AlterColumnOptions{DryRun: t.dry}
+		o.Column, o.Name = column, t.args[0]
+		return t.result(t.AlterColumn(t.ctx, o), "column %s would be renamed to %s", column, t.args[0])
+	}, "column", "dry-run")
 }
 
 func SetTypeCmd(a *cli.App) *cobra.Command {
-	var dry *bool
 	cmd := &cobra.Command{
 		Use:   "set-type STORE#DATABASE.TABLE COLUMN TYPE",
 		Short: "Give a column of a CarbonData table a wider type",
@@ -64,30 +47,19 @@ Bucket and partition columns keep their types.`,
 		Example: `  stoa set-type store#sales.orders price "decimal(14,4)" --dry-run
   stoa set-type store#sales.orders price "decimal(12,2)"`,
 		Args: cli.Wants(cobra.MinimumNArgs(3)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := openChanger(a, cmd, args[0])
-			if err != nil {
-				return err
-			}
-			f, err := schemafmt.ParseColumn("`" + args[1] + "` " + strings.Join(args[2:], " "))
-			if err != nil {
-				return err
-			}
-			o := stoa.AlterColumnOptions{DryRun: *dry}
-			o.Column, o.Type = args[1], &f
-			if err = c.AlterColumn(cmd.Context(), o); err == nil && *dry {
-				a.Note("%s: column %s would be of type %s", args[0], args[1], f.Type)
-			}
-			return err
-		},
 	}
-	dry = dryRun(cmd)
-	limitFlags(cmd)
-	return cli.First(cmd, "dry-run")
+	return onTable(a, cmd, func(t *target) error {
+		f, err := schemafmt.ParseColumn("`" + t.args[0] + "` " + strings.Join(t.args[1:], " "))
+		if err != nil {
+			return err
+		}
+		o := stoa.AlterColumnOptions{DryRun: t.dry}
+		o.Column, o.Type = t.args[0], &f
+		return t.result(t.AlterColumn(t.ctx, o), "column %s would be of type %s", t.args[0], f.Type)
+	}, "dry-run")
 }
 
 func SetPropertyCmd(a *cli.App) *cobra.Command {
-	var dry *bool
 	cmd := &cobra.Command{
 		Use:   "set-property STORE#DATABASE.TABLE KEY=VALUE...",
 		Short: "Set properties of a CarbonData table",
@@ -96,39 +68,29 @@ describe what is in the files, such as sort_columns and long_string_columns, can
 		Example: `  stoa set-property store#sales.orders table_blocksize=256 comment=purchases
   stoa set-property store#sales.orders comment --dry-run`,
 		Args: cli.Wants(cobra.MinimumNArgs(2)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := openChanger(a, cmd, args[0])
-			if err != nil {
-				return err
-			}
-			o := stoa.SetPropertiesOptions{Properties: map[string]*string{}, DryRun: *dry}
-			for _, s := range args[1:] {
-				k, v, set := strings.Cut(s, "=")
-				if _, twice := o.Properties[k]; k == "" || twice {
-					return cli.WrongUse("%s: expected KEY=VALUE, each KEY once", s)
-				}
-				if o.Properties[k] = nil; set {
-					o.Properties[k] = &v
-				}
-			}
-			if err = c.SetProperties(cmd.Context(), o); err == nil && *dry {
-				a.Note("%s: %s would be set", args[0], strings.Join(args[1:], ", "))
-			}
-			return err
-		},
 	}
-	dry = dryRun(cmd)
-	limitFlags(cmd)
-	return cli.First(cmd, "dry-run")
+	return onTable(a, cmd, func(t *target) error {
+		values, err := assignments(t.args, "KEY=VALUE, each KEY once")
+		if err != nil {
+			return err
+		}
+		o := stoa.SetPropertiesOptions{Properties: values, DryRun: t.dry}
+		return t.result(t.SetProperties(t.ctx, o), "%s would be set", strings.Join(t.args, ", "))
+	}, "dry-run")
 }
 
 // partitionOf reads values of partition columns: NAME=VALUE, or NAME alone for null.
 func partitionOf(list []string) (format.PartitionValues, error) {
-	out := format.PartitionValues{}
+	return assignments(list, "NAME=VALUE, each partition column once")
+}
+
+// assignments reads values by name: NAME=VALUE, or NAME alone for nil.
+func assignments(list []string, expected string) (map[string]*string, error) {
+	out := map[string]*string{}
 	for _, s := range list {
 		k, v, set := strings.Cut(s, "=")
 		if _, twice := out[k]; k == "" || twice {
-			return nil, cli.WrongUse("%s: expected NAME=VALUE, each partition column once", s)
+			return nil, cli.WrongUse("%s: expected %s", s, expected)
 		}
 		if out[k] = nil; set {
 			out[k] = &v

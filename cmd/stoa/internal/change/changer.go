@@ -1,6 +1,7 @@
 package change
 
 import (
+	"context"
 	"errors"
 	"strconv"
 	"strings"
@@ -46,6 +47,44 @@ func ofName(err error) error {
 	var e *fault.Error
 	if errors.As(err, &e) && e.Class == fault.Invalid && strings.Contains(e.Reason, " names no table") {
 		return cli.WrongUse("%s", e.Reason)
+	}
+	return err
+}
+
+// target is the table that a verb changes.
+type target struct {
+	*stoa.Changer
+	app  *cli.App
+	ctx  context.Context
+	name string   // as it was given
+	args []string // those after the name
+	dry  bool
+}
+
+// onTable makes run what a verb does with the table that its first argument names. The verb gets the flags that all
+// such verbs have; those called first come first in its help.
+func onTable(a *cli.App, cmd *cobra.Command, run func(t *target) error, first ...string) *cobra.Command {
+	dry := dryRun(cmd)
+	limitFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		c, err := openChanger(a, cmd, args[0])
+		if err != nil {
+			return err
+		}
+		return run(&target{c, a, cmd.Context(), args[0], args[1:], *dry})
+	}
+	return cli.First(cmd, first...)
+}
+
+// note says something about the table.
+func (t *target) note(format string, args ...any) {
+	t.app.Note("%s: "+format, append([]any{t.name}, args...)...)
+}
+
+// result returns err; after a dry run without one it says what would be done.
+func (t *target) result(err error, format string, args ...any) error {
+	if err == nil && t.dry {
+		t.note(format, args...)
 	}
 	return err
 }

@@ -60,13 +60,13 @@ stays. Uploads of other programs stay, too.`,
 // cleanAddress removes what processes have left at an address.
 func cleanAddress(a *cli.App, ctx context.Context, address string, older time.Duration, dry bool) error {
 	uploads, objects := 0, 0
-	err := a.Remote().Clean(ctx, address, time.Now().Add(-older), dry, func(l remote.Left) error {
+	err := a.Remote().Clean(ctx, address, time.Now().Add(-older), dry, func(l remote.Leftover) error {
 		what := ""
 		switch {
 		case l.Upload:
 			what = "  (an upload that was not completed)"
 			uploads++
-		case l.Ended:
+		case l.Complete:
 			what = "  (what it is about is whole)"
 			objects++
 		default:

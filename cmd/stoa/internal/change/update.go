@@ -16,7 +16,6 @@ func UpdateCmd(a *cli.App) *cobra.Command {
 	var where string
 	var sets []string
 	var unchecked bool
-	var dry *bool
 	cmd := &cobra.Command{
 		Use:   "update STORE#DATABASE.TABLE --set COLUMN=VALUE --where PREDICATE",
 		Short: "Change rows of a CarbonData table",
@@ -29,37 +28,30 @@ count: if they are not as many, with the same values, the status is 1 and the ta
 		Example: `  stoa update store#sales.orders --set status=paid --set "note=by hand" --where "id = 4711"
   stoa update store#sales.orders --set note=null --where "day < date '2020-01-01'"`,
 		Args: cli.Wants(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := openChanger(a, cmd, args[0])
-			if err != nil {
-				return err
-			}
-			if len(sets) == 0 {
-				return &cli.UseError{Message: "--set says what changes; it is missing",
-					Hint: "for example --set status=paid"}
-			}
-			values, err := SetValues(sets)
-			if err != nil {
-				return err
-			}
-			if err := wantsWhere(where); err != nil {
-				return err
-			}
-			n, err := c.Update(cmd.Context(), stoa.UpdateOptions{Where: where, Set: values, NoCheck: unchecked,
-				DryRun: *dry})
-			if err == nil {
-				a.Note("%s: %s %s", args[0], display.Count(n, "row"), would(*dry, "changed"))
-			}
-			return ofSet(err)
-		},
 	}
 	cmd.Flags().StringArrayVar(&sets, "set", nil, "give a column a value, `COLUMN=VALUE`; repeatable")
 	cmd.Flags().StringVar(&where, "where", "", "change the rows for which `PREDICATE` is true (needed)")
 	cmd.Flags().BoolVar(&unchecked, "no-check", false,
 		"do not read the new rows back before they count, to compare them with what was meant")
-	dry = dryRun(cmd)
-	limitFlags(cmd)
-	return cli.First(cmd, "where", "set", "dry-run")
+	return onTable(a, cmd, func(t *target) error {
+		if len(sets) == 0 {
+			return &cli.UseError{Message: "--set says what changes; it is missing",
+				Hint: "for example --set status=paid"}
+		}
+		values, err := SetValues(sets)
+		if err != nil {
+			return err
+		}
+		if err := wantsWhere(where); err != nil {
+			return err
+		}
+		n, err := t.Update(t.ctx, stoa.UpdateOptions{Where: where, Set: values, NoCheck: unchecked,
+			DryRun: t.dry})
+		if err == nil {
+			t.note("%s %s", display.Count(n, "row"), would(t.dry, "changed"))
+		}
+		return ofSet(err)
+	}, "where", "set", "dry-run")
 }
 
 // ofSet turns an error about a new value into one about the flag that gave it.

@@ -144,21 +144,25 @@ func Line(err error) string {
 	return err.Error()
 }
 
-// limitFlags replaces the names of limits in messages of the library by the flags that set them.
-var limitFlags = strings.NewReplacer(
+// flagNames replaces names of limits, options and functions in messages of the library by the flags for them.
+var flagNames = strings.NewReplacer(
 	"the page limit", "--max-page", "page limit", "--max-page",
 	"the metadata limit", "--max-metadata", "metadata limit", "--max-metadata",
 	"the field limit", "--max-fields", "field limit", "--max-fields",
 	"request limit", "--max-requests",
 	"the depth limit", "--max-depth", "depth limit", "--max-depth",
 	"the memory limit", "--memory", "memory limit", "--memory",
+	"writing option ", "--opt ",
+	"Changer.DisableDependents", "--disable-dependents",
+	"TableSpec.SortColumns", "--sort-columns", "TableSpec.Inverted", "--inverted-index",
+	"TableSpec.LongStrings", "--long-strings", "TableSpec.Buckets", "--bucket", "TableSpec.BucketBy", "--bucket",
 	"an unordered scan reads", "--unordered reads", "the format can be forced", "--from FORMAT forces one",
 )
 
 // InFlags replaces limits, choices and reading options in a message of the library by the flags that set them: "(page
 // limit)" by "(--max-page)", " live=true" by " --live".
 func InFlags(s string) string {
-	s = withSlashes(limitFlags.Replace(s))
+	s = withSlashes(flagNames.Replace(s))
 	for _, w := range NewOptionFlags() {
 		if w.Value != "" {
 			s = strings.ReplaceAll(s, " "+w.Key+"="+w.Value, " --"+w.Flag)

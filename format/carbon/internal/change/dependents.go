@@ -51,7 +51,7 @@ func refuseDependents(t *layout.TableSchema, dir string) error {
 	if list := dependents(t); len(list) > 0 {
 		return fault.Unsupportedf(fault.Span{Object: filepath.Join(dir, "Metadata", "schema")}, "",
 			"the table has %s, which CarbonData keeps up to date with its rows and stoa does not: change it with "+
-				"CarbonData, or drop them there first (views alone can be disabled with --disable-dependents)",
+				"CarbonData, or drop them there first (views alone can be disabled: Changer.DisableDependents)",
 			strings.Join(list, " and "))
 	}
 	return nil

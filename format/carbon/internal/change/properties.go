@@ -10,10 +10,9 @@ import (
 )
 
 // ownProperties are the properties that other fields of a TableSpec set.
-var ownProperties = map[string]string{"sort_columns": "SortColumns (--sort-columns)",
-	"inverted_index": "Inverted (--inverted-index)", "long_string_columns": "LongStrings (--long-strings)",
-	"bucket_number": "Buckets (--bucket)", "bucket_columns": "BucketBy (--bucket)",
-	"bucketnumber": "Buckets (--bucket)", "bucketcolumns": "BucketBy (--bucket)"}
+var ownProperties = map[string]string{"sort_columns": "SortColumns", "inverted_index": "Inverted",
+	"long_string_columns": "LongStrings", "bucket_number": "Buckets", "bucket_columns": "BucketBy",
+	"bucketnumber": "Buckets", "bucketcolumns": "BucketBy"}
 
 // propertyValues are the values of properties that loads support: words, or min and max of a number.
 var propertyValues = map[string]struct {
@@ -34,7 +33,7 @@ func checkProperties(props map[string]string) error {
 	for _, k := range layout.SortedKeys(props) {
 		low, v := strings.ToLower(k), props[k]
 		if field := ownProperties[low]; field != "" {
-			return fault.Invalidf("carbon: property %s: set %s instead", k, field)
+			return fault.Invalidf("carbon: property %s: set TableSpec.%s instead", k, field)
 		}
 		want, known := propertyValues[low]
 		switch {

@@ -203,7 +203,7 @@ func (s *Sorter) order() ([]SortedRow, error) {
 			}
 			if len(keys) >= 1<<32 {
 				return nil, fault.Limitf(fault.Span{}, "",
-					"the sort columns of the rows in memory have more than 4 GiB: lower --opt memory")
+					"the sort columns of the rows in memory have more than 4 GiB: lower writing option memory")
 			}
 			var head [8]byte
 			copy(head[:], keys[from:])

@@ -214,7 +214,7 @@ func (x *Cells) addTimes(a *array.Timestamp, from, to int, o *schema.WriteOption
 			}
 			if rest != 0 && a.IsValid(from+i) && !o.Truncate {
 				return ValueErrorf(from+i, "the time has parts of a millisecond, which CarbonData cannot keep "+
-					"(--opt timestamps=truncate drops them)")
+					"(writing option timestamps=truncate drops them)")
 			}
 			ms = (ms - rest) / per
 		}
@@ -269,8 +269,7 @@ func (x *Cells) addTexts(c *schema.Column, a arrow.Array, from, to int) error {
 			}
 			if n := len(x.data) - at; n > limit {
 				return ValueErrorf(i, "a string of %d bytes is longer than a CarbonData string may be (%d): the "+
-					"column would have to be a varchar (convert --opt long-strings=%s, create --long-strings %s)",
-					n, limit, c.Name, c.Name)
+					"column has to be a varchar: name %s in long-strings when the table is made", n, limit, c.Name)
 			}
 			if string(x.data[at:]) == schema.NullText { // bytes, too
 				return ValueErrorf(i, "the text %s is what CarbonData writes for null: it would be read as null",
@@ -370,12 +369,12 @@ func (x *Cells) Check(c *schema.Column) error {
 		case layout.TypeArray, layout.TypeMap:
 			if x.Ints[i] == 1 && !x.Null(i) && x.Children[0].readsAsNull(c.Children[0], child) {
 				return fault.Invalidf("column %s: a %s of one item that is null would be read as a null %s "+
-					"(--opt nulls=merge writes it nevertheless)", c.Name, c.Type, c.Type)
+					"(writing option nulls=merge writes it nevertheless)", c.Name, c.Type, c.Type)
 			}
 			child += int(x.Ints[i])
 		case layout.TypeStruct:
 			if !x.Null(i) && x.readsAsNull(c, i) {
-				return fault.Invalidf("column %s: a struct of nulls would be read as a null struct (--opt "+
+				return fault.Invalidf("column %s: a struct of nulls would be read as a null struct (writing option "+
 					"nulls=merge writes it nevertheless)", c.Name)
 			}
 		}
@@ -412,7 +411,7 @@ func (x *Cells) CheckEmptyBytes(c *schema.Column) error {
 	}
 	for i := range x.N {
 		if !x.Null(i) && len(x.Text(i)) == 0 {
-			return fault.Invalidf("column %s: no bytes within a list or struct would be read as null (--opt "+
+			return fault.Invalidf("column %s: no bytes within a list or struct would be read as null (writing option "+
 				"nulls=merge writes them nevertheless)", c.Name)
 		}
 	}

@@ -61,7 +61,7 @@ func (x *Cells) wholeSeconds(c *schema.Column, at, from int, o *schema.WriteOpti
 			continue
 		case rest != 0 && !o.Truncate:
 			return ValueErrorf(from+i, "the time has parts of a second, which the column's direct dictionary "+
-				"cannot keep (--opt timestamps=truncate drops them)")
+				"cannot keep (writing option timestamps=truncate drops them)")
 		case ms < 0 || ms/1000 > math.MaxInt32-2:
 			return ValueErrorf(from+i, "the time %d ms is beyond what a direct dictionary can say (1970 to 2038)", ms)
 		}

@@ -90,11 +90,11 @@ func ParseExact(c *schema.Column, s string) (v schema.Constant, err error) {
 	return v, nil
 }
 
-// finer is the error for a text of a time that is finer than CarbonData's. Texts are not cut as times are: no check
-// compares them with what is read back.
+// finer is the error for text with a time that is finer than CarbonData's. Text is not truncated as timestamps are: no
+// check compares it with what is read back.
 func finer(s string) error {
-	return fault.Invalidf("%q has parts of a millisecond, which CarbonData cannot keep (where --schema says that the "+
-		"column is of times, --opt timestamps=truncate drops them)", s)
+	return fault.Invalidf("%q has parts of a millisecond, which CarbonData cannot keep (if the rows have the column "+
+		"as timestamps, and not as text, writing option timestamps=truncate drops them)", s)
 }
 
 // Array has the cells, which are no strings and not nested, as an Arrow array of a type.

@@ -200,9 +200,10 @@ func throughTable(ctx context.Context, tg format.Target, o *ReadOptions) (format
 		return tg, KindFiles, nil
 	case segment == "":
 		return tg, KindNone, fault.Invalidf("%s is a partition of the CarbonData table %s, which alone knows which of "+
-			"its files count; try: stoa cat %[2]s --where …", tg.Name, table)
+			"its files count: read the table, with a filter", tg.Name, table)
 	case o.Segments != nil || o.allSegments:
-		return tg, KindNone, fault.Invalidf("%s is a segment of the CarbonData table %s: with --segment name the table",
+		return tg, KindNone, fault.Invalidf("%s is a segment of the CarbonData table %s: with option segment=N name "+
+			"the table",
 			tg.Name, table)
 	}
 	o.Segments, tg.Name = []string{segment}, table

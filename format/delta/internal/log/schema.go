@@ -102,7 +102,7 @@ func typeOf(t arrow.DataType, mapped bool) (json.RawMessage, error) {
 		arrow.STRING: "string", arrow.BINARY: "binary", arrow.DATE32: "date"}[t.ID()])
 }
 
-var words = map[string]arrow.DataType{
+var primitives = map[string]arrow.DataType{
 	"boolean": arrow.FixedWidthTypes.Boolean, "byte": arrow.PrimitiveTypes.Int8, "short": arrow.PrimitiveTypes.Int16,
 	"integer": arrow.PrimitiveTypes.Int32, "long": arrow.PrimitiveTypes.Int64, "float": arrow.PrimitiveTypes.Float32,
 	"double": arrow.PrimitiveTypes.Float64, "string": arrow.BinaryTypes.String, "binary": arrow.BinaryTypes.Binary,
@@ -151,7 +151,7 @@ func Arrow(fields []Field, mode string, depth int) (out []arrow.Field, err error
 func arrowType(raw json.RawMessage, mode string, depth int) (arrow.DataType, error) {
 	var word string
 	if json.Unmarshal(raw, &word) == nil {
-		if t := words[word]; t != nil {
+		if t := primitives[word]; t != nil {
 			return t, nil
 		}
 		var p, s int32

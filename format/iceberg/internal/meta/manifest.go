@@ -13,10 +13,10 @@ import (
 
 // What manifests and files hold.
 const (
-	Data     = 0
-	Position = 1 // of a file: rows that are deleted, by file and position
-	Equality = 2 // of a file: values of the rows that are deleted
-	Deletes  = 1 // of a manifest: files of both kinds
+	Data            = 0
+	PositionDeletes = 1 // of a file: rows that are deleted, by file and position
+	EqualityDeletes = 2 // of a file: values of the rows that are deleted
+	DeleteManifest  = 1 // of a manifest: files of both kinds
 )
 
 // Manifest is an entry of a manifest list.
@@ -56,25 +56,25 @@ type Entry struct {
 
 // DataFile is a file with rows, or with rows that are deleted.
 type DataFile struct {
-	Content    int
-	Path       string
-	Format     string
-	Partition  map[string]any // by the names of the spec's fields
-	Rows       int64
-	Bytes      int64
-	Sizes      map[int]int64
-	Values     map[int]int64
-	Nulls      map[int]int64
-	NaNs       map[int]int64
-	Lower      map[int][]byte
-	Upper      map[int][]byte
-	Offsets    []int64
-	Equality   []int
-	SortOrder  *int64
-	FirstRow   *int64
-	Referenced string
-	Offset     *int64 // of a deletion vector in its file
-	Size       *int64
+	Content        int
+	Path           string
+	Format         string
+	Partition      map[string]any // by the names of the spec's fields
+	Rows           int64
+	Bytes          int64
+	Sizes          map[int]int64
+	Values         map[int]int64
+	Nulls          map[int]int64
+	NaNs           map[int]int64
+	Lower          map[int][]byte
+	Upper          map[int][]byte
+	SplitOffsets   []int64
+	EqualityIDs    []int
+	SortOrder      *int64
+	FirstRow       *int64
+	ReferencedFile string
+	Offset         *int64 // of a deletion vector in its file
+	Size           *int64
 }
 
 // AvroType is the type of a partition field in a manifest: the spec's fields have such types.
@@ -159,8 +159,8 @@ func optional[T any](p *T) any {
 	return *p
 }
 
-// pairs is a map as manifests have it.
-func pairs[T any](m map[int]T, order []int) any {
+// encodeMap is a map as manifests have it.
+func encodeMap[T any](m map[int]T, order []int) any {
 	out := []any{}
 	for _, k := range order {
 		if v, ok := m[k]; ok {
@@ -170,7 +170,7 @@ func pairs[T any](m map[int]T, order []int) any {
 	return out
 }
 
-func longs[T int | int64](list []T) any {
+func encodeList[T int | int64](list []T) any {
 	if list == nil {
 		return nil
 	}
@@ -185,34 +185,34 @@ func longs[T int | int64](list []T) any {
 func (e *Entry) value(order []int) map[string]any {
 	d := &e.File
 	var referenced any
-	if d.Referenced != "" {
-		referenced = d.Referenced
+	if d.ReferencedFile != "" {
+		referenced = d.ReferencedFile
 	}
 	return map[string]any{"status": int64(e.Status), "snapshot_id": optional(e.Snapshot),
 		"sequence_number": optional(e.Sequence), "file_sequence_number": optional(e.FileSequence),
 		"data_file": map[string]any{"content": int64(d.Content), "file_path": d.Path, "file_format": d.Format,
 			"partition": d.Partition, "record_count": d.Rows, "file_size_in_bytes": d.Bytes,
-			"column_sizes": pairs(d.Sizes, order), "value_counts": pairs(d.Values, order),
-			"null_value_counts": pairs(d.Nulls, order), "nan_value_counts": pairs(d.NaNs, order),
-			"lower_bounds": pairs(d.Lower, order), "upper_bounds": pairs(d.Upper, order),
-			"split_offsets": longs(d.Offsets), "equality_ids": longs(d.Equality),
+			"column_sizes": encodeMap(d.Sizes, order), "value_counts": encodeMap(d.Values, order),
+			"null_value_counts": encodeMap(d.Nulls, order), "nan_value_counts": encodeMap(d.NaNs, order),
+			"lower_bounds": encodeMap(d.Lower, order), "upper_bounds": encodeMap(d.Upper, order),
+			"split_offsets": encodeList(d.SplitOffsets), "equality_ids": encodeList(d.EqualityIDs),
 			"sort_order_id": optional(d.SortOrder), "first_row_id": optional(d.FirstRow),
 			"referenced_data_file": referenced, "content_offset": optional(d.Offset),
 			"content_size_in_bytes": optional(d.Size)}}
 }
 
-// ManifestHead is what a manifest says of all its entries.
-type ManifestHead struct {
-	Version int
-	Schema  *Schema
-	Spec    *Spec
-	Parts   []AvroType
-	Content int
-	Order   []int // the ids of columns
+// ManifestHeader is what a manifest says of all its entries.
+type ManifestHeader struct {
+	Version   int
+	Schema    *Schema
+	Spec      *Spec
+	Partition []AvroType
+	Content   int
+	Order     []int // the ids of columns
 }
 
 // WriteManifest makes a manifest.
-func WriteManifest(h ManifestHead, sync [16]byte, entries []Entry) ([]byte, error) {
+func WriteManifest(h ManifestHeader, sync [16]byte, entries []Entry) ([]byte, error) {
 	schema, err := json.Marshal(h.Schema)
 	if err != nil {
 		return nil, err
@@ -222,7 +222,7 @@ func WriteManifest(h ManifestHead, sync [16]byte, entries []Entry) ([]byte, erro
 		return nil, err
 	}
 	content := "data"
-	if h.Content == Deletes {
+	if h.Content == DeleteManifest {
 		content = "deletes"
 	}
 	meta := [][2]string{{"schema", string(schema)}, {"schema-id", fmt.Sprint(h.Schema.ID)},
@@ -232,7 +232,7 @@ func WriteManifest(h ManifestHead, sync [16]byte, entries []Entry) ([]byte, erro
 	for i := range entries {
 		values[i] = entries[i].value(h.Order)
 	}
-	return avro.Write(manifestSchema(h.Version, h.Parts), meta, sync, values)
+	return avro.Write(manifestSchema(h.Version, h.Partition), meta, sync, values)
 }
 
 // WriteList makes a manifest list.
@@ -290,8 +290,8 @@ func (r record) text(key string) string {
 	return s
 }
 
-// mapped is a map of a manifest: an array of pairs, or a map in Avro's sense.
-func mapped[T any](v any) map[int]T {
+// decodeMap is a map of a manifest: an array of pairs, or a map in Avro's sense.
+func decodeMap[T any](v any) map[int]T {
 	list, _ := v.([]any)
 	if len(list) == 0 {
 		return nil
@@ -348,20 +348,20 @@ func ReadManifest(ctx context.Context, tree store.Tree, name string, most int64)
 			Sequence: r.pointer("sequence_number"), FileSequence: r.pointer("file_sequence_number")}
 		e.File = DataFile{Content: int(d.long("content")), Path: d.text("file_path"),
 			Format: strings.ToUpper(d.text("file_format")), Rows: d.long("record_count"),
-			Bytes: d.long("file_size_in_bytes"), Sizes: mapped[int64](d["column_sizes"]),
-			Values: mapped[int64](d["value_counts"]), Nulls: mapped[int64](d["null_value_counts"]),
-			NaNs: mapped[int64](d["nan_value_counts"]), Lower: mapped[[]byte](d["lower_bounds"]),
-			Upper: mapped[[]byte](d["upper_bounds"]), Referenced: d.text("referenced_data_file"),
+			Bytes: d.long("file_size_in_bytes"), Sizes: decodeMap[int64](d["column_sizes"]),
+			Values: decodeMap[int64](d["value_counts"]), Nulls: decodeMap[int64](d["null_value_counts"]),
+			NaNs: decodeMap[int64](d["nan_value_counts"]), Lower: decodeMap[[]byte](d["lower_bounds"]),
+			Upper: decodeMap[[]byte](d["upper_bounds"]), ReferencedFile: d.text("referenced_data_file"),
 			SortOrder: d.pointer("sort_order_id"), FirstRow: d.pointer("first_row_id"),
 			Offset: d.pointer("content_offset"), Size: d.pointer("content_size_in_bytes")}
 		e.File.Partition, _ = d["partition"].(map[string]any)
 		for _, x := range asList(d["split_offsets"]) {
 			n, _ := x.(int64)
-			e.File.Offsets = append(e.File.Offsets, n)
+			e.File.SplitOffsets = append(e.File.SplitOffsets, n)
 		}
 		for _, x := range asList(d["equality_ids"]) {
 			n, _ := x.(int64)
-			e.File.Equality = append(e.File.Equality, int(n))
+			e.File.EqualityIDs = append(e.File.EqualityIDs, int(n))
 		}
 		out = append(out, e)
 		return nil

@@ -28,8 +28,8 @@ type Table struct {
 	PartitionStatistic []json.RawMessage `json:"partition-statistics"`
 
 	// of format version 1
-	OldSchema *Schema     `json:"schema,omitempty"`
-	OldSpec   []SpecField `json:"partition-spec,omitempty"`
+	V1Schema *Schema     `json:"schema,omitempty"`
+	V1Spec   []SpecField `json:"partition-spec,omitempty"`
 }
 
 // Schema is a schema of a table.
@@ -109,7 +109,7 @@ func (t *Table) Schema(id int) *Schema {
 		}
 	}
 	if len(t.Schemas) == 0 {
-		return t.OldSchema
+		return t.V1Schema
 	}
 	return nil
 }
@@ -122,7 +122,7 @@ func (t *Table) Spec(id int) *Spec {
 		}
 	}
 	if len(t.Specs) == 0 {
-		return &Spec{Fields: t.OldSpec}
+		return &Spec{Fields: t.V1Spec}
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ type Field struct {
 
 // Type is the type of a field: a word, or a struct, a list, a map.
 type Type struct {
-	Word   string
+	Name   string
 	Fields []Field // of a struct; of a list its element, of a map its key and its value
 }
 
@@ -52,8 +52,8 @@ type nestedJSON struct {
 
 // MarshalJSON implements json.Marshaler.
 func (t Type) MarshalJSON() ([]byte, error) {
-	n := nestedJSON{Type: t.Word}
-	switch t.Word {
+	n := nestedJSON{Type: t.Name}
+	switch t.Name {
 	case structType:
 		n.Fields = t.Fields
 	case listType:
@@ -63,14 +63,14 @@ func (t Type) MarshalJSON() ([]byte, error) {
 		k, v := t.Fields[0], t.Fields[1]
 		n.KeyID, n.Key, n.ValueID, n.Value, n.ValueRequired = k.ID, &k.Type, v.ID, &v.Type, &v.Required
 	default:
-		return json.Marshal(t.Word)
+		return json.Marshal(t.Name)
 	}
 	return json.Marshal(n)
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (t *Type) UnmarshalJSON(b []byte) error {
-	if json.Unmarshal(b, &t.Word) == nil {
+	if json.Unmarshal(b, &t.Name) == nil {
 		return nil
 	}
 	var n nestedJSON
@@ -78,7 +78,7 @@ func (t *Type) UnmarshalJSON(b []byte) error {
 		return err
 	}
 	is := func(b *bool) bool { return b != nil && *b }
-	switch t.Word = n.Type; {
+	switch t.Name = n.Type; {
 	case n.Type == structType:
 		t.Fields = n.Fields
 	case n.Type == listType && n.Element != nil:
@@ -109,9 +109,9 @@ func typeOf(t arrow.DataType) Type {
 	case *arrow.ListType:
 		return Type{listType, FieldsOf([]arrow.Field{t.ElemField()})}
 	case *arrow.FixedSizeBinaryType:
-		return Type{Word: fmt.Sprintf("fixed[%d]", t.ByteWidth)}
+		return Type{Name: fmt.Sprintf("fixed[%d]", t.ByteWidth)}
 	case *arrow.Decimal128Type:
-		return Type{Word: fmt.Sprintf("decimal(%d, %d)", t.Precision, t.Scale)}
+		return Type{Name: fmt.Sprintf("decimal(%d, %d)", t.Precision, t.Scale)}
 	case *arrow.TimestampType:
 		word := "timestamp"
 		if t.TimeZone != "" {
@@ -120,17 +120,17 @@ func typeOf(t arrow.DataType) Type {
 		if t.Unit == arrow.Nanosecond {
 			word += "_ns"
 		}
-		return Type{Word: word}
+		return Type{Name: word}
 	case arrow.ExtensionType:
-		return Type{Word: "uuid"}
+		return Type{Name: "uuid"}
 	}
-	return Type{Word: map[arrow.Type]string{arrow.BOOL: "boolean", arrow.INT32: "int", arrow.INT64: "long",
+	return Type{Name: map[arrow.Type]string{arrow.BOOL: "boolean", arrow.INT32: "int", arrow.INT64: "long",
 		arrow.FLOAT32: "float", arrow.FLOAT64: "double", arrow.STRING: "string", arrow.BINARY: "binary",
 		arrow.DATE32: "date", arrow.TIME64: "time"}[t.ID()]}
 }
 
-// words are the types without parameters, as Arrow's.
-var words = map[string]arrow.DataType{
+// primitives are the types without parameters, as Arrow's.
+var primitives = map[string]arrow.DataType{
 	"boolean": arrow.FixedWidthTypes.Boolean, "int": arrow.PrimitiveTypes.Int32, "long": arrow.PrimitiveTypes.Int64,
 	"float": arrow.PrimitiveTypes.Float32, "double": arrow.PrimitiveTypes.Float64, "string": arrow.BinaryTypes.String,
 	"binary": arrow.BinaryTypes.Binary, "date": arrow.FixedWidthTypes.Date32, "time": arrow.FixedWidthTypes.Time64us,
@@ -166,39 +166,39 @@ func Arrow(fields []Field, depth int) (out []arrow.Field, err error) {
 }
 
 func (t Type) arrow(depth int) (arrow.DataType, error) {
-	if x := words[t.Word]; x != nil {
+	if x := primitives[t.Name]; x != nil {
 		return x, nil
 	}
-	if t.Word == "uuid" {
+	if t.Name == "uuid" {
 		return extensions.NewUUIDType(), nil
 	}
 	var n, scale int32
-	if _, err := fmt.Sscanf(strings.ReplaceAll(t.Word, " ", ""), "decimal(%d,%d)", &n, &scale); err == nil {
+	if _, err := fmt.Sscanf(strings.ReplaceAll(t.Name, " ", ""), "decimal(%d,%d)", &n, &scale); err == nil {
 		if n < 1 || n > 38 || scale < 0 || scale > n {
-			return nil, fmt.Errorf("%q is no type", t.Word)
+			return nil, fmt.Errorf("%q is no type", t.Name)
 		}
 		return &arrow.Decimal128Type{Precision: n, Scale: scale}, nil
 	}
-	if _, err := fmt.Sscanf(t.Word, "fixed[%d]", &n); err == nil && n > 0 && n < 1<<20 {
+	if _, err := fmt.Sscanf(t.Name, "fixed[%d]", &n); err == nil && n > 0 && n < 1<<20 {
 		return &arrow.FixedSizeBinaryType{ByteWidth: int(n)}, nil
 	}
 	fs, err := Arrow(t.Fields, depth+1)
 	switch {
 	case err != nil:
 		return nil, err
-	case t.Word == structType:
+	case t.Name == structType:
 		return arrow.StructOf(fs...), nil
-	case t.Word == listType:
+	case t.Name == listType:
 		return arrow.ListOfField(fs[0]), nil
-	case t.Word == mapType:
+	case t.Name == mapType:
 		return arrow.MapOfFields(fs[0], fs[1]), nil
 	}
-	return nil, fmt.Errorf("the type %q is not known", t.Word)
+	return nil, fmt.Errorf("the type %q is not known", t.Name)
 }
 
 // NameMapping is the text of the property schema.name-mapping.default.
 func NameMapping(fields []Field) string {
-	b, err := json.Marshal(mapping(fields))
+	b, err := json.Marshal(mappedFields(fields))
 	if err != nil {
 		return "[]"
 	}
@@ -212,10 +212,10 @@ type MappedField struct {
 	Fields []MappedField `json:"fields,omitempty"`
 }
 
-func mapping(fields []Field) (out []MappedField) {
+func mappedFields(fields []Field) (out []MappedField) {
 	for _, f := range fields {
 		id := f.ID
-		out = append(out, MappedField{ID: &id, Names: []string{f.Name}, Fields: mapping(f.Type.Fields)})
+		out = append(out, MappedField{ID: &id, Names: []string{f.Name}, Fields: mappedFields(f.Type.Fields)})
 	}
 	return out
 }

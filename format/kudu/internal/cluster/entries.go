@@ -31,8 +31,8 @@ func (s *Servers) Incomplete(ctx context.Context, tg format.Target) error {
 		switch parentHint := s.parentHint(ctx, f.Tree, tg.Name); {
 		case f.MetaDir == "" && len(f.Layout.DataDirs) > 0:
 			return fault.Corruptf(at, "", "there are blocks but no superblocks (%s/), so no tables: superblocks "+
-				"are in the server's WAL or metadata directory%s; without them ls --unnamed lists the blocks, "+
-				"and --schema reads them",
+				"are in the server's WAL or metadata directory%s; without them stoa ls --unnamed lists the "+
+				"blocks, and option schema=FILE reads them",
 				fs.TabletMetaDir, parentHint)
 		case f.MetaDir != "" && len(f.DataDirs) == 0:
 			return fault.Corruptf(at, "",
@@ -60,7 +60,7 @@ func (s *Servers) parentHint(ctx context.Context, tree store.Tree, dir string) s
 			break
 		}
 	}
-	return ", --meta-dir, --wal-dir and --data-dirs name them"
+	return ", which option meta-dir=DIR, option wal-dir=DIR and option data-dirs=DIRS name"
 }
 
 // ToList are the findings that matter in a list of tables: errors, and warnings about the catalogue, which supplies

@@ -30,7 +30,7 @@ import (
 const UnclaimedName = "?"
 
 // errLost is the cause of errors about tablets that are lost, and blocks that no tablet claims.
-var errLost = errors.New("with the table's schema, rows can be assembled from the blocks: --schema FILE " +
+var errLost = errors.New("with the table's schema, rows can be assembled from the blocks: option schema=FILE " +
 	"(as stoa schema -f json prints it)")
 
 // Unclaimed is the finding, if any, about blocks with rows among found, the blocks of a server that no superblock

@@ -31,7 +31,8 @@ func (r *File) decryptFooter(b []byte) ([]byte, error) {
 	}
 	key := r.keys.FindFooter(id)
 	if key == nil {
-		return nil, fault.Unsupportedf(at, "footer", "it is encrypted%s, and no key for it is given (--key-file)",
+		return nil, fault.Unsupportedf(at, "footer", "it is encrypted%s, and no key for it is given (option "+
+			"key-file=FILE)",
 			meta.QuotedID(id))
 	}
 	s, err := meta.NewCipher(key, &a, r.keys)

@@ -131,7 +131,7 @@ func (r *Reader) Readable(group, col int) error {
 	switch {
 	case c.Encrypted:
 		return fault.Unsupportedf(r.FooterAt, meta.IndexPath(group, col, "crypto_metadata"),
-			"the column is encrypted%s, and no key for it is given (--key-file)", meta.QuotedID(c.Crypto.ID))
+			"the column is encrypted%s, and no key for it is given (option key-file=FILE)", meta.QuotedID(c.Crypto.ID))
 	case c.FilePath != "":
 		return fault.Unsupportedf(r.FooterAt, meta.IndexPath(group, col, "file_path"), "the data are in another file, "+
 			"%q", c.FilePath)
