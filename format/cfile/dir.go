@@ -104,7 +104,7 @@ func (t *fileSet) check(at fault.Span) error {
 		return fault.New(fault.Invalid, at, "stoa", "not a set of CFiles: expected %q, found %q", setKind, t.Stoa)
 	}
 	if !known {
-		return fault.Unsupportedf(at, "version", "version %d, at most %d is known", t.Version, withStructs)
+		return fault.Unsupportedf(at, "version", "expected a version of at most %d, found %d", withStructs, t.Version)
 	}
 	for i, c := range t.Columns {
 		if !fs.ValidPath(c.File) || c.File == "." || c.File == setFile {
@@ -113,7 +113,7 @@ func (t *fileSet) check(at fault.Span) error {
 		}
 	}
 	if t.Rows < 0 {
-		return fault.Corruptf(at, "rows", "%d, expected at least 0", t.Rows)
+		return fault.Corruptf(at, "rows", "expected at least 0, found %d", t.Rows)
 	}
 	return nil
 }
@@ -230,11 +230,11 @@ func (t *fileSet) checkColumn(f *columnfile.File, i int, l *write.Leaf) error {
 	s, known := f.Footer.Stored()
 	if known && s.Name != "" && s.Name != path {
 		return fault.Corruptf(at, "footer.metadata["+block.FieldKey+"]",
-			"the file is that of column %q, expected %q by %s", s.Name, path, setFile)
+			"expected the file of column %q by %s, found that of %q", path, setFile, s.Name)
 	}
 	if holds := t.Columns[i].Holds; known && s.Holds != holds {
 		return fault.Corruptf(at, "footer.metadata["+block.FieldKey+"]",
-			"the file holds %s, expected the %s of %q by %s", holdsName(s.Holds), holdsName(holds), path, setFile)
+			"expected the %s of %q by %s, found %s", holdsName(holds), path, setFile, holdsName(s.Holds))
 	}
 	if t.Columns[i].Holds == block.HoldsValidity && f.Footer.Nullable {
 		return fault.Corruptf(at, "footer.is_type_nullable", "the validity of %q is nullable", path)
@@ -243,13 +243,13 @@ func (t *fileSet) checkColumn(f *columnfile.File, i int, l *write.Leaf) error {
 		return nil
 	}
 	if f.Footer.Type != l.Col.Type || f.Footer.Array() != l.Col.Array {
-		return fault.Corruptf(at, "footer.data_type", "the file holds %s values, expected %s of column %q by %s",
-			typeName(f.Footer.Type, f.Footer.Array()), typeName(l.Col.Type, l.Col.Array), path, setFile)
+		return fault.Corruptf(at, "footer.data_type", "expected %s values of column %q by %s, found %s",
+			typeName(l.Col.Type, l.Col.Array), path, setFile, typeName(f.Footer.Type, f.Footer.Array()))
 	}
 	if known && (s.Precision != l.Col.Precision || s.Scale != l.Col.Scale) {
 		return fault.Corruptf(at, "footer.metadata["+block.FieldKey+"]",
-			"decimals of precision %d and scale %d, expected %d and %d of column %q by %s",
-			s.Precision, s.Scale, l.Col.Precision, l.Col.Scale, path, setFile)
+			"expected decimals of precision %d and scale %d of column %q by %s, found %d and %d", l.Col.Precision,
+			l.Col.Scale, path, setFile, s.Precision, s.Scale)
 	}
 	return nil
 }

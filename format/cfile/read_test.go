@@ -121,20 +121,20 @@ func TestBrokenBlocks(t *testing.T) {
 		footer            block.Footer
 	}{
 		{"too few values", `02000000 00000000 14000000`,
-			"f[108+4]: corrupt: values: 4 bytes, but the values have 8",
+			"f[108+4]: corrupt: values: expected 8 bytes of values, found 4",
 			block.Footer{Type: block.Int32, Encoding: block.Plain}},
 		{"more ones than values", `02 02 03 03  01000000 00000000 07`,
-			"f[102+2]: corrupt: bitmap: 2 bits are 1, but the block has 1 values",
+			"f[102+2]: corrupt: bitmap: expected 1 ones, as many as the block has values, found 2",
 			block.Footer{Type: block.Int8, Encoding: block.Plain, Nullable: true}},
 		{"offsets fall", `00000000 02000000 0e000000  6161  00 0d 0c 00 00`,
 			"corrupt: offsets/offset[1]: 12 after 13", block.Footer{Type: block.String, Encoding: block.Plain}},
 		{"a word without a dictionary", `01000000 00000000 00000000 14000000 00000000 01000000`,
-			"corrupt: codes of a dictionary, but the file has none",
+			"corrupt: found codes of a dictionary, which the file does not have",
 			block.Footer{Type: block.String, Encoding: block.Dict}},
 		{"an unknown mode", `03000000 00000000`, "f[100+4]: corrupt: mode: 3",
 			block.Footer{Type: block.String, Encoding: block.Dict}},
 		{"bitshuffle: wrong size", `00000000 08000000 15000000 08000000 04000000`,
-			"f[108+4]: corrupt: size: 21, but the block has 20 bytes",
+			"f[108+4]: corrupt: size: expected the size of the block, 20, found 21",
 			block.Footer{Type: block.Int32, Encoding: block.BitShuffle}},
 	} {
 		_, err := decodeBlock(t, x.footer, bytesOfHex(t, x.block))

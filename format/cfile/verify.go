@@ -451,7 +451,8 @@ func (v *verifier) compareIndexes(w *columnfile.Walker, e block.IndexEntry, n *i
 // counts compares the footer's number of values with the blocks.
 func (v *verifier) counts() {
 	if n := v.f.Footer.NumValues; v.kind != block.KindBloom && !v.uncounted && v.rows != n {
-		v.Report("cfile.numvalues", v.f.FootSpan(), "footer.num_values", "%d, but the blocks have %d rows", n, v.rows)
+		v.Report("cfile.numvalues", v.f.FootSpan(), "footer.num_values", "expected %d, the rows of the blocks, found "+
+			"%d", v.rows, n)
 	}
 }
 

@@ -64,8 +64,8 @@ func (k *keyOrder) block(v *verifier, w *columnfile.Walker, e block.IndexEntry, 
 	case block.KindBloom: // a filter has no keys that could be compared
 	case block.KindDelta:
 		if s.ok && s.first != nil && !bytes.Equal(s.first, e.Key) {
-			v.Report("cfile.index.key", w.Place(), w.Path()+".key", "%x, but the block's first change has %x", e.Key,
-				s.first)
+			v.Report("cfile.index.key", w.Place(), w.Path()+".key", "expected %x, the key of the block's first "+
+				"change, found %x", s.first, e.Key)
 		}
 	default:
 		var before *seenBlock
@@ -205,17 +205,17 @@ func (d *deltaOrder) checkMetadata(v *verifier) {
 	}
 	s := d.stats
 	if stats.MinTimestamp != s.MinTimestamp || stats.MaxTimestamp != s.MaxTimestamp {
-		v.Report("cfile.delta.stats", v.f.FootSpan(), path, "timestamps %d to %d, but the changes have %d to %d",
-			stats.MinTimestamp, stats.MaxTimestamp, s.MinTimestamp, s.MaxTimestamp)
+		v.Report("cfile.delta.stats", v.f.FootSpan(), path, "expected timestamps %d to %d by the changes, found %d "+
+			"to %d", s.MinTimestamp, s.MaxTimestamp, stats.MinTimestamp, stats.MaxTimestamp)
 	}
 	if stats.Deletes != s.Deletes || stats.Reinserts != s.Reinserts {
-		v.Report("cfile.delta.stats", v.f.FootSpan(), path, "%d deletes and %d reinserts, but there are %d and %d",
-			stats.Deletes, stats.Reinserts, s.Deletes, s.Reinserts)
+		v.Report("cfile.delta.stats", v.f.FootSpan(), path, "expected %d deletes and %d reinserts, found %d and %d",
+			s.Deletes, s.Reinserts, stats.Deletes, stats.Reinserts)
 	}
 	for id, n := range s.Updates {
 		if stats.Updates[id] != n {
-			v.Report("cfile.delta.stats", v.f.FootSpan(), path, "%d updates of column %d, but there are %d",
-				stats.Updates[id], id, n)
+			v.Report("cfile.delta.stats", v.f.FootSpan(), path, "expected %d updates of column %d, found %d", n, id,
+				stats.Updates[id])
 			break
 		}
 	}

@@ -162,7 +162,7 @@ func (r *reader) message(ctx context.Context, b flat.Block, kind int, path strin
 	case m.Kind != kind:
 		return nil, fault.Corruptf(m.at, path, "is a %s, not a %s", flat.KindName(m.Kind), flat.KindName(kind))
 	case m.Body != b.Body:
-		return nil, fault.Corruptf(m.at, path, "a body of %d bytes, but the footer says %d", m.Body, b.Body)
+		return nil, fault.Corruptf(m.at, path, "expected a body of %d bytes by the footer, found %d", b.Body, m.Body)
 	}
 	return m, nil
 }

@@ -148,7 +148,7 @@ func (s *source) next(ctx context.Context, off int64, declared int32) (m *messag
 	}
 	if declared != 0 && skip+size != int64(declared) {
 		return nil, off, fault.Corruptf(s.span(off, 8), "message.length",
-			"%d bytes with the prefix, but the footer says %d", skip+size, declared)
+			"expected %d bytes with the prefix, by the footer, found %d", declared, skip+size)
 	}
 	m = &message{off: off + skip, data: off + skip + size}
 	m.meta = make([]byte, size)

@@ -35,9 +35,9 @@ func parseShuffled(c *wire.Cursor, width int, narrow bool) (v values) {
 	case c.Err() != nil:
 		return v
 	case int64(size) != int64(c.Left())+shuffledHead:
-		c.Fail(start+8, 4, "size", "%d, but the block has %d bytes", size, c.Left()+shuffledHead)
+		c.Fail(start+8, 4, "size", "expected the size of the block, %d, found %d", c.Left()+shuffledHead, size)
 	case v.padded != (v.Count+7)&^7:
-		c.Fail(start+12, 4, "padded", "%d for %d values, expected %d", v.padded, v.Count, (v.Count+7)&^7)
+		c.Fail(start+12, 4, "padded", "expected %d for %d values, found %d", (v.Count+7)&^7, v.Count, v.padded)
 	case v.elem != width && !(narrow && (v.elem == 1 || v.elem == 2)):
 		c.Fail(start+16, 4, "element_size", "%d for values of %d bytes", v.elem, width)
 	case int64(v.padded)*int64(v.elem) > 255*int64(c.Left()):

@@ -27,7 +27,7 @@ func parseDict(c *wire.Cursor) (v values) {
 	case mode == DictPlain:
 		v = ParsePlainBinary(c)
 	default:
-		c.Fail(c.Pos()-4, 4, "mode", "%d, expected codes (1) or strings (2)", mode)
+		c.Fail(c.Pos()-4, 4, "mode", "expected codes (1) or strings (2), found %d", mode)
 	}
 	return v
 }
@@ -38,13 +38,14 @@ func (v *values) Codes(dst []uint32, skip, n int, dict *vec.Vector, a *vec.Arena
 		return nil
 	}
 	if dict == nil {
-		return fault.Rel(0, len(v.data), "", "codes of a dictionary, but the file has none")
+		return fault.Rel(0, len(v.data), "", "found codes of a dictionary, which the file does not have")
 	}
 	if err := v.unshuffle(BytesOf(dst), skip, n, 4, a); err != nil {
 		return err
 	}
 	if highest := slices.Max(dst[:n]); uint64(highest) >= uint64(dict.Len()) {
-		return fault.Rel(0, len(v.data), "", "code %d, but the dictionary has %d entries", highest, dict.Len())
+		return fault.Rel(0, len(v.data), "", "expected codes below %d, the number of entries, found %d", dict.Len(),
+			highest)
 	}
 	return nil
 }

@@ -85,9 +85,10 @@ func checkFooter(c *wire.Cursor, f *Footer, seen uint, array bool) {
 	}
 	switch {
 	case f.NumValues < 0:
-		c.Fail(0, c.Pos(), "num_values", "%d, expected at least 0", f.NumValues)
+		c.Fail(0, c.Pos(), "num_values", "expected at least 0, found %d", f.NumValues)
 	case f.Incompatible&^FeaturesKnown == 0 && array != f.Array():
-		c.Fail(0, c.Pos(), "is_type_array", "%t, but the feature bit for array blocks is %t", array, f.Array())
+		c.Fail(0, c.Pos(), "is_type_array", "expected %t by the feature bit for array blocks, found %t", f.Array(),
+			array)
 	}
 	if s, ok := f.Stored(); ok && !f.Type.HasDigits(s.Precision, s.Scale) {
 		c.Fail(0, c.Pos(), "metadata["+FieldKey+"]", "%s cannot have precision %d and scale %d", f.Type,

@@ -99,7 +99,7 @@ func parseIndexTrailer(c *wire.Cursor) (n int, leaf bool) {
 		}
 	}
 	if kind != 0 && kind != 1 {
-		c.Fail(0, c.Pos(), "type", "%d, expected leaf (0) or internal (1)", kind)
+		c.Fail(0, c.Pos(), "type", "expected leaf (0) or internal (1), found %d", kind)
 	}
 	return n, kind == 0
 }
@@ -125,7 +125,7 @@ func (x *IndexNode) bounds(i int) (from, to int, reason string) {
 	}
 	switch {
 	case i == 0 && a != 0:
-		return 0, 0, fmt.Sprintf("%d, but the first entry begins at 0", a)
+		return 0, 0, fmt.Sprintf("expected the first entry at 0, found %d", a)
 	case a > b || b > uint64(x.body):
 		return 0, 0, fmt.Sprintf("%d to %d of %d", a, b, x.body)
 	}

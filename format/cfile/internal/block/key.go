@@ -33,7 +33,7 @@ func AppendKey(dst []byte, t Type, value []byte, last bool) ([]byte, error) {
 	}
 	if !t.IsBinary() {
 		if len(value) != t.Width() {
-			return dst, fault.Invalidf("a %s has %d bytes, not %d", t, t.Width(), len(value))
+			return dst, fault.Invalidf("expected %[2]d bytes for a %[1]s, found %[3]d", t, t.Width(), len(value))
 		}
 		return AppendFixedKey(dst, t, value), nil
 	}
@@ -109,7 +109,7 @@ func escaped(key []byte, at int) (value, rest []byte, err error) {
 		case 1:
 			value = append(value, 0)
 		default:
-			return nil, nil, fault.Rel(at+i, 2, "key", "00 %02x, expected 00 or 01 after 00", mark)
+			return nil, nil, fault.Rel(at+i, 2, "key", "expected 00 or 01 after 00, found %02x", mark)
 		}
 	}
 }

@@ -95,7 +95,8 @@ func spreadBit(b []byte, i int, valid, spare []byte, next *int) {
 // that was decoded, or just as many if end is true, the part being the last of the block.
 func CheckOnes(b *Bitmap, v *values, skipped, k int, end bool) error {
 	if skipped+k > v.Count || end && skipped+k != v.Count {
-		return fault.Rel(b.at, len(b.runs), b.name, "%d bits are 1, but the block has %d values", skipped+k, v.Count)
+		return fault.Rel(b.at, len(b.runs), b.name, "expected %[2]d ones, as many as the block has values, found %[1]d",
+			skipped+k, v.Count)
 	}
 	return nil
 }

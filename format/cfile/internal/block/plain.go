@@ -18,7 +18,7 @@ func parseCounts(c *wire.Cursor) (count int, ordinal uint32) {
 // takeRest reads what is left of c, which must be n bytes, and its offset.
 func takeRest(c *wire.Cursor, name string, n int64) (data []byte, at int) {
 	if c.Err() == nil && int64(c.Left()) != n {
-		c.Fail(c.Pos(), c.Left(), name, "%d bytes, but the values have %d", c.Left(), n)
+		c.Fail(c.Pos(), c.Left(), name, "expected %d bytes of values, found %d", n, c.Left())
 	}
 	if c.Err() != nil {
 		return nil, c.Pos()
@@ -68,7 +68,8 @@ func ParsePlainBinary(c *wire.Cursor) (v values) {
 	case c.Err() != nil:
 		return v
 	case size < 0 || size > int64(c.Left()):
-		c.Fail(start+8, 4, "offsets_pos", "%d, but the block has %d bytes", pos, c.Left()+plainBinaryHead)
+		c.Fail(start+8, 4, "offsets_pos", "expected an offset in the block of %d bytes, found %d",
+			c.Left()+plainBinaryHead, pos)
 		return v
 	case (int64(v.Count)+3)/4*5 > int64(c.Left())-size:
 		c.Fail(start+4, 4, "num_values", "%d offsets in %d bytes", v.Count, int64(c.Left())-size)

@@ -37,7 +37,7 @@ func ParseBloom(c *wire.Cursor) (b bloom.Filter) {
 	}
 	c.Join(h)
 	if c.Err() == nil && (b.Hashes < 1 || b.Hashes > maxHashes) {
-		c.Fail(4, int(n), "header.num_hash_functions", "%d, expected 1 to %d", b.Hashes, maxHashes)
+		c.Fail(4, int(n), "header.num_hash_functions", "expected 1 to %d, found %d", maxHashes, b.Hashes)
 	}
 	if c.Err() != nil {
 		return b

@@ -150,7 +150,7 @@ func (d *decoding) codes(dst *vec.Vector, nulls *block.Bitmap, skip, n int) erro
 		dict = dict.Items // of a list column
 	}
 	if dict == nil {
-		return fault.Rel(d.lay.Values.At, 0, "", "codes of a dictionary, but the file has none")
+		return fault.Rel(d.lay.Values.At, 0, "", "found codes of a dictionary, which the file does not have")
 	}
 	at := dst.Len()
 	codes := dst.ExtendCodes(n, dict)

@@ -82,7 +82,7 @@ func parseChangeList(c *wire.Cursor, changes []DeltaChange) (op DeltaOp, _ []Del
 	switch {
 	case c.Err() != nil:
 	case op < DeltaUpdate || op > DeltaReinsert:
-		c.Fail(c.Pos()-1, 1, "op", "%d, expected update (1), delete (2) or reinsert (3)", op)
+		c.Fail(c.Pos()-1, 1, "op", "expected update (1), delete (2) or reinsert (3), found %d", op)
 	case op == DeltaDelete && c.Left() > 0:
 		c.Fail(c.Pos(), c.Left(), "changes", "%d bytes after a delete", c.Left())
 	}
@@ -367,8 +367,8 @@ func (v *BinaryValues) load(ctx context.Context) error {
 	if w.Eof {
 		end, ok := v.count.end(v.begun+v.n-2, v.F.Footer.NumValues)
 		if !ok || v.n == 1 && v.F.Footer.NumValues > 0 {
-			return fault.Corruptf(v.F.FootSpan(), "footer.num_values", "%d, but the last block ends at row %d",
-				v.F.Footer.NumValues, end)
+			return fault.Corruptf(v.F.FootSpan(), "footer.num_values", "expected %d, where the last block ends, "+
+				"found %d", end, v.F.Footer.NumValues)
 		}
 		return io.EOF
 	}
@@ -443,7 +443,7 @@ func (d *DeltaFile) Blocks(ctx context.Context, rows vec.Range) (out []DeltaBloc
 		}
 	}
 	if w.Eof && len(out) == 0 && d.f.Footer.NumValues > 0 && rows.From == 0 {
-		return nil, fault.Corruptf(d.f.FootSpan(), "footer.num_values", "%d, but the index is empty",
+		return nil, fault.Corruptf(d.f.FootSpan(), "footer.num_values", "expected 0, as the index is empty, found %d",
 			d.f.Footer.NumValues)
 	}
 	return out, nil

@@ -30,8 +30,8 @@ func (f *File) CheckRows(ctx context.Context) error {
 
 // otherEnd is the error that the last block does not end at the footer's number of values.
 func (f *File) otherEnd(e DataBlock) error {
-	return fault.Corruptf(f.FootSpan(), "footer.num_values", "%d, but the last block [%d+%d] ends at row %d",
-		f.Footer.NumValues, e.Ptr.Offset, e.Ptr.Size, e.First+e.Rows)
+	return fault.Corruptf(f.FootSpan(), "footer.num_values", "expected %d, where the last block [%d+%d] ends, found %d",
+		e.First+e.Rows, e.Ptr.Offset, e.Ptr.Size, f.Footer.NumValues)
 }
 
 // EndByBlocks is the last block, with the rows that it has itself. The error is Corrupt if it is damaged, or not the
@@ -67,8 +67,8 @@ func (f *File) EndByBlocks(ctx context.Context) (b DataBlock, err error) {
 		return b, fault.Corruptf(f.Span(e.Ptr), w.Path(), "the last block, of %d bytes, has values of %d",
 			len(stored.Data), n)
 	case f.Footer.PosIdx != nil && !bytes.Equal(e.Key, block.PositionKey(first)):
-		return b, fault.Corruptf(f.Span(e.Ptr), w.Path(), "the last block begins at row %d, the index has %x", first,
-			e.Key)
+		return b, fault.Corruptf(f.Span(e.Ptr), w.Path(), "expected the last block to begin at row %x by the index, "+
+			"found %d", e.Key, first)
 	}
 	if f.Footer.Nullable && !f.Footer.Array() { // the bitmap of arrays does not count their elements
 		if n, err := lay.Nulls.Ones(0, lay.Nulls.N); err != nil || n != lay.Values.Count {
@@ -87,7 +87,7 @@ func (w *Walker) last(ctx context.Context) (e block.IndexEntry, err error) {
 			return e, err
 		}
 		if w.Top().Node.N == 0 {
-			return e, fault.Corruptf(w.f.Span(p), w.Name, "the index is empty, but the footer has %d rows",
+			return e, fault.Corruptf(w.f.Span(p), w.Name, "expected %d rows by the footer, found an empty index",
 				w.f.Footer.NumValues)
 		}
 		w.Top().I = w.Top().Node.N - 1

@@ -55,13 +55,15 @@ func (k *rowCheck) add(i int, first, end, rows int64) error {
 	after, known := k.have[i+1]
 	switch {
 	case i == 0 && first != 0:
-		return fault.Rel(0, 0, "ordinal", "the first block begins at row %d, expected 0", first)
+		return fault.Rel(0, 0, "ordinal", "expected the first block to begin at row 0, found %d", first)
 	case ok && before[1] != first:
-		return fault.Rel(0, 0, "ordinal", "the block begins at row %d, the one before ends at %d", first, before[1])
+		return fault.Rel(0, 0, "ordinal", "expected the block to begin at row %d, where the one before ends, found %d",
+			before[1], first)
 	case known && after[0] != end:
-		return fault.Rel(0, 0, "num_values", "the block ends at row %d, the next one begins at %d", end, after[0])
+		return fault.Rel(0, 0, "num_values", "expected the block to end at row %d, where the next one begins, found %d",
+			after[0], end)
 	case rows >= 0 && (end > rows || i+1 == k.last && end != rows):
-		return fault.Rel(0, 0, "num_values", "the block ends at row %d, the footer has %d rows", end, rows)
+		return fault.Rel(0, 0, "num_values", "expected the block to end at row %d, by the footer, found %d", rows, end)
 	}
 	return nil
 }
@@ -186,12 +188,12 @@ func (c *Chunk) listed() (*DataBlock, error) {
 // end is io.EOF, or an error in the number of values, after the last block.
 func (c *Chunk) end() error {
 	if n := c.F.Footer.NumValues; c.N == 1 && n > 0 {
-		return fault.Corruptf(c.F.FootSpan(), "footer.num_values", "%d, but the index is empty", n)
+		return fault.Corruptf(c.F.FootSpan(), "footer.num_values", "expected 0, as the index is empty, found %d", n)
 	}
 	if c.F.Footer.PosIdx == nil {
 		if end, ok := c.count.end(c.N-2, c.F.statedRows()); !ok {
-			return fault.Corruptf(c.F.FootSpan(), "footer.num_values", "%d, but the last block ends at row %d",
-				c.F.Footer.NumValues, end)
+			return fault.Corruptf(c.F.FootSpan(), "footer.num_values", "expected %d, where the last block ends, "+
+				"found %d", end, c.F.Footer.NumValues)
 		}
 	}
 	return io.EOF
@@ -203,11 +205,11 @@ func (c *Chunk) Place(e block.IndexEntry) (first, rows int64, err error) {
 	w := c.Walk
 	first, ok := e.Ordinal()
 	if !ok {
-		return 0, 0, fault.Corruptf(w.Place(), w.Path()+".key", "%d bytes, an ordinal has 4", len(e.Key))
+		return 0, 0, fault.Corruptf(w.Place(), w.Path()+".key", "expected an ordinal of 4 bytes, found %d", len(e.Key))
 	}
 	if c.N == 1 && first > max(0, c.Rows.From) {
 		return 0, 0, fault.Corruptf(w.Place(), w.Path()+".key",
-			"ordinal %d of the first block, expected at most row %d", first, max(0, c.Rows.From))
+			"expected row %d or a lower one as the ordinal of the first block, found %d", max(0, c.Rows.From), first)
 	}
 	end := c.F.Footer.NumValues
 	key, err := w.following()
@@ -217,8 +219,8 @@ func (c *Chunk) Place(e block.IndexEntry) (first, rows int64, err error) {
 	if key != nil {
 		next := block.IndexEntry{Key: key}
 		if end, ok = next.Ordinal(); !ok {
-			return 0, 0, fault.Corruptf(w.Place(), w.Path(), "the key after it has %d bytes, an ordinal has 4",
-				len(key))
+			return 0, 0, fault.Corruptf(w.Place(), w.Path(), "expected an ordinal of 4 bytes as the key after it, "+
+				"found %d", len(key))
 		}
 	}
 	if end <= first || end > c.F.Footer.NumValues {
@@ -303,11 +305,11 @@ func decodeRows(d *decoding, own *DataBlock, dst *vec.Vector) error {
 	n := int64(l.Rows)
 	if own != nil {
 		if own.Rows >= 0 && n != own.Rows {
-			return fault.Rel(0, 0, "num_rows", "the block has %d rows, the index has %d", n, own.Rows)
+			return fault.Rel(0, 0, "num_rows", "expected %d rows by the index, found %d", own.Rows, n)
 		}
 		if own.First >= 0 && int64(l.Values.Ordinal) != own.First {
-			return fault.Rel(0, 0, "ordinal", "the block begins at row %d, the index has %d", l.Values.Ordinal,
-				own.First)
+			return fault.Rel(0, 0, "ordinal", "expected the block to begin at row %d by the index, found %d", own.First,
+				l.Values.Ordinal)
 		}
 		n -= d.t.Page.Sub
 		if d.t.N >= 0 {

@@ -194,8 +194,8 @@ func (l *Lookup) checkAdjacent(ctx context.Context, n int64, near, key []byte, b
 	}
 	at := l.F.Span(e.Ptr)
 	if n < first || n >= first+int64(v.Len()) {
-		return fault.Corruptf(at, w.Path(), "rows %d to %d, expected row %d by the index", first,
-			first+int64(v.Len()), n)
+		return fault.Corruptf(at, w.Path(), "expected row %d by the index, found rows %d to %d", n, first,
+			first+int64(v.Len()))
 	}
 	if _, err := l.checkAscending(v, at, w.Path()); err != nil {
 		return err

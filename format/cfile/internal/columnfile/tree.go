@@ -267,7 +267,7 @@ func (w *Walker) descend(ctx context.Context) error {
 func (w *Walker) sameKey(key []byte) error {
 	e, err := w.Current()
 	if err == nil && !bytes.Equal(e.Key, key) {
-		err = fault.Corruptf(w.Place(), w.Path()+".key", "%x, but the block above has %x", e.Key, key)
+		err = fault.Corruptf(w.Place(), w.Path()+".key", "expected %x as in the block above, found %x", key, e.Key)
 	}
 	return err
 }

@@ -273,7 +273,7 @@ func (s *PartitionSchema) bounds(sc *Schema, ops rowOps) (lower, upper []byte, w
 			return nil, nil, "a bound is missing"
 		}
 		if rest[0] != want {
-			return nil, nil, fmt.Sprintf("row operation of type %d, expected %d", rest[0], want)
+			return nil, nil, fmt.Sprintf("expected a row operation of type %d, found %d", want, rest[0])
 		}
 		values, left, why := rowOperation(sc, rest[1:], ops.indirect)
 		if why != "" {

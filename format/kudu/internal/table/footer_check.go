@@ -33,7 +33,8 @@ func (t *Table) opener(s *RowSet, b meta.BlockRef) func(context.Context, Source,
 // footerCheck says why a CFile cannot be the block b of a rowset, and by which field of its footer; "" if it can.
 func (t *Table) footerCheck(s *RowSet, b meta.BlockRef, kind cfile.Kind, f *cfile.Footer) (field, why string) {
 	if s.Rows >= 0 && f.NumValues != s.Rows && kind != cfile.KindBloom && kind != cfile.KindDelta {
-		field, why = "footer.num_values", fmt.Sprintf("%d, but the rowset has %d rows", f.NumValues, s.Rows)
+		field, why = "footer.num_values", fmt.Sprintf("expected %d, the rows of the rowset, found %d", s.Rows,
+			f.NumValues)
 	}
 	if b.ID == s.Adhoc.ID {
 		if f.Type != cfile.Binary || f.ValIdx == nil || f.Nullable || f.Array() || kind == cfile.KindDelta ||

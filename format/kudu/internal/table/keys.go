@@ -264,7 +264,7 @@ func (t *Table) valuesAt(ctx context.Context, s *RowSet, b meta.BlockRef, p fs.P
 		return nil, named(err, p)
 	}
 	if first+n > r.Len() {
-		return nil, fault.Corruptf(r.FooterAt(), "footer.num_values", "%d, but there must be %d", r.Len(), first+n)
+		return nil, fault.Corruptf(r.FooterAt(), "footer.num_values", "expected %d, found %d", first+n, r.Len())
 	}
 	it, err := r.SeekToOrdinal(ctx, first)
 	if err != nil {

@@ -201,8 +201,8 @@ func (t *Table) between(ctx context.Context, s *RowSet, k keySpan) (vec.Range, e
 		}
 	}
 	if s.Rows >= 0 && r.Len() != s.Rows {
-		return rows, fault.Corruptf(r.FooterAt(), "footer.num_values", "%d, but the rowset has %d rows", r.Len(),
-			s.Rows)
+		return rows, fault.Corruptf(r.FooterAt(), "footer.num_values", "expected %d, the rows of the rowset, found %d",
+			s.Rows, r.Len())
 	}
 	return rows, nil
 }

@@ -81,7 +81,7 @@ func (d *PageTask) Open(b []byte, dict bool) (data []byte, err error) {
 	case h.Size != int64(len(body)):
 		return nil, fault.Corruptf(h.Header, "compressed_page_size", "%d bytes, but the page has %d", h.Size, len(body))
 	case h.Values < 0 || h.Raw < 0 || d.Ref.Values >= 0 && h.Values != d.Ref.Values:
-		return nil, fault.Corruptf(h.Header, "num_values", "%d values, expected %d", h.Values, d.Ref.Values)
+		return nil, fault.Corruptf(h.Header, "num_values", "expected %d values, found %d", d.Ref.Values, h.Values)
 	}
 	if d.Ref.Count > 0 {
 		h.Values = d.Ref.Count

@@ -434,7 +434,8 @@ func (m *FileMeta) Agree(total int64, at fault.Span) error {
 	if total == m.Rows {
 		return nil
 	}
-	return fault.Corruptf(at, "file_metadata.num_rows", "%d, but the row groups have %d", m.Rows, total)
+	return fault.Corruptf(at, "file_metadata.num_rows", "expected %d, the rows of the row groups, found %d", total,
+		m.Rows)
 }
 
 // CountsAgree reports whether the rows of the row groups add up to num_rows, or a row group does not have its number.
