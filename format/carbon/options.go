@@ -61,13 +61,13 @@ type WriteOptions struct {
 	WrittenBy                string     // the writer's name in the footer; "": stoa
 }
 
-// Strings are the options as --opt has them.
+// Strings are the options as strings, as in --opt.
 func (o WriteOptions) Strings() map[string]string {
 	s := change.Options(o)
 	return change.WriteTable.Strings(&s)
 }
 
-// Formats are those that have the options.
+// Formats are the formats that the options are for.
 func (WriteOptions) Formats() []string { return []string{"carbon"} }
 
 // ReadOptions are the options of reading, for stoa.OpenOptions.Typed. The zero value of each is the default.
@@ -86,11 +86,11 @@ type ReadOptions struct {
 	Calendar        Calendar    // of dates and timestamps before 15 October 1582; "": that of the writer
 }
 
-// Strings are the options as --source-opt has them.
+// Strings are the options as strings, as in --source-opt.
 func (o ReadOptions) Strings() map[string]string {
 	s := table.Options(o)
 	return table.ReadTable.Strings(&s)
 }
 
-// Formats are those that have the options.
+// Formats are the formats that the options are for.
 func (ReadOptions) Formats() []string { return []string{"carbon"} }

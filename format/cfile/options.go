@@ -68,7 +68,7 @@ type ColumnOptions struct {
 	Coerce          Coerce   // what is done with timestamps finer than a microsecond
 }
 
-// Strings are the options as --opt has them.
+// Strings are the options as strings, as in --opt.
 func (o WriteOptions) Strings() map[string]string {
 	s := write.Options{All: write.ColumnOptions(o.All), PlainMetadata: o.PlainMetadata, Layout: o.Layout,
 		NullStructs: o.NullStructs, Columns: map[string]write.ColumnOptions{}}
@@ -78,7 +78,7 @@ func (o WriteOptions) Strings() map[string]string {
 	return write.Table.Strings(&s)
 }
 
-// Formats are those that have the options.
+// Formats are the formats that the options are for.
 func (WriteOptions) Formats() []string { return []string{"cfile"} }
 
 // ReadOptions are the options for reading, for stoa.OpenOptions.Typed. The zero value of each is the default. Those
@@ -97,11 +97,11 @@ type ReadOptions struct {
 	NoChecksums bool     // blocks have no checksums
 }
 
-// Strings are the options as --source-opt has them.
+// Strings are the options as strings, as in --source-opt.
 func (o ReadOptions) Strings() map[string]string {
 	s := columnfile.Options(o)
 	return columnfile.ReadTable.Strings(&s)
 }
 
-// Formats are those that have the options.
+// Formats are the formats that the options are for.
 func (ReadOptions) Formats() []string { return []string{"cfile"} }

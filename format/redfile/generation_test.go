@@ -247,12 +247,12 @@ func TestGenerations(t *testing.T) {
 // TestRefused: what is not known is refused by its number, as unsupported and not as damage.
 func TestRefused(t *testing.T) {
 	for want, change := range map[string]func(*handmade){
-		"RED1 of version 2":     func(h *handmade) { h.version = 2 },
-		"LZO (codec 3)":         func(h *handmade) { h.codec = layout.LZO },
-		"codec 9":               func(h *handmade) { h.codec = 9 },
-		"encoding 4":            func(h *handmade) { h.encoding = 4 },
-		"type 7":                func(h *handmade) { h.typ = 7 },
-		"GROUP_VAR_INT is not ": func(h *handmade) { h.encoding, h.typ = layout.GroupVarInt, layout.Float },
+		"version 1 of RED1, found 2": func(h *handmade) { h.version = 2 },
+		"LZO (codec 3)":              func(h *handmade) { h.codec = layout.LZO },
+		"codec 9":                    func(h *handmade) { h.codec = 9 },
+		"encoding 4":                 func(h *handmade) { h.encoding = 4 },
+		"type 7":                     func(h *handmade) { h.typ = 7 },
+		"GROUP_VAR_INT is not ":      func(h *handmade) { h.encoding, h.typ = layout.GroupVarInt, layout.Float },
 	} {
 		for _, g := range []layout.Generation{layout.GenA, layout.GenE} {
 			h := newHandmade(g)

@@ -51,13 +51,13 @@ type WriteOptions struct {
 	Split         Split             // whether there are several files
 }
 
-// Strings are the options as --opt has them.
+// Strings are the options as strings, as in --opt.
 func (o WriteOptions) Strings() map[string]string {
 	s := write.Options(o)
 	return write.Table.Strings(&s)
 }
 
-// Formats are those that have the options.
+// Formats are the formats that the options are for.
 func (WriteOptions) Formats() []string { return []string{Format.Name} }
 
 // ReadOptions are the options for reading, for stoa.OpenOptions.Typed. The zero value is the default of each.
@@ -70,11 +70,11 @@ type ReadOptions struct {
 	Schema string
 }
 
-// Strings are the options as --source-opt has them.
+// Strings are the options as strings, as in --source-opt.
 func (o ReadOptions) Strings() map[string]string {
 	s := layout.Options(o)
 	return layout.ReadTable.Strings(&s)
 }
 
-// Formats are those that have the options.
+// Formats are the formats that the options are for.
 func (ReadOptions) Formats() []string { return []string{Format.Name} }

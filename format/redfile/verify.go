@@ -154,7 +154,7 @@ func (v *verifier) partEnd(tg format.Target, o format.OpenOptions) {
 	defer part.Close()
 	if rows := v.f.RowsIn(v.ctx, tg.Name); rows >= 0 && rows != part.Footer.Rows {
 		v.Report("redfile.part.end", part.MetaAt, "file_metadata.num_rows",
-			"%d, but the row groups that the table has there have %d", part.Footer.Rows, rows)
+			"expected %d, the rows of the row groups that the table has there, found %d", rows, part.Footer.Rows)
 	}
 	whole := v.f
 	v.f = part
@@ -266,7 +266,7 @@ func (v *verifier) chunk(t *page.Table, first, end int64) (rows int64, ok bool) 
 		}
 		if err == nil && i < len(index) && p.Off > begin+index[i].Offset { // the walk skipped it as another kind
 			err = fault.Corruptf(t.At.Sub(begin+index[i].Offset, int64(index[i].Size)),
-				layout.PagePath(t.Group, t.Col, i)+".header", "no data page, but the index has one here")
+				layout.PagePath(t.Group, t.Col, i)+".header", "expected a data page, which the index has here")
 		}
 		if err == nil {
 			c.page(p, i)

@@ -25,5 +25,5 @@ func codesOf(name string) []region.CodeDoc {
 	}
 	return append(codes, region.CodeDoc{Code: name + ".empty", Severity: region.Error,
 		Help: "The file is empty, without even a header: it was not written completely, or its content was " +
-			"lost. With --source-opt header=false an empty file is sound."})
+			"lost. With --source-opt header=false an empty file is intact."})
 }

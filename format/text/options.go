@@ -118,26 +118,26 @@ func delimiter[S any](at func(*S) *byte) option.Option[S] {
 		})
 }
 
-// Strings are the options as --opt has them.
+// Strings are the options as strings, as in --opt.
 func (o CSVWriteOptions) Strings() map[string]string { return csvWriting.Strings(&o) }
 
-// Strings are the options as --source-opt has them.
+// Strings are the options as strings, as in --source-opt.
 func (o CSVReadOptions) Strings() map[string]string { return csvReading.Strings(&o) }
 
-// Strings are the options as --opt has them.
+// Strings are the options as strings, as in --opt.
 func (o JSONLWriteOptions) Strings() map[string]string { return jsonlWriting.Strings(&o) }
 
-// Strings are the options as --source-opt has them.
+// Strings are the options as strings, as in --source-opt.
 func (o JSONLReadOptions) Strings() map[string]string { return jsonlReading.Strings(&o) }
 
-// Formats are those that have the options.
+// Formats are the formats that the options are for.
 func (CSVWriteOptions) Formats() []string { return []string{"csv", "tsv"} }
 
-// Formats are those that have the options.
+// Formats are the formats that the options are for.
 func (CSVReadOptions) Formats() []string { return []string{"csv", "tsv"} }
 
-// Formats are those that have the options.
+// Formats are the formats that the options are for.
 func (JSONLWriteOptions) Formats() []string { return []string{"jsonl"} }
 
-// Formats are those that have the options.
+// Formats are the formats that the options are for.
 func (JSONLReadOptions) Formats() []string { return []string{"jsonl"} }

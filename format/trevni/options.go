@@ -38,21 +38,21 @@ type AvroWriteOptions struct {
 	Version int // of the format: 2 codes runs of equal array lengths, Avro before 1.7.5 reads only 1; 0: 2
 }
 
-// Strings are the options as --opt has them.
+// Strings are the options as strings, as in --opt.
 func (o WriteOptions) Strings() map[string]string {
 	s := write.Options(o)
 	return write.Table.Strings(&s)
 }
 
-// Strings are the options as --opt has them.
+// Strings are the options as strings, as in --opt.
 func (o AvroWriteOptions) Strings() map[string]string {
 	return write.AvroTable.Strings(&write.AvroOptions{Options: write.Options(o.WriteOptions), Version: o.Version})
 }
 
-// Formats are those that have the options.
+// Formats are the formats that the options are for.
 func (WriteOptions) Formats() []string { return []string{Format.Name} }
 
-// Formats are those that have the options.
+// Formats are the formats that the options are for.
 func (AvroWriteOptions) Formats() []string { return []string{AvroFormat.Name} }
 
 // ReadOptions are the options for reading, in all dialects, for stoa.OpenOptions.Typed. The zero value of each is the
@@ -64,11 +64,11 @@ type ReadOptions struct {
 	Schema string
 }
 
-// Strings are the options as --source-opt has them.
+// Strings are the options as strings, as in --source-opt.
 func (o ReadOptions) Strings() map[string]string {
 	s := table.ReadOptions(o)
 	return table.ReadTable.Strings(&s)
 }
 
-// Formats are those that have the options.
+// Formats are the formats that the options are for.
 func (ReadOptions) Formats() []string { return []string{Format.Name, AvroFormat.Name} }

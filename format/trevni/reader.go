@@ -148,7 +148,7 @@ func (c *ColumnReader) Blocks() []BlockInfo {
 // SeekRow goes to a row; the number after the last is allowed. Nothing is read.
 func (c *ColumnReader) SeekRow(row int64) error {
 	if row < 0 || row > c.cb.Rows {
-		return fault.Invalidf("row %d of %d", row, c.cb.Rows)
+		return fault.Invalidf("row %d: the column has %d rows", row, c.cb.Rows)
 	}
 	c.row = row
 	return nil

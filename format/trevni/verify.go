@@ -333,8 +333,8 @@ func (v *verifier) oddities(ph *page.Physical, b *container.Block, o *container.
 		v.reportOnce("trevni.block.padded", o.At, path, "%d bytes follow the %d raw ones", o.Surplus, b.Raw)
 	}
 	if col.Kind == layout.CodecNone && b.Raw != int64(len(o.Raw)) {
-		v.Report("trevni.block.rawsize", b.Desc, path+".block-uncompressed-size", "%d, the block has %d bytes", b.Raw,
-			len(o.Raw))
+		v.Report("trevni.block.rawsize", b.Desc, path+".block-uncompressed-size",
+			"expected %d, the bytes of the block, found %d", len(o.Raw), b.Raw)
 	}
 	if col.Array && v.f.Header.Version < 2 {
 		a := page.Arrays{Type: col.Type, Bytes: o.Raw}
@@ -368,7 +368,8 @@ func (v *verifier) firstValue(ph *page.Physical, b *container.Block, o *containe
 		want = got
 	}
 	if !bytes.Equal(got, want) {
-		v.Report("trevni.firstvalue", b.Desc, path+".first-value", "%x, the block begins with %x", want, got)
+		v.Report("trevni.firstvalue", b.Desc, path+".first-value", "expected %x, with which the block begins, found %x",
+			got, want)
 	}
 	if v.t.IsSorted(ph.Stored) {
 		prev, next := table.FirstOf(ph, *last), table.FirstOf(ph, b.First)

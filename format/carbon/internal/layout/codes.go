@@ -101,7 +101,7 @@ var tableCodes = []region.CodeDoc{
 	{Code: "carbon.status.damaged", Severity: region.Error, Help: "tablestatus, or the update status that it " +
 		"names, cannot be read, or has an impossible state or member: which segments and rows count is unknown."},
 	{Code: "carbon.unsupported", Severity: region.Error,
-		Help: "The file may be sound, but uses a feature that stoa does not support; the message names it."},
+		Help: "The file may be intact, but uses a feature that stoa does not support; the message names it."},
 	{Code: "carbon.update.newer", Severity: region.Warning, Help: "Metadata has an update status that is newer " +
 		"than the one that tablestatus names: a failed change left it, or tablestatus is an earlier one, and " +
 		"deleted rows have come back."},

@@ -11,7 +11,7 @@ type Code = region.CodeDoc
 // Codes are all kinds of findings, by name. A checksum that is wrong is reported once; what it covers is then not
 // looked into.
 var Codes = check.Codes{
-	{Code: "cfile.block.checksum", Severity: region.Error, Help: "The checksum of a data block does not fit its " +
+	{Code: "cfile.block.checksum", Severity: region.Error, Help: "The checksum of a data block does not match its " +
 		"bytes. Its rows are lost, unless another copy of the file is at hand."},
 	{Code: "cfile.block.count", Severity: region.Error, Help: "A data block does not have as many rows as the " +
 		"index says, or its null bitmap does not have as many ones as there are values."},
@@ -32,10 +32,10 @@ var Codes = check.Codes{
 	{Code: "cfile.delta.stats", Severity: region.Warning, Help: "The statistics of a delta file do not agree " +
 		"with its changes. Kudu skips files by them, so changes may be overlooked."},
 	{Code: "cfile.dict.checksum", Severity: region.Error,
-		Help: "The checksum of the dictionary does not fit its bytes: all rows that use it are lost."},
+		Help: "The checksum of the dictionary does not match its bytes: all rows that use it are lost."},
 	{Code: "cfile.dict.damaged", Severity: region.Error,
 		Help: "The dictionary cannot be decoded: all rows that use it are lost."},
-	{Code: "cfile.footer.checksum", Severity: region.Error, Help: "The checksum of the footer does not fit its " +
+	{Code: "cfile.footer.checksum", Severity: region.Error, Help: "The checksum of the footer does not match its " +
 		"bytes. Type, encoding and roots of the indexes may be wrong."},
 	{Code: "cfile.footer.damaged", Severity: region.Error, Help: "The footer cannot be read: the file is cut, " +
 		"or its end is overwritten. Recover may find the blocks by the index blocks that are left."},
@@ -43,10 +43,10 @@ var Codes = check.Codes{
 		"it was written, and the checksum says which: recover read the file with that bit flipped back. Nothing is " +
 		"lost by it; write the file anew."},
 	{Code: "cfile.header.checksum", Severity: region.Error,
-		Help: "The checksum of the header does not fit its bytes. The header holds little but the version."},
+		Help: "The checksum of the header does not match its bytes. The header holds little but the version."},
 	{Code: "cfile.header.damaged", Severity: region.Error, Help: "The header cannot be read."},
 	{Code: "cfile.index.checksum", Severity: region.Error,
-		Help: "The checksum of an index block does not fit its bytes. The rows below it cannot be found by this " +
+		Help: "The checksum of an index block does not match its bytes. The rows below it cannot be found by this " +
 			"index."},
 	{Code: "cfile.index.damaged", Severity: region.Error,
 		Help: "An index block cannot be read, or an entry of it points nowhere."},
@@ -89,7 +89,7 @@ var Codes = check.Codes{
 		"null and a field of it is not, or it is there and a field that cannot be null is. Which column is right " +
 		"is unknown; the rows are not shown."},
 	{Code: "cfile.unsupported", Severity: region.Error,
-		Help: "The file may be sound, but needs something that is not known here; the message names it."},
+		Help: "The file may be intact, but uses a feature that stoa does not support; the message names it."},
 	{Code: "cfile.utf8", Severity: region.Note,
 		Help: "A value of type string or varchar is not UTF-8. Kudu does not look; the bytes are kept as they are."},
 	{Code: "cfile.values.order", Severity: region.Error,

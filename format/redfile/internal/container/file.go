@@ -71,8 +71,8 @@ func (f *File) Open(ctx context.Context, trace func(region.Node)) error {
 		return err
 	}
 	if string(head[:layout.MagicLen]) != layout.Magic {
-		return fault.Corruptf(f.At.Sub(0, layout.MagicLen), "magic", "%q at the beginning, not %q",
-			head[:layout.MagicLen], layout.Magic)
+		return fault.Corruptf(f.At.Sub(0, layout.MagicLen), "magic", "expected %q at the beginning, found %q",
+			layout.Magic, head[:layout.MagicLen])
 	}
 	return f.checkMarker(ctx, head[layout.MagicLen:])
 }
@@ -88,7 +88,7 @@ func (f *File) readMeta(ctx context.Context, trace func(region.Node)) error {
 	}
 	if string(end[4:]) != layout.Magic {
 		return fault.Corruptf(tail.Sub(4, 4), "magic",
-			"%q at the end, not %q: the file is cut, or its end is overwritten", end[4:], layout.Magic)
+			"expected %q at the end, found %q: the file is cut, or its end is overwritten", layout.Magic, end[4:])
 	}
 	n := int64(binary.LittleEndian.Uint32(end[:]))
 	first := f.tryMeta(ctx, f.At.Len-layout.TailLen-n, n, nil)
@@ -117,7 +117,8 @@ func (f *File) tryMeta(ctx context.Context, off, n int64, trace func(region.Node
 			"%d does not fit in a file of %d bytes", n, f.At.Len)
 	}
 	if n > f.Limits.Metadata {
-		return fault.Limitf(at, "file_metadata", "%d bytes are more than metadata may have (%d)", n, f.Limits.Metadata)
+		return fault.Limitf(at, "file_metadata", "%d bytes, and at most %d are read (metadata limit)", n,
+			f.Limits.Metadata)
 	}
 	b := make([]byte, n)
 	if err := format.ReadFull(ctx, f.Src, at, "file_metadata", b); err != nil {
@@ -277,7 +278,8 @@ func CheckColumn(m *layout.ColumnMeta, at fault.Span, path string) error {
 	case len(m.Path) == 0:
 		return fault.Corruptf(at, path+".path_in_schema", "no names")
 	case m.HasLevels && m.MaxDef > math.MaxUint8 && int(m.MaxDef) > len(m.Path): // each name adds one level at most
-		return fault.Corruptf(at, path+".max_definition_level", "%d, the path has %d names", m.MaxDef, len(m.Path))
+		return fault.Corruptf(at, path+".max_definition_level", "expected at most %d, the names of the path, found %d",
+			len(m.Path), m.MaxDef)
 	case len(m.Path) > math.MaxUint8 || m.HasLevels && m.MaxDef > math.MaxUint8: // a level is a byte
 		return fault.Limitf(at, path+".path_in_schema", "%d names and %d levels, and at most %d are read", len(m.Path),
 			m.MaxDef, math.MaxUint8)
@@ -298,12 +300,14 @@ func (f *File) CheckMeta(m *layout.ColumnMeta, l *schema.Leaf, group, col int) e
 	p := layout.ChunkPath(group, col) + ".column_metadata"
 	switch {
 	case m.Type != l.Type:
-		return fault.Corruptf(f.ChunkSpan(group, col), p+".type", "%s, the column is %s", m.Type, l.Type)
+		return fault.Corruptf(f.ChunkSpan(group, col), p+".type", "expected %s, the type of the column, found %s",
+			l.Type, m.Type)
 	case len(l.Path) > 0 && !slices.Equal(m.Path, l.Path):
-		return fault.Corruptf(f.ChunkSpan(group, col), p+".path_in_schema", "%q, the column is %q", m.Path, l.Path)
+		return fault.Corruptf(f.ChunkSpan(group, col), p+".path_in_schema", "expected %q, the path of the column, "+
+			"found %q", l.Path, m.Path)
 	case m.HasLevels && (m.MaxDef != int32(l.MaxDef) || m.MaxRep != int32(l.MaxRep)):
-		return fault.Corruptf(f.ChunkSpan(group, col), p, "max levels %d and %d, the column's are %d and %d",
-			m.MaxDef, m.MaxRep, l.MaxDef, l.MaxRep)
+		return fault.Corruptf(f.ChunkSpan(group, col), p, "expected maximum levels %d and %d, those of the column, "+
+			"found %d and %d", l.MaxDef, l.MaxRep, m.MaxDef, m.MaxRep)
 	}
 	return nil
 }

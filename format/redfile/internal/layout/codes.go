@@ -9,8 +9,8 @@ import (
 
 // Codes lists the codes of findings, in order. What a failed checksum covers is not examined further.
 var Codes = check.Codes{
-	{Code: "redfile.bytes.lost", Severity: region.Error, Help: "Recover met bytes that are no structure of a " +
-		"RedFile. What they were is shown by the rows that are missing."},
+	{Code: "redfile.bytes.lost", Severity: region.Error, Help: "Recover found bytes that are no structure of a " +
+		"RedFile. The rows that are missing show what they were."},
 	{Code: "redfile.column.copy", Severity: region.Error, Help: "The metadata of a column after its pages " +
 		"cannot be read, or differs from that in the metadata of the file: one of the two is damaged. Readers " +
 		"go by the file's; recovery goes by this one where the file's is lost."},
@@ -32,7 +32,7 @@ var Codes = check.Codes{
 		"the file is cut, was never finished, or its end is overwritten. Readers take it for lost; recover " +
 		"finds row groups by what stands between them."},
 	{Code: "redfile.footer.crc", Severity: region.Error,
-		Help: "The checksum of the file's metadata does not fit its bytes. Offsets and types may be wrong."},
+		Help: "The checksum of the file's metadata does not match its bytes. Offsets and types may be wrong."},
 	{Code: "redfile.footer.literal", Severity: region.Note, Help: "The number at the end is the offset of the " +
 		"metadata from the end of the file, as the first document words it. Programs wrote, and expect, the " +
 		"length of the metadata."},
@@ -46,11 +46,11 @@ var Codes = check.Codes{
 		"the rows of the other parts are missing. Recover reads the parts, and it among them if it is one that " +
 		"is missing there."},
 	{Code: "redfile.page.crc", Severity: region.Error,
-		Help: "The checksum of a page does not fit its bytes: the rows of this page are lost in this column."},
+		Help: "The checksum of a page does not match its bytes: the rows of this page are lost in this column."},
 	{Code: "redfile.page.damaged", Severity: region.Error, Help: "A page cannot be decoded: it contradicts its " +
 		"own encoding. Without checksums this is how damage shows. Its rows are lost in this column."},
-	{Code: "redfile.page.header", Severity: region.Error, Help: "The header of a page cannot be read: nobody " +
-		"knows where the next one begins, so the rest of the chunk is lost, unless an index page says."},
+	{Code: "redfile.page.header", Severity: region.Error, Help: "The header of a page cannot be read: where " +
+		"the next one begins is unknown, so the rest of the chunk is lost, unless there is an index page."},
 	{Code: "redfile.page.unknown", Severity: region.Note,
 		Help: "A page of a type that is not known. Readers skip it."},
 	{Code: "redfile.part.end", Severity: region.Warning, Help: "The metadata at the end of a part of a split " +
@@ -75,7 +75,7 @@ var Codes = check.Codes{
 	{Code: "redfile.read", Severity: region.Error,
 		Help: "Bytes of the file, or of one that holds its chunks, could not be read from where it is kept."},
 	{Code: "redfile.recover.limit", Severity: region.Warning, Help: "Recover read several times the size of the " +
-		"file of what began like pages or metadata and was none, as only bytes made for that purpose do. It " +
+		"file in search of structures, which only crafted files make necessary. It " +
 		"continues, but from then on recognizes only short structures where it does not expect them."},
 	{Code: "redfile.recovered", Severity: region.Note,
 		Help: "Recover put row groups together without the metadata at the end of the file."},
@@ -101,7 +101,7 @@ var Codes = check.Codes{
 		"stand between row groups: the writer did not finish, or the file is cut just after it. The row groups " +
 		"it mentions are whole; those after it, if there were any, are missing, and nothing says how many they were."},
 	{Code: "redfile.unsupported", Severity: region.Error,
-		Help: "The file may be sound, but needs something that is not known here; the message names it."},
+		Help: "The file may be intact, but uses a feature that stoa does not support; the message names it."},
 }
 
 // Reporter returns a reporter of findings about the object part, which go to yield.

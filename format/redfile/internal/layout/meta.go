@@ -410,7 +410,7 @@ func (m *FileMeta) Check(at fault.Span) error {
 	case m.Version < 0:
 		return fault.Corruptf(at, "file_metadata.version", "it is missing")
 	case m.Version != 1:
-		return fault.Unsupportedf(at, "file_metadata.version", "RED1 of version %d", m.Version)
+		return fault.Unsupportedf(at, "file_metadata.version", "expected version 1 of RED1, found %d", m.Version)
 	case m.Rows < 0:
 		return fault.Corruptf(at, "file_metadata.num_rows", "it is missing or negative")
 	case m.Gen >= GenD && len(m.Schema) == 0:
@@ -418,12 +418,12 @@ func (m *FileMeta) Check(at fault.Span) error {
 	}
 	for i, g := range m.Groups {
 		if n := len(m.Groups[0].Columns); len(g.Columns) != n {
-			return fault.Corruptf(at, RowGroupPath(i)+".columns", "%d column chunks, the first row group has %d",
-				len(g.Columns), n)
+			return fault.Corruptf(at, RowGroupPath(i)+".columns", "expected %d column chunks, as in the first row "+
+				"group, found %d", n, len(g.Columns))
 		}
 		if m.NumCols >= 0 && len(g.Columns) != int(m.NumCols) {
-			return fault.Corruptf(at, RowGroupPath(i)+".columns", "%d column chunks, num_cols is %d",
-				len(g.Columns), m.NumCols)
+			return fault.Corruptf(at, RowGroupPath(i)+".columns", "expected %d column chunks by num_cols, found %d",
+				m.NumCols, len(g.Columns))
 		}
 	}
 	return nil

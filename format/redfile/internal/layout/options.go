@@ -18,7 +18,7 @@ var ReadTable = option.Table[Options]{Format: "redfile", For: "reading", Options
 		func(o *Options) *bool { return &o.Outside }),
 	option.Not("index", "use index pages (default true)", func(o *Options) *bool { return &o.NoIndex }),
 	option.Text("schema", "FILE", "the columns of a file of generation A or B, or, for recover, of one that has lost "+
-		"its metadata, are those of this whole RedFile, or those that FILE says, as stoa schema -f json prints them",
+		"its metadata, are those of this intact RedFile, or those that FILE says, as stoa schema -f json prints them",
 		func(o *Options) *string { return &o.Schema }),
 }}
 

@@ -68,7 +68,7 @@ func NewTable(ctx context.Context, f *container.File, l *schema.Leaf, group, col
 	t := &Table{File: f, Leaf: l, Group: group, Col: col, Meta: m, rows: rows, other: -1}
 	if t.rows >= 0 && (l.MaxRep == 0 && m.Values != t.rows || m.Values < t.rows) {
 		return nil, fault.Corruptf(f.ChunkSpan(group, col), layout.ChunkPath(group, col)+".column_metadata.num_values",
-			"%d, the row group has %d rows", m.Values, t.rows)
+			"expected %d, the rows of the row group, found %d", t.rows, m.Values)
 	}
 	var err error
 	if t.Src, t.At, err = f.Place(ctx, group, col); err != nil {
@@ -376,7 +376,7 @@ func Inflate(stored []byte, raw int64, c layout.Compression, limit int64, alloc 
 	if c == layout.Uncompressed {
 		if raw != int64(len(stored)) {
 			return nil, true, fault.Rel(0, len(stored), "uncompressed_page_size",
-				"%d, but %d bytes are stored without compression", raw, len(stored))
+				"expected %d, the bytes that are stored without compression, found %d", len(stored), raw)
 		}
 		return stored, true, nil
 	}

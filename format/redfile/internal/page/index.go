@@ -38,7 +38,7 @@ func (t *Table) ReadIndex(ctx context.Context) ([]layout.IndexEntry, fault.Span,
 		return nil, at, nil
 	}
 	if int64(h.Stored) > t.File.Limits.Metadata {
-		return nil, at, fault.Limitf(at, path, "%d bytes are more than metadata may have (%d)", h.Stored,
+		return nil, at, fault.Limitf(at, path, "%d bytes, and at most %d are read (metadata limit)", h.Stored,
 			t.File.Limits.Metadata)
 	}
 	stored := make([]byte, h.Stored)

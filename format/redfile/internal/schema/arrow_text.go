@@ -56,7 +56,7 @@ func SameNames(sc *arrow.Schema, stored []Leaf) error {
 	}
 	for i, l := range LeavesOf(t) {
 		if i < len(stored) && !slices.Equal(l.Path, stored[i].Path) {
-			return fmt.Errorf("column %d: expected %q, it has %q", i, stored[i].Path, l.Path)
+			return fmt.Errorf("column %d: expected %q, found %q", i, stored[i].Path, l.Path)
 		}
 	}
 	return nil

@@ -429,7 +429,7 @@ func (n *Node) Annotate() {
 func ParseText(text string, l format.Limits, at fault.Span) (*Node, error) {
 	p := textParser{words: wordsOf(text), limits: l, at: at}
 	if p.word() != "message" {
-		return nil, p.fail("it does not begin with the word message")
+		return nil, p.fail("expected the word message at the beginning")
 	}
 	root := &Node{Name: p.word(), Type: -1, Converted: layout.ConvNone}
 	if err := p.group(root, 0); err != nil {
@@ -469,7 +469,7 @@ func (p *textParser) group(n *Node, depth int) error {
 		return err
 	}
 	if w := p.word(); w != "{" {
-		return p.fail("%q where a group begins with {", w)
+		return p.fail("expected { at the beginning of a group, found %q", w)
 	}
 	for {
 		w := p.word()
@@ -479,7 +479,7 @@ func (p *textParser) group(n *Node, depth int) error {
 		c := &Node{Type: -1, Converted: layout.ConvNone}
 		i := slices.Index([]string{"required", "optional", "repeated"}, strings.ToLower(w))
 		if i < 0 {
-			return p.fail("%q is no repetition", w)
+			return p.fail("expected required, optional or repeated, found %q", w)
 		}
 		c.Repetition = layout.Repetition(i)
 		kind := strings.ToLower(p.word())
@@ -489,7 +489,7 @@ func (p *textParser) group(n *Node, depth int) error {
 				c.Type = layout.ByteArray
 			}
 			if c.Type < 0 {
-				return p.fail("%q is no type", kind)
+				return p.fail("expected a type, found %q", kind)
 			}
 		}
 		c.Name = p.word()
@@ -503,7 +503,7 @@ func (p *textParser) group(n *Node, depth int) error {
 				return err
 			}
 		} else if w := p.word(); w != ";" {
-			return p.fail("%q where a field ends with ;", w)
+			return p.fail("expected ; at the end of a field, found %q", w)
 		}
 		n.Children = append(n.Children, c)
 	}

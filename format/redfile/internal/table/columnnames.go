@@ -23,7 +23,7 @@ func (f *File) secondNames(ctx context.Context, leaves []schema.Leaf) error {
 			continue // reading the chunk says what is wrong there
 		}
 		return fault.Corruptf(f.ChunkSpan(1, col), layout.ChunkPath(1, col)+".column_metadata.path_in_schema",
-			"%q, in the first row group the column is %q", m.Path, leaves[col].Path)
+			"expected %q, as in the first row group, found %q", leaves[col].Path, m.Path)
 	}
 	return ctx.Err()
 }

@@ -48,8 +48,8 @@ func (f *File) ResolveSchema(ctx context.Context) error {
 		}
 	}
 	if len(f.Footer.Groups) > 0 && len(stored) != len(f.Footer.Groups[0].Columns) {
-		return fault.Corruptf(f.MetaAt, layout.RowGroupPath(0)+".columns", "%d column chunks, the schema has %d leaves",
-			len(f.Footer.Groups[0].Columns), len(stored))
+		return fault.Corruptf(f.MetaAt, layout.RowGroupPath(0)+".columns", "expected %d column chunks by the schema, "+
+			"found %d", len(stored), len(f.Footer.Groups[0].Columns))
 	}
 	if f.schemaTree == nil && f.Opts.Schema != "" {
 		return f.readSchemaOption(ctx, stored)

@@ -93,7 +93,7 @@ func (w *writer) plan() error {
 		return err
 	}
 	if len(leaves) == 0 {
-		return fault.Unsupportedf(fault.Span{}, "", "a RedFile has at least one column")
+		return fault.Unsupportedf(fault.Span{}, "", "a RedFile needs at least one column")
 	}
 	own := schema.LeavesOf(tree)
 	if len(own) != len(leaves) {

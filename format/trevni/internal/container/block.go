@@ -25,8 +25,8 @@ type Opened struct {
 type sumForm struct {
 	Front  bool // before the data, as the wiki defines it
 	big    bool // big-endian, as Avro's code writes it
-	stored bool // of the stored bytes, not of the raw ones
-	Zero   bool // it is 0 and says nothing: a bug of every version of Avro with the null codec
+	stored bool // over the stored bytes, not the raw ones
+	Zero   bool // it is always 0: a bug of every version of Avro with the null codec
 }
 
 // UsualSum is the form of checksums by the dialect's definition (the wiki), or by its only writer (Avro).

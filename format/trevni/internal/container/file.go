@@ -73,7 +73,7 @@ func (f *File) readGrowing(ctx context.Context, at fault.Span, guess int64, path
 			return c.Err()
 		}
 		if n == f.Limits.Metadata {
-			return fault.Limitf(at, path, "longer than metadata may be (%d)", n)
+			return fault.Limitf(at, path, "it is longer than %d bytes (metadata limit)", n)
 		}
 	}
 }

@@ -7,8 +7,8 @@ import (
 
 // Codes lists the codes of the findings of Verify and Recover, with their severities and help.
 var Codes = check.Codes{
-	{Code: "trevni.block.checksum", Severity: region.Error, Help: "The CRC-32 of a block does not fit its bytes " +
-		"in any of the ways in which one was ever written. Its rows are lost in that column."},
+	{Code: "trevni.block.checksum", Severity: region.Error, Help: "The CRC-32 of a block does not match its bytes " +
+		"in any of the forms in which one was ever written. Its rows are lost in that column."},
 	{Code: "trevni.block.cut", Severity: region.Error,
 		Help: "A block would lie after the end of the file: the file was cut, or a size in a descriptor is wrong."},
 	{Code: "trevni.block.damaged", Severity: region.Error, Help: "A block cannot be decoded: it contradicts its " +
@@ -20,7 +20,7 @@ var Codes = check.Codes{
 		"cannot check the sum of such a block."},
 	{Code: "trevni.block.rawsize", Severity: region.Warning, Help: "The raw size of a block that is not " +
 		"compressed is not its stored size. The stored one is right, as Avro's reader takes it."},
-	{Code: "trevni.checksum.form", Severity: region.Note, Help: "The checksums of a column are right, but not " +
+	{Code: "trevni.checksum.form", Severity: region.Note, Help: "The checksums of a column match, but are not " +
 		"written as the dialect's only writer or definition has them; the message says how. Other readers may " +
 		"refuse them."},
 	{Code: "trevni.checksum.name", Severity: region.Note, Help: "The checksum of a column is spelled otherwise " +
@@ -32,7 +32,7 @@ var Codes = check.Codes{
 	{Code: "trevni.column.damaged", Severity: region.Error,
 		Help: "Where a column starts, or the descriptors of its blocks, cannot be read: all of the column is lost."},
 	{Code: "trevni.column.duplicate", Severity: region.Note,
-		Help: "Two columns have one name. Avro refuses to write that, but reads it."},
+		Help: "Two columns have the same name. Avro refuses to write that, but reads it."},
 	{Code: "trevni.column.rows", Severity: region.Error,
 		Help: "The blocks of a column do not have as many rows as the header says."},
 	{Code: "trevni.coverage.gap", Severity: region.Warning, Help: "Bytes that no structure of the file claims. " +
@@ -43,12 +43,12 @@ var Codes = check.Codes{
 	{Code: "trevni.firstvalue", Severity: region.Error,
 		Help: "The first value in a block's descriptor is not that of the block: searches by value miss rows."},
 	{Code: "trevni.firstvalue.boolean", Severity: region.Note, Help: "A boolean column with first values has " +
-		"several blocks. The file is sound, but Avro's own reader returns wrong values from it."},
+		"several blocks. The file is intact, but Avro's own reader returns wrong values from it."},
 	{Code: "trevni.header.damaged", Severity: region.Error,
-		Help: "The header cannot be read. Nothing in the file repeats it, so nothing can be without it."},
+		Help: "The header cannot be read. The file has no copy of it, so nothing can be read without it."},
 	{Code: "trevni.header.checksum", Severity: region.Error, Help: "The checksum that stoa keeps over the " +
-		"header of its files does not fit: names, types, counts or places may be others than were written. " +
-		"If one bit alone is another, the checksum says which, and recover reads the file with that bit flipped " +
+		"header of its files does not match: names, types, counts or offsets may not be those that were written. " +
+		"If only one bit is wrong, the checksum says which, and recover reads the file with that bit flipped " +
 		"back. Else it reads on: names may be wrong, and decimals and times, whose scale and unit nothing " +
 		"proves, are lost unless --schema states them."},
 	{Code: "trevni.header.contradiction", Severity: region.Error, Help: "Two places of the header, or the " +
@@ -83,5 +83,5 @@ var Codes = check.Codes{
 	{Code: "trevni.schema.unknown", Severity: region.Warning, Help: "The file has an Avro schema that stoa does " +
 		"not show: a recursive one, or one of too many types. The columns are shown as they are."},
 	{Code: "trevni.unsupported", Severity: region.Error,
-		Help: "The file may be sound, but needs something that is not known here; the message names it."},
+		Help: "The file may be intact, but uses a feature that stoa does not support; the message names it."},
 }

@@ -83,11 +83,11 @@ func parseMagic(c *Cursor) int {
 	}
 	b := c.Bytes("magic", 4)
 	if string(b[:3]) != Magic {
-		c.Fail(c.Pos()-4, 4, "magic", "%q does not begin with %q: not a Trevni file", b, Magic)
+		c.Fail(c.Pos()-4, 4, "magic", "expected %[2]q, found %[1]q: not a Trevni file", b, Magic)
 		return -1
 	}
 	if b[3] > 2 {
-		c.FailClass(fault.Unsupported, c.Pos()-1, 1, "magic", "version %d, known are 0, 1 and 2", b[3])
+		c.FailClass(fault.Unsupported, c.Pos()-1, 1, "magic", "expected version 0, 1 or 2, found %d", b[3])
 	}
 	return int(b[3])
 }
@@ -133,7 +133,7 @@ func ParseHeader(c *Cursor) (h Header) {
 		name := fmt.Sprintf("column-start[%d]", i)
 		start := c.u64(name)
 		if start > math.MaxInt64 {
-			c.Fail(c.Pos()-8, 8, name, "%d is no offset", start)
+			c.Fail(c.Pos()-8, 8, name, "expected an offset, found %d", start)
 		}
 		h.Columns[i].Start = int64(start)
 	}
@@ -237,7 +237,7 @@ func (h *Header) Resolve(at fault.Span) error {
 					"no column before is named %q", c.parentName)
 			}
 			if !h.Columns[p].Array {
-				return fault.Corruptf(c.At, fmt.Sprintf("column-metadata[%d].parent", i), "column %q is no array",
+				return fault.Corruptf(c.At, fmt.Sprintf("column-metadata[%d].parent", i), "column %q is not an array",
 					c.parentName)
 			}
 			c.Parent = p
@@ -369,7 +369,7 @@ func (c *Column) number(d Dialect, word string, to *int, path string) error {
 	var n int
 	for _, r := range []byte(v) {
 		if r < '0' || r > '9' || n > 1<<24 {
-			return fault.Corruptf(c.At, path+"."+word, "%q is no number that column %q can have", v, c.Name)
+			return fault.Corruptf(c.At, path+"."+word, "expected a number that column %q can have, found %q", c.Name, v)
 		}
 		n = 10*n + int(r-'0')
 	}

@@ -71,7 +71,7 @@ func eachFixed(size int, src []byte, n int, f func(i int, v []byte)) (pos int, e
 		l, k := layout.Varint(src[pos:])
 		if k <= 0 || l != int64(size) || len(src)-pos-k < size {
 			return pos, fault.Rel(pos, max(k, 0), "value["+strconv.Itoa(i)+"]",
-				"a length of %d where values have %d bytes", l, size)
+				"expected a length of %d, found %d", size, l)
 		}
 		pos += k
 		f(i, src[pos:pos+size])
@@ -146,7 +146,8 @@ func narrow[T int8 | int16 | uint8 | uint16 | uint32 | uint64](p *Physical, dst 
 	for i, v := range wide {
 		out[i] = T(v)
 		if int64(out[i]) != v || v < 0 && out[i] > 0 { // of 64 bits without a sign any is equal to v
-			return used, fault.Rel(0, used, "value["+strconv.Itoa(i)+"]", "%d is no %s", v, dst.Type)
+			return used, fault.Rel(0, used, "value["+strconv.Itoa(i)+"]", "expected a value of type %s, found %d",
+				dst.Type, v)
 		}
 	}
 	return used, nil

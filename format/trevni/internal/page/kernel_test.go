@@ -87,7 +87,7 @@ func TestWrongValue(t *testing.T) {
 			}
 			b = layout.AppendLong(b, int64(i)*1000)
 		}
-		want := fmt.Sprintf("value %d is no varint", at)
+		want := fmt.Sprintf("value %d: expected a varint", at)
 		if used, err := decodeLongs(make([]int64, 200), b); err == nil || !strings.Contains(err.Error(), want) ||
 			used != place {
 			t.Errorf("longs: %v at %d, want %s at %d", err, used, want, place)

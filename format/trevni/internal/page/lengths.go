@@ -38,9 +38,9 @@ func (a *Arrays) Next() (int32, error) {
 	v, n := layout.Varint(a.Bytes[a.Pos:])
 	if n <= 0 || v != int64(int32(v)) {
 		if n == 0 {
-			return 0, fault.Rel(len(a.Bytes), 0, "length", "the block ends where a length is wanted")
+			return 0, fault.Rel(len(a.Bytes), 0, "length", "expected a length, found the end of the block")
 		}
-		return 0, fault.Rel(a.Pos, min(5, len(a.Bytes)-a.Pos), "length", "no varint of 32 bits")
+		return 0, fault.Rel(a.Pos, min(5, len(a.Bytes)-a.Pos), "length", "expected a varint of at most 32 bits")
 	}
 	a.Pos += n
 	a.bit = 0

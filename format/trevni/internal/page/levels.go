@@ -141,7 +141,8 @@ func UnpackLevelsUpTo(dst, src []byte, maxLevel int, name string, off int) error
 	}
 	for i, x := range dst {
 		if int(x) > maxLevel {
-			return fault.Rel(off+i*w/8, 1, name+"["+strconv.Itoa(i)+"]", "level %d, the maximum is %d", x, maxLevel)
+			return fault.Rel(off+i*w/8, 1, name+"["+strconv.Itoa(i)+"]", "expected a level of at most %d, found %d",
+				maxLevel, x)
 		}
 	}
 	return nil

@@ -417,7 +417,8 @@ func (d *decoding) arrayStepwise(dst *vec.Vector, n int) error {
 func checkPresence(lengths []int32) error {
 	for i, l := range lengths {
 		if l > 1 {
-			return fault.Rel(0, 0, "entry["+strconv.Itoa(i)+"].length", "%d, of a union's branch it is 0 or 1", l)
+			return fault.Rel(0, 0, "entry["+strconv.Itoa(i)+"].length", "expected 0 or 1, as for the branch of a "+
+				"union, found %d", l)
 		}
 	}
 	return nil

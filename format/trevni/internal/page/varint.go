@@ -231,7 +231,8 @@ func gather7(w uint64) uint64 {
 }
 
 func tooWide(src []byte, pos, i, most int) error {
-	return fault.Rel(pos, min(most, len(src)-pos), "", "value %d is no varint of at most %d bytes that fits", i, most)
+	return fault.Rel(pos, min(most, len(src)-pos), "", "value %d: expected a varint of at most %d bytes that fits "+
+		"its type", i, most)
 }
 
 func truncated(src []byte, i, n int) error {

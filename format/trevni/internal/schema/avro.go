@@ -58,7 +58,7 @@ func parseAvroSchema(text []byte) (*AvroType, error) {
 	dec.UseNumber()
 	var v any
 	if err := dec.Decode(&v); err != nil {
-		return nil, fmt.Errorf("no JSON: %w", err)
+		return nil, fmt.Errorf("expected JSON: %w", err)
 	}
 	if _, err := dec.Token(); err != io.EOF {
 		return nil, fmt.Errorf("something is after the schema")
@@ -87,7 +87,7 @@ func (p *schemaParser) parse(v any, space string, depth int) (*AvroType, error) 
 	case map[string]any:
 		return p.object(v, space, depth)
 	}
-	return nil, fmt.Errorf("a schema is no %T", v)
+	return nil, fmt.Errorf("expected a name, an object or an array as a schema, found %T", v)
 }
 
 var primitives = map[string]bool{"null": true, "boolean": true, "int": true, "long": true, "float": true,
@@ -103,7 +103,7 @@ func (p *schemaParser) byName(name, space string) (*AvroType, error) {
 	if t, ok := p.named[name]; ok {
 		return t, nil
 	}
-	return nil, fmt.Errorf("there is no type %q", name)
+	return nil, fmt.Errorf("the type %q is not defined", name)
 }
 
 func qualified(name, space string) string {
@@ -177,7 +177,7 @@ func (p *schemaParser) define(t *AvroType, m map[string]any, space string, depth
 		for _, s := range symbols {
 			s, ok := s.(string)
 			if !ok {
-				return fmt.Errorf("a symbol of %s is no text", t.Name)
+				return fmt.Errorf("expected text as the symbols of %s", t.Name)
 			}
 			t.symbols = append(t.symbols, s)
 		}

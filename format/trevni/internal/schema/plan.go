@@ -18,7 +18,7 @@ type Plan struct {
 	h        *layout.Header
 	Fields   []arrow.Field
 	Phys     []*page.Physical
-	How      string // in a few words, for people
+	How      string // short text for users
 	Mismatch string // why a schema in the metadata is not used
 
 	NotShown bool // Mismatch: the schema may be sound, but stoa does not show it
@@ -187,7 +187,7 @@ func PlanAvro(h *layout.Header, text []byte) (*Plan, error) {
 		p.Fields = append(p.Fields, field)
 	}
 	if s.used != len(h.Columns) {
-		return nil, fmt.Errorf("avro.schema makes %d columns, the file has %d", s.used, len(h.Columns))
+		return nil, fmt.Errorf("expected %d columns by avro.schema, found %d", s.used, len(h.Columns))
 	}
 	return p, nil
 }

@@ -84,7 +84,7 @@ func (t *Table) checkNeighbours(ctx context.Context, tg format.Target) {
 		}
 		return
 	case !ok:
-		report("trevni.part.other", "%s is %q, which no writer makes", layout.PartKey, text)
+		report("trevni.part.other", "expected the number of a part in %s, found %q", layout.PartKey, text)
 		return
 	case p.Number != n:
 		report("trevni.part.other", "it was written as %s, and is in the place of %s", PartName(p.Number), name)

@@ -115,7 +115,7 @@ func isNull(a arrow.Array) func(i int) bool {
 }
 
 func unexpectedNull(pos int) error {
-	return fault.Invalidf("value %d is null, and the field says that none is", pos)
+	return fault.Invalidf("value %d is null in a field that is not nullable", pos)
 }
 
 // flatNode writes values that cannot be null.

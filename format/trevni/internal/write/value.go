@@ -161,7 +161,7 @@ func wholeAppender(a arrow.Array) (appender, error) {
 		vals := a.Uint64Values()
 		return func(b []byte, i int) ([]byte, error) {
 			if vals[i] > math.MaxInt64 {
-				return b, fault.Invalidf("%d does not fit a long of 64 bits with a sign", vals[i])
+				return b, fault.Invalidf("%d does not fit a long: it has 64 bits with a sign", vals[i])
 			}
 			return layout.AppendLong(b, int64(vals[i])), nil
 		}, nil

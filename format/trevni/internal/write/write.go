@@ -84,7 +84,8 @@ func create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteO
 	seen := map[string]bool{}
 	for _, c := range w.cols {
 		if seen[c.Name] {
-			return nil, fault.Unsupportedf(fault.Span{}, c.Name, "two columns of a Trevni file cannot have one name")
+			return nil, fault.Unsupportedf(fault.Span{}, c.Name, "two columns of a Trevni file cannot have the same "+
+				"name")
 		}
 		seen[c.Name] = true
 	}
@@ -256,7 +257,7 @@ func (w *outFile) finish(ctx context.Context, name string, last bool) (err error
 	return w.spillStore.reset()
 }
 
-// put writes header and columns.
+// put writes the header and the columns.
 func (w *outFile) put(out *bufio.Writer) error {
 	head := w.header()
 	w.bytes += int64(len(head))
