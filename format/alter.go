@@ -51,7 +51,7 @@ func Finer(t arrow.DataType, unit time.Duration) bool {
 	return false
 }
 
-// finer reports whether a timestamp in value i of a is no whole multiple of unit.
+// finer reports whether a timestamp in value i of a is not a whole multiple of unit.
 func finer(a arrow.Array, i int, unit time.Duration) bool {
 	if a.IsNull(i) {
 		return false

@@ -63,8 +63,8 @@ type Format struct {
 
 	// Claims returns a function that says of objects below the target's directory whether the format's system keeps
 	// files by that name there, even if nothing refers to them (dir: it is a directory; its content is asked about
-	// separately). What neither Verify opened nor this function claims is no part of the table. nil: the format has no
-	// directories, or looks after its neighbours itself.
+	// separately). What neither Verify opened nor this function claims is not a part of the table. nil: the format has
+	// no directories, or looks after its neighbours itself.
 	Claims func(ctx context.Context, t Target, o OpenOptions) Claimer
 
 	// Parted: the files of a table that Create divides (part-00000 and so on) say themselves which others are missing.
@@ -84,7 +84,7 @@ type Format struct {
 	// Home is the place of tables whose names begin with #, given the reading options; nil: there is none.
 	Home func(ctx context.Context, tree store.Tree, opts map[string]string) (string, error)
 	// InUse is an error of class Invalid if a server runs on the target and the options do not say that this is known.
-	// Any other trouble is no error here. nil: no server ever runs.
+	// Any other trouble is not an error here. nil: no server ever runs.
 	InUse func(ctx context.Context, t Target) error
 	// Listings list what a place is made of, in the format's own terms.
 	Listings []Listing

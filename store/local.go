@@ -41,7 +41,7 @@ func (Local) Open(_ context.Context, name string) (Source, error) {
 	return &localSource{f, st.Size()}, nil
 }
 
-// regular is an error if what is at name is no regular file.
+// regular is an error if what is at name is not a regular file.
 func regular(name string, st fs.FileInfo) error {
 	if st.Mode().IsRegular() {
 		return nil
@@ -57,11 +57,11 @@ func (what noFile) Error() string { return "is " + string(what) + ", and no file
 // ErrDirectory is why a directory is not opened.
 var ErrDirectory error = noFile("a directory")
 
-// NoFile reports whether err, of Open, says that something has the name, and is no file: a directory, a pipe, a
+// NoFile reports whether err, of Open, says that something has the name, and is not a file: a directory, a pipe, a
 // device, a link that leads back to itself.
 func NoFile(err error) bool { return errors.As(err, new(noFile)) || errors.Is(err, syscall.ELOOP) }
 
-// kindOf says what is no regular file.
+// kindOf says what is not a regular file.
 func kindOf(m fs.FileMode) string {
 	switch {
 	case m.IsDir():
@@ -295,7 +295,7 @@ func (s *localSink) createFile() (Object, error) {
 		return nil, &fs.PathError{Op: "create", Path: s.path, Err: errors.New("is a directory")}
 	} else if err == nil && !st.Mode().IsRegular() {
 		return nil, &fs.PathError{Op: "create", Path: s.path,
-			Err: errors.New("is no regular file and would be replaced")}
+			Err: errors.New("is not a regular file and would be replaced")}
 	}
 	s.sweep()
 	f, err := os.CreateTemp(filepath.Dir(s.path), TempPrefix+"*-"+filepath.Base(s.path))

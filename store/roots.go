@@ -47,7 +47,7 @@ func Joined(t Tree, names []string) (Tree, string, error) {
 type roots struct {
 	Tree
 	mu   sync.Mutex
-	sets map[string]*rootSet // by what stands before the names in them; nil: that is no file of roots
+	sets map[string]*rootSet // by what stands before the names in them; nil: that is not a file of roots
 }
 
 // rootSet is what a file of roots says.

@@ -14,7 +14,7 @@ import (
 	"stoa/format/carbon/internal/table"
 )
 
-// entry reports what is no time and no size in an entry of tablestatus. Fields are empty in what has not finished, and
+// entry reports what is not a time or a size in an entry of tablestatus. Fields are empty in what has not finished, and
 // in tables of before 1.3.
 func (v *verifier) entry(t *table.Managed, i int) {
 	l := &t.Loads[i]

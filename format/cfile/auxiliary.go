@@ -16,8 +16,8 @@ import (
 	"stoa/format/cfile/internal/columnfile"
 )
 
-// auxiliary implements format.Reader for a file that is no column, shown as a table: a bloom file, a delta file, or an
-// ad-hoc index with the types of its key.
+// auxiliary implements format.Reader for a file that is not a column, shown as a table: a bloom file, a delta file, or
+// an ad-hoc index with the types of its key.
 type auxiliary struct {
 	format.RowSource
 	f *columnfile.File

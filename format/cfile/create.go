@@ -21,8 +21,8 @@ import (
 	"stoa/store"
 )
 
-// create implements format.Format.Create. A schema of one column that is no struct gives one file, unless a directory
-// is asked for; anything else a directory with setFile and one file for each leaf and each nullable struct.
+// create implements format.Format.Create. A schema of one column that is not a struct gives one file, unless a
+// directory is asked for; anything else a directory with setFile and one file for each leaf and each nullable struct.
 func create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions) (format.Writer, error) {
 	leaves, structs, err := write.Planned(sc, o.Opts)
 	if err != nil {

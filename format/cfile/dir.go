@@ -40,7 +40,7 @@ func inDir(tg format.Target, name string) string {
 	return strings.TrimSuffix(tg.Name, "/") + "/" + name
 }
 
-// readSet reads the setFile of a directory. A setFile that is no file, or another program's although files beside it
+// readSet reads the setFile of a directory. A setFile that is not a file, or another program's although files beside it
 // belong to a set, is damage of the set: Corrupt. If there is none the error is fs.ErrNotExist.
 func readSet(ctx context.Context, tg format.Target, l format.Limits) (fileSet, error) {
 	t, err := parseSet(ctx, tg, l)

@@ -59,7 +59,7 @@ func (r *recovery) shift() int64 {
 
 // part is a structure of a file at its original offset, and by how much it has moved.
 type part struct {
-	columnfile.DataBlock // First is -1 of what is no data block
+	columnfile.DataBlock // First is -1 of what is not a data block
 	shift                int64
 	placed               bool
 }

@@ -465,7 +465,7 @@ func (v *verifier) coverage(tg format.Target, o format.OpenOptions) {
 		return (&describer{Outline: out}).object(tg, o)
 	})
 	if err != nil {
-		return // damage has been reported, and is no gap
+		return // damage has been reported, and is not a gap
 	}
 	v.Unclaimed("cfile.coverage", gaps, overlaps)
 }

@@ -70,7 +70,7 @@ func Plan(stored *arrow.Schema, last int, wo format.WriteOptions) (c lake.Commit
 		return nil, nil, 0, err
 	}
 	if len(d.terms) > 0 && len(d.terms) == stored.NumFields() {
-		return nil, nil, 0, fault.Invalidf("partition-by: expected at least one column that is no partition column")
+		return nil, nil, 0, fault.Invalidf("partition-by: expected at least one column that is not a partition column")
 	}
 	return d.commit, d.terms, o.FileSize, d.checkNames(stored.Fields())
 }

@@ -114,7 +114,8 @@ func (r *reader) checkUnnamed(ctx context.Context, foot int64) error {
 		"%d are named, the file has %d", len(named), len(batches))
 }
 
-// checkFooter is an error if the footer names something that is no batch although the messages themselves are intact.
+// checkFooter is an error if the footer names something that is not a batch although the messages themselves are
+// intact.
 func (r *reader) checkFooter(ctx context.Context) error {
 	if !r.file {
 		return nil

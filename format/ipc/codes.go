@@ -9,9 +9,9 @@ import (
 var codes = check.Codes{
 	{Code: "arrow.open", Severity: region.Error,
 		Help: "The schema or the footer cannot be read, so nothing of the file can. Or two places of a file " +
-			"contradict each other, one of them is damaged, and nobody can say which: the schema at the " +
+			"contradict each other, one of them is damaged, and which is unknown: the schema at the " +
 			"beginning is another than the footer's, or the footer leaves out batches that stand among the messages. " +
-			"stoa recover goes by what stands in front of the messages, and takes none of them for the body " +
+			"stoa recover goes by what is in front of the messages, and takes none of them for the body " +
 			"that a damaged schema claims."},
 	{Code: "arrow.footer", Severity: region.Error, Help: "The footer of a file is damaged or gone: the file is " +
 		"cut, or was never finished. Recovery reads the messages from the beginning, as of a stream, up to " +

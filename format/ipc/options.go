@@ -32,11 +32,11 @@ func (WriteOptions) Formats() []string { return []string{writing.Format} }
 
 // ReadOptions are the options for reading, for stoa.OpenOptions.Typed. The zero value is the default of each.
 type ReadOptions struct {
-	Partial bool // a stream without end mark is no error: its writer leaves that out
+	Partial bool // a stream without end mark is not an error: its writer leaves that out
 }
 
 var reading = option.Table[ReadOptions]{Format: "arrow", For: "reading", Options: []option.Option[ReadOptions]{
-	option.Bool("partial", "a stream without end mark is no error: its writer leaves that out (default false)",
+	option.Bool("partial", "a stream without end mark is not an error: its writer leaves that out (default false)",
 		func(o *ReadOptions) *bool { return &o.Partial }),
 }}
 

@@ -154,7 +154,7 @@ func (r *reader) message(ctx context.Context, b flat.Block, kind int, path strin
 		return nil, fault.Locate(err, r.span(r.base+b.Off, int64(b.Meta)), true, path)
 	}
 	if err != nil {
-		return nil, err // that bytes could not be read is no damage
+		return nil, err // that bytes could not be read is not damage
 	}
 	switch {
 	case m == nil:

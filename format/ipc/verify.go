@@ -79,7 +79,7 @@ func (v *verifier) layout(r *reader, anatomy iter.Seq2[region.Node, error]) {
 	}
 }
 
-// blamed returns the fault.Error in err; if there is none, one that is no damage.
+// blamed returns the fault.Error in err; if there is none, one that is not damage.
 func blamed(err error) *fault.Error {
 	e := &fault.Error{Class: fault.Bug}
 	errors.As(err, &e)

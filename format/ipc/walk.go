@@ -96,10 +96,10 @@ func (w *walk) checkEnd(m *message) error {
 			return err
 		}
 		w.bad, w.at = m, m.at.End()
-		return fault.Corruptf(m.at, "message.length", "what follows these bytes is no message, and no end mark")
+		return fault.Corruptf(m.at, "message.length", "what follows these bytes is neither a message nor the end mark")
 	}
 	w.found = at
-	return fault.Corruptf(m.at, "message.length", "what follows these bytes is no message, but at %d one begins", at)
+	return fault.Corruptf(m.at, "message.length", "expected a message after these bytes, found one at %d", at)
 }
 
 // nextInPlace reports whether what follows m, without a mark, begins where it should all the same, so that no byte was

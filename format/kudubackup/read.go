@@ -343,7 +343,7 @@ func (r *reader) part(ref string) (*file, error) {
 	return nil, fault.Invalidf("the backups have no file %s", ref)
 }
 
-// RowGroups are those of a file. What later backups say of their rows is no part of them: see Overlay.
+// RowGroups are those of a file. What later backups say of their rows is not a part of them: see Overlay.
 func (r *reader) RowGroups(ctx context.Context, p format.Part, q format.Query) ([]format.RowGroup, error) {
 	f, err := r.part(p.Ref)
 	if err != nil {

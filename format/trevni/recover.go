@@ -211,7 +211,7 @@ func (r *recoverer) restoreChecksums() {
 			return
 		}
 		if zeros, err := f.Zeros(r.ctx, sums); zeros && err == nil && cb.End+sums.Len == f.At.Len {
-			return // the file was padded, which is no damage
+			return // the file was padded, which is not damage
 		}
 		unsummed = append(unsummed, i)
 	}

@@ -390,7 +390,7 @@ func (v *verifier) coverage(tg format.Target, o format.OpenOptions) {
 	gaps, overlaps, err := describe.Claims(v.ctx, v.f.At, func(out *describe.Outline) error {
 		return (&describer{Outline: out}).object(tg, o)
 	})
-	if err != nil { // which has been reported: what cannot be read is no gap
+	if err != nil { // which has been reported: what cannot be read is not a gap
 		gaps = nil
 	}
 	v.Unclaimed("trevni.coverage", gaps, overlaps)

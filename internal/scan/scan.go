@@ -83,7 +83,7 @@ func Run(ctx context.Context, src fetch.Source, spec plan.Spec, passed *int64) i
 	}
 }
 
-// refusal notes whether a scan met nothing but what is not supported. Such a scan is refused: that is no damage.
+// refusal notes whether a scan met nothing but what is not supported. Such a scan is refused: that is not damage.
 type refusal struct {
 	lost    func(region.Loss) // who else receives losses; may be nil
 	yield   func(arrow.RecordBatch, error) bool

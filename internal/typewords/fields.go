@@ -43,7 +43,7 @@ func fieldsOf(fields []format.SchemaField, depth int) ([]arrow.Field, error) {
 // typeOf is the type of a field: a word for what holds others, else in the words of Parse.
 func typeOf(f *format.SchemaField, depth int) (arrow.DataType, error) {
 	wrong := func() (arrow.DataType, error) {
-		return nil, fault.Invalidf("schema: field %q: %q with %d children is no type that can be taken from a text",
+		return nil, fault.Invalidf("schema: field %q: %q with %d children is not a type that can be taken from a text",
 			f.Name, f.Type, len(f.Children))
 	}
 	if depth > maxTypeDepth {

@@ -25,11 +25,11 @@ type Writer interface {
 	Part(ctx context.Context, u Upload, no int, body io.ReadSeeker, n int64) (tag string, err error)
 	// Complete makes an object of parts 1 to len(tags) visible. fs.ErrNotExist: the upload does not exist, or no more.
 	Complete(ctx context.Context, u Upload, tags []string, c Condition) (Object, error)
-	// Discard removes an incomplete upload. It is no error if there is none.
+	// Discard removes an incomplete upload. It is not an error if there is none.
 	Discard(ctx context.Context, u Upload) error
 	// Uploads returns a page of the incomplete uploads below a prefix that follow after, in the order of keys and ids.
 	Uploads(ctx context.Context, prefix string, after Upload) (page []Upload, more bool, err error)
-	// Delete removes an object. It is no error if there is none.
+	// Delete removes an object. It is not an error if there is none.
 	Delete(ctx context.Context, key string) error
 }
 

@@ -226,7 +226,7 @@ func placedFolders(dir string, s status.StatusFile) (map[string]bool, error) {
 		if err == nil {
 			err = json.Unmarshal(b, &seg)
 		}
-		if err != nil && e.Counts() { // nobody knows what it has
+		if err != nil && e.Counts() { // what it has is unknown
 			return nil, fault.Corruptf(fault.Span{Object: name}, "", "%v", err)
 		}
 		for k, f := range seg.Locations {

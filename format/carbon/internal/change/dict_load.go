@@ -412,7 +412,7 @@ func (k *coder) codesOf(c *schema.Column, a arrow.Array,
 		if err != nil {
 			var v *page.ValueError
 			if errors.As(err, &v) {
-				v.Row = 0 // the index of an item is no row
+				v.Row = 0 // the index of an item is not a row
 			}
 			return nil, err
 		}

@@ -57,7 +57,7 @@ func matchPartition(t *layout.TableSchema, values format.PartitionValues) (*part
 	if known < len(values) {
 		for name := range values {
 			if !slices.ContainsFunc(m.columns, func(c *schema.Column) bool { return strings.EqualFold(c.Name, name) }) {
-				return nil, fault.Invalidf("%s is no partition column of the table", name)
+				return nil, fault.Invalidf("%s is not a partition column of the table", name)
 			}
 		}
 		return nil, fault.Invalidf("a partition column is named twice")

@@ -179,7 +179,7 @@ func (x *Cells) addDates(a arrow.Array, from, to int) error {
 		case *array.Date64:
 			d = int64(a.Value(i))
 			if d%dayMillis != 0 && a.IsValid(i) {
-				return ValueErrorf(i, "the date %d ms is no whole day", d)
+				return ValueErrorf(i, "the date %d ms is not a whole day", d)
 			}
 			d /= dayMillis
 		}

@@ -147,11 +147,11 @@ func fromWhole(c *schema.Column, n int64) (v schema.Constant, err error) {
 		v.I = n
 	case layout.TypeFloat:
 		if v.F = float64(float32(n)); int64(v.F) != n || bits.Len64(uint64(max(n, -n))) > 62 {
-			return v, fault.Invalidf("%d is no float", n)
+			return v, fault.Invalidf("%d is not a float", n)
 		}
 	case layout.TypeDouble:
 		if v.F = float64(n); int64(v.F) != n || bits.Len64(uint64(max(n, -n))) > 62 {
-			return v, fault.Invalidf("%d is no double", n)
+			return v, fault.Invalidf("%d is not a double", n)
 		}
 	case layout.TypeDecimal:
 		return fromDecimal(c, decimal128.FromI64(n), 0)
@@ -167,12 +167,12 @@ func fromFloat(c *schema.Column, f float64) (v schema.Constant, err error) {
 		// The same text means the same number: 0.1 of a file of texts comes as a double.
 		if v.F = float64(float32(f)); v.F != f && f == f &&
 			strconv.FormatFloat(v.F, 'g', -1, 32) != strconv.FormatFloat(f, 'g', -1, 64) {
-			return v, fault.Invalidf("%v is no float", f)
+			return v, fault.Invalidf("%v is not a float", f)
 		}
 	case layout.TypeDecimal:
 		d, err := decimal128.FromFloat64(f, 38, c.Scale)
 		if err != nil || d.ToFloat64(c.Scale) != f || math.IsInf(f, 0) {
-			return v, fault.Invalidf("%v is no decimal with %d digits after the decimal point", f, c.Scale)
+			return v, fault.Invalidf("%v is not a decimal with %d digits after the decimal point", f, c.Scale)
 		}
 		v.D = d
 	}

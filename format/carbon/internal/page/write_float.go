@@ -110,7 +110,7 @@ func (w *PageWriter) floatStats(x *Cells) (s stats, odd bool) {
 			s.decimals = max(s.decimals, d)
 		}
 	}
-	if odd { // bounds must not exclude what is no number
+	if odd { // bounds must not exclude what is not a number
 		s.fmin, s.fmax, s.decimals = math.Inf(-1), math.Inf(1), -1
 	}
 	return s, odd

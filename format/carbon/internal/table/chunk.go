@@ -17,7 +17,7 @@ import (
 )
 
 // NewChunk is column col of blocklet g as phys, from the page with row rows.From on. A missing or damaged global
-// dictionary is no error here: it costs the pages that need it.
+// dictionary is not an error here: it costs the pages that need it.
 func (t *Table) NewChunk(ctx context.Context, f *datafile.DataFile, g int, phys *schema.Physical,
 	col *schema.Column, rows vec.Range) (*datafile.Chunk, error) {
 	c := &datafile.Chunk{F: f, Phys: phys, Col: col, Rows: rows, Dates: t.Dates}

@@ -41,7 +41,7 @@ func OpenDictionary(ctx context.Context, tg format.Target, op format.OpenOptions
 	case KindSort:
 		s.sortTable(c)
 	default:
-		return nil, fault.Bugf("carbon: %s is no dictionary file", tg.Name)
+		return nil, fault.Bugf("carbon: %s is not a dictionary file", tg.Name)
 	}
 	return s, err
 }
@@ -171,7 +171,7 @@ func DescribeDictionary(ctx context.Context, tg format.Target, o format.OpenOpti
 		_, err = dict.WholeSortInfo(c)
 		return err
 	default:
-		return fault.Bugf("carbon: %s is no dictionary file", tg.Name)
+		return fault.Bugf("carbon: %s is not a dictionary file", tg.Name)
 	}
 	if c.Err() != nil && c.Left() > 0 {
 		trace(region.Node{Depth: 1, Kind: region.Gap, Name: "gap", Value: "no structure claims these bytes",

@@ -69,7 +69,7 @@ var Codes = check.Codes{
 	{Code: "cfile.recovered.guessed", Severity: region.Warning, Help: "The footer is gone, and the options did " +
 		"not say all that it said: what they left open was tried, and blocks were found in one way. The message " +
 		"says in which; if it is not the right one, say encoding=, compression= and nullable=."},
-	{Code: "cfile.recovered", Severity: region.Note, Help: "Recover found blocks without the help of a sound index."},
+	{Code: "cfile.recovered", Severity: region.Note, Help: "Recover found blocks without the help of an intact index."},
 	{Code: "cfile.rows.lost", Severity: region.Error,
 		Help: "Recover did not find the blocks of these rows: their bytes are damaged, cut off or overwritten."},
 	{Code: "cfile.set", Severity: region.Error, Help: "The files of a table in a directory do not belong " +
@@ -80,7 +80,7 @@ var Codes = check.Codes{
 		"verify compares. In files that older versions of stoa wrote without a mark, neither can be detected."},
 	{Code: "cfile.set.missing", Severity: region.Error, Help: "A directory holds CFiles of as many rows each, " +
 		"named after their columns, and no table.json. The directory is not read as a table without one, so it " +
-		"is no sound one. If each is a column by itself, all is well: each was verified, and is read by its own " +
+		"is not an intact one. If each is a column by itself, all is well: each was verified, and is read by its own " +
 		"name. If they were written as one table, nothing says any more which files were the table's and in " +
 		"which order; stoa recover puts those together that are there."},
 	{Code: "cfile.set.unknown", Severity: region.Note, Help: "A file lies in the directory of a table that the " +

@@ -14,7 +14,7 @@ import (
 // Micros is the type of a timestamp as it is stored.
 var Micros arrow.DataType = &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}
 
-// OtherUnit is the unit of timestamps of type t; false if it is the stored one, or t is no timestamp.
+// OtherUnit is the unit of timestamps of type t; false if it is the stored one, or t is not a timestamp.
 func OtherUnit(t arrow.DataType) (arrow.TimeUnit, bool) {
 	ts, ok := t.(*arrow.TimestampType)
 	if !ok || ts.Unit == arrow.Microsecond {

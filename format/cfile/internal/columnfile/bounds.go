@@ -24,7 +24,7 @@ func (f *File) Bounds(at arrow.DataType) (b pred.Bounds, ok bool) {
 	return b, true
 }
 
-// keyValue is the value of the encoded key in the metadata pair name; nil if there is none, or it is no key of f's
+// keyValue is the value of the encoded key in the metadata pair name; nil if there is none, or it is not a key of f's
 // type.
 func (f *File) keyValue(name string, at arrow.DataType) *pred.Value {
 	key, ok := f.Footer.Get(name)

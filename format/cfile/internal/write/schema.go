@@ -19,7 +19,7 @@ import (
 // MetaBlockSize is the field metadata of the size of data blocks, see MetaEncoding.
 const MetaBlockSize = "stoa.block_size"
 
-// Leaf is a column to be written: an Arrow field that is no struct, with the way to its array, or the validity of a
+// Leaf is a column to be written: an Arrow field that is not a struct, with the way to its array, or the validity of a
 // struct.
 type Leaf struct {
 	Path     string // dotted

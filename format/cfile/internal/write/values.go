@@ -142,7 +142,7 @@ func (c *source) accepts(f *Field, t arrow.DataType, o Coercion) bool {
 				"the nearest, " +
 				"coerce=floor the one before)"
 			if o != Refuse {
-				c.reason = "the microsecond that it would become is no timestamp of nanoseconds"
+				c.reason = "the microsecond that it would become is not a timestamp of nanoseconds"
 			}
 		}
 		return f.Type == block.UnixtimeMicros

@@ -87,7 +87,7 @@ func (t *Type) UnmarshalJSON(b []byte) error {
 		t.Fields = []Field{{ID: n.KeyID, Name: "key", Required: true, Type: *n.Key},
 			{ID: n.ValueID, Name: "value", Required: is(n.ValueRequired), Type: *n.Value}}
 	default:
-		return fmt.Errorf("%q is no type with fields", n.Type)
+		return fmt.Errorf("%q is not a type with fields", n.Type)
 	}
 	return nil
 }
@@ -175,7 +175,7 @@ func (t Type) arrow(depth int) (arrow.DataType, error) {
 	var n, scale int32
 	if _, err := fmt.Sscanf(strings.ReplaceAll(t.Name, " ", ""), "decimal(%d,%d)", &n, &scale); err == nil {
 		if n < 1 || n > 38 || scale < 0 || scale > n {
-			return nil, fmt.Errorf("%q is no type", t.Name)
+			return nil, fmt.Errorf("%q is not a type", t.Name)
 		}
 		return &arrow.Decimal128Type{Precision: n, Scale: scale}, nil
 	}

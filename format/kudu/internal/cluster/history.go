@@ -78,7 +78,7 @@ func eventsOf(base HistoryLine, tb *table.Tablet, life table.Life) (out []Histor
 	case life.Last == 0:
 		add(EventFirst, 0, "no operation on rows is known")
 	default:
-		add(EventFirst, 0, "not known: what would say so is removed or damaged")
+		add(EventFirst, 0, "not known: the records of it are removed or damaged")
 	}
 	switch {
 	case life.Exact > 0:

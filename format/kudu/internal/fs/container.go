@@ -156,7 +156,7 @@ func (f *FS) openContainers(ctx context.Context, dir int) error {
 	return nil
 }
 
-// readContainer reads the records of c. Damage is noted in c and as findings, and is no error.
+// readContainer reads the records of c. Damage is noted in c and as findings, and is not an error.
 func (f *FS) readContainer(ctx context.Context, c *Container) error {
 	at := fault.Span{Object: cmp.Or(c.Metadata, c.Data)}
 	if c.Metadata == "" {

@@ -30,7 +30,7 @@ import (
 //
 // What follows is encrypted with the file's key. The counter is the offset in the file, from its header on, divided by
 // 16, as a big-endian number of 16 bytes. The server's key is in the file instance, itself encrypted by a key provider:
-// a KMS, or Kudu's default one, which is no secret.
+// a KMS, or Kudu's default one, which is not secret.
 const (
 	encryptedMagic  = "kuduenc"
 	encryptedHeader = 64

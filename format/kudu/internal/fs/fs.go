@@ -60,8 +60,8 @@ func (f *FS) kept() pbc.Options {
 	return o
 }
 
-// OpenFS reads the instances of a server's directories and finds its blocks. Damage is no error: it is in Findings, and
-// the rest can be read. The error is Unsupported if the directories are encrypted or their block manager is not
+// OpenFS reads the instances of a server's directories and finds its blocks. Damage is not an error: it is in Findings,
+// and the rest can be read. The error is Unsupported if the directories are encrypted or their block manager is not
 // supported; f is usable as far as it was read. A nil tree is the machine's file system.
 func OpenFS(ctx context.Context, tree store.Tree, l Layout, o FSOptions) (f *FS, err error) {
 	tree = OrLocal(tree)

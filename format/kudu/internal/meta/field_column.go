@@ -23,7 +23,7 @@ var columnTypes = map[arrow.Type]cfile.Type{
 	arrow.STRING: cfile.String, arrow.BINARY: cfile.Binary,
 }
 
-// ColumnOf is the column for a field: the inverse of Column.Field, except that it is no key column. What the field's
+// ColumnOf is the column for a field: the inverse of Column.Field, except that it is not a key column. What the field's
 // metadata does not say gets Kudu's default. A type that Kudu's tables do not have is Unsupported, a value that does
 // not fit Invalid.
 func ColumnOf(f arrow.Field) (c Column, err error) {

@@ -35,7 +35,7 @@ func NewPartitionFilter(tb *Tablet) *PartitionFilter {
 	return p
 }
 
-// keyPositions are the positions of columns in the key; false if one is no key column.
+// keyPositions are the positions of columns in the key; false if one is not a key column.
 func keyPositions(sc *Schema, ids []int32) ([]int, bool) {
 	out := make([]int, len(ids))
 	for i, id := range ids {

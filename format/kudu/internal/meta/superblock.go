@@ -158,7 +158,7 @@ func (r *RowSet) Blocks() []KindedBlock {
 	return out
 }
 
-// HasData reports whether the tablet has rows to read: it is no tombstone, and not being deleted.
+// HasData reports whether the tablet has rows to read: it is not a tombstone, and not being deleted.
 func (t *Tablet) HasData() bool { return t.State != TabletTombstoned && t.State != TabletDeleted }
 
 // Rows is the number of live rows in the rowsets, without what is only in the WAL; -1 if the superblock does not say.

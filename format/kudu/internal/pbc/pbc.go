@@ -399,7 +399,7 @@ func (r *Reader) resync(ctx context.Context, off int64, stored, want uint32) err
 }
 
 // Read reads the only record of a container: of an instance, a superblock or consensus metadata. parse gets a cursor
-// over it; path names it in errors. If the name is that of a directory or another thing that is no regular file, the
+// over it; path names it in errors. If the name is that of a directory or another thing that is not a regular file, the
 // error is Corrupt: the file is lost. notes are damage in spite of which the record could be read.
 func Read(ctx context.Context, tree store.Tree, name string, o Options, path string,
 	parse func(*wire.Cursor)) (notes []error, err error) {

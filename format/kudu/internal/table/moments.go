@@ -23,7 +23,7 @@ func (t *Table) Moments(ctx context.Context, tb *Tablet) (first, last uint64, er
 	return l.First, l.Last, err
 }
 
-// moments are the first and the last operation that anything left tells of.
+// moments are the first and the last operation that anything left has.
 func (t *Table) moments(ctx context.Context, tb *Tablet) (l Life, err error) {
 	l.First = Latest
 	unsure := false

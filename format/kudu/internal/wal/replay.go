@@ -82,7 +82,7 @@ type UnplacedChange struct {
 type Altered struct {
 	Time    uint64 // hybrid time of the operation
 	Version uint32 // of the schema from then on
-	Name    string // of the table from then on; "": it is the one it had, as far as the log tells
+	Name    string // of the table from then on; "": it is the one it had, as far as the log says
 	Changes []string
 	Known   bool // Changes are all there are: the version before is known
 }
@@ -95,9 +95,9 @@ type KeyLookup func(ctx context.Context, rowset uint64, key []byte) (row int64, 
 // dropped.
 const maxPending = 256 << 20
 
-// Replay reads the log of a tablet. Damage is no error: it is in Findings, and intact operations are used. The result
-// has all rows and changes, whatever their time, and is all that is kept in memory; the error is Limit if that is too
-// much.
+// Replay reads the log of a tablet. Damage is not an error: it is in Findings, and intact operations are used. The
+// result has all rows and changes, whatever their time, and is all that is kept in memory; the error is Limit if that
+// is too much.
 func Replay(ctx context.Context, f *fs.FS, t *meta.Tablet, lookup KeyLookup) (*Logged, error) {
 	x := newReplay(t, lookup)
 	segments, err := f.LogSegments(ctx, t.ID)
@@ -203,7 +203,7 @@ func (x *Replayer) note(code string, at fault.Span, field, message string) {
 	x.Out.Findings = append(x.Out.Findings, f)
 }
 
-// Fault adds an error as a finding. An exceeded budget keeps its class, Limit, as it is no damage.
+// Fault adds an error as a finding. An exceeded budget keeps its class, Limit, as it is not damage.
 func (x *Replayer) Fault(code string, err error) {
 	f := codes.Finding(code, err, "")
 	x.note(code, f.At, f.Path, f.Message)

@@ -25,7 +25,7 @@ func (r *File) decodeSchema(text, path string) (*arrow.Schema, error) {
 }
 
 // originalSchema is the schema under ARROW:schema; nil if there is none, or it is ignored. A schema with a type that
-// Arrow's library does not know is no damage: it is ignored, and r.SchemaError says so.
+// Arrow's library does not know is not damage: it is ignored, and r.SchemaError says so.
 func (r *File) originalSchema() (orig *arrow.Schema, err error) {
 	if r.SchemaError = nil; r.ignoreSchema {
 		return nil, nil

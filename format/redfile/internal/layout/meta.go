@@ -76,7 +76,7 @@ func textOf[T ~int32](f func(T) string) func(int32) string {
 	return func(v int32) string { return f(T(v)) }
 }
 
-// Repetition is how often a field stands in its parent.
+// Repetition is how often a field is in its parent.
 type Repetition int32
 
 const (

@@ -70,8 +70,8 @@ func (t *Table) resolvePages(ctx context.Context) error {
 	return nil
 }
 
-// dropBehindOther gives up the pages that come after one that is no data page, for a chunk whose values were not found
-// to their end: that one may be a data page with a damaged type, and then all rows after it are shifted.
+// dropBehindOther gives up the pages that come after one that is not a data page, for a chunk whose values were not
+// found to their end: that one may be a data page with a damaged type, and then all rows after it are shifted.
 func (t *Table) dropBehindOther() {
 	if t.other < 0 {
 		return

@@ -47,7 +47,7 @@ func (r *recoverer) fromParts(o format.OpenOptions, opts layout.ReadOptions) (*t
 		p.Close()
 		if isTableMetadata(p, name) {
 			r.Rows("redfile.rows.lost", p.At, [2]int64{-1, -1}, -1,
-				"%s is no part, but names other files as a table's metadata does: it is left out", name)
+				"%s is not a part, but names other files as a table's metadata does: it is left out", name)
 			continue
 		}
 		if own := p.Footer.Marker(); marker != nil && own != nil && !bytes.Equal(own, marker) {

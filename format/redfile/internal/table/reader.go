@@ -54,7 +54,7 @@ func (f *File) facts(col int) (out format.ColumnFacts) {
 func (f *File) Parts(ctx context.Context, _ format.Query) iter.Seq2[format.Part, error] {
 	return func(yield func(format.Part, error) bool) {
 		rows := f.Footer.Rows
-		if f.RowsAgree(ctx) != nil { // nobody knows how many are lost with the list of row groups
+		if f.RowsAgree(ctx) != nil { // how many are lost with the list of row groups is unknown
 			rows = -1
 		}
 		yield(format.Part{Ref: f.At.Object, Stamp: f.stampOfAll(ctx), Rows: rows, Bytes: f.At.Len}, nil)
@@ -100,7 +100,7 @@ func (f *File) RowGroups(ctx context.Context, p format.Part, q format.Query) ([]
 // list of row groups, rows would be missing without an error. Row groups of unknown size are not compared.
 func (f *File) RowsAgree(ctx context.Context) error {
 	if f.Footer.Rows < 0 {
-		return nil // put together again: nothing gave a number
+		return nil // it was reassembled: nothing states a number
 	}
 	total := int64(0)
 	for i := range f.Footer.Groups {

@@ -27,7 +27,7 @@ type File struct {
 	arrowUsed    bool         // the Arrow schema in the metadata is used
 	Shown        *arrow.Schema
 	Leaves       []schema.Leaf
-	Recovering   bool  // a damaged Arrow schema is no error
+	Recovering   bool  // a damaged Arrow schema is not an error
 	SchemaDamage error // recovering: what is wrong with the Arrow schema
 	NameDamage   error // two row groups call a column differently, see secondNames
 

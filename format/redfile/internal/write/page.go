@@ -29,7 +29,7 @@ type columnWriter struct {
 	enc  layout.Encoding
 	head *thrift.Writer
 
-	// The page that is being filled. A bool takes a byte in vals, everything else stands there in PLAIN encoding.
+	// The page that is being filled. A bool takes a byte in vals, everything else is there in PLAIN encoding.
 	vals     []byte
 	def, rep []byte
 	entries  int // nulls and empty lists included

@@ -71,7 +71,7 @@ func (f *File) ReadBlock(ctx context.Context, i int, b *Block, path string, a *v
 
 // OpenBlock checks and decompresses a block, stored with its checksum. Errors are relative to these bytes or, if exact
 // is false, to the decompressed ones. With noVerify checksums are compared all the same, because that shows where in
-// the block they lie, but a mismatch is no error.
+// the block they lie, but a mismatch is not an error.
 func (f *File) OpenBlock(col *layout.Column, b *Block, stored []byte, a *vec.Arena,
 	noVerify bool) (o Opened, err error) {
 	if col.Problem != nil {
@@ -141,7 +141,7 @@ func wrongSum(at fault.Span, d layout.Dialect, sum, raw []byte) error {
 
 // unpack checks the sizes against each other and the limits, and decompresses.
 func (f *File) unpack(col *layout.Column, b *Block, data []byte, a *vec.Arena) (u layout.Unpacked, err error) {
-	// else it is damaged, or needed by nobody
+	// otherwise it is damaged, or nobody needs it
 	if b.Raw > f.Limits.Page && col.Kind != layout.CodecNone && b.Raw <= col.Kind.MaxRaw(int64(len(data))) {
 		return u, fault.Limitf(b.Desc, "block-uncompressed-size",
 			"%d bytes are more than a page may have (%d, page limit or memory limit)",

@@ -66,10 +66,10 @@ var Codes = check.Codes{
 		"not the one that was written there, or the one before it is not: its number is another, or the checksum of " +
 		"the other's header. Files were exchanged, or one is of another table, or of an older state."},
 	{Code: "trevni.part.repeated", Severity: region.Error, Help: "A file says that it is one of a table that stoa " +
-		"divided into several, and that part lies beside it: whoever reads the directory gets the copy's rows twice."},
+		"divided into several, and that part is beside it: reading the directory gives the rows of the copy twice."},
 	{Code: "trevni.read", Severity: region.Error, Help: "Bytes of the file could not be read from where it is kept."},
 	{Code: "trevni.recovered", Severity: region.Error, Help: "Recover read the file in spite of what is wrong " +
-		"in its header, and guessed what should stand there; the message says what it did. A column that was " +
+		"in its header, and guessed what should be there; the message says what it did. A column that was " +
 		"found in another place is read only if its blocks prove that it is whole: by checksums, or by ending " +
 		"where the next begins."},
 	{Code: "trevni.schema.inferred", Severity: region.Note, Help: "A file of the wiki's dialect without the " +

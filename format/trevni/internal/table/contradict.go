@@ -43,7 +43,7 @@ func (t *Table) contradictions() (out []region.Finding) {
 			if word := layout.NearestKey(key); word != "" && !reported[key] {
 				reported[key] = true
 				r.Report("trevni.header.contradiction", p.At, path,
-					"a key %q, which is no key of Trevni's, and nearly %q", key, word)
+					"a key %q, which is not a key of Trevni's, and nearly %q", key, word)
 			}
 		}
 	}
