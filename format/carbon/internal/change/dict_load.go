@@ -538,7 +538,7 @@ func normalText(d *dict.DictFile, s string) (string, error) {
 	}
 	v, err := schema.ParseValue(d.Column, s, nil)
 	if err != nil || v.Null {
-		return "", fault.Invalidf("%q is no %s", s, d.Type)
+		return "", fault.Invalidf("%q is not a value of type %s", s, d.Type)
 	}
 	x := &page.Cells{N: 1}
 	switch d.Type {

@@ -41,11 +41,11 @@ func CheckFits(c *schema.Column, f arrow.Field) error {
 	}
 	ok = ok || t == layout.TypeString && !c.Type.Complex() && c.Type != layout.TypeBinary
 	if !ok {
-		return fault.Invalidf("column %s is %s: values of %s are none", c.Name, c.Type, f.Type)
+		return fault.Invalidf("column %s is %s, as which values of type %s cannot be stored", c.Name, c.Type, f.Type)
 	}
 	children, err := (&schema.Planner{}).Children(f.Type)
 	if err != nil || len(children) != len(c.Children) && c.Type.Complex() {
-		return fault.Invalidf("column %s is %s: values of %s are none", c.Name, c.Type, f.Type)
+		return fault.Invalidf("column %s is %s, as which values of type %s cannot be stored", c.Name, c.Type, f.Type)
 	}
 	for i, k := range c.Children {
 		if err := CheckFits(k, children[i]); err != nil {
@@ -142,7 +142,7 @@ func fromWhole(c *schema.Column, n int64) (v schema.Constant, err error) {
 	case layout.TypeByte, layout.TypeShort, layout.TypeInt, layout.TypeLong:
 		w := 8 * storeTypes[c.Type].Width()
 		if n<<(64-w)>>(64-w) != n {
-			return v, fault.Invalidf("%d is no %s", n, c.Type)
+			return v, fault.Invalidf("%d is not a value of type %s", n, c.Type)
 		}
 		v.I = n
 	case layout.TypeFloat:
@@ -181,7 +181,7 @@ func fromFloat(c *schema.Column, f float64) (v schema.Constant, err error) {
 
 func fromDecimal(c *schema.Column, d decimal128.Num, scale int32) (v schema.Constant, err error) {
 	if c.Type != layout.TypeDecimal || scale > c.Scale {
-		return v, fault.Invalidf("%s is no %s", d.ToString(scale), c.Type)
+		return v, fault.Invalidf("%s is not a value of type %s", d.ToString(scale), c.Type)
 	}
 	if !d.FitsInPrecision(38 - (c.Scale - scale)) {
 		return v, fault.Invalidf("%s has more than %d digits", d.ToString(scale), c.Precision)

@@ -80,7 +80,7 @@ func ParseExact(c *schema.Column, s string) (v schema.Constant, err error) {
 		}
 	}
 	if v, err = schema.ParseValue(c, s, nil); err != nil || v.Null {
-		return v, fault.Invalidf("%q is no %s", s, c.Type)
+		return v, fault.Invalidf("%q is not a value of type %s", s, c.Type)
 	}
 	if c.Type == layout.TypeFloat {
 		if v.F = float64(float32(v.F)); math.IsInf(v.F, 0) {
