@@ -1,8 +1,12 @@
 package avro
 
 import (
+	"errors"
 	"reflect"
+	"runtime"
 	"testing"
+
+	"stoa/fault"
 )
 
 const schema = `{"type":"record","name":"r","fields":[{"name":"i","type":"int","field-id":7},
@@ -59,5 +63,24 @@ func TestHarmed(t *testing.T) {
 	}
 	if read(b, 100) == nil {
 		t.Error("no error though the values take more than 100 bytes")
+	}
+}
+
+// TestBomb: of a block no more is decompressed than its values may take.
+func TestBomb(t *testing.T) {
+	b, err := Write(`"bytes"`, nil, [16]byte{9}, []any{make([]byte, 64<<20)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := Read("x.avro", b, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	err = f.Each(func(any) error { return nil })
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, fault.Limit) || took > 16<<20 {
+		t.Errorf("%v after %d bytes of memory, want an error of class Limit after a few MiB", err, took)
 	}
 }

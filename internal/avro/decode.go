@@ -104,6 +104,9 @@ func (f *File) Each(yield func(v any) error) error {
 			return f.corrupt(path+".sync", "expected %x, found %x", f.sync, f.src[end:end+len(f.sync)])
 		}
 		body, err := f.unpack(body)
+		if errors.Is(err, errBudget) {
+			return f.overBudget(path)
+		}
 		if err != nil {
 			return f.corrupt(path, "%v", err)
 		}
@@ -111,9 +114,7 @@ func (f *File) Each(yield func(v any) error) error {
 		for i := range n {
 			v := in.value(f.Schema, 0)
 			if errors.Is(in.err, errBudget) {
-				return fault.Limitf(fault.Span{Object: f.name}, path,
-					"its values take more than %d bytes (memory limit)",
-					f.maxMemory)
+				return f.overBudget(path)
 			}
 			if in.err != nil {
 				return f.corrupt(fmt.Sprintf("%s[%d]", path, i), "%v", in.err)
@@ -130,6 +131,13 @@ func (f *File) Each(yield func(v any) error) error {
 	return nil
 }
 
+// overBudget is the error of values that take more memory than they may.
+func (f *File) overBudget(path string) error {
+	return fault.Limitf(fault.Span{Object: f.name}, path, "its values take more than %d bytes (memory limit)",
+		f.maxMemory)
+}
+
+// unpack decompresses a block, of which it needs no more than the memory that values may still take.
 func (f *File) unpack(b []byte) ([]byte, error) {
 	var r io.Reader
 	switch codec := string(f.Meta["avro.codec"]); codec {
@@ -148,11 +156,15 @@ func (f *File) unpack(b []byte) ([]byte, error) {
 	default:
 		return nil, fmt.Errorf("the codec %q is not known", codec)
 	}
-	out, err := io.ReadAll(io.LimitReader(r, maxBlock+1))
-	if err == nil && len(out) > maxBlock {
-		err = fmt.Errorf("a block has more than %d bytes", maxBlock)
+	limit := min(maxBlock, max(f.memoryLeft, 0)) // values take more memory than their bytes
+	out, err := io.ReadAll(io.LimitReader(r, limit+1))
+	switch {
+	case err != nil || int64(len(out)) <= limit:
+		return out, err
+	case limit < maxBlock:
+		return nil, errBudget
 	}
-	return out, err
+	return nil, fmt.Errorf("a block has more than %d bytes", maxBlock)
 }
 
 var errBudget = errors.New("the budget is exceeded")
