@@ -173,7 +173,7 @@ func entryOf(ctx context.Context, tg found, o OpenOptions) (format.Entry, error)
 	return e, errors.Join(err, s.close())
 }
 
-// single is an error if what was found in a directory that is no format's own is certainly not one table: files
+// single returns an error if what was found in a directory that is no format's own is certainly not one table: files
 // of several formats, or a directory that is a table, or several, next to files.
 func single(ctx context.Context, targets []found, o OpenOptions) error {
 	for _, tg := range targets {

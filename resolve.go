@@ -60,7 +60,8 @@ func (f *found) passed() (out []region.Finding) {
 	return out
 }
 
-// cut is an error if reading a file of a directory failed before it was known whether the file is one of the table's.
+// cut returns an error if reading a file of a directory failed before it was known whether the file is one of the
+// table's.
 func cut(targets []found) error {
 	for _, tg := range targets {
 		for _, l := range tg.left {

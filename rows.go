@@ -143,7 +143,7 @@ func rowFields(t reflect.Type, sc *arrow.Schema) (out []rowField, err error) {
 	return out, nil
 }
 
-// nullsFit is an error if a null has no place in the field that it is for.
+// nullsFit returns an error if a null has no place in the field that it is for.
 func nullsFit(b arrow.RecordBatch, fields []rowField) error {
 	for i, f := range fields {
 		if path, ok := nullFits(b.Column(i), f.typ); !ok {

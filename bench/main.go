@@ -221,7 +221,7 @@ func prepareFiles(ctx context.Context, folder string) error {
 	return cmd.Run()
 }
 
-// sameSums is an error unless the sums of the same columns are there, and are the same.
+// sameSums returns an error unless the sums of the same columns are there, and are the same.
 func sameSums(who string, ours, theirs map[string]sum) error {
 	if len(ours) != len(theirs) || len(ours) == 0 {
 		return fmt.Errorf("checksums of %d columns, %s has them of %d", len(ours), who, len(theirs))

@@ -117,12 +117,12 @@ func Limitf(at Span, path, format string, args ...any) *Error {
 	return New(Limit, at, path, format, args...)
 }
 
-// Invalidf is an error of class Invalid; the caller's mistakes have no place in a file.
+// Invalidf returns an error of class Invalid; the caller's mistakes have no place in a file.
 func Invalidf(format string, args ...any) *Error {
 	return New(Invalid, Span{}, "", format, args...)
 }
 
-// Bugf is an error of class Bug.
+// Bugf returns an error of class Bug.
 func Bugf(format string, args ...any) *Error {
 	return New(Bug, Span{}, "", format, args...)
 }

@@ -41,7 +41,7 @@ func (Local) Open(_ context.Context, name string) (Source, error) {
 	return &localSource{f, st.Size()}, nil
 }
 
-// regular is an error if what is at name is not a regular file.
+// regular returns an error if what is at name is not a regular file.
 func regular(name string, st fs.FileInfo) error {
 	if st.Mode().IsRegular() {
 		return nil

@@ -299,7 +299,7 @@ func (r *setRecovery) oneSet() error {
 	return nil
 }
 
-// tie is an error, Corrupt, if another set has as many votes as best, and the setFile has no id that decides.
+// tie returns an error, Corrupt, if another set has as many votes as best, and the setFile has no id that decides.
 func (r *setRecovery) tie(votes map[string]int, best string) error {
 	if r.set.Rows >= 0 || r.set.ID != "" && best == r.set.ID {
 		return nil

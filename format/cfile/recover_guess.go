@@ -139,9 +139,9 @@ func (r *recovery) flipBack() bool {
 // ofOurs are words of the metadata that our writer gives a footer; Kudu's has none of them.
 var ofOurs = []string{"stoa", "precision", "nullable", "scale"}
 
-// digits is an error if the values are decimals and nothing proves their scale: it stands in the footer, whose checksum
-// is wrong, and with another one each value would be another number. Who states the type knows the scale, or has the
-// values as they are stored. Kudu's files have no scale: their values are shown as they are stored.
+// digits returns an error if the values are decimals and nothing proves their scale: it stands in the footer, whose
+// checksum is wrong, and with another one each value would be another number. Who states the type knows the scale, or
+// has the values as they are stored. Kudu's files have no scale: their values are shown as they are stored.
 func (r *recovery) digits(opts columnfile.ReadOptions) error {
 	t, foot := r.f.Footer.Type, string(r.f.Foot)
 	if opts.Scale >= 0 || opts.Typ >= 0 || t != block.Decimal32 && t != block.Decimal64 && t != block.Decimal128 ||

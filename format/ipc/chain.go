@@ -14,7 +14,7 @@ import (
 // endMark follows the last message of a file, right before its footer.
 const endMark = mark + "\x00\x00\x00\x00"
 
-// checkMoved is an error if bytes were inserted into message b of a file, or removed from it: it begins where the
+// checkMoved returns an error if bytes were inserted into message b of a file, or removed from it: it begins where the
 // footer has it, and none of the structures after it does. If one of them is in its place, the damage between is of
 // another kind.
 func (r *reader) checkMoved(ctx context.Context, b flat.Block) error {
@@ -86,7 +86,8 @@ func (r *reader) chain(ctx context.Context) (batches []int64, err error) {
 	}
 }
 
-// checkUnnamed is an error if the footer of a file, which begins at foot, does not name all batches among the messages.
+// checkUnnamed returns an error if the footer of a file, which begins at foot, does not name all batches among the
+// messages.
 func (r *reader) checkUnnamed(ctx context.Context, foot int64) error {
 	const minMessage = 64 // bytes of a message
 	room, at := false, r.after-r.base
@@ -114,7 +115,7 @@ func (r *reader) checkUnnamed(ctx context.Context, foot int64) error {
 		"%d are named, the file has %d", len(named), len(batches))
 }
 
-// checkFooter is an error if the footer names something that is not a batch although the messages themselves are
+// checkFooter returns an error if the footer names something that is not a batch although the messages themselves are
 // intact.
 func (r *reader) checkFooter(ctx context.Context) error {
 	if !r.file {

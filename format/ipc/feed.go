@@ -130,7 +130,7 @@ func (d *decoder) next(cols []int) (b arrow.RecordBatch, err error) {
 	return b, nil
 }
 
-// digitsFit is an error if a decimal has more digits than its type, which the library does not check.
+// digitsFit returns an error if a decimal has more digits than its type, which the library does not check.
 func digitsFit(d arrow.ArrayData) error {
 	for _, c := range d.Children() {
 		if err := digitsFit(c); err != nil {

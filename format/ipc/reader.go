@@ -197,7 +197,7 @@ func (r *reader) dictionaries(ctx context.Context) ([]*message, error) {
 	return out, nil
 }
 
-// Chunk is an error of class Unsupported: the reader is a format.Batcher.
+// Chunk returns an error of class Unsupported: the reader is a format.Batcher.
 func (r *reader) Chunk(context.Context, format.RowGroup, int, vec.Range) (format.Chunk, error) {
 	return nil, fault.Unsupportedf(fault.Span{Object: r.name}, "", "Arrow batches are read whole, not by column chunk")
 }

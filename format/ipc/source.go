@@ -86,7 +86,7 @@ func (s *source) readFull(ctx context.Context, p []byte, off int64, path string)
 	return err
 }
 
-// exists is an error of class Corrupt if the source does not have n bytes at off. It is called before memory is
+// exists returns an error of class Corrupt if the source does not have n bytes at off. It is called before memory is
 // allocated for them.
 func (s *source) exists(ctx context.Context, off, n int64, path string) error {
 	const free = 64 << 10
@@ -177,7 +177,7 @@ func (s *source) next(ctx context.Context, off int64, declared int32) (m *messag
 	return m, m.at.End(), nil
 }
 
-// checkSchemaSize is an error of class Limit if a schema, of size bytes of metadata, exceeds the limits.
+// checkSchemaSize returns an error of class Limit if a schema, of size bytes of metadata, exceeds the limits.
 func (s *source) checkSchemaSize(e flat.Extent, size int64, at fault.Span, path string) error {
 	if err := s.limits.FitSize(e.Fields, e.Depth, at, path+".schema"); err != nil {
 		return err

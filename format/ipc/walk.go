@@ -43,7 +43,7 @@ func (w *walk) skipDamaged(unread bool) bool {
 	return true
 }
 
-// checkPlace is an error if a message cannot be at this place in the stream.
+// checkPlace returns an error if a message cannot be at this place in the stream.
 func (w *walk) checkPlace(m *message) error {
 	marked := func(m *message) bool { return m.off-m.at.Off == int64(len(endMark)) }
 	if marked(w.r.first) && !marked(m) { // all messages have one, or none has
@@ -58,10 +58,10 @@ func (w *walk) checkPlace(m *message) error {
 	return nil
 }
 
-// checkEnd is an error if the metadata length of a batch is wrong, or bytes were inserted into it or removed from it:
-// no message follows where it ends, but one begins within it, or so soon after it that there is no room for a damaged
-// one between them, or one that is numbered as the next batch; or the stream ends with its body. Its values would be
-// those of other bytes. In a file that is read without its footer nothing else shows it.
+// checkEnd returns an error if the metadata length of a batch is wrong, or bytes were inserted into it or removed from
+// it: no message follows where it ends, but one begins within it, or so soon after it that there is no room for a
+// damaged one between them, or one that is numbered as the next batch; or the stream ends with its body. Its values
+// would be those of other bytes. In a file that is read without its footer nothing else shows it.
 func (w *walk) checkEnd(m *message) error {
 	if m.off-m.at.Off != int64(len(mark)+4) { // before 0.15 there was no mark
 		return nil
@@ -153,7 +153,7 @@ func (w *walk) isNextBatch(m *message, at int64) bool {
 	return err == nil && next != nil && m.Place.Known && next.Place.Known && next.Place.Batch == m.Place.Batch+1
 }
 
-// checkZeros is an error if a length of zero, which ends the stream, is followed by batches.
+// checkZeros returns an error if a length of zero, which ends the stream, is followed by batches.
 func (w *walk) checkZeros(end int64) error {
 	if end == w.at || end == w.r.base+w.r.size() {
 		return nil
@@ -372,7 +372,7 @@ func (w *walk) checkOrder(m *message, end int64) error {
 		p.Batch, p.Row, w.seq-1, at)
 }
 
-// checkLast is an error if a stream whose batches have positions ends without the last one.
+// checkLast returns an error if a stream whose batches have positions ends without the last one.
 func (w *walk) checkLast() error {
 	if !w.numbered || w.last {
 		return nil

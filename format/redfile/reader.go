@@ -117,7 +117,7 @@ func (r *Reader) RowsFrom(ctx context.Context, n int64, mem memory.Allocator) it
 	return r.rows.From(ctx, n, mem)
 }
 
-// RowsFromKey is an error of class Invalid: a RedFile does not promise an order of its rows.
+// RowsFromKey returns an error of class Invalid: a RedFile does not promise an order of its rows.
 func (r *Reader) RowsFromKey(ctx context.Context, key pred.Value,
 	mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
 	return r.rows.FromKey(ctx, key, mem)

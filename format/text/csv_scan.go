@@ -181,7 +181,7 @@ func (s *csvScanner) quoted(b []byte, at int, end bool) (f csvField, stop, lines
 	}
 }
 
-// follows is an error unless a field can end after the closing quote before b[i].
+// follows returns an error unless a field can end after the closing quote before b[i].
 func (s *csvScanner) follows(b []byte, at, i int, end bool) error {
 	ends, err := s.ends(b, i, end)
 	if err == nil && !ends {

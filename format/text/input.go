@@ -162,7 +162,7 @@ func (in *input) fill() error {
 	return nil
 }
 
-// cut is an error if a gzip stream ended too early.
+// cut returns an error if a gzip stream ended too early.
 func (in *input) cut() error {
 	if !in.gzip {
 		return nil

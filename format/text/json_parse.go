@@ -66,7 +66,7 @@ func (p *jsonParser) unexpected(want string) error {
 	return p.fail("%q where %s is expected", p.b[p.at], want)
 }
 
-// end is an error unless nothing but white space follows.
+// end returns an error unless nothing but white space follows.
 func (p *jsonParser) end() error {
 	if p.peek() != 0 || p.at < len(p.b) {
 		return p.fail("%q after the value", p.b[p.at])

@@ -132,7 +132,7 @@ func sampleJSON(in *input) (*shape, int, error) {
 	return top, n, nil
 }
 
-// isObject is an error unless the text is an object.
+// isObject returns an error unless the text is an object.
 func (p *jsonParser) isObject() error {
 	c, start := p.peek(), p.at
 	if _, err := p.skip(); err != nil {

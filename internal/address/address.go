@@ -52,7 +52,7 @@ func Place(ctx context.Context, tree store.Tree, uris []string) ([]string, store
 	return out, stores, nil
 }
 
-// CheckChangeable is an error if a name is an address: tables are not changed there in place.
+// CheckChangeable returns an error if a name is an address: tables are not changed there in place.
 func CheckChangeable(name string) error {
 	if !remote.Is(name) {
 		return nil

@@ -20,7 +20,7 @@ type Keys struct {
 	Found   int64           // how many are true
 }
 
-// CheckMerge is an error if rows lack a column of the table, or a key column cannot be one.
+// CheckMerge returns an error if rows lack a column of the table, or a key column cannot be one.
 func CheckMerge(own, sc *arrow.Schema, key []string, name string) error {
 	if len(key) == 0 {
 		return fault.Invalidf("the key columns are missing")

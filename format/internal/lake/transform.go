@@ -131,7 +131,7 @@ func Bind(terms []Term, sc *arrow.Schema) ([]Term, error) {
 	return out, nil
 }
 
-// check is an error if the transform does not take the column's type.
+// check returns an error if the transform does not take the column's type.
 func (t *Term) check() error {
 	id := t.Type.ID()
 	date, stamp := id == arrow.DATE32, id == arrow.TIMESTAMP

@@ -163,7 +163,8 @@ func verifyPath(ctx context.Context, path string, o stoa.OpenOptions, form strin
 	return nil
 }
 
-// inUse is an error if a server runs on the directory at path: what the server writes meanwhile would look like damage.
+// inUse returns an error if a server runs on the directory at path: what the server writes meanwhile would look like
+// damage.
 func inUse(ctx context.Context, path string, o stoa.OpenOptions) error {
 	place := cli.WithoutTable(path)
 	f, err := stoa.Probe(ctx, format.Target{Tree: o.Tree, Name: place}, o)

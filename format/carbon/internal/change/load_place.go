@@ -133,7 +133,8 @@ func segmentOfPath(name string) (segment string, stamp int64) {
 	return segment, stamp
 }
 
-// CheckText is an error if a text is not a value of column name of the table in dir. Loads parse texts in the same way.
+// CheckText returns an error if a text is not a value of column name of the table in dir. Loads parse texts in the same
+// way.
 func CheckText(dir, name, s string) error {
 	t, err := ReadTableSchema(dir)
 	if err != nil {

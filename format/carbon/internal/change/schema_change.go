@@ -119,7 +119,7 @@ func renameColumn(t *layout.TableSchema, list []layout.ColumnSchema, name, dir s
 	return nil
 }
 
-// checkName is an error if a column cannot be created with the name.
+// checkName returns an error if a column cannot be created with the name.
 func checkName(name string) error {
 	o := schema.DefaultWriteOptions()
 	f := arrow.Field{Name: name, Type: arrow.PrimitiveTypes.Int32}

@@ -36,7 +36,7 @@ func parseSortInfo(r *thrift.Reader, name string) (s SortInfo) {
 	return s
 }
 
-// check is an error unless the two lists are each other's inverse.
+// check returns an error unless the two lists are each other's inverse.
 func (s *SortInfo) check() error {
 	if len(s.Codes) != len(s.Ranks) {
 		return fault.Rel(0, 0, "sort_index_inverted", "expected %d ranks, found %d", len(s.Codes), len(s.Ranks))

@@ -411,8 +411,8 @@ type DateRule struct {
 	Unit   int64 // from one code to the next, in milliseconds
 }
 
-// checkDirect is an error if no date or time has the code: codes of direct dictionaries are Java's int, from 1, which
-// is null. Codes past that range would wrap around in 32 bits.
+// checkDirect returns an error if no date or time has the code: codes of direct dictionaries are Java's int, from 1,
+// which is null. Codes past that range would wrap around in 32 bits.
 func checkDirect(code int64, i int) error {
 	if code < schema.NullCode || code > math.MaxInt32 {
 		return fault.Rel(0, 0, "", "entry %d: expected a code of a date or time from %d to %d, found %d", i,

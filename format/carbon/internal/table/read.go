@@ -137,8 +137,8 @@ func (t *Managed) vanished(ctx context.Context, unreadable map[string]error) err
 	return err
 }
 
-// others is an error if the data files of a segment without index files belong to another segment; see CheckBounds. In
-// recovery it reports that, and returns nil.
+// others returns an error if the data files of a segment without index files belong to another segment; see
+// CheckBounds. In recovery it reports that, and returns nil.
 func (t *Managed) others(ctx context.Context, l *status.Load, parts []Part) error {
 	err := t.CheckBounds(ctx, l, parts)
 	switch {

@@ -56,10 +56,10 @@ func (t *Managed) adoptIDs(ctx context.Context) error {
 	return nil
 }
 
-// drifted is an error if the columns contradict the schema's history: a column with a damaged id would be missing in
-// all files, and its default be read in its place. In recovery that is reported, and the id of the history is used if
-// the files have it and do not have the other. Of two different defaults neither is used: in files without the column
-// its cells are lost.
+// drifted returns an error if the columns contradict the schema's history: a column with a damaged id would be missing
+// in all files, and its default be read in its place. In recovery that is reported, and the id of the history is used
+// if the files have it and do not have the other. Of two different defaults neither is used: in files without the
+// column its cells are lost.
 func (t *Managed) drifted(ctx context.Context, at fault.Span) error {
 	drifts := t.TableSchema.Drifts()
 	if len(drifts) == 0 {

@@ -155,8 +155,8 @@ func FeatureList(features uint32) string {
 	return strings.Join(names, ", ")
 }
 
-// Support is an error, Unsupported, if f has a feature, compression, type or encoding that cannot be read. at is the
-// footer's span.
+// Support returns an error, Unsupported, if f has a feature, compression, type or encoding that cannot be read. at is
+// the footer's span.
 func Support(f *Footer, at fault.Span) error {
 	if f.Incompatible&^FeaturesKnown != 0 {
 		return fault.Unsupportedf(at, "footer.incompatible_features", "%#x: %s; known are %s",

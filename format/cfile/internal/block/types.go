@@ -207,7 +207,7 @@ func (f *Footer) Get(key string) ([]byte, bool) {
 	return nil, false
 }
 
-// Allowed is an error, Unsupported, if t is not known or encoding e is not defined for it.
+// Allowed returns an error, Unsupported, if t is not known or encoding e is not defined for it.
 func Allowed(t Type, e Encoding) error {
 	info, ok := Types[t]
 	if !ok {

@@ -70,7 +70,7 @@ func OpenBloomAt(ctx context.Context, src store.Source, at fault.Span, o format.
 	return &Bloom{f}, nil
 }
 
-// CheckBloom is an error, Invalid, if f cannot be a bloom file.
+// CheckBloom returns an error, Invalid, if f cannot be a bloom file.
 func (f *File) CheckBloom() error {
 	if why := f.WhyNot(block.KindBloom); why != "" {
 		return fault.New(fault.Invalid, f.FootSpan(), "footer", "%s", why)

@@ -219,7 +219,7 @@ func (f *File) Problem(p block.BlockPtr) string {
 	return ""
 }
 
-// CheckSize is an error, Limit, if a block is larger than the page limit.
+// CheckSize returns an error, Limit, if a block is larger than the page limit.
 func (f *File) CheckSize(at fault.Span, path string) error {
 	if at.Len > f.Limits.Page {
 		return fault.Limitf(at, path, "%d bytes, a page has at most %d (page limit or memory limit)", at.Len,

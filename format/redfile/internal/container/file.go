@@ -260,7 +260,7 @@ func ReadColumnMeta(ctx context.Context, src store.Source, at fault.Span, limit 
 	return &m, n, CheckColumn(&m, at.Sub(0, n), path)
 }
 
-// CheckColumn is an error of class Corrupt if the metadata of a chunk is impossible, Unsupported if it has a type,
+// CheckColumn returns an error of class Corrupt if the metadata of a chunk is impossible, Unsupported if it has a type,
 // codec or encoding that is not known, and Limit if its levels do not fit in a byte.
 func CheckColumn(m *layout.ColumnMeta, at fault.Span, path string) error {
 	switch {
@@ -294,8 +294,8 @@ func CheckColumn(m *layout.ColumnMeta, at fault.Span, path string) error {
 	return nil
 }
 
-// CheckMeta is an error of class Corrupt if the metadata of a chunk has another type, path or maximum levels than its
-// leaf in the schema.
+// CheckMeta returns an error of class Corrupt if the metadata of a chunk has another type, path or maximum levels than
+// its leaf in the schema.
 func (f *File) CheckMeta(m *layout.ColumnMeta, l *schema.Leaf, group, col int) error {
 	p := layout.ChunkPath(group, col) + ".column_metadata"
 	switch {

@@ -53,8 +53,8 @@ func (f *File) ReadSync(ctx context.Context, pos int64, h *layout.PageHeader,
 	return &s, at, nil
 }
 
-// checkMarker is an error if the metadata at the end has another marker than the sync block at the beginning: it is
-// that of a file within a page, after which this file was cut. b has the first bytes after the magic.
+// checkMarker returns an error if the metadata at the end has another marker than the sync block at the beginning: it
+// is that of a file within a page, after which this file was cut. b has the first bytes after the magic.
 func (f *File) checkMarker(ctx context.Context, b []byte) error {
 	c := wire.NewCursor(b, f.At.Sub(layout.MagicLen, int64(len(b))), "")
 	h := layout.ParsePageHeader(thrift.NewReader(c, layout.ProtocolOf(b)), "")
@@ -107,7 +107,7 @@ func (f *File) checkPart(ctx context.Context, src store.Source, name string, gro
 	return nil
 }
 
-// sameChunks is an error if a row group that the metadata places in a part is not in the part's own metadata. One
+// sameChunks returns an error if a row group that the metadata places in a part is not in the part's own metadata. One
 // structure that differs may be damage of the part's metadata, which reading does not need, unless its checksum
 // matches.
 func (f *File) sameChunks(ctx context.Context, part *File, filePath, path string) error {

@@ -403,8 +403,8 @@ func (m *FileMeta) inline() bool {
 	return false
 }
 
-// Check is an error of class Corrupt if a required field is missing or row groups differ in their number of columns,
-// and Unsupported if the version is not 1. The metadata is at at.
+// Check returns an error of class Corrupt if a required field is missing or row groups differ in their number of
+// columns, and Unsupported if the version is not 1. The metadata is at at.
 func (m *FileMeta) Check(at fault.Span) error {
 	switch {
 	case m.Version < 0:
@@ -429,7 +429,7 @@ func (m *FileMeta) Check(at fault.Span) error {
 	return nil
 }
 
-// Agree is an error of class Corrupt if num_rows is not total, the sum over the row groups. The metadata is at at.
+// Agree returns an error of class Corrupt if num_rows is not total, the sum over the row groups. The metadata is at at.
 func (m *FileMeta) Agree(total int64, at fault.Span) error {
 	if total == m.Rows {
 		return nil

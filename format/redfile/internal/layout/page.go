@@ -188,7 +188,7 @@ func PageAt(ctx context.Context, src store.Source, at fault.Span, path string) (
 	return h, head, h.check(at, head, path)
 }
 
-// check is an error if a header of head bytes is incomplete, or its page reaches beyond at.
+// check returns an error if a header of head bytes is incomplete, or its page reaches beyond at.
 func (h *PageHeader) check(at fault.Span, head int64, path string) error {
 	if field, reason := h.Problem(); field != "" {
 		return fault.Corruptf(at.Sub(0, head), path+".header."+field, "%s", reason)

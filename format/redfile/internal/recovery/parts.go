@@ -275,8 +275,8 @@ func (r *recoverer) add(out, p *table.File, name string) {
 	out.Footer.Groups = groups
 }
 
-// checkParts is an error if none of the parts that the metadata of a split table names is the one it describes, and at
-// least one is another's: then it is the metadata of another table.
+// checkParts returns an error if none of the parts that the metadata of a split table names is the one it describes,
+// and at least one is another's: then it is the metadata of another table.
 func (r *recoverer) checkParts(o format.OpenOptions) error {
 	var other error
 	seen, marker := map[string]bool{}, r.f.Footer.Marker()

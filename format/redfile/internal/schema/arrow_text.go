@@ -48,7 +48,7 @@ func ArrowTree(m *layout.FileMeta, l format.Limits) *Node {
 	return t
 }
 
-// SameNames is an error if the names in an Arrow schema without a checksum are not those of the leaves.
+// SameNames returns an error if the names in an Arrow schema without a checksum are not those of the leaves.
 func SameNames(sc *arrow.Schema, stored []Leaf) error {
 	t, err := TreeOf(sc)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"stoa/format/redfile/internal/schema"
 )
 
-// secondNames is an error, Corrupt, if a column has another path in the second row group than in the first, where
+// secondNames returns an error, Corrupt, if a column has another path in the second row group than in the first, where
 // nothing but the chunks says how columns are called: one of the two is damaged, and if that is the first, rows of it
 // would come out under that name. Later row groups are compared when they are read.
 func (f *File) secondNames(ctx context.Context, leaves []schema.Leaf) error {

@@ -77,7 +77,7 @@ func (f *File) NamedOnce() bool {
 	return f.Footer.Gen < layout.GenC && !f.arrowUsed && len(f.Footer.Groups) == 1
 }
 
-// checkSchemaSize is an error of class Limit if the schema is larger than the limits allow, before it is made.
+// checkSchemaSize returns an error of class Limit if the schema is larger than the limits allow, before it is made.
 func (f *File) checkSchemaSize() error {
 	fields, text := len(f.Footer.Schema), int64(len(f.Footer.Text))
 	if f.Footer.Gen < layout.GenC && len(f.Footer.Groups) > 0 {

@@ -96,8 +96,8 @@ func (f *File) RowGroups(ctx context.Context, p format.Part, q format.Query) ([]
 	return out, nil
 }
 
-// RowsAgree is an error if num_rows is not the sum over the row groups: one of the two is damaged, and if that is the
-// list of row groups, rows would be missing without an error. Row groups of unknown size are not compared.
+// RowsAgree returns an error if num_rows is not the sum over the row groups: one of the two is damaged, and if that is
+// the list of row groups, rows would be missing without an error. Row groups of unknown size are not compared.
 func (f *File) RowsAgree(ctx context.Context) error {
 	if f.Footer.Rows < 0 {
 		return nil // it was reassembled: nothing states a number

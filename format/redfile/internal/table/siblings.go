@@ -155,8 +155,8 @@ func (f *File) reportOwnGroups() {
 	}
 }
 
-// checkStandIn is an error if the file is in the place of a split table's metadata, and the markers of all parts beside
-// it are another table's: it has no rows of that table.
+// checkStandIn returns an error if the file is in the place of a split table's metadata, and the markers of all parts
+// beside it are another table's: it has no rows of that table.
 func (f *File) checkStandIn(ctx context.Context) error {
 	at, own := f.OwnGroupPath(), f.Footer.Marker()
 	if at == "" || own == nil || f.NoVerify {

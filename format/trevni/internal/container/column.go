@@ -72,9 +72,9 @@ func (f *File) Blocks(ctx context.Context, i int) (*ColumnBlocks, error) {
 	return cb, nil
 }
 
-// checkEnd is an error if a column without checksums is certainly not as it was written: its blocks do not end where
-// the next column begins, or the file, or no column after it begins where the header has it. Then bytes were inserted
-// or removed, perhaps in this column, and nothing else would show that its values have changed.
+// checkEnd returns an error if a column without checksums is certainly not as it was written: its blocks do not end
+// where the next column begins, or the file, or no column after it begins where the header has it. Then bytes were
+// inserted or removed, perhaps in this column, and nothing else would show that its values have changed.
 func (f *File) checkEnd(ctx context.Context, i int, cb *ColumnBlocks) error {
 	col := &f.Header.Columns[i]
 	if col.Summed || len(cb.Blocks) == 0 || cb.End > f.At.Len { // in a truncated file, what is there is intact

@@ -330,7 +330,7 @@ func (d *decoding) minBytes(n int64) int64 {
 // whole reports whether the page ends where its block does.
 func (d *decoding) whole(n int) bool { return d.p.Parent >= 0 || d.task.Page.Sub+int64(n) == d.b.Rows }
 
-// rest is an error if bytes follow the last value of the block.
+// rest returns an error if bytes follow the last value of the block.
 func (d *decoding) rest(used, n int) error {
 	if left := len(d.o.Raw) - used; left != 0 && d.whole(n) {
 		return fault.Rel(used, left, "", "%d bytes are after the last value", left)
@@ -413,7 +413,7 @@ func (d *decoding) arrayStepwise(dst *vec.Vector, n int) error {
 	return nil
 }
 
-// checkPresence is an error if a length is neither 0 nor 1.
+// checkPresence returns an error if a length is neither 0 nor 1.
 func checkPresence(lengths []int32) error {
 	for i, l := range lengths {
 		if l > 1 {

@@ -269,8 +269,8 @@ const (
 // allowed.
 const perRow = 64
 
-// CheckLimits is an error of class Limit if a schema is nested deeper, or takes more memory, than the limits allow. It
-// is called before the schema is made: a few bytes of a column may stand for very many nested lists.
+// CheckLimits returns an error of class Limit if a schema is nested deeper, or takes more memory, than the limits
+// allow. It is called before the schema is made: a few bytes of a column may stand for very many nested lists.
 func CheckLimits(f *container.File) error {
 	h := &f.Header
 	if n := stepsOf(h); n > f.Limits.Fields && !hasUsableSchema(h) {

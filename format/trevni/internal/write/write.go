@@ -96,7 +96,7 @@ func create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteO
 	return w, nil
 }
 
-// checkFirst is an error of class Invalid if option first-values names a column that cannot have any.
+// checkFirst returns an error of class Invalid if option first-values names a column that cannot have any.
 func (w *outFile) checkFirst() error {
 	var can []string
 	for _, c := range w.cols {
