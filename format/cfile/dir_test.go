@@ -211,7 +211,7 @@ func TestDirExchange(t *testing.T) {
 	files := maps.Clone(healthy)
 	files["t/v.cfile"] = healthy["t/b.cfile"]
 	if _, _, reported := dirRead(t, "b over v", files, false); !strings.Contains(reported, "t/v.cfile[") ||
-		!strings.Contains(reported, `column "b"`) {
+		!strings.Contains(reported, `found that of "b"`) {
 		t.Error(reported)
 	}
 }

@@ -131,7 +131,7 @@ func TestBrokenBlocks(t *testing.T) {
 		{"a word without a dictionary", `01000000 00000000 00000000 14000000 00000000 01000000`,
 			"corrupt: found codes of a dictionary, which the file does not have",
 			block.Footer{Type: block.String, Encoding: block.Dict}},
-		{"an unknown mode", `03000000 00000000`, "f[100+4]: corrupt: mode: 3",
+		{"an unknown mode", `03000000 00000000`, "f[100+4]: corrupt: mode: expected codes (1) or strings (2), found 3",
 			block.Footer{Type: block.String, Encoding: block.Dict}},
 		{"bitshuffle: wrong size", `00000000 08000000 15000000 08000000 04000000`,
 			"f[108+4]: corrupt: size: expected the size of the block, 20, found 21",
