@@ -123,3 +123,21 @@ func (c *Changer) rowsWith(ctx context.Context, k *alter.Keys) (out []format.Row
 	}
 	return out, nil
 }
+
+// rounds reports whether floats of one type become shorter ones in another: 0.1 then is another number, as it must be.
+func rounds(from, to arrow.DataType) bool {
+	if arrow.IsFloating(from.ID()) && arrow.IsFloating(to.ID()) {
+		return from.(arrow.FixedWidthDataType).BitWidth() > to.(arrow.FixedWidthDataType).BitWidth()
+	}
+	a, ok1 := from.(arrow.NestedType)
+	b, ok2 := to.(arrow.NestedType)
+	if !ok1 || !ok2 || len(a.Fields()) != len(b.Fields()) {
+		return false
+	}
+	for i, f := range a.Fields() {
+		if rounds(f.Type, b.Fields()[i].Type) {
+			return true
+		}
+	}
+	return false
+}
