@@ -198,6 +198,86 @@ func TestInvalidStrings(t *testing.T) {
 	}
 }
 
+// TestSealOfUnreadable: a seal of a place with a table that cannot be read says so with status 3, whichever way that
+// table is broken, as ls does; and no path is no place.
+func TestSealOfUnreadable(t *testing.T) {
+	rows := filepath.Join(t.TempDir(), "t.jsonl")
+	if err := os.WriteFile(rows, []byte(`{"a":1,"b":"x"}`+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for name, harm := range map[string]func(b []byte) []byte{
+		"cut.parquet":   func(b []byte) []byte { return b[:len(b)-20] },
+		"cut.trv":       func(b []byte) []byte { return b[:len(b)/2] },
+		"cut.red":       func(b []byte) []byte { return b[:len(b)-20] },
+		"empty.parquet": func([]byte) []byte { return []byte{} },
+		"empty.trv":     func([]byte) []byte { return []byte{} },
+	} {
+		dir := t.TempDir()
+		if st, out := runOver(t, "convert -o "+filepath.Join(dir, "good.parquet"), rows); st != cli.StatusFine {
+			t.Fatal(out)
+		}
+		seal := filepath.Join(t.TempDir(), "s.seal")
+		if st, out := runOver(t, "seal -o "+seal, dir); st != cli.StatusFine {
+			t.Errorf("%s: intact: got status %d: %s", name, st, out)
+		}
+		file := filepath.Join(dir, name)
+		if st, out := runOver(t, "convert -o "+file, rows); st != cli.StatusFine {
+			t.Fatal(out)
+		}
+		b, err := os.ReadFile(file)
+		if err == nil {
+			err = os.WriteFile(file, harm(b), 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		seal = filepath.Join(t.TempDir(), "s.seal")
+		if st, out := runOver(t, "seal -o "+seal, dir); st != cli.StatusDamage || !strings.Contains(out, name) {
+			t.Errorf("%s: got status %d, want %d and its name: %s", name, st, cli.StatusDamage, out)
+		}
+		if st, out := runOver(t, "verify --deep --seal "+seal, dir); st != cli.StatusFine {
+			t.Errorf("%s: verify --seal: got status %d, want no difference: %s", name, st, out)
+		}
+		if st, out := runOver(t, "seal -o "+seal+".2", ""); st != cli.StatusUse {
+			t.Errorf("no path: got status %d, want %d: %s", st, cli.StatusUse, out)
+		}
+	}
+}
+
+// TestColumnFileTaken: where a directory has the name of a column's file, its cells are lost, as those of a missing
+// file, and the other columns come out; every verb calls it damage.
+func TestColumnFileTaken(t *testing.T) {
+	rows := filepath.Join(t.TempDir(), "t.jsonl")
+	if err := os.WriteFile(rows, []byte(`{"a":1,"b":"x"}`+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, opt := range []string{"", " --opt plain-metadata=true"} {
+		dir := filepath.Join(t.TempDir(), "t")
+		st, out := runOver(t, "convert --to cfile --opt layout=dir"+opt+" -o "+dir, rows)
+		if st != cli.StatusFine {
+			t.Fatal(out)
+		}
+		file := filepath.Join(dir, "b.cfile")
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Mkdir(file, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for _, verb := range []string{"cat", "count", "verify", "verify --deep", "ls", "describe",
+			"cat --damaged null-cells -f jsonl", "recover --damaged null-cells -o OUT.jsonl"} {
+			st, out := runOver(t, verb, dir)
+			if st != cli.StatusDamage || !strings.Contains(out, "missing") {
+				t.Errorf("%s%s: got status %d, want %d: %s", verb, opt, st, cli.StatusDamage, out)
+			}
+			if strings.Contains(verb, "jsonl") && strings.Contains(verb, "cat") &&
+				!strings.Contains(out, `{"a":1,"b":null}`) {
+				t.Errorf("%s%s: the other column did not come out: %s", verb, opt, out)
+			}
+		}
+	}
+}
+
 // TestMissingDataFile: if an index of a CarbonData table names a missing data file, every verb that looks for files
 // reports it, even if an intact table is in the same store.
 func TestMissingDataFile(t *testing.T) {

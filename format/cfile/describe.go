@@ -259,7 +259,7 @@ func describeDir(tg format.Target, o format.OpenOptions, out *describe.Outline) 
 	for _, c := range set.Columns {
 		name := inDir(tg, c.File)
 		err := (&describer{Outline: out}).object(format.Target{Tree: tg.Tree, Name: name}, o)
-		if errors.Is(err, fs.ErrNotExist) {
+		if isGone(err) {
 			err = missing(name, c)
 		}
 		if err != nil || out.Left() {

@@ -375,11 +375,15 @@ func openColumnFile(ctx context.Context, tg format.Target, c setColumn, o format
 	error) {
 	name := inDir(tg, c.File)
 	f, err := openTarget(ctx, format.Target{Tree: tg.Tree, Name: name}, o)
-	if errors.Is(err, fs.ErrNotExist) {
+	if isGone(err) {
 		err = missing(name, c)
 	}
 	return f, err
 }
+
+// isGone reports whether err, of opening the file of a column, says that there is none: nothing has its name, or
+// something that is no file.
+func isGone(err error) bool { return errors.Is(err, fs.ErrNotExist) || store.NoFile(err) }
 
 // unknownTable says what is lost without a setFile.
 const unknownTable = "the table's files, their order and its number of rows are unknown"

@@ -204,7 +204,7 @@ func (r *setRecovery) column(i int, fields map[string]format.SchemaField, opts c
 		x.Column = c.Path
 		r.found = append(r.found, x)
 	}
-	if errors.Is(err, fs.ErrNotExist) {
+	if isGone(err) {
 		err = missing(name, c)
 	}
 	// a footer read in spite of its checksum: the two types differ in one bit and are stored alike

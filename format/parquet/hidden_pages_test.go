@@ -28,7 +28,7 @@ func TestHeadersThatHidePages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tried, flat, alone, r := 0, 0, 0, rand.New(rand.NewPCG(3, 19))
+	tried, flat, alone, seen, r := 0, 0, 0, 0, rand.New(rand.NewPCG(3, 19))
 	for _, name := range append(names, flipFiles(t, map[string]string{"page-index": "false"})...) {
 		if filepath.Base(filepath.Dir(name)) == "encrypted" {
 			continue
@@ -36,7 +36,7 @@ func TestHeadersThatHidePages(t *testing.T) {
 		h := newHarmed(t, name)
 		for _, pages := range h.dataPages(t) {
 			for i := range pages {
-				if testing.Short() && (i+tried)%12 > 0 {
+				if seen++; testing.Short() && seen%12 > 0 {
 					continue
 				}
 				for _, more := range excesses(pages, i) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -48,6 +49,9 @@ pipes are named, and neither followed nor read. The same files give the same sea
 			if out == "" || out == cli.Dash {
 				return &cli.UseError{Message: "-o says where to write the seal; it is missing",
 					Hint: "for example -o " + filepath.Base(filepath.Clean(args[0])) + ".seal"}
+			}
+			if err := cli.OnceDash(args); err != nil {
+				return err
 			}
 			p, err := parsePercent(parity)
 			if err != nil {
@@ -137,11 +141,15 @@ func sealTables(a *cli.App, ctx context.Context, paths []string, o stoa.OpenOpti
 			if fault.OverBudget(err) {
 				return nil, err
 			}
+			name := strings.TrimPrefix(e.Place, strings.TrimSuffix(p, "/"))
+			if unreadable(err) {
+				out = append(out, seal.Table{Root: i, Table: name, Problem: ls.Problem(err)})
+				continue
+			}
 			if err != nil { // what is no table is sealed as bytes
 				a.Detail("%s: %v", p, err)
 				continue
 			}
-			name := strings.TrimPrefix(e.Place, strings.TrimSuffix(p, "/"))
 			if e.Table != "" {
 				name += "#" + e.Table
 			}
@@ -154,7 +162,7 @@ func sealTables(a *cli.App, ctx context.Context, paths []string, o stoa.OpenOpti
 			switch {
 			case fault.OverBudget(err):
 				return nil, err
-			case errors.Is(err, fault.Corrupt):
+			case unreadable(err):
 				t.Problem = ls.Problem(err)
 			case err != nil: // bloom files, logs, and what needs options
 				a.Detail("%s%s: %v", p, name, err)
@@ -164,6 +172,13 @@ func sealTables(a *cli.App, ctx context.Context, paths []string, o stoa.OpenOpti
 		}
 	}
 	return out, nil
+}
+
+// unreadable reports whether err says that something that should be a table, or a part of one, cannot be read, as ls
+// has it: damage, and what the system refuses. What is no table, or of a kind that stoa does not support, is not.
+func unreadable(err error) bool {
+	p := new(fs.PathError)
+	return errors.Is(err, fault.Corrupt) || errors.As(err, &p) || store.Failing(err)
 }
 
 // sealTable reads a table.

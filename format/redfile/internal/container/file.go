@@ -172,7 +172,7 @@ func (f *File) Place(ctx context.Context, group, col int) (store.Source, fault.S
 	}
 	if !ok {
 		src, err = f.Tree.Open(ctx, name)
-		if errors.Is(err, fs.ErrNotExist) { // damage of this chunk; the others may be whole
+		if errors.Is(err, fs.ErrNotExist) || store.NoFile(err) { // damage of this chunk; the others may be whole
 			return nil, fault.Span{}, fault.Corruptf(f.MetaAt, layout.ChunkPath(group, col)+".file_path",
 				"%q, the file of the chunk, is missing", c.File)
 		}
