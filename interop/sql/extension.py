@@ -26,6 +26,16 @@ def tables():
     return names[:: max(1, len(names) // 150)]
 
 
+def alike(name, kind):
+    """An expression that every version writes alike: bytes as digits; of nested values only whether they are null."""
+    name = '"' + name.replace('"', '""') + '"'
+    if kind == "BLOB":
+        return f"hex({name})"
+    if re.search(r"[\[(]", kind) and not kind.startswith("DECIMAL"):
+        return name + " IS NULL"
+    return name
+
+
 def main():
     c = duckdb.connect(config={"allow_unsigned_extensions": "true"})
     c.execute(f"LOAD '{os.path.abspath(sys.argv[1])}'")
@@ -38,13 +48,11 @@ def main():
                 if os.path.exists(f):
                     os.remove(f)
             quoted = name.replace("'", "''")
-            # Of nested columns the text is another in each version of DuckDB: of these only whether they are null.
             try:
                 columns = c.execute(f"DESCRIBE FROM stoa('{quoted}')").fetchall()
             except duckdb.Error:
                 columns = []
-            wanted = ", ".join('"%s"%s' % (k[0].replace('"', '""'), " IS NULL" if re.search(r"[\[(]", k[1]) and
-                                           not k[1].startswith("DECIMAL") else "") for k in columns) or "*"
+            wanted = ", ".join(alike(*k[:2]) for k in columns) or "*"
             query = f"COPY (SELECT {wanted} FROM stoa('{quoted}')) TO '%s' (FORMAT csv)"
             status, message = stoa_sql("SET threads = 2; " + query % theirs)
             try:

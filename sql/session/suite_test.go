@@ -98,7 +98,7 @@ var formats = []struct {
 func TestSuite(t *testing.T) {
 	dir, rows := t.TempDir(), 20_000
 	if testing.Short() {
-		rows = 3000
+		rows = 1000
 	}
 	q := newAsked(t, &verbs.SQLFlags{Threads: 2})
 	for name, text := range map[string]string{"f": facts, "d": dims, "e": nest} {
@@ -114,6 +114,9 @@ func TestSuite(t *testing.T) {
 		}
 	}
 	for _, fm := range formats {
+		if testing.Short() && fm.name != "cfile" && fm.name != "carbon" {
+			continue
+		}
 		tables := []string{"f", "d"}
 		if fm.nests {
 			tables = append(tables, "e")
