@@ -55,7 +55,7 @@ static int64_t integer(const void *p, int size, bool is_signed, int64_t i) {
   switch (size) {
   case 1: return is_signed ? ((const int8_t *)p)[i] : ((const uint8_t *)p)[i];
   case 2: return is_signed ? ((const int16_t *)p)[i] : ((const uint16_t *)p)[i];
-  case 4: return is_signed ? ((const int32_t *)p)[i] : ((const uint32_t *)p)[i];
+  case 4: return is_signed ? (int64_t)((const int32_t *)p)[i] : (int64_t)((const uint32_t *)p)[i];
   case 16: return ((const int64_t *)p)[2 * i];
   default: return ((const int64_t *)p)[i];
   }
@@ -123,9 +123,21 @@ static bool scaled(const struct duck_node *node, int64_t v, int64_t *out, const 
   return !__builtin_mul_overflow(v, node->factor, out);
 }
 
+/* narrow makes 64-bit integers of 128-bit ones, as most decimals are; false: one does not fit, and numbers says which. */
+static bool narrow(const struct source *s, int64_t *out) {
+  const int64_t *in = (const int64_t *)s->a->buffers[1] + 2 * (s->a->offset + s->from);
+  int64_t bad = 0;
+  for (int64_t i = 0; i < s->n; i++) {
+    out[i] = in[2 * i];
+    bad |= in[2 * i + 1] ^ in[2 * i] >> 63;
+  }
+  return !bad;
+}
+
 static bool numbers(const struct duck_node *node, const struct source *s, const uint8_t *valid, void *out,
                     struct duck_failure *f) {
   const void *in = s->a->buffers[1];
+  if (node->kind == DUCK_NARROW && node->size == 16 && node->out == 8 && !s->at && in && narrow(s, out)) return true;
   for (int64_t i = 0; i < s->n; i++) {
     int64_t at = position(s, i), v = 0;
     if (!present(s, valid, at)) continue;
@@ -251,11 +263,36 @@ static bool bytes_of(const struct duck_node *node, const struct ArrowArray *a, i
   }
 }
 
+/* short_texts copies texts that are side by side, up to the first that is long, or no plain ASCII, or too near to the end
+ * of their buffer for a load of 12 bytes; it gives how many there are. Nulls are copied like others. */
+static int64_t short_texts(const struct source *s, struct text *out) {
+  const int32_t *o = (const int32_t *)s->a->buffers[1] + s->a->offset + s->from;
+  const char *data = s->a->buffers[2];
+  const int32_t end = ((const int32_t *)s->a->buffers[1])[s->a->offset + s->a->length];
+  int64_t i = 0;
+  for (; i < s->n; i++) {
+    int64_t n = o[i + 1] - o[i];
+    if (n > 12 || o[i] + 12 > end) break;
+    uint64_t a;
+    uint32_t b;
+    memcpy(&a, data + o[i], 8);
+    memcpy(&b, data + o[i] + 8, 4);
+    if (n < 8) a = n ? a & (~UINT64_C(0) >> (64 - 8 * n)) : 0;
+    b = n > 8 ? b & (~UINT32_C(0) >> (96 - 8 * n)) : 0;
+    if (a & UINT64_C(0x8080808080808080) || b & 0x80808080) break;
+    out[i].length = (uint32_t)n;
+    memcpy(out[i].within, &a, 8);
+    memcpy(out[i].within + 8, &b, 4);
+  }
+  return i;
+}
+
 static bool texts(const struct duck_node *node, const struct source *s, const uint8_t *valid, duck_handle vector,
                   struct duck_failure *f) {
   struct text *out = duck.vector_get_data(vector);
   bool text = node->kind == DUCK_TEXT || node->kind == DUCK_LARGE_TEXT || node->kind == DUCK_VIEW_TEXT;
-  for (int64_t i = 0; i < s->n; i++) {
+  int64_t i = node->kind == DUCK_TEXT && !s->at && s->a->buffers[2] ? short_texts(s, out) : 0;
+  for (; i < s->n; i++) {
     int64_t at = position(s, i), n = 0;
     const char *p = NULL;
     if (!present(s, valid, at)) continue;

@@ -6,10 +6,12 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa"
 	"stoa/format/ipc/sample"
@@ -108,4 +110,49 @@ func spans(t *testing.T, table *stoa.Table) (out []string) {
 		}
 	}
 	return out
+}
+
+// TestNegative: numbers below zero of every size, and those at the ends of what their type can have.
+func TestNegative(t *testing.T) {
+	types := []arrow.DataType{&arrow.Decimal32Type{Precision: 4, Scale: 1},
+		&arrow.Decimal32Type{Precision: 9, Scale: 9},
+		&arrow.Decimal64Type{Precision: 9, Scale: 0}, &arrow.Decimal64Type{Precision: 18, Scale: 3},
+		&arrow.Decimal128Type{Precision: 4, Scale: 2}, &arrow.Decimal128Type{Precision: 9, Scale: 2},
+		&arrow.Decimal128Type{Precision: 18, Scale: 2}, &arrow.Decimal128Type{Precision: 38, Scale: 2}}
+	q := newAsked(t, flagsFor(t))
+	for _, typ := range types {
+		p, s := typ.(arrow.DecimalType).GetPrecision(), typ.(arrow.DecimalType).GetScale()
+		most := strings.Repeat("9", int(p-s)) + "." + strings.Repeat("9", int(s))
+		json := fmt.Sprintf(`[{"x": "-%[1]s"}, {"x": null}, {"x": "%[1]s"}, {"x": "0"}]`,
+			"0"+strings.TrimSuffix(most, "."))
+		sc := arrow.NewSchema([]arrow.Field{{Name: "x", Type: typ, Nullable: true}}, nil)
+		b, _, err := array.RecordFromJSON(memory.DefaultAllocator, sc, strings.NewReader(json))
+		if err != nil {
+			t.Fatalf("%s: %v", typ, err)
+		}
+		file := filepath.Join(t.TempDir(), "x.arrow")
+		w, err := stoa.Create(context.Background(), file, sc, stoa.CreateOptions{NoCheck: true})
+		if err == nil {
+			err = w.Write(context.Background(), b)
+		}
+		if err == nil {
+			_, err = w.Close(context.Background())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		most = strings.TrimSuffix(most, ".")
+		if p == s {
+			most = "0" + most
+		}
+		zero := "0"
+		if s > 0 {
+			zero = "0." + strings.Repeat("0", int(s))
+		}
+		want := []string{"-" + most, "none", most, zero}
+		got, err := q.Texts(context.Background(), "SELECT coalesce(x::VARCHAR, 'none') FROM "+quote(file))
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: found %q, %v; expected %q", typ, got, err, want)
+		}
+	}
 }
