@@ -30,11 +30,11 @@ def alike(name, kind):
     """An expression that every version writes alike: bytes as digits; of nested values only whether they are null."""
     name = '"' + name.replace('"', '""') + '"'
     if kind in ("FLOAT", "DOUBLE"):
-        return f"printf('%.17g', {name}::DOUBLE)"
+        return f"printf('%.17g', {name}::DOUBLE) AS {name}"
     if kind == "BLOB":
-        return f"hex({name})"
+        return f"hex({name}) AS {name}"
     if re.search(r"[\[(]", kind) and not kind.startswith("DECIMAL"):
-        return name + " IS NULL"
+        return f"{name} IS NULL AS {name}"
     return name
 
 
