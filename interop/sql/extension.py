@@ -55,7 +55,7 @@ def main():
             except duckdb.Error:
                 columns = []
             wanted = ", ".join(alike(*k[:2]) for k in columns) or "*"
-            query = f"COPY (SELECT {wanted} FROM stoa('{quoted}')) TO '@' (FORMAT csv, FORCE_QUOTE *)"
+            query = f"COPY (SELECT {wanted} FROM stoa('{quoted}')) TO '@' (FORMAT csv, HEADER false, FORCE_QUOTE *)"
             status, message = stoa_sql("SET threads = 2; " + query.replace("'@'", f"'{theirs}'"))
             try:
                 c.execute(query.replace("'@'", f"'{ours}'"))

@@ -90,7 +90,7 @@ func (s *Session) Texts(ctx context.Context, query string) (out []string, err er
 			return nil, s.reason(err)
 		}
 		for i := range int(b.NumRows()) {
-			out = append(out, b.Column(0).ValueStr(i))
+			out = append(out, strings.Clone(b.Column(0).ValueStr(i))) // the batch goes
 		}
 	}
 	return out, nil
