@@ -10,6 +10,7 @@ import (
 
 	"stoa"
 	"stoa/fault"
+	"stoa/format"
 	"stoa/format/carbon"
 )
 
@@ -165,6 +166,27 @@ func TestDeleteNoSegments(t *testing.T) {
 		err := c.DeleteSegments(t.Context(), stoa.DeleteSegmentsOptions{DryRun: dry})
 		if !errors.Is(err, fault.Invalid) {
 			t.Errorf("dry %v: got %v, want Invalid", dry, err)
+		}
+	}
+}
+
+// TestDependentsAreListed: what CarbonData keeps beside a table is a fact of its entry in a list.
+func TestDependentsAreListed(t *testing.T) {
+	for value, want := range map[string]string{`{"default":["mv1"]}`: `materialised views {"default":["mv1"]}`, "{}": ""} {
+		dir := newOrders(t, carbon.TableSpec{Properties: map[string]string{"relatedmvtablesmap": value}})
+		got := ""
+		for e, err := range stoa.List(t.Context(), dir, stoa.OpenOptions{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range e.Meta {
+				if m.Key == format.Dependents {
+					got = m.Value
+				}
+			}
+		}
+		if got != want {
+			t.Errorf("%s: got %q, want %q", value, got, want)
 		}
 	}
 }

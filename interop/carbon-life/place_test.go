@@ -32,6 +32,7 @@ var placements = []operation{
 		})
 	}},
 	{"spark add segment of Parquet", unaltered, func(l *life) error { return l.parquet(true) }},
+	{"stoa add-segment of Parquet", unaltered, func(l *life) error { return l.parquet(false) }},
 	{"stoa add-partition", partitioned, func(l *life) error { // without rows
 		l.t.made++
 		return l.run("add-partition", l.path(), fmt.Sprintf("%s=none%d", l.t.partition, l.t.made))

@@ -98,6 +98,9 @@ func (l *life) all(names ...string) error {
 		if !ok {
 			return fmt.Errorf("there is no operation %q", name)
 		}
+		if o.fits != nil && !o.fits(l.t) {
+			continue
+		}
 		l.steps[name]++
 		if err := o.do(l); err != nil {
 			return fmt.Errorf("%s: %v", name, err)

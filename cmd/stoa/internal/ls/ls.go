@@ -1,6 +1,7 @@
 package ls
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -132,7 +133,7 @@ func listPaths(a *cli.App, cmd *cobra.Command, args []string, src *source.Source
 			cols = strconv.FormatInt(*d.Columns, 10)
 		}
 		r.Add(d, d.Name, d.Format, d.Kind, display.Maybe(Number(d.Rows)), display.BytesText(Number(d.Bytes)), cols,
-			d.Problem)
+			cmp.Or(d.Problem, d.dependents(out.Form)))
 		if !a.Verbose || out.Form != "" && out.Form != "text" {
 			continue // the parts are in the document; a list is of tables
 		}
@@ -149,6 +150,16 @@ func listPaths(a *cli.App, cmd *cobra.Command, args []string, src *source.Source
 		return reportedIn(docs)
 	}
 	return failed
+}
+
+// dependents is what depends on the table, as a remark.
+func (d entryDoc) dependents(form string) string {
+	for _, f := range d.Facts {
+		if f[0] == format.Dependents && (form == "" || form == "text") {
+			return "with " + f[1]
+		}
+	}
+	return ""
 }
 
 // reportedIn is the error that sets the status for the problems of entries, which have been reported. What stoa does

@@ -16,39 +16,10 @@ import (
 	"stoa/format/carbon/internal/status"
 )
 
-// viewsProperty has the materialised views of a table: their names by database, as JSON.
-const viewsProperty = "relatedmvtablesmap"
-
-// dependents are what CarbonData makes of the rows of a table and keeps up to date with every change, by name. The
-// properties of the table say that they exist; where they are, and whether they are used, Hive's metastore knows.
-func dependents(t *layout.TableSchema) (out []string) {
-	for name, value := range t.Properties {
-		what := ""
-		switch key := strings.ToLower(name); {
-		case value == "" || value == "{}" || strings.EqualFold(value, "false"):
-		case key == "indextableexists":
-			what = "secondary index tables"
-		case key == "indexexists":
-			what = "bloom or Lucene indexes"
-		case key == viewsProperty:
-			what = "materialised views " + value
-		case key == "spatial_index":
-			what = "the spatial index " + value
-		case key == "parentmaintablename":
-			what = "its main table " + value
-		}
-		if what != "" {
-			out = append(out, what)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
 // refuseDependents is Unsupported if what depends on the rows of a table would be out of date, without CarbonData's
 // knowing, after a change: its queries would take rows from there that are no longer right.
 func refuseDependents(t *layout.TableSchema, dir string) error {
-	if list := dependents(t); len(list) > 0 {
+	if list := t.Dependents(); len(list) > 0 {
 		return fault.Unsupportedf(fault.Span{Object: filepath.Join(dir, "Metadata", "schema")}, "",
 			"the table has %s, which CarbonData keeps up to date with its rows and stoa does not: change it with "+
 				"CarbonData, or drop them there first (views alone can be disabled: Changer.DisableDependents)",
@@ -74,7 +45,7 @@ func checkIndependent(ctx context.Context, p format.TablePlace, except ...string
 
 func withoutViews(props map[string]string) map[string]string {
 	out := maps.Clone(props)
-	maps.DeleteFunc(out, func(k, _ string) bool { return strings.EqualFold(k, viewsProperty) })
+	maps.DeleteFunc(out, func(k, _ string) bool { return strings.EqualFold(k, layout.ViewsProperty) })
 	return out
 }
 
@@ -94,7 +65,7 @@ func disableDependents(ctx context.Context, p format.TablePlace, dry bool) ([]st
 	}
 	views := map[string][]string{}
 	for k, v := range t.Properties {
-		if strings.EqualFold(k, viewsProperty) && v != "" {
+		if strings.EqualFold(k, layout.ViewsProperty) && v != "" {
 			if err := json.Unmarshal([]byte(v), &views); err != nil {
 				return nil, fault.Corruptf(fault.Span{Object: filepath.Join(p.Dir, "Metadata", "schema")}, k, "%v", err)
 			}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"stoa/internal/thrift"
@@ -240,4 +241,33 @@ func driftOf(past *ColumnSchema, list []ColumnSchema, at int, added bool) string
 		return otherDefault
 	}
 	return ""
+}
+
+// ViewsProperty has the materialised views of a table: their names by database, as JSON.
+const ViewsProperty = "relatedmvtablesmap"
+
+// Dependents are what CarbonData makes of the rows of a table and keeps up to date with every change, by name. The
+// properties of the table say that they exist; where they are, and whether they are used, Hive's metastore knows.
+func (t *TableSchema) Dependents() (out []string) {
+	for name, value := range t.Properties {
+		what := ""
+		switch key := strings.ToLower(name); {
+		case value == "" || value == "{}" || strings.EqualFold(value, "false"):
+		case key == "indextableexists":
+			what = "secondary index tables"
+		case key == "indexexists":
+			what = "bloom or Lucene indexes"
+		case key == ViewsProperty:
+			what = "materialised views " + value
+		case key == "spatial_index":
+			what = "the spatial index " + value
+		case key == "parentmaintablename":
+			what = "its main table " + value
+		}
+		if what != "" {
+			out = append(out, what)
+		}
+	}
+	slices.Sort(out)
+	return out
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 	"sync"
 
 	"stoa/fault"
@@ -44,6 +45,9 @@ func (t *Managed) facts() {
 	add := func(k string, v any) { t.meta = append(t.meta, format.KeyValue{Key: k, Value: fmt.Sprint(v)}) }
 	add("format", "CarbonData table")
 	t.TableSchema.Facts(add)
+	if d := t.TableSchema.Dependents(); len(d) > 0 {
+		add(format.Dependents, strings.Join(d, "; "))
+	}
 	for i := range t.Loads {
 		l := &t.Loads[i]
 		add("segment."+l.Name, l.Summary())
