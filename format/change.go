@@ -115,6 +115,9 @@ type TableSpec struct {
 // one Arrow type: CarbonData's "varchar".
 const MetaType = "stoa.type"
 
+// Dependents is the key of a fact: what its system computes from the rows of a table, such as indexes and views.
+const Dependents = "dependents"
+
 // PartitionValues are values of partition columns by the names of these; nil: null.
 type PartitionValues map[string]*string
 

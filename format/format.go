@@ -197,9 +197,6 @@ type Entry struct {
 	Place, Format string // filled in by the front
 }
 
-// Dependents is the key of a fact: what its system computes from the rows of a table, such as indexes and views.
-const Dependents = "dependents"
-
 // KeyValue is a fact. Facts are shown in the order in which they are listed.
 type KeyValue struct{ Key, Value string }
 

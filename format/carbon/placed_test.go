@@ -172,7 +172,8 @@ func TestDeleteNoSegments(t *testing.T) {
 
 // TestDependentsAreListed: what CarbonData keeps beside a table is a fact of its entry in a list.
 func TestDependentsAreListed(t *testing.T) {
-	for value, want := range map[string]string{`{"default":["mv1"]}`: `materialised views {"default":["mv1"]}`, "{}": ""} {
+	for value, want := range map[string]string{"{}": "",
+		`{"default":["mv1"]}`: `materialised views {"default":["mv1"]}`} {
 		dir := newOrders(t, carbon.TableSpec{Properties: map[string]string{"relatedmvtablesmap": value}})
 		got := ""
 		for e, err := range stoa.List(t.Context(), dir, stoa.OpenOptions{}) {
