@@ -350,6 +350,9 @@ func tryV12(t *testing.T, what string, files map[string][]byte, g goldenTable) (
 // or allocates without bounds, errors have positions, and contradictions between structures are detected.
 func TestOldDamage(t *testing.T) {
 	tries := 60
+	if testing.Short() {
+		tries = 20
+	}
 	if os.Getenv("STOA_LONG") != "" {
 		tries = 3000
 	}

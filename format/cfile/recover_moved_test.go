@@ -27,9 +27,12 @@ func TestMovedBytes(t *testing.T) {
 				continue
 			}
 			for _, n := range []int64{-69, -8, -1, 1, 4, 8, 69} {
+				if tried++; testing.Short() && tried%3 > 0 {
+					continue
+				}
 				from := at.Off + at.Len*int64(tried%5)/5
 				data := moveBytes(whole, from, n)
-				if tried++; data == nil {
+				if data == nil {
 					continue
 				}
 				lost := lostOutside(t, data, x, map[string]string{"kind": "column"})

@@ -87,6 +87,9 @@ func TestMovedStream(t *testing.T) {
 	for name, stream := range threeStreams(t) {
 		for at := 8; at < len(stream)-10; at += 3 {
 			for _, n := range []int{-640, -137, -69, -13, -8, -4, -1, 1, 4, 8, 64, 69} {
+				if testing.Short() && (at/3+n)%5 != 0 {
+					continue
+				}
 				mark := len(stream) - 8
 				if n == -8 && at < mark && at+8 > mark {
 					continue // as long as the end mark, which a stream may lack, and it is what is left of that
@@ -104,7 +107,7 @@ func TestMovedStream(t *testing.T) {
 			}
 		}
 	}
-	if given < 1000 {
+	if given < 1000 && !testing.Short() || given < 200 {
 		t.Errorf("%d batches were read: nothing was tested", given)
 	}
 }

@@ -35,6 +35,9 @@ func TestRowsAgree(t *testing.T) {
 		at, n := r.FooterAt.Off, r.FooterAt.Len
 		r.Close()
 		for i, before := at, tried; i < at+n && tried < before+2; i++ {
+			if testing.Short() && tried > before {
+				break
+			}
 			b := append([]byte(nil), intact...)
 			b[i] ^= 2
 			tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f": b}), Name: "f"}

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -50,12 +51,36 @@ type served struct {
 	calls  int
 }
 
-// build compiles the command that is attacked: the test binary of cmd/stoa, which serves command lines.
+// built is the folder of the command that is attacked, for all tests; "" until one needs it.
+var built string
+
+func TestMain(m *testing.M) {
+	m.Run()
+	if built != "" {
+		os.RemoveAll(built)
+	}
+}
+
+// binary compiles the command that is attacked: the test binary of cmd/stoa, which serves command lines.
+var binary = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "stoa-attack-")
+	if err != nil {
+		return "", err
+	}
+	built = dir
+	name := filepath.Join(dir, "stoa.test")
+	if out, err := exec.Command("go", "test", "-vet=off", "-c", "-o", name, "stoa/cmd/stoa").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go test -c stoa/cmd/stoa: %w\n%s", err, out)
+	}
+	return name, nil
+})
+
+// build is the command that is attacked, in a process of the test's own.
 func build(t *testing.T) *served {
 	t.Helper()
-	binary := filepath.Join(t.TempDir(), "stoa.test")
-	if out, err := exec.Command("go", "test", "-c", "-o", binary, "stoa/cmd/stoa").CombinedOutput(); err != nil {
-		t.Fatalf("go test -c stoa/cmd/stoa: %v\n%s", err, out)
+	binary, err := binary()
+	if err != nil {
+		t.Fatal(err)
 	}
 	s := &served{binary: binary, limit: 30 * time.Second}
 	t.Cleanup(s.stop)

@@ -234,7 +234,7 @@ func (h *held) judge() (finds []string, cat verdict) {
 func TestOneVerdict(t *testing.T) {
 	rounds, long := 6, os.Getenv("STOA_CORPUS")
 	if testing.Short() {
-		rounds = 2
+		rounds = 1
 	}
 	if long != "" {
 		rounds = 5

@@ -20,12 +20,15 @@ func TestRecoverWhole(t *testing.T) {
 		dir = whole
 	}
 	formats := stoa.Formats
-	tried := map[string]int{}
+	tried, files := map[string]int{}, 0
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
 		if strings.HasSuffix(path, ".gz") { // dumps
+			return nil
+		}
+		if files++; testing.Short() && files%3 > 0 {
 			return nil
 		}
 		want, table, err := allRows(path, stoa.OpenOptions{Formats: formats}, stoa.ScanSpec{})

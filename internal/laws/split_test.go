@@ -355,6 +355,9 @@ func TestSplitsOfRealFiles(t *testing.T) {
 				t.Errorf("%s where %s: no rows", place, w)
 			}
 			for _, target := range []int64{1, 700, 1 << 30} {
+				if testing.Short() && target == 1 && len(want) > 100 {
+					continue // a split a row
+				}
 				var got []string
 				n := 0
 				for s, err := range table.Plan(context.Background(), spec, target) {

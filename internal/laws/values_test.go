@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -18,10 +20,14 @@ import (
 
 // TestWhatIsReadCanBeWritten: a value that no writer of a format can write is damage in a file of that format, and is
 // never returned. So the format's writer takes whatever is read from a damaged file without checksums.
+// STOA_ROUNDS is how often each type's file is damaged.
 func TestWhatIsReadCanBeWritten(t *testing.T) {
-	flips := 300
+	flips := 100
 	if testing.Short() {
-		flips = 40
+		flips = 15
+	}
+	if n, err := strconv.Atoi(os.Getenv("STOA_ROUNDS")); err == nil {
+		flips = n
 	}
 	plain := map[string]string{}
 	for _, c := range []struct {
