@@ -157,11 +157,11 @@ func TestDamageIsNotCopied(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		step := max(1, len(intact)/150)
+		step := max(1, len(intact)/400)
 		if testing.Short() {
 			step *= 8
-		} else if os.Getenv("STOA_LONG") != "" {
-			step = max(1, len(intact)/400)
+		} else if os.Getenv("STOA_LONG") == "" {
+			step *= 3
 		}
 		refused, taken := 0, 0
 		for at := 4; at < len(intact); at += step {
