@@ -69,7 +69,8 @@ var binary = sync.OnceValues(func() (string, error) {
 	}
 	built = dir
 	name := filepath.Join(dir, "stoa.test")
-	if out, err := exec.Command("go", "test", "-vet=off", "-c", "-o", name, "stoa/cmd/stoa").CombinedOutput(); err != nil {
+	out, err := exec.Command("go", "test", "-vet=off", "-c", "-o", name, "stoa/cmd/stoa").CombinedOutput()
+	if err != nil {
 		return "", fmt.Errorf("go test -c stoa/cmd/stoa: %w\n%s", err, out)
 	}
 	return name, nil
