@@ -229,15 +229,9 @@ func (t *Table) Count(ctx context.Context, spec ScanSpec) (int64, error) {
 // countKnown is Count of a scan without a filter where metadata have the number of rows. As after every scan, the files
 // must be what they were.
 func (t *Table) countKnown(ctx context.Context, spec ScanSpec) (n int64, known bool, err error) {
-	if spec.Filter != nil || spec.Damaged != Fail {
-		return 0, false, nil
-	}
-	for i, s := range t.sources {
-		if _, reads := s.reader.(format.Batcher); reads || s.closed.Load() {
-			return 0, false, nil
-		}
-		rows, err := t.SourceRows(ctx, i)
-		if err != nil || rows < 0 { // the scan says more
+	for _, s := range t.sources {
+		rows, known := scan.Count(ctx, s.reader, spec.internal())
+		if !known || s.closed.Load() {
 			return 0, false, nil
 		}
 		n += rows

@@ -69,6 +69,38 @@ func Groups(ctx context.Context, r format.Reader) iter.Seq2[format.RowGroup, err
 	}
 }
 
+// Count is how many rows Run gives for a spec without a filter, if the row groups say it. They are asked for as Run does,
+// so what is an error there is none of known rows: known is false, and the scan says why.
+func Count(ctx context.Context, r format.Reader, spec Spec) (n int64, known bool) {
+	spec.Columns = []string{}
+	p, err := plan.New(r, spec)
+	if err != nil || p.Filter != nil || p.Batched || spec.Damaged != Fail {
+		return 0, false
+	}
+	overlays, _ := r.(format.Overlayer)
+	for part, err := range r.Parts(ctx, p.Query) {
+		if err != nil {
+			return 0, false
+		}
+		groups, err := r.RowGroups(ctx, part, p.Query)
+		if err != nil {
+			return 0, false
+		}
+		for _, g := range groups {
+			if g.Rows < 0 {
+				return 0, false
+			}
+			if overlays != nil {
+				if o, err := overlays.Overlay(ctx, g, p.Query.Cols); err != nil || o != nil && o.Drops() {
+					return 0, false
+				}
+			}
+			n += g.Rows
+		}
+	}
+	return n, true
+}
+
 // Pages decodes every page of a column chunk and shows it to f, the dictionary first. Damage, and what needs an
 // unknown encoding or codec, is reported to lost, which may return nil to go on after it.
 func Pages(ctx context.Context, src Source, g format.RowGroup, col int, f func(PageInfo) error,
