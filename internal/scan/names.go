@@ -69,8 +69,8 @@ func Groups(ctx context.Context, r format.Reader) iter.Seq2[format.RowGroup, err
 	}
 }
 
-// Count is how many rows Run gives for a spec without a filter, if the row groups say it. They are asked for as Run does,
-// so what is an error there is none of known rows: known is false, and the scan says why.
+// Count is how many rows Run gives for a spec without a filter, if the row groups say it. They are asked for as Run
+// does: where that ends with an error, known is false, and the scan says why.
 func Count(ctx context.Context, r format.Reader, spec Spec) (n int64, known bool) {
 	spec.Columns = []string{}
 	p, err := plan.New(r, spec)
