@@ -3,6 +3,7 @@ package stoa
 import (
 	"context"
 	"path"
+	"strings"
 	"sync"
 
 	"stoa/fault"
@@ -58,7 +59,7 @@ func (p *places) dir(tree store.Tree, name string, depth int) error {
 		case err != nil && info.Name == "":
 			p.leave(name, err)
 			return p.ctx.Err()
-		case base[0] == '.':
+		case base[0] == '.' && (info.Dir || err != nil || strings.HasPrefix(base, store.TempPrefix)):
 		case err != nil:
 			p.leave(info.Name, err)
 		default:
@@ -99,7 +100,7 @@ func (p *places) entry(tree store.Tree, info store.Info, owner *format.Format, w
 	case known && within && f.System() == owner.System(): // what its system left there
 	case known && ignored(info.Name):
 		p.leave(info.Name, fault.Unsupportedf(fault.Span{Object: info.Name}, "",
-			"what begins with _ in a directory of tables is none of them"))
+			"what begins with _ or . in a directory of tables is none of them"))
 	case known:
 		return p.target(found{Target: tg, format: f}, depth+1)
 	case ignored(info.Name):
@@ -135,7 +136,8 @@ func (p *places) siblings(tg found, seen *opened, depth int) error {
 		return p.ctx.Err()
 	}
 	b.foreign = func(info store.Info, claim format.Claim, within bool, depth int) error {
-		if claim == format.Loose || path.Base(info.Name)[0] == '.' {
+		if base := path.Base(info.Name); claim == format.Loose || base[0] == '.' &&
+			(info.Dir || strings.HasPrefix(base, store.TempPrefix)) {
 			return nil
 		}
 		// where the format opened nothing, nothing says what else is its own

@@ -244,6 +244,28 @@ func TestSealOfUnreadable(t *testing.T) {
 	}
 }
 
+// TestHiddenTables: a table whose name begins with a dot is told as left out, as one that begins with _ is: verify looks
+// at it, and no verb that takes all tables of a place passes over it in silence.
+func TestHiddenTables(t *testing.T) {
+	rows := filepath.Join(t.TempDir(), "t.jsonl")
+	if err := os.WriteFile(rows, []byte(`{"a":1,"b":"x"}`+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{".h.trv", "_h.trv", ".h.parquet"} {
+		dir := t.TempDir()
+		for _, n := range []string{"a" + filepath.Ext(name), name} {
+			if st, out := runOver(t, "convert -o "+filepath.Join(dir, n), rows); st != cli.StatusFine {
+				t.Fatal(out)
+			}
+		}
+		for _, verb := range []string{"ls", "convert --all -o OUT --to parquet", "recover --all -o OUT --to parquet"} {
+			if st, out := runOver(t, verb, dir); st != cli.StatusFine || !strings.Contains(out, name) {
+				t.Errorf("%s, %s: got status %d, want %d and its name: %s", name, verb, st, cli.StatusFine, out)
+			}
+		}
+	}
+}
+
 // TestColumnFileTaken: where a directory has the name of a column's file, its cells are lost, as those of a missing
 // file, and the other columns come out; every verb calls it damage.
 func TestColumnFileTaken(t *testing.T) {
