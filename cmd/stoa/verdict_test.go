@@ -244,8 +244,8 @@ func TestSealOfUnreadable(t *testing.T) {
 	}
 }
 
-// TestHiddenTables: a table whose name begins with a dot is told as left out, as one that begins with _ is: verify looks
-// at it, and no verb that takes all tables of a place passes over it in silence.
+// TestHiddenTables: a table whose name begins with a dot is told as left out, as one that begins with _ is: verify
+// looks at it, and no verb that takes all tables of a place passes over it in silence.
 func TestHiddenTables(t *testing.T) {
 	rows := filepath.Join(t.TempDir(), "t.jsonl")
 	if err := os.WriteFile(rows, []byte(`{"a":1,"b":"x"}`+"\n"), 0o644); err != nil {
