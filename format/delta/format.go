@@ -47,6 +47,11 @@ func entry(ctx context.Context, tg format.Target, o format.OpenOptions) (e forma
 		} else {
 			e.Rows += in.Rows
 		}
+		found, err := lake.SizeFinding(ctx, op.tree, in.Name, "the log", a.Size)
+		if err != nil {
+			return e, err
+		}
+		e.Findings = append(e.Findings, found...)
 	}
 	return e, nil
 }

@@ -117,7 +117,7 @@ func open(ctx context.Context, tg format.Target, o format.OpenOptions) (format.R
 	if err != nil {
 		return nil, err
 	}
-	c := lake.Config{Catalogue: "the log", Tree: op.tree, Schema: arrow.NewSchema(op.fields, nil), Open: o,
+	c := lake.Config{Catalogue: "the log", Sized: true, Tree: op.tree, Schema: arrow.NewSchema(op.fields, nil), Open: o,
 		Meta: op.properties(), Match: lake.ByKey(log.PhysicalName),
 		Layout: format.Layout{Partitions: op.metadata.Partitions}}
 	if op.mode == "id" {
@@ -205,35 +205,10 @@ func (op *versionReader) partition(in *lake.Input, i int, f arrow.Field, text *s
 	if a.IsNull(0) {
 		return nil
 	}
-	if v, ok := valueOf(f.Type, a); ok {
+	if v, ok := lake.ValueOf(f.Type, a, 0); ok {
 		in.Bounds[i] = pred.Bounds{Min: &v, Max: &v, Rows: in.Rows, NoNaN: true}
 	}
 	return nil
-}
-
-// valueOf is the only value of an array, for predicates.
-func valueOf(t arrow.DataType, a arrow.Array) (pred.Value, bool) {
-	switch x := a.(type) {
-	case *array.String:
-		return pred.String(x.Value(0)), true
-	case *array.Int8:
-		return pred.Int(int64(x.Value(0))), true
-	case *array.Int16:
-		return pred.Int(int64(x.Value(0))), true
-	case *array.Int32:
-		return pred.Int(int64(x.Value(0))), true
-	case *array.Int64:
-		return pred.Int(x.Value(0)), true
-	case *array.Boolean:
-		return pred.Bool(x.Value(0)), true
-	case *array.Date32:
-		return pred.Date(int64(x.Value(0))), true
-	case *array.Timestamp:
-		return pred.Typed(t, int64(x.Value(0))), true
-	case *array.Decimal128:
-		return pred.Decimal(x.Value(0), t.(*arrow.Decimal128Type).Scale), true
-	}
-	return pred.Value{}, false
 }
 
 // appendText appends a partition's value, which is text; an empty one is null.
@@ -294,6 +269,9 @@ func parseStat(t arrow.DataType, v any, late int64) (pred.Value, bool) {
 		return pred.Int(k), isNumber && err == nil
 	case *arrow.Float32Type, *arrow.Float64Type:
 		f, err := n.Float64()
+		if t.ID() == arrow.FLOAT32 { // the shortest digits of a float name another double
+			f = float64(float32(f))
+		}
 		return pred.Float(f), isNumber && err == nil
 	case *arrow.Date32Type:
 		at, err := time.Parse(time.DateOnly, text)

@@ -73,7 +73,8 @@ func (p *positions) file(ctx context.Context, d *live) error {
 	}
 	sc := arrow.NewSchema([]arrow.Field{{Name: "file_path", Type: arrow.BinaryTypes.String, Metadata: ids(pathID)},
 		{Name: "pos", Type: arrow.PrimitiveTypes.Int64, Metadata: ids(positionID)}}, nil)
-	t := lake.New(lake.Config{Catalogue: "the manifest", Tree: p.op.tree, Schema: sc, Match: lake.ByID(nil),
+	t := lake.New(lake.Config{Catalogue: "the manifest", Sized: true, Tree: p.op.tree, Schema: sc,
+		Match: lake.ByID(nil),
 		Open: p.op.o, Files: []*lake.Input{{Name: d.name, Rows: d.Rows, Bytes: d.Bytes}}})
 	defer t.Close()
 	return t.Positions(ctx, func(path string, pos int64) error {
@@ -109,6 +110,9 @@ func (p *positions) vector(ctx context.Context, d *live) error {
 		return lake.Missing(err, d.name, "the manifest")
 	}
 	defer src.Close()
+	if src.Size() != d.Bytes {
+		return fault.Corruptf(at, "", "expected %d bytes as the manifest says, found %d", d.Bytes, src.Size())
+	}
 	if at.End() > src.Size() {
 		return fault.Corruptf(at, "deletion-vector", "it reaches past the end of the file (%d)", src.Size())
 	}

@@ -3,6 +3,7 @@ package iceberg
 import (
 	"context"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -36,6 +37,13 @@ func entry(ctx context.Context, tg format.Target, o format.OpenOptions) (e forma
 	e = format.Entry{Kind: "table", Meta: op.properties()}
 	for _, f := range op.data {
 		e.Rows, e.Bytes = e.Rows+f.Rows, e.Bytes+f.Bytes
+	}
+	for _, f := range slices.Concat(op.data, op.deletes) {
+		found, err := lake.SizeFinding(ctx, op.tree, f.name, "the manifest", f.Bytes)
+		if err != nil {
+			return e, err
+		}
+		e.Findings = append(e.Findings, found...)
 	}
 	if len(op.deletes) > 0 {
 		e.Rows = -1

@@ -199,8 +199,8 @@ func (op *snapshotReader) manifest(ctx context.Context, m meta.Manifest) error {
 // reader makes the reader of the snapshot.
 func (op *snapshotReader) reader(ctx context.Context) (format.Reader, error) {
 	sc := arrow.NewSchema(op.fields, nil)
-	c := lake.Config{Catalogue: "the manifest", Tree: op.tree, Schema: sc, Match: op.match, Open: op.o,
-		Meta: op.properties(), Layout: op.layout()}
+	c := lake.Config{Catalogue: "the manifest", Sized: true, Tree: op.tree, Schema: sc, Match: op.match,
+		Open: op.o, Meta: op.properties(), Layout: op.layout()}
 	for _, f := range op.data {
 		if f.Format != "PARQUET" {
 			return nil, fault.Unsupportedf(fault.Span{Object: f.name}, "", "expected a data file in Parquet, found %s",

@@ -8,6 +8,9 @@ import (
 	"io"
 	"math"
 
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
 	"stoa/fault"
 	"stoa/format"
 	"stoa/internal/check"
@@ -110,12 +113,25 @@ func (v *verifier) group(g format.RowGroup) error {
 	return nil
 }
 
+// Holder is a Batcher whose rows something else in the place says more of than their number.
+type Holder interface {
+	// Held is damage if rows of a row group, all columns of them, contradict that.
+	Held(g format.RowGroup, rows arrow.RecordBatch) error
+}
+
 // batches reads the record batches of a row group.
 func (v *verifier) batches(b format.Batcher, g format.RowGroup) error {
 	if v.depth == format.Quick {
 		return nil
 	}
-	for _, err := range b.Batches(v.ctx, g, allOf(v.src.Reader), vec.Range{}, nil) {
+	holder, _ := b.(Holder)
+	rows, mem := vec.Range{To: max(g.Rows, 0)}, memory.NewGoAllocator()
+	for rec, err := range b.Batches(v.ctx, g, allOf(v.src.Reader), rows, mem) {
+		if err == nil && holder != nil && v.depth == format.Deep {
+			if err = holder.Held(g, rec); err != nil {
+				holder = nil // one contradiction of a row group says it all
+			}
+		}
 		rows := [2]int64{0, g.Rows}
 		if known := (interface{ LostRows() (from, to int64) })(nil); errors.As(err, &known) {
 			rows[0], rows[1] = known.LostRows()

@@ -125,6 +125,11 @@ func (t *Table) openFile(ctx context.Context, in *Input) (*openInput, error) {
 			return parquet.Format.Open(ctx, format.Target{Tree: t.c.Tree, Name: in.Name}, o)
 		}
 	}
+	if t.c.Sized {
+		if err := Sized(ctx, dataTree(t.c.Tree), in.Name, t.c.Catalogue, in.Bytes); err != nil {
+			return nil, err
+		}
+	}
 	r, err := open(ctx)
 	if err != nil {
 		return nil, Missing(err, in.Name, t.c.Catalogue)
@@ -170,6 +175,9 @@ func (t *Table) prepare(ctx context.Context, f *openInput) error {
 			return fault.Corruptf(fault.Span{Object: f.in.Name}, t.c.Schema.Field(i).Name,
 				"the file has no such column, and it cannot be null")
 		}
+	}
+	if err := t.held(f); err != nil {
+		return err
 	}
 	return t.applyDeletes(ctx, f, rows)
 }

@@ -23,6 +23,7 @@ type allocator = memory.Allocator
 // Config is a table that is read.
 type Config struct {
 	Catalogue string // for errors: "the manifest"
+	Sized     bool   // the catalogue says the size of each file
 	Tree      store.Tree
 	Schema    *arrow.Schema
 	Match     Match
