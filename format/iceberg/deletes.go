@@ -75,7 +75,7 @@ func (p *positions) file(ctx context.Context, d *live) error {
 		{Name: "pos", Type: arrow.PrimitiveTypes.Int64, Metadata: ids(positionID)}}, nil)
 	t := lake.New(lake.Config{Catalogue: "the manifest", Sized: true, Tree: p.op.tree, Schema: sc,
 		Match: lake.ByID(nil),
-		Open: p.op.o, Files: []*lake.Input{{Name: d.name, Rows: d.Rows, Bytes: d.Bytes}}})
+		Open:  p.op.o, Files: []*lake.Input{{Name: d.name, Rows: d.Rows, Bytes: d.Bytes}}})
 	defer t.Close()
 	return t.Positions(ctx, func(path string, pos int64) error {
 		name, err := p.op.name(path)

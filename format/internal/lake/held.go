@@ -80,7 +80,8 @@ func (t *Table) held(f *opened) error {
 	return nil
 }
 
-// leafOf is the column of a file that is its field number from, which is neither nested nor repeated; -1: there is none.
+// leafOf is the column of a file that is its field number from, which is neither nested nor repeated; -1: there is
+// none.
 func leafOf(columns []format.Column, from int) int {
 	for k, c := range columns {
 		if from >= 0 && len(c.Path) == 1 && c.Path[0] == from && c.MaxRep == 0 && c.Parent < 0 {
