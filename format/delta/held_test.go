@@ -120,3 +120,20 @@ func TestDamagedPage(t *testing.T) {
 		t.Error("verify finds nothing")
 	}
 }
+
+// TestLostLog: a table whose log is gone is a table that cannot be read, no directory of files.
+func TestLostLog(t *testing.T) {
+	dir := extended(t, "evolved", 0)
+	logs, _ := filepath.Glob(filepath.Join(dir, "_delta_log", "*"))
+	for _, name := range logs {
+		if err := os.RemoveAll(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := verified(t, dir, format.Sums); len(got) != 1 || !strings.Contains(got[0], "the versions of a log") {
+		t.Errorf("verify says %q", got)
+	}
+	if err := counted(t, dir); err == nil || !strings.Contains(err.Error(), "the versions of a log") {
+		t.Errorf("reading says %v", err)
+	}
+}

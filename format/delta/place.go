@@ -67,10 +67,17 @@ func probe(ctx context.Context, tg format.Target) (format.Match, error) {
 	if info, err := tg.Tree.Stat(ctx, tg.Name); err != nil || !info.Dir || tg.At.Len() > 0 {
 		return format.No, err
 	}
-	if h, err := listLog(ctx, tg); h == nil || err != nil {
+	h, err := listLog(ctx, tg)
+	if err != nil || h == nil && !lost(ctx, tg) {
 		return format.No, err
 	}
 	return format.Certain, nil
+}
+
+// lost reports whether a target that has no version of a log has its directory: the log is lost.
+func lost(ctx context.Context, tg format.Target) bool {
+	info, err := tg.Tree.Stat(ctx, path.Join(tg.Name, log.Dir))
+	return err == nil && info.Dir
 }
 
 // wholeCheckpoint returns the files of a checkpoint that make a whole one; nil: parts are missing.

@@ -50,6 +50,10 @@ func openVersion(ctx context.Context, tg format.Target, o format.OpenOptions) (*
 	if op.logFiles, err = listLog(ctx, tg); err != nil {
 		return nil, err
 	}
+	if op.logFiles == nil && lost(ctx, tg) {
+		return nil, fault.Corruptf(fault.Span{Object: path.Join(tg.Name, log.Dir)}, "", "expected the versions of a "+
+			"log, found none: nothing says which files are the table; its Parquet files can be read one by one")
+	}
 	if op.logFiles == nil {
 		return nil, fault.Unsupportedf(fault.Span{Object: tg.Name}, "", "not a table of Delta Lake: there is no %s",
 			log.Dir)

@@ -263,3 +263,21 @@ func TestEqualityDeletes(t *testing.T) {
 		t.Errorf("%v, want a refusal of equality deletes", err)
 	}
 }
+
+// TestLostMetadata: a table whose metadata file is gone is a table that cannot be read, no directory of files.
+func TestLostMetadata(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("testdata/evolved")); err != nil {
+		t.Fatal(err)
+	}
+	gone, _ := filepath.Glob(filepath.Join(dir, "metadata", "*.metadata.json"))
+	for _, name := range gone {
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := stoa.OpenOptions{Formats: append([]format.Format{iceberg.Format}, stoa.Formats...)}
+	if _, err := stoa.Open(context.Background(), dir, o); !errors.Is(err, fault.Corrupt) || len(gone) == 0 {
+		t.Errorf("%v, %d files removed", err, len(gone))
+	}
+}

@@ -28,7 +28,8 @@ type tableFiles struct {
 
 const metadataSuffix = ".metadata.json"
 
-// find finds the metadata file of a target: the file itself, or the newest of a table's directory.
+// find finds the metadata file of a target: the file itself, or the newest of a table's directory. A dir without a file
+// is that of a table whose metadata are lost: other files of it are there.
 func find(ctx context.Context, tg format.Target) (dir, file string, err error) {
 	info, err := tg.Tree.Stat(ctx, tg.Name)
 	if err != nil {
@@ -41,6 +42,7 @@ func find(ctx context.Context, tg format.Target) (dir, file string, err error) {
 		return path.Dir(path.Dir(tg.Name)), tg.Name, nil
 	}
 	var names []string
+	lost := ""
 	metadata := path.Join(tg.Name, metadataDir)
 	for info, err := range tg.Tree.List(ctx, metadata) {
 		if err != nil {
@@ -52,9 +54,13 @@ func find(ctx context.Context, tg format.Target) (dir, file string, err error) {
 		if !info.Dir && strings.HasSuffix(info.Name, metadataSuffix) {
 			names = append(names, info.Name)
 		}
+		if base := path.Base(info.Name); base == hintFile || strings.HasPrefix(base, "snap-") &&
+			strings.HasSuffix(base, ".avro") {
+			lost = tg.Name
+		}
 	}
 	if len(names) == 0 {
-		return "", "", nil
+		return lost, "", nil
 	}
 	if hint, ok := hintedFile(ctx, tg.Tree, metadata, names); ok {
 		return tg.Name, hint, nil
@@ -114,7 +120,10 @@ func probe(ctx context.Context, tg format.Target) (format.Match, error) {
 	if tg.At.Len() > 0 {
 		return format.No, nil
 	}
-	_, file, err := find(ctx, tg)
+	dir, file, err := find(ctx, tg)
+	if err == nil && file == "" && dir != "" {
+		return format.Certain, nil // it says what is lost
+	}
 	if err != nil || file == "" {
 		return format.No, err
 	}
@@ -147,6 +156,11 @@ func openPlace(ctx context.Context, tg format.Target, l format.Limits) (*tableFi
 		return nil, err
 	}
 	at := fault.Span{Object: tg.Name}
+	if file == "" && dir != "" {
+		return nil, fault.Corruptf(fault.Span{Object: path.Join(dir, metadataDir)}, "", "expected a file "+
+			"*.metadata.json beside the hint or the snapshots, found none: nothing says which files are the table; "+
+			"its Parquet files can be read one by one")
+	}
 	if file == "" {
 		return nil, fault.Unsupportedf(at, "", "not a table of Iceberg: there is no metadata/*.metadata.json")
 	}

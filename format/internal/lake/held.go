@@ -45,8 +45,8 @@ func SizeFinding(ctx context.Context, tree store.Tree, name, catalogue string, s
 }
 
 // held compares what the footer of a file says of its columns with the catalogue.
-func (t *Table) held(f *opened) error {
-	for i, n := range f.nodes {
+func (t *Table) held(f *openInput) error {
+	for i, n := range f.fields {
 		k := leafOf(f.plain.Columns(), n.from)
 		if k < 0 {
 			continue
