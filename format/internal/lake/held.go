@@ -47,7 +47,7 @@ func SizeFinding(ctx context.Context, tree store.Tree, name, catalogue string, s
 // held compares what the footer of a file says of its columns with the catalogue.
 func (t *Table) held(f *openInput) error {
 	for i, n := range f.fields {
-		k := leafOf(f.plain.Columns(), n.from)
+		k := leafOf(f.plain.Columns(), n.index)
 		if k < 0 {
 			continue
 		}
