@@ -8,9 +8,6 @@ import (
 	"io"
 	"math"
 
-	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/memory"
-
 	"stoa/fault"
 	"stoa/format"
 	"stoa/internal/check"
@@ -113,20 +110,14 @@ func (v *verifier) group(g format.RowGroup) error {
 	return nil
 }
 
-// Holder is a Batcher whose rows something else in the place says more of than their number.
-type Holder interface {
-	// Held is damage if rows of a row group, all columns of them, contradict that.
-	Held(g format.RowGroup, rows arrow.RecordBatch) error
-}
-
 // batches reads the record batches of a row group.
 func (v *verifier) batches(b format.Batcher, g format.RowGroup) error {
 	if v.depth == format.Quick {
 		return nil
 	}
-	holder, _ := b.(Holder)
-	rows, mem := vec.Range{To: max(g.Rows, 0)}, memory.NewGoAllocator()
-	for rec, err := range b.Batches(v.ctx, g, allOf(v.src.Reader), rows, mem) {
+	holder, _ := b.(format.Holder)
+	rows := vec.Range{To: max(g.Rows, 0)}
+	for rec, err := range b.Batches(v.ctx, g, allOf(v.src.Reader), rows, nil) {
 		if err == nil && holder != nil && v.depth == format.Deep {
 			if err = holder.Held(g, rec); err != nil {
 				holder = nil // one contradiction of a row group says it all

@@ -10,7 +10,6 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
-	"stoa/internal/check"
 	"stoa/pred"
 	"stoa/region"
 	"stoa/store"
@@ -41,7 +40,7 @@ func SizeFinding(ctx context.Context, tree store.Tree, name, catalogue string, s
 		return nil, err
 	}
 	return []region.Finding{{Code: "file.unreadable", Severity: region.Error, At: e.At, Path: e.Path,
-		Message: check.Message(e), Rows: [2]int64{-1, -1}, Lost: -1}}, nil
+		Message: e.Reason, Rows: [2]int64{-1, -1}, Lost: -1}}, nil
 }
 
 // held compares what the footer of a file says of its columns with the catalogue.
@@ -131,7 +130,7 @@ func above(a, b *pred.Value) bool {
 
 func isNaN(v *pred.Value) bool { return v.Kind == pred.KindFloat && v.Float != v.Float }
 
-// Held implements health.Holder: values that are outside of the bounds that the catalogue has are damage.
+// Held implements format.Holder: values that are outside of the bounds that the catalogue has are damage.
 func (t *Table) Held(g format.RowGroup, b arrow.RecordBatch) error {
 	in, err := t.input(g.Part)
 	if err != nil {

@@ -240,6 +240,9 @@ func (e *lostRows) LostRows() (int64, int64) { return e.from, e.to }
 // Batches implements format.Batcher.
 func (t *Table) Batches(ctx context.Context, g format.RowGroup, q format.Query, rows vec.Range,
 	mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
+	if mem == nil {
+		mem = t.mem
+	}
 	return func(yield func(arrow.RecordBatch, error) bool) {
 		in, err := t.input(g.Part)
 		if err != nil {
