@@ -155,7 +155,6 @@ func (s *Source) Relation(ctx context.Context, where *pred.Expr, count bool) (*d
 	}
 	s.Stored = rows
 	filter := pred.And(s.Where, where)
-	count = count && s.damaged == stoa.Fail // else rows may be lost in any column
 	r := &duck.Relation{Schema: s.Table.Schema(), Rows: rows, Threads: s.set.Threads, Count: count, Exact: exact}
 	r.Scan = func(ctx context.Context, columns []int) iter.Seq2[arrow.RecordBatch, error] {
 		return s.counted(s.scan(ctx, columns, filter))
@@ -199,10 +198,11 @@ func (s *Source) scan(ctx context.Context, columns []int, filter *pred.Expr) ite
 	if n, err := s.Table.Rows(ctx); err == nil && n >= 0 && n <= few {
 		spec.Parallel = 1
 	}
-	if !s.alike(columns) {
+	if !s.alike(columns) && (len(columns) > 0 || s.damaged != stoa.SkipRows) {
 		return s.Table.Scan(ctx, spec)
 	}
-	spec.Columns = nil // columns of one name cannot be named: all are read
+	// All are read: columns of one name cannot be named, and rows that are only counted may be lost in any.
+	spec.Columns = nil
 	return chosen(s.Table.Scan(ctx, spec), columns)
 }
 
