@@ -198,10 +198,10 @@ func (s *Source) scan(ctx context.Context, columns []int, filter *pred.Expr) ite
 	if n, err := s.Table.Rows(ctx); err == nil && n >= 0 && n <= few {
 		spec.Parallel = 1
 	}
-	if !s.alike(columns) && (len(columns) > 0 || s.damaged != stoa.SkipRows) {
+	if !s.alike(columns) && (len(columns) > 0 || s.damaged == stoa.Fail) {
 		return s.Table.Scan(ctx, spec)
 	}
-	// All are read: columns of one name cannot be named, and rows that are only counted may be lost in any.
+	// All are read: columns of one name cannot be named, and what is only counted may be lost in any.
 	spec.Columns = nil
 	return chosen(s.Table.Scan(ctx, spec), columns)
 }
