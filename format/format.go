@@ -504,13 +504,6 @@ type Batcher interface {
 		mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error]
 }
 
-// Holder is an optional interface of a Batcher of whose rows something else in the place says more than their number,
-// such as the catalogue of a table does.
-type Holder interface {
-	// Held is damage if rows of a row group, with all columns, contradict that.
-	Held(g RowGroup, rows arrow.RecordBatch) error
-}
-
 // WriteOptions are common to all writers.
 type WriteOptions struct {
 	Rows  int64             // a hint, -1 unknown

@@ -38,7 +38,7 @@ func TestCast(t *testing.T) {
 		{arrow.ListViewOf(arrow.PrimitiveTypes.Int32), `[[1,2],null,[],[3]]`, list, `[[1,2],null,[],[3]]`, 0},
 		{arrow.FixedSizeListOf(1, arrow.PrimitiveTypes.Int32), `[[1],null,[3]]`, list, `[[1],null,[3]]`, 0},
 	} {
-		a, _, err := array.FromJSON(memory.DefaultAllocator, c.from, strings.NewReader(c.in), array.WithUseNumber())
+		a, _, err := array.FromJSON(memory.DefaultAllocator, c.from, strings.NewReader(c.in))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +53,7 @@ func TestCast(t *testing.T) {
 			t.Errorf("%s %s as %s: %v", c.from, c.in, c.to, err)
 			continue
 		}
-		want, _, err := array.FromJSON(memory.DefaultAllocator, c.to, strings.NewReader(c.want), array.WithUseNumber())
+		want, _, err := array.FromJSON(memory.DefaultAllocator, c.to, strings.NewReader(c.want))
 		if err != nil {
 			t.Fatal(err)
 		}
