@@ -45,7 +45,7 @@ func TestSegmentThroughItsTable(t *testing.T) {
 		}
 		tried[dir] = true
 		_, rows, err := read(t, dir, stoa.OpenOptions{Tree: parts}, stoa.ScanSpec{})
-		if !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "stoa cat t ") {
+		if !errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "of the CarbonData table t,") {
 			t.Errorf("%s: got %d rows, %v", dir, len(rows), err)
 		}
 	}
