@@ -188,7 +188,7 @@ func TestStoreThatIsGone(t *testing.T) {
 	began := time.Now()
 	got := said("s3://bucket", "count", "s3://bucket/"+name)
 	if !strings.HasSuffix(got, "status: 1") || !strings.Contains(got, "BUCKET/"+name) ||
-		!strings.Contains(got, "tries") {
+		!strings.Contains(got, "attempts") {
 		t.Error(got)
 	}
 	if took := time.Since(began); took > 20*time.Second {
