@@ -167,7 +167,7 @@ func TestLocalSinkReplacesWithCare(t *testing.T) {
 	}
 	os.Remove(out)
 	os.Symlink(os.DevNull, out)
-	if err := try("", nil); err == nil || !strings.Contains(err.Error(), "no regular file") {
+	if err := try("", nil); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("a device: %v", err)
 	}
 	if names, _ := filepath.Glob(filepath.Join(dir, store.TempPrefix+"*")); len(names) != 0 {

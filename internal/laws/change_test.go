@@ -345,7 +345,7 @@ func TestChangeOptionsAreJSON(t *testing.T) {
 			LongStrings: []string{"b"}, Partition: []string{"c"},
 			BucketBy: []string{"a"}, Buckets: 2, Properties: map[string]string{"k": "v"}}, DryRun: true},
 		stoa.AppendOptions{Opts: map[string]string{"k": "v"}, Tasks: 2, Dictionary: "two-pass", NoCheck: true,
-			DryRun: true, Overwrite: true,
+			DryRun: true, Overwrite: true, Bad: stoa.BadForce,
 			Partition: format.PartitionValues{"c": &text}},
 		stoa.DeleteOptions{Where: "a = 1", DryRun: true},
 		stoa.UpdateOptions{Where: "a = 1", Set: map[string]*string{"a": &text, "b": nil}, NoCheck: true,
