@@ -56,9 +56,12 @@ func (p *Place) Abort(ctx context.Context) error {
 	return errors.Join(err, p.Sink.Abort(context.WithoutCancel(ctx)))
 }
 
-// Reads notes places that are read: nothing may be written into them.
+// Reads notes places that are read: nothing may be written into them. A list of roots, @FILE, is a file that is read.
 func (a *App) Reads(paths ...string) {
 	for _, p := range paths {
+		if list, ok := strings.CutPrefix(p, store.RootsMark); ok && list != "" {
+			a.Reads(list)
+		}
 		if place := WithoutTable(p); !a.places[place] {
 			if a.places == nil {
 				a.places = map[string]bool{}

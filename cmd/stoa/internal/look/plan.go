@@ -190,6 +190,10 @@ func runScan(cmd *cobra.Command, a *cli.App, r *reading.Reading, split string) e
 			return cli.Whole(err)
 		}
 		s.Sources[i].URI = uri[0]
+		a.Reads(uri[0])
+	}
+	if err := a.CheckOutputs(nil, r.File, r.Manifest); err != nil {
+		return cli.Whole(err)
 	}
 	t, err := stoa.OpenSplit(ctx, s, stoa.OpenOptions{Formats: a.Formats, Tree: store.Roots(cli.Tree{A: a})})
 	if err != nil {
@@ -212,6 +216,7 @@ func readSplit(a *cli.App, arg string) (s stoa.Split, err error) {
 	case arg == cli.Dash:
 		text, err = io.ReadAll(io.LimitReader(a.In, 1<<28))
 	case !strings.HasPrefix(strings.TrimSpace(arg), "{"):
+		a.Reads(arg)
 		text, err = os.ReadFile(arg)
 	}
 	if err != nil {

@@ -103,6 +103,9 @@ func verifyPaths(a *cli.App, cmd *cobra.Command, args []string, o stoa.OpenOptio
 	all bool) error {
 	ctx := cmd.Context()
 	a.Reads(args...)
+	if sealed != "" {
+		a.Reads(sealed)
+	}
 	if err := a.CheckOutputs(nil, out.File); err != nil {
 		return err
 	}
