@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"unicode/utf8"
 
 	"github.com/zeebo/xxh3"
 )
@@ -71,6 +72,47 @@ type File struct {
 	Link  string `json:"link,omitempty"`
 }
 
+// exactFile is File with the names that are not UTF-8, which JSON cannot hold as texts, as bytes in base64.
+type exactFile struct {
+	plainFile
+	NameBytes []byte `json:"name_bytes,omitempty"`
+	LinkBytes []byte `json:"link_bytes,omitempty"`
+}
+
+type plainFile File
+
+// MarshalJSON writes a name that is not UTF-8 as bytes, too: its text has U+FFFD for each byte that is none.
+func (f File) MarshalJSON() ([]byte, error) {
+	return json.Marshal(exactFile{plainFile(f), notText(f.Name), notText(f.Link)})
+}
+
+// UnmarshalJSON is the reverse of MarshalJSON.
+func (f *File) UnmarshalJSON(b []byte) error {
+	var e exactFile
+	if err := json.Unmarshal(b, &e); err != nil {
+		return err
+	}
+	*f = File(e.plainFile)
+	f.Name, f.Link = exactText(f.Name, e.NameBytes), exactText(f.Link, e.LinkBytes)
+	return nil
+}
+
+// notText is the bytes of a string that is not UTF-8, nil if it is.
+func notText(s string) []byte {
+	if utf8.ValidString(s) {
+		return nil
+	}
+	return []byte(s)
+}
+
+// exactText is a string of which notText gave bytes.
+func exactText(text string, b []byte) string {
+	if b != nil {
+		return string(b)
+	}
+	return text
+}
+
 func (f *File) blocks() int64 {
 	if f.Kind != Regular {
 		return 0
@@ -95,6 +137,29 @@ type Table struct {
 	Sum     string        `json:"sum"` // over whole rows
 	Columns []TableColumn `json:"columns"`
 	Problem string        `json:"problem,omitempty"` // why it could not be read
+}
+
+type exactTable struct {
+	plainTable
+	TableBytes []byte `json:"table_bytes,omitempty"`
+}
+
+type plainTable Table
+
+// MarshalJSON writes a name that is not UTF-8 as bytes, too.
+func (t Table) MarshalJSON() ([]byte, error) {
+	return json.Marshal(exactTable{plainTable(t), notText(t.Table)})
+}
+
+// UnmarshalJSON is the reverse of MarshalJSON.
+func (t *Table) UnmarshalJSON(b []byte) error {
+	var e exactTable
+	if err := json.Unmarshal(b, &e); err != nil {
+		return err
+	}
+	*t = Table(e.plainTable)
+	t.Table = exactText(t.Table, e.TableBytes)
+	return nil
 }
 
 // TableColumn is a column of a Table: its type, and the sum over its cells.

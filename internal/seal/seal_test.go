@@ -300,6 +300,33 @@ func TestMendFiles(t *testing.T) {
 	}
 }
 
+// TestNamesThatAreNotText: names that are not UTF-8 and differ only there are names of their own, of files and of
+// what links lead to, and come back when the files are restored.
+func TestNamesThatAreNotText(t *testing.T) {
+	dir := tree(t, 6, map[string]int{"a\xff": 2 * Block, "a\xfe": 3 * Block, "a\uFFFD": 100})
+	if err := os.Symlink("a\xfe", dir+"/link"); err != nil {
+		t.Fatal(err)
+	}
+	b := sealed(t, 100, dir)
+	if got := verify(t, b, dir); got != nil {
+		t.Errorf("untouched: %q", got)
+	}
+	want := get(t, dir+"/a\xff")
+	if err := errors.Join(os.Remove(dir+"/a\xff"), os.Remove(dir+"/link"), os.Symlink("a\xff", dir+"/link")); err != nil {
+		t.Fatal(err)
+	}
+	if got := verify(t, b, dir); len(got) != 2 {
+		t.Errorf("one file is gone and a link leads elsewhere: %q", got)
+	}
+	out := filepath.Join(t.TempDir(), "out")
+	if _, err := opened(t, b).Mend(ctx, []string{dir}, store.Local{}.Sink(out, nil)); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(get(t, out+"/a\xff"), want) {
+		t.Error("the restored file is another")
+	}
+}
+
 // TestDamagedSeal: whatever one place of a seal loses, the damage is reported, the files are still what they were,
 // and a changed file is still noticed.
 func TestDamagedSeal(t *testing.T) {
