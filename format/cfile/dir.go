@@ -409,7 +409,9 @@ func (t *table) Finish(set fileSet, leaves []write.Leaf, o columnfile.ReadOption
 	}
 	fieldOf := func(i int, name string) arrow.Field {
 		o.Name = name
-		return t.files[i].Field(o)
+		f := t.files[i].Field(o)
+		f.Name = name // also where that is ""
+		return f
 	}
 	var names []string
 	t.meta = []format.KeyValue{{Key: "format", Value: "directory of CFiles"}, {Key: "kind", Value: "table"},

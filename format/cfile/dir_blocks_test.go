@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"stoa"
 	"stoa/format"
 	"stoa/format/cfile"
 	"stoa/format/formattest"
@@ -80,5 +81,42 @@ func TestColumnOfAnotherTable(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestNamesThatAreEmpty: a column or a field without a name keeps that name, also beside one that is called as a
+// single file's column is.
+func TestNamesThatAreEmpty(t *testing.T) {
+	i := arrow.PrimitiveTypes.Int64
+	for text, sc := range map[string]*arrow.Schema{
+		`[{"": 1, "value": 2}]`: arrow.NewSchema([]arrow.Field{{Name: "", Type: i}, {Name: "value", Type: i}}, nil),
+		`[{"s": {"": 1, "y": 2}}]`: arrow.NewSchema([]arrow.Field{{Name: "s",
+			Type: arrow.StructOf(arrow.Field{Name: "", Type: i}, arrow.Field{Name: "y", Type: i})}}, nil),
+	} {
+		b, _, err := array.RecordFromJSON(memory.DefaultAllocator, sc, strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tree := store.NewMemory(nil)
+		w, err := cfile.Format.Create(t.Context(), tree.Sink("t"), sc, format.WriteOptions{Rows: -1, Dir: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Write(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		got, err := stoa.Open(t.Context(), "t", stoa.OpenOptions{Tree: tree, Formats: []format.Format{cfile.Format}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n, f := range got.Schema().Fields() {
+			if want := sc.Field(n); f.Name != want.Name || !arrow.TypeEqual(f.Type, want.Type) {
+				t.Errorf("column %d is %s, want %s", n, f, want)
+			}
+		}
+		got.Close()
 	}
 }
