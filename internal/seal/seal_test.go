@@ -312,7 +312,8 @@ func TestNamesThatAreNotText(t *testing.T) {
 		t.Errorf("untouched: %q", got)
 	}
 	want := get(t, dir+"/a\xff")
-	if err := errors.Join(os.Remove(dir+"/a\xff"), os.Remove(dir+"/link"), os.Symlink("a\xff", dir+"/link")); err != nil {
+	if err := errors.Join(os.Remove(dir+"/a\xff"), os.Remove(dir+"/link"),
+		os.Symlink("a\xff", dir+"/link")); err != nil {
 		t.Fatal(err)
 	}
 	if got := verify(t, b, dir); len(got) != 2 {
