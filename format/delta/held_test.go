@@ -96,6 +96,18 @@ func TestHeld(t *testing.T) {
 	}
 }
 
+// TestLooseNulls: a number of nulls that the log does not call exact contradicts nothing.
+func TestLooseNulls(t *testing.T) {
+	loose := `\"tightBounds\":false,\"nullCount\"`
+	dir := changed(t, "evolved", `\"s\":3`, `\"s\":4`, `\"nullCount\"`, loose)
+	if err := counted(t, dir); err != nil {
+		t.Errorf("reading says %v", err)
+	}
+	if got := verified(t, dir, format.Deep); len(got) > 0 {
+		t.Errorf("verify says %q", got)
+	}
+}
+
 // TestDamagedPage: verify reads the files of a table, and says of a damaged page what reading says.
 func TestDamagedPage(t *testing.T) {
 	dir := extended(t, "evolved", 0)

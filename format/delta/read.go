@@ -244,7 +244,7 @@ func appendText(b array.Builder, t arrow.DataType, text *string) error {
 // boundsOf are the bounds of a column, from statistics.
 func boundsOf(t arrow.DataType, s *log.Stats, name string, rows int64) (b pred.Bounds, ok bool) {
 	b = pred.Bounds{Nulls: -1, Rows: rows}
-	if n, is := s.Nulls[name].(json.Number); is {
+	if n, is := s.Nulls[name].(json.Number); is && (s.Tight == nil || *s.Tight) {
 		if k, err := n.Int64(); err == nil {
 			b.Nulls, ok = k, true
 		}

@@ -132,4 +132,5 @@ type Stats struct {
 	Min   map[string]any `json:"minValues,omitempty"`
 	Max   map[string]any `json:"maxValues,omitempty"`
 	Nulls map[string]any `json:"nullCount,omitempty"`
+	Tight *bool          `json:"tightBounds,omitempty"` // false: the number of nulls is only near; nil: exact
 }
