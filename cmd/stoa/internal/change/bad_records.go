@@ -41,8 +41,9 @@ func (x *badRecords) flags(cmd *cobra.Command) {
 // asked reports whether bad rows do not end the load.
 func (x *badRecords) asked() bool { return x.file != "" || x.action != "" && x.action != "fail" }
 
-// begin sets the options of a load of rows with schema sc.
-func (x *badRecords) begin(ctx context.Context, a *cli.App, sc *arrow.Schema, o *stoa.AppendOptions) error {
+// begin sets the options of a load of rows with schema sc into a table.
+func (x *badRecords) begin(ctx context.Context, a *cli.App, table string, sc *arrow.Schema,
+	o *stoa.AppendOptions) error {
 	if x.action == "" && x.file != "" {
 		x.action = "redirect"
 	}
@@ -66,6 +67,10 @@ func (x *badRecords) begin(ctx context.Context, a *cli.App, sc *arrow.Schema, o 
 	x.app, o.OnBad = a, x.add
 	if x.file == "" || o.DryRun {
 		return nil
+	}
+	a.Reads(table) // which the file would otherwise be a stray part of
+	if err := a.CheckOutputs(nil, x.file); err != nil {
+		return err
 	}
 	var err error
 	x.out, err = stoa.Create(ctx, x.file, sc, stoa.CreateOptions{Formats: a.Formats, NoCheck: true})

@@ -170,7 +170,7 @@ func (l *loading) run(cmd *cobra.Command, args []string) error {
 	defer t.Close()
 	sc, err := t.ScanSchema(spec)
 	if err == nil {
-		err = l.bad.begin(ctx, l.app, sc, &o)
+		err = l.bad.begin(ctx, l.app, args[0], sc, &o)
 	}
 	if err != nil {
 		return err
