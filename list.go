@@ -216,14 +216,23 @@ func nameOf(e format.Entry) string {
 // found that it has several, has other tables as well. seen recorded what the format opened.
 func checkOnlyTable(ctx context.Context, tg found, seen *opened, o OpenOptions) error {
 	more := []found{tg}
+	var failed error
 	// what cannot be looked at is none of this table
-	p := places{ctx: ctx, o: o, left: func(leftOut) bool { return true }}
+	p := places{ctx: ctx, o: o, left: func(l leftOut) bool {
+		if failed == nil && store.Failing(l.err) && !denied(l.err) {
+			failed = l.err
+		}
+		return true
+	}}
 	p.table = func(x found) *opened {
 		more = append(more, x)
 		return nil
 	}
 	if err := p.siblings(tg, seen, 0); err != nil || len(more) == 1 {
 		return err
+	}
+	if failed != nil { // what is part of the table may be listed as one of its own then
+		return failed
 	}
 	more[0].Tree = o.tree()
 	return severalTables(ctx, tg.Name, more, o)

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/minio/minio-go/v7"
+
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/store/remote"
 	"stoa/store/remote/remotetest"
@@ -27,7 +29,11 @@ const (
 // asS3 has s3:// addresses answered by a server.
 func asS3(t *testing.T, h http.Handler) {
 	t.Helper()
-	cli.RemoteOptions = remote.Options{Wait: time.Millisecond}
+	cli.RemoteOptions = remote.Options{Wait: 20 * time.Microsecond}
+	// the library waits after a failed request though it does not repeat it
+	unit := minio.DefaultRetryUnit
+	minio.DefaultRetryUnit = time.Microsecond
+	t.Cleanup(func() { minio.DefaultRetryUnit = unit })
 	s := httptest.NewServer(h)
 	t.Cleanup(s.Close)
 	for k, v := range map[string]string{"AWS_ACCESS_KEY_ID": testKey, "AWS_SECRET_ACCESS_KEY": testSecret,
