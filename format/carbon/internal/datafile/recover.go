@@ -116,7 +116,7 @@ func (f *DataFile) byIndex(x *Indexed) (*DataFile, []region.Finding) {
 }
 
 // walk is f with a footer of the column chunks that follow each other from the header on. Of the last blocklet some
-// columns may be missing, which is a finding.
+// columns may be missing, which is a finding, as is a chunk that is not where the one before it says.
 func (f *DataFile) walk(ctx context.Context) (*DataFile, []region.Finding) {
 	g := &DataFile{Object: f.Object, Version: 3, Header: f.Header, HeadLen: f.HeadLen, FootAt: f.HeadLen,
 		noVerify: f.noVerify}
@@ -129,11 +129,21 @@ func (f *DataFile) walk(ctx context.Context) (*DataFile, []region.Finding) {
 		}
 	}
 	at, top := f.HeadLen, wholeColumns(f.Header.Columns)
+	var moved []region.Finding
 	for n > 0 && ctx.Err() == nil {
 		b := layout.BlockletInfo{Rows: -1}
 		var chunks []layout.ColumnChunk // of whole columns: those of their children have rows of their own
 		for i := range n {
 			head, cc, ok := f.chunkHere(ctx, at)
+			if near := int64(0); !ok && at > f.HeadLen {
+				if near, head, cc, ok = f.chunkNear(ctx, at); ok {
+					moved = append(moved, layout.Findingf("carbon.chunk.damaged", f.At.Sub(at, 0), f.At.Object,
+						"expected a column chunk here, found it %d bytes from here: bytes of the chunk before it are "+
+							"missing, or were added to it, and its pages that still decode may have other values",
+						near-at))
+					at = near
+				}
+			}
 			if !ok {
 				break
 			}
@@ -150,7 +160,7 @@ func (f *DataFile) walk(ctx context.Context) (*DataFile, []region.Finding) {
 			}
 		}
 		if len(b.Offsets) == 0 {
-			return g, nil
+			return g, moved
 		}
 		b.SetPages(chunks)
 		if len(b.Offsets) < n {
@@ -166,11 +176,11 @@ func (f *DataFile) walk(ctx context.Context) (*DataFile, []region.Finding) {
 				b.Offsets, b.Lengths = append(b.Offsets, at), append(b.Lengths, 0)
 			}
 			g.add(b, dims, at)
-			return g, []region.Finding{l}
+			return g, append(moved, l)
 		}
 		g.add(b, dims, at)
 	}
-	return g, nil
+	return g, moved
 }
 
 // wholeColumns says which of a header's columns are in no other.
@@ -223,6 +233,26 @@ func (f *DataFile) chunkHere(ctx context.Context, at int64) (head int64, cc layo
 		end += int64(cc.Lengths[i])
 	}
 	return int64(len(b)), cc, end <= f.At.Len
+}
+
+// nearChunk is how far from its place a column chunk is looked for: less than the metadata of one take, so that none is
+// passed over.
+const nearChunk = 32
+
+// chunkNear is chunkHere for the chunk that is closest to offset at, where there is none: bytes before it were lost or
+// added.
+func (f *DataFile) chunkNear(ctx context.Context, at int64) (near, head int64, cc layout.ColumnChunk, ok bool) {
+	for d := int64(1); d <= nearChunk; d++ {
+		for _, near := range []int64{at - d, at + d} {
+			if near < f.HeadLen {
+				continue
+			}
+			if head, cc, ok = f.chunkHere(ctx, near); ok {
+				return near, head, cc, true
+			}
+		}
+	}
+	return at, 0, cc, false
 }
 
 // Indexed are the entries of index files for one data file, and the columns of the index.
