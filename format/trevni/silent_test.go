@@ -274,3 +274,16 @@ func TestSchemaLostInPlace(t *testing.T) {
 		}
 	}
 }
+
+// TestSchemaUnderAnotherKey: a schema whose key is no longer known as one, whatever it is a schema of, is missed.
+func TestSchemaUnderAnotherKey(t *testing.T) {
+	for _, name := range []string{"array", "enum", "int", "map", "union"} {
+		data := corpusFile(t, "v1.12.2/avro_top_"+name+".trv")
+		i := strings.Index(string(data), "avro.schema")
+		if i < 0 {
+			t.Fatalf("%s: no schema", name)
+		}
+		copy(data[i+4:], "\x16avrom")
+		contradicted(t, name, data)
+	}
+}

@@ -134,15 +134,12 @@ func (f *DataFile) walk(ctx context.Context) (*DataFile, []region.Finding) {
 		b := layout.BlockletInfo{Rows: -1}
 		var chunks []layout.ColumnChunk // of whole columns: those of their children have rows of their own
 		for i := range n {
-			head, cc, ok := f.chunkHere(ctx, at)
-			if near := int64(0); !ok && at > f.HeadLen {
-				if near, head, cc, ok = f.chunkNear(ctx, at); ok {
-					moved = append(moved, layout.Findingf("carbon.chunk.damaged", f.At.Sub(at, 0), f.At.Object,
-						"expected a column chunk here, found it %d bytes from here: bytes of the chunk before it are "+
-							"missing, or were added to it, and its pages that still decode may have other values",
-						near-at))
-					at = near
-				}
+			near, head, cc, ok := f.chunkNear(ctx, at)
+			if ok && near != at {
+				moved = append(moved, layout.Findingf("carbon.chunk.damaged", f.At.Sub(at, 0), f.At.Object,
+					"expected a column chunk here, found it %d bytes from here: bytes of the chunk before it are "+
+						"missing, or were added to it, and its pages that still decode may have other values", near-at))
+				at = near
 			}
 			if !ok {
 				break
@@ -168,19 +165,24 @@ func (f *DataFile) walk(ctx context.Context) (*DataFile, []region.Finding) {
 				"the blocklet that begins here has %d of %d column chunks: cells of the other columns are lost",
 				len(b.Offsets), n)
 			l.Rows, l.Lost = [2]int64{g.Footer.Rows, g.Footer.Rows + b.Rows}, b.Rows
-			b.ChunksFound = len(b.Offsets)
-			for len(b.Offsets) < n { // see BlockletInfo.Whole: reading these fails
-				if len(b.Offsets) == dims {
-					b.DimensionsEnd = at
-				}
-				b.Offsets, b.Lengths = append(b.Offsets, at), append(b.Lengths, 0)
-			}
-			g.add(b, dims, at)
+			g.add(incomplete(b, n, dims, at), dims, at)
 			return g, append(moved, l)
 		}
 		g.add(b, dims, at)
 	}
 	return g, moved
+}
+
+// incomplete is a blocklet of n columns of which some were found: reading the others fails. See BlockletInfo.Whole.
+func incomplete(b layout.BlockletInfo, n, dims int, end int64) layout.BlockletInfo {
+	b.ChunksFound = len(b.Offsets)
+	for len(b.Offsets) < n {
+		if len(b.Offsets) == dims {
+			b.DimensionsEnd = end
+		}
+		b.Offsets, b.Lengths = append(b.Offsets, end), append(b.Lengths, 0)
+	}
+	return b
 }
 
 // wholeColumns says which of a header's columns are in no other.
@@ -239,9 +241,12 @@ func (f *DataFile) chunkHere(ctx context.Context, at int64) (head int64, cc layo
 // passed over.
 const nearChunk = 32
 
-// chunkNear is chunkHere for the chunk that is closest to offset at, where there is none: bytes before it were lost or
-// added.
+// chunkNear is chunkHere for the chunk at offset at or, where there is none, that closest to it: bytes before it were
+// lost or added.
 func (f *DataFile) chunkNear(ctx context.Context, at int64) (near, head int64, cc layout.ColumnChunk, ok bool) {
+	if head, cc, ok = f.chunkHere(ctx, at); ok || at == f.HeadLen {
+		return at, head, cc, ok
+	}
 	for d := int64(1); d <= nearChunk; d++ {
 		for _, near := range []int64{at - d, at + d} {
 			if near < f.HeadLen {

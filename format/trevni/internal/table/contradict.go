@@ -63,7 +63,7 @@ func (t *Table) schemaUnderOtherKey() (key string, at fault.Span, ok bool) {
 	}
 	made := slices.ContainsFunc(h.Columns, func(c layout.Column) bool { return strings.ContainsAny(c.Name, "#[>/") })
 	for _, p := range h.Meta {
-		if layout.NearestKey(p.Key) != "" || len(p.Value) == 0 || p.Value[0] != '{' && p.Value[0] != '[' {
+		if layout.NearestKey(p.Key) != "" || len(p.Value) == 0 || !strings.ContainsRune(`{["`, rune(p.Value[0])) {
 			continue
 		}
 		if _, err := schema.PlanAvro(h, p.Value); err == nil || made && bytes.Contains(p.Value, []byte(`"type"`)) {
