@@ -88,3 +88,11 @@ duckdb:
 	cd duckdb && CGO_ENABLED=1 $(GO) build -buildmode=c-shared -ldflags '-s -w' -o ../$(DUCKDB_DIST)/libstoa_duckdb.so .
 	cd duckdb && $(GO) run ./footer ../$(DUCKDB_DIST)/libstoa_duckdb.so ../$(DUCKDB_DIST)/stoa.duckdb_extension "$$(git describe --tags --always)" $(DUCKDB_PLATFORM)
 	rm $(DUCKDB_DIST)/libstoa_duckdb.so $(DUCKDB_DIST)/libstoa_duckdb.h
+
+# The data source for Spark 3.3 to 4.x, in dist/: a JDK and Maven; Maven brings Spark 3.3 to compile against, the jar holds none of it.
+MVN ?= mvn
+.PHONY: spark
+spark:
+	$(MVN) -q -B -ntp -f spark/pom.xml package
+	mkdir -p dist
+	cp spark/target/stoa-spark.jar dist/

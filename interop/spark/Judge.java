@@ -1,0 +1,113 @@
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.BufferedReader;
+import java.io.FileDescriptor;
+import java.io.FileOutputStream;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.util.Iterator;
+import java.util.Map;
+import org.apache.spark.sql.DataFrameReader;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+
+/**
+ * Spark, asked through a pipe: Judge WORK MASTER [KEY=VALUE…]. Each line of standard input is a question in JSON, each line of standard
+ * output its answer. A question has "sql", or "load" (a place) and "options"; "save" (a directory) writes the rows as Parquet by Spark's own
+ * writer instead of answering with them; "explain" asks for the plan; "conf" sets what is in it. A question that fails is answered by
+ * {"error": …, "object": …, "offset": …}.
+ */
+public final class Judge {
+  private static final ObjectMapper JSON = new ObjectMapper();
+
+  public static void main(String[] a) throws Exception {
+    PrintStream out = new PrintStream(new FileOutputStream(FileDescriptor.out), false, "UTF-8");
+    System.setOut(System.err);
+    SparkSession.Builder b = SparkSession.builder().master(a[1]).appName("judge").config("spark.ui.enabled", "false")
+        .config("spark.sql.warehouse.dir", a[0] + "/warehouse").config("spark.local.dir", a[0])
+        .config("spark.driver.bindAddress", "127.0.0.1").config("spark.driver.host", "127.0.0.1")
+        .config("spark.sql.shuffle.partitions", "2").config("spark.sql.session.timeZone", "UTC");
+    for (int i = 2; i < a.length; i++) {
+      int eq = a[i].indexOf('=');
+      b = b.config(a[i].substring(0, eq), a[i].substring(eq + 1));
+    }
+    SparkSession s = b.getOrCreate();
+    s.sparkContext().setLogLevel(System.getProperty("judge.log", "OFF"));
+    out.println(JSON.createObjectNode().put("version", s.version()));
+    out.flush();
+    BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+    for (String line; (line = in.readLine()) != null;) {
+      ObjectNode answer = JSON.createObjectNode();
+      long begin = System.nanoTime();
+      try {
+        ask(s, JSON.readTree(line), answer);
+      } catch (Throwable t) {
+        failed(t, answer);
+      }
+      answer.put("seconds", (System.nanoTime() - begin) / 1e9);
+      out.println(answer);
+      out.flush();
+    }
+    Runtime.getRuntime().halt(0);
+  }
+
+  private static void ask(SparkSession s, JsonNode q, ObjectNode answer) {
+    for (Iterator<Map.Entry<String, JsonNode>> i = q.path("conf").fields(); i.hasNext();) {
+      Map.Entry<String, JsonNode> e = i.next();
+      s.conf().set(e.getKey(), e.getValue().asText());
+    }
+    Dataset<Row> d;
+    if (q.has("sql")) {
+      d = s.sql(q.get("sql").asText());
+    } else if (q.has("load")) {
+      DataFrameReader r = s.read().format(q.path("format").asText("stoa"));
+      for (Iterator<Map.Entry<String, JsonNode>> i = q.path("options").fields(); i.hasNext();) {
+        Map.Entry<String, JsonNode> e = i.next();
+        r = r.option(e.getKey(), e.getValue().asText());
+      }
+      d = r.load(q.get("load").asText());
+      for (JsonNode n : q.path("drop")) {
+        d = d.drop(n.asText());
+      }
+    } else {
+      return;
+    }
+    answer.put("schema", d.schema().json());
+    if (q.has("view")) {
+      d.createOrReplaceTempView(q.get("view").asText());
+    } else if (q.has("save")) {
+      d.write().mode("overwrite").parquet(q.get("save").asText());
+    } else if (q.path("explain").asBoolean()) {
+      answer.put("plan", d.queryExecution().toString());
+    } else if (q.path("noop").asBoolean()) {
+      d.write().format("noop").mode("overwrite").save();
+    } else {
+      ArrayNode rows = answer.putArray("rows");
+      for (Row row : d.collectAsList()) {
+        rows.add(row.json());
+      }
+    }
+  }
+
+  private static void failed(Throwable t, ObjectNode answer) {
+    StringBuilder why = new StringBuilder();
+    int n = 0;
+    for (Throwable c = t; c != null && n < 12; c = c.getCause(), n++) {
+      why.append(n == 0 ? "" : "; because: ").append(c);
+      if (c.getClass().getName().equals("stoa.spark.StoaException")) {
+        try {
+          answer.put("object", (String) c.getClass().getMethod("object").invoke(c));
+          answer.put("offset", (Long) c.getClass().getMethod("offset").invoke(c));
+          answer.put("status", (Integer) c.getClass().getMethod("status").invoke(c));
+        } catch (ReflectiveOperationException e) {
+          why.append("; ").append(e);
+        }
+      }
+    }
+    answer.put("error", why.toString());
+  }
+}

@@ -1,0 +1,92 @@
+package stoa.spark;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.apache.spark.sql.connector.expressions.aggregate.AggregateFunc;
+import org.apache.spark.sql.connector.expressions.aggregate.Aggregation;
+import org.apache.spark.sql.connector.expressions.aggregate.CountStar;
+import org.apache.spark.sql.connector.expressions.filter.Predicate;
+import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.connector.read.SupportsPushDownAggregates;
+import org.apache.spark.sql.connector.read.SupportsPushDownLimit;
+import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
+import org.apache.spark.sql.connector.read.SupportsPushDownV2Filters;
+import org.apache.spark.sql.types.StructType;
+
+/** Takes from Spark what the scan can do itself. */
+final class Builder implements SupportsPushDownV2Filters, SupportsPushDownRequiredColumns, SupportsPushDownLimit,
+    SupportsPushDownAggregates {
+  /** Formats whose files say how many rows they have. In the others somebody has to read them. */
+  private static final List<String> COUNTED = Arrays.asList("cfile", "kudu", "carbon", "redfile", "trevni",
+      "trevni-avro", "parquet", "iceberg", "delta", "kudu-backup");
+
+  private final StoaTable table;
+  private final Options options;
+  private final Predicates predicates;
+  private StructType required;
+  private Predicate[] pushed = {};
+  private String where = "";
+  private int limit = -1;
+  private boolean counts;
+
+  Builder(StoaTable table, Options options) {
+    this.table = table;
+    this.options = options;
+    predicates = new Predicates(table.fields);
+    required = table.schema();
+  }
+
+  @Override public Predicate[] pushPredicates(Predicate[] all) {
+    List<Predicate> taken = new ArrayList<>();
+    List<Predicate> rest = new ArrayList<>();
+    List<String> texts = new ArrayList<>();
+    for (Predicate p : all) {
+      String text = options.pushes() ? predicates.text(p) : null;
+      if (text != null && predicates.fits(texts, text)) {
+        texts.add(text);
+        taken.add(p);
+      } else {
+        rest.add(p);
+      }
+    }
+    pushed = taken.toArray(new Predicate[0]);
+    where = String.join(" and ", texts);
+    return rest.toArray(new Predicate[0]);
+  }
+
+  @Override public Predicate[] pushedPredicates() {
+    return pushed;
+  }
+
+  @Override public void pruneColumns(StructType wanted) {
+    required = wanted;
+  }
+
+  @Override public boolean pushLimit(int n) {
+    limit = n;
+    return true;
+  }
+
+  private boolean countsAll(Aggregation a) {
+    AggregateFunc[] f = a.aggregateExpressions();
+    return options.pushes() && where.isEmpty() && f.length == 1 && f[0] instanceof CountStar
+        && a.groupByExpressions().length == 0 && !options.takesLess();
+  }
+
+  @Override public boolean supportCompletePushDown(Aggregation a) {
+    return countsAll(a) && COUNTED.contains(new Plan(table, options, new ArrayList<>(), "").format());
+  }
+
+  @Override public boolean pushAggregation(Aggregation a) {
+    counts = supportCompletePushDown(a);
+    return counts;
+  }
+
+  @Override public Scan build() {
+    if (counts) {
+      return new CountScan(table, options);
+    }
+    return new TableScan(table, options, required, where, limit);
+  }
+}

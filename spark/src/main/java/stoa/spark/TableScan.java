@@ -1,0 +1,138 @@
+package stoa.spark;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.OptionalLong;
+import org.apache.spark.sql.connector.expressions.Expressions;
+import org.apache.spark.sql.connector.expressions.NamedReference;
+import org.apache.spark.sql.connector.metric.CustomMetric;
+import org.apache.spark.sql.connector.read.Batch;
+import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.connector.read.Statistics;
+import org.apache.spark.sql.connector.read.SupportsReportStatistics;
+import org.apache.spark.sql.connector.read.SupportsRuntimeFiltering;
+import org.apache.spark.sql.sources.Filter;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import stoa.spark.arrow.Columns;
+import stoa.spark.arrow.Field;
+
+/** Some columns of a table, and the rows for which a predicate is true. */
+final class TableScan implements Scan, Batch, SupportsReportStatistics, SupportsRuntimeFiltering {
+  private final StoaTable table;
+  private final Options options;
+  private final List<Field> shown = new ArrayList<>();
+  private final List<String> read = new ArrayList<>(); // at least one: rows have to be counted
+  private final String where;
+  private final int limit; // of the rows of each split; -1: all
+  private String runtime = "";
+  private Plan plan;
+
+  TableScan(StoaTable table, Options options, StructType required, String where, int limit) {
+    this.table = table;
+    this.options = options;
+    this.where = where;
+    this.limit = limit;
+    for (StructField wanted : required.fields()) {
+      for (Field f : table.fields) {
+        if (f.name.equals(wanted.name())) {
+          shown.add(f);
+          read.add(Predicates.name(f.name));
+          break;
+        }
+      }
+    }
+    if (shown.isEmpty() && !table.fields.isEmpty()) {
+      read.add(Predicates.name(cheapest(table.fields).name));
+    }
+  }
+
+  /** A column of which little has to be read. */
+  private static Field cheapest(List<Field> all) {
+    Field best = all.get(0);
+    for (Field f : all) {
+      boolean small = f.kind == Field.Kind.BOOL || f.kind == Field.Kind.INT || f.kind == Field.Kind.DATE;
+      if (small && (best.kind != Field.Kind.BOOL && best.bits == 0 || f.bits < best.bits)) {
+        best = f;
+      }
+    }
+    return best;
+  }
+
+  private Plan plan() {
+    if (plan == null) {
+      String all = runtime.isEmpty() ? where : where.isEmpty() ? runtime : where + " and " + runtime;
+      plan = new Plan(table, options, read, all);
+    }
+    return plan;
+  }
+
+  @Override public StructType readSchema() {
+    return new Columns(options.truncates()).schema(shown);
+  }
+
+  @Override public String description() {
+    return "stoa " + table.name() + ", columns " + (shown.isEmpty() ? "none" : String.join(",", read))
+        + (where.isEmpty() ? "" : ", where " + where) + (limit < 0 ? "" : ", limit " + limit);
+  }
+
+  @Override public Batch toBatch() {
+    return this;
+  }
+
+  @Override public InputPartition[] planInputPartitions() {
+    return plan().splits().toArray(new InputPartition[0]);
+  }
+
+  @Override public PartitionReaderFactory createReaderFactory() {
+    return new Readers(table.command, options, shown, limit);
+  }
+
+  @Override public Statistics estimateStatistics() {
+    long bytes = plan().bytes();
+    long rows = plan().rows();
+    return new Statistics() {
+      @Override public OptionalLong sizeInBytes() {
+        return OptionalLong.of(bytes);
+      }
+
+      @Override public OptionalLong numRows() {
+        return rows < 0 ? OptionalLong.empty() : OptionalLong.of(rows);
+      }
+    };
+  }
+
+  @Override public CustomMetric[] supportedCustomMetrics() {
+    return new CustomMetric[] {new Metrics.Stored(), new Metrics.Received(), new Metrics.Splits(), new Metrics.Losing()};
+  }
+
+  @Override public NamedReference[] filterAttributes() {
+    List<NamedReference> out = new ArrayList<>();
+    for (Field f : shown) {
+      if (options.pushes() && RuntimeFilters.takes(f)) {
+        out.add(Expressions.column("`" + f.name.replace("`", "``") + "`"));
+      }
+    }
+    return out.toArray(new NamedReference[0]);
+  }
+
+  @Override public void filter(Filter[] filters) {
+    runtime = RuntimeFilters.text(filters, shown);
+    plan = null;
+  }
+
+  @Override public boolean equals(Object o) {
+    if (!(o instanceof TableScan)) {
+      return false;
+    }
+    TableScan s = (TableScan) o;
+    return options.equals(s.options) && read.equals(s.read) && shown.size() == s.shown.size() && where.equals(s.where)
+        && limit == s.limit && runtime.equals(s.runtime);
+  }
+
+  @Override public int hashCode() {
+    return options.hashCode() + 31 * read.hashCode() + where.hashCode();
+  }
+}
