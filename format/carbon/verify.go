@@ -288,6 +288,11 @@ func (v *verifier) file(name string, known *datafile.Indexed, t *table.Managed) 
 		if err := t.Belongs(f); err != nil {
 			v.Blame("carbon.header.damaged", err, -1, -1)
 		}
+		for i := range t.Phys {
+			if p := &t.Phys[i]; p.Col != nil {
+				v.Blame("carbon.schema.damaged", t.Fits(f, p), -1, -1)
+			}
+		}
 	}
 	if err := own.AllColumns(f.Roots, f.ColumnsAt(), f.ColumnsPath()); err != nil {
 		v.Blame("carbon.header.damaged", err, -1, -1)

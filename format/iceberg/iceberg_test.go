@@ -281,3 +281,29 @@ func TestLostMetadata(t *testing.T) {
 		t.Errorf("%v, %d files removed", err, len(gone))
 	}
 }
+
+// TestNewestMetadataLost: where the hint names metadata that are gone, older ones are not taken for the table; each can
+// be named, and read.
+func TestNewestMetadataLost(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("testdata/spark-v1")); err != nil {
+		t.Fatal(err)
+	}
+	older := filepath.Join(dir, "metadata", "v6.metadata.json")
+	if err := os.Rename(filepath.Join(dir, "metadata", "v7.metadata.json"), older); err != nil {
+		t.Fatal(err)
+	}
+	o := stoa.OpenOptions{Formats: append([]format.Format{iceberg.Format}, stoa.Formats...)}
+	if _, err := stoa.Open(context.Background(), dir, o); !errors.Is(err, fault.Corrupt) ||
+		!strings.Contains(err.Error(), "v7.metadata.json") {
+		t.Errorf("%v, want the missing file named", err)
+	}
+	tab, err := stoa.Open(context.Background(), older, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tab.Close()
+	if n, err := tab.Count(context.Background(), stoa.ScanSpec{}); err != nil || n == 0 {
+		t.Errorf("%d rows, %v", n, err)
+	}
+}

@@ -29,7 +29,8 @@ type tableFiles struct {
 const metadataSuffix = ".metadata.json"
 
 // find finds the metadata file of a target: the file itself, or the newest of a table's directory. A dir without a file
-// is that of a table whose metadata are lost: other files of it are there.
+// is that of a table whose metadata are lost: other files of it are there. A file that is newer than all that are there
+// is missing: the hint names it.
 func find(ctx context.Context, tg format.Target) (dir, file string, err error) {
 	info, err := tg.Tree.Stat(ctx, tg.Name)
 	if err != nil {
@@ -62,15 +63,17 @@ func find(ctx context.Context, tg format.Target) (dir, file string, err error) {
 	if len(names) == 0 {
 		return lost, "", nil
 	}
-	if hint, ok := hintedFile(ctx, tg.Tree, metadata, names); ok {
-		return tg.Name, hint, nil
-	}
-	return tg.Name, slices.MaxFunc(names, func(a, b string) int {
+	newest := slices.MaxFunc(names, func(a, b string) int {
 		if v, w := versionOf(a), versionOf(b); v != w {
 			return v - w
 		}
 		return strings.Compare(a, b)
-	}), nil
+	})
+	hint := hintedFile(ctx, tg.Tree, metadata, names)
+	if slices.Contains(names, hint) || versionOf(hint) > versionOf(newest) { // else it is old, and its file may be gone
+		return tg.Name, hint, nil
+	}
+	return tg.Name, newest, nil
 }
 
 // versionOf is the number that the name of a metadata file begins with: v3.metadata.json, 00003-….metadata.json.
@@ -83,21 +86,21 @@ func versionOf(name string) int {
 	return n
 }
 
-// hintedFile is the file that version-hint.text names, or a newer one: a commit writes the hint after the metadata.
-func hintedFile(ctx context.Context, tree store.Tree, dir string, names []string) (string, bool) {
+// hintedFile is the file that version-hint.text names, or a newer one: a commit writes the hint after the metadata. ""
+// if there is no hint that can be read.
+func hintedFile(ctx context.Context, tree store.Tree, dir string, names []string) string {
 	b, err := readSmall(ctx, tree, path.Join(dir, hintFile), 1<<10)
 	if err != nil {
-		return "", false
+		return ""
 	}
 	n, err := strconv.Atoi(strings.TrimSpace(string(b)))
 	if err != nil {
-		return "", false
+		return ""
 	}
 	for slices.Contains(names, path.Join(dir, fmt.Sprintf("v%d%s", n+1, metadataSuffix))) {
 		n++
 	}
-	name := path.Join(dir, fmt.Sprintf("v%d%s", n, metadataSuffix))
-	return name, slices.Contains(names, name)
+	return path.Join(dir, fmt.Sprintf("v%d%s", n, metadataSuffix))
 }
 
 // readSmall reads an object of at most limit bytes.
@@ -128,7 +131,10 @@ func probe(ctx context.Context, tg format.Target) (format.Match, error) {
 		return format.No, err
 	}
 	b, err := head(ctx, tg.Tree, file)
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return format.Certain, nil // it says what is lost
+	case err != nil:
 		return format.No, err
 	}
 	if strings.Contains(string(b), `"format-version"`) {
@@ -166,6 +172,11 @@ func openPlace(ctx context.Context, tg format.Target, l format.Limits) (*tableFi
 	}
 	at.Object = file
 	b, err := readSmall(ctx, tg.Tree, file, l.WithDefaults().Metadata)
+	if errors.Is(err, fs.ErrNotExist) && file != tg.Name {
+		return nil, fault.Corruptf(fault.Span{Object: path.Join(dir, metadataDir, hintFile)}, "", "expected %s, which it "+
+			"names, found only older metadata: what was written last is not in them; each can be named and read",
+			path.Base(file))
+	}
 	if err != nil {
 		return nil, err
 	}

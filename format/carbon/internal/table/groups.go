@@ -88,14 +88,24 @@ func (t *Table) chunk(ctx context.Context, g format.RowGroup, part *Part, col in
 		}
 		return schema.NewConstChunk(v, p.Type, n, rows, p.Parent >= 0), nil
 	}
-	if fc.Type != p.Col.Type && !widens(fc.Type, p.Col.Type) {
-		return nil, fault.Unsupportedf(f.At, "", "column %s has type %s in the file and %s in the table", p.Name,
-			fc.Type, p.Col.Type)
+	if err := t.Fits(f, p); err != nil {
+		return nil, err
 	}
 	if f.Stream != nil {
 		return t.newStreamChunk(f, g.Index, fc)
 	}
 	return t.NewChunk(ctx, f, g.Index, p, fc, rows)
+}
+
+// Fits is Corrupt if a file's column has a type that the table's has not, and that no change of the table's schema turns
+// into it: one of the two is damaged.
+func (t *Table) Fits(f *datafile.DataFile, p *schema.Physical) error {
+	fc := t.Match(f, p.Root, p.Col)
+	if fc == nil || fc.Type == p.Col.Type || widens(fc.Type, p.Col.Type) {
+		return nil
+	}
+	return fault.Corruptf(f.At, "column_schema", "column %s: expected type %s, which the table has, found %s", p.Name,
+		p.Col.Type, fc.Type)
 }
 
 // widens reports whether every value of type a is one of type b.

@@ -49,14 +49,14 @@ func (c Compression) maxRaw(n int64) int64 {
 // Decompress returns the raw bytes of src, which must be exactly raw and at most limit bytes. alloc allocates the
 // result; uncompressed data is returned as src itself.
 func (c Compression) Decompress(src []byte, raw, limit int64, alloc func(int) []byte) (dst []byte, err error) {
-	if raw > limit {
-		return nil, fault.New(fault.Limit, fault.Span{Len: int64(len(src))}, "uncompressed_page_size",
-			"%d bytes are more than a page may have (%d, page limit or memory limit)", raw, limit)
-	}
 	if largest := c.maxRaw(int64(len(src))); raw > largest {
 		return nil, fault.Rel(0, len(src), "uncompressed_page_size",
 			"%d, but %d compressed bytes cannot become more than %d",
 			raw, len(src), largest)
+	}
+	if raw > limit {
+		return nil, fault.New(fault.Limit, fault.Span{Len: int64(len(src))}, "uncompressed_page_size",
+			"%d bytes are more than a page may have (%d, page limit or memory limit)", raw, limit)
 	}
 	switch c {
 	case CodecNone:

@@ -381,13 +381,13 @@ func Inflate(stored []byte, raw int64, c layout.Compression, limit int64, alloc 
 		return stored, true, nil
 	}
 	const maxRatio = 1100 // of Deflate; Snappy reaches 22
-	if raw > limit {
-		return nil, false, fault.New(fault.Limit, fault.Span{Len: int64(len(stored))}, "uncompressed_page_size",
-			"%d bytes are more than a page may have (%d, page limit or memory limit)", raw, limit)
-	}
 	if raw > maxRatio*int64(len(stored)) {
 		return nil, false, fault.Rel(0, len(stored), "uncompressed_page_size", "%d bytes cannot come of %d", raw,
 			len(stored))
+	}
+	if raw > limit {
+		return nil, false, fault.New(fault.Limit, fault.Span{Len: int64(len(stored))}, "uncompressed_page_size",
+			"%d bytes are more than a page may have (%d, page limit or memory limit)", raw, limit)
 	}
 	body = alloc(int(raw))
 	switch c {
