@@ -38,7 +38,8 @@ func TestSchemaBits(t *testing.T) {
 			}
 			refused++
 			found := false
-			for f := range carbon.Format.Verify(t.Context(), format.Target{Tree: harmed, Name: "t"}, format.OpenOptions{}) {
+			tg := format.Target{Tree: harmed, Name: "t"}
+			for f := range carbon.Format.Verify(t.Context(), tg, format.OpenOptions{}) {
 				found = found || f.Severity == region.Error || f.Class == fault.Limit
 			}
 			if !found {

@@ -318,39 +318,6 @@ func (v *verifier) file(name string, known *datafile.Indexed, t *table.Managed) 
 	}
 }
 
-// compare compares the entries of a data file in an index file with its footer.
-func (v *verifier) compare(f *datafile.DataFile, known *datafile.Indexed) {
-	if known == nil {
-		return
-	}
-	bad := func(b *layout.BlockIndex, format string, args ...any) {
-		v.Report("carbon.index.disagree", b.At, path.Base(f.At.Object), format, args...)
-	}
-	var rows int64
-	for i := range known.Blocks {
-		b := &known.Blocks[i]
-		rows += b.Count()
-		if b.Offset != f.FootAt && f.Stream == nil {
-			bad(b, "expected the footer at %d, found offset %d", f.FootAt, b.Offset)
-		}
-		if b.Info == nil || i >= len(f.Footer.Blocklet) {
-			continue
-		}
-		if b.Count() != f.Footer.Blocklet[i].Rows {
-			bad(b, "blocklet %d: expected %d rows by the footer, found %d", i, f.Footer.Blocklet[i].Rows, b.Count())
-		}
-		if b.Rows != f.Footer.Rows && b.Rows != b.Count() {
-			bad(b, "num_rows: expected %d by the footer, found %d", f.Footer.Rows, b.Rows)
-		}
-		if !layout.SameBounds(b.Index.MinMax, f.Footer.Index[i].MinMax) {
-			bad(b, "blocklet %d: min and max differ from those in the footer", i)
-		}
-	}
-	if rows != f.Footer.Rows && len(known.Blocks) > 0 {
-		bad(&known.Blocks[0], "expected %d rows by the footer, found %d in all entries", f.Footer.Rows, rows)
-	}
-}
-
 // rows verifies a blocklet of a row-format file, column by column; at is its first row in the file.
 func (v *verifier) rows(t *table.Table, f *datafile.DataFile, g int, at int64) {
 	b := &f.Stream.Blocklets[g]

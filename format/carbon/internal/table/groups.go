@@ -97,8 +97,8 @@ func (t *Table) chunk(ctx context.Context, g format.RowGroup, part *Part, col in
 	return t.NewChunk(ctx, f, g.Index, p, fc, rows)
 }
 
-// Fits is Corrupt if a file's column has a type that the table's has not, and that no change of the table's schema turns
-// into it: one of the two is damaged.
+// Fits is Corrupt if a file's column has a type that the table's has not, and that no change of the table's schema
+// turns into it: one of the two is damaged.
 func (t *Table) Fits(f *datafile.DataFile, p *schema.Physical) error {
 	fc := t.Match(f, p.Root, p.Col)
 	if fc == nil || fc.Type == p.Col.Type || widens(fc.Type, p.Col.Type) {
