@@ -174,8 +174,8 @@ func openPlace(ctx context.Context, tg format.Target, l format.Limits) (*tableFi
 	b, err := readSmall(ctx, tg.Tree, file, l.WithDefaults().Metadata)
 	if errors.Is(err, fs.ErrNotExist) && file != tg.Name {
 		hint := fault.Span{Object: path.Join(dir, metadataDir, hintFile)}
-		return nil, fault.Corruptf(hint, "", "expected %s, which it names, found only older metadata: what was written "+
-			"last is not in them; each can be named and read", path.Base(file))
+		return nil, fault.Corruptf(hint, "", "expected %s, which it names, found only older metadata: what was "+
+			"written last is not in them; each can be named and read", path.Base(file))
 	}
 	if err != nil {
 		return nil, err

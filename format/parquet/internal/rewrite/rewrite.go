@@ -214,7 +214,8 @@ func (s *source) orders() node {
 }
 
 // findDamage verifies the pages that are to be copied, and what is said of them, and returns the first finding, or "":
-// damage is not copied.
+// damage is not copied. The findings are warnings: the rows are read and written anew then, and what cannot be read is
+// reported by that.
 func (j *Job) findDamage(ctx context.Context, o format.CopyOptions) (why string) {
 	type task struct {
 		s         *source
@@ -226,6 +227,7 @@ func (j *Job) findDamage(ctx context.Context, o format.CopyOptions) (why string)
 		defer mu.Unlock()
 		for _, f := range fs {
 			if o.Found != nil {
+				f.Severity = min(f.Severity, region.Warning)
 				o.Found(f)
 			}
 		}
