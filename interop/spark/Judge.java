@@ -10,16 +10,21 @@ import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.util.Iterator;
 import java.util.Map;
+import org.apache.spark.sql.Column;
 import org.apache.spark.sql.DataFrameReader;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
 
 /**
- * Spark, asked through a pipe: Judge WORK MASTER [KEY=VALUE…]. Each line of standard input is a question in JSON, each line of standard
- * output its answer. A question has "sql", or "load" (a place) and "options"; "save" (a directory) writes the rows as Parquet by Spark's own
- * writer instead of answering with them; "explain" asks for the plan; "conf" sets what is in it. A question that fails is answered by
- * {"error": …, "object": …, "offset": …}.
+ * Spark, asked through a pipe: Judge WORK MASTER [KEY=VALUE…]. Each line of standard input is a question in JSON, each
+ * line of standard output its answer. A question has "sql", or "load" (a place) and "options"; "save" (a directory)
+ * writes the rows as Parquet by Spark's own writer instead of answering with them, "view" names them, "explain" asks
+ * for the plan, "noop" reads them all; "conf" is set before. A question that fails is answered by {"error": …,
+ * "object": …, "offset": …}.
  */
 public final class Judge {
   private static final ObjectMapper JSON = new ObjectMapper();
@@ -30,7 +35,10 @@ public final class Judge {
     SparkSession.Builder b = SparkSession.builder().master(a[1]).appName("judge").config("spark.ui.enabled", "false")
         .config("spark.sql.warehouse.dir", a[0] + "/warehouse").config("spark.local.dir", a[0])
         .config("spark.driver.bindAddress", "127.0.0.1").config("spark.driver.host", "127.0.0.1")
-        .config("spark.sql.shuffle.partitions", "2").config("spark.sql.session.timeZone", "UTC");
+        .config("spark.sql.shuffle.partitions", "2").config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+        .config("spark.sql.parquet.datetimeRebaseModeInWrite", "CORRECTED")
+        .config("spark.sql.parquet.datetimeRebaseModeInRead", "CORRECTED");
     for (int i = 2; i < a.length; i++) {
       int eq = a[i].indexOf('=');
       b = b.config(a[i].substring(0, eq), a[i].substring(eq + 1));
@@ -70,9 +78,6 @@ public final class Judge {
         r = r.option(e.getKey(), e.getValue().asText());
       }
       d = r.load(q.get("load").asText());
-      for (JsonNode n : q.path("drop")) {
-        d = d.drop(n.asText());
-      }
     } else {
       return;
     }
@@ -80,7 +85,7 @@ public final class Judge {
     if (q.has("view")) {
       d.createOrReplaceTempView(q.get("view").asText());
     } else if (q.has("save")) {
-      d.write().mode("overwrite").parquet(q.get("save").asText());
+      storable(d).write().mode("overwrite").parquet(q.get("save").asText());
     } else if (q.path("explain").asBoolean()) {
       answer.put("plan", d.queryExecution().toString());
     } else if (q.path("noop").asBoolean()) {
@@ -91,6 +96,20 @@ public final class Judge {
         rows.add(row.json());
       }
     }
+  }
+
+  /** The rows with columns of nothing but null as strings: Parquet has no such type. */
+  private static Dataset<Row> storable(Dataset<Row> d) {
+    StructType t = d.schema();
+    Column[] out = new Column[t.size()];
+    for (int i = 0; i < out.length; i++) {
+      StructField f = t.fields()[i];
+      Column c = d.col("`" + f.name().replace("`", "``") + "`");
+      String json = f.dataType().json();
+      out[i] = json.contains("\"void\"") || json.contains("\"null\"")
+          ? c.cast(DataType.fromJson(json.replace("\"void\"", "\"string\"").replace("\"null\"", "\"string\""))).as(f.name()) : c;
+    }
+    return d.select(out);
   }
 
   private static void failed(Throwable t, ObjectNode answer) {
