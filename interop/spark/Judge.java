@@ -10,6 +10,8 @@ import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.util.Iterator;
 import java.util.Map;
+import java.util.Timer;
+import java.util.TimerTask;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.DataFrameReader;
 import org.apache.spark.sql.Dataset;
@@ -52,7 +54,17 @@ public final class Judge {
       ObjectNode answer = JSON.createObjectNode();
       long begin = System.nanoTime();
       try {
-        ask(s, JSON.readTree(line), answer);
+        JsonNode q = JSON.readTree(line);
+        Timer cancel = new Timer(true);
+        if (q.has("cancel")) { // after so many seconds
+          cancel.schedule(new TimerTask() {
+            @Override public void run() {
+              s.sparkContext().cancelAllJobs();
+            }
+          }, q.get("cancel").asLong() * 1000);
+        }
+        ask(s, q, answer);
+        cancel.cancel();
       } catch (Throwable t) {
         failed(t, answer);
       }

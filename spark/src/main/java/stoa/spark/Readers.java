@@ -1,26 +1,24 @@
 package stoa.spark;
 
 import java.util.ArrayList;
-import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
-import stoa.spark.arrow.Field;
 
 /** Reads splits, on executors. */
 final class Readers implements PartitionReaderFactory {
   private static final long serialVersionUID = 1;
   private final Command command;
   private final Options options;
-  private final ArrayList<Field> fields;
+  private final ArrayList<Shape> shown;
   private final int limit;
 
-  Readers(Command command, Options options, List<Field> fields, int limit) {
+  Readers(Command command, Options options, ArrayList<Shape> shown, int limit) {
     this.command = command;
     this.options = options;
-    this.fields = new ArrayList<>(fields);
+    this.shown = shown;
     this.limit = limit;
   }
 
@@ -29,7 +27,7 @@ final class Readers implements PartitionReaderFactory {
   }
 
   @Override public PartitionReader<ColumnarBatch> createColumnarReader(InputPartition p) {
-    return new SplitReader(command, options, fields, limit, (Split) p);
+    return new SplitReader(command, options, shown, limit, (Split) p);
   }
 
   @Override public PartitionReader<InternalRow> createReader(InputPartition p) {

@@ -10,7 +10,6 @@ import java.util.concurrent.TimeUnit;
 import org.apache.spark.TaskContext;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.read.PartitionReader;
-import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.slf4j.Logger;
@@ -28,7 +27,7 @@ final class SplitReader implements PartitionReader<ColumnarBatch> {
   private static final Logger LOG = LoggerFactory.getLogger(SplitReader.class);
 
   private final Options options;
-  private final List<Field> expected;
+  private final List<Shape> expected;
   private final Split split;
   private final Process process;
   private final Command.Errors errors;
@@ -40,7 +39,7 @@ final class SplitReader implements PartitionReader<ColumnarBatch> {
   private boolean ended;
   private boolean losing;
 
-  SplitReader(Command command, Options options, List<Field> expected, int limit, Split split) {
+  SplitReader(Command command, Options options, List<Shape> expected, int limit, Split split) {
     this.options = options;
     this.expected = expected;
     this.split = split;
@@ -98,12 +97,7 @@ final class SplitReader implements PartitionReader<ColumnarBatch> {
     columns = made.all(fields);
     ColumnVector[] shown = new ColumnVector[expected.size()];
     for (int i = 0; i < shown.length; i++) {
-      DataType want = made.of(expected.get(i)).dataType();
-      if (i >= columns.length || !columns[i].dataType().sameType(want)) {
-        throw new IOException("column " + expected.get(i).name + " was planned as " + want + ", and comes as "
-            + (i < columns.length ? columns[i].dataType() : "nothing"));
-      }
-      shown[i] = columns[i];
+      shown[i] = expected.get(i).over(columns, made);
     }
     batch = new ColumnarBatch(shown);
   }

@@ -14,6 +14,7 @@ import org.apache.spark.sql.connector.read.Statistics;
 import org.apache.spark.sql.connector.read.SupportsReportStatistics;
 import org.apache.spark.sql.connector.read.SupportsRuntimeFiltering;
 import org.apache.spark.sql.sources.Filter;
+import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import stoa.spark.arrow.Columns;
@@ -23,7 +24,8 @@ import stoa.spark.arrow.Field;
 final class TableScan implements Scan, Batch, SupportsReportStatistics, SupportsRuntimeFiltering {
   private final StoaTable table;
   private final Options options;
-  private final List<Field> shown = new ArrayList<>();
+  private final List<Field> fields = new ArrayList<>();
+  private final ArrayList<Shape> shown = new ArrayList<>();
   private final List<String> read = new ArrayList<>(); // at least one: rows have to be counted
   private final String where;
   private final int limit; // of the rows of each split; -1: all
@@ -38,8 +40,8 @@ final class TableScan implements Scan, Batch, SupportsReportStatistics, Supports
     for (StructField wanted : required.fields()) {
       for (Field f : table.fields) {
         if (f.name.equals(wanted.name())) {
-          shown.add(f);
-          read.add(Predicates.name(f.name));
+          fields.add(f);
+          shown.add(Shape.of(f, wanted.dataType(), read));
           break;
         }
       }
@@ -70,7 +72,12 @@ final class TableScan implements Scan, Batch, SupportsReportStatistics, Supports
   }
 
   @Override public StructType readSchema() {
-    return new Columns(options.truncates()).schema(shown);
+    Columns made = new Columns(options.truncates());
+    StructField[] out = new StructField[shown.size()];
+    for (int i = 0; i < out.length; i++) {
+      out[i] = shown.get(i).named(made);
+    }
+    return DataTypes.createStructType(out);
   }
 
   @Override public String description() {
@@ -105,12 +112,13 @@ final class TableScan implements Scan, Batch, SupportsReportStatistics, Supports
   }
 
   @Override public CustomMetric[] supportedCustomMetrics() {
-    return new CustomMetric[] {new Metrics.Stored(), new Metrics.Received(), new Metrics.Splits(), new Metrics.Losing()};
+    return new CustomMetric[] {new Metrics.Stored(), new Metrics.Received(), new Metrics.Splits(),
+        new Metrics.Losing()};
   }
 
   @Override public NamedReference[] filterAttributes() {
     List<NamedReference> out = new ArrayList<>();
-    for (Field f : shown) {
+    for (Field f : fields) {
       if (options.pushes() && RuntimeFilters.takes(f)) {
         out.add(Expressions.column("`" + f.name.replace("`", "``") + "`"));
       }
@@ -119,7 +127,7 @@ final class TableScan implements Scan, Batch, SupportsReportStatistics, Supports
   }
 
   @Override public void filter(Filter[] filters) {
-    runtime = RuntimeFilters.text(filters, shown);
+    runtime = RuntimeFilters.text(filters, fields);
     plan = null;
   }
 
@@ -128,8 +136,8 @@ final class TableScan implements Scan, Batch, SupportsReportStatistics, Supports
       return false;
     }
     TableScan s = (TableScan) o;
-    return options.equals(s.options) && read.equals(s.read) && shown.size() == s.shown.size() && where.equals(s.where)
-        && limit == s.limit && runtime.equals(s.runtime);
+    return options.equals(s.options) && read.equals(s.read) && readSchema().equals(s.readSchema())
+        && where.equals(s.where) && limit == s.limit && runtime.equals(s.runtime);
   }
 
   @Override public int hashCode() {

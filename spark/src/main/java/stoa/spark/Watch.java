@@ -8,8 +8,8 @@ import java.util.concurrent.TimeUnit;
 import org.apache.spark.TaskContext;
 
 /**
- * Ends the command of a task that was cancelled. The task itself may wait in a read of the pipe, which no interrupt ends.
- * A command whose executor dies ends by itself: nobody reads its pipe any longer.
+ * Ends the command of a task that was cancelled. The task itself may wait in a read of the pipe, which no interrupt
+ * ends. A command whose executor dies ends by itself: nobody reads its pipe any longer.
  */
 final class Watch {
   private static final Set<Watch> ALL = ConcurrentHashMap.newKeySet();

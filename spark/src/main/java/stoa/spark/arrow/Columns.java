@@ -44,6 +44,11 @@ public final class Columns {
     return out;
   }
 
+  /** A struct of columns that are read by themselves, null where witness is; null: it never is. */
+  public static Column assembled(DataType type, Column[] parts, Column witness) {
+    return new Nested.Assembled(type, parts, witness);
+  }
+
   /** The column of a field. */
   public Column of(Field f) {
     return f.dictionary ? new Nested.Dictionary(values(f).dataType(), f) : values(f);
@@ -55,7 +60,8 @@ public final class Columns {
       case NULL: return new Numbers.Null();
       case BOOL: return new Numbers.Bool();
       case INT: return integer(f);
-      case FLOAT: return f.bits == 16 ? new Numbers.Half() : f.bits == 32 ? new Numbers.Float32() : new Numbers.Float64();
+      case FLOAT:
+        return f.bits == 16 ? new Numbers.Half() : f.bits == 32 ? new Numbers.Float32() : new Numbers.Float64();
       case DECIMAL: return decimal(f);
       case UTF8: return new Texts.Short(DataTypes.StringType);
       case BINARY: return new Texts.Short(DataTypes.BinaryType);

@@ -34,6 +34,32 @@ final class Nested {
     }
   }
 
+  /** Some fields of a struct, which came as columns of their own. */
+  static final class Assembled extends Column {
+    private final Column[] children;
+    private final Column witness; // null where the struct is; none: it never is
+
+    Assembled(DataType type, Column[] children, Column witness) {
+      super(type);
+      this.children = children;
+      this.witness = witness;
+    }
+
+    @Override void loadRest(Buffers b) {}
+
+    @Override public boolean isNullAt(int i) {
+      return witness != null && witness.isNullAt(i);
+    }
+
+    @Override public int numNulls() {
+      return witness == null ? 0 : witness.numNulls();
+    }
+
+    @Override public Column getChild(int k) {
+      return children[k];
+    }
+  }
+
   /** Lists and maps: offsets of 4 or 8 bytes, or as many entries in each. */
   static final class Lists extends Column {
     private final int width; // of offsets; 0: all lists are of the same size
