@@ -124,6 +124,7 @@ func (v *verifier) all(tg format.Target) error {
 	if err != nil {
 		return err
 	}
+	at := v.o.Opts["at"]
 	v.o.Opts, v.o.Tracer = nil, nil
 	s, err := cluster.Open(v.ctx, tg, v.o, ro)
 	if errors.Is(err, fault.Unsupported) {
@@ -155,6 +156,8 @@ func (v *verifier) all(tg format.Target) error {
 		if err := v.unclaimed(s, one, tg.Table, ro); err != nil {
 			return err
 		}
+	} else if at != "" && len(tables) > 1 { // what a moment is to each is different; see TestVerifyMoment
+		return fault.Invalidf("%s holds %d tables: name the one to verify as it was at %s", tg.Name, len(tables), at)
 	} else if err := v.unnamed(s, ro.Blocks); err != nil {
 		return err
 	}

@@ -135,3 +135,15 @@ func TestDescribeTable(t *testing.T) {
 		}
 	}
 }
+
+// TestVerifyMoment: a moment is one of a table; of a directory with several it is refused, not passed over.
+func TestVerifyMoment(t *testing.T) {
+	tg := format.Target{Tree: store.Local{}, Name: "testdata/log"}
+	var classes []error
+	for f := range kudu.Format.Verify(t.Context(), tg, format.OpenOptions{Opts: map[string]string{"at": "first"}}) {
+		classes = append(classes, f.Class)
+	}
+	if !slices.Contains(classes, error(fault.Invalid)) {
+		t.Errorf("got findings of classes %v, want %v", classes, fault.Invalid)
+	}
+}
