@@ -66,6 +66,7 @@ stoa/internal/thrift      : std fault wire region
 stoa/internal/extremes    : std arrow vec
 stoa/internal/arrowschema : std arrow fault format format/ipc/flat github.com/apache/arrow-go/v18/arrow/ipc
 stoa/internal/cells       : std arrow fault internal/civil internal/enc/half
+stoa/internal/claims      : std fault
 stoa/internal/diff        : std arrow fault internal/cells internal/enc/half
 stoa/internal/typewords   : std arrow fault format
 stoa/internal/content   : std arrow internal/diff internal/enc/half github.com/zeebo/xxh3
@@ -121,7 +122,7 @@ stoa/format/redfile/internal/unpack: std fault internal/codec internal/enc/... g
 stoa/format/redfile/internal/layout: std fault format format/option region store wire internal/check internal/thrift
 stoa/format/redfile/internal/schema: std arrow fault format vec internal/arrowschema internal/dremel
   internal/enc/... internal/nest format/redfile/internal/unpack format/redfile/internal/layout
-stoa/format/redfile/internal/container: std fault format region store wire internal/thrift
+stoa/format/redfile/internal/container: std fault format region store wire internal/thrift internal/claims
   format/redfile/internal/layout format/redfile/internal/schema
 stoa/format/redfile/internal/page: std arrow fault format pred store vec wire internal/codec internal/dremel
   internal/nest
@@ -221,7 +222,8 @@ stoa/format/parquet/internal/write: std arrow fault format format/option store v
   internal/nest
   internal/thrift github.com/andybalholm/brotli github.com/klauspost/compress/... github.com/cespare/xxhash/...
   format/parquet/internal/meta format/parquet/internal/order
-stoa/format/parquet/internal/file: std arrow fault format format/option region store vec wire internal/arrowschema
+stoa/format/parquet/internal/file: std arrow fault format format/option region store vec wire
+  internal/arrowschema internal/claims
   internal/thrift
   format/parquet/internal/meta format/parquet/internal/page format/parquet/internal/order
 stoa/format/parquet/internal/read: std arrow fault format pred vec internal/enc/half internal/nest internal/present

@@ -52,6 +52,17 @@ func (a *anatomy) at(path ...string) fault.Span {
 	return fault.Span{}
 }
 
+// exchange writes another number where the first one with this value is from an offset on.
+func (a *anatomy) exchange(from, old, to int64) {
+	a.t.Helper()
+	was, is := binary.AppendUvarint(nil, uint64(2*old)), binary.AppendUvarint(nil, uint64(2*to))
+	k := bytes.Index(a.bytes[from:], was)
+	if k < 0 || len(was) != len(is) {
+		a.t.Fatalf("there is no %d, or %d takes more bytes", old, to)
+	}
+	copy(a.bytes[int(from)+k:], is)
+}
+
 // TestCodes: damage made by hand is shown by its code, at its place, with its column and rows.
 func TestCodes(t *testing.T) {
 	const id, second, list, later = "row_groups[0].columns[0]", "row_groups[0].columns[1]",
@@ -142,13 +153,14 @@ func TestCodes(t *testing.T) {
 			a.bytes = slices.Insert(a.bytes, int(at), []byte("strange")...)
 			return fault.Span{Object: "f.red", Off: at, Len: 7}
 		}, "", [2]int64{-1, -1}, format.Quick},
-		{"redfile.coverage.overlap", map[string]string{"crc": "false", "index": "false"}, func(a *anatomy) fault.Span {
-			first, other := a.at(id), a.at(second)
-			// field 8, a number
-			zigzag := func(n int64) []byte { return binary.AppendUvarint([]byte{0x16}, uint64(2*n)) }
-			footer := a.bytes[a.at("file_metadata").Off:]
-			k := bytes.Index(footer, zigzag(other.Off))
-			copy(footer[k:], zigzag(first.Off))
+		{"redfile.column.damaged", map[string]string{"crc": "false", "index": "false"}, func(a *anatomy) fault.Span {
+			first := a.at(id) // another column begins where it does
+			a.exchange(a.at("file_metadata").Off, a.at(second).Off, first.Off)
+			return fault.Span{Object: "f.red", Off: first.Off, Len: a.at(id, "column_metadata").Off - first.Off}
+		}, "id", [2]int64{0, 20}, format.Quick},
+		{"redfile.coverage.overlap", map[string]string{"generation": "A"}, func(a *anatomy) fault.Span {
+			first := a.at(id) // without a copy in the metadata of the file
+			a.exchange(a.at(second, "column_metadata").Off, a.at(second).Off, first.Off)
 			return fault.Span{Object: "f.red", Off: first.Off, Len: a.at(id, "column_metadata").Off - first.Off}
 		}, "", [2]int64{-1, -1}, format.Quick},
 	} {

@@ -224,11 +224,12 @@ func (r *recoverer) restoreChecksums() {
 	}
 }
 
-// dropUnproven gives up blocks without checksums that may have been changed, if a column was found at another offset
-// than the header has: then bytes were inserted or removed somewhere. A column without checksums is known not to
-// contain that place only if its blocks end where another column begins, or the file ends, or if it is before a column
-// that is still where the header has it. After the last such column nothing is known: that the next one has no
-// descriptors there may be its own damage, or due to bytes inserted before it.
+// dropUnproven gives up the blocks of columns that begin where another does, and blocks without checksums that may have
+// been changed, if a column was found at another offset than the header has: then bytes were inserted or removed
+// somewhere. A column without checksums is known not to contain that place only if its blocks end where another column
+// begins, or the file ends, or if it is before a column that is still where the header has it. After the last such
+// column nothing is known: that the next one has no descriptors there may be its own damage, or due to bytes inserted
+// before it.
 func (r *recoverer) dropUnproven() {
 	f := r.f
 	moved, last, fixed := len(r.restarted) > 0, int64(0), int64(0)
@@ -250,6 +251,10 @@ func (r *recoverer) dropUnproven() {
 	}
 	for i := range f.Header.Columns {
 		cb, err := f.Blocks(r.ctx, i)
+		if err == nil {
+			err = f.CheckStart(i, cb)
+			lose(cb, err)
+		}
 		switch c := &f.Header.Columns[i]; {
 		case err != nil || c.Summed || borders[cb.End]:
 			continue
@@ -263,12 +268,16 @@ func (r *recoverer) dropUnproven() {
 				"zeros that no structure claims lie after a column without checksums")
 			continue
 		}
-		for k := range cb.Blocks {
-			if b := &cb.Blocks[k]; b.Lost == nil {
-				b.Lost = fault.Corruptf(b.At, fmt.Sprintf("%s.block[%d]", f.PathOf(i), k),
-					"the column ends at %d, where nothing begins: without checksums all its values are in doubt",
-					cb.End)
-			}
+		lose(cb, fault.Corruptf(cb.Desc, f.PathOf(i), "the column ends at %d, where nothing begins: without checksums "+
+			"all its values are in doubt", cb.End))
+	}
+}
+
+// lose gives up the blocks of a column that are not lost yet; a nil error none.
+func lose(cb *container.ColumnBlocks, err error) {
+	for k := range cb.Blocks {
+		if b := &cb.Blocks[k]; b.Lost == nil && err != nil {
+			b.Lost = err
 		}
 	}
 }

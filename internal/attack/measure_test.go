@@ -92,7 +92,7 @@ func extremes(values []string) (low, high string) {
 
 // advise rewrites the rows in memory, all of them as there are so few: where cat fails it must fail, too.
 func (c *trial) advise() {
-	if got := c.verb("advise", "advise"); got.Status == fine && c.says("cat") == damage {
+	if got := c.verb("advise", "advise"); got.Status == fine && c.says("cat") == damage && !c.altered["cat"] {
 		c.find("verdict", "cat ended with 3, advise with 0")
 	}
 }

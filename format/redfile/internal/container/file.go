@@ -39,6 +39,8 @@ type File struct {
 	FromParts bool               // recovery collected the row groups from parts, without the table's metadata
 	Lost      map[ChunkKey]error // of a recovered file: chunks whose metadata was not found
 
+	claimed map[ChunkKey]error // chunks that are not read, see claimedTwice
+
 	mu           sync.Mutex
 	metas        map[ChunkKey]*layout.ColumnMeta
 	objects      map[string]store.Source // of chunks in other files
@@ -66,6 +68,7 @@ func (f *File) Open(ctx context.Context, trace func(region.Node)) error {
 	if err := f.readMeta(ctx, trace); err != nil {
 		return err
 	}
+	f.claimed = f.claimedTwice()
 	head := make([]byte, min(f.At.Len, 128))
 	if err := format.ReadFull(ctx, f.Src, f.At.Sub(0, int64(len(head))), "magic", head); err != nil {
 		return err
@@ -213,7 +216,7 @@ func (f *File) ObjectOf(p string) (string, error) {
 func (f *File) ColumnMeta(ctx context.Context, group, col int) (*layout.ColumnMeta, error) {
 	c := &f.Footer.Groups[group].Columns[col]
 	path := layout.ChunkPath(group, col) + ".column_metadata"
-	if err := f.Lost[ChunkKey{group, col}]; err != nil {
+	if err := cmp.Or(f.Lost[ChunkKey{group, col}], f.claimed[ChunkKey{group, col}]); err != nil {
 		return nil, err
 	}
 	if c.Meta != nil {

@@ -72,11 +72,15 @@ func (f *File) Blocks(ctx context.Context, i int) (*ColumnBlocks, error) {
 	return cb, nil
 }
 
-// checkEnd returns an error if a column without checksums is certainly not as it was written: its blocks do not end
-// where the next column begins, or the file, or no column after it begins where the header has it. Then bytes were
-// inserted or removed, perhaps in this column, and nothing else would show that its values have changed.
+// checkEnd returns an error if another column begins where this one does, or if a column without checksums is certainly
+// not as it was written: its blocks do not end where the next column begins, or the file, or no column after it begins
+// where the header has it. Then bytes were inserted or removed, perhaps in this column, and nothing else would show
+// that its values have changed.
 func (f *File) checkEnd(ctx context.Context, i int, cb *ColumnBlocks) error {
 	col := &f.Header.Columns[i]
+	if err := f.CheckStart(i, cb); err != nil {
+		return err
+	}
 	if col.Summed || len(cb.Blocks) == 0 || cb.End > f.At.Len { // in a truncated file, what is there is intact
 		return nil
 	}
@@ -112,6 +116,22 @@ func (f *File) checkEnd(ctx context.Context, i int, cb *ColumnBlocks) error {
 	}
 	return fault.Corruptf(cb.Desc, f.PathOf(i), "no column after it begins where the header says: without checksums "+
 		"all its values are in doubt")
+}
+
+// CheckStart returns an error if another column begins where column i does, but for the first one directly behind the
+// header.
+func (f *File) CheckStart(i int, cb *ColumnBlocks) error {
+	if f.starts == nil {
+		f.starts = map[int64]int{}
+		for k := range f.Header.Columns {
+			f.starts[f.Header.Columns[k].Start]++
+		}
+	}
+	start := f.Header.Columns[i].Start
+	if f.starts[start] < 2 || i == 0 && start == f.Header.Size {
+		return nil
+	}
+	return fault.Corruptf(cb.Desc, f.PathOf(i), "another column begins here, too: nothing says whose the values are")
 }
 
 // Zeros reports whether a span has zeros only, and at most FirstBlocks of them: programs that write whole sectors leave
@@ -166,7 +186,7 @@ func (f *File) descriptors(ctx context.Context, i int) (*ColumnBlocks, error) {
 
 // Restart makes column i begin at another offset.
 func (f *File) Restart(i int, start int64) {
-	f.Header.Columns[i].Start, f.columns[i] = start, descriptorsOf{}
+	f.Header.Columns[i].Start, f.columns[i], f.starts = start, descriptorsOf{}, nil
 }
 
 // BlocksAt reads the descriptors that column i has if it begins at start. If it begins elsewhere, the result is not
@@ -176,7 +196,7 @@ func (f *File) BlocksAt(ctx context.Context, i int, start int64) (cb *ColumnBloc
 	f.Restart(i, start)
 	cb, err = f.Blocks(ctx, i)
 	if start != was {
-		f.Header.Columns[i].Start, f.columns[i] = was, had
+		f.Header.Columns[i].Start, f.columns[i], f.starts = was, had, nil
 		read, f.Budget = budget-f.Budget, budget
 	}
 	return cb, read, err

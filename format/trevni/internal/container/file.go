@@ -24,6 +24,7 @@ type File struct {
 
 	mu      sync.Mutex
 	columns []descriptorsOf // read when needed
+	starts  map[int64]int   // how many columns begin at an offset; nil: not counted yet
 	Budget  int64           // bytes of descriptors that may still be read
 	Lenient bool            // recovery: descriptors with a wrong checksum are trusted if the blocks have checksums
 }
