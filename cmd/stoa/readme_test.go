@@ -71,24 +71,27 @@ func session(t *testing.T, old string) string {
 	t.Setenv("NO_COLOR", "1")
 	var out strings.Builder
 	for _, l := range strings.Split(old, "\n") {
-		command, ok := strings.CutPrefix(l, "$ stoa ")
-		if !ok {
-			continue
-		}
-		out.WriteString(l + "\n")
-		command, file, _ := strings.Cut(command, " > ")
-		if strings.Contains(file, `"`) { // a > in quotes
-			command, file = strings.TrimPrefix(l, "$ stoa "), ""
-		}
-		var printed bytes.Buffer
-		a := cli.NewApp(strings.NewReader(""), &printed, &printed)
-		a.Tty, a.Width, a.ErrWidth = true, 80, 80
-		runArgs(a, context.Background(), shellWords(command))
-		if file == "" {
-			out.Write(elapsed.ReplaceAll(printed.Bytes(), []byte("0.01 s")))
+		if strings.HasPrefix(l, "$ stoa ") {
+			out.WriteString(printed(l))
 		}
 	}
 	return out.String()
+}
+
+// printed is a line of a session that runs stoa, and what is printed by that; nothing if it goes to a file.
+func printed(line string) string {
+	command, file, _ := strings.Cut(strings.TrimPrefix(line, "$ stoa "), " > ")
+	if strings.Contains(file, `"`) { // a > in quotes
+		command, file = strings.TrimPrefix(line, "$ stoa "), ""
+	}
+	var out bytes.Buffer
+	a := cli.NewApp(strings.NewReader(""), &out, &out)
+	a.Tty, a.Width, a.ErrWidth = true, 80, 80
+	runArgs(a, context.Background(), shellWords(command))
+	if file != "" {
+		out.Reset()
+	}
+	return line + "\n" + string(elapsed.ReplaceAll(out.Bytes(), []byte("0.01 s")))
 }
 
 func markdownMatrix() string {
