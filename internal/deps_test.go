@@ -31,6 +31,7 @@ stoa/region               : std fault
 stoa/wire                 : std fault region internal/budget
 stoa/internal/budget      : std fault
 stoa/internal             : std
+stoa/examples/indexed     : std arrow stoa
 stoa/internal/sum         : std
 stoa/internal/enc/...     : std fault internal/enc/... github.com/pierrec/lz4/... golang.org/x/sys/cpu
 stoa/internal/codec       : std fault github.com/pierrec/lz4/... github.com/klauspost/compress/...
