@@ -159,9 +159,9 @@ func TestCodes(t *testing.T) {
 			return fault.Span{Object: "f.red", Off: first.Off, Len: a.at(id, "column_metadata").Off - first.Off}
 		}, "id", [2]int64{0, 20}, format.Quick},
 		{"redfile.coverage.overlap", map[string]string{"generation": "A"}, func(a *anatomy) fault.Span {
-			first := a.at(id) // without a copy in the metadata of the file
-			a.exchange(a.at(second, "column_metadata").Off, a.at(second).Off, first.Off)
-			return fault.Span{Object: "f.red", Off: first.Off, Len: a.at(id, "column_metadata").Off - first.Off}
+			next := a.at(id, "page[1]") // where it does not begin
+			a.exchange(a.at(second, "column_metadata").Off, a.at(second).Off, next.Off)
+			return fault.Span{Object: "f.red", Off: next.Off, Len: a.at(id, "column_metadata").Off - next.Off}
 		}, "", [2]int64{-1, -1}, format.Quick},
 	} {
 		a := anatomyOf(t, c.opts)

@@ -28,3 +28,28 @@ func (f *File) claimedTwice() map[ChunkKey]error {
 	}
 	return out
 }
+
+// place is an offset in an object.
+type place struct {
+	file string
+	off  int64
+}
+
+// begins returns an error for a chunk that begins where another does, as far as their metadata was read: it has that of
+// the other one, or its own is damaged. The lock is held.
+func (f *File) begins(key ChunkKey, file string, m *layout.ColumnMeta) error {
+	if m.Data < 0 || m.Values <= 0 || m.Stored == 0 || f.NoVerify {
+		return nil
+	}
+	if f.begun == nil {
+		f.begun = map[place]ChunkKey{}
+	}
+	at := place{file, m.Data}
+	if other, taken := f.begun[at]; taken && other != key {
+		return fault.Corruptf(f.ChunkSpan(key.Group, key.Col), layout.ChunkPath(key.Group, key.Col)+
+			".column_metadata.data_page_offset", "row_groups[%d].columns[%d] begins at %d, too", other.Group, other.Col,
+			m.Data)
+	}
+	f.begun[at] = key
+	return nil
+}

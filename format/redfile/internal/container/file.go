@@ -40,6 +40,7 @@ type File struct {
 	Lost      map[ChunkKey]error // of a recovered file: chunks whose metadata was not found
 
 	claimed map[ChunkKey]error // chunks that are not read, see claimedTwice
+	begun   map[place]ChunkKey // where chunks begin of which the metadata of the file has no copy, see begins
 
 	mu           sync.Mutex
 	metas        map[ChunkKey]*layout.ColumnMeta
@@ -242,8 +243,11 @@ func (f *File) ColumnMeta(ctx context.Context, group, col int) (*layout.ColumnMe
 		return nil, err
 	}
 	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.begins(key, c.File, m); err != nil {
+		return nil, err
+	}
 	f.metas[key] = m
-	f.mu.Unlock()
 	return m, nil
 }
 
