@@ -23,7 +23,8 @@ func TestColumnsThatBeginTogether(t *testing.T) {
 			a.exchange(a.at(second, "column_metadata").Off, a.at(second).Off, a.at(first).Off)
 		}},
 		"A, metadata": {map[string]string{"generation": "A"}, func(a *anatomy) {
-			a.exchange(a.at("file_metadata").Off, a.at(second, "column_metadata").Off, a.at(first, "column_metadata").Off)
+			from, to := a.at(second, "column_metadata").Off, a.at(first, "column_metadata").Off
+			a.exchange(a.at("file_metadata").Off, from, to)
 		}},
 		"E, pages": {map[string]string{"crc": "false", "index": "false"}, func(a *anatomy) {
 			a.exchange(a.at("file_metadata").Off, a.at(second).Off, a.at(first).Off)

@@ -605,8 +605,8 @@ func (c *trial) conserved(name string, out []string, m *lost, nulls bool) {
 	if c.moved && (m.says("trevni.part.other") || m.says("redfile.part.other")) {
 		return
 	}
-	// Without a footer only distances show to which row group a column chunk belongs: columns that are too far apart are
-	// not joined, and the rows of both are told, though they may be the same ones.
+	// Without a footer only distances show to which row group a column chunk belongs: columns that are too far apart
+	// are not joined, and the rows of both are told, though they may be the same ones.
 	if more := int64(len(out))+n > int64(len(ref)); more &&
 		m.says("output.rows.undeclared") && m.says("redfile.rows.lost") {
 		return
