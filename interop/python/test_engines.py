@@ -1,6 +1,8 @@
 """Engines that read datasets and splits: DataFusion, Dask, Ray."""
 
 import os
+import shutil
+import tempfile
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -38,15 +40,17 @@ def test_dask():
     assert frame["id"].sum().compute(scheduler="processes", num_workers=2) == pa.compute.sum(full()["id"]).as_py()
 
 
-def _arrow(batch):
-    return pa.concat_tables([s.scan().read_all() for s in batch["item"]])
-
-
-def test_ray():
-    os.environ.setdefault("RAY_gcs_server_port_wait_time_s", "300")  # of a machine that is busy with other things
+def test_ray(monkeypatch):
+    # of a machine that is busy with other things; and no token of this cluster in the home directory
+    monkeypatch.setenv("RAY_gcs_server_port_wait_time_s", "300")
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
     import ray
 
-    ray.init(num_cpus=2, include_dashboard=False, logging_level="ERROR", object_store_memory=200 << 20)
+    def _arrow(batch):  # inside, so that workers get it by value: they cannot import this file
+        return pa.concat_tables([s.scan().read_all() for s in batch["item"]])
+
+    home = tempfile.mkdtemp(prefix="r", dir="/tmp")  # a short path: sockets lie under it, and have 107 bytes
+    ray.init(num_cpus=2, include_dashboard=False, logging_level="ERROR", object_store_memory=200 << 20, _temp_dir=home)
     try:
         task = ray.remote(lambda s: s.scan().read_all())
         splits = stoa.open(TABLE).plan(columns=["id", "a", "b"], target=1)
@@ -56,8 +60,12 @@ def test_ray():
         want = full()
         assert data.count() == want.num_rows and data.sum("id") == pa.compute.sum(want["id"]).as_py()
         assert sorted(r["b"] or "" for r in data.take_all()) == sorted(x or "" for x in want["b"].to_pylist())
+        chosen = ray.data.from_items(stoa.open(TABLE).plan(["id"], where=ds.field("id") + 0 > 1000, target=1))
+        got = chosen.map_batches(_arrow, batch_size=1, batch_format="numpy").sum("id")
+        assert got == pa.compute.sum(want.filter(ds.field("id") > 1000)["id"]).as_py()
     finally:
         ray.shutdown()
+        shutil.rmtree(home, ignore_errors=True)
 
 
 def test_polars_scans_the_dataset():
