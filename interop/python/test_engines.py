@@ -56,13 +56,11 @@ def test_ray(monkeypatch):
         splits = stoa.open(TABLE).plan(columns=["id", "a", "b"], target=1)
         got = pa.concat_tables(ray.get([task.remote(s) for s in splits]))
         assert got.equals(full())
-        data = ray.data.from_items(splits).map_batches(_arrow, batch_size=1, batch_format="numpy")
-        want = full()
-        assert data.count() == want.num_rows and data.sum("id") == pa.compute.sum(want["id"]).as_py()
-        assert sorted(r["b"] or "" for r in data.take_all()) == sorted(x or "" for x in want["b"].to_pylist())
-        chosen = ray.data.from_items(stoa.open(TABLE).plan(["id"], where=ds.field("id") + 0 > 1000, target=1))
-        got = chosen.map_batches(_arrow, batch_size=1, batch_format="numpy").sum("id")
-        assert got == pa.compute.sum(want.filter(ds.field("id") > 1000)["id"]).as_py()
+        want, where = full(), ds.field("id") + 0 > 1000  # which is no text of stoa's: workers filter afterwards
+        for splits, rows in [(splits, want), (stoa.open(TABLE).plan(want.column_names, where=where, target=1),
+                                              want.filter(ds.field("id") > 1000))]:
+            data = ray.data.from_items(splits).map_batches(_arrow, batch_size=1, batch_format="numpy")
+            assert sorted(map(repr, data.take_all())) == sorted(map(repr, rows.to_pylist())) and rows.num_rows > 0
     finally:
         ray.shutdown()
         shutil.rmtree(home, ignore_errors=True)

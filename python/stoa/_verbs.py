@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 import tempfile
 from typing import Any, Iterator, Sequence
 
@@ -274,6 +275,9 @@ def recover(path: Paths, output: Path, format: str | None = None, damaged: str =
     """Writes what can still be read of a damaged file to another. Returns the summary (rows, accounts, …) with losses
     and findings. That something was lost is a StoaWarning, too.
 
+    With a seal, the file that ``seal`` wrote with parity, the files themselves are written as they were sealed, byte for
+    byte: the summary has files, whole (how many were), blocks (how many were made again) and left_out.
+
     >>> import stoa, warnings
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore")
@@ -281,12 +285,29 @@ def recover(path: Paths, output: Path, format: str | None = None, damaged: str =
     >>> r["rows"], [(l["from"], l["to"]) for l in r["losses"]]
     (272, [(128, 256)])
     """
+    if seal is not None:
+        if format or options or source_options or damaged != "skip-rows":
+            raise Invalid("recover: with a seal the files' bytes are written; expected no format, options or damaged")
+        return _mend(path, output, seal, **flags)
     with tempfile.TemporaryDirectory(prefix="stoa-") as d:
         manifest = os.path.join(d, "manifest.json")
         doc = _json("recover", path, (0, 3), output=written(output), to=format, damaged=damaged, manifest=manifest,
-                    opt=_pairs(options), source_opt=_pairs(source_options), seal=seal, **flags)
+                    opt=_pairs(options), source_opt=_pairs(source_options), **flags)
         m = json.load(open(manifest)) if os.path.exists(manifest) else {"losses": [], "findings": []}
     doc["losses"], doc["findings"] = m["losses"], m["findings"]
     if m["losses"]:
         _core.warn(f"{_name(path)}: {len(m['losses'])} losses; see losses", 2)
     return doc
+
+
+def _mend(paths: Paths, output: Path, seal: str, storage_options: dict[str, Any] | None = None,
+          **flags: Any) -> dict[str, Any]:
+    """Sealed files as they were. Of this the command prints no document; its last line says how many."""
+    places, _keep, environment = _found(paths, storage_options)
+    _, report = _core.verb(_args("recover", places, None, output=written(output), seal=seal, **flags),
+                           environment=environment)
+    said = report["messages"]
+    m = re.search(r": ([\d,]+) files?, .*, as sealed: ([\d,]+) were whole, ([\d,]+) blocks? made again", said)
+    numbers = [int(x.replace(",", "")) for x in m.groups()] if m else [None] * 3
+    left = re.findall(r"(?m)^(?:stoa: )?(.*): no file; it is left out$", said)
+    return {**dict(zip(("files", "whole", "blocks"), numbers)), "left_out": left}

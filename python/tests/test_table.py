@@ -378,15 +378,3 @@ def test_fsspec():
         stoa.write({"a": [1]}, "memory://place/new.trv")
     with pytest.raises(stoa.Invalid):
         stoa.open("s3://bucket/x", storage_options={"nonsense": 1})
-
-
-def test_verbs():
-    for broken in [stoa.open, stoa.ls, stoa.stats, lambda p: list(stoa.describe(p))]:
-        with pytest.raises(stoa.Corrupt):
-            broken("try/damaged/cut.cfile")
-    problems = {e.name: e.problem for e in stoa.ls("try")}
-    assert problems["try/damaged/cut.cfile"].startswith("corrupt") and not problems["try/key.cfile"]
-    nodes = list(stoa.describe("try/key.cfile"))
-    assert nodes[0].length == os.path.getsize("try/key.cfile")
-    found = stoa.diff("try/flat.red", "try/key.cfile")
-    assert not found["equal"]
