@@ -277,11 +277,10 @@ func exportNext(h uint64, out *C.struct_ArrowArray) (err error) {
 		return nil
 	}
 	defer b.Release()
+	given := exportBatch(b, out)
+	defer given.Release()
 	pins := &runtime.Pinner{}
-	for _, c := range b.Columns() {
-		pin(pins, c.Data())
-	}
-	cdata.ExportArrowRecordBatch(b, (*cdata.CArrowArray)(unsafe.Pointer(out)), nil)
+	pin(pins, given)
 	C.stoa_pin(out, C.uintptr_t(cgo.NewHandle(pins)))
 	return nil
 }

@@ -6,6 +6,7 @@ import ctypes
 import json
 import os
 import re
+import sys
 import threading
 import warnings
 import weakref
@@ -214,7 +215,10 @@ def interruptible(do: Callable[[int], Any]) -> Any:
             out.append((None, e))
 
     t = threading.Thread(target=work, daemon=True)
-    t.start()
+    try:
+        t.start()
+    except RuntimeError:  # the interpreter is ending, and begins no threads any more
+        return do(0)
     try:
         while t.is_alive():
             t.join(0.1)
@@ -293,8 +297,29 @@ def surroundings(storage_options: dict | None = None) -> dict[str, str]:
     return out
 
 
-def warn(message: str, level: int = 3) -> None:
-    warnings.warn(original(message), StoaWarning, stacklevel=level + 1)
+_package = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+def warn(message: str) -> None:
+    """Warns of something, at the line that called the package."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_package):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(original(message), StoaWarning, stacklevel=level)
+
+
+def text_option(v: Any) -> str:
+    """The value of an option, as the command takes it."""
+    if isinstance(v, bool):
+        return "true" if v else "false"
+    if isinstance(v, (list, tuple)):
+        return ",".join(map(str, v))
+    return str(v)
+
+
+def options_of(options: dict[str, Any] | None) -> dict[str, str]:
+    """Options of a format: their names may have _ for -; None is an option that is not given."""
+    return {k.replace("_", "-"): text_option(v) for k, v in (options or {}).items() if v is not None}
 
 
 def memory() -> dict[str, int]:

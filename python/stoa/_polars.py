@@ -21,7 +21,19 @@ def scan_polars(path, table: str | None = None, **options: Any):
     from ._table import Table, open
 
     t = path if isinstance(path, Table) else open(path, table=table, **options)
-    schema = pl.DataFrame(pa.Table.from_batches([], t.schema)).schema
+    schema = pl.from_arrow(pa.Table.from_batches([], t.schema)).schema
+
+    def renamed(with_columns, predicate, n_rows, batch_size):
+        """Where polars gives columns other names than they have (those without one): nothing is pushed down."""
+        for b in t.to_batches(batch_size=batch_size):
+            frame = pl.from_arrow(pa.Table.from_batches([b]))
+            frame = frame if predicate is None else frame.filter(predicate)
+            if n_rows is not None:
+                frame = frame.head(n_rows)
+                n_rows -= frame.height
+            yield frame if with_columns is None else frame.select(with_columns)
+            if n_rows == 0:
+                return
 
     def source(with_columns, predicate, n_rows, batch_size):
         columns = None if with_columns is None else list(with_columns)
@@ -39,4 +51,5 @@ def scan_polars(path, table: str | None = None, **options: Any):
             if left == 0:
                 return
 
+    source = source if list(schema) == t.schema.names else renamed
     return register_io_source(io_source=source, schema=schema, validate_schema=False, is_pure=True)

@@ -35,13 +35,13 @@ class _Open:
         self._rows: int | None = None  # before any filter; -1: only reading shows, None: not asked yet
         self.made_of: tuple = ()  # what opens it again, in another process
 
-    def warn(self, findings: list[dict], level: int) -> None:
+    def warn(self, findings: list[dict]) -> None:
         """Warns of findings, of each once."""
         for f in findings:
             text = f"{f['code']}: {f.get('part') or f['object']}: {f['message']}"
             if f["severity"] != "note" and text not in self.warned:
                 self.warned.add(text)
-                _core.warn(text, level + 1)
+                _core.warn(text)
 
     def schema_of(self, spec: dict | None) -> pa.Schema:
         room = ctypes.create_string_buffer(_SCHEMA)
@@ -94,11 +94,11 @@ class _Open:
                         raise StoaError(str(e)) from None
                     raise _core.error_of(report["error"]) from None
             report = _core.text_of("stoa_scan_report", scan.number)
-            self.warn(report["findings"], 4)
+            self.warn(report["findings"])
             for l in report["losses"]:
                 why = l.get("error") or {}
                 _core.warn(f"lost: rows {l['from']}:{l['to']} of {l.get('column') or 'all columns'} in {l['part']}: "
-                           f"{why.get('message', 'damaged')}", 4)
+                           f"{why.get('message', 'damaged')}")
         finally:
             if not _core._forked:
                 reader.close()
@@ -316,7 +316,9 @@ class Scanner:
     def count_rows(self) -> int:
         if self._where.exact() and self._table._opened.split is None:
             spec = {k: v for k, v in self._spec.items() if k != "columns"}
-            return self._table._opened.count(spec)
+            if spec["damaged"] == "fail":
+                return self._table._opened.count(spec)
+            return sum(b.num_rows for b in self._table._opened.read(spec)[1])  # which says what was lost
         return sum(b.num_rows for b in self.to_batches())
 
     def take(self, indices) -> pa.Table:

@@ -14,7 +14,7 @@ import pyarrow.dataset as pads
 import pyarrow.fs as pafs
 
 from . import _core
-from ._core import Invalid, NotFound, StoaError, Unsupported, encode
+from ._core import Invalid, NotFound, StoaError, Unsupported, encode, options_of
 from ._places import Paths, fetched, text
 from ._scan import Scanner, _Open, _Where
 
@@ -40,7 +40,7 @@ def open(path: Paths, table: str | None = None, format: str | None = None, at: A
     if damaged not in ("fail", "skip-rows", "null-cells"):
         raise Invalid(f"damaged: expected fail, skip-rows or null-cells, found {damaged!r}")
     given = [path] if isinstance(path, (str, bytes, os.PathLike)) else list(path)
-    opts = {k.replace("_", "-"): _option(v) for k, v in options.items()}
+    opts = options_of(options)
     if at is not None:
         opts["at"] = at.isoformat() if hasattr(at, "isoformat") else str(at)
     request = {"format": format or "", "options": opts, "recover": recover, "no_verify": not verify,
@@ -48,7 +48,7 @@ def open(path: Paths, table: str | None = None, format: str | None = None, at: A
     places = [text(p) + (f"#{table}" if table else "") for p in given]
     opened = _opened(places, storage_options, request)
     t = Table._of(opened, damaged)
-    opened.warn(opened.info()["findings"], 2)
+    opened.warn(opened.info()["findings"])
     return t
 
 
@@ -64,14 +64,6 @@ def _opened(places: list[str], storage_options: dict[str, Any] | None, request: 
                     "environment": _core.surroundings(storage_options if remote else None)}, keep)
     opened.made_of = (places, storage_options, request)
     return opened
-
-
-def _option(v: Any) -> str:
-    if isinstance(v, bool):
-        return "true" if v else "false"
-    if isinstance(v, (list, tuple)):
-        return ",".join(map(str, v))
-    return str(v)
 
 
 Columns = Optional[Sequence[str]]

@@ -104,7 +104,7 @@ def _args(verb: str, places: list[str], form: str | None = "json", **options: An
 
 
 def _pairs(options: dict[str, Any] | None) -> list[str] | None:
-    return [f"{k}={v}" for k, v in (options or {}).items()] or None
+    return [f"{k}={v}" for k, v in _core.options_of(options).items()] or None
 
 
 def _text(where) -> str | None:
@@ -293,10 +293,13 @@ def recover(path: Paths, output: Path, format: str | None = None, damaged: str =
         manifest = os.path.join(d, "manifest.json")
         doc = _json("recover", path, (0, 3), output=written(output), to=format, damaged=damaged, manifest=manifest,
                     opt=_pairs(options), source_opt=_pairs(source_options), **flags)
-        m = json.load(open(manifest)) if os.path.exists(manifest) else {"losses": [], "findings": []}
+        m: dict = {"losses": [], "findings": []}
+        if os.path.exists(manifest):
+            with open(manifest, encoding="utf-8") as f:
+                m = json.load(f)
     doc["losses"], doc["findings"] = m["losses"], m["findings"]
     if m["losses"]:
-        _core.warn(f"{_name(path)}: {len(m['losses'])} losses; see losses", 2)
+        _core.warn(f"{_name(path)}: {len(m['losses'])} losses; see losses")
     return doc
 
 

@@ -51,8 +51,7 @@ def write(data: Any, path: Path, format: str | None = None, check: bool = True, 
     >>> stoa.open("two.trv").to_table()["a"].to_pylist()
     [1, None]
     """
-    opts = {k.replace("_", "-"): ("true" if v else "false") if isinstance(v, bool) else str(v)
-            for k, v in options.items()}
+    opts = _core.options_of(options)
     to = written(path)
     request = encode({"path": to, "format": format or "", "options": opts, "no_check": not check,
                       "environment": _core.surroundings(storage_options if to.startswith("s3://") else None)})
@@ -95,7 +94,7 @@ def load(table: Path, data: Any, check: bool = True, dry_run: bool = False, task
     """Adds rows to a CarbonData table as one load: all, or none. Columns are matched by name. overwrite: they take the
     place of all rows, or of those of partition, values of partition columns, which data need not have then. See
     ``create``."""
-    opts = {k.replace("_", "-"): str(v) for k, v in options.items()}
+    opts = _core.options_of(options)
     return _change("append", table, {"no_check": not check, "dry_run": dry_run, "tasks": tasks, "opts": opts or None,
                                      "dictionary": dictionary, "overwrite": overwrite,
                                      "partition": _cells(partition)}, data)
@@ -113,7 +112,7 @@ def merge(table: Path, data: Any, key: Any, check: bool = True, dry_run: bool = 
     >>> r["replaced"], r["added"]
     (1, 1)
     """
-    opts = {k.replace("_", "-"): str(v) for k, v in options.items()}
+    opts = _core.options_of(options)
     return _change("merge", table, {"key": [key] if isinstance(key, str) else list(key), "no_check": not check,
                                     "dry_run": dry_run, "tasks": tasks, "opts": opts or None}, data)
 

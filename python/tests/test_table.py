@@ -235,6 +235,24 @@ def test_warnings():
         kudu().to_table()
 
 
+def test_what_is_lost_is_said_whoever_reads():
+    here = os.path.abspath(__file__)
+    for read in [lambda t: t.to_table(), len, lambda t: t.count_rows(where="value is not null"), lambda t: t.to_pandas(),
+                 lambda t: t.head(200), lambda t: list(t.to_batches()), lambda t: t.scan().read_all(), pa.table,
+                 lambda t: stoa.scan_polars(t).collect(), lambda t: [s.scan().read_all() for s in t.plan()],
+                 lambda t: t.filter("value > 0").count_rows(), lambda t: duckdb.sql("select sum(value) from t").fetchall()]:
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            t = stoa.open("try/damaged/key.cfile", damaged="skip-rows")
+            read(t)
+        lost = [w for w in said if "lost: rows 128:256" in str(w.message)]
+        assert len(lost) == 1 and issubclass(lost[0].category, stoa.StoaWarning)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        kudu().to_table()
+    assert [os.path.abspath(w.filename) for w in said] == [here]  # the caller's line, and none of the package
+
+
 def test_streams_outlive_tables():
     r = stoa.open("try/flat.red").scan(batch=10)
     gc.collect()
@@ -316,6 +334,8 @@ def test_interrupt():
     assert interrupted("while True: t.to_table()", one, "assert t.count_rows() == 3000000") < limit
     assert interrupted("while True: t.count_rows(where='a = 5 or b != 6 or c = 7')", many) < limit
     assert interrupted("for _ in t.scan(): pass", many, "assert t.count_rows() == 200 * 3000000") < limit
+    assert interrupted("stoa.write(t, 'copy.trv')", many, "import os; assert not os.path.exists('copy.trv')") < limit
+    assert not [n for n in os.listdir() if n.startswith(".stoa")]
 
 
 def test_interrupt_of_opening():

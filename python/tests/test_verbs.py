@@ -46,7 +46,7 @@ def test_history_and_moments():
         with pytest.raises(stoa.Unsupported, match="there were no rows"):
             stoa.open("try/kudu#d_major", at=h["first"][k])
     with pytest.raises(stoa.Unsupported, match="after all operations"):
-        stoa.open("try/kudu#d_major", at="2100-01-01")
+        stoa.open("try/kudu#d_major", at="2040-01-01")
 
 
 def test_seal(tmp_path):
@@ -63,10 +63,14 @@ def test_seal(tmp_path):
     with pytest.raises(stoa.Invalid, match="bytes"):  # else Parquet would be expected, and is not what is written
         stoa.recover("try/flat.red", "mended.parquet", seal="flat.seal", format="parquet")
     stoa.seal("try/key.cfile", "key.seal")  # without parity it only finds
-    os.remove("try/key.cfile")
-    assert [f.code for f in stoa.verify("try/key.cfile", seal="key.seal")] == ["seal.missing"]
+    b = bytearray(open("try/key.cfile", "rb").read())
+    b[600] ^= 1
+    open("try/key.cfile", "wb").write(b)
+    codes = {f.code: f.object for f in stoa.verify("try/key.cfile", seal="key.seal")}
+    assert codes["seal.changed"] == "try/key.cfile" and "seal.rows" in codes
     with pytest.raises(stoa.StoaError):
         stoa.recover("try/key.cfile", "again.cfile", seal="key.seal")
+    assert not os.path.exists("again.cfile")
 
 
 def test_stats_meta_explain():

@@ -62,6 +62,18 @@ def test_what_has_rows_can_be_written():
         stoa.write(7, "x.parquet")
 
 
+def test_options_are_lists_and_booleans():
+    import pyarrow.parquet as pq
+
+    data = pa.table({"a": [1, 2, 3], "b": ["x", "y", "z"]})
+    stoa.write(data, "x.parquet", sorting_columns=["a", "b"], dictionary=False, row_group_rows=2, compression=None)
+    stoa.convert("x.parquet", "y.parquet", options={"sorting_columns": ["a", "b"], "dictionary": False, "row-group-rows": 2})
+    for name in ("x.parquet", "y.parquet"):
+        m = pq.ParquetFile(name).metadata
+        assert m.num_row_groups == 2 and [s.column_index for s in m.row_group(0).sorting_columns] == [0, 1]
+        assert not any("DICTIONARY" in e for e in m.row_group(0).column(1).encodings)
+
+
 def test_errors_of_the_source_leave_nothing():
     def batches():
         yield pa.record_batch({"a": [1]})
