@@ -21,7 +21,7 @@ def scan_polars(path, table: str | None = None, **options: Any):
     from ._table import Table, open
 
     t = path if isinstance(path, Table) else open(path, table=table, **options)
-    schema = pl.from_arrow(pa.Table.from_batches([], t.schema)).schema
+    schema = pl.DataFrame(pl.from_arrow(pa.Table.from_batches([], t.schema))).schema
 
     def renamed(with_columns, predicate, n_rows, batch_size):
         """Where polars gives columns other names than they have (those without one): nothing is pushed down."""

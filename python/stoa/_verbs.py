@@ -275,8 +275,8 @@ def recover(path: Paths, output: Path, format: str | None = None, damaged: str =
     """Writes what can still be read of a damaged file to another. Returns the summary (rows, accounts, …) with losses
     and findings. That something was lost is a StoaWarning, too.
 
-    With a seal, the file that ``seal`` wrote with parity, the files themselves are written as they were sealed, byte for
-    byte: the summary has files, whole (how many were), blocks (how many were made again) and left_out.
+    With a seal, the file that ``seal`` wrote with parity, the files themselves are written as they were sealed, byte
+    for byte: the summary has files, whole (how many were), blocks (how many were made again) and left_out.
 
     >>> import stoa, warnings
     >>> with warnings.catch_warnings():

@@ -1,5 +1,5 @@
-"""Random predicates over random tables: what stoa chooses is what pyarrow, polars and DuckDB choose, each asked about the
-same rows in memory. STOA_PREDICATES says how many a format, STOA_SEED where the random numbers begin.
+"""Random predicates over random tables: what stoa chooses is what pyarrow, polars and DuckDB choose, each asked about
+the same rows in memory. STOA_PREDICATES says how many a format, STOA_SEED where the random numbers begin.
 """
 
 import collections

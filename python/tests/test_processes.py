@@ -124,7 +124,11 @@ AT_THE_END = {
         t = stoa.open('try/flat.red')
         atexit.register(lambda: print(len(t.to_table())))""",
     "a polars frame": "import polars as pl; f = stoa.scan_polars('try/flat.red')",
-    "a relation of DuckDB": "import duckdb; t = stoa.open('try/flat.red'); q = duckdb.sql('select * from t'); q.limit(1).fetchall()",
+    "a relation of DuckDB": """
+        import duckdb
+        t = stoa.open('try/flat.red')
+        q = duckdb.sql('select * from t')
+        q.limit(1).fetchall()""",
 }
 
 

@@ -237,10 +237,11 @@ def test_warnings():
 
 def test_what_is_lost_is_said_whoever_reads():
     here = os.path.abspath(__file__)
-    for read in [lambda t: t.to_table(), len, lambda t: t.count_rows(where="value is not null"), lambda t: t.to_pandas(),
-                 lambda t: t.head(200), lambda t: list(t.to_batches()), lambda t: t.scan().read_all(), pa.table,
+    for read in [lambda t: t.to_table(), len, lambda t: t.count_rows(where="value is not null"),
+                 lambda t: t.to_pandas(), lambda t: t.head(200), lambda t: list(t.to_batches()), lambda t: t.scan().read_all(), pa.table,
                  lambda t: stoa.scan_polars(t).collect(), lambda t: [s.scan().read_all() for s in t.plan()],
-                 lambda t: t.filter("value > 0").count_rows(), lambda t: duckdb.sql("select sum(value) from t").fetchall()]:
+                 lambda t: t.filter("value > 0").count_rows(),
+                 lambda t: duckdb.sql("select sum(value) from t").fetchall()]:
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             t = stoa.open("try/damaged/key.cfile", damaged="skip-rows")

@@ -39,7 +39,8 @@ def test_history_and_moments():
     first, last = (datetime.datetime.fromisoformat(h[k]["time"]) for k in ("first", "last"))
     lengths = [len(stoa.open("try/kudu", table="d_major", at=first + (last - first) * x / 10)) for x in range(1, 11)]
     assert lengths[0] < lengths[-1] and lengths[-1] <= 1619
-    before = rows(stoa.open("try/kudu#d_major", at=h["last"]["hybrid"]).to_table())  # without the last operation, as in Kudu
+    # a moment is just before what was done then, as in Kudu: the last operations are not in it
+    before = rows(stoa.open("try/kudu#d_major", at=h["last"]["hybrid"]).to_table())
     assert before != now and len(before) == len(now)
     assert rows(stoa.open("try/kudu#d_major", at=last + datetime.timedelta(1), partial=True).to_table()) == now
     for k in ("time", "hybrid"):

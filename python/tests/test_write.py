@@ -67,7 +67,8 @@ def test_options_are_lists_and_booleans():
 
     data = pa.table({"a": [1, 2, 3], "b": ["x", "y", "z"]})
     stoa.write(data, "x.parquet", sorting_columns=["a", "b"], dictionary=False, row_group_rows=2, compression=None)
-    stoa.convert("x.parquet", "y.parquet", options={"sorting_columns": ["a", "b"], "dictionary": False, "row-group-rows": 2})
+    options = {"sorting_columns": ["a", "b"], "dictionary": False, "row-group-rows": 2}
+    stoa.convert("x.parquet", "y.parquet", options=options)
     for name in ("x.parquet", "y.parquet"):
         m = pq.ParquetFile(name).metadata
         assert m.num_row_groups == 2 and [s.column_index for s in m.row_group(0).sorting_columns] == [0, 1]
