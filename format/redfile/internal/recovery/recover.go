@@ -68,6 +68,7 @@ func Recover(ctx context.Context, tg format.Target, o format.OpenOptions) (forma
 	if err == nil {
 		r.renameColumns()
 		f.CheckTable(ctx)
+		f.CheckParts(ctx)
 		return f, r.findings, nil
 	}
 	if !errors.Is(err, fault.Corrupt) {

@@ -115,7 +115,8 @@ func (f *File) CheckParts(ctx context.Context) {
 			if !seen {
 				size = f.partSize(ctx, g, col)
 			}
-			if end := c.Offset + 1; size >= 0 && size < end {
+			empty := c.Meta != nil && c.Meta.Values == 0 // nothing of it need be there
+			if end := c.Offset + 1; size >= 0 && size < end && !empty {
 				f.report("redfile.column.damaged", f.MetaAt, layout.ChunkPath(g, col)+".file_offset",
 					"expected a file of %d bytes or more, %s has %d", end, c.File, size)
 				size = -1
