@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"stoa"
 	"stoa/cmd/stoa/verbs"
@@ -13,10 +14,20 @@ import (
 )
 
 func main() {
-	signal.Ignore(syscall.SIGPIPE) // a reader that has enough makes writes fail with EPIPE
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	ctx, _ := signals()
 	a := verbs.NewApp(os.Stdin, os.Stdout, os.Stderr)
 	status, _ := verbs.RunWith(stoa.Session(ctx), a, verbs.SQLWords(os.Args[1:]), session.Run)
 	os.Exit(status)
+}
+
+// signals is a context that Ctrl-C and SIGTERM end.
+func signals() (context.Context, context.CancelFunc) {
+	signal.Ignore(syscall.SIGPIPE) // a reader that has enough makes writes fail with EPIPE
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, func() {
+		// A second signal ends the process at once; but on a terminal Ctrl-C comes here and to stoa, which passes it on.
+		time.Sleep(time.Second)
+		stop()
+	})
+	return ctx, stop
 }

@@ -27,6 +27,9 @@ func TestFilters(t *testing.T) {
 		{"(day >= '1994-01-01'::DATE)", "day >= date '1994-01-01'"},
 		{"(day BETWEEN CAST('1994-01-01' AS DATE) AND '1995-01-01'::DATE)",
 			"day between date '1994-01-01' and date '1995-01-01'"},
+		{"(NOT (a BETWEEN 1 AND 5))", "not (a > 1 and a < 5)"}, // 1 <= a < 5 is written so, too
+		{"(a NOT BETWEEN 1 AND 5)", "not (a > 1 and a < 5)"},
+		{"(NOT (a NOT BETWEEN 1 AND 5))", "not not a between 1 and 5"},
 		{"(at > '2023-11-14 22:06:25+00'::TIMESTAMP WITH TIME ZONE)", "at > timestamp '2023-11-14T22:06:25Z'"},
 		{"(tod < '12:00:00'::TIME)", "tod < time '12:00:00'"},
 		{"(y = '\\x00a'::BLOB)", "y = x'0061'"},

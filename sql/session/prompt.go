@@ -44,6 +44,9 @@ func (s *Session) Prompt(ctx context.Context) error {
 		return err
 	}
 	defer restore()
+	idle := make(chan os.Signal, 1) // Ctrl-C that comes just when a statement has ended
+	signal.Notify(idle, os.Interrupt)
+	defer signal.Stop(idle)
 	for ctx.Err() == nil {
 		line, err := p.lines()
 		if errors.Is(err, io.EOF) {
@@ -157,9 +160,10 @@ func (p *prompt) command(ctx context.Context, words []string) bool {
 		}
 		p.run(ctx, "SELECT column_name, column_type FROM (DESCRIBE FROM "+argument+")")
 	case ".mode":
+		before := p.s.flags.Form
 		p.s.flags.Form = argument
 		if _, err := p.s.flags.RowForm(p.s.app); err != nil {
-			p.s.flags.Form = ""
+			p.s.flags.Form = before
 			p.s.say(err)
 		}
 	case ".timing":

@@ -11,6 +11,7 @@ import (
 
 	"stoa"
 	"stoa/cmd/stoa/verbs"
+	"stoa/format"
 	"stoa/sql/engine"
 )
 
@@ -151,10 +152,16 @@ type writing struct {
 	path   string
 	format string
 	opts   map[string]string
+	// unclear: nothing says in which format.
+	unclear bool
 }
 
 // write runs a query and writes its rows as a table.
 func (s *Session) write(ctx context.Context, w *writing) error {
+	if w.unclear {
+		return verbs.WrongUsef("%s: its name does not say which format it is to have: COPY (QUERY) TO %s (FORMAT NAME)",
+			w.path, quote(w.path))
+	}
 	text := numbered(w.query, lex(w.query))
 	s.plan(ctx, text)
 	s.next, s.planning = 0, false
@@ -211,7 +218,11 @@ func creates(a *verbs.App, text string, t []token) *writing {
 	}
 	w := &writing{query: text[t[i+2].to:], path: t[i+1].word}
 	if stoa.ByExtension(a.Formats, w.path) == nil {
-		return nil
+		// DuckDB would make a table in memory that has this name, and nobody would notice.
+		w.unclear = t[i+1].kind == literal && strings.ContainsAny(w.path, "./")
+		if !w.unclear {
+			return nil
+		}
 	}
 	return w
 }
@@ -243,6 +254,7 @@ func copies(a *verbs.App, text string, t []token) *writing {
 	if !w.options(text, t[to+2:]) {
 		return nil
 	}
+	defer w.hyphens(a)
 	switch fm := stoa.ByExtension(a.Formats, w.path); {
 	case w.format == "stoa" && fm != nil:
 		w.format = fm.Name
@@ -252,6 +264,22 @@ func copies(a *verbs.App, text string, t []token) *writing {
 		return nil
 	}
 	return w
+}
+
+// hyphens gives options their names where these have hyphens, which names in SQL without quotes cannot have.
+func (w *writing) hyphens(a *verbs.App) {
+	fm := a.Format(w.format)
+	if fm == nil {
+		return
+	}
+	for name, value := range w.opts {
+		hyphened := strings.ReplaceAll(name, "_", "-")
+		known := slices.ContainsFunc(fm.WriteKeys, func(k format.OptionKey) bool { return k.Name == hyphened })
+		if known && hyphened != name {
+			delete(w.opts, name)
+			w.opts[hyphened] = value
+		}
+	}
 }
 
 // duckdbs are the files that DuckDB writes itself.

@@ -20,7 +20,8 @@ func Run(ctx context.Context, a *verbs.App, f *verbs.SQLFlags, args []string) er
 	}
 	defer s.Close()
 	if f.Interactive {
-		err = s.Prompt(context.WithoutCancel(ctx)) // Ctrl-C ends a statement, and not the dialogue
+		ctx = context.WithoutCancel(ctx) // Ctrl-C ends a statement, and not the dialogue
+		err = s.Prompt(ctx)
 	} else {
 		err = s.Script(ctx, script)
 	}

@@ -16,9 +16,11 @@ import (
 	"stoa/cmd/stoa/verbs"
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/address"
 	"stoa/pred"
 	"stoa/region"
 	"stoa/sql/duck"
+	"stoa/store"
 )
 
 // Named are the named arguments of the function stoa.
@@ -129,7 +131,14 @@ func openOptions(ctx context.Context, ask Ask, set *Settings) (stoa.OpenOptions,
 // knows reports whether the format of what lies at an address has a reading option.
 func knows(ctx context.Context, ask Ask, o stoa.OpenOptions, key string) bool {
 	name, _, _ := strings.Cut(ask.Address, "#")
-	f, err := stoa.Probe(ctx, format.Target{Name: name}, o)
+	names, tree, err := address.Place(ctx, nil, []string{name})
+	if err != nil {
+		return false
+	}
+	if tree == nil {
+		tree = store.Local{}
+	}
+	f, err := stoa.Probe(ctx, format.Target{Tree: store.Roots(tree), Name: names[0]}, o)
 	return err == nil && slices.ContainsFunc(f.ReadKeys, func(k format.OptionKey) bool { return k.Name == key })
 }
 
