@@ -284,8 +284,8 @@ func (m *maker) join(i int) string {
 		on, where)
 }
 
-// TestRandomQueries: random queries over random tables in every format give what DuckDB gives of its own Parquet of the
-// same rows. STOA_QUERIES is how many pairs of tables there are (15; in short 3), with 40 queries each; STOA_SEED the
+// TestRandomQueries: random queries over random tables in every format give what DuckDB gives of a table of its own with
+// the same rows. STOA_QUERIES is how many pairs of tables there are (15; in short 3), with 40 queries each; STOA_SEED the
 // first.
 func TestRandomQueries(t *testing.T) {
 	pairs, each := 15, 40
@@ -306,13 +306,21 @@ func TestRandomQueries(t *testing.T) {
 			text := m.table(k, rows)
 			q.must(t, fmt.Sprintf("COPY (%s) TO '%s/t%d.parquet' (FORMAT parquet, ROW_GROUP_SIZE 2048)", text, dir, k))
 		}
-		q.over(t, func(table string) string { return "read_parquet('" + dir + "/" + table + ".parquet')" })
+		// Held in memory: over its Parquet files DuckDB finds no 0.0 for = -0.0.
+		for _, table := range []string{"t0", "t1"} {
+			q.must(t, "CREATE OR REPLACE TABLE plain_"+table+" AS FROM read_parquet('"+dir+"/"+table+".parquet')")
+		}
+		q.over(t, func(table string) string { return "plain_" + table })
 		var queries []string
 		want := map[string]string{}
 		for range each {
 			s := m.query()
-			queries = append(queries, s)
 			want[s] = q.answer(t, s)
+			if strings.HasPrefix(want[s], "error: Not implemented") { // of subqueries in conditions of joins
+				refused["DuckDB"]++
+				continue
+			}
+			queries = append(queries, s)
 			if strings.HasPrefix(want[s], "error") {
 				t.Errorf("seed %d: %s: %s", seed+uint64(i), s, want[s])
 			}
@@ -341,7 +349,7 @@ func TestRandomQueries(t *testing.T) {
 		}
 		os.RemoveAll(dir)
 	}
-	t.Logf("COUNT random queries: %v, %d without rows, %d filters pushed down; pairs that a format cannot hold: %v",
+	t.Logf("COUNT random queries: %v, %d without rows, %d filters pushed down; refused: %v",
 		asked, empty, pushed, refused)
 	for _, fm := range []string{"parquet", "trevni", "cfile"} {
 		if asked[fm] == 0 && pairs > 10 {
