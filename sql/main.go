@@ -25,7 +25,8 @@ func signals() (context.Context, context.CancelFunc) {
 	signal.Ignore(syscall.SIGPIPE) // a reader that has enough makes writes fail with EPIPE
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, func() {
-		// A second signal ends the process at once; but on a terminal Ctrl-C comes here and to stoa, which passes it on.
+		// A second signal ends the process at once; but on a terminal Ctrl-C comes here and to stoa, which passes it
+		// on.
 		time.Sleep(time.Second)
 		stop()
 	})

@@ -120,7 +120,8 @@ func TestInterrupt(t *testing.T) {
 		err := c.Wait()
 		took := time.Since(begin)
 		t.Logf("%q: %v after %s: %s", args, err, took.Round(time.Millisecond), errs)
-		if status := c.ProcessState.ExitCode(); status != 1 || !strings.HasPrefix(errs.String(), "stoa: interrupted\n") {
+		status := c.ProcessState.ExitCode()
+		if status != 1 || !strings.HasPrefix(errs.String(), "stoa: interrupted\n") {
 			t.Errorf("%q: status %d, %q; expected 1, interrupted", args, status, errs)
 		}
 		if took > time.Second*time.Duration(patience()) {
@@ -161,8 +162,8 @@ func TestMemory(t *testing.T) {
 	}
 	most := map[string]int64{}
 	for _, memory := range []string{"", "200MB"} {
-		args := []string{"--threads", "1", "SELECT count(*) AS n, max(length(s)) AS l, count(DISTINCT s[1:20]) AS d FROM " +
-			"(SELECT s, row_number() OVER (ORDER BY s) AS r FROM 'x.trv') WHERE r > 10"}
+		args := []string{"--threads", "1", "SELECT count(*) AS n, max(length(s)) AS l, count(DISTINCT s[1:20]) AS d " +
+			"FROM (SELECT s, row_number() OVER (ORDER BY s) AS r FROM 'x.trv') WHERE r > 10"}
 		if memory != "" {
 			args = append([]string{"--memory", memory}, args...)
 		}

@@ -53,7 +53,8 @@ func TestDamagedFiles(t *testing.T) {
 		switch {
 		case q.failed != nil:
 			failed++
-			named := strings.Contains(q.failed.Error(), filepath.Base(bad)) || strings.Contains(q.failed.Error(), "column ")
+			text := q.failed.Error()
+			named := strings.Contains(text, filepath.Base(bad)) || strings.Contains(text, "column ")
 			if errors.Is(q.failed, fault.Bug) || !named {
 				t.Errorf("flip %d of %s, %s: %v", i, f, query, q.failed)
 			}

@@ -142,15 +142,17 @@ func TestNothingPartial(t *testing.T) {
 	bad := quote(dir + "/try/damaged/key.cfile")
 	for _, form := range []string{"csv", "tsv", "jsonl", "json", "table", "vertical", "markdown", "arrow", "parquet"} {
 		file := filepath.Join(dir, "out."+form)
-		if status, _, errs := run("-f", form, "-o", file, "FROM "+bad); status != 3 || !strings.Contains(errs, "[539+525]") {
+		status, _, errs := run("-f", form, "-o", file, "FROM "+bad)
+		if status != 3 || !strings.Contains(errs, "[539+525]") {
 			t.Errorf("%s: status %d, %s", form, status, errs)
 		}
 		if left, _ := filepath.Glob(dir + "/*out*"); len(left) > 0 {
 			t.Errorf("%s: left behind: %q", form, left)
 		}
-		status, out, _ := run("-f", form, "FROM "+bad)
+		var out string
+		status, out, errs = run("-f", form, "FROM "+bad)
 		if status != 3 {
-			t.Errorf("%s: status %d", form, status)
+			t.Errorf("%s: status %d, %s", form, status, errs)
 		}
 		if strings.Contains(out, " rows)") || json.Valid([]byte(out)) && out != "" {
 			t.Errorf("%s: looks whole: %.300s", form, out)
@@ -200,7 +202,8 @@ func TestWriters(t *testing.T) {
 			continue
 		}
 		source := strings.ReplaceAll(from, "@", strings.TrimSuffix(place, "/"))
-		for _, query := range []string{strings.ReplaceAll(same, "@", source), "SELECT count(*) - 1000 AS n FROM " + source} {
+		for _, query := range []string{strings.ReplaceAll(same, "@", source),
+			"SELECT count(*) - 1000 AS n FROM " + source} {
 			if got := q.answer(t, query); got != "{\"n\":0}\n" {
 				t.Errorf("%s: %s: %s", to, query, got)
 			}

@@ -77,8 +77,8 @@ func TestHealthFunctions(t *testing.T) {
 		// Health can be joined with other health, and with rows.
 		{"SELECT v.code FROM stoa_ls(" + quote(dir) + ") l JOIN stoa_verify(" + quote(bad) +
 			") v ON v.object = l.name", `{"code":"cfile.block.checksum"}`},
-		{"SELECT count(*) AS n FROM stoa(" + quote(bad) + ", damaged := 'skip-rows') r, stoa_verify(" + quote(bad) + ") v",
-			`{"n":272}`},
+		{"SELECT count(*) AS n FROM stoa(" + quote(bad) + ", damaged := 'skip-rows') r, stoa_verify(" + quote(bad) +
+			") v", `{"n":272}`},
 	} {
 		query, want := c[0], c[1]
 		got := strings.TrimSpace(q.answer(t, query))
@@ -140,8 +140,8 @@ func TestMoments(t *testing.T) {
 		t.Errorf("a moment of a CFile: %s", errs)
 	}
 	// What changed between two moments.
-	status, out, errs := run("SELECT count(*) AS n FROM (FROM stoa(" + quote(table) + ", at := 'last') EXCEPT FROM stoa(" +
-		quote(table) + ", at := 'first'))")
+	status, out, errs := run("SELECT count(*) AS n FROM (FROM stoa(" + quote(table) + ", at := 'last') EXCEPT FROM " +
+		"stoa(" + quote(table) + ", at := 'first'))")
 	if status != 0 || strings.Contains(out, ":0}") {
 		t.Errorf("status %d: %s %s", status, out, errs)
 	}

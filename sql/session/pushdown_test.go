@@ -82,7 +82,8 @@ func TestPushedDown(t *testing.T) {
 		{"n IS NULL", "n is null", 50_000, 25, "n"},
 		{"n IS NOT NULL AND id < 50010", "", 10, 26, "id"},
 		{"day = DATE '2020-02-01'", "day = date '2020-02-01'", 1000, 1, "day"},
-		{"day BETWEEN '2020-02-01' AND '2020-02-02'", "day between date '2020-02-01' and date '2020-02-02'", 2000, 2, "day"},
+		{"day BETWEEN '2020-02-01' AND '2020-02-02'", "day between date '2020-02-01' and date '2020-02-02'", 2000, 2,
+			"day"},
 		{"price > 12490", "price > 12490.00", 79, 1, "price"},
 		{"price = 0.25", "price = 0.25", 1, 1, "price"},
 		{"ts < TIMESTAMPTZ '2024-01-01 00:01:00+00'", "ts < timestamp '2024-01-01T00:01:00Z'", 60, 1, "ts"},
@@ -103,7 +104,8 @@ func TestPushedDown(t *testing.T) {
 		}
 		read, of := counts(t, said, "pages of "+c.column)
 		if of != 50 || c.pages > 0 && read > c.pages || c.pages == 0 && read != 50 {
-			t.Errorf("%s: %d of %d pages of %s are read, expected at most %d of 50", c.where, read, of, c.column, c.pages)
+			t.Errorf("%s: %d of %d pages of %s are read, expected at most %d of 50", c.where, read, of, c.column,
+				c.pages)
 		}
 		if strings.Contains(said, "pages of price") != (c.column == "price") {
 			t.Errorf("%s: a column that nobody wants is read:\n%s", c.where, said)
@@ -118,6 +120,9 @@ func TestPushedThroughJoins(t *testing.T) {
 	a, b := q.sortedTable(t, "a.parquet", "FORMAT stoa"), q.sortedTable(t, "b.cfiles/", "FORMAT cfile")
 	q.must(t, "CREATE VIEW v AS SELECT id AS key, name FROM "+quote(a))
 	key := "SELECT count(*), min(name) FROM v WHERE key = 5"
+	apart := "WITH x AS MATERIALIZED (FROM v) SELECT count(*), min(name) FROM x WHERE key < 7"
+	inner := "SELECT count(*), min(s.wide), min(r.name) FROM (FROM " + quote(a) +
+		" WHERE id < 9) s, v r WHERE r.key = s.id"
 	for query, want := range map[string]map[string]int64{ // rows that the scans give
 		"SELECT count(*), min(a.wide), min(b.wide) FROM " + quote(a) + " a JOIN " + quote(b) +
 			" b USING (id) WHERE a.id < 50": {a: 50, b: 50},
@@ -127,9 +132,9 @@ func TestPushedThroughJoins(t *testing.T) {
 			" b WHERE a.id = b.id AND a.id BETWEEN 10 AND 12 AND b.name > ''": {a: 3, b: 3},
 		"SELECT count(*), min(a.wide) FROM " + quote(a) + " a LEFT JOIN " + quote(b) +
 			" b ON a.id = b.id AND b.day = '2020-01-01' WHERE a.id < 50": {a: 50},
-		key: {a: 1},
-		"WITH x AS MATERIALIZED (FROM v) SELECT count(*), min(name) FROM x WHERE key < 7":                               {},
-		"SELECT count(*), min(s.wide), min(r.name) FROM (FROM " + quote(a) + " WHERE id < 9) s, v r WHERE r.key = s.id": {},
+		key:   {a: 1},
+		apart: {},
+		inner: {},
 	} {
 		if got := q.answer(t, query); strings.HasPrefix(got, "error") || strings.Contains(got, `"count_star()":0`) {
 			t.Errorf("%s: %s", query, got)
@@ -199,8 +204,8 @@ func TestLimitEndsScans(t *testing.T) {
 	rows := 2_000_000
 	for _, fm := range []string{"x.trv", "x.parquet"} {
 		file := filepath.Join(t.TempDir(), fm)
-		q.must(t, fmt.Sprintf("COPY (SELECT i::BIGINT AS i, hash(i)::VARCHAR AS s FROM range(%d) r(i)) TO %s (FORMAT stoa)",
-			rows, quote(file)))
+		made := fmt.Sprintf("SELECT i::BIGINT AS i, hash(i)::VARCHAR AS s FROM range(%d) r(i)", rows)
+		q.must(t, "COPY ("+made+") TO "+quote(file)+" (FORMAT stoa)")
 		before := bytesRead(t)
 		q.answer(t, "SELECT max(s) FROM "+quote(file))
 		all := bytesRead(t) - before
@@ -214,7 +219,8 @@ func TestLimitEndsScans(t *testing.T) {
 			}
 			read, part := q.only(t).Read.Load(), bytesRead(t)-before
 			if read > int64(rows/4) || part > all/2 {
-				t.Errorf("%s of %s: the scan gave %d rows and read %d bytes; all are %d and %d", query, fm, read, part, rows, all)
+				t.Errorf("%s of %s: the scan gave %d rows and read %d bytes; all are %d and %d", query, fm, read, part,
+					rows, all)
 			}
 		}
 		q.forget()
