@@ -34,7 +34,8 @@ func parseArrays(c *wire.Cursor) (a arrays) {
 	return a
 }
 
-// Before is the number of elements of the first n cells; spare is scratch space of any size above 0.
+// Before returns the number of elements in the first n cells. spare is scratch space; its length must be greater than
+// 0.
 func (a *arrays) Before(n int, spare []uint16) (sum int64, err error) {
 	for from := 0; from < n; from += len(spare) {
 		s := spare[:min(len(spare), n-from)]

@@ -11,7 +11,7 @@ import (
 
 const (
 	shuffledHead = 20
-	shuffleChunk = 8192   // bytes of a chunk, if these are at least 128 elements
+	shuffleChunk = 8192   // bytes of a chunk, provided that they hold at least 128 elements
 	shuffleSlack = 8 * 16 // bytes for the padding of up to 7 elements
 )
 
@@ -47,7 +47,8 @@ func parseShuffled(c *wire.Cursor, width int, narrow bool) (v values) {
 	return v
 }
 
-// unshuffle decodes n values, after skip, to the front of dst, whose capacity is used for padding if it suffices.
+// unshuffle skips skip values and decodes the next n to the front of dst, whose spare capacity is used for padding if
+// it suffices.
 func (v *values) unshuffle(dst []byte, skip, n, width int, a *vec.Arena) error {
 	if v.elem != width {
 		return v.unshuffleNarrow(As[uint32](dst, n), skip, n, a)
@@ -62,7 +63,7 @@ func (v *values) unshuffle(dst []byte, skip, n, width int, a *vec.Arena) error {
 	return v.unshuffleSome(dst[:n*width], skip, n, a)
 }
 
-// unshuffleSome decodes chunk by chunk, and only those chunks that hold some of the n values after skip.
+// unshuffleSome decodes chunk by chunk, and only the chunks that hold some of the n values after the first skip.
 func (v *values) unshuffleSome(dst []byte, skip, n int, a *vec.Arena) error {
 	elems := max(128, shuffleChunk/v.elem&^7)
 	at := 0
@@ -103,7 +104,8 @@ func (v *values) unshuffleSome(dst []byte, skip, n int, a *vec.Arena) error {
 	return nil
 }
 
-// chunkSize is the size in bytes of chunk i, which begins at offset at, without the four bytes of the size.
+// chunkSize returns the size in bytes of chunk i, which begins at offset at. The four bytes of the size itself are not
+// counted.
 func chunkSize(data []byte, at, i int) (int, error) {
 	if len(data)-at >= 4 {
 		d := data[at:]

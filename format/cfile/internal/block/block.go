@@ -30,7 +30,7 @@ func (b *Block) Reader() wire.Cursor {
 	return *wire.NewInnerCursor(b.Data, b.At, "")
 }
 
-// Locate adds the place to a relative error of a decoder that was given the block's bytes from off on.
+// Locate adds the place in the file to a relative error from a decoder whose input began at offset off of the block.
 func (b *Block) Locate(err error, off int, path string) error {
 	if err == nil {
 		return nil
@@ -53,7 +53,7 @@ func SplitChecksum(stored []byte) ([]byte, Frame) {
 type compressed struct {
 	Raw   int // bytes when decompressed
 	Data  []byte
-	Plain bool // data is not compressed
+	Plain bool // the data is not compressed
 }
 
 // ParseCompressed reads a block of a file that has a codec:
@@ -78,7 +78,7 @@ func ParseCompressed(c *wire.Cursor, version int) (h compressed) {
 	h.Raw = int(raw)
 	h.Plain = version == 2 && c.Left() == h.Raw
 	h.Data = c.Rest()
-	if !h.Plain { // the parser of a plain block traces it
+	if !h.Plain { // if it is plain, the block's parser traces it
 		c.Node(region.Data, c.Pos(), c.Left(), "compressed", "")
 	}
 	return h

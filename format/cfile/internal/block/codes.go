@@ -8,8 +8,8 @@ import (
 // Code is a kind of finding of Verify and Recover.
 type Code = region.CodeDoc
 
-// Codes are all kinds of findings, by name. A checksum that is wrong is reported once; what it covers is then not
-// looked into.
+// Codes are all kinds of findings, by name. A wrong checksum is reported once; the bytes that it covers are then not
+// examined further.
 var Codes = check.Codes{
 	{Code: "cfile.block.checksum", Severity: region.Error, Help: "The checksum of a data block does not match its " +
 		"bytes. Its rows are lost, unless another copy of the file is at hand."},

@@ -28,6 +28,6 @@ func ParseDataBlock(c *wire.Cursor, f *Footer) (l Layout) {
 	return l
 }
 
-// MaxSub is the largest number of rows of a page: a block of more rows is several pages, as a few bytes of runs can
-// have any number of rows, and would exceed the memory of a window.
+// MaxSub is the largest number of rows of a page; a block with more rows is split into several pages. A few bytes of
+// runs can encode any number of rows, which would exceed the memory of a scan window.
 const MaxSub = 128 << 10

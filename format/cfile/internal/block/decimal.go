@@ -9,8 +9,8 @@ import (
 	"stoa/fault"
 )
 
-// DigitsAs is the largest number of digits of values of t that are shown as at: no writer stores a decimal of more. 0:
-// not limited, as of Int128, which is shown as a decimal but may have any 128 bits.
+// DigitsAs is the largest number of digits that values of t may have when they are read as Arrow type at; no writer
+// stores a decimal with more. 0 means no limit, as for Int128, which is read as a decimal but may have any 128 bits.
 func (t Type) DigitsAs(at arrow.DataType) int {
 	if d, ok := at.(*arrow.Decimal128Type); ok && t != Int128 {
 		return int(d.Precision)
@@ -18,8 +18,8 @@ func (t Type) DigitsAs(at arrow.DataType) int {
 	return 0
 }
 
-// CheckDigits checks n decimals of 16 bytes each, little-endian. One of more than digits digits is a relative error,
-// Corrupt.
+// CheckDigits checks n decimals of 16 bytes each, little-endian. A decimal of more than digits digits is a relative
+// error, Corrupt.
 func CheckDigits(b []byte, n, digits int) error {
 	w := As[[2]uint64](b, n)
 	if digits > 18 {
@@ -41,7 +41,7 @@ func CheckDigits(b []byte, n, digits int) error {
 // checkLong is CheckDigits for numbers that may need more than 64 bits.
 func checkLong(w [][2]uint64, digits int) error {
 	limit := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(digits)), nil)
-	safe := int64(new(big.Int).Rsh(limit, 64).Uint64()) // numbers with a smaller upper half are below limit
+	safe := int64(new(big.Int).Rsh(limit, 64).Uint64()) // numbers whose upper half is smaller are less than limit
 	for i, x := range w {
 		if hi := int64(x[1]); hi >= -safe && hi < safe {
 			continue
@@ -68,7 +68,7 @@ var tenTo38 = new(big.Int).Exp(big.NewInt(10), big.NewInt(38), nil)
 // TooWide reports whether a number of 128 bits, little-endian, has more than 38 digits.
 func TooWide(le []byte) bool {
 	hi := binary.LittleEndian.Uint64(le[8:])
-	if int64(hi) > -(1<<62) && int64(hi) < 1<<62 { // 2^126 is below 10^38
+	if int64(hi) > -(1<<62) && int64(hi) < 1<<62 { // 2^126 is less than 10^38
 		return false
 	}
 	return bigOf([2]uint64{binary.LittleEndian.Uint64(le), hi}).CmpAbs(tenTo38) >= 0

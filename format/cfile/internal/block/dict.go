@@ -11,7 +11,7 @@ import (
 // The modes of a block of a dictionary-encoded file.
 const (
 	DictCodes = 1 // codes of the dictionary's entries
-	DictPlain = 2 // the dictionary was full: strings
+	DictPlain = 2 // strings, because the dictionary was full
 )
 
 // parseDict reads a block of a dictionary-encoded file:
@@ -32,7 +32,7 @@ func parseDict(c *wire.Cursor) (v values) {
 	return v
 }
 
-// Codes decodes n codes, after skip, to the front of dst. A code without an entry in dict is an error.
+// Codes skips skip codes and decodes the next n to the front of dst. A code without an entry in dict is an error.
 func (v *values) Codes(dst []uint32, skip, n int, dict *vec.Vector, a *vec.Arena) error {
 	if n == 0 {
 		return nil

@@ -6,9 +6,9 @@ import (
 	"stoa/internal/enc/groupvarint"
 )
 
-// The size of a block is in the index, not in the block. But where a block of any encoding or compression ends follows
-// from its structure, so that it can be measured if only its beginning is known. These functions return the size in
-// bytes of the structure that b begins with; -1: it begins with none.
+// The size of a block is in the index, not in the block. But the end of a block of any encoding or compression follows
+// from its structure, so a block can be measured if only its beginning is known. These functions return the size in
+// bytes of the structure at the beginning of b, or -1 if b does not begin with one.
 
 // DataExtent measures a data block that is not compressed.
 func DataExtent(b []byte, f *Footer) int {
@@ -67,7 +67,7 @@ func arraysExtent(b []byte) int {
 
 // ValuesExtent measures encoded values.
 func ValuesExtent(b []byte, t Type, e Encoding) int {
-	if e == GroupVarint { // of no values it has five bytes
+	if e == GroupVarint { // an empty one has five bytes
 		return groupsExtent(b)
 	}
 	if len(b) < 8 {
@@ -111,7 +111,7 @@ func ValuesExtent(b []byte, t Type, e Encoding) int {
 	return -1
 }
 
-// UpTo is n if b has as many bytes, else -1.
+// UpTo returns n if b has at least n bytes, else -1.
 func UpTo(b []byte, n int64) int {
 	if n > int64(len(b)) {
 		return -1

@@ -33,7 +33,7 @@ func ParseFooter(c *wire.Cursor, checksums bool) (f Footer, fr Frame) {
 	return f, fr
 }
 
-// parseFooterMessage reads a CFileFooterPB, which is all that is left in c.
+// parseFooterMessage reads a CFileFooterPB, which fills the rest of c.
 func parseFooterMessage(c *wire.Cursor) (f Footer) {
 	f.Compression = NoCompression
 	var array bool
@@ -75,8 +75,8 @@ func parseFooterMessage(c *wire.Cursor) (f Footer) {
 	return f
 }
 
-// checkFooter checks the fields against each other. Unknown feature bits are not checked here: they decide first
-// whether the file can be read at all, see Support.
+// checkFooter checks the fields against each other. Unknown feature bits are not checked here, because they decide
+// whether the file can be read at all; see Support.
 func checkFooter(c *wire.Cursor, f *Footer, seen uint, array bool) {
 	for i, name := range []string{"data_type", "encoding", "num_values"} {
 		if seen>>(i+1)&1 == 0 {
@@ -155,7 +155,7 @@ func FeatureList(features uint32) string {
 	return strings.Join(names, ", ")
 }
 
-// Support returns an error, Unsupported, if f has a feature, compression, type or encoding that cannot be read. at is
+// Support returns an Unsupported error if f has a feature, compression, type or encoding that stoa cannot read. at is
 // the footer's span.
 func Support(f *Footer, at fault.Span) error {
 	if f.Incompatible&^FeaturesKnown != 0 {
@@ -185,7 +185,7 @@ func CodecOf(c Compression) (*codec.Codec, error) {
 	return nil, fault.Unsupportedf(fault.Span{}, "compression", "method %d is not known", int32(c))
 }
 
-// CheckIndexes is the reason why the indexes of f cannot lead to its values; "": there is none.
+// CheckIndexes returns the reason why the indexes of f cannot lead to its values, or "" if they can.
 func CheckIndexes(f *Footer) string {
 	if f.PosIdx == nil && f.ValIdx == nil && f.NumValues > 0 {
 		return fmt.Sprintf("%d values, but no index of their blocks", f.NumValues)

@@ -34,7 +34,7 @@ type values struct {
 	start    int    // prefix: offset of the header in the block
 }
 
-// As is the memory of the first n values of T in b; b must have as many bytes.
+// As views the beginning of b as n values of type T, without copying. b must be long enough.
 func As[T any](b []byte, n int) []T {
 	if n == 0 {
 		return nil
@@ -43,7 +43,7 @@ func As[T any](b []byte, n int) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
 }
 
-// BytesOf is the memory of s.
+// BytesOf views s as bytes, without copying.
 func BytesOf(s []uint32) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), 4*len(s))
 }

@@ -24,7 +24,7 @@ func parseGroups(c *wire.Cursor) (v values) {
 	return v
 }
 
-// groups decodes n values, after skip, to the front of dst.
+// groups skips skip values and decodes the next n to the front of dst.
 func (v *values) groups(dst []byte, skip, n int, a *vec.Arena) error {
 	all := a.Uint32s(v.Count)
 	used, err := groupvarint.Decode(all, v.data)

@@ -26,7 +26,7 @@ type Frame struct {
 	Crc, Want uint32 // stored and computed; both 0 without checksums
 }
 
-// MagicVersion is 1 or 2, and 0 for bytes that are no magic.
+// MagicVersion returns the format version, 1 or 2, of a magic; 0 if b is not a magic.
 func MagicVersion(b []byte) int {
 	switch string(b) {
 	case MagicV1:
@@ -115,8 +115,8 @@ func parsePair(r *pb.Reader, name string) (m MetaPair) {
 // Tail is magic and length at the end of a footer.
 const Tail = MagicLen + 4
 
-// ParseTail reads the last Tail bytes of a file: the version by the magic, and the size of the footer's message in
-// bytes.
+// ParseTail reads the last Tail bytes of a file. It returns the version, which the magic states, and the size of the
+// footer's message in bytes.
 func ParseTail(c *wire.Cursor) (version, message int) {
 	version = ParseMagic(c)
 	return version, ParseLength(c)

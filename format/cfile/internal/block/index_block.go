@@ -16,8 +16,9 @@ import (
 //	trailer         IndexBlockTrailerPB: num_entries (1), type (2): 0 leaf, 1 internal
 //	trailer_length  u32
 //
-// The key of an entry is the first one of the block it points to: in a positional index the ordinal as four
-// bytes, big-endian; in a value index the value, encoded so that bytes compare as values do, and possibly cut.
+// The key of an entry is the first key of the block it points to. In a positional index it is the ordinal as four
+// big-endian bytes; in a value index it is the value, encoded so that bytes compare as values do, and possibly
+// truncated.
 type IndexNode struct {
 	Block Block
 	Leaf  bool
@@ -25,7 +26,7 @@ type IndexNode struct {
 	body  int // bytes of the entries
 	offs  []byte
 
-	Entries []IndexEntry // all of them, if they were parsed already
+	Entries []IndexEntry // all entries if they have been parsed, else nil
 }
 
 // IndexEntry is an entry of an IndexNode.
@@ -34,8 +35,8 @@ type IndexEntry struct {
 	Ptr BlockPtr
 }
 
-// ParseIndexBlock reads the trailer of an index block, which c holds exactly. Entry reads the entries; if traced is
-// true they are all read for the tracer.
+// ParseIndexBlock reads the trailer of an index block, which c holds exactly. Entries are read on demand by Entry; if
+// traced is true all of them are read here for the tracer.
 func ParseIndexBlock(c *wire.Cursor, traced bool) (x IndexNode) {
 	all := c.Rest()
 	if len(all) < 4 {
@@ -104,7 +105,7 @@ func parseIndexTrailer(c *wire.Cursor) (n int, leaf bool) {
 	return n, kind == 0
 }
 
-// traceEntries reads the entries for a tracer, as far as they are consecutive.
+// traceEntries reads the entries for a tracer, up to the first one that is not adjacent to the one before.
 func (x *IndexNode) traceEntries(c *wire.Cursor) {
 	for i := 0; i < x.N; i++ {
 		from, to, reason := x.bounds(i)
@@ -117,7 +118,7 @@ func (x *IndexNode) traceEntries(c *wire.Cursor) {
 	}
 }
 
-// bounds is the range of entry i in the block, or the reason why it has none.
+// bounds returns the byte range of entry i in the block, or the reason why it has no valid one.
 func (x *IndexNode) bounds(i int) (from, to int, reason string) {
 	a, b := uint64(Le32(x.offs[4*i:])), uint64(x.body)
 	if i+1 < x.N {
@@ -132,7 +133,7 @@ func (x *IndexNode) bounds(i int) (from, to int, reason string) {
 	return int(a), int(b), ""
 }
 
-// Entry is entry i. Bytes after its size, before the next entry, are an error.
+// Entry returns entry i. Bytes between its last field and the next entry are an error.
 func (x *IndexNode) Entry(i int) (IndexEntry, error) {
 	if x.Entries != nil {
 		return x.Entries[i], nil
@@ -164,7 +165,7 @@ func parseIndexEntry(c *wire.Cursor) (e IndexEntry) {
 	return e
 }
 
-// Ordinal is the key of an entry of a positional index; false if it has not four bytes.
+// Ordinal decodes the key of an entry of a positional index; ok is false if the key is not four bytes long.
 func (e *IndexEntry) Ordinal() (n int64, ok bool) {
 	if len(e.Key) != 4 {
 		return 0, false
@@ -172,5 +173,5 @@ func (e *IndexEntry) Ordinal() (n int64, ok bool) {
 	return int64(binary.BigEndian.Uint32(e.Key)), true
 }
 
-// PositionKey is the key of ordinal n, which fits 32 bits.
+// PositionKey returns the key of ordinal n, which must fit 32 bits.
 func PositionKey(n int64) []byte { return binary.BigEndian.AppendUint32(nil, uint32(n)) }

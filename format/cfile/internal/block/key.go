@@ -17,7 +17,7 @@ import (
 //	strings and binary, last           the bytes
 //	strings and binary, not last       the bytes, 00 written as 00 01, then 00 00
 //
-// A key of several columns is the encoded values one after the other. Bools, floats and doubles cannot be keys.
+// A key of several columns is the concatenation of their encoded values. Bools, floats and doubles cannot be keys.
 
 // Keyable reports whether t can be a key.
 func Keyable(t Type) bool {
@@ -25,8 +25,8 @@ func Keyable(t Type) bool {
 	return known && t != Bool && t != Float && t != Double
 }
 
-// AppendKey appends the encoded key of one value, which is given as in a block: little-endian, or the bytes of a
-// string. last: no other column of the key follows. The error is Invalid.
+// AppendKey appends the encoded key of one value. value is encoded as in a block: little-endian, or the bytes of a
+// string. last states that no other column of the key follows. The error is Invalid.
 func AppendKey(dst []byte, t Type, value []byte, last bool) ([]byte, error) {
 	if !Keyable(t) {
 		return dst, fault.Invalidf("a %s cannot be a key", t)
@@ -51,8 +51,8 @@ func AppendKey(dst []byte, t Type, value []byte, last bool) ([]byte, error) {
 	return append(append(dst, value...), 0, 0), nil
 }
 
-// DecodeKey decodes a key of columns of the given types into values as AppendKey takes them. The error is Invalid if a
-// type cannot be a key, else Corrupt and relative to key.
+// DecodeKey decodes a key of columns of the given types into values in the form that AppendKey accepts. The error is
+// Invalid if a type cannot be a key; any other error is Corrupt and relative to key.
 func DecodeKey(key []byte, columns []Type) (values [][]byte, err error) {
 	rest := key
 	for i, t := range columns {
@@ -92,7 +92,7 @@ func FixedKey(key []byte, t Type) []byte {
 	return v
 }
 
-// escaped reads a string that is not the last of a key.
+// escaped reads a string that is not the last column of a key.
 func escaped(key []byte, at int) (value, rest []byte, err error) {
 	value = []byte{}
 	for {
@@ -114,7 +114,8 @@ func escaped(key []byte, at int) (value, rest []byte, err error) {
 	}
 }
 
-// KeyOf is the encoded key of a literal in a column of type t, whose Arrow type is at; false if t has no such value.
+// KeyOf returns the encoded key of a literal in a column of type t, whose Arrow type is at; false if t cannot hold the
+// value.
 func KeyOf(t Type, at arrow.DataType, v pred.Value) ([]byte, bool) {
 	if t.IsBinary() {
 		return []byte(v.Text), v.Kind == pred.KindString || v.Kind == pred.KindBytes
@@ -140,7 +141,7 @@ func KeyOf(t Type, at arrow.DataType, v pred.Value) ([]byte, bool) {
 	return AppendFixedKey(nil, t, le[:t.Width()]), true
 }
 
-// unscaled is the unscaled number of v at the given scale; false if v is not exactly one.
+// unscaled returns the unscaled value of v at the given scale; false if v cannot be represented exactly.
 func unscaled(v pred.Value, scale int32) (decimal128.Num, bool) {
 	var n decimal128.Num
 	from := int32(0)
@@ -176,7 +177,7 @@ func fits(n decimal128.Num, width int) bool {
 	return width == 8 || lo == int64(int32(lo))
 }
 
-// ValueOf is the value of a decoded key of one column.
+// ValueOf converts the decoded key v of one column to a literal.
 func ValueOf(t Type, at arrow.DataType, v []byte) (pred.Value, bool) {
 	switch t {
 	case String, Varchar:
@@ -195,7 +196,7 @@ func ValueOf(t Type, at arrow.DataType, v []byte) (pred.Value, bool) {
 	return x, x.Kind != pred.KindNull
 }
 
-// WideOf is a little-endian value as 128 bits.
+// WideOf extends a little-endian value to 128 bits.
 func WideOf(t Type, v []byte) (lo, hi uint64) {
 	var le [16]byte
 	copy(le[:], v)

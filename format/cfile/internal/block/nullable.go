@@ -37,7 +37,7 @@ func parseBitmap(c *wire.Cursor, name, sizeName string, n int) Bitmap {
 	return b
 }
 
-// Ones counts the ones among the n bits after skip.
+// Ones counts the ones among the n bits after the first skip.
 func (b *Bitmap) Ones(skip, n int) (int, error) {
 	k, err := rle.CountBits(b.runs, skip, n)
 	if err != nil {
@@ -46,8 +46,8 @@ func (b *Bitmap) Ones(skip, n int) (int, error) {
 	return k, nil
 }
 
-// Mark makes the n entries of dst from at on null where the n bits after skip are 0, and returns the number of the
-// others. valid is dst's bitmap; nil if no entry is null and dst had none.
+// Mark sets the n entries of dst from entry at on to null where the n bits after the first skip are 0. It returns the
+// number k of entries that are not null, and dst's validity bitmap, which is nil if dst still has none.
 func (b *Bitmap) Mark(dst *vec.Vector, at, skip, n int) (k int, valid []byte, err error) {
 	if !dst.HasValidity() {
 		if k, err = b.Ones(skip, n); err != nil || k == n {
@@ -62,8 +62,8 @@ func (b *Bitmap) Mark(dst *vec.Vector, at, skip, n int) (k int, valid []byte, er
 	return k, valid, nil
 }
 
-// SpreadBits moves the k bits at bit at of b to the places of the n bits at bit at of valid that are 1; the
-// others become 0. spare has room for k bits.
+// SpreadBits moves the k bits that begin at bit at of b to the positions of the ones among the n bits that begin at bit
+// at of valid; the other positions become 0. spare must have room for k bits.
 func SpreadBits(b []byte, at, n, k int, valid, spare []byte) {
 	plain.CopyBits(spare, 0, b, at, k)
 	vec.SetBits(b, at, at+n, false)
@@ -91,8 +91,8 @@ func spreadBit(b []byte, i int, valid, spare []byte, next *int) {
 	}
 }
 
-// CheckOnes compares a bitmap with the number of values: at least skipped+k of them, the ones before and in the part
-// that was decoded, or just as many if end is true, the part being the last of the block.
+// CheckOnes compares a bitmap with the number of values. There must be at least skipped+k values, which are the ones
+// before and in the decoded part; exactly that many if end is true, which means that the part is the last of the block.
 func CheckOnes(b *Bitmap, v *values, skipped, k int, end bool) error {
 	if skipped+k > v.Count || end && skipped+k != v.Count {
 		return fault.Rel(b.at, len(b.runs), b.name, "expected %[2]d ones, as many as the block has values, found %[1]d",

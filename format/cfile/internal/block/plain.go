@@ -15,7 +15,7 @@ func parseCounts(c *wire.Cursor) (count int, ordinal uint32) {
 	return count, c.U32("ordinal")
 }
 
-// takeRest reads what is left of c, which must be n bytes, and its offset.
+// takeRest reads the rest of c, which must be n bytes, and returns it with its offset.
 func takeRest(c *wire.Cursor, name string, n int64) (data []byte, at int) {
 	if c.Err() == nil && int64(c.Left()) != n {
 		c.Fail(c.Pos(), c.Left(), name, "expected %d bytes of values, found %d", n, c.Left())
@@ -82,7 +82,7 @@ func ParsePlainBinary(c *wire.Cursor) (v values) {
 	return v
 }
 
-// Bits decodes n bools, after skip, to the bits of dst from at on.
+// Bits skips skip bools and decodes the next n to the bits of dst from bit at on.
 func (v *values) Bits(dst []byte, at, skip, n int) error {
 	if v.Form == formBits {
 		plain.CopyBits(dst, at, v.data, skip, n)
@@ -91,8 +91,8 @@ func (v *values) Bits(dst []byte, at, skip, n int) error {
 	return v.bitRuns(dst, at, skip, n)
 }
 
-// Strings decodes n strings, after skip, to the tail of dst that begins at entry at: offsets and bytes. More than limit
-// bytes are an error, Limit.
+// Strings skips skip strings and decodes the next n, offsets and bytes, to dst from entry at on. More than limit bytes
+// are a Limit error.
 func (v *values) Strings(dst *vec.Vector, at, skip, n int, a *vec.Arena, limit int64) error {
 	if v.Form == FormPrefix {
 		return v.prefixed(dst, at, skip, n, a, limit)
@@ -117,7 +117,7 @@ func (v *values) Strings(dst *vec.Vector, at, skip, n int, a *vec.Arena, limit i
 	return nil
 }
 
-// allStrings decodes all strings of a plain block; offs[0] is given.
+// allStrings decodes all strings of a plain block; the caller has set offs[0].
 func (v *values) allStrings(dst *vec.Vector, offs []int32, limit int64) error {
 	base := offs[0]
 	b, err := roomFor(dst, base, int64(len(v.data)), limit)
@@ -131,8 +131,8 @@ func (v *values) allStrings(dst *vec.Vector, offs []int32, limit int64) error {
 	return nil
 }
 
-// Starts fills offs, which has one entry more than there are strings, with the offsets at which they begin in v.data
-// and the last one ends; base is added to each.
+// Starts fills offs, which has one entry more than there are strings, with the offset in v.data at which each string
+// begins and, as the last entry, the offset at which the last one ends. base is added to each.
 func (v *values) Starts(offs []int32, base int32) error {
 	n := len(offs) - 1
 	used, err := groupvarint.DecodeOffsets(offs[:n], v.offsets, base-plainBinaryHead,
@@ -164,7 +164,7 @@ func Relative(err error, off int, name string) error {
 	return &moved
 }
 
-// roomFor is dst.Bytes, within limit.
+// roomFor is dst.Bytes with a check against limit.
 func roomFor(dst *vec.Vector, at int32, n, limit int64) ([]byte, error) {
 	if n > limit {
 		return nil, fault.Limitf(fault.Span{}, "",

@@ -11,7 +11,7 @@ import (
 	"stoa/wire"
 )
 
-// parseGroup reads four numbers that are one group varint, whose bytes are traced as names.
+// parseGroup reads one group varint, which is four numbers. Its bytes are traced as names.
 func parseGroup(c *wire.Cursor, names string) (g [4]uint32) {
 	g, used, err := groupvarint.Decode4(c.Rest())
 	if err != nil {
@@ -59,7 +59,7 @@ func parsePrefix(c *wire.Cursor) (v values) {
 	return v
 }
 
-// prefixed decodes n strings, after skip, to the tail of dst that begins at entry at.
+// prefixed skips skip strings and decodes the next n to dst from entry at on.
 func (v *values) prefixed(dst *vec.Vector, at, skip, n int, a *vec.Arena, limit int64) error {
 	total, used, err := prefix.Size(v.data, v.Count)
 	if err != nil {
@@ -105,8 +105,8 @@ func (v *values) somePrefixed(dst *vec.Vector, offs []int32, skip, n, total int,
 	return nil
 }
 
-// RestartProblem is the first error in the restart points of a block that was decoded: each must be the offset of an
-// entry that shares no bytes with the one before. "": there is none.
+// RestartProblem returns the first error in the restart points of a decoded block, or "". Each must be the offset of an
+// entry that shares no bytes with the one before it.
 func (v *values) RestartProblem() string {
 	at := 0
 	starts := map[int]bool{}

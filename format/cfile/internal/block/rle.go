@@ -26,7 +26,7 @@ func parseRuns(c *wire.Cursor, t Type) (v values) {
 	return v
 }
 
-// runs decodes n integers of width bytes, after skip, to the front of dst.
+// runs skips skip integers of width bytes and decodes the next n to the front of dst.
 func (v *values) runs(dst []byte, skip, n, width int) error {
 	switch width {
 	case 1:
@@ -41,7 +41,7 @@ func (v *values) runs(dst []byte, skip, n, width int) error {
 	return fault.Bugf("cfile: runs of values of %d bytes", width)
 }
 
-// bitRuns decodes n bools, after skip, to the bits of dst from at on.
+// bitRuns skips skip bools and decodes the next n to the bits of dst from bit at on.
 func (v *values) bitRuns(dst []byte, at, skip, n int) error {
 	_, err := rle.DecodeBits(dst, at, v.data, skip, n)
 	return err

@@ -9,7 +9,7 @@ import (
 	"stoa/internal/present"
 )
 
-// Names of field metadata, which keep what Arrow has no type for when files are converted.
+// Names of field metadata, which keep properties that Arrow types cannot express when files are converted.
 const (
 	MetaType        = "stoa.type"        // Kudu's name of the type
 	MetaEncoding    = "stoa.encoding"    // of the blocks
@@ -47,11 +47,11 @@ func (f *Footer) Stored() (s StoredField, ok bool) {
 	return s, ok
 }
 
-// Arrow is the Arrow type that holds every value of t. Kudu's files do not have the precision and scale of decimals:
-// precision 0 is the largest of t, a negative scale is 0.
+// Arrow is the Arrow type that holds every value of t. Kudu's files do not record the precision and scale of decimals:
+// precision 0 stands for the largest of t, a negative scale for 0.
 //
-// Int128 is decimal128(38, 0): its 128 bits are Arrow's, so values of 39 digits are kept and printed, too, although
-// they exceed the precision; verify reports them.
+// Int128 is decimal128(38, 0): both have the same 128 bits, so values of 39 digits are kept and printed although they
+// exceed the precision; verify reports them.
 func (t Type) Arrow(precision, scale int) arrow.DataType {
 	switch t {
 	case Uint8:
@@ -93,8 +93,8 @@ func (t Type) Arrow(precision, scale int) arrow.DataType {
 	return arrow.BinaryTypes.Binary
 }
 
-// Restorable reports whether values that are stored as own can be shown as was, which has the same meaning and, but for
-// timestamps of other units (see ShowMicros), the same bits.
+// Restorable reports whether values stored as type own can be returned as type was: the two must have the same meaning
+// and, except for timestamps of other units (see ShowMicros), the same bits.
 func Restorable(was, own arrow.DataType) bool {
 	switch w := was.(type) {
 	case *arrow.Time32Type:
@@ -112,8 +112,8 @@ func Restorable(was, own arrow.DataType) bool {
 	return arrow.TypeEqual(was, own)
 }
 
-// Shown is the type that values written as was, and stored as own, are shown in when the schema that was written is at
-// hand: was wherever there is a way to it.
+// Shown is the type in which values written as was and stored as own are returned if the original schema is known: was
+// itself wherever a conversion exists.
 func Shown(was, own arrow.DataType) arrow.DataType {
 	if own = Decoded(was, own); present.Can(own, was) {
 		return was
@@ -121,8 +121,8 @@ func Shown(was, own arrow.DataType) arrow.DataType {
 	return own
 }
 
-// Decoded is the type as which values written as was, and stored as own, are decoded: the nearest to was that has the
-// same bits.
+// Decoded is the type to which values written as was and stored as own are decoded: the type nearest to was that has
+// the same bits.
 func Decoded(was, own arrow.DataType) arrow.DataType {
 	if Restorable(was, own) {
 		return was
@@ -130,7 +130,7 @@ func Decoded(was, own arrow.DataType) arrow.DataType {
 	switch w := was.(type) {
 	case arrow.ExtensionType:
 		return Decoded(w.StorageType(), own)
-	case arrow.DecimalType: // the file may not say digits and scale
+	case arrow.DecimalType: // the file may not record precision and scale
 		if own.ID() == arrow.DECIMAL128 {
 			return &arrow.Decimal128Type{Precision: w.GetPrecision(), Scale: w.GetScale()}
 		}
@@ -142,7 +142,7 @@ func Decoded(was, own arrow.DataType) arrow.DataType {
 	return own
 }
 
-// RestoredFrom is the type that an Arrow type's text names, if values stored as own can be shown so.
+// RestoredFrom parses the text of an Arrow type. It returns the type if values stored as own can be returned in it.
 func RestoredFrom(text string, own arrow.DataType) arrow.DataType {
 	if l, ok := own.(*arrow.ListType); ok {
 		for _, t := range finer(l.Elem(), text) {

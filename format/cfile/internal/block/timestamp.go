@@ -8,13 +8,13 @@ import (
 	"stoa/fault"
 )
 
-// Kudu has timestamps of microseconds only. Those of other units are stored as microseconds and shown in their units:
-// stored values, keys and statistics are compared in microseconds.
+// Kudu's timestamps are in microseconds only. Timestamps of other units are stored as microseconds and returned in
+// their own unit. Stored values, keys and statistics are compared in microseconds.
 
 // Micros is the type of a timestamp as it is stored.
 var Micros arrow.DataType = &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}
 
-// OtherUnit is the unit of timestamps of type t; false if it is the stored one, or t is not a timestamp.
+// OtherUnit returns the unit of timestamps of type t; false if that is microseconds, or if t is not a timestamp.
 func OtherUnit(t arrow.DataType) (arrow.TimeUnit, bool) {
 	ts, ok := t.(*arrow.TimestampType)
 	if !ok || ts.Unit == arrow.Microsecond {
@@ -34,8 +34,8 @@ func perMicro(u arrow.TimeUnit) (n int64, finer bool) {
 	return 1_000, true
 }
 
-// ShowMicros converts stored timestamps to another unit, in place. One that this cannot represent is a relative error,
-// Corrupt, as none was written.
+// ShowMicros converts stored timestamps to another unit, in place. A value that the other unit cannot represent is a
+// relative error, Corrupt, since no writer could have stored it.
 func ShowMicros(v []int64, u arrow.TimeUnit) error {
 	n, finer := perMicro(u)
 	for i, x := range v {

@@ -234,7 +234,8 @@ func (t Type) Digits() int {
 	return 0
 }
 
-// HasDigits reports whether a column of type t can have decimals of the precision and scale; 0 and 0: none are stated.
+// HasDigits reports whether a column of type t can have decimals of the given precision and scale; 0 and 0 mean that
+// none are stated.
 func (t Type) HasDigits(precision, scale int) bool {
 	return precision >= 0 && precision <= t.Digits() && scale >= 0 && (t.Digits() > 0 || scale == 0) &&
 		(precision == 0 || scale <= precision)

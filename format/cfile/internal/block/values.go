@@ -6,7 +6,7 @@ import (
 	"stoa/wire"
 )
 
-// parseValues reads the header of the encoded values, which are all that is left in c.
+// parseValues reads the header of the encoded values, which fill the rest of c.
 func parseValues(c *wire.Cursor, t Type, e Encoding) (v values) {
 	switch e {
 	case Plain:
@@ -32,7 +32,7 @@ func parseValues(c *wire.Cursor, t Type, e Encoding) (v values) {
 	return v
 }
 
-// fixed decodes n values of width bytes, after skip, to the front of dst, which may be longer.
+// fixed skips skip values of width bytes and decodes the next n to the front of dst, which may be longer.
 func (v *values) fixed(dst []byte, skip, n, width int, a *vec.Arena) error {
 	switch v.Form {
 	case formFixed:
@@ -48,7 +48,7 @@ func (v *values) fixed(dst []byte, skip, n, width int, a *vec.Arena) error {
 	return fault.Bugf("cfile: form %d holds no values of fixed width", v.Form)
 }
 
-// Wide decodes n values of width bytes, after skip, to slots of size bytes in dst, sign-extended.
+// Wide skips skip values of width bytes and decodes the next n, sign-extended, to slots of size bytes in dst.
 func (v *values) Wide(dst []byte, skip, n, width, size int, a *vec.Arena) error {
 	if width == size {
 		return v.fixed(dst, skip, n, width, a)
