@@ -10,8 +10,8 @@ import (
 	"stoa/wire"
 )
 
-// readBlock reads and opens the block at p, in which Problem has found none, within the metadata limit: an index block,
-// a filter, or the last data block.
+// readBlock reads and opens the block at p, which Problem must have accepted, within the metadata limit. It is for
+// index blocks, filters and the last data block.
 func (f *File) readBlock(ctx context.Context, p block.BlockPtr, path string) (block.Block, error) {
 	at := f.Span(p)
 	if p.Size > f.Limits.Metadata {
@@ -26,20 +26,21 @@ func (f *File) readBlock(ctx context.Context, p block.BlockPtr, path string) (bl
 	return b, fault.Locate(err, at, true, path)
 }
 
-// OpenBlock verifies the checksum of a stored block, unless noVerify is true, and decompresses it. The result is a part
-// of stored, or memory of a (nil: new memory). The error is Corrupt, or Limit beyond the page limit.
+// OpenBlock verifies the checksum of a stored block, unless noVerify is true, and decompresses it. The result aliases
+// stored or is allocated from a (nil: from the heap). The error is Corrupt, or Limit if the block exceeds the page
+// limit.
 func (f *File) OpenBlock(stored []byte, at fault.Span, a *vec.Arena, noVerify bool) (block.Block, error) {
 	return f.openBlock(stored, at, a, noVerify, f.Limits.Page, "page limit")
 }
 
-// openBlock is OpenBlock for a block of at most maxRaw bytes when decompressed; limit is the name of that limit.
+// openBlock is OpenBlock for a block that decompresses to at most maxRaw bytes; limit names that limit in errors.
 func (f *File) openBlock(stored []byte, at fault.Span, a *vec.Arena, noVerify bool, maxRaw int64,
 	limit string) (block.Block, error) {
 	if f.Footer.Checksums() {
 		if len(stored) < 4 {
 			return block.Block{}, fault.Corruptf(at, "checksum", "the block has only %d bytes", len(stored))
 		}
-		if !noVerify { // the checksum is a large part of the time of reading
+		if !noVerify { // checksums are a large part of the read time
 			if _, fr := block.SplitChecksum(stored); fr.Crc != fr.Want {
 				return block.Block{}, ChecksumError(at, "checksum", fr)
 			}

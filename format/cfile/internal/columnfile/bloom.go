@@ -14,7 +14,8 @@ import (
 	"stoa/wire"
 )
 
-// maxHashes is the largest number of hash functions of a filter, as it bounds the time of a look-up. Kudu writes 13.
+// maxHashes is the largest accepted number of hash functions of a filter. It bounds the time of a lookup; Kudu writes
+// 13.
 const maxHashes = 1024
 
 // ParseBloom reads a block of a bloom file:
@@ -78,7 +79,8 @@ func (f *File) CheckBloom() error {
 	return nil
 }
 
-// MayContain reports whether an encoded key may be in the filters: false is certain, true is not.
+// MayContain reports whether an encoded key may be in the filters. False means that it is certainly absent; true is not
+// certain.
 func (b *Bloom) MayContain(ctx context.Context, key []byte) (bool, error) {
 	w := b.f.Values()
 	if err := w.seek(ctx, key, false); err != nil || w.Eof {
@@ -86,7 +88,7 @@ func (b *Bloom) MayContain(ctx context.Context, key []byte) (bool, error) {
 	}
 	e, err := w.Current()
 	if err != nil || bytes.Compare(e.Key, key) > 0 {
-		return false, err // before the first key of the file
+		return false, err // key is less than the first key of the file
 	}
 	if err := w.Block(e); err != nil {
 		return false, err

@@ -7,8 +7,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// Bounds are the number of values and of nulls and, of a file with a value index, min and max by the keys in its
-// metadata, as values of the Arrow type at. ok: there are any.
+// Bounds returns the number of values and of nulls and, for a file with a value index, min and max from the keys in its
+// metadata, as values of the Arrow type at. ok is false if nothing is known.
 func (f *File) Bounds(at arrow.DataType) (b pred.Bounds, ok bool) {
 	b.Rows = f.Footer.NumValues
 	if !f.Footer.Nullable {
@@ -16,7 +16,7 @@ func (f *File) Bounds(at arrow.DataType) (b pred.Bounds, ok bool) {
 	} else {
 		b.Nulls = -1
 	}
-	// Without a checksum damage of the metadata would not be found, and rows would be skipped because of it.
+	// Without a checksum, damaged metadata would go unnoticed and a scan would skip rows because of it.
 	if !f.Sorted() || !f.Footer.Checksums() || f.NoVerify {
 		return b, ok
 	}
@@ -24,8 +24,7 @@ func (f *File) Bounds(at arrow.DataType) (b pred.Bounds, ok bool) {
 	return b, true
 }
 
-// keyValue is the value of the encoded key in the metadata pair name; nil if there is none, or it is not a key of f's
-// type.
+// keyValue decodes the key in the metadata pair name; nil if there is no such pair or it is not a key of f's type.
 func (f *File) keyValue(name string, at arrow.DataType) *pred.Value {
 	key, ok := f.Footer.Get(name)
 	if !ok {

@@ -11,7 +11,7 @@ import (
 	"stoa/vec"
 )
 
-// list appends n arrays, after skip, to dst.
+// list skips skip arrays and appends the next n to dst.
 func (d *decoding) list(dst *vec.Vector, skip, n int) error {
 	h := &d.lay.Arrays
 	spare := block.As[uint16](d.t.Scratch.Bytes(2*block.MaxSub), block.MaxSub)
@@ -54,7 +54,7 @@ type decoding struct {
 	lay block.Layout
 }
 
-// checkMemory checks the memory of n entries of the vector's width against the page limit.
+// checkMemory checks the memory that n entries of the vector's width take against the page limit.
 func (d *decoding) checkMemory(dst *vec.Vector, n int) error {
 	width := int64(max(dst.Width(), 4))
 	if need := int64(n) * width; need > d.t.Limits.Page {
@@ -65,7 +65,7 @@ func (d *decoding) checkMemory(dst *vec.Vector, n int) error {
 	return nil
 }
 
-// flat appends n entries, after skip, to dst. nulls is nil if none of them is null.
+// flat skips skip entries and appends the next n to dst. nulls is nil if none of them is null.
 func (d *decoding) flat(dst *vec.Vector, nulls *block.Bitmap, skip, n int) error {
 	if err := d.checkMemory(dst, n); err != nil {
 		return err
@@ -121,8 +121,8 @@ func (d *decoding) flat(dst *vec.Vector, nulls *block.Bitmap, skip, n int) error
 	return nil
 }
 
-// present marks the nulls of n entries, after skip, and returns the range of the stored values of the others: k of them
-// from from on. valid is dst's bitmap, nil if it has none.
+// present marks the nulls among the n entries after the first skip. The other entries have the k stored values from
+// value from on. valid is dst's bitmap, nil if it has none.
 func (d *decoding) present(dst *vec.Vector, at int, nulls *block.Bitmap, skip, n int) (from, k int, valid []byte,
 	err error) {
 	v := &d.lay.Values
@@ -143,11 +143,11 @@ func (d *decoding) present(dst *vec.Vector, at int, nulls *block.Bitmap, skip, n
 	return from, k, valid, block.CheckOnes(nulls, v, from, k, skip+n == nulls.N)
 }
 
-// codes appends n codes of the dictionary, after skip, to dst.
+// codes skips skip dictionary codes and appends the next n to dst.
 func (d *decoding) codes(dst *vec.Vector, nulls *block.Bitmap, skip, n int) error {
 	dict := d.t.Dict
 	if dict != nil && dict.Items != nil {
-		dict = dict.Items // of a list column
+		dict = dict.Items // of a list column, whose items have the dictionary
 	}
 	if dict == nil {
 		return fault.Rel(d.lay.Values.At, 0, "", "found codes of a dictionary, which the file does not have")

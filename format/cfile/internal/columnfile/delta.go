@@ -61,7 +61,7 @@ type DeltaChange struct {
 //	op         1 update, 2 delete, 3 reinsert
 //	changes    of 1 and 3, each: column id varint, size varint (0 NULL, else the length and 1), bytes
 //
-// Values are parts of c's bytes. The memory of changes is reused.
+// Values alias c's bytes. The memory of changes is reused.
 func ParseDelta(c *wire.Cursor, changes []DeltaChange) (d Delta) {
 	d.Row = int64(ParseOrderedVarint(c, "row"))
 	d.Timestamp = ParseOrderedVarint(c, "timestamp")
@@ -219,35 +219,36 @@ func (d *DeltaFile) Len() int64 { return d.f.Footer.NumValues }
 // Stats are the file's statistics, if it has any.
 func (d *DeltaFile) Stats() (DeltaStats, bool) { return d.stats, d.hasStats }
 
-// Deltas reads deltas in the order of the file. It is used by one goroutine.
+// Deltas reads deltas in file order. It is not safe for concurrent use.
 type Deltas struct {
 	values   *BinaryValues
-	firstRow int64 // rows before it are skipped
+	firstRow int64 // deltas of rows before it are skipped
 	cur      []DeltaChange
 }
 
 // All returns all deltas.
 func (d *DeltaFile) All(ctx context.Context) (*Deltas, error) { return d.SeekRow(ctx, 0) }
 
-// Listed returns the deltas of blocks, which were found in a damaged file.
+// Listed returns the deltas of blocks that recovery found in a damaged file.
 func (d *DeltaFile) Listed(blocks []DataBlock) *Deltas {
 	return &Deltas{values: &BinaryValues{F: d.f, List: blocks}}
 }
 
-// SeekRow returns the deltas of rows from row on, which must fit 32 bits, else the error is Invalid.
+// SeekRow returns the deltas of rows from row on. row must fit 32 bits, else the error is Invalid.
 func (d *DeltaFile) SeekRow(ctx context.Context, row int64) (*Deltas, error) {
 	if row < 0 || row > 1<<32-1 {
 		return nil, fault.Invalidf("row %d does not fit 32 bits", row)
 	}
 	v := &BinaryValues{F: d.f}
-	// Keys are not cut here, and a row may span blocks: it may begin in the last block whose first key is below it.
+	// Keys of delta files are not truncated, and a row may span blocks: it may begin in the last block whose first key
+	// is less than the row's.
 	if err := v.Seek(ctx, AppendOrderedVarint(nil, uint64(row))); err != nil {
 		return nil, err
 	}
 	return &Deltas{values: v, firstRow: row}, nil
 }
 
-// Next is the next delta, valid until the following call; io.EOF after the last.
+// Next returns the next delta, valid until the following call; io.EOF after the last.
 func (d *Deltas) Next(ctx context.Context) (Delta, error) {
 	for {
 		_, c, err := d.values.Next(ctx)
@@ -265,14 +266,14 @@ func (d *Deltas) Next(ctx context.Context) (Delta, error) {
 	}
 }
 
-// BinaryValues reads the values of a file without positional index in order, by its value index.
+// BinaryValues reads the values of a file without a positional index, in the order of its value index.
 type BinaryValues struct {
 	F     *File
-	List  []DataBlock // the blocks of a recovered file, instead of the index
+	List  []DataBlock // blocks that recovery found; they replace the index
 	walk  *Walker
 	count rowCheck
 	n     int // blocks entered
-	begun int // number of the first one: 0, or 1 if it is not the file's first
+	begun int // number of the first block entered: 0, or 1 if it is not the file's first
 
 	arena vec.Arena
 	vals  *vec.Vector
@@ -280,7 +281,7 @@ type BinaryValues struct {
 	i     int        // index in vals of the next value
 }
 
-// Seek moves to the first block that may have a value not below key.
+// Seek moves to the first block that may have a value at or after key.
 func (v *BinaryValues) Seek(ctx context.Context, key []byte) error {
 	v.walk = v.F.Values()
 	if err := v.walk.seek(ctx, key, true); err != nil {
@@ -294,7 +295,7 @@ func (v *BinaryValues) Seek(ctx context.Context, key []byte) error {
 	return nil
 }
 
-// Next is the next value, and a cursor over it; io.EOF after the last.
+// Next returns the next value and a cursor over it; io.EOF after the last.
 func (v *BinaryValues) Next(ctx context.Context) ([]byte, *wire.Cursor, error) {
 	for v.vals == nil || v.i >= v.vals.Len() {
 		if err := v.load(ctx); err != nil {
@@ -402,15 +403,15 @@ func (v *BinaryValues) decode(ctx context.Context, b *DataBlock) (err error) {
 	t := format.Task{Page: format.Page{Ordinal: v.begun + v.n - 1, Spans: []fault.Span{v.At}, Own: b}, N: -1,
 		Bytes: [][]byte{stored}, Scratch: &v.arena, Limits: v.F.Limits}
 	if _, err = v.F.Decode(&t, v.vals, &v.count); err != nil {
-		v.vals.Reset() // the values of a block are returned all or none
+		v.vals.Reset() // a block's values are returned all or not at all
 	}
 	return fault.Locate(err, v.At, true, v.path())
 }
 
-// Blocks are the blocks that may have deltas of rows, in order, by the index alone.
+// Blocks returns the blocks that may have deltas of rows, in order. Only the index is read.
 func (d *DeltaFile) Blocks(ctx context.Context, rows vec.Range) (out []DeltaBlock, err error) {
 	w := d.f.Values()
-	// A row may span blocks, so it may begin in the last block whose key is below it.
+	// A row may span blocks, so it may begin in the last block whose key is less than the row's.
 	if err := w.seek(ctx, AppendOrderedVarint(nil, uint64(max(0, rows.From))), true); err != nil {
 		return nil, err
 	}
@@ -449,8 +450,8 @@ func (d *DeltaFile) Blocks(ctx context.Context, rows vec.Range) (out []DeltaBloc
 	return out, nil
 }
 
-// String is the statistics in the form of Kudu's tools, but with the columns sorted, which Kudu lists in the order of a
-// hash table.
+// String formats the statistics as Kudu's tools do, except that columns are sorted; Kudu lists them in hash table
+// order.
 func (s *DeltaStats) String() string {
 	var counts []string
 	for _, id := range slices.Sorted(maps.Keys(s.Updates)) {
@@ -460,7 +461,7 @@ func (s *DeltaStats) String() string {
 		s.MinTimestamp, s.MaxTimestamp, s.Deletes, s.Reinserts, strings.Join(counts, ","))
 }
 
-// AppendOrderedVarint appends a number so that bytes.Compare is the order of numbers: SQLite4's varint.
+// AppendOrderedVarint appends x as SQLite4's varint, which orders numbers under bytes.Compare.
 func AppendOrderedVarint(dst []byte, x uint64) []byte {
 	switch {
 	case x <= 240:
@@ -483,7 +484,7 @@ func AppendOrderedVarint(dst []byte, x uint64) []byte {
 	return dst
 }
 
-// Facts are the statistics as facts of a file.
+// Facts returns the statistics in the form that `stoa meta` prints.
 func (s *DeltaStats) Facts() []format.KeyValue {
 	out := []format.KeyValue{
 		{Key: "delta.deletes", Value: fmt.Sprint(s.Deletes)},
@@ -504,7 +505,7 @@ const (
 	ChangeReinsert = 3
 )
 
-// OrderedVarintLen is the size in bytes of an ordered varint by its first byte.
+// OrderedVarintLen returns the size in bytes of an ordered varint, which its first byte determines.
 func OrderedVarintLen(first byte) int {
 	switch {
 	case first <= 240:
@@ -515,21 +516,21 @@ func OrderedVarintLen(first byte) int {
 	return int(first) - 246
 }
 
-// DeltaBlock is a block of a delta file by its index.
+// DeltaBlock is a block of a delta file, as its index describes it.
 type DeltaBlock struct {
 	First, Last int64 // rows of its deltas, both included; Last is the first row of the next block
 	At          fault.Span
 }
 
-// DeltaDecoder decodes blocks of delta files. It is used by one goroutine.
+// DeltaDecoder decodes blocks of delta files. It is not safe for concurrent use.
 type DeltaDecoder struct {
 	arena   vec.Arena
 	vals    *vec.Vector
 	changes []DeltaChange
 }
 
-// Decode calls f for each delta of the block b, in order; bytes are those at b.At. A delta is valid during the call of
-// f, the bytes of its values until the next Decode.
+// Decode calls f for each delta of the block b, in order; bytes are the file's bytes at b.At. A delta is valid only
+// during the call of f; the bytes of its values are valid until the next Decode.
 func (x *DeltaDecoder) Decode(d *DeltaFile, b DeltaBlock, bytes []byte, f func(Delta) error) error {
 	if x.vals == nil {
 		var err error
@@ -565,15 +566,15 @@ func (x *DeltaDecoder) Decode(d *DeltaFile, b DeltaBlock, bytes []byte, f func(D
 	return nil
 }
 
-// ParseChanges reads a RowChangeList, which is the rest of a delta after row and timestamp. The memory of changes is
-// reused; values are parts of list. Errors have the place at, from which list was decoded.
+// ParseChanges reads a RowChangeList, which follows the row and timestamp of a delta. The memory of changes is reused;
+// values alias list. at, the place from which list was decoded, is the place in errors.
 func ParseChanges(list []byte, at fault.Span, path string, changes []DeltaChange) (DeltaOp, []DeltaChange, error) {
 	c := wire.NewInnerCursor(list, at, path)
 	op, changes := parseChangeList(c, changes)
 	return op, changes, c.Err()
 }
 
-// ParseCells reads cells as in a RowChangeList after its first byte. For changes, at and path see ParseChanges.
+// ParseCells reads the cells that follow the first byte of a RowChangeList. For changes, at and path see ParseChanges.
 func ParseCells(cells []byte, at fault.Span, path string, changes []DeltaChange) ([]DeltaChange, error) {
 	c := wire.NewInnerCursor(cells, at, path)
 	changes = changes[:0]

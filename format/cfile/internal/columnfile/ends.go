@@ -11,9 +11,9 @@ import (
 	"stoa/wire"
 )
 
-// CheckRows compares the footer's number of values with the last block, unless a checksum proves the footer, so that
-// rows are never counted or listed by a damaged number without an error. If that block is damaged the number cannot be
-// confirmed, and its error is returned.
+// CheckRows compares the footer's number of values with the last block, unless a checksum proves the footer. So a
+// damaged number never determines silently how many rows are counted or listed. If the last block is damaged the number
+// cannot be confirmed, and the error of the block is returned.
 func (f *File) CheckRows(ctx context.Context) error {
 	if f.Footer.Checksums() && !f.NoVerify || f.Kind() == block.KindBloom || f.Footer.NumValues == 0 {
 		return nil
@@ -28,14 +28,14 @@ func (f *File) CheckRows(ctx context.Context) error {
 	return err
 }
 
-// otherEnd is the error that the last block does not end at the footer's number of values.
+// otherEnd returns the error for a last block that does not end at the footer's number of values.
 func (f *File) otherEnd(e DataBlock) error {
 	return fault.Corruptf(f.FootSpan(), "footer.num_values", "expected %d, where the last block [%d+%d] ends, found %d",
 		e.First+e.Rows, e.Ptr.Offset, e.Ptr.Size, f.Footer.NumValues)
 }
 
-// EndByBlocks is the last block, with the rows that it has itself. The error is Corrupt if it is damaged, or not the
-// one of the index.
+// EndByBlocks returns the last block, with the number of rows that the block itself states. The error is Corrupt if the
+// block is damaged or contradicts the index.
 func (f *File) EndByBlocks(ctx context.Context) (b DataBlock, err error) {
 	var w *Walker
 	switch {
@@ -99,11 +99,12 @@ func (w *Walker) last(ctx context.Context) (e block.IndexEntry, err error) {
 	}
 }
 
-// MendRows sets the number of values from the last block if the footer, which may be damaged, has another. It returns
-// the error in the footer, and the rows that are uncertain: none if blocks have checksums (checked), or if the block
-// ends at declared, what is known from elsewhere (-1: nothing). Else only the number of rows in the block may be
-// damaged, where the other number takes as many bytes of bitmap: the smaller of the two is used. If the last block is
-// damaged, too, and no checksum proves the footer, the number is unknown: see Endless.
+// MendRows sets the number of values to what the last block states if the footer, which may be damaged, states another.
+// It returns the error in the footer, and the rows that are uncertain. No row is uncertain if blocks have checksums
+// (checked) or if the block ends at declared, a number known from elsewhere (-1: unknown). Otherwise the number of rows
+// in the block may itself be the damaged one if the footer's number needs a bitmap of the same size; the smaller of the
+// two numbers is then used. If the last block is damaged as well and no checksum proves the footer, the number is
+// unknown: see Endless.
 func (f *File) MendRows(ctx context.Context, checked bool, declared int64) (uncertain vec.Range, err error) {
 	b, err := f.EndByBlocks(ctx)
 	end, n := b.First+b.Rows, f.Footer.NumValues
@@ -124,8 +125,9 @@ func (f *File) MendRows(ctx context.Context, checked bool, declared int64) (unce
 	return uncertain, err
 }
 
-// footProven reports whether the footer has a checksum that matches or differs in a single bit, which then is the one
-// that is damaged: the CRC-32C of footers that differ in up to two bits differ in at least two.
+// footProven reports whether the footer's checksum proves it: it matches, or differs in a single bit. In the latter
+// case the damaged bit is in the checksum, because the CRC-32C of footers that differ in one or two bits differ in at
+// least two.
 func (f *File) footProven() bool {
 	if !f.Footer.Checksums() || len(f.Foot) == 0 {
 		return false

@@ -8,10 +8,11 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// CountKnown reports whether the number of values is the footer's, not that of the blocks which recovery found.
+// CountKnown reports whether the number of values comes from the footer and not from the blocks that recovery found.
 func (f *File) CountKnown() bool { return len(f.Foot) > 0 }
 
-// Field is the Arrow field of a column file by the options, the StoredField, or else the footer alone.
+// Field returns the Arrow field of a column file. Options take precedence over the StoredField, and that over the
+// footer.
 func (f *File) Field(o ReadOptions) arrow.Field {
 	s, _ := f.Footer.Stored()
 	name := "value"

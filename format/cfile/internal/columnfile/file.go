@@ -38,7 +38,7 @@ const (
 	readTail = 64 << 10 // bytes of the end that are read first; a longer footer takes a second read
 )
 
-// OpenFile reads footer and header of the CFile that is the part at of src. f is never nil: with an error it has what
+// OpenFile reads footer and header of the CFile that is the part at of src. f is never nil; with an error it holds what
 // could be parsed. The error is Corrupt, Unsupported, Limit, or that of reading.
 func OpenFile(ctx context.Context, src store.Source, at fault.Span, o format.OpenOptions) (f *File, err error) {
 	f = &File{Src: src, At: at, Limits: o.Limits.WithDefaults(), NoVerify: o.NoVerify}
@@ -68,7 +68,7 @@ func OpenFile(ctx context.Context, src store.Source, at fault.Span, o format.Ope
 	return f, f.Resolve()
 }
 
-// Resolve sets the codec by the footer, and checks its indexes. The error is Unsupported or Corrupt.
+// Resolve sets the codec from the footer, and checks the footer's index pointers. The error is Unsupported or Corrupt.
 func (f *File) Resolve() (err error) {
 	if f.Codec, err = block.CodecOf(f.Footer.Compression); err != nil {
 		return err
@@ -126,7 +126,7 @@ func (f *File) readFooter(ctx context.Context, end []byte) error {
 	return c.Err()
 }
 
-// takeMemory checks the size of a header or footer against the limits before it is read.
+// takeMemory checks the size of a header or footer against the limits, before the header or footer is read.
 func (f *File) takeMemory(size int64, path string) error {
 	if size > f.Limits.Metadata {
 		return fault.Limitf(f.At, path, "%d bytes, and at most %d are read (metadata limit)", size, f.Limits.Metadata)
@@ -176,7 +176,7 @@ func (f *File) readHeader(ctx context.Context, all []byte, checksums bool) error
 	return c.Err()
 }
 
-// TraceHeader traces the parts of the header; of a damaged one as far as it can be parsed.
+// TraceHeader traces the parts of the header; a damaged one as far as it can be parsed.
 func (f *File) TraceHeader(trace func(region.Node)) {
 	if f.Head == nil {
 		return
@@ -186,7 +186,7 @@ func (f *File) TraceHeader(trace func(region.Node)) {
 	block.ParseHeader(wire.NewCursor(f.Head, f.HeadSpan(), "header").Trace(trace, 1), f.Footer.Checksums())
 }
 
-// TraceFooter traces the parts of the footer; of a damaged one as far as it can be parsed.
+// TraceFooter traces the parts of the footer; a damaged one as far as it can be parsed.
 func (f *File) TraceFooter(trace func(region.Node)) {
 	if f.Foot == nil {
 		return
@@ -199,7 +199,7 @@ func (f *File) TraceFooter(trace func(region.Node)) {
 // Span is the span of a block in the object.
 func (f *File) Span(p block.BlockPtr) fault.Span { return f.At.Sub(p.Offset, p.Size) }
 
-// Problem is the reason why p cannot be a block of f; "": it can be one.
+// Problem returns the reason why p cannot be a block of f, or "".
 func (f *File) Problem(p block.BlockPtr) string {
 	minSize := int64(1)
 	if f.Footer.Checksums() {
@@ -219,7 +219,7 @@ func (f *File) Problem(p block.BlockPtr) string {
 	return ""
 }
 
-// CheckSize returns an error, Limit, if a block is larger than the page limit.
+// CheckSize returns a Limit error if a block is larger than the page limit.
 func (f *File) CheckSize(at fault.Span, path string) error {
 	if at.Len > f.Limits.Page {
 		return fault.Limitf(at, path, "%d bytes, a page has at most %d (page limit or memory limit)", at.Len,
@@ -256,7 +256,7 @@ func (f *File) Kind() block.Kind {
 	return block.KindColumn
 }
 
-// WhyNot is the reason why a file cannot be read as kind k; "": it can. A column is never refused.
+// WhyNot returns the reason why a file cannot be read as kind k, or "". KindColumn is never refused.
 func (f *File) WhyNot(k block.Kind) string {
 	t := &f.Footer
 	switch {
@@ -270,8 +270,8 @@ func (f *File) WhyNot(k block.Kind) string {
 	return ""
 }
 
-// Sorted reports whether the values of f ascend, so that its value index can be searched by value. Those of delta files
-// do not: only their keys ascend, and not within a row.
+// Sorted reports whether the values of f ascend, so that its value index can be searched by value. Values of delta
+// files do not ascend: only their keys do, and not within a row.
 func (f *File) Sorted() bool {
 	k := f.Kind()
 	return f.Footer.ValIdx != nil && !f.Footer.Nullable && !f.Footer.Array() && block.Keyable(f.Footer.Type) &&

@@ -10,21 +10,23 @@ import (
 // GuessWindow is the number of bytes at the beginning of a file that are searched for its encoding first.
 const GuessWindow = 4 << 20
 
-// Candidate is a guess and the blocks that were found by it.
+// Candidate is a guess of the options, with the blocks found under it.
 type Candidate struct {
 	Opts  ReadOptions
-	Bytes int64          // of the blocks and the dictionary
-	Rows  int64          // of the blocks
+	Bytes int64          // size of the blocks and the dictionary
+	Rows  int64          // total of the blocks
 	First block.BlockPtr // the first block
 }
 
-// Same reports whether two candidates differ only in the codec, and found the same blocks, which are not compressed.
+// Same reports whether two candidates differ in nothing but the codec and found the same blocks, which are then not
+// compressed.
 func (c Candidate) Same(d Candidate) bool {
 	c.Opts.Compression = d.Opts.Compression
 	return c.Rows == d.Rows && c.First == d.First && c.Opts.Form() == d.Opts.Form()
 }
 
-// Candidates are the options with all combinations of what they leave open.
+// Candidates returns the options completed in all possible ways: one candidate for each combination of values of the
+// properties that they leave open.
 func (o ReadOptions) Candidates() (out []ReadOptions) {
 	encodings, codecs, nulls := []block.Encoding{o.Encoding}, []block.Compression{o.Compression}, []bool{o.Nullable}
 	if o.Encoding == block.AutoEncoding {
@@ -46,12 +48,12 @@ func (o ReadOptions) Candidates() (out []ReadOptions) {
 	return out
 }
 
-// Form is the text of the options about blocks.
+// Form formats the options that determine the form of blocks.
 func (o ReadOptions) Form() string {
 	return fmt.Sprintf("encoding=%s compression=%s nullable=%t", o.Encoding, o.Compression, o.Nullable)
 }
 
-// FormSoFar is Form with "any" for what the options leave open.
+// FormSoFar is Form with "any" for the properties that the options leave open.
 func (o ReadOptions) FormSoFar() string {
 	s := o.Form()
 	if o.Encoding == block.AutoEncoding {

@@ -12,12 +12,12 @@ import (
 	"stoa/wire"
 )
 
-// maxMend is the size in bytes up to which the flipped bit of a footer is looked for.
+// maxMend is the largest footer, in bytes, in which a flipped bit is searched for.
 const maxMend = 4 << 10
 
-// FlipBack opens f, whose footer does not have its checksum, with one bit of the footer, or of that checksum, flipped
-// so that it has. There is at most one such bit, since CRC-32C tells any two footers of this size that differ in fewer
-// than four bits. at is the byte with the bit; nil: there is none.
+// FlipBack opens f, whose footer does not match its checksum, with the one bit of the footer or of the checksum flipped
+// that makes them match. There is at most one such bit, since CRC-32C distinguishes any two footers of this size that
+// differ in fewer than four bits. at is the byte with the bit. mended is nil if there is no such bit.
 func (f *File) FlipBack(ctx context.Context) (mended *File, at fault.Span) {
 	end := make([]byte, min(f.At.Len, readTail))
 	from := f.At.Len - int64(len(end))
@@ -49,8 +49,8 @@ func (f *File) FlipBack(ctx context.Context) (mended *File, at fault.Span) {
 	return g, at
 }
 
-// flippedBit is the bit of foot, a checksum and what it is over, with which flipped back the two agree; -1: there is
-// none.
+// flippedBit returns the bit of foot that, flipped back, makes the checksum at the beginning of foot match the rest of
+// it; -1 if there is none.
 func flippedBit(foot []byte) int {
 	diff, body := block.Le32(foot)^sum.CRC32C(foot[4:]), foot[4:]
 	if bits.OnesCount32(diff) == 1 {

@@ -64,7 +64,7 @@ type ReadOptions struct {
 	Kind        block.Kind
 	Key         []block.Type
 	Typ         block.Type // -1: not given
-	Array       bool       // arrays of such values, known from the schema of a table only
+	Array       bool       // arrays of such values; known only from the schema of a table
 	Encoding    block.Encoding
 	Compression block.Compression
 	Nullable    bool

@@ -13,10 +13,10 @@ import (
 	"stoa/vec"
 )
 
-// DataBlock is a data block by the index, or as recovery found it.
+// DataBlock is a data block, as the index describes it or as recovery found it.
 type DataBlock struct {
 	Ptr   block.BlockPtr
-	First int64 // ordinal of the first row; -1: known only from the block
+	First int64 // ordinal of the first row; -1: only the block itself states it
 	Rows  int64 // number of rows; -1: likewise
 	Lost  error // why the block cannot be read; nil: it can
 }
@@ -35,15 +35,15 @@ type Chunk struct {
 	count rowCheck // without a positional index
 }
 
-// rowCheck checks the rows of blocks in a file without positional index, as far as they were decoded, in any order:
-// each block must begin at the row at which the one before ends.
+// rowCheck checks the rows of blocks in a file without a positional index: each block must begin at the row where the
+// one before it ends. Blocks may be decoded in any order, and not all need to be.
 type rowCheck struct {
 	mu   sync.Mutex
-	have map[int][2]int64 // by number of the block: its first row, and the first one after it
+	have map[int][2]int64 // by block number: first row, and first row after the block
 	last int              // number of blocks; 0: not known yet
 }
 
-// add checks block number i, which has the rows [first, end); rows is the number of all, -1 if it is not known.
+// add checks block number i, which has the rows [first, end). rows is the number of rows of the file, -1 if unknown.
 func (k *rowCheck) add(i int, first, end, rows int64) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -68,7 +68,7 @@ func (k *rowCheck) add(i int, first, end, rows int64) error {
 	return nil
 }
 
-// end records that block i is the last one and, if it was decoded, checks that it ends at row rows.
+// end records that block i is the last one and, if it has been decoded, checks that it ends at row rows.
 func (k *rowCheck) end(i int, rows int64) (end int64, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -77,7 +77,7 @@ func (k *rowCheck) end(i int, rows int64) (end int64, ok bool) {
 	return b[1], !decoded || rows < 0 || b[1] == rows
 }
 
-// statedRows is the number of rows by the footer; -1 if that is not certain.
+// statedRows returns the number of rows that the footer states; -1 if that is not certain.
 func (f *File) statedRows() int64 {
 	if f.Endless {
 		return -1
@@ -142,7 +142,7 @@ func (c *Chunk) Next(ctx context.Context) (format.Page, error) {
 	return p, nil
 }
 
-// block is the next data block; io.EOF after the last.
+// block returns the next data block; io.EOF after the last.
 func (c *Chunk) block(ctx context.Context) (*DataBlock, error) {
 	c.N++
 	if c.Walk == nil {
@@ -173,7 +173,7 @@ func (c *Chunk) block(ctx context.Context) (*DataBlock, error) {
 	return b, w.Block(e)
 }
 
-// listed is the next block of a recovered file with some of the chunk's rows.
+// listed returns the next block of a recovered file that has some of the chunk's rows.
 func (c *Chunk) listed() (*DataBlock, error) {
 	for ; c.N <= len(c.List); c.N++ {
 		b := &c.List[c.N-1]
@@ -185,7 +185,7 @@ func (c *Chunk) listed() (*DataBlock, error) {
 	return nil, io.EOF
 }
 
-// end is io.EOF, or an error in the number of values, after the last block.
+// end is called after the last block. It returns io.EOF, or an error if the number of values is wrong.
 func (c *Chunk) end() error {
 	if n := c.F.Footer.NumValues; c.N == 1 && n > 0 {
 		return fault.Corruptf(c.F.FootSpan(), "footer.num_values", "expected 0, as the index is empty, found %d", n)
@@ -199,8 +199,8 @@ func (c *Chunk) end() error {
 	return io.EOF
 }
 
-// Place is the range of rows of the block of a positional entry: up to the next entry's, or to the end of the file. The
-// error is Corrupt.
+// Place returns the rows of the block that a positional entry points to: they end where those of the next entry begin,
+// or at the end of the file. The error is Corrupt.
 func (c *Chunk) Place(e block.IndexEntry) (first, rows int64, err error) {
 	w := c.Walk
 	first, ok := e.Ordinal()
@@ -230,7 +230,7 @@ func (c *Chunk) Place(e block.IndexEntry) (first, rows int64, err error) {
 	return first, end - first, nil
 }
 
-// Dict is the page of the dictionary; false if the file is not dictionary-encoded.
+// Dict returns the page of the dictionary; false if the file is not dictionary-encoded.
 func (c *Chunk) Dict() (format.Page, bool) {
 	p := c.F.Footer.Dict
 	if p == nil || c.F.Footer.Encoding != block.Dict {
@@ -259,7 +259,7 @@ func (c *Chunk) Decode(t *format.Task, dst *vec.Vector) error {
 	return nil
 }
 
-// pathOf is the path of a page's block: by its first row, or else by its number in the chunk.
+// pathOf returns the path of a page's block, which names its first row or, if that is unknown, its number in the chunk.
 func pathOf(p format.Page) string {
 	if p.First >= 0 {
 		return fmt.Sprintf("block(from row %d)", p.First-p.Sub)
@@ -267,8 +267,8 @@ func pathOf(p format.Page) string {
 	return fmt.Sprintf("block[%d]", p.Ordinal)
 }
 
-// Decode appends the page of t to dst. count (nil: none) checks blocks of a file without positional index. The error is
-// relative to the block, or has its place.
+// Decode appends the page of t to dst. count checks the blocks of a file without a positional index; it may be nil. The
+// error is relative to the block, or has a place.
 func (f *File) Decode(t *format.Task, dst *vec.Vector, count *rowCheck) (block.Layout, error) {
 	d := decoding{f: f, t: t}
 	var err error
@@ -299,7 +299,7 @@ func (f *File) Decode(t *format.Task, dst *vec.Vector, count *rowCheck) (block.L
 	return d.lay, d.b.Locate(decodeRows(&d, own, dst), 0, "")
 }
 
-// decodeRows decodes the rows of the page; own is its block, nil for the dictionary.
+// decodeRows decodes the rows of the page. own is the page's block, nil for the dictionary.
 func decodeRows(d *decoding, own *DataBlock, dst *vec.Vector) error {
 	l := &d.lay
 	n := int64(l.Rows)

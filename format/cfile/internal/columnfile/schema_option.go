@@ -12,9 +12,9 @@ import (
 	"stoa/format/cfile/internal/block"
 )
 
-// The properties in a lost footer can be taken from a schema, as `stoa schema -f json` prints it: a column's type and
-// nullability and, if the schema is that of a CFile, its metadata stoa.type, stoa.encoding and stoa.compression. What
-// the schema leaves open is found by trying.
+// The properties in a lost footer can be taken from a schema in the form that `stoa schema -f json` prints: a column's
+// type and nullability and, if the schema is that of a CFile, its metadata stoa.type, stoa.encoding and
+// stoa.compression. Properties that the schema leaves open are found by trying.
 
 // SchemaColumns are the columns of the schema file in option schema, by their dotted paths; nil without the option.
 func (o *ReadOptions) SchemaColumns(ctx context.Context, tg format.Target) (map[string]format.SchemaField, error) {
@@ -40,8 +40,8 @@ func (o *ReadOptions) SchemaColumns(ctx context.Context, tg format.Target) (map[
 	return out, nil
 }
 
-// OfFile is o completed by the schema for the file tg: by the column with the name of option name or of the file, or by
-// the only one. The error is Invalid if there is none.
+// OfFile completes o from the schema for the file tg. It uses the column that is named like option name or like the
+// file, or else the schema's only column. The error is Invalid if there is no such column.
 func (o ReadOptions) OfFile(ctx context.Context, tg format.Target) (ReadOptions, error) {
 	fields, err := o.SchemaColumns(ctx, tg)
 	if fields == nil {
@@ -63,8 +63,8 @@ func (o ReadOptions) OfFile(ctx context.Context, tg format.Target) (ReadOptions,
 	return o, nil
 }
 
-// With is o with what it leaves open taken from the field f of the schema; name is the column's. The error is Invalid
-// for a type that no column file has.
+// With returns o with the properties that it leaves open taken from field f of the schema; name is the column's name.
+// The error is Invalid for a type that no column file can have.
 func (o ReadOptions) With(f format.SchemaField, name string) (ReadOptions, error) {
 	precision, scale := 0, -1
 	typeName := cmp.Or(f.Metadata[block.MetaType], usualTypes[strings.SplitN(f.Type, "[", 2)[0]])
@@ -92,14 +92,14 @@ func (o ReadOptions) With(f format.SchemaField, name string) (ReadOptions, error
 	if c := block.CompressionByName(f.Metadata[block.MetaCompression]); o.Compression == block.DefaultCompression {
 		o.Compression = c
 	}
-	// the schema of another format may have nullable columns without nulls
+	// in the schema of another format a nullable column need not have nulls
 	if f.Metadata[block.MetaVersion] != "" && !o.NullableSet {
 		o.Nullable, o.NullableSet = f.Nullable, true
 	}
 	return o, nil
 }
 
-// usualTypes are the names of the types as which a CFile stores Arrow types, by the names of these.
+// usualTypes maps names of Arrow types to the names of the types as which a CFile stores them.
 var usualTypes = map[string]string{"uint8": "uint8", "int8": "int8", "uint16": "uint16", "int16": "int16",
 	"uint32": "uint32", "int32": "int32", "uint64": "uint64",
 	"int64": "int64", "utf8": "string", "large_utf8": "string", "binary": "binary", "large_binary": "binary",

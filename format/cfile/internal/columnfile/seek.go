@@ -18,19 +18,19 @@ import (
 	"stoa/vec"
 )
 
-// Lookup finds values by the value index. It is used by one goroutine.
+// Lookup finds values by the value index. It is not safe for concurrent use.
 type Lookup struct {
 	F    *File
 	dict *vec.Vector
 	key  []byte
 
-	// The block decoded last, as the two ends of a range are often in one.
+	// The block decoded last is kept because the two ends of a range are often in the same block.
 	last  block.BlockPtr
 	have  *vec.Vector
 	first int64
 }
 
-// Close releases the block decoded last. Blocks before it are still valid.
+// Close releases the block decoded last. Blocks returned before it stay valid.
 func (l *Lookup) Close() {
 	if l.have != nil {
 		l.have.Release()
@@ -38,13 +38,13 @@ func (l *Lookup) Close() {
 	}
 }
 
-// seekPool is the memory of blocks that look-ups decode.
+// seekPool is the memory of blocks that lookups decode.
 var seekPool = vec.NewPool(4 << 20)
 
 // Arenas are for calls that decode a single block.
 var Arenas = sync.Pool{New: func() any { return new(vec.Arena) }}
 
-// block decodes the data block at p. first is its ordinal.
+// block decodes the data block at p. first is the ordinal of its first row.
 func (l *Lookup) block(ctx context.Context, p block.BlockPtr, path string) (v *vec.Vector, first int64, err error) {
 	if l.F.Footer.Encoding == block.Dict && l.F.Footer.Dict != nil && l.dict == nil {
 		if l.dict, err = l.F.ReadDict(ctx); err != nil {
@@ -105,12 +105,12 @@ func (f *File) readData(ctx context.Context, b *DataBlock, dict *vec.Vector, pat
 	return v, lay, v.Plain()
 }
 
-// Bound is the ordinal of the first value that is not below key (after: that is above key), the number of values if
-// there is none, and whether that value equals key. The file must be Sorted.
+// Bound returns the ordinal of the first value that is at least key, or greater than key if after is true; the number
+// of values if there is none. exact reports whether that value equals key. The file must be Sorted.
 func (l *Lookup) Bound(ctx context.Context, key []byte, after bool) (n int64, exact bool, err error) {
 	w := l.F.Values()
-	// Separators are not above the first value of their block, and equal values may span blocks: so the first value
-	// not below key may be in the last block whose separator is below it, but in none before that.
+	// A separator is at most the first value of its block, and equal values may span blocks. So the first value that is
+	// at least key may be in the last block whose separator is less than key, but in no block before that.
 	if err := w.seek(ctx, key, !after); err != nil {
 		return 0, false, err
 	}
@@ -141,8 +141,8 @@ func (l *Lookup) Bound(ctx context.Context, key []byte, after bool) (n int64, ex
 	return n, false, nil
 }
 
-// checkUnproven checks, in files without checksums, that the index led to the right block and the block's values are
-// not damaged: they must ascend, and the adjacent value of the next block or the one before must be on the other side
+// checkUnproven checks, in files without checksums, that the index led to the right block and that the values of the
+// block are intact: they must ascend, and the adjacent value in the next or previous block must lie on the other side
 // of key.
 func (l *Lookup) checkUnproven(ctx context.Context, w *Walker, e block.IndexEntry, v *vec.Vector, i int, first int64,
 	key []byte, after bool) error {
@@ -177,8 +177,9 @@ func (l *Lookup) checkAscending(v *vec.Vector, at fault.Span, path string) ([]by
 	return before, nil
 }
 
-// checkAdjacent checks, by the positional index, the value of row n, which is in the block after the one that the value
-// index led to or, if below is true, before it. near is the adjacent value of that block.
+// checkAdjacent reads the value of row n through the positional index and checks it. Row n is in the block after the
+// one that the value index led to or, if below is true, in the block before it. near is the value of that block next to
+// row n.
 func (l *Lookup) checkAdjacent(ctx context.Context, n int64, near, key []byte, below, after bool) error {
 	w := l.F.Positions()
 	if err := w.seek(ctx, block.PositionKey(n), false); err != nil {
@@ -212,7 +213,7 @@ func (l *Lookup) checkAdjacent(ctx context.Context, n int64, near, key []byte, b
 	return nil
 }
 
-// search is the index of the first entry of v that is not below key (after: that is above key).
+// search returns the index of the first entry of v that is at least key, or greater than key if after is true.
 func (l *Lookup) search(v *vec.Vector, key []byte, after bool) int {
 	return sort.Search(v.Len(), func(i int) bool {
 		d := bytes.Compare(l.Encode(v, i), key)
@@ -220,7 +221,7 @@ func (l *Lookup) search(v *vec.Vector, key []byte, after bool) int {
 	})
 }
 
-// Encode is the encoded key of entry i, valid until the next call.
+// Encode returns the encoded key of entry i, valid until the next call.
 func (l *Lookup) Encode(v *vec.Vector, i int) []byte {
 	t := l.F.Footer.Type
 	if t.IsBinary() {
@@ -237,8 +238,9 @@ func (l *Lookup) Encode(v *vec.Vector, i int) []byte {
 	return l.key
 }
 
-// RowsBetween are the rows whose value is between two limits (nil: none) of the Arrow type at; lowIn and highIn: the
-// limit is included. A limit that the type has no value for does not restrict them.
+// RowsBetween returns the rows whose value is between low and high, which are values of the Arrow type at; nil means no
+// limit. lowIn and highIn state whether the limit itself is included. A limit that the stored type cannot represent
+// restricts nothing.
 func (f *File) RowsBetween(ctx context.Context, at arrow.DataType, low, high *pred.Value, lowIn,
 	highIn bool) (vec.Range, error) {
 	r := vec.Range{From: 0, To: f.Footer.NumValues}

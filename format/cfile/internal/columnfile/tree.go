@@ -11,11 +11,12 @@ import (
 	"stoa/format/cfile/internal/block"
 )
 
-// MaxDepth is the largest number of levels of an index tree. Three of the default size suffice for a block of each row.
+// MaxDepth is the largest number of levels of an index tree. Three levels of the default size suffice even if every row
+// has a block of its own.
 const MaxDepth = 32
 
-// Walker is a position in an index tree. Trees are written in post-order: a node is after its children, and the blocks
-// of each level are in ascending order. Walker requires that, so that every walk ends.
+// Walker is a position in an index tree. Trees are written in post-order: a node comes after its children, and the
+// blocks of each level are in ascending order. Walker requires this, so every walk ends.
 type Walker struct {
 	f     *File
 	Name  string // "posidx" or "validx"
@@ -26,7 +27,7 @@ type Walker struct {
 	Eof   bool            // after the last leaf entry
 }
 
-// level is a node on the way from the root, and the entry that was taken.
+// level is a node on the path from the root, and the entry of it through which the path continues.
 type level struct {
 	Node block.IndexNode
 	ptr  block.BlockPtr
@@ -83,8 +84,7 @@ func (w *Walker) load(ctx context.Context, p block.BlockPtr) (block.IndexNode, e
 	return x, err
 }
 
-// nodes caches parsed index blocks of an open file for look-ups. The zero value is empty. It is safe for concurrent
-// use.
+// nodes caches parsed index blocks of an open file for lookups. The zero value is empty. It is safe for concurrent use.
 type nodes struct {
 	mu   sync.RWMutex
 	have map[block.BlockPtr]block.IndexNode
@@ -101,7 +101,7 @@ func (k *nodes) get(p block.BlockPtr) (block.IndexNode, bool) {
 	return x, ok
 }
 
-// put caches a node. One with a damaged entry is not cached, so that the error is found each time.
+// put caches a node. A node with a damaged entry is not cached, so that every lookup reports the error.
 func (k *nodes) put(p block.BlockPtr, x *block.IndexNode) {
 	size := len(x.Block.Data) + 48*x.N
 	k.mu.Lock()
@@ -136,7 +136,7 @@ func (f *File) readIndexBlock(ctx context.Context, p block.BlockPtr, path string
 	return x, c.Err()
 }
 
-// Place is the span of the block with the current entry, or of the footer at the root: the place of errors in it.
+// Place is the place of errors in the current entry: the span of the block that holds it, or of the footer at the root.
 func (w *Walker) Place() fault.Span {
 	if n := len(w.Stack); n > 0 {
 		return w.f.Span(w.Stack[n-1].ptr)
@@ -144,7 +144,7 @@ func (w *Walker) Place() fault.Span {
 	return w.f.FootSpan()
 }
 
-// Push enters the node at p. The error is Corrupt if it is not after the last node of its level.
+// Push enters the node at p. The error is Corrupt if p is not after the last node of its level.
 func (w *Walker) Push(ctx context.Context, p block.BlockPtr) error {
 	x, err := w.load(ctx, p)
 	if err != nil {
@@ -181,7 +181,8 @@ func (w *Walker) parentPath() string {
 // First moves to the first leaf entry.
 func (w *Walker) First(ctx context.Context) error { return w.seek(ctx, nil, false) }
 
-// seek moves to the last leaf entry whose key is not above key (strict: is below it), or else to the first one.
+// seek moves to the last leaf entry whose key is at most key (less than key if strict is true), or to the first entry
+// if there is none.
 func (w *Walker) seek(ctx context.Context, key []byte, strict bool) error {
 	w.Stack, w.Eof, w.Ends, w.Data = w.Stack[:0], false, [MaxDepth]int64{}, 0
 	p, first := w.Root, []byte(nil)
@@ -213,7 +214,7 @@ func (w *Walker) seek(ctx context.Context, key []byte, strict bool) error {
 	}
 }
 
-// search finds the entry of a node where seek continues.
+// search finds the entry of a node at which seek continues.
 func (w *Walker) search(l *level, key []byte, strict bool) error {
 	lo, hi := 0, l.Node.N-1 // the entry is in [lo, hi]
 	for lo < hi {
@@ -263,7 +264,7 @@ func (w *Walker) descend(ctx context.Context) error {
 	return nil
 }
 
-// sameKey checks that the first key of the node just entered is the one its parent has for it.
+// sameKey checks that the first key of the node just entered is the key that its parent has for it.
 func (w *Walker) sameKey(key []byte) error {
 	e, err := w.Current()
 	if err == nil && !bytes.Equal(e.Key, key) {
@@ -272,8 +273,8 @@ func (w *Walker) sameKey(key []byte) error {
 	return err
 }
 
-// following is the key of the leaf entry after the current one, from a level above if that is in another leaf; nil at
-// the end.
+// following returns the key of the leaf entry after the current one; nil at the end. If that entry is in another leaf,
+// the key is read from a level above.
 func (w *Walker) following() ([]byte, error) {
 	for d := len(w.Stack) - 1; d >= 0; d-- {
 		l := &w.Stack[d]
@@ -290,7 +291,8 @@ func (w *Walker) following() ([]byte, error) {
 	return nil, nil
 }
 
-// Block checks the data block of the entry e: it must be within the file, and after the last one. The error is Corrupt.
+// Block checks the data block of the entry e: it must be within the file and after the previous data block. The error
+// is Corrupt.
 func (w *Walker) Block(e block.IndexEntry) error {
 	if reason := w.f.Problem(e.Ptr); reason != "" {
 		return fault.Corruptf(w.Place(), w.Path(), "%s", reason)
