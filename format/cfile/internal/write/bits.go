@@ -5,20 +5,20 @@ import (
 	"math/bits"
 )
 
-// BitRuns encodes bits with the RLE of package rle, byte for byte as its Encoder of width 1 does, but takes
-// them by the word. It serves NULL bitmaps and RLE columns of bools.
+// BitRuns encodes bits with the RLE of package rle, byte for byte as its Encoder of width 1 does, but accepts whole
+// words of bits at a time. It encodes NULL bitmaps and RLE columns of bools.
 //
-// Bits are looked at in groups of eight. A group of equal bits begins a repeated run, which continues for as long
-// as the bit comes again; any other group goes to a packed run of up to 63 groups.
+// Bits are grouped by eight. A group of equal bits begins a repeated run, which lasts until the bit changes; any other
+// group is added to a packed run of up to 63 groups.
 type BitRuns struct {
 	Buf   []byte
-	N     int   // bits put
-	group uint8 // bits of the group that is not full yet
-	fill  int   // how many they are
+	N     int   // bits added so far
+	group uint8 // bits of the incomplete group
+	fill  int   // number of bits in group
 	run   int   // length of the open repeated run, else 0
-	bit   uint8 // its bit
+	bit   uint8 // bit of the open repeated run
 	lit   int   // groups in the open packed run
-	head  int   // where its header is
+	head  int   // offset of the header of the packed run
 }
 
 // maxBitRun is the longest repeated run: Kudu keeps its header in an int32.
@@ -121,13 +121,13 @@ func (e *BitRuns) closeRun() {
 	e.run = 0
 }
 
-// Finish ends the sequence. The result is good until reset, which must come next.
+// Finish ends the sequence. The result is valid until reset, which must be the next call.
 func (e *BitRuns) Finish() []byte {
 	switch {
 	case e.run > 0:
 		e.closeRun()
 	case e.fill > 0 && e.lit == 0 && (e.group == 0 || e.group == 1<<uint(e.fill)-1):
-		// fewer than eight at the end, all equal, and no packed run before them
+		// the last bits are fewer than eight, all equal, and follow no packed run
 		e.run, e.bit = e.fill, e.group&1
 		e.closeRun()
 	case e.fill > 0:

@@ -15,14 +15,13 @@ const (
 	roomy fullness = iota
 	// fullNow: the block ends here.
 	fullNow
-	// fullAtRunEnd: the block ends where the run of values ends in which it became full: Kudu hands over runs
-	// of present values from row blocks of 100 rows, and these encoders look at their size only between two
-	// runs.
+	// fullAtRunEnd: the block ends where the run of values in which it became full ends. Kudu passes on runs of present
+	// values from row blocks of 100 rows, and these encoders check their size only between two runs.
 	fullAtRunEnd
 )
 
-// plainFixed: u32 count, u32 ordinal, values. (The document has these two after the values; the files have
-// them before.)
+// plainFixed: u32 count, u32 ordinal, values. (The document places count and ordinal after the values; in the files
+// they come first.)
 type plainFixed struct {
 	width, limit int
 	buf          []byte
@@ -91,7 +90,8 @@ func (b *rleBools) add(v *dense, from, to int, all bool) (int, fullness) {
 	i := from
 	for i < to {
 		k := min(to-i, 56)
-		// 56 bits never need 64 bytes; near the limit it goes bit by bit, to stop in the right place.
+		// 56 bits never take 64 bytes. Near the limit bits are added one at a time, so that the block ends at exactly
+		// the right bit.
 		if !all && len(b.enc.Buf)+8+64 > b.limit {
 			if len(b.enc.Buf)+8 > b.limit {
 				return i - from, fullAtRunEnd
@@ -145,8 +145,9 @@ func (b *rleInts) add(v *dense, from, to int, all bool) (int, fullness) {
 	return k, roomy
 }
 
-// rlePut puts values until more than limit bytes are written, and returns their number. Runs of a value are put at
-// once, except within 128 bytes of the limit, which are more than a run makes the encoder write.
+// rlePut encodes values until more than limit bytes are written, and returns the number of values encoded. Runs of
+// equal values are added at once, except within the last 128 bytes before the limit; no single run makes the encoder
+// write that many.
 func rlePut[T uint8 | uint16 | uint32 | uint64](e *rle.Encoder, vals []T, limit int) int {
 	for i := 0; i < len(vals); {
 		x := vals[i]
@@ -176,11 +177,11 @@ func (b *rleInts) Finish(dst []byte, ordinal uint32) []byte {
 
 func (b *rleInts) reset() { b.enc.Reset(); b.n = 0 }
 
-// shuffled is bitshuffle: five u32 (ordinal, count, size with these 20 bytes, count rounded up to 8, element
-// size), chunks. u32 values, and so the codes of a dictionary, are stored in as few bytes as the largest of the
-// block needs.
+// shuffled is bitshuffle: five u32 (ordinal, count, size including these 20 bytes, count rounded up to a multiple of 8,
+// element size), then chunks. u32 values, which include dictionary codes, are stored in as few bytes as the largest
+// value of the block needs.
 type shuffled struct {
-	width, max int // bytes of a value, and values of a block
+	width, max int // bytes per value; largest number of values in a block
 	shrink     bool
 	buf, small []byte
 }
@@ -220,7 +221,7 @@ func (b *shuffled) Finish(dst []byte, ordinal uint32) []byte {
 		binary.LittleEndian.PutUint32(dst[at+4*i:], uint32(x))
 	}
 	if !b.shrink || elem == b.width {
-		b.buf = src // which may have been reallocated
+		b.buf = src // append may have reallocated it
 	}
 	return dst
 }
@@ -228,7 +229,7 @@ func (b *shuffled) Finish(dst []byte, ordinal uint32) []byte {
 // shrunk returns u32 values as u8 or u16 if all of them fit.
 func (b *shuffled) shrunk() ([]byte, int) {
 	vals := view[uint32](b.buf)
-	var or uint32 // has as many bits as the largest
+	var or uint32 // as many bits as the largest value
 	for _, x := range vals {
 		or |= x
 	}
@@ -251,8 +252,8 @@ func (b *shuffled) shrunk() ([]byte, int) {
 
 func (b *shuffled) reset() { b.buf = b.buf[:0] }
 
-// groupVarints is GROUP_VARINT of UINT32 (v1 only): a group of count, smallest value, ordinal and 0; then the values
-// less the smallest one, in groups of four, the last one filled up with zeros.
+// groupVarints is GROUP_VARINT of UINT32 (v1 only): a group of count, smallest value, ordinal and 0; then the
+// differences from the smallest value in groups of four; the last group is padded with zeros.
 type groupVarints struct {
 	limit, raw int
 	vals       []uint32
@@ -272,7 +273,7 @@ func (b *groupVarints) add(v *dense, from, to int, all bool) (int, fullness) {
 	return to - from, roomy
 }
 
-// full compares Kudu's estimate: 10 bytes for the header, 3 for the padding.
+// full compares Kudu's estimate of the block size with the limit: 10 bytes for the header, 3 for the padding.
 func (b *groupVarints) full() bool { return b.raw+(len(b.vals)+3)/4+13 > b.limit }
 
 func (b *groupVarints) rest(*dense, int, int) int { return 0 }
@@ -294,5 +295,5 @@ func (b *groupVarints) Finish(dst []byte, ordinal uint32) []byte {
 
 func (b *groupVarints) reset() { b.vals, b.raw = b.vals[:0], 0 }
 
-// varintGroupBytes is the bytes of x in a group, without its share of the tag.
+// varintGroupBytes returns the bytes that x takes in a group, without its share of the tag byte.
 func varintGroupBytes(x uint32) int { return (bits.Len32(x|1) + 7) / 8 }

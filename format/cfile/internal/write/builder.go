@@ -5,19 +5,20 @@ import (
 	"stoa/internal/enc/rle"
 )
 
-// blockBuilder makes the encoded values of one data block after the other. Values come in bulk.
+// blockBuilder encodes the values of one data block after another. Values are added in bulk.
 type blockBuilder interface {
-	// add takes values [from, to) up to the one that fills the block. all: takes them in any case, as the
-	// elements of an array cell, which no block border divides.
+	// add appends values [from, to) up to the one that fills the block. With all it appends every value regardless of
+	// size: the elements of an array cell must not be split between blocks.
 	add(v *dense, from, to int, all bool) (taken int, f fullness)
-	// rest takes the rest of the run after add said fullAtRunEnd. Fewer than offered: the block ends here.
+	// rest appends the rest of the run after add returned fullAtRunEnd. If it accepts fewer than offered, the block
+	// ends there.
 	rest(v *dense, from, to int) int
-	// finish appends the encoded values to dst.
+	// Finish appends the encoded values to dst.
 	Finish(dst []byte, ordinal uint32) []byte
 	reset()
 }
 
-// newBlockBuilder chooses by type and encoding, which have been checked.
+// newBlockBuilder returns the builder for a type and encoding, which must have been validated.
 func newBlockBuilder(t block.Type, o *WriterOptions) blockBuilder {
 	limit := o.BlockSize
 	switch o.Encoding {

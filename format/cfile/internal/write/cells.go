@@ -14,11 +14,12 @@ import (
 // maxCell is the largest number of elements of a cell, whose counts are 16 bits wide.
 const maxCell = 1<<16 - 1
 
-// cellHeads is what an array block says of its cells, besides the bitmap of the elements (Writer.present).
+// cellHeads is the description of the cells in an array block, except for the bitmap of the elements (Writer.present).
 //
-// Source: cfile.md, "Array Data Block Layout"; when a block ends: Kudu's writer (only after a cell that has elements).
+// Source: cfile.md, "Array Data Block Layout"; the rule for when a block ends is that of Kudu's writer: only after a
+// cell that has elements.
 type cellHeads struct {
-	counts *rle.Encoder // of elements, 0 for a null cell
+	counts *rle.Encoder // number of elements per cell, 0 for a null cell
 	valid  BitRuns
 }
 
@@ -67,7 +68,7 @@ func newListSource(f *Field, arr arrow.Array) (*listSource, error) {
 	return l, nil
 }
 
-// appendCells takes the cells of a list array, some thousand elements at a time.
+// appendCells appends the cells of a list array, some thousand elements at a time.
 func (c *Writer) appendCells(arr arrow.Array) error {
 	l, err := newListSource(&c.f, arr)
 	if err != nil {
@@ -92,7 +93,7 @@ func (c *Writer) appendCells(arr arrow.Array) error {
 	return nil
 }
 
-// appendCellRun takes the cells [a, b).
+// appendCellRun appends the cells [a, b).
 func (c *Writer) appendCellRun(l *listSource, col *source, a, b int) error {
 	from, _ := l.bounds(a)
 	_, to := l.bounds(b - 1)
@@ -125,7 +126,8 @@ func (c *Writer) appendCellRun(l *listSource, col *source, a, b int) error {
 	return nil
 }
 
-// appendCell takes one cell: the n elements of ch from at on, which have the k values from d on.
+// appendCell appends one cell: the n elements of ch from element at on, whose non-null values are the k values from
+// value d on.
 func (c *Writer) appendCell(ch *portion, null bool, at, n, d, k int) error {
 	switch {
 	case null && !c.f.Nullable:

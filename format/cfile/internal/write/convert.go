@@ -12,22 +12,22 @@ import (
 	"stoa/internal/enc/plain"
 )
 
-// The conversions of source.conv: dense values of one width to dense values of another. They give the index of
-// the first value that has no exact counterpart, or -1.
+// The conversions of source.conv: dense values of one width to dense values of another. They return the index of the
+// first value that has no exact counterpart, or -1.
 
-// Coercion is what becomes of timestamps that are finer than a microsecond.
+// Coercion states how timestamps with fractions of a microsecond are handled.
 type Coercion uint8
 
 const (
 	Refuse    Coercion = iota
-	ToNearest          // the nearest microsecond, of two the later
+	ToNearest          // the nearest microsecond; the later of two equally near
 	ToFloor            // the microsecond at or before
 )
 
-// String is the value of the option.
+// String returns the value of the option.
 func (o Coercion) String() string { return [...]string{"refuse", "us", "floor"}[o] }
 
-// microsOf converts timestamps of a unit to microseconds; nil: nothing is to be done.
+// microsOf converts timestamps of a unit to microseconds; nil if no conversion is needed.
 func microsOf(u arrow.TimeUnit, o Coercion) func(dst, src []byte) int {
 	switch u {
 	case arrow.Second:
@@ -49,8 +49,8 @@ func microsOf(u arrow.TimeUnit, o Coercion) func(dst, src []byte) int {
 	return nil
 }
 
-// micros is a timestamp of nanoseconds in microseconds; false: it has no such, or none that can be shown in
-// nanoseconds.
+// micros converts a timestamp from nanoseconds to microseconds. It returns false if there is no such microsecond, or if
+// that microsecond could not be converted back to nanoseconds.
 func (o Coercion) micros(x int64) (int64, bool) {
 	q, rest := x/1000, x%1000
 	if rest == 0 {
@@ -92,7 +92,7 @@ func daysOfMillis(dst, src []byte) int {
 	return -1
 }
 
-// floatOfHalf loses nothing: every float16 is a float32.
+// floatOfHalf is lossless: every float16 is a float32.
 func floatOfHalf(dst, src []byte) int {
 	d := view[float32](dst)
 	for i, x := range view[uint16](src) {
@@ -116,7 +116,7 @@ func decimalConv(from, to, digits int) func(dst, src []byte) int {
 	}
 }
 
-// pow10 is 10ⁿ, n ≤ 38, as two words.
+// pow10 is 10ⁿ, n ≤ 38, as two 64-bit words.
 func pow10(n int) (hi, lo uint64) {
 	lo = 1
 	for range n {
@@ -147,7 +147,7 @@ func loadDecimal(src []byte, width, i int) [2]uint64 {
 	case 32:
 		x := view[[4]uint64](src)[i]
 		if sign := uint64(int64(x[1]) >> 63); x[2] != sign || x[3] != sign {
-			return [2]uint64{math.MaxUint64, math.MaxInt64} // more than 38 digits, as x
+			return [2]uint64{math.MaxUint64, math.MaxInt64} // has more than 38 digits, as x has
 		}
 		return [2]uint64{x[0], x[1]}
 	}
@@ -165,7 +165,7 @@ func storeDecimal(dst []byte, width, i int, x [2]uint64) {
 	}
 }
 
-// validityOf is a struct array's bitmap as bools.
+// validityOf returns a struct array's validity bitmap as an array of bools.
 func validityOf(st arrow.Array) arrow.Array {
 	bits := make([]byte, (st.Len()+7)/8)
 	for i := range st.Len() {
@@ -179,7 +179,7 @@ func validityOf(st arrow.Array) arrow.Array {
 	return array.MakeFromData(d)
 }
 
-// withoutViews is arr, which it takes over, or for views of strings an array of strings.
+// withoutViews returns arr, or an array of plain strings in place of string views. It takes ownership of arr.
 func withoutViews(arr arrow.Array) arrow.Array {
 	switch x := arr.(type) {
 	case *array.StringView:
@@ -206,7 +206,7 @@ func copied(a arrow.Array, b array.Builder, put func(int)) arrow.Array {
 	return b.NewArray()
 }
 
-// underNulls is child with the nulls of its parent struct added to its own.
+// underNulls returns child with the nulls of its parent struct added to its own.
 func underNulls(st *array.Struct, child arrow.Array) arrow.Array {
 	n := child.Len()
 	valid := make([]byte, (n+7)/8)
@@ -219,7 +219,7 @@ func underNulls(st *array.Struct, child arrow.Array) arrow.Array {
 		}
 	}
 	d := child.Data()
-	// The child may have an offset, which counts for its bitmap, too.
+	// The child may have an offset, which also applies to its bitmap.
 	bits := make([]byte, (d.Offset()+n+7)/8)
 	plain.CopyBits(bits, d.Offset(), valid, 0, n)
 	bufs := append([]*memory.Buffer{memory.NewBufferBytes(bits)}, d.Buffers()[1:]...)

@@ -11,7 +11,7 @@ import (
 	"stoa/internal/pb"
 )
 
-// ChangeList is one change of one row, under construction: begin with Update, Delete or Reinsert, then set columns.
+// ChangeList builds one change of one row: begin with Update, Delete or Reinsert, then set columns.
 //
 //	u8 1 update / 2 delete / 3 reinsert
 //	update, reinsert: varint column id; varint 0 (NULL) or length+1; bytes …
@@ -36,7 +36,7 @@ func (l *ChangeList) begin(kind byte) *ChangeList {
 	return l
 }
 
-// Set gives a column a value: strings as they are, other types as their little-endian bytes.
+// Set sets the value of a column: strings as they are, other types as little-endian bytes.
 func (l *ChangeList) Set(column uint32, value []byte) *ChangeList {
 	l.cols = append(l.cols, column)
 	l.buf = binary.AppendUvarint(l.buf, uint64(column))
@@ -55,7 +55,7 @@ func (l *ChangeList) SetNull(column uint32) *ChangeList {
 // Bytes is the encoded change list.
 func (l *ChangeList) Bytes() []byte { return l.buf }
 
-// check refuses what no reader takes.
+// check returns an error for a change list that no reader accepts.
 func (l *ChangeList) check() error {
 	switch {
 	case len(l.buf) == 0:
@@ -68,8 +68,8 @@ func (l *ChangeList) check() error {
 	return nil
 }
 
-// DeltaWriter writes a delta file: binary values, each the key of a change (row and timestamp, as varints that compare
-// like numbers) and the change list; a value index of whole keys; statistics in the metadata.
+// DeltaWriter writes a delta file. Its binary values are the key of a change (row and timestamp, as varints that
+// compare like numbers) followed by the change list. The value index has whole keys, and the metadata has statistics.
 //
 // Source: Kudu's tablet/deltafile.cc and delta_stats.cc.
 type DeltaWriter struct {
@@ -89,7 +89,7 @@ type deltaStats struct {
 	cols               []uint32 // in the order of first appearance
 }
 
-// NewDeltaWriter begins a delta file; undo says which order of timestamps it has. What o leaves open is as in Kudu:
+// NewDeltaWriter begins a delta file; undo selects the order of timestamps. Options that o leaves open are Kudu's:
 // plain encoding, LZ4, blocks of 32 KiB.
 func NewDeltaWriter(w io.Writer, undo bool, o WriterOptions) (*DeltaWriter, error) {
 	if o.Encoding == block.AutoEncoding {
@@ -128,7 +128,7 @@ func (d *DeltaWriter) Add(row uint32, ts uint64, l *ChangeList) error {
 	return d.f.add(d.key, l.buf)
 }
 
-// Close ends the file. Kudu has no delta file without a change, so that is an error.
+// Close ends the file. Kudu has no delta files without a change, so closing an empty one is an error.
 func (d *DeltaWriter) Close() (Summary, error) {
 	if d.n == 0 {
 		return Summary{}, fault.Invalidf("a delta file without changes")
@@ -157,8 +157,8 @@ func (s *deltaStats) note(ts uint64, l *ChangeList) {
 	s.minTS, s.maxTS = min(s.minTS, ts), max(s.maxTS, ts)
 }
 
-// message is the DeltaStatsPB. The columns come in the order of Kudu's hash map, which for few columns is that of first
-// appearance, backwards.
+// message is the DeltaStatsPB. The columns are in the order of Kudu's hash map, which for few columns is the reverse
+// order of first appearance.
 func (s *deltaStats) message() []byte {
 	b := pb.AppendUint(nil, 1, uint64(s.deletes))
 	b = pb.AppendFixed64(b, 3, s.minTS)
@@ -170,7 +170,7 @@ func (s *deltaStats) message() []byte {
 	return pb.AppendUint(b, 6, uint64(s.reinserts))
 }
 
-// DeltaKeyOf is the key at the front of a delta file's value.
+// DeltaKeyOf returns the key at the front of a delta file's value.
 func DeltaKeyOf(v []byte) []byte {
 	n := columnfile.OrderedVarintLen(v[0])
 	return v[:n+columnfile.OrderedVarintLen(v[n])]

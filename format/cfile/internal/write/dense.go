@@ -5,28 +5,28 @@ import (
 	"unsafe"
 )
 
-// dense is values (no NULL among them), in the form in which the blocks store them. Which fields are set
-// follows from the type of the column.
+// dense holds values, none of them NULL, in the form in which blocks store them. The type of the column determines
+// which fields are set.
 type dense struct {
 	n     int
 	fixed []byte // n values of the type's width, little-endian
 	bits  []byte // bool: n bits from bit at on
 	at    int
-	strs  []strSpan // strings: where each lies in data
+	strs  []strSpan // strings: position of each in data
 	data  []byte
 }
 
-// strSpan is a run of bytes.
+// strSpan is a range of bytes of dense.data.
 type strSpan struct{ lo, hi uint32 }
 
-// fullness is what a blockBuilder says after taking values.
+// fullness is the state of a blockBuilder after values were added.
 type fullness uint8
 
 func appendTwo(dst []byte, a, b uint32) []byte {
 	return binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(dst, a), b)
 }
 
-// view sees bytes as values of T; the machine is little-endian, as the files are.
+// view reinterprets bytes as values of T; this needs a little-endian machine, as the files are little-endian.
 func view[T any](b []byte) []T {
 	var t T
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(t)))

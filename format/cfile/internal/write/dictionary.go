@@ -7,7 +7,7 @@ import (
 	"stoa/vec"
 )
 
-// newDictSource sees a dictionary array as the column of its values: strings by reference, fixed-width values gathered.
+// newDictSource makes a dictionary array a source of its values: strings are referenced, fixed-width values are copied.
 func newDictSource(f *Field, d *array.Dictionary, o Coercion) (*source, error) {
 	c, err := newSource(f, d.Dictionary(), o)
 	if err != nil {

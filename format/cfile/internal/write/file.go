@@ -14,13 +14,14 @@ import (
 	"stoa/internal/sum"
 )
 
-// rawRatio is the largest ratio of compressed to plain size: a block of a v2 file that compresses to more is stored
-// plain (Kudu's min_compression_ratio).
+// rawRatio is the largest ratio of compressed to plain size at which a block of a v2 file is stored compressed (Kudu's
+// min_compression_ratio).
 const rawRatio = 0.9
 
 // outFile writes the header, blocks and footer of a CFile, whatever its type.
 //
-// Source: cfile.md, "File Format", with the errata in the package comment (CRC-32C, index blocks are compressed, too).
+// Source: cfile.md, "File Format", with the errata in the package comment (CRC-32C; index blocks are compressed as
+// well).
 type outFile struct {
 	w         io.Writer
 	version   int
@@ -28,8 +29,8 @@ type outFile struct {
 	comp      block.Compression
 	codec     *codec.Codec // nil: blocks are stored as they are
 	off       int64
-	digest    hash.Hash // of the sizes and checksums of the blocks; nil: not needed
-	packed    []byte    // the compressed block; its memory is kept
+	digest    hash.Hash // over the sizes and checksums of the blocks; nil: not needed
+	packed    []byte    // the compressed block; kept to reuse its memory
 }
 
 func newOutFile(w io.Writer, o *WriterOptions) (*outFile, error) {
@@ -58,7 +59,7 @@ func (o *outFile) write(p []byte) error {
 	return err
 }
 
-// header writes magic, length and CFileHeaderPB. The message of v1 says 1.0, the one of v2 is empty.
+// header writes magic, length and CFileHeaderPB. The message of v1 has version 1.0, that of v2 is empty.
 func (o *outFile) header() error {
 	var m []byte
 	if o.version == 1 {
@@ -74,7 +75,7 @@ func (o *outFile) header() error {
 	return o.write(b)
 }
 
-// block writes a data, index, dictionary or bloom block and says where it is. It may append to b's memory.
+// block writes a data, index, dictionary or bloom block and returns its position. It may append to b's memory.
 func (o *outFile) block(b []byte) (block.BlockPtr, error) {
 	if len(b) > math.MaxInt32-64 {
 		return block.BlockPtr{}, fault.Limitf(fault.Span{}, "",
@@ -97,7 +98,7 @@ func (o *outFile) block(b []byte) (block.BlockPtr, error) {
 	return p, o.write(stored)
 }
 
-// compress returns the block as it is stored, with the sizes that stand before compressed data:
+// compress returns the block as it is stored, with the sizes that precede compressed data:
 //
 //	v1   u32 compressed size, u32 uncompressed size, data
 //	v2   u32 uncompressed size, data; data of just that size is not compressed
@@ -148,8 +149,8 @@ func (o *outFile) footer(f *block.Footer) error {
 	return o.write(b)
 }
 
-// appendFooter is the message in the order of its field numbers, as Kudu's serializer writes it: also fields that
-// hold their default are there, except compatible_features; v1 knew no features.
+// appendFooter appends the message in the order of its field numbers, as Kudu's serializer does. Fields with their
+// default value are written too, except compatible_features; v1 has no features.
 func appendFooter(b []byte, f *block.Footer, version int) []byte {
 	b = pb.AppendUint(b, 1, uint64(f.Type))
 	b = pb.AppendUint(b, 2, uint64(f.Encoding))
@@ -172,12 +173,12 @@ func appendFooter(b []byte, f *block.Footer, version int) []byte {
 		b = pb.AppendUint(b, 10, uint64(f.Incompatible))
 	}
 	if f.Array() {
-		b = pb.AppendUint(b, 12, 1) // is_type_array; goes with the feature bit
+		b = pb.AppendUint(b, 12, 1) // is_type_array; always set together with the feature bit
 	}
 	return b
 }
 
-// appendPointer is a BlockPointerPB.
+// appendPointer appends a BlockPointerPB.
 func appendPointer(b []byte, p *block.BlockPtr) []byte {
 	return pb.AppendUint(pb.AppendUint(b, 1, uint64(p.Offset)), 2, uint64(p.Size))
 }

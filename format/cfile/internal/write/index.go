@@ -7,13 +7,13 @@ import (
 	"stoa/internal/pb"
 )
 
-// indexTree writes one B-tree of a CFile in post-order: an index block is written when it is full, and its first key
-// goes to the block above. Every block but the last of each level is therefore full, and the root comes last.
+// indexTree writes one B-tree of a CFile in post-order: an index block is written when it is full, and its first key is
+// added to the block above. So every block except the last of each level is full, and the root comes last.
 //
 // Source: cfile.md, "CFile Index".
 type indexTree struct {
 	out    *outFile
-	limit  int // a block of at least two entries whose estimate is above it is written
+	limit  int // a block is written when it has at least two entries and its estimated size exceeds the limit
 	levels []*openIndex
 	blocks int64
 }
@@ -50,14 +50,14 @@ func (t *indexTree) addAt(level int, key []byte, p block.BlockPtr) error {
 	b.buf = append(b.buf, key...)
 	b.buf = binary.AppendUvarint(b.buf, uint64(p.Offset))
 	b.buf = binary.AppendUvarint(b.buf, uint64(p.Size))
-	// 16 stands for the trailer.
+	// 16 is the estimate for the trailer.
 	if len(b.starts) > 1 && len(b.buf)+4*len(b.starts)+16 > t.limit {
 		return t.close(level)
 	}
 	return nil
 }
 
-// close writes the open block of a level, if it has entries, and says the level above.
+// close writes the open block of a level, if it has entries, and adds it to the level above.
 func (t *indexTree) close(level int) error {
 	b := t.levels[level]
 	if len(b.starts) == 0 {
@@ -72,7 +72,7 @@ func (t *indexTree) close(level int) error {
 	return err
 }
 
-// Finish writes what is open and gives the root. A tree without entries is one empty leaf.
+// Finish writes the open blocks and returns the root. A tree without entries is one empty leaf.
 func (t *indexTree) Finish() (block.BlockPtr, error) {
 	for level := 0; level < len(t.levels)-1; level++ {
 		if err := t.close(level); err != nil {

@@ -14,15 +14,15 @@ type keyTracker struct {
 	any  bool
 	min  []byte // first key of the file
 	last []byte // last key of the file so far
-	open bool   // the open block has a first key
+	open bool   // whether head is set
 	head []byte // first key of the open block
 	prev []byte // last key of the block before
 
-	seen    []byte // the last value that checkAscending was given, encoded
+	seen    []byte // the last value passed to checkAscending, encoded
 	hasSeen bool
 }
 
-// note records that values [from, to) are in the open block.
+// note records that the open block has values [from, to).
 func (k *keyTracker) note(c *Writer, v *dense, from, to int) {
 	if c.val == nil || from == to {
 		return
@@ -36,8 +36,9 @@ func (k *keyTracker) note(c *Writer, v *dense, from, to int) {
 	k.last = c.appendKey(k.last[:0], v, to-1)
 }
 
-// next is the index key of the open block, which it closes: the block's first key, whole or cut to the shortest prefix
-// above the last key of the block before (for the first block: of at most a byte). It is valid until the next note.
+// next closes the open block and returns its index key: the first key of the block, whole or truncated to the shortest
+// prefix that is greater than the last key of the previous block (at most one byte for the first block). The result is
+// valid until the next note.
 func (k *keyTracker) next(whole bool) []byte {
 	key := k.head
 	if !whole {
@@ -48,7 +49,8 @@ func (k *keyTracker) next(whole bool) []byte {
 	return key
 }
 
-// Separating is the length of the shortest prefix of right that is above left, which is not above right.
+// Separating returns the length of the shortest prefix of right that is greater than left. left must not be greater
+// than right.
 func Separating(left, right []byte) int {
 	n := 0
 	for n < len(left) && n < len(right) && left[n] == right[n] {
@@ -70,8 +72,8 @@ func (c *Writer) appendKey(dst []byte, v *dense, i int) []byte {
 	return block.AppendFixedKey(dst, c.f.Type, v.fixed[i*w:(i+1)*w])
 }
 
-// checkAscending checks that the values ascend strictly, across chunks, too. A column with a value index has no nulls,
-// so value i is row i of the chunk. The error is Invalid.
+// checkAscending checks that values are strictly ascending, within and across chunks. A column with a value index has
+// no nulls, so value i is row i of the chunk. The error is Invalid.
 func (k *keyTracker) checkAscending(c *Writer, v *dense) error {
 	if v.n == 0 || c.O.unsorted {
 		return nil
@@ -91,7 +93,7 @@ func (k *keyTracker) checkAscending(c *Writer, v *dense) error {
 	return nil
 }
 
-// firstNotAbove is the index of the first value that is not above the one before it; -1: there is none.
+// firstNotAbove returns the index of the first value that is not greater than the one before it; -1 if there is none.
 func firstNotAbove(t block.Type, v *dense) int {
 	if t.IsBinary() {
 		for i := 1; i < v.n; i++ {
@@ -147,7 +149,7 @@ func firstNotAbove128(b []byte) int {
 	return -1
 }
 
-// rowsText says which rows are meant, at the end of a reason.
+// rowsText names rows at the end of a message.
 func rowsText(from, to int64) string {
 	if to-from == 1 {
 		return fmt.Sprintf(" (row %d)", from)

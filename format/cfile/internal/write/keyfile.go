@@ -12,7 +12,7 @@ import (
 	"stoa/internal/pb"
 )
 
-// stringFile is a Writer that takes strings one by one and hands them on in bulk.
+// stringFile collects strings that are added one by one and passes them to a Writer in bulk.
 type stringFile struct {
 	c    *Writer
 	data []byte
@@ -67,11 +67,12 @@ func (f *stringFile) close() (Summary, error) {
 	return f.c.Close()
 }
 
-// AdhocIndexWriter writes the ad-hoc index of a rowset with a compound key: one encoded key (EncodeKey) a row, value
-// index only, min_key and max_key in the metadata.
+// AdhocIndexWriter writes the ad-hoc index of a rowset with a compound key: one encoded key per row, a value index
+// only, min_key and max_key in the metadata.
 type AdhocIndexWriter struct{ f *stringFile }
 
-// NewAdhocIndexWriter begins one. What o leaves open is as in Kudu: prefix encoding, LZ4, blocks of 4 KiB.
+// NewAdhocIndexWriter begins an ad-hoc index. Options that o leaves open are Kudu's: prefix encoding, LZ4, blocks of 4
+// KiB.
 func NewAdhocIndexWriter(w io.Writer, o WriterOptions) (*AdhocIndexWriter, error) {
 	if o.Encoding == block.AutoEncoding {
 		o.Encoding = block.Prefix
@@ -85,13 +86,13 @@ func NewAdhocIndexWriter(w io.Writer, o WriterOptions) (*AdhocIndexWriter, error
 	return &AdhocIndexWriter{f}, err
 }
 
-// Add appends the key of the next row; keys must rise.
+// Add appends the key of the next row; keys must ascend.
 func (a *AdhocIndexWriter) Add(key []byte) error { return a.f.add(key) }
 
 // Close ends the file. It does not close the underlying writer.
 func (a *AdhocIndexWriter) Close() (Summary, error) { return a.f.close() }
 
-// BloomOptions say how a bloom file is laid out; zero values are Kudu's defaults.
+// BloomOptions determine the layout of a bloom file; zero values stand for Kudu's defaults.
 type BloomOptions struct {
 	Version        int
 	NoChecksums    bool
@@ -100,15 +101,15 @@ type BloomOptions struct {
 	IndexBlockSize int     // 0 = 32 KiB
 }
 
-// BloomWriter writes a bloom file: filters, each for as many keys as it takes at the given rate, and a value index with
-// the first key of each, cut as usual. A block is
+// BloomWriter writes a bloom file: filters, each with as many keys as fit it at the given false-positive rate, and a
+// value index with the first key of each, truncated as in other files. A block is
 //
 //	u32 length, BloomBlockHeaderPB{1: number of hash functions}, bits
 type BloomWriter struct {
 	c      *Writer
 	filter *bloom.Filter
 	max    int // largest number of keys of a filter
-	n      int // number of keys in the open one
+	n      int // number of keys in the open filter
 	keys   int64
 	block  []byte
 }
@@ -135,7 +136,7 @@ func NewBloomWriter(w io.Writer, o BloomOptions) (*BloomWriter, error) {
 	return &BloomWriter{c: c, filter: bloom.New(o.BlockBytes, int(maxKeys)), max: int(maxKeys)}, nil
 }
 
-// Add puts an encoded key into the file; keys must rise.
+// Add adds an encoded key; keys must ascend.
 func (b *BloomWriter) Add(key []byte) error {
 	c, k := b.c, &b.c.keys
 	if c.err == nil && c.done {

@@ -26,7 +26,7 @@ type (
 	NullStructs string
 )
 
-// ColumnOptions are those of one column, or of all; package cfile has them with their meaning.
+// ColumnOptions are those of one column, or of all; package cfile documents them.
 type ColumnOptions struct {
 	Version         int
 	Checksums       *bool
@@ -40,7 +40,7 @@ type ColumnOptions struct {
 	Coerce          Coerce
 }
 
-// Options are those of Create; package cfile has them with their meaning.
+// Options are those of Create; package cfile documents them.
 type Options struct {
 	All           ColumnOptions
 	Columns       map[string]ColumnOptions
@@ -91,12 +91,12 @@ var Table = option.Table[Options]{Format: "cfile", For: "writing", Options: appe
 // CreateOptions are the parsed options of Create.
 type CreateOptions struct {
 	PlainMetadata, Dir bool
-	Strict             bool                     // a null struct is an error
+	Strict             bool                     // refuse null structs
 	all                ColumnOptions            // for every column
-	column             map[string]ColumnOptions // for one: what it says wins
+	column             map[string]ColumnOptions // for single columns; these take precedence
 }
 
-// Planned are the columns of a schema as the options have them, and whether its structs stay structs.
+// Planned returns the columns that a schema is written as with the given options, and whether its structs stay structs.
 func Planned(sc *arrow.Schema, opts map[string]string) (leaves []Leaf, structs bool, err error) {
 	keep := opts["null-structs"] == "" || opts["null-structs"] == "keep"
 	structs = keep && HasStructs(sc)
@@ -104,7 +104,7 @@ func Planned(sc *arrow.Schema, opts map[string]string) (leaves []Leaf, structs b
 	return leaves, structs, err
 }
 
-// ParseCreateOptions reads the options; one that is not known, and one for a column that is not there, is Invalid.
+// ParseCreateOptions parses the options. An unknown option, or one for a column that does not exist, is Invalid.
 func ParseCreateOptions(opts map[string]string, leaves []Leaf) (CreateOptions, error) {
 	s, err := Table.Parse(opts)
 	o := CreateOptions{PlainMetadata: s.PlainMetadata, Dir: s.Layout == "dir", Strict: s.NullStructs == "refuse",
@@ -123,7 +123,7 @@ func ParseCreateOptions(opts map[string]string, leaves []Leaf) (CreateOptions, e
 	return o, nil
 }
 
-// apply sets what the options say.
+// apply sets in w what the options state.
 func (c *ColumnOptions) apply(w *WriterOptions) {
 	w.Version = cmp.Or(c.Version, w.Version)
 	w.BlockSize, w.IndexBlockSize = cmp.Or(c.BlockSize, w.BlockSize), cmp.Or(c.IndexBlockSize, w.IndexBlockSize)
@@ -148,16 +148,16 @@ func (c *ColumnOptions) apply(w *WriterOptions) {
 	}
 }
 
-// ForLeaf are the options of one column: its own, those for all columns where it has none, and the metadata of its
-// field where both leave something open and it fits the type. Of several columns an encoding for all is used by those
-// for whose type it is defined.
+// ForLeaf returns the options of one column. The column's own options take precedence over those for all columns, and
+// these over the metadata of its field, which is used where it fits the type. If there are several columns, an encoding
+// for all columns applies only to those whose type supports it.
 func (o *CreateOptions) ForLeaf(l *Leaf, several bool) WriterOptions {
 	var w WriterOptions
 	o.all.apply(&w)
 	if (several || l.Validity) && w.Encoding != block.AutoEncoding && block.Allowed(l.Col.Type, w.Encoding) != nil {
 		w.Encoding = block.AutoEncoding
 	}
-	if l.Validity { // it cannot be a key, and is read by row
+	if l.Validity { // a validity column cannot be a key, and is read by row number
 		w.ValueIndex, w.NoPositionalIndex = false, false
 	}
 	c := o.column[l.Path]
@@ -166,8 +166,8 @@ func (o *CreateOptions) ForLeaf(l *Leaf, several bool) WriterOptions {
 	return w
 }
 
-// suggest sets options that are open from the field's metadata (see block.MetaEncoding). The metadata may be those of
-// another format, so values that do not fit are ignored.
+// suggest sets options that are still open from the field's metadata (see block.MetaEncoding). The metadata may come
+// from another format, so values that do not fit are ignored.
 func (l *Leaf) suggest(w *WriterOptions) {
 	m := l.field.Metadata
 	if s, _ := m.GetValue(block.MetaEncoding); w.Encoding == block.AutoEncoding {
@@ -186,7 +186,7 @@ func (l *Leaf) suggest(w *WriterOptions) {
 	}
 }
 
-// Unused is an encoding for all columns that is defined for none, "" if there is no such.
+// Unused returns the encoding set for all columns if no column supports it, else "".
 func (o *CreateOptions) Unused(leaves []Leaf) string {
 	var w WriterOptions
 	o.all.apply(&w)
@@ -201,8 +201,8 @@ func (o *CreateOptions) Unused(leaves []Leaf) string {
 	return w.Encoding.String()
 }
 
-// Alters is format.Format.Alters: coerce=us and coerce=floor drop parts of a microsecond. Names are those of
-// the table's own columns.
+// Alters is format.Format.Alters: coerce=us and coerce=floor drop fractions of a microsecond. The names are those of
+// top-level columns.
 func Alters(sc *arrow.Schema, o format.WriteOptions) (out []format.Alteration) {
 	leaves, _, err := Planned(sc, o.Opts)
 	if err != nil {
@@ -228,7 +228,7 @@ func Alters(sc *arrow.Schema, o format.WriteOptions) (out []format.Alteration) {
 		switch {
 		case k < 0:
 			out = append(out, a)
-		case out[k].Option != a.Option: // fields of a struct, each in its own way
+		case out[k].Option != a.Option: // fields of one struct are altered in different ways
 			out[k].Unit, out[k].Option = 0, "coerce"
 		}
 	}

@@ -16,16 +16,16 @@ import (
 	"stoa/internal/nest"
 )
 
-// MetaBlockSize is the field metadata of the size of data blocks, see MetaEncoding.
+// MetaBlockSize is the field metadata with the size of data blocks, see block.MetaEncoding.
 const MetaBlockSize = "stoa.block_size"
 
-// Leaf is a column to be written: an Arrow field that is not a struct, with the way to its array, or the validity of a
+// Leaf is a column to be written: an Arrow field that is not a struct, with the path to its array, or the validity of a
 // struct.
 type Leaf struct {
 	Path     string // dotted
-	Steps    []int  // the top-level column, then the child of each struct
-	Validity bool   // bools: whether the struct at Steps is there
-	Inside   bool   // of a struct that may be null: the column is null there, too, whatever its field says
+	Steps    []int  // index of the top-level column, then of the child in each struct
+	Validity bool   // bools: true where the struct at Steps is not null
+	Inside   bool   // inside a nullable struct: null where that struct is, even if its field is not nullable
 	field    arrow.Field
 	Col      Field
 }
@@ -35,14 +35,14 @@ func HasStructs(sc *arrow.Schema) bool {
 	return slices.ContainsFunc(sc.Fields(), func(f arrow.Field) bool { return Struct(f.Type) != nil })
 }
 
-// Struct is the struct that a type is, or is an extension of; nil if it is none.
+// Struct returns t as a struct type, or the struct type that t is an extension of; nil if t is neither.
 func Struct(t arrow.DataType) *arrow.StructType {
 	st, _ := coerce.Storage(t).(*arrow.StructType)
 	return st
 }
 
-// LeavesOf is a schema's columns, depth first; what a CFile cannot hold is refused by name. validity: a struct that may
-// be null has a column of its own before those of its fields. Without, structs are flattened.
+// LeavesOf returns a schema's columns, depth first; the error names a column that a CFile cannot hold. With validity, a
+// nullable struct has a validity column before the columns of its fields; without it, structs are flattened.
 func LeavesOf(sc *arrow.Schema, validity bool) ([]Leaf, error) {
 	w := leafWalk{validity: validity, out: []Leaf{}}
 	for i, f := range sc.Fields() {
@@ -92,10 +92,11 @@ func (w *leafWalk) add(f arrow.Field, path string, steps []int, inside bool) err
 	return nil
 }
 
-// maxDepth is how many structs may stand in each other, such as the assembly of rows takes with their field in them.
+// maxDepth is the largest number of nested structs: with the field inside them it is the depth that the assembly of
+// rows supports.
 const maxDepth = 63
 
-// storage is what an extension type, or a dictionary, stores.
+// storage returns the type that an extension type or a dictionary stores.
 func storage(t arrow.DataType) arrow.DataType {
 	for {
 		switch x := t.(type) {
@@ -109,8 +110,8 @@ func storage(t arrow.DataType) arrow.DataType {
 	}
 }
 
-// Array is the leaf's array in a batch, which the caller releases. Values in a null struct are null; strict: a null
-// struct is an error. row is the number of the batch's first row. The error is Invalid.
+// Array returns the leaf's array in a batch; the caller releases it. Values inside a null struct are null, or with
+// strict an error. row is the number of the batch's first row, for messages.
 func (l *Leaf) Array(b arrow.RecordBatch, strict bool, row int64) (arrow.Array, error) {
 	arr := coerce.Stored(b.Column(l.Steps[0]))
 	arr.Retain()
@@ -152,12 +153,12 @@ func (l *Leaf) child(st *array.Struct, i int, strict bool, row int64) (arrow.Arr
 	return underNulls(st, child), nil
 }
 
-// fieldFor chooses Kudu's type for an Arrow field; the metadata that our reader gives fields is honoured.
+// fieldFor chooses Kudu's type for an Arrow field; it honours the field metadata that our reader sets.
 func fieldFor(f arrow.Field) (Field, error) {
 	col := Field{Name: f.Name, Nullable: f.Nullable}
 	t := storage(f.Type)
 	switch l := t.(type) {
-	case *arrow.MapType: // which is a list, too
+	case *arrow.MapType: // a map is a list, too
 		return col, fault.Unsupportedf(fault.Span{}, "", "a CFile cannot hold %s", t)
 	case *arrow.ListType:
 		col.Array, t = true, storage(l.Elem())
@@ -186,8 +187,8 @@ func fieldFor(f arrow.Field) (Field, error) {
 	return col, nil
 }
 
-// madePlain reports whether arrays of a type are converted by plainArray before they are written, as source has no case
-// for them. It is not for the items of a list.
+// madePlain reports whether arrays of type t are converted by plainArray before they are written, because source does
+// not support them. It is not meant for the items of a list.
 func madePlain(t arrow.DataType) bool {
 	if d, ok := coerce.Storage(t).(*arrow.DictionaryType); ok {
 		switch storage(d.ValueType).ID() {
@@ -199,8 +200,8 @@ func madePlain(t arrow.DataType) bool {
 	return id == arrow.STRING_VIEW || id == arrow.BINARY_VIEW
 }
 
-// plainArray is arr, or the values of a dictionary and strings without views if madePlain is true for its type. It
-// releases arr if it returns another array.
+// plainArray returns arr itself, or, if madePlain is true for its type, an array with dictionaries decoded and string
+// views replaced. It releases arr if it returns another array.
 func plainArray(arr arrow.Array) (arrow.Array, error) {
 	if d, ok := arr.(*array.Dictionary); ok && madePlain(d.DataType()) {
 		defer arr.Release()
@@ -213,9 +214,8 @@ func plainArray(arr arrow.Array) (arrow.Array, error) {
 	return withoutViews(arr), nil
 }
 
-// typeFor says which type holds an Arrow type without loss. What Arrow says finer than Kudu (units, sizes,
-// large offsets) is kept in the metadata, see storedField; timestamps are converted to microseconds, exactly or
-// not at all.
+// typeFor maps each Arrow type to the type that holds it without loss. Distinctions that Kudu's types do not make
+// (units, sizes, large offsets) are kept in the metadata, see StoredField; timestamps are converted to microseconds.
 var typeFor = map[arrow.Type]block.Type{
 	arrow.BOOL: block.Bool, arrow.INT8: block.Int8, arrow.INT16: block.Int16, arrow.INT32: block.Int32,
 	arrow.INT64: block.Int64,
@@ -228,7 +228,7 @@ var typeFor = map[arrow.Type]block.Type{
 	arrow.TIME32: block.Int32, arrow.TIME64: block.Int64, arrow.DURATION: block.Int64,
 }
 
-// decimalField takes the narrowest of Kudu's decimals, as Kudu does, or a wider one that the metadata names.
+// decimalField chooses the narrowest of Kudu's decimals, as Kudu does, or a wider one that the metadata names.
 func decimalField(col Field, d arrow.DecimalType, f arrow.Field) (Field, error) {
 	p, s := int(d.GetPrecision()), int(d.GetScale())
 	col.Precision, col.Scale = p, s
@@ -251,7 +251,7 @@ func decimalField(col Field, d arrow.DecimalType, f arrow.Field) (Field, error) 
 	return col, nil
 }
 
-// Stored is the metadata pair that keeps what the CFile's own type does not say.
+// Stored returns the metadata pair with the properties that the CFile's own type cannot express.
 func (l *Leaf) Stored() Pair {
 	s := block.StoredField{Name: l.Path, Nullable: &l.field.Nullable, Precision: l.Col.Precision,
 		Scale: l.Col.Scale, Length: l.Col.Length}
@@ -269,8 +269,8 @@ func (l *Leaf) Stored() Pair {
 	return Pair{block.FieldKey, b}
 }
 
-// readAs is the type as which the leaf's values will be read. alone: the file is not in a set; noMeta: it has no
-// metadata with the Arrow type.
+// readAs returns the type as which the leaf's values will be read. alone: the file is not part of a set; noMeta: its
+// metadata does not record the Arrow type.
 func (l *Leaf) readAs(alone, noMeta bool) arrow.DataType {
 	plain, was := l.Col.Type.Arrow(l.Col.Precision, l.Col.Scale), l.field.Type
 	if alone && noMeta {
@@ -288,7 +288,7 @@ func (l *Leaf) readAs(alone, noMeta bool) arrow.DataType {
 	return block.RestoredFrom(was.String(), plain)
 }
 
-// Retyped are the columns that will be read as another type than was written, with both types; see readAs.
+// Retyped lists the columns that will be read as another type than was written, with both types; see readAs.
 func Retyped(leaves []Leaf, alone, noMeta bool) (out []string) {
 	for i := range leaves {
 		l := &leaves[i]

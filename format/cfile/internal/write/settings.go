@@ -18,12 +18,12 @@ func (f *Field) describe() string {
 
 // Field is the column that a CFile holds.
 type Field struct {
-	Name      string     // for messages; a CFile does not know it
+	Name      string     // for messages; a CFile does not store it
 	Type      block.Type // of the elements, if Array
 	Nullable  bool
-	Array     bool // cells are lists; no release of Apache Kudu reads them, see the package comment
-	Precision int  // of decimals; 0: as many digits as the type holds
-	Scale     int  // of decimals; a CFile does not know it
+	Array     bool // cells are lists; no release of Apache Kudu reads them
+	Precision int  // of decimals; 0: the largest of the type
+	Scale     int  // of decimals; a CFile does not store it
 	Length    int  // of varchar, in characters; 0: any
 }
 
@@ -33,34 +33,34 @@ type Pair struct {
 	Value []byte
 }
 
-// WriterOptions say how a CFile is laid out. The zero value is what Kudu does by default (with a positional index and
-// without a value index).
+// WriterOptions determine the layout of a CFile. The zero value is Kudu's default, with a positional index and without
+// a value index.
 type WriterOptions struct {
 	Version     int // 1 or 2; 0 = 2
 	NoChecksums bool
-	Encoding    block.Encoding    // AutoEncoding: the type's first, see types
+	Encoding    block.Encoding    // AutoEncoding: the type's first, see block.Types
 	Compression block.Compression // DefaultCompression: none
-	// of data blocks and of the dictionary; 0 = 256 KiB; what is below 512 counts as 512, as in Kudu
+	// Size of data blocks and of the dictionary; 0 = 256 KiB. As in Kudu, a size below 512 is raised to 512.
 	BlockSize         int
 	IndexBlockSize    int // 0 = 32 KiB
 	RestartInterval   int // of prefix encoding; 0 = 16
 	NoPositionalIndex bool
-	ValueIndex        bool     // the values must rise strictly
+	ValueIndex        bool     // the values must ascend strictly
 	Coerce            Coercion // timestamps finer than a microsecond
-	// MinKey and MaxKey, if not nil, stand in the metadata in place of the first and the last encoded key,
-	// which are there if there is a value index.
+	// MinKey and MaxKey, if not nil, replace the first and the last encoded key in the metadata of a file with a value
+	// index.
 	MinKey, MaxKey []byte
 	Meta           []Pair // further metadata
 
-	// cuts the key out of a value (delta files), and turns off the cutting of separating keys
+	// extracts the key from a value (delta files); if set, separator keys are not truncated
 	indexKey func([]byte) []byte
 	unsorted bool      // the values need not ascend (delta files)
 	noKeys   bool      // no min_key and max_key (delta files)
-	batch    int       // rows of a run of values, see fullAtRunEnd
-	Digest   hash.Hash // is given the sizes and checksums of the blocks; nil: not needed
+	batch    int       // rows per run of values, see fullAtRunEnd
+	Digest   hash.Hash // receives the sizes and checksums of the blocks; nil: not needed
 }
 
-// WithDefaults fills in what is zero and checks everything against the type.
+// WithDefaults replaces zero values by their defaults and checks all options against the type.
 func (o WriterOptions) WithDefaults(f *Field) (WriterOptions, error) {
 	info, ok := block.Types[f.Type]
 	if !ok {
@@ -99,7 +99,8 @@ func (o WriterOptions) WithDefaults(f *Field) (WriterOptions, error) {
 	return o, nil
 }
 
-// canIndex reports whether a value index can be had: the types that Kudu takes for keys, present in every row.
+// canIndex returns an error unless the column can have a value index: its type must be one of Kudu's key types, and no
+// row may be null.
 func canIndex(f *Field) error {
 	switch {
 	case f.Nullable || f.Array:
@@ -139,7 +140,7 @@ func (f *Field) check() error {
 	return nil
 }
 
-// chunkRows is about how many rows are looked at together.
+// chunkRows is the approximate number of rows that are processed together.
 const chunkRows = 4096
 
 // Defaults of Kudu, see WriterOptions.
@@ -149,7 +150,7 @@ const (
 	defaultRestarts       = 16
 	minBlockSize          = 512
 
-	// Kudu writes the rows of a leaf of its row store's tree at once. Rows inserted in the order of their keys leave
-	// seven in each leaf but the last.
+	// Kudu writes the rows of each leaf of its in-memory tree at once. If rows are inserted in key order, every leaf
+	// but the last has seven.
 	defaultBatch = 7
 )

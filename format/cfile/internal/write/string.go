@@ -10,8 +10,8 @@ import (
 	"stoa/internal/enc/prefix"
 )
 
-// plainStrings: u32 ordinal, u32 count, u32 where the offsets begin; bytes; offsets, from the beginning of the
-// block, as group-varint.
+// plainStrings: u32 ordinal, u32 count, u32 position of the offsets; bytes; offsets, from the beginning of the block,
+// as group-varint.
 type plainStrings struct {
 	limit int
 	size  int // Kudu's estimate of the block
@@ -37,7 +37,7 @@ func (b *plainStrings) put(s []byte) {
 
 func (b *plainStrings) full() bool { return b.size > b.limit }
 
-// get is string i.
+// get returns string i.
 func (b *plainStrings) get(i uint32) []byte {
 	end := len(b.data)
 	if int(i)+1 < len(b.offs) {
@@ -46,9 +46,9 @@ func (b *plainStrings) get(i uint32) []byte {
 	return b.data[b.offs[i]-plainStringsHeader : end]
 }
 
-// add copies strings that lie side by side in one go.
+// add copies adjacent strings in one go.
 func (b *plainStrings) add(v *dense, from, to int, all bool) (int, fullness) {
-	var lo, hi uint32 // not copied yet
+	var lo, hi uint32 // range of data that is not copied yet
 	n, off := to-from, uint32(plainStringsHeader+len(b.data))
 	for i, s := range v.strs[from:to] {
 		if s.lo != hi {
@@ -87,8 +87,8 @@ func (b *plainStrings) reset() {
 	b.data, b.offs, b.size = b.data[:0], b.offs[:0], plainStringsHeader
 }
 
-// prefixStrings: a group-varint of count, ordinal, restart interval and 0; the entries; u32 offsets of the
-// restart points, u32 their number. The first entry is none of them.
+// prefixStrings: a group-varint of count, ordinal, restart interval and 0; the entries; u32 offsets of the restart
+// points, u32 their number. The first entry is not a restart point.
 type prefixStrings struct {
 	limit, interval int
 	enc             *prefix.Encoder
@@ -126,9 +126,9 @@ func (b *prefixStrings) Finish(dst []byte, ordinal uint32) []byte {
 
 func (b *prefixStrings) reset() { b.enc.Reset() }
 
-// dictStrings is u32 mode, then codes or plain strings. The dictionary of the file is one plain block. When it exceeds
-// the block size, the data block ends with the run of values in which that happened, or before the next new string; all
-// blocks after it are plain.
+// dictStrings: u32 mode, then codes or plain strings. The dictionary of the file is one plain block. When it exceeds
+// the block size, the current data block ends with the run of values in which that happened, or before the next new
+// string; all later blocks are plain.
 type dictStrings struct {
 	mode  uint32
 	dict  *plainStrings
@@ -183,9 +183,9 @@ func (b *dictStrings) insert(s []byte) uint32 {
 	return code
 }
 
-// rest continues with strings that are in the dictionary. If the block was ended by the number of its codes, Kudu
-// looks the next string of the run up, and so perhaps puts it into the dictionary, before it sees that there is
-// no room for the code.
+// rest continues with strings that are in the dictionary. If the block is full because of its number of codes, Kudu
+// looks up the next string of the run, which may add that string to the dictionary, before it notices that there is no
+// room for the code. rest does the same.
 func (b *dictStrings) rest(v *dense, from, to int) int {
 	for i := from; i < to; i++ {
 		str := v.data[v.strs[i].lo:v.strs[i].hi]
@@ -225,7 +225,7 @@ type stringTable struct {
 	seed   maphash.Seed
 	slots  []uint32 // code+1; 0 = free; a power of two of them
 	hashes []uint64 // by code
-	last   uint64   // hash of the string that find looked for
+	last   uint64   // hash of the string last passed to find
 }
 
 func newStringTable() stringTable {
@@ -247,7 +247,7 @@ func (t *stringTable) find(dict *plainStrings, s []byte) (uint32, bool) {
 	}
 }
 
-// insert adds the string that find has just not found; its code is the next one.
+// insert adds the string that find has just failed to find.
 func (t *stringTable) insert(code uint32) {
 	t.hashes = append(t.hashes, t.last)
 	if 2*len(t.hashes) > len(t.slots) {

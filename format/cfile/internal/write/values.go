@@ -13,7 +13,8 @@ import (
 	"stoa/internal/enc/plain"
 )
 
-// source is an Arrow array as a Writer sees it: its buffers, from the array's offset on. What a field accepts:
+// source is an Arrow array as a Writer reads it: its buffers, from the array's offset on. A field accepts these Arrow
+// types:
 //
 //	int8 … uint64          the same; int32 also time32, int64 also time64 and duration
 //	float, double          float32 (and float16, widened), float64
@@ -30,36 +31,36 @@ type source struct {
 	name  string
 	n     int
 	width int    // bytes of a fixed-width value
-	fixed []byte // n of them
-	bits  []byte // bool: from bit at on
+	fixed []byte // n values
+	bits  []byte // bool: bool: bits from bit at on
 	at    int
-	offs  []int32 // strings: n+1; or wide
+	offs  []int32 // strings: n+1 offsets, here or in wide
 	wide  []int64
 	size  int // fixed-size binary as a string: bytes of each
 	data  []byte
-	index []int32 // of a dictionary of strings: which of offs each row is
+	index []int32 // dictionary of strings: index in offs of each row
 
-	valid   []byte // nil: no nulls; else from bit validAt on
+	valid   []byte // nil: no nulls; else the bitmap from bit validAt on
 	validAt int
 
-	// dense values of width bytes to those of the type; index of one that does not fit, or -1
+	// converts dense values of width bytes to the form of the type; returns the index of one that does not fit, or -1
 	conv   func(dst, src []byte) int
-	target int    // their width
-	reason string // why one does not fit; "": no more than that it does not
+	target int    // width after conv
+	reason string // why a value does not fit; "": unspecified
 	chars  int    // largest number of characters of a varchar; 0: any
 }
 
-// writeScratch is memory that chunks share.
+// writeScratch is memory that is reused from chunk to chunk.
 type writeScratch struct {
 	dense, conv, bits []byte
 	strs              []strSpan
 }
 
-// portion is a run of rows: the values that are present, and which rows they are in.
+// portion is a range of rows: the values that are not null, and the rows they are in.
 type portion struct {
 	values dense
 	rows   int
-	valid  []byte // from bit at on; nil: all are present
+	valid  []byte // from bit at on; nil: no row is null
 	at     int
 }
 
@@ -100,7 +101,7 @@ func newSource(f *Field, arr arrow.Array, o Coercion) (*source, error) {
 	return c, nil
 }
 
-// buffer is buffer i of an array, which has need bytes. An array of nulls may do without.
+// buffer returns buffer i of an array, with need bytes. An array of nulls may lack the buffer; it is then zeros.
 func (c *source) buffer(arr arrow.Array, i, need int) []byte {
 	var b []byte
 	if x := arr.Data().Buffers()[i]; x != nil {
@@ -123,7 +124,7 @@ var plainIDs = map[block.Type][]arrow.Type{
 	block.Binary:  {arrow.BINARY, arrow.LARGE_BINARY},
 }
 
-// accepts reports whether the field takes the type, and sets how.
+// accepts reports whether field f accepts Arrow type t, and sets the conversion.
 func (c *source) accepts(f *Field, t arrow.DataType, o Coercion) bool {
 	c.width, c.target = f.Type.Width(), f.Type.Width()
 	for _, id := range plainIDs[f.Type] {
@@ -175,7 +176,7 @@ func (c *source) accepts(f *Field, t arrow.DataType, o Coercion) bool {
 	return false
 }
 
-// rowOf gives the number in the file of the i-th row of a chunk, for messages.
+// rowOf returns the row number in the file of the i-th row of a chunk, for messages.
 type rowOf func(i int) int64
 
 // chunk gathers rows [a, b).
@@ -249,7 +250,7 @@ func (c *source) gatherFixed(ch *portion, a, b int, s *writeScratch, at rowOf) e
 	return nil
 }
 
-// resized is b with n bytes, or new memory if its capacity is smaller.
+// resized returns b with length n, reallocated if its capacity is smaller.
 func resized(b []byte, n int) []byte {
 	if cap(b) < n {
 		return make([]byte, n)
@@ -327,7 +328,7 @@ func (ch *portion) nulls() int { return ch.rows - ch.values.n }
 
 func (ch *portion) firstNull() int { return ch.runEnd(0, ch.rows) }
 
-// rowAfter is the row after the one with the k-th value, k ≥ 1, counted from row on.
+// rowAfter returns the row after the row that has the k-th value, k ≥ 1, counted from row on.
 func (ch *portion) rowAfter(row, k int) int {
 	if ch.valid == nil {
 		return row + k
@@ -347,7 +348,7 @@ func (ch *portion) rowAfter(row, k int) int {
 	}
 }
 
-// runEnd is the first null row from row on, or end.
+// runEnd returns the first null row from row on, or end.
 func (ch *portion) runEnd(row, end int) int {
 	if ch.valid == nil {
 		return end
@@ -358,7 +359,7 @@ func (ch *portion) runEnd(row, end int) int {
 	return row
 }
 
-// compact moves the values of the present rows to the front of dst, which is as long as src.
+// compact moves the values of the rows that are not null to the front of dst, which is as long as src.
 func compact(dst, src []byte, width int, valid []byte, at, n int) {
 	switch width {
 	case 1:
@@ -386,7 +387,7 @@ func compactAs[T any](dst, src []byte, valid []byte, at, n int) {
 			k += copy(d[k:], s[i:i+m])
 			continue
 		}
-		for _, x := range s[i : i+m] { // without branches: a value that is not present is overwritten by the next
+		for _, x := range s[i : i+m] { // branch-free: the value of a null row is overwritten by the next value
 			d[k] = x
 			k += int(w & 1)
 			w >>= 1

@@ -13,8 +13,9 @@ import (
 
 // Writer writes one CFile as a stream: it holds one data block, the open index blocks and the dictionary.
 //
-// With the same values and options the file is the one that Kudu's flush would write, byte for byte, except for what
-// LZ4, Snappy and zlib make of it. How the values are divided among the calls of Append makes no difference.
+// For the same values and options the file equals the one that Kudu's flush would write, byte for byte, except for
+// compressed data, which depends on the version of LZ4, Snappy or zlib. How the values are divided among calls of
+// Append makes no difference.
 type Writer struct {
 	f    Field
 	O    WriterOptions
@@ -25,22 +26,22 @@ type Writer struct {
 	keys keyTracker
 
 	chunk     int   // rows of a chunk, a multiple of the batch
-	rows      int64 // in the file, the open block included
-	blockRows int   // in the open block
-	pending   bool  // the open block ends with the present run (see fullAtRunEnd)
+	rows      int64 // rows in the file, including the open block
+	blockRows int   // rows in the open block
+	pending   bool  // the open block ends with the current run (see fullAtRunEnd)
 
 	present BitRuns    // of the open block: rows, or elements of an array column
 	cells   *cellHeads // of array columns
 
-	block []byte // the block as it is written; its memory is kept
+	block []byte // buffer for the encoded block, kept to reuse its memory
 	buf   writeScratch
 	sum   Summary
-	foot  *block.Footer // once all else is written
+	foot  *block.Footer // set once everything else is written
 	err   error
 	done  bool
 }
 
-// NewWriter begins a CFile of column f; the header is written at once.
+// NewWriter begins a CFile of column f and writes the header.
 func NewWriter(w io.Writer, f Field, o WriterOptions) (*Writer, error) {
 	o, err := o.WithDefaults(&f)
 	if err != nil {
@@ -100,7 +101,7 @@ func (c *Writer) append(arr arrow.Array) error {
 	return nil
 }
 
-// appendChunk takes the rows [a, b) of an array.
+// appendChunk appends the rows [a, b) of an array.
 func (c *Writer) appendChunk(col *source, a, b int) error {
 	first := c.rows
 	ch, err := col.chunk(a, b, &c.buf, func(i int) int64 { return first + int64(i) })
@@ -122,9 +123,9 @@ func (c *Writer) appendChunk(col *source, a, b int) error {
 	return c.take(ch)
 }
 
-// take puts a chunk into blocks.
+// take adds a chunk to blocks.
 func (c *Writer) take(ch *portion) error {
-	row, d := 0, 0 // rows and values that are done
+	row, d := 0, 0 // rows and values added so far
 	if c.pending {
 		if err := c.endRun(ch, &row, &d); err != nil {
 			return err
@@ -152,7 +153,7 @@ func (c *Writer) take(ch *portion) error {
 	return nil
 }
 
-// takeRows counts the rows up to to into the open block.
+// takeRows adds the rows from *row to to to the counts of the open block.
 func (c *Writer) takeRows(ch *portion, row *int, to int) {
 	n := to - *row
 	if c.f.Nullable {
@@ -167,8 +168,8 @@ func (c *Writer) takeRows(ch *portion, row *int, to int) {
 	c.blockRows += n
 }
 
-// endRun closes the block after the run of present rows in which it became full. A run ends before a null and with each
-// batch of rows; if it does not end in this chunk, the block stays open.
+// endRun closes the block after the run of non-null rows in which it became full. A run ends before a null and at the
+// end of each batch of rows. If it does not end in this chunk, the block stays open.
 func (c *Writer) endRun(ch *portion, row, d *int) error {
 	end := *row
 	if left := int(c.rows % int64(c.O.batch)); left != 0 {
@@ -187,7 +188,7 @@ func (c *Writer) endRun(ch *portion, row, d *int) error {
 	return c.finishBlock()
 }
 
-// finishBlock writes the open block, if it has rows, and says the indexes.
+// finishBlock writes the open block, if it has rows, and adds it to the indexes.
 //
 //	nullable   varint rows, varint length of the bitmap, bitmap (RLE, 1 = present), values
 func (c *Writer) finishBlock() error {
@@ -223,7 +224,7 @@ func (c *Writer) finishBlock() error {
 	return nil
 }
 
-// indexed writes a block whose first row is first, and puts it into the indexes.
+// indexed writes a block whose first row is first, and adds it to the indexes.
 func (c *Writer) indexed(b []byte, first uint32) error {
 	p, err := c.out.block(b)
 	if err != nil {
@@ -241,7 +242,7 @@ func (c *Writer) indexed(b []byte, first uint32) error {
 	return nil
 }
 
-// inBlock says in which rows a block could not be made.
+// inBlock adds to an error the rows of the block that could not be encoded.
 func (c *Writer) inBlock(err error, first uint32) error {
 	if e, ok := err.(*fault.Error); ok {
 		e.Path = fault.JoinPath(c.f.Name, e.Path)
@@ -272,7 +273,7 @@ func (c *Writer) close() error {
 	return c.out.footer(c.foot)
 }
 
-// Seal writes everything but the footer, to whose metadata pairs may still be added, and nothing else.
+// Seal writes everything but the footer. After it only metadata pairs can be added.
 func (c *Writer) Seal() error {
 	if c.err != nil || c.foot != nil {
 		return c.err
@@ -283,7 +284,7 @@ func (c *Writer) Seal() error {
 	return c.err
 }
 
-// Finish writes the structures after the data blocks and the footer, in Kudu's order.
+// Finish writes the structures between the data blocks and the footer, in Kudu's order, and fills in the footer.
 func (c *Writer) Finish(values int64) error {
 	foot := &block.Footer{Type: c.f.Type, Encoding: c.O.Encoding, Compression: c.O.Compression, NumValues: values,
 		Nullable: c.f.Nullable}
@@ -322,11 +323,12 @@ func (c *Writer) finishTree(t *indexTree) (*block.BlockPtr, error) {
 	return &p, err
 }
 
-// meta is the footer's metadata: the keys, if there is a value index and a value, then what the options say.
+// meta returns the footer's metadata: the min and max keys if there is a value index and at least one value, then the
+// pairs of the options.
 func (c *Writer) meta() []block.MetaPair {
 	var lo, hi []byte
 	if c.keys.any && !c.O.noKeys {
-		lo, hi = append([]byte{}, c.keys.min...), append([]byte{}, c.keys.last...) // an empty key is a key
+		lo, hi = append([]byte{}, c.keys.min...), append([]byte{}, c.keys.last...) // not nil: an empty key is a key
 	}
 	if c.O.MinKey != nil {
 		lo = c.O.MinKey
