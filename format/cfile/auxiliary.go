@@ -16,14 +16,14 @@ import (
 	"stoa/format/cfile/internal/columnfile"
 )
 
-// auxiliary implements format.Reader for a file that is not a column, shown as a table: a bloom file, a delta file, or
-// an ad-hoc index with the types of its key.
+// auxiliary implements format.Reader for a file that is not a column, read as a table: a bloom file, a delta file, or
+// an ad-hoc index whose key types are known.
 type auxiliary struct {
 	format.RowSource
 	f *columnfile.File
 }
 
-// openBloomTable shows a bloom file, with one row for each filter.
+// openBloomTable opens a bloom file as a table with one row per filter.
 func openBloomTable(s *auxiliary) error {
 	if err := s.f.CheckBloom(); err != nil {
 		return err
@@ -80,8 +80,8 @@ func bloomRow(f *columnfile.File, ctx context.Context, w *columnfile.Walker, b *
 	return nil
 }
 
-// openDeltaTable shows a delta file, with one row for each change. blocks are those that were found in a damaged file;
-// nil: all, by the index.
+// openDeltaTable opens a delta file as a table with one row per change. blocks are the blocks that recovery found in a
+// damaged file; nil means all blocks in the index.
 func openDeltaTable(s *auxiliary, blocks []columnfile.DataBlock) error {
 	d, err := columnfile.NewDelta(s.f)
 	if err != nil {
@@ -136,8 +136,8 @@ func deltaRow(b *array.RecordBuilder, d columnfile.Delta) {
 	}
 }
 
-// openIndexTable shows an ad-hoc index, with one row for each row of the rowset and a column for each part of the key.
-// blocks are those that were found in a damaged file; nil: all, by the index.
+// openIndexTable opens an ad-hoc index as a table with one row per row of the rowset and one column per part of the
+// key. blocks are the blocks that recovery found in a damaged file; nil means all blocks in the index.
 func openIndexTable(s *auxiliary, key []block.Type, blocks []columnfile.DataBlock) error {
 	if s.f.Footer.ValIdx == nil {
 		return fault.New(fault.Invalid, s.f.FootSpan(), "footer", "not an ad-hoc index: it has no value index")
@@ -179,7 +179,7 @@ func indexRow(ctx context.Context, v *columnfile.BinaryValues, b *array.RecordBu
 	return nil
 }
 
-// appendValue appends one value of type t, in the form it has in a block, to the builder of its Arrow type.
+// appendValue appends one value of type t, encoded as in a block, to a builder of the corresponding Arrow type.
 func appendValue(b array.Builder, t block.Type, v []byte) {
 	switch {
 	case t == block.Binary:

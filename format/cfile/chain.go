@@ -6,8 +6,8 @@ import (
 	"stoa/format/cfile/internal/columnfile"
 )
 
-// heaviestChain are those of blocks, which are sorted by offset, that have the most bytes of all sequences in which
-// each block begins at or after the row at which the one before it ends. It takes O(n log n).
+// heaviestChain returns the chain of blocks with the most bytes. A chain is a sequence in which each block begins at or
+// after the row at which the one before it ends. blocks must be sorted by offset. The search takes O(n log n).
 func heaviestChain(blocks []columnfile.DataBlock) []columnfile.DataBlock {
 	var ends []int64
 	for _, b := range blocks {
@@ -15,7 +15,8 @@ func heaviestChain(blocks []columnfile.DataBlock) []columnfile.DataBlock {
 	}
 	slices.Sort(ends)
 	ends = slices.Compact(ends)
-	// a Fenwick tree: of the chains that end with a row up to ends[i-1], the heaviestChain one's last block and 1
+	// A Fenwick tree. Each entry is 1 + the index of the last block of the heaviest chain that ends at or before
+	// ends[i-1].
 	best := make([]int, len(ends)+1)
 	weight, before := make([]int64, len(blocks)+1), make([]int, len(blocks)+1)
 	for i, b := range blocks {

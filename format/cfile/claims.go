@@ -10,8 +10,8 @@ import (
 	"stoa/store"
 )
 
-// claims implements format.Format.Claims: in the directory of a table setFile names every file. Files that it does not
-// name are reported by verify, unless there is no setFile.
+// claims implements format.Format.Claims: in a table's directory, setFile lists every file. verify reports files that
+// are not listed, unless there is no setFile at all.
 func claims(ctx context.Context, tg format.Target, o format.OpenOptions) format.Claimer {
 	dir := path.Clean(tg.Name)
 	known := map[string]bool{path.Join(dir, setFile): true}

@@ -21,8 +21,9 @@ import (
 	"stoa/store"
 )
 
-// create implements format.Format.Create. A schema of one column that is not a struct gives one file, unless a
-// directory is asked for; anything else a directory with setFile and one file for each leaf and each nullable struct.
+// create implements format.Format.Create. A schema of one column that is not a struct is written as one file, unless a
+// directory is asked for; any other schema is written as a directory with setFile and one file for each leaf and each
+// nullable struct.
 func create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions) (format.Writer, error) {
 	leaves, structs, err := write.Planned(sc, o.Opts)
 	if err != nil {
@@ -57,7 +58,7 @@ type tableWriter struct {
 	schema  *arrow.Schema
 	opts    write.CreateOptions
 	single  bool
-	structs bool     // structs are kept as such
+	structs bool     // structs stay structs; otherwise they are flattened
 	retyped []string // columns that are read back as another type
 	columns []*columnWriter
 	rows    int64
@@ -66,7 +67,7 @@ type tableWriter struct {
 	done    bool
 }
 
-// columnWriter writes one of its files.
+// columnWriter writes one file of a tableWriter.
 type columnWriter struct {
 	write.Leaf
 	file string
@@ -75,12 +76,12 @@ type columnWriter struct {
 	present bool // see setColumn
 	hashed  *hashingWriter
 	marker  marker
-	marks   []byte // of the file without its footer; see marker
+	marks   []byte // over the file without its footer, see marker
 	buf     *bufio.Writer
 	w       *write.Writer
 }
 
-// hashingWriter passes on what is written to it, and computes its length in bytes and its SHA-256.
+// hashingWriter forwards writes and computes their total length in bytes and their SHA-256.
 type hashingWriter struct {
 	to io.Writer
 	n  int64
@@ -94,7 +95,7 @@ func (s *hashingWriter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// open begins the file of one column.
+// open creates the file of one column.
 func (t *tableWriter) open(ctx context.Context, l write.Leaf, name string, several bool) error {
 	o := t.opts.ForLeaf(&l, several)
 	if !t.opts.PlainMetadata {
@@ -245,8 +246,8 @@ func (t *tableWriter) close(ctx context.Context, sum *format.Summary) error {
 	return nil
 }
 
-// identify gives the set and its files their id: a digest of the contents of all files, so that the same rows and
-// options make the same bytes.
+// identify sets the id of the set and its files to a digest of all file contents, so that the same rows and options
+// produce the same bytes.
 func (t *tableWriter) identify() error {
 	h := sha256.New()
 	for _, c := range t.columns {
@@ -308,7 +309,7 @@ func (t *tableWriter) Abort(ctx context.Context) error {
 	}
 	for _, c := range t.columns {
 		if c.obj != nil {
-			c.obj.Close() // the object is removed, so its error does not matter
+			c.obj.Close() // the object is removed next, so a close error does not matter
 			c.obj = nil
 		}
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 // anatomy streams the structures of a CFile: header, dictionary, the positional tree with its data blocks after each
-// leaf, the value tree (with the data blocks, if there is no positional one), footer, and bytes that nothing claims.
+// leaf, the value tree (with the data blocks if there is no positional tree), footer, and unclaimed bytes.
 func anatomy(ctx context.Context, tg format.Target, o format.DescribeOptions) iter.Seq2[region.Node, error] {
 	return describe.Stream(ctx, o.Pages, func(out *describe.Outline) error {
 		if info, err := tg.Tree.Stat(ctx, tg.Name); err == nil && info.Dir {
@@ -38,7 +38,7 @@ type describer struct {
 	arena  vec.Arena
 }
 
-// object describes the CFile at tg. It returns the first error that kept it from describing something.
+// object describes the CFile at tg. It returns the first error that left something undescribed.
 func (d *describer) object(tg format.Target, o format.OpenOptions) error {
 	opts, err := columnfile.ParseOptions(o.Opts)
 	if err != nil {
@@ -155,7 +155,8 @@ func (d *describer) node(w *columnfile.Walker, p block.BlockPtr, data bool) erro
 	return bad
 }
 
-// firstError is the first of joined errors, the one with a place; any other error is returned unchanged.
+// firstError returns the first of several joined errors, which is the one with a place; any other error is returned
+// unchanged.
 func firstError(err error) error {
 	if many, ok := err.(interface{ Unwrap() []error }); ok {
 		return many.Unwrap()[0]
@@ -163,7 +164,7 @@ func firstError(err error) error {
 	return err
 }
 
-// leafBlock describes the data block of a leaf entry, unless it was described before.
+// leafBlock describes the data block of a leaf entry, unless it has already been described.
 func (d *describer) leafBlock(w *columnfile.Walker, e block.IndexEntry) error {
 	if e.Ptr.Offset+e.Ptr.Size <= d.data {
 		return nil
@@ -187,7 +188,7 @@ func (d *describer) leafBlock(w *columnfile.Walker, e block.IndexEntry) error {
 	})
 }
 
-// block describes a block as one node and, if contents is true, what parse reads in it.
+// block describes a block as one node and, if contents is true, the structures that parse reads from it.
 func (d *describer) block(p block.BlockPtr, name, value string, contents bool, parse func(c *wire.Cursor)) error {
 	at := d.f.Span(p)
 	d.Node(1, region.Struct, name, value, at)
@@ -218,7 +219,7 @@ func (d *describer) block(p block.BlockPtr, name, value string, contents bool, p
 	return err
 }
 
-// contents describes what parse reads in a block. data is the stored block without its checksum.
+// contents describes the structures that parse reads from a block. data is the stored block without its checksum.
 func (d *describer) contents(data, stored []byte, at fault.Span, name string, parse func(c *wire.Cursor)) error {
 	depth := 2
 	if d.f.Codec != nil {

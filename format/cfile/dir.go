@@ -22,14 +22,14 @@ import (
 	"stoa/store"
 )
 
-// A table of several columns is a directory with a CFile for each column, and setFile, which lists them. Since version
-// 2 of setFile it has structs; with version 1 their fields are shown as columns under their dotted paths.
+// A table of several columns is a directory with one CFile per column and setFile, which lists them. Structs are stored
+// as structs from version 2 of setFile on; in version 1 their fields are columns named by their dotted paths.
 
 // maxSetFile is the largest size of a setFile in bytes.
 const maxSetFile = 64 << 20
 
-// perSetByte is the memory in bytes that each byte of a setFile is estimated to need: the JSON of a column may be three
-// bytes, `{},`, and takes a setColumn.
+// perSetByte is the memory in bytes that each byte of a setFile is estimated to need: the JSON of a column may be as
+// short as three bytes, `{},`, and still produces a whole setColumn.
 const perSetByte = 48
 
 // inDir is the name of an object in the directory tg.
@@ -40,8 +40,9 @@ func inDir(tg format.Target, name string) string {
 	return strings.TrimSuffix(tg.Name, "/") + "/" + name
 }
 
-// readSet reads the setFile of a directory. A setFile that is not a file, or another program's although files beside it
-// belong to a set, is damage of the set: Corrupt. If there is none the error is fs.ErrNotExist.
+// readSet reads the setFile of a directory. It returns Corrupt if setFile is not a regular file, or if it was written
+// by another program although files beside it belong to a set: then the set is damaged. If there is no setFile the
+// error is fs.ErrNotExist.
 func readSet(ctx context.Context, tg format.Target, l format.Limits) (fileSet, error) {
 	t, err := parseSet(ctx, tg, l)
 	var p *fs.PathError
@@ -57,8 +58,8 @@ func readSet(ctx context.Context, tg format.Target, l format.Limits) (fileSet, e
 	return t, err
 }
 
-// parseSet parses a file with the setFile's name. Its error is Corrupt, Unsupported (of an unknown version), Limit, or
-// Invalid for another program's file.
+// parseSet parses a file with the setFile's name. Its error is Corrupt, Unsupported (unknown version), Limit, or
+// Invalid (another program's file).
 func parseSet(ctx context.Context, tg format.Target, l format.Limits) (t fileSet, err error) {
 	name := inDir(tg, setFile)
 	t.limits, t.name = l, name
@@ -80,7 +81,7 @@ func parseSet(ctx context.Context, tg format.Target, l format.Limits) (t fileSet
 	}
 	if err := json.Unmarshal(b, &t); err != nil {
 		if bytes.Contains(b[:min(len(b), 4<<10)], []byte(`"`+setKind+`"`)) {
-			t.Stoa = setKind // whatever else it says is lost
+			t.Stoa = setKind // the rest of the file is lost
 		}
 		return t, fault.Corruptf(at, "", "not the JSON of a set of CFiles: %v", err)
 	}
@@ -93,7 +94,7 @@ func parseSet(ctx context.Context, tg format.Target, l format.Limits) (t fileSet
 	return t, t.checkSum(b, at)
 }
 
-// check checks kind, version, file names and number of rows. A setFile of another program is Invalid.
+// check checks kind, version, file names and number of rows. A setFile written by another program is Invalid.
 func (t *fileSet) check(at fault.Span) error {
 	known := t.Version == 1 || t.Version == withStructs
 	if t.Stoa != setKind && known && len(t.Schema) > 0 && len(t.Columns) > 0 && t.Columns[0].File != "" {
@@ -118,15 +119,15 @@ func (t *fileSet) check(at fault.Span) error {
 	return nil
 }
 
-// probeDir implements format.Format.Probe for directories: Certain with a setFile of our kind, and Likely or Maybe
-// where that is damaged or missing, if files have the names that our writer gives those of columns.
+// probeDir implements format.Format.Probe for directories: Certain if setFile is ours, Likely or Maybe if setFile is
+// damaged or missing but files are named as our writer names columns.
 func probeDir(ctx context.Context, tg format.Target) (format.Match, error) {
 	t, err := readSet(ctx, tg, tg.Limits)
 	switch {
 	case t.Stoa == setKind:
 		return format.Certain, nil
 	case errors.Is(err, fs.ErrNotExist):
-		// one file of a set suffices if there is no other: it is what is left of a table
+		// one file of a set suffices if it is the only file: it is all that is left of a table
 		if files, err := looseFiles(ctx, tg, tg.Limits); err == nil && (largestSet(files) > 1 ||
 			largestSet(files) == 1 && len(files) == 1) {
 			return format.Likely, nil
@@ -147,7 +148,7 @@ func probeDir(ctx context.Context, tg format.Target) (format.Match, error) {
 	return format.No, ctx.Err()
 }
 
-// largestSet is the number of files with the id of the set that has the most of them.
+// largestSet returns the number of files that share the most common set id.
 func largestSet(files []looseFile) (size int) {
 	n := map[string]int{}
 	for _, f := range files {
@@ -159,8 +160,8 @@ func largestSet(files []looseFile) (size int) {
 	return size
 }
 
-// onlyColumns reports whether a directory without a setFile holds nothing but at least two columns, each with the id of
-// a set, or all with the same number of rows.
+// onlyColumns reports whether a directory without a setFile holds at least two column files and nothing else, where
+// every file has a set id or all have the same number of rows.
 func onlyColumns(ctx context.Context, tg format.Target) bool {
 	n := 0
 	for info, err := range tg.Tree.List(ctx, tg.Name) {
@@ -173,7 +174,7 @@ func onlyColumns(ctx context.Context, tg format.Target) bool {
 	}
 	files, err := looseFiles(ctx, tg, tg.Limits)
 	if !slices.ContainsFunc(files, func(f looseFile) bool { return f.set == "" }) {
-		return err == nil // each belonged to a directory with a setFile
+		return err == nil // each has a set id, so it was written beside a setFile
 	}
 	rows := int64(-1)
 	for _, f := range files {
@@ -188,8 +189,8 @@ func onlyColumns(ctx context.Context, tg format.Target) bool {
 	return err == nil && rows >= 0
 }
 
-// leaves are the columns according to the schema that was written, one for each of Columns, in their order; none, and
-// no error, if the set has no schema. A schema that cannot be parsed, or does not fit the columns, is an error.
+// leaves returns the columns of the stored schema, one for each of Columns and in the same order. Without a schema it
+// returns nil and no error. A schema that cannot be parsed, or that does not match the columns, is an error.
 func (t *fileSet) leaves() ([]write.Leaf, error) {
 	if len(t.Schema) == 0 {
 		return nil, nil
@@ -223,8 +224,8 @@ func (t *fileSet) leaves() ([]write.Leaf, error) {
 }
 
 // checkColumn compares the file of column i with the set: the type of the values and, in files of our writer, the
-// column's name, precision and scale. l is nil if the set has no schema. The caller compares the number of rows. Its
-// error is Corrupt.
+// column's name, precision and scale. l is nil if the set has no schema. The number of rows is compared by the caller.
+// Its error is Corrupt.
 func (t *fileSet) checkColumn(f *columnfile.File, i int, l *write.Leaf) error {
 	at, path := f.FootSpan(), t.Columns[i].Path
 	s, known := f.Footer.Stored()
@@ -254,8 +255,9 @@ func (t *fileSet) checkColumn(f *columnfile.File, i int, l *write.Leaf) error {
 	return nil
 }
 
-// checkID compares the id in the file of column i with the set's and, if they are the same, the file's size with the
-// one that a set without id has. If the set has an id, a file without one belongs to another set. Its error is Corrupt.
+// checkID compares the id in the file of column i with the set's. If they match, it also compares the file's size with
+// the one that sets without an id record. If the set has an id, a file without one belongs to another set. The error is
+// Corrupt.
 func (t *fileSet) checkID(f *columnfile.File, i int) error {
 	b, known := f.Footer.Get(block.SetKey)
 	id, at, path := string(b), f.FootSpan(), "footer.metadata["+block.SetKey+"]"
@@ -276,7 +278,7 @@ func (t *fileSet) checkID(f *columnfile.File, i int) error {
 		"different tables", t.Columns[i].Path, id, setFile, t.ID)
 }
 
-// holdsName is the name in messages of what a column's file holds.
+// holdsName returns the word that messages use for the contents of a column's file.
 func holdsName(holds string) string {
 	if holds == "" {
 		return "values"
@@ -284,7 +286,7 @@ func holdsName(holds string) string {
 	return holds
 }
 
-// typeName is the name in messages of the type of a column.
+// typeName returns the name of a column's type as used in messages.
 func typeName(t block.Type, array bool) string {
 	if array {
 		return t.String() + " array"
@@ -292,7 +294,7 @@ func typeName(t block.Type, array bool) string {
 	return t.String()
 }
 
-// leafAt is leaf i; nil if the set's schema is not known.
+// leafAt returns leaf i, or nil if the schema of the set is unknown.
 func leafAt(leaves []write.Leaf, i int) *write.Leaf {
 	if i >= len(leaves) {
 		return nil
@@ -300,7 +302,8 @@ func leafAt(leaves []write.Leaf, i int) *write.Leaf {
 	return &leaves[i]
 }
 
-// arrowSchema is the schema that was written; nil if it cannot be parsed, as the files have their types, too.
+// arrowSchema returns the stored schema. It returns nil instead of an error if the schema cannot be parsed, since the
+// files record their types as well.
 func (t *fileSet) arrowSchema() *arrow.Schema {
 	sc, err := arrowschema.DecodeWithin(t.Schema, t.limits, fault.Span{Object: t.name}, "schema")
 	if err != nil {
@@ -350,8 +353,8 @@ func openDir(ctx context.Context, tg format.Target, o format.OpenOptions,
 	return t, nil
 }
 
-// stamp is the stamp of the setFile, and a digest of the names, sizes and stamps of the columns' files; "" if the
-// tree has no stamps.
+// stamp returns the stamp of the setFile joined with a digest of the names, sizes and stamps of the columns' files; ""
+// if the tree has no stamps.
 func (t *fileSet) stamp(ctx context.Context, tg format.Target) string {
 	ofSet := stampOf(ctx, format.Target{Tree: tg.Tree, Name: inDir(tg, setFile)})
 	if ofSet == "" {
@@ -359,18 +362,18 @@ func (t *fileSet) stamp(ctx context.Context, tg format.Target) string {
 	}
 	h := sha256.New()
 	for _, c := range t.Columns {
-		info, _ := tg.Tree.Stat(ctx, inDir(tg, c.File)) // a missing file is reported where it is opened
+		info, _ := tg.Tree.Stat(ctx, inDir(tg, c.File)) // a missing file is reported when it is opened
 		fmt.Fprintf(h, "%q %d %q\n", c.File, info.Size, info.Stamp)
 	}
 	return fmt.Sprintf("%s-%x", ofSet, h.Sum(nil)[:16])
 }
 
-// setDamage is the error of damage in the setFile of a directory.
+// setDamage returns the error for a damaged setFile in a directory.
 func setDamage(tg format.Target, err error) error {
 	return fault.Locate(err, fault.Span{Object: inDir(tg, setFile)}, true, "")
 }
 
-// openColumnFile opens the file of a column of a set. If it does not exist, that is damage of the set.
+// openColumnFile opens the file of a column of a set. A missing file is damage of the set.
 func openColumnFile(ctx context.Context, tg format.Target, c setColumn, o format.OpenOptions) (*columnfile.File,
 	error) {
 	name := inDir(tg, c.File)
@@ -381,8 +384,8 @@ func openColumnFile(ctx context.Context, tg format.Target, c setColumn, o format
 	return f, err
 }
 
-// isGone reports whether err, of opening the file of a column, says that there is none: nothing has its name, or
-// something that is no file.
+// isGone reports whether err, from opening the file of a column, means that the file is missing: nothing has its name,
+// or something other than a regular file has it.
 func isGone(err error) bool { return errors.Is(err, fs.ErrNotExist) || store.NoFile(err) }
 
 // unknownTable says what is lost without a setFile.
@@ -399,7 +402,7 @@ func missing(name string, c setColumn) error {
 		c.Path, setFile)
 }
 
-// Finish sets the schema and the facts of the open files of a set. leaves are their columns; nil: not known.
+// Finish sets the schema and the facts of the open files of a set. leaves are their columns; nil if unknown.
 func (t *table) Finish(set fileSet, leaves []write.Leaf, o columnfile.ReadOptions) {
 	sc := set.arrowSchema()
 	var meta *arrow.Metadata
@@ -410,7 +413,7 @@ func (t *table) Finish(set fileSet, leaves []write.Leaf, o columnfile.ReadOption
 	fieldOf := func(i int, name string) arrow.Field {
 		o.Name = name
 		f := t.files[i].Field(o)
-		f.Name = name // also where that is ""
+		f.Name = name // even if that is ""
 		return f
 	}
 	var names []string
@@ -433,8 +436,8 @@ func (t *table) Finish(set fileSet, leaves []write.Leaf, o columnfile.ReadOption
 	t.sc, t.stored = arrow.NewSchema(s.shown, meta), arrow.NewSchema(s.stored, meta)
 }
 
-// unevenRows is the error that f, the last file of t, has another number of rows than the file before it, or than the
-// set if it is the first.
+// unevenRows returns the error for f, the last file of t, whose number of rows differs from that of the file before it
+// or, if it is the first file, from that of the set.
 func unevenRows(t *table, set fileSet, f *columnfile.File) error {
 	other, n := setFile, set.Rows
 	if len(t.files) > 1 {

@@ -4,8 +4,8 @@
 //
 // # The file
 //
-// A CFile holds the values of one column, in blocks, and up to two indexes of them. Numbers are little-endian
-// where nothing else is said; varint is LEB128.
+// A CFile holds the values of one column, in blocks, and up to two indexes of them. Numbers are little-endian unless
+// stated otherwise; varint is LEB128.
 //
 //	header
 //	blocks: data blocks, index blocks, a dictionary, in the order in which they were finished
@@ -38,12 +38,12 @@
 //
 // # Blocks
 //
-// As stored, a block is its bytes, or, in a file with compression, one of
+// In a file without compression a block is stored as it is. In a file with compression it is stored as one of
 //
 //	v1   compressed_size u32, uncompressed_size u32, compressed data
 //	v2   uncompressed_size u32, compressed data; or, if just as many bytes follow, the data as it is
 //
-// and with feature bit 0 the CRC-32C of all that. This goes for blocks of every kind. A data block of a
+// followed, with feature bit 0, by the CRC-32C of all that. This applies to blocks of every kind. A data block of a
 // nullable column begins with
 //
 //	num_rows varint, bitmap_size varint, bitmap (RLE of width 1; 1 = there is a value)
@@ -55,8 +55,8 @@
 //	lengths_size varint, lengths (RLE of width 16)
 //	array_bitmap_size varint, array_bitmap (RLE of width 1)
 //
-// The encoded values that are not null follow. num_values counts them alone; ordinal is the number of the block's first
-// row.
+// The encoded values that are not null follow. num_values counts only these; ordinal is the row number of the block's
+// first row.
 //
 //	plain        fixed width    num_values u32, ordinal u32, values
 //	             bool           num_values u32, ordinal u32, bits, least significant first
@@ -80,9 +80,9 @@
 //	trailer         IndexBlockTrailerPB: 1 num_entries, 2 type (0 leaf, 1 internal)
 //	trailer_length  u32
 //
-// In the positional index the key is the ordinal of the block's first row, four bytes, big-endian; in the value
-// index it is the encoded first value (see AppendKey), cut to the shortest prefix that is above the last value
-// of the block before. In delta files it is not cut.
+// In the positional index the key is the ordinal of the block's first row as four big-endian bytes. In the value index
+// it is the encoded first value (see AppendKey), truncated to the shortest prefix that is greater than the last value
+// of the previous block. In delta files it is not truncated.
 //
 // # A whole file
 //
@@ -102,7 +102,7 @@
 //
 // # Auxiliary files
 //
-// The files do not declare their kind; see Kind for how it is determined.
+// The files do not declare their kind; see Kind for the rules that determine it.
 //
 //	bloom file     blocks: u32 length, BloomBlockHeaderPB (1 num_hash_functions), bits; see package bloom. Value index
 //	               only; num_values is 0.
@@ -117,23 +117,24 @@
 //   - The checksum is CRC-32C, and the positional key is four bytes after a length, not a varint (TestWorkedExample).
 //   - Count and ordinal of plain blocks are before the values, not after them; the offsets of plain binary blocks are
 //     group varints without a frame of reference (TestBlocksByHand).
-//   - The null bitmap "0110" of the v1 document is run-coded, so its size there, 1, is 2 here (TestBlocksByHand).
-//   - The first entry of a prefix block is not among the restart points (TestBlocksByHand); blocks with wrong restart
-//     points can be read, and are a finding of verify.
-//   - Group varint: the document's header is num, min, ordinal, unused. No Kudu that can still be run has it, so it is
-//     tested with hand-made bytes only (TestBlocksByHand).
-//   - Header and footer may have different magics: as in Kudu, the header's decides how blocks are compressed, the
-//     footer's features whether there are checksums (TestGolden/synthetic).
-//   - A file without any index must have no values (columnfile.CheckIndexes). With a value index alone the blocks'
-//     ordinals are their first rows: the rows of each block must begin where those of the one before end, and the last
-//     end at num_values (TestDamage).
-//   - Blocks of a level are in ascending order in the file, and a node is after its children. Every writer does that;
-//     readers require it, which bounds every walk (TestDamage).
-//   - A separator of the value index is not above the first value of its block. A look-up begins in the last block
-//     whose separator is below the value, so that it finds the first of equal values, too, should a file have them
+//   - The null bitmap "0110" in the v1 document's example is run-length encoded in real files, so its size is 2, not 1
+//     (TestBlocksByHand).
+//   - The first entry of a prefix block is not among the restart points (TestBlocksByHand). Blocks with wrong restart
+//     points can still be read; verify reports them.
+//   - Group varint: the document's header is num, min, ordinal, unused. No Kudu release that still runs has this
+//     encoding, so it is tested with hand-made bytes only (TestBlocksByHand).
+//   - Header and footer may have different magics: as in Kudu, the header's magic decides how blocks are compressed,
+//     and the footer's features decide whether there are checksums (TestGolden/synthetic).
+//   - A file without any index must have no values (columnfile.CheckIndexes). With a value index alone, a block's own
+//     ordinal is its first row: each block must begin at the row where the previous one ends, and the last must end at
+//     num_values (TestDamage).
+//   - Blocks of a level are in ascending order in the file, and a node comes after its children. Every writer does
+//     this; our readers require it, which bounds every walk (TestDamage).
+//   - A separator of the value index is at most the first value of its block. A lookup begins in the last block whose
+//     separator is less than the value, so that it finds the first of several equal values if a file has them
 //     (TestNativeSeek).
-//   - Strings that are not UTF-8 are kept byte for byte; verify reports them. Int128 is decimal128(38, 0), also for
-//     values of 39 digits, which are kept; verify reports them.
+//   - Strings that are not UTF-8 are kept byte for byte; verify reports them. Int128 is decimal128(38, 0). Values of 39
+//     digits exceed that precision but are kept; verify reports them.
 //   - Decimals have no precision and scale in Kudu's files: they are read with precision 9, 18 or 38 and scale 0,
-//     unless the metadata pair stoa.field of our writer or an option has others.
+//     unless the metadata pair stoa.field, which our writer adds, or an option states others.
 package cfile

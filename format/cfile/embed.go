@@ -14,8 +14,8 @@ import (
 	"stoa/vec"
 )
 
-// What follows is for formats that keep CFiles inside their own files (package kudu): a CFile is then part of an
-// object, and places in errors and spans of pages are those of the object.
+// The functions below are for formats that keep CFiles inside their own files (package kudu). A CFile is then part of
+// an object, and the places in errors and the spans of pages refer to that object.
 
 // OpenAt opens the column file that is the part at of src.
 func OpenAt(ctx context.Context, src store.Source, at fault.Span, o format.OpenOptions) (*Reader, error) {
@@ -29,7 +29,7 @@ func OpenAt(ctx context.Context, src store.Source, at fault.Span, o format.OpenO
 // At is the span of the file.
 func (r *Reader) At() fault.Span { return r.f.At }
 
-// FooterAt is the span of the file's footer, at which wrong counts, types and metadata are reported.
+// FooterAt is the span of the file's footer, the place of findings about wrong counts, types and metadata.
 func (r *Reader) FooterAt() fault.Span { return r.f.FootSpan() }
 
 // Chunk returns the file's pages, from the one that holds rows.From on. Its vectors have the file's Arrow type;
@@ -42,8 +42,8 @@ func (r *Reader) Chunk(ctx context.Context, rows vec.Range) (format.Chunk, error
 	return c, nil
 }
 
-// Find is the ordinal of the first value whose encoded key (see AppendKey) is not less than key (with after: greater),
-// Len if there is none; exact reports whether it equals key. The file must have a value index.
+// Find returns the ordinal of the first value whose encoded key (see AppendKey) is at least key, or greater than key if
+// after is true; Len if there is none. exact reports whether that value equals key. The file must have a value index.
 func (r *Reader) Find(ctx context.Context, key []byte, after bool) (n int64, exact bool, err error) {
 	if !r.f.Sorted() {
 		return 0, false, fault.Unsupportedf(r.f.FootSpan(), "footer.validx_info",
@@ -54,8 +54,8 @@ func (r *Reader) Find(ctx context.Context, key []byte, after bool) (n int64, exa
 	return l.Bound(ctx, key, after)
 }
 
-// Stored is a literal in the form that it has in a block of a column of type t with the Arrow type at: little-endian,
-// or the bytes of a string; false if t has no such value.
+// Stored encodes a literal as in a block of a column of type t with the Arrow type at: little-endian, or the bytes of a
+// string. It returns false if t cannot hold the value.
 func Stored(t block.Type, at arrow.DataType, v pred.Value) ([]byte, bool) {
 	if t.IsBinary() {
 		return []byte(v.Text), v.Kind == pred.KindString || v.Kind == pred.KindBytes
@@ -70,7 +70,7 @@ func Stored(t block.Type, at arrow.DataType, v pred.Value) ([]byte, bool) {
 	return block.FixedKey(key, t), true
 }
 
-// Literal is the inverse of Stored: a stored value of a key's type as a literal.
+// Literal is the inverse of Stored: it decodes a stored value of a key's type to a literal.
 func Literal(t block.Type, at arrow.DataType, stored []byte) (pred.Value, bool) {
 	if !block.Keyable(t) || !t.IsBinary() && len(stored) != t.Width() {
 		return pred.Value{}, false

@@ -72,16 +72,16 @@ func probe(ctx context.Context, tg format.Target) (format.Match, error) {
 	case first != 0 && last != 0:
 		return format.Certain, nil
 	case first != 0:
-		return format.Certain, nil // its end is lost or damaged
+		return format.Certain, nil // the end of the file is lost or damaged
 	case last != 0 && int64(block.Le32(end[block.MagicLen:])) < size:
-		return format.Likely, nil // its beginning is
+		return format.Likely, nil // the beginning of the file is lost or damaged
 	case strings.HasSuffix(tg.Name, ".cfile"):
 		return format.Maybe, nil
 	}
 	return format.No, nil
 }
 
-// probeStream looks only at the beginning of what cannot be looked at otherwise without reading it all.
+// probeStream looks only at the beginning of a source whose end cannot be reached without reading everything.
 func probeStream(ctx context.Context, tg format.Target) (m format.Match, streamed bool, err error) {
 	src, err := tg.Tree.Open(ctx, tg.Name)
 	if err != nil {
@@ -153,8 +153,8 @@ func open(ctx context.Context, tg format.Target, o format.OpenOptions) (format.R
 	return newTable(ctx, tg, f, opts, nil)
 }
 
-// newTable shows an open file as a table, by its kind. blocks are those that were found of a damaged one; nil: its
-// indexes say.
+// newTable makes an open file of any kind a table. blocks are the blocks that recovery found in a damaged file; nil
+// means those in its indexes.
 func newTable(ctx context.Context, tg format.Target, f *columnfile.File, o columnfile.ReadOptions,
 	blocks []columnfile.DataBlock) (format.Reader, error) {
 	kind := o.Kind
@@ -186,7 +186,7 @@ func newTable(ctx context.Context, tg format.Target, f *columnfile.File, o colum
 		c.files[0].found = blocks
 		return c, nil
 	}
-	if blocks != nil && columnfile.IsDamage(err) { // its values are there all the same
+	if blocks != nil && columnfile.IsDamage(err) { // the values can be read nevertheless
 		c := openColumn(ctx, tg, f, o)
 		c.files[0].found = blocks
 		return c, nil

@@ -15,19 +15,21 @@ import (
 // looseFile is a CFile of a directory whose setFile is lost.
 type looseFile struct {
 	setColumn
-	named bool   // the file's metadata have the column's name
+	named bool   // the file's metadata has the column's name
 	rows  int64  // -1: it cannot be opened
-	set   string // the id of its set; "": it has none
+	set   string // id of its set; "" if it has none
 }
 
-// wellNamed reports whether the file has the name of its column in its metadata, and is named as our writer does.
+// wellNamed reports whether the file's metadata has the column's name and the file is named as our writer would name
+// it.
 func (f looseFile) wellNamed() bool {
 	base, _, _ := strings.Cut(f.File, "~")
 	return f.named && strings.TrimSuffix(base, ".cfile") == safeName(f.Path)
 }
 
-// looseFiles are the CFiles of a directory, sorted by the names of their columns: the one in the metadata, else the
-// unescaped file name. Each is opened within the limits by itself. Of two files of one column a wellNamed one is first.
+// looseFiles returns the CFiles of a directory, sorted by column name, which is the name in the metadata or else the
+// unescaped file name. The limits apply to each file separately. Of two files with the same column name a wellNamed one
+// comes first.
 func looseFiles(ctx context.Context, tg format.Target, l format.Limits) (out []looseFile, err error) {
 	for info, err := range tg.Tree.List(ctx, tg.Name) {
 		if err != nil {

@@ -9,18 +9,18 @@ import (
 	"stoa/fault"
 )
 
-// The footer of a file has the id of its set. Where the footer is lost, the blocks may be another table's although
-// their checksums match. So the setFile has marks of each file: for each piece of it, from the first byte to the
-// footer, the piece's length in bytes (uvarint) and the lower 32 bits of its XXH3-64 (little-endian). A piece is the
-// header or consecutive blocks, at least a 32nd as long as what is before it. Recovery of a file without a footer
-// returns only blocks within pieces that match their marks.
+// The footer of a file has the id of its set. If the footer is lost, the blocks may belong to another table although
+// their checksums match. So the setFile has marks for each file. The file, from the first byte to the footer, is
+// divided into pieces, and the mark of a piece is its length in bytes (uvarint) and the lower 32 bits of its XXH3-64
+// (little-endian). A piece is the header or some consecutive blocks, at least a 32nd as long as everything before it.
+// Recovery of a file without a footer returns only blocks within pieces that match their marks.
 
-// marker computes the marks of what is written to it: the header, then one block with each call of Write.
+// marker computes the marks of a file from the bytes written to it: the header, then one block per call of Write.
 type marker struct {
 	sums []byte
 	h    *xxh3.Hasher
 	at   int64 // offset at which the piece begins
-	n    int64 // bytes of it so far
+	n    int64 // bytes of the piece so far
 }
 
 func (m *marker) Write(b []byte) (int, error) {
@@ -42,7 +42,7 @@ func (m *marker) end() {
 	m.at, m.n = m.at+m.n, 0
 }
 
-// marks ends the last piece and returns the marks of all that was written.
+// marks ends the last piece and returns all marks.
 func (m *marker) marks() []byte {
 	if m.n > 0 {
 		m.end()
@@ -50,8 +50,8 @@ func (m *marker) marks() []byte {
 	return bytes.Clone(m.sums)
 }
 
-// intactRanges are the ranges of a file's bytes whose pieces match the marks, with neighbors merged. Marks that are
-// cut, or reach beyond the file, end the list.
+// intactRanges returns the byte ranges of a file whose pieces match the marks, with adjacent ranges merged. It stops at
+// a mark that is truncated or reaches beyond the file.
 func intactRanges(data, marks []byte) (out []fault.Span) {
 	for at := int64(0); ; {
 		size, k := binary.Uvarint(marks)

@@ -17,7 +17,7 @@ func NewReader(r io.ReaderAt, size int64, o format.OpenOptions) (*Reader, error)
 	return OpenReader(context.Background(), readerSource{r, size}, "", o)
 }
 
-// OpenReader opens the CFile that is all of src; name is the object in errors, "" is "cfile".
+// OpenReader opens the CFile that is all of src; name is the object in errors; "" stands for "cfile".
 func OpenReader(ctx context.Context, src store.Source, name string, o format.OpenOptions) (*Reader, error) {
 	opts, err := columnfile.ParseOptions(o.Opts)
 	if err != nil {

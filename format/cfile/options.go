@@ -48,9 +48,9 @@ const (
 // WriteOptions are the options for writing, for stoa.CreateOptions.Typed. The zero value of each is the default.
 type WriteOptions struct {
 	All           ColumnOptions            // of all columns
-	Columns       map[string]ColumnOptions // of single ones, by their dotted paths: what is set there wins
-	PlainMetadata bool                     // the metadata that keeps names and Arrow types is left out
-	Layout        Layout                   // whether there is a directory
+	Columns       map[string]ColumnOptions // of single columns, by dotted path; these take precedence
+	PlainMetadata bool                     // leave out the metadata that keeps names and Arrow types
+	Layout        Layout                   // a file or a directory
 	NullStructs   NullStructs              // how structs are written
 }
 
@@ -65,7 +65,7 @@ type ColumnOptions struct {
 	RestartInterval int      // values from one restart point of prefix encoding to the next; 0: 16
 	ValueIndex      *bool    // an index by value: the values must be sorted, and none null; nil: false
 	PositionalIndex *bool    // an index by row number; nil: true
-	Coerce          Coerce   // what is done with timestamps finer than a microsecond
+	Coerce          Coerce   // handling of timestamps with fractions of a microsecond
 }
 
 // Strings are the options as strings, as in --opt.
@@ -84,16 +84,16 @@ func (WriteOptions) Formats() []string { return []string{"cfile"} }
 // ReadOptions are the options for reading, for stoa.OpenOptions.Typed. The zero value of each is the default. Those
 // from Schema on are for recovery without a footer.
 type ReadOptions struct {
-	Name        string   // of the column, whatever the file says
-	Precision   int      // of a decimal column, if the file does not say
+	Name        string   // of the column, in place of the file's
+	Precision   int      // of a decimal column, if the file does not record it
 	Scale       *int     // likewise
-	Kind        FileKind // what the file is, if the footer does not show it
+	Kind        FileKind // kind of file, if the footer does not show it
 	Key         []string // types of the key's columns, into which the keys of an ad-hoc index are decoded
-	Schema      string   // a file as stoa schema -f json prints it, with the following for the column's name
+	Schema      string   // file printed by stoa schema -f json; it states the options below for the column named Name
 	Type        string   // of the values, by Kudu's name
-	Encoding    Encode   // "": the one with which blocks are found
+	Encoding    Encode   // "": the one under which blocks are found
 	Compression Compress // likewise
-	Nullable    *bool    // blocks have null bitmaps; nil: by which blocks are found
+	Nullable    *bool    // blocks have null bitmaps; nil: the one under which blocks are found
 	NoChecksums bool     // blocks have no checksums
 }
 

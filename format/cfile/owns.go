@@ -7,7 +7,7 @@ import (
 )
 
 // owns reports whether a directory is a table that stoa wrote and holds nothing else, so that it may be replaced: it
-// has a setFile of our kind, and only regular files that this names.
+// has a setFile of ours, and otherwise only regular files listed there.
 func owns(dir string) bool {
 	b, err := os.ReadFile(filepath.Join(dir, setFile))
 	if err != nil {

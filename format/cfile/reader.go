@@ -22,9 +22,9 @@ import (
 type Reader struct {
 	f     *columnfile.File
 	field arrow.Field
-	table format.Reader // of the file alone; nil: the file is part of a table
+	table format.Reader // of this file alone; nil if the file is part of a table
 	// rows opens the rows on first use. It fails for bloom and delta files, whose number of rows is known only after
-	// reading them.
+	// they have been read.
 	rows func() (*rows.Reader, error)
 }
 
@@ -58,10 +58,10 @@ func (r *Reader) Field() arrow.Field { return r.field }
 // Len is the number of values, nulls included.
 func (r *Reader) Len() int64 { return r.f.Footer.NumValues }
 
-// Schema is the Arrow schema of the rows; of a column it is its Field alone.
+// Schema is the Arrow schema of the rows; for a column file it has the one field Field.
 func (r *Reader) Schema() *arrow.Schema { return r.table.Schema() }
 
-// NumRows is the number of rows; of bloom and delta files the number of values in the footer.
+// NumRows is the number of rows; for bloom and delta files it is the number of values in the footer.
 func (r *Reader) NumRows() int64 {
 	if rs, err := r.rows(); err == nil {
 		return rs.NumRows()
@@ -83,14 +83,14 @@ func (r *Reader) RowsFrom(ctx context.Context, n int64, mem memory.Allocator) it
 	return r.from(func(rs *rows.Reader) iter.Seq2[arrow.RecordBatch, error] { return rs.RowsFrom(ctx, n, mem) })
 }
 
-// RowsFromKey returns the rows from the first one on whose value is not less than key. Without a value index the error
-// is of class Invalid.
+// RowsFromKey returns the rows from the first row on whose value is at least key. Without a value index the error is
+// Invalid.
 func (r *Reader) RowsFromKey(ctx context.Context, key pred.Value,
 	mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
 	return r.from(func(rs *rows.Reader) iter.Seq2[arrow.RecordBatch, error] { return rs.RowsFromKey(ctx, key, mem) })
 }
 
-// from returns what f does, or the error of opening the rows.
+// from returns the sequence that f returns, or the error of opening the rows.
 func (r *Reader) from(f func(*rows.Reader) iter.Seq2[arrow.RecordBatch, error]) iter.Seq2[arrow.RecordBatch, error] {
 	rs, err := r.rows()
 	if err != nil {
@@ -114,8 +114,8 @@ func (r *Reader) SeekToOrdinal(ctx context.Context, n int64) (*Iterator, error) 
 	return &Iterator{r: r, c: c, next: n}, nil
 }
 
-// SeekAtOrAfter returns an iterator that begins at the first value whose encoded key (see AppendKey) is not less than
-// key; exact reports whether it equals key. The file must have a value index.
+// SeekAtOrAfter returns an iterator that begins at the first value whose encoded key (see AppendKey) is at least key;
+// exact reports whether it equals key. The file must have a value index.
 func (r *Reader) SeekAtOrAfter(ctx context.Context, key []byte) (it *Iterator, exact bool, err error) {
 	if !r.f.Sorted() {
 		return nil, false, fault.Unsupportedf(r.f.FootSpan(), "footer.validx_info",
@@ -131,14 +131,14 @@ func (r *Reader) SeekAtOrAfter(ctx context.Context, key []byte) (it *Iterator, e
 	return it, exact, err
 }
 
-// Iterator reads values in order from the position of a seek. It is for one goroutine.
+// Iterator reads values in order from the position of a seek. It is not safe for concurrent use.
 type Iterator struct {
 	r    *Reader
 	c    *columnfile.Chunk
 	dict *vec.Vector
 	next int64 // ordinal of the next value
 
-	page  arrow.Array // values from first on
+	page  arrow.Array // values from ordinal first on
 	first int64
 	at    int64 // ordinal after the last page read; 0 before the first
 }
@@ -199,7 +199,7 @@ func (it *Iterator) load(ctx context.Context) error {
 	return err
 }
 
-// Close releases the values that were decoded. The iterator can be used after it.
+// Close releases the values that were decoded. The iterator can still be used afterwards.
 func (it *Iterator) Close() {
 	if it.page != nil {
 		it.page.Release()

@@ -21,9 +21,9 @@ import (
 	"stoa/wire"
 )
 
-// recovery finds the data blocks of a damaged CFile. If its indexes are intact, they are used. Otherwise blocks are
-// taken from what is left of both indexes, and the bytes in between are searched: a block is recognized by its
-// structure, its ordinal and number of rows, and its checksum.
+// recovery finds the data blocks of a damaged CFile. Intact indexes are used as they are. Otherwise blocks are taken
+// from the readable parts of both indexes, and the bytes between these blocks are searched. A block is recognized by
+// its structure, its ordinal and number of rows, and its checksum.
 type recovery struct {
 	*check.Reporter
 	ctx     context.Context
@@ -31,11 +31,11 @@ type recovery struct {
 	found   []region.Finding
 	known   []columnfile.DataBlock // by offset
 	budget  int64                  // bytes that may still be searched
-	data    []byte                 // the whole file, if it is searched
-	guessed bool                   // blocks were found by guess
+	data    []byte                 // the whole file if it is searched, else nil
+	guessed bool                   // blocks were found by guessing options
 	suspect bool                   // no checksum proves that the footer is intact
-	rows    int64                  // number of rows according to other sources; -1: not known
-	limit   error                  // of a limit that was exceeded: no damage
+	rows    int64                  // number of rows known from other sources; -1: unknown
+	limit   error                  // error of an exceeded limit, which is not damage
 	vals    *vec.Vector
 	spare   vec.Arena
 }
@@ -61,8 +61,8 @@ func recoverTable(ctx context.Context, tg format.Target, o format.OpenOptions) (
 	return r, findings, err
 }
 
-// Recovered is the footer of the single file that Format.Recover opened as r, as far as it was left or the options
-// stated it, and the kind of the file by that; KindUnknown of any other reader.
+// Recovered returns the footer of the single file that Format.Recover opened as r, as far as it survived or was stated
+// by options, and the kind of the file that follows from it. For any other reader the kind is KindUnknown.
 func Recovered(r format.Reader) (block.Footer, block.Kind) {
 	switch x := r.(type) {
 	case *table:
@@ -75,8 +75,8 @@ func Recovered(r format.Reader) (block.Footer, block.Kind) {
 	return block.Footer{}, block.KindUnknown
 }
 
-// recoverFile opens what is left of the CFile at tg. If the blocks it returns are nil, the indexes of the file are
-// intact. rows is the number of rows by other sources; -1: not known.
+// recoverFile opens what is left of the CFile at tg. It returns nil blocks if the indexes of the file are intact. rows
+// is the number of rows known from other sources; -1: unknown.
 func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions, opts columnfile.ReadOptions,
 	rows int64) (*columnfile.File, []columnfile.DataBlock, []region.Finding, error) {
 	src, base, size, err := tg.Open(ctx)
@@ -88,7 +88,7 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions, op
 	at := fault.Span{Object: tg.Name, Off: base, Len: size}
 	f, err := columnfile.OpenFile(ctx, src, at, o)
 	r.f, r.suspect = f, err != nil || o.NoVerify || !f.Footer.Checksums()
-	if err == nil && !f.Footer.Checksums() && r.flipBack() { // the bit is the one that says that there are checksums
+	if err == nil && !f.Footer.Checksums() && r.flipBack() { // the flipped bit is the feature bit for checksums
 		r.Whole = at
 		r.Blame("footer", fault.Corruptf(f.FootSpan(), "footer.incompatible_features", "it says that there are no "+
 			"checksums, and before it is one"), -1, -1)
@@ -111,9 +111,10 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions, op
 	return r.f, blocks, r.found, nil
 }
 
-// frames recovers a file whose header or footer failed with err. The header has nothing that the footer lacks. A footer
-// before the end of the file is searched for. A damaged one is used as far as it can be parsed although its checksum is
-// wrong, unless the options state what it did and blocks are found by that; where it cannot be parsed the options must.
+// frames recovers a file whose header or footer failed with err. The header can be replaced, because it has nothing
+// that the footer lacks. A footer is also searched for before the end of the file. A damaged footer that can be parsed
+// is used although its checksum is wrong, unless the options state the same properties and blocks are found under them.
+// If it cannot be parsed, the options must state them.
 func (r *recovery) frames(at fault.Span, o format.OpenOptions, opts columnfile.ReadOptions, err error) error {
 	r.Whole = r.f.At
 	r.Blame("footer", err, -1, -1)
@@ -142,7 +143,7 @@ func (r *recovery) frames(at fault.Span, o format.OpenOptions, opts columnfile.R
 	return r.guess(f, opts)
 }
 
-// withoutHeader uses f without its header, if err is about the header only.
+// withoutHeader makes r use f without its header if err concerns only the header.
 func (r *recovery) withoutHeader(f *columnfile.File, err error) bool {
 	var e *fault.Error
 	if !errors.As(err, &e) || !strings.HasPrefix(e.Path, "header") || f.Resolve() != nil {
@@ -154,8 +155,9 @@ func (r *recovery) withoutHeader(f *columnfile.File, err error) bool {
 	return true
 }
 
-// findFooter searches the last MiB for a footer after which other data was appended. Its indexes must end right before
-// it, and the positional one be intact, so that it is not the footer of a file within a cell.
+// findFooter searches the last MiB for a footer, in case data was appended to the file. The footer's indexes must end
+// right before it and its positional index must be intact; this rules out the footer of a CFile that is stored in a
+// cell.
 func (r *recovery) findFooter(at fault.Span, o format.OpenOptions) bool {
 	const maxSearch = 1 << 20
 	n := min(at.Len, maxSearch)
@@ -187,7 +189,7 @@ func (r *recovery) findFooter(at fault.Span, o format.OpenOptions) bool {
 	return false
 }
 
-// assume sets the footer of f from the options, and makes f the file that is recovered. The error is Unsupported.
+// assume sets the footer of f from the options, and makes f the file to be recovered. The error is Unsupported.
 func (r *recovery) assume(f *columnfile.File, opts columnfile.ReadOptions) error {
 	t := block.Footer{Version: max(f.Header.Version, 1), Type: opts.Typ, Encoding: opts.Encoding,
 		Compression: opts.Compression, Nullable: opts.Nullable, NumValues: -1}
@@ -214,8 +216,8 @@ func (r *recovery) assume(f *columnfile.File, opts columnfile.ReadOptions) error
 	return nil
 }
 
-// blocks finds the data blocks; nil if the indexes are intact. If they are not, and the footer declares no checksums,
-// the declaration may be damaged, and the options are tried.
+// blocks finds the data blocks; nil if the indexes are intact. If they are damaged and the footer declares that there
+// are no checksums, that declaration may be damaged too, so the options are tried.
 func (r *recovery) blocks(o format.OpenOptions, opts columnfile.ReadOptions) ([]columnfile.DataBlock, error) {
 	t := &r.f.Footer
 	if t.NumValues >= 0 && r.f.Kind() == block.KindBloom {
@@ -265,7 +267,7 @@ func (r *recovery) blocks(o format.OpenOptions, opts columnfile.ReadOptions) ([]
 	return r.complete(), nil
 }
 
-// lastEndsAt reports whether the last block that was found ends after exactly n rows, which confirms that number.
+// lastEndsAt reports whether the last block found ends after exactly n rows, which confirms n as the number of rows.
 func (r *recovery) lastEndsAt(n int64) bool {
 	k := len(r.known) - 1
 	return k >= 0 && r.known[k].First+r.known[k].Rows == n
@@ -316,15 +318,15 @@ func (r *recovery) load() error {
 	return format.ReadFull(r.ctx, f.Src, f.At, "", r.data)
 }
 
-// search collects the known blocks, whose rows they must state themselves if the index did not, and searches between
-// them. If endless is true the footer's number of values is not trusted.
+// search collects the known blocks and searches the bytes between them. Where the index did not state a block's rows,
+// the block itself must. If endless is true the footer's number of values is not trusted.
 func (r *recovery) search(endless bool) error {
 	var all []columnfile.DataBlock
 	at, row := int64(len(r.f.Head)), int64(0)
 	end := r.f.At.Len - int64(len(r.f.Foot))
 	for _, b := range append(r.known, columnfile.DataBlock{Ptr: block.BlockPtr{Offset: end}, First: -2}) {
 		if b.Ptr.Offset < at {
-			continue // an index entry that contradicts what was found
+			continue // the index entry contradicts blocks already found
 		}
 		until := r.f.Footer.NumValues
 		if endless {
@@ -358,10 +360,10 @@ func (r *recovery) search(endless bool) error {
 	return r.ctx.Err()
 }
 
-// searchRange searches the bytes [at, end) for blocks with rows from row on, and below until if that is not negative.
-// It appends them to all, and returns the row after them. If until is negative, checksums match and a block has rows
-// that others have, too, some may be those of a CFile in a cell whose own block is damaged: the chain with the most
-// bytes is taken.
+// searchRange searches the bytes [at, end) for blocks whose rows are at or after row and, if until is not negative, end
+// at or before until. It appends them to all, and returns the row after the last of them. If until is negative and
+// there are checksums, a block may have rows that earlier blocks have, too: some blocks may then belong to a CFile that
+// is stored in a cell whose own block is damaged. In that case the chain of blocks with the most bytes is chosen.
 func (r *recovery) searchRange(all []columnfile.DataBlock, at, end, row, until int64) ([]columnfile.DataBlock, int64) {
 	from, before := len(all), row
 	contradicts := false
@@ -391,8 +393,8 @@ func (r *recovery) searchRange(all []columnfile.DataBlock, at, end, row, until i
 	return all, row
 }
 
-// trusted reports whether a block after a gap in the rows is one: its checksum proves it, or it ends at until, or the
-// next block begins where it ends.
+// trusted reports whether bytes that look like a block after a gap in the rows are one: the checksum proves it, or the
+// block ends at row until, or the next block begins at the row where it ends.
 func (r *recovery) trusted(b columnfile.DataBlock, end, until int64) bool {
 	if r.f.Footer.Checksums() || b.First+b.Rows == until {
 		return true
@@ -401,7 +403,8 @@ func (r *recovery) trusted(b columnfile.DataBlock, end, until int64) bool {
 	return n > 0 && next.First == b.First+b.Rows
 }
 
-// block recognizes a data block at offset at, which ends before end. n is its size in bytes, -1 if there is none.
+// block recognizes a data block at offset at that does not reach beyond end. n is its size in bytes, -1 if there is
+// none.
 func (r *recovery) block(at, end int64) (b columnfile.DataBlock, n int64) {
 	stored, raw, ok := r.open(r.data[at:end])
 	if !ok {
@@ -442,8 +445,8 @@ func (r *recovery) open(b []byte) (stored, raw []byte, ok bool) {
 	return r.measure(b, func(raw []byte) int { return block.DataExtent(raw, &r.f.Footer) })
 }
 
-// measure opens the block that b begins with; extent measures its decoded form. stored is all of it with the checksum,
-// raw its decoded contents; ok: it is one.
+// measure opens the block at the beginning of b; extent measures its decompressed form. stored is the whole block with
+// its checksum, raw its decompressed contents. ok is false if b does not begin with a block.
 func (r *recovery) measure(b []byte, extent func([]byte) int) (stored, raw []byte, ok bool) {
 	n, crc := -1, 0
 	if r.f.Footer.Checksums() {
@@ -476,7 +479,8 @@ func (r *recovery) measure(b []byte, extent func([]byte) int) (stored, raw []byt
 	return stored, blk.Data, true
 }
 
-// packed is the size in bytes of the compressed block that b begins with, without its checksum; -1 if it is none.
+// packed returns the size in bytes, without the checksum, of the compressed block at the beginning of b; -1 if there is
+// none.
 func (r *recovery) packed(b []byte, extent func([]byte) int) int {
 	head := 4
 	if r.f.Header.Version == 1 {
@@ -503,8 +507,8 @@ func (r *recovery) packed(b []byte, extent func([]byte) int) int {
 	return head + n
 }
 
-// decodes reports whether a block can be decoded, which is all that shows one without a checksum. Codes of a dictionary
-// are not decoded: the dictionary may not be found yet.
+// decodes reports whether a block can be decoded; without a checksum nothing else proves that it is a block. Dictionary
+// codes are not decoded, because the dictionary may not have been found yet.
 func (r *recovery) decodes(b columnfile.DataBlock, stored []byte) bool {
 	r.budget -= int64(len(stored))
 	t := format.Task{Page: format.Page{Spans: []fault.Span{r.f.Span(b.Ptr)},
@@ -523,7 +527,7 @@ func (r *recovery) decodes(b columnfile.DataBlock, stored []byte) bool {
 	return err == nil || lay.Values.Form == block.FormCodes
 }
 
-// dictionary searches the bytes [at, end), those after the data blocks, for the dictionary.
+// dictionary searches the bytes [at, end), which follow the data blocks, for the dictionary.
 func (r *recovery) dictionary(at, end int64) {
 	for ; at < end && r.budget > 0; at++ {
 		stored, raw, ok := r.measure(r.data[at:end], block.PlainBinaryExtent)
@@ -541,7 +545,7 @@ func (r *recovery) dictionary(at, end int64) {
 	}
 }
 
-// complete returns the blocks with lost ones in the gaps between them, which it reports.
+// complete returns the blocks with lost blocks filled into the gaps between them, and reports the lost ones.
 func (r *recovery) complete() []columnfile.DataBlock {
 	f := r.f
 	out := []columnfile.DataBlock{}

@@ -18,8 +18,8 @@ import (
 	"stoa/region"
 )
 
-// setRecovery recovers the table in a directory. Unreadable parts of a column, and columns whose file belongs to
-// another table, are lost cells; the other columns are read.
+// setRecovery recovers the table in a directory. The cells in unreadable parts of a column, and those of columns whose
+// file belongs to another table, are lost; the other columns are read.
 type setRecovery struct {
 	ctx    context.Context
 	tg     format.Target
@@ -56,7 +56,7 @@ func recoverDir(ctx context.Context, tg format.Target, o format.OpenOptions,
 	return r.t, r.found, nil
 }
 
-// damaged reports damage of the set; lost is the number of cells of column that are lost, -1 if it is not known.
+// damaged reports damage of the set; lost is the number of lost cells of column, -1 if unknown.
 func (r *setRecovery) damaged(err error, column string, rows [2]int64, lost int64) {
 	f := block.Codes.Of("cfile.set", err, r.tg.Name)
 	if f.At.Object == "" {
@@ -66,8 +66,8 @@ func (r *setRecovery) damaged(err error, column string, rows [2]int64, lost int6
 	r.found = append(r.found, f)
 }
 
-// readSet reads the setFile. What is damaged in it is taken from its schema, else from the files. The error is about no
-// damage, or says that nothing of the table is left.
+// readSet reads the setFile. Damaged parts are reconstructed from its schema or else from the files. An error is either
+// not about damage, or means that nothing of the table is left.
 func (r *setRecovery) readSet() error {
 	set, err := readSet(r.ctx, r.tg, r.o.Limits)
 	if err == nil || set.unproven {
@@ -90,7 +90,7 @@ func (r *setRecovery) readSet() error {
 	} else if !columnfile.IsDamage(err) && !errors.Is(err, fault.Invalid) && !errors.Is(err, fault.Unsupported) {
 		return err
 	}
-	// If the schema and the list of columns contradict each other, the one whose files exist is right.
+	// If the schema and the list of columns contradict each other, the one whose files exist is used.
 	var named []setColumn
 	for i, name := range fileNames(r.leaves) {
 		one := setColumn{Path: r.leaves[i].Path, File: name}
@@ -122,7 +122,7 @@ func (r *setRecovery) readSet() error {
 
 var setID = regexp.MustCompile(`"id":\s*"([0-9a-f]{32})"`)
 
-// tornID is the id in the first 4 KiB of a setFile whose JSON is damaged after it; "" if it is lost, too.
+// tornID returns the id in the first 4 KiB of a setFile whose JSON is damaged further on; "" if the id is lost as well.
 func tornID(ctx context.Context, tg format.Target) string {
 	src, err := tg.Tree.Open(ctx, inDir(tg, setFile))
 	if err != nil {
@@ -140,7 +140,8 @@ func tornID(ctx context.Context, tg format.Target) string {
 	return ""
 }
 
-// otherVersion reports whether the schema fits the columns if the set is of the other version, and sets that version.
+// otherVersion reports whether the schema would fit the columns if the set had the other version number, and if so sets
+// it.
 func (r *setRecovery) otherVersion() bool {
 	other := r.set
 	other.Version = 1 + withStructs - other.Version
@@ -151,8 +152,8 @@ func (r *setRecovery) otherVersion() bool {
 	return err == nil && leaves != nil
 }
 
-// fixFileNames replaces the file of a column, where it does not exist or is another column's, too, by the one with the
-// name that our writer would have given it, if that exists.
+// fixFileNames repairs the file names of columns: where the file does not exist or is another column's as well, the
+// name that our writer would have chosen is used, provided that a file of that name exists.
 func (r *setRecovery) fixFileNames() {
 	names := fileNames(r.leaves)
 	if len(names) != len(r.set.Columns) { // the set has no schema
@@ -184,7 +185,7 @@ func (r *setRecovery) allExist(columns []setColumn) bool {
 	return len(columns) > 0
 }
 
-// column recovers column i. It returns only errors that are no damage.
+// column recovers column i. It returns only errors that are not damage.
 func (r *setRecovery) column(i int, fields map[string]format.SchemaField, opts columnfile.ReadOptions) (err error) {
 	c, l := r.set.Columns[i], leafAt(r.leaves, i)
 	if f, ok := fields[c.Path]; ok {
@@ -207,7 +208,8 @@ func (r *setRecovery) column(i int, fields map[string]format.SchemaField, opts c
 	if isGone(err) {
 		err = missing(name, c)
 	}
-	// a footer read in spite of its checksum: the two types differ in one bit and are stored alike
+	// the footer was read in spite of a wrong checksum; the numbers of the two types differ in one bit, and both are
+	// stored alike
 	if err == nil && len(found) > 0 && f.Footer.Type == block.Binary && opts.Typ == block.String {
 		f.Footer.Type = block.String
 	}
@@ -226,8 +228,8 @@ func (r *setRecovery) column(i int, fields map[string]format.SchemaField, opts c
 	return r.ctx.Err()
 }
 
-// countRows is the number of rows of the table: the one that most of the files have, of equally many the setFile's. If
-// no file has a number that is proven, it is the setFile's or else the highest that was found.
+// countRows determines the number of rows of the table: the number that most files have, with ties decided by the
+// setFile. If no file has a known number, it is the setFile's, or else the highest number found.
 func (r *setRecovery) countRows() int64 {
 	votes, best := map[int64]int{}, r.set.Rows
 	for i, f := range r.t.files {
@@ -247,7 +249,7 @@ func (r *setRecovery) countRows() int64 {
 	if maxVotes > 0 {
 		return best
 	}
-	for i, f := range r.t.files { // no footer is whole
+	for i, f := range r.t.files { // no file has a footer
 		if r.lost[i] == nil && r.set.Rows < 0 {
 			best = max(best, f.Footer.NumValues)
 		}
@@ -255,9 +257,9 @@ func (r *setRecovery) countRows() int64 {
 	return best
 }
 
-// oneSet loses the columns whose files belong to other sets. The table's set is the one to which most files belong; of
-// two with equally many, the setFile's. The setFile has a vote itself if the id of some file cannot be read. The error,
-// Corrupt, says that as many files belong to one set as to another, and no setFile which is the table's.
+// oneSet marks columns whose files belong to other sets as lost. The table's set is the one to which most files belong;
+// ties are decided by the setFile's id. The setFile counts as one vote itself if the id of some file cannot be read.
+// The error is Corrupt if two sets have equally many files and no setFile decides between them.
 func (r *setRecovery) oneSet() error {
 	votes, maxVotes, best := map[string]int{}, 0, r.set.ID
 	for i, f := range r.t.files {
@@ -299,7 +301,7 @@ func (r *setRecovery) oneSet() error {
 	return nil
 }
 
-// tie returns an error, Corrupt, if another set has as many votes as best, and the setFile has no id that decides.
+// tie returns a Corrupt error if another set has as many votes as best and no id in the setFile decides between them.
 func (r *setRecovery) tie(votes map[string]int, best string) error {
 	if r.set.Rows >= 0 || r.set.ID != "" && best == r.set.ID {
 		return nil
@@ -321,7 +323,8 @@ func (r *setRecovery) tie(votes map[string]int, best string) error {
 		strings.Join(tied, ", "))
 }
 
-// isOtherID reports whether id, of a damaged footer, is that of another set: more than half of its bytes differ.
+// isOtherID reports whether id, read from a damaged footer, is the id of another set: more than half of its bytes
+// differ.
 func isOtherID(id, set string) bool {
 	differ := 0
 	for i := range min(len(id), len(set)) {
@@ -332,9 +335,9 @@ func isOtherID(id, set string) bool {
 	return differ > len(set)/2
 }
 
-// dropForeignBlocks treats blocks of the file of column i, whose footer is lost, as lost unless the marks of the
-// setFile prove that they are the table's; otherSet: they are of another set than the files. It is an error, Corrupt,
-// if none is.
+// dropForeignBlocks handles the file of column i, whose footer is lost: blocks count as lost unless the marks in the
+// setFile prove that they are the table's. otherSet means that these marks are of another set than the files. The error
+// is Corrupt if no block is the table's.
 func (r *setRecovery) dropForeignBlocks(i int, otherSet bool) error {
 	f, marks := r.t.files[i], r.set.Columns[i].Marks
 	if len(marks) == 0 || f.found == nil {
@@ -384,8 +387,8 @@ func (r *setRecovery) loseDoubted(f *tableFile, b *columnfile.DataBlock) {
 	r.found = append(r.found, x)
 }
 
-// Finish makes a table of the columns, all with the same number of rows. The error is that of the first column if none
-// can be read.
+// Finish makes a table of the columns, all with the same number of rows. If no column can be read, it returns the error
+// of the first.
 func (r *setRecovery) Finish(opts columnfile.ReadOptions) error {
 	if err := r.oneSet(); err != nil {
 		return err
@@ -430,8 +433,7 @@ func (r *setRecovery) Finish(opts columnfile.ReadOptions) error {
 	return nil
 }
 
-// loseTail reports the rows from n on of a column as lost: its footer is lost, and the blocks that were found end
-// there.
+// loseTail reports the rows of a column from n on as lost: its footer is lost, and the last block found ends at n.
 func (r *setRecovery) loseTail(f *tableFile, n int64) {
 	at := f.At.Sub(f.At.Len, 0)
 	err := fault.Corruptf(at, "", "the blocks of rows %d to %d were not found", n, r.t.rows)
@@ -443,8 +445,8 @@ func (r *setRecovery) loseTail(f *tableFile, n int64) {
 	f.Footer.NumValues = r.t.rows
 }
 
-// loseColumn replaces column i, which cannot be read, by one of lost cells. Without a schema its type is not known, and
-// its file is nil: see dropUnreadable.
+// loseColumn replaces column i, which cannot be read, by a column of lost cells. Without a schema its type is unknown
+// and its file becomes nil, see dropUnreadable.
 func (r *setRecovery) loseColumn(i int) {
 	f := r.t.files[i]
 	if f.File != nil && f.Src != nil {

@@ -10,10 +10,11 @@ import (
 	"stoa/format/cfile/internal/columnfile"
 )
 
-// guess sets the footer from the options, and tries what they leave open: the encodings of the type, the compressions,
-// and blocks with and without null bitmaps. A block must have the structure that is tried, followed by its checksum, so
-// that wrong guesses usually find nothing. The guess that covers the most bytes is taken; if two cover equally many,
-// the user must decide: Corrupt. Without checksums nothing is guessed, as too many bytes look like a block.
+// guess sets the footer from the options and tries all values of what they leave open: the encodings of the type, the
+// compressions, and blocks with and without null bitmaps. A block must have the assumed structure and be followed by
+// its checksum, so wrong guesses usually find nothing. The guess that covers the most bytes is chosen. If two cover
+// equally many, the user must decide, and the error is Corrupt. Without checksums nothing is guessed, because too many
+// byte sequences look like a block.
 func (r *recovery) guess(f *columnfile.File, opts columnfile.ReadOptions) error {
 	all := opts.Candidates()
 	if len(all) > 1 && opts.NoChecksums {
@@ -60,7 +61,7 @@ func (r *recovery) guess(f *columnfile.File, opts columnfile.ReadOptions) error 
 	return r.assume(f, best.Opts)
 }
 
-// tryOptions finds the blocks in the first window bytes of the file by what o states.
+// tryOptions finds the blocks in the first window bytes of the file, assuming the properties that o states.
 func (r *recovery) tryOptions(o columnfile.ReadOptions, window int64) (c columnfile.Candidate, err error) {
 	if r.data == nil {
 		if err := r.load(); err != nil {
@@ -72,7 +73,7 @@ func (r *recovery) tryOptions(o columnfile.ReadOptions, window int64) (c columnf
 	if r.vals, c.Opts = nil, o; r.isDictionary(o, blocks) {
 		return c, r.ctx.Err()
 	}
-	if o.Encoding == block.Dict && len(blocks) > 0 { // which is a block of plain values by itself
+	if o.Encoding == block.Dict && len(blocks) > 0 { // a dictionary alone is a block of plain values
 		last := blocks[len(blocks)-1].Ptr
 		r.dictionary(last.Offset+last.Size, window)
 		if d := r.f.Footer.Dict; d != nil {
@@ -89,8 +90,9 @@ func (r *recovery) tryOptions(o columnfile.ReadOptions, window int64) (c columnf
 	return c, r.ctx.Err()
 }
 
-// isDictionary reports whether blocks of plain strings are just the dictionary of a file whose codes are damaged: it
-// begins with entry 0, like a block with row 0, but lies after the data blocks, not right after the header.
+// isDictionary reports whether blocks found as plain strings are only the dictionary of a file whose codes are damaged.
+// A dictionary begins with entry 0, like the block that has row 0, but lies after the data blocks and not right after
+// the header.
 func (r *recovery) isDictionary(o columnfile.ReadOptions, blocks []columnfile.DataBlock) bool {
 	if o.Encoding != block.Plain || !o.Typ.IsBinary() || len(blocks) == 0 || blocks[0].First != 0 ||
 		len(r.f.Head) < block.Tail {
@@ -103,7 +105,7 @@ func (r *recovery) isDictionary(o columnfile.ReadOptions, blocks []columnfile.Da
 	return blocks[0].Ptr.Offset > begin
 }
 
-// guessOr tries the options' type before f, whose footer is damaged, is used.
+// guessOr tries the type in the options first, and falls back on f, whose footer is damaged.
 func (r *recovery) guessOr(f *columnfile.File, at fault.Span, o format.OpenOptions, opts columnfile.ReadOptions) error {
 	if opts.Typ >= 0 {
 		g, _ := columnfile.OpenFile(r.ctx, f.Src, at, o)
@@ -124,7 +126,8 @@ func (r *recovery) guessOr(f *columnfile.File, at fault.Span, o format.OpenOptio
 	return nil
 }
 
-// flipBack uses the file with the one bit of its footer as it was that the checksum says is another, if it is one.
+// flipBack repairs the footer if exactly one bit of it or of its checksum was flipped, and makes r use the repaired
+// file.
 func (r *recovery) flipBack() bool {
 	f, at := r.f.FlipBack(r.ctx)
 	if f == nil {
@@ -136,12 +139,12 @@ func (r *recovery) flipBack() bool {
 	return true
 }
 
-// ofOurs are words of the metadata that our writer gives a footer; Kudu's has none of them.
+// ofOurs are words in the metadata that our writer adds to a footer; Kudu's footers have none of them.
 var ofOurs = []string{"stoa", "precision", "nullable", "scale"}
 
-// digits returns an error if the values are decimals and nothing proves their scale: it stands in the footer, whose
-// checksum is wrong, and with another one each value would be another number. Who states the type knows the scale, or
-// has the values as they are stored. Kudu's files have no scale: their values are shown as they are stored.
+// digits returns an error if the values are decimals and nothing proves their scale. The scale comes from the footer,
+// whose checksum is wrong, and a wrong scale would change every value. A user who states the type either knows the
+// scale or gets the unscaled values. Kudu's files have no scale; their values are returned unscaled.
 func (r *recovery) digits(opts columnfile.ReadOptions) error {
 	t, foot := r.f.Footer.Type, string(r.f.Foot)
 	if opts.Scale >= 0 || opts.Typ >= 0 || t != block.Decimal32 && t != block.Decimal64 && t != block.Decimal128 ||

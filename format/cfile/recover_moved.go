@@ -10,10 +10,11 @@ import (
 	"stoa/wire"
 )
 
-// Bytes inserted into a file without checksums, or removed from it, move what follows them. A block in which that
-// happened may still decode, to other values. But the footer is found from the end of the file, and has the offsets of
-// the indexes, which are the last structures before it: their distance from these offsets is the number of bytes that
-// were inserted or removed. Of such a file only those blocks are returned that end where the next structure begins.
+// Bytes inserted into a file without checksums, or removed from it, shift everything after them. A block in which that
+// happened may still decode, but to other values. The footer, however, is found from the end of the file and has the
+// offsets of the indexes, which are the last structures before it. The difference between these offsets and the actual
+// positions is the number of bytes inserted or removed. From such a file, only blocks that end where the next structure
+// begins are returned.
 
 // find finds the blocks of a file whose indexes are damaged.
 func (r *recovery) find() error {
@@ -26,7 +27,7 @@ func (r *recovery) find() error {
 		}
 	}
 	known, tail := r.known, r.tail()
-	// blocks with checksums are recognized without the end, and a wrong end must not drop those after it
+	// blocks with checksums are recognized without knowing the end, and a wrong end must not drop the blocks after it
 	if err := r.search(r.f.Endless && t.Checksums()); err != nil {
 		return err
 	}
@@ -42,8 +43,8 @@ func (r *recovery) find() error {
 	return nil
 }
 
-// shift is the distance in bytes from the end of the last structure that the footer names to the footer: positive if
-// bytes were inserted, negative if some were removed.
+// shift returns the distance in bytes between the end of the last structure, as stated in the footer, and the footer
+// itself: positive if bytes were inserted, negative if bytes were removed.
 func (r *recovery) shift() int64 {
 	t, end := &r.f.Footer, int64(0)
 	for _, p := range []*block.BlockPtr{t.PosIdx, t.ValIdx, t.Dict} {
@@ -57,14 +58,14 @@ func (r *recovery) shift() int64 {
 	return r.f.At.Len - int64(len(r.f.Foot)) - end
 }
 
-// part is a structure of a file at its original offset, and by how much it has moved.
+// part is a structure of a file: its original offset, and how far it has moved.
 type part struct {
-	columnfile.DataBlock // First is -1 of what is not a data block
+	columnfile.DataBlock // First is -1 unless it is a data block
 	shift                int64
 	placed               bool
 }
 
-// at is the offset of p as it is now.
+// at is the current offset of p.
 func (p *part) at() int64 { return p.Ptr.Offset + p.shift }
 
 // endsAtNext reports whether p ends where the next structure begins.
@@ -72,15 +73,15 @@ func (p *part) endsAtNext(next *part) bool {
 	return p.placed && next.placed && (p.shift == next.shift || p.at()+p.Ptr.Size == next.at())
 }
 
-// takeMoved takes the blocks by the index of a file of which some structures have moved by d bytes. ok is false if the
-// index cannot be read at either offset.
+// takeMoved collects blocks through the index of a file in which some structures have moved by d bytes. ok is false if
+// the index cannot be read at either its original or its moved offset.
 func (r *recovery) takeMoved(d int64) (out []columnfile.DataBlock, ok bool) {
 	t := &r.f.Footer
 	parts, ok := r.tree(nil, *t.PosIdx, d, 0)
 	if !ok || !r.ordinals(parts) {
 		return nil, false
 	}
-	for _, p := range parts { // the number of values is certain if the last block has it
+	for _, p := range parts { // the number of values is certain if the last block confirms it
 		r.f.Endless = r.f.Endless && !(p.placed && p.First >= 0 && p.First+p.Rows == t.NumValues)
 	}
 	dict := -1
@@ -94,7 +95,7 @@ func (r *recovery) takeMoved(d int64) (out []columnfile.DataBlock, ok bool) {
 	if dict >= 0 {
 		dictPtr = parts[dict].Ptr
 	}
-	foot := block.BlockPtr{Offset: r.f.At.Len - int64(len(r.f.Foot)) - d} // where it began
+	foot := block.BlockPtr{Offset: r.f.At.Len - int64(len(r.f.Foot)) - d} // its original offset
 	parts = append(parts, part{DataBlock: columnfile.DataBlock{Ptr: foot, First: -1}, shift: d, placed: true})
 	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(a.Ptr.Offset, b.Ptr.Offset) })
 	for i := range parts[:len(parts)-1] {
@@ -121,7 +122,7 @@ func (p *part) locate(d int64, is func(at int64) bool) {
 	}
 }
 
-// tree appends the nodes and the data blocks of the index tree at p.
+// tree appends the nodes and the data blocks of the index tree at p to parts.
 func (r *recovery) tree(parts []part, p block.BlockPtr, d int64, depth int) (out []part, ok bool) {
 	var x block.IndexNode
 	n := part{DataBlock: columnfile.DataBlock{Ptr: p, First: -1}}
@@ -165,8 +166,8 @@ func (r *recovery) node(at, size int64) (x block.IndexNode, ok bool) {
 	return x, true
 }
 
-// ordinals sets the numbers of rows of the data blocks in parts, and locates them. It is false if the index contradicts
-// itself.
+// ordinals sets the numbers of rows of the data blocks in parts, and locates them. It returns false if the index
+// contradicts itself.
 func (r *recovery) ordinals(parts []part) bool {
 	end, before, d := r.f.Footer.NumValues, int64(0), r.shift()
 	for i := range slices.Backward(parts) {
@@ -212,7 +213,7 @@ func (r *recovery) isDictionaryAt(at, size int64) bool {
 	return c.Err() == nil && v.Count > 0 && v.Ordinal == 0 && v.Starts(make([]int32, v.Count+1), 0) == nil
 }
 
-// adjacent reports whether a block ends where the next begins, or there is just an index block between them.
+// adjacent reports whether a block ends where the next one begins, or exactly one index block lies between them.
 func (r *recovery) adjacent(end, next int64) bool {
 	if end == next {
 		return true
@@ -221,9 +222,9 @@ func (r *recovery) adjacent(end, next int64) bool {
 	return ok
 }
 
-// tail is the offset, by the footer, of the first structure after the data blocks; -1 if the footer names none, -2 if
-// it is not at that offset: then bytes may be missing before it or in it, and a last block that lacks some may have
-// taken as many of what follows.
+// tail returns the offset of the first structure after the data blocks as the footer states it; -1 if the footer names
+// none, -2 if the structure is not at that offset. In the latter case bytes may be missing before it or in it, and a
+// last block that lacks bytes may have been completed by the bytes that follow it.
 func (r *recovery) tail() int64 {
 	t := &r.f.Footer
 	var first *block.BlockPtr
@@ -247,8 +248,8 @@ func (r *recovery) tail() int64 {
 	return first.Offset
 }
 
-// dropUnbounded returns the blocks found by searching that end where the next begins, or an index block before it. The
-// last must end at tail unless that is -1.
+// dropUnbounded returns those of the blocks found by searching that end where the next block, or an index block before
+// it, begins. The last block must end at tail unless tail is -1.
 func (r *recovery) dropUnbounded(all []columnfile.DataBlock, tail int64) (out []columnfile.DataBlock) {
 	for i, b := range all {
 		end := b.Ptr.Offset + b.Ptr.Size

@@ -14,19 +14,19 @@ import (
 	"stoa/internal/sum"
 )
 
-// setFile is the object of a set of CFiles that names the others. It is written last.
+// setFile is the object that lists the files of a set of CFiles. It is written last.
 //
 //	{"stoa":"cfile-set","version":1,"id":HEX,"schema":BASE64,"rows":N,"columns":[{"path":…,"file":…},…]}
 //
-// In version 1 the fields of structs are columns of the table. In version 2 they are structs: each that is nullable has
-// a column with "holds":"validity" before those of its fields, bools without nulls that are true where the struct is
-// not null. All columns within a null struct are null in that row.
+// In version 1 the fields of structs are columns of the table. In version 2 structs are kept: each nullable struct has
+// a column with "holds":"validity" before the columns of its fields. That column has bools, none null, which are true
+// where the struct is not null. All columns inside a null struct are null in that row.
 //
-// id is a digest of the contents of all the files, each of which has it in its footer, too, see block.SetKey; sets that
-// older versions of stoa wrote, and those of plain metadata, have none.
+// id is a digest of the contents of all files. Each file also has it in its footer, see block.SetKey. Sets that older
+// versions of stoa wrote, and sets with plain metadata, have no id.
 //
 // crc32c, the last member, is the CRC-32C of all bytes before its name. Sets that older versions of stoa wrote have
-// none. A set without id has the size and the SHA-256 of each file, as its files have no id, either.
+// none. A set without an id has the size and the SHA-256 of each file instead, because its files have no id either.
 //
 // schema is an encapsulated Arrow IPC schema message: the schema of the table that was written.
 // The columns are in the schema's order, depth first; path is dotted.
@@ -48,19 +48,21 @@ type fileSet struct {
 	Columns []setColumn `json:"columns"`
 	Sum     string      `json:"crc32c,omitempty"` // eight hexadecimal digits
 
-	unproven bool          // all of it was parsed, but Sum does not match
+	unproven bool          // the JSON was parsed completely, but Sum does not match
 	limits   format.Limits // for decoding Schema
-	name     string        // of the object it was read from
+	name     string        // name of the object it was read from
 }
 
 type setColumn struct {
 	Path string `json:"path"`
 	File string `json:"file"`
-	// Present is true if the file's values are not nullable although the schema's field is: that of a value index.
+	// Present is true if the values of the file are not nullable although the schema's field is, which is so in files
+	// with a value index.
 	Present bool   `json:"present,omitempty"`
 	Holds   string `json:"holds,omitempty"` // block.HoldsValidity, of a struct; "": values
-	// Size of the file in bytes, and its SHA-256, in a set without id. A CRC-32C would prove nothing: each block is
-	// followed by its own, so that the one of the whole file does not depend on what is in the blocks.
+	// Size of the file in bytes, and its SHA-256, in a set without id. A CRC-32C of the file would prove nothing: each
+	// block is followed by its own CRC-32C, so the checksum of the whole file does not depend on the contents of the
+	// blocks.
 	Size int64  `json:"size,omitempty"`
 	Sum  string `json:"sha256,omitempty"`
 	// Marks of the pieces of the file, see marker. Sets that older versions of stoa wrote have none.
@@ -69,7 +71,7 @@ type setColumn struct {
 
 const sumMember = `"crc32c"`
 
-// sealed is the JSON of a set with its checksum.
+// sealed returns the JSON of a set, with its checksum.
 func (t *fileSet) sealed() ([]byte, error) {
 	body, err := json.MarshalIndent(t, "", " ")
 	if err != nil {
@@ -92,7 +94,7 @@ func (t *fileSet) checkSum(b []byte, at fault.Span) error {
 	return fault.Corruptf(at, "crc32c", "expected %s, computed %s", t.Sum, computed)
 }
 
-// checkBytes compares the SHA-256 of the file of a column, tg, with the set's, if it has one.
+// checkBytes compares the SHA-256 of a column's file, tg, with the one in the set, if there is one.
 func (c *setColumn) checkBytes(ctx context.Context, tg format.Target) error {
 	if c.Sum == "" {
 		return nil
@@ -118,8 +120,8 @@ func (c *setColumn) checkBytes(ctx context.Context, tg format.Target) error {
 	return nil
 }
 
-// fileNames are the names of the columns' files: the path, with bytes that are not safe in a file name escaped as %XX.
-// Names that are equal, or differ only in upper and lower case, as some file systems ignore it, get a number.
+// fileNames returns the names of the columns' files: the path of the column, with bytes that are unsafe in file names
+// escaped as %XX. Names that are equal or differ only in case, which some file systems ignore, get a number.
 func fileNames(leaves []write.Leaf) []string {
 	out := make([]string, len(leaves))
 	taken := map[string]bool{setFile: true}
@@ -135,7 +137,8 @@ func fileNames(leaves []write.Leaf) []string {
 	return out
 }
 
-// safeName escapes all bytes but letters, digits, '_', '-' and dots after the first byte, and cuts after 180 bytes.
+// safeName escapes all bytes except letters, digits, '_', '-' and dots that are not the first byte, and truncates after
+// 180 bytes.
 func safeName(path string) string {
 	var b strings.Builder
 	for i := range len(path) {

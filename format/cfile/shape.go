@@ -10,25 +10,25 @@ import (
 	"stoa/pred"
 )
 
-// shape is the schema of a set of CFiles, and the place of each file in it.
+// shape is the schema of a set of CFiles, and the position of each file in it.
 type shape struct {
-	stored  []arrow.Field // as the files' values are decoded
-	shown   []arrow.Field // as they were written
-	places  []place       // of each file
+	stored  []arrow.Field // types to which the files' values are decoded
+	shown   []arrow.Field // types in which they were written
+	places  []place       // one for each file
 	next    int           // index of the next file
 	fieldOf func(i int, name string) arrow.Field
 }
 
-// place is what a file is in the schema.
+// place is the position and role of a file in the schema.
 type place struct {
 	path     []int          // child indices from the root
 	typ      arrow.DataType // of the values that are decoded
-	validity bool           // they are the validity of the struct at path
+	validity bool           // the values are the validity of the struct at path
 }
 
-// flatShape shows each file as a column of the table under its name, with type, nullability and metadata from sc, the
-// schema that was written (nil: not known), where they fit what the file holds. fieldOf returns the field of file i
-// under the given name.
+// flatShape makes each file a column of the table under its name. Type, nullability and metadata come from sc, the
+// original schema (nil if unknown), where they fit the contents of the file. fieldOf returns the field of file i under
+// the given name.
 func flatShape(sc *arrow.Schema, names []string, fieldOf func(i int, name string) arrow.Field) *shape {
 	s := &shape{}
 	for i, name := range names {
@@ -45,7 +45,7 @@ func flatShape(sc *arrow.Schema, names []string, fieldOf func(i int, name string
 	return s
 }
 
-// nestedShape shows files as the fields of sc, the schema that was written; leaves are its columns, one for each file.
+// nestedShape arranges files as the fields of sc, the original schema; leaves are its columns, one for each file.
 func nestedShape(sc *arrow.Schema, leaves []write.Leaf, fieldOf func(i int, name string) arrow.Field) *shape {
 	s := &shape{fieldOf: fieldOf}
 	for i, f := range sc.Fields() {
@@ -55,7 +55,7 @@ func nestedShape(sc *arrow.Schema, leaves []write.Leaf, fieldOf func(i int, name
 	return s
 }
 
-// field returns f as it is decoded and as it is shown, and appends the places of its files.
+// field returns field f with its decoded and with its final type, and appends the places of its files.
 func (s *shape) field(f arrow.Field, path []int, leaves []write.Leaf) (stored, shown arrow.Field) {
 	st := write.Struct(f.Type)
 	if st == nil {
@@ -84,9 +84,9 @@ func (s *shape) add(p place) {
 	s.next++
 }
 
-// restored is the field of a column as it is decoded and as it is shown: ofFile, the file's, with the type, nullability
-// and metadata of written, the schema's, where they fit what the file holds. If nulls is true, a nullable file makes
-// the field nullable.
+// restored returns the field of a column with its decoded and with its final type: ofFile, the file's own field, with
+// the type, nullability and metadata of written, the schema's field, where they fit the contents of the file. If nulls
+// is true, a nullable file makes the field nullable.
 func restored(ofFile, written arrow.Field, nulls bool) (stored, shown arrow.Field) {
 	stored = ofFile
 	stored.Type = block.Decoded(written.Type, ofFile.Type)
@@ -97,7 +97,7 @@ func restored(ofFile, written arrow.Field, nulls bool) (stored, shown arrow.Fiel
 	return stored, shown
 }
 
-// fieldAt finds a field by its dotted path; names may have dots themselves.
+// fieldAt finds a field by its dotted path; names may contain dots themselves.
 func fieldAt(fields []arrow.Field, dotted string) (arrow.Field, bool) {
 	for _, f := range fields {
 		if f.Name == dotted || pred.JoinPath(f.Name) == dotted {
@@ -120,7 +120,7 @@ func fieldAt(fields []arrow.Field, dotted string) (arrow.Field, bool) {
 	return arrow.Field{}, false
 }
 
-// overlaid has the pairs of a and b; of the same key, b's.
+// overlaid returns the pairs of a and b; if both have a key, b's value is used.
 func overlaid(a, b arrow.Metadata) arrow.Metadata {
 	m := a.ToMap()
 	for i, k := range b.Keys() {

@@ -22,10 +22,10 @@ type table struct {
 	stamp string
 	files []*tableFile
 	sc    *arrow.Schema
-	// sc with the types that the files' values are decoded as
+	// sc with the types to which the files' values are decoded
 	stored *arrow.Schema
 	rows   int64 // -1: not known
-	// of a recovered set: the number of rows in its setFile, if the files confirm it; else nil
+	// recovered set: the number of rows in its setFile if the files confirm it, else nil
 	declared *int64
 	bytes    int64
 	meta     []format.KeyValue
@@ -36,13 +36,13 @@ type tableFile struct {
 	*columnfile.File
 	name  string
 	place place
-	found []columnfile.DataBlock // of a recovered file; nil: all, by the index
+	found []columnfile.DataBlock // blocks of a recovered file; nil: all blocks in the index
 }
 
 func (t *table) Schema() *arrow.Schema   { return t.sc }
 func (t *table) Meta() []format.KeyValue { return t.meta }
 
-// Declared is the number of rows of a recovered set by its setFile; -1: not known.
+// Declared is the number of rows of a recovered set according to its setFile; -1 if unknown.
 func (t *table) Declared() int64 {
 	if t.declared == nil {
 		return -1
@@ -134,7 +134,7 @@ func openColumn(ctx context.Context, tg format.Target, f *columnfile.File, o col
 	return t
 }
 
-// stampOf is the stamp of a target, if its tree gives one.
+// stampOf returns the stamp of a target, "" if its tree has none.
 func stampOf(ctx context.Context, tg format.Target) string {
 	if tg.Tree == nil {
 		return ""
@@ -160,7 +160,7 @@ func openTarget(ctx context.Context, tg format.Target, o format.OpenOptions) (*c
 	return f, nil
 }
 
-// pathOf is the dotted path, as predicates have it, of a path of child indices.
+// pathOf converts a path of child indices to the dotted path that predicates use.
 func (t *table) pathOf(path []int) string {
 	var names []string
 	fields := t.stored.Fields()
@@ -173,7 +173,7 @@ func (t *table) pathOf(path []int) string {
 	return pred.JoinPath(names...)
 }
 
-// Stored is the schema with the types that values are decoded as, see Present.
+// Stored is the schema with the types to which values are decoded, see Present.
 func (t *table) Stored() *arrow.Schema { return t.stored }
 
 // Present converts an array of a Stored type to the type of the schema.
@@ -181,8 +181,8 @@ func (t *table) Present(a arrow.Array, to arrow.DataType, mem memory.Allocator) 
 	return present.As(a, to, mem)
 }
 
-// Narrow restricts the rows by the value index of a sorted column. An index that is damaged restricts nothing: the
-// values are compared when they are read.
+// Narrow restricts the rows by the value index of a sorted column. A damaged index restricts nothing; the values are
+// then compared when they are read.
 func (t *table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (vec.Ranges, error) {
 	all := vec.Ranges{{From: 0, To: t.rows}}
 	switch {

@@ -24,9 +24,9 @@ import (
 	"stoa/wire"
 )
 
-// verify implements format.Format.Verify: it reads everything (see format.Depth for less) and reports damage in
-// checksums, structure and values; contradictions of indexes with blocks, values and each other, and of counts; bytes
-// that no structure claims.
+// verify implements format.Format.Verify. It reads everything (see format.Depth for less) and reports wrong checksums,
+// damaged structures and values, indexes that contradict blocks, values or each other, wrong counts, and bytes that no
+// structure claims.
 func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
 	return func(yield func(region.Finding) bool) {
 		v := &verifier{Reporter: reporter(ctx, tg.Name, yield), ctx: ctx, depth: o.Depth}
@@ -38,7 +38,7 @@ func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Se
 	}
 }
 
-// unchecked is format.Format.Unchecked: version 1, and files whose feature bit is not set, have no checksums.
+// unchecked is format.Format.Unchecked: files of version 1, and files without the feature bit, have no checksums.
 func unchecked(ctx context.Context, tg format.Target, o format.OpenOptions) (string, error) {
 	names := []string{tg.Name}
 	if info, err := tg.Tree.Stat(ctx, tg.Name); err == nil && info.Dir {
@@ -55,7 +55,7 @@ func unchecked(ctx context.Context, tg format.Target, o format.OpenOptions) (str
 	for _, name := range names {
 		f, err := openTarget(ctx, format.Target{Tree: tg.Tree, Name: name, At: tg.At}, o)
 		if err != nil {
-			continue // verify reports
+			continue // verify reports it
 		}
 		if !f.Footer.Checksums() {
 			withoutSums = append(withoutSums, path.Base(name))
@@ -74,15 +74,15 @@ type verifier struct {
 
 	f      *columnfile.File
 	kind   block.Kind
-	arena  vec.Arena // stored bytes
-	spare  vec.Arena // decoding
+	arena  vec.Arena // memory for stored bytes
+	spare  vec.Arena // memory for decoding
 	dict   *vec.Vector
-	noDict bool // it cannot be read, which was reported
+	noDict bool // the dictionary cannot be read, and that has been reported
 	vals   *vec.Vector
 
 	blocks    []seenBlock
-	rows      int64 // of all blocks
-	noFooter  bool  // header or footer cannot be read, or not be trusted
+	rows      int64 // total of all blocks
+	noFooter  bool  // header or footer cannot be read or trusted
 	uncounted bool  // some rows could not be counted
 	keys      keyOrder
 	deltas    deltaOrder
@@ -103,7 +103,8 @@ func reporter(ctx context.Context, part string, yield func(region.Finding) bool)
 	return r
 }
 
-// reportLimit reports an error that is a limit's, or wrong use, and no damage; false: it is not one of these.
+// reportLimit reports an error that is about a limit or wrong use and not about damage. It returns false for other
+// errors.
 func (v *verifier) reportLimit(err error) bool {
 	var e *fault.Error
 	if !errors.As(err, &e) || fault.NotDamage(e) == 0 {
@@ -114,7 +115,7 @@ func (v *verifier) reportLimit(err error) bool {
 	return true
 }
 
-// codeOf is the code of an error in a structure: "block", "index", "dict", "header", "footer", "bloom", "delta",
+// codeOf returns the code for an error in a structure: "block", "index", "dict", "header", "footer", "bloom", "delta",
 // "rows".
 func codeOf(where string, e *fault.Error) string {
 	last := e.Path[strings.LastIndexAny(e.Path, "/.")+1:]
@@ -154,7 +155,7 @@ func (v *verifier) object(tg format.Target, o format.OpenOptions) {
 		return
 	}
 	defer src.Close()
-	o.Tracer, o.NoVerify = nil, true // frames checks the checksums of header and footer, so that both are reported
+	o.Tracer, o.NoVerify = nil, true // frames checks both checksums, so that both are reported
 	f, err := columnfile.OpenFile(v.ctx, src, fault.Span{Object: tg.Name, Off: base, Len: size}, o)
 	v.f = f
 	if f != nil {
@@ -177,7 +178,7 @@ func (v *verifier) object(tg format.Target, o format.OpenOptions) {
 	v.unusual.checkMetadata(v)
 }
 
-// frames verifies header and footer. It reports whether nothing else can be.
+// frames verifies header and footer. It returns true if nothing else can be verified.
 func (v *verifier) frames(err error) (end bool) {
 	f := v.f
 	wrong := false
@@ -211,7 +212,7 @@ func (v *verifier) frames(err error) (end bool) {
 func (v *verifier) contents() {
 	t := &v.f.Footer
 	if v.depth == format.Sums && !t.Checksums() {
-		v.depth = format.Deep // nothing else shows damage
+		v.depth = format.Deep // without checksums only decoding shows damage
 	}
 	if t.Encoding == block.Dict && t.Dict != nil && v.depth != format.Quick {
 		v.dictionary()
@@ -233,7 +234,7 @@ func (v *verifier) contents() {
 		}
 	}
 	v.counts()
-	// at other depths than quick the blocks were counted, and their errors are more exact
+	// at depths other than quick the blocks have been counted, and their errors are more precise
 	if err := v.f.CheckRows(v.ctx); err != nil && (v.depth == format.Quick || v.Errors() == 0) {
 		v.Blame("rows", err, -1, -1)
 	}
@@ -254,7 +255,7 @@ func (v *verifier) dictionary() {
 	v.unusual.page(v, d, v.f.Span(*v.f.Footer.Dict), "dictionary", -1)
 }
 
-// walk walks a whole index tree, continuing after damage.
+// walk walks a whole index tree and continues after damage.
 func (v *verifier) walk(w *columnfile.Walker, leaf func(*columnfile.Walker, block.IndexEntry)) {
 	var last []byte
 	v.node(w, w.Root, &last, leaf)
@@ -334,7 +335,7 @@ func (v *verifier) data(w *columnfile.Walker, e block.IndexEntry) {
 	v.blocks = append(v.blocks, s)
 }
 
-// unread takes the rows of a block that is not decoded from the index.
+// unread counts the rows of a block that is not decoded, as the index states them.
 func (v *verifier) unread(w *columnfile.Walker, b *columnfile.DataBlock) error {
 	v.uncounted = v.uncounted || b.Rows < 0
 	if err := v.f.CheckSize(v.f.Span(b.Ptr), w.Path()); err != nil {
@@ -344,7 +345,7 @@ func (v *verifier) unread(w *columnfile.Walker, b *columnfile.DataBlock) error {
 	return nil
 }
 
-// block decodes a data block, page by page, and looks at the values.
+// block decodes a data block page by page, and checks the values.
 func (v *verifier) block(w *columnfile.Walker, b *columnfile.DataBlock, s *seenBlock) error {
 	at := v.f.Span(b.Ptr)
 	if err := v.f.CheckSize(at, w.Path()); err != nil {
@@ -374,14 +375,14 @@ func (v *verifier) block(w *columnfile.Walker, b *columnfile.DataBlock, s *seenB
 		t := format.Task{Page: format.Page{Sub: sub, Spans: []fault.Span{at}, Own: b}, N: step,
 			Bytes: [][]byte{stored}, Dict: v.dict, Scratch: &v.spare, Limits: v.f.Limits}
 		lay, err := v.f.Decode(&t, v.vals, nil)
-		// codes that stand for very long strings: fewer at a time
+		// the codes stand for very long strings: process fewer at a time
 		if n := int64(v.vals.Fit(v.vals.Len(), maxSpelled)); err == nil && n < int64(v.vals.Len()) {
 			step, sub = n, sub-n
 			continue
 		}
 		if v.noDict && err != nil && lay.Values.Form == block.FormCodes {
 			v.rows += int64(lay.Rows)
-			return nil // what is wrong was reported: the dictionary
+			return nil // the damaged dictionary has already been reported
 		}
 		if err == nil {
 			err = v.values(w, b, sub, &lay, s)
@@ -396,10 +397,10 @@ func (v *verifier) block(w *columnfile.Walker, b *columnfile.DataBlock, s *seenB
 	}
 }
 
-// maxSpelled is how many bytes of strings are spelled out of codes at once.
+// maxSpelled is the largest number of bytes of strings that are expanded from codes at once.
 const maxSpelled = 64 << 20
 
-// values looks at decoded values: the first at row sub of the block.
+// values checks decoded values, the first of which is row sub of the block.
 func (v *verifier) values(w *columnfile.Walker, b *columnfile.DataBlock, sub int64, lay *block.Layout,
 	s *seenBlock) error {
 	if err := v.vals.Plain(); err != nil {
@@ -418,7 +419,7 @@ func (v *verifier) values(w *columnfile.Walker, b *columnfile.DataBlock, sub int
 	return nil
 }
 
-// layout looks at what decoding does not need.
+// layout checks the parts of a block that decoding does not need.
 func (v *verifier) layout(w *columnfile.Walker, _ *columnfile.DataBlock, lay *block.Layout, at fault.Span) error {
 	if lay.Values.Form == block.FormPrefix {
 		if reason := lay.Values.RestartProblem(); reason != "" {
@@ -470,7 +471,7 @@ func (v *verifier) coverage(tg format.Target, o format.OpenOptions) {
 	v.Unclaimed("cfile.coverage", gaps, overlaps)
 }
 
-// reportForeign reports that the file of column c does not belong to the set; err may be nil.
+// reportForeign reports that the file of column c does not belong to the set. err may be nil.
 func (v *verifier) reportForeign(err error, c setColumn) {
 	var e *fault.Error
 	if errors.As(err, &e) {
@@ -479,8 +480,9 @@ func (v *verifier) reportForeign(err error, c setColumn) {
 	}
 }
 
-// withoutSet verifies the files of a directory whose setFile cannot be read. Where there is none, they may be columns
-// that were written by themselves with the same number of rows, which cannot be distinguished from a table.
+// withoutSet verifies the files of a directory whose setFile cannot be read. If there is no setFile, they may be
+// columns that were written separately and happen to have the same number of rows; these cannot be distinguished from a
+// table.
 func (v *verifier) withoutSet(tg format.Target, o format.OpenOptions, err error) {
 	code := "cfile.set"
 	if errors.Is(err, fs.ErrNotExist) {

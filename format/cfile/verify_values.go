@@ -19,12 +19,12 @@ import (
 	"stoa/wire"
 )
 
-// keyOrder checks the encoded keys of a sorted file: they must ascend, separators must lie between blocks, and the
-// metadata must have the smallest and the largest.
+// keyOrder checks the encoded keys of a sorted file: they must ascend, separators must lie between the keys of adjacent
+// blocks, and the metadata must have the min and the max key.
 type keyOrder struct {
 	min, last []byte
 	any       bool
-	fallen    bool // a descending value was reported, which is done once a file
+	fallen    bool // a descending value has been reported, which is done once per file
 }
 
 // sortedKind reports whether the values of the file must ascend.
@@ -55,13 +55,13 @@ func (k *keyOrder) values(v *verifier, at fault.Span, path string, first int64, 
 	s.last = bytes.Clone(k.last)
 }
 
-// block checks the separator of a block in a file without positional index.
+// block checks the separator of a block in a file without a positional index.
 func (k *keyOrder) block(v *verifier, w *columnfile.Walker, e block.IndexEntry, s *seenBlock) {
 	if w.Name != "validx" {
 		return
 	}
 	switch v.kind {
-	case block.KindBloom: // a filter has no keys that could be compared
+	case block.KindBloom: // filters contain no keys to compare
 	case block.KindDelta:
 		if s.ok && s.first != nil && !bytes.Equal(s.first, e.Key) {
 			v.Report("cfile.index.key", w.Place(), w.Path()+".key", "expected %x, the key of the block's first "+
@@ -85,8 +85,8 @@ func (k *keyOrder) separator(v *verifier, w *columnfile.Walker, e block.IndexEnt
 	checkSeparator(v, w, e, before, &v.blocks[i])
 }
 
-// checkSeparator checks that a separator is not above the first value of its block, and above the last one of the
-// block before. It may equal that only if both blocks have that value.
+// checkSeparator checks that a separator is at most the first value of its block and greater than the last value of the
+// previous block. It may equal the latter only if both blocks have that value.
 func checkSeparator(v *verifier, w *columnfile.Walker, e block.IndexEntry, before, s *seenBlock) {
 	if !v.sortedKind() || !s.ok || s.first == nil {
 		return
@@ -104,7 +104,7 @@ func checkSeparator(v *verifier, w *columnfile.Walker, e block.IndexEntry, befor
 	}
 }
 
-// checkMetadata compares the smallest and the largest key of the metadata with the values.
+// checkMetadata compares the min and max key in the metadata with the values.
 func (k *keyOrder) checkMetadata(v *verifier) {
 	if !v.sortedKind() || v.uncounted || !k.any {
 		return
@@ -221,10 +221,10 @@ func (d *deltaOrder) checkMetadata(v *verifier) {
 	}
 }
 
-// unusualValues counts values that are kept as they are, but that other readers may refuse. They are reported once a
+// unusualValues counts values that are kept unchanged but that other readers may refuse. They are reported once per
 // file.
 type unusualValues struct {
-	text, wide     int64 // how many
+	text, wide     int64 // counts of non-UTF-8 strings and of Int128 values with too many digits
 	at             fault.Span
 	path           string
 	textAt, wideAt int64
@@ -270,7 +270,7 @@ func (o *unusualValues) checkMetadata(v *verifier) {
 	}
 }
 
-// structs compares the columns of structs with each other. Columns that cannot be read were reported before.
+// structs compares the columns of each struct with each other. Columns that cannot be read have already been reported.
 func (v *verifier) structs(tg format.Target, o format.OpenOptions) {
 	opts, err := columnfile.ParseOptions(o.Opts)
 	if err != nil {
@@ -290,7 +290,7 @@ func (v *verifier) structs(tg format.Target, o format.OpenOptions) {
 	}
 }
 
-// rowsAtOnce is how many rows of a struct's columns are compared with each other at a time.
+// rowsAtOnce is the number of rows of a struct's columns that are compared at a time.
 const rowsAtOnce = 1 << 16
 
 // contradictions compares the columns of one struct row by row.

@@ -6,7 +6,7 @@ import (
 	"stoa/format/cfile/internal/write"
 )
 
-// Types of the format, and readers and writers of the files that Kudu has beside columns. They are documented where
+// Types of the format, and readers and writers of the other files that Kudu stores as CFiles. They are documented where
 // they are declared, in the internal packages.
 type (
 	AdhocIndexWriter = write.AdhocIndexWriter
