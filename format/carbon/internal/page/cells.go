@@ -8,8 +8,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 )
 
-// Cells are the entries of one column of a page that is being filled. Which slice has the values follows from the type
-// of the column.
+// Cells are the entries of one column of a page that is being filled. The type of the column determines which slice has
+// the values.
 type Cells struct {
 	N int
 	// booleans, whole numbers, dates (days since 1970), timestamps (milliseconds since 1970), codes of a global
@@ -20,7 +20,7 @@ type Cells struct {
 	data     []byte           // strings and binaries, one after the other
 	ends     []uint32         // offset of the end of each in data
 	nulls    []byte           // bit set: null; Java's BitSet without trailing zeros
-	Children []*Cells         // of a list: the items; of a map: the struct of key and value; of a struct: the children
+	Children []*Cells         // list: the items; map: the struct of key and value; struct: the fields
 }
 
 // NewCells makes empty cells for a column and its children.
@@ -53,7 +53,7 @@ func (x *Cells) Size() int {
 // Null reports whether entry i is null.
 func (x *Cells) Null(i int) bool { return i>>3 < len(x.nulls) && x.nulls[i>>3]>>(i&7)&1 != 0 }
 
-// setNull makes entry i null. Entries are marked in order, since a BitSet has no trailing zeros.
+// setNull makes entry i null. Entries must be marked in ascending order, because a BitSet has no trailing zeros.
 func (x *Cells) setNull(i int) {
 	for len(x.nulls) <= i>>3 {
 		x.nulls = append(x.nulls, 0)
@@ -61,7 +61,7 @@ func (x *Cells) setNull(i int) {
 	x.nulls[i>>3] |= 1 << (i & 7)
 }
 
-// Text is entry i of a string or binary column, also of a null, which is empty. It is valid until the cells change.
+// Text returns entry i of a string or binary column; a null is empty. The result is valid until the cells change.
 func (x *Cells) Text(i int) []byte {
 	from := uint32(0)
 	if i > 0 {
@@ -78,7 +78,7 @@ func ValueErrorf(i int, format string, args ...any) error {
 // ValueError is about a value that the format cannot hold.
 type ValueError struct {
 	Column string // "": not known yet
-	Row    int    // index in the array that was given to Add
+	Row    int    // index in the array that was passed to Add
 	Err    error
 }
 

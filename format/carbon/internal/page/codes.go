@@ -42,7 +42,7 @@ func (c *Content) globalCodes(dst *vec.Vector) error {
 	return nil
 }
 
-// readCodes are the codes in the order of the rows.
+// readCodes returns the codes in row order.
 func (c *Content) readCodes() ([]uint32, error) {
 	if c.N <= 0 || len(c.Raw)%c.N != 0 || len(c.Raw)/c.N > 4 || len(c.Raw) == 0 {
 		if c.N == 0 && len(c.Raw) == 0 {
@@ -76,9 +76,9 @@ func (c *Content) readCodes() ([]uint32, error) {
 	return out, nil
 }
 
-// checkCodes is codes, or an error unless each has a value or is that of null.
+// checkCodes returns codes, or an error if one of them neither has a value nor is the code of null.
 func (c *Content) checkCodes(codes []uint32, values *vec.Vector) ([]uint32, error) {
-	holes := values.Nulls() > 2 // codes other than 0 and 1 without a value
+	holes := values.Nulls() > 2 // some codes other than 0 and 1 have no value
 	for i, v := range codes {
 		if v == 0 || int64(v) >= int64(values.Len()) {
 			return nil, fault.Rel(0, 0, "", "entry %d: expected a code from 1 to %d, found %d", i, values.Len()-1, v)

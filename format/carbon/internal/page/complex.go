@@ -13,9 +13,9 @@ import (
 )
 
 // Lists and structs have pages of their own: for each list the number of its items and the ordinal of its first item in
-// the page of the items (two i32, big-endian); for each struct the number of its children (i16). Which are null is not
+// the page of the items (two i32, big-endian); for each struct the number of its children (i16). Nulls are not
 // recorded: a null list is written as a list of one null item, a null struct as a struct of nulls. Like CarbonData's
-// reader this one takes them for null, so [null] and a struct of nulls read as null, too.
+// reader, ours reads both as null, so [null] and a struct of nulls are also read as null.
 
 const (
 	listWidth   = 8
@@ -56,7 +56,7 @@ func (p *StoredPage) Lengths(t *format.Task, dst *vec.Vector) error {
 	return nil
 }
 
-// nested are the lengths of the n entries of a list or struct, and the bit set of those that are null.
+// nested returns the lengths of the n entries of a list or struct, and the bit set of the null entries.
 func (p *StoredPage) nested(t *format.Task, b [][]byte, n int64) (nulls []byte, counts []int32, err error) {
 	c, err := p.Open(t, b[:p.Spans], n)
 	if err != nil {
@@ -85,7 +85,7 @@ func (p *StoredPage) nested(t *format.Task, b [][]byte, n int64) (nulls []byte, 
 	nulls = t.Scratch.Bytes((c.N + 7) / 8)
 	clear(nulls)
 	for i, k := range counts {
-		if k < 0 { // a null, which later writers write without a placeholder
+		if k < 0 { // a null; later writers write no placeholder for it
 			nulls[i>>3] |= 1 << (i & 7)
 			counts[i] = 0
 		}
@@ -107,7 +107,8 @@ func (p *StoredPage) nested(t *format.Task, b [][]byte, n int64) (nulls []byte, 
 	return nulls, counts, nil
 }
 
-// lists reads the lengths of lists, -1 for a null; total is the sum of the others, ones whether one of them is 1.
+// lists reads the lengths of lists, -1 for a null. total is the sum of the lengths that are not -1, and ones reports
+// whether one of them is 1.
 func lists(raw []byte, n int, base int64) (counts []int32, total int64, ones bool, err error) {
 	counts = make([]int32, n)
 	for i := range counts {
@@ -144,7 +145,7 @@ func (p *StoredPage) structs(raw []byte, n int, base int64) ([]int32, error) {
 	return counts, nil
 }
 
-// allNull is the bit set of those of n entries that are null in every page below p.
+// allNull returns the bit set of the entries, out of n, that are null in every page below p.
 func (p *StoredPage) allNull(t *format.Task, b [][]byte, n int64) ([]byte, error) {
 	var all []byte
 	for i := range p.Below {
@@ -233,8 +234,8 @@ func (p *StoredPage) nullBits(t *format.Task, b [][]byte, n int64) ([]byte, erro
 	return out, nil
 }
 
-// entries is the most entries that the bytes of the values can be. The lengths of lists are compared with it before
-// memory is allocated for as many.
+// entries is an upper bound of the number of entries that the bytes of the values can encode. The lengths of lists are
+// compared with it before memory is allocated for them.
 func (c *Content) entries() int64 {
 	w := 1
 	switch {

@@ -11,8 +11,8 @@ import (
 	"stoa/vec"
 )
 
-// MaxPageRows is far more than any writer puts in a page: up to 32,000 rows in format 3, carbon.blocklet.size, at most
-// 12,000,000, in formats 1 and 2.
+// MaxPageRows is more than the rows that any writer puts in a page: up to 32,000 in format 3, and carbon.blocklet.size,
+// at most 12,000,000, in formats 1 and 2.
 const MaxPageRows = 1 << 24
 
 // MaxPageRows3 is more than the 32,000 rows that a page of format 3 may have: its row ids are i16.
@@ -28,13 +28,14 @@ type StoredPage struct {
 	Global    bool       // the values are codes of the column's global dictionary
 	Widths    *KeyWidths // formats 1 and 2
 	Limits    format.Limits
-	Spans     int          // number of this page's spans, the first ones of the task
+	Spans     int          // number of spans of this page, which come first in the task
 	Dates     DateRule     // direct dictionaries
-	NullCodes []uint32     // of a page of codes below a list or struct: the codes of null
-	Below     []StoredPage // of a list or struct: the pages by which its nulls are known
+	NullCodes []uint32     // page of codes inside a list or struct: the codes that mean null
+	Below     []StoredPage // list or struct: the pages from which its nulls are derived
 }
 
-// Pieces are the parts of a page. In formats 2 and 3 they follow each other in one span, in format 1 each has its own.
+// Pieces splits a page into its parts. In formats 2 and 3 they are adjacent in one span; in format 1 each has a span of
+// its own.
 func (p *StoredPage) Pieces(b [][]byte) (data, rowids, runs []byte, err error) {
 	if p.Spans > 1 {
 		data = b[0]
@@ -64,13 +65,14 @@ type Content struct {
 	T      *format.Task
 	N      int                // entries; -1: unknown
 	Raw    []byte             // the values, decompressed and with runs expanded
-	rowids []uint32           // entry i of Raw is entry rowids[i] of the page; nil: they are in order
+	rowids []uint32           // entry i of Raw is entry rowids[i] of the page; nil: already in row order
 	Nulls  []byte             // bit set: null (Java's BitSet, least significant bit first, without trailing zeros)
-	meta   layout.EncoderMeta // if own
+	meta   layout.EncoderMeta // valid if own
 	own    bool               // the page has encoder_meta
 }
 
-// Relative removes the place of an error about a structure that lies elsewhere, so that the caller can set one.
+// Relative removes the place from an error whose structure is really elsewhere, so that the caller can set the right
+// place.
 func Relative(err error) error {
 	if e, ok := err.(*fault.Error); ok {
 		out := *e
@@ -98,8 +100,8 @@ func shorts(b []byte, a *vec.Arena) []uint32 {
 	return out
 }
 
-// permutation expands row ids to a permutation of 0…n-1. starts are the positions in ids of the first row of a run,
-// whose last row is the next id.
+// permutation expands row ids to a permutation of 0…n-1. starts are the positions in ids at which a run begins: the id
+// there is the first row of the run, and the next id is its last row.
 func permutation(ids, starts []uint32, n int, a *vec.Arena) ([]uint32, error) {
 	bad := func(format string, args ...any) ([]uint32, error) {
 		return nil, fault.Rel(0, 0, "rowid", format, args...)
@@ -150,7 +152,7 @@ func (c *Content) setCount(w int) error {
 	return c.nullsWithin(c.N)
 }
 
-// inOrder is Raw, values of w bytes, in the order of the rows.
+// inOrder returns Raw, which has values of w bytes, in row order.
 func (c *Content) inOrder(w int) []byte {
 	if c.rowids == nil {
 		return c.Raw
@@ -162,7 +164,7 @@ func (c *Content) inOrder(w int) []byte {
 	return out
 }
 
-// setNulls makes entries of dst null, whose entry at is the page's first one.
+// setNulls sets the page's null entries in dst, where entry at is the page's first.
 func (c *Content) setNulls(dst *vec.Vector, at int) {
 	if len(c.Nulls) == 0 {
 		return
@@ -184,8 +186,8 @@ func (c *Content) unknown(dst *vec.Vector) error {
 		c.P.Encoders, c.meta.Schema, c.meta.Store, dst.Type)
 }
 
-// nullRule reports which values are null: those that the bits mark, strings equal to NullText, dates equal to nullDate
-// or empty, and, in lists and structs, empty binaries.
+// nullRule returns a function that reports whether a value is null: it is marked in the null bits, is a string equal to
+// NullText, a date that is nullDate or empty, or, in lists and structs, an empty binary.
 func (c *Content) nullRule() func(i int, v []byte) bool {
 	bit := func(i int) bool { return i>>3 < len(c.Nulls) && c.Nulls[i>>3]>>(i&7)&1 != 0 }
 	text := c.P.Col.Type != layout.TypeBinary

@@ -16,7 +16,7 @@ import (
 )
 
 // Extremes are min and max of the values of a vector that are not null; ok is false if there are none, or if values of
-// the type are not compared. odd is the index of the first string that is not UTF-8, -1 if there is none.
+// the type are not compared. odd is the index of the first string that is not valid UTF-8, -1 if there is none.
 func Extremes(v *vec.Vector) (lo, hi pred.Value, odd int, ok bool) {
 	switch t := v.Type.(type) {
 	case *arrow.Int8Type:
@@ -115,7 +115,8 @@ func texts(v *vec.Vector) (lo, hi pred.Value, odd int, ok bool) {
 	return pred.Value{Kind: kind, Text: string(a)}, pred.Value{Kind: kind, Text: string(z)}, odd, ok
 }
 
-// Old counts the dates and times of v that are from before the switch, by whatever calendar they are counted.
+// Old counts the dates and times of v before the switch from the Julian to the Gregorian calendar, whichever calendar
+// they use.
 func Old(v *vec.Vector) (n int64) {
 	switch v.Type.ID() {
 	case arrow.DATE32:
@@ -134,8 +135,8 @@ func Old(v *vec.Vector) (n int64) {
 	return n
 }
 
-// Rebase makes the dates and times of dst from entry at on, which are counted by Java's calendar, those that were
-// meant, and returns how many that changed.
+// Rebase converts the dates and times of dst from entry at on from Java's hybrid calendar to the proleptic Gregorian
+// one, and returns how many changed.
 func Rebase(dst *vec.Vector, at int) (changed int64) {
 	switch dst.Type.ID() {
 	case arrow.DATE32:

@@ -12,9 +12,10 @@ import (
 // are runs, which are found by binary search; no row outside of these runs passes. If the values are not in order the
 // page is damaged (CarbonData has no checksums), the index is not used, and every value is compared.
 //
-// Numbers and dates are not searched: to compare them takes less time than to check that they are sorted.
+// Numbers and dates are not searched: comparing each of them takes less time than checking that they are sorted.
 
-// maxSought is the most values that are searched for one by one; for more, all values are compared.
+// maxSought is the largest number of values of a filter that are searched for one by one. With more, every value of the
+// page is compared instead.
 const maxSought = 64
 
 // filterTexts sets the rows that can pass the filter. starts are the start and end of each row's value in Raw.
@@ -28,7 +29,7 @@ func (c *Content) filterTexts(starts []uint32) {
 			return
 		}
 	}
-	from := func(v string, above bool) int { // the first position whose value is at least v, or, if above, greater
+	from := func(v string, above bool) int { // first position whose value is at least v (above: greater than v)
 		return sort.Search(c.N, func(i int) bool {
 			order := bytes.Compare(value(i), []byte(v))
 			return order > 0 || order == 0 && !above

@@ -13,8 +13,8 @@ import (
 	"stoa/vec"
 )
 
-// whole decodes whole numbers of w bytes, little-endian (three bytes: big-endian), into any numeric type. delta: the
-// values are differences from max.
+// whole decodes whole numbers of w bytes, little-endian (three bytes: big-endian), into any numeric type. delta means
+// that the values are differences from max.
 func (c *Content) whole(dst *vec.Vector, w int, delta bool) error {
 	if err := c.setCount(w); err != nil {
 		return err
@@ -56,10 +56,10 @@ func (c *Content) whole(dst *vec.Vector, w int, delta bool) error {
 	return nil
 }
 
-// checkRange compares the values of a page, from lo to hi, with min and max in its metadata. A null is a 0, also
-// outside of min and max. Without checksums this is one of the few ways in which damage shows.
+// checkRange compares the values of a page, from lo to hi, with min and max in its metadata. A null is stored as 0,
+// even if 0 is outside of min and max. Without checksums this is one of the few ways in which damage shows.
 func (c *Content) checkRange(dst *vec.Vector, lo, hi int64) error {
-	if c.N == 0 { // items of lists that are all empty
+	if c.N == 0 { // a page of items of which all lists are empty
 		return nil
 	}
 	bits := 64
@@ -173,7 +173,7 @@ func intAt(raw []byte, i, w int) int64 {
 	return int64(binary.LittleEndian.Uint64(raw[8*i:]))
 }
 
-// scaled decodes numbers that were multiplied by factor. The division is in double precision also for floats, as in
+// scaled decodes numbers that were multiplied by factor. The division uses double precision for floats, too, as in
 // CarbonData's row reader.
 func scaled[T float32 | float64](dst []T, raw []byte, w int, base int64, delta bool, factor float64) {
 	for i := range dst {
@@ -222,7 +222,8 @@ func (c *Content) floating(dst *vec.Vector, delta bool) error {
 	return nil
 }
 
-// floatBase is what floating-point values were subtracted from: max·factor, rounded as the writer does.
+// floatBase is the number from which the writer subtracted floating-point values: max·factor, rounded as the writer
+// does.
 func (c *Content) floatBase(factor float64) int64 {
 	if c.meta.Schema == layout.StoreFloat {
 		return toLong(float64(float32(int64(factor)) * float32(c.meta.Fmax)))
@@ -285,7 +286,7 @@ func (c *Content) smallDecimals(dst *vec.Vector, at int, raw []byte, w int, base
 	return nil
 }
 
-// minBytes is the width in bytes of decimals of a precision: the least n with 2^(8n-1) ≥ 10^precision.
+// minBytes is the width in bytes of decimals of a precision: the smallest n with 2^(8n-1) ≥ 10^precision.
 func minBytes(precision int32) int {
 	n := 1
 	for math.Pow(2, float64(8*n-1)) < math.Pow(10, float64(precision)) {
@@ -294,8 +295,8 @@ func minBytes(precision int32) int {
 	return n
 }
 
-// wideDecimals decodes decimals that are big-endian numbers of a width that follows from the precision; without a
-// precision each has a length and a scale of its own.
+// wideDecimals decodes decimals stored as big-endian numbers. The precision determines their width; without a precision
+// each has its own length and scale.
 func (c *Content) wideDecimals(dst *vec.Vector) error {
 	if dst.Type.ID() != arrow.DECIMAL128 {
 		return c.unknown(dst)
@@ -336,9 +337,9 @@ func (c *Content) bigEndian(dst *vec.Vector, w int) error {
 	return nil
 }
 
-// leaves decodes values of other types than strings that have a length of lv bytes before each: dates (big-endian, the
-// sign bit inverted) and decimals (scale, then a big-endian number) in lists and structs, decimals of formats 1 and 2.
-// An empty value is null.
+// leaves decodes values other than strings that are each preceded by a length of lv bytes: dates (big-endian, the sign
+// bit inverted) and decimals (scale, then a big-endian number) in lists and structs, decimals of formats 1 and 2. An
+// empty value is null.
 func (c *Content) leaves(dst *vec.Vector, lv int) error {
 	starts, err := c.Lengths(lv)
 	if err != nil {
@@ -404,15 +405,15 @@ func (c *Content) leaf(dst *vec.Vector, i int, v []byte) error {
 	return nil
 }
 
-// DateRule maps codes of direct dictionaries to timestamps: the properties carbon.cutOffTimestamp and
+// DateRule maps codes of direct dictionaries to timestamps. It stands for the properties carbon.cutOffTimestamp and
 // carbon.timegranularity.
 type DateRule struct {
 	Cutoff int64 // of code 2, in milliseconds since 1970
 	Unit   int64 // from one code to the next, in milliseconds
 }
 
-// checkDirect returns an error if no date or time has the code: codes of direct dictionaries are Java's int, from 1,
-// which is null. Codes past that range would wrap around in 32 bits.
+// checkDirect returns an error if no date or time has the code. Codes of direct dictionaries are positive Java ints,
+// and 1 is null; codes outside that range would wrap around in 32 bits.
 func checkDirect(code int64, i int) error {
 	if code < schema.NullCode || code > math.MaxInt32 {
 		return fault.Rel(0, 0, "", "entry %d: expected a code of a date or time from %d to %d, found %d", i,

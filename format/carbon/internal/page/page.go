@@ -14,7 +14,7 @@ import (
 )
 
 // Open decompresses a page of n entries, -1 if their number is unknown, and reads its metadata, nulls, runs and row
-// ids. b are the bytes of its spans.
+// ids. b has the bytes of its spans.
 func (p *StoredPage) Open(t *format.Task, b [][]byte, n int64) (c Content, err error) {
 	c = Content{P: p, T: t, N: int(n)}
 	data, rowids, runs, err := p.Pieces(b)
@@ -57,8 +57,9 @@ func (p *StoredPage) Open(t *format.Task, b [][]byte, n int64) (c Content, err e
 	return c, nil
 }
 
-// checkParts compares the parts of a page with its encoders: it must have row ids exactly if INVERTED_INDEX is among
-// them, since otherwise its values would be decoded in another order. RLE only allows runs.
+// checkParts compares the parts of a page with its encoders: it must have row ids if and only if INVERTED_INDEX is
+// among them, since otherwise its values would be decoded in the wrong order. RLE permits runs but does not require
+// them.
 func (c *Content) checkParts(rowids, runs []byte) error {
 	switch e := c.P.Encoders; {
 	case e.Has(layout.EncInvertedIndex) != (len(rowids) > 0) && c.N != 0:
@@ -93,7 +94,7 @@ func (c *Content) readNulls() error {
 	return nil
 }
 
-// expandRuns repeats the values of runs in Raw. stored are pairs of first entry and count, i16 each in format 3.
+// expandRuns expands the runs of values in Raw. stored has pairs of first entry and count, each i16 in format 3.
 func (c *Content) expandRuns(stored []byte) error {
 	var runs []uint32
 	if c.P.Version == 3 {
@@ -131,7 +132,7 @@ func (c *Content) expandRuns(stored []byte) error {
 		end := pos + int(runs[2*i+1])*w
 		if pos < end {
 			copy(out[pos:], v)
-			for done := pos + w; done < end; { // copies double in size
+			for done := pos + w; done < end; { // each copy doubles the size
 				done += copy(out[done:end], out[pos:done])
 			}
 			pos = end
@@ -158,7 +159,7 @@ func (c *Content) readRowIDs(b []byte) ([]uint32, error) {
 	return permutation(shorts(ids, c.T.Scratch), shorts(starts, c.T.Scratch), c.N, c.T.Scratch)
 }
 
-// Decode appends the n entries of a page, -1 if their number is unknown, to dst. b are the bytes of its spans. Errors
+// Decode appends the n entries of a page, -1 if their number is unknown, to dst. b has the bytes of its spans. Errors
 // are relative to the page.
 func (p *StoredPage) Decode(t *format.Task, b [][]byte, n int64, dst *vec.Vector) error {
 	c, err := p.Open(t, b, n)
@@ -217,8 +218,8 @@ func (c *Content) typed(dst *vec.Vector) error {
 	return c.unknown(dst)
 }
 
-// integralRuns expands RLE_INTEGRAL: an i16 count and a value to repeat, or, if the highest bit of the count is set, as
-// many values; values are big-endian, and become little-endian.
+// integralRuns expands RLE_INTEGRAL: an i16 count and a value to repeat or, if the highest bit of the count is set,
+// that many single values. Values are converted from big-endian to little-endian.
 func (c *Content) integralRuns() error {
 	w := c.meta.Schema.Width()
 	if w == 0 || c.N < 0 || c.N > MaxPageRows {

@@ -49,16 +49,16 @@ var storeTypes = map[layout.DataType]layout.StoreType{layout.TypeBoolean: layout
 	layout.TypeDouble: layout.StoreDouble, layout.TypeDecimal: layout.StoreDecimal,
 	layout.TypeBinary: layout.StoreBinary}
 
-// compress compresses raw with the column's method. The method was checked when the options were read.
+// compress compresses raw with the column's codec, which was validated when the options were parsed.
 func (w *PageWriter) compress(raw []byte) []byte {
 	b, _ := codec.CompressFramed(w.Codec, nil, raw)
 	return b
 }
 
-// stats are what the encoder is chosen by. A null counts as 0.
+// stats are the statistics by which the encoder is chosen. A null counts as 0.
 type stats struct {
 	min, max   int64   // whole numbers and unscaled decimals
-	fmin, fmax float64 // floating numbers
+	fmin, fmax float64 // floating-point numbers
 	decimals   int32   // digits after the decimal point; -1: more than 5
 }
 
@@ -111,7 +111,7 @@ func (w *PageWriter) encoderMeta(store layout.StoreType, s stats) []byte {
 	return layout.AppendUTF(b, w.Codec)
 }
 
-// narrowest is the narrowest store type for numbers from lo to hi.
+// narrowest returns the narrowest store type for whole numbers from lo to hi.
 func narrowest(lo, hi int64) layout.StoreType {
 	switch {
 	case hi <= math.MaxInt8 && lo >= math.MinInt8:
@@ -157,7 +157,7 @@ func (w *PageWriter) finish(p *layout.OutPage, x *Cells, v []int64, store layout
 	w.close(p, x, raw, store, s)
 }
 
-// close compresses raw, which becomes scratch, and appends what invert prepared.
+// close compresses raw, whose memory is then reused as scratch, and appends the row ids that invert left in p.Bytes.
 func (w *PageWriter) close(p *layout.OutPage, x *Cells, raw []byte, store layout.StoreType, s stats) {
 	w.raw = raw
 	p.Raw = int64(len(raw))
@@ -170,7 +170,7 @@ func (w *PageWriter) close(p *layout.OutPage, x *Cells, raw []byte, store layout
 	p.Meta = [][]byte{w.encoderMeta(store, s)}
 }
 
-// invert sorts numbers and leaves the row ids in p.bytes.
+// invert sorts numbers, returns them, and leaves the row ids in p.Bytes.
 func (w *PageWriter) invert(p *layout.OutPage, v []int64) []int64 {
 	perm := w.identity(len(v))
 	if !slices.IsSorted(v) {
@@ -201,8 +201,8 @@ func (w *PageWriter) identity(n int) []uint32 {
 	return w.perm
 }
 
-// rowIDs appends the inverted index: the length of the ids, the ids, and where in them a run begins of which
-// the next id is the end.
+// rowIDs appends the inverted index: the length of the ids, the ids, and the positions in ids at which a run begins,
+// whose last row is the next id.
 func (w *PageWriter) rowIDs(p *layout.OutPage, perm []uint32) {
 	var ids, starts []uint32
 	for i := 0; i < len(perm); {
@@ -233,18 +233,18 @@ func (w *PageWriter) rowIDs(p *layout.OutPage, perm []uint32) {
 	p.Sort = 2 // SORT_EXPLICIT
 }
 
-// wholeBounds sets the smallest and the largest value: of measures and in lists and structs eight bytes (one of bytes
-// and booleans), of dimensions the bytes of the type with the sign turned.
+// wholeBounds sets min and max. Measures and values in lists and structs have eight bytes (bytes and booleans one);
+// dimensions have the bytes of the type with the sign bit inverted.
 func (w *PageWriter) wholeBounds(p *layout.OutPage, s stats) {
 	bound := func(v int64) []byte {
 		be := binary.BigEndian
 		switch {
 		case w.Type == layout.TypeBoolean && w.class() == layout.PlainValue:
-			return []byte{byte(-v)} // true is 255 to filters
+			return []byte{byte(-v)} // filters compare true as 255
 		case w.Type == layout.TypeBoolean:
 			return []byte{byte(v)}
 		case w.Type == layout.TypeDecimal:
-			return nil // smallDecimals set them
+			return nil // smallDecimals has computed them
 		case w.Type == layout.TypeByte:
 			return []byte{byte(v)}
 		case w.class() != layout.PlainValue:
@@ -261,18 +261,18 @@ func (w *PageWriter) wholeBounds(p *layout.OutPage, s stats) {
 		return
 	}
 	if w.Type == layout.TypeByte && w.class() == layout.PlainValue {
-		p.MinMax.Written[0] = false // the real writer keeps them as texts, which do not compare as numbers do
+		p.MinMax.Written[0] = false // CarbonData's writer stores them as text, which does not compare like numbers
 		return
 	}
 	p.MinMax.Min[0], p.MinMax.Max[0] = bound(s.min), bound(s.max)
 }
 
-// DecimalBytes is a decimal as Carbon has it: the scale, then the shortest big-endian number.
+// DecimalBytes encodes a decimal as CarbonData does: the scale, then the shortest big-endian number.
 func DecimalBytes(v decimal128.Num, scale int32) []byte {
 	return append([]byte{byte(scale)}, coerce.BigEndian(v)...)
 }
 
-// compressedMeta is the encoder_meta of values that are only compressed and have no bounds.
+// compressedMeta returns the encoder_meta of values that are compressed but not otherwise encoded, and have no bounds.
 func compressedMeta(name string, class layout.ColumnType, method string) []byte {
 	b := append(layout.AppendUTF(nil, name), byte(layout.StoreByteArray), byte(class))
 	b = binary.BigEndian.AppendUint64(b, math.MaxUint64) // scale and precision: -1
@@ -280,7 +280,7 @@ func compressedMeta(name string, class layout.ColumnType, method string) []byte 
 	return layout.AppendUTF(b, method)
 }
 
-// lengthBytes is how many bytes the length of a text has.
+// lengthBytes returns the width in bytes of the length before a text.
 func (w *PageWriter) lengthBytes() int {
 	if w.Type == layout.TypeString && w.Parent == nil {
 		return 2
@@ -297,7 +297,7 @@ func appendText(b []byte, v []byte, lv int) []byte {
 	return append(b, v...)
 }
 
-// plain writes n texts that at gives.
+// plain writes the texts that at returns, each with its length.
 func (w *PageWriter) plain(p *layout.OutPage, x *Cells, lv int, at func(i int) []byte) {
 	p.Encoders = nil
 	n := int(p.Rows)

@@ -11,7 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// strings decodes values that each have a length of lv bytes before them.
+// strings decodes values that are each preceded by a length of lv bytes.
 func (c *Content) strings(dst *vec.Vector, lv int) error {
 	switch dst.Type.ID() {
 	case arrow.STRING, arrow.BINARY:
@@ -53,8 +53,8 @@ func (c *Content) strings(dst *vec.Vector, lv int) error {
 	return nil
 }
 
-// texts is strings for values in the order of the rows, without nulls by bits: one pass instead of two. Values that the
-// task does not want are skipped, unless they are null.
+// texts is strings for values that are in row order and have no null bits; it needs one pass instead of two. Values
+// that the task does not want are skipped, unless they are null.
 func (c *Content) texts(dst *vec.Vector, lv int) error {
 	if c.N > len(c.Raw)/lv {
 		return fault.Rel(0, len(c.Raw), "", "%d bytes are too few for %d values", len(c.Raw), c.N)
@@ -95,8 +95,8 @@ func (c *Content) texts(dst *vec.Vector, lv int) error {
 	return nil
 }
 
-// Lengths are the start and end in Raw of each value, in the order of the rows. An unknown N is set. lv is the width of
-// the length before each value.
+// Lengths returns the start and end of each value in Raw, in row order. If N is unknown it is set. lv is the width in
+// bytes of the length before each value.
 func (c *Content) Lengths(lv int) ([]uint32, error) {
 	if c.N < 0 || c.N > len(c.Raw)/lv {
 		if c.N >= 0 {

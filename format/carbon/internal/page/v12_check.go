@@ -9,11 +9,11 @@ import (
 	"stoa/format/carbon/internal/layout"
 )
 
-// Formats 1 and 2 have no checksums. What they record twice is compared instead: values of a page with row ids are
-// sorted, values of a dimension lie between min and max in the footer, and those of a measure between min and max in
+// Formats 1 and 2 have no checksums. Redundant information is compared instead: the values of a page with row ids are
+// sorted, those of a dimension lie between min and max in the footer, and those of a measure lie between min and max in
 // the page's metadata.
 
-// checkV12 checks the values of a dimension before they are put in the order of the rows.
+// checkV12 checks the values of a dimension before they are reordered by row.
 func (c *Content) checkV12() error {
 	p := c.P
 	if p.Version == 3 || c.T.NoVerify || !p.Col.Dimension || p.Col.Type.Complex() || c.N <= 0 {
@@ -66,7 +66,7 @@ func wideBE(b []byte) (v uint64) {
 	return v
 }
 
-// checkTexts is check12 for a column without a dictionary.
+// checkTexts is checkV12 for a column without a dictionary.
 func (c *Content) checkTexts(lo, hi []byte, bounded bool) error {
 	var last []byte
 	pos := 0
@@ -88,7 +88,7 @@ func (c *Content) checkTexts(lo, hi []byte, bounded bool) error {
 	return nil
 }
 
-// checkWhole checks the whole numbers of a measure against min and max, which do not include those of nulls.
+// checkWhole checks the whole numbers of a measure against min and max, which do not cover the values stored for nulls.
 func checkWhole[T integer](c *Content, dst []T, m *layout.MeasureMeta) error {
 	max, ok1 := m.Max.(int64)
 	min, ok2 := m.Min.(int64)
@@ -106,7 +106,8 @@ func checkWhole[T integer](c *Content, dst []T, m *layout.MeasureMeta) error {
 	return nil
 }
 
-// checkNulls compares the bits of the nulls with the values: all nulls must have the same bytes, those of an encoded 0.
+// checkNulls compares the bits of the nulls with the values: all nulls must have the same bytes, which are those of an
+// encoded 0.
 func (c *Content) checkNulls() error {
 	if c.T.NoVerify || c.N == 0 {
 		return nil
@@ -130,8 +131,8 @@ func (c *Content) checkNulls() error {
 	return nil
 }
 
-// checkFloats is checkWhole for floating-point numbers. Rounding may have changed the last digit. With a NaN in the
-// page nothing is checked: the writer's min and max may leave out the values after it.
+// checkFloats is checkWhole for floating-point numbers. Rounding may have changed the last digit. If the page has a NaN
+// nothing is checked, because the writer's min and max may not cover the values after it.
 func (c *Content) checkFloats(dst []float64, m *layout.MeasureMeta) error {
 	max, ok1 := m.Max.(float64)
 	min, ok2 := m.Min.(float64)
@@ -160,7 +161,8 @@ func (c *Content) checkFloats(dst []float64, m *layout.MeasureMeta) error {
 	return nil
 }
 
-// Kinds of values that are stored differently. Both the page and the schema name a type: their kinds must be the same.
+// Kinds of values, by the way they are stored. The page and the schema each name a type, and the kinds of both must be
+// equal.
 const (
 	anyKind = iota
 	kindBool
@@ -197,10 +199,11 @@ func kindOfPage(t layout.StoreType) int {
 	case layout.StoreFloat, layout.StoreDouble:
 		return kindFloat
 	}
-	return anyKind // no page has dates: they are codes, or bytes
+	return anyKind // pages have no dates as such: they are stored as codes or bytes
 }
 
-// checkKind compares the kind of a page's values with that of its column: numbers read as dates would be other values.
+// checkKind compares the kind of a page's values with that of its column: otherwise numbers could be read as dates,
+// with wrong values.
 func (c *Content) checkKind() error {
 	col, own := kindOfColumn(c.P.Col.Type), kindOfPage(c.meta.Schema)
 	if col == own || col == anyKind || own == anyKind {

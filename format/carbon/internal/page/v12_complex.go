@@ -12,8 +12,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// In formats 1 and 2 structs are stored as lists are: the number of their children, and the ordinal of the first
-// child's entry (two i32, big-endian). The writer counts entries over all blocklets of a load, so only differences of
+// In formats 1 and 2 structs are stored like lists: the number of their children, and the ordinal of the first child's
+// entry (two i32, big-endian). The writer counts entries across all blocklets of a load, so only differences of
 // ordinals can be compared with the children.
 
 // listBase is the ordinal of the first item of a page: 0 in format 3.
@@ -46,14 +46,14 @@ func (p *StoredPage) structs12(raw []byte, counts []int32, base int64) error {
 	return nil
 }
 
-// keepsText reports whether values of a type other than string are stored as texts: those of dimensions without a
-// dictionary in formats 1 and 2 are.
+// keepsText reports whether values of a type other than string are stored as text, as they are in formats 1 and 2 for
+// dimensions without a dictionary.
 func (p *StoredPage) keepsText(t arrow.DataType) bool {
 	return p.Version < 3 && p.Col.Dimension && !p.Encoders.Has(layout.EncDictionary) && t.ID() != arrow.STRING &&
 		t.ID() != arrow.BINARY
 }
 
-// textLeaf sets entry i to the value of a text.
+// textLeaf parses text and sets entry i to its value.
 func (c *Content) textLeaf(dst *vec.Vector, i int, text []byte) error {
 	v, err := schema.ParseValue(c.P.Col, string(text), time.UTC)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"stoa/wire"
 )
 
-// The encoding of a page of a measure is not recorded: the writer chose it by min and max, and the reader repeats the
+// The encoding of a measure's page is not recorded. The writer chooses it from min and max, and the reader repeats that
 // choice by the same rules (ValueCompressionUtil of 1.0.0).
 
 // javaWidth is the Java type in which numbers are stored.
@@ -41,7 +41,7 @@ func (w javaWidth) size() int {
 	return 8
 }
 
-// widthFor is the narrowest type for a number with so many digits after the decimal point.
+// widthFor returns the narrowest type for a number with the given number of digits after the decimal point.
 func widthFor(v float64, digits int, selected int8) javaWidth {
 	switch {
 	case digits == 0:
@@ -75,7 +75,7 @@ const (
 var formNames = [...]string{"plain", "delta from the max", "times a power of ten",
 	"delta times a power of ten", "decimals"}
 
-// formOf is the encoding that the writer chose; bounds that do not fit the kind are an error.
+// formOf returns the encoding that the writer chose; bounds that do not fit the kind are an error.
 func formOf(m *layout.MeasureMeta) (measureForm, javaWidth, error) {
 	bad := func() (measureForm, javaWidth, error) {
 		return 0, 0, fault.Rel(0, 0, "encoder_meta", "type %q cannot have the bounds %v and %v", m.Kind, m.Min, m.Max)
@@ -91,7 +91,7 @@ func formOf(m *layout.MeasureMeta) (measureForm, javaWidth, error) {
 		if !ok1 || !ok2 {
 			return bad()
 		}
-		// the difference may overflow, as in the writer
+		// the difference may overflow here, as it does in the writer
 		f, w := narrower(widthFor(float64(max), m.Digits, m.Selected), widthFor(float64(max-min), m.Digits, m.Selected))
 		return f, w, nil
 	case 'n':
@@ -106,12 +106,13 @@ func formOf(m *layout.MeasureMeta) (measureForm, javaWidth, error) {
 	return bad()
 }
 
-// narrower chooses between plain numbers and differences from max: the narrower ones, plain ones if they are equal.
+// narrower chooses between plain numbers and differences from max: the narrower of the two, or plain numbers if both
+// are equally wide.
 func narrower(plain, delta javaWidth) (measureForm, javaWidth) {
 	switch {
 	case plain.size() > delta.size():
 		return fromMax, delta
-	case plain.size() < delta.size(): // the writer uses the wider type here
+	case plain.size() < delta.size(): // here the writer uses the wider type
 		return asIs, delta
 	}
 	return asIs, plain
@@ -128,7 +129,7 @@ func floatingForm(m *layout.MeasureMeta, max, min float64) (measureForm, javaWid
 	}
 	tens := math.Pow(10, float64(m.Digits))
 	form, w := asIs, plain
-	for _, c := range []struct { // the narrowest; of equal ones the first
+	for _, c := range []struct { // the narrowest form; the first of several equally narrow ones
 		form measureForm
 		w    javaWidth
 	}{{fromMax, delta}, {scaledUp, widthFor(tens*largest, 0, m.Selected)},
@@ -140,8 +141,8 @@ func floatingForm(m *layout.MeasureMeta, max, min float64) (measureForm, javaWid
 	return form, w
 }
 
-// v12Measure reports whether a page is one of a measure as CarbonData wrote them up to 1.1: in formats 1 and 2, and in
-// format 3, where the metadata are the same numbers, but not a Java object.
+// v12Measure reports whether a page is a measure's page as CarbonData wrote it up to 1.1: in formats 1 and 2, and also
+// in format 3, where the metadata has the same numbers but is not a Java object.
 func (p *StoredPage) v12Measure() bool {
 	return !p.Col.Dimension && p.Col.Parent == nil && (p.Version < 3 || p.Encoders.Has(layout.EncDelta))
 }
@@ -226,10 +227,10 @@ func (c *Content) unknownMeasure(form measureForm, w javaWidth, dst *vec.Vector)
 		w.size(), formNames[form], dst.Type)
 }
 
-// isNull reports whether the bits mark entry i as null.
+// isNull reports whether the null bits mark entry i.
 func (c *Content) isNull(i int) bool { return i>>3 < len(c.Nulls) && c.Nulls[i>>3]>>(i&7)&1 != 0 }
 
-// wholes decodes whole numbers. The values of nulls are not checked: min and max do not include them.
+// wholes decodes whole numbers. The values stored for nulls are not checked, because min and max do not cover them.
 func wholes[T integer](c *Content, dst []T, m *layout.MeasureMeta, form measureForm, w javaWidth) error {
 	if w >= javaFloat || form != asIs && form != fromMax {
 		return fault.Unsupportedf(fault.Span{}, "encoder_meta", "numbers of %d bytes, %s, for whole numbers",
@@ -294,13 +295,13 @@ func (c *Content) doubles(dst []float64, m *layout.MeasureMeta, form measureForm
 	return c.checkFloats(dst, m)
 }
 
-// tensDelta decodes (max - v)·10^digits. The writer subtracts decimals (BigDecimal), not binary numbers, and so does
-// this.
+// tensDelta decodes (max - v)·10^digits. Like the writer, which uses BigDecimal, it subtracts decimals and not binary
+// numbers.
 type tensDelta struct {
 	digits int
 	tens   float64
 	max    float64
-	scaled float64 // max·10^digits if that is a whole number below 2^53, else NaN
+	scaled float64 // max·10^digits if that is a whole number less than 2^53, else NaN
 }
 
 func newTens(max float64, digits int) tensDelta {
@@ -313,9 +314,9 @@ func newTens(max float64, digits int) tensDelta {
 	return d
 }
 
-// from is max - v/10^digits, computed with the shortest decimals that round to the two.
+// from returns max - v/10^digits, computed with the shortest decimals that round to these two doubles.
 func (d *tensDelta) from(v float64) float64 {
-	// both are decimals of so many digits: the difference is exact
+	// both are decimals with d's number of digits, so the difference is exact
 	if k := d.scaled - v; math.Abs(k) < 1<<53 && math.Abs(v) < 1e15 {
 		return k / d.tens
 	}

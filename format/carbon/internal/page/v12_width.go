@@ -9,17 +9,17 @@ import (
 	"stoa/vec"
 )
 
-// Row ids and runs of formats 1 and 2 are numbers packed with as many bits as the writer's property
-// carbon.blocklet.size needs (120,000 by default: 17 bits). The width is not in the file. But row ids are a permutation
-// of the rows, and runs follow each other, and usually only one width gives that.
+// Row ids and runs of formats 1 and 2 are packed numbers, each with the number of bits that the writer's property
+// carbon.blocklet.size needs (120,000 by default: 17 bits). The file does not record this width. But row ids must be a
+// permutation of the rows and runs must be adjacent, and usually only one width satisfies that.
 
-// Widths for the property's range, 2,000 to 12,000,000; writers take 120,000 for a value outside.
+// Widths for the property's range, 2,000 to 12,000,000; writers use 120,000 in place of a value outside that range.
 const (
 	minBits = 11
 	maxBits = 24
 )
 
-// KeyWidths has the width in bits of the packed numbers of a file; 0: unknown. It is safe for concurrent use.
+// KeyWidths holds the width in bits of the packed numbers of a file; 0 if unknown. It is safe for concurrent use.
 type KeyWidths struct{ Found atomic.Int32 }
 
 // Learn sets the width from carbon.blocklet.size; 0: unknown.
@@ -32,8 +32,9 @@ func (k *KeyWidths) Learn(blockletSize int) {
 	}
 }
 
-// try decodes with the known width, or with each possible one. If several succeed, they must give the same numbers; if
-// one does, and n, the number of rows or bytes, is more than 1, the width is known from then on.
+// try decodes with the known width, or with each possible one. If several widths succeed, they must yield the same
+// numbers. If exactly one succeeds, and n, the number of rows or bytes, is greater than 1, the width is known from then
+// on.
 func (k *KeyWidths) try(n int, decode func(w int) ([]uint32, error)) ([]uint32, error) {
 	if w := k.Found.Load(); w > 0 {
 		return decode(int(w))
@@ -65,7 +66,7 @@ func (k *KeyWidths) try(n int, decode func(w int) ([]uint32, error)) ([]uint32, 
 	return out, nil
 }
 
-// Runs are the runs of a page: pairs of first entry and count, each beginning where the previous one ends.
+// Runs returns the runs of a page: pairs of first entry and count, each beginning where the previous one ends.
 func (k *KeyWidths) Runs(b []byte, a *vec.Arena) ([]uint32, error) {
 	return k.try(len(b), func(w int) ([]uint32, error) {
 		out, err := UnpackNumbers(b, w, a)
@@ -87,7 +88,7 @@ func (k *KeyWidths) Runs(b []byte, a *vec.Arena) ([]uint32, error) {
 	})
 }
 
-// RowIDs are the row ids of a page of n rows: see permutation.
+// RowIDs returns the row ids of a page of n rows, see permutation.
 func (k *KeyWidths) RowIDs(ids, starts []byte, n int, a *vec.Arena) ([]uint32, error) {
 	return k.try(n, func(w int) ([]uint32, error) {
 		i, err := UnpackNumbers(ids, w, a)
@@ -102,8 +103,8 @@ func (k *KeyWidths) RowIDs(ids, starts []byte, n int, a *vec.Arena) ([]uint32, e
 	})
 }
 
-// UnpackNumbers unpacks numbers of w bits, stored as one big-endian number whose lowest bits are the last of them. The
-// bits above the first one must be zero, and fewer than eight.
+// UnpackNumbers unpacks numbers of w bits, which are stored as one big-endian number with the last of them in its
+// lowest bits. Fewer than eight bits may precede the first number, and they must be zero.
 func UnpackNumbers(b []byte, w int, a *vec.Arena) ([]uint32, error) {
 	n := len(b) * 8 / w
 	if spare := len(b)*8 - n*w; spare >= 8 || len(b) > 0 && b[0]>>(8-spare) != 0 {

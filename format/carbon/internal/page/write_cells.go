@@ -13,7 +13,7 @@ import (
 	"stoa/internal/enc/half"
 )
 
-// AddNull appends one null entry: 0 or no bytes; a list of one null item; a struct of nulls.
+// AddNull appends one null entry: 0, no bytes, a list of one null item, or a struct of nulls, depending on the type.
 func (x *Cells) AddNull(c *schema.Column) {
 	x.setNull(x.N)
 	x.N++
@@ -40,7 +40,7 @@ func (x *Cells) AddNull(c *schema.Column) {
 	}
 }
 
-// Add appends entries from…to of an array.
+// Add appends entries [from, to) of an array.
 func (x *Cells) Add(c *schema.Column, a arrow.Array, from, to int, o *schema.WriteOptions) error {
 	switch a := a.(type) {
 	case array.ExtensionArray:
@@ -91,7 +91,7 @@ func (x *Cells) Add(c *schema.Column, a arrow.Array, from, to int, o *schema.Wri
 	return x.wholeSeconds(c, at, from, o)
 }
 
-// zero sets the value of a null entry, which may be anything in Arrow.
+// zero sets the value of a null entry to 0, because in Arrow it is undefined.
 func (x *Cells) zero(c *schema.Column, i int) {
 	switch c.Type {
 	case layout.TypeFloat, layout.TypeDouble:
@@ -111,7 +111,7 @@ func addWholes[T ~int8 | ~uint8 | ~int16 | ~uint16 | ~int32 | ~uint32 | ~int64](
 	}
 }
 
-// addValues appends values of a type without children; what nulls have is not looked at.
+// addValues appends values of a type without children. The values under nulls are not checked.
 func (x *Cells) addValues(c *schema.Column, a arrow.Array, from, to int, o *schema.WriteOptions) error {
 	switch a := a.(type) {
 	case *array.Boolean:
@@ -248,7 +248,8 @@ func (x *Cells) addDecimals(c *schema.Column, a arrow.Array, from, to int) error
 	return nil
 }
 
-// maxString is the longest string of two length bytes, these included, as the real writer counts.
+// maxString is the longest string in bytes with a length of two bytes. The two bytes count towards the limit, as in
+// CarbonData's writer.
 const maxString = math.MaxInt16 - 2
 
 func (x *Cells) addTexts(c *schema.Column, a arrow.Array, from, to int) error {
@@ -271,7 +272,7 @@ func (x *Cells) addTexts(c *schema.Column, a arrow.Array, from, to int) error {
 				return ValueErrorf(i, "a string of %d bytes is longer than a CarbonData string may be (%d): the "+
 					"column has to be a varchar: name %s in long-strings when the table is made", n, limit, c.Name)
 			}
-			if string(x.data[at:]) == schema.NullText { // bytes, too
+			if string(x.data[at:]) == schema.NullText { // this applies to binaries, too
 				return ValueErrorf(i, "the text %s is what CarbonData writes for null: it would be read as null",
 					schema.NullText)
 			}
@@ -284,7 +285,7 @@ func (x *Cells) addTexts(c *schema.Column, a arrow.Array, from, to int) error {
 	return nil
 }
 
-// addNested appends lists, maps and structs. Runs of children that follow each other are added at once.
+// addNested appends lists, maps and structs. Adjacent children are added at once.
 func (x *Cells) addNested(c *schema.Column, a arrow.Array, from, to int, o *schema.WriteOptions) error {
 	if s, ok := a.(*array.Struct); ok && c.Type == layout.TypeStruct {
 		return x.addStructs(c, s, from, to, o)
@@ -352,8 +353,8 @@ func (x *Cells) addStructs(c *schema.Column, a *array.Struct, from, to int, o *s
 	return nil
 }
 
-// Check refuses what would be read as something else: a list of one null, and a struct of nulls, which are what
-// CarbonData writes for null; and, in lists and structs, empty bytes.
+// Check returns an error for values that would be read as null: a list of one null and a struct of nulls, which is how
+// CarbonData writes null; and, in lists and structs, empty binaries.
 func (x *Cells) Check(c *schema.Column) error {
 	if !c.Type.Complex() {
 		return nil
@@ -382,8 +383,8 @@ func (x *Cells) Check(c *schema.Column) error {
 	return nil
 }
 
-// readsAsNull reports whether a reader takes entry i for null. check has been here before: below, only what is null
-// reads as null.
+// readsAsNull reports whether a reader reads entry i as null. Check must have accepted the children: below this column
+// only nulls read as null.
 func (x *Cells) readsAsNull(c *schema.Column, i int) bool {
 	switch c.Type {
 	case layout.TypeStruct:
@@ -399,7 +400,7 @@ func (x *Cells) readsAsNull(c *schema.Column, i int) bool {
 	return x.Null(i)
 }
 
-// CheckEmptyBytes refuses empty binaries below lists and structs, which are read as null.
+// CheckEmptyBytes returns an error for empty binaries in lists and structs, which would be read as null.
 func (x *Cells) CheckEmptyBytes(c *schema.Column) error {
 	for i, k := range x.Children {
 		if err := k.CheckEmptyBytes(c.Children[i]); err != nil {

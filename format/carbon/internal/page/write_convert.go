@@ -15,7 +15,8 @@ import (
 	"stoa/internal/enc/half"
 )
 
-// CheckFits reports whether values of a field can become those of a column, which decides value by value.
+// CheckFits returns an error if no value of field f can be converted to the column's type. Whether a single value can
+// is decided when it is added.
 func CheckFits(c *schema.Column, f arrow.Field) error {
 	var plain layout.ColumnSchema
 	if err := schema.SetType(&plain, f, c.Name); err != nil {
@@ -55,7 +56,7 @@ func CheckFits(c *schema.Column, f arrow.Field) error {
 	return nil
 }
 
-// NeedsConversion reports whether values of an array must be changed to become those of the column.
+// NeedsConversion reports whether values of an array of type t must be converted to the column's type.
 func NeedsConversion(c *schema.Column, t arrow.DataType) bool {
 	plain := schema.WrittenAs[t.ID()]
 	switch t := t.(type) {
@@ -70,8 +71,8 @@ func NeedsConversion(c *schema.Column, t arrow.DataType) bool {
 	return plain != c.Type && !(plain == layout.TypeString && c.Type == layout.TypeVarchar)
 }
 
-// AddConverted appends values of another type than the column's: whole numbers that fit, floating ones that
-// come back, texts that are read.
+// AddConverted appends values of a type other than the column's: whole numbers that fit, floating-point numbers that
+// survive a round trip, and parsed texts.
 func (x *Cells) AddConverted(c *schema.Column, a arrow.Array, from, to int) error {
 	text, _ := a.(*array.String)
 	quick := fastParser(c)
@@ -107,7 +108,7 @@ func (x *Cells) AddConverted(c *schema.Column, a arrow.Array, from, to int) erro
 	return nil
 }
 
-// Convert is entry i of a as a value of c's type.
+// Convert returns entry i of a as a value of c's type.
 func Convert(c *schema.Column, a arrow.Array, i int) (v schema.Constant, err error) {
 	switch a := a.(type) {
 	case StringArray:
@@ -164,7 +165,7 @@ func fromFloat(c *schema.Column, f float64) (v schema.Constant, err error) {
 	case layout.TypeDouble:
 		v.F = f
 	case layout.TypeFloat:
-		// The same text means the same number: 0.1 of a file of texts comes as a double.
+		// The same text means the same number: a 0.1 that was read from a text file arrives as a double.
 		if v.F = float64(float32(f)); v.F != f && f == f &&
 			strconv.FormatFloat(v.F, 'g', -1, 32) != strconv.FormatFloat(f, 'g', -1, 64) {
 			return v, fault.Invalidf("%v is not a float", f)

@@ -12,7 +12,7 @@ import (
 	"stoa/internal/civil"
 )
 
-// addCodes appends codes of a column with a global dictionary, which a coder made of its values.
+// addCodes appends the codes of a column with a global dictionary; a coder has replaced the values by codes.
 func (x *Cells) addCodes(c *schema.Column, a arrow.Array, from, to int) error {
 	codes, ok := a.(*array.Int32)
 	if !ok {
@@ -28,7 +28,7 @@ func (x *Cells) addCodes(c *schema.Column, a arrow.Array, from, to int) error {
 	return nil
 }
 
-// byJava makes dates and times from entry at on those of Java's calendar, by which formats 1 and 2 are read.
+// byJava converts dates and times from entry at on to Java's calendar, in which formats 1 and 2 are read.
 func (x *Cells) byJava(c *schema.Column, at int) {
 	switch c.Type {
 	case layout.TypeDate:
@@ -45,8 +45,8 @@ func (x *Cells) byJava(c *schema.Column, at int) {
 	}
 }
 
-// wholeSeconds checks timestamps from entry at on for a direct dictionary, whose codes count seconds since 1970
-// from code 2. from is the entry of at in what was added.
+// wholeSeconds checks timestamps from entry at on for a direct dictionary, whose codes count seconds since 1970, where
+// code 2 is second 0. from is the index, in the array that was added, of entry at.
 func (x *Cells) wholeSeconds(c *schema.Column, at, from int, o *schema.WriteOptions) error {
 	if o.Version < 3 {
 		x.byJava(c, at)

@@ -7,18 +7,18 @@ import (
 	"stoa/format/carbon/internal/schema"
 )
 
-// dictWriter returns codes to the strings of a column: the local dictionary, which a blocklet whose pages are all
-// coded keeps beside them. Codes are given out once a file; when there are too many, the column continues
-// without.
+// dictWriter assigns codes to the strings of a column and so builds its local dictionary, which is stored with each
+// blocklet whose pages are all coded. Codes are assigned once per file. When there are too many, the rest of the column
+// is written without a dictionary.
 type dictWriter struct {
-	threshold int // most codes, without that of null
+	threshold int // largest number of codes, not counting that of null
 	codes     map[string]uint32
-	values    []string // by code - 1
-	size      int      // of the values with their lengths
+	values    []string // indexed by code - 1
+	size      int      // bytes of the values with their lengths
 	full      bool
 }
 
-// Local dictionaries have at most so many bytes.
+// maxDictionary is the largest size of a local dictionary in bytes.
 const maxDictionary = 4 << 20
 
 func NewDictWriter(threshold int) *dictWriter {
@@ -27,8 +27,8 @@ func NewDictWriter(threshold int) *dictWriter {
 	return d
 }
 
-// codesOf gives the codes of a page; nil if the dictionary is full. Null is code 1; within lists and structs it
-// is a text like others, with a code of its own, as the real writer has it.
+// codesOf returns the codes of a page; nil if the dictionary is full. Null has code 1. In lists and structs null is an
+// ordinary text with a code of its own, as in CarbonData's writer.
 func (d *dictWriter) codesOf(w *PageWriter, x *Cells) []uint32 {
 	if d.full {
 		return nil
@@ -71,8 +71,8 @@ func (d *dictWriter) add(v []byte, w *PageWriter) (uint32, bool) {
 	return code, true
 }
 
-// UnifyPages makes the pages of a blocklet one kind: with a dictionary if all have codes; else those that have are
-// written again. It is done when a blocklet is written.
+// UnifyPages makes all pages of a blocklet the same kind. If all have codes it returns their dictionary; otherwise it
+// rewrites the coded pages without one. It is called when a blocklet is written.
 func (w *PageWriter) UnifyPages(pages []*layout.OutPage) *layout.LocalDictionary {
 	coded := 0
 	for _, p := range pages {
@@ -99,8 +99,7 @@ func (w *PageWriter) UnifyPages(pages []*layout.OutPage) *layout.LocalDictionary
 	return nil
 }
 
-// dictionary makes the LocalDictionaryChunk of a blocklet: the values of the codes that are used, in the order
-// of the codes.
+// dictionary returns the LocalDictionaryChunk of a blocklet: the values of the codes in use, in code order.
 func (w *PageWriter) dictionary(pages []*layout.OutPage) *layout.LocalDictionary {
 	var used []byte
 	for _, p := range pages {

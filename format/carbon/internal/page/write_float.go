@@ -9,20 +9,21 @@ import (
 	"stoa/format/carbon/internal/layout"
 )
 
-// maxDecimals is how many digits after the decimal point a page of floating numbers may have to be kept as whole
-// numbers.
+// maxDecimals is the largest number of digits after the decimal point with which floating-point numbers are stored as
+// whole numbers.
 const maxDecimals = 5
 
-// powers of ten up to 10^maxDecimals.
+// powers are the powers of ten up to 10^maxDecimals.
 var powers = [...]float64{1, 10, 100, 1000, 10_000, 100_000}
 
-// decimalCount is the digits after the decimal point of v's shortest text, as Java's BigDecimal.valueOf(v).scale()
-// gives it, but no more than maxDecimals+1. Java writes a point and a digit always, so 1.0E-4 has five.
+// decimalCount returns the number of digits after the decimal point in v's shortest text, as Java's
+// BigDecimal.valueOf(v).scale() does, but at most maxDecimals+1. Java always writes a point and a digit after it, so
+// 1.0E-4 has five.
 func decimalCount(v float64, bits int) int32 {
 	a := math.Abs(v)
 	if a == 0 || a >= 1e-3 && a < 1e7 {
 		if bits == 64 {
-			for k, f := range powers { // the text has k digits if they give v back
+			for k, f := range powers { // the text has k digits if k digits reproduce v
 				if x := math.Round(a * f); x/f == a {
 					return int32(k)
 				}
@@ -38,14 +39,14 @@ func decimalCount(v float64, bits int) int32 {
 	s := strconv.FormatFloat(a, 'e', -1, bits) // d.ddde±xx
 	e := strings.IndexByte(s, 'e')
 	exp, err := strconv.Atoi(s[e+1:])
-	if err != nil { // infinite, or no number
+	if err != nil { // infinite or NaN
 		return maxDecimals + 1
 	}
 	digits := max(1, e-2) // Java: at least one after the decimal point
 	return int32(min(max(digits-exp, 0), maxDecimals+1))
 }
 
-// floating encodes floats and doubles: as whole numbers if that keeps every value, else as they are.
+// floating encodes floats and doubles: as whole numbers if that preserves every value, else unchanged.
 func (w *PageWriter) floating(p *layout.OutPage, x *Cells) {
 	s, odd := w.floatStats(x)
 	w.floatBounds(p, s)
@@ -81,14 +82,14 @@ func (w *PageWriter) floating(p *layout.OutPage, x *Cells) {
 	w.child(p)
 }
 
-// child marks a page within a list or struct.
+// child marks a page as one inside a list or struct.
 func (w *PageWriter) child(p *layout.OutPage) {
 	if w.Parent != nil {
 		p.Encoders = append(p.Encoders, layout.EncIntLengthChild)
 	}
 }
 
-// floatStats are the statistics of a page; odd says that a value is infinite or no number.
+// floatStats computes the statistics of a page; odd reports whether a value is infinite or NaN.
 func (w *PageWriter) floatStats(x *Cells) (s stats, odd bool) {
 	s.fmin, s.fmax = math.Inf(1), math.Inf(-1)
 	bits := 64
@@ -110,7 +111,7 @@ func (w *PageWriter) floatStats(x *Cells) (s stats, odd bool) {
 			s.decimals = max(s.decimals, d)
 		}
 	}
-	if odd { // bounds must not exclude what is not a number
+	if odd { // bounds must not exclude a NaN
 		s.fmin, s.fmax, s.decimals = math.Inf(-1), math.Inf(1), -1
 	}
 	return s, odd
@@ -126,8 +127,8 @@ func (w *PageWriter) floatBounds(p *layout.OutPage, s stats) {
 	p.MinMax.Min[0], p.MinMax.Max[0] = bound(s.fmin), bound(s.fmax)
 }
 
-// chooseFloat picks the narrowest form of whole numbers; ok is false if there is none that is narrower than the
-// numbers are.
+// chooseFloat returns the narrowest encoding as whole numbers; ok is false if none is narrower than the numbers
+// themselves.
 func (w *PageWriter) chooseFloat(s stats, bits int) (t layout.StoreType, e layout.Encoding, ok bool) {
 	if s.decimals == 0 && bits == 64 {
 		t = narrowest(toLong(s.fmin), toLong(s.fmax))
@@ -147,8 +148,8 @@ func (w *PageWriter) chooseFloat(s stats, bits int) (t layout.StoreType, e layou
 	return plain, layout.EncAdaptiveFloating, plain.Width() < 8
 }
 
-// scaleUp makes whole numbers of floating ones; ok is false if one would not come back as it was. The real
-// writer does not look, and is wrong for some floats.
+// scaleUp converts floating-point numbers to whole numbers; ok is false if one of them would not survive the round
+// trip. CarbonData's writer does not check this, and corrupts some floats.
 func (w *PageWriter) scaleUp(x *Cells, s stats, store layout.StoreType, delta bool, bits int) (v []int64, ok bool) {
 	f := powers[s.decimals]
 	base := int64(0)
@@ -177,7 +178,7 @@ func (w *PageWriter) scaleUp(x *Cells, s stats, store layout.StoreType, delta bo
 	return v, true
 }
 
-// deltaBase is what the deltas are subtracted from: the largest value, with the real writer's own rounding.
+// deltaBase is the number from which values are subtracted: the largest value, rounded as CarbonData's writer does.
 func (w *PageWriter) deltaBase(s stats, f float64) int64 {
 	if w.Type == layout.TypeFloat {
 		return toLong(float64(float32(int64(f)) * float32(s.fmax)))

@@ -11,14 +11,14 @@ import (
 	"stoa/fault"
 )
 
-// Span is entries from…to of one of several arrays; array -1: as many nulls.
+// Span is the entries [From, To) of one of several arrays. Array -1 stands for that many nulls.
 type Span struct{ Array, From, To int32 }
 
-// errTooLong is returned for more bytes or items than the 32-bit offsets of an array reach.
+// errTooLong is returned for more bytes or items than the 32-bit offsets of an array can address.
 var errTooLong = fault.Limitf(fault.Span{}, "", "more than 2 GiB of a column in one batch")
 
-// GatherArrays makes an array of entries of others, which have the same type; dictionaries give their values.
-// What has no kernel here is concatenated.
+// GatherArrays copies entries of several arrays of the same type to one array; dictionaries are decoded. Types without
+// a kernel here are sliced and concatenated.
 func GatherArrays(in []arrow.Array, spans []Span) (arrow.Array, error) {
 	n := 0
 	for _, s := range spans {
@@ -90,7 +90,7 @@ func gatherFields(in []arrow.Array, spans []Span, n int) ([]arrow.Array, error) 
 	return fields, nil
 }
 
-// partsOf is the same part of each array: a field, or the items.
+// partsOf returns the same part of each array: a field, or the items.
 func partsOf(in []arrow.Array, part func(arrow.Array) arrow.Array) []arrow.Array {
 	out := make([]arrow.Array, len(in))
 	for i, a := range in {
@@ -99,7 +99,7 @@ func partsOf(in []arrow.Array, part func(arrow.Array) arrow.Array) []arrow.Array
 	return out
 }
 
-// gatherValid is the bitmap of what is there; nil if all is.
+// gatherValid returns the validity bitmap, nil if no entry is null, and the number of nulls.
 func gatherValid(in []arrow.Array, spans []Span, n int) (*memory.Buffer, int) {
 	some := false
 	for _, a := range in {
@@ -138,7 +138,7 @@ func gatherBits(in []arrow.Array, spans []Span, n int) *memory.Buffer {
 	return memory.NewBufferBytes(b)
 }
 
-// gatherFixed copies values of a width in bits; nil if there is no kernel for it.
+// gatherFixed copies values of width bits; nil if there is no kernel for that width.
 func gatherFixed(in []arrow.Array, spans []Span, n, width int) *memory.Buffer {
 	if width%8 != 0 {
 		return nil
@@ -225,7 +225,7 @@ func gatherBytes(in []arrow.Array, spans []Span, n int) (offsets, data *memory.B
 	return memory.NewBufferBytes(b), memory.NewBufferBytes(out), nil
 }
 
-// gatherLists gives the offsets of the lists, and which items are theirs.
+// gatherLists returns the offsets of the lists, and the spans of their items.
 func gatherLists(in []arrow.Array, spans []Span, n int) (*memory.Buffer, []Span, error) {
 	b := make([]byte, 4*(n+1))
 	to, k, total := arrow.Int32Traits.CastFromBytes(b), 0, int64(0)
@@ -246,7 +246,7 @@ func gatherLists(in []arrow.Array, spans []Span, n int) (*memory.Buffer, []Span,
 	return memory.NewBufferBytes(b), inner, nil
 }
 
-// gatherCodes are the dictionaries of arrays, and where in them the entries are.
+// gatherCodes returns the dictionaries of the arrays, and the position of each entry in them.
 func gatherCodes(in []arrow.Array, spans []Span) (values []arrow.Array, inner []Span) {
 	for _, a := range in {
 		values = append(values, a.(*array.Dictionary).Dictionary())
@@ -264,7 +264,7 @@ func gatherCodes(in []arrow.Array, spans []Span) (values []arrow.Array, inner []
 	return values, inner
 }
 
-// gatherSlices is for types without a kernel.
+// gatherSlices is GatherArrays for types without a kernel.
 func gatherSlices(in []arrow.Array, spans []Span) (arrow.Array, error) {
 	var parts []arrow.Array
 	defer func() {

@@ -11,7 +11,7 @@ import (
 	"stoa/format/carbon/internal/schema"
 )
 
-// column classes of ColumnPageEncoderMeta that only the writer names.
+// Column classes of ColumnPageEncoderMeta that only the writer uses.
 const (
 	measureColumn layout.ColumnType = 4
 	structColumn  layout.ColumnType = 5
@@ -83,12 +83,12 @@ func (w *PageWriter) integral(p *layout.OutPage, x *Cells) {
 	}
 	w.finish(p, x, v, store, s, delta)
 	if p.Raw = int64(source.Width() * x.N); w.Type == layout.TypeDecimal {
-		p.Raw = 0 // as the real writer says of them
+		p.Raw = 0 // as CarbonData's writer records it
 	}
 	w.child(p)
 }
 
-// directType is the store type of numbers that are only compressed.
+// directType is the store type of numbers that are compressed but not otherwise encoded.
 func (w *PageWriter) directType(source layout.StoreType) layout.StoreType {
 	if w.Type == layout.TypeBoolean {
 		return layout.StoreByte
@@ -96,20 +96,20 @@ func (w *PageWriter) directType(source layout.StoreType) layout.StoreType {
 	return source
 }
 
-// emptyStats are the statistics of a page without entries, which only lists have below them.
+// emptyStats returns min and max of a page without entries; only pages below lists can be empty.
 func emptyStats(t layout.StoreType) (lo, hi int64) {
 	n := 8*t.Width() - 1
 	return 1<<n - 1, -1 << n
 }
 
-// chooseWhole picks the narrowest form: the numbers, or what they are less than the largest.
+// chooseWhole chooses the narrower form: the numbers, or their differences from the largest one.
 func (w *PageWriter) chooseWhole(source layout.StoreType, s stats) (t layout.StoreType, delta bool) {
 	plain := narrowest(s.min, s.max)
 	if s.min > s.max {
 		return layout.StoreByte, false
 	}
 	other := layout.StoreLong
-	// else it overflowed; the real writer does not try wide decimals
+	// a negative difference is an overflow; CarbonData's writer does not try deltas of wide decimals
 	if d := s.max - s.min; d >= 0 && !(w.Type == layout.TypeDecimal && source == layout.StoreLong) {
 		other = narrowest(d, d)
 	}
@@ -122,8 +122,7 @@ func (w *PageWriter) chooseWhole(source layout.StoreType, s stats) (t layout.Sto
 	return other, true
 }
 
-// smallDecimals returns decimals as whole numbers and notes the smallest and the largest. A null counts as 0 of scale
-// 0.
+// smallDecimals returns decimals as whole numbers and records min and max. A null counts as 0 with scale 0.
 func (w *PageWriter) smallDecimals(x *Cells) []int64 {
 	w.decimalBounds(x)
 	v := make([]int64, len(x.Decs))
@@ -151,7 +150,7 @@ func (w *PageWriter) decimalBounds(x *Cells) {
 	w.decimalMin, w.decimalMax = DecimalBytes(lo, loScale), DecimalBytes(hi, hiScale)
 }
 
-// wideDecimals encodes decimals of more than 18 digits: big-endian numbers of a width that follows from the precision.
+// wideDecimals encodes decimals of more than 18 digits: big-endian numbers whose width the precision determines.
 func (w *PageWriter) wideDecimals(p *layout.OutPage, x *Cells) {
 	w.decimalBounds(x)
 	w.wholeBounds(p, stats{})
@@ -170,8 +169,8 @@ func (w *PageWriter) wideDecimals(p *layout.OutPage, x *Cells) {
 	w.close(p, x, raw, layout.StoreDecimal, stats{})
 }
 
-// keys encodes a column with a global dictionary, or a direct one: codes, big-endian, of four bytes or of as
-// many as the largest code of a global dictionary needs; null is code 1.
+// keys encodes a column with a global or direct dictionary: big-endian codes of four bytes, or of as many bytes as the
+// largest code of the global dictionary needs; null is code 1.
 func (w *PageWriter) keys(p *layout.OutPage, x *Cells) {
 	n := 4
 	if schema.HasGlobalCodes(w.Column) {
@@ -200,7 +199,7 @@ func (w *PageWriter) keys(p *layout.OutPage, x *Cells) {
 	p.Meta = nil
 }
 
-// leaves encodes dates and decimals within lists and structs: a length of four bytes and the value; no bytes are null.
+// leaves encodes dates and decimals in lists and structs: a length of four bytes, then the value. Null has length 0.
 func (w *PageWriter) leaves(p *layout.OutPage, x *Cells) {
 	raw := w.raw[:0]
 	for i := range x.N {
@@ -218,7 +217,7 @@ func (w *PageWriter) leaves(p *layout.OutPage, x *Cells) {
 	p.Raw -= int64(4 * x.N)
 }
 
-// byteArrays ends a page of values with lengths, or of lengths, within a list or struct.
+// byteArrays finishes a page, inside a list or struct, of values with lengths or of lengths alone.
 func (w *PageWriter) byteArrays(p *layout.OutPage, raw []byte) {
 	p.Encoders = layout.Encodings{layout.EncDirectCompress, layout.EncIntLengthChild}
 	w.raw, p.Raw = raw, int64(len(raw))
@@ -227,8 +226,8 @@ func (w *PageWriter) byteArrays(p *layout.OutPage, raw []byte) {
 	p.Meta = [][]byte{compressedMeta(w.Name, w.class(), w.Codec)}
 }
 
-// nested encodes what a list or map has per entry, the number of its items and of its first one, or a struct:
-// the number of its children.
+// nested encodes a column with children. Each entry of a list or map is the number of its items and the ordinal of its
+// first item; each entry of a struct is the number of its children.
 func (w *PageWriter) nested(p *layout.OutPage, x *Cells) {
 	raw := w.raw[:0]
 	if w.Type == layout.TypeStruct {
@@ -250,10 +249,10 @@ func (w *PageWriter) nested(p *layout.OutPage, x *Cells) {
 	w.byteArrays(p, raw)
 }
 
-// maxBound is the longest text that is kept as a bound; with a longer one in the page, none is.
+// maxBound is the length in bytes of the longest text that can be a bound. A page with a longer text has no bounds.
 const maxBound = 200
 
-// textBounds sets the smallest and the largest text, with that of a null for a null.
+// textBounds sets the min and max text; a null counts as NullText.
 func (w *PageWriter) textBounds(p *layout.OutPage, x *Cells) {
 	if w.Parent != nil {
 		return
@@ -281,7 +280,7 @@ func (w *PageWriter) textBounds(p *layout.OutPage, x *Cells) {
 	}
 }
 
-// texts encodes strings and binaries: as codes of the local dictionary, or with a length before each.
+// texts encodes strings and binaries: as codes of the local dictionary, or each preceded by its length.
 func (w *PageWriter) texts(p *layout.OutPage, x *Cells) {
 	w.textBounds(p, x)
 	if w.Dict != nil {
@@ -305,7 +304,7 @@ func (w *PageWriter) plainTexts(p *layout.OutPage, x *Cells) {
 	w.plain(p, x, lv, at)
 }
 
-// sortTexts gives the order of texts and leaves the row ids in p.
+// sortTexts returns the sort order of texts and leaves the row ids in p.
 func (w *PageWriter) sortTexts(p *layout.OutPage, n int, at func(i int) []byte) []uint32 {
 	perm := w.identity(n)
 	slices.SortStableFunc(perm, func(a, b uint32) int { return bytes.Compare(at(int(a)), at(int(b))) })
@@ -313,8 +312,8 @@ func (w *PageWriter) sortTexts(p *layout.OutPage, n int, at func(i int) []byte) 
 	return perm
 }
 
-// coded writes codes of the local dictionary: three bytes each; in columns of the table equal neighbours once,
-// with runs, if that is worth it.
+// coded writes codes of the local dictionary, three bytes each. In top-level columns, adjacent equal codes are stored
+// once with runs if that saves enough.
 func (w *PageWriter) coded(p *layout.OutPage, x *Cells, codes []uint32) {
 	if w.Parent != nil {
 		raw := w.raw[:0]
@@ -356,7 +355,8 @@ func (w *PageWriter) coded(p *layout.OutPage, x *Cells, codes []uint32) {
 	}
 }
 
-// runsOf returns each run's code once, and pairs of first entry and count; no runs if they would save little.
+// runsOf returns the code of each run once, and the runs as pairs of first entry and count. If runs would save little
+// it returns the codes unchanged and no runs.
 func runsOf(codes []uint32) (values, runs []uint32) {
 	for i, c := range codes {
 		if i > 0 && c == codes[i-1] {

@@ -16,8 +16,8 @@ import (
 	"stoa/internal/civil"
 )
 
-// ParseConstant reads a text as a value of a column, for loads. The usual spellings are read here, quickly; all
-// others by schema.ParseValue.
+// ParseConstant parses a text as a value of a column, for loads. Common spellings take a fast path; all others go to
+// schema.ParseValue.
 func ParseConstant(c *schema.Column, s string) (v schema.Constant, err error) {
 	ok := false
 	if quick := fastParser(c); quick != nil {
@@ -34,7 +34,7 @@ func ParseConstant(c *schema.Column, s string) (v schema.Constant, err error) {
 	return v, err
 }
 
-// fastParser reads the usual texts of the column's type as a whole number; nil: there is no such way.
+// fastParser returns a function that parses common texts of the column's type to a whole number; nil if there is none.
 func fastParser(c *schema.Column) func(s string) (int64, bool) {
 	switch c.Type {
 	case layout.TypeByte, layout.TypeShort, layout.TypeInt, layout.TypeLong:
@@ -54,7 +54,7 @@ func fastParser(c *schema.Column) func(s string) (int64, bool) {
 	return nil
 }
 
-// parseWhole reads a whole number of at most 18 digits.
+// parseWhole parses a whole number of at most 18 digits.
 func parseWhole(s string) (int64, bool) {
 	if len(s) > 1 && s[0] == '-' {
 		n, ok := parseWhole(s[1:])
@@ -90,14 +90,14 @@ func ParseExact(c *schema.Column, s string) (v schema.Constant, err error) {
 	return v, nil
 }
 
-// finer is the error for text with a time that is finer than CarbonData's. Text is not truncated as timestamps are: no
-// check compares it with what is read back.
+// finer returns an error for a text whose time has more digits than CarbonData stores. Texts are never truncated,
+// unlike timestamps, because no check compares them with what is read back.
 func finer(s string) error {
 	return fault.Invalidf("%q has parts of a millisecond, which CarbonData cannot keep (if the rows have the column "+
 		"as timestamps, and not as text, writing option timestamps=truncate drops them)", s)
 }
 
-// Array has the cells, which are no strings and not nested, as an Arrow array of a type.
+// Array returns the cells as an Arrow array of type t. They must be neither strings nor nested.
 func (x *Cells) Array(t arrow.DataType) (arrow.Array, error) {
 	b := array.NewBuilder(memory.DefaultAllocator, t)
 	defer b.Release()
@@ -137,7 +137,7 @@ func (x *Cells) Array(t arrow.DataType) (arrow.Array, error) {
 	return b.NewArray(), nil
 }
 
-// parseDigits reads a number of exactly these digits.
+// parseDigits parses a string that consists of digits only.
 func parseDigits(s string) (n int64, ok bool) {
 	for i := range len(s) {
 		d := s[i] - '0'
@@ -149,7 +149,7 @@ func parseDigits(s string) (n int64, ok bool) {
 	return n, true
 }
 
-// parseDays reads YYYY-MM-DD as days since 1970.
+// parseDays parses YYYY-MM-DD to days since 1970.
 func parseDays(s string) (int64, bool) {
 	if len(s) != 10 || s[4] != '-' || s[7] != '-' {
 		return 0, false
@@ -163,8 +163,8 @@ func parseDays(s string) (int64, bool) {
 	return civil.Days(y, int(m), int(d)), true
 }
 
-// parseTime reads YYYY-MM-DD HH:MM:SS with up to three digits of a fraction, or T between and Z after it, as
-// milliseconds since 1970.
+// parseTime parses YYYY-MM-DD HH:MM:SS, with up to three fractional digits, to milliseconds since 1970. It also accepts
+// T as the separator and a Z at the end.
 func parseTime(s string) (int64, bool) {
 	if len(s) < 19 || s[13] != ':' || s[16] != ':' {
 		return 0, false
@@ -197,8 +197,7 @@ func parseTime(s string) (int64, bool) {
 	return ((day*24+h)*60+m)*60_000 + sec*1000 + ms, true
 }
 
-// parseShortDecimal reads a decimal of at most 18 digits, those of the scale among them, as a whole number of
-// 10^-scale.
+// parseShortDecimal parses a decimal of at most 18 digits, counting those of the scale, to its unscaled value.
 func parseShortDecimal(s string, scale int32) (d decimal128.Num, ok bool) {
 	sign := int64(1)
 	if strings.HasPrefix(s, "-") {

@@ -10,20 +10,20 @@ import (
 	"stoa/format/carbon/internal/schema"
 )
 
-// Measures of formats 1 and 2: see v12_measure.go for how they are read. The form is chosen as CarbonData 1.0.0
-// does (CarbonFactDataHandlerColumnar, ValueCompressionUtil), but not where that would not give the numbers
-// back, which the real writer does not look at; nor where CarbonData 1.2 to 1.6 would read something else,
-// because they find the form by other rules (of real files, too). Then all bytes of the numbers are written, in
-// a way that all releases read.
+// Measures of formats 1 and 2; v12_measure.go has the reader. The form is chosen as CarbonData 1.0.0 does
+// (CarbonFactDataHandlerColumnar, ValueCompressionUtil), with two exceptions. One is a form that would not reproduce
+// the numbers, which CarbonData's writer does not check. The other is a form that CarbonData 1.2 to 1.6 would misread,
+// because these releases derive the form by other rules; they misread some of CarbonData's own files, too. In both
+// cases all bytes of the numbers are written, in a way that all releases can read.
 
-// exactDigits after the decimal point make no number small, whatever it is: 10^400 is infinite.
+// exactDigits is a number of digits after the decimal point with which no number is ever narrowed: 10^400 is infinite.
 const exactDigits = 400
 
-// exactWhole is the largest whole number up to which 1.0, which computes with doubles, subtracts rightly.
+// exactWhole is the bound up to which release 1.0, which computes with doubles, subtracts whole numbers exactly.
 const exactWhole = 1 << 53
 
-// v12Measure gives the bytes of a page of a measure, and the numbers from which it was made small. as10: small
-// wherever 1.0 does.
+// v12Measure returns the bytes of a measure's page and the metadata with which it was encoded. With as10, numbers are
+// narrowed wherever release 1.0 does so.
 func v12Measure(c *schema.Column, x *Cells, as10 bool) ([]byte, layout.MeasureMeta) {
 	switch c.Type {
 	case layout.TypeDecimal:
@@ -34,7 +34,7 @@ func v12Measure(c *schema.Column, x *Cells, as10 bool) ([]byte, layout.MeasureMe
 	return v12Integers(x, as10)
 }
 
-// v12Integers makes whole numbers small. A null is 0 and has no part in the bounds.
+// v12Integers narrows whole numbers. A null is stored as 0 and does not count for the bounds.
 func v12Integers(x *Cells, as10 bool) ([]byte, layout.MeasureMeta) {
 	hi, lo := int64(math.MinInt64), int64(math.MaxInt64)
 	for i, v := range x.Ints {
@@ -59,18 +59,18 @@ func v12Integers(x *Cells, as10 bool) ([]byte, layout.MeasureMeta) {
 	return raw, m
 }
 
-// v12Form is a form and its bytes a number.
+// v12Form is a form and the bytes per number.
 type v12Form struct {
 	form measureForm
 	size int
 }
 
-// wholeForm is the form that CarbonData 1.2 to 1.6 take for that of a page of whole numbers
+// wholeForm returns the form that CarbonData 1.2 to 1.6 assume for a page of whole numbers
 // (EncodingFactory.createDecoderLegacy).
 func wholeForm(m *layout.MeasureMeta) v12Form {
 	hi, lo := m.Max.(int64), m.Min.(int64)
 	plain, delta := narrowest(lo, hi).Width(), 8
-	if d := hi - lo; (hi^lo)&(hi^d) >= 0 { // else it overflowed
+	if d := hi - lo; (hi^lo)&(hi^d) >= 0 { // otherwise the difference overflowed
 		delta = narrowest(d, d).Width()
 	}
 	if plain <= delta {
@@ -79,8 +79,8 @@ func wholeForm(m *layout.MeasureMeta) v12Form {
 	return v12Form{fromMax, delta}
 }
 
-// doubleForm is wholeForm for floating-point numbers. They cannot read numbers without digits after the decimal point
-// that were made small.
+// doubleForm is wholeForm for floating-point numbers. These releases cannot read narrowed numbers that have no digits
+// after the decimal point.
 func doubleForm(m *layout.MeasureMeta) v12Form {
 	hi, lo := m.Max.(float64), m.Min.(float64)
 	direct := v12Form{asIs, 8}
@@ -105,7 +105,7 @@ func doubleForm(m *layout.MeasureMeta) v12Form {
 	return direct
 }
 
-// v12Doubles makes floating numbers small, if they come back bit for bit.
+// v12Doubles narrows floating-point numbers if that reproduces them bit for bit.
 func v12Doubles(x *Cells, as10 bool) ([]byte, layout.MeasureMeta) {
 	hi, lo := -math.MaxFloat64, math.MaxFloat64
 	digits := 0
@@ -129,7 +129,7 @@ func v12Doubles(x *Cells, as10 bool) ([]byte, layout.MeasureMeta) {
 			return raw, m
 		}
 	}
-	// bounds of nothing but 0, or of nothing, would be small nevertheless
+	// if all numbers are 0, or there are none, they would be narrowed nevertheless
 	if m.Digits = exactDigits; hi <= 0 && lo >= 0 {
 		m.Max, m.Min = 1.0, 0.0
 	}
@@ -137,13 +137,13 @@ func v12Doubles(x *Cells, as10 bool) ([]byte, layout.MeasureMeta) {
 	return raw, m
 }
 
-// smallDoubles encodes numbers in a form. ok is false if some of them would come back as others: to readers of
-// 1.0, and of later releases unless as10.
+// smallDoubles encodes numbers in a form. ok is false if some of them would be decoded to other numbers by release 1.0
+// or, unless as10 is set, by later releases.
 func smallDoubles(x *Cells, m *layout.MeasureMeta, form measureForm, w javaWidth, as10 bool) (raw []byte, ok bool) {
 	raw = make([]byte, 0, len(x.Nums)*w.size())
 	max := m.Max.(float64)
 	d := newTens(max, m.Digits)
-	later := float64(toLong(d.tens * max)) // what later releases subtract from
+	later := float64(toLong(d.tens * max)) // the number from which later releases subtract
 	for i, v := range x.Nums {
 		small := v
 		switch form {
@@ -170,7 +170,7 @@ func smallDoubles(x *Cells, m *layout.MeasureMeta, form measureForm, w javaWidth
 	return raw, true
 }
 
-// decode is what a reader makes of a number.
+// decode decodes a number as readers do.
 func (d *tensDelta) decode(form measureForm, w javaWidth, small float64) float64 {
 	if w != javaDouble {
 		if small != math.Trunc(small) || math.Abs(small) >= 1<<63 {
@@ -189,7 +189,7 @@ func (d *tensDelta) decode(form measureForm, w javaWidth, small float64) float64
 	return small
 }
 
-// deltaOf is max - v, both taken for the shortest decimals that mean them.
+// deltaOf returns max - v, computed with the shortest decimals that round to these two doubles.
 func (d *tensDelta) deltaOf(v float64) float64 {
 	if s := math.Round(v * d.tens); math.Abs(s) < 1<<53 && s/d.tens == v && math.Abs(d.scaled-s) < 1<<53 {
 		return (d.scaled - s) / d.tens
@@ -203,7 +203,7 @@ func (d *tensDelta) deltaOf(v float64) float64 {
 	return f
 }
 
-// javaRound is Math.round: halves go up.
+// javaRound is Java's Math.round: halves are rounded up.
 func javaRound(v float64) float64 {
 	f := math.Floor(v)
 	if v-f >= 0.5 {
@@ -212,8 +212,9 @@ func javaRound(v float64) float64 {
 	return f
 }
 
-// javaWhole is how Java makes a whole number of a floating one: through int if the type is narrower, and never
-// beyond the type's bounds, but with its highest bits lost. What is lost is only ever the 0 of a null.
+// javaWhole converts a floating-point number to a whole number as Java does: saturating at the bounds of long, or of
+// int if the type is narrower than long; for types narrower than int the caller then drops the high bits. Only the 0 of
+// a null ever loses bits.
 func javaWhole(v float64, w javaWidth) int64 {
 	lo, hi := math.MinInt64, math.MaxInt64
 	if w < javaLong64 {
@@ -230,8 +231,9 @@ func javaWhole(v float64, w javaWidth) int64 {
 	return int64(v)
 }
 
-// plainDigits is how many digits after the decimal point Java writes of a number: at least one, but of those that it
-// writes with an exponent (from 10^7, and below 10^-3) only those that are left without it.
+// plainDigits returns the number of digits after the decimal point in Java's text of a number, which is at least one.
+// For numbers that Java writes with an exponent (at least 10^7, or less than 10^-3) it counts the digits that remain
+// after the exponent is applied, which may be none.
 func plainDigits(v float64) int {
 	v = math.Abs(v)
 	if v != v || math.IsInf(v, 0) {
@@ -247,8 +249,7 @@ func plainDigits(v float64) int {
 	return max(0, max(1, len(fraction))-e)
 }
 
-// v12Decimals gives each decimal its length, its digits after the decimal point and its number; a null is 0 without
-// digits after the decimal point.
+// v12Decimals encodes each decimal as length, scale and number; a null is 0 with scale 0.
 func v12Decimals(c *schema.Column, x *Cells) (raw []byte, m layout.MeasureMeta) {
 	m.Kind = 'b'
 	for i, d := range x.Decs {

@@ -18,11 +18,11 @@ import (
 type V12Column struct {
 	*schema.Column
 	Bits int  // of a row number in row ids and runs
-	Runs bool // equal codes that follow each other are kept once
-	As10 bool // measures are made small wherever 1.0 does it
+	Runs bool // adjacent equal codes are stored once
+	As10 bool // measures are narrowed wherever release 1.0 does so
 }
 
-// packed appends numbers of w bits as one big-endian number, the last item lowest.
+// packNumbers appends numbers of w bits as one big-endian number, with the last of them in its lowest bits.
 func packNumbers(dst []byte, v []uint32, w int) []byte {
 	n := (len(v)*w + 7) / 8
 	at := len(dst)
@@ -43,10 +43,10 @@ func packNumbers(dst []byte, v []uint32, w int) []byte {
 	return dst
 }
 
-// keyBytes is how many bytes the codes of a column have.
+// keyBytes returns the width in bytes of the codes of a column.
 func keyBytes(c *schema.Column) int { return (bits.Len32(uint32(c.Cardinality)) + 7) / 8 }
 
-// surrogate is the code of an entry of a column with a dictionary, or with a direct one.
+// surrogate returns the code of an entry of a column with a global or direct dictionary.
 func surrogate(c *schema.Column, x *Cells, i int) uint32 {
 	switch {
 	case x.Null(i):
@@ -67,7 +67,7 @@ func appendCode(b []byte, code uint32, w int) []byte {
 	return b
 }
 
-// plainText is what stands for an entry of a dimension without a dictionary.
+// plainText returns the bytes that represent an entry of a dimension without a dictionary.
 func plainText(c *schema.Column, x *Cells, i int) []byte {
 	switch {
 	case x.Null(i):
@@ -78,7 +78,7 @@ func plainText(c *schema.Column, x *Cells, i int) []byte {
 	return []byte(ValueText(c, x, i))
 }
 
-// ValueText is the text of a value in a dictionary, or of a dimension without one.
+// ValueText returns the text of a value, as in a dictionary or in a dimension without one.
 func ValueText(c *schema.Column, x *Cells, i int) string {
 	switch c.Type {
 	case layout.TypeString:
@@ -95,7 +95,7 @@ func ValueText(c *schema.Column, x *Cells, i int) string {
 	return strconv.FormatInt(x.Ints[i], 10)
 }
 
-// Encode makes the page of a blocklet.
+// Encode encodes the page of a blocklet.
 func (c *V12Column) Encode(x *Cells) *layout.V12Page {
 	p := &layout.V12Page{}
 	switch {
@@ -114,7 +114,7 @@ func (c *V12Column) Encode(x *Cells) *layout.V12Page {
 	return p
 }
 
-// codes encodes codes: sorted with row ids if the column has an inverted index; runs of a code kept once.
+// codes encodes codes: sorted, with row ids, if the column has an inverted index. Runs of equal codes are stored once.
 func (c *V12Column) codes(p *layout.V12Page, x *Cells) {
 	w := keyBytes(c.Column)
 	code := make([]uint32, x.N)
@@ -149,7 +149,7 @@ func (c *V12Column) codes(p *layout.V12Page, x *Cells) {
 	p.First, p.Last = key(0), key(uint32(x.N-1))
 }
 
-// dictionaryEncoders are those that the page has of its column.
+// dictionaryEncoders returns the dictionary encoders of the column, which its pages also have.
 func (c *V12Column) dictionaryEncoders() (e layout.Encodings) {
 	for _, x := range []layout.Encoding{layout.EncDictionary, layout.EncDirectDictionary} {
 		if c.Encoders.Has(x) {
@@ -177,7 +177,7 @@ func (c *V12Column) texts(p *layout.V12Page, x *Cells) {
 	p.First, p.Last = v[0], v[x.N-1]
 }
 
-// order gives the entries in the order in which they are kept, and makes the row ids that say it.
+// order returns the entries in the order in which they are stored, and writes the row ids that record this order.
 func (c *V12Column) order(p *layout.V12Page, n int, compare func(a, b uint32) int) []uint32 {
 	at := make([]uint32, n)
 	for i := range at {
@@ -194,8 +194,8 @@ func (c *V12Column) order(p *layout.V12Page, n int, compare func(a, b uint32) in
 	return at
 }
 
-// rowIDs makes the row ids of entries: runs of numbers that follow each other as the first and the last one,
-// and where in the list such runs are. One run of more than two is shown by sort_state alone.
+// rowIDs writes the row ids of entries: runs of consecutive numbers as their first and last number, then the positions
+// of these runs in the list. If a single run covers everything, sort_state alone records it.
 func (c *V12Column) rowIDs(p *layout.V12Page, at []uint32) {
 	var ids, starts []uint32
 	for i := 0; i < len(at); {
@@ -222,9 +222,9 @@ func (c *V12Column) rowIDs(p *layout.V12Page, at []uint32) {
 	p.Sort = 1 // SORT_NATIVE
 }
 
-// nested encodes what a list or a struct has an entry: how many items or children, and the number of the first
-// one in the blocklet. The real writer continues counting in the next blocklet, where the real reader looks for
-// entries that are not there.
+// nested encodes each entry of a list or struct: the number of items or children, and the ordinal of the first one in
+// the blocklet. CarbonData's writer continues the count in the next blocklet, in which its own reader then looks for
+// entries that do not exist.
 func (c *V12Column) nested(p *layout.V12Page, x *Cells) {
 	var raw []byte
 	be := binary.BigEndian
@@ -255,8 +255,8 @@ func (c *V12Column) nested(p *layout.V12Page, x *Cells) {
 	}
 }
 
-// nestedKey is a row of a list or struct in the start and end keys: numbers of items or children and codes,
-// four bytes each.
+// nestedKey encodes a row of a list or struct for the start and end keys: numbers of items or children, and codes, four
+// bytes each.
 func nestedKey(c *schema.Column, x *Cells, i int) (b []byte) {
 	be := binary.BigEndian
 	switch c.Type {
@@ -280,9 +280,9 @@ func nestedKey(c *schema.Column, x *Cells, i int) (b []byte) {
 	return b
 }
 
-// V12Key is a start or end key: the lengths of both parts; the codes of the row; its texts and nested columns,
-// each found by the offset that stands before them. Those of nested columns are two too many, as the real
-// writer leaves them.
+// V12Key encodes a start or end key: the lengths of its two parts; the codes of the row; then its texts and nested
+// columns, preceded by the offset of each. The offsets of nested columns are too large by two, as CarbonData's writer
+// makes them.
 func V12Key(codes, texts, nested [][]byte) []byte {
 	be := binary.BigEndian
 	key := bytes.Join(codes, nil)
