@@ -11,8 +11,9 @@ import (
 	"stoa/internal/thrift"
 )
 
-// PageStarts are the ordinals, in blocklet g, of the first row of each page, and the number of rows at the end. All
-// columns of a blocklet have the same pages. It is Corrupt if these do not add up to the rows of the blocklet.
+// PageStarts returns the ordinal in blocklet g of the first row of each page, followed by the number of rows. All
+// columns of a blocklet have the same pages. The error is Corrupt if the pages do not add up to the rows of the
+// blocklet.
 func (f *DataFile) PageStarts(ctx context.Context, g int) ([]int64, error) {
 	b := &f.Footer.Blocklet[g]
 	starts := []int64{0}
@@ -46,19 +47,19 @@ func (f *DataFile) PageStarts(ctx context.Context, g int) ([]int64, error) {
 	return starts, nil
 }
 
-// ChunkAt is a column chunk with its place in the file. Those of formats 1 and 2 are shown as one of format 3 with one
-// page.
+// ChunkAt is a column chunk with its place in the file. Chunks of formats 1 and 2 are represented as a chunk of format
+// 3 with one page.
 type ChunkAt struct {
 	layout.ColumnChunk
-	At       fault.Span // of the metadata
+	At       fault.Span // span of the metadata
 	Path     string
 	End      int64        // offset of the end of the pages
 	Head     []byte       // the metadata
 	V12Spans []fault.Span // data, row ids and runs of the page of formats 1 and 2
 }
 
-// ReadChunk reads the metadata of a column chunk, and checks that its pages fill it. c has what was read before an
-// error.
+// ReadChunk reads the metadata of a column chunk, and checks that its pages fill it. With an error, c holds what was
+// read before it.
 func (f *DataFile) ReadChunk(ctx context.Context, g int, col *schema.Column) (*ChunkAt, error) {
 	if f.Version < 3 {
 		return f.readChunk12(ctx, g, col)
@@ -85,7 +86,7 @@ func (f *DataFile) ReadChunk(ctx context.Context, g int, col *schema.Column) (*C
 	return c, c.check()
 }
 
-// check checks that the pages follow each other and fill the chunk.
+// check checks that the pages are adjacent and fill the chunk.
 func (c *ChunkAt) check() error {
 	if len(c.Offsets) != len(c.Pages) || len(c.Lengths) != len(c.Pages) {
 		return fault.Corruptf(c.At, c.Path, "expected an offset and a length for each of %d pages, found %d and %d",
@@ -122,7 +123,7 @@ func (c *ChunkAt) PageSpan(i int) fault.Span {
 	return fault.Span{Object: c.At.Object, Off: c.At.End() + int64(c.Offsets[i]), Len: int64(c.Lengths[i])}
 }
 
-// pageSpans are the spans of page i: one in format 3, else one a piece.
+// pageSpans returns the spans of page i: one in format 3, else one per piece.
 func (c *ChunkAt) pageSpans(i int) []fault.Span {
 	if c.V12Spans != nil {
 		return c.V12Spans
@@ -130,7 +131,7 @@ func (c *ChunkAt) pageSpans(i int) []fault.Span {
 	return []fault.Span{c.PageSpan(i)}
 }
 
-// Within is the span of a binary field that was parsed from the metadata; it must be a slice of c.Head.
+// Within returns the span of a binary field that was parsed from the metadata; field must be a slice of c.Head.
 func (c *ChunkAt) Within(field []byte) fault.Span {
 	return c.At.Sub(int64(cap(c.Head)-cap(field)), int64(len(field)))
 }

@@ -12,10 +12,11 @@ import (
 	"stoa/pred"
 )
 
-// Min and max of pages and blocklets in format 3. A dimension has bytes that compare as the values do, a measure has
-// numbers. A null counts as 0, as the text for null, or as code 1: bounds may be too wide, but are never too narrow.
+// Min and max of pages and blocklets in format 3. Bounds of a dimension are bytes that compare like the values; bounds
+// of a measure are numbers. A null counts as 0, as the text for null, or as code 1, so bounds may be too wide but never
+// too narrow.
 
-// bounds are the bounds of a page; nil and false if it has none.
+// bounds returns the bounds of a page; nil and false if it has none.
 func (c *Chunk) bounds(ctx context.Context, p *page.StoredPage) (*pred.Bounds, bool) {
 	if c.F.Version < 3 {
 		return nil, false
@@ -34,7 +35,7 @@ func (c *Chunk) bounds(ctx context.Context, p *page.StoredPage) (*pred.Bounds, b
 	return b, b != nil
 }
 
-// ExactConstant are the bounds of a constant in all of rows rows.
+// ExactConstant returns the bounds of a chunk in which all of rows rows have the constant v.
 func ExactConstant(v schema.Constant, ph *schema.Physical, rows int64) *pred.Bounds {
 	b := v.Bounds(ph.Type)
 	if v.Null {
@@ -43,7 +44,7 @@ func ExactConstant(v schema.Constant, ph *schema.Physical, rows int64) *pred.Bou
 	return b
 }
 
-// MinMaxOf are the bounds of chunk i in m, for column c of a file of format 3; nil if there are none.
+// MinMaxOf returns the bounds that m has for chunk i, which is column c of a file of format 3; nil if there are none.
 func MinMaxOf(c *schema.Column, m *layout.MinMax, i int) *pred.Bounds {
 	lo, hi, ok := m.At(i)
 	if !ok || len(lo) == 0 && len(hi) == 0 || schema.HasGlobalCodes(c) { // codes are not in the order of the values
@@ -57,7 +58,8 @@ func MinMaxOf(c *schema.Column, m *layout.MinMax, i int) *pred.Bounds {
 	return &pred.Bounds{Min: &a, Max: &z, Nulls: -1, Rows: -1}
 }
 
-// InBoth are bounds that hold for dates and times whichever calendar they are counted by.
+// InBoth widens bounds of dates and times so that they hold in both calendars, Java's hybrid one and the proleptic
+// Gregorian one.
 func InBoth(b *pred.Bounds) *pred.Bounds {
 	if b == nil || b.Min == nil || b.Max == nil {
 		return b
@@ -73,7 +75,7 @@ func InBoth(b *pred.Bounds) *pred.Bounds {
 	return &wide
 }
 
-// otherwise is a date or time that is counted by Java's calendar; other values are what they are.
+// otherwise converts a date or time from Java's calendar; other values are returned unchanged.
 func otherwise(v pred.Value) pred.Value {
 	const seconds = 86400
 	switch {
@@ -86,8 +88,8 @@ func otherwise(v pred.Value) pred.Value {
 	return v
 }
 
-// Crossed reports whether min and max of chunk i can be parsed, and min > max: writers do that only if all values are
-// null.
+// Crossed reports whether min and max of chunk i can be parsed and min > max. Writers write such bounds only if all
+// values are null.
 func Crossed(c *schema.Column, m *layout.MinMax, i int) (lowest, highest pred.Value, yes bool) {
 	lo, hi, ok := m.At(i)
 	if !ok || len(lo) == 0 || len(hi) == 0 || schema.HasGlobalCodes(c) {
@@ -128,8 +130,8 @@ func BoundOf(c *schema.Column, b []byte) (pred.Value, bool) {
 	return pred.Value{}, false
 }
 
-// wholeBound parses a bound of a whole number, big-endian: of a measure eight bytes (one for bytes and booleans), of a
-// dimension the width of the type, with the sign bit inverted.
+// wholeBound parses a big-endian bound of a whole number. That of a measure has eight bytes (one for bytes and
+// booleans), that of a dimension has the width of the type and an inverted sign bit.
 func wholeBound(c *schema.Column, b []byte) (pred.Value, bool) {
 	n := len(b)
 	if n == 0 || n > 8 {
@@ -142,7 +144,7 @@ func wholeBound(c *schema.Column, b []byte) (pred.Value, bool) {
 	small := c.Type == layout.TypeBoolean || c.Type == layout.TypeByte
 	switch {
 	case small && n != 1, !small && !c.Dimension && n != 8, c.Dimension && c.Type == layout.TypeByte:
-		// a dimension of bytes has texts, which do not compare as the values do
+		// a dimension of type byte has texts as bounds, which do not compare like the values
 		return pred.Value{}, false
 	case c.Dimension && !small:
 		if want := map[layout.DataType]int{layout.TypeShort: 2, layout.TypeInt: 4, layout.TypeLong: 8,

@@ -29,20 +29,20 @@ type Chunk struct {
 	Tree   *chunkTree
 	I      int // the next page
 	Dates  page.DateRule
-	Global *dict.GlobalDictionary // the column's; nil: it has none
+	Global *dict.GlobalDictionary // the column's global dictionary; nil: it has none
 	NoDict error                  // why Global cannot be opened
 }
 
-// chunkTree is the metadata of a column chunk and, for lists and structs, of those below it.
+// chunkTree is the metadata of a column chunk and, for lists and structs, of the chunks below it.
 type chunkTree struct {
 	*ChunkAt
 	col      *schema.Column
 	children []*chunkTree
-	nulls    []uint32 // of a chunk with a local dictionary below a list or struct: the codes that mean null
+	nulls    []uint32 // chunk with a local dictionary inside a list or struct: the codes that mean null
 }
 
-// OpenTree reads the metadata of a column chunk; of a list or struct those of its children, too: which lists and
-// structs are null follows from the children.
+// OpenTree reads the metadata of a column chunk. For a list or struct it also reads that of its children, because nulls
+// of lists and structs are derived from the children.
 func (f *DataFile) OpenTree(ctx context.Context, g int, col *schema.Column) (*chunkTree, error) {
 	c, err := f.ReadChunk(ctx, g, col)
 	if err != nil {
@@ -68,7 +68,7 @@ func (f *DataFile) OpenTree(ctx context.Context, g int, col *schema.Column) (*ch
 	return t, nil
 }
 
-// below are the columns whose nulls make c null.
+// below returns the columns whose nulls make c null.
 func below(c *schema.Column) []*schema.Column {
 	if c.Type == layout.TypeMap {
 		return c.Children[0].Children
@@ -82,7 +82,8 @@ func (t *chunkTree) Global() bool {
 		t.Pages[0].Encoders.Has(layout.EncDictionary)
 }
 
-// page is page i with those below it. Their spans are appended in the order in which Decode takes the bytes.
+// page returns page i with the pages below it. Their spans are appended to spans in the order in which Decode expects
+// the bytes.
 func (t *chunkTree) page(f *DataFile, i int, rows int64, dates page.DateRule, spans *[]fault.Span) page.StoredPage {
 	p := page.StoredPage{DataChunk: &t.Pages[i], Col: t.col, Version: f.Version, Rows: rows, Coded: t.Dict != nil,
 		Limits: f.Limits, Spans: 1, Dates: dates, Widths: &f.Widths}
@@ -145,7 +146,7 @@ func (c *Chunk) Decode(t *format.Task, dst *vec.Vector) error {
 	id := dst.Type.ID()
 	hybrid := c.F.Hybrid && (id == arrow.DATE32 || id == arrow.TIMESTAMP)
 	if hybrid {
-		t.Filter = nil // it is about dates as they are meant, not as they are stored
+		t.Filter = nil // the filter applies to dates as returned, not as stored
 	}
 	err := c.decode(t, dst)
 	t.Filter = filter
@@ -197,16 +198,15 @@ func (c *Chunk) codec() string {
 // maxCodes is the number of codes of three bytes.
 const maxCodes = 1 << 24
 
-// dictionaryValues is a decompressed local dictionary: the values, in the order of their codes, and which codes have
-// one.
+// dictionaryValues is a decompressed local dictionary: the values in code order, and the set of codes that have one.
 type dictionaryValues struct {
 	raw    []byte
 	starts []uint32 // start and end of each value in raw
 	used   []byte   // bit set of the codes that have a value
-	n      int      // all codes in used are below
+	n      int      // all codes in used are less than n
 }
 
-// localValues decompresses a local dictionary, whose data and used bits were read.
+// localValues decompresses a local dictionary from its stored data and used bits.
 func localValues(d *layout.LocalDictionary, t *format.Task, data, used []byte, method string,
 	l format.Limits) (v dictionaryValues, err error) {
 	if len(d.Meta) == 0 {
@@ -246,7 +246,7 @@ func localValues(d *layout.LocalDictionary, t *format.Task, data, used []byte, m
 	return v, err
 }
 
-// localNulls are the codes that mean null: 1, and, in lists and structs, the code of the text for null.
+// localNulls returns the codes that mean null: 1 and, in lists and structs, the code of the text for null.
 func localNulls(d *layout.LocalDictionary, method string, l format.Limits) ([]uint32, error) {
 	t := &format.Task{Scratch: new(vec.Arena)}
 	v, err := localValues(d, t, d.Data, d.Used, method, l)
@@ -266,8 +266,8 @@ func localNulls(d *layout.LocalDictionary, method string, l format.Limits) ([]ui
 	return out, nil
 }
 
-// decodeLocal appends a local dictionary to dst: code c is entry c. Codes without a value are null, and so are those
-// whose value means null; the latter have bytes nevertheless, by which page.Content tells them from unknown codes.
+// decodeLocal appends a local dictionary to dst: code c is entry c. Codes without a value are null, and so are codes
+// whose value means null. The latter keep their bytes, by which page.Content distinguishes them from unknown codes.
 func decodeLocal(d *layout.LocalDictionary, t *format.Task, method string, l format.Limits, dst *vec.Vector) error {
 	v, err := localValues(d, t, t.Bytes[0], t.Bytes[1], method, l)
 	if err != nil {
@@ -299,7 +299,7 @@ func decodeLocal(d *layout.LocalDictionary, t *format.Task, method string, l for
 	return nil
 }
 
-// known reports whether all codes of a page certainly have a value. Where the dictionary is damaged that is unknown
+// known reports whether it is certain that all codes of a page have a value. With a damaged dictionary this is unknown
 // until the page is decoded.
 func (c *Chunk) known(p *page.StoredPage) bool {
 	if c.Global == nil || p.MinMax == nil {

@@ -33,20 +33,21 @@ type DataFile struct {
 	FootAt   int64 // offset of the footer; -1: unknown
 	Roots    []*schema.Column
 	Columns  []*schema.Column // by chunk
-	dimCount int              // how many of them are dimensions
+	dimCount int              // number of dimensions among them
 	noVerify bool
 	Widths   page.KeyWidths // formats 1 and 2
 	Stream   *streamFile    // of a row-format file; nil: a columnar one
-	// Hybrid: dates and times before 15 October 1582 are counted by Java's calendar, and become those that were meant.
+	// Hybrid states that dates and times before 15 October 1582 are stored in Java's hybrid calendar; reading converts
+	// them to the Gregorian one.
 	Hybrid  bool
-	Rebased atomic.Int64 // how many did
+	Rebased atomic.Int64 // number of values converted
 	Rebuilt bool         // in recovery: Footer was not read from the file
 
 	sorting sync.Once
 	starts  []int64 // offsets of the column chunks of format 2, sorted
 }
 
-// OpenFile reads the header and the footer of a data file, and compares them. f is not nil with an error: it has what
+// OpenFile reads the header and the footer of a data file, and compares them. With an error f is not nil: it holds what
 // was read, for RecoverFile. Errors are those of tree, or Corrupt, Unsupported or Limit with a place.
 func OpenFile(ctx context.Context, tree store.Tree, name string, o format.OpenOptions) (f *DataFile, err error) {
 	o.Limits = o.Limits.Apart() // a table opens file after file
@@ -77,8 +78,8 @@ func OpenFile(ctx context.Context, tree store.Tree, name string, o format.OpenOp
 	return f, f.checkSeams()
 }
 
-// readHeader reads the header: FileHeader in format 3, MagicV2 in format 2; format 1 has none, and its error is that of
-// parsing what is there as a FileHeader.
+// readHeader reads the header: FileHeader in format 3, MagicV2 in format 2; format 1 has none, and the error is then
+// that of parsing the beginning of the file as a FileHeader.
 func (f *DataFile) readHeader(ctx context.Context, trace func(region.Node)) error {
 	b, err := f.Read(ctx, 0, min(f.At.Len, int64(len(layout.MagicV2))), "header")
 	if err != nil {
@@ -175,7 +176,7 @@ func (f *DataFile) resolve() (err error) {
 		return err
 	}
 	f.Columns = schema.ByChunk(f.Roots, chunks)
-	for _, c := range f.Columns { // the id is recorded twice; only a column that shares a dictionary refers to another
+	for _, c := range f.Columns { // recorded twice; they differ only if a dictionary is shared
 		if c.Reference != "" && c.Reference != c.ID && !c.HasGlobalDictionary() {
 			return fault.Corruptf(at, path, "column %s: expected its id %s as columnReferenceId, found %s", c.Name,
 				c.ID,
@@ -264,7 +265,7 @@ func (f *DataFile) checkBlocklet3(b *layout.BlockletInfo, at fault.Span, path st
 				off, end, b.Lengths[i], f.HeadLen, f.FootAt)
 		}
 	}
-	for i, n := range b.Lengths { // the metadata of a chunk has at least a byte for each page
+	for i, n := range b.Lengths { // the metadata of a chunk has at least one byte per page
 		if int64(len(b.PageRows)) > int64(n) && (b.ChunksFound == 0 || i < b.ChunksFound) {
 			return fault.Corruptf(at, path+".row_count_in_page", "%d pages, the metadata of chunk %d has %d bytes",
 				len(b.PageRows), i, n)
@@ -288,8 +289,8 @@ func (f *DataFile) checkBlocklet3(b *layout.BlockletInfo, at fault.Span, path st
 }
 
 // checkSeams checks that the column chunks fill the file between header and footer without a gap or an overlap. No
-// writer leaves gaps, and without checksums little else shows a damaged length or a lost field. The pages within a
-// chunk are checked when its metadata are read: see ChunkAt.check and follows.
+// writer leaves gaps, and without checksums little else reveals a damaged length or a lost field. The pages inside a
+// chunk are checked when its metadata is read, see ChunkAt.check and follows.
 func (f *DataFile) checkSeams() error {
 	at := f.HeadLen
 	for i := range f.Footer.Blocklet {
@@ -311,7 +312,7 @@ func (f *DataFile) checkSeams() error {
 	return nil
 }
 
-// seamError is the error of a structure that begins at begin, though the one before it ends at end.
+// seamError returns the error for a structure that begins at begin although the previous one ends at end.
 func (f *DataFile) seamError(end, begin int64, path string) error {
 	if end < begin {
 		return fault.Corruptf(f.FootSpan(), path, "no column chunk claims the %d bytes at %d", begin-end, end)
@@ -346,7 +347,7 @@ func (f *DataFile) checkSeams1() error {
 	return nil
 }
 
-// dims counts the column chunks that are dimensions.
+// dims returns the number of column chunks that are dimensions.
 func (f *DataFile) dims() int {
 	n := 0
 	for _, c := range f.Columns {
@@ -357,7 +358,7 @@ func (f *DataFile) dims() int {
 	return n
 }
 
-// BlockletBytes is the stored size of blocklet i in bytes; in formats 1 and 2 an equal share of the file.
+// BlockletBytes returns the stored size of blocklet i in bytes; in formats 1 and 2 it is an equal share of the file.
 func (f *DataFile) BlockletBytes(i int) int64 {
 	b := &f.Footer.Blocklet[i]
 	if f.Stream != nil {

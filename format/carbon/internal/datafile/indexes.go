@@ -9,8 +9,8 @@ import (
 	"stoa/format/carbon/internal/layout"
 )
 
-// indexes reads the index files in the directory of f, .carbonindexmerge only if merged. With an error the files before
-// it are there. Files that cannot be opened are skipped.
+// indexes reads the index files in the directory of f; .carbonindexmerge only if merged is true. With an error it also
+// yields the entries read before it. Files that cannot be opened are skipped.
 func (f *DataFile) indexes(ctx context.Context, merged bool) iter.Seq2[[]layout.IndexFile, error] {
 	return func(yield func([]layout.IndexFile, error) bool) {
 		for info, err := range f.Tree.List(ctx, path.Dir(f.At.Object)) {

@@ -13,10 +13,10 @@ import (
 // Columns that the option positions adds to a table: they identify the rows to be deleted.
 const (
 	FileColumn = "stoa_file" // the name of the data file
-	RowColumn  = "stoa_row"  // ordinal of the row in the data file, from 0, deleted rows counted
+	RowColumn  = "stoa_row"  // ordinal of the row in the data file, from 0, counting deleted rows
 )
 
-// FileNames and RowNumbers are these columns.
+// FileNames and RowNumbers describe these columns.
 var (
 	FileNames = &schema.Column{ColumnSchema: &layout.ColumnSchema{Type: layout.TypeString, Name: FileColumn,
 		ID: "\x00file"}, Cardinality: -1}
@@ -24,7 +24,7 @@ var (
 		ID: "\x00row"}, Cardinality: -1}
 )
 
-// Positions is the chunk of FileNames or RowNumbers in blocklet g; nil if p is another column.
+// Positions returns the chunk of FileNames or RowNumbers in blocklet g; nil if p is neither.
 func (f *DataFile) Positions(p *schema.Physical, g int, rows vec.Range) format.Chunk {
 	n := f.Footer.Blocklet[g].Rows
 	switch p.Root {

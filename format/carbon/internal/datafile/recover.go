@@ -14,9 +14,9 @@ import (
 	"stoa/wire"
 )
 
-// RecoverFile searches for the blocklets of a file that OpenFile could not open; f and why are what that returned. It
-// uses, in this order, the sync markers of a row-format file, the index file in the same directory, and a walk over the
-// column chunks from the header on. The findings say what was lost. The error is why if nothing could be recovered.
+// RecoverFile searches for the blocklets of a file that OpenFile could not open; f and why are its results. It uses, in
+// this order, the sync markers of a row-format file, the index file in the same directory, and a walk over the column
+// chunks from the header on. The findings state what was lost. The error is why if nothing could be recovered.
 func RecoverFile(ctx context.Context, f *DataFile, why error) (*DataFile, []region.Finding, error) {
 	if f.At.Object == "" || f.At.Len == 0 {
 		return nil, nil, why
@@ -75,7 +75,7 @@ func RecoverFile(ctx context.Context, f *DataFile, why error) (*DataFile, []regi
 	return g, out, nil
 }
 
-// fromIndex are the entries for f in an index file in the same directory; nil if none has its blocklets.
+// fromIndex returns the entries for f in an index file in the same directory; nil if no index file has its blocklets.
 func (f *DataFile) fromIndex(ctx context.Context) *Indexed {
 	for files := range f.indexes(ctx, true) {
 		known := map[string]*Indexed{}
@@ -87,7 +87,7 @@ func (f *DataFile) fromIndex(ctx context.Context) *Indexed {
 	return nil
 }
 
-// byIndex is f with a footer of the entries x; blocklets after the end of the file are lost.
+// byIndex returns f with a footer made from the entries x; blocklets beyond the end of the file are lost.
 func (f *DataFile) byIndex(x *Indexed) (*DataFile, []region.Finding) {
 	g := &DataFile{Object: f.Object, Version: 3, Header: f.Header, HeadLen: f.HeadLen, FootAt: f.At.Len,
 		noVerify: f.noVerify}
@@ -115,8 +115,8 @@ func (f *DataFile) byIndex(x *Indexed) (*DataFile, []region.Finding) {
 	return g, lost
 }
 
-// walk is f with a footer of the column chunks that follow each other from the header on. Of the last blocklet some
-// columns may be missing, which is a finding, as is a chunk that is not where the one before it says.
+// walk returns f with a footer made from the column chunks that follow the header. Columns missing from the last
+// blocklet are a finding, as is a chunk that is not at the offset where the previous one ends.
 func (f *DataFile) walk(ctx context.Context) (*DataFile, []region.Finding) {
 	g := &DataFile{Object: f.Object, Version: 3, Header: f.Header, HeadLen: f.HeadLen, FootAt: f.HeadLen,
 		noVerify: f.noVerify}
@@ -132,7 +132,7 @@ func (f *DataFile) walk(ctx context.Context) (*DataFile, []region.Finding) {
 	var moved []region.Finding
 	for n > 0 && ctx.Err() == nil {
 		b := layout.BlockletInfo{Rows: -1}
-		var chunks []layout.ColumnChunk // of whole columns: those of their children have rows of their own
+		var chunks []layout.ColumnChunk // top-level columns only: chunks of children have their own row counts
 		for i := range n {
 			near, head, cc, ok := f.chunkNear(ctx, at)
 			if ok && near != at {
@@ -173,7 +173,8 @@ func (f *DataFile) walk(ctx context.Context) (*DataFile, []region.Finding) {
 	return g, moved
 }
 
-// incomplete is a blocklet of n columns of which some were found: reading the others fails. See BlockletInfo.Whole.
+// incomplete completes a blocklet in which only some of n columns were found: reading the others fails. See
+// BlockletInfo.ChunksFound.
 func incomplete(b layout.BlockletInfo, n, dims int, end int64) layout.BlockletInfo {
 	b.ChunksFound = len(b.Offsets)
 	for len(b.Offsets) < n {
@@ -185,10 +186,10 @@ func incomplete(b layout.BlockletInfo, n, dims int, end int64) layout.BlockletIn
 	return b
 }
 
-// wholeColumns says which of a header's columns are in no other.
+// wholeColumns reports which of a header's columns are top-level.
 func wholeColumns(columns []layout.ColumnSchema) []bool {
 	top := make([]bool, len(columns))
-	inside := 0 // columns to come that are in one before
+	inside := 0 // number of following columns that are children of an earlier one
 	for i := range columns {
 		if top[i] = inside == 0; !top[i] {
 			inside--
@@ -198,7 +199,7 @@ func wholeColumns(columns []layout.ColumnSchema) []bool {
 	return top
 }
 
-// add adds a blocklet that ends at offset end and has dims column chunks of dimensions.
+// add adds to the footer a blocklet that ends at offset end and has dims dimensions.
 func (g *DataFile) add(b layout.BlockletInfo, dims int, end int64) {
 	b.MeasuresEnd = end
 	switch {
@@ -213,8 +214,8 @@ func (g *DataFile) add(b layout.BlockletInfo, dims int, end int64) {
 	g.Footer.Index = append(g.Footer.Index, layout.BlockletIndex{})
 }
 
-// chunkHere reads the metadata of a column chunk at offset at, and their size; ok is false if there is none, or its
-// pages reach past the end of the file.
+// chunkHere reads the metadata of a column chunk at offset at; head is its size. ok is false if there is no chunk, or
+// if its pages reach beyond the end of the file.
 func (f *DataFile) chunkHere(ctx context.Context, at int64) (head int64, cc layout.ColumnChunk, ok bool) {
 	if at >= f.At.Len {
 		return 0, cc, false
@@ -237,12 +238,12 @@ func (f *DataFile) chunkHere(ctx context.Context, at int64) (head int64, cc layo
 	return int64(len(b)), cc, end <= f.At.Len
 }
 
-// nearChunk is how far from its place a column chunk is looked for: less than the metadata of one take, so that none is
-// passed over.
+// nearChunk is the distance from its expected offset within which a column chunk is searched for. It is less than the
+// size of the metadata of one chunk, so that no chunk is passed over.
 const nearChunk = 32
 
-// chunkNear is chunkHere for the chunk at offset at or, where there is none, that closest to it: bytes before it were
-// lost or added.
+// chunkNear is chunkHere for the chunk at offset at or, if there is none, the nearest one: bytes before it may have
+// been lost or added.
 func (f *DataFile) chunkNear(ctx context.Context, at int64) (near, head int64, cc layout.ColumnChunk, ok bool) {
 	if head, cc, ok = f.chunkHere(ctx, at); ok || at == f.HeadLen {
 		return at, head, cc, ok
@@ -266,7 +267,7 @@ type Indexed struct {
 	Columns []layout.ColumnSchema
 }
 
-// Rows is the number of rows of the data file, by its entries.
+// Rows returns the number of rows of the data file according to its entries.
 func (x *Indexed) Rows() (n int64) {
 	for i := range x.Blocks {
 		n += x.Blocks[i].Count()
@@ -274,7 +275,7 @@ func (x *Indexed) Rows() (n int64) {
 	return n
 }
 
-// Collect adds the entries of index files to out, by the name of the data file without directories.
+// Collect adds the entries of index files to out. Keys are the names of data files without directories.
 func Collect(out map[string]*Indexed, files []layout.IndexFile) {
 	for _, f := range files {
 		for _, b := range f.Blocks {

@@ -17,8 +17,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// recover2 is f with a footer of the blocklets that follow each other from the header on. Only the index file has the
-// columns, so without one it is Corrupt. Rows that the index has and the blocklets have not are a finding.
+// recover2 returns f with a footer made from the blocklets that follow the header. Only the index file has the columns,
+// so without it the error is Corrupt. If the index has more rows than the blocklets, that is a finding.
 func (f *DataFile) recover2(ctx context.Context) (*DataFile, []region.Finding, error) {
 	x, known := f.indexOf(ctx)
 	if x == nil {
@@ -64,8 +64,8 @@ func (f *DataFile) recover2(ctx context.Context) (*DataFile, []region.Finding, e
 	return g, lost, ctx.Err()
 }
 
-// indexOf is the index file in the same directory that names f, and the number of rows that it has for f; nil if there
-// is none.
+// indexOf returns the index file in the same directory that names f, and the number of rows that it states for f; nil
+// if there is none.
 func (f *DataFile) indexOf(ctx context.Context) (*layout.IndexFile, int64) {
 	for files, err := range f.indexes(ctx, false) {
 		if err != nil {
@@ -81,7 +81,7 @@ func (f *DataFile) indexOf(ctx context.Context) (*layout.IndexFile, int64) {
 	return nil, 0
 }
 
-// blockletHere reads the column chunks of a blocklet at offset at; ok is false if they are not all there.
+// blockletHere reads the column chunks of a blocklet at offset at; ok is false if some are missing.
 func (f *DataFile) blockletHere(ctx context.Context, at int64) (b layout.BlockletInfo, end int64, ok bool) {
 	for range f.Columns {
 		if at >= f.At.Len {
@@ -102,7 +102,7 @@ func (f *DataFile) blockletHere(ctx context.Context, at int64) (b layout.Blockle
 	return b, at, true
 }
 
-// countRows counts the rows of blocklet g by decoding a measure: a page of one has as many values as rows.
+// countRows counts the rows of blocklet g by decoding a measure, whose pages have one value per row.
 func (f *DataFile) countRows(ctx context.Context, g int) (int64, error) {
 	for _, col := range f.Columns {
 		if col.Dimension || col.Parent != nil {

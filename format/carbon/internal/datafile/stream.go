@@ -38,8 +38,8 @@ import (
 //	             complex dimensions: i16 length and bytes
 //	             measures: big-endian; decimals: i16 length, scale, big-endian number
 //
-// An index file in the same directory has the number of committed bytes: what follows belongs to a batch that did not
-// end.
+// An index file in the same directory has the number of committed bytes: bytes after that belong to an unfinished
+// batch.
 
 // streamFile is a row-format file.
 type streamFile struct {
@@ -139,7 +139,8 @@ func (f *DataFile) addStreamBlocklet(b streamBlocklet) {
 	f.Footer.Rows += b.Rows
 }
 
-// committed is the number of committed bytes: the size in an index file in the same directory, else all.
+// committed returns the number of committed bytes: the size in an index file in the same directory, or else the whole
+// file.
 func (f *DataFile) committed(ctx context.Context) int64 {
 	for files, err := range f.indexes(ctx, false) {
 		if err != nil {
@@ -204,7 +205,7 @@ func (f *DataFile) streamBlocklet(ctx context.Context, pos int64, i int, trace f
 	return b, err
 }
 
-// blockletHeader parses head, which must be a BlockletHeader and nothing else.
+// blockletHeader parses head, which must consist of one BlockletHeader.
 func (f *DataFile) blockletHeader(head []byte, at fault.Span, name string,
 	trace func(region.Node)) (blockletHeader, error) {
 	c := f.Cursor(head, at, name)
@@ -234,7 +235,7 @@ func (f *DataFile) traceBlocklet(b *streamBlocklet, head []byte, name string, tr
 	return nil
 }
 
-// streamFields are the values of a row in order: dimensions, with complex ones after the others, then measures.
+// streamFields returns the values of a row in order: simple dimensions, complex dimensions, measures.
 func streamFields(roots []*schema.Column, at fault.Span) ([]StreamField, error) {
 	out := make([]StreamField, len(roots))
 	class := func(c *schema.Column) int {
@@ -267,7 +268,7 @@ func streamFields(roots []*schema.Column, at fault.Span) ([]StreamField, error) 
 	return out, nil
 }
 
-// plainWidth is the width of a number in bytes; 0: the type is not stored as a number.
+// plainWidth returns the width of a number in bytes; 0 if the type is not stored as a number.
 func plainWidth(t layout.DataType) int {
 	switch t {
 	case layout.TypeBoolean:
@@ -365,7 +366,7 @@ func (c *StreamChunk) decode(raw []byte, a *vec.Arena, dst *vec.Vector) error {
 	return nil
 }
 
-// decodeTexts sets the strings or binaries of the rows, from entry at of dst on.
+// decodeTexts sets the strings or binaries of the rows in dst, from entry at on.
 func (c *StreamChunk) decodeTexts(raw []byte, ends []uint32, dst *vec.Vector, at int) error {
 	var size int64
 	for i := 0; i < len(ends); i += 2 {
@@ -391,7 +392,7 @@ func (c *StreamChunk) decodeTexts(raw []byte, ends []uint32, dst *vec.Vector, at
 	return nil
 }
 
-// nullSetter makes entries of a vector null; it has a validity bitmap made at the first one.
+// nullSetter sets entries of a vector to null; the first null creates the validity bitmap.
 type nullSetter struct {
 	dst   *vec.Vector
 	valid []byte
@@ -406,10 +407,11 @@ func (s *nullSetter) set(i int) {
 	s.n++
 }
 
-// noValue is the start and end of a null. No value starts at 0, where the length of the first row's nulls is.
+// noValue is the start and end of a null. No value starts at 0, because the length of the first row's null bits is
+// there.
 const noValue = 0
 
-// ends are the start and end in raw of the column's value in each row.
+// ends returns the start and end in raw of the column's value in each row.
 func (c *StreamChunk) ends(raw []byte, a *vec.Arena) ([]uint32, error) {
 	fields := c.F.Stream.Fields
 	if len(raw) > math.MaxInt32 {
@@ -471,7 +473,7 @@ func (c *StreamChunk) ends(raw []byte, a *vec.Arena) ([]uint32, error) {
 	return out, nil
 }
 
-// value parses a value that is not a string; ok is false for null. Decimals are given the scale scale.
+// value parses a value that is not a string; ok is false for null. Decimals are converted to the given scale.
 func (c *StreamChunk) value(b []byte, scale int32) (v schema.Constant, ok bool, err error) {
 	col := c.F.Stream.Fields[c.Index].Col
 	whole := func() int64 {
@@ -481,7 +483,7 @@ func (c *StreamChunk) value(b []byte, scale int32) (v schema.Constant, ok bool, 
 		}
 		return x << (64 - 8*len(b)) >> (64 - 8*len(b))
 	}
-	if len(b) == 0 { // a null for which the writer does not set the bit
+	if len(b) == 0 { // a null whose bit the writer does not set
 		return v, false, nil
 	}
 	wrong := func() (schema.Constant, bool, error) {
@@ -526,7 +528,8 @@ func (c *StreamChunk) value(b []byte, scale int32) (v schema.Constant, ok bool, 
 	return v, true, nil
 }
 
-// resync finds the blocklets after a damaged one by their sync markers. It returns the spans between them.
+// resync finds the blocklets after a damaged one by their sync markers. It returns the spans that are lost between
+// blocklets.
 func (f *DataFile) resync(ctx context.Context) (lost []fault.Span, err error) {
 	pos := f.HeadLen
 	if n := len(f.Stream.Blocklets); n > 0 {
@@ -556,7 +559,8 @@ func (f *DataFile) resync(ctx context.Context) (lost []fault.Span, err error) {
 	return lost, nil
 }
 
-// nextMarker is the offset of the next sync marker from pos on; the end of the committed bytes if there is none.
+// nextMarker returns the offset of the next sync marker at or after pos; the end of the committed bytes if there is
+// none.
 func (f *DataFile) nextMarker(ctx context.Context, pos int64) (int64, error) {
 	const step = 1 << 20
 	for pos+markerLen <= f.Stream.committed {

@@ -11,11 +11,12 @@ import (
 	"stoa/internal/thrift"
 )
 
-// Files of formats 1 and 2. A blocklet has one page of each column. In format 1 all metadata are in the footer, and a
-// blocklet is all data, then all row ids, then all runs. Format 2 has column chunks: DataChunk2, data, row ids, runs.
+// Files of formats 1 and 2. A blocklet has one page of each column. In format 1 the footer has all metadata, and a
+// blocklet is all data, then all row ids, then all runs. In format 2 a blocklet has column chunks: DataChunk2, data,
+// row ids, runs.
 
-// cardinalities sets the cardinalities of the columns from the footer. It has one for each dimension: the number of
-// codes of a dictionary, 0 for a list or struct, -1 for a column without a dictionary.
+// cardinalities sets the cardinalities of the columns from the footer. The footer has one for each dimension: the
+// number of codes of a dictionary, 0 for a list or struct, -1 for a column without a dictionary.
 func (f *DataFile) cardinalities() {
 	for i, c := range f.Columns {
 		if c.Dimension && i < len(f.Footer.Segment.Cardinalities) {
@@ -24,7 +25,7 @@ func (f *DataFile) cardinalities() {
 	}
 }
 
-// checkFooter12 checks what every footer of formats 1 and 2 has.
+// checkFooter12 checks the parts that every footer of formats 1 and 2 must have.
 func (f *DataFile) checkFooter12() error {
 	switch {
 	case int(f.Footer.Version) != f.Version:
@@ -38,7 +39,7 @@ func (f *DataFile) checkFooter12() error {
 	return nil
 }
 
-// columnGroups is Unsupported if columns form a group, whose codes are packed into one chunk.
+// columnGroups returns Unsupported if columns form a group, whose codes are packed into one chunk.
 func (f *DataFile) columnGroups(at fault.Span) error {
 	seen := map[int32]string{}
 	for _, c := range f.Columns {
@@ -91,7 +92,7 @@ func (f *DataFile) checkBlocklet1(b *layout.BlockletInfo, at fault.Span, path st
 	return nil
 }
 
-// checkBlocklet2 checks that the metadata of the column chunks of a blocklet of format 2 are within the file.
+// checkBlocklet2 checks that the metadata of the column chunks of a blocklet of format 2 is within the file.
 func (f *DataFile) checkBlocklet2(b *layout.BlockletInfo, at fault.Span, path string) error {
 	if err := f.columnGroups(at); err != nil {
 		return err
@@ -121,8 +122,8 @@ func (f *DataFile) readChunk12(ctx context.Context, g int, col *schema.Column) (
 	return f.bounded(c, g, col), err
 }
 
-// bounded sets the bounds of the page, which is the only one of its chunk, to those that the footer has of the chunk.
-// Lists, structs and their children have the first and the last value there, which are no bounds.
+// bounded sets the bounds of the chunk's only page to those that the footer has for the chunk. For lists, structs and
+// their children the footer has the first and the last value, which are not bounds.
 func (f *DataFile) bounded(c *ChunkAt, g int, col *schema.Column) *ChunkAt {
 	lo, hi, ok := f.Footer.Index[g].MinMax.At(col.Chunk)
 	if ok && col.Dimension && !col.Type.Complex() && col.Parent == nil && len(c.Pages) == 1 {
@@ -181,7 +182,7 @@ func (f *DataFile) chunk2(ctx context.Context, b *layout.BlockletInfo, col *sche
 	return c, c.rowMajor()
 }
 
-// follows is the offset of the first column chunk after off, or of the footer.
+// follows returns the offset of the first column chunk after off, or of the footer.
 func (f *DataFile) follows(off int64) int64 {
 	f.sorting.Do(func() {
 		for i := range f.Footer.Blocklet {
@@ -195,7 +196,7 @@ func (f *DataFile) follows(off int64) int64 {
 	return f.FootAt
 }
 
-// rowMajor is Unsupported if the chunk is stored row by row.
+// rowMajor returns Unsupported if the chunk is stored row by row.
 func (c *ChunkAt) rowMajor() error {
 	if c.Pages[0].RowMajor {
 		return fault.Unsupportedf(c.At, c.Path+".rowMajor", "a column group, stored row by row")

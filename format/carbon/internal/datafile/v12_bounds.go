@@ -10,8 +10,8 @@ import (
 	"stoa/pred"
 )
 
-// SurrogateBounds are the bounds of the values with the codes lo to hi of a direct dictionary, four bytes each,
-// big-endian; nil if these cannot be bounds.
+// SurrogateBounds returns the bounds of the values whose codes in a direct dictionary are lo to hi (four bytes each,
+// big-endian); nil if lo and hi cannot be bounds.
 func SurrogateBounds(c *schema.Column, d page.DateRule, lo, hi []byte) *pred.Bounds {
 	if len(lo) != 4 || len(hi) != 4 {
 		return nil
@@ -20,7 +20,7 @@ func SurrogateBounds(c *schema.Column, d page.DateRule, lo, hi []byte) *pred.Bou
 	b := &pred.Bounds{Nulls: -1, Rows: -1}
 	if a > schema.NullCode {
 		b.Nulls = 0
-	} else if a == schema.NullCode { // the smallest code is that of null: values have at least the next one
+	} else if a == schema.NullCode { // the smallest code is that of null: values begin at the next code
 		a++
 	}
 	if a > z || z > math.MaxInt32 {

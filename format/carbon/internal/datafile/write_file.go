@@ -27,7 +27,7 @@ import (
 // writtenVersion is the release of CarbonData whose format is written; it is recorded in the footer.
 const writtenVersion = "2.3.0"
 
-// WritePlan is what all data files of a load have in common.
+// WritePlan has the properties that all data files of a load share.
 type WritePlan struct {
 	o       *schema.WriteOptions
 	list    []layout.ColumnSchema
@@ -55,7 +55,7 @@ func NewPlan(list []layout.ColumnSchema, o *schema.WriteOptions, stamp int64) (*
 	return p, nil
 }
 
-// pageWriter is the writer of a column's pages in format 3.
+// pageWriter returns a writer of a column's pages in format 3.
 func (p *WritePlan) pageWriter(c *schema.Column) *page.PageWriter {
 	w := &page.PageWriter{Column: c, Codec: p.o.Codec, Inverted: c.SortColumn() &&
 		c.Encoders.Has(layout.EncInvertedIndex)}
@@ -73,7 +73,7 @@ func (p *WritePlan) dataName(n int) string {
 	return fmt.Sprintf("part-%d-%s_batchno0-%d-%s-%d.%s.carbondata", n, p.Task, p.Bucket, p.Segment, p.stamp, p.o.Codec)
 }
 
-// noSegment is in the names of files outside of a table in place of the segment's number.
+// noSegment replaces the segment number in the names of files outside of a table.
 const noSegment = "null"
 
 // IndexName is the name of the task's index file.
@@ -99,17 +99,17 @@ type TaskWriter struct {
 
 	cols   []*page.PageWriter // by chunk
 	cells  [2][]*page.Cells   // of the roots, for two pages
-	fill   int                // index in cells of the page that is filled
-	rows   int                // in the page that is filled
-	busy   chan error         // gets the result of the page that is being encoded; nil: there is none
+	fill   int                // index in cells of the page being filled
+	rows   int                // rows in the page being filled
+	busy   chan error         // receives the result of the page being encoded; nil: there is none
 	total  int64              // rows
 	failed error              // of the first page that failed
 
-	v12 *v12Writer // nil: format 3
+	v12 *v12Writer // nil in format 3
 
 	blocklet [][]*layout.OutPage // encoded pages of the current blocklet, by chunk
-	held     int64               // bytes of these
-	inPage   []int32             // rows of these
+	held     int64               // bytes of the pages in blocklet
+	inPage   []int32             // rows of each page in blocklet
 
 	out    io.WriteCloser // the open data file; nil: there is none
 	buf    *bufio.Writer
@@ -117,9 +117,9 @@ type TaskWriter struct {
 	foot   layout.Footer
 	index  layout.IndexFile
 	Names  []string // of the complete files
-	Bytes  int64    // size of these
+	Bytes  int64    // total size of the complete files
 	begun  int64    // bytes of the blocklets in the open data file
-	number int      // of the next data file
+	number int      // number of the next data file
 }
 
 // NewTask starts a task. A single one writes one data file, and no index.
@@ -143,11 +143,11 @@ func NewTask(p *WritePlan, to OutPlace, single bool) *TaskWriter {
 	return t
 }
 
-// addSlice is the most rows that are added before the size of the page is checked.
+// addSlice is the largest number of rows that are added before the size of the page is checked again.
 const addSlice = 4 << 10
 
-// Add appends rows [from, to) of a batch. fields has for each root its column in the batch; -1: null in all rows. A
-// value that the format cannot hold is a page.ValueError.
+// Add appends rows [from, to) of a batch. fields has the column in the batch for each root; -1 means null in all rows.
+// A value that the format cannot hold is a page.ValueError.
 func (t *TaskWriter) Add(ctx context.Context, b arrow.RecordBatch, fields []int, from, to int) error {
 	for from < to {
 		if err := ctx.Err(); err != nil {
@@ -187,8 +187,8 @@ func InColumn(err error, c *schema.Column) error {
 	return err
 }
 
-// Located turns a page.ValueError into an Invalid error with column and row; before is added to the row in the batch.
-// Other errors are returned as they are.
+// Located turns a page.ValueError into an Invalid error with column and row; before is added to the row number, which
+// counts within the batch. Other errors are returned as they are.
 func Located(err error, before int64) error {
 	var v *page.ValueError
 	if !errors.As(err, &v) {
@@ -196,19 +196,19 @@ func Located(err error, before int64) error {
 	}
 	why := v.Err.Error()
 	var e *fault.Error
-	if errors.As(v.Err, &e) { // without its class, since the new error has one
+	if errors.As(v.Err, &e) { // without its class, because the new error has one
 		why = e.Reason
 	}
 	return fault.Invalidf("column %s, row %d: %s", v.Column, before+int64(v.Row), why)
 }
 
-// current are the cells of the page that is filled.
+// current returns the cells of the page being filled.
 func (t *TaskWriter) current() []*page.Cells { return t.cells[t.fill] }
 
-// room is how many rows the page still takes.
+// room returns the number of rows for which the page has room.
 func (t *TaskWriter) room() int { return t.o.PageRows - t.rows }
 
-// added counts n rows that were appended to the current cells, and ends the page if it has all its rows.
+// added counts n rows that were appended to the current cells, and ends the page if it is full.
 func (t *TaskWriter) added(ctx context.Context, n int) error {
 	t.rows += n
 	t.total += int64(n)
@@ -218,7 +218,7 @@ func (t *TaskWriter) added(ctx context.Context, n int) error {
 	return nil
 }
 
-// pageFull reports whether the page that is filled has reached the size limit of pages.
+// pageFull reports whether the page being filled has reached the size limit of pages.
 func (t *TaskWriter) pageFull() bool {
 	n := 0
 	for _, x := range t.current() {
@@ -227,7 +227,7 @@ func (t *TaskWriter) pageFull() bool {
 	return n >= t.o.PageSize
 }
 
-// endPage starts to encode the page that is filled, and makes the other cells the current ones.
+// endPage starts encoding the page being filled, and switches to the other set of cells.
 func (t *TaskWriter) endPage(ctx context.Context) error {
 	if err := t.wait(); err != nil || t.rows == 0 {
 		return err
@@ -254,8 +254,8 @@ func (t *TaskWriter) wait() error {
 	return t.failed
 }
 
-// page encodes a page of n rows and adds it to the blocklet. A blocklet that the page would make too large is written
-// before.
+// page encodes a page of n rows and adds it to the blocklet. If the page would make the blocklet too large, the
+// blocklet is written first.
 func (t *TaskWriter) page(ctx context.Context, tops []*page.Cells, n int) error {
 	if t.v12 != nil {
 		return t.v12Blocklet(ctx, tops, n)
@@ -294,8 +294,8 @@ func (t *TaskWriter) page(ctx context.Context, tops []*page.Cells, n int) error 
 	return nil
 }
 
-// cellsByChunk are the cells of all columns, also nested ones. Values that would be read as null are an error unless
-// the options allow them.
+// cellsByChunk returns the cells of all columns, including nested ones. Values that would be read as null are an error
+// unless the options allow them.
 func (t *TaskWriter) cellsByChunk(tops []*page.Cells) ([]*page.Cells, error) {
 	out := make([]*page.Cells, len(t.Columns))
 	var walk func(c *schema.Column, x *page.Cells)
@@ -319,7 +319,7 @@ func (t *TaskWriter) cellsByChunk(tops []*page.Cells) ([]*page.Cells, error) {
 	return out, nil
 }
 
-// inParallel calls f with 0 to n-1, on as many goroutines as there are processors.
+// inParallel calls f(0) to f(n-1) on as many goroutines as there are processors.
 func inParallel(n int, f func(i int)) {
 	var next atomic.Int64
 	var group sync.WaitGroup
@@ -378,7 +378,7 @@ func (t *TaskWriter) endBlocklet(ctx context.Context) error {
 	return nil
 }
 
-// bounds are min and max of each column of the blocklet.
+// bounds returns min and max of each column of the blocklet.
 func (t *TaskWriter) bounds() *layout.MinMax {
 	m := &layout.MinMax{}
 	for i, pages := range t.blocklet {
@@ -393,7 +393,7 @@ func (t *TaskWriter) bounds() *layout.MinMax {
 				hi = z
 			}
 		}
-		if !written || c.Parent != nil || c.Type.Complex() { // no reader filters by lists, structs and their children
+		if !written || c.Parent != nil || c.Type.Complex() { // no reader filters by lists, structs or their children
 			lo, hi, written = []byte{}, []byte{}, false
 		}
 		m.Min, m.Max, m.Written = append(m.Min, lo), append(m.Max, hi), append(m.Written, written)
@@ -407,8 +407,8 @@ func (t *TaskWriter) put(b []byte) {
 	t.at += int64(n)
 }
 
-// beginBlocklet makes sure that a data file is open that takes a blocklet of a size: a new one if the open one would
-// get too large. A tenth of the size of a block is left for metadata.
+// beginBlocklet makes sure that a data file with room for a blocklet of the given size is open. It begins a new file if
+// the open one would become too large. A tenth of the block size is reserved for metadata.
 func (t *TaskWriter) beginBlocklet(ctx context.Context, size int64) error {
 	if limit := t.o.Block - t.o.Block/10; !t.Single && t.begun > 0 && t.begun+size >= limit {
 		if err := t.endFile(); err != nil {
@@ -441,7 +441,7 @@ func (t *TaskWriter) begin(ctx context.Context) (err error) {
 	t.foot = layout.Footer{Version: int32(t.o.Version), Columns: t.list, Segment: t.segmentInfo(),
 		Sorted: len(t.o.SortColumns) > 0, Extra: map[string]string{"written_by": t.o.CreatedBy,
 			"version": writtenVersion}}
-	if !strings.HasPrefix(t.o.CreatedBy, "stoa") { // else the reader would take old dates for Java's
+	if !strings.HasPrefix(t.o.CreatedBy, "stoa") { // otherwise readers would assume Java's calendar for old dates
 		t.foot.Extra["calendar"] = "proleptic"
 	}
 	if t.v12 != nil {
@@ -486,8 +486,8 @@ func (t *TaskWriter) endFile() error {
 	return nil
 }
 
-// Close writes the rest, and the index. In format 3 a task without rows writes a data file without blocklets; in
-// formats 1 and 2 it is Unsupported.
+// Close writes the remaining rows and the index. In format 3 a task without rows writes a data file without blocklets;
+// in formats 1 and 2 it is Unsupported.
 func (t *TaskWriter) Close(ctx context.Context) error {
 	if err := t.endPage(ctx); err != nil {
 		return err

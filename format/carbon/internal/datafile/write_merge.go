@@ -20,12 +20,12 @@ type sortedRun struct {
 	file  store.Scratch
 	size  int64 // bytes
 	in    *ipc.Reader
-	b     arrow.RecordBatch // the current one
+	b     arrow.RecordBatch // current batch
 	i     int               // the current row of b
 	key   []byte            // of that row
 	cols  []sortKey
 	n     int   // ordinal of the run: breaks ties between equal keys
-	level int   // how often its rows were merged
+	level int   // number of merges that its rows have been through
 	at    int32 // index of b in merged.held; -1: it is not there
 }
 
@@ -104,7 +104,7 @@ func (s *Sorter) merge(ctx context.Context, runs []*sortedRun, yield func(b arro
 	for len(h) > 0 {
 		r := h[0]
 		m.add(r)
-		// r.next invalidates the batch after its last row, so its rows must be gathered before
+		// r.next invalidates the batch after its last row, so the batch's rows must be gathered before that
 		if r.i++; len(m.rows) == cap(m.rows) || r.i >= int(r.b.NumRows()) {
 			if err := errors.Join(ctx.Err(), m.flush(s, yield)); err != nil {
 				return err
@@ -137,10 +137,10 @@ func (s *Sorter) inMemory(ctx context.Context, yield func(b arrow.RecordBatch) e
 	return ctx.Err()
 }
 
-// merged are sorted rows that are not gathered yet, out of the current batches of the runs.
+// merged has sorted rows, from the current batches of the runs, that have not been gathered yet.
 type merged struct {
 	from []*sortedRun
-	held []arrow.RecordBatch // their current batches
+	held []arrow.RecordBatch // batches that the rows are in
 	rows []SortedRow
 }
 

@@ -18,36 +18,36 @@ import (
 	"stoa/store"
 )
 
-// Sorter sorts rows by the sort columns: in memory while they fit, else in sorted runs in temporary files, which are
+// Sorter sorts rows by the sort columns: in memory if they fit, else as sorted runs in temporary files, which are then
 // merged. The sort is stable.
 type Sorter struct {
 	sink   scratcher
 	schema *arrow.Schema    // of the sorted rows: without dictionaries, and with texts of numbers and times parsed
-	reads  []*schema.Column // for each field the column whose type its texts are parsed to; nil: they are not
+	reads  []*schema.Column // for each field, the column to whose type texts are parsed; nil: not parsed
 	cols   []sortKey
 	limit  int64 // bytes
 
 	batches []arrow.RecordBatch
 	Bytes   int64 // estimated memory of batches and of the order of their rows
 	runs    []*sortedRun
-	made    int // number of runs made so far
+	made    int // number of runs written so far
 	chunk   int // rows of a batch of sorted rows
 }
 
 // sortKey is a sort column.
 type sortKey struct {
 	field int            // in the rows
-	as    *schema.Column // values are compared after conversion to its type; nil: as they are
+	as    *schema.Column // column to whose type values are converted for comparison; nil: not converted
 }
 
-// scratcher makes temporary files.
+// scratcher creates temporary files.
 type scratcher interface {
 	Scratch(ctx context.Context) (store.Scratch, error)
 }
 
-// NewSorter sorts rows of schema sc by the columns names; those that sc does not have are ignored. roots are the
-// columns of the table that the rows are for. More than limit bytes are not kept in memory. A type that cannot be a
-// sort column is Unsupported.
+// NewSorter returns a sorter of rows of schema sc by the columns in names; names that sc lacks are ignored. roots are
+// the columns of the table into which the rows go. At most limit bytes are kept in memory. A type that cannot be a sort
+// column is Unsupported.
 func NewSorter(s scratcher, sc *arrow.Schema, names []string, roots []*schema.Column, limit int64) (*Sorter, error) {
 	x := &Sorter{sink: s, limit: limit, reads: make([]*schema.Column, sc.NumFields())}
 	fields := sc.Fields()
@@ -93,11 +93,11 @@ var sortedAs = map[arrow.Type]bool{arrow.BOOL: true, arrow.INT8: true, arrow.UIN
 	arrow.INT64: true, arrow.DATE32: true, arrow.DATE64: true, arrow.TIMESTAMP: true, arrow.STRING: true,
 	arrow.LARGE_STRING: true, arrow.STRING_VIEW: true, arrow.DICTIONARY: true}
 
-// isText are the types of texts that are parsed before they are sorted: the values take less memory, and a text that
-// cannot be parsed is reported with its row.
+// isText has the text types. Texts are parsed before they are sorted: values take less memory, and a text that cannot
+// be parsed is reported with its row.
 var isText = map[arrow.Type]bool{arrow.STRING: true, arrow.LARGE_STRING: true, arrow.STRING_VIEW: true}
 
-// Add takes the rows of a batch, which it retains.
+// Add adds the rows of a batch, which it retains.
 func (s *Sorter) Add(ctx context.Context, b arrow.RecordBatch) error {
 	if b.NumRows() == 0 {
 		return nil
@@ -110,14 +110,14 @@ func (s *Sorter) Add(ctx context.Context, b arrow.RecordBatch) error {
 	for _, c := range b.Columns() {
 		s.Bytes += arrayBytes(c)
 	}
-	s.Bytes += 40 * b.NumRows() // for sorting them
+	s.Bytes += 40 * b.NumRows() // needed to sort the rows
 	if s.Bytes < s.limit {
 		return nil
 	}
 	return s.Spill(ctx)
 }
 
-// read is the batch with its texts parsed, as reads says.
+// read returns the batch with texts parsed as s.reads states.
 func (s *Sorter) read(b arrow.RecordBatch) (arrow.RecordBatch, error) {
 	cols, some := slices.Clone(b.Columns()), false
 	for i, c := range s.reads {
@@ -146,7 +146,7 @@ func (s *Sorter) read(b arrow.RecordBatch) (arrow.RecordBatch, error) {
 	return array.NewRecordBatch(arrow.NewSchema(fields, nil), cols, b.NumRows()), nil
 }
 
-// arrayBytes estimates the bytes of the entries of an array; of a slice only its own count.
+// arrayBytes estimates the bytes of the entries of an array; of a slice only those in the slice.
 func arrayBytes(a arrow.Array) (n int64) {
 	switch a := a.(type) {
 	case *array.String:
@@ -179,11 +179,11 @@ func arrayBytes(a arrow.Array) (n int64) {
 
 // SortedRow is a row of one of several batches.
 type SortedRow struct {
-	head       uint64 // first eight bytes of the key, big-endian
+	head       uint64 // first eight bytes of the key as a big-endian number
 	batch, Row int32
 }
 
-// order sorts the rows in memory: by the heads of their keys, and rows with equal heads by their keys.
+// order sorts the rows in memory: by the heads of their keys, then rows with equal heads by their whole keys.
 func (s *Sorter) order() ([]SortedRow, error) {
 	n := 0
 	first := make([]int, len(s.batches)) // ordinal of the first row of each batch among all
@@ -260,8 +260,8 @@ func byHead(rows []SortedRow) []SortedRow {
 	return rows
 }
 
-// appendSortKey appends the key of row i of b. Keys compare by bytes.Compare as CarbonData sorts: nulls first, but
-// nulls of strings as NullText.
+// appendSortKey appends the key of row i of b. Under bytes.Compare keys have CarbonData's sort order: nulls first,
+// except that a null string sorts as NullText.
 func appendSortKey(key []byte, b arrow.RecordBatch, cols []sortKey, i int) ([]byte, error) {
 	be := binary.BigEndian
 	for _, c := range cols {
@@ -300,8 +300,8 @@ func appendSortKey(key []byte, b arrow.RecordBatch, cols []sortKey, i int) ([]by
 	return key, nil
 }
 
-// outOfDictionary is the array and index of the value of entry i of a: in the dictionary of a, if it has one and the
-// entry is not null.
+// outOfDictionary returns the array and index that hold the value of entry i of a: those of the dictionary, if a has
+// one and the entry is not null.
 func outOfDictionary(a arrow.Array, i int) (arrow.Array, int) {
 	for {
 		d, ok := a.(*array.Dictionary)
@@ -366,7 +366,7 @@ func (s *Sorter) drop() {
 	s.batches, s.Bytes = nil, 0
 }
 
-// step is the number of rows of a batch of sorted rows: fewer if they are wide.
+// step returns the number of rows per batch of sorted rows; fewer if rows are wide.
 func (s *Sorter) step(rows int) int {
 	return int(max(1, min(8<<10, 16<<20/max(1, s.Bytes/int64(max(rows, 1))))))
 }
@@ -374,8 +374,8 @@ func (s *Sorter) step(rows int) int {
 // maxRuns is the number of temporary files of a level that are merged into one of the next.
 const maxRuns = 64
 
-// Spill sorts the rows in memory and writes them to a temporary file. Files are merged level by level, so that not too
-// many are open.
+// Spill sorts the rows in memory and writes them to a temporary file. Files are merged level by level, to limit the
+// number of open files.
 func (s *Sorter) Spill(ctx context.Context) error {
 	rows, err := s.order()
 	if err != nil {
@@ -417,8 +417,8 @@ func (s *Sorter) gather(batches []arrow.RecordBatch, rows []SortedRow, yield fun
 	return GatherRows(s.schema, batches, rows, yield)
 }
 
-// GatherRows calls yield with rows of batches as one batch, or as several if a column has more bytes than a batch can
-// have. sc is the schema of the batches without dictionaries.
+// GatherRows calls yield with the given rows of batches as one batch, or as several if a column has more bytes than fit
+// in a batch. sc is the schema of the batches without dictionaries.
 func GatherRows(sc *arrow.Schema, batches []arrow.RecordBatch, rows []SortedRow,
 	yield func(b arrow.RecordBatch) error) error {
 	spans := make([]page.Span, 0, len(rows))

@@ -34,8 +34,9 @@ func newV12Writer(p *WritePlan) *v12Writer {
 // runLimit is carbon.high.cardinality.value: CarbonData writes runs only for columns with fewer codes.
 const runLimit = 100_000
 
-// chooseRuns sets which columns have runs. CarbonData 1.0.0 does not look at the column's own cardinality: it tests the
-// first one, as long as that is small, and the next one only after a column was refused.
+// chooseRuns sets which columns have runs. Like CarbonData 1.0.0, it does not test the column's own cardinality: it
+// tests that of the first column as long as that is small, and goes on to the next column's only after a column was
+// refused.
 func (v *v12Writer) chooseRuns() {
 	var keyed []*page.V12Column
 	for _, c := range v.columns {
@@ -92,7 +93,7 @@ func (t *TaskWriter) pieces1(b *layout.BlockletInfo, pages []*layout.V12Page) {
 	for _, p := range pages {
 		p.RleAt = t.at
 		t.put(p.Runs)
-		p.Data, p.Rowids, p.Runs = nil, nil, nil // they are in the file
+		p.Data, p.Rowids, p.Runs = nil, nil, nil // already written to the file
 		b.V12 = append(b.V12, p)
 	}
 }
@@ -149,7 +150,7 @@ func (v *v12Writer) header() []byte {
 	return []byte(layout.MagicV2)
 }
 
-// cardinalities are those of the dimensions, nested columns among them.
+// cardinalities returns the cardinalities of the dimensions, including nested columns.
 func (p *WritePlan) cardinalities() (out []int32) {
 	for _, c := range p.Columns {
 		if c.Dimension {
@@ -159,7 +160,8 @@ func (p *WritePlan) cardinalities() (out []int32) {
 	return out
 }
 
-// segmentInfo has cardinalities only if there are dictionaries: the width of codes is derived from them.
+// segmentInfo returns a SegmentInfo. It has cardinalities only if there are dictionaries, because readers derive the
+// width of codes from them.
 func (p *WritePlan) segmentInfo() layout.SegmentInfo {
 	s := layout.SegmentInfo{Columns: int32(len(p.list))}
 	if p.o.Version < 3 || slices.ContainsFunc(p.Columns, schema.HasGlobalCodes) {
@@ -168,7 +170,7 @@ func (p *WritePlan) segmentInfo() layout.SegmentInfo {
 	return s
 }
 
-// fileIndex is the index entry of a file, out of those of its blocklets.
+// fileIndex combines the index entries of a file's blocklets to the entry of the file.
 func fileIndex(list []layout.BlockletIndex) layout.BlockletIndex {
 	x := layout.BlockletIndex{Start: list[0].Start, End: list[len(list)-1].End,
 		MinMax: &layout.MinMax{Min: slices.Clone(list[0].MinMax.Min), Max: slices.Clone(list[0].MinMax.Max)}}
