@@ -25,8 +25,8 @@ func Alters(sc *arrow.Schema, o format.WriteOptions) []format.Alteration {
 	return alterations(sc, o.Opts, unit, func(arrow.Field) bool { return false })
 }
 
-// loadAlters is format.Changer.Alters: Alters for a table, in which a direct dictionary drops fractions of a second,
-// and an empty string in a partition column becomes null.
+// loadAlters is format.Changer.Alters: Alters for loads into a table, where a direct dictionary also drops fractions of
+// a second, and an empty string in a partition column becomes null.
 func loadAlters(p format.TablePlace, sc *arrow.Schema, o format.LoadOptions) ([]format.Alteration, error) {
 	t, err := ReadTableSchema(p.Dir)
 	if err != nil {
@@ -65,13 +65,14 @@ func alterations(sc *arrow.Schema, opts map[string]string, unit func(arrow.Field
 	return out
 }
 
-// unnamed reports whether no partition directory can be named by a string: it would be read as null.
+// unnamed reports whether a string cannot name a partition directory because it would be read as null.
 func unnamed(a arrow.Array, i int) bool {
 	s, ok := a.(interface{ Value(int) string })
 	return ok && a.IsValid(i) && (s.Value(i) == "" || s.Value(i) == schema.HiveNull)
 }
 
-// merged reports whether a list, map or struct, or one in it, is not null and is read as null; see page.Cells.Check.
+// merged reports whether a list, map or struct, or one inside it, is not null but would be read as null; see
+// page.Cells.Check.
 func merged(a arrow.Array, i int) bool {
 	if a.IsNull(i) {
 		return false
@@ -87,7 +88,7 @@ func merged(a arrow.Array, i int) bool {
 	return ok && readsAsNull(a, i)
 }
 
-// readsAsNull reports whether entry i of a child of a list or struct is read as null.
+// readsAsNull reports whether entry i of a child of a list or struct would be read as null.
 func readsAsNull(a arrow.Array, i int) bool {
 	if st, ok := a.(*array.Struct); ok && a.IsValid(i) {
 		return !format.AnyChild(st, i, func(child arrow.Array, k int) bool { return !readsAsNull(child, k) })

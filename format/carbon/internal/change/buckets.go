@@ -13,8 +13,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// bucketHash is Spark's hash of the value of a bucket column in row i; the rows of a bucket have the same hash modulo
-// the number of buckets.
+// bucketHash is Spark's hash of the value of a bucket column in row i. The hash modulo the number of buckets is the
+// bucket of the row.
 func bucketHash(l *Load, b arrow.RecordBatch, i int, c *layout.ColumnSchema) (int32, error) {
 	a := l.fieldOf(b, c)
 	if a == nil || a.IsNull(i) {
@@ -43,7 +43,7 @@ func bucketHash(l *Load, b arrow.RecordBatch, i int, c *layout.ColumnSchema) (in
 	return 0, fault.Unsupportedf(fault.Span{Object: l.dir}, c.Name, "buckets by a column of type %s", c.Type)
 }
 
-// HashSeed is the seed of Spark's hash, which is MurmurHash3 of 32 bits; null has it as its hash.
+// HashSeed is the seed of Spark's hash, which is 32-bit MurmurHash3. It is also the hash of null.
 const HashSeed = 42
 
 func murmurMix(h, k uint32) uint32 {
@@ -66,8 +66,8 @@ func MurmurLong(v uint64) int32 {
 	return murmurFinish(murmurMix(murmurMix(HashSeed, uint32(v)), uint32(v>>32)), 8)
 }
 
-// MurmurText is Spark's hash of a string: of words of four bytes, little-endian, then of each byte that is left, which
-// MurmurHash3 itself does otherwise.
+// MurmurText is Spark's hash of a string: little-endian words of four bytes, then each remaining byte separately. In
+// the latter it differs from MurmurHash3.
 func MurmurText(b []byte) int32 {
 	h, n := uint32(HashSeed), uint32(len(b))
 	for ; len(b) >= 4; b = b[4:] {

@@ -170,7 +170,8 @@ var Changer = format.Changer{
 }
 
 // locate finds the directory of a table, and of its store, by a name: STORE#DATABASE.TABLE, STORE#TABLE for
-// default.TABLE, or the table's own directory. Unless it is fresh, about to be created, the table must exist.
+// default.TABLE, or the table's own directory. The table must exist unless fresh is true, which means that it is about
+// to be created.
 func locate(ctx context.Context, tree store.Tree, name string, fresh bool) (format.TablePlace, error) {
 	p, err := placeNamed(ctx, tree, name)
 	if err == nil && !fresh && !isManaged(ctx, tree, p.Dir) {
@@ -219,7 +220,7 @@ func loadOptions(o format.LoadOptions) (own LoadOptions, err error) {
 	return own, nil
 }
 
-// asLoad keeps a nil *Load from becoming a format.Load that is not nil.
+// asLoad returns a nil format.Load for a nil *Load.
 func asLoad(l *Load, err error) (format.Load, error) {
 	if err != nil {
 		return nil, err
@@ -227,7 +228,7 @@ func asLoad(l *Load, err error) (format.Load, error) {
 	return l, nil
 }
 
-// drop removes a table, or, if dry, counts what that would remove.
+// drop removes a table or, with dry, only counts what would be removed.
 func drop(ctx context.Context, p format.TablePlace, dry bool) (out format.Dropped, err error) {
 	if err := isTable(p.Dir); err != nil {
 		return out, err
@@ -247,11 +248,11 @@ func drop(ctx context.Context, p format.TablePlace, dry bool) (out format.Droppe
 	if dry {
 		return out, err
 	}
-	return out, DropTable(ctx, p.Dir, p.Store) // even if files came or went while they were counted
+	return out, DropTable(ctx, p.Dir, p.Store) // even if files were added or removed during the count
 }
 
-// misfits is format.Changer.Misfits. Values of columns with a global dictionary are looked at as far as they are texts
-// of another type.
+// misfits is format.Changer.Misfits. Values of columns with a global dictionary are checked only if they are texts of
+// another type.
 func misfits(ctx context.Context, p format.TablePlace, sc *arrow.Schema, o format.LoadOptions) (
 	func(b arrow.RecordBatch) []format.Misfit, error) {
 	own, err := loadOptions(o)
@@ -273,7 +274,8 @@ func misfits(ctx context.Context, p format.TablePlace, sc *arrow.Schema, o forma
 	}, nil
 }
 
-// misfitsIn are the misfits of a column of a batch, which are looked for only if it cannot be added as a whole.
+// misfitsIn returns the misfits in a column of a batch. It checks single values only if the column cannot be added as a
+// whole.
 func (l *Load) misfitsIn(r *schema.Column, b arrow.RecordBatch, at int) (out []format.Misfit) {
 	n := int(b.NumRows())
 	part := l.schema.Partition != nil && slices.ContainsFunc(l.schema.Partition.Columns,
@@ -297,7 +299,7 @@ func (l *Load) misfitsIn(r *schema.Column, b arrow.RecordBatch, at int) (out []f
 	return out
 }
 
-// fits reports whether values of an array are those of a column.
+// fits returns an error if the entries [from, to) of an array are not all values of a column.
 func (l *Load) fits(r *schema.Column, a arrow.Array, from, to int) error {
 	if schema.HasGlobalCodes(r) {
 		for i := from; i < to; i++ {

@@ -21,8 +21,9 @@ type Cleaned = format.Cleaned
 
 // Clean removes what is no longer part of the table: interrupted loads, deleted and compacted segments, files of
 // segments that tablestatus does not name, temporary files, earlier update statuses, and delete deltas that the current
-// one does not name. Directories that were added to the table are kept with all they have. A running load holds the
-// lock of its segment and is kept. With dry nothing is removed, and no lock taken, as taking one makes its file.
+// one does not name. Directories that were added to the table are kept with everything in them. A running load, which
+// holds the lock of its segment, is kept. With dry nothing is removed and no lock is taken, because taking a lock
+// creates its file.
 func Clean(ctx context.Context, dir string, dry bool) (out Cleaned, err error) {
 	if _, err := ReadTableSchema(dir); err != nil {
 		return out, err
@@ -50,7 +51,7 @@ func Clean(ctx context.Context, dir string, dry bool) (out Cleaned, err error) {
 	return out, err
 }
 
-// clean removes files, or, if dry, only adds them and their segments to out.
+// clean removes files and adds them and their segments to out; with dry it removes nothing.
 func clean(ctx context.Context, dir string, s status.StatusFile, dry bool, out *Cleaned) error {
 	keep := cleanEntries(ctx, dir, s, dry, out)
 	err := cleanFiles(dir, s, keep, dry, out)
@@ -58,14 +59,14 @@ func clean(ctx context.Context, dir string, s status.StatusFile, dry bool, out *
 	return err
 }
 
-// cleanEntries adds the segments to be removed to out, and returns those whose files are kept.
+// cleanEntries adds the segments to be removed to out, and returns the segments whose files are kept.
 func cleanEntries(ctx context.Context, dir string, s status.StatusFile, dry bool, out *Cleaned) map[string]bool {
 	keep := map[string]bool{}
 	for _, x := range s {
 		e := status.StatusEntry(x)
 		name := e.Text("loadName")
 		switch stated := e.Text("loadStatus"); {
-		case !e.Visible() && !e.Counts(): // it was cleaned before
+		case !e.Visible() && !e.Counts(): // it has already been cleaned
 		case stated == status.StatusDeleted || stated == status.StatusCompacted:
 			out.Segments = append(out.Segments, name)
 		case e.Loading():
@@ -81,7 +82,7 @@ func cleanEntries(ctx context.Context, dir string, s status.StatusFile, dry bool
 	return keep
 }
 
-// running reports whether a load holds its lock.
+// running reports whether the lock is held, which means that a load is running.
 func running(ctx context.Context, dir, lock string, dry bool) bool {
 	if dry {
 		return !status.Free(dir, lock)
@@ -93,7 +94,8 @@ func running(ctx context.Context, dir, lock string, dry bool) bool {
 	return err != nil
 }
 
-// cleanFiles removes the files that belong to none of the segments keep, or, if dry, only adds them to out.
+// cleanFiles removes the files that belong to none of the segments in keep, and adds them to out; with dry it removes
+// nothing.
 func cleanFiles(dir string, s status.StatusFile, keep map[string]bool, dry bool, out *Cleaned) error {
 	deltas, err := deltasInUse(dir, s)
 	if err != nil {
@@ -111,7 +113,7 @@ func cleanFiles(dir string, s status.StatusFile, keep map[string]bool, dry bool,
 		}
 		if d.IsDir() {
 			if rel, err := filepath.Rel(dir, name); err != nil || added[filepath.Join(root, rel)] {
-				return filepath.SkipDir // no damage: what is not visited is kept
+				return filepath.SkipDir // harmless: files that are not visited are kept
 			}
 			dirs = append(dirs, name)
 			return nil
@@ -148,7 +150,7 @@ func cleanFiles(dir string, s status.StatusFile, keep map[string]bool, dry bool,
 	slices.Reverse(dirs)
 	for _, d := range dirs {
 		if base := filepath.Base(d); strings.HasPrefix(base, "Segment_") || strings.Contains(base, "=") {
-			os.Remove(d) // fails unless it is empty
+			os.Remove(d) // fails unless the directory is empty
 		}
 	}
 	return nil
@@ -193,10 +195,11 @@ func deltasInUse(dir string, s status.StatusFile) (map[string]bool, error) {
 	return out, err
 }
 
-// placedFolders are the directories inside the table in dir whose files were not made by loads of the segment that has
-// them: those of segments and partitions that were added. The numbers in the names of these files are those of other
-// tables and segments, so only tablestatus and the segment files tell whose they are. The history counts too: what an
-// added segment had belongs to whoever put it there, also after the segment was deleted and cleaned.
+// placedFolders returns the directories inside the table in dir whose files were not written by loads of the segment
+// that contains them: those of segments and partitions that were added. The numbers in the names of their files are
+// those of other tables and segments, so only tablestatus and the segment files tell which segment they belong to. The
+// history counts as well: the files of an added segment belong to whoever put them there, even after the segment was
+// deleted and cleaned.
 func placedFolders(dir string, s status.StatusFile) (map[string]bool, error) {
 	history, err := status.ReadEntries(status.HistoryPath(dir))
 	if err != nil {
@@ -226,7 +229,7 @@ func placedFolders(dir string, s status.StatusFile) (map[string]bool, error) {
 		if err == nil {
 			err = json.Unmarshal(b, &seg)
 		}
-		if err != nil && e.Counts() { // what it has is unknown
+		if err != nil && e.Counts() { // the directories of the segment are unknown
 			return nil, fault.Corruptf(fault.Span{Object: name}, "", "%v", err)
 		}
 		for k, f := range seg.Locations {
@@ -240,7 +243,7 @@ func placedFolders(dir string, s status.StatusFile) (map[string]bool, error) {
 	return out, nil
 }
 
-// placed reports whether files of a segment in a directory were made by something else than a load of that segment.
+// placed reports whether a segment's files in a directory were written by something other than a load of that segment.
 func placed(f status.Folder, place, segment string) bool {
 	for _, index := range append([]string{f.Merge}, f.Files...) {
 		if of, _ := status.SegmentOf(index); of != "" && of != segment {
@@ -251,7 +254,7 @@ func placed(f status.Folder, place, segment string) bool {
 	return !f.Relative && base != "Segment_"+segment && !strings.Contains(base, "=")
 }
 
-// localName is the name of a local file of an address of Hadoop's.
+// localName converts a Hadoop address of a local file to a file name.
 func localName(location string) string {
 	if rest, ok := strings.CutPrefix(location, "file:"); ok {
 		location = "/" + strings.TrimLeft(rest, "/")
@@ -259,7 +262,7 @@ func localName(location string) string {
 	return filepath.FromSlash(location)
 }
 
-// real is the absolute name of a directory without symbolic links, as far as it exists.
+// real returns the absolute name of a directory with symbolic links resolved, as far as the directory exists.
 func real(name string) string {
 	if full, err := filepath.Abs(name); err == nil {
 		name = full

@@ -17,7 +17,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// changeSchema reads the schema, calls change, and writes it, under its lock. With dry it is not written.
+// changeSchema reads the schema, calls change, and writes it, under its lock. With dry the schema is not written.
 func changeSchema(ctx context.Context, dir string, dry bool, change func(t *layout.TableSchema) error) error {
 	if dry {
 		t, err := ReadTableSchema(dir)
@@ -41,8 +41,8 @@ func changeSchema(ctx context.Context, dir string, dry bool, change func(t *layo
 	return status.ReplaceFile(filepath.Join(dir, "Metadata", "schema"), layout.ThriftBytes(t.Put))
 }
 
-// AddColumn adds a column to the table in dir; existing rows get the default, a text, or null if def is nil. A column
-// that exists, or a default that is not of its type, is Invalid.
+// AddColumn adds a column to the table in dir; existing rows get the default, which is a text; null if def is nil. A
+// column that exists, or a default that is not of its type, is Invalid.
 func AddColumn(ctx context.Context, dir string, f arrow.Field, def *string) error {
 	return addColumn(ctx, dir, f, def, false)
 }
@@ -81,7 +81,7 @@ func addColumn(ctx context.Context, dir string, f arrow.Field, def *string, dry 
 }
 
 // inCarbonOrder sorts columns as CarbonData does: sort columns, other dimensions, long strings, nested ones, measures.
-// CarbonData's loads fail for a table with another order.
+// CarbonData's loads fail for a table with any other order.
 func inCarbonOrder(columns []layout.ColumnSchema) (out []layout.ColumnSchema) {
 	var lists [5][]layout.ColumnSchema
 	for i := 0; i < len(columns); {
@@ -124,7 +124,7 @@ func defaultBytes(c *schema.Column, s string) ([]byte, error) {
 	return []byte(s), nil
 }
 
-// DropColumn drops a column from the table in dir; its data stay in the files. A column that does not exist, the only
+// DropColumn drops a column from the table in dir; its data stays in the files. A column that does not exist, the only
 // one, and a sort, bucket or partition column are Invalid.
 func DropColumn(ctx context.Context, dir, name string) error {
 	return dropColumn(ctx, dir, name, false)

@@ -17,8 +17,8 @@ import (
 // Compaction are segments and the name of the one that they are compacted into.
 type Compaction = format.Compaction
 
-// BeginCompaction begins the compaction of segments from into one called to; the caller writes their rows and closes
-// the load. major is recorded in tablestatus.
+// BeginCompaction begins the compaction of the segments in from to a segment named to. The caller writes their rows and
+// closes the load. major is recorded in tablestatus.
 func BeginCompaction(ctx context.Context, dir string, sc *arrow.Schema, from []string, to string, major bool,
 	o LoadOptions) (*Load, error) {
 	o.segment, o.hidden = to, true
@@ -43,9 +43,9 @@ func BeginCompaction(ctx context.Context, dir string, sc *arrow.Schema, from []s
 	return l, nil
 }
 
-// PlanCompaction plans compactions of the table in dir: of the segments ids, or, if nil, of all segments (major), or of
-// each four loads and each three results of minor compactions (CarbonData's default thresholds). A segment that does
-// not count is Invalid.
+// PlanCompaction plans compactions of the table in dir: of the segments ids or, if ids is nil, of all segments (major),
+// or of each four loads and each three results of minor compactions, which are CarbonData's default thresholds. A
+// segment whose rows are not part of the table is Invalid.
 func PlanCompaction(dir string, major bool, ids []string) ([]Compaction, error) {
 	s, err := readStatus(dir)
 	if err != nil {
@@ -99,8 +99,8 @@ func PlanCompaction(dir string, major bool, ids []string) ([]Compaction, error) 
 	return out, nil
 }
 
-// mergedName is the name of the result of compacting first and others: the number of the first with the next level that
-// was never used.
+// mergedName returns the name of the segment that first and others are compacted to: the number of the first, with the
+// next level that has never been used.
 func mergedName(s status.StatusFile, first string, level int) string {
 	whole, _, _ := strings.Cut(first, ".")
 	for ; ; level++ {

@@ -46,7 +46,7 @@ func Create(_ context.Context, s store.Sink, sc *arrow.Schema, wo format.WriteOp
 	if err != nil {
 		return nil, err
 	}
-	stamp := int64(0) // so that equal rows give equal bytes; in a directory the names need the time
+	stamp := int64(0) // 0 so that equal rows produce equal bytes; in a directory the file names need the time
 	if wo.Dir {
 		stamp = status.NowMillis()
 	}

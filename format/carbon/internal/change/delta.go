@@ -18,8 +18,8 @@ import (
 	"stoa/format/carbon/internal/table"
 )
 
-// writeDelta writes the delete delta of a data file: the rows that were deleted before, and those of d. It returns its
-// entry for the update status, and its path.
+// writeDelta writes the delete delta of a data file: the rows that were already deleted, and those of d. It returns the
+// delta's entry for the update status, and its path.
 func writeDelta(t *table.Managed, ctx context.Context, d format.RowsOfFile, stamp int64) (entry map[string]any,
 	file string, err error) {
 	p, err := t.Part(ctx, d.File)
@@ -74,8 +74,8 @@ func writeDelta(t *table.Managed, ctx context.Context, d format.RowsOfFile, stam
 	return u, delta, verifyDelta(t, ctx, written, delta, gone)
 }
 
-// verifyDelta reads a delete delta back before anything refers to it: with a wrong row in it one row would be lost, and
-// another come back. One that differs from what was written is removed, and is Corrupt.
+// verifyDelta reads a delete delta back before anything refers to it: a single wrong row in it would delete one row and
+// restore another. If it differs from what was written, it is removed and the error is Corrupt.
 func verifyDelta(t *table.Managed, ctx context.Context, u *status.Update, delta string, gone table.Deletes) error {
 	got, err := t.ReadDeletes(ctx, u, filepath.ToSlash(filepath.Dir(delta)))
 	if err == nil && !maps.EqualFunc(got, gone, slices.Equal) {
@@ -89,7 +89,7 @@ func verifyDelta(t *table.Managed, ctx context.Context, u *status.Update, delta 
 	return nil
 }
 
-// locateRows adds rows, ascending ordinals in file f, to gone by blocklet and page.
+// locateRows adds rows, which are ascending ordinals in file f, to gone by blocklet and page.
 func locateRows(t *table.Managed, ctx context.Context, f *datafile.DataFile, rows []int64, gone table.Deletes) error {
 	base, k := int64(0), 0
 	for g := range f.Footer.Blocklet {

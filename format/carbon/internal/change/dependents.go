@@ -16,8 +16,8 @@ import (
 	"stoa/format/carbon/internal/status"
 )
 
-// refuseDependents is Unsupported if what depends on the rows of a table would be out of date, without CarbonData's
-// knowing, after a change: its queries would take rows from there that are no longer right.
+// refuseDependents returns Unsupported if the table has dependents, such as views. A change would make them stale
+// without CarbonData noticing, and its queries would read wrong rows from them.
 func refuseDependents(t *layout.TableSchema, dir string) error {
 	if list := t.Dependents(); len(list) > 0 {
 		return fault.Unsupportedf(fault.Span{Object: filepath.Join(dir, "Metadata", "schema")}, "",
@@ -50,9 +50,9 @@ func withoutViews(props map[string]string) map[string]string {
 }
 
 // disableDependents marks the materialised views of a table as disabled, as CarbonData does when they are out of date:
-// its queries do not use them until they are refreshed. The names of the views are returned. What else depends on the
-// table has its state in Hive's metastore, and is Unsupported; so are views that the status of the database does not
-// have. With dry nothing is written.
+// its queries then ignore them until they are refreshed. It returns the names of the views. Other dependents have their
+// state in Hive's metastore and are Unsupported, as are views that the status file of the database does not have. With
+// dry nothing is written.
 func disableDependents(ctx context.Context, p format.TablePlace, dry bool) ([]string, error) {
 	t, err := ReadTableSchema(p.Dir)
 	if err != nil {
@@ -92,7 +92,7 @@ func disableDependents(ctx context.Context, p format.TablePlace, dry bool) ([]st
 	return names, disableViews(filepath.Join(system, "mv_status"), names, dry)
 }
 
-// disableViews disables views in the file of a database's views.
+// disableViews disables views in a database's file of views.
 func disableViews(file string, names []string, dry bool) error {
 	b, err := os.ReadFile(file)
 	if err != nil {

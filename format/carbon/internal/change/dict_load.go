@@ -25,14 +25,14 @@ import (
 	"stoa/format/carbon/internal/schema"
 )
 
-// DictionaryWay is how values of columns with a global dictionary get their codes in a load. The zero value is
+// DictionaryWay states how a load assigns codes to the values of columns with a global dictionary. The zero value is
 // single-pass.
 type DictionaryWay struct {
 	kind string // "": single-pass
 	path string // of predefined and all
 
-	// Rows iterates over the rows of the load a further time: two-pass reads their values before the load, and so does
-	// predefined for columns without a file.
+	// Rows iterates over the rows of the load once more: two-pass reads their values before the load, and predefined
+	// does so for columns without a file.
 	Rows func() iter.Seq2[arrow.RecordBatch, error]
 }
 
@@ -56,20 +56,20 @@ func ParseDictionaryWay(s string) (w DictionaryWay, err error) {
 	return DictionaryWay{kind: kind, path: path}, nil
 }
 
-// coder turns the values of a load's dictionary columns into codes.
+// coder replaces the values of a load's dictionary columns by codes.
 type coder struct {
 	dir   string
 	o     *schema.WriteOptions
 	way   DictionaryWay
-	roots []*schema.Column          // that have dictionaries, or whose children have
-	field []int                     // of each of roots in the rows; -1: the rows do not have it
+	roots []*schema.Column          // columns with dictionaries, or with children that have them
+	field []int                     // field in the rows of each of roots; -1: the rows lack it
 	dicts map[string]*dict.DictFile // by column id
 	order []*dict.DictFile          // sorted by column id
 	grows bool                      // new values are added to the dictionaries
 }
 
-// newCoder opens and locks the dictionaries of a table's columns, and adds the values that are known before the rows
-// come; nil if there are no dictionaries.
+// newCoder opens and locks the dictionaries of a table's columns, and adds the values that are known before the rows;
+// nil if there are no dictionaries.
 func newCoder(ctx context.Context, l *Load, roots []*schema.Column) (k *coder, err error) {
 	k = &coder{dir: l.dir, o: &l.wo, way: l.o.Dictionary, dicts: map[string]*dict.DictFile{}}
 	for i, r := range roots {
@@ -156,7 +156,7 @@ func (k *coder) release() {
 	}
 }
 
-// prepare adds all values to the dictionaries before the rows come, unless they grow with the rows.
+// prepare adds all values to the dictionaries before the first row, unless the dictionaries grow with the rows.
 func (k *coder) prepare(ctx context.Context, sc *arrow.Schema) error {
 	if k.way.kind == "" || k.way.kind == singlePass {
 		k.grows = true
@@ -197,7 +197,7 @@ func (k *coder) save() error {
 	return nil
 }
 
-// collect reads the rows and returns the values of all dictionary columns but those in known, by column id.
+// collect reads the rows and returns the values of all dictionary columns except those in known, by column id.
 func (k *coder) collect(ctx context.Context, known map[string]bool) (map[string]map[string]bool, error) {
 	found := map[string]map[string]bool{}
 	for _, d := range k.order {
@@ -233,8 +233,8 @@ func (k *coder) collect(ctx context.Context, known map[string]bool) (map[string]
 	return found, nil
 }
 
-// predefined reads the files of a directory: each is CSV, and has the values of the column that it is named after in
-// the first field of its lines. The values of other columns are collected from the rows.
+// predefined reads the files of a directory: each is a CSV file whose first field has the values of the column that the
+// file is named after. The values of other columns are collected from the rows.
 func (k *coder) predefined(ctx context.Context) (map[string]map[string]bool, error) {
 	entries, err := os.ReadDir(k.way.path)
 	if err != nil {
@@ -271,8 +271,8 @@ func (k *coder) predefined(ctx context.Context) (map[string]map[string]bool, err
 	return found, err
 }
 
-// named is the dictionary of the column that a file is named after, with any extension or none. The items of a list go
-// by the name of the list, too.
+// named returns the dictionary of the column that a file is named after, with or without an extension. The items of a
+// list can also be named after the list.
 func (k *coder) named(file string) *dict.DictFile {
 	stem := strings.TrimSuffix(file, filepath.Ext(file))
 	for _, d := range k.order {
@@ -293,8 +293,9 @@ func (k *coder) names() string {
 	return strings.Join(out, ", ")
 }
 
-// listed reads a file of lines INDEX,VALUE: the ordinal of a column of the rows, from 0, and one of its values, up to
-// the end of the line. Values of lists and structs are separated by $, one level deeper by colons.
+// listed reads a file of lines INDEX,VALUE: the ordinal of a column of the rows, from 0, and one of the column's
+// values, which extends to the end of the line. Values of lists and structs are separated by $, one level deeper by
+// colons.
 func (k *coder) listed(sc *arrow.Schema) (map[string]map[string]bool, error) {
 	found := map[string]map[string]bool{}
 	for _, d := range k.order {
@@ -331,7 +332,7 @@ func (k *coder) listed(sc *arrow.Schema) (map[string]map[string]bool, error) {
 	return found, nil
 }
 
-// split adds a value to found, or each part of the value of a list or struct.
+// split adds a value to found; of a list or struct it adds each part.
 func (k *coder) split(c *schema.Column, value, by string, found map[string]map[string]bool) error {
 	if !c.Type.Complex() {
 		d := k.dicts[c.ID]
@@ -359,7 +360,8 @@ func (k *coder) split(c *schema.Column, value, by string, found map[string]map[s
 	return nil
 }
 
-// each calls lookup for every value of a batch, and then to, if not nil, with each column of codes and its field.
+// each calls lookup for every value of a batch and then, unless to is nil, calls to with each column of codes and its
+// field.
 func (k *coder) each(b arrow.RecordBatch, lookup func(d *dict.DictFile, text string, row int) (uint32, error),
 	to func(field int, codes arrow.Array)) error {
 	for i, r := range k.roots {
@@ -367,7 +369,7 @@ func (k *coder) each(b arrow.RecordBatch, lookup func(d *dict.DictFile, text str
 			continue
 		}
 		a := b.Column(k.field[i])
-		if r.Type.Complex() { // a copy has no items that belong to no row
+		if r.Type.Complex() { // a copy has only items that belong to rows
 			var err error
 			if a, err = array.Concatenate([]arrow.Array{a}, memory.DefaultAllocator); err != nil {
 				return err
@@ -412,7 +414,7 @@ func (k *coder) codesOf(c *schema.Column, a arrow.Array,
 		if err != nil {
 			var v *page.ValueError
 			if errors.As(err, &v) {
-				v.Row = 0 // the index of an item is not a row
+				v.Row = 0 // the index of an item is not a row number
 			}
 			return nil, err
 		}
@@ -436,7 +438,7 @@ func (k *coder) codesOf(c *schema.Column, a arrow.Array,
 	return array.MakeFromData(data), nil
 }
 
-// nestedArray is child i of a list or struct, with all its entries, whatever the offset of a.
+// nestedArray returns child i of a list or struct with all its entries, regardless of the offset of a.
 func nestedArray(c *schema.Column, a arrow.Array, i int) (arrow.Array, error) {
 	switch a := a.(type) {
 	case *array.Struct:
@@ -449,7 +451,7 @@ func nestedArray(c *schema.Column, a arrow.Array, i int) (arrow.Array, error) {
 	return nil, fault.Unsupportedf(fault.Span{}, c.Name, "values of %s with a global dictionary", a.DataType())
 }
 
-// leaf replaces values by codes.
+// leaf replaces the values of one array by codes.
 func (k *coder) leaf(d *dict.DictFile, a arrow.Array,
 	lookup func(d *dict.DictFile, text string, row int) (uint32, error)) (arrow.Array, error) {
 	plain := *d.ColumnSchema
@@ -475,7 +477,7 @@ func (k *coder) leaf(d *dict.DictFile, a arrow.Array,
 	return b.NewArray(), nil
 }
 
-// codes is the code of a value in a row that is loaded. Unless dictionaries grow, one without a code is a
+// codes returns the code of a value in a row to be loaded. Unless dictionaries grow, a value without a code is a
 // page.ValueError.
 func (k *coder) codes(d *dict.DictFile, text string, row int) (uint32, error) {
 	if k.grows {
@@ -487,7 +489,7 @@ func (k *coder) codes(d *dict.DictFile, text string, row int) (uint32, error) {
 	return 0, page.ValueErrorf(row, "the value %q is not in the %s dictionary of column %s", text, k.way.kind, d.Name)
 }
 
-// coded is a batch with codes in place of values.
+// coded returns a batch with codes in place of values.
 func (k *coder) coded(b arrow.RecordBatch) (arrow.RecordBatch, error) {
 	cols := slices.Clone(b.Columns())
 	fields := slices.Clone(b.Schema().Fields())
@@ -508,7 +510,7 @@ func (k *coder) coded(b arrow.RecordBatch) (arrow.RecordBatch, error) {
 	return array.NewRecordBatch(arrow.NewSchema(fields, nil), cols, b.NumRows()), nil
 }
 
-// schema is the schema of coded batches.
+// schema returns the schema of coded batches.
 func (k *coder) schema(sc *arrow.Schema) (*arrow.Schema, error) {
 	b := array.NewRecordBuilder(memory.DefaultAllocator, sc)
 	defer b.Release()
@@ -531,7 +533,8 @@ func (k *coder) measure(p *datafile.WritePlan) {
 	}
 }
 
-// normalText is the text that a dictionary has for the value that s is a text of. A text not of its type is Invalid.
+// normalText returns the text under which a dictionary stores the value that s stands for. A text that is not a value
+// of the column's type is Invalid.
 func normalText(d *dict.DictFile, s string) (string, error) {
 	if d.Type == layout.TypeString || s == schema.NullText {
 		return s, nil
@@ -555,7 +558,7 @@ func normalText(d *dict.DictFile, s string) (string, error) {
 	return page.ValueText(d.Column, x, 0), nil
 }
 
-// readFirst adds the first field of each line of a CSV file to into.
+// readFirst adds the first field of every line of a CSV file to into.
 func readFirst(d *dict.DictFile, file string, into map[string]bool) error {
 	f, err := os.Open(file)
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 
 // BeginLoad begins a load of rows with schema sc, whose fields match columns by name, into the table in dir. Columns
 // that the rows do not have are null. tablestatus gets an entry of a load in progress. Rows that do not fit the table
-// are Invalid, what cannot be written Unsupported.
+// are Invalid; types and options that cannot be written are Unsupported.
 func BeginLoad(ctx context.Context, dir string, sc *arrow.Schema, o LoadOptions) (*Load, error) {
 	l, roots, err := newLoad(ctx, dir, sc, o)
 	if err != nil {
@@ -39,7 +39,7 @@ func BeginLoad(ctx context.Context, dir string, sc *arrow.Schema, o LoadOptions)
 	return l, nil
 }
 
-// newLoad is a load that has not written anything yet, and the columns of its table.
+// newLoad returns a load that has not written anything yet, and the columns of its table.
 func newLoad(ctx context.Context, dir string, sc *arrow.Schema, o LoadOptions) (*Load, []*schema.Column, error) {
 	l := &Load{dir: dir, o: o, sc: sc, tasks: map[string]*loadTask{}, stamp: status.NowMillis()}
 	var err error
@@ -93,7 +93,7 @@ func (l *Load) match() (roots []*schema.Column, err error) {
 	return roots, nil
 }
 
-// begin takes the number of a new segment and its lock, and adds an entry to tablestatus.
+// begin reserves a segment number, takes the segment's lock, and adds an entry to tablestatus.
 func (l *Load) begin(ctx context.Context) error {
 	if l.segment = l.o.segment; l.segment != "" {
 		return l.lockSegment(ctx)
@@ -106,7 +106,7 @@ func (l *Load) begin(ctx context.Context) error {
 			return err
 		}
 		if l.stamp <= lastStamp(*s) {
-			l.stamp = lastStamp(*s) + 1 // names of files must differ
+			l.stamp = lastStamp(*s) + 1 // file names must be unique
 		}
 		if !l.o.hidden {
 			*s = append(*s, status.StatusEntry{"loadName": l.segment, "loadStatus": status.StatusLoading,
@@ -116,7 +116,7 @@ func (l *Load) begin(ctx context.Context) error {
 	})
 }
 
-// lastStamp is the latest start time of a load, in milliseconds since 1970.
+// lastStamp returns the latest start time of a load, in milliseconds since 1970.
 func lastStamp(s status.StatusFile) (last int64) {
 	for _, e := range s {
 		if ms, ok := status.Millis(status.StatusEntry(e).Text("loadStartTime")); ok {
@@ -189,7 +189,7 @@ func (l *Load) route(ctx context.Context, b arrow.RecordBatch) error {
 	return nil
 }
 
-// add adds rows to a task. The rows of all tasks together share the memory for sorting.
+// add adds rows to a task. All tasks share the memory for sorting.
 func (l *Load) add(ctx context.Context, t *loadTask, b arrow.RecordBatch) error {
 	if l.coder != nil {
 		coded, err := l.coder.coded(b)
@@ -213,7 +213,7 @@ func (l *Load) add(ctx context.Context, t *loadTask, b arrow.RecordBatch) error 
 	return err
 }
 
-// taskOf is the task of row i: that of its partition and bucket.
+// taskOf returns the task for row i, which its partition and bucket determine.
 func (l *Load) taskOf(b arrow.RecordBatch, i int) (*loadTask, error) {
 	bucket := 0
 	if l.schema.Buckets > 0 {
@@ -245,7 +245,7 @@ func (l *Load) taskOf(b arrow.RecordBatch, i int) (*loadTask, error) {
 	return l.task("", bucket, values)
 }
 
-// partitionText is the text of the partition value of row i in the name of a directory, escaped.
+// partitionText returns the escaped text that stands for the partition value of row i in a directory name.
 func (l *Load) partitionText(b arrow.RecordBatch, i int, c *layout.ColumnSchema) (string, error) {
 	a := l.fieldOf(b, c)
 	if a == nil || a.IsNull(i) {
@@ -285,7 +285,7 @@ func (l *Load) partitionText(b arrow.RecordBatch, i int, c *layout.ColumnSchema)
 	return escapeName(s), nil
 }
 
-// task is the task with a name, bucket and partition, which is started if it is new.
+// task returns the task with the given name, bucket and partition, and starts it if it is new.
 func (l *Load) task(name string, bucket int, values []string) (*loadTask, error) {
 	key := fmt.Sprintf("%s\x00%d\x00%s", name, bucket, strings.Join(values, "/"))
 	if t := l.tasks[key]; t != nil {
@@ -314,7 +314,7 @@ func (l *Load) task(name string, bucket int, values []string) (*loadTask, error)
 		l.coder.measure(p)
 	}
 	t.TaskWriter = datafile.NewTask(p, t.files, false)
-	// the number of codes, and with it their width, is known only after the last row
+	// the number of codes, which determines their width, is known only after the last row
 	if len(l.wo.SortColumns) > 0 || l.coder != nil && l.coder.grows {
 		if t.sort, err = datafile.NewSorter(t.files, l.coded, l.wo.SortColumns, t.Roots, l.wo.Memory); err != nil {
 			return nil, err
@@ -346,7 +346,7 @@ func (l *Load) Close(ctx context.Context) (LoadSummary, error) {
 		}
 		indexes[t.dir] = append(indexes[t.dir], t)
 	}
-	if l.coder != nil && l.coder.grows { // before the commit, so that no visible data file has unknown codes
+	if l.coder != nil && l.coder.grows { // before the commit, so that visible data files have no unknown codes
 		if err := l.coder.save(); err != nil {
 			return sum, err
 		}
@@ -376,7 +376,7 @@ func (l *Load) Close(ctx context.Context) (LoadSummary, error) {
 	return sum, err
 }
 
-// closeEmpty commits a load without rows: a segment without files, whose entry is that of a deleted one.
+// closeEmpty commits a load without rows: a segment without files whose entry marks it as deleted.
 func (l *Load) closeEmpty(ctx context.Context, sum *LoadSummary) error {
 	text := status.FormatMillis
 	if l.wo.Version < 3 {
@@ -390,7 +390,7 @@ func (l *Load) closeEmpty(ctx context.Context, sum *LoadSummary) error {
 	return l.enter(ctx, sum, "", text)
 }
 
-// abandon ends all tasks, whose files are of no use.
+// abandon ends all tasks; their files are not used.
 func (l *Load) abandon() {
 	for _, t := range l.order {
 		t.Abandon()
@@ -401,7 +401,7 @@ func (l *Load) abandon() {
 }
 
 // enter commits the segment to tablestatus. file is the name of its segment file, "" in formats 1 and 2. A segment
-// without rows is a deleted one, as in CarbonData, which cannot read segments without files.
+// without rows is entered as deleted, as CarbonData does, which cannot read segments without files.
 func (l *Load) enter(ctx context.Context, sum *LoadSummary, file string, timeText func(ms int64) string) error {
 	state := status.StatusSuccess
 	if l.rows == 0 {
@@ -449,7 +449,7 @@ func (l *Load) closeTask(ctx context.Context, t *loadTask) error {
 	return t.Close(ctx)
 }
 
-// mergeIndexes writes the indexes of the tasks of a directory as one file.
+// mergeIndexes writes the indexes of all tasks of a directory to one file.
 func (l *Load) mergeIndexes(dir, merged string, tasks []*loadTask) (int64, error) {
 	var names []string
 	var files [][]byte
@@ -461,7 +461,7 @@ func (l *Load) mergeIndexes(dir, merged string, tasks []*loadTask) (int64, error
 	if err := status.ReplaceFile(filepath.Join(full, merged), b); err != nil {
 		return 0, err
 	}
-	for ; len(full) > len(filepath.Clean(l.dir)); full = filepath.Dir(full) { // also new directories
+	for ; len(full) > len(filepath.Clean(l.dir)); full = filepath.Dir(full) { // newly created directories, too
 		if err := status.SyncDir(full); err != nil {
 			return 0, err
 		}
@@ -469,7 +469,7 @@ func (l *Load) mergeIndexes(dir, merged string, tasks []*loadTask) (int64, error
 	return int64(len(b)), nil
 }
 
-// Abort removes what was written; after Close succeeded it does nothing.
+// Abort removes what was written; after a successful Close it does nothing.
 func (l *Load) Abort(ctx context.Context) error {
 	if l.done {
 		return nil
@@ -489,7 +489,7 @@ func (l *Load) Abort(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// overwrite is Load.then of a load that takes the place of other rows: of all, or of those of its partition.
+// overwrite is the Load.then of a load that replaces other rows: all rows, or those of its partition.
 func (l *Load) overwrite(_ *Load, s *status.StatusFile, _ status.StatusEntry) error {
 	if l.place != nil {
 		_, err := dropPlaces(l.dir, *s, l.segment, l.stamp, false, l.place.has)

@@ -21,8 +21,8 @@ import (
 // filePlace is a datafile.OutPlace that creates files in a directory, and syncs them when they are closed.
 type filePlace struct {
 	dir   string
-	index []byte // of the .carbonindex, unless it is a file
-	own   bool   // the .carbonindex is a file; else it is merged with others
+	index []byte // contents of the .carbonindex unless it is a file
+	own   bool   // the .carbonindex is a file of its own; otherwise it is merged with others
 	sizes map[string]int64
 }
 
@@ -63,7 +63,7 @@ func (k *keptIndex) Write(b []byte) (int, error) { k.index = append(k.index, b..
 
 func (k *keptIndex) Close() error { return nil }
 
-// Scratch makes a temporary file, whose name is removed at once.
+// Scratch creates a temporary file and removes its name at once.
 func (p *filePlace) Scratch(context.Context) (store.Scratch, error) {
 	f, err := os.CreateTemp(p.dir, store.TempPrefix+"sort-*")
 	if err != nil {
@@ -72,12 +72,12 @@ func (p *filePlace) Scratch(context.Context) (store.Scratch, error) {
 	return f, os.Remove(f.Name())
 }
 
-// segmentText is a segment file as it is written.
+// segmentText is the JSON of a segment file.
 type segmentText struct {
 	Locations map[string]folderText `json:"locationMap"`
 }
 
-// folderText is a directory in a segment file.
+// folderText is the JSON of a directory in a segment file.
 type folderText struct {
 	Files      []string `json:"files"`
 	Partitions []string `json:"partitions"`
@@ -98,8 +98,8 @@ func writeSegmentFile(dir, name string, seg segmentText) error {
 	return status.ReplaceFile(filepath.Join(full, name), b)
 }
 
-// removeSegment removes the files with a segment, and, if it is above 0, the time stamp in their names, and the
-// directories that become empty.
+// removeSegment removes the files that have the segment and, if stamp is greater than 0, the time stamp in their names.
+// It also removes directories that become empty.
 func removeSegment(dir, segment string, stamp int64) error {
 	var dirs []string
 	err := filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
@@ -118,13 +118,13 @@ func removeSegment(dir, segment string, stamp int64) error {
 	slices.Reverse(dirs)
 	for _, d := range dirs {
 		if base := filepath.Base(d); base == "Segment_"+segment || strings.Contains(base, "=") {
-			os.Remove(d) // fails unless it is empty
+			os.Remove(d) // fails unless the directory is empty
 		}
 	}
 	return err
 }
 
-// segmentOfPath is status.SegmentOf, also for files of formats 1 and 2, where only the directory has the segment.
+// segmentOfPath is status.SegmentOf extended to files of formats 1 and 2, where only the directory names the segment.
 func segmentOfPath(name string) (segment string, stamp int64) {
 	segment, stamp = status.SegmentOf(filepath.Base(name))
 	if of, ok := strings.CutPrefix(filepath.Base(filepath.Dir(name)), "Segment_"); ok && segment == "" && stamp > 0 {
@@ -133,8 +133,7 @@ func segmentOfPath(name string) (segment string, stamp int64) {
 	return segment, stamp
 }
 
-// CheckText returns an error if a text is not a value of column name of the table in dir. Loads parse texts in the same
-// way.
+// CheckText returns an error if a text is not a value of column name of the table in dir. It parses texts as loads do.
 func CheckText(dir, name, s string) error {
 	t, err := ReadTableSchema(dir)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"stoa/store"
 )
 
-// code checks the columns against the format, and opens the dictionaries of those that have one.
+// code checks that the format supports the columns, and opens the dictionaries of those that have one.
 func (l *Load) code(ctx context.Context, roots []*schema.Column) (err error) {
 	if l.wo.Version < 3 {
 		if l.schema.Partition != nil {
@@ -40,8 +40,9 @@ func (l *Load) code(ctx context.Context, roots []*schema.Column) (err error) {
 	return err
 }
 
-// lastVersion are the options of the load with the version of the last segment that counts, unless they have one: a
-// table of format 1 or 2 remains readable for early releases, also when its rows are updated or its segments compacted.
+// lastVersion returns the options of the load. If they state no version, they get the version of the last valid
+// segment, so that a table of format 1 or 2 stays readable for early releases when rows are updated or segments are
+// compacted.
 func (l *Load) lastVersion(ctx context.Context) (map[string]string, error) {
 	if l.o.Opts["version"] != "" {
 		return l.o.Opts, nil
@@ -67,7 +68,7 @@ func (l *Load) lastVersion(ctx context.Context) (map[string]string, error) {
 	return opts, nil
 }
 
-// versionOf is the format of a segment's data files; 3 if none can be read.
+// versionOf returns the format version of a segment's data files; 3 if none can be read.
 func (l *Load) versionOf(ctx context.Context, dir string) (int, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -89,7 +90,8 @@ func (l *Load) versionOf(ctx context.Context, dir string) (int, error) {
 	return 3, nil
 }
 
-// DayFirstTime formats milliseconds since 1970 as tablestatus had times up to 1.2; later releases read both forms.
+// DayFirstTime formats milliseconds since 1970 in the form that tablestatus used up to release 1.2; later releases read
+// both forms.
 func DayFirstTime(ms int64) string {
 	return fmt.Sprintf("%s:%03d", time.UnixMilli(ms).UTC().Format("02-01-2006 15:04:05"), ms%1000)
 }

@@ -15,24 +15,24 @@ import (
 
 // LoadOptions are the options of a load.
 type LoadOptions struct {
-	Opts  map[string]string // as Create's; for others the table's properties apply
-	Tasks int               // number of data files that are written at a time; 0: one
+	Opts  map[string]string // options of Create; the table's properties apply to those not set
+	Tasks int               // number of data files written at the same time; 0: one
 
 	Dictionary DictionaryWay // how columns with a global dictionary get their codes
 
-	// Overwrite: the load takes the place of all other segments, or of the partitions with the values in Partition.
-	// The caller holds the lock of updates.
+	// With Overwrite the load replaces all other segments, or the partitions with the values in Partition. The caller
+	// holds the lock of updates.
 	Overwrite bool
-	Partition format.PartitionValues // which all rows must have
+	Partition format.PartitionValues // values that all rows must have
 
-	// Check, if not nil, is called when the segment is written, before the commit. If it fails, so does the load.
+	// Check, if not nil, is called after the segment is written and before the commit. If it fails, so does the load.
 	Check func(ctx context.Context, segment string) error
 
 	segment string // "": the next number
 	hidden  bool   // no entry in tablestatus before the commit
 }
 
-// Load is a new segment of a table that is being written. It is invisible until Close returned nil. It is a
+// Load is a new segment of a table that is being written. It is invisible until Close has returned nil. It is a
 // format.Load.
 type Load struct {
 	dir     string
@@ -41,9 +41,9 @@ type Load struct {
 	schema  *layout.TableSchema
 	list    []layout.ColumnSchema
 	sc      *arrow.Schema
-	fields  []int         // field of each stored top-level column; -1: the rows do not have it
+	fields  []int         // field field of each stored top-level column; -1: the rows lack it
 	coder   *coder        // nil: there are no columns with a global dictionary
-	coded   *arrow.Schema // of the rows after coder
+	coded   *arrow.Schema // schema of the rows after coder
 	segment string
 	stamp   int64  // milliseconds since 1970
 	unlock  func() // of the segment's lock
@@ -52,11 +52,11 @@ type Load struct {
 
 	tasks map[string]*loadTask
 	order []*loadTask
-	next  int // the task that takes the next batch
+	next  int // task that gets the next batch
 	rows  int64
 	held  int64 // bytes of rows in the sorters of all tasks
 	done  bool
-	// then changes tablestatus further in the same commit
+	// then makes further changes to tablestatus in the same commit
 	then func(l *Load, s *status.StatusFile, entry status.StatusEntry) error
 }
 

@@ -19,7 +19,7 @@ import (
 	"stoa/internal/thrift"
 )
 
-// mergedIndex is a .carbonindexmerge of index files with these names.
+// mergedIndex returns a .carbonindexmerge of index files with the given names.
 func mergedIndex(names []string, files [][]byte) []byte {
 	return layout.ThriftBytes(func(w *thrift.Writer) {
 		w.Struct(thrift.Item)
@@ -34,13 +34,13 @@ func mergedIndex(names []string, files [][]byte) []byte {
 	})
 }
 
-// IndexMerge is what MergeIndexes did.
+// IndexMerge reports what MergeIndexes did.
 type IndexMerge = format.IndexMerge
 
-// MergeIndexes merges the index files of each directory of the segments that count, or of those that are named, into
-// one .carbonindexmerge, so that readers open one file instead of one for every task. A segment that has a segment file
-// gets a new one, committed by one rename of tablestatus; the single files are removed after that. If an index file is
-// damaged nothing is changed. Segments of formats 1 and 2 are skipped: the releases that read them have no merged
+// MergeIndexes merges the index files in each directory of all valid segments, or of the named ones, to one
+// .carbonindexmerge, so that readers open one file instead of one per task. A segment with a segment file gets a new
+// segment file, committed by one rename of tablestatus; the single index files are removed after that. If an index file
+// is damaged, nothing is changed. Segments of formats 1 and 2 are skipped: the releases that read them have no merged
 // indexes.
 func MergeIndexes(ctx context.Context, dir string, segments []string) (out IndexMerge, err error) {
 	return lockedMerge(ctx, format.TablePlace{Dir: dir}, segments)
@@ -84,7 +84,7 @@ func mergeIndexes(ctx context.Context, p format.TablePlace, segments []string, d
 	return out, nil
 }
 
-// mergeSegment merges the index files of a segment, or, if dry, only reads them; n is their number.
+// mergeSegment merges the index files of a segment; with dry it only reads them. n is their number.
 func mergeSegment(t *table.Managed, ctx context.Context, l *status.Load, dry bool) (n int, err error) {
 	places, err := t.Folders(ctx, l)
 	if err != nil {
@@ -94,7 +94,7 @@ func mergeSegment(t *table.Managed, ctx context.Context, l *status.Load, dry boo
 	m := indexMerge{t: t, name: fmt.Sprintf("%s_%d%s", l.SegmentID(), stamp, layout.MergedExt),
 		merged: map[string]bool{}}
 	defer func() {
-		for _, f := range m.fresh { // not committed
+		for _, f := range m.fresh { // these files are not committed
 			err = errors.Join(err, os.Remove(f))
 		}
 	}()
@@ -123,14 +123,14 @@ func mergeSegment(t *table.Managed, ctx context.Context, l *status.Load, dry boo
 type indexMerge struct {
 	t        *table.Managed
 	name     string          // of the merged index files, the same in every directory
-	merged   map[string]bool // directories that have one
+	merged   map[string]bool // directories that have a merged index file
 	size     int64           // bytes of the merged index files
 	replaced []string        // files to be removed after the commit
 	fresh    []string        // files that were written, to be removed unless the merge is committed
 }
 
-// directory writes a merged index file of the single ones of a directory; with dry it only reads these. ok is false if
-// one of them is of a format that has no merged indexes.
+// directory merges the single index files of a directory to one file; with dry it only reads them. ok is false if one
+// of them is of a format that has no merged indexes.
 func (m *indexMerge) directory(ctx context.Context, p table.Place, dry bool) (ok bool, err error) {
 	single, err := singleIndexes(m.t, ctx, p)
 	if err != nil || len(single) == 0 {
@@ -175,8 +175,8 @@ func (m *indexMerge) pointTo(ctx context.Context, l *status.Load, stamp int64) e
 	})
 }
 
-// singleIndexes are the names of the .carbonindex files of a segment's directory; none if there is a merged one, which
-// replaces them.
+// singleIndexes are the names of the .carbonindex files of a segment's directory; none if there is a merged index file,
+// which replaces them.
 func singleIndexes(t *table.Managed, ctx context.Context, p table.Place) (out []string, err error) {
 	names := p.Indexes
 	if names == nil {
@@ -199,7 +199,7 @@ func singleIndexes(t *table.Managed, ctx context.Context, p table.Place) (out []
 	return out, nil
 }
 
-// indexBytes are the bytes of an index file, and the version of its format. A damaged file is Corrupt.
+// indexBytes returns the bytes of an index file, and its format version. A damaged file is Corrupt.
 func indexBytes(t *table.Managed, ctx context.Context, name string) (b []byte, version int32, err error) {
 	o, err := layout.OpenObject(ctx, t.Tree, name, t.Opts.Limits)
 	if err != nil {
@@ -216,8 +216,8 @@ func indexBytes(t *table.Managed, ctx context.Context, name string) (b []byte, v
 	return b, files[0].Header.Version, err
 }
 
-// mergedSegmentFile writes a new segment file for l, in which the directories merged have the index file index. Unknown
-// members are kept.
+// mergedSegmentFile writes a new segment file for l in which the directories in merged have the index file named index.
+// Unknown members are preserved.
 func mergedSegmentFile(t *table.Managed, l *status.Load, merged map[string]bool, index string,
 	stamp int64) (name string, err error) {
 	dir := filepath.Join(t.Path, "Metadata", "segments")

@@ -89,7 +89,7 @@ var WriteTable = option.Table[Options]{Format: "carbon", For: "writing", Options
 var v3Options = []string{"compression", "local-dictionary", "local-dictionary-threshold", "page-rows", "page-size",
 	"blocklet-size", "inverted-index", "long-strings", "written-by"}
 
-// check is Invalid if an option is set that the version of the format does not have.
+// check returns Invalid if an option is set that the format version does not support.
 func check(o *Options) error {
 	if cmp.Or(o.Version, 3) == 3 {
 		switch {
@@ -127,7 +127,7 @@ func parseWriteOptions(opts map[string]string) (schema.WriteOptions, error) {
 	o.Blocklet, o.Block = cmp.Or(s.BlockletSize<<20, o.Blocklet), cmp.Or(s.BlockSize<<20, o.Block)
 	o.Memory = cmp.Or(s.Memory, o.Memory)
 	o.Truncate, o.Merge, o.As10 = s.Timestamps == "truncate", s.Nulls == "merge", s.Measures == "1.0"
-	if o.Version < 3 { // a blocklet is one page, whose size is a number of rows
+	if o.Version < 3 { // a blocklet is one page per column, limited by a number of rows
 		o.RestrictToV12()
 		o.PageRows = cmp.Or(s.BlockletRows, v12BlockletRows)
 	}

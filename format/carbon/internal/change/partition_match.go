@@ -22,11 +22,11 @@ import (
 type partitionMatch struct {
 	columns []*schema.Column
 	values  []schema.Constant // Null: the partition of null
-	texts   []string          // as names of directories have them, not escaped
+	texts   []string          // as in directory names, but not escaped
 }
 
-// matchPartition finds the partition columns that values are of. A column that is none, or a value that is not of its
-// type, is Invalid.
+// matchPartition finds the partition columns for values. A column that is not a partition column, or a value that is
+// not of its type, is Invalid.
 func matchPartition(t *layout.TableSchema, values format.PartitionValues) (*partitionMatch, error) {
 	if t.Partition == nil || t.Partition.Kind != layout.NativeHive {
 		return nil, fault.Invalidf("the table has no partitions")
@@ -73,7 +73,7 @@ func (m *partitionMatch) String() string {
 	return strings.Join(s, "/")
 }
 
-// dirs are the names of the directories of the one partition that m means; see escapeName.
+// dirs returns the directory names of the single partition that m selects, see escapeName.
 func (m *partitionMatch) dirs() (out []string) {
 	for i, c := range m.columns {
 		s := m.texts[i]
@@ -85,7 +85,7 @@ func (m *partitionMatch) dirs() (out []string) {
 	return out
 }
 
-// has reports whether a partition, NAME=VALUE of each column as directories are called, has the values.
+// has reports whether a partition, given as NAME=VALUE for each column as in directory names, has the values.
 func (m *partitionMatch) has(partition []string) bool {
 	for i, c := range m.columns {
 		ok := false
@@ -102,7 +102,8 @@ func (m *partitionMatch) has(partition []string) bool {
 	return true
 }
 
-// same reports whether a directory's value is that of column i: 1 and 01, or two texts of one time, are the same.
+// same reports whether the value in a directory name equals the value for column i. 1 and 01, or two texts for the same
+// time, are equal.
 func (m *partitionMatch) same(i int, value string) bool {
 	if value == schema.HiveNull {
 		return m.values[i].Null
@@ -115,9 +116,9 @@ func (m *partitionMatch) same(i int, value string) bool {
 	return err == nil && reflect.DeepEqual(v, m.values[i])
 }
 
-// dropPlaces removes from tablestatus the directories of partitions for which drop is true, of all segments that count
-// except one. Each segment gets a new segment file at stamp, in which they are marked as deleted, as CarbonData writes
-// it; a segment of which nothing is left becomes deleted. With dry no file is written.
+// dropPlaces drops the partitions for which drop returns true from all valid segments except one. Like CarbonData, it
+// gives each segment a new segment file with the time stamp, in which the directories of these partitions are marked as
+// deleted. A segment of which nothing is left is marked as deleted itself. With dry no file is written.
 func dropPlaces(dir string, s status.StatusFile, except string, stamp int64, dry bool,
 	drop func(partition []string) bool) (out format.DroppedPartitions, err error) {
 	gone := map[string]bool{}
@@ -171,7 +172,7 @@ func dropPlaces(dir string, s status.StatusFile, except string, stamp int64, dry
 	return out, nil
 }
 
-// readSegmentFile reads a segment file with all its members, and its locations.
+// readSegmentFile reads a segment file. It returns all its members, and its locations.
 func readSegmentFile(dir, name string) (seg, places map[string]any, err error) {
 	full := filepath.Join(dir, "Metadata", "segments", name)
 	b, err := os.ReadFile(full)

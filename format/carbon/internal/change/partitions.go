@@ -10,7 +10,7 @@ import (
 	"stoa/format/carbon/internal/status"
 )
 
-// DropPartition removes the partitions of the table in dir that have the values of.
+// DropPartition removes the partitions of the table in dir that have the values in of.
 func DropPartition(ctx context.Context, dir string, of format.PartitionValues, dry bool) (
 	out format.DroppedPartitions, err error) {
 	t, err := ReadTableSchema(dir)
@@ -39,7 +39,8 @@ func DropPartition(ctx context.Context, dir string, of format.PartitionValues, d
 	return out, changeStatus(ctx, dir, drop)
 }
 
-// AddPartition makes the directory of a partition without rows, or adds one that lies at location as a segment.
+// AddPartition creates the directory of an empty partition or, if location is set, adds the directory there as a
+// segment.
 func AddPartition(ctx context.Context, dir string, of format.PartitionValues, location string, dry bool) (string,
 	error) {
 	t, err := ReadTableSchema(dir)

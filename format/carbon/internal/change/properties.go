@@ -14,7 +14,7 @@ var ownProperties = map[string]string{"sort_columns": "SortColumns", "inverted_i
 	"long_string_columns": "LongStrings", "bucket_number": "Buckets", "bucket_columns": "BucketBy",
 	"bucketnumber": "Buckets", "bucketcolumns": "BucketBy"}
 
-// propertyValues are the values of properties that loads support: words, or min and max of a number.
+// propertyValues has the supported values of the properties that loads use: words, or min and max of a number.
 var propertyValues = map[string]struct {
 	words    []string
 	from, to int64
@@ -27,8 +27,8 @@ var propertyValues = map[string]struct {
 	"table_page_size_inmb": {from: 1, to: 1755}, "local_dictionary_threshold": {from: 1, to: 100_000},
 }
 
-// checkProperties is Invalid if a property is set elsewhere, misspelled, or has a value that loads do not support.
-// Unknown properties are accepted.
+// checkProperties returns Invalid if a property belongs to another field, is misspelled, or has a value that loads do
+// not support. Unknown properties are accepted.
 func checkProperties(props map[string]string) error {
 	for _, k := range layout.SortedKeys(props) {
 		low, v := strings.ToLower(k), props[k]

@@ -17,9 +17,9 @@ import (
 	"stoa/format/carbon/internal/status"
 )
 
-// CreateTable creates a table in dir, which must not exist or be empty: a schema and an empty tablestatus. store,
-// unless "", is the directory of the databases, whose ModifiedTime.mdt is touched. Errors about spec are Invalid or
-// Unsupported.
+// CreateTable creates a table in dir, which must not exist or must be empty, by writing a schema and an empty
+// tablestatus. store, unless "", is the directory of the databases, whose ModifiedTime.mdt is touched. Errors about
+// spec are Invalid or Unsupported.
 func CreateTable(dir, store string, spec TableSpec) error {
 	return createTable(dir, store, spec, false)
 }
@@ -46,7 +46,7 @@ func createTable(dir, store string, spec TableSpec, dry bool) error {
 	return touchStore(store)
 }
 
-// touchStore records that a table was created or dropped, by the modification time of a file in the store.
+// touchStore records that a table was created or dropped, by updating the modification time of a file in the store.
 func touchStore(dir string) error {
 	if dir == "" {
 		return nil
@@ -68,7 +68,7 @@ func exists(name string) bool {
 	return err == nil
 }
 
-// isTable is Invalid if a directory is not that of a table.
+// isTable returns Invalid if a directory is not a table's.
 func isTable(dir string) error {
 	if !exists(filepath.Join(dir, "Metadata", "schema")) && !exists(filepath.Join(dir, "Fact")) {
 		return fault.Invalidf("%s is not a table: it has neither Metadata/schema nor Fact", dir)
@@ -76,8 +76,8 @@ func isTable(dir string) error {
 	return nil
 }
 
-// DropTable removes a table with all its files, the schema first: without it an interrupted removal does not look like
-// a complete table. store is as for CreateTable.
+// DropTable removes a table with all its files, starting with the schema, so that after an interruption the rest does
+// not look like a complete table. store is as for CreateTable.
 func DropTable(ctx context.Context, dir, store string) error {
 	if err := isTable(dir); err != nil {
 		return err
@@ -95,8 +95,8 @@ func DropTable(ctx context.Context, dir, store string) error {
 	return errors.Join(os.RemoveAll(dir), touchStore(store))
 }
 
-// renameTable moves the directory of a table to another place, which must not exist. Files of a table name no place of
-// their own, but for added segments, which stay where they are.
+// renameTable moves the directory of a table to another place, which must not exist. The files of a table do not
+// contain its path. Only added segments are named by path, and they stay where they are.
 func renameTable(ctx context.Context, p, to format.TablePlace, dry bool) error {
 	if exists(to.Dir) {
 		return fault.Invalidf("%s exists already", to.Dir)
@@ -137,7 +137,8 @@ func renameTable(ctx context.Context, p, to format.TablePlace, dry bool) error {
 	return err
 }
 
-// DeleteSegments marks segments as deleted; Clean removes their files. One that does not exist or count is Invalid.
+// DeleteSegments marks segments as deleted; Clean removes their files. A segment that does not exist or is not valid is
+// Invalid.
 func DeleteSegments(ctx context.Context, dir string, names []string) error {
 	return changeStatus(ctx, dir, markDeleted(dir, names))
 }
@@ -159,8 +160,8 @@ func markDeleted(dir string, names []string) func(s *status.StatusFile) error {
 	}
 }
 
-// Deleted are rows of a data file to be deleted: values of the columns FileColumn and RowColumn of the reader's option
-// positions.
+// Deleted has rows of a data file that are to be deleted. They are the values of the columns FileColumn and RowColumn,
+// which the reader's option positions adds.
 type Deleted = format.RowsOfFile
 
 // DeleteRows deletes rows and returns their number: for each data file a delete delta with all its deleted rows, and an
@@ -190,7 +191,7 @@ func deleteRows(ctx context.Context, p format.TablePlace, rows []Deleted, l *Loa
 	}
 	var fresh []map[string]any
 	var deltas []string
-	listed := false // the commit was tried, and tablestatus may name them
+	listed := false // the commit was attempted, so tablestatus may name the files
 	defer func() {
 		for _, name := range deltas {
 			if err != nil && !listed {

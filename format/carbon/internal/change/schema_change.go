@@ -54,8 +54,8 @@ func AlterColumn(ctx context.Context, dir string, c format.ColumnChange, dry boo
 	})
 }
 
-// checkNamed is Unsupported if a segment of the table is Parquet: its columns are found by their names, and would be
-// null under another one.
+// checkNamed returns Unsupported if the table has a Parquet segment. Its columns are found by name, so a renamed column
+// would be null there.
 func checkNamed(dir string) error {
 	s, err := status.ReadEntries(status.StatusPath(dir))
 	if err != nil {
@@ -70,7 +70,7 @@ func checkNamed(dir string) error {
 	return nil
 }
 
-// alterable is the index of a column that may get another name or type.
+// alterable returns the index of a column whose name or type may be changed.
 func alterable(t *layout.TableSchema, dir, name string) (int, error) {
 	c := t.FindColumn(name)
 	if c == nil {
@@ -86,7 +86,8 @@ func alterable(t *layout.TableSchema, dir, name string) (int, error) {
 	return slices.IndexFunc(t.Columns, func(x layout.ColumnSchema) bool { return x.ID == c.ID }), nil
 }
 
-// renameColumn renames a column, which list begins with, and its children, whose names begin with its own.
+// renameColumn renames the column at the beginning of list, and its children, whose names begin with that of the
+// column.
 func renameColumn(t *layout.TableSchema, list []layout.ColumnSchema, name, dir string) error {
 	old := list[0].Name
 	if x := t.FindColumn(name); x != nil && x.ID != list[0].ID {
@@ -127,7 +128,7 @@ func checkName(name string) error {
 	return err
 }
 
-// widen makes a column's type that of f. Only types that hold all values of the present one are possible.
+// widen changes a column's type to that of f, which must be able to hold all values of the current type.
 func widen(c *layout.ColumnSchema, f arrow.Field) error {
 	o := schema.DefaultWriteOptions()
 	f.Name = c.Name
@@ -155,15 +156,15 @@ func widen(c *layout.ColumnSchema, f arrow.Field) error {
 	return nil
 }
 
-// fixedProperties are properties that say what is in the files, or what CarbonData made beside the table.
+// fixedProperties are properties that describe what is in the files, or what CarbonData derived from the table.
 var fixedProperties = []string{"sort_columns", "long_string_columns", "dictionary_include", "dictionary_exclude",
 	"inverted_index", "no_inverted_index", "streaming", "flat_folder", "spatial_index", "indextableexists",
 	"indexexists",
 	"relatedmvtablesmap", "parentmaintablename", "parentmaintableid", "parentmaintabletablepath", "tablepath",
 	"external", "_external", "index_columns", "isindextable", "indexinfo"}
 
-// SetProperties sets properties of the table in dir; nil removes one. Those that describe what is in its files, and
-// values that cannot be, are Invalid; so is a property to be removed that is not there.
+// SetProperties sets properties of the table in dir; nil removes one. Properties that describe what is in the files,
+// impossible values, and the removal of a property that is not set are Invalid.
 func SetProperties(ctx context.Context, dir string, props map[string]*string, dry bool) error {
 	if len(props) == 0 {
 		return fault.Invalidf("no property is to be set")

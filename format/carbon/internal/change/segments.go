@@ -30,9 +30,9 @@ func AddSegment(ctx context.Context, dir string, s format.NewSegment, dry bool) 
 	return addPlace(ctx, dir, s, nil, dry)
 }
 
-// addPlace makes the files of a directory a segment of the table in dir, or, with the values of a partition, that
-// partition. They stay where they are. Index files must name them, and their columns must have the ids of the table's:
-// CarbonData finds columns by these, and reads others as null. With dry nothing is written.
+// addPlace makes the files of a directory a segment of the table in dir or, if partition values are given, a partition.
+// The files stay where they are. Index files must name them, and their columns must have the ids of the table's
+// columns: CarbonData finds columns by id, and reads missing ones as null. With dry nothing is written.
 func addPlace(ctx context.Context, dir string, s format.NewSegment, partition []string, dry bool) (name string,
 	err error) {
 	full, err := filepath.Abs(s.Path)
@@ -53,11 +53,11 @@ func addPlace(ctx context.Context, dir string, s format.NewSegment, partition []
 	return enterPlace(ctx, added{dir: dir, full: full, given: s.Path, format: "carbondata", folder: f, sum: sum}, dry)
 }
 
-// Parquet is the format of segments of Parquet, in tablestatus.
+// Parquet is the file format of Parquet segments in tablestatus.
 const Parquet = "parquet"
 
-// AddForeign makes the files of Parquet in a directory a segment of the table at p, after check has accepted each of
-// them by its name.
+// AddForeign makes the Parquet files of a directory a segment of the table at p. check must accept each file, which it
+// gets by name.
 func AddForeign(ctx context.Context, p format.TablePlace, s format.NewSegment, dry bool,
 	check func(name string) error) (string, error) {
 	if err := checkIndependent(ctx, p); err != nil {
@@ -82,7 +82,7 @@ func AddForeign(ctx context.Context, p format.TablePlace, s format.NewSegment, d
 	sum := LoadSummary{}
 	for _, e := range list {
 		if n := e.Name(); e.IsDir() || n[0] == '_' || n[0] == '.' {
-			continue // CarbonData lists no directories, and Spark does not read the others
+			continue // CarbonData does not list directories, and Spark does not read files with such names
 		}
 		if err := check(filepath.ToSlash(filepath.Join(full, e.Name()))); err != nil {
 			return "", err
@@ -101,8 +101,8 @@ func AddForeign(ctx context.Context, p format.TablePlace, s format.NewSegment, d
 
 // added is a directory that becomes a segment of a table.
 type added struct {
-	dir, full, given string // of the table; of the files; the same as the user wrote it
-	format           string // as the options of ADD SEGMENT have it
+	dir, full, given string // directory of the table; of the files; of the files as the user wrote it
+	format           string // as in the options of ADD SEGMENT
 	folder           folderText
 	sum              LoadSummary
 }
@@ -202,7 +202,7 @@ func placeToAdd(ctx context.Context, dir, full string) (f folderText, sum LoadSu
 	merged := slices.ContainsFunc(have.Indexes, func(n string) bool { return strings.HasSuffix(n, layout.MergedExt) })
 	for _, name := range have.Indexes {
 		if strings.HasSuffix(name, layout.MergedExt) != merged {
-			continue // a merged one replaces the others
+			continue // a merged index file replaces the others
 		}
 		info, err := os.Stat(filepath.FromSlash(name))
 		if err != nil {

@@ -22,7 +22,7 @@ func readStatus(dir string) (status.StatusFile, error) {
 	return status.ReadEntries(status.StatusPath(dir))
 }
 
-// changeStatus changes tablestatus if readers accept it; see status.ChangeStatus.
+// changeStatus changes tablestatus, provided that readers accept it, see status.ChangeStatus.
 func changeStatus(ctx context.Context, dir string, change func(s *status.StatusFile) error) error {
 	accept := func() error {
 		_, err := ReadTableSchema(dir)
@@ -45,14 +45,14 @@ func ReadTableSchema(dir string) (*layout.TableSchema, error) {
 	return &m.TableSchema, nil
 }
 
-// openManaged opens the table at p, only the segments that are named, unless there are none.
+// openManaged opens the table at p, restricted to the named segments if there are any.
 func openManaged(ctx context.Context, p format.TablePlace, segments ...string) (*table.Managed, error) {
 	o := table.ReadOptions{Bucket: -1, Zone: time.UTC, External: p.External, Segments: segments}
 	return table.OpenManaged(ctx, store.Local{}, filepath.ToSlash(p.Dir), format.OpenOptions{}, o, nil)
 }
 
-// checkReadable returns the error with which readers refuse the table, which must not be changed then; see
-// table.Managed.CheckReadable. The segments except, which are to be removed, are not read.
+// checkReadable returns the error with which readers refuse the table; such a table must not be changed. See
+// table.Managed.CheckReadable. The segments in except, which are about to be removed, are not read.
 func checkReadable(ctx context.Context, p format.TablePlace, except ...string) error {
 	t, err := openManaged(ctx, p)
 	if err == nil && len(except) > 0 {

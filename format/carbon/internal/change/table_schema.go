@@ -27,8 +27,8 @@ type TableSpec struct {
 	Properties  map[string]string
 }
 
-// tableSchema is the schema of a new table, created at stamp, in milliseconds since 1970. Errors are Invalid or
-// Unsupported.
+// tableSchema returns the schema of a new table; stamp is the time of its creation in milliseconds since 1970. Errors
+// are Invalid or Unsupported.
 func (s *TableSpec) tableSchema(stamp int64) (*layout.TableSchema, error) {
 	if err := checkProperties(s.Properties); err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func (s *TableSpec) tableSchema(stamp int64) (*layout.TableSchema, error) {
 	}
 	for i := range list {
 		list[i].ID = newUUID()
-		if list[i].Encoders.Has(layout.EncDirectDictionary) { // in the order of tables that Spark creates
+		if list[i].Encoders.Has(layout.EncDirectDictionary) { // in the order that Spark uses in tables it creates
 			list[i].Encoders[0], list[i].Encoders[1] = layout.EncDictionary, layout.EncDirectDictionary
 		}
 	}
@@ -50,7 +50,7 @@ func (s *TableSpec) tableSchema(stamp int64) (*layout.TableSchema, error) {
 		Properties: map[string]string{
 			"sort_columns": strings.Join(s.SortColumns, ","), "comment": "", "bad_record_path": "",
 			"local_dictionary_enable": "true", "indexexists": "false", "indextableexists": "false"}}
-	// with buckets, which each are sorted, CarbonData refuses the property
+	// each bucket is sorted by itself, and CarbonData refuses the property
 	if len(s.SortColumns) > 0 && s.Buckets == 0 {
 		t.Properties["sort_scope"] = "local_sort"
 	}
@@ -64,13 +64,14 @@ func (s *TableSpec) tableSchema(stamp int64) (*layout.TableSchema, error) {
 	return t, s.partition(t)
 }
 
-// partitionsLast is the schema with the partition columns at the end; with another order CarbonData's loads fail.
+// partitionsLast returns the schema with the partition columns at the end; CarbonData's loads fail with any other
+// order.
 func (s *TableSpec) partitionsLast() *arrow.Schema {
 	sc := lowered(s.Schema)
 	var fields, last []arrow.Field
 	for i, n := range s.Partition {
 		if slices.Contains(s.Partition[:i], n) {
-			continue // an error of partition
+			continue // reported by partition
 		}
 		if at := slices.IndexFunc(sc.Fields(),
 			func(f arrow.Field) bool { return strings.EqualFold(f.Name, n) }); at >= 0 {
@@ -85,7 +86,7 @@ func (s *TableSpec) partitionsLast() *arrow.Schema {
 	return arrow.NewSchema(append(fields, last...), nil)
 }
 
-// lowered is a schema with its names in lower case, as Spark and Hive have them.
+// lowered returns a schema with its names in lower case, as in Spark and Hive.
 func lowered(sc *arrow.Schema) *arrow.Schema {
 	fields := slices.Clone(sc.Fields())
 	for i := range fields {
@@ -145,7 +146,7 @@ func newUUID() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// OptionsOf are the options opts for loads into a table, with defaults from the table's properties. Errors are Invalid.
+// OptionsOf parses opts for loads into a table, with defaults from the table's properties. Errors are Invalid.
 func OptionsOf(t *layout.TableSchema, opts map[string]string) (schema.WriteOptions, error) {
 	o, err := parseWriteOptions(opts)
 	if err != nil {
@@ -187,7 +188,7 @@ func OptionsOf(t *layout.TableSchema, opts map[string]string) (schema.WriteOptio
 	return o, nil
 }
 
-// propertyNames are the names in a property, separated by commas; empty ones are skipped.
+// propertyNames splits a property at commas into names; empty names are skipped.
 func propertyNames(v string) []string {
 	names := strings.Split(v, ",")
 	for i := range names {
