@@ -9,15 +9,15 @@ import (
 	"stoa/pred"
 )
 
-// What `stoa explain --analyze` names as the means by which pages or rows were excluded.
+// Names that `stoa explain --analyze` prints for the means by which pages or rows were excluded.
 const (
 	ByInverted = "inverted index"
 	byCodeSort = "order of the dictionary"
 )
 
-// verdict evaluates a test over the values with the codes lo to hi. Through the sort index a range of values is a range
-// of ranks, and each code is compared with that. Bounds of the values would say less: codes are in the order in which
-// the values were first seen.
+// verdict evaluates a test for the values with the codes lo to hi. The sort index turns a range of values into a range
+// of ranks, with which the rank of each code is compared. Bounds of the values would exclude less, because codes are in
+// the order in which values were first seen.
 func (g *GlobalDictionary) verdict(ctx context.Context, test *pred.Expr, lo, hi uint32) pred.Verdict {
 	o, err := g.ordered(ctx)
 	if err != nil || hi >= uint32(len(o.values)) || g.Col.Type == layout.TypeFloat || g.Col.Type == layout.TypeDouble {
@@ -48,8 +48,8 @@ func (g *GlobalDictionary) verdict(ctx context.Context, test *pred.Expr, lo, hi 
 	return pred.None
 }
 
-// PageBounds are those of a page of codes; nil if m has none. The dictionary is read and sorted when a filter first
-// asks.
+// PageBounds returns the bounds of a page of codes; nil if m has none. The dictionary is read and sorted when a filter
+// first needs it.
 func (g *GlobalDictionary) PageBounds(ctx context.Context, m *layout.MinMax) *pred.Bounds {
 	lo, hi, ok := m.At(0)
 	if !ok {
@@ -67,7 +67,7 @@ func (g *GlobalDictionary) PageBounds(ctx context.Context, m *layout.MinMax) *pr
 	return b
 }
 
-// rankOf is the first rank whose value is at least v, or, if above, greater than v; -1 if they cannot be compared.
+// rankOf returns the first rank whose value is at least v (above: greater than v); -1 if they cannot be compared.
 func (o *dictOrder) rankOf(col *schema.Column, v *pred.Value, above bool) int {
 	t, err := col.Arrow()
 	if err != nil {
@@ -90,7 +90,7 @@ func (o *dictOrder) rankOf(col *schema.Column, v *pred.Value, above bool) int {
 	return r
 }
 
-// anyRankIn reports whether a code in lo…hi has a rank in [low, high), or a value that is not one of the type.
+// anyRankIn reports whether a code in lo…hi has a rank in [low, high), or has a value that is not of the column's type.
 func (o *dictOrder) anyRankIn(low, high int, lo, hi uint32) bool {
 	for c := lo; c <= hi; c++ {
 		if r := int(o.ranks[c]); r < 0 && c != schema.NullCode || r >= low && r < high {

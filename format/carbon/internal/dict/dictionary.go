@@ -33,9 +33,8 @@ import (
 //	ID_SIZE.sortindex   ColumnSortInfo: the codes in the order of their values, and the inverse; SIZE is that of
 //	                    ID.dict. Those of earlier sizes stay for a while.
 //
-// All are in Thrift's compact protocol, structure after structure. A load of CarbonData writes .dict, then .dictmeta,
-// then .sortindex, then the data: what .dict has after the last load in .dictmeta belongs to a load that did not
-// finish.
+// All are sequences of structures in Thrift's compact protocol. A load of CarbonData writes .dict, then .dictmeta, then
+// .sortindex, then the data: anything in .dict after the last load in .dictmeta belongs to a load that did not finish.
 const (
 	DictExt     = ".dict"
 	DictMetaExt = ".dictmeta"
@@ -44,7 +43,7 @@ const (
 
 // DictLoad is ColumnDictionaryChunkMeta: what one load appended.
 type DictLoad struct {
-	Min, Max   int64 // codes, both included; Max is Min-1 for none
+	Min, Max   int64 // codes, both inclusive; Max is Min-1 if there are none
 	Start, End int64 // offsets in the .dict
 	Chunks     int64
 }
@@ -67,8 +66,8 @@ func parseDictLoad(r *thrift.Reader, name string) (d DictLoad) {
 	return d
 }
 
-// ParseDictLoads reads a whole .dictmeta. It returns the loads before an error, which is that of c: each load must
-// begin where the one before it ends.
+// ParseDictLoads reads a whole .dictmeta. Each load must begin where the previous one ends. The error is that of c; the
+// loads before it are returned.
 func ParseDictLoads(c *wire.Cursor) (loads []DictLoad) {
 	r := thrift.NewReader(c, thrift.Compact)
 	for c.Err() == nil && c.Left() > 0 {
@@ -100,12 +99,12 @@ const maxCode = 1<<31 - 1
 
 // DictValues are the values of a .dict.
 type DictValues struct {
-	Values [][]byte // of code i+1
+	Values [][]byte // Values[i] has code i+1
 	Ends   []int    // offset of the end of each chunk
 	counts []int    // number of values up to the end of each chunk
 }
 
-// ParseDictValues reads a whole .dict. It returns the chunks before an error, which is that of c.
+// ParseDictValues reads a whole .dict. The error is that of c; the chunks before it are returned.
 func ParseDictValues(c *wire.Cursor) (d DictValues) {
 	r := thrift.NewReader(c, thrift.Compact)
 	for c.Err() == nil && c.Left() > 0 {
@@ -120,9 +119,9 @@ func ParseDictValues(c *wire.Cursor) (d DictValues) {
 	return d
 }
 
-// Trusted is the number of values, from the first on, that can be trusted: those of the loads whose chunks and values
-// are as many as .dictmeta says and end where it says. With nil for loads all can. An error is Corrupt, and is about
-// the first load that differs.
+// Trusted returns the number of values, from the first on, that can be trusted: those of loads whose numbers of chunks
+// and values, and whose ends, agree with .dictmeta. If loads is nil, all values are trusted. The error is Corrupt and
+// concerns the first load that differs.
 func (d *DictValues) Trusted(loads []DictLoad) (n int, err error) {
 	if loads == nil {
 		return len(d.Values), nil
@@ -157,13 +156,14 @@ type Dictionaries struct {
 	have map[string]*GlobalDictionary
 }
 
-// NewDictionaries opens nothing yet. dir is the table's Metadata directory.
+// NewDictionaries returns the dictionaries without opening any. dir is the table's Metadata directory.
 func NewDictionaries(tree store.Tree, dir string, o format.OpenOptions) *Dictionaries {
 	return &Dictionaries{Tree: tree, Dir: dir, Opts: o, have: map[string]*GlobalDictionary{}}
 }
 
-// DictionariesAbove are those of the table to which a data file in dir belongs, usually Fact/Part0/Segment_N of it: the
-// nearest directory above that has Metadata/schema. nil if no column needs one, or there is no such directory.
+// DictionariesAbove returns the dictionaries of the table to which a data file in dir belongs. The table is the nearest
+// directory above dir that has Metadata/schema; dir is usually its Fact/Part0/Segment_N. It returns nil if no column
+// needs a dictionary, or if there is no such directory.
 func DictionariesAbove(ctx context.Context, tree store.Tree, dir string, cols []*schema.Column,
 	o format.OpenOptions) (*Dictionaries, error) {
 	if !slices.ContainsFunc(cols, schema.HasGlobalCodes) {
@@ -174,7 +174,7 @@ func DictionariesAbove(ctx context.Context, tree store.Tree, dir string, cols []
 		if err == nil && !info.Dir {
 			return NewDictionaries(tree, path.Join(dir, "Metadata"), o), nil
 		}
-		// above the table anything may lie
+		// above the table the directories may be anything
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
 			return nil, err
 		}
@@ -190,16 +190,16 @@ type GlobalDictionary struct {
 	Limits format.Limits
 	Dict   fault.Span // the part of ID.dict that finished loads wrote
 	size   int64      // of ID.dict
-	loads  []DictLoad // nil: there is no .dictmeta, or it is damaged
+	loads  []DictLoad // nil if .dictmeta is missing or damaged
 
-	ValidBelow atomic.Int64 // all codes below are known to have a value; 0: not decoded yet, or not all have
+	ValidBelow atomic.Int64 // all codes less than this are known to have a value; 0: not decoded yet, or some lack one
 
 	sorting sync.Mutex
 	Order   *dictOrder // nil until ordered computes it
 }
 
-// Global is the dictionary of a column. A missing one is Corrupt, with fs.ErrNotExist as its cause: the column is lost,
-// nothing else.
+// Global is the dictionary of a column. A missing dictionary is Corrupt, with fs.ErrNotExist as the cause: only the
+// column is lost.
 func (d *Dictionaries) Global(ctx context.Context, col *schema.Column) (*GlobalDictionary, error) {
 	if d == nil {
 		return nil, absent(col.ID+DictExt, "column %s: its dictionary is in the table's Metadata directory, "+
@@ -217,7 +217,7 @@ func (d *Dictionaries) Global(ctx context.Context, col *schema.Column) (*GlobalD
 	return g, err
 }
 
-// absent is the error of a missing dictionary; its cause distinguishes it from a damaged one.
+// absent returns the error for a missing dictionary, whose cause distinguishes it from damage.
 func absent(name, format string, args ...any) error {
 	e := fault.Corruptf(fault.Span{Object: name}, "", format, args...)
 	e.Cause = fs.ErrNotExist
@@ -235,7 +235,7 @@ func openGlobal(ctx context.Context, tree store.Tree, name string, col *schema.C
 		return nil, err
 	}
 	g.size, g.Dict = obj.At.Len, obj.At
-	// a damaged .dictmeta does not matter here: without loads all whole chunks count
+	// a damaged .dictmeta is not an error here: without loads all complete chunks count
 	g.loads, err = ReadLoads(ctx, tree, name[:len(name)-len(DictExt)]+DictMetaExt, g.Limits)
 	if err != nil && !errors.Is(err, fault.Corrupt) {
 		return nil, err
@@ -272,7 +272,8 @@ func (g *GlobalDictionary) Page() format.Page {
 	return format.Page{Ordinal: -1, First: -1, Rows: -1, Entries: -1, Spans: []fault.Span{g.Dict}, Own: g}
 }
 
-// values parses b, the bytes of g.Dict, and returns the values that can be trusted. An error is the damage after them.
+// values parses b, the bytes of g.Dict, and returns the values that can be trusted. The error is about the damage after
+// these.
 func (g *GlobalDictionary) values(b []byte) ([][]byte, error) {
 	c := wire.NewCursor(b, g.Dict, "").Within(g.Limits.Memory())
 	d := ParseDictValues(c)
@@ -284,7 +285,7 @@ func (g *GlobalDictionary) values(b []byte) ([][]byte, error) {
 }
 
 // Decode appends the dictionary to dst: code c is entry c. Entries 0 and 1 are null, and so are values that are not of
-// the column's type. After damage the entries before it are there, and pages with later codes fail.
+// the column's type. In a damaged dictionary the entries before the damage are usable, and pages with later codes fail.
 func (g *GlobalDictionary) Decode(t *format.Task, dst *vec.Vector) error {
 	values, err := g.values(t.Bytes[0])
 	if err != nil && (len(values) == 0 || fault.OverBudget(err)) {
@@ -320,7 +321,7 @@ func (g *GlobalDictionary) Decode(t *format.Task, dst *vec.Vector) error {
 		v.Set(dst, at+i)
 	}
 	dst.AddNulls(nulls)
-	if nulls <= schema.NullCode+1 { // no others than codes 0 and 1
+	if nulls <= schema.NullCode+1 { // only codes 0 and 1
 		g.ValidBelow.Store(int64(n))
 	}
 	return nil

@@ -52,7 +52,7 @@ func (s *SortInfo) check() error {
 // dictOrder is the order of a dictionary's values.
 type dictOrder struct {
 	values []schema.Constant
-	codes  []int32 // by rank, from 0; without those of null and of values not of the type
+	codes  []int32 // by rank, from 0; without the codes of null and of values that are not of the type
 	ranks  []int32 // by code, from 0; -1: the code has none
 	From   string  // name of the sort index that was used; "": the values were sorted
 }
@@ -84,7 +84,8 @@ func (g *GlobalDictionary) ReadSortIndex(ctx context.Context) (*SortInfo, string
 	return nil, "", nil
 }
 
-// WholeSortInfo reads a whole .sortindex. It is Corrupt if bytes follow, or if the two lists contradict each other.
+// WholeSortInfo reads a whole .sortindex. The error is Corrupt if there are trailing bytes, or if the two lists
+// contradict each other.
 func WholeSortInfo(c *wire.Cursor) (SortInfo, error) {
 	s := parseSortInfo(thrift.NewReader(c, thrift.Compact), "ColumnSortInfo")
 	if c.Err() == nil && c.Left() > 0 {
@@ -96,8 +97,8 @@ func WholeSortInfo(c *wire.Cursor) (SortInfo, error) {
 	return s, fault.Locate(s.check(), c.SpanOf(0, c.Pos()), true, "")
 }
 
-// ordered is the order of the values, computed once. The sort index is used if it agrees with the values; otherwise
-// they are sorted.
+// ordered returns the order of the values, which is computed once. It uses the sort index if that agrees with the
+// values, and sorts them otherwise.
 func (g *GlobalDictionary) ordered(ctx context.Context) (*dictOrder, error) {
 	g.sorting.Lock()
 	defer g.sorting.Unlock()
@@ -150,7 +151,7 @@ func NewDictOrder(col *schema.Column, texts [][]byte) *dictOrder {
 	return o
 }
 
-// Follows reports whether codes are all codes in the order of their values, and if so makes them the order.
+// Follows reports whether codes lists all codes in the order of their values, and if so makes it the order.
 func (o *dictOrder) Follows(col *schema.Column, codes []int32) bool {
 	if len(codes) != len(o.values)-1 {
 		return false
@@ -178,7 +179,7 @@ func (o *dictOrder) sort(col *schema.Column) {
 	slices.SortStableFunc(o.codes, func(a, b int32) int { return compare(col, o.values[a], o.values[b]) })
 }
 
-// compare is the order of two values of a column's type.
+// compare compares two values of a column's type.
 func compare(col *schema.Column, a, b schema.Constant) int {
 	switch col.Type {
 	case layout.TypeString, layout.TypeVarchar, layout.TypeBinary:
@@ -191,7 +192,7 @@ func compare(col *schema.Column, a, b schema.Constant) int {
 	return cmp.Compare(a.I, b.I)
 }
 
-// Bounds are the bounds of the values with the codes lo to hi, which are big-endian as in indexes; nil: unknown.
+// Bounds returns the bounds of the values with the codes lo to hi, which are big-endian as in indexes; nil if unknown.
 func (g *GlobalDictionary) Bounds(ctx context.Context, lo, hi []byte) (*pred.Bounds, error) {
 	a, b, ok := codeRange(lo, hi)
 	if !ok {

@@ -35,11 +35,11 @@ type DictFile struct {
 	Unlock func()
 }
 
-// dictChunk is the most values that a chunk gets: the default of carbon.dictionary.chunk.size.
+// dictChunk is the largest number of values per chunk: the default of carbon.dictionary.chunk.size.
 const dictChunk = 10_000
 
-// OpenDict locks and reads the dictionary of a column of the table in dir; a missing one is empty. The caller must call
-// Unlock. Errors are those of status.Lock, and Corrupt for a damaged dictionary.
+// OpenDict locks and reads the dictionary of a column of the table in dir; a missing dictionary is empty. The caller
+// must call Unlock. Errors are those of status.Lock, and Corrupt for a damaged dictionary.
 func OpenDict(ctx context.Context, dir string, c *schema.Column) (d *DictFile, err error) {
 	d = &DictFile{Column: c, base: filepath.Join(dir, "Metadata", c.ID), codes: map[string]uint32{}}
 	if d.Unlock, err = status.Lock(ctx, dir, c.ID+".lock", status.LockWait); err != nil {
@@ -52,9 +52,9 @@ func OpenDict(ctx context.Context, dir string, c *schema.Column) (d *DictFile, e
 	return d, nil
 }
 
-// read reads .dict and .dictmeta. What follows the last load in .dictmeta does not count; without .dictmeta, which is
-// written last, all whole chunks do, since data may have their codes. Damage is an error: readers would assign other
-// codes to values that are appended after it.
+// read reads .dict and .dictmeta. Chunks after the last load in .dictmeta do not count. Without .dictmeta, which is
+// written last, all complete chunks count, since data may have their codes. Damage is an error, because readers would
+// assign other codes to values appended after it.
 func (d *DictFile) read(ctx context.Context) error {
 	limits := format.Limits{}.WithDefaults()
 	name := filepath.ToSlash(d.base) + DictExt
@@ -92,7 +92,7 @@ func (d *DictFile) read(ctx context.Context) error {
 		d.loads = []DictLoad{{Min: 1, Max: int64(whole), End: d.size, Chunks: int64(len(got.Ends))}}
 	}
 	for i, v := range d.Values {
-		if _, ok := d.codes[string(v)]; !ok { // the first code of a value that is there twice, as readers have it
+		if _, ok := d.codes[string(v)]; !ok { // of a value that occurs twice the first code counts, as in readers
 			d.codes[string(v)] = uint32(i + 1)
 		}
 	}
@@ -103,7 +103,8 @@ func (d *DictFile) read(ctx context.Context) error {
 // Code is the code of a value; 0 if it has none.
 func (d *DictFile) Code(v string) uint32 { return d.codes[v] }
 
-// Add returns the code of a value, which is the next one if the value has none yet. It is Limit if there is none left.
+// Add returns the code of a value, which is the next one if the value has none yet. The error is Limit if no code is
+// left.
 func (d *DictFile) Add(v string) (uint32, error) {
 	if len(d.Values) == 0 {
 		d.Values = append(d.Values, []byte(schema.NullText))
@@ -120,7 +121,7 @@ func (d *DictFile) Add(v string) (uint32, error) {
 	return uint32(len(d.Values)), nil
 }
 
-// AddAll adds values in the order in which CarbonData's loader sorts them.
+// AddAll adds values in the sort order of CarbonData's loader.
 func (d *DictFile) AddAll(values map[string]bool) error {
 	delete(values, schema.NullText)
 	if _, err := d.Add(schema.NullText); err != nil {
@@ -149,7 +150,7 @@ func JavaCompare(a, b string) int {
 }
 
 // Save appends the new values to .dict, writes a new .sortindex of all, and replaces .dictmeta, which says how much of
-// .dict counts, last and by one rename: readers see the dictionary before or after.
+// .dict counts, last and by one rename, so readers see the dictionary either as it was or with all new values.
 func (d *DictFile) Save() error {
 	if len(d.Values) == d.saved {
 		return nil
@@ -175,8 +176,8 @@ func (d *DictFile) Save() error {
 	return d.removeSortIndexes()
 }
 
-// append writes the new values after those that count, over what an unfinished load left there. It returns the new size
-// and the number of chunks.
+// append writes the new values after those that count, overwriting what an unfinished load left there. It returns the
+// new size and the number of chunks.
 func (d *DictFile) append() (size int64, chunks int, err error) {
 	f, err := os.OpenFile(d.base+DictExt, os.O_WRONLY|os.O_CREATE, 0o666)
 	if err != nil {
@@ -221,8 +222,8 @@ func (s *SortInfo) put(w *thrift.Writer) {
 	w.End()
 }
 
-// sortInfo sorts the codes by their values: strings as JavaCompare does, null among them; other types by value, with
-// null and values not of the type last.
+// sortInfo sorts the codes by their values: strings as JavaCompare does, including null; other types by value, with
+// null and values that are not of the type last.
 func (d *DictFile) sortInfo() *SortInfo {
 	s := &SortInfo{Codes: make([]int32, len(d.Values)), Ranks: make([]int32, len(d.Values))}
 	for i := range s.Codes {
@@ -253,7 +254,7 @@ func bit(b bool) int {
 	return 0
 }
 
-// keepSortIndexes is how long superseded sort indexes stay for running queries: the default of
+// keepSortIndexes is the time for which superseded sort indexes are kept for running queries: the default of
 // max.query.execution.time.
 const keepSortIndexes = time.Hour
 
