@@ -19,7 +19,7 @@ type DataChunk struct {
 	Presence *Presence
 	Sort     int32 // sort_state: 1 native, 2 explicit
 	Encoders Encodings
-	Meta     [][]byte // encoder_meta, one for an encoder that needs it
+	Meta     [][]byte // encoder_meta, one for each encoder that needs it
 	MinMax   *MinMax
 	Rows     int64 // of the page; -1: unknown
 	Raw      int64 // total_uncompressed_size
@@ -27,7 +27,7 @@ type DataChunk struct {
 
 // Presence is PresenceMeta: which entries are null.
 type Presence struct {
-	Ones bool   // a set bit is a value, not a null; no writer does it
+	Ones bool   // a set bit means a value and not a null; no writer does this
 	Bits []byte // Java's BitSet, least significant bit first; compressed except in format 1
 }
 
@@ -39,7 +39,7 @@ func parsePresence(r *thrift.Reader, name string) *Presence {
 			p.Ones = r.Bool("represents_presence")
 		case 2:
 			p.Bits = r.Bytes("present_bit_stream")
-		default: // the structure never changed: an unknown field is damage, and without the bits nulls would be values
+		default: // frozen structure: unknown fields are damage, and lost bits would turn nulls into values
 			r.UnexpectedField()
 		}
 	}
@@ -73,7 +73,7 @@ func parseChunkMeta(r *thrift.Reader, d *DataChunk) {
 	}
 }
 
-// parseDataChunk1 reads DataChunk of format 1. That format is frozen, so an unknown field is a damaged field number.
+// parseDataChunk1 reads DataChunk of format 1. Format 1 is frozen, so an unknown field means a damaged field number.
 func parseDataChunk1(r *thrift.Reader, name string) (d DataChunk) {
 	d.Rows = -1
 	for r.Struct(name); r.Next(); {
@@ -143,7 +143,7 @@ func ParseDataChunk2(r *thrift.Reader, name string) (d DataChunk) {
 	return d
 }
 
-// ColumnChunk is DataChunk3: the pages of a column of a blocklet. Pages, Offsets and Lengths have one element a page.
+// ColumnChunk is DataChunk3: the pages of a column of a blocklet. Pages, Offsets and Lengths have one element per page.
 type ColumnChunk struct {
 	Pages   []DataChunk
 	Offsets []int32          // bytes from the end of this structure
@@ -210,7 +210,7 @@ func ParseDictionaryChunk(r *thrift.Reader, name string) (values [][]byte) {
 	return values
 }
 
-// FirstEncoding is the first encoder, which says how the values are stored; -1 if there is none.
+// FirstEncoding returns the first encoder, which determines how the values are stored; -1 if there is none.
 func (d *DataChunk) FirstEncoding() Encoding {
 	if len(d.Encoders) == 0 {
 		return -1

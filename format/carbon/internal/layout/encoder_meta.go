@@ -10,7 +10,8 @@ import (
 	"stoa/wire"
 )
 
-// StoreType is the number of a type in ColumnPageEncoderMeta (DataType.java), which differs from that of schema.thrift.
+// StoreType is a type as numbered in ColumnPageEncoderMeta (DataType.java), which differs from the numbering in
+// schema.thrift.
 type StoreType uint8
 
 const (
@@ -64,7 +65,7 @@ func (t StoreType) Width() int {
 	return 0
 }
 
-// ColumnType is the class that ColumnPageEncoderMeta gives a column.
+// ColumnType is the class of a column in ColumnPageEncoderMeta.
 type ColumnType uint8
 
 const (
@@ -92,7 +93,7 @@ type EncoderMeta struct {
 	Scale     int32
 	Precision int32
 	Store     StoreType // of the values in the page
-	Decimals  int32     // floating-point values are stored times 10^Decimals
+	Decimals  int32     // floating-point values are stored multiplied by 10^Decimals
 	Max, Min  int64     // of whole numbers; of decimals the low 64 bits of the unscaled value
 	Fmax      float64   // max of floating-point values
 }
@@ -160,8 +161,8 @@ func (c BigEndian) signed(name string, width int) int64 {
 	return c.I64(name)
 }
 
-// ParseEncoderMeta reads the encoder_meta of a page; rle: one of RLE_INTEGRAL, which has a page size at the end. Errors
-// are those of cur.
+// ParseEncoderMeta reads the encoder_meta of a page; rle states that the encoder is RLE_INTEGRAL, whose metadata ends
+// with a page size. Errors are those of cur.
 func ParseEncoderMeta(cur *wire.Cursor, rle bool) (m EncoderMeta) {
 	c := BigEndian{cur}
 	c.text("fieldName")
@@ -207,7 +208,7 @@ func (m *EncoderMeta) bounds(c BigEndian) {
 }
 
 // unscaled reads a decimal: u16 length, u8 scale, and the unscaled value as a big-endian number. It returns the low 64
-// bits, which are all that the writer computes deltas with.
+// bits; the writer computes deltas with these alone.
 func unscaled(c BigEndian, name string) int64 {
 	n := int(c.U16(name + ".length"))
 	b := c.take(name, n)
@@ -228,7 +229,7 @@ func unscaled(c BigEndian, name string) int64 {
 	return v
 }
 
-// decimalText is the unscaled value and the scale of a stored decimal, for traces.
+// decimalText formats the unscaled value and the scale of a stored decimal, for traces.
 func decimalText(b []byte) string {
 	if len(b) < 2 {
 		return ""

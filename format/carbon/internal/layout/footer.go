@@ -4,7 +4,7 @@ import (
 	"stoa/internal/thrift"
 )
 
-// Footer is FileFooter (formats 1 and 2) or FileFooter3. Index and Blocklet have one element a blocklet.
+// Footer is FileFooter (formats 1 and 2) or FileFooter3. Index and Blocklet have one element per blocklet.
 type Footer struct {
 	Version  int32 // of FileFooter; 3 for FileFooter3
 	Rows     int64
@@ -18,7 +18,7 @@ type Footer struct {
 
 // BlockletInfo is BlockletInfo, BlockletInfo2 or BlockletInfo3.
 type BlockletInfo struct {
-	ChunksFound int // in recovery: how many column chunks were found, from the first on; 0: all
+	ChunksFound int // in recovery: number of column chunks found, counted from the first; 0: all
 
 	Rows          int64
 	Chunks        []DataChunk // format 1
@@ -28,7 +28,7 @@ type BlockletInfo struct {
 	MeasuresEnd   int64       // offset of the end of the measures, format 3
 	Pages         int32
 	PageRows      []int32    // rows of each page; nil: the writer did not record them
-	V12           []*V12Page // of a writer of format 1
+	V12           []*V12Page // used by the writer of format 1
 }
 
 // ParseFooter3 reads FileFooter3. Errors are those of r.
@@ -59,7 +59,8 @@ func ParseFooter3(r *thrift.Reader, name string) (f Footer) {
 	return f
 }
 
-// ParseFooter12 reads FileFooter, of formats 1 and 2. These are frozen: an unknown field is a damaged field number.
+// ParseFooter12 reads FileFooter, of formats 1 and 2. These formats are frozen, so an unknown field means a damaged
+// field number.
 func ParseFooter12(r *thrift.Reader, name string) (f Footer) {
 	for r.Struct(name); r.Next(); {
 		switch r.Field() {
@@ -156,7 +157,7 @@ func parseBlockletInfo3(r *thrift.Reader, name string) (b BlockletInfo) {
 	return b
 }
 
-// ChunkEnd is the offset of the end of column chunk i of a blocklet of format 3 that has dims dimensions.
+// ChunkEnd returns the offset at which column chunk i ends in a blocklet of format 3 with dims dimensions.
 func (b *BlockletInfo) ChunkEnd(i, dims int) int64 {
 	switch {
 	case i == dims-1:
@@ -167,8 +168,8 @@ func (b *BlockletInfo) ChunkEnd(i, dims int) int64 {
 	return b.Offsets[i+1]
 }
 
-// SetPages sets the pages and rows of the blocklet from its column chunks, at least one, for want of a footer: each has
-// all rows, and where one is damaged the most agree.
+// SetPages sets the pages and rows of the blocklet from its column chunks when there is no footer. There must be at
+// least one chunk. Every chunk has all rows; if one is damaged, the majority decides.
 func (b *BlockletInfo) SetPages(chunks []ColumnChunk) {
 	var sizes []int64
 	for _, cc := range chunks {
@@ -188,7 +189,7 @@ func (b *BlockletInfo) SetPages(chunks []ColumnChunk) {
 	}
 }
 
-// mostCommon is the number that comes most often; of several the first.
+// mostCommon returns the most frequent number; of several, the first.
 func mostCommon(numbers []int64) (most int64) {
 	times, best := map[int64]int{}, 0
 	for _, n := range numbers {

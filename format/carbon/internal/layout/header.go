@@ -7,8 +7,8 @@ type Header struct {
 	Version    int32
 	Columns    []ColumnSchema
 	Footer     bool   // is_footer_present; false: a row-format (streaming) file
-	HasFooter  bool   // is_footer_present is there at all
-	Stamp      int64  // milliseconds since 1970: when the schema was changed last
+	HasFooter  bool   // the field is_footer_present is present
+	Stamp      int64  // milliseconds since 1970: time of the last schema change
 	Sync       []byte // 16 bytes between the blocklets of a streaming file
 	Compressor string
 }

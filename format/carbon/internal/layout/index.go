@@ -17,8 +17,8 @@ type IndexHeader struct {
 	Version int32
 	Columns []ColumnSchema
 	Segment SegmentInfo
-	Bucket  int32 // -1: none is given
-	Stamp   int64 // milliseconds since 1970: when the schema was changed last
+	Bucket  int32 // -1: not stated
+	Stamp   int64 // milliseconds since 1970: time of the last schema change
 	Sorted  bool
 }
 
@@ -43,9 +43,9 @@ func parseIndexHeader(r *thrift.Reader, name string) (h IndexHeader) {
 	return h
 }
 
-// BlockIndex is BlockIndex: an entry of an index file, for a blocklet, or, without Info, for a whole data file.
+// BlockIndex is an entry of an index file: for a blocklet or, if Info is absent, for a whole data file.
 type BlockIndex struct {
-	Rows   int64  // of the data file, also in the entry of a blocklet
+	Rows   int64  // of the data file, even in the entry of a blocklet
 	File   string // name of the data file
 	Offset int64  // of its footer
 	Index  BlockletIndex
@@ -83,9 +83,10 @@ func (b *BlockIndex) Count() int64 {
 	return b.Rows
 }
 
-// IndexFile is a .carbonindex: a header, then entry after entry to the end. That of a streaming segment has no header.
+// IndexFile is a .carbonindex: a header, then entry after entry to the end. The index file of a streaming segment has
+// no header.
 type IndexFile struct {
-	Name   string // of the object, or in the merged file
+	Name   string // name of the object, or its name in the merged file
 	Header IndexHeader
 	Blocks []BlockIndex
 }
@@ -93,7 +94,7 @@ type IndexFile struct {
 // blockFirst is the first byte of a BlockIndex: field 1, an i64, where an IndexHeader has an i32.
 const blockFirst = 0x16
 
-// ParseIndex reads an index file that fills c. Blocks has the entries before an error, which is that of c.
+// ParseIndex reads an index file that fills c. The error is that of c; Blocks has the entries before it.
 func ParseIndex(c *wire.Cursor) (x IndexFile) {
 	r := thrift.NewReader(c, thrift.Compact)
 	if b := c.Rest(); len(b) == 0 || b[0] != blockFirst {
@@ -113,8 +114,8 @@ func ParseIndex(c *wire.Cursor) (x IndexFile) {
 	return x
 }
 
-// ParseMergedIndex reads a .carbonindexmerge: the names, then the files in the same order. trace, if not nil, gets the
-// nodes of the files, which are binary values to Thrift. out has the files before an error, which is that of c.
+// ParseMergedIndex reads a .carbonindexmerge: the names, then the files in the same order. trace, if not nil, receives
+// the nodes of the files, which Thrift treats as binary values. The error is that of c; out has the files before it.
 func ParseMergedIndex(c *wire.Cursor, trace func(region.Node)) (out []IndexFile) {
 	r := thrift.NewReader(c, thrift.Compact)
 	var names []string
@@ -159,7 +160,7 @@ func ParseMergedIndex(c *wire.Cursor, trace func(region.Node)) (out []IndexFile)
 	return out
 }
 
-// fileDepth is the depth of what is in an element of fileData: below struct, list and element.
+// fileDepth is the depth of nodes inside an element of fileData: they are below struct, list and element.
 const fileDepth = 4
 
 // String summarizes an entry on one line.
@@ -175,8 +176,8 @@ const (
 	DeltaExt  = ".deletedelta"
 )
 
-// SameBounds reports whether a does not contradict b. An index may be configured to have bounds of some columns only:
-// empty ones of a are skipped.
+// SameBounds reports whether a agrees with b. An index may be configured to have bounds of some columns only, so empty
+// bounds in a are skipped.
 func SameBounds(a, b *MinMax) bool {
 	if a == nil || b == nil || len(a.Min) != len(b.Min) || len(a.Max) != len(b.Max) {
 		return true

@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// Formats 1 and 2 keep the parameters of a measure's page as a serialized Java object, of class ValueEncoderMeta.
-// What is read here is the Java Object Serialization Stream Protocol as far as plain objects go: objects, strings,
-// arrays of bytes.
+// Formats 1 and 2 store the parameters of a measure's page as a serialized Java object of class ValueEncoderMeta. The
+// parser supports the part of the Java Object Serialization Stream Protocol that plain objects need: objects, strings
+// and arrays of bytes.
 //
 //	stream   AC ED 00 05, content
 //	content  70                                          null
@@ -60,7 +60,7 @@ type javaField struct {
 type JavaValues struct {
 	Class  string
 	Fields map[string]any
-	Own    []any // the objects among the annotations of the classes' writeObject: of a HashMap the keys and values
+	Own    []any // objects that the classes' writeObject methods wrote as annotations: the keys and values of a HashMap
 }
 
 type javaReader struct {
@@ -69,7 +69,7 @@ type javaReader struct {
 	depth   int
 }
 
-// ParseJavaObject reads a stream of one object; nil after an error, which is that of c.
+// ParseJavaObject reads a stream of one object. The error is that of c, and the result is then nil.
 func ParseJavaObject(c BigEndian) *JavaValues {
 	r := &javaReader{BigEndian: c}
 	if m, v := r.U16("magic"), r.U16("version"); c.Err() == nil && (m != javaMagic || v != javaVersion) {
@@ -87,7 +87,7 @@ func (r *javaReader) bad(name, format string, args ...any) {
 	r.Fail(r.Pos(), 0, name, format, args...)
 }
 
-// content reads the next content, whatever its kind.
+// content reads the next content of any kind.
 func (r *javaReader) content(name string) any {
 	r.Spend(perContent)
 	if r.depth++; r.depth > javaDepth {
@@ -158,7 +158,7 @@ func (r *javaReader) classDesc(name string) *javaDesc {
 	return d
 }
 
-// annotations reads what a class's writeObject wrote, and returns the objects in it; block data is skipped.
+// annotations reads the data that a class's writeObject wrote, and returns the objects in it; block data is skipped.
 func (r *javaReader) annotations() (out []any) {
 	for r.Err() == nil && r.Left() > 0 {
 		switch r.Rest()[0] {
@@ -287,7 +287,7 @@ func ParseMeasureMeta(c BigEndian) (m MeasureMeta) {
 	return m
 }
 
-// boxed is what a java.lang.Long or Double holds.
+// boxed returns the number in a java.lang.Long or Double.
 func boxed(v any) any {
 	o, ok := v.(*JavaValues)
 	if !ok {

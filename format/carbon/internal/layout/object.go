@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	MagicV2  = "CARBONDATAVERSION#ColumnarFormatV2" // with which files of format 2 begin
+	MagicV2  = "CARBONDATAVERSION#ColumnarFormatV2" // magic at the beginning of files of format 2
 	TailLen  = 8                                    // the last bytes of a data file: offset of the footer, big-endian
-	readHead = 16 << 10                             // what ParseGrowing reads first
+	readHead = 16 << 10                             // size in bytes of ParseGrowing's first read
 )
 
 // Object is a file that is opened for each read: a table may have more files than a process may have open.
 type Object struct {
 	Tree   store.Tree
-	At     fault.Span // the whole object
+	At     fault.Span // span of the whole object
 	Limits format.Limits
 }
 
@@ -36,7 +36,7 @@ func OpenObject(ctx context.Context, tree store.Tree, name string, l format.Limi
 	return Object{Tree: tree, At: fault.Span{Object: name, Len: src.Size()}, Limits: l.WithDefaults()}, nil
 }
 
-// Read reads n bytes of metadata at off. To read past the end is Corrupt, to read more than Limits.Metadata is Limit.
+// Read reads n bytes of metadata at off. Reading past the end is Corrupt; reading more than Limits.Metadata is Limit.
 func (o *Object) Read(ctx context.Context, off, n int64, path string) ([]byte, error) {
 	at := o.At.Sub(off, n)
 	if off < 0 || n < 0 || off > o.At.Len || n > o.At.Len-off {
@@ -54,7 +54,8 @@ func (o *Object) Read(ctx context.Context, off, n int64, path string) ([]byte, e
 	return b, format.ReadFull(ctx, src, at, path, b)
 }
 
-// Cursor is a cursor over metadata that o.Read returned; what is made of it is charged to the memory budget of o.
+// Cursor returns a cursor over metadata that o.Read returned. Structures parsed from it are charged to the memory
+// budget of o.
 func (o *Object) Cursor(b []byte, at fault.Span, path string) *wire.Cursor {
 	c := wire.NewCursor(b, at, path).Within(o.Limits.Memory())
 	c.Spend(int64(len(b)))
@@ -78,14 +79,14 @@ func (o *Object) ParseGrowing(ctx context.Context, off int64, path string, parse
 	}
 }
 
-// Trace calls trace with n, unless trace is nil.
+// Trace calls trace(n) unless trace is nil.
 func Trace(trace func(region.Node), n region.Node) {
 	if trace != nil {
 		trace(n)
 	}
 }
 
-// ReadSome fills p from off on, or, where the file ends before, a part of p.
+// ReadSome reads from off to p; it fills only a part of p if the file ends before.
 func ReadSome(ctx context.Context, src store.Source, p []byte, off int64) error {
 	n, err := src.ReadAt(ctx, p, off)
 	if n == len(p) || err == io.EOF {
@@ -94,7 +95,8 @@ func ReadSome(ctx context.Context, src store.Source, p []byte, off int64) error 
 	return err
 }
 
-// ReadIndex reads a .carbonindex, or, if merged, a .carbonindexmerge. It returns the files before an error, too.
+// ReadIndex reads a .carbonindex or, if merged is true, a .carbonindexmerge. With an error it also returns the files
+// before it.
 func (o *Object) ReadIndex(ctx context.Context, merged bool, trace func(region.Node)) ([]IndexFile, error) {
 	b, err := o.Read(ctx, 0, o.At.Len, "")
 	if err != nil {
@@ -109,7 +111,7 @@ func (o *Object) ReadIndex(ctx context.Context, merged bool, trace func(region.N
 	return ParseMergedIndex(c, trace), c.Err()
 }
 
-// Findingf is a finding of recovery. Of an argument that is an error in the same object only the reason is printed.
+// Findingf is a finding of recovery. If an argument is an error in the same object, only its reason is printed.
 func Findingf(code string, at fault.Span, part, format string, args ...any) region.Finding {
 	for i, a := range args {
 		if err, _ := a.(error); err == nil {

@@ -11,7 +11,7 @@ import (
 	"stoa/internal/thrift"
 )
 
-// TableSchema is TableSchema of schema.thrift, of the table itself: aggregate tables are skipped.
+// TableSchema is TableSchema of schema.thrift for the table itself; aggregate tables are skipped.
 type TableSchema struct {
 	ID         string
 	Columns    []ColumnSchema
@@ -20,7 +20,7 @@ type TableSchema struct {
 	Buckets    int32
 	BucketBy   []ColumnSchema
 	Partition  *PartitionInfo
-	long       []string // long_string_columns, kept for rewriting
+	long       []string // long_string_columns, kept so that it can be written back
 }
 
 // Evolution is SchemaEvolutionEntry.
@@ -137,7 +137,8 @@ func parsePartitionInfo(r *thrift.Reader, name string) *PartitionInfo {
 	return p
 }
 
-// HistoryColumns are the lists of columns in the table's history: of each entry the added and the removed ones.
+// HistoryColumns returns the lists of columns in the table's history: for each entry, the added and the removed
+// columns.
 func (s *TableSchema) HistoryColumns() (out [][]ColumnSchema) {
 	for _, e := range s.History {
 		out = append(out, e.Added, e.Removed)
@@ -145,7 +146,7 @@ func (s *TableSchema) HistoryColumns() (out [][]ColumnSchema) {
 	return out
 }
 
-// Facts adds what `stoa meta` prints of a table's schema.
+// Facts adds the facts that `stoa meta` prints about a table's schema.
 func (s *TableSchema) Facts(add func(k string, v any)) {
 	add("table_id", s.ID)
 	add("columns", len(s.Columns))
@@ -181,15 +182,15 @@ func FormatTime(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-
 // Drift is a contradiction between the list of columns of a schema and its history.
 type Drift struct {
 	Past *ColumnSchema // the column in the last entry of the history that has it
-	At   int           // index of the column of that id in the list; -1: it is not there
+	At   int           // index in the list of the column with the same id; -1: missing
 	Why  string
 
 	Default bool // only the column's default differs
 }
 
-// Drifts compares the columns with the history: a column that was added and not removed since must be in the list, with
-// that name, type and default; one that was removed must be invisible or not in the list. The history does not have the
-// columns that the table was created with.
+// Drifts compares the columns with the history: a column that was added and not removed afterwards must be in the list
+// with that name, type and default; a removed column must be invisible or absent from the list. The history does not
+// have the columns that the table was created with.
 func (s *TableSchema) Drifts() (out []Drift) {
 	last, added := map[string]*ColumnSchema{}, map[string]bool{}
 	for i := range s.History {
@@ -197,7 +198,7 @@ func (s *TableSchema) Drifts() (out []Drift) {
 		for k := range e.Removed {
 			last[e.Removed[k].ID], added[e.Removed[k].ID] = &e.Removed[k], false
 		}
-		for k := range e.Added { // after the removed ones: a changed column is in both
+		for k := range e.Added { // after the removed ones, because a changed column is in both
 			last[e.Added[k].ID], added[e.Added[k].ID] = &e.Added[k], true
 		}
 	}
@@ -213,8 +214,8 @@ func (s *TableSchema) Drifts() (out []Drift) {
 
 const otherDefault = "its default differs from the one that it was added with"
 
-// driftOf compares past, which was last added or removed, with element at of list, -1 if there is none. It returns the
-// contradiction, "" if there is none.
+// driftOf compares past, a column as it was last added or removed, with element at of list; at is -1 if there is no
+// such element. It returns the contradiction, or "".
 func driftOf(past *ColumnSchema, list []ColumnSchema, at int, added bool) string {
 	switch {
 	case !added && (at < 0 || list[at].Invisible):
@@ -225,7 +226,7 @@ func driftOf(past *ColumnSchema, list []ColumnSchema, at int, added bool) string
 		return "the history says that it was added with the id " + past.ID + ", which no column has"
 	}
 	text := func(t DataType) DataType {
-		if t == TypeVarchar { // a property of the table turns a string into a varchar
+		if t == TypeVarchar { // a table property makes a string a varchar
 			return TypeString
 		}
 		return t
@@ -246,8 +247,9 @@ func driftOf(past *ColumnSchema, list []ColumnSchema, at int, added bool) string
 // ViewsProperty has the materialised views of a table: their names by database, as JSON.
 const ViewsProperty = "relatedmvtablesmap"
 
-// Dependents are what CarbonData makes of the rows of a table and keeps up to date with every change, by name. The
-// properties of the table say that they exist; where they are, and whether they are used, Hive's metastore knows.
+// Dependents returns the names of everything that CarbonData derives from the rows of a table and updates with every
+// change, such as views. The table's properties record that they exist; only Hive's metastore records where they are,
+// and whether they are used.
 func (t *TableSchema) Dependents() (out []string) {
 	for name, value := range t.Properties {
 		what := ""

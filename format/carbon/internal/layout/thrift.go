@@ -32,7 +32,7 @@ const (
 	TypeBinary    DataType = 26
 )
 
-// TypeNames are the names of all types that are known.
+// TypeNames has the names of all known types.
 var TypeNames = map[DataType]string{TypeString: "string", TypeShort: "short", TypeInt: "int", TypeLong: "long",
 	TypeDouble:  "double",
 	TypeDecimal: "decimal", TypeTimestamp: "timestamp", TypeDate: "date", TypeBoolean: "boolean",
@@ -97,11 +97,11 @@ func (e Encodings) String() string {
 	return strings.Join(names, ",")
 }
 
-// ColumnSchema is ColumnSchema of schema.thrift. Lists of columns are flattened depth first: the NumChild children of a
-// column, each with its own, follow it.
+// ColumnSchema is ColumnSchema of schema.thrift. Lists of columns are flattened depth first: a column is followed by
+// its NumChild children, each with its own children.
 type ColumnSchema struct {
 	Type      DataType
-	Name      string // a child has the name of its parent and a dot before its own
+	Name      string // a child's name is that of its parent, a dot, and its own
 	ID        string
 	Reference string // columnReferenceId: the id again, or that of a column whose dictionary is shared
 	Encoders  Encodings
@@ -113,7 +113,7 @@ type ColumnSchema struct {
 	Default   []byte // default value, for rows of segments without the column; nil: null
 	Props     map[string]string
 	Invisible bool  // the column was dropped
-	Ordinal   int32 // schemaOrdinal: position in the order that the user gave, from 0; -1: unknown, or a child
+	Ordinal   int32 // schemaOrdinal: position in the user's column order, from 0; -1: unknown, or a child
 }
 
 func typeText(v int32) string     { return DataType(v).String() }
@@ -226,10 +226,10 @@ func parseSegmentInfo(r *thrift.Reader, name string) (s SegmentInfo) {
 // MinMax is BlockletMinMaxIndex: min and max of each column chunk, encoded by the type of its column.
 type MinMax struct {
 	Min, Max [][]byte
-	Written  []bool // false: the chunk has no bounds; nil: all have
+	Written  []bool // false: the chunk has no bounds; nil: all chunks have bounds
 }
 
-// At are the bounds of chunk i; ok is false if there are none.
+// At returns the bounds of chunk i; ok is false if there are none.
 func (m *MinMax) At(i int) (lo, hi []byte, ok bool) {
 	if m == nil || i >= len(m.Min) || i >= len(m.Max) || i < len(m.Written) && !m.Written[i] {
 		return nil, nil, false
@@ -280,10 +280,10 @@ func ParseBlockletIndex(r *thrift.Reader, name string) (x BlockletIndex) {
 	return x
 }
 
-// ElementName is the name of element i of a list in paths and nodes.
+// ElementName returns the name of element i of a list, as used in paths and nodes.
 func ElementName(name string, i int) string { return fmt.Sprintf("%s[%d]", name, i) }
 
-// SortedKeys are the keys of a map in order.
+// SortedKeys returns the keys of a map, sorted.
 func SortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // HasGlobalDictionary reports whether the encoders of a column name a global dictionary.

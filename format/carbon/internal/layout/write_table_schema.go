@@ -7,7 +7,7 @@ import (
 	"stoa/internal/thrift"
 )
 
-// NextOrdinal is the schemaOrdinal of the next column to be added.
+// NextOrdinal returns the schemaOrdinal for the next column to be added.
 func (t *TableSchema) NextOrdinal() (n int32) {
 	for i := range t.Columns {
 		n = max(n, t.Columns[i].Ordinal+1)
@@ -15,8 +15,8 @@ func (t *TableSchema) NextOrdinal() (n int32) {
 	return n
 }
 
-// V12SortColumns are the names of the sort columns of formats 1 and 2: all simple dimensions, in the order of the
-// schema. Readers of 1.0 search by the start and end keys of blocklets, which consist of all of them.
+// V12SortColumns returns the names of the sort columns in formats 1 and 2: all simple dimensions, in schema order.
+// Readers of release 1.0 search by the start and end keys of blocklets, which consist of all these columns.
 func (t *TableSchema) V12SortColumns() (out []string) {
 	for i := range t.Columns {
 		if c := &t.Columns[i]; c.Dimension && c.Ordinal >= 0 && !c.Type.Complex() && !c.Invisible {
@@ -26,7 +26,7 @@ func (t *TableSchema) V12SortColumns() (out []string) {
 	return out
 }
 
-// FindColumn is the visible top-level column with a name, whatever its case; nil if there is none.
+// FindColumn returns the visible top-level column with a name, ignoring case; nil if there is none.
 func (t *TableSchema) FindColumn(name string) *ColumnSchema {
 	for i := range t.Columns {
 		if c := &t.Columns[i]; strings.EqualFold(c.Name, name) && !c.Invisible && c.Ordinal >= 0 {
@@ -89,8 +89,8 @@ func (e *Evolution) put(w *thrift.Writer) {
 	w.End()
 }
 
-// StoredColumns are the columns that data files have: the visible ones, simple dimensions first, then nested columns,
-// then measures.
+// StoredColumns returns the columns that data files have: the visible ones, with simple dimensions first, then nested
+// columns, then measures.
 func (t *TableSchema) StoredColumns() (out []ColumnSchema) {
 	var simple, nested, measures []ColumnSchema
 	for i := 0; i < len(t.Columns); {

@@ -7,18 +7,18 @@ import (
 	"stoa/internal/thrift"
 )
 
-// The structures of format 3 in Thrift's compact protocol. Order and optional fields are those that CarbonData 2.3
-// writes, so that a structure of one of its files is written with the same bytes.
+// The structures of format 3 in Thrift's compact protocol. Fields have the order, and optional fields the presence,
+// that CarbonData 2.3 writes, so that a structure read from one of its files is written back with the same bytes.
 
-// ThriftBytes are the bytes that put writes.
+// ThriftBytes returns the bytes that put writes.
 func ThriftBytes(put func(w *thrift.Writer)) []byte {
 	w := thrift.NewWriter(thrift.Compact)
 	put(w)
 	return w.Encoded()
 }
 
-// put writes a ColumnSchema; v12: as files of formats 1 and 2 have it, without an aggregate function, and with 0 for a
-// scale or precision of -1.
+// put writes a ColumnSchema; With v12 it has the form of formats 1 and 2: without an aggregate function, and with 0 in
+// place of a scale or precision of -1.
 func (s *ColumnSchema) put(w *thrift.Writer, v12 bool) {
 	scale, precision := s.Scale, s.Precision
 	if v12 {
@@ -108,7 +108,7 @@ func (m *MinMax) put(w *thrift.Writer, id int16) {
 	w.End()
 }
 
-// put writes DataChunk2. rowid_page_length, rle_page_length and sort_state are written only by the encoders that set
+// put writes DataChunk2. rowid_page_length, rle_page_length and sort_state are written only for the encoders that set
 // them.
 func (d *OutPage) put(w *thrift.Writer) {
 	w.Struct(thrift.Item)
@@ -140,7 +140,7 @@ func (d *OutPage) put(w *thrift.Writer) {
 	w.End()
 }
 
-// PutDataChunk3 writes DataChunk3, the metadata before the pages of a column; dict may be nil.
+// PutDataChunk3 writes DataChunk3, the metadata that precedes the pages of a column; dict may be nil.
 func PutDataChunk3(w *thrift.Writer, pages []*OutPage, dict *LocalDictionary) {
 	w.Struct(thrift.Item)
 	w.List(1, thrift.Struct, len(pages))
@@ -261,13 +261,13 @@ func (b *BlockIndex) put(w *thrift.Writer) {
 	w.End()
 }
 
-// OutPage is an encoded page: its DataChunk2 and its bytes.
+// OutPage is an encoded page of format 3: its DataChunk2 and its bytes.
 type OutPage struct {
 	DataChunk
 	Nulls    []byte   // PresenceMeta's bits, compressed
 	Bytes    []byte   // data, row ids, runs
 	Adaptive bool     // rowid_page_length is written even if it is 0
-	Codes    []uint32 // of the local dictionary, one a value; nil: the page has values
+	Codes    []uint32 // codes of the local dictionary, one per value; nil: the page has values
 }
 
 // Size estimates the bytes that the page takes in a blocklet, with its metadata.

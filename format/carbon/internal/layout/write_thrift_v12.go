@@ -70,7 +70,7 @@ func putV12Meta(w *thrift.Writer) {
 	w.End()
 }
 
-// measure reports whether the page is one of a measure: no other page has encoder_meta.
+// measure reports whether the page belongs to a measure; no other page has encoder_meta.
 func (p *V12Page) measure() bool { return p.Meta != nil }
 
 // putNulls writes PresenceMeta.
@@ -133,14 +133,14 @@ func (p *V12Page) Put2(w *thrift.Writer) {
 	w.End()
 }
 
-// V12Page is an encoded page of formats 1 and 2, which have one page a column and blocklet: its DataChunk or
+// V12Page is an encoded page of formats 1 and 2, which have one page per column and blocklet: its DataChunk or
 // DataChunk2, and its bytes.
 type V12Page struct {
 	DataChunk
 	Data, Rowids, Runs []byte
 	Nulls              []byte // of a measure: Java's BitSet, not compressed
 	Min, Max           []byte // min and max
-	First, Last        []byte // the parts of the start and end key: values of the first and the last row
+	First, Last        []byte // parts of the start and end key: values of the first and the last row
 }
 
 // CompressV12 compresses raw with Snappy, the only codec of formats 1 and 2.

@@ -6,10 +6,10 @@ import (
 	"math/big"
 )
 
-// The writer of what java_object.go reads: a ValueEncoderMeta, as Java serializes it. The uid of a class is its
+// The writer for java_object.go: it writes a ValueEncoderMeta as Java serializes it. The uid of a class is its
 // serialVersionUID in the Java library or in CarbonData.
 
-// javaType is a class whose objects are written.
+// javaType is a class of which the writer writes objects.
 type javaType struct {
 	name   string
 	uid    uint64
@@ -44,7 +44,7 @@ var (
 			{'L', "uniqueValue", "Ljava/lang/Object;"}}}
 )
 
-// javaWriter writes one stream of objects. What was written before is referred to by its handle.
+// javaWriter writes one stream of objects. Anything already written is referred to by its handle.
 type javaWriter struct {
 	b    []byte
 	seen map[any]uint32 // handles
@@ -54,7 +54,7 @@ type javaWriter struct {
 func (w *javaWriter) u32(v uint32) { w.b = binary.BigEndian.AppendUint32(w.b, v) }
 func (w *javaWriter) u64(v uint64) { w.b = binary.BigEndian.AppendUint64(w.b, v) }
 
-// reference writes a reference if what was written before, and reports whether it was.
+// reference writes a reference to what if it has already been written, and reports whether it has.
 func (w *javaWriter) reference(what any) bool {
 	if h, ok := w.seen[what]; ok {
 		w.b = append(w.b, javaReference)
@@ -64,7 +64,7 @@ func (w *javaWriter) reference(what any) bool {
 	return false
 }
 
-// assignHandle assigns the next handle to what; nil takes a handle that is never referred to.
+// assignHandle assigns the next handle to what; nil uses up a handle that is never referred to.
 func (w *javaWriter) assignHandle(what any) {
 	if what != nil {
 		w.seen[what] = w.next
@@ -97,7 +97,7 @@ func (w *javaWriter) class(t *javaType) {
 	w.class(t.super)
 }
 
-// object begins an object, whose fields follow. same identifies it for later references; nil: there are none.
+// object begins an object, whose fields follow. same identifies it for later references; nil if there are none.
 func (w *javaWriter) object(t *javaType, same any) {
 	w.b = append(w.b, javaObject)
 	w.class(t)
@@ -126,7 +126,7 @@ func (w *javaWriter) decimal(v *big.Int) {
 	w.object(javaDecimal, nil)
 	w.u32(0) // scale
 	w.object(javaInteger, nil)
-	w.u32(math.MaxUint32)     // bitCount, as all below: not computed
+	w.u32(math.MaxUint32)     // bitCount; like those below it is marked as not computed
 	w.u32(math.MaxUint32)     // bitLength
 	w.u32(math.MaxUint32 - 1) // firstNonzeroByteNum
 	w.u32(math.MaxUint32 - 1) // lowestSetBit
