@@ -1,7 +1,7 @@
-// Package mixed opens tables of which some segments are Parquet, added by ALTER TABLE … ADD SEGMENT: the other files
-// are opened by package table, and both give their rows by the table's schema. It stands between package table and the
-// format, and passes everything else on to package table.
+// Package mixed opens tables that also have Parquet segments, added by ALTER TABLE … ADD SEGMENT. Other files are
+// opened by package table, and both kinds return rows in the table's schema. The package is a layer between package
+// table and the format, and passes everything else on to package table.
 //
-// Parquet has no column ids. Its columns are found by their names, whatever their case, as CarbonData under Spark does
-// it: a column that a file lacks is null in it, also where the table has a default.
+// Parquet has no column ids. Its columns are found by name, ignoring case, as CarbonData under Spark does. A column
+// that a file lacks is null there, even if the table has a default for it.
 package mixed

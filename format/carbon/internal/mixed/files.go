@@ -16,8 +16,8 @@ import (
 	"stoa/vec"
 )
 
-// Check reports whether the table m can give the rows of a file of Parquet: whether it has the table's columns, with
-// types whose values these can be. With all the rows are read, too, so that a value that does not fit is an error.
+// Check returns an error if table m cannot return the rows of a Parquet file: the types of the file's columns must be
+// convertible to those of the table's. With all it also reads the rows, so that a value that does not fit is an error.
 func Check(ctx context.Context, m *table.Managed, f table.ForeignFile, op format.OpenOptions, all bool) (rows int64,
 	err error) {
 	in, err := parquetFile(m, f)
@@ -48,7 +48,7 @@ func Check(ctx context.Context, m *table.Managed, f table.ForeignFile, op format
 	return rows, nil
 }
 
-// Segments is format.Changer.Segments: those of package table, with the numbers of rows that files of Parquet have.
+// Segments is format.Changer.Segments: the segments as in package table, with the row counts of Parquet files added.
 func Segments(ctx context.Context, tg format.Target, op format.OpenOptions) ([]format.Segment, error) {
 	list, err := table.Segments(ctx, tg, op)
 	for i := range list {
@@ -57,14 +57,14 @@ func Segments(ctx context.Context, tg format.Target, op format.OpenOptions) ([]f
 			continue
 		}
 		s.Files, s.Rows, s.Data, s.Err = counted(ctx, tg, op, s.Name)
-		if err = ctx.Err(); err == nil && !s.Read { // its files may be gone
+		if err = ctx.Err(); err == nil && !s.Read { // the segment's files may be gone
 			s.Err = nil
 		}
 	}
 	return list, err
 }
 
-// counted counts files, rows and bytes of a segment of Parquet.
+// counted counts the files, rows and bytes of a Parquet segment.
 func counted(ctx context.Context, tg format.Target, op format.OpenOptions, name string) (files int, rows,
 	size int64, err error) {
 	m, err := table.At(ctx, tg, op)
@@ -91,7 +91,7 @@ func counted(ctx context.Context, tg format.Target, op format.OpenOptions, name 
 	return files, rows, size, nil
 }
 
-// Changer is change.Changer, which knows segments of Parquet, too.
+// Changer returns change.Changer extended to Parquet segments.
 func Changer() *format.Changer {
 	c := change.Changer
 	c.Segments = Segments
@@ -104,7 +104,7 @@ func Changer() *format.Changer {
 	return &c
 }
 
-// addSegment makes the Parquet files of a directory a segment. All their rows are read first.
+// addSegment makes the Parquet files of a directory a segment, after reading all their rows.
 func addSegment(ctx context.Context, p format.TablePlace, s format.NewSegment, dry bool) (string, error) {
 	m, err := table.At(ctx, format.Target{Tree: store.Local{}, Name: p.Dir}, format.OpenOptions{})
 	if err != nil {
@@ -119,7 +119,7 @@ func addSegment(ctx context.Context, p format.TablePlace, s format.NewSegment, d
 	})
 }
 
-// complete is Invalid if a file of Parquet lacks a column of the table: all its rows would be null there.
+// complete returns Invalid if a Parquet file lacks a column of the table, which would be null in all its rows.
 func complete(ctx context.Context, m *table.Managed, name string) error {
 	r, err := parquet.Format.Open(ctx, format.Target{Tree: m.Tree, Name: name}, format.OpenOptions{})
 	if err != nil {

@@ -50,10 +50,10 @@ func (r *reader) Findings() []region.Finding { return r.own.Findings() }
 // Layout implements format.Layouter.
 func (r *reader) Layout() format.Layout { return r.own.Layout() }
 
-// Missing is the error of a part that stands for missing files.
+// Missing returns the error of a part that stands for missing files.
 func (r *reader) Missing(ref string) error { return r.own.Missing(ref) }
 
-// with is r, with the files of Parquet that belong to its table.
+// with returns r extended by the Parquet files that belong to its table.
 func with(ctx context.Context, r format.Reader, op format.OpenOptions) (format.Reader, error) {
 	m := table.OfManaged(r)
 	if m == nil {
@@ -81,7 +81,7 @@ func with(ctx context.Context, r format.Reader, op format.OpenOptions) (format.R
 	return &reader{lake.New(c), m}, nil
 }
 
-// byName finds a field by its name: the same, or one in other case.
+// byName finds a field by name: an exact match first, else ignoring case.
 func byName(f arrow.Field, in []arrow.Field, path []string) int {
 	if i := lake.ByName(f, in, path); i >= 0 {
 		return i
@@ -89,7 +89,7 @@ func byName(f arrow.Field, in []arrow.Field, path []string) int {
 	return slices.IndexFunc(in, func(x arrow.Field) bool { return strings.EqualFold(x.Name, f.Name) })
 }
 
-// parquetFile is a file of Parquet, and the values of its partition.
+// parquetFile returns a Parquet file with the values of its partition as an input.
 func parquetFile(m *table.Managed, f table.ForeignFile) (*lake.Input, error) {
 	in := &lake.Input{Name: f.Name, Rows: -1, Bytes: f.Bytes, Values: map[int]arrow.Array{}}
 	for _, v := range f.Values {
@@ -111,7 +111,7 @@ func parquetFile(m *table.Managed, f table.ForeignFile) (*lake.Input, error) {
 	return in, nil
 }
 
-// ownFile is a data file of CarbonData, which r reads with its deleted rows.
+// ownFile returns a data file of CarbonData as an input; r reads it and supplies its deleted rows.
 func ownFile(m *table.Managed, r format.Reader, p format.Part) *lake.Input {
 	one := onePart{m, p}
 	in := &lake.Input{Name: p.Ref, Stamp: p.Stamp, Rows: -1, Bytes: p.Bytes,
@@ -122,7 +122,7 @@ func ownFile(m *table.Managed, r format.Reader, p format.Part) *lake.Input {
 	return in
 }
 
-// onePart is a table of which one data file is read.
+// onePart is a table restricted to one data file.
 type onePart struct {
 	*table.Managed
 	part format.Part
@@ -133,7 +133,7 @@ func (o onePart) Parts(context.Context, format.Query) iter.Seq2[format.Part, err
 	return func(yield func(format.Part, error) bool) { yield(o.part, nil) }
 }
 
-// deleted are the positions of the deleted rows of a data file.
+// deleted returns the positions of the deleted rows of a data file.
 func deleted(ctx context.Context, one onePart, o format.Overlayer) (out []int64, err error) {
 	groups, err := one.RowGroups(ctx, one.part, format.Query{})
 	if err != nil {
