@@ -15,8 +15,8 @@ type Column struct {
 	Chunk    int // index of the column chunk in a blocklet of the file
 	Children []*Column
 	Parent   *Column // nil: a top-level column
-	// Cardinality is the cardinality in the file's segment_info, -1 if it has none; formats 1 and 2 derive the widths
-	// of keys from it.
+	// Cardinality is the cardinality in the file's segment_info, -1 if it has none; in formats 1 and 2 readers derive
+	// the widths of keys from it.
 	Cardinality int32
 }
 
@@ -30,9 +30,9 @@ func (c *Column) LeafName() string {
 
 const maxNesting = 32
 
-// ColumnTree builds the trees of columns that are listed depth first, and numbers their chunks: dimensions in the order
-// of the list, then measures. chunks is how many there are. Errors are Corrupt, Unsupported (a type) or Limit (nested
-// too deep); they have the place at and path.
+// ColumnTree builds the trees of columns from a depth-first list, and numbers their chunks: dimensions in list order,
+// then measures. chunks is the number of chunks. Errors are Corrupt, Unsupported (a type) or Limit (nested too deep);
+// they have the place at and path.
 func ColumnTree(list []layout.ColumnSchema, at fault.Span, path string) (roots []*Column, chunks int, err error) {
 	dims := 0
 	for i := range list {
@@ -87,7 +87,8 @@ func ColumnTree(list []layout.ColumnSchema, at fault.Span, path string) (roots [
 	return roots, len(list), nil
 }
 
-// ByChunk are the columns of the trees, children among them, by the index of their chunk; n as ColumnTree returned it.
+// ByChunk returns the columns of the trees, including children, indexed by chunk. n is the number of chunks that
+// ColumnTree returned.
 func ByChunk(roots []*Column, n int) []*Column {
 	out := make([]*Column, n)
 	for _, r := range roots {
@@ -96,8 +97,8 @@ func ByChunk(roots []*Column, n int) []*Column {
 	return out
 }
 
-// prefix is what the names of a column's children begin with. The struct in a map has an arbitrary name, which is not
-// part of those of key and value.
+// prefix is the common prefix of the names of a column's children. The struct in a map has an arbitrary name, which the
+// names of key and value do not include.
 func (c *Column) prefix() string {
 	if c.Parent != nil && c.Parent.Type == layout.TypeMap {
 		return c.Parent.prefix()
@@ -105,7 +106,7 @@ func (c *Column) prefix() string {
 	return c.Name + "."
 }
 
-// CheckLimits is Limit if there are more columns, or columns nested deeper, than l allows.
+// CheckLimits returns Limit if there are more columns, or more deeply nested columns, than l allows.
 func CheckLimits(roots []*Column, l format.Limits, at fault.Span, path string) error {
 	fields, depth := int64(0), int64(0)
 	var walk func(c *Column, above int64)
@@ -159,8 +160,8 @@ func (c *Column) Walk(f func(*Column)) {
 	}
 }
 
-// SetCardinality sets the cardinality that a writer records: codes for a global dictionary, the max of an int for a
-// direct one, 0 for a nested column with a dictionary, else -1.
+// SetCardinality sets the cardinality that a writer records: the number of codes for a global dictionary, the maximum
+// int for a direct one, 0 for a nested column with a dictionary, else -1.
 func (c *Column) SetCardinality(codes int) {
 	switch {
 	case c.Type.Complex() && c.Encoders.Has(layout.EncDictionary):

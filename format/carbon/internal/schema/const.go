@@ -23,7 +23,7 @@ import (
 )
 
 // Constant is one value of a column's type: the value of a partition column, or the default of a column that was added
-// after the file was written, in all rows of a file. It is also what texts and dictionary values are parsed to.
+// after the file was written, in all rows of a file. Texts and dictionary values are also parsed to Constants.
 type Constant struct {
 	Null bool
 	I    int64 // booleans (0, 1), whole numbers, dates (days since 1970), timestamps (milliseconds since 1970)
@@ -39,14 +39,14 @@ type ConstChunk struct {
 	rows     vec.Range
 	n        int64 // rows of the blocklet
 	at       int64 // first row of the next page
-	children bool  // a child of a column that is null everywhere: the number of entries is unknown
+	children bool  // child of a column that is null everywhere: the number of entries is unknown
 }
 
 // constPage is the number of rows in a page of a constant.
 const constPage = 32 << 10
 
-// NewConstChunk is a chunk of n rows of type t, of which those in rows are read; child: of a nested column that is
-// null.
+// NewConstChunk returns a chunk of n rows of type t, of which those in rows are read. child states that it is a child
+// of a nested column that is null.
 func NewConstChunk(v Constant, t arrow.DataType, n int64, rows vec.Range, child bool) *ConstChunk {
 	c := &ConstChunk{v: v, t: t, rows: rows, n: n, children: child}
 	c.at = max(0, rows.From) / constPage * constPage
@@ -123,7 +123,7 @@ func fill[T any](dst []T, v T) {
 	}
 }
 
-// Bounds are those of a value of type t, min and max exact; without min and max for null and floating-point numbers.
+// Bounds returns the exact bounds of a value of type t; null and floating-point numbers have no min and max.
 func (v Constant) Bounds(t arrow.DataType) *pred.Bounds {
 	b := &pred.Bounds{Rows: -1}
 	if v.Null {
@@ -163,8 +163,8 @@ func TimestampValue(ms int64) pred.Value {
 	return pred.Value{Kind: pred.KindTimestamp, Int: s, Nanos: int32(r * 1e6)}
 }
 
-// DefaultValue is what a column has in files without it. The schema keeps it as a text for most types, as bytes for
-// timestamps and decimals. An error is Corrupt, without a place.
+// DefaultValue returns the value of a column in files that lack it. The schema keeps it as a text for most types, as
+// bytes for timestamps and decimals. An error is Corrupt, without a place.
 func DefaultValue(c *Column) (Constant, error) {
 	b := c.Default
 	if b == nil || string(b) == NullText || c.Type.Complex() {
@@ -202,8 +202,8 @@ func Unescape(s string) string {
 	return s
 }
 
-// PartitionValue parses the value of a partition column in a directory's name. Timestamps have no zone there: they are
-// taken to be in zone, nil for UTC. Errors are those of ParseValue.
+// PartitionValue parses the value of a partition column in a directory's name. Timestamps have no time zone there and
+// are interpreted in zone; nil means UTC. Errors are those of ParseValue.
 func PartitionValue(c *Column, text string, zone *time.Location) (Constant, error) {
 	if text == HiveNull {
 		return Constant{Null: true}, nil
@@ -211,8 +211,8 @@ func PartitionValue(c *Column, text string, zone *time.Location) (Constant, erro
 	return ParseValue(c, Unescape(text), zone)
 }
 
-// ParseValue parses a text as a value of c's type; timestamps without a zone are in zone, nil for UTC. A NaN or an
-// infinite number is null. Errors, Corrupt and Unsupported (a nested type), have no place.
+// ParseValue parses a text as a value of c's type; timestamps without a time zone are interpreted in zone; nil means
+// UTC. A NaN or an infinite number is null. Errors, Corrupt and Unsupported (a nested type), have no place.
 func ParseValue(c *Column, s string, zone *time.Location) (v Constant, err error) {
 	if zone == nil {
 		zone = time.UTC
@@ -256,7 +256,7 @@ func ParseValue(c *Column, s string, zone *time.Location) (v Constant, err error
 	return v, nil
 }
 
-// parseDecimal parses a decimal as an unscaled value; digits beyond the scale, unless 0, are an error.
+// parseDecimal parses a decimal as an unscaled value; nonzero digits beyond the scale are an error.
 func parseDecimal(s string, scale int32) (decimal128.Num, error) {
 	r, ok := new(big.Rat).SetString(s)
 	if !ok {
@@ -269,7 +269,7 @@ func parseDecimal(s string, scale int32) (decimal128.Num, error) {
 	return decimal128.FromBigInt(r.Num()), nil
 }
 
-// Set sets entry i of dst, which is of the constant's type and has a fixed width.
+// Set sets entry i of dst, which must have the constant's type, a type of fixed width.
 func (v Constant) Set(dst *vec.Vector, i int) {
 	switch dst.Type.ID() {
 	case arrow.BOOL:
@@ -291,13 +291,13 @@ func (v Constant) Set(dst *vec.Vector, i int) {
 	}
 }
 
-// ParseDecimal reads a signed big-endian number; of more than 16 bytes the last 16 count.
+// ParseDecimal reads a signed big-endian number; if it has more than 16 bytes, only the last 16 count.
 func ParseDecimal(b []byte) decimal128.Num {
 	n, _ := coerce.OfBigEndian(b[max(0, len(b)-16):])
 	return n
 }
 
-// DateOffset plus a date's days since 1970 is its code in a direct dictionary (DateDirectDictionaryGenerator.java).
+// DateOffset plus the days since 1970 is a date's code in a direct dictionary (DateDirectDictionaryGenerator.java).
 const DateOffset = math.MaxInt32 >> 1
 
 // NullCode is the code that stands for null in every dictionary.

@@ -8,8 +8,8 @@ import (
 	"stoa/fault"
 )
 
-// CheckNames is Corrupt, without a place, if columns are such as no writer leaves them: a name that is not UTF-8, two
-// columns of one name, a schemaOrdinal that only some have, or that two share.
+// CheckNames returns Corrupt, without a place, for columns that no writer produces: a name that is not UTF-8, two
+// columns with the same name, or a schemaOrdinal that only some columns have or that two share.
 func CheckNames(roots []*Column) error {
 	bad := func(format string, args ...any) error { return fault.Corruptf(fault.Span{}, "", format, args...) }
 	names, places := map[string]bool{}, map[int32]*Column{}
@@ -42,8 +42,8 @@ func CheckNames(roots []*Column) error {
 	return nil
 }
 
-// RepairNames gives other names to columns whose names are not UTF-8 (quoted), or those of an earlier column
-// (numbered), so that the rest of a damaged schema can be read.
+// RepairNames renames columns so that the rest of a damaged schema can be read: names that are not UTF-8 are quoted,
+// names of an earlier column are numbered.
 func RepairNames(roots []*Column) {
 	names := map[string]bool{}
 	for _, r := range roots {

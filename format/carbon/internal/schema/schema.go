@@ -21,10 +21,10 @@ const (
 	MetaSort     = "stoa.sort" // position among the sort columns, from 0
 )
 
-// timestampType is an instant: milliseconds since 1970 UTC, whatever the writer's time zone.
+// timestampType is an instant in milliseconds since 1970 UTC, independent of the writer's time zone.
 var timestampType = &arrow.TimestampType{Unit: arrow.Millisecond, TimeZone: "UTC"}
 
-// Arrow is the Arrow type of a column. Errors are Unsupported, without a place.
+// Arrow returns the Arrow type of a column. Errors are Unsupported, without a place.
 func (c *Column) Arrow() (arrow.DataType, error) {
 	switch c.Type {
 	case layout.TypeString, layout.TypeVarchar:
@@ -52,7 +52,7 @@ func (c *Column) Arrow() (arrow.DataType, error) {
 	case layout.TypeDecimal:
 		p, s := c.Precision, c.Scale
 		if p <= 0 {
-			p = 38 // files of formats 1 and 2 need not have it
+			p = 38 // files of formats 1 and 2 may lack the precision
 		}
 		if p > 38 || s < 0 || s > p {
 			return nil, fault.Unsupportedf(fault.Span{}, "",
@@ -100,8 +100,8 @@ func (c *Column) field() (arrow.Field, error) {
 	return arrow.Field{Name: c.LeafName(), Type: t, Nullable: true, Metadata: arrow.NewMetadata(keys, vals)}, nil
 }
 
-// Visible are the columns that a reader sees, in the order that the user gave: without dropped columns, and without the
-// measure that CarbonData adds to a table that has none.
+// Visible returns the columns that readers see, in the user's order: without dropped columns, and without the measure
+// that CarbonData adds to a table that has none.
 func Visible(roots []*Column) []*Column {
 	var out []*Column
 	for _, c := range roots {
@@ -120,9 +120,9 @@ type Physical struct {
 	Col  *Column // the stored column: Root, or below it
 }
 
-// PhysicalColumns lists the stored columns of each top-level column, depth first: arrays, maps and structs have lengths
-// (a struct 0 or 1), the others values. The entries of a map are a struct that is never null and has no column of its
-// own. Errors are those of Arrow.
+// PhysicalColumns lists the stored columns of each top-level column, depth first: arrays, maps and structs store
+// lengths (a struct 0 or 1), the others store values. The entries of a map are a struct that is never null and is not a
+// stored column itself. Errors are those of Arrow.
 func PhysicalColumns(roots []*Column) (out []Physical, err error) {
 	var walk func(root, c *Column, path []int, parent int) error
 	add := func(root, c *Column, path []int, parent int, has format.Has, t arrow.DataType) int {
@@ -181,8 +181,8 @@ func ArrowSchema(roots []*Column, meta map[string]string) (*arrow.Schema, error)
 	return arrow.NewSchema(fields, &m), nil
 }
 
-// SortColumns are the columns by which rows are sorted, the first one first. Their chunks have that order, whatever
-// order the user gave the columns.
+// SortColumns returns the columns by which rows are sorted, the most significant first. Their chunks have that order,
+// independent of the user's column order.
 func SortColumns(roots []*Column) (out []*Column) {
 	for _, c := range roots {
 		if c.SortColumn() {

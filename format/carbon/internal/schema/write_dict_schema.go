@@ -8,8 +8,8 @@ import (
 	"stoa/format/carbon/internal/layout"
 )
 
-// Columns with a global dictionary: those that the table's property dictionary_include names. In files of formats 1 and
-// 2 without a table timestamps have a direct dictionary, which is the default of 1.0.
+// Columns with a global dictionary are those that the table's property dictionary_include names. In files of formats 1
+// and 2 outside of a table, timestamps have a direct dictionary, which is the default of release 1.0.
 
 // keyedTypes are the types of columns that may have a global dictionary.
 var keyedTypes = map[layout.DataType]bool{layout.TypeString: true, layout.TypeShort: true, layout.TypeInt: true,
@@ -17,7 +17,7 @@ var keyedTypes = map[layout.DataType]bool{layout.TypeString: true, layout.TypeSh
 	layout.TypeDate: true, layout.TypeTimestamp: true, layout.TypeArray: true, layout.TypeStruct: true}
 
 // dictionaries sets the encoders of a column that has a global or a direct dictionary. A child has one if its parent
-// has.
+// has one.
 func (p *Planner) dictionaries(c *layout.ColumnSchema, parent *layout.ColumnSchema) error {
 	keyed := parent == nil && p.keyed[strings.ToLower(c.Name)] || parent != nil &&
 		parent.Encoders.Has(layout.EncDictionary)
@@ -34,7 +34,7 @@ func (p *Planner) dictionaries(c *layout.ColumnSchema, parent *layout.ColumnSche
 	c.Dimension = c.Dimension || keyed
 	if p.version < 3 && parent == nil && c.Dimension && !c.Type.Complex() &&
 		!slices.Contains(c.Encoders, layout.EncInvertedIndex) {
-		// 1.0 gives an inverted index to all columns that no_inverted_index does not name
+		// release 1.0 gives an inverted index to all columns that no_inverted_index does not name
 		c.Encoders = append(c.Encoders, layout.EncInvertedIndex)
 	}
 	return nil

@@ -11,24 +11,24 @@ import (
 // WriteOptions are the parsed options of a writer. Sizes are in bytes.
 type WriteOptions struct {
 	Version     int      // 1, 2 or 3
-	As10        bool     // encode measures of formats 1 and 2 as 1.0 does, even if later releases misread them
+	As10        bool     // encode measures of formats 1 and 2 as release 1.0 does, even if later releases misread them
 	Codec       string   // snappy, zstd or gzip
 	SortColumns []string // in order
 	Inverted    []string // sort columns with an inverted index
 	LongStrings []string // strings written as varchar
 	Dictionary  bool     // local dictionaries
-	Threshold   int      // the most values of a local dictionary
-	PageRows    int      // the most rows of a page
-	PageSize    int      // a page ends when its cells take as much
+	Threshold   int      // largest number of values of a local dictionary
+	PageRows    int      // largest number of rows of a page
+	PageSize    int      // a page ends when its cells take this much memory
 	Blocklet    int64    // target size
 	Block       int64    // target size of a data file
 	Memory      int64    // for sorting
-	Truncate    bool     // drop what a timestamp has beyond the column's unit
+	Truncate    bool     // drop fractions of a timestamp finer than the column's unit
 	Merge       bool     // write values that would be read as null
 	CreatedBy   string   // the writer's name in the footer
 
 	GlobalDictionaries []string // columns with a global dictionary, of a table
-	// columns that may have a local dictionary (nil: all), and those that may not
+	// Columns that may have a local dictionary (nil: all), and columns that may not.
 	LocalDictionaries, NoLocalDictionaries []string
 }
 
@@ -38,8 +38,8 @@ func DefaultWriteOptions() WriteOptions {
 		PageSize: 64 << 20, Blocklet: 64 << 20, Block: 1 << 30, Memory: 256 << 20, CreatedBy: "stoa"}
 }
 
-// RestrictToV12 sets the options that have one possible value in formats 1 and 2: one page a blocklet, Snappy, no local
-// dictionaries.
+// RestrictToV12 sets the options that have only one possible value in formats 1 and 2: one page per blocklet, Snappy,
+// no local dictionaries.
 func (o *WriteOptions) RestrictToV12() { o.Codec, o.Dictionary, o.PageSize = "snappy", false, 1<<30 }
 
 // AllowsLocalDictionary reports whether the strings of a column may have a local dictionary, by the table's properties
@@ -53,7 +53,7 @@ func (o *WriteOptions) AllowsLocalDictionary(c *Column) bool {
 		!slices.ContainsFunc(o.NoLocalDictionaries, same)
 }
 
-// CheckV12Types is Corrupt, at the place of the schema, if a column has a type that formats 1 and 2 do not have.
+// CheckV12Types returns Corrupt, at the place of the schema, if a column has a type that formats 1 and 2 lack.
 func CheckV12Types(list []layout.ColumnSchema, version int, at fault.Span, path string) error {
 	for i := range list {
 		if c := &list[i]; !v12Types[c.Type] {
@@ -64,7 +64,7 @@ func CheckV12Types(list []layout.ColumnSchema, version int, at fault.Span, path 
 	return nil
 }
 
-// CheckV12 is Unsupported if formats 1 and 2 cannot have one of the columns.
+// CheckV12 returns Unsupported if formats 1 and 2 cannot hold one of the columns.
 func CheckV12(list []layout.ColumnSchema, version int) error {
 	for i := range list {
 		c := &list[i]

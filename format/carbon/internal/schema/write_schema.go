@@ -13,7 +13,7 @@ import (
 
 // Planner derives CarbonData's columns from Arrow's fields.
 type Planner struct {
-	sort     []string        // names of the sort columns, in their order
+	sort     []string        // names of the sort columns, most significant first
 	inverted map[string]bool // columns with an inverted index
 	long     map[string]bool // strings that are varchar
 	keyed    map[string]bool // columns with a global dictionary, lower case
@@ -31,9 +31,9 @@ const (
 	ListMeasure
 )
 
-// PlanColumns are the columns for sc in the order of a data file of format 3: sort columns, other dimensions, long
-// strings, nested columns with their children, measures. What CarbonData cannot hold is Unsupported, an option that
-// does not fit the schema Invalid.
+// PlanColumns returns the columns for sc in the order of a data file of format 3: sort columns, other dimensions, long
+// strings, nested columns with their children, measures. A type that CarbonData cannot hold is Unsupported; an option
+// that does not fit the schema is Invalid.
 func PlanColumns(sc *arrow.Schema, o *WriteOptions) ([]layout.ColumnSchema, error) {
 	p := &Planner{sort: o.SortColumns, inverted: map[string]bool{}, long: map[string]bool{},
 		keyed: map[string]bool{}, version: o.Version}
@@ -78,7 +78,7 @@ func PlanColumns(sc *arrow.Schema, o *WriteOptions) ([]layout.ColumnSchema, erro
 	return list, nil
 }
 
-// checkOptions is Invalid if an option names a column that is not there.
+// checkOptions returns Invalid if an option names a column that does not exist.
 func (p *Planner) checkOptions(sc *arrow.Schema) error {
 	for option, list := range map[string][]string{"sort-columns": p.sort,
 		"inverted-index": layout.SortedKeys(p.inverted), "long-strings": layout.SortedKeys(p.long),
@@ -117,7 +117,7 @@ func (p *Planner) column(f arrow.Field, parent *layout.ColumnSchema, ordinal int
 		return 0, err
 	}
 	if p.version < 3 && c.Type == layout.TypeFloat {
-		c.Type = layout.TypeDouble // the only floating type of formats 1 and 2 holds all of them
+		c.Type = layout.TypeDouble // the only floating-point type of formats 1 and 2 holds all values
 	}
 	top := parent == nil
 	if top && p.long[f.Name] {
@@ -161,7 +161,7 @@ func (p *Planner) column(f arrow.Field, parent *layout.ColumnSchema, ordinal int
 	return c.Type, p.add(c, f.Type, top)
 }
 
-// add puts a column into its list, and its children after it.
+// add appends a column, followed by its children, to the list for its kind.
 func (p *Planner) add(c layout.ColumnSchema, t arrow.DataType, top bool) error {
 	children, err := p.Children(t)
 	if err != nil {
@@ -188,7 +188,7 @@ func (p *Planner) add(c layout.ColumnSchema, t arrow.DataType, top bool) error {
 	return nil
 }
 
-// Children are the fields of the children of a list, map or struct, with CarbonData's names; nil for other types.
+// Children returns the fields of the children of a list, map or struct, under CarbonData's names; nil for other types.
 func (p *Planner) Children(t arrow.DataType) ([]arrow.Field, error) {
 	item := func(f arrow.Field) []arrow.Field {
 		f.Name = fmt.Sprintf("val%d", p.items)
@@ -247,7 +247,7 @@ func SetType(c *layout.ColumnSchema, f arrow.Field, name string) error {
 	return nil
 }
 
-// WrittenAs is CarbonData's type for each of Arrow's. Unsigned numbers take the next wider type.
+// WrittenAs maps Arrow types to CarbonData's. Unsigned numbers are written as the next wider type.
 var WrittenAs = map[arrow.Type]layout.DataType{
 	arrow.BOOL: layout.TypeBoolean, arrow.INT8: layout.TypeByte, arrow.UINT8: layout.TypeShort,
 	arrow.INT16: layout.TypeShort, arrow.UINT16: layout.TypeInt,
