@@ -1,4 +1,4 @@
 // Package status reads and writes a table's metadata in JSON: tablestatus with its entries, update statuses and segment
-// files; parses the names of data files; and takes the locks under which all these are changed. Entries keep the keys
-// that this package does not know, so that a table of a later CarbonData loses nothing when it is changed here.
+// files; parses the names of data files; and takes the locks under which all these are changed. Entries keep keys that
+// this package does not know, so that a table of a later CarbonData release loses nothing when stoa changes it.
 package status

@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// tryLock is unsupported: tables are changed on Unix only.
+// tryLock returns errors.ErrUnsupported: tables can be changed on Unix only.
 func tryLock(*os.File) error { return errors.ErrUnsupported }

@@ -17,8 +17,8 @@ import (
 	"stoa/store"
 )
 
-// Load is an entry of tablestatus: a load, or the result of a compaction. Sizes are bytes as decimal numbers, times see
-// Millis.
+// Load is an entry of tablestatus: a load, or the result of a compaction. Sizes are decimal numbers of bytes; for times
+// see Millis.
 type Load struct {
 	Timestamp  string `json:"timestamp"`
 	Status     string `json:"loadStatus"`
@@ -37,7 +37,7 @@ type Load struct {
 	UpdateFrom string `json:"updateDeltaStartTimestamp"`
 	UpdateTo   string `json:"updateDeltaEndTimestamp"`
 	Changed    string `json:"modificationOrDeletionTimestamp"`
-	Changed1   string `json:"modificationOrdeletionTimesStamp"` // an earlier name of the same
+	Changed1   string `json:"modificationOrdeletionTimesStamp"` // an earlier name of the same field
 }
 
 // States of segments whose rows are read; see Counts.
@@ -59,11 +59,12 @@ func (l *Load) Counts() bool {
 	return false
 }
 
-// Cleaned reports whether the segment's files were removed, and its entry stays only for what else is in it.
+// Cleaned reports whether the segment's files have been removed and only its entry is left, for the other information
+// in it.
 func (l *Load) Cleaned() bool { return strings.EqualFold(l.Visibility, "false") && !l.Counts() }
 
-// KnownStatus reports whether s is a state of a segment. Some have two spellings: that of the JSON, and that of
-// messages, which earlier writers left in the JSON.
+// KnownStatus reports whether s is a state of a segment. Some have two spellings: the one for JSON, and the one for
+// messages, which earlier writers also wrote to JSON.
 func KnownStatus(s string) bool {
 	switch s {
 	case StatusSuccess, statusPartial, statusPartial1, statusForUpdate, StatusStreaming, StatusFinish,
@@ -75,7 +76,7 @@ func KnownStatus(s string) bool {
 	return false
 }
 
-// SegmentID is the segment whose files have the rows of the load: its own, or the one that it was compacted into.
+// SegmentID returns the segment whose files have the rows of the load: its own, or the one it was compacted to.
 func (l *Load) SegmentID() string {
 	if l.Merged != "" && l.Counts() {
 		return l.Merged
@@ -109,7 +110,7 @@ func Millis(s string) (int64, bool) {
 	return when.UnixMilli(), true
 }
 
-// timeText is a time of tablestatus for people.
+// timeText formats a time of tablestatus for display.
 func timeText(s string) string {
 	if ms, ok := Millis(s); ok {
 		return layout.FormatTime(ms)
@@ -117,7 +118,7 @@ func timeText(s string) string {
 	return s
 }
 
-// ReadJSON reads a JSON file into v. A file that is not valid JSON is Corrupt, as is one with a member twice; Gson,
+// ReadJSON reads a JSON file into v. A file that is not valid JSON is Corrupt, as is one with a duplicate member; Gson,
 // which CarbonData uses, accepts both.
 func ReadJSON(ctx context.Context, tree store.Tree, name string, l format.Limits, v any) error {
 	o, err := layout.OpenObject(ctx, tree, name, l)
@@ -128,7 +129,7 @@ func ReadJSON(ctx context.Context, tree store.Tree, name string, l format.Limits
 	if err != nil {
 		return err
 	}
-	// the parsed value is read again when it is needed, and seldom kept: it is not charged for long
+	// the parsed value is rarely kept, and read again when needed, so it is charged only briefly
 	if err := l.Apart().Memory().Take(budget.JSON(b), o.At, ""); err != nil {
 		return err
 	}
@@ -150,8 +151,9 @@ func ReadJSON(ctx context.Context, tree store.Tree, name string, l format.Limits
 	return nil
 }
 
-// duplicateMember is the first member that an object in b has twice, and its offset; "" if there is none. Where the
-// bytes between two objects were lost, the rest of both is one object, and still valid JSON.
+// duplicateMember returns the first member that an object in b has twice, and its offset; "" if there is none. If the
+// bytes between two objects are lost, the remaining halves form one object, which is still valid JSON but has duplicate
+// members.
 func duplicateMember(b []byte) (member string, at int64) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	var open []map[string]bool // members of the enclosing objects; nil for an array
@@ -191,7 +193,7 @@ type SegmentFile struct {
 	Metadata  string            `json:"segmentMetaDataInfo"`
 }
 
-// Folder are the files of a segment in one directory.
+// Folder has the files of a segment in one directory.
 type Folder struct {
 	Files      []string `json:"files"`
 	Partitions []string `json:"partitions"`
@@ -200,7 +202,7 @@ type Folder struct {
 	Relative   bool     `json:"isRelative"`
 }
 
-// Update is an entry of tableupdatestatus: which delete deltas a block has.
+// Update is an entry of tableupdatestatus: the delete deltas of a block.
 type Update struct {
 	Segment string   `json:"segmentName"`
 	Block   string   `json:"blockName"`
@@ -214,7 +216,7 @@ type Update struct {
 	Guessed bool // in recovery: Stamps are those of all deltas that were found, Deleted is unknown
 }
 
-// Gone reports whether the block was removed, all its rows deleted or compacted away.
+// Gone reports whether the block was removed because all its rows were deleted or compacted.
 func (u *Update) Gone() bool { return u.Status == StatusCompacted || u.Status == StatusDeleted }
 
 // Summary summarizes a load on one line.
@@ -230,7 +232,7 @@ func (l *Load) Summary() string {
 	return s
 }
 
-// ChangedAt is the time at which a load was last merged, deleted or updated; see Millis. "" is never.
+// ChangedAt returns the time at which a load was last merged, deleted or updated, see Millis; "" means never.
 func (l *Load) ChangedAt() string {
 	if l.Changed != "" {
 		return l.Changed
@@ -238,7 +240,7 @@ func (l *Load) ChangedAt() string {
 	return l.Changed1
 }
 
-// ParseTime is the time that Millis parses; the zero time if there is none.
+// ParseTime is Millis with a time.Time as the result; the zero time if s is not a time.
 func ParseTime(s string) time.Time {
 	if ms, ok := Millis(s); ok && ms > 0 {
 		return time.UnixMilli(ms).UTC()
@@ -246,7 +248,7 @@ func ParseTime(s string) time.Time {
 	return time.Time{}
 }
 
-// ParseCount parses a decimal number; -1 if s is none.
+// ParseCount parses a decimal number; -1 if s is not a number.
 func ParseCount(s string) int64 {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return n
@@ -254,8 +256,8 @@ func ParseCount(s string) int64 {
 	return -1
 }
 
-// SegmentOf are the segment and the time, in milliseconds since 1970, in the name of a data file, delete delta, index
-// or segment file; "" and -1 if the name does not have them.
+// SegmentOf returns the segment and the time, in milliseconds since 1970, that the name of a data file, delete delta,
+// index or segment file contains; "" and -1 if it contains none.
 func SegmentOf(name string) (segment string, stamp int64) {
 	switch {
 	case strings.HasSuffix(name, layout.DataExt), strings.HasSuffix(name, ".deletedelta"):
@@ -276,19 +278,19 @@ func SegmentOf(name string) (segment string, stamp int64) {
 	return "", -1
 }
 
-// FileName are the parts of the name of a data file.
+// FileName has the parts of a data file's name.
 //
 //	part-0-0_batchno0-BUCKET-SEGMENT-TIME.snappy.carbondata     since 1.5
 //	part-0-0_batchno0-BUCKET-TIME.carbondata                    before
 //	part-0-TASK-BUCKET-TIME.carbondata                          formats 1 and 2
 type FileName struct {
-	Block   string // all before the time: how update statuses and delete deltas call the file
+	Block   string // everything before the time, by which update statuses and delete deltas name the file
 	Segment string // "": unknown
 	Bucket  int    // -1: unknown
 	Time    int64  // milliseconds since 1970; -1: unknown
 }
 
-// ParseFileName splits the name of a data file; what it does not have is unknown.
+// ParseFileName splits the name of a data file; parts that the name lacks are unknown.
 func ParseFileName(name string) FileName {
 	base := path.Base(name)
 	f := FileName{Bucket: -1, Time: -1}
@@ -311,8 +313,8 @@ func ParseFileName(name string) FileName {
 	return f
 }
 
-// CompareNames orders the names of files of one directory as they were written: as strings, but runs of digits by their
-// number, so part-2 comes before part-10.
+// CompareNames compares the names of files in one directory by the order in which they were written: as strings, except
+// that runs of digits compare as numbers, so part-2 comes before part-10.
 func CompareNames(a, b string) int {
 	digits := func(s string) (number string) {
 		for i := range len(s) {
@@ -341,7 +343,7 @@ func CompareNames(a, b string) int {
 	return cmp.Or(cmp.Compare(len(x), len(y)), strings.Compare(a, b))
 }
 
-// parseInt parses a decimal number; -1 if s is none.
+// parseInt parses a decimal number; -1 if s is not a number.
 func parseInt(s string) int {
 	if n, err := strconv.Atoi(s); err == nil {
 		return n

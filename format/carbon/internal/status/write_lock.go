@@ -28,8 +28,8 @@ var held = struct {
 	names map[string]bool
 }{names: map[string]bool{}}
 
-// Lock takes the lock name of the table in dir, waiting at most wait; unlock releases it. A lock that stays held is
-// Invalid; where the system has no such locks the error is errors.ErrUnsupported.
+// Lock takes the lock name of the table in dir, waiting at most wait; unlock releases it. The error is Invalid if the
+// lock stays held, and errors.ErrUnsupported if the system has no such locks.
 func Lock(ctx context.Context, dir, name string, wait time.Duration) (unlock func(), err error) {
 	full, err := filepath.Abs(filepath.Join(dir, "LockFiles", name))
 	if err != nil {
@@ -53,7 +53,7 @@ func Lock(ctx context.Context, dir, name string, wait time.Duration) (unlock fun
 	}
 }
 
-// Free reports whether nobody holds the lock name of the table in dir now. Unlike Lock it makes no lock file.
+// Free reports whether the lock name of the table in dir is currently free. Unlike Lock it creates no lock file.
 func Free(dir, name string) bool {
 	full, err := filepath.Abs(filepath.Join(dir, "LockFiles", name))
 	if err != nil {

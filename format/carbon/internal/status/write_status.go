@@ -17,20 +17,20 @@ import (
 	"stoa/store"
 )
 
-// States of segments whose rows are not read, spelled as in the JSON (SegmentStatus.java, @SerializedName).
+// States of segments whose rows are not read, as spelled in the JSON (SegmentStatus.java, @SerializedName).
 const (
 	StatusLoading   = "In Progress"
 	StatusDeleted   = "Marked for Delete"
 	StatusCompacted = "Compacted"
 )
 
-// StatusFile is tablestatus while it is changed, with all members of its entries, also unknown ones.
+// StatusFile is a tablestatus that is being changed, with all members of its entries, including unknown ones.
 type StatusFile []map[string]any
 
 // StatusEntry is an entry of a StatusFile.
 type StatusEntry map[string]any
 
-// Text is a member that is a string; "" if there is none.
+// Text returns a member that is a string; "" if there is none.
 func (e StatusEntry) Text(key string) string {
 	s, _ := e[key].(string)
 	return s
@@ -39,7 +39,8 @@ func (e StatusEntry) Text(key string) string {
 // StatusPath is the tablestatus of the table in dir.
 func StatusPath(dir string) string { return filepath.Join(dir, "Metadata", "tablestatus") }
 
-// HistoryPath is the file of the entries that clean removed from tablestatus: their numbers are not used again.
+// HistoryPath is the file with the entries that clean removed from tablestatus; it keeps their numbers from being
+// reused.
 func HistoryPath(dir string) string { return StatusPath(dir) + ".history" }
 
 // ReadEntries reads tablestatus or its history; nil if there is none. A file that is not valid JSON is Corrupt.
@@ -57,10 +58,11 @@ func ReadEntries(name string) (s StatusFile, err error) {
 	return s, nil
 }
 
-// Retire takes the segments names, whose files are removed, out of the table in dir: their entries move to the history,
-// which is written at once. As in CarbonData's clean files, segment 0, which has the link to the update status, and the
-// segment with the highest number, after which the next one is called, stay and become invisible, as CarbonData's: it
-// refuses deletes and updates for as long as any entry says another format.
+// Retire removes the segments names, whose files are being removed, from the table in dir. Their entries move to the
+// history, which is written immediately. As in CarbonData's clean files, two entries stay and become invisible: that of
+// segment 0, which has the link to the update status, and that of the segment with the highest number, from which the
+// number of the next segment is derived. They lose their file format, because CarbonData refuses deletes and updates as
+// long as any entry states a foreign one.
 func (s *StatusFile) Retire(dir string, names []string) error {
 	if len(names) == 0 {
 		return nil
@@ -104,9 +106,9 @@ func (s *StatusFile) Retire(dir string, names []string) error {
 // linkSegment is the segment in whose entry CarbonData's deletes and updates write the link to the update status.
 const linkSegment = "0"
 
-// linkFirst makes the entry of segment 0 the first one: CarbonData writes the link to the update status there, and
-// reads it in the first entry. Without it its deletes and updates would be lost. An entry that is missing comes back
-// from the history, or is made, as one of a deleted segment.
+// linkFirst makes the entry of segment 0 the first: CarbonData writes the link to the update status to the entry of
+// segment 0, but reads it from the first entry, so otherwise its deletes and updates would be lost. A missing entry is
+// restored from the history, or else created as that of a deleted segment.
 func (s *StatusFile) linkFirst(dir string) error {
 	if len(*s) == 0 || StatusEntry((*s)[0]).Text("loadName") == linkSegment {
 		return nil
@@ -138,8 +140,8 @@ func (s *StatusFile) linkFirst(dir string) error {
 }
 
 // ChangeStatus reads tablestatus, calls change, and writes it, all under its lock. The file is replaced by one rename,
-// so that readers see the table before or after the change. accept is called first, and is an error if readers refuse
-// the table: a damaged table that was written again would look sound.
+// so that readers see the table either before or after the change. accept is called first and returns an error if
+// readers refuse the table: rewriting a damaged table would make it look sound.
 func ChangeStatus(ctx context.Context, dir string, accept func() error, change func(s *StatusFile) error) error {
 	unlock, err := Lock(ctx, dir, LockStatus, LockWait)
 	if err != nil {
@@ -200,7 +202,7 @@ func SyncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// NewSegment is the number of the next load: one more than the highest in tablestatus and its history.
+// NewSegment returns the number for the next load: one more than the highest in tablestatus and its history.
 func (s StatusFile) NewSegment(dir string) (string, error) {
 	history, err := ReadEntries(HistoryPath(dir))
 	if err != nil {
@@ -209,7 +211,7 @@ func (s StatusFile) NewSegment(dir string) (string, error) {
 	return strconv.Itoa(nextNumber(slices.Concat(s, history))), nil
 }
 
-// nextNumber is one more than the highest number of a segment.
+// nextNumber returns one more than the highest segment number.
 func nextNumber(s StatusFile) (next int) {
 	for _, e := range s {
 		whole, _, _ := strings.Cut(StatusEntry(e).Text("loadName"), ".")
@@ -220,10 +222,10 @@ func nextNumber(s StatusFile) (next int) {
 	return next
 }
 
-// Visible reports whether the files of the segment were not removed yet.
+// Visible reports whether the files of the segment still exist.
 func (e StatusEntry) Visible() bool { return !strings.EqualFold(e.Text("visibility"), "false") }
 
-// Remove removes entries. The first entry names the update status; its successor does after it is removed.
+// Remove removes entries. The first entry names the update status; if it is removed, its successor takes over the name.
 func (s *StatusFile) Remove(gone func(e StatusEntry) bool) {
 	if len(*s) == 0 {
 		return
@@ -235,7 +237,7 @@ func (s *StatusFile) Remove(gone func(e StatusEntry) bool) {
 	}
 }
 
-// Find is the entry of a segment; nil if there is none.
+// Find returns the entry of a segment; nil if there is none.
 func (s StatusFile) Find(name string) StatusEntry {
 	for _, e := range s {
 		if StatusEntry(e).Text("loadName") == name {
@@ -245,7 +247,7 @@ func (s StatusFile) Find(name string) StatusEntry {
 	return nil
 }
 
-// Loading reports whether a load began and did not end. Like KnownStatus it accepts both spellings.
+// Loading reports whether a load has begun and not ended. Like KnownStatus it accepts both spellings.
 func (e StatusEntry) Loading() bool {
 	switch e.Text("loadStatus") {
 	case StatusLoading, "Insert In Progress", "Overwrite In Progress", "Insert Overwrite In Progress":
@@ -260,7 +262,7 @@ func (e StatusEntry) Counts() bool {
 	return l.Counts()
 }
 
-// NowMillis is the time in milliseconds since 1970, as tablestatus and file names have it.
+// NowMillis returns the current time in milliseconds since 1970, the unit of tablestatus and file names.
 func NowMillis() int64 { return time.Now().UnixMilli() }
 
 // FormatMillis formats milliseconds since 1970 for tablestatus and file names.
