@@ -9,14 +9,14 @@ import (
 	"stoa/wire"
 )
 
-// auxiliary is an auxiliary file shown as a table: an index, a dictionary, its metadata, a sort index. It was read
-// whole; its rows are what could be parsed, and the error of what could not be comes after them.
+// auxiliary presents an auxiliary file as a table: an index, a dictionary, its metadata, or a sort index. The file has
+// been read completely. The rows are the entries that could be parsed; the error for the rest follows them.
 type auxiliary struct {
 	layout.Object
 	format.RowSource
 }
 
-// openAuxiliary opens an auxiliary file; kind is what its metadata calls it.
+// openAuxiliary opens an auxiliary file; kind is its name in the table's metadata.
 func openAuxiliary(ctx context.Context, tg format.Target, l format.Limits,
 	kind string) (*auxiliary, *wire.Cursor, error) {
 	info, err := tg.Tree.Stat(ctx, tg.Name)

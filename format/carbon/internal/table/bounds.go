@@ -13,7 +13,7 @@ import (
 	"stoa/vec"
 )
 
-// groupBounds are the bounds of a blocklet's columns, by physical column.
+// groupBounds returns the bounds of a blocklet's columns, by physical column.
 func (t *Table) groupBounds(ctx context.Context, f *datafile.DataFile, p *Part, g int,
 	q format.Query) map[int]pred.Bounds {
 	filtered := q.Filter.Columns()
@@ -21,7 +21,7 @@ func (t *Table) groupBounds(ctx context.Context, f *datafile.DataFile, p *Part, 
 	rows := f.Footer.Blocklet[g].Rows
 	for i := range t.Phys {
 		ph := &t.Phys[i]
-		// a dictionary is read only for a column of the filter
+		// dictionaries are read only for columns of the filter
 		if ph.Parent >= 0 || ph.Col.Type.Complex() || schema.HasGlobalCodes(ph.Col) &&
 			!slices.Contains(filtered, ph.Root.Name) {
 			continue
@@ -67,7 +67,7 @@ func (t *Table) blockletBounds(ctx context.Context, f *datafile.DataFile, p *Par
 	return datafile.InBoth(datafile.MinMaxOf(c, f.Footer.Index[g].MinMax, c.Chunk))
 }
 
-// Narrow leaves out the pages without a row for which e can be true. It implements format.Narrower.
+// Narrow implements format.Narrower: it leaves out pages in which e can be true for no row.
 func (t *Table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (vec.Ranges, error) {
 	all := vec.Ranges{{From: 0, To: max(g.Rows, 0)}}
 	if g.Rows < 0 {
@@ -118,8 +118,8 @@ func (t *Table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (ve
 	return out, nil
 }
 
-// bounds12 are the bounds of column c in blocklet g in the footer of formats 1 and 2, which has those of dimensions.
-// Those of codes of a dictionary become bounds of the values of all codes between them.
+// bounds12 returns the bounds of a column in blocklet g from the footer of formats 1 and 2, which has bounds of
+// dimensions only. Bounds of dictionary codes are converted to bounds of the values of all codes between them.
 func (t *Table) bounds12(ctx context.Context, f *datafile.DataFile, g int, ph *schema.Physical,
 	c *schema.Column) *pred.Bounds {
 	lo, hi, ok := f.Footer.Index[g].MinMax.At(c.Chunk)
@@ -132,7 +132,8 @@ func (t *Table) bounds12(ctx context.Context, f *datafile.DataFile, g int, ph *s
 	case c.Encoders.Has(layout.EncDirectDictionary):
 		return datafile.InBoth(datafile.SurrogateBounds(c, t.Dates, lo, hi))
 	case c.Type == layout.TypeString || c.Type == layout.TypeVarchar:
-		// a null counts as its text; min and max are the first and last value of the page, which need not be sorted
+		// a null counts as its text; min and max are the first and last value of the page, whose values need not be
+		// sorted
 		a, z := pred.String(string(lo)), pred.String(string(hi))
 		if string(lo) > string(hi) {
 			return nil
@@ -142,7 +143,7 @@ func (t *Table) bounds12(ctx context.Context, f *datafile.DataFile, g int, ph *s
 	return nil
 }
 
-// codeBounds are the bounds of codes of a column's dictionary. Damage of the dictionary is reported where it is read.
+// codeBounds converts bounds of codes of a column's dictionary. Damage of the dictionary is reported when it is read.
 func (t *Table) codeBounds(ctx context.Context, c *schema.Column, lo, hi []byte) *pred.Bounds {
 	g, err := t.Dicts.Global(ctx, c)
 	if err != nil {

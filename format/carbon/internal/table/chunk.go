@@ -16,8 +16,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// NewChunk is column col of blocklet g as phys, from the page with row rows.From on. A missing or damaged global
-// dictionary is not an error here: it costs the pages that need it.
+// NewChunk returns column col of blocklet g as phys, from the page with row rows.From on. A missing or damaged global
+// dictionary is not an error here; only the pages that need it will fail.
 func (t *Table) NewChunk(ctx context.Context, f *datafile.DataFile, g int, phys *schema.Physical,
 	col *schema.Column, rows vec.Range) (*datafile.Chunk, error) {
 	c := &datafile.Chunk{F: f, Phys: phys, Col: col, Rows: rows, Dates: t.Dates}
@@ -62,7 +62,7 @@ func (t *Table) addPositions() {
 	t.sc = arrow.NewSchema(fields, &meta)
 }
 
-// newStreamChunk is column col of blocklet g of a row-format file.
+// newStreamChunk returns column col of blocklet g of a row-format file.
 func (t *Table) newStreamChunk(f *datafile.DataFile, g int, col *schema.Column) (*datafile.StreamChunk, error) {
 	i := slices.IndexFunc(f.Stream.Fields, func(x datafile.StreamField) bool { return x.Col == col })
 	c := &datafile.StreamChunk{F: f, B: &f.Stream.Blocklets[g], Index: i,
@@ -76,7 +76,7 @@ func (t *Table) newStreamChunk(f *datafile.DataFile, g int, col *schema.Column) 
 	return c, nil
 }
 
-// DecodeRows decodes a column of blocklet g of a row-format file from its stored bytes, and returns only the error.
+// DecodeRows decodes a column of blocklet g of a row-format file from its stored bytes, and discards the values.
 func (t *Table) DecodeRows(f *datafile.DataFile, g int, p *schema.Physical, stored []byte, a *vec.Arena) error {
 	c, err := t.newStreamChunk(f, g, p.Col)
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 	"stoa/store"
 )
 
-// CarbonData leaves files in a table's directories that nothing refers to any more: earlier update statuses, indexes
-// that were merged, files of segments that were compacted or deleted, locks. Their names and places distinguish them
-// from files that are not CarbonData's.
+// CarbonData leaves files in a table's directories to which nothing refers any more: earlier update statuses, merged
+// indexes, files of compacted or deleted segments, locks. Their names and directories distinguish them from files that
+// are not CarbonData's.
 
 // carbonLocks is the directory in which CarbonData's writers leave empty lock files.
 const carbonLocks = "LockFiles"
@@ -43,7 +43,7 @@ type claimer struct {
 	tree     store.Tree
 	o        format.OpenOptions
 	root     string
-	segments map[string]map[string]bool // by table; nil: not known
+	segments map[string]map[string]bool // segments by table; nil: unknown
 }
 
 func (c *claimer) claim(name string, dir bool) (format.Claim, error) {
@@ -78,8 +78,9 @@ func (c *claimer) claim(name string, dir bool) (format.Claim, error) {
 	return format.Foreign, nil
 }
 
-// above claims a directory that is a table, or contains some. A store has tables, and databases with tables: a table
-// that lies deeper, or below a directory of data files, is not the store's (see StoreTables), and is found by itself.
+// above claims a directory that is a table or contains tables. A store has tables, and databases with tables. A table
+// at a greater depth, or below a directory of data files, does not belong to the store (see StoreTables), and is found
+// on its own.
 func (c *claimer) above(name string) (format.Claim, error) {
 	if name != c.root {
 		k, _, err := Look(c.ctx, format.Target{Tree: c.tree, Name: c.root})
@@ -106,7 +107,8 @@ func ownDir(rel string) bool {
 		partDir.MatchString(rel) || hiveDir.MatchString(rel)
 }
 
-// split splits a name into the directory of its table and the rest; rel is "." if the name is in no table, or is one.
+// split splits a name into the directory of its table and the rest; rel is "." if the name is a table, or is not in any
+// table.
 func (c *claimer) split(name string) (table, rel string, err error) {
 	for at := 0; ; {
 		i := strings.IndexByte(name[at:], '/')
@@ -126,7 +128,8 @@ func (c *claimer) split(name string) (table, rel string, err error) {
 	}
 }
 
-// knownSegments are those in the status of a table or in its history; nil if it is damaged or missing.
+// knownSegments returns the segments in the status of a table or in its history; nil if the status is damaged or
+// missing.
 func (c *claimer) knownSegments(table string) (map[string]bool, error) {
 	var loads, past []status.Load
 	name, _, err := CurrentStatus(c.ctx, c.tree, table)

@@ -31,8 +31,8 @@ type PageKey struct{ Blocklet, Page int64 }
 // Deletes are the deleted rows of a data file by page, ascending.
 type Deletes map[PageKey][]int64
 
-// DeltaNames are the paths of the delete deltas of a block in directory dir that its entry in the update status
-// implies.
+// DeltaNames returns the paths of a block's delete deltas in directory dir, as implied by the block's entry in the
+// update status.
 func (t *Managed) DeltaNames(ctx context.Context, u *status.Update, dir string) ([]string, error) {
 	name := func(stamp string) string { return path.Join(dir, u.Block+"-"+stamp+layout.DeltaExt) }
 	switch {
@@ -74,10 +74,10 @@ func (t *Managed) DeltaNames(ctx context.Context, u *status.Update, dir string) 
 	return out, nil
 }
 
-// ReadDeletes reads the delete deltas of a data file in dir. One that is missing, or contradicts the update status, is
-// an error: its rows would come back. In recovery all other deltas of the block that are not newer are read instead (a
-// deleted row stays deleted, and a delta that replaces others has all their rows), and the number of rows that come
-// back nevertheless is reported.
+// ReadDeletes reads the delete deltas of a data file in dir. A delta that is missing or contradicts the update status
+// is an error, because its deleted rows would reappear. In recovery all other deltas of the block that are not newer
+// are read instead: a deleted row stays deleted, and a delta that replaces others has all their rows. The number of
+// rows that reappear nevertheless is reported.
 func (t *Managed) ReadDeletes(ctx context.Context, u *status.Update, dir string) (Deletes, error) {
 	list, err := t.DeltaNames(ctx, u, dir)
 	if err != nil || len(list) == 0 && (status.ParseCount(u.Deleted) == 0 || u.Guessed) {
@@ -114,7 +114,7 @@ func (t *Managed) ReadDeletes(ctx context.Context, u *status.Update, dir string)
 		t.reportOnce(name, layout.Findingf("carbon.delete.damaged", placeOf(unreadable[name], name), t.Path,
 			"%v: the block's other delete deltas are applied, and %s", unreadable[name], back))
 	}
-	// two deltas may name the same row, each delta names it once
+	// two deltas may have the same row, but each has it only once
 	if !u.Guessed && len(unreadable) == 0 && n != distinct && (n != named || len(list) == 1) {
 		err := fault.Corruptf(fault.Span{Object: t.Updates}, "deletedRowsInBlock",
 			"block %s: expected the %d rows of its delete deltas, found %s", u.Block, distinct, u.Deleted)
@@ -123,8 +123,8 @@ func (t *Managed) ReadDeletes(ctx context.Context, u *status.Update, dir string)
 	return out, nil
 }
 
-// olderDeltas adds the rows of the block's delete deltas in dir that are not in read and not newer than the current
-// ones. Damaged ones are skipped: nothing names them any more.
+// olderDeltas adds the rows of those of the block's delete deltas in dir that are not in read and not newer than the
+// current ones. Damaged deltas are skipped, because nothing refers to them any more.
 func (t *Managed) olderDeltas(ctx context.Context, u *status.Update, dir string, read []string, out Deletes) error {
 	until := int64(-1)
 	for _, s := range append([]string{u.To}, u.Stamps...) {
@@ -152,7 +152,7 @@ func (t *Managed) olderDeltas(ctx context.Context, u *status.Update, dir string,
 func (t *Managed) readDelta(ctx context.Context, u *status.Update, name string, out Deletes) error {
 	var d DeleteDelta
 	if err := status.ReadJSON(ctx, t.Tree, name, t.Opts.Limits, &d); err != nil {
-		if errors.Is(err, fs.ErrNotExist) { // without it rows would come back to life
+		if errors.Is(err, fs.ErrNotExist) { // without it deleted rows would reappear
 			return fault.Corruptf(fault.Span{Object: name}, "", "%s names this delete delta, and it is missing",
 				path.Base(t.Updates))
 		}
@@ -182,7 +182,7 @@ func (t *Managed) readDelta(ctx context.Context, u *status.Update, name string, 
 	return nil
 }
 
-// Count is the number of deleted rows.
+// Count returns the number of deleted rows.
 func (d Deletes) Count() (n int) {
 	for _, rows := range d {
 		n += len(rows)

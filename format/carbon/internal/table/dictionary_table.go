@@ -64,7 +64,7 @@ func (s *auxiliary) dictTable(ctx context.Context, tg format.Target, c *wire.Cur
 	damage, rows := c.Err(), len(d.Values)
 	if n, wrong := d.Trusted(loads); wrong != nil {
 		damage = cmp.Or(damage, fault.Locate(wrong, s.Object.At, true, ""))
-		rows = n // without the values that .dictmeta contradicts
+		rows = n // excludes the values that .dictmeta contradicts
 	}
 	var typ arrow.DataType = arrow.BinaryTypes.String
 	for _, v := range d.Values {
@@ -103,7 +103,7 @@ func (s *auxiliary) dictTable(ctx context.Context, tg format.Target, c *wire.Cur
 	return nil
 }
 
-// loadOf is the index of the load that wrote a code, len(loads) if none did. The search starts at index at.
+// loadOf returns the index of the load that wrote a code, len(loads) if none did. The search starts at index at.
 func loadOf(loads []dict.DictLoad, code, at int) int {
 	if at >= len(loads) || int64(code) < loads[at].Min {
 		at = 0

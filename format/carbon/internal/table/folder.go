@@ -17,8 +17,8 @@ import (
 	"stoa/internal/check"
 )
 
-// OpenFiles opens data files as one table with the columns of the first. saved gets the findings of recovery; nil:
-// damage is an error.
+// OpenFiles opens data files as one table with the columns of the first file. saved receives the findings of recovery;
+// if it is nil, damage is an error.
 func OpenFiles(ctx context.Context, tg format.Target, op format.OpenOptions, o ReadOptions, names []string,
 	saved *check.Reporter) (*Table, error) {
 	t := &Table{saved: saved, Tree: tg.Tree, Name: tg.Name, Opts: op, Files: map[string]*datafile.DataFile{},
@@ -68,9 +68,9 @@ func OpenFiles(ctx context.Context, tg format.Target, op format.OpenOptions, o R
 type Folder struct {
 	Data       []string                     // paths of the data files
 	Indexes    []string                     // paths of the index files, merged ones first
-	Named      map[string]*datafile.Indexed // by the name of the data file, without the directory
+	Named      map[string]*datafile.Indexed // by name of the data file, without directory
 	Unreadable map[string]error             // damaged index files, by path
-	here       map[string]bool              // names of the data files, without the directory
+	here       map[string]bool              // names of the data files, without directory
 }
 
 // ReadFolder lists a directory and reads its index files.
@@ -90,7 +90,7 @@ func ReadFolder(ctx context.Context, tg format.Target, l format.Limits) (*Folder
 		}
 	}
 	slices.SortFunc(d.Data, status.CompareNames)
-	slices.SortStableFunc(d.Indexes, func(a, b string) int { // a merged one replaces others, so its entries win
+	slices.SortStableFunc(d.Indexes, func(a, b string) int { // a merged index replaces others: its entries win
 		return strings.Compare(path.Ext(b), path.Ext(a))
 	})
 	for _, name := range d.Indexes {
@@ -120,7 +120,7 @@ func ReadFolder(ctx context.Context, tg format.Target, l format.Limits) (*Folder
 	return d, nil
 }
 
-// Missing are the data files that an index names and that do not exist.
+// Missing returns the data files that an index names but that do not exist.
 func (d *Folder) Missing() (out []string) {
 	for _, name := range layout.SortedKeys(d.Named) {
 		if !d.here[name] {
@@ -130,7 +130,7 @@ func (d *Folder) Missing() (out []string) {
 	return out
 }
 
-// Unnamed are the data files that no index names, if there is an index.
+// Unnamed returns the data files that no index names; none if there is no index at all.
 func (d *Folder) Unnamed() (out []string) {
 	for _, name := range d.Data {
 		if len(d.Indexes) > 0 && d.Named[path.Base(name)] == nil {
@@ -140,13 +140,13 @@ func (d *Folder) Unnamed() (out []string) {
 	return out
 }
 
-// MissingError is the error of a data file in directory dir that an index names and that is missing.
+// MissingError returns the error for a missing data file in directory dir that an index names.
 func (d *Folder) MissingError(dir, name string) error {
 	return fault.Corruptf(fault.Span{Object: path.Join(dir, name)}, "", "the index names this file, and it is missing")
 }
 
-// openFolder opens a directory of data files as one table. A file that an index names and that is missing is a part
-// that cannot be read.
+// openFolder opens a directory of data files as one table. A missing file that an index names becomes a part that
+// cannot be read.
 func openFolder(ctx context.Context, tg format.Target, op format.OpenOptions, o ReadOptions,
 	saved *check.Reporter) (*Table, error) {
 	d, err := ReadFolder(ctx, tg, op.Limits)
@@ -161,7 +161,7 @@ func openFolder(ctx context.Context, tg format.Target, op format.OpenOptions, o 
 	unnamed := d.Unnamed()
 	for _, name := range d.Missing() {
 		x := lost{rows: d.Named[name].Rows(), err: d.MissingError(tg.Name, name)}
-		if len(unnamed) > 0 { // one of them may be the missing one under another name
+		if len(unnamed) > 0 { // one of them may be the missing file under another name
 			x.rows = -1
 		}
 		if o.Bucket < 0 || status.ParseFileName(name).Bucket == o.Bucket {
@@ -177,7 +177,8 @@ func openFolder(ctx context.Context, tg format.Target, op format.OpenOptions, o 
 	return t, nil
 }
 
-// openNamed opens the data files of a directory; if there are none, an empty table with the columns that an index has.
+// openNamed opens the data files of a directory; if there are none, it opens an empty table with the columns of an
+// index.
 func openNamed(ctx context.Context, tg format.Target, op format.OpenOptions, o ReadOptions, d *Folder,
 	saved *check.Reporter) (*Table, error) {
 	if len(d.Data) > 0 {

@@ -29,7 +29,7 @@ func (t *Table) RowGroups(ctx context.Context, p format.Part, q format.Query) ([
 	return t.groups(ctx, f, &Part{Name: p.Ref}, q)
 }
 
-// groups are the blocklets of a file.
+// groups returns the blocklets of a file as row groups.
 func (t *Table) groups(ctx context.Context, f *datafile.DataFile, p *Part, q format.Query) ([]format.RowGroup, error) {
 	out := make([]format.RowGroup, len(f.Footer.Blocklet))
 	for i := range out {
@@ -97,8 +97,8 @@ func (t *Table) chunk(ctx context.Context, g format.RowGroup, part *Part, col in
 	return t.NewChunk(ctx, f, g.Index, p, fc, rows)
 }
 
-// Fits is Corrupt if a file's column has a type that the table's has not, and that no change of the table's schema
-// turns into it: one of the two is damaged.
+// Fits returns Corrupt if the type of a file's column is neither that of the table's column nor one that a schema
+// change could have turned into it: then one of the two is damaged.
 func (t *Table) Fits(f *datafile.DataFile, p *schema.Physical) error {
 	fc := t.Match(f, p.Root, p.Col)
 	if fc == nil || fc.Type == p.Col.Type || widens(fc.Type, p.Col.Type) {
@@ -108,7 +108,7 @@ func (t *Table) Fits(f *datafile.DataFile, p *schema.Physical) error {
 		p.Col.Type, fc.Type)
 }
 
-// widens reports whether every value of type a is one of type b.
+// widens reports whether type b can hold every value of type a.
 func widens(a, b layout.DataType) bool {
 	rank := map[layout.DataType]int{layout.TypeByte: 1, layout.TypeShort: 2, layout.TypeInt: 3, layout.TypeLong: 4}
 	switch {
@@ -121,7 +121,7 @@ func widens(a, b layout.DataType) bool {
 	return false
 }
 
-// partOf is the part of a data file, with its entry in an index if it has one.
+// partOf returns the part for a data file, with its entry in an index if there is one.
 func (t *Table) partOf(name string) *Part {
 	if i := slices.IndexFunc(t.parts, func(p Part) bool { return p.Name == name }); i >= 0 {
 		return &t.parts[i]
@@ -129,7 +129,7 @@ func (t *Table) partOf(name string) *Part {
 	return &Part{Name: name}
 }
 
-// checkParts opens every data file of a directory, so that recovery reports losses now.
+// checkParts opens every data file of a directory, so that recovery reports losses immediately.
 func (t *Table) checkParts(ctx context.Context) error {
 	for i := range t.parts {
 		if err := t.checkPart(ctx, &t.parts[i]); err != nil {
@@ -139,7 +139,8 @@ func (t *Table) checkParts(ctx context.Context) error {
 	return nil
 }
 
-// checkPart reports, in recovery, a data file that contradicts its index. Damage in it is reported by its reader.
+// checkPart reports, in recovery, a data file that contradicts its index. Damage inside the file is reported by the
+// file's reader.
 func (t *Table) checkPart(ctx context.Context, p *Part) error {
 	f, err := t.File(ctx, p.Name)
 	if err != nil && !errors.Is(err, fault.Corrupt) {

@@ -15,10 +15,10 @@ import (
 	"stoa/format/carbon/internal/schema"
 )
 
-// indexRow is an entry of an index file as a row.
+// indexRow is an entry of an index file, presented as a row.
 type indexRow struct {
 	index   string // name of the index file
-	number  int32  // ordinal of the entry among those of the same data file: of the blocklet, if it is for one
+	number  int32  // ordinal among the entries for the same data file, which is the blocklet if the entry is for one
 	entry   *layout.BlockIndex
 	columns []*schema.Column // those with bounds
 }
@@ -123,8 +123,8 @@ func (r *indexRow) fill(b *array.RecordBuilder, names []string) {
 	}
 }
 
-// boundText appends a bound as text: as a value if it can be parsed (own: the entry is for a blocklet of format 3),
-// else in hexadecimal; null if there is none.
+// boundText appends a bound as text; null if there is none. It is formatted as a value if it can be parsed, else in
+// hexadecimal. own states that the entry is for a blocklet of format 3.
 func boundText(b *array.StringBuilder, c *schema.Column, v []byte, ok, own bool) {
 	if !ok {
 		b.AppendNull()

@@ -9,7 +9,7 @@ import (
 	"stoa/store"
 )
 
-// Kind is what a place is.
+// Kind classifies a place.
 type Kind uint8
 
 const (
@@ -25,7 +25,7 @@ const (
 	KindStore         // a directory of databases and tables
 )
 
-// ByName is the kind that a file's name implies.
+// ByName returns the kind that a file's name implies.
 func ByName(name string) Kind {
 	for ext, k := range map[string]Kind{layout.DataExt: kindFile, layout.IndexExt: KindIndex,
 		layout.MergedExt: KindMerged, ".dict": KindDict, ".dictmeta": KindDictMeta, ".sortindex": KindSort} {
@@ -36,7 +36,7 @@ func ByName(name string) Kind {
 	return KindNone
 }
 
-// isTable reports whether a directory is a table: it has a schema or, where that was lost, segments. An error means
+// isTable reports whether a directory is a table: it has a schema or, if the schema was lost, segments. An error means
 // that the store could not answer.
 func isTable(ctx context.Context, tree store.Tree, dir string) (bool, error) {
 	for _, name := range []string{"Metadata/schema", "Fact/Part0", "Metadata/segments"} {

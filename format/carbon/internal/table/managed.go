@@ -31,9 +31,9 @@ type Managed struct {
 	Notes  []region.Finding
 
 	once       sync.Mutex       // guards the following
-	found      map[string]*Part // by name; nil: not listed yet
+	found      map[string]*Part // parts by name; nil: not listed yet
 	list       []*Part
-	unreadable map[string]error // segments with missing files, by the name of the part that stands for them
+	unreadable map[string]error // errors of segments with missing files, by the name of the part that stands for them
 
 	Guessed *guessedDeletes // in recovery: the update status is not the one that tablestatus names
 
@@ -67,7 +67,7 @@ func (t *Managed) Layout() format.Layout {
 	for i := range t.TableSchema.BucketBy {
 		l.BucketBy = append(l.BucketBy, t.TableSchema.BucketBy[i].Name)
 	}
-	// the other kinds of partitions have no directories
+	// other kinds of partitions have no directories
 	if p := t.TableSchema.Partition; p != nil && p.Kind == layout.NativeHive {
 		for i := range p.Columns {
 			l.Partitions = append(l.Partitions, p.Columns[i].Name)
@@ -81,26 +81,26 @@ func (t *Managed) note(code string, at fault.Span, format string, args ...any) {
 	t.noting.Lock()
 	defer t.noting.Unlock()
 	f := layout.Codes.Finding(code, at, t.Path, fmt.Sprintf(format, args...))
-	f.Lost = 0 // reading counts the lost rows
+	f.Lost = 0 // lost rows are counted when they are read
 	t.Notes = append(t.Notes, f)
 }
 
-// Findings are the findings about the segments that were listed so far. It implements format.Finder.
+// Findings implements format.Finder: it returns the findings about the segments listed so far.
 func (t *Managed) Findings() []region.Finding {
 	t.noting.Lock()
 	defer t.noting.Unlock()
 	return slices.Clone(t.Notes)
 }
 
-// reportOnce reports, in recovery, a finding about the file name, but only the first one for that name.
+// reportOnce reports, in recovery, a finding about the file name; only the first finding for each name is reported.
 func (t *Managed) reportOnce(name string, f region.Finding) {
 	if t.saved.First(name) {
 		t.saved.Emit(f)
 	}
 }
 
-// tolerate reports, in recovery, once for each name, a delete delta that cannot be used, and returns nil. Otherwise,
-// and for errors that are not damage, it returns err.
+// tolerate handles the error of a delete delta that cannot be used. In recovery, if err is damage, it reports it once
+// per name and returns nil. Otherwise it returns err.
 func (t *Managed) tolerate(name string, err error) error {
 	if err == nil || t.saved == nil || !errors.Is(err, fault.Corrupt) {
 		return err
@@ -112,12 +112,12 @@ func (t *Managed) tolerate(name string, err error) error {
 	return nil
 }
 
-// segmentFileOf is the name of the segment file of a load.
+// segmentFileOf returns the path of a load's segment file.
 func (t *Managed) segmentFileOf(l *status.Load) string {
 	return path.Join(t.Path, "Metadata", "segments", l.Segment)
 }
 
-// placeOf is the place of err if that is in the file name, else the whole file.
+// placeOf returns the place of err if it is in the file name, else the whole file.
 func placeOf(err error, name string) fault.Span {
 	if e := (*fault.Error)(nil); errors.As(err, &e) && e.At.Object == name {
 		return e.At
@@ -128,15 +128,15 @@ func placeOf(err error, name string) fault.Span {
 // Place is a directory with files of a segment.
 type Place struct {
 	Dir     string
-	Indexes []string // names of its index files in the segment file; nil: not listed there
+	Indexes []string // index files as listed in the segment file; nil: not listed
 	values  []string // of the partition columns, name=value each
 	guessed bool     // in recovery: the segment may have had other directories, too
 	dropped bool     // in recovery: the damaged segment file marks this partition as dropped
 }
 
-// guessedDeletes decides which delete deltas apply although no update status names them: those newer than the update
-// status that was found.
+// guessedDeletes decides which delete deltas apply although no update status names them. They are the deltas newer than
+// the update status that recovery found.
 type guessedDeletes struct {
-	after, until int64           // times of deltas
-	unlisted     map[string]bool // segments that have deletes, and no entry in the update status
+	after, until int64           // bounds of the times of applied deltas
+	unlisted     map[string]bool // segments that have deletes but no entry in the update status
 }

@@ -13,7 +13,7 @@ import (
 	"stoa/store"
 )
 
-// Open opens a data file, a directory of data files, a table, an index file or a dictionary file, whichever tg is.
+// Open opens tg, which may be a data file, a directory of data files, a table, an index file or a dictionary file.
 func Open(ctx context.Context, tg format.Target, op format.OpenOptions) (format.Reader, error) {
 	o, err := ParseOptions(op.Opts)
 	if err != nil {
@@ -43,7 +43,8 @@ func Open(ctx context.Context, tg format.Target, op format.OpenOptions) (format.
 	return openIndex(ctx, tg, op)
 }
 
-// OpenManaged opens the table in directory dir. saved gets the findings of recovery; nil: damage is an error.
+// OpenManaged opens the table in directory dir. saved receives the findings of recovery; if it is nil, damage is an
+// error.
 func OpenManaged(ctx context.Context, tree store.Tree, dir string, op format.OpenOptions, o ReadOptions,
 	saved *check.Reporter) (*Managed, error) {
 	op.Limits = op.Limits.Together()

@@ -23,10 +23,10 @@ import (
 // Granularity is the step of direct dictionary timestamps.
 type Granularity string
 
-// Calendar is how dates and times before 15 October 1582 are counted.
+// Calendar is the calendar of dates and times before 15 October 1582.
 type Calendar string
 
-// The calendars; the zero value is that of the file's writer, as far as that can be known.
+// The calendars; the zero value stands for that of the file's writer, as far as it can be determined.
 const (
 	HybridCalendar    Calendar = "hybrid"
 	ProlepticCalendar Calendar = "proleptic"
@@ -88,13 +88,13 @@ type ReadOptions struct {
 	Blocklet    int64 // carbon.blocklet.size; 0: unknown
 	cutoff      string
 	granularity string
-	Zone        *time.Location // of texts without a time zone
+	Zone        *time.Location // time zone of texts that have none
 	deleted     bool
 	positions   bool
 	location    string // carbon.storelocation
 	Calendar    Calendar
-	External    bool   // locations outside of root are followed
-	Root        string // the place that was named; "" = the table
+	External    bool   // locations outside of Root are followed
+	Root        string // the place that the user named; "" = the table
 }
 
 // ParseOptions parses the options of Open. Errors are Invalid.
@@ -120,7 +120,7 @@ func ParseOptions(opts map[string]string) (o ReadOptions, err error) {
 	return o, nil
 }
 
-// fits is Invalid if name is not a managed table and an option is given that only these have.
+// fits returns Invalid if name is not a managed table but an option for managed tables is set.
 func (o *ReadOptions) fits(name string, k Kind) error {
 	if k == KindTable {
 		return nil
@@ -167,12 +167,12 @@ func (o *ReadOptions) Complete(ctx context.Context, tree store.Tree, l format.Li
 	return nil
 }
 
-// DefaultStoreLocation is the place of a store if no carbon.properties gives one: the default of carbon.storelocation,
-// relative to the working directory.
+// DefaultStoreLocation is the location of a store if no carbon.properties states one: the default of
+// carbon.storelocation, relative to the working directory.
 const DefaultStoreLocation = "../carbon.store"
 
-// StoreLocation is the store that a carbon.properties file names, DefaultStoreLocation if it names none. A relative
-// path is relative to the working directory, as in CarbonData; URIs other than file: are Unsupported.
+// StoreLocation returns the store that a carbon.properties file names, DefaultStoreLocation if it names none. A
+// relative path is relative to the working directory, as in CarbonData; URIs other than file: are Unsupported.
 func StoreLocation(ctx context.Context, tree store.Tree, file string) (string, error) {
 	o := ReadOptions{properties: file}
 	if err := o.Complete(ctx, tree, format.Limits{}); err != nil {
@@ -209,8 +209,7 @@ func properties(b []byte) map[string]string {
 // units are the steps of direct dictionary timestamps, in milliseconds.
 var units = map[string]int64{"": 1000, "SECOND": 1000, "MINUTE": 60_000, "HOUR": 3_600_000, "DAY": 86_400_000}
 
-// Rule is the rule by which direct dictionary timestamps are decoded. The cut-off is a time in o.Zone. Errors are
-// Invalid.
+// Rule returns the rule for decoding direct dictionary timestamps. The cut-off is a time in o.Zone. Errors are Invalid.
 func (o *ReadOptions) Rule() (page.DateRule, error) {
 	u, ok := units[strings.ToUpper(o.granularity)]
 	if !ok {
@@ -228,7 +227,7 @@ func (o *ReadOptions) Rule() (page.DateRule, error) {
 	return r, nil
 }
 
-// Wants reports whether a load is to be read.
+// Wants reports whether the options select a load.
 func (o *ReadOptions) Wants(l *status.Load) bool {
 	switch {
 	case o.allSegments:

@@ -20,14 +20,15 @@ import (
 	"stoa/store"
 )
 
-// The segments of a partitioned table have no directories of their own: their files are in those of the partitions,
-// nested NAME=VALUE, which only the segment files list. Without these the names of the files have the segment.
+// The segments of a partitioned table have no directories of their own. Their files are in the partitions' directories,
+// nested NAME=VALUE, and only the segment files list these. If a segment file is lost, the names of the data files
+// still contain the segment.
 
-// maxPartitions is the greatest depth to which directories of partitions are searched.
+// maxPartitions is the largest depth to which partition directories are searched.
 const maxPartitions = 16
 
-// partitionFiles calls yield with each directory of partitions below the table's, the values in its path, and the names
-// of the files in it, until yield returns false.
+// partitionFiles calls yield with each partition directory below the table, the values in its path, and the names of
+// the files in it, until yield returns false.
 func partitionFiles(ctx context.Context, tree store.Tree, table string,
 	yield func(dir string, values, files []string) bool) error {
 	done := false
@@ -61,10 +62,11 @@ func partitionFiles(ctx context.Context, tree store.Tree, table string,
 	return below(table, nil)
 }
 
-// partitionPlaces are the directories of a segment whose segment file cannot be used because of why, nil if tablestatus
-// names none or it has no location; this is reported. Only the segment file records which partitions were dropped:
-// their files stay until the table is cleaned, and the sizes in tablestatus do not change. So the partitions that the
-// damaged file still marks as dropped are left out, and other dropped ones cannot be recognized.
+// partitionPlaces returns the directories of a segment whose segment file cannot be used, and reports that. why is the
+// reason; nil means that tablestatus names no segment file or that the file has no location. Only the segment file
+// records which partitions were dropped: their files stay until the table is cleaned, and the sizes in tablestatus do
+// not change. So partitions that the damaged file still marks as dropped are left out, but other dropped partitions
+// cannot be recognized.
 func (t *Managed) partitionPlaces(ctx context.Context, l *status.Load, why error) ([]Place, error) {
 	found, err := t.partitionsOf(ctx, l.SegmentID())
 	if err != nil || len(found) == 0 {
@@ -76,7 +78,7 @@ func (t *Managed) partitionPlaces(ctx context.Context, l *status.Load, why error
 	var dropped map[string]bool
 	switch {
 	case l.Segment == "":
-		name = t.Status + " " + l.Name // one of each segment is reported
+		name = t.Status + " " + l.Name // reported once per segment
 		at, reason = fault.Span{Object: t.Status}, "it names no segment file"
 	case why == nil:
 		reason = "it has no location"
@@ -107,12 +109,12 @@ func (t *Managed) partitionPlaces(ctx context.Context, l *status.Load, why error
 	return out, nil
 }
 
-// aLocation matches an entry of locationMap, wherever it lies in a segment file that is damaged elsewhere: neither key
+// aLocation matches an intact entry of locationMap anywhere in a segment file that is damaged elsewhere. Neither key
 // nor value contains braces.
 var aLocation = regexp.MustCompile(`("(?:[^"\\]|\\.)*")\s*:\s*(\{[^{}]*\})`)
 
-// droppedPlaces are the directories that a damaged segment file marks as dropped partitions. Only intact entries that
-// agree with their directory are used.
+// droppedPlaces returns the directories that a damaged segment file marks as dropped partitions. Only intact entries
+// that agree with their directory are used.
 func (t *Managed) droppedPlaces(ctx context.Context, name, segment string) (map[string]bool, error) {
 	o, err := layout.OpenObject(ctx, t.Tree, name, t.Opts.Limits)
 	if err != nil {
@@ -139,7 +141,7 @@ func (t *Managed) droppedPlaces(ctx context.Context, name, segment string) (map[
 	return out, nil
 }
 
-// partitionsOf are the directories of partitions with files of a segment. All segments share one search.
+// partitionsOf returns the partition directories with files of a segment. All segments share one search.
 func (t *Managed) partitionsOf(ctx context.Context, segment string) ([]Place, error) {
 	if t.partitions != nil {
 		return t.partitions[segment], nil
@@ -173,13 +175,14 @@ func (t *Managed) partitionsOf(ctx context.Context, segment string) ([]Place, er
 	return found[segment], nil
 }
 
-// maxLooked is the most directories of partitions that are read to decide whether a place is a partitioned table.
+// maxLooked is the largest number of partition directories that are read to decide whether a place is a partitioned
+// table.
 const maxLooked = 64
 
 // partitioned reports whether a directory is a partitioned table that lost its schema and segment files: it is not a
-// partition itself, it contains nothing but directories of partitions and CarbonData's own, and the names of the data
-// files have segments. Data files of the SDK have no segments, so each of their directories is a table of its own; so
-// is one with files of other systems. An error means that the store could not answer.
+// partition itself, it contains nothing but partition directories and CarbonData's own directories, and the names of
+// the data files contain segments. Data files of the SDK have no segments, so each directory of them is a table of its
+// own, as is a directory with files of other systems. An error means that the store could not answer.
 func partitioned(ctx context.Context, tree store.Tree, dir string) (bool, error) {
 	column, own, strange := "", false, false
 	for info, err := range tree.List(ctx, dir) {
@@ -223,7 +226,7 @@ func partitioned(ctx context.Context, tree store.Tree, dir string) (bool, error)
 	return err == nil && data > 0 && !foreign, storeFailure(err)
 }
 
-// storeFailure is err if the store could not answer, and nil if something merely does not exist.
+// storeFailure returns err if the store could not answer, and nil if something merely does not exist.
 func storeFailure(err error) error {
 	if store.Failing(err) {
 		return err
@@ -231,8 +234,8 @@ func storeFailure(err error) error {
 	return nil
 }
 
-// isPartition reports whether a directory is a partition and not a table: by its name or, for the working directory, by
-// the names above it.
+// isPartition reports whether a directory is a partition and not a table: judged by its name or, for the working
+// directory, by the names of its parents.
 func isPartition(ctx context.Context, tree store.Tree, dir string) (bool, error) {
 	dir = path.Clean(dir)
 	if base := path.Base(dir); base != "." && base != ".." {
@@ -250,8 +253,8 @@ func isPartition(ctx context.Context, tree store.Tree, dir string) (bool, error)
 // segmentNumber matches the name of a segment: a number and, after a point, how often it was compacted.
 var segmentNumber = regexp.MustCompile(`^\d+(\.\d+)?$`)
 
-// holdsPartitions reports whether there is a data file in a directory NAME=VALUE below dir. That may be a partitioned
-// table.
+// holdsPartitions reports whether there is a data file in a directory NAME=VALUE below dir. If so, dir may be a
+// partitioned table.
 func holdsPartitions(ctx context.Context, tree store.Tree, dir string) (holds bool, err error) {
 	err = partitionFiles(ctx, tree, dir, func(_ string, _, files []string) bool {
 		holds = slices.ContainsFunc(files, func(f string) bool { return strings.HasSuffix(f, layout.DataExt) })
@@ -260,7 +263,8 @@ func holdsPartitions(ctx context.Context, tree store.Tree, dir string) (holds bo
 	return holds && err == nil, storeFailure(err)
 }
 
-// currentIndexes are the merged ones among index files, or all if there is none: a merged one replaces the others.
+// currentIndexes returns the merged index files among names, or all names if none is merged: a merged index file
+// replaces the others.
 func currentIndexes(names []string) []string {
 	var merged []string
 	for _, n := range names {
@@ -274,7 +278,7 @@ func currentIndexes(names []string) []string {
 	return names
 }
 
-// otherPartition is the first of the values NAME=VALUE of a partition that contradicts the path of its directory, "" if
+// otherPartition returns the first of a partition's values NAME=VALUE that contradicts the path of its directory, "" if
 // none does. A directory without NAME= may belong to any partition, since users can choose the location.
 func otherPartition(dir string, values []string) string {
 	for _, v := range values {
@@ -290,7 +294,7 @@ func otherPartition(dir string, values []string) string {
 	return ""
 }
 
-// FilesBelow are the paths of the data files below a directory, down to depth levels of subdirectories.
+// FilesBelow returns the paths of the data files below a directory, down to depth levels of subdirectories.
 func FilesBelow(ctx context.Context, tree store.Tree, dir string, depth int) (out []string, err error) {
 	for info, err := range tree.List(ctx, dir) {
 		if err != nil {
@@ -310,8 +314,8 @@ func FilesBelow(ctx context.Context, tree store.Tree, dir string, depth int) (ou
 	return out, nil
 }
 
-// guessLoads are the segments that have a directory below Fact or, in partitioned tables, a segment file
-// (N_TIME.segment; the latest one counts) or data files in the directories of partitions.
+// guessLoads returns the segments that have a directory below Fact or, in partitioned tables, a segment file
+// (N_TIME.segment; the latest one is used) or data files in partition directories.
 func (t *Managed) guessLoads(ctx context.Context) ([]status.Load, error) {
 	out, err := t.segmentsThere(ctx)
 	known := map[string]bool{}
@@ -331,7 +335,7 @@ func (t *Managed) guessLoads(ctx context.Context) ([]status.Load, error) {
 	return out, err
 }
 
-// segmentsThere are the segments that have a directory below Fact, or a segment file.
+// segmentsThere returns the segments that have a directory below Fact, or a segment file.
 func (t *Managed) segmentsThere(ctx context.Context) ([]status.Load, error) {
 	found := map[string]*status.Load{}
 	add := func(name string) *status.Load {

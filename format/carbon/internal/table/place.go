@@ -16,7 +16,7 @@ import (
 	"stoa/store"
 )
 
-// Look determines what a place is, and how certain that is. Errors are those of the store.
+// Look determines the kind of a place, and how certain it is. Errors are those of the store.
 func Look(ctx context.Context, tg format.Target) (Kind, format.Match, error) {
 	info, err := tg.Tree.Stat(ctx, tg.Name)
 	if err != nil {
@@ -57,14 +57,14 @@ func Look(ctx context.Context, tg format.Target) (Kind, format.Match, error) {
 		return k, format.Certain, nil
 	case marked:
 		return KindStore, format.Certain, nil
-	case deep: // it may be another system's directory, in which tables lie
+	case deep: // it may be another system's directory that contains tables
 		return KindStore, format.Likely, nil
 	}
 	return KindNone, format.No, nil
 }
 
-// lookFile recognizes a data file by its structure: format 2 begins with a text; all formats end with the offset of a
-// footer, which begins with its first field.
+// lookFile recognizes a data file by its structure: a file of format 2 begins with a text; files of all formats end
+// with the offset of a footer, which is recognized by its first field.
 func lookFile(ctx context.Context, tg format.Target) (Kind, format.Match, error) {
 	k := ByName(tg.Name)
 	if k != KindNone && k != kindFile {
@@ -113,11 +113,11 @@ func lookFile(ctx context.Context, tg format.Target) (Kind, format.Match, error)
 	return kindFile, format.Certain, nil
 }
 
-// lookStream recognizes a data file by its beginning, because the end of a stream is not known yet. A file of version
+// lookStream recognizes a data file by its beginning, because the end of a stream cannot be read yet. A file of version
 // 1, which begins with data, is not recognized.
 func lookStream(ctx context.Context, src store.Source, k Kind, m format.Match) (Kind, format.Match) {
 	var head [len(layout.MagicV2)]byte
-	n, _ := src.ReadAt(ctx, head[:], 0) // a shorter file is not recognized
+	n, _ := src.ReadAt(ctx, head[:], 0) // a file shorter than head is not recognized
 	switch {
 	case string(head[:n]) == layout.MagicV2:
 		return kindFile, format.Certain
@@ -143,9 +143,9 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// Resolve determines what a target is; in a store it returns the table that the target names, and for the directory of
-// a segment its table, with the segment set in o. A place that is not CarbonData's is Unsupported, options that do not
-// fit it are Invalid.
+// Resolve determines what a target is; for a store it returns the table that the target names; for the directory of a
+// segment it returns the table, with the segment set in o. A place that is not CarbonData's is Unsupported, options
+// that do not fit it are Invalid.
 func Resolve(ctx context.Context, tg format.Target, o *ReadOptions) (format.Target, Kind, error) {
 	k, _, err := Look(ctx, tg)
 	if err == nil && k == KindNone {
@@ -196,7 +196,7 @@ func throughTable(ctx context.Context, tg format.Target, o *ReadOptions) (format
 	switch {
 	case store.Failing(err):
 		return tg, KindFiles, err
-	case err != nil || !info.Dir: // there are only the files
+	case err != nil || !info.Dir: // no table above: only the files exist
 		return tg, KindFiles, nil
 	case segment == "":
 		return tg, KindNone, fault.Invalidf("%s is a partition of the CarbonData table %s, which alone knows which of "+
@@ -210,9 +210,9 @@ func throughTable(ctx context.Context, tg format.Target, o *ReadOptions) (format
 	return tg, KindTable, nil
 }
 
-// unknown accepts a file that neither its name nor its header identifies, since the user named the format: files of
-// version 1 have no header. It is a data file if the last bytes are an offset in it; for a stream that is checked
-// later.
+// unknown accepts a file that neither its name nor its header identifies, because the user named the format and files
+// of version 1 have no header. It is a data file if its last bytes are an offset within it; for a stream this is
+// checked later.
 func unknown(ctx context.Context, tg format.Target) (Kind, error) {
 	src, err := tg.Tree.Open(ctx, tg.Name)
 	if err != nil {
@@ -235,7 +235,7 @@ func unknown(ctx context.Context, tg format.Target) (Kind, error) {
 	return kindFile, nil
 }
 
-// inStore is the directory of a store's table: db.table, or table, which means default.table.
+// inStore returns the directory of a store's table. The table is named db.table, or table, which means default.table.
 func inStore(ctx context.Context, tg format.Target) (string, error) {
 	tables, err := StoreTables(ctx, tg.Tree, tg.Name)
 	if err != nil {
@@ -266,7 +266,7 @@ func inStore(ctx context.Context, tg format.Target) (string, error) {
 // storeTable is a table of a store.
 type storeTable struct{ name, Dir string }
 
-// StoreTables are the tables of a store: database/table, and tables directly below the store.
+// StoreTables returns the tables of a store: database/table, and tables directly below the store.
 func StoreTables(ctx context.Context, tree store.Tree, dir string) (out []storeTable, err error) {
 	for db, err := range tree.List(ctx, dir) {
 		if err != nil {
@@ -301,10 +301,10 @@ func StoreTables(ctx context.Context, tree store.Tree, dir string) (out []storeT
 	return out, nil
 }
 
-// within is the name of a location that a file of the table gives by its whole address, as CarbonData does for added
-// segments and for partitions outside of the table. One that lies outside of the place that was named is Unsupported,
-// unless the option external is set: who made the table decides what is in it, and not what else is read.
-// field of the object at is where it stands.
+// within returns the name in the store of a location that a file of the table states as a full address, as CarbonData
+// does for added segments and for partitions outside of the table. A location outside of the place that the user named
+// is Unsupported unless the option external is set: the author of a table decides what is in the table, but not what
+// else on the system is read. at and field are the object and the field that state the location.
 func (t *Managed) within(location, at, field string) (string, error) {
 	dir := nameOf(location)
 	root := t.O.Root
@@ -318,7 +318,7 @@ func (t *Managed) within(location, at, field string) (string, error) {
 		"the location %q is outside of %s, and is followed only with external=true", location, root)
 }
 
-// nameOf is the name in a store.Tree of an address of Hadoop's.
+// nameOf converts a Hadoop address to a name in a store.Tree.
 func nameOf(location string) string {
 	if rest, ok := strings.CutPrefix(location, "file:"); ok && strings.HasPrefix(rest, "/") {
 		return path.Clean(rest)
@@ -331,13 +331,13 @@ func nameOf(location string) string {
 	return path.Clean(location)
 }
 
-// address reports whether a name begins with a scheme, as those of files in other stores do.
+// address reports whether a name begins with a scheme, as the names of files in other stores do.
 func address(name string) bool {
 	scheme, _, ok := strings.Cut(name, ":/")
 	return ok && !strings.Contains(scheme, "/")
 }
 
-// inside reports whether dir is root, or lies below it.
+// inside reports whether dir is root or is below it.
 func inside(dir, root string) bool {
 	if path.IsAbs(dir) && !path.IsAbs(root) && !address(root) {
 		abs, err := filepath.Abs(filepath.FromSlash(root))

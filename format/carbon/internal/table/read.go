@@ -16,9 +16,9 @@ import (
 	"stoa/vec"
 )
 
-// CheckReadable returns the error with which reading the table would end, as far as that can be known without its
-// pages: schema, tablestatus, update status, delete deltas, segment files, indexes and one data file of each segment
-// are read. A change must not build on a table that readers refuse.
+// CheckReadable returns the error with which reading the table would fail, as far as that can be known without reading
+// pages. It reads schema, tablestatus, update status, delete deltas, segment files, indexes and one data file of each
+// segment. A change must not build on a table that readers refuse.
 func (t *Managed) CheckReadable(ctx context.Context) error {
 	seen := map[string]bool{}
 	look := func(p format.Part) error {
@@ -48,7 +48,7 @@ func (t *Managed) CheckReadable(ctx context.Context) error {
 		if f.Severity < region.Error {
 			continue
 		}
-		for p, err := range t.Parts(ctx, format.Query{}) { // a data file may give the reader's error
+		for p, err := range t.Parts(ctx, format.Query{}) { // a data file may return the readers' error
 			if err == nil {
 				err = look(p)
 			}
@@ -61,7 +61,7 @@ func (t *Managed) CheckReadable(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// all finds the data files of all wanted segments; later calls return the same.
+// all finds the data files of all selected segments; later calls return the same result.
 func (t *Managed) all(ctx context.Context) ([]*Part, error) {
 	t.once.Lock()
 	defer t.once.Unlock()
@@ -82,7 +82,7 @@ func (t *Managed) all(ctx context.Context) ([]*Part, error) {
 			err = t.others(ctx, l, parts)
 		}
 		if err != nil {
-			if t.O.allSegments && !l.Counts() { // clean may have removed its files
+			if t.O.allSegments && !l.Counts() { // clean may already have removed its files
 				continue
 			}
 			if !errors.Is(err, fault.Corrupt) {
@@ -90,7 +90,7 @@ func (t *Managed) all(ctx context.Context) ([]*Part, error) {
 			}
 			unreadable["segment "+l.Name] = err
 			if m := (*unmatchedError)(nil); t.saved == nil && errors.As(err, &m) {
-				continue // reading its files could bring deleted rows back
+				continue // reading its files could make deleted rows reappear
 			}
 		}
 		if err != nil && t.saved != nil {
@@ -111,15 +111,15 @@ func (t *Managed) all(ctx context.Context) ([]*Part, error) {
 	if err := t.vanished(ctx, unreadable); err != nil {
 		return nil, err
 	}
-	if t.saved != nil { // it was reported
+	if t.saved != nil { // it has been reported
 		unreadable = nil
 	}
 	t.found, t.list, t.unreadable = found, list, unreadable
 	return list, nil
 }
 
-// vanished notes the segments that lost their entry in tablestatus, unless options select segments. Recovery reports
-// them.
+// vanished records the segments that lost their entry in tablestatus, unless options select segments. In recovery they
+// are reported.
 func (t *Managed) vanished(ctx context.Context, unreadable map[string]error) error {
 	if t.O.allSegments || t.O.Segments != nil {
 		return nil
@@ -137,8 +137,8 @@ func (t *Managed) vanished(ctx context.Context, unreadable map[string]error) err
 	return err
 }
 
-// others returns an error if the data files of a segment without index files belong to another segment; see
-// CheckBounds. In recovery it reports that, and returns nil.
+// others returns an error if the data files of a segment without index files belong to another segment, see
+// CheckBounds. In recovery it reports the error and returns nil.
 func (t *Managed) others(ctx context.Context, l *status.Load, parts []Part) error {
 	err := t.CheckBounds(ctx, l, parts)
 	switch {
@@ -154,7 +154,7 @@ func (t *Managed) others(ctx context.Context, l *status.Load, parts []Part) erro
 	return nil
 }
 
-// CheckWanted is Invalid if a segment that the options name does not exist.
+// CheckWanted returns Invalid if a segment that the options name does not exist.
 func (t *Managed) CheckWanted() error {
 	for _, s := range t.O.Segments {
 		ok := false
@@ -168,8 +168,8 @@ func (t *Managed) CheckWanted() error {
 	return nil
 }
 
-// Parts is format.Reader.Parts: the data files, and a part for each segment whose files are missing or unknown. The row
-// groups of such a part are an error, so that a scan ends there, or skips and reports the loss.
+// Parts is format.Reader.Parts: the data files, and a part for each segment whose files are missing or unknown. Listing
+// the row groups of such a part is an error, so that a scan either ends there or skips the part and reports the loss.
 func (t *Managed) Parts(ctx context.Context, _ format.Query) iter.Seq2[format.Part, error] {
 	return func(yield func(format.Part, error) bool) {
 		list, err := t.all(ctx)
@@ -177,7 +177,7 @@ func (t *Managed) Parts(ctx context.Context, _ format.Query) iter.Seq2[format.Pa
 			yield(format.Part{}, err)
 			return
 		}
-		for _, name := range layout.SortedKeys(t.unreadable) { // first: the default policy reads nothing
+		for _, name := range layout.SortedKeys(t.unreadable) { // first: under the default policy nothing is read then
 			if !yield(format.Part{Ref: name, Rows: -1}, nil) {
 				return
 			}
@@ -190,10 +190,11 @@ func (t *Managed) Parts(ctx context.Context, _ format.Query) iter.Seq2[format.Pa
 	}
 }
 
-// Missing is the error of a part that stands for missing files.
+// Missing returns the error of a part that stands for missing files.
 func (t *Managed) Missing(ref string) error { return t.unreadable[ref] }
 
-// stampText is the stamp of a part: that of its file, and the name of the update status if rows of it are deleted.
+// stampText returns the stamp of a part: that of its file and, if rows of it are deleted, the name of the update
+// status.
 func (p *Part) stampText(t *Managed) string {
 	s := p.stamp
 	if p.Update != nil {
@@ -202,7 +203,8 @@ func (p *Part) stampText(t *Managed) string {
 	return s
 }
 
-// Part finds the part of a data file. One that was not found is its error; one that is not the table's is Invalid.
+// Part finds the part of a data file. If the file is missing, the error is that of the missing file; if it is not the
+// table's, the error is Invalid.
 func (t *Managed) Part(ctx context.Context, name string) (*Part, error) {
 	if _, err := t.all(ctx); err != nil {
 		return nil, err
@@ -216,7 +218,7 @@ func (t *Managed) Part(ctx context.Context, name string) (*Part, error) {
 	return nil, fault.Invalidf("%s is not a file of the table", name)
 }
 
-// RowGroups is format.Reader.RowGroups: a row group is a blocklet. With a filter the index file is enough to plan.
+// RowGroups is format.Reader.RowGroups: a row group is a blocklet. With a filter, the index file suffices for planning.
 func (t *Managed) RowGroups(ctx context.Context, p format.Part, q format.Query) ([]format.RowGroup, error) {
 	mine, err := t.Part(ctx, p.Ref)
 	if err != nil {
@@ -254,7 +256,7 @@ func (t *Managed) Chunk(ctx context.Context, g format.RowGroup, col int, rows ve
 	return t.chunk(ctx, g, mine, col, rows)
 }
 
-// reader is t as a format.Reader, which is an Overlayer if rows are deleted.
+// reader returns t as a format.Reader, which is a format.Overlayer if rows are deleted.
 func (t *Managed) reader() format.Reader {
 	if (len(t.changes) > 0 || t.Guessed != nil) && !t.O.deleted {
 		return withDeletes{t}
@@ -306,7 +308,7 @@ func (t withDeletes) Overlay(ctx context.Context, g format.RowGroup, _ []int) (f
 	return deleted, nil
 }
 
-// OfManaged is the table that a reader reads; nil: it reads something else.
+// OfManaged returns the table that a reader reads; nil if it reads something else.
 func OfManaged(r format.Reader) *Managed {
 	switch r := r.(type) {
 	case *Managed:
@@ -317,8 +319,8 @@ func OfManaged(r format.Reader) *Managed {
 	return nil
 }
 
-// Foreign are the Parquet files of the segments that are read. Damage is no error here: it is that of the part that
-// stands for the segment.
+// Foreign returns the Parquet files of the selected segments. Damage is not an error here: the part that stands for the
+// segment will return it.
 func (t *Managed) Foreign(ctx context.Context) (out []ForeignFile, err error) {
 	for i := range t.Loads {
 		l := &t.Loads[i]

@@ -15,17 +15,17 @@ import (
 
 // Recovery finds the blocklets of a data file whose header or footer is damaged: see datafile.RecoverFile. In a table
 // it also handles a damaged tablestatus (every segment with a directory is read), a damaged update status (the newest
-// intact one is used, with the delete deltas that are newer), a damaged delete delta (the older ones of its block are
-// used, and the rows that only it deletes come back), and a damaged schema (data files have lists of their columns). A
-// data file of format 1 without its footer is lost.
+// intact one is used, with all newer delete deltas), a damaged delete delta (the block's older deltas are used, and
+// rows that only the damaged one deletes reappear), and a damaged schema (data files list their columns). A data file
+// of format 1 without its footer is lost.
 
-// RecoverTable opens as much of a target as can be read. The findings are about what was damaged or lost on opening.
+// RecoverTable opens as much of a target as can be read. The findings are about damage and losses found while opening.
 func RecoverTable(ctx context.Context, tg format.Target, op format.OpenOptions) (format.Reader, []region.Finding,
 	error) {
 	var all []region.Finding
 	opened := false
 	r, err := reopen(ctx, tg, op, check.New(ctx, tg.Name, layout.Codes, func(f region.Finding) bool {
-		if !opened { // later damage is up to the damage policy
+		if !opened { // damage found later is subject to the damage policy
 			all = append(all, f)
 		}
 		return !opened
@@ -45,7 +45,7 @@ func reopen(ctx context.Context, tg format.Target, op format.OpenOptions,
 	}
 	at := tg
 	tg, k, err := Resolve(ctx, at, &o)
-	// not certain enough for Resolve, but the user asked for a table
+	// too uncertain for Resolve, but the user asked for a table
 	if err != nil && k == KindNone && at.Table == "" && !store.Failing(err) {
 		if is, failed := holdsPartitions(ctx, at.Tree, at.Name); failed != nil || is {
 			k, err = KindTable, failed
@@ -69,7 +69,7 @@ func reopen(ctx context.Context, tg format.Target, op format.OpenOptions,
 			return withoutSchema(ctx, tg, op, o, saved, err)
 		}
 		if list, err := t.all(ctx); err == nil {
-			for _, p := range list { // so that losses are reported now, and not when rows are read
+			for _, p := range list { // so that losses are reported now and not when rows are read
 				if err := t.checkPart(ctx, p); err != nil {
 					return nil, err
 				}
@@ -85,7 +85,7 @@ func reopen(ctx context.Context, tg format.Target, op format.OpenOptions,
 	return Open(ctx, tg, op)
 }
 
-// withoutSchema opens the data files of a table whose schema cannot be read, and whose segments cannot be found.
+// withoutSchema opens the data files of a table whose schema cannot be read and whose segments cannot be found.
 func withoutSchema(ctx context.Context, tg format.Target, op format.OpenOptions, o ReadOptions,
 	saved *check.Reporter, why error) (format.Reader, error) {
 	var e *fault.Error

@@ -16,8 +16,8 @@ import (
 	"stoa/format/carbon/internal/status"
 )
 
-// entry is the effective entry of a block of load l; nil if no rows of it are deleted. u is its entry in the update
-// status, nil if it has none; deltas are the names of the delete deltas in its directory.
+// entry returns the effective entry of a block of load l; nil if none of its rows are deleted. u is the block's entry
+// in the update status, nil if there is none; deltas are the names of the delete deltas in its directory.
 func (g *guessedDeletes) entry(u *status.Update, l *status.Load, block string, deltas []string) *status.Update {
 	if u != nil && u.Gone() {
 		return u
@@ -25,7 +25,7 @@ func (g *guessedDeletes) entry(u *status.Update, l *status.Load, block string, d
 	out := &status.Update{Segment: l.SegmentID(), Block: block, Guessed: true}
 	var from, to int64 = math.MaxInt64, -1
 	if u != nil {
-		out.Actual, out.Stamps = u.Actual, slices.Clone(u.Stamps) // also missing ones, which are reported
+		out.Actual, out.Stamps = u.Actual, slices.Clone(u.Stamps) // including missing deltas, which are reported
 		if from, to = span64(u); status.ParseCount(u.Deleted) > 0 && from == to {
 			out.Stamps = []string{u.From}
 		}
@@ -48,7 +48,7 @@ func (g *guessedDeletes) entry(u *status.Update, l *status.Load, block string, d
 	return out
 }
 
-// span64 are the times of the first and the last delta of an entry, in milliseconds since 1970; from > to if it has
+// span64 returns the times of the first and the last delta of an entry, in milliseconds since 1970; from > to if it has
 // none.
 func span64(u *status.Update) (from, to int64) {
 	from, ok1 := status.Millis(u.From)
@@ -62,8 +62,8 @@ func span64(u *status.Update) (from, to int64) {
 // updatesPrefix is the beginning of the names of update statuses; a time follows.
 const updatesPrefix = "tableupdatestatus-"
 
-// guessStatus replaces a tablestatus or update status that cannot be read because of why. Without tablestatus every
-// segment counts that has a directory or a segment file.
+// guessStatus reconstructs a tablestatus or update status that cannot be read; why is the reason. Without tablestatus,
+// every segment that has a directory or a segment file counts.
 func (t *Managed) guessStatus(ctx context.Context, why error) error {
 	var e *fault.Error
 	errors.As(why, &e)
@@ -88,8 +88,8 @@ func (t *Managed) guessStatus(ctx context.Context, why error) error {
 	return nil
 }
 
-// compactions names the segments that have the rows of others once more: N.1 is the result of compacting N and others,
-// which no name has.
+// compactions returns a text that names the segments whose rows other segments may have, too: N.1 is the result of
+// compacting N and others, and the names do not tell which others.
 func compactions(loads []status.Load) string {
 	var all []string
 	for i := range loads {
@@ -106,8 +106,8 @@ func compactions(loads []status.Load) string {
 		strings.Join(all, ", "), all[0], first)
 }
 
-// guessDeletes makes the newest intact update status the current one, and applies the delete deltas that are newer,
-// too: their names have block and time. It returns what it did, for the finding.
+// guessDeletes makes the newest intact update status the current one, and also applies the newer delete deltas, whose
+// names contain block and time. It returns a description of this for the finding.
 func (t *Managed) guessDeletes(ctx context.Context) (string, error) {
 	g := &guessedDeletes{after: -1, until: math.MaxInt64, unlisted: map[string]bool{}}
 	t.Guessed, t.changes, t.Updates = g, map[string]*status.Update{}, ""
@@ -123,7 +123,7 @@ func (t *Managed) guessDeletes(ctx context.Context) (string, error) {
 	for _, name := range names {
 		ms, _ := status.Millis(strings.TrimPrefix(path.Base(name), updatesPrefix))
 		if ms > g.until {
-			continue // of a change that was not committed
+			continue // it belongs to a change that was not committed
 		}
 		var list []status.Update
 		t.Updates = name
@@ -150,7 +150,7 @@ func (t *Managed) guessDeletes(ctx context.Context) (string, error) {
 	return "the deletes of all delete deltas are applied", nil
 }
 
-// updateStatuses are the names of the update statuses, newest first.
+// updateStatuses returns the names of the update statuses, newest first.
 func (t *Managed) updateStatuses(ctx context.Context) (out []string, err error) {
 	for info, err := range t.Tree.List(ctx, path.Join(t.Path, "Metadata")) {
 		if errors.Is(err, fs.ErrNotExist) {

@@ -15,15 +15,15 @@ import (
 	"stoa/internal/thrift"
 )
 
-// adoptIDs compares the column ids of the schema with those of the data files: an id that the schema never had is
-// damage of one of the two. If no file agrees, the schema is damaged, and its columns get the ids that the files have
-// for columns of the same name and type.
+// adoptIDs compares the column ids of the schema with those of the data files: an id that the schema never had means
+// that one of the two is damaged. If no file agrees with the schema, the schema is damaged, and its columns get the ids
+// that the files have for columns of the same name and type.
 func (t *Managed) adoptIDs(ctx context.Context) error {
 	names, err := FilesBelow(ctx, t.Tree, t.Path, maxPartitions)
 	if err != nil {
 		return err
 	}
-	unknown, has := map[string]*schema.Column{}, map[string]bool{} // by id: not in the schema; in any file
+	unknown, has := map[string]*schema.Column{}, map[string]bool{} // by id: not in the schema; in any of the files
 	for _, name := range names {
 		f, err := datafile.OpenFile(ctx, t.Tree, name, t.Opts)
 		if err != nil && !errors.Is(err, fault.Corrupt) {
@@ -57,9 +57,9 @@ func (t *Managed) adoptIDs(ctx context.Context) error {
 }
 
 // drifted returns an error if the columns contradict the schema's history: a column with a damaged id would be missing
-// in all files, and its default be read in its place. In recovery that is reported, and the id of the history is used
-// if the files have it and do not have the other. Of two different defaults neither is used: in files without the
-// column its cells are lost.
+// in all files, and its default would be read instead. In recovery the contradiction is reported, and the id in the
+// history is used if the files have that id and not the other. If two defaults differ, neither is used, and in files
+// without the column its cells are lost.
 func (t *Managed) drifted(ctx context.Context, at fault.Span) error {
 	drifts := t.TableSchema.Drifts()
 	if len(drifts) == 0 {
@@ -94,7 +94,7 @@ func (t *Managed) drifted(ctx context.Context, at fault.Span) error {
 	return nil
 }
 
-// fileIDs are the ids of the columns of all data files that can be opened.
+// fileIDs returns the ids of the columns of all data files that can be opened.
 func (t *Managed) fileIDs(ctx context.Context) (map[string]bool, error) {
 	names, err := FilesBelow(ctx, t.Tree, t.Path, maxPartitions)
 	has := map[string]bool{}
@@ -113,7 +113,7 @@ func (t *Managed) fileIDs(ctx context.Context) (map[string]bool, error) {
 	return has, err
 }
 
-// readSchema reads Metadata/schema. A missing or contradictory one is Corrupt.
+// readSchema reads Metadata/schema. A missing or contradictory schema is Corrupt.
 func (t *Managed) readSchema(ctx context.Context) error {
 	name := path.Join(t.Path, "Metadata", "schema")
 	obj, err := layout.OpenObject(ctx, t.Tree, name, t.Opts.Limits)
@@ -166,9 +166,9 @@ func (t *Managed) readSchema(ctx context.Context) error {
 	return t.AllColumns(roots, obj.At, "schema.table_columns")
 }
 
-// guessSchema uses the columns of the newest data file that can be opened, for want of a schema (why). Ids are those of
-// all files, so that columns that were added later are null in earlier files. Partition columns are lost: files do not
-// have them.
+// guessSchema replaces a schema that cannot be read by the columns of the newest data file that can be opened; why is
+// the reason. The ids are those of all files, so that columns added later are null in earlier files. Partition columns
+// are lost, because files do not have them.
 func (t *Managed) guessSchema(ctx context.Context, why error) error {
 	list, err := t.all(ctx)
 	if err != nil {

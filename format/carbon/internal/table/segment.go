@@ -18,14 +18,13 @@ import (
 	"stoa/store"
 )
 
-// segmentParts are the data files of a load.
+// segmentParts returns the data files of a load.
 func (t *Managed) segmentParts(ctx context.Context, l *status.Load) ([]Part, error) {
 	out, _, err := t.SegmentContents(ctx, l)
 	return out, err
 }
 
-// SegmentContents finds the data files of a load, and what else belongs to it. With an error it returns what was found
-// nevertheless.
+// SegmentContents finds the data files of a load and its other files. With an error it still returns what was found.
 func (t *Managed) SegmentContents(ctx context.Context, l *status.Load) ([]Part, *Contents, error) {
 	h := &Contents{names: map[string]bool{}}
 	if l.Parquet() {
@@ -52,7 +51,7 @@ func (t *Managed) SegmentContents(ctx context.Context, l *status.Load) ([]Part, 
 			return nil, h, err
 		}
 		h.fail(err)
-		if !f.dropped { // h has its files nevertheless: tablestatus counts their bytes
+		if !f.dropped { // h still has its files, because tablestatus counts their bytes
 			out = append(out, some...)
 		}
 	}
@@ -63,22 +62,22 @@ func (t *Managed) SegmentContents(ctx context.Context, l *status.Load) ([]Part, 
 	return out, h, h.err
 }
 
-// unmatchedError is an error about a segment whose deleted rows are not known, because the update status has entries
+// unmatchedError is an error about a segment whose deleted rows are unknown because the update status has entries
 // without a data file, or whose data files are not those that were loaded.
 type unmatchedError struct{ error }
 
 func (m *unmatchedError) Unwrap() error { return m.error }
 
-// Contents are the files of a segment.
+// Contents has the files of a segment.
 type Contents struct {
 	names        map[string]bool // of the data files of all buckets
-	Bytes        int64           // size of these
+	Bytes        int64           // total size of the data files
 	IndexBytes   int64           // size of the index files
 	Deltas       []string        // paths of the delete deltas
 	IndexFiles   []string        // paths of the index files
-	Unknown      bool            // an index file is missing or damaged: there may have been more data files
-	guessed      bool            // the directories were searched for: there may have been more
-	missingIndex string          // path of an index file that the segment file names, and that is missing
+	Unknown      bool            // an index file is missing or damaged, so there may have been more data files
+	guessed      bool            // the directories were found by searching, so there may have been more
+	missingIndex string          // path of a missing index file that the segment file names
 	err          error           // the first error
 }
 
@@ -88,8 +87,8 @@ func (h *Contents) fail(err error) {
 	}
 }
 
-// checkSize compares the data files of a segment with their size in tablestatus, where no index names them all. They
-// may be larger: updates before 2.0 added files and did not change the size.
+// checkSize compares the data files of a segment with their size in tablestatus if no index names all of them. They may
+// be larger, because updates before release 2.0 added files without changing the size.
 func (t *Managed) checkSize(ctx context.Context, l *status.Load, h *Contents) error {
 	want := status.ParseCount(l.DataSize)
 	switch {
@@ -107,15 +106,15 @@ func (t *Managed) checkSize(ctx context.Context, l *status.Load, h *Contents) er
 	return nil
 }
 
-// written is the name of a data file without its compression. In the update status CarbonData names its own default
-// one, whatever the file has.
+// written returns the name of a data file without the codec. In the update status CarbonData always writes its default
+// codec, whichever the file has.
 func written(name string) string {
 	n := status.ParseFileName(name)
 	return fmt.Sprint(n.Block, "-", n.Time)
 }
 
-// matchUpdates checks that each entry of the update status has its data file in the segment. Those of a partition that
-// was dropped stay in the update status.
+// matchUpdates checks that each entry of the update status has its data file in the segment. Entries of dropped
+// partitions stay in the update status.
 func (t *Managed) matchUpdates(ctx context.Context, l *status.Load, files map[string]bool) error {
 	blocks, actual := map[string]bool{}, map[string]bool{}
 	for f := range files {
@@ -134,8 +133,8 @@ func (t *Managed) matchUpdates(ctx context.Context, l *status.Load, files map[st
 	return nil
 }
 
-// Folders are the directories of a segment: those in its segment file, or, without one, Fact/Part*/Segment_ID; in
-// recovery also those of partitions with files of the segment.
+// Folders returns the directories of a segment: those in its segment file or, without one, Fact/Part*/Segment_ID; in
+// recovery also partition directories with files of the segment.
 func (t *Managed) Folders(ctx context.Context, l *status.Load) ([]Place, error) {
 	if l.Path != "" {
 		dir, err := t.within(l.Path, t.Status, "path")
@@ -184,7 +183,8 @@ func (t *Managed) Folders(ctx context.Context, l *status.Load) ([]Place, error) 
 	return out, nil
 }
 
-// segmentFilePlaces are the directories of l's segment file that count; named: it has directories, counted or not.
+// segmentFilePlaces returns the directories in l's segment file that count. named reports whether it has any
+// directories, including those that do not count.
 func (t *Managed) segmentFilePlaces(ctx context.Context, l *status.Load) (places []Place, named bool, err error) {
 	var s status.SegmentFile
 	name := t.segmentFileOf(l)
@@ -213,7 +213,7 @@ func (t *Managed) Drops(ctx context.Context, l *status.Load) bool {
 	return false
 }
 
-// factPlaces are the default directories of a segment: Fact/Part*/Segment_ID.
+// factPlaces returns the default directories of a segment: Fact/Part*/Segment_ID.
 func (t *Managed) factPlaces(ctx context.Context, l *status.Load) (out []Place, err error) {
 	for info, err := range t.Tree.List(ctx, path.Join(t.Path, "Fact")) {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -237,8 +237,8 @@ func (t *Managed) factPlaces(ctx context.Context, l *status.Load) (out []Place, 
 	return out, nil
 }
 
-// pendingSegmentFile is the segment file of a load in progress, which tablestatus does not name yet; "" if there is
-// none.
+// pendingSegmentFile returns the segment file of a load in progress, which tablestatus does not name yet; "" if there
+// is none.
 func (t *Managed) pendingSegmentFile(ctx context.Context, l *status.Load) string {
 	named := status.Load{Segment: l.Name + "_" + l.Start + ".segment"}
 	if strings.ContainsAny(named.Segment, "/\\\x00") {
@@ -250,8 +250,8 @@ func (t *Managed) pendingSegmentFile(ctx context.Context, l *status.Load) string
 	return named.Segment
 }
 
-// Located are the directories of the segment file name that count. Those and their index files must be segment's: with
-// another segment's file that segment's rows would be read twice, and this one's not at all.
+// Located returns the directories in the segment file name that count. They and their index files must belong to
+// segment; otherwise another segment's rows would be read twice, and this segment's not at all.
 func (t *Managed) Located(name string, s status.SegmentFile, segment string) (out []Place, err error) {
 	for _, k := range layout.SortedKeys(s.Locations) {
 		f := s.Locations[k]
@@ -264,7 +264,7 @@ func (t *Managed) Located(name string, s status.SegmentFile, segment string) (ou
 		}
 		p := Place{Dir: k, values: f.Partitions, Indexes: slices.Clone(f.Files)}
 		if f.Relative {
-			if !fs.ValidPath(path.Clean(strings.TrimLeft(k, "/"))) { // with .. it may be another table's
+			if !fs.ValidPath(path.Clean(strings.TrimLeft(k, "/"))) { // with .. it may be a directory of another table
 				return nil, fault.Corruptf(fault.Span{Object: name}, "locationMap",
 					"the relative location %q is outside of the table", k)
 			}
@@ -281,11 +281,11 @@ func (t *Managed) Located(name string, s status.SegmentFile, segment string) (ou
 				"expected the name of an index file, found the path %q", p.Indexes[i])
 		}
 		of, ok := strings.CutPrefix(path.Base(k), "Segment_")
-		for i := 0; !ok && i < len(p.Indexes); i++ { // the directory of a partition has no segment in its name
+		for i := 0; !ok && i < len(p.Indexes); i++ { // the name of a partition directory does not contain the segment
 			of, _ = status.SegmentOf(p.Indexes[i])
 			ok = of != "" && of != segment
 		}
-		// what was added from elsewhere has the names of where it was made
+		// files added from elsewhere keep the names from where they were written
 		if ok && f.Relative && of != segment {
 			return nil, fault.Corruptf(fault.Span{Object: name}, "locationMap."+k,
 				"expected a location of segment %s, found one of segment %s", segment, of)
@@ -300,7 +300,7 @@ func (t *Managed) Located(name string, s status.SegmentFile, segment string) (ou
 	return out, nil
 }
 
-// folderParts are the data files of a load in a directory: those that its index files name, or, without a readable
+// folderParts returns the data files of a load in a directory: those that its index files name or, without a readable
 // index, those with the segment in their names. With a Corrupt error it returns the files that exist. All files are
 // added to h.
 func (t *Managed) folderParts(ctx context.Context, l *status.Load, p Place, h *Contents) ([]Part, error) {
@@ -353,7 +353,7 @@ func (t *Managed) folderParts(ctx context.Context, l *status.Load, p Place, h *C
 	return out, nil
 }
 
-// folderFiles are the files of a segment's directory, by their names without it.
+// folderFiles has the files of a segment's directory, by name without the directory.
 type folderFiles struct {
 	data    map[string]store.Info
 	indexes map[string]int64 // bytes of each index file
@@ -385,7 +385,7 @@ func (t *Managed) listFolder(ctx context.Context, dir string, h *Contents) (fold
 	return files, nil
 }
 
-// dataPart is a data file of a load; ok is false if the update status has it as removed.
+// dataPart returns the part for a data file of a load; ok is false if the update status records the file as removed.
 func (t *Managed) dataPart(l *status.Load, p Place, info store.Info, indexed *datafile.Indexed,
 	deltas []string) (x Part, ok bool) {
 	x = Part{Name: path.Join(p.Dir, path.Base(info.Name)), stamp: info.Stamp, rows: -1, bytes: info.Size,
@@ -409,8 +409,8 @@ func (t *Managed) dataPart(l *status.Load, p Place, info store.Info, indexed *da
 	return x, !u.Gone()
 }
 
-// ownUnindexed are, in recovery, the data files of l that its indexes should name, and do not. The missing files that
-// the indexes name instead are removed from blocks.
+// ownUnindexed returns, in recovery, the data files of l that its indexes should name but do not. The missing files
+// that the indexes name instead are removed from blocks.
 func (t *Managed) ownUnindexed(l *status.Load, dir string, indexes []string, blocks map[string]*datafile.Indexed,
 	data map[string]store.Info) map[string]bool {
 	if t.saved == nil {
@@ -426,9 +426,9 @@ func (t *Managed) ownUnindexed(l *status.Load, dir string, indexes []string, blo
 	return own
 }
 
-// unindexed are the data files of a load that its damaged index files, which name missing files, fail to name. A file
-// is the load's own, and not a leftover, if the indexes name files of other segments only, or if the time in its name
-// is that of an index file: a load gives both the same time.
+// unindexed returns the data files of a load that its damaged index files, which name missing files, fail to name. A
+// file is the load's own, and not a leftover, if the indexes name only files of other segments, or if the time in its
+// name is that of an index file: a load uses the same time for both.
 func unindexed(indexes []string, blocks map[string]*datafile.Indexed, here map[string]store.Info,
 	l *status.Load) (own map[string]bool) {
 	lost, others := false, true
@@ -457,7 +457,8 @@ func unindexed(indexes []string, blocks map[string]*datafile.Indexed, here map[s
 	return own
 }
 
-// unnamedDeltas notes delete deltas of a block that are newer than every one that the update status names for it.
+// unnamedDeltas records delete deltas of a block that are newer than all deltas that the update status names for the
+// block.
 func (t *Managed) unnamedDeltas(u *status.Update, l *status.Load, dir, block string, deltas []string) {
 	last := int64(-1)
 	if u != nil {
@@ -482,8 +483,8 @@ func (t *Managed) unnamedDeltas(u *status.Update, l *status.Load, dir, block str
 	}
 }
 
-// indexed reads index files. whole is false if one is missing or damaged, or if there is none: that is a finding, not
-// an error, because the footers of the data files have all that the indexes have.
+// indexed reads index files. whole is false if an index file is missing or damaged, or if there is none. That is a
+// finding and not an error, because the footers of the data files have all information that the indexes have.
 func (t *Managed) indexed(ctx context.Context, dir string, names []string) (out map[string]*datafile.Indexed,
 	whole bool, err error) {
 	out, whole = map[string]*datafile.Indexed{}, len(names) > 0
@@ -516,8 +517,9 @@ func (t *Managed) indexed(ctx context.Context, dir string, names []string) (out 
 	return out, whole, nil
 }
 
-// CheckIndexes is Corrupt if index files can be parsed, but name no data file or have a column that the table never
-// had. That column would be taken for one that was added later, and be null in all rows.
+// CheckIndexes returns Corrupt if index files can be parsed but name no data file, or have a column that the table
+// never had. The table's column with a damaged id would otherwise look as if it had been added later, and be null in
+// all rows.
 func (t *Managed) CheckIndexes(files []layout.IndexFile) error {
 	for i := range files {
 		f := &files[i]
@@ -542,8 +544,8 @@ type ForeignFile struct {
 	Values      []string // of the partition columns: NAME=VALUE each
 }
 
-// ForeignFiles are the files of a segment of Parquet: those that its segment file names. With an error it returns what
-// was found nevertheless.
+// ForeignFiles returns the files of a Parquet segment: those that its segment file names. With an error it still
+// returns what was found.
 func (t *Managed) ForeignFiles(ctx context.Context, l *status.Load) (out []ForeignFile, err error) {
 	at := fault.Span{Object: t.Status}
 	switch {

@@ -18,19 +18,19 @@ import (
 	"stoa/wire"
 )
 
-// The index files of a segment name its data files. Where they are lost, only the names of the data files tell their
-// segment, and a file that was copied over another one has that one's name; the time in its header is that of the
-// schema, which is the same in all segments. What can still be compared are min and max in the segment file, and
-// whether two files have the same bytes.
+// The index files of a segment name its data files. If they are lost, only the names of the data files identify the
+// segment, and a file that was copied over another has the name of that other file. The time in the header does not
+// help: it is that of the schema, the same in all segments. Two comparisons remain possible: with min and max in the
+// segment file, and whether two files have the same bytes.
 
-// CheckBounds compares the data files of a segment that lost its index files with min and max of its columns in the
-// segment file, which are over all its files. A contradiction is Corrupt.
+// CheckBounds compares the data files of a segment that lost its index files with the min and max of its columns in the
+// segment file, which cover all its files. A contradiction is Corrupt.
 func (t *Managed) CheckBounds(ctx context.Context, l *status.Load, parts []Part) error {
 	known, at, err := t.KeptBounds(ctx, l)
 	if err != nil || len(known) == 0 {
-		return nil // verify reports an error
+		return nil // verify reports the error
 	}
-	union := map[string]*pred.Bounds{} // by column id; nil: some blocklet has none
+	union := map[string]*pred.Bounds{} // by column id; nil: some blocklet has no bounds
 	columns := map[string]*schema.Column{}
 	whole := t.O.Bucket < 0
 	for i := range parts {
@@ -63,7 +63,7 @@ func (t *Managed) CheckBounds(ctx context.Context, l *status.Load, parts []Part)
 	return nil
 }
 
-// widen extends the bounds of column id by those of one more blocklet, nil if that has none.
+// widen extends the bounds of column id by some, the bounds of one more blocklet; nil if that blocklet has none.
 func widen(union map[string]*pred.Bounds, id string, some *pred.Bounds) {
 	u, ok := union[id]
 	switch {
@@ -81,7 +81,7 @@ func widen(union map[string]*pred.Bounds, id string, some *pred.Bounds) {
 	}
 }
 
-// NoteCopies adds a finding for each data file that no index names and that has the same bytes as another one.
+// NoteCopies adds a finding for each data file that no index names and that has the same bytes as another data file.
 func (t *Managed) NoteCopies(ctx context.Context, list []*Part) error {
 	return t.copies(ctx, list, func(p, other *Part) {
 		t.note("carbon.file.twice", fault.Span{Object: p.Name, Len: p.bytes}, "it has the same bytes as %s, and "+
@@ -90,8 +90,8 @@ func (t *Managed) NoteCopies(ctx context.Context, list []*Part) error {
 	})
 }
 
-// copies calls report with each data file that no index names and that has the same bytes as another one. Only files of
-// equal size are read.
+// copies calls report for each data file that no index names and that has the same bytes as another data file. Only
+// files of equal size are read.
 func (t *Managed) copies(ctx context.Context, list []*Part, report func(p, other *Part)) error {
 	bySize, loose := map[int64][]*Part{}, map[int64]bool{}
 	for _, p := range list {
@@ -128,7 +128,7 @@ func (t *Managed) copies(ctx context.Context, list []*Part, report func(p, other
 	return nil
 }
 
-// sum is the SHA-256 of a file.
+// sum returns the SHA-256 of a file.
 func (t *Managed) sum(ctx context.Context, name string) (out [sha256.Size]byte, err error) {
 	src, err := t.Tree.Open(ctx, name)
 	if err != nil {
@@ -148,8 +148,9 @@ func (t *Managed) sum(ctx context.Context, name string) (out [sha256.Size]byte, 
 	return [sha256.Size]byte(h.Sum(nil)), nil
 }
 
-// KeptBounds are min and max of columns in the segment file of a load, by column id, and the place of that file; nil if
-// it has none (partitioned tables, earlier releases) or cannot be read. Metadata that cannot be parsed are Corrupt.
+// KeptBounds returns min and max of columns in the segment file of a load, by column id, and the place of that file.
+// The bounds are nil if the file has none (partitioned tables, earlier releases) or cannot be read. Metadata that
+// cannot be parsed is Corrupt.
 func (t *Managed) KeptBounds(ctx context.Context, l *status.Load) (map[string]*layout.MinMax, fault.Span, error) {
 	at := fault.Span{Object: t.segmentFileOf(l)}
 	var s status.SegmentFile
@@ -161,7 +162,7 @@ func (t *Managed) KeptBounds(ctx context.Context, l *status.Load) (map[string]*l
 	return known, at, err
 }
 
-// KeptColumnsOf are the columns of a file whose bounds can be compared with those in known.
+// KeptColumnsOf returns the columns of a file whose bounds can be compared with those in known.
 func KeptColumnsOf(f *datafile.DataFile, known map[string]*layout.MinMax) (out []*schema.Column) {
 	if f.Version < 3 || f.Stream != nil {
 		return nil
@@ -174,8 +175,8 @@ func KeptColumnsOf(f *datafile.DataFile, known map[string]*layout.MinMax) (out [
 	return out
 }
 
-// WithinSegment is Corrupt, at at, if a blocklet of f has bounds of column c outside of b, those of the segment. seen,
-// if not nil, is called with the bounds of each blocklet, nil if it has none.
+// WithinSegment returns Corrupt, with the place at, if the bounds of column c in a blocklet of f are not within b, the
+// bounds of the segment. seen, if not nil, is called with the bounds of each blocklet, nil if a blocklet has none.
 func WithinSegment(l *status.Load, at fault.Span, f *datafile.DataFile, c *schema.Column, b *layout.MinMax,
 	seen func(some *pred.Bounds)) error {
 	path := "segmentMetaDataInfo." + c.ID
@@ -192,7 +193,7 @@ func WithinSegment(l *status.Load, at fault.Span, f *datafile.DataFile, c *schem
 			if a, z, yes := datafile.Crossed(c, b, 0); yes {
 				return fault.Corruptf(at, path, "segment %s: min %v is greater than max %v", l.Name, a, z)
 			}
-			continue // the segment has none
+			continue // the segment has no bounds of the column
 		}
 		below, ok1 := pred.Compare(*some.Min, *all.Min)
 		above, ok2 := pred.Compare(*some.Max, *all.Max)

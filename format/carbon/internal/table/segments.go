@@ -13,7 +13,7 @@ import (
 	"stoa/store"
 )
 
-// Segment is an entry of a table's status file: a load, or what several loads were compacted into.
+// Segment is an entry of a table's status file: a load, or the result of compacting several loads.
 type Segment = format.Segment
 
 // Segments lists the loads of the table that tg names (a table's directory, or a table of a store), in the order of the
@@ -32,7 +32,7 @@ func Segments(ctx context.Context, tg format.Target, op format.OpenOptions) ([]S
 		if err != nil {
 			return nil, err
 		}
-		for _, l := range t.Loads { // merged ones name their target, not the other way round
+		for _, l := range t.Loads { // compacted loads name the result, not the other way round
 			if l.Merged == s.Name && l.Name != s.Name {
 				s.Merged = append(s.Merged, l.Name)
 			}
@@ -97,8 +97,8 @@ func (t *Managed) segment(ctx context.Context, l *status.Load) (Segment, error) 
 	return s, nil
 }
 
-// Read are the paths of the data files and index files that a reader of the table opens; nil: unknown, because its
-// status or schema cannot be read, or a segment cannot be found.
+// Read returns the paths of the data files and index files that a reader of the table opens. It returns nil if these
+// are unknown because the table's status or schema cannot be read or a segment cannot be found.
 func Read(ctx context.Context, tree store.Tree, dir string, op format.OpenOptions, o ReadOptions) map[string]bool {
 	t, err := OpenManaged(ctx, tree, dir, op, o, nil)
 	if err != nil {
@@ -126,7 +126,7 @@ func Read(ctx context.Context, tree store.Tree, dir string, op format.OpenOption
 // opener is format.Format.Open.
 type opener func(ctx context.Context, tg format.Target, op format.OpenOptions) (format.Reader, error)
 
-// Lister is format.Format.List: the tables of a store, or the one table or file that a target is, as open opens them.
+// Lister is format.Format.List: it lists the tables of a store, or the one table or file at a target; open opens them.
 func Lister(open opener) func(context.Context, format.Target) iter.Seq2[format.Entry, error] {
 	return func(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] { return list(ctx, tg, open) }
 }
@@ -154,7 +154,7 @@ func list(ctx context.Context, tg format.Target, open opener) iter.Seq2[format.E
 				yield(e, err)
 				return
 			}
-			if err != nil { // a damaged table does not hide the others
+			if err != nil { // a damaged table must not hide the others
 				e = format.Entry{Table: t.name, Kind: "table", Rows: -1, Bytes: -1,
 					Meta: []format.KeyValue{{Key: "error", Value: err.Error()}}}
 				if errors.Is(err, fault.Corrupt) {
@@ -207,7 +207,7 @@ func entry(ctx context.Context, tg format.Target, name string, open opener) (for
 		}
 	}
 	if _, ok := r.(withDeletes); ok {
-		e.Rows = -1 // known only by reading the deletes
+		e.Rows = -1 // known only after reading the deletes
 	}
 	return e, nil
 }

@@ -14,8 +14,8 @@ import (
 	"stoa/store"
 )
 
-// readStatus reads tablestatus and the update status that it names. A table without tablestatus is empty; one that has
-// segments nevertheless is Corrupt, since an empty result would be a silent loss.
+// readStatus reads tablestatus and the update status that it names. A table without tablestatus is empty; if it has
+// segments nevertheless, the error is Corrupt, because an empty result would be a silent loss.
 func (t *Managed) readStatus(ctx context.Context) error {
 	loads, err := t.readLoads(ctx)
 	if err != nil {
@@ -38,9 +38,10 @@ func (t *Managed) readStatus(ctx context.Context) error {
 	return t.checkUpdates(ctx, list)
 }
 
-// CurrentStatus is the name of the tablestatus of the table in dir. Since 2.3.1 CarbonData may keep versions of it
-// (carbon.enable.multi.version.table.status), each a file of its own with its time in its name. Hive's metastore names
-// the current one; without it CarbonData takes the newest (refresh table), and so does stoa.
+// CurrentStatus returns the name of the tablestatus of the table in dir. Since release 2.3.1 CarbonData may keep
+// several versions of it (carbon.enable.multi.version.table.status), each a separate file with its time in the name.
+// Hive's metastore names the current version; without the metastore CarbonData uses the newest (refresh table), and so
+// does stoa.
 func CurrentStatus(ctx context.Context, tree store.Tree, dir string) (name string, versioned bool, err error) {
 	name = path.Join(dir, "Metadata", "tablestatus")
 	if _, err := tree.Stat(ctx, name); err == nil || !errors.Is(err, fs.ErrNotExist) {
@@ -62,7 +63,7 @@ func CurrentStatus(ctx context.Context, tree store.Tree, dir string) (name strin
 	return name, versioned, nil
 }
 
-// history is the name of the file of the entries that were cleaned.
+// history returns the name of the file with the entries that clean removed.
 func (t *Managed) history() string { return path.Join(t.Path, "Metadata", "tablestatus.history") }
 
 // setUpdates makes list the update status of the table.
@@ -87,7 +88,7 @@ func (t *Managed) readLoads(ctx context.Context) (loads []status.Load, err error
 	if err != nil {
 		return nil, err
 	}
-	for i := range loads { // an entry with an unknown state is not skipped: that would be a silent loss
+	for i := range loads { // an entry with an unknown state must not be skipped: that would be a silent loss
 		switch l := &loads[i]; {
 		case l.Name == "":
 			return nil, fault.Corruptf(fault.Span{Object: t.Status}, fmt.Sprintf("[%d].loadName", i), "missing")
@@ -100,20 +101,20 @@ func (t *Managed) readLoads(ctx context.Context) (loads []status.Load, err error
 		}
 		for _, x := range [][2]string{{"loadName", loads[i].Name}, {"segmentFile", loads[i].Segment},
 			{"updateStatusFileName", loads[i].Updates}} {
-			if strings.ContainsAny(x[1], "/\\\x00") || x[1] == ".." { // it would be another table's
+			if strings.ContainsAny(x[1], "/\\\x00") || x[1] == ".." { // it would be a file of another table
 				return nil, fault.Corruptf(fault.Span{Object: t.Status}, fmt.Sprintf("[%d].%s", i, x[0]),
 					"expected a name, found the path %q", x[1])
 			}
 		}
 	}
-	if err := t.checkSegmentFiles(loads); err != nil && t.saved == nil { // recovery reads each entry by itself
+	if err := t.checkSegmentFiles(loads); err != nil && t.saved == nil { // recovery reads each entry separately
 		return nil, err
 	}
 	return loads, nil
 }
 
-// checkSegmentFiles is Corrupt if two entries that count name the same segment file: one of them is damaged. It also
-// bounds the work for a tablestatus with very many such entries.
+// checkSegmentFiles returns Corrupt if two entries that count name the same segment file, because then one of them is
+// damaged. It also bounds the work for a tablestatus with very many such entries.
 func (t *Managed) checkSegmentFiles(loads []status.Load) error {
 	by := map[string]int{}
 	for i := range loads {
@@ -130,9 +131,9 @@ func (t *Managed) checkSegmentFiles(loads []status.Load) error {
 	return nil
 }
 
-// checkUpdates compares the update status with tablestatus, see checkEntries, and is Corrupt if a segment with deletes
-// has no entry, since its rows would come back. Entries are compared with data files when these are listed: see
-// matchUpdates.
+// checkUpdates compares the update status with tablestatus, see checkEntries, and returns Corrupt if a segment with
+// deletes has no entry, because its deleted rows would reappear. Entries are compared with data files when those are
+// listed, see matchUpdates.
 func (t *Managed) checkUpdates(ctx context.Context, list []status.Update) error {
 	if err := t.checkEntries(ctx, list); err != nil {
 		return err
@@ -158,8 +159,8 @@ func (t *Managed) checkUpdates(ctx context.Context, list []status.Update) error 
 	return nil
 }
 
-// withoutDeletes reports whether a load that was changed has no delete deltas of these changes. Dropping or overwriting
-// a partition, too, writes its time as that of an update, into the entries of all segments.
+// withoutDeletes reports whether a changed load has no delete deltas from these changes. Dropping or overwriting a
+// partition also records its time as that of an update in the entries of all segments.
 func (t *Managed) withoutDeletes(ctx context.Context, l *status.Load) (bool, error) {
 	if t.TableSchema.Partition == nil {
 		return false, nil
@@ -187,8 +188,8 @@ func (t *Managed) withoutDeletes(ctx context.Context, l *status.Load) (bool, err
 	return err == nil, err
 }
 
-// checkEntries checks each entry of an update status: with one that lacks members, of which CarbonData writes all, or
-// that names a segment that never existed, deleted rows would come back.
+// checkEntries checks each entry of an update status. An entry must have all members, which CarbonData always writes,
+// and name a segment that exists or existed; otherwise deleted rows would reappear.
 func (t *Managed) checkEntries(ctx context.Context, list []status.Update) error {
 	known := map[string]bool{}
 	for i := range t.Loads {
@@ -247,7 +248,8 @@ func (t *Managed) checkUpdate(u *status.Update, i int) error {
 	return nil
 }
 
-// ownSegmentFile reports whether the name of a load's segment file is SEGMENT_TIME.segment, as all writers call it.
+// ownSegmentFile reports whether the name of a load's segment file is SEGMENT_TIME.segment, the form that all writers
+// use.
 func ownSegmentFile(l *status.Load) bool {
 	of, stamp := status.SegmentOf(l.Segment)
 	return stamp >= 0 && (of == l.Name || of == l.SegmentID()) && strings.HasSuffix(l.Segment, ".segment")

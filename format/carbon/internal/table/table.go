@@ -2,9 +2,9 @@
 // and indexes as tables. Open opens any place, a managed table or a directory of files (ReadFolder); RecoverTable opens
 // as much as can be read of a damaged one.
 //
-// A segment's files are found through its segment file and index files, not by listing, and only tablestatus knows
-// which segments count. Deleted rows are an overlay of row ordinals; the names of delete deltas have times that must
-// fit the update status.
+// A segment's files are found through its segment file and index files, not by listing directories, and only
+// tablestatus determines which segments count. Deleted rows are an overlay of row ordinals; the times in the names of
+// delete deltas must fit the update status.
 package table
 
 import (
@@ -41,17 +41,17 @@ type Table struct {
 	parts []Part
 	meta  []format.KeyValue
 	Dates page.DateRule
-	// Calendar of old dates; "": that of each file's writer.
+	// Calendar of dates before 15 October 1582; "": that of each file's writer.
 	Calendar Calendar
 	Zone     *time.Location // of texts without one
-	// Ids of the columns that the table has or had; nil: there is no schema, and columns match by name.
+	// Ids of the columns that the table has or had. Nil means that there is no schema, and that columns match by name.
 	Ids      map[string]bool
 	Blocklet int64              // formats 1 and 2: carbon.blocklet.size of the writer; 0: unknown
 	Dicts    *dict.Dictionaries // nil: there are none
 
-	saved *check.Reporter // gets the findings of recovery; nil: damage is an error
+	saved *check.Reporter // receives the findings of recovery; nil: damage is an error
 
-	gone    map[string]lost  // files that an index names and that are missing; damaged index files
+	gone    map[string]lost  // missing files that an index names; damaged index files
 	doubted map[string]error // in recovery: columns, by id, for which the schema has two different defaults
 
 	mu    sync.Mutex
@@ -66,11 +66,11 @@ type Part struct {
 	rows    int64 // -1: unknown until it is opened
 	bytes   int64
 	Segment string
-	blocks  []layout.BlockIndex   // its entries in an index file; nil: none
+	blocks  []layout.BlockIndex   // entries for the file in an index file; nil: none
 	columns []layout.ColumnSchema // of that index file
 	values  []string              // of the partition columns: name=value
-	Update  *status.Update        // its entry in the update status; nil: no rows are deleted
-	agreed  int32                 // 1: the file was compared with its entries in the index
+	Update  *status.Update        // entry in the update status; nil: no rows are deleted
+	agreed  int32                 // 1: the file has been compared with its entries in the index
 }
 
 // Schema is format.Reader.Schema.
@@ -94,7 +94,7 @@ func (t *Table) Columns() []format.Column {
 	return out
 }
 
-// Parts is format.Reader.Parts: the data files, and a part for each one that is missing.
+// Parts is format.Reader.Parts: the data files, and a part for each missing file.
 func (t *Table) Parts(context.Context, format.Query) iter.Seq2[format.Part, error] {
 	return func(yield func(format.Part, error) bool) {
 		for _, name := range layout.SortedKeys(t.gone) { // first, so that a scan without a damage policy reads nothing
@@ -110,7 +110,7 @@ func (t *Table) Parts(context.Context, format.Query) iter.Seq2[format.Part, erro
 	}
 }
 
-// Missing is the error of a part that is known to be missing without opening it; nil for others.
+// Missing returns the error of a part whose file is known to be missing before it is opened; nil for other parts.
 func (t *Table) Missing(ref string) error { return t.gone[ref].err }
 
 // Layout is format.Layouter.Layout: the sort order that the columns declare.
@@ -124,8 +124,8 @@ func (t *Table) Layout() (l format.Layout) {
 // maxOpen is the number of data files whose footers are kept.
 const maxOpen = 64
 
-// File opens a data file, or returns it if its footer is kept. A file with a column that the table never had is
-// Corrupt.
+// File opens a data file, or returns it if it is cached with its footer. A file with a column that the table never had
+// is Corrupt.
 func (t *Table) File(ctx context.Context, name string) (*datafile.DataFile, error) {
 	t.mu.Lock()
 	f := t.Files[name]
@@ -150,10 +150,10 @@ func (t *Table) File(ctx context.Context, name string) (*datafile.DataFile, erro
 	return f, nil
 }
 
-// Hybrid reports whether the dates and times of a file are counted by Java's calendar, unless an option decides. Spark
-// since 3.0 counts by the Gregorian one; CarbonData works with it since 2.2, and the version is in the footer. Tables
-// of the SDK, which counts by Java's, have no schema; formats 1 and 2 are older. Where nobody can tell it is Java's, by
-// which CarbonData's own reader shows them.
+// Hybrid reports whether the dates and times of a file use Java's hybrid calendar. An option may decide that. Spark
+// since 3.0 uses the Gregorian calendar; CarbonData supports it since 2.2, and the version is in the footer. The SDK
+// uses Java's calendar, and its tables have no schema; files of formats 1 and 2 are older than 2.2. If the calendar
+// cannot be determined, Java's is assumed, as CarbonData's own reader does.
 func (t *Table) Hybrid(f *datafile.DataFile) bool {
 	if t.Calendar != "" {
 		return t.Calendar == HybridCalendar
@@ -166,7 +166,8 @@ func (t *Table) Hybrid(f *datafile.DataFile) bool {
 	return t.Ids == nil || n < 2 || major < 2 || major == 2 && minor < 2
 }
 
-// SaysCalendar reports whether a file's footer says that its dates and times are Gregorian throughout: stoa's do.
+// SaysCalendar reports whether a file's footer states that its dates and times are Gregorian throughout, as the footers
+// of stoa do.
 func SaysCalendar(f *datafile.DataFile) bool {
 	return strings.HasPrefix(f.Footer.Extra["written_by"], "stoa") ||
 		f.Footer.Extra["calendar"] == string(ProlepticCalendar)
@@ -189,7 +190,7 @@ func (t *Table) open(ctx context.Context, name string) (*datafile.DataFile, erro
 	return found, nil
 }
 
-// Keep keeps an open file for File, in place of the one that was kept first. The caller holds mu, or is the only user.
+// Keep keeps an open file for File, in place of the oldest one. The caller holds mu, or is the only user.
 func (t *Table) Keep(f *datafile.DataFile) {
 	name := f.At.Object
 	if t.Files[name] != nil {
@@ -203,8 +204,8 @@ func (t *Table) Keep(f *datafile.DataFile) {
 	t.order = append(t.order, name)
 }
 
-// Match is the column of a file that corresponds to column col, below root, of the table; nil if there is none.
-// Top-level columns match by id (by name if there is no schema), nested ones by position.
+// Match returns the column of a file that corresponds to the table's column col, which is root or below it; nil if
+// there is none. Top-level columns match by id (by name if there is no schema), nested ones by position.
 func (t *Table) Match(f *datafile.DataFile, root, col *schema.Column) *schema.Column {
 	for _, r := range f.Roots {
 		if t.Ids != nil && r.ID == root.ID || t.Ids == nil && strings.EqualFold(r.Name, root.Name) {
@@ -214,8 +215,8 @@ func (t *Table) Match(f *datafile.DataFile, root, col *schema.Column) *schema.Co
 	return nil
 }
 
-// Belongs is Corrupt if a file has a column that the table never had; the schema keeps dropped columns. So a damaged id
-// is not taken for a column that was added later.
+// Belongs returns Corrupt if a file has a column that the table never had; the schema keeps dropped columns. So a
+// column with a damaged id is not mistaken for one that was added later.
 func (t *Table) Belongs(f *datafile.DataFile) error {
 	for _, r := range f.Roots {
 		if t.Ids != nil && !t.Ids[r.ID] {
@@ -226,7 +227,7 @@ func (t *Table) Belongs(f *datafile.DataFile) error {
 	return nil
 }
 
-// descend is the column below have at the position that col has below want.
+// descend returns the column below have at the same position as col below want.
 func descend(want, have, col *schema.Column) *schema.Column {
 	if want == col {
 		return have
@@ -263,7 +264,7 @@ func (t *Table) AllColumns(roots []*schema.Column, at fault.Span, path string) (
 	return fault.Locate(err, fault.Span{Object: t.Name}, true, "columns")
 }
 
-// Indexed is the entry of a part in an index file; nil if there is none.
+// Indexed returns the entries of a part in an index file; nil if there are none.
 func (p *Part) Indexed() *datafile.Indexed {
 	if p.blocks == nil {
 		return nil
@@ -277,7 +278,7 @@ type lost struct {
 	err  error
 }
 
-// partition is the value of a partition column in a part, as text; ok is false for other columns.
+// partition returns the value of a partition column in a part, as text; ok is false for other columns.
 func (p *Part) partition(name string) (text string, ok bool) {
 	for _, v := range p.values {
 		if k, x, found := strings.Cut(v, "="); found && schema.Unescape(k) == name {
@@ -288,7 +289,7 @@ func (p *Part) partition(name string) (text string, ok bool) {
 }
 
 // checkRows compares a file with its entries in the index file: if they differ, one of the two is damaged, or the file
-// is not the one that was loaded. Row-format files are not compared: they may have grown since.
+// is not the one that was loaded. Row-format files are not compared, because they may have grown since.
 func checkRows(f *datafile.DataFile, p *Part) error {
 	if f.Stream != nil || len(p.blocks) == 0 {
 		return nil
@@ -318,8 +319,8 @@ func checkRows(f *datafile.DataFile, p *Part) error {
 	return nil
 }
 
-// fileFromIndex is a file as its index file describes it, enough to evaluate a filter without opening it; nil if the
-// index has no entries for blocklets. Chunk compares it with the file.
+// fileFromIndex returns a file as its index file describes it, which suffices to evaluate a filter without opening the
+// file; nil if the index has no entries for blocklets. Chunk compares it with the real file.
 func (p *Part) fileFromIndex() *datafile.DataFile {
 	f := &datafile.DataFile{Version: 3}
 	f.At.Object = p.Name

@@ -13,12 +13,13 @@ import (
 	"stoa/format/carbon/internal/status"
 )
 
-// Unnamed are segments with data files that tablestatus and its history do not name. For the vanished ones tablestatus
-// must have had an entry: bytes between two entries were lost, or it is an earlier one. A load gets the number after
-// the highest in tablestatus. Since 1.3 it writes its entry before its first file; in earlier releases the next load
-// removed the files of a killed one, and got its number. So every whole number up to the highest had an entry, and only
-// the next number may be left by a load that did not end. A compaction (N.M) writes its entry last: a killed one leaves
-// files without an entry, and no other entry names it as its mergedLoadName.
+// Unnamed returns segments with data files that neither tablestatus nor its history names. For the vanished ones
+// tablestatus must have had an entry: bytes between two entries were lost, or the file is an earlier version. A load
+// gets the number after the highest in tablestatus. Since release 1.3 it writes its entry before its first file; in
+// earlier releases the next load removed the files of a killed load and reused its number. So every whole number up to
+// the highest had an entry, and only the next number can be left over from an unfinished load. A compaction (N.M)
+// writes its entry last: if it is killed, it leaves files without an entry, and no other entry names it as its
+// mergedLoadName.
 func (t *Managed) Unnamed(ctx context.Context) (vanished, left []status.Load, err error) {
 	there, err := t.segmentsThere(ctx)
 	if err != nil {
@@ -35,7 +36,7 @@ func (t *Managed) Unnamed(ctx context.Context) (vanished, left []status.Load, er
 	if there = slices.DeleteFunc(there, named); len(there) == 0 {
 		return nil, nil, nil
 	}
-	for _, file := range []string{t.Status, t.history()} { // for a load that began since, or was cleaned
+	for _, file := range []string{t.Status, t.history()} { // a load may have begun or been cleaned since
 		var loads []status.Load
 		err := status.ReadJSON(ctx, t.Tree, file, t.Opts.Limits, &loads)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fault.Corrupt) {
@@ -77,8 +78,8 @@ func (t *Managed) hasData(ctx context.Context, l *status.Load) (bool, error) {
 	}), nil
 }
 
-// VanishedError is the error of a segment whose entry in tablestatus is gone, with its number of rows if that is known.
-// It is Corrupt, or the error of ctx.
+// VanishedError returns the error for a segment whose entry in tablestatus has vanished, with its number of rows if
+// known. It is Corrupt, or the error of ctx.
 func (t *Managed) VanishedError(ctx context.Context, l *status.Load) error {
 	parts, err := t.segmentParts(ctx, l)
 	if ctx.Err() != nil {
@@ -101,7 +102,7 @@ func (t *Managed) VanishedError(ctx context.Context, l *status.Load) error {
 		l.Name, how, l.Name)
 }
 
-// askedFor adds the segments that options name and that have files, but no entry in tablestatus.
+// askedFor adds the segments that options name and that have files but no entry in tablestatus.
 func (t *Managed) askedFor(ctx context.Context) error {
 	for _, s := range t.O.Segments {
 		if slices.ContainsFunc(t.Loads, func(l status.Load) bool { return l.Name == s || l.SegmentID() == s }) {
