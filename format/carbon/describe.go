@@ -23,8 +23,8 @@ import (
 	"stoa/wire"
 )
 
-// anatomy is format.Format.Describe: the structures of a data file, index file, dictionary or schema; of a directory,
-// those of all its files.
+// anatomy is format.Format.Describe: it describes the structures of a data file, index file, dictionary or schema, or
+// of all files of a directory.
 func anatomy(ctx context.Context, tg format.Target, o format.DescribeOptions) iter.Seq2[region.Node, error] {
 	return describe.Stream(ctx, o.Pages, func(out *describe.Outline) error {
 		opts, err := table.ParseOptions(o.Opts)
@@ -44,7 +44,7 @@ type describer struct {
 	tree store.Tree
 	o    format.OpenOptions
 	opts table.ReadOptions
-	read map[string]bool // of a table: the data and index files that its readers open; nil: all
+	read map[string]bool // table: the data and index files that readers open; nil: all
 }
 
 // target describes a target of any kind.
@@ -67,7 +67,8 @@ func (d *describer) target(tg format.Target) error {
 	return d.object(tg.Name, k)
 }
 
-// directory describes CarbonData's files below a directory, but locks, which are empty. The error is the first one.
+// directory describes CarbonData's files below a directory, except for locks, which are empty. It returns the first
+// error.
 func (d *describer) directory(dir string) error {
 	var first error
 	for info, err := range d.tree.List(d.Ctx, dir) {
@@ -109,7 +110,7 @@ func (d *describer) metadata(info store.Info) (known bool, err error) {
 	return false, nil
 }
 
-// directoryFile describes a file of a directory. Damage of a file that no reader needs is a node, not an error.
+// directoryFile describes a file of a directory. Damage of a file that no reader needs becomes a node and not an error.
 func (d *describer) directoryFile(name string, k table.Kind) error {
 	err := d.object(name, k)
 	spare := d.read != nil && !d.read[name]
@@ -162,7 +163,7 @@ func (d *describer) thriftFile(name, title string, parse func(c *wire.Cursor)) e
 // dataFile describes a data file of any format: header, blocklets with their chunks and pages, footer.
 func (d *describer) dataFile(name string) error {
 	o := d.o
-	var head, foot []region.Node // traced while the file is opened; the nodes of the data go between them
+	var head, foot []region.Node // traced while the file is opened; the nodes of the data are emitted between the two
 	o.Tracer = func(n region.Node) {
 		n.Depth++
 		if n.Depth == 1 && n.Name == "footer" || len(foot) > 0 {
@@ -205,8 +206,8 @@ type piece struct {
 	at                  fault.Span
 }
 
-// blocklet describes the chunks of a blocklet. In format 1 the pieces of a page are not adjacent, so each is a node of
-// its own.
+// blocklet describes the chunks of a blocklet. In format 1 the pieces of a page are not adjacent, so each piece is a
+// separate node.
 func (d *describer) blocklet(f *datafile.DataFile, g int) (first error) {
 	b := &f.Footer.Blocklet[g]
 	name := fmt.Sprintf("blocklet[%d]", g)
@@ -246,7 +247,7 @@ func (d *describer) blocklet(f *datafile.DataFile, g int) (first error) {
 func pieces(c *datafile.ChunkAt, column string) (out []piece) {
 	p := &c.Pages[0]
 	spans := c.V12Spans
-	if len(spans) == 1 && p.RowidLen+p.RleLen > 0 { // format 2: they follow each other
+	if len(spans) == 1 && p.RowidLen+p.RleLen > 0 { // format 2: they are adjacent
 		at := spans[0]
 		spans = nil
 		for _, n := range []int32{p.DataLen, p.RowidLen, p.RleLen} {
@@ -276,7 +277,7 @@ func pieces(c *datafile.ChunkAt, column string) (out []piece) {
 // chunk describes a column chunk: its metadata, then its pages.
 func (d *describer) chunk(f *datafile.DataFile, g int, c *datafile.ChunkAt, col *schema.Column) error {
 	end, depth := c.End, 2
-	if f.Version == 2 { // there is no node of the blocklet: its end is not in the footer
+	if f.Version == 2 { // the blocklet has no node, because the footer does not record its end
 		depth = 1
 	}
 	d.Node(depth, region.Struct, col.Name, fmt.Sprintf("%s, %d pages", col.Type, len(c.Pages)),

@@ -27,7 +27,8 @@ type dictChecker struct {
 	limits format.Limits
 }
 
-// reportFile reports a finding about a file. It has no rows and loses none: the columns with its codes do.
+// reportFile reports a finding about a file. No rows are attributed to it, because rows are lost in the columns that
+// have the codes.
 func (v *dictChecker) reportFile(code string, at fault.Span, format string, args ...any) {
 	v.Rows(code, at, [2]int64{-1, -1}, 0, format, args...)
 }
@@ -128,7 +129,7 @@ func (v *dictChecker) dictionary(name string, col *schema.Column) error {
 	return v.order(name, obj.At.Sub(0, min(end, obj.At.Len)), d.Values, col)
 }
 
-// extent compares the size of a dictionary with its metadata, and returns the end of the finished loads.
+// extent compares the size of a dictionary with its metadata, and returns the offset at which the finished loads end.
 func (v *dictChecker) extent(at fault.Span, loads []dict.DictLoad, c *wire.Cursor) int64 {
 	end := at.Len
 	if n := len(loads); n > 0 {
@@ -147,7 +148,7 @@ func (v *dictChecker) extent(at fault.Span, loads []dict.DictLoad, c *wire.Curso
 	return end
 }
 
-// values reports a code 1 that is not null, and the first value with two codes.
+// values reports if code 1 is not null, and the first value that has two codes.
 func (v *dictChecker) values(at fault.Span, values [][]byte) {
 	if len(values) > 0 && string(values[0]) != schema.NullText {
 		v.reportFile("carbon.dict.null", at, "the value of code 1 is %q", values[0])

@@ -8,8 +8,8 @@ import (
 	"stoa/internal/rows"
 )
 
-// Reader is one open data file, for programs that need only this format: Schema, NumRows, Row, RowsFrom, RowsFromKey,
-// Close, as the readers of all formats have them. Filters, damage policies and tables are in package stoa.
+// Reader is one open data file, for programs that need only this format. It has the methods of all formats' readers:
+// Schema, NumRows, Row, RowsFrom, RowsFromKey, Close. Filters, damage policies and tables are in package stoa.
 type Reader = rows.Reader
 
 // NewReader opens a data file (.carbondata) of size bytes, of format 1, 2 or 3. Its key is the first of its sort

@@ -9,7 +9,7 @@ import (
 	"stoa/format/carbon/internal/table"
 )
 
-// Types of changes of tables, which are made as CarbonData makes them: under its locks, and committed by one rename of
+// Types for changing tables. Changes are made as CarbonData makes them: under its locks, and committed by one rename of
 // tablestatus.
 type (
 	Cleaned       = change.Cleaned
@@ -24,7 +24,7 @@ type (
 	TableSpec     = change.TableSpec
 )
 
-// Functions that change a table, by its directory.
+// Functions that change the table in a directory.
 var (
 	AddColumn          = change.AddColumn
 	BeginCompaction    = change.BeginCompaction

@@ -29,9 +29,9 @@ import (
 	"stoa/vec"
 )
 
-// verify is format.Format.Verify. It reads everything (with format.Quick no pages) and reports what is damaged or
-// contradictory: structures, every page, values and their bounds, indexes and footers, deletes and pages, files and
-// tablestatus, bytes that no structure claims.
+// verify is format.Format.Verify. It reads everything (no pages with format.Quick) and reports damage and
+// contradictions: damaged structures and pages, values outside of their bounds, indexes that contradict footers,
+// deletes that contradict pages, files that contradict tablestatus, and bytes that no structure claims.
 func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
 	return func(yield func(region.Finding) bool) {
 		v := &verifier{Reporter: reporter(ctx, tg.Name, yield), ctx: ctx, tree: tg.Tree, o: o}
@@ -57,10 +57,10 @@ type verifier struct {
 	o    format.OpenOptions
 	opts table.ReadOptions
 
-	replaced []string      // delete deltas of the current table that nothing names any more
+	replaced []string      // delete deltas of the current table to which nothing refers any more
 	read     []*table.Part // data files of the current table
 
-	old int64 // dates and times of the current file from before the Gregorian calendar
+	old int64 // number of dates and times in the current file before the Gregorian calendar
 
 	arena vec.Arena // for stored bytes
 	spare vec.Arena // for decoding
@@ -73,7 +73,7 @@ func reporter(ctx context.Context, part string, yield func(region.Finding) bool)
 	return r
 }
 
-// codeOf is the code of an error: code for damage, carbon.unsupported for what is not read.
+// codeOf returns the finding code for an error: code for damage, carbon.unsupported for unsupported features.
 func codeOf(code string, e *fault.Error) string {
 	if e.Class == fault.Unsupported || e.Class == fault.Limit {
 		return "carbon.unsupported"
@@ -158,7 +158,7 @@ func (v *verifier) table(dir string) {
 		}
 		v.Blame(code, err, -1, -1)
 		names, _ := table.FilesBelow(v.ctx, v.tree, dir, 8)
-		for _, n := range names { // each by itself
+		for _, n := range names { // each separately
 			v.file(n, nil, nil)
 		}
 		return
@@ -168,7 +168,7 @@ func (v *verifier) table(dir string) {
 		return
 	}
 	counts := func(l status.Load) bool { return l.Counts() }
-	// without data there need be no dictionaries
+	// without data there may be no dictionaries
 	if t.Dicts != nil && v.o.Depth != format.Quick && slices.ContainsFunc(t.Loads, counts) {
 		if err := verifyDictionaries(v.ctx, t.Dicts, t.Roots, v.Reporter); err != nil {
 			v.Blame("carbon.read", err, -1, -1)
@@ -196,7 +196,7 @@ func (v *verifier) table(dir string) {
 
 // segment verifies a segment of a table.
 func (v *verifier) segment(t *table.Managed, l *status.Load) {
-	used := map[string]bool{} // delete deltas that are applied
+	used := map[string]bool{} // delete deltas in use
 	v.Part = t.Path
 	parts, h, err := t.SegmentContents(v.ctx, l)
 	if err != nil {
@@ -204,7 +204,7 @@ func (v *verifier) segment(t *table.Managed, l *status.Load) {
 		if e := (*fault.Error)(nil); errors.As(err, &e) && t.Updates != "" && e.At.Object == t.Updates {
 			code = "carbon.delete.damaged"
 		}
-		v.Blame(code, err, -1, -1) // the files that exist are verified nevertheless
+		v.Blame(code, err, -1, -1) // files that exist are still verified
 	} else {
 		v.sizes(t, l, h)
 		v.segmentBounds(t, l, parts, h.Unknown)
@@ -263,7 +263,7 @@ func (v *verifier) deletes(t *table.Managed, p *table.Part, used map[string]bool
 	}
 }
 
-// file verifies a data file. known are its entries in an index file, t is its table; both may be nil.
+// file verifies a data file. known has the file's entries in an index file, t is its table; both may be nil.
 func (v *verifier) file(name string, known *datafile.Indexed, t *table.Managed) {
 	v.Part, v.Column = name, ""
 	f, err := datafile.OpenFile(v.ctx, v.tree, name, v.o)
@@ -342,7 +342,7 @@ func (v *verifier) rows(t *table.Table, f *datafile.DataFile, g int, at int64) {
 
 // blocklet verifies every page of a blocklet; at is its first row in the file.
 func (v *verifier) blocklet(t *table.Table, f *datafile.DataFile, g int, at int64) {
-	totals := make([]map[int]int64, len(t.Phys)) // of lists and structs: number of children by page; nil: unreadable
+	totals := make([]map[int]int64, len(t.Phys)) // lists and structs: number of children by page; nil: unreadable
 	for i := range t.Phys {
 		if v.Stopped() {
 			return
@@ -350,7 +350,7 @@ func (v *verifier) blocklet(t *table.Table, f *datafile.DataFile, g int, at int6
 		p := &t.Phys[i]
 		v.Column = p.Name
 		if p.Parent >= 0 && totals[p.Parent] == nil {
-			continue // its parent is lost, which was reported
+			continue // its parent is lost, which has been reported
 		}
 		var counts map[int]int64
 		if p.Parent >= 0 {
@@ -360,7 +360,7 @@ func (v *verifier) blocklet(t *table.Table, f *datafile.DataFile, g int, at int6
 	}
 }
 
-// chunk verifies the pages of a column of a blocklet, whose first row is at. counts is, for a child, the number of
+// chunk verifies the pages of a column of a blocklet, whose first row is at. For a child, counts has the number of
 // entries by page. It returns the sums of the lengths by page; nil if a page cannot be read.
 func (v *verifier) chunk(t *table.Table, f *datafile.DataFile, g int, p *schema.Physical, at int64,
 	counts map[int]int64) map[int]int64 {
@@ -421,7 +421,7 @@ type pageDecoder struct {
 	object *layout.Object
 	dict   *vec.Vector
 
-	crossed func() // reports that min > max for the blocklet, to be called if it has a value; nil: they are in order
+	crossed func() // to be called if the blocklet has a value: reports that min > max; nil: they are in order
 }
 
 func (d *pageDecoder) release() {
@@ -481,8 +481,8 @@ func (d *pageDecoder) dictionary(p format.Page) error {
 	return nil
 }
 
-// page verifies a page of n entries; at is the first row of the blocklet in the file, whole its bounds, nil if unknown.
-// The sum of lengths is added to sums. It reports whether the page could be decoded.
+// page verifies a page of n entries. at is the blocklet's first row in the file; whole has the blocklet's bounds, nil
+// if unknown. The sum of lengths is added to sums. It reports whether the page could be decoded.
 func (d *pageDecoder) page(p *schema.Physical, pg format.Page, n, at int64, whole *pred.Bounds,
 	sums map[int]int64) bool {
 	first, end := at+pg.First, at+pg.First+pg.Rows
@@ -557,8 +557,8 @@ func (d *pageDecoder) bounds(p *schema.Physical, pg format.Page, dst *vec.Vector
 	}
 }
 
-// coverage reports bytes that no structure claims. Only row-format files need it: others with such bytes are not
-// opened.
+// coverage reports bytes that no structure claims. Only row-format files need this check, because other files with such
+// bytes cannot be opened.
 func (v *verifier) coverage(name string, whole fault.Span) {
 	gaps, _, err := describe.Claims(v.ctx, whole, func(out *describe.Outline) error {
 		return (&describer{Outline: out, tree: v.tree, o: v.o, opts: v.opts}).dataFile(name)

@@ -9,8 +9,8 @@ import (
 	"stoa/region"
 )
 
-// parquet verifies the files of a segment of Parquet: each by itself, as a file of Parquet, and whether its rows are
-// rows of the table. Files that are missing were reported.
+// parquet verifies the files of a Parquet segment: each as a Parquet file of its own, and whether its rows fit the
+// table. Missing files have already been reported.
 func (v *verifier) parquet(t *table.Managed, l *status.Load) {
 	if !l.Parquet() {
 		return

@@ -14,8 +14,8 @@ import (
 	"stoa/format/carbon/internal/table"
 )
 
-// entry reports what is not a time or a size in an entry of tablestatus. Fields are empty in what has not finished, and
-// in tables of before 1.3.
+// entry reports fields of a tablestatus entry that are not valid times or sizes. Fields are empty in unfinished
+// entries, and in tables from before release 1.3.
 func (v *verifier) entry(t *table.Managed, i int) {
 	l := &t.Loads[i]
 	for _, x := range []struct {
@@ -45,14 +45,14 @@ func isTime(s string) bool {
 
 func isSize(s string) bool { return status.ParseCount(s) >= 0 }
 
-// sizes compares the sizes of a segment's files with those in tablestatus. They may be larger after updates before 2.0,
-// which added files and did not change the size; streaming segments grow.
+// sizes compares the sizes of a segment's files with those in tablestatus. They may be larger after updates by releases
+// before 2.0, which added files without changing the size; streaming segments grow.
 func (v *verifier) sizes(t *table.Managed, l *status.Load, h *table.Contents) {
 	if !l.Counts() || h.Unknown || l.Status == status.StatusStreaming || l.Status == status.StatusFinish {
 		return
 	}
 	at := fault.Span{Object: t.Status}
-	if t.Drops(v.ctx, l) { // CarbonData removes the files of dropped partitions, and leaves the sizes
+	if t.Drops(v.ctx, l) { // CarbonData removes the files of dropped partitions but does not change the sizes
 		return
 	}
 	if want := status.ParseCount(l.DataSize); want >= 0 && want != h.Bytes && (want > h.Bytes || l.UpdateFrom == "") {
@@ -68,7 +68,7 @@ func (v *verifier) sizes(t *table.Managed, l *status.Load, h *table.Contents) {
 }
 
 // segmentBounds compares min and max of each column in the segment file, by which CarbonData skips segments, with those
-// of its blocklets. alone: no index names the segment's files.
+// of the segment's blocklets. alone states that no index names the segment's files.
 func (v *verifier) segmentBounds(t *table.Managed, l *status.Load, parts []table.Part, alone bool) {
 	known, at, err := t.KeptBounds(v.ctx, l)
 	if err != nil {
@@ -90,7 +90,7 @@ func (v *verifier) segmentBounds(t *table.Managed, l *status.Load, parts []table
 	for i := range parts {
 		f, err := t.File(v.ctx, parts[i].Name)
 		if err != nil {
-			continue // reported with the file
+			continue // already reported with the file
 		}
 		for _, r := range table.KeptColumnsOf(f, known) {
 			if err := table.WithinSegment(l, at, f, r, known[r.ID], nil); err != nil {
@@ -145,7 +145,7 @@ func (v *verifier) unnamedSegments(t *table.Managed) {
 	if err != nil {
 		v.Blame("carbon.read", err, -1, -1)
 	}
-	if t.O.Segments != nil { // the options decide what is read
+	if t.O.Segments != nil { // the options decide which segments are read
 		gone = nil
 	}
 	for i := range gone {
@@ -190,7 +190,7 @@ func (v *verifier) reportNames(what string, names []string) {
 	v.Report("carbon.leftover", fault.Span{Object: at}, "", "%s: %s", what, strings.Join(some, ", "))
 }
 
-// leftoverDamage reports damage, if err is not nil, of a file that no reader reads.
+// leftoverDamage reports err, if it is not nil, as damage of a file that no reader reads.
 func (v *verifier) leftoverDamage(err error) {
 	if err != nil {
 		v.Blame("carbon.leftover", err, -1, -1)
@@ -227,7 +227,7 @@ func (v *verifier) earlierUpdates(t *table.Managed) {
 	v.reportNames("update statuses that later ones replace", earlier)
 }
 
-// orNone is a base name, "none" for that of "".
+// orNone returns the base name of name, "none" for "".
 func orNone(name string) string {
 	if name == "." {
 		return "none"
@@ -235,7 +235,7 @@ func orNone(name string) string {
 	return name
 }
 
-// calendar says how many values of a file depend on the calendar, and by which they are read.
+// calendar reports how many values of a file depend on the calendar, and in which calendar they are read.
 func (v *verifier) calendar(own *table.Table, f *datafile.DataFile, t *table.Managed) {
 	if v.old > 0 && !table.SaysCalendar(f) {
 		how := "as they are stored, by the Gregorian calendar"
