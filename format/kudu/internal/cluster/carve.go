@@ -19,12 +19,13 @@ import (
 	"stoa/store"
 )
 
-// Blocks that no superblock names can be read with a given schema (option schema): those whose superblock is lost, and
-// those in containers without metadata, which are found by their magics. They are assembled into rowsets; if it is not
-// certain which blocks belong together, they are left out, and reported. Deltas and the log are not applied: nothing
-// says which rowset they belong to. So rows are as they were flushed or compacted, and deleted ones are among them.
+// Blocks that no superblock names can be read with a given schema (option schema): blocks whose superblock is lost, and
+// blocks in containers without metadata, which are found by their magics. They are assembled into rowsets. Blocks of
+// which it is uncertain whether they belong together are left out and reported. Deltas and the log are not applied,
+// because nothing records which rowset they belong to. So rows are returned as they were flushed or compacted,
+// including rows deleted later.
 
-// carvedID is the id and the name of the tablet that carved rowsets are put in.
+// carvedID is the id and the name of the tablet to which carved rowsets are added.
 const carvedID = "carved"
 
 // loose is a block that no superblock names.
@@ -34,7 +35,7 @@ type loose struct {
 	Rows  int64
 	Typ   cfile.Type
 	foot  cfile.Footer
-	taken bool  // it was put in a rowset
+	taken bool  // it has been added to a rowset
 	Err   error // why the file cannot be opened
 }
 
@@ -57,8 +58,8 @@ func openCarved(ctx context.Context, tg format.Target, o format.OpenOptions, ro 
 	return s.carve(ctx, tg, o, ro, sc, name)
 }
 
-// carve makes a table of the blocks that no superblock names and that fit a schema, which is that of the file of such a
-// name, or of that of a tablet.
+// carve makes a table of the blocks that no superblock names and that fit a schema, which comes from a file or from a
+// tablet.
 func (s *Servers) carve(ctx context.Context, tg format.Target, o format.OpenOptions, ro table.Options, sc *meta.Schema,
 	name string) (*table.Table, error) {
 	c := newCarving(tg, o, sc, name)
@@ -102,7 +103,7 @@ type carving struct {
 	deltas   int // delta files, which are not applied
 }
 
-// newCarving is a carving without rows, with the schema sc, which was read from the file name.
+// newCarving returns a carving without rows, with the schema sc, which was read from the file named name.
 func newCarving(tg format.Target, o format.OpenOptions, sc *meta.Schema, name string) *carving {
 	return &carving{
 		dirs: &fs.FS{BlockManager: "log", Tree: tg.Tree,
@@ -130,7 +131,7 @@ func (c *carving) add(set []*loose) {
 	c.tablet.RowSets = append(c.tablet.RowSets, rs)
 }
 
-// noteLeft notes the column blocks that are in no rowset, and counts the delta files.
+// noteLeft reports the column blocks that are in no rowset, and counts the delta files.
 func (c *carving) noteLeft(found []*loose) {
 	for _, x := range found {
 		switch {
@@ -143,8 +144,8 @@ func (c *carving) noteLeft(found []*loose) {
 	}
 }
 
-// lostLike are the ids of the tablets whose superblocks are lost and which may have the schema sc: their keys have the
-// same types, or are unknown. A tablet with several lost replicas is in the list several times.
+// lostLike returns the ids of the tablets whose superblocks are lost and which may have the schema sc, because their
+// keys have the same types or are unknown. A tablet with several lost replicas is listed several times.
 func (s *Servers) lostLike(sc *meta.Schema) (ids []string) {
 	for _, b := range s.broken {
 		like := len(b.Schema.Columns) == 0 || b.Schema.NumKeys == sc.NumKeys
@@ -158,8 +159,8 @@ func (s *Servers) lostLike(sc *meta.Schema) (ids []string) {
 	return ids
 }
 
-// Loose are a server's CFiles that no superblock names, sorted by block id: blocks of the block manager, and, in
-// containers whose metadata is damaged, what is found by its magic, with id 0.
+// Loose returns a server's CFiles that no superblock names, sorted by block id: blocks of the block manager and, in
+// containers whose metadata is damaged, CFiles found by their magics, with id 0.
 func (s *Servers) Loose(ctx context.Context, f *fs.FS) (out []*loose, err error) {
 	var tablets []*meta.Tablet
 	for _, tb := range s.Tablets {
@@ -215,10 +216,10 @@ func (x *loose) canBe(c *meta.Column) bool {
 		(c.Compression == cfile.DefaultCompression || c.Compression == f.Compression)
 }
 
-// group assembles blocks, sorted by id, into rowsets. A flush or a compaction creates the blocks of a rowset one after
-// another, in the order of columns: a run of consecutive ids with the same number of rows that fits the schema, and
-// that no more such blocks precede or follow, is a rowset. Of the rest, blocks with the same number of rows are one if
-// exactly one fits each column.
+// group assembles blocks, sorted by id, into rowsets. A flush or a compaction creates the blocks of a rowset
+// consecutively, in column order. So a run of consecutive ids with the same number of rows is a rowset if it fits the
+// schema and no further such block precedes or follows it. The remaining blocks with the same number of rows form a
+// rowset if exactly one of them fits each column.
 func group(all []*loose, sc *meta.Schema) (out [][]*loose) {
 	n := len(sc.Columns)
 	take := func(set []*loose) {
@@ -273,14 +274,14 @@ func group(all []*loose, sc *meta.Schema) (out [][]*loose) {
 	return out
 }
 
-// follows reports whether x may have been created right after y, for the same rows.
+// follows reports whether x may have been created directly after y, for the same rows.
 func (x *loose) follows(y *loose) bool {
 	return x.ID == y.ID+1 && x.Rows == y.Rows && x.Kind == cfile.KindColumn && y.Kind == cfile.KindColumn
 }
 
-// ReadSchemaFile reads a schema as `stoa schema -f json` prints it, with the field metadata stoa.type, stoa.key,
-// stoa.column_id, stoa.encoding and stoa.compression. Without stoa.type the type is by usualType. The error is Invalid
-// if it is not a schema of a Kudu table.
+// ReadSchemaFile reads a schema in the form that `stoa schema -f json` prints, with the field metadata stoa.type,
+// stoa.key, stoa.column_id, stoa.encoding and stoa.compression. Without stoa.type the type is taken from usualType. The
+// error is Invalid if the schema cannot be that of a Kudu table.
 func ReadSchemaFile(ctx context.Context, tree store.Tree, name string) (*meta.Schema, error) {
 	fields, err := format.ReadSchemaFile(ctx, tree, name)
 	if err != nil {
@@ -315,7 +316,7 @@ func ReadSchemaFile(ctx context.Context, tree store.Tree, name string) (*meta.Sc
 	return sc, nil
 }
 
-// usualType is Kudu's type for an Arrow type, by name.
+// usualType maps names of Arrow types to names of Kudu types.
 var usualType = map[string]string{"int8": "int8", "int16": "int16", "int32": "int32", "int64": "int64",
 	"utf8": "string", "binary": "binary", "bool": "bool",
 	"float32": "float", "float64": "double", "timestamp": "unixtime_micros", "date32": "date"}

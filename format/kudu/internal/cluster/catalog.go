@@ -19,8 +19,8 @@ import (
 )
 
 // A master keeps its metadata in sys.catalog, a table of one tablet: entry_type (int8), entry_id (string), and
-// metadata, a message whose type depends on entry_type. Its tables and tablets are all that the cluster has, under
-// their current names.
+// metadata, a message whose type depends on entry_type. It lists all tables and tablets of the cluster, under their
+// current names.
 const (
 	catalogTable  = 1 // SysTablesEntryPB; entry_id is the table's id
 	catalogTablet = 2 // SysTabletsEntryPB; entry_id is the tablet's id
@@ -36,7 +36,7 @@ type catalog struct {
 // catalogEntry is an entry of a table or a tablet.
 type catalogEntry struct {
 	id        string
-	name      string // of a table
+	name      string // name of a table
 	table     string // id of the tablet's table
 	partition meta.Partition
 	schema    meta.Schema // of a table
@@ -87,7 +87,7 @@ func ParseCatalogTablet(c *wire.Cursor, id string) (e catalogEntry) {
 	return e
 }
 
-// readCatalog reads the catalogue, if a master's directory is here. Damage in it is a finding.
+// readCatalog reads the catalogue if a master's directory is present. Damage in it is a finding.
 func (s *Servers) readCatalog(ctx context.Context, tg format.Target, o format.OpenOptions, ro table.Options) error {
 	i := slices.IndexFunc(s.Tablets, func(tb *table.Tablet) bool {
 		return tb.ID == meta.SystemCatalogID &&
@@ -160,7 +160,7 @@ func (c *catalog) read(ctx context.Context, t *table.Table, tb *table.Tablet, co
 	})
 }
 
-// unknown notes the tables with tablets here that the catalogue, which was read from tb, does not have.
+// unknown reports tables whose tablets are present but which the catalogue, read from tb, does not list.
 func (s *Servers) unknown(tb *table.Tablet) {
 	var names []string
 	for _, ts := range s.Tables() {
@@ -179,7 +179,7 @@ func (s *Servers) unknown(tb *table.Tablet) {
 	}
 }
 
-// absent are the tablets of a table that the catalogue has and here has not, in the order of partitions.
+// absent returns the tablets of a table that the catalogue lists but here does not contain, in the order of partitions.
 func (c *catalog) absent(tableID string, here []*table.Tablet) (out []catalogEntry) {
 	if c == nil || c.tables[tableID].gone {
 		return nil

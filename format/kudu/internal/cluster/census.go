@@ -16,35 +16,35 @@ import (
 
 // States of replicas in a census, and of parts of tables without a replica.
 const (
-	StateWhole     = "whole"     // nothing is wrong, as far as that shows without reading rows
+	StateWhole     = "whole"     // no error is visible without reading rows
 	StateBehind    = "behind"    // another replica has later operations
-	StateDamaged   = "damaged"   // as far as that shows without reading rows
-	StateCopying   = "copying"   // its copy, or its deletion, was not finished
+	StateDamaged   = "damaged"   // an error is visible without reading rows
+	StateCopying   = "copying"   // its copying, or its deletion, was not finished
 	StateTombstone = "tombstone" // it was deleted from the server
-	StateStranger  = "stranger"  // evicted: the tablet's newest Raft configuration does not have its server
-	StateMissing   = "missing"   // a tablet that must exist, and is not here
+	StateStranger  = "stranger"  // evicted: its server is not in the tablet's newest Raft configuration
+	StateMissing   = "missing"   // a tablet that must exist but is not here
 	StateUncovered = "uncovered" // a range that no tablet here holds; the table may have been created without it
 	StateLost      = "lost"      // a tablet without a readable superblock
 	StateUnclaimed = "unclaimed" // blocks with rows that no superblock names
 )
 
-// CensusLine is a replica of a tablet, or what is known of one that is not here.
+// CensusLine describes a replica of a tablet, or what is known of one that is not here.
 type CensusLine struct {
 	Table, TableID    string
 	Tablet, Partition string // "": unknown
 	Server, Place     string // UUID, and metadata directory
 	State, Why        string
 	Last              uint64 // hybrid time of the replica's last operation; 0: unknown
-	Complete          bool   // of the table: each of its tablets has a replica in StateWhole
+	Complete          bool   // whether each tablet of the table has a replica in StateWhole
 }
 
-// lacks reports whether the state itself means that rows are missing, whatever other replicas there are.
+// lacks reports whether the state alone means that rows are missing, regardless of other replicas.
 func (l *CensusLine) lacks() bool {
 	return l.State == StateMissing || l.State == StateLost || l.State == StateUnclaimed
 }
 
-// Census lists the replicas of all tables that have left any trace: in superblocks, the master's catalogue, logs,
-// consensus metadata and unclaimed blocks. If tg names a table, it is only of that.
+// Census lists the replicas of all tables of which there is any trace in superblocks, the master's catalogue, logs,
+// consensus metadata or unclaimed blocks. If tg names a table, only its replicas are listed.
 func (s *Servers) Census(ctx context.Context, tg format.Target) (out []CensusLine, err error) {
 	for _, ts := range s.tablesNamed(tg.Table) {
 		if ts[0].ID == meta.SystemCatalogID {
@@ -71,7 +71,7 @@ func (s *Servers) Census(ctx context.Context, tg format.Target) (out []CensusLin
 	return out, err
 }
 
-// censusOf is the census of a table with tablets here.
+// censusOf returns the census of a table of which tablets are here.
 func (s *Servers) censusOf(ctx context.Context, ts []*table.Tablet) (out []CensusLine, err error) {
 	top := table.Newest(ts)
 	base := CensusLine{Table: s.NameOf(ts), TableID: top.TableID}
@@ -111,7 +111,7 @@ func (s *Servers) censusOf(ctx context.Context, ts []*table.Tablet) (out []Censu
 	return out, nil
 }
 
-// replicas are the lines of a tablet. whole: a replica is in StateWhole.
+// replicas returns the lines of a tablet. whole reports whether one replica is in StateWhole.
 func (s *Servers) replicas(ctx context.Context, base CensusLine, tb *table.Tablet) (out []CensusLine, whole bool,
 	err error) {
 	base.Tablet = tb.ID
@@ -137,7 +137,7 @@ func (s *Servers) replicas(ctx context.Context, base CensusLine, tb *table.Table
 	return out, whole, nil
 }
 
-// judge sets the state of a replica from its own files, and from the tablet's Raft configuration.
+// judge determines the state of a replica from its own files and the tablet's Raft configuration.
 func (s *Servers) judge(ctx context.Context, l *CensusLine, tb *table.Tablet, r table.Replica) error {
 	switch {
 	case !r.HasData():
@@ -182,7 +182,7 @@ func stranger(tb *table.Tablet, r table.Replica) bool {
 		!slices.ContainsFunc(newest.Peers, func(p meta.Peer) bool { return p.UUID == r.FS.UUID })
 }
 
-// absentTables are the lines of tables that only the master's catalogue has.
+// absentTables returns the lines for tables that only the master's catalogue lists.
 func (s *Servers) absentTables() (out []CensusLine) {
 	if s.catalog == nil {
 		return nil
@@ -207,6 +207,6 @@ func (s *Servers) absentTables() (out []CensusLine) {
 	return out
 }
 
-// Broken reports whether rows are missing here: of a tablet that is not here, or because a tablet of the line's table
-// has no replica in StateWhole.
+// Broken reports whether rows are missing: the line's tablet is not here, or some tablet of its table has no replica in
+// StateWhole.
 func (l *CensusLine) Broken() bool { return l.lacks() || !l.Complete && l.State != StateUncovered }

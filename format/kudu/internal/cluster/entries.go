@@ -17,8 +17,8 @@ import (
 	"stoa/store"
 )
 
-// Incomplete returns an error, Corrupt, if a server's directories are here only in part, so that no table can be read:
-// most often, one of them was named instead of the directory above.
+// Incomplete returns a Corrupt error if only some of a server's directories are present, so that no table can be read.
+// The usual cause is that the user named one of them instead of their parent.
 func (s *Servers) Incomplete(ctx context.Context, tg format.Target) error {
 	if slices.ContainsFunc(s.Tablets, func(tb *table.Tablet) bool {
 		return tb.ID != meta.SystemCatalogID &&
@@ -43,8 +43,8 @@ func (s *Servers) Incomplete(ctx context.Context, tg format.Target) error {
 	return nil
 }
 
-// parentHint says where the rest of a server's directories may be, to follow a message: in the directory above dir, if
-// that has both metadata and data, else where options name it.
+// parentHint returns text to be appended to a message, which tells where the rest of a server's directories may be: in
+// the parent of dir, if that has both metadata and data, else where options name it.
 func (s *Servers) parentHint(ctx context.Context, tree store.Tree, dir string) string {
 	for up := path.Dir(dir); dir != "" && up != dir && len(up) > 1; dir, up = up, path.Dir(up) {
 		ls, err := fs.FindServers(ctx, tree, up, fs.FSOptions{Shallow: true})
@@ -63,8 +63,8 @@ func (s *Servers) parentHint(ctx context.Context, tree store.Tree, dir string) s
 	return ", which option meta-dir=DIR, option wal-dir=DIR and option data-dirs=DIRS name"
 }
 
-// ToList are the findings that matter in a list of tables: errors, and warnings about the catalogue, which supplies
-// names and missing tablets.
+// ToList returns the findings that matter in a list of tables: errors, and warnings about the catalogue, because it
+// supplies names and missing tablets.
 func ToList(all []region.Finding) (out []region.Finding) {
 	for _, x := range all {
 		if x.Severity >= region.Error || x.Part == meta.SystemCatalogID && x.Severity == region.Warning &&
@@ -81,7 +81,7 @@ func (s *Servers) AnyTable() bool {
 		slices.ContainsFunc(s.Tablets, func(tb *table.Tablet) bool { return tb.ID != meta.SystemCatalogID })
 }
 
-// Entry is a table's entry in a list.
+// Entry returns a table's entry in a list.
 func (s *Servers) Entry(ctx context.Context, ts []*table.Tablet) (format.Entry, error) {
 	top := table.Newest(ts)
 	e := format.Entry{Table: s.NameOf(ts), Kind: "table"}
@@ -143,7 +143,8 @@ func (s *Servers) Entry(ctx context.Context, ts []*table.Tablet) (format.Entry, 
 	return e, nil
 }
 
-// Matches reports whether what is "", or the name or id of a table, or the id of one of its tablets.
+// Matches reports whether what selects the table: it is "", the name or id of the table, or the id of one of its
+// tablets.
 func (s *Servers) Matches(what string, ts []*table.Tablet) bool {
 	return what == "" || what == s.NameOf(ts) || what == ts[0].TableID ||
 		slices.ContainsFunc(ts, func(tb *table.Tablet) bool { return tb.ID == what })
@@ -155,8 +156,8 @@ func (s *Servers) holds(tableID string) bool {
 	return slices.ContainsFunc(s.index[tableID], func(i int) bool { return s.tables[i][0].TableID == tableID })
 }
 
-// AbsentTables yields the entries of the tables that the catalogue has and of which no tablet is here, by name; if what
-// is not "", only of that name or id. It returns false if yield did.
+// AbsentTables yields, by name, the entries of tables that the catalogue lists but of which no tablet is here. If what
+// is not "", only the table with that name or id. It returns false if yield did.
 func (s *Servers) AbsentTables(what string, yield func(format.Entry, error) bool) bool {
 	if s.catalog == nil {
 		return true

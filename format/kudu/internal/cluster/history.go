@@ -17,7 +17,7 @@ const (
 	EventExact  = "exact"  // the start of complete history: later snapshots are exact
 	EventSchema = "schema" // the schema was changed
 	EventLast   = "last"   // the last operation
-	EventLog    = "log"    // operations that only the write-ahead log has; without a time
+	EventLog    = "log"    // operations that only the write-ahead log has; they have no time
 )
 
 // HistoryLine is an event of a tablet.
@@ -29,7 +29,7 @@ type HistoryLine struct {
 	Ops                       int64  // of EventLog: row operations; -1: unknown
 }
 
-// History is the known events of the tables that a target names. For each tablet they are those of the replica that is
+// History returns the known events of the tables that a target names; for each tablet, those of the replica that is
 // read.
 func (s *Servers) History(ctx context.Context, tg format.Target, o format.OpenOptions, ro table.Options) (
 	out []HistoryLine, err error) {
@@ -64,7 +64,7 @@ func (s *Servers) History(ctx context.Context, tg format.Target, o format.OpenOp
 	return out, ctx.Err()
 }
 
-// eventsOf are the events of a tablet.
+// eventsOf returns the events of a tablet.
 func eventsOf(base HistoryLine, tb *table.Tablet, life table.Life) (out []HistoryLine) {
 	add := func(event string, time uint64, what string) *HistoryLine {
 		l := base

@@ -14,9 +14,9 @@ import (
 	"stoa/region"
 )
 
-// absent is a tablet that a table must have and that is not here.
+// absent is a tablet that a table must have but that is not here.
 type absent struct {
-	id   string // "": unknown, as only a master has it
+	id   string // "": unknown, because only a master knows it
 	what string // its partition
 }
 
@@ -27,9 +27,9 @@ func (a absent) String() string {
 	return fmt.Sprintf("%s (tablet %s)", a.what, a.id)
 }
 
-// Missing are the tablets that a table must have, by the catalogue or else the partition schema, and that are not here.
-// uncovered are ranges of keys without a tablet, with which the table may have been created. more is the number of
-// missing tablets that are not listed.
+// Missing returns the tablets that a table must have, according to the catalogue or else the partition schema, but that
+// are not here. uncovered has ranges of keys without a tablet; the table may have been created with such gaps. more is
+// the number of missing tablets that are not listed.
 func (s *Servers) Missing(ts []*table.Tablet) (missing []absent, uncovered []string, more int64) {
 	top := table.Newest(ts)
 	if s.catalog != nil && s.catalog.tables[top.TableID].id != "" { // the catalogue has all tablets
@@ -53,12 +53,13 @@ func (s *Servers) Missing(ts []*table.Tablet) (missing []absent, uncovered []str
 	return missing, uncovered, more
 }
 
-// WhereTablets is the span of the directory with superblocks, for findings about missing tablets.
+// WhereTablets returns the span of the directory with superblocks, for findings about missing tablets.
 func (s *Servers) WhereTablets() fault.Span {
 	return fault.Span{Object: path.Join(s.All[0].MetaDir, fs.TabletMetaDir)}
 }
 
-// About are the findings that may matter to a table: all but those about tablets that certainly belong to other tables.
+// About returns the findings that may concern a table: all except those about tablets that certainly belong to other
+// tables.
 func (s *Servers) About(ts []*table.Tablet) (out []region.Finding) {
 	top := table.Newest(ts).Tablet
 	missing, uncovered, _ := s.Missing(ts)
@@ -80,8 +81,8 @@ func (s *Servers) About(ts []*table.Tablet) (out []region.Finding) {
 	return out
 }
 
-// Gaps is the finding, if any, about tablets that a table must have and that are not here. The others are read
-// nevertheless; option partial suppresses the finding.
+// Gaps returns a finding if a table must have tablets that are not here. The tablets that are here are still read;
+// option partial suppresses the finding.
 func (s *Servers) Gaps(ts []*table.Tablet) []region.Finding {
 	report := func(code string, at fault.Span, layout string, args ...any) []region.Finding {
 		return []region.Finding{codes.Codes.Finding(code, at, s.NameOf(ts), fmt.Sprintf(layout, args...))}

@@ -10,13 +10,13 @@ import (
 	"stoa/region"
 )
 
-// A snapshot must be within the time that the directories cover. Before the first operation of a table the result would
-// look like an empty table. After the last one the latest state is right only if the directories were copied at that
-// time or later, which is certain only if any tablet in them has an operation that late. Both are refused or, with
-// partial=true, read and reported.
+// A snapshot must lie within the time that the directories cover. Before the first operation of a table the result
+// would look like an empty table. After the last operation the latest state is right only if the directories were
+// copied at the time of the snapshot or later, which is certain only if some tablet in them has an operation at least
+// that late. Both kinds of snapshots are refused or, with partial=true, read and reported.
 
-// moment returns an error, Unsupported, if option at is before the first operation of a table, or after the last one in
-// the directories; with option partial, a finding.
+// moment returns an Unsupported error if option at is before the first operation of a table, or after the last
+// operation in the directories; with option partial it returns a finding instead.
 func (s *Servers) moment(ctx context.Context, t *table.Table) (*region.Finding, error) {
 	if t.Opts.At == table.Latest {
 		return nil, nil
@@ -55,7 +55,7 @@ func (s *Servers) moment(ctx context.Context, t *table.Table) (*region.Finding, 
 	return &x, nil
 }
 
-// ends are the hybrid times of the first and the last operation on a table; table.Latest and 0 if they are unknown.
+// ends returns the hybrid times of the first and the last operation on a table; table.Latest and 0 if they are unknown.
 func ends(ctx context.Context, t *table.Table) (first, last uint64, err error) {
 	first = table.Latest
 	for _, tb := range t.Tablets {
@@ -68,7 +68,7 @@ func ends(ctx context.Context, t *table.Table) (first, last uint64, err error) {
 	return first, last, nil
 }
 
-// endOf is the snapshot right after a table's first or last operation.
+// endOf returns the hybrid time of the snapshot right after a table's first or last operation.
 func endOf(ctx context.Context, t *table.Table, end table.Moment) (uint64, error) {
 	first, last, err := ends(ctx, t)
 	switch {
@@ -83,8 +83,8 @@ func endOf(ctx context.Context, t *table.Table, end table.Moment) (uint64, error
 		"the time of the %s operation on table %s is unknown", end, t.Name())
 }
 
-// newest is the hybrid time of the last operation of any tablet in the directories, or any that is not before the
-// snapshot of t. Of large logs only the ends are read.
+// newest returns the hybrid time of the last operation of any tablet in the directories. It stops early at an operation
+// that is not before the snapshot of t. Of large logs only the ends are read.
 func (s *Servers) newest(ctx context.Context, t *table.Table) (last uint64, err error) {
 	for _, tb := range s.Tablets {
 		for _, r := range tb.Replicas() {

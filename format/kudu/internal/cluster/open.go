@@ -15,7 +15,7 @@ import (
 	"stoa/region"
 )
 
-// elsewhere is the cause of errors about tables that the master's catalogue has and no directory here.
+// elsewhere is the cause of errors about tables that the master's catalogue lists but that are in no directory here.
 type elsewhere struct{}
 
 func (elsewhere) Error() string {
@@ -24,9 +24,9 @@ func (elsewhere) Error() string {
 
 func (elsewhere) Is(target error) bool { return target == format.ErrElsewhere }
 
-// Pick finds the tablets of the table that the target names: by its name or id, or by the id of a tablet, which is then
-// the only one. "" is the only table that there is, sys.catalog aside. If only is not "", it is the id of the one
-// tablet to return.
+// Pick finds the tablets of the table that the target names: by name or id, or by the id of a tablet, which is then the
+// only tablet returned. "" selects the only table present, not counting sys.catalog. If only is not "", it is the id of
+// the one tablet to return.
 func (s *Servers) Pick(ctx context.Context, tg format.Target, only string) ([]*table.Tablet, error) {
 	what := tg.Table
 	var found [][]*table.Tablet
@@ -76,7 +76,7 @@ func (s *Servers) Pick(ctx context.Context, tg format.Target, only string) ([]*t
 	return nil, s.unpicked(tg, found)
 }
 
-// unpicked is the error of a target that does not name exactly one table; found are those that it may mean.
+// unpicked returns the error for a target that does not name exactly one table; found are the tables that it may mean.
 func (s *Servers) unpicked(tg format.Target, found [][]*table.Tablet) error {
 	what := tg.Table
 	var names []string
@@ -114,8 +114,8 @@ func (s *Servers) unpicked(tg format.Target, found [][]*table.Tablet) error {
 		strings.Join(ids, ", "))
 }
 
-// OpenTable opens the table that the target names, or the blocks that no superblock names, with option schema. What was
-// noticed on the way is in its findings.
+// OpenTable opens the table that the target names or, with option schema, the blocks that no superblock names. Problems
+// noticed while opening are in the table's findings.
 func OpenTable(ctx context.Context, tg format.Target, o format.OpenOptions, ro table.Options) (*table.Table, error) {
 	if ro.Schema != "" {
 		return openCarved(ctx, tg, o, ro)
@@ -169,14 +169,14 @@ func OpenTable(ctx context.Context, tg format.Target, o format.OpenOptions, ro t
 	return t, nil
 }
 
-// Whole reports whether tablets that were found by the name what and the options are read as a table, not as one tablet
-// of it.
+// Whole reports whether the tablets found by the name what and the options are read as a whole table and not as one
+// tablet of it.
 func Whole(ts []*table.Tablet, what string, ro table.Options) bool {
 	return len(ts) > 1 || ro.Tablet == "" && what != ts[0].ID
 }
 
-// RecoverTable opens what is left of a table: without missing tablets, and with the pages of each block as package
-// cfile recovers them, without an intact index or footer. The schema replaces a lost footer.
+// RecoverTable opens what is left of a table. Missing tablets are left out. The pages of each block are recovered by
+// package cfile, which needs no intact index or footer; the table's schema replaces a lost footer.
 func RecoverTable(ctx context.Context, tg format.Target, o format.OpenOptions) (format.Reader, []region.Finding,
 	error) {
 	ro, err := table.ParseOptions(o.Opts)

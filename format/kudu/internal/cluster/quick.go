@@ -12,14 +12,15 @@ import (
 	"stoa/region"
 )
 
-// The health of a tablet in `stoa ls`. It is checked without reading rows: whether the blocks are there, and whether
-// the log begins and ends as it must, and reaches as far as the newest rowsets. Damage within a block, or in the middle
-// of a large log, is not found.
+// The health of a tablet in `stoa ls`. It is checked without reading rows: the blocks must exist, and the log must
+// begin and end as it should and reach as far as the newest rowsets. Damage inside a block, or in the middle of a large
+// log, is not found.
 
-// quickSets is the number of rowsets, the newest, that are compared with their superblock and the end of the log.
+// quickSets is the number of newest rowsets that are compared with their superblock and the end of the log.
 const quickSets = 16
 
-// quickHealth are the errors of a tablet's first replica that show without reading rows; none if any replica has none.
+// quickHealth returns the errors of a tablet's first replica that are visible without reading rows; none if any replica
+// has no such errors.
 func (s *Servers) quickHealth(ctx context.Context, tb *table.Tablet) (out []region.Finding, err error) {
 	for i, r := range tb.Replicas() {
 		if !r.HasData() {
@@ -36,7 +37,7 @@ func (s *Servers) quickHealth(ctx context.Context, tb *table.Tablet) (out []regi
 	return out, nil
 }
 
-// quickHealthOf are the errors of one replica, which tb must have alone.
+// quickHealthOf returns the errors of one replica, which must be the only replica of tb.
 func (s *Servers) quickHealthOf(ctx context.Context, tb *table.Tablet) (out []region.Finding, err error) {
 	if x, err := tb.LostBlocks(ctx); err != nil {
 		return nil, err
@@ -49,7 +50,7 @@ func (s *Servers) quickHealthOf(ctx context.Context, tb *table.Tablet) (out []re
 	t, err := table.New(tb.FS.Tree, []*table.Tablet{tb}, format.OpenOptions{Limits: tb.FS.Options.Limits,
 		NoVerify: tb.FS.Options.NoVerify}, table.Options{At: table.Latest, Partial: true})
 	if err != nil {
-		return out, nil // opening reports it
+		return out, nil // reported when the table is opened
 	}
 	odd, err := t.QuickAgree(ctx, tb, newest)
 	if out = append(out, odd...); err != nil || s.noWAL {

@@ -19,14 +19,14 @@ import (
 	"stoa/region"
 )
 
-// A tablet without a superblock is not lost for recovery. If its log begins with the tablet's first operation, the
-// operations make all of its rows, as they were at any moment. Else the blocks that no superblock names are put
-// together by its schema, which the log or the master's catalogue still has.
+// A tablet without a superblock can be recovered. If its log begins with the tablet's first operation, replaying the
+// log yields all of its rows, as of any moment. Otherwise the blocks that no superblock names are assembled according
+// to the tablet's schema, which the log or the master's catalogue still has.
 
 // firstIndex is the index of a tablet's first operation.
 const firstIndex = 1
 
-// rebuilt opens a table none of whose tablets has a superblock; why is the error of who opens it as it is.
+// rebuilt opens a table none of whose tablets has a superblock; why is the error of opening it without rebuilding.
 func rebuilt(ctx context.Context, tg format.Target, o format.OpenOptions, ro table.Options, why error) (*table.Table,
 	error) {
 	s, err := Open(ctx, tg, o, ro)
@@ -72,8 +72,8 @@ func rebuilt(ctx context.Context, tg format.Target, o format.OpenOptions, ro tab
 	return t, nil
 }
 
-// lostParts are the tablets without superblocks that a name means: a table that only the catalogue knows, or one
-// tablet. The schema is what is known of it without the log; nil: nothing is.
+// lostParts returns the tablets without superblocks that a name selects: those of a table that only the catalogue
+// lists, or one tablet. sc is the schema as far as it is known without the log; nil if unknown.
 func (s *Servers) lostParts(what string) (ids []string, sc *meta.Schema, name string) {
 	if s.catalog != nil {
 		for id, e := range s.catalog.tables {
@@ -94,8 +94,8 @@ func (s *Servers) lostParts(what string) (ids []string, sc *meta.Schema, name st
 	return nil, nil, ""
 }
 
-// fromLog is a tablet that is made of its log; nil if there is none that begins with the tablet's first operation and
-// has all operations after it. Of several servers that which has the last operation is taken.
+// fromLog rebuilds a tablet from its log; nil if no log begins with the tablet's first operation and has all operations
+// after it. If several servers have such a log, the one with the latest operation is used.
 func (s *Servers) fromLog(ctx context.Context, id, name string) (tb *table.Tablet, found []region.Finding, err error) {
 	last := meta.OpID{}
 	for _, f := range s.All {
@@ -125,8 +125,9 @@ func (s *Servers) fromLog(ctx context.Context, id, name string) (tb *table.Table
 	return tb, found, ctx.Err()
 }
 
-// moreFromLogs are the tablets of a table that have no superblock, and whose logs are here from the first operation on:
-// if a whole table is recovered, and the catalogue, or what is left of a superblock, says that they are its.
+// moreFromLogs returns the tablets of a table that have no superblock but whose logs are complete from the first
+// operation on. They are added if a whole table is recovered, and if the catalogue, or what is left of a superblock,
+// assigns them to it.
 func (s *Servers) moreFromLogs(ctx context.Context, tg format.Target, ts []*table.Tablet, ro table.Options) (
 	more []*table.Tablet, found []region.Finding, err error) {
 	if !ro.Rebuild || ro.NoWAL || !Whole(ts, tg.Table, ro) {
@@ -160,8 +161,8 @@ func (s *Servers) moreFromLogs(ctx context.Context, tg format.Target, ts []*tabl
 	return bound(tg.Tree, more), found, nil
 }
 
-// before reports whether blocks that fit a schema are given to another tablet that is lost, and whose schema they fit
-// as well: rows come out once.
+// before reports whether blocks that fit a schema are assigned to another lost tablet whose schema they also fit, so
+// that their rows are returned only once.
 func (s *Servers) before(sc *meta.Schema, ids []string) bool {
 	like := s.lostLike(sc)
 	slices.Sort(like)

@@ -25,7 +25,7 @@ type Servers struct {
 	All      []*fs.FS
 	Tablets  []*table.Tablet // of all tables, one for each tablet id
 	Findings []region.Finding
-	catalog  *catalog       // of a master; nil: none is here
+	catalog  *catalog       // catalogue of a master; nil: no master is here
 	broken   []*meta.Tablet // tablets without a readable superblock, with what could be parsed
 	noWAL    bool
 
@@ -37,8 +37,8 @@ type Servers struct {
 	index  map[string][]int  // into tables, by name, id and the ids of tablets
 }
 
-// Open opens all servers' directories in the target. If some cannot be read, as they are encrypted or their block
-// manager is not supported, that is a finding, if there are others.
+// Open opens all servers' directories in the target. If some cannot be read because they are encrypted or their block
+// manager is not supported, that is a finding, provided that others can be read.
 func Open(ctx context.Context, tg format.Target, o format.OpenOptions, ro table.Options) (*Servers, error) {
 	fo := fs.FSOptions{Limits: o.Limits, NoVerify: o.NoVerify}
 	layouts, err := fs.Layouts(ctx, tg.Tree, tg.Name, ro.Layout, fo)
@@ -54,7 +54,7 @@ func Open(ctx context.Context, tg format.Target, o format.OpenOptions, ro table.
 	for _, l := range layouts {
 		err := s.add(ctx, tg.Tree, l, fo, ro)
 		switch {
-		case errors.Is(err, fault.Unsupported): // the others are read
+		case errors.Is(err, fault.Unsupported): // the other servers are read
 			first = cmp.Or(first, err)
 			s.Findings = append(s.Findings, Unreadable(l, err))
 		case err != nil:
@@ -72,8 +72,8 @@ func Open(ctx context.Context, tg format.Target, o format.OpenOptions, ro table.
 	return s, s.readCatalog(ctx, tg, o, ro)
 }
 
-// Unreadable is the finding about one of several servers whose directories are encrypted, or have a block manager that
-// is not supported: its tablets are unknown.
+// Unreadable returns the finding about one of several servers whose directories are encrypted or have an unsupported
+// block manager, so that its tablets are unknown.
 func Unreadable(l fs.Layout, err error) region.Finding {
 	x := codes.Finding("kudu.unsupported", err, cmp.Or(l.MetaDir, l.WALDir, fs.FirstOf(l.DataDirs)))
 	x.Message = "the directories of this server are not read: " + x.Message
@@ -105,7 +105,7 @@ func (s *Servers) add(ctx context.Context, tree store.Tree, l fs.Layout, fo fs.F
 }
 
 // CheckUnused returns an error, Invalid, if a server runs on the directories in name and option live is not true. Other
-// errors are ignored, but for that of ctx.
+// errors, except that of ctx, are ignored.
 func CheckUnused(ctx context.Context, tree store.Tree, name string, opts map[string]string) error {
 	ro, err := table.ParseOptions(opts)
 	if err != nil || ro.Live {
@@ -150,7 +150,7 @@ func (s *Servers) orphans(ctx context.Context, f *fs.FS, tablets []*meta.Tablet)
 		path.Join(f.WALDir, fs.WalsDir)} {
 		for info, err := range f.Tree.List(ctx, dir) {
 			if err != nil {
-				break // what is missing was noted
+				break // missing directories have been reported
 			}
 			id := strings.TrimSuffix(path.Base(info.Name), fs.RecoverySuffix)
 			if fs.IsUUID(id) && !known[id] {
@@ -167,7 +167,7 @@ func (s *Servers) orphans(ctx context.Context, f *fs.FS, tablets []*meta.Tablet)
 				"the tablet has a log or consensus metadata, but no superblock")
 		} else if read, err := f.Tablet(ctx, id); err != nil && read != nil {
 			if t = read; t.ID != id || !fs.IsUUID(t.TableID) {
-				t.TableID = "" // bytes of something else: they do not say that it is no other table's
+				t.TableID = "" // the bytes are of something else, and do not rule out another table
 			}
 			t.ID = id
 		}
@@ -179,8 +179,8 @@ func (s *Servers) orphans(ctx context.Context, f *fs.FS, tablets []*meta.Tablet)
 	return ctx.Err()
 }
 
-// Tables are the tablets by table, sorted by name; those of a table are in the order of partitions. No tablet may be
-// added after the first call.
+// Tables returns the tablets grouped by table, sorted by name; within a table they are in the order of partitions. No
+// tablet may be added after the first call.
 func (s *Servers) Tables() [][]*table.Tablet {
 	if s.tables != nil {
 		return s.tables
@@ -196,7 +196,7 @@ func (s *Servers) Tables() [][]*table.Tablet {
 	return s.tables
 }
 
-// tablesNamed are the tables with the name or id what, or with a tablet of that id; all of them for "".
+// tablesNamed returns the tables with the name or id what, or with a tablet of that id; all tables for "".
 func (s *Servers) tablesNamed(what string) (out [][]*table.Tablet) {
 	all := s.Tables()
 	if what == "" {
@@ -230,7 +230,8 @@ func (s *Servers) group() [][]*table.Tablet {
 	return out
 }
 
-// NameOf is the name of a table: in the catalogue, if that has the table, else in the tablet with the newest schema.
+// NameOf returns the name of a table: that in the catalogue, if the catalogue lists the table, else that in the tablet
+// with the newest schema.
 func (s *Servers) NameOf(ts []*table.Tablet) string {
 	if s.catalog != nil {
 		if e := s.catalog.tables[ts[0].TableID]; e.name != "" {

@@ -8,7 +8,7 @@ import (
 	"stoa/format/kudu/internal/table"
 )
 
-// TabletStats is what a tablet is made of.
+// TabletStats are the statistics of a tablet: its rowsets and log.
 type TabletStats struct {
 	Table  string
 	Tablet *table.Tablet
@@ -16,7 +16,7 @@ type TabletStats struct {
 	Log    int64 // bytes
 }
 
-// Stats are the statistics of the tablets that a target names, each of the replica that is read.
+// Stats returns the statistics of the tablets that a target names, for each the replica that is read.
 func (s *Servers) Stats(ctx context.Context, tg format.Target, o format.OpenOptions, ro table.Options,
 	yield func(TabletStats)) error {
 	for _, ts := range s.tablesNamed(tg.Table) {

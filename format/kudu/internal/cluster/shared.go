@@ -12,7 +12,7 @@ import (
 )
 
 // In a session, tables of the same directories are opened without reading superblocks, catalogue and containers again.
-// What is kept is never changed: each table gets tablets of its own.
+// Cached state is never modified: each table gets its own tablets.
 
 // sharedKey identifies directories, and how they were opened.
 type sharedKey struct {
@@ -23,8 +23,8 @@ type sharedKey struct {
 	limits   format.Limits
 }
 
-// opened are the servers in tg, shared with the session if there is one and tg names a table, and the tablets of the
-// table that tg names. The caller has exclusive use of them until it calls done.
+// opened returns the servers in tg and the tablets of the table that tg names. The servers are shared with the session
+// if there is one and tg names a table. The caller has exclusive use of them until it calls done.
 func opened(ctx context.Context, tg format.Target, o format.OpenOptions, ro table.Options) (s *Servers,
 	ts []*table.Tablet, done func(), err error) {
 	s, err = shared(ctx, tg, o, ro)
@@ -65,7 +65,7 @@ func shared(ctx context.Context, tg format.Target, o format.OpenOptions, ro tabl
 	if err != nil {
 		return nil, err
 	}
-	s.Tables() // before others see it
+	s.Tables() // before others can see it
 	session.Store(key, s)
 	return s.view(ro), nil
 }
@@ -90,7 +90,7 @@ func (s *Servers) unchanged(ctx context.Context, ts []*table.Tablet) bool {
 	return true
 }
 
-// bound are copies of tablets that are read through another tree.
+// bound returns copies of tablets that are read through another tree.
 func bound(tree store.Tree, ts []*table.Tablet) (out []*table.Tablet) {
 	servers := map[*fs.FS]*fs.FS{}
 	of := func(r table.Replica) table.Replica {

@@ -17,14 +17,14 @@ import (
 	"stoa/region"
 )
 
-// Beside readable tablets, a server's directories may hold tablets of which only a log, consensus metadata or a damaged
-// superblock is left, and blocks with rows that no superblock claims. Both are reported wherever tables are listed or
-// verified.
+// Besides readable tablets, a server's directories may hold tablets of which only a log, consensus metadata or a
+// damaged superblock is left, and blocks with rows that no superblock claims. Both are reported wherever tables are
+// listed or verified.
 //
-// Some blocks that Kudu leaves are no loss: those that a superblock lists as orphaned, those that were deleted by their
-// records, delta files and bloom filters of a flush that was killed. But a block with a column that no superblock names
-// at all is left over from a tablet whose superblock, log and consensus metadata are gone, or, rarely, from a flush or
-// compaction that ended after its blocks and before its superblock; nothing in the block says which.
+// Some blocks that Kudu leaves behind are not losses: blocks that a superblock lists as orphaned, blocks that their
+// records mark as deleted, and delta files and bloom filters of a killed flush. But a column block that no superblock
+// names is left over from a tablet whose superblock, log and consensus metadata are gone or, rarely, from a flush or
+// compaction that ended between writing its blocks and its superblock; nothing in the block tells which.
 
 // UnclaimedName is the name, in lists, of the blocks that no superblock claims.
 const UnclaimedName = "?"
@@ -33,7 +33,7 @@ const UnclaimedName = "?"
 var errLost = errors.New("with the table's schema, rows can be assembled from the blocks: option schema=FILE " +
 	"(as stoa schema -f json prints it)")
 
-// Unclaimed is the finding, if any, about blocks with rows among found, the blocks of a server that no superblock
+// Unclaimed returns a finding if there are blocks with rows among found, the blocks of a server that no superblock
 // names.
 func Unclaimed(f *fs.FS, found []*loose) *region.Finding {
 	var columns []*loose
@@ -58,7 +58,7 @@ func Unclaimed(f *fs.FS, found []*loose) *region.Finding {
 	return &x
 }
 
-// Unclaimed are the findings about blocks with rows that no superblock claims, at most one for each server.
+// Unclaimed returns the findings about blocks with rows that no superblock claims, at most one per server.
 func (s *Servers) Unclaimed(ctx context.Context) (out []region.Finding, err error) {
 	for _, f := range s.All {
 		if f.MetaDir == "" {
@@ -75,9 +75,9 @@ func (s *Servers) Unclaimed(ctx context.Context) (out []region.Finding, err erro
 	return out, nil
 }
 
-// UnclaimedOf are the findings about unclaimed blocks that may be left over from a tablet of the table. If the table
-// was named, it is only blocks that fit its schema, and only if a tablet is missing or a range uncovered. Option
-// partial does not matter: that a tablet is elsewhere says nothing about blocks here.
+// UnclaimedOf returns the findings about unclaimed blocks that may be left over from a tablet of the table. If the
+// table was named, only blocks that fit its schema are reported, and only if a tablet is missing or a range is
+// uncovered. Option partial has no effect: that a tablet is elsewhere tells nothing about blocks here.
 func (s *Servers) UnclaimedOf(ctx context.Context, ts []*table.Tablet, named bool) (out []region.Finding, err error) {
 	if !named {
 		return s.Unclaimed(ctx)
@@ -98,8 +98,8 @@ func (s *Servers) UnclaimedOf(ctx context.Context, ts []*table.Tablet, named boo
 	return out, nil
 }
 
-// lost are the tablets that have left traces, but no readable replica; not those of a table with other tablets here or
-// in the catalogue, of which they are missing.
+// lost returns the tablets of which there are traces but no readable replica. Tablets of a table that has other tablets
+// here, or that the catalogue lists, are excluded; they are reported as missing from that table.
 func (s *Servers) lost() (out []*meta.Tablet) {
 	for _, b := range s.broken {
 		here := slices.ContainsFunc(s.Tablets,
@@ -113,7 +113,8 @@ func (s *Servers) lost() (out []*meta.Tablet) {
 	return out
 }
 
-// LostEntries are list entries for what belongs to no table: lost tablets and, if there are none, unclaimed blocks.
+// LostEntries returns list entries for lost tablets or, if there are none, for unclaimed blocks, which belong to no
+// table.
 func (s *Servers) LostEntries(what string, unclaimed []region.Finding) (out []format.Entry) {
 	for _, b := range s.lost() {
 		if what != "" && what != b.ID {
@@ -133,7 +134,7 @@ func (s *Servers) LostEntries(what string, unclaimed []region.Finding) (out []fo
 	return out
 }
 
-// lostTable is the error of opening an entry of LostEntries; nil if name is none.
+// lostTable returns the error for opening an entry of LostEntries; nil if name is not such an entry.
 func (s *Servers) lostTable(ctx context.Context, name string) error {
 	for _, b := range s.lost() {
 		if b.ID == name {
