@@ -14,11 +14,10 @@ import (
 	"stoa/region"
 )
 
-// Blocks may be intact and yet not belong where a superblock names them: files were restored under another name, or the
-// superblock is from another time. When a rowset is opened, footers and indexes are checked for that.
+// Blocks may be intact and yet not belong where a superblock names them: files may have been restored under another
+// name, or the superblock may be from another time. When a rowset is opened, footers and indexes are checked for this.
 
-// Agree reports where a rowset's delta files contradict its superblock, or each other, by their statistics. It may set
-// s.strange.
+// Agree reports delta files of a rowset whose statistics contradict the superblock or each other. It may set s.strange.
 func (t *Table) Agree(ctx context.Context, s *RowSet) (out []region.Finding, err error) {
 	if len(s.Redo) == 0 && t.Opts.At == Latest && (!s.Tablet.CountsLive || s.LiveRows < 0 || s.Rows < 0) {
 		return nil, nil
@@ -45,7 +44,7 @@ func (t *Table) Agree(ctx context.Context, s *RowSet) (out []region.Finding, err
 		why := fmt.Sprintf("rowset %d has %d live rows by its superblock; its REDO files delete %d of %d", s.ID,
 			s.LiveRows, s.Rows-live, s.Rows)
 		out = append(out, s.Tablet.Note("kudu.rowset.live", s.Tablet.At, why))
-		if len(s.Redo) > 0 { // one may be another rowset's: what the right one changes is unknown
+		if len(s.Redo) > 0 { // one may be another rowset's, and then the changes in the right one are unknown
 			s.strange = fault.Corruptf(s.Tablet.At, "rowsets.live_row_count", "%s", why)
 		}
 	}
@@ -74,7 +73,7 @@ func (t *Table) Agree(ctx context.Context, s *RowSet) (out []region.Finding, err
 	return out, nil
 }
 
-// QuickAgree is Agree for some rowsets, of which it reads no more than footers.
+// QuickAgree is Agree for some rowsets; it reads nothing but footers.
 func (t *Table) QuickAgree(ctx context.Context, tb *Tablet, sets []meta.RowSet) (out []region.Finding, err error) {
 	for i := range sets {
 		s := &RowSet{RowSet: &sets[i], Tablet: tb, Rows: -1}
@@ -93,8 +92,8 @@ func (t *Table) QuickAgree(ctx context.Context, tb *Tablet, sets []meta.RowSet) 
 	return out, nil
 }
 
-// Foreigners reports a rowset's delta files that cannot be its own: REDO files by their statistics and, with redoRows,
-// their rows; with undo also UNDO files, by both.
+// Foreigners reports delta files that cannot belong to their rowset. REDO files are judged by their statistics and,
+// with redoRows, by their rows; UNDO files are judged by both if undo is true.
 func (t *Table) Foreigners(ctx context.Context, s *RowSet, undo, redoRows bool) (out []region.Finding, err error) {
 	for i, b := range slices.Concat(s.Redo, s.Undo) {
 		if i >= len(s.Redo) && !undo {
@@ -112,10 +111,10 @@ func (t *Table) Foreigners(ctx context.Context, s *RowSet, undo, redoRows bool) 
 	return out, nil
 }
 
-// foreign says why a delta file cannot be the rowset's; "" if it can. It changes key columns, which never change, or,
-// if the table was never altered, columns that the table does not have; or, with rows, which costs reading a block,
-// rows past the rowset's last: for REDO files that is otherwise checked when they are applied. Damage is reported when
-// the file is read.
+// foreign returns the reason why a delta file cannot be the rowset's; "" if it can be. A foreign file changes key
+// columns, which never change, or, in a table that was never altered, columns that the table does not have. With rows,
+// which costs reading a block, it also looks for changes of rows beyond the rowset's last; in REDO files these are
+// otherwise found when the changes are applied. Damage is reported when the file is read.
 func (t *Table) foreign(ctx context.Context, s *RowSet, b meta.BlockRef, rows bool) (why string, at fault.Span,
 	err error) {
 	d, places, err := t.OpenDelta(ctx, s, b)
@@ -128,7 +127,7 @@ func (t *Table) foreign(ctx context.Context, s *RowSet, b meta.BlockRef, rows bo
 	return why, places[0].At, unlessDamaged(err)
 }
 
-// otherRows says which row past the rowset's last a delta file changes; "" if it changes none.
+// otherRows names a row beyond the rowset's last that a delta file changes; "" if there is none.
 func (s *RowSet) otherRows(ctx context.Context, d *cfile.DeltaFile) (string, error) {
 	if s.Rows < 0 {
 		return "", nil
@@ -147,7 +146,7 @@ func (s *RowSet) otherRows(ctx context.Context, d *cfile.DeltaFile) (string, err
 	return fmt.Sprintf("it changes row %d, but the rowset has %d rows", x.Row, s.Rows), nil
 }
 
-// otherColumn says which column d changes that no delta file of the rowset can; "" if there is none.
+// otherColumn names a column that d changes but that no delta file of the rowset can change; "" if there is none.
 func (s *RowSet) otherColumn(d *cfile.DeltaFile) string {
 	columns := s.Tablet.Schema.Columns
 	never := s.Tablet.SchemaVersion == 0 && !slices.ContainsFunc(columns, func(c meta.Column) bool { return c.ID < 0 })
@@ -175,8 +174,8 @@ func shareColumn(a, b *cfile.DeltaStats) bool {
 	return false
 }
 
-// CheckBloom returns an error if a bloom filter cannot be the rowset's, as it lacks the first or the last key. Another
-// rowset's has both by chance with a probability of 1e-8, as its false positive rate is 1e-4.
+// CheckBloom returns an error if a bloom filter cannot be the rowset's because it lacks the first or the last key.
+// Another rowset's filter has both by chance with a probability of 1e-8, since its false-positive rate is 1e-4.
 func (t *Table) CheckBloom(ctx context.Context, s *RowSet, b *cfile.Bloom) error {
 	for _, key := range [][]byte{s.Low, s.High} {
 		if key == nil {

@@ -96,7 +96,7 @@ func (t *Table) eachOf(ctx context.Context, s *RowSet, f func(cells [][]byte) er
 	return nil
 }
 
-// PatchAll reads what an overlay needs for rows, and returns its patch. Suspect rows are an error.
+// PatchAll reads the blocks that an overlay needs for rows, and returns the patch. Suspect rows are an error.
 func (t *Table) PatchAll(ctx context.Context, o *overlay, rows vec.Range) (*vec.Patch, error) {
 	var stored [][]byte
 	for _, at := range o.Spans(rows) {
@@ -113,7 +113,7 @@ func (t *Table) PatchAll(ctx context.Context, o *overlay, rows vec.Range) (*vec.
 	return p, err
 }
 
-// LostBlocks returns one finding if blocks of a tablet are missing or truncated, else nil.
+// LostBlocks returns a single finding if blocks of a tablet are missing or truncated, else nil.
 func (tb *Tablet) LostBlocks(ctx context.Context) (*region.Finding, error) {
 	var first region.Finding
 	all, lost := 0, 0

@@ -12,10 +12,10 @@ import (
 	"stoa/format/kudu/internal/wal"
 )
 
-// Choose makes the replica to read tb.Replica: by state, one that is ready before unfinished copies and tombstones;
-// then by the latest operation before the snapshot, in its deltas or its log; then one with a complete log; then by the
-// number of missing blocks, bloom filters aside. Without deep only the state counts, and nothing is read. Damage in a
-// replica can be filled from the others, but not operations that it lacks: so these count more.
+// Choose sets tb.Replica to the best replica to read. Replicas are ranked by state, with ready ones before unfinished
+// copies and tombstones; then by their latest operation before the snapshot, in deltas or log; then a complete log is
+// preferred; then fewer missing blocks, not counting bloom filters. Operations rank above blocks, because damage can be
+// repaired from other replicas but missing operations cannot. Without deep only the state counts, and nothing is read.
 func (tb *Tablet) Choose(ctx context.Context, deep bool, ro Options) error {
 	if len(tb.Others) == 0 {
 		return nil
@@ -63,7 +63,8 @@ func (tb *Tablet) Choose(ctx context.Context, deep bool, ro Options) error {
 	return nil
 }
 
-// missing is the number of missing or truncated blocks of a replica, bloom filters aside, which reading does not need.
+// missing returns the number of missing or truncated blocks of a replica, not counting bloom filters, which reading
+// does not need.
 func (r Replica) missing(ctx context.Context) (n int, err error) {
 	for i := range r.RowSets {
 		for _, b := range r.RowSets[i].Blocks() {
@@ -80,7 +81,7 @@ func (r Replica) missing(ctx context.Context) (n int, err error) {
 	return n, nil
 }
 
-// LastTime is the hybrid time of a replica's latest change, in its deltas or, with deep, its log; 0 if it is unknown.
+// LastTime returns the hybrid time of a replica's latest change, in its deltas or, with deep, its log; 0 if unknown.
 // holes is 1 if there is no log, 2 if the log lacks earlier operations; without deep it is 0.
 func (r Replica) LastTime(ctx context.Context, deep bool) (last uint64, holes int, err error) {
 	if !r.HasData() {

@@ -19,8 +19,8 @@ import (
 // pageRows is the maximum number of rows of a page without stored bytes.
 const pageRows = 128 << 10
 
-// chunk is a column of a DiskRowSet. A rowset without a block for it is older than the column: its rows have
-// the read default.
+// chunk returns a column of a DiskRowSet. If the rowset has no block for it, the rowset is older than the column, and
+// its rows have the read default.
 func (t *Table) chunk(ctx context.Context, s *RowSet, col int, rows vec.Range) (format.Chunk, error) {
 	c := &t.Stored.Columns[col]
 	b, ok := s.Block(c.ID)
@@ -63,17 +63,17 @@ func (t *Table) columnOf(ctx context.Context, s *RowSet, col int, b meta.BlockRe
 
 // columnChunk is a stored column.
 type columnChunk struct {
-	format.Chunk // decodes the pages of all places: they have the same bytes
+	format.Chunk // decodes the pages of all places, which have the same bytes
 	t            *Table
 	column       *meta.Column
 	set          *RowSet
 	col          int
 	block        meta.BlockRef
-	places       []fs.Place // of the block that is read, and of its twins
+	places       []fs.Place // places of the block that is read and of its twins
 
-	pages format.Chunk // lists the pages; differs from Chunk once an index was damaged
-	rest  []fs.Place   // the twins whose indexes were not tried
-	rows  vec.Range    // without those of the pages that were returned
+	pages format.Chunk // lists the pages; differs from Chunk after a damaged index was found
+	rest  []fs.Place   // twins whose indexes have not been tried
+	rows  vec.Range    // rows whose pages have not been returned yet
 }
 
 func (t *Table) newColumnChunk(inner format.Chunk, s *RowSet, col int, b meta.BlockRef, places []fs.Place,
@@ -82,7 +82,7 @@ func (t *Table) newColumnChunk(inner format.Chunk, s *RowSet, col int, b meta.Bl
 		places: places, pages: inner, rest: places[1:], rows: rows}
 }
 
-// Next returns the next page. Where the index is damaged, it continues with that of a twin.
+// Next returns the next page. If the index is damaged, it continues with the index of a twin.
 func (x *columnChunk) Next(ctx context.Context) (format.Page, error) {
 	p, err := x.pages.Next(ctx)
 	for err != nil && Damaged(err) && len(x.rest) > 0 {
@@ -101,7 +101,7 @@ func (x *columnChunk) Next(ctx context.Context) (format.Page, error) {
 			x.pages, p, err = inner, q, bad
 		}
 	}
-	// in recovery: the pages that were found end before the rowset does
+	// in recovery: the pages found end before the rowset does
 	if err == io.EOF && x.t.Recovered != nil && x.rows.From < x.set.Rows {
 		p = format.Page{Ordinal: -1, First: x.rows.From, Rows: x.set.Rows - x.rows.From,
 			Entries: x.set.Rows - x.rows.From, Starts: true,
@@ -115,7 +115,7 @@ func (x *columnChunk) Next(ctx context.Context) (format.Page, error) {
 	return p, err
 }
 
-// Decode decodes a page, from a twin if it is damaged. A NULL in a column that is not nullable is damage.
+// Decode decodes a page, or a twin's page if it is damaged. A NULL in a column that is not nullable is damage.
 func (x *columnChunk) Decode(t *format.Task, dst *vec.Vector) error {
 	nulls, mark := dst.Nulls(), dst.Mark()
 	if err := x.Chunk.Decode(t, dst); err != nil {
@@ -134,7 +134,7 @@ func (x *columnChunk) Decode(t *format.Task, dst *vec.Vector) error {
 	return nil
 }
 
-// constant is a column that was added after the rowset was written.
+// constant returns a column that was added after the rowset was written.
 func (t *Table) constant(s *RowSet, col int, rows vec.Range) (format.Chunk, error) {
 	c := &t.Stored.Columns[col]
 	at := fault.Span{Object: s.Tablet.Object}
@@ -201,7 +201,7 @@ func (x *constChunk) Decode(t *format.Task, dst *vec.Vector) error {
 	return repeat(dst, x.value, int(t.N))
 }
 
-// repeat appends the only entry of v n times, by doubling.
+// repeat appends the only entry of v n times; each copy doubles the size.
 func repeat(dst, v *vec.Vector, n int) error {
 	if n <= 8 {
 		for range n {
@@ -255,8 +255,8 @@ func (x *memoryChunk) Decode(t *format.Task, dst *vec.Vector) error {
 	return dst.Append(x.cells, int(t.Page.First), int(t.Page.First+t.N), nil)
 }
 
-// decodeElsewhere decodes a page from a twin of its block. If none can be, it returns err, the error of the block
-// itself.
+// decodeElsewhere decodes a page from a twin of its block. If no twin can be decoded, it returns err, the error of the
+// block itself.
 func (x *columnChunk) decodeElsewhere(t *format.Task, dst *vec.Vector, err error) error {
 	base := slices.IndexFunc(x.places, func(p fs.Place) bool {
 		at := t.Page.Spans[0]

@@ -13,15 +13,15 @@ import (
 	"stoa/vec"
 )
 
-// Cells whose page is damaged, also in all twins, are searched for elsewhere:
+// Cells whose page is damaged, in all twins as well, are searched for elsewhere:
 //
-//   - those of a compound key's columns in the ad-hoc index of the same rowset, which has the whole key of each row;
-//   - those of other columns in other replicas, by key: however its rows are stored, a replica has the same value for
-//     a key at the same time, if it has all operations of the one that is read. The row's own later changes, which
-//     are applied to what is filled in, lead to the same value.
+//   - cells of a compound key's columns, in the ad-hoc index of the same rowset, which has the whole key of each row;
+//   - cells of other columns, in other replicas, by key. However its rows are stored, a replica has the same value for
+//     a key at the same time, provided that it has all operations of the replica that is read. The row's own changes
+//     are then applied to the filled-in cell as well, and lead to the same value.
 //
-// The keys come from the rowset itself. A row that no other replica has must be deleted at the snapshot; else the page
-// stays lost.
+// The keys come from the rowset itself. A row that no other replica has must be deleted at the snapshot; otherwise the
+// page stays lost.
 
 // mayFill reports whether cells of a column may be found elsewhere.
 func (t *Table) mayFill(s *RowSet, col int) bool {
@@ -32,11 +32,11 @@ func (t *Table) mayFill(s *RowSet, col int) bool {
 	if c.Key {
 		return t.Stored.NumKeys > 1 && !s.Adhoc.IsNull()
 	}
-	return len(s.Tablet.Others) > 0 && !t.Opts.NoWAL // without their logs replicas differ
+	return len(s.Tablet.Others) > 0 && !t.Opts.NoWAL // without their logs, replicas differ
 }
 
-// fill appends the cells [first, first+n) of a column, found elsewhere. If they are not, it returns why, the error that
-// makes them necessary.
+// fill appends the cells [first, first+n) of a column, which it finds elsewhere. If it does not find them, it returns
+// why, the error that made filling necessary.
 func (t *Table) fill(s *RowSet, col int, first, n int64, dst *vec.Vector, why error) error {
 	if !t.mayFill(s, col) || n < 0 || first < 0 || first+n > s.Rows {
 		return why
@@ -64,7 +64,7 @@ func (t *Table) fill(s *RowSet, col int, first, n int64, dst *vec.Vector, why er
 	return dst.Append(v, 0, v.Len(), nil)
 }
 
-// keyCells takes the cells of a key column out of keys.
+// keyCells extracts the cells of a key column from keys.
 func (t *Table) keyCells(keys [][]byte, col int) ([][]byte, error) {
 	out := make([][]byte, len(keys))
 	for i, k := range keys {
@@ -77,7 +77,8 @@ func (t *Table) keyCells(keys [][]byte, col int) ([][]byte, error) {
 	return out, nil
 }
 
-// replicaCells are the cells of a column that other replicas have for keys, which ascend; nil if none has them all.
+// replicaCells returns the cells of a column for keys, which ascend, from another replica; nil if no replica has them
+// all.
 func (t *Table) replicaCells(ctx context.Context, s *RowSet, col int, first int64, keys [][]byte) ([][]byte, error) {
 	gone, err := t.gone(ctx, s, vec.Range{From: first, To: first + int64(len(keys))})
 	if err != nil {
@@ -115,7 +116,7 @@ func (t *Table) replicaCells(ctx context.Context, s *RowSet, col int, first int6
 	return nil, nil
 }
 
-// gone are the rows that are deleted at the snapshot.
+// gone returns the rows that are deleted at the snapshot.
 func (t *Table) gone(ctx context.Context, s *RowSet, rows vec.Range) (*vec.Sel, error) {
 	none := vec.None(int(rows.Len()))
 	o, err := t.ChangesOf(ctx, s, nil, t.Opts.At)
@@ -129,8 +130,8 @@ func (t *Table) gone(ctx context.Context, s *RowSet, rows vec.Range) (*vec.Sel, 
 	return p.Drop, nil
 }
 
-// fallback opens another replica; nil if it lacks operations before the snapshot that the one that is read has, or its
-// log is damaged.
+// fallback opens another replica; nil if its log is damaged, or if it lacks operations before the snapshot that the
+// replica being read has.
 func (t *Table) fallback(ctx context.Context, tb *Tablet, r Replica) (*fallback, error) {
 	x := &tb.filler
 	x.mu.Lock()
@@ -167,8 +168,8 @@ func (t *Table) fallback(ctx context.Context, tb *Tablet, r Replica) (*fallback,
 	return f, nil
 }
 
-// cells are the cells of a column that the replica has for live rows with keys between the first and the last
-// of keys, by key.
+// cells returns, by key, the replica's cells of a column for live rows with keys between the first and the last of
+// keys.
 func (f *fallback) cells(ctx context.Context, id string, column int32, keys [][]byte) (map[string][]byte, error) {
 	t := f.t
 	tb := t.byID[id]
@@ -271,7 +272,7 @@ type filledChunk struct {
 	rows vec.Range
 }
 
-// fillRows is the number of rows of a page of a filledChunk: what is not found elsewhere is lost page by page.
+// fillRows is the number of rows of a page of a filledChunk. Cells that are not found elsewhere are lost page by page.
 const fillRows = 256
 
 func (x *filledChunk) Next(context.Context) (format.Page, error) {

@@ -10,11 +10,11 @@ import (
 	"stoa/format/kudu/internal/meta"
 )
 
-// A superblock names blocks by id, and a block does not say which tablet or column it belongs to. But its footer must
-// agree with the superblock and the rowset in kind, type, nullability, encoding, compression, the keys of the first and
-// last row, and the number of rows. Blocks of columns that agree in all of these cannot be distinguished.
+// A superblock names blocks by id, and a block does not record which tablet or column it belongs to. But its footer
+// must agree with the superblock and the rowset in kind, type, nullability, encoding, compression, the keys of the
+// first and last row, and the number of rows. Blocks of columns that agree in all of these are indistinguishable.
 
-// opener opens the block b of a rowset. A block that cannot be the right one is Corrupt.
+// opener returns a function that opens the block b of a rowset. A block that cannot be the right one is Corrupt.
 func (t *Table) opener(s *RowSet, b meta.BlockRef) func(context.Context, Source, fault.Span,
 	format.OpenOptions) (*cfile.Reader, error) {
 	return func(ctx context.Context, src Source, at fault.Span, o format.OpenOptions) (*cfile.Reader, error) {
@@ -30,7 +30,8 @@ func (t *Table) opener(s *RowSet, b meta.BlockRef) func(context.Context, Source,
 	}
 }
 
-// footerCheck says why a CFile cannot be the block b of a rowset, and by which field of its footer; "" if it can.
+// footerCheck returns the reason why a CFile cannot be the block b of a rowset, and the field of its footer that shows
+// it; "" if it can be.
 func (t *Table) footerCheck(s *RowSet, b meta.BlockRef, kind cfile.Kind, f *cfile.Footer) (field, why string) {
 	if s.Rows >= 0 && f.NumValues != s.Rows && kind != cfile.KindBloom && kind != cfile.KindDelta {
 		field, why = "footer.num_values", fmt.Sprintf("expected %d, the rows of the rowset, found %d", s.Rows,
@@ -48,7 +49,7 @@ func (t *Table) footerCheck(s *RowSet, b meta.BlockRef, kind cfile.Kind, f *cfil
 		return "footer", fmt.Sprintf("the block is a %s, not a column file", kind)
 	}
 	for _, x := range s.Columns {
-		if i := t.Stored.Find(x.Column); x.ID == b.ID && i >= 0 { // nothing is known of dropped columns
+		if i := t.Stored.Find(x.Column); x.ID == b.ID && i >= 0 { // nothing is known about dropped columns
 			if f, w := s.footerCheckColumn(&t.Stored.Columns[i], t.Stored.NumKeys, f); w != "" {
 				return f, w
 			}
@@ -57,7 +58,7 @@ func (t *Table) footerCheck(s *RowSet, b meta.BlockRef, kind cfile.Kind, f *cfil
 	return field, why
 }
 
-// footerCheckColumn is footerCheck for the block of column c of a table with so many key columns.
+// footerCheckColumn is footerCheck for the block of column c. keys is the number of the table's key columns.
 func (s *RowSet) footerCheckColumn(c *meta.Column, keys int, f *cfile.Footer) (field, why string) {
 	switch {
 	case f.Type != c.Type || f.Array() != c.Array:

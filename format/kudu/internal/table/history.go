@@ -13,13 +13,13 @@ import (
 )
 
 // Kudu removes UNDO deltas, oldest first, when they are older than it guarantees to keep (--tablet_history_max_age_sec,
-// a week unless the server or the table sets a different age). From some time on the rest of a rowset's history is
-// complete; at earlier snapshots, later rows and values would be shown. Every row that was ever inserted has an UNDO
-// that deletes it; so if there are fewer of these than rows, history was removed, and the rest begins with the oldest
-// UNDO or, without any, the oldest REDO.
+// a week unless the server or the table sets a different age). So a rowset's history is complete only from some time
+// on; earlier snapshots would show later rows and values. Every row that was ever inserted has an UNDO delta that
+// deletes it. If there are fewer of these than rows, history was removed, and the remaining history begins with the
+// oldest UNDO or, if there is none, the oldest REDO.
 
-// checkHistory returns an error, Unsupported, if the snapshot is older than the remaining history of a rowset; with
-// option partial, a finding.
+// checkHistory returns an Unsupported error if the snapshot is older than the remaining history of a rowset; with
+// option partial it returns a finding instead.
 func (t *Table) checkHistory(ctx context.Context, s *RowSet) (*region.Finding, error) {
 	if t.Opts.At == Latest || s.Rows < 0 {
 		return nil, nil
@@ -50,8 +50,8 @@ func (t *Table) checkHistory(ctx context.Context, s *RowSet) (*region.Finding, e
 const MaxAge = 7 * 24 * 3600
 
 // TooOld returns a finding if the snapshot at is older than the history that Kudu guarantees to keep, counted back from
-// newest, the tablet's latest operation, else nil: rows that were deleted earlier may have left no trace, and rows that
-// were deleted and reinserted may have lost their earlier values. Both times are hybrid times.
+// newest, the tablet's latest operation; else nil. Rows deleted before that may have left no trace, and rows deleted
+// and reinserted may have lost their earlier values. at and newest are hybrid times.
 func (tb *Tablet) TooOld(at, newest uint64) *region.Finding {
 	mark := tb.mark(newest)
 	if at == Latest || at >= mark {
@@ -63,7 +63,8 @@ func (tb *Tablet) TooOld(at, newest uint64) *region.Finding {
 	return &x
 }
 
-// mark is the time up to which Kudu may have removed history when the tablet's newest operation was written.
+// mark returns the time up to which Kudu may have removed history by the time the tablet's newest operation was
+// written.
 func (tb *Tablet) mark(newest uint64) uint64 {
 	age := uint64(MaxAge)
 	if tb.Extra.HistoryMaxAge >= 0 {
@@ -73,8 +74,8 @@ func (tb *Tablet) mark(newest uint64) uint64 {
 	return newest - min(newest, age)
 }
 
-// history reports whether the history of a rowset is complete, and if not, the hybrid time from which it is; Latest:
-// only the latest state is left.
+// history reports whether the history of a rowset is complete and, if not, the hybrid time from which on it is; Latest
+// means that only the latest state is left.
 func (t *Table) history(ctx context.Context, s *RowSet) (whole bool, begins uint64, err error) {
 	var inserts int64
 	begins = Latest
@@ -104,7 +105,7 @@ func (t *Table) history(ctx context.Context, s *RowSet) (whole bool, begins uint
 	return false, begins, nil
 }
 
-// deltaStats are the statistics of a delta file; ok is false if it has none or is damaged.
+// deltaStats returns the statistics of a delta file; ok is false if it has none or is damaged.
 func (t *Table) deltaStats(ctx context.Context, s *RowSet, b meta.BlockRef) (cfile.DeltaStats, bool, error) {
 	d, _, err := t.OpenDelta(ctx, s, b)
 	if err != nil {
@@ -118,7 +119,7 @@ func (t *Table) deltaStats(ctx context.Context, s *RowSet, b meta.BlockRef) (cfi
 }
 
 // OpenDelta opens a delta file. places are its location and those of its copies. A file without statistics is Corrupt:
-// it has a different kind (a bloom file's index looks like a delta file's), and Kudu refuses it, too.
+// it must be of another kind (a bloom file's index looks like a delta file's), and Kudu refuses it, too.
 func (t *Table) OpenDelta(ctx context.Context, s *RowSet, b meta.BlockRef) (d *cfile.DeltaFile, places []fs.Place,
 	err error) {
 	return opened(ctx, t, s, b, func(ctx context.Context, src Source, at fault.Span,

@@ -11,7 +11,8 @@ import (
 // hybridShift is the number of low bits of a hybrid time that are a counter; the others are microseconds since 1970.
 const hybridShift = 12
 
-// parseTime parses a hybrid time, or a calendar time, which becomes the first hybrid time that is not before it.
+// parseTime parses a hybrid time or a calendar time. A calendar time is converted to the first hybrid time that is not
+// before it.
 func parseTime(v string) (uint64, error) {
 	if n, err := strconv.ParseUint(v, 10, 64); err == nil {
 		return n, nil

@@ -21,9 +21,9 @@ type keyIndex struct {
 	block  meta.BlockRef
 	places []fs.Place      // of the file and its twins, in other replicas
 	open   []*cfile.Reader // of the first places, opened as needed; nil: cannot be opened
-	err    error           // why there is none
+	err    error           // why the file cannot be used
 
-	runs []keyRun // of all keys, if they had to be read sequentially
+	runs []keyRun // all keys, if they had to be read sequentially
 	at   int      // the run whose keys are in keys; -1: none
 	keys [][]byte
 }
@@ -35,7 +35,7 @@ type keyRun struct {
 	err       error // the keys cannot be read
 }
 
-// indexOfKeys is the block of a rowset's keyIndex.
+// indexOfKeys returns the block of a rowset's keyIndex.
 func (t *Table) indexOfKeys(s *RowSet) (b meta.BlockRef) {
 	if t.Stored.NumKeys > 1 {
 		return s.Adhoc
@@ -58,7 +58,8 @@ func (t *Table) keyIndex(ctx context.Context, s *RowSet) *keyIndex {
 	return x
 }
 
-// find finds a key by the file's value index, or that of a twin if it is damaged: the first row whose key is not less.
+// find looks a key up in the file's value index, or in that of a twin if it is damaged. It returns the first row whose
+// key is at least key.
 func (x *keyIndex) find(ctx context.Context, key []byte) (row int64, exact bool, err error) {
 	if x.err != nil {
 		return 0, false, x.err
@@ -86,21 +87,21 @@ func (x *keyIndex) find(ctx context.Context, key []byte) (row int64, exact bool,
 	return 0, false, err
 }
 
-// search is find, but if the value index is damaged, it reads all keys sequentially. A LostKey in the error has the
-// rows that may have the key.
+// search is find, except that it reads all keys sequentially if the value index is damaged. A LostKey in the error has
+// the rows that may have the key.
 func (x *keyIndex) search(ctx context.Context, key []byte) (row int64, exact bool, err error) {
 	if row, exact, err = x.find(ctx, key); err == nil || !Damaged(err) || x.set.Rows < 0 {
 		return row, exact, err
 	}
 	if x.err != nil && x.t.Stored.NumKeys == 1 {
-		return 0, false, err // any row may have it
+		return 0, false, err // any row may have the key
 	}
 	if x.runs == nil {
 		if err := x.list(ctx); err != nil {
 			return 0, false, err
 		}
 	}
-	var lost *wal.LostKey // of the runs since the last readable one
+	var lost *wal.LostKey // covers the runs since the last readable one
 	for i := range x.runs {
 		r := &x.runs[i]
 		switch {
@@ -124,7 +125,7 @@ func (x *keyIndex) search(ctx context.Context, key []byte) (row int64, exact boo
 	return row, false, nil
 }
 
-// within finds a key in run i, whose keys span it.
+// within finds a key in run i; the key is between the run's first and last key.
 func (x *keyIndex) within(ctx context.Context, i int, key []byte) (row int64, exact bool, err error) {
 	r := &x.runs[i]
 	if x.at != i {
@@ -167,10 +168,11 @@ func (x *keyIndex) list(ctx context.Context) error {
 	return nil
 }
 
-// stride is the number of keys that are read together if no index says which are in a page.
+// stride is the number of keys that are read together if no index tells which rows share a page.
 const stride = 256
 
-// pages are the row ranges of the file's pages, by the first intact positional index; else ranges of stride rows.
+// pages returns the row ranges of the file's pages, from the first intact positional index, or else ranges of stride
+// rows.
 func (x *keyIndex) pages(ctx context.Context) (out []vec.Range) {
 	all := vec.Range{To: x.set.Rows}
 	for _, r := range x.open {
@@ -199,7 +201,8 @@ func (x *keyIndex) pages(ctx context.Context) (out []vec.Range) {
 	return out
 }
 
-// keysOf are the encoded keys of the rows [first, first+n), from the index or, if that is damaged, the key columns.
+// keysOf returns the encoded keys of the rows [first, first+n), from the index or, if that is damaged, from the key
+// columns.
 func (t *Table) keysOf(ctx context.Context, s *RowSet, first, n int64) (out [][]byte, err error) {
 	if b := t.indexOfKeys(s); b.IsNull() {
 		err = fault.Corruptf(fault.Span{Object: s.Tablet.Object}, "rowsets.adhoc_index_block",
@@ -242,7 +245,7 @@ func (t *Table) encodeKeys(cells [][][]byte) ([][]byte, error) {
 	return out, nil
 }
 
-// valuesOf are the values [first, first+n) of a block, from the first place where they can be read.
+// valuesOf returns the values [first, first+n) of a block, from the first place where they can be read.
 func (t *Table) valuesOf(ctx context.Context, s *RowSet, b meta.BlockRef, first, n int64) ([][]byte, error) {
 	places, err := t.places(ctx, s, b)
 	for _, p := range places {

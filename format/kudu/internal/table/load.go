@@ -67,8 +67,8 @@ func (t *Table) Load(ctx context.Context, tb *Tablet) error {
 	return nil
 }
 
-// logOf reads the tablet's log, unless option wal is false. newest is the hybrid time of the tablet's latest operation;
-// 0 if it is not needed.
+// logOf reads the tablet's log unless option wal is false. newest is the hybrid time of the tablet's latest operation;
+// 0 if not needed.
 func (t *Table) logOf(ctx context.Context, tb *Tablet) (newest uint64, err error) {
 	switch {
 	case !t.Opts.NoWAL:
@@ -79,8 +79,9 @@ func (t *Table) logOf(ctx context.Context, tb *Tablet) (newest uint64, err error
 	return 0, nil
 }
 
-// measure finds out a rowset's number of rows and its first and last key, from the block with the keys or, if that is
-// damaged, another one. With t.Vote the majority of the blocks decides on the number: one may be another rowset's.
+// measure determines a rowset's number of rows and its first and last key, from the block with the keys or, if that is
+// damaged, from another block. With t.Vote the majority of the blocks decides the number, because a single block may be
+// another rowset's.
 func (t *Table) measure(ctx context.Context, s *RowSet) error {
 	s.Low, s.High = s.MinKey, s.MaxKey
 	refs := []meta.BlockRef{}
@@ -92,7 +93,7 @@ func (t *Table) measure(ctx context.Context, s *RowSet) error {
 			refs = append(refs, b)
 		}
 	}
-	for _, c := range s.Columns { // also of dropped columns
+	for _, c := range s.Columns { // including dropped columns
 		refs = append(refs, c.BlockRef)
 	}
 	votes := map[int64]int{}
@@ -124,7 +125,7 @@ func (t *Table) measure(ctx context.Context, s *RowSet) error {
 	return nil
 }
 
-// set finds the rowset of a row group; nil for the rows of the log.
+// set finds the rowset of a row group; nil if it has the rows of the log.
 func (t *Table) set(ctx context.Context, g format.RowGroup) (*Tablet, *RowSet, error) {
 	tb := t.byID[g.Part]
 	if tb == nil {
@@ -142,7 +143,8 @@ func (t *Table) set(ctx context.Context, g format.RowGroup) (*Tablet, *RowSet, e
 	return nil, nil, fault.Invalidf("tablet %s has no row group %d", g.Part, g.Index)
 }
 
-// New makes a Table of tablets, at least one, with the newest of their schemas. It reads nothing.
+// New returns a Table of tablets, of which there must be at least one, with the newest of their schemas. It reads
+// nothing.
 func New(tree store.Tree, tablets []*Tablet, o format.OpenOptions, ro Options) (*Table, error) {
 	t := &Table{Tree: tree, Opts: ro, Limits: o.Limits.WithDefaults(), NoVerify: o.NoVerify, Tablets: tablets,
 		byID: map[string]*Tablet{}}

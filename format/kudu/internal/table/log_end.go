@@ -34,8 +34,8 @@ func (t *Table) readLog(ctx context.Context, tb *Tablet, lookup wal.KeyLookup) (
 	return log, flushed, nil
 }
 
-// Short returns a finding if a log ends before the latest flushed operation, or is empty although the tablet had a
-// leader, whose first act is to log an operation; else nil.
+// Short returns a finding if a log ends before the latest flushed operation, or is empty although the tablet has had a
+// leader, because a leader logs an operation first of all; else nil.
 func (tb *Tablet) Short(log *wal.Logged, flushed uint64) *region.Finding {
 	why := ""
 	switch {
@@ -53,8 +53,9 @@ func (tb *Tablet) Short(log *wal.Logged, flushed uint64) *region.Finding {
 	return &x
 }
 
-// Flushed is the hybrid time of the latest operation in the deltas of some of a tablet's rowsets, as far as they can be
-// read; 0 if it is unknown. It is in the first UNDO file, as UNDO deltas record insertions, or the last REDO file.
+// Flushed returns the hybrid time of the latest operation in the deltas of some of a tablet's rowsets, as far as they
+// can be read; 0 if unknown. That operation is in the first UNDO file, because UNDO deltas record insertions, or in the
+// last REDO file.
 func (t *Table) Flushed(ctx context.Context, tb *Tablet, sets []meta.RowSet) (last uint64, err error) {
 	for i := range sets {
 		s := &RowSet{RowSet: &sets[i], Tablet: tb}

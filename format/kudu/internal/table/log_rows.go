@@ -10,8 +10,8 @@ import (
 	"stoa/region"
 )
 
-// replay reads a tablet's log: its changes go to the rowsets, its rows become vectors. newest is the hybrid time of the
-// tablet's latest operation.
+// replay reads a tablet's log: its changes are assigned to the rowsets, and its rows become vectors. newest is the
+// hybrid time of the tablet's latest operation.
 func (t *Table) replay(ctx context.Context, tb *Tablet) (newest uint64, err error) {
 	log, flushed, err := t.readLog(ctx, tb, t.lookup(tb))
 	if err != nil {
@@ -24,7 +24,7 @@ func (t *Table) replay(ctx context.Context, tb *Tablet) (newest uint64, err erro
 		return 0, err
 	}
 	newest = max(flushed, log.LastTime)
-	if !log.Missing && !log.Lost && log.LastTime > 0 { // the segments that Kudu removed are older
+	if !log.Missing && !log.Lost && log.LastTime > 0 { // segments that Kudu removed are older
 		tb.logged.last = newest
 	}
 	return newest, nil
@@ -62,7 +62,7 @@ func (t *Table) materialize(tb *Tablet, log *wal.Logged) (*logRows, error) {
 		if r.Time >= t.Opts.At {
 			continue
 		}
-		for c := range row { // of columns that were added after the row
+		for c := range row { // cells of columns that were added after the row
 			row[c] = t.Stored.Columns[c].ReadDefault
 		}
 		set := func(cells []cfile.DeltaChange) {
@@ -109,8 +109,8 @@ func (t *Table) materialize(tb *Tablet, log *wal.Logged) (*logRows, error) {
 	return out, nil
 }
 
-// stale returns an error if a tablet's log lacks operations, or another replica has later ones: rows may be out of date
-// or deleted.
+// stale returns an error if a tablet's log lacks operations, or if another replica has later ones, because rows may
+// then be out of date or deleted.
 func (tb *Tablet) stale() error {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()

@@ -7,23 +7,23 @@ import (
 	"stoa/format/kudu/internal/wal"
 )
 
-// Life is what is known of a tablet's history.
+// Life is the known part of a tablet's history.
 type Life struct {
-	// hybrid times of the first and the last operation that changed rows: Latest, or 0, if they are not known
+	// Hybrid times of the first and the last operation that changed rows; Latest and 0 if unknown.
 	First, Last uint64
-	// snapshots from here on are exact; 0: all are. Before, history was removed, or may have been.
+	// Snapshots from this hybrid time on are exact; 0: all are. History before it has, or may have, been removed.
 	Exact uint64
-	Log   *wal.Logged // nil: it is not read
+	Log   *wal.Logged // nil: the log is not read
 }
 
-// Moments are the hybrid times of the first and the last operation that changed a tablet's rows; Latest and 0 if they
-// are unknown.
+// Moments returns the hybrid times of the first and the last operation that changed a tablet's rows; Latest and 0 if
+// they are unknown.
 func (t *Table) Moments(ctx context.Context, tb *Tablet) (first, last uint64, err error) {
 	l, err := t.Life(ctx, tb)
 	return l.First, l.Last, err
 }
 
-// moments are the first and the last operation that anything left has.
+// moments finds the first and the last operation in the remaining deltas and the log.
 func (t *Table) moments(ctx context.Context, tb *Tablet) (l Life, err error) {
 	l.First = Latest
 	unsure := false
@@ -57,8 +57,8 @@ func (t *Table) moments(ctx context.Context, tb *Tablet) (l Life, err error) {
 	return l, nil
 }
 
-// Life is the history of a tablet. That of rowsets of which nothing can be read is taken to be whole: who reads them is
-// told of the damage.
+// Life returns the history of a tablet. The history of unreadable rowsets is assumed to be complete; their damage is
+// reported when they are read.
 func (t *Table) Life(ctx context.Context, tb *Tablet) (Life, error) {
 	l, err := t.moments(ctx, tb)
 	if err != nil {
@@ -91,7 +91,7 @@ func (t *Table) Life(ctx context.Context, tb *Tablet) (Life, error) {
 		case begins == Latest:
 			begins = newest + 1
 		}
-		l.First, l.Exact = Latest, max(l.Exact, begins) // what came first was removed
+		l.First, l.Exact = Latest, max(l.Exact, begins) // the earliest history was removed
 	}
 	return l, nil
 }

@@ -14,16 +14,16 @@ import (
 	"stoa/vec"
 )
 
-// keySpan is a range of encoded keys, [low, high); high nil: unbounded. Encoded keys compare as byte strings, in which
-// the columns come one after another, so that a predicate on the first columns is a range, too.
+// keySpan is a range of encoded keys, [low, high); a nil high is unbounded. Encoded keys compare as byte strings in
+// which the columns follow each other, so a predicate on the first columns is a range, too.
 type keySpan struct {
 	low, high []byte
 	exact     []byte // the only possible key; nil if there may be others
 	empty     bool
 }
 
-// spanOf is a range of keys of the given columns outside of which e cannot be true: from equalities of the first
-// columns and a range of the next.
+// spanOf returns a range of keys of the given columns outside of which e cannot be true. It is derived from equalities
+// on the first columns and a range of the next column.
 func (t *Table) spanOf(e *pred.Expr, columns []int) (k keySpan) {
 	if e == nil {
 		return k
@@ -82,7 +82,7 @@ func (t *Table) encoded(prefix []byte, c int, v *pred.Value, last bool) ([]byte,
 	return key, err == nil
 }
 
-// keyAfter is the first key after key, if that is whole, or else after all keys that begin with it.
+// keyAfter returns the first key after key if key is whole, or else the first key after all keys that begin with it.
 func keyAfter(key []byte, whole bool) []byte {
 	if whole {
 		return append(bytes.Clone(key), 0)
@@ -90,7 +90,7 @@ func keyAfter(key []byte, whole bool) []byte {
 	return after(key)
 }
 
-// after is the first byte string after all that begin with prefix; nil if there is none.
+// after returns the first byte string after all byte strings that begin with prefix; nil if there is none.
 func after(prefix []byte) []byte {
 	out := bytes.Clone(prefix)
 	for len(out) > 0 {
@@ -103,14 +103,14 @@ func after(prefix []byte) []byte {
 	return nil
 }
 
-// misses reports whether no key of [low, high], both included and nil if unknown, lies in the span.
+// misses reports whether the span contains no key of [low, high]. Both bounds are inclusive; nil means unknown.
 func (k *keySpan) misses(low, high []byte) bool {
 	return k.empty || k.high != nil && low != nil && bytes.Compare(low, k.high) >= 0 || high != nil &&
 		bytes.Compare(high, k.low) < 0
 }
 
 // Narrow finds the rows whose keys e allows: by a rowset's first and last key, by its bloom filter if e allows only one
-// key, and then by the value index of its keys. Key columns never change, so overlays do not matter. Damage of indexes
+// key, and then by the value index of its keys. Key columns never change, so overlays do not matter. A damaged index
 // narrows nothing.
 func (t *Table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (vec.Ranges, error) {
 	all := vec.Ranges{{From: 0, To: math.MaxInt64}}
@@ -155,7 +155,7 @@ func (t *Table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (ve
 	return nil, err
 }
 
-// mayContain looks a key up in the rowset's bloom filter. If that is another rowset's, the error is Corrupt.
+// mayContain looks a key up in the rowset's bloom filter. If the filter is another rowset's, the error is Corrupt.
 func (t *Table) mayContain(ctx context.Context, s *RowSet, key []byte) (bool, error) {
 	b, err := t.Bloom(ctx, s)
 	if err != nil {
@@ -181,7 +181,7 @@ func (t *Table) Bloom(ctx context.Context, s *RowSet) (*cfile.Bloom, error) {
 	return b, err
 }
 
-// between is the rows of a rowset whose keys lie in a span.
+// between returns the rows of a rowset whose keys lie in a span.
 func (t *Table) between(ctx context.Context, s *RowSet, k keySpan) (vec.Range, error) {
 	x := t.keyIndex(ctx, s)
 	if x.err != nil {
@@ -207,7 +207,7 @@ func (t *Table) between(ctx context.Context, s *RowSet, k keySpan) (vec.Range, e
 	return rows, nil
 }
 
-// between is the rows whose keys lie in a span.
+// between returns the rows whose keys lie in a span.
 func (m *logRows) between(k keySpan) vec.Range {
 	at := func(key []byte) int64 {
 		return int64(sort.Search(len(m.keys), func(i int) bool { return bytes.Compare(m.keys[i], key) >= 0 }))
@@ -219,8 +219,8 @@ func (m *logRows) between(k keySpan) vec.Range {
 	return r
 }
 
-// outside says why e cannot be true in a tablet: its key range or hash bucket excludes the keys that e allows. "": e
-// may be true.
+// outside returns the reason why e cannot be true in a tablet: its key range or hash bucket excludes the keys that e
+// allows. "" means that e may be true.
 func (t *Table) outside(tb *Tablet, e *pred.Expr) string {
 	s := &tb.Partitioning
 	if e == nil || !s.Stored {
@@ -246,7 +246,7 @@ func (t *Table) outside(tb *Tablet, e *pred.Expr) string {
 	return ""
 }
 
-// positions are the table's columns with the given ids; false if one of them is not there.
+// positions returns the indexes of the columns with the given ids; false if one of them does not exist.
 func (t *Table) positions(ids []int32) ([]int, bool) {
 	out := make([]int, len(ids))
 	for i, id := range ids {

@@ -58,15 +58,15 @@ var ReadTable = option.Table[ReadOptions]{Format: "kudu", For: "reading", Option
 // Options are the parsed options of Open.
 type Options struct {
 	At      uint64 // hybrid time; operations before it are read
-	End     Moment // First or Last: At is found out when the table is opened; else ""
+	End     Moment // First or Last: At is determined when the table is opened; else ""
 	NoWAL   bool
 	Tablet  string
-	Partial bool // removed history is a finding, no error
-	Gaps    bool // missing tablets are no finding
-	Blocks  bool // blocks that no superblock names are no finding
+	Partial bool // removed history is a finding and not an error
+	Gaps    bool // missing tablets are not reported
+	Blocks  bool // blocks that no superblock names are not reported
 	Live    bool
-	Rebuild bool   // tablets without a superblock are made of their logs
-	Schema  string // file; "": read what superblocks name
+	Rebuild bool   // tablets without a superblock are rebuilt from their logs
+	Schema  string // schema file; "": read the blocks that superblocks name
 	Layout  fs.Layout
 }
 
@@ -76,7 +76,7 @@ const First, Last Moment = "first", "last"
 // Latest is the hybrid time of a snapshot with every operation.
 const Latest = math.MaxUint64
 
-// ParseOptions parses the options of Open. Unknown ones, and bad values, are Invalid.
+// ParseOptions parses the options of Open. Unknown options and bad values are Invalid.
 func ParseOptions(opts map[string]string) (Options, error) {
 	r, err := ReadTable.Parse(opts)
 	o := Options{At: Latest, NoWAL: r.NoWAL, Tablet: r.Tablet, Partial: r.Partial, Gaps: r.Partial, Blocks: r.Unclaimed,

@@ -16,7 +16,7 @@ import (
 	"stoa/vec"
 )
 
-// Overlay is the changes that turn a rowset's base rows into those of the snapshot T, in this order:
+// Overlay returns the changes that turn a rowset's base rows into those of the snapshot T, in this order:
 //
 //	UNDO deltas of T and later: the newest file first; within a row, files have the newest delta first
 //	REDO deltas before T: the oldest file first
@@ -25,10 +25,10 @@ import (
 // An update sets cells, a delete makes the row a ghost, a reinsertion makes it live again and sets cells. A file may
 // have the same row and time twice; both are applied, in order. Key columns never change.
 //
-// Damage makes suspect what it may have changed: a damaged block, the rows from its first delta to the next block's; a
-// damaged index or footer, all rows; a change of the log whose row is unknown, the rows that may have its key. If there
-// are no deletions or reinsertions, by the file's statistics or the change itself, only cells of the columns that are
-// set are suspect.
+// Damage makes everything suspect that lost changes may have altered: for a damaged block, the rows from its first
+// delta to that of the next block; for a damaged index or footer, all rows; for a change in the log whose row is
+// unknown, the rows that may have its key. If the file's statistics, or the change itself, rule out deletions and
+// reinsertions, only cells of the columns that are set are suspect.
 func (t *Table) Overlay(ctx context.Context, g format.RowGroup, cols []int) (format.Overlay, error) {
 	_, s, err := t.set(ctx, g)
 	if err != nil || s == nil {
@@ -41,7 +41,8 @@ func (t *Table) Overlay(ctx context.Context, g format.RowGroup, cols []int) (for
 	return o, nil
 }
 
-// ChangesOf is the overlay of a rowset for the snapshot at a hybrid time and the given columns; nil if nothing changes.
+// ChangesOf returns the overlay of a rowset for the snapshot at a hybrid time and the given columns; nil if nothing
+// changes.
 func (t *Table) ChangesOf(ctx context.Context, s *RowSet, cols []int, at uint64) (*overlay, error) {
 	o := &overlay{t: t, set: s, at: at, cols: cols, slots: map[uint32]int{}, touched: make([]bool, len(cols))}
 	for i, c := range cols {
@@ -89,7 +90,7 @@ type overlay struct {
 	drops   bool           // rows may be deleted
 	files   []*deltaFile
 	logged  []wal.LoggedChange // ascending by row
-	doubts  []doubt            // lost changes that are known before any block is read
+	doubts  []doubt            // changes known to be lost before any block is read
 
 	state state
 }
@@ -104,16 +105,16 @@ type doubt struct {
 // deltaFile is a delta file that is read.
 type deltaFile struct {
 	file   *cfile.DeltaFile
-	places []fs.Place // of the block that is read, and of its twins
+	places []fs.Place // places of the block that is read and of its twins
 	undo   bool
-	slots  []int // indexes into overlay.cols of what its deltas may set; nil: they may also delete or reinsert
+	slots  []int // indexes into overlay.cols of columns that its deltas may set; nil: they may also delete or reinsert
 	blocks []cfile.DeltaBlock
 	dec    cfile.DeltaDecoder
-	kept   kept // the block decoded last: the next range of rows may need it, too
-	other  bool // it has rows that its rowset does not have, so it is another's
+	kept   kept // block decoded last, which the next range of rows may need again
+	other  bool // it has rows that its rowset lacks, so it is another rowset's
 }
 
-// kept is a decoded block, without what does not concern the snapshot or the columns that are read.
+// kept is a decoded block, reduced to the deltas that concern the snapshot and the columns that are read.
 type kept struct {
 	block   int // index into blocks; -1: none
 	changes []change
@@ -172,9 +173,9 @@ func (o *overlay) add(ctx context.Context, b meta.BlockRef, undo bool) error {
 	return nil
 }
 
-// foreign returns an error if a delta file is another rowset's: then nothing is known of the changes in the right one,
-// and all rows are suspect. Its last rows are checked here only in recovery, as that costs reading a block; else when
-// their block is decoded.
+// foreign returns an error if a delta file is another rowset's: the changes in the right file are then unknown, and all
+// rows are suspect. Its last rows are checked here only in recovery, because that costs reading a block; otherwise they
+// are checked when their block is decoded.
 func (o *overlay) foreign(ctx context.Context, d *cfile.DeltaFile, at fault.Span) error {
 	why := o.set.otherColumn(d)
 	if why == "" && o.t.Recovered != nil {
@@ -189,7 +190,7 @@ func (o *overlay) foreign(ctx context.Context, d *cfile.DeltaFile, at fault.Span
 	return fault.Corruptf(at, "", "the delta file is another rowset's: %s", why)
 }
 
-// touch notes that columns may change; nil: all of them.
+// touch records that columns may change; nil means all columns.
 func (o *overlay) touch(slots []int) {
 	if slots == nil {
 		for i := range o.touched {
@@ -201,7 +202,7 @@ func (o *overlay) touch(slots []int) {
 	}
 }
 
-// list finds the file's blocks, by the index of a twin if its own is damaged: twins have the same bytes.
+// list finds the file's blocks, through the index of a twin if its own is damaged; twins have the same bytes.
 func (f *deltaFile) list(ctx context.Context, t *Table) error {
 	var err error
 	if f.blocks, err = f.file.Blocks(ctx, vec.Range{To: math.MaxInt64}); err == nil || !Damaged(err) {
@@ -239,7 +240,7 @@ func (o *overlay) concerns(s *cfile.DeltaStats, undo bool) bool {
 	return false
 }
 
-// suspect notes that changes are lost because of err. It returns errors that are not damage.
+// suspect records that changes are lost because of err. It returns errors that are not damage.
 func (o *overlay) suspect(rows vec.Range, slots []int, err error) error {
 	if !Damaged(err) {
 		return err
@@ -328,7 +329,7 @@ func (o *overlay) addLogged(changes []wal.LoggedChange) error {
 // Drops reports whether rows may be deleted.
 func (o *overlay) Drops() bool { return o.drops }
 
-// Touches reports whether cells of a column may change. Of a column that is not read it is unknown.
+// Touches reports whether cells of a column may change. For a column that is not read this is unknown.
 func (o *overlay) Touches(col int) bool {
 	for i, c := range o.cols {
 		if c == col {
@@ -338,14 +339,14 @@ func (o *overlay) Touches(col int) bool {
 	return !o.t.Stored.Columns[col].Key
 }
 
-// needed are the blocks of f that may have deltas of rows, as indexes [from, to) into f.blocks.
+// needed returns the blocks of f that may have deltas of rows, as indexes [from, to) into f.blocks.
 func (f *deltaFile) needed(rows vec.Range) (from, to int) {
 	from = sort.Search(len(f.blocks), func(i int) bool { return f.blocks[i].Last >= rows.From })
 	to = from + sort.Search(len(f.blocks)-from, func(i int) bool { return f.blocks[from+i].First >= rows.To })
 	return from, to
 }
 
-// Spans are the blocks that Patch will decode: those that are needed, but for the first of a file if it is kept.
+// Spans returns the blocks that Patch will decode: the needed ones, except for the first of a file if it is kept.
 func (o *overlay) Spans(rows vec.Range) (out []fault.Span) {
 	for _, f := range o.files {
 		from, to := f.needed(rows)
@@ -358,7 +359,7 @@ func (o *overlay) Spans(rows vec.Range) (out []fault.Span) {
 	return out
 }
 
-// Patch computes the net change of rows. bytes are those of Spans.
+// Patch computes the net change of rows. bytes are the bytes of Spans.
 func (o *overlay) Patch(_ context.Context, rows vec.Range, bytes [][]byte) (*vec.Patch, error) {
 	st := &o.state
 	st.reset(rows, len(o.cols))
@@ -379,7 +380,7 @@ func (o *overlay) Patch(_ context.Context, rows vec.Range, bytes [][]byte) (*vec
 					d := doubt{vec.Range{From: f.blocks[i].First, To: f.blocks[i].Last + 1}, f.slots, err}
 					if f.other {
 						d = doubt{wal.EveryRow, nil, err}
-						o.doubts = append(o.doubts, d) // for later rows, too
+						o.doubts = append(o.doubts, d) // also applies to later rows
 					}
 					doubts = append(doubts, d)
 					continue
@@ -401,7 +402,7 @@ func (o *overlay) Patch(_ context.Context, rows vec.Range, bytes [][]byte) (*vec
 	return p, nil
 }
 
-// suspects appends what d makes suspect in rows.
+// suspects appends the rows and cells, within rows, that d makes suspect.
 func (o *overlay) suspects(out []vec.Suspect, d doubt, rows vec.Range) []vec.Suspect {
 	part := d.rows.Intersect(rows)
 	switch {
@@ -416,7 +417,7 @@ func (o *overlay) suspects(out []vec.Suspect, d doubt, rows vec.Range) []vec.Sus
 	return out
 }
 
-// decodeAny decodes block i, from a twin if it is damaged.
+// decodeAny decodes block i, or that of a twin if it is damaged.
 func (f *deltaFile) decodeAny(o *overlay, i int, bytes []byte) error {
 	err := f.decode(o, i, bytes)
 	for k := 1; err != nil && Damaged(err) && k < len(f.places); k++ {
@@ -444,7 +445,7 @@ func (f *deltaFile) decode(o *overlay, i int, bytes []byte) error {
 		for _, c := range d.Changes {
 			slot, ok := o.slots[c.Column]
 			if !ok {
-				continue // not read, or dropped since
+				continue // not read, or dropped in the meantime
 			}
 			at := int32(len(k.bytes))
 			if c.Value == nil {
@@ -492,7 +493,7 @@ type state struct {
 	dead []byte // bitmap of deleted rows
 	any  bool   // a bit of dead was set
 	sets [][]newCell
-	held []byte // copies of values: the next block is decoded into the same memory
+	held []byte // copies of values, because the next block is decoded into the same memory
 }
 
 // newCell is a cell's new value: state.held[from:to]; NULL if from < 0.
@@ -514,7 +515,7 @@ func (st *state) reset(rows vec.Range, cols int) {
 	}
 }
 
-// turn makes a row dead or live, by op.
+// turn marks a row as dead or live, as op states.
 func (st *state) turn(row int64, op cfile.DeltaOp) {
 	i := row - st.rows.From
 	switch op {
@@ -554,7 +555,7 @@ func (st *state) applyBlock(k *kept) {
 	}
 }
 
-// patch makes the result: the deleted rows, and the last value of each cell that was set.
+// patch returns the result: the deleted rows, and the last value of each cell that was set.
 func (st *state) patch(o *overlay) (*vec.Patch, error) {
 	n := int(st.rows.Len())
 	p := &vec.Patch{First: st.rows.From, N: n}

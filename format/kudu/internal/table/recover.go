@@ -29,8 +29,8 @@ func (x *Recovered) close() (first error) {
 	return first
 }
 
-// recoverColumn opens a block for recovery, once, at the first of its places where what lies there can be the column's
-// block. Rows that it does not have are lost.
+// recoverColumn opens a block for recovery, once, at the first of its places whose content can be the column's block.
+// Rows that the block lacks are lost.
 func (t *Table) recoverColumn(ctx context.Context, s *RowSet, col int, b meta.BlockRef,
 	rows vec.Range) (*columnChunk, error) {
 	places, err := t.places(ctx, s, b)
@@ -63,8 +63,8 @@ func (t *Table) recoverColumn(ctx context.Context, s *RowSet, col int, b meta.Bl
 		end: min(rows.To, s.Rows)}, s, col, b, places, rows), nil
 }
 
-// recoverBlock opens a block for recovery, and checks its footer as far as that is left. A block that is another's is a
-// finding and an error: its cells are lost.
+// recoverBlock opens a block for recovery, and checks what is left of its footer. A block that is not the column's is a
+// finding and an error, and the cells are lost.
 func (t *Table) recoverBlock(ctx context.Context, s *RowSet, col int, b meta.BlockRef, p fs.Place) (f RecoveredFile) {
 	c := &t.Stored.Columns[col]
 	o := t.cfileOptions()
@@ -98,7 +98,7 @@ func (t *Table) recoverBlock(ctx context.Context, s *RowSet, col int, b meta.Blo
 		return f
 	}
 	f.at = p.At
-	if r == nil { // the footer is damaged; what could be parsed of it was used
+	if r == nil { // the footer is damaged; the parts that could be parsed were used
 		foot, kind := cfile.Recovered(f.r)
 		foot.NumValues = s.Rows // blocks may be missing
 		if _, why := t.footerCheck(s, b, kind, &foot); why != "" {
@@ -110,16 +110,16 @@ func (t *Table) recoverBlock(ctx context.Context, s *RowSet, col int, b meta.Blo
 	return f
 }
 
-// Where a block should be that does not end with a footer, intact CFiles are searched for, up to carveReach bytes
-// before and after it, at multiples of carveAlign from its offset.
+// If the bytes at a block's place do not end with a footer, intact CFiles are searched for up to carveReach bytes
+// before and after that place, at multiples of carveAlign from its offset.
 const (
 	carveReach = 64 << 20
 	carveAlign = 512
 )
 
-// misplaced returns an error if what lies at p, which cannot be opened, is not the block b: it does not end with a
-// footer, and an intact CFile overlaps it that begins or ends elsewhere, or is another block. So it is if a container
-// has another one's metadata; the checksums of that CFile's pages would match.
+// misplaced returns an error if the content of p, which cannot be opened, is not the block b: it does not end with a
+// footer, and it overlaps an intact CFile that begins or ends elsewhere or is another block. This happens if a
+// container has the metadata of another one; the checksums of that CFile's pages would match.
 func (t *Table) misplaced(ctx context.Context, s *RowSet, b meta.BlockRef, p fs.Place) error {
 	info, err := t.Tree.Stat(ctx, p.At.Object)
 	if err != nil {
@@ -141,10 +141,10 @@ func (t *Table) misplaced(ctx context.Context, s *RowSet, b meta.BlockRef, p fs.
 			continue
 		}
 		r, err := cfile.OpenAt(ctx, src, at, t.cfileOptions())
-		if err != nil || !begins(ctx, r) { // the header and the footer may be two files'
+		if err != nil || !begins(ctx, r) { // the header and the footer may belong to two files
 			continue
 		}
-		if at.Off != p.At.Off || s.Tablet.FS.BlockManager == "log" { // a file of its own may be longer
+		if at.Off != p.At.Off || s.Tablet.FS.BlockManager == "log" { // a block with its own file may be longer
 			return fault.Corruptf(p.At, "", "the block is recorded here, but an intact CFile lies from %d to %d",
 				at.Off, at.End())
 		}
@@ -196,11 +196,11 @@ func (f *RecoveredFile) group(ctx context.Context) error {
 }
 
 // recoveredChunk is a column of a block that was opened for recovery. If its pages end before the rowset does, a lost
-// page represents the rest.
+// page stands for the rest.
 type recoveredChunk struct {
 	format.Chunk
 	at        fault.Span // the block
-	next, end int64      // rows whose page was not returned yet
+	next, end int64      // rows whose page has not been returned yet
 }
 
 func (x *recoveredChunk) Next(ctx context.Context) (format.Page, error) {
@@ -236,7 +236,7 @@ func encodingOption(c *meta.Column) string {
 	case cfile.GroupVarint:
 		return "group-varint"
 	}
-	switch { // Kudu's defaults
+	switch { // by Kudu's defaults
 	case c.Type.IsBinary():
 		return "dict"
 	case c.Type == cfile.Bool:

@@ -12,11 +12,11 @@ import (
 	"stoa/format/kudu/internal/meta"
 )
 
-// Several servers may hold replicas of a tablet; one is read. The replicas agree on the rows, not on how they are
-// stored: each server flushes and compacts on its own. But a copy of a replica, made by Kudu for another server or by
-// hand, has the same rowsets, whose blocks have the same bytes, if not the same ids. A rowset of another replica is a
-// twin if it has the same id and blocks of the same kinds, lengths and footers. If a page, an index or all of a block
-// is damaged, its twin is read.
+// Several servers may hold replicas of a tablet; one replica is read. Replicas agree on the rows but not on how they
+// are stored, because each server flushes and compacts on its own. But a copy of a replica, made by Kudu for another
+// server or by hand, has the same rowsets, whose blocks have the same bytes although their ids may differ. A rowset of
+// another replica is a twin if it has the same id, and blocks of the same kinds, lengths and footers. If a page, an
+// index or a whole block is damaged, its twin is read.
 
 // findTwins finds the twins of a rowset.
 func (t *Table) findTwins(ctx context.Context, s *RowSet) error {
@@ -37,8 +37,8 @@ func (t *Table) findTwins(ctx context.Context, s *RowSet) error {
 }
 
 // sameBlocks reports whether other has the blocks of s: of the same kinds and lengths, with the same footers, as far as
-// these can be read. At least one readable footer must have a first and last key or delta statistics, which identify
-// it, unless the two are copies of one server and the blocks have the same ids.
+// these can be read. At least one readable footer must have a first and last key, or delta statistics, which identify
+// it. This is not required if the two are copies of one server and the blocks have the same ids.
 func (t *Table) sameBlocks(ctx context.Context, s *RowSet, other twin) (bool, error) {
 	if s.ID != other.set.ID {
 		return false, nil
@@ -105,8 +105,8 @@ func (t *Table) FooterIn(ctx context.Context, r Replica, b meta.BlockRef) (*cfil
 	return &footer, p, nil
 }
 
-// places are where a block of a rowset lies: in the replica that is read, then in its twins. The error says why it is
-// not in the former.
+// places returns the places of a block of a rowset: in the replica that is read, then in its twins. The error tells why
+// the block is not in the former.
 func (t *Table) places(ctx context.Context, s *RowSet, b meta.BlockRef) (out []fs.Place, err error) {
 	p, err := s.Tablet.FS.PlaceOf(ctx, s.Tablet.Tablet, b)
 	if err == nil {
@@ -144,8 +144,8 @@ func (t *Table) OpenBlock(ctx context.Context, s *RowSet, b meta.BlockRef) (*cfi
 	return r, err
 }
 
-// opened opens a block with open, at the first of its places where that succeeds. all are the places, that one first.
-// The error is the first one.
+// opened opens a block with open, at the first of its places where that succeeds. all has the places, with that one
+// first. The error is that of the first place.
 func opened[R any](ctx context.Context, t *Table, s *RowSet, b meta.BlockRef,
 	open func(context.Context, Source, fault.Span, format.OpenOptions) (R, error)) (r R, all []fs.Place, err error) {
 	all, err = t.places(ctx, s, b)
@@ -177,7 +177,7 @@ func (t *Table) elsewhere(at fault.Span, base fs.Place, p fs.Place) ([]byte, fau
 	return b, there, err
 }
 
-// unlessDamaged is err, or nil if it is damage.
+// unlessDamaged returns err, or nil if err is damage.
 func unlessDamaged(err error) error {
 	if Damaged(err) {
 		return nil
@@ -185,8 +185,7 @@ func unlessDamaged(err error) error {
 	return err
 }
 
-// named turns an Invalid error, about a file of another kind than the superblock implies, into damage of the block at
-// p.
+// named turns an Invalid error about a file of a kind other than the superblock implies into damage of the block at p.
 func named(err error, p fs.Place) error {
 	var e *fault.Error
 	if errors.As(err, &e) && e.Class == fault.Invalid {

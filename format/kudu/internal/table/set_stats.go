@@ -8,20 +8,20 @@ import (
 	"stoa/format"
 )
 
-// SetStats is what a rowset is made of. Numbers that are not known are -1.
+// SetStats are the statistics of a rowset. Unknown numbers are -1.
 type SetStats struct {
 	ID         uint64
 	Rows, Live int64 // as written, and without the deleted ones
-	// bytes of the blocks that are here: of columns, of the bloom file and the ad-hoc index, of deltas
+	// Bytes of the existing blocks: of columns, of the bloom file and the ad-hoc index, of deltas.
 	Columns, Keys, Redo, Undo  int64
 	RedoFiles, UndoFiles       int
-	Updated, Deletes, Reinsert int64 // REDO: cells that are set, rows deleted and inserted again
+	Updated, Deletes, Reinsert int64 // REDO: cells set, rows deleted, rows inserted again
 	// Exact is the hybrid time from which its snapshots are exact; 0: all are; Latest: only the latest state is
 	Exact uint64
 	Lost  int // blocks that are missing or damaged
 }
 
-// SetStats are the statistics of a tablet's rowsets, by metadata and footers.
+// SetStats returns the statistics of a tablet's rowsets, from metadata and footers.
 func (t *Table) SetStats(ctx context.Context, tb *Tablet) (out []SetStats, err error) {
 	for i := range tb.RowSets {
 		s := &RowSet{RowSet: &tb.RowSets[i], Tablet: tb, index: i, Rows: -1}
@@ -78,7 +78,7 @@ func (t *Table) sizes(ctx context.Context, s *RowSet, x *SetStats) error {
 	return nil
 }
 
-// redone counts what the REDO deltas of a rowset do; -1 if one of them does not say.
+// redone counts the changes in the REDO deltas of a rowset; -1 if one of them has no statistics.
 func (t *Table) redone(ctx context.Context, s *RowSet, x *SetStats) error {
 	for _, b := range s.RowSet.Redo {
 		stats, ok, err := t.deltaStats(ctx, s, b)
@@ -97,7 +97,8 @@ func (t *Table) redone(ctx context.Context, s *RowSet, x *SetStats) error {
 	return nil
 }
 
-// ChunkFacts are the encoding and the codec that the footer of a column's block names. What it takes, its pages show.
+// ChunkFacts returns the encoding and the codec that the footer of a column's block names. The size follows from the
+// pages.
 func (t *Table) ChunkFacts(ctx context.Context, g format.RowGroup, col int) (format.ChunkFacts, error) {
 	f := format.ChunkFacts{Stored: -1, Raw: -1}
 	_, s, err := t.set(ctx, g)

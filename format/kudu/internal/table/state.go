@@ -36,13 +36,13 @@ type Table struct {
 	Noticed []region.Finding // when the directories were opened
 
 	Recovered *Recovered // for recovery; nil: indexes and footers must be intact
-	Vote      bool       // all blocks of a rowset decide on its number of rows, not only the first
+	Vote      bool       // all blocks of a rowset decide its number of rows, not only the first
 }
 
 // Tablet is a tablet, of which one replica is read.
 type Tablet struct {
 	Replica
-	Others []Replica // of other servers
+	Others []Replica // replicas on other servers
 
 	mu       sync.Mutex // guards the rest, until Loaded
 	Loaded   bool
@@ -71,15 +71,15 @@ type RowSet struct {
 	Changes   []wal.LoggedChange // only in the log; ascending by row
 	unplaced  []wal.UnplacedChange
 	twins     []twin
-	strange   error // its REDO files leave another number of live rows than its superblock has; nil: they do not
+	strange   error // its REDO files contradict its superblock in the number of live rows; nil: they do not
 }
 
-// filler keeps the other replicas of a tablet that are searched for cells. It is safe for concurrent use.
+// filler caches the other replicas of a tablet, in which cells are searched for. It is safe for concurrent use.
 type filler struct {
 	mu    sync.Mutex
-	open  map[*fs.FS]*fallback // by the server that has the replica
-	last  uint64               // of the replica that is read: see LastTime
-	holes int                  // the same
+	open  map[*fs.FS]*fallback // by server of the replica
+	last  uint64               // LastTime of the replica that is read
+	holes int                  // likewise
 	known bool                 // last and holes are set
 }
 
@@ -87,7 +87,7 @@ type filler struct {
 type fallback struct {
 	t     *Table
 	last  uint64 // see LastTime
-	holes int    // the same
+	holes int    // likewise
 }
 
 // logRows are the rows that only a tablet's log has, as they were at the snapshot, column by column.
@@ -104,7 +104,7 @@ func (tb *Tablet) Note(code string, at fault.Span, message string) region.Findin
 	return codes.Codes.Finding(code, at, tb.ID, message)
 }
 
-// Damaged reports whether err is about damage: its class is Corrupt.
+// Damaged reports whether err is about damage, that is, of class Corrupt.
 func Damaged(err error) bool { return errors.Is(err, fault.Corrupt) }
 
 // keep adds a finding, unless it is there already.
@@ -141,15 +141,15 @@ func (t *Table) cfileOptions() format.OpenOptions {
 	return format.OpenOptions{Limits: t.Limits, NoVerify: t.NoVerify}
 }
 
-// Source reads a file of a tree without keeping it open: a table may have more blocks, each a file, than a process may
-// have open files.
+// Source reads a file of a tree without keeping it open, because a table may have more blocks, each a file of its own,
+// than a process may have open files.
 type Source struct {
 	tree store.Tree
 	name string
 	size int64
 }
 
-// NewSource is the Source of a file in a tree, of which size bytes are used.
+// NewSource returns the Source of a file in a tree, of which size bytes are used.
 func NewSource(tree store.Tree, name string, size int64) Source { return Source{tree, name, size} }
 
 func (s Source) Size() int64 { return s.size }
@@ -165,7 +165,7 @@ func (s Source) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 	return src.ReadAt(ctx, p, off)
 }
 
-// RecoveredFile is a block that was opened for recovery, or, with err, could not be.
+// RecoveredFile is a block that was opened for recovery or, if err is set, could not be opened.
 type RecoveredFile struct {
 	r   format.Reader
 	g   format.RowGroup

@@ -26,7 +26,7 @@ func (t *Table) Close() error {
 	return nil
 }
 
-// Findings are what was noticed while the directories were opened and the logs read.
+// Findings returns the findings made while the directories were opened and the logs were read.
 func (t *Table) Findings() []region.Finding {
 	out := slices.Clone(t.Noticed)
 	for _, tb := range t.Tablets {
@@ -57,7 +57,7 @@ func (t *Table) Order() []format.Key {
 // Shared reports whether a server may be running, which appends to containers and logs.
 func (t *Table) Shared() bool { return t.Opts.Live }
 
-// Parts are the tablets in which q.Filter may be true. The number of their rows is unknown until they are read.
+// Parts yields the tablets in which q.Filter may be true. Their numbers of rows are unknown until they are read.
 func (t *Table) Parts(ctx context.Context, q format.Query) iter.Seq2[format.Part, error] {
 	return func(yield func(format.Part, error) bool) {
 		for _, tb := range t.Tablets {
@@ -73,8 +73,8 @@ func (t *Table) Parts(ctx context.Context, q format.Query) iter.Seq2[format.Part
 	}
 }
 
-// stamp is the modification stamp of the superblock and, if the log is read, of its last segment: every change of a
-// tablet changes one of them.
+// stamp returns the modification stamps of the superblock and, if the log is read, of its last segment. Every change of
+// a tablet changes one of them.
 func (t *Table) stamp(ctx context.Context, tb *Tablet) (stamp string) {
 	if info, err := t.Tree.Stat(ctx, tb.Object); err == nil {
 		stamp = info.Stamp
@@ -88,7 +88,7 @@ func (t *Table) stamp(ctx context.Context, tb *Tablet) (stamp string) {
 	return stamp
 }
 
-// RowGroups are a tablet's DiskRowSets, and the rows that only its log has.
+// RowGroups returns a tablet's DiskRowSets, and a row group for the rows that only its log has.
 func (t *Table) RowGroups(ctx context.Context, p format.Part, q format.Query) ([]format.RowGroup, error) {
 	tb := t.byID[p.Ref]
 	if tb == nil {
@@ -112,7 +112,7 @@ func (t *Table) RowGroups(ctx context.Context, p format.Part, q format.Query) ([
 	return out, nil
 }
 
-// Added is how many rows there are of tablets that have no superblock.
+// Added returns the number of rows of tablets that have no superblock.
 func (t *Table) Added(ctx context.Context) (rows int64, err error) {
 	for _, tb := range t.Tablets {
 		if !tb.FromLog {
@@ -129,7 +129,7 @@ func (t *Table) Added(ctx context.Context) (rows int64, err error) {
 	return rows, nil
 }
 
-// storedIn is the size of the blocks of a rowset's columns, in bytes, without those that are missing.
+// storedIn returns the size in bytes of the blocks of a rowset's columns, not counting missing blocks.
 func (t *Table) storedIn(ctx context.Context, s *RowSet, cols []int) (n int64) {
 	for _, c := range cols {
 		if b, ok := s.Block(t.Stored.Columns[c].ID); ok {
@@ -141,7 +141,7 @@ func (t *Table) storedIn(ctx context.Context, s *RowSet, cols []int) (n int64) {
 	return n
 }
 
-// Chunk is a column of a row group, limited to rows.
+// Chunk returns a column of a row group, limited to rows.
 func (t *Table) Chunk(ctx context.Context, g format.RowGroup, col int, rows vec.Range) (format.Chunk, error) {
 	if col < 0 || col >= len(t.Cols) {
 		return nil, fault.Invalidf("there is no column %d", col)

@@ -22,7 +22,7 @@ type TableMeta struct {
 	Replicas int        `json:"replicas,omitempty"` // voters of a tablet; 0: unknown
 	Hash     []HashMeta `json:"hash,omitempty"`
 	Range    []string   `json:"range,omitempty"` // columns
-	// Ranges are those of the tablets that were read which have the table's hash dimensions.
+	// Ranges are the ranges, of the tablets that were read, that have the table's hash dimensions.
 	Ranges  []RangeMeta  `json:"ranges,omitempty"`
 	Custom  []RangeMeta  `json:"custom,omitempty"` // ranges with hash dimensions of their own
 	Tablets []TabletMeta `json:"tablets,omitempty"`
@@ -114,7 +114,7 @@ func hashMeta(s *meta.Schema, dims []meta.HashDimension) (out []HashMeta) {
 	return out
 }
 
-// Newest is the tablet with the newest schema, of those with data if there are any. ts must not be empty.
+// Newest returns the tablet with the newest schema, among those with data if there are any. ts must not be empty.
 func Newest(ts []*Tablet) *Tablet {
 	out := ts[0]
 	for _, tb := range ts {
@@ -125,5 +125,5 @@ func Newest(ts []*Tablet) *Tablet {
 	return out
 }
 
-// Decrypted is format.Decrypter: pages are read as the table's own tree gives them.
+// Decrypted is format.Decrypter: pages are read through the table's own tree, which may decrypt them.
 func (t *Table) Decrypted(tree store.Tree) store.Tree { return fs.Over(t.Tree, tree) }

@@ -34,8 +34,8 @@ func (t *Table) Values(ctx context.Context, s *RowSet, b meta.BlockRef) (*Values
 	return &Values{It: it, At: r.At(), width: r.Footer().Type.Width()}, nil
 }
 
-// Next is the next value, in stored form and valid until the next call; nil is NULL. At the end of the block it is
-// Corrupt: the caller knows how many values there must be.
+// Next is the next value, in stored form and valid until the next call; nil is NULL. At the end of the block the error
+// is Corrupt, because the caller knows how many values there must be.
 func (x *Values) Next(ctx context.Context) ([]byte, error) {
 	for x.arr == nil || x.i == x.arr.Len() {
 		if x.arr != nil {
