@@ -16,15 +16,15 @@ import (
 	"stoa/store"
 )
 
-// Place is where a block lies.
+// Place is the location of a block.
 type Place struct {
 	ID  uint64
-	At  fault.Span // the file, and the part of it
+	At  fault.Span // the file, and the range in it
 	Dir int        // data directory: index into FS.DataDirs; -1 if the block was found in none
 }
 
-// Block finds a block by its id. If it is missing or reaches past the end of its container, the error is Corrupt, and
-// the Place holds what is known.
+// Block finds a block by its id. If it is missing or reaches beyond the end of its container, the error is Corrupt, and
+// the Place holds what is known about it.
 func (f *FS) Block(ctx context.Context, id uint64) (Place, error) {
 	if f.BlockManager == "file" {
 		return f.blockFile(ctx, id)
@@ -63,7 +63,7 @@ func (f *FS) PlaceOf(ctx context.Context, t *meta.Tablet, b meta.BlockRef) (Plac
 	return p, err
 }
 
-// BlockPath is the path of a block of the file block manager, relative to its data directory.
+// BlockPath returns the path of a block of the file block manager, relative to its data directory.
 func BlockPath(id uint64) string {
 	return fmt.Sprintf("%02x/%02x/%02x/%016d", byte(id>>40), byte(id>>32), byte(id>>24), id)
 }
@@ -101,8 +101,8 @@ func (f *FS) blockFile(ctx context.Context, id uint64) (Place, error) {
 	return Place{ID: id, Dir: -1}, fault.Corruptf(fault.Span{Object: tried}, "", "the file of block %d is missing", id)
 }
 
-// AllBlocks iterates over all live blocks, whether a superblock names them or not. With the file block manager it walks
-// the data directories; a directory that cannot be listed yields an error, and the walk continues.
+// AllBlocks iterates over all live blocks, including those that no superblock names. With the file block manager it
+// walks the data directories; a directory that cannot be listed yields an error, and the walk continues.
 func (f *FS) AllBlocks(ctx context.Context) iter.Seq2[Place, error] {
 	return func(yield func(Place, error) bool) {
 		if f.BlockManager == "file" {
@@ -116,7 +116,7 @@ func (f *FS) AllBlocks(ctx context.Context) iter.Seq2[Place, error] {
 		for n, c := range f.Containers {
 			for _, x := range c.Live {
 				if f.Blocks[x.ID].Container != int32(n) {
-					continue // another container has a block with this id, and that one is used
+					continue // another container has a block with this id, which is used instead
 				}
 				if !yield(Place{x.ID, fault.Span{Object: c.Data, Off: x.Off, Len: x.Len}, c.Dir}, nil) {
 					return
@@ -126,7 +126,7 @@ func (f *FS) AllBlocks(ctx context.Context) iter.Seq2[Place, error] {
 	}
 }
 
-// walk yields the blocks below a directory at a depth of 0 to 3 in data directory dir. false: yield wants no more.
+// walk yields the blocks below a directory at a depth of 0 to 3 in data directory dir. It returns false if yield did.
 func (f *FS) walk(ctx context.Context, dir int, at string, depth int, yield func(Place, error) bool) bool {
 	for info, err := range f.Tree.List(ctx, at) {
 		name := path.Base(info.Name)
@@ -152,8 +152,8 @@ func (f *FS) walk(ctx context.Context, dir int, at string, depth int, yield func
 	return true
 }
 
-// Unnamed are the blocks that none of the tablets names or lists as orphaned: left over from a crash, or from tablets
-// whose superblock is lost. They are sorted by id. With an error, which is the first, the list is incomplete.
+// Unnamed returns the blocks that none of the tablets names or lists as orphaned, sorted by id: they are left over from
+// a crash, or from tablets whose superblock is lost. The error is the first one; with an error the list is incomplete.
 func (f *FS) Unnamed(ctx context.Context, tablets []*meta.Tablet) ([]Place, error) {
 	named := map[uint64]bool{}
 	for _, t := range tablets {
@@ -181,7 +181,7 @@ func (f *FS) Unnamed(ctx context.Context, tablets []*meta.Tablet) ([]Place, erro
 	return out, first
 }
 
-// OpenBlock opens a block as a source: offset 0 is the block's first byte, and its size is the block's.
+// OpenBlock opens a block as a source whose offset 0 is the block's first byte and whose size is the block's.
 func (f *FS) OpenBlock(ctx context.Context, p Place) (store.Source, error) {
 	src, err := f.Tree.Open(ctx, p.At.Object)
 	if err != nil {
@@ -216,7 +216,8 @@ func (s *section) ReadAt(ctx context.Context, p []byte, off int64) (int, error) 
 	return n, err
 }
 
-// LostCode is the code of the finding about a block that cannot be found, by what is known of its place.
+// LostCode returns the code of the finding about a block that cannot be found; it depends on what is known of its
+// place.
 func LostCode(p Place) string {
 	if p.At.Object != "" {
 		return "kudu.block.truncated"
@@ -224,7 +225,8 @@ func LostCode(p Place) string {
 	return "kudu.block.missing"
 }
 
-// rebase gives an error with an offset in a block the offset in the file that holds the block at a span.
+// rebase converts the offset in an error, which is relative to a block, to an offset in the file that has the block at
+// the span at.
 func rebase(err error, at fault.Span) error {
 	var e *fault.Error
 	if !errors.As(err, &e) || e.At.Object != at.Object {
@@ -235,8 +237,8 @@ func rebase(err error, at fault.Span) error {
 	return &out
 }
 
-// BlockBytes is the size of a tablet's blocks; -1 if it is unknown without asking the file system, as with the file
-// block manager.
+// BlockBytes returns the total size of a tablet's blocks; -1 if it is unknown without asking the file system, as with
+// the file block manager.
 func (f *FS) BlockBytes(t *meta.Tablet) (n int64) {
 	if f.BlockManager == "file" {
 		return -1

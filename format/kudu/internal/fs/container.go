@@ -21,8 +21,8 @@ import (
 
 // Container is a log container: a pair of files in a data directory. NAME.data holds blocks one after another, each at
 // a multiple of the file system's block size; NAME.metadata is a protobuf container of BlockRecordPBs, a journal of
-// which block was created where, and which was deleted. Deleting a block punches a hole into the data file, whose
-// length stays the same unless its end is truncated.
+// where blocks were created and which were deleted. Deleting a block punches a hole into the data file, whose length
+// stays the same unless its end is truncated.
 type Container struct {
 	Dir      int      // data directory: index into FS.DataDirs
 	Name     string   // without suffix
@@ -32,10 +32,10 @@ type Container struct {
 	Live     []Extent // sorted by offset, as Dead is
 	Dead     []Extent // created and deleted: a hole, or stale bytes
 	Lost     []Extent // created, not deleted, and not (completely) in the data file; in the order of creation
-	Records  int      // that could be read
-	Torn     bool     // the metadata ends in an incomplete record: nothing is lost
-	// Err is the first damage: one of the files is missing, a record is bad, or blocks reach past the end of the data
-	// file. Blocks in Live can be read nevertheless.
+	Records  int      // number of records that could be read
+	Torn     bool     // the metadata ends in an incomplete record, which is not a loss
+	// Err is the first damage: one of the files is missing, a record is bad, or blocks reach beyond the end of the data
+	// file. Blocks in Live can still be read.
 	Err error
 	// Unknown is true if records of the metadata are lost: the data file may hold blocks that are in none of the lists,
 	// and blocks in Live may have been deleted.
@@ -168,7 +168,7 @@ func (f *FS) readContainer(ctx context.Context, c *Container) error {
 		return nil
 	}
 	src, err := f.Tree.Open(ctx, c.Metadata)
-	if Gone(err) { // a running server deleted it meanwhile
+	if Gone(err) { // a running server has deleted it in the meantime
 		c.Metadata = ""
 		return f.readContainer(ctx, c)
 	}
@@ -211,7 +211,7 @@ func (f *FS) readContainer(ctx context.Context, c *Container) error {
 	return nil
 }
 
-// noteIncomplete notes that the server stopped while it was creating c, whose metadata has size bytes.
+// noteIncomplete reports that the server stopped while creating c, whose metadata has size bytes.
 func (f *FS) noteIncomplete(c *Container, size int64) {
 	f.Note("kudu.container.incomplete", fault.Span{Object: c.Metadata, Len: size}, "",
 		"the container was not completely created, and is empty")
@@ -274,7 +274,7 @@ type recordLog struct {
 	bad   int      // records that are damaged, or contradict earlier ones
 }
 
-// blame notes a bad record.
+// blame records a bad record.
 func (l *recordLog) blame(err error) {
 	if l.bad++; l.bad <= codes.MaxAlike {
 		l.f.fault("kudu.container.record", err, l.c.Name)
@@ -322,9 +322,9 @@ func (l *recordLog) place(ctx context.Context) {
 		if !ok {
 			continue
 		}
-		delete(l.live, id) // an id that was created, deleted and created again is in order twice
+		delete(l.live, id) // an id that was created, deleted and created again occurs twice in order
 		if x.Len > 0 && x.Off+x.Len > c.Size && !again && c.Data != "" {
-			// A running server may have appended since the directory was listed.
+			// A running server may have appended to the file since the directory was listed.
 			again = true
 			if info, err := l.f.Tree.Stat(ctx, c.Data); err == nil {
 				c.Size = info.Size
@@ -338,7 +338,7 @@ func (l *recordLog) place(ctx context.Context) {
 	}
 }
 
-// blameTruncated notes that blocks reach past the end of the data file.
+// blameTruncated records that blocks reach beyond the end of the data file.
 func (c *Container) blameTruncated(f *FS) {
 	if len(c.Lost) == 0 || c.Data == "" {
 		return
@@ -352,7 +352,8 @@ func (c *Container) blameTruncated(f *FS) {
 	}
 }
 
-// addContainer adds the blocks of c to f.Blocks. Of two blocks with the same id the first that is not lost is kept.
+// addContainer adds the blocks of c to f.Blocks. If two blocks have the same id, the first one that is not lost is
+// kept.
 func (f *FS) addContainer(c *Container) {
 	n := int32(len(f.Containers))
 	f.Containers = append(f.Containers, c)
@@ -390,8 +391,8 @@ type Section struct {
 }
 
 // Sections divides the data file of a log container into sections, which cover it without gaps or overlaps. After a
-// block there is padding up to the next multiple of the file system's block size. A tail of zeros after the last block
-// is taken for preallocated space: nothing else marks it.
+// block there is padding up to the next multiple of the file system's block size. Zeros after the last block are
+// assumed to be preallocated space, because nothing else marks it.
 func (f *FS) Sections(ctx context.Context, c *Container) ([]Section, error) {
 	if c.Data == "" {
 		return nil, nil
@@ -446,7 +447,7 @@ func (f *FS) Sections(ctx context.Context, c *Container) ([]Section, error) {
 	return out, nil
 }
 
-// isZero reports whether all bytes of a span are zero, as far as the file reaches.
+// isZero reports whether all bytes of a span are zero, up to the end of the file.
 func (f *FS) isZero(ctx context.Context, at fault.Span) (bool, error) {
 	src, err := f.Tree.Open(ctx, at.Object)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 
 // Carved is a CFile that was found in a container by its magics, not by a record.
 type Carved struct {
-	At    fault.Span // up to the next CFile, or the next live block, if the end cannot be found
+	At    fault.Span // if the end cannot be found: up to the next CFile or live block
 	Type  cfile.Type
 	Kind  cfile.Kind
 	Rows  int64 // -1 if the footer cannot be read
@@ -20,7 +20,8 @@ type Carved struct {
 	Err   error // why it cannot be read
 }
 
-// The magics of CFiles, versions 2 and 1: at the beginning, and at the end, where a u32 follows, the footer's length.
+// The magics of CFiles of versions 2 and 1. They are at the beginning, and again at the end, where a u32 with the
+// footer's length follows.
 var cfileMagics = [2][]byte{[]byte("kuducfl2"), []byte("kuducfil")}
 
 // IsMagic reports whether b begins with the magic of a CFile.
@@ -28,9 +29,9 @@ func IsMagic(b []byte) bool {
 	return bytes.HasPrefix(b, cfileMagics[0]) || bytes.HasPrefix(b, cfileMagics[1])
 }
 
-// Carve searches the parts of a container that no live block claims for CFiles: the whole data file if the metadata is
-// missing. It looks at multiples of the file system's block size, where all blocks begin. It also finds deleted blocks
-// whose bytes are still there, as in a file system without hole punching.
+// Carve searches the parts of a container that no live block claims, which is the whole data file if the metadata is
+// missing, for CFiles. It looks at multiples of the file system's block size, where all blocks begin. It also finds
+// deleted blocks whose bytes still exist, as on a file system without hole punching.
 func (f *FS) Carve(ctx context.Context, c *Container) ([]Carved, error) {
 	if c.Data == "" {
 		return nil, nil
@@ -65,8 +66,8 @@ func (f *FS) Carve(ctx context.Context, c *Container) ([]Carved, error) {
 	return out, free(pos, src.Size())
 }
 
-// CarveRange finds the CFiles that begin at from plus a multiple of align and before to. Each reaches to its last magic
-// with the u32 after it, or, if that is not found, to the next one or to.
+// CarveRange finds the CFiles that begin at from plus a multiple of align and before to. Each extends to its last magic
+// and the u32 after it or, if there is no such magic, to the next CFile or to the offset to.
 func CarveRange(ctx context.Context, src store.Source, name string, from, to, align int64) (found []fault.Span,
 	err error) {
 	var starts []int64
@@ -100,13 +101,13 @@ func CarveRange(ctx context.Context, src store.Source, name string, from, to, al
 	return found, nil
 }
 
-// lastMagic is the offset of the last CFile magic between two offsets; -1 if there is none.
+// lastMagic returns the offset of the last CFile magic between two offsets; -1 if there is none.
 func lastMagic(ctx context.Context, src store.Source, name string, from, to int64) (int64, error) {
 	const window = 64 << 10
 	buf := make([]byte, window+8)
 	for hi := to; hi > from; {
 		lo := max(hi-window, from)
-		b := buf[:min(hi+7, to)-lo] // a magic may cross the border of two windows
+		b := buf[:min(hi+7, to)-lo] // a magic may span two windows
 		if err := format.ReadFull(ctx, src, fault.Span{Object: name, Off: lo, Len: int64(len(b))}, "carve",
 			b); err != nil {
 			return -1, err

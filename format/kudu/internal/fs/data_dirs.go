@@ -13,8 +13,8 @@ import (
 	"stoa/format/kudu/internal/pbc"
 )
 
-// findMeta is Kudu's default for the metadata root, if it has metadata: the first data root, else the WAL root; "" if
-// neither has.
+// findMeta returns Kudu's default metadata root if that has metadata: the first data root, else the WAL root; "" if
+// neither has metadata.
 func (f *FS) findMeta(ctx context.Context) string {
 	for _, d := range append(slices.Clone(f.Layout.DataDirs[:min(len(f.Layout.DataDirs), 1)]), f.WALDir) {
 		if d == "" {
@@ -70,7 +70,8 @@ func (f *FS) readInstances(ctx context.Context) error {
 	return nil
 }
 
-// ReadDataDirs reads the instances of the data directories, orders these by all_uuids, and finds out the block manager.
+// ReadDataDirs reads the instances of the data directories, orders the directories by all_uuids, and determines the
+// block manager.
 func (f *FS) ReadDataDirs(ctx context.Context) error {
 	for _, dir := range f.Layout.DataDirs {
 		d, err := f.readDataDir(ctx, dir)
@@ -89,7 +90,7 @@ func (f *FS) ReadDataDirs(ctx context.Context) error {
 	return nil
 }
 
-// readDataDir reads the instance of a data directory. Damage is a finding, and no error.
+// readDataDir reads the instance of a data directory. Damage is a finding and not an error.
 func (f *FS) readDataDir(ctx context.Context, root string) (DataDir, error) {
 	d := DataDir{Root: root, Index: -1, BlockSize: 4096}
 	var err error
@@ -120,8 +121,8 @@ func (f *FS) readDataDir(ctx context.Context, root string) (DataDir, error) {
 	return d, nil
 }
 
-// blocksOf is the directory with the blocks of a data root: its data/, or the root itself, if that is what was given. A
-// file block_manager_instance beside a data/ with blocks is stray.
+// blocksOf returns the directory with the blocks of a data root: its data/ or, if the inner directory was given, the
+// root itself. A file block_manager_instance beside a data/ with blocks is stray.
 func (f *FS) blocksOf(ctx context.Context, root string) (string, error) {
 	inner := path.Join(root, DataSubdir)
 	instance := path.Join(root, DirInstanceFile)
@@ -138,14 +139,14 @@ func (f *FS) blocksOf(ctx context.Context, root string) (string, error) {
 	return root, s.failed
 }
 
-// stray notes a file block_manager_instance that belongs to no data directory.
+// stray records a file block_manager_instance that belongs to no data directory.
 func (f *FS) stray(name string) {
 	f.Note("kudu.datadir.stray", fault.Span{Object: name}, path.Dir(name), "there are no blocks beside it, but "+
 		"directories of servers, or the data directory itself, below it: it belongs to none, and is ignored")
 }
 
-// orderDataDirs puts the data directories in the order of the longest all_uuids of any of them: a directory that was
-// offline when others were added to the server has a shorter one.
+// orderDataDirs sorts the data directories by the longest all_uuids that any of them has. A directory that was offline
+// when others were added to the server has a shorter list.
 func (f *FS) orderDataDirs() {
 	var all []string
 	for i := range f.DataDirs {
@@ -174,7 +175,7 @@ func (f *FS) orderDataDirs() {
 			missing = append(missing, i)
 		}
 	}
-	// The only directory without a known UUID must be the only one that is missing.
+	// The only directory without a known UUID must be the only missing one.
 	if unknown == 1 && len(missing) == 1 {
 		for i := range f.DataDirs {
 			if f.DataDirs[i].Index < 0 {

@@ -14,8 +14,8 @@ import (
 	"stoa/wire"
 )
 
-// DescribeMetadata traces the parts of a protobuf container, whatever the type of its records. Parts that cannot be
-// read are gaps. The first damage is returned as an error, at the end.
+// DescribeMetadata traces the parts of a protobuf container, with records of any type. Parts that cannot be read are
+// gaps. The first damage is returned as an error at the end.
 func DescribeMetadata(ctx context.Context, tree store.Tree, name string, o pbc.Options) error {
 	src, err := tree.Open(ctx, name)
 	if err != nil {
@@ -49,7 +49,7 @@ func DescribeMetadata(ctx context.Context, tree store.Tree, name string, o pbc.O
 			if err = c.Err(); err == nil {
 				continue
 			}
-			// Next has traced the record already: no gap
+			// Next has already traced the record, so there is no gap
 		case !errors.As(err, new(*fault.Error)):
 			return err
 		default:

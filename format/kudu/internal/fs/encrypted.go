@@ -21,16 +21,16 @@ import (
 	"stoa/store"
 )
 
-// A server with encryption at rest begins each of its files, but for the instance files, with a header:
+// A server with encryption at rest begins each of its files, except for the instance files, with a header:
 //
 //	magic      7  "kuduenc"
 //	algorithm  1  0: AES-128 in counter mode
 //	key       32  the file's key, 16 bytes, encrypted with the server's by AES-128 without chaining; then zeros
 //	zeros     24
 //
-// What follows is encrypted with the file's key. The counter is the offset in the file, from its header on, divided by
-// 16, as a big-endian number of 16 bytes. The server's key is in the file instance, itself encrypted by a key provider:
-// a KMS, or Kudu's default one, which is not secret.
+// The rest of the file is encrypted with the file's key. The counter is the offset in the file, from its header on,
+// divided by 16, as a big-endian number of 16 bytes. The server's key is in the file instance, itself encrypted by a
+// key provider: a KMS, or Kudu's default one, which is not secret.
 const (
 	encryptedMagic  = "kuduenc"
 	encryptedHeader = 64
@@ -39,11 +39,10 @@ const (
 // DefaultKeys is the value of option encryption-key for keys of Kudu's default provider.
 const DefaultKeys = "default"
 
-// Decrypted is tree with the plain content of files of encrypted servers, or tree itself if keys is "": then such
-// servers are reported. keys is DefaultKeys, or the name of a file of tree with the servers' keys as their KMS
-// decrypted them: one key, for all servers, or lines UUID KEY. A key is hexadecimal digits, or what the KMS answered, a
-// JSON object with "material" in Base64. Offsets in errors are those in the plain content, without the header, but for
-// containers.
+// Decrypted returns tree with the files of encrypted servers decrypted, or tree itself if keys is "", in which case
+// such servers are reported. keys is DefaultKeys, or the name of a file of tree with the servers' keys as decrypted by
+// their KMS: one key for all servers, or lines UUID KEY. A key is hexadecimal, or the answer of the KMS, a JSON object
+// with "material" in Base64. Offsets in errors refer to the decrypted content without the header, except in containers.
 func Decrypted(ctx context.Context, tree store.Tree, keys string) (store.Tree, error) {
 	if keys == "" {
 		return tree, nil
@@ -74,9 +73,9 @@ func Decrypted(ctx context.Context, tree store.Tree, keys string) (store.Tree, e
 
 // keyRing has the keys of servers.
 type keyRing struct {
-	servers map[string][]byte // by UUID, as given; "": of all
+	servers map[string][]byte // by UUID, as given; "": key of all servers
 	mu      sync.Mutex
-	roots   map[string]*Instance // of directories that were looked at; nil: there is none in it
+	roots   map[string]*Instance // instances of directories examined so far; nil: the directory has none
 }
 
 // parse reads a file of keys.
@@ -130,7 +129,8 @@ func parseKey(text string) (key []byte, err error) {
 	return key, nil
 }
 
-// key is the key of the server to which a file belongs, that of the nearest directory above it with an instance file.
+// key returns the key of the server to which a file belongs: that of the nearest directory above the file that has an
+// instance file.
 func (r *keyRing) key(ctx context.Context, tree store.Tree, name string) ([]byte, error) {
 	const levels = 8
 	dir := path.Dir(name)
@@ -155,7 +155,7 @@ func (r *keyRing) key(ctx context.Context, tree store.Tree, name string) ([]byte
 		"the file is encrypted, and no instance file above it says by whose key")
 }
 
-// instance is what the instance file of a directory says; nil: there is none.
+// instance returns the contents of a directory's instance file; nil if there is none.
 func (r *keyRing) instance(ctx context.Context, tree store.Tree, dir string) (*Instance, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -173,7 +173,7 @@ func (r *keyRing) instance(ctx context.Context, tree store.Tree, dir string) (*I
 	return r.roots[dir], nil
 }
 
-// unwrapped is the key of a server.
+// unwrapped returns the decrypted key of a server.
 func (r *keyRing) unwrapped(in *Instance) ([]byte, error) {
 	if k := r.servers[in.UUID]; k != nil {
 		return k, nil
@@ -191,21 +191,21 @@ func (r *keyRing) unwrapped(in *Instance) ([]byte, error) {
 			"expected 32 hexadecimal digits, as Kudu's default key provider writes them, found %d characters; the key "+
 				"provider's answer must be given in a file", len(in.Wrapped))
 	}
-	const frobbed = 42 // what Kudu's default provider combines each byte with
+	const frobbed = 42 // Kudu's default provider combines each byte with this one
 	for i := range k {
 		k[i] ^= frobbed
 	}
 	return k, nil
 }
 
-// decrypting is a tree in which encrypted files have their plain content.
+// decrypting is a tree that decrypts encrypted files.
 type decrypting struct {
 	store.Tree
-	name string // of the keys
+	name string // name of the file of keys
 	ring *keyRing
 }
 
-// Over is tree with the plain content of files, if t gives that of its own.
+// Over returns tree with files decrypted as t decrypts its own; tree itself if t does not decrypt.
 func Over(t, tree store.Tree) store.Tree {
 	if d, ok := t.(decrypting); ok {
 		return decrypting{tree, d.name, d.ring}
@@ -219,7 +219,7 @@ type keysOf struct {
 	name string
 }
 
-// Lasting is store.Lasting, for which a nil tree is the machine's file system, of trees that decrypt, too.
+// Lasting is store.Lasting extended to trees that decrypt; a nil tree is the machine's file system.
 func Lasting(t store.Tree) (below store.Tree, same any) {
 	d, ok := t.(decrypting)
 	if !ok {
@@ -232,16 +232,17 @@ func Lasting(t store.Tree) (below store.Tree, same any) {
 	return decrypting{below, d.name, d.ring}, same
 }
 
-// decrypts reports whether a tree gives the plain content of files.
+// decrypts reports whether a tree decrypts files.
 func decrypts(t store.Tree) bool {
 	_, ok := t.(decrypting)
 	return ok
 }
 
-// shifted reports whether offsets in a file count from behind its header. In containers they are those in the file.
+// shifted reports whether offsets in a decrypted file count from the end of its header. In containers they count from
+// the beginning of the file.
 func shifted(name string) bool { return path.Ext(name) != ".data" }
 
-// Open opens a file, with its plain content.
+// Open opens a file and decrypts it.
 func (d decrypting) Open(ctx context.Context, name string) (store.Source, error) {
 	src, err := d.Tree.Open(ctx, name)
 	if err != nil {
@@ -255,7 +256,7 @@ func (d decrypting) Open(ctx context.Context, name string) (store.Source, error)
 	return out, nil
 }
 
-// plain is the plain content of a file that may be encrypted.
+// plain returns the plain content of a file that may be encrypted.
 func (d decrypting) plain(ctx context.Context, name string, src store.Source) (store.Source, error) {
 	var head [encryptedHeader]byte
 	if src.Size() < encryptedHeader {
@@ -293,7 +294,7 @@ func (d decrypting) plain(ctx context.Context, name string, src store.Source) (s
 	return out, nil
 }
 
-// Stat gives the length of the plain content.
+// Stat reports the length of the plain content.
 func (d decrypting) Stat(ctx context.Context, name string) (store.Info, error) {
 	info, err := d.Tree.Stat(ctx, name)
 	if err != nil {
@@ -302,7 +303,7 @@ func (d decrypting) Stat(ctx context.Context, name string) (store.Info, error) {
 	return d.sized(ctx, info), nil
 }
 
-// List gives the lengths of the plain contents.
+// List reports the lengths of the plain contents.
 func (d decrypting) List(ctx context.Context, dir string) iter.Seq2[store.Info, error] {
 	return func(yield func(store.Info, error) bool) {
 		for info, err := range d.Tree.List(ctx, dir) {
@@ -316,7 +317,7 @@ func (d decrypting) List(ctx context.Context, dir string) iter.Seq2[store.Info, 
 	}
 }
 
-// sized takes the header off the length of a file of an encrypted server.
+// sized subtracts the header from the length of a file of an encrypted server.
 func (d decrypting) sized(ctx context.Context, info store.Info) store.Info {
 	if info.Dir || info.Size < encryptedHeader || !shifted(info.Name) ||
 		slices.Contains([]string{InstanceFile, DirInstanceFile}, path.Base(info.Name)) {
@@ -337,7 +338,7 @@ type plainSource struct {
 
 func (p *plainSource) Size() int64 { return p.Source.Size() - p.shift }
 
-// ReadAt decrypts what it reads. Of a container the header comes as zeros.
+// ReadAt decrypts what it reads. The header of a container reads as zeros.
 func (p *plainSource) ReadAt(ctx context.Context, b []byte, off int64) (n int, err error) {
 	if off < 0 {
 		return 0, errors.New("negative offset")

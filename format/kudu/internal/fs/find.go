@@ -16,7 +16,7 @@ func FindServers(ctx context.Context, tree store.Tree, dir string, o FSOptions) 
 	if set, err := store.RootsOf(ctx, s.tree, dir); err != nil {
 		return nil, err
 	} else if len(set) > 0 {
-		s.shallow = false // a list of places names everything below them
+		s.shallow = false // a list of places contains everything below them
 	}
 	if err := s.look(ctx, dir, 0); err != nil {
 		return nil, err
@@ -31,9 +31,10 @@ func FindServers(ctx context.Context, tree store.Tree, dir string, o FSOptions) 
 	return out, nil
 }
 
-// Layouts are the servers' directories in dir and below it. What given names replaces what would be found, and the rest
-// is searched for; if given names all, nothing is searched. If it names some and there are several servers, it selects
-// the one that has one of these directories; if none or several have, the error is Invalid.
+// Layouts returns the servers' directories in dir and below it. Directories that given names replace those that would
+// be found, and the rest is searched for; if given names all of them, nothing is searched. If it names some and there
+// are several servers, it selects the server that has one of these directories; if none or several have, the error is
+// Invalid.
 func Layouts(ctx context.Context, tree store.Tree, dir string, given Layout, o FSOptions) ([]Layout, error) {
 	if given.WALDir != "" && given.MetaDir != "" && len(given.DataDirs) > 0 {
 		return []Layout{given}, nil

@@ -20,13 +20,13 @@ import (
 // to Findings may not.
 type FS struct {
 	Layout
-	UUID         string // of the server; "" if no instance file says
+	UUID         string // of the server; "" if no instance file states it
 	Encrypted    bool
-	BlockManager string // "log", "file", "logr"; "" if nothing says
+	BlockManager string // "log", "file", "logr"; "" if unknown
 	Instances    []Instance
 	DataDirs     []DataDir // in the order of all_uuids, as far as it is known
 	Containers   []*Container
-	Users        []User // servers that run on these directories
+	Users        []User // servers running on these directories
 	Findings     []region.Finding
 	Stamps       map[string]string // modification stamps of the superblocks that Tablets read, by tablet id
 
@@ -37,14 +37,14 @@ type FS struct {
 	reported map[region.Finding]bool
 }
 
-// Placed is where a block of the log block manager lies.
+// Placed is the location of a block of the log block manager.
 type Placed struct {
 	Off, Len  int64
 	Container int32
 	lost      bool
 }
 
-// Bound is a copy of f that reads through another tree. Later findings of one are not the other's.
+// Bound returns a copy of f that reads through another tree. Later findings of one are not added to the other.
 func (f *FS) Bound(tree store.Tree) *FS {
 	out := *f
 	out.Tree = OrLocal(tree)
@@ -53,7 +53,7 @@ func (f *FS) Bound(tree store.Tree) *FS {
 	return &out
 }
 
-// kept are the options for containers whose records are kept: they are charged to f.
+// kept returns the options for containers whose records are kept in memory and charged to f.
 func (f *FS) kept() pbc.Options {
 	o := f.Options.Pbc()
 	o.Memory = f.taken
@@ -62,7 +62,7 @@ func (f *FS) kept() pbc.Options {
 
 // OpenFS reads the instances of a server's directories and finds its blocks. Damage is not an error: it is in Findings,
 // and the rest can be read. The error is Unsupported if the directories are encrypted or their block manager is not
-// supported; f is usable as far as it was read. A nil tree is the machine's file system.
+// supported; f then has what was read before. A nil tree is the machine's file system.
 func OpenFS(ctx context.Context, tree store.Tree, l Layout, o FSOptions) (f *FS, err error) {
 	tree = OrLocal(tree)
 	l.DataDirs = distinct(l.DataDirs)
@@ -124,12 +124,12 @@ func OpenFS(ctx context.Context, tree store.Tree, l Layout, o FSOptions) (f *FS,
 	return f, nil
 }
 
-// somewhere is the span of one of the server's directories, for findings about what was not found.
+// somewhere returns the span of one of the server's directories, for findings about missing files.
 func (f *FS) somewhere() fault.Span {
 	return fault.Span{Object: cmp.Or(f.WALDir, f.MetaDir, FirstOf(f.Layout.DataDirs))}
 }
 
-// typeSpan is the span of the field that names the block manager; the first data directory if none does.
+// typeSpan returns the span of the field that names the block manager, or of the first data directory if no field does.
 func (f *FS) typeSpan() fault.Span {
 	for _, d := range f.DataDirs {
 		if d.Type != "" {

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// server has the roots of one server and of its copies.
+// server holds the roots of one server and of copies of it.
 type server struct {
 	uuid  string
 	roots []root
 }
 
-// group groups roots by server: by the server's UUID, wherever they lie; those without one as ownerOf finds.
+// group groups roots by server: by the server's UUID, wherever they are; roots without one are assigned by ownerOf.
 func group(roots []root) (out []Layout) {
 	var servers []*server
 	var orphans []root
@@ -49,8 +49,9 @@ func group(roots []root) (out []Layout) {
 	return out
 }
 
-// ownerOf is the index of the server of a root without a server UUID: the one whose data directories list it; else one
-// with a root beside it, or the only one, if that lacks what the root has. -1: none.
+// ownerOf returns the index of the server that owns a root without a server UUID: the server whose data directories
+// list it; else a server that lacks what the root has and has a root beside it, or is the only server; -1 if there is
+// none.
 func ownerOf(servers []*server, r root) int {
 	if i := slices.IndexFunc(servers, func(x *server) bool { return x.names(r) }); i >= 0 {
 		return i
@@ -64,25 +65,25 @@ func ownerOf(servers []*server, r root) int {
 	return i
 }
 
-// names reports whether all_uuids of one of the server's data directories lists that of r.
+// names reports whether all_uuids of one of the server's data directories lists the UUID of r.
 func (x *server) names(r root) bool {
 	return r.dataUUID != "" &&
 		slices.ContainsFunc(x.roots, func(y root) bool { return slices.Contains(y.all, r.dataUUID) })
 }
 
-// lacks reports whether the server has none of the directories that r has.
+// lacks reports whether the server has none of the kinds of directories that r has.
 func (x *server) lacks(r root) bool {
 	return !slices.ContainsFunc(x.roots,
 		func(y root) bool { return r.wals && y.wals || r.meta && y.meta || r.dataUUID != "" && y.data })
 }
 
-// copied is a layout in the making, with the UUIDs of its data directories.
+// copied is a layout under construction, with the UUIDs of its data directories.
 type copied struct {
 	Layout
 	seen map[string]bool
 }
 
-// takes reports whether r has nothing that the layout has already.
+// takes reports whether the layout has nothing yet that r has.
 func (l *copied) takes(r root) bool {
 	return !(r.wals && l.WALDir != "" || r.meta && l.MetaDir != "" || r.dataUUID != "" && l.seen[r.dataUUID])
 }
@@ -100,7 +101,7 @@ func (l *copied) add(r root) {
 	}
 }
 
-// layouts divides the server's roots into one layout a copy. A copy of a directory beside the original has the same
+// layouts divides the server's roots into one layout per copy. A copy of a directory beside the original has the same
 // UUID, and must not be mixed with it: each metadata root begins a layout, and every other root goes to the nearest
 // layout that lacks it.
 func (x *server) layouts() (out []*Layout) {
@@ -137,7 +138,7 @@ func (x *server) layouts() (out []*Layout) {
 	return out
 }
 
-// distance is the number of steps to dir from the nearest of the layout's directories; -1 if it has none.
+// distance returns the number of steps to dir from the nearest of the layout's directories; -1 if it has none.
 func (l Layout) distance(dir string) int {
 	out := -1
 	for _, d := range append([]string{l.WALDir, l.MetaDir}, l.DataDirs...) {
@@ -151,7 +152,7 @@ func (l Layout) distance(dir string) int {
 	return out
 }
 
-// steps is the number of steps up and down the tree from one directory to another.
+// steps returns the number of steps up and down the tree from one directory to another.
 func steps(a, b string) int {
 	x, y := strings.Split(path.Clean(a), "/"), strings.Split(path.Clean(b), "/")
 	n := 0
@@ -161,7 +162,7 @@ func steps(a, b string) int {
 	return len(x) + len(y) - 2*n
 }
 
-// nearest is the index of the layout with the directory nearest to a file; -1 if there are no layouts.
+// nearest returns the index of the layout with the directory nearest to a file; -1 if there are no layouts.
 func nearest(all []Layout, name string) int {
 	best := -1
 	for i, l := range all {

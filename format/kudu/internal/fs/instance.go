@@ -12,21 +12,21 @@ import (
 	"stoa/wire"
 )
 
-// Instance is an InstanceMetadataPB: it says which server a root belongs to.
+// Instance is an InstanceMetadataPB: it identifies the server that a root belongs to.
 type Instance struct {
 	Object    string
-	At        fault.Span // the message
+	At        fault.Span // span of the message
 	UUID      string
 	Stamp     string     // when and where the server's directories were formatted
-	Key       fault.Span // of the first key, if Encrypted
+	Key       fault.Span // span of the first key, if Encrypted
 	Encrypted bool       // it has the (wrapped) key of the server's data
-	Wrapped   string     // that key, as the key provider encrypted it; of several tenants the first one's
+	Wrapped   string     // that key, as encrypted by the key provider; with several tenants, that of the first
 }
 
 // DataDir is a data directory, with its DirInstanceMetadataPB.
 type DataDir struct {
 	Root      string
-	Dir       string // where the blocks are
+	Dir       string // directory with the blocks
 	Instance  string // the file block_manager_instance; "" if there is none
 	UUID      string
 	Index     int      // in all_uuids; -1 if it is not known
@@ -38,7 +38,7 @@ type DataDir struct {
 	typeAt fault.Span // of Type, in the instance
 }
 
-// readInstance reads an instance file. notes are damage in spite of which it could be read.
+// readInstance reads an instance file. notes are damage that did not prevent reading it.
 func readInstance(ctx context.Context, tree store.Tree, name string, o pbc.Options) (in Instance, notes []error,
 	err error) {
 	in.Object = name

@@ -41,7 +41,7 @@ const (
 	DataSuffix     = ".data"
 )
 
-// Layout says where a server's directories are.
+// Layout has the locations of a server's directories.
 type Layout struct {
 	WALDir   string   // root with wals/; "" if there is none
 	MetaDir  string   // root with tablet-meta/; "" if there is none
@@ -50,11 +50,11 @@ type Layout struct {
 	Stray []string // files block_manager_instance that belong to no data directory
 }
 
-// FSOptions are how to read directories.
+// FSOptions are options for reading directories.
 type FSOptions struct {
 	Limits   format.Limits
 	NoVerify bool
-	// Shallow limits FindServers to a few levels and a few thousand directories: enough to find out what kind of place
+	// Shallow limits FindServers to a few levels and a few thousand directories: enough to determine what kind of place
 	// it is.
 	Shallow bool
 	// Locked reports whether a server holds the lock on a file. nil: LockHolder if the tree is the machine's file
@@ -65,7 +65,7 @@ type FSOptions struct {
 // Pbc are the options for reading protobuf containers.
 func (o FSOptions) Pbc() pbc.Options { return pbc.Options{Limits: o.Limits, NoVerify: o.NoVerify} }
 
-// OrLocal is tree, or the machine's file system if that is nil.
+// OrLocal returns tree, or the machine's file system if tree is nil.
 func OrLocal(tree store.Tree) store.Tree {
 	if tree == nil {
 		return store.Local{}
@@ -80,7 +80,7 @@ func (l Layout) has(dir string) bool {
 	})
 }
 
-// distinct is dirs without repetitions.
+// distinct returns dirs without duplicates.
 func distinct(dirs []string) (out []string) {
 	for _, d := range dirs {
 		if !slices.ContainsFunc(out, func(x string) bool { return path.Clean(x) == path.Clean(d) }) {
@@ -90,7 +90,7 @@ func distinct(dirs []string) (out []string) {
 	return out
 }
 
-// IsUUID reports whether s is a UUID as Kudu writes them: 32 hexadecimal digits.
+// IsUUID reports whether s is a UUID as Kudu writes it: 32 hexadecimal digits.
 func IsUUID(s string) bool {
 	if len(s) != 32 {
 		return false
@@ -108,7 +108,7 @@ func isHexByte(s string) bool {
 	return len(s) == 2 && err == nil && strings.ToLower(s) == s
 }
 
-// FirstOf is the first string; "" if there is none.
+// FirstOf returns the first string; "" if there is none.
 func FirstOf(s []string) string {
 	if len(s) == 0 {
 		return ""
@@ -121,5 +121,5 @@ func siblings(a, b string) bool {
 	return path.Dir(a) == path.Dir(b) || strings.HasPrefix(a+"/", b+"/") || strings.HasPrefix(b+"/", a+"/")
 }
 
-// Gone reports whether err says that a name does not exist.
+// Gone reports whether err means that a name does not exist.
 func Gone(err error) bool { return errors.Is(err, fs.ErrNotExist) }

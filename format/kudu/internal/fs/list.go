@@ -65,7 +65,7 @@ func (f *FS) readFooter(ctx context.Context, p Place) (footerFacts, error) {
 }
 
 // ListBlocks calls yield for each block that the tablets name, in Kudu's order, until yield returns false. With footers
-// it reads the footer of each; damage to a block is in its line. Other errors end the list.
+// it reads the footer of each block; damage of a block is recorded in its line. Other errors end the list.
 func (f *FS) ListBlocks(ctx context.Context, tablets []*meta.Tablet, footers bool, yield func(BlockLine) bool) error {
 	for _, t := range tablets {
 		partition := t.Partitioning.Text(&t.Schema, &t.Partition)
@@ -124,16 +124,16 @@ func (f *FS) footerValues(ctx context.Context, l *BlockLine) error {
 	return nil
 }
 
-// TableFacts are what `stoa ls` shows of a table.
+// TableFacts are the facts that `stoa ls` shows about a table.
 type TableFacts struct {
 	Name, ID string
 	Tablets  []*meta.Tablet
 	RowSets  int
-	Rows     int64 // live rows in the rowsets, without what is only in the WAL; -1 if a superblock does not say
+	Rows     int64 // live rows in the rowsets, without rows only in the WAL; -1 if a superblock does not state it
 	Blocks   int
-	Bytes    int64      // of the blocks that are here
+	Bytes    int64      // total size of the blocks that are here
 	Lost     int        // blocks that are named, but missing or truncated
-	Missing  []meta.Gap // parts that the table must have and no tablet here holds
+	Missing  []meta.Gap // parts that the table must have but no tablet here holds
 	More     int64      // missing buckets beyond those in Missing
 	// Uncovered are ranges that no tablet here holds. The table may have been created without them; only its master
 	// knows.
@@ -141,7 +141,7 @@ type TableFacts struct {
 }
 
 // Tables groups tablets by table, sorted by name and id. The name is that of the newest schema. Tombstoned tablets are
-// in the list, but no part counts as held by them.
+// listed, but do not count as holding any part of the table.
 func (f *FS) Tables(ctx context.Context, tablets []*meta.Tablet) ([]TableFacts, error) {
 	var out []TableFacts
 	at := map[string]int{}
@@ -189,8 +189,8 @@ func (f *FS) Tables(ctx context.Context, tablets []*meta.Tablet) ([]TableFacts, 
 	return out, nil
 }
 
-// TabletFacts are the rows of a tablet (see meta.Tablet.Rows), the number of its blocks, the bytes of those that are
-// here, and the number of those that are missing or truncated.
+// TabletFacts returns the rows of a tablet (see meta.Tablet.Rows), the number of its blocks, the total size of those
+// that are here, and the number of those that are missing or truncated.
 func (f *FS) TabletFacts(ctx context.Context, t *meta.Tablet) (rows, bytes int64, blocks, lost int, err error) {
 	for i := range t.RowSets {
 		for _, b := range t.RowSets[i].Blocks() {
@@ -209,7 +209,7 @@ func (f *FS) TabletFacts(ctx context.Context, t *meta.Tablet) (rows, bytes int64
 	return t.Rows(), bytes, blocks, lost, nil
 }
 
-// CheckBlocks notes a finding for each block that a tablet names and that is missing or truncated.
+// CheckBlocks adds a finding for each missing or truncated block that a tablet names.
 func (f *FS) CheckBlocks(ctx context.Context, tablets []*meta.Tablet) error {
 	return f.ListBlocks(ctx, tablets, false, func(l BlockLine) bool {
 		if l.Err == nil {

@@ -7,7 +7,7 @@ import (
 	"stoa/store"
 )
 
-// Unused returns an error, Invalid, if a server runs on the directories.
+// Unused returns an Invalid error if a server is running on the directories.
 func (f *FS) Unused() error {
 	if len(f.Users) == 0 {
 		return nil
@@ -21,7 +21,7 @@ func (f *FS) Unused() error {
 		"%s runs on this directory; stop it, copy the directory, or set live=true", who)
 }
 
-// User is a server that runs on a directory.
+// User is a server running on a directory.
 type User struct {
 	Object string
 	PID    int // 0: not known

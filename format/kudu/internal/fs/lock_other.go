@@ -2,5 +2,6 @@
 
 package fs
 
-// LockHolder reports whether a process holds Kudu's lock on a file of this machine. Here it cannot be known.
+// LockHolder reports whether a process holds Kudu's lock on a file of this machine. On this system it cannot be
+// determined.
 func LockHolder(string) (pid int, held bool, err error) { return 0, false, nil }

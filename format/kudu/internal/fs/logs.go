@@ -11,7 +11,8 @@ import (
 	"stoa/store"
 )
 
-// LogBytes is the size of a tablet's log, in bytes; 0 if it cannot be listed. Its rows are unknown without a replay.
+// LogBytes returns the size of a tablet's log in bytes; 0 if it cannot be listed. The number of its rows is unknown
+// without a replay.
 func (f *FS) LogBytes(ctx context.Context, tablet string) (n int64) {
 	segments, err := f.LogSegments(ctx, tablet)
 	if err != nil {
@@ -23,7 +24,7 @@ func (f *FS) LogBytes(ctx context.Context, tablet string) (n int64) {
 	return n
 }
 
-// WALSegments are the files of a tablet's log, in the order of writing; none if the log is missing.
+// WALSegments returns the files of a tablet's log in the order in which they were written; none if the log is missing.
 func (f *FS) WALSegments(ctx context.Context, tablet string) ([]store.Info, error) {
 	if f.WALDir == "" {
 		return nil, nil
@@ -52,7 +53,7 @@ func (f *FS) WALSegments(ctx context.Context, tablet string) ([]store.Info, erro
 // directory exists, the new log is incomplete.
 const RecoverySuffix = ".recovery"
 
-// LogSegments are the files of a tablet's log, or, if the server stopped while it was replaying it, of the old log.
+// LogSegments returns the files of a tablet's log or, if the server stopped while replaying it, those of the old log.
 func (f *FS) LogSegments(ctx context.Context, tablet string) ([]store.Info, error) {
 	if s, err := f.WALSegments(ctx, tablet+RecoverySuffix); err != nil || len(s) > 0 {
 		return s, err

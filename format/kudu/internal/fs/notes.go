@@ -6,8 +6,8 @@ import (
 	"stoa/region"
 )
 
-// keep adds a finding, unless it is there already: superblocks may be read again. Damage to metadata that holds no rows
-// loses none.
+// keep adds a finding unless it already exists, because superblocks may be read again. Metadata holds no rows, so
+// damage to it loses none.
 func (f *FS) keep(x region.Finding) {
 	if x.Code == "kudu.instance.damaged" || x.Code == "kudu.cmeta.damaged" {
 		x.Lost = 0

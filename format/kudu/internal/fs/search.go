@@ -13,7 +13,7 @@ import (
 	"stoa/store"
 )
 
-// How many directories the search for roots visits, and how deep.
+// Limits of the search for roots: the number of directories visited, and the depth.
 const (
 	maxDirs, maxDepth         = 1 << 20, 40
 	shallowDirs, shallowDepth = 4096, 4
@@ -22,11 +22,11 @@ const (
 // root is a directory that looks like one of Kudu's roots.
 type root struct {
 	dir              string
-	uuid             string   // of the server; "" if no instance file says
-	wals, meta, data bool     // which directories it has
+	uuid             string   // of the server; "" if no instance file states it
+	wals, meta, data bool     // directories that it has
 	dataUUID         string   // of the data directory
 	all              []string // all_uuids of the data directory
-	empty            bool     // nothing but a file block_manager_instance: see lone
+	empty            bool     // nothing but a file block_manager_instance, see lone
 }
 
 // search is a search for roots.
@@ -36,17 +36,17 @@ type search struct {
 	shallow bool
 	roots   []root
 	stray   []string // files block_manager_instance without blocks
-	seen    int      // directories
-	failed  error    // the first I/O error: see there
+	seen    int      // number of directories visited
+	failed  error    // the first I/O error, see the method there
 }
 
-// entries are what a search looks for in a directory.
+// entries are the names that a search looks for in a directory.
 type entries struct {
 	isRoot, blocks, consensus bool // files instance and block_manager_instance, directory consensus-meta
 	below                     []string
 }
 
-// look searches dir and what is below it.
+// look searches dir and everything below it.
 func (s *search) look(ctx context.Context, dir string, depth int) error {
 	if s.seen++; s.shallow && s.seen > shallowDirs {
 		return nil
@@ -60,11 +60,11 @@ func (s *search) look(ctx context.Context, dir string, depth int) error {
 	case err != nil && (depth == 0 || !Gone(err) && !errors.Is(err, fs.ErrPermission)):
 		return err
 	case err != nil:
-		return nil // deleted meanwhile, or we may not read it
+		return nil // deleted in the meantime, or not readable by us
 	}
 	switch {
 	case e.blocks && !e.isRoot && !r.wals && !r.meta && !r.data && s.holdsBlocks(ctx, dir):
-		// The inner directory of a data root, given by itself.
+		// The inner directory of a data root was given.
 		s.roots = append(s.roots, s.dataRoot(ctx, root{dir: dir, data: true}, path.Join(dir, DirInstanceFile)))
 		return nil
 	case e.isRoot || r.wals || r.meta || r.data:
@@ -95,7 +95,7 @@ func (s *search) look(ctx context.Context, dir string, depth int) error {
 }
 
 // lone handles a file block_manager_instance in a directory without blocks. It is the data directory of a server that
-// never wrote any; but if the file cannot be read, or other directories of servers are here or below, it is stray.
+// never wrote a block. But if the file cannot be read, or other directories of servers are here or below, it is stray.
 func (s *search) lone(ctx context.Context, r root, others bool) {
 	instance := path.Join(r.dir, DirInstanceFile)
 	if d := s.dataRoot(ctx, root{dir: r.dir, data: true, empty: true}, instance); !others && d.dataUUID != "" {
@@ -105,7 +105,7 @@ func (s *search) lone(ctx context.Context, r root, others bool) {
 	s.stray = append(s.stray, instance)
 }
 
-// withoutCopies removes roots that are no more than a copy of another data directory's instance file.
+// withoutCopies removes roots that consist of nothing but a copy of another data directory's instance file.
 func (s *search) withoutCopies() {
 	s.roots = slices.DeleteFunc(s.roots, func(r root) bool {
 		again := r.empty && slices.ContainsFunc(s.roots,
@@ -126,7 +126,7 @@ func (s *search) read(ctx context.Context, r *root, depth int) (e entries, err e
 		}
 		name := path.Base(info.Name)
 		if path.Dir(info.Name) != path.Clean(r.dir) {
-			name = "" // an entry of a list of places: its own name means nothing
+			name = "" // an entry of a list of places, whose own name means nothing
 		}
 		switch {
 		case !info.Dir && name == InstanceFile:
@@ -153,7 +153,7 @@ func (s *search) read(ctx context.Context, r *root, depth int) (e entries, err e
 	return e, nil
 }
 
-// instance reads a file instance into r. false: it is another program's file with the same name.
+// instance reads a file instance into r. It returns false if it is another program's file with the same name.
 func (s *search) instance(ctx context.Context, r *root, name string, depth int) bool {
 	in, _, err := readInstance(ctx, s.tree, name, s.o.Pbc())
 	if s.there(err) {
@@ -162,13 +162,13 @@ func (s *search) instance(ctx context.Context, r *root, name string, depth int) 
 	return !(errors.Is(err, fault.Corrupt) && depth > 0 && !looksLikePBC(err))
 }
 
-// looksLikePBC reports whether the file that err is about is a damaged protobuf container rather than something else.
+// looksLikePBC reports whether the file that caused err is a damaged protobuf container and not something else.
 func looksLikePBC(err error) bool {
 	var e *fault.Error
 	return errors.As(err, &e) && e.Path != "header.magic" && !pbc.IsTorn(err)
 }
 
-// dataRoot reads what a data root's instance says.
+// dataRoot reads a data root's instance.
 func (s *search) dataRoot(ctx context.Context, r root, instance string) root {
 	d := DataDir{Instance: instance}
 	if _, err := readDirInstance(ctx, s.tree, &d, s.o.Pbc()); s.there(err) {
@@ -182,8 +182,8 @@ func (s *search) isRoot(ctx context.Context, dir string) bool {
 	return s.there(err)
 }
 
-// there reports whether err is nil. Any error but damage and fs.ErrNotExist ends the search: a failing disk must not
-// make a directory look empty.
+// there reports whether err is nil. Any error other than damage and fs.ErrNotExist ends the search, because a failing
+// disk must not make a directory look empty.
 func (s *search) there(err error) bool {
 	if err != nil && s.failed == nil && !Gone(err) && fault.NotOfFile(err) {
 		s.failed = err
@@ -191,7 +191,7 @@ func (s *search) there(err error) bool {
 	return err == nil
 }
 
-// hasBlocks reports whether a directory is a data directory, by its instance or by its content.
+// hasBlocks reports whether a directory is a data directory, judged by its instance or by its content.
 func (s *search) hasBlocks(ctx context.Context, dir string) bool {
 	if _, err := s.tree.Stat(ctx, path.Join(dir, DirInstanceFile)); s.there(err) {
 		return true
@@ -199,7 +199,7 @@ func (s *search) hasBlocks(ctx context.Context, dir string) bool {
 	return s.holdsBlocks(ctx, dir)
 }
 
-// holdsBlocks reports whether a directory holds blocks, by the first 1,000 names in it.
+// holdsBlocks reports whether a directory holds blocks, judged by the first 1,000 names in it.
 func (s *search) holdsBlocks(ctx context.Context, dir string) bool {
 	n := 0
 	for info, err := range s.tree.List(ctx, dir) {
