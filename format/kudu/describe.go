@@ -23,7 +23,7 @@ import (
 )
 
 // anatomy streams the structure of all files in the servers' directories; the nodes of a file cover all its bytes. With
-// a table (DIR#TABLE), it is only the table's superblocks, consensus metadata, logs and blocks.
+// a table (DIR#TABLE), only the table's superblocks, consensus metadata, logs and blocks are included.
 func anatomy(ctx context.Context, tg format.Target, o format.DescribeOptions) iter.Seq2[region.Node, error] {
 	return describe.Stream(ctx, o.Pages, func(out *describe.Outline) error {
 		return (&describer{Outline: out, tree: tg.Tree, o: o.OpenOptions}).all(tg)
@@ -35,10 +35,10 @@ type describer struct {
 	*describe.Outline
 	tree   store.Tree
 	o      format.OpenOptions
-	owners map[uint64]string // what each block of the current server is
+	owners map[uint64]string // role of each block of the current server
 }
 
-// met keeps damage for the end, and returns other errors.
+// met saves damage until the end, and returns other errors.
 func (d *describer) met(err error) error {
 	if err == nil {
 		return d.Ctx.Err()
@@ -50,7 +50,7 @@ func (d *describer) met(err error) error {
 	return nil
 }
 
-// all describes what the target names.
+// all describes everything that the target names.
 func (d *describer) all(tg format.Target) error {
 	ro, err := table.ParseOptions(d.o.Opts)
 	if err != nil {
@@ -116,7 +116,7 @@ func (d *describer) server(f *fs.FS, s *cluster.Servers) error {
 	for _, dir := range []string{fs.TabletMetaDir, fs.ConsensusDir} {
 		for info, err := range f.Tree.List(d.Ctx, path.Join(f.MetaDir, dir)) {
 			if err != nil {
-				break // it was noted when the directories were opened
+				break // it was reported when the directories were opened
 			}
 			if !info.Dir && fs.IsUUID(path.Base(info.Name)) {
 				names = append(names, info.Name)
@@ -156,7 +156,7 @@ func (d *describer) server(f *fs.FS, s *cluster.Servers) error {
 	return nil
 }
 
-// table describes what a server has of tablets.
+// table describes a server's files of the given tablets.
 func (d *describer) table(f *fs.FS, only []*table.Tablet) error {
 	for _, tb := range only {
 		for _, r := range tb.Replicas() {
@@ -220,7 +220,7 @@ func (d *describer) container(name string) error {
 	return d.met(fs.DescribeMetadata(d.Ctx, d.tree, name, d.pbc()))
 }
 
-// logs describes the segments of the logs of the tablets that want selects; nil: of all.
+// logs describes the log segments of the tablets that want selects; nil selects all tablets.
 func (d *describer) logs(f *fs.FS, want func(id string) bool) error {
 	if f.WALDir == "" {
 		return nil

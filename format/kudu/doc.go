@@ -1,5 +1,6 @@
 // Package kudu reads the directories of Apache Kudu servers, without Kudu and without changing them: tables in their
-// current or an earlier state, with what is only in the write-ahead log; also if files are damaged or missing.
+// current or an earlier state, including rows and changes that are only in the write-ahead log, even if files are
+// damaged or missing.
 //
 // # Packages
 //

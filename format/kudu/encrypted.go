@@ -10,10 +10,10 @@ import (
 )
 
 // keysOption is the name of the option with the keys of encrypted servers. Every function of the format that reads
-// files gets a tree that decrypts them, and knows nothing of it.
+// files is given a tree that decrypts them transparently.
 const keysOption = "encryption-key"
 
-// plain is the target with the plain content of encrypted files, if the options have keys.
+// plain returns the target with encrypted files decrypted, if the options have keys.
 func plain(ctx context.Context, tg format.Target, opts map[string]string) (format.Target, error) {
 	tree, err := fs.Decrypted(ctx, tg.Tree, opts[keysOption])
 	if err == nil {

@@ -116,10 +116,10 @@ type lister struct {
 	tg    format.Target
 	ro    table.Options
 	s     *cluster.Servers
-	loose []region.Finding // of blocks that no superblock names
+	loose []region.Finding // findings about blocks that no superblock names
 }
 
-// openLister opens the servers, with those of the options that matter to a list.
+// openLister opens the servers, with the options that matter to a list.
 func openLister(ctx context.Context, tg format.Target) (l *lister, err error) {
 	if tg.Opts["schema"] != "" {
 		return nil, fault.Invalidf("option schema=FILE is not for lists: the blocks that it reads belong to no table " +
@@ -143,14 +143,14 @@ func openLister(ctx context.Context, tg format.Target) (l *lister, err error) {
 	return l, nil
 }
 
-// tables yields the tables that the target names. named: there was one, or the target names none in particular. more:
-// the list continues.
+// tables yields the tables that the target names. named reports whether there was one, or the target names none in
+// particular. more reports whether the list continues.
 func (l *lister) tables(ctx context.Context, yield func(format.Entry, error) bool) (named, more bool) {
 	what := l.tg.Table
 	named = what == ""
 	for _, ts := range l.s.Tables() {
 		if !l.s.Matches(what, ts) || what == "" && ts[0].ID == meta.SystemCatalogID {
-			continue // a master's own can be read by its name
+			continue // the master's own table can be read by its name
 		}
 		named = true
 		e, err := l.s.Entry(ctx, ts)
@@ -168,7 +168,7 @@ func (l *lister) tables(ctx context.Context, yield func(format.Entry, error) boo
 	return named, true
 }
 
-// whyNone is the first damage that explains why there are no tables; nil if there is none.
+// whyNone returns the first damage that explains why there are no tables; nil if there is none.
 func whyNone(findings []region.Finding) error {
 	for _, x := range findings {
 		if x.Severity >= region.Error || x.Part == meta.SystemCatalogID && x.Severity == region.Warning {

@@ -41,7 +41,7 @@ func listNamed(ctx context.Context, f *FS, _, wanted []*Tablet, add func([]strin
 			offset = strconv.FormatInt(l.Place.At.Off, 10)
 		}
 		add(append(slices.Clone(l.Values[:]), object, offset))
-		if l.Err != nil && l.Place.At.Object != "" { // CheckBlocks reports the others
+		if l.Err != nil && l.Place.At.Object != "" { // CheckBlocks reports the other blocks
 			if x, ok := unreadableBlock(l.Tablet.ID, l.Err); ok {
 				findings = append(findings, x)
 			}
@@ -54,7 +54,7 @@ func listNamed(ctx context.Context, f *FS, _, wanted []*Tablet, add func([]strin
 	return findings, err
 }
 
-// unreadableBlock is the finding about a damaged block of a tablet; false if err is not damage.
+// unreadableBlock returns the finding about a damaged block of a tablet; false if err is not damage.
 func unreadableBlock(tablet string, err error) (region.Finding, bool) {
 	var e *fault.Error
 	if !errors.As(err, &e) || e.Class != fault.Corrupt {
@@ -96,7 +96,7 @@ func listUnnamed(ctx context.Context, f *FS, all, _ []*Tablet, add func([]string
 	}
 	for _, c := range f.Containers {
 		if c.Metadata != "" && !c.Unknown {
-			continue // all but its live blocks was deleted
+			continue // everything but its live blocks was deleted
 		}
 		carved, err := f.Carve(ctx, c)
 		if err != nil && !errors.As(err, new(*fault.Error)) {
@@ -109,7 +109,7 @@ func listUnnamed(ctx context.Context, f *FS, all, _ []*Tablet, add func([]string
 	return nil, ctx.Err()
 }
 
-// problemOf is the reason why a block cannot be read, without its span, which has columns of its own.
+// problemOf returns the reason why a block cannot be read, without its span, which has its own columns.
 func problemOf(err error) string {
 	var e *fault.Error
 	switch {
@@ -123,7 +123,7 @@ func problemOf(err error) string {
 	return c.Error()
 }
 
-// grouped writes a number with commas as thousands separators; "" if it is negative, for unknown.
+// grouped formats a number with commas as thousands separators; "" if it is negative, which means unknown.
 func grouped(n int64) string {
 	if n < 0 {
 		return ""
@@ -135,8 +135,8 @@ func grouped(n int64) string {
 	return s
 }
 
-// blocksBy makes a list over all servers in a target of one over a single server, which gets all its tablets and those
-// that the target and option tablet select.
+// blocksBy extends a list for a single server to all servers in a target. of is called for each server, with all its
+// tablets and with those that the target and option tablet select.
 func blocksBy(of func(ctx context.Context, f *FS, all, wanted []*Tablet, add func([]string)) ([]region.Finding,
 	error)) func(context.Context, format.Target, format.OpenOptions, func([]string)) ([]region.Finding, error) {
 	return func(ctx context.Context, t format.Target, o format.OpenOptions,
@@ -162,7 +162,7 @@ func blocksBy(of func(ctx context.Context, f *FS, all, wanted []*Tablet, add fun
 		var first error
 		for _, l := range layouts {
 			f, all, err := openListed(ctx, t.Tree, l, fo)
-			if errors.Is(err, fault.Unsupported) { // the others are read
+			if errors.Is(err, fault.Unsupported) { // the other servers are read
 				first = cmp.Or(first, err)
 				findings = append(findings, Unreadable(l, err))
 				continue

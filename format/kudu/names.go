@@ -26,7 +26,7 @@ type (
 	User       = fs.User
 )
 
-// What superblocks and consensus metadata say.
+// The contents of superblocks and consensus metadata.
 type (
 	BlockRef        = meta.BlockRef
 	Column          = meta.Column
@@ -48,7 +48,7 @@ type (
 	Txn             = meta.Txn
 )
 
-// What a tablet's log has beyond its rowsets.
+// Rows and changes that a tablet's log has and its rowsets lack.
 type (
 	KeyLookup      = wal.KeyLookup
 	Logged         = wal.Logged
@@ -59,7 +59,7 @@ type (
 	WALHeader      = wal.Header
 )
 
-// A table, as the metadata of its Arrow schema has it under MetaTable.
+// A table as described in the metadata of its Arrow schema under MetaTable.
 type (
 	HashMeta   = table.HashMeta
 	RangeMeta  = table.RangeMeta
@@ -92,7 +92,7 @@ const (
 // that is not UTF-8, or that begins with HexText itself.
 const HexText = meta.HexText
 
-// ColumnOf is the column for an Arrow field, as in a table that is made from it.
+// ColumnOf returns the column for an Arrow field, as in a table created from it.
 var ColumnOf = meta.ColumnOf
 
 // Functions on servers' directories.

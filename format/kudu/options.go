@@ -11,21 +11,21 @@ import (
 // Last.
 type Moment = table.Moment
 
-// AtTime is the snapshot at a calendar time, which has the operations before it.
+// AtTime returns the snapshot at a calendar time, which includes the operations before it.
 func AtTime(t time.Time) Moment { return Moment(t.UTC().Format(time.RFC3339Nano)) }
 
-// AtHybrid is the snapshot at a hybrid time, which has the operations before it.
+// AtHybrid returns the snapshot at a hybrid time, which includes the operations before it.
 func AtHybrid(t uint64) Moment { return Moment(strconv.FormatUint(t, 10)) }
 
 // ReadOptions are the options of reading, for stoa.OpenOptions.Typed. The zero value of each is the default.
 type ReadOptions struct {
-	At        Moment   // read the table as it was then; "": the latest state
+	At        Moment   // read the table as of this moment; "": the latest state
 	NoWAL     bool     // do not read rows and changes that are only in the write-ahead log
 	Tablet    string   // the id of the only tablet to read; "": all
-	Partial   bool     // missing tablets are no finding, and if history was removed, the oldest known state is read
-	Unclaimed bool     // blocks with rows that no superblock names are no finding
-	Live      bool     // a server may run on the directories; what it writes meanwhile may look like damage
-	Schema    string   // file, as of stoa schema -f json: read the blocks that no superblock names with this schema
+	Partial   bool     // missing tablets are not reported, and if history was removed, the oldest known state is read
+	Unclaimed bool     // blocks with rows that no superblock names are not reported
+	Live      bool     // a server may be running on the directories; its writes may look like damage
+	Schema    string   // file written by stoa schema -f json: read the blocks that no superblock names with this schema
 	WALDir    string   // the directory that holds wals/; "": search for it
 	DataDirs  []string // the directories that hold data/; nil: search for them
 	MetaDir   string   // the directory that holds tablet-meta/; "": search for it

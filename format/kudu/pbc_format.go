@@ -94,7 +94,7 @@ func verifyPBC(ctx context.Context, tg format.Target, o format.OpenOptions) iter
 	}
 }
 
-// checkPBC calls met with each damage, until met returns false. It returns other errors.
+// checkPBC calls met for each damage until met returns false. It returns other errors.
 func checkPBC(ctx context.Context, tg format.Target, o pbc.Options, met func(error) bool) error {
 	src, err := tg.Tree.Open(ctx, tg.Name)
 	if err != nil {
@@ -108,7 +108,7 @@ func checkPBC(ctx context.Context, tg format.Target, o pbc.Options, met func(err
 	for n := 0; ; n++ {
 		rec, err := r.Next(ctx)
 		if err == io.EOF {
-			if n == 0 && r.Typ != "kudu.BlockRecordPB" { // that of a new log container has none
+			if n == 0 && r.Typ != "kudu.BlockRecordPB" { // the metadata of a new log container has no records
 				met(fault.Corruptf(r.Span(r.Size, 0), "", "the file ends before its record"))
 			}
 			return ctx.Err()
@@ -124,7 +124,7 @@ func checkPBC(ctx context.Context, tg format.Target, o pbc.Options, met func(err
 	}
 }
 
-// ofSystem is err, or nil if it is a fault.Error, which was reported.
+// ofSystem returns err, or nil if err is a fault.Error, which has been reported.
 func ofSystem(err error) error {
 	if errors.As(err, new(*fault.Error)) {
 		return nil

@@ -13,13 +13,13 @@ import (
 	"stoa/region"
 )
 
-// RowSetFields are the columns of the list "rowsets": a line a rowset, one for each log, and one for what is deleted in
-// each data directory with log containers. Times are those from which snapshots are exact.
+// RowSetFields are the columns of the list "rowsets": one line per rowset, one per log, and one for the deleted blocks
+// of each data directory with log containers. Times are those from which snapshots are exact.
 var RowSetFields = []string{"table", "table-id", "tablet", "server", "rowset", "rows", "live", "columns-bytes",
 	"keys-bytes", "redo-files", "redo-bytes", "undo-files", "undo-bytes", "updated-cells", "deletes", "reinserts",
 	"exact-from", "lost-blocks", "log-bytes", "dead-blocks", "dead-bytes"}
 
-// rowSets lists what the rowsets of tables are made of.
+// rowSets lists the statistics of the rowsets of tables.
 func rowSets(ctx context.Context, t format.Target, o format.OpenOptions, add func([]string)) ([]region.Finding,
 	error) {
 	s, o, ro, err := openList(ctx, t, o, false)
@@ -46,7 +46,7 @@ func rowSets(ctx context.Context, t format.Target, o format.OpenOptions, add fun
 	return slices.Clone(s.Findings), nil
 }
 
-// setFields are the fields of a rowset, from its id on.
+// setFields returns the fields of a rowset, from its id on.
 func setFields(x *table.SetStats) []string {
 	exact := ""
 	switch {
@@ -60,7 +60,7 @@ func setFields(x *table.SetStats) []string {
 		number(x.Deletes), number(x.Reinsert), exact, strconv.Itoa(x.Lost), "", "", ""}
 }
 
-// number is a number that is known, else "".
+// number formats a known number; "" if it is unknown.
 func number(n int64) string {
 	if n < 0 {
 		return ""
@@ -68,8 +68,8 @@ func number(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// deadBlocks lists, for each data directory, the blocks of its containers that were deleted. The bytes of those of
-// which the file system made holes take nothing on the disk.
+// deadBlocks lists, for each data directory, the blocks of its containers that were deleted. Those that the file system
+// turned into holes take no space on disk.
 func deadBlocks(s *cluster.Servers, add func([]string)) {
 	for _, f := range s.All {
 		for i, d := range f.DataDirs {

@@ -42,8 +42,8 @@ func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Se
 	}
 }
 
-// unchecked is format.Format.Unchecked: Kudu's servers can be configured to write no checksums, and those of the first
-// version had none.
+// unchecked is format.Format.Unchecked: Kudu's servers can be configured to write no checksums, and the first version
+// had none.
 func unchecked(ctx context.Context, tg format.Target, o format.OpenOptions) (string, error) {
 	tg, err := plain(ctx, tg, o.Opts)
 	if err != nil {
@@ -103,7 +103,7 @@ type verifier struct {
 	ctx      context.Context
 	tree     store.Tree
 	o        format.OpenOptions
-	reported map[region.Finding]bool // when the directories were opened
+	reported map[region.Finding]bool // findings reported when the directories were opened
 }
 
 // met reports damage, and returns other errors.
@@ -118,7 +118,7 @@ func (v *verifier) met(code string, err error) error {
 	return nil
 }
 
-// all verifies what the target names.
+// all verifies everything that the target names.
 func (v *verifier) all(tg format.Target) error {
 	ro, err := table.ParseOptions(v.o.Opts)
 	if err != nil {
@@ -135,7 +135,7 @@ func (v *verifier) all(tg format.Target) error {
 		return err
 	}
 	tables := s.Tables()
-	name := map[string]string{} // of a tablet's table
+	name := map[string]string{} // name of a tablet's table
 	for _, ts := range tables {
 		for _, tb := range ts {
 			name[tb.ID] = s.NameOf(ts)
@@ -156,7 +156,7 @@ func (v *verifier) all(tg format.Target) error {
 		if err := v.unclaimed(s, one, tg.Table, ro); err != nil {
 			return err
 		}
-	} else if at != "" && len(tables) > 1 { // what a moment is to each is different; see TestVerifyMoment
+	} else if at != "" && len(tables) > 1 { // a moment means something different for each; see TestVerifyMoment
 		return fault.Invalidf("%s holds %d tables: name the one to verify as it was at %s", tg.Name, len(tables), at)
 	} else if err := v.unnamed(s, ro.Blocks); err != nil {
 		return err
@@ -180,7 +180,7 @@ func (v *verifier) all(tg format.Target) error {
 	return nil
 }
 
-// only are the tables with a tablet of this id, and no others of their tablets; all tables for "".
+// only restricts tables to the tablet with this id and drops tables without it; "" keeps all tables.
 func only(tables [][]*table.Tablet, id string) (out [][]*table.Tablet) {
 	if id == "" {
 		return tables
@@ -193,7 +193,7 @@ func only(tables [][]*table.Tablet, id string) (out [][]*table.Tablet) {
 	return out
 }
 
-// unclaimed reports blocks that may be left over from a tablet of a table that was named, as reading it does.
+// unclaimed reports blocks that may be left over from a tablet of the named table, as reading the table does.
 func (v *verifier) unclaimed(s *cluster.Servers, ts []*table.Tablet, what string, ro table.Options) error {
 	if ro.Blocks || !cluster.Whole(ts, what, ro) {
 		return nil
@@ -205,7 +205,7 @@ func (v *verifier) unclaimed(s *cluster.Servers, ts []*table.Tablet, what string
 	return err
 }
 
-// unnamed reports blocks that no superblock names; known: those with rows are expected.
+// unnamed reports blocks that no superblock names; known states that blocks with rows are expected among them.
 func (v *verifier) unnamed(s *cluster.Servers, known bool) error {
 	v.Part = ""
 	for _, f := range s.All {
@@ -279,7 +279,7 @@ func (v *verifier) tablet(r table.Replica, ro table.Options) error {
 		if sound, err := v.columns(t, s, harmed[i]); err != nil || v.Stopped() {
 			return err
 		} else if !sound || len(harmed[i]) > 0 {
-			continue // the reason was reported
+			continue // the reason has been reported
 		}
 		check := v.light
 		if v.o.Depth == format.Deep {
@@ -292,7 +292,7 @@ func (v *verifier) tablet(r table.Replica, ro table.Options) error {
 	return nil
 }
 
-// bloom checks whether a rowset's bloom filter can be its own.
+// bloom checks whether a bloom filter can belong to its rowset.
 func (v *verifier) bloom(t *table.Table, s *table.RowSet) error {
 	if s.Bloom.IsNull() {
 		return nil
@@ -304,7 +304,7 @@ func (v *verifier) bloom(t *table.Table, s *table.RowSet) error {
 	return v.met("kudu.bloom.disagrees", err)
 }
 
-// blocks verifies each block of a rowset on its own. harmed are the ids of those with errors.
+// blocks verifies each block of a rowset on its own. harmed has the ids of the blocks with errors.
 func (v *verifier) blocks(t *table.Table, tb *table.Tablet, s *meta.RowSet) (harmed map[uint64]bool, err error) {
 	harmed = map[uint64]bool{}
 	for _, b := range s.Blocks() {
@@ -338,8 +338,8 @@ func (v *verifier) blocks(t *table.Table, tb *table.Tablet, s *meta.RowSet) (har
 	return harmed, nil
 }
 
-// columns compares the footers of a rowset's blocks with the superblock and each other. sound: all agree. Disagreement
-// of harmed blocks is not reported, as errors of theirs have been.
+// columns compares the footers of a rowset's blocks with the superblock and each other. sound reports whether all
+// agree. Disagreement of harmed blocks is not reported, because their errors have already been reported.
 func (v *verifier) columns(t *table.Table, s *table.RowSet, harmed map[uint64]bool) (sound bool, err error) {
 	sound = true
 	for _, b := range s.Blocks() {
@@ -381,7 +381,7 @@ func (v *verifier) rowset(t *table.Table, s *table.RowSet) error {
 		return err
 	}
 	if foreign, err := v.foreign(t, s); err != nil || foreign || v.Stopped() {
-		return err // the reason was reported
+		return err // the reason has been reported
 	}
 	for i, b := range slices.Concat(s.Redo, s.Undo) {
 		if err := v.met("kudu.delta.damaged", v.direction(t, s, b, i >= len(s.Redo))); err != nil ||
@@ -412,7 +412,7 @@ func (v *verifier) light(t *table.Table, s *table.RowSet) error {
 	return err
 }
 
-// foreign reports delta files that are another rowset's; true if there are any.
+// foreign reports delta files of other rowsets; true if there are any.
 func (v *verifier) foreign(t *table.Table, s *table.RowSet) (bool, error) {
 	found, err := t.Foreigners(v.ctx, s, true, true)
 	for _, x := range found {
@@ -463,7 +463,7 @@ func (v *verifier) deltas(t *table.Table, s *table.RowSet) (live int64, err erro
 	}
 	for _, at := range []uint64{0, table.Latest} {
 		flushed := *s
-		flushed.Changes = nil // the superblock's number is without what only the log has
+		flushed.Changes = nil // the superblock's number does not include changes that only the log has
 		o, err := t.ChangesOf(v.ctx, &flushed, cols, at)
 		if err != nil {
 			return 0, err

@@ -46,14 +46,14 @@ type keyCheck struct {
 
 	cells     [][]byte // key cells of the row, from the columns
 	key, last []byte   // the encoded key of the row, and of the row before
-	absent    int      // keys that the bloom filter denies
+	absent    int      // keys that the bloom filter lacks
 
 	strays   int64 // rows whose keys are outside of the tablet's partition
 	strayRow int64 // the first of them
 	strayWhy string
 }
 
-// open opens the columns of the key, the ad-hoc index and the bloom filter. close must be called also after an error.
+// open opens the columns of the key, the ad-hoc index and the bloom filter. close must be called even after an error.
 func (k *keyCheck) open() (err error) {
 	for i := range k.t.Stored.NumKeys {
 		b, ok := k.s.Block(k.t.Stored.Columns[i].ID)
@@ -126,9 +126,9 @@ func (k *keyCheck) reportStrays() {
 	}
 }
 
-// compare compares the key of the row with the one before, the index, the bloom filter and the bounds of the rowset.
-// fits is false if later rows cannot be compared: after a key that is not greater, or differs from the index, all of
-// them may be wrong for the same reason.
+// compare compares the key of the row with the previous key, the index, the bloom filter and the bounds of the rowset.
+// fits is false if later rows should not be compared: after a key that is not greater than the previous one, or differs
+// from the index, all of them may be wrong for the same reason.
 func (k *keyCheck) compare(row int64) (fits bool, err error) {
 	s := k.s
 	if row > 0 && bytes.Compare(k.last, k.key) >= 0 {

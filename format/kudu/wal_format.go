@@ -18,7 +18,8 @@ import (
 )
 
 // WALFormat is format "kudu-wal": one segment of a write-ahead log, on its own. It can be described and verified. Its
-// rows are read with the directory that it belongs to: only the rest of the tablet says which of them were flushed.
+// rows are read with the directory that it belongs to, because only the rest of the tablet tells which of them were
+// flushed.
 var WALFormat = format.Format{
 	Family:   "kudu",
 	Name:     "kudu-wal",
@@ -61,7 +62,7 @@ func listWAL(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, erro
 	}
 }
 
-// noOptions returns an error, Invalid, if there are any options.
+// noOptions returns an Invalid error if there are any options.
 func noOptions(name string, opts map[string]string) error {
 	for k := range opts {
 		return fault.Invalidf("%s: there is no option %q for reading", name, k)
