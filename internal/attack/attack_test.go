@@ -22,11 +22,11 @@ type attack struct {
 	root   string
 	temps  int
 	made   map[string]*fixture
-	seen   map[string]int            // verb and status
-	class  map[string]map[string]int // fixture: harm and how it ended
-	finds  map[string]*find          // by alike
+	seen   map[string]int            // counts by verb and status
+	class  map[string]map[string]int // by fixture: counts of harms and outcomes
+	finds  map[string]*find          // by the key that alike returns
 	cases  int
-	equal  int // cases in which every verb answered as for the intact place
+	equal  int // number of cases in which every verb answered as for the intact place
 	refuse map[string]string
 }
 
@@ -50,12 +50,12 @@ func (a *attack) temp(name string) string {
 	return dir
 }
 
-// verb runs a reading verb on a copy of f.
+// verb runs a reading verb on the copy of f in dir.
 func (a *attack) verb(f *fixture, dir, verb string, args ...string) answer {
 	return a.stoa.run(slices.Concat([]string{verb, f.at(dir)}, f.reading, args, []string{"--no-progress"})...)
 }
 
-// try harms a copy of f and judges what the verbs answer. The trial is nil if the harms do not fit.
+// try harms a copy of f and judges the answers of the verbs. The trial is nil if the harms do not fit.
 func (a *attack) try(f *fixture, harms []harm, seed uint64, all bool) (*trial, error) {
 	work := filepath.Join(a.root, "case")
 	if err := os.RemoveAll(work); err != nil {
@@ -80,7 +80,7 @@ func (a *attack) try(f *fixture, harms []harm, seed uint64, all bool) (*trial, e
 	return c, nil
 }
 
-// one runs one case: harms and verbs follow from its seed.
+// one runs one case; its seed determines harms and verbs.
 func (a *attack) one(f *fixture, seed uint64) error {
 	harms := f.newHarms(rand.New(rand.NewPCG(seed, 4)))
 	if len(harms) == 0 {
@@ -121,10 +121,10 @@ var number = regexp.MustCompile(`0x[0-9a-f]+|\d+|"[^"]*"|/\S+`)
 var everyVerb = regexp.MustCompile(`\b(cat( skip-rows| null-cells)?|recover|count|head|get( key)?|ls|convert( ` +
 	`all)?|stats|advise|describe|explain)\b`)
 
-// alike is the key of a find: the same for finds that have the same cause.
+// alike returns the key of a find, which is the same for finds with the same cause.
 func alike(f *fixture, say string) string {
 	law, rest, _ := strings.Cut(say, ": ")
-	if law == "silent" || law == "stays" || law == "fail" || law == "conservation" { // whichever verb showed it
+	if law == "silent" || law == "stays" || law == "fail" || law == "conservation" { // the verb does not matter
 		for _, w := range []string{"is called", "rows came out", "columns of", "rows that were not there",
 			"reported no loss", "another order", "other rows came out"} {
 			if strings.Contains(rest, w) {
@@ -140,7 +140,7 @@ func alike(f *fixture, say string) string {
 	return f.name + " " + law + ": " + rest[:min(len(rest), 120)]
 }
 
-// note records a find; the harms of the first of its kind are shrunk.
+// note records a find and shrinks the harms of the first find of its kind.
 func (a *attack) note(f *fixture, harms []harm, seed uint64, say string) {
 	key := alike(f, say)
 	if a.finds[key] != nil {
@@ -162,13 +162,13 @@ func (a *attack) note(f *fixture, harms []harm, seed uint64, say string) {
 		a.finds[key].replay)
 }
 
-// shows reports whether harms still show the find.
+// shows reports whether harms still trigger the find.
 func (a *attack) shows(f *fixture, harms []harm, seed uint64, key string) bool {
 	c, err := a.try(f, harms, seed, false)
 	return err == nil && c != nil && slices.ContainsFunc(c.finds, func(say string) bool { return alike(f, say) == key })
 }
 
-// shrink leaves out harms, and parts of them, as long as the find remains.
+// shrink removes harms, and parts of them, as long as the find remains.
 func (a *attack) shrink(f *fixture, harms []harm, seed uint64, key string) []harm {
 	if strings.Contains(key, "no answer") {
 		return harms
@@ -198,7 +198,7 @@ func (a *attack) shrink(f *fixture, harms []harm, seed uint64, key string) []har
 	return harms
 }
 
-// round runs cases on a table of each maker, made from the seed, and on some real places.
+// round runs cases on a table of each maker, generated from the seed, and on some real places.
 func (a *attack) round(t *testing.T, seed uint64, cases int, until time.Time) {
 	for i := range makers {
 		m := &makers[i]
@@ -230,22 +230,22 @@ func (a *attack) round(t *testing.T, seed uint64, cases int, until time.Time) {
 	clear(a.made)
 }
 
-// chosen reports whether a fixture, or a format, is among those that STOA_ATTACK_ONLY names: a comma-separated list of
-// prefixes of fixtures' names. Without it, all are.
+// chosen reports whether STOA_ATTACK_ONLY selects a fixture or a format. The variable is a comma-separated list of
+// prefixes of fixture names; without it, all are selected.
 func chosen(name string) bool {
 	only := os.Getenv("STOA_ATTACK_ONLY")
 	return only == "" || slices.ContainsFunc(strings.Split(only, ","),
 		func(w string) bool { return w != "" && strings.HasPrefix(name, w) })
 }
 
-// cast tries cases on f.
+// cast runs cases on f.
 func (a *attack) cast(t *testing.T, f *fixture, seed uint64, cases int, until time.Time) {
 	for k := range cases {
 		if time.Now().After(until) {
 			return
 		}
 		h := fnv.New32()
-		fmt.Fprint(h, f.name, f.origin, seed, k) // other fixtures have other harms
+		fmt.Fprint(h, f.name, f.origin, seed, k) // different fixtures get different harms
 		if err := a.one(f, uint64(h.Sum32())); err != nil {
 			t.Errorf("%s, seed %d, case %d: %v", f.name, f.seed, k, err)
 		}
@@ -293,7 +293,8 @@ func (a *attack) report(t *testing.T) {
 	}
 }
 
-// TestAttack runs the same few cases of each fixture every time; if STOA_ATTACK is a duration, others for that long.
+// TestAttack runs a fixed small set of cases for each fixture; if STOA_ATTACK is a duration, it runs random cases for
+// that long.
 func TestAttack(t *testing.T) {
 	s := os.Getenv("STOA_ATTACK")
 	if s == "" {
@@ -328,7 +329,7 @@ func TestAttack(t *testing.T) {
 	a.report(t)
 }
 
-// TestReplay runs cases again, a line each: FIXTURE SEED CASE | HARM; HARM, as a find prints it.
+// TestReplay replays cases, given one per line as a find prints them: FIXTURE SEED CASE | HARM; HARM.
 func TestReplay(t *testing.T) {
 	lines := strings.TrimSpace(os.Getenv("STOA_REPLAY"))
 	if lines == "" {
@@ -377,7 +378,7 @@ func (a *attack) replay(t *testing.T, line string) {
 	}
 }
 
-// named is the fixture of that name.
+// named returns the fixture with that name.
 func (a *attack) named(name string, seed uint64) (*fixture, error) {
 	for i := range makers {
 		if makers[i].name == name {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestBudgets: an intact place that needs more than its budget is not damaged. Whatever the budget, a verb gives all
-// rows or ends with 1.
+// TestBudgets: an intact place that needs more than its budget is not damaged. With any budget, a verb returns all rows
+// or exits with 1.
 func TestBudgets(t *testing.T) {
 	a := newAttack(build(t), t.TempDir())
 	refused := 0

@@ -24,7 +24,7 @@ type answer struct {
 	died   string
 }
 
-// The exit statuses; died is none of them: the process gave no answer.
+// The exit statuses. died is not one of them: it means that the process gave no answer.
 const (
 	fine = iota
 	cannot
@@ -38,8 +38,8 @@ type command interface {
 	run(args ...string) answer
 }
 
-// served is the command in a process of its own that takes one command line after the other. It is started anew
-// when it has died.
+// served is the command in a separate process that accepts one command line after another. It is restarted after it has
+// died.
 type served struct {
 	binary string
 	limit  time.Duration
@@ -51,7 +51,7 @@ type served struct {
 	calls  int
 }
 
-// built is the folder of the command that is attacked, for all tests; "" until one needs it.
+// built is the directory of the command under attack, shared by all tests; "" until a test needs it.
 var built string
 
 func TestMain(m *testing.M) {
@@ -61,7 +61,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// binary compiles the command that is attacked: the test binary of cmd/stoa, which serves command lines.
+// binary compiles the command under attack: the test binary of cmd/stoa, which serves command lines.
 var binary = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "stoa-attack-")
 	if err != nil {
@@ -76,7 +76,7 @@ var binary = sync.OnceValues(func() (string, error) {
 	return name, nil
 })
 
-// build is the command that is attacked, in a process of the test's own.
+// build returns the command under attack, in a separate process for this test.
 func build(t *testing.T) *served {
 	t.Helper()
 	binary, err := binary()
@@ -127,7 +127,7 @@ func (s *served) stop() {
 }
 
 func (s *served) run(args ...string) answer {
-	if s.calls++; s.calls%2000 == 0 { // what accumulates over many command lines is not tested here
+	if s.calls++; s.calls%2000 == 0 { // restart: accumulation over many command lines is not tested here
 		s.stop()
 	}
 	if s.cmd == nil {
@@ -164,7 +164,8 @@ func (s *served) run(args ...string) answer {
 	return a
 }
 
-// where is the first line that a dead process printed, and the innermost line of stoa's own code in its trace.
+// where returns the first line that a dead process printed, and the innermost line of stoa's own code in its stack
+// trace.
 func where(trace string) string {
 	lines := strings.Split(trace, "\n")
 	said := lines[0]

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// real lists the places that real systems wrote: those below the folder that STOA_CORPUS names, or below the project's
-// own, as FORMAT:PATH, and some Kudu tables as kudu:DIR#TABLE.
+// real lists the places that real systems wrote: those below the directory that STOA_CORPUS names, or below the
+// project's own corpus, as FORMAT:PATH, and some Kudu tables as kudu:DIR#TABLE.
 func real() (out []string) {
 	root := os.Getenv("STOA_CORPUS")
 	if root == "" {
@@ -111,7 +111,7 @@ func copyPlace(from, to string) error {
 	})
 }
 
-// expected is how many rows a place has by the file of expected rows beside it; -1 if there is none.
+// expected returns the number of rows of a place according to the file of expected rows beside it; -1 if there is none.
 func expected(place string) int {
 	base := strings.TrimSuffix(strings.TrimSuffix(place, ".red"), ".trv")
 	if b, err := os.ReadFile(base + ".expect.jsonl"); err == nil {
@@ -133,7 +133,7 @@ func expected(place string) int {
 	return bytes.Count(b, []byte("\n"))
 }
 
-// realRound tries cases on some real places: each format as often as the others.
+// realRound runs cases on some real places, each format equally often.
 func (a *attack) realRound(t *testing.T, seed uint64, cases int, until time.Time) {
 	byFormat := map[string][]string{}
 	for _, name := range real() {

@@ -13,21 +13,21 @@ import (
 	"strings"
 )
 
-// maker writes tables of a format with some settings.
+// maker writes tables of one format with certain settings.
 type maker struct {
 	name    string // of the fixture: "trevni/null"
 	place   string // what is written, in its directory
-	glob    string // how it is named where that is not its place
+	glob    string // name under which it is opened, if that is not its place
 	kind    kinds
 	without string // columns that the format does not have
-	// files are one table only because they lie together: nothing shows that one is missing, or another table's
+	// Files form a table only because they lie together: nothing shows that one is missing or is another table's.
 	loose   bool
-	parts   bool     // likewise, but each names the others
+	parts   bool     // likewise, but each file names the others
 	single  bool     // one column only
 	opts    []string // of the writer
-	vary    []string // each KEY=A|B|…: the seed chooses one of the values
-	text    bool     // nothing but lines; the schema is given
-	gzip    bool     // lines with one checksum at the end: what is read before it may be anything
+	vary    []string // each KEY=A|B|…: the seed selects one of the values
+	text    bool     // lines of text only; the schema is passed as an option
+	gzip    bool     // lines with a single checksum at the end: rows read before it may be anything
 	reading []string // flags for every reading verb
 	make    func(a *attack, f *fixture, t *table, source string) error
 }
@@ -85,7 +85,7 @@ var (
 		"page-version=1|2"}
 )
 
-// fixture is an intact place, and what is known of it.
+// fixture is an intact place, with what is known about it.
 type fixture struct {
 	name    string
 	seed    uint64
@@ -96,22 +96,22 @@ type fixture struct {
 	text    bool
 	files   []string // within dir, sorted
 	ref     []string // the rows, as JSON
-	checked bool     // verify reports nothing without checksums, except perhaps the header
+	checked bool     // verify reports nothing that lacks checksums, except perhaps the header
 	// verify reports that the header, with the names of columns, has no checksum
 	nameless bool
 	names    []storedName
-	schemas  []storedName    // Avro schemas, which no checksum covers
-	heads    []storedName    // where Arrow has its schema
+	schemas  []storedName    // names in Avro schemas, which no checksum covers
+	heads    []storedName    // places of Arrow schemas
 	wide     bool            // a page holds all columns
-	able     map[string]bool // verbs that end with 0 on the intact place: others are not run
+	able     map[string]bool // verbs that exit with 0 on the intact place; others are not run
 	changed  bool            // losses may include rows that had been deleted or updated
 	pages    []page
-	origin   string   // of a place that a real system wrote: where it is, as real names it
+	origin   string   // place that a real system wrote: its name as returned by real
 	stale    *fixture // an older state: the first two thirds of the rows
 	other    *fixture // another table by the same writer
 }
 
-// page is bytes that belong together, and how many rows they concern.
+// page is a unit of bytes that belong together, with the number of rows that they concern.
 type page struct {
 	file     string
 	from, to int64
@@ -131,12 +131,12 @@ func (f *fixture) at(dir string) string {
 	return p
 }
 
-// errRefused: the writer refused the table.
+// errRefused means that the writer refused the table.
 type errRefused struct{ say string }
 
 func (e *errRefused) Error() string { return e.say }
 
-// fixtureOf makes a fixture, once for each maker and seed.
+// fixtureOf returns the fixture for a maker and seed, and creates it on first use.
 func (a *attack) fixtureOf(m *maker, seed uint64) (*fixture, error) {
 	key := fmt.Sprintf("%s %d", m.name, seed)
 	if f := a.made[key]; f != nil {
@@ -158,8 +158,8 @@ func (a *attack) fixtureOf(m *maker, seed uint64) (*fixture, error) {
 	return f, nil
 }
 
-// newFixture makes a table: columns and the number of rows follow from seed, cells from values; ids begin at base. part
-// is the fraction of the rows that it has.
+// newFixture creates a table. seed determines the columns and the number of rows, values determines the cells; ids
+// begin at base. part is the fraction of the rows that it gets.
 func (a *attack) newFixture(m *maker, seed, values uint64, base int64, part float64) (*fixture, error) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	width := 1 + r.IntN(7)
@@ -230,7 +230,7 @@ func (a *attack) convert(f *fixture, source string, args []string) error {
 	return nil
 }
 
-// loadTwice makes a CarbonData table of two segments.
+// loadTwice creates a CarbonData table of two segments.
 func loadTwice(a *attack, f *fixture, t *table, source string) error {
 	place := filepath.Join(f.dir, f.place)
 	half := strconv.Itoa(len(t.rows) / 2)
@@ -247,7 +247,7 @@ func loadTwice(a *attack, f *fixture, t *table, source string) error {
 	return nil
 }
 
-// learn reads what an intact place holds. Damage is an error.
+// learn reads the contents of an intact place. Damage is an error.
 func (a *attack) learn(f *fixture) error {
 	var err error
 	if f.files, err = filesOf(f.dir); err != nil {
@@ -261,7 +261,7 @@ func (a *attack) learn(f *fixture) error {
 	}
 	f.nameless = slices.ContainsFunc(v.Findings, ofNames)
 	v.Findings = slices.DeleteFunc(v.Findings, ofNames)
-	f.checked = !v.says("file.unchecked") && !v.says("trevni.checksum.zero") // Avro's own writer left some out
+	f.checked = !v.says("file.unchecked") && !v.says("trevni.checksum.zero") // Avro's writer left some out
 	got = a.verb(f, f.dir, "cat", "-f", "jsonl")
 	if got.Status != fine {
 		return fmt.Errorf("%s, seed %d: intact, but cat ends with %d: %s", f.name, f.seed, got.Status, got.Stderr)
@@ -286,8 +286,8 @@ func (a *attack) learn(f *fixture) error {
 var (
 	fromRow = regexp.MustCompile(`from row (\d+)`)
 	rowsIn  = regexp.MustCompile(`(\d+) (?:rows|values)`)
-	entries = regexp.MustCompile(`(\d+) entries`) // of a repeated column: the first may continue a row
-	// (CarbonData's format 1 keeps the bits of the nulls in its footer: nothing else says which are null)
+	entries = regexp.MustCompile(`(\d+) entries`) // of a repeated column, whose first entry may continue a row
+	// (CarbonData's format 1 stores null bits in its footer, and nothing else records which entries are null)
 	isPage = regexp.MustCompile(`^(block|page|message|dict|dictionary|data|rowid|DataChunk\d)\b|` +
 		`^blocklet\[\d+\]\.\S+\.(data|rowid|present)$|^present_bit_stream$`)
 )
@@ -310,7 +310,7 @@ func (f *fixture) learnPages(a *attack) {
 				continue
 			}
 			p := page{name, n.Offset, n.Offset + n.Length, len(f.ref)}
-			if f.format() == "trevni" && n.Name == "data" { // of the block, which says how many rows it has
+			if f.format() == "trevni" && n.Name == "data" { // of the block, which states its number of rows
 				continue
 			}
 			if m := rowsIn.FindStringSubmatch(n.Value); m != nil && !strings.Contains(n.Value, "DICTIONARY") {
@@ -320,7 +320,7 @@ func (f *fixture) learnPages(a *attack) {
 				k, _ := strconv.Atoi(m[1])
 				p.rows = min(k+1, len(f.ref))
 			}
-			if m := fromRow.FindStringSubmatch(n.Value); m != nil && f.format() != "trevni" { // which says how many
+			if m := fromRow.FindStringSubmatch(n.Value); m != nil && f.format() != "trevni" { // which states it
 				from, _ := strconv.Atoi(m[1])
 				if p.rows = len(f.ref) - from; last >= 0 && f.pages[last].file == name {
 					f.pages[last].rows -= p.rows // the page before it ends here

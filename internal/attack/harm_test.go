@@ -48,13 +48,13 @@ func parseHarms(s string) (out []harm, err error) {
 }
 
 // bytewise are the operations on the bytes of a file b, which they may overwrite. [from, to) is the range whose bytes
-// differ now, in offsets of the original file; where bytes move it reaches to the end.
+// now differ, as offsets in the original file; if bytes move, it extends to the end.
 var bytewise = map[string]func(b []byte, n [3]int64) (out []byte, from, to int64){
 	"flip": func(b []byte, n [3]int64) ([]byte, int64, int64) { // bit n[1] of byte n[0]
 		b[n[0]] ^= 1 << n[1]
 		return b, n[0], n[0] + 1
 	},
-	"over": func(b []byte, n [3]int64) ([]byte, int64, int64) { // n[1] random bytes from n[0]
+	"over": func(b []byte, n [3]int64) ([]byte, int64, int64) { // n[1] random bytes at n[0]
 		copy(b[n[0]:n[0]+n[1]], noise(n[1], n[2]))
 		return b, n[0], n[0] + n[1]
 	},
@@ -117,7 +117,7 @@ type touch struct {
 // apply applies harms to the copy of f in dir. fit is false if one of them does not fit.
 func (f *fixture) apply(dir string, harms []harm) (touched []touch, fit bool, err error) {
 	defer func() {
-		if recover() != nil { // past the end of a file that an earlier harm shortened
+		if recover() != nil { // beyond the end of a file that an earlier harm shortened
 			fit, err = false, nil
 		}
 	}()
@@ -129,7 +129,7 @@ func (f *fixture) apply(dir string, harms []harm) (touched []touch, fit bool, er
 		do, ok := bytewise[h.op]
 		if !ok {
 			if fit, err := f.special(dir, name, h); err != nil || !fit {
-				if errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) { // done before, or gone
+				if errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) { // already done, or the file is gone
 					err = nil
 				}
 				return nil, false, err
@@ -157,7 +157,7 @@ func (f *fixture) apply(dir string, harms []harm) (touched []touch, fit bool, er
 func (f *fixture) special(dir, name string, h harm) (bool, error) {
 	beside := filepath.Join(filepath.Dir(name), "part-x"+filepath.Ext(name))
 	if _, err := os.Lstat(beside); err == nil && slices.Contains([]string{"fifo", "device", "loop", "empty"}, h.op) {
-		return false, nil // an earlier harm made one
+		return false, nil // an earlier harm created one
 	}
 	switch h.op {
 	case "remove":
@@ -229,7 +229,7 @@ func (f *fixture) newHarms(r *rand.Rand) (out []harm) {
 }
 
 // bytesHarm draws an operation on a file of size bytes and its arguments. The beginning and the end are chosen more
-// often, since most can break there.
+// often, because damage there can break most.
 func bytesHarm(r *rand.Rand, size int64) (string, [3]int64) {
 	at := r.Int64N(size)
 	switch r.IntN(6) {
@@ -271,7 +271,7 @@ func bytesHarm(r *rand.Rand, size int64) (string, [3]int64) {
 	return "drop", [3]int64{at, some}
 }
 
-// shorter are harms that do less than h, for shrink to try.
+// shorter returns harms that do less than h, for shrink to try.
 func (h harm) shorter() (out []harm) {
 	k := map[string]int{"over": 1, "zero": 1, "ones": 1, "swap": 2, "copy": 2, "double": 1, "insert": 1,
 		"drop": 1}[h.op]
@@ -289,14 +289,14 @@ func (h harm) shorter() (out []harm) {
 	return out
 }
 
-// bounded reports whether readers of the format accept a block only if it ends where the next begins. Those of Parquet
-// and CarbonData do not require that yet of pages without checksums.
+// bounded reports whether readers of the format accept a block only if it ends where the next begins. The readers of
+// Parquet and CarbonData do not require this yet for pages without checksums.
 func (f *fixture) bounded() bool {
 	return slices.Contains([]string{"arrow", "cfile", "redfile", "trevni"}, f.format())
 }
 
-// padded reports whether a Trevni file has grown by zeros at its end, which are read as padding: if the last column
-// ends with zeros, nothing else shows an insertion into it.
+// padded reports whether a Trevni file has grown by zeros at its end, which are read as padding. If the last column
+// ends with zeros, an insertion into it shows in nothing else.
 func (f *fixture) padded(dir string) bool {
 	if f.format() != "trevni" {
 		return false
@@ -308,10 +308,10 @@ func (f *fixture) padded(dir string) bool {
 	})
 }
 
-// likeCut reports whether a harm takes so many bytes out of the blocks of a column of a Trevni file, the last one or
-// all to the last, that the file ends before they should. The descriptors before them say how long they are, and
-// nothing follows, so what is left is just what it would be if other values had been written and the file were cut at
-// its end: that it is shorter is reported, but not which of its blocks differ.
+// likeCut reports whether a harm removes so many bytes from the blocks of a column of a Trevni file, from the last
+// block or from all blocks up to the last, that the file ends before the blocks should. The descriptors before the
+// blocks state their lengths, and nothing follows them, so the result looks like a file with other values that was cut
+// at its end: the missing length is reported, but not which blocks differ.
 func (f *fixture) likeCut(h harm) bool {
 	if f.format() != "trevni" || h.op != "drop" {
 		return false
@@ -321,7 +321,7 @@ func (f *fixture) likeCut(h harm) bool {
 		return false
 	}
 	end := h.n[0]
-	for { // block follows block to the end: before another column there are descriptors
+	for { // blocks follow each other up to the end; another column would begin with descriptors
 		i := slices.IndexFunc(f.pages,
 			func(p page) bool { return p.file == f.files[h.file] && p.from <= end && end < p.to })
 		if i < 0 {

@@ -15,10 +15,11 @@ import (
 	"strings"
 )
 
-// maxGrowth is how many bytes the process may grow by for one command line: --memory's default is 1 GiB.
+// maxGrowth is the number of bytes by which the process may grow during one command line; the default of --memory is 1
+// GiB.
 const maxGrowth = 1 << 30
 
-// trial is one case: a harmed copy of a fixture, and what the verbs answered about it.
+// trial is one case: a harmed copy of a fixture, and the answers of the verbs about it.
 type trial struct {
 	a        *attack
 	f        *fixture
@@ -26,19 +27,19 @@ type trial struct {
 	touched  []touch
 	finds    []string
 	moved    bool // whole files were replaced or removed
-	shifted  bool // bytes were inserted into a file, or removed from it, and nothing else was done
+	shifted  bool // bytes were inserted into or removed from a file, and nothing else was done
 	excused  bool
 	guessed  bool
 	reported bool
-	rows     []string // what cat gave with 0
-	ordered  bool     // cat ended with 0 and gave the original rows, apart from the order of columns
+	rows     []string // rows that cat printed when it exited with 0
+	ordered  bool     // cat exited with 0 and printed the original rows, apart from the order of columns
 	status   map[string]int
 	words    map[[2]string]bool // whether bytes of a word were changed, see touches
 	// cat reported that the name of a column is not UTF-8
 	misspelled bool
 	altered    map[string]bool // verbs that reported that the output cannot hold a string that is not UTF-8
-	doubled    bool            // verify reported that columns have the same name
-	refused    map[string]bool // verbs that refused a table for that, see refusesName
+	doubled    bool            // verify reported duplicate column names
+	refused    map[string]bool // verbs that refused a table because of such names, see refusesName
 }
 
 func (c *trial) find(law, format string, args ...any) {
@@ -63,9 +64,9 @@ func (c *trial) verb(name, verb string, args ...string) answer {
 	case got.Status == use && c.f.maker != nil && (c.f.maker.loose || c.f.maker.parts) &&
 		bytes.Contains(said, []byte("they are not one table")):
 	case got.Status == use && c.f.text && bytes.Contains(said, []byte("the schema has")):
-		// the schema was given, and the header differs from it now
+		// the schema was passed as an option, and the header now differs from it
 	case got.Status == use && bytes.Contains(said, []byte("the key is ()")):
-		// the schema has no columns now, and so no key; that verify and cat report it is checked elsewhere
+		// the schema now has no columns and so no key; another check makes sure that verify and cat report it
 	case got.Status == use:
 		c.find("status", "%s: a harmed file is reported as wrong use: %s", name, short(got.Stderr))
 	case got.Status != fine && len(said) == 0:
@@ -88,7 +89,7 @@ func short(b []byte) string {
 func (c *trial) judge(r *rand.Rand, all bool) {
 	c.aged()
 	c.status, c.altered, c.refused = map[string]int{}, map[string]bool{}, map[string]bool{}
-	some := func() bool { x := r.IntN(3) == 0; return all || x } // draws from r either way
+	some := func() bool { x := r.IntN(3) == 0; return all || x } // draws from r in either case
 	v := c.verify("verify")
 	c.doubled = v.says("file.name.duplicate")
 	c.cat(v)
@@ -142,7 +143,7 @@ func (c *trial) judge(r *rand.Rand, all bool) {
 	c.oneVerdict()
 }
 
-// inData reports whether a data file is harmed: a change does not read pages, and so does not see their damage.
+// inData reports whether a data file is harmed: changes do not read pages, and so do not notice their damage.
 func (c *trial) inData() bool {
 	return slices.ContainsFunc(c.touched, func(t touch) bool { return strings.HasSuffix(t.file, ".carbondata") })
 }
@@ -162,7 +163,7 @@ func (c *trial) verify(name string, args ...string) *verdict {
 	return v
 }
 
-// cat reads with policy fail: no row comes out that the whole place would not have given, and with status 0 all do.
+// cat reads with policy fail: it prints only rows of the intact place, and with status 0 all of them.
 func (c *trial) cat(v *verdict) {
 	got := c.verb("cat", "cat", "-f", "jsonl")
 	out := linesOf(got.Stdout)
@@ -176,14 +177,15 @@ func (c *trial) cat(v *verdict) {
 		}
 		return
 	}
-	// if another table is all that is left, its rows are those of the place
+	// if only another table is left, its rows are the rows of the place
 	if strange := c.strangers(out); strange > c.allowed() && !c.loose() && c.remains() == nil {
 		c.find("fail", "cat ended with %d after %d rows that were not there: %s", got.Status, strange,
 			c.firstStrange(out))
 	}
 }
 
-// whole: a verb that ended with 0 gave every row as it was. Without checksums, the cells of touched pages may differ.
+// whole checks that a verb that exited with 0 returned every row unchanged. Without checksums, the cells of touched
+// pages may differ.
 func (c *trial) whole(name string, out []string) {
 	ref := c.f.ref
 	if slices.Equal(out, ref) {
@@ -203,7 +205,7 @@ func (c *trial) whole(name string, out []string) {
 		return
 	}
 	if n := c.deletions(); len(out) == len(ref) && n > 0 && c.strangers(out) <= n {
-		c.excused = true // as many others are deleted as come back
+		c.excused = true // as many other rows are deleted as reappear
 		return
 	}
 	if c.f.text {
@@ -231,7 +233,8 @@ func (c *trial) whole(name string, out []string) {
 	c.excused = true
 }
 
-// inOrderOf sorts the cells of a row by the order that cells of these names have in another row, if that has them all.
+// inOrderOf sorts the cells of a row by the order that cells of the same names have in another row, if that row has all
+// of them.
 func inOrderOf(was, is []cell) {
 	place := map[string]int{}
 	for i, c := range was {
@@ -245,8 +248,9 @@ func inOrderOf(was, is []cell) {
 	slices.SortStableFunc(is, func(a, b cell) int { return place[a.name] - place[b.name] })
 }
 
-// deletions is how many rows the delete deltas of CarbonData's name that were touched, if nothing else was. They have
-// no checksum, only their number stands elsewhere: one row named instead of another is not noticed (file.unchecked).
+// deletions returns the number of rows in the touched delete deltas of CarbonData, provided that nothing else was
+// touched. Delete deltas have no checksum, and only their number of rows is recorded elsewhere, so a wrong row in place
+// of another is not noticed (file.unchecked).
 func (c *trial) deletions() (n int) {
 	for _, t := range c.touched {
 		b, err := os.ReadFile(filepath.Join(c.f.dir, t.file))
@@ -258,14 +262,14 @@ func (c *trial) deletions() (n int) {
 	return n
 }
 
-// loose reports whether files were moved that belong together only because they lie together; or all of them are, to
-// the last that has pages, those of another table, or of an older state of this one.
+// loose reports whether files were moved that form a table only because they lie together, or whether all files with
+// pages, without exception, are now those of another table or of an older state of this one.
 func (c *trial) loose() bool {
 	return c.columnless() || c.moved && c.f.maker != nil && (c.f.maker.loose || c.isAll(c.f.stale) ||
 		c.isAll(c.f.other) || c.remains() != nil && c.hasPages())
 }
 
-// hasPages reports whether the copy has all files in which there are pages.
+// hasPages reports whether the copy has all files that have pages.
 func (c *trial) hasPages() bool {
 	return len(c.f.pages) > 0 && !slices.ContainsFunc(c.f.pages, func(p page) bool {
 		b, err := os.ReadFile(filepath.Join(c.dir, p.file))
@@ -273,8 +277,8 @@ func (c *trial) hasPages() bool {
 	})
 }
 
-// pagedOfOther reports whether each file that has pages is one of another table, or of an older state: what lists them
-// is all that is left of the table itself, and one of the two is wrong.
+// pagedOfOther reports whether every file with pages belongs to another table or an older state. Of the table itself
+// only the file that lists them is left, and one of the two sides is wrong.
 func (c *trial) pagedOfOther() bool {
 	return c.moved && len(c.f.pages) > 0 && slices.ContainsFunc([]*fixture{c.f.stale, c.f.other},
 		func(f *fixture) bool {
@@ -286,8 +290,8 @@ func (c *trial) pagedOfOther() bool {
 		})
 }
 
-// aged makes the copy one of the older state, if all its files are that state's, harmed or not: those that were
-// replaced are, and the others are the same in both.
+// aged treats the copy as one of the older state if all its files, harmed or not, are that state's: replaced files are,
+// and the others are equal in both states.
 func (c *trial) aged() {
 	old := c.f.stale
 	if !c.moved || old == nil || !slices.Equal(c.f.files, old.files) {
@@ -314,8 +318,9 @@ func (c *trial) aged() {
 	}
 }
 
-// displaced reports whether the file of that name has the bytes of another of the table's, and one of the two has pages
-// and the other none, as a directory's table.json: it cannot be read under that name, so it counts as missing.
+// displaced reports whether the file with that name has the bytes of another file of the table, where one of the two
+// has pages and the other, like a directory's table.json, has none. Such a file cannot be read under that name, so it
+// counts as missing.
 func (c *trial) displaced(name string, is []byte) bool {
 	paged := func(name string) bool {
 		return slices.ContainsFunc(c.f.pages, func(p page) bool { return p.file == name })
@@ -329,8 +334,8 @@ func (c *trial) displaced(name string, is []byte) bool {
 	})
 }
 
-// remains is the table that all remaining files belong to, if none is the table's own: an older state of it, or another
-// table. nil: some are its own.
+// remains returns the table to which all remaining files belong if none of them is the table's own: an older state of
+// it, or another table. It returns nil if some are its own.
 func (c *trial) remains() *fixture {
 	if !c.moved {
 		return nil
@@ -343,7 +348,7 @@ func (c *trial) remains() *fixture {
 	return nil
 }
 
-// isOf reports whether the copy has files, and each of them is one of f's that differs from the table's own.
+// isOf reports whether the copy has files and each of them is a file of f that differs from the table's own.
 func (c *trial) isOf(f *fixture) bool {
 	n := 0
 	for _, name := range c.f.files {
@@ -386,7 +391,7 @@ func (c *trial) isAll(f *fixture) bool {
 	return true
 }
 
-// pagesTouched are the pages with changed bytes.
+// pagesTouched returns the pages with changed bytes.
 func (c *trial) pagesTouched() (out []page) {
 	for _, p := range c.f.pages {
 		if slices.ContainsFunc(c.touched,
@@ -397,9 +402,9 @@ func (c *trial) pagesTouched() (out []page) {
 	return out
 }
 
-// allowed is how many rows may differ because their pages were changed. It is 0 where bytes were only inserted or
-// removed: structures are then not where others place them, and the page in which it happened does not end where the
-// next begins.
+// allowed returns the number of rows that may differ because their pages were changed. It is 0 if bytes were only
+// inserted or removed: structures are then not at the offsets that others state, and the changed page does not end
+// where the next one begins.
 func (c *trial) allowed() (n int) {
 	if c.shifted {
 		return 0
@@ -416,8 +421,8 @@ func (c *trial) allowed() (n int) {
 	return n
 }
 
-// lines is how many lines of a text are touched, with their neighbours: counted before or after the change, whichever
-// is more. In a compressed text all are, those that its harmed stream still gives.
+// lines returns the number of touched lines of a text, with their neighbours, counted before or after the change,
+// whichever is more. In a compressed text all lines that the harmed stream still yields count as touched.
 func (c *trial) lines() int {
 	if c.f.maker != nil && c.f.maker.gzip {
 		return max(len(c.f.ref), bytes.Count(c.unzipped(), []byte("\n"))+1)
@@ -435,7 +440,7 @@ func (c *trial) lines() int {
 	return n
 }
 
-// unzipped is what can be decompressed of the only file of a compressed text.
+// unzipped returns the part of a compressed text's only file that can be decompressed.
 func (c *trial) unzipped() []byte {
 	f, err := os.Open(filepath.Join(c.dir, c.f.files[0]))
 	if err != nil {
@@ -446,11 +451,11 @@ func (c *trial) unzipped() []byte {
 	if err != nil {
 		return nil
 	}
-	b, _ := io.ReadAll(io.LimitReader(z, 64<<20)) // the error is what was done to it
+	b, _ := io.ReadAll(io.LimitReader(z, 64<<20)) // an error is expected: the stream was harmed
 	return b
 }
 
-// strangers is how many rows of out were not in the table.
+// strangers returns the number of rows of out that were not in the table.
 func (c *trial) strangers(out []string) (n int) {
 	left := c.f.counts()
 	for _, l := range c.orphans() {
@@ -493,9 +498,9 @@ func (f *fixture) counts() map[string]int {
 	return m
 }
 
-// windows is the smallest number of pages that can hold all changed cells, each a run of as many rows of a column as
-// the largest touched page has. Columns may be in another order, since their order is in metadata without checksums.
-// names: names differ, too.
+// windows returns the smallest number of pages that can hold all changed cells, where a page is a run of rows of one
+// column, as long as the largest touched page. Columns may be in another order, because their order is stored in
+// metadata without checksums. names reports whether names differ, too.
 func (c *trial) windows(out []string) (n int, names bool) {
 	most := 0
 	for _, p := range c.pagesTouched() {
@@ -534,7 +539,7 @@ func (c *trial) windows(out []string) (n int, names bool) {
 	return n, names
 }
 
-// lossy runs a verb that reads what is intact and reports what is not.
+// lossy runs a verb that reads intact data and reports the rest.
 func (c *trial) lossy(name string, file bool, args ...string) {
 	manifest := filepath.Join(c.dir, "..", "lost.json")
 	out := filepath.Join(c.dir, "..", "out.jsonl")
@@ -558,7 +563,7 @@ func (c *trial) lossy(name string, file bool, args ...string) {
 		err = json.Unmarshal(doc, m)
 	}
 	if err != nil && (got.Status == fine || got.Status == damage) {
-		if got.Status == damage && len(rows) == 0 && !file { // it could not be opened
+		if got.Status == damage && len(rows) == 0 && !file { // the place could not be opened
 			return
 		}
 		if got.Status == damage && file && len(b) == 0 {
@@ -578,30 +583,31 @@ func (c *trial) lossy(name string, file bool, args ...string) {
 	}
 }
 
-// conserved: the rows that come out and those reported as lost add up to the original rows, and what is not reported as
-// lost is unchanged.
+// conserved checks that the rows returned and the rows reported as lost add up to the original rows, and that
+// everything not reported as lost is unchanged.
 func (c *trial) conserved(name string, out []string, m *lost, nulls bool) {
 	if c.loose() || m.says("cfile.set") && c.pagedOfOther() {
 		return
 	}
-	if f := c.remains(); f != nil { // only the missing files recorded how many rows there were
+	if f := c.remains(); f != nil { // only the missing files recorded the number of rows
 		defer func(own *fixture) { c.f = own }(c.f)
 		c.f = f
 	}
 	ref := c.f.ref
 	n, exact := m.rows()
 	if !m.Finished {
-		return // it reported that it could not continue
+		return // the verb reported that it could not continue
 	}
-	if len(out) > len(ref) && m.says("carbon.status.damaged") { // which reports that compacted rows may come twice
+	if len(out) > len(ref) && m.says("carbon.status.damaged") { // compacted rows may then come twice
 		return
 	}
-	// Which rows a damaged delete delta deletes is unknown, if no other delta of the block says it: they come back,
-	// that is reported, and nothing else differs.
+	// If no other delta of the block records it, the rows that a damaged delete delta deletes are unknown. They
+	// reappear, which is reported, and nothing else differs.
 	if len(out) > len(ref) && m.says("carbon.delete.damaged") && c.missing(out) == 0 {
 		return
 	}
-	// one of two files is another table's, and it is unknown which: that is reported, and the rows of both are returned
+	// one of two files belongs to another table, and it is unknown which; that is reported, and the rows of both are
+	// returned
 	if c.moved && (m.says("trevni.part.other") || m.says("redfile.part.other")) {
 		return
 	}
@@ -635,7 +641,7 @@ func (c *trial) conserved(name string, out []string, m *lost, nulls bool) {
 		}
 		return
 	}
-	// the finding is about something else: a changed name without a checksum is excused as it is when cat ends with 0
+	// the finding is about something else: a changed name without a checksum is excused, as it is when cat exits with 0
 	if c.strangers(out) > 0 && c.renamedSome(ref, out) {
 		c.excused = true
 		return
@@ -653,7 +659,7 @@ func (c *trial) conserved(name string, out []string, m *lost, nulls bool) {
 		return
 	}
 	if !c.f.text && !c.moved && !subsequence(ref, out) {
-		if c.allowed() > 0 && len(c.f.counts()) < len(ref) { // changed without a trace, but equal to other rows
+		if c.allowed() > 0 && len(c.f.counts()) < len(ref) { // changed without notice, but equal to other rows
 			c.excused = true
 			return
 		}
@@ -661,7 +667,7 @@ func (c *trial) conserved(name string, out []string, m *lost, nulls bool) {
 		return
 	}
 	if c.strict() && exact && len(m.Losses) > 0 {
-		var want, sure []string // sure: without those that an error calls doubtful
+		var want, sure []string // sure excludes rows that an error calls doubtful
 		for i, l := range ref {
 			if m.has(i, "") {
 				continue
@@ -677,18 +683,19 @@ func (c *trial) conserved(name string, out []string, m *lost, nulls bool) {
 	}
 }
 
-// reportsLoss reports whether there is an error finding: an unknown number of rows may be lost besides the losses.
+// reportsLoss reports whether there is an error finding: besides the reported losses, an unknown number of rows may
+// then be lost.
 func (c *trial) reportsLoss(m *lost) bool {
 	return slices.ContainsFunc(m.Findings, func(f finding) bool { return f.Severity == "error" })
 }
 
-// strict reports whether the place is one row group, so that the rows of losses are rows of the table.
+// strict reports whether the place is a single row group, so that row numbers in losses are row numbers of the table.
 func (c *trial) strict() bool {
 	return len(c.f.files) == 1 && (c.f.format() == "cfile" || strings.HasPrefix(c.f.format(), "trevni"))
 }
 
-// sameShape reports whether rows have the columns that they had, by name and, as far as JSON shows, by type. If other
-// rows are lost, rows cannot be matched, so the values of a column are compared with all that it had.
+// sameShape reports whether rows still have their original columns, by name and, as far as JSON shows, by type. If some
+// rows are lost, rows cannot be matched, so the values of a column are compared with all its original values.
 func (c *trial) sameShape(out []string) bool {
 	if len(out) == 0 || len(c.f.ref) == 0 {
 		return true
@@ -712,13 +719,13 @@ func (c *trial) sameShape(out []string) bool {
 	return true
 }
 
-// alike: names, types and the order of columns may differ, numbers may not.
+// alike checks rows whose names, types and order of columns may differ, but whose numbers may not.
 func (c *trial) alike(name string, out []string) {
 	others, where := 0, ""
 	for i, l := range c.f.ref {
 		was, is := cellsOf(l), cellsOf(out[i])
 		width := len(was)
-		for _, w := range was[:width] { // a struct may be columns now
+		for _, w := range was[:width] { // a struct may have become columns
 			for _, in := range cellsOf(w.value) {
 				was = append(was, cell{w.name + "." + in.name, in.value})
 			}
@@ -741,7 +748,8 @@ func (c *trial) alike(name string, out []string) {
 	}
 }
 
-// nulled: all rows come out except those whose cells are all lost; a cell that differs is null, and reported as lost.
+// nulled checks that all rows are returned, except those whose cells are all lost, and that a cell that differs is null
+// and reported as lost.
 func (c *trial) nulled(name string, out []string, m *lost) {
 	ref := c.f.ref
 	if len(out) != len(ref) {
@@ -750,14 +758,14 @@ func (c *trial) nulled(name string, out []string, m *lost) {
 		}
 		return
 	}
-	// Lines have no numbers: where one was joined with the next, and elsewhere one was cut in two, as many come out as
-	// there were, and those between them are one place off. So they are counted, as they are where cat ends with 0.
+	// Lines have no numbers. If one line was joined with the next and another was cut in two, the number of lines stays
+	// the same, and those in between are shifted by one. So lines are only counted, as they are when cat exits with 0.
 	if c.f.text && c.strangers(out) <= c.lines() && c.missing(out) <= c.lines() {
 		c.excused = true
 		return
 	}
 	if c.moved && c.reportsLoss(m) && c.strangers(out) == 0 {
-		return // files changed places, and that was reported: rows come in another order
+		return // files were exchanged, which was reported: rows are in another order
 	}
 	others := 0
 	cells := map[string]int{}
@@ -778,7 +786,7 @@ func (c *trial) nulled(name string, out []string, m *lost) {
 			null := is[k].value == "null" || strings.ContainsAny(was[k].value[:1], "[{") &&
 				strings.Contains(is[k].value, "null")
 			called := was[k].name
-			if c.touches(called) { // losses are reported by the name that is stored now
+			if c.touches(called) { // losses are reported under the name that is stored now
 				called = is[k].name
 			}
 			if !null || c.strict() && !m.has(i, called) {
@@ -799,7 +807,7 @@ func (c *trial) nulled(name string, out []string, m *lost) {
 		return
 	}
 	for col, n := range cells {
-		if c.allowed() > 0 { // a changed page may have other nulls
+		if c.allowed() > 0 { // a changed page may have different nulls
 			break
 		}
 		reported := int64(0)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// verdict is what verify -f json prints.
+// verdict is the output of verify -f json.
 type verdict struct {
 	Healthy  bool      `json:"healthy"`
 	Errors   int       `json:"errors"`
@@ -21,7 +21,7 @@ type finding struct {
 	To       *int64 `json:"to"`
 }
 
-// ofNames reports whether a finding says that no checksum covers the names of columns, though all else has one.
+// ofNames reports whether a finding states that everything but the names of columns is covered by checksums.
 func ofNames(f finding) bool {
 	return f.Code == "file.unchecked" && strings.Contains(f.Message, "no checksum is over the ")
 }
@@ -48,7 +48,7 @@ type lost struct {
 // columns.
 var inside = regexp.MustCompile(`\.(block|page|dict|delta|bloom|index|rows?|values?)\b`)
 
-// guessed reports whether an error says that names, types and the order of columns may not be the file's own.
+// guessed reports whether an error means that names, types and the order of columns may not be the file's own.
 func (m *lost) guessed() bool {
 	return slices.ContainsFunc(m.Findings,
 		func(f finding) bool { return f.Severity == "error" && !inside.MatchString(f.Code) })
@@ -85,7 +85,7 @@ func (m *lost) rows() (n int64, exact bool) {
 	return n, exact
 }
 
-// has reports whether row, of the only row group, is reported as lost in column; "" means in any column.
+// has reports whether row of the only row group is reported as lost in column; "" stands for any column.
 func (m *lost) has(row int, column string) bool {
 	for _, l := range m.Losses {
 		if l.From == nil || l.To == nil || int64(row) < *l.From || *l.To >= 0 && int64(row) >= *l.To {
@@ -105,7 +105,7 @@ func (m *lost) doubts(row int) bool {
 	})
 }
 
-// doubted is how many rows come from what may be a copy, by the errors that name them.
+// doubted returns the number of rows that, according to errors naming them, come from what may be a copy.
 func (m *lost) doubted() (n int64) {
 	for _, f := range m.Findings {
 		if f.Code == "redfile.rows.lost" && f.From != nil && f.To != nil && *f.To > *f.From {

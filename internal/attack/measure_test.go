@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// stats reads every page, so if it ends with 0 its numbers must be those of the original rows, and the stored bytes of
-// its columns no more than the files have.
+// stats reads every page. So if it exits with 0, its numbers must be those of the original rows, and the stored bytes
+// of its columns must not exceed the size of the files.
 func (c *trial) stats() {
 	got := c.verb("stats", "stats", "-f", "json")
 	var cols []struct {
@@ -54,7 +54,8 @@ func (c *trial) stats() {
 	}
 }
 
-// scalars are the values of a column that are not null; ok: the column exists, and has no lists or structs.
+// scalars returns the values of a column that are not null. ok reports whether the column exists and has no lists or
+// structs.
 func (f *fixture) scalars(column string) (out []string, ok bool) {
 	for _, l := range f.ref {
 		for _, x := range cellsOf(l) {
@@ -72,7 +73,7 @@ func (f *fixture) scalars(column string) (out []string, ok bool) {
 	return out, ok
 }
 
-// extremes are the minimum and the maximum of integers.
+// extremes returns the minimum and the maximum of integers.
 func extremes(values []string) (low, high string) {
 	number := func(s string) int64 {
 		n, _ := strconv.ParseInt(s, 10, 64)
@@ -90,7 +91,7 @@ func extremes(values []string) (low, high string) {
 	return slices.MinFunc(values, by), slices.MaxFunc(values, by)
 }
 
-// advise rewrites the rows in memory, all of them as there are so few: where cat fails it must fail, too.
+// advise rewrites all rows in memory, since there are so few. If cat fails, advise must fail, too.
 func (c *trial) advise() {
 	if got := c.verb("advise", "advise"); got.Status == fine && c.says("cat") == damage && !c.altered["cat"] {
 		c.find("verdict", "cat ended with 3, advise with 0")

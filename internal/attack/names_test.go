@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// storedName is where a file stores the name of a column without a checksum.
+// storedName is a place where a file stores the name of a column without a checksum.
 type storedName struct {
 	file     string
 	from, to int64
@@ -20,7 +20,7 @@ type storedName struct {
 // nameNodes is the state of the search for names of columns among the nodes of describe. In Trevni they are values of a
 // key of the header; in RedFile the parts of a path in the metadata of a column.
 type nameNodes struct {
-	before string // the value of the node before
+	before string // value of the previous node
 	path   bool   // a path is being read
 }
 
@@ -41,13 +41,13 @@ func (f *fixture) learnName(n *nameNodes, file, node, value string, from, length
 	}
 }
 
-// partsOf are the parts of a name that spells out the nesting of columns: Links/Links#Backward[],
+// partsOf returns the parts of a name that spells out the nesting of columns: Links/Links#Backward[],
 // Name.Language.Country.
 func partsOf(name string) []string {
 	return strings.FieldsFunc(name, func(r rune) bool { return strings.ContainsRune(".#/>[]", r) })
 }
 
-// named reports whether bytes were changed in a stored name that has the parts of word, one after the other.
+// named reports whether bytes were changed in a stored name that has the parts of word as consecutive parts.
 func (c *trial) named(word string) bool {
 	want := partsOf(word)
 	return slices.ContainsFunc(c.f.names, func(n storedName) bool {
@@ -59,10 +59,11 @@ func (c *trial) named(word string) bool {
 	})
 }
 
-// refusesName reports whether a verb refused, by name, a table in which two columns, or two fields of a struct, are
-// called the same, as verify reported, too. The table did not begin so; it may have become so where bytes of names
-// without a checksum were changed. In Arrow's schemas any byte may say where a name is. A changed name may also be one
-// that CarbonData's writer, with which advise tries, does not take: its own files have no checksums anywhere.
+// refusesName reports whether a verb refused, by name, a table in which two columns, or two fields of a struct, have
+// the same name, provided that verify reported that, too. The original table had no such names; they can arise if bytes
+// of names without a checksum were changed. In Arrow's schemas any byte may determine the position of a name. A changed
+// name may also be one that CarbonData's writer, which advise tries, does not accept; its files have no checksums at
+// all.
 func (c *trial) refusesName(got answer) bool {
 	doubled := c.doubled && bytes.Contains(got.Stderr, []byte("fields of a struct, have this name"))
 	unfit := bytes.Contains(got.Stderr, []byte("CarbonData needs a name"))
@@ -78,15 +79,15 @@ func (c *trial) refusesName(got answer) bool {
 	})
 }
 
-// renamed reports whether out is want apart from names of columns whose stored bytes were changed, or apart from the
-// order of columns: a name or a position that is stored once and without a checksum cannot be checked. (CarbonData
-// numbers columns; numbers that are missing are those of columns that were dropped.) Blocks and pages may have
-// checksums where the names have none: verify reports that of the whole file.
+// renamed reports whether out equals want except for names of columns whose stored bytes were changed, or except for
+// the order of columns: a name or a position that is stored only once and without a checksum cannot be checked.
+// (CarbonData numbers columns; missing numbers are those of dropped columns.) Blocks and pages may have checksums
+// although names have none; verify reports that for the whole file.
 func (c *trial) renamed(want, out []string) bool {
 	return len(want) == len(out) && c.renamedSome(want, out)
 }
 
-// renamedSome is renamed where rows are lost: the others are in the order that they had.
+// renamedSome is renamed for a table with lost rows; the other rows are in their original order.
 func (c *trial) renamedSome(want, out []string) bool {
 	if c.f.checked && !c.f.nameless {
 		return false
@@ -100,8 +101,8 @@ func (c *trial) renamedSome(want, out []string) bool {
 	return len(out) == 0
 }
 
-// regrouped reports whether rows have the same values in each column except those whose names were changed. In the
-// wiki's Trevni only the names of columns say which belong to one struct.
+// regrouped reports whether rows have the same values in each column except for columns whose names were changed. In
+// the wiki's Trevni dialect only the names of columns determine which of them belong to one struct.
 func (c *trial) regrouped(want, out string) bool {
 	if !slices.ContainsFunc(c.f.names, func(n storedName) bool { return c.named(n.text) }) {
 		return false
@@ -131,7 +132,7 @@ func (c *trial) regrouped(want, out string) bool {
 	return slices.Equal(gone, come)
 }
 
-// topsIn are the names of a row's cells that another row has as well.
+// topsIn returns the names of those cells of a row that another row has as well.
 func topsIn(row, other string) (names []string) {
 	for _, x := range cellsOf(row) {
 		if slices.ContainsFunc(cellsOf(other), func(y cell) bool { return x.name == y.name }) {
@@ -162,8 +163,8 @@ func columnsIn(to map[string][]string, path, value string) {
 	}
 }
 
-// symbol reports whether a value is a text whose bytes were changed in an Avro schema, as the symbol of an enum: blocks
-// have only the numbers of symbols, and nothing else has the symbols.
+// symbol reports whether a value is a text, such as the symbol of an enum, whose bytes were changed in an Avro schema.
+// Blocks have only the numbers of symbols; the symbols themselves are stored nowhere else.
 func (c *trial) symbol(value string) bool {
 	return value[0] == '"' && slices.ContainsFunc(c.f.schemas, func(s storedName) bool {
 		return slices.ContainsFunc(c.touched, func(t touch) bool {
@@ -174,7 +175,7 @@ func (c *trial) symbol(value string) bool {
 	})
 }
 
-// sameButNames compares two values of JSON, also within structs and lists.
+// sameButNames compares two values of JSON, including those inside structs and lists.
 func (c *trial) sameButNames(want, out string) bool {
 	if want == out || out[0] == '"' && c.symbol(want) {
 		return true
@@ -199,8 +200,8 @@ func sameInAnyOrder(want, out string) bool {
 	return slices.Equal(was, is)
 }
 
-// touches reports whether bytes of a word were changed, or, where all else has checksums, of the name of a column. It
-// is called for each cell of each row, so the answers are cached.
+// touches reports whether bytes of a word were changed or, if everything but names has checksums, bytes of a column
+// name. It is called for each cell of each row, so its answers are cached.
 func (c *trial) touches(word string) bool {
 	key := [2]string{c.f.dir, word}
 	yes, known := c.words[key]

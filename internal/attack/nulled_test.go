@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestNulledOnly: nulled excuses a null that is reported, by the name that the column has now if bytes of its name were
-// changed, and nothing else.
+// TestNulledOnly: nulled excuses a reported null and nothing else. If bytes of the column's name were changed, it must
+// be reported under the current name.
 func TestNulledOnly(t *testing.T) {
 	ref := []string{`{"a":1,"b":"x"}`, `{"a":2,"b":"y"}`, `{"a":3,"b":"z"}`, `{"a":4,"b":"w"}`}
 	row := func(k int, is string) []string {
@@ -55,7 +55,7 @@ func TestNulledOnly(t *testing.T) {
 	}
 }
 
-// nulls has nulled judge, and reports whether it found anything.
+// nulls runs nulled and reports whether it found anything.
 func (c *trial) nulls(t *testing.T, out []string, manifest string) bool {
 	t.Helper()
 	m := &lost{}
@@ -83,7 +83,7 @@ func TestNulledLines(t *testing.T) {
 		for _, text := range []bool{true, false} {
 			g := *f
 			g.text, g.checked = text, !text
-			c := &trial{f: &g, dir: copied, touched: []touch{{"f", 2, 4}}} // within a line
+			c := &trial{f: &g, dir: copied, touched: []touch{{"f", 2, 4}}} // inside a line
 			out := append([]string{}, f.ref...)
 			for i := range n {
 				out[i] = `{"a":0}`
@@ -95,8 +95,8 @@ func TestNulledLines(t *testing.T) {
 	}
 }
 
-// TestDisplaced: what is left is another table's only if nothing of the table's own is left; a file does not count as
-// left under the name of a file of another kind, and does under the name of one of its own kind.
+// TestDisplaced: the remainder belongs to another table only if nothing of the table's own is left. A file under the
+// name of a file of another kind does not count as left; under the name of a file of its own kind it does.
 func TestDisplaced(t *testing.T) {
 	own, other := &fixture{name: "cfile/dir", maker: &maker{}, dir: t.TempDir()},
 		&fixture{name: "cfile/dir", dir: t.TempDir()}
@@ -122,13 +122,13 @@ func TestDisplaced(t *testing.T) {
 		copied [3]string
 		want   bool
 	}{
-		{[3]string{"{own}", "OB", "A"}, true}, // a column changed places with table.json
-		{[3]string{"{own}", "OB", ""}, true},  // and is gone
+		{[3]string{"{own}", "OB", "A"}, true}, // a column was exchanged with table.json
+		{[3]string{"{own}", "OB", ""}, true},  // and then removed
 		{[3]string{"{own}", "B", "A"}, false}, // a column is left
 		{[3]string{"B", "OB", ""}, false},     // a column under another's name can be read
 		{[3]string{"{own}", "OB", "{own}"}, false},
 		{[3]string{"{own}", "", "A"}, false}, // nothing is left
-		{[3]string{"{x}", "OB", "A"}, false}, // harmed otherwise
+		{[3]string{"{x}", "OB", "A"}, false}, // harmed in another way
 		{[3]string{"", "OB", ""}, true},
 	} {
 		c := &trial{f: own, dir: t.TempDir(), moved: true}

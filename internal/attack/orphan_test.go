@@ -12,8 +12,8 @@ import (
 // splitMeta is the file of a split RedFile that names the parts.
 const splitMeta = "_metadata.red"
 
-// orphaned reports whether the file that names a table's parts is gone, or that of another table. Parts are complete
-// files and do not name their table: if their columns are the same, nothing shows then which parts are the table's.
+// orphaned reports whether the file that names a table's parts is missing or is another table's. Parts are complete
+// files and do not name their table, so if their columns are equal, nothing shows which parts are the table's.
 func (c *trial) orphaned() bool {
 	k := slices.IndexFunc(c.f.files, func(name string) bool { return strings.HasSuffix(name, splitMeta) })
 	if !c.moved || k < 0 {
@@ -32,7 +32,7 @@ func (c *trial) orphaned() bool {
 	})
 }
 
-// orphans are the rows of other tables' intact parts in the copy, if nothing shows whose parts they are.
+// orphans returns the rows of other tables' intact parts in the copy, if nothing shows whose parts they are.
 func (c *trial) orphans() (rows []string) {
 	if !c.orphaned() {
 		return nil
@@ -51,9 +51,9 @@ func (c *trial) orphans() (rows []string) {
 	return rows
 }
 
-// TestOrphansOnly: rows of another table are excused if one of its parts is there, intact, and the file that names the
-// parts is missing or another table's. They are not with the table's own metadata, or if the part is not there; rows of
-// no table never are.
+// TestOrphansOnly: rows of another table are excused if an intact part of that table is present and the file that names
+// the parts is missing or another table's. They are not excused with the table's own metadata, or if the part is
+// absent. Rows of no table are never excused.
 func TestOrphansOnly(t *testing.T) {
 	const meta, part = "t/" + splitMeta, "t/part-00000.red"
 	table := func(meta, part, row string) *fixture {
@@ -85,7 +85,7 @@ func TestOrphansOnly(t *testing.T) {
 	}
 }
 
-// TestOrderOfOrphans: parts that were exchanged are excused if the file that names them is gone, and no row differs.
+// TestOrderOfOrphans: parts that were exchanged are excused if the file that names them is gone, and if no row differs.
 func TestOrderOfOrphans(t *testing.T) {
 	const meta, a, b = "t/" + splitMeta, "t/part-00000.red", "t/part-00001.red"
 	f := &fixture{name: "redfile/split", dir: t.TempDir(), files: []string{meta, a, b},
@@ -139,7 +139,7 @@ func TestAged(t *testing.T) {
 	}
 }
 
-// TestPagedOfOther: only if all files with pages are one other table's, byte for byte.
+// TestPagedOfOther: pagedOfOther is true only if all files with pages are those of one other table, byte for byte.
 func TestPagedOfOther(t *testing.T) {
 	other := &fixture{dir: t.TempDir()}
 	f := &fixture{dir: t.TempDir(), other: other, pages: []page{{file: "t/0"}, {file: "t/1"}}}

@@ -14,9 +14,9 @@ import (
 	"testing"
 )
 
-// TestTablesAreConserved: of a directory of tables of all formats, in which a file is removed, emptied, cut or
-// overwritten at its beginning, every table comes out or is reported. Where convert --all leaves something out
-// neither it nor verify ends with 0, nor ls if it does not list the table.
+// TestTablesAreConserved: in a directory of tables of all formats one file is removed, emptied, cut or overwritten at
+// its beginning. Then every table is converted or reported. If convert --all leaves something out, neither it nor
+// verify exits with 0, and neither does ls if it does not list the table.
 func TestTablesAreConserved(t *testing.T) {
 	a := newAttack(build(t), t.TempDir())
 	f := &fixture{name: "place", dir: a.temp("place")}
@@ -52,7 +52,7 @@ func TestTablesAreConserved(t *testing.T) {
 		if strings.HasSuffix(name, ".lock") || strings.HasSuffix(name, "SHA256SUMS") {
 			continue
 		}
-		// one in four: there are many
+		// one in four, because there are many
 		if strings.HasPrefix(name, "kudu-") && strings.Contains(name, "/data/data/") && r.IntN(4) > 0 {
 			continue
 		}
@@ -71,8 +71,8 @@ func TestTablesAreConserved(t *testing.T) {
 	}
 }
 
-// TestTablesOfTrees: of a tree of directories in which tables of all formats lie at random, also in directories of
-// other tables, ls, convert --all and verify know the same tables: those that were put there.
+// TestTablesOfTrees: tables of all formats are placed at random in a tree of directories, including directories of
+// other tables. ls, convert --all and verify find the same tables: those that were placed there.
 func TestTablesOfTrees(t *testing.T) {
 	a := newAttack(build(t), t.TempDir())
 	seed, err := strconv.ParseUint(cmp.Or(os.Getenv("STOA_SEED"), "8"), 10, 64)
@@ -95,7 +95,7 @@ func TestTablesOfTrees(t *testing.T) {
 	}
 }
 
-// treeCase makes a tree, asks for its tables, and harms one.
+// treeCase creates a tree, lists its tables, and harms one.
 func (a *attack) treeCase(t *testing.T, r *rand.Rand, made []*fixture) {
 	root := a.temp("tree")
 	dirs, hosts := []string{root}, map[string]string{root: ""}
@@ -111,7 +111,7 @@ func (a *attack) treeCase(t *testing.T, r *rand.Rand, made []*fixture) {
 	var rows []int
 	for i, k := range r.Perm(len(made))[:3+r.IntN(len(made)-3)] {
 		f, dir := made[k], dirs[r.IntN(len(dirs))]
-		for hosts[dir] == f.format() { // what a table's own system keeps inside it is not listed
+		for hosts[dir] == f.format() { // files that a table's own system keeps inside it are not listed
 			dir = dirs[r.IntN(len(dirs))]
 		}
 		at := filepath.Join(dir, fmt.Sprintf("t%d%s", i, filepath.Ext(f.place)))
@@ -159,7 +159,7 @@ func (a *attack) treeCase(t *testing.T, r *rand.Rand, made []*fixture) {
 	}
 }
 
-// tablesOfTree are the tables by ls and by convert --all, sorted, and how many rows they have.
+// tablesOfTree returns the tables according to ls and to convert --all, sorted, and their numbers of rows.
 func (a *attack) tablesOfTree(t *testing.T, root string) (listed, converted []string, rows []int) {
 	got := a.stoa.run("ls", root, "-f", "json")
 	var list []struct{ Name, Format, Problem string }
@@ -192,7 +192,7 @@ func (a *attack) tablesOfTree(t *testing.T, root string) (listed, converted []st
 	return listed, converted, rows
 }
 
-// converted is what convert --all gave.
+// converted is the result of convert --all.
 type converted struct {
 	status int
 	rows   map[string]int
@@ -223,7 +223,7 @@ func (a *attack) placeCase(t *testing.T, f *fixture, all converted, h []harm) (l
 	if _, fit, err := f.apply(dir, h); err != nil || !fit {
 		t.Fatalf("%v does not fit: %v", h, err)
 	}
-	// the file was the whole table: nothing of it is left to report
+	// the file was the whole table, so nothing is left to report
 	if h[0].op == "remove" && !strings.Contains(f.files[h[0].file], "/") {
 		return 0
 	}

@@ -10,7 +10,7 @@ import (
 
 type cell struct{ name, value string }
 
-// cellsOf are the cells of a row, in order.
+// cellsOf returns the cells of a row, in order.
 func cellsOf(line string) (out []cell) {
 	d := json.NewDecoder(strings.NewReader(line))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
@@ -56,8 +56,8 @@ func difference(ref, out []string) string {
 	return "nothing differs"
 }
 
-// binaryOf reports whether some values are the bytes, as JSON shows them, of a text or of a decimal number that was
-// there, the latter in either byte order.
+// binaryOf reports whether some values are, as JSON shows bytes, the bytes of original texts or decimal numbers;
+// numbers may be in either byte order.
 func binaryOf(was, is []string) bool {
 	bytesOf, digits := map[string]bool{}, map[string]bool{}
 	for _, v := range is {
@@ -66,7 +66,7 @@ func binaryOf(was, is []string) bool {
 			continue
 		}
 		bytesOf[string(raw)] = true
-		if len(raw) <= 32 { // a decimal has no more
+		if len(raw) <= 32 { // a decimal has at most 32 bytes
 			back := slices.Clone(raw)
 			slices.Reverse(back)
 			digits[digitsOf(unscaled(raw))], digits[digitsOf(unscaled(back))] = true, true
@@ -76,7 +76,7 @@ func binaryOf(was, is []string) bool {
 		return false
 	}
 	delete(digits, "")
-	same := map[string]bool{} // unchanged values prove nothing
+	same := map[string]bool{} // values that are equal prove nothing
 	for _, v := range is {
 		same[v] = true
 	}
@@ -87,7 +87,7 @@ func binaryOf(was, is []string) bool {
 	})
 }
 
-// unscaled is the whole number in big-endian bytes, in two's complement.
+// unscaled formats the whole number in big-endian bytes, in two's complement.
 func unscaled(raw []byte) string {
 	n := new(big.Int).SetBytes(raw)
 	if len(raw) > 0 && raw[0] >= 0x80 {
@@ -96,13 +96,14 @@ func unscaled(raw []byte) string {
 	return n.String()
 }
 
-// digitsOf are the digits of a number, without the zeros around them.
+// digitsOf returns the digits of a number, without leading and trailing zeros.
 func digitsOf(text string) string {
 	text, _, _ = strings.Cut(text, "e")
 	return strings.TrimRight(strings.TrimLeft(strings.Replace(text, ".", "", 1), "-0"), "0")
 }
 
-// kindOf is the kind of JSON value in a cell: a text, a number, a list; more than 100 is null, which is of every kind.
+// kindOf returns the kind of JSON value in a cell, such as text, number or list. More than 100 is null, which belongs
+// to every kind.
 func kindOf(x cell) int {
 	switch v := x.value[0]; v {
 	case '"', '[', '{':
@@ -122,7 +123,7 @@ type columnShape struct {
 	values []string
 }
 
-// shapesOf are the columns of rows, as the first row has them.
+// shapesOf returns the columns of rows, as in the first row.
 func shapesOf(rows []string) (out []columnShape) {
 	for i, l := range rows {
 		for k, x := range cellsOf(l) {
@@ -157,7 +158,7 @@ func scalarsOf(out []string, v string) []string {
 	return append(out, v)
 }
 
-// shapeOf is a value of JSON with each scalar in it replaced by the simplest one of its kind.
+// shapeOf returns a JSON value in which each scalar is replaced by the simplest one of its kind.
 func shapeOf(v string) string {
 	switch kindOf(cell{value: v}) {
 	case '0':
@@ -187,7 +188,8 @@ func shapeOf(v string) string {
 	return v
 }
 
-// sameKind reports whether two values may be of one type, as far as JSON shows, within lists and structs, too.
+// sameKind reports whether two values may have the same type, as far as JSON shows, including values inside lists and
+// structs.
 func sameKind(a, b string) bool {
 	ka, kb := kindOf(cell{value: a}), kindOf(cell{value: b})
 	if ka+kb >= 1000 {

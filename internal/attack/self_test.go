@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// broken is the command with a fault, which the attack has to notice.
+// broken is the command with a deliberate fault, which the attack must notice.
 type broken struct {
 	command
 	wrong func(args []string, got *answer)
@@ -32,7 +32,7 @@ func output(args []string, flag string) string {
 	return ""
 }
 
-// lines changes what a verb that reads rows gives: on standard output, or in its file.
+// lines changes the output of a verb that reads rows, on standard output or in its file.
 func lines(args []string, got *answer, change func([]string) []string) {
 	edit := func(b []byte) []byte {
 		if l := linesOf(b); len(l) > 1 {
@@ -51,7 +51,7 @@ func lines(args []string, got *answer, change func([]string) []string) {
 }
 
 var faults = []struct {
-	name, law string // by which the attack notices
+	name, law string // law by which the attack notices the fault
 	wrong     func(args []string, got *answer)
 }{
 	{"a row is dropped", "conservation", func(args []string, got *answer) {
@@ -132,7 +132,7 @@ var faults = []struct {
 	}},
 }
 
-// TestNoticed: the attack finds faults that were made on purpose; otherwise finding nothing would prove nothing.
+// TestNoticed: the attack finds deliberate faults; without this, finding nothing would prove nothing.
 func TestNoticed(t *testing.T) {
 	good := build(t)
 	m := &makers[slices.IndexFunc(makers, func(m maker) bool { return m.name == "trevni/crc32" })]
@@ -146,7 +146,7 @@ func TestNoticed(t *testing.T) {
 		t.Run(x.name, func(t *testing.T) {
 			a := newAttack(&broken{good, x.wrong}, t.TempDir())
 			var laws []string
-			for _, harms := range [][]harm{ // damage in a block, no damage, and damage that everything depends on
+			for _, harms := range [][]harm{ // damage in a block, none, and damage that everything depends on
 				{{op: "flip", n: [3]int64{block.from + 20, 3}}},
 				{{op: "over", n: [3]int64{0, 0, 0}}},
 				{{op: "cut", n: [3]int64{block.from}}},
@@ -170,7 +170,7 @@ func TestNoticed(t *testing.T) {
 			t.Errorf("%v: %+v", err, c)
 		}
 	})
-	// one ends at once, the other never answers
+	// one exits at once, the other never answers
 	for program, want := range map[string]string{"true": "died", "yes": "no answer"} {
 		t.Run("a process that "+want, func(t *testing.T) {
 			s := &served{binary: program, limit: time.Second}
@@ -182,7 +182,8 @@ func TestNoticed(t *testing.T) {
 	}
 }
 
-// TestWindowsByName: a different order of columns is not a change of cells, and a changed cell in one is found.
+// TestWindowsByName: a different order of columns does not count as changed cells, and a changed cell is still found in
+// it.
 func TestWindowsByName(t *testing.T) {
 	c := &trial{f: &fixture{ref: []string{`{"a":1,"b":2}`, `{"a":3,"b":4}`}}}
 	for _, x := range []struct {
@@ -202,7 +203,7 @@ func TestWindowsByName(t *testing.T) {
 }
 
 // TestRenamedOnly: a changed name is excused if its stored bytes were changed and verify reported that names have no
-// checksum; a changed value is not, nor a name whose stored bytes are as they were.
+// checksum; a changed value is not excused, nor a name whose stored bytes are unchanged.
 func TestRenamedOnly(t *testing.T) {
 	row := []string{`{"id":1,"N":[{"L":[{"C":"x","D":null}]}]}`}
 	for _, x := range []struct {
@@ -211,7 +212,7 @@ func TestRenamedOnly(t *testing.T) {
 		want              bool
 	}{
 		{`{"id":1,"N":[{"L":[{"C":"x","E":null}]}]}`, true, true, true},
-		{`{"id":1,"N":[{"L":{"C":["x"]},"M":[{"D":null}]}]}`, true, true, true}, // names say what a struct has
+		{`{"id":1,"N":[{"L":{"C":["x"]},"M":[{"D":null}]}]}`, true, true, true}, // names tell what a struct has
 		{`{"id":1,"N":[{"L":[{"C":"x","E":null}]}]}`, true, false, false},
 		{`{"id":1,"N":[{"L":[{"C":"y","E":null}]}]}`, true, true, false},
 		{`{"id":2,"N":[{"L":[{"C":"x","E":null}]}]}`, true, true, false},
@@ -228,7 +229,7 @@ func TestRenamedOnly(t *testing.T) {
 	}
 }
 
-// TestKeysAsCat: what get finds by a key is excused only if it is what cat gave, and cat was excused.
+// TestKeysAsCat: a result of get by key is excused only if it equals the output of cat, and cat was excused.
 func TestKeysAsCat(t *testing.T) {
 	one, two, other := `{"id":1,"n":2}`, `{"id":1,"n":3}`, `{"id":4,"n":3}`
 	key := cellsOf(one)[0]
@@ -252,8 +253,8 @@ func TestKeysAsCat(t *testing.T) {
 	}
 }
 
-// TestLikeCut: only a removal from the blocks of a column that shortens the file to where they should end, or more, is
-// like a cut.
+// TestLikeCut: only a removal from the blocks of a column that shortens the file at least to where these blocks should
+// end is like a cut.
 func TestLikeCut(t *testing.T) {
 	f := &fixture{name: "trevni/x", dir: t.TempDir(), files: []string{"f"}, pages: []page{{"f", 20, 40, 1},
 		{"f", 56, 70, 1}, {"f", 70, 100, 1}}}
@@ -277,7 +278,7 @@ func TestLikeCut(t *testing.T) {
 
 // TestNameIsAnAnswer: refusing a table because of equal names is allowed if bytes of names, or of the schema around
 // them, were changed, no checksum covers them, and verify reported it; or because of a name that CarbonData does not
-// take, in a harmed file of its own; and for no other reason.
+// accept, in a harmed CarbonData file; and for no other reason.
 func TestNameIsAnAnswer(t *testing.T) {
 	refusal := answer{Status: cannot, Stderr: []byte(
 		"stoa: unsupported: two columns, or two fields of a struct, have this name: an object cannot have a key twice")}
@@ -326,8 +327,8 @@ func TestNameIsAnAnswer(t *testing.T) {
 	}
 }
 
-// TestDeletionsOnly: exchanged rows are excused only where nothing but delete deltas was touched, and no more of them
-// than these name.
+// TestDeletionsOnly: exchanged rows are excused only if nothing but delete deltas was touched, and only as many as
+// these deltas have.
 func TestDeletionsOnly(t *testing.T) {
 	f := &fixture{name: "carbon/x", dir: t.TempDir()}
 	for name, text := range map[string]string{"a.deletedelta": `{"deletedRows":[3,13]}`, "b.carbondata": "1,2,3,4,5"} {
@@ -354,8 +355,8 @@ func TestDeletionsOnly(t *testing.T) {
 	}
 }
 
-// TestZippedLines: of a compressed text as many lines may differ as there were, or as its harmed stream still gives,
-// and no more.
+// TestZippedLines: in a compressed text at most as many lines may differ as it originally had, or as its harmed stream
+// still yields.
 func TestZippedLines(t *testing.T) {
 	f := &fixture{dir: t.TempDir(), maker: &maker{gzip: true}, files: []string{"t.csv.gz"}, text: true}
 	f.ref = []string{"{}", "{}", "{}"}

@@ -17,28 +17,28 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// kinds are the sets of columns that a table may have; what a format cannot write is left out.
+// kinds are the sets of columns that a table may have; columns that a format cannot write are left out.
 type kinds int
 
 const (
 	texts kinds = iota // what CSV can hold
-	flats              // one value a row
+	flats              // one value per row
 	nests              // also lists and structs
 )
 
-// column makes a column: add appends a value to a builder and returns it as JSON has it.
+// column generates a column: add appends a value to a builder and returns it as in JSON.
 type column struct {
 	name string
 	typ  arrow.DataType
 	word string // the type in --schema's words; "" = not needed
-	null int    // one row in so many is null; 0: none
+	null int    // one row in this many is null; 0: none
 	add  func(r *rand.Rand, row int, b array.Builder) any
 }
 
 var someWords = []string{"", "a", "blue", "green", "Ångström", "a,b", "tab\there", "quote\"d", "line\nfeed", "null",
 	"0", "-", "🙂🙂", "longer than the others by quite some"}
 
-// word draws a text: one of a few, or nearly always a new one.
+// word draws a text: one of a few if few is true, otherwise nearly always a new one.
 func word(r *rand.Rand, row int, few bool) string {
 	if few {
 		return someWords[r.IntN(len(someWords))]
@@ -55,7 +55,7 @@ func typed(name string, t arrow.DataType, w string,
 
 var money = &arrow.Decimal128Type{Precision: 12, Scale: 2}
 
-// choice are the columns that a table may have besides id.
+// choice has the columns that a table may have besides id.
 var choice = map[kinds][]func(*rand.Rand) column{
 	texts: {
 		typed("n", arrow.PrimitiveTypes.Int32, "int32", func(r *rand.Rand, _ int, b array.Builder) any {
@@ -139,13 +139,14 @@ var choice = map[kinds][]func(*rand.Rand) column{
 	},
 }
 
-// table is a table that the attack made: its columns, and each row as JSON has it.
+// table is a table that the attack generated: its columns, and each row as JSON.
 type table struct {
 	columns []column
 	rows    []map[string]any
 }
 
-// newTable makes columns of kind k at random, without those of some names. id is the row's number times 3, plus base.
+// newTable generates random columns of kind k, leaving out the names in without. id is the row's number times 3, plus
+// base.
 func newTable(r *rand.Rand, k kinds, without string, width int) *table {
 	t := &table{columns: []column{{name: "id", typ: arrow.PrimitiveTypes.Int64, word: "int64"}}}
 	var all []column
@@ -169,7 +170,7 @@ func (t *table) schema() *arrow.Schema {
 	return arrow.NewSchema(f, nil)
 }
 
-// words is the schema as --source-opt schema wants it.
+// words returns the schema in the form of --source-opt schema.
 func (t *table) words() string {
 	var w []string
 	for _, c := range t.columns {
@@ -178,7 +179,7 @@ func (t *table) words() string {
 	return strings.Join(w, ", ")
 }
 
-// write makes n rows and writes them to an Arrow file, in batches.
+// write generates n rows and writes them to an Arrow file, in batches.
 func (t *table) write(name string, r *rand.Rand, n, batch int, base int64) error {
 	f, err := os.Create(name)
 	if err != nil {
@@ -220,7 +221,7 @@ func (t *table) write(name string, r *rand.Rand, n, batch int, base int64) error
 }
 
 // differs compares lines of JSON with the rows and describes the first difference; "" = equal. A bare file does not
-// keep how lists and structs are nested.
+// preserve the nesting of lists and structs.
 func (t *table) differs(lines []string, bare bool) string {
 	if len(lines) != len(t.rows) {
 		return fmt.Sprintf("%d rows, want %d", len(lines), len(t.rows))

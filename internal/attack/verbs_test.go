@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// count: if it ends with 0, it gives the original number of rows.
+// count checks the verb count: if it exits with 0, it prints the original number of rows.
 func (c *trial) count() {
 	got := c.verb("count", "count", "-f", "json")
 	var n struct{ Rows int }
@@ -52,8 +52,8 @@ func (c *trial) few(r *rand.Rand) {
 	}
 }
 
-// asCat reports whether rows are those with this key among the rows of a cat that ended with 0 and was excused: a key
-// in a page without a checksum may have changed, and be the key of two rows.
+// asCat reports whether rows are the rows with this key in the output of a cat that exited with 0 and was excused: a
+// key in a page without a checksum may have changed, and then two rows may have it.
 func (c *trial) asCat(key cell, out []string) bool {
 	var want []string
 	for _, l := range c.rows {
@@ -64,8 +64,8 @@ func (c *trial) asCat(key cell, out []string) bool {
 	return c.rows != nil && c.excused && slices.Equal(want, out)
 }
 
-// changes: a table that cat refuses is refused by every change, and none of its bytes changes. It comes last: if cat
-// reads the table, changes may change it.
+// changes checks that every change refuses a table that cat refuses, and that none of its bytes changes. It runs last,
+// because a table that cat reads may be modified.
 func (c *trial) changes() {
 	if c.says("cat") == fine || c.status["cat"] == died {
 		return
@@ -90,7 +90,7 @@ func (c *trial) changes() {
 	}
 }
 
-// bytes are the files of the copy except locks, which remain after a change was begun.
+// bytes returns the files of the copy except locks, which remain after a change has begun.
 func (c *trial) bytes() map[string]string {
 	out := map[string]string{}
 	names, err := filesOf(c.dir)
@@ -105,7 +105,7 @@ func (c *trial) bytes() map[string]string {
 	return out
 }
 
-// part: these rows are the original ones, or differ within what is allowed.
+// part checks that these rows are the original ones, or differ only as much as allowed.
 func (c *trial) part(name string, want, out []string) {
 	if c.loose() || strings.Join(want, "\n") == strings.Join(out, "\n") {
 		return
@@ -125,13 +125,13 @@ func (c *trial) part(name string, want, out []string) {
 	c.excused = true
 }
 
-// ls: it lists the table with the original number of rows, or reports that something is wrong.
+// ls checks the verb ls: it lists the table with the original number of rows, or reports an error.
 func (c *trial) ls() {
 	got := c.verb("ls", "ls", "-f", "json")
 	if c.f.text || c.loose() {
 		return
 	}
-	// both answer from what opening reads; ls of a directory also reports what is beside the table
+	// both answer from what is read on opening; ls of a directory also reports files beside the table
 	open := c.verb("schema", "schema")
 	if file := len(c.f.files) == 1; got.Status == fine && open.Status == damage ||
 		got.Status == damage && open.Status == fine && file {
@@ -157,7 +157,7 @@ func (c *trial) ls() {
 	}
 }
 
-// converts converts the table to another format, by itself and with convert --all.
+// converts converts the table to another format, alone and with convert --all.
 func (c *trial) converts(r *rand.Rand) {
 	to := []string{"jsonl", "arrow", "parquet"}[r.IntN(3)]
 	out := filepath.Join(c.dir, "..", "out."+to)
@@ -171,7 +171,7 @@ func (c *trial) converts(r *rand.Rand) {
 	}
 	os.Remove(out)
 	if got.Status == cannot && c.a.verb(c.f, c.f.dir, "convert", "-o", out).Status == cannot {
-		delete(c.status, "convert") // the target does not take the intact table, either
+		delete(c.status, "convert") // the target does not accept the intact table, either
 	}
 	os.Remove(out)
 	if !c.f.able["convert all"] {
@@ -183,7 +183,7 @@ func (c *trial) converts(r *rand.Rand) {
 	if got.Status != fine {
 		return
 	}
-	files, _ := filesOf(dir) // those of a partitioned table are in directories
+	files, _ := filesOf(dir) // files of a partitioned table are in subdirectories
 	files = slices.DeleteFunc(files, func(name string) bool { return !strings.HasSuffix(name, ".arrow") })
 	if len(files) == 0 {
 		c.find("conservation", "convert --all ended with 0 and wrote nothing")
@@ -203,7 +203,7 @@ func (c *trial) readBack(name, file string) {
 	if c.refusesName(got) {
 		return
 	}
-	// a string that is not UTF-8 was one in the place, too, as cat of it said
+	// the string was not UTF-8 in the place, either, as cat reported
 	altered := got.Status == damage && c.altered["cat"] && bytes.Contains(got.Stderr, []byte("output.values.utf8"))
 	if got.Status != fine && !altered {
 		c.find("output", "%s ended with 0, and its output cannot be read: %s", name, short(got.Stderr))
@@ -212,14 +212,14 @@ func (c *trial) readBack(name, file string) {
 	c.whole(name, linesOf(got.Stdout))
 }
 
-// diff: it compares the copy with the original.
+// diff checks the verb diff, which compares the copy with the original.
 func (c *trial) diff() {
 	got := c.a.stoa.run(append([]string{"diff", c.f.at(c.f.dir), c.f.at(c.dir)}, c.f.reading...)...)
 	c.a.seen["diff "+strconv.Itoa(got.Status)]++
 	if got.Status == died {
 		c.find("alive", "diff %s", got.died)
 	}
-	// it compares columns by their names
+	// diff compares columns by name
 	if got.Status == fine && c.status["cat"] == fine && c.excused && !c.ordered {
 		c.find("verdict", "diff ended with 0, and the rows differ")
 	}
@@ -228,8 +228,9 @@ func (c *trial) diff() {
 	}
 }
 
-// says is the status of a verb as a verdict on the place, -2 if it was not run: if verify found no error, a verb that
-// ended with 3 because its output, text or Arrow, cannot hold a string that is not UTF-8 says nothing against it.
+// says returns the status of a verb as a verdict on the place, -2 if it was not run. If verify found no error, a verb
+// that exited with 3 because its output, text or Arrow, cannot hold a string that is not UTF-8 does not count against
+// the place.
 func (c *trial) says(name string) int {
 	v, ok := c.status[name]
 	switch {
@@ -251,17 +252,17 @@ func (c *trial) oneVerdict() {
 			if v == "describe" && len(c.f.files) > 1 && c.f.format() != "carbon" {
 				continue
 			}
-			// the files are no longer one table
+			// the files no longer form one table
 			if s(v) == use && c.f.maker != nil && (c.f.maker.loose || c.f.maker.parts) {
 				continue
 			}
-			if strings.HasPrefix(v, "get") && c.loose() { // the row may be in no file that is left
+			if strings.HasPrefix(v, "get") && c.loose() { // the row may have been in a file that is gone
 				continue
 			}
 			if c.refused[v] {
 				continue
 			}
-			if s(v) > fine && !(c.f.text && strings.HasPrefix(v, "get")) { // a row that is gone without a trace
+			if s(v) > fine && !(c.f.text && strings.HasPrefix(v, "get")) { // the row is gone without a trace
 				c.find("verdict", "verify ended with 0, %s with %d", v, s(v))
 			}
 		}
@@ -269,7 +270,7 @@ func (c *trial) oneVerdict() {
 	if s("verify deep") == fine && s("cat") > fine && !c.refused["cat"] {
 		c.find("verdict", "verify --deep ended with 0, cat with %d", s("cat"))
 	}
-	if s("verify") == damage && s("recover") == fine { // as its help says
+	if s("verify") == damage && s("recover") == fine { // as the help says
 		c.find("verdict", "verify ended with 3, recover with 0")
 	}
 	if s("cat") == damage {
@@ -282,7 +283,7 @@ func (c *trial) oneVerdict() {
 			c.find("verdict", "cat ended with 3, recover with 0")
 		}
 	}
-	if c.misspelled { // opening sees that
+	if c.misspelled { // opening notices that
 		for _, v := range []string{"verify", "verify quick", "verify deep", "ls", "schema", "recover", "count"} {
 			if s(v) >= fine && s(v) != damage {
 				c.find("verdict", "a name is not UTF-8, and %s ended with %d", v, s(v))
