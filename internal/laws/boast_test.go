@@ -18,7 +18,7 @@ import (
 	"stoa/vec"
 )
 
-// boast is how many rows a row group declares in excess.
+// boast is the number of rows that a row group declares in excess.
 const boast = 1 << 57
 
 // boastful is a reader whose row groups declare far more rows than they have: after the existing pages comes an error.

@@ -32,7 +32,7 @@ func corpusFiles(t *testing.T, dir string, endings ...string) (out []string) {
 }
 
 // TestBudgetIsNoDamage: a budget that is too small for a file adds no error findings to those of a larger one. Verify
-// then ends with an error of class Limit, unless it needs no more.
+// then ends with an error of class Limit, unless the budget suffices.
 func TestBudgetIsNoDamage(t *testing.T) {
 	limited := 0
 	names := append(corpusFiles(t, "corpus/trevni", ".trv"), corpusFiles(t, "corpus/redfile", ".red")...)

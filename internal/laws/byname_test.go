@@ -16,8 +16,8 @@ import (
 	"stoa/store"
 )
 
-// TestLostBeginning: the format of a file whose first bytes are overwritten is known by its name; verify reports the
-// damage, and all rows are recovered.
+// TestLostBeginning: the format of a file whose first bytes are overwritten is determined by its name; verify reports
+// the damage, and all rows are recovered.
 func TestLostBeginning(t *testing.T) {
 	ctx := context.Background()
 	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int64}}, nil)

@@ -17,7 +17,7 @@ import (
 	"stoa/region"
 )
 
-// alteringLoad is a load that changes the rows that it is given.
+// alteringLoad is a load that alters the rows passed to it.
 type alteringLoad struct {
 	format.Load
 	change func(b arrow.RecordBatch) arrow.RecordBatch
@@ -27,7 +27,7 @@ func (l alteringLoad) Write(ctx context.Context, b arrow.RecordBatch) error {
 	return l.Load.Write(ctx, l.change(b))
 }
 
-// alteringFormats are the formats whose tables can be changed, with loads that apply change to their rows.
+// alteringFormats returns the formats whose tables can be changed, with loads that apply change to their rows.
 func alteringFormats(change func(b arrow.RecordBatch) arrow.RecordBatch) (formats []format.Format) {
 	for _, f := range stoa.Formats {
 		if f.Change == nil || f.Change.Append == nil {
@@ -52,7 +52,7 @@ func alteringFormats(change func(b arrow.RecordBatch) arrow.RecordBatch) (format
 	return formats
 }
 
-// replaced is b with the named column replaced by what with returns for it.
+// replaced returns b with the named column replaced by the result of with.
 func replaced(b arrow.RecordBatch, name string, with func(a arrow.Array) arrow.Array) arrow.RecordBatch {
 	cols := append([]arrow.Array{}, b.Columns()...)
 	for i := range cols {
@@ -63,9 +63,9 @@ func replaced(b arrow.RecordBatch, name string, with func(a arrow.Array) arrow.A
 	return array.NewRecordBatch(b.Schema(), cols, b.NumRows())
 }
 
-// TestChangesAreChecked: if a load or an update of a table of any layout writes other rows than it should, the table
-// stays, file by file, as it was, and the error names the column; unless the change is not checked. A change that
-// writes the right rows takes effect.
+// TestChangesAreChecked: if a load or an update of a table of any layout writes wrong rows, the table stays unchanged,
+// file by file, and the error names the column, unless checking is turned off. A change that writes the right rows
+// takes effect.
 func TestChangesAreChecked(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
 		{Name: "name", Type: arrow.BinaryTypes.String, Nullable: true},
@@ -166,7 +166,7 @@ func changerOf(t *testing.T, dir string, formats []format.Format) *stoa.Changer 
 	return c
 }
 
-// TestUpdatesOfEveryType: what an update sets is read back as that value, whatever the type.
+// TestUpdatesOfEveryType: a value set by an update is read back as that value, for every type.
 func TestUpdatesOfEveryType(t *testing.T) {
 	types := map[string]struct {
 		t      arrow.DataType
@@ -214,7 +214,7 @@ func TestUpdatesOfEveryType(t *testing.T) {
 }
 
 // TestAlteredValuesAreCounted: a load reports the columns whose values one of its options changes, and how many values
-// it changes; what remains of the values is compared.
+// it changes; the rest of the values is still compared.
 func TestAlteredValuesAreCounted(t *testing.T) {
 	list := arrow.ListOf(arrow.BinaryTypes.String)
 	sc := arrow.NewSchema([]arrow.Field{{Name: "ts", Type: arrow.FixedWidthTypes.Timestamp_us, Nullable: true},

@@ -67,7 +67,7 @@ func countRows(t *testing.T, c *stoa.Changer) int64 {
 	return n
 }
 
-// wrongLoad writes rows instead of those that it is given.
+// wrongLoad writes the field rows in place of those passed to it.
 type wrongLoad struct {
 	format.Load
 	rows arrow.RecordBatch
@@ -77,7 +77,7 @@ func (w wrongLoad) Write(ctx context.Context, _ arrow.RecordBatch) error {
 	return w.Load.Write(ctx, w.rows)
 }
 
-// TestWrongLoadsDoNotCount: a load whose segment does not hold the rows that went in leaves the table as it was.
+// TestWrongLoadsDoNotCount: a load whose segment does not contain the rows passed to it leaves the table unchanged.
 func TestWrongLoadsDoNotCount(t *testing.T) {
 	good := changeRows(t, `[{"a":1,"b":"x"},{"a":2,"b":null}]`)
 	written := good
@@ -145,7 +145,7 @@ func state(t *testing.T, dir string) map[string][32]byte {
 	return out
 }
 
-// changes are all changes of a table; each returns what it reports.
+// changes has all changes of a table; each returns its report.
 var changes = []struct {
 	name string
 	do   func(ctx context.Context, c *stoa.Changer, rows arrow.RecordBatch, dry bool) (any, error)
@@ -219,7 +219,7 @@ func TestDryRuns(t *testing.T) {
 	}
 }
 
-// TestDryRunsRefuse: what a change refuses before it writes, its dry run refuses with the same error.
+// TestDryRunsRefuse: if a change is refused before anything is written, its dry run is refused with the same error.
 func TestDryRunsRefuse(t *testing.T) {
 	c := newChanger(t, stoa.OpenOptions{})
 	ctx, dir := t.Context(), c.Place().Dir
@@ -289,7 +289,7 @@ func TestUnchangeable(t *testing.T) {
 			dir := t.TempDir()
 			name := filepath.Join(dir, "t"+f.Extensions[0])
 			b := rows
-			if f.Name == "cfile" { // one column
+			if f.Name == "cfile" { // it has one column
 				b = array.NewRecordBatch(arrow.NewSchema(changeSchema.Fields()[:1], nil), rows.Columns()[:1],
 					rows.NumRows())
 			}
@@ -308,7 +308,7 @@ func TestUnchangeable(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !strings.HasPrefix(f.Name, c.Format()) { // dialects are read as one format
+			if !strings.HasPrefix(f.Name, c.Format()) { // all dialects are read as one format
 				t.Errorf("opened as format %s", c.Format())
 			}
 			for _, x := range changes {
@@ -362,7 +362,7 @@ func TestChangeOptionsAreJSON(t *testing.T) {
 	} {
 		v := reflect.ValueOf(o)
 		for i := range v.NumField() {
-			if f := v.Type().Field(i); f.Tag.Get("json") == "-" { // JSON has it within Opts, see below
+			if f := v.Type().Field(i); f.Tag.Get("json") == "-" { // in JSON it is inside Opts, see below
 				continue
 			}
 			if v.Field(i).IsZero() && v.Field(i).Kind() != reflect.Func {
@@ -394,8 +394,8 @@ type stoaTyped map[string]string
 func (o stoaTyped) Strings() map[string]string { return maps.Clone(o) }
 func (stoaTyped) Formats() []string            { return []string{"carbon"} }
 
-// TestChangesKeepToLimits: a table that exceeds the limits cannot be opened for changes; a damaged one can, for
-// instance to be dropped.
+// TestChangesKeepToLimits: a table that exceeds the limits cannot be opened for changes; a damaged table can be opened,
+// for instance to be dropped.
 func TestChangesKeepToLimits(t *testing.T) {
 	c := newChanger(t, stoa.OpenOptions{})
 	dir := c.Place().Dir

@@ -15,7 +15,7 @@ import (
 	"stoa/store"
 )
 
-// changing is a place, and the files of it that change while it is read.
+// changing is a place with the files that change while it is read.
 type changing struct {
 	place string
 	files []string
@@ -23,7 +23,7 @@ type changing struct {
 }
 
 // TestChangedWhileRead: a file that changes during a scan, of a table or of a split, is reported at the end: in every
-// format, by itself and in a directory. While a server is known to run (option live), files grow, which is not an
+// format, for single files and directories. While a server is known to run (option live), files grow, which is not an
 // error.
 func TestChangedWhileRead(t *testing.T) {
 	formats := stoa.Formats
@@ -43,7 +43,7 @@ func TestChangedWhileRead(t *testing.T) {
 		{dir + "/kudu#autoinc", filesBelow(t, dir+"/kudu/data/data", "[0-9a-f]*"), nil},
 		{dir + "/kudu#autoinc", filesBelow(t, dir+"/kudu/data/data", "[0-9a-f]*"), map[string]string{"live": "true"}},
 	}
-	for _, p := range splitPlaces(t)[:4] { // files by themselves
+	for _, p := range splitPlaces(t)[:4] { // single files
 		all = append(all, changing{p, []string{p}, nil})
 	}
 	for _, c := range all {

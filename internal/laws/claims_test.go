@@ -17,7 +17,7 @@ import (
 	"stoa/store"
 )
 
-// sometimes is a tree whose n-th call about an object with this ending fails.
+// sometimes is a tree in which the n-th call about an object with the given name ending fails.
 type sometimes struct {
 	store.Tree
 	ending string
@@ -54,8 +54,9 @@ func (s *sometimes) Stat(ctx context.Context, name string) (store.Info, error) {
 	return s.Tree.Stat(ctx, name)
 }
 
-// TestClaimsReportErrors: if the store fails while a format finds out whether a file belongs to a table, verify reports
-// that, or has the same findings as without the error: the file is not taken for the table's, nor for another's.
+// TestClaimsReportErrors: if the store fails while a format determines whether a file belongs to a table, verify
+// reports the error, or has the same findings as without it: the file is assigned neither to the table nor to another
+// one.
 func TestClaimsReportErrors(t *testing.T) {
 	for from, endings := range map[string][]string{
 		"corpus/carbon/2.3.0/managed/managed_del": {"Metadata/tablestatus", "Metadata/tablestatus.history",

@@ -15,7 +15,7 @@ import (
 	"stoa/store"
 )
 
-// account recovers a place and returns its account, and how many losses and errors were reported.
+// account recovers a place and returns its account, and the number of losses and errors reported.
 func (h *held) account(damaged stoa.Damaged) (a stoa.Accounts, reported int, err error) {
 	o := h.opts
 	o.Recover = true
@@ -45,9 +45,9 @@ func (h *held) account(damaged stoa.Damaged) (a stoa.Accounts, reported int, err
 	return a, reported, err
 }
 
-// TestRecoveryAddsUp: the rows that recovery returns and those that it reports as lost add up to the declared ones,
-// however a table of any format is damaged, with both policies; of an undamaged table all rows are returned, and their
-// number is known.
+// TestRecoveryAddsUp: for a table of any format with any damage, and under both policies, the rows that recovery
+// returns and those that it reports as lost add up to the declared number. From an undamaged table all rows are
+// returned, and their number is known.
 func TestRecoveryAddsUp(t *testing.T) {
 	rounds := 10
 	if testing.Short() {
@@ -57,7 +57,7 @@ func TestRecoveryAddsUp(t *testing.T) {
 	for _, p := range append(heldPlaces(t), keptPlaces(t, "")...) {
 		for _, policy := range []stoa.Damaged{stoa.SkipRows, stoa.NullCells} {
 			a, reported, err := p.held(t, p.files).account(policy)
-			if reported > 0 || err != nil { // it is damaged as it is kept
+			if reported > 0 || err != nil { // the stored file is already damaged
 				continue
 			}
 			if f := a.Finding(); f != nil || a.Lost != 0 || a.Declared >= 0 && a.Declared != a.Out {
@@ -73,7 +73,7 @@ func TestRecoveryAddsUp(t *testing.T) {
 			files[name] = wounded(r, p.files[name])
 			for _, policy := range []stoa.Damaged{stoa.SkipRows, stoa.NullCells} {
 				a, reported, err := p.held(t, files).account(policy)
-				if err != nil { // nothing came out
+				if err != nil { // nothing was recovered
 					continue
 				}
 				if f := a.Finding(); f != nil {
@@ -98,15 +98,15 @@ func TestRecoveryAddsUp(t *testing.T) {
 	}
 }
 
-// TestCutIsCounted: if a file of a table is truncated anywhere, all rows are returned or reported as lost, or it is
-// reported that their number is unknown: in the account of recovery, and by other verbs on a table that had to be
+// TestCutIsCounted: if a file of a table is truncated anywhere, all rows are returned or reported as lost, or their
+// number is reported as unknown. This holds for the account of recovery, and for other verbs on a table that had to be
 // recovered.
 func TestCutIsCounted(t *testing.T) {
 	short := map[string]int{}
 	for _, p := range append(heldPlaces(t), keptPlaces(t, "")...) {
 		whole, reported, err := p.held(t, p.files).account(stoa.SkipRows)
 		if err != nil || reported > 0 || whole.Declared < 0 {
-			continue // a text or a stream does not declare how many rows it has
+			continue // a text or a stream does not declare its number of rows
 		}
 		for i, name := range slices.Sorted(maps.Keys(p.files)) {
 			for k := range 5 {
@@ -193,8 +193,8 @@ func (blind) RowGroups(context.Context, format.Part, format.Query) ([]format.Row
 	return nil, nil
 }
 
-// TestRecoveryThatLosesIsNoticed: in every format that declares how many rows there are, rows that recovery neither
-// finds nor reports are an error that names the table and the three numbers, and the output has the rows that came.
+// TestRecoveryThatLosesIsNoticed: in every format that declares the number of rows, rows that recovery neither finds
+// nor reports are an error that names the table and the three numbers, and the output has the rows that were found.
 func TestRecoveryThatLosesIsNoticed(t *testing.T) {
 	var broken []format.Format
 	for _, f := range everyFormat {

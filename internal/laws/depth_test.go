@@ -36,8 +36,8 @@ func deepType(kind string, depth int) arrow.DataType {
 	return arrow.MapOf(arrow.BinaryTypes.String, below)
 }
 
-// deepValues are three values of a deepType, of which the second is null if top. It makes the arrays itself, since the
-// library's builders take twice the time for each level of maps.
+// deepValues returns three values of a deepType, of which the second is null if top is true. It builds the arrays
+// directly, because the time of the library's builders doubles with each level of maps.
 func deepValues(t arrow.DataType, top bool) arrow.ArrayData {
 	const n = 3
 	valid, nulls := memory.NewBufferBytes([]byte{7}), 0
@@ -63,8 +63,8 @@ func deepValues(t arrow.DataType, top bool) arrow.ArrayData {
 	return array.NewData(t, n, []*memory.Buffer{valid, values}, nil, nulls, 0)
 }
 
-// TestDepths: however deeply types are nested, a writer refuses them by name before it writes, or what it writes is
-// read back and verified within the default limits, and with lower ones is an error of class Limit, never damage.
+// TestDepths: a writer either refuses a type by name before it writes, or its output is read back and verified within
+// the default limits, at any depth of nesting. Under lower limits reading is an error of class Limit, never damage.
 func TestDepths(t *testing.T) {
 	more := map[string][]map[string]string{
 		"redfile": {{"generation": "A"}, {"arrow-schema": "false"}},
@@ -141,7 +141,7 @@ func deepTable(t *testing.T, f *format.Format, opts map[string]string, kind stri
 	return true
 }
 
-// shortened is the beginning and the end of an error.
+// shortened returns the beginning and the end of an error's text.
 func shortened(err error) string {
 	s := err.Error()
 	return s[:min(len(s), 150)] + " … " + s[max(0, len(s)-200):]

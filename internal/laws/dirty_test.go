@@ -30,7 +30,7 @@ func (d dirty) Allocate(n int) []byte {
 	return b
 }
 
-// TestDirtyMemory: what is written does not depend on what the allocator's memory held. arrow-go does not set the
+// TestDirtyMemory: output does not depend on the previous contents of the allocator's memory. arrow-go does not set the
 // bitmaps of arrays that are all null.
 func TestDirtyMemory(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Float64, Nullable: true},
@@ -78,9 +78,9 @@ func TestDirtyMemory(t *testing.T) {
 	}
 }
 
-// TestDirtyReading: what is read does not depend on what the allocator's memory held, nor what is written on the values
-// under nulls: batches have the same cells from zeroed memory and from memory full of ones, outputs pass their check,
-// and the padding of views is 0, as Arrow requires.
+// TestDirtyReading: rows read do not depend on the previous contents of the allocator's memory, and output does not
+// depend on the values under nulls. Batches have the same cells from zeroed memory and from memory full of ones,
+// outputs pass their check, and the padding of views is 0, as Arrow requires.
 func TestDirtyReading(t *testing.T) {
 	views := 0
 	for _, to := range []string{"parquet", "redfile", "arrow", "trevni"} {
@@ -142,7 +142,7 @@ func allOf(t *testing.T, place, from string, mem memory.Allocator) arrow.RecordB
 	return out
 }
 
-// checkViews counts the views in an array that are no longer than 12 bytes, and checks that their padding is 0.
+// checkViews counts the views of at most 12 bytes in an array, and checks that their padding is 0.
 func checkViews(t *testing.T, a arrow.Array) (n int) {
 	t.Helper()
 	if id := a.DataType().ID(); id == arrow.STRING_VIEW || id == arrow.BINARY_VIEW {

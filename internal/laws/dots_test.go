@@ -9,7 +9,7 @@ import (
 	"stoa"
 )
 
-// TestDotsAfterLinks: ".." after a symbolic link is the parent of the link's target, as for the operating system, and
+// TestDotsAfterLinks: as for the operating system, ".." after a symbolic link is the parent of the link's target and
 // not of the link.
 func TestDotsAfterLinks(t *testing.T) {
 	t.Chdir(t.TempDir())

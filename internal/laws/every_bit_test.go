@@ -10,10 +10,11 @@ import (
 	"stoa/format"
 )
 
-// TestReadingFindsNoMore: whichever bit of a place is another, in any format, verify, which need not decode what a
-// checksum is over, reports whatever reading does, and so does verify --deep. STOA_ROUNDS bytes of each file are tried.
+// TestReadingFindsNoMore: whichever bit of a place is flipped, in any format, verify reports damage if reading does,
+// although it need not decode data that a checksum covers; so does verify --deep. STOA_ROUNDS is the number of bytes
+// tried per file.
 func TestReadingFindsNoMore(t *testing.T) {
-	most := 8 // bytes tried of a file
+	most := 8 // bytes tried per file
 	if testing.Short() {
 		most = 3
 	}
@@ -24,7 +25,7 @@ func TestReadingFindsNoMore(t *testing.T) {
 	refused := 0
 	for _, p := range append(heldPlaces(t), keptPlaces(t, "")...) {
 		if h := p.held(t, p.files); h.list() != fine {
-			continue // of no format, or damaged as it is
+			continue // of no format, or already damaged
 		}
 		for _, name := range slices.Sorted(maps.Keys(p.files)) {
 			whole := p.files[name]

@@ -10,7 +10,7 @@ import (
 	"stoa/pred"
 )
 
-// TestExplain: everything considered is either read or skipped; a scan reads no more than metadata promised; and the
+// TestExplain: everything considered is either read or skipped, a scan reads no more than the metadata allows, and the
 // reasons are those of each format.
 func TestExplain(t *testing.T) {
 	formats := stoa.Formats
@@ -69,7 +69,7 @@ func level(x *stoa.Explanation, name, column string) (l stoa.ExplainLevel) {
 	return l
 }
 
-// TestExplainParts: parts of which no row group remains are skipped, for the reasons of their row groups.
+// TestExplainParts: parts without remaining row groups are skipped, for the reasons of their row groups.
 func TestExplainParts(t *testing.T) {
 	table, err := stoa.Open(context.Background(), "corpus/carbon/2.3.0/managed#managed_del", stoa.OpenOptions{})
 	if err != nil {

@@ -16,9 +16,9 @@ import (
 	"stoa/store"
 )
 
-// TestUnneededPagesAreNotRead: in each format that has pages, a filter that only the values can answer reads its own
-// column, and of the others only the pages of the one row that passes; if none passes, nothing of them. Reads are
-// counted in the store.
+// TestUnneededPagesAreNotRead: in each format that has pages, a filter that only values can answer reads its own
+// column, and of the other columns only the pages with the one row that passes; if none passes, it reads no other
+// column. Reads are counted in the store.
 func TestUnneededPagesAreNotRead(t *testing.T) {
 	const n = 40_000
 	sc := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64},
@@ -148,7 +148,7 @@ func TestUnneededDictionaryIsNotRead(t *testing.T) {
 				bytes += r.Got
 			}
 		}
-		if large := bytes > 200_000; large != (want != nil) { // opening the file reads 128 KiB, the words are 120 kB
+		if large := bytes > 200_000; large != (want != nil) { // opening the file reads 128 KiB; the words take 120 kB
 			t.Errorf("%s: %d bytes of the words were read", where, bytes)
 		}
 	}

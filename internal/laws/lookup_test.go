@@ -15,8 +15,8 @@ import (
 	"stoa/vec"
 )
 
-// TestLookUpsKeepPages: look-ups by key and by position return the right rows, from several goroutines, with the
-// default page cache, with one so small that pages are evicted, and with none.
+// TestLookUpsKeepPages: lookups by key and by position return the right rows, from several goroutines, with the default
+// page cache, with one so small that pages are evicted, and without one.
 func TestLookUpsKeepPages(t *testing.T) {
 	const n = 30_000
 	sc := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Int64},
@@ -82,7 +82,7 @@ func TestLookUpsKeepPages(t *testing.T) {
 	}
 }
 
-// oneRow is the only row that key, or without one spec, selects.
+// oneRow returns the only row that key, or spec if key is nil, selects.
 func oneRow(t *testing.T, tab *stoa.Table, spec stoa.ScanSpec, key any) (text string) {
 	rows := tab.Scan(t.Context(), spec)
 	if key != nil {

@@ -18,7 +18,7 @@ import (
 	"stoa/region"
 )
 
-// peakAllocator counts the bytes that are allocated now, and their peak.
+// peakAllocator counts the bytes currently allocated, and their peak.
 type peakAllocator struct {
 	mu        sync.Mutex
 	now, peak int
@@ -53,7 +53,7 @@ func (p *peakAllocator) Free(b []byte) {
 	delete(p.sizes, k)
 }
 
-// wide writes a directory of CFiles: 40,000 rows with a number and two long texts, 40 MB of texts.
+// wide writes a directory of CFiles: 40,000 rows with a number and two long texts, 40 MB of text.
 func wide(t *testing.T) string {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64},
 		{Name: "a", Type: arrow.BinaryTypes.String}, {Name: "b", Type: arrow.BinaryTypes.String}}, nil)
@@ -116,10 +116,10 @@ func TestMemoryBudget(t *testing.T) {
 	}
 }
 
-// TestBatchesOfLongStringsAreCut: a few bytes that stand for very many do not make a large batch: codes of one long
-// string in a dictionary.
+// TestBatchesOfLongStringsAreCut: a few bytes that expand to very many do not make a batch too large. Here they are
+// codes of one long string in a dictionary.
 func TestBatchesOfLongStringsAreCut(t *testing.T) {
-	const rows, width, most = 4000, 60_000, 128 << 20 // a batch may be of two windows
+	const rows, width, most = 4000, 60_000, 128 << 20 // a batch may span two windows
 	place := filepath.Join(t.TempDir(), "long.cfile")
 	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.BinaryTypes.String}}, nil)
 	w, err := stoa.Create(context.Background(), place, sc,
@@ -209,7 +209,7 @@ func TestReadBackWithinMemory(t *testing.T) {
 	}
 }
 
-// TestCancelSoon: a cancelled scan ends soon: no more batches come than its workers had ready.
+// TestCancelSoon: a cancelled scan ends soon and returns at most the batches that its workers had ready.
 func TestCancelSoon(t *testing.T) {
 	table, err := stoa.Open(context.Background(), wide(t), stoa.OpenOptions{})
 	if err != nil {

@@ -25,7 +25,7 @@ import (
 	"stoa/store"
 )
 
-// nativeOf is open for a file in memory.
+// nativeOf opens a file in memory with open.
 func nativeOf[R formattest.NativeReader](
 	open func(io.ReaderAt, int64, format.OpenOptions) (R, error)) func([]byte) (formattest.NativeReader, error) {
 	return func(b []byte) (formattest.NativeReader, error) {
@@ -33,8 +33,8 @@ func nativeOf[R formattest.NativeReader](
 	}
 }
 
-// TestNoKeyOfNoOrder: a native reader refuses a key in a file without an order, by an error of class Invalid that names
-// the format.
+// TestNoKeyOfNoOrder: in a file without an order, a native reader refuses a key with an error of class Invalid that
+// names the format.
 func TestNoKeyOfNoOrder(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Int64}}, nil)
 	rows, _, err := array.RecordFromJSON(memory.DefaultAllocator, sc, strings.NewReader(`[{"k":3},{"k":1},{"k":2}]`))

@@ -12,8 +12,8 @@ import (
 	"stoa/store"
 )
 
-// TestVerifyAssembles: verify finds columns of a nested field that can each be decoded but contradict each other, with
-// the rows that reading loses.
+// TestVerifyAssembles: verify finds columns of a nested field that can each be decoded but contradict each other, and
+// reports the rows that reading loses.
 func TestVerifyAssembles(t *testing.T) {
 	whole, err := os.ReadFile("corpus/redfile/red1/nested.red")
 	if err != nil {

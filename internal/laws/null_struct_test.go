@@ -15,8 +15,8 @@ import (
 	"stoa/fault"
 )
 
-// TestNullInStruct: every writer either refuses a struct with a field of type Null, which may even be declared as not
-// nullable, or writes it so that it is read back.
+// TestNullInStruct: every writer either refuses a struct with a field of type Null, even one declared as not nullable,
+// or writes it so that it is read back.
 func TestNullInStruct(t *testing.T) {
 	ctx := context.Background()
 	for _, nullable := range []bool{false, true} {

@@ -24,7 +24,7 @@ import (
 
 var arrowMemory = memory.DefaultAllocator
 
-// wounded is b with one kind of damage that happens to files: flipped bits, or bytes that are overwritten, zeroed, cut
+// wounded returns b with one kind of damage that occurs in practice: flipped bits, or bytes overwritten, zeroed, cut
 // off, inserted or repeated.
 func wounded(r *rand.Rand, b []byte) []byte {
 	out := slices.Clone(b)
@@ -57,17 +57,17 @@ func wounded(r *rand.Rand, b []byte) []byte {
 	return out
 }
 
-// verdict is a verb's answer about a place, as the command's exit status.
+// verdict is a verb's answer about a place, in the form of an exit status.
 type verdict int
 
 const (
 	fine    verdict = 0
-	cannot  verdict = 1 // a budget, or what is not understood
+	cannot  verdict = 1 // a limit, or an unsupported feature
 	use     verdict = 2
 	damaged verdict = 3
 )
 
-// verdictOf is the command's status of an error.
+// verdictOf returns the command's exit status for an error.
 func verdictOf(err error) verdict {
 	switch {
 	case err == nil:
@@ -80,13 +80,13 @@ func verdictOf(err error) verdict {
 	return cannot
 }
 
-// held is a place, perhaps damaged, over which laws are checked.
+// held is a place, possibly damaged, for which laws are checked.
 type held struct {
 	t       *testing.T
 	uri     string
 	opts    stoa.OpenOptions
-	several bool              // files made the place
-	why     map[string]string // a reason for each verb that did not answer fine
+	several bool              // the place was made of several files
+	why     map[string]string // reason of each verb whose verdict was not fine
 }
 
 func (h *held) said(verb string, v verdict, err any) verdict {
@@ -148,7 +148,7 @@ func (h *held) list() (v verdict) {
 	return v
 }
 
-// open is the verdict of opening, as verb schema gives it.
+// open returns the verdict of opening, as in the verb schema.
 func (h *held) open() verdict {
 	tab, err := stoa.Open(h.t.Context(), h.uri, h.opts)
 	if err != nil {
@@ -163,7 +163,7 @@ func (h *held) open() verdict {
 	return fine
 }
 
-// read reads all rows; with salvage those that can be recovered.
+// read reads all rows; with salvage the rows that can be recovered.
 func (h *held) read(verb string, salvage bool) (rows []string, v verdict, opened bool) {
 	o := h.opts
 	o.Recover = salvage
@@ -201,7 +201,7 @@ func (h *held) judge() (finds []string, cat verdict) {
 	saved, rec, _ := h.read("recover", true)
 	schema := h.open()
 	ls := h.list()
-	if cat == use && ls == use && h.several { // the only file that was of a format is gone
+	if cat == use && ls == use && h.several { // the only file that had a format is gone
 		return nil, cat
 	}
 	find := func(is bool, what string) {
@@ -214,7 +214,7 @@ func (h *held) judge() (finds []string, cat verdict) {
 	find(cat == damaged && (sums != damaged || deep != damaged), "cat 3, verify not")
 	find(quick == damaged && sums != damaged || sums == damaged &&
 		deep != damaged, "a shallower verify 3, a deeper one not")
-	find(rec == fine && cat != fine, "recover 0, cat not") // the command also compares with verify
+	find(rec == fine && cat != fine, "recover 0, cat not") // the command also compares with the result of verify
 	find(rec == fine && cat == fine && !slices.Equal(rows, saved), "recover 0, other rows than cat's")
 	find(sums == fine && rec != fine, "verify 0, recover not")
 	find(ls == damaged && (sums != damaged || deep != damaged), "ls 3, verify not")
@@ -227,10 +227,10 @@ func (h *held) judge() (finds []string, cat verdict) {
 	return finds, cat
 }
 
-// TestOneVerdict: whatever is done to a place, in any format, verify (with every depth), reading, recovery and
-// listing answer from the same facts: what verify calls intact is read; what reading or listing calls
-// damaged, verify does, too; if recovery reports nothing, the place is intact, and the rows are the same.
-// STOA_SEED and STOA_ROUNDS, the cases a place, are for trying others.
+// TestOneVerdict: for a place of any format with any damage, verify (at every depth), reading, recovery and listing
+// agree. A place that verify calls intact can be read; damage that reading or listing reports is also reported by
+// verify; if recovery reports nothing, the place is intact and the rows are the same. STOA_SEED and STOA_ROUNDS (cases
+// per place) select other cases.
 func TestOneVerdict(t *testing.T) {
 	rounds, long := 6, os.Getenv("STOA_CORPUS")
 	if testing.Short() {
@@ -249,7 +249,7 @@ func TestOneVerdict(t *testing.T) {
 		if finds, _ := h.judge(); len(finds) > 0 {
 			t.Errorf("%s as it is: %v %v", p.name, finds, h.why)
 		}
-		if h.why["ls"] != "" { // of no format
+		if h.why["ls"] != "" { // of no format any more
 			continue
 		}
 		names := slices.Sorted(maps.Keys(p.files))
@@ -269,7 +269,7 @@ func (p *place) held(t *testing.T, files map[string][]byte) *held {
 		opts: stoa.OpenOptions{Tree: store.NewMemory(files), Formats: everyFormat}}
 }
 
-// holds damages one of the place's files as the seed says, and checks the law.
+// holds damages one of the place's files as determined by seed, and checks the law.
 func (p *place) holds(t *testing.T, names []string, seed uint64) verdict {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, uint64(len(p.files[names[0]]))))

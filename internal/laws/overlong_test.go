@@ -18,10 +18,10 @@ import (
 	"stoa/region"
 )
 
-// TestOverlongDecimals: a decimal with more digits than its type has cannot have been written. Formats that could store
-// one report damage: reading returns no row of it, and verify finds it.
+// TestOverlongDecimals: no writer can have written a decimal with more digits than its type allows. Formats that could
+// store one report damage: reading does not return the row, and verify reports it.
 func TestOverlongDecimals(t *testing.T) {
-	const was = 83_886 // in three bytes, as is 8,388,606
+	const was = 83_886 // takes three bytes, as does 8,388,606
 	cases := []struct {
 		name     string
 		opts     map[string]string

@@ -13,7 +13,7 @@ import (
 )
 
 // TestMissingPart: opening, listing and verifying, by directory or by pattern, report a gap in the numbers of a table's
-// files as an error; names that are numbered in another way prove nothing.
+// files as an error; names that are numbered in other ways prove nothing.
 func TestMissingPart(t *testing.T) {
 	tree := func(names ...string) store.Tree {
 		files := map[string][]byte{}

@@ -32,7 +32,7 @@ func TestRecoverWhole(t *testing.T) {
 			return nil
 		}
 		want, table, err := allRows(path, stoa.OpenOptions{Formats: formats}, stoa.ScanSpec{})
-		// not a table, several, or damaged on purpose: the formats' own tests are about these
+		// not a table, several tables, or deliberately damaged; the formats' own tests cover these
 		if err != nil || len(table.Sources()) == 0 {
 			return nil
 		}

@@ -50,7 +50,7 @@ func (s seekOnly) Open(name string) (fs.File, error) {
 	return f, err
 }
 
-// packed is a zip archive of everything below a directory.
+// packed returns a zip archive of everything below a directory.
 func packed(t *testing.T, dir string) fs.FS {
 	t.Helper()
 	var b bytes.Buffer
@@ -203,7 +203,7 @@ func TestRowsOfStructs(t *testing.T) {
 	}
 }
 
-// wrong checks that rows do not fit T, by an error of class Invalid that names part.
+// wrong checks that rows do not fit T: the error must be of class Invalid and name part.
 func wrong[T any](t *testing.T, tab *stoa.Table, spec stoa.ScanSpec, part string) {
 	t.Helper()
 	var last error

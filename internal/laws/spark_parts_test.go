@@ -15,8 +15,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// TestSparkPartsThatAreMissing: verify and list report a missing file of a Spark job, such as Kudu's backup, by each
-// trace that it leaves; that others may be missing is a note, unless a list of all files is there.
+// TestSparkPartsThatAreMissing: verify and list report a missing file of a Spark job, such as Kudu's backup, for each
+// kind of trace that it leaves. That further files may be missing is a note, unless a list of all files exists.
 func TestSparkPartsThatAreMissing(t *testing.T) {
 	one, err := heldPlace(parquet.Format, []arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Int64}})
 	if err != nil {
@@ -28,7 +28,7 @@ func TestSparkPartsThatAreMissing(t *testing.T) {
 	first, last := part("00000", "000"), part("00003", "001") // tasks without rows write nothing
 	list := `{"name":"committer","filenames":["/b/` + first + `","/b/` + last + `"]}`
 	for what, c := range map[string]struct {
-		files   map[string]string // besides the first
+		files   map[string]string // files besides the first
 		missing string
 		unknown bool
 	}{

@@ -97,7 +97,7 @@ func rowsOf(t interface{ Fatal(...any) }, seq func(func(arrow.RecordBatch, error
 	return out
 }
 
-// textOf is a line for each row of a batch.
+// textOf returns one line per row of a batch.
 func textOf(b arrow.RecordBatch) (out []string) {
 	for i := range int(b.NumRows()) {
 		var cells []string
@@ -109,7 +109,7 @@ func textOf(b arrow.RecordBatch) (out []string) {
 	return out
 }
 
-// TestSplitsAreTheScan: the splits of a scan, sent as JSON and opened again, give together the rows of the scan.
+// TestSplitsAreTheScan: the splits of a scan, sent as JSON and opened again, together return the rows of the scan.
 func TestSplitsAreTheScan(t *testing.T) {
 	places := splitPlaces(t)
 	formats := stoa.Formats
@@ -169,7 +169,7 @@ func TestSplitsAreTheScan(t *testing.T) {
 		}
 	})
 	for _, name := range []string{"a.parquet", "set"} {
-		if most[name] < 3 && !testing.Short() { // few draws may leave it out
+		if most[name] < 3 && !testing.Short() { // with few draws it may not occur
 			t.Errorf("%s was never cut into more than %d splits", name, most[name])
 		}
 	}
@@ -205,8 +205,8 @@ func TestSplitOfAChangedFile(t *testing.T) {
 	}
 }
 
-// TestSplitOfNothing: a split with a piece that no plan makes is refused, by the name of the field: it would read other
-// rows than were meant.
+// TestSplitOfNothing: a split with a value that no plan produces is refused with the name of the field, because it
+// would read the wrong rows.
 func TestSplitOfNothing(t *testing.T) {
 	const place = "corpus/redfile/red1/flat_pages.red"
 	table, err := stoa.Open(context.Background(), place, stoa.OpenOptions{})
@@ -242,7 +242,7 @@ func TestSplitOfNothing(t *testing.T) {
 }
 
 // TestSplitOfAnExchangedFile: a file that was replaced by one of equal size is refused when its split is opened or
-// scanned: in each format, by itself and in a directory.
+// scanned: in each format, for single files and directories.
 func TestSplitOfAnExchangedFile(t *testing.T) {
 	for _, c := range []struct{ dir, table, data string }{
 		{"corpus/carbon/2.3.0/managed", "#managed1", "*.carbondata"},
@@ -356,7 +356,7 @@ func TestSplitsOfRealFiles(t *testing.T) {
 			}
 			for _, target := range []int64{1, 700, 1 << 30} {
 				if testing.Short() && target == 1 && len(want) > 100 {
-					continue // a split a row
+					continue // one split per row
 				}
 				var got []string
 				n := 0
@@ -388,7 +388,7 @@ func TestSplitsOfRealFiles(t *testing.T) {
 	}
 }
 
-// trevniFile is the first of the golden files of a version.
+// trevniFile returns the first of the golden files of a version.
 func trevniFile(t *testing.T, version string) string {
 	files, err := filepath.Glob("corpus/trevni/" + version + "/*.trv")
 	if err != nil || len(files) == 0 {

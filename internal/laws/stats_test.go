@@ -16,8 +16,8 @@ import (
 	"stoa"
 )
 
-// TestStoredOnce: each byte of a file counts for at most one column: structs and lists, whose nulls a format may have
-// to read from the pages of their columns, do not count those pages again.
+// TestStoredOnce: each byte of a file counts for at most one column: a format may have to derive nulls of structs and
+// lists from the pages of their columns, and must not count those pages again.
 func TestStoredOnce(t *testing.T) {
 	inner := arrow.StructOf(arrow.Field{Name: "a", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
 		arrow.Field{Name: "b", Type: arrow.BinaryTypes.String, Nullable: true})
@@ -51,7 +51,7 @@ func TestStoredOnce(t *testing.T) {
 	}
 }
 
-// TestKeyOfAnyName: a key is found whatever its column is called, also by names that no predicate can express.
+// TestKeyOfAnyName: a key is found whatever the name of its column is, including names that no predicate can express.
 func TestKeyOfAnyName(t *testing.T) {
 	for _, name := range []string{"id", "a b", `"`, "a.b", "", "i\xe4", "\xff", "k = 1 or k"} {
 		sc := arrow.NewSchema([]arrow.Field{{Name: name, Type: arrow.PrimitiveTypes.Int64}}, nil)

@@ -25,7 +25,7 @@ import (
 	"stoa/vec"
 )
 
-// numbers writes a table n (int64), s (utf8) of rows from to to.
+// numbers writes a table n (int64), s (utf8) of the rows [from, to).
 func numbers(t *testing.T, m *store.Memory, name string, from, to int64) {
 	t.Helper()
 	ctx := context.Background()
@@ -136,7 +136,7 @@ func TestConcurrentScans(t *testing.T) {
 	wg.Wait()
 }
 
-// Footers and indexes are read once per table: a second scan reads data only.
+// TestMetadataIsReadOnce: footers and indexes are read once per table; a second scan reads only data.
 func TestMetadataIsReadOnce(t *testing.T) {
 	m := store.NewMemory(nil)
 	numbers(t, m, "d", 0, 50000)
@@ -260,7 +260,7 @@ func TestConvertBetweenFormats(t *testing.T) {
 	}
 }
 
-// A column that one source knows without nulls and another with them has them.
+// TestNullabilityIsThatOfAllSources: a column is nullable if it is nullable in any of several sources.
 func TestNullabilityIsThatOfAllSources(t *testing.T) {
 	ctx := context.Background()
 	const dir = "corpus/kudu/1.18.1/matrix/"
@@ -324,7 +324,7 @@ func TestNullsWhereNoneMayBeAreRefused(t *testing.T) {
 	}
 }
 
-// The min and max values in stats are those that Kudu wrote to the footer of a key column.
+// TestStatsAgreeWithKudusKeys: min and max in stats are the values that Kudu wrote to the footer of a key column.
 func TestStatsAgreeWithKudusKeys(t *testing.T) {
 	ctx := context.Background()
 	for file, want := range map[string][2]string{
@@ -346,7 +346,7 @@ func TestStatsAgreeWithKudusKeys(t *testing.T) {
 	}
 }
 
-// Of several sources min and max of all are reported; decimals and booleans have an order, too.
+// TestStatsOfSeveralSources: min and max cover all sources; decimals and booleans have an order, too.
 func TestStatsOfSeveralSources(t *testing.T) {
 	ctx := context.Background()
 	m := store.NewMemory(nil)
@@ -393,7 +393,7 @@ func TestKeyValuesAreLiterals(t *testing.T) {
 	}
 }
 
-// TestKeysAreTakenAsTheyAre: a key that is data finds the row of that data, whatever it looks like.
+// TestKeysAreTakenAsTheyAre: a key is matched literally, whatever it looks like.
 func TestKeysAreTakenAsTheyAre(t *testing.T) {
 	ctx := context.Background()
 	texts := []string{"x", "'x'", "''", "", "x'6162'", "ab", "date '2024-01-01'", "2024-01-01", "a,b", ` "q" `,
@@ -463,7 +463,8 @@ func bytesAt(a arrow.Array, i int) []byte {
 	return a.(*array.Binary).Value(i)
 }
 
-// A directory is replaced only if all in it is a table of ours.
+// TestDirectoriesOfOthersAreNotReplaced: a directory is replaced only if it contains nothing but a table that stoa
+// wrote.
 func TestDirectoriesOfOthersAreNotReplaced(t *testing.T) {
 	ctx := context.Background()
 	sc := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64}}, nil)
@@ -476,7 +477,7 @@ func TestDirectoriesOfOthersAreNotReplaced(t *testing.T) {
 		return err
 	}
 	dir := filepath.Join(t.TempDir(), "mine")
-	for range 2 { // made, and made again
+	for range 2 { // created, then replaced
 		if err := try(dir); err != nil {
 			t.Fatal(err)
 		}

@@ -14,11 +14,11 @@ import (
 	"stoa/region"
 )
 
-// TestManyStrangeRows: rows keep their numbers when so many do not fit the schema that their losses are reported before
-// the rows before them are returned: in the losses, after the last of them, and in the next file.
+// TestManyStrangeRows: rows keep their numbers even if so many do not fit the schema that losses are reported before
+// preceding rows are returned. This holds in the losses, after the last of them, and in the next file.
 func TestManyStrangeRows(t *testing.T) {
 	t.Chdir(t.TempDir())
-	const good, pairs = 1001, 300 // the type is that of the first thousand
+	const good, pairs = 1001, 300 // the first thousand rows determine the type
 	var text strings.Builder
 	text.WriteString("i\n")
 	for k := range good {
@@ -60,7 +60,7 @@ func TestManyStrangeRows(t *testing.T) {
 	if l := lost[pairs]; l.Rows != [2]int64{good + 2*pairs + 1, -1} || l.Exact {
 		t.Errorf("%+v", l)
 	}
-	// b has rows 1601 on of both: those from 1601+1001 on are pairs
+	// b has the rows of both from 1601 on: those from 1601+1001 on are pairs
 	if err := os.Remove("a.csv"); err != nil {
 		t.Fatal(err)
 	}
@@ -75,8 +75,8 @@ func TestManyStrangeRows(t *testing.T) {
 	}
 }
 
-// TestRowsOfTheNextFile: a range of rows counts through files that do not declare how many rows they have, also those
-// that end before the range.
+// TestRowsOfTheNextFile: row numbers of a range continue through files that do not declare their number of rows,
+// including files that end before the range.
 func TestRowsOfTheNextFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, text := range map[string]string{"a.csv": "i\n0\n1\n2,2\n3\n4\n", "b.csv": "i\n",

@@ -19,7 +19,7 @@ import (
 
 var coded = map[string]string{"dictionary_include": "country,code,day"}
 
-// dictionaryTables are the properties of tables, and options of their loads, that decide how columns are coded.
+// dictionaryTables has properties of tables and options of loads that determine how columns are coded.
 var dictionaryTables = map[string]struct {
 	properties, opts map[string]string
 	way              string
@@ -53,9 +53,9 @@ func (r *dictionaryRow) json() string {
 	return fmt.Sprintf(`{"id":%d,"country":%s,"code":%s,"day":%s}`, r.id, text(r.country), code, text(r.day))
 }
 
-// TestUpdatesOfDictionaries: a column with a global dictionary, a local one or none has, after any update, the values
-// that were set, also those that no load had; filters find the rows by them; and verify finds nothing wrong. All this
-// also holds after a compaction.
+// TestUpdatesOfDictionaries: after any update a column with a global dictionary, a local one or none has the values
+// that were set, including values that no load had. Filters find the rows by these values, and verify reports no
+// errors. All this also holds after a compaction.
 func TestUpdatesOfDictionaries(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
 		{Name: "country", Type: arrow.BinaryTypes.String, Nullable: true},
@@ -97,7 +97,7 @@ func TestUpdatesOfDictionaries(t *testing.T) {
 				set, change := updateOf(r, i)
 				from := r.IntN(len(rows))
 				where := fmt.Sprintf("id >= %d and id < %d", from, from+1+r.IntN(10))
-				if i%3 == 2 { // by a column of codes
+				if i%3 == 2 { // filter by a column of codes
 					code := r.IntN(20)
 					where = fmt.Sprintf("code = %d", code)
 					from = -code - 1
@@ -127,7 +127,7 @@ func TestUpdatesOfDictionaries(t *testing.T) {
 	}
 }
 
-// updateOf is what the i-th update sets: existing values, new ones, and nulls.
+// updateOf returns what the i-th update sets: existing values, new values, and nulls.
 func updateOf(r *rand.Rand, i int) (set map[string]*string, change func(*dictionaryRow)) {
 	country, code, day := fmt.Sprint("land ", r.IntN(8)), r.IntN(20), fmt.Sprintf("2020-01-%02d", 1+r.IntN(28))
 	if i%2 == 0 {
@@ -148,8 +148,8 @@ func updateOf(r *rand.Rand, i int) (set map[string]*string, change func(*diction
 		func(row *dictionaryRow) { row.country, row.day = nil, &day }
 }
 
-// sameDictionaryRows compares a table with the rows that it should have, all and by the filter of each value, and
-// verifies it.
+// sameDictionaryRows compares a table with the rows that it should have, with a full scan and with a filter on each
+// value, and verifies it.
 func sameDictionaryRows(t *testing.T, dir string, rows []dictionaryRow) {
 	t.Helper()
 	for f, err := range stoa.Verify(t.Context(), dir, stoa.OpenOptions{}) {
@@ -197,7 +197,7 @@ func sameDictionaryRows(t *testing.T, dir string, rows []dictionaryRow) {
 	}
 }
 
-// rowAt is row i of a batch.
+// rowAt returns row i of a batch.
 func rowAt(b arrow.RecordBatch, i int) dictionaryRow {
 	row := dictionaryRow{id: int(b.Column(0).(*array.Int64).Value(i))}
 	if c := b.Column(1).(*array.String); !c.IsNull(i) {

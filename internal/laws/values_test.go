@@ -19,8 +19,8 @@ import (
 )
 
 // TestWhatIsReadCanBeWritten: a value that no writer of a format can write is damage in a file of that format, and is
-// never returned. So the format's writer takes whatever is read from a damaged file without checksums.
-// STOA_ROUNDS is how often each type's file is damaged.
+// never returned. So the format's writer accepts everything that is read from a damaged file without checksums.
+// STOA_ROUNDS is the number of times that the file of each type is damaged.
 func TestWhatIsReadCanBeWritten(t *testing.T) {
 	flips := 100
 	if testing.Short() {
@@ -60,14 +60,14 @@ func TestWhatIsReadCanBeWritten(t *testing.T) {
 	}
 }
 
-// values are files of one way to write.
+// values generates files written in one particular way.
 type values struct {
 	to   string
 	opts map[string]string
 	r    *rand.Rand
 }
 
-// name is the name of the file, by which CarbonData's format 1 is recognised.
+// name returns the name of the file, by which CarbonData's format 1 is recognised.
 func (v *values) name() string {
 	if v.to == "carbon" {
 		return "harmed.carbondata"
@@ -75,7 +75,7 @@ func (v *values) name() string {
 	return "harmed." + v.to
 }
 
-// file is a file with one column of type typ and values that the format can hold; nil if it holds none.
+// file returns a file with one column of type typ and values that the format can hold; nil if it can hold none.
 func (v *values) file(t *testing.T, typ arrow.DataType) []byte {
 	t.Helper()
 	b := formattest.RandomTable(v.r, formattest.TableOptions{Rows: 60,
@@ -125,7 +125,7 @@ func (v *values) flip(t *testing.T, file []byte, typ arrow.DataType) int {
 	t.Helper()
 	file = append([]byte(nil), file...)
 	at := v.r.IntN(len(file))
-	if run := file[at:min(at+4, len(file))]; v.r.IntN(2) == 0 { // very large and very small numbers
+	if run := file[at:min(at+4, len(file))]; v.r.IntN(2) == 0 { // produces very large and very small numbers
 		for i := range run[:1+v.r.IntN(len(run))] {
 			run[i] = []byte{0xff, 0x80, 0}[v.r.IntN(3)]
 		}

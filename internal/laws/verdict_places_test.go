@@ -24,11 +24,11 @@ import (
 
 var everyFormat = append(slices.Clone(stoa.Formats), parquet.Format, kudubackup.Format)
 
-// place is a file or directory in memory that laws are checked on.
+// place is a file or directory in memory for which laws are checked.
 type place struct {
-	name  string // for people
-	at    string // its name among files
-	table string // what follows '#'
+	name  string // for messages
+	at    string // its name in files
+	table string // the part after '#'
 	files map[string][]byte
 }
 
@@ -39,7 +39,7 @@ func (p *place) uri() string {
 	return p.at
 }
 
-// heldTypes are the types of columns; each format gets those that it can write.
+// heldTypes are the types of columns; each format gets the types that it can write.
 var heldTypes = []arrow.DataType{
 	arrow.PrimitiveTypes.Int32, arrow.BinaryTypes.String, arrow.PrimitiveTypes.Float64,
 	arrow.FixedWidthTypes.Boolean, arrow.BinaryTypes.Binary,
@@ -49,7 +49,7 @@ var heldTypes = []arrow.DataType{
 		arrow.Field{Name: "y", Type: arrow.BinaryTypes.String, Nullable: true}),
 }
 
-// heldPlaces are a small table of every format that writes, flat and, where it can be, nested.
+// heldPlaces returns a small table of every writable format, flat and, if the format can hold it, nested.
 func heldPlaces(t *testing.T) (out []place) {
 	t.Helper()
 	for _, f := range everyFormat {
@@ -139,7 +139,7 @@ func heldPlace(f format.Format, fields []arrow.Field) (place, error) {
 	for _, name := range mem.Names() {
 		p.files[name] = mem.Bytes(name)
 	}
-	if f.Name == kudubackup.Format.Name { // the directory of the backup's files
+	if f.Name == kudubackup.Format.Name { // use the directory of the backup's files
 		for _, name := range mem.Names() {
 			p.at = path.Dir(name)
 		}
@@ -147,7 +147,7 @@ func heldPlace(f format.Format, fields []arrow.Field) (place, error) {
 	return p, err
 }
 
-// keptPlaces are files and directories of other writers.
+// keptPlaces returns files and directories of other writers.
 func keptPlaces(t *testing.T, long string) (out []place) {
 	t.Helper()
 	for dir, endings := range map[string][]string{
@@ -197,7 +197,7 @@ func isDir(name string) bool {
 	return err == nil && info.IsDir()
 }
 
-// placeAt is a file or directory, all in memory.
+// placeAt reads a file or directory into memory.
 func placeAt(t *testing.T, name, table string) place {
 	t.Helper()
 	p := place{name: name, at: filepath.Base(name), table: table, files: map[string][]byte{}}
@@ -218,7 +218,7 @@ func placeAt(t *testing.T, name, table string) place {
 	return p
 }
 
-// placesAt is a directory once for each of its tables, at most three.
+// placesAt returns a directory once for each of its tables, at most three times.
 func placesAt(t *testing.T, name string) (out []place) {
 	t.Helper()
 	for e, err := range stoa.List(t.Context(), name, stoa.OpenOptions{Formats: everyFormat, Tree: store.Local{}}) {

@@ -25,7 +25,7 @@ func verified(t *testing.T, uri string, o stoa.OpenOptions) (reported int, err e
 }
 
 // TestWrongUseIsNoDamage: a wrong option is wrong use for verification as it is for reading, in every format and at
-// every depth, and does not make an intact file a damaged one.
+// every depth, and never makes an intact file look damaged.
 func TestWrongUseIsNoDamage(t *testing.T) {
 	for _, p := range heldPlaces(t) {
 		for _, opts := range []map[string]string{{"nosuch": "1"}, {"schema": "nosuch.json"}} {
