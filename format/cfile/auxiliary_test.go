@@ -15,7 +15,7 @@ import (
 	"stoa/store"
 )
 
-// TestAuxiliaryFilesAfterDamage: of a damaged block of an auxiliary file its rows are lost, not those after it.
+// TestAuxiliaryFilesAfterDamage: if a block of an auxiliary file is damaged, its rows are lost, but not those after it.
 func TestAuxiliaryFilesAfterDamage(t *testing.T) {
 	var delta, bloom bytes.Buffer
 	d, err := cfile.NewDeltaWriter(&delta, false, cfile.WriterOptions{BlockSize: 512})
@@ -66,7 +66,7 @@ func TestAuxiliaryFilesAfterDamage(t *testing.T) {
 	}
 }
 
-// rowsOf is the first column of a file as text, and what was lost.
+// rowsOf returns the first column of a file as text, and the losses.
 func rowsOf(t *testing.T, file []byte) (rows []string, losses []region.Loss) {
 	t.Helper()
 	ctx := context.Background()
@@ -88,8 +88,8 @@ func rowsOf(t *testing.T, file []byte) (rows []string, losses []region.Loss) {
 }
 
 // TestNarrowingByADamagedIndexLosesNothing: with a damaged value index, in a file without checksums, a filter returns
-// the same rows as reading all of the damaged file and filtering. Only a cell that is damaged itself may be missing, as
-// it may be outside of the range in which its value is searched.
+// the same rows as reading the whole damaged file and filtering it. Only a cell that is damaged itself may be missing,
+// because it may be outside of the range in which its value is searched for.
 func TestNarrowingByADamagedIndexLosesNothing(t *testing.T) {
 	ctx := context.Background()
 	healthy, err := os.ReadFile("../../corpus/kudu/1.18.1/key_string/k.nock.cfile")
@@ -147,7 +147,7 @@ func TestNarrowingByADamagedIndexLosesNothing(t *testing.T) {
 	}
 }
 
-// within reports whether a is b with some elements left out.
+// within reports whether a is b without some of its elements.
 func within(a, b []string) bool {
 	for _, x := range b {
 		if len(a) > 0 && a[0] == x {
@@ -172,7 +172,7 @@ func allOf(t *testing.T, file []byte) []string {
 	return all
 }
 
-// texts is the first column under a predicate ("": all).
+// texts returns the first column for a predicate ("": all rows).
 func texts(ctx context.Context, tab *stoa.Table, where string) (out []string, err error) {
 	var spec stoa.ScanSpec
 	if where != "" {

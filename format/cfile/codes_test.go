@@ -23,7 +23,7 @@ import (
 	"stoa/store"
 )
 
-// sample is a small file with the spans of its regions by name, as they were before it was damaged.
+// sample is a small file, with the spans of its regions, by name, before it was damaged.
 type sample struct {
 	t  *testing.T
 	b  []byte
@@ -37,7 +37,7 @@ func newSample(t *testing.T, b []byte) *sample {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, ok := p.at[n.Name]; !ok { // the outer ones come first
+		if _, ok := p.at[n.Name]; !ok { // outer nodes come first
 			p.at[n.Name] = n.At
 		}
 	}
@@ -48,7 +48,7 @@ func (p *sample) target() format.Target {
 	return format.Target{Tree: store.NewMemory(map[string][]byte{"f": p.b}), Name: "f"}
 }
 
-// region is the bytes of a region.
+// region returns the bytes of a region.
 func (p *sample) region(name string) []byte {
 	p.t.Helper()
 	at, ok := p.at[name]
@@ -58,7 +58,7 @@ func (p *sample) region(name string) []byte {
 	return p.b[at.Off:at.End()]
 }
 
-// seal updates the checksum of a region: that in front of a footer, or at the end of a block or header.
+// seal updates the checksum of a region, which precedes a footer and ends a block or header.
 func (p *sample) seal(name string) {
 	b := p.region(name)
 	switch name {
@@ -70,7 +70,7 @@ func (p *sample) seal(name string) {
 	}
 }
 
-// replace replaces bytes in a region by as many others.
+// replace replaces bytes in a region by others of the same length.
 func (p *sample) replace(name string, old, with []byte) {
 	p.t.Helper()
 	b := p.region(name)
@@ -81,7 +81,7 @@ func (p *sample) replace(name string, old, with []byte) {
 	copy(b[i:], with)
 }
 
-// pointer is a block's offset and size as an index entry stores them.
+// pointer encodes a block's offset and size as an index entry does.
 func pointer(off, size int64) []byte {
 	return binary.AppendUvarint(binary.AppendUvarint(nil, uint64(off)), uint64(size))
 }
@@ -97,7 +97,7 @@ func mustWrite(t *testing.T, f write.Field, o write.WriterOptions, text string) 
 	return b
 }
 
-// listOf is the JSON of n values.
+// listOf returns the JSON of n values.
 func listOf(n int, layout string) string {
 	var out []string
 	for i := range n {
@@ -106,8 +106,8 @@ func listOf(n int, layout string) string {
 	return "[" + strings.Join(out, ",") + "]"
 }
 
-// TestCodesOfDamage makes each kind of damage by hand, and updates checksums unless they are the damage. The finding
-// has the right code, severity, place and, if known, rows.
+// TestCodesOfDamage creates each kind of damage by hand, and updates checksums unless the checksum is the damage. The
+// finding has the right code, severity, place and, if known, rows.
 func TestCodesOfDamage(t *testing.T) {
 	none := [2]int64{-1, -1}
 	ints := mustWrite(t, write.Field{Type: block.Int32},
@@ -143,7 +143,7 @@ func TestCodesOfDamage(t *testing.T) {
 	for _, x := range []struct {
 		code  string
 		file  []byte
-		place string // the region that the finding lies in, or around
+		place string // region that contains the finding or is inside it
 		rows  [2]int64
 		opts  map[string]string
 		harm  func(p *sample)
@@ -273,7 +273,7 @@ func TestCodesOfDamage(t *testing.T) {
 	}
 }
 
-// TestCodesOfRecovery: recovery reports which rows it did not find, what it found, and what it had to guess.
+// TestCodesOfRecovery: recovery reports the rows that it did not find, what it found, and what it had to guess.
 func TestCodesOfRecovery(t *testing.T) {
 	ints := mustWrite(t, write.Field{Type: block.Int32}, write.WriterOptions{Encoding: block.Plain, BlockSize: 512},
 		listOf(300, "%d"))
@@ -310,8 +310,8 @@ func TestCodesOfRecovery(t *testing.T) {
 	}
 }
 
-// TestRecoverAroundFilesInCells: the cells are CFiles themselves, and the footer and the block of the first cells are
-// damaged: blocks of the files in cells are not taken for rows.
+// TestRecoverAroundFilesInCells: the cells are CFiles themselves, and the footer and the first block of cells are
+// damaged. Blocks of the files in cells are not mistaken for rows.
 func TestRecoverAroundFilesInCells(t *testing.T) {
 	inner := mustWrite(t, write.Field{Type: block.String},
 		write.WriterOptions{Encoding: block.Plain, BlockSize: 512}, listOf(300, `"inner%d"`))
@@ -348,7 +348,7 @@ func TestRecoverAroundFilesInCells(t *testing.T) {
 	}
 }
 
-// severityOf is the severity of a code in the table of codes.
+// severityOf returns the severity of a code in the table of codes.
 func severityOf(t *testing.T, code string) region.Severity {
 	t.Helper()
 	for _, c := range block.Codes {

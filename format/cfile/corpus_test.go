@@ -61,7 +61,7 @@ func TestCorpus(t *testing.T) {
 	t.Run("synthetic", func(t *testing.T) { runSynthetic(t, filepath.Join(dir, "synthetic")) })
 }
 
-// TestFormatIsComplete: the format has all functions, as the other tests skip missing ones.
+// TestFormatIsComplete: the format has all functions; the other tests skip missing ones.
 func TestFormatIsComplete(t *testing.T) {
 	f := cfile.Format
 	for name, ok := range map[string]bool{"Probe": f.Probe != nil, "List": f.List != nil, "Open": f.Open != nil,
@@ -110,7 +110,7 @@ func readManifest(t testing.TB, dir string) []block {
 	return blocks
 }
 
-// moreDumps is Kudu's dumps of the delta files for which the corpus itself has none, by file.
+// moreDumps has, by file, Kudu's dumps of the delta files for which the corpus itself has none.
 var moreDumps = sync.OnceValues(func() (map[string]string, error) {
 	b, err := os.ReadFile(filepath.Join(golden, "DUMPS.json"))
 	if err != nil {
@@ -222,7 +222,7 @@ func (b block) expect(dir string) (x expected, err error) {
 	return x, nil
 }
 
-// tally counts the results for the files of a manifest.
+// tally counts results for the files of a manifest.
 type tally struct {
 	ran, equal, missing, unexpected, failed int
 	cells                                   int64
@@ -324,7 +324,7 @@ func judge(t *testing.T, b block, data []byte, x expected) (cells int64) {
 // raw opens delta files and ad-hoc indexes as columns of binary values.
 var raw = format.OpenOptions{Opts: map[string]string{"kind": "column"}}
 
-// arenas is a pool, as a new arena allocates a megabyte.
+// arenas is a pool, because a new arena allocates a megabyte.
 var arenas = sync.Pool{New: func() any { return &vec.Arena{} }}
 
 type answer struct {
@@ -332,7 +332,7 @@ type answer struct {
 	column format.Column
 	cells  []kudugen.Cell
 	pages  []format.Page
-	starts []int // position in cells of each page
+	starts []int // position of each page in cells
 	dict   bool
 }
 
@@ -345,7 +345,7 @@ var allRows = vec.Range{From: 0, To: 1<<63 - 1}
 
 var errEndless = errors.New("more pages or cells than any file of the corpus has")
 
-// readAll scans the only column of a file page by page. seen, if not nil, is called with every page after decoding.
+// readAll scans the only column of a file page by page. seen, if not nil, is called for every page after decoding.
 func readAll(ctx context.Context, target format.Target, o format.OpenOptions,
 	seen func(format.Chunk, *format.Task)) (*answer, error) {
 	r, err := cfile.Format.Open(ctx, target, o)
@@ -484,7 +484,7 @@ func (a *answer) chunk(ctx context.Context, r format.Reader, g format.RowGroup, 
 	return err
 }
 
-// cellsOf is the entries of a vector as cells.
+// cellsOf returns the entries of a vector as cells.
 func cellsOf(v *vec.Vector) ([]kudugen.Cell, error) {
 	if err := v.Plain(); err != nil {
 		return nil, err
@@ -578,7 +578,8 @@ func checkShape(t *testing.T, a *answer, layout *kudugen.Layout, x expected) {
 	}
 }
 
-// narrow truncates decimals that were read in more bytes than Kudu stores to Kudu's width, if that loses nothing.
+// narrow truncates decimals that were read with more bytes than Kudu stores to Kudu's width, provided that this loses
+// nothing.
 func narrow(cells []kudugen.Cell, width int) ([]kudugen.Cell, error) {
 	out := make([]kudugen.Cell, len(cells))
 	for i, c := range cells {
@@ -606,7 +607,7 @@ func checkCells(t *testing.T, got []kudugen.Cell, x expected) {
 	}
 }
 
-// differences reports how cells differ from the expected ones: a few examples, then the number.
+// differences describes how cells differ from the expected ones: a few examples, then the number.
 func differences(got []kudugen.Cell, x expected) (out []string) {
 	if x.col.Type == "decimal" {
 		var err error
@@ -738,7 +739,7 @@ func checkHints(t *testing.T, target format.Target, full *answer) {
 			t.Fatal(err)
 		}
 		before := 0
-		if rnd.IntN(2) == 0 && task.N >= 0 { // append to entries, so that bits are unaligned
+		if rnd.IntN(2) == 0 && task.N >= 0 { // append to existing entries, so that bits are unaligned
 			before = 1 + rnd.IntN(9)
 			v.ExtendNulls(before)
 		}
@@ -952,7 +953,7 @@ func covered(nodes []region.Node, object string, size int64) error {
 // refusals are the expected errors for the files that Kudu refuses.
 var refusals = map[string]struct {
 	classes  []fault.Class
-	from, to int64 // the range that must contain the error; to 0: anywhere in the file
+	from, to int64 // range that must contain the error; if to is 0: anywhere in the file
 }{
 	// Later versions use bit 1 for array blocks, which Kudu 1.18.1 does not have. As array blocks these are damaged.
 	"bad_feature_bit1":                  {[]fault.Class{fault.Unsupported, fault.Corrupt}, 0, 0},
@@ -1056,7 +1057,8 @@ func runSynthetic(t *testing.T, dir string) {
 	}
 }
 
-// placed checks the form of an error about a file's content: a class that blames the file, and a span in it.
+// placed checks the form of an error about a file's content: it must have a class that blames the file, and a span in
+// it.
 func placed(err error, object string, size int64) (*fault.Error, error) {
 	var e *fault.Error
 	if !errors.As(err, &e) {
@@ -1254,7 +1256,7 @@ func predicates(x expected, seed uint64) func() (string, test) {
 		if rnd.IntN(3) > 0 {
 			return c
 		}
-		c = bytes.Clone(c) // a neighbour, which may not be among the values
+		c = bytes.Clone(c) // a neighbour, which may or may not be among the values
 		if len(c) > 0 && x.col.Width() == 0 {
 			switch rnd.IntN(3) {
 			case 0:
@@ -1314,7 +1316,7 @@ func predicates(x expected, seed uint64) func() (string, test) {
 	return func() (string, test) { return make(2) }
 }
 
-// literal is a cell as a literal of --where.
+// literal formats a cell as a literal of --where.
 func literal(c kudugen.Column, x kudugen.Cell) string {
 	switch c.Type {
 	case "string", "varchar":
@@ -1332,7 +1334,7 @@ func literal(c kudugen.Column, x kudugen.Cell) string {
 	return x.Signed().String()
 }
 
-// typed is a cell as a key for Seek.
+// typed returns a cell as a key for Seek.
 func typed(c kudugen.Column, x kudugen.Cell) any {
 	switch c.Type {
 	case "string", "varchar":
@@ -1436,7 +1438,7 @@ func checkEngine(t *testing.T, data []byte, layout *kudugen.Layout, full *answer
 		}
 	}
 
-	// A damaged block: its rows are lost, all others are read, and the loss is reported.
+	// A damaged block: its rows are lost, all other rows are read, and the loss is reported.
 	if !layout.Checksums || layout.Levels["posidx"] == 0 {
 		return
 	}
@@ -1494,7 +1496,8 @@ func sameCells(t *testing.T, what string, got, want []kudugen.Cell, err error) {
 	}
 }
 
-// collect is the batches of a scan as cells, by Arrow's own accessors. limit is the maximum size of a batch; 0: any.
+// collect returns the batches of a scan as cells, using Arrow's own accessors. limit is the maximum size of a batch; 0
+// means any.
 func collect(batches iter.Seq2[arrow.RecordBatch, error], limit int) (out []kudugen.Cell, err error) {
 	for batch, err := range batches {
 		if err != nil {
@@ -1551,7 +1554,7 @@ func collect(batches iter.Seq2[arrow.RecordBatch, error], limit int) (out []kudu
 
 // ---- auxiliary files as tables
 
-// auxRows is the rows of an auxiliary file: values by column.
+// auxRows returns the rows of an auxiliary file: values by column.
 func auxRows(t *testing.T, data []byte, opts map[string]string) []map[string]any {
 	t.Helper()
 	ctx := context.Background()
@@ -1579,7 +1582,7 @@ func auxRows(t *testing.T, data []byte, opts map[string]string) []map[string]any
 	return out
 }
 
-// value is a value of an array as a Go value: bytes as strings, lists as []any.
+// value returns a value of an array as a Go value: bytes as strings, lists as []any.
 func value(a arrow.Array, i int) any {
 	if a.IsNull(i) {
 		return nil
@@ -1798,8 +1801,8 @@ func checkBloom(t *testing.T, tree store.Tree, x expected) {
 
 // ---- delta files
 
-// checkDeltas checks the native reader of delta files: all entries, those from a row on, and the statistics that Kudu
-// lists.
+// checkDeltas checks the native reader of delta files: all entries, the entries from a row on, and the statistics that
+// Kudu lists.
 func checkDeltas(t *testing.T, tree store.Tree, b block, x expected) {
 	t.Helper()
 	ctx := context.Background()

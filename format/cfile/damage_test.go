@@ -27,14 +27,14 @@ import (
 	"stoa/store"
 )
 
-// Bits of small real files are flipped, all that there is time for (STOA_LONG: all), and they are cut at every byte.
-// What must hold then:
+// Bits of small real files are flipped, as many as time allows (STOA_LONG: all), and the files are cut at every byte.
+// Then these must hold:
 //
-//   - no panic, no endless loop, no allocation by a damaged number;
+//   - no panic, no endless loop, no allocation of a size taken from a damaged number;
 //   - every error is a placed *fault.Error whose class blames the file;
-//   - with checksums: the answer is the same or there is an error, and Verify always reports something;
-//   - without: the answer changes only in the rows of the block that was hit (anywhere, if that was the dictionary,
-//     which all rows share, or the footer with the type of the values).
+//   - with checksums: the answer is unchanged or there is an error, and Verify always reports something;
+//   - without checksums: the answer changes only in the rows of the block that was hit (anywhere, if that was the
+//     dictionary, which all rows share, or the footer, which has the type of the values).
 //
 // Which block a byte belongs to is known from the healthy file, by kudugen.Walk.
 
@@ -45,7 +45,7 @@ const (
 	tooLong = 2 * time.Second
 )
 
-// victims are the smallest golden files of each kind, encoding, codec, nullability and checksum.
+// victims returns the smallest golden files of each kind, encoding, codec, nullability and checksum setting.
 func victims(t *testing.T, limit int64) []block {
 	best := map[string]block{}
 	var every []block
@@ -111,7 +111,7 @@ func TestDamage(t *testing.T) {
 	var done int64
 	full, thinned := 0, 0
 	for _, b := range list {
-		// Every bit of every file if time allows; else the files that come later get every k-th bit.
+		// Every bit of every file if time allows; otherwise later files get every k-th bit.
 		step := 1
 		if left := budget - time.Since(start); done > 0 {
 			need := time.Duration(float64(time.Since(start)) / float64(done) * float64(total-done))
@@ -141,7 +141,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// long: STOA_LONG=1 takes all golden files of at most 16 KiB; a duration takes the usual ones, for that long.
+// long: STOA_LONG=1 selects all golden files of at most 16 KiB; a duration selects the usual files, for that long.
 func long() bool { return os.Getenv("STOA_LONG") == "1" }
 
 func size(name string) int64 {
@@ -154,10 +154,10 @@ func size(name string) int64 {
 
 type damageTally struct {
 	Flips, Cuts, Wild                int
-	Refused, Same, Changed, ByFooter int // of the flips
+	Refused, Same, Changed, ByFooter int // counts of flips
 }
 
-// attempt is everything that is done with one damaged file.
+// attempt is the result of everything that is done with one damaged file.
 type attempt struct {
 	answer   *answer
 	err      error
@@ -165,8 +165,8 @@ type attempt struct {
 	verified bool // Verify ran
 }
 
-// try reads, verifies (verify), and also describes and recovers (all) data; problems are things that must not
-// happen whatever the bytes are.
+// try reads data, with verify also verifies it, and with all also describes and recovers it. problems are things that
+// must never happen, whatever the bytes are.
 func try(data []byte, verify, all bool) (a attempt, problems []string) {
 	defer func() {
 		if x := recover(); x != nil {
@@ -255,8 +255,8 @@ func (a attempt) reported() bool {
 	return slices.ContainsFunc(a.findings, func(f region.Finding) bool { return f.Severity >= region.Warning })
 }
 
-// TestRecover: with the indexes overwritten, all blocks are found where they have checksums; without them what is
-// found is right, or reported as lost. Likewise with the footer cut off and its properties passed as options.
+// TestRecover: with the indexes overwritten, all blocks with checksums are found; without checksums, rows are right or
+// reported as lost. The same holds with the footer cut off and its properties passed as options.
 func TestRecover(t *testing.T) {
 	t.Run("indexes", func(t *testing.T) { recoverAll(t, false) })
 	t.Run("footer", func(t *testing.T) { recoverAll(t, true) })
@@ -338,7 +338,7 @@ func recoverAll(t *testing.T, cutFooter bool) {
 	}
 }
 
-// complaints gathers what is wrong with one file, a few examples of each sort.
+// complaints collects the problems of one file, a few examples of each sort.
 type complaints struct {
 	n     map[string]int
 	first map[string][]string
@@ -452,7 +452,7 @@ func damage(t *testing.T, b block, data []byte, step int, sum *damageTally) {
 }
 
 // wild overwrites, moves and repeats runs of bytes and then corrects all checksums, so that the parsers are reached.
-// Any answer will do.
+// Any answer is acceptable.
 func wild(data []byte, layout *kudugen.Layout, c *complaints, sum *damageTally) {
 	rnd := rand.New(rand.NewPCG(7, uint64(len(data))))
 	special := []uint32{0, 1, 0x7f, 0x80, 0xff, 0x7fff, 0xffff, 0x10000, 0x7fffffff, 0x80000000, 0xffffffff,
@@ -461,7 +461,7 @@ func wild(data []byte, layout *kudugen.Layout, c *complaints, sum *damageTally) 
 		bad := bytes.Clone(data)
 		for range 1 + rnd.IntN(3) {
 			at := rnd.IntN(len(bad))
-			if rnd.IntN(2) == 0 { // headers and ends of blocks are where the numbers are
+			if rnd.IntN(2) == 0 { // the numbers are in headers and at the ends of blocks
 				b := layout.Blocks[rnd.IntN(len(layout.Blocks))]
 				at = int(b.Off) + rnd.IntN(min(24, int(b.Len)))
 				if rnd.IntN(2) == 0 {
@@ -520,9 +520,9 @@ func firstWords(s string) string {
 	return s
 }
 
-// rowRange is which rows differ.
+// rowRange is the range of rows that differ.
 type rowRange struct {
-	from, to  int64 // first and after the last that differs
+	from, to  int64 // first row that differs, and first after the last
 	n         int
 	sameShape bool // type, nullability and number of rows are the same
 }

@@ -20,7 +20,8 @@ import (
 	"stoa/store"
 )
 
-// decimalsOf are values as an array of decimals; nulls: with a null after each; list: each in a list of its own.
+// decimalsOf returns values as an array of decimals; with nulls there is a null after each, and with list each is in a
+// list of its own.
 func decimalsOf(digits int, nulls, list bool, values ...*big.Int) arrow.Array {
 	typ := &arrow.Decimal128Type{Precision: int32(digits), Scale: int32(min(2, digits-1))}
 	lists := array.NewListBuilder(memory.DefaultAllocator, typ)
@@ -37,11 +38,12 @@ func decimalsOf(digits int, nulls, list bool, values ...*big.Int) arrow.Array {
 	return b.NewArray()
 }
 
-// TestDecimalPrecision: the largest and the smallest value of a precision can be read, of every width and encoding; one
-// more is damage of its block for reading and for verify, as the type that the file declares does not have it.
+// TestDecimalPrecision: for every width and encoding the largest and the smallest value of a precision can be read. One
+// beyond these is damage of its block for reading and for verify, because the type that the file declares does not
+// allow it.
 func TestDecimalPrecision(t *testing.T) {
 	one := big.NewInt(1)
-	for _, digits := range []int{1, 8, 10, 11, 17, 19, 20, 37} { // one digit more is written alike
+	for _, digits := range []int{1, 8, 10, 11, 17, 19, 20, 37} { // one digit more has the same stored width
 		past := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(digits)), nil)
 		largest := new(big.Int).Sub(past, one)
 		for _, encoding := range []string{"plain", "bitshuffle", "rle"} {

@@ -17,7 +17,7 @@ import (
 	"stoa/store"
 )
 
-// oneOfTwo is a directory of columns a and b; b begins with first.
+// oneOfTwo returns a directory with columns a and b; b begins with first.
 func oneOfTwo(t *testing.T, first int64, opts map[string]string) map[string][]byte {
 	t.Helper()
 	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64},
@@ -46,8 +46,8 @@ func oneOfTwo(t *testing.T, first int64, opts map[string]string) map[string][]by
 	return out
 }
 
-// TestColumnOfAnotherTable: the file of a column of another table, of the same name, type, size and number of
-// rows, is not read for the table's.
+// TestColumnOfAnotherTable: a column file of another table, with the same name, type, size and number of rows, is not
+// read in place of the table's.
 func TestColumnOfAnotherTable(t *testing.T) {
 	for _, opts := range []map[string]string{{}, {"compression": "lz4"}, {"plain-metadata": "true"},
 		{"checksums": "false"}} {
@@ -84,8 +84,8 @@ func TestColumnOfAnotherTable(t *testing.T) {
 	}
 }
 
-// TestNamesThatAreEmpty: a column or a field without a name keeps that name, also beside one that is called as a
-// single file's column is.
+// TestNamesThatAreEmpty: a column or field with an empty name keeps it, even beside one that has the default name of a
+// single file's column.
 func TestNamesThatAreEmpty(t *testing.T) {
 	i := arrow.PrimitiveTypes.Int64
 	for text, sc := range map[string]*arrow.Schema{

@@ -25,10 +25,10 @@ import (
 	"stoa/store"
 )
 
-// dirRows is the number of rows of the directory of these tests: several blocks of each column.
+// dirRows is the number of rows of the directory of these tests: several blocks per column.
 const dirRows = 300
 
-// dirCell is the cell of a row of the directory of these tests, as Arrow's JSON has it.
+// dirCell returns a cell of the directory of these tests, as in Arrow's JSON.
 func dirCell(column string, row int) string {
 	switch column {
 	case "id":
@@ -59,12 +59,12 @@ var dirColumns = []arrow.Field{
 	{Name: "l", Type: arrow.ListOf(arrow.BinaryTypes.String)},
 }
 
-// dirFiles writes that directory, as t.
+// dirFiles writes that directory under the name t.
 func dirFiles(t *testing.T) map[string][]byte {
 	return dirFilesOf(t, dirCell, map[string]string{"block-size": "512"})
 }
 
-// dirFilesOf writes a directory of the same columns with other cells.
+// dirFilesOf writes a directory with the same columns and other cells.
 func dirFilesOf(t *testing.T, cell func(column string, row int) string, opts map[string]string) map[string][]byte {
 	var text strings.Builder
 	for i := range dirRows {
@@ -97,8 +97,8 @@ func dirFilesOf(t *testing.T, cell func(column string, row int) string, opts map
 	return files
 }
 
-// dirRead reads the directory and reports whether something was reported. A cell that is not as it was written is
-// an error of the test, unless it is null and something was reported.
+// dirRead reads the directory and returns whether anything was reported. A cell that differs from what was written
+// fails the test, unless it is null and something was reported.
 func dirRead(t *testing.T, what string, files map[string][]byte, recover bool, columns ...string) (rows int64,
 	cells map[string]int, reported string) {
 	t.Helper()
@@ -150,7 +150,7 @@ func dirRead(t *testing.T, what string, files map[string][]byte, recover bool, c
 	return rows, cells, reported
 }
 
-// dirVerified is what verify reports at each depth.
+// dirVerified returns what verify reports at each depth.
 func dirVerified(files map[string][]byte) (reported [3]string) {
 	for i, d := range []format.Depth{format.Quick, format.Sums, format.Deep} {
 		o := stoa.OpenOptions{Tree: store.NewMemory(files), Depth: d}
@@ -181,7 +181,7 @@ func checkDirDamage(t *testing.T, what string, files map[string][]byte) {
 	}
 }
 
-// TestDirExchange: the file of a column in the place of another's is reported by every verb, and none of its rows is
+// TestDirExchange: a column's file in place of another column's is reported by every verb, and none of its rows is
 // returned.
 func TestDirExchange(t *testing.T) {
 	healthy := dirFiles(t)
@@ -216,8 +216,8 @@ func TestDirExchange(t *testing.T) {
 	}
 }
 
-// TestDirOtherTable: the file of another table of the same shape is reported by every verb, whichever column it is of,
-// with checksums and without, and only the cells of that column are lost; with a table.json of another table none is.
+// TestDirOtherTable: a file of another table with the same shape is reported by every verb, for each column, with and
+// without checksums, and only the cells of that column are lost. With a table.json of another table no cell is lost.
 func TestDirOtherTable(t *testing.T) {
 	other := func(column string, row int) string { return dirCell(column, dirRows-1-row) }
 	for _, opts := range []map[string]string{{}, {"checksums": "false"},
@@ -250,7 +250,7 @@ func TestDirOtherTable(t *testing.T) {
 	}
 }
 
-// TestDirLastFile: a directory of which table.json and all columns but one are gone is not that column.
+// TestDirLastFile: a directory that has lost table.json and all columns but one is not read as that single column.
 func TestDirLastFile(t *testing.T) {
 	healthy := dirFiles(t)
 	for name, b := range healthy {
@@ -265,8 +265,8 @@ func TestDirLastFile(t *testing.T) {
 	}
 }
 
-// TestDirTornSet: where table.json is cut after the table's id, and of two columns one is another table's, the id says
-// which of them.
+// TestDirTornSet: if table.json is cut after the table's id, and one of two columns is another table's, the id tells
+// which one.
 func TestDirTornSet(t *testing.T) {
 	other := func(column string, row int) string { return dirCell(column, dirRows-1-row) }
 	healthy, foreign := dirFilesOf(t, dirCell, nil), dirFilesOf(t, other, nil)
@@ -291,8 +291,8 @@ func TestDirTornSet(t *testing.T) {
 	}
 }
 
-// TestDirTornProbed: a directory whose table.json has lost a byte anywhere is a table of CFiles still, also where its
-// files bear each other's names.
+// TestDirTornProbed: a directory whose table.json has lost any one byte is still recognized as a table of CFiles, even
+// if its files bear each other's names.
 func TestDirTornProbed(t *testing.T) {
 	healthy := dirFiles(t)
 	set := healthy["t/table.json"]
@@ -311,8 +311,8 @@ func TestDirTornProbed(t *testing.T) {
 	}
 }
 
-// TestDirWithoutID: directories that were written before there were ids, and those of plain metadata, are read;
-// a file of the former kind in one with an id, and the reverse, is reported.
+// TestDirWithoutID: directories written before ids existed, and those with plain metadata, can be read. A file without
+// an id in a directory with one, and the reverse, is reported.
 func TestDirWithoutID(t *testing.T) {
 	plain := dirFilesOf(t, dirCell, map[string]string{"plain-metadata": "true"})
 	if bytes.Contains(plain["t/table.json"], []byte(`"id": "`)) || bytes.Contains(plain["t/v.cfile"], []byte("stoa.")) {
@@ -385,7 +385,7 @@ var dirDamages = map[string]func(b []byte) []byte{
 	"zeroed in the end": func(b []byte) []byte { return append(b[:len(b)-12:len(b)-12], make([]byte, 12)...) },
 }
 
-// TestDirDamage: a file that is cut, zeroed or removed is reported, and all the other columns are read.
+// TestDirDamage: a file that is cut, zeroed or removed is reported, and all other columns are read.
 func TestDirDamage(t *testing.T) {
 	healthy := dirFiles(t)
 	for name, b := range healthy {
@@ -430,8 +430,8 @@ func TestDirDamage(t *testing.T) {
 	}
 }
 
-// TestDirCounts: where the footer of a column without checksums counts fewer or more rows than its blocks have and
-// table.json says, recover believes these two, loses nothing, and says so.
+// TestDirCounts: if the footer of a column without checksums states fewer or more rows than its blocks and table.json,
+// recovery trusts these two, loses nothing, and reports that.
 func TestDirCounts(t *testing.T) {
 	healthy := dirFilesOf(t, dirCell, map[string]string{"checksums": "false"})
 	was, tried := binary.AppendUvarint(nil, dirRows), 0
@@ -467,8 +467,8 @@ func TestDirCounts(t *testing.T) {
 	}
 }
 
-// TestDirSetBits: with any bit of table.json flipped no cell is wrong, and no column or row is lost without a report;
-// and every verb reports each bit before the checksum.
+// TestDirSetBits: with any bit of table.json flipped no cell is wrong, and no column or row is lost without a report.
+// Every verb reports each flipped bit before the checksum.
 func TestDirSetBits(t *testing.T) {
 	healthy := dirFiles(t)
 	set := healthy["t/table.json"]
@@ -490,8 +490,8 @@ func TestDirSetBits(t *testing.T) {
 	}
 }
 
-// TestDirOtherSet: a table.json of another table is reported by every verb, in a set whose files have no id, if a file
-// has another size.
+// TestDirOtherSet: in a set whose files have no id, every verb reports a table.json of another table if a file has a
+// different size.
 func TestDirOtherSet(t *testing.T) {
 	plain := map[string]string{"plain-metadata": "true", "encoding.v": "plain", "compression.v": "none"}
 	healthy := dirFilesOf(t, dirCell, plain)
@@ -508,7 +508,8 @@ func TestDirOtherSet(t *testing.T) {
 	t.Error("no file has another length")
 }
 
-// TestDirOtherBytes: a file of another table in such a set, of the same size, is reported by verify of its checksums.
+// TestDirOtherBytes: in such a set, a file of another table with the same size is reported by verify at every depth
+// except quick.
 func TestDirOtherBytes(t *testing.T) {
 	plain := map[string]string{"plain-metadata": "true", "encoding": "plain", "compression": "none"}
 	healthy := dirFilesOf(t, dirCell, plain)
@@ -532,8 +533,8 @@ func TestDirOtherBytes(t *testing.T) {
 	}
 }
 
-// TestDirFrames: with any bit of the header or the footer of a column's file flipped, or bytes after it, all its cells
-// are recovered by the table's schema.
+// TestDirFrames: with any bit of the header or footer of a column's file flipped, or bytes appended to it, all its
+// cells are recovered by means of the table's schema.
 func TestDirFrames(t *testing.T) {
 	healthy := dirFiles(t)
 	for _, c := range dirColumns {
@@ -591,8 +592,8 @@ func TestDirSetNames(t *testing.T) {
 	}
 }
 
-// TestDirTie: where table.json says nothing, and of two columns one is another table's, nobody knows which: no rows
-// come out that mix the two, and the error names both files.
+// TestDirTie: if table.json is unreadable and one of two columns is another table's, it is unknown which one. No rows
+// that mix the two are returned, and the error names both files.
 func TestDirTie(t *testing.T) {
 	other := func(column string, row int) string { return dirCell(column, dirRows-1-row) }
 	healthy, foreign := dirFilesOf(t, dirCell, nil), dirFilesOf(t, other, nil)

@@ -26,7 +26,7 @@ type realBlock struct {
 	CFile            map[string]string
 }
 
-// realBlocks are the files of the corpus; the test is skipped without STOA_CORPUS.
+// realBlocks returns the files of the corpus; the test is skipped without STOA_CORPUS.
 func realBlocks(t testing.TB) (dir string, blocks []realBlock) {
 	dir = os.Getenv("STOA_CORPUS")
 	if dir == "" {
@@ -171,7 +171,7 @@ func compareDump(t *testing.T, b realBlock, dump kudugen.Dump, typ block.Type, v
 	}
 }
 
-// cellOf is entry i as a cell of kudugen: little-endian, or the bytes; nil is null.
+// cellOf returns entry i as a cell of kudugen: little-endian, or the bytes; nil is null.
 func cellOf(v *vec.Vector, i int, typ block.Type) kudugen.Cell {
 	switch {
 	case !v.Valid(i):

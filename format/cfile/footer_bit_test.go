@@ -22,7 +22,7 @@ import (
 	"stoa/store"
 )
 
-// decimalFile is a file of decimals with two digits after the point, and what it holds.
+// decimalFile returns a file of decimals with two digits after the point, and its values.
 func decimalFile(t *testing.T) (data []byte, want arrow.Array) {
 	t.Helper()
 	want = decimalsOf(9, true, false, big.NewInt(-346565), big.NewInt(1), big.NewInt(0), big.NewInt(99))
@@ -34,7 +34,7 @@ func decimalFile(t *testing.T) (data []byte, want arrow.Array) {
 	return tree.Bytes("t"), want
 }
 
-// recovered is the first column of what is recovered of a file, its name, and the findings.
+// recovered returns the name and the values of the first column recovered from a file, and the findings.
 func recovered(t *testing.T, data []byte, opts map[string]string) (string, arrow.Array, []region.Finding, error) {
 	t.Helper()
 	tab, err := stoa.Open(t.Context(), "t", stoa.OpenOptions{Tree: store.NewMemory(map[string][]byte{"t": data}),
@@ -55,8 +55,8 @@ func recovered(t *testing.T, data []byte, opts map[string]string) (string, arrow
 	return tab.Schema().Field(0).Name, a, tab.Findings(), err
 }
 
-// TestFooterBit: whichever bit of a footer or of its checksum flips, but for the magic and the length, by which
-// the footer is found, the checksum says which: recovery gives name, type and values as they were, and reports the
+// TestFooterBit: if any bit of a footer or of its checksum is flipped, except in the magic and the length, by which the
+// footer is found, the checksum identifies the bit: recovery returns name, type and values unchanged, and reports the
 // damage.
 func TestFooterBit(t *testing.T) {
 	whole, want := decimalFile(t)
@@ -76,14 +76,14 @@ func TestFooterBit(t *testing.T) {
 	}
 }
 
-// footerOf is where the footer of a file begins, with its checksum, and its magic.
+// footerOf returns the offsets at which the footer of a file, including its checksum, and the footer's magic begin.
 func footerOf(data []byte) (from, magic int) {
 	magic = len(data) - len("kuducfl2") - 4
 	return magic - int(binary.LittleEndian.Uint32(data[len(data)-4:])) - 4, magic
 }
 
-// TestUnprovenScale: where more of the footer is others, nothing proves the scale of decimals: none comes out with
-// another one, unless the user states it.
+// TestUnprovenScale: if more than one bit of the footer has changed, nothing proves the scale of decimals: no decimal
+// is returned with a wrong scale, unless the user states it.
 func TestUnprovenScale(t *testing.T) {
 	whole, want := decimalFile(t)
 	from, _ := footerOf(whole)
@@ -95,7 +95,7 @@ func TestUnprovenScale(t *testing.T) {
 		}
 		data := bytes.Clone(whole)
 		copy(data[from+bytes.Index(whole[from:], old):], other)
-		data[from] ^= 0xff // of the checksum
+		data[from] ^= 0xff // a byte of the checksum
 		if _, got, _, err := recovered(t, data, nil); !errors.Is(err, fault.Corrupt) ||
 			!strings.Contains(fmt.Sprint(err), "pass scale=") {
 			t.Errorf("%s instead of %s: %v, %v", other, old, got, err)
@@ -107,14 +107,14 @@ func TestUnprovenScale(t *testing.T) {
 	}
 }
 
-// TestQuickFindsNoMore: whichever bit of a file without checksums flips, what the quick verification reports, the
-// others report, too.
+// TestQuickFindsNoMore: for any flipped bit in a file without checksums, damage that quick verification reports is also
+// reported at the other depths.
 func TestQuickFindsNoMore(t *testing.T) {
 	for _, opts := range []map[string]string{{"encoding": "plain"}, {"encoding": "bitshuffle"}, {"encoding": "rle"},
 		{"encoding": "plain", "value-index": "true"}} {
 		for _, nulls := range []bool{false, true} {
 			if nulls && opts["value-index"] != "" {
-				continue // a value index is of values that are there
+				continue // a value index requires values without nulls
 			}
 			b := array.NewInt64Builder(memory.DefaultAllocator)
 			for i := range 60 {

@@ -73,7 +73,7 @@ func FuzzFile(f *testing.F) {
 	})
 }
 
-// fuzzRead reads all that a reader gives.
+// fuzzRead reads everything that a reader returns.
 func fuzzRead(t *testing.T, r format.Reader, data []byte) {
 	ctx := context.Background()
 	all := vec.Range{From: 0, To: 1 << 20}
@@ -157,8 +157,8 @@ func FuzzIndexBlock(f *testing.F) {
 	})
 }
 
-// FuzzBlock decodes a block of every type and encoding; what the extent functions measure must be what the
-// parser takes.
+// FuzzBlock decodes a block of every type and encoding; the extent functions must measure exactly the bytes that the
+// parser consumes.
 func FuzzBlock(f *testing.F) {
 	f.Add(uint8(0), uint8(0), []byte{4, 2, 3, 6, 2, 0, 0, 0, 0, 0, 0, 0, 20, 0, 0, 0, 30, 0, 0, 0}, uint8(1))
 	f.Add(uint8(7), uint8(1),
@@ -204,7 +204,7 @@ func FuzzDelta(f *testing.F) {
 	})
 }
 
-// FuzzExtents: no function measures more bytes than it is given, whatever they are.
+// FuzzExtents: for any bytes, no function measures more of them than it was given.
 func FuzzExtents(f *testing.F) {
 	f.Add([]byte("\x1fabcdefghijklmnopqrst\x05\x00\x00"), uint16(40))
 	f.Fuzz(func(t *testing.T, data []byte, raw uint16) {

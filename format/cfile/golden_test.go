@@ -24,7 +24,8 @@ func TestGolden(t *testing.T) {
 	t.Run("synthetic", func(t *testing.T) { runSynthetic(t, filepath.Join(golden, "synthetic")) })
 }
 
-// TestGoldenIsComplete: the subset holds every type × encoding × codec × nullability, and one of each special thing.
+// TestGoldenIsComplete: the subset holds every type × encoding × codec × nullability, and one file for each special
+// case.
 func TestGoldenIsComplete(t *testing.T) {
 	have := map[string]int{}
 	for _, b := range readManifest(t, golden) {
@@ -103,7 +104,7 @@ func TestComparisonsCanFail(t *testing.T) {
 		if err != nil || len(differences(got.cells, x)) > 0 {
 			t.Fatal(b.File, err)
 		}
-		// Another value, a NULL or none, a row less, two rows exchanged.
+		// A different value, an added or missing NULL, a missing row, two rows exchanged.
 		right := x.cells
 		for i := range 4 {
 			x.cells = slices.Clone(right)
@@ -136,7 +137,7 @@ func TestComparisonsCanFail(t *testing.T) {
 	}
 	t.Log(noticed, "changes noticed")
 
-	// A bit of a value flipped and the checksum corrected: another answer in exactly one row.
+	// With a bit of a value flipped and the checksum corrected, the answer differs in exactly one row.
 	data, err := os.ReadFile(filepath.Join(golden, "matrix/int32_plain_no.ck.cfile"))
 	if err != nil {
 		t.Fatal(err)
@@ -189,7 +190,7 @@ func TestComparisonsCanFail(t *testing.T) {
 	}
 }
 
-// memory1 is a target of one object, f.
+// memory1 returns a target of one object named f.
 func memory1(data []byte) format.Target {
 	return format.Target{Tree: store.NewMemory(map[string][]byte{"f": data}), Name: "f"}
 }

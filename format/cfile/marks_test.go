@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestDirOtherTableWithoutEnd: of a file of another table whose footer with the set's id is lost no cell is returned;
-// of the table's own file the blocks before the cut are.
+// TestDirOtherTableWithoutEnd: no cell is returned of another table's file that has lost its footer with the set's id;
+// of the table's own file the blocks before the cut are returned.
 func TestDirOtherTableWithoutEnd(t *testing.T) {
 	other := func(column string, row int) string { return dirCell(column, dirRows-1-row) }
 	for _, opts := range []map[string]string{{"block-size": "512"}, {"block-size": "512", "checksums": "false"},

@@ -22,7 +22,7 @@ import (
 	"stoa/vec"
 )
 
-// bytesOfHex reads hexadecimal text with blanks.
+// bytesOfHex parses hexadecimal text with blanks.
 func bytesOfHex(t testing.TB, s string) []byte {
 	t.Helper()
 	b, err := hex.DecodeString(strings.Join(strings.Fields(s), ""))
@@ -32,7 +32,8 @@ func bytesOfHex(t testing.TB, s string) []byte {
 	return b
 }
 
-// decodeBlock decodes a block that is neither compressed nor has a checksum, and shows the values as Arrow prints them.
+// decodeBlock decodes a block that is neither compressed nor has a checksum, and returns the values as Arrow prints
+// them.
 func decodeBlock(t testing.TB, f block.Footer, raw []byte) (string, error) {
 	t.Helper()
 	x := &columnfile.File{Footer: f, At: fault.Span{Object: "f", Len: 1 << 20}, Limits: format.Limits{}.WithDefaults()}
@@ -144,7 +145,7 @@ func TestBrokenBlocks(t *testing.T) {
 	}
 }
 
-// TestRunsAreLimited: a few bytes of runs with very many rows are limited in memory.
+// TestRunsAreLimited: the memory for a few bytes of runs that expand to very many rows is limited.
 func TestRunsAreLimited(t *testing.T) {
 	raw := bytesOfHex(t, `ffffff7f 00000000 feffffff0f 00000000`)
 	if _, err := decodeBlock(t, block.Footer{Type: block.Int32, Encoding: block.RLE}, raw); err == nil ||
@@ -199,8 +200,8 @@ func TestOrderedVarints(t *testing.T) {
 	}
 }
 
-// TestDirectory: a table of several columns is written to a directory, and read as it was written; in version 1 with
-// the fields of structs as columns.
+// TestDirectory: a table of several columns is written to a directory, and read as it was written; in version 1 the
+// fields of structs are columns.
 func TestDirectory(t *testing.T) {
 	ctx := context.Background()
 	sc := arrow.NewSchema([]arrow.Field{
@@ -341,7 +342,7 @@ func TestWorkedExample(t *testing.T) {
 	}
 }
 
-// TestNativeSeek: seeks find every value, and the next one of keys between values, within blocks and at their ends.
+// TestNativeSeek: seeks find every value and, for keys between values, the next value, inside blocks and at their ends.
 func TestNativeSeek(t *testing.T) {
 	ctx := context.Background()
 	bld := array.NewInt64Builder(memory.DefaultAllocator)
@@ -389,7 +390,7 @@ func TestNativeSeek(t *testing.T) {
 	}
 }
 
-// TestDecodeDoesNotAllocate: a page allocates nothing once vector and arena have their size.
+// TestDecodeDoesNotAllocate: decoding a page allocates nothing once vector and arena have grown to their size.
 func TestDecodeDoesNotAllocate(t *testing.T) {
 	bld := array.NewInt64Builder(memory.DefaultAllocator)
 	for i := range 20000 {

@@ -13,9 +13,9 @@ import (
 	"stoa/vec"
 )
 
-// TestMovedBytes: of a file without checksums in which bytes were inserted, or from which some were removed, recovery
-// returns the right values in all rows that it does not report as lost. If index and footer are intact only the rows of
-// the block in which that happened, and of those next to it, are lost.
+// TestMovedBytes: from a file without checksums into which bytes were inserted, or from which bytes were removed,
+// recovery returns the right values in all rows that it does not report as lost. If index and footer are intact, only
+// the rows of the block in which that happened, and of the adjacent blocks, are lost.
 func TestMovedBytes(t *testing.T) {
 	tried, spared := 0, 0
 	forGoldenFiles(t, func(t *testing.T, b block, whole []byte, l *kudugen.Layout, x expected) {
@@ -54,8 +54,8 @@ func TestMovedBytes(t *testing.T) {
 	}
 }
 
-// acrossEdges removes the last bytes of a block and the first of what follows: what is left of both may then be read as
-// another value, and the block end where it did.
+// acrossEdges removes the last bytes of a block and the first bytes after it. The remains of both may then be read as a
+// different value, and the block may end at its original offset.
 func acrossEdges(t *testing.T) (tried int) {
 	forGoldenFiles(t, func(t *testing.T, _ block, whole []byte, l *kudugen.Layout, x expected) {
 		if l.Checksums {
@@ -76,7 +76,7 @@ func acrossEdges(t *testing.T) (tried int) {
 	return tried
 }
 
-// moveBytes inserts n bytes at an offset, or removes -n; nil if there are not as many.
+// moveBytes inserts n bytes at an offset, or removes -n; nil if there are not enough.
 func moveBytes(data []byte, at, n int64) []byte {
 	if n > 0 {
 		return slices.Insert(bytes.Clone(data), int(at), bytes.Repeat([]byte{0x5a}, int(n))...)
@@ -87,7 +87,7 @@ func moveBytes(data []byte, at, n int64) []byte {
 	return slices.Delete(bytes.Clone(data), int(at), int(at-n))
 }
 
-// rowsAround is the number of rows of the data blocks that touch [from, to], and of those next to them.
+// rowsAround returns the number of rows of the data blocks that touch [from, to], and of the blocks next to them.
 func rowsAround(l *kudugen.Layout, from, to int64) (n int64) {
 	data := slices.DeleteFunc(slices.Clone(l.Blocks), func(b kudugen.Block) bool { return b.Kind != "data" })
 	for i := range data {
@@ -99,8 +99,8 @@ func rowsAround(l *kudugen.Layout, from, to int64) (n int64) {
 	return n
 }
 
-// lostOutside recovers a file, and compares what comes out of rows that are not lost with what was there. It gives how
-// many are lost; -1 if that is all, because it cannot be opened, or something is in doubt.
+// lostOutside recovers a file, and compares the rows that are not lost with the original rows. It returns the number of
+// lost rows; -1 if all are lost because the file cannot be opened, or if something is in doubt.
 func lostOutside(t *testing.T, data []byte, x expected, opts map[string]string) int64 {
 	t.Helper()
 	ctx := context.Background()

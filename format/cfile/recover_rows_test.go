@@ -18,7 +18,7 @@ import (
 	"stoa/vec"
 )
 
-// numValuesAt is the offset of the number of values in the footer, a varint of size bytes.
+// numValuesAt returns the offset of the number of values in the footer, which is a varint of size bytes.
 func numValuesAt(t *testing.T, data []byte, l *kudugen.Layout, n int) (at, size int) {
 	t.Helper()
 	foot := l.Blocks[len(l.Blocks)-1]
@@ -37,9 +37,9 @@ func breakChecksum(data []byte, l *kudugen.Layout) {
 	}
 }
 
-// TestNumberOfValues: whatever number of values the footer has, no other number of rows than that of the blocks is
-// read, counted or listed without an error, and recovery returns all rows. Where the number in the block may be the
-// damaged one, it returns the rows by the smaller of the two, and reports the others.
+// TestNumberOfValues: for any number of values in the footer, no number of rows other than that of the blocks is read,
+// counted or listed without an error, and recovery returns all rows. If the number in the block may be the damaged one,
+// it returns as many rows as the smaller of the two, and reports the others.
 func TestNumberOfValues(t *testing.T) {
 	ctx, files, tried, doubtful := context.Background(), 0, 0, 0
 	forGoldenFiles(t, func(t *testing.T, _ block, whole []byte, l *kudugen.Layout, x expected) {
@@ -52,7 +52,7 @@ func TestNumberOfValues(t *testing.T) {
 		at, size := numValuesAt(t, whole, l, len(x.cells))
 		files++
 		for bit := range 7 * size {
-			if (bit+files)%9 != 0 && !long() { // some bits of each file
+			if (bit+files)%9 != 0 && !long() { // only some bits of each file
 				continue
 			}
 			data := bytes.Clone(whole)
@@ -104,9 +104,10 @@ func TestNumberOfValues(t *testing.T) {
 	}
 }
 
-// TestUnknownEnd: if the last block of a file is damaged, and no checksum proves the footer's number of values, or that
-// is damaged, too, and where blocks have checksums all indexes, the number of rows is unknown: no number is returned or
-// listed, and recovery returns the rows of the other blocks, and reports a loss of unknown size.
+// TestUnknownEnd: the number of rows is unknown if the last block of a file is damaged and no checksum proves the
+// footer's number of values, or if the footer is damaged as well and, in files whose blocks have checksums, all indexes
+// are. No number is then returned or listed, and recovery returns the rows of the other blocks and reports a loss of
+// unknown size.
 func TestUnknownEnd(t *testing.T) {
 	ctx, tried, checked := context.Background(), 0, 0
 	forGoldenFiles(t, func(t *testing.T, _ block, whole []byte, l *kudugen.Layout, x expected) {
@@ -128,7 +129,7 @@ func TestUnknownEnd(t *testing.T) {
 		}
 		for i, other := range []byte{0, 1, 8, 64, 1, 8, 64} {
 			if l.Checksums && other == 0 || !l.Checksums && i > 3 {
-				continue // the footer's checksum proves the number; or only the index proves blocks
+				continue // the footer's checksum proves the number, or only the index proves blocks
 			}
 			data := bytes.Clone(whole)
 			if i > 3 {
@@ -138,7 +139,7 @@ func TestUnknownEnd(t *testing.T) {
 			breakChecksum(data, l)
 			clear(data[last.Off:][:last.Len])
 			if n, _ := binary.Uvarint(data[at:]); i > 3 && int64(n) == last.First {
-				continue // what is left is the same as a file of the blocks before
+				continue // the rest is equal to a file of the preceding blocks
 			}
 			tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f": data}), Name: "f"}
 			if _, err := cfile.Format.Open(ctx, tg, format.OpenOptions{}); !errors.Is(err, fault.Corrupt) {
@@ -160,8 +161,8 @@ func TestUnknownEnd(t *testing.T) {
 	}
 }
 
-// endless recovers a file with an unknown number of rows: the number of those that are read, and whether the losses are
-// exact.
+// endless recovers a file with an unknown number of rows. It returns the number of rows read, and whether the losses
+// are exact.
 func endless(t *testing.T, data []byte, damaged stoa.Damaged) (rows int64, exact bool) {
 	t.Helper()
 	tab, err := stoa.Open(t.Context(), "f", stoa.OpenOptions{Tree: store.NewMemory(map[string][]byte{"f": data}),
@@ -182,7 +183,7 @@ func endless(t *testing.T, data []byte, damaged stoa.Damaged) (rows int64, exact
 	return rows, exact
 }
 
-// errorsOf is the number of errors that verify finds.
+// errorsOf returns the number of errors that verify finds.
 func errorsOf(ctx context.Context, tg format.Target, depth format.Depth) (n int) {
 	for f := range cfile.Format.Verify(ctx, tg, format.OpenOptions{Depth: depth}) {
 		if f.Severity == region.Error {
@@ -192,9 +193,9 @@ func errorsOf(ctx context.Context, tg format.Target, depth format.Depth) (n int)
 	return n
 }
 
-// TestDictionaryIsNoRows: where all codes and the footer's checksum of a dictionary-encoded file are damaged, and only
-// the type is passed, recovery does not return the entries of the dictionary, which is a sound block of plain strings,
-// as rows.
+// TestDictionaryIsNoRows: if all codes and the footer's checksum of a dictionary-encoded file are damaged, and only the
+// type is passed, recovery does not return the entries of the dictionary as rows, although it is a sound block of plain
+// strings.
 func TestDictionaryIsNoRows(t *testing.T) {
 	n := 0
 	forGoldenFiles(t, func(t *testing.T, _ block, data []byte, l *kudugen.Layout, x expected) {
@@ -232,8 +233,8 @@ func TestDictionaryIsNoRows(t *testing.T) {
 	}
 }
 
-// TestRecoverWithinABudget: metadata beyond their limit are no damage for recovery either, of undamaged files and of
-// those with a damaged header: the error is of class Limit, and for an undamaged file nothing is reported.
+// TestRecoverWithinABudget: metadata that exceeds its limit is not damage for recovery either, in undamaged files and
+// in files with a damaged header: the error is of class Limit, and for an undamaged file nothing is reported.
 func TestRecoverWithinABudget(t *testing.T) {
 	ctx, n := context.Background(), 0
 	forGoldenFiles(t, func(t *testing.T, _ block, whole []byte, l *kudugen.Layout, _ expected) {

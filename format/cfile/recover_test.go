@@ -23,14 +23,14 @@ import (
 	"stoa/vec"
 )
 
-// The cells that Recover must find are those of the corpus, not those that our reader finds in the undamaged file.
+// The cells that Recover must find come from the corpus, not from reading the undamaged file with our reader.
 
 // forGoldenFiles calls f with every golden file of values, its layout and its cells.
 func forGoldenFiles(t *testing.T, f func(t *testing.T, b block, data []byte, l *kudugen.Layout, x expected)) {
 	n := 0
 	for i, b := range readManifest(t, golden) {
 		if b.Kind == "bloom" || b.Size > 200<<10 || testing.Short() && b.Kind == "column" && (i+len(t.Name()))%3 > 0 {
-			continue // in short form each test takes another third
+			continue // with -short each test uses a different third
 		}
 		data, err := os.ReadFile(filepath.Join(golden, b.File))
 		if err != nil {
@@ -60,7 +60,7 @@ func hit(data []byte, b kudugen.Block) {
 	}
 }
 
-// footerOptions are the options with the properties in the footer.
+// footerOptions returns the properties in the footer as options.
 func footerOptions(t *testing.T, l *kudugen.Layout) map[string]string {
 	return map[string]string{
 		"type":        cfile.Type(l.Type).String(),
@@ -72,7 +72,7 @@ func footerOptions(t *testing.T, l *kudugen.Layout) map[string]string {
 	}
 }
 
-// salvage reads what Recover finds: cells by row, and the rows of lost pages.
+// salvage reads the cells that Recover finds, by row, and the rows of lost pages.
 func salvage(t *testing.T, data []byte, opts map[string]string) (cells map[int64]kudugen.Cell, lost []vec.Range,
 	rows int64) {
 	t.Helper()
@@ -134,7 +134,7 @@ func salvage(t *testing.T, data []byte, opts map[string]string) (cells map[int64
 	}
 }
 
-// checkOutside compares the cells that were salvaged with the expected ones, for the rows outside of gone.
+// checkOutside compares the cells that were salvaged with the expected ones, in the rows outside of gone.
 func checkOutside(t *testing.T, cells map[int64]kudugen.Cell, x expected, gone vec.Range) {
 	t.Helper()
 	for i, want := range x.cells {
@@ -151,7 +151,7 @@ func checkOutside(t *testing.T, cells map[int64]kudugen.Cell, x expected, gone v
 	}
 }
 
-// TestRecoverWithoutFooter: without its footer all of a file is recovered by the options.
+// TestRecoverWithoutFooter: without its footer a whole file is recovered by means of the options.
 func TestRecoverWithoutFooter(t *testing.T) {
 	forGoldenFiles(t, func(t *testing.T, _ block, data []byte, l *kudugen.Layout, x expected) {
 		foot := l.Blocks[len(l.Blocks)-1]
@@ -163,7 +163,7 @@ func TestRecoverWithoutFooter(t *testing.T) {
 	})
 }
 
-// TestRecoverByType: the type suffices: the other properties are guessed, or the error asks for them.
+// TestRecoverByType: it suffices to state the type; the other properties are guessed, or the error asks for them.
 func TestRecoverByType(t *testing.T) {
 	asked, n := 0, 0
 	forGoldenFiles(t, func(t *testing.T, _ block, data []byte, l *kudugen.Layout, x expected) {
@@ -210,8 +210,8 @@ func TestRecoverWithoutIndex(t *testing.T) {
 	})
 }
 
-// TestRecoverEveryKind: recovery returns the columns and all rows of the undamaged file, whatever its kind; with a data
-// block overwritten, too, those outside of the rows that are reported.
+// TestRecoverEveryKind: for files of every kind, recovery returns the columns and all rows of the undamaged file. If a
+// data block is overwritten as well, it returns all rows except those reported as lost.
 func TestRecoverEveryKind(t *testing.T) {
 	kinds := map[string]int{}
 	forGoldenFiles(t, func(t *testing.T, b block, data []byte, l *kudugen.Layout, _ expected) {
@@ -248,7 +248,7 @@ func TestRecoverEveryKind(t *testing.T) {
 	}
 }
 
-// shown is the schema of a file, its rows as text, and what was lost of them.
+// shown returns the schema of a file, its rows as text, and the losses.
 func shown(t *testing.T, file []byte, recovered bool) (sc *arrow.Schema, rows []string, lost []region.Loss) {
 	t.Helper()
 	ctx := context.Background()

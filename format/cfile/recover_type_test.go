@@ -12,8 +12,8 @@ import (
 	"stoa/store"
 )
 
-// TestRecoveredType: whichever bit of a column file's footer is flipped, recovery of the table knows from its
-// schema that the column is text.
+// TestRecoveredType: for any flipped bit in a column file's footer, recovery of the table knows from the table's schema
+// that the column is text.
 func TestRecoveredType(t *testing.T) {
 	ctx, tree := t.Context(), store.NewMemory(nil)
 	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int64},

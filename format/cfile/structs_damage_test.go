@@ -23,7 +23,7 @@ import (
 	"stoa/store"
 )
 
-// person is a struct that may be null, with a field that cannot, and a struct in it.
+// person is a nullable struct with a non-nullable field and a nested struct.
 var person = arrow.NewSchema([]arrow.Field{
 	{Name: "id", Type: arrow.PrimitiveTypes.Int32},
 	{Name: "p", Nullable: true, Type: arrow.StructOf(
@@ -47,7 +47,7 @@ func personsTable(t *testing.T, text string, opts map[string]string) *store.Memo
 	return tree
 }
 
-// jsonOf scans, and gives the rows as JSON, a line each.
+// jsonOf scans, and returns the rows as JSON, one per line.
 func jsonOf(t *testing.T, src scan.Source, spec scan.Spec) (lines []string, lost []region.Loss, err error) {
 	t.Helper()
 	spec.Lost = func(l region.Loss) { lost = append(lost, l) }
@@ -72,7 +72,7 @@ func codesOf(tree store.Tree, d format.Depth, t *testing.T) (out []string) {
 	return out
 }
 
-// openError is the error of opening a table.
+// openError returns the error of opening a table.
 func openError(t *testing.T, tree store.Tree) error {
 	r, err := cfile.Format.Open(t.Context(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{})
 	if err == nil {
@@ -91,7 +91,7 @@ func without(tree *store.Memory, name string) *store.Memory {
 	return store.NewMemory(files)
 }
 
-// TestLostFiles: if a file is missing only its cells are lost. The other fields of its struct are read; a struct whose
+// TestLostFiles: if a file is missing, only its cells are lost. The other fields of its struct are read; a struct whose
 // validity is missing is not null where a field of it is not.
 func TestLostFiles(t *testing.T) {
 	whole := personsTable(t, persons, nil)
@@ -141,14 +141,15 @@ func TestLostFiles(t *testing.T) {
 	}
 }
 
-// TestContradictions: a struct that is null and has a field that is not, or that is there without a field that cannot
-// be null, is damage, wherever its files came from: to verify, and to reading under every policy.
+// TestContradictions: a null struct with a field that is not null, and a struct that is not null but lacks a
+// non-nullable field, are damage, wherever the files came from. Verify reports it, and so does reading under every
+// policy.
 func TestContradictions(t *testing.T) {
-	withoutSums := map[string]string{"plain-metadata": "true"} // no file says that it is of another table
+	withoutSums := map[string]string{"plain-metadata": "true"} // no file states that it is another table's
 	tree := personsTable(t, persons, withoutSums)
 	other := personsTable(t, strings.Replace(strings.Replace(persons, `"p":null`, `"p":{"name":"n"}`, 1),
 		`{"name":"c","age":3,"at":{"x":null}}`, "null", 1), withoutSums)
-	tree.Put("t/p.cfile", other.Bytes("t/p.cfile")) // row 1 is there, row 3 is not
+	tree.Put("t/p.cfile", other.Bytes("t/p.cfile")) // row 1 is not null, row 3 is
 	for d, want := range map[format.Depth][]string{format.Deep: {"cfile.set", "cfile.struct"},
 		format.Sums: {"cfile.set", "cfile.struct"}, format.Quick: nil} {
 		if got := codesOf(tree, d, t); !slices.Equal(got, want) {
@@ -181,7 +182,7 @@ func TestContradictions(t *testing.T) {
 			t.Errorf("policy %d: %v, lost %v\n%s", c.policy, err, rows, strings.Join(got, "\n"))
 		}
 	}
-	// a field by itself is read from its own file
+	// a field alone is read from its own file
 	if got, lost, err := jsonOf(t, src, scan.Spec{Columns: []string{"p.age"}}); err != nil || len(lost) > 0 ||
 		!slices.Equal(got, []string{`{"p.age":1}`, `{"p.age":null}`, `{"p.age":null}`, `{"p.age":3}`}) {
 		t.Errorf("%v %v %v", got, lost, err)
@@ -189,7 +190,7 @@ func TestContradictions(t *testing.T) {
 }
 
 // TestDamagedSet: a damaged table.json is reported, and recovery restores structs from what is left of it; without
-// table.json the fields are columns by the metadata of the files.
+// table.json the fields become columns according to the metadata of the files.
 func TestDamagedSet(t *testing.T) {
 	whole := personsTable(t, persons, nil)
 	src, _ := sourceOf(t, whole, false)
@@ -303,7 +304,7 @@ func TestKeyInStruct(t *testing.T) {
 	if !narrowed {
 		t.Errorf("%+v", x.Levels)
 	}
-	// a null has no place in such an index, and a null struct has a null in it
+	// such an index cannot hold a null, and a null struct contains one
 	s.AppendNull()
 	n := rb.NewRecordBatch()
 	defer n.Release()

@@ -24,7 +24,7 @@ import (
 	"stoa/store"
 )
 
-// heldLeaves are the leaf types that are read as they were written.
+// heldLeaves returns the leaf types that are read as they were written.
 func heldLeaves() []arrow.DataType {
 	return slices.DeleteFunc(formattest.LeafTypes(), func(t arrow.DataType) bool {
 		return notHeld(t) || t.ID() == arrow.DICTIONARY
@@ -86,7 +86,7 @@ func sourceOf(t *testing.T, tree store.Tree, recovered bool) (scan.Source, []reg
 	return scan.Source{Reader: r, Objects: scan.NewObjects(tree), Dicts: scan.NewDicts(), Limits: o.Limits}, found
 }
 
-// scanned scans; a cell is a value as formattest.CellsOf has it.
+// scanned scans; cells have the form that formattest.CellsOf returns.
 func scanned(t *testing.T, src scan.Source, spec scan.Spec) (columns [][]any, schema *arrow.Schema, err error) {
 	t.Helper()
 	if schema, err = scan.Schema(src.Reader, spec); err != nil {
@@ -120,7 +120,7 @@ func healthy(t *testing.T, tree store.Tree, what string) {
 	}
 }
 
-// below are the cells of the field at a path of child indices.
+// below returns the cells of the field at a path of child indices.
 func below(cells []any, path []int) []any {
 	out := slices.Clone(cells)
 	for i, c := range out {
@@ -134,7 +134,7 @@ func below(cells []any, path []int) []any {
 	return out
 }
 
-// paths are all fields of a type, as filters name them.
+// paths calls f for all fields of a type, under the names that filters use.
 func paths(name string, t arrow.DataType, at []int, f func(name string, at []int)) {
 	f(name, at)
 	if st, ok := t.(*arrow.StructType); ok {
@@ -144,7 +144,7 @@ func paths(name string, t arrow.DataType, at []int, f func(name string, at []int
 	}
 }
 
-// sameFields compares types and nullability, but no metadata, in which the reader has how values are stored.
+// sameFields compares types and nullability, but not metadata, where the reader records how values are stored.
 func sameFields(got, want []arrow.Field) bool {
 	return slices.EqualFunc(got, want, func(g, w arrow.Field) bool {
 		gs, ok := g.Type.(*arrow.StructType)
@@ -155,9 +155,9 @@ func sameFields(got, want []arrow.Field) bool {
 	})
 }
 
-// TestRandomStructs: of every table of structs, whatever their types and nulls, the schema and each cell are read as
-// they were written, by projections, too; each field is null where its cell is, alone and together with others; and the
-// files are sound.
+// TestRandomStructs: for tables of structs with any types and nulls, the schema and each cell are read as they were
+// written, also through projections. Filters find each field null exactly where its cell is, alone and together with
+// others. And the files pass verification.
 func TestRandomStructs(t *testing.T) {
 	tables := 250
 	if testing.Short() {

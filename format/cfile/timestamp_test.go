@@ -39,7 +39,7 @@ func written(sc *arrow.Schema, arrs []arrow.Array, opts map[string]string) (*sto
 	return tree, err
 }
 
-// readBack is the schema of what was written, and its first column in the rows that a filter selects.
+// readBack returns the schema as read back, and the first column of the rows that a filter selects.
 func readBack(t *testing.T, tree *store.Memory, where string) (*arrow.Schema, []string) {
 	t.Helper()
 	formattest.Sound(t, &cfile.Format, tree, "t")
@@ -77,7 +77,7 @@ func bad(t *testing.T, tree *store.Memory) (out []string) {
 }
 
 // TestTimestamps: timestamps of every unit and zone are read as they were written, in a file and in a directory, with
-// nulls, in lists, and by a value index.
+// nulls, in lists, and through a value index.
 func TestTimestamps(t *testing.T) {
 	values := []int64{math.MinInt64 / 2_000_000_000, -86_400, -1, 0, 1, 1_600_000_000, 1_600_000_001,
 		math.MaxInt64 / 2_000_000_000}
@@ -141,7 +141,8 @@ func TestTimestamps(t *testing.T) {
 	}
 }
 
-// TestCoerce: nanoseconds that are not whole microseconds are refused by column and row, or rounded as the option says.
+// TestCoerce: nanoseconds that are not whole microseconds are refused with column and row, or rounded as the option
+// states.
 func TestCoerce(t *testing.T) {
 	b := array.NewTimestampBuilder(memory.DefaultAllocator, arrow.FixedWidthTypes.Timestamp_ns.(*arrow.TimestampType))
 	in := []int64{-1_501, -1_500, -1_499, -1_000, -1, 0, 499, 500, 1_999, 2_000}

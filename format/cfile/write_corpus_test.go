@@ -22,9 +22,9 @@ import (
 	"stoa/internal/kudugen"
 )
 
-// These tests write files of Kudu again from the same values, and compare them byte by byte.
+// These tests rewrite files of Kudu from the same values, and compare them byte by byte.
 
-// cellsArray is an Arrow array of cells, of the type for f.
+// cellsArray returns an Arrow array of cells, with the type for f.
 func cellsArray(f write.Field, cells []kudugen.Cell) arrow.Array {
 	n := len(cells)
 	valid := make([]byte, (n+7)/8)
@@ -83,7 +83,7 @@ func fixedBuffer(f write.Field, cells []kudugen.Cell) []byte {
 			copy(x, c)
 		} else {
 			for i := range x {
-				x[i] = 0xa5 // the writer must ignore values of nulls
+				x[i] = 0xa5 // the writer must ignore values under nulls
 			}
 		}
 		b = append(b, x...)
@@ -112,7 +112,7 @@ func arrowTypeOf(f write.Field) arrow.DataType {
 	}[f.Type]
 }
 
-// fieldOf is the CFile field of a column of Kudu.
+// fieldOf returns the CFile field for a column of Kudu.
 func fieldOf(c kudugen.Column) write.Field {
 	f := write.Field{Name: c.Name, Nullable: c.Nullable, Precision: c.Precision, Scale: c.Scale, Length: c.Length}
 	switch {
@@ -260,7 +260,7 @@ func rewriteAuxiliary(tab *kudugen.Table, e realFile, want []byte) ([]byte, erro
 	return b.Bytes(), err
 }
 
-// rewriteDeltas writes the deltas of the file again, which this test parses itself.
+// rewriteDeltas rewrites the deltas of the file, which it parses with code of its own.
 func rewriteDeltas(b *bytes.Buffer, e realFile, want []byte) error {
 	w, err := write.NewDeltaWriter(b, e.Kind == "undo", write.WriterOptions{NoChecksums: !e.Checksums, BlockSize: 1024})
 	if err != nil {
@@ -326,7 +326,7 @@ func orderedVarint(b []byte) (uint64, int) {
 	return x, 1 + n
 }
 
-// plainStringsOf decodes the strings of a plain block.
+// plainStringsOf decodes the strings of a plain block independently.
 func plainStringsOf(b []byte) (out [][]byte) {
 	n, at := int(binary.LittleEndian.Uint32(b[4:])), binary.LittleEndian.Uint32(b[8:])
 	offs := make([]uint32, 0, n+4)
@@ -392,14 +392,14 @@ func columnFiles(t *testing.T, dir string, files []realFile) {
 	counts.log(t)
 }
 
-// lastLeaf reports whether, in the file, a block became full among the last ten rows. In Kudu's memory store these were
-// in one leaf, all others have seven rows, and Kudu adds rows leaf by leaf, so the block got the rest of the leaf. A
-// writer of a stream does not know which rows are the last.
+// lastLeaf reports whether a block of the file became full within the last ten rows. In Kudu's memory store these rows
+// were in one leaf, while all other leaves have seven rows. Kudu adds rows leaf by leaf, so the block got the rest of
+// the leaf. A streaming writer does not know which rows are the last.
 func lastLeaf(e realFile) bool {
 	return e.Table == "matrix" && (e.Column == "int64_rle_snappy_null" || e.Column == "unixtime_micros_rle_snappy_null")
 }
 
-// rewrite writes a column of the corpus from the formula's values.
+// rewrite writes a column of the corpus from the values of the formula.
 func rewrite(tab *kudugen.Table, e realFile) ([]byte, error) {
 	set, err := tab.Rowset(e.Partition, e.Rowset)
 	if err != nil {
@@ -434,7 +434,7 @@ func rewrite(tab *kudugen.Table, e realFile) ([]byte, error) {
 }
 
 // compareFiles compares two CFiles block by block after decompression. It returns "" if they differ at most in
-// compressed bytes and the offsets that follow from these.
+// compressed bytes and in offsets that depend on these.
 func compareFiles(got, want []byte) string {
 	g, err := kudugen.Walk(got)
 	if err != nil {
@@ -449,7 +449,7 @@ func compareFiles(got, want []byte) string {
 		w.Levels, w.Meta); a != b {
 		return fmt.Sprintf("footer: got %s, want %s", a, b)
 	}
-	// Where index blocks end depends on the offsets of data blocks, and so on the compressor; the entries of the
+	// The ends of index blocks depend on the offsets of data blocks, and so on the compressor; the entries of the
 	// indexes do not.
 	a, b := dataBlocks(g), dataBlocks(w)
 	if len(a) != len(b) {
@@ -487,7 +487,7 @@ func layoutText(l *kudugen.Layout) string {
 	return strings.Join(s, ", ")
 }
 
-// rawBlock is a block without compression and bitshuffle.
+// rawBlock returns a block without compression and bitshuffle.
 func rawBlock(l *kudugen.Layout, file []byte, b kudugen.Block) []byte {
 	p := file[b.Off : b.Off+b.Len]
 	if l.Checksums {

@@ -25,7 +25,7 @@ import (
 	"stoa/store"
 )
 
-// createFrom writes a table from Arrow's JSON to memory.
+// createFrom writes a table, given as Arrow's JSON, to memory.
 func createFrom(sc *arrow.Schema, text string, o format.WriteOptions) (*store.Memory, format.Summary, error) {
 	ctx, m := context.Background(), store.NewMemory(nil)
 	w, err := create(ctx, m.Sink("t"), sc, o)
@@ -121,7 +121,8 @@ func checkMarks(t *testing.T, file []byte, marks string) {
 	}
 }
 
-// TestOneFileOrDirectory: a table of one column becomes a file, others and those with option layout=dir a directory.
+// TestOneFileOrDirectory: a table of one column becomes a file; other tables, and any table with option layout=dir,
+// become a directory.
 func TestOneFileOrDirectory(t *testing.T) {
 	one := schemaOf(plainField("n", arrow.PrimitiveTypes.Int32))
 	in := schemaOf(plainField("s", arrow.StructOf(plainField("n", arrow.PrimitiveTypes.Int32))))
@@ -175,7 +176,7 @@ func TestNullStructs(t *testing.T) {
 	}
 }
 
-// TestUnsupportedColumns: types that CFiles do not have are refused with the column's name, before a file is created.
+// TestUnsupportedColumns: types that a CFile cannot hold are refused with the column's name, before a file is created.
 func TestUnsupportedColumns(t *testing.T) {
 	i32 := arrow.PrimitiveTypes.Int32
 	for _, typ := range []arrow.DataType{
@@ -237,8 +238,8 @@ func TestCreateOptions(t *testing.T) {
 	}
 }
 
-// TestFieldMetadata: metadata of a field that the reader sets is used unless an option is given or it does not fit the
-// type.
+// TestFieldMetadata: field metadata of the kind that the reader sets is used, unless an option is given or it does not
+// fit the type.
 func TestFieldMetadata(t *testing.T) {
 	meta := func(kv ...string) arrow.Metadata {
 		return arrow.MetadataFrom(map[string]string{kv[0]: kv[1], kv[2]: kv[3], kv[4]: kv[5]})
@@ -276,8 +277,8 @@ func TestFieldMetadata(t *testing.T) {
 	}
 }
 
-// TestStoredField: the footer stores the properties of a field that the type does not imply; with plain-metadata
-// none.
+// TestStoredField: the footer stores the properties of a field that the type does not imply; with plain-metadata it
+// stores none.
 func TestStoredField(t *testing.T) {
 	f := arrow.Field{Name: "price", Type: &arrow.Decimal128Type{Precision: 7, Scale: 2}}
 	for opt, want := range map[string]string{"false": `{"name":"price","nullable":false,"precision":7,"scale":2}`,
@@ -304,7 +305,7 @@ func TestStoredField(t *testing.T) {
 	}
 }
 
-// TestManyColumnsAtOnce: several goroutines write the same files as one.
+// TestManyColumnsAtOnce: several goroutines write the same bytes as one.
 func TestManyColumnsAtOnce(t *testing.T) {
 	ctx := context.Background()
 	var fields []arrow.Field

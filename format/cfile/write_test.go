@@ -21,7 +21,7 @@ import (
 	"stoa/internal/enc/rle"
 )
 
-// fromJSON makes an array as Arrow's own reader of JSON does.
+// fromJSON parses an array with Arrow's own JSON reader.
 func fromJSON(t *testing.T, typ arrow.DataType, text string) arrow.Array {
 	t.Helper()
 	a, _, err := array.FromJSON(memory.DefaultAllocator, typ, strings.NewReader(text))
@@ -141,8 +141,8 @@ func TestFilesByHand(t *testing.T) {
 	}
 }
 
-// TestCompressedHeaders: compressed data follow two sizes in v1 and one in v2; v2 stores a block plain that does not
-// become smaller.
+// TestCompressedHeaders: compressed data follows two sizes in v1 and one in v2; v2 stores a block plain if compression
+// does not make it smaller.
 func TestCompressedHeaders(t *testing.T) {
 	zeros, noise := make([]byte, 400), make([]byte, 400)
 	for i := range noise {
@@ -215,7 +215,7 @@ func TestAppendsDoNotMatter(t *testing.T) {
 	}
 }
 
-// randomArray has runs, repetitions and, in a nullable field, runs of nulls; in the places of nulls there is noise.
+// randomArray has runs, repetitions and, in a nullable field, runs of nulls; the values under nulls are noise.
 func randomArray(r *rand.Rand, f write.Field, n int) arrow.Array {
 	valid, nulls := make([]byte, (n+7)/8), 0
 	for i := 0; i < n; {
@@ -267,7 +267,7 @@ func randomFixed(r *rand.Rand, f write.Field, n int) []byte {
 	return out
 }
 
-// TestArrayAppendsDoNotMatter: the same for cells, from lists with offsets of their own.
+// TestArrayAppendsDoNotMatter: the same for cells, from lists with offsets.
 func TestArrayAppendsDoNotMatter(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	f := write.Field{Name: "c", Type: blocks.Int16, Array: true, Nullable: true}
@@ -305,7 +305,7 @@ func TestArrayAppendsDoNotMatter(t *testing.T) {
 	}
 }
 
-// TestRefused: values that cannot be written are refused, with the column and the row.
+// TestRefused: values that cannot be written are refused with the column and the row.
 func TestRefused(t *testing.T) {
 	i32 := arrow.PrimitiveTypes.Int32
 	dec := &arrow.Decimal128Type{Precision: 12, Scale: 2}
@@ -382,7 +382,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestTooLarge: no reader takes a compressed block of more than 16 MiB.
+// TestTooLarge: no reader accepts a compressed block of more than 16 MiB.
 func TestTooLarge(t *testing.T) {
 	b := array.NewBinaryBuilder(memory.DefaultAllocator, arrow.BinaryTypes.Binary)
 	b.Append([]byte("x"))
@@ -399,7 +399,7 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// TestConversions: Arrow types that Kudu does not have are stored as the type that they are equivalent to.
+// TestConversions: Arrow types that Kudu does not have are stored as equivalent types.
 func TestConversions(t *testing.T) {
 	us := arrow.FixedWidthTypes.Timestamp_us
 	for _, c := range []struct {
@@ -481,7 +481,7 @@ func TestDecimalWidths(t *testing.T) {
 	}
 }
 
-// TestOrderedVarint: the borders of the lengths, from the document of SQLite4's varint.
+// TestOrderedVarint: the boundaries of the lengths, from the documentation of SQLite4's varint.
 func TestOrderedVarint(t *testing.T) {
 	for x, want := range map[uint64]string{
 		0: "00", 240: "f0", 241: "f101", 495: "f1ff", 496: "f200", 2287: "f8ff", 2288: "f90000", 67823: "f9ffff",
@@ -548,7 +548,7 @@ func TestBitRuns(t *testing.T) {
 	}
 }
 
-// TestDeltaOrder: changes come in the order of the kind of file.
+// TestDeltaOrder: changes must come in the order for the kind of file.
 func TestDeltaOrder(t *testing.T) {
 	for _, undo := range []bool{false, true} {
 		w, err := write.NewDeltaWriter(&bytes.Buffer{}, undo, write.WriterOptions{})

@@ -8,8 +8,8 @@ import (
 	"stoa/format/cfile/internal/block"
 )
 
-// TestBlocksWithoutChecksum: a block that is smaller than its checksum is damaged, whether that is compared or not, as
-// recovery does not.
+// TestBlocksWithoutChecksum: a block that is smaller than its checksum is damaged, even if checksums are not compared,
+// as in recovery.
 func TestBlocksWithoutChecksum(t *testing.T) {
 	f := &File{Footer: block.Footer{Incompatible: block.FeatureChecksums}}
 	for n := range 4 {
