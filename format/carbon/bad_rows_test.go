@@ -14,7 +14,7 @@ import (
 	"stoa/format/carbon"
 )
 
-// textOrders are rows of texts, of which 1, 3 and 4 are bad.
+// textOrders returns rows of texts, of which rows 1, 3 and 4 are bad.
 func textOrders() arrow.RecordBatch {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "ID", Type: arrow.BinaryTypes.String, Nullable: true},
 		{Name: "amount", Type: arrow.BinaryTypes.String, Nullable: true},
@@ -34,11 +34,12 @@ func textOrders() arrow.RecordBatch {
 	return b.NewRecordBatch()
 }
 
-// TestBadRows: rows with values that are none of their columns end a load, or are left out, or have nulls there, and
-// are told once each, with their numbers and reasons; in tables with and without partitions and sorting.
+// TestBadRows: rows with values that do not fit their columns end a load, are left out, or get nulls instead, as the
+// option states. Each is reported once, with its number and the reason, in tables with and without partitions and
+// sorting.
 func TestBadRows(t *testing.T) {
 	rows := textOrders()
-	more := func(yield func(arrow.RecordBatch, error) bool) { // two batches: numbers count through
+	more := func(yield func(arrow.RecordBatch, error) bool) { // two batches: row numbers continue from one to the next
 		for _, part := range []arrow.RecordBatch{rows.NewSlice(0, 2), rows.NewSlice(2, 6)} {
 			if !yield(part, nil) {
 				return
@@ -92,7 +93,7 @@ func TestBadRows(t *testing.T) {
 	}
 }
 
-// TestBadRowsWrongUse: there is no other action, and no bad rows in a merge.
+// TestBadRowsWrongUse: other actions are refused, and so are bad rows in a merge.
 func TestBadRowsWrongUse(t *testing.T) {
 	dir := newOrders(t, carbon.TableSpec{}, [2]int{0, 3})
 	c, err := stoa.OpenChanger(t.Context(), dir, stoa.OpenOptions{})

@@ -49,7 +49,7 @@ func TestChangesRefuseDamage(t *testing.T) {
 	}
 }
 
-// changesOf are the changes of a table, by their verbs.
+// changesOf returns the changes of a table, by verb.
 func changesOf(t *testing.T, dir string) map[string]func() error {
 	ch, p, ctx := carbon.Format.Change, format.TablePlace{Dir: dir}, t.Context()
 	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int32, Nullable: true}}, nil)
@@ -123,7 +123,7 @@ func harmMetadata(t *testing.T, r *rand.Rand, dir string) string {
 	return how + " " + strings.TrimPrefix(name, dir)
 }
 
-// readAll reads a table as `stoa cat` does: error findings of the reader are errors.
+// readAll reads a table as `stoa cat` does: error findings of the reader become errors.
 func readAll(t *testing.T, dir string) (rows int64, err error) {
 	tab, err := stoa.Open(t.Context(), dir, stoa.OpenOptions{From: "carbon"})
 	if err != nil {
@@ -144,7 +144,7 @@ func readAll(t *testing.T, dir string) (rows int64, err error) {
 	return rows, nil
 }
 
-// snapshot is the content of a directory except locks.
+// snapshot returns the content of a directory except locks.
 func snapshot(t *testing.T, dir string) string {
 	t.Helper()
 	var out strings.Builder

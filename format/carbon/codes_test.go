@@ -20,7 +20,7 @@ import (
 	"stoa/store"
 )
 
-// broken is a tree whose data files cannot be opened.
+// broken is a tree in which data files cannot be opened.
 type broken struct{ store.Tree }
 
 func (b broken) Open(ctx context.Context, name string) (store.Source, error) {
@@ -30,9 +30,9 @@ func (b broken) Open(ctx context.Context, name string) (store.Source, error) {
 	return b.Tree.Open(ctx, name)
 }
 
-// TestCodesOfFile damages CarbonData's file of one row by hand, at offsets by its layout (see the description of the
-// format): verify reports code, location and rows. The file has 2519 bytes: chunks begin at 607, that of id at 1091,
-// that of c_int (220632218) at 1534; the footer is at 2177, its offset at 2511.
+// TestCodesOfFile damages CarbonData's file of one row by hand, at offsets that follow from its layout (see the
+// description of the format); verify reports code, place and rows. The file has 2519 bytes: chunks begin at 607, that
+// of id at 1091, that of c_int (220632218) at 1534; the footer is at 2177, its offset at 2511.
 func TestCodesOfFile(t *testing.T) {
 	const none = -1
 	cInt := []byte{0, 0, 0, 0, 0x0d, 0x26, 0x94, 0x9a}
@@ -43,7 +43,7 @@ func TestCodesOfFile(t *testing.T) {
 		severity region.Severity
 		column   string
 		rows     [2]int64
-		off, end int64 // the place lies within
+		off, end int64 // bounds of the place
 	}{
 		"version 4 in the header": {func(b []byte) []byte { b[1] = 8; return b }, "carbon.header.damaged",
 			region.Error, "", [2]int64{none, none}, 0, 607},
@@ -107,7 +107,7 @@ func TestCodesOfFile(t *testing.T) {
 	}
 }
 
-// TestCodesOfOthers: the other codes, each by a case of its kind.
+// TestCodesOfOthers: the other codes, one case for each.
 func TestCodesOfOthers(t *testing.T) {
 	one := loaded(t, filepath.Join(golden2, "v3/onerow/table"))
 	for _, f := range only(verdict(t, broken{one}), "carbon.read") {
@@ -130,7 +130,7 @@ func TestCodesOfOthers(t *testing.T) {
 
 	old := goldenFiles(t, "v2_b2000")
 	const file = "t/Fact/Part0/Segment_0/part-0-0-0-1480000000000.carbondata"
-	// where the chunks of country begin: 34 (with zeros after it), and 135122 in the second blocklet
+	// the offsets of the chunks of country: 34 (with zeros after it), and 135122 in the second blocklet
 	first, second := []byte{0xc4, 0x80, 0x00}, []byte{0xa4, 0xbf, 0x10}
 	footer := old[file][340500:]
 	if bytes.Count(footer, second) != 1 {

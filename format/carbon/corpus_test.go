@@ -26,7 +26,7 @@ import (
 )
 
 // The corpus of real tables is the judge of the reader. Expected rows never come from this package: they are the output
-// of the real reader (CarbonData's row reader, or Spark), or the generator's formula: see the manifest of the corpus.
+// of the real reader (CarbonData's row reader, or Spark) or of the generator's formula, see the manifest of the corpus.
 
 var formats = []format.Format{carbon.Format}
 
@@ -48,7 +48,7 @@ type entry struct {
 	}
 }
 
-// corpusDir is the directory of the whole corpus.
+// corpusDir returns the directory of the whole corpus.
 func corpusDir(t testing.TB) string {
 	dir := os.Getenv("STOA_CORPUS")
 	if dir == "" {
@@ -174,7 +174,7 @@ func structText(dt *arrow.StructType, v any) string {
 	return "{" + strings.Join(parts, ",") + "}"
 }
 
-// mapText joins the pairs in the order of their texts, as the real reader keeps no order of its own.
+// mapText joins the pairs in the order of their texts, because the real reader does not preserve their order.
 func mapText(dt *arrow.MapType, v any) string {
 	var parts []string
 	switch v := v.(type) {
@@ -192,7 +192,7 @@ func mapText(dt *arrow.MapType, v any) string {
 	return "(" + strings.Join(parts, ",") + ")"
 }
 
-// cell is entry i of an array as text.
+// cell formats entry i of an array as text.
 func cell(a arrow.Array, i int) string {
 	if a.IsNull(i) {
 		return "null"
@@ -264,7 +264,7 @@ func read(t testing.TB, uri string, o stoa.OpenOptions, spec stoa.ScanSpec) (*ar
 	return tab.Schema(), out, nil
 }
 
-// wanted are the expected rows, as text, with the columns that the schema has.
+// wanted returns the expected rows, as text, with the columns that the schema has.
 func wanted(sc *arrow.Schema, rows []map[string]any) []line {
 	out := make([]line, len(rows))
 	for i, r := range rows {
@@ -276,7 +276,7 @@ func wanted(sc *arrow.Schema, rows []map[string]any) []line {
 	return out
 }
 
-// differ describes how got and want differ; if sorted, regardless of their order.
+// differ describes how got and want differ; with anyOrder, regardless of their order.
 func differ(got, want []line, anyOrder bool) string {
 	if len(got) != len(want) {
 		return fmt.Sprintf("%d rows, want %d", len(got), len(want))
@@ -341,7 +341,7 @@ func corpusV3(t *testing.T, dir string, e entry) {
 		t.Fatal("no data files", err)
 	}
 	want := jsonRows(t, filepath.Join(dir, e.Reader))
-	// the row reader returns null for empty binary values; no nulls were written
+	// the row reader returns null for empty binary values, and no nulls were written
 	if _, ok := e.Comparison.Differ["c_bin"]; ok {
 		for _, r := range want {
 			if r["c_bin"] == nil {

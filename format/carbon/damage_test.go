@@ -26,7 +26,7 @@ import (
 	"stoa/vec"
 )
 
-// small are the data files that the damage tests flip and cut.
+// small returns the data files that the damage tests flip and cut.
 func small(t testing.TB) map[string][]byte {
 	t.Helper()
 	out := map[string][]byte{}
@@ -69,9 +69,8 @@ func placed(t *testing.T, what string, err error) {
 	}
 }
 
-// TestFlips flips one bit of each byte of small files. Nothing panics, and errors have positions. Changed results that
-// no error reports are counted, since CarbonData keeps no checksums; the test fails if they are
-// more than three of five.
+// TestFlips flips one bit of each byte of small files. Nothing panics, and errors have positions. Changed results
+// without an error are counted, since CarbonData has no checksums; the test fails if they are more than three in five.
 func TestFlips(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	files := small(t)
@@ -153,7 +152,7 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// firstPage is the span of the first page's data.
+// firstPage returns the span of the first page's data.
 func firstPage(t testing.TB, data []byte) fault.Span {
 	tree := store.NewMemory(map[string][]byte{"x.carbondata": data})
 	for n, err := range carbon.Format.Describe(t.Context(), format.Target{Tree: tree, Name: "x.carbondata"},
@@ -169,7 +168,7 @@ func firstPage(t testing.TB, data []byte) fault.Span {
 	return fault.Span{}
 }
 
-// TestLostDeletes: a missing or damaged delete delta or update status is an error; deleted rows never come back.
+// TestLostDeletes: a missing or damaged delete delta or update status is an error; deleted rows never reappear.
 func TestLostDeletes(t *testing.T) {
 	tree := loaded(t, filepath.Join(golden2, "managed/managed_del"))
 	open := func() error {
@@ -197,7 +196,7 @@ func TestLostDeletes(t *testing.T) {
 	}
 }
 
-// loaded is a directory in memory, as t/….
+// loaded reads a directory into memory, as t/….
 func loaded(t testing.TB, dir string) *store.Memory {
 	t.Helper()
 	files := map[string][]byte{}
@@ -216,8 +215,8 @@ func loaded(t testing.TB, dir string) *store.Memory {
 	return store.NewMemory(files)
 }
 
-// TestLaws: projecting, filtering and reading a range of rows equal scanning everything and selecting from it; the
-// batch size does not change the rows.
+// TestLaws: projecting, filtering and reading a range of rows return the same as scanning everything and selecting from
+// it. The batch size does not change the rows.
 func TestLaws(t *testing.T) {
 	for _, name := range []string{"v3/lowcard_inv/table", "v3/complex_nested/table", "v3/complex_map/table",
 		"managed/managed_del", "managed/managed_part", "managed/managed_alter", "v3/allprim_zstd/table"} {
@@ -258,7 +257,7 @@ func TestLaws(t *testing.T) {
 	}
 }
 
-// filtered compares filters on a column, for values that occur in it, with selecting from all rows.
+// filtered compares filters on a column, with values that occur in it, with selecting from all rows.
 func filtered(t *testing.T, place string, f arrow.Field, all []line) {
 	seen := map[string]bool{}
 	for i := 0; i < len(all) && len(seen) < 6; i += 1 + len(all)/40 {
@@ -285,7 +284,7 @@ func filtered(t *testing.T, place string, f arrow.Field, all []line) {
 	}
 }
 
-// literal is the predicate f = v, for the text of a cell.
+// literal returns the predicate f = v, where v is the text of a cell.
 func literal(f arrow.Field, v string) string {
 	name := `"` + f.Name + `"`
 	if v == "null" {
@@ -306,8 +305,8 @@ func literal(f arrow.Field, v string) string {
 	return name + " = " + v
 }
 
-// TestWant: a page of a real file that is decoded for some entries only has all its entries, and the wanted ones are
-// the same as those of the page decoded whole.
+// TestWant: a page of a real file that is decoded for some entries only still has all its entries, and the wanted ones
+// are equal to those of the completely decoded page.
 func TestWant(t *testing.T) {
 	pages := 0
 	for _, table := range []string{"v3/allprim_zstd/table", "v3/decimals/table", "v3/lowcard_inv/table"} {
@@ -399,7 +398,7 @@ func vector(t *testing.T, r format.Reader, col int, c format.Chunk, p format.Pag
 	return v
 }
 
-// decoded is a page as an array.
+// decoded decodes a page to an array.
 func decoded(t *testing.T, r format.Reader, col int, c format.Chunk, p format.Page, dict *vec.Vector,
 	want *vec.Sel) arrow.Array {
 	t.Helper()

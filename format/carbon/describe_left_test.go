@@ -11,8 +11,8 @@ import (
 	"stoa/region"
 )
 
-// TestDescribeLeftovers: whichever file of a table is truncated, describe fails only if verify has an error; for an
-// unused file that cannot be described it has a node that says so.
+// TestDescribeLeftovers: if any file of a table is truncated, describe fails only if verify has an error. For an unused
+// file that cannot be described it has a node that states this.
 func TestDescribeLeftovers(t *testing.T) {
 	notes, failed := 0, 0
 	for _, name := range []string{"managed_compact", "managed_del", "managed_part",

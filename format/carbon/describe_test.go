@@ -14,7 +14,7 @@ import (
 	"stoa/store"
 )
 
-// filesBelow are the binary files below dir that CarbonData wrote.
+// filesBelow returns the binary files below dir that CarbonData wrote.
 func filesBelow(t testing.TB, dir string) (out []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {

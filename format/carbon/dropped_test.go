@@ -14,8 +14,8 @@ import (
 	"stoa/store"
 )
 
-// droppedPartition is Spark's table of 65 rows with the partition country=c1/y=2019 of 10 rows dropped as by
-// CarbonData: its location is marked, and its files remain until the table is cleaned.
+// droppedPartition is Spark's table of 65 rows whose partition country=c1/y=2019 with 10 rows is dropped as CarbonData
+// does it: the location is marked, and the files remain until the table is cleaned.
 func droppedPartition(t *testing.T) (tree *store.Memory, segment string, live []line) {
 	t.Helper()
 	tree = loaded(t, filepath.Join(golden2, "managed/managed_part"))
@@ -34,7 +34,7 @@ func droppedPartition(t *testing.T) (tree *store.Memory, segment string, live []
 func TestRecoverDroppedPartition(t *testing.T) {
 	for what, c := range map[string]struct {
 		harm func(tree *store.Memory, segment string) *store.Memory
-		at   string // what the finding is about
+		at   string // subject of the finding
 		rows int
 	}{
 		"key of the map": {func(tree *store.Memory, segment string) *store.Memory {
@@ -85,7 +85,7 @@ func TestRecoverDroppedPartition(t *testing.T) {
 	}
 }
 
-// TestDamagedSegmentFileBytes: whichever byte of the segment file changes, neither reading nor recovery yields wrong
+// TestDamagedSegmentFileBytes: for any changed byte of the segment file, neither reading nor recovery returns wrong
 // rows without an error.
 func TestDamagedSegmentFileBytes(t *testing.T) {
 	tree, segment, live := droppedPartition(t)

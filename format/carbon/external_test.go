@@ -17,8 +17,8 @@ import (
 	"stoa/region"
 )
 
-// movedPartition is a store with the table t, of which the partition country=c1 lies where its segment file says so by
-// a whole address: in the directory to, of the store's own.
+// movedPartition creates a store with the table t, whose partition country=c1 is in the directory to of the store; the
+// segment file states it as a full address.
 func movedPartition(t *testing.T, to, scheme string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -70,8 +70,8 @@ func segmentFile(t *testing.T, name string) (out map[string]any) {
 	return out
 }
 
-// TestExternal: a location in a file of the table is followed within the place that was named; outside of it only if
-// that is allowed.
+// TestExternal: a location in a file of the table is followed inside the place that the user named, and outside of it
+// only if that is allowed.
 func TestExternal(t *testing.T) {
 	_, right, err := read(t, filepath.Join(golden2, "managed/managed_part"), stoa.OpenOptions{}, stoa.ScanSpec{})
 	if err != nil || len(right) == 0 {
@@ -81,13 +81,13 @@ func TestExternal(t *testing.T) {
 		to, scheme, place string
 		follows           bool
 	}{
-		{"t/other/country=c1", "", "/t", true}, // an address that is inside
+		{"t/other/country=c1", "", "/t", true}, // an address inside the table
 		{"t/other/country=c1", "file:", "/t", true},
 		{"apart/country=c1", "", "#t", true}, // the store was named
 		{"apart/country=c1", "", "/t", false},
 		{"apart/country=c1", "file:", "/t", false},
 		{"apart/country=c1", "file://", "/t", false},
-		{"t2/country=c1", "", "/t", false}, // a name that only begins alike
+		{"t2/country=c1", "", "/t", false}, // a name that merely has the same prefix
 	} {
 		dir := movedPartition(t, c.to, c.scheme)
 		for _, external := range []string{"false", "true"} {

@@ -13,8 +13,8 @@ import (
 	"stoa/store/faulty"
 )
 
-// TestFailingStore: a failing store is never taken for one without tables: whichever operation fails, probing and
-// listing a table, or a store of tables, yield the same result or that error.
+// TestFailingStore: a failing store is never mistaken for one without tables. Whichever operation fails, probing and
+// listing a table, or a store of tables, yield either the same result or that error.
 func TestFailingStore(t *testing.T) {
 	table := managedDel(t)
 	files := map[string][]byte{}

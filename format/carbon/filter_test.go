@@ -55,7 +55,7 @@ func TestFiltersPruneRight(t *testing.T) {
 	}
 }
 
-// partOf are the options for a golden table of formats 1 and 2, of which the repository has only the first segment.
+// partOf returns the options for a golden table of formats 1 and 2, of which the repository has only the first segment.
 func partOf(place string) map[string]string {
 	if strings.HasPrefix(place, goldenV12) {
 		return map[string]string{"segments": "0"}
@@ -103,7 +103,7 @@ func prunedRight(t *testing.T, place string) (tried, kept int) {
 	return tried, kept
 }
 
-// comparisons are filters that compare a column with some of its values.
+// comparisons returns filters that compare a column with some of its values.
 func comparisons(f arrow.Field, all []line) (out []string) {
 	seen, last := map[string]bool{}, ""
 	for i := 0; i < len(all) && len(seen) < 2; i += 1 + len(all)/20 {
@@ -144,8 +144,7 @@ func rowsOf(t *testing.T, tab *stoa.Table, column string, e *pred.Expr) (n int) 
 	return n
 }
 
-// TestMeans: filters use the indexes and bounds that formats 1 to 3 have, as explain reports, and select the expected
-// rows.
+// TestMeans: filters use the indexes and bounds of formats 1 to 3, as explain reports, and select the expected rows.
 func TestMeans(t *testing.T) {
 	const inverted, codes, order = "inverted index", "codes compared, the dictionary tested once",
 		"order of the dictionary"
@@ -216,8 +215,8 @@ func TestCutDictionary(t *testing.T) {
 	}
 }
 
-// TestCutLoad: the same if truncation removes the second of two loads: the values of the first are known, and none of
-// them passes, but pages of the second segment have codes that may stand for the value.
+// TestCutLoad: the same if truncation removes the second of two loads. The values of the first load are known, and none
+// of them passes, but pages of the second segment have codes that may stand for the value.
 func TestCutLoad(t *testing.T) {
 	for version := 1; version <= 3; version++ {
 		dir := newVisits(t)
@@ -273,8 +272,8 @@ func TestCutLoad(t *testing.T) {
 	}
 }
 
-// TestOddIndex: an index file that parses but fits nothing in the table (one flipped bit: a column's id, a field's
-// number) is reported and not used: filters and scans return every row.
+// TestOddIndex: an index file that can be parsed but matches nothing in the table (one flipped bit in a column's id or
+// a field's number) is reported and not used: filters and scans return every row.
 func TestOddIndex(t *testing.T) {
 	for _, x := range []struct {
 		file  string

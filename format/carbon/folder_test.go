@@ -20,9 +20,9 @@ import (
 	"stoa/store"
 )
 
-// TestFolders: whichever files of a directory of data files are missing, the rows read and those reported as lost are
-// those that an index or a data file has; without a damage policy nothing is read if any are lost, verify has an error
-// exactly then, and it reports every data file that no index names.
+// TestFolders: for any missing files of a directory of data files, the rows read and those reported as lost are the
+// rows that an index or a data file has. If any are lost, nothing is read without a damage policy, and verify has an
+// error in exactly these cases. Verify also reports every data file that no index names.
 func TestFolders(t *testing.T) {
 	whole := map[string][]byte{}
 	for at, from := range map[string]string{"0_a": "v3/onerow/table", "0_b": "v3/lowcard_inv/table"} {
@@ -37,7 +37,7 @@ func TestFolders(t *testing.T) {
 	if len(whole) != 4 {
 		t.Fatalf("got %d files", len(whole))
 	}
-	for mask := range 15 { // of four files any but all are left out
+	for mask := range 15 { // any of the four files are left out, but never all
 		files, data, index := map[string][]byte{}, map[string]bool{}, map[string]bool{}
 		for k, n := range store.NewMemory(whole).Names() {
 			if mask>>k&1 == 1 {
@@ -74,7 +74,7 @@ func TestFolderOfOneLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	files, err := filepath.Glob(at + "*.carbondata")
-	if err != nil || len(files) <= 10 { // so that the names as strings are not in the order of the rows
+	if err != nil || len(files) <= 10 { // so that the names, sorted as strings, are not in row order
 		t.Fatalf("got %d data files, %v", len(files), err)
 	}
 	tree := loaded(t, filepath.Dir(at))
@@ -105,7 +105,7 @@ func TestFolderOfOneLoad(t *testing.T) {
 	}
 }
 
-// idsOf are the values of the column id.
+// idsOf returns the values of the column id.
 func idsOf(t *testing.T, tree store.Tree, place string, spec stoa.ScanSpec) (out []int32) {
 	t.Helper()
 	x, err := stoa.Open(t.Context(), place, stoa.OpenOptions{Tree: tree})
@@ -123,7 +123,7 @@ func idsOf(t *testing.T, tree store.Tree, place string, spec stoa.ScanSpec) (out
 	return out
 }
 
-// wideRows are rows of a number and 48 hardly compressible characters.
+// wideRows returns rows of a number and 48 hardly compressible characters.
 func wideRows(n int) arrow.RecordBatch {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int32},
 		{Name: "text", Type: arrow.BinaryTypes.String}}, nil)
@@ -208,7 +208,7 @@ func checkFolder(t *testing.T, mask int, tree *store.Memory, data, index map[str
 	if has(found, "carbon.segment.missing") != (lost > 0) {
 		t.Errorf("%04b: verify: got %v for %d lost rows", mask, found, lost)
 	}
-	if len(data) == 2 { // of two tables: that each reads as it should others test
+	if len(data) == 2 { // of two tables; other tests check that each is read correctly
 		return
 	}
 	_, got, err := read(t, "t", stoa.OpenOptions{Tree: tree}, stoa.ScanSpec{})

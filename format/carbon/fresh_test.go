@@ -12,7 +12,7 @@ import (
 )
 
 // TestFresh compares tables that CarbonData's SDK has just written with the output of its own row reader:
-// STOA_CARBON_FRESH is a folder of them, each with table/ and reader.jsonl (or .gz), by interop/carbon.
+// STOA_CARBON_FRESH is a directory of them, each with table/ and reader.jsonl (or .gz), made by interop/carbon.
 func TestFresh(t *testing.T) {
 	dir := os.Getenv("STOA_CARBON_FRESH")
 	if dir == "" {
@@ -50,7 +50,7 @@ func fresh(t *testing.T, place string, want []map[string]any) int {
 		}
 		sc, all = s, append(all, rows...)
 	}
-	for _, f := range sc.Fields() { // the row reader makes null of binary values without bytes; nothing null goes in
+	for _, f := range sc.Fields() { // the row reader returns null for empty binary values; no nulls were written
 		if f.Type.ID() == arrow.BINARY {
 			for _, r := range want {
 				if r[f.Name] == nil {
@@ -63,7 +63,7 @@ func fresh(t *testing.T, place string, want []map[string]any) int {
 	if d := differ(all, expected, false); d != "" {
 		t.Error(strings.TrimSpace(d))
 	}
-	// The directory alone: its files are read through their indexes, as by programs of the SDK.
+	// The directory alone: its files are read through their indexes, as programs using the SDK do.
 	_, all, err = read(t, place, stoa.OpenOptions{}, stoa.ScanSpec{})
 	if err != nil {
 		t.Fatal(err)

@@ -89,7 +89,7 @@ var shapes = map[string]shape{
 	"ts_near": {millis, func(r *rand.Rand, i int) any { return arrow.Timestamp(1.6e12 + r.Int64N(1e6)) }},
 }
 
-// sortableShapes are those that a table can be sorted by.
+// sortableShapes are the shapes by which a table can be sorted.
 var sortableShapes = []string{"bool", "short_wide", "short_small", "int_wide", "int_three", "int_delta",
 	"long_wide", "long_ends", "str_few", "str_many", "str_runs", "date", "ts", "ts_near"}
 
@@ -124,8 +124,8 @@ func appendValue(b array.Builder, v any) {
 	}
 }
 
-// fill appends n entries of a type, nested ones with values of the shape; nulls is how many in a hundred are null.
-// Lists of one null and structs of nulls are left out: they are read as null.
+// fill appends n entries of a type; nested ones have values of the shape. nulls is the percentage of nulls. Lists of
+// one null and structs of nulls are left out, because they are read as null.
 func fill(r *rand.Rand, b array.Builder, s shape, n, nulls int) {
 	for i := range n {
 		if r.IntN(100) < nulls {
@@ -169,7 +169,7 @@ type gridTable struct {
 	nulls int
 	opts  map[string]string
 	wrap  func(t arrow.DataType) arrow.DataType // nil: flat
-	drawn []drawnColumn                         // instead of a column of each shape
+	drawn []drawnColumn                         // used in place of one column per shape
 	seed  uint64
 }
 
@@ -181,7 +181,7 @@ type drawnColumn struct {
 	nulls int
 }
 
-// lots are n tables with random columns, nesting, nulls and options.
+// lots returns n tables with random columns, nesting, nulls and options.
 func lots(seed uint64, n int) (out []gridTable) {
 	item := func(t arrow.DataType) arrow.Field { return arrow.Field{Name: "item", Type: t, Nullable: true} }
 	for i := range n {
@@ -235,7 +235,7 @@ func lots(seed uint64, n int) (out []gridTable) {
 	return out
 }
 
-// lotsOf are random tables by the seed in STOA_SEED, or by a fixed one.
+// lotsOf returns random tables for the seed in STOA_SEED, or for a fixed seed.
 func lotsOf(t *testing.T, n int) []gridTable {
 	seed, err := strconv.ParseUint(os.Getenv("STOA_SEED"), 10, 64)
 	if err != nil {
@@ -245,8 +245,8 @@ func lotsOf(t *testing.T, n int) []gridTable {
 	return lots(seed, n)
 }
 
-// grid is type × nulls × codec × local dictionary × pages × sort × inverted index × nesting; the types are the
-// columns of each table.
+// grid is type × nulls × codec × local dictionary × pages × sort × inverted index × nesting; the types are covered by
+// the columns of each table.
 func grid() (out []gridTable) {
 	add := func(name string, rows, nulls int, wrap func(t arrow.DataType) arrow.DataType, opts ...string) {
 		g := gridTable{name: name, rows: rows, nulls: nulls, opts: map[string]string{}, wrap: wrap}
@@ -349,7 +349,7 @@ func inInputOrder(rows []line) {
 	slices.SortFunc(rows, func(a, b line) int { return id(a) - id(b) })
 }
 
-// lines are the rows of a batch as text.
+// lines returns the rows of a batch as text.
 func lines(b arrow.RecordBatch) (out []line) {
 	for i := range int(b.NumRows()) {
 		l := line{}
@@ -384,7 +384,7 @@ func writeGrid(t *testing.T, g gridTable, dir string) (*arrow.Schema, []line) {
 }
 
 // TestGridReadBack reads part of the grid (all of it with STOA_LONG) with our own reader. It does not judge the writer,
-// but if TestJudged fails it shows whether reader or writer is wrong.
+// but if TestJudged fails, it shows whether the reader or the writer is wrong.
 func TestGridReadBack(t *testing.T) {
 	var tables []gridTable
 	for i, g := range grid() {
@@ -414,7 +414,7 @@ func TestGridReadBack(t *testing.T) {
 	}
 }
 
-// TestJudged makes the real row reader read the grid, in full and with a filter on one value of each column that the
+// TestJudged has the real row reader read the grid, in full and with a filter on one value of each column that the
 // judge can filter by.
 func TestJudged(t *testing.T) {
 	tables := append(grid(), lotsOf(t, 30)...)
@@ -423,7 +423,7 @@ func TestJudged(t *testing.T) {
 		filtered, rows)
 }
 
-// TestFuzzed makes it read random tables for as long as STOA_FUZZ says.
+// TestFuzzed has it read random tables for the duration in STOA_FUZZ.
 func TestFuzzed(t *testing.T) {
 	if os.Getenv("STOA_CARBON_READ") == "" {
 		t.Skip("STOA_CARBON_READ is not set: see interop/carbon")
@@ -438,8 +438,8 @@ func TestFuzzed(t *testing.T) {
 	})
 }
 
-// judged writes tables and compares what the real row reader reads; to show that it can fail, it also compares rows
-// with one cell changed.
+// judged writes tables and compares the rows that the real row reader returns. To prove that the comparison can fail,
+// it also compares rows with one cell changed.
 func judged(t *testing.T, tables []gridTable) (rows, cells, filtered int) {
 	t.Helper()
 	judge := os.Getenv("STOA_CARBON_READ")

@@ -27,8 +27,8 @@ import (
 // STOA_CARBON_OLD_READ is the command that makes them read many data files (interop/carbon-old's read.sh). They must
 // return the rows that were written.
 
-// v12Table is a table of the grid: format × nulls × columns with dictionaries × way of dictionaries × rows of a
-// blocklet × sort columns.
+// v12Table is a table of the grid: format × nulls × columns with dictionaries × dictionary mode × rows per blocklet ×
+// sort columns.
 type v12Table struct {
 	version, nulls, blocklet int
 	keyed                    bool
@@ -107,7 +107,7 @@ func v12Grid() (out []v12Table) {
 	return out
 }
 
-// keyable are the columns that have a dictionary in tables with dictionaries.
+// keyable has the columns that get a dictionary in tables with dictionaries.
 var keyable = []string{"s_few", "s_many", "s_empty", "sh", "in", "lo_wide", "lo_ends", "d_cent", "dec9", "day", "ts"}
 
 // rows generates the rows of a table: a batch, and their texts by column (absent is null).
@@ -154,7 +154,7 @@ func (o v12Table) rows(n int) (arrow.RecordBatch, []map[string]string) {
 	return b.NewRecordBatch(), texts
 }
 
-// appendNested appends a list or struct of values that are never null, and returns the judge's text for it.
+// appendNested appends a list or struct of non-null values, and returns the judge's text for it.
 func appendNested(b array.Builder, r *rand.Rand) string {
 	switch b := b.(type) {
 	case *array.ListBuilder:
@@ -265,16 +265,16 @@ func sameText(c, got, want string) bool {
 		y, ok2 := new(big.Rat).SetString(want)
 		return ok1 && ok2 && x.Cmp(y) == 0
 	case c == "ts":
-		return got == want+"000" || got == want // microseconds; what has no dictionary is a text
+		return got == want+"000" || got == want // microseconds; columns without a dictionary are texts
 	}
 	return got == want
 }
 
-// unjudged are columns that the judge prints differently: dimensions of format 3 without a dictionary have raw bytes,
-// those of formats 1 and 2 text.
+// unjudged reports whether the judge prints a column differently: for dimensions without a dictionary it prints raw
+// bytes in format 3, and text in formats 1 and 2.
 func (o v12Table) unjudged(c string) bool { return c == "ts" && !o.keyed }
 
-// TestOldAgain reads the tables of the grid that have some nulls, with fewer rows, with stoa itself.
+// TestOldAgain reads those tables of the grid that have some nulls, with fewer rows, with stoa itself.
 func TestOldAgain(t *testing.T) {
 	cells := 0
 	for _, o := range v12Grid() {

@@ -15,8 +15,8 @@ import (
 )
 
 // TestPartitionsGone reads tables of CarbonData 2.3.0 under Spark 3.1.1 (testdata/life) in which partitions were
-// dropped or overwritten, with the rows that Spark read of them. CarbonData writes the time of that as that of an
-// update into the entries of all segments. The statements:
+// dropped or overwritten, with the rows that Spark read of them. CarbonData records the time of such a change as that
+// of an update in the entries of all segments. The statements:
 //
 //	dropped:     insert (1, x, a), (2, y, b); insert (3, z, b); drop partition (c = a)
 //	overwritten: insert (1, x, a), (2, y, b); delete id = 1; insert overwrite partition (c = b) (9, ov);
@@ -49,7 +49,7 @@ func TestPartitionsGone(t *testing.T) {
 	}
 }
 
-// entries are the entries of a tablestatus.
+// entries returns the entries of a tablestatus.
 func entries(t *testing.T, dir string) (out []map[string]string) {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(dir, "Metadata", "tablestatus"))
@@ -62,8 +62,8 @@ func entries(t *testing.T, dir string) (out []map[string]string) {
 	return out
 }
 
-// linked checks that tablestatus has the link to the update status where CarbonData writes it, in the entry of segment
-// 0, and where it reads it, in the first one; and only there.
+// linked checks that tablestatus has the link to the update status both where CarbonData writes it, in the entry of
+// segment 0, and where it reads it, in the first entry, and nowhere else.
 func linked(t *testing.T, dir string, link bool) {
 	t.Helper()
 	for i, e := range entries(t, dir) {
@@ -76,7 +76,7 @@ func linked(t *testing.T, dir string, link bool) {
 	}
 }
 
-// TestLinkStays: whatever is done to a table, the link to the update status stays where CarbonData looks for it.
+// TestLinkStays: after any change of a table, the link to the update status is where CarbonData looks for it.
 func TestLinkStays(t *testing.T) {
 	dir := newOrders(t, carbon.TableSpec{}, [2]int{0, 10}, [2]int{10, 20})
 	linked(t, dir, false)
@@ -107,7 +107,8 @@ func TestLinkStays(t *testing.T) {
 	healthy(t, dir)
 }
 
-// TestLinkComesBack: a table from which an earlier clean took the entry of segment 0 gets it back with the next change.
+// TestLinkComesBack: a table from which an earlier clean removed the entry of segment 0 gets it back with the next
+// change.
 func TestLinkComesBack(t *testing.T) {
 	dir := newOrders(t, carbon.TableSpec{}, [2]int{0, 10}, [2]int{10, 20})
 	if _, err := carbon.DeleteRows(t.Context(), dir, gone(t, dir, "id = 13")); err != nil {
@@ -141,7 +142,8 @@ func TestLinkComesBack(t *testing.T) {
 	}
 }
 
-// TestCleanBeforeTheFirstLoad: a table of Spark has no tablestatus before its first load; what clean writes is a list.
+// TestCleanBeforeTheFirstLoad: a table created by Spark has no tablestatus before its first load; clean then writes a
+// list and not null.
 func TestCleanBeforeTheFirstLoad(t *testing.T) {
 	dir := newOrders(t, carbon.TableSpec{})
 	if err := os.Remove(filepath.Join(dir, "Metadata", "tablestatus")); err != nil {
@@ -155,7 +157,7 @@ func TestCleanBeforeTheFirstLoad(t *testing.T) {
 	}
 }
 
-// TestAbortedFirstLoad: a first load that ends without success while a second one succeeds leaves its entry.
+// TestAbortedFirstLoad: a first load that fails while a second one succeeds leaves its entry.
 func TestAbortedFirstLoad(t *testing.T) {
 	dir := newOrders(t, carbon.TableSpec{})
 	b := orders(0, 10)
@@ -175,8 +177,8 @@ func TestAbortedFirstLoad(t *testing.T) {
 	healthy(t, dir)
 }
 
-// TestNoRows: loads and compactions without rows are deleted segments, because CarbonData cannot read a table that has
-// a segment without files.
+// TestNoRows: loads and compactions without rows are entered as deleted segments, because CarbonData cannot read a
+// table that has a segment without files.
 func TestNoRows(t *testing.T) {
 	for name, spec := range map[string]carbon.TableSpec{"plain": {}, "parts": {Partition: []string{"day"}},
 		"sorted": {SortColumns: []string{"name"}}, "buckets": {Buckets: 2, BucketBy: []string{"id"}}} {
@@ -222,8 +224,8 @@ func TestNoRows(t *testing.T) {
 	}
 }
 
-// TestStatusVersions reads a table whose tablestatus has versions, as CarbonData 2.3.1 may keep them: the newest
-// counts. Hive's metastore knows it, too, and is out of reach, so the table is not changed.
+// TestStatusVersions reads a table whose tablestatus has versions, as CarbonData 2.3.1 may keep them: the newest is
+// read. Hive's metastore also records the current version and is out of reach, so the table cannot be changed.
 func TestStatusVersions(t *testing.T) {
 	dir := newOrders(t, carbon.TableSpec{}, [2]int{0, 10})
 	meta := filepath.Join(dir, "Metadata")

@@ -152,8 +152,8 @@ func refusedMerges(t *testing.T, table string, n int) {
 	}
 }
 
-// TestMergeGivenUpLeavesNothing: if one of a segment's directories has an index file of an older version, which is not
-// merged, the segment remains unchanged, including earlier directories.
+// TestMergeGivenUpLeavesNothing: if one of a segment's directories has an index file of an older version, which cannot
+// be merged, the segment remains unchanged, including the directories processed before.
 func TestMergeGivenUpLeavesNothing(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "t")
 	if err := os.CopyFS(dir, os.DirFS("testdata/single_index/parts")); err != nil {
@@ -185,7 +185,7 @@ func TestMergeGivenUpLeavesNothing(t *testing.T) {
 	}
 }
 
-// bytesBelow are the files below dir except locks, which remain.
+// bytesBelow returns the files below dir except locks, which remain after changes.
 func bytesBelow(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -217,7 +217,7 @@ func TestMergeOldIndexes(t *testing.T) {
 	}
 }
 
-// indexesOf are the single index files of a table.
+// indexesOf returns the single index files of a table.
 func indexesOf(dir string) (out []string, err error) {
 	for _, at := range []string{"day=*", "Fact/Part0/*"} {
 		l, err := filepath.Glob(filepath.Join(dir, at, "*.carbonindex"))

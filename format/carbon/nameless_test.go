@@ -30,7 +30,8 @@ func (p piped) Open(ctx context.Context, name string) (store.Source, error) {
 	return stream{s}, nil
 }
 
-// TestNameless: given the format's name, a data file of each version is read whatever its own name, even from a stream.
+// TestNameless: if the user names the format, a data file of each version is read under any file name, even from a
+// stream.
 func TestNameless(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "s", Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
 	b := array.NewRecordBuilder(mem.DefaultAllocator, sc)

@@ -45,9 +45,9 @@ const (
 	fuzzMeta               // it has an encoder's metadata
 	fuzzNulls              // it has bits of nulls
 	fuzzChild              // it is below a list or struct
-	fuzzList               // the list above it is decoded, whose lengths are what is in nulls
+	fuzzList               // the list above it is decoded; the nulls argument has its lengths
 	fuzzStruct             // the struct above it is decoded
-	fuzzNoRows             // how many entries there are nobody says
+	fuzzNoRows             // the number of entries is unknown
 )
 
 // FuzzPage decodes pages of format 3 with any encodings and types, with row ids, runs and nulls, and the list or struct
@@ -68,7 +68,7 @@ func FuzzPage(f *testing.F) {
 	if seeds < 60 {
 		f.Fatalf("%d seeds", seeds)
 	}
-	// Two lists with 2³¹ items by their lengths, of which the page has one.
+	// Two lists whose lengths claim 2³¹ items; the page has one.
 	f.Add(uint8(0), uint8(0), uint8(fuzzList|fuzzCoded), uint16(2), []byte{}, []byte{0, 0, 2}, []byte{}, []byte{},
 		[]byte("\x7f\xff\xff\xff\x00\x00\x00\x00\x00\x00\x00\x01\x7f\xff\xff\xff"))
 	f.Fuzz(func(t *testing.T, encoding, typ uint8, shape uint8, n uint16, meta, raw, ids, runs, nulls []byte) {
@@ -267,7 +267,7 @@ func pageSeed(f *testing.F, page *format.Page, data []byte) int {
 		return 0
 	}
 	raw := c.Raw
-	if p.Encoders.Has(layout.EncRLE) && len(runs) > 0 { // runs were spelled out
+	if p.Encoders.Has(layout.EncRLE) && len(runs) > 0 { // the runs were expanded
 		runs = nil
 	}
 	f.Add(uint8(enc), uint8(typ), shape, uint16(max(0, page.Entries)), meta, raw, ids, runs, above)

@@ -20,8 +20,8 @@ import (
 	"stoa/region"
 )
 
-// withParquet is a table of the orders 0 to 20, of which 3 are deleted, with a segment of Parquet of those from 100 to
-// 110, whose file is name.
+// withParquet creates a table of the orders 0 to 20, of which 3 are deleted, with a Parquet segment of the orders 100
+// to 110. name is the segment's file.
 func withParquet(t *testing.T) (c *stoa.Changer, dir, name string) {
 	t.Helper()
 	dir = newOrders(t, carbon.TableSpec{}, [2]int{0, 10}, [2]int{10, 20})
@@ -69,7 +69,8 @@ func writeParquet(t *testing.T, name string, b arrow.RecordBatch) {
 
 var external = map[string]string{"external": "true"}
 
-// idsWhere are the ids of the rows of a table for which a predicate is true, sorted, and what reading ended with.
+// idsWhere returns the sorted ids of the rows of a table for which a predicate is true, and the error that ended
+// reading.
 func idsWhere(t *testing.T, dir, where string) (out []int, err error) {
 	t.Helper()
 	x, err := stoa.Open(t.Context(), dir, stoa.OpenOptions{Opts: external})
@@ -90,8 +91,8 @@ func idsWhere(t *testing.T, dir, where string) (out []int, err error) {
 	return out, nil
 }
 
-// TestParquetSegment: the rows of a segment of Parquet are rows of the table, in every way of reading; the table goes
-// on living, but for what CarbonData refuses, too.
+// TestParquetSegment: the rows of a Parquet segment are rows of the table in every way of reading. The table can still
+// be changed, except in ways that CarbonData refuses as well.
 func TestParquetSegment(t *testing.T) {
 	c, dir, _ := withParquet(t)
 	for where, want := range map[string][]int{
@@ -139,8 +140,9 @@ func TestParquetSegment(t *testing.T) {
 	}
 }
 
-// TestParquetSegmentCleaned: the entry of the last segment stays when it is cleaned, as its number must not be given
-// again; it says nothing of Parquet then, since CarbonData refuses deletes while an entry has another format.
+// TestParquetSegmentCleaned: the entry of the last segment stays when the segment is cleaned, because its number must
+// not be reused. It then no longer mentions Parquet, since CarbonData refuses deletes while an entry has a foreign
+// format.
 func TestParquetSegmentCleaned(t *testing.T) {
 	c, dir, name := withParquet(t)
 	if err := c.DeleteSegments(t.Context(), stoa.DeleteSegmentsOptions{Segments: []string{"2"}}); err != nil {
@@ -161,7 +163,7 @@ func TestParquetSegmentCleaned(t *testing.T) {
 	}
 }
 
-// faults are the errors that verify finds.
+// faults returns the errors that verify finds.
 func faults(t *testing.T, dir string) (out []region.Finding) {
 	for f := range stoa.Verify(t.Context(), dir, stoa.OpenOptions{From: "carbon", Opts: external}) {
 		if f.Severity == region.Error {
@@ -171,8 +173,7 @@ func faults(t *testing.T, dir string) (out []region.Finding) {
 	return out
 }
 
-// TestParquetSegmentDamaged: a file of Parquet that is damaged or missing is damage of the table, and costs no more
-// than its own rows.
+// TestParquetSegmentDamaged: a damaged or missing Parquet file is damage of the table, and loses only its own rows.
 func TestParquetSegmentDamaged(t *testing.T) {
 	_, dir, name := withParquet(t)
 	b, err := os.ReadFile(name)
@@ -225,7 +226,8 @@ func TestParquetSegmentDamaged(t *testing.T) {
 	}
 }
 
-// TestParquetSegmentRefused: files without a column of the table, or with one of another type, are no segment.
+// TestParquetSegmentRefused: files that lack a column of the table, or have one of another type, are refused as a
+// segment.
 func TestParquetSegmentRefused(t *testing.T) {
 	c, dir, _ := withParquet(t)
 	before := snapshot(t, dir)

@@ -14,7 +14,7 @@ import (
 	"stoa/format/carbon"
 )
 
-// filesUnder are the names of the files below a directory.
+// filesUnder returns the names of the files below a directory.
 func filesUnder(t *testing.T, dir string) (out []string) {
 	t.Helper()
 	list, err := os.ReadDir(dir)
@@ -27,9 +27,9 @@ func filesUnder(t *testing.T, dir string) (out []string) {
 	return out
 }
 
-// TestSegmentInsideIsKept: a segment that was added has its files inside the table's directory, with the number of
-// another segment in their names. Clean keeps them when that segment is cleaned, and also when the added one is, as
-// they are the user's. The table cannot be renamed: tablestatus has the full name of the directory.
+// TestSegmentInsideIsKept: an added segment has its files inside the table's directory, with the number of another
+// segment in their names. Clean keeps them when that other segment is cleaned, and also when the added one is, because
+// they belong to the user. The table cannot be renamed, because tablestatus has the full name of the directory.
 func TestSegmentInsideIsKept(t *testing.T) {
 	_, dir := changer(t, "managed1")
 	place := filepath.Join(dir, "more")
@@ -91,8 +91,8 @@ func TestSegmentInsideIsKept(t *testing.T) {
 	}
 }
 
-// TestPartitionElsewhere: a partition whose files were made by a load of the table is dropped, and added from another
-// place: the names of its files have the number of the segment that they were made for.
+// TestPartitionElsewhere: a partition whose files were written by a load of the table is dropped, and added again from
+// another place. The names of its files contain the number of the segment for which they were written.
 func TestPartitionElsewhere(t *testing.T) {
 	dir := newOrders(t, carbon.TableSpec{Partition: []string{"day"}}, [2]int{0, 10}, [2]int{1001, 1002})
 	want, err := idsWhere(t, dir, "id >= 0")
@@ -115,7 +115,7 @@ func TestPartitionElsewhere(t *testing.T) {
 	if o.Location = place; !slices.ContainsFunc(filesUnder(t, place), func(n string) bool { return n[0] == '0' }) {
 		t.Fatalf("no index of segment 0 in %v", filesUnder(t, place))
 	}
-	for _, name := range filesUnder(t, place) { // of one segment only: an index names all files
+	for _, name := range filesUnder(t, place) { // of one segment only, because an index must name all files
 		if name[0] == '1' || strings.Contains(name, "-0-1-") {
 			if err := os.Remove(filepath.Join(place, name)); err != nil {
 				t.Fatal(err)
@@ -134,7 +134,7 @@ func TestPartitionElsewhere(t *testing.T) {
 	}
 }
 
-// valuesOfSegment are the rows of a segment as texts, sorted.
+// valuesOfSegment returns the rows of a segment as texts, sorted.
 func valuesOfSegment(t *testing.T, dir, segment string) (out []string) {
 	t.Helper()
 	x, err := stoa.Open(t.Context(), dir, stoa.OpenOptions{Formats: formats,
@@ -159,7 +159,7 @@ func valuesOfSegment(t *testing.T, dir, segment string) (out []string) {
 	return out
 }
 
-// TestDeleteNoSegments: that no segment is named is wrong use, in a dry run too.
+// TestDeleteNoSegments: naming no segment is wrong use, in a dry run, too.
 func TestDeleteNoSegments(t *testing.T) {
 	c, _ := changer(t, "managed1")
 	for _, dry := range []bool{true, false} {
@@ -170,7 +170,7 @@ func TestDeleteNoSegments(t *testing.T) {
 	}
 }
 
-// TestDependentsAreListed: what CarbonData keeps beside a table is a fact of its entry in a list.
+// TestDependentsAreListed: everything that CarbonData derives from a table is listed as a fact of its entry.
 func TestDependentsAreListed(t *testing.T) {
 	for value, want := range map[string]string{"{}": "",
 		`{"default":["mv1"]}`: `materialised views {"default":["mv1"]}`} {

@@ -18,7 +18,7 @@ import (
 	"stoa/vec"
 )
 
-// dataRead is the number of data files that a scan with a filter reads, and of rows that it returns.
+// dataRead returns the data files that a scan with a filter reads, and the number of rows that it returns.
 func dataRead(t *testing.T, place, where string) (files map[string]bool, rows int) {
 	t.Helper()
 	e, err := pred.Parse(where)
@@ -39,8 +39,8 @@ func dataRead(t *testing.T, place, where string) (files map[string]bool, rows in
 	return files, len(got)
 }
 
-// TestIndexPrunes: a scan with a filter does not open files without such rows by their index file, nor directories of
-// partitions with a different value.
+// TestIndexPrunes: a scan with a filter opens neither files whose index file rules out matching rows, nor directories
+// of partitions with a different value.
 func TestIndexPrunes(t *testing.T) {
 	for _, x := range []struct {
 		table, where string

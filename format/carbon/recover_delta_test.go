@@ -11,7 +11,7 @@ import (
 	"stoa/store"
 )
 
-// TestRecoverDeltas: whichever delete delta is truncated, with or without older ones next to it, recovery yields every
+// TestRecoverDeltas: if any delete delta is truncated, with or without older ones beside it, recovery returns every
 // live row, and exactly as many deleted rows as it reports.
 func TestRecoverDeltas(t *testing.T) {
 	whole := managedDel(t)
@@ -33,7 +33,7 @@ func TestRecoverDeltas(t *testing.T) {
 				if b := whole.Bytes(n); n == d {
 					files[n] = b[:len(b)/2]
 				} else if !alone || !slices.Contains(deltas, n) || strings.HasSuffix(n, "2958.deletedelta") ||
-					strings.HasSuffix(n, "1724.deletedelta") { // those that hold
+					strings.HasSuffix(n, "1724.deletedelta") { // the deltas in effect
 					files[n] = b
 				}
 			}
@@ -64,7 +64,7 @@ func TestRecoverDeltas(t *testing.T) {
 	}
 }
 
-// comeBack is the number of deleted rows that the findings report as recovered.
+// comeBack returns the number of deleted rows that the findings report as reappearing.
 func comeBack(found []region.Finding) (n int) {
 	for _, f := range found {
 		var some, of int

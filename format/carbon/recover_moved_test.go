@@ -13,8 +13,8 @@ import (
 	"stoa/store"
 )
 
-// TestMovedBytes: a few bytes missing from a page, or added to it, take the footer along, whose offset they change, and
-// cost cells of no other column: the chunks behind are found where they are now.
+// TestMovedBytes: a few bytes missing from a page, or added to it, also lose the footer, because they change its
+// offset. They cost cells of no other column: later chunks are found at their current offsets.
 func TestMovedBytes(t *testing.T) {
 	for _, name := range []string{"v3/allprim_zstd/table", "v3/decimals/table"} {
 		tree := loaded(t, filepath.Join(golden2, name))
@@ -38,7 +38,7 @@ func TestMovedBytes(t *testing.T) {
 		if len(at) < 4 {
 			t.Fatalf("%s: %d pages", name, len(at))
 		}
-		for i, mid := range at[:len(at)-1] { // behind the last one there is no chunk that could be found
+		for i, mid := range at[:len(at)-1] { // after the last one there is no chunk to be found
 			by := []int{1, 7, 32}[i%3]
 			movedBytes(t, file, slices.Delete(slices.Clone(whole), mid-by/2, mid-by/2+by), right)
 			movedBytes(t, file, slices.Insert(slices.Clone(whole), mid, make([]byte, by)...), right)
@@ -46,7 +46,7 @@ func TestMovedBytes(t *testing.T) {
 	}
 }
 
-// movedBytes holds what recovery has of a harmed file against its rows.
+// movedBytes compares the rows that recovery returns from a harmed file with the original rows.
 func movedBytes(t *testing.T, file string, harmed []byte, right []line) {
 	t.Helper()
 	var moved bool
@@ -67,7 +67,7 @@ func movedBytes(t *testing.T, file string, harmed []byte, right []line) {
 	}
 }
 
-// nulled are the rows that recovery has of a file by itself, with null for cells that are lost.
+// nulled returns the rows that recovery returns from a single file, with null for lost cells.
 func nulled(t *testing.T, file string, b []byte, each func(region.Finding)) ([]line, error) {
 	t.Helper()
 	o := stoa.OpenOptions{Tree: store.NewMemory(map[string][]byte{file: b}), From: "carbon", Recover: true,

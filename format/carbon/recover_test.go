@@ -40,7 +40,7 @@ func has(findings []region.Finding, code string) bool {
 	return false
 }
 
-// TestRecoverFooter: without the footer all rows are recovered, with the index file and without it.
+// TestRecoverFooter: without the footer all rows are recovered, with or without the index file.
 func TestRecoverFooter(t *testing.T) {
 	for _, name := range []string{"v3/complex_nested/table", "v3/allprim_zstd/table", "v3/lowcard_inv/table",
 		"v3/onerow/table"} {
@@ -110,7 +110,7 @@ func TestRecoverStatus(t *testing.T) {
 }
 
 // TestRecoverCompacted: without tablestatus it is unknown which segments were compacted; recovery reports that their
-// rows come twice, and which segments to select. The rows are Spark's.
+// rows are returned twice, and which segments to select. The expected rows are Spark's.
 func TestRecoverCompacted(t *testing.T) {
 	whole := loaded(t, filepath.Join(golden2, "managed/managed_compact"))
 	_, right, err := read(t, "t", stoa.OpenOptions{Tree: whole}, stoa.ScanSpec{})
@@ -160,7 +160,7 @@ func TestRecoverColumnIDs(t *testing.T) {
 	}
 }
 
-// TestRecoverNothing: if only metadata without a schema are left of a table, recovery reports what is damaged.
+// TestRecoverNothing: if only metadata without a schema is left of a table, recovery reports the damage.
 func TestRecoverNothing(t *testing.T) {
 	tree := lacking(t, lacking(t, loaded(t, filepath.Join(golden2, "managed/managed_gsort")), "Fact/"),
 		"Metadata/schema")
@@ -248,9 +248,9 @@ func TestRecoverOldFooter(t *testing.T) {
 	}
 }
 
-// TestRecoverDeletes: deleted rows stay deleted without the files that list them, as far as other files do: the newest
-// intact update status, and the delete deltas beside their blocks. The table has 179 rows (Spark's); the delta that is
-// removed here deletes 15 more of the first 100.
+// TestRecoverDeletes: if the files that list deleted rows are lost, rows stay deleted as far as other files list them:
+// the newest intact update status, and the delete deltas beside their blocks. The table has 179 rows (according to
+// Spark); the delta removed here deletes 15 more of the first 100.
 func TestRecoverDeletes(t *testing.T) {
 	const dir, delta, updates = "managed/managed_del", "-0-0-1795249942958.deletedelta",
 		"tableupdatestatus-1795249942958"
@@ -294,7 +294,7 @@ func TestRecoverDeletes(t *testing.T) {
 
 	lost := lacking(t, whole, delta)
 	rows, found, err := recovered(t, lost, "t")
-	if err != nil || len(rows) != 179 || !has(found, "carbon.delete.damaged") { // older ones delete the same
+	if err != nil || len(rows) != 179 || !has(found, "carbon.delete.damaged") { // older deltas delete the same rows
 		t.Errorf("without a delta: %v, %d rows, %v", err, len(rows), found)
 	}
 	var losses []region.Loss
@@ -306,7 +306,7 @@ func TestRecoverDeletes(t *testing.T) {
 	}
 }
 
-// TestRecoverOldOtherFile: a data file in place of another segment's is reported, in formats 1 and 2, too, where files
+// TestRecoverOldOtherFile: a data file in place of another segment's is reported even in formats 1 and 2, whose files
 // have no header.
 func TestRecoverOldOtherFile(t *testing.T) {
 	for _, name := range []string{"v1/basic/default/old_basic_v1", "v2/basic/default/old_basic_v2"} {
@@ -358,8 +358,8 @@ func TestRecoverColumns(t *testing.T) {
 	}
 }
 
-// TestRecoverRowsOfPages: without footer and index the column chunks say how many rows there are, each of them; one
-// whose number has a wrong bit changes that for no other column.
+// TestRecoverRowsOfPages: without footer and index each column chunk states the number of rows; a wrong bit in one of
+// these numbers does not affect other columns.
 func TestRecoverRowsOfPages(t *testing.T) {
 	for _, name := range []string{"v3/allprim_zstd/table", "v3/complex_nested/table"} {
 		tree := loaded(t, filepath.Join(golden2, name))
@@ -374,7 +374,7 @@ func TestRecoverRowsOfPages(t *testing.T) {
 		if first < 5 {
 			t.Fatalf("%s: no chunk was found", name)
 		}
-		for bit := range 6 { // those that leave the number as long as it was
+		for bit := range 6 { // bits that do not change the length of the number
 			harmed := slices.Clone(whole[:len(whole)-20])
 			harmed[first] ^= 2 << bit
 			rows, lost := nulledRows(t, file, harmed)
@@ -385,7 +385,7 @@ func TestRecoverRowsOfPages(t *testing.T) {
 	}
 }
 
-// nulledRows is how many rows recovery has of a file by itself, and of which columns it has lost cells.
+// nulledRows returns the number of rows that recovery returns from a single file, and the columns with lost cells.
 func nulledRows(t *testing.T, file string, b []byte) (rows int, lost []string) {
 	t.Helper()
 	tab, err := stoa.Open(t.Context(), file, stoa.OpenOptions{Tree: store.NewMemory(map[string][]byte{file: b}),
@@ -409,8 +409,8 @@ func nulledRows(t *testing.T, file string, b []byte) (rows int, lost []string) {
 }
 
 // TestRecoverPartitions: if a partitioned table has lost its segment files, which list the directories of each segment,
-// file names identify the segments. Only the sizes in tablestatus show whether all directories are still there. The
-// rows are Spark's.
+// file names identify the segments. Only the sizes in tablestatus show whether all directories still exist. The
+// expected rows are Spark's.
 func TestRecoverPartitions(t *testing.T) {
 	const dir = "managed/managed_part"
 	whole := loaded(t, filepath.Join(golden2, dir))
@@ -465,9 +465,9 @@ func TestRecoverPartitions(t *testing.T) {
 	}
 }
 
-// TestDirectoriesOfTables: directories NAME=VALUE each with a table of the SDK are no partitioned table, nor are
-// directories in which files of segments lie beside other files. Directories beside which CarbonData's own directories
-// lie are one, even if file names do not name a segment.
+// TestDirectoriesOfTables: directories NAME=VALUE that each have a table of the SDK are not a partitioned table, nor
+// are directories in which files of segments lie beside other files. Directories beside CarbonData's own directories
+// are one, even if file names do not contain a segment.
 func TestDirectoriesOfTables(t *testing.T) {
 	sdk := map[string][]byte{}
 	for i, from := 0, loaded(t, filepath.Join(golden2, "v3/onerow/table")); i < 3; i++ {
@@ -542,7 +542,7 @@ func TestDirectoriesOfTables(t *testing.T) {
 }
 
 // TestRecoverDefault: if an added column has one default in the schema and another in its history, its values in
-// earlier rows are unknown. They are lost, and the other rows are unchanged.
+// earlier rows are unknown. These cells are lost, and the other rows are unchanged.
 func TestRecoverDefault(t *testing.T) {
 	tree := loaded(t, filepath.Join(golden2, "managed/managed_alter"))
 	_, right, err := read(t, "t", stoa.OpenOptions{Tree: tree}, stoa.ScanSpec{})

@@ -13,8 +13,8 @@ import (
 	"stoa/fault"
 )
 
-// TestRing converts the golden files of every format to CarbonData and back. The result must equal the original; what
-// cannot be written must be refused with an error that names the column.
+// TestRing converts the golden files of every format to CarbonData and back. The result must equal the original;
+// columns that cannot be written must be refused by name.
 func TestRing(t *testing.T) {
 	var names []string
 	err := filepath.WalkDir("../../corpus", func(name string, d fs.DirEntry, err error) error {
@@ -38,7 +38,7 @@ func TestRing(t *testing.T) {
 			continue
 		}
 		in, err := stoa.Open(t.Context(), name, stoa.OpenOptions{})
-		if err != nil { // those that are damaged on purpose
+		if err != nil { // deliberately damaged files
 			continue
 		}
 		defer in.Close()

@@ -13,7 +13,8 @@ import (
 	"stoa/store"
 )
 
-// TestSchemaBits: whatever bit of a table's schema is wrong, what verify finds no error in is read, to the last row.
+// TestSchemaBits: for any wrong bit in a table's schema, if verify finds no error, the table can be read to the last
+// row.
 func TestSchemaBits(t *testing.T) {
 	for _, name := range []string{"managed_complex", "managed_del"} {
 		tree := loaded(t, filepath.Join(golden2, "managed", name))

@@ -12,8 +12,8 @@ import (
 	"stoa/store"
 )
 
-// TestCopiedOver: without index files a data file of another segment in the place of a segment's own is detected by the
-// minimums and maximums in the segment file, and in older tables as a likely copy of another file.
+// TestCopiedOver: without index files, a data file of another segment in place of the segment's own is detected by min
+// and max in the segment file, and in older tables as a likely copy of another file.
 func TestCopiedOver(t *testing.T) {
 	const code = "carbon.segment.minmax"
 	for name, size := range map[string][2]string{"managed1": {"3838", "2446"}, "managed_alter": {"863", "1377"},
@@ -42,7 +42,7 @@ func TestCopiedOver(t *testing.T) {
 	}
 }
 
-// dataOf is the data file of a segment.
+// dataOf returns the data file of a segment.
 func dataOf(t *testing.T, tree *store.Memory, segment string) string {
 	t.Helper()
 	for _, n := range tree.Names() {

@@ -40,9 +40,9 @@ func TestSkipSegment(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		damage   func(dir string)
-		required []int32 // what must be read
-		most     []int32 // what may be
-		exact    bool    // the rows of the loss are known
+		required []int32 // ids that must be read
+		most     []int32 // ids that may be read
+		exact    bool    // the rows in the loss are known
 	}{
 		{"data file gone", func(dir string) { os.Remove(one(dir, "Fact/Part0/Segment_1/part-0-0_*.carbondata")) },
 			slices.Concat(span(0, 100), span(200, 300)), span(0, 300), false},
@@ -99,7 +99,7 @@ func TestSkipSegment(t *testing.T) {
 	}
 }
 
-// skimmed reads the ids that can be read.
+// skimmed returns the ids that can be read, and the losses.
 func skimmed(t *testing.T, dir string, spec stoa.ScanSpec) (out []int32, lost []region.Loss, err error) {
 	t.Helper()
 	tab, err := stoa.Open(t.Context(), dir, stoa.OpenOptions{Formats: formats})

@@ -17,10 +17,10 @@ import (
 	"stoa/store"
 )
 
-// streaming is a table into which Spark streamed two batches, with the rows that Spark then read.
+// streaming is a table to which Spark streamed two batches, with the rows that Spark then read.
 const streaming = golden2 + "/streaming/sink"
 
-// streamed is the table in memory, the name of its only row-format file, and its rows.
+// streamed returns the table in memory, the name of its only row-format file, and its rows.
 func streamed(t testing.TB) (tree *store.Memory, file string, right []line) {
 	t.Helper()
 	tree = loaded(t, streaming)
@@ -36,7 +36,7 @@ func streamed(t testing.TB) (tree *store.Memory, file string, right []line) {
 	return tree, file, right
 }
 
-// blocklets are the spans of the blocklets of a file.
+// blocklets returns the spans of the blocklets of a file.
 func blocklets(t testing.TB, tree store.Tree, file string) (out []fault.Span) {
 	t.Helper()
 	for n, err := range carbon.Format.Describe(t.Context(), format.Target{Tree: tree, Name: file},
@@ -51,7 +51,7 @@ func blocklets(t testing.TB, tree store.Tree, file string) (out []fault.Span) {
 	return out
 }
 
-// TestStreaming: the table, and its file read by itself, have the rows that Spark reads.
+// TestStreaming: the table, and its file read alone, have the rows that Spark reads.
 func TestStreaming(t *testing.T) {
 	want := jsonRows(t, filepath.Join(golden2, "streaming/expected.jsonl.gz"))
 	if len(want) != 420 {
@@ -116,7 +116,7 @@ func TestStreamingTail(t *testing.T) {
 	}
 }
 
-// TestStreamingDamage: most flipped bits are located errors or change nothing; the others cannot be detected.
+// TestStreamingDamage: most flipped bits cause errors with a place or change nothing; the others cannot be detected.
 func TestStreamingDamage(t *testing.T) {
 	tree, file, right := streamed(t)
 	data := tree.Bytes(file)

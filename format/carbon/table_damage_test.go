@@ -17,7 +17,7 @@ import (
 	"stoa/store"
 )
 
-// verdict are the findings of verify for t of a tree.
+// verdict returns the findings of verify for t of a tree.
 func verdict(t testing.TB, tree store.Tree) (out []region.Finding) {
 	for f := range carbon.Format.Verify(t.Context(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{}) {
 		out = append(out, f)
@@ -48,8 +48,8 @@ func refused(t *testing.T, what string, tree store.Tree, code string) {
 	}
 }
 
-// TestDamagedDeletes: whatever would bring deleted rows back is an error: missing members of a delta or an update
-// status, differing numbers, a delta or an entry of another file.
+// TestDamagedDeletes: anything that would make deleted rows reappear is an error: missing members of a delta or an
+// update status, differing numbers, a delta or an entry of another file.
 func TestDamagedDeletes(t *testing.T) {
 	const delta, updates = "-1-1795249941724.deletedelta", "tableupdatestatus-1795249942958"
 	for _, c := range []struct{ file, old, now, code string }{
@@ -105,7 +105,7 @@ func TestUnknownStatus(t *testing.T) {
 	}
 }
 
-// lacking is t of a tree without the files whose names contain a text; there must be one.
+// lacking returns t of a tree without the files whose names contain a text; there must be at least one.
 func lacking(t *testing.T, tree *store.Memory, text string) *store.Memory {
 	t.Helper()
 	files := map[string][]byte{}
@@ -154,8 +154,8 @@ func TestLostSegmentFiles(t *testing.T) {
 	}
 }
 
-// TestDamagedSegmentFile: a segment file that is truncated, has trailing bytes, or holds what no writer writes, is
-// refused; recovery reads the directory of the segment, and reports it. The rows are Spark's: see the manifest.
+// TestDamagedSegmentFile: a segment file that is truncated, has trailing bytes, or has content that no writer produces,
+// is refused; recovery reads the directory of the segment, and reports it. The rows are Spark's: see the manifest.
 func TestDamagedSegmentFile(t *testing.T) {
 	const name = "t/Metadata/segments/1_1795249939034.segment"
 	for what, harm := range map[string]func(b []byte) []byte{
@@ -175,7 +175,7 @@ func TestDamagedSegmentFile(t *testing.T) {
 	}
 }
 
-// TestOtherFile: a data file that was overwritten with another is detected with a filter and without.
+// TestOtherFile: a data file that was overwritten with another is detected with and without a filter.
 func TestOtherFile(t *testing.T) {
 	tree := loaded(t, filepath.Join(golden2, "managed/managed1"))
 	const at = "t/Fact/Part0/Segment_"
@@ -248,7 +248,7 @@ func TestFusedEntries(t *testing.T) {
 	if between < 0 {
 		t.Fatalf("%s has one entry: %s", name, b)
 	}
-	members := func(b []byte) (at []int) { // where each member begins, but the first
+	members := func(b []byte) (at []int) { // offsets of all members but the first
 		for i := bytes.Index(b, []byte(`","`)); i >= 0; {
 			at = append(at, i+2)
 			next := bytes.Index(b[i+2:], []byte(`","`))
@@ -265,7 +265,7 @@ func TestFusedEntries(t *testing.T) {
 	for i, from := range members(b[:between]) {
 		for j, to := range members(second) {
 			if j >= i {
-				continue // no member is there twice
+				continue // no member is duplicated
 			}
 			tried++
 			tree := loaded(t, filepath.Join(golden2, "managed", "managed1"))

@@ -82,7 +82,7 @@ func FuzzStatus(f *testing.F) {
 	})
 }
 
-// replaced is v with its k-th value (depth first, members by name) replaced.
+// replaced returns v with its k-th value (depth first, members by name) replaced.
 func replaced(v any, k *int, by any) any {
 	if *k--; *k < 0 {
 		if *k == -1 {

@@ -64,7 +64,7 @@ func corpusV12(t *testing.T, dir string, e entry) {
 	}
 	if e.Actual != "" {
 		want := jsonRows(t, filepath.Join(dir, e.Actual))
-		for _, r := range want { // the real reader shows the text of a null of a dictionary
+		for _, r := range want { // the real reader prints the text that stands for null in a dictionary
 			for k, v := range r {
 				if v == "@NU#LL$!" {
 					r[k] = nil

@@ -45,7 +45,7 @@ func goldenFiles(t testing.TB, name string) map[string][]byte {
 	return files
 }
 
-// without are the files whose names have none of the endings.
+// without returns the files whose names have none of the endings.
 func without(files map[string][]byte, ends ...string) map[string][]byte {
 	out := map[string][]byte{}
 	for name, b := range files {
@@ -73,7 +73,7 @@ func memory(files map[string][]byte, g goldenTable) stoa.OpenOptions {
 	return o
 }
 
-// column are the cells of one column.
+// columnOf returns the cells of one column.
 func columnOf(rows []line, name string) []string {
 	out := make([]string, len(rows))
 	for i, r := range rows {
@@ -162,8 +162,7 @@ func TestLoneFile(t *testing.T) {
 	}
 }
 
-// TestTornDictionary: what follows the last finished load is not read as values; truncation loses only the codes after
-// the cut.
+// TestTornDictionary: values after the last finished load are not read; truncation loses only the codes after the cut.
 func TestTornDictionary(t *testing.T) {
 	g := goldenTables(t).Tables[1]
 	files := goldenFiles(t, g.Table)
@@ -171,7 +170,7 @@ func TestTornDictionary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dict := ending(t, files, "0000.dict") // of the column country: 41 values in one chunk
+	dict := ending(t, files, "0000.dict") // dictionary of the column country: 41 values in one chunk
 	for _, tail := range []string{"\x19\x28\x03abc\x03d", "\x19\x18\x03xyz\x00", "\xff"} {
 		torn := without(files)
 		torn[dict] = append(slices.Clone(files[dict]), tail...)
@@ -186,7 +185,7 @@ func TestTornDictionary(t *testing.T) {
 	if !errors.Is(err, fault.Corrupt) || len(rows) > 0 {
 		t.Errorf("got %d rows, %v, from a truncated dictionary, want an error", len(rows), err)
 	}
-	two := without(files) // cut within a second load: the first one's codes live on
+	two := without(files) // cut inside a second load: the first load's codes remain valid
 	two[dict] = append(slices.Clone(files[dict]), "\x19\x18\x03xy"...)
 	meta := strings.TrimSuffix(dict, ".dict") + ".dictmeta"
 	// code 42, bytes 137 to 144
@@ -197,8 +196,7 @@ func TestTornDictionary(t *testing.T) {
 	}
 }
 
-// TestDictionaryTables reads the three files of a dictionary as tables. The expected numbers were read with another
-// parser.
+// TestDictionaryTables reads the three files of a dictionary as tables. The expected numbers come from another parser.
 func TestDictionaryTables(t *testing.T) {
 	dir := filepath.Join(goldenV12, "v2_b2000", "Metadata", "12345678-0000-4000-8000-000000000004")
 	for _, c := range []struct{ end, want string }{
@@ -221,7 +219,7 @@ func TestDictionaryTables(t *testing.T) {
 }
 
 // TestOldFilters: a filter selects the same rows as selecting from a full scan, through bounds, dictionaries and sort
-// indexes, also if a sort index is damaged or missing.
+// indexes, even if a sort index is damaged or missing.
 func TestOldFilters(t *testing.T) {
 	for _, g := range goldenTables(t).Tables {
 		files := goldenFiles(t, g.Table)
@@ -332,7 +330,7 @@ func TestBlockletSize(t *testing.T) {
 
 var v12Tight = format.Limits{Page: 8 << 20, Metadata: 4 << 20}
 
-// tryV12 reads all of a damaged table under the policy that continues, and checks the errors.
+// tryV12 reads a whole damaged table under the policy that continues after damage, and checks the errors.
 func tryV12(t *testing.T, what string, files map[string][]byte, g goldenTable) (changed bool, reported bool) {
 	t.Helper()
 	o := memory(files, g)
@@ -346,8 +344,8 @@ func tryV12(t *testing.T, what string, files map[string][]byte, g goldenTable) (
 	return err != nil || digest(rows) != g.SHA256, err != nil || losses > 0
 }
 
-// TestOldDamage flips bits and truncates. The data have no checksums, so results may change; but nothing panics, hangs
-// or allocates without bounds, errors have positions, and contradictions between structures are detected.
+// TestOldDamage flips bits and truncates. The data has no checksums, so results may change. But nothing panics, hangs
+// or allocates without bounds, errors have places, and contradictions between structures are detected.
 func TestOldDamage(t *testing.T) {
 	tries := 60
 	if testing.Short() {

@@ -78,7 +78,8 @@ func FuzzOldFile(f *testing.F) {
 	})
 }
 
-// decodeAll decodes all pages of a column of a blocklet; those of items without knowing how many there are.
+// decodeAll decodes all pages of a column of a blocklet; pages of items are decoded without knowing the number of
+// items.
 func decodeAll(ctx context.Context, tab *table.Table, g format.RowGroup, col int, src []byte) error {
 	c, err := tab.Chunk(ctx, g, col, vec.Range{To: g.Rows})
 	if err != nil {

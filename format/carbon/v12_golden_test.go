@@ -55,7 +55,7 @@ func goldenTables(t testing.TB) (m struct {
 	return m
 }
 
-// digest is a hash of the rows that does not depend on their order.
+// digest returns a hash of the rows that does not depend on their order.
 func digest(rows []line) string {
 	var all []string
 	for _, r := range rows {
@@ -96,7 +96,7 @@ func TestGoldenOld(t *testing.T) {
 	}
 }
 
-// formula is the expected rows, from the corpus.
+// formula returns the expected rows, from the corpus.
 func (g *goldenTable) formula(t *testing.T, sc *arrow.Schema) []line {
 	src := map[string]string{"v1_complex": "v1/complex", "v2_b2000": "v2/basic_b2000"}[g.Table]
 	rows := jsonRows(t, filepath.Join(corpusDir(t), src, "expected.jsonl.gz"))[:g.Rows]

@@ -26,7 +26,7 @@ import (
 	"stoa/wire"
 )
 
-// classText is how Java begins a serialized ValueEncoderMeta, up to its values: from a real file.
+// classText is the beginning of a ValueEncoderMeta serialized by Java, up to its values; it is from a real file.
 const classText = "" +
 	"aced0005737200346f72672e6170616368652e636172626f6e646174612e636f72652e6d657461646174612e56616c7565456e63" +
 	"6f6465724d657461e86a31bb2c82999b020006420010646174615479706553656c6563746564490007646563696d616c43000474" +
@@ -40,7 +40,7 @@ const (
 	doubleText = "" +
 		"737200106a6176612e6c616e672e446f75626c6580b3c24a296bfb0402000144000576616c7565787200106a6176612e6c616e67" +
 		"2e4e756d62657286ac951d0b94e08b0200007870"
-	againText = "737100" + "7e0003" // another object of the class before
+	againText = "737100" + "7e0003" // another object of the previous class
 )
 
 func unhex(s string) []byte {
@@ -51,7 +51,7 @@ func unhex(s string) []byte {
 	return b
 }
 
-// javaMeta is a serialized ValueEncoderMeta with bounds that are all int64 or all float64.
+// javaMeta serializes a ValueEncoderMeta whose bounds are all int64 or all float64.
 func javaMeta(kind byte, digits int, max, min any) []byte {
 	b := unhex(classText)
 	b = append(b, 0)
@@ -90,8 +90,8 @@ func TestMeasureMeta(t *testing.T) {
 	}
 }
 
-// TestMeasureForms decodes pages of every form that CarbonData 1.0.0's rules can choose; which form it is
-// follows from these rules (ValueCompressionUtil), and the bytes were written by hand.
+// TestMeasureForms decodes pages of every form that CarbonData 1.0.0's rules can choose; the form follows from these
+// rules (ValueCompressionUtil), and the bytes were written by hand.
 func TestMeasureForms(t *testing.T) {
 	le := func(w int, v ...int64) (b []byte) {
 		for _, x := range v {
@@ -140,7 +140,7 @@ func TestMeasureForms(t *testing.T) {
 			t.Errorf("%s: %s %v, want %s", name, arrayText(got), err, c.want)
 		}
 	}
-	// nulls are what the bits say, whatever stands there
+	// entries are null if the bits mark them, whatever values they have
 	nulls := s2.EncodeSnappy(nil, []byte{2})
 	got, err := decodeMeasure(javaMeta('d', 0, int64(1000000), int64(999900)),
 		s2.EncodeSnappy(nil, le(1, 0, 1000000, 50)), 3, long, nulls)
@@ -169,7 +169,7 @@ func TestMeasureForms(t *testing.T) {
 	}
 }
 
-// TestMeasureOfFormat3: the numbers of 1.1's format 3 are those of the formats before, with other metadata.
+// TestMeasureOfFormat3: release 1.1's format 3 has the same numbers as the earlier formats, with different metadata.
 func TestMeasureOfFormat3(t *testing.T) {
 	meta := []byte{0, 'd'}
 	for _, v := range []int64{1000000, 999900, 999899} {
@@ -229,7 +229,7 @@ func arrayText(a arrow.Array) string {
 	return "[" + strings.Join(out, " ") + "]"
 }
 
-// TestPackedNumbers spells out numbers of every width; the bytes are those of one big number.
+// TestPackedNumbers unpacks numbers of every width; the bytes are those of one big number.
 func TestPackedNumbers(t *testing.T) {
 	for w := 1; w <= 24; w++ {
 		var want []uint32
@@ -248,7 +248,7 @@ func TestPackedNumbers(t *testing.T) {
 	}
 }
 
-// pack is packed's inverse, bit by bit.
+// pack is the inverse of UnpackNumbers, bit by bit.
 func pack(v []uint32, w int) []byte {
 	n := len(v) * w
 	out := make([]byte, (n+7)/8)
@@ -262,7 +262,7 @@ func pack(v []uint32, w int) []byte {
 	return out
 }
 
-// TestWidthIsFound: the width of row ids is found for every property, and remembered.
+// TestWidthIsFound: the width of row ids is found for every value of the property, and remembered.
 func TestWidthIsFound(t *testing.T) {
 	for _, size := range []int{2000, 2047, 2048, 120000, 131072, 12000000} {
 		w := 1
@@ -287,7 +287,7 @@ func TestWidthIsFound(t *testing.T) {
 	}
 }
 
-// dictionaryOf is a table's directory with one dictionary, made by hand.
+// dictionaryOf returns a table's directory with one dictionary, built by hand.
 func dictionaryOf(values []string, more map[string][]byte) *store.Memory {
 	files := map[string][]byte{"m/c.dict": dictBytes(values)}
 	for k, v := range more {
@@ -297,14 +297,14 @@ func dictionaryOf(values []string, more map[string][]byte) *store.Memory {
 }
 
 func dictBytes(values []string) []byte {
-	b := []byte{0x19, 0xf8, byte(len(values))} // field 1, a list of so many (below 128) binaries
+	b := []byte{0x19, 0xf8, byte(len(values))} // field 1, a list of that many (fewer than 128) binaries
 	for _, v := range values {
 		b = append(append(b, byte(len(v))), v...)
 	}
 	return append(b, 0)
 }
 
-// TestTypedDictionaries turns codes into values of each type, and codes of each width.
+// TestTypedDictionaries decodes codes of each width to values of each type.
 func TestTypedDictionaries(t *testing.T) {
 	for _, c := range []struct {
 		typ    layout.DataType
@@ -340,7 +340,7 @@ func TestTypedDictionaries(t *testing.T) {
 			}
 		}
 	}
-	// a value that is none of the type costs only the pages with its code
+	// a value that is not of the type costs only the pages with its code
 	col := &schema.Column{ColumnSchema: &layout.ColumnSchema{Type: layout.TypeInt, Name: "c", ID: "c",
 		Dimension: true, Encoders: layout.Encodings{layout.EncDictionary}}}
 	d := dicts.NewDictionaries(dictionaryOf([]string{schema.NullText, "5", "x"}, nil), "m", format.OpenOptions{})
@@ -384,8 +384,8 @@ func decodeCodes(t *testing.T, d *dicts.Dictionaries, col *schema.Column, raw []
 	return decodeOne(p, data, n, typ, words)
 }
 
-// TestCodeBounds: codes have the bounds of the values that they stand for, with a sort index, without one, and
-// with one that lies.
+// TestCodeBounds: codes have the bounds of the values that they stand for, with a sort index, without one, and with a
+// wrong one.
 func TestCodeBounds(t *testing.T) {
 	col := &schema.Column{ColumnSchema: &layout.ColumnSchema{Type: layout.TypeInt, Name: "c", ID: "c",
 		Dimension: true, Encoders: layout.Encodings{layout.EncDictionary}}}

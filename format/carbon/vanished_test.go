@@ -16,10 +16,10 @@ import (
 	"stoa/store"
 )
 
-// member is a member of an entry of tablestatus, as it is written.
+// member is a member of an entry of tablestatus, in its JSON text.
 type member struct{ name, text string }
 
-// entriesOf are the entries of a table's status with their members in order.
+// entriesOf returns the entries of a table's status with their members in order.
 func entriesOf(t *testing.T, tree *store.Memory) (out [][]member) {
 	t.Helper()
 	var entries []json.RawMessage
@@ -54,8 +54,8 @@ func putEntries(tree *store.Memory, entries [][]member) {
 	tree.Put("t/Metadata/tablestatus", []byte("["+strings.Join(all, ",")+"]"))
 }
 
-// TestEntriesFusedAnywhere: if bytes between two entries of tablestatus are lost, one entry is left, with members of
-// both, and a segment without an entry. In all cases missing rows of that segment are reported.
+// TestEntriesFusedAnywhere: if bytes between two entries of tablestatus are lost, a single entry with members of both
+// is left, and a segment without an entry. Missing rows of that segment are always reported.
 func TestEntriesFusedAnywhere(t *testing.T) {
 	tried, last := 0, 0
 	for _, name := range []string{"managed1", "managed_del", "managed_compact", "managed_alter", "managed_bucket"} {
@@ -82,7 +82,7 @@ func TestEntriesFusedAnywhere(t *testing.T) {
 					found := verdict(t, tree)
 					if i+2 == len(entries) && has(found, "carbon.segment.unnamed") {
 						last++
-						continue // it may be a load that did not end
+						continue // it may be an unfinished load
 					}
 					t.Errorf("%s, %d members of entry %d, those of the next from %d on: %d rows of %d, %v, %v", name,
 						from, i, to, len(got), len(want), err, codesOf(found))

@@ -20,14 +20,15 @@ import (
 	"stoa/format/carbon"
 )
 
-// killedVerb is a change of a table of the orders 0 to 300, partitioned by day, and the ids that are there after it.
+// killedVerb is a change of a table of the orders 0 to 300, partitioned by day, with the ids that the table has
+// afterwards.
 type killedVerb struct {
 	name  string
 	after []int32
 	do    func(ctx context.Context, c *stoa.Changer) error
 }
 
-// killedDay is the partition of orders whose numbers leave 1 when they are divided by 5.
+// killedDay returns the partition of the orders whose number modulo 5 is 1.
 func killedDay() format.PartitionValues {
 	day := "2019-04-15"
 	return format.PartitionValues{"day": &day}
@@ -92,8 +93,8 @@ func TestVerbsCrashHelper(t *testing.T) {
 	}
 }
 
-// TestVerbsCrash kills changes at random times: the table is as it was before, or as it is after, and goes on living.
-// STOA_CRASHES is how often each is killed.
+// TestVerbsCrash kills changes at random times: the table is in its state before or after the change, and remains
+// usable. STOA_CRASHES is the number of times that each change is killed.
 func TestVerbsCrash(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts many processes")
@@ -152,7 +153,7 @@ func TestVerbsCrash(t *testing.T) {
 				t.Errorf("%s, cleaned: got %d rows, want %d", v.name, len(again), len(got))
 			}
 			if v.name != "rename --column" {
-				loadOrders(t, dir, 5000, 5010) // life goes on
+				loadOrders(t, dir, 5000, 5010) // the table is still usable
 				if more := ids(t, dir, nil); len(more) != len(got)+10 {
 					t.Errorf("%s, loaded again: got %d rows, want %d", v.name, len(more), len(got)+10)
 				}

@@ -18,7 +18,7 @@ import (
 	"stoa/format/carbon"
 )
 
-// changer opens a table of CarbonData 2.3.0 to be changed, in a copy.
+// changer opens a copy of a table of CarbonData 2.3.0 for changes.
 func changer(t *testing.T, name string) (c *stoa.Changer, dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), name)
@@ -32,7 +32,7 @@ func changer(t *testing.T, name string) (c *stoa.Changer, dir string) {
 	return c, dir
 }
 
-// valuesOf are the texts of a column of a table, sorted.
+// valuesOf returns the texts of a table's column, sorted.
 func valuesOf(t *testing.T, dir, column string) (out []string) {
 	t.Helper()
 	x, err := stoa.Open(t.Context(), dir, stoa.OpenOptions{})
@@ -54,7 +54,7 @@ func valuesOf(t *testing.T, dir, column string) (out []string) {
 
 func text(s string) *string { return &s }
 
-// TestDropPartition drops partitions, also such as have deleted rows, of which the update status still tells.
+// TestDropPartition drops partitions, including partitions with deleted rows, which the update status still mentions.
 func TestDropPartition(t *testing.T) {
 	c, dir := changer(t, "managed_part")
 	y := valuesOf(t, dir, "y")
@@ -94,7 +94,7 @@ func TestDropPartition(t *testing.T) {
 	}
 }
 
-// TestOverwrite: a load takes the place of all rows, or of those of a partition, at once.
+// TestOverwrite: a load replaces all rows, or those of a partition, in one commit.
 func TestOverwrite(t *testing.T) {
 	c, dir := changer(t, "managed_part")
 	all := valuesOf(t, dir, "y")
@@ -116,7 +116,7 @@ func TestOverwrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := slices.DeleteFunc(slices.Clone(all), func(s string) bool { return s == all[0] })
-	want = append(want, last, last, last) // no other partition has the same country
+	want = append(want, last, last, last) // no other partition has that country
 	if got := valuesOf(t, dir, "y"); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
@@ -204,8 +204,8 @@ func TestAlterColumns(t *testing.T) {
 	healthy(t, dir+"2")
 }
 
-// TestAddSegment adds a copy of a segment, which is read and changed only if that is allowed, and refuses files whose
-// columns have other ids, which CarbonData reads as null.
+// TestAddSegment adds a copy of a segment, which is read and changed only if that is allowed. It refuses files whose
+// columns have other ids, because CarbonData would read them as null.
 func TestAddSegment(t *testing.T) {
 	_, dir := changer(t, "managed1")
 	place := filepath.Join(t.TempDir(), "more")
@@ -268,8 +268,8 @@ func TestAddSegment(t *testing.T) {
 	}
 }
 
-// TestDisableDependents: a table with materialised views is changed only when they are marked as disabled, as
-// CarbonData 2.3.0 has it in mv_status; one with other dependents is refused nevertheless.
+// TestDisableDependents: a table with materialised views can be changed only after they are marked as disabled in
+// mv_status, in the form of CarbonData 2.3.0. A table with other dependents is still refused.
 func TestDisableDependents(t *testing.T) {
 	view := carbon.TableSpec{Properties: map[string]string{"relatedmvtablesmap": `{"default":["mv1"]}`}}
 	b := orders(0, 10)

@@ -14,7 +14,7 @@ import (
 )
 
 // TestVerifyBounds narrows each minimum and maximum of blocklets and pages of a real file by one step, so that scans
-// would leave out rows: verify reports it. Swapped bounds, which scans do not use, are reported, too.
+// would leave out rows: verify reports it. Swapped bounds, which scans ignore, are reported, too.
 func TestVerifyBounds(t *testing.T) {
 	tree := loaded(t, filepath.Join(golden2, "v3/allprim_zstd/table"))
 	file := ""
@@ -37,7 +37,7 @@ func TestVerifyBounds(t *testing.T) {
 		t.Fatal(s)
 	}
 	tried, booleans := 0, 0
-	var under []string // the names of the nodes around
+	var under []string // names of the enclosing nodes
 	for n, err := range carbon.Format.Describe(t.Context(), format.Target{Tree: tree, Name: file},
 		format.DescribeOptions{}) {
 		if err != nil {
@@ -48,7 +48,7 @@ func TestVerifyBounds(t *testing.T) {
 		if k < 0 || under[k] != "min_values" && under[k] != "max_values" || n.Kind != region.Data || n.At.Len < 1 {
 			continue
 		}
-		at := n.At.End() - 1 // of a binary: its length comes first
+		at := n.At.End() - 1 // of a binary, whose length comes first
 		up := under[k] == "min_values"
 		if value := whole[n.At.Off+1 : n.At.End()]; bytes.Equal(value, []byte{0, 0, 0, 1}) {
 			continue // of dates null

@@ -35,7 +35,7 @@ func TestLocalCodesOutOfRange(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole := tree.Bytes("x.carbondata")
-	codes := []byte{0, 0, 2, 0, 0, 3, 0, 0, 2, 0, 0, 4} // as they are, after Snappy's length
+	codes := []byte{0, 0, 2, 0, 0, 3, 0, 0, 2, 0, 0, 4} // unchanged, after Snappy's length
 	at := bytes.Index(whole, codes)
 	if at < 0 || bytes.Count(whole, codes) != 1 {
 		t.Fatalf("no codes at the expected offset: %x", whole)
@@ -105,7 +105,7 @@ func TestSortIndexOutOfRange(t *testing.T) {
 	name := ending(t, files, "0004_21.sortindex")
 	whole := files[name]
 	for at := range whole {
-		if v := whole[at]; v == 0 || v > 6 || v%2 > 0 { // a small number, as zigzag has it
+		if v := whole[at]; v == 0 || v > 6 || v%2 > 0 { // not a small zigzag number
 			continue
 		}
 		b := bytes.Clone(whole)

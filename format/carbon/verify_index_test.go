@@ -47,7 +47,7 @@ func TestVerifyIndexAndCounts(t *testing.T) {
 				continue
 			}
 			b := bytes.Clone(whole)
-			b[n.At.End()-1] ^= 2 // of a zigzag varint the highest digit; of a text its last byte
+			b[n.At.End()-1] ^= 2 // the highest digit of a zigzag varint, or the last byte of a text
 			files := map[string][]byte{}
 			for _, name := range tree.Names() {
 				files[name] = tree.Bytes(name)

@@ -25,8 +25,8 @@ func only(found []region.Finding, code string) []region.Finding {
 	return slices.DeleteFunc(slices.Clone(found), func(f region.Finding) bool { return f.Code != code })
 }
 
-// managedDel is a table by the real writer, with deletes; segment 0 was loaded with k from 0 to 9 and comes first in
-// tablestatus.
+// managedDel returns a table written by the real writer, with deletes. Segment 0 was loaded with k from 0 to 9 and
+// comes first in tablestatus.
 func managedDel(t *testing.T) *store.Memory {
 	return loaded(t, filepath.Join(golden2, "managed/managed_del"))
 }
@@ -50,7 +50,7 @@ func TestVerifySegmentSizes(t *testing.T) {
 	}
 }
 
-// TestVerifyEntries: a time and a size in tablestatus that are none are reported, though no row depends on them.
+// TestVerifyEntries: an invalid time and an invalid size in tablestatus are reported, although no row depends on them.
 func TestVerifyEntries(t *testing.T) {
 	const code = "carbon.segment.entry"
 	if found := only(verdict(t, managedDel(t)), code); len(found) > 0 {
@@ -181,7 +181,7 @@ func TestVerifyExchangedSegmentFiles(t *testing.T) {
 }
 
 // TestVerifyLeftovers: superseded update statuses and delete deltas, and compacted segments, are reported as leftovers,
-// one finding a kind.
+// one finding per kind.
 func TestVerifyLeftovers(t *testing.T) {
 	tree := managedDel(t)
 	found := only(verdict(t, tree), "carbon.leftover")
@@ -202,8 +202,8 @@ func TestVerifyLeftovers(t *testing.T) {
 	}
 }
 
-// TestVerifyEarlierStatus: a tablestatus that names an earlier update status than the newest one brings deleted rows
-// back.
+// TestVerifyEarlierStatus: a tablestatus that names an update status older than the newest one makes deleted rows
+// reappear.
 func TestVerifyEarlierStatus(t *testing.T) {
 	tree := managedDel(t)
 	swap(t, tree, "Metadata/tablestatus", "tableupdatestatus-1795249942958", "tableupdatestatus-1795249941724")
@@ -214,8 +214,8 @@ func TestVerifyEarlierStatus(t *testing.T) {
 	}
 }
 
-// TestRecoverOthersIndex: an index that was overwritten with another segment's is damage, and loses no rows: the
-// footers of the data files hold everything that it held.
+// TestRecoverOthersIndex: an index that was overwritten with another segment's is damage but loses no rows, because the
+// footers of the data files have all its information.
 func TestRecoverOthersIndex(t *testing.T) {
 	for _, name := range []string{"managed/managed1", "managed/managed_del", "managed/managed_alter"} {
 		tree := loaded(t, filepath.Join(golden2, name))
@@ -251,8 +251,8 @@ func TestRecoverOthersIndex(t *testing.T) {
 	}
 }
 
-// TestRecoverExchangedIndexes: the same if the index is that of another partition's directory of the same segment, if a
-// name in it is damaged, and in old tables, where no file name contains the segment: there the time in the names
+// TestRecoverExchangedIndexes: the same if the index is from another partition's directory of the same segment, if a
+// name in it is damaged, and in old tables, where file names do not contain the segment and the time in the names
 // decides.
 func TestRecoverExchangedIndexes(t *testing.T) {
 	part := loaded(t, filepath.Join(golden2, "managed/managed_part"))
@@ -292,7 +292,7 @@ func TestRecoverExchangedIndexes(t *testing.T) {
 }
 
 // TestVerifyUnnamedSegment: an out-of-date tablestatus does not name a segment that was loaded completely; segments
-// that were compacted or deleted, or are being loaded, have an entry, and one that others were merged into had one.
+// that were compacted or deleted, or are being loaded, have an entry, and the result of a compaction had one.
 func TestVerifyUnnamedSegment(t *testing.T) {
 	for _, name := range []string{"managed1", "managed_del", "managed_compact", "managed_part", "managed_alter"} {
 		tree := loaded(t, filepath.Join(golden2, "managed", name))
@@ -322,7 +322,7 @@ func TestVerifyUnnamedSegment(t *testing.T) {
 }
 
 // TestSegmentFileTwice: two entries of tablestatus that name the same segment file are damage of tablestatus, whatever
-// the other entries are; recovery finds each segment's own files.
+// the other entries have; recovery finds each segment's own files.
 func TestSegmentFileTwice(t *testing.T) {
 	tree := managedDel(t)
 	_, right, err := read(t, "t", stoa.OpenOptions{Tree: tree}, stoa.ScanSpec{})

@@ -27,7 +27,7 @@ func TestVerifyCorpus(t *testing.T) {
 	}
 }
 
-// findings are the findings of verify without notes.
+// findings returns the findings of verify without notes.
 func findings(t testing.TB, tree store.Tree, name string) (out []region.Finding) {
 	t.Helper()
 	for f := range carbon.Format.Verify(t.Context(), format.Target{Tree: tree, Name: name}, format.OpenOptions{}) {

@@ -15,7 +15,7 @@ import (
 	"stoa"
 )
 
-// benchRows are rows of ten columns of various types, by a formula.
+// benchRows returns rows of ten columns of various types, computed by a formula.
 func benchRows(from, to int) arrow.RecordBatch {
 	field := func(name string, t arrow.DataType) arrow.Field {
 		return arrow.Field{Name: name, Type: t, Nullable: true}

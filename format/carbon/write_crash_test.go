@@ -52,7 +52,7 @@ func TestCrashHelper(t *testing.T) {
 	}
 }
 
-// state is what a killed load left behind, named by its last step.
+// state names what a killed load left behind by the load's last step.
 func state(dir string) string {
 	has := func(pattern string) bool {
 		l, _ := filepath.Glob(filepath.Join(dir, pattern))
@@ -133,14 +133,14 @@ func crash(t *testing.T, spec carbon.TableSpec, way string) {
 	before, after := span(0, 100), slices.Concat(span(0, 100), span(1000, 21000))
 	states := map[string]int{}
 	between := 0
-	// three quarters must be between the first and the last write
+	// three quarters of the kills must fall between the first and the last write
 	for n := 0; n < kills || between < kills*3/4 && n < 3*kills; n++ {
 		dir := newOrders(t, spec, [2]int{0, 100})
 		cmd, begun := start(dir)
 		begun()
 		time.Sleep(time.Duration(r.Int64N(int64(whole))))
 		cmd.Process.Kill()
-		cmd.Wait() // it says that it was killed
+		cmd.Wait() // its error only reports the kill
 		s := state(dir)
 		if states[s]++; s[0] > '0' && s[0] < '6' {
 			between++
@@ -164,7 +164,7 @@ func crash(t *testing.T, spec carbon.TableSpec, way string) {
 		if got := ids(t, dir, nil); !slices.Equal(got, want) {
 			t.Errorf("%s, cleaned: got %d rows", s, len(got))
 		}
-		loadOrders(t, dir, 100, 110) // life continues
+		loadOrders(t, dir, 100, 110) // the table is still usable
 		if got := ids(t, dir, nil); len(got) != len(want)+10 {
 			t.Errorf("%s, loaded again: got %d rows", s, len(got))
 		}

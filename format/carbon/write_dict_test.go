@@ -20,8 +20,8 @@ import (
 	"stoa/store"
 )
 
-// Tables with global dictionaries, in each of the four ways and each format. interop/carbon-old checks that the real
-// system reads them.
+// Tables with global dictionaries, in each of the four dictionary modes and each format. interop/carbon-old checks that
+// the real system reads them.
 
 var visitFields = []arrow.Field{
 	{Name: "country", Type: arrow.BinaryTypes.String, Nullable: true},
@@ -29,7 +29,7 @@ var visitFields = []arrow.Field{
 	{Name: "at", Type: millis, Nullable: true}, {Name: "id", Type: arrow.PrimitiveTypes.Int32},
 }
 
-// visits are rows; the text "" is null, as is code 0.
+// visits returns rows; the text "" is null, as is code 0.
 func visits(from int, countries ...string) arrow.RecordBatch {
 	b := array.NewRecordBuilder(arrowMemory.DefaultAllocator, arrow.NewSchema(visitFields, nil))
 	defer b.Release()
@@ -71,7 +71,7 @@ func loadVisits(t testing.TB, dir, way string, opts map[string]string, rows arro
 			t.Error(e)
 		}
 	}
-	formattest.Sound(t, &carbon.Format, store.Local{}, dir) // as it is, or as it was
+	formattest.Sound(t, &carbon.Format, store.Local{}, dir) // in its current or its previous state
 	return err
 }
 
@@ -171,7 +171,7 @@ func TestDictionaryWays(t *testing.T) {
 	}
 }
 
-// TestDictionaryLeftovers: loads cope with what killed loads left of a dictionary.
+// TestDictionaryLeftovers: loads cope with the remains that killed loads left in a dictionary.
 func TestDictionaryLeftovers(t *testing.T) {
 	ids := func(dir string) (dict, meta, sort string) {
 		files, _ := filepath.Glob(filepath.Join(dir, "Metadata", "*.dict"))
@@ -233,7 +233,7 @@ func TestDictionaryLeftovers(t *testing.T) {
 			healthy(t, dir)
 		})
 	}
-	t.Run("damaged", func(t *testing.T) { // other codes than readers see must not be given out
+	t.Run("damaged", func(t *testing.T) { // codes other than those that readers see must not be assigned
 		dir := newVisits(t)
 		if err := loadVisits(t, dir, "", nil, visits(0, "nl", "fr")); err != nil {
 			t.Fatal(err)
@@ -248,7 +248,7 @@ func TestDictionaryLeftovers(t *testing.T) {
 	})
 }
 
-// TestDictionaryOrder: verify accepts the order in which Java sorts texts, and misses nothing if there was no load.
+// TestDictionaryOrder: verify accepts Java's sort order of texts, and reports nothing missing if there was no load.
 func TestDictionaryOrder(t *testing.T) {
 	dir := newVisits(t)
 	healthy(t, dir)
@@ -274,7 +274,7 @@ func countWhere(t testing.TB, dir, where string) int {
 	return len(rows)
 }
 
-// TestDictionaryRefused: what a dictionary cannot be made for is refused.
+// TestDictionaryRefused: columns that cannot have a dictionary are refused.
 func TestDictionaryRefused(t *testing.T) {
 	dir := newVisits(t)
 	late := visits(0, "nl")

@@ -28,10 +28,10 @@ import (
 	"stoa/wire"
 )
 
-// The files of format 3 in the corpus are the judge of the writer: the same rows with the same options must become the
-// same pages as those of CarbonData's SDK. Compressors differ, so their output is compared decompressed.
+// The files of format 3 in the corpus are the judge of the writer: the same rows with the same options must produce the
+// same pages as CarbonData's SDK. Compressors differ, so their output is compared decompressed.
 
-// writeOptionsOf are our options for those of the SDK.
+// writeOptionsOf translates options of the SDK to ours.
 func writeOptionsOf(sdk map[string]string) map[string]string {
 	out := map[string]string{}
 	inside := func(v string) string { return v[strings.IndexByte(v, '(')+1 : len(v)-1] }
@@ -57,7 +57,7 @@ func writeOptionsOf(sdk map[string]string) map[string]string {
 // scanOf opens a place and returns its rows.
 func scanOf(t testing.TB, name string) (*arrow.Schema, iter.Seq2[arrow.RecordBatch, error]) {
 	t.Helper()
-	// days as they are stored: the SDK counts those before 1582 by Java's calendar, and what is written is Gregorian
+	// days as stored: the SDK writes those before 1582 in Java's calendar, while the writer expects Gregorian ones
 	r, err := table.Open(t.Context(), format.Target{Tree: store.Local{}, Name: name},
 		format.OpenOptions{Opts: map[string]string{"calendar": "proleptic"}})
 	if err != nil {
@@ -98,7 +98,7 @@ func writeDir(t testing.TB, dir string, sc *arrow.Schema, rows iter.Seq2[arrow.R
 	return files
 }
 
-// pageText is everything that matters of a page, its bytes decompressed.
+// pageText formats everything that matters in a page, with its bytes decompressed.
 func pageText(t testing.TB, f *datafile.DataFile, c *datafile.ChunkAt, i int) string {
 	t.Helper()
 	p := &c.Pages[i]
@@ -139,8 +139,8 @@ func dictionaryText(t testing.TB, c *datafile.ChunkAt) string {
 	return fmt.Sprintf("dictionary %s %q used %x data %x", c.Dict.Encoders, nameless(c.Dict.Meta), used, data)
 }
 
-// columnsText is everything that matters of the columns. Items of lists and maps have whatever names the writing
-// program chose, and so do their ids and references (the ids again); the fields of a struct have the schema's names.
+// columnsText formats everything that matters in the columns. Items of lists and maps have names chosen by the writing
+// program, and so have their ids and references (the ids again); the fields of a struct have the schema's names.
 func columnsText(f *datafile.DataFile) string {
 	out := ""
 	for _, c := range f.Columns {
@@ -159,14 +159,15 @@ func columnsText(f *datafile.DataFile) string {
 	return out
 }
 
-// liked reports whether a column has such a name: the item of a list, the pair of a map, or its key or value.
+// liked reports whether a column has a name chosen by the program: the item of a list, the pair of a map, or its key or
+// value.
 func liked(c *schema.Column) bool {
 	p := c.Parent
 	return p != nil && (p.Type == layout.TypeArray || p.Type == layout.TypeMap ||
 		p.Parent != nil && p.Parent.Type == layout.TypeMap)
 }
 
-// nameless is an encoder_meta without the name of the column.
+// nameless returns an encoder_meta without the name of the column.
 func nameless(meta [][]byte) (out [][]byte) {
 	for _, m := range meta {
 		out = append(out, m[2+int(m[0])<<8+int(m[1]):])
@@ -245,11 +246,11 @@ func unlike(ours, real string) (s string) {
 	return s
 }
 
-// differentOnPurpose are the columns whose pages differ from the real writer's, and why.
+// differentOnPurpose has the columns whose pages deliberately differ from the real writer's, with the reasons.
 var differentOnPurpose = map[string]map[string]bool{
 	"allnull":        {"n_float": true}, // the real largest of zeros is Java's Float.MIN_VALUE
-	"allprim_sorted": {"c_bool": true},  // the real bounds of a page are texts, which no filter compares with
-	"complex_types":  {"st.da": true},   // a null date in a struct is no bytes or code 1 there, always no bytes here
+	"allprim_sorted": {"c_bool": true},  // the real bounds of a page are texts, with which no filter can be compared
+	"complex_types":  {"st.da": true},   // a null date in a struct is empty or code 1 there, always empty here
 	"float_specials": {"f": true},       // bounds of a page with an infinite value are infinite on both sides
 }
 
@@ -299,7 +300,7 @@ func TestPagesOfTheRealWriter(t *testing.T) {
 	}
 }
 
-// TestStructuresAgain parses structures of the real writers and writes them again: the bytes are the same.
+// TestStructuresAgain parses structures of the real writers and writes them back: the bytes are the same.
 func TestStructuresAgain(t *testing.T) {
 	dir := os.Getenv("STOA_CORPUS")
 	if dir == "" {

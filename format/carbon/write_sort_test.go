@@ -19,8 +19,8 @@ import (
 	"stoa/store"
 )
 
-// TestSort writes unordered rows of every shape and nesting, sorted in memory and in runs: they are read back in the
-// order of their keys, and those with equal keys in the order in which they were written.
+// TestSort writes unordered rows of every shape and nesting, sorted in memory and in runs: they are read back in key
+// order, and rows with equal keys in the order in which they were written.
 func TestSort(t *testing.T) {
 	tables := 0
 	for _, g := range grid() {
@@ -74,7 +74,7 @@ func TestSort(t *testing.T) {
 	}
 }
 
-// shuffledGrid are the rows of a table in random order, in batches that are slices, some of them with a dictionary.
+// shuffledGrid returns the rows of a table in random order, in batches that are slices, some of them with a dictionary.
 func shuffledGrid(g gridTable) (in []arrow.RecordBatch, rows []line) {
 	b := gridBatch(g)
 	r := rand.New(rand.NewPCG(3, 4))
@@ -112,7 +112,7 @@ func whole(s string) (n int) {
 	return n
 }
 
-// orNull is a text as CarbonData sorts it: null sorts as the text that stands for it.
+// orNull returns a text as CarbonData sorts it: null sorts as the text that stands for it.
 func orNull(s string) string {
 	if s == "null" {
 		return "@NU#LL$!"

@@ -21,7 +21,7 @@ import (
 	"stoa/store"
 )
 
-// Tables that are created, loaded and changed. What they must hold follows from the rows that were written;
+// Tables that are created, loaded and changed. Their expected contents follow from the rows that were written;
 // interop/carbon checks that CarbonData agrees.
 
 var orderFields = []arrow.Field{
@@ -31,7 +31,7 @@ var orderFields = []arrow.Field{
 	{Name: "day", Type: arrow.FixedWidthTypes.Date32, Nullable: true},
 }
 
-// orders are rows from…to.
+// orders returns the rows [from, to).
 func orders(from, to int) arrow.RecordBatch {
 	b := array.NewRecordBuilder(arrowMemory.DefaultAllocator, arrow.NewSchema(orderFields, nil))
 	defer b.Release()
@@ -81,7 +81,7 @@ func loadOrders(t testing.TB, dir string, from, to int) {
 	formattest.Sound(t, &carbon.Format, store.Local{}, dir)
 }
 
-// ids are the ids in a table, ascending.
+// ids returns the ids in a table, ascending.
 func ids(t testing.TB, dir string, opts map[string]string) (out []int32) {
 	t.Helper()
 	tab, err := stoa.Open(t.Context(), dir, stoa.OpenOptions{Formats: formats, Opts: opts})
@@ -110,7 +110,7 @@ func span(from, to int) (out []int32) {
 func healthy(t testing.TB, dir string) {
 	t.Helper()
 	for f := range stoa.Verify(t.Context(), dir, stoa.OpenOptions{Formats: formats}) {
-		// CarbonData has no checksums, and keeps files that it no longer needs
+		// CarbonData has no checksums, and leaves files that it no longer needs
 		if f.Code != "file.unchecked" && f.Code != "carbon.leftover" {
 			t.Errorf("%s: %s %s", f.Code, f.Message, f.At)
 		}
@@ -144,7 +144,7 @@ func TestTableLoads(t *testing.T) {
 	}
 }
 
-// gone are the rows of a table that match a predicate.
+// gone returns the rows of a table that match a predicate.
 func gone(t testing.TB, dir, where string) (out []carbon.Deleted) {
 	t.Helper()
 	filter, err := pred.Parse(where)
@@ -217,8 +217,8 @@ func TestTableChanges(t *testing.T) {
 	left = [][]int32{span(0, 3), span(4, 7), span(8, 50), span(120, 200), {1003}}
 	want(left...)
 
-	// What is not needed is removed, deletes remain; also if the first entry of tablestatus is removed, which names
-	// them.
+	// Unneeded files are removed and deletes remain, even if the first entry of tablestatus, which names them, is
+	// removed.
 	if err := carbon.DeleteSegments(t.Context(), dir, []string{"0"}); err != nil {
 		t.Fatal(err)
 	}
@@ -330,7 +330,7 @@ func TestSchemaEvolution(t *testing.T) {
 	healthy(t, dir)
 }
 
-// TestLoadRefuses: loads that must fail leave the table as it was.
+// TestLoadRefuses: loads that must fail leave the table unchanged.
 func TestLoadRefuses(t *testing.T) {
 	dir := newOrders(t, carbon.TableSpec{}, [2]int{0, 10})
 	before, err := os.ReadFile(filepath.Join(dir, "Metadata", "tablestatus"))
@@ -380,9 +380,9 @@ func TestLoadRefuses(t *testing.T) {
 	}
 }
 
-// TestLoading: tablestatus has CarbonData's own word for a load in progress (SegmentStatus.java; interop/carbon makes
-// CarbonData write it), and clean removes such entries once nobody holds their locks, also with the spelling of older
-// writers.
+// TestLoading: tablestatus uses CarbonData's own word for a load in progress (SegmentStatus.java; interop/carbon has
+// CarbonData write it). Clean removes such entries once nobody holds their locks, including those with the spelling of
+// older writers.
 func TestLoading(t *testing.T) {
 	dir := newOrders(t, carbon.TableSpec{}, [2]int{0, 10})
 	name := filepath.Join(dir, "Metadata", "tablestatus")
@@ -422,7 +422,7 @@ func TestLoading(t *testing.T) {
 	}
 }
 
-// TestEmptyPartition: values that the name of a partition's directory cannot hold are refused.
+// TestEmptyPartition: values that cannot be the name of a partition's directory are refused.
 func TestEmptyPartition(t *testing.T) {
 	for _, v := range []string{"", "__HIVE_DEFAULT_PARTITION__"} {
 		dir := filepath.Join(t.TempDir(), "t")

@@ -9,7 +9,7 @@ import (
 	"stoa/format/carbon/internal/schema"
 )
 
-// FuzzTexts compares the fast parsers of texts with the slow one: if a fast one succeeds, the results are equal.
+// FuzzTexts compares the fast parsers of texts with the slow one: if a fast parser succeeds, the results are equal.
 func FuzzTexts(f *testing.F) {
 	for _, s := range []string{"2024-02-29", "2023-02-29", "1900-02-29", "2000-02-29", "0000-03-01", "0001-01-01",
 		"9999-12-31", "1970-01-01", "1969-12-31", "2024-13-01", "2024-00-10", "2024-4-1",

@@ -34,7 +34,7 @@ import (
 )
 
 // The tables of formats 1 and 2 in the corpus are the judge of the writer: their rows are loaded again with the same
-// schema, and must become the same dictionaries, pages, indexes and keys as those of CarbonData 1.0.0.
+// schema, and must produce the same dictionaries, pages, indexes and keys as CarbonData 1.0.0.
 
 // v12Rows reads rows of texts; the parts of lists and structs are separated by $.
 func v12Rows(t testing.TB, name string, schema *layout.TableSchema) arrow.RecordBatch {
@@ -71,7 +71,7 @@ func v12Rows(t testing.TB, name string, schema *layout.TableSchema) arrow.Record
 	}
 }
 
-// textsOf is a column's type with texts as values.
+// textsOf returns a column's type with texts as values.
 func textsOf(c *schemas.Column) arrow.DataType {
 	switch c.Type {
 	case layout.TypeArray:
@@ -146,7 +146,7 @@ func loadAgain(t testing.TB, real string, version int, opts map[string]string, w
 	return dir
 }
 
-// v12PageText is everything of a page, its bytes decompressed.
+// v12PageText formats everything in a page, with its bytes decompressed.
 func v12PageText(t testing.TB, f *datafile.DataFile, g int, col *schemas.Column) string {
 	t.Helper()
 	c, err := f.ReadChunk(t.Context(), g, col)
@@ -339,7 +339,7 @@ func TestOldTime(t *testing.T) {
 			t.Errorf("%d: written as %s, got %d", ms, change.DayFirstTime(ms), got)
 		}
 	}
-	if s := change.DayFirstTime(1480000000000); s != "24-11-2016 15:06:40:000" { // as the corpus has it
+	if s := change.DayFirstTime(1480000000000); s != "24-11-2016 15:06:40:000" { // as in the corpus
 		t.Error(s)
 	}
 }

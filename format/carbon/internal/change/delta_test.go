@@ -11,8 +11,8 @@ import (
 	"stoa/store"
 )
 
-// TestDeltaIsReadBack: a delete delta in which the storage changed a digit is refused and removed; one that is as it
-// was written passes.
+// TestDeltaIsReadBack: a delete delta in which the storage changed a digit is refused and removed; an unchanged one is
+// accepted.
 func TestDeltaIsReadBack(t *testing.T) {
 	const text = `{"blockletDetailsMap":{"0_1":{"id":"0","pageId":1,"deletedRows":[3,14]},"2_0":{"id":"2",` +
 		`"pageId":0,"deletedRows":[7]}},"blockName":"part-0-0"}`

@@ -9,8 +9,8 @@ import (
 	"stoa/format/carbon/internal/layout"
 )
 
-// TestSeams1: the pages of a file of format 1 fill it up to the footer; a changed length or offset, and a page that the
-// footer does not name, leave a gap or an overlap.
+// TestSeams1: the pages of a file of format 1 fill it up to the footer; a changed length or offset, or a page that the
+// footer does not name, leaves a gap or an overlap.
 func TestSeams1(t *testing.T) {
 	whole := func() *DataFile {
 		f := &DataFile{Version: 1, FootAt: 60}

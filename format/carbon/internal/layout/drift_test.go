@@ -2,7 +2,7 @@ package layout
 
 import "testing"
 
-// TestDrifts: the columns of a schema agree with its history of added, dropped and changed columns; one changed
+// TestDrifts: the columns of a schema agree with its history of added, dropped and changed columns; a single changed
 // attribute, in the columns or in the history, is a contradiction.
 func TestDrifts(t *testing.T) {
 	col := func(id, name string) ColumnSchema {

@@ -9,7 +9,7 @@ import (
 	"stoa/wire"
 )
 
-// TestIndexEntries: an entry that cannot be one of a data file is damage of the index, not a missing file.
+// TestIndexEntries: an entry that cannot belong to any data file is damage of the index, not a missing file.
 func TestIndexEntries(t *testing.T) {
 	for name, c := range map[string]struct {
 		rows  int64

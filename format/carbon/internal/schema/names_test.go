@@ -6,7 +6,8 @@ import (
 	"stoa/format/carbon/internal/layout"
 )
 
-// TestStrange: columns as writers list them are accepted, others are refused; Rename makes their names distinct.
+// TestStrange: columns as writers produce them are accepted, others are refused; RepairNames makes their names
+// distinct.
 func TestStrange(t *testing.T) {
 	roots := func(list ...layout.ColumnSchema) (out []*Column) {
 		for i := range list {

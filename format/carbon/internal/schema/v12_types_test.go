@@ -8,8 +8,8 @@ import (
 	"stoa/format/carbon/internal/layout"
 )
 
-// TestTypesOfV12: a reader of formats 1 and 2 accepts the types that a writer of them has; any other type in a file is
-// damage of its schema, at the schema's position, and never an unsupported type.
+// TestTypesOfV12: a reader of formats 1 and 2 accepts the types that their writers have. Any other type in a file is
+// damage of its schema, reported at the schema's place, and never an unsupported type.
 func TestTypesOfV12(t *testing.T) {
 	at := fault.Span{Object: "f", Off: 7, Len: 9}
 	taken, refused := 0, 0

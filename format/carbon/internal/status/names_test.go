@@ -5,7 +5,7 @@ import (
 )
 
 // TestCompareNames: numbers compare by value, and the order is total: of any two different names one comes first, and
-// sorting any permutation gives the same result.
+// sorting any permutation yields the same result.
 func TestCompareNames(t *testing.T) {
 	sorted := []string{"", "-", "001", "01", "1", "1-", "1-1", "2", "00010", "10", "10a", "99999999999999999999",
 		"100000000000000000000", "a", "part-0-0_batchno0-0-null-1", "part-0-0_batchno0-0-null-2",
