@@ -28,7 +28,7 @@ func blockFile(t testing.TB, files map[string][]byte, id string) string {
 	return ""
 }
 
-// reportedAt are the error findings of reading a snapshot of a table.
+// reportedAt returns the error findings of reading a snapshot of a table.
 func reportedAt(t testing.TB, tree store.Tree, place, at string) (out string) {
 	t.Helper()
 	tb, err := stoa.Open(context.Background(), place,
@@ -46,9 +46,9 @@ func reportedAt(t testing.TB, tree store.Tree, place, at string) (out string) {
 	return out
 }
 
-// TestForeignDelta: each delta file of d_major, in the place of autoinc's only UNDO file, is recognized by its number
-// of deletions, its rows, or its columns; except one, which updates only columns and rows that autoinc has: then
-// missing insertions are reported.
+// TestForeignDelta: each delta file of d_major, put in place of autoinc's only UNDO file, is recognized by its number
+// of deletions, its rows, or its columns. One exception updates only columns and rows that autoinc has; then missing
+// insertions are reported.
 func TestForeignDelta(t *testing.T) {
 	files, other := load(t, "testdata/file"), load(t, "testdata/history")
 	_, tablets := layout(t, store.NewMemory(files))
@@ -85,12 +85,12 @@ func TestForeignDelta(t *testing.T) {
 	}
 }
 
-// TestForeignUndo: an intact UNDO file of another rowset is reported when a snapshot needs it. Not tested, as it cannot
-// be recognized, is an UNDO file with only insertions, of fewer rows than the rowset has.
+// TestForeignUndo: an intact UNDO file of another rowset is reported when a snapshot needs it. An UNDO file that has
+// only insertions, and of fewer rows than the rowset, cannot be recognized and is not tested.
 func TestForeignUndo(t *testing.T) {
 	files := kudu.Unpack(t, filepath.Join(corpus(t), "fs_file", "full_with_wal.tar.zst"))
 	for _, x := range []struct {
-		table, undo, other, want string // other's bytes in the place of undo
+		table, undo, other, want string // other's bytes replace those of undo
 	}{
 		{"d_raw", "72791677272270", "72791677272020", "undo 6000 insertions"}, // of ck, 6,000 rows
 		{"d_wal", "72791677272225", "72791677272205", "but the rowset has"},   // a REDO file of d_raw
@@ -108,9 +108,9 @@ func TestForeignUndo(t *testing.T) {
 	}
 }
 
-// TestForeignRedo: any other block in the place of the only REDO file costs all rows of the rowset, whatever its own
-// statistics are, as the changes of the right file are unknown. Some delta files are recognized only by the number of
-// live rows.
+// TestForeignRedo: any other block in place of the only REDO file loses all rows of the rowset, whatever its own
+// statistics are, because the changes in the right file are unknown. Some delta files are recognized only by the number
+// of live rows.
 func TestForeignRedo(t *testing.T) {
 	files := load(t, "testdata/history")
 	want := slices.Sorted(maps.Keys(lineSet(expectedLines(t, "testdata", "d_major", "final"))))

@@ -22,7 +22,7 @@ const autoincSchema = `{"fields": [
 	{"name": "auto_incrementing_id", "type": "int64", "nullable": false, "metadata": {"stoa.type": "int64", "stoa.key":
 	"2"}}, {"name": "v", "type": "utf8", "nullable": false}]}`
 
-// Without the superblock, its blocks are assembled into rowsets with a given schema.
+// TestCarvedBlocks: without the superblock, its blocks are assembled into rowsets with a given schema.
 func TestCarvedBlocks(t *testing.T) {
 	files := load(t, "testdata/file")
 	_, tablets := layout(t, store.NewMemory(files))
@@ -88,7 +88,7 @@ func TestCarveIsNoTable(t *testing.T) {
 	}
 }
 
-// A schema that does not fit yields an error, and never the rows of other columns.
+// TestCarvingDoesNotGuess: a schema that does not fit yields an error, never the values of other columns.
 func TestCarvingDoesNotGuess(t *testing.T) {
 	files := load(t, "testdata/file")
 	_, tablets := layout(t, store.NewMemory(files))

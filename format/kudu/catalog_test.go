@@ -15,7 +15,7 @@ import (
 	"stoa/store"
 )
 
-// entries are the entries of List, by table.
+// entries returns the entries of List, by table.
 func entries(t testing.TB, tree store.Tree, dir string) map[string]format.Entry {
 	t.Helper()
 	out := map[string]format.Entry{}
@@ -37,7 +37,8 @@ func fact(e format.Entry, key string) string {
 	return ""
 }
 
-// With a master's directory, the tablets that there must be are known, also of tables without hash buckets.
+// TestCorpusCatalog: with a master's directory, the tablets that must exist are known, even for tables without hash
+// buckets.
 func TestCorpusCatalog(t *testing.T) {
 	dir := corpus(t)
 	files := kudu.Unpack(t, filepath.Join(dir, "fs_log", "full_with_wal.tar.zst"))
@@ -75,7 +76,7 @@ func TestCorpusCatalog(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 		_, _, err := readAll(t, tree, "#"+tb.Table, nil, stoa.ScanSpec{})
-		if tb.Table == "part" { // its other tablets are read
+		if tb.Table == "part" { // its other tablets are still read
 			if err != nil || !reported(openedIn(t, tree, "#part", nil).Findings(), "kudu.tablet.missing", tb.ID) {
 				t.Error(tb.Table, err)
 			}
@@ -85,7 +86,7 @@ func TestCorpusCatalog(t *testing.T) {
 	}
 }
 
-// A table in two data directories, also when one of them is missing; and encrypted data.
+// TestCorpusSpecial: a table in two data directories, also with one of them missing, and encrypted data.
 func TestCorpusSpecial(t *testing.T) {
 	dir := corpus(t)
 	md := kudu.Unpack(t, filepath.Join(dir, "special", "md.tar.zst"))

@@ -14,7 +14,7 @@ import (
 	"stoa/store"
 )
 
-// censusIn returns the states of a census, by table and by tablet, which tables are complete, and the codes of its
+// censusIn returns the states of a census, by table and by tablet, the tables that are complete, and the codes of its
 // errors.
 func censusIn(t *testing.T, files map[string][]byte) (byTable, byTablet map[string][]string, complete map[string]bool,
 	errs string) {
@@ -36,8 +36,8 @@ func censusIn(t *testing.T, files map[string][]byte) (byTable, byTablet map[stri
 	return byTable, byTablet, complete, codes(found, region.Error)
 }
 
-// A census of a real server and its master is complete. Whatever is removed is reported as missing, by the catalogue,
-// by the partition schema, or by what is left of it.
+// A census of a real server and its master is complete. Anything removed is reported as missing, on the evidence of the
+// catalogue, the partition schema, or the remains.
 func TestCorpusCensus(t *testing.T) {
 	whole, f, tablets := archive(t, "fs_file")
 	byTable, _, complete, errs := censusIn(t, whole)

@@ -18,9 +18,9 @@ import (
 	"stoa/store"
 )
 
-// TestConservation: whatever of a tablet is lost, the list has as many entries as before, of tables or lost tablets;
-// the list and verify have error findings, and opening what is listed as lost fails. Undamaged directories have no such
-// findings, although they have orphaned blocks.
+// TestConservation: whatever part of a tablet is lost, the list has as many entries as before, of tables or lost
+// tablets; the list and verify have error findings, and opening a tablet that is listed as lost fails. Undamaged
+// directories have no such findings, although they have orphaned blocks.
 func TestConservation(t *testing.T) {
 	places := map[string]map[string][]byte{"testdata": load(t, "testdata/history")}
 	if dir := corpusOr(""); dir != "" {
@@ -47,11 +47,11 @@ func conserved(t *testing.T, files map[string][]byte) {
 	}
 	for i, tb := range tablets {
 		if of[tb.TableID] > 1 || len(tb.RowSets) == 0 || len(tablets) > 1 && i%9 != 4 {
-			continue // a sample; a table with other tablets misses one: TestCorpusCatalog
+			continue // only a sample; TestCorpusCatalog covers tables that have lost one of several tablets
 		}
 		for _, how := range []string{"removed", "cut", "only blocks left"} {
 			if how == "only blocks left" && len(tablets) == 1 {
-				continue // then no server's directory is left, which is an error
+				continue // no server's directory is left then, which is an error
 			}
 			less := maps.Clone(files)
 			switch how {
@@ -93,7 +93,7 @@ func conserved(t *testing.T, files map[string][]byte) {
 	}
 }
 
-// signsOf select the files, apart from blocks, that show that a tablet exists.
+// signsOf returns functions that select the files, other than blocks, that show that a tablet exists.
 func signsOf(id string) map[string]func(name string) bool {
 	in := func(dir string) func(string) bool {
 		return func(name string) bool { return strings.Contains("/"+name, "/"+dir+"/"+id) }
@@ -102,9 +102,9 @@ func signsOf(id string) map[string]func(name string) bool {
 		"log": in("wals")}
 }
 
-// TestConservationOfSigns: with superblock, consensus metadata and log removed in every combination, a table is listed,
-// read and recovered as it was, or the list, verify and opening it report an error: no row is missing silently. A
-// tablet of which only blocks are left is listed, too.
+// TestConservationOfSigns: with superblock, consensus metadata and log removed in every combination, a table is either
+// listed, read and recovered unchanged, or the list, verify and opening it report an error: no row is missing silently.
+// A tablet of which only blocks are left is listed, too.
 func TestConservationOfSigns(t *testing.T) {
 	places := map[string]map[string][]byte{"history": load(t, "testdata/history"), "file": load(t, "testdata/file")}
 	if dir := corpusOr(""); dir != "" {
@@ -185,7 +185,7 @@ func withoutSigns(t *testing.T, files map[string][]byte, table, id string, table
 }
 
 // TestMoments: a snapshot before a table's first operation, or after the last one here, is refused, and the error has
-// the times of both; with partial=true it is read, and reported. Snapshots in between are read.
+// both times; with partial=true the snapshot is read, and the problem reported. Snapshots in between are read.
 func TestMoments(t *testing.T) {
 	tree := store.NewMemory(load(t, "testdata/history"))
 	read := func(at uint64, partial string) (scanned, error) {
@@ -236,8 +236,9 @@ func TestMoments(t *testing.T) {
 	}
 }
 
-// TestBlocksOfMissingTablets: if a tablet's superblock is missing, but not its blocks, these are reported, even with
-// partial=true, by which tablets may be elsewhere, but not with unclaimed=true. Reading, verify and the list agree.
+// TestBlocksOfMissingTablets: if a tablet's superblock is missing but its blocks are not, the blocks are reported. This
+// is so even with partial=true, which means that tablets may be elsewhere, but not with unclaimed=true. Reading, verify
+// and the list agree.
 func TestBlocksOfMissingTablets(t *testing.T) {
 	files := load(t, "testdata/log")
 	tree := with(files, "wal/tablet-meta/5869a79cfc0e43cda859aab50a99b8f6", nil)

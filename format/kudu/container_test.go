@@ -30,7 +30,7 @@ func record(id uint64, op uint64, off, n int64) []byte {
 	return b
 }
 
-// oneContainer is a server with one container; nil: without that file.
+// oneContainer returns a server with one container; nil omits the file.
 func oneContainer(meta, data []byte) *store.Memory {
 	set := pb.AppendString(pb.AppendString(nil, 1, "u1"), 2, "u1")
 	files := map[string][]byte{
@@ -168,7 +168,7 @@ func checkSections(t *testing.T, f *fs.FS, c *fs.Container) {
 	}
 }
 
-// The sections of all real containers are blocks, holes and padding, and nothing else.
+// TestCorpusSections: the sections of all real containers are blocks, holes and padding, and nothing else.
 func TestCorpusSections(t *testing.T) {
 	dirs := []string{"testdata/log"}
 	if d := corpusEnv(); d != "" {
@@ -196,7 +196,8 @@ func TestCorpusSections(t *testing.T) {
 	}
 }
 
-// Each flipped bit in a container's metadata is noticed, and blocks that are read nevertheless are right.
+// TestContainerFlips: each flipped bit in a container's metadata is noticed, and blocks that can still be read are
+// right.
 func TestContainerFlips(t *testing.T) {
 	const name = "srv/data/data/c61469032c9c4d08b0339d754d9f5944.metadata"
 	whole := openOne(t, edit(t, "log", func(map[string][]byte) {}), "srv")

@@ -50,14 +50,14 @@ func with(files map[string][]byte, name string, b []byte) *store.Memory {
 	return store.NewMemory(out)
 }
 
-// flipped is a copy of b with a bit of one byte flipped.
+// flipped returns a copy of b with a bit of one byte flipped.
 func flipped(b []byte, at int64) []byte {
 	out := bytes.Clone(b)
 	out[at] ^= 0x10
 	return out
 }
 
-// layout is the tablet server of a tree, with its tablets.
+// layout returns the tablet server of a tree, with its tablets.
 func layout(t testing.TB, tree store.Tree) (*kudu.FS, []*kudu.Tablet) {
 	t.Helper()
 	ctx := context.Background()
@@ -82,7 +82,7 @@ func layout(t testing.TB, tree store.Tree) (*kudu.FS, []*kudu.Tablet) {
 	return nil, nil
 }
 
-// blocksOf are the blocks of a table's rowsets by kind: redo, undo, bloom, adhoc-index, or the column's name.
+// blocksOf returns the blocks of a table's rowsets by kind: redo, undo, bloom, adhoc-index, or the column's name.
 func blocksOf(t testing.TB, f *kudu.FS, tablets []*kudu.Tablet, table string) map[string][]fault.Span {
 	t.Helper()
 	out := map[string][]fault.Span{}
@@ -127,7 +127,7 @@ func readAll(t testing.TB, tree store.Tree, uri string, opts map[string]string, 
 	return rows, lost, nil
 }
 
-// missing are the rows of want that are not in got; every row of got must be in want, which is sorted.
+// missing returns the rows of want that are not in got; every row of got must be in want, which is sorted.
 func missing(t testing.TB, got, want []string) (out []string) {
 	t.Helper()
 	got = slices.Sorted(slices.Values(got))
@@ -144,7 +144,7 @@ func missing(t testing.TB, got, want []string) (out []string) {
 	return out
 }
 
-// lostRows is the number of rows in losses; each loss must be exact, and have a file and a tablet.
+// lostRows returns the number of rows in losses; each loss must be exact, and have a file and a tablet.
 func lostRows(t testing.TB, lost []region.Loss) (n int64) {
 	t.Helper()
 	for _, l := range lost {
@@ -162,7 +162,7 @@ func lostRows(t testing.TB, lost []region.Loss) (n int64) {
 	return n
 }
 
-// One byte of a block of each kind is changed. The rest of the table is read, and the losses cover what is not.
+// One byte of a block of each kind is changed. The rest of the table is read, and the losses cover everything else.
 func TestCorpusFlippedBlocks(t *testing.T) {
 	dir := corpus(t)
 	for _, run := range []struct{ name, place string }{{"file_ck", "fs_file"}, {"log_ck", "fs_log"}} {
@@ -197,8 +197,8 @@ func TestCorpusFlippedBlocks(t *testing.T) {
 						t.Fatal(err)
 					}
 					gone, n := missing(t, rows, want), lostRows(t, lost)
-					// The second UNDO file of d_major is of the insertions, which are before the snapshots. The
-					// ad-hoc index has all keys.
+					// The second UNDO file of d_major has the insertions, which precede the snapshots. The ad-hoc index
+					// has all keys.
 					idle := x.kind == "s" || x.kind == "bloom" || x.table == "d_major" && i == 1 ||
 						x.kind == "adhoc-index" || x.kind == "undo" && x.phase == "final"
 					if idle && (len(gone) > 0 || n > 0) {
@@ -223,7 +223,7 @@ func TestCorpusFlippedBlocks(t *testing.T) {
 	}
 }
 
-// tablesOf are the tables with blocks in a file.
+// tablesOf returns the tables with blocks in a file.
 func tablesOf(t testing.TB, f *kudu.FS, tablets []*kudu.Tablet, object string) map[string]bool {
 	t.Helper()
 	out := map[string]bool{}
@@ -243,7 +243,7 @@ func tablesOf(t testing.TB, f *kudu.FS, tablets []*kudu.Tablet, object string) m
 	return out
 }
 
-// tableNames are the names of the tables of tablets, sorted.
+// tableNames returns the names of the tables of tablets, sorted.
 func tableNames(tablets []*kudu.Tablet) (out []string) {
 	for _, tb := range tablets {
 		out = append(out, tb.Table)
@@ -252,7 +252,7 @@ func tableNames(tablets []*kudu.Tablet) (out []string) {
 	return slices.Compact(out)
 }
 
-// final are the rows of a table without its log: the last changes of d_wal are only there.
+// final returns the rows of a table without its log; the last changes of d_wal are only in the log.
 func final(t testing.TB, dir, table string) []string {
 	if table == "d_wal" {
 		return expected(t, dir, table, "p4")
@@ -260,8 +260,8 @@ func final(t testing.TB, dir, table string) []string {
 	return expected(t, dir, table, "final")
 }
 
-// The metadata of a container, its end, or all of its blocks are gone: tables without blocks there are read completely,
-// the others as far as possible, and what is lost is reported.
+// TestCorpusDamagedContainers: the metadata of a container, its end, or all of its blocks are gone. Tables without
+// blocks there are read completely, the others as far as possible, and losses are reported.
 func TestCorpusDamagedContainers(t *testing.T) {
 	dir := corpus(t)
 	files := load(t, filepath.Join(dir, "fs_log"))
@@ -316,8 +316,9 @@ func TestCorpusDamagedContainers(t *testing.T) {
 	}
 }
 
-// A superblock is gone or damaged: the table's other tablets are read, and the gap is an error finding; if there are
-// none, the table cannot be opened. partial=true reads the same without the finding. Other tables are not affected.
+// TestCorpusLostSuperblocks: if a superblock is gone or damaged, the table's other tablets are read, and the gap is an
+// error finding; without other tablets the table cannot be opened. With partial=true the same is read without the
+// finding. Other tables are not affected.
 func TestCorpusLostSuperblocks(t *testing.T) {
 	dir := corpus(t)
 	files := load(t, filepath.Join(dir, "fs_log"))
@@ -378,8 +379,8 @@ func TestCorpusLostSuperblocks(t *testing.T) {
 	}
 }
 
-// A change that is only in the log identifies its row by key. If the key cannot be found because of damage, no outdated
-// cell is returned as current, not even if the key column itself is not read.
+// TestCorpusLogAndDamagedKeys: a change that is only in the log identifies its row by key. If the key cannot be found
+// because of damage, no outdated cell is returned as current, not even if the key column itself is not read.
 func TestCorpusLogAndDamagedKeys(t *testing.T) {
 	dir := corpus(t)
 	files := kudu.Unpack(t, filepath.Join(dir, "fs_file", "full_with_wal.tar.zst"))

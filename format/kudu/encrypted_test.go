@@ -20,8 +20,8 @@ import (
 	"stoa/store"
 )
 
-// TestCorpusDecrypted reads a directory that a real server encrypted. Its rows are those of kudu perf loadgen: numbers
-// in a row, from 0, first in the key, the double of it, and one more as a string that is padded to 32 bytes.
+// TestCorpusDecrypted reads a directory that a real server encrypted. Its rows are those of kudu perf loadgen:
+// consecutive numbers from 0, first as the key, then as its double, then as one more in a string padded to 32 bytes.
 func TestCorpusDecrypted(t *testing.T) {
 	files := kudu.Unpack(t, filepath.Join(corpus(t), "special", "enc.tar.zst"))
 	wrapped := []byte{0x52, 0x1e, 0x5e, 0x17, 0xfe, 0x08, 0x88, 0xf6, 0xae, 0x86, 0xa0, 0xcc, 0x41, 0xed, 0x6b, 0xf4}

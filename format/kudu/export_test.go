@@ -28,8 +28,8 @@ func AsLarge(t testing.TB) {
 // Unpack exports unpack to the tests of package kudu_test.
 var Unpack = unpack
 
-// WithoutUndo is a superblock's file in which a rowset no longer names the UNDO block id: the field has got an unknown
-// number.
+// WithoutUndo returns a superblock's file in which a rowset no longer names the UNDO block id, because the field was
+// given an unknown number.
 func WithoutUndo(t testing.TB, file []byte, id uint64) []byte {
 	t.Helper()
 	out := bytes.Clone(file)
@@ -44,7 +44,7 @@ func WithoutUndo(t testing.TB, file []byte, id uint64) []byte {
 	return out
 }
 
-// Renamed is a superblock's file in which ids are replaced by others of the same length.
+// Renamed returns a superblock's file in which ids are replaced by others of the same length.
 func Renamed(file []byte, ids map[string]string) []byte {
 	out := bytes.Clone(file)
 	for was, is := range ids {
@@ -62,7 +62,7 @@ func reseal(out []byte) {
 	binary.LittleEndian.PutUint32(body[8+n:], sum.CRC32C(body[8:8+n]))
 }
 
-// WithState is a superblock's file with another tablet_data_state.
+// WithState returns a superblock's file with another tablet_data_state.
 func WithState(t testing.TB, file []byte, state meta.TabletState) []byte {
 	t.Helper()
 	out := bytes.Clone(file)
@@ -76,8 +76,8 @@ func WithState(t testing.TB, file []byte, state meta.TabletState) []byte {
 	return out
 }
 
-// Deltas opens a table. The function that it returns reads one delta file, as it is in the tree at that time, and
-// returns its patch of all rows for a snapshot.
+// Deltas opens a table. The returned function reads one delta file, in its current state in the tree, and returns its
+// patch of all rows for a snapshot.
 func Deltas(t testing.TB, tree store.Tree, name string, o format.OpenOptions) func(object string,
 	at uint64) (*vec.Patch, error) {
 	t.Helper()

@@ -22,7 +22,7 @@ import (
 // lockVar is the environment variable with the file that TestLockHelper locks.
 const lockVar = "STOA_TEST_LOCK"
 
-// TestLockHelper plays a server that holds the lock, in a process of its own.
+// TestLockHelper acts as a server that holds the lock, in a separate process.
 func TestLockHelper(t *testing.T) {
 	name := os.Getenv(lockVar)
 	if name == "" {

@@ -13,13 +13,13 @@ import (
 	"stoa/store"
 )
 
-// A server's directories are joined by its UUID, but two copies are not mixed.
+// TestCopiesKeepTheirOwn: a server's directories are joined by its UUID, but two copies are not mixed.
 func TestCopiesKeepTheirOwn(t *testing.T) {
 	files := map[string][]byte{}
 	for name, b := range loadTree(t, "testdata/log", "") {
 		rest, data := strings.CutPrefix(name, "data/")
 		for _, at := range []string{"a", "b"} {
-			if data { // b's data sorts before a's metadata, and lies far from it
+			if data { // b's data sorts before a's metadata, and is far from it
 				files["x/"+at+"/disk/"+rest] = b
 			} else {
 				files["x/"+at+"/meta/deep/"+strings.TrimPrefix(name, "wal/")] = b
@@ -34,7 +34,8 @@ func TestCopiesKeepTheirOwn(t *testing.T) {
 	}
 }
 
-// A file block_manager_instance where no blocks are does not hide the data directories, whatever its content.
+// TestStrayInstance: a file block_manager_instance in a directory without blocks does not hide the data directories,
+// whatever its content.
 func TestStrayInstance(t *testing.T) {
 	whole := loadTree(t, "testdata/log", "srv")
 	own := whole["srv/data/data/block_manager_instance"]

@@ -27,7 +27,7 @@ import (
 	"stoa/store"
 )
 
-// corpusDir is the corpus of real directories; without one the test is skipped.
+// corpusDir returns the corpus of real directories; without it the test is skipped.
 func corpusDir(t testing.TB) string {
 	t.Helper()
 	dir := corpusEnv()
@@ -156,7 +156,7 @@ func slots(t testing.TB, f *fs.FS, tablets []*meta.Tablet) map[slot]fs.Place {
 	return out
 }
 
-// Every block of the file block manager lies where the manifest says, with the content that the manifest says.
+// TestCorpusFileBlocks: every block of the file block manager has the location and the content stated in the manifest.
 func TestCorpusFileBlocks(t *testing.T) {
 	dir := corpusDir(t)
 	root := filepath.Join(dir, "fs_file")
@@ -302,7 +302,7 @@ func unpack(t testing.TB, name string) map[string][]byte {
 	}
 }
 
-// codesIn are the codes of f's findings, sorted, each once.
+// codesIn returns the codes of f's findings, sorted and without duplicates.
 func codesIn(f *fs.FS) string {
 	var out []string
 	for _, x := range f.Findings {
@@ -544,7 +544,7 @@ func firstUnder(tree *store.Memory, prefix string) string {
 	return ""
 }
 
-// edit is testdata/log or testdata/file, at srv/, after a change.
+// edit returns testdata/log or testdata/file, at srv/, after a change.
 func edit(t testing.TB, which string, change func(files map[string][]byte)) *store.Memory {
 	files := loadTree(t, "testdata/"+which, "srv")
 	change(files)
@@ -787,8 +787,8 @@ func TestCorpusWithWAL(t *testing.T) {
 	}
 }
 
-// Each given directory replaces the one that would be found; the others are searched for. A directory that is given
-// twice counts once.
+// TestLayouts: each given directory replaces the one that would be found; the others are searched for. A directory
+// given twice counts once.
 func TestLayouts(t *testing.T) {
 	ctx := context.Background()
 	files := loadTree(t, "testdata/file", "srv")

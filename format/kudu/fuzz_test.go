@@ -96,7 +96,7 @@ func among(rows, all []string) bool {
 	return true
 }
 
-// classed fails for an error that has no class, is damage without a place, or a bug of ours.
+// classed fails for an error that has no class, is damage without a place, or is a bug of stoa.
 func classed(t testing.TB, err error) {
 	t.Helper()
 	var e *fault.Error
@@ -121,7 +121,7 @@ func damageOf(files map[string][]byte, names []string, object, off uint32, mask 
 	return with(files, name, out)
 }
 
-// Every file of the golden directories is changed at some bytes, and truncated.
+// TestDamagedDirectories changes some bytes of every file of the golden directories, and truncates every file.
 func TestDamagedDirectories(t *testing.T) {
 	for _, x := range []struct{ dir, table, at, phase string }{
 		{"testdata/file", "autoinc", "", "final"}, {"testdata/history", "d_major", moments["p2"], "p2"},
@@ -151,7 +151,7 @@ func TestDamagedDirectories(t *testing.T) {
 }
 
 // FuzzDirectory damages the smaller golden directory: it overwrites bytes of one of its files, or truncates it. With
-// again the checksums are updated, so that the patched content is parsed; then a different answer is no failure.
+// again the checksums are updated, so that the patched content is parsed; a different answer is then not a failure.
 func FuzzDirectory(f *testing.F) {
 	files := load(f, "testdata/file")
 	delete(files, "SHA256SUMS")
@@ -247,8 +247,8 @@ func FuzzDeltas(f *testing.F) {
 	})
 }
 
-// sound checks the invariants of a patch on which the engine relies. It returns how many rows it drops and cells it
-// sets.
+// sound checks the invariants of a patch on which the engine relies. It returns the number of dropped rows and set
+// cells.
 func sound(t testing.TB, p *vec.Patch) (changes int) {
 	if p == nil {
 		return 0
@@ -311,7 +311,7 @@ func scanSealed(t *testing.T, tree *store.Memory, table string, opts map[string]
 	}
 }
 
-// seal is a CRC-32C in a file: of the bytes [from, to), stored at pos.
+// seal is a CRC-32C in a file: over the bytes [from, to), stored at pos.
 type seal struct{ pos, from, to int }
 
 func (x seal) sum(b []byte) uint32 {

@@ -94,7 +94,7 @@ func TestCorpusTables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := map[string]int64{ // from the generator's own check; -2: not checked; d_wal without what is only in its WAL
+	rows := map[string]int64{ // from the generator's own check; -2: not checked; d_wal without the rows only in its WAL
 		"matrix": 1200, "ck": 6000, "key_int8": 208, "key_int16": 399, "key_int32": 400, "key_int64": 400,
 		"key_unixtime": 400, "key_date": 400,
 		"key_dec9": 400, "key_dec18": 400, "key_dec38": 400, "key_string": 376, "key_binary": 381,

@@ -19,7 +19,7 @@ import (
 	"stoa/store"
 )
 
-// archive are the files of a directory of the corpus with logs, its tablet server, and the tablets by table.
+// archive returns the files of a directory of the corpus with logs, its tablet server, and the tablets by table.
 func archive(t testing.TB, run string) (files map[string][]byte, f *kudu.FS, tablets map[string]*kudu.Tablet) {
 	t.Helper()
 	files = kudu.Unpack(t, filepath.Join(corpus(t), run, "full_with_wal.tar.zst"))
@@ -46,7 +46,7 @@ func (s *scanned) lines() (out []string) {
 	return out
 }
 
-// codes are the codes of findings with a severity.
+// codes returns the codes of findings with a severity.
 func codes(all []region.Finding, sev region.Severity) string {
 	var out []string
 	for _, x := range all {
@@ -91,7 +91,7 @@ func scanWith(t testing.TB, tree store.Tree, uri string, o stoa.OpenOptions, spe
 	return out, nil
 }
 
-// nodesOf are the structures of a CFile whose names begin with name.
+// nodesOf returns the structures of a CFile whose names begin with name.
 func nodesOf(t testing.TB, tree store.Tree, at fault.Span, name string) (out []region.Node) {
 	t.Helper()
 	tg := format.Target{Tree: tree, Name: at.Object}
@@ -107,9 +107,9 @@ func nodesOf(t testing.TB, tree store.Tree, at fault.Span, name string) (out []r
 	return out
 }
 
-// One byte of a page of each block of a table with a log is changed. With null-cells, every row is there, every other
-// cell is right, and the losses have the tablet, the rowset, the column and the rows. A page of the key costs its rows.
-// Verify has a finding in the block.
+// One byte of a page of each block of a table with a log is changed. With null-cells, every row is returned, every
+// other cell is right, and the losses have the tablet, the rowset, the column and the rows. A damaged page of the key
+// loses its rows. Verify has a finding in the block.
 func TestCorpusNullCells(t *testing.T) {
 	dir := corpus(t)
 	for _, run := range []string{"fs_file", "fs_log"} {
@@ -197,7 +197,8 @@ func TestCorpusNullCells(t *testing.T) {
 	}
 }
 
-// Damage of the value index costs nothing, even if the log's changes must find keys: all keys are read sequentially.
+// TestCorpusDamagedIndexes: damage of the value index loses nothing, even if the log's changes must find keys, because
+// all keys are then read sequentially.
 func TestCorpusDamagedIndexes(t *testing.T) {
 	dir := corpus(t)
 	files, f, tablets := archive(t, "fs_file")
@@ -223,9 +224,9 @@ func TestCorpusDamagedIndexes(t *testing.T) {
 	}
 }
 
-// Without its log, or with a truncated one, everything that was flushed is read, with each policy, and that is
-// reported: as a warning if no more may be lost than a crash leaves, as an error if flushed changes are later than the
-// log.
+// TestCorpusLostLog: without its log, or with a truncated one, everything that was flushed is read, with each policy,
+// and the state of the log is reported: as a warning if no more can be lost than in a crash, as an error if flushed
+// changes are later than the log.
 func TestCorpusLostLog(t *testing.T) {
 	dir := corpus(t)
 	files, _, tablets := archive(t, "fs_file")
@@ -254,7 +255,7 @@ func TestCorpusLostLog(t *testing.T) {
 	} {
 		for _, policy := range []stoa.Damaged{stoa.Fail, stoa.SkipRows, stoa.NullCells} {
 			got, err := scan(t, with(files, segment, x.log), "#d_wal", nil, stoa.ScanSpec{Damaged: policy})
-			if policy == stoa.Fail && x.error != "" { // rows may be out of date: none is returned
+			if policy == stoa.Fail && x.error != "" { // rows may be out of date, so none is returned
 				if !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), x.error) || len(got.cells) > 0 {
 					t.Errorf("%s: %d rows, %v", x.name, len(got.cells), err)
 				}
@@ -280,8 +281,8 @@ func TestCorpusLostLog(t *testing.T) {
 	}
 }
 
-// Of two replicas with complete logs, the one with later operations is read. If that one is an unfinished copy, it is
-// reported that the other is behind.
+// Of two replicas with complete logs, the one with later operations is read. If that replica is an unfinished copy, the
+// other one is read and reported as being behind.
 func TestCorpusReplicaBehind(t *testing.T) {
 	dir := corpus(t)
 	files, _, tablets := archive(t, "fs_file")
@@ -331,7 +332,7 @@ func TestCorpusReplicasThatFill(t *testing.T) {
 			files["a/"+rest], files["b/"+rest] = b, b
 		}
 	}
-	// without its oldest UNDO the rowset is no twin
+	// without its oldest UNDO the rowset is not a twin
 	files[super] = kudu.WithoutUndo(t, files[super], set.Undo[len(set.Undo)-1].ID)
 	at := blocksOf(t, f, []*kudu.Tablet{tb}, "d_major")["a"][0]
 	name := "a/" + strings.TrimPrefix(at.Object, "tserver/")
@@ -359,8 +360,8 @@ func TestCorpusReplicasThatFill(t *testing.T) {
 	}
 }
 
-// A snapshot after all operations of the log is the latest state, whatever is left of the history. An earlier one is
-// refused.
+// TestCorpusSnapshotAfterAll: a snapshot after all operations of the log is the latest state, whatever is left of the
+// history. An earlier snapshot is refused.
 func TestCorpusSnapshotAfterAll(t *testing.T) {
 	dir := corpus(t)
 	files, _, tablets := archive(t, "fs_file")

@@ -44,7 +44,8 @@ var messages = map[string]func(c *wire.Cursor){
 	},
 }
 
-// FuzzMessages parses bytes as any of the messages: errors must be within them, and memory must be in proportion.
+// FuzzMessages parses bytes as any of the messages: errors must have places within the bytes, and memory must be
+// proportional to their number.
 func FuzzMessages(f *testing.F) {
 	kinds := slices.Sorted(maps.Keys(messages))
 	for i, kind := range kinds {

@@ -16,8 +16,8 @@ import (
 	"stoa/store"
 )
 
-// TestDirectoryForMetadata: a directory in the place of a metadata file has the same effect as a file of zeros: each
-// verb reports it as damage, and there are as many tables.
+// TestDirectoryForMetadata: a directory in place of a metadata file has the same effect as a file of zeros: each verb
+// reports it as damage, and the number of tables is the same.
 func TestDirectoryForMetadata(t *testing.T) {
 	meta := regexp.MustCompile(`(^|/)(instance|block_manager_instance|(tablet-meta|consensus-meta)/[0-9a-f]{32})$`)
 	for _, place := range []string{"file", "history", "log"} {

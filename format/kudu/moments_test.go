@@ -20,7 +20,7 @@ type event struct {
 	ops  string
 }
 
-// historyIn is the events of tables, by table and kind.
+// historyIn returns the events of tables, by table and kind.
 func historyIn(t *testing.T, tree store.Tree) map[string]map[string][]event {
 	t.Helper()
 	lister, err := stoa.Listing("history", stoa.OpenOptions{})
@@ -100,7 +100,7 @@ func TestCorpusHistory(t *testing.T) {
 	}
 }
 
-// TestCorpusBlockLocations: a CFile begins at the file and offset that the list of blocks has for each.
+// TestCorpusBlockLocations: each block in the list of blocks has the file and offset at which a CFile begins.
 func TestCorpusBlockLocations(t *testing.T) {
 	for _, run := range []string{"fs_file", "fs_log"} {
 		files, _, _ := archive(t, run)

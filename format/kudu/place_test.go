@@ -13,7 +13,7 @@ import (
 )
 
 // A cluster on several disks, named by a list of roots: WAL and metadata on one, data on another, the master deep below
-// a third. Each table is found once, with all its data, also if a disk was copied.
+// a third. Each table is found once, with all its data, even if a disk was copied.
 func TestCorpusRoots(t *testing.T) {
 	dir := corpus(t)
 	server, _, tablets := archive(t, "fs_file")

@@ -16,7 +16,7 @@ import (
 	"stoa/store"
 )
 
-// reads are the bytes of pages, and of metadata, that a scan read of each kind of block, and its rows. Reads of
+// reads returns the bytes of pages and of metadata that a scan read from each kind of block, and its rows. Reads of
 // metadata are recognized by the 64 KiB blocks of their cache.
 func reads(t testing.TB, files map[string][]byte, uri, table string, columns []string, where string) (bytes,
 	meta map[string]int64, rows []string) {
@@ -66,8 +66,8 @@ func kindsOf(m map[string]int64) string {
 	return strings.Join(out, " ")
 }
 
-// A scan reads no more than it needs: blocks of the selected columns; of these, the pages that the key index selects;
-// and nothing of rowsets whose key range or bloom filter excludes the key.
+// TestCorpusReadsNoMore: a scan reads no more than it needs: blocks of the selected columns, of these only the pages
+// that the key index selects, and nothing of rowsets whose key range or bloom filter excludes the key.
 func TestCorpusReadsNoMore(t *testing.T) {
 	dir := corpus(t)
 	files := load(t, filepath.Join(dir, "fs_file"))
@@ -118,7 +118,7 @@ func TestCorpusReadsNoMore(t *testing.T) {
 	}
 }
 
-// inOrder are the cells of a table's rows in the generator's order, which is key order within a tablet.
+// inOrder returns the cells of a table's rows in the generator's order, which is key order within a tablet.
 func inOrder(t testing.TB, dir, table string) (out [][]string) {
 	t.Helper()
 	return append(out, expectedLines(t, dir, table, "final")...)

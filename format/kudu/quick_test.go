@@ -17,7 +17,8 @@ import (
 	"stoa/store"
 )
 
-// A list reports damage that shows without reading rows: in the table's entry, with the tablet, and nowhere else.
+// TestCorpusListReports: a list reports damage that is visible without reading rows: in the table's entry, with the
+// tablet, and nowhere else.
 func TestCorpusListReports(t *testing.T) {
 	t.Run("small logs", listReports)
 	kudu.AsLarge(t)
@@ -67,7 +68,7 @@ func listReports(t *testing.T) {
 			if run == "fs_log" && code == "kudu.block.missing" { // the record is there, the data file is not
 				code = "kudu.block.truncated"
 			}
-			if code == "" { // what a crash leaves
+			if code == "" { // the normal state after a crash
 				if found := all["d_wal"].Findings; len(found) > 0 {
 					t.Errorf("%s, %s: %+v", run, x.what, found)
 				}
@@ -139,7 +140,8 @@ func TestCorpusCopyWithoutLogs(t *testing.T) {
 	}
 }
 
-// A lost superblock is reported only for tables that its tablet may have belonged to: its log has its columns.
+// TestCorpusLostSuperblockOfOthers: a lost superblock is reported only for tables to which its tablet may have
+// belonged, judged by the columns in its log.
 func TestCorpusLostSuperblockOfOthers(t *testing.T) {
 	files, _, tablets := archive(t, "fs_file")
 	for lost, want := range map[string]string{"d_wal": "", "part": "kudu.superblock.missing kudu.tablet.missing"} {
@@ -163,8 +165,8 @@ func TestCorpusOddSuperblock(t *testing.T) {
 	}
 }
 
-// Intact files that were exchanged are reported: a REDO and an UNDO file whenever they are read, two bloom filters when
-// they are used, and then they are ignored.
+// Intact files that were exchanged are reported: a REDO and an UNDO file whenever they are read; two bloom filters when
+// they are used, which is then done without them.
 func TestCorpusExchangedFiles(t *testing.T) {
 	dir := corpus(t)
 	files, f, tablets := archive(t, "fs_file")
@@ -183,7 +185,7 @@ func TestCorpusExchangedFiles(t *testing.T) {
 	deltas := exchanged(tb.RowSets[0].Redo[0], tb.RowSets[0].Undo[0])
 	_, err := scan(t, deltas, "#d_wal", nil, stoa.ScanSpec{Columns: []string{"id"}})
 	if !errors.Is(err, fault.Corrupt) ||
-		!strings.Contains(err.Error(), "live_row_count") { // what the right files change is unknown
+		!strings.Contains(err.Error(), "live_row_count") { // the changes in the right files are unknown
 		t.Errorf("REDO and UNDO: %v", err)
 	}
 	if bad, _ := findings(t, deltas, "", "d_wal"); !strings.Contains(codes(bad, region.Error), "kudu.rowset.live") {

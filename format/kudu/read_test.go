@@ -42,7 +42,7 @@ func corpus(t testing.TB) string {
 	return filepath.Join(dir, "kudu")
 }
 
-// expected are the rows of a table at a phase, one line each, sorted.
+// expected returns the rows of a table at a phase, one line each, sorted.
 func expected(t testing.TB, dir, table, phase string) (out []string) {
 	t.Helper()
 	for _, cells := range expectedLines(t, dir, table, phase) {
@@ -52,7 +52,7 @@ func expected(t testing.TB, dir, table, phase string) (out []string) {
 	return out
 }
 
-// expectedLines are the cells of a table's rows at a phase.
+// expectedLines returns the cells of a table's rows at a phase.
 func expectedLines(t testing.TB, dir, table, phase string) (out [][]string) {
 	t.Helper()
 	f, err := os.Open(filepath.Join(dir, "expected", table+"."+phase+".jsonl.gz"))
@@ -89,7 +89,7 @@ func expectedLines(t testing.TB, dir, table, phase string) (out [][]string) {
 	return out
 }
 
-// cell is a value in the form of the corpus.
+// cell returns a value in the form of the corpus.
 func cell(a arrow.Array, i int) string {
 	if a.IsNull(i) {
 		return "null"
@@ -136,7 +136,7 @@ func opened(t testing.TB, uri string, opts map[string]string) *stoa.Table {
 	return tb
 }
 
-// rowsOf are the rows of a scan, in its order.
+// rowsOf returns the rows of a scan, in its order.
 func rowsOf(t testing.TB, tb *stoa.Table, spec stoa.ScanSpec) []string {
 	t.Helper()
 	var out []string
@@ -173,7 +173,7 @@ func compare(t testing.TB, got, want []string) {
 	}
 }
 
-// snapshots are the hybrid times of a run's phases.
+// snapshots returns the hybrid times of a run's phases.
 func snapshots(t testing.TB, dir, run string) map[string]string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(dir, "expected", "snapshots."+run+".json"))
@@ -194,8 +194,8 @@ func snapshots(t testing.TB, dir, run string) map[string]string {
 	return out
 }
 
-// Every table of the directories without logs equals the generator's model, those with a history at each snapshot. The
-// last changes of d_wal are only in the log.
+// TestCorpusTables: every table of the directories without logs equals the generator's model; tables with a history do
+// so at each snapshot. The last changes of d_wal are only in the log.
 func TestCorpusTables(t *testing.T) {
 	dir := corpus(t)
 	files, err := filepath.Glob(filepath.Join(dir, "expected", "*.jsonl.gz"))
@@ -276,7 +276,7 @@ func TestCorpusWithLog(t *testing.T) {
 	}
 }
 
-// corpusOr is the directory of the corpus; what if there is none.
+// corpusOr returns the directory of the corpus, or what if there is none.
 func corpusOr(what string) string {
 	if dir := os.Getenv("STOA_CORPUS"); dir != "" {
 		return dir
@@ -326,7 +326,7 @@ func TestGoldenTables(t *testing.T) {
 	}
 }
 
-// cellsOf splits lines into cells, which have no spaces but in quotes.
+// cellsOf splits lines into cells, which have spaces only inside quotes.
 func cellsOf(t testing.TB, rows []string) [][]string {
 	t.Helper()
 	out := make([][]string, len(rows))
@@ -414,8 +414,8 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// A snapshot before the rest of the history is refused, and the error names the rowset; partial=true reads what there
-// is.
+// A snapshot before the rest of the history is refused, and the error names the rowset; with partial=true the remaining
+// state is read.
 func TestHistoryIsGone(t *testing.T) {
 	files := load(t, "testdata/history")
 	f, tablets := layout(t, store.NewMemory(files))

@@ -17,8 +17,8 @@ import (
 	"stoa/store"
 )
 
-// Three copies of a server's directory with different damage: every table is read completely. What is damaged in all
-// three is lost, and reported.
+// Three copies of a server's directory with different damage: every table is read completely. Blocks damaged in all
+// three are lost, and reported.
 func TestCorpusReplicas(t *testing.T) {
 	dir := corpus(t)
 	one := load(t, filepath.Join(dir, "fs_log"))
@@ -43,7 +43,7 @@ func TestCorpusReplicas(t *testing.T) {
 				other := string("abc"[(n+i+1)%3])
 				hit(files, root, at.Object, at.Off+20) // the first page
 				if !slices.Contains([]string{"undo", "redo", "adhoc-index", "k", "id"}, kind) {
-					// the footer, but not those that say that rowsets are twins
+					// the footer, but not of blocks that identify rowsets as twins
 					hit(files, other, at.Object, at.End()-20)
 				}
 				if kind != "bloom" && at.Len > 9000 && k == 0 && n%2 == 0 { // somewhere inside
@@ -95,8 +95,9 @@ func TestCorpusReplicas(t *testing.T) {
 	compare(t, rows, expected(t, dir, "d_raw", "final"))
 }
 
-// The rowsets of two servers that flushed on their own are no twins, as their changes have different times; cells are
-// then found by key. The replicas are made from two runs of the generator, with the same rows at the end.
+// TestCorpusFillByKey: the rowsets of two servers that flushed independently are not twins, because their changes have
+// different times; cells are then found by key. The replicas are made from two runs of the generator, with the same
+// rows at the end.
 func TestCorpusFillByKey(t *testing.T) {
 	dir := corpus(t)
 	one, two := load(t, filepath.Join(dir, "fs_file")), load(t, filepath.Join(dir, "fs_log"))
@@ -115,7 +116,7 @@ func TestCorpusFillByKey(t *testing.T) {
 			files["b/"+name] = b
 		}
 		delete(files, "b/"+other.Object)
-		// A bloom file of b is missing, so that a is the one that is read.
+		// A bloom file of b is missing, so that a is read.
 		bloom := func(id uint64) string { return string(binary.LittleEndian.AppendUint64(nil, id)) }
 		files["b/"+filepath.Dir(other.Object)+"/"+tb.ID] = kudu.Renamed(two[other.Object],
 			map[string]string{other.ID: tb.ID, other.TableID: tb.TableID,
@@ -153,7 +154,7 @@ func TestCorpusFillByKey(t *testing.T) {
 			t.Errorf("%s: %d losses, the first: %+v", table, len(losses), losses[0])
 		}
 		compare(t, rows, final(t, dir, table))
-		damaged, sound := 0, 0 // both were read: the damaged columns, and the same ones of the other server
+		damaged, sound := 0, 0 // counts of columns read: damaged ones, and the same ones on the other server
 		for column, places := range blocks {
 			if i := tb.Schema.FindName(column); i < 0 || tb.Schema.NumKeys == 1 && i == 0 {
 				continue
@@ -174,8 +175,8 @@ func TestCorpusFillByKey(t *testing.T) {
 	}
 }
 
-// The replica with the latest operation is read, whatever blocks it lacks. A log that ends before what was flushed is
-// reported.
+// TestCorpusLatestReplica: the replica with the latest operation is read, whatever blocks it lacks. A log that ends
+// before the latest flushed operation is reported.
 func TestCorpusLatestReplica(t *testing.T) {
 	dir := corpus(t)
 	one := kudu.Unpack(t, filepath.Join(dir, "fs_file", "full_with_wal.tar.zst"))

@@ -14,7 +14,7 @@ import (
 	"stoa/store"
 )
 
-// listed are the lines of a list of a place, by the names of its columns.
+// listed returns the lines of a list of a place, by column name.
 func listed(t *testing.T, name, place, table string) (out []map[string]string) {
 	t.Helper()
 	for _, l := range kudu.Format.Listings {
@@ -36,7 +36,7 @@ func listed(t *testing.T, name, place, table string) (out []map[string]string) {
 	return out
 }
 
-// cutBlock writes a block as a file of its own.
+// cutBlock writes a block to a separate file.
 func cutBlock(t *testing.T, line map[string]string) string {
 	t.Helper()
 	off, err := strconv.ParseInt(line["offset"], 10, 64)
@@ -60,8 +60,8 @@ func cutBlock(t *testing.T, line map[string]string) string {
 	return name
 }
 
-// TestTableStats: of a table, each column takes what the CFiles of its blocks take by themselves, in the encodings and
-// codecs that these name; its values and nulls are those of the rows that the client read.
+// TestTableStats: each column of a table has the size that the CFiles of its blocks have as separate files, and the
+// encodings and codecs that these name. Its numbers of values and nulls are those of the rows that the client read.
 func TestTableStats(t *testing.T) {
 	dir := corpus(t)
 	for _, table := range []string{"d_raw", "d_major", "d_rowset", "d_minor", "ck", "key_all", "part"} {
@@ -117,8 +117,8 @@ func TestTableStats(t *testing.T) {
 	}
 }
 
-// TestRowSetStats: the bytes of a table's rowsets are those of its blocks, by kind; live rows are the client's, and
-// what deltas delete is missing from those that were written.
+// TestRowSetStats: the bytes of a table's rowsets are those of its blocks, by kind; live rows are those that the client
+// read, and the difference from the rows written are the rows that deltas delete.
 func TestRowSetStats(t *testing.T) {
 	dir := corpus(t)
 	place := filepath.Join(dir, "fs_log")

@@ -37,7 +37,8 @@ func parseSuper(b []byte) (*meta.Tablet, error) {
 	return meta.ReadSuperblock(context.Background(), store.NewMemory(map[string][]byte{"s": b}), "s", pbc.Options{})
 }
 
-// Any flipped bit of a superblock is reported, and what is read nevertheless is right; a truncated superblock is lost.
+// TestSuperblockDamage: any flipped bit of a superblock is reported, and everything that can still be read is right; a
+// truncated superblock is lost.
 func TestSuperblockDamage(t *testing.T) {
 	for name, b := range superblocks(t) {
 		whole, err := parseSuper(b)
@@ -100,7 +101,7 @@ func TestBlockRefSpans(t *testing.T) {
 	}
 }
 
-// superMessage is a superblock with one rowset, to which fields can be added.
+// superMessage returns a superblock with one rowset, to which fields can be added.
 func superMessage(more ...[]byte) []byte {
 	column := func(id uint64, name string, typ uint64, key, null bool) []byte {
 		return pb.AppendBool(pb.AppendBool(pb.AppendUint(pb.AppendString(pb.AppendUint(nil, 1, id), 2, name), 3,

@@ -20,7 +20,7 @@ import (
 	"stoa/store"
 )
 
-// blockFiles are the names of a directory's block files.
+// blockFiles returns the names of a directory's block files.
 func blockFiles(files map[string][]byte) (out []string) {
 	for name := range files {
 		if strings.Contains(name, "/data/") && len(path.Base(name)) == 16 {
@@ -30,8 +30,8 @@ func blockFiles(files map[string][]byte) (out []string) {
 	return out
 }
 
-// TestBlocksAsEveryKind: every block is verified and described as every kind, a delta file as a bloom filter, a column
-// of numbers as a delta file, and reported if it cannot be of that kind.
+// TestBlocksAsEveryKind: every block is verified and described as every kind (a delta file as a bloom filter, a column
+// of numbers as a delta file), and reported if it cannot be of that kind.
 func TestBlocksAsEveryKind(t *testing.T) {
 	files := load(t, "testdata/history")
 	tree := store.NewMemory(files)
@@ -94,7 +94,7 @@ func alike(a, b []byte) bool {
 
 // TestExchangedBlocks swaps any two block files of a directory, and copies each over the other. Reading, recovery and
 // both depths of verify neither panic nor report an error of class Bug; wrong rows are reported unless the footers do
-// not distinguish the files; and verify reports what the footers show.
+// not distinguish the files, and verify reports everything that the footers show.
 func TestExchangedBlocks(t *testing.T) {
 	files := load(t, "testdata/history")
 	want := slices.Sorted(maps.Keys(lineSet(expectedLines(t, "testdata", "d_major", "final"))))
@@ -116,9 +116,9 @@ func TestExchangedBlocks(t *testing.T) {
 				if n++; i == k || swap && i > k || n%step != 0 {
 					continue
 				}
-				fewest := 269 // which the smaller rowset has
+				fewest := 269 // rows of the smaller rowset
 				if rows[path.Base(a)] && rows[path.Base(b)] {
-					fewest = 0 // each costs the rows of a rowset
+					fewest = 0 // each loses the rows of a rowset
 				}
 				bad := maps.Clone(files)
 				if bad[b] = files[a]; swap {
@@ -161,7 +161,7 @@ func exchanged(t *testing.T, what string, tree store.Tree, want []string, same b
 	}
 }
 
-// recovered is scan of d_major, opened for recovery if recover is true.
+// recovered scans d_major, opened for recovery if recover is true.
 func recovered(t *testing.T, tree store.Tree, recover bool, spec stoa.ScanSpec) (out scanned, err error) {
 	t.Helper()
 	tb, err := stoa.Open(t.Context(), "#d_major",
@@ -187,7 +187,7 @@ func recovered(t *testing.T, tree store.Tree, recover bool, spec stoa.ScanSpec) 
 	return out, nil
 }
 
-// verified is the number of errors that verify reports; none may be a bug of stoa.
+// verified returns the number of errors that verify reports; none may be a bug of stoa.
 func verified(t *testing.T, tree store.Tree, depth format.Depth) (n int) {
 	t.Helper()
 	for x := range kudu.Format.Verify(t.Context(), format.Target{Tree: tree}, format.OpenOptions{Depth: depth}) {
@@ -218,7 +218,7 @@ func missingOf(got, want []string) (out []string) {
 	return out
 }
 
-// TestRecoverWithoutABlock: a truncated, empty or missing block, or a directory in its place, costs the cells of its
+// TestRecoverWithoutABlock: a truncated, empty or missing block, or a directory in its place, loses the cells of its
 // rows, in recovery as in reading.
 func TestRecoverWithoutABlock(t *testing.T) {
 	files := load(t, "testdata/history")
@@ -257,8 +257,8 @@ func TestRecoverWithoutABlock(t *testing.T) {
 	}
 }
 
-// TestOtherFileForSuperblock: where a superblock has the bytes of any other file, nobody knows that its tablet is not
-// of a table: opening reports that, also of a table that is partly elsewhere.
+// TestOtherFileForSuperblock: if a superblock has the bytes of any other file, it is unknown to which table its tablet
+// belongs. Opening any table reports that, even a table that is partly elsewhere.
 func TestOtherFileForSuperblock(t *testing.T) {
 	files := load(t, "testdata/log")
 	_, tablets := layout(t, store.NewMemory(files))
@@ -289,7 +289,7 @@ func TestOtherFileForSuperblock(t *testing.T) {
 	}
 }
 
-// directoryAt is files with a directory in the place of one.
+// directoryAt returns files with a directory in place of one of them.
 func directoryAt(files map[string][]byte, name string) *store.Memory {
 	out := maps.Clone(files)
 	delete(out, name)

@@ -17,7 +17,7 @@ import (
 	"stoa/store"
 )
 
-// findings are those of verify: errors and warnings, and notes.
+// findings returns the findings of verify: errors and warnings, and notes.
 func findings(t testing.TB, tree store.Tree, dir, table string) (bad, notes []region.Finding) {
 	t.Helper()
 	known := map[string]bool{}
@@ -38,7 +38,7 @@ func findings(t testing.TB, tree store.Tree, dir, table string) (bad, notes []re
 	return bad, notes
 }
 
-// Verify has no findings about the real directories, but for missing logs and tablets.
+// TestVerifyHealthy: verify has no findings about the real directories, except for missing logs and tablets.
 func TestVerifyHealthy(t *testing.T) {
 	places := []string{"testdata/file", "testdata/log"}
 	if dir := filepath.Join(corpusOr(""), "kudu"); dir != "kudu" {
@@ -136,7 +136,7 @@ func TestDescribeTable(t *testing.T) {
 	}
 }
 
-// TestVerifyMoment: a moment is one of a table; of a directory with several it is refused, not passed over.
+// TestVerifyMoment: a moment applies to one table; for a directory with several tables it is refused and not ignored.
 func TestVerifyMoment(t *testing.T) {
 	tg := format.Target{Tree: store.Local{}, Name: "testdata/log"}
 	var classes []error

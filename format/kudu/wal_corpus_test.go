@@ -30,7 +30,7 @@ import (
 	"stoa/wire"
 )
 
-// untar is a packed directory of the corpus, in memory.
+// untar reads a packed directory of the corpus into memory.
 func untar(t testing.TB, name string) *store.Memory {
 	t.Helper()
 	f, err := os.Open(name)
@@ -74,7 +74,7 @@ func tserver(t testing.TB, tree store.Tree) *fs.FS {
 	return f
 }
 
-// expected are the rows of a table at a phase, as the generator's client read them.
+// expected returns the rows of a table at a phase, as the generator's client read them.
 func expected(t testing.TB, dir, table, phase string) (cols []kudugen.Column, rows [][]kudugen.Cell) {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(dir, "expected", "schemas.json"))
@@ -101,7 +101,7 @@ func expected(t testing.TB, dir, table, phase string) (cols []kudugen.Column, ro
 	return all[table], rows
 }
 
-// snapshots are the hybrid times of a run's phases, in their order.
+// snapshots returns the hybrid times of a run's phases, in order.
 func snapshots(t testing.TB, dir, run string) (out []struct {
 	Phase string
 	HT    uint64
@@ -117,7 +117,7 @@ func snapshots(t testing.TB, dir, run string) (out []struct {
 	return out
 }
 
-// cellMap is a row by column id. A column that is not there was added later.
+// cellMap is a row by column id. A missing column was added later.
 type cellMap map[uint32]kudugen.Cell
 
 // timeline is a row's history.
@@ -145,7 +145,7 @@ func cellsOf(t testing.TB, b []byte) cellMap {
 	return out
 }
 
-// at is the row at a time; nil if it does not exist then.
+// at returns the row at a time; nil if it does not exist then.
 func (l *timeline) at(t testing.TB, time uint64) cellMap {
 	row := cellMap{}
 	for k, v := range l.base {
@@ -217,8 +217,8 @@ func keyOf(t testing.TB, sc *meta.Schema, row []kudugen.Cell) string {
 	return string(k)
 }
 
-// A log of which nothing was removed holds the whole history: replayed as if nothing had been flushed, it yields every
-// table at every snapshot.
+// TestCorpusWALHoldsEverything: a log of which nothing was removed has the whole history: replayed as if nothing had
+// been flushed, it yields every table at every snapshot.
 func TestCorpusWALHoldsEverything(t *testing.T) {
 	dir := corpusDir(t)
 	compared := 0
@@ -275,7 +275,7 @@ func wholeLog(t testing.TB, f *fs.FS, tb *meta.Tablet, into map[string]*timeline
 		t.Fatal(err)
 	}
 	for _, x := range l.Findings {
-		// so a row looks that was deleted from its rowset and inserted again
+		// this is how a row appears that was deleted from its rowset and inserted again
 		if x.Code != "kudu.wal.change.lost" || !strings.Contains(x.Message, "exists already") &&
 			!strings.Contains(x.Message, "more of this kind") {
 			t.Errorf("%s: %s at %s: %s", tb.Table, x.Code, x.At, x.Message)
@@ -298,8 +298,8 @@ func wholeLog(t testing.TB, f *fs.FS, tb *meta.Tablet, into map[string]*timeline
 	}
 }
 
-// Only the log of d_wal has something that was not flushed: with it, the rows at p4 become the final ones. The logs of
-// all other tablets add nothing.
+// TestCorpusWALAddsWhatIsNotFlushed: only the log of d_wal has changes that were not flushed: with them, the rows at p4
+// become the final ones. The logs of all other tablets add nothing.
 func TestCorpusWALAddsWhatIsNotFlushed(t *testing.T) {
 	dir := corpusDir(t)
 	for run, manifest := range map[string]string{"fs_file": "file_ck", "fs_log": "log_ck"} {
@@ -372,8 +372,8 @@ func TestCorpusWALAddsWhatIsNotFlushed(t *testing.T) {
 	}
 }
 
-// rowsetKeys are the encoded keys of each rowset with their ordinals, of a tablet whose key is an int64: so is
-// that of the tables that have changes of rowsets in their logs.
+// rowsetKeys returns the encoded keys of each rowset with their ordinals. The tablet's key must be an int64, as it is
+// in all tables whose logs have changes of rowsets.
 func rowsetKeys(t testing.TB, f *fs.FS, tb *meta.Tablet) map[uint64]map[string]int64 {
 	t.Helper()
 	out := map[uint64]map[string]int64{}

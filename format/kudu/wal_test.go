@@ -34,7 +34,7 @@ const (
 	goldenAlter = "dd2267a0b9b24eb7ab636b24881ec9a5"
 )
 
-// logFS is a server with only logs and superblocks.
+// logFS returns a server with only logs and superblocks.
 func logFS(tree store.Tree) *fs.FS {
 	return &fs.FS{Layout: fs.Layout{WALDir: "w", MetaDir: "w"}, Tree: tree, Options: fs.FSOptions{}}
 }
@@ -116,7 +116,7 @@ func replayTree(t testing.TB, tb *meta.Tablet, files map[string][]byte, lookup w
 	return l
 }
 
-// codesOf are the codes of a log's findings, each once, sorted.
+// codesOf returns the codes of a log's findings, sorted and without duplicates.
 func codesOf(l *wal.Logged) string {
 	var out []string
 	for _, x := range l.Findings {
@@ -155,7 +155,7 @@ func subset(part, whole *wal.Logged) bool {
 	return true
 }
 
-// batchEnds are where the batches of a segment end; the first is where they begin.
+// batchEnds returns the offsets at which the batches of a segment end; the first element is where they begin.
 func batchEnds(t testing.TB, b []byte) []int64 {
 	t.Helper()
 	src, err := store.NewMemory(map[string][]byte{"s": b}).Open(context.Background(), "s")
@@ -176,7 +176,8 @@ func batchEnds(t testing.TB, b []byte) []int64 {
 	}
 }
 
-// A truncated log yields what was written before, and that is reported unless it ends between two batches.
+// TestWALTornAnywhere: a truncated log yields the operations before the cut, and the cut is reported unless it is
+// between two batches.
 func TestWALTornAnywhere(t *testing.T) {
 	f := logFS(store.NewMemory(golden(t)))
 	tb := asIfNothingFlushed(goldenTablet(t, f, goldenInt8))
@@ -187,7 +188,7 @@ func TestWALTornAnywhere(t *testing.T) {
 	}
 	ends := batchEnds(t, b)
 	for n := range b {
-		for _, tail := range []int{0, 5000} { // as cut, and as space taken in advance
+		for _, tail := range []int{0, 5000} { // cut, and with preallocated space after the cut
 			l := replayed(t, tb, append(slices.Clip(b[:n]), make([]byte, tail)...))
 			if !subset(l, whole) {
 				t.Fatalf("cut at %d: rows that were not written", n)
@@ -201,7 +202,7 @@ func TestWALTornAnywhere(t *testing.T) {
 			case between && codes != "" && codes != "uncommitted":
 				t.Fatalf("cut at %d, between two batches: %s", n, codes)
 			case between:
-			case tail > 0 && allZero(b[n:ends[i]]): // that is what was written
+			case tail > 0 && allZero(b[n:ends[i]]): // unchanged: these bytes were zeros
 			case !strings.Contains(codes, "torn") && !allZero(b[ends[i-1]:n]):
 				t.Fatalf("cut at %d, in a batch: %q", n, codes)
 			}
@@ -242,8 +243,8 @@ func TestWALFlips(t *testing.T) {
 	}
 }
 
-// A flipped bit in the header, which has no checksum, changes no row, or is reported: the superblock has the same
-// schema.
+// TestWALHeaderFlips: a flipped bit in the header, which has no checksum, changes no row or is reported, because the
+// superblock has the same schema.
 func TestWALHeaderFlips(t *testing.T) {
 	tb := asIfNothingFlushed(goldenTablet(t, logFS(store.NewMemory(golden(t))), goldenInt8))
 	b := segmentOf(t, goldenInt8)
@@ -292,7 +293,7 @@ func TestWALHeaderSchema(t *testing.T) {
 	for name, x := range map[string]struct {
 		segments [][]byte
 		codes    string
-		n        int32 // the default that the last row has
+		n        int32 // the default in the last row
 	}{
 		"whole":                       {[][]byte{seg(s, 2, 1, insert(1, 1))}, "", 7},
 		"another than the superblock": {[][]byte{seg(other, 2, 1, insert(1, 1))}, "header", 7},
@@ -484,7 +485,7 @@ func footer(entries, low, high int64) []byte {
 
 func opID(term, index int64) []byte { return pb.AppendInt(pb.AppendInt(nil, 1, term), 2, index) }
 
-// received is a batch with an operation at time index*10.
+// received returns a batch with an operation at time index*10.
 func received(index int64, op int32, field int, body []byte) []byte {
 	m := pb.AppendMessage(nil, 1, opID(1, index))
 	m = pb.AppendFixed64(m, 2, uint64(index)*10)
@@ -565,7 +566,7 @@ func (r *rowsPB) request(s *meta.Schema, more ...func([]byte) []byte) []byte {
 	return m
 }
 
-// textOf writes the content of a log: rows as key@time{cells}, with their changes.
+// textOf formats the content of a log: rows as key@time{cells}, with their changes.
 func textOf(l *wal.Logged) string {
 	var b strings.Builder
 	list := func(x []byte) {
@@ -661,7 +662,7 @@ func TestWALOperations(t *testing.T) {
 		"rowsets": {slices.Concat(write(1, one(wal.RowUpdate, k(8), logCell("a")), inDMS(3, 1)),
 			write(2, one(wal.RowUpdate, k(8), logCell("b")), inDMS(3, 2)),
 			write(3, one(wal.RowDelete, k(6)), inDMS(3, 2)),
-			// of a rowset that was compacted away
+			// changes of a rowset that was compacted away
 			write(4, one(wal.RowUpsert, k(8), nil, k(1)), inDMS(3, 2)), write(5, one(wal.RowDelete, k(8)), inDMS(9, 2)),
 			write(6, one(wal.RowUpdate, k(5), null), append(inMRS(4), inDMS(3, 2)...)), // while it was being flushed
 			write(7, one(wal.RowUpdate, k(5), logCell("c")), append(inDMS(9, 0), inDMS(3, 3)...))),
@@ -755,7 +756,7 @@ func TestWALAutoIncrement(t *testing.T) {
 	}
 }
 
-// A segment that is missing or damaged is reported, and the others are used.
+// TestWALSegments: a missing or damaged segment is reported, and the others are used.
 func TestWALSegments(t *testing.T) {
 	s := logTable()
 	write := func(i int64) [][]byte {
@@ -787,7 +788,7 @@ func TestWALSegments(t *testing.T) {
 		"whole":                 {[][]byte{a, b, c}, 8, ""},
 		"only made":             {[][]byte{a, b, c, {}}, 8, ""},
 		"only taken in advance": {[][]byte{a, b, c, make([]byte, 9000)}, 8, ""},
-		"the first is gone":     {[][]byte{nil, b, c}, 5, ""}, // Kudu deletes those that it needs no longer
+		"the first is gone":     {[][]byte{nil, b, c}, 5, ""}, // Kudu deletes segments that it no longer needs
 		"one between is gone":   {[][]byte{a, nil, c}, 5, "gap segment.missing"},
 		"none":                  {nil, 0, "missing"},
 		"a magic":               {[][]byte{a, flip(b, 0), c}, 8, "header"},
@@ -827,7 +828,8 @@ func TestWALDefaultsStay(t *testing.T) {
 	}
 }
 
-// If a log was being replayed when the server stopped, that log is read, not the new one beside it.
+// TestWALRecoveryDirectory: if a log was being replayed when the server stopped, that log is read and not the new one
+// beside it.
 func TestWALRecoveryDirectory(t *testing.T) {
 	s := logTable()
 	b := segment(s, 0, 1, cfile.LZ4, false,
@@ -840,7 +842,7 @@ func TestWALRecoveryDirectory(t *testing.T) {
 	}
 }
 
-// A rowset whose keys cannot be read costs the changes of its rows, and no more.
+// TestWALLookupFails: a rowset whose keys cannot be read loses the changes of its rows, and nothing else.
 func TestWALLookupFails(t *testing.T) {
 	s := logTable()
 	b := segment(s, 0, 1, cfile.LZ4, false,

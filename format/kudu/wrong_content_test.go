@@ -21,8 +21,8 @@ import (
 	"stoa/store"
 )
 
-// oneRowSet are the files of a directory with one table, and the files with the blocks of its largest rowset, by kind
-// as in blocksOf.
+// oneRowSet returns the files of a directory with one table, and the files with the blocks of its largest rowset, by
+// kind as in blocksOf.
 func oneRowSet(t *testing.T, dir string) (files map[string][]byte, blocks map[string]string) {
 	t.Helper()
 	files = load(t, dir)
@@ -98,7 +98,7 @@ func write64(t *testing.T, values []int64, o cfile.WriterOptions) []byte {
 	return out.Bytes()
 }
 
-// key64 is the encoded key of a number.
+// key64 returns the encoded key of a number.
 func key64(t *testing.T, v int64) []byte {
 	t.Helper()
 	k, err := cfile.AppendKey(nil, cfile.Int64, binary.LittleEndian.AppendUint64(nil, uint64(v)), true)
@@ -117,7 +117,8 @@ func resealed(file []byte, block fault.Span, change func(b []byte)) []byte {
 	return out
 }
 
-// reportedOf are the codes of the errors that verify reports for files after a change; each finding must have a file.
+// reportedOf returns the codes of the errors that verify reports for files after a change; each finding must have a
+// file.
 func reportedOf(t *testing.T, files map[string][]byte, change map[string][]byte, depth format.Depth) string {
 	t.Helper()
 	all := maps.Clone(files)
@@ -172,7 +173,7 @@ func TestWrongContentOfBlocks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		at := uint64(7353330655815053313 + 1<<40) // after all that the table has
+		at := uint64(7353330655815053313 + 1<<40) // after all operations of the table
 		for _, row := range rows {
 			if at--; !undo {
 				at += 2
@@ -193,7 +194,7 @@ func TestWrongContentOfBlocks(t *testing.T) {
 		kind  string
 		b     []byte
 		depth format.Depth
-		want  string // at least one of them is reported
+		want  string // at least one of these is reported
 	}{
 		"the same keys": {"id", id, format.Deep, ""},
 		"keys that do not ascend": {"id",
@@ -213,7 +214,7 @@ func TestWrongContentOfBlocks(t *testing.T) {
 		"changes past the last row": {"redo", deltas(false, 5, uint32(n)), format.Deep,
 			"kudu.delta.damaged"},
 		"a key of the value index": {"id", resealed(id, index, func(b []byte) {
-			// the second entry: the first seven bytes of a key, which set its block apart from the one before
+			// the second entry: the first seven bytes of a key, which distinguish its block from the previous one
 			at := bytes.Index(b, []byte{7, 0x80})
 			if at < 0 {
 				t.Fatalf("the value index has no such entry: %x", b)
@@ -286,7 +287,7 @@ func TestWrongContentOfAdhocIndexes(t *testing.T) {
 func TestVerifyRestOfDamagedRowSet(t *testing.T) {
 	files, blocks := oneRowSet(t, "testdata/history")
 	harmed := blocks["b"]
-	// a float64 column in the place of an int32 one
+	// a float64 column in place of an int32 one
 	change := map[string][]byte{harmed: flipped(files[harmed], 40), blocks["a"]: files[blocks["c"]]}
 	for _, depth := range []format.Depth{format.Quick, format.Sums, format.Deep} {
 		want := "cfile.block.checksum kudu.rowset.uneven"
@@ -299,7 +300,7 @@ func TestVerifyRestOfDamagedRowSet(t *testing.T) {
 	}
 }
 
-// TestUncheckedBlocks: blocks without checksums are reported, as single files without them are.
+// TestUncheckedBlocks: blocks without checksums are reported, like single files without checksums.
 func TestUncheckedBlocks(t *testing.T) {
 	files, blocks := oneRowSet(t, "testdata/history")
 	unchecked := func() string {
@@ -321,7 +322,7 @@ func TestUncheckedBlocks(t *testing.T) {
 	}
 }
 
-// rootOf is the root of a file's value index.
+// rootOf returns the root of a file's value index.
 func rootOf(t *testing.T, b []byte) (at fault.Span) {
 	t.Helper()
 	tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f": b}), Name: "f"}

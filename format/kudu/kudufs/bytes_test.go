@@ -18,7 +18,7 @@ import (
 )
 
 // TestDefaultsAndBoundsOfBytes: strings in defaults and bounds of ranges are written with the bytes that they had in
-// the original superblock, also if these are not UTF-8, or begin with the escape for that.
+// the original superblock, even if these are not UTF-8 or begin with the escape for such bytes.
 func TestDefaultsAndBoundsOfBytes(t *testing.T) {
 	for text, want := range map[string]string{
 		"plain": "plain", "": "", "ff": "ff", `\xff00`: "\xff\x00", `\x5c786666`: `\xff`, `\x`: "",

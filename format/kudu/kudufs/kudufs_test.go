@@ -69,8 +69,8 @@ func read(t *testing.T, dir string) (out []string) {
 	return out
 }
 
-// TestRowsInAnyOrder: rows that come unsorted are written once each, to the tablet of their hash bucket (verify checks
-// that), in overlapping rowsets.
+// TestRowsInAnyOrder: unsorted rows are written once each, to the tablet of their hash bucket (verify checks that), in
+// overlapping rowsets.
 func TestRowsInAnyOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, buckets := range []int{0, 2, 7} {
@@ -133,7 +133,7 @@ func TestDuplicateKeys(t *testing.T) {
 	}
 }
 
-// TestRefusedOptions: the error says what is wrong with an option.
+// TestRefusedOptions: the error tells what is wrong with an option.
 func TestRefusedOptions(t *testing.T) {
 	for want, o := range map[string]kudufs.WriteOptions{
 		"needs a name":       {Key: []string{"k"}},
