@@ -13,9 +13,8 @@ import (
 	"stoa/store"
 )
 
-// TestOpeningIsBounded: files of very many, or very deeply nested, columns, and of schemas in few bytes, take
-// memory in proportion to their size, or are refused by every verb as more than the limits allow, and not
-// called damaged.
+// TestOpeningIsBounded: files with very many or very deeply nested columns, and schemas in few bytes, take memory in
+// proportion to their size, or are refused by every verb as exceeding the limits. They are not called damaged.
 func TestOpeningIsBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("seconds of hostile files")
@@ -41,7 +40,7 @@ func TestOpeningIsBounded(t *testing.T) {
 	steps := func(i int) []string {
 		return []string{"Name", fmt.Sprint(i, strings.Repeat(".a", 60)), "Type", "Int"}
 	}
-	// repeated, so that recovery plans levels to count rows
+	// repeated, so that recovery needs levels to count rows
 	m, columns := metas(20_000, func(i int) []string {
 		return append(steps(i), "MaxRepetition", "1", "MaxDefinition", "1")
 	})
@@ -51,7 +50,7 @@ func TestOpeningIsBounded(t *testing.T) {
 		data    []byte
 		refused bool
 	}{
-		"nested 32 deep":     {file(2, 32, nested), false}, // 31 lists of structs, and a list: 63 in each other
+		"nested 32 deep":     {file(2, 32, nested), false}, // 31 lists of structs, and a list: 63 nested types
 		"nested 33 deep":     {file(2, 33, nested), true},
 		"nested 20,000 deep": {file(2, 20_000, nested), true},
 		"60,000 columns":     {file(2, 60_000, flat), false},

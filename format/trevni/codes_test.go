@@ -14,7 +14,7 @@ import (
 	"stoa/store/faulty"
 )
 
-// TestOverlap: two columns that start at one place own the same bytes.
+// TestOverlap: two columns that start at the same offset claim the same bytes.
 func TestOverlap(t *testing.T) {
 	column := handColumn(handBlock{2, 2, 2, "\x02\x04"})
 	file := handFile(2, 2, handMeta(), [][]byte{handMeta("trevni.name", "x", "trevni.type", "int"),
@@ -52,7 +52,7 @@ func TestRunsBeforeVersion2(t *testing.T) {
 	}
 }
 
-// TestOrder: the first values of a column that is said to be sorted fall; one is not that of its block.
+// TestOrder: the first values of a column declared as sorted descend, and one of them is not that of its block.
 func TestOrder(t *testing.T) {
 	le := binary.LittleEndian
 	column := le.AppendUint32(nil, 2)
@@ -79,7 +79,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestReadCode: a store that fails is not damage: verify reports it by a code of its own, and nothing else.
+// TestReadCode: a store that fails is not damage: verify reports it under a separate code, and nothing else.
 func TestReadCode(t *testing.T) {
 	for name, data := range samples(t) {
 		whole, reported := verified(t, data, nil), 0
@@ -105,7 +105,7 @@ func TestReadCode(t *testing.T) {
 	}
 }
 
-// TestRecoveredMagic: a damaged magic is seen through, and that is noted.
+// TestRecoveredMagic: a file with a damaged magic is recovered, and the damage is reported.
 func TestRecoveredMagic(t *testing.T) {
 	raw := "\x02\x04"
 	file := handFile(2, 2, handMeta(), [][]byte{handMeta("trevni.name", "x", "trevni.type", "int")},
@@ -124,13 +124,13 @@ func TestRecoveredMagic(t *testing.T) {
 	}
 }
 
-// unsealed is a file of our writer's without the checksums that it keeps over header and descriptors.
+// unsealed returns a file of our writer without the checksums of header and descriptors.
 func unsealed(data []byte) []byte {
 	out := bytes.ReplaceAll(data, []byte("stoa.header"), []byte("user.header"))
 	return bytes.ReplaceAll(out, []byte("stoa.descriptors"), []byte("user.descriptors"))
 }
 
-// verified is what verify reports of a file.
+// verified returns the findings of verify about a file.
 func verified(t *testing.T, data []byte, opts map[string]string) []region.Finding {
 	t.Helper()
 	m := store.NewMemory(map[string][]byte{"f.trv": data})

@@ -26,9 +26,8 @@ import (
 	"stoa/vec"
 )
 
-// The corpus of real files judges the reader. What is expected of a file comes from the generator's formula
-// (expect.jsonl, as Avro's writer was given it) or from the records as they were built (avro.jsonl), never from
-// this package.
+// The corpus of real files judges the reader. Expectations come from the generator's formula (expect.jsonl, the input
+// of Avro's writer) or from the records as they were built (avro.jsonl), never from this package.
 //
 // TestGolden runs this over the subset in corpus/, TestCorpus over everything.
 
@@ -75,7 +74,7 @@ func runCorpus(t *testing.T, dir string, want int) {
 	}
 }
 
-// check compares a file with what is expected of it.
+// check compares a file with its expected contents.
 func (e entry) check(t *testing.T, dir string) (rows int) {
 	data, err := os.ReadFile(filepath.Join(dir, e.File))
 	if err != nil {
@@ -128,7 +127,7 @@ func (e entry) check(t *testing.T, dir string) (rows int) {
 			}
 			n++
 		}
-	default: // contents by the manifest's words: true from row 300000 on
+	default: // contents as the manifest describes them: true from row 300000 on
 		n = 600000
 		for i := range n {
 			if got := cols[0].(*array.Boolean); got.Len() != n || got.Value(i) != (i >= 300000) {
@@ -192,7 +191,7 @@ func readAll(ctx context.Context, data []byte, o format.OpenOptions) (format.Rea
 	return r, cols, err
 }
 
-// columnsOf decodes the physical columns of a reader, and puts them together with nest.
+// columnsOf decodes the physical columns of a reader, and assembles them with package nest.
 func columnsOf(ctx context.Context, r format.Reader, data []byte) ([]arrow.Array, error) {
 	groups, err := r.RowGroups(ctx, format.Part{}, format.Query{})
 	if err != nil {
@@ -235,7 +234,7 @@ func columnsOf(ctx context.Context, r format.Reader, data []byte) ([]arrow.Array
 	return out, nil
 }
 
-// flatColumn is the column of a field that needs nothing put together; -1 if the field is not so.
+// flatColumn returns the column of a field that needs no assembly; -1 for other fields.
 func flatColumn(all []format.Column, field int) int {
 	for i, c := range all {
 		if c.Path[0] == field && len(c.Path) == 1 && c.Parent < 0 && c.Has == format.Values {
@@ -245,7 +244,7 @@ func flatColumn(all []format.Column, field int) int {
 	return -1
 }
 
-// lengthsOf are the lengths that a column counts its children by.
+// lengthsOf returns the lengths by which a column counts its children.
 func lengthsOf(a arrow.Array) []int32 {
 	if l, ok := a.(*array.List); ok {
 		out := make([]int32, l.Len())
@@ -317,7 +316,7 @@ type key struct {
 	col int
 }
 
-// rowsOf says for each row where the entries of column i begin.
+// rowsOf returns, for each row, where its entries in column i begin.
 func rowsOf(r format.Reader, g format.RowGroup, i int) []int64 {
 	out := make([]int64, g.Rows+1)
 	parent := r.Columns()[i].Parent

@@ -14,8 +14,8 @@ import (
 	"stoa/store"
 )
 
-// TestUnprovenRowCounts: descriptors whose own checksum is wrong, and whose blocks prove nothing, do not say how many
-// rows there were: recovery reports no other number than the header's as lost.
+// TestUnprovenRowCounts: descriptors whose own checksum is wrong, and whose blocks prove nothing, do not determine the
+// number of rows: recovery reports only the header's number as lost.
 func TestUnprovenRowCounts(t *testing.T) {
 	for name, data := range samples(t) {
 		rows := int64(binary.LittleEndian.Uint64(data[4:]))
@@ -40,7 +40,7 @@ func TestUnprovenRowCounts(t *testing.T) {
 	}
 }
 
-// TestRowsWithoutColumns: a number of rows that nothing bears out, in a file without columns, is not read for ever.
+// TestRowsWithoutColumns: an unconfirmed number of rows in a file without columns does not make reading go on forever.
 func TestRowsWithoutColumns(t *testing.T) {
 	for rows, refused := range map[int]bool{0: false, 3: false, 1 << 20: false, 1 << 25: true, 1 << 56: true} {
 		file := handFile(2, int64(rows), handMeta(), nil)
@@ -55,8 +55,8 @@ func TestRowsWithoutColumns(t *testing.T) {
 	}
 }
 
-// TestTwoWrongCounts: the header has another number of rows, and a column does not begin where it should. The columns
-// that do agree with each other; recovery reports no row as lost that is not among theirs.
+// TestTwoWrongCounts: the header has a wrong number of rows, and a column does not begin where it should. The other
+// columns agree with each other, and recovery reports only rows among theirs as lost.
 func TestTwoWrongCounts(t *testing.T) {
 	for _, codec := range []string{"null", "deflate", "snappy", "bzip2"} {
 		data := corpusFile(t, "v1.12.2/all_"+codec+"_null.trv")

@@ -38,7 +38,7 @@ func scanAll(ctx context.Context, data []byte, spec scan.Spec, recovering bool) 
 	return scanWith(ctx, data, spec, o, open)
 }
 
-// scanWith is scanAll with other ways to open a file.
+// scanWith is scanAll with options for opening the file.
 func scanWith(ctx context.Context, data []byte, spec scan.Spec, o format.OpenOptions,
 	open func(context.Context, format.Target, format.OpenOptions) (format.Reader, error)) (rows string, err error) {
 	m := store.NewMemory(map[string][]byte{"f.trv": data})
@@ -48,7 +48,7 @@ func scanWith(ctx context.Context, data []byte, spec scan.Spec, o format.OpenOpt
 	}
 	defer r.Close()
 	if groups, err := r.RowGroups(ctx, format.Part{}, format.Query{}); err == nil && groups[0].Rows > 1<<20 {
-		return "", nil // nulls, and runs, take no bytes: there can be as many as the descriptors like
+		return "", nil // nulls and runs take no bytes, so descriptors may claim any number of them
 	}
 	var b strings.Builder
 	src := scan.Source{Reader: r, Objects: scan.NewObjects(m), Dicts: scan.NewDicts(), Limits: o.Limits}
@@ -70,7 +70,7 @@ func scanWith(ctx context.Context, data []byte, spec scan.Spec, o format.OpenOpt
 	return b.String(), nil
 }
 
-// samples are small files of every kind, with checksums.
+// samples returns small files of every kind, with checksums.
 func samples(t testing.TB) map[string][]byte {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "i", Type: arrow.PrimitiveTypes.Int32},
 		{Name: "s", Type: arrow.BinaryTypes.String, Nullable: true},
@@ -89,7 +89,7 @@ func samples(t testing.TB) map[string][]byte {
 	return out
 }
 
-// inBlock reports which bytes belong to blocks: those that a checksum guards.
+// inBlock reports which bytes belong to blocks and so are covered by a checksum.
 func inBlock(t testing.TB, data []byte) []bool {
 	m := store.NewMemory(map[string][]byte{"f.trv": data})
 	out := make([]bool, len(data))
@@ -107,21 +107,21 @@ func inBlock(t testing.TB, data []byte) []bool {
 	return out
 }
 
-// placed checks that an error says where and of what kind.
+// placed checks that an error has a place and a class.
 func placed(t *testing.T, what string, err error) {
 	t.Helper()
 	var e *fault.Error
 	if errors.As(err, &e) && strings.Contains(e.Reason, "cannot be there (at most") {
-		return // levels that do not fit the type are found when the field is put together: it names the column
+		return // levels that do not fit the type are found when the field is assembled; the error names the column
 	}
 	if !errors.As(err, &e) || e.At.Object != "f.trv" || e.Class == fault.Bug || e.Class == fault.Invalid {
 		t.Errorf("%s: %v is not placed", what, err)
 	}
 }
 
-// TestBitFlips: a bit of every byte of small files. Within blocks, which have checksums, a flip is an error, or
-// changes nothing; elsewhere there is an error with a place, or what was read changed and describe still owns
-// every byte, or nothing changed. Nothing panics.
+// TestBitFlips: a bit of every byte of small files. Inside blocks, which have checksums, a flip is an error or changes
+// nothing. Elsewhere there is an error with a place, or the values read change and describe still claims every byte, or
+// nothing changes. Nothing panics.
 func TestBitFlips(t *testing.T) {
 	for name, data := range samples(t) {
 		right, err := scanAll(t.Context(), data, scan.Spec{}, false)
@@ -136,7 +136,7 @@ func TestBitFlips(t *testing.T) {
 				got, err := scanAll(t.Context(), bad, scan.Spec{}, false)
 				if err != nil {
 					placed(t, name, err)
-				} else if guarded[i] && got != right { // the last byte of a deflate stream has bits that mean nothing
+				} else if guarded[i] && got != right { // the last byte of a deflate stream has unused bits
 					t.Errorf("%s: bit %d of byte %d, in a block, and no error", name, bit, i)
 				}
 				bad[i] ^= 1 << bit
@@ -145,7 +145,7 @@ func TestBitFlips(t *testing.T) {
 	}
 }
 
-// TestCuts: a file cut anywhere gives a placed error; what is whole is still read.
+// TestCuts: a file cut anywhere yields an error with a place; intact data is still read.
 func TestCuts(t *testing.T) {
 	for name, data := range samples(t) {
 		guarded := inBlock(t, data)
@@ -163,7 +163,7 @@ func TestCuts(t *testing.T) {
 				t.Errorf("%s cut at %d: verify reports nothing", name, n)
 			}
 		}
-		// Cut in the last block: all rows are there, what is lost is null or left out.
+		// With a cut in the last block, all rows are returned, and lost cells are null or their rows left out.
 		for _, policy := range []scan.Damaged{scan.SkipRows, scan.NullCells} {
 			var losses []region.Loss
 			_, err := scanAll(t.Context(), data[:len(data)-1],
@@ -175,7 +175,7 @@ func TestCuts(t *testing.T) {
 	}
 }
 
-// TestRecover: a damaged magic, start and row count are seen through.
+// TestRecover: files with a damaged magic, start or row count are recovered.
 func TestRecover(t *testing.T) {
 	for name, data := range samples(t) {
 		right, err := scanAll(t.Context(), data, scan.Spec{}, false)
@@ -202,7 +202,7 @@ func TestRecover(t *testing.T) {
 	}
 }
 
-// startsOf finds where the starts of columns are.
+// startsOf returns the offsets at which the starts of columns are stored.
 func startsOf(t testing.TB, data []byte) (at []int64) {
 	m := store.NewMemory(map[string][]byte{"f.trv": data})
 	for n, err := range trevni.Format.Describe(t.Context(), format.Target{Tree: m, Name: "f.trv"},
@@ -217,8 +217,8 @@ func startsOf(t testing.TB, data []byte) (at []int64) {
 	return at
 }
 
-// TestSeek: a search in a sorted column, and of a row, reads the blocks that it needs and no others: of a
-// search the block, and those at the borders of what is skipped.
+// TestSeek: a search in a sorted column, and the search for a row, read only the blocks that they need: the block
+// itself, and those at the boundaries of skipped ranges.
 func TestSeek(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Int32}}, nil)
 	own := write(t, trevni.AvroFormat, sc, map[string]string{"block-size": "1000", "first-values": "k"},
@@ -276,7 +276,7 @@ func TestSeek(t *testing.T) {
 	}
 }
 
-// TestWrongFirstValue: a search goes by no first value that is wrong.
+// TestWrongFirstValue: a search never relies on a wrong first value.
 func TestWrongFirstValue(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Int32}}, nil)
 	b := countingBatch(sc, 2000)

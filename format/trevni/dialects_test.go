@@ -17,7 +17,8 @@ import (
 	judge "stoa/interop/trevni"
 )
 
-// corpusDir is the whole corpus if it is at hand, else the golden subset: what is tested here is whole in both.
+// corpusDir returns the whole corpus if it is available, else the golden subset; both have everything that is tested
+// here.
 func corpusDir() string {
 	if dir := os.Getenv("STOA_CORPUS"); dir != "" {
 		return filepath.Join(dir, "trevni")
@@ -66,7 +67,7 @@ func TestImpala(t *testing.T) {
 	}
 }
 
-// dialectRows is the part of expect.json that is rows.
+// dialectRows returns the rows in expect.json.
 func dialectRows(t *testing.T) string {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(corpusFile(t, "dialects/expect.json"), &all); err != nil {
@@ -75,8 +76,8 @@ func dialectRows(t *testing.T) string {
 	return `{"impala_*":` + string(all["impala_*"]) + `}`
 }
 
-// TestWikiDremel: the Dremel paper's two documents. Levels and values are those of the paper; the documents are
-// those that were given to Avro's writer.
+// TestWikiDremel: the Dremel paper's two documents. Levels and values are those of the paper; the documents are the
+// input of Avro's writer.
 func TestWikiDremel(t *testing.T) {
 	data := corpusFile(t, "dialects/wiki_dremel.trv")
 	r, cols, err := readAll(t.Context(), data, format.OpenOptions{})
@@ -168,8 +169,8 @@ func TestIntegerArray(t *testing.T) {
 	}
 }
 
-// TestNegative: files that contradict the format, and what must come of each: the right values, or an error at
-// its place.
+// TestNegative: files that contradict the format, each with the required result: the right values, or an error at its
+// place.
 func TestNegative(t *testing.T) {
 	right := map[string]string{ // values as Avro's reader has them, or as the notes on its bugs do
 		"magic_0": "0 1 2 3 4", "magic_1": "0 1 2 3 4", "magic_2": "0 1 2 3 4", "trail": "0 1 2 3 4",
@@ -179,7 +180,7 @@ func TestNegative(t *testing.T) {
 		"wrong_raw_size": "5 -5 70", "two_blocks_empty": "5 -5 70", "type_INT": "5 -5 70", "type_Int": "5 -5 70",
 		"negmeta": "", "dup": "", "swapped": "1 2 3", "zlib": "5 -5 70",
 	}
-	wrong := map[string]string{ // a part of the error's one line
+	wrong := map[string]string{ // a part of the error message
 		"magic_3": "[3+1]: unsupported: header.magic", "magic_255": "[3+1]: unsupported: header.magic",
 		"magic_PAR1": "[0+4]: corrupt: header.magic",
 		"trunc_0":    "f.trv: corrupt: header.magic", "trunc_3": "[0+3]: corrupt: header.magic",
@@ -197,7 +198,7 @@ func TestNegative(t *testing.T) {
 		"neglen":        "corrupt: column[0].block[0]: value 0 has a length of -1",
 		"nokeys":        "corrupt: column-metadata[0].name",
 		"rowcount_more": "[4+8]: corrupt: header.row-count: 7, no column has as many",
-		// Avro's reader does not look after the last value; here that is how a wrong row count shows.
+		// Avro's reader does not look beyond the last value; here the extra bytes reveal a wrong row count.
 		"overlong":     "corrupt: column[0].block[0]: 7 bytes are after",
 		"type_BYTES":   "corrupt: column[0].block[0]",
 		"type_boolean": "corrupt: column[0].block[0]: 3 bytes are after",

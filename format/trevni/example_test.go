@@ -16,7 +16,7 @@ import (
 	"stoa/store"
 )
 
-// peopleAs is a table of three people as a file, with options of the format.
+// peopleAs returns a table of three people as a file, written with options of the format.
 func peopleAs(name string, o format.Options) []byte {
 	ctx, mem := context.Background(), store.NewMemory(nil)
 	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int32},

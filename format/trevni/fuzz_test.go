@@ -32,7 +32,7 @@ func seeds(f *testing.F) {
 	}
 }
 
-// FuzzFile: whatever the bytes, reading, verifying, describing and recovering end, in time, and errors are no bugs.
+// FuzzFile: for any bytes, reading, verifying, describing and recovering end in time, and errors are not of class Bug.
 func FuzzFile(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, data []byte) {

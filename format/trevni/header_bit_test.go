@@ -17,8 +17,8 @@ import (
 	"stoa/store"
 )
 
-// TestHeaderBit: whichever bit of a header with a checksum flips, recovery reports it and yields the rows as they
-// were, or, where the header cannot be parsed, none.
+// TestHeaderBit: for any flipped bit in a header with a checksum, recovery reports it and returns the rows unchanged
+// or, if the header cannot be parsed, no rows.
 func TestHeaderBit(t *testing.T) {
 	for name, data := range samples(t) {
 		right, err := scanAll(t.Context(), data, scan.Spec{}, false)
@@ -51,8 +51,8 @@ func TestHeaderBit(t *testing.T) {
 	}
 }
 
-// TestUnprovenUnits: where more of a header is others than its checksum finds, nothing proves the scale of decimals and
-// the unit of times: no value comes out with another one, and those of other columns do.
+// TestUnprovenUnits: if a header has more changed bits than its checksum can locate, nothing proves the scale of
+// decimals and the unit of times: no value is returned with a wrong one, and the values of other columns are returned.
 func TestUnprovenUnits(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "cost", Nullable: true,
 		Type: &arrow.Decimal128Type{Precision: 9, Scale: 2}}, {Name: "at", Nullable: true,
@@ -81,8 +81,8 @@ func TestUnprovenUnits(t *testing.T) {
 	}
 }
 
-// cellsOf are the cells of a file by columns, "" for null: recovered, with null in the place of what is lost, if
-// recovering.
+// cellsOf returns the cells of a file by column, "" for null. With recovering they are recovered, with null in place of
+// lost cells.
 func cellsOf(t *testing.T, data []byte, recovering bool) (out [3][]string) {
 	t.Helper()
 	tab, err := stoa.Open(t.Context(), "f.trv", stoa.OpenOptions{Recover: recovering,

@@ -19,12 +19,12 @@ import (
 	"stoa/store"
 )
 
-// Files that no writer makes, put together byte by byte.
+// Files that no writer produces, built byte by byte.
 
-// zigzag is n as Trevni's ints and longs.
+// zigzag encodes n as one of Trevni's ints and longs.
 func zigzag(n int64) []byte { return binary.AppendUvarint(nil, uint64(n<<1^n>>63)) }
 
-// handMeta is metadata of keys and values.
+// handMeta encodes metadata of keys and values.
 func handMeta(pairs ...string) []byte {
 	b := zigzag(int64(len(pairs) / 2))
 	for _, s := range pairs {
@@ -40,7 +40,7 @@ type handBlock struct {
 	bytes             string
 }
 
-// handColumn is descriptors and blocks.
+// handColumn encodes descriptors and blocks.
 func handColumn(blocks ...handBlock) []byte {
 	le := binary.LittleEndian
 	out := le.AppendUint32(nil, uint32(len(blocks)))
@@ -53,7 +53,7 @@ func handColumn(blocks ...handBlock) []byte {
 	return out
 }
 
-// handFile is a file of columns, one after the other.
+// handFile builds a file of columns, one after another.
 func handFile(version byte, rows int64, meta []byte, metas [][]byte, columns ...[]byte) []byte {
 	le := binary.LittleEndian
 	b := append([]byte("Trv"), version)
@@ -69,8 +69,8 @@ func handFile(version byte, rows int64, meta []byte, metas [][]byte, columns ...
 	return append(b, slices.Concat(columns...)...)
 }
 
-// summedFile is an Avro file of one column x of fixed-width values, not compressed: sum is the CRC-32 of them,
-// before the data or after it.
+// summedFile builds an uncompressed Avro file of one column x of fixed-width values, with their CRC-32 before the data
+// (front) or after it; zero: the checksum is 0.
 func summedFile(typ string, rows int, data []byte, front, zero bool) []byte {
 	sum := binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE(data))
 	if zero {
@@ -85,8 +85,9 @@ func summedFile(typ string, rows int, data []byte, front, zero bool) []byte {
 		handColumn(handBlock{rows, len(data), len(data), stored}))
 }
 
-// TestZerosAreNoChecksum: a damaged block that begins with four zero bytes is not one whose sum before the data is
-// Avro's zero; nor is one that ends with them and has the right sum before the data one with a zero after it.
+// TestZerosAreNoChecksum: a damaged block that begins with four zero bytes is not mistaken for one with Avro's zero
+// checksum before the data. Nor is a block that ends with zero bytes, and has the right checksum before the data,
+// mistaken for one with a zero checksum after it.
 func TestZerosAreNoChecksum(t *testing.T) {
 	var data []byte
 	for i := range 5 {
@@ -104,7 +105,7 @@ func TestZerosAreNoChecksum(t *testing.T) {
 				t.Errorf("%s: %s, %v", c.name, got, err)
 			}
 		}
-		file[len(file)-12] ^= 1 // of the last value, or of the one before
+		file[len(file)-12] ^= 1 // in the last value, or in the one before
 		got, err := scanHand(t, file, format.OpenOptions{})
 		if c.zero != (err == nil) {
 			t.Errorf("%s: one bit is flipped: %s, %v", c.name, got, err)
@@ -120,7 +121,7 @@ func TestZerosAreNoChecksum(t *testing.T) {
 	}
 }
 
-// TestNoVerifyLocatesChecksums: where a checksum stands is not taken on trust when it is not to be compared with the
+// TestNoVerifyLocatesChecksums: the position of a checksum is determined even if it is not to be compared with the
 // data.
 func TestNoVerifyLocatesChecksums(t *testing.T) {
 	data := []byte{7, 0, 0, 0, 8, 0, 0, 0, 9, 0, 0, 0}
@@ -147,8 +148,8 @@ func scanHand(t *testing.T, data []byte, o format.OpenOptions) (string, error) {
 	return scanWith(t.Context(), data, scan.Spec{}, o, trevni.Format.Open)
 }
 
-// TestSharedDescriptors: columns that all start at the same many empty blocks do not make these blocks once for
-// each of them.
+// TestSharedDescriptors: if all columns start at the same descriptors of many empty blocks, these blocks are not
+// allocated once per column.
 func TestSharedDescriptors(t *testing.T) {
 	const columns, blocks = 400, 20000
 	var metas [][]byte
@@ -179,8 +180,8 @@ func TestSharedDescriptors(t *testing.T) {
 	}
 }
 
-// TestRunsOfNothing: 2^25 rows of empty arrays are five bytes. Neither are they gone through from the first for
-// each part of the block, nor does verify continue when it is reported to stop.
+// TestRunsOfNothing: 2^25 rows of empty arrays take a few bytes. They are not traversed from the beginning for each
+// part of the block, and verify ends when its context is cancelled.
 func TestRunsOfNothing(t *testing.T) {
 	run := zigzag(3 - 2<<24)
 	file := func(typ string, runs int) []byte {
@@ -209,9 +210,9 @@ func TestRunsOfNothing(t *testing.T) {
 	}
 }
 
-// TestAmbiguousNames: one path of the wiki's dialect that all columns' paths begin, with levels that let the
-// search for optional and repeated steps go to and fro: an answer for the steps below is found again and again,
-// and only one for all.
+// TestAmbiguousNames: all columns' paths in the wiki's dialect share a prefix, with levels that make the search for
+// optional and repeated steps backtrack. The same answer for the steps below would be computed again and again; it must
+// be computed only once.
 func TestAmbiguousNames(t *testing.T) {
 	const depth = 58
 	var metas, columns [][]byte
@@ -231,7 +232,7 @@ func TestAmbiguousNames(t *testing.T) {
 	}
 }
 
-// TestTooManyLevels: a column of more levels than can be shown is refused.
+// TestTooManyLevels: a column with more levels than can be represented is refused.
 func TestTooManyLevels(t *testing.T) {
 	file := handFile(1, 0, handMeta(), [][]byte{handMeta("Name", "x", "Type", "Int", "MaxDefinition", "250")},
 		handColumn())
@@ -244,7 +245,7 @@ func TestTooManyLevels(t *testing.T) {
 	}
 }
 
-// TestColumnsWithoutNames: a header of columns of nothing fails at the first.
+// TestColumnsWithoutNames: a header of columns without metadata fails at the first column.
 func TestColumnsWithoutNames(t *testing.T) {
 	const n = 1 << 20
 	file := handFile(2, 0, handMeta(), nil)
@@ -262,8 +263,7 @@ func TestColumnsWithoutNames(t *testing.T) {
 	}
 }
 
-// TestOverlong: varints longer than they need be are read, up to 5 bytes of an int and 10 of a long, as Avro
-// reads them.
+// TestOverlong: varints longer than necessary are read, up to 5 bytes for an int and 10 for a long, as Avro reads them.
 func TestOverlong(t *testing.T) {
 	for _, c := range []struct{ typ, raw, want string }{
 		{"int", "\x82\x80\x80\x80\x00", "[1]"}, {"int", "\x82\x80\x80\x80\x80\x00", ""},

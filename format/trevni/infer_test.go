@@ -19,8 +19,8 @@ import (
 	"stoa/store"
 )
 
-// entriesOf is the levels of every leaf of the fields of batches, and how many values there are; not these,
-// which may be shown as the types that are stored.
+// entriesOf returns the levels of every leaf of the fields of batches, and the numbers of values. The values are left
+// out, because they may have the stored types.
 func entriesOf(t testing.TB, batches ...arrow.RecordBatch) (out []string) {
 	t.Helper()
 	for _, b := range batches {
@@ -47,8 +47,8 @@ func entriesOf(t testing.TB, batches ...arrow.RecordBatch) (out []string) {
 	return out
 }
 
-// TestInferred: whatever the schema and the rows, a file that keeps no schema is read without an error, as one
-// whose levels are those of the file.
+// TestInferred: for any schema and rows, a file without a schema is read without an error, under a schema that has the
+// levels of the file.
 func TestInferred(t *testing.T) {
 	reported := 0
 	for seed := range uint64(200) {
@@ -81,7 +81,7 @@ func TestInferred(t *testing.T) {
 	}
 }
 
-// TestRefutedGuess: rows that the plainest schema does not allow.
+// TestRefutedGuess: rows that contradict the simplest schema.
 func TestRefutedGuess(t *testing.T) {
 	item := arrow.StructOf(arrow.Field{Name: "f0", Type: arrow.PrimitiveTypes.Int64, Nullable: true})
 	sc := arrow.NewSchema([]arrow.Field{{Name: "c1", Type: arrow.ListOfNonNullable(item)}}, nil)
@@ -101,7 +101,7 @@ func TestRefutedGuess(t *testing.T) {
 	}
 }
 
-// TestSchemaOption: a schema that is given is taken if the columns allow it, and refused if they do not.
+// TestSchemaOption: a given schema is used if the columns allow it, and refused otherwise.
 func TestSchemaOption(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "a",
 		Type: arrow.StructOf(arrow.Field{Name: "b", Type: arrow.FixedWidthTypes.Date32}), Nullable: true}}, nil)

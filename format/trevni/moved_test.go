@@ -12,8 +12,8 @@ import (
 	"stoa/internal/scan"
 )
 
-// TestMovedBytes: bytes that were put into a file without checksums, or taken out of it, wherever that was, give no
-// value that was not there, and verify has an error. Zeros at the end are padding.
+// TestMovedBytes: if bytes are inserted into a file without checksums, or removed from it, at any place, reading
+// returns no value that was not there, and verify has an error. Zeros at the end are padding.
 func TestMovedBytes(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64},
 		{Name: "b", Type: arrow.BinaryTypes.String}, {Name: "c", Type: arrow.PrimitiveTypes.Int32},
@@ -50,7 +50,7 @@ func TestMovedBytes(t *testing.T) {
 	}
 }
 
-// movedBytes puts n bytes that were there once more at a place, or takes -n out; nil if there are not so many.
+// movedBytes repeats n bytes of the file at an offset, or removes -n; nil if there are not enough.
 func movedBytes(data []byte, at, n int) []byte {
 	switch {
 	case n > 0 && at+n <= len(data):

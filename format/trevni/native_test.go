@@ -20,7 +20,7 @@ import (
 	"stoa/pred"
 )
 
-// nativeFile is a file of rising keys, of which each is there thrice, and something nested beside them.
+// nativeFile returns a file of ascending keys, each of which occurs three times, with a nested column beside them.
 func nativeFile(t testing.TB, f format.Format, rows int) ([]byte, arrow.RecordBatch) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "a.k", Type: arrow.PrimitiveTypes.Int64},
 		{Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int32), Nullable: true}}, nil)
@@ -60,7 +60,7 @@ func TestNative(t *testing.T) {
 	}
 }
 
-// TestNoKey: of a file that promises no order there are no rows from a key on.
+// TestNoKey: in a file without a declared order, rows cannot be read from a key on.
 func TestNoKey(t *testing.T) {
 	r, err := trevni.OpenFile(t.Context(), readerFile(t, trevni.Format), "f.trv", format.OpenOptions{})
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"stoa/store"
 )
 
-// TestParts: of a table of several files none can be gone, stand in the place of another, or be another table's,
-// without an error from every verb that looks at those that are left.
+// TestParts: if a file of a table of several files is missing, replaced by another of them, or another table's, every
+// verb that looks at the remaining files reports an error.
 func TestParts(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64}}, nil)
 	for _, f := range []format.Format{trevni.Format, trevni.AvroFormat} {
@@ -63,7 +63,7 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// reported compares what the verbs say of some files with what they should.
+// reported compares what the verbs report about some files with what they should report.
 func reported(t *testing.T, f format.Format, what string, files map[string][]byte, want bool) {
 	t.Helper()
 	stated := map[string]bool{}

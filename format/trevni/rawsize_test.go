@@ -16,8 +16,8 @@ import (
 	"stoa/store"
 )
 
-// TestImpossibleRawSize: a raw size beyond what a page may have is damage where the stored bytes cannot have
-// it, so that recovery continues with the other blocks; without a codec it is not needed.
+// TestImpossibleRawSize: a raw size beyond the page limit is damage if the stored bytes cannot expand to it, so that
+// recovery continues with the other blocks. Without a codec the raw size is not needed.
 func TestImpossibleRawSize(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64}}, nil)
 	for _, codec := range []string{"null", "deflate", "snappy", "bzip2"} {

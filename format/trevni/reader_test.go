@@ -18,7 +18,8 @@ import (
 
 const readerRows = 5000
 
-// readerFile has rising keys, of which each is there thrice, as numbers and as strings, something nullable, and arrays.
+// readerFile has ascending keys, each of which occurs three times, as numbers and as strings, a nullable column, and
+// arrays.
 func readerFile(t testing.TB, f format.Format) *store.Memory {
 	items := arrow.ListOfNonNullable(arrow.PrimitiveTypes.Int32)
 	sc := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Int64},
@@ -44,7 +45,7 @@ func readerFile(t testing.TB, f format.Format) *store.Memory {
 	return store.NewMemory(map[string][]byte{"f.trv": out.Bytes("t")})
 }
 
-// reads is how many blocks were read.
+// reads returns the number of blocks read.
 func reads(c *store.Counter, r *trevni.ColumnReader) (n int) {
 	for _, b := range r.Blocks() {
 		for _, got := range c.Reads() {
@@ -56,7 +57,7 @@ func reads(c *store.Counter, r *trevni.ColumnReader) (n int) {
 	return n
 }
 
-// TestColumnReader: seeking by row and by value gives what the formula says, and reads no block that is not needed.
+// TestColumnReader: seeking by row and by value returns what the formula states, and reads no unneeded block.
 func TestColumnReader(t *testing.T) {
 	ctx := t.Context()
 	for _, f := range []format.Format{trevni.Format, trevni.AvroFormat} {
@@ -104,7 +105,7 @@ func TestColumnReader(t *testing.T) {
 	}
 }
 
-// testUnsearched reads columns that are not searched, in small steps.
+// testUnsearched reads columns without searching, in small steps.
 func testUnsearched(t *testing.T, file *trevni.File, f format.Format) {
 	name := file.Header().Columns[2].Name
 	n := openColumn(t, file, name)
@@ -132,7 +133,7 @@ func testUnsearched(t *testing.T, file *trevni.File, f format.Format) {
 		t.Errorf("%d rows", seen)
 	}
 	l, err := file.Column(t.Context(), file.Header().Columns[3].Name)
-	if f.Name == "trevni" { // levels do not say where a row is
+	if f.Name == "trevni" { // levels do not tell where a row is
 		if err == nil {
 			t.Error("a column with repetition levels is opened")
 		}

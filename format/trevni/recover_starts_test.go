@@ -19,8 +19,8 @@ import (
 	"stoa/store"
 )
 
-// TestRecoverZeroedStarts: zeros over the starts of columns lose nothing: the columns follow each other. With
-// zeros over the descriptors of the first as well, that one is lost, and the others are found after it.
+// TestRecoverZeroedStarts: zeros over the starts of columns lose nothing, because the columns are adjacent. With zeros
+// over the descriptors of the first column as well, that column is lost, and the others are found after it.
 func TestRecoverZeroedStarts(t *testing.T) {
 	for name, data := range samples(t) {
 		right, err := scanAll(t.Context(), data, scan.Spec{}, false)
@@ -44,9 +44,9 @@ func TestRecoverZeroedStarts(t *testing.T) {
 	}
 }
 
-// TestRecoverWithoutDescriptors: zeros over the descriptors of a column without checksums cost that column, and no
-// other: one that follows it, where the header says, proves that nothing was put in or taken out. Of the last
-// column nothing proves it, so its values are not returned.
+// TestRecoverWithoutDescriptors: zeros over the descriptors of a column without checksums lose that column and no
+// other: a column after it, at the offset in the header, proves that no bytes were inserted or removed. For the last
+// column nothing proves that, so its values are not returned.
 func TestRecoverWithoutDescriptors(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "i", Type: arrow.PrimitiveTypes.Int32},
 		{Name: "s", Type: arrow.BinaryTypes.String, Nullable: true},
@@ -81,8 +81,9 @@ func TestRecoverWithoutDescriptors(t *testing.T) {
 	}
 }
 
-// TestRecoverUnnamedChecksums: where the word that says that blocks have checksums is damaged, they are known by the
-// room that they take, and are compared: all values come back, and of a block that is damaged as well none does.
+// TestRecoverUnnamedChecksums: if the word that states that blocks have checksums is damaged, the checksums are
+// recognized by the space that they take, and are compared: all values are recovered, except those of a block that is
+// damaged as well.
 func TestRecoverUnnamedChecksums(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "i", Type: arrow.PrimitiveTypes.Int64},
 		{Name: "d", Type: arrow.PrimitiveTypes.Float64}}, nil)
@@ -115,7 +116,7 @@ func TestRecoverUnnamedChecksums(t *testing.T) {
 	}
 }
 
-// TestNoColumnsAndBytes: a header without columns in front of bytes is no empty table.
+// TestNoColumnsAndBytes: a header without columns that is followed by bytes is not an empty table.
 func TestNoColumnsAndBytes(t *testing.T) {
 	data := append([]byte("Trv\x02"), make([]byte, 93)...)
 	if got, err := scanAll(t.Context(), data, scan.Spec{}, false); !errors.Is(err, fault.Corrupt) {
@@ -123,8 +124,8 @@ func TestNoColumnsAndBytes(t *testing.T) {
 	}
 }
 
-// TestRecoverNothing: rows of which nothing is found are lost, and not none; nor is it said then that the file
-// cannot be read, for its header says how many rows and which columns are lost.
+// TestRecoverNothing: rows of which nothing is found are reported as lost and not ignored. The file does not count as
+// unreadable, because its header states how many rows and which columns are lost.
 func TestRecoverNothing(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "i", Type: arrow.PrimitiveTypes.Int32},
 		{Name: "j", Type: arrow.PrimitiveTypes.Int64}}, nil)
@@ -172,8 +173,8 @@ func TestRecoverNothing(t *testing.T) {
 	}
 }
 
-// TestRecoverManyColumns: of very many columns that look alike, those after one that is lost are found, and
-// are what they were.
+// TestRecoverManyColumns: among very many similar columns, those after a lost one are found, with their original
+// values.
 func TestRecoverManyColumns(t *testing.T) {
 	var fields []arrow.Field
 	for i := range 400 {
@@ -186,7 +187,7 @@ func TestRecoverManyColumns(t *testing.T) {
 		t.Fatal(err)
 	}
 	starts := startsOf(t, data)
-	for _, lost := range []int{0, 2} { // so many of the first columns
+	for _, lost := range []int{0, 2} { // number of lost columns at the beginning
 		bad := slices.Clone(data)
 		clear(bad[starts[0] : starts[len(starts)-1]+8])
 		if lost > 0 {
@@ -204,8 +205,8 @@ func TestRecoverManyColumns(t *testing.T) {
 	}
 }
 
-// TestRecoverNearKeys: a key of which a byte is another is read as the one that it nearly is, and reported: what it
-// says of checksums and codecs is needed to know where blocks begin.
+// TestRecoverNearKeys: a key with one changed byte is read as the key that it resembles, and reported: its value, about
+// checksums and codecs, is needed to determine where blocks begin.
 func TestRecoverNearKeys(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "i", Type: arrow.PrimitiveTypes.Int32},
 		{Name: "j", Type: arrow.PrimitiveTypes.Int64}}, nil)
@@ -226,8 +227,8 @@ func TestRecoverNearKeys(t *testing.T) {
 	}
 }
 
-// TestRecoverRecounts: a block's descriptor says that it has more rows, or fewer, than can be read of it. The header
-// and the other blocks say how many it has: all rows are there, where they were.
+// TestRecoverRecounts: a block's descriptor states more or fewer rows than can be read from the block. The header and
+// the other blocks determine the right number: all rows are returned at their original positions.
 func TestRecoverRecounts(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "i", Type: arrow.PrimitiveTypes.Int32},
 		{Name: "s", Type: arrow.BinaryTypes.String}}, nil)

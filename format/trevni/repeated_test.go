@@ -16,9 +16,10 @@ import (
 	"stoa/region"
 )
 
-// Of the wiki's repeated columns the descriptors count entries, and only the levels say how many rows there are.
+// For repeated columns of the wiki's dialect the descriptors count entries, and only the levels tell the number of
+// rows.
 
-// TestRecoverRepeated: zeros over the count of a repeated column's blocks lose that column, and no other.
+// TestRecoverRepeated: zeros over the count of a repeated column's blocks lose that column and no other.
 func TestRecoverRepeated(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "i", Type: arrow.PrimitiveTypes.Int64},
 		{Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int32), Nullable: true},
@@ -64,8 +65,8 @@ func TestRecoverRepeated(t *testing.T) {
 	}
 }
 
-// TestRowsOfRepeated: the number of rows of a file that has repeated columns only is compared with what begins
-// in them, and recovery goes by these.
+// TestRowsOfRepeated: the number of rows of a file with only repeated columns is compared with the rows that begin in
+// them, and recovery uses the latter.
 func TestRowsOfRepeated(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int32), Nullable: true},
 		{Name: "m", Type: arrow.ListOf(arrow.BinaryTypes.String)}}, nil)
@@ -109,8 +110,8 @@ func TestRowsOfRepeated(t *testing.T) {
 	}
 }
 
-// TestEntriesThatDoNotFit: a descriptor that says more entries than the bytes of its block can hold is damage,
-// whatever the limits are, and costs its column only.
+// TestEntriesThatDoNotFit: a descriptor that states more entries than the bytes of its block can hold is damage,
+// whatever the limits are, and loses only its column.
 func TestEntriesThatDoNotFit(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "i", Type: arrow.PrimitiveTypes.Int64},
 		{Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int32), Nullable: true}}, nil)

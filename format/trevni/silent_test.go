@@ -17,7 +17,7 @@ import (
 	"stoa/store"
 )
 
-// errorsOf is how many errors verify reports of a file, not looking deep.
+// errorsOf returns the number of errors that verify reports about a file at depth format.Sums.
 func errorsOf(t *testing.T, data []byte) (n int) {
 	t.Helper()
 	_, all := findingsAt(t, data, format.Sums)
@@ -29,8 +29,8 @@ func errorsOf(t *testing.T, data []byte) (n int) {
 	return n
 }
 
-// recovered is what recovery gives of a file, with null in the place of lost cells; reported: it said of something
-// that it is an error, or lost something.
+// recovered returns the rows that recovery returns from a file, with null in place of lost cells. reported states
+// whether it reported an error or a loss.
 func recovered(t *testing.T, data []byte) (rows string, reported bool, err error) {
 	t.Helper()
 	tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f.trv": data}), Name: "f.trv"}
@@ -47,8 +47,8 @@ func recovered(t *testing.T, data []byte) (rows string, reported bool, err error
 	return rows, reported, err
 }
 
-// TestFlipsInSealedFiles: of a file that our writer made, no bit can change unreported: verify has an error, and
-// recovery reports, or all rows are as they were.
+// TestFlipsInSealedFiles: in a file of our writer, no changed bit goes unreported: verify has an error, and recovery
+// reports something or returns all rows unchanged.
 func TestFlipsInSealedFiles(t *testing.T) {
 	for name, data := range samples(t) {
 		right, err := scanAll(t.Context(), data, scan.Spec{}, false)
@@ -65,7 +65,7 @@ func TestFlipsInSealedFiles(t *testing.T) {
 			}
 			bad := slices.Clone(data)
 			bad[at] ^= 1 << r.IntN(8)
-			if errorsOf(t, bad) == 0 { // of a deflated block some bits mean nothing
+			if errorsOf(t, bad) == 0 { // some bits of a deflated block are unused
 				if got, err := scanAll(t.Context(), bad, scan.Spec{}, false); err != nil || got != right {
 					t.Errorf("%s byte %d: verify finds nothing: %v", name, at, err)
 				}
@@ -77,8 +77,8 @@ func TestFlipsInSealedFiles(t *testing.T) {
 	}
 }
 
-// numbersFile is a file of numbers without checksums of any kind, whose values all have the same size, so that
-// any bytes can be decoded as some.
+// numbersFile is a file of numbers without checksums of any kind, whose values all have the same size, so that any
+// bytes can be decoded as values.
 func numbersFile(t *testing.T, f *format.Format, rows int) []byte {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Float64},
 		{Name: "b", Type: arrow.PrimitiveTypes.Float32}, {Name: "c", Type: arrow.PrimitiveTypes.Float64}}, nil)
@@ -86,8 +86,8 @@ func numbersFile(t *testing.T, f *format.Format, rows int) []byte {
 		flatBatch(t, sc, rows)).Bytes("t"))
 }
 
-// TestRecoverInserted: bytes that were put in, taken out or doubled move what follows them. Whatever
-// recovery finds again, a cell that it gives is the one that was there, and what it mended it says.
+// TestRecoverInserted: inserted, removed or repeated bytes shift everything after them. Every cell that recovery
+// returns is the original one, and it reports every repair.
 func TestRecoverInserted(t *testing.T) {
 	for _, f := range []*format.Format{&trevni.Format, &trevni.AvroFormat} {
 		data := numbersFile(t, f, 100)
@@ -110,8 +110,8 @@ func TestRecoverInserted(t *testing.T) {
 			if string(bad) == string(data) {
 				continue
 			}
-			// in the last column no other is moved: bytes in the midst are the same to everybody as bytes
-			// after it, or a cut
+			// a change in the last column shifts no other column: bytes inside it cannot be distinguished from bytes
+			// after it, or from a cut
 			if at >= after {
 				continue
 			}
@@ -140,7 +140,7 @@ func TestRecoverInserted(t *testing.T) {
 	}
 }
 
-// cells are the numbers of a file's columns; nil is lost.
+// cells returns the numbers in a file's columns; nil means lost.
 func cells(t *testing.T, data []byte, recovering bool) (out [][]*float64) {
 	t.Helper()
 	text, err := scanAll(t.Context(), data, scan.Spec{Damaged: scan.NullCells}, recovering)
@@ -157,9 +157,9 @@ func cells(t *testing.T, data []byte, recovering bool) (out [][]*float64) {
 	return out
 }
 
-// TestHeaderContradicts: where the count of columns, the schema, and the columns' own metadata do not go
-// together, reading, verify, recovery and listing all say an error. In a file that has no checksum over its
-// header, that is all there is.
+// TestHeaderContradicts: if the number of columns, the schema, and the columns' own metadata contradict each other,
+// reading, verify, recovery and listing all report an error. In a file without a checksum over its header, nothing else
+// shows the damage.
 func TestHeaderContradicts(t *testing.T) {
 	java := corpusFile(t, "v1.12.2/avro_unions.trv")
 	nested := corpusFile(t, "v1.12.2/all_absent_absent.trv")
@@ -193,7 +193,7 @@ func TestHeaderContradicts(t *testing.T) {
 	}
 }
 
-// contradicted reports a file of which a verb says no error.
+// contradicted fails the test if a verb reports no error about a file.
 func contradicted(t *testing.T, what string, data []byte) {
 	t.Helper()
 	tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f.trv": data}), Name: "f.trv"}
@@ -223,7 +223,7 @@ func anyError(found []region.Finding) bool {
 	return slices.ContainsFunc(found, func(f region.Finding) bool { return f.Severity == region.Error && f.Lost != 0 })
 }
 
-// TestOnlyRows: a file without columns has nothing but a number of rows; that nothing guards it is reported.
+// TestOnlyRows: a file without columns has only a number of rows; it is reported that no checksum covers it.
 func TestOnlyRows(t *testing.T) {
 	data := []byte("Trv\x02\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00")
 	tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f.trv": data}), Name: "f.trv"}
@@ -235,8 +235,8 @@ func TestOnlyRows(t *testing.T) {
 	}
 }
 
-// TestPadding: zeros after the last column are no damage, and what verify does not report, recovery does not: they are
-// not taken for checksums, however many they are.
+// TestPadding: zeros after the last column are not damage, and neither verify nor recovery reports them. They are not
+// mistaken for checksums, however many there are.
 func TestPadding(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Float64}}, nil)
 	for _, rows := range []int{5, 100} {
@@ -255,7 +255,7 @@ func TestPadding(t *testing.T) {
 }
 
 // TestSchemaLostInPlace: if the key of an Avro schema, the schema, or both are overwritten, and columns have names that
-// only a schema can give them, verify reports it.
+// only a schema can imply, verify reports it.
 func TestSchemaLostInPlace(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "s", Type: arrow.StructOf(
 		arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Int64},
@@ -275,7 +275,8 @@ func TestSchemaLostInPlace(t *testing.T) {
 	}
 }
 
-// TestSchemaUnderAnotherKey: a schema whose key is no longer known as one, whatever it is a schema of, is missed.
+// TestSchemaUnderAnotherKey: a schema whose key is no longer recognized is reported as missing, for every kind of
+// schema.
 func TestSchemaUnderAnotherKey(t *testing.T) {
 	for _, name := range []string{"array", "enum", "int", "map", "union"} {
 		data := corpusFile(t, "v1.12.2/avro_top_"+name+".trv")

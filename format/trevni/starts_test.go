@@ -14,7 +14,7 @@ import (
 	"stoa/store"
 )
 
-// TestColumnsThatBeginTogether: where two columns begin at one place, nobody reads the same values twice.
+// TestColumnsThatBeginTogether: if two columns begin at the same offset, the same values are never read for both.
 func TestColumnsThatBeginTogether(t *testing.T) {
 	for _, name := range []string{"v1.12.2/avro_unions.trv", "v1.12.2/all_null_crc32.trv"} {
 		data := corpusFile(t, name)

@@ -26,7 +26,7 @@ var suiteOptions = []map[string]string{
 	{"first-values": "all", "block-size": "500"},
 }
 
-// withoutSums has no checksums.
+// withoutSums has option sets without checksums.
 var withoutSums = []map[string]string{{"checksum": "null", "block-size": "256"},
 	{"checksum": "null", "block-size": "700", "codec": "snappy"},
 	{"checksum": "null", "block-size": "600", "codec": "deflate"}}

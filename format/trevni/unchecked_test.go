@@ -13,8 +13,8 @@ import (
 	"stoa/store"
 )
 
-// TestUncheckedHeader: of files whose blocks have checksums verify says that their header has none, as nothing could
-// tell that a name is another; of our own files, whose header has one, it does not.
+// TestUncheckedHeader: for files whose blocks have checksums, verify reports that their header has none, because a
+// changed name would go unnoticed. It does not report this for our own files, whose header has a checksum.
 func TestUncheckedHeader(t *testing.T) {
 	says := func(data []byte) bool {
 		tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f.trv": data}), Name: "f.trv"}
@@ -36,8 +36,8 @@ func TestUncheckedHeader(t *testing.T) {
 	}
 }
 
-// TestKeysWithOtherBytes: a key that has most bytes of one that the format has is taken for it, and is an error; one
-// that has not is somebody's.
+// TestKeysWithOtherBytes: a key with most bytes of one of the format's keys counts as a damaged copy of it and is an
+// error; any other key is assumed to be an application's.
 func TestKeysWithOtherBytes(t *testing.T) {
 	data := corpusFile(t, "v1.12.2/array_of_array.trv")
 	right, err := scanAll(t.Context(), data, scan.Spec{}, false)
@@ -57,8 +57,8 @@ func TestKeysWithOtherBytes(t *testing.T) {
 	}
 }
 
-// TestRowsOfNoBlock: where no column agrees with the header, descriptors whose blocks are not in the file do not say
-// how many rows there were.
+// TestRowsOfNoBlock: if no column agrees with the header, descriptors whose blocks are not in the file do not determine
+// the number of rows.
 func TestRowsOfNoBlock(t *testing.T) {
 	data := corpusFile(t, "v1.12.2/avro_dremel.trv")[:1480]
 	bad := append(append(bytes.Clone(data[:1390]), 0x4e, 0x2c, 0xd4, 0x27, 0x39, 0xf0), data[1390:]...)
@@ -71,8 +71,8 @@ func TestRowsOfNoBlock(t *testing.T) {
 	}
 }
 
-// TestStatsOfSharedBlocks: an array of values that have children is one stored column and two that are shown; its
-// blocks count once, so columns take no more than the file.
+// TestStatsOfSharedBlocks: an array of values with children is one stored column but appears as two columns; its blocks
+// count once, so columns do not take more than the file.
 func TestStatsOfSharedBlocks(t *testing.T) {
 	data := corpusFile(t, "v1.12.2/array_of_array.trv")
 	tree := store.NewMemory(map[string][]byte{"f.trv": data})
@@ -98,7 +98,7 @@ func TestStatsOfSharedBlocks(t *testing.T) {
 	}
 }
 
-// TestSchemaIsText: a schema that is no UTF-8 any more is an error, whatever else can be read of it.
+// TestSchemaIsText: a schema that is no longer UTF-8 is an error, whatever else can be read from it.
 func TestSchemaIsText(t *testing.T) {
 	data := corpusFile(t, "v1.12.2/avro_array_of_enum_fixed.trv")
 	at := bytes.Index(data, []byte(`"B"`))

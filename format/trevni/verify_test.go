@@ -19,7 +19,7 @@ import (
 	"stoa/store"
 )
 
-// findings are the codes that verify reports, each once, sorted.
+// findings returns the codes that verify reports, sorted and without duplicates, and all findings.
 func findings(t testing.TB, data []byte) (codes []string, all []region.Finding) {
 	t.Helper()
 	return findingsAt(t, data, format.OpenOptions{}.Depth)
@@ -46,7 +46,7 @@ func findingsAt(t testing.TB, data []byte, depth format.Depth) (codes []string, 
 	return codes, all
 }
 
-// TestVerifyCorpus: of what Avro wrote, only Avro's own bugs are reported; and every byte has an owner.
+// TestVerifyCorpus: in files that Avro wrote, only Avro's own bugs are reported, and every byte has an owner.
 func TestVerifyCorpus(t *testing.T) {
 	dir := corpusDir()
 	n := 0
@@ -86,7 +86,7 @@ func nullCRC(e entry) bool {
 	return false
 }
 
-// partition checks that the nodes of a file own each byte once.
+// partition checks that the nodes of a file claim each byte exactly once.
 func partition(t testing.TB, name string, data []byte) {
 	t.Helper()
 	m := store.NewMemory(map[string][]byte{"f.trv": data})
@@ -112,7 +112,7 @@ func TestDescribeDialects(t *testing.T) {
 	}
 }
 
-// TestVerifyNegative: what is reported of files that contradict the format.
+// TestVerifyNegative: findings about files that contradict the format.
 func TestVerifyNegative(t *testing.T) {
 	for name, want := range map[string]string{
 		"right_little_endian": "trevni.checksum.form", "crc_before_data": "trevni.checksum.form",
@@ -133,7 +133,7 @@ func TestVerifyNegative(t *testing.T) {
 	}
 }
 
-// TestVerifyBlames: findings say which rows of which column, and how many are lost.
+// TestVerifyBlames: findings state the rows, the column, and the number of lost cells.
 func TestVerifyBlames(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64},
 		{Name: "b", Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
@@ -159,7 +159,7 @@ func TestVerifyBlames(t *testing.T) {
 	}
 }
 
-// blockOf finds block k of column i by what describe says of it: its place and rows.
+// blockOf finds block k of column i in the output of describe: its place and rows.
 func blockOf(t testing.TB, data []byte, i, k int) (at fault.Span, row, rows int64) {
 	t.Helper()
 	m := store.NewMemory(map[string][]byte{"f.trv": data})
@@ -184,8 +184,8 @@ func blockOf(t testing.TB, data []byte, i, k int) (at fault.Span, row, rows int6
 	return at, 0, 0
 }
 
-// TestVerifyNames: a column whose name is not that of the schema that our writer keeps is reported, wherever the
-// damage is: by verify, and by the reader.
+// TestVerifyNames: a column whose name differs from that in the schema that our writer stores is reported, by verify
+// and by the reader, wherever the damage is.
 func TestVerifyNames(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "first", Type: arrow.PrimitiveTypes.Int32},
 		{Name: "second", Type: arrow.ListOf(arrow.PrimitiveTypes.Int64), Nullable: true}}, nil)
@@ -199,7 +199,7 @@ func TestVerifyNames(t *testing.T) {
 			continue
 		}
 		places++
-		for _, bit := range []byte{1, 0x80} { // another letter, and no UTF-8
+		for _, bit := range []byte{1, 0x80} { // a different letter, and invalid UTF-8
 			b := slices.Clone(whole)
 			b[at] ^= bit
 			if codes, _ := findings(t, b); !slices.Equal(codes, []string{"trevni.schema.mismatch"}) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestBzip2: what the compressor makes, the standard library's decompressor gives back.
+// TestBzip2: the standard library's decompressor restores the input of the compressor.
 func TestBzip2(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	inputs := [][]byte{nil, {0}, []byte("a"), []byte("banana"), bytes.Repeat([]byte{7}, 100000),

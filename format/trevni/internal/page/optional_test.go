@@ -14,7 +14,7 @@ import (
 	"stoa/vec"
 )
 
-// decodeOptional decodes n entries after one that is there already, in one pass or stepwise.
+// decodeOptional decodes n entries after an existing one, in one pass or step by step.
 func decodeOptional(t testing.TB, typ layout.Type, raw []byte, n int, more bool, atOnce bool) (arrow.Array, bool) {
 	v, err := vec.New(layout.Types[typ].Arrow, memory.DefaultAllocator)
 	if err != nil {
@@ -44,7 +44,7 @@ func decodeOptional(t testing.TB, typ layout.Type, raw []byte, n int, more bool,
 	return a, true
 }
 
-// sameOptional: what is decoded in one pass is what is decoded stepwise.
+// sameOptional: one pass and step-by-step decoding yield the same result.
 func sameOptional(t testing.TB, typ layout.Type, raw []byte, n int, more bool) (done bool) {
 	got, done := decodeOptional(t, typ, raw, n, more, true)
 	if !done {
@@ -82,7 +82,7 @@ func appendValue(b []byte, typ layout.Type, r *rand.Rand) []byte {
 	return layout.AppendText(b, text)
 }
 
-// TestOptionals: every block as Avro's writer makes it is decoded in one pass.
+// TestOptionals: every block that Avro's writer can produce is decoded in one pass.
 func TestOptionals(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, typ := range optionalTypes {
@@ -119,7 +119,7 @@ func TestOptionals(t *testing.T) {
 	}
 }
 
-// FuzzOptionals compares the one pass with the way length by length, for any bytes.
+// FuzzOptionals compares decoding in one pass with decoding length by length, for any bytes.
 func FuzzOptionals(f *testing.F) {
 	f.Add([]byte{2, 3, 0, 3, 2, 0x82, 0x80, 0x80, 0x80, 0x00}, uint8(1), uint8(5))
 	f.Fuzz(func(t *testing.T, raw []byte, typ, n uint8) {

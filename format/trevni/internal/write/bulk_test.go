@@ -12,7 +12,7 @@ import (
 	"stoa/format/trevni/internal/layout"
 )
 
-// TestFill compares the kernels that encode many values with the appenders of one, and the limit against its words.
+// TestFill compares the kernels that encode many values with the appenders of one, and the limit with its definition.
 func TestFill(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	const n = 3000
@@ -55,7 +55,7 @@ func TestFill(t *testing.T) {
 	}
 }
 
-// TestOptionalBulk: many values at once make the blocks that one value after the other makes.
+// TestOptionalBulk: adding many values at once produces the same blocks as adding them one by one.
 func TestOptionalBulk(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 9))
 	const n = 2000

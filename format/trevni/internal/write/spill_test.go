@@ -14,8 +14,8 @@ import (
 	"stoa/store"
 )
 
-// TestSpill: a file whose blocks went through the scratch file is the one whose blocks stayed in memory,
-// whatever codec and dialect.
+// TestSpill: a file whose blocks went through the scratch file equals the one whose blocks stayed in memory, for every
+// codec and dialect.
 func TestSpill(t *testing.T) {
 	p := arrow.PrimitiveTypes
 	sc := arrow.NewSchema([]arrow.Field{{Name: "i", Type: p.Int32}, {Name: "l", Type: p.Int64, Nullable: true},
@@ -41,8 +41,8 @@ func TestSpill(t *testing.T) {
 	}
 }
 
-// spilled writes a batch with limits, and says how many bytes the last file had in the scratch file when it was
-// put together.
+// spilled writes a batch with limits, and returns the number of bytes that the last file had in the scratch file when
+// it was assembled.
 func spilled(t *testing.T, d layout.Dialect, opts map[string]string, sc *arrow.Schema, b arrow.RecordBatch, limit int64,
 	segment int) (files map[string][]byte, disk int64) {
 	ctx, m := context.Background(), store.NewMemory(nil)
