@@ -17,9 +17,9 @@ import (
 	"stoa/region"
 )
 
-// TestFlippedArrowSchema flips every bit of the Arrow schema that a file without any other checksum keeps, of its
-// key, and of what stands beside it: either the schema is the same, or the file is damaged, for whoever reads it
-// and for verify. Recovery has the schema from the first sync block, if there is one, and else types of its own.
+// TestFlippedArrowSchema flips every bit of the Arrow schema in a file without any other checksum, of its key, and of
+// the bytes beside it: either the schema is unchanged, or the file is damaged for readers and for verify. Recovery
+// takes the schema from the first sync block, if there is one, and otherwise uses inferred types.
 func TestFlippedArrowSchema(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{
 		{Name: "cost", Type: &arrow.Decimal128Type{Precision: 10, Scale: 2}, Nullable: true},

@@ -13,8 +13,8 @@ import (
 	"stoa/store"
 )
 
-// TestOpeningIsBounded: of metadata a byte may be a whole structure. Opening and recovering takes a bounded
-// amount of memory, and what wants more is refused by class Limit.
+// TestOpeningIsBounded: a single byte of metadata may be a whole structure. Opening and recovering take a bounded
+// amount of memory, and files that need more are refused with an error of class Limit.
 func TestOpeningIsBounded(t *testing.T) {
 	const n = 20_000_000
 	list := func(field byte, elem byte) []byte { // a field of the compact protocol: a list of n structs without fields

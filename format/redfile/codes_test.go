@@ -16,7 +16,8 @@ import (
 	"stoa/store/faulty"
 )
 
-// anatomy is a file of the killed writers' table, 40 rows in two row groups, pages of ten ids, and where its parts are.
+// anatomy is a file with the table of the killed writers (40 rows in two row groups, pages of ten ids), and the places
+// of its parts.
 type anatomy struct {
 	t     *testing.T
 	bytes []byte
@@ -37,7 +38,7 @@ func anatomyOf(t *testing.T, opts map[string]string) *anatomy {
 	return a
 }
 
-// at is the place of what lies at path; each name may be only the beginning of one.
+// at returns the place of the structure at path; each name may be just a prefix.
 func (a *anatomy) at(path ...string) fault.Span {
 	a.t.Helper()
 	i := 0
@@ -52,7 +53,7 @@ func (a *anatomy) at(path ...string) fault.Span {
 	return fault.Span{}
 }
 
-// exchange writes another number where the first one with this value is from an offset on.
+// exchange replaces the first occurrence of a number at or after an offset.
 func (a *anatomy) exchange(from, old, to int64) {
 	a.t.Helper()
 	was, is := binary.AppendUvarint(nil, uint64(2*old)), binary.AppendUvarint(nil, uint64(2*to))
@@ -63,14 +64,14 @@ func (a *anatomy) exchange(from, old, to int64) {
 	copy(a.bytes[int(from)+k:], is)
 }
 
-// TestCodes: damage made by hand is shown by its code, at its place, with its column and rows.
+// TestCodes: damage made by hand is reported with its code, place, column and rows.
 func TestCodes(t *testing.T) {
 	const id, second, list, later = "row_groups[0].columns[0]", "row_groups[0].columns[1]",
 		"row_groups[0].columns[2]", "row_groups[1].columns[0]"
 	for _, c := range []struct {
 		code   string
 		opts   map[string]string
-		harm   func(a *anatomy) fault.Span // changes a.bytes, and gives the place that should be reported
+		harm   func(a *anatomy) fault.Span // changes a.bytes, and returns the place that should be reported
 		column string
 		rows   [2]int64
 		depth  format.Depth
@@ -179,7 +180,8 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// TestRecoveryCodes: what recovery reports of a file that has lost its end, and of one that is damaged before, too.
+// TestRecoveryCodes: findings of recovery for a file that has lost its end, and for one that is also damaged before the
+// cut.
 func TestRecoveryCodes(t *testing.T) {
 	a := anatomyOf(t, map[string]string{"sync": "100"})
 	cut := a.bytes[:a.at("file_metadata").Off]
@@ -217,7 +219,7 @@ func TestRecoveryCodes(t *testing.T) {
 	check("a sync block", recovered(bad), "redfile.sync.damaged", syncs[1].At.Off, [2]int64{-1, -1})
 }
 
-// TestReadCode: a store that fails is not damage: verify reports it by a code of its own.
+// TestReadCode: a store that fails is not damage: verify reports it under a separate code.
 func TestReadCode(t *testing.T) {
 	data := writeSample(t, 40, nil)
 	reported := 0
@@ -241,7 +243,8 @@ func TestReadCode(t *testing.T) {
 	}
 }
 
-// TestUnlistedParts: the last part of a split table that has lost its metadata says that there may have been more.
+// TestUnlistedParts: for a split table that has lost its metadata, a finding about the last part states that there may
+// have been more parts.
 func TestUnlistedParts(t *testing.T) {
 	objects := splitTable(t, map[string]string{})
 	delete(objects, "out/_metadata.red")

@@ -17,7 +17,7 @@ import (
 	"stoa/region"
 )
 
-// namesOf are the names of the columns of a table.
+// namesOf returns the names of the columns of a table.
 func namesOf(tab *stoa.Table) (names []string) {
 	for _, f := range tab.Schema().Fields() {
 		names = append(names, f.Name)
@@ -25,9 +25,9 @@ func namesOf(tab *stoa.Table) (names []string) {
 	return names
 }
 
-// TestNamesOfRowGroups: where only chunks say how columns are called, and two of the first two row groups do not agree,
-// nothing opens the file as if they did, whichever of the two is damaged. Recovery gives all rows and reports it; of
-// three row groups two are right.
+// TestNamesOfRowGroups: if only chunks have the names of columns, and the first two row groups disagree, no verb opens
+// the file as if they agreed, whichever of the two is damaged. Recovery returns all rows and reports the contradiction;
+// with three row groups the majority is right.
 func TestNamesOfRowGroups(t *testing.T) {
 	const rows = 120
 	b := sampleBatch(0, rows)
@@ -54,8 +54,8 @@ func TestNamesOfRowGroups(t *testing.T) {
 	}
 }
 
-// checkNames opens and recovers a file in which a row group names a column otherwise than another. certain: most row
-// groups have the right name.
+// checkNames opens and recovers a file in which row groups have different names for a column. certain: most row groups
+// have the right name.
 func checkNames(t *testing.T, what string, data []byte, want []string, rows int64, certain bool) {
 	t.Helper()
 	if _, err := redfile.Format.Open(ctx, target(data), format.OpenOptions{}); !errors.Is(err, fault.Corrupt) {
@@ -100,8 +100,9 @@ func checkNames(t *testing.T, what string, data []byte, want []string, rows int6
 	}
 }
 
-// TestUnlistedEncoding: the header of a page has an encoding that the column's metadata does not list: the page is
-// damaged, for reading and for verify, also by checksums only, although its values may decode as that.
+// TestUnlistedEncoding: if the header of a page has an encoding that the column's metadata does not list, the page is
+// damaged for reading and for verify, even at the depth of checksums only, although its values may decode under that
+// encoding.
 func TestUnlistedEncoding(t *testing.T) {
 	const rows = 60
 	want := sampleBatch(0, rows)
@@ -142,8 +143,9 @@ func TestUnlistedEncoding(t *testing.T) {
 	}
 }
 
-// TestNoNonsenseCounts: where the number of rows is not that of the row groups, the number that a part has is unknown:
-// nobody takes the damaged number, and what is lost with it, for that of the rows. Its checksum is not compared.
+// TestNoNonsenseCounts: if the number of rows differs from that of the row groups, the number of rows of a part is
+// unknown: the damaged number, or a loss computed from it, is never used as the number of rows. Its checksum is not
+// compared.
 func TestNoNonsenseCounts(t *testing.T) {
 	whole, err := os.ReadFile(filepath.Join(golden, "red1a/a_plain.red"))
 	if err != nil {
@@ -181,9 +183,9 @@ func TestNoNonsenseCounts(t *testing.T) {
 	}
 }
 
-// TestReadingFindsNoMore: whichever bit of a file flips, what reading reports verify does, too, although it
-// decodes only pages about which not all is under checksums. Page headers never are, and before generation E nothing
-// but pages is.
+// TestReadingFindsNoMore: for any flipped bit of a file, verify reports damage if reading does, although it decodes
+// only pages that are not completely covered by checksums. Page headers never are, and before generation E only pages
+// are.
 func TestReadingFindsNoMore(t *testing.T) {
 	files := map[string][]byte{
 		"A, group varint": writeSample(t, 20, map[string]string{"generation": "A", "encoding": "group-varint"}),
@@ -228,7 +230,7 @@ func TestReadingFindsNoMore(t *testing.T) {
 	}
 }
 
-// readAll is the error of reading all rows.
+// readAll returns the error of reading all rows.
 func readAll(data []byte) error {
 	tab, err := stoa.Open(ctx, "f.red", stoa.OpenOptions{Tree: target(data).Tree, From: "redfile"})
 	if err != nil {
@@ -254,8 +256,8 @@ func reports(data []byte, depth format.Depth) bool {
 	return false
 }
 
-// TestTypesThatContradict: whichever bit of the type of a chunk is another, also if that makes a type that is not
-// known, the schema says what it was: it is damage for whoever opens, reads or verifies the file.
+// TestTypesThatContradict: for any flipped bit in the type of a chunk, even one that yields an unknown type, the schema
+// determines the right type: opening, reading and verifying the file report damage.
 func TestTypesThatContradict(t *testing.T) {
 	whole := writeSample(t, 20, map[string]string{"crc": "false", "sync": "0", "arrow-schema": "false"})
 	nodes, err := describeAll(target(whole))

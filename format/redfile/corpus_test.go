@@ -28,8 +28,8 @@ import (
 	"stoa/vec"
 )
 
-// The corpus of real files judges the reader. What is expected of a file was computed by the generator that wrote it.
-// The whole corpus has no more files of RED1 than the project's own; it is read, too, if STOA_CORPUS names it.
+// The corpus of real files judges the reader. Expected contents were computed by the generator that wrote the file. The
+// whole corpus has no more files of RED1 than the project's own; it is read, too, if STOA_CORPUS names it.
 
 const golden = "../../corpus/redfile"
 
@@ -106,7 +106,7 @@ func runCorpus(t *testing.T, dir string) {
 	}
 }
 
-// expected is the rows of a file, as JSON with sorted keys and numbers as float64 or, if they are whole, as they stand.
+// expected returns the rows of a file, as JSON with sorted keys; numbers are float64 or, if whole, unchanged.
 func expected(t *testing.T, name string) []string {
 	b, err := os.ReadFile(name)
 	if err != nil {
@@ -156,7 +156,7 @@ func asJSON(v any) string {
 	return string(b)
 }
 
-// arrays reads every row group of a file as one array a top-level field.
+// arrays reads every row group of a file as one array per top-level field.
 func arrays(t testing.TB, r format.Reader, tree store.Tree) [][]arrow.Array {
 	t.Helper()
 	groups, err := r.RowGroups(context.Background(), format.Part{}, format.Query{})
@@ -250,7 +250,7 @@ func readColumn(t testing.TB, r format.Reader, objects *scan.Objects, g format.R
 	}
 }
 
-// rowsOf shows the rows of a file. In the notation of redelm every field is an array; dense: as it is.
+// rowsOf shows the rows of a file. In the notation of redelm every field is an array; dense leaves fields as they are.
 func rowsOf(t testing.TB, r format.Reader, tree store.Tree, dense bool) []string {
 	var out []string
 	for _, fields := range arrays(t, r, tree) {

@@ -30,13 +30,13 @@ import (
 
 var ctx = context.Background()
 
-var scratch vec.Arena // of all tests, which run one after the other
+var scratch vec.Arena // shared by all tests, which run one after another
 
 func target(b []byte) format.Target {
 	return format.Target{Tree: store.NewMemory(map[string][]byte{"f.red": b}), Name: "f.red"}
 }
 
-// chunkText is the cells and levels of a column chunk as far as they can be read, and why no further.
+// chunkText is the cells and levels of a column chunk as far as they can be read, and the error that ends reading.
 func chunkText(r format.Reader, tg format.Target, g format.RowGroup, col int) (pages []string, err error) {
 	c, err := r.Chunk(ctx, g, col, vec.Range{From: 0, To: math.MaxInt64})
 	if err != nil {
@@ -53,7 +53,7 @@ func chunkText(r format.Reader, tg format.Target, g format.RowGroup, col int) (p
 			return pages, err
 		}
 		if entries += p.Entries; entries > 1<<20 {
-			return pages, nil // runs of very many nulls are sound, but nobody wants to see them here
+			return pages, nil // runs of very many nulls are valid, but too large to print
 		}
 		scratch.Reset()
 		b, err := scan.ReadSpan(ctx, objects, p.Spans[0])
@@ -80,7 +80,7 @@ func chunkText(r format.Reader, tg format.Target, g format.RowGroup, col int) (p
 	}
 }
 
-// content is everything that can be read of a file, with the errors that were met.
+// content returns everything that can be read from a file, with the errors encountered.
 func content(tg format.Target) (text string, errs []error) {
 	r, err := redfile.Format.Open(ctx, tg,
 		format.OpenOptions{Limits: format.Limits{Page: 64 << 20, Metadata: 16 << 20}})
@@ -115,7 +115,7 @@ func readerContent(r format.Reader, tg format.Target) (text string, errs []error
 	return b.String(), errs
 }
 
-// findings is what verify says, errors only.
+// findings returns the errors that verify reports.
 func findings(tg format.Target) (out []region.Finding) {
 	for f := range redfile.Format.Verify(ctx, tg,
 		format.OpenOptions{Limits: format.Limits{Page: 64 << 20, Metadata: 16 << 20}}) {
@@ -228,7 +228,7 @@ func TestChangedBytesNeverPanic(t *testing.T) {
 	}
 }
 
-// TestOwnFilesAreHealthy: what the writer writes is whole by its own word, with every kind of structure.
+// TestOwnFilesAreHealthy: files of the writer, with every kind of structure, pass our own verification.
 func TestOwnFilesAreHealthy(t *testing.T) {
 	for _, opts := range []map[string]string{
 		{"sync": "1", "row-group-rows": "30", "page-size": "200"},
@@ -331,8 +331,8 @@ func checkError(t *testing.T, err error, size int) {
 	}
 }
 
-// The document's paragraph "Error recovery", sentence by sentence. The file has two row groups of 40 rows,
-// three columns and several pages a chunk.
+// TestErrorRecovery checks the document's paragraph "Error recovery", sentence by sentence. The file has two row groups
+// of 40 rows, three columns and several pages a chunk.
 func TestErrorRecovery(t *testing.T) {
 	for _, gen := range []string{"A", "E"} {
 		opts := map[string]string{"generation": gen, "row-group-rows": "40", "page-size": "100", "sync": "0",
@@ -368,7 +368,7 @@ func TestErrorRecovery(t *testing.T) {
 			}
 		}
 		r.Close()
-		// lose damages a place and says what is left of each chunk: its pages, "" for one that is lost.
+		// lose damages a place and returns what is left of each chunk: its pages, with "" for a lost page.
 		lose := func(at fault.Span, skip int64) (map[string][]string, error) {
 			b := append([]byte(nil), whole...)
 			for i := at.Off + skip; i < at.End(); i++ {
@@ -399,7 +399,7 @@ func TestErrorRecovery(t *testing.T) {
 			}
 			return out, nil
 		}
-		// same compares every chunk but one with what it was.
+		// same compares every chunk but one with its original content.
 		same := func(got map[string][]string, but string) {
 			t.Helper()
 			for key, pages := range before {
@@ -448,7 +448,7 @@ func TestErrorRecovery(t *testing.T) {
 	}
 }
 
-// TestIndexSavesPages: with an index page a damaged header costs its own page only.
+// TestIndexSavesPages: with an index page, a damaged header loses only its own page.
 func TestIndexSavesPages(t *testing.T) {
 	whole := writeSample(t, 80, map[string]string{"page-size": "100", "compression": "none"})
 	nodes, err := describeAll(target(whole))
@@ -532,7 +532,7 @@ func TestRecoverColumn(t *testing.T) {
 	}
 }
 
-// FuzzFile reads, verifies, describes and recovers anything.
+// FuzzFile reads, verifies, describes and recovers arbitrary bytes.
 func FuzzFile(f *testing.F) {
 	for _, cf := range corpusFiles(f, golden) {
 		if b, err := os.ReadFile(filepath.Join(golden, cf.File)); err == nil && len(b) < 4000 {
@@ -545,7 +545,7 @@ func FuzzFile(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		defer formattest.Bound(t, 640<<20)()
 		for _, fix := range []bool{false, true} {
-			if fix { // a length that fits, so that more is reached
+			if fix { // a fitting length, so that more code is reached
 				if len(b) < 20 {
 					return
 				}

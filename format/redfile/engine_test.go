@@ -21,13 +21,13 @@ import (
 	"stoa/vec"
 )
 
-// TestDamagedListPages: through the engine, a damaged page of a list column costs its rows and no more where an
-// index page says that pages begin with rows; without one, also the row before it, which may continue in it.
+// TestDamagedListPages: through the engine, a damaged page of a list column loses only its own rows if an index page
+// states that pages begin with rows; without one it also loses the previous row, which may continue in the page.
 func TestDamagedListPages(t *testing.T) {
 	const rows = 120
 	want := sampleBatch(0, rows)
 	defer want.Release()
-	pool := stoa.NewPool() // whose buffers are used before, so not zeros
+	pool := stoa.NewPool() // its buffers are reused, so they are not zeroed
 	for _, index := range []string{"true", "false"} {
 		whole := writeSample(t, rows, map[string]string{"row-group-rows": "60", "page-size": "40", "sync": "0",
 			"index": index, "compression": "none"})
@@ -60,7 +60,7 @@ func TestDamagedListPages(t *testing.T) {
 	}
 }
 
-// listPages are the data pages of a chunk.
+// listPages returns the data pages of a chunk.
 func listPages(t *testing.T, file []byte, name string) (pages []region.Node) {
 	t.Helper()
 	nodes, err := describeAll(target(file))
@@ -82,8 +82,7 @@ func listPages(t *testing.T, file []byte, name string) (pages []region.Node) {
 	return pages
 }
 
-// scanDamaged scans a file of the table want and compares all rows that come with it; it returns what was reported
-// as lost.
+// scanDamaged scans a file of the table want and compares all returned rows with it; it returns the reported losses.
 func scanDamaged(t *testing.T, file []byte, policy stoa.Damaged, pool memory.Allocator,
 	want arrow.RecordBatch) (lost [][2]int64) {
 	t.Helper()
@@ -92,7 +91,7 @@ func scanDamaged(t *testing.T, file []byte, policy stoa.Damaged, pool memory.All
 		t.Fatal(err)
 	}
 	defer tab.Close()
-	var gone []int // rows that do not come, or come with a null
+	var gone []int // rows that are missing, or have a null
 	damaged := 2   // in this column
 	spec := stoa.ScanSpec{Damaged: policy, Alloc: pool, Batch: 50, Lost: func(l region.Loss) {
 		lost = append(lost, l.Rows)
@@ -142,8 +141,8 @@ func scanDamaged(t *testing.T, file []byte, policy stoa.Damaged, pool memory.All
 	return lost
 }
 
-// TestPartsOfPages: pages of very many entries, most of which are runs of nulls, are given in parts, which are
-// decoded in order, in any order, and by themselves alike.
+// TestPartsOfPages: pages with very many entries, most of them runs of nulls, are returned in parts. Decoding the parts
+// in order, in any order, or singly has the same result.
 func TestPartsOfPages(t *testing.T) {
 	const rows = 1 << 20
 	sc := arrow.NewSchema([]arrow.Field{
@@ -273,8 +272,8 @@ func checkPart(t *testing.T, col int, from int64, a arrow.Array) {
 	}
 }
 
-// TestDictionaries: RedFile has none; columns with one are written as their values, at the top and within lists
-// and structs.
+// TestDictionaries: RedFile has no dictionaries; columns with one are written as plain values, at top level and inside
+// lists and structs.
 func TestDictionaries(t *testing.T) {
 	words := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}
 	numbers := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint16, ValueType: arrow.PrimitiveTypes.Int64}

@@ -33,12 +33,12 @@ import (
 	"stoa/wire"
 )
 
-// handmade is a file of one column of INT32, put together here, not by the writer.
+// handmade is a file of one INT32 column, assembled here and not by the writer.
 type handmade struct {
 	gen      layout.Generation
 	protocol thrift.Protocol
 	literal  bool // the number at the end is the offset from the end
-	noOffset bool // the column's metadata does not say where its pages are
+	noOffset bool // the column's metadata does not have the offset of its pages
 	version  int32
 	codec    layout.Compression
 	encoding layout.Encoding
@@ -225,7 +225,7 @@ func TestGenerations(t *testing.T) {
 			}
 		}
 	}
-	// a copy of the column's metadata stands where pages would begin
+	// a copy of the column's metadata is at the offset at which pages would begin
 	for _, g := range []layout.Generation{layout.GenA, layout.GenB, layout.GenC, layout.GenD, layout.GenE} {
 		h := handmade{gen: g, version: 1, typ: layout.Int32, empty: true}
 		for _, depth := range []format.Depth{format.Deep, format.Quick} {
@@ -244,7 +244,7 @@ func TestGenerations(t *testing.T) {
 	}
 }
 
-// TestRefused: what is not known is refused by its number, as unsupported and not as damage.
+// TestRefused: unknown values are refused by number, as unsupported and not as damage.
 func TestRefused(t *testing.T) {
 	for want, change := range map[string]func(*handmade){
 		"version 1 of RED1, found 2": func(h *handmade) { h.version = 2 },
@@ -269,7 +269,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestChecksums: a wrong one is damage, none (0) is none.
+// TestChecksums: a wrong checksum is damage; 0 means that there is no checksum.
 func TestChecksums(t *testing.T) {
 	h := newHandmade(layout.GenE)
 	h.crc = layout.CRC(h.body)
@@ -331,7 +331,7 @@ func TestFilePath(t *testing.T) {
 	}
 }
 
-// TestGroupVarInt64: by hand from the document, and there and back.
+// TestGroupVarInt64: an example built by hand from the document, and round trips.
 func TestGroupVarInt64(t *testing.T) {
 	by := []byte{0x00, 0x0a, 5, 6, 7, 0x2c, 0x01, 0x00, 0x00, 0x01} // lengths 1, 1, 1, 2, 3: 000 000 000 001 010
 	got := make([]uint64, 4)
@@ -365,7 +365,7 @@ func TestGroupVarInt64(t *testing.T) {
 	}
 }
 
-// FuzzParseFast: what is read fast is what is read by the parser.
+// FuzzParseFast: the fast path reads the same as the parser.
 func FuzzParseFast(f *testing.F) {
 	for _, h := range []layout.PageHeader{{Raw: 8000, Stored: 77, CRC: 0xfedcba98, HasCRC: true, HasData: true,
 		Values: 1000, Encoding: layout.GroupVarInt, Entries: -1}, {Raw: 1, HasData: true, Entries: -1},
@@ -527,8 +527,8 @@ func TestRealLevels(t *testing.T) {
 	t.Logf("%d pages", pages)
 }
 
-// TestLiteralIsSound: a file whose number at the end is the offset, as the document words it, has no error,
-// whatever stands before its metadata.
+// TestLiteralIsSound: a file whose final number is the offset, as the document words it, has no error, whatever
+// precedes its metadata.
 func TestLiteralIsSound(t *testing.T) {
 	for _, g := range []layout.Generation{layout.GenA, layout.GenB, layout.GenC, layout.GenD, layout.GenE} {
 		for _, p := range []thrift.Protocol{thrift.Compact, thrift.Binary} {

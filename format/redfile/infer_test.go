@@ -18,7 +18,7 @@ import (
 	"stoa/store"
 )
 
-// withoutSchema writes a file of generation A that keeps no Arrow schema.
+// withoutSchema writes a file of generation A without an Arrow schema.
 func withoutSchema(t testing.TB, b arrow.RecordBatch, opts ...string) *store.Memory {
 	t.Helper()
 	o := map[string]string{"generation": "A", "arrow-schema": "false"}
@@ -28,7 +28,7 @@ func withoutSchema(t testing.TB, b arrow.RecordBatch, opts ...string) *store.Mem
 	return store.NewMemory(map[string][]byte{"f.red": writeTable(t, o, b)})
 }
 
-// entriesOf is the levels of every leaf of a field, and how many values there are.
+// entriesOf returns the levels of every leaf of a field, and the numbers of values.
 func entriesOf(t testing.TB, f arrow.Field, a arrow.Array) (out []string) {
 	t.Helper()
 	leaves, err := nest.Shred(f, a)
@@ -41,8 +41,8 @@ func entriesOf(t testing.TB, f arrow.Field, a arrow.Array) (out []string) {
 	return out
 }
 
-// TestInferred: whatever the schema and the rows, a file that says only paths and maximum levels is read
-// without an error, as one whose levels are those of the file.
+// TestInferred: for any schema and rows, a file that states only paths and maximum levels is read without an error,
+// under a schema that has the levels of the file.
 func TestInferred(t *testing.T) {
 	for seed := range uint64(100) {
 		r := rand.New(rand.NewPCG(seed, 17))
@@ -79,7 +79,7 @@ func TestInferred(t *testing.T) {
 	}
 }
 
-// TestSchemaOption: a schema that is given is taken if the columns allow it, and refused if they do not.
+// TestSchemaOption: a given schema is used if the columns allow it, and refused otherwise.
 func TestSchemaOption(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "a",
 		Type: arrow.StructOf(arrow.Field{Name: "b", Type: arrow.FixedWidthTypes.Date32}), Nullable: true}}, nil)

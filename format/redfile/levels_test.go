@@ -10,8 +10,8 @@ import (
 	"stoa"
 )
 
-// TestDamagedLevels: in a repeated column without checksums, a wrong level would shift the rows after it: no list comes
-// out that was in another row, except in the damaged page.
+// TestDamagedLevels: in a repeated column without checksums, a wrong level would shift the rows after it; no list is
+// returned in a wrong row, except in the damaged page.
 func TestDamagedLevels(t *testing.T) {
 	data := writeSample(t, 150, map[string]string{"crc": "false", "page-size": "100", "index": "false",
 		"compression": "none"})
@@ -30,7 +30,7 @@ func TestDamagedLevels(t *testing.T) {
 	}
 }
 
-// foreignLists is how many rows have lists that were in another row.
+// foreignLists returns the number of rows with lists from another row.
 func foreignLists(t *testing.T, data []byte) (n int) {
 	tab, err := stoa.Open(t.Context(), "f.red", stoa.OpenOptions{Tree: target(data).Tree})
 	if err != nil {
@@ -53,8 +53,8 @@ func foreignLists(t *testing.T, data []byte) (n int) {
 	return n
 }
 
-// TestRecoverFirstColumnsLost: of the first row group only the last column is left, and the last row group has fewer
-// rows: where the number of rows is another, a row group begins.
+// TestRecoverFirstColumnsLost: only the last column of the first row group is left, and the last row group has fewer
+// rows: a row group begins where the number of rows changes.
 func TestRecoverFirstColumnsLost(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64},
 		{Name: "b", Type: arrow.PrimitiveTypes.Int64}, {Name: "c", Type: arrow.PrimitiveTypes.Int64},

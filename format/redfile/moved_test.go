@@ -14,8 +14,8 @@ import (
 	"stoa/region"
 )
 
-// TestMovedBytes: bytes that were put into a file without checksums, or taken out of it, wherever that was, give no
-// value that was not there, and verify has an error.
+// TestMovedBytes: if bytes are inserted into a file without checksums, or removed from it, at any place, reading
+// returns no value that was not there, and verify has an error.
 func TestMovedBytes(t *testing.T) {
 	for name, opts := range map[string]map[string]string{
 		"index": {"crc": "false", "page-size": "300", "compression": "none"},
@@ -101,7 +101,7 @@ func TestMovedHeaders(t *testing.T) {
 	}
 }
 
-// bools is three columns of n values each, a bit a value.
+// bools returns three columns of n values each, one bit per value.
 func bools(n int) arrow.RecordBatch {
 	var fields []arrow.Field
 	for _, name := range []string{"a", "b", "c"} {
@@ -117,7 +117,7 @@ func bools(n int) arrow.RecordBatch {
 	return b.NewRecordBatch()
 }
 
-// movedBytes puts n bytes that were there once more at a place, or takes -n out; nil if there are not so many.
+// movedBytes repeats n bytes of the file at an offset, or removes -n; nil if there are not enough.
 func movedBytes(data []byte, at, n int) []byte {
 	switch {
 	case n > 0 && at+n <= len(data):
@@ -128,9 +128,9 @@ func movedBytes(data []byte, at, n int) []byte {
 	return nil
 }
 
-// TestPagesOfAnotherPlace: where as many bytes are taken out before a chunk as one of its pages has, a page begins
-// where the chunk should, its checksum is right, and it is another: no cell comes out that was in another row. Nor
-// where so many are that chunks would begin after the end.
+// TestPagesOfAnotherPlace: if as many bytes are removed before a chunk as one of its pages has, a different page with a
+// right checksum begins at the offset of the chunk. No cell is returned in a wrong row; nor if so many bytes are
+// removed that chunks would begin beyond the end.
 func TestPagesOfAnotherPlace(t *testing.T) {
 	for name, opts := range map[string]map[string]string{
 		"index": {"page-size": "300"},

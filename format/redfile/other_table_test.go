@@ -13,9 +13,9 @@ import (
 	"stoa/store"
 )
 
-// TestPartsOfAnotherTable: files of another table that lie among the parts are not read for parts, whichever of the two
-// places that say whose they are is damaged; and where most of the table is left, recovery gives that, and no row of
-// theirs.
+// TestPartsOfAnotherTable: files of another table among the parts are not read as parts, whichever of the two places
+// that identify their table is damaged. If most of the table is left, recovery returns it, and no row of the other
+// table.
 func TestPartsOfAnotherTable(t *testing.T) {
 	const meta, part = "out/_metadata.red", "out/part-00002.red"
 	damaged := func(b []byte, at int) []byte {
@@ -54,7 +54,7 @@ func TestPartsOfAnotherTable(t *testing.T) {
 	}
 }
 
-// rowsOfTwo reads what there is, and counts the rows, and those that are of the table whose rows are from 7000 on.
+// rowsOfTwo reads everything, and counts the rows, and the rows of the other table, which are numbered from 7000 on.
 func rowsOfTwo(t *testing.T, tree store.Tree, back bool) (rows, strange int) {
 	t.Helper()
 	tab, err := stoa.Open(t.Context(), "out", stoa.OpenOptions{Tree: tree, Recover: back})
@@ -76,7 +76,7 @@ func rowsOfTwo(t *testing.T, tree store.Tree, back bool) (rows, strange int) {
 }
 
 // TestRecoverUnevenRowGroups: without sync blocks, and without metadata, a row group that is far larger than the others
-// is found whole.
+// is found completely.
 func TestRecoverUnevenRowGroups(t *testing.T) {
 	for _, rows := range []int{33, 41, 63, 95} {
 		data := writeSample(t, rows, map[string]string{"row-group-rows": "30", "sync": "0", "index": "false"})

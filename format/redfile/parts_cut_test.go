@@ -11,8 +11,8 @@ import (
 	"stoa/store"
 )
 
-// TestPartsThatEndEarly: that a part of a split table ends before its chunks is reported when the table is opened,
-// whatever is read of it. One that is whole, or has bytes after its end, is not.
+// TestPartsThatEndEarly: a part of a split table that ends before its chunks is reported when the table is opened,
+// whatever is then read from it. A complete part, or one with extra bytes at its end, is not.
 func TestPartsThatEndEarly(t *testing.T) {
 	const part = "out/part-00002.red"
 	for _, generation := range []string{"A", "E"} {

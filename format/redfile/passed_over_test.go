@@ -14,9 +14,9 @@ import (
 	"stoa/store"
 )
 
-// TestPagesPassedOver: a page whose type is damaged is passed over, as one of a type that is not known. If the values
-// of the chunk are then not found to their end, because a later header is damaged, too, no row after that page is given
-// as if nothing had come before it.
+// TestPagesPassedOver: a page whose type is damaged is skipped, like a page of an unknown type. If the values of the
+// chunk are then incomplete because a later header is damaged as well, no row after that page is returned as if no page
+// had been skipped.
 func TestPagesPassedOver(t *testing.T) {
 	const rows = 60
 	for _, index := range []string{"false", "true"} {
@@ -50,7 +50,7 @@ func TestPagesPassedOver(t *testing.T) {
 	}
 }
 
-// pageTypes are the offsets of the types of the data pages of each chunk.
+// pageTypes returns the offsets of the types of the data pages of each chunk.
 func pageTypes(t *testing.T, data []byte) (chunks [][]int) {
 	t.Helper()
 	nodes, err := describeAll(target(data))
@@ -73,7 +73,7 @@ func pageTypes(t *testing.T, data []byte) (chunks [][]int) {
 	return chunks
 }
 
-// rowsBefore are the rows that are read before an error, and that, batches being small.
+// rowsBefore returns the rows that are read before an error, in small batches, and the error.
 func rowsBefore(data []byte) (rows []string, err error) {
 	tab, err := stoa.Open(ctx, "f.red", stoa.OpenOptions{Tree: target(data).Tree, From: "redfile"})
 	if err != nil {
@@ -95,8 +95,9 @@ func rowsBefore(data []byte) (rows []string, err error) {
 	return rows, nil
 }
 
-// TestUnnamedPart: metadata of a split table that are older than parts beside them, and do not name them, are reported,
-// whether the parts that they name are there, missing, or those of the newer table. A file of another table is not.
+// TestUnnamedPart: metadata of a split table that is older than parts beside it, and does not name them, is reported,
+// whether the parts that it names exist, are missing, or belong to the newer table. A file of another table is not
+// reported.
 func TestUnnamedPart(t *testing.T) {
 	for _, gen := range []string{"E", "A"} {
 		opts := func() map[string]string { return map[string]string{"generation": gen} }
