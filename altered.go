@@ -13,7 +13,7 @@ import (
 	"stoa/internal/content"
 )
 
-// alterations count the values that options have a writer change. nil: there are none.
+// alterations counts the values that the writer changes because options ask for it. nil means that there are none.
 type alterations struct {
 	list   []format.Alteration
 	fields []int // of the schema, one each
@@ -36,7 +36,7 @@ func newAlterations(sc *arrow.Schema, list []format.Alteration) *alterations {
 	return a
 }
 
-// add counts what is changed of a batch.
+// add counts the values of a batch that are changed.
 func (a *alterations) add(b arrow.RecordBatch) {
 	if a == nil {
 		return
@@ -51,7 +51,7 @@ func (a *alterations) add(b arrow.RecordBatch) {
 	}
 }
 
-// columns are those of which something was changed.
+// columns returns the columns in which at least one value was changed, with the counts.
 func (a *alterations) columns() (out []format.Altered) {
 	if a == nil {
 		return nil
@@ -64,7 +64,7 @@ func (a *alterations) columns() (out []format.Altered) {
 	return out
 }
 
-// round has a plan expect timestamps as they are written.
+// round makes a plan expect timestamps as they will be written, that is, rounded.
 func (a *alterations) round(p *content.Plan) {
 	if a == nil {
 		return
@@ -76,7 +76,7 @@ func (a *alterations) round(p *content.Plan) {
 	}
 }
 
-// unknown are the fields, and their names, of which values were changed to others that cannot be predicted.
+// unknown returns the fields, and their names, whose values were changed in a way that cannot be predicted.
 func (a *alterations) unknown() (fields []int, names []string) {
 	if a == nil {
 		return nil, nil
@@ -89,7 +89,7 @@ func (a *alterations) unknown() (fields []int, names []string) {
 	return fields, names
 }
 
-// rowsWith finds the rows of the table whose keys are among those.
+// rowsWith finds the rows of the table whose keys are in k.
 func (c *Changer) rowsWith(ctx context.Context, k *alter.Keys) (out []format.RowsOfFile, err error) {
 	t, err := c.open(ctx, c.change.Positions)
 	if err != nil {
@@ -124,7 +124,8 @@ func (c *Changer) rowsWith(ctx context.Context, k *alter.Keys) (out []format.Row
 	return out, nil
 }
 
-// rounds reports whether floats of one type become shorter ones in another: 0.1 then is another number, as it must be.
+// rounds reports whether converting floats of type from to type to loses precision: 0.1 then has to become another
+// number.
 func rounds(from, to arrow.DataType) bool {
 	if arrow.IsFloating(from.ID()) && arrow.IsFloating(to.ID()) {
 		return from.(arrow.FixedWidthDataType).BitWidth() > to.(arrow.FixedWidthDataType).BitWidth()

@@ -22,10 +22,10 @@ import (
 
 // Changer changes one table in place, as far as its format can: anything else is an error of class fault.Unsupported
 // that names the format and the change. Concurrent readers see each change as one step. Concurrent changes of a table,
-// also by other programs, are serialized by the format's own locks.
+// including those by other programs, are serialized by the format's own locks.
 //
-// Every change has a dry run: it says what would be done, checks it as far as possible without writing, and leaves the
-// table as it is. Options are plain structs that marshal to JSON.
+// Every change has a dry run: it reports what would be done, checks it as far as possible without writing, and leaves
+// the table unchanged. Options are plain structs that marshal to JSON.
 type Changer struct {
 	*tableChanges
 	Alloc memory.Allocator // of the batches that changes read; nil = Go's
@@ -37,7 +37,7 @@ type Changer struct {
 	o      OpenOptions
 }
 
-// OpenError says why a table that a change has to read first could not be opened.
+// OpenError reports why a table that a change has to read first could not be opened.
 type OpenError struct{ Err error }
 
 func (e *OpenError) Error() string { return e.Err.Error() }
@@ -45,9 +45,9 @@ func (e *OpenError) Error() string { return e.Err.Error() }
 // Unwrap returns the reason.
 func (e *OpenError) Unwrap() error { return e.Err }
 
-// OpenChanger finds a table to change: PATH, or PATH#TABLE, as its format names tables. Of o it uses Formats, From,
-// Tree, Opts and Limits. A table that takes more than Limits allow is not changed, nor is one in a Tree that is not the
-// local file system.
+// OpenChanger finds a table to change: PATH, or PATH#TABLE, as its format names tables. It uses Formats, From, Tree,
+// Opts and Limits of o. A table that exceeds Limits is not changed, and neither is one in a Tree that is not the local
+// file system.
 func OpenChanger(ctx context.Context, name string, o OpenOptions) (*Changer, error) {
 	if err := address.CheckChangeable(name); err != nil {
 		return nil, err
@@ -75,10 +75,10 @@ func OpenChanger(ctx context.Context, name string, o OpenOptions) (*Changer, err
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case err == nil && f.Change == nil: // it can be read, and every change says that it cannot be made
+	case err == nil && f.Change == nil: // readable but not changeable: each change reports that it is unsupported
 		p := format.TablePlace{Dir: name}
 		return &Changer{tableChanges: alter.New(name, p, f), name: name, place: p, format: f, o: o}, nil
-	case first != nil && !errors.Is(err, fs.ErrNotExist): // what is not there is no table of another kind
+	case first != nil && !errors.Is(err, fs.ErrNotExist): // a path that does not exist is not a table of another format
 		return nil, first
 	case err != nil:
 		return nil, err
@@ -86,8 +86,8 @@ func OpenChanger(ctx context.Context, name string, o OpenOptions) (*Changer, err
 	return nil, fault.Unsupportedf(fault.Span{Object: name}, "", "%s tables are not changed in place", f.Name)
 }
 
-// checkLocal returns an error if o's tree is not the local file system: changes would go to what has the same name
-// there.
+// checkLocal returns an error if o's tree is not the local file system: the changes would go to the local path of the
+// same name.
 func checkLocal(name string, o OpenOptions) error {
 	if store.IsLocal(o.tree()) {
 		return nil
@@ -96,10 +96,10 @@ func checkLocal(name string, o OpenOptions) error {
 		"tables are changed in the local file system only, and the tree is a %T", o.Tree)
 }
 
-// within is c, unless opening its table takes more than the limits that were given allow. Whatever else is wrong with
-// the table is reported by the changes that it prevents.
+// within returns c, or an error if opening its table exceeds the limits that were given. Any other fault of the table
+// is reported by the changes that it prevents.
 func (c *Changer) within(ctx context.Context) (*Changer, error) {
-	if c.o.Limits == (format.Limits{}) { // changes read the table within those that hold by default
+	if c.o.Limits == (format.Limits{}) { // changes read the table within the default limits anyway
 		return c, nil
 	}
 	t, err := c.open(ctx, nil)
@@ -112,7 +112,7 @@ func (c *Changer) within(ctx context.Context) (*Changer, error) {
 	return c, ctx.Err()
 }
 
-// has reports whether options hold some others, of which there are any.
+// has reports whether some is not empty and opts contains all of it.
 func has(opts, some map[string]string) bool {
 	for k, v := range some {
 		if opts[k] != v {
@@ -122,7 +122,7 @@ func has(opts, some map[string]string) bool {
 	return len(some) > 0
 }
 
-// placeOf is the place of PATH#TABLE.
+// placeOf returns the place of PATH#TABLE, without the table.
 func placeOf(ctx context.Context, name string, o OpenOptions) string {
 	if i := strings.LastIndexByte(name, '#'); i >= 0 {
 		if _, err := o.tree().Stat(ctx, name); err != nil {
@@ -132,13 +132,14 @@ func placeOf(ctx context.Context, name string, o OpenOptions) string {
 	return name
 }
 
-// Format is the name of the table's format.
+// Format returns the name of the table's format.
 func (c *Changer) Format() string { return c.format.Name }
 
-// Place is where the table is.
+// Place returns where the table is.
 func (c *Changer) Place() format.TablePlace { return c.place }
 
-// Open opens the table in its current state. Formats, From, Tree and Limits are the Changer's, whatever o says.
+// Open opens the table in its current state. Formats, From, Tree and Limits of o are ignored in favour of the
+// Changer's.
 func (c *Changer) Open(ctx context.Context, o OpenOptions) (*Table, error) {
 	o.From, o.Formats, o.Tree, o.Limits = c.format.Name, c.o.Formats, c.o.Tree, c.o.Limits
 	t, err := OpenAll(ctx, []string{c.place.Dir}, o)
@@ -148,7 +149,7 @@ func (c *Changer) Open(ctx context.Context, o OpenOptions) (*Table, error) {
 	return t, nil
 }
 
-// open opens the table as a change reads it, with reading options.
+// open opens the table for a change, with these reading options.
 func (c *Changer) open(ctx context.Context, opts map[string]string) (*Table, error) {
 	o := c.o
 	if o.Opts, o.Typed = opts, nil; c.place.External {
@@ -158,7 +159,7 @@ func (c *Changer) open(ctx context.Context, opts map[string]string) (*Table, err
 	return c.Open(ctx, o)
 }
 
-// can returns an error if a change, such as "drop tables", is not possible.
+// can returns an error if the format does not support a change; what names it, such as "drop tables".
 func (c *Changer) can(does bool, what string, dry bool) error {
 	return alter.Check(c.tableChanges, does, what, dry)
 }
@@ -173,8 +174,8 @@ type CreateTableOptions struct {
 	DryRun bool `json:"dry_run,omitempty"`
 }
 
-// CreateTable makes an empty table with the columns of sc that can be changed afterwards: in the format that o.From
-// names, or in the first of o.Formats that has such tables. (Create writes a whole table at once, in any format.)
+// CreateTable creates an empty table that can be changed afterwards, with the columns of sc, in the format that o.From
+// names or else the first of o.Formats that has such tables. (Create writes a whole table at once, in any format.)
 func CreateTable(ctx context.Context, name string, sc *arrow.Schema, c CreateTableOptions, o OpenOptions) error {
 	if err := address.CheckChangeable(name); err != nil {
 		return err
@@ -225,11 +226,11 @@ type (
 
 // RenameOptions are the options of Rename.
 type RenameOptions struct {
-	To     string `json:"to"` // PATH, or PATH#TABLE, where nothing may be
+	To     string `json:"to"` // PATH, or PATH#TABLE, which must not exist
 	DryRun bool   `json:"dry_run,omitempty"`
 }
 
-// Rename moves the table to another name. The Changer stands for that name afterwards.
+// Rename moves the table to another name, which the Changer then refers to.
 func (c *Changer) Rename(ctx context.Context, o RenameOptions) error {
 	if err := address.CheckChangeable(o.To); err != nil {
 		return err
@@ -249,9 +250,9 @@ func (c *Changer) Rename(ctx context.Context, o RenameOptions) error {
 	return nil
 }
 
-// DisableDependents marks what is computed from the rows of the table, such as materialised views, as out of date, and
-// returns the names. Changes by c, which would make it so, are possible then. After a dry run, which disables nothing,
-// only dry runs of other changes are possible: open another Changer for the changes themselves.
+// DisableDependents marks whatever is computed from the rows of the table, such as materialised views, as out of date,
+// and returns the names. Afterwards c can make the changes that these dependents would otherwise prevent. After a dry
+// run, which disables nothing, c can only make dry runs: open another Changer for the changes themselves.
 func (c *Changer) DisableDependents(ctx context.Context, dry bool) ([]string, error) {
 	if c.change.DisableDependents == nil {
 		return nil, cannot(c.name, c.format, "disable what depends on a table")
@@ -269,8 +270,8 @@ func (c *Changer) DisableDependents(ctx context.Context, dry bool) ([]string, er
 	return names, nil
 }
 
-// locked calls change while it holds the table's lock, which keeps out other deletes, updates and compactions; in a dry
-// run it holds none.
+// locked calls change while holding the table's lock, which keeps out other deletes, updates and compactions. A dry run
+// does not take the lock.
 func (c *Changer) locked(ctx context.Context, dry bool, change func() error) error {
 	if !dry {
 		unlock, err := c.change.Lock(ctx, c.place)
@@ -287,11 +288,12 @@ type CompactOptions struct {
 	format.CompactOptions
 	DryRun bool `json:"dry_run,omitempty"`
 
-	Done func(format.Compaction) `json:"-"` // called for each compaction as soon as it counts; may be nil
+	Done func(format.Compaction) `json:"-"` // called for each compaction as soon as it is committed; may be nil
 }
 
-// Compact merges several segments into one, without deleted rows. It returns the compactions that were made, also those
-// before an error. A minor compaction continues until nothing is left to do; its dry run returns the first round.
+// Compact merges several segments into one, without deleted rows. It returns the compactions that were made, including
+// those made before an error. A minor compaction continues until nothing is left to do; its dry run returns only the
+// first round.
 func (c *Changer) Compact(ctx context.Context, o CompactOptions) (done []format.Compaction, err error) {
 	if err := c.can(c.change.PlanCompaction != nil && c.change.Compact != nil, "compact segments",
 		o.DryRun); err != nil {
@@ -318,7 +320,7 @@ func (c *Changer) Compact(ctx context.Context, o CompactOptions) (done []format.
 				o.Done(x)
 			}
 		}
-		if o.Major || o.Segments != nil { // only results of a minor compaction may be compacted again
+		if o.Major || o.Segments != nil { // only the results of a minor compaction may be compacted again
 			return done, nil
 		}
 	}
@@ -340,8 +342,8 @@ func (c *Changer) compact(ctx context.Context, x format.Compaction, major bool) 
 	})
 }
 
-// Segments lists the segments of a table, PATH or PATH#TABLE, in the order in which they were made. For a format
-// without segments it is an error of class Unsupported.
+// Segments lists the segments of a table, PATH or PATH#TABLE, in the order in which they were made. It returns an error
+// of class Unsupported for a format without segments.
 func Segments(ctx context.Context, name string, o OpenOptions) ([]format.Segment, error) {
 	place := placeOf(ctx, name, o)
 	f, err := Probe(ctx, format.Target{Tree: o.tree(), Name: place}, o)
@@ -355,7 +357,7 @@ func Segments(ctx context.Context, name string, o OpenOptions) ([]format.Segment
 	return f.Change.Segments(ctx, t, format.OpenOptions{Limits: o.Limits, NoVerify: o.NoVerify, Opts: o.opts()})
 }
 
-// Home is the place of the tables that names beginning with # refer to, according to the reading options o.Opts.
+// Home returns the place of the tables whose names begin with #, according to the reading options o.Opts.
 func Home(ctx context.Context, o OpenOptions) (string, error) {
 	for _, f := range o.formats() {
 		if f.Home != nil && (o.From == "" || o.From == f.Name) {
@@ -366,8 +368,8 @@ func Home(ctx context.Context, o OpenOptions) (string, error) {
 		"no format of these has settings that name a place of tables")
 }
 
-// InUse returns an error of class Invalid if a server is running on the place, unless o.Opts say that this is known:
-// what the server writes meanwhile would look like damage.
+// InUse returns an error of class Invalid if a server is running on the place, unless o.Opts acknowledge that: files
+// that the server is writing would look damaged.
 func InUse(ctx context.Context, name string, o OpenOptions) error {
 	for _, f := range o.formats() {
 		if f.InUse == nil {
@@ -380,7 +382,7 @@ func InUse(ctx context.Context, name string, o OpenOptions) error {
 	return nil
 }
 
-// Listing returns the listing called name (format.Format.Listings) that one of the formats of o makes of its places.
+// Listing returns the listing with this name (see format.Format.Listings) from one of the formats of o.
 func Listing(name string, o OpenOptions) (format.Listing, error) {
 	for _, f := range o.formats() {
 		for _, l := range f.Listings {
@@ -395,19 +397,19 @@ func Listing(name string, o OpenOptions) (format.Listing, error) {
 // MergeOptions are the options of Merge.
 type MergeOptions struct {
 	AppendOptions
-	Key []string `json:"key"` // the columns that say which row is which
+	Key []string `json:"key"` // the columns that identify a row
 }
 
-// MergeResult is what Merge did.
+// MergeResult reports what Merge did.
 type MergeResult struct {
 	AppendResult
-	Replaced int64 `json:"replaced"` // rows of the table in whose place other ones are
-	Added    int64 `json:"added"`    // rows whose key the table did not have
+	Replaced int64 `json:"replaced"` // rows of the table that were replaced
+	Added    int64 `json:"added"`    // rows whose key was not in the table
 }
 
-// Merge adds rows to the table, each in place of those that have the same values in the key columns: in one change, all
-// of them or none after an error. The rows need every column of the table, and each key once; a key with a null is like
-// no other. The keys of all rows are kept in memory.
+// Merge adds rows to the table and replaces those that have the same values in the key columns. It is one change: after
+// an error the table is unchanged. The rows need every column of the table, and no key may occur twice; a key with a
+// null equals no other key. The keys of all rows are kept in memory.
 func (c *Changer) Merge(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[arrow.RecordBatch, error],
 	o MergeOptions) (out MergeResult, err error) {
 	if err := c.can(c.change.Delete != nil && c.change.Append != nil, "merge rows", o.DryRun); err != nil {
@@ -449,7 +451,7 @@ func (c *Changer) merge(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[ar
 	return out, err
 }
 
-// mergeDry counts what a merge would do.
+// mergeDry counts the rows that a merge would replace and add.
 func (c *Changer) mergeDry(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[arrow.RecordBatch, error],
 	keys *alter.Keys, lo format.LoadOptions, out *MergeResult) (err error) {
 	if c.change.CheckAppend != nil {
@@ -464,8 +466,8 @@ func (c *Changer) mergeDry(ctx context.Context, sc *arrow.Schema, rows iter.Seq2
 	return err
 }
 
-// replace deletes the rows of the table with the keys and, in the same change, adds those written to l; nil: it only
-// counts them.
+// replace deletes the rows of the table with the keys and, in the same change, adds those written to l. If l is nil it
+// only counts them.
 func (c *Changer) replace(ctx context.Context, keys *alter.Keys, l format.Load, out *MergeResult) error {
 	old, err := c.rowsWith(ctx, keys)
 	if err == nil && l != nil {

@@ -24,28 +24,28 @@ import (
 
 // AppendOptions are the options of Append.
 type AppendOptions struct {
-	// of the writer; the table's properties hold where they say nothing
+	// writer options; the table's properties apply where they are silent
 	Opts map[string]string `json:"opts,omitempty"`
-	// Typed are the same as a struct, such as carbon.WriteOptions; what Opts say wins. nil: there are none. JSON has
-	// them among Opts.
+	// Typed are options as a struct, such as carbon.WriteOptions; Opts take precedence. nil means none. In JSON they
+	// are part of Opts.
 	Typed format.Options `json:"-"`
-	Tasks int            `json:"tasks,omitempty"` // data files that are written in parallel; 0: one
+	Tasks int            `json:"tasks,omitempty"` // data files that are written in parallel; 0 means one
 	// how values of columns with a global dictionary get their codes
 	Dictionary string `json:"dictionary,omitempty"`
-	// Overwrite: the rows take the place of all that the table has, or of those in Partition.
+	// Overwrite makes the rows replace everything in the table, or everything in Partition.
 	Overwrite bool `json:"overwrite,omitempty"`
-	// Partition are values of partition columns, as text, which all rows have; the columns may be missing in the rows.
+	// Partition are the values, as text, of the partition columns for all rows; the rows need not have these columns.
 	Partition format.PartitionValues `json:"partition,omitempty"`
 
-	// Bad is what is done with rows that have a value which their column cannot have; BadFail: the load fails.
+	// Bad is what to do with rows that have a value which does not fit its column. BadFail fails the load.
 	Bad   BadAction          `json:"bad_records,omitempty"`
-	OnBad func(BadRow) error `json:"-"` // gets each such row, once; an error ends the load; may be nil
+	OnBad func(BadRow) error `json:"-"` // called once for each such row; an error ends the load; may be nil
 
-	NoCheck bool `json:"no_check,omitempty"` // do not read back what was written before it counts
+	NoCheck bool `json:"no_check,omitempty"` // skip reading back what was written before the commit
 	DryRun  bool `json:"dry_run,omitempty"`  // only check the columns and count the rows
 }
 
-// What a load does with bad rows.
+// The actions for bad rows, and a bad row.
 type (
 	BadAction = alter.BadAction
 	BadRow    = alter.BadRow
@@ -58,29 +58,29 @@ const (
 	BadIgnore = alter.BadIgnore
 )
 
-// MarshalJSON encodes the options with Typed as strings, which mean the same.
+// MarshalJSON encodes the options with Typed as the equivalent strings.
 func (o AppendOptions) MarshalJSON() ([]byte, error) {
 	type plain AppendOptions
 	o.Opts = mergeOptions(o.Opts, o.Typed)
 	return json.Marshal(plain(o))
 }
 
-// AppendResult says what was added.
+// AppendResult reports what was added.
 type AppendResult struct {
 	format.LoadSummary
-	// Checked: what was written was read back before it counted, and is what went in. If not: Unchecked says why.
+	// Checked: what was written was read back before the commit and equals the input. If false, Unchecked says why.
 	Checked   bool   `json:"checked"`
 	Unchecked string `json:"unchecked,omitempty"`
-	// columns that could not be compared: texts that became something else, floats that became shorter
+	// columns that could not be compared: text that was converted, floats that lost precision
 	UncheckedColumns []string         `json:"unchecked_columns,omitempty"`
-	Altered          []format.Altered `json:"altered,omitempty"` // because options ask for it
-	Bad              int64            `json:"bad,omitempty"`     // rows that were left out, or have other nulls
+	Altered          []format.Altered `json:"altered,omitempty"` // because options asked for it
+	Bad              int64            `json:"bad,omitempty"`     // rows that were left out, or got more nulls
 }
 
-// Append adds rows with schema sc, whose fields are matched by name, as one load: all of them, or none after an error.
-// rows is ranged over once, and once more before that for some kinds of dictionaries. What was written is read back
-// before it counts: the same number of rows with the same values, except in columns that options alter and those read
-// from text; otherwise the error is an UnprovenError.
+// Append adds rows with schema sc, whose fields are matched by name, as one load: after an error none are added. rows
+// is ranged over once, and once more before that for some kinds of dictionaries. What was written is read back before
+// the commit and must have the same number of rows with the same values, except in columns that options alter and those
+// converted from text; otherwise the error is an UnprovenError.
 func (c *Changer) Append(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[arrow.RecordBatch, error],
 	o AppendOptions) (out AppendResult, err error) {
 	if err := c.can(c.change.Append != nil, "append rows", o.DryRun); err != nil {
@@ -109,7 +109,7 @@ func (c *Changer) Append(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[a
 		}
 		return out, err
 	}
-	if o.Overwrite { // a compaction at the same time would bring the rows back
+	if o.Overwrite { // a concurrent compaction would bring the overwritten rows back
 		unlock, err := c.change.Lock(ctx, c.place)
 		if err != nil {
 			return out, err
@@ -123,8 +123,8 @@ func (c *Changer) Append(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[a
 	return out, err
 }
 
-// addRows writes rows to a load, which commit ends, and says in out what was added. Unless noCheck is set, the load
-// counts only when it was read back. After an error nothing is added.
+// addRows writes rows to a load, which commit ends, and reports in out what was added. Unless noCheck is set, the load
+// is committed only after it has been read back. After an error nothing is added.
 func (c *Changer) addRows(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[arrow.RecordBatch, error],
 	lo format.LoadOptions, noCheck bool, out *AppendResult, commit func(l format.Load) error) error {
 	altered, err := c.alterations(sc, lo)
@@ -162,7 +162,7 @@ func (c *Changer) addRows(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[
 	return nil
 }
 
-// bad finds the rows that the table cannot hold; nil: they are errors.
+// bad returns a finder of the rows that the table cannot hold; nil means that such rows are errors.
 func (c *Changer) bad(ctx context.Context, sc *arrow.Schema, lo format.LoadOptions,
 	o AppendOptions) (*alter.Bad, error) {
 	if err := o.Bad.Check(); err != nil || o.Bad == BadFail {
@@ -175,7 +175,7 @@ func (c *Changer) bad(ctx context.Context, sc *arrow.Schema, lo format.LoadOptio
 	return &alter.Bad{Action: o.Bad, OnBad: o.OnBad, Find: find}, err
 }
 
-// inPartition adds the values of a partition to rows that do not have its columns.
+// inPartition adds the values of a partition to rows that lack its columns.
 func (c *Changer) inPartition(sc *arrow.Schema, rows iter.Seq2[arrow.RecordBatch, error],
 	values format.PartitionValues) (*arrow.Schema, iter.Seq2[arrow.RecordBatch, error]) {
 	fields := slices.Clone(sc.Fields())
@@ -214,7 +214,7 @@ func (c *Changer) inPartition(sc *arrow.Schema, rows iter.Seq2[arrow.RecordBatch
 	}
 }
 
-// alterations are what the options of a load change.
+// alterations returns the counter of the values that the options of a load change.
 func (c *Changer) alterations(sc *arrow.Schema, o format.LoadOptions) (*alterations, error) {
 	if c.change.Alters == nil {
 		return nil, nil
@@ -223,7 +223,7 @@ func (c *Changer) alterations(sc *arrow.Schema, o format.LoadOptions) (*alterati
 	return newAlterations(sc, list), err
 }
 
-// rowsOf counts rows.
+// rowsOf counts the rows of the batches.
 func rowsOf(rows iter.Seq2[arrow.RecordBatch, error]) (n int64, err error) {
 	for b, err := range rows {
 		if err != nil {
@@ -234,7 +234,7 @@ func rowsOf(rows iter.Seq2[arrow.RecordBatch, error]) (n int64, err error) {
 	return n, nil
 }
 
-// fill writes rows to a load, which commit ends; after an error nothing of it remains.
+// fill writes rows to a load, which commit ends. After an error the load is aborted.
 func fill(ctx context.Context, l format.Load, rows iter.Seq2[arrow.RecordBatch, error], commit func() error) error {
 	var err error
 	for b, e := range rows {
@@ -254,8 +254,8 @@ func fill(ctx context.Context, l format.Load, rows iter.Seq2[arrow.RecordBatch, 
 	return nil
 }
 
-// loadProof proves a segment: its rows are summed up as they are written, and again as they are read from it before it
-// counts. nil: nothing is proved.
+// loadProof proves a segment: checksums of its rows are computed as they are written, and again as they are read back
+// before the commit. nil means that nothing is proved.
 type loadProof struct {
 	plan    *content.Plan
 	in      *content.Summer
@@ -268,14 +268,14 @@ func (p *loadProof) add(b arrow.RecordBatch) {
 	}
 }
 
-// unverified are the columns that could not be compared.
+// unverified returns the columns that could not be compared.
 func (p *loadProof) unverified() []string {
 	_, names := p.altered.unknown()
 	return append(names, p.plan.Incomparable()...)
 }
 
-// proveLoad makes a load check, before its segment counts, that it holds what was written, except for the columns
-// unread. unchecked says why, if that cannot be done.
+// proveLoad makes a load check, before its segment is committed, that the segment holds what was written, except for
+// the columns unread. If that cannot be done, unchecked says why.
 func (c *Changer) proveLoad(ctx context.Context, sc *arrow.Schema, o *format.LoadOptions,
 	altered *alterations, unread ...string) (p *loadProof, unchecked string, err error) {
 	if c.change.Only == nil {
@@ -317,7 +317,7 @@ func (c *Changer) proveLoad(ctx context.Context, sc *arrow.Schema, o *format.Loa
 	return p, "", nil
 }
 
-// sums sums up a segment, which need not count yet.
+// sums computes the checksums of a segment, which need not be committed yet.
 func (c *Changer) sums(ctx context.Context, s *content.Summer, segment string) (content.Sum, error) {
 	t, err := c.open(ctx, c.change.Only([]string{segment}))
 	if err != nil {
@@ -339,7 +339,7 @@ type DeleteOptions struct {
 	DryRun bool   `json:"dry_run,omitempty"`
 }
 
-// Delete deletes the rows for which a predicate is true, and returns their number.
+// Delete deletes the rows for which a predicate is true, and returns how many there were.
 func (c *Changer) Delete(ctx context.Context, o DeleteOptions) (int64, error) {
 	if err := c.can(c.change.Delete != nil, "delete rows", o.DryRun); err != nil {
 		return 0, err
@@ -358,7 +358,7 @@ func (c *Changer) Delete(ctx context.Context, o DeleteOptions) (int64, error) {
 	return c.change.Delete(ctx, c.place, rows, nil)
 }
 
-// matching finds the rows of the table that pass a filter: their positions, and for keep also their values.
+// matching finds the rows of the table that pass a filter. It returns their positions, and passes their values to keep.
 func (c *Changer) matching(ctx context.Context, where string,
 	keep func(b arrow.RecordBatch) error) (out []format.RowsOfFile, err error) {
 	if strings.TrimSpace(where) == "" {
@@ -399,7 +399,7 @@ func (c *Changer) matching(ctx context.Context, where string,
 	return out, nil
 }
 
-// countOf is how many rows a list has.
+// countOf returns how many rows a list has.
 func countOf(list []format.RowsOfFile) (n int64) {
 	for _, d := range list {
 		n += int64(len(d.Rows))
@@ -410,14 +410,14 @@ func countOf(list []format.RowsOfFile) (n int64) {
 // UpdateOptions are the options of Update.
 type UpdateOptions struct {
 	Where string `json:"where"` // a predicate (package pred); "true": all rows
-	// Set are the new values by column, as text that must be a value of the column exactly; nil: null. Columns of
-	// lists, maps, structs and bytes can only be set to null.
+	// Set are the new values by column, as text that must convert to the column's type exactly; nil means null. Columns
+	// of lists, maps, structs and bytes can only be set to null.
 	Set     map[string]*string `json:"set"`
-	NoCheck bool               `json:"no_check,omitempty"` // the new rows are not read back before they count
+	NoCheck bool               `json:"no_check,omitempty"` // skip reading back the new rows before the commit
 	DryRun  bool               `json:"dry_run,omitempty"`
 }
 
-// SetError is a new value that a column cannot have. Its class is fault.Invalid.
+// SetError reports a new value that does not fit its column. Its class is fault.Invalid.
 type SetError struct {
 	Column string
 	Value  *string // nil: the error is not about a value
@@ -435,8 +435,8 @@ func (e *SetError) Error() string {
 func (e *SetError) Is(target error) bool { return target == fault.Invalid }
 
 // Update sets columns to new values in the rows for which a predicate is true, and returns the number of these rows.
-// The rows are deleted, and added again with the new values, in one change. What was added is read back before it
-// counts, as by Append; after an error, such as an UnprovenError, the table is as it was.
+// The rows are deleted, and added again with the new values, in one change. The added rows are read back before the
+// commit, as by Append; after an error, such as an UnprovenError, the table is unchanged.
 func (c *Changer) Update(ctx context.Context, o UpdateOptions) (int64, error) {
 	if err := c.can(c.change.Delete != nil && c.change.Append != nil &&
 		c.change.CheckText != nil, "update rows", o.DryRun); err != nil {
@@ -465,7 +465,7 @@ func (c *Changer) Update(ctx context.Context, o UpdateOptions) (int64, error) {
 	return c.update(ctx, own, sc, o)
 }
 
-// update changes rows: what passes the filter is written anew while it is found, and counts when all of it is there.
+// update rewrites the rows that pass the filter while they are being found, and commits when all of them are written.
 // own is the table's schema, sc that of the rows as they are written.
 func (c *Changer) update(ctx context.Context, own, sc *arrow.Schema, o UpdateOptions) (int64, error) {
 	var lo format.LoadOptions
@@ -504,7 +504,7 @@ func (c *Changer) update(ctx context.Context, own, sc *arrow.Schema, o UpdateOpt
 	return countOf(rows), err
 }
 
-// updated is the schema of the rows that are written: columns that get a value are texts, which a load reads exactly.
+// updated returns the schema of the rows to write: columns that are set are text, which a load converts exactly.
 func (c *Changer) updated(sc *arrow.Schema, values map[string]*string) (*arrow.Schema, error) {
 	if len(values) == 0 {
 		return nil, fault.Invalidf("nothing is to be set")
@@ -532,7 +532,7 @@ func (c *Changer) updated(sc *arrow.Schema, values map[string]*string) (*arrow.S
 
 func fieldNamed(sc *arrow.Schema, name string) int { return alter.Named(sc, name) }
 
-// withValues are rows of the table's columns with the new values.
+// withValues returns the rows of b, without position columns, with the new values.
 func (c *Changer) withValues(sc *arrow.Schema, b arrow.RecordBatch, values map[string]*string) arrow.RecordBatch {
 	cols := slices.Clone(b.Columns()[:sc.NumFields()])
 	for name, v := range values {
@@ -543,7 +543,7 @@ func (c *Changer) withValues(sc *arrow.Schema, b arrow.RecordBatch, values map[s
 	return array.NewRecordBatch(sc, cols, b.NumRows())
 }
 
-// constant is the value of a text, or null, n times.
+// constant returns an array with the value of a text, or null, n times.
 func (c *Changer) constant(t arrow.DataType, v *string, n int) arrow.Array {
 	mem := c.Alloc
 	if mem == nil {
@@ -556,7 +556,7 @@ func (c *Changer) constant(t arrow.DataType, v *string, n int) arrow.Array {
 		switch {
 		case v == nil:
 			b.AppendNull()
-		case text != nil: // whatever it says: the builder takes some for null
+		case text != nil: // verbatim, because the builder's parser takes some texts for null
 			text.Append(*v)
 		case b.AppendValueFromString(*v) != nil:
 			b.AppendNull()
@@ -565,8 +565,8 @@ func (c *Changer) constant(t arrow.DataType, v *string, n int) arrow.Array {
 	return b.NewArray()
 }
 
-// incomparable are the columns that get a value that a builder of their type does not parse as the table does: what is
-// read back cannot be compared with it.
+// incomparable returns the columns whose new value the builder of their type parses differently from the table, so that
+// the rows read back cannot be compared.
 func (c *Changer) incomparable(sc *arrow.Schema, values map[string]*string) (names []string) {
 	for name, v := range values {
 		if v == nil {

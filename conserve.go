@@ -15,26 +15,26 @@ import (
 	"stoa/region"
 )
 
-// Accounts compares what recovery returned with what the place declares. By the law of conservation, the rows that came
-// out and those reported as lost are the declared rows.
+// Accounts compares the rows that recovery returned with those that the place declares. By the law of conservation, the
+// rows returned and those reported as lost add up to the declared rows.
 type Accounts struct {
-	// rows that the place's own structures declare, opened without recovery; -1: that is lost, see Why, or only
-	// reading shows
+	// rows that the place's own structures declare, opened without recovery; -1 if that number is lost (see Why) or
+	// known only by reading
 	Declared int64
-	Why      error // the damage that makes the number unknown; nil: there is none
-	Found    int64 // rows of the row groups that recovery found; -1: only reading shows
-	Out      int64 // rows that came out
+	Why      error // the damage that makes Declared unknown, or nil
+	Found    int64 // rows of the row groups that recovery found; -1: known only by reading
+	Out      int64 // rows returned
 	Lost     int64 // distinct rows that were reported as lost
-	// Exact: all that was reported as lost is counted in Lost. Else there is more, and how much is unknown.
+	// Exact: Lost counts everything that was reported as lost. Otherwise an unknown number of rows comes on top.
 	Exact bool
 
 	table    string
-	reported int64 // rows that findings of opening report as lost; some may be in Lost, too
-	dropped  int64 // rows besides Lost that may have been dropped, as a lost cell of theirs can have no null
+	reported int64 // rows that findings of opening report as lost; some may also be in Lost
+	dropped  int64 // rows, not in Lost, that may have been dropped because their lost cell cannot be null
 }
 
-// Account returns the accounts of a scan of all rows of a table that was opened with OpenOptions.Recover: out rows came
-// out, and losses were reported. Under NullCells, rows that lost cells are among those that came out.
+// Account returns the accounts of a scan of all rows of a table that was opened with OpenOptions.Recover. The scan
+// returned out rows and reported losses. Under NullCells, rows with lost cells are among those returned.
 func (t *Table) Account(ctx context.Context, damaged Damaged, out int64, losses []region.Loss) (Accounts, error) {
 	a := Accounts{Found: -1, Out: out, table: t.name()}
 	a.Lost, a.Exact = region.LostRows(losses)
@@ -69,9 +69,9 @@ func (t *Table) Account(ctx context.Context, damaged Damaged, out int64, losses 
 	return a, err
 }
 
-// Undeclared returns a finding if it is not known how many rows a table that was opened with OpenOptions.Recover should
-// have, because what says so is damaged: the rows that came out and those reported as lost may not be all. It is nil if
-// the number is known, or if only reading shows it.
+// Undeclared returns a finding if damage makes the expected number of rows unknown in a table that was opened with
+// OpenOptions.Recover: the rows returned and those reported as lost may then not be all. It returns nil if the number
+// is known, or known only by reading.
 func (t *Table) Undeclared(ctx context.Context) (*region.Finding, error) {
 	if !t.opened.Recover {
 		return nil, nil
@@ -83,7 +83,7 @@ func (t *Table) Undeclared(ctx context.Context) (*region.Finding, error) {
 	return undeclared(t.name(), err), nil
 }
 
-// Undeclared returns the finding that Declared is lost; nil if it is not.
+// Undeclared returns the finding that the declared number of rows is lost, or nil if it is not.
 func (a *Accounts) Undeclared() *region.Finding {
 	if a.Why == nil {
 		return nil
@@ -103,7 +103,7 @@ func undeclared(table string, why error) *region.Finding {
 	return f
 }
 
-// MarshalJSON has the members declared (null: lost, or only reading shows), out, lost, and exact (lost counts
+// MarshalJSON encodes the members declared (null if lost or known only by reading), out, lost, and exact (lost counts
 // everything that was reported as lost).
 func (a *Accounts) MarshalJSON() ([]byte, error) {
 	doc := struct {
@@ -118,13 +118,13 @@ func (a *Accounts) MarshalJSON() ([]byte, error) {
 	return json.Marshal(doc)
 }
 
-// alwaysDropped reports whether rows with a lost cell of a column are dropped under NullCells, too: a union has no
+// alwaysDropped reports whether rows with a lost cell in a column are dropped even under NullCells: a union has no
 // null, and a null fixed-size list may be larger than any page.
 func alwaysDropped(f arrow.Field) bool {
 	return f.Type.ID() == arrow.DENSE_UNION || f.Type.ID() == arrow.FIXED_SIZE_LIST
 }
 
-// name is what the table is called in messages.
+// name returns the table's name for messages.
 func (t *Table) name() string {
 	var names []string
 	for _, s := range t.sources {
@@ -137,11 +137,11 @@ func (t *Table) name() string {
 	return strings.Join(names, ", ")
 }
 
-// declared is how many rows the sources declare if nothing is recovered; -1: only reading shows.
+// declared returns how many rows the sources declare without recovery; -1 if that is known only by reading.
 func (t *Table) declared(ctx context.Context) (sum int64, err error) {
 	for i, s := range t.sources {
 		n := int64(-1)
-		if !t.opened.Recover || s.format.Recover == nil { // the reader is that of opening
+		if !t.opened.Recover || s.format.Recover == nil { // the reader was opened without recovery
 			n, err = t.SourceRows(ctx, i)
 		} else {
 			n, err = s.declared(ctx)
@@ -163,17 +163,17 @@ func (t *Table) declared(ctx context.Context) (sum int64, err error) {
 	return sum, nil
 }
 
-// Sound reports whether the sum is right, as far as that can be known.
+// Balanced reports whether the sum is right, as far as that can be known.
 func (a *Accounts) Balanced() bool {
 	balanced := func(whole, reported int64) bool {
 		missing := whole - a.Out
 		return whole < 0 || missing >= a.Lost && (!a.Exact || missing <= a.Lost+a.dropped+reported)
 	}
-	// what findings report as lost is what opening could not find
+	// rows that findings report as lost are missing from Found already
 	return balanced(a.Found, 0) && balanced(a.Declared, a.reported)
 }
 
-// Finding returns a violation of the law; nil if there is none.
+// Finding returns a violation of the law, or nil.
 func (a *Accounts) Finding() *region.Finding {
 	if a.Balanced() {
 		return nil

@@ -23,47 +23,47 @@ import (
 	"stoa/vec"
 )
 
-// CreateOptions say how something is written.
+// CreateOptions are the options of Create.
 type CreateOptions struct {
 	Formats []format.Format   // nil = Formats
 	To      string            // format name; "" = the extension of the URI decides
 	Opts    map[string]string // the format's own options; `stoa formats` lists them
-	// Typed are options of the format as a struct of its package, such as parquet.WriteOptions; what Opts say wins.
-	// nil: there are none.
+	// Typed are options of the format as a struct of its package, such as parquet.WriteOptions; Opts take precedence.
+	// nil means none.
 	Typed format.Options
 	Rows  int64            // a hint; 0 or -1 = unknown
 	Alloc memory.Allocator // nil = Go's
 	Sink  store.Sink       // nil = the local file system, or the store of an address (store/remote)
-	// NoCheck skips the proof of the output. Without it, what was written is read back before it becomes visible, and
-	// compared with what went in by the number of rows and by checksums that do not depend on their order. Close then
-	// fails with an UnprovenError, and nothing is left. A Sink that is no store.Peeker, and a format that can only be
-	// written, cannot be checked: see format.Summary.Checked.
+	// NoCheck skips the proof of the output. Without it, the output is read back before it becomes visible, and
+	// compared with the input by the number of rows and by checksums that do not depend on row order. On a difference
+	// Close fails with an UnprovenError and leaves nothing behind. If Sink is not a store.Peeker, or the format can
+	// only be written, the output cannot be checked: see format.Summary.Checked.
 	NoCheck  bool
-	Parallel int // workers that read the output back; 0 or 1: one
-	// Limits are those of who will read the table: a schema with more fields, or nested deeper, is not written (Limit),
-	// and the output is read back within them. Its zero value has those that hold by default.
+	Parallel int // workers that read the output back; 0 and 1 mean one
+	// Limits are those of the eventual reader: a schema with more fields, or nested deeper, is not written (class
+	// Limit), and the output is read back within them. The zero value means the defaults.
 	Limits format.Limits
-	// Found is called with what Copy finds wrong with pages, which it then does not copy: it looks at more than a
-	// reader does, such as statistics. nil: not called.
+	// Found is called with the faults that Copy finds in pages, which it then does not copy: it checks more than a
+	// reader does, such as statistics. May be nil.
 	Found func(region.Finding)
 }
 
 // Writer writes a table. Nothing is visible before Close has returned nil, and nothing remains of a writer that was
-// aborted, or of a process that died before.
+// aborted or whose process died.
 type Writer struct {
 	w       format.Writer
 	schema  *arrow.Schema
-	proof   *proof               // nil: nothing is checked
-	fit     *fit.Fitter          // nil: all fits
-	dicts   *settle.Dictionaries // nil: there are none
-	named   *arrow.Schema        // what is written instead of schema, of which names are not UTF-8; nil: they are
+	proof   *proof               // nil: the output is not checked
+	fit     *fit.Fitter          // nil: every value fits
+	dicts   *settle.Dictionaries // nil: there are no dictionaries
+	named   *arrow.Schema        // written in place of schema, which has names that are not UTF-8; else nil
 	uri     string
 	altered *alterations
 	failed  error
 	done    bool
 }
 
-// Create begins a table at uri. A uri that ends in / is a directory; CFile makes a directory anyway when the schema has
+// Create begins a table at uri. A uri that ends in / is a directory; CFile also makes a directory when the schema has
 // several columns.
 func Create(ctx context.Context, uri string, sc *arrow.Schema, o CreateOptions) (*Writer, error) {
 	f, err := o.target(uri)
@@ -92,7 +92,7 @@ func Create(ctx context.Context, uri string, sc *arrow.Schema, o CreateOptions) 
 		named = arrow.NewSchema(fieldnames.Valid(sc.Fields()), &meta)
 		sc = named
 	}
-	if err := o.Limits.Fit(sc, fault.Span{Object: uri}, "schema"); err != nil { // it would not be read
+	if err := o.Limits.Fit(sc, fault.Span{Object: uri}, "schema"); err != nil { // it could not be read back
 		return nil, errors.Join(err, sink.Abort(ctx))
 	}
 	var altered *alterations
@@ -117,7 +117,7 @@ func Create(ctx context.Context, uri string, sc *arrow.Schema, o CreateOptions) 
 	return out, nil
 }
 
-// gzip is the options, with that for compression of texts whose name says so.
+// gzip returns the options, with compression added for a text whose name ends in .gz.
 func (o CreateOptions) gzip(f *format.Format, uri string) map[string]string {
 	const key = "gzip"
 	has := slices.ContainsFunc(f.WriteKeys, func(k format.OptionKey) bool { return k.Name == key })
@@ -134,12 +134,12 @@ func (o CreateOptions) opts() map[string]string {
 	return mergeOptions(o.Opts, o.Typed)
 }
 
-// owned reports whether a directory is a table, of any format, that stoa wrote.
+// owned reports whether a directory is a table that stoa wrote, in any format.
 func (o CreateOptions) owned(dir string) bool {
 	return slices.ContainsFunc(o.formats(), func(f format.Format) bool { return f.Owns != nil && f.Owns(dir) })
 }
 
-// formats are those that may be written.
+// formats returns the formats to choose from.
 func (o CreateOptions) formats() []format.Format {
 	if o.Formats == nil {
 		return Formats
@@ -147,7 +147,7 @@ func (o CreateOptions) formats() []format.Format {
 	return o.Formats
 }
 
-// target is the format that is to be written.
+// target returns the format to write.
 func (o CreateOptions) target(uri string) (*format.Format, error) {
 	formats := o.formats()
 	if o.To != "" {
@@ -165,7 +165,7 @@ func (o CreateOptions) target(uri string) (*format.Format, error) {
 	return nil, fault.Invalidf("%s: the extension %q does not say which format to write, and none is named", uri, ext)
 }
 
-// Write appends a batch, whose schema must be that of Create. The caller keeps the batch.
+// Write appends a batch, whose schema must be the one given to Create. The caller keeps ownership of the batch.
 func (w *Writer) Write(ctx context.Context, b arrow.RecordBatch) error {
 	if w.failed != nil {
 		return w.failed
@@ -250,9 +250,9 @@ func (w *Writer) Abort(ctx context.Context) error {
 	return w.w.Abort(context.WithoutCancel(ctx))
 }
 
-// Convert writes the rows of src that spec selects to uri. If src was opened with OpenOptions.Recover, the rows that
-// come out and those reported as lost are compared with the declared number, see Table.Account, before the output
-// becomes visible; a discrepancy is in Summary.Altered.
+// Convert writes the rows of src that spec selects to uri. If src was opened with OpenOptions.Recover, the rows
+// returned and those reported as lost are compared with the declared number (see Table.Account) before the output
+// becomes visible; a discrepancy is reported in Summary.Altered.
 func Convert(ctx context.Context, src *Table, spec ScanSpec, uri string, o CreateOptions) (format.Summary, error) {
 	sc, err := src.ScanSchema(spec)
 	if err != nil {
@@ -297,11 +297,11 @@ func Convert(ctx context.Context, src *Table, spec ScanSpec, uri string, o Creat
 	return s, fault.OfRows(err)
 }
 
-// Copy does what Convert does, but copies pages without decoding and encoding them, except for those that have rows of
-// two row groups where these are to become smaller. It can if src has the format that
-// is written, all rows of whole columns are wanted, and no option changes pages. The pages, and everything the file
-// says about them, are verified first, and the output is compared with them byte by byte. why says why pages cannot be
-// copied; then nothing was written.
+// Copy does what Convert does, but copies pages without decoding and encoding them, except pages that span two row
+// groups when row groups are made smaller. This is possible if src has the format to write, spec selects all rows of
+// whole columns, and no option changes pages. The pages, and everything the file says about them, are verified first,
+// and the output is compared with them byte by byte. If pages cannot be copied, why says why, and nothing has been
+// written.
 func Copy(ctx context.Context, src *Table, spec ScanSpec, uri string, o CreateOptions) (s format.Summary, why string,
 	err error) {
 	c, why, err := src.copier(ctx, spec, uri, o)
@@ -346,7 +346,7 @@ func Copy(ctx context.Context, src *Table, spec ScanSpec, uri string, o CreateOp
 	return s, "", nil
 }
 
-// copied counts what goes into an object.
+// copied counts the bytes written to an object.
 type copied struct {
 	store.Object
 	n *int64
@@ -358,7 +358,7 @@ func (c *copied) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// copier copies the table's pages; why says why nothing can.
+// copier returns a copier of the table's pages, or in why the reason that there is none.
 func (t *Table) copier(ctx context.Context, spec ScanSpec, uri string, o CreateOptions) (c format.Copier, why string,
 	err error) {
 	f, err := o.target(uri)
@@ -387,18 +387,17 @@ func (t *Table) copier(ctx context.Context, spec ScanSpec, uri string, o CreateO
 		Parallel: o.Parallel, Found: o.Found})
 }
 
-// Copies says whether Copy would copy pages: why is empty, or says why not.
+// Copies returns why Copy would not copy pages; empty means that it would.
 func (t *Table) Copies(ctx context.Context, spec ScanSpec, uri string, o CreateOptions) (why string, err error) {
 	_, why, err = t.copier(ctx, spec, uri, o)
 	return why, err
 }
 
-// whole reports whether all rows are wanted.
+// whole reports whether all rows are selected.
 func (s *ScanSpec) whole() bool { return s.Filter == nil && s.Rows == (vec.Range{}) && s.Limit == 0 }
 
-// KeptBy returns options for the writer of the table's own format that give an output the properties of its sources
-// other than rows, encodings and compression. The value is empty where sources differ, or where no option can reproduce
-// the property.
+// KeptBy returns writer options of the table's own format that reproduce the properties of its sources other than rows,
+// encodings and compression. A value is empty where sources differ, or where no option can reproduce the property.
 func (t *Table) KeptBy() map[string]string {
 	opts := map[string]string{}
 	for i, s := range t.sources {

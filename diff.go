@@ -12,7 +12,8 @@ import (
 
 // DiffOptions say what Diff compares. The zero value compares all rows and columns by position, exactly.
 type DiffOptions struct {
-	// Scan is applied to both tables: columns, filter, rows, damage policy. Its Columns may be missing in one of them.
+	// Scan applies to both tables: columns, filter, rows, damage policy. A column in Columns may be missing from one of
+	// them.
 	Scan ScanSpec
 	// On are the columns by which rows are matched. Among rows with the same key, those that are equal are matched
 	// first, in any order, then those that are equal within the tolerance, then the rest in order. nil: rows are
@@ -21,18 +22,18 @@ type DiffOptions struct {
 	// Absolute and Relative are the tolerance for floating-point numbers: an absolute difference, or a fraction of the
 	// larger magnitude.
 	Absolute, Relative float64
-	// Examples is how many differing rows are kept; 0 = 10, -1 = none.
+	// Examples is how many differing rows are kept; 0 means 10, -1 none.
 	Examples int
-	// Memory is how many bytes of rows On may hold; 0: 1 GiB. Larger tables are read several times, divided by key; the
-	// rows of a single key must fit.
+	// Memory is how many bytes of rows On may hold; 0 means 1 GiB. Larger tables are partitioned by key and read
+	// several times; the rows of a single key must fit.
 	Memory int64
 }
 
-// keyMetadata is the metadata of a field that is part of the primary key: its position in that, from 1.
+// keyMetadata is the metadata of a field that is part of the primary key: its position in the key, from 1.
 const keyMetadata = "stoa.key"
 
-// PrimaryKey are the columns of the table's primary key, in its order, if its format knows one, or another table's was
-// kept; no two rows have the same. nil: none is known.
+// PrimaryKey returns the columns of the table's primary key, in order, if its format knows one or one was kept from the
+// table it was converted from. No two rows have the same key. nil means that none is known.
 func (t *Table) PrimaryKey() (key []string) {
 	at := map[int]string{}
 	for _, f := range t.schema.Fields() {
@@ -53,7 +54,7 @@ func (t *Table) PrimaryKey() (key []string) {
 	return key
 }
 
-// DiffResult is what differs between two tables.
+// DiffResult reports the differences between two tables.
 type DiffResult = diff.Result
 
 // The parts of a DiffResult.
@@ -65,9 +66,9 @@ type (
 
 // Diff compares two tables of any formats by the meaning of their cells: integers of any width, strings and
 // dictionaries of strings, decimals of any scale, dates and timestamps of any unit are compared by value. All NaN are
-// equal, -0 is 0, and null equals null. A number, date or time equals the text that spells it. Differences between the
-// schemas are reported apart from those between rows. A column whose types have nothing in common is reported and not
-// compared.
+// equal, -0 equals 0, and null equals null. A number, date or time equals the text that spells it. Differences between
+// the schemas are reported separately from those between rows. A column whose two types have nothing in common is
+// reported and not compared.
 func Diff(ctx context.Context, a, b *Table, o DiffOptions) (*DiffResult, error) {
 	var in [2]diff.Input
 	for i, t := range []*Table{a, b} {
@@ -90,7 +91,7 @@ func Diff(ctx context.Context, a, b *Table, o DiffOptions) (*DiffResult, error) 
 	return diff.Run(ctx, in[0], in[1], do)
 }
 
-// columnsThere is names without those that t lacks though one of others has them.
+// columnsThere returns names without those that t lacks but one of others has.
 func (t *Table) columnsThere(names []string, others ...*Table) []string {
 	if names == nil {
 		return nil
@@ -105,7 +106,7 @@ func (t *Table) columnsThere(names []string, others ...*Table) []string {
 		for _, o := range others {
 			elsewhere = elsewhere || has(o, n)
 		}
-		if has(t, n) || !elsewhere { // what nobody has is reported by the scan
+		if has(t, n) || !elsewhere { // a column that no table has is reported by the scan
 			out = append(out, n)
 		}
 	}

@@ -11,34 +11,34 @@ import (
 	"stoa/vec"
 )
 
-// Explanation says what a scan considers at each level, what it skips, and why.
+// Explanation reports what a scan considers at each level, what it skips, and why.
 type Explanation struct {
 	Filter string // as it is understood; "" = none
 	// Levels are the parts, the row groups and the rows of all sources, and then the dictionaries and the pages of each
-	// physical column that is read, those of the filter first. A level counts what the previous one left; what was
-	// considered and not read is counted by reason.
+	// physical column that is read, those of the filter first. Each level counts only what the previous one left; what
+	// was considered and not read is counted by reason.
 	Levels []ExplainLevel
-	// What the scan really did; nil if it was only planned.
+	// Ran is what the scan really did; nil if it was only planned.
 	Ran *Ran
 }
 
 // ExplainLevel is one level of a scan.
 type ExplainLevel = scan.Tally
 
-// Reason is why things of a level were skipped, and how many.
+// Reason is why items of a level were skipped, and how many.
 type Reason = scan.Reason
 
-// Ran is what a scan did.
+// Ran reports what a scan did.
 type Ran struct {
-	Rows    int64         // that came out
+	Rows    int64         // returned
 	Reads   int64         // of pages; adjacent ones are read at once; -1 where a format's own reader fetches them
-	Bytes   int64         // of these reads; the same
-	Elapsed time.Duration // without opening, but with metadata that was not read before
+	Bytes   int64         // read by these; -1 as for Reads
+	Elapsed time.Duration // without opening, but including metadata that is first read by the scan
 }
 
-// Explain says, from metadata, what Scan(spec) would read; with analyze it also runs the scan and says what was read.
-// Pages that turn out to be useless only when rows are filtered are then counted as skipped as well. Rows and Limit
-// cannot be explained.
+// Explain reports, from metadata, what Scan(spec) would read; with analyze it also runs the scan and reports what was
+// read. Pages that turn out to be useless only while rows are filtered then count as skipped as well. It refuses Rows
+// and Limit.
 func (t *Table) Explain(ctx context.Context, spec ScanSpec, analyze bool) (*Explanation, error) {
 	if spec.Rows != (vec.Range{}) || spec.Limit != 0 {
 		return nil, fault.Invalidf("an explanation has no rows by position and no limit")

@@ -14,22 +14,22 @@ import (
 // denied reports whether the operating system refuses access.
 func denied(err error) bool { return errors.Is(err, fs.ErrPermission) }
 
-// watched is a tree that records failures, for callers that ask whether something is theirs: a "no" means nothing after
-// a failure.
+// watched is a tree that records failures, for callers that ask whether something is theirs: a "no" after a failure
+// proves nothing.
 type watched struct {
 	store.Tree
 	name string
 
 	mu     sync.Mutex
 	failed error // the first failure
-	own    error // the first of opening or reading name
-	around error // the first of anything else, except where access was denied
+	own    error // the first failure to open or read name
+	around error // the first failure on anything else, except where access was denied
 }
 
-// Unwrap is the tree below.
+// Unwrap returns the underlying tree.
 func (w *watched) Unwrap() store.Tree { return w.Tree }
 
-// note remembers err if it is a failure; read: it was that of opening or reading.
+// note records err if it is a failure. read says that it came from opening or reading.
 func (w *watched) note(name string, read bool, err error) {
 	if !store.Failing(err) {
 		return
@@ -52,7 +52,7 @@ func (w *watched) Open(ctx context.Context, name string) (store.Source, error) {
 	if err == nil {
 		return watchedSource{src, w, name}, nil
 	}
-	if info, serr := w.Tree.Stat(ctx, name); serr != nil || !info.Dir { // a directory is asked by name, too
+	if info, serr := w.Tree.Stat(ctx, name); serr != nil || !info.Dir { // a directory is probed by name, too
 		w.note(name, true, err)
 	}
 	return nil, err
@@ -82,7 +82,7 @@ type watchedSource struct {
 
 func (s watchedSource) Unsized() bool { return store.Unsized(s.Source) }
 
-// ReadAt takes bytes that are missing before the source's end for a failure: the object was cut meanwhile.
+// ReadAt treats bytes missing before the source's end as a failure: the object was truncated meanwhile.
 func (s watchedSource) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 	n, err := s.Source.ReadAt(ctx, p, off)
 	if !errors.Is(err, io.EOF) || !s.Unsized() && off+int64(n) < min(s.Size(), off+int64(len(p))) {

@@ -15,7 +15,7 @@ import (
 	"stoa/vec"
 )
 
-// Row reads the row at position n, from 0, of the unfiltered scan; a table of n rows or fewer gives no batch.
+// Row reads the row at position n, from 0, of the unfiltered scan. A table of n rows or fewer yields no batch.
 func (t *Table) Row(ctx context.Context, n int64, spec ScanSpec) iter.Seq2[arrow.RecordBatch, error] {
 	if n < 0 {
 		return func(yield func(arrow.RecordBatch, error) bool) {
@@ -26,7 +26,7 @@ func (t *Table) Row(ctx context.Context, n int64, spec ScanSpec) iter.Seq2[arrow
 	return t.Scan(ctx, spec)
 }
 
-// Keys are the columns that Seek compares: the table's promised order, or else its first column.
+// Keys returns the columns that Seek compares: those of the table's promised order, or else its first column.
 func (t *Table) Keys() []string {
 	var out []string
 	for _, k := range t.keyColumns() {
@@ -35,10 +35,10 @@ func (t *Table) Keys() []string {
 	return out
 }
 
-// keyColumn is a column that Seek looks at.
+// keyColumn is a column that Seek compares.
 type keyColumn struct {
-	name  string   // as the format calls it
-	names []string // of the fields on the way to it
+	name  string   // the format's name for it
+	names []string // names of the fields on the path to it
 	typ   arrow.DataType
 }
 
@@ -69,7 +69,7 @@ func (t *Table) keyColumns() (out []keyColumn) {
 	return out
 }
 
-// Keyed reports whether the table promises an order. If not, Seek compares every value of the first column.
+// Keyed reports whether the table promises an order. If it does not, Seek compares every value of the first column.
 func (t *Table) Keyed() bool { return len(t.sources[0].reader.Order()) > 0 }
 
 // Seek reads the rows whose key columns (see Keys; a prefix of them is enough) equal the values of key. Where the
@@ -81,13 +81,13 @@ func (t *Table) Seek(ctx context.Context, key []any, spec ScanSpec) iter.Seq2[ar
 }
 
 // SeekFrom reads the rows from a key on: those whose key columns are at or after the values of key in the table's
-// order. If the table promises no order (see Keyed) it is an error of class Invalid. Values are as for Seek; a prefix
-// of the key columns is enough.
+// order. If the table promises no order (see Keyed) it yields an error of class Invalid. Values are as for Seek; a
+// prefix of the key columns is enough.
 func (t *Table) SeekFrom(ctx context.Context, key []any, spec ScanSpec) iter.Seq2[arrow.RecordBatch, error] {
 	return t.filtered(ctx, spec, func() (*pred.Expr, error) { return t.fromFilter(key) })
 }
 
-// filtered scans the rows that pass the predicate as well as the filter of spec.
+// filtered scans the rows that pass both the predicate and the filter of spec.
 func (t *Table) filtered(ctx context.Context, spec ScanSpec, predicate func() (*pred.Expr, error)) iter.Seq2[
 	arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) {
@@ -104,7 +104,7 @@ func (t *Table) filtered(ctx context.Context, spec ScanSpec, predicate func() (*
 	}
 }
 
-// fromFilter says "at or after key": a > x, or a = x and b > y, or a = x and b = y and c >= z.
+// fromFilter builds "at or after key": a > x, or a = x and b > y, or a = x and b = y and c >= z.
 func (t *Table) fromFilter(key []any) (*pred.Expr, error) {
 	if !t.Keyed() {
 		return nil, fault.Invalidf("the table promises no order, so there is nothing after a key")
@@ -148,7 +148,7 @@ func (t *Table) keyFilter(key []any) (*pred.Expr, error) {
 	return pred.And(parts...), nil
 }
 
-// keyValue is a Go value as a predicate has it; null is no key.
+// keyValue converts a Go value to a predicate's; null is not a key.
 func keyValue(x any) (v pred.Value, ok bool) {
 	switch x := x.(type) {
 	case pred.Value:
@@ -176,7 +176,8 @@ func keyValue(x any) (v pred.Value, ok bool) {
 }
 
 // ParseKey converts text typed by people to values for Seek. For columns of text, bytes, dates and times the text is
-// the value, character by character: quotes are quotes. For others it is a literal as in a predicate: 12, -1.5, true.
+// the value, character by character, quotation marks included. For other columns it is a literal as in a predicate: 12,
+// -1.5, true.
 func (t *Table) ParseKey(texts []string) ([]any, error) {
 	keys := t.keyColumns()
 	var out []any
@@ -194,12 +195,12 @@ func (t *Table) ParseKey(texts []string) ([]any, error) {
 	return out, nil
 }
 
-// parse is the value that a text means for the column. It must be one literal and nothing more.
+// parse returns the value of a text for the column. The text must be exactly one literal.
 func (k *keyColumn) parse(text string) (pred.Value, error) {
 	if k.typ != nil && textual(k.typ) {
 		return pred.String(text), nil
 	}
-	const any = "k" // the column's own name may be one that no predicate can say: bytes that are no UTF-8
+	const any = "k" // the column's own name may be one that no predicate can spell: bytes that are not UTF-8
 	e, err := pred.Parse(any + " = " + text)
 	if err != nil || e.Op != pred.OpEq || e.Column != any || len(e.Values) != 1 {
 		return pred.Value{}, fault.Invalidf("the key value %q is not a value of column %s, which is %s", text, k.name,
@@ -208,7 +209,7 @@ func (k *keyColumn) parse(text string) (pred.Value, error) {
 	return e.Values[0], nil
 }
 
-// typeWords is the type of the column, as errors say it.
+// typeWords returns the type of the column for error messages.
 func (k *keyColumn) typeWords() string {
 	if k.typ != nil {
 		return k.typ.String()

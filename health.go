@@ -25,14 +25,14 @@ import (
 	"stoa/store/remote"
 )
 
-// DescribeOptions say what Describe shows.
+// DescribeOptions are the options of Describe.
 type DescribeOptions struct {
 	OpenOptions
 	Pages bool // also the contents of data pages
 }
 
-// Describe streams the structure of a file, in which every byte has an owner. Nodes come in pre-order, children with
-// Depth+1. If the file is damaged, the nodes that can be read come first and the error last.
+// Describe streams the structure of a file, in which every byte has an owner. Nodes come in pre-order; children have
+// Depth+1. If the file is damaged, the readable nodes come first and the error last.
 func Describe(ctx context.Context, uri string, o DescribeOptions) iter.Seq2[region.Node, error] {
 	return func(yield func(region.Node, error) bool) {
 		uri, opened, err := o.placedOne(ctx, uri)
@@ -77,13 +77,13 @@ func Describe(ctx context.Context, uri string, o DescribeOptions) iter.Seq2[regi
 	}
 }
 
-// Codes are the kinds of findings that belong to no format.
+// Codes are the kinds of findings that do not belong to a format.
 var Codes = check.FrontCodes
 
 // Verify reads everything and streams what is wrong or unusual: checksums, structure, contradictions, and bytes that no
-// structure claims; o.Depth limits how much is looked at. It ends with an error only if it could not do its work. In a
-// directory that is no format's own, every file is verified, including those in subdirectories; files of unknown
-// formats are findings, and so are files that do not belong to a table in whose directory they are.
+// structure claims; o.Depth limits what is checked. It ends with an error only if it could not do its work. In a
+// directory that is not a table of some format, every file is verified, including those in subdirectories; files of
+// unknown formats are findings, and so are files in a table's directory that do not belong to the table.
 func Verify(ctx context.Context, uri string, o OpenOptions) iter.Seq2[region.Finding, error] {
 	return func(yield func(region.Finding, error) bool) {
 		uri, o, err := o.placedOne(ctx, uri)
@@ -139,7 +139,7 @@ func Verify(ctx context.Context, uri string, o OpenOptions) iter.Seq2[region.Fin
 	}
 }
 
-// matched are the names that uri matches if it is a pattern and not a name.
+// matched returns the names that uri matches, if it is a pattern and not a name.
 func matched(ctx context.Context, uri string, o OpenOptions) (names []string, err error) {
 	name, table := uri, ""
 	if i := strings.LastIndexByte(uri, '#'); i >= 0 {
@@ -147,7 +147,7 @@ func matched(ctx context.Context, uri string, o OpenOptions) (names []string, er
 	}
 	for _, whole := range []string{uri, name} {
 		if _, err := o.tree().Stat(ctx, whole); !isPattern(whole) || !errors.Is(err, fs.ErrNotExist) {
-			return nil, nil // resolving it says what is wrong
+			return nil, nil // resolving it reports the reason
 		}
 	}
 	if names, err = glob(ctx, name, o.tree()); err != nil {
@@ -159,8 +159,8 @@ func matched(ctx context.Context, uri string, o OpenOptions) (names []string, er
 	return names, nil
 }
 
-// verifyMatched verifies one name after another, independently: one in no known format does not keep the others from
-// being verified.
+// verifyMatched verifies one name after another, independently: a name in an unknown format does not prevent the
+// verification of the others.
 func verifyMatched(ctx context.Context, names []string, err error, o OpenOptions) iter.Seq2[region.Finding, error] {
 	return func(yield func(region.Finding, error) bool) {
 		for _, l := range missingParts(ctx, o.tree(), names, o) {
@@ -183,11 +183,11 @@ func verifyMatched(ctx context.Context, names []string, err error, o OpenOptions
 	}
 }
 
-// plainDir reports whether uri is a directory that is no format's own. With an error it may or may not be one.
+// plainDir reports whether uri is a directory that no format owns. With an error it may or may not be one.
 func plainDir(ctx context.Context, uri string, o OpenOptions) (bool, error) {
 	info, err := o.tree().Stat(ctx, uri)
 	if err != nil || !info.Dir || o.From != "" {
-		return false, nil // a glob, a table of a place, or nothing: resolving it says so
+		return false, nil // a glob, a table of a place, or nothing: resolving reports which
 	}
 	_, err = Probe(ctx, format.Target{Tree: o.tree(), Name: uri}, o)
 	if store.Failing(err) && ctx.Err() == nil {
@@ -196,15 +196,15 @@ func plainDir(ctx context.Context, uri string, o OpenOptions) (bool, error) {
 	return err != nil, ctx.Err()
 }
 
-// dirVerifier verifies all that lies in a directory.
+// dirVerifier verifies everything in a directory.
 type dirVerifier struct {
-	files   int // that were met in directories that are no format's own
+	files   int // files met in directories that no format owns
 	ctx     context.Context
 	o       OpenOptions
 	yield   func(region.Finding, error) bool
 	stopped bool
-	above   []*siblings // the tables in whose directories this one lies
-	limits  error       // limits that were exceeded: reported after everything else
+	above   []*siblings // the tables whose directories contain this one
+	limits  error       // limits that were exceeded, reported after everything else
 }
 
 func (v *dirVerifier) dir(name string, depth int) error {
@@ -247,8 +247,8 @@ func (v *dirVerifier) dir(name string, depth int) error {
 	return v.ctx.Err()
 }
 
-// refused reports what the operating system does not let be opened or read, and continues with the rest; other errors
-// are returned.
+// refused reports what the operating system does not allow to be opened or read, and continues with the rest. It
+// returns other errors.
 func (v *dirVerifier) refused(name string, err error) error {
 	if fault.OverBudget(err) {
 		if v.limits != nil {
@@ -293,7 +293,7 @@ func (v *dirVerifier) entry(info store.Info, depth int) error {
 	return err
 }
 
-// target verifies what a format knows, and in a directory also what the format passes over.
+// target verifies what a format knows and, in a directory, also what the format passes over.
 func (v *dirVerifier) target(tg found, depth int) error {
 	all := newOpened(tg.Tree)
 	tg.Tree = all
@@ -326,13 +326,13 @@ func (v *dirVerifier) target(tg found, depth int) error {
 	return b.all(tg.Name, depth)
 }
 
-// unchecked reports what of a file no checksum covers, if its data was looked at.
+// unchecked reports the parts of a file without checksums, if its data was checked.
 func (v *dirVerifier) unchecked(tg found) {
 	if tg.format.Unchecked == nil || v.o.Depth == format.Quick {
 		return
 	}
 	what, err := tg.format.Unchecked(v.ctx, tg.Target, v.o.internal())
-	if err == nil && what != "" { // verifying has reported errors
+	if err == nil && what != "" { // errors have been reported by the verification
 		v.report("file.unchecked", region.Note, tg.Name,
 			"%s: what was changed there and still decodes is not noticed", what)
 	}
@@ -368,7 +368,7 @@ func verifyOne(ctx context.Context, tg found, o OpenOptions) iter.Seq2[region.Fi
 				yield(region.Finding{}, err)
 				return
 			}
-			if healthy { // else reading would meet, and report, what has been reported
+			if healthy { // otherwise reading would run into, and report, the same damage again
 				assembled(ctx, tg, o, yield)
 			}
 			return
@@ -379,9 +379,10 @@ func verifyOne(ctx context.Context, tg found, o OpenOptions) iter.Seq2[region.Fi
 	}
 }
 
-// assembled opens what a format found nothing wrong with, as a reader does, and reports what that notices, such as
-// names. Then it reads the nested fields, unless data is not looked at: formats verify column by column, and columns
-// that are intact on their own may contradict each other. Readers that return batches have assembled them already.
+// assembled opens a target in which the format found nothing wrong, as a reader does, and reports what opening notices,
+// such as names. Unless only structure is checked, it then reads the nested fields: formats verify column by column,
+// and columns that are intact on their own may contradict each other. Readers that return batches have assembled them
+// already.
 func assembled(ctx context.Context, tg found, o OpenOptions, yield func(region.Finding, error) bool) {
 	if tg.format.Open == nil {
 		return
@@ -389,12 +390,12 @@ func assembled(ctx context.Context, tg found, o OpenOptions, yield func(region.F
 	s, found, err := openOne(ctx, tg, o)
 	if errors.Is(err, fault.Invalid) {
 		o.Opts, o.Typed = nil, nil
-		if s, _, openErr := openOne(ctx, tg, o); openErr == nil { // what was asked for is not there
+		if s, _, openErr := openOne(ctx, tg, o); openErr == nil { // what the user asked for does not exist
 			reportError(errors.Join(err, s.close()), yield)
 		}
-		return // or a place of several tables, as Kudu's: a field of theirs is one column
+		return // or a place of several tables, as Kudu's, whose nested fields are one column each
 	}
-	if errors.Is(err, format.ErrElsewhere) { // whole, but by itself no table
+	if errors.Is(err, format.ErrElsewhere) { // intact, but not a table on its own
 		return
 	}
 	if err != nil {
@@ -435,7 +436,7 @@ func assembled(ctx context.Context, tg found, o OpenOptions, yield func(region.F
 	}
 }
 
-// reportError reports damage as a finding, and what is none as an error.
+// reportError reports damage as a finding, and any other error as an error.
 func reportError(err error, yield func(region.Finding, error) bool) {
 	if f, ok := findingOf(err); ok {
 		yield(f, nil)
@@ -444,8 +445,8 @@ func reportError(err error, yield func(region.Finding, error) bool) {
 	yield(region.Finding{}, err)
 }
 
-// nestedFields are the fields, by name, that may be stored in several columns. One whose name others have, too,
-// cannot be asked for.
+// nestedFields returns the names of the fields that may be stored in several columns, except those whose name is not
+// unique: they cannot be selected.
 func nestedFields(sc *arrow.Schema) (names []string) {
 	for _, f := range sc.Fields() {
 		if arrow.IsNested(f.Type.ID()) && len(sc.FieldIndices(f.Name)) == 1 {
@@ -455,7 +456,7 @@ func nestedFields(sc *arrow.Schema) (names []string) {
 	return names
 }
 
-// notAssembled is a finding about rows that were lost although their columns are intact.
+// notAssembled returns a finding about rows that were lost although their columns are intact.
 func notAssembled(ctx context.Context, r format.Reader, l region.Loss) region.Finding {
 	f, ok := findingOf(l.Err)
 	if !ok {
@@ -468,7 +469,7 @@ func notAssembled(ctx context.Context, r format.Reader, l region.Loss) region.Fi
 	return f
 }
 
-// firstRow is the first row of the row group in which something was lost; -1: that is not known.
+// firstRow returns the first row of the row group in which something was lost; -1 if it is not known.
 func firstRow(ctx context.Context, r format.Reader, l region.Loss) (first int64) {
 	for p, err := range r.Parts(ctx, format.Query{}) {
 		if err != nil {
@@ -492,15 +493,15 @@ func firstRow(ctx context.Context, r format.Reader, l region.Loss) (first int64)
 	return -1
 }
 
-// verifyPages is the verification of a format that has none of its own. Intact pages need not make nested rows: these
-// are read, too.
+// verifyPages verifies a target whose format has no verification of its own. Intact pages do not guarantee that nested
+// rows can be assembled, so these are read, too.
 func verifyPages(ctx context.Context, tg found, o OpenOptions, yield func(region.Finding, error) bool) error {
 	s, _, err := openOne(ctx, tg, o)
 	if err != nil {
 		return err
 	}
 	r := check.New(ctx, tg.Name, nil, func(f region.Finding) bool { return yield(f, nil) })
-	if x, ok := s.reader.(format.Finder); ok { // what reading says as soon as the table is opened
+	if x, ok := s.reader.(format.Finder); ok { // noticed as soon as the table is opened
 		for _, f := range x.Findings() {
 			r.Emit(f)
 		}
@@ -515,7 +516,7 @@ func verifyPages(ctx context.Context, tg found, o OpenOptions, yield func(region
 	return err
 }
 
-// describePages is the structure of a format that has no describer of its own; false: the consumer stopped.
+// describePages describes a target whose format has no describer of its own. It returns false if the consumer stopped.
 func describePages(ctx context.Context, tg found, o OpenOptions, yield func(region.Node, error) bool) bool {
 	s, _, err := openOne(ctx, tg, o)
 	if err != nil {
@@ -530,7 +531,7 @@ func describePages(ctx context.Context, tg found, o OpenOptions, yield func(regi
 	return true
 }
 
-// findingOf makes a finding of damage; other errors are no findings.
+// findingOf converts damage to a finding; ok is false for other errors.
 func findingOf(err error) (region.Finding, bool) {
 	var e *fault.Error
 	if !errors.As(err, &e) || e.Class != fault.Corrupt {
@@ -540,8 +541,8 @@ func findingOf(err error) (region.Finding, bool) {
 		Rows: [2]int64{-1, -1}, Lost: -1}, true
 }
 
-// foreign verifies what is not part of a table, as it would be verified elsewhere. within: it is inside a table, which
-// is reported unless something else is.
+// foreign verifies something that is not part of a table, as it would be verified elsewhere. If it is inside a table
+// (within), that is reported unless something else is.
 func (v *dirVerifier) foreign(info store.Info, claim format.Claim, within bool, depth int) error {
 	if claim == format.Reported {
 		return v.entry(info, depth)

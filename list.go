@@ -12,9 +12,9 @@ import (
 	"stoa/store"
 )
 
-// List lists what a place holds, at any depth: tables, or the file itself. An error with an entry that has a Place is
-// about that file or directory only, which is skipped while the listing goes on. Whatever Verify calls a table is
-// listed, or named as skipped.
+// List lists the contents of a place, at any depth: tables, or the file itself. An error whose entry has a Place
+// concerns that file or directory only, which is skipped while the listing goes on. Everything that Verify calls a
+// table is listed, or named as skipped.
 func List(ctx context.Context, uri string, o OpenOptions) iter.Seq2[format.Entry, error] {
 	return func(yield func(format.Entry, error) bool) {
 		uri, o, err := o.placedOne(ctx, uri)
@@ -39,7 +39,7 @@ func List(ctx context.Context, uri string, o OpenOptions) iter.Seq2[format.Entry
 }
 
 // Named returns the name and the options with which to open an entry of List: on its own, whatever else is in its
-// directory, and with those options that its format, or no format, knows.
+// directory, and with only those options that its format knows, or that no format knows.
 func Named(e format.Entry, o OpenOptions) (uri string, _ OpenOptions) {
 	if o.From == "" && e.Table == "" {
 		o.From = e.Format
@@ -57,8 +57,8 @@ func Named(e format.Entry, o OpenOptions) (uri string, _ OpenOptions) {
 	return nameOf(e), o
 }
 
-// walksInto reports whether a name is that of a directory that is no format's own. Failures in it are reported when it
-// is resolved.
+// walksInto reports whether a name is that of a directory that no format owns. Failures in it are reported when the
+// name is resolved.
 func walksInto(ctx context.Context, uri string, o OpenOptions) bool {
 	if info, err := o.tree().Stat(ctx, uri); err != nil || !info.Dir || o.From != "" {
 		return false
@@ -70,13 +70,13 @@ func walksInto(ctx context.Context, uri string, o OpenOptions) bool {
 // lister yields the entries of tables, and what is left out.
 type lister struct {
 	yield func(format.Entry, error) bool
-	root  string    // the target that was asked for: an error of it is one of the place
-	any   bool      // there was a table
-	left  []leftOut // until there is one
+	root  string    // the target that was asked for: its errors concern the whole place
+	any   bool      // a table has been listed
+	left  []leftOut // kept back until a table is listed
 	done  bool
 }
 
-// targets lists what a name means that is no directory of files.
+// targets lists the targets of a name that is not a directory of files.
 func (l *lister) targets(p *places, uri string) error {
 	targets, err := resolveAll(p.ctx, []string{uri}, p.o)
 	if err != nil {
@@ -112,7 +112,7 @@ func (l *lister) leave(x leftOut) bool {
 	return !l.done
 }
 
-// list yields the entries of one target. It returns what its format opened; nil: the listing ends.
+// list yields the entries of one target. It returns what its format opened, or nil if the listing ends.
 func (l *lister) list(ctx context.Context, tg found, o OpenOptions) *opened {
 	seen := newOpened(tg.Tree)
 	plain := tg.Tree
@@ -133,7 +133,7 @@ func (l *lister) list(ctx context.Context, tg found, o OpenOptions) *opened {
 	return seen
 }
 
-// listOne is what one target holds.
+// listOne lists the contents of one target.
 func listOne(ctx context.Context, tg found, o OpenOptions) iter.Seq2[format.Entry, error] {
 	return func(yield func(format.Entry, error) bool) {
 		if tg.format.List == nil {
@@ -150,7 +150,7 @@ func listOne(ctx context.Context, tg found, o OpenOptions) iter.Seq2[format.Entr
 	}
 }
 
-// entryOf is the entry of a format that lists nothing by itself: its parts say what they hold.
+// entryOf returns the entry of a target whose format has no List: it is made from the parts.
 func entryOf(ctx context.Context, tg found, o OpenOptions) (format.Entry, error) {
 	e := format.Entry{Kind: tg.format.Title, Rows: -1, Bytes: -1, Place: tg.Name, Format: tg.format.Name}
 	if !tg.format.ByPages() {
@@ -173,8 +173,8 @@ func entryOf(ctx context.Context, tg found, o OpenOptions) (format.Entry, error)
 	return e, errors.Join(err, s.close())
 }
 
-// single returns an error if what was found in a directory that is no format's own is certainly not one table: files
-// of several formats, or a directory that is a table, or several, next to files.
+// single returns an error if the targets found in a directory that no format owns are certainly not one table: files of
+// several formats, or a directory that holds one or more tables, next to files.
 func single(ctx context.Context, targets []found, o OpenOptions) error {
 	for _, tg := range targets {
 		var same []found
@@ -190,12 +190,12 @@ func single(ctx context.Context, targets []found, o OpenOptions) error {
 	return nil
 }
 
-// severalTables is the error that names the tables of targets.
+// severalTables returns the error that names the tables of targets.
 func severalTables(ctx context.Context, place string, targets []found, o OpenOptions) error {
 	var names []string
 	for _, tg := range targets {
 		for e, err := range listOne(ctx, tg, o) {
-			if err != nil { // what is wrong with it is reported when it is named
+			if err != nil { // its fault is reported when it is opened by name
 				names = append(names, tg.Name)
 				break
 			}
@@ -212,12 +212,12 @@ func nameOf(e format.Entry) string {
 	return e.Place + "#" + e.Table
 }
 
-// checkOnlyTable returns an error if a directory that a format took for its own, and of which it opened a table, or
-// found that it has several, has other tables as well. seen recorded what the format opened.
+// checkOnlyTable returns an error if a directory that a format owns, and in which it opened a table or found several,
+// has other tables as well. seen recorded what the format opened.
 func checkOnlyTable(ctx context.Context, tg found, seen *opened, o OpenOptions) error {
 	more := []found{tg}
 	var failed error
-	// what cannot be looked at is none of this table
+	// an object that cannot be read is not part of this table
 	p := places{ctx: ctx, o: o, left: func(l leftOut) bool {
 		if failed == nil && store.Failing(l.err) && !denied(l.err) {
 			failed = l.err
@@ -231,14 +231,14 @@ func checkOnlyTable(ctx context.Context, tg found, seen *opened, o OpenOptions) 
 	if err := p.siblings(tg, seen, 0); err != nil || len(more) == 1 {
 		return err
 	}
-	if failed != nil { // what is part of the table may be listed as one of its own then
+	if failed != nil { // part of the table might then be listed as a table of its own
 		return failed
 	}
 	more[0].Tree = o.tree()
 	return severalTables(ctx, tg.Name, more, o)
 }
 
-// mayHoldSeveral reports whether the target is a directory without a table or a format being named.
+// mayHoldSeveral reports whether the target is a directory, given without a table name or a format.
 func mayHoldSeveral(ctx context.Context, tg found, o OpenOptions) (bool, error) {
 	if tg.Table != "" || o.From != "" {
 		return false, nil
@@ -250,5 +250,5 @@ func mayHoldSeveral(ctx context.Context, tg found, o OpenOptions) (bool, error) 
 	return info.Dir, err
 }
 
-// unnamed reports whether an error may be that no table was named.
+// unnamed reports whether an error may mean that no table was named.
 func unnamed(err error) bool { return err == nil || errors.Is(err, fault.Invalid) }

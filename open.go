@@ -23,24 +23,24 @@ const metaCache = 64 << 20
 // pageCache is how many bytes of decoded pages a table keeps for look-ups.
 const pageCache = 256 << 20
 
-// openFiles is how many files a source holds open at a time; a process may often have 1024.
+// openFiles is how many files a source holds open at a time; the limit of a process is often 1024.
 const openFiles = 256
 
 // Open opens one source: PATH, or PATH#TABLE where a place holds several tables. PATH may be a file, a glob, or a
-// directory: one of a format's own, or one of files that together are a table. @FILE names several directories that are
-// one place, listed in FILE: see store.Roots. It may be an address, s3://BUCKET/KEY or https://HOST/PATH, if a client
-// for it is imported: see package store/remote. Errors about the content are *fault.Error; a name that does not exist
-// is fs.ErrNotExist.
+// directory, either a format's own or one of files that together are a table. @FILE names a place made of several
+// directories, which are listed in FILE: see store.Roots. PATH may also be an address, s3://BUCKET/KEY or
+// https://HOST/PATH, if a client for it is imported: see package store/remote. Errors about the content are
+// *fault.Error; a name that does not exist is fs.ErrNotExist.
 func Open(ctx context.Context, uri string, o OpenOptions) (*Table, error) {
 	return OpenAll(ctx, []string{uri}, o)
 }
 
-// Session returns a context in which a place is opened once for all its tables, where a format keeps many tables in one
-// place (Kudu): for callers that open them one after another, as List names them. The place must not change meanwhile,
-// except that a table whose own metadata changed is opened again.
+// Session returns a context in which a place that keeps many tables (Kudu) is opened once for all of them: for callers
+// that open tables one after another, as List names them. The place must not change meanwhile, except that a table
+// whose own metadata changed is opened again.
 func Session(ctx context.Context) context.Context { return format.WithSession(ctx) }
 
-// OpenAll opens several sources with the same schema as one table, with their rows one source after another.
+// OpenAll opens several sources with the same schema as one table. The rows follow in the order of the sources.
 func OpenAll(ctx context.Context, uris []string, o OpenOptions) (*Table, error) {
 	var targets []found
 	uris, o, err := o.placed(ctx, uris...)
@@ -82,7 +82,7 @@ func OpenAll(ctx context.Context, uris []string, o OpenOptions) (*Table, error) 
 	return t, nil
 }
 
-// join makes s's schema fit the table's: same names and types; a column is nullable if it is in one source.
+// join makes s's schema fit the table's: same names and types; a column is nullable if it is nullable in any source.
 func (t *Table) join(s *source) error {
 	sc := s.reader.Schema()
 	if t.schema == nil {
@@ -108,7 +108,7 @@ func (t *Table) join(s *source) error {
 	return nil
 }
 
-// openOnly opens a target. If it is a directory, an error is returned if it has other tables than the one opened.
+// openOnly opens a target. It returns an error for a directory that has other tables than the one opened.
 func openOnly(ctx context.Context, tg found, o OpenOptions) (*source, []region.Finding, error) {
 	switch several, err := mayHoldSeveral(ctx, tg, o); {
 	case err != nil:
@@ -131,7 +131,7 @@ func openOnly(ctx context.Context, tg found, o OpenOptions) (*source, []region.F
 	return s, findings, err
 }
 
-// Unrecovered says why recovery gave up, and what it had found by then.
+// Unrecovered reports why recovery gave up, with the findings up to then.
 type Unrecovered struct {
 	Findings []region.Finding
 	Err      error
@@ -145,7 +145,7 @@ func openOne(ctx context.Context, tg found, o OpenOptions) (*source, []region.Fi
 		return nil, nil, err
 	}
 	data := store.NewOpenLimiter(tg.Tree, openFiles)
-	stamp := data.Stamp(ctx, tg.Name) // before anything is read: what changes later shows
+	stamp := data.Stamp(ctx, tg.Name) // taken before anything is read, so that later changes show
 	meta := store.NewCache(data, metaCache)
 	inner := tg.Target
 	inner.Tree = meta
@@ -181,7 +181,7 @@ func openOne(ctx context.Context, tg found, o OpenOptions) (*source, []region.Fi
 			Limits: o.Limits.WithDefaults(), NoVerify: o.NoVerify}}, findings, nil
 }
 
-// declared makes a function that opens a target plainly, and says how many rows there are by what it declares.
+// declared returns a function that opens a target without recovery and returns the number of rows that it declares.
 func (f found) declared(o OpenOptions) func(ctx context.Context) (int64, error) {
 	o.Recover = false
 	return func(ctx context.Context) (int64, error) {
@@ -195,7 +195,7 @@ func (f found) declared(o OpenOptions) func(ctx context.Context) (int64, error) 
 	}
 }
 
-// pagesOf is where the sources of a table keep decoded pages.
+// pagesOf returns the cache in which the sources of a table keep decoded pages.
 func pagesOf(o OpenOptions) *vec.Cache {
 	switch {
 	case o.KeepPages < 0:

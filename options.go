@@ -54,25 +54,25 @@ func (o OpenOptions) internal() format.OpenOptions {
 	return format.OpenOptions{Limits: o.Limits.WithDefaults(), NoVerify: o.NoVerify, Depth: o.Depth, Opts: o.opts()}
 }
 
-// OpenOptions say how sources are opened. The zero value probes the format and verifies checksums.
+// OpenOptions are the options of Open. The zero value probes the format and verifies checksums.
 type OpenOptions struct {
 	Formats []format.Format   // nil = Formats
 	From    string            // format name; "" = probe
 	Opts    map[string]string // the format's own options
-	// Typed are options of the format as a struct of its package, such as cfile.ReadOptions; what Opts say wins. nil:
-	// there are none.
+	// Typed are options of the format as a struct of its package, such as cfile.ReadOptions; Opts take precedence. nil
+	// means none.
 	Typed    format.Options
-	NoVerify bool         // do not compare checksums
+	NoVerify bool         // do not verify checksums
 	Depth    format.Depth // of Verify: all (Deep, the default), structure and checksums (Sums), structure (Quick)
-	Recover  bool         // search for what a damaged footer or index does not say; see Table.Findings
+	Recover  bool         // search for what a damaged footer or index no longer says; see Table.Findings
 	Limits   format.Limits
 	Tree     store.Tree // nil = the local file system
-	// KeepPages is how many bytes of decoded pages an open table caches for look-ups: pages of which a scan wanted only
-	// a few rows. 0: 256 MiB, negative: none.
+	// KeepPages is how many bytes of decoded pages an open table caches for look-ups: pages from which a scan wanted
+	// only a few rows. 0 means 256 MiB, negative none.
 	KeepPages int64
 }
 
-// placed makes names of addresses, in a tree that o gets if it has none: see address.Place.
+// placed converts addresses to names in a tree, which o is given if it has none: see address.Place.
 func (o OpenOptions) placed(ctx context.Context, uris ...string) ([]string, OpenOptions, error) {
 	names, tree, err := address.Place(ctx, o.Tree, uris)
 	o.Tree = tree

@@ -12,20 +12,21 @@ import (
 	"stoa/store"
 )
 
-// places looks for tables in directories: below those that are no format's own, and next to the tables in those that
-// are. It goes as far as Verify does, so that all verbs agree on what is a table.
+// places looks for tables in directories: below those that no format owns, and next to the tables in those that a
+// format owns. It goes exactly as far as Verify, so that all verbs agree on what is a table.
 type places struct {
 	ctx context.Context
 	o   OpenOptions
-	// table takes a table, and returns what its format opened; nil: what lies next to the table is not looked at.
+	// table is called with a table and returns what its format opened; nil means that what lies next to the table is
+	// not visited.
 	table func(tg found) *opened
-	// left takes what cannot be read: it may have been a table, or is none. false: no more is wanted.
+	// left is called with an object that cannot be read, which may or may not have been a table. false ends the search.
 	left    func(l leftOut) bool
-	above   []*siblings // the tables in whose directories this one lies
+	above   []*siblings // the tables whose directories contain this one
 	stopped bool
 }
 
-// target takes a table and what lies next to it.
+// target visits a table and what lies next to it.
 func (p *places) target(tg found, depth int) error {
 	seen := p.table(tg)
 	if seen == nil {
@@ -42,7 +43,7 @@ func (p *places) leave(name string, err error) {
 	p.stopped = p.stopped || !p.left(leftOut{name: name, err: err})
 }
 
-// dir takes all that lies in a directory which is no format's own.
+// dir visits everything in a directory that no format owns.
 func (p *places) dir(tree store.Tree, name string, depth int) error {
 	if depth > maxDepth {
 		p.leave(name, fault.Unsupportedf(fault.Span{Object: name}, "", "more than %d directories deep", maxDepth))
@@ -88,7 +89,7 @@ func (p *places) irregular(tree store.Tree, dir string) {
 	}
 }
 
-// entry takes what lies in a directory, which is owner's; nil: it is nobody's. within: what owner's system knows
+// entry visits an entry of a directory that owner owns; nil means no owner. within means that owner's system knows that
 // there is no table.
 func (p *places) entry(tree store.Tree, info store.Info, owner *format.Format, within bool, depth int) error {
 	tg := format.Target{Tree: tree, Name: info.Name}
@@ -97,7 +98,7 @@ func (p *places) entry(tree store.Tree, info store.Info, owner *format.Format, w
 		return p.ctx.Err()
 	}
 	switch known := err == nil; {
-	case known && within && f.System() == owner.System(): // what its system left there
+	case known && within && f.System() == owner.System(): // left behind by its own system
 	case known && ignored(info.Name):
 		p.leave(info.Name, fault.Unsupportedf(fault.Span{Object: info.Name}, "",
 			"what begins with _ or . in a directory of tables is none of them"))
@@ -118,7 +119,7 @@ func (p *places) entry(tree store.Tree, info store.Info, owner *format.Format, w
 	return nil
 }
 
-// siblings visits what is in the directory of a table and does not belong to it. seen recorded what the format opened.
+// siblings visits whatever in the directory of a table does not belong to it. seen recorded what the format opened.
 func (p *places) siblings(tg found, seen *opened, depth int) error {
 	tg.Tree = seen.Tree
 	b := newSiblings(p.ctx, tg, seen, p.o, p.above)
@@ -140,7 +141,7 @@ func (p *places) siblings(tg found, seen *opened, depth int) error {
 			(info.Dir || strings.HasPrefix(base, store.TempPrefix)) {
 			return nil
 		}
-		// where the format opened nothing, nothing says what else is its own
+		// where the format opened nothing, its own files cannot be told from others
 		within = within || claim == format.Reported || len(seen.files) == 0
 		return p.entry(seen.Tree, info, tg.format, within, depth)
 	}
@@ -148,9 +149,9 @@ func (p *places) siblings(tg found, seen *opened, depth int) error {
 	return b.all(tg.Name, depth)
 }
 
-// siblings walks a directory that a format took for its own, looking for what does not belong to the format: what it
-// opened, and what it claims (see format.Format.Claims), does. Without claims a directory in which the format opened a
-// file belongs to it with everything in it.
+// siblings walks a directory that a format owns, looking for objects that do not belong to the format. What the format
+// opened belongs to it, and what it claims (see format.Format.Claims). Without claims, a directory in which the format
+// opened a file belongs to it with everything in it.
 type siblings struct {
 	ctx       context.Context
 	tree      store.Tree
@@ -159,7 +160,7 @@ type siblings struct {
 	other     func(info store.Info) bool
 	above     []*siblings
 	irregular func(dir string) error
-	failed    func(name string, err error) error // what an error of listing name means
+	failed    func(name string, err error) error // handles an error of listing name
 	foreign   func(info store.Info, claim format.Claim, within bool, depth int) error
 	stopped   func() bool
 }
@@ -176,8 +177,8 @@ func newSiblings(ctx context.Context, tg found, seen *opened, o OpenOptions, abo
 	return b
 }
 
-// claimOf is what the format claims about a name. If the store fails, that is reported, and the object is visited on
-// its own.
+// claimOf returns the format's claim on a name. If the store fails, that is reported, and the object is visited on its
+// own.
 func (b *siblings) claimOf(name string, dir bool) (format.Claim, error) {
 	if b.claims == nil {
 		return format.Foreign, nil
@@ -189,7 +190,7 @@ func (b *siblings) claimOf(name string, dir bool) (format.Claim, error) {
 	return claim, nil
 }
 
-// all goes through the directory of the table.
+// all walks the directory of the table.
 func (b *siblings) all(name string, depth int) error {
 	claim, err := b.claimOf(name, true)
 	if err != nil || b.stopped() {
@@ -208,7 +209,8 @@ func (b *siblings) walk(name string, within bool, depth int) error {
 	}
 	for info, err := range b.tree.List(b.ctx, name) {
 		if err == nil {
-			// a format with claims says whether a directory is the table's: it may be another one next to its files
+			// a format with claims decides whether a directory belongs to the table: it may be another table next to
+			// its files
 			err = b.child(info, within && (claimed || !info.Dir), depth)
 		}
 		if err != nil {
@@ -235,7 +237,7 @@ func (b *siblings) child(info store.Info, within bool, depth int) error {
 	}
 	switch {
 	case info.Dir && b.claims != nil && claim != format.OfTable && (own || b.seen.below[child]) && b.other(info):
-		// a table of another system, in whose directory one of this system lies
+		// a table of another system, whose directory contains one of this system
 		return b.foreign(info, format.Foreign, false, depth)
 	case info.Dir && (own || claim != format.Reported && b.seen.below[child]):
 		return b.walk(info.Name, claim == format.OfTable, depth+1)
@@ -245,7 +247,7 @@ func (b *siblings) child(info store.Info, within bool, depth int) error {
 	return b.foreign(info, claim, within, depth)
 }
 
-// listedAbove is the place above by which a directory is a table, or a part of one; nil: there is none.
+// listedAbove returns the enclosing place that makes a directory a table or a part of one, or nil.
 func (b *siblings) listedAbove(name string) *siblings {
 	for _, a := range b.above {
 		if claim, err := a.claimOf(name, true); err == nil && claim == format.OfTable {
@@ -255,20 +257,20 @@ func (b *siblings) listedAbove(name string) *siblings {
 	return nil
 }
 
-// opened is a tree that remembers in which directories something was opened.
+// opened is a tree that records in which directories something was opened.
 type opened struct {
 	store.Tree
 	mu     sync.Mutex
-	files  map[string]bool // that were opened
-	direct map[string]bool // something in it
-	below  map[string]bool // something in it or in directories below
+	files  map[string]bool // opened files
+	direct map[string]bool // directories with an opened object directly in them
+	below  map[string]bool // directories with an opened object at any depth
 }
 
 func newOpened(t store.Tree) *opened {
 	return &opened{Tree: t, files: map[string]bool{}, direct: map[string]bool{}, below: map[string]bool{}}
 }
 
-// Unwrap is the tree below.
+// Unwrap returns the underlying tree.
 func (o *opened) Unwrap() store.Tree { return o.Tree }
 
 func (o *opened) Open(ctx context.Context, name string) (store.Source, error) {

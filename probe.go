@@ -17,8 +17,8 @@ import (
 	"stoa/store"
 )
 
-// Probe finds the format of a target: o.From if that is set, else the one that is most certain. The error for something
-// that no format recognizes names its kind, if that is known.
+// Probe returns the format of a target: o.From if that is set, else the format that is most certain. The error for a
+// file that no format recognizes names its kind, if that is known.
 func Probe(ctx context.Context, tg format.Target, o OpenOptions) (*format.Format, error) {
 	formats := o.formats()
 	if o.From != "" {
@@ -39,22 +39,23 @@ func Probe(ctx context.Context, tg format.Target, o OpenOptions) (*format.Format
 		}
 	}
 	f, err := probe(ctx, tg, formats)
-	if known && err == nil && f.Create == nil { // what stoa writes it may replace
+	if known && err == nil && f.Create == nil { // stoa may replace what it wrote
 		format.SessionOf(ctx).Store(key, f)
 	}
 	return f, err
 }
 
-// probed is a directory whose format a session knows: each format looks at much of what lies in one.
+// probed is the session key of a directory's format: probing a directory is costly, because each format looks at much
+// of its contents.
 type probed struct {
 	tree        any
 	name, stamp string
 	limits      format.Limits
-	formats     *format.Format // the first
+	formats     *format.Format // the first of the formats that were probed
 	n           int
 }
 
-// probedKey is the key of a directory; known: it can be kept in the session of ctx.
+// probedKey returns the key of a directory. known reports whether it can be kept in the session of ctx.
 func probedKey(ctx context.Context, tg format.Target, formats []format.Format) (key probed, known bool) {
 	if format.SessionOf(ctx) == nil || len(formats) == 0 {
 		return key, false
@@ -70,7 +71,7 @@ func probedKey(ctx context.Context, tg format.Target, formats []format.Format) (
 // probe asks all formats.
 func probe(ctx context.Context, tg format.Target, formats []format.Format) (*format.Format, error) {
 	best, sure := -1, format.No
-	var failed error // one format's trouble is no reason not to ask the others
+	var failed error // a failure of one format does not keep the others from being asked
 	plain := tg
 	seen := &watched{Tree: tg.Tree, name: tg.Name}
 	tg.Tree = seen
@@ -79,7 +80,7 @@ func probe(ctx context.Context, tg format.Target, formats []format.Format) (*for
 			continue
 		}
 		m, err := f.Probe(ctx, tg)
-		if ctx.Err() != nil { // what a format says then is about the time, not the target
+		if ctx.Err() != nil { // the format's answer then comes from the cancellation, not from the target
 			return nil, ctx.Err()
 		}
 		if err != nil && failed == nil {
@@ -92,17 +93,17 @@ func probe(ctx context.Context, tg format.Target, formats []format.Format) (*for
 	switch {
 	case best < 0 && seen.failed != nil:
 		return nil, seen.failed
-	case best < 0 && failed != nil && !store.Failing(failed): // else it is that of opening a directory
+	case best < 0 && failed != nil && !store.Failing(failed): // otherwise the failure is that of opening a directory
 		return nil, failed
-	case sure < format.Certain && seen.own != nil: // another may be surer
+	case sure < format.Certain && seen.own != nil: // another format may be more certain
 		return nil, seen.own
-	case seen.around != nil: // what lies in a directory says whose it is
+	case seen.around != nil: // the owner of a directory shows in its contents
 		return nil, seen.around
 	case sure == format.Maybe:
 		if f := byName(tg, formats); f != nil {
 			return f, nil
 		}
-		if marked(&formats[best]) && namesText(tg, formats) { // a few bytes are no proof against a name
+		if marked(&formats[best]) && namesText(tg, formats) { // a few magic bytes prove nothing against a text's name
 			err, _ := foreign(ctx, plain, formats)
 			return nil, err
 		}
@@ -131,8 +132,8 @@ func ByExtension(formats []format.Format, name string) (best *format.Format) {
 	return best
 }
 
-// byName is the format that has the extension of a file that is of no known kind, nil if none has: its
-// beginning is damaged, perhaps, and that format says so, and recovers what is whole. Texts have no marks that
+// byName returns the format with the extension of a file whose content no format recognizes, or nil. The beginning of
+// the file may be damaged; that format then reports the damage and recovers the rest. Text formats have no magic that
 // could be lost.
 func byName(tg format.Target, formats []format.Format) *format.Format {
 	base := strings.ToLower(path.Base(filepath.ToSlash(tg.Name)))
@@ -147,16 +148,17 @@ func byName(tg format.Target, formats []format.Format) *format.Format {
 	return nil
 }
 
-// marked reports whether files of a format have marks by which they are known; texts have none.
+// marked reports whether files of a format can be recognized by magic; text files cannot.
 func marked(f *format.Format) bool { return f.Describe != nil || f.ByPages() }
 
-// namesText reports whether a name has the extension of a text, also of a compressed one.
+// namesText reports whether a name has the extension of a text format, compressed or not.
 func namesText(tg format.Target, formats []format.Format) bool {
 	f := ByExtension(formats, strings.TrimSuffix(strings.ToLower(tg.Name), ".gz"))
 	return f != nil && !marked(f)
 }
 
-// foreign names the kind of a file in a format that is not supported; unknown: it exists, and its kind is not known.
+// foreign returns an error that names the kind of a file whose format is not supported. unknown: the file exists, but
+// its kind is not known.
 func foreign(ctx context.Context, tg format.Target, formats []format.Format) (err error, unknown bool) {
 	at := fault.Span{Object: tg.Name}
 	src, err := tg.Tree.Open(ctx, tg.Name)
@@ -177,7 +179,7 @@ func foreign(ctx context.Context, tg format.Target, formats []format.Format) (er
 		return fault.Unsupportedf(at, "", "the file is empty: its writer ended before it wrote anything"), false
 	}
 	if n == 0 {
-		return fault.Unsupportedf(at, "", "the file is empty"), true // a disk may have lost what was in it
+		return fault.Unsupportedf(at, "", "the file is empty"), true // a disk may have lost its content
 	}
 	kinds := foreignKinds
 	for i := range formats {
@@ -199,8 +201,7 @@ func foreign(ctx context.Context, tg format.Target, formats []format.Format) (er
 		only, preview(head)), true
 }
 
-// noObjects reports whether head, of a file whose name says that it holds JSON lines, begins with a line that is JSON
-// but not an object.
+// noObjects reports whether a file whose name says JSON lines begins (head) with a line that is JSON but not an object.
 func noObjects(name string, head []byte) bool {
 	if ext := strings.ToLower(path.Ext(filepath.ToSlash(name))); ext != ".jsonl" && ext != ".ndjson" {
 		return false
@@ -219,7 +220,7 @@ func preview(b []byte) string {
 	return fmt.Sprintf("%q", b)
 }
 
-// foreignKinds are kinds of files, by their magic, that people take for one of our formats.
+// foreignKinds are kinds of files, by magic, that are often mistaken for one of our formats.
 var foreignKinds = []format.Magic{
 	{Off: 0, Bytes: "ORC", Name: "an ORC file"},
 	{Off: 0, Bytes: "Obj\x01", Name: "an Avro data file"},

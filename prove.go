@@ -15,13 +15,14 @@ import (
 	"stoa/store"
 )
 
-// UnprovenError says that an output does not contain what went in. The output does not exist: it never got its name.
+// UnprovenError reports that an output does not contain what was written to it. The output does not exist: it was never
+// renamed to its final name.
 type UnprovenError struct {
 	Output  string
-	Rows    [2]int64 // that went in, and that came back
-	Columns []string // whose values differ; none: values are the same, but not in the same rows
+	Rows    [2]int64 // written, and read back
+	Columns []string // whose values differ; empty: values are the same, but in different rows
 	Reason  string   // in a sentence
-	// Err is why the output could not be read, if it could not.
+	// Err is why the output could not be read, or nil.
 	Err error
 }
 
@@ -30,27 +31,27 @@ func (e *UnprovenError) Error() string {
 		e.Reason)
 }
 
-// proof proves an output: its rows are summed up as they are written, and again as they are read from it before it is
-// visible.
+// proof proves an output: checksums of its rows are computed as they are written, and again as they are read back
+// before the output is visible.
 type proof struct {
 	uri       string
-	format    format.Format // as which it is read
-	own       bool          // that is the format of the output
+	format    format.Format // the format with which it is read back
+	own       bool          // format is the output's own
 	plan      *content.Plan
 	in        *content.Summer
 	unchecked []string // columns that cannot be compared
 	altered   *alterations
-	schema    *arrow.Schema // of what went in
-	expects   *arrow.Schema // of what comes back
+	schema    *arrow.Schema // of the input
+	expects   *arrow.Schema // of the rows read back
 	o         CreateOptions
 	wo        format.WriteOptions
-	done      bool // it was read, and is what went in
+	done      bool // the output was read back and equals the input
 
 	plainly format.Format // the format itself
-	retyped []string      // columns that it gives in another type
+	retyped []string      // columns that plainly reads with another type
 }
 
-// newProof is nil if the format cannot be read, or not as what it was.
+// newProof returns nil if the output cannot be read back, or not with its types.
 func newProof(ctx context.Context, f *format.Format, uri string, sc *arrow.Schema, o CreateOptions,
 	wo format.WriteOptions, altered *alterations) *proof {
 	p := &proof{uri: uri, format: *f, plainly: *f, own: true, o: o, wo: wo}
@@ -73,7 +74,7 @@ func newProof(ctx context.Context, f *format.Format, uri string, sc *arrow.Schem
 	return p
 }
 
-// expected is the schema that a table of schema sc comes back with: that of one without rows.
+// expected returns the schema with which a table of schema sc is read back, by writing one without rows.
 func (p *proof) expected(ctx context.Context, f *format.Format, sc *arrow.Schema) *arrow.Schema {
 	name := "trial"
 	if len(f.Extensions) > 0 {
@@ -99,7 +100,7 @@ func (p *proof) expected(ctx context.Context, f *format.Format, sc *arrow.Schema
 	return t.Schema()
 }
 
-// open opens what was written.
+// open opens the written output.
 func (p *proof) open(ctx context.Context, tree store.Tree, name string) (*Table, error) {
 	o := OpenOptions{Formats: []format.Format{p.format}, From: p.format.Name, Tree: tree, KeepPages: -1,
 		Limits: format.Limits{Fields: p.o.Limits.Fields, Depth: p.o.Limits.Depth}}
@@ -121,7 +122,7 @@ func (p *proof) plain(ctx context.Context, tree store.Tree, name string) bool {
 	return err == nil && m == format.No
 }
 
-// files are those of another format that an output consists of.
+// files returns the files of another format that an output consists of.
 func (p *proof) files(ctx context.Context, tree store.Tree, dir string) (names []string, err error) {
 	for info, err := range tree.List(ctx, dir) {
 		switch {
@@ -141,12 +142,12 @@ func (p *proof) files(ctx context.Context, tree store.Tree, dir string) (names [
 	return names, nil
 }
 
-// add sums up a batch that is written.
+// add adds a batch that is written to the checksums.
 func (p *proof) add(b arrow.RecordBatch) { p.in.Add(b) }
 
-// addDuring adds b to the sums while f runs.
+// addDuring adds b to the checksums while f runs.
 func (p *proof) addDuring(b arrow.RecordBatch, f func() error) error {
-	const smallBatch = 1024 // rows that are summed up sooner than another goroutine begins
+	const smallBatch = 1024 // rows; fewer are added sooner than another goroutine starts
 	if b.NumRows() < smallBatch {
 		p.add(b)
 		return f()
@@ -161,7 +162,7 @@ func (p *proof) addDuring(b arrow.RecordBatch, f func() error) error {
 	return err
 }
 
-// check reads the output back. What it returns keeps it from becoming visible.
+// check reads the output back. An error keeps the output from becoming visible.
 func (p *proof) check(ctx context.Context, tree store.Tree, name string) error {
 	failed := func(err error) error {
 		if ctx.Err() != nil {
@@ -190,7 +191,7 @@ func (p *proof) check(ctx context.Context, tree store.Tree, name string) error {
 	return nil
 }
 
-// compareTypes notes the columns that the format itself gives in another type than what was read to compare.
+// compareTypes records the columns that the format itself reads with another type than the one used for comparison.
 func (p *proof) compareTypes(ctx context.Context, tree store.Tree, name string) error {
 	if !p.format.Retypes {
 		return nil
@@ -211,8 +212,8 @@ func (p *proof) compareTypes(ctx context.Context, tree store.Tree, name string) 
 	return nil
 }
 
-// sums are those of what went in and of what t has. If its schema is another than was expected, columns that
-// cannot be compared any more are unchecked.
+// sums returns the checksums of the input and of t. If t's schema is not the expected one, columns that can no longer
+// be compared become unchecked.
 func (p *proof) sums(ctx context.Context, t *Table) (want, got content.Sum, err error) {
 	plan := p.plan
 	if !t.Schema().Equal(p.expects) {
@@ -233,7 +234,8 @@ func (p *proof) sums(ctx context.Context, t *Table) (want, got content.Sum, err 
 	return plan.Without(p.in.Sum(), unknown), out.Sum(), nil
 }
 
-// memory is about how many bytes are held while an output is read back: what its writer may keep, or 512 MiB.
+// memory returns roughly how many bytes may be held while an output is read back: the writer's memory option, or 512
+// MiB.
 func (p *proof) memory() int64 {
 	const usual = 512 << 20
 	if n, ok := format.ParseSize(p.wo.Opts["memory"]); ok && n > 0 {
@@ -242,7 +244,7 @@ func (p *proof) memory() int64 {
 	return usual
 }
 
-// IsUnproven reports whether err says that an output does not have what went in.
+// IsUnproven reports whether err says that an output does not contain what was written to it.
 func IsUnproven(err error) bool {
 	var e *UnprovenError
 	return errors.As(err, &e)

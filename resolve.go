@@ -20,20 +20,20 @@ import (
 type found struct {
 	format.Target
 	format *format.Format
-	set    string    // the directory that is no format's own and in which it was found
-	dir    bool      // it is a directory in that
-	below  []string  // directories of files next to it, which are not read; of the first of a set
-	left   []leftOut // files next to it that are not part of the table; of the first of a set
+	set    string    // the directory, owned by no format, in which it was found
+	dir    bool      // it is a directory in set
+	below  []string  // directories of files next to it, which are not read; in the first target of a set
+	left   []leftOut // files next to it that are not part of the table; in the first target of a set
 }
 
-// leftOut is an entry of a directory of files that is not read, and why.
+// leftOut is an entry of a directory of files that is not read, with the reason.
 type leftOut struct {
 	name  string
 	err   error
-	known *region.Finding // of what is no file, or should be one of a format by its name; else nil
+	known *region.Finding // set for an entry that is not a file, or whose name is that of a format; else nil
 }
 
-// finding is how verify and the reading verbs report it. What cannot be opened, or led to what is gone, may have
+// finding returns what verify and the reading verbs report. A file that cannot be opened, or a dangling link, may have
 // been part of the table.
 func (l *leftOut) finding() region.Finding {
 	if l.known != nil {
@@ -47,7 +47,7 @@ func (l *leftOut) finding() region.Finding {
 	return f
 }
 
-// passed reports the directories and files that are not read.
+// passed returns findings about the directories and files that are not read.
 func (f *found) passed() (out []region.Finding) {
 	for _, l := range f.left {
 		out = append(out, l.finding())
@@ -60,8 +60,8 @@ func (f *found) passed() (out []region.Finding) {
 	return out
 }
 
-// cut returns an error if reading a file of a directory failed before it was known whether the file is one of the
-// table's.
+// cut returns an error if reading a file of a directory failed before it was known whether the file is part of the
+// table.
 func cut(targets []found) error {
 	for _, tg := range targets {
 		for _, l := range tg.left {
@@ -73,7 +73,7 @@ func cut(targets []found) error {
 	return nil
 }
 
-// resolveAll finds the targets that the URIs name, and their formats.
+// resolveAll returns the targets that the URIs name, with their formats.
 func resolveAll(ctx context.Context, uris []string, o OpenOptions) ([]found, error) {
 	var out []found
 	for _, uri := range uris {
@@ -111,14 +111,15 @@ func resolveURI(ctx context.Context, uri string, o OpenOptions) ([]found, error)
 	if err == nil {
 		return []found{{Target: tg, format: f}}, nil
 	}
-	// what lies in it may be reported even if not all can be looked at
+	// its contents may be reported even if not all of them can be read
 	if info.Dir && o.From == "" && (!store.Failing(err) || denied(err)) {
 		return resolveDir(ctx, tg, o)
 	}
 	return nil, err
 }
 
-// resolveDotDot is name as the operating system resolves it, where .. follows a symbolic link.
+// resolveDotDot resolves name as the operating system does, where .. after a symbolic link leads to the parent of the
+// link's target.
 func resolveDotDot(tree store.Tree, name string) string {
 	if local, ok := tree.(interface{ ResolveDotDot(string) string }); ok {
 		return local.ResolveDotDot(name)
@@ -151,13 +152,13 @@ func resolveGlob(ctx context.Context, pattern, table string, o OpenOptions) ([]f
 	return out, nil
 }
 
-// glob is what a pattern matches, one at least. Names that begin with a dot are matched by patterns that do, as
-// in a shell.
+// glob returns the names that match a pattern, at least one. Names that begin with a dot match only patterns that do,
+// as in a shell.
 func glob(ctx context.Context, pattern string, tree store.Tree) (names []string, err error) {
 	first := strings.IndexAny(pattern, "*?[")
 	k := strings.LastIndexByte(pattern[:first], '/') + 1
 	dir, rest := pattern[:k], pattern[k:]
-	// the directory above differs from match to match
+	// the parent directory differs from match to match
 	if slices.Contains(strings.Split(rest, "/"), "..") {
 		return nil, fault.Invalidf("%s: .. cannot follow a pattern", pattern)
 	}
@@ -199,8 +200,8 @@ func glob(ctx context.Context, pattern string, tree store.Tree) (names []string,
 	return names, nil
 }
 
-// resolveDir takes the files of a directory that is no format's own, and the directories in it that are one's.
-// Names that begin with . or _ are passed over, as every system does that keeps tables in directories.
+// resolveDir returns the files of a directory that no format owns, and the directories in it that a format owns. Names
+// that begin with . or _ are passed over, as by every system that keeps tables in directories.
 func resolveDir(ctx context.Context, tg format.Target, o OpenOptions) ([]found, error) {
 	var out []found
 	var below []string
@@ -251,13 +252,13 @@ func resolveDir(ctx context.Context, tg format.Target, o OpenOptions) ([]found, 
 	return out, nil
 }
 
-// ignored reports whether an entry with this name is no part of a directory of files.
+// ignored reports whether an entry with this name is never part of a directory of files.
 func ignored(name string) bool {
 	base := path.Base(name)
 	return base[0] == '.' || base[0] == '_'
 }
 
-// nothingReadable is the error for a directory in which nothing can be read: why the first file cannot be read, if
+// nothingReadable returns the error for a directory in which nothing can be read: the reason for the first file, if
 // there is one.
 func nothingReadable(name string, left []leftOut) error {
 	for _, l := range left {
@@ -286,7 +287,7 @@ func holdsFile(ctx context.Context, tree store.Tree, name string, depth int) boo
 	return false
 }
 
-// maxDepth is how far directories are followed.
+// maxDepth is how many levels of directories are followed.
 const maxDepth = 40
 
 // irregularFinding reports an entry that is not a file. A dangling link that is named like a file of a format stands
@@ -301,8 +302,8 @@ func irregularFinding(irregular store.Irregular, o OpenOptions) *region.Finding 
 	return f
 }
 
-// IrregularError says why an entry of a directory is skipped: an error of class Corrupt if a file of the table should
-// be there.
+// IrregularError returns why an entry of a directory is skipped. The error is of class Corrupt if a file of the table
+// should be there.
 func IrregularError(irregular store.Irregular, o OpenOptions) error {
 	if f := irregularFinding(irregular, o); f.Severity == region.Error {
 		return fault.Corruptf(f.At, "", "%s", f.Message)
@@ -310,8 +311,9 @@ func IrregularError(irregular store.Irregular, o OpenOptions) error {
 	return &irregular
 }
 
-// misnamed is a finding about a file that no format recognizes although its name has a format's extension: a disk that
-// returned nothing, or zeros, must not pass for an unknown file. nil: the name says nothing.
+// misnamed returns a finding about a file that no format recognizes although its name has a format's extension: if a
+// disk returned nothing, or zeros, the file must not pass for an unknown one. It returns nil if the name has no such
+// extension.
 func misnamed(ctx context.Context, name string, o OpenOptions, err error) *region.Finding {
 	if o.From != "" || !errors.Is(err, fault.Unsupported) {
 		return nil
@@ -319,7 +321,7 @@ func misnamed(ctx context.Context, name string, o OpenOptions, err error) *regio
 	base := strings.ToLower(path.Base(name))
 	for _, f := range o.formats() {
 		for _, ext := range f.Extensions {
-			// text has no marks by which to know it
+			// a text file has no magic by which to recognize it
 			if !strings.HasSuffix(base, ext) || f.Describe == nil && !f.ByPages() && !zeros(ctx, o.tree(), name) {
 				continue
 			}
@@ -351,7 +353,7 @@ func reasonOf(err error) string {
 	return err.Error()
 }
 
-// missingParts are the files that internal/parts says are missing, or come twice.
+// missingParts returns the files that internal/parts reports as missing or duplicate.
 func missingParts(ctx context.Context, tree store.Tree, names []string, o OpenOptions) (out []leftOut) {
 	for _, f := range parts.Wrong(ctx, tree, names, o.formats()) {
 		out = append(out, leftOut{f.Part, fault.Corruptf(f.At, "", "%s", f.Message), &f})

@@ -16,7 +16,7 @@ import (
 	"stoa/pred"
 )
 
-// ErrNotFound is what Get returns when no row has the key.
+// ErrNotFound is the error of Get when no row has the key.
 var ErrNotFound = errors.New("no row has this key")
 
 // RowsOf scans rows into values of T, a struct, for programs that work row by row. Its fields name columns by tags, or
@@ -76,7 +76,7 @@ func structsOf[T any](seq iter.Seq2[arrow.RecordBatch, error], fields []rowField
 	}
 }
 
-// fieldError is arreflect's error about a column and a field, without the text about its own calls.
+// fieldError is arreflect's error about a column and a field, without the text about arreflect's own calls.
 type fieldError struct{ error }
 
 func (e fieldError) Unwrap() error { return e.error }
@@ -89,9 +89,9 @@ func (e fieldError) Error() string {
 	return text
 }
 
-// Get returns the row with the key (see Table.Keys) as a value of T, converted as by RowsOf. The error is ErrNotFound
-// if there is none. If there are several, because the table promises no order or the key was not complete, it is an
-// error of class Invalid: Seek reads them all.
+// Get returns the row with the key (see Table.Keys) as a value of T, converted as by RowsOf. If no row has the key the
+// error is ErrNotFound. If several do, because the table promises no order or the key is only a prefix, the error is of
+// class Invalid: Seek reads them all.
 func Get[T any](ctx context.Context, t *Table, key ...any) (row T, err error) {
 	e, err := t.keyFilter(key)
 	if err != nil {
@@ -119,7 +119,7 @@ type rowField struct {
 	typ    reflect.Type
 }
 
-// rowFields are the fields of a struct type and their columns.
+// rowFields returns the fields of a struct type with their columns.
 func rowFields(t reflect.Type, sc *arrow.Schema) (out []rowField, err error) {
 	if t.Kind() != reflect.Struct {
 		return nil, fault.Invalidf("rows are read into structs, and %s is none", t)
@@ -129,7 +129,7 @@ func rowFields(t reflect.Type, sc *arrow.Schema) (out []rowField, err error) {
 		if name == "-" || !f.IsExported() && !f.Anonymous {
 			continue
 		}
-		if f.Anonymous && name == "" { // its fields come by themselves
+		if f.Anonymous && name == "" { // its fields are promoted
 			continue
 		}
 		if name == "" {
@@ -143,7 +143,7 @@ func rowFields(t reflect.Type, sc *arrow.Schema) (out []rowField, err error) {
 	return out, nil
 }
 
-// nullsFit returns an error if a null has no place in the field that it is for.
+// nullsFit returns an error if a column has a null that its field cannot hold.
 func nullsFit(b arrow.RecordBatch, fields []rowField) error {
 	for i, f := range fields {
 		if path, ok := nullFits(b.Column(i), f.typ); !ok {
@@ -154,7 +154,7 @@ func nullsFit(b arrow.RecordBatch, fields []rowField) error {
 	return nil
 }
 
-// nullFits reports whether t has a place for the nulls of a; if not, path is where below a the null is.
+// nullFits reports whether t can hold the nulls of a. If not, path leads from a to the value that is null.
 func nullFits(a arrow.Array, t reflect.Type) (path string, ok bool) {
 	nilable := false
 	for t.Kind() == reflect.Pointer {
@@ -181,7 +181,7 @@ func nullFits(a arrow.Array, t reflect.Type) (path string, ok bool) {
 	return "", true
 }
 
-// structNullsFit looks at the fields of the structs that are not null.
+// structNullsFit checks the fields of those structs that are not null.
 func structNullsFit(a *array.Struct, t reflect.Type) (string, bool) {
 	st := a.DataType().(*arrow.StructType)
 	for i, f := range st.Fields() {

@@ -17,7 +17,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// run is scan.Run of the source, which must be the same at the end as when it was opened. Damage in a file that has
+// run is scan.Run of the source, whose files must not have changed since it was opened. Damage in a file that has
 // changed is reported as the change.
 func (s *source) run(ctx context.Context, spec scan.Spec, passed *int64) iter.Seq2[arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) {
@@ -45,15 +45,15 @@ func (s *source) run(ctx context.Context, spec scan.Spec, passed *int64) iter.Se
 	}
 }
 
-// checkNames returns an error if a name in the schema is not UTF-8 and the scan ends at the first damage: then no row
-// is yielded that the undamaged table would not have.
+// checkNames returns an error if a name in the schema is not UTF-8 and the scan ends at the first damage: otherwise the
+// scan would yield rows under a name that the undamaged table does not have.
 func (s *source) checkNames(spec scan.Spec) error {
 	if spec.Damaged != scan.Fail {
 		return nil
 	}
 	sc, err := scan.Schema(s.reader, spec)
 	if err != nil {
-		return nil // running it says so
+		return nil // the scan itself reports it
 	}
 	for _, f := range fieldnames.Findings(sc, s.file) {
 		return fault.Corruptf(f.At, "", "%s (%s)", f.Message, f.Code)
@@ -61,9 +61,9 @@ func (s *source) checkNames(spec scan.Spec) error {
 	return nil
 }
 
-// checkUnchanged returns an error if the source's own file, or one in which its pages are, is not what it was before it
-// was opened. Single-row look-ups should not wait for this each time: the result is reused for a moment, which is also
-// the resolution of file times, and with very many files for long enough that checking costs little.
+// checkUnchanged returns an error if the source's own file, or another file with its pages, has changed since before it
+// was opened. So that single-row look-ups need not wait for this each time, the result is reused for a moment, which is
+// also the resolution of file times, or longer with very many files, so that checking costs little.
 func (s *source) checkUnchanged(ctx context.Context) error {
 	if shared, ok := s.reader.(format.Shared); ok && shared.Shared() {
 		return nil
@@ -88,23 +88,23 @@ func (s *source) checkUnchanged(ctx context.Context) error {
 	return nil
 }
 
-// source is one of a table's files.
+// source is one of a table's files or places.
 type source struct {
 	name   string
-	file   string // of the name, without a table's
-	stamp  string // of the file, when it was opened; "" = not known, or a directory
+	file   string // the name without a table
+	stamp  string // of the file when it was opened; "": not known, or a directory
 	format *format.Format
-	// how many rows it declares if nothing is recovered; see Table.Account
+	// returns the number of rows that it declares without recovery; see Table.Account
 	declared func(ctx context.Context) (int64, error)
 	reader   format.Reader
 	meta     *store.Cache
-	data     *store.OpenLimiter // where meta and scan read
+	data     *store.OpenLimiter // through which meta and scan read
 	scan     scan.Source
 	closed   atomic.Bool
 
 	mu      sync.Mutex
 	checked time.Time     // when it was last found unchanged
-	pause   time.Duration // how long that is good for
+	pause   time.Duration // how long that remains valid
 }
 
 func (s *source) close() error {

@@ -21,16 +21,16 @@ import (
 	"stoa/vec"
 )
 
-// SplitVersion is the version of Split's encoding. A program reads only the version it knows.
+// SplitVersion is the version of the encoding of a Split. A program reads only the version it knows.
 const SplitVersion = 1
 
-// Split is a part of a scan that another process can do: it has everything that is needed except the data. The splits
-// of a scan, one after another, return the rows of the scan in its order.
+// Split is a part of a scan that another process can run: it has everything needed except the data. The splits of a
+// scan, one after another, return the rows of the scan in order.
 //
-// A split is plain data and survives JSON. Reading a file that has changed since it was planned is an error.
+// A split is plain data and survives JSON. Reading a file that has changed since the split was planned is an error.
 type Split struct {
 	Version  int               `json:"stoa_split"`
-	Plan     string            `json:"plan"` // the same for all splits of one scan, and different for others
+	Plan     string            `json:"plan"` // the same for all splits of one scan, and unique to it
 	N        int               `json:"n"`    // from 0
 	Sources  []SplitSource     `json:"sources"`
 	Opts     map[string]string `json:"opts,omitempty"` // OpenOptions.Opts
@@ -40,11 +40,11 @@ type Split struct {
 	// Unordered is ScanSpec.Unordered.
 	Unordered bool  `json:"unordered,omitempty"`
 	Recovered bool  `json:"recovered,omitempty"` // OpenOptions.Recover
-	Rows      int64 `json:"rows"`                // physical rows of the pieces, before any filter; -1 not known
-	Bytes     int64 `json:"bytes"`               // stored, about
+	Rows      int64 `json:"rows"`                // physical rows of the pieces, before any filter; -1: not known
+	Bytes     int64 `json:"bytes"`               // stored, approximately
 }
 
-// SplitSource is what a split reads of one source.
+// SplitSource is the part of one source that a split reads.
 type SplitSource struct {
 	URI    string       `json:"uri"`
 	Format string       `json:"format"`
@@ -52,9 +52,9 @@ type SplitSource struct {
 	Pieces []scan.Piece `json:"pieces"`
 }
 
-// Plan cuts Scan(spec) into splits of about target compressed bytes. Only metadata is read. Row groups whose keys
-// overlap, and those with an unknown number of rows, are not cut, however large they are. Rows and Limit cannot be
-// planned.
+// Plan divides Scan(spec) into splits of roughly target compressed bytes. Only metadata is read. Row groups whose keys
+// overlap, and those with an unknown number of rows, are not divided, however large they are. It refuses Rows and
+// Limit.
 func (t *Table) Plan(ctx context.Context, spec ScanSpec, target int64) iter.Seq2[Split, error] {
 	return func(yield func(Split, error) bool) {
 		if spec.Rows != (vec.Range{}) || spec.Limit != 0 {
@@ -81,10 +81,10 @@ func (t *Table) Plan(ctx context.Context, spec ScanSpec, target int64) iter.Seq2
 	}
 }
 
-// PlanName is the Plan of all splits that Plan(spec) yields, even if it yields none.
+// PlanName returns Split.Plan of all splits that Plan(spec) yields, even if it yields none.
 func (t *Table) PlanName(spec ScanSpec) string { return t.emptySplit(spec).Plan }
 
-// emptySplit is a split without pieces.
+// emptySplit returns a split without pieces.
 func (t *Table) emptySplit(spec ScanSpec) Split {
 	b := Split{Version: SplitVersion, Opts: t.opened.opts(), NoVerify: t.opened.NoVerify, Columns: spec.Columns,
 		Unordered: spec.Unordered, Recovered: t.opened.Recover}
@@ -104,7 +104,8 @@ func (t *Table) emptySplit(spec ScanSpec) Split {
 	return b
 }
 
-// planned is what shows that a source changed since: its file, and its columns.
+// planned identifies the state of a source, so that later changes show: the stamp of its file, and a hash of its
+// columns.
 func (s *source) planned() string {
 	sum := sha256.Sum256([]byte(s.reader.Schema().String()))
 	return strings.TrimSpace(s.stamp + " columns " + hex.EncodeToString(sum[:6]))
@@ -153,8 +154,8 @@ func (c *cutter) flush() bool {
 	return c.yield(s, nil)
 }
 
-// OpenSplit opens what a split reads. It uses o.Formats, o.Limits and o.Tree; everything else is in the split. Columns,
-// filter and rows are those it was planned with: see SplitTable.Scan.
+// OpenSplit opens the tables of a split. It uses o.Formats, o.Limits and o.Tree; everything else is in the split.
+// Columns, filter and rows are those of the plan: see SplitTable.Scan.
 func OpenSplit(ctx context.Context, s Split, o OpenOptions) (*SplitTable, error) {
 	if s.Version != SplitVersion {
 		return nil, fault.Invalidf("the split is of version %d, this program reads version %d", s.Version, SplitVersion)
@@ -192,8 +193,9 @@ func OpenSplit(ctx context.Context, s Split, o OpenOptions) (*SplitTable, error)
 	return out, nil
 }
 
-// ScanSplit reads a split that t.Plan yielded, without opening anything anew. Columns and order are those of spec, as
-// planned; its filter may be narrower. Splits may be read side by side. One of another plan is an error (Invalid).
+// ScanSplit reads a split that t.Plan yielded, without opening anything again. Columns and order must be those of the
+// planned spec; the filter may be narrower. Splits may be read in parallel. A split of another plan is an error of
+// class Invalid.
 func (t *Table) ScanSplit(ctx context.Context, s Split, spec ScanSpec) iter.Seq2[arrow.RecordBatch, error] {
 	in := &SplitTable{split: s, spec: spec}
 	for _, part := range s.Sources {
@@ -208,14 +210,14 @@ func (t *Table) ScanSplit(ctx context.Context, s Split, spec ScanSpec) iter.Seq2
 	return in.Scan(ctx, spec)
 }
 
-// check is an error, with the field's name, if the split asks for what no plan has: such a one would read less
-// than was meant, or more.
+// check returns an error, with the field's name, if the split has values that Plan never produces: scanning it would
+// read more or fewer rows than was meant.
 func (s *Split) check() error {
 	if len(s.Sources) == 0 {
 		return fault.Invalidf("the split has no sources")
 	}
 	for i, src := range s.Sources {
-		if len(src.Pieces) == 0 { // to the scan, none are all
+		if len(src.Pieces) == 0 { // to the scan, no pieces means all
 			return fault.New(fault.Invalid, fault.Span{}, fmt.Sprintf("sources[%d].pieces", i),
 				"the split names no pieces of %s", src.URI)
 		}
@@ -235,7 +237,7 @@ type SplitTable struct {
 	tables []*Table
 }
 
-// Schema is the schema of the batches.
+// Schema returns the schema of the batches.
 func (s *SplitTable) Schema() (*arrow.Schema, error) {
 	all := &Table{}
 	for _, t := range s.tables {
@@ -244,7 +246,8 @@ func (s *SplitTable) Schema() (*arrow.Schema, error) {
 	return all.ScanSchema(s.spec)
 }
 
-// Findings are what was noticed about the split's tables, as in Table.Findings; more may be added while rows are read.
+// Findings returns what was noticed about the split's tables, as Table.Findings does; more may be added while rows are
+// read.
 func (s *SplitTable) Findings() (out []region.Finding) {
 	for _, t := range s.tables {
 		out = append(out, t.Findings()...)
@@ -278,7 +281,7 @@ func (s *SplitTable) Scan(ctx context.Context, spec ScanSpec) iter.Seq2[arrow.Re
 	}
 }
 
-// Close releases what the split holds.
+// Close closes the split's tables.
 func (s *SplitTable) Close() error {
 	var err error
 	for _, t := range s.tables {

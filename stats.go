@@ -15,31 +15,31 @@ import (
 	"stoa/region"
 )
 
-// ColumnStats is what is known of one physical column. Numbers that are not known are -1.
+// ColumnStats are the statistics of one physical column. Numbers that are not known are -1.
 type ColumnStats struct {
 	Name     string
 	Type     arrow.DataType
 	Encoding string // all of them if there are several
 	Codec    string
-	Blocks   int64  // pages without the dictionary
+	Blocks   int64  // pages, not counting the dictionary
 	Rows     int64  //
 	Nulls    int64  //
-	Raw      int64  // bytes of the blocks after decompression; with Stored's headers, where the format knows them
-	Stored   int64  // bytes of the blocks as stored, with the dictionary and page headers
+	Raw      int64  // bytes of the blocks after decompression; with Stored's headers, if the format knows them
+	Stored   int64  // bytes of the blocks as stored, including the dictionary and page headers
 	Dict     int64  // entries of the dictionary
 	DictSize int64  // bytes of the dictionary as stored
-	Bloom    int64  // bytes of Bloom filters; -1 also where a format has none
+	Bloom    int64  // bytes of Bloom filters; -1 also if the format has none
 	Min, Max string // as text; "" = not known
 
-	// Encodings counts the blocks of each encoding; nil = not known.
+	// Encodings counts the blocks by encoding; nil: not known.
 	Encodings []format.EncodedPages
 
 	lo, hi  extremes.Value
-	counted map[fault.Span]bool // bytes of the row group that were counted of another column, too; nil: none can be
+	counted map[fault.Span]bool // bytes of the row group that other columns counted, too; nil: none are shared
 }
 
 // Stats reads every page and returns statistics of the columns. Under a policy other than Fail it counts what can be
-// read, and calls lost with the rest.
+// read, and calls lost for the rest.
 func (t *Table) Stats(ctx context.Context, damaged Damaged, lost func(region.Loss)) ([]ColumnStats, error) {
 	var out []ColumnStats
 	for _, s := range t.sources {
@@ -71,7 +71,7 @@ func (t *Table) Stats(ctx context.Context, damaged Damaged, lost func(region.Los
 	return out, nil
 }
 
-// SumStats adds up columns: their pages, entries, nulls and bytes; -1 if one of them is not known.
+// SumStats adds up the pages, entries, nulls and bytes of columns; a sum is -1 if any of its terms is not known.
 func SumStats(all []ColumnStats) (sum ColumnStats) {
 	if len(all) == 0 {
 		return sum
@@ -104,7 +104,7 @@ func (c *ColumnStats) add(o ColumnStats) {
 	c.Min, c.Max = c.lo.Text, c.hi.Text
 }
 
-// joined adds the names of a list, separated by commas, that another has not.
+// joined appends to a list, separated by commas, the names of another that it lacks.
 func joined(have, more string) string {
 	if have == "" {
 		return more
@@ -117,7 +117,7 @@ func joined(have, more string) string {
 	return have
 }
 
-// encoded counts more blocks by their encodings.
+// encoded adds blocks to the counts of their encodings.
 func (c *ColumnStats) encoded(more []format.EncodedPages) {
 	for _, m := range more {
 		i := slices.IndexFunc(c.Encodings, func(e format.EncodedPages) bool { return e.Encoding == m.Encoding })
@@ -129,7 +129,7 @@ func (c *ColumnStats) encoded(more []format.EncodedPages) {
 	}
 }
 
-// chunk takes in what the reader says of a chunk.
+// chunk adds the reader's facts about a chunk.
 func (c *ColumnStats) chunk(f format.ChunkFacts) {
 	c.Codec, c.Bloom = joined(c.Codec, f.Codec), max(c.Bloom, 0)+f.Bloom
 	for _, e := range f.Encodings {
@@ -145,7 +145,7 @@ func pageStats(ctx context.Context, s *source, damaged Damaged, lost func(region
 	for i, c := range cols {
 		out[i] = ColumnStats{Name: c.Name, Type: c.Type, Encoding: c.Facts.Encoding, Codec: c.Facts.Codec, Bloom: -1}
 		if knows {
-			out[i].Encoding, out[i].Codec = "", "" // of all chunks, not of the first
+			out[i].Encoding, out[i].Codec = "", "" // filled in from all chunks, not only the first
 		}
 	}
 	for g, err := range scan.Groups(ctx, s.reader) {
@@ -182,8 +182,8 @@ func pageStats(ctx context.Context, s *source, damaged Damaged, lost func(region
 	return out, nil
 }
 
-// physical takes in a chunk of which the reader knows more than its pages show: a dictionary that no page needs, and
-// headers, are among the bytes of a whole chunk. Of a damaged one, what can be read counts.
+// physical adds a chunk about which the reader knows more than its pages show: the bytes of a whole chunk include
+// headers, and a dictionary that no page needs. Of a damaged chunk, only the readable part counts.
 func (c *ColumnStats) physical(ctx context.Context, s *source, r format.Physical, g format.RowGroup, col int,
 	report func(region.Loss) error) error {
 	whole, stored, raw, blocks := true, c.Stored, c.Raw, c.Blocks
@@ -208,14 +208,14 @@ func (c *ColumnStats) physical(ctx context.Context, s *source, r format.Physical
 	return nil
 }
 
-// inOne reports whether a column is stored as one with its parent, which counts its entries, or with a child.
+// inOne reports whether a column shares its storage with its parent, which counts its entries, or with a child.
 func inOne(cols []format.Column, i int) bool {
 	return slices.ContainsFunc(cols, func(c format.Column) bool {
 		return c.Parent >= 0 && cols[c.Parent].Name == c.Name && c.Name == cols[i].Name
 	})
 }
 
-// before reports whether a page's bytes were counted already, of another column that is stored in them.
+// before reports whether a page's bytes were counted already, for another column that is stored in them.
 func (c *ColumnStats) before(p format.Page) bool {
 	if c.counted == nil || len(p.Spans) == 0 {
 		return false
@@ -227,7 +227,7 @@ func (c *ColumnStats) before(p format.Page) bool {
 
 func chunkStats(ctx context.Context, s *source, g format.RowGroup, col int, st *ColumnStats,
 	report func(region.Loss) error) error {
-	lo, hi := st.lo, st.hi // of the row groups before
+	lo, hi := st.lo, st.hi // of the earlier row groups
 	err := scan.Pages(ctx, s.scan, g, col, func(p scan.PageInfo) error {
 		if p.Dict {
 			st.Dict += int64(p.Vector.Len())
@@ -249,8 +249,8 @@ func chunkStats(ctx context.Context, s *source, g format.RowGroup, col int, st *
 	return err
 }
 
-// changedStats are the statistics of a table with changes stored separately: rows, nulls and bounds of what it holds,
-// blocks and bytes of what is stored of its columns. Each page is decoded twice.
+// changedStats returns the statistics of a table with changes stored separately: rows, nulls and bounds are those of
+// the current rows, blocks and bytes those of the stored columns. Each page is decoded twice.
 func changedStats(ctx context.Context, s *source, damaged Damaged, lost func(region.Loss)) ([]ColumnStats, error) {
 	out, err := batchStats(ctx, s, damaged, lost)
 	if err != nil {
@@ -305,8 +305,8 @@ type ColumnSize struct {
 	Stored          int64
 }
 
-// ColumnSizes returns the sizes of the top-level columns as they are stored, and the size of all together after
-// decompression. Where the format's metadata suffice, no page is read.
+// ColumnSizes returns the stored sizes of the top-level columns, and the total size after decompression. Where the
+// format's metadata suffice, no page is read.
 func (t *Table) ColumnSizes(ctx context.Context) (out []ColumnSize, raw int64, err error) {
 	for _, f := range t.schema.Fields() {
 		out = append(out, ColumnSize{Name: f.Name})
@@ -337,7 +337,7 @@ func (t *Table) ColumnSizes(ctx context.Context) (out []ColumnSize, raw int64, e
 	return out, raw, nil
 }
 
-// physicalStats are the sizes and encodings of a source's columns: by metadata, or else by reading its pages.
+// physicalStats returns the sizes and encodings of a source's columns: from metadata, or else by reading its pages.
 func physicalStats(ctx context.Context, s *source) ([]ColumnStats, error) {
 	physical, ok := s.reader.(format.Physical)
 	if !ok {

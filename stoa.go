@@ -8,8 +8,8 @@
 // # Ownership of batches
 //
 // A batch that a scan yields is valid until the next step of the loop. To keep it longer, call Retain inside the loop
-// and Release when done. With the default allocator, strings and slices taken from a batch remain valid for ever; with
-// a pool (see NewPool) they do not outlive the batch.
+// and Release when done. With the default allocator, strings and slices taken from a batch remain valid forever; with a
+// pool (see NewPool) they become invalid with the batch.
 //
 // # Errors
 //
@@ -34,7 +34,7 @@ import (
 	"stoa/vec"
 )
 
-// Damaged says what happens to rows that cannot be read.
+// Damaged is what happens to rows that cannot be read.
 type Damaged = scan.Damaged
 
 // The damage policies. They tolerate errors of class fault.Corrupt only; other errors always end a scan.
@@ -44,7 +44,7 @@ const (
 	NullCells = scan.NullCells
 )
 
-// ScanSpec says what a scan reads. The zero value reads everything.
+// ScanSpec selects what a scan reads. The zero value reads everything.
 type ScanSpec struct {
 	Columns []string          // dotted paths; nil = all, empty = none (rows are still counted)
 	Filter  *pred.Expr        // nil = all rows; applied exactly, see package pred
@@ -55,20 +55,20 @@ type ScanSpec struct {
 	Lost    func(region.Loss) // called for every loss, on the goroutine that ranges; may be nil
 	Alloc   memory.Allocator  // of the batches; nil = Go's
 	Ahead   int64             // bytes read ahead per column; 0 = 256 KiB, -1 = none
-	// Unordered gives up the order that the table promises (see Table.Keys): row groups whose keys overlap are
-	// not merged, which is faster. Positions then count in that other order.
+	// Unordered gives up the order that the table promises (see Table.Keys): row groups whose keys overlap are not
+	// merged, which is faster. Positions then count in the unmerged order.
 	Unordered bool
-	// Parallel is how many workers read, at most 1,024; 0 or 1: only the goroutine that ranges. Batches come in the
-	// same order, though not necessarily cut at the same rows. Alloc must then be safe for concurrent use, as Go's
-	// allocator and NewPool's are. A scan with Rows is not divided.
+	// Parallel is the number of workers, at most 1,024; with 0 or 1 only the goroutine that ranges reads. Batches come
+	// in the same order, though not necessarily cut at the same rows. Alloc must then be safe for concurrent use, as
+	// Go's allocator and NewPool's are. A scan with Rows is not divided.
 	Parallel int
-	// Memory is about how many bytes the scan may hold at a time, over all workers: windows end earlier, less is read
-	// ahead, and if that is not enough fewer workers read. 0: no limit but Batch rows and 256 MiB per column. Pages are
-	// always decoded whole, and formats that return finished batches (Arrow, text) ignore it.
+	// Memory is roughly how many bytes the scan may hold at a time, over all workers: windows become shorter, less is
+	// read ahead, and if that is not enough fewer workers read. 0 limits only batches, to Batch rows and 256 MiB per
+	// column. Pages are always decoded whole, and formats that return finished batches (Arrow, text) ignore Memory.
 	Memory int64
 }
 
-// NewPool makes an allocator that reuses the buffers of released batches and keeps up to 256 MiB of them. Reused
+// NewPool returns an allocator that reuses the buffers of released batches and keeps up to 256 MiB of them. Reused
 // buffers are several times faster to fill than fresh ones. It is safe for concurrent use.
 func NewPool() memory.Allocator { return vec.NewPool(256 << 20) }
 
@@ -81,11 +81,11 @@ type Table struct {
 	opened   OpenOptions
 }
 
-// Schema is the table's schema.
+// Schema returns the table's schema.
 func (t *Table) Schema() *arrow.Schema { return t.schema }
 
-// Findings are the problems found so far that ended nothing: by opening with OpenOptions.Recover, and by readers that
-// look at more than the wanted rows (a log, a list of replicas). A scan may add to them.
+// Findings returns the problems found so far that did not end anything: by opening with OpenOptions.Recover, and by
+// readers that look at more than the selected rows (a log, a list of replicas). A scan may add to them.
 func (t *Table) Findings() []region.Finding {
 	out := slices.Clone(t.findings)
 	for _, s := range t.sources {
@@ -99,7 +99,7 @@ func (t *Table) Findings() []region.Finding {
 	return out
 }
 
-// Sources are the table's files (or places) in the order of their rows, each with its format.
+// Sources returns the table's files (or places) in the order of their rows, each with its format.
 func (t *Table) Sources() []SourceInfo {
 	var out []SourceInfo
 	for _, s := range t.sources {
@@ -112,7 +112,7 @@ func (t *Table) Sources() []SourceInfo {
 	return out
 }
 
-// SourceInfo is what is known of one of a table's sources.
+// SourceInfo describes one of a table's sources.
 type SourceInfo struct {
 	Name    string
 	Format  string
@@ -121,7 +121,8 @@ type SourceInfo struct {
 	Layout  format.Layout // zero if there is none, or if it is not known
 }
 
-// ScanSchema is the schema of the batches that Scan(spec) yields. A column is nullable if it is in any of the sources.
+// ScanSchema returns the schema of the batches that Scan(spec) yields. A column is nullable if it is nullable in any of
+// the sources.
 func (t *Table) ScanSchema(spec ScanSpec) (*arrow.Schema, error) {
 	sc, err := scan.Schema(t.sources[0].reader, spec.internal())
 	if err != nil || len(t.sources) == 1 {
@@ -148,10 +149,10 @@ func (s ScanSpec) internal() scan.Spec {
 }
 
 // Scan reads the rows that spec selects, in order. At most one error is yielded, last, with a nil batch. If it is
-// store.ErrChanged, a file changed while it was read: earlier batches may come from both versions. Ranging again scans
-// again.
+// store.ErrChanged, a file changed while it was read, and earlier batches may come from both versions. Ranging again
+// scans again.
 func (t *Table) Scan(ctx context.Context, spec ScanSpec) iter.Seq2[arrow.RecordBatch, error] {
-	if len(t.sources) == 1 { // nothing has to be fitted together
+	if len(t.sources) == 1 { // no schemas have to be reconciled
 		return t.sources[0].run(ctx, spec.internal(), nil)
 	}
 	return func(yield func(arrow.RecordBatch, error) bool) {
@@ -191,7 +192,7 @@ func yieldAs(sc *arrow.Schema, b arrow.RecordBatch, yield func(arrow.RecordBatch
 	return yield(as, nil)
 }
 
-// after is what remains to be read after a source of so many rows gave so many.
+// after returns what remains to be read after a source of passed rows, of which given were returned; false: nothing.
 func (s ScanSpec) after(passed, given int64) (ScanSpec, bool) {
 	if s.Limit > 0 {
 		if s.Limit -= given; s.Limit <= 0 {
@@ -226,8 +227,8 @@ func (t *Table) Count(ctx context.Context, spec ScanSpec) (int64, error) {
 	return n, nil
 }
 
-// countKnown is Count of a scan without a filter where metadata have the number of rows. As after every scan, the files
-// must be what they were.
+// countKnown is Count for a scan without a filter where metadata have the number of rows. As after every scan, the
+// files must be unchanged.
 func (t *Table) countKnown(ctx context.Context, spec ScanSpec) (n int64, known bool, err error) {
 	for _, s := range t.sources {
 		rows, known := scan.Count(ctx, s.reader, spec.internal())
@@ -250,7 +251,7 @@ func (t *Table) countKnown(ctx context.Context, spec ScanSpec) (n int64, known b
 	return n, true, nil
 }
 
-// Rows is how many rows the table has before any filter; -1 if only reading shows. No data is read.
+// Rows returns how many rows the table has before any filter; -1 if that is known only by reading. No data is read.
 func (t *Table) Rows(ctx context.Context) (int64, error) {
 	var sum int64
 	for i := range t.sources {
@@ -279,7 +280,7 @@ func (t *Table) SourceRows(ctx context.Context, i int) (int64, error) {
 	return sum, nil
 }
 
-// dropsRows reports whether rows of g may be deleted, so that their number is not known without looking.
+// dropsRows reports whether rows of g may be deleted, in which case only reading shows their number.
 func dropsRows(ctx context.Context, r format.Reader, g format.RowGroup) (bool, error) {
 	o, ok := r.(format.Overlayer)
 	if !ok {
@@ -289,7 +290,7 @@ func dropsRows(ctx context.Context, r format.Reader, g format.RowGroup) (bool, e
 	return overlay != nil && overlay.Drops(), err
 }
 
-// Close releases what the table holds. Batches remain valid; scans that begin after it are errors of class Invalid.
+// Close closes the table's files. Batches remain valid; a scan that begins later yields an error of class Invalid.
 func (t *Table) Close() error {
 	var first error
 	for _, s := range t.sources {
