@@ -15,9 +15,9 @@ type DiffOptions struct {
 	// Scan applies to both tables: columns, filter, rows, damage policy. A column in Columns may be missing from one of
 	// them.
 	Scan ScanSpec
-	// On are the columns by which rows are matched. Among rows with the same key, those that are equal are matched
-	// first, in any order, then those that are equal within the tolerance, then the rest in order. nil: rows are
-	// matched by position.
+	// On are the columns by which rows are matched. Rows with the same key are matched in three steps: first those
+	// that are equal, in any order, then those that are equal within the tolerance, then the rest in order. nil matches
+	// rows by position.
 	On []string
 	// Absolute and Relative are the tolerance for floating-point numbers: an absolute difference, or a fraction of the
 	// larger magnitude.

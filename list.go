@@ -72,7 +72,7 @@ type lister struct {
 	yield func(format.Entry, error) bool
 	root  string    // the target that was asked for: its errors concern the whole place
 	any   bool      // a table has been listed
-	left  []leftOut // kept back until a table is listed
+	left  []leftOut // recorded only until a table is listed
 	done  bool
 }
 

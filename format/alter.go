@@ -11,28 +11,30 @@ import (
 type Alteration struct {
 	Column string // a field of the schema
 	Option string // the option, as the user gives it: "timestamps=truncate"
-	// Changed reports whether value i of an array of the column, which is not null, is written as another value.
+	// Changed reports whether value i of a, an array of the column, is written as a different value. Value i is not
+	// null.
 	Changed func(a arrow.Array, i int) bool
-	// Unit: all timestamps of the column, also those in lists and structs, become whole multiples of it: the largest
-	// one that is not above, or with Nearest the nearest one (of two the later). 0: something else is changed.
+	// Unit: all timestamps of the column, including those in lists and structs, are rounded to whole multiples of it:
+	// down or, with Nearest, to the nearest one (up if two are equally near). 0: the alteration is not a rounding of
+	// timestamps.
 	Unit    time.Duration
 	Nearest bool
 }
 
-// Altered is how many values of a column an option changed. Of a nested column the rows are counted.
+// Altered is how many values of a column an option changed. In a nested column it counts rows.
 type Altered struct {
 	Column string `json:"column"`
 	Option string `json:"option"`
 	Values int64  `json:"values"`
 }
 
-// Rounding is the alteration of a column whose timestamps become whole multiples of unit; see Alteration.Unit.
+// Rounding returns the alteration that rounds a column's timestamps to whole multiples of unit; see Alteration.Unit.
 func Rounding(column, option string, unit time.Duration, nearest bool) Alteration {
 	return Alteration{Column: column, Option: option, Unit: unit, Nearest: nearest,
 		Changed: func(a arrow.Array, i int) bool { return finer(a, i, unit) }}
 }
 
-// Finer reports whether type t has timestamps with a unit shorter than unit, also in lists and structs.
+// Finer reports whether type t has timestamps whose unit is shorter than unit, including in lists and structs.
 func Finer(t arrow.DataType, unit time.Duration) bool {
 	switch t := t.(type) {
 	case *arrow.TimestampType:
@@ -68,8 +70,8 @@ func finer(a arrow.Array, i int, unit time.Duration) bool {
 	return AnyChild(a, i, func(kid arrow.Array, k int) bool { return finer(kid, k, unit) })
 }
 
-// AnyChild reports whether is holds for an item of value i, if a is of lists or maps, or for a field of it, if a is of
-// structs.
+// AnyChild reports whether is returns true for any child of value i: for an item if a is an array of lists or maps, for
+// a field if it is an array of structs.
 func AnyChild(a arrow.Array, i int, is func(kid arrow.Array, k int) bool) bool {
 	switch a := a.(type) {
 	case array.ListLike:

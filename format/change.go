@@ -10,15 +10,15 @@ import (
 	"stoa/store"
 )
 
-// Changer changes the tables of a format in place. A nil function means that the format cannot do that; the front says
-// so, with the format's name. To a reader of the table each change happens as a whole or not at all. With dry nothing
-// is written, not even a lock: what would be done is checked as far as possible, and returned.
+// Changer changes the tables of a format in place. A nil function means that the format does not support the change;
+// the front then reports that, with the format's name. To a reader of the table each change happens as a whole or not
+// at all. With dry, nothing is written, not even a lock: the change is checked as far as possible, and what it would do
+// is returned.
 //
-// Rows to be changed (by a predicate, by segment) are found by the front, with Open and the options in Positions and
-// Only.
+// The front finds the rows to be changed (by a predicate, by segment), with Open and the options in Positions and Only.
 type Changer struct {
-	// Locate finds the table that a name means. A name that cannot be a table's is Invalid; a table that does not exist
-	// is an error unless fresh says that it will be created.
+	// Locate finds the table that a name refers to. A name that no table can have is Invalid; a table that does not
+	// exist is an error unless fresh says that it will be created.
 	Locate func(ctx context.Context, tree store.Tree, name string, fresh bool) (TablePlace, error)
 	// Create creates an empty table with the columns of sc.
 	Create func(ctx context.Context, p TablePlace, sc *arrow.Schema, s TableSpec, dry bool) error
@@ -26,44 +26,45 @@ type Changer struct {
 	Drop func(ctx context.Context, p TablePlace, dry bool) (Dropped, error)
 	// Lock keeps out other deletes, updates and compactions of the table until unlock is called.
 	Lock func(ctx context.Context, p TablePlace) (unlock func(), err error)
-	// Append begins a load of rows with schema sc, whose fields are found by name.
+	// Append begins a load of rows with schema sc, whose fields are matched by name.
 	Append func(ctx context.Context, p TablePlace, sc *arrow.Schema, o LoadOptions) (Load, error)
-	// CheckAppend returns the error with which Append would refuse rows of this schema, or these options, whatever the
-	// rows.
+	// CheckAppend returns the error with which Append would refuse this schema or these options for any rows.
 	CheckAppend func(ctx context.Context, p TablePlace, sc *arrow.Schema, o LoadOptions) error
-	// Misfits returns a function that finds the values, in batches of this schema, for which Append would refuse their
-	// rows.
+	// Misfits returns a function that finds the values, in batches of this schema, because of which Append would refuse
+	// their rows.
 	Misfits func(ctx context.Context, p TablePlace, sc *arrow.Schema, o LoadOptions) (
 		func(b arrow.RecordBatch) []Misfit, error)
-	// Alters are the columns whose values Append changes because options ask for it; nil: none.
+	// Alters returns the columns whose values Append changes because options ask for it; nil means none.
 	Alters func(p TablePlace, sc *arrow.Schema, o LoadOptions) ([]Alteration, error)
-	// CheckText is an error if a text is no value of a column. Append reads texts by the same rules.
+	// CheckText returns an error if a text is not a value of a column. Append converts texts by the same rules.
 	CheckText func(p TablePlace, column, text string) error
-	// Delete deletes rows and, in the same change, adds those written to l, which Append began, unless it is nil. The
-	// lock must be held.
+	// Delete deletes rows and, in the same change, adds those written to l, which was returned by Append; l may be nil.
+	// The lock must be held.
 	Delete func(ctx context.Context, p TablePlace, rows []RowsOfFile, l Load) (int64, error)
 	// DeleteSegments removes whole segments from the table.
 	DeleteSegments func(ctx context.Context, p TablePlace, names []string, dry bool) error
-	// PlanCompaction says which segments would become one; none: there is nothing to do. The lock must be held.
+	// PlanCompaction returns which segments would be merged; none means that there is nothing to do. The lock must be
+	// held.
 	PlanCompaction func(p TablePlace, o CompactOptions) ([]Compaction, error)
-	// Compact begins to make one segment of several; the caller writes their rows to it. The lock must be held.
+	// Compact begins to merge several segments into one; the caller writes their rows to the Load. The lock must be
+	// held.
 	Compact func(ctx context.Context, p TablePlace, sc *arrow.Schema, c Compaction, major bool) (Load, error)
-	// MergeIndexes makes one index file a directory out of several, in the segments that are named, or in all.
+	// MergeIndexes merges the index files of each directory into one, in the named segments or, without names, in all.
 	MergeIndexes func(ctx context.Context, p TablePlace, segments []string, dry bool) (IndexMerge, error)
-	// AddColumn adds a column. Existing rows get the default, given as text, or null if there is none.
+	// AddColumn adds a column. Existing rows get the default, which is text, or null if def is nil.
 	AddColumn func(ctx context.Context, p TablePlace, f arrow.Field, def *string, dry bool) error
 	// DropColumn removes a column from the table.
 	DropColumn func(ctx context.Context, p TablePlace, name string, dry bool) error
-	// AlterColumn gives a column another name or a wider type.
+	// AlterColumn changes a column's name, or its type to a wider one.
 	AlterColumn func(ctx context.Context, p TablePlace, c ColumnChange, dry bool) error
 	// SetProperties sets properties of the table; a nil value removes one.
 	SetProperties func(ctx context.Context, p TablePlace, props map[string]*string, dry bool) error
 	// Rename moves a table to another place, which must not exist.
 	Rename func(ctx context.Context, p, to TablePlace, dry bool) error
-	// Truncate removes all segments from the table, and returns their names. The lock must be held.
+	// Truncate removes all segments from the table and returns their names. The lock must be held.
 	Truncate func(ctx context.Context, p TablePlace, dry bool) ([]string, error)
-	// AddPartition makes a partition without rows, or adds that which is in a directory as a segment, whose name is
-	// returned.
+	// AddPartition creates a partition without rows or, with a location, adds the partition in that directory as a
+	// segment. It returns the name of the segment.
 	AddPartition func(ctx context.Context, p TablePlace, of PartitionValues, location string, dry bool) (string, error)
 	// DropPartition removes the rows of the partitions that have these values. The lock must be held.
 	DropPartition func(ctx context.Context, p TablePlace, of PartitionValues, dry bool) (DroppedPartitions, error)
@@ -71,21 +72,22 @@ type Changer struct {
 	AddSegment func(ctx context.Context, p TablePlace, s NewSegment, dry bool) (string, error)
 	// Clean removes files that no longer belong to the table.
 	Clean func(ctx context.Context, p TablePlace, dry bool) (Cleaned, error)
-	// DisableDependents marks what the format's system keeps beside the table, computed from its rows, as out of date,
-	// and returns the names. Changes of a table that has such refuse it unless TablePlace.Disabled is set.
+	// DisableDependents marks whatever the format's system keeps beside the table, computed from its rows, as out of
+	// date, and returns the names. Changes of a table with such dependents are refused unless TablePlace.Disabled is
+	// set.
 	DisableDependents func(ctx context.Context, p TablePlace, dry bool) ([]string, error)
 	// Segments lists the segments of a table in the order in which they were made. Options are those of Open.
 	Segments func(ctx context.Context, t Target, o OpenOptions) ([]Segment, error)
 
-	// Positions are reading options with which two more columns follow those of the table: the name of each row's file
-	// (utf8), and the row's number in it (int64), as RowsOfFile has them.
+	// Positions are reading options that add two columns after those of the table: the name of each row's file (utf8),
+	// and the row's number in it (int64), as RowsOfFile has them.
 	Positions map[string]string
 	// PositionColumns are the names of these two columns.
 	PositionColumns [2]string
-	// External are reading options with which what a table names outside of its directory is read, too. A change of a
-	// table that was opened with them has TablePlace.External.
+	// External are reading options that also read what a table refers to outside of its directory. A change of a table
+	// that was opened with them has TablePlace.External.
 	External map[string]string
-	// Only returns the reading options that read these segments alone, also those that do not count yet.
+	// Only returns the reading options that read only these segments, including uncommitted ones.
 	Only func(segments []string) map[string]string
 }
 
@@ -93,45 +95,46 @@ type Changer struct {
 type TablePlace struct {
 	Dir   string `json:"dir"`
 	Store string `json:"store,omitempty"` // the directory of the databases; "": not known
-	// External: what the table names outside of its directory, such as segments that were added, is read, too.
+	// External: also read what the table refers to outside of its directory, such as segments that were added.
 	External bool `json:"external,omitempty"`
-	// Disabled: what depends on the table's rows was disabled, see Changer.DisableDependents.
+	// Disabled: the dependents of the table's rows were disabled, see Changer.DisableDependents.
 	Disabled bool `json:"disabled,omitempty"`
 }
 
-// TableSpec is what a new table has besides its columns. Names are those of columns.
+// TableSpec is what a new table has besides its columns. All names are names of columns.
 type TableSpec struct {
 	SortColumns []string `json:"sort_columns,omitempty"`
 	Inverted    []string `json:"inverted,omitempty"` // sort columns with an inverted index
 	// strings that may be longer than the format usually allows
 	LongStrings []string          `json:"long_strings,omitempty"`
-	Partition   []string          `json:"partition,omitempty"` // a directory for each value
+	Partition   []string          `json:"partition,omitempty"` // one directory per value
 	BucketBy    []string          `json:"bucket_by,omitempty"`
-	Buckets     int               `json:"buckets,omitempty"` // 0: none
+	Buckets     int               `json:"buckets,omitempty"` // 0: not bucketed
 	Properties  map[string]string `json:"properties,omitempty"`
 }
 
-// MetaType is the metadata key of a field that says which type of the format a column has, where several correspond to
-// one Arrow type: CarbonData's "varchar".
+// MetaType is the metadata key of a field whose value names the column's type in the format, where several of its types
+// correspond to one Arrow type: CarbonData's "varchar".
 const MetaType = "stoa.type"
 
-// Dependents is the key of a fact: what its system computes from the rows of a table, such as indexes and views.
+// Dependents is the key of the fact that lists what its system computes from the rows of a table, such as indexes and
+// views.
 const Dependents = "dependents"
 
-// PartitionValues are values of partition columns by the names of these; nil: null.
+// PartitionValues maps the names of partition columns to values; nil means null.
 type PartitionValues map[string]*string
 
 // DroppedPartitions are partitions that no longer belong to a table.
 type DroppedPartitions struct {
-	Partitions []string `json:"partitions"` // NAME=VALUE/NAME=VALUE, as their directories are called
-	Segments   []string `json:"segments"`   // that had rows in them
+	Partitions []string `json:"partitions"` // NAME=VALUE/NAME=VALUE, like their directories
+	Segments   []string `json:"segments"`   // that had rows in the partitions
 }
 
-// ColumnChange says what becomes of a column.
+// ColumnChange says how to change a column.
 type ColumnChange struct {
 	Column string       `json:"column"`
-	Name   string       `json:"name,omitempty"` // the new name; "": as it is
-	Type   *arrow.Field `json:"-"`              // has the new type; nil: as it is
+	Name   string       `json:"name,omitempty"` // the new name; "": unchanged
+	Type   *arrow.Field `json:"-"`              // has the new type; nil: unchanged
 }
 
 // NewSegment is a directory of files that becomes a segment.
@@ -140,81 +143,81 @@ type NewSegment struct {
 	Format string `json:"format,omitempty"` // of the files; "": the table's own
 }
 
-// LoadOptions are those of a load.
+// LoadOptions are the options of a load.
 type LoadOptions struct {
-	// Overwrite: what the load writes takes the place of all other rows, or of those in Partition. The lock is held.
+	// Overwrite: the load replaces all other rows, or those in Partition. The lock is held.
 	Overwrite bool
 	Partition PartitionValues // all rows are of this partition
 
-	Opts       map[string]string // as Create's; what is not given comes from the table's properties
-	Tasks      int               // data files that are written in parallel; 0: one
-	Dictionary string            // how columns with a global dictionary get their codes; "": the format's usual way
+	Opts       map[string]string // as Create's; the table's properties supply the defaults
+	Tasks      int               // data files that are written in parallel; 0 means one
+	Dictionary string            // how columns with a global dictionary get their codes; "": the format's default
 
-	// Again returns the rows of the load once more, for dictionary modes that read all of them before loading; nil:
-	// that is not possible.
+	// Again returns the rows of the load once more, for dictionary modes that read all of them before loading; nil: the
+	// rows can only be read once.
 	Again func() iter.Seq2[arrow.RecordBatch, error]
-	// Check is called with the segment when all of it is written, before it counts; nil: nothing is checked. If it
-	// returns an error, the load fails.
+	// Check is called with the segment after it was written and before it is committed. An error fails the load. nil:
+	// nothing is checked.
 	Check func(ctx context.Context, segment string) error
 }
 
-// Misfit is a value of a row that its column in a table cannot have.
+// Misfit is a value of a row that does not fit its column in a table.
 type Misfit struct {
-	Row    int    `json:"row"`    // in the batch
+	Row    int    `json:"row"`    // index in the batch
 	Column string `json:"column"` // of the table
 	Reason string `json:"reason"`
 }
 
-// Load adds rows to a table. They become visible when Close returns nil; after an error the caller calls Abort, which
-// after such a Close does nothing.
+// Load adds rows to a table. They become visible when Close returns nil. After an error the caller calls Abort, which
+// does nothing after such a Close.
 type Load interface {
 	Write(ctx context.Context, b arrow.RecordBatch) error
 	Close(ctx context.Context) (LoadSummary, error)
 	Abort(ctx context.Context) error
 }
 
-// LoadSummary is what a load wrote.
+// LoadSummary reports what a load wrote.
 type LoadSummary struct {
 	Segment    string   `json:"segment"`
 	Rows       int64    `json:"rows"`
 	DataBytes  int64    `json:"data_bytes"`
 	IndexBytes int64    `json:"index_bytes"`
-	Files      []string `json:"files"` // data files, below the table's directory
+	Files      []string `json:"files"` // data files, relative to the table's directory
 }
 
 // RowsOfFile are rows of a data file by their numbers in it, ascending; deleted rows count in the numbering.
 type RowsOfFile struct {
-	File string  `json:"file"` // as the column of Changer.Positions gives it
+	File string  `json:"file"` // as in the file column of Changer.Positions
 	Rows []int64 `json:"rows"`
 }
 
-// CompactOptions say which segments become one. The zero value is a minor compaction, which joins a few loads at a time
+// CompactOptions say which segments to merge. The zero value is a minor compaction, which merges a few loads at a time
 // by the format's own rules.
 type CompactOptions struct {
-	Major    bool     `json:"major,omitempty"`    // all of them
-	Segments []string `json:"segments,omitempty"` // these
+	Major    bool     `json:"major,omitempty"`    // merge all segments
+	Segments []string `json:"segments,omitempty"` // merge these
 }
 
-// Compaction names segments that become one.
+// Compaction names segments that are merged into one.
 type Compaction struct {
 	From []string `json:"from"` // oldest first
 	To   string   `json:"to"`
 }
 
-// IndexMerge is what MergeIndexes did, or with dry would do.
+// IndexMerge reports what MergeIndexes did, or with dry would do.
 type IndexMerge struct {
 	Segments []string `json:"segments"` // whose index files were merged
 	Files    int      `json:"files"`    // index files that were merged
 }
 
-// Cleaned is what Clean removed, or with dry would remove.
+// Cleaned reports what Clean removed, or with dry would remove.
 type Cleaned struct {
 	Segments []string `json:"segments"` // whose entries were removed from the table
-	Files    []string `json:"files"`    // below the table's directory
+	Files    []string `json:"files"`    // relative to the table's directory
 	Bytes    int64    `json:"bytes"`
 }
 
-// Dropped is what Drop removed, or with dry would remove.
+// Dropped reports what Drop removed, or with dry would remove.
 type Dropped struct {
 	Dir   string `json:"dir"`
 	Files int64  `json:"files"`
@@ -224,20 +227,20 @@ type Dropped struct {
 // Segment is the rows that one load added to a table, or that a compaction made of several loads.
 type Segment struct {
 	Name       string
-	Status     string    // as the table has it: Success, Compacted, Marked for Delete, …
-	Read       bool      // it is read without options
+	Status     string    // in the table's terms: Success, Compacted, Marked for Delete, …
+	Read       bool      // read by default
 	Began      time.Time // when the load began; zero if not known
 	Ended      time.Time
 	Changed    time.Time // when it was last merged, deleted or updated; zero: never
-	Files      int       // data files that are there; -1 not known
-	Rows       int64     // in them, deleted ones included; -1: known only by reading
-	Deleted    int64     // rows of them that are deleted
-	Data       int64     // bytes of data files; -1 not known
-	Index      int64     // bytes of index files; -1 not known
+	Files      int       // data files that exist; -1: not known
+	Rows       int64     // in these files, including deleted ones; -1: known only by reading
+	Deleted    int64     // how many of Rows are deleted
+	Data       int64     // bytes of data files; -1: not known
+	Index      int64     // bytes of index files; -1: not known
 	MergedInto string    // the segment that has its rows now
 	Merged     []string  // the segments whose rows it has
-	Format     string    // "" is the table's own
-	Path       string    // "" is the usual place
-	// why its files cannot be listed; nil if they can, or if it does not count and was cleaned away
+	Format     string    // "": the table's own
+	Path       string    // "": the usual place
+	// why its files cannot be listed; nil if they can, or if it is inactive and was cleaned away
 	Err error
 }

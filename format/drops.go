@@ -8,16 +8,17 @@ import (
 	"stoa/vec"
 )
 
-// Drops is an Overlay that removes rows and changes no cells: their ordinals in the row group, ascending, each once.
+// Drops is an Overlay that removes rows and changes no cells. Its items are ordinals in the row group, ascending and
+// distinct.
 type Drops []int64
 
-// Drops reports that there are such rows.
+// Drops reports true: rows are removed.
 func (d Drops) Drops() bool { return true }
 
-// Touches reports that no column has other cells.
+// Touches reports false: no column has changed cells.
 func (d Drops) Touches(int) bool { return false }
 
-// Spans returns nil: nothing has to be read for the rows.
+// Spans returns nil: Patch needs no bytes.
 func (d Drops) Spans(vec.Range) []fault.Span { return nil }
 
 // Patch returns which of rows are removed.

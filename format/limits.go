@@ -9,25 +9,25 @@ import (
 	"stoa/internal/budget"
 )
 
-// Limits protect against files that demand too much. Zero values mean the defaults.
+// Limits protect against files that demand too many resources. Zero values mean the defaults.
 type Limits struct {
 	Page     int64 // bytes of one decoded page; default 1 GiB, or Opening if that is less
 	Metadata int64 // bytes of one metadata structure; default 256 MiB
-	// number of fields, nested ones included, of a table, or of a row of a text without a schema; default 65,536
+	// number of fields of a table, or of a row of a text without a schema, including nested ones; default 65,536
 	Fields int64
-	// how deep lists, maps and structs may be nested; default 64, as levels do not allow more
+	// how deep lists, maps and structs may be nested; default 64, as Dremel levels do not allow more
 	Depth int64
 	// bytes of memory for opening one file, or one place whose files are kept open together, or for recovering its
 	// metadata; default 1 GiB
 	Opening int64
 
-	together *budget.Memory // of the place whose files are opened; nil: each file has its own
+	together *budget.Memory // shared by the files of the place; nil: each file has its own
 }
 
-// leastPage is the minimum of the default for Page, however small Opening is.
+// leastPage is a lower bound for the default of Page, however small Opening is.
 const leastPage = 16 << 20
 
-// WithDefaults fills the zero fields.
+// WithDefaults returns l with defaults in place of zero fields.
 func (l Limits) WithDefaults() Limits {
 	if l.Page == 0 {
 		l.Page = 1 << 30
@@ -50,14 +50,15 @@ func (l Limits) WithDefaults() Limits {
 	return l
 }
 
-// maxMaps is how deep maps may be nested. arrow-go makes the children of a map twice, as keys and values and as
-// entries, so that the time for an array doubles with each level.
+// maxMaps is how deep maps may be nested. arrow-go creates the children of a map twice, as keys and values and as
+// entries, so the time to create an array doubles with each level.
 const maxMaps = 12
 
-// Groups is how deep groups may be nested in a Dremel schema, where a list or a map takes two. A level is one byte.
+// Groups returns how deep groups may be nested in a Dremel schema, where a list or a map takes two. A level is one
+// byte.
 func (l Limits) Groups() int { return int(min(2*l.WithDefaults().Depth, 250)) }
 
-// FitGroups is an error at the place that declares a column nested in n groups, if that is more than Groups.
+// FitGroups returns an error, at the place that declares a column nested in n groups, if n exceeds Groups.
 func (l Limits) FitGroups(n int, at fault.Span, path string) error {
 	if n <= l.Groups() {
 		return nil
@@ -66,10 +67,10 @@ func (l Limits) FitGroups(n int, at fault.Span, path string) error {
 		"maps and structs (depth limit)", n, l.Groups(), l.WithDefaults().Depth)
 }
 
-// Row is the limit, in bytes, for the nested values of one row.
+// Row returns the limit, in bytes, for the nested values of one row.
 func (l Limits) Row() int64 { return l.WithDefaults().Opening / 8 }
 
-// Memory is the budget of one opening: the shared one if l comes from Together, else a fresh one.
+// Memory returns the budget of one opening: the shared one if l comes from Together, else a new one.
 func (l Limits) Memory() *budget.Memory {
 	if l.together != nil {
 		return l.together
@@ -78,21 +79,21 @@ func (l Limits) Memory() *budget.Memory {
 }
 
 // Together returns limits with one budget for everything that is opened with them: for a place that keeps its files
-// open. Limits that share a budget already keep it.
+// open. Limits that already share a budget keep it.
 func (l Limits) Together() Limits {
 	l.together = l.Memory()
 	return l
 }
 
-// Apart returns limits with a budget for each file: for a place whose files are opened when their rows are wanted, and
-// closed again.
+// Apart returns limits with a separate budget for each file: for a place that opens a file only when its rows are
+// wanted, and closes it again.
 func (l Limits) Apart() Limits {
 	l.together = nil
 	return l
 }
 
-// Fit is an error, at the place that declares the schema, if it has too many fields or is nested too deep. It also
-// refuses values without bytes: they are no damage, but no number of bytes limits how many there are.
+// Fit returns an error, at the place that declares the schema, if it has too many fields or is nested too deep. It also
+// refuses values without bytes: they are not damage, but no number of bytes limits how many there may be.
 func (l Limits) Fit(sc *arrow.Schema, at fault.Span, path string) error {
 	fields, depth := sizeOf(sc)
 	for _, f := range sc.Fields() {
@@ -116,7 +117,7 @@ func withoutWidth(t arrow.DataType) bool {
 	return slices.ContainsFunc(below(t), func(f arrow.Field) bool { return withoutWidth(f.Type) })
 }
 
-// mapsIn is how deep maps are nested in a type.
+// mapsIn returns how deep maps are nested in a type.
 func mapsIn(t arrow.DataType) (n int) {
 	for _, f := range below(t) {
 		n = max(n, mapsIn(f.Type))
@@ -127,7 +128,7 @@ func mapsIn(t arrow.DataType) (n int) {
 	return n
 }
 
-// below are the child fields of a type; of a map those of its entries.
+// below returns the child fields of a type; for a map those of its entries.
 func below(t arrow.DataType) []arrow.Field {
 	switch x := t.(type) {
 	case *arrow.DictionaryType:
@@ -144,7 +145,7 @@ func below(t arrow.DataType) []arrow.Field {
 	return nil
 }
 
-// Afford is Fit, and takes the memory of the schema's fields from the budget.
+// Afford is Fit, and also charges the memory of the schema's fields to the budget.
 func (l Limits) Afford(sc *arrow.Schema, at fault.Span, path string) error {
 	const perField = 1 << 10
 	if err := l.Fit(sc, at, path); err != nil {
@@ -154,7 +155,7 @@ func (l Limits) Afford(sc *arrow.Schema, at fault.Span, path string) error {
 	return l.Memory().Take(perField*fields, at, path)
 }
 
-// FitSize is Fit for a number of fields, nested ones included, and a depth of lists, maps and structs.
+// FitSize is Fit for a number of fields, including nested ones, and a nesting depth of lists, maps and structs.
 func (l Limits) FitSize(fields, depth int64, at fault.Span, path string) error {
 	l = l.WithDefaults()
 	switch {
@@ -166,7 +167,7 @@ func (l Limits) FitSize(fields, depth int64, at fault.Span, path string) error {
 	return nil
 }
 
-// extent is how many fields a type has below it, and how deep lists, maps and structs are nested in it.
+// extent returns how many fields a type has below it, and how deep lists, maps and structs are nested in it.
 func extent(t arrow.DataType) (fields, depth int64) {
 	switch x := t.(type) {
 	case *arrow.DictionaryType:
@@ -175,7 +176,7 @@ func extent(t arrow.DataType) (fields, depth int64) {
 		return extent(x.StorageType())
 	case *arrow.MapType:
 	case arrow.ListLikeType:
-		fields = -1 // its items are no field
+		fields = -1 // an item is not counted as a field
 	case arrow.NestedType:
 	default:
 		return 0, 0
@@ -187,7 +188,7 @@ func extent(t arrow.DataType) (fields, depth int64) {
 	return fields, depth + 1
 }
 
-// sizeOf is how many fields a schema has, nested ones included, and how deep they are.
+// sizeOf returns how many fields a schema has, including nested ones, and how deep they are nested.
 func sizeOf(sc *arrow.Schema) (fields, depth int64) {
 	for _, f := range sc.Fields() {
 		n, d := extent(f.Type)

@@ -13,12 +13,12 @@ import (
 // Encoder encodes batches into the bytes of one object.
 type Encoder interface {
 	Write(b arrow.RecordBatch) error
-	Close() error // writes what is left; the object stays open
+	Close() error // writes what is left; the object remains open
 	Rows() int64  // written so far
 }
 
-// Tearer is an Encoder whose output looks complete wherever it stops. Tear ends it in a way that readers notice: what
-// went to a pipe cannot be taken back.
+// Tearer is an Encoder whose output looks complete wherever it stops. Tear ends the output in a way that readers
+// notice: bytes that went to a pipe cannot be taken back.
 type Tearer interface{ Tear() error }
 
 // CreateObject implements Create for formats whose tables are one object, written from beginning to end by the Encoder
@@ -42,7 +42,7 @@ type objectWriter struct {
 	bytes int64
 }
 
-// counter counts what goes into the object.
+// counter counts the bytes that go into the object.
 type counter struct{ w *objectWriter }
 
 func (c *counter) Write(b []byte) (int, error) {
@@ -74,7 +74,7 @@ func (w *objectWriter) Abort(ctx context.Context) error {
 	var err error
 	if w.obj != nil {
 		if t, ok := w.enc.(Tearer); ok {
-			t.Tear() // why the output ends is reported; that it cannot even be torn is the same trouble once more
+			t.Tear() // the cause is already reported; a failure of Tear adds nothing
 		}
 		err = w.obj.Close()
 		w.obj = nil

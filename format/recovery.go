@@ -7,14 +7,14 @@ import (
 )
 
 // Declarer is an optional interface of a Reader that Recover returned. A place that cannot be opened, because one of
-// its files is missing, may still have metadata that says how many rows there were.
+// its files is missing, may still have metadata that declares how many rows there were.
 type Declarer interface {
-	// Declared is the number of rows; -1: nothing says it that can be trusted.
+	// Declared returns the number of rows; -1 if nothing trustworthy declares it.
 	Declared() int64
 }
 
 // Adder is an optional interface of a Reader that Recover returned, which may have found rows that the place, opened
-// plainly, knows nothing of: of parts whose metadata is gone.
+// without recovery, does not have: those of parts whose metadata is gone.
 type Adder interface {
 	Added(ctx context.Context) (rows int64, err error)
 }
@@ -24,7 +24,7 @@ type Decrypter interface {
 	Decrypted(tree store.Tree) store.Tree
 }
 
-// Plain is the tree through which the pages of r are read.
+// Plain returns the tree through which the pages of r are read.
 func Plain(r Reader, tree store.Tree) store.Tree {
 	if d, ok := r.(Decrypter); ok {
 		return d.Decrypted(tree)

@@ -15,24 +15,24 @@ import (
 )
 
 // RowSource is a Reader of a structure that has neither columns nor pages, shown as a table: an index, a dictionary,
-// deltas, a Bloom filter. Its rows are made one by one. It is a Batcher with one part and one row group.
+// deltas, a Bloom filter. Its rows are built one by one. It is a Batcher with one part and one row group.
 type RowSource struct {
 	At     fault.Span // the bytes
-	Stamp  string     // of them: see Part
-	Kind   string     // what it is, for people: "bloom file"
+	Stamp  string     // of these bytes: see Part
+	Kind   string     // the kind of structure, for people: "bloom file"
 	Fields *arrow.Schema
 	Rows   int64 // -1: known only by reading
 	Sorted []Key
 	Facts  []KeyValue
-	Closed func() error // Close; nil: there is nothing to do
+	Closed func() error // implements Close; nil: there is nothing to close
 
-	// Begin returns a function that appends the next row to the builder, or skips it if that is nil, and returns io.EOF
-	// after the last. After damage it continues with the row after that. An error has a method LostRows if the lost
-	// rows are known.
+	// Begin returns a function that appends the next row to the builder, or skips it if the builder is nil, and returns
+	// io.EOF after the last. After damage it continues with the row after the damaged one. An error has a method
+	// LostRows if the lost rows are known.
 	Begin func(ctx context.Context) (func(b *array.RecordBuilder) error, error)
 }
 
-// rowBatch is how many rows a batch of a RowSource has.
+// rowBatch is how many rows a RowSource puts in a batch.
 const rowBatch = 4096
 
 func (s *RowSource) Schema() *arrow.Schema { return s.Fields }
@@ -91,7 +91,7 @@ func (s *RowSource) Batches(ctx context.Context, _ RowGroup, q Query, rows vec.R
 			if at < rows.From {
 				to = nil
 			}
-			again := err // the error before, if this try follows one
+			again := err // the previous error, if this attempt follows one
 			if err = next(to); err == nil {
 				if to != nil {
 					n++
@@ -113,14 +113,14 @@ func (s *RowSource) Batches(ctx context.Context, _ RowGroup, q Query, rows vec.R
 				at = to - 1
 			}
 			if more = yield(nil, err); !errors.Is(err, fault.Corrupt) || again != nil && again.Error() == err.Error() {
-				return // it does not get on
+				return // it makes no progress
 			}
 		}
 		flush()
 	}
 }
 
-// give yields the wanted columns of what b holds.
+// give yields the wanted columns of the rows in b.
 func (s *RowSource) give(b *array.RecordBuilder, n int64, cols []int, yield func(arrow.RecordBatch, error) bool) bool {
 	all := b.NewRecordBatch()
 	defer all.Release()
@@ -134,7 +134,7 @@ func (s *RowSource) give(b *array.RecordBuilder, n int64, cols []int, yield func
 	return yield(rec, nil)
 }
 
-// MakeRows makes s return n rows, each made by its number, and then the error damage, if it is not nil.
+// MakeRows makes s return n rows, each built by row from its number, followed by the error damage if that is not nil.
 func (s *RowSource) MakeRows(n int, damage error, row func(b *array.RecordBuilder, i int)) {
 	if s.Rows = int64(n); damage != nil {
 		s.Rows = -1

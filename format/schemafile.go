@@ -11,7 +11,7 @@ import (
 )
 
 // SchemaField is a column of a schema as `stoa schema -f json` prints it, or a part of a nested one. Type is a word
-// with its parameters; Children are a list's element, a map's key and value, a struct's fields.
+// with its parameters; Children are a list's element, a map's key and value, or a struct's fields.
 type SchemaField struct {
 	Name     string
 	Type     string
@@ -20,7 +20,7 @@ type SchemaField struct {
 	Metadata Texts
 }
 
-// Texts are the members of a JSON object that are texts. Others, such as bytes as {"base64": …}, are skipped.
+// Texts are the string members of a JSON object. Other members, such as bytes as {"base64": …}, are skipped.
 type Texts map[string]string
 
 // UnmarshalJSON reads an object.
@@ -38,14 +38,14 @@ func (t *Texts) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// maxSchemaFile is how many bytes a schema file may have.
+// maxSchemaFile is the maximum size of a schema file in bytes.
 const maxSchemaFile = 16 << 20
 
-// ReadSchemaFile reads the fields of a schema, one at least, from a file of at most 16 MiB with what `stoa schema -f
-// json` prints.
+// ReadSchemaFile reads the fields of a schema, at least one, from a file of at most 16 MiB in the form that `stoa
+// schema -f json` prints.
 func ReadSchemaFile(ctx context.Context, tree store.Tree, name string) ([]SchemaField, error) {
 	src, err := tree.Open(ctx, name)
-	if errors.Is(err, fs.ErrNotExist) { // the caller's mistake, and nothing that is wrong with what is read
+	if errors.Is(err, fs.ErrNotExist) { // the caller's mistake, not a fault of the file that is read
 		return nil, fault.Invalidf("the file of the schema: %v", err)
 	}
 	if err != nil {
@@ -63,7 +63,7 @@ func ReadSchemaFile(ctx context.Context, tree store.Tree, name string) ([]Schema
 	return ParseSchema(name, b)
 }
 
-// ParseSchema is ReadSchemaFile for the text itself; name is how errors call it.
+// ParseSchema is ReadSchemaFile for the text itself; name is the file's name in errors.
 func ParseSchema(name string, b []byte) ([]SchemaField, error) {
 	var doc struct{ Fields []SchemaField }
 	if err := json.Unmarshal(b, &doc); err != nil {

@@ -5,7 +5,8 @@ import (
 	"sync"
 )
 
-// Session keeps what formats have learned of places, so that those who open many tables of one place learn it once.
+// Session keeps what formats have learned about places, so that a caller that opens many tables of one place pays for
+// it once.
 type Session struct {
 	mu   sync.Mutex
 	kept map[any]any
@@ -13,18 +14,19 @@ type Session struct {
 
 type sessionKey struct{}
 
-// WithSession is a context in which places are opened once. It is for a run over tables that do not change meanwhile.
+// WithSession returns a context in which places are opened once. It is for a run over tables that do not change
+// meanwhile.
 func WithSession(ctx context.Context) context.Context {
 	return context.WithValue(ctx, sessionKey{}, &Session{kept: map[any]any{}})
 }
 
-// SessionOf is the session of a context; nil: there is none.
+// SessionOf returns the session of a context, or nil.
 func SessionOf(ctx context.Context) *Session {
 	s, _ := ctx.Value(sessionKey{}).(*Session)
 	return s
 }
 
-// Load is what was kept under a key, which is of a type of the format's own.
+// Load returns the value that was stored under a key, whose type is the format's own.
 func (s *Session) Load(key any) (value any, ok bool) {
 	if s == nil {
 		return nil, false
@@ -35,7 +37,7 @@ func (s *Session) Load(key any) (value any, ok bool) {
 	return value, ok
 }
 
-// Store keeps a value; nil forgets it.
+// Store stores a value under a key; nil deletes it.
 func (s *Session) Store(key, value any) {
 	if s == nil {
 		return

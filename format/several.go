@@ -9,8 +9,8 @@ import (
 // severalShown is how many names the error lists.
 const severalShown = 12
 
-// Several is the error, of class Invalid, for a place that holds several tables where one was wanted. tables are the
-// names with which each can be opened.
+// Several returns the error, of class Invalid, for a place that holds several tables where one was expected. tables are
+// the names with which each can be opened.
 func Several(place string, tables []string) error {
 	names := strings.Join(tables[:min(len(tables), severalShown)], ", ")
 	if len(tables) > severalShown {

@@ -12,15 +12,16 @@ import (
 	"stoa/format"
 )
 
-// core is an option of a struct of any type. What is generic about options is compiled once for each struct, so that
-// this is not.
+// core is an option of a struct of any type. Generic code is compiled once per struct; keeping the bulk of the code
+// here, without type parameters, avoids that.
 type core struct {
 	format.OptionKey
-	field func(o any) any // points to the field, which is how a test finds it
-	// set takes a value; for NAME.COLUMN column is what follows the point. wanted: what would be a value.
+	field func(o any) any // returns a pointer to the field, by which a test finds it
+	// set parses a value. In NAME.COLUMN, column is the part after the dot. wanted describes a valid value if v is not
+	// one.
 	set     func(o any, column, v string) (wanted string)
 	get     func(o any, column string) (v string, given bool)
-	columns func(o any) []string // those that have a value of their own; nil: there are no such options
+	columns func(o any) []string // columns with values of their own; nil: the option cannot be set per column
 }
 
 // table is a Table for a struct of any type.
@@ -212,7 +213,7 @@ func list(key format.OptionKey, at func(any) any) core {
 		func(f any) (string, bool) { names := *f.(*[]string); return Join(names), len(names) > 0 })
 }
 
-// within is an option of a struct at a place in another.
+// within converts an option of a struct to an option of the struct that contains it.
 func within(x core, at func(any) any) core {
 	out := core{OptionKey: x.OptionKey, field: func(o any) any { return x.field(at(o)) },
 		set: func(o any, column, v string) string { return x.set(at(o), column, v) },
@@ -223,15 +224,15 @@ func within(x core, at func(any) any) core {
 	return out
 }
 
-// perColumn is where a struct has that of all columns, and those of some.
+// perColumn locates the struct of options for all columns, and those for single columns.
 type perColumn struct {
 	all   func(o any) any
 	names func(o any) []string
-	// with does something with a copy of that of a column, which is then kept or not
+	// with calls do with a copy of a column's struct, which is stored afterwards if keep is true
 	with func(o any, column string, keep bool, do func(c any))
 }
 
-// option is an option of a column, and of all.
+// option makes an option that can be set for one column or for all.
 func (p perColumn) option(x core) core {
 	out := within(x, p.all)
 	out.columns = p.names

@@ -2,8 +2,8 @@ package option
 
 import "strings"
 
-// Split takes a list apart. A name that begins with a quotation mark ends with one, and in it two stand for one: so
-// names with commas can be said. wanted: what would be a list.
+// Split splits a list of names. A name that begins with a quotation mark ends with one, and a doubled one inside stands
+// for one, so that names may contain commas. If v is not a list, wanted describes one.
 func Split(v string) (names []string, wanted string) {
 	for {
 		name, rest, ok := Unquote(v, ",")
@@ -19,8 +19,8 @@ func Split(v string) (names []string, wanted string) {
 	}
 }
 
-// Unquote reads the name at the beginning of v, to the first of the characters ends, which is that of rest, or as it
-// stands in quotation marks. Blanks around it are none of it.
+// Unquote reads the name at the beginning of v, either plain, up to the first of the characters in ends, or in
+// quotation marks. rest begins with that character, or is empty. Blanks around the name are skipped.
 func Unquote(v, ends string) (name, rest string, ok bool) {
 	v = strings.TrimLeft(v, " ")
 	if !strings.HasPrefix(v, `"`) {
@@ -47,7 +47,7 @@ func Unquote(v, ends string) (name, rest string, ok bool) {
 	return "", "", false
 }
 
-// Join is what Split takes apart.
+// Join returns the list that Split splits into names.
 func Join(names []string) string {
 	out := make([]string, len(names))
 	for i, name := range names {
@@ -56,7 +56,8 @@ func Join(names []string) string {
 	return strings.Join(out, ",")
 }
 
-// Quote is a name as a list has it, in which others of special may not stand as they are.
+// Quote returns a name as it is written in a list, quoted if necessary. special are further characters that require
+// quoting.
 func Quote(name string, special ...string) string {
 	if name != "" && strings.TrimSpace(name) == name && !strings.ContainsAny(name, `",`+strings.Join(special, "")) {
 		return name
