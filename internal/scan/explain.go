@@ -15,12 +15,11 @@ import (
 	"stoa/vec"
 )
 
-// Walk goes through the metadata of the source that Start named: which parts and row groups the filter leaves,
-// which rows of them, and which pages have such rows. No page is read; but formats without an index have page
-// headers among the pages.
+// Walk walks the metadata of the source that was passed to Start and records which parts, row groups, rows and pages
+// the filter leaves. It reads no pages, except that in formats without an index the page headers lie among them.
 func Walk(ctx context.Context, t *plan.Trace, src fetch.Source) error {
 	r := &window.Shared{Plan: t.Plan(), Src: src}
-	var reasons []string // why row groups of the part are passed over
+	var reasons []string // why row groups of the part are skipped
 	ctx = format.WithSkips(ctx, func(s format.Skip) {
 		if s.Level == format.LevelRows {
 			return
@@ -39,7 +38,7 @@ func Walk(ctx context.Context, t *plan.Trace, src fetch.Source) error {
 		if err != nil {
 			return err
 		}
-		left := len(reasons) == 0 && len(groups) == 0 // a part that has no row groups is read
+		left := len(reasons) == 0 && len(groups) == 0 // a part without row groups counts as read
 		for _, g := range groups {
 			why, err := walkGroup(ctx, t, r, g)
 			if err != nil {
@@ -48,7 +47,7 @@ func Walk(ctx context.Context, t *plan.Trace, src fetch.Source) error {
 			reasons, left = append(reasons, why), left || why == ""
 		}
 		why := ""
-		if !left { // no row group remains, so nothing of the part but its metadata is read
+		if !left { // no row group remains, so only the part's metadata is read
 			why = joined(reasons)
 		}
 		t.Count(format.LevelPart, 1, part.Bytes, why)
@@ -56,23 +55,23 @@ func Walk(ctx context.Context, t *plan.Trace, src fetch.Source) error {
 	return nil
 }
 
-// joined is several reasons as one.
+// joined joins the distinct reasons.
 func joined(reasons []string) string {
 	slices.Sort(reasons)
 	return strings.Join(slices.Compact(reasons), ", ")
 }
 
-// groupWalk goes through the pages of one row group.
+// groupWalk walks the pages of one row group.
 type groupWalk struct {
 	trace    *plan.Trace
 	run      *window.Shared
 	group    format.RowGroup
 	all      vec.Range
 	narrowed vec.Ranges
-	why      string // the rows outside of narrowed are passed over
+	why      string // why the rows outside of narrowed are skipped
 }
 
-// walkGroup walks a row group; why is the reason if it is passed over.
+// walkGroup walks a row group. why is the reason if the group is skipped.
 func walkGroup(ctx context.Context, t *plan.Trace, r *window.Shared, g format.RowGroup) (why string, err error) {
 	w := groupWalk{trace: t, run: r, group: g, all: vec.Range{From: 0, To: math.MaxInt64}}
 	if g.Rows >= 0 {
@@ -104,7 +103,7 @@ func walkGroup(ctx context.Context, t *plan.Trace, r *window.Shared, g format.Ro
 	return "", w.columns(ctx, overlay)
 }
 
-// columns walks those of the filter first, as a scan does.
+// columns walks the filter's columns first, as a scan does.
 func (w *groupWalk) columns(ctx context.Context, overlay format.Overlay) (err error) {
 	p := w.run.Plan
 	left := w.narrowed
@@ -131,7 +130,7 @@ func (w *groupWalk) columns(ctx context.Context, overlay format.Overlay) (err er
 	return nil
 }
 
-// column notes the pages of a column, and gives what its bounds leave of the rows that are left.
+// column records the pages of a column, and returns the rows of left that the column's bounds leave.
 func (w *groupWalk) column(ctx context.Context, col int, left vec.Ranges,
 	prune func(format.Page) string) (vec.Ranges, error) {
 	chunk, err := w.run.Src.Reader.Chunk(ctx, w.group, col, w.all)
@@ -154,7 +153,7 @@ func (w *groupWalk) column(ctx context.Context, col int, left vec.Ranges,
 		rows := vec.Range{From: p.First, To: p.First + p.Rows}
 		why := ""
 		switch {
-		case p.First < 0 || p.Rows < 0: // only reading shows its rows
+		case p.First < 0 || p.Rows < 0: // its rows are known only by reading
 			rows = w.all
 		case !overlaps(w.narrowed, rows):
 			why = w.why

@@ -13,19 +13,19 @@ import (
 
 // keyColumn is one column of the order in which row groups are merged.
 type keyColumn struct {
-	output     int // of the sub-plan
+	output     int // index of the output in the sub-plan
 	typ        arrow.DataType
 	descending bool
-	nullable   bool // nulls come first
+	nullable   bool // nulls sort first
 }
 
-// keys are the keys of some rows, encoded so that bytes.Compare is the order. The first eight bytes are also kept as
-// numbers: they mostly decide.
+// keys are the keys of some rows, encoded so that bytes.Compare gives the order. The first eight bytes of each are also
+// kept as a number, which usually decides a comparison.
 type keys struct {
 	head  []uint64
 	bytes []byte
-	offs  []int32 // n+1; nil: every key is stride bytes long
-	wide  int     // the stride
+	offs  []int32 // n+1 offsets; nil: every key is wide bytes long
+	wide  int     // size of a key if offs is nil
 }
 
 func (k *keys) key(i int) []byte {
@@ -108,7 +108,7 @@ func headOf(b []byte) uint64 {
 	return x << (8 * (8 - uint(len(b))))
 }
 
-// fixedKeyWidth is the encoded size of a key column's values; 0 if they differ.
+// fixedKeyWidth returns the encoded size of a key column's values, or 0 if it varies.
 func fixedKeyWidth(t arrow.DataType) int {
 	if t.ID() == arrow.BOOL {
 		return 1
@@ -119,13 +119,13 @@ func fixedKeyWidth(t arrow.DataType) int {
 	return 0
 }
 
-// appendKey appends entry i of v so that encodings sort as values do: integers big-endian with the sign bit flipped,
-// strings with their zero bytes escaped and a terminator that is below everything.
+// appendKey appends entry i of v so that encodings sort like the values: integers big-endian with the sign bit flipped,
+// strings with their zero bytes escaped and a terminator that sorts before everything.
 func appendKey(b []byte, c keyColumn, v *vec.Vector, i int) ([]byte, error) {
 	null := !v.Valid(i)
 	if c.nullable {
 		if null {
-			return append(b, make([]byte, 1+fixedKeyWidth(c.typ))...), nil // whatever lies under a null
+			return append(b, make([]byte, 1+fixedKeyWidth(c.typ))...), nil // ignoring the value under the null
 		}
 		b = append(b, 1)
 	} else if null {

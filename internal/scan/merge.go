@@ -21,8 +21,8 @@ import (
 )
 
 // Row groups of one part whose keys overlap are read side by side and merged in the reader's order; those that do not
-// overlap come one after the other, by their first keys. Merging is ordering only: at one moment a key is live in one
-// row group at most, which the overlays see to.
+// overlap follow one another by their first keys. Merging only orders rows: at any time a key is live in at most one
+// row group, which the overlays ensure.
 
 // merger reads a cluster.
 type merger struct {
@@ -30,14 +30,14 @@ type merger struct {
 	sub     *plan.Plan
 	keys    []keyColumn
 	cursors []*cursor
-	heap    []int // cursors that have rows, the one with the smallest key first
+	heap    []int // cursors that have rows, as a heap with the smallest key on top
 
-	// The rows that come out next: row at[i] of cursor from[i].
+	// The rows to emit next: row at[i] of cursor from[i].
 	from []uint16
 	at   []int32
 	room int
 
-	// Where positions count, all rows come here first, and positions and the filter choose among them.
+	// Where positions count, all rows are gathered here first, and positions and the filter then select from them.
 	whole []*vec.Vector
 }
 
@@ -77,13 +77,13 @@ func (r *run) merge(ctx context.Context, groups []format.RowGroup) error {
 	return nil
 }
 
-// prepare makes the plan by which the row groups are read: the outputs, then what only the filter needs (if positions
-// are to be counted before it), then the keys.
+// prepare makes the plan by which the row groups are read. Its outputs are the outputs of the scan, then columns that
+// only the filter needs (if positions are counted before the filter), then the keys.
 func (m *merger) prepare(groups int) error {
 	p := m.run.Plan
 	sub := *p
 	sub.Spec.Limit, sub.Spec.Rows = 0, vec.Range{}
-	sub.Spec.Batch = max(1024, p.Spec.Batch/groups) // all of them are in memory at once
+	sub.Spec.Batch = max(1024, p.Spec.Batch/groups) // all row groups are in memory at once
 	sub.Largest = max(plan.MinVector, sub.Largest/int64(groups))
 	if sub.Spec.Ahead > 0 {
 		sub.Spec.Ahead = max(plan.MinAhead, sub.Spec.Ahead/int64(groups))
@@ -130,7 +130,8 @@ func (m *merger) prepare(groups int) error {
 	return nil
 }
 
-// positional: rows are wanted by their position in the merged sequence, so they are merged before the filter.
+// positional reports whether rows are selected by position in the merged sequence, which requires merging before the
+// filter.
 func (m *merger) positional() bool { return m.run.Plan.Spec.Rows != (vec.Range{}) }
 
 func (m *merger) Close() {
@@ -142,7 +143,7 @@ func (m *merger) Close() {
 	}
 }
 
-// next has c show its next row, reading on if it has to. Rows that are planned must have gone out before.
+// next moves c to its next row, reading on if necessary. Planned rows must have been emitted before.
 func (m *merger) next(c *cursor) error {
 	if err := c.read(); err != nil {
 		return err
@@ -153,7 +154,7 @@ func (m *merger) next(c *cursor) error {
 	return nil
 }
 
-// step plans rows until one cursor needs more or the batch is full, and emits them.
+// step plans rows until one cursor has to read on or the batch is full, and emits them.
 func (m *merger) step() error {
 	for {
 		k := m.heap[0]
@@ -188,7 +189,7 @@ func (m *merger) step() error {
 	}
 }
 
-// runOf is how many rows of c, the first in the heap, come before those of all others (and fit).
+// runOf returns how many rows of c, the top of the heap, precede those of all others (and fit).
 func (m *merger) runOf(c *cursor) int {
 	n := min(c.chunk.Rows-c.pos, m.room-len(m.at))
 	if len(m.heap) == 1 {
@@ -227,7 +228,7 @@ func (m *merger) push(k int) {
 	}
 }
 
-// down moves the entry at i of the heap to its place below.
+// down moves the heap's entry at i down to its place.
 func (m *merger) down(i int) {
 	for {
 		k := 2*i + 1
@@ -268,12 +269,12 @@ func (m *merger) emit() error {
 	return out.Added(n)
 }
 
-// vectors are the vectors of output i, one a cursor.
+// vectors returns the vectors of output i, one per cursor.
 func (m *merger) vectors(i int) []*vec.Vector {
 	out := make([]*vec.Vector, len(m.cursors))
 	for k, c := range m.cursors {
 		if c.done {
-			out[k] = &vec.Vector{} // no row of it is planned
+			out[k] = &vec.Vector{} // none of its rows are planned
 		} else {
 			out[k] = c.chunk.Vecs[i]
 		}
@@ -281,7 +282,7 @@ func (m *merger) vectors(i int) []*vec.Vector {
 	return out
 }
 
-// choose takes the rows at the wanted positions, and of them those that pass the filter.
+// choose selects the rows at the wanted positions, and from them those that pass the filter.
 func (m *merger) choose() error {
 	r := m.run
 	n := len(m.at)
@@ -343,7 +344,7 @@ type cursor struct {
 	cols  []keyColumn
 	chunk *emit.Chunk
 	keys  keys
-	pos   int // in chunk
+	pos   int // row in chunk
 	done  bool
 }
 
@@ -362,7 +363,7 @@ func newCursor(ctx context.Context, src fetch.Source, p *plan.Plan, g format.Row
 	return c
 }
 
-// ahead has the next chunk read while the last one is being used.
+// ahead reads the next chunk while the previous one is being used.
 func ahead(seq iter.Seq2[*emit.Chunk, error]) iter.Seq2[*emit.Chunk, error] {
 	type item struct {
 		c   *emit.Chunk
@@ -403,7 +404,7 @@ func ahead(seq iter.Seq2[*emit.Chunk, error]) iter.Seq2[*emit.Chunk, error] {
 	}
 }
 
-// read goes to the next chunk that has rows, or is done.
+// read moves to the next chunk that has rows, or to the end.
 func (c *cursor) read() error {
 	var losses []region.Loss
 	for {
@@ -426,7 +427,7 @@ func (c *cursor) read() error {
 	}
 }
 
-// losses are what was lost since the last call.
+// losses returns the losses since the last call.
 func (c *cursor) losses() []region.Loss {
 	l := c.chunk.Losses
 	c.chunk.Losses = nil
@@ -439,7 +440,7 @@ func (c *cursor) drop() {
 	c.chunk = nil
 }
 
-// chunks reads one row group by a plan. Who takes a chunk releases its vectors. The last one may have losses only.
+// chunks reads one row group by a plan. The consumer releases each chunk. The last chunk may have losses only.
 func chunks(ctx context.Context, src fetch.Source, p *plan.Plan, g format.RowGroup) iter.Seq2[*emit.Chunk, error] {
 	return func(yield func(*emit.Chunk, error) bool) {
 		var losses []region.Loss

@@ -13,7 +13,7 @@ import (
 	"stoa/store"
 )
 
-// Names of the packages below that others need.
+// Names of the packages below for the packages above.
 type (
 	Damaged  = plan.Damaged
 	Spec     = plan.Spec
@@ -34,13 +34,13 @@ const (
 	NullCells = plan.NullCells
 )
 
-// NewTrace makes an empty trace.
+// NewTrace returns an empty trace.
 func NewTrace() *Trace { return plan.NewTrace() }
 
-// NewObjects opens from tree.
+// NewObjects returns Objects that opens from tree.
 func NewObjects(tree store.Tree) *Objects { return fetch.NewObjects(tree) }
 
-// NewDicts makes an empty cache.
+// NewDicts returns an empty cache.
 func NewDicts() *Dicts { return fetch.NewDicts() }
 
 // ReadSpan reads the bytes at.
@@ -48,7 +48,7 @@ func ReadSpan(ctx context.Context, o *Objects, at fault.Span) ([]byte, error) {
 	return fetch.ReadSpan(ctx, o, at)
 }
 
-// Groups are the row groups of all parts of a reader.
+// Groups yields the row groups of all parts of a reader.
 func Groups(ctx context.Context, r format.Reader) iter.Seq2[format.RowGroup, error] {
 	return func(yield func(format.RowGroup, error) bool) {
 		for part, err := range r.Parts(ctx, format.Query{}) {
@@ -69,8 +69,8 @@ func Groups(ctx context.Context, r format.Reader) iter.Seq2[format.RowGroup, err
 	}
 }
 
-// Count is how many rows Run gives for a spec without a filter, if the row groups say it. They are asked for as Run
-// does: where that ends with an error, known is false, and the scan says why.
+// Count returns how many rows Run yields for a spec without a filter, if the row groups declare it. They are listed as
+// by Run: if Run would end with an error, known is false, and the scan reports it.
 func Count(ctx context.Context, r format.Reader, spec Spec) (n int64, known bool) {
 	spec.Columns = []string{}
 	p, err := plan.New(r, spec)
@@ -101,8 +101,8 @@ func Count(ctx context.Context, r format.Reader, spec Spec) (n int64, known bool
 	return n, true
 }
 
-// Pages decodes every page of a column chunk and shows it to f, the dictionary first. Damage, and what needs an
-// unknown encoding or codec, is reported to lost, which may return nil to go on after it.
+// Pages decodes every page of a column chunk and passes it to f, the dictionary first. Damage, and pages that need an
+// unknown encoding or codec, are reported to lost, which may return nil to continue.
 func Pages(ctx context.Context, src Source, g format.RowGroup, col int, f func(PageInfo) error,
 	lost func(region.Loss) error) error {
 	return window.Pages(ctx, src, g, col, f, lost)

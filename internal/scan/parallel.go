@@ -15,22 +15,23 @@ import (
 	"stoa/vec"
 )
 
-// A parallel scan is cut into tasks: a cluster of row groups, or some rows of one row group. Workers take tasks in
-// order, each keeps a few batches ready, and the goroutine that ranges gives them out in order. The worker of the task
-// whose batches are due never waits for another, so nothing can lock up, and memory is that of a few batches a worker.
+// A parallel scan is divided into tasks: a cluster of row groups, or some rows of one row group. Workers start tasks in
+// order, each keeps a few batches ready, and the goroutine that ranges yields them in order. The worker of the task
+// whose batches are due never waits for another, so there is no deadlock, and memory is limited to a few batches per
+// worker.
 
-// result is a batch, what was lost before it, or why there is no more.
+// result is a batch, the losses before it, or the error that ends the task.
 type result struct {
 	batch  arrow.RecordBatch
 	losses []region.Loss
 	err    error
 }
 
-// parallel reads by several workers.
+// parallel runs the scan with several workers.
 func (r *run) parallel(outer context.Context) error {
 	ctx, cancel := context.WithCancel(outer)
-	cut := true                                     // the queue ends before the scan does; good once it is closed
-	queue := make(chan *task, r.Plan.Spec.Parallel) // in the order of rows
+	cut := true                                     // the queue ends before the scan; valid once the queue is closed
+	queue := make(chan *task, r.Plan.Spec.Parallel) // in row order
 	work := make(chan *task)
 	var all sync.WaitGroup
 	defer func() {
@@ -53,7 +54,7 @@ func (r *run) parallel(outer context.Context) error {
 			t.drain()
 			return err
 		}
-		if !t.whole { // a worker gives up only when the scan is cancelled, and that must not look like the end
+		if !t.whole { // a worker gives up only when the scan is cancelled, which must not look like the end
 			return ended(outer)
 		}
 	}
@@ -64,7 +65,7 @@ func (r *run) parallel(outer context.Context) error {
 	return nil
 }
 
-// ended is why a scan ended before its end.
+// ended returns why a scan stopped before its end.
 func ended(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -72,8 +73,8 @@ func ended(ctx context.Context) error {
 	return fault.Bugf("a worker ended before its task")
 }
 
-// dispatch gives every task to the queue first, so that the order is kept, then to a worker. It reports whether it gave
-// all.
+// dispatch sends every task to the queue first, so that the order is kept, then to a worker. It reports whether it sent
+// all of them.
 func (r *run) dispatch(ctx context.Context, queue, work chan<- *task) bool {
 	defer close(queue)
 	defer close(work)
@@ -102,11 +103,12 @@ func (r *run) dispatch(ctx context.Context, queue, work chan<- *task) bool {
 	return true
 }
 
-// heldLosses is how many losses wait for the batch that they are given on with: there may be no row between
-// millions of them.
+// heldLosses is how many losses wait for the next batch: millions of losses may follow each other without a row between
+// them.
 const heldLosses = 1024
 
-// worker reads a task into its channel. A panic must not end the program from here, where nobody can catch it.
+// worker reads a task into its channel. It recovers from panics, which nobody could catch here and which would end the
+// program.
 func (r *run) worker(ctx context.Context, t *task) {
 	defer close(t.out)
 	defer func() {
@@ -139,7 +141,7 @@ func (r *run) worker(ctx context.Context, t *task) {
 			losses = append(losses, l)
 		}
 		if len(losses) >= heldLosses {
-			send(nil, nil) // if nobody takes them any more, the next batch says so
+			send(nil, nil) // if the consumer is gone, sending the next batch fails, too
 		}
 	}
 	w := &run{Shared: window.Shared{Plan: &workerPlan, Src: r.Src, Out: emit.New(&workerPlan, send)}}
@@ -157,8 +159,8 @@ func (r *run) worker(ctx context.Context, t *task) {
 	}
 }
 
-// clip cuts a loss to the task's rows: a page that two tasks read is lost once.
-// It reports whether anything is left.
+// clip cuts a loss to the task's rows, because a page that two tasks read is lost only once. It reports whether
+// anything is left.
 func (t *task) clip(l *region.Loss) bool {
 	if t.rows == (vec.Range{}) || l.Rows[1] < 0 {
 		return true
@@ -167,7 +169,7 @@ func (t *task) clip(l *region.Loss) bool {
 	return l.Rows[0] < l.Rows[1]
 }
 
-// collect gives out a task's batches.
+// collect emits the batches of a task.
 func (r *run) collect(t *task) error {
 	for x := range t.out {
 		for _, l := range x.losses {
@@ -188,7 +190,7 @@ func (r *run) collect(t *task) error {
 	return nil
 }
 
-// emit gives out a batch, or what the limit leaves of it.
+// emit emits a batch, or as much of it as the limit allows.
 func (r *run) emit(b arrow.RecordBatch) error {
 	c := r.Out
 	n := b.NumRows()
@@ -207,7 +209,7 @@ func (r *run) emit(b arrow.RecordBatch) error {
 	return nil
 }
 
-// drain releases what nobody will read. Its worker ends because the scan's context is cancelled.
+// drain releases the remaining results. The worker ends because the scan's context is cancelled.
 func (t *task) drain() {
 	for x := range t.out {
 		if x.batch != nil {

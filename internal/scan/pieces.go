@@ -13,9 +13,9 @@ import (
 	"stoa/vec"
 )
 
-// Cut gives the pieces of a scan, of at most about target stored bytes each if they can be cut so small. What
-// metadata says that the filter leaves out is in none: parts, row groups, and the rows before the first and
-// after the last that an index or a bound leaves.
+// Cut yields the pieces of a scan, of at most about target stored bytes each if they can be divided that far. Data that
+// metadata excludes by the filter is in none of them: parts, row groups, and the rows before the first and after the
+// last that an index or bounds leave.
 func Cut(ctx context.Context, src fetch.Source, spec plan.Spec, target int64) iter.Seq2[plan.Piece, error] {
 	return func(yield func(plan.Piece, error) bool) {
 		p, err := plan.New(src.Reader, spec)
@@ -71,8 +71,8 @@ func cutPart(ctx context.Context, p *plan.Plan, src fetch.Source, part format.Pa
 	return nil
 }
 
-// mayMatch are the row groups of which metadata leaves rows to the filter; and of those of which it leaves less
-// than all, from which row to which. What cannot be asked is left to the scan, which reports it.
+// mayMatch returns the row groups in which metadata leaves rows for the filter, and in left the range of these rows for
+// row groups in which that is not all. If narrowing fails, the scan will report the error.
 func mayMatch(ctx context.Context, p *plan.Plan, src fetch.Source, groups []format.RowGroup) (out []format.RowGroup,
 	left map[int]vec.Range) {
 	if p.Filter == nil {

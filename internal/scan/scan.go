@@ -1,9 +1,10 @@
-// Package scan turns pages into record batches. It knows no format.
+// Package scan turns pages into record batches. It does not depend on any format.
 //
-// The loop: Run goes over tasks (a row group, mostly), run.read over the windows of one, Windows.Filter and Fill
-// have each column cover the rows of a window (stream.cover, field.cover), page by page (stream.page, leaf.page), and
-// fetch.Decode calls the format's decoder. The packages below, from the lowest: arrays, plan, fetch, emit, window,
-// batches; here are tasks, the order of row groups (merge), workers (parallel), and the pieces of a scan (Cut).
+// The loop: Run iterates over tasks (usually a row group each), run.read over the windows of a task. Windows.Filter and
+// Fill make each column cover the rows of a window (stream.cover, field.cover), page by page (stream.page, leaf.page),
+// and fetch.Decode calls the format's decoder. The packages below, from the lowest: arrays, plan, fetch, emit, window,
+// batches. This package has the tasks, the order of row groups (merge), workers (parallel), and the pieces of a scan
+// (Cut).
 package scan
 
 import (
@@ -26,7 +27,7 @@ import (
 	"stoa/vec"
 )
 
-// Schema is the schema of the batches that spec gives.
+// Schema returns the schema of the batches that spec selects.
 func Schema(r format.Reader, spec plan.Spec) (*arrow.Schema, error) {
 	p, err := plan.New(r, spec)
 	if err != nil {
@@ -35,9 +36,9 @@ func Schema(r format.Reader, spec plan.Spec) (*arrow.Schema, error) {
 	return p.Schema, nil
 }
 
-// Run reads. At most one error comes, last, with a nil batch. A batch is valid until the next step of the loop;
-// who needs it longer calls Retain. Ranging again scans again. passed, if not nil, receives the number of rows
-// (before the filter) of everything that was gone through.
+// Run reads the rows that spec selects. At most one error is yielded, last, with a nil batch. A batch is valid until
+// the next step of the loop; to keep it longer, call Retain. Ranging again scans again. passed, if not nil, receives
+// the number of rows read or skipped, before the filter.
 func Run(ctx context.Context, src fetch.Source, spec plan.Spec, passed *int64) iter.Seq2[arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) {
 		var s *refusal
@@ -83,13 +84,13 @@ func Run(ctx context.Context, src fetch.Source, spec plan.Spec, passed *int64) i
 	}
 }
 
-// refusal notes whether a scan met nothing but what is not supported. Such a scan is refused: that is not damage.
+// refusal records whether a scan met only unsupported features. Such a scan is refused, because that is not damage.
 type refusal struct {
-	lost    func(region.Loss) // who else receives losses; may be nil
+	lost    func(region.Loss) // the caller's function for losses; may be nil
 	yield   func(arrow.RecordBatch, error) bool
-	rows    int64 // that came out
+	rows    int64 // returned
 	refused error // the first error of class Unsupported among the losses
-	damaged bool  // there were others
+	damaged bool  // there were other losses
 }
 
 func (s *refusal) report(l region.Loss) {
@@ -110,7 +111,7 @@ func (s *refusal) emit(b arrow.RecordBatch, err error) bool {
 	return s.yield(b, err)
 }
 
-// err is why nothing at all could be read, if that is not due to damage.
+// err returns why nothing at all could be read, if damage is not the reason.
 func (s *refusal) err() error {
 	if s.rows > 0 || s.damaged {
 		return nil
@@ -121,13 +122,13 @@ func (s *refusal) err() error {
 // run reads a scan, or the part of it that one worker reads.
 type run struct {
 	window.Shared
-	base int64 // rows of the row groups gone through
+	base int64 // rows of the row groups so far
 }
 
-// none are the rows of a row group that lies after the wanted ones.
+// none is the range for a row group that lies after the wanted rows.
 var none = vec.Range{From: 0, To: -1}
 
-// wanted is which rows of the next row group the spec wants, by position.
+// wanted returns which rows of the next row group the spec selects by position.
 func (r *run) wanted(g format.RowGroup) vec.Range {
 	local := r.Plan.RowsOf(r.base)
 	if local.To <= 0 {
@@ -143,8 +144,8 @@ func (r *run) wanted(g format.RowGroup) vec.Range {
 	return local
 }
 
-// read reads a task: the loop over the windows of its row group, or the merge of several. A part that could not be
-// opened is reported as lost.
+// read reads a task: the loop over the windows of its row group, or the merge of several row groups. A part that could
+// not be opened is reported as lost.
 func (r *run) read(ctx context.Context, t *task) error {
 	if t.lost != nil {
 		r.Lose(*t.lost)
@@ -205,7 +206,7 @@ func (r *run) read(ctx context.Context, t *task) error {
 	return nil
 }
 
-// passed counts the rows of a row group that was gone through: up to row at, of which the overlay left live.
+// passed counts the rows of a row group that was read up to row at, and of which the overlay left live.
 func (r *run) passed(g format.RowGroup, at, live int64) {
 	switch {
 	case r.Plan.Logical:

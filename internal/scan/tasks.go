@@ -14,16 +14,16 @@ import (
 	"stoa/vec"
 )
 
-// task is what is read at a time, by one worker if there are several.
+// task is the unit of reading; with several workers, one of them reads it.
 type task struct {
 	groups []format.RowGroup
-	rows   vec.Range    // of groups[0], if that is the only one; zero = all
+	rows   vec.Range    // of groups[0], if it is the only one; zero = all
 	lost   *region.Loss // a part that could not be opened, instead of groups
 	out    chan result
-	whole  bool // everything is in out; good once out is closed
+	whole  bool // all results are in out; valid once out is closed
 }
 
-// tasks cuts the scan.
+// tasks divides the scan into tasks.
 func (r *run) tasks(ctx context.Context) iter.Seq2[*task, error] {
 	return func(yield func(*task, error) bool) {
 		yieldTask := func(t *task) error {
@@ -44,7 +44,7 @@ func (r *run) tasks(ctx context.Context) iter.Seq2[*task, error] {
 	}
 }
 
-// parts gives the row groups of all parts as tasks: one by one, or those together that must be merged.
+// parts yields the row groups of all parts as tasks: one by one, or together if they must be merged.
 func (r *run) parts(ctx context.Context, yield func(*task) error) error {
 	for part, err := range r.Src.Reader.Parts(ctx, r.Plan.Query) {
 		if err != nil {
@@ -68,14 +68,14 @@ func (r *run) parts(ctx context.Context, yield func(*task) error) error {
 	return nil
 }
 
-// maxTasks is into how many tasks a row group is cut at most: one that says that it has more rows is read by one
-// worker, as that number may be anything.
+// maxTasks is the maximum number of tasks that a row group is divided into. A row group that declares more rows is read
+// by one worker, as the declared number may be damaged.
 const maxTasks = 1 << 16
 
-// workers reports whether several workers read. Positions are counted one by one.
+// workers reports whether several workers read. Positions have to be counted by a single one.
 func (r *run) workers() bool { return r.Plan.Spec.Parallel > 1 && r.Plan.Spec.Rows == (vec.Range{}) }
 
-// cut is t in parts for several workers, if it is a row group of many rows.
+// cut divides t for several workers, if it is a row group of many rows.
 func (r *run) cut(t *task) []*task {
 	if !r.workers() || t.lost != nil || len(t.groups) > 1 || r.Plan.Batched {
 		return []*task{t}
@@ -95,8 +95,8 @@ func (r *run) cut(t *task) []*task {
 	return out
 }
 
-// groups are the row groups of a part. A part whose row groups cannot even be listed is lost as a whole, if the
-// damage policy reads on.
+// groups returns the row groups of a part. If they cannot even be listed, the whole part is lost, provided the damage
+// policy continues.
 func (r *run) groups(ctx context.Context, part format.Part) ([]format.RowGroup, *region.Loss, error) {
 	groups, err := r.Src.Reader.RowGroups(ctx, part, r.Plan.Query)
 	if err == nil || !r.Excused(err) {
@@ -109,7 +109,7 @@ func (r *run) groups(ctx context.Context, part format.Part) ([]format.RowGroup, 
 	return nil, l, nil
 }
 
-// pieces gives the pieces that the spec names as tasks, in order.
+// pieces yields the pieces that the spec names as tasks, in order.
 func (r *run) pieces(ctx context.Context, yield func(*task) error) error {
 	left := r.Plan.Spec.Pieces
 	for part, err := range r.Src.Reader.Parts(ctx, r.Plan.Query) {

@@ -12,7 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// Child is the descendant of a struct array, with the nulls of its ancestors. The caller releases it.
+// Child returns the descendant at path of a struct array, with the nulls of its ancestors. The caller releases it.
 func Child(a arrow.Array, path []string) arrow.Array {
 	a.Retain()
 	for _, name := range path {
@@ -30,7 +30,7 @@ func Child(a arrow.Array, path []string) arrow.Array {
 	return a
 }
 
-// masked is f with nulls where its parent has them.
+// masked returns f with nulls where its parent is null.
 func masked(f arrow.Array, parent *array.Struct) arrow.Array {
 	n := f.Len()
 	bits := make([]byte, (n+7)/8)
@@ -95,7 +95,8 @@ func Take(a arrow.Array, sel *vec.Sel, mem memory.Allocator) (arrow.Array, error
 	return Concat(runs, mem)
 }
 
-// Concat is array.Concatenate, which knows no unions, for all types that nested columns have.
+// Concat is array.Concatenate for all types of nested columns, including unions, which array.Concatenate does not
+// support.
 func Concat(pieces []arrow.Array, mem memory.Allocator) (arrow.Array, error) {
 	if len(pieces) == 1 {
 		pieces[0].Retain()
@@ -103,7 +104,7 @@ func Concat(pieces []arrow.Array, mem memory.Allocator) (arrow.Array, error) {
 	}
 	t := pieces[0].DataType()
 	if !hasUnion(t) {
-		return array.Concatenate(pieces, vec.Zeroed{Allocator: mem}) // it does not set every offset
+		return array.Concatenate(pieces, vec.Zeroed{Allocator: mem}) // it does not write every offset
 	}
 	switch t := t.(type) {
 	case *arrow.DenseUnionType:
@@ -143,7 +144,7 @@ func total(pieces []arrow.Array) (n int) {
 	return n
 }
 
-// validities joins the validity bitmaps; nil if nothing is null.
+// validities joins the validity bitmaps. It returns nil if nothing is null.
 func validities(pieces []arrow.Array) (*memory.Buffer, int) {
 	bits := make([]byte, (total(pieces)+7)/8)
 	at, nulls := 0, 0
@@ -163,7 +164,7 @@ func validities(pieces []arrow.Array) (*memory.Buffer, int) {
 	return memory.NewBufferBytes(bits), nulls
 }
 
-// concatSlices joins slices of children, which it releases.
+// concatSlices concatenates slices of children and releases them.
 func concatSlices(slices []arrow.Array, mem memory.Allocator) (arrow.Array, error) {
 	defer ReleaseAll(slices)
 	return Concat(slices, mem)
@@ -270,7 +271,7 @@ func concatLists(t arrow.ListLikeType, pieces []arrow.Array, mem memory.Allocato
 	return array.MakeFromData(d), nil
 }
 
-// Size is about how many bytes the values of an array have, those of a slice only.
+// Size returns roughly how many bytes the values of an array take; of a sliced array, only those of the slice.
 func Size(a arrow.Array) (n int64) {
 	switch a := a.(type) {
 	case array.ExtensionArray:

@@ -1,2 +1,3 @@
-// Package arrays joins, cuts and picks entries of Arrow arrays of every type that nested columns have, unions too.
+// Package arrays concatenates, slices and selects entries of Arrow arrays of every type of nested columns, including
+// unions.
 package arrays

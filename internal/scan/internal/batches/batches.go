@@ -17,14 +17,14 @@ import (
 	"stoa/vec"
 )
 
-// Batching reads a row group of a reader that gives finished batches: filter, projection, and collecting only.
+// Batching reads a row group of a reader that returns finished batches: it only filters, projects and collects.
 type Batching struct {
 	*window.Shared
 	Reader format.Batcher
 	Group  format.RowGroup
 }
 
-// Ranges reads ranges of rows. It returns the row up to which it went.
+// Ranges reads ranges of rows. It returns the row up to which it read.
 func (r *Batching) Ranges(ctx context.Context, ranges vec.Ranges) (at int64, err error) {
 	for _, rows := range ranges {
 		if at, err = r.batches(ctx, rows); err != nil {
@@ -34,14 +34,14 @@ func (r *Batching) Ranges(ctx context.Context, ranges vec.Ranges) (at int64, err
 	return at, nil
 }
 
-// of gives the batches of some columns, for rows.
+// of returns the batches with these columns, for rows.
 func (r *Batching) of(ctx context.Context, cols []int, rows vec.Range) iter.Seq2[arrow.RecordBatch, error] {
 	q := r.Plan.Query
 	q.Cols = cols
 	return safely(r.Reader.Batches(ctx, r.Group, q, rows, vec.Zeroed{Allocator: r.Plan.Alloc()}))
 }
 
-// batches reads rows. It returns the row up to which it went.
+// batches reads rows. It returns the row up to which it read.
 func (r *Batching) batches(ctx context.Context, rows vec.Range) (int64, error) {
 	cols, g := r.Plan.Query.Cols, r.Group
 	if cols == nil && len(r.Plan.Columns) > 0 && g.Rows < 0 {
@@ -57,7 +57,7 @@ func (r *Batching) batches(ctx context.Context, rows vec.Range) (int64, error) {
 			var exact rowsError
 			if errors.As(err, &exact) {
 				lost.Rows[0], lost.Rows[1] = exact.LostRows()
-				if lost.Exact = true; lost.Rows[0] > at { // reported ahead of the rows before it
+				if lost.Exact = true; lost.Rows[0] > at { // reported before the rows that precede it
 					at += lost.Rows[1] - lost.Rows[0]
 				} else {
 					at = lost.Rows[1]
@@ -77,17 +77,17 @@ func (r *Batching) batches(ctx context.Context, rows vec.Range) (int64, error) {
 			return 0, err
 		}
 	}
-	if err := r.Out.Flush(); err != nil { // arrays of another reader's making are not mixed with ours
+	if err := r.Out.Flush(); err != nil { // arrays built by another reader are not mixed with ours
 		return 0, err
 	}
-	if g.Rows < 0 && at == rows.From && at > 0 { // it may have ended before them
+	if g.Rows < 0 && at == rows.From && at > 0 { // the row group may have ended before rows
 		return r.counted(ctx, at)
 	}
 	return at, nil
 }
 
-// counted is how many rows there are in a row group that does not know it, limit at most. A row that cannot be read
-// counts, too.
+// counted returns how many rows, at most limit, a row group has that does not declare their number. It counts rows that
+// cannot be read, too.
 func (r *Batching) counted(ctx context.Context, limit int64) (n int64, err error) {
 	var cols []int
 	if len(r.Plan.Columns) > 0 {
@@ -102,7 +102,7 @@ func (r *Batching) counted(ctx context.Context, limit int64) (n int64, err error
 			from, to := exact.LostRows()
 			n += to - from
 		case r.Excused(err):
-			return n, nil // it was reported when it was passed over
+			return n, nil // it was reported when it was skipped
 		default:
 			return 0, err
 		}
@@ -110,17 +110,17 @@ func (r *Batching) counted(ctx context.Context, limit int64) (n int64, err error
 	return n, nil
 }
 
-// rowsError is damage of which a Batcher knows the rows, half-open and counted in the row group. What it gives
-// next begins after them, or fills what is before them.
+// rowsError is damage whose rows, half-open and counted within the row group, the Batcher knows. The batches that
+// follow it begin after these rows, or fill the gap before them.
 type rowsError interface {
 	error
 	LostRows() (from, to int64)
 }
 
-// safely turns a panic inside a library into an error at the end.
+// safely converts a panic inside a library to an error at the end.
 func safely(seq iter.Seq2[arrow.RecordBatch, error]) iter.Seq2[arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) {
-		inside := false // of our own loop's body: its panics are not the library's
+		inside := false // in the body of our own loop, whose panics are not the library's
 		defer func() {
 			if inside {
 				return
@@ -140,7 +140,7 @@ func safely(seq iter.Seq2[arrow.RecordBatch, error]) iter.Seq2[arrow.RecordBatch
 	}
 }
 
-// batch filters and projects one batch and gives it on.
+// batch filters and projects one batch and emits it.
 func (r *Batching) batch(rec arrow.RecordBatch) error {
 	n := int(rec.NumRows())
 	sel := vec.All(n)
@@ -179,7 +179,7 @@ func (r *Batching) batch(rec arrow.RecordBatch) error {
 	return r.slices(cols, sel.Count)
 }
 
-// slices gives cols on in batches of the wanted size.
+// slices emits cols in batches of the requested size.
 func (r *Batching) slices(cols []arrow.Array, n int) error {
 	step := r.Plan.Spec.Batch
 	for from := 0; from < n; from += step {
@@ -199,7 +199,7 @@ func (r *Batching) slices(cols []arrow.Array, n int) error {
 	return nil
 }
 
-// columnOf is a top-level column; nil for what lies inside one, which the predicate then finds itself.
+// columnOf returns a top-level column, or nil for a nested one, which the predicate then finds itself.
 func columnOf(rec arrow.RecordBatch, name string) arrow.Array {
 	_, at, err := plan.Resolve(rec.Schema().Fields(), name)
 	if err != nil || len(at) > 1 {

@@ -14,20 +14,19 @@ import (
 	"stoa/vec"
 )
 
-// A Batcher reads all columns side by side, so damage in one of them takes rows. Where lost cells are to be
-// null, such rows are read again, each column by itself and all in step, and only the cells that are damaged
-// are lost.
+// A Batcher reads all columns side by side, so damage in one of them loses whole rows. If lost cells are to be null,
+// such rows are read again, one reader per column, all in step, so that only the damaged cells are lost.
 
-// cellColumn is one column of rows that are read again.
+// cellColumn is one column of rows that are being reread.
 type cellColumn struct {
 	col  int
 	next func() (arrow.RecordBatch, error, bool)
 	stop func()
-	arr  arrow.Array // what is next; nil: null up to end
-	end  int64       // row after it
+	arr  arrow.Array // the cells up to end; nil: they are lost
+	end  int64       // row after the last one of arr
 }
 
-// cells reads rows, which damage took, column by column.
+// cells rereads rows that were lost to damage, column by column.
 func (r *Batching) cells(ctx context.Context, of []int, rows vec.Range) error {
 	cols := make([]*cellColumn, len(of))
 	for k, col := range of {
@@ -46,7 +45,7 @@ func (r *Batching) cells(ctx context.Context, of []int, rows vec.Range) error {
 			hidden = hidden || r.hides(c)
 		}
 		if !slices.ContainsFunc(cols, (*cellColumn).counts) && rows.To-at > window.MaxLost {
-			return nil // a number of rows that no column bears out
+			return nil // no column confirms the declared number of rows
 		}
 		if hidden {
 			at = end
@@ -61,18 +60,18 @@ func (r *Batching) cells(ctx context.Context, of []int, rows vec.Range) error {
 	return nil
 }
 
-// hides reports whether c has lost cells without which no row is given: a filter over a lost cell is unknown, a
-// union has no null, and that of a list of a fixed size may be larger than any page.
+// hides reports whether c has lost cells that prevent their row from being returned: a filter over a lost cell is
+// unknown, a union has no null, and the null of a fixed-size list may be larger than any page.
 func (r *Batching) hides(c *cellColumn) bool {
 	top := r.Plan.Columns[c.col].Path[0]
 	t := r.Plan.Fields[top].Type
 	return c.arr == nil && (t.ID() == arrow.DENSE_UNION || r.filters(top) || vec.NullSize(t) > r.Src.Limits.Page)
 }
 
-// nullBytes is how many bytes the nulls of a batch may take, if it has more rows than one.
+// nullBytes is how many bytes the nulls of a batch may take, unless it has only one row.
 const nullBytes = 64 << 20
 
-// nullSize is how many bytes a row of lost cells takes.
+// nullSize returns how many bytes a row takes in the columns whose cells are lost.
 func (r *Batching) nullSize(cols []*cellColumn) int64 {
 	n := int64(1)
 	for _, c := range cols {
@@ -83,10 +82,11 @@ func (r *Batching) nullSize(cols []*cellColumn) int64 {
 	return n
 }
 
-// counts reports whether c holds cells that take bytes: of a column of nulls there may be as many as somebody says.
+// counts reports whether c holds cells that take bytes. A column of type null does not count: any number of rows can be
+// claimed for it.
 func (c *cellColumn) counts() bool { return c.arr != nil && c.arr.DataType().ID() != arrow.NULL }
 
-// cell has c hold the cells from row at on.
+// cell makes c hold the cells from row at on.
 func (r *Batching) cell(c *cellColumn, at, to int64) error {
 	g := r.Group
 	for c.end <= at {
@@ -130,7 +130,7 @@ func (c *cellColumn) Close() {
 	c.stop()
 }
 
-// inStep gives the rows [at, end), which every column holds or has lost.
+// inStep emits the rows [at, end), which every column either holds or has lost.
 func (r *Batching) inStep(cols []*cellColumn, at, end int64) error {
 	n := end - at
 	fields, arrs := make([]arrow.Field, len(cols)), make([]arrow.Array, len(cols))
@@ -149,14 +149,14 @@ func (r *Batching) inStep(cols []*cellColumn, at, end int64) error {
 		}
 		from := int64(c.arr.Len()) - (c.end - at)
 		arrs[k] = array.NewSlice(c.arr, from, from+n)
-		fields[k].Type = arrs[k].DataType() // a struct may have only the children that are wanted
+		fields[k].Type = arrs[k].DataType() // a struct may have only the requested children
 	}
 	rec := array.NewRecordBatch(arrow.NewSchema(fields, nil), arrs, n)
 	defer rec.Release()
 	return r.batch(rec)
 }
 
-// filters reports whether the filter looks at a top-level field.
+// filters reports whether the filter uses a top-level field.
 func (r *Batching) filters(top int) bool {
 	for _, path := range r.Plan.Paths {
 		if path[0] == top {

@@ -1,2 +1,2 @@
-// Package batches reads row groups of readers that give finished batches: filter, projection, damage by rows.
+// Package batches reads row groups of readers that return finished batches: filter, projection, damage by rows.
 package batches

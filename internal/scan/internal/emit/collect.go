@@ -13,16 +13,16 @@ import (
 	"stoa/vec"
 )
 
-// Collector makes batches of what the windows leave over, and counts against the limit.
+// Collector makes batches of the rows that remain in the windows, and enforces the limit.
 type Collector struct {
 	plan  *plan.Plan
 	Yield func(arrow.RecordBatch, error) bool
-	Take  func(*Chunk) error // instead of yield: the vectors themselves are wanted
-	Vecs  []*vec.Vector      // one per output; nil until thin windows come
-	parts [][]arrow.Array    // of the nested outputs: what was collected, piece by piece
-	held  int64              // about the bytes of parts
-	rows  int                // in vecs
-	Given int64              // rows that went out or lie in vecs
+	Take  func(*Chunk) error // if not nil, receives the vectors themselves, and nothing is yielded
+	Vecs  []*vec.Vector      // one per output; nil until there is a window with few rows
+	parts [][]arrow.Array    // of the nested outputs: collected pieces
+	held  int64              // bytes of parts, approximately
+	rows  int                // in Vecs
+	Given int64              // rows that were emitted or are in Vecs
 }
 
 func New(p *plan.Plan, yield func(arrow.RecordBatch, error) bool) *Collector {
@@ -38,7 +38,7 @@ func (c *Collector) Limit(sel *vec.Sel) *vec.Sel {
 	return First(sel, int(max-c.Given))
 }
 
-// Room is the row up to which a window without a filter that begins at row a can be of use.
+// Room returns the row up to which a window without a filter that begins at row a can be of use.
 func (c *Collector) Room(a int64) int64 {
 	max := c.plan.Spec.Limit
 	if max <= 0 {
@@ -59,10 +59,10 @@ func First(sel *vec.Sel, k int) *vec.Sel {
 	return vec.NewSel(bits, sel.N)
 }
 
-// Full reports that the limit is reached.
+// Full reports whether the limit is reached.
 func (c *Collector) Full() bool { return c.plan.Spec.Limit > 0 && c.Given >= c.plan.Spec.Limit }
 
-// Append takes the selected ones of the first n entries of v for output i.
+// Append appends those of the first n entries of v that sel selects to output i.
 func (c *Collector) Append(i int, v *vec.Vector, n int, sel *vec.Sel) error {
 	if err := c.Start(); err != nil {
 		return err
@@ -70,8 +70,8 @@ func (c *Collector) Append(i int, v *vec.Vector, n int, sel *vec.Sel) error {
 	return c.Vecs[i].Append(v, 0, n, sel)
 }
 
-// Adopt exchanges v, whose n entries are all that is wanted, for the empty vector of output i, if nothing was
-// collected before: a look-up copies nothing twice.
+// Adopt swaps v for the empty vector of output i, if all n entries of v are selected and nothing was collected before:
+// it spares a look-up a copy.
 func (c *Collector) Adopt(i int, v **vec.Vector, n int, sel *vec.Sel) bool {
 	if c.rows > 0 || c.Take != nil || !sel.IsAll() || (*v).Len() != n || c.plan.Twice || c.Start() != nil {
 		return false
@@ -80,7 +80,7 @@ func (c *Collector) Adopt(i int, v **vec.Vector, n int, sel *vec.Sel) bool {
 	return true
 }
 
-// Start makes the vectors if there are none.
+// Start allocates the vectors if there are none.
 func (c *Collector) Start() error {
 	if c.Vecs != nil {
 		return nil
@@ -99,7 +99,7 @@ func (c *Collector) Start() error {
 	return nil
 }
 
-// AppendArray takes entries of a nested output.
+// AppendArray appends entries to a nested output.
 func (c *Collector) AppendArray(i int, a arrow.Array) error {
 	if err := c.Start(); err != nil {
 		return err
@@ -113,7 +113,7 @@ func (c *Collector) AppendArray(i int, a arrow.Array) error {
 	return nil
 }
 
-// Added says that n rows were appended to every output.
+// Added records that n rows were appended to every output.
 func (c *Collector) Added(n int) error {
 	c.rows += n
 	c.Given += int64(n)
@@ -151,7 +151,7 @@ func (c *Collector) large() bool {
 	return false
 }
 
-// Flush gives what was collected.
+// Flush emits the collected rows.
 func (c *Collector) Flush() error {
 	if c.rows == 0 {
 		return nil
@@ -159,7 +159,7 @@ func (c *Collector) Flush() error {
 	return c.emit(c.rows)
 }
 
-// emit gives the first n rows of what was collected.
+// emit emits the first n collected rows.
 func (c *Collector) emit(n int) error {
 	if c.Take != nil {
 		ch := &Chunk{Vecs: c.Vecs, Rows: c.rows}
@@ -189,14 +189,14 @@ func (c *Collector) emit(n int) error {
 	return c.out(cols, n)
 }
 
-// join makes one array of the first n entries of a nested output.
+// join concatenates the first n entries of a nested output.
 func (c *Collector) join(i, n int) (arrow.Array, error) {
 	whole, err := arrays.Concat(c.parts[i], c.plan.Alloc())
 	if err != nil {
 		return nil, err
 	}
 	arrays.ReleaseAll(c.parts[i])
-	c.parts[i], c.held = c.parts[i][:0], 0 // the next ones are counted from here on
+	c.parts[i], c.held = c.parts[i][:0], 0 // later pieces are counted from zero
 	if whole.Len() == n {
 		return whole, nil
 	}
@@ -205,7 +205,7 @@ func (c *Collector) join(i, n int) (arrow.Array, error) {
 	return array.NewSlice(whole, 0, int64(n)), nil
 }
 
-// EmitColumns makes a batch of whole columns.
+// EmitColumns emits whole columns as a batch.
 func (c *Collector) EmitColumns(cols []arrow.Array, n int) error {
 	c.Given += int64(n)
 	if err := c.out(cols, n); err != nil {
@@ -217,7 +217,7 @@ func (c *Collector) EmitColumns(cols []arrow.Array, n int) error {
 	return nil
 }
 
-// out yields one batch. The columns stay the caller's.
+// out yields one batch. The caller keeps ownership of the columns.
 func (c *Collector) out(cols []arrow.Array, n int) error {
 	made := c.plan.Assembled(cols, n)
 	defer arrays.ReleaseAll(made)
@@ -246,7 +246,7 @@ func (c *Collector) Release() {
 	c.Vecs, c.parts = nil, nil
 }
 
-// present gives columns the types of the schema; the caller releases them.
+// present converts columns to the types of the schema. The caller releases them.
 func (c *Collector) present(cols []arrow.Array) ([]arrow.Array, error) {
 	out := make([]arrow.Array, 0, len(cols))
 	for i, a := range cols {
@@ -266,14 +266,14 @@ func (c *Collector) present(cols []arrow.Array) ([]arrow.Array, error) {
 	return out, nil
 }
 
-// Chunk is some rows of a row group, in its order: a vector for each output of the plan.
+// Chunk is some rows of a row group, in order: a vector for each output of the plan.
 type Chunk struct {
 	Vecs   []*vec.Vector
 	Rows   int
-	Losses []region.Loss // met since the chunk before
+	Losses []region.Loss // since the previous chunk
 }
 
-// Release gives the vectors back. There may be no chunk.
+// Release releases the vectors. A nil Chunk is allowed.
 func (c *Chunk) Release() {
 	if c == nil {
 		return
@@ -283,7 +283,7 @@ func (c *Chunk) Release() {
 	}
 }
 
-// Two ways to end without an error: there is nothing more to read, or nobody listens any more.
+// Two ways to end without an error: nothing is left to read, or the consumer has stopped.
 var (
 	ErrStop = errors.New("stop")
 	ErrLeft = errors.New("the loop was left")

@@ -1,2 +1,2 @@
-// Package emit collects the rows that the windows leave over, cuts them into batches, and counts against the limit.
+// Package emit collects the rows that remain in the windows, cuts them into batches, and enforces the limit.
 package emit

@@ -11,43 +11,44 @@ import (
 	"stoa/vec"
 )
 
-// Pager gives the pages of one chunk together with their bytes. Pages that follow each other in an object are
-// read with one request, and the next request is under way while the pages of the last one are being decoded.
+// Pager returns the pages of one chunk together with their bytes. Pages that are adjacent in an object are read with
+// one request, and the next request is under way while the pages of the previous one are being decoded.
 type Pager struct {
 	Src   Source
 	Trace *plan.Trace
 	Chunk format.Chunk
-	Rows  vec.Ranges // wanted; pages of known rows outside are passed over
-	// bytes of one request; pages are read one by one, when they are decoded, if it is < 0
+	Rows  vec.Ranges // wanted; pages known to lie outside are skipped
+	// bytes per request; if negative, pages are read one by one when they are decoded
 	Ahead int64
-	// why no row of the page can be of use: it is never fetched; "" = some may; nil = no such page
+	// returns why no row of the page can be of use, in which case it is never fetched; "" = some may; nil = no such
+	// page
 	Prune func(format.Page) string
 	queue []*PageBytes
-	last  error // why Next ends: io.EOF, or damage
+	last  error // why there are no more pages: io.EOF, or damage
 }
 
 // PageBytes is a page and, once its request is done, its bytes.
 type PageBytes struct {
 	Page  format.Page
-	Skip  string // why it is passed over: see Pager.Prune
+	Skip  string // why it is skipped: see Pager.Prune
 	bytes [][]byte
-	req   *request // nil: not asked for
+	req   *request // nil: not requested yet
 }
 
 // request reads the bytes of several pages.
 type request struct {
 	pages []*PageBytes
-	done  chan struct{} // nil: the read is over
+	done  chan struct{} // closed after the read; nil: the read is over
 	buf   *[]byte
 	left  int // pages not yet released
 }
 
 var bufPool = sync.Pool{New: func() any { return new([]byte) }}
 
-// mergeGap is the largest gap between two spans that is read with them rather than skipped.
+// mergeGap is the largest gap between two spans that is read rather than skipped.
 const mergeGap = 16 << 10
 
-// Peek is the next page; its bytes may still be under way. io.EOF after the last one.
+// Peek returns the next page, whose bytes may still be under way, or io.EOF after the last one.
 func (p *Pager) Peek(ctx context.Context) (*PageBytes, error) {
 	if len(p.queue) == 0 {
 		p.pull(ctx, 1)
@@ -95,7 +96,7 @@ func (p *Pager) wanted(from, to int64) bool {
 	return false
 }
 
-// Drop is done with the first page.
+// Drop removes the first page from the queue.
 func (p *Pager) Drop() {
 	pb := p.queue[0]
 	p.queue = p.queue[1:]
@@ -121,7 +122,7 @@ func (r *request) wait() {
 	}
 }
 
-// Bytes waits for the first page's bytes, and asks for those of the pages after it.
+// Bytes waits for the first page's bytes, and requests those of the following pages.
 func (p *Pager) Bytes(ctx context.Context) ([][]byte, error) {
 	pb := p.queue[0]
 	if pb.req == nil {
@@ -131,7 +132,7 @@ func (p *Pager) Bytes(ctx context.Context) ([][]byte, error) {
 	if p.Ahead >= 0 {
 		p.askAhead(ctx)
 	}
-	if pb.bytes == nil && len(pb.Page.Spans) > 0 { // its request failed: once more, alone, for its own error
+	if pb.bytes == nil && len(pb.Page.Spans) > 0 { // its request failed: read it once more, alone, to get its own error
 		return p.alone(ctx, pb)
 	}
 	return pb.bytes, nil
@@ -159,7 +160,7 @@ func (p *Pager) askAhead(ctx context.Context) {
 	}
 }
 
-// ask makes a request for queue[i] and its neighbours, up to ahead bytes.
+// ask makes a request for queue[i] and its neighbours, up to Ahead bytes.
 func (p *Pager) ask(ctx context.Context, i int, async bool) {
 	r := &request{}
 	var all fault.Span
@@ -195,7 +196,7 @@ func (p *Pager) ask(ctx context.Context, i int, async bool) {
 		pb.req = r
 		r.left++
 		if !ok {
-			break // several objects, or none: alone
+			break // several objects, or none: read alone
 		}
 	}
 	if !async {
@@ -209,7 +210,8 @@ func (p *Pager) ask(ctx context.Context, i int, async bool) {
 	}(r.done)
 }
 
-// hull is the run of bytes that holds all spans of a page, if there is a reasonable one.
+// hull returns the smallest span that contains all spans of a page; false if the page has none, or has spans that are
+// too far apart.
 func hull(p format.Page) (fault.Span, bool) {
 	if len(p.Spans) == 0 {
 		return fault.Span{}, false
@@ -228,7 +230,7 @@ func mergeable(a, b fault.Span) bool {
 	return a.Object == b.Object && b.Off >= a.Off && b.Off <= a.End()+mergeGap
 }
 
-// fetch reads all of a request with one read. When that fails, the pages are left without bytes and each is read alone.
+// fetch reads a whole request at once. If that fails, the pages remain without bytes and each is read alone.
 func (p *Pager) fetch(ctx context.Context, r *request, all fault.Span) {
 	if all.Len <= 0 || all.Len > p.Src.Limits.Page || len(r.pages) == 1 && r.pages[0].Page.Lost != nil {
 		return
@@ -246,7 +248,7 @@ func (p *Pager) fetch(ctx context.Context, r *request, all fault.Span) {
 	}
 }
 
-// alone reads one page's spans, each by itself.
+// alone reads the spans of one page, one by one.
 func (p *Pager) alone(ctx context.Context, pb *PageBytes) ([][]byte, error) {
 	if pb.Page.Lost != nil {
 		return nil, pb.Page.Lost
@@ -265,7 +267,7 @@ func (p *Pager) alone(ctx context.Context, pb *PageBytes) ([][]byte, error) {
 	return out, nil
 }
 
-// Close waits for what is under way.
+// Close waits for pending requests.
 func (p *Pager) Close() {
 	for len(p.queue) > 0 {
 		p.Drop()

@@ -17,14 +17,14 @@ import (
 	"stoa/vec"
 )
 
-// Objects opens the objects that pages lie in, each once. It is safe for concurrent use.
+// Objects opens the objects that contain pages, each once. It is safe for concurrent use.
 type Objects struct {
 	tree store.Tree
 	mu   sync.Mutex
 	open map[string]store.Source
 }
 
-// NewObjects opens from tree.
+// NewObjects returns Objects that opens from tree.
 func NewObjects(tree store.Tree) *Objects {
 	return &Objects{tree: tree, open: map[string]store.Source{}}
 }
@@ -43,15 +43,15 @@ func (o *Objects) get(ctx context.Context, name string) (store.Source, error) {
 	return s, nil
 }
 
-// Names are the objects that were opened.
+// Names returns the names of the objects that were opened.
 func (o *Objects) Names() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.Collect(maps.Keys(o.open))
 }
 
-// readInto reads the bytes at into *buf, which it makes large enough. The file's word is believed only as far
-// as the file goes: a span past its end is refused before memory is taken for it.
+// readInto reads the bytes at into *buf, which it enlarges if necessary. Sizes declared by the file are not trusted
+// beyond its end: a span past it is refused before memory is allocated.
 func (o *Objects) readInto(ctx context.Context, buf *[]byte, at fault.Span) error {
 	s, err := o.get(ctx, at.Object)
 	if err != nil {
@@ -79,13 +79,13 @@ func (o *Objects) Close() error {
 	return err
 }
 
-// Dicts keeps decoded dictionaries under the identity of their spans. It is safe for concurrent use.
+// Dicts keeps decoded dictionaries, keyed by their spans. It is safe for concurrent use.
 type Dicts struct {
 	mu   sync.Mutex
 	have map[string]*vec.Vector
 }
 
-// NewDicts makes an empty cache.
+// NewDicts returns an empty cache.
 func NewDicts() *Dicts { return &Dicts{have: map[string]*vec.Vector{}} }
 
 // Close releases the dictionaries.
@@ -98,7 +98,7 @@ func (d *Dicts) Close() {
 	d.have = map[string]*vec.Vector{}
 }
 
-// Get is the chunk's dictionary, decoded; nil if it has none.
+// Get returns the chunk's decoded dictionary, or nil if the chunk has none.
 func (d *Dicts) Get(ctx context.Context, src Source, col format.Column, c format.Chunk) (*vec.Vector, error) {
 	page, ok := c.Dict()
 	if !ok {
@@ -142,9 +142,9 @@ func (d *Dicts) Get(ctx context.Context, src Source, col format.Column, c format
 	return v, nil
 }
 
-// Decode calls the format's decoder and holds it to its word: exactly N entries, after an error no trace of the page
-// (see vec.Vector.Rollback: not even in what the page before shares with this one), and no panic. A panic is our bug,
-// and is reported as one with its place.
+// Decode calls the format's decoder and enforces its contract: exactly N entries, no trace of the page after an error
+// (see vec.Vector.Rollback: not even in what the previous page shares with this one), and no panic. A panic is a bug of
+// ours, and is reported as one with its place.
 func Decode(c format.Chunk, t *format.Task, dst *vec.Vector) (err error) {
 	before, mark := dst.Len(), dst.Mark()
 	defer func() {
@@ -179,12 +179,12 @@ func ReadSpan(ctx context.Context, o *Objects, at fault.Span) (b []byte, err err
 	return b, err
 }
 
-// Source is an open reader and what else a scan needs.
+// Source is an open reader with everything else that a scan needs.
 type Source struct {
 	Reader   format.Reader
 	Objects  *Objects   // opens data objects
 	Dicts    *Dicts     // decoded dictionaries, shared by all scans
-	Pages    *vec.Cache // decoded pages of which scans wanted only a few rows; nil = none is kept
+	Pages    *vec.Cache // decoded pages of which scans wanted only a few rows; nil = keep none
 	Limits   format.Limits
 	NoVerify bool
 }

@@ -1,3 +1,3 @@
-// Package plan works out what a scan reads and what it gives: outputs, filter columns, nested fields, the budget of
-// memory, which row groups are merged; and it keeps the trace of what a scan passes over, and why.
+// Package plan works out what a scan reads and returns: outputs, filter columns, nested fields, the memory budget,
+// which row groups are merged. It also records what a scan skips, and why.
 package plan

@@ -17,46 +17,46 @@ import (
 	"stoa/vec"
 )
 
-// Plan is what a scan reads and what it gives, worked out once.
+// Plan is what a scan reads and returns, worked out once.
 type Plan struct {
 	Spec   Spec
 	Schema *arrow.Schema
 	Filter *pred.Expr // bound
-	// Rows counts positions among the rows that the overlays leave, so nothing can be passed over without looking.
+	// Spec.Rows counts positions among the rows that the overlays leave, so no rows can be skipped unread.
 	Logical bool
-	Batched bool // the reader gives whole batches
+	Batched bool // the reader returns whole batches
 	Query   format.Query
-	Largest int64 // bytes of a column's vector with which a window ends
+	Largest int64 // a window ends when a column's vector reaches this many bytes
 
 	Outputs []Output
-	Shown   []Shown // what is made of outputs; nil: they themselves
-	Twice   bool    // several outputs are one column
-	Filters []int   // physical columns that the filter looks at
-	Keys    []int   // of these, those by which row groups are merged: a row without its key has no place
+	Shown   []Shown // the fields of the batches, made of outputs; nil: the outputs themselves
+	Twice   bool    // some outputs are the same column
+	Filters []int   // physical columns that the filter uses
+	Keys    []int   // those of Filters by which row groups are merged: a row without its key has no position
 	Others  []int   // the other physical columns that are read
-	// The same of nested fields, whose columns are in none of the lists above.
+	// The same for nested fields, whose columns are in none of the lists above.
 	FilterFields, OtherFields []*FieldPlan
 	Columns                   []format.Column
 	tops                      []storage        // by top-level field
-	Present                   format.Presenter // nil: columns are decoded as what they are given as
-	// of a batcher's columns: their positions in its batches, by top-level field
+	Present                   format.Presenter // nil: columns are decoded to the types of the schema
+	// of a Batcher: positions of the columns in its batches, by top-level field
 	Slots  map[int]int
-	Fields []arrow.Field    // of the reader's schema, which copies them each time
-	byName map[string]int   // top-level fields; -1: several have the name
+	Fields []arrow.Field    // of the reader's schema, because Schema.Fields copies them on each call
+	byName map[string]int   // top-level fields; -1: the name is ambiguous
 	Paths  map[string][]int // of the names in the filter
-	// physical columns of the names in the filter, of those that may have bounds
+	// physical columns of the names in the filter, if they may have bounds
 	named map[string]int
-	// what of the filter's outer "and" is about one flat column alone, by physical column
+	// terms of the filter's outermost "and" that involve one flat column alone, by physical column
 	Alone map[int]*pred.Expr
 }
 
 // Output is one field of the batches.
 type Output struct {
-	Path   []string // names from the reader's schema root
+	Path   []string // names from the root of the reader's schema
 	at     []int    // the same as child indices
 	Top    int      // top-level field of the reader's schema
-	Col    int      // physical column; -1 if the reader has batches
-	Nested bool     // several columns make the field: see field
+	Col    int      // physical column; -1 if the reader returns batches
+	Nested bool     // several columns make up the field: see FieldPlan
 }
 
 func New(r format.Reader, spec Spec) (*Plan, error) {
@@ -107,11 +107,12 @@ func New(r format.Reader, spec Spec) (*Plan, error) {
 	return p, nil
 }
 
-// batcherColumn is what a Batcher may hold of a column, besides batches: a page as it is stored and decompressed.
+// batcherColumn is how many bytes a Batcher may hold per column besides batches: a page, both as stored and
+// decompressed.
 const batcherColumn = 2 << 20
 
-// fitMemory divides the budget: a worker decodes one window, keeps some ready, and one is being used; half is
-// for reading ahead and for pages as they are decoded.
+// fitMemory divides the budget: a worker decodes one window, keeps some ready, and one is being consumed; half is for
+// reading ahead and for pages being decoded.
 func (p *Plan) fitMemory() {
 	p.Largest = maxVector
 	s := &p.Spec
@@ -132,9 +133,9 @@ func (p *Plan) fitMemory() {
 	}
 }
 
-// split finds out which columns are needed, and which of them for the filter.
+// split determines which columns are needed, and which of them the filter needs.
 func (p *Plan) split(sc *arrow.Schema) error {
-	wants := map[int][][]int{} // of nested fields: the paths that are wanted
+	wants := map[int][][]int{} // of nested fields: the requested paths
 	inFilter := map[int]bool{}
 	if p.Filter != nil {
 		for _, name := range p.Filter.Columns() {
@@ -192,7 +193,7 @@ func (p *Plan) split(sc *arrow.Schema) error {
 	return nil
 }
 
-// slots finds out where a Batcher's batches have which column, and which children it has to read.
+// slots determines at which position a Batcher's batches have each column, and which children it has to read.
 func (p *Plan) slots(sc *arrow.Schema) error {
 	p.Slots = make(map[int]int, len(p.Query.Cols))
 	for i, k := range p.Query.Cols {
@@ -221,7 +222,7 @@ func (p *Plan) want(sc *arrow.Schema) error {
 	return nil
 }
 
-// termsAlone sorts the terms of the filter's outer "and" by the one flat column that they are about.
+// termsAlone collects the terms of the filter's outermost "and" that involve a single flat column, by that column.
 func (p *Plan) termsAlone() map[int]*pred.Expr {
 	out := map[int]*pred.Expr{}
 	for _, e := range p.Filter.Conjuncts() {
@@ -234,8 +235,9 @@ func (p *Plan) termsAlone() map[int]*pred.Expr {
 	return out
 }
 
-// Prunes reports whether no row can pass the filter, by the bounds of the row group and, of column col, those of a page
-// (col < 0: none). Bounds are of what is stored, so a column whose values an overlay may change has none.
+// Prunes reports whether no row can pass the filter, judging by the bounds of the row group and by those of a page of
+// column col (col < 0: no page). Bounds are of stored values, so those of a column whose values an overlay may change
+// are ignored.
 func (p *Plan) Prunes(g format.RowGroup, o format.Overlay, col int, page *pred.Bounds) bool {
 	if col < 0 && len(g.Bounds) == 0 {
 		return false
@@ -260,20 +262,20 @@ func sorted(cols []int) []int {
 	return slices.Compact(cols)
 }
 
-// nested reports whether top-level field i is made of several columns, or of one that is more than a value a row.
+// nested reports whether top-level field i consists of several columns, or of one with more than one value per row.
 func (p *Plan) nested(i int) bool {
 	of := p.tops[i].columns
 	if p.Batched || p.tops[i].rows != nil {
 		return false
 	}
-	if len(of) == 0 { // of type null, say: nothing is stored of it
+	if len(of) == 0 { // of type null, say, of which nothing is stored
 		return true
 	}
 	c := p.Columns[of[0]]
 	return len(of) > 1 || len(c.Path) > 1 || c.MaxRep > 0 || c.Has == format.Lengths
 }
 
-// HasPages reports whether a column is read that has pages.
+// HasPages reports whether any of the columns to be read has pages.
 func (p *Plan) HasPages() bool {
 	if len(p.Filters)+len(p.Others) > 0 {
 		return true
@@ -286,7 +288,7 @@ func (p *Plan) HasPages() bool {
 	return false
 }
 
-// Counting is one column, or field, whose pages say how many rows there are.
+// Counting returns one column or field whose pages show how many rows there are.
 func (p *Plan) Counting(sc *arrow.Schema) ([]int, []*FieldPlan, error) {
 	best := -1
 	for k, c := range p.Columns {
@@ -307,7 +309,7 @@ func (p *Plan) Counting(sc *arrow.Schema) ([]int, []*FieldPlan, error) {
 	return nil, []*FieldPlan{f}, err
 }
 
-// field plans the assembly of a nested field; want are the paths that are wanted, nil = all.
+// field plans the assembly of a nested field; want are the requested paths, nil = all.
 func (p *Plan) field(sc *arrow.Schema, top int, want [][]int) (*FieldPlan, error) {
 	f := sc.Field(top)
 	cols, err := nest.Needed(f, want, p.Columns, p.tops[top].columns)
@@ -325,7 +327,7 @@ func (p *Plan) Alloc() memory.Allocator {
 	return p.Spec.Alloc
 }
 
-// choose works out the outputs and their fields.
+// choose determines the outputs and their fields.
 func (p *Plan) choose(sc *arrow.Schema) ([]arrow.Field, error) {
 	names := p.Spec.Columns
 	if names == nil {
@@ -351,7 +353,7 @@ func (p *Plan) choose(sc *arrow.Schema) ([]arrow.Field, error) {
 	return fields, nil
 }
 
-// resolve is Resolve for one of possibly very many names.
+// resolve is Resolve with an index by name, as there may be very many names.
 func (p *Plan) resolve(name string) (arrow.Field, []int, error) {
 	if p.byName == nil {
 		p.byName = make(map[string]int, len(p.Fields))
@@ -370,7 +372,7 @@ func (p *Plan) resolve(name string) (arrow.Field, []int, error) {
 	return Resolve(p.Fields, name)
 }
 
-// physical is the first column that stores something of top-level field i; -1 if none does.
+// physical returns the first column that stores a part of top-level field i; -1 if none does.
 func (p *Plan) physical(i int) int {
 	if len(p.tops[i].columns) == 0 {
 		return -1
@@ -378,14 +380,14 @@ func (p *Plan) physical(i int) int {
 	return p.tops[i].columns[0]
 }
 
-// storage says which columns store a top-level field.
+// storage is the columns that store a top-level field.
 type storage struct {
 	columns []int
-	rows    *nest.RowField // it is a struct that is kept row by row
+	rows    *nest.RowField // set if it is a struct that is stored row by row
 }
 
-// Resolve finds the field that a path names (see pred.Find) and its child indices from the root.
-// A child of something nullable is nullable.
+// Resolve returns the field that a path names (see pred.Find) and its child indices from the root. A child of a
+// nullable field is nullable.
 func Resolve(fields []arrow.Field, name string) (arrow.Field, []int, error) {
 	at, f, err := pred.Find(fields, name)
 	if err != nil {
@@ -414,7 +416,7 @@ func NamesOf(fields []arrow.Field, path []int) []string {
 	return out
 }
 
-// StoredSchema is the schema of what the columns of r make.
+// StoredSchema returns the schema to which the columns of r are decoded.
 func (p *Plan) StoredSchema(r format.Reader) *arrow.Schema {
 	if p.Present != nil {
 		return p.Present.Stored()
@@ -422,7 +424,7 @@ func (p *Plan) StoredSchema(r format.Reader) *arrow.Schema {
 	return r.Schema()
 }
 
-// RowsOf is the wanted rows, counted from base.
+// RowsOf returns the requested rows, counted from base.
 func (p *Plan) RowsOf(base int64) vec.Range {
 	if p.Spec.Rows == (vec.Range{}) {
 		return vec.Range{From: 0, To: math.MaxInt64}
@@ -430,7 +432,7 @@ func (p *Plan) RowsOf(base int64) vec.Range {
 	return vec.Range{From: p.Spec.Rows.From - base, To: p.Spec.Rows.To - base}
 }
 
-// FieldPlan is what a scan needs to know of a nested field.
+// FieldPlan is how a scan reads a nested field.
 type FieldPlan struct {
 	Top  int
 	Name string
@@ -438,7 +440,7 @@ type FieldPlan struct {
 	Asm  *nest.Assembler
 }
 
-// Clusters cuts the row groups of a part into runs that have to be merged.
+// Clusters divides the row groups of a part into runs that have to be merged.
 func (p *Plan) Clusters(groups []format.RowGroup, order []format.Key) [][]format.RowGroup {
 	var out [][]format.RowGroup
 	if len(order) == 0 || p.Spec.Unordered || len(groups) < 2 {
@@ -471,21 +473,22 @@ func (p *Plan) Clusters(groups []format.RowGroup, order []format.Key) [][]format
 	return out
 }
 
-// A task is at most so many windows of one row group: pages that cross its border are decoded twice.
+// TaskWindows is the maximum number of windows in a task, a part of one row group: pages that cross a border between
+// tasks are decoded twice.
 const TaskWindows = 4
 
-// Ready is how many batches a task may hold that are not due yet: all of one, so that its worker does not wait
-// while another's are due.
+// Ready is how many batches a task may hold before they are due: all of its own, so that its worker does not wait while
+// another task's are due.
 const Ready = TaskWindows
 
-// maxStrings is how many bytes of strings a window may add to a batch's column when codes of a dictionary are
-// spelled out: a few bytes can stand for any number.
+// maxStrings is how many bytes of strings a window may add to a batch's column when dictionary codes are expanded: a
+// few bytes of codes can stand for any number of bytes.
 const maxStrings = 64 << 20
 
-// Strings is the same within the budget of memory.
+// Strings returns maxStrings, or less if the memory budget requires it.
 func (p *Plan) Strings() int64 { return min(maxStrings, p.Largest) }
 
-// LossIn is a loss of something of a physical column. The caller adds which rows, and why.
+// LossIn returns a loss in a physical column. The caller adds the rows and the error.
 func (p *Plan) LossIn(g format.RowGroup, col int) region.Loss {
 	c := p.Columns[col]
 	l := region.Loss{Part: g.Part, Group: g.Index, Name: g.Name, Column: p.Fields[c.Path[0]].Name}

@@ -6,14 +6,14 @@ import (
 	"stoa/internal/nest"
 )
 
-// Shown is a field of the batches where they have structs that are kept row by row.
+// Shown is a field of the batches of a scan with structs that are stored row by row.
 type Shown struct {
-	output int            // which one it is; -1: it is made of several
-	Rows   *nest.RowField // then: the struct
-	of     map[int]int    // the outputs of its physical columns
+	output int            // index of the output that it is; -1: it is made of several
+	Rows   *nest.RowField // the struct, if output is -1
+	of     map[int]int    // the outputs of the struct's physical columns
 }
 
-// add adds an output. A struct that is kept row by row is made of one for each of its columns.
+// add adds an output. A struct that is stored row by row gets one output per physical column.
 func (p *Plan) add(o Output) {
 	one := Shown{output: len(p.Outputs)}
 	if rows := p.tops[o.Top].rows; rows != nil {
@@ -44,7 +44,8 @@ func (p *Plan) add(o Output) {
 	p.Shown = append(p.Shown, one)
 }
 
-// Assembled makes the fields of a batch of n rows out of the outputs, which stay the caller's, as what is made does.
+// Assembled makes the fields of a batch of n rows from the outputs. The caller keeps ownership of the outputs, and
+// releases the result.
 func (p *Plan) Assembled(outputs []arrow.Array, n int) []arrow.Array {
 	if p.Shown == nil {
 		for _, a := range outputs {
@@ -64,7 +65,7 @@ func (p *Plan) Assembled(outputs []arrow.Array, n int) []arrow.Array {
 	return out
 }
 
-// tested is the column that a filter on a flat path looks at; -1: it names a struct that is never null.
+// tested returns the column that a filter on a flat path uses; -1: the path names a struct that is never null.
 func (p *Plan) tested(path []int) int {
 	if rows := p.tops[path[0]].rows; rows != nil {
 		return rows.At(path[1:]).Tested()
@@ -72,8 +73,8 @@ func (p *Plan) tested(path []int) int {
 	return p.physical(path[0])
 }
 
-// Test is what a filter on a flat path looks at: n rows; column gives those of a physical column. The caller releases
-// it.
+// Test returns the n rows that a filter on a flat path tests; column returns those of a physical column. The caller
+// releases the result.
 func (p *Plan) Test(path []int, n int, column func(col int) (arrow.Array, error)) (a arrow.Array, err error) {
 	k, rows := p.tested(path), p.tops[path[0]].rows
 	if k >= 0 {

@@ -17,26 +17,26 @@ const (
 	ByPageBounds  = "bounds of the page"
 	ByDictionary  = "no value of the dictionary passes"
 	ByCodes       = "codes compared, the dictionary tested once"
-	ByRows        = "rows passed over"   // by what row groups or other columns' pages exclude
+	ByRows        = "rows passed over"   // because row groups, or pages of other columns, exclude them
 	ByFilter      = "no row passes"      // known only after the filter's columns were decoded
-	ByReader      = "the format's index" // a reader that does not say why
-	byPages       = "no page needs it"   // a dictionary
+	ByReader      = "the format's index" // for a reader that does not report why
+	byPages       = "no page needs it"   // of a dictionary
 )
 
-// Trace says what a scan goes through: Walk what it is going to read, as far as metadata says; a Run with
-// Spec.Trace what it did read. It is safe for concurrent use. A nil Trace notes nothing.
+// Trace records what a scan reads and skips: Walk records what a scan is going to read, as far as metadata shows; a Run
+// with Spec.Trace records what it did read. It is safe for concurrent use. A nil Trace records nothing.
 type Trace struct {
 	mu      sync.Mutex
 	levels  []*tally // parts, row groups, rows
-	columns []*tally // dictionaries and pages, in the order in which they are met
+	columns []*tally // dictionaries and pages, in order of first use
 	pages   map[pageKey]*pageNote
 	ran     bool
-	source  *source // being walked or read
+	source  *source // the one being walked or read
 	reads   int64
 	bytes   int64
 }
 
-// source tells the columns of one table's sources apart.
+// source distinguishes the columns of one table's sources.
 type source struct {
 	n       int
 	columns []format.Column
@@ -47,18 +47,18 @@ type source struct {
 type Tally struct {
 	Level      format.Level
 	Column     string   // of LevelDict and LevelPage
-	Filter     bool     // the filter looks at this column
-	Considered int64    // how many reached this level; -1 if only reading shows
-	Read       int64    // the same
-	Skipped    []Reason // the others, the most frequent reason first
-	// of LevelPage, after a run: pages that were read, and the filter applied by other means than comparing each value
+	Filter     bool     // the filter uses this column
+	Considered int64    // how many reached this level; -1 if known only by reading
+	Read       int64    // -1 as for Considered
+	Skipped    []Reason // the rest, the most frequent reason first
+	// of LevelPage, after a run: pages that were read, and where the filter was applied without comparing each value
 	Used []Reason
-	// stored bytes of what is read; 0 for LevelRows, about for parts and row groups, -1 if not known
+	// stored bytes of what is read; 0 for LevelRows, approximate for parts and row groups, -1 if not known
 	Bytes int64
-	Total int64 // of what was considered; the same
+	Total int64 // of what was considered; likewise
 }
 
-// Reason is why so many were passed over.
+// Reason is why items were skipped, and how many.
 type Reason struct {
 	Why string `json:"why"`
 	N   int64  `json:"n"`
@@ -68,7 +68,7 @@ type tally struct {
 	Tally
 	why     map[string]int64
 	used    map[string]int64
-	unknown bool // a row group does not say how many rows it has
+	unknown bool // a row group does not declare how many rows it has
 }
 
 type pageKey struct {
@@ -76,7 +76,7 @@ type pageKey struct {
 	dict                  bool
 	part                  string
 	object                string
-	at, sub               int64 // where the page's bytes begin; or, if it has none, its number
+	at, sub               int64 // where the page's bytes begin or, if it has none, its number
 }
 
 type pageNote struct {
@@ -86,7 +86,7 @@ type pageNote struct {
 	seen   bool   // by the run, not only by the walk
 }
 
-// NewTrace makes an empty one.
+// NewTrace returns an empty trace.
 func NewTrace() *Trace {
 	t := &Trace{pages: map[pageKey]*pageNote{}}
 	for _, l := range []format.Level{format.LevelPart, format.LevelGroup, format.LevelRows} {
@@ -99,24 +99,24 @@ func (t *Trace) level(l format.Level) *tally {
 	return t.levels[slices.IndexFunc(t.levels, func(x *tally) bool { return x.Level == l })]
 }
 
-// Plan is the plan of the source that Start named.
+// Plan returns the plan of the source that was passed to Start.
 func (t *Trace) Plan() *Plan { return t.source.plan }
 
-// Count counts n parts, row groups or rows, of so many bytes (-1 not known); why is "" if they are read.
+// Count counts n parts, row groups or rows, of this many bytes (-1: not known); why is "" if they are read.
 func (t *Trace) Count(l format.Level, n, bytes int64, why string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.level(l).add(n, bytes, why)
 }
 
-// CountUnknown says that a row group does not say how many rows it has.
+// CountUnknown records that a row group does not declare how many rows it has.
 func (t *Trace) CountUnknown() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.level(format.LevelRows).unknown = true
 }
 
-// add counts n of a level, of so many bytes; why is "" if they are read.
+// add counts n items of a level, of this many bytes; why is "" if they are read.
 func (t *tally) add(n, bytes int64, why string) {
 	t.Considered += n
 	if bytes < 0 || t.Total < 0 {
@@ -134,7 +134,7 @@ func (t *tally) add(n, bytes int64, why string) {
 	}
 }
 
-// Start says that the next walk or run is of source n.
+// Start makes r, as source n, the subject of the next walk or run.
 func (t *Trace) Start(n int, r format.Reader, spec Spec, run bool) error {
 	p, err := New(r, spec)
 	if err != nil {
@@ -150,13 +150,13 @@ func (t *Trace) Start(n int, r format.Reader, spec Spec, run bool) error {
 func (t *Trace) key(g format.RowGroup, col int, p format.Page, l format.Level) pageKey {
 	k := pageKey{source: t.source.n, dict: l == format.LevelDict, part: g.Part, group: g.Index, column: col,
 		at: int64(p.Ordinal), sub: p.Sub}
-	if len(p.Spans) > 0 { // a block that is cut into several pages is one
+	if len(p.Spans) > 0 { // a block that is divided into several pages counts as one
 		k.object, k.at, k.sub = p.Spans[0].Object, p.Spans[0].Off, 0
 	}
 	return k
 }
 
-// column finds the tally of a physical column's pages, or dictionaries.
+// column returns the tally of a physical column's pages, or dictionaries.
 func (t *Trace) column(col int, l format.Level) *tally {
 	s := t.source
 	name := cmp.Or(s.columns[col].Name, "value")
@@ -173,7 +173,7 @@ func (t *Trace) column(col int, l format.Level) *tally {
 	return t.columns[k]
 }
 
-// Walked notes a page or a dictionary.
+// Walked records a page or a dictionary during a walk.
 func (t *Trace) Walked(g format.RowGroup, col int, p format.Page, why string, l format.Level) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -187,12 +187,12 @@ func (t *Trace) Walked(g format.RowGroup, col int, p format.Page, why string, l 
 	t.pages[k] = &pageNote{column: t.column(col, l), bytes: stored(p), why: why}
 }
 
-// Note is called by a run: the page is decoded (why is ""), or passed over.
+// Note records, during a run, that the page is decoded (why is ""), or skipped.
 func (t *Trace) Note(g format.RowGroup, col int, p format.Page, why string) {
 	t.noteAs(g, col, p, why, format.LevelPage)
 }
 
-// NoteDict is called by a run: the chunk's dictionary, if there is one, is needed. It may have been read before.
+// NoteDict records, during a run, that the chunk's dictionary, if it has one, is needed. It may have been read before.
 func (t *Trace) NoteDict(g format.RowGroup, col int, c format.Chunk) {
 	if d, ok := c.Dict(); ok && t != nil {
 		t.noteAs(g, col, d, "", format.LevelDict)
@@ -216,7 +216,7 @@ func (t *Trace) noteAs(g format.RowGroup, col int, p format.Page, why string, l 
 	}
 }
 
-// Used notes that a page of a column was read, and what spared comparing each of its values.
+// Used records that a page of a column was read, and the means by which comparing each of its values was avoided.
 func (t *Trace) Used(col int, how string) {
 	if t == nil {
 		return
@@ -230,7 +230,7 @@ func (t *Trace) Used(col int, how string) {
 	c.used[how]++
 }
 
-// NoteRead is called by a run: so many bytes were read at once.
+// NoteRead records, during a run, one read of this many bytes.
 func (t *Trace) NoteRead(bytes int64) {
 	if t == nil {
 		return
@@ -241,17 +241,16 @@ func (t *Trace) NoteRead(bytes int64) {
 	t.bytes += bytes
 }
 
-// Fetched is how many reads of pages a run did, and of how many bytes; with the gaps between pages that are
-// read rather than passed over.
+// Fetched returns how many reads of pages a run did, and of how many bytes, including the gaps between pages that are
+// read rather than skipped.
 func (t *Trace) Fetched() (reads, bytes int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.reads, t.bytes
 }
 
-// Tallies are the levels, from the outside inwards: parts, row groups, rows, then the dictionaries and pages of
-// each column. After a run, pages that were to be read but were not are reported as passed over because no row
-// passed.
+// Tallies returns the levels, from the outside in: parts, row groups, rows, then the dictionaries and pages of each
+// column. After a run, pages that were to be read but were not are reported as skipped because no row passed.
 func (t *Trace) Tallies() []Tally {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -280,7 +279,7 @@ func (t *Trace) Tallies() []Tally {
 	return out
 }
 
-// reasons are counts, the largest first.
+// reasons returns the counts as reasons, the largest first.
 func reasons(counts map[string]int64) (out []Reason) {
 	for _, why := range slices.SortedFunc(maps.Keys(counts),
 		func(a, b string) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), strings.Compare(a, b)) }) {
@@ -291,7 +290,7 @@ func reasons(counts map[string]int64) (out []Reason) {
 	return out
 }
 
-// WhyBounds is the reason of bounds that exclude all.
+// WhyBounds returns the reason for bounds that exclude all rows.
 func WhyBounds(b *pred.Bounds, why string) string {
 	if b.By != "" {
 		return b.By
@@ -299,7 +298,7 @@ func WhyBounds(b *pred.Bounds, why string) string {
 	return why
 }
 
-// SizeOrUnknown is a declared size; formats that do not know it leave it out.
+// SizeOrUnknown returns a declared size, or -1 for 0, as formats that do not know the size leave it 0.
 func SizeOrUnknown(n int64) int64 {
 	if n == 0 {
 		return -1
@@ -307,7 +306,7 @@ func SizeOrUnknown(n int64) int64 {
 	return n
 }
 
-// WhyGroup is by what bounds row group g, which has no row that passes, was passed over.
+// WhyGroup returns which bounds excluded row group g, none of whose rows can pass.
 func (p *Plan) WhyGroup(g format.RowGroup, o format.Overlay) string {
 	plain, by := g, byGroupBounds
 	plain.Bounds = maps.Clone(g.Bounds)

@@ -13,7 +13,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// emit hands n rows of the window, which begins at row a, over, those that sel selects, and drops them from the lanes.
+// emit emits those of the n rows of the window, which begins at row a, that sel selects, and drops the n rows from the
+// lanes.
 func (w *Windows) emit(sel *vec.Sel, a int64, n int) error {
 	c := w.run.Out
 	sel = c.Limit(sel)
@@ -23,7 +24,7 @@ func (w *Windows) emit(sel *vec.Sel, a int64, n int) error {
 	if w.fits(n) < n {
 		return w.emitPieces(sel, a, n)
 	}
-	// a thin batch before costs less than copying a full one
+	// emitting a small batch first costs less than copying a full one
 	if sel.IsAll() && 2*n >= w.run.Plan.Spec.Batch && c.Take == nil {
 		if err := c.Flush(); err != nil {
 			return err
@@ -36,7 +37,7 @@ func (w *Windows) emit(sel *vec.Sel, a int64, n int) error {
 	return c.Added(sel.Count)
 }
 
-// append gives the selected rows to the collector.
+// append passes the selected rows to the collector.
 func (w *Windows) append(sel *vec.Sel, a int64, n int) error {
 	for i, o := range w.run.Plan.Outputs {
 		var err error
@@ -71,7 +72,7 @@ func (w *Windows) appendNested(i int, o plan.Output, sel *vec.Sel, a int64, n in
 	return w.run.Out.AppendArray(i, arr)
 }
 
-// fits is how many of n rows may go into one batch.
+// fits returns how many of n rows may go into one batch.
 func (w *Windows) fits(n int) int {
 	for _, o := range w.run.Plan.Outputs {
 		if !o.Nested {
@@ -81,7 +82,8 @@ func (w *Windows) fits(n int) int {
 	return n
 }
 
-// emitPieces is emit for a window of codes of very long strings: a batch for each part that fits one.
+// emitPieces is emit for a window with dictionary codes of very long strings: it emits several batches, each small
+// enough.
 func (w *Windows) emitPieces(sel *vec.Sel, a int64, n int) error {
 	if err := w.run.Out.Flush(); err != nil {
 		return err
@@ -107,7 +109,7 @@ func (w *Windows) emitPieces(sel *vec.Sel, a int64, n int) error {
 	return nil
 }
 
-// handOver makes a batch of the vectors' own buffers.
+// handOver makes a batch of the vectors' own buffers, without copying.
 func (w *Windows) handOver(a int64, n int) error {
 	made := map[int]arrow.Array{}
 	cols := make([]arrow.Array, len(w.run.Plan.Outputs))
@@ -144,9 +146,10 @@ func (w *Windows) handOver(a int64, n int) error {
 	return w.run.Out.EmitColumns(cols, n)
 }
 
-// checkEnd is called when no column yielded another row: all must have ended at the same row, and where the row group
-// says. Under a damage policy the rest of a column that ends early is lost, and more is true. If all end before the row
-// group does, only its count says that there are more rows: they are reported, and not returned.
+// checkEnd is called when no column yielded another row: all must have ended at the same row, which must be the end of
+// the row group. Under a damage policy the rest of a column that ends early is lost, and more is true. If all columns
+// end before the row group does, nothing but the declared count says that there are more rows: they are reported as
+// lost, and not returned.
 func (w *Windows) checkEnd(ctx context.Context, rg vec.Range) (more bool, err error) {
 	if w.At >= rg.To && rg.To == w.group.Rows {
 		return false, w.checkRest(ctx)
@@ -154,12 +157,12 @@ func (w *Windows) checkEnd(ctx context.Context, rg vec.Range) (more bool, err er
 	if w.At >= rg.To && rg.To != math.MaxInt64 {
 		return false, nil
 	}
-	if w.group.Rows < 0 && slices.ContainsFunc(w.filters, lane.restReported) { // no row passes any more
+	if w.group.Rows < 0 && slices.ContainsFunc(w.filters, lane.restReported) { // no further row can pass
 		return false, nil
 	}
 	lanes := w.lanes()
 	for _, l := range lanes {
-		if w.group.Rows < 0 && !l.restReported() { // where nothing was selected, a column may not have been read so far
+		if w.group.Rows < 0 && !l.restReported() { // if no row was selected, a column may not have been read up to here
 			if _, err := l.cover(ctx, w.At, w.At+1, nil); err != nil {
 				return false, err
 			}
@@ -185,7 +188,7 @@ func (w *Windows) checkEnd(ctx context.Context, rg vec.Range) (more bool, err er
 	return false, nil
 }
 
-// checkRest is called when the row group's rows are complete: no column may have more.
+// checkRest is called when all rows of the row group were read: no column may have more.
 func (w *Windows) checkRest(ctx context.Context) error {
 	for _, l := range w.lanes() {
 		if l.rest(ctx, w.At, w.group.Rows) <= 0 {
@@ -203,7 +206,7 @@ func (w *Windows) checkRest(ctx context.Context) error {
 	return nil
 }
 
-// uneven is for columns that end where another has more rows.
+// uneven handles columns that end although another column has more rows.
 func (w *Windows) uneven(long lane) (more bool, err error) {
 	for _, l := range w.lanes() {
 		if l.end() != w.At || l.restReported() {

@@ -19,22 +19,22 @@ import (
 	"stoa/vec"
 )
 
-// field is a nested top-level field: several columns that are decoded side by side and assembled, window by window.
-// Its pieces may have different page borders, and a child may have to be read from an earlier row on than is wanted,
-// because its page begins there; each keeps the place of its own.
+// field is a nested top-level field: several columns that are decoded side by side and assembled, window by window. Its
+// columns may have different page borders, and a child may have to be read from an earlier row on than is wanted,
+// because its page begins there; each column keeps its own position.
 type field struct {
 	run    *Shared
 	group  format.RowGroup
 	plan   *plan.FieldPlan
 	leaves []*leaf    // parents before their children
-	arena  *vec.Arena // of arenas, until close
+	arena  *vec.Arena // from the pool arenas, until close
 
-	arr      arrow.Array // the rows from row on, assembled; nil = none
+	arr      arrow.Array // the assembled rows from row on; nil = none
 	row      int64
-	lost     []vec.Range // in no order
-	dead     error       // the rest of a column cannot be found
-	reported bool        // which was reported
-	lostRest int64       // from this row on; see lostFrom
+	lost     []vec.Range // unordered
+	dead     error       // why the rest of a column cannot be found
+	reported bool        // dead was reported
+	lostRest int64       // first row of the rest; see lostFrom
 }
 
 func (r *Shared) openField(ctx context.Context, g format.RowGroup, p *plan.FieldPlan, rows vec.Ranges,
@@ -84,7 +84,7 @@ func (f *field) drop() {
 	}
 }
 
-// held is the row after the last one that is assembled.
+// held returns the row after the last assembled one.
 func (f *field) held() int64 {
 	if f.arr == nil {
 		return f.row
@@ -108,11 +108,11 @@ func (f *field) seek(a int64) {
 }
 
 // cover assembles the rows of [a, b) from the first to the last that want selects; fewer at the chunk's end and when
-// vectors get too large. Nulls replace long runs of unselected rows, so that their pages are not read. It returns the
-// row up to which rows were assembled, at most b.
+// vectors get too large. Nulls stand in for long runs of unselected rows, so that their pages are not read. It returns
+// the row up to which rows were assembled, at most b.
 func (f *field) cover(ctx context.Context, a, b int64, want *vec.Sel) (int64, error) {
 	f.seek(a)
-	if f.arr != nil { // the window before was cut short by another column
+	if f.arr != nil { // the previous window was cut short by another column
 		return min(f.held(), b), nil
 	}
 	from, to := hullOf(want, a, b)
@@ -160,7 +160,7 @@ func (f *field) cover(ctx context.Context, a, b int64, want *vec.Sel) (int64, er
 	return end, nil
 }
 
-// hullOf is the smallest range of rows that holds all that want selects in [a, b).
+// hullOf returns the smallest range of rows that contains all rows of [a, b) that want selects.
 func hullOf(want *vec.Sel, a, b int64) (from, to int64) {
 	if want.IsAll() {
 		return a, b
@@ -175,11 +175,11 @@ func hullOf(want *vec.Sel, a, b int64) (from, to int64) {
 	return a + int64(i), a + int64(j)
 }
 
-// minGap is how many consecutive unselected rows are worth skipping.
+// minGap is the minimum number of consecutive unselected rows that are worth skipping.
 const minGap = 64
 
-// wanted is how far the rows from at on, which is wanted, go without a gap, and the first that is wanted after
-// it; to if there is none.
+// wanted returns the end of the run of wanted rows that begins at row at, and the next wanted row after it, or to if
+// there is none.
 func wanted(want *vec.Sel, a, at, to int64) (stop, next int64) {
 	if want.IsAll() {
 		return to, to
@@ -197,7 +197,7 @@ func wanted(want *vec.Sel, a, at, to int64) (stop, next int64) {
 	return to, to
 }
 
-// jump passes over pages that lie wholly before row.
+// jump skips pages that lie wholly before row.
 func (f *field) jump(ctx context.Context, row int64) {
 	if f.dead != nil {
 		return
@@ -211,7 +211,8 @@ func (f *field) jump(ctx context.Context, row int64) {
 	}
 }
 
-// due is the column of which the next page has to be decoded so that all hold the rows [from, to); nil: of none.
+// due returns the column whose next page has to be decoded next so that all columns hold the rows [from, to); nil: no
+// page has to be.
 func (f *field) due(ctx context.Context, from, to int64) *leaf {
 	if f.dead != nil {
 		return nil
@@ -230,7 +231,7 @@ func (f *field) due(ctx context.Context, from, to int64) *leaf {
 	return nil
 }
 
-// assemble makes arr of the rows [from, to), which the columns hold, or of fewer.
+// assemble builds arr from the rows [from, to), which the columns hold, or from fewer.
 func (f *field) assemble(from, to int64) (end int64, err error) {
 	if f.group.Rows >= 0 {
 		to = min(to, f.group.Rows)
@@ -256,13 +257,13 @@ func (f *field) assemble(from, to int64) (end int64, err error) {
 		if !f.run.Excused(err) {
 			return 0, err
 		}
-		f.dead = err // the columns' entries do not fit each other, and no page says which are right
+		f.dead = err // the columns' entries do not fit together, and nothing shows which are right
 		return f.loseRest(from, to), nil
 	}
 	return end, nil
 }
 
-// affordable is how many of the rows [from, end), with which all vectors begin, may be assembled at once.
+// affordable returns up to which row the rows [from, end), with which all vectors begin, may be assembled at once.
 func (f *field) affordable(from, end int64) (int64, error) {
 	limit, all := f.run.maxRow(), int64(0)
 	for _, l := range f.leaves {
@@ -273,7 +274,7 @@ func (f *field) affordable(from, end int64) (int64, error) {
 		for _, l := range f.leaves {
 			k, err := l.entries(end)
 			if err != nil {
-				return end, nil // build reports it
+				return end, nil // build reports the error
 			}
 			n += l.weight(k, limit)
 		}
@@ -287,13 +288,13 @@ func (f *field) affordable(from, end int64) (int64, error) {
 	return end, nil
 }
 
-// tooLarge refuses a row that is too large to be assembled.
+// tooLarge returns the error for a row that is too large to be assembled.
 func (f *field) tooLarge(row, limit int64) error {
 	return fault.Limitf(fault.Span{Object: f.group.Part}, "",
 		"what is nested in row %d takes more than %d bytes, an eighth of the memory limit", row, limit)
 }
 
-// build makes arr of the rows [from, end), with which all vectors begin. Rows of which a part is lost are null.
+// build builds arr from the rows [from, end), with which all vectors begin. Rows with a lost part are null.
 func (f *field) build(from, end int64) error {
 	var parts []arrow.Array
 	defer func() { arrays.ReleaseAll(parts) }()
@@ -328,7 +329,7 @@ func (f *field) nulls(n int64) arrow.Array {
 	return vec.Nulls(vec.Zeroed{Allocator: f.run.Plan.Alloc()}, f.plan.Asm.Field().Type, int(n))
 }
 
-// stretch is how far the rows from at on are all lost, or all not.
+// stretch returns how far the rows from at on are either all lost or all intact.
 func (f *field) stretch(at, end int64) (to int64, lost bool) {
 	to = end
 	for _, r := range f.lost {
@@ -355,7 +356,7 @@ func (f *field) skip(to int64) error {
 	return nil
 }
 
-// align drops what the columns hold before row from and says how far they go, to at most.
+// align drops what the columns hold before row from and returns the row up to which all of them reach, at most to.
 func (f *field) align(from, to int64) (int64, error) {
 	end := to
 	for _, l := range f.leaves {
@@ -377,13 +378,13 @@ func (f *field) align(from, to int64) (int64, error) {
 			l.pass(from)
 		}
 	}
-	if end < from { // pages before the wanted rows were passed over, so this is not where the column ends
+	if end < from { // pages before the wanted rows were skipped, so this is not where the column ends
 		return end, nil
 	}
 	return end, f.checkEnds(end, to)
 }
 
-// checkEnds: where one column ends, the others must, too.
+// checkEnds returns an error if a column ends at row end and another has more rows.
 func (f *field) checkEnds(end, to int64) error {
 	if end >= to {
 		return nil
@@ -399,7 +400,7 @@ func (f *field) checkEnds(end, to int64) error {
 	return nil
 }
 
-// assembleRows assembles the rows [from, end), with which all vectors begin, and takes them out of the vectors.
+// assembleRows assembles the rows [from, end), with which all vectors begin, and removes them from the vectors.
 func (f *field) assembleRows(from, end int64) (arrow.Array, error) {
 	counts := make([]int, len(f.leaves))
 	for i, l := range f.leaves {
@@ -419,7 +420,7 @@ func (f *field) assembleRows(from, end int64) (arrow.Array, error) {
 	}()
 	for i, l := range f.leaves {
 		n := counts[i]
-		if def := l.vec.Def(); def != nil { // Emit leaves these slices alone
+		if def := l.vec.Def(); def != nil { // Emit does not change these slices
 			in[i].Def, in[i].Rep = def[:n:n], l.vec.Rep()[:n:n]
 		}
 		var err error
@@ -431,7 +432,7 @@ func (f *field) assembleRows(from, end int64) (arrow.Array, error) {
 	return f.plan.Asm.Assemble(in, int(end-from), f.run.Plan.Alloc())
 }
 
-// lose notes that rows cannot be shown; stored is the column that is to blame, "": that is not known.
+// lose records that rows cannot be returned. stored is the column at fault; "": not known.
 func (f *field) lose(rows vec.Range, stored string, err error) {
 	f.lost = append(f.lost, rows)
 	l := f.loss()
@@ -441,8 +442,8 @@ func (f *field) lose(rows vec.Range, stored string, err error) {
 	f.run.Lose(l)
 }
 
-// loseRest is for a field of which a column continues at an unknown row: its rows are lost as far as the row group
-// goes.
+// loseRest handles a field one of whose columns continues at an unknown row: all rows of the field up to the end of the
+// row group are lost.
 func (f *field) loseRest(from, to int64) int64 {
 	if f.group.Rows < 0 {
 		if !f.reported {
@@ -492,7 +493,7 @@ func (f *field) padTo(a, to int64) {
 	}
 }
 
-// dropLost takes the rows of [a, b) that are lost out of sel.
+// dropLost removes the lost rows of [a, b) from sel.
 func (f *field) dropLost(sel *vec.Sel, a, b int64) *vec.Sel { return withoutRanges(f.lost, sel, a, b) }
 
 func (f *field) name() string { return f.plan.Name }
@@ -501,9 +502,9 @@ func (f *field) loss() region.Loss {
 	return region.Loss{Part: f.group.Part, Group: f.group.Index, Name: f.group.Name, Column: f.plan.Name}
 }
 
-// end is the row up to which the field is known to go.
+// end returns the row up to which the field is known to reach.
 func (f *field) end() int64 {
-	if len(f.leaves) == 0 { // it has as many rows as one asks for
+	if len(f.leaves) == 0 { // such a field has any number of rows
 		return 0
 	}
 	end := f.held()
@@ -513,12 +514,12 @@ func (f *field) end() int64 {
 	return end
 }
 
-// rest is how many rows a column has after the declared ones.
+// rest returns how many rows a column has beyond the declared ones.
 func (f *field) rest(ctx context.Context, _, rows int64) int64 {
 	for _, l := range f.leaves {
 		if f.dead == nil && l.parent == nil && !l.ended {
 			if pb, err := l.pager.Peek(ctx); err != nil || pb.Page.Rows < 0 {
-				for l.needs(rows, rows+1) && l.page(ctx) == nil { // trouble after the last row is not this scan's
+				for l.needs(rows, rows+1) && l.page(ctx) == nil { // errors after the last row do not concern this scan
 				}
 			}
 		}
@@ -529,10 +530,10 @@ func (f *field) rest(ctx context.Context, _, rows int64) int64 {
 	return 0
 }
 
-// dropsLostRows: the rows that are lost cannot be shown as null.
+// dropsLostRows reports whether lost rows of the field cannot be represented as null.
 func (f *field) dropsLostRows() bool { return f.plan.Asm.Field().Type.ID() == arrow.DENSE_UNION }
 
-// withColumn adds the field to an error that does not name it, and the row group's part to one without a place.
+// withColumn adds the field to an error that does not name one, and the row group's part to an error without a place.
 func (f *field) withColumn(err error) error {
 	var e *fault.Error
 	if !errors.As(err, &e) {
@@ -548,7 +549,7 @@ func (f *field) withColumn(err error) error {
 	return &out
 }
 
-// take is the field's rows, in the shape of output path, that sel selects among the n rows from row a on.
+// take returns those of the field's n rows from row a on that sel selects, in the shape of output path.
 func (f *field) take(a int64, n int, sel *vec.Sel, path []string, mem memory.Allocator) (arrow.Array, error) {
 	from, to := int(f.row-a), min(int(f.held()-a), n)
 	whole := f.arr

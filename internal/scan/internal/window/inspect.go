@@ -19,14 +19,14 @@ import (
 type PageInfo struct {
 	Page   format.Page
 	Dict   bool        // the chunk's dictionary
-	Same   bool        // lies in the same bytes as the page before (a block cut into several pages)
+	Same   bool        // it lies in the same bytes as the previous page (a block divided into several pages)
 	Stored int64       // bytes as stored
-	Raw    int64       // bytes after decompression; 0 not known
-	Vector *vec.Vector // good during the call
+	Raw    int64       // bytes after decompression; 0: not known
+	Vector *vec.Vector // valid during the call
 }
 
-// Pages decodes every page of a column chunk and shows it to f, the dictionary first. Damage, and what needs an
-// unknown encoding or codec, is reported to lost, which may return nil to go on after it.
+// Pages decodes every page of a column chunk and passes it to f, the dictionary first. Damage, and pages that need an
+// unknown encoding or codec, are reported to lost, which may return nil to continue.
 func Pages(ctx context.Context, src fetch.Source, g format.RowGroup, col int, f func(PageInfo) error,
 	lost func(region.Loss) error) error {
 	c := src.Reader.Columns()[col]
@@ -81,8 +81,8 @@ func Pages(ctx context.Context, src fetch.Source, g format.RowGroup, col int, f 
 	}
 }
 
-// childPages is Pages for a column whose entries its parent counts: the parents' lengths are read in parallel. Damage
-// in them ends the walk.
+// childPages is Pages for a column whose entries its parent counts: the parents' lengths are read alongside. Damage in
+// the lengths ends the walk.
 func childPages(ctx context.Context, src fetch.Source, g format.RowGroup, col int, f func(PageInfo) error,
 	lost func(region.Loss) error) error {
 	cols := src.Reader.Columns()
@@ -105,7 +105,7 @@ func childPages(ctx context.Context, src fetch.Source, g format.RowGroup, col in
 			return nil
 		}
 		of := l
-		for p := l.due(ctx); p != l && err == nil; p = l.due(ctx) { // the lengths that count the entries
+		for p := l.due(ctx); p != l && err == nil; p = l.due(ctx) { // decode the lengths that count the entries
 			of, err = p, p.page(ctx)
 		}
 		if err == nil {
@@ -133,7 +133,7 @@ func childPages(ctx context.Context, src fetch.Source, g format.RowGroup, col in
 	}
 }
 
-// ownBytes are those of a page that no other column's page takes.
+// ownBytes returns how many bytes of a page belong to this column alone.
 func ownBytes(p format.Page) (n int64) {
 	for _, s := range p.Spans[:len(p.Spans)-p.Lent] {
 		n += s.Len
@@ -141,7 +141,7 @@ func ownBytes(p format.Page) (n int64) {
 	return n
 }
 
-// report gives damage, and what needs something unknown, to lost; other errors end the walk.
+// report passes damage, and pages that need an unknown encoding or codec, to lost; other errors end the walk.
 func report(lost func(region.Loss) error, l region.Loss, err error) error {
 	if !errors.Is(err, fault.Corrupt) && !errors.Is(err, fault.Unsupported) {
 		return err
@@ -186,7 +186,8 @@ func sameBytes(a, b format.Page) bool {
 	return len(a.Spans) > 0 && len(b.Spans) > 0 && a.Spans[0] == b.Spans[0]
 }
 
-// passed reports a page that cannot be decoded and gives the row after it; -1 if what follows cannot be placed.
+// passed reports a page that cannot be decoded and returns the row after it; -1 if the rows that follow have no known
+// position.
 func (w *pageWalk) passed(p format.Page, at int64, all region.Loss, err error, lost func(region.Loss) error) (int64,
 	error) {
 	all.Rows[0] = at

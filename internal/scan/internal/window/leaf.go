@@ -14,7 +14,7 @@ import (
 	"stoa/vec"
 )
 
-// leaf is one physical column of a field. Its vector holds the entries of the rows from row on; those up to end are
+// leaf is one physical column of a field. Its vector holds the entries of the rows from row on; rows before end are
 // complete.
 type leaf struct {
 	field    *field
@@ -28,13 +28,13 @@ type leaf struct {
 	vec      *vec.Vector
 
 	row, end int64
-	starts   int64   // rows that begin in vec, of a repeated column
-	perRow   float64 // entries, lately; 0: not known
-	growing  int64   // bytes of pages since end last moved: of a row that is not complete
-	ended    bool    // there is nothing after end
+	starts   int64   // for repeated columns: rows that begin in vec
+	perRow   float64 // recent average of entries per row; 0: not known
+	growing  int64   // bytes of the pages since end last moved, that is, of an incomplete row
+	ended    bool    // there are no rows after end
 	lost     []vec.Range
-	dead     error // the rows from end on cannot be found
-	torn     bool  // the entries that continue a row at the start of the next page belong to a row that was passed over
+	dead     error // why the rows from end on cannot be found
+	torn     bool  // entries at the start of the next page that continue a row belong to a row that was skipped
 }
 
 // open finds the pages of the wanted rows. A parent is opened where its children's first pages begin.
@@ -44,7 +44,7 @@ func (l *leaf) open(ctx context.Context, rows vec.Ranges, ahead int64) error {
 	if l.vec, err = vec.New(l.col.Type, r.Plan.Alloc()); err != nil {
 		return err
 	}
-	if l.col.MaxRep > 0 { // the page in which the row after begins may begin with entries of the last one
+	if l.col.MaxRep > 0 { // the page in which the following row begins may start with entries of the last one
 		rows = slices.Clone(rows)
 		for i := range rows {
 			if rows[i].To < math.MaxInt64 {
@@ -72,7 +72,7 @@ func (l *leaf) open(ctx context.Context, rows vec.Ranges, ahead int64) error {
 	return err
 }
 
-// pass: the entries before row are no longer in vec.
+// pass records that the entries before row are no longer in vec.
 func (l *leaf) pass(row int64) {
 	l.starts -= row - l.row
 	l.row = row
@@ -84,7 +84,7 @@ func (l *leaf) restart(row int64) {
 	l.row, l.end, l.starts, l.torn, l.growing = row, row, 0, row > 0, 0
 }
 
-// entries is how many entries of l, from the first one it holds, belong to rows before row, which is end at most.
+// entries returns how many entries of vec belong to rows before row, which is at most end.
 func (l *leaf) entries(row int64) (int, error) {
 	switch {
 	case row <= l.row:
@@ -110,7 +110,7 @@ func (l *leaf) entries(row int64) (int, error) {
 	return int(row - l.row), nil
 }
 
-// jump passes over pages that lie wholly before row. Pages that do not say where they lie are read.
+// jump skips pages that lie wholly before row. Pages that do not declare their rows are read.
 func (l *leaf) jump(ctx context.Context, row int64) {
 	if l.vec == nil || row <= l.end {
 		return
@@ -125,13 +125,13 @@ func (l *leaf) jump(ctx context.Context, row int64) {
 	}
 }
 
-// needs reports whether another page has to be decoded so that the rows before to are complete. It may stop after row
-// from if the vector gets too large.
+// needs reports whether another page has to be decoded so that the rows before to are complete. Once row from is
+// complete, it returns false if the vector gets too large.
 func (l *leaf) needs(from, to int64) bool {
 	return l.end < to && !l.ended && l.dead == nil && (l.end <= from || l.vec.Size() < l.field.run.Plan.Largest)
 }
 
-// due is l, or its ancestor whose lengths have to be decoded before l's next page can be.
+// due returns l, or the ancestor whose lengths have to be decoded before l's next page can be.
 func (l *leaf) due(ctx context.Context) *leaf {
 	if l.parent == nil {
 		return l
@@ -146,7 +146,7 @@ func (l *leaf) due(ctx context.Context) *leaf {
 	return l
 }
 
-// page decodes the next page. What is wrong with it costs its rows if it says which they are, else all after them.
+// page decodes the next page. Damage loses the rows of the page if they are known, otherwise all rows from there on.
 func (l *leaf) page(ctx context.Context) error {
 	pb, err := l.pager.Peek(ctx)
 	if err == io.EOF {
@@ -171,13 +171,13 @@ func (l *leaf) page(ctx context.Context) error {
 		}
 	}
 	if l.field.run.Excused(err) {
-		l.dead = err // what is complete is still good
+		l.dead = err // the complete rows are still good
 		return nil
 	}
 	return err
 }
 
-// grow refuses a row that is too large: complete and size are what end and size were before the page.
+// grow refuses a row that is too large. complete and size are end and size before the page was decoded.
 func (l *leaf) grow(complete, size int64) error {
 	if l.growing += l.size() - size; l.end > complete {
 		l.growing = 0
@@ -187,8 +187,8 @@ func (l *leaf) grow(complete, size int64) error {
 	return nil
 }
 
-// expect sizes the vector for the rows before to: by the next page, or else by the rows before. The last page extends
-// past these rows.
+// expect allocates the vector for the rows before to, going by the next page or else by earlier rows. The last page
+// extends past these rows.
 func (l *leaf) expect(ctx context.Context, to int64) {
 	pb, err := l.pager.Peek(ctx)
 	if err != nil {
@@ -203,7 +203,7 @@ func (l *leaf) expect(ctx context.Context, to int64) {
 	}
 }
 
-// size is the bytes of what is decoded, with its levels.
+// size returns the bytes of the decoded entries with their levels.
 func (l *leaf) size() int64 {
 	n := l.vec.Size()
 	if l.col.Has&format.Levels != 0 {
@@ -212,8 +212,8 @@ func (l *leaf) size() int64 {
 	return n
 }
 
-// weight is about how many bytes the first n entries take when they are spelled out. Where that is more than limit, it
-// may be any number above it.
+// weight returns roughly how many bytes the first n entries take when dictionary codes are expanded. A result above
+// limit is not exact.
 func (l *leaf) weight(n int, limit int64) int64 {
 	all := int64(l.vec.Len())
 	if n == 0 || all == 0 {
@@ -225,10 +225,10 @@ func (l *leaf) weight(n int, limit int64) int64 {
 	return int64(float64(l.size()) * float64(n) / float64(all))
 }
 
-// settle works out end. The last row of a repeated column is complete when the next one begins or the chunk ends.
+// settle updates end. The last row of a repeated column is complete when the next one begins or the chunk ends.
 func (l *leaf) settle() {
 	if l.col.MaxRep == 0 {
-		return // end goes with the pages
+		return // end moves with the pages
 	}
 	if l.end = l.row + l.starts; l.starts > 0 {
 		l.perRow = float64(l.vec.Len()) / float64(l.starts)
@@ -238,7 +238,7 @@ func (l *leaf) settle() {
 	}
 }
 
-// begun is the row with which the next page begins.
+// begun returns the row with which the next page begins.
 func (l *leaf) begun() int64 {
 	if l.col.MaxRep == 0 || l.ended {
 		return l.end
@@ -246,21 +246,21 @@ func (l *leaf) begun() int64 {
 	return l.row + l.starts
 }
 
-// place is the row with which page p, the next one, begins.
+// place returns the row with which p, the next page, begins.
 func (l *leaf) place(p format.Page) (int64, error) {
 	at := l.begun()
 	if p.First >= 0 && p.First != at {
 		if p.First < at {
 			return 0, fault.Corruptf(fetch.PlaceOf(p), "", "the page begins at row %d, row %d is next", p.First, at)
 		}
-		at = p.First // pages that nobody wants were passed over
+		at = p.First // unwanted pages were skipped
 		l.restart(at)
 	}
 	return at, nil
 }
 
-// decoded takes the entries that page p, which begins at row at, brought after the first before ones; err is why there
-// are none.
+// decoded accounts for the entries that page p, which begins at row at, added after the first before ones. If there are
+// none, err says why.
 func (l *leaf) decoded(ctx context.Context, p format.Page, at int64, before int, err error) error {
 	if err == nil {
 		err = l.leveled()
@@ -287,7 +287,7 @@ func (l *leaf) decoded(ctx context.Context, p format.Page, at int64, before int,
 	return l.losePage(p, at, err)
 }
 
-// leveled holds the decoder to its word: a level for each entry.
+// leveled checks that the decoder returned a level for each entry.
 func (l *leaf) leveled() error {
 	if l.col.Has&format.Levels != 0 && len(l.vec.Def()) != l.vec.Len() {
 		return fault.Bugf("column %s: %d levels for %d entries", l.col.Name, len(l.vec.Def()), l.vec.Len())
@@ -295,7 +295,7 @@ func (l *leaf) leveled() error {
 	return nil
 }
 
-// rowsOf is how many rows a page without repetition levels, decoded after entry before, has.
+// rowsOf returns how many rows a page without repetition levels has; its first entry is before.
 func (l *leaf) rowsOf(p format.Page, before int) int64 {
 	if l.parent != nil {
 		return p.Rows
@@ -303,9 +303,9 @@ func (l *leaf) rowsOf(p format.Page, before int) int64 {
 	return int64(l.vec.Len() - before)
 }
 
-// rowsByRest is how many rows begin in a page that cannot be decoded and does not say: what the row group has,
-// less those before, less those that begin in the pages after, which are all read for it. -1 if they cannot be
-// counted.
+// rowsByRest returns how many rows begin in a page that cannot be decoded and does not declare them: the rows of the
+// row group, minus those before the page, minus those that begin in the pages after it, which are all read for this. It
+// returns -1 if the rows cannot be counted.
 func (l *leaf) rowsByRest(ctx context.Context, bad format.Page, at int64) int64 {
 	r, g := l.field.run, l.field.group
 	if g.Rows < 0 || l.parent != nil || l.col.MaxRep == 0 {
@@ -347,13 +347,13 @@ func (l *leaf) rowsByRest(ctx context.Context, bad format.Page, at int64) int64 
 	return -1
 }
 
-// joinRow looks at the entries with which a page begins and which continue the row before.
+// joinRow handles those entries at the start of a page that continue the previous row.
 func (l *leaf) joinRow(before int, p format.Page) error {
 	rep := l.vec.Rep()[before:]
 	k := nest.RowStart(rep, 0)
 	switch {
 	case k == 0:
-	case l.torn: // their row is not wanted, or lost
+	case l.torn: // that row is not wanted, or lost
 		if err := l.vec.Cut(before, before+k); err != nil {
 			return err
 		}
@@ -369,7 +369,7 @@ func (l *leaf) joinRow(before int, p format.Page) error {
 	return nil
 }
 
-// decode decodes page p, which begins at row at: what page does without losing anything.
+// decode decodes page p, which begins at row at. Unlike page, it loses nothing on an error.
 func (l *leaf) decode(ctx context.Context, p format.Page, at int64) error {
 	t, err := l.task(ctx, p, at)
 	if err == nil {
@@ -381,7 +381,7 @@ func (l *leaf) decode(ctx context.Context, p format.Page, at int64) error {
 	return err
 }
 
-// task is what there is to decode of p, which begins at row at, once its bytes are there.
+// task returns the task of decoding p, which begins at row at, once its bytes have arrived.
 func (l *leaf) task(ctx context.Context, p format.Page, at int64) (t format.Task, err error) {
 	if p.Lost != nil {
 		return t, p.Lost
@@ -403,7 +403,8 @@ func (l *leaf) task(ctx context.Context, p format.Page, at int64) (t format.Task
 		NoVerify: l.field.run.Src.NoVerify}, nil
 }
 
-// count is the entries of a child's page: what the parent's lengths for its rows, which due had decoded, add up to.
+// count returns how many entries a child's page has: the sum of the parent's lengths for its rows, which due has had
+// decoded.
 func (l *leaf) count(p format.Page, at int64) (int64, error) {
 	if p.Rows < 0 {
 		return 0, fault.Bugf("column %s: a page of a column with a parent does not say its rows", l.col.Name)
@@ -441,7 +442,7 @@ func (l *leaf) count(p format.Page, at int64) (int64, error) {
 	return n, err
 }
 
-// losePage puts placeholders for the rows of a page, from row at on.
+// losePage appends placeholders for the rows of a page, from row at on.
 func (l *leaf) losePage(p format.Page, at int64, err error) error {
 	rows := vec.Range{From: at, To: at + p.Rows}
 	n := int(p.Rows)
@@ -450,7 +451,7 @@ func (l *leaf) losePage(p format.Page, at int64, err error) error {
 		if i, e := l.parent.entries(at); e == nil && l.parent.end >= rows.To && l.parent.row <= at {
 			if j, e := l.parent.entries(rows.To); e == nil {
 				sum, _ := nest.SumLengths(vec.Fixed[int32](l.parent.vec, 0)[i:j])
-				if sum > MaxLost { // lengths that no page bears out
+				if sum > MaxLost { // lengths that no page confirms
 					return err
 				}
 				n = int(sum)
@@ -460,11 +461,11 @@ func (l *leaf) losePage(p format.Page, at int64, err error) error {
 	switch {
 	case l.col.Has&format.Levels != 0:
 		l.vec.ExtendUnset(n)
-		l.vec.ExtendLevels(n) // zeros: an entry is a row
+		l.vec.ExtendLevels(n) // zeros, so each entry is a row
 	default:
 		l.vec.ExtendUnset(n)
 	}
-	if l.col.MaxRep > 0 { // the row before may have gone on in the page, its last one may in the next
+	if l.col.MaxRep > 0 { // the previous row may have continued in this page, and this page's last row in the next
 		if !p.Starts {
 			rows.From = max(rows.From-1, l.row)
 		}

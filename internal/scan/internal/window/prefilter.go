@@ -11,24 +11,25 @@ import (
 	"stoa/vec"
 )
 
-// What is known of a filter column's pages before its values are compared: that no row of a page passes (its
-// bounds, or no value of the dictionary passes), and, if the format finds it out while it decodes, which
-// entries of a page may.
+// What can be known about the pages of a filter column before values are compared: that no row of a page passes (by its
+// bounds, or because no value of the dictionary passes), and, if the format can tell while decoding, which entries of a
+// page may pass.
 
-// verdict is what a page said: the rows from first on that sel does not select certainly fail the filter.
+// verdict is what decoding a page revealed: the rows from first on that sel does not select certainly fail the filter.
 type verdict struct {
 	first int64
 	sel   *vec.Sel
 }
 
-// ownFilter sets the stream's own part of the filter, tests its dictionary, and says which of its pages are skipped.
-// What an overlay may change is not known before it is patched.
+// ownFilter sets the part of the filter that involves this stream alone, tests its dictionary, and determines which of
+// its pages are skipped. Columns that an overlay may change are excluded, as their values are not known before they are
+// patched.
 func (w *Windows) ownFilter(ctx context.Context, s *stream) error {
 	p := w.run.Plan
 	if w.overlay != nil && w.overlay.Touches(s.column) {
 		return nil
 	}
-	coded := false // some coded value passes
+	coded := false // some dictionary value passes
 	if s.filter = p.Alone[s.column]; s.filter != nil && s.dead == nil {
 		if err := s.needDict(ctx); err != nil {
 			if !w.run.Excused(err) {
@@ -62,7 +63,7 @@ func (w *Windows) ownFilter(ctx context.Context, s *stream) error {
 	return nil
 }
 
-// keepVerdict keeps what a decoded page said of its own entries. first is the row of its first entry.
+// keepVerdict keeps the verdict of decoding on the page's entries. first is the row of its first entry.
 func (s *stream) keepVerdict(t *format.Task, first int64) {
 	trace := s.run.Plan.Spec.Trace
 	if s.filter == nil {
@@ -80,7 +81,7 @@ func (s *stream) keepVerdict(t *format.Task, first int64) {
 	}
 }
 
-// mayPass takes out of in (nil: all), whose entries are the rows [a, b), those that are known to fail.
+// mayPass removes entries that are known to fail from in (nil: all), whose entries are the rows [a, b).
 func (s *stream) mayPass(in *vec.Sel, a, b int64) *vec.Sel {
 	if len(s.pruned) > 0 {
 		in = withoutRanges(s.pruned, orAll(in, int(b-a)), a, b)
@@ -93,13 +94,13 @@ func (s *stream) mayPass(in *vec.Sel, a, b int64) *vec.Sel {
 	return in
 }
 
-// within is in, whose entries are the rows [a, b), without the rows that fail.
+// within returns in, whose entries are the rows [a, b), without the rows that fail.
 func (x verdict) within(in *vec.Sel, a, b int64) *vec.Sel {
 	n := int(b - a)
 	bits := make([]byte, (n+7)/8)
 	vec.SetBits(bits, 0, n, true)
 	rows := vec.Range{From: x.first, To: x.first + int64(x.sel.N)}.Intersect(vec.Range{From: a, To: b})
-	if k := int(rows.Len()); k > 0 { // that all pass is not kept
+	if k := int(rows.Len()); k > 0 { // a verdict that all rows pass is not kept
 		bitutil.CopyBitmap(x.sel.Bits, int(rows.From-x.first), k, bits, int(rows.From-a))
 	}
 	return in.And(vec.NewSel(bits, n))

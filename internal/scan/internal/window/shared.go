@@ -13,7 +13,7 @@ import (
 	"stoa/vec"
 )
 
-// Shared is what all row groups of a scan share, or of the part of it that one worker reads.
+// Shared is what all row groups of a scan share, or of the part of a scan that one worker reads.
 type Shared struct {
 	Plan *plan.Plan
 	Src  fetch.Source
@@ -21,15 +21,15 @@ type Shared struct {
 }
 
 // Excused reports whether the damage policy continues after err. An unsupported encoding or codec is excused, too: a
-// flipped bit in a page header can make it so, and the other pages are intact.
+// flipped bit in a page header can produce one, while the other pages are intact.
 func (r *Shared) Excused(err error) bool {
 	return r.Plan.Spec.Damaged != plan.Fail && (damaged(err) || errors.Is(err, fault.Unsupported))
 }
 
-// damaged reports whether err says that bytes are damaged, rather than that they could not be read.
+// damaged reports whether err means that bytes are damaged, rather than that they could not be read.
 func damaged(err error) bool { return errors.Is(err, fault.Corrupt) }
 
-// maxRow is how many bytes what is nested in a row may have: as much as a row of text.
+// maxRow returns how many bytes the nested values of a row may take: as many as a row of text.
 func (r *Shared) maxRow() int64 {
 	if m := r.Plan.Spec.Memory; m > 0 {
 		return format.Limits{Opening: m}.Row()
@@ -37,19 +37,19 @@ func (r *Shared) maxRow() int64 {
 	return r.Src.Limits.Row()
 }
 
-// Lose reports a loss to ScanSpec.Lost.
+// Lose reports a loss to Spec.Lost.
 func (r *Shared) Lose(l region.Loss) {
 	if r.Plan.Spec.Lost != nil {
 		r.Plan.Spec.Lost(l)
 	}
 }
 
-// MaxLost is how many rows a page that cannot be decoded may say that it has, in a row group that does not say
-// how many it has; and how many are shown as null of a row group of which every column is lost.
+// MaxLost is the maximum number of rows that a page that cannot be decoded may claim in a row group that does not
+// declare its rows, and the maximum that are returned as null for a row group of which every column is lost.
 const MaxLost = 1 << 24
 
-// exceeds reports whether a page says that it has more rows than its row group: then its number is damaged, too,
-// and no placeholders are made by it. All that is known is where the row group ends.
+// exceeds reports whether a page claims more rows than its row group can have. Its number of rows is then damaged, too,
+// and is not used to make placeholders: only the end of the row group is known.
 func exceeds(g format.RowGroup, first, rows int64) bool {
 	if g.Rows < 0 {
 		return rows > MaxLost
@@ -57,17 +57,16 @@ func exceeds(g format.RowGroup, first, rows int64) bool {
 	return rows > g.Rows-first
 }
 
-// plausible reports whether the number of rows of g is believed of a column that is lost from row on.
+// plausible reports whether the declared number of rows of g is trusted for a column that is lost from row from on.
 func plausible(g format.RowGroup, from int64) bool { return g.Rows >= 0 && g.Rows-from <= MaxLost }
 
-// Narrow is which of the rows of g have to be looked at, and what changed in g. What it passes over it
-// reports, if somebody listens.
+// Narrow returns which rows of g have to be read, and the changes of g. It reports skipped rows through format.Skipped.
 func (r *Shared) Narrow(ctx context.Context, g format.RowGroup, rows vec.Range) (ranges vec.Ranges,
 	overlay format.Overlay, err error) {
 	ranges = vec.Ranges{rows}
 	if o, ok := r.Src.Reader.(format.Overlayer); ok {
 		overlay, err = o.Overlay(ctx, g, r.Plan.Query.Cols)
-		if err != nil && r.Excused(err) { // nobody knows which of the rows are as they were
+		if err != nil && r.Excused(err) { // any of the rows may be outdated
 			l := region.Loss{Part: g.Part, Group: g.Index, Name: g.Name,
 				Rows: [2]int64{rows.From, min(rows.To, g.Rows)}, Exact: true, Err: err}
 			if g.Rows < 0 {
@@ -97,6 +96,6 @@ func (r *Shared) Narrow(ctx context.Context, g format.RowGroup, rows vec.Range) 
 		ranges = ranges.Intersect(narrowed)
 	case r.Plan.Spec.Damaged == plan.Fail || !errors.Is(err, fault.Corrupt):
 		return nil, nil, err
-	} // a damaged index narrows nothing; the data is read instead
+	} // a damaged index excludes nothing; the data is read instead
 	return ranges, overlay, nil
 }

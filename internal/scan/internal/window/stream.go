@@ -18,8 +18,8 @@ import (
 	"stoa/vec"
 )
 
-// stream is one column of one row group, decoded in the order of rows into vec, which holds the entries of the rows
-// from row on. Between windows vec holds the tail of a page that crossed the border, or nothing.
+// stream is one column of one row group, decoded in row order into vec, which holds the entries of the rows from row
+// on. Between windows vec holds the tail of a page that crossed the border, or nothing.
 type stream struct {
 	run    *Shared
 	group  format.RowGroup
@@ -32,17 +32,17 @@ type stream struct {
 
 	vec      *vec.Vector
 	row      int64 // of vec's first entry
-	counted  int64 // rows of all pages passed, for pages that do not say where they begin
-	ended    bool  // there is nothing after vec
+	counted  int64 // rows of all pages so far, for pages that do not declare where they begin
+	ended    bool  // there are no rows after those in vec
 	lost     vec.Ranges
-	suspect  []vec.Range // rows whose cells may be old, as their changes are lost
-	pruned   []vec.Range // rows of pages that were passed over because of their bounds
-	filter   *pred.Expr  // what of the scan's filter is about this column alone; nil = nothing, or it must not be used
+	suspect  []vec.Range // rows whose cells may be outdated, as their changes are lost
+	pruned   []vec.Range // rows of pages that were skipped because of their bounds
+	filter   *pred.Expr  // filter terms that involve this column alone; nil = none, or they must not be used
 	hits     *vec.Sel    // the entries of dict that pass it; nil without a dictionary
-	verdicts []verdict   // what pages said of their own entries
-	dictRead bool        // dict is what there is
-	dead     error       // the rest of the chunk cannot be found
-	lostRest int64       // from this row on; see lostFrom
+	verdicts []verdict   // of pages on their own entries
+	dictRead bool        // dict is loaded; it is nil if there is none
+	dead     error       // why the rest of the chunk cannot be found
+	lostRest int64       // first row of the rest; see lostFrom
 }
 
 func (r *Shared) open(ctx context.Context, g format.RowGroup, col int, rows vec.Ranges, ahead int64,
@@ -67,8 +67,8 @@ func (r *Shared) open(ctx context.Context, g format.RowGroup, col int, rows vec.
 	return s, nil
 }
 
-// needDict makes sure that the dictionary, if there is one, is at hand: it is read with the first page that is
-// decoded, or with the filter. An error means that no page can be.
+// needDict loads the dictionary, if there is one: with the first page that is decoded, or with the filter. After an
+// error no page can be decoded.
 func (s *stream) needDict(ctx context.Context) (err error) {
 	if !s.dictRead {
 		s.run.Plan.Spec.Trace.NoteDict(s.group, s.column, s.chunk)
@@ -83,7 +83,7 @@ func (s *stream) Close() {
 	s.vec.Release()
 }
 
-// end is the row after vec's last entry.
+// end returns the row after vec's last entry.
 func (s *stream) end() int64 { return s.row + int64(s.vec.Len()) }
 
 // seek drops the entries before row a.
@@ -95,8 +95,8 @@ func (s *stream) seek(a int64) {
 }
 
 // cover decodes until vec holds the rows [a, b), or fewer at the chunk's end and when vec gets too large. want selects
-// the rows that are needed, counted from a (nil: all): pages without one are skipped. It returns the row up to which
-// vec goes, at most b.
+// the rows that are needed, counted from a (nil: all): pages without any are skipped. It returns the row up to which
+// vec reaches, at most b.
 func (s *stream) cover(ctx context.Context, a, b int64, want *vec.Sel) (int64, error) {
 	s.seek(a)
 	if want.IsAll() && s.run.Plan.Spec.Memory <= 0 { // with a budget a window may end long before b
@@ -128,7 +128,7 @@ func (s *stream) cover(ctx context.Context, a, b int64, want *vec.Sel) (int64, e
 // fits reports whether the codes of long strings in vec can still be expanded after one more page.
 func (s *stream) fits() bool { return s.vec.Fit(s.vec.Len(), s.run.Plan.Strings()) == s.vec.Len() }
 
-// page takes the next page, or passes over it. An error means that the rest of the chunk cannot be placed.
+// page decodes the next page, or skips it. An error means that the rest of the chunk has no known position.
 func (s *stream) page(ctx context.Context, pb *fetch.PageBytes, a, b int64, want *vec.Sel) error {
 	p := pb.Page
 	first := p.First
@@ -157,14 +157,14 @@ func (s *stream) page(ctx context.Context, pb *fetch.PageBytes, a, b int64, want
 	}
 	s.keepVerdict(&t, first)
 	n := int64(s.vec.Len() - before)
-	if pos > first { // only with an empty vec: entries of this page were passed over before
+	if pos > first { // only with an empty vec: earlier entries of this page were skipped
 		s.vec.Skip(int(min(pos-first, n)))
 	}
 	s.pass(first + n)
 	return nil
 }
 
-// passOver puts placeholders for a page whose rows, from first on, are not looked at, and reports whether it is one.
+// passOver appends placeholders for a page whose rows, from first on, are not needed, and reports whether it did.
 func (s *stream) passOver(pb *fetch.PageBytes, first, a, b int64, want *vec.Sel) (bool, error) {
 	p, pos := pb.Page, s.end()
 	known, to := p.Rows >= 0, first+p.Rows
@@ -183,19 +183,19 @@ func (s *stream) passOver(pb *fetch.PageBytes, first, a, b int64, want *vec.Sel)
 		return false, nil
 	}
 	s.vec.ExtendUnset(int(min(to, b) - pos))
-	if to <= b { // else it is looked at again in the next window
+	if to <= b { // otherwise the next window visits it again
 		s.pass(to)
 	}
 	return true, nil
 }
 
-// pass is done with the first page in the queue, whose rows end at to.
+// pass removes the first page, whose rows end at to, from the queue.
 func (s *stream) pass(to int64) {
 	s.counted = to
 	s.pager.Drop()
 }
 
-// task is what there is to decode of p, once its bytes are there.
+// task returns the task of decoding p, once its bytes have arrived.
 func (s *stream) task(ctx context.Context, p format.Page) (t format.Task, err error) {
 	if p.Lost != nil {
 		return t, p.Lost
@@ -210,7 +210,7 @@ func (s *stream) task(ctx context.Context, p format.Page) (t format.Task, err er
 		Hits: s.hits, Limits: s.run.Src.Limits, NoVerify: s.run.Src.NoVerify}, nil
 }
 
-// losePage follows the damage policy for a page that cannot be decoded.
+// losePage applies the damage policy to a page that cannot be decoded.
 func (s *stream) losePage(p format.Page, first, pos int64, err error) error {
 	if !s.run.Excused(err) || p.Rows < 0 || exceeds(s.group, first, p.Rows) {
 		return err
@@ -221,7 +221,7 @@ func (s *stream) losePage(p format.Page, first, pos int64, err error) error {
 	return nil
 }
 
-// loseRows puts placeholders for the rows [from, to), which must follow vec's last entry.
+// loseRows appends placeholders for the rows [from, to), which must follow vec's last entry, and reports the loss.
 func (s *stream) loseRows(from, to int64, exact bool, err error) {
 	s.fill(from, to)
 	l := s.loss()
@@ -229,8 +229,8 @@ func (s *stream) loseRows(from, to int64, exact bool, err error) {
 	s.run.Lose(l)
 }
 
-// loseRest is for a chunk whose next page cannot be found: its rows are lost as far as the row group goes.
-// They are given window by window but reported once.
+// loseRest handles a chunk whose next page cannot be found: its rows up to the end of the row group are lost.
+// Placeholders are appended window by window, but the loss is reported once.
 func (s *stream) loseRest(b int64) {
 	to := min(b, s.group.Rows)
 	l := s.loss()
@@ -239,7 +239,7 @@ func (s *stream) loseRest(b int64) {
 		s.run.Lose(l)
 		s.dead, s.lostRest = errReported, s.end()
 	}
-	if s.group.Rows < 0 { // the other columns may say how many there are
+	if s.group.Rows < 0 { // the other columns may show how many there are
 		s.ended = true
 		return
 	}
@@ -270,7 +270,7 @@ func (s *stream) lostFrom() int64 {
 	return s.lostRest
 }
 
-// fill puts placeholders for the lost rows [from, to), which must follow vec's last entry.
+// fill appends placeholders for the lost rows [from, to), which must follow vec's last entry.
 func (s *stream) fill(from, to int64) {
 	s.lost = s.lost.Add(vec.Range{From: from, To: to})
 	if s.run.Plan.Spec.Damaged == plan.NullCells {
@@ -298,7 +298,7 @@ func (s *stream) nullify(rows vec.Range) error {
 	return s.vec.Overwrite(at, nulls)
 }
 
-// withColumn adds the column to an error that does not name it.
+// withColumn adds the column to an error that does not name one.
 func (s *stream) withColumn(err error) error {
 	var e *fault.Error
 	if !errors.As(err, &e) || s.col.Name == "" || len(s.run.Plan.Columns) < 2 {
@@ -309,19 +309,19 @@ func (s *stream) withColumn(err error) error {
 	return &out
 }
 
-// dropLost takes rows of [a, b) that this column lost out of sel.
+// dropLost removes the rows of [a, b) that this column lost from sel.
 func (s *stream) dropLost(sel *vec.Sel, a, b int64) *vec.Sel {
 	return withoutRanges(s.suspect, withoutRanges(s.lost, sel, a, b), a, b)
 }
 
-// dropsLostRows: a row without the key by which row groups are merged has no place.
+// dropsLostRows reports whether this is a key by which row groups are merged: a row without it has no position.
 func (s *stream) dropsLostRows() bool { return slices.Contains(s.run.Plan.Keys, s.column) }
 
 func (s *stream) name() string { return s.col.Name }
 
 func (s *stream) loss() region.Loss { return s.run.Plan.LossIn(s.group, s.column) }
 
-// withoutRanges takes the rows of lost out of sel, whose entries are the rows [a, b).
+// withoutRanges removes the rows of lost from sel, whose entries are the rows [a, b).
 func withoutRanges(lost []vec.Range, sel *vec.Sel, a, b int64) *vec.Sel {
 	for _, r := range lost {
 		r = r.Intersect(vec.Range{From: a, To: b})
@@ -337,8 +337,8 @@ func withoutRanges(lost []vec.Range, sel *vec.Sel, a, b int64) *vec.Sel {
 	return sel
 }
 
-// rest is how many rows the column has after the declared ones. Only pages that do not state their rows can have such;
-// the format counted those of the others.
+// rest returns how many rows the column has beyond the declared ones. Only pages that do not declare their rows can
+// have such; the format has counted the rows of the others.
 func (s *stream) rest(ctx context.Context, at, rows int64) int64 {
 	more := s.end() - rows
 	for more <= 0 && s.dead == nil && !s.ended {
@@ -354,7 +354,8 @@ func (s *stream) rest(ctx context.Context, at, rows int64) int64 {
 	return more
 }
 
-// wantOf is want for the entries of a page with the rows [first, to): nil if some of them lie outside the window.
+// wantOf returns want for the entries of a page with the rows [first, to), or nil if some of them lie outside the
+// window.
 func wantOf(want *vec.Sel, a, b, first, to int64, known bool) *vec.Sel {
 	if !known || want.IsAll() || first < a || to > b {
 		return nil
@@ -362,8 +363,8 @@ func wantOf(want *vec.Sel, a, b, first, to int64, known bool) *vec.Sel {
 	return want.Slice(int(first-a), int(to-a))
 }
 
-// worthKeeping reports whether the scan wants at most an eighth of page p's rows, so that it is worth keeping. Scans
-// with a budget keep nothing, and those that are traced report what they read.
+// worthKeeping reports whether page p should be cached because the scan wants at most an eighth of its rows. Scans with
+// a budget keep nothing, and neither do traced ones, which report what they read.
 func (s *stream) worthKeeping(p format.Page, first int64) bool {
 	spec := &s.run.Plan.Spec
 	if s.run.Src.Pages == nil || spec.Trace != nil || spec.Memory > 0 || p.Lost != nil || len(p.Spans) == 0 ||
@@ -386,16 +387,16 @@ func (s *stream) appendKept(ctx context.Context, p format.Page, first, from, to 
 	if err != nil {
 		return s.losePage(p, first, from, err)
 	}
-	if to == first+p.Rows { // else it is looked at again in the next window
+	if to == first+p.Rows { // otherwise the next window visits it again
 		s.pass(to)
 	}
 	return nil
 }
 
-// maxExpected is for how many rows memory is allocated on nothing but a page's word.
+// maxExpected is the maximum number of rows for which memory is allocated just because a page declares them.
 const maxExpected = 1 << 20
 
-// wholePage is the whole page, decoded now or before.
+// wholePage returns the whole page, decoded now or earlier.
 func (s *stream) wholePage(ctx context.Context, p format.Page) (*vec.Vector, error) {
 	k := vec.CacheKey{Object: p.Spans[0].Object, Off: p.Spans[0].Off, Sub: p.Sub, Column: s.column}
 	if v := s.run.Src.Pages.Get(k); v != nil {
@@ -416,7 +417,7 @@ func (s *stream) wholePage(ctx context.Context, p format.Page) (*vec.Vector, err
 	if err := fetch.Decode(s.chunk, &t, v); err != nil {
 		return nil, err
 	}
-	if err := v.Plain(); err != nil { // it is shared: nothing may have to be spelled out later
+	if err := v.Plain(); err != nil { // it is shared, so its codes have to be expanded now
 		return nil, err
 	}
 	s.run.Src.Pages.Put(k, v)

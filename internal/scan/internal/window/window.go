@@ -20,33 +20,33 @@ import (
 	"stoa/vec"
 )
 
-// Windows runs over ranges of rows of one row group: for each window Begin, Filter, Fill, Emit.
+// Windows reads ranges of rows of one row group: for each window Begin, Filter, Fill, Emit.
 type Windows struct {
 	run      *Shared
 	group    format.RowGroup
 	filters  []lane
 	others   []lane
-	byCol    map[int]*stream // the flat ones, by physical column
-	byTop    map[int]*field  // the nested ones, by field of the schema
-	arena    *vec.Arena      // of arenas, until release
+	byCol    map[int]*stream // flat columns, by physical column
+	byTop    map[int]*field  // nested fields, by field of the schema
+	arena    *vec.Arena      // from the pool arenas, until release
 	overlay  format.Overlay  // nil: rows are final as decoded
-	before   int64           // rows of the row groups before this one
-	At       int64           // rows before this one are done
-	Live     int64           // rows gone through that the overlay left
-	reported int64           // suspect rows before this one are in the manifest
-	suspects []region.Loss   // of this window, which are reported when it is known where it ends
-	memo     pred.Memo       // each dictionary is tested once
+	before   int64           // rows of the previous row groups
+	At       int64           // first row that is not done
+	Live     int64           // rows read so far that the overlay left
+	reported int64           // suspect rows before this one have been reported
+	suspects []region.Loss   // of this window, reported when its end is known
+	memo     pred.Memo       // so that each dictionary is tested only once
 
-	// The window that is being read: the rows [At, to) of rows.
+	// The current window: the rows [At, to) of rows.
 	rows  vec.Range
 	to    int64
-	over  bool       // there is nothing more in rows
-	live  *vec.Sel   // what the overlay leaves of them
-	sel   *vec.Sel   // what the filter does
-	patch *vec.Patch // what the overlay changes; nil: nothing
+	over  bool       // there are no more rows in rows
+	live  *vec.Sel   // the rows that the overlay leaves
+	sel   *vec.Sel   // the rows that the filter leaves
+	patch *vec.Patch // the overlay's changes; nil: none
 }
 
-// lane is a column as the windows see it: a stream, or a field of several columns.
+// lane is a column from the point of view of a window: a stream, or a field of several columns.
 type lane interface {
 	cover(ctx context.Context, a, b int64, want *vec.Sel) (int64, error)
 	seek(a int64)
@@ -54,25 +54,25 @@ type lane interface {
 	rest(ctx context.Context, at, rows int64) int64
 	dropLost(sel *vec.Sel, a, b int64) *vec.Sel
 	dropsLostRows() bool // lost rows are left out under every policy
-	lostFrom() int64     // the row from which on all is lost, as far as the row group goes; math.MaxInt64: none
+	lostFrom() int64     // first row of a lost rest that reaches to the end of the row group; math.MaxInt64: none
 	restReported() bool  // the rest is lost, and that was reported
-	readEnd() int64      // end, without placeholders for what is gone
+	readEnd() int64      // end, without placeholders for lost rows
 	abandon(err error)
-	padTo(a, to int64) // of one that is gone, where only the others say how many rows there are: placeholders
+	padTo(a, to int64) // appends placeholders to a lost lane, where only the other lanes show how many rows there are
 	name() string
 	loss() region.Loss
 	withColumn(err error) error
 	Close()
 }
 
-// Open opens the columns of row group g where the rows begin. before is how many rows the row groups before it have.
+// Open opens the columns of row group g at the first of rows. before is how many rows the previous row groups have.
 func Open(ctx context.Context, r *Shared, before int64, g format.RowGroup, rows vec.Ranges,
 	overlay format.Overlay) (*Windows, error) {
 	w := &Windows{run: r, group: g, before: before, byCol: map[int]*stream{}, byTop: map[int]*field{}, overlay: overlay,
 		arena: arenas.Get().(*vec.Arena)}
 	p := r.Plan
 	others, otherFields := p.Others, p.OtherFields
-	if g.Rows < 0 && !p.HasPages() { // only reading a column says how many rows there are
+	if g.Rows < 0 && !p.HasPages() { // how many rows there are is known only by reading a column
 		cols, fields, err := p.Counting(p.StoredSchema(r.Src.Reader))
 		if err != nil {
 			return nil, err
@@ -85,7 +85,7 @@ func Open(ctx context.Context, r *Shared, before int64, g format.RowGroup, rows 
 		return fail(err)
 	}
 	if len(w.filters) > 0 {
-		ahead = -1 // which pages are needed is not known ahead
+		ahead = -1 // which pages are needed is not known in advance
 	}
 	if err := w.open(ctx, &w.others, others, otherFields, rows, ahead); err != nil {
 		return fail(err)
@@ -121,10 +121,10 @@ func (w *Windows) open(ctx context.Context, to *[]lane, cols []int, fields []*pl
 	return nil
 }
 
-// lanes are all columns that are read.
+// lanes returns all columns that are read.
 func (w *Windows) lanes() []lane { return slices.Concat(w.filters, w.others) }
 
-// Release gives back what the columns hold.
+// Release releases the resources of the columns.
 func (w *Windows) Release() {
 	for _, l := range w.lanes() {
 		l.Close()
@@ -133,11 +133,11 @@ func (w *Windows) Release() {
 	w.arena = nil
 }
 
-// arenas are those of scans that ended: a look-up of one row must not cost a megabyte of new memory.
+// arenas are reused by later scans: a look-up of one row must not cost a megabyte of new memory.
 var arenas = sync.Pool{New: func() any { return new(vec.Arena) }}
 
-// Begin is where the next window of rows, in which w.At lies, may end; Filter and Fill may move that. A window that has
-// no row left is the end, or damage: see Emit.
+// Begin sets where the next window of rows, which contain w.At, may end at most; Filter and Fill may end it earlier. A
+// window without rows means the end, or damage: see Emit.
 func (w *Windows) Begin(ctx context.Context, rows vec.Range) error {
 	p := w.run.Plan
 	w.rows, w.to, w.over = rows, w.At, false
@@ -157,8 +157,8 @@ func (w *Windows) Begin(ctx context.Context, rows vec.Range) error {
 	return ctx.Err()
 }
 
-// Filter has the filter's columns cover the window, one after the other, and selects its rows: those that one
-// column's bounds exclude are not looked for in the next.
+// Filter makes the filter's columns cover the window, one after the other, and selects its rows. Rows that the bounds
+// of one column exclude are not read from the next.
 func (w *Windows) Filter(ctx context.Context) error {
 	var candidates *vec.Sel // the rows that are not excluded; nil = all
 	for _, l := range w.filters {
@@ -166,7 +166,7 @@ func (w *Windows) Filter(ctx context.Context) error {
 			return nil
 		}
 		want := candidates
-		if _, nested := l.(*field); nested { // it is looked at as a whole: see view
+		if _, nested := l.(*field); nested { // a field is tested as a whole: see view
 			want = nil
 		}
 		end, err := l.cover(ctx, w.At, w.to, want)
@@ -189,8 +189,8 @@ func (w *Windows) Filter(ctx context.Context) error {
 	return w.choose(ctx, candidates)
 }
 
-// Fill has the other columns cover the window, as far as its rows are selected. Where only they say how many rows
-// there are, those of which the rest is lost go along with the others.
+// Fill makes the other columns cover the selected rows of the window. Where only they show how many rows there are,
+// lanes whose rest is lost are padded to the length of the others.
 func (w *Windows) Fill(ctx context.Context) error {
 	counting := w.group.Rows < 0 && len(w.filters) == 0 // only the columns say where such a group ends
 	if w.to == w.At || w.sel.Count == 0 && !counting {
@@ -209,7 +209,7 @@ func (w *Windows) Fill(ctx context.Context) error {
 		}
 		to = min(to, max(end, a))
 	}
-	if len(gone) > 0 && len(gone) == len(w.lanes()) { // nothing says
+	if len(gone) > 0 && len(gone) == len(w.lanes()) { // nothing shows how many rows there are
 		to = a
 	} else {
 		for _, l := range gone {
@@ -229,7 +229,7 @@ func (w *Windows) Fill(ctx context.Context) error {
 	return w.fit(to)
 }
 
-// fit ends the window at row to, up to which all columns go, and patches and checks what they hold.
+// fit ends the window at row to, which all columns have reached, and patches and checks the columns' contents.
 func (w *Windows) fit(to int64) (err error) {
 	n := int(to - w.At)
 	if to < w.to {
@@ -242,7 +242,7 @@ func (w *Windows) fit(to int64) (err error) {
 	return err
 }
 
-// Emit gives the window's rows and reports whether there may be more.
+// Emit emits the window's rows and reports whether there may be more.
 func (w *Windows) Emit(ctx context.Context) (more bool, err error) {
 	if w.over {
 		return false, nil
@@ -257,8 +257,8 @@ func (w *Windows) Emit(ctx context.Context) (more bool, err error) {
 	return true, w.emit(w.sel, a, int(w.to-a))
 }
 
-// lostFrom is the row from which on no row can be shown, as what is lost of the row group reaches to its end: in a
-// column without which no row is given, or in all of them. math.MaxInt64 if there is none.
+// lostFrom returns the row from which on no row of the row group can be returned, because everything up to its end is
+// lost in all columns or in one whose lost rows are dropped; math.MaxInt64 if there is none.
 func (w *Windows) lostFrom() int64 {
 	needed, all := int64(math.MaxInt64), int64(-1)
 	for i, l := range w.lanes() {
@@ -274,8 +274,8 @@ func (w *Windows) lostFrom() int64 {
 	return needed
 }
 
-// skipLost is done with the rows from w.At on, if no column has any and only the row group says that there are so many:
-// that number may be what is damaged. What is lost was reported.
+// skipLost skips the rows from w.At on if no column has any of them and only the row group declares that there are this
+// many: that number may be the damage. The loss has been reported.
 func (w *Windows) skipLost() bool {
 	byPosition := w.run.Plan.Logical && w.run.Plan.Spec.Rows != (vec.Range{})
 	if byPosition || w.rows.To-w.At <= MaxLost || w.lostFrom() > w.At {
@@ -286,7 +286,8 @@ func (w *Windows) skipLost() bool {
 	return true
 }
 
-// choose selects the wanted rows, as far as the filter's columns say; candidates is what their pages leave (nil = all).
+// choose selects the wanted rows as far as the filter's columns determine them; candidates are the rows that their
+// pages leave (nil = all).
 func (w *Windows) choose(ctx context.Context, candidates *vec.Sel) (err error) {
 	a, b := w.At, w.to
 	if w.live, w.patch, err = w.changes(ctx, a, b); err != nil {
@@ -300,7 +301,7 @@ func (w *Windows) choose(ctx context.Context, candidates *vec.Sel) (err error) {
 	return err
 }
 
-// withoutLost is sel without the rows [a, b) of which a cell is lost, where the damage policy leaves them out.
+// withoutLost returns sel without those of the rows [a, b) that have a lost cell, where they have to be left out.
 func (w *Windows) withoutLost(sel *vec.Sel, a, b int64) *vec.Sel {
 	for _, s := range w.others {
 		if w.run.Plan.Spec.Damaged == plan.SkipRows || s.dropsLostRows() {
@@ -324,8 +325,8 @@ func cut(s *vec.Sel, n int) *vec.Sel {
 	return s.Slice(0, n)
 }
 
-// changes is what the overlay says of the rows [a, b): which are there, and the patch. What damage in it makes
-// suspect is never shown unpatched.
+// changes returns the overlay's effect on the rows [a, b): which of them remain, and the patch. Cells that damage in
+// the overlay makes suspect are never returned unpatched.
 func (w *Windows) changes(ctx context.Context, a, b int64) (live *vec.Sel, p *vec.Patch, err error) {
 	n := int(b - a)
 	w.suspects = w.suspects[:0]
@@ -360,7 +361,7 @@ func (w *Windows) changes(ctx context.Context, a, b int64) (live *vec.Sel, p *ve
 	return live, p, err
 }
 
-// suspect follows the damage policy for what a patch says is suspect: rows are taken out of live, cells are lost.
+// suspect applies the damage policy to what a patch declares suspect: rows are removed from live, cells are lost.
 func (w *Windows) suspect(p *vec.Patch, live *vec.Sel) (*vec.Sel, error) {
 	rows := vec.Range{From: p.First, To: p.First + int64(p.N)}
 	for _, x := range p.Suspect {
@@ -381,8 +382,8 @@ func (w *Windows) suspect(p *vec.Patch, live *vec.Sel) (*vec.Sel, error) {
 	return live, nil
 }
 
-// reportSuspects reports what is suspect of the window that ends before row b. Of a row group whose number of rows
-// is not known only the columns say where that is; a window that was cut is asked for again.
+// reportSuspects reports the suspect rows of the window that ends before row b. In a row group with an unknown number
+// of rows only the columns determine that end, and the rest of a window that was cut short is visited again.
 func (w *Windows) reportSuspects(b int64) {
 	for _, l := range w.suspects {
 		l.Rows = [2]int64{max(l.Rows[0], w.reported), min(l.Rows[1], b)}
@@ -393,7 +394,7 @@ func (w *Windows) reportSuspects(b int64) {
 	w.reported = max(w.reported, b)
 }
 
-// positioned cuts live to the wanted rows where these are counted among the rows that are there: deleted ones have no
+// positioned cuts live to the wanted rows where positions count only the rows that remain: deleted rows have no
 // position.
 func (w *Windows) positioned(live *vec.Sel) *vec.Sel {
 	if !w.run.Plan.Logical || w.run.Plan.Spec.Rows == (vec.Range{}) {
@@ -404,7 +405,7 @@ func (w *Windows) positioned(live *vec.Sel) *vec.Sel {
 	return without(emit.First(live, int(min(to, int64(live.Count)))), int(min(from, int64(live.Count))))
 }
 
-// without is s without its first k entries.
+// without returns s without its first k entries.
 func without(s *vec.Sel, k int) *vec.Sel {
 	if k == 0 {
 		return s
@@ -412,7 +413,7 @@ func without(s *vec.Sel, k int) *vec.Sel {
 	return s.And(emit.First(s, k).Not())
 }
 
-// apply overwrites cells of streams, in the window's first n rows.
+// apply overwrites cells of streams in the window's first n rows.
 func (w *Windows) apply(lanes []lane, p *vec.Patch, n int) error {
 	if p == nil {
 		return nil
@@ -424,7 +425,7 @@ func (w *Windows) apply(lanes []lane, p *vec.Patch, n int) error {
 		}
 		k, _ := slices.BinarySearch(c.Rows, int32(n))
 		vals := c.Vals
-		if k < len(c.Rows) { // the window ended before the patch
+		if k < len(c.Rows) { // the window ends before the patch does
 			short, err := vec.New(vals.Type, memory.DefaultAllocator)
 			if err != nil {
 				return err
@@ -440,7 +441,7 @@ func (w *Windows) apply(lanes []lane, p *vec.Patch, n int) error {
 		}
 	}
 	if w.run.Plan.Spec.Damaged != plan.NullCells {
-		return nil // the rows were, or will be, taken out
+		return nil // the rows were, or will be, removed
 	}
 	for _, x := range p.Suspect {
 		if s := w.byCol[x.Col]; s != nil && slices.Contains(lanes, lane(s)) {
@@ -452,9 +453,9 @@ func (w *Windows) apply(lanes []lane, p *vec.Patch, n int) error {
 	return nil
 }
 
-// filter is the rows of live that pass the filter, whose columns are decoded for [a, b).
+// filter returns the rows of live that pass the filter, whose columns are decoded for [a, b).
 func (w *Windows) filter(a, b int64, live *vec.Sel, p *vec.Patch) (*vec.Sel, error) {
-	for _, s := range w.filters { // under every policy: a filter over a lost cell is unknown, also "is null"
+	for _, s := range w.filters { // under every policy: a filter over a lost cell is unknown, even "is null"
 		live = s.dropLost(live, a, b)
 	}
 	if err := w.apply(w.filters, p, int(b-a)); err != nil {
@@ -483,7 +484,7 @@ func (w *Windows) evaluate(e *pred.Expr, a int64, n int, sel *vec.Sel) (*vec.Sel
 	return e.EvalWith(&w.memo, n, func(path string) arrow.Array { return views[path] }, sel)
 }
 
-// view is the n rows from a on of what lies at path.
+// view returns the n rows from a on of the field at path.
 func (w *Windows) view(path []int, a int64, n int) (arrow.Array, error) {
 	if f := w.byTop[path[0]]; f != nil {
 		names := plan.NamesOf(w.run.Plan.Fields, path)
@@ -492,8 +493,8 @@ func (w *Windows) view(path []int, a int64, n int) (arrow.Array, error) {
 	return w.run.Plan.Test(path, n, func(col int) (arrow.Array, error) { return w.byCol[col].vec.View(n) })
 }
 
-// checkStructs checks in the rows [a, b) that sel selects whether the columns of structs contradict each other: such
-// rows are damaged, and it is not known in which column. It returns the rows that may be shown.
+// checkStructs checks whether the columns of structs contradict each other in those of the rows [a, b) that sel
+// selects. Such rows are damaged, in an unknown column. It returns the rows that may be returned.
 func (w *Windows) checkStructs(sel *vec.Sel, a, b int64) (*vec.Sel, error) {
 	for _, s := range w.run.Plan.Shown {
 		if s.Rows == nil {
@@ -527,7 +528,7 @@ func (w *Windows) checkStructs(sel *vec.Sel, a, b int64) (*vec.Sel, error) {
 	return sel, nil
 }
 
-// contradiction is the first one between columns of rows, among the rows that sel selects.
+// contradiction returns the first contradiction between columns of rows, among the rows that sel selects.
 func (w *Windows) contradiction(rows *nest.RowField, sel *vec.Sel) (*nest.Contradiction, error) {
 	views := map[int]arrow.Array{}
 	defer func() {
@@ -545,8 +546,8 @@ func (w *Windows) contradiction(rows *nest.RowField, sel *vec.Sel) (*nest.Contra
 	return rows.Contradicts(sel, func(col int) arrow.Array { return views[col] }), nil
 }
 
-// disagree follows the damage policy for what columns of rows contradict each other in, counted from row a: the struct
-// is not shown there.
+// disagree applies the damage policy to the contradictory rows of a struct, counted from row a: the struct is lost
+// there.
 func (w *Windows) disagree(rows *nest.RowField, c *nest.Contradiction, a int64) error {
 	var bad vec.Ranges
 	for _, i := range c.Rows {
