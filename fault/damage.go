@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// What is damage and what is not is decided here, and asked for everywhere: what a budget refuses may be whole, so no
-// verb calls it damaged, no policy leaves it out, and no repair is tried on it (docs/architecture.md, law 3).
+// What counts as damage is decided here for the whole tree. Data that exceeds a budget may be intact, so no verb calls
+// it damaged, no policy leaves it out, and no repair is tried on it (docs/architecture.md, law 3).
 
-// OverBudget reports whether err says that something takes more than a budget allows. Readers that go on after damage
-// stop at this.
+// OverBudget reports whether err says that something exceeds a budget. Readers that continue after damage stop at such
+// an error.
 func OverBudget(err error) bool { return errors.Is(err, Limit) }
 
-// NotDamage is the class of an error that does not say whether the bytes are damaged: what was asked for takes more
-// than a budget allows (Limit), or cannot be (Invalid). 0: everything else.
+// NotDamage returns the class of an error that does not tell whether the bytes are damaged: the request exceeds a
+// budget (Limit) or is impossible (Invalid). It returns 0 for every other error.
 func NotDamage(err error) Class {
 	var e *Error
 	if errors.As(err, &e) && (e.Class == Limit || e.Class == Invalid) {
@@ -22,8 +22,8 @@ func NotDamage(err error) Class {
 	return 0
 }
 
-// OfRows is what a writer says of rows that it was given from a table, and cannot hold. Which values there are is
-// nobody's wrong use: what is Invalid to the writer's caller is Unsupported to who named the table.
+// OfRows converts the error of a writer that cannot hold rows of a table. The user who named the table did not choose
+// its values, so an error that is Invalid to the writer's caller is Unsupported to the user.
 func OfRows(err error) error {
 	if !errors.Is(err, Invalid) {
 		return err
@@ -31,5 +31,5 @@ func OfRows(err error) error {
 	return Unsupportedf(Span{}, "", "%s", strings.TrimPrefix(err.Error(), Invalid.Error()+": "))
 }
 
-// NotOfFile reports whether err is about no byte of a file: the system did not give it, or a budget does not allow it.
+// NotOfFile reports whether err is not about bytes of a file: the operating system failed, or a budget was exceeded.
 func NotOfFile(err error) bool { return !errors.As(err, new(*Error)) || OverBudget(err) }

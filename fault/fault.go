@@ -1,5 +1,5 @@
-// Package fault holds the words in which stoa reports that something is wrong:
-// where (Span), what kind (Class), in which field (Path) and why (Reason).
+// Package fault has the types with which stoa reports that something is wrong: where (Span), what kind (Class), in
+// which field (Path) and why (Reason).
 //
 // Every error about the content of a file is an *Error. It prints on one line, always in the same order:
 //
@@ -12,15 +12,15 @@ import (
 	"strings"
 )
 
-// Class says whose fault it is. A Class is itself an error, so that errors.Is(err, fault.Corrupt) asks for it.
+// Class says whose fault an error is. A Class is itself an error, so errors.Is(err, fault.Corrupt) tests for it.
 type Class uint8
 
 const (
 	Corrupt     Class = iota + 1 // the bytes contradict the format
-	Unsupported                  // the bytes may be fine; we do not have what they need (the reason names it)
+	Unsupported                  // the bytes may be intact, but stoa lacks support for them (the reason says for what)
 	Invalid                      // the caller's mistake: a wrong option, an unknown column
 	Limit                        // the file asks for more than the budget allows
-	Bug                          // our own
+	Bug                          // a bug of stoa
 )
 
 func (c Class) Error() string {
@@ -39,14 +39,14 @@ func (c Class) Error() string {
 	return fmt.Sprintf("class %d", uint8(c))
 }
 
-// Span is a run of bytes of one physical object (a file, as its Tree names it).
-// Off and Len are in bytes; offsets are those of the object, also when the reader sees only a section of it.
+// Span is a run of bytes of one physical object (a file, by its name in its Tree). Off and Len are in bytes. Offsets
+// count from the beginning of the object even if the reader sees only a section of it.
 type Span struct {
 	Object   string
 	Off, Len int64
 }
 
-// String is object[off+len]; the object alone if the span says nothing but that.
+// String returns object[off+len], or the object alone for a span without offset and length.
 func (s Span) String() string {
 	if s.Off == 0 && s.Len == 0 {
 		return s.Object
@@ -54,18 +54,18 @@ func (s Span) String() string {
 	return fmt.Sprintf("%s[%d+%d]", s.Object, s.Off, s.Len)
 }
 
-// End is the offset of the first byte after s.
+// End returns the offset of the first byte after s.
 func (s Span) End() int64 { return s.Off + s.Len }
 
-// Sub is the part of s that begins off bytes into it and is n bytes long. It does not check bounds:
-// an error may well point past the end.
+// Sub returns the part of s that begins off bytes into it and is n bytes long. It does not check bounds, because an
+// error may well point past the end.
 func (s Span) Sub(off, n int64) Span { return Span{s.Object, s.Off + off, n} }
 
-// Error is a placed, classed error.
+// Error is an error with a place and a class.
 type Error struct {
 	Class  Class
 	At     Span
-	Path   string // the field, from the outermost structure inwards: "posidx/leaf[3]/entry[12].offset"
+	Path   string // the field, from the outermost structure in: "posidx/leaf[3]/entry[12].offset"
 	Reason string
 	Cause  error
 }
@@ -97,7 +97,7 @@ func (e *Error) Unwrap() error { return e.Cause }
 // Is reports whether target is e's class.
 func (e *Error) Is(target error) bool { c, ok := target.(Class); return ok && c == e.Class }
 
-// New makes an error of class c about field path of the bytes at.
+// New returns an error of class c about field path in the bytes at.
 func New(c Class, at Span, path, format string, args ...any) *Error {
 	return &Error{Class: c, At: at, Path: path, Reason: fmt.Sprintf(format, args...)}
 }
@@ -117,7 +117,7 @@ func Limitf(at Span, path, format string, args ...any) *Error {
 	return New(Limit, at, path, format, args...)
 }
 
-// Invalidf returns an error of class Invalid; the caller's mistakes have no place in a file.
+// Invalidf returns an error of class Invalid. It has no place, because the caller's mistakes are not in a file.
 func Invalidf(format string, args ...any) *Error {
 	return New(Invalid, Span{}, "", format, args...)
 }
@@ -127,8 +127,8 @@ func Bugf(format string, args ...any) *Error {
 	return New(Bug, Span{}, "", format, args...)
 }
 
-// Panicked is the error that a panic p, caught while doing what ("reading"), is reported as: p itself if it is an
-// *Error, as that of an allocator which has no other way to say that there is no memory; else a Bug.
+// Panicked converts a panic p, caught while doing what ("reading"), to an error: p itself if it is an *Error, as from
+// an allocator that has no other way to report that memory ran out; otherwise an error of class Bug.
 func Panicked(p any, what string) *Error {
 	if e, ok := p.(*Error); ok {
 		return e
@@ -136,17 +136,17 @@ func Panicked(p any, what string) *Error {
 	return Bugf("%s panicked: %v", what, p)
 }
 
-// Rel is how a decoder that knows no files (packages enc and codec) reports damage:
-// off and n are relative to the bytes it was given. Its caller adds the place with Locate.
+// Rel returns the error of a decoder that does not know about files (packages enc and codec): off and n are relative to
+// the bytes it was given. Its caller adds the place with Locate.
 func Rel(off, n int, path, format string, args ...any) *Error {
 	return New(Corrupt, Span{Off: int64(off), Len: int64(n)}, path, format, args...)
 }
 
-// Locate gives a relative error (see Rel) its place. at is where the decoder's input lies in the object. exact
-// says that the input was that very run of bytes, so the error's offset can be moved there; otherwise the input
-// was made from it (decompressed), and the offset is reported in the reason. path is put in front of the error's
-// own. An error that has a place already, and one that is not an *Error, only gets the path (and, if not an
-// *Error, class Corrupt).
+// Locate gives a relative error (see Rel) its place. at is where the decoder's input lies in the object. exact says
+// that the input was these very bytes, so that the error's offset can be translated; otherwise the input was derived
+// from them (decompressed), and the offset is reported in the reason. path is prepended to the error's own. An error
+// that already has a place, and one that is not an *Error, only gets the path (and, if it is not an *Error, class
+// Corrupt).
 func Locate(err error, at Span, exact bool, path string) error {
 	if err == nil {
 		return nil

@@ -11,17 +11,17 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// Bind resolves the columns of e in sc and turns its literals into values of the columns' types. What it
-// returns answers the same as e for every row, also where e is unknown, but is simpler:
+// Bind resolves the columns of e in sc and converts its literals to the columns' types. The result has the same value
+// as e for every row, including unknown, but is simpler:
 //
-//   - there is no not in it: it is pushed down into the tests;
-//   - literals are values of the column's type. One between two of its values, or beyond them, changes the operator: x
-//     > 3.5 becomes x >= 4 for integers, and a test that has the same answer for everything but null becomes x in () or
-//     x not in ();
+//   - it has no not: negation is pushed down into the tests;
+//   - literals are values of the column's type. A literal that lies between two such values, or beyond all of them,
+//     changes the operator: x > 3.5 becomes x >= 4 for integers, and a test with the same answer for all cells but null
+//     becomes x in () or x not in ();
 //   - a test with null becomes null, a pattern without wildcards a comparison.
 //
-// Every node with a column has its Path and Type. The result may be bound again, to any schema. An error about
-// a column or literal of a parsed predicate shows the place in its text, as Parse does.
+// Every node with a column has its Path and Type. The result may be bound again, to any schema. An error about a column
+// or literal of a parsed predicate shows the place in its text, as Parse does.
 func Bind(e *Expr, sc *arrow.Schema) (*Expr, error) {
 	if err := e.check(0); err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func (b *binder) bind(e *Expr, not bool) (*Expr, error) {
 		out, err := b.test(e, op)
 		if err == nil {
 			out.bound = true
-			out.src = e.src.only() // its literals may be others now
+			out.src = e.src.only() // its literals may have changed
 		}
 		return out, err
 	}
@@ -63,7 +63,7 @@ func (b *binder) bind(e *Expr, not bool) (*Expr, error) {
 	return out, nil
 }
 
-// test binds a test of a column, with op instead of its own operator.
+// test binds a test of a column, with op in place of its own operator.
 func (b *binder) test(e *Expr, op Op) (*Expr, error) {
 	col, err := b.resolve(e.Column)
 	if err != nil {
@@ -107,7 +107,7 @@ func (b *binder) test(e *Expr, op Op) (*Expr, error) {
 	return out, out.bindNumbers()
 }
 
-// hasNoValidity reports whether nulls of type t are not where those of other types are.
+// hasNoValidity reports whether type t has no validity bitmap of its own for its nulls.
 func hasNoValidity(t arrow.DataType) bool {
 	switch t.ID() {
 	case arrow.RUN_END_ENCODED, arrow.SPARSE_UNION, arrow.DENSE_UNION:
@@ -116,7 +116,7 @@ func hasNoValidity(t arrow.DataType) bool {
 	return false
 }
 
-// isNegative reports whether op is the negation of what its leaf tests.
+// isNegative reports whether op is the negation of the test that its leaf makes.
 func isNegative(op Op) bool {
 	switch op {
 	case OpNe, OpNotIn, OpNotBetween, OpNotLike, OpIsNotNull:
@@ -125,7 +125,7 @@ func isNegative(op Op) bool {
 	return false
 }
 
-// withNull is the test e, as op, whose Values[i] is null. Of between the other half may still say no.
+// withNull returns the test e, as op, whose Values[i] is null. For between, the other limit may still make it FALSE.
 func (e *Expr) withNull(op Op, i int, b *binder) (*Expr, error) {
 	unknown := &Expr{Op: OpUnknown, bound: true}
 	other := Null()
@@ -149,7 +149,7 @@ func (e *Expr) withNull(op Op, i int, b *binder) (*Expr, error) {
 	return &Expr{Op: join, Args: []*Expr{unknown, x}, bound: true}, nil
 }
 
-// constant makes e say always (whenever the column is not null), or never.
+// constant makes e TRUE for every cell that is not null (always), or for none.
 func (e *Expr) constant(always bool) {
 	e.Op, e.Values, e.Escape = OpIn, nil, ""
 	if always {
@@ -158,7 +158,7 @@ func (e *Expr) constant(always bool) {
 	e.leaf = &leaf{dom: e.leaf.dom, kind: leafRange, empty: true, neg: always}
 }
 
-// describe is v with its kind, for messages.
+// describe returns v with its kind, for messages.
 func (v Value) describe() string {
 	s := v.String()
 	if strings.HasPrefix(s, v.Kind.String()+" ") {
@@ -167,7 +167,7 @@ func (v Value) describe() string {
 	return "the " + v.Kind.String() + " " + s
 }
 
-// mismatch explains why e's column cannot be compared with v, its literal i.
+// mismatch returns an error that says why e's column cannot be compared with v, its literal i.
 func (e *Expr) mismatch(i int, v Value, err error) error {
 	if err != errMismatch {
 		var f *fault.Error
@@ -218,11 +218,11 @@ func (e *Expr) bindNumbers() error {
 	return nil
 }
 
-// between are the values of the domain that the test op (or, of a negative one, its opposite) holds for, if its
-// literals lie at p.
+// between returns the range of values of the domain for which the test op (if negative, its opposite) holds. The
+// literals of the test lie at p.
 func (d domain) between(op Op, p [2]point) (lo, hi num, empty bool) {
 	lo, hi = d.min, d.max
-	from, to := p[0], p[0] // the points that limit from below, from above
+	from, to := p[0], p[0] // the points that limit the range from below and from above
 	switch op {
 	case OpLt, OpLe:
 		from = point{side: -1}
@@ -258,8 +258,8 @@ func (d domain) between(op Op, p [2]point) (lo, hi num, empty bool) {
 	return lo, hi, lo.cmp(hi) > 0
 }
 
-// rewrite puts values of the column's type into e, which tests for lo to hi. Where no Value can say it, e stays
-// as it is.
+// rewrite replaces the literals of e, which tests for lo to hi, by values of the column's type. If no Value can
+// represent them, e is left unchanged.
 func (e *Expr) rewrite(lo, hi num, p [2]point) {
 	d := e.leaf.dom
 	if p[0].exact && p[0].side == 0 && len(e.Values) == 1 {
@@ -328,7 +328,7 @@ func (e *Expr) bindText() error {
 	return nil
 }
 
-// text is a value of a domain of strings or binary.
+// text returns a value of a domain of strings or binary.
 func (d domain) text(s string) Value {
 	if d.means == meansString && utf8.ValidString(s) {
 		return String(s)
@@ -336,13 +336,14 @@ func (d domain) text(s string) Value {
 	return Value{Kind: KindBytes, Text: s}
 }
 
-// bindIn binds a list: sorted, each value once; those that the column cannot have are left out, one null stays.
+// bindIn binds a list: it is sorted without duplicates, values that the column cannot have are dropped, and one null is
+// kept.
 func (e *Expr) bindIn() error {
 	l := e.leaf
 	l.kind = leafSet
 	var keys []num
 	var texts []string
-	var inexact []Value // values of the domain that no Value of its type can be
+	var inexact []Value // values of the domain that no Value of its type can represent
 	null := false
 	for i, v := range e.Values {
 		switch {
@@ -429,9 +430,9 @@ func (e *Expr) bindLike() (*Expr, error) {
 	return e, nil
 }
 
-// successor is the first text after all that begin with s; open if there is none.
+// successor returns the first text that sorts after all texts beginning with s; open if there is none.
 func successor(s string) (to string, open bool) {
-	for s != "" && s[len(s)-1] == 0xff { // bytes, not runes: TrimRight would take every invalid byte
+	for s != "" && s[len(s)-1] == 0xff { // bytes, not runes: TrimRight would cut every invalid byte
 		s = s[:len(s)-1]
 	}
 	if s == "" {

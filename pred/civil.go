@@ -7,7 +7,7 @@ import (
 	"stoa/internal/civil"
 )
 
-// Days and times as text, of the calendar of internal/civil.
+// Days and times as text, in the calendar of internal/civil.
 
 func formatDate(days int64) string {
 	y, m, d := civil.Date(days)
@@ -33,7 +33,7 @@ func formatTimestamp(sec int64, nanos int32) string {
 	return formatDate(days) + "T" + formatTime((sec-days*daySeconds)*1e9+int64(nanos)) + "Z"
 }
 
-// number reads exactly n digits (at least n if more is set) and what is after them.
+// number parses exactly n digits (at least n if more is set) and returns the rest.
 func number(s string, n int, more bool) (v int64, rest string, ok bool) {
 	i := 0
 	for i < len(s) && i < 13 && (more || i < n) && s[i] >= '0' && s[i] <= '9' {
@@ -43,7 +43,7 @@ func number(s string, n int, more bool) (v int64, rest string, ok bool) {
 	return v, s[i:], i >= n && i < 13
 }
 
-// cutDate reads a date at the start of s.
+// cutDate parses a date at the start of s.
 func cutDate(s string) (days int64, rest string, ok bool) {
 	neg := strings.HasPrefix(s, "-")
 	y, s, ok1 := number(strings.TrimPrefix(strings.TrimPrefix(s, "-"), "+"), 4, true)
@@ -65,7 +65,7 @@ func cutDate(s string) (days int64, rest string, ok bool) {
 	return days, s, days <= maxDays+2 && days >= -maxDays-2
 }
 
-// cutTime reads a time of day at the start of s.
+// cutTime parses a time of day at the start of s.
 func cutTime(s string) (nanos int64, rest string, ok bool) {
 	h, s, ok1 := number(s, 2, false)
 	if !ok1 || h > 23 || s == "" || s[0] != ':' {
@@ -118,12 +118,12 @@ func parseTimestamp(s string) (sec int64, nanos int32, ok bool) {
 		return 0, 0, false
 	}
 	zone, ok := parseZone(s)
-	sec = days*daySeconds + t/1e9 - zone // may wrap around in the first and last days that there are
+	sec = days*daySeconds + t/1e9 - zone // may wrap around in the first and last representable days
 	off := civil.FloorDiv(sec, daySeconds) - days
 	return sec, int32(t % 1e9), ok && off >= -2 && off <= 2
 }
 
-// parseZone reads nothing, Z, or an offset; it returns seconds east of Greenwich.
+// parseZone parses nothing, Z, or an offset; it returns seconds east of Greenwich.
 func parseZone(s string) (sec int64, ok bool) {
 	s = strings.TrimPrefix(s, " ")
 	switch {

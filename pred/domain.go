@@ -10,21 +10,21 @@ import (
 	"stoa/internal/civil"
 )
 
-// class is how the cells of a column lie in memory, and so which kernels test them.
+// class is how the cells of a column are stored in memory, which determines the kernels that test them.
 type class uint8
 
 const (
 	classNone  class = iota // cannot be compared: lists, structs …
-	classNull               // has no cells but null
+	classNull               // all cells are null
 	classBool               // bits
-	classInt                // signed integers of up to 64 bits, and what is stored as one
+	classInt                // signed integers of up to 64 bits, and types stored as one
 	classUint               // unsigned integers
 	classFloat              // floats
 	classWide               // decimals of 128 and 256 bits
 	classBytes              // strings and binary
 )
 
-// meaning is what the numbers or bytes of a column are, and so which literals they can be compared with.
+// meaning is what the numbers or bytes of a column represent, which determines the literals they can be compared with.
 type meaning uint8
 
 const (
@@ -37,8 +37,8 @@ const (
 	meansBinary
 )
 
-// domain is what the values of an Arrow type are, whatever their layout. Values of fixed width are thought of
-// as nums from min to max.
+// domain describes the values of an Arrow type, whatever their layout. Values of fixed width are treated as nums from
+// min to max.
 type domain struct {
 	class    class
 	means    meaning
@@ -48,7 +48,8 @@ type domain struct {
 	min, max num
 }
 
-// domainOf is the domain of the values of type t; of dictionaries and extensions that of what they stand for.
+// domainOf returns the domain of the values of type t; for dictionaries and extensions that of the values they
+// represent.
 func domainOf(t arrow.DataType) domain {
 	switch t := t.(type) {
 	case *arrow.DictionaryType:
@@ -75,7 +76,7 @@ func domainOf(t arrow.DataType) domain {
 	return domains[t.ID()]
 }
 
-// domains are the types without parameters.
+// domains has the types without parameters.
 var domains = map[arrow.Type]domain{
 	arrow.NULL:              {class: classNull},
 	arrow.BOOL:              {class: classBool, means: meansBool, bits: 1, min: numInt(0), max: numInt(1)},
@@ -125,17 +126,17 @@ func wide(bits int, scale int32) domain {
 	return d
 }
 
-// point is the place of a literal among the values of a domain.
+// point is the position of a literal among the values of a domain.
 type point struct {
-	at    num  // the largest value not above the literal
-	exact bool // at is the literal
-	side  int8 // -1: below all values, 1: above all; then at means nothing
+	at    num  // the largest value that is not greater than the literal
+	exact bool // at equals the literal
+	side  int8 // -1: below all values, 1: above all; at is then meaningless
 }
 
-// errMismatch says that a literal cannot be compared with a domain.
+// errMismatch means that a literal cannot be compared with a domain.
 var errMismatch = fault.Invalidf("not comparable")
 
-// place finds the place of v, which is not null, in a domain of fixed width.
+// place returns the position of v, which is not null, in a domain of fixed width.
 func (d domain) place(v Value) (point, error) {
 	v, err := d.read(v)
 	if err != nil {
@@ -162,7 +163,8 @@ func (d domain) place(v Value) (point, error) {
 	return point{}, errMismatch
 }
 
-// read makes a date, time or timestamp of a string where the domain wants one, and refuses what cannot be compared.
+// read converts a string to a date, time or timestamp where the domain requires one, and refuses values that cannot be
+// compared.
 func (d domain) read(v Value) (Value, error) {
 	ok := false
 	switch d.means {
@@ -199,7 +201,7 @@ func (d domain) read(v Value) (Value, error) {
 	return v, nil
 }
 
-// units is sec seconds and nanos nanoseconds in units, per of them a second, rounded down.
+// units converts sec seconds and nanos nanoseconds to units, of which there are per to a second, rounding down.
 func (d domain) units(sec, nanos, per int64) point {
 	whole, rest := nanos/(1e9/per), nanos%(1e9/per)
 	if lim := math.MaxInt64/per - 2; sec <= lim && sec >= -lim && whole <= math.MaxInt64-sec*per {
@@ -209,7 +211,7 @@ func (d domain) units(sec, nanos, per int64) point {
 	return point{at: numBig(b.Add(b, big.NewInt(whole))), exact: rest == 0}
 }
 
-// clamp finds out whether p lies in the domain at all.
+// clamp marks p as below or above all values if it lies outside of the domain.
 func (d domain) clamp(p point) point {
 	switch c := p.at.cmp(d.max); {
 	case p.at.cmp(d.min) < 0:
@@ -220,7 +222,7 @@ func (d domain) clamp(p point) point {
 	return p
 }
 
-// placeNumber places a number in a domain of integers or decimals.
+// placeNumber returns the position of a number in a domain of integers or decimals.
 func (d domain) placeNumber(v Value) (point, error) {
 	switch {
 	case v.rank() != 0:
@@ -245,8 +247,8 @@ func (d domain) placeNumber(v Value) (point, error) {
 	return d.clamp(point{at: numBig(floor), exact: r.IsInt()}), nil
 }
 
-// placeFloat places a number in a domain of floats. Integers are placed exactly, others become the nearest float,
-// unless that is zero or infinite and they are not.
+// placeFloat returns the position of a number in a domain of floats. Integers are placed exactly. Other numbers are
+// rounded to the nearest float, unless only the result would be zero or infinite.
 func (d domain) placeFloat(v Value) point {
 	inf := infinityKey(d.bits)
 	switch v.rank() {
@@ -276,8 +278,8 @@ func (d domain) placeFloat(v Value) point {
 	return d.nearest(r, k)
 }
 
-// guessFloat is the nearest float's key where the library knows it and it is a plain number; for integers only
-// where they are exact.
+// guessFloat returns the key of the nearest float, if the library computes it and it is an ordinary number; for
+// integers only where the float is exact.
 func (d domain) guessFloat(v Value, r *big.Rat) (key int64, sure bool) {
 	var b uint64
 	exact := false
@@ -299,7 +301,8 @@ func (d domain) guessFloat(v Value, r *big.Rat) (key int64, sure bool) {
 	return k, plain && (exact || v.Kind == KindFloat || v.Kind == KindDecimal)
 }
 
-// searchFloat is the key of the largest float not above r; -Infinity and the largest finite one are the ends.
+// searchFloat returns the key of the largest float that is not greater than r, from -Infinity to the largest finite
+// one.
 func searchFloat(r *big.Rat, bits int) int64 {
 	lo, hi := -infinityKey(bits), infinityKey(bits) // lo is not above r, hi is
 	for uint64(hi-lo) > 1 {
@@ -313,8 +316,8 @@ func searchFloat(r *big.Rat, bits int) int64 {
 	return lo
 }
 
-// floatRat is the exact value of the float with key k; of an infinite one it is the power of two that would come next,
-// from half-way to which on numbers are rounded to infinity.
+// floatRat returns the exact value of the float with key k. For an infinite one it is the next power of two: numbers
+// from half-way to it on are rounded to infinity.
 func floatRat(k int64, bits int) *big.Rat {
 	if r := new(big.Rat).SetFloat64(keyFloat(k, bits)); r != nil {
 		return r
@@ -327,8 +330,8 @@ func floatRat(k int64, bits int) *big.Rat {
 	return r
 }
 
-// nearest is the float nearest to r, which lies between those with keys k and k+1; if it is zero or infinite, r
-// stays between.
+// nearest returns the position of the float nearest to r, which lies between those with keys k and k+1. If that float
+// is zero or infinite, r keeps its position between the two.
 func (d domain) nearest(r *big.Rat, k int64) point {
 	below := new(big.Rat).Sub(r, floatRat(k, d.bits))
 	above := new(big.Rat).Sub(floatRat(k+1, d.bits), r)
@@ -342,7 +345,7 @@ func (d domain) nearest(r *big.Rat, k int64) point {
 	return point{at: numInt(near), exact: true}
 }
 
-// value is the literal for the value n of a domain of fixed width; false if no Value can hold it.
+// value returns the literal for the value n of a domain of fixed width; false if no Value can represent it.
 func (d domain) value(n num) (Value, bool) {
 	low := int64(n[3])
 	switch {

@@ -14,26 +14,26 @@ import (
 	"stoa/vec"
 )
 
-// Eval returns those of n entries, of those in in (nil: of all), for which e, which must be bound, is TRUE.
+// Eval returns those of n entries, restricted to in (nil: all), for which e, which must be bound, is TRUE.
 //
-// col gives the array of a column by its path: n entries, whose nulls include those of the structs around it;
-// or nil, and is then asked for the struct around it (and so on outwards), whose fields and nulls Eval goes
-// down through by itself. An array need not have the layout of the schema's type (a dictionary for plain
+// col returns the array of a column by its path: n entries, whose nulls include those of the enclosing structs. If it
+// returns nil, it is asked for the enclosing struct (and so on outwards), and Eval descends through the fields and
+// nulls of that struct by itself. An array need not have the layout of the schema's type (a dictionary for plain
 // values, large strings for strings), only the same values.
 //
-// Terms of and are evaluated from left to right, each only for the entries that are left, as those of or. What
-// in leaves out is never looked at.
+// The terms of and are evaluated from left to right, each only for the entries that still pass; the terms of or only
+// for those that do not pass yet. Entries that are not in in are never looked at.
 func (e *Expr) Eval(n int, col func(path string) arrow.Array, in *vec.Sel) (*vec.Sel, error) {
 	return e.EvalWith(nil, n, col, in)
 }
 
-// Memo keeps what Eval found out about the values of dictionaries, for one goroutine: each dictionary is tested
-// once, however many arrays have codes of it. It holds on to the last dictionary of each test.
+// Memo keeps the results of Eval for dictionaries, for one goroutine: each dictionary is tested once, however many
+// arrays use it. It holds on to the last dictionary of each test.
 type Memo struct{ tables map[*leaf]tested }
 
-// tested is the values of a dictionary that pass a leaf.
+// tested is the set of dictionary values that pass a leaf.
 type tested struct {
-	dict  *memory.Buffer // by which the dictionary is known
+	dict  *memory.Buffer // identifies the dictionary
 	n     int
 	table []byte // 1: passes
 }
@@ -58,7 +58,7 @@ func (m *Memo) put(l *leaf, dict arrow.ArrayData, table []byte) {
 	m.tables[l] = tested{dict.Buffers()[1], dict.Len(), table}
 }
 
-// EvalWith is Eval with what m (may be nil) remembers of dictionaries. Dictionaries must not change.
+// EvalWith is Eval with the dictionary results in m, which may be nil. Dictionaries must not change.
 func (e *Expr) EvalWith(m *Memo, n int, col func(path string) arrow.Array, in *vec.Sel) (*vec.Sel, error) {
 	if e == nil || !e.bound {
 		return nil, fault.Bugf("pred: evaluating an expression that is not bound: %s", e)
@@ -74,8 +74,8 @@ func (e *Expr) EvalWith(m *Memo, n int, col func(path string) arrow.Array, in *v
 	return store(acc, n), nil
 }
 
-// EvalDict evaluates e, a bound expression on one column, once on the values of a dictionary. codes are those
-// whose value makes e TRUE; null says whether e is TRUE for an entry that has no code (a null).
+// EvalDict evaluates e, a bound expression on one column, once on the values of a dictionary. It returns the codes
+// whose value makes e TRUE, and whether e is TRUE for an entry without a code (a null).
 func (e *Expr) EvalDict(dict arrow.Array) (codes *vec.Sel, null bool, err error) {
 	if cols := e.Columns(); len(cols) > 1 || dict == nil {
 		return nil, false, fault.Bugf("pred: evaluating on a dictionary what tests %d columns: %s", len(cols), e)
@@ -84,7 +84,7 @@ func (e *Expr) EvalDict(dict arrow.Array) (codes *vec.Sel, null bool, err error)
 	return codes, err == nil && e.nullTrue(), err
 }
 
-// nullTrue reports whether e is TRUE where all its columns are null.
+// nullTrue reports whether e is TRUE if all its columns are null.
 func (e *Expr) nullTrue() bool {
 	switch e.Op {
 	case OpTrue, OpIsNull:
@@ -97,7 +97,7 @@ func (e *Expr) nullTrue() bool {
 	return false
 }
 
-// load makes words of a selection.
+// load converts a selection to words.
 func load(n int, in *vec.Sel) []uint64 {
 	acc := make([]uint64, (n+63)/64)
 	for w := range acc {
@@ -112,7 +112,7 @@ func load(n int, in *vec.Sel) []uint64 {
 	return acc
 }
 
-// store makes a selection of words, whose bits from n on are 0.
+// store converts words, whose bits from n on are 0, to a selection.
 func store(acc []uint64, n int) *vec.Sel {
 	b := make([]byte, 8*len(acc))
 	count := 0
@@ -126,7 +126,7 @@ func store(acc []uint64, n int) *vec.Sel {
 	return &vec.Sel{Bits: b[:(n+7)/8], N: n, Count: count}
 }
 
-// bitWord is the 64 bits of b from bit i on; those past the end are 0.
+// bitWord returns 64 bits of b from bit i on; bits past the end are 0.
 func bitWord(b []byte, i int) uint64 {
 	k, sh := i>>3, uint(i&7)
 	if k+9 <= len(b) {
@@ -150,8 +150,8 @@ type evaluation struct {
 	memo *Memo
 }
 
-// narrow clears the bits of acc for which e is not TRUE. As Bind has pushed not down to the leaves, what is
-// TRUE follows from what is TRUE below, and it never matters whether something else is FALSE or unknown.
+// narrow clears the bits of acc for which e is not TRUE. As Bind has pushed not down to the leaves, the TRUE entries of
+// a node depend only on the TRUE entries of its children; FALSE and unknown need not be distinguished.
 func (ev *evaluation) narrow(e *Expr, acc []uint64) error {
 	switch e.Op {
 	case OpTrue:
@@ -185,7 +185,7 @@ func (ev *evaluation) narrow(e *Expr, acc []uint64) error {
 	return nil
 }
 
-// or looks at each term only where none before was TRUE.
+// or evaluates each term only where no earlier term was TRUE.
 func (ev *evaluation) or(args []*Expr, acc []uint64) error {
 	rest, try := slices.Clone(acc), make([]uint64, len(acc))
 	for _, a := range args {
@@ -215,7 +215,7 @@ func isZero(acc []uint64) bool {
 	return true
 }
 
-// column is the array of a column, and the validity of the structs around it.
+// column is the array of a column, with the validity of the enclosing structs.
 type column struct {
 	arr     arrow.Array
 	n       int
@@ -235,7 +235,7 @@ func validityOf(a arrow.Array) validity {
 	return validity{}
 }
 
-// column gets the array of e's column, if need be out of the structs around it.
+// column returns the array of e's column, extracted from the enclosing structs if necessary.
 func (ev *evaluation) column(e *Expr) (column, error) {
 	names := SplitPath(e.Column)
 	for k := len(names); k > 0; k-- {
@@ -253,7 +253,7 @@ func (ev *evaluation) column(e *Expr) (column, error) {
 	return column{}, fault.Bugf("pred: column %s was not given", e.Column)
 }
 
-// descend goes down through structs by field name.
+// descend descends through structs by field name.
 func descend(c column, path string, names []string) (column, error) {
 	for {
 		if len(names) == 0 {
@@ -277,7 +277,7 @@ func descend(c column, path string, names []string) (column, error) {
 	}
 }
 
-// andValid clears the bits of acc that are null in c or in a struct around it.
+// andValid clears the bits of acc that are null in c or in an enclosing struct.
 func (c *column) andValid(acc []uint64) error {
 	if c.arr.DataType().ID() == arrow.NULL {
 		clear(acc)
@@ -362,7 +362,7 @@ func (l *leaf) narrowDict(m *Memo, acc []uint64, c column, d *array.Dictionary) 
 	return nil
 }
 
-// testDict is 1 for each value of the dictionary that passes the leaf.
+// testDict returns a table that is 1 for each value of the dictionary that passes the leaf.
 func (l *leaf) testDict(m *Memo, d *array.Dictionary) ([]byte, error) {
 	data := d.Data().Dictionary()
 	if data == nil {

@@ -8,7 +8,7 @@ import (
 	"stoa/fault"
 )
 
-// Op is what an Expr does. It is written the same way in JSON and in text.
+// Op is the operation of an Expr. It is spelled the same way in JSON and in text.
 type Op string
 
 // The operators.
@@ -40,7 +40,7 @@ const (
 // MaxDepth is how deep an Expr may nest.
 const MaxDepth = 200
 
-// NoEscape is the Escape of a pattern in which no character is special but % and _.
+// NoEscape is the Escape of a pattern in which only % and _ are special.
 const NoEscape = "none"
 
 // Expr is a predicate: a tree of plain data. In JSON it looks like this (see Value for literals):
@@ -49,8 +49,8 @@ const NoEscape = "none"
 //	  {"op":">","column":"item.price","values":[{"decimal":"3.5"}]},
 //	  {"op":"not like","column":"name","values":["50!%%"],"escape":"!"}]}
 //
-// The comment on each operator says which fields it uses; the others are empty.
-// An Expr is not changed after it was made; it may be shared and used by several goroutines.
+// The comment on each operator says which fields it uses; the others are empty. An Expr is immutable once made, so
+// several goroutines may share it.
 type Expr struct {
 	Op     Op      `json:"op"`
 	Args   []*Expr `json:"args,omitempty"`
@@ -58,16 +58,17 @@ type Expr struct {
 	Values []Value `json:"values,omitempty"`
 	Escape string  `json:"escape,omitempty"` // of like: one character, or NoEscape; "" is the backslash
 
-	// Path and Type are set by Bind, in every node that has a Column. They do not travel: the receiver binds again.
+	// Path and Type are set by Bind, in every node that has a Column. They are not serialized: the receiver binds
+	// again.
 	Path []int          `json:"-"` // child indices from the schema's root
-	Type arrow.DataType `json:"-"` // the column's, as the schema has it
+	Type arrow.DataType `json:"-"` // the column's, from the schema
 
 	leaf  *leaf // the test, made by Bind
 	src   *source
 	bound bool
 }
 
-// ops says for each operator how many Args and Values it takes (-1: any number), and what its negation is.
+// ops has for each operator how many Args and Values it has (-1: any number), and its negation.
 var ops = map[Op]struct {
 	args, values int
 	column       bool
@@ -95,21 +96,21 @@ var ops = map[Op]struct {
 	OpNotLike:    {0, 1, true, OpLike},
 }
 
-// flip is the comparison with its sides changed.
+// flip is the comparison with its sides exchanged.
 var flip = map[Op]Op{OpEq: OpEq, OpNe: OpNe, OpLt: OpGt, OpLe: OpGe, OpGt: OpLt, OpGe: OpLe}
 
-// Test is the predicate "column op values".
+// Test returns the predicate "column op values".
 func Test(column string, op Op, values ...Value) *Expr {
 	return &Expr{Op: op, Column: column, Values: values}
 }
 
-// And is the conjunction of es; nil ones are left out. It is nil if nothing is left, and the one that is left.
+// And returns the conjunction of es, ignoring nil ones. Of none it returns nil, and of a single one that one.
 func And(es ...*Expr) *Expr { return join(OpAnd, es) }
 
-// Or is the disjunction of es; nil ones are left out. It is nil if nothing is left, and the one that is left.
+// Or returns the disjunction of es, ignoring nil ones. Of none it returns nil, and of a single one that one.
 func Or(es ...*Expr) *Expr { return join(OpOr, es) }
 
-// Not is the negation of e.
+// Not returns the negation of e.
 func Not(e *Expr) *Expr { return &Expr{Op: OpNot, Args: []*Expr{e}} }
 
 func join(op Op, es []*Expr) *Expr {
@@ -129,8 +130,8 @@ func join(op Op, es []*Expr) *Expr {
 	return out
 }
 
-// Conjuncts are the predicates that must all be TRUE for e to be: e taken apart at its outer ands. A nil Expr has none.
-// Conjuncts of a bound Expr are bound.
+// Conjuncts returns the predicates that must all be TRUE for e to be TRUE: e split at its outer ands. A nil Expr has
+// none. Conjuncts of a bound Expr are bound.
 func (e *Expr) Conjuncts() []*Expr {
 	if e == nil {
 		return nil
@@ -145,7 +146,7 @@ func (e *Expr) Conjuncts() []*Expr {
 	return out
 }
 
-// Columns are the paths of the columns that e tests, each once, in the order in which they come up.
+// Columns returns the paths of the columns that e tests, without duplicates, in order of first use.
 func (e *Expr) Columns() []string {
 	var out []string
 	seen := map[string]bool{}
@@ -166,7 +167,7 @@ func (e *Expr) Columns() []string {
 	return out
 }
 
-// check says whether e, which may come from JSON, is well-formed, without looking at a schema.
+// check returns an error if e, which may come from JSON, is malformed. It does not consult a schema.
 func (e *Expr) check(depth int) error {
 	if e == nil {
 		return fault.Invalidf("the predicate has an empty place where an expression belongs")
@@ -198,14 +199,14 @@ func (e *Expr) check(depth int) error {
 	return nil
 }
 
-// String is e as Parse reads it: Parse(e.String()) is e again. For a malformed Expr it is some text.
+// String returns e in the syntax of Parse: Parse(e.String()) equals e. For a malformed Expr the text is unspecified.
 func (e *Expr) String() string {
 	var b strings.Builder
 	e.print(&b, 0)
 	return b.String()
 }
 
-// print writes e; depth guards against trees that someone tied into a knot.
+// print writes e; depth guards against cycles.
 func (e *Expr) print(b *strings.Builder, depth int) {
 	if e == nil || depth > 10*MaxDepth {
 		b.WriteString("<nothing>")
@@ -228,7 +229,7 @@ func (e *Expr) print(b *strings.Builder, depth int) {
 	}
 }
 
-// printArgs writes the arguments with sep between them, each in parentheses unless that binds tighter than e.
+// printArgs writes the arguments with sep between them, each in parentheses unless it binds tighter than e.
 func (e *Expr) printArgs(b *strings.Builder, sep string, depth int) {
 	for i, a := range e.Args {
 		if i > 0 {

@@ -33,10 +33,10 @@ func (b *binder) resolve(path string) (*Expr, error) {
 	return out, nil
 }
 
-// Find is the field that a column's path names, and its child indices from the root. The names of a path are
-// those of fields, one inside the other; where there are none, a name with points needs no quotation marks: a.b
-// is b in the struct a, or else the field "a.b". What cannot be named (a child of a list, an unknown field) is
-// Invalid, with the reason.
+// Find returns the field that a column's path names, and its child indices from the root. The names of a path are those
+// of nested fields. If there are no such fields, a name with points needs no quotation marks: a.b is b in the struct a,
+// or else the field "a.b". A path that cannot be resolved (a child of a list, an unknown field) is Invalid, with the
+// reason.
 func Find(fields []arrow.Field, path string) (at []int, f arrow.Field, err error) {
 	names := SplitPath(path)
 	at, ambiguous := indices(fields, names)
@@ -55,8 +55,8 @@ func Find(fields []arrow.Field, path string) (at []int, f arrow.Field, err error
 	return at, f, nil
 }
 
-// indices finds names, each by itself if that is possible, else some of them joined with points; nil if there
-// is nothing. It is ambiguous if two fields on the way have the same name.
+// indices resolves names, each as one field if possible, else with some of them joined with points; nil if there is no
+// such field. It is ambiguous if two fields on the way have the same name.
 func indices(fields []arrow.Field, names []string) (at []int, ambiguous bool) {
 	for used := 1; used <= len(names); used++ {
 		name := strings.Join(names[:used], ".")
@@ -79,7 +79,8 @@ func indices(fields []arrow.Field, names []string) (at []int, ambiguous bool) {
 	return nil, false
 }
 
-// missing says why there is no such column: as far as names lead, as many of them joined as possible.
+// missing says why there is no such column, following names as far as they lead, with as many of them joined as
+// possible.
 func missing(root []arrow.Field, path string, names []string) error {
 	fields := root
 	var above []string
@@ -97,7 +98,7 @@ func missing(root []arrow.Field, path string, names []string) error {
 	}
 }
 
-// match is the field that as many of the names as possible, joined with points, name; -1 if there is none.
+// match returns the field whose name is as many of the names as possible, joined with points; -1 if there is none.
 func match(fields []arrow.Field, names []string) (k, used int) {
 	for used = len(names); used > 0; used-- {
 		name := strings.Join(names[:used], ".")
@@ -108,7 +109,7 @@ func match(fields []arrow.Field, names []string) (k, used int) {
 	return -1, 0
 }
 
-// children are the fields of a struct, or the reason why there are none to name.
+// children returns the fields of a struct, or the reason why a type has no fields that can be named.
 func children(t arrow.DataType) ([]arrow.Field, string) {
 	if x, ok := t.(arrow.ExtensionType); ok {
 		t = x.StorageType()
@@ -123,7 +124,7 @@ func children(t arrow.DataType) ([]arrow.Field, string) {
 	return nil, fmt.Sprintf("is of type %s and has no fields", t)
 }
 
-// unknown is the error that there is no column path among all; fields are what there is below the names.
+// unknown returns the error that there is no column path; fields are those that exist below the names in below.
 func unknown(path string, root, fields []arrow.Field, below []string) error {
 	var all []string
 	var walk func(fields []arrow.Field, names []string)
@@ -152,7 +153,7 @@ func unknown(path string, root, fields []arrow.Field, below []string) error {
 	return fault.Invalidf("no column %s; there are %s", printPath(path), strings.Join(names, ", "))
 }
 
-// closeNames are up to three of the names that look most like name, nearest first.
+// closeNames returns up to three of the names that look most like name, nearest first.
 func closeNames(name string, names []string) []string {
 	plain := func(s string) string { return strings.ToLower(strings.ReplaceAll(s, `"`, "")) }
 	want := plain(name)
@@ -184,8 +185,8 @@ func closeNames(name string, names []string) []string {
 	return out
 }
 
-// distance is the number of bytes to insert, delete or change, or of neighbours to exchange, to make b of a; if
-// it is more than limit, some number above.
+// distance returns the number of bytes to insert, delete or change, or of neighbours to exchange, to turn a into b. If
+// it exceeds limit, the result is some number above limit.
 func distance(a, b string, limit int) int {
 	if len(a)-len(b) > limit || len(b)-len(a) > limit {
 		return limit + 1

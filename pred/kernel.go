@@ -14,15 +14,15 @@ import (
 	"stoa/fault"
 )
 
-// The kernels clear the bits of acc whose cells do not pass a leaf. Words of acc that are 0 already are passed
-// over. Those on fixed width make 64 answers at once, also for cells that nobody asked for; those on bytes, and
-// for lists, look at one set bit after the other.
+// The kernels clear the bits of acc whose cells do not pass a leaf. Words of acc that are already 0 are skipped. The
+// kernels for fixed width compute 64 results at once, including those of cells that are not selected; those for bytes
+// and for lists visit one set bit after the other.
 
 type integer interface {
 	int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64
 }
 
-// narrowValues tests the cells of an array, whose nulls are out of acc already.
+// narrowValues tests the cells of an array whose nulls have already been cleared in acc.
 func (l *leaf) narrowValues(acc []uint64, c column) error {
 	flip := uint64(0)
 	if l.neg {
@@ -70,7 +70,7 @@ func (l *leaf) narrowValues(acc []uint64, c column) error {
 	return fault.Bugf("no kernel for %s", c.arr.DataType())
 }
 
-// cells are the first n cells of an array of fixed width.
+// cells returns the first n cells of an array of fixed width.
 func cells[T any](a arrow.Array, n int) ([]T, error) {
 	var zero T
 	data := a.Data()
@@ -112,8 +112,8 @@ func onInts[T integer](l *leaf, acc []uint64, c column, flip uint64) error {
 	return nil
 }
 
-// bitmapInts keeps the cells whose distance from low is in the bitmap; span+1 is not in it, and stands for all
-// that is further.
+// bitmapInts keeps the cells whose distance from low is in the bitmap. span+1, whose bit is 0, stands for all larger
+// distances.
 func bitmapInts[T integer](acc []uint64, v []T, low, span uint64, bitmap []uint64, flip uint64) {
 	for w := range acc {
 		if acc[w] == 0 {
@@ -129,8 +129,8 @@ func bitmapInts[T integer](acc []uint64, v []T, low, span uint64, bitmap []uint6
 	}
 }
 
-// rangeInts keeps the cells for which low <= cell <= low+span. Both are of 64 bits, with the sign spread, so that
-// one subtraction and one comparison do for all types.
+// rangeInts keeps the cells for which low <= cell <= low+span. Both are sign-extended to 64 bits, so that one
+// subtraction and one comparison suffice for all types.
 func rangeInts[T integer](acc []uint64, v []T, low, span, flip uint64) {
 	for w := range acc {
 		if acc[w] == 0 {
@@ -151,8 +151,8 @@ func rangeInts[T integer](acc []uint64, v []T, low, span, flip uint64) {
 	}
 }
 
-// insideInts is rangeInts for 64 cells. Adding a number to itself makes room for the next bit: cheaper than
-// shifting each to its place.
+// insideInts is rangeInts for 64 cells. Doubling a number makes room for the next bit, which is cheaper than shifting
+// each bit to its position.
 func insideInts[T integer](v *[64]T, low, span uint64) (m uint64) {
 	for i := 0; i < 64; i += 8 {
 		p := (*[8]T)(v[i:])
@@ -169,7 +169,7 @@ func insideInts[T integer](v *[64]T, low, span uint64) (m uint64) {
 	return m
 }
 
-// bit is 1 if b.
+// bit returns 1 if b is true, else 0.
 func bit(b bool) uint64 {
 	var x uint64
 	if b {
@@ -178,7 +178,7 @@ func bit(b bool) uint64 {
 	return x
 }
 
-// eachWord makes of a test of one cell a kernel.
+// eachWord turns a test of one cell into a kernel.
 func eachWord[T any](acc []uint64, v []T, flip uint64, test func(x T) bool) {
 	for w, x := range acc {
 		for m := x; m != 0; m &= m - 1 {
@@ -190,7 +190,7 @@ func eachWord[T any](acc []uint64, v []T, flip uint64, test func(x T) bool) {
 	}
 }
 
-// floatKernel is for floats that the machine has.
+// floatKernel is the kernel for float types that Go has.
 func floatKernel[T float32 | float64](l *leaf, acc []uint64, v []T, flip uint64) {
 	width := l.dom.bits
 	if l.kind == leafSet {
@@ -204,7 +204,7 @@ func floatKernel[T float32 | float64](l *leaf, acc []uint64, v []T, flip uint64)
 	}
 	lo, hi := T(keyFloat(int64(l.lo[3]), width)), T(keyFloat(int64(l.hi[3]), width))
 	if hi != hi {
-		// From lo to NaN: everything but what is below lo; from NaN to NaN: everything but what is up to +Infinity.
+		// From lo to NaN: everything except cells below lo; from NaN to NaN: everything except cells up to +Infinity.
 		flip = ^flip
 		if lo != lo {
 			lo, hi = T(math.Inf(-1)), T(math.Inf(1))
@@ -226,7 +226,7 @@ func floatKernel[T float32 | float64](l *leaf, acc []uint64, v []T, flip uint64)
 	}
 }
 
-// insideFloats are the bits of the cells for which lo <= cell <= hi; NaN is not one.
+// insideFloats returns the bits of the cells for which lo <= cell <= hi, which NaN is not.
 func insideFloats[T float32 | float64](v []T, lo, hi T) (m uint64) {
 	if len(v) == 64 {
 		for i := 0; i < 64; i += 4 {
@@ -245,7 +245,7 @@ func insideFloats[T float32 | float64](v []T, lo, hi T) (m uint64) {
 	return m
 }
 
-// upToFloats are the bits of the cells for which cell <= hi; NaN is not one.
+// upToFloats returns the bits of the cells for which cell <= hi, which NaN is not.
 func upToFloats[T float32 | float64](v []T, hi T) (m uint64) {
 	if len(v) == 64 {
 		for i := 0; i < 64; i += 4 {
@@ -309,7 +309,7 @@ func (l *leaf) hasWide(n num) bool {
 	return n.cmp(l.lo) >= 0 && n.cmp(l.hi) <= 0 && (l.kind != leafSet || l.hasNum(n))
 }
 
-// bools tests bits.
+// bools is the kernel for bits.
 func (l *leaf) bools(acc []uint64, c column, flip uint64) error {
 	data := c.arr.Data()
 	b := data.Buffers()
@@ -324,7 +324,7 @@ func (l *leaf) bools(acc []uint64, c column, flip uint64) error {
 	return nil
 }
 
-// hasBool is all ones if b, 0 or 1, is looked for.
+// hasBool returns all ones if b, 0 or 1, passes the leaf.
 func (l *leaf) hasBool(b uint64) uint64 {
 	if b-l.low64 <= l.span64 && (l.kind != leafSet || l.has64(b-l.low64)) {
 		return math.MaxUint64
@@ -332,7 +332,7 @@ func (l *leaf) hasBool(b uint64) uint64 {
 	return 0
 }
 
-// narrowBytes tests strings and binary, in whatever layout.
+// narrowBytes tests strings and binary in any layout.
 func (l *leaf) narrowBytes(acc []uint64, c column, flip uint64) error {
 	switch a := c.arr.(type) {
 	case *array.StringView:
@@ -365,7 +365,7 @@ func (l *leaf) narrowBytes(acc []uint64, c column, flip uint64) error {
 	return fault.Bugf("no kernel for %s", c.arr.DataType())
 }
 
-// eachIndex is eachWord for cells that are no slice.
+// eachIndex is eachWord for cells that are not a slice.
 func eachIndex(acc []uint64, flip uint64, test func(i int) bool) {
 	for w, x := range acc {
 		for m := x; m != 0; m &= m - 1 {
@@ -406,7 +406,7 @@ func texts[T int32 | int64](l *leaf, acc []uint64, c column, flip uint64) error 
 	return nil
 }
 
-// equalTexts keeps the cells that are text. It is false if offsets are out of order.
+// equalTexts keeps the cells that equal text. It returns false if offsets are out of order.
 func equalTexts[T int32 | int64](acc []uint64, off []T, v, text []byte, flip uint64) bool {
 	want := T(len(text))
 	for w, x := range acc {
@@ -429,7 +429,7 @@ func equalTexts[T int32 | int64](acc []uint64, off []T, v, text []byte, flip uin
 	return true
 }
 
-// prefixTexts keeps the cells that begin with text.
+// prefixTexts keeps the cells that begin with text. It returns false if offsets are out of order.
 func prefixTexts[T int32 | int64](acc []uint64, off []T, v, text []byte, flip uint64) bool {
 	want := T(len(text))
 	for w, x := range acc {
@@ -452,7 +452,7 @@ func prefixTexts[T int32 | int64](acc []uint64, off []T, v, text []byte, flip ui
 	return true
 }
 
-// otherTexts keeps the cells that l.hasText.
+// otherTexts keeps the cells that pass l.hasText. It returns false if offsets are out of order.
 func otherTexts[T int32 | int64](l *leaf, acc []uint64, off []T, v []byte, flip uint64) bool {
 	for w, x := range acc {
 		for m := x; m != 0; m &= m - 1 {
@@ -509,7 +509,7 @@ func codes[T integer](acc []uint64, n int, d *array.Dictionary, table []byte) er
 			if c := uint64(part[i]); c < uint64(len(table)) {
 				m += uint64(table[c])
 			} else {
-				bad |= 1 << (i & 63) // a null's code may be anything
+				bad |= 1 << (i & 63) // the code of a null may be anything
 			}
 		}
 		if bad &= x; bad != 0 {

@@ -2,11 +2,11 @@ package pred
 
 import "slices"
 
-// KeyRange is a range of column path outside of which e is certainly not TRUE, from the terms of its outer and:
-// for seeking in an index. nil is no limit. lowIncl and highIncl say whether low and high themselves are in it.
-// If no value is in it, high is less than low, or they are equal and not both included; if that is known
-// without any value being known, both are null. Rows in which the column is null are outside as soon as there
-// is a limit. Of a bound e the limits are values of the column's type.
+// KeyRange returns a range of column path outside of which e is certainly not TRUE, derived from the terms of its
+// outermost and: for seeking in an index. A nil limit means unlimited. lowIncl and highIncl say whether low and high
+// belong to the range. If the range is empty, high is less than low, or they are equal and not both included; if it is
+// empty without any value being known, both are null. As soon as there is a limit, rows in which the column is null are
+// outside. If e is bound, the limits are values of the column's type.
 func (e *Expr) KeyRange(path string) (low, high *Value, lowIncl, highIncl bool) {
 	r := &keyRange{}
 	for _, c := range e.Conjuncts() {
@@ -17,14 +17,14 @@ func (e *Expr) KeyRange(path string) (low, high *Value, lowIncl, highIncl bool) 
 	return r.low, r.high, r.lowIncl, r.highIncl
 }
 
-// keyRange is a range that gets narrower.
+// keyRange is a range that narrow shrinks.
 type keyRange struct {
 	low, high         *Value
 	lowIncl, highIncl bool
 	empty             bool
 }
 
-// narrow takes into account the test e.
+// narrow intersects the range with the test e.
 func (r *keyRange) narrow(e *Expr) {
 	vs := slices.DeleteFunc(slices.Clone(e.Values), func(v Value) bool { return v.Kind == KindNull })
 	if len(vs) < len(e.Values) && e.Op != OpIn {
@@ -59,7 +59,7 @@ func (r *keyRange) none() {
 	*r = keyRange{low: &Value{}, high: &Value{}, empty: true}
 }
 
-// above sets a limit below which nothing is, if it is a stronger one.
+// above sets the lower limit, unless the present one is stronger.
 func (r *keyRange) above(v Value, incl bool) {
 	if r.empty {
 		return
@@ -72,7 +72,7 @@ func (r *keyRange) above(v Value, incl bool) {
 	r.low, r.lowIncl = &v, incl
 }
 
-// below sets a limit above which nothing is.
+// below sets the upper limit, unless the present one is stronger.
 func (r *keyRange) below(v Value, incl bool) {
 	if r.empty {
 		return
@@ -85,7 +85,7 @@ func (r *keyRange) below(v Value, incl bool) {
 	r.high, r.highIncl = &v, incl
 }
 
-// pattern takes the text before the first wildcard.
+// pattern intersects the range with the text before the pattern's first wildcard.
 func (r *keyRange) pattern(e *Expr) {
 	p, err := parsePattern(e.Values[0], e.Escape, true)
 	if err != nil {
@@ -107,10 +107,10 @@ func (r *keyRange) pattern(e *Expr) {
 	}
 }
 
-// Equals gives values such that e is certainly not TRUE unless the column at path equals one of them, from the
-// terms of the outer and: for bloom filters and hash indexes. It is false if there is no such list; a list
-// without values says that e is never TRUE. Mind that floats that are equal may differ in their bits: -0.0 and
-// 0.0, and all NaN.
+// Equals returns values such that e is certainly not TRUE unless the column at path equals one of them, derived from
+// the terms of the outermost and: for Bloom filters and hash indexes. It returns false if there is no such list; an
+// empty list means that e is never TRUE. Note that floats that are equal may differ in their bits: -0.0 and 0.0, and
+// all NaN.
 func (e *Expr) Equals(path string) ([]Value, bool) {
 	var out []Value
 	found := false

@@ -5,40 +5,41 @@ import (
 	"sort"
 )
 
-// leafKind is how a leaf tests.
+// leafKind is the kind of test of a leaf.
 type leafKind uint8
 
 const (
-	leafNull   leafKind = iota + 1 // is the cell null
+	leafNull   leafKind = iota + 1 // the cell is null
 	leafNever                      // TRUE for no cell, null or not, negated or not
-	leafRange                      // lo … hi
-	leafSet                        // keys or texts
-	leafEqual                      // text
-	leafText                       // from … to
+	leafRange                      // from lo to hi
+	leafSet                        // one of keys or texts
+	leafEqual                      // equals text
+	leafText                       // from … to, excluding to
 	leafPrefix                     // begins with text
-	leafLike                       // like
+	leafLike                       // matches like
 )
 
-// leaf is the test of a bound node: a set of values, or with neg all others. It is TRUE for no null (but leafNull).
+// leaf is the test of a bound node: a set of values, or with neg its complement. Except for leafNull it is never TRUE
+// for a null.
 type leaf struct {
 	dom   domain
 	kind  leafKind
 	neg   bool
-	empty bool // leafRange: there is nothing between lo and hi
+	empty bool // leafRange: the range from lo to hi is empty
 
-	lo, hi num // leafRange: both are in; leafSet: the ends
+	lo, hi num // leafRange: the inclusive limits; leafSet: the smallest and largest key
 	keys   []num
 
 	text     string
-	from, to string // what the kinds on bytes look for lies here; to is not in
-	open     bool   // there is no to
+	from, to string // the values of the kinds on bytes lie in this range, which excludes to
+	open     bool   // there is no upper limit
 	texts    map[string]struct{}
 	sorted   []string
 	like     *pattern
 
-	low64, span64 uint64   // lo and hi-lo of classes of up to 64 bits
-	keys64        []uint64 // keys, less low64
-	bitmap        []uint64 // keys64 as bits, and a 0 after the last, if they are close together
+	low64, span64 uint64   // lo and hi-lo, for classes of up to 64 bits
+	keys64        []uint64 // keys minus low64
+	bitmap        []uint64 // keys64 as bits, with a 0 after the last, if they are close together
 }
 
 func (l *leaf) setRange(lo, hi num) {
@@ -46,7 +47,7 @@ func (l *leaf) setRange(lo, hi num) {
 	l.low64, l.span64 = lo[3], hi[3]-lo[3]
 }
 
-// invert makes of a negative leaf, a range that begins or ends with the domain, the positive one for the rest.
+// invert replaces a negative leaf, whose range begins or ends with the domain, by the positive leaf for the rest.
 func (l *leaf) invert() {
 	l.neg = false
 	if l.lo == l.dom.min {
@@ -56,7 +57,7 @@ func (l *leaf) invert() {
 	}
 }
 
-// setList makes l a test for one of keys or texts, which are sorted.
+// setList makes l a test for membership in keys or texts, which are sorted.
 func (l *leaf) setList(keys []num, texts []string) {
 	l.keys, l.sorted = keys, texts
 	switch {
@@ -122,7 +123,7 @@ func (l *leaf) hasText(b []byte) bool {
 	return false
 }
 
-// keysIn is the number of keys from lo to hi.
+// keysIn returns the number of keys from lo to hi.
 func (l *leaf) keysIn(lo, hi num) int {
 	first := sort.Search(len(l.keys), func(i int) bool { return l.keys[i].cmp(lo) >= 0 })
 	end := sort.Search(len(l.keys), func(i int) bool { return l.keys[i].cmp(hi) > 0 })

@@ -11,7 +11,7 @@ type tokenKind uint8
 const (
 	tokEnd    tokenKind = iota
 	tokWord             // an unquoted name or a keyword
-	tokName             // a name in quotation marks; text is without them
+	tokName             // a quoted name; text is without the quotation marks
 	tokString           // text is without quotation marks
 	tokHex              // text is the bytes
 	tokNumber           // with its sign
@@ -24,7 +24,7 @@ type token struct {
 	pos, end int
 }
 
-// describe is the token as an error shows it.
+// describe returns the token as it is shown in an error.
 func (t token) describe(s string) string {
 	if t.kind == tokEnd {
 		return "the end"
@@ -44,10 +44,10 @@ func (t token) is(w string) bool {
 	return t.kind == tokWord && strings.EqualFold(t.text, w) || t.kind == tokMark && t.text == w
 }
 
-// marks are the marks, longer ones before their beginnings.
+// marks are the marks; a longer one precedes its prefixes.
 var marks = []string{"<=", ">=", "<>", "!=", "==", "<", ">", "=", "(", ")", ",", "."}
 
-// lex cuts s into tokens; the last one is tokEnd.
+// lex splits s into tokens; the last one is tokEnd.
 func lex(s string) ([]token, error) {
 	if i := invalidUTF8(s); i >= 0 {
 		return nil, placed(s, i, "this byte is not UTF-8")
@@ -136,7 +136,7 @@ func lexOne(s string, i int) (token, error) {
 	return token{}, placed(s, i, "%q means nothing here", r)
 }
 
-// nameLen is the number of bytes of name characters at the start of s.
+// nameLen returns the number of bytes of name characters at the start of s.
 func nameLen(s string) int {
 	for i, r := range s {
 		if !isNameRune(r, false) {
@@ -146,7 +146,7 @@ func nameLen(s string) int {
 	return len(s)
 }
 
-// lexQuoted reads the quoted text at open; the token begins at i.
+// lexQuoted reads the quoted text at open. The token begins at i.
 func lexQuoted(s string, i, open int, kind tokenKind, unclosed string) (token, error) {
 	q := s[open : open+1]
 	var b strings.Builder

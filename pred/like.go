@@ -8,15 +8,15 @@ import (
 	"stoa/fault"
 )
 
-// pattern is a parsed like pattern: pieces of text, with a wildcard after each but the last.
+// pattern is a parsed like pattern: a sequence of texts and wildcards.
 type pattern struct {
 	steps []step
-	bytes bool   // characters are bytes
-	shape shape  // what matching comes down to
+	bytes bool   // a character is a byte
+	shape shape  // the simplest way to match it
 	text  string // the text of shapes other than general; else the text before the first wildcard
 }
 
-// step is one thing that a pattern wants.
+// step is one element of a pattern.
 type step struct {
 	kind stepKind
 	text string // of stepText
@@ -41,8 +41,8 @@ const (
 	anything       // %
 )
 
-// parsePattern reads the pattern in v, a string or bytes (or null, for which the result means nothing). binary
-// says that characters are bytes.
+// parsePattern parses the pattern in v, a string or bytes (or null, for which the result is meaningless). binary says
+// that a character is a byte.
 func parsePattern(v Value, escape string, binary bool) (*pattern, error) {
 	if v.Kind == KindNull {
 		return &pattern{}, nil
@@ -95,7 +95,7 @@ func parsePattern(v Value, escape string, binary bool) (*pattern, error) {
 	return p, nil
 }
 
-// classify finds the shape.
+// classify sets the shape.
 func (p *pattern) classify() {
 	if len(p.steps) > 0 && p.steps[0].kind == stepText {
 		p.text = p.steps[0].text
@@ -121,7 +121,7 @@ func (p *pattern) classify() {
 	}
 }
 
-// match reports whether the whole of b is as p wants it.
+// match reports whether the pattern matches the whole of b.
 func (p *pattern) match(b []byte) bool {
 	switch p.shape {
 	case exact:
@@ -138,8 +138,8 @@ func (p *pattern) match(b []byte) bool {
 	return p.search(b)
 }
 
-// search matches any pattern. When the steps after the last % do not fit, that % takes one character more;
-// earlier ones need no second try.
+// search matches any pattern. If the steps after the last % do not match, that % consumes one more character; earlier
+// ones need no backtracking.
 func (p *pattern) search(b []byte) bool {
 	i, s := 0, 0
 	back, from := -1, 0 // the step after the last %, and where it was tried
@@ -181,7 +181,7 @@ func (p *pattern) search(b []byte) bool {
 	}
 }
 
-// find is where text is in b: at its start, or anywhere. -1 if it is not.
+// find returns the position of text in b, at its start or anywhere; -1 if it is not there.
 func (*pattern) find(b []byte, text string, anywhere bool) int {
 	if anywhere {
 		return strings.Index(unsafe.String(unsafe.SliceData(b), len(b)), text)
@@ -192,7 +192,7 @@ func (*pattern) find(b []byte, text string, anywhere bool) int {
 	return -1
 }
 
-// width is the length of the character at the start of b.
+// width returns the length in bytes of the character at the start of b.
 func (p *pattern) width(b []byte) int {
 	if p.bytes {
 		return 1

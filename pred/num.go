@@ -10,9 +10,9 @@ import (
 	"stoa/internal/enc/half"
 )
 
-// num is an integer of 256 bits, the most significant word first, plus 2^255: so that comparing the words in
-// turn compares the numbers. Every column of fixed width is compared as if its cells were such integers
-// (floats: see floatKey).
+// num is an integer of 256 bits, the most significant word first, plus 2^255, so that comparing the words in turn
+// compares the numbers. Every column of fixed width is compared as if its cells were such integers (floats: see
+// floatKey).
 type num [4]uint64
 
 const signBit = 1 << 63
@@ -24,13 +24,13 @@ func numInt(v int64) num {
 
 func numUint(v uint64) num { return num{signBit, 0, 0, v} }
 
-// num128 is the signed integer hi × 2^64 + lo.
+// num128 returns the signed integer hi × 2^64 + lo.
 func num128(hi int64, lo uint64) num {
 	fill := uint64(hi >> 63)
 	return num{fill ^ signBit, fill, uint64(hi), lo}
 }
 
-// numBig is b, and if b does not fit the nearest that does.
+// numBig returns b or, if b does not fit, the nearest integer that does.
 func numBig(b *big.Int) num {
 	if b.BitLen() > 255 {
 		if b.Sign() < 0 {
@@ -60,7 +60,7 @@ func (n num) cmp(o num) int {
 	return 0
 }
 
-// add is n + o of two's complement; the offset of num stays that of n.
+// add returns n + o, where o is in two's complement; the result has the offset of n.
 func (n num) add(o num) num {
 	var c uint64
 	for i := 3; i >= 0; i-- {
@@ -69,7 +69,7 @@ func (n num) add(o num) num {
 	return n
 }
 
-// sub is n - o; if both are nums it is their distance.
+// sub returns n - o; for two nums this is their distance.
 func (n num) sub(o num) num {
 	var c uint64
 	for i := 3; i >= 0; i-- {
@@ -81,9 +81,8 @@ func (n num) sub(o num) num {
 func (n num) next() num { return n.add(num{3: 1}) }
 func (n num) prev() num { return n.sub(num{3: 1}) }
 
-// floatKey is the place of a float among the numbers that its type has: the keys of neighbours differ by one,
-// both zeros have key 0, and NaN has the one above infinity. b are the float's bits, width their number, 16, 32
-// or 64.
+// floatKey returns the rank of a float among the numbers of its type: the keys of neighbours differ by one, both zeros
+// have key 0, and NaN has the key after infinity. b is the float's bits, and width their number, 16, 32 or 64.
 func floatKey(b uint64, width int) int64 {
 	inf, sign := infinityKey(width), uint64(1)<<(width-1)
 	mag := int64(b & (sign - 1))
@@ -96,7 +95,7 @@ func floatKey(b uint64, width int) int64 {
 	return mag
 }
 
-// infinityKey is the key of +Infinity, whose bits it is, too.
+// infinityKey returns the key of +Infinity, which equals its bits.
 func infinityKey(width int) int64 {
 	switch width {
 	case 16:
@@ -125,5 +124,5 @@ func keyFloat(k int64, width int) float64 {
 	return sign * math.Float64frombits(uint64(mag))
 }
 
-// newDecimal is n, which fits.
+// newDecimal converts n, which must fit.
 func newDecimal(n num) decimal128.Num { return decimal128.New(int64(n[2]), n[3]) }

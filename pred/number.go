@@ -11,7 +11,7 @@ import (
 	"stoa/fault"
 )
 
-// numberLen is the length of the number without sign at the start of s; 0 if there is none.
+// numberLen returns the length of the unsigned number at the start of s; 0 if there is none.
 func numberLen(s string) int {
 	digits := func(i int) int {
 		for i < len(s) && s[i] >= '0' && s[i] <= '9' {
@@ -39,7 +39,7 @@ func numberLen(s string) int {
 	return n
 }
 
-// numberKind is the kind of the number s, which may have a sign; KindNull if it is none.
+// numberKind returns the kind of the number s, which may have a sign; KindNull if s is not a number.
 func numberKind(s string) Kind {
 	body := strings.TrimLeft(s, "+-")
 	if len(s)-len(body) > 1 || numberLen(body) != len(body) || body == "" {
@@ -60,7 +60,7 @@ func numberKind(s string) Kind {
 	return KindDecimal
 }
 
-// parseNumber reads a number, with or without a sign.
+// parseNumber parses a number with or without a sign.
 func parseNumber(s string) (Value, error) {
 	k := numberKind(s)
 	switch k {
@@ -79,7 +79,7 @@ func parseNumber(s string) (Value, error) {
 	return Null(), fault.Invalidf("%s is outside of the range of floats", s)
 }
 
-// formatFloat writes f so that it is a float for Parse, too, if it is finite.
+// formatFloat formats f so that Parse reads it as a float again, if it is finite.
 func formatFloat(f float64) string {
 	switch {
 	case f != f:
@@ -105,7 +105,7 @@ func parseFloat(s string) (float64, bool) {
 		return 0, false
 	}
 	f, err := strconv.ParseFloat(s, 64)
-	// what is too small for a float must not become zero, which other cells are
+	// a number too small for a float must not become zero, which would match other cells
 	return f, err == nil && (f != 0 || writesZero(s))
 }
 
@@ -117,7 +117,7 @@ func writesZero(s string) bool {
 	return !strings.ContainsAny(s, "123456789")
 }
 
-// formatDecimal writes unscaled × 10^-scale, with scale digits after the point, or with an exponent if those would be
+// formatDecimal formats unscaled × 10^-scale, with scale digits after the point, or with an exponent if those would be
 // too many.
 func formatDecimal(unscaled decimal128.Num, scale int32) string {
 	s := unscaled.BigInt().String()
@@ -137,7 +137,7 @@ func formatDecimal(unscaled decimal128.Num, scale int32) string {
 	return sign + s[:len(s)-int(scale)] + "." + s[len(s)-int(scale):]
 }
 
-// parseDecimal reads a number exactly; its scale is the number of digits after the point, less the exponent.
+// parseDecimal parses a number exactly; its scale is the number of digits after the point, minus the exponent.
 func parseDecimal(s string) (unscaled decimal128.Num, scale int32, ok bool) {
 	if numberKind(s) == KindNull {
 		return

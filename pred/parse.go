@@ -38,12 +38,12 @@ type parser struct {
 	s    string
 	toks []token
 	i    int
-	src  source // of the test that is being read
+	src  source // of the test that is being parsed
 }
 
 func (p *parser) peek() token { return p.toks[p.i] }
 
-// next takes a token. The last one, the end, is never used up.
+// next consumes a token. The end token is never consumed.
 func (p *parser) next() token {
 	t := p.toks[p.i]
 	if t.kind != tokEnd {
@@ -52,7 +52,7 @@ func (p *parser) next() token {
 	return t
 }
 
-// take takes the keyword or mark w if it is there.
+// take consumes the keyword or mark w if it is next.
 func (p *parser) take(w string) bool {
 	ok := p.peek().is(w)
 	if ok {
@@ -61,7 +61,7 @@ func (p *parser) take(w string) bool {
 	return ok
 }
 
-// expected is the error that something else stands at the next token.
+// expected returns the error that the next token is not what was expected.
 func (p *parser) expected(what string) error {
 	t := p.peek()
 	hint := ""
@@ -76,7 +76,7 @@ func (p *parser) expected(what string) error {
 func (p *parser) or(depth int) (*Expr, error)  { return p.list(OpOr, depth, p.and) }
 func (p *parser) and(depth int) (*Expr, error) { return p.list(OpAnd, depth, p.not) }
 
-// list reads operands joined by op.
+// list parses operands joined by op.
 func (p *parser) list(op Op, depth int, operand func(int) (*Expr, error)) (*Expr, error) {
 	e, err := operand(depth)
 	if err != nil || !p.peek().is(string(op)) {
@@ -119,7 +119,7 @@ func (p *parser) not(depth int) (*Expr, error) {
 	return e, err
 }
 
-// test reads a comparison, a constant, or another test of a column.
+// test parses a comparison, a constant, or another test of a column.
 func (p *parser) test() (*Expr, error) {
 	if p.atLiteral() {
 		return p.reversed()
@@ -163,7 +163,7 @@ func (p *parser) test() (*Expr, error) {
 	return e, err
 }
 
-// booleanColumn is a column without a test: a boolean one.
+// booleanColumn parses a column without a test, which stands for column = true.
 func (p *parser) booleanColumn(col string) (*Expr, error) {
 	if t := p.peek(); t.kind == tokEnd || t.is("and") || t.is("or") || t.is(")") {
 		p.src.op = p.src.column
@@ -172,7 +172,7 @@ func (p *parser) booleanColumn(col string) (*Expr, error) {
 	return nil, p.expected(`a comparison, "is", "in", "between" or "like"`)
 }
 
-// reversed reads a test that begins with a literal.
+// reversed parses a test that begins with a literal.
 func (p *parser) reversed() (*Expr, error) {
 	word := strings.ToLower(p.peek().text)
 	isWord := p.peek().kind == tokWord
@@ -195,7 +195,7 @@ func (p *parser) reversed() (*Expr, error) {
 	return Test(col, flip[op], v), err
 }
 
-// compare takes a comparison operator.
+// compare consumes a comparison operator, if it is next.
 func (p *parser) compare() (Op, bool) {
 	t := p.peek()
 	if t.kind != tokMark {
@@ -215,7 +215,7 @@ func (p *parser) compare() (Op, bool) {
 	return op, ok
 }
 
-// column reads a dotted path.
+// column parses a dotted path.
 func (p *parser) column() (string, error) {
 	var names []string
 	p.src.column = p.peek().pos
@@ -295,7 +295,7 @@ func (p *parser) like(col string) (*Expr, error) {
 	return e, nil
 }
 
-// typed are the kinds whose literals are their name and a string.
+// typed maps the names of kinds whose literals are written as the name and a string.
 var typed = map[string]Kind{
 	"date": KindDate, "time": KindTime, "timestamp": KindTimestamp, "float": KindFloat, "decimal": KindDecimal,
 }
@@ -348,7 +348,7 @@ func (p *parser) literal() (Value, error) {
 	return v, nil
 }
 
-// reason is what an error says without its class.
+// reason returns the text of an error without its class.
 func reason(err error) string {
 	var e *fault.Error
 	if errors.As(err, &e) {

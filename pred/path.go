@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// JoinPath makes a column's path of the names of its fields, outermost first: they are joined with points.
-// A name with a point or a quotation mark, and an empty one, is put in quotation marks, those inside doubled.
+// JoinPath joins the names of a column's fields, outermost first, with points to a path. A name that is empty or
+// contains a point or a quotation mark is quoted, with quotation marks in it doubled.
 func JoinPath(names ...string) string {
 	var b strings.Builder
 	for i, n := range names {
@@ -22,8 +22,7 @@ func JoinPath(names ...string) string {
 	return b.String()
 }
 
-// SplitPath is the inverse of JoinPath. Every text is some path: a quotation mark that
-// is never closed is closed by the end.
+// SplitPath is the inverse of JoinPath. Every text is a valid path: an unclosed quotation mark is closed by the end.
 func SplitPath(path string) []string {
 	var names []string
 	for {
@@ -47,7 +46,7 @@ func SplitPath(path string) []string {
 
 func quoteName(n string) string { return `"` + strings.ReplaceAll(n, `"`, `""`) + `"` }
 
-// unquoteName reads the quoted name at the start of s and returns what is after it.
+// unquoteName parses the quoted name at the start of s and returns the rest.
 func unquoteName(s string) (name, rest string) {
 	var b strings.Builder
 	for s = s[1:]; ; {
@@ -65,13 +64,13 @@ func unquoteName(s string) (name, rest string) {
 	}
 }
 
-// keywords cannot be the first name of a column without quotation marks.
+// keywords have to be quoted as the first name of a column.
 var keywords = map[string]bool{
 	"and": true, "or": true, "not": true, "in": true, "between": true,
 	"is": true, "null": true, "like": true, "true": true, "false": true,
 }
 
-// printPath is a path as Parse reads it.
+// printPath returns a path in the syntax of Parse.
 func printPath(path string) string {
 	names := SplitPath(path)
 	for i, n := range names {

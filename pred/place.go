@@ -11,20 +11,21 @@ import (
 	"stoa/fault"
 )
 
-// source is where in a predicate's text a test stands, in bytes. An Expr that was not made by Parse has none.
+// source is where a test is in a predicate's text, in bytes. An Expr that was not made by Parse has none.
 type source struct {
 	text       string
 	column, op int
 	values     []int
 }
 
-// The parts of a test that an error may be about; from 0 on they are its literals.
+// The parts of a test that an error may be about; the literals are numbered from 0.
 const (
 	atColumn = -1
 	atOp     = -2
 )
 
-// blame is err, about a part of the test, with the place that Parse's errors have. Without a text it is err.
+// blame returns err, which is about a part of the test, with its place in the text, as in errors of Parse. Without a
+// source it returns err unchanged.
 func (s *source) blame(part int, err error) error {
 	var f *fault.Error
 	if s == nil || !errors.As(err, &f) {
@@ -42,7 +43,7 @@ func (s *source) blame(part int, err error) error {
 	return &g
 }
 
-// only is a source whose literals are those numbered.
+// only returns a source with only the numbered literals.
 func (s *source) only(literals ...int) *source {
 	if s == nil {
 		return nil
@@ -57,12 +58,12 @@ func (s *source) only(literals ...int) *source {
 	return &out
 }
 
-// placed is an error about byte i of s, which shows the place.
+// placed returns an error about byte i of s that shows the place.
 func placed(s string, i int, format string, args ...any) error {
 	return fault.Invalidf("%s%s", fmt.Sprintf(format, args...), show(s, i))
 }
 
-// show is the place of byte i of s, in numbers and with the line and a caret under its cell.
+// show returns the place of byte i of s, in numbers and as the line with a caret below the byte's character.
 func show(s string, i int) string {
 	start := strings.LastIndexByte(s[:i], '\n') + 1
 	line := s[start:]
@@ -85,8 +86,8 @@ func show(s string, i int) string {
 		strings.Repeat(" ", runewidth.StringWidth(shown)))
 }
 
-// visible shows control characters, and bytes that are not UTF-8, as one blank or mark each, so that the caret stands
-// under its character.
+// visible replaces each control character by a blank, and each byte that is not UTF-8 by a mark, so that the caret is
+// below its character.
 func visible(rs []rune) string {
 	out := make([]rune, len(rs))
 	for i, r := range rs {

@@ -2,14 +2,14 @@ package pred
 
 import "sort"
 
-// Verdict is what bounds say about the rows that they are about.
+// Verdict is what bounds tell about the rows that they cover.
 type Verdict uint8
 
 // The verdicts.
 const (
 	Some Verdict = iota // not known; some rows may match, or none, or all
-	None                // no row makes the predicate TRUE (as when there are no rows)
-	All                 // every row makes it TRUE
+	None                // the predicate is TRUE for no row (also if there are no rows)
+	All                 // the predicate is TRUE for every row
 )
 
 func (v Verdict) String() string {
@@ -22,36 +22,35 @@ func (v Verdict) String() string {
 	return "some"
 }
 
-// Bounds is what is known about the values of a column in some rows. Null bounds, and nil ones, are unknown; a
-// bound that is NaN is not believed, nor is the other one then, nor bounds in the wrong order, nor any that are
-// no values of the column's type (or, if that is what the type stores, the same number in another kind).
+// Bounds is what is known about the values of a column in some rows. Null bounds, and nil ones, are unknown. Bounds are
+// not trusted if one of them is NaN, if they are in the wrong order, or if they are not values of the column's type (or,
+// if that is what the type stores, the same number in another kind).
 //
-// Min and Max need not be values that occur: no value is less than Min, and none is greater than Max, except
-// that:
+// Min and Max need not be values that occur: no value is less than Min, and none is greater than Max, with two
+// qualifications:
 //
 //   - MinCut: Min is a prefix of the smallest value. As a prefix is never greater, this changes nothing;
-//   - MaxCut: Max is a prefix of the largest value: values that begin with Max may occur, and none greater than all of
+//   - MaxCut: Max is a prefix of the largest value: values that begin with Max may occur, but none greater than all of
 //     these. (A bound that was cut and then incremented, so that it is above all values, does not count as cut.)
 //
-// Cut bounds are for strings and binary; on other types they are not believed.
+// Cut bounds are for strings and binary; on other types they are not trusted.
 //
-// Bounds of floats are about the values that are not NaN. NaN may occur besides, whatever the bounds, unless
-// NoNaN says that none does.
+// Bounds of floats cover the values that are not NaN. Whatever the bounds, NaN may occur, too, unless NoNaN is set.
 type Bounds struct {
 	Min, Max       *Value
 	MinCut, MaxCut bool
-	NoNaN          bool  // no value is NaN; without meaning for types that have none
-	Nulls          int64 // nulls among the rows, those of structs around the column included; -1: unknown
+	NoNaN          bool  // no value is NaN; meaningless for types without NaN
+	Nulls          int64 // nulls among the rows, including those of enclosing structs; -1: unknown
 	Rows           int64 // -1: unknown
 
-	// Ask, if it is not nil, knows more than the bounds: it is asked for each test of the column, a bound node,
-	// first. Some = it does not.
+	// Ask, if not nil, may know more than the bounds: it is called first for each test of the column, a bound node. It
+	// returns Some if it does not know.
 	Ask func(test *Expr) Verdict
-	By  string // what Ask goes by, for people; "" = bounds
+	By  string // the means that Ask uses, for people; "" = bounds
 }
 
-// Prune infers from the bounds of columns, by path (nil: nothing is known of that column), what Eval would say
-// about all rows. e must be bound; otherwise the verdict is Some.
+// Prune infers from the bounds of columns, by path (nil: nothing is known), what Eval would return for all of the rows.
+// e must be bound; otherwise the verdict is Some.
 func (e *Expr) Prune(bounds func(path string) *Bounds) Verdict {
 	if e == nil || !e.bound {
 		return Some
@@ -80,7 +79,7 @@ func (e *Expr) Prune(bounds func(path string) *Bounds) Verdict {
 	return Some
 }
 
-// fold is unit if all args are, and zero if one is.
+// fold returns unit if all args have that verdict, zero if one has that, and otherwise Some.
 func fold(args []*Expr, bounds func(path string) *Bounds, unit, zero Verdict) Verdict {
 	out := unit
 	for _, a := range args {
@@ -94,7 +93,7 @@ func fold(args []*Expr, bounds func(path string) *Bounds, unit, zero Verdict) Ve
 	return out
 }
 
-// prune is the verdict about one column.
+// prune returns the verdict about one column.
 func (l *leaf) prune(b *Bounds) Verdict {
 	rows, nulls := b.Rows, b.Nulls
 	switch {
@@ -103,7 +102,7 @@ func (l *leaf) prune(b *Bounds) Verdict {
 	case rows < 0 && nulls > 0 || nulls < 0 || nulls > rows && rows > 0:
 		nulls = -1
 	}
-	// From here on nulls is 0, or all rows, or says nothing but that there may be nulls and values.
+	// From here on nulls is 0, or all rows, or means only that there may be both nulls and values.
 	allNull := nulls > 0 && nulls == rows
 	if l.kind == leafNull {
 		return nullVerdict(nulls == 0, allNull, l.neg)
@@ -128,7 +127,7 @@ func nullVerdict(noNull, allNull, neg bool) Verdict {
 	return Some
 }
 
-// values is the verdict about the cells that are not null.
+// values returns the verdict about the cells that are not null.
 func (l *leaf) values(b *Bounds) Verdict {
 	v := None
 	switch {
@@ -144,7 +143,7 @@ func (l *leaf) values(b *Bounds) Verdict {
 	return v
 }
 
-// pruneNumbers is the verdict of the leaf, not negated, about values of fixed width.
+// pruneNumbers returns the verdict of the leaf, ignoring neg, about values of fixed width.
 func (l *leaf) pruneNumbers(b *Bounds) Verdict {
 	d := l.dom
 	lo, ok1 := d.bound(b.Min, d.min)
@@ -165,8 +164,8 @@ func (l *leaf) pruneNumbers(b *Bounds) Verdict {
 	return v
 }
 
-// bound is a bound as a num; if it is unknown, missing. It is false if there is one that is not to be believed,
-// and with it the other.
+// bound converts a bound to a num; an unknown one becomes missing. It returns false if the bound cannot be trusted, and
+// then neither can the other one.
 func (d domain) bound(v *Value, missing num) (num, bool) {
 	if v == nil || v.Kind == KindNull || v.check() != nil {
 		return missing, true
@@ -178,7 +177,7 @@ func (d domain) bound(v *Value, missing num) (num, bool) {
 	return p.at, true
 }
 
-// pruneSpan is the verdict about values from lo to hi.
+// pruneSpan returns the verdict about values from lo to hi.
 func (l *leaf) pruneSpan(lo, hi num) Verdict {
 	if l.kind != leafSet {
 		switch {
@@ -193,14 +192,14 @@ func (l *leaf) pruneSpan(lo, hi num) Verdict {
 	case n == 0:
 		return None
 	case hi.sub(lo) == num{3: uint64(n - 1)}:
-		return All // every value there is is one of the keys
+		return All // every possible value is one of the keys
 	}
 	return Some
 }
 
-// pruneTexts is the verdict of the leaf, not negated, about strings and binary.
+// pruneTexts returns the verdict of the leaf, ignoring neg, about strings and binary.
 func (l *leaf) pruneTexts(b *Bounds) Verdict {
-	lo, hi, open := "", "", true // values from lo up to hi, which is not one
+	lo, hi, open := "", "", true // values from lo up to hi, excluding hi
 	for _, v := range []*Value{b.Min, b.Max} {
 		if v != nil && v.Kind != KindNull && !v.isText() {
 			return Some

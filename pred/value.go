@@ -17,10 +17,10 @@ import (
 	"stoa/fault"
 )
 
-// Kind is what a Value is.
+// Kind is the kind of a Value.
 type Kind uint8
 
-// The kinds of values, and which fields of Value hold one.
+// The kinds of values, and the fields of Value that hold them.
 const (
 	KindNull      Kind = iota // none
 	KindBool                  // Int: 0 or 1
@@ -35,7 +35,7 @@ const (
 	KindTimestamp             // Int: seconds since 1970-01-01 UTC, rounded down; Nanos on top of them
 )
 
-// kindNames are the kinds as they are called in messages and, those from int on, in JSON.
+// kindNames are the names of the kinds in messages and, from int on, in JSON.
 var kindNames = [...]string{"null", "bool", "int", "uint", "float", "decimal", "string", "bytes", "date", "time",
 	"timestamp"}
 
@@ -48,14 +48,14 @@ func (k Kind) String() string {
 
 // Value is a literal or a bound, never a cell. The zero Value is null.
 //
-// In JSON null, booleans and strings are themselves; everything else is an object with one member, a text, so
-// that nothing is lost:
+// In JSON null, booleans and strings are themselves; everything else is an object with one member, a text, so that
+// nothing is lost:
 //
 //	{"int":"-9007199254740993"}  {"uint":"18446744073709551615"}  {"float":"NaN"}  {"decimal":"12.50"}
 //	{"bytes":"00ff"}  {"date":"2020-01-02"}  {"time":"03:04:05.5"}  {"timestamp":"2020-01-02T03:04:05.123456Z"}
 //
-// {"string":"61ff"} is the string of these bytes, for strings that are not UTF-8. A plain JSON number is read as
-// Parse reads it.
+// {"string":"61ff"} is the string of these bytes, for strings that are not UTF-8. A plain JSON number is parsed as by
+// Parse.
 type Value struct {
 	Kind  Kind
 	Scale int32
@@ -67,10 +67,10 @@ type Value struct {
 	Text  string
 }
 
-// Null is the value null.
+// Null returns the null value.
 func Null() Value { return Value{} }
 
-// Bool is a boolean.
+// Bool returns a boolean.
 func Bool(b bool) Value {
 	if b {
 		return Value{Kind: KindBool, Int: 1}
@@ -78,10 +78,10 @@ func Bool(b bool) Value {
 	return Value{Kind: KindBool}
 }
 
-// Int is an integer.
+// Int returns an integer.
 func Int(i int64) Value { return Value{Kind: KindInt, Int: i} }
 
-// Uint is an integer; of KindInt if it is one that fits there.
+// Uint returns an integer, of KindInt if it fits.
 func Uint(u uint64) Value {
 	if u <= math.MaxInt64 {
 		return Int(int64(u))
@@ -89,7 +89,7 @@ func Uint(u uint64) Value {
 	return Value{Kind: KindUint, Uint: u}
 }
 
-// Float is a floating-point number. All NaN are one.
+// Float returns a floating-point number. All NaN become the same one.
 func Float(f float64) Value {
 	if f != f {
 		f = math.NaN()
@@ -97,24 +97,24 @@ func Float(f float64) Value {
 	return Value{Kind: KindFloat, Float: f}
 }
 
-// Decimal is unscaled × 10^-scale.
+// Decimal returns unscaled × 10^-scale.
 func Decimal(unscaled decimal128.Num, scale int32) Value {
 	return Value{Kind: KindDecimal, Dec: unscaled, Scale: scale}
 }
 
-// String is a string.
+// String returns a string.
 func String(s string) Value { return Value{Kind: KindString, Text: s} }
 
-// Bytes is a binary value; b is copied.
+// Bytes returns a binary value with a copy of b.
 func Bytes(b []byte) Value { return Value{Kind: KindBytes, Text: string(b)} }
 
-// Date is the day so many days after 1970-01-01.
+// Date returns the day that is this many days after 1970-01-01.
 func Date(days int64) Value { return Value{Kind: KindDate, Int: days} }
 
-// Time is a time of day, in nanoseconds since midnight.
+// Time returns a time of day, in nanoseconds since midnight.
 func Time(nanos int64) Value { return Value{Kind: KindTime, Int: nanos} }
 
-// Timestamp is the instant sec seconds and nanos nanoseconds (0 to 999999999) after 1970-01-01 UTC.
+// Timestamp returns the instant sec seconds and nanos nanoseconds (0 to 999999999) after 1970-01-01 UTC.
 func Timestamp(sec int64, nanos int32) Value {
 	return Value{Kind: KindTimestamp, Int: sec, Nanos: nanos}
 }
@@ -126,14 +126,13 @@ const (
 	maxScale   = 1000
 )
 
-// perSecond is how many units there are in a second.
+// perSecond returns how many units there are in a second.
 func perSecond(u arrow.TimeUnit) int64 {
 	return [...]int64{1, 1e3, 1e6, 1e9}[uint(u)&3]
 }
 
-// Typed is the value that a column of type t stores as the integer v: an integer, boolean, date, time,
-// timestamp, duration or 32- or 64-bit decimal. It is Null for every other type, and for a time outside of the
-// day.
+// Typed returns the value that a column of type t stores as the integer v: an integer, boolean, date, time, timestamp,
+// duration or 32- or 64-bit decimal. It returns null for every other type, and for a time outside of the day.
 func Typed(t arrow.DataType, v int64) Value {
 	switch t := t.(type) {
 	case *arrow.BooleanType:
@@ -162,7 +161,7 @@ func Typed(t arrow.DataType, v int64) Value {
 	return Null()
 }
 
-// instant is the timestamp v units after 1970, per units a second.
+// instant returns the timestamp v units after 1970, of which there are per to a second.
 func instant(v, per int64) Value {
 	sec, rest := v/per, v%per
 	if rest < 0 {
@@ -178,7 +177,7 @@ func timeOfDay(v, per int64) Value {
 	return Time(v * (1e9 / per))
 }
 
-// Stored is the inverse of Typed: the integer that stores v in a column of type t, if there is one that does exactly.
+// Stored is the inverse of Typed: it returns the integer that stores v in a column of type t, if there is an exact one.
 func (v Value) Stored(t arrow.DataType) (int64, bool) {
 	d := domainOf(t)
 	if v.Kind == KindNull || d.bits > 64 || d.class != classBool && d.class != classInt && d.class != classUint {
@@ -191,7 +190,7 @@ func (v Value) Stored(t arrow.DataType) (int64, bool) {
 	return int64(p.at[3]), true
 }
 
-// check says whether v, which may come from JSON, is well-formed.
+// check returns an error if v, which may come from JSON, is malformed.
 func (v Value) check() error {
 	bad := v.Kind > KindTimestamp || v.Kind == KindBool && v.Int>>1 != 0 ||
 		v.Scale > maxScale || v.Scale < -maxScale || v.Nanos < 0 || v.Nanos >= 1e9 ||
@@ -211,8 +210,8 @@ func (v Value) Equal(o Value) bool {
 	return v == o
 }
 
-// Compare compares a and b by value, exactly: numbers with numbers, strings and bytes with each other, dates
-// and timestamps with each other. It is false if they cannot be compared, as nothing can with null.
+// Compare compares a and b by value, exactly: numbers with numbers, strings and bytes with each other, dates and
+// timestamps with each other. It returns false if they cannot be compared, which includes null.
 func Compare(a, b Value) (int, bool) {
 	switch {
 	case a.Kind == KindInt && b.Kind == KindInt, a.Kind == b.Kind &&
@@ -234,7 +233,7 @@ func (v Value) isText() bool    { return v.Kind == KindString || v.Kind == KindB
 func (v Value) isNumber() bool  { return v.Kind >= KindInt && v.Kind <= KindDecimal }
 func (v Value) isInstant() bool { return v.Kind == KindDate || v.Kind == KindTimestamp }
 
-// seconds is an instant, as seconds and nanoseconds.
+// seconds returns an instant, as seconds and nanoseconds.
 func (v Value) seconds() (int64, int32) {
 	if v.Kind == KindDate {
 		return v.Int * daySeconds, 0
@@ -250,7 +249,7 @@ func compareNumbers(a, b Value) int {
 	return cmp.Compare(a.rank(), b.rank())
 }
 
-// rank orders the numbers that are not finite around those that are.
+// rank orders numbers that are not finite around those that are.
 func (v Value) rank() int {
 	switch {
 	case v.Kind != KindFloat:
@@ -265,7 +264,7 @@ func (v Value) rank() int {
 	return 0
 }
 
-// rat is a number's exact value; nil if it is none or not finite.
+// rat returns a number's exact value; nil if v is not a number or not finite.
 func (v Value) rat() *big.Rat {
 	switch v.Kind {
 	case KindInt:
@@ -288,7 +287,7 @@ func pow10(n int32) *big.Int {
 	return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(min(n, 2*maxScale))), nil)
 }
 
-// String is v as Parse reads it.
+// String returns v in the syntax of Parse.
 func (v Value) String() string {
 	s := v.plain()
 	switch v.Kind {
@@ -314,7 +313,7 @@ func (v Value) String() string {
 	return v.Kind.String() + " '" + s + "'"
 }
 
-// plain is v without the kind and without quotation marks.
+// plain returns v without kind and quotation marks.
 func (v Value) plain() string {
 	switch v.Kind {
 	case KindBool:
@@ -343,7 +342,7 @@ func (v Value) plain() string {
 
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
-// MarshalJSON writes v in the form that is described at Value.
+// MarshalJSON encodes v in the form that is described at Value.
 func (v Value) MarshalJSON() ([]byte, error) {
 	if err := v.check(); err != nil {
 		return nil, err
@@ -360,7 +359,7 @@ func (v Value) MarshalJSON() ([]byte, error) {
 	return json.Marshal(map[string]string{v.Kind.String(): v.plain()})
 }
 
-// UnmarshalJSON reads the form that is described at Value.
+// UnmarshalJSON decodes the form that is described at Value.
 func (v *Value) UnmarshalJSON(b []byte) error {
 	b = bytes.TrimSpace(b)
 	if len(b) == 0 {
@@ -404,7 +403,7 @@ func (v *Value) unmarshalTagged(b []byte) error {
 	return fault.Invalidf("literal %s: unknown kind", b)
 }
 
-// parseAs reads what plain writes, for kinds with a name of their own; a string is given in hexadecimal.
+// parseAs parses the output of plain, for kinds with a name of their own; a string is in hexadecimal.
 func parseAs(k Kind, s string) (Value, error) {
 	bad := func(what string) (Value, error) { return Null(), fault.Invalidf("%s '%s': %s", k, s, what) }
 	switch k {

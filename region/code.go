@@ -1,8 +1,8 @@
 package region
 
-// CodeDoc explains a kind of finding. Codes never change their meaning.
+// CodeDoc documents a kind of finding. Codes never change their meaning.
 type CodeDoc struct {
 	Code     string   // "cfile.block.checksum"
 	Severity Severity // of its findings
-	Help     string   // what it means, in a sentence or two
+	Help     string   // its meaning, in a sentence or two
 }

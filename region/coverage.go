@@ -7,16 +7,16 @@ import (
 	"stoa/fault"
 )
 
-// Coverage holds the nodes of Describe against the coverage law: the leaves that name an object partition its bytes.
-// It takes nodes in the order in which they are reported. It keeps 24 bytes a leaf. The zero value is ready.
+// Coverage checks the nodes of Describe against the coverage law: the leaves that name an object partition its bytes.
+// Nodes are added in the order in which they are reported. It keeps 24 bytes per leaf. The zero value is ready to use.
 //
-// A node whose place is not exact (Inner ≥ 0) owns no bytes. An exact node is a leaf if no exact node follows it
-// with a greater Depth before one with the same or a smaller.
+// A node whose place is not exact (Inner ≥ 0) owns no bytes. An exact node is a leaf if no exact node with a greater
+// Depth follows it before one with the same or a smaller Depth.
 type Coverage struct {
 	objects []string
 	leaves  []leaf
 	sorted  bool
-	open    Node // the last exact node, of which it is not known yet whether it is a leaf
+	open    Node // the last exact node, which may or may not turn out to be a leaf
 	any     bool
 }
 
@@ -26,7 +26,7 @@ type leaf struct {
 	object   int32
 }
 
-// Add takes the next node.
+// Add adds the next node.
 func (c *Coverage) Add(n Node) {
 	if n.Inner >= 0 {
 		return
@@ -37,7 +37,7 @@ func (c *Coverage) Add(n Node) {
 	c.open, c.any = n, true
 }
 
-// keep notes a leaf.
+// keep records a leaf.
 func (c *Coverage) keep(n Node) {
 	if n.At.Len <= 0 || n.Kind == Gap {
 		return
@@ -51,7 +51,7 @@ func (c *Coverage) keep(n Node) {
 	c.sorted = false
 }
 
-// sort settles the last node and sorts the leaves by object and place.
+// sort decides about the last node, and sorts the leaves by object and offset.
 func (c *Coverage) sort() {
 	if c.any {
 		c.keep(c.open)
@@ -65,8 +65,8 @@ func (c *Coverage) sort() {
 	}
 }
 
-// Check says which bytes of part, usually a whole object, no leaf owns (gaps), and which more than one does
-// (overlaps). Both are sorted, and their spans do not touch. Leaves that reach out of part are cut to it.
+// Check returns the bytes of part, usually a whole object, that no leaf owns (gaps), and those that more than one owns
+// (overlaps). Both are sorted, and their spans do not touch. Leaves that reach beyond part are cut to it.
 func (c *Coverage) Check(part fault.Span) (gaps, overlaps []fault.Span) {
 	c.sort()
 	k := int32(slices.Index(c.objects, part.Object))

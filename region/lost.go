@@ -8,8 +8,8 @@ import (
 	"stoa/fault"
 )
 
-// LostRows is how many different rows losses touch: rows that are lost in several columns count once. exact is
-// false if there are losses that cannot be counted.
+// LostRows returns how many distinct rows are affected by losses: a row that is lost in several columns counts once.
+// exact is false if there are losses that cannot be counted.
 func LostRows(losses []Loss) (n int64, exact bool) {
 	exact = true
 	var known []Loss
@@ -34,16 +34,16 @@ func LostRows(losses []Loss) (n int64, exact bool) {
 	return n, exact
 }
 
-// How many losses Keep keeps: with the place and reason of each, and at all. A file can be made of rows that are
-// lost one by one.
+// The maximum number of losses that Keep keeps with the place and reason of each, and in all. The limits are needed
+// because a file can be made to lose its rows one by one.
 const (
 	maxReasons = 1 << 14
 	maxLosses  = 1 << 18
 )
 
-// Keep appends a loss. Of very many, those that follow each other become one, which has the place and reason of
-// its first, and others have no reason but their class; at last all that come are one, whose rows are not all
-// lost, and which is not exact.
+// Keep appends a loss. After very many, adjacent losses of the same data are merged into one, with the place and reason
+// of the first, and others keep only the class of their error. Finally all losses of the same data are merged into one
+// that is not exact, as not all of its rows are lost.
 func Keep(losses []Loss, l Loss) []Loss {
 	n := len(losses)
 	if n < maxReasons {

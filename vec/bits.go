@@ -46,7 +46,7 @@ func countZeros(b []byte, from, to int) int {
 	return to - from - ones
 }
 
-// moveBits copies n bits of src from bit from on to the beginning of dst, which may be src.
+// moveBits copies n bits of src from bit from on to the beginning of dst, which may be the same slice.
 func moveBits(dst, src []byte, from, n int) {
 	if n <= 0 {
 		return
@@ -60,7 +60,7 @@ func moveBits(dst, src []byte, from, n int) {
 	}
 }
 
-// copyBits copies n bits of src from bit from on to bit at of dst, and touches no other.
+// copyBits copies n bits of src from bit from on to bit at of dst, and leaves other bits unchanged.
 func copyBits(dst []byte, at int, src []byte, from, n int) {
 	for n > 0 && at&7 != 0 {
 		setBit(dst, at, src[from>>3]>>(from&7)&1)

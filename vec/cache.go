@@ -2,9 +2,9 @@ package vec
 
 import "sync"
 
-// Cache keeps decoded pages for later readers, up to a number of bytes, and evicts by the clock algorithm: first those
-// that nobody has asked for since the hand passed last. What it returns is shared and must not be changed, nor
-// released. It is safe for concurrent use; a nil Cache keeps nothing.
+// Cache keeps decoded pages for later readers, up to a number of bytes. It evicts by the clock algorithm: first pages
+// that have not been requested since the hand last passed them. The vectors it returns are shared and must be neither
+// changed nor released. It is safe for concurrent use; a nil Cache keeps nothing.
 type Cache struct {
 	mu    sync.Mutex
 	limit int64
@@ -14,11 +14,11 @@ type Cache struct {
 	hand  int
 }
 
-// CacheKey says what page of which column a vector is.
+// CacheKey identifies the page and column of a vector.
 type CacheKey struct {
 	Object string
 	Off    int64 // of the page's bytes
-	Sub    int64 // of a block that is several pages: which
+	Sub    int64 // which page, if a block has several
 	Column int
 }
 
@@ -26,13 +26,13 @@ type kept struct {
 	key   CacheKey
 	v     *Vector
 	size  int64
-	asked bool // since the hand passed
+	asked bool // requested since the hand last passed
 }
 
-// NewCache makes a cache for limit bytes.
+// NewCache returns a cache of limit bytes.
 func NewCache(limit int64) *Cache { return &Cache{limit: limit, have: map[CacheKey]*kept{}} }
 
-// Get is the vector kept under a key, or nil.
+// Get returns the vector stored under a key, or nil.
 func (c *Cache) Get(k CacheKey) *Vector {
 	if c == nil {
 		return nil
@@ -47,7 +47,8 @@ func (c *Cache) Get(k CacheKey) *Vector {
 	return e.v
 }
 
-// Put keeps v, which is not a pool's: nobody releases it. One that is larger than an eighth of the limit is not kept.
+// Put stores v, which must not be a pool's, as nobody releases it. A vector larger than an eighth of the limit is not
+// stored.
 func (c *Cache) Put(k CacheKey, v *Vector) {
 	const overhead = 512 // of the vector itself, and of its buffers
 	size := v.Size() + overhead
@@ -68,7 +69,7 @@ func (c *Cache) Put(k CacheKey, v *Vector) {
 	c.held += size
 }
 
-// drop moves the hand to the next page that nobody asked for, and forgets it. There is at least one page.
+// drop moves the hand to the next page that has not been requested, and evicts it. There is at least one page.
 func (c *Cache) drop() {
 	for {
 		c.hand %= len(c.clock)

@@ -8,9 +8,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// TooManyDigits is the first valid entry of a vector of decimals, from at on, that has more digits than its type says
-// decimals have: the value, or the type, is not what was written. -1: there is none, or v has no decimals.
-// Codes are not looked at: their dictionary is.
+// TooManyDigits returns the first valid entry of a vector of decimals, from at on, that has more digits than its type's
+// precision: the value, or the type, is not what was written. It returns -1 if there is none, or if v has no decimals.
+// Dictionary codes are not checked, as their dictionary is.
 func (v *Vector) TooManyDigits(at int) int {
 	if t, ok := v.Type.(arrow.DecimalType); ok && at < v.coded {
 		return tooManyDigits(t, v.Data(0), at, v.coded, v.Valid)
@@ -18,7 +18,7 @@ func (v *Vector) TooManyDigits(at int) int {
 	return -1
 }
 
-// TooManyDigitsIn is TooManyDigits of an array.
+// TooManyDigitsIn is TooManyDigits for an array.
 func TooManyDigitsIn(a arrow.Array) int {
 	t, ok := a.DataType().(arrow.DecimalType)
 	if d := a.Data(); ok && a.Len() > a.NullN() && d.Buffers()[1] != nil {
@@ -28,7 +28,7 @@ func TooManyDigitsIn(a arrow.Array) int {
 	return -1
 }
 
-// tooManyDigits looks at the entries [from, to) of data, which are little-endian and in two's complement.
+// tooManyDigits checks the entries [from, to) of data, which are little-endian and in two's complement.
 func tooManyDigits(t arrow.DecimalType, data []byte, from, to int, valid func(int) bool) int {
 	var limit [4]uint64 // 10 to the power of the precision
 	power := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(t.GetPrecision())), nil)

@@ -9,7 +9,7 @@ import (
 )
 
 // Interleave appends len(at) entries: entry i is entry at[i] of srcs[from[i]]. All vectors have the same type; codes in
-// srcs are spelled out.
+// srcs are expanded.
 func (v *Vector) Interleave(srcs []*Vector, from []uint16, at []int32) error {
 	if len(at) == 0 {
 		return nil

@@ -1,16 +1,16 @@
 package vec
 
-// Mark is where a vector stood before something was appended: see Rollback.
+// Mark is the state of a vector before entries were appended: see Rollback.
 type Mark struct {
 	n, nulls, coded int
-	valid, bits     byte  // the bytes of the bitmaps that entry n-1 and entry n share
+	valid, bits     byte  // the bytes of the bitmaps that entries n-1 and n share
 	hasValid        bool  // there was a validity bitmap
 	levels          bool  // there were levels
-	off             int32 // where the values of entry n begin; of codes, how long the last one's string is
+	off             int32 // where the values of entry n begin; if the last entry is a code, the length of its string
 	items           *Mark
 }
 
-// Mark notes where v stands. It costs nothing that grows with v.
+// Mark records the state of v. Its cost does not depend on the size of v.
 func (v *Vector) Mark() Mark {
 	m := Mark{n: v.n, nulls: v.nulls, coded: v.coded, hasValid: v.valid != nil, levels: v.def != nil}
 	if at := v.n >> 3; v.n&7 != 0 {
@@ -34,7 +34,7 @@ func (v *Vector) Mark() Mark {
 	return m
 }
 
-// lastCoded is how many bytes the last entry, which is a code, has when it is spelled out.
+// lastCoded returns how many bytes the last entry, which is a code, has when expanded.
 func (v *Vector) lastCoded() int32 {
 	if v.dict.n == 0 || v.nulls > 0 && !v.Valid(v.n-1) {
 		return 0
@@ -44,12 +44,11 @@ func (v *Vector) lastCoded() int32 {
 	return o[c+1] - o[c]
 }
 
-// Rollback makes v what it was at m, after which entries were only appended, by a decoder that may have stopped
-// anywhere: a page that fails leaves no trace in what the page before it shares with it, which is the
-// offset where one ends and the other begins, the bytes of bitmaps that hold bits of both, and the number of
-// nulls. Codes that had to be spelled out for the page stay spelled out.
+// Rollback restores v to its state at m, after entries were appended by a decoder that may have stopped anywhere. A
+// page that fails leaves no trace in what it shares with the previous page: the offset between them, the bytes of
+// bitmaps that hold bits of both, and the number of nulls. Codes that had to be expanded for the page remain expanded.
 func (v *Vector) Rollback(m Mark) {
-	if m.n > v.n { // entries were taken away, and cannot be brought back
+	if m.n > v.n { // entries were removed, and cannot be restored
 		return
 	}
 	v.n, v.nulls, v.coded = m.n, m.nulls, min(v.coded, m.n)
@@ -66,7 +65,7 @@ func (v *Vector) Rollback(m Mark) {
 	if v.offs != nil && v.coded == v.n && v.failed == nil {
 		o := words[int32](v.offs, v.n+1)
 		o[v.n] = m.off
-		if m.coded < m.n { // spelled out since
+		if m.coded < m.n { // expanded since
 			o[v.n] += o[v.n-1]
 		}
 	}

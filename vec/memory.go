@@ -9,21 +9,21 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// Arena is scratch memory of one worker: stored bytes, decompressed pages, codes. What it gave is good until Reset.
-// The zero value is ready.
+// Arena is scratch memory of one worker: stored bytes, decompressed pages, codes. Its slices are valid until Reset. The
+// zero value is ready to use.
 type Arena struct {
 	blocks [][]byte
-	block  int // the one in use
+	block  int // index of the one in use
 	used   int
 }
 
-// Blocks of an arena begin small, as most files have small pages and many readers take one arena a column.
+// Blocks of an arena start small, as most files have small pages and many readers use one arena per column.
 const (
 	minBlock = 16 << 10
 	maxBlock = 1 << 20
 )
 
-// Bytes gives n bytes with unset content, and 64 more in its capacity for kernels that write too much.
+// Bytes returns n bytes with undefined content, and Slack more in its capacity for kernels that write past the end.
 func (a *Arena) Bytes(n int) []byte {
 	need := (n + Slack + 63) &^ 63
 	for a.block < len(a.blocks) {
@@ -35,7 +35,7 @@ func (a *Arena) Bytes(n int) []byte {
 		a.block++
 		a.used = 0
 	}
-	size := int64(minBlock) // what the blocks so far are together, four times: few blocks for much, little for little
+	size := int64(minBlock) // four times the size of all blocks so far: few blocks for large needs, little memory for small ones
 	for _, b := range a.blocks {
 		size += 4 * int64(len(b))
 	}
@@ -45,11 +45,11 @@ func (a *Arena) Bytes(n int) []byte {
 	return b[:n:need]
 }
 
-// Uint32s gives n uint32 with unset content.
+// Uint32s returns n uint32 with undefined content.
 func (a *Arena) Uint32s(n int) []uint32 { return as[uint32](a.Bytes(4*n), n) }
 
-// Reset takes everything back. Of many blocks one is kept, the largest that is no larger than usual, so that an
-// outsized page does not hold memory for ever.
+// Reset invalidates all slices. Of many blocks it keeps only one, the largest of usual size, so that memory for an
+// outsized page is not held forever.
 func (a *Arena) Reset() {
 	if len(a.blocks) > 4 {
 		keep := a.blocks[0]
@@ -65,8 +65,8 @@ func (a *Arena) Reset() {
 	a.block, a.used = 0, 0
 }
 
-// Pool is an Allocator that keeps released buffers for the next use, in classes of powers of two.
-// With it even a string taken from an array shows other bytes after the array's release; so it is opt-in.
+// Pool is an Allocator that keeps released buffers for reuse, in size classes of powers of two. With it even a string
+// taken from an array changes after the array's release, so it is opt-in.
 type Pool struct {
 	mu    sync.Mutex
 	free  [48][][]byte
@@ -74,7 +74,7 @@ type Pool struct {
 	limit int64
 }
 
-// NewPool makes a pool that keeps at most limit bytes of unused buffers.
+// NewPool returns a pool that keeps at most limit bytes of unused buffers.
 func NewPool(limit int64) *Pool { return &Pool{limit: limit} }
 
 func class(n int) int { return bits.Len(uint(max(n, 64) - 1)) }
@@ -106,7 +106,7 @@ func (p *Pool) Reallocate(size int, b []byte) []byte {
 func (p *Pool) Free(b []byte) {
 	c := class(cap(b))
 	if cap(b) != 1<<c {
-		return // not ours
+		return // not allocated by this pool
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -126,18 +126,18 @@ func as[T any](b []byte, n int) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
 }
 
-// Fresh is an Allocator of Go's memory whose large buffers hold anything at first, as those of a Pool do:
-// nothing is spent on zeros that decoders overwrite. Released buffers are the garbage collector's.
+// Fresh is an Allocator of Go's memory whose large buffers have undefined content at first, like those of a Pool: no
+// time is spent on zeros that decoders overwrite. Released buffers are left to the garbage collector.
 type Fresh struct{}
 
-// freshLarge is from where on the runtime aligns memory to pages, and zeros are worth avoiding.
+// freshLarge is the size from which the runtime aligns memory to pages, and avoiding zeros pays off.
 const freshLarge = 64 << 10
 
 func (Fresh) Allocate(size int) []byte {
 	if size < freshLarge {
 		return memory.DefaultAllocator.Allocate(size)
 	}
-	var b strings.Builder // the one part of the standard library that takes memory without clearing it
+	var b strings.Builder // the only part of the standard library that allocates memory without clearing it
 	b.Grow(size)
 	b.WriteByte(0)
 	return unsafe.Slice(unsafe.StringData(b.String()), size)
@@ -152,14 +152,13 @@ func (f Fresh) Reallocate(size int, b []byte) []byte {
 	return out
 }
 
-// Free leaves it to the garbage collector.
+// Free leaves the buffer to the garbage collector.
 func (Fresh) Free([]byte) {}
 
 var _ memory.Allocator = Fresh{}
 
-// Zeroed clears what it allocates: libraries count on new memory being zero, and a pool's is not. (arrow-go's
-// Parquet reader leaves the first offset of a list unset, its IPC writer the bitmap of an array that is all
-// null.)
+// Zeroed clears the memory it allocates: libraries rely on new memory being zero, which a pool's is not. (arrow-go's
+// Parquet reader does not set the first offset of a list, its IPC writer the bitmap of an array that is all null.)
 type Zeroed struct{ memory.Allocator }
 
 func (z Zeroed) Allocate(n int) []byte {

@@ -9,8 +9,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// Nulls is an array of n nulls of type t. It is array.MakeArrayOfNull, which panics where a type of nothing but
-// null is part of t, for those types too; mem must give zeroed memory.
+// Nulls returns an array of n nulls of type t. It is array.MakeArrayOfNull, extended to types that contain a null type,
+// for which that function panics. mem must return zeroed memory.
 func Nulls(mem memory.Allocator, t arrow.DataType, n int) arrow.Array {
 	if !holdsNull(t) {
 		a := array.MakeArrayOfNull(mem, t, n)
@@ -37,8 +37,8 @@ func holdsNull(t arrow.DataType) bool {
 	return false
 }
 
-// NullSize is about how many bytes a null of type t takes in an array, math.MaxInt64 at most: lists and strings
-// of a fixed size take room for their values, and a type may claim any size.
+// NullSize returns roughly how many bytes a null of type t takes in an array, at most math.MaxInt64: lists and strings
+// of a fixed size take space for their values, and a type may declare any size.
 func NullSize(t arrow.DataType) int64 {
 	switch t := t.(type) {
 	case *arrow.FixedSizeListType:

@@ -8,9 +8,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// NoShortOffsets returns a with no offsets in the place of too few, in all its parts that have no values. It returns a
-// itself where none are too few. array.MakeArrayOfNull for 0 rows gives offsets of 64 bits within lists a buffer of 4
-// bytes; who looks for the first offset there panics. The caller releases the result.
+// NoShortOffsets returns a with offset buffers removed that are too short, in all its parts without values; if there
+// are none, it returns a itself. For 0 rows, array.MakeArrayOfNull makes a buffer of 4 bytes for 64-bit offsets within
+// lists, and reading the first offset there panics. The caller releases the result.
 func NoShortOffsets(a arrow.Array) arrow.Array {
 	d := noShortOffsets(a.Data().(*array.Data))
 	defer d.Release()
@@ -52,7 +52,7 @@ func noShortOffsets(d *array.Data) *array.Data {
 	return out
 }
 
-// offsetWidth is the number of bytes of an offset of type t, 0 for types without offsets.
+// offsetWidth returns the number of bytes of an offset of type t, 0 for types without offsets.
 func offsetWidth(t arrow.DataType) int {
 	for t.ID() == arrow.EXTENSION {
 		t = t.(arrow.ExtensionType).StorageType()

@@ -6,31 +6,31 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
 )
 
-// Patch is what changes in the rows [First, First+N) of a row group after decoding: rows that go, and cells that get
-// another value.
+// Patch is the changes to the rows [First, First+N) of a row group after decoding: rows that are removed, and cells
+// that get another value.
 type Patch struct {
 	First   int64
 	N       int
-	Drop    *Sel // rows that go; nil = none
+	Drop    *Sel // rows to remove; nil = none
 	Cols    []ColPatch
-	Suspect []Suspect // what nobody may see as it is
+	Suspect []Suspect // rows and cells that must not be returned as they are
 }
 
-// Suspect is rows of which changes are lost, because of damage.
+// Suspect is rows whose changes are lost to damage.
 type Suspect struct {
-	Rows Range // of the row group; cut to the patch's
-	Col  int   // the physical column whose cells may be old; -1: the rows themselves may be gone
+	Rows Range // of the row group; cut to those of the patch
+	Col  int   // the physical column whose cells may be outdated; -1: the rows may have been deleted
 	Err  error // why, with the place
 }
 
-// ColPatch is the new values of one physical column.
+// ColPatch is new values in one physical column.
 type ColPatch struct {
 	Col  int
 	Rows []int32 // ascending, relative to the patch's First
-	Vals *Vector // one entry a row
+	Vals *Vector // one entry per row
 }
 
-// Not is the set of the entries that are not in s.
+// Not returns the set of the entries that are not in s.
 func (s *Sel) Not() *Sel {
 	b := make([]byte, (s.N+7)/8)
 	if s.Bits == nil {
@@ -42,7 +42,7 @@ func (s *Sel) Not() *Sel {
 	return NewSel(b, s.N)
 }
 
-// Overwrite gives the entries rows (ascending) the values of vals, one each. Both vectors have the same type.
+// Overwrite replaces the entries rows (ascending) by those of vals, one each. Both vectors have the same type.
 func (v *Vector) Overwrite(rows []int32, vals *Vector) error {
 	if len(rows) != vals.n {
 		return fmt.Errorf("%d values for %d rows", vals.n, len(rows))
@@ -80,7 +80,7 @@ func (v *Vector) Overwrite(rows []int32, vals *Vector) error {
 	return nil
 }
 
-// rebuild is Overwrite for entries that have a length: they are copied together anew.
+// rebuild is Overwrite for types of variable length: it copies all entries to a new vector.
 func (v *Vector) rebuild(rows []int32, vals *Vector) error {
 	out, err := New(v.Type, v.mem)
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 // Range is a half-open run of row numbers [From, To).
 type Range struct{ From, To int64 }
 
-// Len is the number of rows in r.
+// Len returns the number of rows in r.
 func (r Range) Len() int64 { return max(0, r.To-r.From) }
 
-// Intersect is the part of r that lies in o, too.
+// Intersect returns the part of r that also lies in o.
 func (r Range) Intersect(o Range) Range {
 	r.From, r.To = max(r.From, o.From), min(r.To, o.To)
 	if r.To < r.From {
@@ -23,7 +23,7 @@ func (r Range) Intersect(o Range) Range {
 // Ranges are rows of a row group, for planning and fetching: sorted, disjoint, not touching.
 type Ranges []Range
 
-// Intersect is the set of rows in both.
+// Intersect returns the set of rows in both.
 func (a Ranges) Intersect(b Ranges) Ranges {
 	var out Ranges
 	for i, j := 0, 0; i < len(a) && j < len(b); {
@@ -39,7 +39,7 @@ func (a Ranges) Intersect(b Ranges) Ranges {
 	return out
 }
 
-// Add is the set with r in it. r must not begin before the last range does.
+// Add returns the set with r added. r must not begin before the last range does.
 func (a Ranges) Add(r Range) Ranges {
 	if r.Len() == 0 {
 		return a
@@ -51,7 +51,7 @@ func (a Ranges) Add(r Range) Ranges {
 	return append(a, r)
 }
 
-// Len is the number of rows in the set.
+// Len returns the number of rows in the set.
 func (a Ranges) Len() int64 {
 	var n int64
 	for _, r := range a {
@@ -66,13 +66,13 @@ type Sel struct {
 	N, Count int    // entries in the window; entries selected
 }
 
-// All selects all of n entries.
+// All returns a selection of all n entries.
 func All(n int) *Sel { return &Sel{N: n, Count: n} }
 
-// None selects no entry of n.
+// None returns a selection of none of n entries.
 func None(n int) *Sel { return &Sel{Bits: make([]byte, (n+7)/8), N: n} }
 
-// NewSel takes a bitmap of n entries. It clears the bits after the n-th and counts.
+// NewSel returns the selection of a bitmap of n entries, which it keeps. It clears the bits from n on.
 func NewSel(b []byte, n int) *Sel {
 	b = b[:(n+7)/8]
 	if n%8 != 0 {
@@ -95,7 +95,7 @@ func (s *Sel) Has(i int) bool { return s == nil || s.Bits == nil || s.Bits[i>>3]
 // IsAll reports whether every entry is selected. A nil Sel selects everything.
 func (s *Sel) IsAll() bool { return s == nil || s.Count == s.N }
 
-// And is the set of entries in both; either may be nil (all).
+// And returns the set of entries in both; either may be nil (all).
 func (s *Sel) And(o *Sel) *Sel {
 	switch {
 	case s == nil || s.Bits == nil:
@@ -110,7 +110,7 @@ func (s *Sel) And(o *Sel) *Sel {
 	return NewSel(b, s.N)
 }
 
-// Slice is the part [from, to) of s.
+// Slice returns the part [from, to) of s.
 func (s *Sel) Slice(from, to int) *Sel {
 	n := to - from
 	if s == nil || s.Bits == nil {
@@ -123,7 +123,7 @@ func (s *Sel) Slice(from, to int) *Sel {
 	return NewSel(b, n)
 }
 
-// bitsAt is the eight bits of b that begin at bit i; bits past the end are 0.
+// bitsAt returns the eight bits of b that begin at bit i; bits past the end are 0.
 func bitsAt(b []byte, i int) byte {
 	k, sh := i>>3, i&7
 	x := b[k] >> sh

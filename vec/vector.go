@@ -1,5 +1,5 @@
-// Package vec is where decoded values land: vectors of entries that become Arrow arrays by handing over their
-// buffers, and sets of rows and entries.
+// Package vec holds decoded values: vectors of entries that become Arrow arrays by handing over their buffers, and sets
+// of rows and entries.
 package vec
 
 import (
@@ -14,18 +14,18 @@ import (
 	"stoa/fault"
 )
 
-// Slack is how many bytes after the values of a string vector a kernel may overwrite: copying short strings by whole
+// Slack is how many bytes after the values of a string vector a kernel may overwrite: copying short strings in whole
 // words is faster than copying them exactly.
 const Slack = 64
 
 type kind uint8
 
 const (
-	fixed   kind = iota // width bytes a value
-	boolean             // a bit a value
+	fixed   kind = iota // width bytes per value
+	boolean             // one bit per value
 	strs                // offsets and bytes
 	list                // offsets and items
-	null                // of type null: only their number
+	null                // of type null: no data but their number
 )
 
 // Vector is a column's entries while they are being decoded. Its shape follows Type:
@@ -36,11 +36,11 @@ const (
 //	list                 Offsets (int32) into Items
 //	null                 nothing: every entry is null
 //
-// An entry is valid unless its bit in Validity is 0. A Vector is used by one goroutine; one that is only read
-// (a dictionary) may be shared.
+// An entry is valid unless its bit in Validity is 0. A Vector is used by one goroutine; one that is only read (a
+// dictionary) may be shared.
 //
 // Decoders append in two steps: Extend(n) makes room for n entries at position at (valid, values unset), then the
-// slices from Data, Bits, Offsets, Bytes are filled. A slice is good until the next Extend.
+// slices from Data, Bits, Offsets, Bytes are filled. A slice is valid until the next Extend.
 type Vector struct {
 	Type  arrow.DataType
 	Items *Vector // of a list
@@ -60,17 +60,17 @@ type Vector struct {
 	codes *memory.Buffer
 	dict  *Vector
 
-	def, rep []byte // levels, one an entry; nil if the column has none
+	def, rep []byte // levels, one per entry; nil if the column has none
 
 	hint hint
 
 	short   []shortWord // of a dictionary, see AsDict
 	longest int64       // bytes of its longest string; 0: not known
 
-	failed error // codes could not become bytes when they had to; the next call that can return an error does
+	failed error // why codes could not be expanded when necessary; returned by the next call that can return an error
 }
 
-// New makes an empty vector whose buffers come from mem. Types that have no vector are Unsupported.
+// New returns an empty vector whose buffers come from mem. Types that vectors do not support are Unsupported.
 func New(t arrow.DataType, mem memory.Allocator) (*Vector, error) {
 	v := &Vector{Type: t, mem: mem}
 	switch t := t.(type) {
@@ -97,26 +97,26 @@ func New(t arrow.DataType, mem memory.Allocator) (*Vector, error) {
 	return v, nil
 }
 
-// Len is the number of entries, Nulls how many of them are null.
+// Len returns the number of entries, Nulls how many of them are null.
 func (v *Vector) Len() int   { return v.n }
 func (v *Vector) Nulls() int { return v.nulls }
 
-// Width is the bytes of one value of a fixed-width type, else 0.
+// Width returns the bytes of one value of a fixed-width type, else 0.
 func (v *Vector) Width() int { return v.width }
 
-// hint is how much a vector is going to hold: buffers begin with that size instead of growing to it.
+// hint is how much a vector is going to hold: buffers start with that size instead of growing to it.
 type hint struct {
 	entries int   // expected; 0 = not known
-	peak    int   // the most that the vectors before this one held, with what lay after the window
-	bytes   int64 // of the strings lately: of strings entries
+	peak    int   // the maximum that earlier vectors held, including entries after the window
+	bytes   int64 // recent size of strings entries
 	strings int64
 }
 
-// Expect says that about n entries are going to be appended before the next Emit, so that buffers need not grow
-// step by step. It is a hint: nothing depends on it, and no memory is taken before the first entry comes.
+// Expect says that about n entries are going to be appended before the next Emit, so that buffers need not grow step by
+// step. It is only a hint, and no memory is allocated before the first entry is appended.
 func (v *Vector) Expect(n int) { v.hint.entries = n }
 
-// first is with how many bytes *b begins.
+// first returns the initial size of *b in bytes.
 func (v *Vector) first(b **memory.Buffer) int {
 	h := &v.hint
 	if h.entries == 0 {
@@ -136,7 +136,7 @@ func (v *Vector) first(b **memory.Buffer) int {
 	return 0
 }
 
-// grow makes *b at least size bytes long, plus Slack, keeping what it holds.
+// grow makes *b at least size bytes long, plus Slack, and keeps its content.
 func (v *Vector) grow(b **memory.Buffer, size int) {
 	if *b == nil {
 		*b = memory.NewResizableBuffer(v.mem)
@@ -178,7 +178,7 @@ func (v *Vector) Extend(n int) (at int) {
 		if first {
 			words[int32](v.offs, 1)[0] = 0
 		}
-		if v.failed != nil { // what is decoded now is never shown, but it must have somewhere to go
+		if v.failed != nil { // the entries are never used, but the decoder needs memory to write to
 			clear(words[int32](v.offs, v.n+1))
 		}
 	}
@@ -195,7 +195,8 @@ func (v *Vector) extendValid(at int) {
 	SetBits(v.valid.Buf(), at, v.n, true)
 }
 
-// Reserve makes room for n entries in all, of strings with size bytes together: until then appending moves nothing.
+// Reserve makes room for n entries in all, with size bytes in all if they are strings: appending up to that does not
+// move data.
 func (v *Vector) Reserve(n int, size int64) {
 	if n <= v.n || v.coded < v.n {
 		return
@@ -228,16 +229,16 @@ func (v *Vector) ensure(b **memory.Buffer, size int) {
 	(*b).Reserve(size + Slack)
 }
 
-// Data is the values of a fixed-width vector from entry at on, as bytes.
+// Data returns the values of a fixed-width vector from entry at on, as bytes.
 func (v *Vector) Data(at int) []byte { return v.data.Buf()[at*v.width : v.n*v.width] }
 
-// Fixed is Data as values of T, which must have v's width.
+// Fixed returns Data as values of T, which must have v's width.
 func Fixed[T any](v *Vector, at int) []T { return words[T](v.data, v.n)[at:] }
 
-// Bits is the whole bitmap of a boolean vector; entry i is bit i.
+// Bits returns the whole bitmap of a boolean vector; entry i is bit i.
 func (v *Vector) Bits() []byte { return v.data.Buf()[:(v.n+7)/8] }
 
-// Validity is the whole validity bitmap; entry i is bit i. It is made (all ones) if there is none yet.
+// Validity returns the whole validity bitmap; entry i is bit i. If there is none yet, it is created with all bits 1.
 // Code that clears bits must call AddNulls.
 func (v *Vector) Validity() []byte {
 	if v.valid == nil {
@@ -250,7 +251,7 @@ func (v *Vector) Validity() []byte {
 // HasValidity reports whether there is a bitmap; without one every entry is valid.
 func (v *Vector) HasValidity() bool { return v.valid != nil }
 
-// AddNulls counts k more nulls.
+// AddNulls adds k to the number of nulls.
 func (v *Vector) AddNulls(k int) { v.nulls += k }
 
 // Valid reports whether entry i is valid.
@@ -258,19 +259,19 @@ func (v *Vector) Valid(i int) bool {
 	return v.kind != null && (v.valid == nil || bitutil.BitIsSet(v.valid.Buf(), i))
 }
 
-// ExtendLevels makes room for the definition and repetition levels of the last n entries, which were just appended, and
-// gives that room to be filled; it holds zeros. All entries of a vector have levels, or none.
+// ExtendLevels appends zero definition and repetition levels for the last n entries, which were just appended, and
+// returns them for the caller to fill. Either all entries of a vector have levels, or none.
 func (v *Vector) ExtendLevels(n int) (def, rep []byte) {
 	room := max(v.n, min(v.hint.entries, 4*v.n))
 	v.def, v.rep = lengthen(v.def, v.n, room), lengthen(v.rep, v.n, room)
 	return v.def[v.n-n:], v.rep[v.n-n:]
 }
 
-// Def and Rep are the levels of all entries, nil if they have none.
+// Def and Rep return the levels of all entries, nil if they have none.
 func (v *Vector) Def() []byte { return v.def }
 func (v *Vector) Rep() []byte { return v.rep }
 
-// lengthen is b with n bytes, the new ones zero, with room for more.
+// lengthen returns b extended to n bytes, the new ones zero, with capacity for more.
 func lengthen(b []byte, n, room int) []byte {
 	at := len(b)
 	b = slices.Grow(b, room-at)[:n]
@@ -278,12 +279,12 @@ func lengthen(b []byte, n, room int) []byte {
 	return b
 }
 
-// Offsets is the offsets of strings or lists from entry at on: one more than there are entries. The first is set
-// already; it is where the values of entry at begin.
+// Offsets returns the offsets of strings or lists from entry at on, one more than there are entries. The first is
+// already set: it is where the values of entry at begin.
 func (v *Vector) Offsets(at int) []int32 { return words[int32](v.offs, v.n+1)[at:] }
 
-// Bytes makes room for n more bytes of strings after off (the end of the entries before) and gives that room,
-// with Slack more after it. More than 2³¹−1 bytes in one vector is a Limit error.
+// Bytes makes room for n more bytes of strings after off (the end of the previous entries) and returns it, with Slack
+// more bytes after it. More than 2³¹−1 bytes in one vector is an error of class Limit.
 func (v *Vector) Bytes(off int32, n int64) ([]byte, error) {
 	if n > math.MaxInt32-int64(off) {
 		return nil, fault.Limitf(fault.Span{}, "", "%d bytes of strings do not fit one batch", int64(off)+n)
@@ -292,7 +293,7 @@ func (v *Vector) Bytes(off int32, n int64) ([]byte, error) {
 	return v.data.Buf()[off : int64(off)+n+Slack], nil
 }
 
-// StringBytes is the whole of the bytes that Offsets point into.
+// StringBytes returns all the bytes that Offsets refer to.
 func (v *Vector) StringBytes() []byte {
 	if v.data == nil {
 		return nil
@@ -300,7 +301,7 @@ func (v *Vector) StringBytes() []byte {
 	return v.data.Buf()
 }
 
-// Size is about how many bytes the entries take; codes count as codes.
+// Size returns roughly how many bytes the entries take; codes count as codes.
 func (v *Vector) Size() int64 {
 	s := int64(v.n/8) + 4*int64(v.n-v.coded)
 	switch v.kind {
@@ -308,7 +309,7 @@ func (v *Vector) Size() int64 {
 		s += int64(v.n) * int64(v.width)
 	case strs, list:
 		s += 4 * int64(v.coded)
-		if v.kind == strs && v.offs != nil { // not the buffer's length: it may have held more before
+		if v.kind == strs && v.offs != nil { // not the buffer's length, as it may have held more before
 			s += int64(words[int32](v.offs, v.coded+1)[v.coded])
 		}
 	}
@@ -330,11 +331,11 @@ func (v *Vector) ExtendNulls(n int) {
 	v.nulls += n
 }
 
-// ExtendUnset appends n valid entries that nobody will look at: zeros, empty strings, empty lists.
+// ExtendUnset appends n valid entries that are never used: zeros, empty strings, empty lists.
 func (v *Vector) ExtendUnset(n int) { v.placeholders(n) }
 
 func (v *Vector) placeholders(n int) (at int) {
-	if v.coded < v.n { // stay coded: code 0 stands for nothing here
+	if v.coded < v.n { // remain codes: code 0 is meaningless here
 		at = v.n
 		clear(v.ExtendCodes(n, v.dict))
 		return at
@@ -354,7 +355,7 @@ func (v *Vector) placeholders(n int) (at int) {
 	return at
 }
 
-// Release gives the buffers back. v is then empty and usable.
+// Release releases the buffers. v is then empty and usable.
 func (v *Vector) Release() {
 	for _, b := range []**memory.Buffer{&v.valid, &v.data, &v.offs, &v.codes} {
 		if *b != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
 )
 
-// Append adds the entries [from, to) of src that sel selects; sel counts from src's entry from (nil = all).
-// Both have the same type.
+// Append appends those of the entries [from, to) of src that sel selects. sel counts from entry from (nil = all). Both
+// vectors have the same type.
 func (v *Vector) Append(src *Vector, from, to int, sel *Sel) error {
 	if sel.IsAll() {
 		return v.appendRun(src, from, to)

@@ -10,9 +10,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
 )
 
-// ExtendCodes appends n entries of a string vector that are codes of dict, and gives the codes to be filled.
-// Every code, also of a null entry, must be < dict.Len(), unless dict is empty and all entries are null.
-// The codes become bytes when they have to: see Plain.
+// ExtendCodes appends n entries of a string vector as codes of dict, and returns the codes for the caller to fill.
+// Every code, including that of a null entry, must be < dict.Len(), unless dict is empty and all entries are null.
+// Codes are expanded when necessary: see Plain.
 func (v *Vector) ExtendCodes(n int, dict *Vector) []uint32 {
 	if v.coded < v.n && v.dict != dict {
 		v.failed = v.Plain()
@@ -25,7 +25,7 @@ func (v *Vector) ExtendCodes(n int, dict *Vector) []uint32 {
 	return words[uint32](v.codes, v.n-v.coded)[at-v.coded:]
 }
 
-// Coded gives the codes and their dictionary if all entries are codes.
+// Coded returns the codes and their dictionary if all entries are codes.
 func (v *Vector) Coded() (codes []uint32, dict *Vector, ok bool) {
 	if v.n == 0 || v.coded > 0 {
 		return nil, nil, false
@@ -33,7 +33,7 @@ func (v *Vector) Coded() (codes []uint32, dict *Vector, ok bool) {
 	return words[uint32](v.codes, v.n), v.dict, true
 }
 
-// Plain turns codes into the strings they stand for. More than 2³¹−1 bytes is a Limit error.
+// Plain expands codes to their strings. More than 2³¹−1 bytes is an error of class Limit.
 func (v *Vector) Plain() error {
 	if v.Items != nil {
 		if err := v.Items.Plain(); err != nil {
@@ -66,8 +66,8 @@ func (v *Vector) Plain() error {
 	return nil
 }
 
-// Fit is how many of the first n entries have strings of at most limit bytes together, where they are codes: those
-// must still be spelled out. It is n for every other vector, and never 0.
+// Fit returns how many of the first n entries have strings of at most limit bytes in all, if all entries are codes that
+// may have to be expanded. It is n for every other vector, and never 0.
 func (v *Vector) Fit(n int, limit int64) int {
 	codes, dict, ok := v.Coded()
 	if !ok || dict.n == 0 {
@@ -76,7 +76,7 @@ func (v *Vector) Fit(n int, limit int64) int {
 	offs := words[int32](dict.offs, dict.n+1)
 	longest := dict.longest
 	if longest == 0 {
-		longest = int64(offs[dict.n]) // no string is longer than all together
+		longest = int64(offs[dict.n]) // no string is longer than all of them together
 	}
 	if longest*int64(n) <= limit {
 		return n
@@ -90,7 +90,7 @@ func (v *Vector) Fit(n int, limit int64) int {
 	return n
 }
 
-// gather appends the strings of codes, whose entries begin at position at.
+// gather appends the strings of codes, which are the entries from position at on.
 func (v *Vector) gather(offs []int32, codes []uint32, at int) error {
 	dict := v.dict
 	if v.valid == nil || v.nulls == 0 {
@@ -125,7 +125,7 @@ func (v *Vector) gather(offs []int32, codes []uint32, at int) error {
 		}
 		a, b := int(do[c]), int(do[c+1])
 		if n := b - a; n <= 16 && a+16 <= len(src) {
-			// two words whatever the length; the next string overwrites what is too much, Slack takes the last
+			// two words whatever the length: the next string overwrites the excess, and Slack absorbs the last
 			d, s := out[pos:pos+16], src[a:a+16]
 			binary.LittleEndian.PutUint64(d, binary.LittleEndian.Uint64(s))
 			binary.LittleEndian.PutUint64(d[8:], binary.LittleEndian.Uint64(s[8:]))
@@ -138,22 +138,22 @@ func (v *Vector) gather(offs []int32, codes []uint32, at int) error {
 	return nil
 }
 
-// shortWord is a string of a dictionary of at most 16 bytes, with its length.
+// shortWord is a dictionary string of at most 16 bytes, with its length.
 type shortWord struct {
 	lo, hi uint64
 	n      int64
 	_      int64 // two to a cache line
 }
 
-// maxShort is how many strings a dictionary has at most that is made a table of short words: it should stay in
-// the first cache.
+// maxShort is the maximum number of strings of a dictionary that is converted to a table of short words: the table
+// should fit into the first-level cache.
 const maxShort = 1 << 12
 
-// AsDict says that d, which will not change any more, is a dictionary: several goroutines may look at it from
-// now on, and codes become its strings faster, if these are short.
+// AsDict declares that d is a dictionary and will not change any more: from now on several goroutines may read it, and
+// expanding codes is faster if its strings are short.
 func (d *Vector) AsDict() {
 	if d.kind == strs && d.offs != nil && d.data != nil && d.coded == d.n {
-		d.data.ResizeNoShrink(int(words[int32](d.offs, d.n+1)[d.n])) // so that no view has to
+		d.data.ResizeNoShrink(int(words[int32](d.offs, d.n+1)[d.n])) // so that no view has to resize it
 	}
 	if d.kind != strs || d.n == 0 || d.coded < d.n {
 		return
@@ -178,8 +178,8 @@ func (d *Vector) AsDict() {
 	d.short = t
 }
 
-// gatherShort is gather for short words, none null: two stores an entry, whatever its length; the next one
-// overwrites what is too much, and Slack takes the last.
+// gatherShort is gather for short words without nulls: two stores per entry, whatever its length. The next entry
+// overwrites the excess, and Slack absorbs the last.
 func (v *Vector) gatherShort(offs []int32, codes []uint32, table []shortWord) error {
 	total, end := int64(0), offs[0]
 	for _, c := range codes {
@@ -196,7 +196,7 @@ func (v *Vector) gatherShort(offs []int32, codes []uint32, table []shortWord) er
 	pos := int64(0)
 	for i, c := range codes {
 		w := &table[c]
-		*(*uint64)(unsafe.Add(to, pos)) = w.lo // at most total+16 bytes, and Slack is more
+		*(*uint64)(unsafe.Add(to, pos)) = w.lo // at most total+16 bytes, and Slack is more than 16
 		*(*uint64)(unsafe.Add(to, pos+8)) = w.hi
 		pos += w.n
 		last[i] = end + int32(pos)

@@ -6,9 +6,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// Emit makes an Arrow array of the first n entries and keeps the others. The array owns its buffers.
+// Emit returns the first n entries as an Arrow array, which owns its buffers, and keeps the other entries.
 func (v *Vector) Emit(n int) (arrow.Array, error) {
-	if _, _, ok := v.Coded(); !ok || n == v.n { // codes that stay can stay codes
+	if _, _, ok := v.Coded(); !ok || n == v.n { // if entries remain, they can remain codes
 		if err := v.Plain(); err != nil {
 			return nil, err
 		}
@@ -37,7 +37,7 @@ func (v *Vector) Emit(n int) (arrow.Array, error) {
 	return array.MakeFromData(d), nil
 }
 
-// View makes an Arrow array of the first n entries that shares v's buffers: it must be released before v changes.
+// View returns the first n entries as an Arrow array that shares v's buffers: it must be released before v changes.
 // Entries that are all codes of one dictionary become a dictionary array.
 func (v *Vector) View(n int) (arrow.Array, error) {
 	_, dict, ok := v.Coded()

@@ -1,6 +1,6 @@
 package vec
 
-// Truncate cuts v back to its first n entries.
+// Truncate removes all but the first n entries.
 func (v *Vector) Truncate(n int) {
 	if n >= v.n {
 		return
@@ -21,7 +21,7 @@ func (v *Vector) Truncate(n int) {
 	}
 }
 
-// Skip drops the first n entries.
+// Skip removes the first n entries.
 func (v *Vector) Skip(n int) {
 	if n == 0 {
 		return
@@ -52,12 +52,12 @@ func (v *Vector) Skip(n int) {
 		v.skipPlain(n, rest)
 		return
 	}
-	plain := v.coded - n // entries that stay and are not codes
+	plain := v.coded - n // remaining entries that are not codes
 	v.n, v.coded = rest, plain
 	v.skipPlain(n, plain)
 }
 
-// Cut drops the entries [from, to).
+// Cut removes the entries [from, to).
 func (v *Vector) Cut(from, to int) error {
 	if to >= v.n {
 		v.Truncate(from)

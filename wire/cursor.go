@@ -1,8 +1,8 @@
 // Package wire reads and writes the primitive fields of binary structures.
 //
-// A Cursor gives named, bounds-checked reads and can tell a tracer what it read, so that one parser serves
-// decoding, describing and blaming. It keeps the first error, as bufio.Scanner does: a parser reads field
-// after field and looks at Err once; after an error every read gives zero.
+// A Cursor makes named, bounds-checked reads and can report what it reads to a tracer, so that one parser serves
+// decoding, describing and locating damage. It keeps the first error, as bufio.Scanner does: a parser reads field after
+// field and checks Err once; after an error every read returns zero.
 package wire
 
 import (
@@ -16,12 +16,12 @@ import (
 	"stoa/region"
 )
 
-// Cursor reads from buf, which lies at a Span of an object or was decoded from it.
+// Cursor reads from buf, which lies at a Span of an object or was decoded from the bytes there.
 type Cursor struct {
 	buf   []byte
 	pos   int
 	at    fault.Span
-	exact bool // buf is at's bytes; otherwise it was decoded from them
+	exact bool // buf is the bytes at; otherwise it was decoded from them
 	base  int  // offset of buf in the decoded bytes, if not exact
 	path  string
 	err   error
@@ -32,30 +32,31 @@ type Cursor struct {
 	memory *budget.Memory
 }
 
-// NewCursor reads buf, which is exactly the bytes at.
+// NewCursor returns a cursor over buf, which is exactly the bytes at.
 func NewCursor(buf []byte, at fault.Span, path string) *Cursor {
 	return &Cursor{buf: buf, at: at, exact: true, path: path}
 }
 
-// NewInnerCursor reads buf, which was decoded (decompressed) from the bytes at. Errors and nodes name all of at,
-// and tell the offset in buf.
+// NewInnerCursor returns a cursor over buf, which was decoded (decompressed) from the bytes at. Errors and nodes have
+// all of at as their place, and report the offset in buf.
 func NewInnerCursor(buf []byte, at fault.Span, path string) *Cursor {
 	return &Cursor{buf: buf, at: at, path: path}
 }
 
-// Trace has every field that is read from now on reported to f (nil: to nobody), at the given depth.
+// Trace makes every field that is read from now on be reported to f (nil: not at all), at the given depth.
 func (c *Cursor) Trace(f func(region.Node), depth int) *Cursor {
 	c.trace, c.depth = f, depth
 	return c
 }
 
-// Within has Spend count against m, also that of sections; nil, as at first, has no end.
+// Within makes Spend, including that of sections, count against m; nil, the default, is unlimited.
 func (c *Cursor) Within(m *budget.Memory) *Cursor {
 	c.memory = m
 	return c
 }
 
-// Spend counts n bytes of memory that what is read takes. More than the budget has is an error of class Limit.
+// Spend charges n bytes of memory to the budget, for data that is being read. Exceeding the budget is an error of class
+// Limit.
 func (c *Cursor) Spend(n int64) {
 	if c.memory == nil || c.err != nil {
 		return
@@ -68,19 +69,19 @@ func (c *Cursor) Spend(n int64) {
 // Exact reports whether offsets in the cursor's bytes are offsets in the object.
 func (c *Cursor) Exact() bool { return c.exact }
 
-// Pos is the offset of the next byte, from the beginning of the cursor's bytes.
+// Pos returns the offset of the next byte, from the beginning of the cursor's bytes.
 func (c *Cursor) Pos() int { return c.pos }
 
-// Left is the number of bytes not yet read.
+// Left returns the number of unread bytes.
 func (c *Cursor) Left() int { return len(c.buf) - c.pos }
 
-// Rest is what was not yet read. It does not move the cursor.
+// Rest returns the unread bytes. It does not move the cursor.
 func (c *Cursor) Rest() []byte { return c.buf[c.pos:] }
 
-// Err is the first error.
+// Err returns the first error.
 func (c *Cursor) Err() error { return c.err }
 
-// Path is the path of field name.
+// Path returns the path of field name.
 func (c *Cursor) Path(name string) string {
 	switch {
 	case c.path == "":
@@ -91,7 +92,7 @@ func (c *Cursor) Path(name string) string {
 	return c.path + "." + name
 }
 
-// SpanOf is the place in the object of n bytes at offset off of the cursor's bytes.
+// SpanOf returns the place in the object of n bytes at offset off of the cursor's bytes.
 func (c *Cursor) SpanOf(off, n int) fault.Span {
 	if c.exact {
 		return c.at.Sub(int64(off), int64(n))
@@ -99,7 +100,7 @@ func (c *Cursor) SpanOf(off, n int) fault.Span {
 	return c.at
 }
 
-// Fail records that field name, n bytes at offset off, is corrupt, unless there was an error before.
+// Fail records that field name, n bytes at offset off, is corrupt, unless an error was recorded before.
 func (c *Cursor) Fail(off, n int, name, format string, args ...any) {
 	c.FailClass(fault.Corrupt, off, n, name, format, args...)
 }
@@ -128,7 +129,7 @@ func (c *Cursor) Node(kind region.Kind, off, n int, name, value string) {
 	c.trace(region.Node{Depth: c.depth, Kind: kind, Name: name, Value: value, At: c.SpanOf(off, n), Inner: inner})
 }
 
-// take moves over n bytes; nil after an error.
+// take consumes and returns n bytes; nil after an error.
 func (c *Cursor) take(name string, n int) []byte {
 	if c.err != nil {
 		return nil
@@ -217,7 +218,7 @@ func (c *Cursor) Uvarint32(name string) uint32 {
 	return uint32(v)
 }
 
-// Length reads an unsigned LEB128 that counts bytes which must still be there.
+// Length reads an unsigned LEB128 that is a number of bytes, which must not exceed the unread ones.
 func (c *Cursor) Length(name string) int {
 	off := c.pos
 	v := c.Uvarint(name)
@@ -228,7 +229,7 @@ func (c *Cursor) Length(name string) int {
 	return int(v)
 }
 
-// Bytes reads n bytes. The slice is part of the cursor's bytes.
+// Bytes reads n bytes. The slice aliases the cursor's bytes.
 func (c *Cursor) Bytes(name string, n int) []byte {
 	b := c.take(name, n)
 	if b != nil && c.trace != nil {
@@ -237,10 +238,11 @@ func (c *Cursor) Bytes(name string, n int) []byte {
 	return b
 }
 
-// Skip moves over n bytes without reporting them.
+// Skip skips n bytes without reporting them.
 func (c *Cursor) Skip(name string, n int) { c.take(name, n) }
 
-// Section is a cursor over the next n bytes, which it moves over. An error in the section stays in the section.
+// Section returns a cursor over the next n bytes, and skips them. An error in the section is not recorded in c; see
+// Join.
 func (c *Cursor) Section(name string, n int) *Cursor {
 	off := c.pos
 	b := c.take(name, n)
@@ -252,7 +254,7 @@ func (c *Cursor) Section(name string, n int) *Cursor {
 	return s
 }
 
-// Join takes over the error of a section, unless there was one before.
+// Join records the error of a section in c, unless c has one already.
 func (c *Cursor) Join(section *Cursor) {
 	if c.err == nil {
 		c.err = section.err
