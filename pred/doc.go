@@ -81,8 +81,8 @@
 //
 // % stands for any run of characters, including the empty one; _ for exactly one character (in binary columns one byte;
 // in strings a byte that is not UTF-8 counts as one). The escape character makes the next character literal; it is the
-// backslash, or the one given by escape; escape ” means that there is none. A pattern must match the whole value.
-// Matching is case-sensitive.
+// backslash, or the one given by escape; an empty text there means that there is none. A pattern must match the whole
+// value. Matching is case-sensitive.
 //
 // # Columns
 //

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// endings are what AbortAll calls besides removing local files.
+// endings are the functions that AbortAll calls besides removing local files.
 var endings struct {
 	sync.Mutex
 	next    int
@@ -14,11 +14,12 @@ var endings struct {
 	stopped bool
 }
 
-// endingTime is how long all of them may take together.
+// endingTime is how long all of them together may take.
 const endingTime = 3 * time.Second
 
-// AtAbort has AbortAll call f, which removes what is temporary elsewhere, as far as it can while ctx lasts: a few
-// seconds. forget takes it back. After AbortAll it is an error: nothing is to be begun any more.
+// AtAbort makes AbortAll call f, which removes temporary data outside of the local file system as far as it can within
+// a few seconds, the lifetime of ctx. forget cancels that. After AbortAll it returns an error: nothing new may be
+// started.
 func AtAbort(f func(ctx context.Context)) (forget func(), err error) {
 	endings.Lock()
 	defer endings.Unlock()
@@ -38,7 +39,7 @@ func AtAbort(f func(ctx context.Context)) (forget func(), err error) {
 	}, nil
 }
 
-// abortElsewhere calls what AtAbort was given.
+// abortElsewhere calls the functions that were passed to AtAbort.
 func abortElsewhere() {
 	endings.Lock()
 	endings.stopped = true

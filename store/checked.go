@@ -8,10 +8,10 @@ import (
 	"sync"
 )
 
-// Checked is a Scratch that keeps the checksums of what was written, and refuses to give back anything else.
+// Checked returns a Scratch that keeps checksums of what was written, and fails if it reads anything else.
 func Checked(s Scratch) Scratch { return &checked{Scratch: s} }
 
-// checkedPage is how many bytes one checksum is over.
+// checkedPage is how many bytes one checksum covers.
 const checkedPage = 64 << 10
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -19,10 +19,10 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 type checked struct {
 	Scratch
 	mu   sync.Mutex
-	sums []uint32 // of each page; of the last one, so far
+	sums []uint32 // of each page; that of the last page is still growing
 	size int64
-	page []byte // the one that was read last
-	no   int64  // which that is
+	page []byte // the page that was read last
+	no   int64  // number of page
 }
 
 func (c *checked) Write(p []byte) (int, error) {
@@ -88,7 +88,7 @@ func (c *checked) load(no int64) ([]byte, error) {
 	return b, nil
 }
 
-// Strict is a Sink that believes nothing: a write that took less than all is an error, and scratch files are Checked.
+// Strict returns a Sink that does not trust s: a short write is an error, and scratch files are Checked.
 func Strict(s Sink) Sink { return strict{s} }
 
 type strict struct{ Sink }

@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// exchange swaps two names at once (renameat2 with RENAME_EXCHANGE). Some file systems cannot.
+// exchange swaps two names atomically (renameat2 with RENAME_EXCHANGE). Some file systems do not support it.
 func exchange(a, b string) error {
 	number := uintptr(316)
 	if runtime.GOARCH == "arm64" {

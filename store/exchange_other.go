@@ -4,5 +4,5 @@ package store
 
 import "errors"
 
-// exchange would swap two names at once.
+// exchange would swap two names atomically, which is not supported here.
 func exchange(string, string) error { return errors.ErrUnsupported }

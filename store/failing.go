@@ -8,8 +8,8 @@ import (
 	"stoa/fault"
 )
 
-// Failing reports whether an error is a store's failure to say what is there. An *fault.Error is about contents that
-// were read, and a missing object, or one that is not a file, is no failure.
+// Failing reports whether an error means that a store failed to answer. An *fault.Error is about contents that were
+// read, so it is not such a failure; neither is a missing object, or one that is not a file.
 func Failing(err error) bool {
 	var known *fault.Error
 	var irregular *Irregular

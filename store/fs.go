@@ -11,13 +11,13 @@ import (
 	"sync"
 )
 
-// FS is the Tree of an fs.FS: files of an embed.FS, a zip archive, os.DirFS, or anybody's own. Names are fs.FS's:
-// unrooted, with slashes; "" and "." are the root. A file whose fs.File is an io.ReaderAt is read where it is asked
-// for; one that is an io.Seeker is read by one reader at a time; any other (of a zip archive) is read once, whole,
-// into memory, when it is opened, up to MaxFSFile bytes.
+// FS returns the Tree of an fs.FS: an embed.FS, a zip archive, os.DirFS, or any other. Names are those of fs.FS:
+// unrooted, with slashes; "" and "." are the root. If the fs.File of a file is an io.ReaderAt, only the requested bytes
+// are read; if it is an io.Seeker, one reader at a time uses it; any other file (in a zip archive, for example) is read
+// completely into memory when it is opened, up to MaxFSFile bytes.
 func FS(fsys fs.FS) Tree { return fsTree{fsys} }
 
-// MaxFSFile is how many bytes a file of an fs.FS may have that can only be read from its beginning to its end.
+// MaxFSFile is the maximum size in bytes of a file of an fs.FS that can only be read sequentially.
 const MaxFSFile = 1 << 30
 
 type fsTree struct{ fsys fs.FS }
@@ -75,7 +75,7 @@ func (t fsTree) Stat(_ context.Context, name string) (Info, error) {
 	return localInfo(name, st), nil
 }
 
-// List leaves out what is no object: links that lead nowhere, pipes, devices. Irregular reports them.
+// List leaves out entries that are not objects: dangling links, pipes, devices. Irregular reports them.
 func (t fsTree) List(ctx context.Context, dir string) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		for info, err := range t.children(ctx, dir) {
@@ -89,7 +89,7 @@ func (t fsTree) List(ctx context.Context, dir string) iter.Seq2[Info, error] {
 	}
 }
 
-// Irregular gives the direct children of a directory that List leaves out.
+// Irregular yields the direct children of a directory that List leaves out.
 func (t fsTree) Irregular(ctx context.Context, dir string) iter.Seq[Irregular] {
 	return func(yield func(Irregular) bool) {
 		for _, err := range t.children(ctx, dir) {
@@ -100,7 +100,7 @@ func (t fsTree) Irregular(ctx context.Context, dir string) iter.Seq[Irregular] {
 	}
 }
 
-// children are the entries of a directory; one that is no object comes as an Irregular.
+// children yields the entries of a directory; one that is not an object comes as an error, an *Irregular.
 func (t fsTree) children(ctx context.Context, dir string) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		entries, err := fs.ReadDir(t.fsys, fsName(dir))
@@ -117,7 +117,7 @@ func (t fsTree) children(ctx context.Context, dir string) iter.Seq2[Info, error]
 }
 
 func (t fsTree) child(name string, e fs.DirEntry) (Info, error) {
-	st, err := fs.Stat(t.fsys, fsName(name)) // a link counts as what it leads to
+	st, err := fs.Stat(t.fsys, fsName(name)) // follows links
 	switch {
 	case err != nil && e.Type()&fs.ModeSymlink != 0:
 		return Info{}, &Irregular{Name: name, What: "a link that leads nowhere", Link: true}
@@ -133,7 +133,7 @@ func (t fsTree) child(name string, e fs.DirEntry) (Info, error) {
 type fsSource struct {
 	at    io.ReaderAt
 	size  int64
-	close func() error // nil: it stays open
+	close func() error // nil: nothing to close
 }
 
 func (s *fsSource) Size() int64 { return s.size }
@@ -152,7 +152,7 @@ func (s *fsSource) ReadAt(ctx context.Context, p []byte, off int64) (int, error)
 	return s.at.ReadAt(p, off)
 }
 
-// seekReader makes an io.ReaderAt of a file that has one position.
+// seekReader implements io.ReaderAt on a file with a single position.
 type seekReader struct {
 	mu sync.Mutex
 	f  interface {
@@ -174,7 +174,8 @@ func (s *seekReader) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// One is a Tree of one object: size bytes that r gives. r stays the caller's, and must be safe for concurrent use.
+// One returns a Tree of one object, the size bytes that r reads. r remains the caller's, and must be safe for
+// concurrent use.
 func One(name string, r io.ReaderAt, size int64) Tree { return oneTree{name, r, size} }
 
 type oneTree struct {

@@ -2,8 +2,8 @@ package store
 
 import "reflect"
 
-// Lasting is the tree below caches and limiters, which end with the table that they were made for. same is equal for
-// two of these that are one tree; nil: that cannot be known.
+// Lasting returns the tree below caches and limiters, whose lifetime is that of the table they were made for. same is
+// equal for two trees returned by Lasting if they are the same tree; nil if that cannot be determined.
 func Lasting(t Tree) (below Tree, same any) {
 	for {
 		switch x := t.(type) {

@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// leftovers remembers the temporary names in directories. Whoever writes n files to one directory would list it n
-// times, which is n²/2 names: a large one is listed again only after as many sinks as make up for it. What another
-// process leaves meanwhile is found by the listing after that.
+// leftovers caches the temporary names in directories. A program that writes n files to one directory would otherwise
+// list it n times, which is n²/2 names in all. So a large directory is listed again only after a number of sinks in
+// proportion to its size. Files that another process leaves meanwhile are found by the next listing.
 var leftovers = leftoverNames{of: map[string]*listed{}}
 
 type leftoverNames struct {
@@ -16,19 +16,19 @@ type leftoverNames struct {
 	of map[string]*listed
 }
 
-// listed is what was in a directory.
+// listed is the result of listing a directory.
 type listed struct {
 	temporary []string
-	left      int // sinks until it is listed again
+	left      int // sinks until the directory is listed again
 }
 
 const (
-	listedPerSink  = 64   // names, about
+	listedPerSink  = 64   // names, approximately
 	maxRemembered  = 1024 // directories
 	alwaysListedTo = 2 * listedPerSink
 )
 
-// in are the temporary names in a directory.
+// in returns the temporary names in a directory.
 func (l *leftoverNames) in(dir string) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

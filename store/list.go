@@ -14,8 +14,8 @@ import (
 	"syscall"
 )
 
-// List follows links, as Open does, but not to a directory above: that would be listed for ever. Nor does it
-// list links that lead nowhere, pipes, sockets and devices, which are no objects: Irregular reports them.
+// List follows links, as Open does, but not to a directory above, which would never end. It leaves out dangling links,
+// pipes, sockets and devices, which are not objects: Irregular reports them.
 func (Local) List(ctx context.Context, dir string) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		for info, err := range children(ctx, dir) {
@@ -33,13 +33,13 @@ func (Local) List(ctx context.Context, dir string) iter.Seq2[Info, error] {
 type Irregular struct {
 	Name string // full, as in Info
 	What string // "a named pipe"
-	Link bool   // a link that leads nowhere: what it led to may have been an object
+	Link bool   // a dangling link, whose target may have been an object
 }
 
 func (o *Irregular) Error() string { return o.Name + ": " + o.What }
 
 // Irregular yields the direct children of a directory that List leaves out, sorted by name. Errors of the directory
-// itself are List's.
+// itself are reported by List.
 func (Local) Irregular(ctx context.Context, dir string) iter.Seq[Irregular] {
 	return func(yield func(Irregular) bool) {
 		for _, err := range children(ctx, dir) {
@@ -50,7 +50,7 @@ func (Local) Irregular(ctx context.Context, dir string) iter.Seq[Irregular] {
 	}
 }
 
-// IrregularIn yields what the innermost tree yields by its method Irregular; nothing if it has no such entries.
+// IrregularIn yields what the method Irregular of the innermost tree that has one yields.
 func IrregularIn(ctx context.Context, t Tree, dir string) iter.Seq[Irregular] {
 	for {
 		switch x := t.(type) {
@@ -66,7 +66,7 @@ func IrregularIn(ctx context.Context, t Tree, dir string) iter.Seq[Irregular] {
 	}
 }
 
-// children are the entries of a directory; an irregular one comes as an error, an *Irregular.
+// children yields the entries of a directory; an irregular one comes as an error, an *Irregular.
 func children(ctx context.Context, dir string) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		at := dir
@@ -91,7 +91,8 @@ func children(ctx context.Context, dir string) iter.Seq2[Info, error] {
 	}
 }
 
-// child is the entry e of a directory, whose full name is name. One that is gone meanwhile does not exist.
+// child returns the entry e of a directory, whose full name is name. If it was removed meanwhile, the error is
+// fs.ErrNotExist.
 func child(name string, e fs.DirEntry) (Info, error) {
 	link := e.Type()&fs.ModeSymlink != 0
 	st, err := os.Stat(filepath.FromSlash(name)) // follows links, as Open does
@@ -113,8 +114,8 @@ func child(name string, e fs.DirEntry) (Info, error) {
 	return localInfo(name, st), nil
 }
 
-// leadsUp reports whether the link at name leads to a directory that was passed on the way to it, or to one above:
-// following it would never end.
+// leadsUp reports whether the link at name leads to a directory on the path to it, or to one above: following it would
+// never end.
 func leadsUp(name string) bool {
 	to, err := filepath.EvalSymlinks(filepath.FromSlash(name))
 	if err == nil {

@@ -12,12 +12,12 @@ import (
 	"syscall"
 )
 
-// Local is the machine's file system. Names are paths, relative ones from the working directory.
-// Objects are opened read-only and read with pread: a mapped file would turn a truncation into a crash.
+// Local is the machine's file system. Names are paths, relative ones from the working directory. Objects are opened
+// read-only and read with pread: with a mapped file, truncation by another process would crash this one.
 type Local struct{}
 
-// Open refuses what is not a regular file, and does not open it: opening a pipe waits for its other end, and a device
-// may do anything when it is opened.
+// Open returns an error for anything but a regular file, without opening it: opening a pipe waits for its other end,
+// and opening a device may have any effect.
 func (Local) Open(_ context.Context, name string) (Source, error) {
 	st, err := os.Stat(filepath.FromSlash(name))
 	if err == nil {
@@ -41,7 +41,7 @@ func (Local) Open(_ context.Context, name string) (Source, error) {
 	return &localSource{f, st.Size()}, nil
 }
 
-// regular returns an error if what is at name is not a regular file.
+// regular returns an error if name is not a regular file.
 func regular(name string, st fs.FileInfo) error {
 	if st.Mode().IsRegular() {
 		return nil
@@ -49,19 +49,19 @@ func regular(name string, st fs.FileInfo) error {
 	return &fs.PathError{Op: "open", Path: name, Err: noFile(kindOf(st.Mode()))}
 }
 
-// noFile is why what is known to be something else is not opened.
+// noFile is the reason for not opening something that is known not to be a file.
 type noFile string
 
 func (what noFile) Error() string { return "is " + string(what) + ", and no file" }
 
-// ErrDirectory is why a directory is not opened.
+// ErrDirectory is the reason for not opening a directory.
 var ErrDirectory error = noFile("a directory")
 
-// NoFile reports whether err, of Open, says that something has the name, and is not a file: a directory, a pipe, a
+// NoFile reports whether err, returned by Open, means that the name exists and is not a file: a directory, a pipe, a
 // device, a link that leads back to itself.
 func NoFile(err error) bool { return errors.As(err, new(noFile)) || errors.Is(err, syscall.ELOOP) }
 
-// kindOf says what is not a regular file.
+// kindOf names the kind of something that is not a regular file.
 func kindOf(m fs.FileMode) string {
 	switch {
 	case m.IsDir():
@@ -105,19 +105,19 @@ func localInfo(name string, st fs.FileInfo) Info {
 	return Info{Name: name, Size: st.Size(), Stamp: fmt.Sprintf("%d-%d", st.Size(), st.ModTime().UnixNano())}
 }
 
-// TempPrefix begins the names of everything that a Local sink has not yet committed, and of its scratch files.
+// TempPrefix begins the names of all uncommitted objects of a Local sink, and of its scratch files.
 const TempPrefix = ".stoa-tmp-"
 
-// Sink writes to the path name: one file, or a directory that does not exist, is empty, or satisfies replace
-// (which is asked with the directory's path before anything of it is removed; nil: never).
-// A link is followed, so that it stays one. What is neither file nor directory (a device, a pipe) is refused: it would
-// be replaced, not written to.
+// Sink writes to the path name: one file, or a directory that does not exist, is empty, or for which replace returns
+// true (it is called with the directory's path before anything in it is removed; nil: never replace). A link is
+// followed, so it remains a link. Anything that is neither a file nor a directory (a device, a pipe) is refused,
+// because it would be replaced instead of being written to.
 func (Local) Sink(name string, replace func(dir string) bool) Sink {
 	return &localSink{path: placeOf(filepath.FromSlash(name)), replace: replace}
 }
 
-// placeOf is where name leads. What is not there yet lies where its directory leads: .. after a link is above
-// what that leads to, not above the link.
+// placeOf returns the path that name leads to, following links. If it does not exist yet, its directory is resolved: ..
+// after a link is the parent of the link's target, not of the link.
 func placeOf(name string) string {
 	if to, err := filepath.EvalSymlinks(name); err == nil {
 		return to
@@ -134,17 +134,16 @@ func placeOf(name string) string {
 type localSink struct {
 	path    string
 	replace func(dir string) bool
-	tmp     string   // of the single file or of the directory; "" before the first Create
-	lock    *os.File // held on tmp, so that other runs see that it is not left over; nil if that cannot be had
+	tmp     string   // temporary path of the single file or of the directory; "" before the first Create
+	lock    *os.File // held on tmp, so that other processes see that it is in use; nil if locking is not possible
 	dir     bool
 
-	mu   sync.Mutex // held, after naming, while names change
+	mu   sync.Mutex // held while names change, acquired after naming
 	done bool
 }
 
-// atWork are the sinks that have something temporary. Whoever makes, renames or removes a name holds naming for
-// reading meanwhile, so that AbortAll, which takes it for itself, finds nothing half made and nothing half
-// removed.
+// atWork are the sinks that have temporary files. Whoever creates, renames or removes a name holds naming for reading,
+// so that AbortAll, which holds it for writing, finds no such operation half done.
 var atWork struct {
 	naming  sync.RWMutex
 	stopped bool // guarded by naming
@@ -155,9 +154,9 @@ var atWork struct {
 
 var errStopped = errors.New("the process is ending: nothing is written any more")
 
-// AbortAll removes all that the process's Local sinks have not committed. It is for a process that ends without
-// waiting for those who write: from now on their sinks make no file and commit nothing. What is just being
-// committed or removed is waited for.
+// AbortAll removes everything that the process's Local sinks have not committed. It is for a process that ends without
+// waiting for its writers: from now on their sinks create no file and commit nothing. It waits for commits and removals
+// that are in progress.
 func AbortAll() {
 	abortElsewhere()
 	atWork.naming.Lock()
@@ -170,7 +169,7 @@ func AbortAll() {
 	atWork.sinks = nil
 }
 
-// names lets s change names until free is called, unless AbortAll came first.
+// names allows s to change names until free is called. It returns an error if AbortAll came first.
 func (s *localSink) names() (free func(), err error) {
 	atWork.naming.RLock()
 	if atWork.stopped {
@@ -192,7 +191,7 @@ func (s *localSink) begin(tmp string) {
 	s.acquire()
 }
 
-// end says that what is temporary is now the place's, or gone.
+// end records that the temporary files have been committed or removed.
 func (s *localSink) end() {
 	s.done = true
 	atWork.mu.Lock()
@@ -200,16 +199,16 @@ func (s *localSink) end() {
 	delete(atWork.sinks, s)
 }
 
-// oldSuffix ends the name of a directory that is moved aside for a new one.
+// oldSuffix ends the name of a directory that is moved aside for its replacement.
 const oldSuffix = ".stoa-old"
 
-// scratchFor ends the name of a scratch file for a place of that base name.
+// scratchFor returns the end of the name of a scratch file for a place with this base name.
 func scratchFor(base string) string {
-	const most = 200 // so that the name is not longer than names may be
+	const most = 200 // keeps the name within the limit of file systems
 	return base[:min(len(base), most)] + ".stoa-scratch"
 }
 
-// acquire locks tmp for as long as this sink is at work.
+// acquire locks tmp while this sink is in use.
 func (s *localSink) acquire() {
 	if f, err := os.Open(s.tmp); err == nil {
 		if s.lock = f; !tryLock(f) {
@@ -225,8 +224,8 @@ func (s *localSink) release() {
 	}
 }
 
-// sweep removes what killed runs have left for the same place, and gives a directory its name back that was moved aside
-// before its successor was in place. What a running process still uses is locked, and stays.
+// sweep removes what killed processes have left behind for the same place. If a directory was moved aside and its
+// replacement never arrived, sweep renames it back. Files that a running process still uses are locked, and remain.
 func (s *localSink) sweep() {
 	parent, base := filepath.Dir(s.path), filepath.Base(s.path)
 	for _, name := range leftovers.in(parent) {
@@ -243,7 +242,7 @@ func (s *localSink) sweep() {
 	}
 }
 
-// abandoned reports whether nobody holds a temporary file or directory any more.
+// abandoned reports whether no process holds a temporary file or directory any more.
 func abandoned(name string) bool {
 	f, err := os.Open(name)
 	if err != nil {
@@ -289,7 +288,7 @@ func (s *localSink) Create(_ context.Context, name string) (Object, error) {
 	return &localObject{f, filepath.Join(s.path, filepath.FromSlash(name))}, nil
 }
 
-// createFile creates the temporary file that Commit renames to the sink's place.
+// createFile creates the temporary file that Commit renames to the sink's path.
 func (s *localSink) createFile() (Object, error) {
 	if st, err := os.Stat(s.path); err == nil && st.IsDir() {
 		return nil, &fs.PathError{Op: "create", Path: s.path, Err: errors.New("is a directory")}
@@ -309,7 +308,7 @@ func (s *localSink) createFile() (Object, error) {
 	return &localObject{f, s.path}, nil
 }
 
-// createDir creates the temporary directory that Commit renames to the sink's place.
+// createDir creates the temporary directory that Commit renames to the sink's path.
 func (s *localSink) createDir() error {
 	s.sweep()
 	if err := s.mayReplace(); err != nil {
@@ -324,7 +323,7 @@ func (s *localSink) createDir() error {
 	return os.Chmod(tmp, s.mode(0o777))
 }
 
-// named is err about the place that the user named, not about the temporary one.
+// named returns err with the path that the user named in place of the temporary one.
 func (s *localSink) named(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
@@ -333,7 +332,7 @@ func (s *localSink) named(err error) error {
 	return err
 }
 
-// mode is that of what is replaced, or else what any program would give.
+// mode returns the mode of the file that is replaced, or else the usual mode under the process's umask.
 func (s *localSink) mode(usual fs.FileMode) fs.FileMode {
 	if st, err := os.Stat(s.path); err == nil {
 		return st.Mode().Perm()
@@ -341,7 +340,7 @@ func (s *localSink) mode(usual fs.FileMode) fs.FileMode {
 	return usual &^ umask()
 }
 
-// mayReplace says why the directory at the sink's path may not be replaced.
+// mayReplace returns an error if the directory at the sink's path may not be replaced.
 func (s *localSink) mayReplace() error {
 	st, err := os.Stat(s.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -367,7 +366,7 @@ func (s *localSink) mayReplace() error {
 
 type localObject struct {
 	f    *os.File
-	name string // that it is going to have
+	name string // its final name
 }
 
 func (o *localObject) Write(p []byte) (int, error) {
@@ -401,10 +400,10 @@ func (s *localSink) Scratch(context.Context) (Scratch, error) {
 	if err != nil {
 		return nil, s.named(err)
 	}
-	// Where an open file may be removed it goes now, so that it vanishes with the process, however that ends. Whoever
-	// is killed just before this leaves it to the next run that writes there.
+	// Where open files can be removed, this one is removed at once, so that it vanishes with the process, however that
+	// ends. If the process is killed just before this, the next one that writes there removes it.
 	err = os.Remove(f.Name())
-	gone := err == nil || errors.Is(err, fs.ErrNotExist) // such a run was there first
+	gone := err == nil || errors.Is(err, fs.ErrNotExist) // such a process was there first
 	if !gone {
 		tryLock(f)
 	}
@@ -414,7 +413,7 @@ func (s *localSink) Scratch(context.Context) (Scratch, error) {
 type localScratch struct {
 	*os.File
 	gone  bool
-	place string // that it is for, which errors name
+	place string // the path that it is for, used in errors
 }
 
 func (s *localScratch) Write(p []byte) (int, error) {
@@ -464,7 +463,7 @@ func (s *localSink) Commit(context.Context) error {
 	return syncDir(filepath.Dir(s.path))
 }
 
-// unfinished is what the sink has that is temporary; "" if there is nothing, or not any more.
+// unfinished returns the path of the sink's temporary data; "" if there are none, or none any more.
 func (s *localSink) unfinished() (string, error) {
 	free, err := s.names()
 	if err != nil {
@@ -477,8 +476,8 @@ func (s *localSink) unfinished() (string, error) {
 	return s.tmp, nil
 }
 
-// replaceDir puts the new directory in the place of the old one: at once where the system can exchange two names, else
-// the old one is moved aside first, as a directory cannot be renamed over one that is not empty.
+// replaceDir replaces the old directory by the new one, atomically where the system can exchange two names. Otherwise
+// it moves the old one aside first, as a directory cannot be renamed over one that is not empty.
 func (s *localSink) replaceDir() error {
 	old := s.tmp
 	if exchange(s.tmp, s.path) != nil {
@@ -497,7 +496,7 @@ func (s *localSink) replaceDir() error {
 func (s *localSink) Abort(context.Context) error {
 	free, err := s.names()
 	if err != nil {
-		return nil // AbortAll has removed what there was
+		return nil // AbortAll has removed the temporary data
 	}
 	defer free()
 	if s.done {
@@ -527,7 +526,7 @@ func syncDir(dir string) error {
 	}
 	err = d.Sync()
 	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrInvalid) {
-		err = nil // some file systems cannot
+		err = nil // some file systems do not support it
 	}
 	return errors.Join(err, d.Close())
 }

@@ -4,5 +4,5 @@ package store
 
 import "os"
 
-// tryLock cannot lock here: what is left over then stays.
+// tryLock is not supported here, so leftovers of other processes are never removed.
 func tryLock(*os.File) bool { return false }

@@ -13,27 +13,27 @@ import (
 	"sync"
 )
 
-// Memory is a Tree, and a place for Sinks, in memory. The zero value is not usable: see NewMemory.
+// Memory is a Tree in memory to which Sinks can write. The zero value is not usable: see NewMemory.
 type Memory struct {
 	mu    sync.RWMutex
 	files map[string][]byte
 }
 
-// NewMemory makes a tree of the given objects (nil: none). The slices are not copied and must not change.
+// NewMemory returns a tree of the given objects (nil: none). The slices are not copied and must not change.
 func NewMemory(files map[string][]byte) *Memory {
 	m := &Memory{files: map[string][]byte{}}
 	maps.Copy(m.files, files)
 	return m
 }
 
-// Bytes is the content of an object, nil if there is none.
+// Bytes returns the content of an object, nil if it does not exist.
 func (m *Memory) Bytes(name string) []byte {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return m.files[name]
 }
 
-// Names lists all objects, sorted.
+// Names returns the names of all objects, sorted.
 func (m *Memory) Names() []string {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -118,7 +118,7 @@ func (s memSource) ReadAt(ctx context.Context, p []byte, off int64) (int, error)
 	return n, nil
 }
 
-// Sink writes into the tree at name; Commit puts the objects there.
+// Sink returns a sink for name; Commit adds its objects to the tree.
 func (m *Memory) Sink(name string) Sink { return &memSink{tree: m, name: name} }
 
 type memSink struct {

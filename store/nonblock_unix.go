@@ -4,5 +4,5 @@ package store
 
 import "syscall"
 
-// nonblock keeps the opening of a pipe from waiting for its other end. Reading regular files goes on as without it.
+// nonblock prevents the opening of a pipe from waiting for its other end. It does not affect reads of regular files.
 const nonblock = syscall.O_NONBLOCK

@@ -9,24 +9,24 @@ import (
 	"sync"
 )
 
-// OpenLimiter is a Tree that holds at most so many objects of another open at a time, however many Sources it gave: the
-// one that was read least recently is closed, and opened again when it is needed. A table may have more files than a
-// process may have open.
+// OpenLimiter is a Tree that keeps at most a number of another tree's objects open at a time, however many Sources it
+// has returned: the least recently read one is closed, and opened again when it is needed. A table may have more files
+// than a process may have open.
 type OpenLimiter struct {
 	Tree
 	limit int
 
 	mu     sync.Mutex
-	order  *list.List        // of *limitedSource with an open source, most recent in front
+	order  *list.List        // of *limitedSource with an open source, most recent first
 	stamps map[string]string // of the objects, from before they were first opened
 }
 
-// NewOpenLimiter holds at most limit objects of t open, and those that are being read.
+// NewOpenLimiter returns a tree that keeps at most limit objects of t open, besides those that are being read.
 func NewOpenLimiter(t Tree, limit int) *OpenLimiter {
 	return &OpenLimiter{Tree: t, limit: limit, order: list.New(), stamps: map[string]string{}}
 }
 
-// Unwrap is the tree below.
+// Unwrap returns the underlying tree.
 func (f *OpenLimiter) Unwrap() Tree { return f.Tree }
 
 func (f *OpenLimiter) Open(ctx context.Context, name string) (Source, error) {
@@ -45,8 +45,8 @@ func (f *OpenLimiter) Open(ctx context.Context, name string) (Source, error) {
 	return s, f.close()
 }
 
-// Stamp is that of the object when this was asked first, at the latest before it was first opened; "" if it is
-// not known, or a directory.
+// Stamp returns the stamp that the object had when Stamp was first called for it, which is at the latest before it was
+// first opened; "" for a directory, or if it is not known.
 func (f *OpenLimiter) Stamp(ctx context.Context, name string) string {
 	f.mu.Lock()
 	was, known := f.stamps[name]
@@ -55,7 +55,7 @@ func (f *OpenLimiter) Stamp(ctx context.Context, name string) string {
 		return was
 	}
 	info, err := f.Tree.Stat(ctx, name)
-	if err != nil { // why is reported by Open
+	if err != nil { // Open reports the reason
 		return ""
 	}
 	f.mu.Lock()
@@ -66,8 +66,8 @@ func (f *OpenLimiter) Stamp(ctx context.Context, name string) string {
 	return f.stamps[name]
 }
 
-// Unchanged returns ErrChanged if the object's stamp is not what Stamp returned. An object that is gone was read
-// unchanged; without a stamp, changes cannot be noticed.
+// Unchanged returns ErrChanged if the object's stamp is not what Stamp returned. An object that was removed since was
+// read unchanged. Without a stamp, changes cannot be detected.
 func (f *OpenLimiter) Unchanged(ctx context.Context, name string) error {
 	was := f.Stamp(ctx, name)
 	if was == "" {
@@ -84,7 +84,7 @@ func (f *OpenLimiter) Unchanged(ctx context.Context, name string) error {
 	return nil
 }
 
-// close closes what is too much and not in use.
+// close closes unused objects beyond the limit.
 func (f *OpenLimiter) close() error {
 	var err error
 	for e := f.order.Back(); e != nil && f.order.Len() > f.limit; {
@@ -160,11 +160,11 @@ func (s *limitedSource) done() {
 	s.limiter.mu.Lock()
 	defer s.limiter.mu.Unlock()
 	if s.users--; s.users == 0 && s.closed && s.src != nil {
-		_ = s.closeFile() // closed while it was read; nothing was written
+		_ = s.closeFile() // closed while it was being read; nothing was written
 	}
 }
 
-// Close closes the object. A read that is under way ends first.
+// Close closes the object, after waiting for reads in progress.
 func (s *limitedSource) Close() error {
 	s.limiter.mu.Lock()
 	defer s.limiter.mu.Unlock()

@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// Peeker is an optional interface of a Sink: what was created in it, and closed, can be read before the commit.
+// Peeker is an optional interface of a Sink: objects that were created in it and closed can be read before the commit.
 type Peeker interface {
-	// Peek is a tree in which the objects have the names that they are going to have, and the name of the place
-	// in it. nil: nothing was created.
+	// Peek returns a tree in which the objects have their final names, and the name of the place in it. It returns a
+	// nil tree if nothing was created.
 	Peek() (Tree, string)
 }
 
-// Before is s with a check before the commit, if s is a Peeker: check is called with what Peek returns. If it fails,
-// nothing is committed.
+// Before returns s with a check before the commit, if s is a Peeker: check is called with the results of Peek. If it
+// fails, nothing is committed.
 func Before(s Sink, check func(ctx context.Context, t Tree, name string) error) Sink {
 	return &checkedSink{s, check}
 }
@@ -37,7 +37,7 @@ func (s *checkedSink) Commit(ctx context.Context) error {
 	return s.Sink.Commit(ctx)
 }
 
-// Peek is what is temporary, under the names that it is going to have.
+// Peek returns the temporary objects, under their final names.
 func (s *localSink) Peek() (Tree, string) {
 	tmp, err := s.unfinished()
 	if err != nil || tmp == "" {
@@ -46,13 +46,13 @@ func (s *localSink) Peek() (Tree, string) {
 	return moved{from: filepath.ToSlash(s.path), to: filepath.ToSlash(tmp)}, filepath.ToSlash(s.path)
 }
 
-// moved is the local file system with what lies at to seen at from.
+// moved is the local file system with the objects at to appearing at from.
 type moved struct {
 	Local
 	from, to string
 }
 
-// real is where a name leads.
+// real returns the path of a name in the file system.
 func (m moved) real(name string) string {
 	if rest, ok := strings.CutPrefix(path.Clean(name), m.from); ok && (rest == "" || rest[0] == '/') {
 		return m.to + rest
@@ -83,10 +83,10 @@ func (m moved) List(ctx context.Context, dir string) iter.Seq2[Info, error] {
 	}
 }
 
-// ResolveDotDot does not look at the file system: names below from do not exist yet.
+// ResolveDotDot does not consult the file system, as names below from do not exist yet.
 func (m moved) ResolveDotDot(name string) string { return name }
 
-// Peek is what was created so far.
+// Peek returns the objects created so far.
 func (s *memSink) Peek() (Tree, string) {
 	if len(s.objs) == 0 {
 		return nil, ""
@@ -98,7 +98,7 @@ func (s *memSink) Peek() (Tree, string) {
 	return t, s.name
 }
 
-// Peek is that of the sink below.
+// Peek returns that of the underlying sink.
 func (s strict) Peek() (Tree, string) {
 	if p, ok := s.Sink.(Peeker); ok {
 		return p.Peek()

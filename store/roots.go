@@ -12,16 +12,16 @@ import (
 	"sync"
 )
 
-// RootsMark begins the name of a place that is made of several: @FILE.
+// RootsMark begins the name of a place that consists of several places: @FILE.
 const RootsMark = "@"
 
-// maxRoots is how many bytes a file of roots may have.
+// maxRoots is the maximum size of a file of roots in bytes.
 const maxRoots = 1 << 20
 
-// Roots makes of t a Tree in which several directories can be one place: @FILE is a directory whose children are
-// the places that FILE names, one a line (empty lines, and those that begin with #, name nothing; relative names
-// are relative to the directory of FILE). What lies in the place /disk1/kudu has the name @FILE/disk1/kudu/….
-// An object that really has such a name is itself.
+// Roots returns t with an additional kind of name, by which several directories can be one place: @FILE is a directory
+// whose children are the places listed in FILE, one per line (empty lines and lines that begin with # are ignored;
+// relative names are relative to the directory of FILE). The contents of the place /disk1/kudu have names that begin
+// with @FILE/disk1/kudu/. An existing object of t with such a name takes precedence.
 func Roots(t Tree) Tree {
 	if r, ok := t.(*roots); ok {
 		return r
@@ -29,8 +29,8 @@ func Roots(t Tree) Tree {
 	return &roots{Tree: t, sets: map[string]*rootSet{}}
 }
 
-// Joined is a Tree in which several directories are one place, as if their names stood in a file, and the place's name.
-// One alone is itself.
+// Joined returns a Tree in which several directories are one place, as if their names were listed in a file, and the
+// place's name. A single directory is its own place.
 func Joined(t Tree, names []string) (Tree, string, error) {
 	if len(names) == 1 {
 		return Roots(t), names[0], nil
@@ -47,20 +47,20 @@ func Joined(t Tree, names []string) (Tree, string, error) {
 type roots struct {
 	Tree
 	mu   sync.Mutex
-	sets map[string]*rootSet // by what stands before the names in them; nil: that is not a file of roots
+	sets map[string]*rootSet // by the part of names before the place; nil: it is not a file of roots
 }
 
-// rootSet is what a file of roots says.
+// rootSet is the content of a file of roots.
 type rootSet struct {
 	file  string
 	names []string // of the places, in the tree below
-	shown []string // the same, as children of the set
+	shown []string // names as children of the set
 }
 
-// Unwrap is the tree below.
+// Unwrap returns the underlying tree.
 func (r *roots) Unwrap() Tree { return r.Tree }
 
-// Below is the name that an object of a Tree has in the trees that it wraps.
+// Below returns the name that an object of a Tree has in the trees that it wraps.
 func Below(t Tree, name string) string {
 	for {
 		if r, ok := t.(*roots); ok {
@@ -76,7 +76,7 @@ func Below(t Tree, name string) string {
 	}
 }
 
-// RootsOf are the places of which name is made; none if it is no such name.
+// RootsOf returns the places that name consists of; none if it is not such a name.
 func RootsOf(ctx context.Context, t Tree, name string) ([]string, error) {
 	r, ok := t.(*roots)
 	for w := t; !ok; {
@@ -95,9 +95,9 @@ func RootsOf(ctx context.Context, t Tree, name string) ([]string, error) {
 	return in.set.names, nil
 }
 
-// inRoots is what a name means: the set itself, or an object in one of its places.
+// inRoots is the meaning of a name: the set itself, or an object in one of its places.
 type inRoots struct {
-	set      *rootSet // nil: the name is one of the tree below
+	set      *rootSet // nil: the name belongs to the tree below
 	top      bool
 	root     int
 	name     string // in the tree below
@@ -128,7 +128,7 @@ func (r *roots) find(ctx context.Context, name string) (in inRoots, err error) {
 	return in, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 }
 
-// setOf is the set whose name a name is, or begins with. The caller holds mu.
+// setOf returns the set whose name is, or begins, a name. The caller holds mu.
 func (r *roots) setOf(ctx context.Context, name string) (set *rootSet, before string, err error) {
 	for end := 0; end < len(name); {
 		if set := r.sets[RootsMark]; end == 0 && set != nil && (name == RootsMark || name[len(RootsMark)] == '/') {
@@ -158,7 +158,7 @@ func (r *roots) setOf(ctx context.Context, name string) (set *rootSet, before st
 	return nil, "", nil
 }
 
-// read reads the file of roots that a name means; nil if it means none.
+// read reads the file of roots that a name refers to; nil if it does not refer to one.
 func (r *roots) read(ctx context.Context, name string) (*rootSet, error) {
 	if _, err := r.Tree.Stat(ctx, name); err == nil {
 		return nil, nil
@@ -166,7 +166,7 @@ func (r *roots) read(ctx context.Context, name string) (*rootSet, error) {
 	file := strings.TrimPrefix(name, RootsMark)
 	info, err := r.Tree.Stat(ctx, file)
 	if err != nil || info.Dir {
-		return nil, nil // what is wrong is that there is no object of that name
+		return nil, nil // the caller reports that name does not exist
 	}
 	bad := func(layout string, args ...any) error {
 		return &fs.PathError{Op: "open", Path: name, Err: fmt.Errorf(layout, args...)}
@@ -210,7 +210,7 @@ func utf8Line(s string) bool {
 	return !strings.ContainsFunc(s, func(c rune) bool { return c < ' ' || c == '\uFFFD' })
 }
 
-// add adds a place. Places must not lie in each other: all in them would be there twice.
+// add adds a place. Places must not contain each other, as their contents would then appear twice.
 func (s *rootSet) add(name string) error {
 	shown := strings.TrimPrefix(name, "/")
 	for strings.HasPrefix(shown, "../") {
@@ -275,7 +275,7 @@ func (r *roots) List(ctx context.Context, dir string) iter.Seq2[Info, error] {
 		case in.top:
 			for i, root := range in.set.names {
 				info, err := r.Tree.Stat(ctx, root)
-				if err != nil { // a place that is not there must not look empty
+				if err != nil { // a missing place must not look like an empty one
 					yield(Info{}, err)
 					return
 				}
@@ -299,7 +299,7 @@ func (r *roots) List(ctx context.Context, dir string) iter.Seq2[Info, error] {
 	}
 }
 
-// Irregular is that of the tree below.
+// Irregular yields that of the tree below.
 func (r *roots) Irregular(ctx context.Context, dir string) iter.Seq[Irregular] {
 	return func(yield func(Irregular) bool) {
 		in, err := r.find(ctx, dir)
@@ -321,12 +321,12 @@ func (r *roots) Irregular(ctx context.Context, dir string) iter.Seq[Irregular] {
 	}
 }
 
-// show is the name in the set of what has a name in the tree below.
+// show returns the name in the set of an object with a name in the tree below.
 func (in inRoots) show(name string) string {
 	return path.Join(in.shown, strings.TrimPrefix(path.Clean(name), path.Clean(in.original)))
 }
 
-// ResolveDotDot is that of the tree below, for names that are the tree's.
+// ResolveDotDot is that of the tree below, for names of that tree.
 func (r *roots) ResolveDotDot(name string) string {
 	local, ok := r.Tree.(interface{ ResolveDotDot(string) string })
 	if !ok || strings.HasPrefix(name, RootsMark) {

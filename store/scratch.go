@@ -5,7 +5,8 @@ import (
 	"os"
 )
 
-// NewScratch makes a temporary file that vanishes with its Close, and where the system can, with the process.
+// NewScratch returns a temporary file that vanishes when it is closed or, where the system supports it, when the
+// process ends.
 func NewScratch() (Scratch, error) {
 	f, err := os.CreateTemp("", TempPrefix+"*")
 	if err != nil {

@@ -1,8 +1,8 @@
-// Package store gives bytes by name: Tree and Source to read, Sink to write. Local files and memory are here;
-// remote stores have folders of their own.
+// Package store reads and writes bytes by name: Tree and Source to read, Sink to write. Local files and memory are in
+// this package; remote stores have packages of their own.
 //
-// Names use slashes. In the Local tree a name is a path as the user typed it, so that the spans of errors say
-// what the user said.
+// Names use slashes. In the Local tree a name is a path as the user typed it, so that the spans of errors use the
+// user's words.
 package store
 
 import (
@@ -12,19 +12,19 @@ import (
 	"iter"
 )
 
-// ErrChanged is in errors about an object that is not what it was when it was opened, or when its reading was planned.
+// ErrChanged is in errors about an object that has changed since it was opened, or since its reading was planned.
 var ErrChanged = errors.New("changed")
 
 // Source is one object, open for reading. It is safe for concurrent use.
 type Source interface {
 	// ReadAt fills p from offset off. As with io.ReaderAt, n < len(p) comes with an error; io.EOF at the end.
 	ReadAt(ctx context.Context, p []byte, off int64) (n int, err error)
-	// Size is the object's length in bytes.
+	// Size returns the object's length in bytes.
 	Size() int64
 	Close() error
 }
 
-// Info is what is known of an object without opening it.
+// Info is what is known about an object without opening it.
 type Info struct {
 	Name  string // full name in the tree
 	Size  int64  // bytes; 0 for a directory
@@ -32,16 +32,16 @@ type Info struct {
 	Stamp string // changes when the object does: size and modification time, an etag, …
 }
 
-// Tree is a set of named objects. A name that does not exist gives an error that is fs.ErrNotExist.
+// Tree is a set of named objects. For a name that does not exist the error is fs.ErrNotExist.
 type Tree interface {
 	Open(ctx context.Context, name string) (Source, error)
 	Stat(ctx context.Context, name string) (Info, error)
-	// List gives the direct children of a directory, sorted by name.
+	// List yields the direct children of a directory, sorted by name.
 	List(ctx context.Context, dir string) iter.Seq2[Info, error]
 }
 
-// Object is one object being written. What was written is on stable storage when Close returns nil,
-// but visible only after the Sink's Commit.
+// Object is one object being written. The data are on stable storage when Close returns nil, but visible only after the
+// Sink's Commit.
 type Object interface {
 	io.Writer
 	Close() error
@@ -54,11 +54,11 @@ type Scratch interface {
 	io.Closer
 }
 
-// Sink is a place being written: one object, or a directory of objects. Nothing of it is visible before Commit,
-// and nothing is left of it after Abort.
+// Sink is a place being written: one object, or a directory of objects. Nothing is visible before Commit, and nothing
+// remains after Abort.
 type Sink interface {
-	// Create begins an object. The name "" is the place itself (one object); other names lie in the place,
-	// which then is a directory. A sink has one kind or the other.
+	// Create begins an object. The name "" is the place itself (one object); other names lie in the place, which is
+	// then a directory. A sink is either one object or a directory.
 	Create(ctx context.Context, name string) (Object, error)
 	Scratch(ctx context.Context) (Scratch, error)
 	// Commit makes everything that was created visible at once.
@@ -67,7 +67,7 @@ type Sink interface {
 	Abort(ctx context.Context) error
 }
 
-// ReaderAt makes an io.ReaderAt of a Source, for libraries; ctx is that of the whole use.
+// ReaderAt returns an io.ReaderAt of a Source, for libraries. All reads use ctx.
 func ReaderAt(ctx context.Context, s Source) io.ReaderAt { return readerAt{ctx, s} }
 
 type readerAt struct {

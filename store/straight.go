@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// ResolveDotDot is name without .. after a symbolic link, if it has any. Names below it are joined as text, which would
-// take .. to lead to the directory of the link, and not to that above what the link leads to.
+// ResolveDotDot resolves any .. after a symbolic link in name. Names below it are joined as text, where .. would mean
+// the link's directory and not the parent of the link's target.
 func (Local) ResolveDotDot(name string) string {
 	if !slices.Contains(strings.Split(filepath.ToSlash(name), "/"), "..") {
 		return name
@@ -26,7 +26,7 @@ func (Local) ResolveDotDot(name string) string {
 	return name
 }
 
-// IsLocal reports whether a tree is the local file system, or wraps it.
+// IsLocal reports whether a tree is, or wraps, the local file system.
 func IsLocal(t Tree) bool {
 	for {
 		inner, ok := t.(interface{ Unwrap() Tree })

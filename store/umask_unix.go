@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// umask can only be asked for by setting it, so that is done once, as early as somebody needs it.
+// umask can only be read by setting it, so that is done once, when it is first needed.
 var umask = sync.OnceValue(func() fs.FileMode {
-	m := syscall.Umask(0o077) // nothing that is made in between is open to others
+	m := syscall.Umask(0o077) // files created in between are not accessible to others
 	syscall.Umask(m)
 	return fs.FileMode(m)
 })

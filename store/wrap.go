@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// Counter is a Tree that notes every read, to show what was not read.
+// Counter is a Tree that records every read, to show what was not read.
 type Counter struct {
 	Tree
 	mu    sync.Mutex
@@ -20,31 +20,31 @@ type Counter struct {
 type Read struct {
 	Name string
 	Off  int64
-	Len  int // asked for
+	Len  int // requested
 	Got  int // read
 }
 
-// NewCounter counts the reads that go to t.
+// NewCounter returns a Counter over t.
 func NewCounter(t Tree) *Counter { return &Counter{Tree: t, opens: map[string]int{}} }
 
-// Unwrap is the tree below.
+// Unwrap returns the underlying tree.
 func (c *Counter) Unwrap() Tree { return c.Tree }
 
-// Reads is every read so far, in the order of their beginning.
+// Reads returns every read so far, ordered by start.
 func (c *Counter) Reads() []Read {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return append([]Read(nil), c.reads...)
 }
 
-// Opens is how often name was opened.
+// Opens returns how often name was opened.
 func (c *Counter) Opens(name string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.opens[name]
 }
 
-// Reset forgets.
+// Reset forgets all reads and opens.
 func (c *Counter) Reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,7 +78,7 @@ func (s *countedSource) ReadAt(ctx context.Context, p []byte, off int64) (int, e
 	n, err := s.Source.ReadAt(ctx, p, off)
 	s.c.mu.Lock()
 	defer s.c.mu.Unlock()
-	if k < len(s.c.reads) { // not forgotten since
+	if k < len(s.c.reads) { // not reset since
 		s.c.reads[k].Got = n
 	}
 	return n, err
@@ -86,11 +86,11 @@ func (s *countedSource) ReadAt(ctx context.Context, p []byte, off int64) (int, e
 
 const (
 	cacheBlock  = 64 << 10
-	cacheBypass = 1 << 20 // larger reads are not metadata; they would only push it out
+	cacheBypass = 1 << 20 // larger reads are not metadata, and would only evict metadata
 )
 
-// Cache is a Tree for metadata: it keeps each object open and its blocks in memory, least recently used last,
-// so that footers and indexes are read once however often they are looked at. Close closes the objects.
+// Cache is a Tree for metadata: it keeps each object open and its most recently used blocks in memory, so that footers
+// and indexes are read only once. Close closes the objects.
 type Cache struct {
 	tree  Tree
 	limit int64
@@ -98,7 +98,7 @@ type Cache struct {
 	mu     sync.Mutex
 	open   map[string]*cachedSource
 	blocks map[blockKey]*list.Element
-	order  *list.List // of *cachedBlock, most recent in front
+	order  *list.List // of *cachedBlock, most recent first
 	held   int64
 }
 
@@ -112,13 +112,13 @@ type cachedBlock struct {
 	b   []byte
 }
 
-// NewCache keeps at most limit bytes of t's objects.
+// NewCache returns a cache of at most limit bytes of t's objects.
 func NewCache(t Tree, limit int64) *Cache {
 	return &Cache{tree: t, limit: limit, open: map[string]*cachedSource{}, blocks: map[blockKey]*list.Element{},
 		order: list.New()}
 }
 
-// Unwrap is the tree below.
+// Unwrap returns the underlying tree.
 func (c *Cache) Unwrap() Tree { return c.tree }
 
 func (c *Cache) Stat(ctx context.Context, name string) (Info, error) { return c.tree.Stat(ctx, name) }
@@ -156,7 +156,7 @@ func (c *Cache) Close() error {
 	return first
 }
 
-// Uncached returns src without the cache that it may be read through: for data, which would only evict metadata.
+// Uncached returns src without the cache through which it may be read: for data, which would only evict metadata.
 func Uncached(src Source) Source {
 	if s, ok := src.(*cachedSource); ok {
 		return s.src
@@ -192,7 +192,7 @@ func (s *cachedSource) ReadAt(ctx context.Context, p []byte, off int64) (int, er
 	return done, nil
 }
 
-// block is the object's n-th block; the last one is short and comes with io.EOF.
+// block returns the object's n-th block; the last one is short and comes with io.EOF.
 func (s *cachedSource) block(ctx context.Context, n int64) ([]byte, error) {
 	key := blockKey{s, n}
 	s.c.mu.Lock()
@@ -231,20 +231,21 @@ func (c *Cache) keep(key blockKey, b []byte) {
 	}
 }
 
-// Spool makes a Source of a stream that can be read only once (standard input): what was read is kept in memory, and
-// beyond maxMemory in scratch. Reading in order needs no more of the stream than was asked for; Size reads all of it.
+// Spool returns a Source for a stream that can be read only once (standard input): the data read are kept in memory
+// and, beyond maxMemory, in scratch. Sequential reading consumes no more of the stream than was requested; Size reads
+// all of it.
 func Spool(r io.Reader, maxMemory int64, scratch func() (Scratch, error)) *Spooled {
 	return &Spooled{r: r, max: maxMemory, scratch: scratch}
 }
 
 // Unsized reports whether asking for the size of s means reading all of it, as with a stream: code that needs only the
-// beginning should not ask. A Source says so by a method Unsized() bool.
+// beginning should not ask. A Source reports this by a method Unsized() bool.
 func Unsized(s Source) bool {
 	u, ok := s.(interface{ Unsized() bool })
 	return ok && u.Unsized()
 }
 
-// Spooled is what Spool returns.
+// Spooled is the Source that Spool returns.
 type Spooled struct {
 	r       io.Reader
 	max     int64
@@ -257,7 +258,7 @@ type Spooled struct {
 	end  error // io.EOF, or why reading ended
 }
 
-// fill reads until at least size bytes are there. The caller holds mu.
+// fill reads until at least size bytes are available. The caller holds mu.
 func (s *Spooled) fill(size int64) {
 	buf := make([]byte, 64<<10)
 	for s.size < size && s.end == nil {
@@ -317,7 +318,7 @@ func (s *Spooled) ReadAt(ctx context.Context, p []byte, off int64) (int, error) 
 	return n, nil
 }
 
-// Unsized is true: see the function of that name.
+// Unsized returns true: see the function of that name.
 func (s *Spooled) Unsized() bool { return true }
 
 // Size reads the stream to its end.
@@ -330,7 +331,7 @@ func (s *Spooled) Size() int64 {
 	return s.size
 }
 
-// Close removes what was kept.
+// Close removes the data that were kept.
 func (s *Spooled) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

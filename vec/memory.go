@@ -35,7 +35,7 @@ func (a *Arena) Bytes(n int) []byte {
 		a.block++
 		a.used = 0
 	}
-	size := int64(minBlock) // four times the size of all blocks so far: few blocks for large needs, little memory for small ones
+	size := int64(minBlock) // 4 × all blocks so far: few blocks for large needs, little memory for small ones
 	for _, b := range a.blocks {
 		size += 4 * int64(len(b))
 	}

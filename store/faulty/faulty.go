@@ -1,4 +1,4 @@
-// Package faulty has a Tree and a Sink that misbehave at the k-th operation, for tests.
+// Package faulty has a Tree and a Sink whose k-th operation misbehaves, for tests.
 package faulty
 
 import (
@@ -13,37 +13,37 @@ import (
 	"stoa/store"
 )
 
-// Err is the error of an operation that was made to fail.
+// Err is the error of an operation that fails on purpose.
 var Err = errors.New("made to fail")
 
 // Mode is how an operation misbehaves.
 type Mode int
 
 const (
-	Fail  Mode = iota // it fails with Err
-	Short             // a read gives half of its bytes and io.EOF, as of a file that was cut meanwhile
-	Slow              // it takes until its context is done
-	Wrong             // one bit in the middle of the bytes that a read gives is flipped
+	Fail  Mode = iota // fails with Err
+	Short             // a read returns half of its bytes and io.EOF, as if the file had been truncated meanwhile
+	Slow              // blocks until its context is done
+	Wrong             // flips one bit in the middle of the bytes that a read returns
 )
 
 func (m Mode) String() string { return [...]string{"fail", "short", "slow", "wrong"}[m] }
 
-// Tree misbehaves in operation At, counted from 0. Operations are Open, Stat, List and every ReadAt; those that
-// read no bytes are right under Short and Wrong.
+// Tree misbehaves in operation At, counted from 0. Operations are Open, Stat, List and every ReadAt; those that read no
+// bytes behave under Short and Wrong.
 type Tree struct {
 	store.Tree
 	Mode Mode
 	At   int64
 
 	n   atomic.Int64
-	Hit atomic.Bool // the operation came
-	Cut atomic.Bool // it was a read, and gave half of its bytes
+	Hit atomic.Bool // operation At took place
+	Cut atomic.Bool // it was a read that returned half of its bytes
 }
 
-// Count is how many operations there were.
+// Count returns how many operations took place.
 func (t *Tree) Count() int64 { return t.n.Load() }
 
-// bad counts an operation, and reports whether it is the one.
+// bad counts an operation, and reports whether it is number At.
 func (t *Tree) bad() bool {
 	if t.n.Add(1)-1 != t.At {
 		return false
@@ -52,7 +52,7 @@ func (t *Tree) bad() bool {
 	return true
 }
 
-// before is what an operation without bytes does.
+// before misbehaves for an operation that reads no bytes.
 func (t *Tree) before(ctx context.Context) error {
 	if !t.bad() {
 		return nil
@@ -122,11 +122,11 @@ func (s source) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// Sink is a disk that is full after so many bytes: the write that would go beyond stores what fits and fails
-// with Err, and so do all after it. With Ops it also misbehaves in operation At, counted from 0: Create,
-// Scratch, Commit, every Write and Close of an object, and every Write and ReadAt of a scratch file. A Write
-// that is Short takes half of its bytes and says so without an error; Slow ones take Delay; reads are Wrong as
-// a Tree's are.
+// Sink is a disk that is full after a number of bytes: the write that would exceed it stores what fits and fails with
+// Err, and so do all later ones. With Ops it also misbehaves in operation At, counted from 0: Create, Scratch, Commit,
+// every Write and Close of an object, and every Write and ReadAt of a scratch file. In mode Short a Write stores half
+// of its bytes and returns that number without an error; in mode Slow operations take Delay; in mode Wrong reads behave
+// like a Tree's.
 type Sink struct {
 	store.Sink
 	Left int64
@@ -139,14 +139,14 @@ type Sink struct {
 
 	n     atomic.Int64
 	Reads atomic.Int64 // of scratch files
-	Hit   atomic.Bool  // the operation came, and misbehaved
+	Hit   atomic.Bool  // operation At took place, and misbehaved
 }
 
-// Count is how many operations there were.
+// Count returns how many operations took place.
 func (s *Sink) Count() int64 { return s.n.Load() }
 
-// bad counts an operation, and reports whether it is the one; modes are those in which it can be bad. A slow
-// one has already waited.
+// bad counts an operation, and reports whether it is the one that misbehaves; modes are those in which it can. In mode
+// Slow it has already waited.
 func (s *Sink) bad(modes ...Mode) bool {
 	if n := s.n.Add(1) - 1; !s.Ops || n != s.At || !slices.Contains(modes, s.Mode) {
 		return false
@@ -188,7 +188,7 @@ func (s *Sink) Commit(ctx context.Context) error {
 	return s.Sink.Commit(ctx)
 }
 
-// write writes what still fits.
+// write writes as many bytes as still fit.
 func (s *Sink) write(w io.Writer, b []byte) (int, error) {
 	if s.bad(Fail, Short, Slow) {
 		if s.Mode == Fail {

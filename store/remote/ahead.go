@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// Read-ahead: a sequential read of an object, or of a column of it, waits for an answer at each call, and the latency
-// is the same for few bytes as for many. So the bytes after those that were read are requested in advance: as many as
-// the stream has read so far, within limits. Where latency is low there is no read-ahead.
+// Read-ahead: a sequential read of an object, or of a column in it, waits for an answer at each call, and latency is
+// the same for few bytes as for many. So the bytes after those that were read are requested in advance: as many as the
+// stream has read so far, within limits. Where latency is low there is no read-ahead.
 const (
-	maxStreams       = 64                   // streams of one object
-	maxGap           = 1 << 20              // bytes that a stream may skip: another request would take longer
+	maxStreams       = 64                   // streams per object
+	maxGap           = 1 << 20              // bytes that a stream may skip, because another request would take longer
 	minReadAhead     = 1 << 20              // bytes
-	maxReadAhead     = 16 << 20             // bytes of one stream
-	readAheadRequest = 4 << 20              // bytes of one request, so that several are made in parallel
+	maxReadAhead     = 16 << 20             // bytes per stream
+	readAheadRequest = 4 << 20              // bytes per request, so that several run in parallel
 	fastAnswer       = 2 * time.Millisecond // latency below which nothing is read ahead
 )
 
-// stream is a sequential read of an object. Several can be in progress, one a column.
+// stream is a sequential read of an object. Several can be in progress, one per column.
 type stream struct {
 	next      int64 // offset at which it continues
 	read      int64 // bytes that it has read
@@ -26,7 +26,7 @@ type stream struct {
 	begin     int64
 }
 
-// readAhead notes that n bytes from off on are read, and requests what is likely to be read next.
+// readAhead records that n bytes from off on are read, and requests what is likely to be read next.
 func (o *object) readAhead(ctx context.Context, off, n int64) {
 	if o.Size <= smallObject || o.spooled() != nil {
 		return
@@ -34,7 +34,7 @@ func (o *object) readAhead(ctx context.Context, off, n int64) {
 	runs := o.follow(off, n)
 	for _, r := range runs {
 		o.root.requests.addAhead(int64(len(r.buf)))
-		go func() { // counted until it has arrived
+		go func() { // counted until the data have arrived
 			<-r.done
 			o.root.requests.addAhead(-int64(len(r.buf)))
 		}()
@@ -72,7 +72,7 @@ func (o *object) follow(off, n int64) []*run {
 	return o.planAhead(from/blockSize, (to-1)/blockSize)
 }
 
-// planAhead makes runs of the blocks from to last that were not requested yet. The caller holds mu.
+// planAhead returns runs for the blocks from from to last that were not requested yet. The caller holds mu.
 func (o *object) planAhead(from, last int64) (out []*run) {
 	const blocks = readAheadRequest / blockSize
 	for ; from <= last; from += blocks {
@@ -88,7 +88,7 @@ func (a *requester) addAhead(n int64) {
 	a.ahead += n
 }
 
-// maxAhead is how many bytes may be read ahead now; kept is the size of the cache.
+// maxAhead returns how many bytes may be read ahead now; kept is the size of the cache.
 func (a *requester) maxAhead(kept int64) int64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()

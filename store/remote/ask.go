@@ -15,7 +15,7 @@ import (
 
 // Options limit the requests of a Tree. The zero value is a good default.
 type Options struct {
-	MaxRequests int64 // maximum number of requests, repeated ones included; 0: no limit
+	MaxRequests int64 // maximum number of requests, including repeated ones; 0: no limit
 	Tries       int   // maximum number of attempts at a request; 0: 8
 	Keep        int64 // bytes of objects that are cached in memory; 0: 64 MiB
 	AtATime     int   // maximum number of concurrent requests; 0: 32
@@ -23,8 +23,8 @@ type Options struct {
 
 	// Idle is how long an answer may make no progress before the request is repeated; 0: 30 s.
 	Idle time.Duration
-	// Wait is the average pause after the first failed attempt. Each following one is twice as long as the one before,
-	// at most 5 s. 0: 50 ms.
+	// Wait is the average pause after the first failed attempt. Each following one is twice as long as the previous
+	// one, at most 5 s. 0: 50 ms.
 	Wait time.Duration
 }
 
@@ -49,7 +49,7 @@ func (o Options) withDefaults() Options {
 
 const (
 	longestWait = 5 * time.Second  // between two attempts
-	longestAsk  = 30 * time.Second // of a store's Retry-After that is heeded
+	longestAsk  = 30 * time.Second // maximum Retry-After of a store that is respected
 )
 
 // Kind is what a request is for.
@@ -70,14 +70,14 @@ func (k Kind) String() string { return [kinds]string{"list", "head", "get", "put
 // Usage is the number and size of requests to the stores.
 type Usage struct {
 	Requests [kinds]int64
-	Repeated int64                // of these, those after a failed attempt
+	Repeated int64                // how many of these followed a failed attempt
 	Bytes    int64                // of objects, received
 	Sent     int64                // of objects
 	Cached   int64                // read from the cache
 	Waited   [kinds]time.Duration // until answers were complete; concurrent requests each count
 }
 
-// All is the number of all requests.
+// All returns the total number of requests.
 func (u Usage) All() (n int64) {
 	for _, k := range u.Requests {
 		n += k
@@ -85,7 +85,7 @@ func (u Usage) All() (n int64) {
 	return n
 }
 
-// requester makes and counts requests, and repeats those that fail.
+// requester makes and counts requests, and repeats failed ones.
 type requester struct {
 	Options
 	slots chan struct{}
@@ -108,8 +108,8 @@ func (a *requester) answered(took time.Duration) {
 	a.latency += (took - a.latency) / 4
 }
 
-// attempts is how often a request may be made: for ten seconds after one has failed for good only once, as readers make
-// many requests and should not wait for the end of each.
+// attempts returns how often a request may be attempted: only once in the ten seconds after one has failed for good, as
+// readers make many requests and should not wait for each to fail in turn.
 func (a *requester) attempts() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -119,7 +119,7 @@ func (a *requester) attempts() int {
 	return a.Tries
 }
 
-// ended notes whether a request was answered in the end.
+// ended records whether a request was finally answered.
 func (a *requester) ended(answered bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -171,11 +171,11 @@ func (a *requester) begin(ctx context.Context, k Kind, again bool) (end func(), 
 	}, nil
 }
 
-// errTruncated is the error of an answer that is correct as far as it goes. The request is repeated.
+// errTruncated is the error of an answer that is correct but incomplete. The request is repeated.
 var errTruncated = errors.New("the answer was truncated")
 
-// try makes a request until it succeeds, fails for good, or has failed too often. An attempt that makes progress, as do
-// reports, resets the count, so that a large object arrives over a bad line, too.
+// try makes a request until it succeeds, fails for good, or has failed too often. An attempt for which do reports
+// progress resets the count, so that a large object arrives even over a bad line.
 func (a *requester) try(ctx context.Context, k Kind, do func(ctx context.Context) (progress bool, err error)) error {
 	from := time.Now()
 	for failed := 0; ; {
@@ -209,7 +209,7 @@ func (a *requester) try(ctx context.Context, k Kind, do func(ctx context.Context
 	}
 }
 
-// pause is how long to wait after a number of failures: a random time, so that clients that failed together do not
+// pause returns how long to wait after a number of failures: a random time, so that clients that failed together do not
 // retry together, and at least what the store asks for, within limits.
 func (a *requester) pause(failed int, asked time.Duration) time.Duration {
 	const maxShift = 10 // more could overflow
@@ -217,8 +217,8 @@ func (a *requester) pause(failed int, asked time.Duration) time.Duration {
 	return max(rand.N(limit)+1, min(asked, longestAsk))
 }
 
-// repeat reports whether a failed request should be repeated, and what pause the store asks for. Errors that are not
-// the store's answer are taken for those of the connection.
+// repeat reports whether a failed request should be repeated, and after which pause the store asks for. Errors that do
+// not come from the store are attributed to the connection.
 func repeat(err error) (after time.Duration, again bool) {
 	var e *Error
 	switch {
@@ -247,7 +247,7 @@ func (i *idleReader) Read(p []byte) (int, error) {
 
 var errStalled = &Error{Again: true, Reason: "timeout: the answer made no progress"}
 
-// watched calls do with a context that is cancelled when there is no progress for Idle.
+// watched calls do with a context that is cancelled if there is no progress for Idle.
 func (a *requester) watched(ctx context.Context,
 	do func(ctx context.Context, alive func(io.Reader) io.Reader) error) error {
 	inner, cancel := context.WithCancelCause(ctx)
@@ -261,7 +261,7 @@ func (a *requester) watched(ctx context.Context,
 	return err
 }
 
-// list lists the keys with a prefix, page by page, up to about limit keys; whole: these are all.
+// list lists the keys with a prefix, page by page, up to roughly limit keys. whole reports whether these are all.
 func (a *requester) list(ctx context.Context, c Client, prefix string, shallow bool, limit int) (all []Object,
 	whole bool,
 	err error) {
@@ -298,7 +298,7 @@ func (a *requester) head(ctx context.Context, c Client, key, version string) (o 
 	return o, err
 }
 
-// get fills p from off on. A truncated answer is continued where it ended.
+// get fills p from off on. After a truncated answer it continues where that ended.
 func (a *requester) get(ctx context.Context, c Client, o Object, version string, p []byte, off int64) error {
 	n := 0
 	return a.try(ctx, Get, func(ctx context.Context) (bool, error) {
@@ -332,7 +332,7 @@ func (a *requester) get(ctx context.Context, c Client, o Object, version string,
 	})
 }
 
-// sameObject returns an error if an answer has another stamp or size than the object that was requested.
+// sameObject returns an error if an answer has a different stamp or size from the object that was requested.
 func sameObject(want, got Object) error {
 	if want.Stamp != "" && got.Stamp != "" && want.Stamp != got.Stamp ||
 		want.Size >= 0 && got.Size >= 0 && want.Size != got.Size {
@@ -341,7 +341,7 @@ func sameObject(want, got Object) error {
 	return nil
 }
 
-// errNoRanges: the store sent an object from its beginning, although another range was requested.
+// errNoRanges means that the store sent an object from its beginning, although another range was requested.
 var errNoRanges = &Error{Reason: "the server does not support range requests"}
 
 // cacheHit counts bytes that were read from the cache.

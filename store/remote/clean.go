@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// Leftover is what a process left that was killed while it wrote to an address.
+// Leftover is what a process left behind that was killed while it wrote to an address.
 type Leftover struct {
 	Name     string    // of the object, complete or not
-	Begun    time.Time // when it was begun
-	Upload   bool      // an upload that was not completed: it is invisible, and takes space
-	Complete bool      // a mark that a directory is unfinished, all of whose objects are there
+	Begun    time.Time // when the process began it
+	Upload   bool      // an incomplete upload: it is invisible, but takes up space
+	Complete bool      // a mark that a directory is unfinished, although all of its objects exist
 }
 
-// Clean removes what killed processes of stoa left below an address, and had begun before a time: incomplete uploads,
-// which it recognizes by the size of their parts, and the objects and marks of unfinished directories. It calls found
-// before it removes something. dry: nothing is removed.
+// Clean removes what killed processes of stoa left behind below an address, if they began it before a time: incomplete
+// uploads, which it recognizes by the size of their parts, and the objects and marks of unfinished directories. It
+// calls found before each removal. With dry nothing is removed.
 func (t *Tree) Clean(ctx context.Context, address string, before time.Time, dry bool,
 	found func(Leftover) error) error {
 	name, err := t.Enter(ctx, address)
@@ -41,7 +41,7 @@ func (t *Tree) Clean(ctx context.Context, address string, before time.Time, dry 
 	return pathError("clean", name, c.directories(ctx))
 }
 
-// cleaner removes what is left.
+// cleaner removes leftovers.
 type cleaner struct {
 	r      *root
 	w      Writer
@@ -54,7 +54,7 @@ type cleaner struct {
 // below reports whether a key is that of the address or below it.
 func (c *cleaner) below(key string) bool { return key == c.key || within(key, c.key) }
 
-// uploads removes incomplete uploads of stoa's.
+// uploads removes incomplete uploads made by stoa.
 func (c *cleaner) uploads(ctx context.Context) error {
 	var after Upload
 	for {
@@ -112,8 +112,8 @@ func (c *cleaner) directories(ctx context.Context) error {
 	return nil
 }
 
-// directory removes the objects of one that were written after it was begun. If the object that is written last is
-// there, all are, and only the mark is removed.
+// directory removes those objects of an unfinished directory that were written after it was begun. If the object that
+// is written last exists, all do, and only the mark is removed.
 func (c *cleaner) directory(ctx context.Context, mark Object, there map[string]Object) error {
 	text := make([]byte, min(mark.Size, maxMark))
 	if err := c.r.requests.get(ctx, c.r.client, mark, "", text, 0); err != nil {
@@ -155,10 +155,10 @@ func (c *cleaner) directory(ctx context.Context, mark Object, there map[string]O
 	return nil
 }
 
-// skew is the largest difference between the clocks of a store and of its writers.
+// skew is the maximum difference between the clocks of a store and of its writers.
 const skew = 15 * time.Minute
 
-// maxMark is the largest size in bytes of a mark.
+// maxMark is the maximum size of a mark in bytes.
 const maxMark = 256 << 20
 
 // IsUnfinished reports whether err is about a directory that is being written, or whose writing was interrupted.

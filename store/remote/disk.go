@@ -18,9 +18,9 @@ import (
 	"stoa/store"
 )
 
-// Cache caches data of objects in a local directory, by their address and stamp. An object that changes has another
+// Cache caches data of objects in a local directory, by their address and stamp. An object that changes gets another
 // stamp, so data are always of the version that was listed. Several processes may share a directory: files appear in it
-// complete, are never changed, and have checksums.
+// complete, never change, and have checksums.
 type Cache struct {
 	dir string
 	max int64
@@ -29,8 +29,8 @@ type Cache struct {
 	size int64 // bytes, as far as this process knows; -1: not counted yet
 }
 
-// OpenCache opens a cache in a directory, which is created if it is missing. It holds at most limit bytes and drops the
-// least recently used data.
+// OpenCache opens a cache in a directory, which is created if it is missing. The cache holds at most limit bytes and
+// drops the least recently used data.
 func OpenCache(dir string, limit int64) (*Cache, error) {
 	if limit <= 0 {
 		return nil, fmt.Errorf("cache size: expected a number of bytes above 0, found %d", limit)
@@ -39,10 +39,10 @@ func OpenCache(dir string, limit int64) (*Cache, error) {
 	return c, os.MkdirAll(c.dir, 0o700)
 }
 
-// extent is a range of an object that the cache has.
+// extent is a range of an object that is cached.
 type extent struct{ off, n int64 }
 
-// dirOf is the directory for an object's data; "": it has no strong stamp and is not cached.
+// dirOf returns the directory for an object's data; "": the object has no strong stamp and is not cached.
 func (c *Cache) dirOf(addr string, o Object, version string) string {
 	if c == nil || o.Stamp == "" || strings.HasPrefix(o.Stamp, "W/") {
 		return ""
@@ -51,7 +51,7 @@ func (c *Cache) dirOf(addr string, o Object, version string) string {
 	return filepath.Join(c.dir, hex.EncodeToString(sum[:16]))
 }
 
-// extents are the cached ranges of an object, sorted by offset.
+// extents returns the cached ranges of an object, sorted by offset.
 func extents(place string) (out []extent) {
 	if place == "" {
 		return nil
@@ -88,7 +88,7 @@ func (c *Cache) load(place string, x extent, p []byte) bool {
 	}
 	copy(p, b)
 	now := time.Now()
-	_ = os.Chtimes(name, now, now) // its last use
+	_ = os.Chtimes(name, now, now) // records its last use
 	return true
 }
 

@@ -31,8 +31,8 @@ func Transport() *http.Transport {
 	return t
 }
 
-// StatusError is the error for an answer with a status other than success. what is text of ours that precedes the
-// status: what the server wrote is not repeated.
+// StatusError returns the error for an answer with a status other than success. what is stoa's own text that precedes
+// the status: text from the server is not repeated.
 func StatusError(status int, what string, h http.Header) *Error {
 	e := &Error{Reason: strings.TrimSpace(what + " (HTTP status " + strconv.Itoa(status) + ")")}
 	switch status {
@@ -53,7 +53,7 @@ func StatusError(status int, what string, h http.Header) *Error {
 	return e
 }
 
-// TransportError is the error of a request without an answer. It leaves out the URL, which may contain secrets.
+// TransportError returns the error of a request without an answer. It leaves out the URL, which may contain secrets.
 func TransportError(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -75,11 +75,11 @@ func TransportError(err error) error {
 		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	}
-	return &Error{Again: true, Reason: "the connection broke, or the answer is not HTTP"} // err may repeat it
+	return &Error{Again: true, Reason: "the connection broke, or the answer is not HTTP"} // err may quote the server
 }
 
-// RangeOf is the offset and the object's size according to the headers of an answer; size -1: they do not say. An
-// offset of -1: the range is missing or malformed.
+// RangeOf returns the offset and the object's size according to the headers of an answer. A size of -1 means that they
+// do not say, an offset of -1 that the range is missing or malformed.
 func RangeOf(status int, h http.Header) (off, size int64) {
 	size = -1
 	if status == http.StatusPartialContent {

@@ -11,13 +11,13 @@ import (
 	"stoa/store"
 )
 
-// runCache is the in-memory cache: the runs used most recently.
+// runCache is the in-memory cache of the most recently used runs.
 type runCache struct {
 	max int64
 
 	mu       sync.Mutex
 	size     int64
-	order    *list.List // of *run, the most recently used first
+	order    *list.List // of *run, most recently used first
 	elements map[*run]*list.Element
 }
 
@@ -52,14 +52,14 @@ func (k *runCache) touch(r *run) {
 	}
 }
 
-// spooled is a whole object, of a store without range requests; nil: it was not read that way.
+// spooled returns a whole object of a store without range requests, or nil if it was not read that way.
 func (o *object) spooled() store.Source {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.whole
 }
 
-// spoolMemory is how much of a spooled object is in memory; the rest is in a temporary file.
+// spoolMemory is how many bytes of a spooled object are kept in memory; the rest is in a temporary file.
 const spoolMemory = 16 << 20
 
 // spool reads a whole object.

@@ -1,13 +1,13 @@
-// Package remote makes a store.Tree of stores on a network: buckets and web servers. It makes few requests: one listing
-// says which objects there are, and small objects are read whole, together with similar ones beside them. Each read
-// names the version of the object, so that data of two versions never mix.
+// Package remote provides a store.Tree of stores on a network: buckets and web servers. It makes few requests: one
+// listing returns all objects, and small objects are read whole, together with similar ones next to them. Each read
+// names the version of the object, so data of two versions are never mixed.
 //
-// The clients are packages of their own, which register the schemes of their addresses when they are imported:
+// The clients are separate packages, which register the schemes of their addresses when they are imported:
 //
 //	import _ "stoa/store/s3"  // s3://bucket/key
 //	import _ "stoa/store/web" // https://host/path, http://host/path
 //
-// A name in the tree is the address without what is secret in it: user, password, and what follows the question mark.
+// A name in the tree is the address without its secrets: user, password, and the query.
 package remote
 
 import (
@@ -38,35 +38,35 @@ type Object struct {
 type Body struct {
 	io.ReadCloser
 	Object
-	Off int64 // offset in the object of the first byte; 0 if the store does not support ranges
+	Off int64 // offset of the first byte in the object; 0 if the store does not support ranges
 }
 
-// Client makes requests to one bucket or host. It is safe for concurrent use, and makes one request a call: Tree
-// repeats those that fail.
+// Client makes requests to one bucket or host. It is safe for concurrent use, and makes one request per call: Tree
+// repeats failed ones.
 type Client interface {
-	// List returns a page of the keys with a prefix that are greater than after, in byte order. shallow: keys with a
-	// slash after the prefix are grouped as Dirs. fs.ErrNotExist: the store has no listing of that prefix.
+	// List returns a page of the keys with a prefix that are greater than after, in byte order. With shallow, keys with
+	// a slash after the prefix are grouped as Dirs. fs.ErrNotExist: the store has no listing of that prefix.
 	List(ctx context.Context, prefix, after string, shallow bool) (page []Object, more bool, err error)
 	Head(ctx context.Context, key, version string) (Object, error)
-	// Get reads n bytes from off on, fewer at the object's end. If the object has another stamp than o, unless that is
-	// empty, the error is store.ErrChanged.
+	// Get reads n bytes from off on, fewer at the object's end. If o has a stamp and the object has a different one,
+	// the error is store.ErrChanged.
 	Get(ctx context.Context, o Object, version string, off, n int64) (Body, error)
-	// Traits are what the store can do.
+	// Traits returns what the store can do.
 	Traits() Traits
 }
 
 // Traits are what a kind of store can do.
 type Traits struct {
-	Lists bool // every prefix can be listed; otherwise only where somebody has stored a listing
-	// InOrder: a Writer takes the parts of an object one at a time, in order.
+	Lists bool // every prefix can be listed; otherwise only those for which a listing has been stored
+	// InOrder: a Writer accepts the parts of an object only one at a time, in order.
 	InOrder bool
 }
 
-// Error is an error that a store answered, or the lack of an answer.
+// Error is an error that a store returned, or the lack of an answer.
 type Error struct {
 	Kind   error         // fs.ErrNotExist, fs.ErrPermission, store.ErrChanged; nil: another error
 	Again  bool          // the same request may succeed later
-	After  time.Duration // pause that the store asks for; 0: none
+	After  time.Duration // pause that the store requests; 0: none
 	Reason string        // without addresses and secrets
 }
 
@@ -79,13 +79,13 @@ type Address struct {
 	User   string // user:password, as in the address; secret
 	Host   string // the bucket, or host:port
 	Key    string // without the leading slash
-	Query  string // what follows the question mark; it may be secret
+	Query  string // the part after the question mark; it may be secret
 }
 
-// Root is the address of the bucket or host.
+// Root returns the address of the bucket or host.
 func (a Address) Root() string { return a.Scheme + "://" + a.Host }
 
-// Name is the name of the address in a tree.
+// Name returns the name of the address in a tree.
 func (a Address) Name() string {
 	if a.Key == "" {
 		return a.Root()
@@ -93,16 +93,17 @@ func (a Address) Name() string {
 	return a.Root() + "/" + a.Key
 }
 
-// knownSchemes are recognized as those of addresses even if no client is registered for them.
+// knownSchemes are recognized as address schemes even if no client is registered for them.
 var knownSchemes = []string{"s3", "http", "https", "hdfs", "gs", "az"}
 
-// Is reports whether a name is an address, as it was given, or with one slash after the scheme, as path.Clean has it.
+// Is reports whether a name is an address, either as given, or with one slash after the scheme, as path.Clean leaves
+// it.
 func Is(name string) bool {
 	scheme, rest, ok := strings.Cut(name, ":/")
 	return ok && rest != "" && rest != "/" && (slices.Contains(knownSchemes, scheme) || openerOf(scheme) != nil)
 }
 
-// Shown is a name as an address is written: path.Clean takes one of the two slashes after the scheme away.
+// Shown returns a name as an address is written: path.Clean removes one of the two slashes after the scheme.
 func Shown(name string) string {
 	if scheme, rest, ok := strings.Cut(name, ":/"); ok && !strings.HasPrefix(rest, "/") && Is(name) {
 		return scheme + "://" + rest
@@ -131,7 +132,7 @@ func Parse(name string) (a Address, err error) {
 	return a, nil
 }
 
-// Opener makes the client for an address's bucket or host.
+// Opener returns the client for an address's bucket or host.
 type Opener func(ctx context.Context, a Address) (Client, error)
 
 var openers struct {

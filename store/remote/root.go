@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	maxDeepKeys    = 50_000    // keys below an address, for a recursive listing
-	maxSiblingKeys = 10_000    // keys of a directory that is listed to look up one
+	maxDeepKeys    = 50_000    // keys below an address, in a recursive listing
+	maxSiblingKeys = 10_000    // keys of a directory that is listed to look up one of them
 	maxDirKeys     = 1_000_000 // keys of one directory
 )
 
-// root is a bucket or host, and what is known of its keys.
+// root is a bucket or host, with what is known about its keys.
 type root struct {
 	addr     string // "s3://bucket"
 	user     string
@@ -31,9 +31,9 @@ type root struct {
 	lookupMu sync.Mutex // held during requests that lookups wait for
 
 	mu       sync.Mutex
-	entered  map[string]bool     // addresses that were entered and not looked up yet
-	named    map[string]bool     // all that were entered
-	slashed  map[string]bool     // of these, those that end with a slash
+	entered  map[string]bool     // addresses that were entered but not looked up yet
+	named    map[string]bool     // all addresses that were entered
+	slashed  map[string]bool     // those of named that end with a slash
 	versions map[string]string   // of objects, from their addresses
 	objects  map[string]*object  // known objects
 	absent   map[string]bool     // keys known not to exist
@@ -50,7 +50,7 @@ type root struct {
 type child struct {
 	base string
 	o    *object // nil: a directory
-	why  string  // it cannot be read: the reason
+	why  string  // why it cannot be read; "" if it can
 }
 
 func newRoot(a Address, c Client, ask *requester) *root {
@@ -61,7 +61,7 @@ func newRoot(a Address, c Client, ask *requester) *root {
 		dirs:  map[string][]child{}, isDir: map[string]bool{}, unlisted: map[string]struct{}{}}
 }
 
-// enter notes an address. A pattern is not listed recursively, as it may match very little.
+// enter records an address. A pattern is not listed recursively, as it may match very little.
 func (r *root) enter(a Address, slash bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -78,7 +78,7 @@ func (r *root) enter(a Address, slash bool) error {
 	return nil
 }
 
-// lookup finds the object of a key, or that it is a directory; otherwise the error is fs.ErrNotExist.
+// lookup returns the object of a key, or reports that it is a directory; otherwise the error is fs.ErrNotExist.
 func (r *root) lookup(ctx context.Context, key string) (o *object, dir bool, err error) {
 	if o, dir, err = r.recall(key); err != errNotKnown {
 		return o, dir, err
@@ -99,7 +99,7 @@ func (r *root) lookup(ctx context.Context, key string) (o *object, dir bool, err
 
 var errNotKnown = errors.New("unknown")
 
-// recall is lookup without requests; errNotKnown: it takes some.
+// recall is lookup without requests; errNotKnown: requests are needed.
 func (r *root) recall(key string) (o *object, dir bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -117,13 +117,13 @@ func (r *root) recall(key string) (o *object, dir bool, err error) {
 	}
 	if i := strings.LastIndexByte(key, '#'); i >= 0 && r.named[key[:i]] && !r.entered[key[:i]] {
 		if r.objects[key[:i]] != nil || r.isDir[key[:i]] {
-			return nil, false, fs.ErrNotExist // what follows the # is a table of what was named
+			return nil, false, fs.ErrNotExist // the part after # is a table of the entered place
 		}
 	}
 	return nil, false, errNotKnown
 }
 
-// missing reports whether a key, or a directory above it, is known not to be there. The caller holds mu.
+// missing reports whether a key, or a directory above it, is known not to exist. The caller holds mu.
 func (r *root) missing(key string) bool {
 	if r.absent[key] {
 		return true
@@ -146,7 +146,7 @@ func dirOf(key string) string {
 // within reports whether a key lies below a directory.
 func within(key, dir string) bool { return dir == "" || strings.HasPrefix(key, dir+"/") }
 
-// exploreEntered looks up the entered addresses that are the key or are above it.
+// exploreEntered looks up those entered addresses that are the key or are above it.
 func (r *root) exploreEntered(ctx context.Context, key string) error {
 	r.mu.Lock()
 	var todo []string
@@ -168,7 +168,7 @@ func (r *root) exploreEntered(ctx context.Context, key string) error {
 	return nil
 }
 
-// exploreOne requests the object of a key and, in parallel, a listing of all below it.
+// exploreOne requests the object of a key and, in parallel, a listing of everything below it.
 func (r *root) exploreOne(ctx context.Context, key string) error {
 	var wg sync.WaitGroup
 	var all []Object
@@ -189,7 +189,7 @@ func (r *root) exploreOne(ctx context.Context, key string) error {
 	}
 	unclear := func(err error) bool { return err != nil && !isMissing(err) && !isDenied(err) }
 	switch {
-	case unclear(headed) && isDenied(listed), unclear(listed): // an answer to HEAD has no reason
+	case unclear(headed) && isDenied(listed), unclear(listed): // an answer to HEAD contains no reason
 		return listed
 	case unclear(headed):
 		return headed
@@ -229,7 +229,7 @@ func prefixOf(key string) string {
 	return key + "/"
 }
 
-// lookUp looks up a key that was not entered: by a listing of its directory if possible, which has its siblings, too.
+// lookUp looks up a key that was not entered: if possible by listing its directory, which returns its siblings, too.
 func (r *root) lookUp(ctx context.Context, key string) error {
 	parent := dirOf(key)
 	r.mu.Lock()
@@ -288,13 +288,13 @@ func (r *root) listOne(ctx context.Context, dir string, limit int) error {
 	defer r.mu.Unlock()
 	if len(all) == 0 && dir != "" {
 		r.empty[dir] = true
-		return nil // there is no such directory
+		return nil // the directory does not exist
 	}
 	r.learn(dir, all)
 	return nil
 }
 
-// children are the entries of a directory.
+// children returns the entries of a directory.
 func (r *root) children(ctx context.Context, key string) ([]child, error) {
 	recall := func() ([]child, bool) {
 		r.mu.Lock()
@@ -349,7 +349,7 @@ func (r *root) add(o Object) *object {
 	return x
 }
 
-// learn takes in the listing of a directory, recursive or with prefixes. The caller holds mu.
+// learn records the listing of a directory, recursive or with prefixes. The caller holds mu.
 func (r *root) learn(dir string, all []Object) {
 	found := map[string]map[string]child{}
 	deep := true
@@ -363,7 +363,7 @@ func (r *root) learn(dir string, all []Object) {
 	for _, o := range all {
 		key := strings.TrimSuffix(o.Key, "/")
 		if key == dir {
-			continue // some tools write it for an empty directory
+			continue // some tools write such a key for an empty directory
 		}
 		if deep = deep && !o.Dir; o.Dir || key != o.Key {
 			r.addParents(key, dir, in)
@@ -396,7 +396,7 @@ func (r *root) learn(dir string, all []Object) {
 	}
 }
 
-// addParents makes the directories between a key and dir children of each other.
+// addParents adds each directory between dir and a key to the children of the one above it.
 func (r *root) addParents(key, dir string, in func(dir string) map[string]child) {
 	for d := dirOf(key); d != dir && within(d, dir); d = dirOf(d) {
 		up := in(dirOf(d))
@@ -407,7 +407,8 @@ func (r *root) addParents(key, dir string, in func(dir string) map[string]child)
 	}
 }
 
-// addChild adds a child. One name may be an object and a directory: then neither is taken for the other.
+// addChild adds a child. A name that is both an object and a directory becomes unreadable, as the two cannot be told
+// apart.
 func (r *root) addChild(list map[string]child, c child) {
 	was, ok := list[c.base]
 	if ok && (was.o == nil) != (c.o == nil) {
@@ -416,7 +417,7 @@ func (r *root) addChild(list map[string]child, c child) {
 	list[c.base] = c
 }
 
-// whyUnnamable is why a key below dir cannot be a name in a tree; "" = it can.
+// whyUnnamable returns why a key below dir cannot be a name in a tree; "" = it can.
 func whyUnnamable(key, dir string) string {
 	rest := strings.TrimPrefix(key, prefixOf(dir))
 	if clean(rest) == rest && rest != "" {
@@ -435,9 +436,9 @@ type object struct {
 	runs    map[int64]*run // by block
 	streams []stream       // in progress, the most recently used last
 
-	cacheRead       bool         // cached was read from the cache's directory
-	cacheDir        string       // of the cache, for the object
-	cached          []extent     // its ranges there
+	cacheRead       bool         // cached is loaded
+	cacheDir        string       // the object's directory in the cache on disk
+	cached          []extent     // its ranges in cacheDir
 	siblingsFetched bool         // its siblings were requested
 	whole           store.Source // the spooled object, if the store does not support ranges
 }
@@ -446,7 +447,7 @@ func (o *object) info(name string) store.Info {
 	return store.Info{Name: name, Size: o.Size, Stamp: o.Stamp}
 }
 
-// conditionSupport says whether a store supports conditional writes.
+// conditionSupport is whether a store supports conditional writes.
 type conditionSupport int
 
 const (
@@ -455,8 +456,8 @@ const (
 	conditionsIgnored
 )
 
-// Unfinished is the name of an object that marks the directory it is in as unfinished: its objects are being written,
-// or were when the process died, so some may be missing. Programs that read data ignore names that begin with _.
+// Unfinished is the name of an object that marks its directory as unfinished: the objects there are being written, or
+// were when the process died, so some may be missing. Programs that read data ignore names that begin with _.
 const Unfinished = "_stoa-unfinished.json"
 
 var errUnfinished = &Error{Reason: "it is being written, or its writing was interrupted: " + Unfinished +

@@ -18,15 +18,16 @@ import (
 
 // SinkOptions are the options of Sink.
 type SinkOptions struct {
-	// SingleWriter: nobody else writes there. Then a directory can also be written to a store without conditional
+	// SingleWriter: nobody else writes there. A directory can then be written even to a store without conditional
 	// writes.
 	SingleWriter bool
 }
 
-// Sink writes to an address: one object, or a directory that is empty. Data go to local temporary files, and from
-// there, as soon as a part is full, to the store. Parts are invisible before Commit, so an object is there whole or not
-// at all. The objects of a directory become visible at the commit, the one created last at the end. Until all are, also
-// if the process dies, an object named Unfinished marks the directory, and readers of this package refuse it.
+// Sink writes to an address: one object, or a directory that is empty. Data go to local temporary files, and from there
+// to the store as soon as a part is full. Parts are invisible before Commit, so an object exists either completely or
+// not at all. The objects of a directory become visible at the commit, the one created last at the end. Until all of
+// them are visible, even if the process dies, an object named Unfinished marks the directory, and readers of this
+// package refuse it.
 //
 // The sink is a store.Peeker: before the commit the temporary files are read. The store verifies a checksum of each
 // part.
@@ -49,14 +50,14 @@ func (t *Tree) Sink(ctx context.Context, address string, o SinkOptions) (store.S
 	return &sink{root: r, w: w, name: name, key: key, o: o}, nil
 }
 
-// partSize is the size in bytes of the first parts of an object. Its odd remainder marks uploads as stoa's, as they
-// have no metadata, so that Clean leaves those of other programs alone.
+// partSize is the size in bytes of the first parts of an object. It is deliberately not round: as uploads have no
+// metadata, it marks them as stoa's, so that Clean leaves those of other programs alone.
 const (
 	partSize    = 8<<20 + 0x570a
-	smallParts  = 1000 // number of parts of partSize, after which they are larger: a store takes 10,000 parts
+	smallParts  = 1000 // number of parts of partSize, after which they are larger: a store allows 10,000 parts
 	largePart   = 64 << 20
 	maxParts    = 10_000
-	maxInFlight = 4 // concurrent parts of a sink
+	maxInFlight = 4 // concurrent parts per sink
 )
 
 // sink is an object or a directory that is being written.
@@ -71,9 +72,9 @@ type sink struct {
 	objects    []*outgoing
 	dir        bool
 	done       bool
-	unregister func() // of store.AtAbort
+	unregister func() // cancels store.AtAbort
 	inFlight   chan struct{}
-	ctx        context.Context // of requests for parts, which outlive the calls that start them
+	ctx        context.Context // for requests for parts, which outlive the calls that start them
 	cancel     context.CancelFunc
 }
 
@@ -81,16 +82,16 @@ type sink struct {
 type outgoing struct {
 	s     *sink
 	key   string
-	name  string // in the sink
+	name  string // name in the sink
 	file  *os.File
 	size  int64
 	begun int64 // bytes in parts that were started
-	parts int   // that were started
+	parts int   // parts that were started
 
 	mu     sync.Mutex
 	upload Upload
 	tags   []string
-	err    error // the first one
+	err    error // the first error
 	work   sync.WaitGroup
 	put    Object // the visible object
 }
@@ -131,7 +132,7 @@ func (s *sink) Create(ctx context.Context, name string) (store.Object, error) {
 	return o, nil
 }
 
-// begin creates the directory of the temporary files, and checks that a directory is empty. The caller holds mu.
+// begin creates the directory for temporary files, and checks that a target directory is empty. The caller holds mu.
 func (s *sink) begin(ctx context.Context) (err error) {
 	if s.dir {
 		if err := s.vacant(ctx); err != nil {
@@ -150,7 +151,7 @@ func (s *sink) begin(ctx context.Context) (err error) {
 	return err
 }
 
-// vacant returns an error if the directory is not empty, by a new listing.
+// vacant returns an error if the directory is not empty, according to a new listing.
 func (s *sink) vacant(ctx context.Context) error {
 	all, _, err := s.root.requests.list(ctx, s.w, prefixOf(s.key), true, 1)
 	if err != nil && !isMissing(err) {
@@ -180,7 +181,7 @@ func (o *outgoing) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// next is the size of the next part.
+// next returns the size of the next part.
 func (o *outgoing) next() int64 {
 	if o.parts < smallParts {
 		return partSize
@@ -202,7 +203,7 @@ func (o *outgoing) fail(err error) {
 	}
 }
 
-// send starts the request for a part of the next n bytes, once fewer than maxInFlight are running.
+// send starts the request for a part of the next n bytes, as soon as fewer than maxInFlight are running.
 func (o *outgoing) send(n int64) error {
 	if o.parts == maxParts {
 		return &fs.PathError{Op: "write", Path: Shown(o.name),
@@ -247,7 +248,7 @@ func (o *outgoing) send(n int64) error {
 	return nil
 }
 
-// Close sends the last part of an object in parts, and waits for all.
+// Close sends the last part of a multipart object, and waits for all parts.
 func (o *outgoing) Close() error {
 	if o.parts > 0 && o.begun < o.size && o.failed() == nil {
 		if err := o.send(o.size - o.begun); err != nil {
@@ -365,7 +366,7 @@ func (s *sink) discard(ctx context.Context) (err error) {
 
 // abandon removes what it can in the short time before the process ends, see store.AtAbort.
 func (s *sink) abandon(ctx context.Context) {
-	s.mu.Lock() // waits for a commit
+	s.mu.Lock() // waits for a commit in progress
 	defer s.mu.Unlock()
 	if s.done {
 		return
@@ -389,5 +390,5 @@ func (s *sink) abandon(ctx context.Context) {
 
 var _ io.Writer = (*outgoing)(nil)
 
-// newID is a random name.
+// newID returns a random name.
 func newID() string { return rand.Text()[:16] }

@@ -13,13 +13,13 @@ import (
 
 const (
 	blockSize   = 64 << 10 // unit of requests and of the cache
-	smallObject = 1 << 20  // objects up to this size are read whole
+	smallObject = 1 << 20  // objects of up to this many bytes are read whole
 	siblingSize = 256 << 10
 	maxSiblings = 512     // siblings that are requested along with an object
-	maxRun      = 4 << 20 // maximum number of bytes of one request
+	maxRun      = 4 << 20 // maximum number of bytes per request
 )
 
-// source is an object that is open.
+// source is an open object.
 type source struct {
 	o    *object
 	name string
@@ -28,7 +28,7 @@ type source struct {
 func (s *source) Size() int64  { return s.o.Size }
 func (s *source) Close() error { return nil }
 
-// ReadAt reads from the cache, or requests blocks. io.EOF is the end of the object, never that of an answer.
+// ReadAt reads from the cache, or requests blocks. io.EOF means the end of the object, never that of an answer.
 func (s *source) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -58,11 +58,11 @@ type run struct {
 	buf  []byte
 	done chan struct{}
 
-	cached bool  // it is in the cache on disk, or was
-	err    error // after done
+	cached bool  // it is, or was, in the cache on disk
+	err    error // valid after done
 }
 
-// readAt fills p, which lies in the object.
+// readAt fills p, which must lie within the object.
 func (o *object) readAt(ctx context.Context, p []byte, off int64) (n int, err error) {
 	for n < len(p) {
 		if whole := o.spooled(); whole != nil {
@@ -84,7 +84,7 @@ func (o *object) readAt(ctx context.Context, p []byte, off int64) (n int, err er
 	return n, nil
 }
 
-// block returns block k, and requests with it what is missing of the blocks up to last.
+// block returns block k, and requests with it any missing blocks up to last.
 func (o *object) block(ctx context.Context, k, last int64) ([]byte, error) {
 	for try := 0; ; try++ {
 		o.mu.Lock()
@@ -94,7 +94,7 @@ func (o *object) block(ctx context.Context, k, last int64) ([]byte, error) {
 			first := o.runs == nil
 			mine = o.plan(k, last)
 			if end := (o.Size - 1) / blockSize; first && o.Size > smallObject {
-				mine = append(mine, o.plan(end, end)...) // where most formats begin to read
+				mine = append(mine, o.plan(end, end)...) // where most formats start to read
 			}
 			r = o.runs[k]
 		}
@@ -120,13 +120,13 @@ func (o *object) block(ctx context.Context, k, last int64) ([]byte, error) {
 	}
 }
 
-// plan makes runs of the blocks k to last that are missing; of a small object of all blocks. The caller holds mu.
+// plan returns runs for the missing blocks from k to last, or of a small object for all blocks. The caller holds mu.
 func (o *object) plan(k, last int64) (out []*run) {
 	end := (o.Size + blockSize - 1) / blockSize
 	if last++; o.Size <= smallObject {
 		k, last = 0, end
 	}
-	if last == end && o.Size%blockSize < blockSize/2 { // metadata at the end probably begin before a short last block
+	if last == end && o.Size%blockSize < blockSize/2 { // metadata at the end probably start before a short last block
 		k = min(k, max(end-2, 0))
 	}
 	if o.runs == nil {
@@ -181,7 +181,7 @@ func (o *object) startRuns(ctx context.Context, runs []*run) {
 	}
 }
 
-// forget drops a run: its blocks are requested again when they are read.
+// forget drops a run: its blocks are requested again when they are needed.
 func (o *object) forget(r *run) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -202,11 +202,11 @@ func (r *root) changed(o *object) {
 	}
 }
 
-// kind is what siblings have in common: the extension.
+// kind returns what siblings have in common: the extension.
 func kind(key string) string { return path.Ext(path.Base(key)) }
 
-// fetchSiblings requests the objects of the same kind in the same directory, too: programs that read one file of
-// metadata usually read all. Of large ones it requests the beginning and the end, where formats have their metadata.
+// fetchSiblings also requests the objects of the same kind in the same directory: programs that read one metadata file
+// usually read all. Of large objects it requests the beginning and the end, where formats have their metadata.
 func (o *object) fetchSiblings(ctx context.Context, head bool) {
 	o.mu.Lock()
 	asked := o.siblingsFetched
@@ -239,7 +239,7 @@ func (o *object) fetchSiblings(ctx context.Context, head bool) {
 	}
 }
 
-// siblingsOf are the objects of the same kind in the directory of o, beginning with those after it.
+// siblingsOf returns the objects of the same kind in the directory of o, starting with those after it.
 func (r *root) siblingsOf(o *object) (out []*object) {
 	dir, like := dirOf(o.Key), kind(o.Key)
 	r.mu.Lock()
@@ -272,7 +272,7 @@ func (r *root) ofInterest(key string) bool {
 	return false
 }
 
-// cachedBlock is the cached range that has block k. The caller holds mu.
+// cachedBlock returns the cached range that contains block k. The caller holds mu.
 func (o *object) cachedBlock(k int64) (extent, bool) {
 	c := o.root.requests.Cache
 	if c == nil {
@@ -291,7 +291,7 @@ func (o *object) cachedBlock(k int64) (extent, bool) {
 	return extent{}, false
 }
 
-// fetch fills a run from the cache, or by a request, after which the cache has it.
+// fetch fills a run from the cache, or by a request whose data it then caches.
 func (o *object) fetch(r *run, get func() error) error {
 	c := o.root.requests.Cache
 	x := extent{r.off, int64(len(r.buf))}

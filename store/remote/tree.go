@@ -13,17 +13,17 @@ import (
 	"stoa/store"
 )
 
-// Tree is a store.Tree of the stores whose addresses were entered. It lists each once: only a new Tree sees what is
-// new. To read an object that has changed since is an error, store.ErrChanged.
+// Tree is a store.Tree of the stores whose addresses were entered. It lists each store once, so new objects are seen
+// only by a new Tree. Reading an object that has changed since is an error, store.ErrChanged.
 type Tree struct {
-	below    store.Tree // for names that are not addresses; nil: these do not exist
+	below    store.Tree // for names that are not addresses; nil: such names do not exist
 	requests *requester
 
 	mu    sync.Mutex
 	roots map[string]*root
 }
 
-// New makes a tree. Names that are not addresses are those of below, if it is not nil.
+// New returns a tree. Names that are not addresses are looked up in below, if it is not nil.
 func New(below store.Tree, o Options) *Tree {
 	return &Tree{below: below, requests: newRequester(o), roots: map[string]*root{}}
 }
@@ -34,15 +34,16 @@ func (t *Tree) Usage() Usage { return t.requests.usage() }
 // Keep sets the cache. It must be called before anything is read.
 func (t *Tree) Keep(c *Cache) { t.requests.Cache = c }
 
-// Limit sets the maximum number of requests, those made before included.
+// Limit sets the maximum number of requests, including those made before.
 func (t *Tree) Limit(requests int64) {
 	t.requests.mu.Lock()
 	defer t.requests.mu.Unlock()
 	t.requests.MaxRequests = requests
 }
 
-// Enter makes the names in the bucket or host of an address accessible; what is below the address is listed recursively
-// at the first lookup. It returns the address's name in the tree, without secrets; #TABLE at its end stays.
+// Enter makes the names in the bucket or host of an address accessible; everything below the address is listed
+// recursively at the first lookup. It returns the address's name in the tree, without secrets but with a #TABLE at its
+// end.
 func (t *Tree) Enter(ctx context.Context, address string) (name string, err error) {
 	place, table := address, ""
 	if i := strings.LastIndexByte(address, '#'); i >= 0 {
@@ -75,7 +76,7 @@ func (t *Tree) Knows(name string) bool {
 	return r != nil && err == nil
 }
 
-// open returns the root for an address's bucket or host; the first address in it makes the client.
+// open returns the root for an address's bucket or host. For the first address there it creates the client.
 func (t *Tree) open(ctx context.Context, a Address) (*root, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -99,7 +100,7 @@ func (t *Tree) open(ctx context.Context, a Address) (*root, error) {
 	return r, nil
 }
 
-// find returns the root of a name, and its key there; nil: it is a name of the tree below.
+// find returns the root of a name, and its key there; nil means that the name is one of the tree below.
 func (t *Tree) find(op, name string) (r *root, key string, err error) {
 	if !Is(name) {
 		if t.below == nil {
@@ -117,11 +118,11 @@ func (t *Tree) find(op, name string) (r *root, key string, err error) {
 	return r, clean(key), nil
 }
 
-// errOutside is the error for names in other buckets and hosts: whoever wrote a file must not decide where requests go.
-// Readers, which also look above what was named, take it for a missing file.
+// errOutside is the error for names in other buckets and hosts: the content of a file must not determine where requests
+// go. Readers, which also look above the named place, treat it like a missing file.
 var errOutside = &Error{Kind: fs.ErrNotExist, Reason: "it is outside of the buckets and hosts that were named"}
 
-// clean is a key without empty parts, . and .. .
+// clean returns a key without empty parts, . and .. .
 func clean(key string) string {
 	if key == "" || key == "." {
 		return ""
@@ -139,7 +140,7 @@ func clean(key string) string {
 	return strings.Join(out, "/")
 }
 
-// Open opens an object. Data are requested when they are read.
+// Open opens an object. Its data are requested when they are read.
 func (t *Tree) Open(ctx context.Context, name string) (store.Source, error) {
 	r, key, err := t.find("open", name)
 	if err != nil || r == nil {
@@ -162,7 +163,7 @@ func openBelow(ctx context.Context, below store.Tree, name string, err error) (s
 	return below.Open(ctx, name)
 }
 
-// Stat describes an object, or a directory.
+// Stat describes an object or a directory.
 func (t *Tree) Stat(ctx context.Context, name string) (store.Info, error) {
 	r, key, err := t.find("stat", name)
 	if err != nil {
@@ -222,7 +223,7 @@ func (t *Tree) List(ctx context.Context, dir string) iter.Seq2[store.Info, error
 	}
 }
 
-// Irregular is that of the tree below: in stores there are only objects.
+// Irregular yields that of the tree below, as stores contain only objects.
 func (t *Tree) Irregular(ctx context.Context, dir string) iter.Seq[store.Irregular] {
 	if Is(dir) || t.below == nil {
 		return func(func(store.Irregular) bool) {}

@@ -23,7 +23,7 @@ type unfinished struct {
 
 const unfinishedKind = "unfinished"
 
-// now is the time, to whole seconds, as stores have it.
+// now returns the time in whole seconds, the resolution of stores.
 func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
 
 // commitDir makes the objects of a directory visible; the one created last, which refers to the others, comes last. The
@@ -63,7 +63,7 @@ func (s *sink) commitDir(ctx context.Context) (err error) {
 	return pathError("remove", s.name+"/"+Unfinished, s.root.remove(context.WithoutCancel(ctx), mark))
 }
 
-// removeObjects removes the objects that are visible, the last one first, and then the mark.
+// removeObjects removes the visible objects, the last one first, and then the mark.
 func (s *sink) removeObjects(ctx context.Context, mark string) error {
 	for _, o := range slices.Backward(s.objects) {
 		if o.put.Key == "" {

@@ -13,21 +13,22 @@ import (
 	"stoa/store"
 )
 
-// Writer is a Client that can write. It, too, makes one request a call and repeats none.
+// Writer is a Client that can write. Like a Client, it makes one request per call and repeats none.
 type Writer interface {
 	Client
-	// Put writes an object of n bytes in one request; it becomes visible as a whole.
+	// Put writes an object of n bytes in one request. It becomes visible as a whole.
 	Put(ctx context.Context, key string, body io.ReadSeeker, n int64, c Condition) (Object, error)
-	// Begin begins an upload in parts and returns its id. It is invisible before Complete.
+	// Begin begins a multipart upload and returns its id. The upload is invisible before Complete.
 	Begin(ctx context.Context, key string) (id string, err error)
-	// Part writes n bytes as part number no, from 1 on, and returns its tag. Parts may be written in any order and in
-	// parallel, unless Traits say otherwise, and repeatedly.
+	// Part writes n bytes as part number no, counted from 1, and returns its tag. Parts may be written in any order, in
+	// parallel (unless Traits say otherwise), and repeatedly.
 	Part(ctx context.Context, u Upload, no int, body io.ReadSeeker, n int64) (tag string, err error)
-	// Complete makes an object of parts 1 to len(tags) visible. fs.ErrNotExist: the upload does not exist, or no more.
+	// Complete makes an object of parts 1 to len(tags) visible. fs.ErrNotExist: the upload does not exist, or no longer
+	// does.
 	Complete(ctx context.Context, u Upload, tags []string, c Condition) (Object, error)
 	// Discard removes an incomplete upload. It is not an error if there is none.
 	Discard(ctx context.Context, u Upload) error
-	// Uploads returns a page of the incomplete uploads below a prefix that follow after, in the order of keys and ids.
+	// Uploads returns a page of the incomplete uploads below a prefix that follow after, ordered by key and id.
 	Uploads(ctx context.Context, prefix string, after Upload) (page []Upload, more bool, err error)
 	// Delete removes an object. It is not an error if there is none.
 	Delete(ctx context.Context, key string) error
@@ -37,13 +38,13 @@ type Writer interface {
 type Upload struct {
 	Key, ID string
 	Begun   time.Time
-	First   int64 // size of the first part; 0: there is none, or it is not known
+	First   int64 // size of the first part; 0: none, or not known
 }
 
 // Condition must hold for an object to become visible; otherwise the error is fs.ErrExist or store.ErrChanged.
 type Condition struct {
-	Absent bool   // there is no object of that key
-	Stamp  string // the object of that key has this stamp; "": any
+	Absent bool   // no object with that key exists
+	Stamp  string // the object with that key has this stamp; "": any
 }
 
 // The kinds of requests that write.
@@ -52,7 +53,7 @@ const (
 	Delete
 )
 
-// writer is the client of r, if it can write.
+// writer returns the client of r, if it can write.
 func (r *root) writer() (Writer, error) {
 	w, ok := r.client.(Writer)
 	if !ok {
@@ -61,8 +62,8 @@ func (r *root) writer() (Writer, error) {
 	return w, nil
 }
 
-// put writes an object in one request. If the answer was lost and then the condition fails, the object may be the one
-// just written: it is compared.
+// put writes an object in one request. If an answer was lost and the condition fails at the next attempt, the existing
+// object may be the one just written, so their contents are compared.
 func (r *root) put(ctx context.Context, key string, body io.ReaderAt, n int64, c Condition) (o Object, err error) {
 	w, err := r.writer()
 	if err != nil {
@@ -110,7 +111,7 @@ func (r *root) holds(ctx context.Context, key string, want io.ReaderAt, n int64)
 	return o, err == nil && bytes.Equal(got, ours)
 }
 
-// bodyReader is a body whose reads count as progress.
+// bodyReader is a request body whose reads count as progress.
 type bodyReader struct {
 	*io.SectionReader
 	alive func(io.Reader) io.Reader
@@ -149,8 +150,8 @@ func (r *root) once(ctx context.Context, k Kind, do func(ctx context.Context) er
 	})
 }
 
-// complete makes an upload of n bytes visible. If the store does not know it any more, the answer to an earlier attempt
-// may have been lost: then there is an object of that size.
+// complete makes an upload of n bytes visible. If the store no longer knows the upload, the answer to an earlier
+// attempt may have been lost: this is so if there is an object of that size.
 func (r *root) complete(ctx context.Context, w Writer, u Upload, tags []string, n int64, c Condition) (o Object,
 	err error) {
 	repeated := false
@@ -227,8 +228,8 @@ func (r *root) forgetAround(key string) {
 	}
 }
 
-// checkConditions makes sure, once, that the store heeds conditions: key is an object that is there and has this
-// content. A store that takes a second exclusive write of it ignores them, and says so in no other way.
+// checkConditions verifies, once, that the store respects conditions. key is an existing object with this content. A
+// store that accepts a second exclusive write of it ignores conditions, which cannot be detected otherwise.
 func (r *root) checkConditions(ctx context.Context, key string, content []byte) error {
 	r.mu.Lock()
 	tried := r.conditions
@@ -260,7 +261,7 @@ func (r *root) checkConditions(ctx context.Context, key string, content []byte) 
 	return nil
 }
 
-// ErrIgnoresConditions is the error for stores that do not support conditional writes, and so cannot keep two writers
-// apart.
+// ErrIgnoresConditions is the error for stores that do not support conditional writes, and so cannot prevent two
+// writers from overwriting each other.
 var ErrIgnoresConditions error = fault.Unsupportedf(fault.Span{}, "", "the store overwrites objects in spite of "+
 	"If-None-Match: nothing keeps two writers apart")

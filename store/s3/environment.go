@@ -66,8 +66,8 @@ func isTrue(name string) bool {
 	return false
 }
 
-// credentialsOf returns the credentials. A profile that is named must have some: the store would answer anonymous
-// requests as if there were nothing.
+// credentialsOf returns the credentials. A profile that was set explicitly must have some: without them the store might
+// answer anonymous requests as if nothing existed.
 func credentialsOf() (*credentials.Credentials, error) {
 	if isTrue("AWS_NO_SIGN_REQUEST") {
 		return credentials.NewStatic("", "", "", credentials.SignatureAnonymous), nil
@@ -87,7 +87,7 @@ func credentialsOf() (*credentials.Credentials, error) {
 	return credentials.NewChainCredentials(providers), nil
 }
 
-// profileOf returns the settings of the profile in the configuration file; nil: there are none.
+// profileOf returns the settings of the profile in the configuration file, or nil.
 func profileOf() (map[string]string, error) {
 	name := os.Getenv("AWS_CONFIG_FILE")
 	if name == "" {

@@ -1,11 +1,11 @@
-// Package s3 is the client for S3 and compatible stores: import it for its effect, and s3://bucket/key is a place for
-// stoa. One version of an object is s3://bucket/key?versionId=ID.
+// Package s3 is the client for S3 and compatible stores. Importing it makes s3://bucket/key a place for stoa. A version
+// of an object is s3://bucket/key?versionId=ID.
 //
 // Credentials and endpoint are configured as for other programs: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY,
-// AWS_SESSION_TOKEN, AWS_PROFILE with the files in ~/.aws (AWS_CONFIG_FILE, AWS_SHARED_CREDENTIALS_FILE), or what the
-// machine, container or web identity has; AWS_REGION; AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL for a server that is not
-// Amazon's, whose buckets are in the path unless AWS_S3_ADDRESSING_STYLE is virtual. AWS_NO_SIGN_REQUEST=true makes
-// anonymous requests, as is done without credentials.
+// AWS_SESSION_TOKEN, AWS_PROFILE with the files in ~/.aws (AWS_CONFIG_FILE, AWS_SHARED_CREDENTIALS_FILE), or the
+// credentials of the machine, container or web identity; AWS_REGION; AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL for a
+// server other than Amazon's, with buckets in the path unless AWS_S3_ADDRESSING_STYLE is virtual. Requests are
+// anonymous if AWS_NO_SIGN_REQUEST is true, or if there are no credentials.
 package s3
 
 import (
@@ -25,7 +25,7 @@ import (
 
 func init() { remote.Register("s3", Open) }
 
-// Open makes the client for an address's bucket, configured by the environment.
+// Open returns the client for an address's bucket, configured by the environment.
 func Open(ctx context.Context, a remote.Address) (remote.Client, error) {
 	if a.User != "" {
 		return nil, errors.New("expected keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, found " +
@@ -53,14 +53,14 @@ type client struct {
 
 func (c *client) Traits() remote.Traits { return remote.Traits{Lists: true} }
 
-// pageKeys is the maximum number of keys of a page.
+// pageKeys is the maximum number of keys per page.
 const pageKeys = 1000
 
-// List gives a page of keys.
+// List returns a page of keys.
 func (c *client) List(ctx context.Context, prefix, after string, shallow bool) (page []remote.Object, more bool,
 	err error) {
 	if strings.HasSuffix(after, "/") {
-		after += "\U0010ffff" // after all keys that the prefix stands for
+		after += "\U0010ffff" // after all keys grouped under the prefix
 	}
 	no := false
 	ctx, stop := context.WithCancel(ctx)
@@ -84,7 +84,7 @@ func (c *client) List(ctx context.Context, prefix, after string, shallow bool) (
 	return page, false, nil
 }
 
-// Head asks for an object's size and ETag.
+// Head returns an object's size and ETag.
 func (c *client) Head(ctx context.Context, key, version string) (remote.Object, error) {
 	o, err := c.api.StatObject(ctx, c.bucket, key, minio.StatObjectOptions{VersionID: versionID(version)})
 	if err != nil {
@@ -93,10 +93,10 @@ func (c *client) Head(ctx context.Context, key, version string) (remote.Object, 
 	return remote.Object{Key: key, Size: o.Size, Stamp: o.ETag, Changed: o.LastModified}, nil
 }
 
-// versionID is the version in the query of an address.
+// versionID returns the version in the query of an address.
 func versionID(query string) string { return strings.TrimPrefix(query, "versionId=") }
 
-// Get asks for a range of the object that has the ETag.
+// Get requests a range of the object with the ETag of o.
 func (c *client) Get(ctx context.Context, o remote.Object, version string, off, n int64) (remote.Body, error) {
 	opts := minio.GetObjectOptions{VersionID: versionID(version)}
 	if n >= 0 {
@@ -137,8 +137,8 @@ var messages = map[string]string{
 	"InvalidObjectState": "the object is archived, and has to be restored first",
 }
 
-// reason converts an error of the library. Of what a server writes only the code is used: the rest may repeat what was
-// sent.
+// reason converts an error of the library. Of the server's answer it uses only the code, as the rest may repeat what
+// was sent.
 func reason(err error) error {
 	if err == nil {
 		return nil
@@ -151,7 +151,7 @@ func reason(err error) error {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			return err
 		}
-		return &remote.Error{Reason: e.Code + ": " + e.Message} // of the library itself: nothing was sent
+		return &remote.Error{Reason: e.Code + ": " + e.Message} // from the library itself, before anything was sent
 	}
 	what := messages[e.Code]
 	if what == "" {
@@ -175,7 +175,7 @@ func reason(err error) error {
 	return out
 }
 
-// printable is a word that a server sent, without other characters and of limited length.
+// printable returns a word sent by a server, without unusual characters and with limited length.
 func printable(s string) string {
 	s = s[:min(len(s), 60)]
 	return strings.Map(func(r rune) rune {

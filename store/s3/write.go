@@ -31,7 +31,7 @@ func (c *client) Put(ctx context.Context, key string, body io.ReadSeeker, n int6
 	return remote.Object{Key: key, Size: n, Stamp: info.ETag}, nil
 }
 
-// sumOf is the SHA-256 of a body, which is rewound.
+// sumOf returns the SHA-256 of a body, and rewinds it.
 func sumOf(body io.ReadSeeker) (string, error) {
 	h := sha256.New()
 	if _, err := io.Copy(h, body); err != nil {
@@ -51,7 +51,7 @@ func condition(opts *minio.PutObjectOptions, when remote.Condition) {
 }
 
 // refused converts the error of a conditional write. Status 409 means that another write of the same object is in
-// progress: the same request may succeed later, or find the other's object.
+// progress: the same request may succeed later, or find the other write's object.
 func refused(err error, when remote.Condition) error {
 	var e minio.ErrorResponse
 	out := reason(err)
@@ -123,10 +123,10 @@ func (c *client) Discard(ctx context.Context, u remote.Upload) error {
 	return err
 }
 
-// pageUploads is the maximum number of uploads of a page.
+// pageUploads is the maximum number of uploads per page.
 const pageUploads = 1000
 
-// Uploads lists incomplete uploads, each with the size of its first part, which takes another request.
+// Uploads lists incomplete uploads, each with the size of its first part, which takes another request per upload.
 func (c *client) Uploads(ctx context.Context, prefix string, after remote.Upload) (page []remote.Upload, more bool,
 	err error) {
 	l, err := c.api.ListMultipartUploads(ctx, c.bucket, prefix, after.Key, after.ID, "", pageUploads)

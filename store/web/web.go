@@ -1,14 +1,13 @@
-// Package web is the client for web servers: import it for its effect, and addresses that begin with https:// or
-// http:// are places for stoa. A server should support range requests; from one that does not, a file is read whole,
-// once.
+// Package web is the client for web servers. Importing it makes addresses that begin with https:// or http:// places
+// for stoa. A server should support range requests; from one that does not, a file is read completely, once.
 //
-// Web servers have no directories. A directory is what has a file stoa-index.txt in it: the names of the files that
-// belong to it, at any depth, one a line, each after its size in bytes and a tab if that is known:
+// Web servers have no directories. A directory is a path with a file stoa-index.txt in it, which lists the files that
+// belong to it, at any depth, one per line, each after its size in bytes and a tab if the size is known:
 //
 //	cd DIR && find . -type f ! -name stoa-index.txt -printf '%s\t%P\n' > stoa-index.txt
 //
-// A user and password in the address are sent with each request (Basic), as is the query; neither goes to another host,
-// or into names and errors.
+// A user and password in the address are sent with each request (Basic), as is the query. Neither is sent to another
+// host, or appears in names and errors.
 package web
 
 import (
@@ -35,13 +34,13 @@ func init() {
 	remote.Register("https", Open)
 }
 
-// Index is the name of the file that makes a directory.
+// Index is the name of the file that makes a path a directory.
 const Index = "stoa-index.txt"
 
-// maxIndex is how many bytes an index may have.
+// maxIndex is the maximum size of an index in bytes.
 const maxIndex = 64 << 20
 
-// Open makes the client of an address's host.
+// Open returns the client for an address's host.
 func Open(_ context.Context, a remote.Address) (remote.Client, error) {
 	user, password, _ := strings.Cut(a.User, ":")
 	u, err1 := url.PathUnescape(user)
@@ -61,7 +60,7 @@ type client struct {
 
 func (c *client) Traits() remote.Traits { return remote.Traits{} }
 
-// redirected removes what is secret from a redirected request to another host.
+// redirected removes secrets from a request that is redirected to another host.
 func redirected(r *http.Request, via []*http.Request) error {
 	first := via[0].URL
 	switch {
@@ -80,7 +79,7 @@ func redirected(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// ask makes one request. What is not 200 or 206 is an error.
+// ask makes one request. A status other than 200 or 206 is an error.
 func (c *client) ask(ctx context.Context, method, key, query string, h http.Header) (*http.Response, error) {
 	u := url.URL{Scheme: c.scheme, Host: c.host, Path: "/" + key, RawQuery: query}
 	req, err := http.NewRequestWithContext(ctx, method, u.String(), nil)
@@ -105,7 +104,7 @@ func (c *client) ask(ctx context.Context, method, key, query string, h http.Head
 	return resp, nil
 }
 
-// Head returns an object's size and stamp; where HEAD is not allowed, it requests the first byte.
+// Head returns an object's size and stamp. If HEAD is not allowed, it requests the first byte.
 func (c *client) Head(ctx context.Context, key, query string) (remote.Object, error) {
 	resp, err := c.ask(ctx, http.MethodHead, key, query, nil)
 	var e *remote.Error
@@ -119,7 +118,7 @@ func (c *client) Head(ctx context.Context, key, query string) (remote.Object, er
 		return remote.Object{}, err
 	}
 	resp.Body.Close()
-	if strings.HasSuffix(resp.Request.URL.Path, "/") { // a directory's page is not a file
+	if strings.HasSuffix(resp.Request.URL.Path, "/") { // the page of a directory is not a file
 		return remote.Object{}, remote.StatusError(http.StatusNotFound, "a directory", nil)
 	}
 	return c.object(key, resp)
@@ -136,10 +135,10 @@ func (c *client) object(key string, resp *http.Response) (remote.Object, error) 
 	return remote.Object{Key: key, Size: size, Stamp: stamp(resp.Header)}, nil
 }
 
-// stamp is an answer's ETag, or else the time of the last change.
+// stamp returns an answer's ETag, or else the time of the last change.
 func stamp(h http.Header) string { return cmp.Or(h.Get("ETag"), h.Get("Last-Modified")) }
 
-// Get asks for a range of the object that has the stamp.
+// Get requests a range of the object with the stamp of o.
 func (c *client) Get(ctx context.Context, o remote.Object, query string, off, n int64) (remote.Body, error) {
 	h := http.Header{}
 	if n >= 0 {
@@ -148,7 +147,7 @@ func (c *client) Get(ctx context.Context, o remote.Object, query string, off, n 
 	switch {
 	case strings.HasPrefix(o.Stamp, `"`):
 		h.Set("If-Match", o.Stamp)
-	case o.Stamp != "" && !strings.HasPrefix(o.Stamp, "W/"): // a weak one matches nothing; the answer's is compared
+	case o.Stamp != "" && !strings.HasPrefix(o.Stamp, "W/"): // a weak one never matches; the answer's is compared
 		h.Set("If-Unmodified-Since", o.Stamp)
 	}
 	resp, err := c.ask(ctx, http.MethodGet, o.Key, query, h)

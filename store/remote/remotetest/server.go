@@ -1,4 +1,4 @@
-// Package remotetest has servers for tests, which give a directory as S3 and as the web do, and faults for them.
+// Package remotetest has servers for tests, which serve a directory like S3 and like a web server, and faults for them.
 package remotetest
 
 import (
@@ -20,15 +20,15 @@ import (
 	"time"
 )
 
-// S3 gives the directories in dir as buckets: listings, HEAD, and GET with ranges and If-Match; it is written to by
-// PUT, uploads in parts, and DELETE.
+// S3 serves the directories in dir as buckets: listings, HEAD, and GET with ranges and If-Match. It is written to by
+// PUT, multipart uploads, and DELETE.
 type S3 struct {
 	Dir     string
-	Key     string // the access key that requests must have; "" = any, and none
+	Key     string // the access key that requests must have; "" = any or none
 	Expired atomic.Bool
-	Denied  func(key string) bool // "" is the listing; nil: nothing is
-	Page    int                   // keys a page; 0: 1000
-	// Careless: conditions of writes are ignored, as some stores do it.
+	Denied  func(key string) bool // "" is the listing; nil: nothing is denied
+	Page    int                   // keys per page; 0: 1000
+	// Careless: conditions of writes are ignored, as by some stores.
 	Careless bool
 
 	Requests atomic.Int64
@@ -59,7 +59,7 @@ func fail(w http.ResponseWriter, r *http.Request, status int, code string) {
 	w.Header().Set("Content-Type", "application/xml")
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
-		// what a server says may have in it what it was sent
+		// a server's message may repeat what it was sent
 		xml.NewEncoder(w).Encode(failure{Code: code, Message: "you sent " + r.Header.Get("Authorization")})
 	}
 }
@@ -138,7 +138,7 @@ func (s *S3) list(w http.ResponseWriter, r *http.Request, dir string) {
 	xml.NewEncoder(w).Encode(out)
 }
 
-// keysBelow are the names of the files below a directory, in the order of their bytes.
+// keysBelow returns the names of the files below a directory, in byte order.
 func keysBelow(dir string) (keys []string) {
 	filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
@@ -153,7 +153,7 @@ func keysBelow(dir string) (keys []string) {
 
 var etags sync.Map // by name, size and time
 
-// etag is that of a file: the MD5 of what is in it, as S3's of an object that came in one part.
+// etag returns the ETag of a file: the MD5 of its content, like that of S3 for an object uploaded in one part.
 func etag(name string) string {
 	st, err := os.Stat(name)
 	if err != nil {
@@ -196,7 +196,7 @@ func (s *S3) object(w http.ResponseWriter, r *http.Request, name string) {
 	http.ServeContent(w, r, "", st.ModTime(), f)
 }
 
-// NoRanges gives whole files, whatever is asked for.
+// NoRanges serves whole files, ignoring Range headers.
 func NoRanges(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Header.Del("Range")
@@ -211,25 +211,25 @@ func (w noRanges) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// Faults are what goes wrong on the way to a server.
+// Faults are failures between a client and a server.
 type Faults struct {
-	Share   float64       // of requests, 0 to 1, that fail in some way
+	Share   float64       // fraction of requests, 0 to 1, that fail in some way
 	Latency time.Duration // of each request
 	Kinds   []string      // "500", "503", "429", "reset", "cut"; nil: all of them
-	Dead    atomic.Bool   // nothing is answered any more
+	Dead    atomic.Bool   // no request is answered any more
 	Failed  atomic.Int64
 
 	mu  sync.Mutex
 	rnd *rand.Rand
 }
 
-// NewFaults makes faults that come in the order that the seed says.
+// NewFaults returns faults whose order is determined by the seed.
 func NewFaults(share float64, seed uint64) *Faults {
 	return &Faults{Share: share, rnd: rand.New(rand.NewPCG(seed, 1)),
 		Kinds: []string{"500", "503", "429", "reset", "cut"}}
 }
 
-// pick is the kind of the next fault; "" = none.
+// pick returns the kind of the next fault; "" = none.
 func (f *Faults) pick() (kind string, at float64) {
 	if f.Dead.Load() {
 		return "reset", 0
@@ -243,7 +243,7 @@ func (f *Faults) pick() (kind string, at float64) {
 	return f.Kinds[f.rnd.IntN(len(f.Kinds))], f.rnd.Float64()
 }
 
-// On puts the faults before a server.
+// On wraps a server with the faults.
 func (f *Faults) On(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		time.Sleep(f.Latency)
@@ -266,7 +266,7 @@ func (f *Faults) On(h http.Handler) http.Handler {
 	})
 }
 
-// cut lets a part of an answer's body pass.
+// cut passes on only a part of an answer's body.
 type cut struct {
 	http.ResponseWriter
 	share float64
@@ -293,7 +293,7 @@ func (c *cut) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Web gives a directory as a web server does, and makes the index of each directory in it.
+// Web serves a directory as a web server does, and generates the index of each directory in it.
 func Web(dir, index string) http.Handler {
 	files := http.FileServer(http.Dir(dir))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

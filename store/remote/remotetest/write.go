@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// writing is what a server of S3 keeps of those who write.
+// writing is the state that a server of S3 keeps about writes.
 type writing struct {
 	mu      sync.Mutex
 	next    int
@@ -57,14 +57,14 @@ type partEntry struct {
 	ETag             string
 }
 
-// Uploads is how many uploads are not complete.
+// Uploads returns how many uploads are incomplete.
 func (s *S3) Uploads() int {
 	s.writing.mu.Lock()
 	defer s.writing.mu.Unlock()
 	return len(s.writing.uploads)
 }
 
-// write answers a request that writes, or that is about uploads; false: it is none of these.
+// write answers a request that writes, or that is about uploads; false for any other request.
 func (s *S3) write(w http.ResponseWriter, r *http.Request, bucket, key string) bool {
 	q := r.URL.Query()
 	id := q.Get("uploadId")
@@ -143,7 +143,7 @@ func (s *S3) uploadsOf(bucket, prefix string) (l uploadList) {
 	return l
 }
 
-// put makes an object, if the request's conditions hold.
+// put stores an object, if the request's conditions hold.
 func (s *S3) put(w http.ResponseWriter, r *http.Request, bucket, key string, body []byte) {
 	name := filepath.Join(s.Dir, bucket, filepath.FromSlash(key))
 	was := etag(name)
@@ -158,7 +158,7 @@ func (s *S3) put(w http.ResponseWriter, r *http.Request, bucket, key string, bod
 		return
 	}
 	err := os.MkdirAll(filepath.Dir(name), 0o777)
-	if err == nil { // readers have the old file, or the new one
+	if err == nil { // readers see either the old file or the new one
 		if err = os.WriteFile(name+".new", body, 0o666); err == nil {
 			err = os.Rename(name+".new", name)
 		}
@@ -203,7 +203,7 @@ func (s *S3) complete(w http.ResponseWriter, r *http.Request, u *upload, id stri
 	}
 }
 
-// remove removes an object, and the directories that are empty then, which a store does not have.
+// remove removes an object, and the directories that this leaves empty, as a store does not have any.
 func (s *S3) remove(bucket, key string) {
 	name := filepath.Join(s.Dir, bucket, filepath.FromSlash(key))
 	os.Remove(name)
