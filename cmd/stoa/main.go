@@ -28,7 +28,7 @@ import (
 )
 
 func main() {
-	signal.Ignore(syscall.SIGPIPE) // a reader that has enough makes writes fail with EPIPE; see cli.ErrEnough
+	signal.Ignore(syscall.SIGPIPE) // a reader that stops early makes writes fail with EPIPE; see cli.ErrEnough
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
@@ -48,10 +48,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return runArgs(cli.NewApp(stdin, stdout, stderr), stoa.Session(ctx), args)
 }
 
-// grace is how long a verb has, after a signal, to end in order.
+// grace is how long a verb has, after a signal, to end in an orderly way.
 const grace = time.Second
 
-// forceExit ends the process when a verb has not ended in time: a library that works for long may not look at the
+// forceExit ends the process when a verb has not ended in time: a library may work for a long time without checking the
 // context.
 func forceExit(ended <-chan struct{}, stderr io.Writer) {
 	select {

@@ -1,5 +1,5 @@
 // Package verbs is the whole command, for programs that run it in their own process: cmd/stoa, and bindings to other
-// languages, which so give the same answers in the same documents of JSON.
+// languages, which thus return the same answers in the same JSON documents.
 package verbs
 
 import (
@@ -22,19 +22,19 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Run runs a command line, such as "verify", "x.cfile", "-f", "json", and returns its exit status and, unless that is
-// 0, the error, which may be about what is on stderr already. It neither handles signals nor ends the process: who
-// wants it to end early cancels ctx.
+// Run runs a command line, such as "verify", "x.cfile", "-f", "json". It returns the exit status and, unless that is 0,
+// the error, which may have been reported on stderr already. It neither handles signals nor ends the process; to end it
+// early, cancel ctx.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (int, error) {
 	return RunApp(ctx, cli.NewApp(stdin, stdout, stderr), args)
 }
 
-// RunApp is Run with an App of the caller's.
+// RunApp is Run with the caller's App.
 func RunApp(ctx context.Context, a *cli.App, args []string) (int, error) {
 	return RunWith(ctx, a, args, nil)
 }
 
-// RunWith is RunApp with a database for the verb sql; nil: the program stoa-sql is asked.
+// RunWith is RunApp with a database for the verb sql; nil: the program stoa-sql is run.
 func RunWith(ctx context.Context, a *cli.App, args []string, sql SQLRun) (int, error) {
 	root := rootWith(a, sql)
 	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
@@ -48,13 +48,13 @@ func RunWith(ctx context.Context, a *cli.App, args []string, sql SQLRun) (int, e
 	return a.End(ctx, cmd, err), err
 }
 
-// Formats are the formats that the command knows: those of stoa, and those that only write.
+// Formats returns the formats that the command knows: those of stoa, and those that can only be written.
 func Formats() []format.Format { return catalogue.Formats() }
 
-// Version is that of the command.
+// Version returns the version of the command.
 func Version() string { return about.Version().Version }
 
-// Root is the command with all its verbs.
+// Root returns the command with all its verbs.
 func Root(a *cli.App) *cobra.Command { return rootWith(a, nil) }
 
 func rootWith(a *cli.App, sql SQLRun) *cobra.Command {
@@ -75,7 +75,8 @@ func rootWith(a *cli.App, sql SQLRun) *cobra.Command {
 
 		SuggestionsMinimumDistance: 2,
 	}
-	// Not cobra's own: its template would bring text/template, and with that every method of every type that is linked.
+	// Not cobra's own: its template would bring in text/template, and with it every method of every type that is
+	// linked.
 	root.Flags().BoolVar(&version, "version", false, "version for stoa")
 	fl := root.PersistentFlags()
 	fl.BoolVarP(&a.Quiet, "quiet", "q", false, "say nothing on standard error but errors")
@@ -134,7 +135,7 @@ func addVerbs(a *cli.App, root *cobra.Command, sql SQLRun) {
 		about.ManCmd(a))
 }
 
-// overview is what `stoa` alone says.
+// overview prints the output of `stoa` without arguments.
 func overview(a *cli.App) error {
 	var b strings.Builder
 	b.WriteString(`stoa opens, converts, checks and recovers columnar files without the systems
@@ -162,7 +163,7 @@ stoa help VERB explains a verb, stoa help VERB -v all of its flags.
 	return err
 }
 
-// noVerb is the error about a first word that is no verb, with what may have been meant.
+// noVerb returns the error for a first word that is not a verb, with a suggestion.
 func noVerb(a *cli.App, cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -176,8 +177,8 @@ func noVerb(a *cli.App, cmd *cobra.Command, args []string) error {
 	return e
 }
 
-// offerCompletions registers the completions of flags with cobra, which keeps them, and with them everything that a
-// command line has, for as long as the process lives: so this is done only when a shell asks.
+// offerCompletions registers the completions of flags with cobra, which keeps them, and with them everything a command
+// line refers to, as long as the process lives; so this is done only when a shell asks for completions.
 func offerCompletions(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if c, ok := f.Value.(*cli.Completed); ok {
@@ -189,7 +190,7 @@ func offerCompletions(cmd *cobra.Command) {
 	}
 }
 
-// nearFlag names the flag that may have been meant where there is none; "" if none is near.
+// nearFlag returns the flag that may have been meant by an unknown one; "" if none is near.
 func nearFlag(cmd *cobra.Command, err string) string {
 	word := ""
 	if name, ok := strings.CutPrefix(err, "unknown flag: --"); ok {
@@ -218,7 +219,7 @@ func nearFlag(cmd *cobra.Command, err string) string {
 	return "did you mean --" + best + "? stoa " + cmd.Name() + " --help lists them all"
 }
 
-// distance is how many letters have to be put in, taken out or changed to make b of a.
+// distance returns how many letters have to be inserted, removed or changed to turn a into b.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -239,7 +240,7 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// flagError is what is wrong with a flag, without the words of the library that read its value.
+// flagError returns the error of a flag without the words of the library that parsed its value.
 func flagError(err error) string {
 	s := err.Error()
 	if head, tail, ok := strings.Cut(s, " flag: strconv."); ok {

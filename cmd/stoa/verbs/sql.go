@@ -13,7 +13,7 @@ import (
 	"stoa/cmd/stoa/internal/sqlverb"
 )
 
-// What the program stoa-sql is made of besides its database: it is the command, and its rows look as those of cat.
+// The parts of the program stoa-sql besides its database: it is the command, and its rows look like those of cat.
 type (
 	App         = cli.App
 	SQLFlags    = sqlverb.Flags
@@ -24,19 +24,19 @@ type (
 	Batches     = cli.Batches
 )
 
-// ErrEnough says that whoever reads the output has enough of it.
+// ErrEnough means that the reader of the output has stopped reading.
 var ErrEnough = cli.ErrEnough
 
-// NewApp is a run of the command.
+// NewApp returns a run of the command.
 func NewApp(stdin io.Reader, stdout, stderr io.Writer) *App { return cli.NewApp(stdin, stdout, stderr) }
 
-// WrongUsef is an error about the command line.
+// WrongUsef returns an error about the command line.
 func WrongUsef(format string, args ...any) error { return cli.WrongUse(format, args...) }
 
-// SQLWords are the arguments of the verb sql, with or without its name in front.
+// SQLWords returns the arguments of the verb sql, with or without its name in front.
 func SQLWords(args []string) []string { return sqlverb.Words(args) }
 
-// WriteRows writes rows of schema sc as -f, -o and the terminal want them.
+// WriteRows writes rows of schema sc as determined by -f, -o and the terminal.
 func WriteRows(a *App, ctx context.Context, out *OutputFlags, form string, sc *arrow.Schema, rows Batches) error {
 	altered, err := reading.WriteRows(a, ctx, out, form, sc, rows)
 	return reading.NoticedIn(a, altered, err)

@@ -2,15 +2,15 @@ package about
 
 import "regexp"
 
-// Cause is why findings of some codes usually come about, and what to do next.
+// Cause is the usual cause of findings with certain codes, and the next step.
 type Cause struct {
 	codes *regexp.Regexp
-	Title string // of the kind of trouble
+	Title string // the kind of trouble
 	Why   string
 	Next  string // the next command, and what it does
 }
 
-// damaged is also the cause of codes that match no other.
+// damaged is also the cause of codes that match none of the others.
 var damaged = Cause{regexp.MustCompile(`([^r]|[^e]r)\.damaged$|header\.damaged$|\.(bad|header|record|struct)$`),
 	"structures that do not decode",
 	"Bytes changed after they were written, or the program that wrote them has a bug.",
@@ -66,7 +66,7 @@ var causes = []Cause{
 		"stoa convert PATH -o OUT reads every row and writes indexes, bounds and counts anew"},
 }
 
-// CauseOf is the likely cause of a finding with this code.
+// CauseOf returns the likely cause of a finding with this code.
 func CauseOf(code string) Cause {
 	for _, c := range causes {
 		if c.codes.MatchString(code) {
@@ -76,5 +76,5 @@ func CauseOf(code string) Cause {
 	return damaged
 }
 
-// Causes are all of them, in their order.
+// Causes returns all causes, in the order in which they are tried.
 func Causes() []Cause { return causes }

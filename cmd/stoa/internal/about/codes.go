@@ -10,7 +10,7 @@ import (
 	"stoa/region"
 )
 
-// CodeDocs are the codes of all findings, sorted: those of the formats, and those that belong to no format.
+// CodeDocs returns the codes of all findings, sorted: those of the formats, and those that do not belong to a format.
 func CodeDocs(a *cli.App) []CodeDoc {
 	var out []CodeDoc
 	add := func(codes []region.CodeDoc) {

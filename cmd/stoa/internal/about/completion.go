@@ -10,8 +10,8 @@ import (
 
 var shells = []string{"bash", "zsh", "fish", "powershell"}
 
-// plainBash stands in for the functions of the package bash-completion where that is not installed. Words are then
-// cut at : and =, as bash itself cuts them.
+// plainBash replaces the functions of the package bash-completion where that is not installed. Words are then split at
+// : and =, as bash itself splits them.
 const plainBash = `
 if ! declare -F _get_comp_words_by_ref >/dev/null && ! declare -F _init_completion >/dev/null; then
     __stoa_init_completion() {

@@ -17,10 +17,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// sample is a file or a directory of the golden files that demo writes, and who wrote it.
+// sample is a golden file or directory that demo writes, with its origin.
 type sample struct{ To, From, what string }
 
-// Samples are what demo.zip holds; TestDemoSamples holds it against the golden files.
+// Samples are the contents of demo.zip; TestDemoSamples compares it with the golden files.
 var Samples = []sample{
 	{"kudu", "format/kudu/testdata/history", "a data directory of Apache Kudu 1.18.1: a table with updates and " +
 		"deletes (its log is not in the sample, and stoa says so)"},
@@ -38,10 +38,10 @@ var Samples = []sample{
 //go:embed demo.zip
 var DemoZip []byte
 
-// harm is damage that --damage does to a copy of a sample.
+// harm is the damage that --damage does to a copy of a sample.
 type harm struct {
 	To, from string
-	off      int // the byte in which a bit is flipped, or where the file is cut
+	off      int // the byte in which a bit is flipped, or where the file is truncated
 	cut      bool
 	what     string
 }
@@ -52,7 +52,7 @@ var Harms = []harm{
 	{"damaged/primitives.trv", "primitives.trv", 2000, false, "one bit of a column is flipped"},
 }
 
-// Trial is a command to try, and what it does; status is what it ends with.
+// Trial is a command to try, with a description; status is its exit status.
 type Trial struct {
 	args   string // %s is the directory
 	what   string
@@ -76,7 +76,7 @@ var DamagedTrials = []Trial{
 	{"finding cfile.block.checksum", "what a finding means", 0},
 }
 
-// Command is the trial for a directory.
+// Command returns the trial's command line for a directory.
 func (t Trial) Command(dir string) string {
 	return "stoa " + strings.ReplaceAll(t.args, "%s", dir)
 }
@@ -109,7 +109,7 @@ With --damage damaged copies, too, and five more commands.`,
 	return cmd
 }
 
-// writeDemo writes the samples. It touches no file that is there.
+// writeDemo writes the samples. It does not overwrite existing files.
 func writeDemo(dir string, damage bool) error {
 	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
 		return &cli.UseError{Message: dir + " is not empty", Hint: "stoa demo writes to a directory of its own"}
@@ -157,7 +157,7 @@ func ReadZipped(f *zip.File) ([]byte, error) {
 	return io.ReadAll(r)
 }
 
-// do damages b.
+// do returns a damaged copy of b.
 func (h harm) do(b []byte) []byte {
 	b = bytes.Clone(b)
 	if h.cut {
@@ -179,7 +179,7 @@ func writeNew(name string, b []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// demoText says what was written and what to try.
+// demoText says what was written and suggests commands to try.
 func demoText(dir string, damage bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s holds small files that the real systems wrote (SOURCES.txt says which).\n\nTry\n",

@@ -1,2 +1,2 @@
-// Package about is the verbs about stoa itself: formats, findings, help, manual pages, completion, the demo.
+// Package about has the verbs about stoa itself: formats, findings, help, manual pages, completion, the demo.
 package about

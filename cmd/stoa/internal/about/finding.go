@@ -13,17 +13,17 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// CodeDoc explains one code of a finding.
+// CodeDoc explains a code of findings.
 type CodeDoc struct {
 	Code     string `json:"code"`
 	Severity string `json:"severity"`
 	Means    string `json:"means"`
 	Cost     string `json:"cost"`
-	Cause    string `json:"cause"` // usually
+	Cause    string `json:"cause"` // the usual cause
 	Next     string `json:"next"`  // a command, and what it does
 }
 
-// Costs are what a finding costs, by severity.
+// Costs are the consequences of a finding, by severity.
 var Costs = [...]string{
 	region.Note:    "Nothing: it is odd, but allowed.",
 	region.Warning: "Nothing is lost, but another reader may go wrong.",
@@ -75,7 +75,7 @@ command. Or list a group of codes (cfile.block), or all.
 	return cmd
 }
 
-// text explains a code for people: what happened, what it costs, why, and what to do.
+// text explains a code for people: what happened, what it costs, the likely cause, and what to do.
 func (c CodeDoc) text() string {
 	wrapped := func(s string) string {
 		return display.Indent(1) + Wrap(s, HelpWidth-2, "\n"+display.Indent(1)) + "\n"
@@ -84,7 +84,7 @@ func (c CodeDoc) text() string {
 		wrapped("Likely cause: "+c.Cause) + wrapped("Next: "+c.Next+".")
 }
 
-// findCodes are the code, or the codes of the group, that args names; without args all codes.
+// findCodes returns the code, or the codes of the group, that args names; without args all codes.
 func findCodes(a *cli.App, args []string) ([]CodeDoc, error) {
 	all := CodeDocs(a)
 	if len(args) == 0 {

@@ -12,7 +12,7 @@ import (
 	"stoa/format"
 )
 
-// formatDoc is a format as -f json has it.
+// formatDoc is a format in -f json.
 type formatDoc struct {
 	Name         string      `json:"name"`
 	Title        string      `json:"title"`
@@ -63,7 +63,7 @@ sets those of reading, --opt those of writing.`,
 	return cmd
 }
 
-// chooseFormats finds formats by name; no name means all.
+// chooseFormats returns the formats with these names, or all without names.
 func chooseFormats(a *cli.App, names []string) ([]format.Format, error) {
 	if len(names) == 0 {
 		return a.Formats, nil
@@ -96,7 +96,7 @@ func docsOfOptions(keys []format.OptionKey) []optionDoc {
 	return out
 }
 
-// Matrix has a line per format, with exactly those functions that the format has.
+// Matrix returns a report with a line per format and the functions that it has.
 func Matrix(formats []format.Format) *output.Report {
 	r := &output.Report{Cols: []output.ReportColumn{{Name: "format"}, {Name: "read"}, {Name: "write"}, {Name: "list"},
 		{Name: "describe"}, {Name: "verify"},
@@ -109,10 +109,11 @@ func Matrix(formats []format.Format) *output.Report {
 	return r
 }
 
-// writeMatrix writes the matrix for people, as two narrow tables: what stoa can do with each format, and what it is.
+// writeMatrix writes the matrix for people, as two narrow tables: what stoa can do with each format, and what the
+// format is.
 func writeMatrix(w io.Writer, formats []format.Format, style display.TableStyle) error {
 	all := Matrix(formats)
-	last := len(all.Cols) - 2 // extensions and what it is
+	last := len(all.Cols) - 2 // the last two columns, extensions and description
 	can, what := &output.Report{Cols: all.Cols[:last]}, &output.Report{Cols: append(all.Cols[:1:1], all.Cols[last:]...)}
 	for _, row := range all.Rows {
 		can.Add(nil, row[:last]...)
@@ -134,7 +135,7 @@ func yes(b bool) string {
 	return "-"
 }
 
-// optionReport is the formats with their options, for people.
+// optionReport returns a report of the formats' options, for people.
 func optionReport(formats []format.Format) *output.Report {
 	r := &output.Report{Keys: 2, Cols: []output.ReportColumn{{Name: "format"}, {Name: "option"}, {Name: "values"},
 		{Name: "what it does"}}}

@@ -15,11 +15,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// HelpWidth is how many cells a line of help has at most: the width of a terminal that nobody made wider.
+// HelpWidth is the maximum width of a line of help in cells, the default width of a terminal.
 const HelpWidth = 80
 
-// WriteHelp writes the help of a verb: on one screen, with the most important flags and the names of the others; with
-// --verbose all of it.
+// WriteHelp writes the help of a verb: on one screen, with the most important flags and only the names of the others;
+// with --verbose in full.
 func WriteHelp(a *cli.App, cmd *cobra.Command) error {
 	var b strings.Builder
 	long := cmd.Long
@@ -47,13 +47,13 @@ func WriteHelp(a *cli.App, cmd *cobra.Command) error {
 	return err
 }
 
-// flagGroup is flags of one topic.
+// flagGroup is the flags of one topic.
 type flagGroup struct {
 	title string
 	flags []*pflag.Flag
 }
 
-// shared are the flags that many verbs have, by topic. The flags of formats are not among them.
+// shared are the flags that many verbs have, by topic, without those of formats.
 var shared = []struct {
 	title string
 	names []string
@@ -65,7 +65,8 @@ var shared = []struct {
 		"max-requests"}},
 }
 
-// flagGroups divides the flags of a verb: those that the verb puts first, else all of its own; then the others.
+// flagGroups divides the flags of a verb: first those that the verb declares as most important, or else all of its own,
+// then groups of the others.
 func flagGroups(a *cli.App, cmd *cobra.Command) (first []*pflag.Flag, groups []flagGroup) {
 	left := map[string]*pflag.Flag{}
 	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
@@ -112,7 +113,7 @@ func flagGroups(a *cli.App, cmd *cobra.Command) (first []*pflag.Flag, groups []f
 	return first, groups
 }
 
-// wordsOf names the flags for reading options that only one system has, for the first of its formats that has them.
+// wordsOf returns the flags for reading options that only one system has, for the first of its formats that has them.
 func wordsOf(formats []format.Format, of format.Format) (names []string) {
 	for _, w := range cli.NewOptionFlags() {
 		has := func(f format.Format) bool {
@@ -127,7 +128,7 @@ func wordsOf(formats []format.Format, of format.Format) (names []string) {
 	return names
 }
 
-// flagName is a flag as it is written on a command line, and its usage.
+// flagName returns a flag as it is written on a command line, and its usage.
 func flagName(f *pflag.Flag) (name, usage string) {
 	value, usage := pflag.UnquoteUsage(f)
 	name = "--" + f.Name
@@ -144,9 +145,9 @@ func flagName(f *pflag.Flag) (name, usage string) {
 	return name, usage
 }
 
-// namesOfFlags lists only the names of flags.
+// namesOfFlags lists flags by name only.
 func namesOfFlags(b *strings.Builder, verb string, groups []flagGroup) {
-	const at = 14 // where names begin
+	const at = 14 // column where names start
 	fmt.Fprintf(b, "\nMore flags (stoa help %s -v explains them):\n", verb)
 	for _, g := range groups {
 		line, indent := "  "+g.title, strings.Repeat(" ", at)
@@ -172,7 +173,7 @@ func helpFlags(b *strings.Builder, title string, flags []*pflag.Flag) {
 	if len(flags) == 0 {
 		return
 	}
-	const at = 24 // where usages begin
+	const at = 24 // column where usages start
 	fmt.Fprintf(b, "\n%s:\n", title)
 	for _, f := range flags {
 		name, usage := flagName(f)
@@ -190,7 +191,7 @@ func helpFlags(b *strings.Builder, title string, flags []*pflag.Flag) {
 	}
 }
 
-// reflow breaks text between words. Lines that end a sentence, empty ones and those that are indented stay lines.
+// reflow breaks text between words. It keeps the ends of lines that end a sentence, are empty, or are indented.
 func reflow(s string, width int) string {
 	var out, words []string
 	flush := func() {
@@ -213,7 +214,7 @@ func reflow(s string, width int) string {
 	return strings.Join(out, "\n")
 }
 
-// examples are those of a verb, in lines that are not too long.
+// examples returns the examples of a verb, with long lines broken.
 func examples(cmd *cobra.Command, width int) string {
 	var out []string
 	for _, l := range strings.Split(cmd.Example, "\n") {
@@ -223,12 +224,12 @@ func examples(cmd *cobra.Command, width int) string {
 	return strings.Join(out, "\n")
 }
 
-// ShellFold breaks a command line between words, so that a shell takes it all the same.
+// ShellFold breaks a command line between words such that a shell still reads it as one command.
 func ShellFold(s string, width int) string {
 	const indent, more = "    ", ` \`
 	var b strings.Builder
 	for room := width; display.DisplayWidth(s) > room; room = width - len(indent) {
-		cut, quote := -1, rune(0) // after flags and their values if that leaves more than half a line
+		cut, quote := -1, rune(0) // after flags and their values, if that leaves more than half of the line
 		for i, r := range s {
 			if display.DisplayWidth(s[:i])+len(more) > room && cut >= 0 {
 				break

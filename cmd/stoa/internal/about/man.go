@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// ManWidth is how many cells man leaves for an indented line that it does not fill, on a terminal of 80.
+// ManWidth is how many cells man leaves for an indented line that it does not fill, on a terminal of 80 cells.
 const ManWidth = HelpWidth - 7 - 1
 
 func ManCmd(a *cli.App) *cobra.Command {
@@ -52,7 +52,7 @@ func ManCmd(a *cli.App) *cobra.Command {
 	}
 }
 
-// ManPages are all pages, by file name.
+// ManPages returns all pages, by file name.
 func ManPages(a *cli.App, root *cobra.Command) map[string]string {
 	pages := map[string]string{"stoa.1": manRoot(a, root)}
 	for _, c := range a.Verbs {
@@ -61,7 +61,7 @@ func ManPages(a *cli.App, root *cobra.Command) map[string]string {
 	return pages
 }
 
-// roff makes text safe for a manual page: backslashes, and dots and quotes at the beginning of lines.
+// roff escapes text for a manual page: backslashes, and dots and quotes at the beginning of lines.
 func roff(s string) string {
 	s = strings.ReplaceAll(s, `\`, `\e`)
 	s = strings.ReplaceAll(s, "-", `\-`)

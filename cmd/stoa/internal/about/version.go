@@ -14,7 +14,7 @@ import (
 
 var versionForms = []string{"text", "json"}
 
-// versionDoc is what is known of this program.
+// versionDoc describes this program.
 type versionDoc struct {
 	Version  string `json:"version"`
 	Go       string `json:"go"`

@@ -1,4 +1,4 @@
-// Package catalogue is the one place of the command that names formats and the clients of stores.
+// Package catalogue is the only place in the command that names formats and the clients of stores.
 package catalogue
 
 import (
@@ -15,7 +15,7 @@ import (
 	_ "stoa/store/web" // https:// addresses
 )
 
-// Formats are the formats that the command knows.
+// Formats returns the formats that the command knows.
 func Formats() []format.Format {
 	return append(slices.Clone(stoa.Formats), iceberg.Format, delta.Format, icebergdelta.Format, kudubackup.Format,
 		kudufs.Format)

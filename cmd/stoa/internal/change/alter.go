@@ -79,12 +79,12 @@ describe what is in the files, such as sort_columns and long_string_columns, can
 	}, "dry-run")
 }
 
-// partitionOf reads values of partition columns: NAME=VALUE, or NAME alone for null.
+// partitionOf parses values of partition columns: NAME=VALUE, or NAME alone for null.
 func partitionOf(list []string) (format.PartitionValues, error) {
 	return assignments(list, "NAME=VALUE, each partition column once")
 }
 
-// assignments reads values by name: NAME=VALUE, or NAME alone for nil.
+// assignments parses values by name: NAME=VALUE, or NAME alone for nil.
 func assignments(list []string, expected string) (map[string]*string, error) {
 	out := map[string]*string{}
 	for _, s := range list {

@@ -14,16 +14,16 @@ import (
 	"stoa/cmd/stoa/internal/display"
 )
 
-// badRecords is what a load does with rows that the table cannot hold.
+// badRecords handles rows that the table cannot hold during a load.
 type badRecords struct {
 	app          *cli.App
 	file, action string
-	out          *stoa.Writer // of the file; nil: there is none
+	out          *stoa.Writer // of the file; nil: there is no file
 	rows         int64
-	done         bool // the file has all of them
+	done         bool // the file is complete
 }
 
-// badActions are those of CarbonData.
+// badActions are the actions, in CarbonData's terms.
 var badActions = []string{"fail", "force", "redirect", "ignore"}
 
 // mostTold is how many bad rows are reported one by one.
@@ -38,7 +38,7 @@ func (x *badRecords) flags(cmd *cobra.Command) {
 	cli.Complete(cmd, "bad-action", func() []string { return badActions })
 }
 
-// asked reports whether bad rows do not end the load.
+// asked reports whether the load continues after bad rows.
 func (x *badRecords) asked() bool { return x.file != "" || x.action != "" && x.action != "fail" }
 
 // begin sets the options of a load of rows with schema sc into a table.
@@ -68,7 +68,7 @@ func (x *badRecords) begin(ctx context.Context, a *cli.App, table string, sc *ar
 	if x.file == "" || o.DryRun {
 		return nil
 	}
-	a.Reads(table) // which the file would otherwise be a stray part of
+	a.Reads(table) // otherwise the file would count as a stray part of the table
 	if err := a.CheckOutputs(nil, x.file); err != nil {
 		return err
 	}
@@ -90,7 +90,8 @@ func (x *badRecords) add(b stoa.BadRow) error {
 	return x.out.Write(context.Background(), b.Row)
 }
 
-// written ends the file of bad rows when all rows were read, before the others count: none is in neither place.
+// written closes the file of bad rows after all rows were read and before the load is committed, so that no row is
+// missing from both.
 func (x *badRecords) written(ctx context.Context) error {
 	if x.out == nil || x.rows == 0 || x.done {
 		return nil
@@ -100,7 +101,7 @@ func (x *badRecords) written(ctx context.Context) error {
 	return err
 }
 
-// end says what became of the bad rows, after a load that ended with err.
+// end reports what was done with the bad rows, after a load that ended with err.
 func (x *badRecords) end(ctx context.Context, err error, dry bool) error {
 	if x.out != nil && !x.done {
 		err = errors.Join(err, x.out.Abort(context.WithoutCancel(ctx)))

@@ -13,7 +13,7 @@ import (
 	"stoa/fault"
 )
 
-// openChanger finds a table that a verb is to change.
+// openChanger opens the table that a verb changes.
 func openChanger(a *cli.App, cmd *cobra.Command, name string) (*stoa.Changer, error) {
 	l, err := limitsOf(cmd)
 	if err != nil {
@@ -42,7 +42,7 @@ func openChanger(a *cli.App, cmd *cobra.Command, name string) (*stoa.Changer, er
 	return c, nil
 }
 
-// ofName turns an error about a name that cannot be a table's into wrong use.
+// ofName turns an error about a name that no table can have into wrong use.
 func ofName(err error) error {
 	var e *fault.Error
 	if errors.As(err, &e) && e.Class == fault.Invalid && strings.Contains(e.Reason, " names no table") {
@@ -56,13 +56,13 @@ type target struct {
 	*stoa.Changer
 	app  *cli.App
 	ctx  context.Context
-	name string   // as it was given
-	args []string // those after the name
+	name string   // as given on the command line
+	args []string // the arguments after the name
 	dry  bool
 }
 
-// onTable makes run what a verb does with the table that its first argument names. The verb gets the flags that all
-// such verbs have; those called first come first in its help.
+// onTable makes run the action of a verb on the table that its first argument names. The verb gets the flags that all
+// such verbs have; the flags in first come first in its help.
 func onTable(a *cli.App, cmd *cobra.Command, run func(t *target) error, first ...string) *cobra.Command {
 	dry := dryRun(cmd)
 	limitFlags(cmd)
@@ -76,12 +76,12 @@ func onTable(a *cli.App, cmd *cobra.Command, run func(t *target) error, first ..
 	return cli.First(cmd, first...)
 }
 
-// note says something about the table.
+// note prints a message about the table.
 func (t *target) note(format string, args ...any) {
 	t.app.Note("%s: "+format, append([]any{t.name}, args...)...)
 }
 
-// result returns err; after a dry run without one it says what would be done.
+// result returns err. After a dry run without an error it prints what would be done.
 func (t *target) result(err error, format string, args ...any) error {
 	if err == nil && t.dry {
 		t.note(format, args...)
@@ -89,12 +89,12 @@ func (t *target) result(err error, format string, args ...any) error {
 	return err
 }
 
-// dryRun gives a verb the flag --dry-run: the same checks and the same answer, and nothing is changed.
+// dryRun adds the flag --dry-run to a verb: the same checks and the same messages, but nothing is changed.
 func dryRun(cmd *cobra.Command) *bool {
 	return cmd.Flags().Bool("dry-run", false, "check, and say what would be done; change nothing")
 }
 
-// would says what was done, or in a dry run what would be.
+// would returns the words for what was done or, in a dry run, would be done.
 func would(dry bool, done string) string {
 	if dry {
 		return "would be " + done
@@ -102,7 +102,7 @@ func would(dry bool, done string) string {
 	return done
 }
 
-// wantsWhere refuses a missing predicate: all rows must be asked for in so many words.
+// wantsWhere refuses a missing predicate: selecting all rows must be explicit.
 func wantsWhere(where string) error {
 	if strings.TrimSpace(where) == "" {
 		return &cli.UseError{Message: "--where says which rows; it is missing", Hint: `--where true means all of them`}
@@ -110,7 +110,7 @@ func wantsWhere(where string) error {
 	return nil
 }
 
-// withOption adds an option.
+// withOption adds an option to opts.
 func withOption(opts map[string]string, key string, v int64) map[string]string {
 	if opts == nil {
 		opts = map[string]string{}

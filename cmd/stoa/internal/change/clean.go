@@ -57,7 +57,7 @@ stays. Uploads of other programs stay, too.`,
 	return cli.First(cmd, "dry-run", "older-than")
 }
 
-// cleanAddress removes what processes have left at an address.
+// cleanAddress removes what killed processes have left behind at an address.
 func cleanAddress(a *cli.App, ctx context.Context, address string, older time.Duration, dry bool) error {
 	uploads, objects := 0, 0
 	err := a.Remote().Clean(ctx, address, time.Now().Add(-older), dry, func(l remote.Leftover) error {

@@ -91,8 +91,8 @@ func listed(s string) []string {
 	return names
 }
 
-// columnsOf reads columns from a file that lists them, in Spark's words or as schema -f json prints them, or from a
-// table.
+// columnsOf reads columns from a table, or from a file that lists them in Spark's syntax or as schema -f json prints
+// them.
 func columnsOf(a *cli.App, cmd *cobra.Command, name string) (*arrow.Schema, error) {
 	if st, err := os.Stat(name); err == nil && st.Mode().IsRegular() && st.Size() <= source.MaxSchema {
 		b, err := os.ReadFile(name)

@@ -1,2 +1,2 @@
-// Package change is the verbs that change tables.
+// Package change has the verbs that change tables.
 package change

@@ -7,8 +7,8 @@ import (
 	"stoa/format"
 )
 
-// limitFlags gives a verb the flags that limit what opening the table may take, unless the flags of its sources are
-// there already.
+// limitFlags adds to a verb the flags that limit the resources for opening the table, unless the flags for its sources
+// include them already.
 func limitFlags(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	if fl.Lookup("max-fields") == nil {
@@ -26,7 +26,7 @@ func limitFlags(cmd *cobra.Command) {
 	}
 }
 
-// limitsOf are the limits that were given.
+// limitsOf returns the limits given by flags.
 func limitsOf(cmd *cobra.Command) (l format.Limits, err error) {
 	fl := cmd.Flags()
 	if l.Fields, err = fl.GetInt64("max-fields"); err != nil {

@@ -96,7 +96,7 @@ files as CarbonData 1.0 has them.`,
 	return cli.First(cmd, "source-opt", "where", "overwrite")
 }
 
-// flags are those that load and merge have in common.
+// flags adds the flags that load and merge have in common.
 func (l *loading) flags(a *cli.App, cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringArrayVar(&l.opts, "opt", nil,
@@ -119,7 +119,7 @@ func (l *loading) flags(a *cli.App, cmd *cobra.Command) {
 	limitFlags(cmd)
 }
 
-// options are those of the load.
+// options returns the options of the load.
 func (l *loading) options() (o stoa.AppendOptions, err error) {
 	if !slices.Contains(output.SummaryForms, l.form) {
 		return o, &cli.UseError{Message: "-f " + l.form + " is not a form of the summary",
@@ -205,7 +205,7 @@ func (l *loading) run(cmd *cobra.Command, args []string) error {
 	return l.report(args[0], s, time.Since(began))
 }
 
-// report says what was added.
+// report prints what was added.
 func (l *loading) report(table string, s stoa.MergeResult, took time.Duration) (err error) {
 	switch output.ReportAltered(l.app, table, s.Altered); {
 	case l.form == "json" && l.key != "":
@@ -229,9 +229,10 @@ func (l *loading) report(table string, s stoa.MergeResult, took time.Duration) (
 	return err
 }
 
-// openFor opens sources to be loaded into a table. Texts say little of their types: what the table has nested,
-// binary, as decimals or as text, which a guess may lose or cannot know, is read as that. With texts, all that is not
-// nested or binary is read as text, so that the load finds what is no value of its column.
+// openFor opens sources to be loaded into a table. Text files say little about types: columns that are nested, binary,
+// decimal or text in the table are read as such, because guessing might lose values or cannot recognize them. With
+// texts, all columns that are not nested or binary are read as text, so that the load finds the values that do not fit
+// their column.
 func openFor(a *cli.App, ctx context.Context, c *stoa.Changer, paths []string, o stoa.OpenOptions,
 	texts bool) (*stoa.Table, error) {
 	t, err := source.OpenAll(a, ctx, paths, o)
@@ -240,7 +241,7 @@ func openFor(a *cli.App, ctx context.Context, c *stoa.Changer, paths []string, o
 		return t, err
 	}
 	target, err := c.Open(ctx, stoa.OpenOptions{})
-	if err != nil { // loading reports what is wrong with it
+	if err != nil { // loading reports the error
 		return t, nil
 	}
 	defer target.Close()
@@ -279,11 +280,11 @@ func openFor(a *cli.App, ctx context.Context, c *stoa.Changer, paths []string, o
 	return source.OpenAll(a, ctx, paths, o)
 }
 
-// isText reports whether a format's types are guessed.
+// isText reports whether the types of a format are guessed.
 func isText(format string) bool { return format == "csv" || format == "tsv" || format == "jsonl" }
 
-// readsAs reports whether a column of a text that looks like the type guess is parsed as t, rather than converted:
-// numbers among which is NaN look like text.
+// readsAs reports whether a text column that looks like type guess is parsed as t instead of being converted: a column
+// of numbers with a NaN looks like text.
 func readsAs(t, guess arrow.DataType) bool {
 	switch t.ID() {
 	case arrow.FLOAT32, arrow.FLOAT64:

@@ -54,7 +54,7 @@ count: if they are not as many, with the same values, the status is 1 and the ta
 	}, "where", "set", "dry-run")
 }
 
-// ofSet turns an error about a new value into one about the flag that gave it.
+// ofSet turns an error about a new value into one about the flag that it was given by.
 func ofSet(err error) error {
 	var e *stoa.SetError
 	switch {
@@ -68,7 +68,7 @@ func ofSet(err error) error {
 	return cli.WrongUse("--set %s=%s: %s", e.Column, *e.Value, e.Reason)
 }
 
-// SetValues reads COLUMN=VALUE. nil is null.
+// SetValues parses COLUMN=VALUE. nil is null.
 func SetValues(sets []string) (map[string]*string, error) {
 	out := map[string]*string{}
 	for _, s := range sets {

@@ -20,27 +20,27 @@ import (
 	"stoa/store/remote"
 )
 
-// App is one run of the command: its streams, the flags that every verb has, and what is shared.
+// App is one run of the command: its streams, the flags that every verb has, and shared state.
 type App struct {
 	In      io.Reader
-	streams map[string]*stream // standard input and pipes, made by their first use
+	streams map[string]*stream // standard input and pipes, created at their first use
 	Stdout  *outStream
-	Out     io.Writer // what Stdout buffers for
+	Out     io.Writer // the stream below Stdout's buffer
 	Stderr  io.Writer
 	Formats []format.Format
 
 	Tty      bool // standard output is a terminal
-	Width    int  // of it, in cells, or what COLUMNS says; 0: no limit
-	errTTY   bool // standard error is one
-	ErrWidth int  // of it; 0: no limit
+	Width    int  // of standard output in cells, or COLUMNS; 0: no limit
+	errTTY   bool // standard error is a terminal
+	ErrWidth int  // of standard error; 0: no limit
 
 	Quiet, Verbose, NoProgress bool
 	SingleWriter               bool // nobody else writes to the stores that are written to
 	Tallies                    tallies
 	Reported                   map[region.Finding]bool
-	remote                     *remote.Tree     // of the addresses that are read; see Remote
+	remote                     *remote.Tree     // for the addresses that are read; see Remote
 	read                       []string         // places that are read
-	places                     map[string]bool  // of read, without the names of tables
+	places                     map[string]bool  // read without the names of tables
 	Verbs                      []*cobra.Command // in the order of the overview
 }
 
@@ -49,13 +49,13 @@ func NewApp(stdin io.Reader, stdout, stderr io.Writer) *App {
 		Formats: catalogue.Formats()}
 	a.Tty, a.Width = terminal(stdout)
 	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
-		a.Width = n // as ls and ps have it: whoever exports it has a reason, also for a pipe
+		a.Width = n // as in ls and ps: whoever exports COLUMNS means it for pipes, too
 	}
 	a.errTTY, a.ErrWidth = terminal(stderr)
 	return a
 }
 
-// terminal reports whether w is a terminal, and how wide it is.
+// terminal reports whether w is a terminal, and its width.
 func terminal(w io.Writer) (bool, int) {
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
@@ -73,26 +73,26 @@ func (a *App) Colour() bool {
 	return a.Tty && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// Note reports something on standard error, unless -q.
+// Note prints a message on standard error, unless -q is given.
 func (a *App) Note(format string, args ...any) {
 	if !a.Quiet {
 		a.Warn(format, args...)
 	}
 }
 
-// Warn reports on standard error, also with -q, an error in spite of which the command goes on.
+// Warn prints an error that does not end the command on standard error, even with -q.
 func (a *App) Warn(format string, args ...any) {
 	fmt.Fprintln(a.Stderr, display.Hanging(display.Printable(InFlags(fmt.Sprintf(format, args...))), a.ErrWidth))
 }
 
-// Detail reports something only with -v.
+// Detail prints a message only with -v.
 func (a *App) Detail(format string, args ...any) {
 	if a.Verbose {
 		a.Note(format, args...)
 	}
 }
 
-// Format finds a format by its name.
+// Format returns a format by its name, or nil.
 func (a *App) Format(name string) *format.Format {
 	for i := range a.Formats {
 		if a.Formats[i].Name == name {
@@ -109,10 +109,11 @@ func newOutStream(w io.Writer) *outStream {
 	return &outStream{bufio.NewWriterSize(pipeEnd{w}, 64<<10)}
 }
 
-// ErrEnough says that whoever reads our output has enough, as `head` does. It ends the command, and is no failure.
+// ErrEnough means that the reader of our output has stopped reading, as `head` does. It ends the command, and is not a
+// failure.
 var ErrEnough = errors.New("nobody reads the output any more")
 
-// AllRead is for verbs whose output must be read to its end: for these, a reader that went away is a failure.
+// AllRead is for verbs whose output must be read to its end: for them a reader that stops early is a failure.
 func AllRead(err error) error {
 	if errors.Is(err, ErrEnough) {
 		return errors.New("the reader of the output went away before its end")

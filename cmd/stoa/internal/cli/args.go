@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// ParseSize reads a number of bytes: 1000, 64kB, 256MB, 1GiB.
+// ParseSize parses a number of bytes: 1000, 64kB, 256MB, 1GiB.
 func ParseSize(flag, s string) (int64, error) {
 	n, ok := format.ParseSize(s)
 	if !ok || n == 0 {
@@ -18,7 +18,7 @@ func ParseSize(flag, s string) (int64, error) {
 	return n, nil
 }
 
-// Paths are the arguments of a verb that takes one path or more.
+// Paths checks the arguments of a verb that accepts one or more paths.
 func (a *App) Paths(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return WrongUse("%s needs a path (- is standard input)", cmd.Name())
@@ -26,7 +26,8 @@ func (a *App) Paths(cmd *cobra.Command, args []string) error {
 	return OnceDash(args)
 }
 
-// Wants is a verb's rule for the number of its arguments; what is wrong is reported with what the verb takes.
+// Wants wraps a verb's rule for the number of its arguments; the error for a wrong number says which arguments the verb
+// accepts.
 func Wants(rule cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if rule(cmd, args) != nil {
@@ -60,7 +61,7 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// Complete completes a flag from a list.
+// Complete completes the values of a flag from a list.
 func Complete(cmd *cobra.Command, flag string, values func() []string) {
 	CompleteWith(cmd, flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return values(), cobra.ShellCompDirectiveNoFileComp
@@ -72,7 +73,7 @@ func CompleteWith(cmd *cobra.Command, flag string, how cobra.CompletionFunc) {
 	f.Value = &Completed{f.Value, how}
 }
 
-// Completed is a flag that can be completed.
+// Completed is a flag whose values can be completed.
 type Completed struct {
 	pflag.Value
 	How cobra.CompletionFunc

@@ -1,3 +1,3 @@
-// Package cli is one run of the command: its streams, the flags that every verb has, its exit statuses, what it
-// reads and where it may write, progress, and the arguments that verbs share.
+// Package cli is one run of the command: its streams, the flags that every verb has, its exit statuses, the places that
+// it reads and may write, progress, and the arguments that verbs share.
 package cli

@@ -29,13 +29,13 @@ const (
 	StatusDamage = 3
 )
 
-// ErrDamage ends a verb with status 3 when everything has been said already.
+// ErrDamage ends a verb with status 3 after everything has been reported.
 var ErrDamage = errors.New("damage")
 
-// ErrUse ends a verb with status 2 when everything has been said already.
+// ErrUse ends a verb with status 2 after everything has been reported.
 var ErrUse = errors.New("use")
 
-// ErrFailed ends a verb with status 1 when everything has been said already.
+// ErrFailed ends a verb with status 1 after everything has been reported.
 var ErrFailed = errors.New("failed")
 
 // UseError is wrong use of the command line. Hint may be empty.
@@ -43,13 +43,13 @@ type UseError struct{ Message, Hint string }
 
 func (e *UseError) Error() string { return e.Message }
 
-// cutError ends a verb whose output is not whole with status 1, even if damage was the reason: of plan and scan,
-// status 3 means that the output is whole and the table is not.
+// cutError ends a verb whose output is incomplete with status 1, even if damage was the reason: for plan and scan,
+// status 3 means that the output is complete and the table is not.
 type cutError struct{ error }
 
 func (e *cutError) Unwrap() error { return e.error }
 
-// Whole is err for a verb that must write everything: damage that stopped it means that its output was cut off.
+// Whole returns err for a verb that must write everything: damage that stopped it means that its output is incomplete.
 func Whole(err error) error {
 	if errors.Is(err, fault.Corrupt) && !errors.Is(err, ErrDamage) {
 		return &cutError{err}
@@ -57,31 +57,31 @@ func Whole(err error) error {
 	return err
 }
 
-// WrongUse returns a *UseError: the command line was wrong, exit status 2.
+// WrongUse returns a *UseError: the command line is wrong, exit status 2.
 func WrongUse(format string, args ...any) error {
 	return &UseError{Message: fmt.Sprintf(format, args...)}
 }
 
-// Status is the exit status that an error means.
+// Status returns the exit status for an error.
 func Status(err error) int {
 	var use *UseError
 	var cut *cutError
 	switch {
 	case err == nil:
 		return StatusFine
-	case errors.As(err, &cut), errors.Is(err, store.ErrChanged): // the same question would now have another answer
+	case errors.As(err, &cut), errors.Is(err, store.ErrChanged): // repeating the command would give another answer
 		return StatusCannot
 	case errors.Is(err, ErrDamage), errors.Is(err, fault.Corrupt):
 		return StatusDamage
 	case errors.As(err, &use), errors.Is(err, ErrUse), errors.Is(err, fault.Invalid):
 		return StatusUse
-	case errors.Is(err, ErrEnough): // and nothing worse
+	case errors.Is(err, ErrEnough): // and no worse error
 		return StatusFine
 	}
 	return StatusCannot
 }
 
-// End finishes a run: what is buffered goes out, an error is reported, the status follows.
+// End finishes a run: it flushes the output, prints an error, and returns the exit status.
 func (a *App) End(ctx context.Context, cmd *cobra.Command, err error) int {
 	if flushed := a.Stdout.Flush(); err == nil {
 		err = flushed
@@ -99,7 +99,7 @@ func (a *App) End(ctx context.Context, cmd *cobra.Command, err error) int {
 	return Status(err)
 }
 
-// ReportError prints an error, on one line, and a hint where there is one.
+// ReportError prints an error on one line, followed by a hint if there is one.
 func (a *App) ReportError(cmd *cobra.Command, err error) {
 	if err == nil || errors.Is(err, ErrDamage) || errors.Is(err, ErrEnough) || errors.Is(err, ErrFailed) ||
 		errors.Is(err, ErrUse) {
@@ -111,8 +111,8 @@ func (a *App) ReportError(cmd *cobra.Command, err error) {
 	}
 }
 
-// Line is an error as it is reported. Joined errors stand on one line; a predicate keeps its mark, which needs
-// lines of its own.
+// Line returns an error as it is reported. Joined errors are on one line; a predicate keeps the mark below it, which
+// needs lines of its own.
 func Line(err error) string {
 	switch e := err.(type) {
 	case *OpenError:
@@ -121,7 +121,7 @@ func Line(err error) string {
 		return Line(e.Err)
 	case *cutError:
 		return Line(e.error)
-	case *fault.Error: // of a whole file the place is its name
+	case *fault.Error: // if it is about a whole file, its place is just the name
 		if e.At != (fault.Span{}) && e.At.Off == 0 && e.At.Len == 0 {
 			return strings.Replace(e.Error(), e.At.String(), e.At.Object, 1)
 		}
@@ -129,7 +129,7 @@ func Line(err error) string {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var parts []string
 		for _, e := range joined.Unwrap() {
-			if l := Line(e); !slices.Contains(parts, l) { // giving up an output often meets the error that made it fail
+			if l := Line(e); !slices.Contains(parts, l) { // Abort often fails with the error that led to it
 				parts = append(parts, l)
 			}
 		}
@@ -144,7 +144,7 @@ func Line(err error) string {
 	return err.Error()
 }
 
-// flagNames replaces names of limits, options and functions in messages of the library by the flags for them.
+// flagNames replaces names of limits, options and functions in the library's messages by the flags for them.
 var flagNames = strings.NewReplacer(
 	"the page limit", "--max-page", "page limit", "--max-page",
 	"the metadata limit", "--max-metadata", "metadata limit", "--max-metadata",
@@ -159,8 +159,8 @@ var flagNames = strings.NewReplacer(
 	"an unordered scan reads", "--unordered reads", "the format can be forced", "--from FORMAT forces one",
 )
 
-// InFlags replaces limits, choices and reading options in a message of the library by the flags that set them: "(page
-// limit)" by "(--max-page)", " live=true" by " --live".
+// InFlags replaces limits, choices and reading options in a library message by the flags that set them: "(page limit)"
+// by "(--max-page)", " live=true" by " --live".
 func InFlags(s string) string {
 	s = withSlashes(flagNames.Replace(s))
 	for _, w := range NewOptionFlags() {
@@ -175,7 +175,7 @@ func InFlags(s string) string {
 	return s
 }
 
-// hint is what may help.
+// hint returns advice about an error, or "".
 func hint(cmd *cobra.Command, err error) string {
 	var use *UseError
 	opening := errors.As(err, new(*OpenError)) || errors.As(err, new(*stoa.OpenError))
@@ -217,7 +217,8 @@ func hint(cmd *cobra.Command, err error) string {
 	return ""
 }
 
-// missingHint is the next step when a file is not there: to make the directory of an output, or to see what is there.
+// missingHint returns the next step when a file is missing: to create the directory of an output, or to list what
+// exists.
 func missingHint(err error) string {
 	var p *fs.PathError
 	if !errors.As(err, &p) || p.Path == "" {
@@ -242,7 +243,7 @@ func missingHint(err error) string {
 	return "stoa ls " + dir + " lists what is there"
 }
 
-// OpenError is why a source could not be opened.
+// OpenError is the error of a source that could not be opened.
 type OpenError struct{ Err error }
 
 func (e *OpenError) Error() string { return e.Err.Error() }

@@ -14,7 +14,7 @@ import (
 	"stoa/store/remote"
 )
 
-// Place is one file (or standard output) being written: under a temporary name until commit.
+// Place is one file (or standard output) being written, under a temporary name until the commit.
 type Place struct {
 	io.Writer
 	obj  store.Object
@@ -46,7 +46,7 @@ func (p *Place) Commit(ctx context.Context) error {
 	return p.Sink.Commit(ctx)
 }
 
-// Abort removes what was written; after commit it does nothing.
+// Abort removes what was written; after the commit it does nothing.
 func (p *Place) Abort(ctx context.Context) error {
 	var err error
 	if p.obj != nil {
@@ -56,7 +56,8 @@ func (p *Place) Abort(ctx context.Context) error {
 	return errors.Join(err, p.Sink.Abort(context.WithoutCancel(ctx)))
 }
 
-// Reads notes places that are read: nothing may be written into them. A list of roots, @FILE, is a file that is read.
+// Reads records places that are read, which must not be written to. A list of roots, @FILE, is itself a file that is
+// read.
 func (a *App) Reads(paths ...string) {
 	for _, p := range paths {
 		if list, ok := strings.CutPrefix(p, store.RootsMark); ok && list != "" {
@@ -72,16 +73,16 @@ func (a *App) Reads(paths ...string) {
 	}
 }
 
-// PlacesOf are sources as far as their paths say, before they are opened or because they cannot be: of a
-// pattern, what it means to a shell.
+// PlacesOf returns the sources as far as their paths show, before they are opened or because they cannot be. A pattern
+// is expanded as by a shell.
 func PlacesOf(paths []string) (out []stoa.SourceInfo) {
 	for _, p := range paths {
 		out = append(out, stoa.SourceInfo{Name: p})
-		roots, _ := store.RootsOf(context.Background(), store.Local{}, WithoutTable(p)) // none are read then
+		roots, _ := store.RootsOf(context.Background(), store.Local{}, WithoutTable(p)) // on an error no roots are read
 		for _, r := range roots {
 			out = append(out, stoa.SourceInfo{Name: r})
 		}
-		matches, _ := filepath.Glob(WithoutTable(p)) // a pattern that is none matches nothing
+		matches, _ := filepath.Glob(WithoutTable(p)) // an invalid pattern matches nothing
 		for _, m := range matches {
 			out = append(out, stoa.SourceInfo{Name: m})
 		}
@@ -89,9 +90,9 @@ func PlacesOf(paths []string) (out []stoa.SourceInfo) {
 	return out
 }
 
-// Sink is where path is written, if that is not simply a file or directory of that name (then it is nil):
-// an address, standard output, a device or a pipe, which must not be renamed over, or what a symbolic link points to.
-// The path that is returned is the one to write to.
+// Sink returns where path is written, or nil if that is simply a file or directory of that name. Otherwise path is an
+// address, standard output, a symbolic link, or a device or pipe, which must not be replaced by a renamed file. It also
+// returns the path to write to.
 func (a *App) Sink(ctx context.Context, path string) (store.Sink, string, error) {
 	if err := CheckWritable(path); err != nil {
 		return nil, path, err
@@ -125,13 +126,13 @@ func (a *App) Sink(ctx context.Context, path string) (store.Sink, string, error)
 	return nil, real, nil
 }
 
-// StreamSink writes where only streaming is possible. Nothing can be taken back there.
+// StreamSink writes to a stream. What was written cannot be taken back.
 type StreamSink struct {
 	open func() (io.WriteCloser, error)
 	used bool
 }
 
-// Create opens the stream. Opening a pipe blocks until somebody reads it, which must not outlive ctx.
+// Create opens the stream. Opening a pipe blocks until somebody reads it; it gives up when ctx ends.
 func (s *StreamSink) Create(ctx context.Context, name string) (store.Object, error) {
 	if name != "" || s.used {
 		return nil, &UseError{Message: "several files cannot be written to one stream",
@@ -165,8 +166,8 @@ type stdoutObject struct{ a *App }
 func (o stdoutObject) Write(b []byte) (int, error) { return o.a.Stdout.Write(b) }
 func (o stdoutObject) Close() error                { return o.a.Stdout.Flush() }
 
-// CheckOutputs refuses to write to a place that is being read, and to write two things to one place. outs may be
-// empty.
+// CheckOutputs returns an error if an output is a place that is being read, or if two outputs are the same place. Names
+// in outs may be empty.
 func (a *App) CheckOutputs(sources []stoa.SourceInfo, outs ...string) error {
 	sources = append(PlacesOf(a.read), sources...)
 	for i, out := range outs {
@@ -183,7 +184,7 @@ func (a *App) CheckOutputs(sources []stoa.SourceInfo, outs ...string) error {
 	return nil
 }
 
-// onePlace reports whether two paths lead to the same, as far as that shows before it is written.
+// onePlace reports whether two paths lead to the same place, as far as that can be known before it is written.
 func onePlace(a, b string) bool {
 	if a == Dash || b == Dash || remote.Is(a) || remote.Is(b) {
 		return a == b
@@ -198,7 +199,7 @@ func onePlace(a, b string) bool {
 	return err == nil && err2 == nil && a == b
 }
 
-// CheckOutput refuses to write to a place that is being read, or into it.
+// CheckOutput returns an error if out is a place that is being read, or lies in one.
 func CheckOutput(out string, sources []stoa.SourceInfo) error {
 	if out == "" || out == Dash {
 		return nil
@@ -225,8 +226,7 @@ func CheckOutput(out string, sources []stoa.SourceInfo) error {
 	return nil
 }
 
-// inside reports whether path, or where it will be if it is not there yet, is target or, if that is a
-// directory, lies in it.
+// inside reports whether path, which need not exist yet, is target or, if that is a directory, lies in it.
 func inside(path string, target fs.FileInfo) bool {
 	at := nearest(path)
 	for {
@@ -241,8 +241,8 @@ func inside(path string, target fs.FileInfo) bool {
 	}
 }
 
-// nearest is where path leads, or of what is not there its directory, from the root and without symbolic links:
-// .. after one of these leads up from where that leads.
+// nearest returns the absolute path without symbolic links that path leads to or, if it does not exist, that of its
+// directory; .. after a link goes up from the link's target.
 func nearest(path string) string {
 	for {
 		real, err := filepath.EvalSymlinks(path)
@@ -265,7 +265,7 @@ func nearest(path string) string {
 	return path
 }
 
-// WithoutTable is the place of PATH#TABLE.
+// WithoutTable returns the place of PATH#TABLE.
 func WithoutTable(name string) string {
 	if _, err := os.Lstat(name); err == nil {
 		return name
@@ -276,7 +276,7 @@ func WithoutTable(name string) string {
 	return name
 }
 
-// Size is how many bytes a source has: a file's, or those of all files in a directory. -1 if that is not known.
+// Size returns how many bytes a source has: those of a file, or of all files in a directory; -1 if that is not known.
 func (a *App) Size(ctx context.Context, name string) int64 {
 	tr := store.Roots(Tree{A: a})
 	name = WithoutTable(name)

@@ -17,34 +17,34 @@ import (
 	"stoa"
 )
 
-// tallies are counted wherever bytes are read.
+// tallies are updated wherever bytes are read.
 type tallies struct{ Read atomic.Int64 }
 
-// Progress is a line on standard error that says how far a conversion has come: on a terminal, after one second.
+// Progress is a line on standard error that shows how far a conversion has come: on a terminal, after one second.
 type Progress struct {
 	A     *App
 	Rows  atomic.Int64
-	All   int64 // rows; -1 not known
-	Bytes int64 // of the sources; -1 not known
-	// Of work in pieces, by stored bytes: what is done, and all there is. Total 0: there are no pieces.
+	All   int64 // rows; -1: not known
+	Bytes int64 // of the sources; -1: not known
+	// For work in pieces, in stored bytes: what is done, and the total. Total is 0 if there are no pieces.
 	Done   atomic.Int64
 	Total  int64
-	before float64 // the part of Total that was done before the start
-	rows   int64   // that were written before the start
-	read   int64   // bytes that were read before
+	before float64 // fraction of Total that was done before the start
+	rows   int64   // written before the start
+	read   int64   // bytes that were read before the start
 	label  string
 	began  time.Time
 	end    chan struct{}
 	wait   sync.WaitGroup
 }
 
-// Progress begins to show, if it is to be shown.
+// Progress starts the progress line, if it is to be shown.
 func (a *App) Progress(ctx context.Context, t *stoa.Table, rows int64, label string) *Progress {
 	return a.progress(ctx, t, &Progress{All: rows, label: label})
 }
 
-// ProgressInPieces is Progress of work in pieces: all there is to do are total stored bytes, of which an earlier run
-// has done some, with so many rows.
+// ProgressInPieces is Progress for work in pieces of total stored bytes, of which an earlier run has done some, with
+// this many rows.
 func (a *App) ProgressInPieces(ctx context.Context, t *stoa.Table, label string, done, total, rows int64) *Progress {
 	p := &Progress{All: -1, label: label, Total: total, before: share(done, total), rows: rows}
 	p.Done.Store(done)
@@ -71,7 +71,7 @@ func (a *App) progress(ctx context.Context, t *stoa.Table, p *Progress) *Progres
 	return p
 }
 
-// Count counts the rows that pass.
+// Count counts the rows that pass through seq.
 func (p *Progress) Count(seq Batches) Batches {
 	return func(yield func(arrow.RecordBatch, error) bool) {
 		for b, err := range seq {
@@ -107,13 +107,13 @@ func (p *Progress) show() {
 	}
 }
 
-// Stop takes the line away.
+// Stop removes the line.
 func (p *Progress) Stop() {
 	close(p.end)
 	p.wait.Wait()
 }
 
-// Line is what is shown after the time d.
+// Line returns the line after the time d.
 func (p *Progress) Line(d time.Duration) string {
 	rows, read := p.Rows.Load(), p.A.Tallies.Read.Load()-p.read
 	rate := float64(rows-p.rows) / d.Seconds()
@@ -141,7 +141,7 @@ func (p *Progress) Line(d time.Duration) string {
 		int(left.Seconds())%60)
 }
 
-// share is part/all, from 0 to 1; 0 if that is not known.
+// share returns part/all, from 0 to 1; 0 if that is not known.
 func share(part, all int64) float64 {
 	if all <= 0 {
 		return 0
@@ -149,7 +149,7 @@ func share(part, all int64) float64 {
 	return min(1, float64(part)/float64(all))
 }
 
-// short writes a rate.
+// short formats a rate.
 func short(f float64) string {
 	for _, u := range []string{"", "k", "M", "G"} {
 		if f < 999.5 {
@@ -160,5 +160,5 @@ func short(f float64) string {
 	return fmt.Sprintf("%.3gT", f)
 }
 
-// Batches is what a scan yields.
+// Batches is the result of a scan.
 type Batches = iter.Seq2[arrow.RecordBatch, error]

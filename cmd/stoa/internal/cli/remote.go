@@ -14,10 +14,10 @@ import (
 	"stoa/store/remote"
 )
 
-// RemoteOptions are how stores are asked. Tests have less patience.
+// RemoteOptions limit the requests to stores. Tests use shorter times.
 var RemoteOptions remote.Options
 
-// Remote is where addresses are read.
+// Remote returns the tree through which addresses are read.
 func (a *App) Remote() *remote.Tree {
 	if a.remote == nil {
 		a.remote = remote.New(nil, RemoteOptions)
@@ -25,7 +25,7 @@ func (a *App) Remote() *remote.Tree {
 	return a.remote
 }
 
-// Enter replaces, in place, addresses among paths by their names: without what is secret in them.
+// Enter enters the addresses among paths, and replaces them in place by their names, which contain no secrets.
 func (a *App) Enter(ctx context.Context, paths []string) error {
 	for i, p := range paths {
 		if !remote.Is(p) {
@@ -40,7 +40,7 @@ func (a *App) Enter(ctx context.Context, paths []string) error {
 	return nil
 }
 
-// CheckWritable refuses an address as an output that nothing can be written to.
+// CheckWritable returns an error if path is an address that cannot be written to.
 func CheckWritable(path string) error {
 	if !remote.Is(path) {
 		return nil
@@ -52,7 +52,7 @@ func CheckWritable(path string) error {
 	return nil
 }
 
-// remoteSink is where an address is written, and its name.
+// remoteSink returns a sink for an address, and the address's name.
 func (a *App) remoteSink(ctx context.Context, path string) (store.Sink, string, error) {
 	if err := CheckOutput(path, PlacesOf(a.read)); err != nil {
 		return nil, path, err
@@ -68,7 +68,7 @@ func trailingSlash(path string) string {
 	return ""
 }
 
-// checkRemoteOutput is CheckOutput of an address.
+// checkRemoteOutput is CheckOutput for an address.
 func checkRemoteOutput(out string, sources []stoa.SourceInfo) error {
 	target := strings.TrimRight(ShownAddress(out), "/")
 	for _, s := range sources {
@@ -89,7 +89,7 @@ func checkRemoteOutput(out string, sources []stoa.SourceInfo) error {
 	return nil
 }
 
-// ShownAddress is an address without what may be secret in it.
+// ShownAddress returns an address without parts that may be secret.
 func ShownAddress(path string) string {
 	a, err := remote.Parse(path)
 	if err != nil {
@@ -98,7 +98,7 @@ func ShownAddress(path string) string {
 	return a.Name()
 }
 
-// tellUsage says with -v what was asked of stores.
+// tellUsage prints, with -v, how many requests were made to stores.
 func (a *App) tellUsage() {
 	if a.remote == nil || a.remote.Usage().All() == 0 {
 		return
@@ -115,18 +115,18 @@ func (a *App) tellUsage() {
 	a.Detail("%d requests, %d of them repeated; %d bytes received, %d sent", u.All(), u.Repeated, u.Bytes, u.Sent)
 }
 
-// oneSlash is an address as path.Clean has it.
+// oneSlash matches an address as path.Clean leaves it.
 var oneSlash = regexp.MustCompile(`\b(s3|https?|hdfs|gs|az):/([^/\s])`)
 
-// secretParts are what of an address may be secret: user and password, and what follows the question mark.
+// secretParts matches the parts of an address that may be secret: user and password, and the query.
 var secretParts = regexp.MustCompile(`(https?://)(?:[^/\s@]*@)?([^\s?]*)(?:\?[^\s:]*)?`)
 
-// withSlashes writes the addresses in a message as they are given, without what may be secret.
+// withSlashes restores the addresses in a message to their usual form, without parts that may be secret.
 func withSlashes(s string) string {
 	return secretParts.ReplaceAllString(oneSlash.ReplaceAllString(s, "$1://$2"), "$1$2")
 }
 
-// Stat says what is at a path, which may be an address.
+// Stat describes what is at a path, which may be an address.
 func (a *App) Stat(ctx context.Context, name string) (store.Info, error) {
 	if remote.Is(name) {
 		if err := a.enter(ctx, name); err != nil {
@@ -136,7 +136,7 @@ func (a *App) Stat(ctx context.Context, name string) (store.Info, error) {
 	return Tree{A: a}.Stat(ctx, name)
 }
 
-// enter allows what lies at an address to be read.
+// enter makes the objects at an address readable.
 func (a *App) enter(ctx context.Context, name string) error {
 	if a.Remote().Knows(name) {
 		return nil
@@ -145,7 +145,7 @@ func (a *App) enter(ctx context.Context, name string) error {
 	return err
 }
 
-// ReadFile reads a file, which may be an object at an address, whole.
+// ReadFile reads a whole file, which may be an object at an address.
 func (a *App) ReadFile(ctx context.Context, name string) ([]byte, error) {
 	if !remote.Is(name) {
 		return os.ReadFile(name)

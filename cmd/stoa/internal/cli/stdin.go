@@ -16,21 +16,21 @@ import (
 	"stoa/store/remote"
 )
 
-// Dash is the name of standard input as a source and of standard output as a place.
+// Dash names standard input as a source and standard output as a place.
 const Dash = "-"
 
-// spoolMemory is how much of a piped standard input is kept in memory; the rest goes to a temporary file.
+// spoolMemory is how many bytes of a piped standard input are kept in memory; the rest goes to a temporary file.
 const spoolMemory = 64 << 20
 
-// Tree is where the command reads: the local files, addresses that were entered, "-" for standard input, and pipes that
-// have a name, such as those of <(…) in a shell. It counts what is read.
+// Tree is the tree that the command reads: local files, addresses that were entered, "-" for standard input, and named
+// pipes, such as those of <(…) in a shell. It counts the bytes read.
 type Tree struct {
 	store.Local
 	A   *App
-	All bool // List passes over nothing
+	All bool // List leaves out nothing
 }
 
-// Unwrap is the tree below.
+// Unwrap returns the underlying tree.
 func (t Tree) Unwrap() store.Tree { return t.Local }
 
 func (t Tree) Open(ctx context.Context, name string) (store.Source, error) {
@@ -65,13 +65,13 @@ func (t Tree) Stat(ctx context.Context, name string) (store.Info, error) {
 	return store.Info{Name: name, Size: s.known}, nil
 }
 
-// streams reports whether the user named a file that can be read only once and in order. A pipe that lies where a file
-// of a table should be is not read: nobody may ever write into it.
+// streams reports whether name is a file, named by the user, that can be read only once and in order. A pipe in the
+// place of a table's file is not read: nobody may ever write to it.
 func (t Tree) streams(name string) bool {
 	return name == Dash || slices.Contains(t.A.read, name) && IsPipe(name)
 }
 
-// IsPipe reports whether the file can be read only once and in order, and ends. A device may go on for ever, except a
+// IsPipe reports whether the file can be read only once and in order, and ends. Devices may be endless, except a
 // terminal and the null device.
 func IsPipe(name string) bool {
 	st, err := os.Stat(filepath.FromSlash(name))
@@ -90,7 +90,7 @@ func IsPipe(name string) bool {
 	return st.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) != 0
 }
 
-// List passes over what stoa itself has begun to write in a directory.
+// List leaves out stoa's own temporary files in a directory.
 func (t Tree) List(ctx context.Context, dir string) iter.Seq2[store.Info, error] {
 	return func(yield func(store.Info, error) bool) {
 		all := t.Local.List
@@ -111,14 +111,14 @@ func (t Tree) List(ctx context.Context, dir string) iter.Seq2[store.Info, error]
 // stream is standard input or a pipe as an object. It is shared by all who open it, so Close does nothing.
 type stream struct {
 	store.Source
-	known int64          // size; -1 if only reading shows
+	known int64          // size; -1: known only by reading
 	spool *store.Spooled // nil: it is a file
 	a     *App
 }
 
 func (s *stream) Close() error { return nil }
 
-// Unsized is asked by store.Unsized.
+// Unsized implements the interface of store.Unsized.
 func (s *stream) Unsized() bool { return s.spool != nil }
 
 func (s *stream) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
@@ -127,14 +127,15 @@ func (s *stream) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// remove discards what was kept of it.
+// remove discards the spooled data.
 func (s *stream) remove() {
 	if s.spool != nil {
 		s.spool.Close()
 	}
 }
 
-// stream is the stream of that name. A regular file as standard input is read in place, everything else is kept.
+// stream returns the stream of that name. Standard input that is a regular file is read in place, anything else is
+// spooled.
 func (a *App) stream(ctx context.Context, name string) (*stream, error) {
 	if s, ok := a.streams[name]; ok {
 		return s, nil
@@ -165,7 +166,7 @@ func (a *App) stream(ctx context.Context, name string) (*stream, error) {
 	return s, nil
 }
 
-// lazyFile opens a file when it is first read: opening a pipe waits for its other end.
+// lazyFile opens a file only when it is first read, because opening a pipe waits for its other end.
 type lazyFile struct {
 	name string
 	f    *os.File
@@ -186,7 +187,7 @@ func isTerminal(f *os.File) bool {
 	return ok
 }
 
-// wholeFile is f as a source if it is a regular file at its beginning, else nil.
+// wholeFile returns f as a source if it is a regular file at position 0, else nil.
 func wholeFile(f *os.File) store.Source {
 	st, err := f.Stat()
 	if err != nil || !st.Mode().IsRegular() {
@@ -212,8 +213,7 @@ func (s fileSource) ReadAt(ctx context.Context, p []byte, off int64) (int, error
 	return s.f.ReadAt(p, off)
 }
 
-// ctxReader reads a stream, but no longer than ctx lasts: a read that waits for a pipe cannot be interrupted, so it is
-// abandoned.
+// ctxReader reads a stream until ctx ends. A read that waits for a pipe cannot be interrupted, so it is abandoned.
 type ctxReader struct {
 	ctx context.Context
 	r   io.Reader
@@ -238,12 +238,12 @@ func (p *ctxReader) Read(b []byte) (int, error) {
 	case r := <-done:
 		return copy(b, buf[:r.n]), r.err
 	case <-p.ctx.Done():
-		p.buf = nil // it belongs to the read that was abandoned
+		p.buf = nil // it belongs to the abandoned read
 		return 0, p.ctx.Err()
 	}
 }
 
-// countedSource counts the bytes that are read of a source.
+// countedSource counts the bytes read from a source.
 type countedSource struct {
 	store.Source
 	tallies *tallies

@@ -6,10 +6,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// firstFlags is the annotation with the flags that a verb's help explains on its one screen.
+// firstFlags is the annotation with the flags that a verb's help explains on its first screen.
 const firstFlags = "stoa.first"
 
-// First says which flags of a verb matter most: its help explains them, and only names the others.
+// First declares which flags of a verb are most important: its help explains these, and only names the others.
 func First(cmd *cobra.Command, names ...string) *cobra.Command {
 	if cmd.Annotations == nil {
 		cmd.Annotations = map[string]string{}
@@ -18,17 +18,18 @@ func First(cmd *cobra.Command, names ...string) *cobra.Command {
 	return cmd
 }
 
-// FirstFlags are those that First named.
+// FirstFlags returns the flags that First declared.
 func FirstFlags(cmd *cobra.Command) []string { return strings.Fields(cmd.Annotations[firstFlags]) }
 
-// OptionFlag is a flag for a reading option that is often wanted: --at TIME is --source-opt at=TIME.
+// OptionFlag is a flag for a frequently used reading option: --at TIME is --source-opt at=TIME.
 type OptionFlag struct {
-	Flag, Key, Value string // Value: what a flag without an argument sets
+	Flag, Key, Value string // Value: the value that a flag without an argument sets
 	Usage            string
 	Given            string
 }
 
-// NewOptionFlags are the flags for reading options. Which formats have the option is found out when a source is opened.
+// NewOptionFlags returns the flags for reading options. Which formats have the option is determined when a source is
+// opened.
 func NewOptionFlags() []*OptionFlag {
 	return []*OptionFlag{
 		{Flag: "at", Key: "at",

@@ -30,7 +30,7 @@ import (
 	"stoa/store/remote"
 )
 
-// writeFlags say where a table is written and how.
+// writeFlags say where and how a table is written.
 type writeFlags struct {
 	out  string
 	to   string
@@ -59,7 +59,7 @@ func (f *writeFlags) register(a *cli.App, cmd *cobra.Command) {
 	cli.Complete(cmd, "format", func() []string { return output.SummaryForms })
 }
 
-// summaryDoc is what was written, as -f json has it.
+// summaryDoc reports what was written, in -f json.
 type summaryDoc struct {
 	Source   string         `json:"source,omitempty"` // with --all
 	Output   string         `json:"output"`
@@ -69,12 +69,12 @@ type summaryDoc struct {
 	Seconds  float64        `json:"seconds"`
 	Losses   int            `json:"losses"`
 	Accounts *stoa.Accounts `json:"accounts,omitempty"`
-	Checked  bool           `json:"checked"` // it was read back, and all columns but those below are what went in
+	Checked  bool           `json:"checked"` // it was read back, and all columns but those below equal the input
 	Copied   bool           `json:"pages_copied,omitempty"`
 	PagesCut int64          `json:"pages_cut,omitempty"`
 
 	Unchecked []string         `json:"unchecked_columns,omitempty"`
-	Altered   []format.Altered `json:"altered,omitempty"` // because options ask for it
+	Altered   []format.Altered `json:"altered,omitempty"` // because options asked for it
 	Notes     []string         `json:"notes,omitempty"`
 
 	Readback *readback     `json:"read_back,omitempty"` // with --all
@@ -112,7 +112,7 @@ func (f *writeFlags) options(a *cli.App) (stoa.CreateOptions, error) {
 		Parallel: runtime.NumCPU()}, nil
 }
 
-// options are those of the writer: who reads with larger limits may write as much.
+// options returns the writer's options. Larger limits for reading also apply to writing.
 func (c *conversion) options(a *cli.App) (stoa.CreateOptions, error) {
 	o, err := c.writeFlags.options(a)
 	if err != nil {
@@ -122,7 +122,7 @@ func (c *conversion) options(a *cli.App) (stoa.CreateOptions, error) {
 	return o, err
 }
 
-// memory adds --memory to the writer's options, if the writer is one that keeps much in memory.
+// memory adds --memory to the writer's options, if the writer keeps much data in memory.
 func (f *writeFlags) memory(a *cli.App, opts map[string]string) (map[string]string, error) {
 	if f.mem == "" {
 		return opts, nil
@@ -138,10 +138,10 @@ func (f *writeFlags) memory(a *cli.App, opts map[string]string) (map[string]stri
 		to = stoa.ByExtension(a.Formats, f.out)
 	}
 	if to == nil {
-		return opts, nil // what is wrong is reported when the output is made
+		return opts, nil // creating the output reports the error
 	}
 	if !slices.ContainsFunc(to.WriteKeys, func(k format.OptionKey) bool { return k.Name == "memory" }) {
-		return opts, nil // it holds a row group or block at most; what is opened has a budget
+		return opts, nil // it holds at most a row group or block; what it opens has a budget
 	}
 	if opts == nil {
 		opts = map[string]string{}
@@ -150,7 +150,7 @@ func (f *writeFlags) memory(a *cli.App, opts map[string]string) (map[string]stri
 	return opts, nil
 }
 
-// conversion is what convert and recover have in common.
+// conversion is the part that convert and recover have in common.
 type conversion struct {
 	source.SourceFlags
 	source.SelectFlags
@@ -159,27 +159,27 @@ type conversion struct {
 
 	salvage  bool                      // the sources are opened as recover does
 	accounts *stoa.Accounts            // of recover
-	about    func(region.Finding) bool // of rescue: whether a finding of a place is about the table; nil: all are
-	aside    []region.Finding          // that are not
-	rows     int64                     // that were written
+	about    func(region.Finding) bool // for rescue: whether a finding of a place is about the table; nil: all are
+	aside    []region.Finding          // findings that are not about the table
+	rows     int64                     // rows written
 	noticed  []region.Finding
-	altered  []region.Finding // what the output does not hold as it was
-	unread   []region.Finding // errors in what no reader needs, such as bounds, and what is not copied
+	altered  []region.Finding // what the output does not hold as it was in the source
+	unread   []region.Finding // errors in data that no reader needs, such as bounds, and in pages that are not copied
 
-	// With --all: the table, what stands before its progress, and what is learned for the reconciliation.
+	// With --all: the table, the label of its progress, and what is recorded for the reconciliation.
 	source, label string
 	all           bool
 	opening       stoa.OpenOptions // of the table
-	// directories of the output below its place, which several tables then share (format.Format.Levels)
+	// number of directories in the output, below its place, that tables then share (format.Format.Levels)
 	levels     int
 	sum        *content.Summer
 	sc         *arrow.Schema // of the rows
-	partitions []string      // the columns that became directories
+	partitions []string      // columns that became directories
 	stamp      string        // of the table's files
-	goOn       bool          // with what an earlier run has left
-	target     int64         // of --file-size; 0: there is none
+	goOn       bool          // continue after an earlier run
+	target     int64         // of --file-size; 0: not given
 	total      *content.Sum  // of a table that was written as several files
-	files      []pieces.File // that it was written as
+	files      []pieces.File // the files it was written as
 	summary    summaryDoc
 }
 
@@ -243,7 +243,7 @@ a line per table: rows and a checksum over the values that went in and came back
 	return cli.First(cmd, "output", "to", "all")
 }
 
-// run converts; with salvage it opens the sources as recover does.
+// run converts. With salvage it opens the sources as recover does.
 func (c *conversion) run(ctx context.Context, a *cli.App, paths []string, salvage bool) error {
 	c.salvage = salvage
 	if last := paths[len(paths)-1]; c.out == "" && len(paths) > 1 {
@@ -270,7 +270,7 @@ func (c *conversion) run(ctx context.Context, a *cli.App, paths []string, salvag
 		}
 	}
 	oo.Recover = salvage
-	if err := a.CheckOutputs(nil, c.out, c.Manifest); err != nil { // also where opening would fail
+	if err := a.CheckOutputs(nil, c.out, c.Manifest); err != nil { // even if opening would fail
 		return err
 	}
 	t, err := source.OpenAll(a, ctx, paths, oo)
@@ -295,7 +295,7 @@ func (c *conversion) run(ctx context.Context, a *cli.App, paths []string, salvag
 	return err
 }
 
-// noRows says that recovery found no row, and why: of the source that could not be opened everything is lost.
+// noRows reports that recovery found no rows, and why. Everything in a source that could not be opened is lost.
 func (c *conversion) noRows(ctx context.Context, a *cli.App, paths []string, err error) error {
 	var gaveUp *stoa.Unrecovered
 	if errors.As(err, &gaveUp) {
@@ -317,8 +317,8 @@ func (c *conversion) noRows(ctx context.Context, a *cli.App, paths []string, err
 	return c.DamageFlags.Report(ctx, a, paths, c.noticed, err)
 }
 
-// verifySources reports the errors that verify finds in sources in which recovery found none: a value that was changed
-// may show only in bounds that no reader needs. It returns cli.ErrDamage if there are any.
+// verifySources reports the errors that verify finds in sources in which recovery found none: a changed value may show
+// only in bounds that no reader needs. It returns cli.ErrDamage if there are any.
 func (c *conversion) verifySources(a *cli.App, ctx context.Context, paths []string, o stoa.OpenOptions) error {
 	o.Recover, o.Depth = false, format.Sums
 	for _, p := range paths {
@@ -343,7 +343,7 @@ func (c *conversion) verifySources(a *cli.App, ctx context.Context, paths []stri
 	return nil
 }
 
-// mayLack reports whether an error among findings is one about rows that are lost, or may be.
+// mayLack reports whether any of the findings is an error about rows that are or may be lost.
 func mayLack(fs []region.Finding) bool {
 	return slices.ContainsFunc(fs, func(f region.Finding) bool { return f.Severity == region.Error && f.Lost != 0 })
 }
@@ -400,7 +400,7 @@ func (c *conversion) write(ctx context.Context, a *cli.App, t *stoa.Table, spec 
 			display.Count(int64(n), "column"), output.FirstNames(s.Retyped))
 	}
 	if c.form == "json" && c.all {
-		return nil // reported when it has been read back
+		return nil // reported after reading the output back
 	}
 	if c.form == "json" {
 		return output.WriteSummary(a, c.summary)
@@ -409,13 +409,14 @@ func (c *conversion) write(ctx context.Context, a *cli.App, t *stoa.Table, spec 
 	return nil
 }
 
-// copyPages copies pages instead of decoding them, where that can be done.
+// copyPages copies pages instead of decoding them, where that is possible.
 func (c *conversion) copyPages(ctx context.Context, a *cli.App, t *stoa.Table, spec stoa.ScanSpec,
 	wo stoa.CreateOptions, began time.Time) (done bool, err error) {
 	if c.all || c.salvage {
 		return false, nil
 	}
-	// writing rows anew replaces bounds, which no reader needs, and with them what was wrong about them: it is reported
+	// rewriting rows replaces their bounds, which no reader needs, and so removes faults in the bounds: they are
+	// reported
 	wo.Found = func(f region.Finding) {
 		if f.Severity == region.Error {
 			c.unread = append(c.unread, f)
@@ -442,8 +443,8 @@ func (c *conversion) copyPages(ctx context.Context, a *cli.App, t *stoa.Table, s
 	return true, nil
 }
 
-// reportConflicts names the key/value metadata for which sources have different values, of which the first is written,
-// if the output has such metadata at all, and no option sets it.
+// reportConflicts reports key/value metadata for which sources have different values, if the output has such metadata
+// at all and no option sets it. The first value is written.
 func (c *conversion) reportConflicts(a *cli.App, t *stoa.Table, wo stoa.CreateOptions) {
 	const set, drop = "metadata", "drop-metadata"
 	to := a.Format(c.to)
@@ -471,8 +472,8 @@ func (c *conversion) reportConflicts(a *cli.App, t *stoa.Table, wo stoa.CreateOp
 	}
 }
 
-// reportUnchecked says what the writer noted, and names the columns of an output that could not be compared with what
-// went in.
+// reportUnchecked prints the writer's notes, and names the columns of an output that could not be compared with the
+// input.
 func reportUnchecked(a *cli.App, out string, s format.Summary) {
 	for _, note := range s.Notes {
 		a.Note("%s: %s", out, note)
@@ -483,7 +484,7 @@ func reportUnchecked(a *cli.App, out string, s format.Summary) {
 	}
 }
 
-// piecesTarget is the size of --file-size, 0: there is none. A format that writes directories divides tables itself.
+// piecesTarget returns the size of --file-size, or 0. A format that writes directories divides tables itself.
 func (c *conversion) piecesTarget(to *format.Format) (int64, error) {
 	if c.fileSize == "" {
 		return 0, nil
@@ -502,7 +503,7 @@ func (c *conversion) piecesTarget(to *format.Format) (int64, error) {
 	return n, err
 }
 
-// inPieces writes the table as files of about the size of --file-size, as it is stored in the source.
+// inPieces writes the table as files of about the size of --file-size, measured as stored in the source.
 func (c *conversion) inPieces(ctx context.Context, a *cli.App, t *stoa.Table, spec stoa.ScanSpec,
 	wo stoa.CreateOptions) (err error) {
 	began := time.Now()
@@ -533,7 +534,7 @@ func (c *conversion) inPieces(ctx context.Context, a *cli.App, t *stoa.Table, sp
 	return nil
 }
 
-// summed adds the rows that pass to the checksum.
+// summed adds the rows that pass through seq to the checksum.
 func (c *conversion) summed(seq cli.Batches) cli.Batches {
 	if c.sum == nil {
 		return seq
@@ -550,7 +551,7 @@ func (c *conversion) summed(seq cli.Batches) cli.Batches {
 	}
 }
 
-// expected is how many rows will come, -1 if that is not known before.
+// expected returns how many rows will come; -1 if that is not known in advance.
 func (c *conversion) expected(ctx context.Context, t *stoa.Table, spec stoa.ScanSpec) int64 {
 	if spec.Filter != nil {
 		return -1
@@ -566,7 +567,7 @@ func (c *conversion) expected(ctx context.Context, t *stoa.Table, spec stoa.Scan
 	}
 }
 
-// done is the line that says what was written.
+// done returns the line that reports what was written.
 func (c *conversion) done(s format.Summary, rows int64, d time.Duration) string {
 	out := c.out
 	if out == cli.Dash {

@@ -27,7 +27,7 @@ import (
 	"stoa/store/remote"
 )
 
-// allFlags are those of convert for many tables.
+// allFlags are the flags of convert for many tables.
 type allFlags struct{ all, resume bool }
 
 func (f *allFlags) register(cmd *cobra.Command) {
@@ -35,7 +35,7 @@ func (f *allFlags) register(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.resume, "resume", false, "with --all: skip what an earlier run has finished")
 }
 
-// registerPieces is the flag for tables that are written as several files.
+// registerPieces adds the flag for writing tables as several files.
 func (f *writeFlags) registerPieces(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.fileSize, "file-size", "", "with --all: write a table as a directory of files of about "+
 		"`SIZE`, such as 1GiB, by tablet and key; a run that was killed goes on after the last file")
@@ -44,11 +44,11 @@ func (f *writeFlags) registerPieces(cmd *cobra.Command) {
 // oneTable is a table to be converted.
 type oneTable struct {
 	source, output string
-	table, id      string   // as the place names it; "": it does not
-	parts          []string // the names of what it is made of
-	stamp          string   // of the files that it may lie in
+	table, id      string   // the place's name for it; "": it has none
+	parts          []string // the names of its parts
+	stamp          string   // of the files in which it may lie
 	opening        stoa.OpenOptions
-	unopened       bool // it cannot be opened plainly: recovery may read it
+	unopened       bool // it cannot be opened without recovery
 }
 
 // about reports whether a finding of the table's place is about the table, as far as the place names its parts.
@@ -56,10 +56,10 @@ func (t *oneTable) about(f region.Finding) bool {
 	return len(t.parts) == 0 || f.Part == "" || f.Part == t.table || f.Part == t.id || slices.Contains(t.parts, f.Part)
 }
 
-// leftTable is what may be a table, and why it is not converted.
+// leftTable is something that may be a table, with the reason why it is not converted.
 type leftTable struct {
 	source string
-	format string // that took it for its own; "": none did
+	format string // the format that recognized it; "": none did
 	err    error
 }
 
@@ -115,13 +115,13 @@ func (c *conversion) runAll(cmd *cobra.Command, a *cli.App, paths []string, f al
 	if err != nil {
 		return err
 	}
-	if c.levels == 0 { // else the name is only that of the root that a table shares with the others: see shareRoot
+	if c.levels == 0 { // otherwise the name is only that of the root that a table shares with the others: see shareRoot
 		st.keepNames(tables)
 	}
 	return c.convertAll(ctx, cmd, a, dir, tables, left, st)
 }
 
-// settings are the flags that decide what the outputs hold: a run can be resumed only with the same.
+// settings returns the flags that determine the contents of the outputs: a run can be resumed only with the same ones.
 func (c *conversion) settings() []string {
 	out := []string{"to=" + c.to, "columns=" + strings.Join(c.Columns, ","), "where=" + c.Where,
 		"rows=" + c.SelectFlags.Rows, fmt.Sprintf("limit=%d", c.Limit), "damaged=" + c.Damaged}
@@ -138,7 +138,7 @@ func (c *conversion) settings() []string {
 	return append(out, opts...)
 }
 
-// unopened moves files that are damaged so that they cannot be opened from left to tables: recovery may read them.
+// unopened moves files that are too damaged to be opened from left to tables: recovery may be able to read them.
 func unopened(ctx context.Context, tables []oneTable, left []leftTable, o stoa.OpenOptions, to *format.Format,
 	stamps *stamper) (_ []oneTable, rest []leftTable) {
 	ext := ""
@@ -165,7 +165,7 @@ func unopened(ctx context.Context, tables []oneTable, left []leftTable, o stoa.O
 	return tables, rest
 }
 
-// free is name, or name with a number, such that it is not among those that are taken. It is then.
+// free returns name, with a number appended if name is taken, and marks it as taken.
 func free(name string, taken map[string]bool) string {
 	for base, n := name, 2; taken[strings.ToLower(name)]; n++ {
 		name = fmt.Sprintf("%s-%d", base, n)
@@ -174,8 +174,8 @@ func free(name string, taken map[string]bool) string {
 	return name
 }
 
-// tablesOf lists the tables of the places, and names their outputs. left are the files of directories that are not
-// among them, and why.
+// tablesOf returns the tables of the places, with the names of their outputs. left are the files of directories that
+// are not among them, with the reasons.
 func tablesOf(a *cli.App, ctx context.Context, paths []string, o stoa.OpenOptions, to *format.Format,
 	stamps *stamper) (out []oneTable, left []leftTable, err error) {
 	ext := ""
@@ -244,7 +244,7 @@ func idOf(e format.Entry) string {
 	return ""
 }
 
-// fileName writes a table's name so that it can be that of a file: what cannot stand in one is written as %XX.
+// fileName turns a table's name into a file name, with characters that a file name cannot contain written as %XX.
 func fileName(name string) string {
 	var b strings.Builder
 	for i := range len(name) {
@@ -258,8 +258,8 @@ func fileName(name string) string {
 	return b.String()
 }
 
-// convertAll converts the tables that are not done yet, and reads all of them back. A table that fails does not
-// keep the others from being converted. left are the files that are not converted, and why.
+// convertAll converts the tables that are not done yet, and reads all of them back. A failure of one table does not
+// prevent the conversion of the others. left are the files that are not converted, with the reasons.
 func (c *conversion) convertAll(ctx context.Context, cmd *cobra.Command, a *cli.App, dir string, tables []oneTable,
 	left []leftTable, st *allState) error {
 	r := &allRun{c: c, a: a, cmd: cmd, dir: dir, state: st, began: time.Now()}
@@ -294,29 +294,29 @@ type allRun struct {
 	losses             []region.Loss
 	report             output.Report
 	worst              error
-	left               []leftTable // of the files that are no tables, those that recovery could not read
+	left               []leftTable // files that are not tables and that recovery could not read
 
-	converted func(t oneTable, o *tableOutcome) // is called with what became of each table; may be nil
+	converted func(t oneTable, o *tableOutcome) // called with the outcome of each table; may be nil
 }
 
-// tableOutcome is what became of a table.
+// tableOutcome is the outcome of converting a table.
 type tableOutcome struct {
-	summary  summaryDoc // the zero value: there is no output
+	summary  summaryDoc // the zero value means that there is no output
 	losses   []region.Loss
 	findings []region.Finding
-	aside    []region.Finding // of its place, and about others
-	err      error            // it was not written, or not all of it could be read
+	aside    []region.Finding // findings of its place that are about other tables
+	err      error            // why it was not written, or not all of it could be read
 }
 
-// noteTable passes on what became of a table.
+// noteTable passes on the outcome of a table.
 func (r *allRun) noteTable(t oneTable, o tableOutcome) {
 	if r.converted != nil {
 		r.converted(t, &o)
 	}
 }
 
-// doneBefore reports whether an earlier run has finished the table, and its output is as that run left it. Else it
-// removes what that run wrote.
+// doneBefore reports whether an earlier run has finished the table and its output is unchanged since. Otherwise it
+// removes the earlier run's output.
 func (r *allRun) doneBefore(ctx context.Context, t oneTable) (done bool, err error) {
 	previous := r.state.find(t)
 	if previous == nil {
@@ -351,8 +351,8 @@ func (r *allRun) doneBefore(ctx context.Context, t oneTable) (done bool, err err
 	return false, nil
 }
 
-// tables reports what is left out, and converts the tables that are not done yet. Only what ends the run is an error;
-// failed is how many of what is left failed.
+// tables reports what is left out, and converts the tables that are not done yet. It returns an error only if the run
+// has to end; failed is how many items of left failed.
 func (r *allRun) tables(ctx context.Context, tables []oneTable, left []leftTable) (failed int, err error) {
 	st := r.state
 	st.Failed = nil
@@ -366,7 +366,7 @@ func (r *allRun) tables(ctx context.Context, tables []oneTable, left []leftTable
 			return 0, err
 		}
 	}
-	// A run that has done nothing that a later one could use leaves no state file.
+	// A run that did nothing a later one could use leaves no state file.
 	finished := r.worst == nil
 	if st.kept && (len(st.Failed) > 0 || finished != st.Finished || st.journal.pending()) {
 		st.Finished = finished
@@ -375,7 +375,7 @@ func (r *allRun) tables(ctx context.Context, tables []oneTable, left []leftTable
 	return failed, nil
 }
 
-// table converts one table, unless it is done, and reads it back. Only what ends the run is an error.
+// table converts one table, unless it is done, and reads it back. It returns an error only if the run has to end.
 func (r *allRun) table(ctx context.Context, t oneTable) error {
 	if done, err := r.doneBefore(ctx, t); done || err != nil {
 		return err
@@ -434,7 +434,7 @@ func (r *allRun) table(ctx context.Context, t oneTable) error {
 	return pieces.Forget(one.out)
 }
 
-// reportLeft reports the files of directories that are not converted. It counts those that may be tables.
+// reportLeft reports the files of directories that are not converted, and returns how many of them may be tables.
 func (r *allRun) reportLeft(left []leftTable) (failed int, err error) {
 	for _, l := range left {
 		if errors.As(l.err, new(*store.Irregular)) || l.format == "" && errors.Is(l.err, fault.Unsupported) {
@@ -449,8 +449,8 @@ func (r *allRun) reportLeft(left []leftTable) (failed int, err error) {
 	return failed, nil
 }
 
-// proven is what is known of an output that was written just now: it was read back before it appeared, unless
-// that could not be done.
+// proven returns the outcome for an output that was just written: it was read back before it appeared, unless that was
+// not possible.
 func (r *allRun) proven(ctx context.Context, c *conversion, d doneTable) (out outcome) {
 	if !c.summary.Checked && !c.unchecked {
 		return readBack(r.a, ctx, r.dir, d)
@@ -478,7 +478,7 @@ func (r *allRun) printError(err error) {
 	}
 }
 
-// failed reports a table of which there is no output, and why: in the report, and in the state, too.
+// failed records, in the report and in the state, a table without an output and the reason.
 func (r *allRun) failed(source string, err error) error {
 	d := failedTable{Source: source, Failed: cli.InFlags(cli.Line(err))}
 	r.state.Failed = append(r.state.Failed, d)
@@ -493,7 +493,7 @@ func (r *allRun) failed(source string, err error) error {
 	return nil
 }
 
-// tableError is an error that does not say itself which table it is about.
+// tableError adds the table to an error that does not name it.
 type tableError struct {
 	source string
 	err    error
@@ -502,7 +502,7 @@ type tableError struct {
 func (e *tableError) Error() string { return e.source + ": " + cli.Line(e.err) }
 func (e *tableError) Unwrap() error { return e.err }
 
-// add puts a table into the reconciliation.
+// add adds a table to the reconciliation.
 func (r *allRun) add(d summaryDoc) error {
 	back := d.Readback
 	if back.Verdict == verdictDiffers || back.Verdict == verdictMissing {
@@ -520,7 +520,7 @@ func (r *allRun) add(d summaryDoc) error {
 	return nil
 }
 
-// finish ends the run with the reconciliation, and with a line.
+// finish ends the run with the reconciliation and a final line.
 func (r *allRun) finish(ctx context.Context, tables int) error {
 	if r.c.form == "json" {
 		return nil

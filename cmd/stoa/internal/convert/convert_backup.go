@@ -7,11 +7,11 @@ import (
 	"path/filepath"
 )
 
-// Kudu's restore job takes one root path for all its tables. A backup is written as ROOT/ID-NAME/TIME, and each
-// table of convert --all to a place of its own, so that it appears when it is complete; then it moves to the
-// common root.
+// Kudu's restore job requires one root path for all its tables. A backup is written as ROOT/ID-NAME/TIME. convert --all
+// writes each table to a place of its own, so that it appears only when it is complete, and then moves it to the common
+// root.
 
-// shareRoot moves the backup that was written at dir/NAME, as a root of its own, to the root dir, and notes its new
+// shareRoot moves the backup that was written at dir/NAME, as a root of its own, to the root dir, and records its new
 // place.
 func (c *conversion) shareRoot(dir string) error {
 	if c.levels == 0 {
@@ -42,8 +42,8 @@ func (c *conversion) shareRoot(dir string) error {
 	return nil
 }
 
-// discard removes a backup that an earlier run wrote and that has changed since: the restore job would find it next to
-// the new one.
+// discard removes a backup that was written by an earlier run and has changed since: the restore job would find it next
+// to the new one.
 func (c *conversion) discard(output string) error {
 	if c.levels == 0 || !filepath.IsLocal(output) {
 		return nil

@@ -1,3 +1,3 @@
-// Package convert is the verbs that write tables from others: convert, recover, and what proves that nothing is
+// Package convert has the verbs that write tables from others, convert and recover, and the proof that nothing is
 // missing.
 package convert

@@ -15,10 +15,10 @@ import (
 	"stoa/store/remote"
 )
 
-// journalFile has what a run did since it wrote the state file, a JSON document per line: rewriting that file after
-// each of n tables would write n²/2 entries. Its first line says to which state file it belongs. With any other it is
-// void, so that a run that is killed after writing a state file and before removing the journal leaves no
-// contradiction.
+// journalFile records what a run did since it wrote the state file, as one JSON document per line: rewriting the state
+// file after each of n tables would write n²/2 entries. Its first line identifies the state file to which it belongs.
+// With any other state file it is void, so a run that is killed after writing a state file and before removing the
+// journal causes no contradiction.
 const journalFile = ".stoa-convert.journal"
 
 // journalHead is the first line.
@@ -29,7 +29,7 @@ type journalHead struct {
 
 const journalKind = "convert-all-journal"
 
-// journalLine is any other line: one of the two.
+// journalLine is any other line, with one of the two fields set.
 type journalLine struct {
 	Done   *doneTable   `json:"done,omitempty"`
 	Failed *failedTable `json:"failed,omitempty"`
@@ -48,7 +48,7 @@ type doneTable struct {
 	Pieces []pieces.File `json:"pieces,omitempty"` // the files, if the output is a directory of several
 }
 
-// failedTable is a table that could not be converted, or what may be one, and why.
+// failedTable is a table, or possible table, that could not be converted, with the reason.
 type failedTable struct {
 	Source string `json:"source"`
 	Failed string `json:"failed"`
@@ -56,9 +56,9 @@ type failedTable struct {
 
 // journal is the journal of a run. The file is created for the run's second table.
 type journal struct {
-	of      string // of which state file; "": this run has written none yet
+	of      string // SHA-256 of the state file; "": this run has written none yet
 	file    *os.File
-	failed  int  // so many failures are in the state file or here
+	failed  int  // how many failures are in the state file or here
 	earlier bool // an earlier run has left one
 }
 
@@ -67,7 +67,8 @@ func sumOfState(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// begin starts the journal of a state file just written. An earlier one that cannot be removed is void all the same.
+// begin starts the journal of a newly written state file. If an earlier journal cannot be removed, it is void
+// nevertheless.
 func (j *journal) begin(dir string, state []byte, failed int) {
 	j.close()
 	if !remote.Is(dir) {
@@ -76,7 +77,7 @@ func (j *journal) begin(dir string, state []byte, failed int) {
 	*j = journal{of: sumOfState(state), failed: failed}
 }
 
-// append adds a table, and the failures since the last; both are on stable storage when it returns.
+// append adds a table, and the failures since the last one; both are on stable storage when it returns.
 func (j *journal) append(dir string, failed []failedTable, d doneTable) error {
 	var lines []any
 	if j.file == nil {
@@ -103,7 +104,7 @@ func (j *journal) append(dir string, failed []failedTable, d doneTable) error {
 	return j.file.Sync()
 }
 
-// open creates the file. It never appends to one that is there, which another run may be writing.
+// open creates the file. It never appends to an existing one, to which another run may be writing.
 func (j *journal) open(dir string) (err error) {
 	if j.file != nil {
 		return nil
@@ -116,7 +117,7 @@ func (j *journal) open(dir string) (err error) {
 		j.file = nil
 		return err
 	}
-	// Some file systems cannot sync a directory. Should the name be lost in a crash, its tables are done again.
+	// Some file systems cannot sync a directory. If the name is lost in a crash, its tables are converted again.
 	if d, err := os.Open(dir); err == nil {
 		_ = d.Sync()
 		d.Close()
@@ -124,7 +125,7 @@ func (j *journal) open(dir string) (err error) {
 	return nil
 }
 
-// pending reports whether there is a journal, of this run or of an earlier one, that the state file can take in.
+// pending reports whether there is a journal, of this run or of an earlier one, to be merged into the state file.
 func (j *journal) pending() bool { return j.file != nil || j.earlier }
 
 func (j *journal) close() {
@@ -134,8 +135,8 @@ func (j *journal) close() {
 	}
 }
 
-// readJournal gives the lines of the journal of a state file of such content; found reports whether there is any
-// journal. What a killed run has written of a last line does not count: that table is done again.
+// readJournal returns the lines of the journal of a state file with this content; found reports whether any journal
+// exists. An incomplete last line, written by a killed run, is ignored: that table is converted again.
 func readJournal(dir string, state []byte) (lines []journalLine, found bool, err error) {
 	if remote.Is(dir) {
 		return nil, false, nil

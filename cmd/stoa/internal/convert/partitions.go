@@ -25,8 +25,8 @@ import (
 	"stoa/store/remote"
 )
 
-// partitioned writes a table as directories NAME=VALUE, the way Hive and Spark do it: a file holds the rows of
-// one value (of each partition column), without these columns. The directory appears only when it is complete.
+// partitioned writes a table as directories NAME=VALUE, like Hive and Spark: each file holds the rows of one value (of
+// each partition column), without these columns. The directory appears only when it is complete.
 type partitioned struct {
 	out     string // the directory
 	ext     string
@@ -34,21 +34,21 @@ type partitioned struct {
 	sc      *arrow.Schema // of the files
 	wo      stoa.CreateOptions
 	parts   []int // the partition columns, in the order of the directories
-	rest    []int // the others
+	rest    []int // the other columns
 	open    map[string]format.Writer
-	recent  []string // open ones, the last used last
+	recent  []string // open ones, the most recently used last
 	files   map[string]int
 	summary format.Summary
 }
 
-// maxPartitions is how many files are being written at a time. A partition whose rows come again later gets
-// another file.
+// maxPartitions is how many files are written at a time. If rows of a closed partition follow later, it gets another
+// file.
 const maxPartitions = 32
 
-// defaultPartition is the directory of null.
+// defaultPartition is the directory for null.
 const defaultPartition = "__HIVE_DEFAULT_PARTITION__"
 
-// emptyMark is the file of a table without rows. Hive and Spark pass over names that begin so.
+// emptyMark is the file of a table without rows. Hive and Spark ignore names that begin with an underscore.
 const emptyMark = "_EMPTY"
 
 // createPartitioned begins a directory out for rows of schema sc, in which the named columns are directories.
@@ -83,7 +83,7 @@ func createPartitioned(ctx context.Context, a *cli.App, out, ext string, sc *arr
 	return w, nil
 }
 
-// holdsPartitions reports whether a directory has partitions and nothing else, so that it may be replaced.
+// holdsPartitions reports whether a directory contains only partitions, so that it may be replaced.
 func holdsPartitions(dir string) bool {
 	list, err := os.ReadDir(dir)
 	return err == nil && !slices.ContainsFunc(list, func(d fs.DirEntry) bool {
@@ -91,7 +91,7 @@ func holdsPartitions(dir string) bool {
 	})
 }
 
-// inSink is one object of a sink as a sink of its own: it appears when the whole is committed.
+// inSink is one object of a sink, as a sink of its own: it appears when the whole sink is committed.
 type inSink struct {
 	store.Sink
 	name string
@@ -108,7 +108,7 @@ func (s inSink) Create(ctx context.Context, name string) (store.Object, error) {
 func (inSink) Commit(context.Context) error { return nil }
 func (inSink) Abort(context.Context) error  { return nil }
 
-// Write divides the rows: runs of rows of one partition go to its file.
+// Write divides the rows: each run of rows of one partition is written to its file.
 func (w *partitioned) Write(ctx context.Context, b arrow.RecordBatch) error {
 	n := int(b.NumRows())
 	for from := 0; from < n; {
@@ -138,7 +138,7 @@ func (w *partitioned) same(b arrow.RecordBatch, i, j int) bool {
 	return true
 }
 
-// directory is where row i belongs.
+// directory returns the directory of row i.
 func (w *partitioned) directory(b arrow.RecordBatch, i int) (string, error) {
 	var parts []string
 	for _, k := range w.parts {
@@ -161,7 +161,7 @@ func (w *partitioned) run(ctx context.Context, dir string, b arrow.RecordBatch, 
 		}
 		name := dir + fmt.Sprintf("/part-%05d%s", w.files[dir], w.ext)
 		wo := w.wo
-		wo.Sink = inSink{w.sink, name} // a file in it cannot be read back; all are, once the directory is there
+		wo.Sink = inSink{w.sink, name} // a file in it cannot be read back; all are, once the directory exists
 		var err error
 		if p, err = stoa.Create(ctx, filepath.Join(w.out, name), w.sc, wo); err != nil {
 			return err
@@ -184,7 +184,7 @@ func (w *partitioned) run(ctx context.Context, dir string, b arrow.RecordBatch, 
 	return p.Write(ctx, part)
 }
 
-// finish ends the file of a partition.
+// finish closes the file of a partition.
 func (w *partitioned) finish(ctx context.Context, dir string) error {
 	s, err := w.open[dir].Close(ctx)
 	if err != nil {
@@ -197,14 +197,14 @@ func (w *partitioned) finish(ctx context.Context, dir string) error {
 	return nil
 }
 
-// Close ends all files and gives the directory its name. A directory of an earlier run is replaced.
+// Close closes all files and gives the directory its name. It replaces the directory of an earlier run.
 func (w *partitioned) Close(ctx context.Context) (format.Summary, error) {
 	for len(w.recent) > 0 {
 		if err := w.finish(ctx, w.recent[0]); err != nil {
 			return w.summary, err
 		}
 	}
-	if len(w.summary.Files) == 0 { // nothing would say that there is a table
+	if len(w.summary.Files) == 0 { // otherwise nothing would show that there is a table
 		obj, err := w.sink.Create(ctx, emptyMark)
 		if err != nil {
 			return w.summary, err
@@ -225,11 +225,11 @@ func (w *partitioned) Abort(ctx context.Context) error {
 	return errors.Join(append(errs, w.sink.Abort(ctx))...)
 }
 
-// instantLayout is how Spark writes timestamps in names; a fraction follows if there is one.
+// instantLayout is Spark's form of timestamps in names; the fraction is optional.
 const instantLayout = "2006-01-02 15:04:05.999999999"
 
-// partitionText is a value as the name of a directory has it. An empty text has no name of its own: Hive and Spark take
-// it for null.
+// partitionText returns a value as it is written in the name of a directory. An empty text has no representation: Hive
+// and Spark read it as null.
 func partitionText(a arrow.Array, i int) (string, error) {
 	if a.IsNull(i) {
 		return defaultPartition, nil
@@ -267,7 +267,7 @@ func floatText(f float64, bits int) string {
 	return strconv.FormatFloat(f, 'g', -1, bits)
 }
 
-// escapePart writes what Hive and Spark write as %XX in names of partitions.
+// escapePart writes as %XX the characters that Hive and Spark escape in names of partitions.
 func escapePart(s string) string {
 	var b strings.Builder
 	for i := range len(s) {
@@ -295,8 +295,8 @@ func unescapePart(s string) string {
 	return b.String()
 }
 
-// readPartitioned reads what partitioned has written, file by file, as rows of schema sc: values of the
-// partition columns are those of the directories' names.
+// readPartitioned reads the output of partitioned, file by file, as rows of schema sc. The values of the partition
+// columns come from the names of the directories.
 func readPartitioned(a *cli.App, ctx context.Context, dir string, sc *arrow.Schema, columns []string,
 	o stoa.OpenOptions) cli.Batches {
 	return func(yield func(arrow.RecordBatch, error) bool) {
@@ -339,7 +339,7 @@ func readPartitioned(a *cli.App, ctx context.Context, dir string, sc *arrow.Sche
 	}
 }
 
-// withPartitions puts the columns of directories where they belong.
+// withPartitions inserts the columns that are directories at their positions.
 func withPartitions(b arrow.RecordBatch, sc *arrow.Schema, columns []string,
 	values map[string]string) (arrow.RecordBatch, error) {
 	cols := make([]arrow.Array, sc.NumFields())
@@ -375,7 +375,7 @@ func withPartitions(b arrow.RecordBatch, sc *arrow.Schema, columns []string,
 	return out, nil
 }
 
-// repeated is n times the value that a name of a directory says.
+// repeated returns an array with n times the value in the name of a directory.
 func repeated(t arrow.DataType, text string, n int) (arrow.Array, error) {
 	b := array.NewBuilder(cli.Pool, t)
 	defer b.Release()

@@ -23,32 +23,32 @@ import (
 	"stoa/store"
 )
 
-// readback is what became of a table: what went in, and what was read of the output.
+// readback compares what was read from a table's output with what was written.
 type readback struct {
-	Rows         *int64 `json:"rows"` // null: it could not be read
+	Rows         *int64 `json:"rows"` // null: the output could not be read
 	Checksum     string `json:"checksum"`
 	ReadChecksum string `json:"read_checksum,omitempty"`
 	Verdict      string `json:"verdict"`
 	Problem      string `json:"problem,omitempty"`
 }
 
-// The verdicts. Only the first says that every value came back.
+// The verdicts. Only the first one means that every value came back.
 const (
 	verdictEqual   = "equal"
-	verdictRows    = "rows equal, types differ" // the format has no such types: a checksum over the values says nothing
+	verdictRows    = "rows equal, types differ" // the format has no such types: a checksum proves nothing
 	verdictDiffers = "differs"
 	verdictMissing = "missing"
 	verdictUnread  = "not read back" // the format can only be written
 )
 
-// outcome is a readback with what is only of interest here.
+// outcome is a readback with further fields for internal use.
 type outcome struct {
 	readback
 	files int
 	bytes int64
 }
 
-// why says what is wrong.
+// why returns what is wrong.
 func (b *readback) why() string {
 	switch {
 	case b.Problem != "":
@@ -60,8 +60,8 @@ func (b *readback) why() string {
 		b.ReadChecksum, b.Checksum)
 }
 
-// createOne begins the output of a table: a directory of partitions if the table has them and they are among
-// the columns.
+// createOne begins the output of a table: a directory of partitions, if the table has partitions and their columns are
+// selected.
 func (c *conversion) createOne(ctx context.Context, a *cli.App, t *stoa.Table, sc *arrow.Schema,
 	wo stoa.CreateOptions) (output.RowWriter, error) {
 	c.sc, c.partitions = sc, nil
@@ -81,7 +81,7 @@ func (c *conversion) createOne(ctx context.Context, a *cli.App, t *stoa.Table, s
 	return createPartitioned(ctx, a, c.out, ext, sc, columns, wo)
 }
 
-// output is where the table was written, in dir.
+// output returns where the table was written, relative to dir.
 func (c *conversion) output(dir string) string {
 	if rel, err := filepath.Rel(dir, c.out); err == nil {
 		return rel
@@ -89,7 +89,7 @@ func (c *conversion) output(dir string) string {
 	return c.out
 }
 
-// readBack reads what was written of a table, and compares.
+// readBack reads the output of a table, and compares it with what was written.
 func readBack(a *cli.App, ctx context.Context, dir string, d doneTable) (out outcome) {
 	out.Checksum, out.Verdict = d.Checksum, verdictDiffers
 	name := filepath.Join(dir, d.Output)
@@ -117,7 +117,7 @@ func readBack(a *cli.App, ctx context.Context, dir string, d doneTable) (out out
 	return out
 }
 
-// checksum is that over the rows that went in.
+// checksum returns the checksum over the rows written.
 func (c *conversion) checksum() string {
 	if c.total != nil {
 		return c.total.String()
@@ -125,7 +125,7 @@ func (c *conversion) checksum() string {
 	return c.sum.Sum().String()
 }
 
-// sumOfAll is sumOf an output that may be several files.
+// sumOfAll is sumOf for an output that may be several files.
 func sumOfAll(a *cli.App, ctx context.Context, name string, d doneTable) (sum content.Sum, whole bool, err error) {
 	if len(d.Pieces) == 0 {
 		return sumOf(a, ctx, name, d)
@@ -144,7 +144,7 @@ func sumOfAll(a *cli.App, ctx context.Context, name string, d doneTable) (sum co
 	return sum, all, nil
 }
 
-// sumOf sums an output up; whole reports whether its types let the sum be compared.
+// sumOf computes the checksum of an output; whole reports whether its types allow the checksum to be compared.
 func sumOf(a *cli.App, ctx context.Context, name string, d doneTable) (sum content.Sum, whole bool, err error) {
 	o := stoa.OpenOptions{Formats: a.Formats, Tree: store.Roots(cli.Tree{A: a})}
 	sc, err := arrowschema.Decode(d.Arrow)
@@ -174,7 +174,7 @@ func sumOf(a *cli.App, ctx context.Context, name string, d doneTable) (sum conte
 	return s.Sum(), len(plan.Incomparable()) == 0, nil
 }
 
-// sizes counts the files of a place, and their bytes.
+// sizes returns the number of files at a place, and their total size in bytes.
 func sizes(ctx context.Context, a *cli.App, name string) (files int, size int64) {
 	_ = a.Walk(ctx, name, func(f store.Info) error {
 		files, size = files+1, size+f.Size

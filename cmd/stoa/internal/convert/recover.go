@@ -58,8 +58,7 @@ that cannot be opened; stoa rescue does that, too, and writes a report.`,
 	return cli.First(cmd, "output", "manifest", "damaged")
 }
 
-// account compares the rows that came out and those that were reported as lost with those declared, before the output
-// is visible.
+// account compares the rows written and those reported as lost with the declared ones, before the output is visible.
 func (c *conversion) account(ctx context.Context, a *cli.App, t *stoa.Table, spec stoa.ScanSpec, out int64) error {
 	sum, err := t.Account(ctx, spec.Damaged, out, c.Losses)
 	if err != nil {

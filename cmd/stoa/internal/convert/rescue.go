@@ -128,7 +128,7 @@ func (r *rescue) run(ctx context.Context) error {
 	return nil
 }
 
-// prepare makes of the flags how to read and to write, and refuses what cannot be done.
+// prepare derives from the flags how to read and to write, and refuses what is impossible.
 func (r *rescue) prepare(ctx context.Context) (oo stoa.OpenOptions, wo stoa.CreateOptions, err error) {
 	c := r.c
 	if c.to == "" {
@@ -185,8 +185,8 @@ func (r *rescue) prepare(ctx context.Context) (oo stoa.OpenOptions, wo stoa.Crea
 	return oo, wo, nil
 }
 
-// signs asks the census and the history of the place, if its format has them. What they mention and no table was made
-// of is not rescued.
+// signs reads the census and the history of the place, if its format has them. Whatever they mention without a table in
+// the output was not rescued.
 func (r *rescue) signs(ctx context.Context, oo stoa.OpenOptions) {
 	f, err := stoa.Probe(ctx, format.Target{Tree: oo.Tree, Name: r.doc.place}, oo)
 	if err != nil || !hasList(f, "census") {
@@ -221,7 +221,7 @@ func hasList(f *format.Format, name string) bool {
 	return false
 }
 
-// sources lists every file of the roots, with its size and checksum. A file that cannot be read is reported.
+// sources lists every file of the roots, with its size and checksum. Files that cannot be read are reported.
 func (r *rescue) sources(ctx context.Context) error {
 	roots := r.roots
 	if len(roots) == 1 {
@@ -252,7 +252,7 @@ func (r *rescue) sources(ctx context.Context) error {
 	return nil
 }
 
-// write writes the reports, and prints one.
+// write writes the reports, and prints one of them.
 func (r *rescue) write(ctx context.Context) error {
 	r.doc.settle()
 	forms := []struct {
@@ -284,7 +284,7 @@ func (r *rescue) write(ctx context.Context) error {
 	return err
 }
 
-// putFile writes a file: all of it, or nothing.
+// putFile writes a file completely or not at all.
 func putFile(ctx context.Context, a *cli.App, name string, b []byte) error {
 	p, err := a.Create(ctx, (&output.OutputFlags{File: name}).Path())
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"stoa/cmd/stoa/internal/ls"
 )
 
-// The page of a report is one file: nothing in it is fetched. It is written by hand, because a library of templates
-// keeps every method of every type in the command.
+// The page of a report is a single file that fetches nothing. It is written by hand, because a template library makes
+// the linker keep every method of every type in the command.
 
 const pageHead = `<!DOCTYPE html>
 <html lang="en">
@@ -40,10 +40,10 @@ dt { color: #666 } dd { margin: 0; overflow-wrap: anywhere }
 <body>
 `
 
-// page writes HTML: what is not markup is escaped.
+// page writes HTML. Everything except markup is escaped.
 type page struct{ bytes.Buffer }
 
-// put writes markup in which each %s is a text.
+// put writes markup in which each %s is replaced by a text.
 func (p *page) put(markup string, texts ...string) {
 	args := make([]any, len(texts))
 	for i, t := range texts {
@@ -86,7 +86,7 @@ func (d *rescueDoc) html() ([]byte, error) {
 	return p.Bytes(), nil
 }
 
-// table writes a line, and one with all that is known below it.
+// table writes a line, and below it one with everything that is known about the table.
 func (p *page) table(t *rescuedTable) {
 	class, state := "good", "whole"
 	if !t.Whole {
@@ -120,7 +120,7 @@ func (p *page) table(t *rescuedTable) {
 	p.put("</details></td></tr>\n")
 }
 
-// others writes what belongs to no table, and the findings.
+// others writes data that belong to no table, and the findings.
 func (p *page) others(d *rescueDoc) {
 	if len(d.Unnamed) > 0 {
 		p.put("<h2>In no table</h2>\n<table>\n<tr><th>state</th><th>tablet</th><th>place</th><th>why</th></tr>\n")
@@ -147,7 +147,7 @@ func (p *page) others(d *rescueDoc) {
 	}
 }
 
-// files writes what was there.
+// files writes the list of source files.
 func (p *page) files(d *rescueDoc) {
 	p.put("<h2>Sources</h2>\n<details><summary>%s</summary>\n<table>\n<tr><th>file</th><th class=\"n\">bytes</th>"+
 		"<th>checksum</th></tr>\n", display.Count(int64(len(d.Sources)), "file"))

@@ -26,10 +26,10 @@ type rescueDoc struct {
 	Output   string               `json:"output"`
 	To       string               `json:"to"`
 	At       string               `json:"at,omitempty"`
-	Damaged  string               `json:"damaged"` // the policy
+	Damaged  string               `json:"damaged"` // the damage policy
 	Began    time.Time            `json:"began"`
 	Seconds  float64              `json:"seconds"`
-	Whole    bool                 `json:"whole"` // all that any sign points to is in the output
+	Whole    bool                 `json:"whole"` // everything that any sign points to is in the output
 	Why      []string             `json:"why_not,omitempty"`
 	Tables   []*rescuedTable      `json:"tables"`
 	Unnamed  []unnamedDoc         `json:"unnamed"` // signs of tablets and rows that are in no table
@@ -45,10 +45,10 @@ type rescueDoc struct {
 type rescuedTable struct {
 	Table    string               `json:"table"`
 	ID       string               `json:"table_id,omitempty"`
-	Output   string               `json:"output,omitempty"` // in the output; "": nothing could be written
+	Output   string               `json:"output,omitempty"` // name in the output; "": nothing could be written
 	Rows     *int64               `json:"rows"`             // in the output
-	Lost     *int64               `json:"rows_lost"`        // that can be counted
-	Exact    bool                 `json:"rows_lost_exact"`  // no others are lost
+	Lost     *int64               `json:"rows_lost"`        // as far as they can be counted
+	Exact    bool                 `json:"rows_lost_exact"`  // no other rows are lost
 	Whole    bool                 `json:"whole"`
 	Why      []string             `json:"why_not,omitempty"`
 	Bytes    int64                `json:"bytes"`
@@ -56,7 +56,7 @@ type rescuedTable struct {
 	Pieces   []pieces.File        `json:"pieces,omitempty"` // the files of the output, with --file-size
 	Readback *readback            `json:"read_back,omitempty"`
 	First    *look.Moment         `json:"first_operation,omitempty"`
-	From     *look.Moment         `json:"exact_from,omitempty"` // snapshots
+	From     *look.Moment         `json:"exact_from,omitempty"` // snapshots are exact from this moment on
 	Last     *look.Moment         `json:"last_operation,omitempty"`
 	Replayed int64                `json:"replayed_operations"` // row operations that only logs had
 	Tablets  []*look.CensusTablet `json:"tablets,omitempty"`
@@ -64,14 +64,14 @@ type rescuedTable struct {
 	Losses   []string             `json:"losses,omitempty"`
 }
 
-// lostPart is how many rows a tablet, or a file, has lost.
+// lostPart is how many rows a tablet or a file has lost.
 type lostPart struct {
 	Part  string `json:"part"`
 	Rows  int64  `json:"rows"`
 	Exact bool   `json:"exact"`
 }
 
-// unnamedDoc is a sign of what is in no table.
+// unnamedDoc is a sign of data that are in no table.
 type unnamedDoc struct {
 	State  string `json:"state"`
 	Table  string `json:"table,omitempty"`
@@ -81,13 +81,13 @@ type unnamedDoc struct {
 	Why    string `json:"why"`
 }
 
-// leftDoc is a file that is of no table.
+// leftDoc is a file that belongs to no table.
 type leftDoc struct {
 	File string `json:"file"`
 	Why  string `json:"why"`
 }
 
-// sourceDoc is a file that was there.
+// sourceDoc is a source file.
 type sourceDoc struct {
 	File     string `json:"file"`
 	Kind     string `json:"kind"`
@@ -97,7 +97,7 @@ type sourceDoc struct {
 	Problem  string `json:"problem,omitempty"`
 }
 
-// miss notes that something is not in the output, and why.
+// miss records that something is not in the output, and why.
 func (d *rescueDoc) miss(why string) {
 	d.Whole = false
 	for _, w := range d.Why {
@@ -108,7 +108,7 @@ func (d *rescueDoc) miss(why string) {
 	d.Why = append(d.Why, why)
 }
 
-// addFindings adds findings that are more than notes, each once. Errors say that not all is here.
+// addFindings adds findings above notes, without duplicates. Errors mean that the output is incomplete.
 func (d *rescueDoc) addFindings(all []region.Finding) {
 	if d.seen == nil {
 		d.seen = map[region.Finding]bool{}
@@ -125,7 +125,7 @@ func (d *rescueDoc) addFindings(all []region.Finding) {
 	}
 }
 
-// table is the table of a name and id, if it is known already.
+// table returns the table of a name and id, creating it if necessary.
 func (d *rescueDoc) table(name, id string) *rescuedTable {
 	for _, t := range d.Tables {
 		if t.Table == name && (t.ID == id || t.ID == "" || id == "") {
@@ -135,7 +135,7 @@ func (d *rescueDoc) table(name, id string) *rescuedTable {
 	return nil
 }
 
-// add adds what became of a table.
+// add adds the outcome of a table.
 func (d *rescueDoc) add(t oneTable, o *tableOutcome) {
 	x := &rescuedTable{Table: cmp.Or(t.table, t.source), ID: t.id, Whole: true, Bytes: o.summary.Bytes,
 		Files: o.summary.Files, Readback: o.summary.Readback, Pieces: o.summary.Pieces}
@@ -179,7 +179,7 @@ func (d *rescueDoc) add(t oneTable, o *tableOutcome) {
 	}
 }
 
-// miss notes why a table is not whole.
+// miss records why a table is not whole.
 func (t *rescuedTable) miss(why string) {
 	t.Whole = false
 	for _, w := range t.Why {
@@ -190,10 +190,10 @@ func (t *rescuedTable) miss(why string) {
 	t.Why = append(t.Why, why)
 }
 
-// maxShown is how many losses of a table the report has line by line.
+// maxShown is how many losses of a table the report lists one by one.
 const maxShown = 1000
 
-// losses adds what was lost, and in which tablets or files.
+// losses adds what was lost, by tablet or file.
 func (t *rescuedTable) losses(all []region.Loss) {
 	of := map[string][]region.Loss{}
 	var parts []string
@@ -214,7 +214,7 @@ func (t *rescuedTable) losses(all []region.Loss) {
 	}
 }
 
-// addCensus adds the tablets of tables, and what of the census is in none.
+// addCensus adds the tablets of tables, and those tablets of the census that are in no table.
 func (d *rescueDoc) addCensus(all []*look.CensusTable) {
 	for _, c := range all {
 		t := d.table(c.Table, c.ID)
@@ -253,7 +253,7 @@ func (d *rescueDoc) addCensus(all []*look.CensusTable) {
 	}
 }
 
-// settle draws the conclusions: a place of which a table is not whole is not.
+// settle draws the conclusions: the place is not whole if any of its tables is not.
 func (d *rescueDoc) settle() {
 	for _, t := range d.Tables {
 		if !t.Whole {
@@ -267,7 +267,7 @@ func (d *rescueDoc) json() ([]byte, error) {
 	return append(b, '\n'), err
 }
 
-// verdict says in words whether all was rescued.
+// verdict says in words whether everything was rescued.
 func (d *rescueDoc) verdict() string {
 	whole := 0
 	for _, t := range d.Tables {
@@ -281,7 +281,7 @@ func (d *rescueDoc) verdict() string {
 	return fmt.Sprintf("NOT ALL was rescued: %d of %s are whole", whole, display.Count(int64(len(d.Tables)), "table"))
 }
 
-// totals are the rows of all tables, and those that are known to be lost.
+// totals returns the rows of all tables, and how many are known to be lost.
 func (d *rescueDoc) totals() (rows, lost int64) {
 	for _, t := range d.Tables {
 		rows += max(0, ls.Number(t.Rows))
@@ -290,7 +290,7 @@ func (d *rescueDoc) totals() (rows, lost int64) {
 	return rows, lost
 }
 
-// lostText is how many rows are lost, as far as that is known.
+// lostText says how many rows are lost, as far as that is known.
 func (t *rescuedTable) lostText() string {
 	switch n := ls.Number(t.Lost); {
 	case n < 0:
@@ -302,7 +302,7 @@ func (t *rescuedTable) lostText() string {
 	}
 }
 
-// facts are what else is known of a table, a line each.
+// facts returns other facts about a table, one per line.
 func (t *rescuedTable) facts() (out [][2]string) {
 	add := func(k, v string) { out = append(out, [2]string{k, v}) }
 	if t.Readback != nil {
@@ -343,7 +343,7 @@ func (t *rescuedTable) facts() (out [][2]string) {
 	return out
 }
 
-// reportWidth is how wide the text is at most, where words allow it.
+// reportWidth is the maximum width of the text, unless a word is longer.
 const reportWidth = 80
 
 func (d *rescueDoc) text() ([]byte, error) {

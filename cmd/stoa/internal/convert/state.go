@@ -22,8 +22,8 @@ import (
 	"stoa/store/remote"
 )
 
-// stateFile says, in the directory of the output, which tables are done. It is written whole after the first table of
-// a run and at its end; between these a line per table goes to the journal.
+// stateFile records, in the directory of the output, which tables are done. The whole file is written after the first
+// table of a run and at the end of the run; in between, one line per table is added to the journal.
 const stateFile = ".stoa-convert.json"
 
 // allState is the content of the state file.
@@ -34,13 +34,13 @@ type allState struct {
 	Failed   []failedTable `json:"failed,omitempty"` // of the last run
 	Finished bool          `json:"finished"`         // all tables are done
 
-	kept    bool           // there is a state file, of this run or of an earlier one
-	at      map[string]int // where a source is in Done; of several entries of one, the last
+	kept    bool           // a state file exists, from this run or an earlier one
+	at      map[string]int // index of a source in Done; if it occurs several times, the last one
 	journal journal
 	saved   time.Time
 }
 
-// openState reads the state of an earlier run, or begins one.
+// openState reads the state of an earlier run, or begins a new one.
 func openState(ctx context.Context, a *cli.App, dir string, resume bool, settings []string) (*allState, error) {
 	st := &allState{Stoa: "convert-all", Settings: settings, at: map[string]int{}}
 	name := filepath.Join(dir, stateFile)
@@ -80,12 +80,12 @@ func openState(ctx context.Context, a *cli.App, dir string, resume bool, setting
 	return &previous, nil
 }
 
-// globQuoted is a name as a pattern that matches just it.
+// globQuoted returns a pattern that matches exactly name.
 func globQuoted(name string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(name)
 }
 
-// differing are the settings that are only in one of two lists.
+// differing returns the settings that are in only one of two lists.
 func differing(a, b []string) (out []string) {
 	for _, s := range a {
 		if !slices.Contains(b, s) {
@@ -100,7 +100,7 @@ func differing(a, b []string) (out []string) {
 	return out
 }
 
-// find is what an earlier run has done of a table.
+// find returns what an earlier run has done for a table, or nil.
 func (st *allState) find(t oneTable) *doneTable {
 	if i, ok := st.at[t.source]; ok {
 		return &st.Done[i]
@@ -108,19 +108,19 @@ func (st *allState) find(t oneTable) *doneTable {
 	return nil
 }
 
-// forget takes a table from those that are done.
+// forget removes a table from those that are done.
 func (st *allState) forget(t oneTable) {
 	delete(st.at, t.source)
 	st.Finished = false
 }
 
-// add puts a table among those that are done, in the place of what was known of it.
+// add adds a table to those that are done, replacing any earlier entry.
 func (st *allState) add(d doneTable) {
 	st.at[d.Source] = len(st.Done)
 	st.Done = append(st.Done, d)
 }
 
-// compact drops the entries that were forgotten or replaced.
+// compact drops entries that were forgotten or replaced.
 func (st *allState) compact() {
 	var current []doneTable
 	for i, d := range st.Done {
@@ -132,7 +132,7 @@ func (st *allState) compact() {
 	st.Done = current
 }
 
-// record keeps a table that is done: the first of a run in a state file written whole, which no longer has what the run
+// record saves a table that is done: the first one of a run in a newly written state file, which drops what the run
 // forgot, the others in the journal.
 func (st *allState) record(ctx context.Context, a *cli.App, dir string, d doneTable) error {
 	st.add(d)
@@ -150,10 +150,10 @@ func (st *allState) record(ctx context.Context, a *cli.App, dir string, d doneTa
 	return st.journal.append(dir, st.Failed, d)
 }
 
-// saveEvery is how often the state is written whole at an address, where there is no journal.
+// saveEvery is how often the whole state is written at an address, where there is no journal.
 const saveEvery = 20 * time.Second
 
-// save writes the state file whole, which makes the journal void, and removes that.
+// save writes the whole state file, which makes the journal void, and removes the journal.
 func (st *allState) save(ctx context.Context, a *cli.App, dir string) error {
 	st.compact()
 	b, err := json.MarshalIndent(st, "", "  ")
@@ -173,7 +173,7 @@ func (st *allState) save(ctx context.Context, a *cli.App, dir string) error {
 	return nil
 }
 
-// replay adds to the state, which was read from a file of such content, what its journal says.
+// replay adds the entries of the journal to the state, which was read from a state file with this content.
 func (st *allState) replay(dir string, state []byte) error {
 	st.at = map[string]int{}
 	for i, d := range st.Done {
@@ -197,7 +197,7 @@ func (st *allState) replay(dir string, state []byte) error {
 	return nil
 }
 
-// keepNames gives tables that are done the output that they have, and no other table that name.
+// keepNames gives tables that are done their existing output names, which no other table may get.
 func (st *allState) keepNames(tables []oneTable) {
 	withoutExt := func(name string) string { return strings.ToLower(strings.TrimSuffix(name, filepath.Ext(name))) }
 	taken := map[string]bool{}
@@ -224,13 +224,13 @@ func (st *allState) keepNames(tables []oneTable) {
 	}
 }
 
-// stamper makes stamps of places, each once: sizes and times of all files in and below them.
+// stamper returns stamps of places: sizes and times of all files in and below them. It computes each stamp once.
 type stamper struct {
 	tree store.Tree
 	of   map[string]string
 }
 
-// stamp is that of places together.
+// stamp returns the combined stamp of places.
 func (s *stamper) stamp(ctx context.Context, places []string) string {
 	key := strings.Join(places, "\x00")
 	if s.of[key] == "" {

@@ -1,2 +1,2 @@
-// Package display is what a terminal wants: widths of characters, lines that fit, tables of rows, types in words.
+// Package display formats text for terminals: widths of characters, line breaks, tables of rows, names of types.
 package display

@@ -6,14 +6,14 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// maxFolded is how many lines of a terminal one value of a row may take.
+// maxFolded is the maximum number of terminal lines for one value of a row.
 const maxFolded = 8
 
-// FoldRoom is how many cells a column must have for a text to be folded in it.
+// FoldRoom is the minimum width in cells of a column in which text is folded.
 const FoldRoom = 18
 
-// Folded cuts text into lines of at most width cells, after blanks and punctuation where it can. What does not fit into
-// maxLines lines is left out, and … says so (0: any number). A width of 0 folds nothing.
+// Folded breaks text into lines of at most width cells, after blanks and punctuation where possible. Text that exceeds
+// maxLines lines (0: any number) is replaced by …. A width of 0 folds nothing.
 func Folded(s string, width, maxLines int) []string {
 	if width <= 0 || DisplayWidth(s) <= width {
 		return []string{s}
@@ -30,9 +30,9 @@ func Folded(s string, width, maxLines int) []string {
 	return out
 }
 
-// Hanging breaks the lines of a message that are too long for the terminal between words, which stay whole so
-// that they can be copied; continuation lines are indented. A width of 0 breaks nothing, and neither is a message
-// broken that marks a place in the line above with ^.
+// Hanging breaks those lines of a message that are too long for the terminal between words, which remain whole so that
+// they can be copied; continuation lines are indented. A width of 0 breaks nothing. A message that marks a place in the
+// previous line with ^ is not broken.
 func Hanging(s string, width int) string {
 	lines := strings.Split(s, "\n")
 	for i, l := range lines {
@@ -69,8 +69,8 @@ func hang(l string, width int) string {
 	return b.String()
 }
 
-// lineEnd is how many bytes of s fit in width cells: up to and with the last punctuation in the line's second half, or
-// all that fit.
+// lineEnd returns how many bytes of s fit in width cells: up to and including the last punctuation in the line's second
+// half, or else all that fit.
 func lineEnd(s string, width int) int {
 	at, end, mark := 0, 0, 0
 	for i, r := range s {
@@ -93,8 +93,7 @@ func lineEnd(s string, width int) int {
 	return len(s)
 }
 
-// vertical is how rows, or the rows of a report, are shown that are too wide for the terminal: a block a row, a
-// line a column.
+// vertical shows rows that are too wide for the terminal as a block per row, with a line per column.
 type vertical struct {
 	names []string
 	width int // of the terminal; 0 folds nothing
@@ -112,7 +111,7 @@ func NewVertical(names []string, width int) *vertical {
 	return u
 }
 
-// Append shows one column of a row in at most maxLines lines. dim shows a name or null less bright.
+// Append appends one column of a row in at most maxLines lines. dim makes a name or null less bright.
 func (u *vertical) Append(b []byte, k int, value string, maxLines int, dim func(string) string) []byte {
 	name := runewidth.Truncate(u.names[k], u.label, "…")
 	room := 0

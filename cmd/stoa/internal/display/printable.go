@@ -7,11 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// Printable makes text that came out of a file fit for a terminal: control characters, which could move its
-// cursor or worse, and bytes that are not UTF-8 are shown as escapes. Line ends stay.
+// Printable makes text from a file safe for a terminal: control characters, which could move the cursor or worse, and
+// bytes that are not UTF-8 are shown as escapes. Line ends are kept.
 func Printable(s string) string { return escape(s, true) }
 
-// OneLine is printable without line ends.
+// OneLine is Printable with line ends escaped, too.
 func OneLine(s string) string { return escape(s, false) }
 
 func escape(s string, lines bool) string {
@@ -40,8 +40,7 @@ func escape(s string, lines bool) string {
 	return b.String()
 }
 
-// hidden reports whether r does something other than being seen: controls, and the marks that turn the
-// direction of text.
+// hidden reports whether r is not a visible character: controls, and marks that change the direction of text.
 func hidden(r rune) bool {
 	return unicode.IsControl(r) || r >= 0x202A && r <= 0x202E || r >= 0x2066 && r <= 0x2069 || r == 0xFEFF
 }

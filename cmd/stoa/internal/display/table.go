@@ -13,32 +13,33 @@ import (
 )
 
 const (
-	TableSample = 1000 // rows that decide the widths of the columns
-	maxCell     = 4096 // bytes of a cell that are looked at
+	TableSample = 1000 // rows that determine the widths of the columns
+	maxCell     = 4096 // bytes of a cell that are examined
 	Narrowest   = 5    // cells to which a column can be squeezed
-	readable    = 10   // cells of a text that still say something
-	readableNum = 24   // of a number, which is worth nothing when it is cut
+	readable    = 10   // cells at which a text is still useful
+	readableNum = 24   // cells for a number, which is useless when it is cut
 	Gutter      = "  "
 )
 
-// TableStyle says what the table is shown on.
+// TableStyle is how a table is displayed.
 type TableStyle struct {
-	Width  int // 0: as wide as it needs
+	Width  int // 0: as wide as necessary
 	Colour bool
 	Layout Layout
 }
 
-// Layout is how a table's rows are laid out.
+// Layout is the arrangement of a table's rows.
 type Layout int
 
 const (
-	Horizontal Layout = iota // a line a row
-	Vertical                 // a block a row, a line a column
+	Horizontal Layout = iota // a line per row
+	Vertical                 // a block per row, a line per column
 	AsFits                   // Horizontal if every column has room for something readable, else Vertical
 )
 
-// Table shows rows in columns. The first rows decide the widths; what is wider later is cut on a terminal and sticks
-// out elsewhere. A table that is too wide shows a block of lines for each row, and so does one that is asked to.
+// Table shows rows in columns. The first rows determine the widths; wider values later are cut on a terminal, and
+// exceed their column elsewhere. A table that is too wide is shown with a block of lines for each row, as is one for
+// which that was requested.
 type Table struct {
 	w       io.Writer
 	Style   TableStyle
@@ -48,8 +49,8 @@ type Table struct {
 	nested  []bool
 	pending [][]cell  // until the widths are known
 	widths  []int     // of the columns that are shown
-	blocks  *vertical // instead of lines
-	shown   int64     // blocks
+	blocks  *vertical // used instead of lines if not nil
+	shown   int64     // blocks shown
 	rows    int64
 	line    []byte
 }
@@ -70,13 +71,13 @@ func NewTable(w io.Writer, sc *arrow.Schema, style TableStyle) *Table {
 	return t
 }
 
-// numeric reports whether values of the type stand to the right.
+// numeric reports whether values of the type are right-aligned.
 func numeric(t arrow.DataType) bool {
 	id := t.ID()
 	return arrow.IsInteger(id) || arrow.IsFloating(id) || arrow.IsDecimal(id)
 }
 
-// Write takes the rows of a batch.
+// Write adds the rows of a batch.
 func (t *Table) Write(b arrow.RecordBatch) error {
 	var buf []byte
 	for i := range int(b.NumRows()) {
@@ -105,7 +106,7 @@ func (t *Table) Write(b arrow.RecordBatch) error {
 	return nil
 }
 
-// cellText is a value on one line. Of a very long one only the beginning is shown.
+// cellText returns a value on one line. Of a very long one it returns only the beginning.
 func cellText(b []byte) string {
 	if len(b) <= maxCell {
 		return OneLine(string(b))
@@ -117,7 +118,7 @@ func cellText(b []byte) string {
 	return OneLine(string(b[:n])) + "…"
 }
 
-// Close shows what is left, and the number of rows.
+// Close prints what is left, and the number of rows.
 func (t *Table) Close() error {
 	if err := t.Flush(); err != nil {
 		return err
@@ -131,7 +132,7 @@ func (t *Table) Close() error {
 	return err
 }
 
-// Flush decides the widths and shows the head and what was kept.
+// Flush determines the widths and prints the heading and the pending rows.
 func (t *Table) Flush() error {
 	if t.widths != nil {
 		return nil
@@ -167,7 +168,7 @@ func (t *Table) flushPending() error {
 	return nil
 }
 
-// readable reports whether the columns fit such that each shows something that can be read.
+// readable reports whether the columns fit such that each shows something readable.
 func (t *Table) readable(natural []int) bool {
 	if t.Style.Width <= 0 {
 		return true
@@ -178,14 +179,14 @@ func (t *Table) readable(natural []int) bool {
 		if t.right[k] {
 			minimal[k] = min(n, readableNum)
 		}
-		if t.nested[k] { // half of a nested value says nothing
+		if t.nested[k] { // half of a nested value is useless
 			minimal[k] = n
 		}
 	}
 	return total(minimal) <= t.Style.Width
 }
 
-// natural is how wide the columns would like to be.
+// natural returns the unconstrained widths of the columns.
 func (t *Table) natural() []int {
 	out := make([]int, len(t.names))
 	for k := range out {
@@ -199,7 +200,7 @@ func (t *Table) natural() []int {
 	return out
 }
 
-// fit squeezes the widest columns until all fit, and leaves the last ones out if even that is not enough.
+// fit squeezes the widest columns until all fit, and leaves out the last ones if even that is not enough.
 func (t *Table) fit(w []int) []int {
 	if t.Style.Width <= 0 {
 		return w
@@ -227,7 +228,7 @@ func (t *Table) fit(w []int) []int {
 	return w
 }
 
-// minSum is how many columns fit when each is squeezed as far as it goes.
+// minSum returns how many columns fit when each is squeezed to its minimum.
 func minSum(w []int, width int) int {
 	sum := -len(Gutter)
 	for k, x := range w {
@@ -246,7 +247,7 @@ func total(w []int) int {
 	return sum
 }
 
-// printBlock shows one row as a block of lines.
+// printBlock prints one row as a block of lines.
 func (t *Table) printBlock(row []cell) error {
 	t.shown++
 	b := append(t.line[:0], t.Dim("── "+Thousands(t.shown)+" ──")...)
@@ -262,7 +263,7 @@ func (t *Table) printBlock(row []cell) error {
 	return err
 }
 
-// print shows one row, or a line of the heading.
+// print prints one row, or a line of the heading.
 func (t *Table) print(row []cell) error {
 	if t.blocks != nil {
 		return t.printBlock(row)
@@ -316,7 +317,7 @@ func (t *Table) Dim(s string) string {
 	return "\x1b[2m" + s + "\x1b[0m"
 }
 
-// shortType is a type in few letters, for the second line of a table.
+// shortType returns a short name of a type, for the second line of a table.
 func shortType(t arrow.DataType) string {
 	s := TypeName(t)
 	if i := strings.IndexByte(s, '<'); i >= 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// Count is a number and its noun.
+// Count returns a number and its noun.
 func Count(n int64, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -17,7 +17,7 @@ func Count(n int64, noun string) string {
 	return Thousands(n) + " " + noun + "s"
 }
 
-// Thousands writes 1234567 as 1,234,567.
+// Thousands formats 1234567 as 1,234,567.
 func Thousands(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	sign := ""
@@ -30,7 +30,7 @@ func Thousands(n int64) string {
 	return sign + s
 }
 
-// Maybe is Thousands, or nothing when the number is not known.
+// Maybe is Thousands, or "" if the number is not known.
 func Maybe(n int64) string {
 	if n < 0 {
 		return ""
@@ -38,7 +38,7 @@ func Maybe(n int64) string {
 	return Thousands(n)
 }
 
-// BytesText writes a number of bytes for people, in powers of 1000.
+// BytesText formats a number of bytes for people, in powers of 1000.
 func BytesText(n int64) string {
 	if n < 0 {
 		return ""
@@ -58,7 +58,7 @@ func BytesText(n int64) string {
 	return strconv.FormatFloat(f, 'f', digits, 64) + " " + []string{"B", "kB", "MB", "GB", "TB", "PB", "EB"}[unit]
 }
 
-// Seconds writes a duration for people.
+// Seconds formats a duration for people.
 func Seconds(d time.Duration) string {
 	switch {
 	case d < 10*time.Second:
@@ -71,10 +71,10 @@ func Seconds(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d h", int(d.Hours()), int(d.Minutes())%60)
 }
 
-// Indent puts two blanks a level in front.
+// Indent returns two blanks per level.
 func Indent(depth int) string { return strings.Repeat("  ", depth) }
 
-// DisplayWidth is how many cells of a terminal text takes.
+// DisplayWidth returns how many terminal cells a text takes.
 func DisplayWidth(s string) int {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] > '~' {
@@ -84,7 +84,7 @@ func DisplayWidth(s string) int {
 	return len(s)
 }
 
-// ShellWord is s, quoted where a shell would not take it as one word.
+// ShellWord returns s, quoted if a shell would not read it as one word.
 func ShellWord(s string) string {
 	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+=:@,") == "" {
 		return s

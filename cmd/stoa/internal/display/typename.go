@@ -9,9 +9,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// TypeName is a type in the words of `stoa schema`, which are those that --source-opt schema=… understands.
-// Nested types name their kind and, in angle brackets, what is in them; in JSON the children stand on their own
-// (see TypeWord).
+// TypeName returns a type in the words of `stoa schema`, which --source-opt schema=… accepts. Nested types are named by
+// their kind and, in angle brackets, their contents; in JSON the children are separate (see TypeWord).
 func TypeName(t arrow.DataType) string {
 	word := TypeWord(t)
 	if d, ok := t.(*arrow.DictionaryType); ok {
@@ -55,7 +54,8 @@ func plainName(s string) string {
 	return s
 }
 
-// TypeWord is a type without its children: the word and its parameters. Every parameter of every Arrow type is in it.
+// TypeWord returns a type without its children: the word and its parameters. It includes every parameter of every Arrow
+// type.
 func TypeWord(t arrow.DataType) string {
 	switch t := t.(type) {
 	case *arrow.StringType:
@@ -101,8 +101,8 @@ func codes(c []arrow.UnionTypeCode) string {
 	return strings.Trim(strings.ReplaceAll(fmt.Sprint(c), " ", ","), "[]")
 }
 
-// ChildFields are the fields in a type: a list's element, a map's key and value, the fields of a struct or union,
-// the run ends and values of runs, the index and the values of a dictionary.
+// ChildFields returns the fields in a type: a list's element, a map's key and value, the fields of a struct or union,
+// the run ends and values of a run-end encoded type, the index and the values of a dictionary.
 func ChildFields(t arrow.DataType) []arrow.Field {
 	switch t := t.(type) {
 	case *arrow.MapType:

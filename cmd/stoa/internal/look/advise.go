@@ -19,8 +19,8 @@ import (
 	"stoa/cmd/stoa/internal/source"
 )
 
-// adviceDoc is what -f json has: the bytes that the columns take, and those that they would take with other options,
-// the fewest first.
+// adviceDoc is the document of -f json: the bytes that the columns take, and those that they would take with other
+// options, in ascending order.
 type adviceDoc struct {
 	Format  string     `json:"format"`
 	Rows    int64      `json:"rows"`
@@ -29,7 +29,7 @@ type adviceDoc struct {
 	Columns []sizeDoc  `json:"columns"`
 	Trials  []trialDoc `json:"trials"`
 	Command []string   `json:"command,omitempty"`  // none: nothing saves enough
-	Lost    []string   `json:"not_kept,omitempty"` // what the table has and the output of the command would not
+	Lost    []string   `json:"not_kept,omitempty"` // properties of the table that the output of the command would lack
 }
 
 type sizeDoc struct {
@@ -46,7 +46,7 @@ type trialDoc struct {
 	Columns []sizeDoc         `json:"columns"`
 }
 
-// worthwhile is the share of the bytes that other options must save to be advised.
+// worthwhile is the fraction of the bytes that other options must save to be advised.
 const worthwhile = 0.01
 
 func AdviseCmd(a *cli.App) *cobra.Command {
@@ -114,7 +114,7 @@ func showAdvice(ctx context.Context, a *cli.App, t *stoa.Table, args []string, o
 	})
 }
 
-// notKept says in words what an output of the advised line lacks.
+// notKept says in words what the output of the advised command lacks.
 func notKept(x *advise.Advice) (out []string) {
 	for _, w := range [][2]string{{"bloom", "Bloom filters"}, {"sorting-columns", "sorting columns"},
 		{"key-file", "encryption: it is in the clear"}} {
@@ -140,7 +140,7 @@ func docOfAdvice(x *advise.Advice) adviceDoc {
 	return d
 }
 
-// convertLine is the command that writes a table with options.
+// convertLine returns the command that writes a table with options.
 func convertLine(args []string, to string, opts map[string]string) []string {
 	line := append([]string{"stoa", "convert"}, args...)
 	line = append(line, "-o", "OUT")

@@ -21,7 +21,7 @@ import (
 // The forms of a census.
 var censusForms = []string{"text", "json"}
 
-// CensusTable is a table of the document of -f json, with its tablets and their replicas.
+// CensusTable is a table in the document of -f json, with its tablets and their replicas.
 type CensusTable struct {
 	Table    string          `json:"table"` // "": not known
 	ID       string          `json:"table_id,omitempty"`
@@ -72,7 +72,8 @@ A table is complete if each of its parts has a replica that is whole. The status
 	return cli.First(cmd, "format", "output")
 }
 
-// writeJoined writes what read says of the places, taken together; status 3 if its findings have errors.
+// writeJoined writes what read returns for the places, combined into one. The status is 3 if its findings include
+// errors.
 func writeJoined[T any](ctx context.Context, a *cli.App, args []string, src *source.SourceFlags,
 	out *output.OutputFlags, read func(context.Context, []string, stoa.OpenOptions) ([]T, []region.Finding, error),
 	write func(io.Writer, []T) error) error {
@@ -103,14 +104,14 @@ func writeJoined[T any](ctx context.Context, a *cli.App, args []string, src *sou
 	return err
 }
 
-// CensusOf is the census of the places, taken together.
+// CensusOf returns the census of the places, combined into one.
 func CensusOf(ctx context.Context, places []string, o stoa.OpenOptions) (tables []*CensusTable,
 	findings []region.Finding, err error) {
 	findings, err = listJoined(ctx, "census", places, o, func(v []string) { tables = addToCensus(tables, v) })
 	return tables, findings, err
 }
 
-// addToCensus adds a line. Its values are in the order of kudu.CensusFields.
+// addToCensus adds a line, whose values are in the order of kudu.CensusFields.
 func addToCensus(tables []*CensusTable, v []string) []*CensusTable {
 	n := len(tables)
 	if n == 0 || tables[n-1].Table != v[0] || tables[n-1].ID != v[1] || v[1] == "" {
@@ -128,10 +129,11 @@ func addToCensus(tables []*CensusTable, v []string) []*CensusTable {
 	return tables
 }
 
-// censusWidth is how wide the text is at most.
+// censusWidth is the maximum width of the text.
 const censusWidth = 80
 
-// writeCensus writes a table after the other: a line a tablet, and one a replica, with why it is not whole below it.
+// writeCensus writes one table after another: a line per tablet, and one per replica, with the reason below it if it is
+// not whole.
 func writeCensus(w io.Writer, tables []*CensusTable) error {
 	var b strings.Builder
 	line := func(indent int, text string) {
@@ -161,10 +163,10 @@ func writeCensus(w io.Writer, tables []*CensusTable) error {
 	return err
 }
 
-// cutID is the beginning of a UUID, by which people recognize a server.
+// cutID returns the beginning of a UUID, by which people recognize a server.
 func cutID(id string) string { return id[:min(len(id), 8)] }
 
-// cutTo cuts a text that is wider.
+// cutTo truncates a text to width.
 func cutTo(s string, width int) string {
 	r := []rune(s)
 	if display.DisplayWidth(s) <= width {

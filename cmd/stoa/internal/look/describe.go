@@ -20,8 +20,8 @@ import (
 
 var describeForms = []string{"text", "json", "jsonl"}
 
-// nodeDoc is a node as -f json has it. at is in bytes of the object; inner is the offset in the decoded bytes of the
-// enclosing node, where there are such.
+// nodeDoc is a node in -f json. at is in bytes of the object; inner is the offset in the decoded bytes of the enclosing
+// node, if there are any.
 type nodeDoc struct {
 	Depth  int    `json:"depth"`
 	Kind   string `json:"kind"`
@@ -89,7 +89,7 @@ func describePaths(a *cli.App, ctx context.Context, args []string, o stoa.Descri
 			}
 		}
 		if err != nil {
-			break // what could be read is shown, and then the error
+			break // the readable nodes are shown before the error
 		}
 	}
 	if cerr := n.close(); cerr != nil {
@@ -105,7 +105,7 @@ func describePaths(a *cli.App, ctx context.Context, args []string, o stoa.Descri
 	return errors.Join(p.Commit(ctx), err)
 }
 
-// nodeWriter writes nodes as they come.
+// nodeWriter writes nodes as they arrive.
 type nodeWriter struct {
 	w     io.Writer
 	form  string
@@ -162,10 +162,10 @@ func nodeLine(x region.Node) string {
 	return s
 }
 
-// coverage says how much of each object is described.
+// coverage reports how much of each object is described.
 type coverage struct {
 	region.Coverage
-	objects []string // in the order in which they came
+	objects []string // in order of first appearance
 }
 
 func (c *coverage) add(x region.Node) {
@@ -175,7 +175,7 @@ func (c *coverage) add(x region.Node) {
 	}
 }
 
-// lines has a line per object. Bytes that two structures claim are reported, too: there should be none.
+// lines returns a line per object. It also reports bytes that two structures claim, which should not occur.
 func (c *coverage) lines(size func(object string) int64) []string {
 	var out []string
 	for _, name := range c.objects {

@@ -24,12 +24,12 @@ import (
 
 var diffForms = []string{"text", "json"}
 
-// diffDoc is what -f json has.
+// diffDoc is the document of -f json.
 type diffDoc struct {
 	A        string           `json:"a"`
 	B        string           `json:"b"`
 	Equal    bool             `json:"equal"`
-	Key      []string         `json:"matched_by,omitempty"` // the columns; none: rows are matched by position
+	Key      []string         `json:"matched_by,omitempty"` // columns; none: rows are matched by position
 	Schema   []diffColumnDoc  `json:"schema"`
 	RowsA    int64            `json:"rows_a"`
 	RowsB    int64            `json:"rows_b"`
@@ -56,14 +56,14 @@ type diffRowDoc struct {
 	Cells []diffCellDoc `json:"cells"`
 }
 
-// diffCellDoc is a cell; a side that the row is not on has null.
+// diffCellDoc is a cell. The side without the row is null.
 type diffCellDoc struct {
 	Column string  `json:"column"`
 	A      *string `json:"a"`
 	B      *string `json:"b"`
 }
 
-// diffing is what the flags of diff say.
+// diffing holds the flags of diff.
 type diffing struct {
 	source.SourceFlags
 	source.SelectFlags
@@ -209,9 +209,9 @@ func (d *diffing) run(ctx context.Context, a *cli.App, args []string) error {
 	return err
 }
 
-// knownKey is the primary key by which rows can be matched: one table knows it, the other has its columns, and another
-// key is not known there. Columns that are bytes must be so in both: the text of one is no key. columns are those that
-// are compared (none: all); a key that is not among them is not used.
+// knownKey returns the primary key by which rows can be matched: one table knows it, and the other has its columns and
+// knows no other key. Columns that are bytes must be so in both, as the text of bytes is not a key. columns are those
+// that are compared (none: all); a key with other columns is not used.
 func knownKey(tables [2]*stoa.Table, columns []string) []string {
 	key, other := tables[0].PrimaryKey(), tables[1].PrimaryKey()
 	if len(key) == 0 {
@@ -232,8 +232,8 @@ func knownKey(tables [2]*stoa.Table, columns []string) []string {
 	return key
 }
 
-// sourceOptions are what the flags mean for one of the two sides: a reading option counts where the side's format has
-// it, or where neither has.
+// sourceOptions returns the options for one of the two sides: a reading option applies if the side's format has it, or
+// if neither has.
 func (d *diffing) sourceOptions(ctx context.Context, a *cli.App, args []string, side int) (stoa.OpenOptions, error) {
 	var knows [2]*format.Format
 	for i, p := range args {
@@ -242,7 +242,7 @@ func (d *diffing) sourceOptions(ctx context.Context, a *cli.App, args []string, 
 		if err != nil {
 			return o, err
 		}
-		// if the format cannot be detected, opening reports why
+		// if the format cannot be detected, opening reports the reason
 		knows[i], _ = stoa.Probe(ctx, format.Target{Tree: o.Tree, Name: cli.WithoutTable(p)}, o)
 	}
 	has := func(i int, key string) bool { return knows[i] == nil || source.HasKey(knows[i], key) }
@@ -336,7 +336,7 @@ func (c diffColumnDoc) text() string {
 	return display.OneLine(s)
 }
 
-// print shows a row: a line each cell that differs, or one line if the row is on one side only.
+// print prints a row: a line for each cell that differs, or one line if the row is on one side only.
 func (r *diffRowDoc) print(b *strings.Builder) {
 	side := func(c diffCellDoc) string {
 		if c.A != nil {

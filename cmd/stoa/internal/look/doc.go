@@ -1,2 +1,2 @@
-// Package look is the verbs that look at tables, and change nothing.
+// Package look has the verbs that look at tables without changing them.
 package look

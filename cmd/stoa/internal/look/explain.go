@@ -21,7 +21,7 @@ import (
 
 var explainForms = []string{"text", "json"}
 
-// explainDoc is what -f json has. What is not known is null.
+// explainDoc is the document of -f json. Unknown values are null.
 type explainDoc struct {
 	Filter string       `json:"filter"`
 	Levels []explainRow `json:"levels"`
@@ -30,7 +30,7 @@ type explainDoc struct {
 	Convert *explainConvert `json:"convert,omitempty"` // --convert
 }
 
-// explainConvert is whether convert would copy pages into a file of the same format, and if not, why.
+// explainConvert says whether convert would copy pages into a file of the same format, and if not, why.
 type explainConvert struct {
 	Copied bool   `json:"pages_copied"`
 	Why    string `json:"why,omitempty"`
@@ -48,8 +48,8 @@ type explainRow struct {
 	Total      *int64        `json:"of_bytes"`
 }
 
-// ExplainRan counts reads of files and their bytes (what is read twice counts twice): of pages (null where a
-// format's own reader fetches them), all of the explanation and the scan, and those before, which detected the
+// ExplainRan counts reads of files and their bytes (bytes read twice count twice): those of pages (null where a
+// format's own reader fetches them), all those of the explanation and the scan, and earlier ones, which detected the
 // format and opened the table. Distinct counts every byte once.
 type ExplainRan struct {
 	Rows      int64   `json:"rows"`
@@ -156,13 +156,13 @@ func (e *explaining) run(cmd *cobra.Command, args []string) error {
 	return reading.NoticedIn(e.app, t.Findings(), err)
 }
 
-// convertOf says whether pages are copied.
+// convertOf reports whether pages would be copied.
 func convertOf(ctx context.Context, t *stoa.Table, spec stoa.ScanSpec) (*explainConvert, error) {
 	why, err := t.Copies(ctx, spec, "out", stoa.CreateOptions{To: t.Sources()[0].Format})
 	return &explainConvert{Copied: why == "", Why: why}, err
 }
 
-// sizeOf is the size of all sources; -1 if one is not known.
+// sizeOf returns the total size of the sources; -1 if one is not known.
 func sizeOf(a *cli.App, ctx context.Context, sources []stoa.SourceInfo) (sum int64) {
 	for _, s := range sources {
 		n := a.Size(ctx, s.Name)
@@ -191,7 +191,7 @@ func docOfExplanation(x *stoa.Explanation) explainDoc {
 	return d
 }
 
-// Count takes in the reads, of which the first opened were before.
+// Count adds the reads. The first opened ones happened before the explanation.
 func (x *ExplainRan) Count(reads []store.Read, opened int) {
 	for i, r := range reads {
 		if i < opened {

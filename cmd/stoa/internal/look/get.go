@@ -16,7 +16,7 @@ import (
 	"stoa"
 )
 
-// getFlags say which rows are sought.
+// getFlags say which rows to look up.
 type getFlags struct {
 	rows []int64
 	keys []string
@@ -66,7 +66,7 @@ uses the same index.`,
 	return cli.First(cmd, "row", "key", "columns")
 }
 
-// seek is the rows that are sought, one after the other.
+// seek yields the rows that are looked up, one after another.
 func (g *getFlags) seek(ctx context.Context, t *stoa.Table, spec stoa.ScanSpec) (cli.Batches, error) {
 	var all []cli.Batches
 	var names []string
@@ -106,7 +106,7 @@ func (g *getFlags) seek(ctx context.Context, t *stoa.Table, spec stoa.ScanSpec) 
 	}, nil
 }
 
-// noKey says that a key was not found, and where it was looked for.
+// noKey says that a key was not found, and where it was looked up.
 func noKey(t *stoa.Table, values []string) string {
 	keys, key := t.Keys(), strings.Join(values, ", ")
 	if !t.Keyed() && len(keys) > 0 {
@@ -116,7 +116,7 @@ func noKey(t *stoa.Table, values []string) string {
 	return fmt.Sprintf("no row has the key (%s): the key is (%s)", key, strings.Join(keys, ", "))
 }
 
-// SplitKey reads a key of several columns as a record of CSV. That of a single column is taken as it is.
+// SplitKey parses a key of several columns as a record of CSV. The key of a single column is used unchanged.
 func SplitKey(key string, columns int) (values []string, err error) {
 	if columns <= 1 {
 		return []string{key}, nil

@@ -21,25 +21,25 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Moment is a point of a table's history. A hybrid time has more digits than a number of JSON keeps.
+// Moment is a point in a table's history. A hybrid time is a string because it has more digits than JSON numbers keep.
 type Moment struct {
 	Hybrid string `json:"hybrid"`
 	Time   string `json:"time"` // RFC 3339
 }
 
-// TableHistory is a table of the document of -f json. Moments that are not known are null.
+// TableHistory is a table in the document of -f json. Unknown moments are null.
 type TableHistory struct {
 	Table   string           `json:"table"`
 	ID      string           `json:"table_id"`
 	First   *Moment          `json:"first"`
-	Exact   *Moment          `json:"exact_from"` // from then on snapshots are exact
+	Exact   *Moment          `json:"exact_from"` // snapshots are exact from then on
 	Last    *Moment          `json:"last"`
 	Logged  int64            `json:"logged_operations"` // row operations that only the log has
 	Schema  []historyEvent   `json:"schema_changes"`
 	Tablets []*tabletHistory `json:"tablets"`
 
 	blind bool   // a tablet's first operation is not known
-	began string // the last tablet's first
+	began string // the first moment of the last tablet
 }
 
 type tabletHistory struct {
@@ -85,13 +85,13 @@ only the table's word is in its directories.
 	}
 	out.Register(cmd, censusForms, "default text")
 	src.Register(a, cmd)
-	if f := cmd.Flags().Lookup("at"); f != nil { // it is known so that it is refused with a reason
+	if f := cmd.Flags().Lookup("at"); f != nil { // the flag exists so that it can be refused with a reason
 		f.Hidden = true
 	}
 	return cli.First(cmd, "format", "output")
 }
 
-// listJoined makes a list of the places, taken together.
+// listJoined reads a list of the places, combined into one.
 func listJoined(ctx context.Context, list string, places []string, o stoa.OpenOptions, add func([]string)) (
 	[]region.Finding, error) {
 	how, err := stoa.Listing(list, o)
@@ -109,7 +109,7 @@ func listJoined(ctx context.Context, list string, places []string, o stoa.OpenOp
 	return how.List(ctx, tg, format.OpenOptions{Limits: o.Limits, NoVerify: o.NoVerify, Opts: o.Opts}, add)
 }
 
-// HistoryOf is the history of the tables of the places, taken together.
+// HistoryOf returns the history of the tables of the places, combined into one.
 func HistoryOf(ctx context.Context, places []string, o stoa.OpenOptions) (tables []*TableHistory,
 	findings []region.Finding, err error) {
 	findings, err = listJoined(ctx, "history", places, o, func(v []string) { tables = addToHistory(tables, v) })
@@ -121,7 +121,7 @@ func HistoryOf(ctx context.Context, places []string, o stoa.OpenOptions) (tables
 	return tables, findings, err
 }
 
-// addToHistory adds an event of a tablet, in the order of kudu.HistoryFields.
+// addToHistory adds an event of a tablet, whose values are in the order of kudu.HistoryFields.
 func addToHistory(tables []*TableHistory, v []string) []*TableHistory {
 	n := len(tables)
 	if n == 0 || tables[n-1].ID != v[1] || tables[n-1].Table != v[0] {
@@ -147,7 +147,7 @@ func addToHistory(tables []*TableHistory, v []string) []*TableHistory {
 	return tables
 }
 
-// take makes of an event of a tablet what it means for the table.
+// take applies an event of a tablet to the table.
 func (t *TableHistory) take(e historyEvent) {
 	later := func(a, b *Moment) *Moment {
 		if a == nil || b != nil && cmp.Or(cmp.Compare(len(b.Hybrid), len(a.Hybrid)),
@@ -169,7 +169,7 @@ func (t *TableHistory) take(e historyEvent) {
 			t.First = e.At
 		}
 	case "exact":
-		if e.At != nil && e.At.Hybrid != t.began { // else no history of the tablet was removed
+		if e.At != nil && e.At.Hybrid != t.began { // otherwise no history of the tablet was removed
 			t.Exact = later(t.Exact, e.At)
 		}
 	case "last":
@@ -184,7 +184,7 @@ func (t *TableHistory) take(e historyEvent) {
 	}
 }
 
-// writeHistory writes a table after the other: its moments, and below them those of its tablets.
+// writeHistory writes one table after another: its moments, and below them those of its tablets.
 func writeHistory(w io.Writer, tables []*TableHistory) error {
 	var b strings.Builder
 	line := func(indent int, text string) {

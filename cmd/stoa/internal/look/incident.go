@@ -13,12 +13,12 @@ import (
 	"stoa/region"
 )
 
-// maxHeld is how many findings are held until incidents are made of them.
+// maxHeld is how many findings are held before they are grouped into incidents.
 const maxHeld = 1 << 16
 
 // incidentDoc is an incident in verify -f json.
 type incidentDoc struct {
-	Finding  int               `json:"finding"` // the gravest, as an index into findings
+	Finding  int               `json:"finding"` // the most severe one, as an index into findings
 	Findings int               `json:"findings"`
 	Codes    []check.CodeCount `json:"codes"`
 	Object   string            `json:"object"`
@@ -31,7 +31,7 @@ type incidentDoc struct {
 	Next     string            `json:"next,omitempty"`
 }
 
-// incidentDocs are the incidents of all findings of a report.
+// incidentDocs returns the incidents of all findings of a report.
 func (d *VerifyDoc) incidentDocs() []incidentDoc {
 	findings := d.held
 	out := []incidentDoc{}
@@ -50,7 +50,7 @@ func (d *VerifyDoc) incidentDocs() []incidentDoc {
 	return out
 }
 
-// nextCommand is what to do about an incident; "" if nothing has to be done.
+// nextCommand returns the command for dealing with an incident; "" if nothing has to be done.
 func (d *VerifyDoc) nextCommand(in check.Incident) string {
 	if in.First.Severity < region.Error || len(d.Sources) == 0 {
 		return ""
@@ -62,13 +62,13 @@ func (d *VerifyDoc) nextCommand(in check.Incident) string {
 			source, best = s, len(s)
 		}
 	}
-	if d.several != nil && d.several(source) { // recover takes one table at a time
+	if d.several != nil && d.several(source) { // recover accepts one table at a time
 		return "stoa convert --all " + display.ShellWord(source) + " -o DIR/ --to parquet --damaged skip-rows"
 	}
 	return "stoa recover " + display.ShellWord(source) + " -o FILE.parquet"
 }
 
-// severalTables reports, once for each place, whether a place holds more than one table.
+// severalTables returns a function that reports whether a place holds more than one table. It examines each place once.
 func severalTables(ctx context.Context, o stoa.OpenOptions) func(place string) bool {
 	known := map[string]bool{}
 	return func(place string) bool {
@@ -86,7 +86,7 @@ func severalTables(ctx context.Context, o stoa.OpenOptions) func(place string) b
 	}
 }
 
-// writeIncidents writes the findings that are held as text, those of one cause as one.
+// writeIncidents writes the held findings as text, grouping those of one cause.
 func (d *VerifyDoc) writeIncidents(form string, w io.Writer) error {
 	if form == "json" || form == "jsonl" {
 		return nil
@@ -116,7 +116,7 @@ func (d *VerifyDoc) writeIncidents(form string, w io.Writer) error {
 	return nil
 }
 
-// incidentLine says what an incident is besides its first finding.
+// incidentLine describes an incident beyond its first finding.
 func (d *VerifyDoc) incidentLine(in check.Incident) string {
 	parts := []string{fmt.Sprintf("one of %s of one cause", display.Count(int64(in.N), "finding"))}
 	if in.At.Len > 0 {
@@ -145,7 +145,7 @@ func (d *VerifyDoc) incidentLine(in check.Incident) string {
 	return strings.Join(parts, "; ")
 }
 
-// names joins names; of many the first.
+// names joins names; of many it joins only the first.
 func names(all []string) string {
 	const maxNames = 6
 	if len(all) > maxNames {

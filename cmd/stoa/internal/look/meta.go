@@ -24,7 +24,7 @@ import (
 
 var metaForms = []string{"text", "json", "jsonl"}
 
-// metaDoc is what -f json has for each source.
+// metaDoc is what -f json prints for each source.
 type metaDoc struct {
 	Name    string          `json:"name"`
 	Format  string          `json:"format"`
@@ -76,10 +76,10 @@ header and footer, in the format's own words. -f json prints an array with an ob
 	return cli.First(cmd, "format", "output", "from")
 }
 
-// metaOf are the documents of a table's sources. damage is why the rows of one could not be counted.
+// metaOf returns the documents of a table's sources. damage is why the rows of a source could not be counted.
 func metaOf(a *cli.App, ctx context.Context, t *stoa.Table) (out []metaDoc, damage error) {
 	for i, s := range t.Sources() {
-		bytes := int64(-1) // of a table in a place that may hold others
+		bytes := int64(-1) // for a table in a place that may hold others
 		if cli.WithoutTable(s.Name) == s.Name {
 			bytes = a.Size(ctx, s.Name)
 		}
@@ -137,7 +137,7 @@ func writeMeta(w io.Writer, form string, docs []metaDoc, style display.TableStyl
 	return nil
 }
 
-// exactly is the exact number of bytes where BytesText rounds.
+// exactly returns the exact number of bytes where BytesText rounds.
 func exactly(n int64) string {
 	if n < 1000 {
 		return ""

@@ -20,7 +20,7 @@ import (
 	"stoa/store/remote"
 )
 
-// planEnd is the last line of a plan: a plan without it was cut.
+// planEnd is the last line of a plan: a plan without it is incomplete.
 type planEnd struct {
 	End    bool   `json:"end"`
 	Plan   string `json:"plan"`
@@ -100,8 +100,8 @@ func runPlan(cmd *cobra.Command, a *cli.App, args []string, src *source.SourceFl
 	return cli.Whole(reading.NoticedIn(a, t.Findings(), cli.AllRead(err)))
 }
 
-// absolute makes the paths mean the same in every directory: a split may be read in another one, and by another
-// process, for which standard input and pipes are not there.
+// absolute makes paths independent of the working directory: a split may be read in another directory, and by another
+// process, for which this one's standard input and pipes do not exist.
 func absolute(args []string) ([]string, error) {
 	out := slices.Clone(args)
 	for i, arg := range args {
@@ -209,7 +209,7 @@ func runScan(cmd *cobra.Command, a *cli.App, r *reading.Reading, split string) e
 	return cli.Whole(r.DamageFlags.Report(ctx, a, []string{"the split"}, noticed, cli.AllRead(err)))
 }
 
-// readSplit finds the split's text and parses it.
+// readSplit reads and parses a split.
 func readSplit(a *cli.App, arg string) (s stoa.Split, err error) {
 	text := []byte(arg)
 	switch {

@@ -85,13 +85,13 @@ func runSchema(cmd *cobra.Command, a *cli.App, args []string, src *source.Source
 		_, err := w.Write(b)
 		return err
 	})
-	if err == nil { // the schema is shown whether or not the files that a table names are there
+	if err == nil { // the schema is shown even if files that a table names are missing
 		_, err = t.Rows(cmd.Context())
 	}
 	return reading.NoticedIn(a, t.Findings(), err)
 }
 
-// SchemaBytes is a schema in one of the forms; l and d are for ddl.
+// SchemaBytes returns a schema in one of the forms; l and d are for ddl.
 func SchemaBytes(form string, sc *arrow.Schema, name string, l format.Layout, d *schemafmt.Dialect) ([]byte, error) {
 	switch form {
 	case "json":
@@ -121,7 +121,7 @@ func indented(doc any) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// tableName makes a name of a path: what stands after #, or the file's name without its extension.
+// tableName derives a name from a path: the part after #, or the file's name without its extension.
 func tableName(path string) string {
 	if path == cli.Dash {
 		return "stdin"
@@ -137,7 +137,7 @@ func tableName(path string) string {
 	return base
 }
 
-// schemaText is the schema for people: a line a column, children indented.
+// schemaText returns the schema for people: a line per column, with children indented.
 func schemaText(sc *arrow.Schema, style display.TableStyle) []byte {
 	r := output.Report{Cols: []output.ReportColumn{{Name: "column"}, {Name: "type"}, {Name: "null"},
 		{Name: "says the file"}}}
@@ -170,7 +170,7 @@ func addFields(r *output.Report, fields []arrow.Field, depth int) {
 	}
 }
 
-// flat reports whether none of the fields has children: then the type fits on its parent's line.
+// flat reports whether none of the fields has children, so that the type fits on its parent's line.
 func flat(fields []arrow.Field) bool {
 	for _, f := range fields {
 		if len(display.ChildFields(f.Type)) > 0 {
@@ -180,7 +180,7 @@ func flat(fields []arrow.Field) bool {
 	return true
 }
 
-// facts are metadata on one line, without the long ones.
+// facts returns metadata on one line, without long values.
 func facts(m arrow.Metadata) string {
 	var parts []string
 	for i, k := range m.Keys() {

@@ -131,7 +131,7 @@ func sealPaths(a *cli.App, ctx context.Context, paths []string, out string, pari
 	return nil
 }
 
-// sealTables sums up the tables of places. Files that are no tables have none.
+// sealTables computes the checksums of the tables of places. Files that are not tables have none.
 func sealTables(a *cli.App, ctx context.Context, paths []string, o stoa.OpenOptions) (out []seal.Table, err error) {
 	for i, p := range paths {
 		for e, err := range stoa.List(ctx, p, o) {
@@ -146,7 +146,7 @@ func sealTables(a *cli.App, ctx context.Context, paths []string, o stoa.OpenOpti
 				out = append(out, seal.Table{Root: i, Table: name, Problem: ls.Problem(err)})
 				continue
 			}
-			if err != nil { // what is no table is sealed as bytes
+			if err != nil { // what is not a table is sealed as bytes
 				a.Detail("%s: %v", p, err)
 				continue
 			}
@@ -174,8 +174,8 @@ func sealTables(a *cli.App, ctx context.Context, paths []string, o stoa.OpenOpti
 	return out, nil
 }
 
-// unreadable reports whether err says that something that should be a table, or a part of one, cannot be read, as ls
-// has it: damage, and what the system refuses. What is no table, or of a kind that stoa does not support, is not.
+// unreadable reports whether err means that a table, or a part of one, cannot be read, by the rules of ls: damage, and
+// access that the operating system refuses. It returns false for what is not a table, or is of an unsupported kind.
 func unreadable(err error) bool {
 	p := new(fs.PathError)
 	return errors.Is(err, fault.Corrupt) || errors.As(err, &p) || store.Failing(err)
@@ -230,7 +230,7 @@ func openSeal(name string) (*seal.Seal, *os.File, error) {
 	return s, f, nil
 }
 
-// verifySeal adds to a report what differs from a seal.
+// verifySeal adds the differences from a seal to a report.
 func verifySeal(a *cli.App, ctx context.Context, name string, paths []string, o stoa.OpenOptions, form string,
 	w io.Writer, doc *VerifyDoc) error {
 	s, f, err := openSeal(name)
@@ -280,7 +280,7 @@ func verifySeal(a *cli.App, ctx context.Context, name string, paths []string, o 
 	return nil
 }
 
-// sealedRows says how a table differs from what was sealed; "" if it does not.
+// sealedRows describes how a table differs from the sealed one; "" if it does not.
 func sealedRows(a *cli.App, ctx context.Context, t seal.Table, name string, o stoa.OpenOptions) string {
 	got, err := sealTable(a, ctx, name, o)
 	if err != nil {
@@ -320,7 +320,7 @@ func findingOfSeal(d seal.Difference) region.Finding {
 	return f
 }
 
-// MendBySeal writes sealed files as they were.
+// MendBySeal writes the original contents of sealed files.
 func MendBySeal(a *cli.App, ctx context.Context, name string, paths []string, out string) error {
 	began := time.Now()
 	if out == "" || out == cli.Dash {

@@ -21,7 +21,7 @@ import (
 	"stoa"
 )
 
-// statsDoc is what -f json has for each column; null is not known.
+// statsDoc is what -f json prints for each column; null means not known.
 type statsDoc struct {
 	Column     string   `json:"column"`
 	Sum        bool     `json:"sum,omitempty"` // of all columns: --sum
@@ -108,7 +108,7 @@ func StatsCmd(a *cli.App) *cobra.Command {
 	return cli.First(cmd, "format", "rowsets", "damaged")
 }
 
-// rowSets writes what the rowsets of the places take, which are one place.
+// rowSets writes the sizes of the rowsets of the places, which together are one place.
 func rowSets(a *cli.App, ctx context.Context, args []string, src *source.SourceFlags, out *output.OutputFlags) error {
 	o, err := src.Options(ctx, a, args)
 	if err != nil {
@@ -202,7 +202,7 @@ func statsReport(stats []stoa.ColumnStats, docs []statsDoc) *output.Report {
 	return r
 }
 
-// encodingText names the encoding of a column's blocks; of several each with its number.
+// encodingText names the encoding of a column's blocks; if there are several, each with its number of blocks.
 func encodingText(s stoa.ColumnStats) string {
 	if len(s.Encodings) < 2 {
 		return s.Encoding
@@ -252,7 +252,7 @@ func nonZero(n int64) string {
 	return display.Thousands(n)
 }
 
-// shownValue is a value as cat shows it: bytes in hex.
+// shownValue returns a value as cat shows it: bytes in hexadecimal.
 func shownValue(t arrow.DataType, s string) string {
 	if t == nil || !arrow.IsBinaryLike(t.ID()) || t.ID() == arrow.STRING || s == "" {
 		return s
@@ -264,7 +264,7 @@ func shownValue(t arrow.DataType, s string) string {
 	return fmt.Sprintf("0x%x", b)
 }
 
-// shorten cuts a value that is too long for a report.
+// shorten truncates a value that is too long for a report.
 func shorten(s string) string {
 	const maxLen = 40
 	r := []rune(display.OneLine(s))

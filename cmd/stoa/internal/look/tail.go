@@ -30,7 +30,7 @@ otherwise. Where the file says how many rows it has, only the last ones are read
 	return cli.First(cmd, "limit", "columns", "where")
 }
 
-// lastRows is the last spec.Limit rows of a scan.
+// lastRows yields the last spec.Limit rows of a scan.
 func lastRows(ctx context.Context, t *stoa.Table, spec stoa.ScanSpec) (cli.Batches, error) {
 	n := spec.Limit
 	spec.Limit = 0
@@ -50,7 +50,7 @@ func lastRows(ctx context.Context, t *stoa.Table, spec stoa.ScanSpec) (cli.Batch
 	return func(yield func(arrow.RecordBatch, error) bool) { keepLast(t.Scan(ctx, spec), n, yield) }, nil
 }
 
-// LastOf is the last n of the wanted rows of a table that has so many.
+// LastOf returns the last n of the wanted rows of a table with this many rows.
 func LastOf(want vec.Range, rows, n int64) vec.Range {
 	if want == (vec.Range{}) {
 		want.To = rows
@@ -63,7 +63,7 @@ func LastOf(want vec.Range, rows, n int64) vec.Range {
 	return want
 }
 
-// keepLast keeps the batches that hold the last n rows, and yields them, cut, at the end.
+// keepLast keeps the batches with the last n rows, and yields them, cut to n rows, at the end.
 func keepLast(seq iter.Seq2[arrow.RecordBatch, error], n int64, yield func(arrow.RecordBatch, error) bool) {
 	var kept []arrow.RecordBatch
 	var rows int64

@@ -32,15 +32,15 @@ type VerifyDoc struct {
 	Warnings int                  `json:"warnings"`
 	Notes    int                  `json:"notes"`
 	Findings []reading.FindingDoc `json:"findings"`
-	// Incidents are the findings by their causes; each finding is in one.
+	// Incidents are the findings grouped by cause; each finding is in exactly one.
 	Incidents []incidentDoc `json:"incidents"`
 
-	unchecked   int // notes that something has no checksums
+	unchecked   int // notes about data without checksums
 	width       int // of the terminal; 0: none
 	allFindings bool
-	held        []region.Finding        // of which incidents are to be made
-	several     func(place string) bool // whether a place holds several tables; nil: it does not matter
-	folded      int                     // that were not written, as they follow from one that was
+	held        []region.Finding        // to be grouped into incidents
+	several     func(place string) bool // whether a place holds several tables; nil: irrelevant
+	folded      int                     // findings that were not written, as they follow from one that was
 }
 
 func VerifyCmd(a *cli.App) *cobra.Command {
@@ -147,7 +147,7 @@ func verifyPaths(a *cli.App, cmd *cobra.Command, args []string, o stoa.OpenOptio
 	return errors.Join(err, failed)
 }
 
-// verifyPath adds the findings of one path. Damage that keeps a file from being opened is a finding, too.
+// verifyPath adds the findings of one path. Damage that prevents a file from being opened is a finding, too.
 func verifyPath(ctx context.Context, path string, o stoa.OpenOptions, form string, w io.Writer, doc *VerifyDoc) error {
 	if err := inUse(ctx, path, o); err != nil {
 		return err
@@ -166,8 +166,8 @@ func verifyPath(ctx context.Context, path string, o stoa.OpenOptions, form strin
 	return nil
 }
 
-// inUse returns an error if a server runs on the directory at path: what the server writes meanwhile would look like
-// damage.
+// inUse returns an error if a server runs on the directory at path: files that the server is writing would look
+// damaged.
 func inUse(ctx context.Context, path string, o stoa.OpenOptions) error {
 	place := cli.WithoutTable(path)
 	f, err := stoa.Probe(ctx, format.Target{Tree: o.Tree, Name: place}, o)
@@ -253,7 +253,7 @@ func (d *VerifyDoc) finish(a *cli.App, form string, w io.Writer, failed error) e
 	return err
 }
 
-// depthText is what healthy means.
+// depthText says what "healthy" means at each depth.
 var depthText = map[string]string{
 	format.Quick.String(): " (structure; no data was read)",
 	format.Sums.String():  " (structure and checksums; --deep decodes every value)",

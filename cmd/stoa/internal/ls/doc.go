@@ -1,2 +1,2 @@
-// Package ls is what a place holds: tables, tablets, segments, blocks.
+// Package ls lists the contents of a place: tables, tablets, segments, blocks.
 package ls

@@ -25,7 +25,7 @@ import (
 	"stoa/store"
 )
 
-// entryDoc is what -f json has for each entry; null is not known.
+// entryDoc is what -f json prints for each entry; null means not known.
 type entryDoc struct {
 	Name    string          `json:"name"`
 	Format  string          `json:"format,omitempty"`
@@ -38,7 +38,7 @@ type entryDoc struct {
 
 	Parts []entryDoc `json:"parts,omitempty"`
 
-	why error // the problem
+	why error // the error behind Problem
 }
 
 func LsCmd(a *cli.App) *cobra.Command {
@@ -96,7 +96,7 @@ what. With --carbon-properties and without a path, the store that the file names
 	cmd.Flags().BoolVar(&blocks, "blocks", false, "list the blocks of Kudu directories, or of the table in DIR#TABLE")
 	out.Register(cmd, output.ReportForms, "default text")
 	src.Register(a, cmd)
-	if f := cmd.Flags().Lookup("at"); f != nil { // it is known so that it is refused with a reason
+	if f := cmd.Flags().Lookup("at"); f != nil { // the flag exists so that it can be refused with a reason
 		f.Hidden = true
 	}
 	return cli.First(cmd, "blocks", "segments", "format")
@@ -135,7 +135,7 @@ func listPaths(a *cli.App, cmd *cobra.Command, args []string, src *source.Source
 		r.Add(d, d.Name, d.Format, d.Kind, display.Maybe(Number(d.Rows)), display.BytesText(Number(d.Bytes)), cols,
 			cmp.Or(d.Problem, d.dependents(out.Form)))
 		if !a.Verbose || out.Form != "" && out.Form != "text" {
-			continue // the parts are in the document; a list is of tables
+			continue // parts are in the document; a list shows only tables
 		}
 		for _, p := range d.Parts {
 			r.Add(nil, display.Indent(1)+p.Name, "", p.Kind, display.Maybe(Number(p.Rows)),
@@ -152,7 +152,7 @@ func listPaths(a *cli.App, cmd *cobra.Command, args []string, src *source.Source
 	return failed
 }
 
-// dependents is what depends on the table, as a remark.
+// dependents returns what depends on the table, as a remark.
 func (d entryDoc) dependents(form string) string {
 	for _, f := range d.Facts {
 		if f[0] == format.Dependents && (form == "" || form == "text") {
@@ -162,8 +162,8 @@ func (d entryDoc) dependents(form string) string {
 	return ""
 }
 
-// reportedIn is the error that sets the status for the problems of entries, which have been reported. What stoa does
-// not support is only listed.
+// reportedIn returns the error that sets the status for the problems of entries, which have been reported. Entries that
+// stoa does not support are only listed.
 func reportedIn(docs []entryDoc) error {
 	for _, d := range docs {
 		if errors.Is(d.why, fault.Corrupt) {
@@ -191,8 +191,8 @@ func Number(p *int64) int64 {
 	return *p
 }
 
-// listPlace is the entries of one path: those that stoa.List yields, at whatever depth, what it leaves out, and the
-// directories directly in it that are no table's.
+// listPlace returns the entries of one path: those that stoa.List yields, at any depth, what it leaves out, and the
+// directories directly in it that belong to no table.
 func listPlace(a *cli.App, ctx context.Context, p string, o stoa.OpenOptions) ([]entryDoc, error) {
 	var failed error
 	out := []entryDoc{}
@@ -227,7 +227,7 @@ func alreadyReported(docs []entryDoc, err error) bool {
 		slices.ContainsFunc(docs, func(d entryDoc) bool { return errors.Is(err, d.why) })
 }
 
-// leftDoc is an entry of what cannot be read.
+// leftDoc returns an entry for something that cannot be read.
 func leftDoc(a *cli.App, ctx context.Context, name string, err error) entryDoc {
 	d := entryDoc{Name: name, Problem: Problem(err), why: err}
 	if irregular := new(store.Irregular); errors.As(err, &irregular) {
@@ -238,8 +238,8 @@ func leftDoc(a *cli.App, ctx context.Context, name string, err error) entryDoc {
 	return d
 }
 
-// withDirectories puts the directories directly in dir before what lies in them, with all those, too, in which there is
-// no table.
+// withDirectories inserts the directories directly in dir before their contents; with all, including those without a
+// table.
 func withDirectories(ctx context.Context, tr store.Tree, dir string, all bool, docs []entryDoc) []entryDoc {
 	for info, err := range tr.List(ctx, dir) {
 		if err != nil || !info.Dir || path.Base(info.Name)[0] == '.' {
@@ -259,7 +259,7 @@ func withDirectories(ctx context.Context, tr store.Tree, dir string, all bool, d
 	return docs
 }
 
-// Problem is an error without its place, which the entry names.
+// Problem returns an error without its place, which the entry names.
 func Problem(err error) string {
 	var e *fault.Error
 	if errors.As(err, &e) {
@@ -273,7 +273,7 @@ func Problem(err error) string {
 	return cli.InFlags(cli.Line(err))
 }
 
-// entryOf opens a table to find out what its listing did not say.
+// entryOf opens a table to obtain what its listing did not say.
 func entryOf(a *cli.App, ctx context.Context, e format.Entry, o stoa.OpenOptions) entryDoc {
 	name, o := stoa.Named(e, o)
 	if e.Bytes < 0 && e.Table == "" {
@@ -312,7 +312,7 @@ func entryOf(a *cli.App, ctx context.Context, e format.Entry, o stoa.OpenOptions
 	defer t.Close()
 	d.Columns = reading.Known(int64(t.Schema().NumFields()))
 	var rows int64
-	if d.Rows == nil || len(e.Parts) == 0 { // also what the listing counts, unless it looked into tablets
+	if d.Rows == nil || len(e.Parts) == 0 { // the listing counts this, too, unless it looked into tablets
 		rows, err = t.Rows(ctx)
 	}
 	damagesOf(a, &d, e.Place, format.Entry{Findings: t.Findings()})
@@ -327,8 +327,8 @@ func entryOf(a *cli.App, ctx context.Context, e format.Entry, o stoa.OpenOptions
 	return d
 }
 
-// damagesOf reports what was noticed of damage. The first error about the part of this name, or about a part of it, is
-// the problem of the entry.
+// damagesOf reports damage that was noticed. The first error about the part of this name, or about a part of it,
+// becomes the problem of the entry.
 func damagesOf(a *cli.App, d *entryDoc, part string, e format.Entry) {
 	for _, f := range e.Findings {
 		if f.Severity < region.Error {

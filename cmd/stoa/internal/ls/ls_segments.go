@@ -19,7 +19,7 @@ import (
 	"stoa/format"
 )
 
-// segmentDoc is what -f json has for each segment; null is not known, times are RFC 3339.
+// segmentDoc is what -f json prints for each segment. null means not known; times are RFC 3339.
 type segmentDoc struct {
 	Table      string   `json:"table"`
 	Segment    string   `json:"segment"`
@@ -40,7 +40,7 @@ type segmentDoc struct {
 	Problem    string   `json:"problem,omitempty"`
 }
 
-// lsSegments lists the segments of CarbonData tables: of each table of a store, and of tables by themselves.
+// lsSegments lists the segments of CarbonData tables: of each table of a store, and of individual tables.
 func lsSegments(a *cli.App, cmd *cobra.Command, args []string, src *source.SourceFlags, out *output.OutputFlags) error {
 	ctx := cmd.Context()
 	if err := out.Check(output.ReportForms); err != nil {
@@ -88,7 +88,7 @@ func lsSegments(a *cli.App, cmd *cobra.Command, args []string, src *source.Sourc
 	return failed
 }
 
-// segmented are the CarbonData tables of a place, by the names that open them.
+// segmented returns the CarbonData tables of a place, by the names with which they can be opened.
 func segmented(a *cli.App, ctx context.Context, p string, o stoa.OpenOptions) (out []string, err error) {
 	f, err := stoa.Probe(ctx, targetOf(o, cli.WithoutTable(p)), o)
 	switch {
@@ -105,13 +105,13 @@ func segmented(a *cli.App, ctx context.Context, p string, o stoa.OpenOptions) (o
 		return []string{p}, nil
 	}
 	for e, err := range stoa.List(ctx, p, o) {
-		if err != nil && e.Place != "" { // another file there
+		if err != nil && e.Place != "" { // another file in the place
 			continue
 		}
 		if err != nil {
 			return out, err
 		}
-		if e.Format != f.Name { // another format's
+		if e.Format != f.Name { // a table of another format
 			continue
 		}
 		name := e.Place
@@ -123,7 +123,7 @@ func segmented(a *cli.App, ctx context.Context, p string, o stoa.OpenOptions) (o
 	return out, nil
 }
 
-// targetOf is a name as a format takes it.
+// targetOf converts a name to a target of a format.
 func targetOf(o stoa.OpenOptions, name string) format.Target {
 	place := cli.WithoutTable(name)
 	return format.Target{Tree: o.Tree, Name: place, Table: strings.TrimPrefix(name[len(place):], "#")}

@@ -1,2 +1,2 @@
-// Package output is the flags that say where results go, and in which form: tables, JSON, CSV, files.
+// Package output has the flags for the destination and form of results: tables, JSON, CSV, files.
 package output

@@ -9,14 +9,14 @@ import (
 	"stoa/internal/cells"
 )
 
-// markdown writes rows as a table of Markdown: a line a row, as people read cells.
+// markdown writes rows as a Markdown table: a line per row, with values as cat shows them.
 type markdown struct {
 	w    io.Writer
 	buf  []byte
 	cell []byte
 }
 
-// escapes keeps a cell in its line and its column.
+// escapes keeps a cell on one line and in one column.
 var escapes = strings.NewReplacer("|", `\|`, "\n", "<br>", "\r", "")
 
 func newMarkdown(w io.Writer, sc *arrow.Schema) *markdown {

@@ -18,16 +18,16 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// ReportForms are the forms of the verbs that report on files rather than print their rows. A report is text
-// wherever it goes; programs ask for -f json.
+// ReportForms are the forms of the verbs that report on files and do not print their rows. A report is text wherever it
+// goes; programs use -f json.
 var ReportForms = []string{"text", "json", "jsonl", "csv", "tsv"}
 
-// Report is a small table that is known as a whole.
+// Report is a small table that is held in memory.
 type Report struct {
 	Cols []ReportColumn
-	Keys int // leading columns that say what a row is about; 0 means 1
+	Keys int // leading columns that identify a row; 0 means 1
 	Rows [][]string
-	docs []any // what -f json has for each row
+	docs []any // what -f json prints for each row
 }
 
 type ReportColumn struct {
@@ -40,7 +40,7 @@ func (r *Report) Add(doc any, cells ...string) {
 	r.docs = append(r.docs, doc)
 }
 
-// Write writes the report to where out says, in the form that it says.
+// Write writes the report to the destination and in the form that out gives.
 func (r *Report) Write(ctx context.Context, a *cli.App, out *OutputFlags) error {
 	if err := out.Check(ReportForms); err != nil {
 		return err
@@ -58,7 +58,7 @@ func (r *Report) Write(ctx context.Context, a *cli.App, out *OutputFlags) error 
 	})
 }
 
-// StyleOf is what an output is shown on.
+// StyleOf returns the style for an output.
 func StyleOf(a *cli.App, out *OutputFlags) display.TableStyle {
 	if out.ToFile() {
 		return display.TableStyle{}
@@ -66,7 +66,7 @@ func StyleOf(a *cli.App, out *OutputFlags) display.TableStyle {
 	return display.TableStyle{Width: a.Width, Colour: a.Colour()}
 }
 
-// PutDoc writes the output of a verb: all of it or, in a file, nothing.
+// PutDoc writes the output of a verb. A file is written completely or not at all.
 func PutDoc(a *cli.App, ctx context.Context, out *OutputFlags, write func(io.Writer) error) error {
 	err := PutWhole(a, ctx, out, func(w io.Writer) error { return write(&asLongAsRead{w: w}) })
 	if errors.Is(err, cli.ErrEnough) {
@@ -75,7 +75,7 @@ func PutDoc(a *cli.App, ctx context.Context, out *OutputFlags, write func(io.Wri
 	return err
 }
 
-// PutWhole is PutDoc for what must be read to its end: a reader that goes away is cli.ErrEnough.
+// PutWhole is PutDoc for output that must be read to its end: a reader that stops early is cli.ErrEnough.
 func PutWhole(a *cli.App, ctx context.Context, out *OutputFlags, write func(io.Writer) error) error {
 	p, err := a.Create(ctx, out.Path())
 	if err != nil {
@@ -88,8 +88,8 @@ func PutWhole(a *cli.App, ctx context.Context, out *OutputFlags, write func(io.W
 	return p.Commit(ctx)
 }
 
-// asLongAsRead writes for a reader that may go away. The writer goes on then: the status is that of everything that
-// is found, not only of what was read of it.
+// asLongAsRead writes for a reader that may stop early. The writer continues nevertheless: the status is that of
+// everything that is found, not only of the part that was read.
 type asLongAsRead struct {
 	w    io.Writer
 	gone bool
@@ -106,7 +106,7 @@ func (l *asLongAsRead) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// JsonLine is a document on one line.
+// JsonLine encodes a document on one line.
 func JsonLine(doc any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -128,7 +128,7 @@ func WriteLines[T any](w io.Writer, docs []T) error {
 	return nil
 }
 
-// WriteArray writes a JSON array, an element a line.
+// WriteArray writes a JSON array, with one element per line.
 func WriteArray[T any](w io.Writer, docs []T) error {
 	j := &JsonArray{W: w}
 	if err := WriteLines(Joiner{A: j}, docs); err != nil {
@@ -153,9 +153,9 @@ func (r *Report) writeCSV(w io.Writer, form string) error {
 	return c.WriteAll(r.Rows)
 }
 
-// WriteTable writes columns as wide as they need; those that say nothing are left out. What is too wide for the
-// terminal stands in several tables, one below the other, each with the keys; a text at the end of a line goes
-// on below itself.
+// WriteTable writes columns as wide as necessary, leaving out empty ones. A report that is too wide for the terminal is
+// divided into several tables, one below the other, each with the key columns; a long text at the end of a line is
+// continued below itself.
 func (r *Report) WriteTable(w io.Writer, style display.TableStyle) error {
 	shown := r.shown()
 	widths := make([]int, len(r.Cols))
@@ -190,7 +190,7 @@ func (r *Report) WriteTable(w io.Writer, style display.TableStyle) error {
 	return err
 }
 
-// shown are the columns that say something in at least one row.
+// shown returns the columns that are not empty in every row.
 func (r *Report) shown() (out []int) {
 	for k := range r.Cols {
 		if len(r.Rows) == 0 || slices.ContainsFunc(r.Rows, func(row []string) bool { return row[k] != "" }) {
@@ -200,7 +200,7 @@ func (r *Report) shown() (out []int) {
 	return out
 }
 
-// keysOf are the columns with which every table begins.
+// keysOf returns the columns with which every table begins.
 func (r *Report) keysOf(shown []int) []int {
 	n := 0
 	for n < len(shown) && shown[n] < max(1, r.Keys) {
@@ -209,7 +209,7 @@ func (r *Report) keysOf(shown []int) []int {
 	return shown[:min(len(shown), max(1, n))]
 }
 
-// keyWidth is how wide they are together.
+// keyWidth returns the total width of these columns.
 func (r *Report) keyWidth(shown, widths []int) int {
 	sum := -len(display.Gutter)
 	for _, k := range r.keysOf(shown) {
@@ -218,8 +218,8 @@ func (r *Report) keyWidth(shown, widths []int) int {
 	return sum
 }
 
-// split divides the columns into tables that fit in width cells. The last text of a table is folded where that
-// leaves it enough room.
+// split divides the columns into tables that fit in width cells. The last text of a table is folded if that leaves it
+// enough room.
 func (r *Report) split(shown, widths []int, width int) [][]int {
 	if width <= 0 || len(shown) == 0 {
 		return [][]int{shown}
@@ -245,7 +245,7 @@ func (r *Report) split(shown, widths []int, width int) [][]int {
 	return out
 }
 
-// writeBlocks shows each row as a block of lines.
+// writeBlocks writes each row as a block of lines.
 func (r *Report) writeBlocks(w io.Writer, shown []int, style display.TableStyle) error {
 	names := make([]string, len(r.Cols))
 	for k, c := range r.Cols {
@@ -268,8 +268,8 @@ func (r *Report) writeBlocks(w io.Writer, shown []int, style display.TableStyle)
 	return err
 }
 
-// line shows a row: the columns of one table. What is wider than its column goes on below itself if it is the
-// last, else it is cut.
+// line appends a row, with the columns of one table. A value wider than its column is continued below itself if it is
+// the last one; otherwise it is cut.
 func (r *Report) line(b []byte, row []string, table, widths []int, dim bool) []byte {
 	start := len(b)
 	if dim {
@@ -314,14 +314,15 @@ func (r *Report) line(b []byte, row []string, table, widths []int, dim bool) []b
 
 var SummaryForms = []string{"text", "json"}
 
-// ReportAltered says which columns, and how many of their values, are not what went in, because options ask for that.
+// ReportAltered reports which columns, and how many of their values, differ from the input because options asked for
+// it.
 func ReportAltered(a *cli.App, out string, list []format.Altered) {
 	for _, x := range list {
 		a.Note("%s: %s of column %s changed, as %s says", out, display.Count(x.Values, "value"), x.Column, x.Option)
 	}
 }
 
-// FirstNames are some names, and how many more there are.
+// FirstNames returns some names, and how many more there are.
 func FirstNames(all []string) string {
 	const maxColumns = 5
 	names := strings.Join(all[:min(len(all), maxColumns)], ", ")

@@ -23,14 +23,14 @@ import (
 // RowForms are the forms in which rows are written (-f).
 var RowForms = []string{"table", "vertical", "jsonl", "json", "csv", "tsv", "markdown", "arrow", "parquet"}
 
-// asTable is the form of rows on a terminal when no other is asked for: a table if it fits, else a block a row.
+// asTable is the default form of rows on a terminal: a table if it fits, else a block per row.
 const asTable = "table or vertical"
 
-// OutputFlags say where the output goes and in which form.
+// OutputFlags determine the destination and form of the output.
 type OutputFlags struct {
 	Form string
 	File string
-	// Within is within which limits tables are written; its zero value has those that hold by default.
+	// Within are the limits for tables that are written; the zero value means the defaults.
 	Within format.Limits
 }
 
@@ -42,7 +42,7 @@ func (f *OutputFlags) Register(cmd *cobra.Command, forms []string, preset string
 	cli.Complete(cmd, "format", func() []string { return forms })
 }
 
-// ToFile reports whether the output goes elsewhere than to standard output.
+// ToFile reports whether the output goes somewhere other than standard output.
 func (f *OutputFlags) ToFile() bool { return f.File != "" && f.File != cli.Dash }
 
 func (f *OutputFlags) Path() string {
@@ -52,7 +52,7 @@ func (f *OutputFlags) Path() string {
 	return f.File
 }
 
-// Check refuses a form that is not among forms. Where there is text, table means the same.
+// Check returns an error if the form is not among forms. If forms include text, table is a synonym.
 func (f *OutputFlags) Check(forms []string) error {
 	if f.Form == "table" && slices.Contains(forms, "text") {
 		f.Form = "text"
@@ -64,7 +64,8 @@ func (f *OutputFlags) Check(forms []string) error {
 	return nil
 }
 
-// RowForm decides the form of rows: -f, else the file's extension, else a table on a terminal and JSON lines elsewhere.
+// RowForm determines the form of rows: -f, else the file's extension, else a table on a terminal and JSON lines
+// elsewhere.
 func (f *OutputFlags) RowForm(a *cli.App) (string, error) {
 	if err := f.Check(RowForms); err != nil {
 		return "", err
@@ -100,7 +101,7 @@ func (f *OutputFlags) formOfFile(a *cli.App) (string, error) {
 		Hint: "use -f; stoa convert writes other formats"}
 }
 
-// RowWriter takes the batches of a scan.
+// RowWriter writes the batches of a scan.
 type RowWriter interface {
 	Write(ctx context.Context, b arrow.RecordBatch) error
 	Close(ctx context.Context) (format.Summary, error)
@@ -133,7 +134,7 @@ func OpenRowWriter(a *cli.App, ctx context.Context, f *OutputFlags, form string,
 	}
 	o := stoa.CreateOptions{Formats: a.Formats, To: form, Alloc: cli.Pool, Limits: f.Within}
 	if form == "arrow" && !f.ToFile() {
-		o.Opts = map[string]string{"stream": "true"} // a reader of a pipe cannot begin at the end
+		o.Opts = map[string]string{"stream": "true"} // the reader of a pipe cannot start at the end
 	}
 	return CreateTable(a, ctx, f.Path(), sc, o)
 }
@@ -151,7 +152,8 @@ func CreateTable(a *cli.App, ctx context.Context, uri string, sc *arrow.Schema, 
 	return stoa.Create(ctx, real, sc, o)
 }
 
-// sinkOf notes in o where a place is written, and gives its name. It is an error if nothing says in which format.
+// sinkOf sets o.Sink for a place and returns the place's real name. It returns an error if nothing determines the
+// format.
 func sinkOf(ctx context.Context, a *cli.App, uri string, o *stoa.CreateOptions) (real string, err error) {
 	if o.Sink, real, err = a.Sink(ctx, uri); err == nil && o.To == "" && uri != real {
 		if fm := stoa.ByExtension(a.Formats, uri); fm != nil {
@@ -178,7 +180,7 @@ func CopyTable(a *cli.App, ctx context.Context, uri string, t *stoa.Table, spec 
 	return stoa.Copy(ctx, t, spec, real, o)
 }
 
-// textRows are the forms that are no formats: tables and JSON arrays.
+// textRows are the forms that are not formats: tables and JSON arrays.
 type textRows struct {
 	place *cli.Place
 	rows  interface {
@@ -202,7 +204,7 @@ func (t *textRows) Close(ctx context.Context) (format.Summary, error) {
 	return format.Summary{Rows: t.n}, t.place.Commit(ctx)
 }
 
-// Abort shows the rows that a table still holds back, where those before are already seen.
+// Abort prints the pending rows of a table, if earlier ones have been printed already.
 func (t *textRows) Abort(ctx context.Context) error {
 	if t.done {
 		return nil
@@ -216,7 +218,7 @@ func (t *textRows) Abort(ctx context.Context) error {
 	return t.place.Abort(ctx)
 }
 
-// JsonArray writes rows as one JSON array, a row a line.
+// JsonArray writes rows as one JSON array, with one row per line.
 type JsonArray struct {
 	W     io.Writer
 	lines *cells.JSONLWriter
@@ -247,7 +249,7 @@ func (a *JsonArray) End() error {
 	return err
 }
 
-// Joiner makes an array's elements of whole lines.
+// Joiner turns whole lines into elements of an array.
 type Joiner struct{ A *JsonArray }
 
 func (j Joiner) Write(p []byte) (int, error) {

@@ -1,3 +1,3 @@
-// Package pieces writes a table as several files, in a directory, such that a run that was killed at any moment can be
-// continued.
+// Package pieces writes a table as several files in a directory, such that a run that was killed at any moment can be
+// resumed.
 package pieces

@@ -18,10 +18,10 @@ import (
 )
 
 // JournalFile is the journal of a table that is written as several files: a JSON document per line, in the directory of
-// the files. It goes when the table is among those that are done.
+// the files. It is removed when the table is recorded as done.
 const JournalFile = ".stoa-pieces.journal"
 
-// unfinished is what the directory of such a table has behind its name until all files are there.
+// unfinished is the suffix of the name of such a table's directory until all files are complete.
 const unfinished = ".unfinished"
 
 const piecesKind = "pieces"
@@ -29,15 +29,15 @@ const piecesKind = "pieces"
 // piecesHead is the first line.
 type piecesHead struct {
 	Stoa string `json:"stoa"` // "pieces"
-	Of   string `json:"of"`   // SHA-256 of what the files are made of: source, its stamp, flags, units
+	Of   string `json:"of"`   // SHA-256 of everything the files depend on: source, its stamp, flags, units
 }
 
-// File is a file of a table that is written as several.
+// File is one file of a table that is written as several.
 type File struct {
 	Name     string `json:"file"`
 	Rows     int64  `json:"rows"`
 	Bytes    int64  `json:"bytes"`
-	Checksum string `json:"checksum"` // over its rows, in any order
+	Checksum string `json:"checksum"` // over its rows, independent of their order
 }
 
 // pieceLine is any other line: a file of a unit, or its end.
@@ -45,11 +45,11 @@ type pieceLine struct {
 	Unit  int          `json:"unit"`
 	Piece *File        `json:"piece,omitempty"`
 	Time  int64        `json:"time,omitempty"` // when the file was last changed, nanoseconds since 1970
-	Last  []pred.Value `json:"last,omitempty"` // the primary key of the file's last row; none: it is not known
+	Last  []pred.Value `json:"last,omitempty"` // the primary key of the file's last row; none: not known
 	End   bool         `json:"end,omitempty"`  // the unit has no more rows
 }
 
-// unitDone is what is written of a unit.
+// unitDone is the finished part of a unit.
 type unitDone struct {
 	files []File
 	last  []pred.Value
@@ -63,7 +63,7 @@ func (u *unitDone) rows() (n int64) {
 	return n
 }
 
-// Held is the error about a directory to which an earlier run has written.
+// Held returns the error for a directory to which an earlier run has written.
 func Held(dir string) error {
 	return &cli.UseError{Message: dir + " holds what an earlier run has converted",
 		Hint: "--resume goes on with it; another directory begins anew"}
@@ -75,7 +75,7 @@ type pieceJournal struct {
 	file *os.File
 }
 
-// sumOf is the SHA-256 of values.
+// sumOfValues returns the SHA-256 of values.
 func sumOfValues(values ...any) (string, error) {
 	sum := sha256.New()
 	for _, v := range values {
@@ -88,8 +88,8 @@ func sumOfValues(values ...any) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// openPieces opens the journal of the files of dir, and gives what an earlier run of the same has done of n units.
-// Without resume nothing may be there.
+// openPieces opens the journal of the files in dir, and returns what an earlier run with the same input has done of n
+// units. Without resume, nothing may exist yet.
 func openPieces(dir, of string, n int, resume bool) (j *pieceJournal, done []unitDone, err error) {
 	done = make([]unitDone, n)
 	name := filepath.Join(dir, JournalFile)
@@ -127,7 +127,7 @@ func openPieces(dir, of string, n int, resume bool) (j *pieceJournal, done []uni
 	return j, done, j.begin(name, text)
 }
 
-// begin writes the journal anew, without what does not count, and keeps it open.
+// begin writes a new journal without void lines, and keeps it open.
 func (j *pieceJournal) begin(name string, text []byte) error {
 	fresh := name + ".new"
 	f, err := os.Create(fresh)
@@ -148,8 +148,8 @@ func (j *pieceJournal) begin(name string, text []byte) error {
 	return nil
 }
 
-// piecesOf are the lines of a journal about what of says; nil: it is about something else, or there is none. What a
-// killed run has written of a last line does not count.
+// piecesOf returns the lines of a journal about of; nil if it is about something else, or does not exist. An incomplete
+// last line, written by a killed run, is ignored.
 func piecesOf(b []byte, of string) []pieceLine {
 	s := bufio.NewReader(bytes.NewReader(b))
 	read := func(doc any) bool {
@@ -170,8 +170,8 @@ func piecesOf(b []byte, of string) []pieceLine {
 	}
 }
 
-// replayPieces notes in done what lines say, and returns those that count. A file that is gone, or that has changed
-// since it was written, is written again, and so are those of its unit that follow.
+// replayPieces records the lines in done, and returns those that are valid. A file that is missing, or has changed
+// since it was written, is written again, and so are the later files of its unit.
 func replayPieces(dir string, lines []pieceLine, done []unitDone) (kept []pieceLine) {
 	void := map[int]bool{}
 	for _, l := range lines {

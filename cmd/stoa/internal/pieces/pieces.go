@@ -31,48 +31,48 @@ import (
 type Options struct {
 	Out, Ext string // the directory, and the extension of the files in it
 	Create   stoa.CreateOptions
-	Target   int64 // the size of a file, as it is stored in the source
-	Parallel int   // files that are written at a time; 0: as many as there are cores
-	Resume   bool  // go on with what an earlier run has left
-	Of       any   // what else the files depend on: source, flags. Files of another Of do not count
+	Target   int64 // the size of a file, measured as stored in the source
+	Parallel int   // files that are written at a time; 0: one per core
+	Resume   bool  // continue after an earlier run
+	Of       any   // anything else the files depend on: source, flags. Files written with another Of are void
 	Source   string
-	Label    string // of the progress
-	// Before is called with the number of rows before the directory gets its name; nil: it is not.
+	Label    string // of the progress line
+	// Before, if not nil, is called with the number of rows before the directory gets its name.
 	Before func(rows int64) error
 }
 
-// Result is what was written.
+// Result reports what was written.
 type Result struct {
 	Files   []File
-	Sum     content.Sum // of rows, over all
+	Sum     content.Sum // over the rows of all files
 	Summary format.Summary
 }
 
-// pieces writes a table by units: parts of a scan that are read by themselves. Each file is read back before it
-// appears, and is noted in a journal then, so that another run can go on after it.
+// pieces writes a table by units: parts of a scan that can be read on their own. Each file is read back before it
+// appears, and is then recorded in a journal, so that another run can continue after it.
 type pieces struct {
 	Options
 	a     *cli.App
 	t     *stoa.Table
 	spec  stoa.ScanSpec
 	sc    *arrow.Schema
-	dir   string // of the files while not all are there
-	key   []int  // the columns of the primary key; nil: a unit that was not ended is written from its beginning
+	dir   string // of the files until all are complete
+	key   []int  // columns of the primary key; nil: an unfinished unit is written again from its beginning
 	units []stoa.Split
 	p     *cli.Progress
 
-	mu      sync.Mutex // of what follows
+	mu      sync.Mutex // guards the following fields
 	journal *pieceJournal
 	done    []unitDone
-	losses  [][]region.Loss // of each unit
+	losses  [][]region.Loss // by unit
 	summary format.Summary
 }
 
-// pieceName are the names of the files: unit, and number in it.
+// pieceName matches the names of the files: unit, and number within it.
 var pieceName = regexp.MustCompile(`^\d{5,}-\d{5,}\.`)
 
-// Write writes the rows of a scan of a table as files. Losses go to spec.Lost, in the order of the rows. The journal
-// stays in the directory until Forget.
+// Write writes the rows of a scan of a table as files. Losses are passed to spec.Lost, in row order. The journal
+// remains in the directory until Forget.
 func Write(ctx context.Context, a *cli.App, t *stoa.Table, spec stoa.ScanSpec, o Options) (out Result, err error) {
 	sc, err := t.ScanSchema(spec)
 	if err != nil {
@@ -96,11 +96,11 @@ func Write(ctx context.Context, a *cli.App, t *stoa.Table, spec stoa.ScanSpec, o
 	return r.finish(ctx)
 }
 
-// Forget removes the journal of a table that is complete, and noted as that elsewhere.
+// Forget removes the journal of a table that is complete, and is recorded as such elsewhere.
 func Forget(dir string) error { return os.Remove(filepath.Join(dir, JournalFile)) }
 
-// plan cuts the scan into units: pieces of one part (a tablet, a file) that follow each other, of the size of a file
-// together, or one that cannot be cut.
+// plan divides the scan into units: consecutive pieces of one part (a tablet, a file) that together have the size of a
+// file, or a single piece that cannot be divided.
 func (r *pieces) plan(ctx context.Context) error {
 	for s, err := range r.t.Plan(ctx, r.spec, r.Target) {
 		if err != nil {
@@ -112,7 +112,7 @@ func (r *pieces) plan(ctx context.Context) error {
 			}
 		}
 	}
-	if r.spec.Unordered || r.spec.Damaged == stoa.NullCells { // of a null cell of the key nobody knows what follows
+	if r.spec.Unordered || r.spec.Damaged == stoa.NullCells { // after a null key cell it is not known which rows follow
 		return nil
 	}
 	for _, k := range r.t.PrimaryKey() {
@@ -145,7 +145,7 @@ func (r *pieces) addUnit(s stoa.Split, src stoa.SplitSource, p scan.Piece) {
 // open opens the journal.
 func (r *pieces) open() error {
 	if list, err := os.ReadDir(r.Out); err == nil {
-		// it is complete, but the run ended before it was among the tables that are done; or it is to be replaced
+		// it is complete, but the run ended before the table was recorded as done; or it is to be replaced
 		own := !slices.ContainsFunc(list, func(d fs.DirEntry) bool {
 			return d.Name() != JournalFile && !pieceName.MatchString(d.Name())
 		})
@@ -187,7 +187,7 @@ func (r *pieces) begin(ctx context.Context) {
 	r.p = r.a.ProgressInPieces(ctx, r.t, r.Label, done, total, rows)
 }
 
-// all writes the units that are not done, several at a time.
+// all writes the unfinished units, several at a time.
 func (r *pieces) all(ctx context.Context) error {
 	workers := r.Parallel
 	if workers == 0 {
@@ -229,17 +229,17 @@ func (r *pieces) all(ctx context.Context) error {
 type unitWriter struct {
 	r       *pieces
 	n       int
-	perFile int64 // rows of a file at most; 0: all
+	perFile int64 // maximum number of rows in a file; 0: no limit
 
 	file   string
-	w      output.RowWriter // nil: no file is begun
-	rows   int64            // in it
+	w      output.RowWriter // nil: no file is open
+	rows   int64            // in the open file
 	sum    *content.Summer
 	last   []pred.Value
 	losses []region.Loss
 }
 
-// unit writes what is left of a unit.
+// unit writes the rest of a unit.
 func (r *pieces) unit(ctx context.Context, n int) (err error) {
 	u := &unitWriter{r: r, n: n}
 	s, spec := r.units[n], r.spec
@@ -277,7 +277,7 @@ func (r *pieces) unit(ctx context.Context, n int) (err error) {
 	return u.end(ctx)
 }
 
-// write writes rows, to as many files as they need.
+// write writes rows, to as many files as necessary.
 func (u *unitWriter) write(ctx context.Context, b arrow.RecordBatch) error {
 	for from := int64(0); from < b.NumRows(); {
 		if u.w == nil {
@@ -319,7 +319,7 @@ func (u *unitWriter) begin(ctx context.Context) error {
 	return nil
 }
 
-// finish ends a file, and notes it in the journal if nothing was lost on the way: of what was, the next run tells, too.
+// finish closes a file, and records it in the journal unless rows were lost: the next run has to report losses, too.
 func (u *unitWriter) finish(ctx context.Context, end bool) error {
 	s, err := u.w.Close(ctx)
 	if err != nil {
@@ -361,7 +361,7 @@ func (u *unitWriter) end(ctx context.Context) (err error) {
 	return err
 }
 
-// finish gives the directory its name, and sums up.
+// finish gives the directory its name, and adds up the results.
 func (r *pieces) finish(ctx context.Context) (out Result, err error) {
 	for _, losses := range r.losses {
 		for _, l := range losses {
@@ -396,7 +396,7 @@ func (r *pieces) finish(ctx context.Context) (out Result, err error) {
 		return out, err
 	}
 	out.Summary = r.summary
-	if out.Summary.Files == nil { // all were written by an earlier run, which proved them
+	if out.Summary.Files == nil { // all were written, and proved, by an earlier run
 		out.Summary.Checked = !r.Create.NoCheck
 	}
 	out.Summary.Files = nil
@@ -406,7 +406,7 @@ func (r *pieces) finish(ctx context.Context) (out Result, err error) {
 	return out, nil
 }
 
-// empty writes a file without rows: something must say which columns there are.
+// empty writes a file without rows, because something must record the columns.
 func (r *pieces) empty(ctx context.Context) ([]File, error) {
 	r.done, r.losses = []unitDone{{}}, make([][]region.Loss, 1)
 	u := &unitWriter{r: r}
@@ -417,7 +417,7 @@ func (r *pieces) empty(ctx context.Context) ([]File, error) {
 	return r.done[0].files, err
 }
 
-// sweep removes files that an earlier run wrote, and that this one has written otherwise.
+// sweep removes files that an earlier run wrote and that are not part of this run's output.
 func (r *pieces) sweep(files []File) error {
 	list, err := os.ReadDir(r.dir)
 	if err != nil {
@@ -437,7 +437,7 @@ func (r *pieces) sweep(files []File) error {
 	return nil
 }
 
-// keyOf is the primary key of the last row; nil: it has none that a filter can name.
+// keyOf returns the primary key of the last row; nil if it has none that a filter can express.
 func keyOf(b arrow.RecordBatch, key []int) (out []pred.Value) {
 	for _, k := range key {
 		v, ok := lastValue(b.Column(k))
@@ -449,7 +449,7 @@ func keyOf(b arrow.RecordBatch, key []int) (out []pred.Value) {
 	return out
 }
 
-// lastValue is the last cell of a column as a filter names it.
+// lastValue returns the last cell of a column as a literal of a filter.
 func lastValue(col arrow.Array) (v pred.Value, ok bool) {
 	i := col.Len() - 1
 	if i < 0 || col.IsNull(i) {
@@ -478,12 +478,12 @@ func lastValue(col arrow.Array) (v pred.Value, ok bool) {
 	return v, false
 }
 
-// afterKey is filter, and that the primary key is greater than last.
+// afterKey returns filter, restricted to rows whose primary key is greater than last.
 func afterKey(filter *pred.Expr, sc *arrow.Schema, key []int, last []pred.Value) *pred.Expr {
 	name := func(i int) string { return pred.JoinPath(sc.Field(key[i]).Name) }
 	n := len(key) - 1
 	after := pred.Test(name(n), pred.OpGt, last[n])
-	for i := n - 1; i >= 0; i-- { // the bound of the first column alone lets a reader pass over what is before
+	for i := n - 1; i >= 0; i-- { // the bound of the first column alone allows a reader to skip earlier rows
 		after = pred.And(pred.Test(name(i), pred.OpGe, last[i]),
 			pred.Or(pred.Test(name(i), pred.OpGt, last[i]), after))
 	}

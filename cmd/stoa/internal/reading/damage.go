@@ -18,7 +18,7 @@ import (
 	"stoa/region"
 )
 
-// DamageFlags say what happens to what cannot be read.
+// DamageFlags determine the handling of data that cannot be read.
 type DamageFlags struct {
 	Damaged  string
 	Manifest string
@@ -49,16 +49,16 @@ func (f *DamageFlags) Apply(s *stoa.ScanSpec) error {
 	return nil
 }
 
-// lose keeps a loss.
+// lose records a loss.
 func (f *DamageFlags) lose(l region.Loss) { f.Losses = region.Keep(f.Losses, l) }
 
-// manifestLoss is region.Loss as the manifest has it.
+// manifestLoss is region.Loss in the manifest.
 type manifestLoss struct {
 	Part   string `json:"part"`
 	Group  int    `json:"group"`
-	Name   string `json:"name,omitempty"`   // of the group, as the format calls it
+	Name   string `json:"name,omitempty"`   // the format's name for the group
 	Column string `json:"column,omitempty"` // of the table
-	Stored string `json:"stored,omitempty"` // what of it, as the format calls that
+	Stored string `json:"stored,omitempty"` // the format's name for the part of the column
 	From   *int64 `json:"from"`
 	To     *int64 `json:"to"`
 	Exact  bool   `json:"exact"`
@@ -80,8 +80,8 @@ type manifest struct {
 	Losses   []manifestLoss `json:"losses"`
 }
 
-// Report says what was noticed and what was lost, after a scan that ended with err. It returns err, or
-// cli.ErrDamage if something was lost.
+// Report reports what was noticed and what was lost, after a scan that ended with err. It returns err, or cli.ErrDamage
+// if something was lost.
 func (f *DamageFlags) Report(ctx context.Context, a *cli.App, sources []string, findings []region.Finding,
 	err error) error {
 	ReportFindings(a, findings)
@@ -107,17 +107,17 @@ func (f *DamageFlags) Report(ctx context.Context, a *cli.App, sources []string, 
 	return err
 }
 
-// read reports whether what was read, perhaps not to its end, could be: a reader that had enough does not undo
-// the damage that was met.
+// read reports whether reading succeeded, though perhaps not to the end: a consumer that stopped early does not undo
+// damage that was met.
 func read(err error) bool { return err == nil || errors.Is(err, cli.ErrEnough) }
 
-// leftCells reports whether rows were left out of which other columns may be whole.
+// leftCells reports whether rows were left out whose other columns may be intact.
 func (f *DamageFlags) leftCells() bool {
 	return f.Damaged == "skip-rows" && f.Wide &&
 		slices.ContainsFunc(f.Losses, func(l region.Loss) bool { return l.Column != "" })
 }
 
-// Document is the manifest of a scan that ended with err, without the losses.
+// Document returns the manifest of a scan that ended with err, without the losses.
 func (f *DamageFlags) Document(sources []string, findings []region.Finding, err error) manifest {
 	m := manifest{Sources: sources, Policy: f.Damaged, Finished: err == nil, Findings: []FindingDoc{},
 		Losses: []manifestLoss{}}
@@ -130,7 +130,7 @@ func (f *DamageFlags) Document(sources []string, findings []region.Finding, err 
 	return m
 }
 
-// NoticedIn reports what was noticed of a table of which no row was printed. It returns err, or cli.ErrDamage if the
+// NoticedIn reports what was noticed in a table of which no rows are printed. It returns err, or cli.ErrDamage if the
 // table is not whole.
 func NoticedIn(a *cli.App, findings []region.Finding, err error) error {
 	ReportFindings(a, findings)
@@ -140,8 +140,8 @@ func NoticedIn(a *cli.App, findings []region.Finding, err error) error {
 	return err
 }
 
-// ReportFindings reports findings on standard error, each once: those that are more than notes, with -v all, with
-// -q only errors. Of very many only the first are shown.
+// ReportFindings prints findings on standard error, without duplicates: those above notes, with -v all, with -q only
+// errors. Of very many only the first are printed.
 func ReportFindings(a *cli.App, findings []region.Finding) {
 	const maxLines = 20
 	n := 0
@@ -162,7 +162,7 @@ func ReportFindings(a *cli.App, findings []region.Finding) {
 	}
 }
 
-// WriteManifest writes the manifest m of losses. They may be very many, and are written one by one.
+// WriteManifest writes the manifest m with losses. There may be very many, so they are written one by one.
 func WriteManifest(a *cli.App, ctx context.Context, file string, m manifest, losses []region.Loss) error {
 	w, err := a.Create(ctx, file)
 	if err != nil {
@@ -196,7 +196,7 @@ func WriteManifest(a *cli.App, ctx context.Context, file string, m manifest, los
 	return w.Commit(ctx)
 }
 
-// print reports the losses on standard error: not all of them when there are very many.
+// print prints the losses on standard error, or only the first if there are very many.
 func (f *DamageFlags) print(a *cli.App) {
 	const maxLines = 20
 	if len(f.Losses) == 0 {
@@ -212,7 +212,7 @@ func (f *DamageFlags) print(a *cli.App) {
 	a.Warn("stoa: %s", f.summary())
 }
 
-// LossLine is rows, column and reason. The part is named unless the reason names it anyway.
+// LossLine returns rows, column and reason. It names the part unless the reason does.
 func LossLine(l region.Loss) string {
 	var parts []string
 	var e *fault.Error
@@ -245,7 +245,7 @@ func LossLine(l region.Loss) string {
 	return display.OneLine(s)
 }
 
-// summary counts what was lost. Rows that are lost in several columns count once.
+// summary counts the losses. Rows that are lost in several columns count once.
 func (f *DamageFlags) summary() string {
 	rows, exact := region.LostRows(f.Losses)
 	if !exact {
@@ -273,7 +273,7 @@ func docOfLoss(l region.Loss) manifestLoss {
 	return d
 }
 
-// Known is a number for JSON: null if it is not known.
+// Known converts a number for JSON: null if it is not known.
 func Known(n int64) *int64 {
 	if n < 0 {
 		return nil

@@ -1,3 +1,3 @@
-// Package reading is what all verbs that read rows do: the damage policy, the manifest of what was lost,
-// findings in words.
+// Package reading has what all verbs that read rows share: the damage policy, the manifest of losses, findings in
+// words.
 package reading

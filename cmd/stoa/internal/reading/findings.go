@@ -11,14 +11,13 @@ import (
 	"stoa/region"
 )
 
-// Damaged reports whether a finding is an error: what is read then is not all that was there, or was found in
-// another way than the place says (a name that was guessed, a geometry that was mended), and no verb calls it
-// whole.
+// Damaged reports whether any finding is an error. Then not everything was read, or it was found in another way than
+// the place declares (a name that was guessed, a geometry that was corrected), and no verb reports it as whole.
 func Damaged(fs []region.Finding) bool {
 	return slices.ContainsFunc(fs, func(f region.Finding) bool { return f.Severity == region.Error })
 }
 
-// FindingDoc is what -f json has for each finding; null is not known.
+// FindingDoc is what -f json prints for each finding; null means not known.
 type FindingDoc struct {
 	Code     string `json:"code"`
 	Severity string `json:"severity"`
@@ -42,7 +41,7 @@ func DocOfFinding(f region.Finding) FindingDoc {
 		From: Known(f.Rows[0]), To: Known(f.Rows[1]), Lost: Known(f.Lost)}
 }
 
-// FindingLine is severity, code, place, message, and the table, part, column and rows that it is about.
+// FindingLine returns severity, code, place, message, and the table, part, column and rows that the finding is about.
 func FindingLine(f region.Finding) string {
 	place := f.Part
 	if f.At != (fault.Span{}) {

@@ -15,7 +15,7 @@ import (
 	"stoa/region"
 )
 
-// Reading is what the verbs that print rows have in common.
+// Reading is the part that the verbs that print rows have in common.
 type Reading struct {
 	source.SourceFlags
 	source.SelectFlags
@@ -32,7 +32,7 @@ func (r *Reading) Register(a *cli.App, cmd *cobra.Command) {
 	r.SourceFlags.Register(a, cmd)
 }
 
-// Spec is the scan that the flags ask for.
+// Spec returns the scan that the flags describe.
 func (r *Reading) Spec() (stoa.ScanSpec, error) {
 	s, err := r.SelectFlags.Spec()
 	if err != nil {
@@ -42,12 +42,12 @@ func (r *Reading) Spec() (stoa.ScanSpec, error) {
 	return s, err
 }
 
-// WholeScan is the scan as it stands.
+// WholeScan returns the unmodified scan.
 func WholeScan(ctx context.Context, t *stoa.Table, spec stoa.ScanSpec) (cli.Batches, error) {
 	return t.Scan(ctx, spec), nil
 }
 
-// Run opens the paths as one table, and writes what rows makes of it and the flags.
+// Run opens the paths as one table, and writes the rows that the function rows returns for it and the flags.
 func (r *Reading) Run(ctx context.Context, a *cli.App, paths []string,
 	rows func(context.Context, *stoa.Table, stoa.ScanSpec) (cli.Batches, error)) error {
 	form, err := r.RowForm(a)
@@ -76,8 +76,8 @@ func (r *Reading) Run(ctx context.Context, a *cli.App, paths []string,
 	return r.DamageFlags.Report(ctx, a, paths, noticed, err)
 }
 
-// openDamaged opens the paths as one table. Where the damage policy lets rows be lost, what cannot be opened is
-// opened as recover does.
+// openDamaged opens the paths as one table. If the damage policy allows rows to be lost, sources that cannot be opened
+// are opened as recover does.
 func (r *Reading) openDamaged(ctx context.Context, a *cli.App, paths []string) (*stoa.Table, error) {
 	o, err := r.Options(ctx, a, paths)
 	if err != nil {
@@ -111,8 +111,8 @@ func (r *Reading) write(ctx context.Context, a *cli.App, form string, t *stoa.Ta
 	return WriteRows(a, ctx, &r.OutputFlags, form, sc, seq)
 }
 
-// WriteRows writes rows of schema sc. The findings are what the output does not hold as it was: it is there, and
-// whoever calls reports them, with the status that they give.
+// WriteRows writes rows of schema sc. It returns findings about values that the output does not hold unchanged; the
+// output exists, and the caller reports the findings with the status that they imply.
 func WriteRows(a *cli.App, ctx context.Context, out *output.OutputFlags, form string, sc *arrow.Schema,
 	seq cli.Batches) ([]region.Finding, error) {
 	w, err := output.OpenRowWriter(a, ctx, out, form, sc)

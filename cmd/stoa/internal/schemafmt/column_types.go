@@ -11,7 +11,7 @@ import (
 	"stoa/format"
 )
 
-// ParseColumns reads columns: NAME TYPE, one a line or with commas between. What follows -- is a comment.
+// ParseColumns parses columns: NAME TYPE, one per line or separated by commas. A comment begins with --.
 func ParseColumns(text string) (fields []arrow.Field, err error) {
 	for line := range strings.Lines(text) {
 		line, _, _ = strings.Cut(line, "--")
@@ -33,7 +33,7 @@ func ParseColumns(text string) (fields []arrow.Field, err error) {
 	return fields, nil
 }
 
-// ParseColumn reads one column.
+// ParseColumn parses one column.
 func ParseColumn(text string) (arrow.Field, error) {
 	fields, err := ParseColumns(text)
 	if err == nil && len(fields) != 1 {
@@ -45,10 +45,10 @@ func ParseColumn(text string) (arrow.Field, error) {
 	return fields[0], nil
 }
 
-// maxTypeDepth is how deep types are nested at most.
+// maxTypeDepth is the maximum nesting depth of types.
 const maxTypeDepth = 64
 
-// typeParser reads types in Spark's words.
+// typeParser parses types in Spark's syntax.
 type typeParser struct {
 	rest  string
 	depth int
@@ -65,7 +65,7 @@ func (p *typeParser) take(s string) bool {
 	return ok
 }
 
-// word is letters, digits and underscores, or anything between backquotes.
+// word parses letters, digits and underscores, or anything between backquotes.
 func (p *typeParser) word() (string, error) {
 	p.skip()
 	if rest, ok := strings.CutPrefix(p.rest, "`"); ok {
@@ -87,7 +87,7 @@ func (p *typeParser) word() (string, error) {
 	return w, nil
 }
 
-// field is a name, the separator, and a type.
+// field parses a name, the separator, and a type.
 func (p *typeParser) field(between string) (f arrow.Field, err error) {
 	if f.Name, err = p.word(); err != nil {
 		return f, err
@@ -148,7 +148,7 @@ func (p *typeParser) dataType() (t arrow.DataType, varchar bool, err error) {
 	if !ok {
 		return nil, false, cli.WrongUse("there is no type %q", w)
 	}
-	if w == "char" || w == "varchar" { // a length is not kept
+	if w == "char" || w == "varchar" { // the length is ignored
 		if p.take("(") {
 			if _, err := p.number(); err != nil || !p.take(")") {
 				return nil, false, cli.WrongUse("expected %s(LENGTH)", w)
@@ -183,7 +183,7 @@ func (p *typeParser) decimal() (arrow.DataType, error) {
 	return t, nil
 }
 
-// inside are n types between < and >.
+// inside parses n types between < and >.
 func (p *typeParser) inside(n int) (out []arrow.DataType, err error) {
 	open := "<"
 	for range n {

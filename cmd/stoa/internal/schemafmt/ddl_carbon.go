@@ -11,7 +11,7 @@ import (
 	"stoa/format"
 )
 
-// carbonData is Spark SQL for a table of CarbonData 2, whose partition columns are not among the others.
+// carbonData is Spark SQL for a table of CarbonData 2, whose partition columns are not listed with the others.
 var carbonData = func() Dialect {
 	d := spark
 	d.types = map[arrow.Type]string{arrow.NULL: "STRING", arrow.DATE64: "TIMESTAMP"}
@@ -25,13 +25,13 @@ var carbonData = func() Dialect {
 	return d
 }()
 
-// ownProperties are properties that CarbonData sets by itself, or that say what another statement does.
+// ownProperties are properties that CarbonData sets by itself, or that describe the effect of another statement.
 var ownProperties = []string{"indexexists", "indextableexists", "relatedmvtablesmap", "tablepath", "tablename",
 	"dbname", "isexternal", "istransactional",
 	"external", "_external", "isvisible", "latestversion", "carbonschemapartsno",
 	"serialization.format", "path"}
 
-// carbonTail has the table's properties, if it is one of CarbonData's, else those that say its layout.
+// carbonTail returns the table's properties, if it is a CarbonData table, else those that describe its layout.
 func carbonTail(_ string, sc *arrow.Schema, l format.Layout, d *Dialect) string {
 	var parts []string
 	for _, n := range l.Partitions {
@@ -70,7 +70,7 @@ func carbonTail(_ string, sc *arrow.Schema, l format.Layout, d *Dialect) string 
 	return s + ";\n"
 }
 
-// sqlText is a text as Spark's SQL has it.
+// sqlText returns a string literal of Spark SQL.
 func sqlText(s string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`, "\n", `\n`, "\r", `\r`).Replace(s) + "'"
 }

@@ -1,3 +1,3 @@
-// Package schemafmt writes schemas as other systems want them (SQL, Avro, JSON), and reads the types of columns
-// that people write.
+// Package schemafmt writes schemas in the forms of other systems (SQL, Avro, JSON), and parses column types written by
+// people.
 package schemafmt

@@ -10,8 +10,8 @@ import (
 	"stoa/fault"
 )
 
-// The Avro form of a schema, by Avro's specification 1.12. A name that Avro does not allow is changed, and kept as
-// the property "arrow.name".
+// The Avro form of a schema, by the Avro specification 1.12. A name that Avro does not allow is changed, and the
+// original is kept as the property "arrow.name".
 
 type avroField struct {
 	Name     string  `json:"name"`
@@ -20,14 +20,14 @@ type avroField struct {
 	Default  *string `json:"default"`
 }
 
-// avroNoDefault is a field that must be there.
+// avroNoDefault is a field without a default.
 type avroNoDefault struct {
 	Name     string `json:"name"`
 	Original string `json:"arrow.name,omitempty"`
 	Type     any    `json:"type"`
 }
 
-// avro remembers which names of records are taken.
+// avro records which record names are taken.
 type avro struct{ taken map[string]int }
 
 func AvroSchema(sc *arrow.Schema, name string) (any, error) {
@@ -66,7 +66,7 @@ func (a avro) record(name string, fields []arrow.Field) (any, error) {
 	}{"record", name, out}, nil
 }
 
-// unique gives a record's name a number if there is one of that name already.
+// unique appends a number to a record's name if the name is taken.
 func (a avro) unique(name string) string {
 	a.taken[name]++
 	if n := a.taken[name]; n > 1 {
@@ -75,7 +75,7 @@ func (a avro) unique(name string) string {
 	return name
 }
 
-// avroName makes a name of letters, digits and underscores.
+// avroName converts a name to letters, digits and underscores.
 func avroName(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' {
@@ -99,7 +99,7 @@ var avroTypes = map[arrow.Type]string{
 	arrow.DURATION: "long",
 }
 
-// logical is a type with a meaning.
+// logical is a logical type.
 type logical struct {
 	Type      string `json:"type"`
 	Name      string `json:"name,omitempty"`
@@ -109,7 +109,7 @@ type logical struct {
 	Scale     int32  `json:"scale,omitempty"`
 }
 
-// typeOf is a type in Avro's words; name is for the records and fixed types in it.
+// typeOf returns a type in Avro's terms; name is for the records and fixed types in it.
 func (a avro) typeOf(name string, t arrow.DataType) (any, error) {
 	if s, ok := avroTypes[t.ID()]; ok {
 		return s, nil
@@ -165,7 +165,7 @@ func avroTime(t arrow.DataType) (logical, bool) {
 	return logical{}, false
 }
 
-// mapOf is a map if the keys are text, else an array of records.
+// mapOf returns a map if the keys are text, else an array of records.
 func (a avro) mapOf(name string, t *arrow.MapType) (any, error) {
 	if t.KeyType().ID() != arrow.STRING && t.KeyType().ID() != arrow.LARGE_STRING &&
 		t.KeyType().ID() != arrow.STRING_VIEW {

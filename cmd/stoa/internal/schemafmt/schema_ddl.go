@@ -11,7 +11,7 @@ import (
 	"stoa/format"
 )
 
-// Dialect is how a dialect of SQL writes types and names.
+// Dialect is how a dialect of SQL spells types and names.
 type Dialect struct {
 	name   func(string) string
 	types  map[arrow.Type]string
@@ -20,10 +20,10 @@ type Dialect struct {
 	strct  func(fields []arrow.Field, d *Dialect) string
 	union  func(fields []arrow.Field, d *Dialect) string
 	mapped func(key, item string) string
-	bytes  string // binary values, and what has no word
+	bytes  string // type for binary values, and for types without an equivalent
 	uuid   string
-	tail   func(table string, sc *arrow.Schema, l format.Layout, d *Dialect) string // after the columns
-	// partition columns are named in tail, and not among the others
+	tail   func(table string, sc *arrow.Schema, l format.Layout, d *Dialect) string // the text after the columns
+	// partition columns are named in tail, and not listed with the others
 	apart bool
 }
 
@@ -31,7 +31,7 @@ var Dialects = map[string]*Dialect{"duckdb": &DuckDB, "spark": &spark, "iceberg"
 
 var DialectNames = []string{"duckdb", "spark", "iceberg", "carbon"}
 
-// DuckDB has a word for nearly every Arrow type.
+// DuckDB has an equivalent for nearly every Arrow type.
 var DuckDB = Dialect{
 	name: func(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` },
 	types: map[arrow.Type]string{
@@ -64,7 +64,7 @@ var DuckDB = Dialect{
 	uuid:   "UUID",
 }
 
-// spark is Spark SQL from 3.4 on (before, it had no TIMESTAMP_NTZ), for a table of Parquet files.
+// spark is Spark SQL from 3.4 on (earlier versions had no TIMESTAMP_NTZ), for a table of Parquet files.
 var spark = Dialect{
 	name: func(s string) string { return "`" + strings.ReplaceAll(s, "`", "``") + "`" },
 	types: map[arrow.Type]string{
@@ -96,7 +96,7 @@ var spark = Dialect{
 	tail:  sparkTail,
 }
 
-// iceberg is Spark SQL for a table of Apache Iceberg, which has no integers of one or two bytes and no intervals.
+// iceberg is Spark SQL for an Apache Iceberg table, which has no integers of one or two bytes and no intervals.
 var iceberg = func() Dialect {
 	d := spark
 	d.types = map[arrow.Type]string{arrow.NULL: "STRING", arrow.INT8: "INT", arrow.INT16: "INT", arrow.UINT8: "INT",
@@ -110,7 +110,7 @@ var iceberg = func() Dialect {
 	return d
 }()
 
-// Ddl is the schema as CREATE TABLE, with the layout as far as the dialect has words for it.
+// Ddl returns the schema as CREATE TABLE, with the layout as far as the dialect can express it.
 func Ddl(sc *arrow.Schema, table string, l format.Layout, d *Dialect) string {
 	var lines []string
 	for _, f := range sc.Fields() {
@@ -133,7 +133,7 @@ func Ddl(sc *arrow.Schema, table string, l format.Layout, d *Dialect) string {
 	return fmt.Sprintf("CREATE TABLE %s (\n%s\n)\n%s", name, strings.Join(lines, ",\n"), d.tail(name, sc, l, d))
 }
 
-// sparkTail: a table of Parquet files can be in the order of columns only within buckets.
+// sparkTail returns the clauses for a table of Parquet files, which can be sorted only within buckets.
 func sparkTail(_ string, sc *arrow.Schema, l format.Layout, d *Dialect) string {
 	s := "USING parquet"
 	parts, by, sorted := d.columns(sc, l.Partitions), d.columns(sc, l.BucketBy), d.columns(sc, l.Sorted)
@@ -155,7 +155,8 @@ func sparkTail(_ string, sc *arrow.Schema, l format.Layout, d *Dialect) string {
 	return s
 }
 
-// icebergTail: buckets are partitions, and the order is one of writing (which needs Iceberg's extensions of Spark).
+// icebergTail returns the clauses for Iceberg: buckets are partitions, and the order applies to writes (which needs
+// Iceberg's extensions of Spark).
 func icebergTail(table string, sc *arrow.Schema, l format.Layout, d *Dialect) string {
 	var parts []string
 	if p := d.columns(sc, l.Partitions); p != "" {
@@ -177,7 +178,7 @@ func icebergTail(table string, sc *arrow.Schema, l format.Layout, d *Dialect) st
 	return s
 }
 
-// columns are the names that the schema has, quoted. A layout may name columns that are not shown any more.
+// columns returns the quoted names that the schema has. A layout may name columns that are no longer in it.
 func (d *Dialect) columns(sc *arrow.Schema, names []string) string {
 	var out []string
 	for _, n := range names {
@@ -189,7 +190,7 @@ func (d *Dialect) columns(sc *arrow.Schema, names []string) string {
 	return strings.Join(out, ", ")
 }
 
-// sqlType is a type in SQL. What has no word is bytes.
+// sqlType returns a type in SQL. A type without an equivalent becomes bytes.
 func (d *Dialect) sqlType(t arrow.DataType) string {
 	if s, ok := d.types[t.ID()]; ok {
 		return s
@@ -222,7 +223,7 @@ func (d *Dialect) sqlType(t arrow.DataType) string {
 	return d.bytes
 }
 
-// sqlDecimal writes a decimal that is too wide for SQL as a DOUBLE, with its type in a comment.
+// sqlDecimal writes a decimal that is too wide for SQL as DOUBLE, with its type in a comment.
 func sqlDecimal(t arrow.DecimalType) string {
 	p, s := t.GetPrecision(), t.GetScale()
 	if s < 0 {

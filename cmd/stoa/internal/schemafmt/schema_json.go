@@ -12,7 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// The JSON form of a schema. It is complete: the schema can be made from it again.
+// The JSON form of a schema. It is complete: the schema can be reconstructed from it.
 //
 //	{"fields": [{"name": "id", "type": "int64", "nullable": false, "metadata": {…}}, …], "metadata": {…}}
 //
@@ -65,7 +65,7 @@ func pairsOf(m arrow.Metadata) Pairs {
 	return p
 }
 
-// MarshalJSON writes a value that is no text as {"base64": …}, so that it is not changed.
+// MarshalJSON writes a value that is not text as {"base64": …}, so that it is not changed.
 func (p Pairs) MarshalJSON() ([]byte, error) {
 	b := []byte{'{'}
 	for i, kv := range p {
@@ -90,13 +90,13 @@ func (p Pairs) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// textJSON is a text as JSON, without the escapes that text in HTML would need.
+// textJSON encodes a text as JSON, without escapes for HTML.
 func textJSON(s string) ([]byte, error) {
 	b, err := output.JsonLine(s)
 	return bytes.TrimSuffix(b, []byte("\n")), err
 }
 
-// Text is all facts on a line.
+// Text returns all facts on one line.
 func (p Pairs) Text() string {
 	var parts []string
 	for _, kv := range p {

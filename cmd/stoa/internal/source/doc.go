@@ -1,2 +1,3 @@
-// Package source is the flags that say what is read, and how: --from, --source-opt, limits, columns, rows, filters.
+// Package source has the flags that determine what is read, and how: --from, --source-opt, limits, columns, rows,
+// filters.
 package source

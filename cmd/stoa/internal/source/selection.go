@@ -15,7 +15,7 @@ import (
 	"stoa/vec"
 )
 
-// SelectFlags say which cells are wanted.
+// SelectFlags select the cells to read.
 type SelectFlags struct {
 	Columns []string
 	Where   string
@@ -26,8 +26,8 @@ type SelectFlags struct {
 	Parallel  int
 	memory    string // "" = no limit
 
-	whereSet func() bool // --where is given, also if it is empty
-	Limited  func() bool // -n holds, also if it is 0; nil: there is no -n
+	whereSet func() bool // --where is given, even if it is empty
+	Limited  func() bool // -n applies, even if it is 0; nil: there is no -n
 }
 
 func (f *SelectFlags) Register(a *cli.App, cmd *cobra.Command, src *SourceFlags) {
@@ -36,21 +36,21 @@ func (f *SelectFlags) Register(a *cli.App, cmd *cobra.Command, src *SourceFlags)
 	f.RegisterParallel(cmd)
 }
 
-// RegisterColumns is for a verb that has its own way of choosing rows.
+// RegisterColumns is for verbs that select rows in their own way.
 func (f *SelectFlags) RegisterColumns(a *cli.App, cmd *cobra.Command, src *SourceFlags) {
 	cmd.Flags().StringArrayVarP(&f.Columns, "columns", "c", nil,
 		"read only these columns: `a,b.c` (fields of structs with dots, names with a comma in double quotes)")
 	cli.CompleteWith(cmd, "columns", CompleteColumns(a, src))
 }
 
-// RegisterRows is for a verb that prints no cells.
+// RegisterRows is for verbs that print no cells.
 func (f *SelectFlags) RegisterRows(cmd *cobra.Command) {
 	f.RegisterWhere(cmd)
 	cmd.Flags().StringVar(&f.Rows, "rows", "",
 		"read only the rows at these positions, `FROM:TO` (half-open, from 0; either side may be left out)")
 }
 
-// RegisterWhere is for a verb that knows no rows by their positions.
+// RegisterWhere is for verbs that do not select rows by position.
 func (f *SelectFlags) RegisterWhere(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	f.whereSet = func() bool { return fl.Changed("where") }
@@ -59,27 +59,27 @@ func (f *SelectFlags) RegisterWhere(cmd *cobra.Command) {
 	fl.BoolVar(&f.unordered, "unordered", false, "give up the order that the table promises, for speed")
 }
 
-// RegisterParallel is for the verbs that read rows.
+// RegisterParallel is for verbs that read rows.
 func (f *SelectFlags) RegisterParallel(cmd *cobra.Command) {
 	cmd.Flags().IntVar(&f.Parallel, "parallel", 0, "read with `N` workers (default: as many as there are cores)")
 }
 
-// RegisterMemory is for those of them that do not write, too: there --memory is the writer's.
+// RegisterMemory is for verbs that read rows but do not write tables: there --memory is the writer's.
 func (f *SelectFlags) RegisterMemory(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.memory, "memory", "",
 		"hold about `SIZE` of rows at a time, for example 64MiB (default: windows of 65,536 rows a worker)")
 }
 
-// RegisterLimit is for the verbs in which a limit makes sense.
+// RegisterLimit is for verbs for which a limit makes sense.
 func (f *SelectFlags) RegisterLimit(cmd *cobra.Command, preset int64, usage string) {
 	cmd.Flags().Int64VarP(&f.Limit, "limit", "n", preset, usage)
 	f.Limited = func() bool { return preset > 0 || cmd.Flags().Changed("limit") }
 }
 
-// maxWorkers is how many a scan takes at most.
+// maxWorkers is the maximum number of workers of a scan.
 const maxWorkers = 1024
 
-// Spec is what the flags mean to a scan.
+// Spec converts the flags to the specification of a scan.
 func (f *SelectFlags) Spec() (stoa.ScanSpec, error) {
 	s := stoa.ScanSpec{Alloc: cli.Pool, Limit: f.Limit, Unordered: f.unordered, Parallel: f.Parallel}
 	switch {
@@ -87,7 +87,7 @@ func (f *SelectFlags) Spec() (stoa.ScanSpec, error) {
 		return s, cli.WrongUse("--parallel %d: a number of workers is not negative", f.Parallel)
 	case f.Parallel > maxWorkers:
 		return s, cli.WrongUse("--parallel %d: %d workers at most", f.Parallel, maxWorkers)
-	case f.Parallel == 0 && (f.Limit == 0 || f.Limit > 1<<20): // for a few rows more workers would read in vain
+	case f.Parallel == 0 && (f.Limit == 0 || f.Limit > 1<<20): // for a few rows, more workers would read in vain
 		s.Parallel = runtime.NumCPU()
 	}
 	if f.memory != "" {
@@ -118,16 +118,16 @@ func (f *SelectFlags) Spec() (stoa.ScanSpec, error) {
 	switch {
 	case strings.TrimSpace(f.Where) != "":
 		s.Filter, err = pred.Parse(f.Where)
-	case f.whereSet != nil && f.whereSet(): // an empty shell variable must not read everything
+	case f.whereSet != nil && f.whereSet(): // an empty shell variable must not select everything
 		return s, cli.WrongUse("--where: the predicate is empty")
 	}
 	return s, err
 }
 
-// NoRows are positions that no row has: an empty range that is not the zero one, which means all.
+// NoRows is a range without rows: empty, but not the zero range, which means all rows.
 var NoRows = vec.Range{From: 1, To: 1}
 
-// parseRows reads FROM:TO.
+// parseRows parses FROM:TO.
 func parseRows(s string) (vec.Range, error) {
 	if s == "" {
 		return vec.Range{}, nil
@@ -153,8 +153,8 @@ func parseRows(s string) (vec.Range, error) {
 	return r, nil
 }
 
-// SplitNames splits at commas, except inside double quotes; what is quoted as a whole is one name, whatever is in it.
-// As a path, if paths are wanted, a name with a point stays in quotes.
+// SplitNames splits at commas, except inside double quotes. A name that is completely quoted is one name, whatever it
+// contains. With paths, a name with a point stays quoted, as in a path.
 func SplitNames(s string, paths bool) ([]string, error) {
 	var out []string
 	for {
@@ -198,7 +198,7 @@ func wholeQuoted(s string) (string, bool) {
 	return strings.ReplaceAll(s[1:len(s)-1], `""`, `"`), true
 }
 
-// CompleteColumns completes --columns with the names of the first source's columns.
+// CompleteColumns completes --columns with the column names of the first source.
 func CompleteColumns(a *cli.App, src *SourceFlags) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		const flags = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace

@@ -31,17 +31,17 @@ type SourceFlags struct {
 	MaxRequests int64
 	Cache       string // --cache
 	CacheSize   string // --cache-size
-	Memory      string // --memory, where the verb has no such flag of its own
+	Memory      string // --memory, if the verb has no such flag of its own
 	Limits      format.Limits
 
 	OptionFlags []*cli.OptionFlag
 	Changed     func(flag string) bool
-	Own         pflag.Value // of a --memory that the verb has for rows; nil: it has none
+	Own         pflag.Value // of the verb's own --memory for rows; nil: it has none
 
-	Verifies bool // the verb is there to compare checksums
+	Verifies bool // verifying checksums is the purpose of the verb
 
-	// Shared are the flags of OptionFlags that are for something besides the sources, too: a source whose format has no
-	// such option does without.
+	// Shared are the OptionFlags that also apply to something besides the sources: they are ignored for a source whose
+	// format has no such option.
 	Shared []string
 }
 
@@ -85,8 +85,8 @@ func (f *SourceFlags) Register(a *cli.App, cmd *cobra.Command) {
 	cli.Complete(cmd, "from", a.FormatNames)
 }
 
-// Options are what the flags mean to the library, for sources at paths. Paths that begin with # are completed
-// in place: they are tables of the CarbonData store that --carbon-properties names.
+// Options converts the flags to options of the library, for sources at paths. Paths that begin with # are completed in
+// place: they are tables of the CarbonData store that --carbon-properties names.
 func (f *SourceFlags) Options(ctx context.Context, a *cli.App, paths []string) (stoa.OpenOptions, error) {
 	opts, err := KeyValues("--source-opt", f.Opts)
 	if err == nil {
@@ -136,7 +136,7 @@ func (f *SourceFlags) Options(ctx context.Context, a *cli.App, paths []string) (
 				a.Reads(w.Given)
 			}
 		case "schema":
-			a.Reads(w.Given) // texts get what is in it
+			a.Reads(w.Given) // for text formats the option becomes the content of this file
 			if opts[w.Key], err = schemaOf(ctx, w.Given, paths, o); err != nil {
 				return o, err
 			}
@@ -146,7 +146,7 @@ func (f *SourceFlags) Options(ctx context.Context, a *cli.App, paths []string) (
 	return o, nil
 }
 
-// checkPlain is wrong use if there is no format that --from names, or no such number of requests.
+// checkPlain returns wrong use if --from names no format, or the number of requests is negative.
 func (f *SourceFlags) checkPlain(a *cli.App) error {
 	if f.MaxRequests < 0 {
 		return cli.WrongUse("--max-requests %d: a number of requests is not negative", f.MaxRequests)
@@ -158,7 +158,7 @@ func (f *SourceFlags) checkPlain(a *cli.App) error {
 		Hint: "the formats are " + strings.Join(a.FormatNames(), ", ")}
 }
 
-// Line is the flags as they were given, for another command line about the same sources.
+// Line returns the flags as they were given, for another command line about the same sources.
 func (f *SourceFlags) Line() (args []string) {
 	if f.From != "" {
 		args = append(args, "--from", f.From)
@@ -194,11 +194,12 @@ func resolveDotDots(paths []string) {
 	}
 }
 
-// MaxSchema is how long a schema in a file may be.
+// MaxSchema is the maximum size in bytes of a schema in a file.
 const MaxSchema = 16 << 20
 
-// schemaOf is what --schema means to the format of the sources: of texts, which have a schema as an option's
-// value, what is in the file, or the value itself if no file has that name; else the file's name.
+// schemaOf returns the value of --schema for the format of the sources. Text formats have the schema itself as an
+// option's value: the content of the file, or the given value if there is no such file. For other formats it is the
+// file's name.
 func schemaOf(ctx context.Context, given string, paths []string, o stoa.OpenOptions) (string, error) {
 	for _, p := range paths {
 		f, err := stoa.Probe(ctx, format.Target{Tree: o.Tree, Name: cli.WithoutTable(p)}, o)
@@ -224,10 +225,10 @@ func schemaOf(ctx context.Context, given string, paths []string, o stoa.OpenOpti
 	return given, nil
 }
 
-// StorePath stands for the CarbonData store that the settings name; #TABLE for a table of it.
+// StorePath stands for the CarbonData store that the settings name; #TABLE is a table in it.
 const StorePath = "#"
 
-// inStore puts the store's place before paths that begin with #, unless there are files of that name.
+// inStore prepends the store's place to paths that begin with #, unless files of that name exist.
 func (f *SourceFlags) inStore(ctx context.Context, formats []format.Format, paths []string, tr store.Tree) error {
 	for i, p := range paths {
 		if !strings.HasPrefix(p, StorePath) {
@@ -249,7 +250,7 @@ func (f *SourceFlags) inStore(ctx context.Context, formats []format.Format, path
 	return nil
 }
 
-// Word is what was given with a flag for a reading option.
+// OptionValue returns the value that was given with a flag for a reading option.
 func (f *SourceFlags) OptionValue(flag string) string {
 	for _, w := range f.OptionFlags {
 		if w.Flag == flag {
@@ -259,7 +260,7 @@ func (f *SourceFlags) OptionValue(flag string) string {
 	return ""
 }
 
-// AllLimits are what a file may ask for at most.
+// AllLimits returns the limits for opening files.
 func (f *SourceFlags) AllLimits() (l format.Limits, err error) {
 	l = f.Limits
 	switch {
@@ -287,7 +288,7 @@ func (f *SourceFlags) AllLimits() (l format.Limits, err error) {
 	return l, err
 }
 
-// checkKnown refuses the flag if the format of a source has no such option. A source whose format cannot be detected is
+// checkKnown returns an error if the format of a source has no such option. A source whose format cannot be detected is
 // reported when it is opened.
 func checkKnown(w *cli.OptionFlag, ctx context.Context, a *cli.App, paths []string, o stoa.OpenOptions) error {
 	for _, p := range paths {
@@ -337,7 +338,7 @@ func OpenAll(a *cli.App, ctx context.Context, paths []string, o stoa.OpenOptions
 	return t, nil
 }
 
-// NamedBy are the files and directories that reading options name.
+// NamedBy returns the files and directories that reading options name.
 func NamedBy(a *cli.App, opts map[string]string) (paths []string) {
 	for _, f := range a.Formats {
 		for _, k := range f.ReadKeys {
@@ -349,8 +350,8 @@ func NamedBy(a *cli.App, opts map[string]string) (paths []string) {
 	return paths
 }
 
-// Each opens every path on its own and calls do with it. A path that cannot be opened does not keep the others from
-// being shown.
+// Each opens every path on its own and calls do with it. A path that cannot be opened does not prevent the others from
+// being processed.
 func (f *SourceFlags) Each(ctx context.Context, a *cli.App, cmd *cobra.Command, paths []string,
 	do func(path string, t *stoa.Table) error) error {
 	o, err := f.Options(ctx, a, paths)
@@ -367,7 +368,8 @@ func (f *SourceFlags) Each(ctx context.Context, a *cli.App, cmd *cobra.Command, 
 	})
 }
 
-// EachPath goes on after an error when there are several paths. The worst of the errors decides the status.
+// EachPath calls do for each path, and continues after an error if there are several. The worst error determines the
+// status.
 func EachPath(a *cli.App, ctx context.Context, cmd *cobra.Command, paths []string, do func(path string) error) error {
 	a.Reads(paths...)
 	var worst error
@@ -390,7 +392,7 @@ func EachPath(a *cli.App, ctx context.Context, cmd *cobra.Command, paths []strin
 	return worst
 }
 
-// KeyValues reads KEY=VALUE arguments.
+// KeyValues parses KEY=VALUE arguments.
 func KeyValues(flag string, args []string) (map[string]string, error) {
 	if len(args) == 0 {
 		return nil, nil
@@ -409,7 +411,7 @@ func KeyValues(flag string, args []string) (map[string]string, error) {
 	return m, nil
 }
 
-// openCache has what is read of addresses kept, if --cache is given.
+// openCache sets up the cache for data read from addresses, if --cache is given.
 func (f *SourceFlags) openCache(a *cli.App) error {
 	if f.Cache == "" {
 		return nil

@@ -1,5 +1,5 @@
-// Package sqlverb is the verb sql as far as it needs no database: its flags and its help, and how the program is found
-// that has one, stoa-sql, which is a module of its own.
+// Package sqlverb is the part of the verb sql that needs no database: its flags and its help, and the search for the
+// program that has one, stoa-sql, which is a module of its own.
 package sqlverb
 
 import (
@@ -32,7 +32,7 @@ type Flags struct {
 	output.OutputFlags
 }
 
-// Workers is how many threads a query takes.
+// Workers returns how many threads a query uses.
 func (f *Flags) Workers() int {
 	if f.Threads == 0 {
 		return runtime.NumCPU()
@@ -40,7 +40,7 @@ func (f *Flags) Workers() int {
 	return f.Threads
 }
 
-// MemoryBytes is the limit of --memory; 0: none.
+// MemoryBytes returns the limit of --memory; 0: none.
 func (f *Flags) MemoryBytes() (int64, error) {
 	if f.Memory == "" {
 		return 0, nil
@@ -51,10 +51,10 @@ func (f *Flags) MemoryBytes() (int64, error) {
 // Run runs the verb with the flags and arguments of a command line.
 type Run func(ctx context.Context, a *cli.App, f *Flags, args []string) error
 
-// maxThreads is how many threads a query takes at most.
+// maxThreads is the maximum number of threads of a query.
 const maxThreads = 1024
 
-// Cmd is the verb; run nil: it is what the program stoa-sql says.
+// Cmd returns the verb. If run is nil, it runs the program stoa-sql.
 func Cmd(a *cli.App, run Run) *cobra.Command {
 	f := &Flags{}
 	cmd := &cobra.Command{
@@ -110,7 +110,7 @@ beside stoa or on the PATH.`,
 // program is the program that has the database.
 const program = "stoa-sql"
 
-// find finds it, beside this program or on the PATH.
+// find returns the path of stoa-sql, which is next to this program or on the PATH.
 func find() (string, error) {
 	if self, err := os.Executable(); err == nil {
 		for _, dir := range []string{filepath.Dir(self), linked(self)} {
@@ -122,7 +122,7 @@ func find() (string, error) {
 	return exec.LookPath(program)
 }
 
-// linked is the directory of what a program's symbolic link leads to; "": it is none.
+// linked returns the directory of the target of a program's symbolic link; "" if it is not a link.
 func linked(self string) string {
 	real, err := filepath.EvalSymlinks(self)
 	if err != nil {
@@ -131,7 +131,7 @@ func linked(self string) string {
 	return filepath.Dir(real)
 }
 
-// pass has stoa-sql run the command line.
+// pass makes stoa-sql run the command line.
 func pass(cmd *cobra.Command, a *cli.App, args []string) error {
 	path, err := find()
 	if err != nil {
@@ -152,7 +152,7 @@ func pass(cmd *cobra.Command, a *cli.App, args []string) error {
 	case !errors.As(err, &exit):
 		return err
 	}
-	switch exit.ExitCode() { // it has said why
+	switch exit.ExitCode() { // it has reported the reason
 	case cli.StatusUse:
 		return cli.ErrUse
 	case cli.StatusDamage:
@@ -161,7 +161,7 @@ func pass(cmd *cobra.Command, a *cli.App, args []string) error {
 	return cli.ErrFailed
 }
 
-// given are the flags as they were given.
+// given returns the flags as they were given.
 func given(cmd *cobra.Command) (out []string) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		value := f.Value
@@ -179,7 +179,7 @@ func given(cmd *cobra.Command) (out []string) {
 	return append(out, "--")
 }
 
-// Words are the arguments that stoa-sql takes for those of the verb: it may be called with or without its name.
+// Words returns the arguments of the verb for stoa-sql, which may be called with or without the verb's name.
 func Words(args []string) []string {
 	if len(args) > 0 && args[0] == "sql" {
 		return args
