@@ -8,8 +8,8 @@ import (
 	"stoa/format/parquet/internal/rewrite"
 )
 
-// copyPages is Format.Copy: it plans to copy the pages of files without decoding them. The string says why that cannot
-// be done.
+// copyPages implements Format.Copy: it plans to copy the pages of files without decoding them. If that is impossible,
+// the string says why.
 func copyPages(ctx context.Context, from []format.Reader, o format.CopyOptions) (format.Copier, string, error) {
 	var files []*read.Reader
 	for _, f := range from {

@@ -72,7 +72,7 @@ func probe(ctx context.Context, t format.Target) (format.Match, error) {
 	if n, err = src.ReadAt(ctx, b[:], end-4); err != nil && err != io.EOF {
 		return format.No, err
 	}
-	if s := string(b[:n]); s == meta.Magic || s == meta.Encrypted { // its beginning may be damaged
+	if s := string(b[:n]); s == meta.Magic || s == meta.Encrypted { // the start of the file may be damaged
 		return format.Likely, nil
 	}
 	return format.No, nil
@@ -91,7 +91,7 @@ func list(ctx context.Context, t format.Target) iter.Seq2[format.Entry, error] {
 	}
 }
 
-// reread is format.Format.Reread: encrypted output is read back with the keys it was written with.
+// reread implements format.Format.Reread: encrypted output is read back with the keys that encrypted it.
 func reread(_ *arrow.Schema, o format.WriteOptions) (format.Format, bool) {
 	f := format.Format{Name: "parquet", Extensions: []string{".parquet"}, Probe: probe, List: list, Open: open,
 		ReadKeys: file.ReadTable.Keys()}

@@ -16,8 +16,8 @@ import (
 	"stoa/region"
 )
 
-// File shows the column chunks with their pages, the indexes and Bloom filters, and the footer field by field; with
-// d.Pages also the fields of page headers and indexes. If the footer is damaged, what is intact of it is shown.
+// File describes the column chunks with their pages, the indexes and Bloom filters, and the footer field by field; with
+// d.Pages also the fields of page headers and indexes. If the footer is damaged, its intact part is described.
 func File(ctx context.Context, t format.Target, d format.DescribeOptions) iter.Seq2[region.Node, error] {
 	return func(yield func(region.Node, error) bool) {
 		o := &outline{pages: d.Pages, yield: yield}
@@ -50,7 +50,7 @@ type outline struct {
 	yield   func(region.Node, error) bool
 	footer  []region.Node
 	stopped bool
-	readErr error // errors of reading Bloom filters, on the way
+	readErr error // errors while reading Bloom filters
 }
 
 // emit is a tracer.
@@ -63,11 +63,11 @@ func (o *outline) node(depth int, kind region.Kind, name, value string, at fault
 	return nil
 }
 
-// piece is a region of the file below its root.
+// piece is a region of the file, one level below the root.
 type piece struct {
 	name, value string
 	at          fault.Span
-	show        func(context.Context, piece) error // nil: it is a leaf
+	show        func(context.Context, piece) error // nil for a leaf
 }
 
 func (o *outline) run(ctx context.Context) error {
@@ -166,9 +166,9 @@ func (o *outline) emitFooter() error {
 	return nil
 }
 
-// metadata shows the footer, which was parsed when the file was opened.
+// metadata describes the footer, which was parsed when the file was opened.
 func (o *outline) metadata(_ context.Context, p piece) error {
-	if o.r.EncryptedFooter { // what is in it lies nowhere in the file
+	if o.r.EncryptedFooter { // the decrypted fields have no place in the file
 		return errors.Join(o.node(1, region.Data, p.name, p.value+", encrypted", p.at), o.emitFooter())
 	}
 	end := p.at.Off
@@ -186,7 +186,7 @@ func (o *outline) metadata(_ context.Context, p piece) error {
 	return nil
 }
 
-// index shows an index by its parser. An encrypted one is decrypted by s if its key is known.
+// index describes an index with the given parser. An encrypted index is decrypted by s if its key is known.
 func (o *outline) index(parse func(*thrift.Reader), locked *meta.ChunkCrypto, s *meta.Cipher,
 	m meta.Module) func(context.Context,
 	piece) error {
@@ -215,7 +215,7 @@ func (o *outline) index(parse func(*thrift.Reader), locked *meta.ChunkCrypto, s 
 	}
 }
 
-// chunk shows the pages of a column chunk.
+// chunk describes the pages of a column chunk.
 func (o *outline) chunk(ctx context.Context, p piece, group, column int) error {
 	if err := o.node(1, region.Struct, p.name, p.value, p.at); err != nil {
 		return err

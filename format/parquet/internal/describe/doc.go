@@ -1,2 +1,2 @@
-// Package describe shows what a file consists of, byte by byte.
+// Package describe accounts for every byte of a file.
 package describe

@@ -10,17 +10,17 @@ import (
 	"stoa/wire"
 )
 
-// Bloom is where a Bloom filter is: its header and the filter itself, each of which may be encrypted.
+// Bloom is the location of a Bloom filter: of its header and of the filter itself, each of which may be encrypted.
 type Bloom struct {
 	Header, Bits fault.Span // empty if there is none
 	size         int64      // of the filter
 	cipher       *meta.Cipher
 }
 
-// Bloom finds the Bloom filter that a chunk's metadata names. A filter that is missing or cannot be parsed is not
-// Valid; an error means that bytes could not be read.
+// Bloom finds the Bloom filter to which a chunk's metadata points. If the filter is missing or cannot be parsed, Valid
+// reports false; an error means that bytes could not be read.
 func (r *File) Bloom(ctx context.Context, c *meta.ChunkMeta) (f Bloom, err error) {
-	const limit = 128 // bytes of a header
+	const limit = 128 // largest header, in bytes
 	off := *c.MetaData.BloomFilterOffset
 	if off < 0 || off >= r.Size || c.Encrypted {
 		return f, nil
@@ -34,7 +34,7 @@ func (r *File) Bloom(ctx context.Context, c *meta.ChunkMeta) (f Bloom, err error
 	if c.Cipher != nil {
 		plain, n, err := c.Cipher.Decrypt(b, meta.BloomHeaderModule, 0, meta.Alloc)
 		if err != nil {
-			return f, nil // it is no header
+			return f, nil // not a header
 		}
 		cur, used = wire.NewInnerCursor(plain, at, "bloom_filter"), n
 	}
@@ -52,7 +52,7 @@ func (r *File) Bloom(ctx context.Context, c *meta.ChunkMeta) (f Bloom, err error
 	return f, nil
 }
 
-// Valid reports whether there is a filter, of a possible size.
+// Valid reports whether there is a filter and its size is possible.
 func (f *Bloom) Valid(r *File) bool {
 	return f.Header.Len > 0 && f.size >= meta.SplitBlockLen && f.size%meta.SplitBlockLen == 0 &&
 		f.Bits.End() <= r.Base+r.Size

@@ -9,7 +9,8 @@ import (
 	"stoa/format/parquet/internal/meta"
 )
 
-// CheckCRC compares the checksum of a page with its bytes. buf is memory for these, reused from call to call.
+// CheckCRC compares the checksum of a page with its bytes. The page is read into buf, which is reused from call to
+// call.
 func (r *File) CheckCRC(ctx context.Context, p meta.Page, path string, buf *[]byte) error {
 	if p.Body.Len > r.Limits.Page {
 		return fault.Limitf(p.Body, path, "%d bytes, the limit is %d", p.Body.Len, r.Limits.Page)

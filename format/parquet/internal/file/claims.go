@@ -6,7 +6,8 @@ import (
 	"stoa/internal/claims"
 )
 
-// ClaimedTwice are the chunks that are not read because another one claims bytes of theirs, and why; see claims.Twice.
+// ClaimedTwice returns the chunks that are not read because another chunk claims some of their bytes, each with its
+// error; see claims.Twice.
 func (r *File) ClaimedTwice() map[ChunkKey]error {
 	var all []claims.Chunk
 	for g, rg := range r.Footer.RowGroups {

@@ -14,21 +14,21 @@ import (
 )
 
 // Polars, and Arrow C++ before 17, write the metadata of a column chunk twice: in the footer, and after the chunk,
-// where ColumnChunk.file_offset points to. Arrow C++ of 2017 has the whole ColumnChunk there. In other writers' files
-// file_offset is the start of the chunk, or 0. Polars does not count the dictionary when it computes the offset.
+// where ColumnChunk.file_offset points. Arrow C++ of 2017 writes the whole ColumnChunk there. In other writers' files
+// file_offset is the start of the chunk, or 0. Polars leaves out the dictionary when it computes the offset.
 
-// metaCopy is such a copy. Differs says what is not as in the footer; "" if nothing is.
+// metaCopy is such a copy. Differs describes the difference from the footer, "" if there is none.
 type metaCopy struct {
 	Group, Leaf int
 	At          fault.Span
 	Differs     string
-	Chunk       bool // it is a ColumnChunk
+	Chunk       bool // it is a whole ColumnChunk
 }
 
-// copySlack is by how many bytes a copy may be longer than the metadata in the footer.
+// copySlack is the number of bytes by which a copy may be longer than the metadata in the footer.
 const copySlack = 256
 
-// Copies finds the copies that are there. Bytes that cannot be a chunk's metadata are ignored.
+// Copies finds the copies in the file. Bytes that cannot be a chunk's metadata are ignored.
 func (r *File) Copies(ctx context.Context) (out []metaCopy, err error) {
 	var own [][][]byte
 	for g, rg := range r.Footer.RowGroups {
@@ -59,7 +59,7 @@ func (r *File) Copies(ctx context.Context) (out []metaCopy, err error) {
 	return out, nil
 }
 
-// copyAt looks at off for a copy of own, a chunk's metadata in the footer.
+// copyAt looks at off for a copy of own, which is a chunk's metadata as stored in the footer.
 func (r *File) copyAt(ctx context.Context, off int64, own []byte) (x metaCopy, ok bool, err error) {
 	at := r.Span(off-r.Base, min(int64(len(own))+copySlack, r.FooterAt.Off-off))
 	b := make([]byte, at.Len)
@@ -90,8 +90,8 @@ func (r *File) copyAt(ctx context.Context, off int64, own []byte) (x metaCopy, o
 	return x, true, nil
 }
 
-// chunkHead is the length of what precedes the metadata in a ColumnChunk, in Thrift's compact protocol: file_offset and
-// the header of meta_data. 0: b is no ColumnChunk.
+// chunkHead returns the length of the bytes before the metadata in a ColumnChunk, in Thrift's compact protocol:
+// file_offset and the header of meta_data. It returns 0 if b is not a ColumnChunk.
 func chunkHead(b []byte) int {
 	if len(b) < 3 || b[0] != 2<<4|6 {
 		return 0
@@ -102,8 +102,7 @@ func chunkHead(b []byte) int {
 	return 0
 }
 
-// metaFields are the fields of ColumnMetaData that say where the pages are and what is in them. required: by
-// parquet.thrift.
+// metaFields are the fields of ColumnMetaData that locate and describe the pages. required is as in parquet.thrift.
 var metaFields = []struct {
 	id       int
 	name     string
@@ -117,7 +116,7 @@ var metaFields = []struct {
 	{11, "dictionary_page_offset", thrift.I64, false},
 }
 
-// parseMeta reads the ColumnMetaData at the start of b and returns its length in bytes, 0 if there is none.
+// parseMeta reads the ColumnMetaData at the start of b. n is its length in bytes, 0 if there is none.
 func parseMeta(b []byte, at fault.Span) (fields map[int]string, n int) {
 	c := wire.NewCursor(b, at.Sub(0, min(at.Len, int64(len(b)))), "meta_data")
 	t := thrift.NewReader(c, thrift.Compact)
@@ -170,7 +169,7 @@ func (r *File) ownMetas(ctx context.Context) (out [][][]byte, err error) {
 			out = append(out, metasOf(t, c, b))
 		}
 	}
-	for len(out) < len(r.Footer.RowGroups) { // another list with that field number was read
+	for len(out) < len(r.Footer.RowGroups) { // the list that was read is another one with that field number
 		out = append(out, nil)
 	}
 	for g, rg := range r.Footer.RowGroups {
@@ -179,7 +178,7 @@ func (r *File) ownMetas(ctx context.Context) (out [][][]byte, err error) {
 	return out, c.Err()
 }
 
-// metasOf returns those of one row group.
+// metasOf returns the metadata of the chunks of one row group.
 func metasOf(t *thrift.Reader, c *wire.Cursor, b []byte) (out [][]byte) {
 	for t.Struct(""); t.Next(); {
 		if t.Field() != 1 {
@@ -200,8 +199,8 @@ func metasOf(t *thrift.Reader, c *wire.Cursor, b []byte) (out [][]byte) {
 	return out
 }
 
-// withoutHead is a field of Thrift's compact protocol without its header: a byte, then the field's number as a varint
-// if it is not in the byte's upper half.
+// withoutHead removes the header of a field in Thrift's compact protocol: one byte, then the field's number as a varint
+// unless it is in the byte's upper half.
 func withoutHead(b []byte) []byte {
 	if len(b) == 0 || b[0]>>4 != 0 {
 		return b[min(1, len(b)):]

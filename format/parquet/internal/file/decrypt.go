@@ -54,18 +54,18 @@ func (r *File) decryptFooter(b []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// wrongKey is the error for a module that has the right length and does not decrypt: no cipher can tell a wrong key
-// from a damaged module, so it is not called damage.
+// wrongKey is the error for a module that has the right length but does not decrypt. No cipher can distinguish a wrong
+// key from a damaged module, so it is not reported as damage.
 func wrongKey(at fault.Span, path, what string, id []byte) error {
 	return fault.New(fault.Invalid, at, path,
 		"the key given for %s%s does not open it: it is another key (or another AAD prefix), or its bytes were changed",
 		what, meta.QuotedID(id))
 }
 
-// decryptColumns decrypts the metadata of columns whose keys are given, after verifying the signature of a plaintext
-// footer.
+// decryptColumns decrypts the metadata of the columns whose keys were supplied, after verifying the signature of a
+// plaintext footer.
 func (r *File) decryptColumns(footer []byte) error {
-	if a := r.Footer.Algorithm; a != nil { // a plain footer
+	if a := r.Footer.Algorithm; a != nil { // the footer is plaintext
 		if !a.Known {
 			return nil // reading a column reports it
 		}

@@ -28,22 +28,22 @@ type File struct {
 	Size   int64
 	Limits format.Limits
 
-	ignoreSchema    bool           // ARROW:schema
-	Int96           arrow.TimeUnit // of the timestamps that INT96 is read as
-	SchemaError     error          // why it was ignored although it was wanted
+	ignoreSchema    bool           // ignore ARROW:schema
+	Int96           arrow.TimeUnit // unit of the timestamps as which INT96 is read
+	SchemaError     error          // why ARROW:schema was ignored although it was requested
 	MissingParts    []error        // files of the table that are missing from the directory
-	GroupRows       int64          // for recovery; 0: not given
+	GroupRows       int64          // for recovery; 0 if not set
 	Tracer          func(region.Node)
 	NoVerify        bool
-	AllowTrailing   bool            // pages may have bytes after their values, as fastparquet's do
-	keys            *meta.Keyring   // nil: none given
-	algorithm       *meta.Algorithm // nil: nothing is encrypted
-	footerCipher    *meta.Cipher    // of the footer's key; nil: it is not known
-	KeyFile         string          // "": none given
+	AllowTrailing   bool            // pages may have bytes after their values, as fastparquet's pages do
+	keys            *meta.Keyring   // nil if none were supplied
+	algorithm       *meta.Algorithm // nil if nothing is encrypted
+	footerCipher    *meta.Cipher    // uses the footer's key; nil if that is unknown
+	KeyFile         string          // "" if none was supplied
 	EncryptedFooter bool            // the footer is encrypted
 	Summaries       bool            // accept a file whose data are all in other files: see verifier.summary
 
-	FooterAt    fault.Span // of the Thrift
+	FooterAt    fault.Span // span of the Thrift
 	Footer      *meta.FileMeta
 	Shown       *arrow.Schema // the file's schema, as callers see it
 	Decoded     *arrow.Schema // the same with the types that columns are decoded as
@@ -54,7 +54,7 @@ type File struct {
 	offsets     offsetIndexCache
 }
 
-// Span is n bytes at off, counted from the start of the file, as a position for errors.
+// Span returns n bytes at off, counted from the start of the file, as a place for errors.
 func (r *File) Span(off, n int64) fault.Span {
 	return fault.Span{Object: r.Target.Name, Off: r.Base + off, Len: n}
 }
@@ -78,7 +78,7 @@ func (r *File) Start(ctx context.Context) error {
 // SetFooter parses a footer. pairs, which may be nil, replace its key/value metadata.
 func (r *File) SetFooter(b []byte, pairs []meta.KeyValue) error {
 	c := wire.NewCursor(b, r.FooterAt, "footer").Trace(r.Tracer, 1)
-	if r.EncryptedFooter { // positions within it are not known
+	if r.EncryptedFooter { // positions within it are unknown
 		c = wire.NewInnerCursor(b, r.FooterAt, "footer").Trace(r.Tracer, 1)
 	}
 	c.Within(r.Limits.Memory()).Spend(int64(len(b)))
@@ -97,7 +97,7 @@ func (r *File) SetFooter(b []byte, pairs []meta.KeyValue) error {
 	if m.Schema = tree; pairs != nil {
 		m.KeyValues = pairs
 	}
-	if m.NumRows == 0 && strings.HasPrefix(m.CreatedBy, "parquet-rs version 0.") { // these did not set it
+	if m.NumRows == 0 && strings.HasPrefix(m.CreatedBy, "parquet-rs version 0.") { // these versions did not set it
 		m.NumRows = m.GroupRows()
 	}
 	r.Footer, r.AllowTrailing = m, strings.HasPrefix(m.CreatedBy, "fastparquet")
@@ -117,7 +117,7 @@ func (r *File) SetFooter(b []byte, pairs []meta.KeyValue) error {
 // checkLimits refuses a schema that is nested too deeply, or whose columns would take too much memory, before the
 // columns are built.
 func (r *File) checkLimits(c *wire.Cursor, t *meta.SchemaTree) error {
-	// Memory that a column, and a step of its way through the schema, is taken to need.
+	// Estimated memory, in bytes, of a column and of each step of its path through the schema.
 	const perColumn, perStep = 1 << 10, 64
 	for _, d := range t.Columns {
 		c.Spend(perColumn + perStep*int64(len(d.Steps)))
@@ -162,10 +162,10 @@ func (r *File) readFooter(ctx context.Context) ([]byte, error) {
 	return r.decryptFooter(b)
 }
 
-// Algorithm is how the file is encrypted; nil if it is not.
+// Algorithm returns the encryption algorithm; nil if the file is not encrypted.
 func (r *File) Algorithm() *meta.Algorithm { return r.algorithm }
 
-// Magic is what the file begins and ends with.
+// Magic returns the magic at the beginning and the end of the file.
 func (r *File) Magic() string {
 	if r.EncryptedFooter {
 		return meta.Encrypted
@@ -173,7 +173,7 @@ func (r *File) Magic() string {
 	return meta.Magic
 }
 
-// check validates what reading relies on.
+// check validates the parts of the footer on which reading relies.
 func (r *File) check() error {
 	columns := r.Footer.Schema.NumColumns()
 	for k := range columns {
@@ -203,7 +203,7 @@ func (r *File) check() error {
 
 func (r *File) checkChunk(group, column int, path string) error {
 	c, d := r.Footer.RowGroups[group].Columns[column], r.Footer.Schema.Column(column)
-	if c.Encrypted { // what is said of it, if anything, may be incomplete
+	if c.Encrypted { // the footer's claims about it may be incomplete
 		if m := c.MetaData; m != nil && m.TotalCompressedSize > 0 {
 			c.EncryptedSpan = r.ChunkSpan(group, column)
 		}
@@ -238,14 +238,14 @@ func (r *File) checkChunk(group, column int, path string) error {
 	return nil
 }
 
-// ChunkSpan is where the pages of a column chunk are.
+// ChunkSpan returns the span of the pages of a column chunk.
 func (r *File) ChunkSpan(group, column int) fault.Span {
 	m := r.Footer.RowGroups[group].Columns[column].MetaData
 	return r.Span(r.ChunkStart(group, column), m.TotalCompressedSize)
 }
 
-// ChunkStart is where the pages of a column chunk begin. A chunk without values may have a dictionary and no data page:
-// Arrow C++ leaves data_page_offset at 0 then.
+// ChunkStart returns the offset of the first page of a column chunk. A chunk without values may have a dictionary and
+// no data page; Arrow C++ then leaves data_page_offset at 0.
 func (r *File) ChunkStart(group, column int) int64 {
 	m := r.Footer.RowGroups[group].Columns[column].MetaData
 	d := m.DictionaryPageOffset
@@ -258,7 +258,7 @@ func (r *File) ChunkStart(group, column int) int64 {
 	return min(m.DataPageOffset, *d)
 }
 
-// errSummary is the cause of the error of a file that is nothing but a summary of others.
+// errSummary is the cause of the error for a file that is only a summary of other files.
 type errSummary struct{}
 
 func (errSummary) Error() string {
@@ -267,7 +267,7 @@ func (errSummary) Error() string {
 
 func (errSummary) Is(target error) bool { return target == format.ErrElsewhere }
 
-// isSummary reports whether there are column chunks, and all are in other files.
+// isSummary reports whether there are column chunks and all of them are in other files.
 func (r *File) isSummary() bool {
 	some := false
 	for _, g := range r.Footer.RowGroups {

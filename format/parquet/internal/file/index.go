@@ -11,8 +11,8 @@ import (
 	"stoa/wire"
 )
 
-// indexCursor returns a cursor over an index that the footer names, decrypted by s, which may be nil; nil if the footer
-// names none.
+// indexCursor returns a cursor over an index to which the footer points, decrypted by s, which may be nil. It returns
+// nil if the footer points to none.
 func (r *File) indexCursor(ctx context.Context, off *int64, length *int32, path string, s *meta.Cipher,
 	m meta.Module) (*wire.Cursor, error) {
 	if off == nil || length == nil {
@@ -38,7 +38,7 @@ func (r *File) indexCursor(ctx context.Context, off *int64, length *int32, path 
 	return c.Within(r.Limits.Memory()), nil
 }
 
-// maxCachedPages limits the offset indexes that are cached, by the number of their pages.
+// maxCachedPages limits the cached offset indexes, as the total number of their pages.
 const maxCachedPages = 1 << 19
 
 // offsetIndexCache caches offset indexes, which a scan asks for several times. They are immutable.
@@ -54,7 +54,7 @@ func (o *offsetIndexCache) get(k ChunkKey) *meta.OffsetIndex {
 	return o.kept[k]
 }
 
-// keep adds an index. When there are too many, earlier ones are dropped: a scan does not return to them.
+// keep adds an index. If that makes too many, earlier ones are dropped: a scan does not return to them.
 func (o *offsetIndexCache) keep(k ChunkKey, x *meta.OffsetIndex) {
 	n := len(x.Offsets)
 	if n > maxCachedPages {
@@ -71,7 +71,7 @@ func (o *offsetIndexCache) keep(k ChunkKey, x *meta.OffsetIndex) {
 	}
 }
 
-// clear is called when a file gets another footer.
+// clear must be called when a file gets another footer.
 func (o *offsetIndexCache) clear() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -109,12 +109,12 @@ func (r *File) readOffsetIndex(ctx context.Context, group, leaf int) (*meta.Offs
 		x.Trailing = cur.SpanOf(cur.Pos(), cur.Left())
 	}
 	if err := x.Check(r.ChunkSpan(group, leaf), r.Base, r.Footer.RowGroups[group].NumRows, path); err != nil {
-		return nil, err // its pages may be those of another chunk, and sound
+		return nil, err // the pages may be intact but belong to another chunk
 	}
 	return &x, nil
 }
 
-// ColumnIndex reads the column index of a chunk with that many data pages; nil if there is none.
+// ColumnIndex reads the column index of a chunk that has the given number of data pages; nil if there is none.
 func (r *File) ColumnIndex(ctx context.Context, group, leaf, pages int) (*meta.ColumnIndex, error) {
 	c, path := r.Footer.RowGroups[group].Columns[leaf], meta.IndexPath(group, leaf, "column_index")
 	if c.Encrypted {

@@ -11,8 +11,8 @@ import (
 	"stoa/format/parquet/internal/meta"
 )
 
-// Misplaced reports where the footer contradicts itself about which chunk belongs where: cells would come from other
-// rows or columns although every page is intact.
+// Misplaced reports contradictions in the footer about which chunk belongs where: cells would come from other rows or
+// columns although every page is intact.
 func (r *File) Misplaced(report func(error)) {
 	type place struct {
 		at            fault.Span
@@ -48,7 +48,7 @@ func (r *File) Misplaced(report func(error)) {
 			report(fault.Corruptf(x.at, meta.IndexPath(x.group, x.column, "data_page_offset"),
 				"the column chunk is not with the others of its row group, but after one of row group %d",
 				last.group))
-			return // the next ones would be the same
+			return // the errors that follow would be the same
 		}
 	}
 }
@@ -64,7 +64,7 @@ func (r *File) checkPath(group, column int) error {
 		have, want)
 }
 
-// checkPaths does so for all chunks: where they disagree, it is not known which name a column's cells belong to.
+// checkPaths calls checkPath for all chunks: where the paths disagree, the name of the column is in doubt.
 func (r *File) checkPaths() error {
 	for g, rg := range r.Footer.RowGroups {
 		for k := range rg.Columns {

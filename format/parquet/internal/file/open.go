@@ -13,8 +13,8 @@ import (
 	"stoa/format/parquet/internal/meta"
 )
 
-// OpenConsistent opens a file whose footer agrees with itself about the number of rows and, unless o.NoVerify is set,
-// about the names of columns.
+// OpenConsistent opens a file whose footer does not contradict itself about the number of rows or, unless o.NoVerify is
+// set, about the names of columns.
 func OpenConsistent(ctx context.Context, t format.Target, o format.OpenOptions) (*File, error) {
 	r, err := Open(ctx, t, o)
 	if err != nil {
@@ -30,8 +30,8 @@ func OpenConsistent(ctx context.Context, t format.Target, o format.OpenOptions) 
 	return r, nil
 }
 
-// CheckRows compares the file's number of rows with those of its row groups. A _common_metadata file has a schema and
-// no row groups; the number of rows that its writer put there is not its own.
+// CheckRows compares the file's number of rows with the sum over its row groups. A _common_metadata file has a schema
+// and no row groups; the number of rows in it counts the rows of other files.
 func (r *File) CheckRows() error {
 	if len(r.Footer.RowGroups) == 0 && path.Base(r.Target.Name) == "_common_metadata" {
 		return nil
@@ -44,13 +44,13 @@ func (r *File) CheckRows() error {
 		r.Footer.NumRows, rows)
 }
 
-// ArrowSchema says whether types come from the Arrow schema that a file may carry.
+// ArrowSchema selects whether types come from the Arrow schema that a file may contain.
 type ArrowSchema string
 
-// Int96 says in what unit INT96 is read.
+// Int96 selects the unit in which INT96 is read.
 type Int96 string
 
-// ReadOptions are the options of reading; package parquet documents them.
+// ReadOptions are the options of reading; they are documented in package parquet.
 type ReadOptions struct {
 	ArrowSchema  ArrowSchema
 	Int96        Int96
@@ -59,7 +59,7 @@ type ReadOptions struct {
 	RowGroupRows int64
 }
 
-// ReadTable is the table of these options.
+// ReadTable is the options table of ReadOptions.
 var ReadTable = option.Table[ReadOptions]{Format: "parquet", For: "reading", Options: []option.Option[ReadOptions]{
 	option.Pick("arrow-schema", "whether the types are those of the Arrow schema that the file may carry (default), "+
 		"or Parquet's own", func(o *ReadOptions) *ArrowSchema { return &o.ArrowSchema }, "use", "ignore"),
@@ -76,10 +76,10 @@ var ReadTable = option.Table[ReadOptions]{Format: "parquet", For: "reading", Opt
 		1, math.MaxInt64),
 }}
 
-// int96Units are Arrow's names of the units.
+// int96Units maps the option's values to Arrow's units.
 var int96Units = map[Int96]arrow.TimeUnit{"": arrow.Nanosecond, "ns": arrow.Nanosecond, "us": arrow.Microsecond}
 
-// Open opens a file whose footer can be read.
+// Open opens a file. It fails if the footer cannot be read.
 func Open(ctx context.Context, t format.Target, o format.OpenOptions) (*File, error) {
 	r, err := New(ctx, t, o)
 	if err != nil {
@@ -92,7 +92,7 @@ func Open(ctx context.Context, t format.Target, o format.OpenOptions) (*File, er
 	return r, nil
 }
 
-// New returns a file of which nothing has been read.
+// New returns a file from which nothing has been read yet.
 func New(ctx context.Context, t format.Target, o format.OpenOptions) (*File, error) {
 	opts, err := ReadTable.Parse(o.Opts)
 	if err != nil {

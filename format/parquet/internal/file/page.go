@@ -33,8 +33,8 @@ func (r *File) Pages(ctx context.Context, group, column int) iter.Seq2[meta.Page
 	}
 }
 
-// PlainPageHeader reads the header of the page at the start of at, which is not encrypted. trace, which may be nil,
-// sees its fields.
+// PlainPageHeader reads the header of the unencrypted page at the start of at. trace, which may be nil, receives its
+// fields.
 func (r *File) PlainPageHeader(ctx context.Context, at fault.Span, path string,
 	trace func(region.Node)) (meta.Page, error) {
 	return r.PageHeader(ctx, at, path, meta.PageModule{}, trace)
@@ -58,7 +58,7 @@ func (r *File) PageHeader(ctx context.Context, at fault.Span, path string, s met
 		}
 		p := meta.ParsePageHeader(thrift.NewReader(c, thrift.Compact))
 		if c.Err() != nil && used < 0 && n < min(at.Len, meta.MaxHeader) {
-			continue // perhaps it is only longer
+			continue // the header may just be longer
 		}
 		if c.Err() != nil {
 			return meta.Page{}, c.Err()

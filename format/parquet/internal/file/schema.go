@@ -24,8 +24,8 @@ func (r *File) decodeSchema(text, path string) (*arrow.Schema, error) {
 	return arrowschema.DecodeWithin(b, r.Limits, r.FooterAt, path)
 }
 
-// originalSchema is the schema under ARROW:schema; nil if there is none, or it is ignored. A schema with a type that
-// Arrow's library does not know is not damage: it is ignored, and r.SchemaError says so.
+// originalSchema returns the schema under ARROW:schema; nil if there is none or it is ignored. A schema with a type
+// that Arrow's library does not know is not damage: it is ignored, and r.SchemaError is set.
 func (r *File) originalSchema() (orig *arrow.Schema, err error) {
 	if r.SchemaError = nil; r.ignoreSchema {
 		return nil, nil
@@ -52,12 +52,12 @@ func (r *File) originalSchema() (orig *arrow.Schema, err error) {
 	return orig, nil
 }
 
-// schemaMetadata is the schema's metadata: the original schema's, and the file's own key/value pairs.
+// schemaMetadata returns the metadata of the original schema combined with the file's own key/value pairs.
 func (r *File) schemaMetadata(orig *arrow.Schema) arrow.Metadata {
 	var keys, values []string
 	if orig != nil {
 		keys, values = slices.Clone(orig.Metadata().Keys()), slices.Clone(orig.Metadata().Values())
-		if i := slices.Index(keys, meta.SealKey); i >= 0 { // of a file that this one was made of
+		if i := slices.Index(keys, meta.SealKey); i >= 0 { // the seal of a file from which this one was made
 			keys, values = slices.Delete(keys, i, i+1), slices.Delete(values, i, i+1)
 		}
 	}
@@ -100,7 +100,7 @@ func (r *File) buildSchema() error {
 	return nil
 }
 
-// newColumn is column k, at path in both lists of fields.
+// newColumn makes column k, which is at path in both lists of fields.
 func (r *File) newColumn(k int, path []int, own, stored []arrow.Field) *page.FileColumn {
 	c := &page.FileColumn{SchemaColumn: r.Footer.Schema.Column(k), Own: page.VectorType(leafAt(own, path))}
 	t := leafAt(stored, path)
@@ -117,7 +117,7 @@ func (r *File) newColumn(k int, path []int, own, stored []arrow.Field) *page.Fil
 	return c
 }
 
-// leafAt is the type at a path of child indices, as nest counts them.
+// leafAt returns the type at a path of child indices, counted as in package nest.
 func leafAt(fields []arrow.Field, path []int) arrow.DataType {
 	f := fields[path[0]]
 	for _, i := range path[1:] {
@@ -131,7 +131,7 @@ func leafAt(fields []arrow.Field, path []int) arrow.DataType {
 	return f.Type
 }
 
-// LeafOf is a column in the form in which its bounds are compared.
+// LeafOf returns a column with the type by which its bounds are compared.
 func (r *File) LeafOf(column int) order.LeafField {
 	c := r.Leaves[column]
 	return order.LeafField{Path: c.Column.Path, Column: column, Typ: c.Own}

@@ -15,16 +15,16 @@ import (
 	"stoa/vec"
 )
 
-// PartName is the file name of part n of a table's directory.
+// PartName returns the file name of part n in a table's directory.
 func PartName(n int) string { return fmt.Sprintf("part-%05d.parquet", n) }
 
 var anyPart = regexp.MustCompile(`^part-\d{5,}\.parquet$`)
 
-// anyBackup is the directory of a backup of Kudu, with that of its table.
+// anyBackup matches the directory of a Kudu backup, preceded by that of its table.
 var anyBackup = regexp.MustCompile(`^[0-9a-f]{32}-[^/]+/\d+$`)
 
 // MissingSiblings returns an error for each neighbouring part of the table that is missing. A file that was renamed is
-// read on its own.
+// read as a table of its own.
 func (r *File) MissingSiblings(ctx context.Context) (missing []error) {
 	k := slices.IndexFunc(r.Footer.KeyValues,
 		func(p meta.KeyValue) bool { return p.Key == meta.PartKey && p.Value != nil })

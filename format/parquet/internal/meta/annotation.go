@@ -5,27 +5,27 @@ import (
 	"slices"
 )
 
-// LogicalKey is the metadata key of a field that holds, as JSON, a logical type which Arrow does not have. Its values
-// are read as they are stored; a writer restores the logical type from it.
+// LogicalKey is the metadata key of a field whose logical type does not exist in Arrow; its value is that type as JSON.
+// The field's values are read as they are stored; a writer restores the logical type from the key.
 const LogicalKey = "PARQUET:logical_type"
 
-// Annotation is a logical type that Arrow does not have.
+// Annotation is a logical type that does not exist in Arrow.
 type Annotation struct {
 	Type      string `json:"type"`
 	Version   int8   `json:"specification_version,omitempty"` // of VARIANT
 	CRS       string `json:"crs,omitempty"`                   // of GEOMETRY and GEOGRAPHY
 	Algorithm string `json:"algorithm,omitempty"`             // of GEOGRAPHY
-	UTC       bool   `json:"is_adjusted_to_utc,omitempty"`    // of TIME, which is annotated only then
+	UTC       bool   `json:"is_adjusted_to_utc,omitempty"`    // of TIME, which is annotated only if this is true
 }
 
 // algorithms between points: parquet.thrift, EdgeInterpolationAlgorithm.
 var algorithms = []string{"SPHERICAL", "VINCENTY", "THOMAS", "ANDOYER", "KARNEY"}
 
-// annotated are the logical types that Arrow does not have.
+// annotated are the logical types that do not exist in Arrow.
 var annotated = map[int]string{LogicalTime: "TIME", logicalEnum: "ENUM", LogicalJSON: "JSON", logicalBSON: "BSON",
 	logicalVariant: "VARIANT", logicalGeometry: "GEOMETRY", logicalGeography: "GEOGRAPHY"}
 
-// Annotation returns the text for the field's metadata; "" if Arrow's type says everything.
+// Annotation returns the text for the field's metadata; "" if the Arrow type already expresses everything.
 func (e *SchemaElem) Annotation() string {
 	l := e.LogicalType()
 	a := Annotation{Type: annotated[l.Kind], Version: l.version, CRS: l.crs}
@@ -46,7 +46,7 @@ func (e *SchemaElem) Annotation() string {
 	return string(b)
 }
 
-// AnnotationCodes are the numbers that an annotation is written with.
+// AnnotationCodes are the numbers that represent an annotation in a file.
 type AnnotationCodes struct {
 	Logical   int16 // 0: none
 	Converted int32 // -1: none
@@ -56,7 +56,8 @@ type AnnotationCodes struct {
 	UTC       bool
 }
 
-// ParseAnnotation parses the text of a field's metadata; ok is false if it is nothing that can be written.
+// ParseAnnotation parses the text of a field's metadata; ok is false if it does not describe a type that can be
+// written.
 func ParseAnnotation(text string) (m AnnotationCodes, ok bool) {
 	var a Annotation
 	if json.Unmarshal([]byte(text), &a) != nil {

@@ -9,11 +9,11 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// Some metadata keys describe columns by name. In a file without one of these they would be wrong, and readers trust
-// them (Spark takes its schema from there, GeoParquet readers look for primary_column).
+// The values of some metadata keys describe columns by name. If a column were dropped they would be wrong, and readers
+// trust them (Spark reads its schema from one, GeoParquet readers look for primary_column).
 
-// columnKeys are these keys, each with a function that cuts its JSON down to some columns; ok is false if nothing is
-// left.
+// columnKeys are these keys, each with a function that reduces its JSON to some of the columns; ok is false if nothing
+// is left.
 var columnKeys = map[string]func(doc map[string]json.RawMessage, columns []arrow.Field) (changed, ok bool){
 	"geo": cutGeo,
 	"org.apache.spark.sql.parquet.row.metadata": cutFields("fields", "name", true),
@@ -22,8 +22,8 @@ var columnKeys = map[string]func(doc map[string]json.RawMessage, columns []arrow
 	"pandas":                                    cutPandas,
 }
 
-// CutToColumns returns the value of a metadata key for a file that has only some of the columns, or parts of them; ok
-// is false if the key does not apply to them any more. A value that is not JSON is left as it is.
+// CutToColumns returns the value of a metadata key for a file that has only some of the columns, or only parts of them;
+// ok is false if the key no longer applies. A value that is not JSON is returned unchanged.
 func CutToColumns(key, value string, columns []arrow.Field) (cut string, ok bool) {
 	how := columnKeys[key]
 	var doc map[string]json.RawMessage
@@ -48,7 +48,7 @@ func jsonText(v any) string {
 	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
 }
 
-// cutGeo cuts GeoParquet's document: an object with a member for each geometry column, one of which is primary.
+// cutGeo reduces GeoParquet's document: an object with a member for each geometry column, one of which is primary.
 func cutGeo(doc map[string]json.RawMessage, columns []arrow.Field) (changed, ok bool) {
 	var described map[string]json.RawMessage
 	var primary string
@@ -79,7 +79,7 @@ func cutGeo(doc map[string]json.RawMessage, columns []arrow.Field) (changed, ok 
 	return changed, true
 }
 
-// member returns the column, or the field of a struct, with a name; nil if there is none.
+// member returns the column or struct field with the given name; nil if there is none.
 func member(fields []arrow.Field, name string) *arrow.Field {
 	i := slices.IndexFunc(fields, func(f arrow.Field) bool { return f.Name == name })
 	if i < 0 {
@@ -88,7 +88,7 @@ func member(fields []arrow.Field, name string) *arrow.Field {
 	return &fields[i]
 }
 
-// cutFields cuts a list of objects that each name their column and, if typed is set, have its type.
+// cutFields reduces a list of objects, each of which names its column and, if typed is set, has its type.
 func cutFields(list, name string, typed bool) func(map[string]json.RawMessage, []arrow.Field) (bool, bool) {
 	return func(doc map[string]json.RawMessage, columns []arrow.Field) (changed, ok bool) {
 		all, is := jsonValue(doc[list]).([]any)
@@ -97,7 +97,7 @@ func cutFields(list, name string, typed bool) func(map[string]json.RawMessage, [
 		}
 		left, changed := cutMembers(all, name, columns, typed)
 		if changed && typed && slices.ContainsFunc(all, func(x any) bool { return splitStruct(x, name, columns) }) {
-			return true, false // a schema without a column that is there would hide it
+			return true, false // a schema that lacks an existing column would hide that column
 		}
 		if changed {
 			doc[list] = json.RawMessage(jsonText(left))
@@ -106,7 +106,7 @@ func cutFields(list, name string, typed bool) func(map[string]json.RawMessage, [
 	}
 }
 
-// splitStruct reports whether x names a struct whose fields are kept as columns of their own: struct.field.
+// splitStruct reports whether x names a struct whose fields are stored as separate columns, struct.field.
 func splitStruct(x any, name string, columns []arrow.Field) bool {
 	m, _ := x.(map[string]any)
 	n, is := m[name].(string)
@@ -115,7 +115,7 @@ func splitStruct(x any, name string, columns []arrow.Field) bool {
 	})
 }
 
-// jsonValue parses a value and keeps numbers as they are written; nil if it is not JSON.
+// jsonValue parses a value, with numbers kept as text; nil if it is not JSON.
 func jsonValue(b []byte) (v any) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	if d.UseNumber(); d.Decode(&v) != nil {
@@ -124,7 +124,7 @@ func jsonValue(b []byte) (v any) {
 	return v
 }
 
-// cutMembers keeps the objects of a list whose name is one of fields, and cuts their types down to those of the fields.
+// cutMembers keeps the objects of a list whose name is one of fields, and reduces their types to those of the fields.
 func cutMembers(all []any, name string, fields []arrow.Field, typed bool) (left []any, changed bool) {
 	for _, x := range all {
 		m, _ := x.(map[string]any)
@@ -143,11 +143,11 @@ func cutMembers(all []any, name string, fields []arrow.Field, typed bool) (left 
 	return left, changed
 }
 
-// cutType cuts a type in a schema of Spark or Avro, in[key], down to the fields that t has. It leaves alone a struct
-// none of whose fields is in t, since t's names do not describe it, and a union of several types.
+// cutType reduces a type in a Spark or Avro schema, in[key], to the fields that t has. It leaves alone a union of
+// several types, and a struct that shares no field with t, because t's names do not describe it.
 func cutType(in map[string]any, key string, t arrow.DataType) (changed bool) {
 	x := in[key]
-	if union, is := x.([]any); is { // of Avro: null, or one type
+	if union, is := x.([]any); is { // Avro's: null, or one type
 		union = slices.DeleteFunc(slices.Clone(union), func(v any) bool { return v == "null" })
 		if len(union) == 1 {
 			x = union[0]
@@ -181,7 +181,7 @@ func cutType(in map[string]any, key string, t arrow.DataType) (changed bool) {
 	return false
 }
 
-// cutPandas cuts pandas' columns, and the columns that make up its index.
+// cutPandas reduces the columns of pandas and the columns that form its index.
 func cutPandas(doc map[string]json.RawMessage, columns []arrow.Field) (changed, ok bool) {
 	changed, _ = cutFields("columns", "field_name", false)(doc, columns)
 	var index, left []any

@@ -26,11 +26,11 @@ const (
 // Supported reports whether the codec can be decompressed.
 func (c Compression) Supported() bool { return c >= CodecNone && c <= CodecLZ4Raw && c != codecLZO }
 
-// maxRaw bounds what n compressed bytes can decompress to: Snappy copies 64 bytes for three, LZ4 255 for one, Deflate
-// 258 for two bits, Zstandard has blocks of 128 KiB of one byte in four. Brotli has no useful bound: 64 MiB are allowed
-// for. A page's claim is checked against this before memory is allocated.
+// maxRaw bounds the raw size to which n compressed bytes can expand: Snappy copies 64 bytes for three, LZ4 255 for one,
+// Deflate 258 for two bits, Zstandard encodes a block of 128 KiB of one byte in four. Brotli has no useful bound, so 64
+// MiB are allowed. A page's declared size is checked against this before memory is allocated.
 func (c Compression) maxRaw(n int64) int64 {
-	const slack = 64 << 10 // headers, and data shorter than their own frame
+	const slack = 64 << 10 // headers, and data shorter than its own frame
 	switch c {
 	case CodecNone:
 		return n
@@ -46,7 +46,7 @@ func (c Compression) maxRaw(n int64) int64 {
 	return 32768*n + 64<<20
 }
 
-// Decompress returns the raw bytes of src, which must be exactly raw and at most limit bytes. alloc allocates the
+// Decompress returns the raw bytes of src, whose number must be exactly raw and at most limit. alloc allocates the
 // result; uncompressed data is returned as src itself.
 func (c Compression) Decompress(src []byte, raw, limit int64, alloc func(int) []byte) (dst []byte, err error) {
 	if largest := c.maxRaw(int64(len(src))); raw > largest {
@@ -69,7 +69,7 @@ func (c Compression) Decompress(src []byte, raw, limit int64, alloc func(int) []
 		return dst, decompressBlock("lz4", dst, src)
 	case CodecLZ4:
 		dst = alloc(int(raw))
-		if !decompressHadoop(dst, src) { // Arrow's libraries also wrote plain blocks under this name
+		if !decompressHadoop(dst, src) { // Arrow's libraries also wrote blocks without framing under this name
 			return dst, decompressBlock("lz4", dst, src)
 		}
 		return dst, nil
@@ -89,8 +89,8 @@ func (c Compression) Decompress(src []byte, raw, limit int64, alloc func(int) []
 	return dst, asCorrupt(err)
 }
 
-// asCorrupt turns an exceeded limit into damage: when more bytes come out than the page declares, the page is wrong,
-// not the reader's limit.
+// asCorrupt turns an exceeded limit into damage: if more bytes come out than the page declares, the fault is the page's
+// and not the reader's limit.
 func asCorrupt(err error) error {
 	if e, ok := err.(*fault.Error); ok && e.Class == fault.Limit {
 		out := *e
@@ -105,11 +105,12 @@ func decompressBlock(name string, dst, src []byte) error {
 	return z.Decompress(dst, src)
 }
 
-// Framed reports whether raw bytes of a page in the old LZ4 were compressed in Hadoop's framing to src.
+// Framed reports whether src is Hadoop-framed LZ4 that decompresses to raw bytes, rather than a plain block of the
+// deprecated LZ4 codec.
 func Framed(src []byte, raw int64) bool { return decompressHadoop(make([]byte, raw), src) }
 
-// decompressHadoop decompresses LZ4 in Hadoop's framing: blocks, each after its raw and its compressed size as
-// big-endian u32. ok is false if src is not framed like that.
+// decompressHadoop decompresses LZ4 in Hadoop's framing: blocks, each preceded by its raw and its compressed size as
+// big-endian u32. ok is false if src is not framed this way.
 func decompressHadoop(dst, src []byte) bool {
 	z, _ := codec.ByName("lz4")
 	for len(dst) > 0 {
@@ -139,13 +140,13 @@ func decompressBrotli(dst, src []byte) error {
 	return nil
 }
 
-// DeclaredSize returns the raw size that compressed bytes declare themselves; ok is false if the codec or the writer
-// gives none.
+// DeclaredSize returns the raw size that the compressed bytes themselves state; ok is false if the codec or the writer
+// does not state one.
 func (c Compression) DeclaredSize(b []byte) (n int64, ok bool) {
 	switch c {
 	case CodecNone:
 		return int64(len(b)), true
-	case CodecSnappy: // a ULEB128 comes first
+	case CodecSnappy: // begins with the size as ULEB128
 		v, k := binary.Uvarint(b)
 		return int64(v), k > 0 && v < 1<<32
 	case CodecGzip:
@@ -156,8 +157,8 @@ func (c Compression) DeclaredSize(b []byte) (n int64, ok bool) {
 	return 0, false
 }
 
-// gzipSize is ISIZE, the size modulo 2^32 at the end of a member (RFC 1952). Bytes that are several members cannot be
-// told from one member, which is what writers make.
+// gzipSize returns ISIZE, the size modulo 2^32 at the end of a member (RFC 1952). It assumes a single member, which is
+// what writers produce; several members cannot be recognized.
 func gzipSize(b []byte) (int64, bool) {
 	if len(b) < 18 || b[0] != 0x1f || b[1] != 0x8b {
 		return 0, false
@@ -165,7 +166,7 @@ func gzipSize(b []byte) (int64, bool) {
 	return int64(binary.LittleEndian.Uint32(b[len(b)-4:])), true
 }
 
-// zstdSize is Frame_Content_Size of the frame header (RFC 8878, 3.1.1), which not every writer gives.
+// zstdSize returns Frame_Content_Size of the frame header (RFC 8878, 3.1.1), which is optional.
 func zstdSize(b []byte) (int64, bool) {
 	if len(b) < 6 || binary.LittleEndian.Uint32(b) != 0xFD2FB528 {
 		return 0, false

@@ -50,11 +50,11 @@ type Algorithm struct {
 	Known  bool
 	prefix []byte
 	unique []byte
-	supply bool // the reader has to know the prefix
+	supply bool // readers have to supply the prefix
 }
 
-// CTR reports whether page bodies are encrypted without authentication, Stored whether the file itself holds what
-// readers need of the AAD prefix.
+// CTR reports whether page bodies are encrypted without authentication. Stored reports whether the AAD prefix needs no
+// help from the reader: the file contains it, or there is none.
 func (a *Algorithm) CTR() bool    { return a.ctr }
 func (a *Algorithm) Stored() bool { return !a.supply }
 
@@ -79,7 +79,7 @@ func ParseAlgorithm(r *thrift.Reader) (a Algorithm) {
 	return a
 }
 
-// ChunkCrypto is ColumnCryptoMetaData: the column has a key of its own, or uses the footer's.
+// ChunkCrypto is ColumnCryptoMetaData: the column has its own key or uses the footer's.
 type ChunkCrypto struct {
 	Own bool
 	ID  []byte // key_metadata
@@ -112,11 +112,11 @@ type Cipher struct {
 	CTR           bool
 	aead          cipher.AEAD
 	block         cipher.Block
-	aad           []byte // prefix and number of the file
+	aad           []byte // prefix and unique id of the file
 	group, column int
 }
 
-// NewCipher makes a cipher of a key for a file. keys holds the AAD prefix if the file does not.
+// NewCipher returns a cipher for a file that uses key. keys supplies the AAD prefix if the file does not contain it.
 func NewCipher(key []byte, a *Algorithm, keys *Keyring) (*Cipher, error) {
 	s := &Cipher{CTR: a.ctr}
 	switch {
@@ -138,14 +138,14 @@ func NewCipher(key []byte, a *Algorithm, keys *Keyring) (*Cipher, error) {
 	return s, err
 }
 
-// ForChunk returns the cipher for a column chunk that uses c's key.
+// ForChunk returns the cipher of a column chunk, with the same key.
 func (s *Cipher) ForChunk(group, column int) *Cipher {
 	out := *s
 	out.group, out.column = group, column
 	return &out
 }
 
-// aadOf is the additional authenticated data of a module; data is the ordinal of a data page.
+// aadOf returns the additional authenticated data of a module; data is the ordinal of a data page.
 func (s *Cipher) aadOf(m Module, data int) []byte {
 	aad := append(s.aad[:len(s.aad):len(s.aad)], byte(m))
 	if m == FooterModule {
@@ -159,8 +159,8 @@ func (s *Cipher) aadOf(m Module, data int) []byte {
 	return aad
 }
 
-// ModuleSize is the length of the module at the start of b, including its length field; 0 if b is too short or holds no
-// module.
+// ModuleSize returns the length of the module at the start of b, including its length field; 0 if b is too short or is
+// not a module.
 func ModuleSize(b []byte, overhead int) int {
 	if len(b) < 4 {
 		return 0
@@ -172,8 +172,8 @@ func ModuleSize(b []byte, overhead int) int {
 	return int(4 + n)
 }
 
-// Decrypt decrypts the module at the start of b and returns how many bytes of b it took. data is the ordinal of a data
-// page; alloc allocates the result.
+// Decrypt decrypts the module at the start of b. used is the number of bytes of b that it occupies. data is the ordinal
+// of a data page; alloc allocates the result.
 func (s *Cipher) Decrypt(b []byte, m Module, data int, alloc func(int) []byte) (plain []byte, used int, err error) {
 	ctr := s.CTR && (m == DataModule || m == DictionaryModule)
 	overhead := SignatureSize
@@ -200,13 +200,13 @@ func (s *Cipher) Decrypt(b []byte, m Module, data int, alloc func(int) []byte) (
 	return plain, used, nil
 }
 
-// VerifySignature reports whether a signature is that of a plaintext footer.
+// VerifySignature reports whether signature is valid for a plaintext footer.
 func (s *Cipher) VerifySignature(footer, signature []byte) bool {
 	out := s.aead.Seal(nil, signature[:nonceSize], footer, s.aadOf(FooterModule, 0))
 	return subtle.ConstantTimeCompare(out[len(footer):], signature[nonceSize:]) == 1
 }
 
-// QuotedID formats the metadata of a key for an error message, so that its owner can find the key.
+// QuotedID formats the metadata of a key for an error message, so that the user can find the key.
 func QuotedID(id []byte) string {
 	if len(id) == 0 {
 		return ""

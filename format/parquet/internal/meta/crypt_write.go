@@ -10,15 +10,15 @@ import (
 	"stoa/internal/thrift"
 )
 
-// MaxOrdinal is the largest number of row groups, of columns, and of data pages in a chunk that can be authenticated by
-// position: each has 16 bits, which some readers take as signed.
+// MaxOrdinal bounds the number of row groups, of columns, and of data pages in a chunk that can be authenticated by
+// position: each ordinal has 16 bits, which some readers interpret as signed.
 const MaxOrdinal = 1<<15 - 1
 
 // uniqueSize is the number of random bytes that distinguish a file from others encrypted with the same key.
 const uniqueSize = 8
 
-// NewAlgorithm returns the algorithm of a new file. If stored is false, the AAD prefix is not in the file and readers
-// have to supply it.
+// NewAlgorithm returns the algorithm of a new file. If stored is false, the AAD prefix is not written to the file and
+// readers have to supply it.
 func NewAlgorithm(ctr bool, prefix []byte, stored bool) *Algorithm {
 	a := &Algorithm{ctr: ctr, Known: true, unique: make([]byte, uniqueSize)}
 	_, _ = rand.Read(a.unique) // never fails
@@ -94,7 +94,7 @@ func (s *Cipher) Encrypt(dst, plain []byte, m Module, data int) []byte {
 	return dst
 }
 
-// EncryptedSize is the length of a module of n plain bytes that is not a page body.
+// EncryptedSize returns the length of a module with n bytes of plaintext that is not a page body.
 func EncryptedSize(n int64) int64 { return 4 + nonceSize + n + tagSize }
 
 // Sign returns the signature of a plaintext footer: nonce and tag.
@@ -103,16 +103,16 @@ func (s *Cipher) Sign(footer []byte) []byte {
 	return append(whole[4:4+nonceSize:4+nonceSize], whole[len(whole)-tagSize:]...)
 }
 
-// Footer is the footer key; nil if none is given.
+// Footer returns the footer key; nil if none was supplied.
 func (k *Keyring) Footer() []byte { return k.footer }
 
-// Prefix is the AAD prefix; nil if none is given.
+// Prefix returns the AAD prefix; nil if none was supplied.
 func (k *Keyring) Prefix() []byte { return k.prefix }
 
-// Columns are the column keys by path.
+// Columns returns the column keys by path.
 func (k *Keyring) Columns() map[string][]byte { return k.columns }
 
-// ID is the name under which a file refers to a key: that of a line `key ID KEY` with the same key; nil if there is
+// ID returns the name by which a file refers to a key: the ID of a line `key ID KEY` with the same key; nil if there is
 // none.
 func (k *Keyring) ID(key []byte) (id []byte) {
 	for name, same := range k.ids {

@@ -9,30 +9,30 @@ import (
 	"stoa/wire"
 )
 
-// OffsetIndex says where the data pages of a column chunk are, and which row each begins with (parquet.thrift,
+// OffsetIndex lists the positions of the data pages of a column chunk and the first row of each (parquet.thrift,
 // OffsetIndex).
 type OffsetIndex struct {
 	At       fault.Span
 	Offsets  []int64 // in the file
 	Sizes    []int32 // including the header
 	FirstRow []int64
-	Bytes    []int64    // bytes of strings without their lengths, by page; nil: not given
-	Trailing fault.Span // bytes that the footer counts as part of the index and that are not
+	Bytes    []int64    // bytes of strings without their lengths, by page; nil if not stated
+	Trailing fault.Span // bytes that the footer counts as part of the index although they are not
 }
 
-// ColumnIndex says what the data pages of a column chunk contain (parquet.thrift, ColumnIndex).
+// ColumnIndex summarizes the values of the data pages of a column chunk (parquet.thrift, ColumnIndex).
 type ColumnIndex struct {
 	At        fault.Span
-	NullPages []bool   // pages of nothing but nulls
-	Min, Max  [][]byte // no meaning for pages of nulls
-	Nulls     []int64  // nil: not known
+	NullPages []bool   // pages that contain only nulls
+	Min, Max  [][]byte // meaningless for pages of nulls
+	Nulls     []int64  // nil if unknown
 	Order     int32    // of the bounds from page to page: see BoundaryOrders
-	RepLevels []int64  // entries by page and level; nil: not given
+	RepLevels []int64  // entries by page and level; nil if not stated
 	DefLevels []int64
 	Trailing  fault.Span
 }
 
-// ParseOffsetIndex reads an OffsetIndex; errors are the reader's.
+// ParseOffsetIndex reads an OffsetIndex; errors are left in the reader.
 func ParseOffsetIndex(r *thrift.Reader) (x OffsetIndex) {
 	for r.Struct("offset_index"); r.Next(); {
 		switch r.Field() {
@@ -61,7 +61,7 @@ func ParseOffsetIndex(r *thrift.Reader) (x OffsetIndex) {
 	return x
 }
 
-// ParseColumnIndex reads a ColumnIndex; errors are the reader's.
+// ParseColumnIndex reads a ColumnIndex; errors are left in the reader.
 func ParseColumnIndex(r *thrift.Reader) (x ColumnIndex) {
 	for r.Struct("column_index"); r.Next(); {
 		switch r.Field() {
@@ -114,12 +114,12 @@ func ParseBloomHeader(r *thrift.Reader) (n int64) {
 	return n
 }
 
-// IndexPath names a part of a column chunk in error messages.
+// IndexPath returns the name of a part of a column chunk for error messages.
 func IndexPath(group, leaf int, name string) string {
 	return fmt.Sprintf("row_groups[%d].columns[%d].%s", group, leaf, name)
 }
 
-// IndexCursor returns a cursor over the bytes b of an index at at, decrypted by s, which may be nil.
+// IndexCursor returns a cursor over the bytes b of an index whose span is at, decrypted by s, which may be nil.
 func IndexCursor(b []byte, at fault.Span, path string, s *Cipher, m Module) (*wire.Cursor, error) {
 	if s == nil {
 		return wire.NewCursor(b, at, path), nil
@@ -134,7 +134,7 @@ func IndexCursor(b []byte, at fault.Span, path string, s *Cipher, m Module) (*wi
 	return wire.NewInnerCursor(plain, at, path), nil
 }
 
-// Check compares an offset index with the chunk it belongs to: pages must lie in it one after another, and rows must
+// Check compares an offset index with its chunk: the pages must lie in it one after another, and the first rows must
 // ascend.
 func (x *OffsetIndex) Check(chunk fault.Span, base, rows int64, path string) error {
 	end, last := chunk.Off, int64(-1)
@@ -154,7 +154,7 @@ func (x *OffsetIndex) Check(chunk fault.Span, base, rows int64, path string) err
 	return nil
 }
 
-// RowsOf is the range of the row group's rows that are in page k; rows is how many the row group has.
+// RowsOf returns the range of the row group's rows in page k; rows is the number of rows in the row group.
 func (x *OffsetIndex) RowsOf(k int, rows int64) vec.Range {
 	if k+1 < len(x.FirstRow) {
 		rows = x.FirstRow[k+1]
@@ -162,7 +162,7 @@ func (x *OffsetIndex) RowsOf(k int, rows int64) vec.Range {
 	return vec.Range{From: x.FirstRow[k], To: rows}
 }
 
-// PageStats returns what a column index says about a page.
+// PageStats returns the statistics of a page according to the column index.
 func (x *ColumnIndex) PageStats(page int) *Stats {
 	s := &Stats{AllNull: &x.NullPages[page]}
 	if x.Nulls != nil {

@@ -15,7 +15,7 @@ type KeyValueChanges struct {
 	drop []string
 }
 
-// ParseKeyValueChanges parses the options metadata, items of the form KEY=VALUE, and drop-metadata, keys.
+// ParseKeyValueChanges parses the options metadata (items of the form KEY=VALUE) and drop-metadata (keys).
 func ParseKeyValueChanges(set, drop []string) (c KeyValueChanges, err error) {
 	for _, item := range set {
 		key, value, ok := strings.Cut(item, "=")
@@ -48,8 +48,8 @@ func (c *KeyValueChanges) keys() (out []string) {
 	return append(out, c.drop...)
 }
 
-// Apply returns key/value metadata for a file of some columns: changed as the options say, with descriptions of absent
-// columns cut out.
+// Apply returns the key/value metadata for a file that has some of the columns: changed as the options require, without
+// descriptions of absent columns.
 func (c *KeyValueChanges) Apply(pairs []KeyValue, columns []arrow.Field) (out []KeyValue, err error) {
 	for _, key := range c.drop {
 		if !slices.ContainsFunc(pairs, func(p KeyValue) bool { return p.Key == key }) {
@@ -72,7 +72,7 @@ func (c *KeyValueChanges) Apply(pairs []KeyValue, columns []arrow.Field) (out []
 	return c.Replace(out), nil
 }
 
-// Replace returns pairs with the set keys replaced or appended.
+// Replace returns pairs with the keys of c.set replaced or appended.
 func (c *KeyValueChanges) Replace(pairs []KeyValue) (out []KeyValue) {
 	left := slices.Clone(c.set)
 	for _, p := range pairs {

@@ -14,12 +14,12 @@ import (
 	"stoa/fault"
 )
 
-// Keyring holds the keys that a user gave for an encrypted file, by what they are for.
+// Keyring holds the keys that a user supplied for an encrypted file, by purpose.
 type Keyring struct {
 	footer  []byte
 	columns map[string][]byte // by path
-	ids     map[string][]byte // by the metadata that the file has of the key
-	prefix  []byte            // of the AAD; nil: the file's own
+	ids     map[string][]byte // by the key metadata stored in the file
+	prefix  []byte            // the AAD prefix; nil if the file's own is used
 }
 
 // maxKeyFile is the largest size of a key file.
@@ -34,7 +34,7 @@ const maxKeyFile = 1 << 20
 //	key kf text:0123456789012345
 //	aad-prefix text:orders
 //
-// A key is written in hexadecimal, or after base64: or text:.
+// A key is written in hexadecimal, or after the prefix base64: or text:.
 func ReadKeyring(name string) (*Keyring, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -56,7 +56,7 @@ func ReadKeyring(name string) (*Keyring, error) {
 	return k, in.Err()
 }
 
-// parseLine takes in one line and returns what is wrong with it, or "".
+// parseLine adds one line. It returns a description of the error in the line, or "".
 func (k *Keyring) parseLine(line string) string {
 	kind, rest, _ := strings.Cut(line, " ")
 	rest = strings.TrimSpace(rest)
@@ -90,7 +90,7 @@ func (k *Keyring) parseLine(line string) string {
 	return ""
 }
 
-// set stores a key, or the prefix; false if a different one of that name is there already.
+// set stores a key or the prefix. It returns false if a different one of that name is already there.
 func (k *Keyring) set(kind, name string, b []byte) bool {
 	var before []byte
 	switch kind {
@@ -118,8 +118,9 @@ func secretBytes(s string) ([]byte, bool) {
 	return b, err == nil && s != ""
 }
 
-// FindFooter returns the footer key, whose metadata in the file is id; nil if it is not given. In files of Arrow and
-// parquet-mr whose keys are wrapped by a key management service, id is key material: JSON that names the master key.
+// FindFooter returns the footer key, whose metadata in the file is id; nil if it was not supplied. In files of Arrow
+// and parquet-mr whose keys are wrapped by a key management service, id is key material: JSON that names the master
+// key.
 func (k *Keyring) FindFooter(id []byte) []byte {
 	if k == nil {
 		return nil
@@ -127,7 +128,7 @@ func (k *Keyring) FindFooter(id []byte) []byte {
 	return k.orByID(k.footer, id)
 }
 
-// Find returns the key of a column, whose metadata in the file is id; nil if it is not given.
+// Find returns the key of a column, whose metadata in the file is id; nil if it was not supplied.
 func (k *Keyring) Find(column string, id []byte) []byte {
 	if k == nil {
 		return nil
@@ -145,7 +146,7 @@ func (k *Keyring) orByID(key, id []byte) []byte {
 	return key
 }
 
-// masterKey is the name of the master key in key material; "" if id is not key material.
+// masterKey returns the name of the master key in key material; "" if id is not key material.
 func masterKey(id []byte) string {
 	var material struct{ MasterKeyID string }
 	if json.Unmarshal(id, &material) != nil {

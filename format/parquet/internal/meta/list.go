@@ -2,7 +2,7 @@ package meta
 
 import "strings"
 
-// CutName splits off the name at the start of an item: a name in double quotes, with quotes inside doubled, or else
+// CutName splits off the name at the start of an item: either a name in double quotes, in which quotes are doubled, or
 // everything before the first of the characters in until.
 func CutName(item, until string) (name, rest string) {
 	if !strings.HasPrefix(item, `"`) {
@@ -14,7 +14,7 @@ func CutName(item, until string) (name, rest string) {
 	var b strings.Builder
 	for s := item[1:]; ; {
 		i := strings.IndexByte(s, '"')
-		if i < 0 { // it is never closed, so it is no quoted name
+		if i < 0 { // the quote is never closed, so this is not a quoted name
 			return item, ""
 		}
 		b.WriteString(s[:i])

@@ -17,14 +17,14 @@ type FileMeta struct {
 	RowGroups []*rowGroupMeta
 	KeyValues []KeyValue
 	CreatedBy string
-	Orders    []int      // the union field of each column's ColumnOrder; nil: none given
-	Algorithm *Algorithm // nil: nothing is encrypted or signed, or the whole footer is encrypted
+	Orders    []int      // the union field of each column's ColumnOrder; nil if not stated
+	Algorithm *Algorithm // nil if nothing is encrypted or signed, or if the whole footer is encrypted
 	Signer    []byte     // metadata of the key that signed the footer
-	Length    int        // of the Thrift, in bytes
+	Length    int        // length of the Thrift in bytes
 	Elements  []SchemaElem
 }
 
-// GroupRows is the number of rows of all row groups.
+// GroupRows returns the total number of rows in all row groups.
 func (m *FileMeta) GroupRows() (n int64) {
 	for _, g := range m.RowGroups {
 		n += g.NumRows
@@ -66,14 +66,14 @@ type ChunkMeta struct {
 	OffsetIndexLength *int32
 	ColumnIndexOffset *int64
 	ColumnIndexLength *int32
-	Encrypted         bool         // and no key for it is given
-	EncryptedSpan     fault.Span   // where the pages of an encrypted chunk lie, if the footer says so in plain
-	Crypto            *ChunkCrypto // nil: not encrypted
-	EncryptedMeta     []byte       // the encrypted metadata; nil: it is plain
-	Cipher            *Cipher      // decrypts the pages; nil: they are plain, or the key is not known
+	Encrypted         bool         // and its key was not supplied
+	EncryptedSpan     fault.Span   // span of the pages of an encrypted chunk, if the footer states it in plaintext
+	Crypto            *ChunkCrypto // nil if not encrypted
+	EncryptedMeta     []byte       // the encrypted metadata; nil if it is plaintext
+	Cipher            *Cipher      // decrypts the pages; nil if they are plaintext or the key is unknown
 }
 
-// ColumnMeta is ColumnMetaData. Required numbers that are missing are -1.
+// ColumnMeta is ColumnMetaData. Missing required numbers are -1.
 type ColumnMeta struct {
 	Type                  Physical
 	Encodings             []Encoding
@@ -122,8 +122,8 @@ func enumText(names []string) func(int32) string {
 // Ptr returns a pointer to v.
 func Ptr[T any](v T) *T { return &v }
 
-// ParseFileMeta reads a footer. Fields that are not kept are walked too, so that the footer is known to be intact. It
-// stops as soon as the schema is certain to have more fields than limits allow, before the schema is built.
+// ParseFileMeta reads a footer. It also walks fields that it does not keep, so that the footer is known to be intact.
+// It stops as soon as the schema must have more fields than limits allow, before the schema is built.
 func ParseFileMeta(r *thrift.Reader, c *wire.Cursor, limits format.Limits) *FileMeta {
 	m := &FileMeta{NumRows: -1}
 	for r.Struct("metadata"); r.Next(); {
@@ -167,8 +167,9 @@ func ParseFileMeta(r *thrift.Reader, c *wire.Cursor, limits format.Limits) *File
 	return m
 }
 
-// tooMany returns an error message if a schema of at least that many elements must have more fields than allowed, and
-// "" otherwise. Apart from the root, at least half of the elements are fields: a list or map is two groups.
+// tooMany returns an error message if a schema of at least the given number of elements must have more fields than
+// allowed, and "" otherwise. Apart from the root, at least half of the elements are fields: a list or map consists of
+// two groups.
 func tooMany(limits format.Limits, elements int) string {
 	if n, limit := int64(elements-1), limits.WithDefaults().Fields; n > 2*limit {
 		return fmt.Sprintf("%d elements or more, and at most %d fields are read (field limit)", n, limit)
@@ -183,7 +184,7 @@ func walkOther(r *thrift.Reader, s structure) {
 	}
 }
 
-// parseUnion reads a union of which only the kind matters, and returns the number of the field that is set; 0 if none
+// parseUnion reads a union of which only the kind matters. It returns the number of the field that is set, 0 if none
 // is.
 func parseUnion(r *thrift.Reader, name string, s structure) (kind int) {
 	for r.Struct(name); r.Next(); {
@@ -276,7 +277,7 @@ func parseChunk(r *thrift.Reader) *ChunkMeta {
 	return c
 }
 
-// ParseColumnMeta reads a ColumnMetaData; errors are the reader's.
+// ParseColumnMeta reads a ColumnMetaData; errors are left in the reader.
 func ParseColumnMeta(r *thrift.Reader) *ColumnMeta {
 	m := &ColumnMeta{Type: -1, Codec: -1, NumValues: -1, TotalUncompressedSize: -1, TotalCompressedSize: -1,
 		DataPageOffset: -1}
@@ -317,8 +318,8 @@ func ParseColumnMeta(r *thrift.Reader) *ColumnMeta {
 	return m
 }
 
-// lateFields reads the fields that were added late. Some writers used these numbers for other things before; those are
-// skipped.
+// lateFields reads the fields that were added late. Some writers had used these field numbers for other things; such
+// fields are skipped.
 func (m *ColumnMeta) lateFields(r *thrift.Reader) {
 	switch f, t := r.Field(), r.Type(); {
 	case f == 14 && t == thrift.I64:
@@ -365,7 +366,7 @@ func parseSizes(r *thrift.Reader) *sizeStatistics {
 	return s
 }
 
-// Missing names a required field that is missing or negative; "" if there is none.
+// Missing returns the name of a required field that is missing or negative; "" if there is none.
 func (m *ColumnMeta) Missing() string {
 	switch {
 	case m.Type < 0:

@@ -6,11 +6,13 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// NoFields is the field of a struct that has none: Parquet has no group without fields. It is always null, so that of
-// the struct only its own nulls are kept. Who reads the file with another program sees it.
+// NoFields is the only field of a struct that would otherwise have none, because Parquet has no group without fields.
+// It is always null, so all that is stored of the struct is whether it is null. Other programs that read the file see
+// this field.
 const NoFields = "stoa_no_fields"
 
-// Filled is a field with NoFields in each struct that has no fields; any: there is one.
+// Filled returns the field with NoFields added to each struct without fields; any reports whether there is such a
+// struct.
 func Filled(f arrow.Field) (out arrow.Field, any bool) {
 	return MapTypes(f, func(t arrow.DataType) (arrow.DataType, bool) {
 		if st, ok := t.(*arrow.StructType); ok && st.NumFields() == 0 {
@@ -20,7 +22,7 @@ func Filled(f arrow.Field) (out arrow.Field, any bool) {
 	})
 }
 
-// Emptied is a field without NoFields, as Filled was given it; any: it was there.
+// Emptied is the inverse of Filled: it returns the field without NoFields; any reports whether there was one.
 func Emptied(f arrow.Field) (out arrow.Field, any bool) {
 	return MapTypes(f, func(t arrow.DataType) (arrow.DataType, bool) {
 		if st, ok := t.(*arrow.StructType); ok && st.NumFields() == 1 {
@@ -32,7 +34,7 @@ func Emptied(f arrow.Field) (out arrow.Field, any bool) {
 	})
 }
 
-// MapTypes is MapFields for what depends on types alone.
+// MapTypes is MapFields for changes that depend on types alone.
 func MapTypes(f arrow.Field, change func(arrow.DataType) (arrow.DataType, bool)) (out arrow.Field, any bool) {
 	return MapFields(f, func(f arrow.Field) (arrow.Field, bool) {
 		t, is := change(f.Type)
@@ -41,8 +43,8 @@ func MapTypes(f arrow.Field, change func(arrow.DataType) (arrow.DataType, bool))
 	})
 }
 
-// MapFields is a field with all fields changed that lists, maps, structs and unions lead to, and these, from the leaves
-// up; any: change says that it changed one. A type below which nothing was changed stays itself.
+// MapFields changes the field and every field below it in lists, maps, structs and unions, from the leaves up; any
+// reports whether change changed one. A type below which nothing changed is kept as it is.
 func MapFields(f arrow.Field, change func(arrow.Field) (arrow.Field, bool)) (out arrow.Field, any bool) {
 	of := func(c arrow.Field) arrow.Field {
 		to, is := MapFields(c, change)
