@@ -8,7 +8,7 @@ import (
 	"stoa/wire"
 )
 
-// Whole is the span of a page with its header.
+// Whole returns the span of a page including its header.
 func (p *Page) Whole() fault.Span {
 	at := p.Header
 	at.Len += p.Body.Len
@@ -31,17 +31,17 @@ type Page struct {
 	Values int64 // including nulls and empty lists
 	Rows   int64 // of a data page v2; else -1
 	Nulls  int64 // of a data page v2; else -1
-	Raw    int64 // bytes of the body uncompressed
+	Raw    int64 // uncompressed bytes of the body
 	CRC    uint32
 	HasCRC bool
 
 	Encoding int32
 	Size     int64 // bytes of the body
 
-	Levels       [2]int32 // of definition and repetition: their encodings in a data page v1, their sizes in one v2
+	Levels       [2]int32 // of definition and repetition levels: encodings in a data page v1, sizes in bytes in one v2
 	Uncompressed bool     // of a data page v2: its values are stored uncompressed
-	Stats        *Stats   // nil: none
-	MissingField string   // a required field that the header lacks; "": none
+	Stats        *Stats   // nil if there are none
+	MissingField string   // a required field that the header lacks; "" if none
 }
 
 // IsData reports whether p is a data page.
@@ -55,7 +55,7 @@ func (p *Page) String() string {
 // ParsePageHeader reads a PageHeader.
 func ParsePageHeader(r *thrift.Reader) Page {
 	p := Page{Kind: -1, Size: -1, Rows: -1, Nulls: -1}
-	var seen uint16 // by the number of the field
+	var seen uint16 // bit set by field number
 	for r.Struct("header"); r.Next(); {
 		seen |= 1 << (r.Field() & 15)
 		switch r.Field() {
@@ -82,7 +82,7 @@ func ParsePageHeader(r *thrift.Reader) Page {
 	return p
 }
 
-// ownHeader is the field of a PageHeader that a page of each type must have.
+// ownHeader is the header field that a PageHeader of each page type must have.
 var ownHeader = map[int32]struct {
 	field int
 	name  string
@@ -98,7 +98,7 @@ var requiredFields = map[string][]string{
 		5: "definition_levels_byte_length", 6: "repetition_levels_byte_length"},
 }
 
-// dataHeader reads a DataPageHeader, DictionaryPageHeader or DataPageHeaderV2, whose encoding is field enc.
+// dataHeader reads a DataPageHeader, DictionaryPageHeader or DataPageHeaderV2, in which field enc is the encoding.
 func (p *Page) dataHeader(r *thrift.Reader, name string, enc int) {
 	v2 := enc == 4
 	names := [...]string{3: "definition_level_encoding", 4: "repetition_level_encoding",
@@ -133,7 +133,7 @@ func (p *Page) dataHeader(r *thrift.Reader, name string, enc int) {
 	}
 }
 
-// Advance moves on to the page after p.
+// Advance moves from page p to the page after it.
 func (s *PageModule) Advance(p *Page) {
 	s.First = false
 	if p.IsData() {
@@ -141,17 +141,17 @@ func (s *PageModule) Advance(p *Page) {
 	}
 }
 
-// MaxHeader is the largest page header that is read; statistics can be long.
+// MaxHeader is the size of the largest page header that is read; headers contain statistics, which can be long.
 const MaxHeader = 16 << 20
 
 // PageModule identifies a page among the modules of an encrypted chunk.
 type PageModule struct {
-	*Cipher      // nil: it is not encrypted
-	First   bool // of the chunk: it may be a dictionary
-	Ordinal int  // of data pages; -1: it is a dictionary
+	*Cipher      // nil if the chunk is not encrypted
+	First   bool // the first page of the chunk, which may be a dictionary
+	Ordinal int  // of data pages; -1 for a dictionary
 }
 
-// header decrypts the header of a page and returns how many bytes of b it took.
+// header decrypts the header of a page. used is the number of bytes of b that it occupies.
 func (s *PageModule) header(b []byte) (plain []byte, used int, err error) {
 	if s.First || s.Ordinal < 0 {
 		if plain, used, err = s.Decrypt(b, DictionaryHeaderModule, 0, Alloc); err == nil || s.Ordinal < 0 {
@@ -161,8 +161,8 @@ func (s *PageModule) header(b []byte) (plain []byte, used int, err error) {
 	return s.Decrypt(b, DataHeaderModule, s.Ordinal, Alloc)
 }
 
-// HeaderCursor returns a cursor over the page header at the start of b, which are the first bytes of at, and how many
-// bytes of the file the header takes; -1: as many as parsing consumes.
+// HeaderCursor returns a cursor over the page header at the start of b, which are the first bytes of at. used is the
+// number of bytes of the file that the header occupies, -1 if only parsing can tell.
 func HeaderCursor(b []byte, at fault.Span, path string, s PageModule) (c *wire.Cursor, used int, err error) {
 	if s.Cipher == nil {
 		return wire.NewCursor(b, at, path), -1, nil
@@ -174,7 +174,7 @@ func HeaderCursor(b []byte, at fault.Span, path string, s PageModule) (c *wire.C
 	return wire.NewInnerCursor(plain, at.Sub(0, int64(used)), path), used, nil
 }
 
-// Plausible reports whether a header is one that a writer would write.
+// Plausible reports whether a writer could have written this header.
 func (p *Page) Plausible() bool {
 	if p.MissingField != "" {
 		return false

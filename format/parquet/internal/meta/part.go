@@ -1,12 +1,13 @@
 package meta
 
-// PartKey is the key/value metadata in which a file says which of several files of a table it is.
+// PartKey is the key/value metadata key under which a file records its place among the files of a table.
 const PartKey = "stoa.part"
 
-// Part says which file of a table a file is. The other files are in the same directory, named by PartName.
+// Part is the place of a file in a table of several files. The other files are in the same directory, named by
+// PartName.
 type Part struct {
-	Number int  `json:"number"` // from 0 on
+	Number int  `json:"number"` // from 0
 	Last   bool `json:"last"`
-	// the directory of a backup, with the one above it: its table and its time; "": it is of none
+	// The directory of a Kudu backup together with the one above it, that is table and time; "" if the file is in none.
 	Of string `json:"of,omitempty"`
 }

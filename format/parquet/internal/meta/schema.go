@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// FieldID is the metadata key for field ids, as in Arrow's library; -1 means that the file has none.
+	// FieldID is the metadata key for field ids, as in Arrow's library; -1 means that the file stores none.
 	FieldID = "PARQUET:field_id"
 	// StoredSchema is the key under which Arrow's libraries store a file's Arrow schema.
 	StoredSchema = "ARROW:schema"
@@ -24,7 +24,7 @@ func EncodeSchema(sc *arrow.Schema) (string, error) {
 	if err := w.Close(); err != nil {
 		return "", err
 	}
-	b.Truncate(b.Len() - 8) // the end mark
+	b.Truncate(b.Len() - 8) // the end-of-stream marker
 	return base64.StdEncoding.EncodeToString(b.Bytes()), nil
 }
 

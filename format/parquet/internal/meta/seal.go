@@ -6,16 +6,17 @@ import (
 	"hash/crc32"
 )
 
-// Page checksums do not cover the footer, in which one flipped bit can turn a list into a struct. Our writer keeps a
-// checksum of the whole footer in its last key/value pair, which other readers ignore.
+// Page checksums do not cover the footer, in which one flipped bit can turn a list into a struct. Our writer stores a
+// checksum of the whole footer in the last key/value pair, which other readers ignore.
 
-// SealKey is the pair with the CRC-32 of the footer as eight hexadecimal digits, which count as zeros in the sum.
+// SealKey is the key of the pair. Its value is the CRC-32 of the footer as eight hexadecimal digits, computed with
+// zeros in their place.
 const SealKey = "stoa.footer"
 
-// SealPlaceholder stands where the checksum will be.
+// SealPlaceholder fills the place of the checksum until it is computed.
 const SealPlaceholder = "00000000"
 
-// sealHead is what precedes the digits: the key, and the Thrift header of the value.
+// sealHead is the text before the digits: the key, and the Thrift header of the value.
 const sealHead = SealKey + "\x18\x08"
 
 // sealAt is the offset of the digits in a footer; -1 if there are none.
@@ -32,12 +33,12 @@ func Seal(footer []byte) {
 	copy(footer[sealAt(footer):], fmt.Sprintf("%08x", crc32.ChecksumIEEE(footer)))
 }
 
-// createdByUs is what follows the digits, after the ends of the pair and of the list. A pair that was copied along with
-// a schema into another writer's file is about a different footer.
+// createdByUs begins the text after the digits, the end of the pair and the end of the list. A pair that was copied
+// together with a schema into another writer's file describes a different footer.
 const createdByUs = "stoa version"
 
-// BrokenSeal returns what is wrong with the checksum of a footer; "" if nothing is, or if it has none. It is called
-// before the footer is parsed, since a damaged field number hides what follows.
+// BrokenSeal returns a description of a wrong checksum of a footer; "" if it is right or missing. It is called before
+// the footer is parsed, since a damaged field number hides the fields after it.
 func BrokenSeal(footer []byte) string {
 	const between = 3 // bytes
 	at := sealAt(footer)
@@ -51,7 +52,7 @@ func BrokenSeal(footer []byte) string {
 	if right == digits {
 		return ""
 	}
-	signed := len(rest) - SignatureSize // a signature covers the checksum, not the reverse
+	signed := len(rest) - SignatureSize // the signature covers the checksum, not vice versa
 	if signed < 0 || fmt.Sprintf("%08x", crc32.Update(sum, crc32.IEEETable, rest[:signed])) != digits {
 		return fmt.Sprintf("its checksum, %s, is %q, computed %q", SealKey, digits, right)
 	}

@@ -6,7 +6,7 @@ import (
 	"stoa/internal/thrift"
 )
 
-// Stats is a Statistics struct, or the entry of a page in a column index.
+// Stats is a Statistics struct, or the entry for one page in a column index.
 type Stats struct {
 	Min, Max                     []byte // in the order that the specification defines for the type
 	DeprecatedMin, DeprecatedMax []byte // min and max, from before orders were defined
@@ -43,7 +43,7 @@ func parseStatistics(r *thrift.Reader) *Stats {
 		case f == 9 && t == thrift.I64:
 			s.NaNs = number("nan_count")
 		default:
-			walkValue(r, field{name: statistics[f].name}) // no reader needs it
+			walkValue(r, field{name: statistics[f].name}) // not used by any reader
 		}
 	}
 	return &s

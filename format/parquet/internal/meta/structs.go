@@ -6,7 +6,7 @@ import (
 	"stoa/internal/thrift"
 )
 
-// structure is a struct of parquet.thrift by the numbers of its fields.
+// structure describes a struct of parquet.thrift: its fields by number.
 type structure map[int]field
 
 // field is a field of a structure. For a list, elem is the type of its elements; of is the structure of a struct or of
@@ -18,7 +18,7 @@ type field struct {
 	enum []string
 }
 
-// The structs of parquet.thrift that the footer is made of.
+// The structs of parquet.thrift from which the footer is built.
 var (
 	fileMetaData = structure{
 		1: {name: "version"},
@@ -90,7 +90,7 @@ var (
 		3: {name: "INT96_TIMESTAMP_ORDER"}}
 )
 
-// The enums of parquet.thrift. Numbers that were never assigned are empty.
+// The enums of parquet.thrift. Unassigned numbers are empty strings.
 var (
 	physicalTypes = []string{"BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY",
 		"FIXED_LEN_BYTE_ARRAY"}
@@ -107,7 +107,7 @@ var (
 	BoundaryOrders = []string{"UNORDERED", "ASCENDING", "DESCENDING"}
 )
 
-// EnumName is the name of value v of an enum, or its number.
+// EnumName returns the name of value v of an enum, or v in decimal if it has no name.
 func EnumName(names []string, v int32) string {
 	if v >= 0 && int(v) < len(names) && names[v] != "" {
 		return names[v]
@@ -115,8 +115,8 @@ func EnumName(names []string, v int32) string {
 	return strconv.Itoa(int(v))
 }
 
-// Walk goes through a struct without keeping anything, so that it is known to be intact and a tracer has seen it.
-// Fields that s does not have are skipped.
+// Walk reads through a struct without keeping anything, so that the struct is known to be intact and a tracer has seen
+// it. Fields that are not in s are skipped.
 func Walk(r *thrift.Reader, name string, s structure) {
 	for r.Struct(name); r.Next(); {
 		if f, ok := s[r.Field()]; ok {
@@ -125,7 +125,7 @@ func Walk(r *thrift.Reader, name string, s structure) {
 	}
 }
 
-// walkValue goes through one value.
+// walkValue reads through one value.
 func walkValue(r *thrift.Reader, f field) {
 	switch t := r.Type(); {
 	case t == thrift.Bool:

@@ -12,7 +12,7 @@ import (
 
 // SchemaElem is a SchemaElement: a column, or a group of the children that follow it.
 type SchemaElem struct {
-	Typ       Physical // -1: a group
+	Typ       Physical // -1 for a group
 	Length    int32
 	Rep       int32
 	Name      string
@@ -153,9 +153,9 @@ func (l *Logical) parseExtra(r *thrift.Reader) {
 	}
 }
 
-// LogicalType is the logical type of an element, or the one its converted type stands for if it has none.
+// LogicalType returns the logical type of an element, or the equivalent of its converted type if it has none.
 func (e *SchemaElem) LogicalType() Logical {
-	// parquet-mr says UNKNOWN of what only converted types have a word for: INTERVAL
+	// For INTERVAL, which exists only as a converted type, parquet-mr writes the logical type UNKNOWN.
 	if e.logical.Kind != 0 && (e.logical.Kind != LogicalUnknown || e.converted < 0) {
 		return e.logical
 	}
@@ -203,7 +203,7 @@ type SchemaNode struct {
 // Leaf reports whether n is a column.
 func (n *SchemaNode) Leaf() bool { return n.Typ >= 0 }
 
-// Only is the only child of a group, nil if it has more or none.
+// Only returns the only child of a group; nil if it has more or none.
 func (n *SchemaNode) Only() *SchemaNode {
 	if len(n.Children) == 1 {
 		return n.Children[0]
@@ -217,7 +217,7 @@ type SchemaTree struct {
 	Columns []*SchemaColumn
 }
 
-// NumColumns is the number of leaves, Column returns one of them.
+// NumColumns returns the number of leaves, Column returns one of them.
 func (t *SchemaTree) NumColumns() int            { return len(t.Columns) }
 func (t *SchemaTree) Column(i int) *SchemaColumn { return t.Columns[i] }
 
@@ -228,16 +228,16 @@ type SchemaColumn struct {
 	MaxDef, MaxRep int16
 }
 
-// MaxDefinitionLevel is the definition level of a value that is present, MaxRepetitionLevel that of an item that
-// continues the innermost list.
+// MaxDefinitionLevel returns the definition level of a value that is present, MaxRepetitionLevel the repetition level
+// of an item that continues the innermost list.
 func (c *SchemaColumn) MaxDefinitionLevel() int16 { return c.MaxDef }
 func (c *SchemaColumn) MaxRepetitionLevel() int16 { return c.MaxRep }
 
-// PhysicalType is how values are stored, TypeLength the size of a FIXED_LEN_BYTE_ARRAY in bytes.
+// PhysicalType returns the type in which values are stored, TypeLength the size of a FIXED_LEN_BYTE_ARRAY in bytes.
 func (c *SchemaColumn) PhysicalType() Physical { return c.Typ }
 func (c *SchemaColumn) TypeLength() int        { return int(c.Length) }
 
-// Path is the names from the root down, joined with dots, ColumnPath the same as a list.
+// Path returns the names from the root down, joined with dots, ColumnPath the same names as a list.
 func (c *SchemaColumn) Path() string         { return strings.Join(c.Steps, ".") }
 func (c *SchemaColumn) ColumnPath() []string { return c.Steps }
 
@@ -247,13 +247,13 @@ func (c *SchemaColumn) Interval() bool {
 }
 
 const (
-	// maxNesting is how deep groups may be nested.
+	// maxNesting is the largest depth to which groups may be nested.
 	maxNesting = 250
-	// maxLevel is the highest level that is supported: levels are decoded to bytes.
+	// maxLevel is the highest supported level: each level is decoded to a byte.
 	maxLevel = math.MaxUint8
 )
 
-// ReadTree builds the tree of a schema's elements; at is where the footer lies, for errors.
+// ReadTree builds the tree of a schema's elements; at is the span of the footer, for errors.
 func ReadTree(els []SchemaElem, at fault.Span) (*SchemaTree, error) {
 	t := &SchemaTree{}
 	if len(els) == 0 {

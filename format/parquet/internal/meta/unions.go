@@ -8,20 +8,21 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// unionKey is the key in the metadata of a field that was a union and is stored as a group, see Grouped. Its value is
-// the JSON of a unionMark.
+// unionKey is the metadata key of a field that was a union and is stored as a group, see Grouped. Its value is a
+// unionMark in JSON.
 const unionKey = "stoa:union"
 
-// unionMark is what a group does not say of the union that it was, by member.
+// unionMark holds, by member, the properties of a union that its group does not express.
 type unionMark struct {
 	Names    []string              `json:"names"`
 	Nullable []bool                `json:"nullable"`
 	Codes    []arrow.UnionTypeCode `json:"codes"`
 }
 
-// Grouped is a field with a struct in place of each union, which Parquet lacks: a nullable field for each member, of
-// which one at most is not null in a row, as Avro's and Spark's converters have it. Names are those of the members,
-// unless two are equal or one is empty: then member0 and so on. any: there is a union.
+// Grouped returns a field in which each union, which Parquet lacks, is replaced by a struct with a nullable field for
+// each member. At most one of these fields is not null in a row, as in Avro's and Spark's converters. The fields have
+// the names of the members, unless two are equal or one is empty: then member0 and so on. any reports whether there was
+// a union.
 func Grouped(f arrow.Field) (out arrow.Field, any bool) {
 	return MapFields(f, func(f arrow.Field) (arrow.Field, bool) {
 		u, ok := f.Type.(arrow.UnionType)
@@ -43,7 +44,7 @@ func Grouped(f arrow.Field) (out arrow.Field, any bool) {
 				fields[i].Name = fmt.Sprintf("member%d", i)
 			}
 		}
-		text, _ := json.Marshal(mark) // names and numbers always have a JSON
+		text, _ := json.Marshal(mark) // names and numbers can always be encoded
 		f.Type, f.Nullable = arrow.StructOf(fields...), false
 		pairs := f.Metadata.ToMap()
 		pairs[unionKey] = string(text)
@@ -52,8 +53,8 @@ func Grouped(f arrow.Field) (out arrow.Field, any bool) {
 	})
 }
 
-// Ungrouped is a field with the unions that Grouped was given, all dense. A mark that does not fit its struct, or one
-// above another, is left as it is.
+// Ungrouped is the inverse of Grouped; all unions become dense. A mark that does not match its struct, or one above
+// another mark, is left as it is.
 func Ungrouped(f arrow.Field) (out arrow.Field, any bool) {
 	return MapFields(f, func(f arrow.Field) (arrow.Field, bool) {
 		text, marked := f.Metadata.GetValue(unionKey)
@@ -75,8 +76,8 @@ func Ungrouped(f arrow.Field) (out arrow.Field, any bool) {
 	})
 }
 
-// UnionBelow reports whether there is a union somewhere below a type: as groups, two unions of which one is in the
-// other cannot be told apart where both are null.
+// UnionBelow reports whether there is a union somewhere below a type. If one of two nested unions is stored as a group
+// inside the other, a null of the outer cannot be distinguished from a null of the inner.
 func UnionBelow(t arrow.DataType) bool {
 	nested, ok := t.(arrow.NestedType)
 	return ok && slices.ContainsFunc(nested.Fields(), func(f arrow.Field) bool {
@@ -85,7 +86,7 @@ func UnionBelow(t arrow.DataType) bool {
 	})
 }
 
-// fits reports whether a struct has the members, and the codes are such that a union may have.
+// fits reports whether the struct has the recorded members and the type codes are valid for a union.
 func (m *unionMark) fits(st *arrow.StructType) bool {
 	n := st.NumFields()
 	if n == 0 || len(m.Names) != n || len(m.Nullable) != n || len(m.Codes) != n {

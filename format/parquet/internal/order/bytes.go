@@ -7,9 +7,10 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
-// FirstOutside returns the index of the first string or binary value below low or above high, compared as unsigned
-// bytes; a nil bound does not bound, and -1 means that there is none. ok is false if the leaf has another type, or is a
-// dictionary: then use First. Most values differ from a bound within their first eight bytes.
+// FirstOutside returns the index of the first string or binary value less than low or greater than high, compared as
+// unsigned bytes, or -1 if there is none. A nil bound is no bound. ok is false if the leaf has another type or is a
+// dictionary: use First then. The comparison is fast because most values differ from a bound within their first eight
+// bytes.
 func (v *View) FirstOutside(low, high []byte) (at int, ok bool) {
 	if v.Leaf.Len() == 0 {
 		return -1, true
@@ -27,7 +28,7 @@ func (v *View) FirstOutside(low, high []byte) (at int, ok bool) {
 	return -1, false
 }
 
-// firstOutside searches values; offsets are those of the whole buffer, and data begins with the first of them.
+// firstOutside searches the values; offsets are relative to the whole buffer, and data begins at the first of them.
 func firstOutside[O int32 | int64](v *View, low, high []byte, offsets []O, data []byte) int {
 	lowHead, highHead := head(low), head(high)
 	for i := range v.Leaf.Len() {
@@ -43,7 +44,7 @@ func firstOutside[O int32 | int64](v *View, low, high []byte, offsets []O, data 
 	return -1
 }
 
-// head is the first eight bytes as a big-endian number, padded with zeros.
+// head returns the first eight bytes as a big-endian number, padded with zeros.
 func head(b []byte) (n uint64) {
 	if len(b) >= 8 {
 		return binary.BigEndian.Uint64(b)

@@ -27,8 +27,7 @@ func (k *SortKey) String() string {
 		map[bool]string{true: ", nulls first", false: ", nulls last"}[k.NullsFirst]
 }
 
-// OutOfOrder returns the key by which row j of b, which follows row i of a, should precede it; nil if they are in
-// order.
+// OutOfOrder returns the key that is violated because row j of b comes after row i of a; nil if the rows are in order.
 func OutOfOrder(keys []SortKey, a []*View, i int, b []*View, j int) *SortKey {
 	for k := range keys {
 		x, y := a[k].Has(i), b[k].Has(j)
@@ -58,8 +57,8 @@ func OutOfOrder(keys []SortKey, a []*View, i int, b []*View, j int) *SortKey {
 // valuesOf is an array of values of type T.
 type valuesOf[T any] interface{ Value(int) T }
 
-// compareValues compares two values in the order of their type; known is false if it has none. Writers do not agree on
-// NaN, nor on zeros of different sign: these are not known.
+// compareValues compares two values in the order of their type; known is false if the type has no order. Writers do not
+// agree on NaN, nor on zeros of different sign: those comparisons are not known either.
 func compareValues(a arrow.Array, i int, b arrow.Array, j int) (c int, known bool) {
 	switch x := a.(type) {
 	case *array.Dictionary:
@@ -150,9 +149,10 @@ func compareFloats(x float64, second func() float64, ok bool) (int, bool) {
 	return cmp.Compare(x, y), true
 }
 
-// LeafField is a column as its values are compared: where it is, and the type that Parquet's schema gives its values.
+// LeafField is a column as its values are compared: its path, and the type that Parquet's schema alone implies for its
+// values.
 type LeafField struct {
-	Path   []int // child indices from the schema's root, as nest counts them
+	Path   []int // child indices from the schema's root, counted as in package nest
 	Column int
 	Typ    arrow.DataType
 }

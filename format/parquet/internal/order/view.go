@@ -10,13 +10,13 @@ import (
 	"stoa/vec"
 )
 
-// View is the values of one leaf in some rows, with entries as the file counts them: one for every value, null, null
-// list and empty list.
+// View is a view of the values of one leaf in some rows. Its entries are those that the file counts: one for every
+// value, null, null list and empty list.
 type View struct {
 	Leaf      arrow.Array
-	live      []bool  // entries of Leaf with no null above them; nil: all
+	live      []bool  // entries of Leaf with no null above them; nil if all
 	nullAbove int64   // entries that are null because something above them is null or an empty list
-	owner     []int64 // the row of each entry of leaf; nil: it is its own
+	owner     []int64 // the row of each entry of Leaf; nil if entry and row numbers are the same
 }
 
 // LeafView follows path from a column down to a leaf.
@@ -53,10 +53,10 @@ func LeafView(a arrow.Array, path []int) *View {
 // alive reports whether nothing above entry i is null.
 func (v *View) alive(i int) bool { return v.live == nil || v.live[i] }
 
-// Has reports whether entry i is a value.
+// Has reports whether entry i is a value, not a null.
 func (v *View) Has(i int) bool { return v.alive(i) && v.Leaf.IsValid(i) }
 
-// Row is the row of entry i.
+// Row returns the row of entry i.
 func (v *View) Row(i int) int64 {
 	if v.owner == nil {
 		return int64(i)
@@ -64,7 +64,7 @@ func (v *View) Row(i int) int64 {
 	return v.owner[i]
 }
 
-// enterField goes into field i of a struct.
+// enterField descends into field i of a struct.
 func (v *View) enterField(x *array.Struct, i int) {
 	if x.NullN() > 0 {
 		live := make([]bool, x.Len())
@@ -77,7 +77,8 @@ func (v *View) enterField(x *array.Struct, i int) {
 	v.Leaf = x.Field(i)
 }
 
-// enterMember goes into member i of a union: as the file counts, it is null where the union has another.
+// enterMember descends into member i of a union. As in the file, the member is null in rows where the union holds
+// another one.
 func (v *View) enterMember(x *array.DenseUnion, i int) {
 	idx := make([]int32, x.Len())
 	for k := range idx {
@@ -86,13 +87,13 @@ func (v *View) enterMember(x *array.DenseUnion, i int) {
 		}
 	}
 	spaced, err := nest.Take(x.Field(i), idx, memory.DefaultAllocator)
-	if err != nil { // only a union below a union has no nulls, and there is none
+	if err != nil { // only a nested union would be an error, and there is none
 		spaced = array.MakeArrayOfNull(memory.DefaultAllocator, x.Field(i).DataType(), x.Len())
 	}
 	v.Leaf = spaced
 }
 
-// enterItems goes into the items of a list. Items that belong to no list, which Arrow allows, are no entries.
+// enterItems descends into the items of a list. Arrow allows items that belong to no list; these are not entries.
 func (v *View) enterItems(x array.ListLike) {
 	items := x.ListValues()
 	live, owner := make([]bool, items.Len()), make([]int64, items.Len())
@@ -136,13 +137,13 @@ func (v *View) Entries() int64 {
 	return n
 }
 
-// First returns the index of the first value for which e, and also if it is not nil, are true; -1 if there is none, or
-// if e cannot be applied to the type.
+// First returns the index of the first value for which e is true and, unless also is nil, also returns true; -1 if
+// there is none, or if e cannot be applied to the type.
 func (v *View) First(e *pred.Expr, also func(arrow.Array, int) bool) (int, error) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: LeafName, Type: v.Leaf.DataType(), Nullable: true}}, nil)
 	bound, err := pred.Bind(e, sc)
 	if err != nil {
-		return -1, nil // no predicate can be misled by it
+		return -1, nil // a predicate that does not apply cannot mislead
 	}
 	var sel *vec.Sel
 	if sel, err = bound.Eval(v.Leaf.Len(), func(string) arrow.Array { return v.Leaf }, nil); err != nil ||
@@ -157,10 +158,10 @@ func (v *View) First(e *pred.Expr, also func(arrow.Array, int) bool) (int, error
 	return -1, nil
 }
 
-// LeafName is the column name in predicates about a leaf.
+// LeafName is the column name that predicates about a leaf use.
 const LeafName = "v"
 
-// BoolInt is 1 for true, 0 for false.
+// BoolInt returns 1 for true, 0 for false.
 func BoolInt(b bool) int64 {
 	if b {
 		return 1

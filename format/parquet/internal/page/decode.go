@@ -18,22 +18,22 @@ import (
 // PageTask decodes one page.
 type PageTask struct {
 	Column        *FileColumn
-	Ref           *PageRef // nil: nothing is known of the page but its bytes
+	Ref           *PageRef // nil if only the bytes of the page are known
 	Module        meta.PageModule
 	Codec         meta.Compression
 	Arena         *vec.Arena
 	Dict          *vec.Vector
-	Hits          *vec.Sel // entries of Dict that pass the scan's filter; nil: there is none
-	Passed        *vec.Sel // set by Decode where codes become values: the entries that may pass
-	Limit         int64    // of the decoded page, in bytes
+	Hits          *vec.Sel // entries of Dict that pass the scan's filter; nil if there is no filter
+	Passed        *vec.Sel // set by Decode if the page has codes: the entries that may pass
+	Limit         int64    // largest size of the decoded page, in bytes
 	Verify        bool
 	AllowTrailing bool // bytes after the values are ignored
 
 	h     meta.Page
 	At    fault.Span // of the bytes being decoded, for errors
-	Exact bool       // these bytes are the file's own, neither compressed nor encrypted
+	Exact bool       // these bytes are as in the file, neither compressed nor encrypted
 	Raw   int64
-	// The levels as they are stored; their lengths and encodings are in the header, or before them.
+	// The levels as stored; their lengths and encodings are in the header or precede them.
 	def, rep []byte
 }
 
@@ -55,8 +55,8 @@ func (d *PageTask) Decode(b []byte, dst *vec.Vector, dict bool) error {
 	return err
 }
 
-// Open parses the header, verifies the checksum, decrypts, decompresses, and returns the values without the levels of a
-// data page v2, which it keeps.
+// Open parses the header, verifies the checksum, decrypts and decompresses. It returns the values, without the levels
+// of a data page v2, which it keeps in d.
 func (d *PageTask) Open(b []byte, dict bool) (data []byte, err error) {
 	d.At, d.Exact = d.Ref.At, true
 	c, used, err := meta.HeaderCursor(b, d.Ref.At, "", d.Module)
@@ -114,7 +114,7 @@ func (d *PageTask) decrypt(body []byte, dict bool) ([]byte, error) {
 	return plain, fault.Locate(err, d.h.Body, true, "")
 }
 
-// decompress returns the values, and keeps the levels of a data page v2.
+// decompress returns the values. It keeps the levels of a data page v2 in d.
 func (d *PageTask) decompress(body []byte) (data []byte, err error) {
 	h, raw := &d.h, d.h.Raw
 	if h.Kind == meta.DataPageV2 {
@@ -124,7 +124,7 @@ func (d *PageTask) decompress(body []byte) (data []byte, err error) {
 				"%d and %d bytes of levels in a page of %d bytes, %d raw", def, rep, len(body), raw)
 		}
 		d.rep, d.def = body[:rep], body[rep:rep+def]
-		if !d.dropNoLevels() { // the values would be misread
+		if !d.dropNoLevels() { // otherwise the values would be misread
 			return nil, fault.Corruptf(h.Header, "levels",
 				"%d and %d bytes of levels, but the maximum levels are %d and %d",
 				def, rep, d.Column.MaxDef, d.Column.MaxRep)
@@ -146,9 +146,9 @@ func (d *PageTask) decompress(body []byte) (data []byte, err error) {
 	return data, nil
 }
 
-// dropNoLevels drops levels of a data page v2 that the column does not have, and reports whether they say nothing: some
-// writers encode them as one run in no bits, of as many levels as there are values (rle_boolean_encoding.parquet of
-// apache/parquet-testing).
+// dropNoLevels drops levels of a data page v2 for a column that has none. It returns false if those levels carry
+// information. Some writers encode them as one run in no bits, as many levels as there are values
+// (rle_boolean_encoding.parquet of apache/parquet-testing).
 func (d *PageTask) dropNoLevels() bool {
 	for _, x := range []struct {
 		max    int16
@@ -179,7 +179,7 @@ func (d *PageTask) dictionary(dst *vec.Vector, data []byte) error {
 	return d.Column.Form.append(dst, data, meta.PlainValues, dremel.Entries{N: int(n), K: int(n)}, d)
 }
 
-// trimTrailing cuts off what follows k values in a page of a writer that leaves something there.
+// trimTrailing removes the bytes after k values, for writers that leave bytes there.
 func (d *PageTask) trimTrailing(data []byte, k int) []byte {
 	if !d.AllowTrailing || d.h.Encoding != meta.PlainValues {
 		return data
@@ -187,8 +187,8 @@ func (d *PageTask) trimTrailing(data []byte, k int) []byte {
 	return d.Column.Form.first(data, k)
 }
 
-// first is the bytes of the first n PLAIN values, or all if there are not that many. Readers ignore what follows the
-// entries of a dictionary; verify reports it.
+// first returns the bytes of the first n PLAIN values, or all bytes if there are fewer values. Readers ignore bytes
+// after the entries of a dictionary; verify reports them.
 func (v *valueForm) first(data []byte, n int) []byte {
 	if v.stored > 0 {
 		return data[:min(n*v.stored, len(data))]
@@ -255,7 +255,7 @@ func (d *PageTask) entries(dst *vec.Vector, data []byte) (err error) {
 	return nil
 }
 
-// splitLevels finds the levels of a data page v1 and returns how many bytes they take.
+// splitLevels finds the levels of a data page v1 and returns their length in bytes.
 func (d *PageTask) splitLevels(data []byte) (n int, err error) {
 	for _, x := range []struct {
 		max      int16
@@ -299,7 +299,7 @@ func (d *PageTask) levels(dst, src []byte, encoding int32, max uint8, name strin
 	return d.locateLevels(err, len(src), name)
 }
 
-// locateLevels adds the position to an error in n bytes of levels. Those of a data page v2 are never compressed.
+// locateLevels adds the position to an error in n bytes of levels. The levels of a data page v2 are never compressed.
 func (d *PageTask) locateLevels(err error, n int, name string) error {
 	at := fault.Span{Len: int64(n)}
 	if d.h.Kind == meta.DataPageV2 {
@@ -308,7 +308,7 @@ func (d *PageTask) locateLevels(err error, n int, name string) error {
 	return fault.Locate(err, at, false, name)
 }
 
-// presence returns which of n entries of a flat column have a value.
+// presence returns the set of entries, out of n, that have a value. The column must be flat.
 func (d *PageTask) presence(n int) (e dremel.Entries, err error) {
 	e = dremel.Entries{N: n, K: n}
 	if d.Column.MaxDef == 0 {
@@ -337,8 +337,8 @@ func fullRun(b []byte, n int) bool {
 	return used > 0 && used < len(b) && head&1 == 0 && head>>1 >= uint64(n) && b[used] == 1
 }
 
-// checkRows compares the rows that begin in a page of a list's leaf with what the offset index or the page header says,
-// which is how rows are located.
+// checkRows compares the number of rows that begin in a page of a list's leaf with the number in the offset index or
+// page header, because rows are located by that number.
 func (d *PageTask) checkRows(rep []byte) error {
 	if d.Column.MaxRep == 0 {
 		return nil

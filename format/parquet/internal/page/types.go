@@ -13,12 +13,12 @@ import (
 // fieldBuilder derives Arrow fields from a Parquet schema alone. Legacy list structures follow the rules of
 // LogicalTypes.md.
 type fieldBuilder struct {
-	paths [][]int // per column: child indices from the schema's root, as nest counts them
+	paths [][]int // per column: child indices from the schema's root, counted as in package nest
 	int96 arrow.TimeUnit
 }
 
 // FieldsOf returns the top-level fields of a schema, and for each column its path of child indices. int96 is the unit
-// of the timestamps that INT96 is read as.
+// of the timestamps as which INT96 is read.
 func FieldsOf(t *meta.SchemaTree, int96 arrow.TimeUnit) ([]arrow.Field, [][]int) {
 	s := &fieldBuilder{paths: make([][]int, t.NumColumns()), int96: int96}
 	out := make([]arrow.Field, len(t.Root.Children))
@@ -41,7 +41,7 @@ func (s *fieldBuilder) field(n *meta.SchemaNode, path []int) arrow.Field {
 	return f
 }
 
-// metadataOf is the metadata of a field: its id, and its logical type if Arrow has none for it.
+// metadataOf returns the metadata of a field: its id, and its logical type if Arrow has no equivalent.
 func metadataOf(n *meta.SchemaNode) (m arrow.Metadata) {
 	pairs := map[string]string{}
 	if n.ID >= 0 {
@@ -56,7 +56,7 @@ func metadataOf(n *meta.SchemaNode) (m arrow.Metadata) {
 	return m
 }
 
-// typeOf is the type of a node, without its own repetition.
+// typeOf returns the type of a node, ignoring its own repetition.
 func (s *fieldBuilder) typeOf(n *meta.SchemaNode, path []int) arrow.DataType {
 	if n.Leaf() {
 		s.paths[n.Column] = path
@@ -82,12 +82,13 @@ func (s *fieldBuilder) typeOf(n *meta.SchemaNode, path []int) arrow.DataType {
 	return arrow.StructOf(fields...)
 }
 
-// isPair reports whether n is a map's group of key and value.
+// isPair reports whether n is the key-value group of a map.
 func isPair(n *meta.SchemaNode) bool {
 	return len(n.Children) == 2 && n.Children[0].Rep == meta.RepRequired && n.Children[1].Rep != meta.RepRepeated
 }
 
-// item is the item of list n, whose repeated node is c: the child of c, or c itself where a list has only two levels.
+// item returns the item of list n, whose repeated node is c: the child of c, or c itself if the list has only two
+// levels.
 func (s *fieldBuilder) item(n, c *meta.SchemaNode, path []int) arrow.Field {
 	if in := c.Only(); in != nil && in.Rep != meta.RepRepeated && c.Name != "array" && c.Name != n.Name+"_tuple" {
 		return s.field(in, path)
@@ -95,7 +96,7 @@ func (s *fieldBuilder) item(n, c *meta.SchemaNode, path []int) arrow.Field {
 	return arrow.Field{Name: c.Name, Type: s.typeOf(c, path)}
 }
 
-// leafType is the Arrow type of a column. A logical type that is unknown, or does not fit the physical type, is
+// leafType returns the Arrow type of a column. A logical type that is unknown, or does not match the physical type, is
 // ignored.
 func (s *fieldBuilder) leafType(e *meta.SchemaElem) arrow.DataType {
 	l := e.LogicalType()
@@ -188,8 +189,8 @@ func int64Type(l meta.Logical) arrow.DataType {
 	return arrow.PrimitiveTypes.Int64
 }
 
-// Original is field f, derived from Parquet's types, with the type and metadata of orig, from ARROW:schema, as far as
-// the stored values can be read as that type. Name and nullability are Parquet's.
+// Original returns field f, derived from Parquet's types, with the type and metadata of orig, from ARROW:schema, as far
+// as the stored values can be read as that type. Name and nullability remain those of Parquet.
 func Original(f, orig arrow.Field) arrow.Field {
 	f.Type, f.Metadata = originalType(f.Type, orig.Type), withParquetMetadata(orig.Metadata, f.Metadata)
 	return f
@@ -232,7 +233,7 @@ func originalType(t, orig arrow.DataType) arrow.DataType {
 		}
 	case *arrow.StructType:
 		return originalStruct(t, o)
-	case *arrow.TimestampType: // its unit was changed when it was written, its zone was not
+	case *arrow.TimestampType: // the writer changed its unit, but not its zone
 		if x, ok := t.(*arrow.TimestampType); ok && x.TimeZone == "UTC" && o.TimeZone != "" {
 			return &arrow.TimestampType{Unit: x.Unit, TimeZone: o.TimeZone}
 		}
@@ -240,7 +241,7 @@ func originalType(t, orig arrow.DataType) arrow.DataType {
 	return t
 }
 
-// renamed is Original for an item, whose name is Arrow's too: Parquet has its own, such as "element".
+// renamed is Original for an item, whose name is also taken from Arrow: Parquet uses its own, such as "element".
 func renamed(f, orig arrow.Field) arrow.Field {
 	f.Name = orig.Name
 	return Original(f, orig)
@@ -260,8 +261,8 @@ func originalStruct(t arrow.DataType, o *arrow.StructType) arrow.DataType {
 	return arrow.StructOf(fields...)
 }
 
-// convertible reports whether a column of type t can be returned as orig: types that Arrow's libraries write as t
-// because Parquet does not have them.
+// convertible reports whether a column of type t can be returned as orig. Such types are written as t by Arrow's
+// libraries because Parquet lacks them.
 func convertible(t, orig arrow.DataType) bool {
 	switch o := orig.(type) {
 	case *arrow.LargeStringType, *arrow.StringViewType:
@@ -296,7 +297,7 @@ func isFixed(t arrow.DataType, width int) bool {
 	return ok && f.ByteWidth == width
 }
 
-// VectorType is the type that a column of type t is decoded as: one that vectors have.
+// VectorType returns the type to which a column of type t is decoded, which must be one that vectors support.
 func VectorType(t arrow.DataType) arrow.DataType {
 	switch t := t.(type) {
 	case arrow.ExtensionType:
@@ -311,13 +312,13 @@ func VectorType(t arrow.DataType) arrow.DataType {
 	return t
 }
 
-// StoredField is a field with the types that its columns are decoded as.
+// StoredField returns a field with the types to which its columns are decoded.
 func StoredField(f arrow.Field) arrow.Field {
 	f, _ = meta.MapTypes(f, func(t arrow.DataType) (arrow.DataType, bool) { return VectorType(t), true })
 	return f
 }
 
-// withParquetMetadata adds Parquet's own metadata of a field: its id, and a logical type that Arrow does not have.
+// withParquetMetadata adds Parquet's own metadata of a field: its id, and its logical type if Arrow has no equivalent.
 func withParquetMetadata(orig, own arrow.Metadata) arrow.Metadata {
 	keys, values := slices.Clone(orig.Keys()), slices.Clone(orig.Values())
 	for _, key := range []string{meta.FieldID, meta.LogicalKey} {

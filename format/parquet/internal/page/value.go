@@ -15,7 +15,7 @@ import (
 	"stoa/vec"
 )
 
-// valueConversion is how a stored value becomes an Arrow value.
+// valueConversion is the conversion from a stored value to an Arrow value.
 type valueConversion uint8
 
 const (
@@ -31,15 +31,15 @@ const (
 	formInt96                              // nanoseconds of the day, and the Julian day
 )
 
-// valueForm says how the values of a column are stored, and what they are in a vector.
+// valueForm describes the stored form of a column's values and their form in a vector.
 type valueForm struct {
 	typ    meta.Physical
-	stored int // bytes of a stored value; 0: variable, or bits
+	stored int // bytes of a stored value; 0 if variable or bits
 	Form   valueConversion
 	width  int   // bytes of a value in the vector
-	factor int64 // of formMultiply and formDivide; of formInt96, the nanoseconds in a unit of the vector
+	factor int64 // of formMultiply and formDivide; for formInt96, the nanoseconds in a unit of the vector
 	signed bool  // of formNarrow
-	digits int32 // of decimals
+	digits int32 // of decimals: the largest number of digits
 }
 
 // Widths are the sizes of the physical types in bytes, 0 where they vary.
@@ -47,7 +47,7 @@ var Widths = [...]int{meta.TypeBoolean: 0, meta.TypeInt32: 4, meta.TypeInt64: 8,
 	meta.TypeFloat: 4, meta.TypeDouble: 8,
 	meta.TypeBytes: 0, meta.TypeFixed: 0}
 
-// FormOf is how values of vector type t are stored as element e; ok is false if they cannot be.
+// FormOf returns how values of vector type t are stored as element e; ok is false if that is impossible.
 func FormOf(e *meta.SchemaElem, t arrow.DataType) (v valueForm, ok bool) {
 	v = valueForm{typ: e.Typ, stored: Widths[e.Typ], factor: 1}
 	if e.Typ == meta.TypeFixed {
@@ -106,10 +106,10 @@ func (v valueForm) decimal(t arrow.DecimalType) (valueForm, bool) {
 	return v, false
 }
 
-// coded reports whether dictionary-encoded pages stay codes in the vector.
+// coded reports whether dictionary-encoded pages remain codes in the vector.
 func (v *valueForm) coded() bool { return v.Form == formByteArray }
 
-// append appends the entries e of a page, whose values are data in encoding enc, to dst.
+// append appends the entries e of a page to dst. data are the page's values in encoding enc.
 func (v *valueForm) append(dst *vec.Vector, data []byte, enc int32, e dremel.Entries, t *PageTask) error {
 	switch {
 	case v.Form == FormNull:
@@ -192,7 +192,7 @@ func (v *valueForm) bits(dst *vec.Vector, data []byte, enc int32, e dremel.Entri
 
 // codes appends entries that are codes of the chunk's dictionary.
 func (v *valueForm) codes(dst *vec.Vector, data []byte, e dremel.Entries, t *PageTask) error {
-	if e.K == 0 { // data is ignored
+	if e.K == 0 { // data is ignored in this case
 		dst.ExtendNulls(e.N)
 		return nil
 	}
@@ -224,7 +224,7 @@ func (v *valueForm) codes(dst *vec.Vector, data []byte, e dremel.Entries, t *Pag
 	if passed := t.pass(codes, e); passed > 0 || e.K == 0 {
 		gather(out, t.Dict, codes, v.width)
 	} else {
-		clear(out[:e.K*v.width]) // they are never read
+		clear(out[:e.K*v.width]) // these values are never read
 	}
 	if e.K < e.N {
 		plain.ExpandFixed(out, v.width, e.N, e.Valid, 0)
@@ -232,8 +232,8 @@ func (v *valueForm) codes(dst *vec.Vector, data []byte, e dremel.Entries, t *Pag
 	return nil
 }
 
-// pass notes which entries may pass the scan's filter: those whose code does, and nulls, about which the dictionary
-// says nothing. It returns how many values may pass.
+// pass records the entries that may pass the scan's filter: those whose code passes, and nulls, which are not in the
+// dictionary. It returns the number of values that may pass.
 func (t *PageTask) pass(codes []uint32, e dremel.Entries) (values int) {
 	if t.Hits == nil || t.Hits.N != t.Dict.Len() {
 		return len(codes)
@@ -266,7 +266,7 @@ func bytesOfCodes(codes []uint32) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(codes))), 4*len(codes))
 }
 
-// gather writes the values of codes, all of which are in the dictionary, to the start of out.
+// gather writes the values of codes to the start of out. All codes must be in the dictionary.
 func gather(out []byte, dict *vec.Vector, codes []uint32, width int) {
 	switch width {
 	case 4:
@@ -315,7 +315,7 @@ func cast[T any](b []byte, n int) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
 }
 
-// dense returns k stored values one after another; decimals in BYTE_ARRAY already in the vector's form.
+// dense returns k stored values one after another; decimals in BYTE_ARRAY are already converted to the vector's form.
 func (v *valueForm) dense(data []byte, enc int32, k int, t *PageTask) ([]byte, error) {
 	if v.typ == meta.TypeBytes {
 		return v.denseDecimals(data, enc, k, t)
@@ -359,7 +359,7 @@ func (v *valueForm) dense(data []byte, enc int32, k int, t *PageTask) ([]byte, e
 	return nil, v.unsupported(enc)
 }
 
-// denseDecimals decodes decimals in BYTE_ARRAY.
+// denseDecimals decodes decimals in BYTE_ARRAY to the vector's form.
 func (v *valueForm) denseDecimals(data []byte, enc int32, k int, t *PageTask) ([]byte, error) {
 	all, err := vec.New(arrow.BinaryTypes.Binary, memory.DefaultAllocator)
 	if err != nil {
@@ -400,7 +400,7 @@ func (v *valueForm) convert(out, raw []byte, k int) error {
 	case formUnscaledInt:
 		return v.unscaledInts(out, raw, k)
 	case formBigEndian:
-		if v.typ == meta.TypeBytes { // they are converted already
+		if v.typ == meta.TypeBytes { // already converted
 			copy(out, raw)
 			return nil
 		}
@@ -419,7 +419,8 @@ func (v *valueForm) convert(out, raw []byte, k int) error {
 	return nil
 }
 
-// narrow truncates integers that were widened to INT32. One that fits neither signed nor unsigned is damage.
+// narrow truncates integers that were widened to INT32. A value that fits neither the signed nor the unsigned type is
+// damage.
 func (v *valueForm) narrow(out, raw []byte, k int) error {
 	for i := range k {
 		x := int32(binary.LittleEndian.Uint32(raw[4*i:]))
@@ -436,7 +437,7 @@ func (v *valueForm) narrow(out, raw []byte, k int) error {
 	return nil
 }
 
-// divide divides integers: milliseconds that are seconds in the Arrow schema.
+// divide divides integers, for milliseconds that the Arrow schema declares as seconds.
 func (v *valueForm) divide(out, raw []byte, k int) error {
 	for i := range k {
 		if v.width == 4 {
@@ -478,7 +479,7 @@ func (v *valueForm) unscaledInts(out, raw []byte, k int) error {
 // bigEndian16 converts big-endian integers of 1 to 16 bytes to 16 bytes, little-endian.
 func bigEndian16(out [][2]uint64, raw []byte, stored int) {
 	if stored > 8 {
-		shift := uint(8 * (16 - stored)) // of the high word's bytes that are not there
+		shift := uint(8 * (16 - stored)) // of the bytes that are missing from the high word
 		for i := range out {
 			p := raw[i*stored:][:stored]
 			high := int64(0)
@@ -490,7 +491,7 @@ func bigEndian16(out [][2]uint64, raw []byte, stored int) {
 		return
 	}
 	shift, i := uint(64-8*stored), 0
-	for ; i < len(out) && i*stored+8 <= len(raw); i++ { // a word from where the number begins
+	for ; i < len(out) && i*stored+8 <= len(raw); i++ { // load a whole word from the start of the number
 		x := int64(binary.BigEndian.Uint64(raw[i*stored:])) >> shift
 		out[i] = [2]uint64{uint64(x), uint64(x >> 63)}
 	}
@@ -504,7 +505,7 @@ func bigEndian16(out [][2]uint64, raw []byte, stored int) {
 	}
 }
 
-// fromBigEndian converts a big-endian integer to a little-endian one of dst's length and reports whether it fits.
+// fromBigEndian converts a big-endian integer to a little-endian one as long as dst and reports whether it fits.
 func fromBigEndian(dst, src []byte) bool {
 	sign := byte(0)
 	if len(src) > 0 && src[0] >= 0x80 {
@@ -532,11 +533,12 @@ func fromBigEndian(dst, src []byte) bool {
 // julianEpoch is 1970-01-01 as a Julian day number.
 const julianEpoch = 2_440_588
 
-// int96Instants converts INT96, nanoseconds of the day in 8 bytes and the Julian day in 4, to units of some nanoseconds
-// since 1970. What is less than a unit is cut off.
+// int96Instants converts INT96, nanoseconds of the day in 8 bytes and the Julian day in 4, to multiples of unit
+// nanoseconds since 1970. Fractions of a unit are truncated.
 //
-// Spark reckons in microseconds, and wraps those of the last years that 64 bits have when it makes a Julian day of
-// them: the day and its time are negative then. Microseconds wrap back; a time of the day is not negative otherwise.
+// Spark computes in microseconds, which overflow for the last years that 64 bits can represent when it converts them to
+// a Julian day: day and time are then negative. In microseconds the result wraps back; in any other case the time of
+// day is not negative.
 func int96Instants(out []int64, raw []byte, unit int64) error {
 	day := 86_400_000_000_000 / unit
 	for i := range out {
@@ -557,7 +559,7 @@ func int96Instants(out []int64, raw []byte, unit int64) error {
 	return nil
 }
 
-// farInstant is the error of value i, that 64 bits do not hold.
+// farInstant returns the error for value i, which does not fit in 64 bits.
 func farInstant(i int, days, unit int64) error {
 	read := "nanoseconds, of the years 1677 to 2262 (int96=us reads microseconds)"
 	if unit > 1 {

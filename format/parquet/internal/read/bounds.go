@@ -16,7 +16,7 @@ import (
 	"stoa/pred"
 )
 
-// flatLeaf is the leaf at a path from the schema's root, if it is in no list.
+// flatLeaf returns the leaf at a path from the schema's root, unless it is in a list.
 func (r *Reader) flatLeaf(path []int) (order.LeafField, bool) {
 	i := slices.IndexFunc(r.FlatLeaves, func(l order.LeafField) bool { return slices.Equal(l.Path, path) })
 	if i < 0 {
@@ -25,7 +25,7 @@ func (r *Reader) flatLeaf(path []int) (order.LeafField, bool) {
 	return r.FlatLeaves[i], true
 }
 
-// LeafNamed is the leaf that a predicate names, if it is in no list.
+// LeafNamed returns the leaf that a predicate names, unless it is in a list.
 func (r *Reader) LeafNamed(name string) (order.LeafField, bool) {
 	at, _, err := pred.Find(r.Shown.Fields(), name)
 	if err != nil {
@@ -34,13 +34,14 @@ func (r *Reader) LeafNamed(name string) (order.LeafField, bool) {
 	return r.flatLeaf(at)
 }
 
-// GroupBounds is what the statistics of a row group say about a leaf.
+// GroupBounds returns the bounds of a leaf according to the statistics of a row group.
 func (r *Reader) GroupBounds(group int, l order.LeafField) pred.Bounds {
 	g := r.Footer.RowGroups[group]
 	return r.boundsOf(l, g.Columns[l.Column].MetaData.Statistics, g.NumRows)
 }
 
-// boundsOf is what s, which may be nil, says about that many rows of a leaf with one value in each.
+// boundsOf returns the bounds according to s, which may be nil, of a leaf with one value in each of the given number of
+// rows.
 func (r *Reader) boundsOf(l order.LeafField, s *meta.Stats, rows int64) pred.Bounds {
 	b := pred.Bounds{Nulls: -1, Rows: rows}
 	if s == nil {
@@ -58,9 +59,9 @@ func (r *Reader) boundsOf(l order.LeafField, s *meta.Stats, rows int64) pred.Bou
 	return b
 }
 
-// CountsNulls reports whether the null counts and null pages that the writer states for a column can be relied on.
-// Arrow C++ (seen in versions 15 to 26) and Arrow Go (18) count, for a dictionary-encoded Arrow array below a struct,
-// only the nulls of the array, and not those of the structs above it. The file does not always say that the array was
+// CountsNulls reports whether the null counts and null pages that the writer states for a column can be trusted. For a
+// dictionary-encoded Arrow array below a struct, Arrow C++ (seen in versions 15 to 26) and Arrow Go (18) count only the
+// nulls of the array, not those of the structs above it. The file does not always record that the array was
 // dictionary-encoded, so no leaf below a group is trusted.
 func (r *Reader) CountsNulls(column int) bool {
 	d := r.Footer.Schema.Column(column)
@@ -68,20 +69,20 @@ func (r *Reader) CountsNulls(column int) bool {
 		!r.by("parquet-cpp") && !r.by("parquet-go version")
 }
 
-// ExactBounds reports whether bounds that the writer marks as exact are values of the column. Arrow C++ takes them from
-// the whole dictionary of an array, of which rows need not refer to every value.
+// ExactBounds reports whether bounds that the writer marks as exact are values of the column. Arrow C++ computes them
+// from the whole dictionary of an array, and rows need not refer to every value in it.
 func (r *Reader) ExactBounds() bool { return !r.by("parquet-cpp") }
 
-// by reports whether the footer names a program that begins so.
+// by reports whether the name of the writing program in the footer begins with program.
 func (r *Reader) by(program string) bool { return strings.HasPrefix(r.Footer.CreatedBy, program) }
 
 // Ordered reports whether min_value and max_value are in the order that the specification defines for the type, which
-// the footer has to state.
+// the footer must state.
 func (r *Reader) Ordered(column int) bool {
 	return column < len(r.Footer.Orders) && r.Footer.Orders[column] == meta.TypeOrder
 }
 
-// Signed reports whether values of t compare like the signed numbers they are stored as.
+// Signed reports whether values of t compare like the signed numbers that represent them.
 func Signed(t arrow.DataType) bool {
 	switch t.ID() {
 	case arrow.BOOL, arrow.INT8, arrow.INT16, arrow.INT32, arrow.INT64, arrow.FLOAT32, arrow.FLOAT64,
@@ -91,7 +92,7 @@ func Signed(t arrow.DataType) bool {
 	return false
 }
 
-// StatsValue is a value of a leaf from statistics (PLAIN, without a length); nil if it cannot be interpreted.
+// StatsValue decodes a value of a leaf from statistics (PLAIN, without a length); nil if it cannot be interpreted.
 func (r *Reader) StatsValue(l order.LeafField, b []byte) *pred.Value {
 	if b == nil {
 		return nil
@@ -117,7 +118,7 @@ func (r *Reader) StatsValue(l order.LeafField, b []byte) *pred.Value {
 	return &v
 }
 
-// integer is the value that a column of type t stores as v, of 32 or 64 bits.
+// integer returns the value that a column of type t stores as v, which has 32 or 64 bits.
 func integer(t arrow.DataType, v int64, bits int) pred.Value {
 	switch d := t.(type) {
 	case *arrow.Uint8Type, *arrow.Uint16Type, *arrow.Uint32Type, *arrow.Uint64Type:
@@ -160,7 +161,7 @@ func stringValue(t arrow.DataType, b []byte) pred.Value {
 	return pred.Null()
 }
 
-// bounds are the bounds of the columns of a row group that are in no list.
+// bounds returns the bounds, in a row group, of those columns that are not in a list.
 func (r *Reader) bounds(group int, cols []int) map[int]pred.Bounds {
 	out := make(map[int]pred.Bounds, len(cols))
 	for _, c := range cols {

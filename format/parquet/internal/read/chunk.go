@@ -18,7 +18,7 @@ import (
 	"stoa/vec"
 )
 
-// pageTable is the data pages of a column chunk as far as they are known. All readers of the chunk share it.
+// pageTable holds the data pages of a column chunk found so far. All readers of the chunk share it.
 type pageTable struct {
 	r           *Reader
 	group, leaf int
@@ -26,12 +26,12 @@ type pageTable struct {
 
 	mu        sync.Mutex
 	pages     []page.PageRef
-	dict      *page.PageRef // nil: none, as far as is known
-	opened    bool          // the first page, which may be a dictionary, has been looked at
+	dict      *page.PageRef // nil if none has been found
+	opened    bool          // the first page, which may be a dictionary, has been read
 	left      fault.Span
-	values    int64 // of the pages so far
+	values    int64 // total of the pages so far
 	seen      int   // pages of all types
-	err       error // why there are no more pages: io.EOF, or damage
+	err       error // why there are no more pages: io.EOF or damage
 	unchecked bool  // some page has no checksum
 }
 
@@ -46,7 +46,8 @@ type tableKey struct {
 	indexed bool
 }
 
-// maxTables is how many are cached. When there are too many, earlier ones are dropped: a scan does not return to them.
+// maxTables is the number of cached tables. When there are too many, earlier ones are dropped: a scan does not return
+// to them.
 const maxTables = 1 << 14
 
 func (t *tables) get(k tableKey, make func() *pageTable) *pageTable {
@@ -61,7 +62,7 @@ func (t *tables) get(k tableKey, make func() *pageTable) *pageTable {
 	return t.kept[k]
 }
 
-// Chunk is a column of a row group. Where the offset index says where its pages are, each page is checked against it
+// Chunk returns a column of a row group. If the offset index lists its pages, each page is checked against the index
 // when it is decoded.
 func (r *Reader) Chunk(ctx context.Context, g format.RowGroup, col int, rows vec.Range) (format.Chunk, error) {
 	if g.Index < 0 || g.Index >= len(r.Footer.RowGroups) || col < 0 || col >= len(r.Leaves) {
@@ -81,12 +82,12 @@ func (r *Reader) Chunk(ctx context.Context, g format.RowGroup, col int, rows vec
 	return r.chunk(ctx, g.Index, col, rows, x)
 }
 
-// WalkChunk is a whole chunk whose pages are found by their headers.
+// WalkChunk returns a whole chunk whose pages are found by their headers.
 func (r *Reader) WalkChunk(ctx context.Context, group, col int) (*chunk, error) {
 	return r.chunk(ctx, group, col, vec.Range{To: r.Footer.RowGroups[group].NumRows}, nil)
 }
 
-// chunk is a chunk whose pages are where x says; if x is nil, their headers are read.
+// chunk returns a chunk whose pages are located by x; if x is nil, their headers are read.
 func (r *Reader) chunk(ctx context.Context, group, col int, rows vec.Range, x *meta.OffsetIndex) (*chunk, error) {
 	if err := r.Readable(group, col); err != nil {
 		return nil, err
@@ -105,8 +106,8 @@ func (r *Reader) chunk(ctx context.Context, group, col int, rows vec.Range, x *m
 	return &chunk{t: t, rows: rows, i: t.find(rows.From), as: r.Leaves[col]}, nil
 }
 
-// padded is the span that a chunk may take: parquet-mr up to 1.2.8 did not count the header of the dictionary page
-// (PARQUET-816).
+// padded returns the span that a chunk may occupy: parquet-mr up to 1.2.8 did not count the header of the dictionary
+// page (PARQUET-816).
 func (r *Reader) padded(at fault.Span) fault.Span {
 	const slack = 100
 	var minor, patch int
@@ -120,7 +121,7 @@ func (r *Reader) padded(at fault.Span) fault.Span {
 	return at
 }
 
-// Readable returns why a chunk cannot be read, as far as the footer says.
+// Readable returns an error if the footer alone shows that a chunk cannot be read.
 func (r *Reader) Readable(group, col int) error {
 	path := fmt.Sprintf("row_groups[%d].columns[%d]", group, col)
 	key := file.ChunkKey{Group: group, Leaf: col}
@@ -164,7 +165,7 @@ func (t *pageTable) useIndex(x *meta.OffsetIndex) {
 	t.err, t.left = io.EOF, t.left.Sub(t.left.Len, 0)
 }
 
-// open looks at the first page of the chunk, which is the dictionary if there is one.
+// open reads the first page of the chunk, which is the dictionary if there is one.
 func (t *pageTable) open(ctx context.Context) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -180,7 +181,7 @@ func (t *pageTable) open(ctx context.Context) error {
 	}
 	h, err := t.r.PageHeader(ctx, t.at, t.path(0), meta.PageModule{Cipher: t.cipher(), First: true}, nil)
 	switch {
-	case errors.Is(err, fault.Corrupt): // reported with the pages that need it
+	case errors.Is(err, fault.Corrupt): // reported with the pages that need the dictionary
 		t.opened = true
 		return nil
 	case err != nil:
@@ -196,7 +197,7 @@ func (t *pageTable) open(ctx context.Context) error {
 	return nil
 }
 
-// cipher decrypts the pages; nil: they are plain.
+// cipher returns the cipher of the pages; nil if they are not encrypted.
 func (t *pageTable) cipher() *meta.Cipher {
 	return t.r.Footer.RowGroups[t.group].Columns[t.leaf].Cipher
 }
@@ -205,21 +206,21 @@ func (t *pageTable) path(number int) string {
 	return fmt.Sprintf("row_groups[%d].columns[%d].page[%d]", t.group, t.leaf, number)
 }
 
-// after is what remains of the chunk after a page.
+// after returns the rest of the chunk after a page.
 func (t *pageTable) after(h *meta.Page) fault.Span {
 	return t.left.Sub(h.Body.End()-t.left.Off, t.left.End()-h.Body.End())
 }
 
-// get is page i; io.EOF after the last one. All headers are read before the first page is returned: they have no
-// checksums, and only their sum shows whether each has the right number of values, on which the rows of all later pages
-// depend.
+// get returns page i; io.EOF after the last one. All headers are read before the first page is returned: they have no
+// checksums, and only their total shows whether each has the right number of values, on which the rows of all later
+// pages depend.
 func (t *pageTable) get(ctx context.Context, i int) (page.PageRef, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for t.err == nil {
 		if err := t.walk(ctx); err != nil {
 			if !errors.Is(err, io.EOF) && !errors.Is(err, fault.Corrupt) && !errors.Is(err, fault.Unsupported) {
-				return page.PageRef{}, err // others, such as the store's, may be transient
+				return page.PageRef{}, err // other errors, such as the store's, may be transient
 			}
 			t.err = err
 		}
@@ -256,7 +257,7 @@ func (t *pageTable) walk(ctx context.Context) error {
 	return nil
 }
 
-// end is reached after the last page: it compares what the pages say with the chunk.
+// end is called after the last page. It compares the totals of the pages with the chunk.
 func (t *pageTable) end(ctx context.Context) error {
 	m := t.r.Footer.RowGroups[t.group].Columns[t.leaf].MetaData
 	if t.values != m.NumValues {
@@ -282,7 +283,7 @@ func (t *pageTable) end(ctx context.Context) error {
 
 var errNoIndex = errors.New("no offset index")
 
-// rows is how many rows the headers of the pages say there are; -1 if not all of them do.
+// rows returns the total number of rows in the headers of the pages; -1 if not all of them state it.
 func (t *pageTable) rows() (n int64) {
 	for _, p := range t.pages {
 		if p.Rows < 0 {
@@ -302,7 +303,7 @@ func (t *pageTable) addPage(h *meta.Page) {
 	case t.r.Leaves[t.leaf].MaxRep == 0:
 		p.First, p.Rows, p.Starts = t.values, h.Values, true
 		p.Bounds = t.r.headerBounds(t.leaf, h)
-	case h.Rows >= 0: // a page of version 2 begins with a row
+	case h.Rows >= 0: // a data page v2 begins at a row boundary
 		if len(t.pages) == 0 {
 			p.First = 0
 		} else if last := t.pages[len(t.pages)-1]; last.First >= 0 {
@@ -314,8 +315,8 @@ func (t *pageTable) addPage(h *meta.Page) {
 	t.pages = append(t.pages, p)
 }
 
-// fallBackToIndex takes the pages from the offset index after their headers contradicted the chunk: the damaged header
-// may be any of those before, and all later rows would be shifted. Without an index nobody knows which one it is, and
+// fallBackToIndex uses the pages of the offset index after the headers contradicted the chunk: any of the headers so
+// far may be the damaged one, and all later rows would be shifted. Without an index it is unknown which one it is, and
 // cause is returned.
 func (t *pageTable) fallBackToIndex(ctx context.Context, cause error) error {
 	x, err := t.r.OffsetIndex(ctx, t.group, t.leaf)
@@ -330,7 +331,7 @@ func (t *pageTable) fallBackToIndex(ctx context.Context, cause error) error {
 	return cause
 }
 
-// find is the number of the first page to read for a row, as far as it is known.
+// find returns the number of the first page to read for a row, as far as it is known.
 func (t *pageTable) find(row int64) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -383,10 +384,10 @@ func (t *pageTable) dictPage() format.Page {
 		Own: d}
 }
 
-// byCodes says how entries were found to fail a filter without looking at their values.
+// byCodes describes, in explanations, how entries were found to fail a filter without looking at their values.
 const byCodes = "codes compared, the dictionary tested once"
 
-// Decode appends a page to dst; after an error nothing of it.
+// Decode appends a page to dst. After an error it appends nothing.
 func (c *chunk) Decode(t *format.Task, dst *vec.Vector) error {
 	p, ok := t.Page.Own.(*page.PageRef)
 	if !ok || len(t.Bytes) != 1 {
@@ -413,7 +414,7 @@ func (c *chunk) Decode(t *format.Task, dst *vec.Vector) error {
 	return nil
 }
 
-// headerBounds are the bounds in the header of a page; nil if there are none.
+// headerBounds returns the bounds in the header of a page; nil if there are none.
 func (r *Reader) headerBounds(leaf int, h *meta.Page) *pred.Bounds {
 	s := h.Stats
 	if s == nil || r.Leaves[leaf].MaxRep > 0 {

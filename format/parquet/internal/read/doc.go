@@ -1,3 +1,3 @@
-// Package read gives scans the pages of column chunks, and what statistics, page indexes and Bloom filters say about
-// them.
+// Package read provides scans with the pages of column chunks, and with the bounds from statistics, page indexes and
+// Bloom filters.
 package read

@@ -10,8 +10,8 @@ import (
 
 var _ format.Physical = (*Reader)(nil)
 
-// ChunkFacts goes by the page headers: the footer also names the encodings of levels and dictionaries, and some that
-// were never used. What was found before damage is returned with the error.
+// ChunkFacts collects its facts from the page headers, because the footer also lists the encodings of levels and
+// dictionaries, and some that were never used. Facts found before damage are returned with the error.
 func (r *Reader) ChunkFacts(ctx context.Context, g format.RowGroup, col int) (f format.ChunkFacts, err error) {
 	if err := r.Readable(g.Index, col); err != nil {
 		return f, err

@@ -9,9 +9,9 @@ import (
 )
 
 // checkNotMoved gives up the last chunk of a file whose pages have no checksums if none of the indexes after it is
-// where the footer says: bytes were inserted or removed before them, and if that was within the last page, nothing else
-// would show that its values are wrong. A single damaged index proves nothing; a single intact one proves that nothing
-// has moved. Every other chunk is followed by the header of the next.
+// where the footer says. In that case bytes were inserted or removed before the indexes; if that happened within the
+// last page, nothing else would reveal its wrong values. A single damaged index proves nothing; a single intact one
+// proves that nothing has moved. Every other chunk is protected by the header of the next chunk.
 func (t *pageTable) checkNotMoved(ctx context.Context) error {
 	if !t.unchecked || t.cipher() != nil || t.r.NoVerify {
 		return nil

@@ -10,11 +10,12 @@ import (
 	"stoa/vec"
 )
 
-// joinRows is how close ranges of rows must be to be read as one: a seek costs more than reading that many rows.
+// joinRows is the gap, in rows, up to which ranges of rows are read as one: a seek costs more than reading that many
+// rows.
 const joinRows = 1024
 
-// Narrow consults the statistics of the row group, its Bloom filters, then the page indexes of the columns in e, and
-// returns the rows that they do not exclude.
+// Narrow consults the statistics of the row group, its Bloom filters, then the page indexes of the columns in e. It
+// returns the rows that none of these exclude.
 func (r *Reader) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (vec.Ranges, error) {
 	rows := r.Footer.RowGroups[g.Index].NumRows
 	all := vec.Ranges{}.Add(vec.Range{To: rows})
@@ -53,13 +54,13 @@ func (r *Reader) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (v
 	return r.narrowPages(ctx, g.Index, e, leaves, all)
 }
 
-// pageBounds is what the page indexes say about the data pages of a leaf.
+// pageBounds are the bounds of the data pages of a leaf according to the page indexes.
 type pageBounds struct {
 	firstRow []int64
 	bounds   []pred.Bounds
 }
 
-// of returns the bounds of the page that row is in.
+// of returns the bounds of the page that contains row.
 func (p *pageBounds) of(row int64) *pred.Bounds {
 	i, found := slices.BinarySearch(p.firstRow, row)
 	if !found {
@@ -68,7 +69,7 @@ func (p *pageBounds) of(row int64) *pred.Bounds {
 	return &p.bounds[i]
 }
 
-// narrowPages excludes what cannot match between the page boundaries of all leaves.
+// narrowPages excludes rows that cannot match, in the intervals between the page boundaries of all leaves.
 func (r *Reader) narrowPages(ctx context.Context, group int, e *pred.Expr, leaves map[string]order.LeafField,
 	all vec.Ranges) (vec.Ranges, error) {
 	pages := map[string]*pageBounds{}

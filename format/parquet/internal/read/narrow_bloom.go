@@ -15,8 +15,8 @@ import (
 	"stoa/pred"
 )
 
-// bloomExcludes reports whether a Bloom filter of the row group shows that no row can pass e: it has none of the values
-// that a column would have to equal. A damaged filter excludes nothing; verify reports it.
+// bloomExcludes reports whether a Bloom filter of the row group shows that no row can pass e, because it contains none
+// of the values that a column would have to equal. A damaged filter excludes nothing; verify reports it.
 func (r *Reader) bloomExcludes(ctx context.Context, group int, e *pred.Expr, leaves map[string]order.LeafField) (bool,
 	error) {
 	for name, l := range leaves {
@@ -46,7 +46,7 @@ func (r *Reader) bloomExcludes(ctx context.Context, group int, e *pred.Expr, lea
 	return false, nil
 }
 
-// bloomBits reads the Bloom filter of a chunk; nil if there is none that can be trusted. An error means that bytes
+// bloomBits reads the Bloom filter of a chunk; nil if there is none or it cannot be trusted. An error means that bytes
 // could not be read.
 func (r *Reader) bloomBits(ctx context.Context, group, leaf int) (meta.SplitBlock, error) {
 	c := r.Footer.RowGroups[group].Columns[leaf]
@@ -64,8 +64,8 @@ func (r *Reader) bloomBits(ctx context.Context, group, leaf int) (meta.SplitBloc
 	return bits, err
 }
 
-// hashesOf are the hashes of values as the column stores them; ok is false if a value can be stored in several ways, as
-// floats and decimals can.
+// hashesOf returns the hashes of values in the form in which the column stores them; ok is false if a value has several
+// stored forms, as floats and decimals have.
 func (r *Reader) hashesOf(l order.LeafField, values []pred.Value) (out []uint64, ok bool) {
 	col := r.Leaves[l.Column]
 	for _, v := range values {

@@ -18,11 +18,11 @@ import (
 // Reader is an open file as a format.Reader.
 type Reader struct {
 	*file.File
-	Lost   map[file.ChunkKey]error // of a recovered file: missing chunks
+	Lost   map[file.ChunkKey]error // missing chunks of a recovered file
 	tables tables
 }
 
-// NewReader returns a reader of f; lost says why chunks are missing.
+// NewReader returns a reader of f; lost holds the error of each missing chunk.
 func NewReader(f *file.File, lost map[file.ChunkKey]error) *Reader {
 	return &Reader{File: f, Lost: lost}
 }
@@ -41,7 +41,7 @@ func (r *Reader) Columns() []format.Column {
 	return out
 }
 
-// facts are those of the column in the first row group.
+// facts returns the facts of the column in the first row group.
 func (r *Reader) facts(col int) (f format.ColumnFacts) {
 	if len(r.Footer.RowGroups) == 0 {
 		return f
@@ -57,7 +57,7 @@ func (r *Reader) facts(col int) (f format.ColumnFacts) {
 	return f
 }
 
-// Stored is the schema that columns are decoded to.
+// Stored returns the schema to which columns are decoded.
 func (r *Reader) Stored() *arrow.Schema { return r.Decoded }
 
 // Present converts an array to its type in the schema.
@@ -80,7 +80,7 @@ func (r *Reader) Parts(ctx context.Context, q format.Query) iter.Seq2[format.Par
 	}
 }
 
-// bytes is the compressed size of columns in a row group.
+// bytes returns the compressed size of columns in a row group.
 func (r *Reader) bytes(group int, cols []int) (n int64) {
 	for _, c := range cols {
 		n += r.Footer.RowGroups[group].Columns[c].MetaData.TotalCompressedSize

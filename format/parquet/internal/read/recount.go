@@ -14,10 +14,10 @@ import (
 	"stoa/vec"
 )
 
-// contradicted is called when headers contradict the chunk. It finds the pages by the offset index, or by decoding
-// them; if neither shows which rows they have, there are no pages and cause is returned.
+// contradicted is called when headers contradict the chunk. It locates the pages by the offset index, or else by
+// decoding them; if neither determines their rows, there are no pages and cause is returned.
 func (t *pageTable) contradicted(ctx context.Context, cause error) error {
-	t.pages = nil // any of them may have the wrong number
+	t.pages = nil // any of them may have the wrong number of values
 	if err := t.fallBackToIndex(ctx, cause); err != cause {
 		return err
 	}
@@ -34,14 +34,14 @@ func (t *pageTable) contradicted(ctx context.Context, cause error) error {
 }
 
 // hides returns an error if pages with values follow those whose headers already account for all values of the chunk:
-// some header has too many.
+// then some header states too many.
 func (t *pageTable) hides(ctx context.Context) error {
 	end := t.r.ChunkSpan(t.group, t.leaf).End()
 	for at := t.left; at.Off < end; {
 		module := meta.PageModule{Cipher: t.cipher(), Ordinal: len(t.pages)}
 		h, err := t.r.PageHeader(ctx, at, t.path(t.seen), module, nil)
 		switch {
-		case errors.Is(err, fault.Corrupt): // no page; some writers leave bytes there
+		case errors.Is(err, fault.Corrupt): // not a page; some writers leave other bytes there
 			return nil
 		case err != nil:
 			return err
@@ -54,9 +54,9 @@ func (t *pageTable) hides(ctx context.Context) error {
 	return nil
 }
 
-// recount finds the one page of a flat chunk that does not have as many values as its header says, but has those that
-// the other pages leave over; nil if there is none, or several, so that nobody knows which rows a page has. That page
-// is still lost, as its header is damaged, but no other is.
+// recount finds the only page of a flat chunk whose number of values differs from its header but equals the number that
+// the other pages leave over; nil if there is no such page, or several, since then the rows of a page are unknown. That
+// page is still lost because its header is damaged, but no other page is.
 func (t *pageTable) recount(ctx context.Context) ([]page.PageRef, error) {
 	if t.r.Leaves[t.leaf].MaxRep > 0 || t.cipher() != nil { // rows of lists are unknown; ciphers authenticate
 		return nil, nil
@@ -87,8 +87,8 @@ func (t *pageTable) recount(ctx context.Context) ([]page.PageRef, error) {
 	return pages, nil
 }
 
-// wrong is the number of the only page that does not decode with the number of values in its header, if it decodes with
-// left more; -1 if there is no such page.
+// wrong returns the number of the only page that does not decode with the number of values in its header, provided that
+// it decodes with left more; -1 if there is no such page.
 func (t *pageTable) wrong(ctx context.Context, headers []meta.Page, left int64) (int, error) {
 	p := &pageReader{c: &chunk{t: t, as: t.r.Leaves[t.leaf]}, typ: t.r.Leaves[t.leaf].Column.Type}
 	if t.dict != nil {

@@ -26,7 +26,7 @@ type pageReader struct {
 	typ   arrow.DataType
 }
 
-// pagesOf reads those of a column chunk, decoded as the column's type.
+// pagesOf reads the pages of a column chunk, decoded as the column's type.
 func (r *Reader) pagesOf(ctx context.Context, group, leaf int) (*pageReader, error) {
 	c, err := r.WalkChunk(ctx, group, leaf)
 	if err != nil {
@@ -77,7 +77,7 @@ func (p *pageReader) decode(ctx context.Context, pg format.Page, v *vec.Vector) 
 	return p.c.Decode(&t, v)
 }
 
-// RowBatches reads fields of a row group in batches, with the types that columns are decoded as. An error ends the
+// RowBatches reads fields of a row group in batches, in the types to which columns are decoded. An error ends the
 // iteration.
 func (r *Reader) RowBatches(ctx context.Context, group int, fields []int) iter.Seq2[arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) {
@@ -166,14 +166,14 @@ func (x *rowReader) open(ctx context.Context, group int, fields []int) error {
 // maxHeld is the largest number of rows in a batch.
 const maxHeld = 64 << 10
 
-// rows is how many complete rows l holds.
+// rows returns the number of complete rows in l.
 func (l *rowLeaf) rows() int {
 	if l.col.MaxRep == 0 {
 		return l.vec.Len()
 	}
 	n := nest.CountRows(l.vec.Rep())
 	if !l.ended && n > 0 {
-		n-- // it may continue in the next page
+		n-- // the last row may continue in the next page
 	}
 	return n
 }
@@ -223,7 +223,7 @@ func (x *rowReader) next(ctx context.Context) (arrow.RecordBatch, error) {
 	return array.NewRecordBatch(x.schema, arrs, int64(n)), nil
 }
 
-// size is about how many bytes the first n entries and their levels take.
+// size estimates the bytes of the first n entries and their levels.
 func (l *rowLeaf) size(n int) int64 {
 	all := l.vec.Len()
 	if n == 0 || all == 0 {
@@ -232,7 +232,7 @@ func (l *rowLeaf) size(n int) int64 {
 	return int64(float64(l.vec.Size()+2*int64(all)) * float64(n) / float64(all))
 }
 
-// size is about how many bytes the first n rows take.
+// size estimates the bytes of the first n rows.
 func (f *rowField) size(n int) (all int64) {
 	for _, l := range f.leaves {
 		k := n
@@ -295,7 +295,7 @@ func (x *rowReader) release() {
 	}
 }
 
-// asStored reads the same chunk with every value as it is stored, and the levels of all entries.
+// asStored reads the same chunk with every value in its stored form, and the levels of all entries.
 func (r *Reader) asStored(ctx context.Context, group, leaf int) (*pageReader, error) {
 	c, err := r.WalkChunk(ctx, group, leaf)
 	if err != nil {
@@ -323,7 +323,7 @@ func (r *Reader) asStored(ctx context.Context, group, leaf int) (*pageReader, er
 	return p, p.readDict(ctx)
 }
 
-// EachStored decodes the data pages of a chunk with values as they are stored. f must not keep the vector.
+// EachStored decodes the data pages of a chunk with values in their stored form. f must not keep the vector.
 func (r *Reader) EachStored(ctx context.Context, group, leaf int, f func(v *vec.Vector) error) error {
 	p, err := r.asStored(ctx, group, leaf)
 	if err != nil {

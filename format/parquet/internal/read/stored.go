@@ -11,7 +11,7 @@ import (
 	"stoa/vec"
 )
 
-// StoredPages decodes single data pages of a chunk, with values as they are stored and the levels of all entries.
+// StoredPages decodes single data pages of a chunk, with values in their stored form and the levels of all entries.
 type StoredPages struct{ p *pageReader }
 
 // StoredPages opens a chunk.
@@ -23,13 +23,13 @@ func (r *Reader) StoredPages(ctx context.Context, group, leaf int) (*StoredPages
 	return &StoredPages{p}, nil
 }
 
-// Vector makes a vector that pages can be decoded to.
+// Vector returns a new vector into which pages can be decoded.
 func (s *StoredPages) Vector() (*vec.Vector, error) { return vec.New(s.p.typ, memory.DefaultAllocator) }
 
-// Dict is the chunk's dictionary; nil: it has none.
+// Dict returns the chunk's dictionary; nil if it has none.
 func (s *StoredPages) Dict() *vec.Vector { return s.p.dict }
 
-// Page decodes data page i to v, which holds nothing else then.
+// Page decodes data page i into v, replacing its contents.
 func (s *StoredPages) Page(ctx context.Context, i int, v *vec.Vector) error {
 	v.Reset()
 	s.p.c.i = i
@@ -39,7 +39,7 @@ func (s *StoredPages) Page(ctx context.Context, i int, v *vec.Vector) error {
 	return v.Plain()
 }
 
-// Parse decodes a data page of so many entries that is not in the file.
+// Parse decodes a data page with the given number of entries whose bytes are not in the file.
 func (s *StoredPages) Parse(b []byte, entries int64, v *vec.Vector) error {
 	v.Reset()
 	s.p.arena.Reset()
