@@ -53,7 +53,7 @@ func (r *Reader) boundsOf(l order.LeafField, s *meta.Stats, rows int64) pred.Bou
 	switch {
 	case r.Ordered(l.Column):
 		b.Min, b.Max = r.StatsValue(l, s.Min), r.StatsValue(l, s.Max)
-	case Signed(l.Typ) && r.Footer.Orders == nil: // min and max of the time before orders were defined compared signed
+	case Signed(l.Typ) && r.Footer.Orders == nil: // min and max predate defined orders, and compared signed
 		b.Min, b.Max = r.StatsValue(l, s.DeprecatedMin), r.StatsValue(l, s.DeprecatedMax)
 	}
 	return b

@@ -58,7 +58,7 @@ func (t *pageTable) hides(ctx context.Context) error {
 // the other pages leave over; nil if there is no such page, or several, since then the rows of a page are unknown. That
 // page is still lost because its header is damaged, but no other page is.
 func (t *pageTable) recount(ctx context.Context) ([]page.PageRef, error) {
-	if t.r.Leaves[t.leaf].MaxRep > 0 || t.cipher() != nil { // rows of lists are unknown; ciphers authenticate
+	if t.r.Leaves[t.leaf].MaxRep > 0 || t.cipher() != nil { // list rows are unknown; ciphers authenticate
 		return nil, nil
 	}
 	var headers []meta.Page

@@ -21,10 +21,10 @@ func classOf(err error) fault.Class {
 	return fault.Bug
 }
 
-// leafKind is what decides whether a page can belong to a column.
+// leafKind holds the properties of a column that decide whether a page can belong to it.
 type leafKind struct {
 	typ    int32
-	width  int // bytes of a value; 0: they vary
+	width  int // bytes of a value; 0 if variable
 	maxDef int
 	maxRep int
 }
@@ -39,7 +39,8 @@ func kindOf(c *meta.SchemaColumn) leafKind {
 	return k
 }
 
-// fit says whether a page can belong to a column, and how many rows begin in it. codec is -1 if any would do.
+// fit records whether a page can belong to a column, and how many rows begin in it. codec is -1 if every codec would
+// do.
 type fit struct {
 	ok    bool
 	rows  int64
@@ -72,7 +73,7 @@ func (w *pageWalk) tryFit(p *meta.Page, k *leafKind) (f fit, err error) {
 	if err := format.ReadFull(w.s.ctx, w.s.r.Src, p.Body, "page", b); err != nil {
 		return f, err
 	}
-	if badSum(p, b) { // a damaged page is not examined: reading will lose its rows
+	if badSum(p, b) { // a damaged page is not examined; its rows will be lost when it is read
 		return fit{ok: k.maxRep == 0 || p.Rows >= 0 ||
 			!p.IsData(), rows: max(p.Rows, p.Values*int64(b2i(p.IsData()))), codec: -1}, nil
 	}
@@ -94,7 +95,7 @@ func b2i(b bool) int {
 	return 0
 }
 
-// codecs are the codecs that a page may be compressed with, the most likely first.
+// codecs returns the codecs with which a page may be compressed, the most likely first.
 func (w *pageWalk) codecs(p *meta.Page, b []byte) (out []meta.Compression) {
 	all := []meta.Compression{w.codec, meta.CodecNone, meta.CodecSnappy, meta.CodecGzip, meta.CodecZstd,
 		meta.CodecLZ4Raw, meta.CodecBrotli}
@@ -121,7 +122,7 @@ func tryCodec(p *meta.Page, k *leafKind, code meta.Compression, b []byte) (f fit
 		levels[1], levels[0], b, raw = b[:rep], b[rep:rep+def], b[rep+def:], raw-rep-def
 	}
 	switch {
-	case p.Uncompressed || len(b) == 0 && raw == 0: // not compressed, whatever the codec
+	case p.Uncompressed || len(b) == 0 && raw == 0: // uncompressed, whatever the codec
 		f.codec = -1
 	case code == meta.CodecBrotli && raw > 32768*int64(len(b)): // more likely another codec
 		return f, false
@@ -161,7 +162,7 @@ func tryCodec(p *meta.Page, k *leafKind, code meta.Compression, b []byte) (f fit
 	return f, f.ok
 }
 
-// cutLevels splits a data page v1 into levels, of definition and of repetition, and values.
+// cutLevels splits a data page v1 into definition levels, repetition levels and values.
 func cutLevels(p *meta.Page, k *leafKind, b []byte) (levels [2][]byte, values []byte, ok bool) {
 	for _, i := range []int{1, 0} {
 		if maxLevel := []int{k.maxDef, k.maxRep}[i]; maxLevel == 0 {
@@ -179,9 +180,9 @@ func cutLevels(p *meta.Page, k *leafKind, b []byte) (levels [2][]byte, values []
 	return levels, b, true
 }
 
-// countLevels counts how many of n levels equal wanted. Levels are in runs: ULEB128 of twice the length, then the
-// level; or of twice the number of groups of eight plus one, then these bit-packed. ok is false unless there are
-// exactly n, none above maxLevel.
+// countLevels counts how many of n levels equal wanted. Levels are stored in runs: either ULEB128 of twice the length,
+// followed by the level; or ULEB128 of twice the number of groups of eight, plus one, followed by these groups
+// bit-packed. ok is false unless there are exactly n levels, none greater than maxLevel.
 func countLevels(b []byte, width, n, wanted, maxLevel int) (hits int, ok bool) {
 	for left := n; left > 0; {
 		head, used := binary.Uvarint(b)
@@ -266,7 +267,7 @@ func deltasFit(b []byte, n int) bool {
 	return dremel.HasDeltas(b, n)
 }
 
-// bitsAt is the integer of width bits at a bit offset, least significant bit first.
+// bitsAt returns the integer of width bits at a bit offset, least significant bit first.
 func bitsAt(b []byte, bit, width int) (v uint64) {
 	for got := 0; got < width; {
 		k := min(8-bit%8, width-got)

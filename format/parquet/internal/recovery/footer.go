@@ -10,20 +10,20 @@ import (
 	"stoa/wire"
 )
 
-// footerLeft is what is left of a footer (FileMetaData), whose fields are in this order: 1 version, 2 schema, 3
+// footerLeft is the remainder of a footer (FileMetaData), whose fields are stored in this order: 1 version, 2 schema, 3
 // num_rows, 4 row_groups, 5 key_value_metadata, …
 type footerLeft struct {
 	b      []byte
 	at     int64 // in the file
 	end    int
 	whole  bool     // it is complete
-	wrong  bool     // it is no footer, whatever follows
-	prefix int      // where the schema ends; 0: it is incomplete
-	rows   int64    // -1: not there
+	wrong  bool     // it is not a footer, whatever follows
+	prefix int      // where the schema ends; 0 if the schema is incomplete
+	rows   int64    // -1 if missing
 	groups [][2]int // offsets [from, to) of complete row groups
 }
 
-// footerParts finds the parts of a footer in b, which may be cut or overwritten at its end.
+// footerParts finds the parts of a footer in b, which may be truncated or overwritten at its end.
 func footerParts(b []byte) (f footerLeft) {
 	f.rows = -1
 	c := wire.NewCursor(b, fault.Span{Len: int64(len(b))}, "footer")
@@ -61,7 +61,7 @@ func footerParts(b []byte) (f footerLeft) {
 	return f
 }
 
-// synthesize makes a footer of the schema, the row groups that are left, and more.
+// synthesize builds a footer from the schema, the row groups that are left, and more.
 func (f *footerLeft) synthesize(more []madeGroup) []byte {
 	out := slices.Clone(f.b[:f.prefix])
 	rows := int64(0)
@@ -88,7 +88,7 @@ func (f *footerLeft) synthesize(more []madeGroup) []byte {
 	return append(out, 0)
 }
 
-// groupRows is num_rows of a RowGroup.
+// groupRows returns num_rows of a RowGroup.
 func groupRows(b []byte) (n int64) {
 	r := thrift.NewReader(wire.NewCursor(b, fault.Span{Len: int64(len(b))}, ""), thrift.Compact)
 	for r.Struct(""); r.Next(); {
@@ -99,7 +99,7 @@ func groupRows(b []byte) (n int64) {
 	return n
 }
 
-// madeGroup is a row group put together from pages.
+// madeGroup is a row group assembled from pages.
 type madeGroup struct {
 	rows   int64
 	chunks []madeChunk
@@ -110,8 +110,8 @@ type madeChunk struct {
 	path        []string
 	encodings   []int32
 	values      int64
-	raw, stored int64 // with headers
-	data, dict  int64 // offsets in the file; dict -1: there is none
+	raw, stored int64 // bytes including headers
+	data, dict  int64 // offsets in the file; dict is -1 if there is no dictionary
 }
 
 // encode returns a RowGroup: 1 columns, 2 total_byte_size, 3 num_rows.

@@ -14,11 +14,12 @@ import (
 	"stoa/wire"
 )
 
-// Pages do not say which column they belong to, nor where a chunk ends. Chunks follow one another in schema order, row
-// group by row group; a dictionary page begins one; and all columns of a row group have the same number of rows. The
-// contents of a page must fit the type of its column. If more than one division into chunks is possible, none is used.
+// Pages do not record which column they belong to, nor where a chunk ends. The division into chunks follows from these
+// rules: chunks follow one another in schema order, row group by row group; a dictionary page begins a chunk; all
+// columns of a row group have the same number of rows; and the contents of a page must fit the type of its column. If
+// more than one division is possible, none is used.
 
-// pageWalk is the consecutive pages of a file and the row groups made of them.
+// pageWalk holds consecutive pages of a file and the row groups made from them.
 type pageWalk struct {
 	s     *recoverer
 	pages []loosePage
@@ -35,10 +36,10 @@ type pageWalk struct {
 
 type loosePage struct {
 	meta.Page
-	gapBefore bool // no page ends where it begins
+	gapBefore bool // no page ends where this walk begins
 }
 
-// walk collects the pages between from and to, up to the first bytes that are none.
+// walk collects the pages between from and to, up to the first bytes that are not a page.
 func (w *pageWalk) walk(from, to int64) error {
 	r := w.s.r
 	at := r.Span(from, to-from)
@@ -54,7 +55,7 @@ func (w *pageWalk) walk(from, to int64) error {
 				return err
 			}
 			if n == 0 {
-				w.cut, err = p.Header.Len > 0 && p.Plausible(), nil // its body reaches past the end
+				w.cut, err = p.Header.Len > 0 && p.Plausible(), nil // its body extends past the end
 				if p.Header.Len == 0 {
 					w.cut, err = w.shortHeader(at)
 				}
@@ -88,7 +89,7 @@ func (w *pageWalk) shortHeader(at fault.Span) (bool, error) {
 
 func isDamage(err error) bool { return classOf(err) == fault.Corrupt }
 
-// chunkMeta is the length of a ColumnMetaData, which some writers put after each chunk; 0 if there is none.
+// chunkMeta returns the length of a ColumnMetaData, which some writers put after each chunk; 0 if there is none.
 func (w *pageWalk) chunkMeta(at fault.Span) (int64, error) {
 	b := make([]byte, min(at.Len, 64<<10))
 	if err := format.ReadFull(w.s.ctx, w.s.r.Src, at.Sub(0, int64(len(b))), "", b); err != nil {
@@ -104,15 +105,15 @@ func (w *pageWalk) chunkMeta(at fault.Span) (int64, error) {
 	return int64(c.Pos()), nil
 }
 
-// division is a way to divide pages into row groups: their numbers of rows, the first page of each chunk, and the first
-// page that is left. The last row group may be cut: then it has fewer chunks.
+// division is a way to divide pages into row groups: the number of rows of each, the first page of each chunk, and the
+// first page that is left over. The last row group may be cut short, and then has fewer chunks.
 type division struct {
 	rows   []int64
 	starts [][]int
 	next   int
 }
 
-// divide divides the pages into row groups. rows is how many rows they have in all, -1 if that is not known.
+// divide divides the pages into row groups. rows is their total number of rows, -1 if unknown.
 func (w *pageWalk) divide(rows int64) error {
 	r := w.s.r
 	w.fits = map[[2]int]fit{}
@@ -141,10 +142,10 @@ func (w *pageWalk) divide(rows int64) error {
 		found[0].rows[0], found[1].rows[0])
 }
 
-// divisions are all ways to divide the pages into row groups of equal numbers of rows, except for the last; if there
-// are none, the only way to divide them into unequal ones.
+// divisions returns all ways to divide the pages into row groups with equal numbers of rows, except for the last group;
+// if there are none, the only way to divide them into unequal ones.
 func (w *pageWalk) divisions(rows int64) (out []division, err error) {
-	if len(w.cols) == 1 { // the rows are the same however they are grouped
+	if len(w.cols) == 1 { // the grouping does not affect the rows
 		return w.singleColumn()
 	}
 	counts, err := w.counts(0)
@@ -180,7 +181,7 @@ func (d *division) total() (n int64) {
 	return n
 }
 
-// counts are the running numbers of rows of the first column, page by page from page i on: one of them is the number of
+// counts returns the running totals of the first column's rows, page by page from page i: one of these is the number of
 // rows of the row group.
 func (w *pageWalk) counts(i int) (out []int64, err error) {
 	n := int64(0)
@@ -199,7 +200,7 @@ func (w *pageWalk) counts(i int) (out []int64, err error) {
 		if !f.ok {
 			break
 		}
-		// row groups of no rows would never end
+		// without this, row groups of no rows would continue forever
 		if n += f.rows; n > 0 && (len(out) == 0 || out[len(out)-1] != n) {
 			out = append(out, n)
 		}
@@ -207,7 +208,7 @@ func (w *pageWalk) counts(i int) (out []int64, err error) {
 	return out, nil
 }
 
-// singleColumn makes a row group of each chunk of the only column.
+// singleColumn makes one row group of each chunk of the only column.
 func (w *pageWalk) singleColumn() (out []division, err error) {
 	d := division{}
 	for i := 0; i < len(w.pages); {
@@ -239,7 +240,7 @@ func (w *pageWalk) even(n int64) (d division, ok bool, err error) {
 		if fits && len(starts) == 0 {
 			return w.begun(d)
 		}
-		if !fits { // the last one, of fewer rows
+		if !fits { // the last one, with fewer rows
 			return w.last(d, n)
 		}
 		d.rows, d.starts, d.next = append(d.rows, n), append(d.starts, starts), next
@@ -250,7 +251,7 @@ func (w *pageWalk) even(n int64) (d division, ok bool, err error) {
 	return d, true, nil
 }
 
-// begun adds a row group whose first column is cut, with as many rows as its pages have.
+// begun adds a row group whose first column is cut short, with as many rows as its pages have.
 func (w *pageWalk) begun(d division) (division, bool, error) {
 	counts, err := w.counts(d.next)
 	if err != nil || len(counts) == 0 {
@@ -264,8 +265,8 @@ func (w *pageWalk) begun(d division) (division, bool, error) {
 	return division{append(d.rows, n), append(d.starts, []int{d.next}), next}, true, nil
 }
 
-// last adds a row group of fewer than n rows that ends with the last page. If several numbers of rows are possible, it
-// is given up.
+// last adds a row group of fewer than n rows that ends with the last page. If several numbers of rows are possible, the
+// row group is given up.
 func (w *pageWalk) last(d division, n int64) (division, bool, error) {
 	counts, err := w.counts(d.next)
 	if err != nil || len(d.rows) == 0 {
@@ -290,10 +291,10 @@ func (w *pageWalk) last(d division, n int64) (division, bool, error) {
 	case 1:
 		return out[0], true, nil
 	}
-	return d, true, nil // what precedes it is certain
+	return d, true, nil // the preceding row groups are certain
 }
 
-// uneven divides the pages into row groups each of which can have only one number of rows.
+// uneven divides the pages into row groups, each of which allows only one number of rows.
 func (w *pageWalk) uneven() (d division, ok bool, err error) {
 	for d.next < len(w.pages) {
 		counts, err := w.counts(d.next)
@@ -313,7 +314,7 @@ func (w *pageWalk) uneven() (d division, ok bool, err error) {
 				rows, starts, next, last = n, s, to, !whole
 			}
 		}
-		if ways != 1 { // what precedes it is certain
+		if ways != 1 { // the preceding row groups are certain
 			return d, len(d.rows) > 0, nil
 		}
 		d.rows, d.starts, d.next = append(d.rows, rows), append(d.starts, starts), next
@@ -324,8 +325,8 @@ func (w *pageWalk) uneven() (d division, ok bool, err error) {
 	return d, len(d.rows) > 0, nil
 }
 
-// rowGroup takes the pages of a row group of n rows from page i on. whole: all columns are there; fits: the pages that
-// are there can belong to them.
+// rowGroup collects the pages of a row group of n rows from page i on. whole reports whether all columns are there;
+// fits whether the pages that are there can belong to them.
 func (w *pageWalk) rowGroup(i int, n int64) (starts []int, next int, whole, fits bool, err error) {
 	for col := range w.cols {
 		if i == len(w.pages) {
@@ -343,14 +344,14 @@ func (w *pageWalk) rowGroup(i int, n int64) (starts []int, next int, whole, fits
 	return starts, i, true, true, nil
 }
 
-// How the pages of a chunk turn out.
+// The outcomes of collecting the pages of a chunk.
 const (
 	complete = iota
-	ranOut   // they end before its rows do
-	mismatch // they belong to something else
+	ranOut   // the pages end before the rows do
+	mismatch // the pages belong to something else
 )
 
-// chunk takes the pages of n rows of a column from page i on.
+// chunk collects the pages of n rows of a column from page i on.
 func (w *pageWalk) chunk(i, col int, n int64) (next, status int, err error) {
 	begin, rows, dict := i, int64(0), false
 	codec := meta.Compression(-1)
@@ -381,7 +382,7 @@ func (w *pageWalk) chunk(i, col int, n int64) (next, status int, err error) {
 	return i, complete, nil
 }
 
-// make makes the row groups of a division.
+// make builds the row groups of a division.
 func (w *pageWalk) make(d *division) error {
 	r := w.s.r
 	for g, starts := range d.starts {
@@ -416,7 +417,7 @@ func (w *pageWalk) make(d *division) error {
 	return nil
 }
 
-// reportLeftover reports pages from number next on, which are in no row group.
+// reportLeftover reports the pages from number next on, which belong to no row group.
 func (w *pageWalk) reportLeftover(next int) {
 	r := w.s.r
 	if next < len(w.pages) && len(w.lost) == 0 {
@@ -431,7 +432,7 @@ func (w *pageWalk) reportLeftover(next int) {
 	}
 }
 
-// missing stands for a chunk that is not in the file.
+// missing returns a placeholder for a chunk that is not in the file.
 func (w *pageWalk) missing(group, col int) madeChunk {
 	r := w.s.r
 	key := file.ChunkKey{Group: w.group + group, Leaf: col}
@@ -441,7 +442,7 @@ func (w *pageWalk) missing(group, col int) madeChunk {
 		encodings: []int32{meta.PlainValues}, data: r.Size, dict: -1}
 }
 
-// madeChunk is the chunk made of the pages [from, to).
+// madeChunk returns the chunk made of the pages [from, to).
 func (w *pageWalk) madeChunk(from, to, col int) (madeChunk, error) {
 	r := w.s.r
 	first := &w.pages[from]

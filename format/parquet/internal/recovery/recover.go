@@ -31,7 +31,7 @@ func File(ctx context.Context, t format.Target, o format.OpenOptions) (*read.Rea
 	s := &recoverer{ctx: ctx, r: r}
 	s.Reporter = verify.Collect(t.Name, &s.findings).Reporter
 	if err = r.Start(ctx); err == nil {
-		if err := r.CheckRows(); err != nil { // each row group is taken at its word
+		if err := r.CheckRows(); err != nil { // each row group's own count is trusted
 			s.Blame("parquet.rows", err, -1, -1)
 			r.Footer.NumRows = 0
 			for _, g := range r.Footer.RowGroups {
@@ -56,17 +56,17 @@ func File(ctx context.Context, t format.Target, o format.OpenOptions) (*read.Rea
 	return read.NewReader(r, s.lost), s.findings, nil
 }
 
-// recoverer looks for what is left of a file without a footer.
+// recoverer recovers the remainder of a file without a footer.
 type recoverer struct {
 	*check.Reporter
 	ctx      context.Context
 	r        *file.File
 	findings []region.Finding
 	lost     map[file.ChunkKey]error
-	looked   int64 // bytes read of candidates for a footer
+	looked   int64 // bytes read so far of candidate footers
 }
 
-// run makes s.r a reader of what is left. cause is why it could not be opened.
+// run makes s.r a reader of the remainder. cause is the error that kept the file from being opened.
 func (s *recoverer) run(o format.OpenOptions, cause error) error {
 	s.r.Tracer = nil
 	left, err := s.footer()
@@ -106,8 +106,8 @@ func (s *recoverer) run(o format.OpenOptions, cause error) error {
 	return s.rebuild(left, pairs)
 }
 
-// countByColumns takes the number of rows of a row group, of which a damaged footer says what none of its columns does,
-// from those that have a value a row, if these agree.
+// countByColumns corrects the number of rows of a row group if a damaged footer states one that none of its columns
+// has. It uses the columns with one value per row, if these agree.
 func (s *recoverer) countByColumns() {
 	for g, group := range s.r.Footer.RowGroups {
 		rows, agree := int64(-1), true
@@ -137,8 +137,8 @@ func errorSpan(err error) fault.Span {
 	return fault.Span{}
 }
 
-// sameColumns returns the key/value metadata of another file, with its Arrow schema, if its columns are those of the
-// footer that is left; else nil.
+// sameColumns returns the key/value metadata of another file, including its Arrow schema, if that file's columns match
+// the remaining footer; else nil.
 func (s *recoverer) sameColumns(o format.OpenOptions, name string, left *footerLeft) ([]meta.KeyValue, error) {
 	if name == "" {
 		return nil, nil
@@ -150,7 +150,7 @@ func (s *recoverer) sameColumns(o format.OpenOptions, name string, left *footerL
 	return pairs, nil
 }
 
-// schemaOf takes the schema of another file.
+// schemaOf reads the schema of another file.
 func (s *recoverer) schemaOf(o format.OpenOptions, name string) (*footerLeft, []meta.KeyValue, error) {
 	o.Opts, o.Tracer = nil, nil
 	other, err := file.Open(s.ctx, format.Target{Tree: s.r.Target.Tree, Name: name}, o)
@@ -167,7 +167,7 @@ func (s *recoverer) schemaOf(o format.OpenOptions, name string) (*footerLeft, []
 	return &left, other.Footer.KeyValues, nil
 }
 
-// rebuild makes a footer of the known row groups and those found by their pages.
+// rebuild makes a footer from the known row groups and those found by their pages.
 func (s *recoverer) rebuild(left *footerLeft, pairs []meta.KeyValue) error {
 	known := left.synthesize(nil)
 	if err := s.r.SetFooter(known, pairs); err != nil {
@@ -205,8 +205,8 @@ func (s *recoverer) rebuild(left *footerLeft, pairs []meta.KeyValue) error {
 	return nil
 }
 
-// footer looks for the last footer in the file, or for the beginning of one that reaches to its end; nil if there is
-// none.
+// footer searches for the last footer in the file, or for the beginning of one that extends to the end of the file; nil
+// if there is none.
 func (s *recoverer) footer() (*footerLeft, error) {
 	const step = 1 << 20
 	for end := s.r.Size; end > int64(len(meta.Magic)); end -= step {
@@ -219,7 +219,7 @@ func (s *recoverer) footer() (*footerLeft, error) {
 			return nil, err
 		}
 		for i := len(b); ; {
-			// Field 1, an i32, the version; field 2, a list, the schema.
+			// A footer begins with field 1, the version (an i32), and field 2, the schema (a list).
 			if i = bytes.LastIndexByte(b[:i], i32Field); i < 0 {
 				break
 			}
@@ -235,13 +235,13 @@ func (s *recoverer) footer() (*footerLeft, error) {
 	return nil, nil
 }
 
-// i32Field begins an i32 field whose number is one more than that of the field before.
+// i32Field begins an i32 field whose number is one greater than that of the preceding field.
 const i32Field = 0x15
 
-// listField begins a list field whose number is one more than that of the field before.
+// listField begins a list field whose number is one greater than that of the preceding field.
 const listField = 0x19
 
-// footerAt reads a footer at pos, complete or up to the end of the file; nil if there is none.
+// footerAt reads a footer at pos that is complete or extends to the end of the file; nil if there is none.
 func (s *recoverer) footerAt(pos int64) (*footerLeft, error) {
 	for n := int64(4 << 10); ; n *= 8 {
 		n = min(n, s.r.Size-pos, s.r.Limits.Metadata)
@@ -257,7 +257,7 @@ func (s *recoverer) footerAt(pos int64) (*footerLeft, error) {
 		case left.wrong || left.prefix == 0 && left.whole:
 			return nil, nil
 		case !left.whole && n < min(s.r.Size-pos, s.r.Limits.Metadata):
-			continue // it may just be longer
+			continue // the footer may just be longer
 		case left.prefix == 0:
 			return nil, nil
 		}
@@ -269,12 +269,12 @@ func (s *recoverer) footerAt(pos int64) (*footerLeft, error) {
 	}
 }
 
-// maxTried is how many chunks are walked page by page to recognize a footer.
+// maxTried is the number of chunks that are walked page by page to recognize a footer.
 const maxTried = 64
 
-// holds reports whether a footer belongs to this file, and sets it. A Parquet file may be embedded in a page of another
-// one. So the pages of the first chunks and of the last row group must all be there, with all their values, and no page
-// after the chunks may reach into the footer.
+// holds reports whether a footer belongs to this file, and sets it. The check is needed because a page of one Parquet
+// file may contain another Parquet file. So the pages of the first chunks and of the last row group must all be there,
+// with all their values, and no page after the chunks may reach into the footer.
 func (s *recoverer) holds(left *footerLeft) bool {
 	b := left.b[:left.end]
 	if !left.whole {
@@ -306,7 +306,7 @@ func (s *recoverer) holds(left *footerLeft) bool {
 	return w.walk(end, left.at) == nil && !w.cut
 }
 
-// tiled reports whether a chunk consists of pages, to its last byte, that have its number of values.
+// tiled reports whether a chunk consists of pages to its last byte and these have the chunk's number of values.
 func (s *recoverer) tiled(group, leaf int) bool {
 	values := int64(0)
 	for p, err := range s.r.Pages(s.ctx, group, leaf) {

@@ -10,38 +10,38 @@ import (
 	"stoa/vec"
 )
 
-// part is rows of a row group that become a row group of the output: all of them, or those between two rows. Pages that
-// have rows of two parts are cut, all others are copied.
+// part is the rows of a row group that become one row group of the output: all of them, or those between two rows.
+// Pages with rows of two parts are cut, all others are copied.
 type part struct {
 	group  int
 	rows   vec.Range
-	chunks []chunkPart // by kept leaf; nil: the row group as it is
+	chunks []chunkPart // by kept leaf; nil if the row group is copied whole
 }
 
-// chunkPart is the pages of a column chunk in a part.
+// chunkPart holds the pages of a column chunk that belong to a part.
 type chunkPart struct {
-	dict     *meta.Page // nil: no page of the part uses it
+	dict     *meta.Page // nil if no page of the part uses it
 	pages    []meta.Page
-	from, of int            // number of the first page among the chunk's data pages, and how many these are
-	cut      map[int]*slice // by number in pages: those of which the part has a slice
+	from, of int            // number of the first page among the chunk's data pages, and their total number
+	cut      map[int]*slice // by index in pages: the pages of which the part has only a slice
 	at       []written      // where pages were written
 }
 
-// written is where a page is in the output.
+// written is the location of a page in the output.
 type written struct{ at, size int64 }
 
-// chunkPages are the pages of a column chunk, and the first row that begins in each data page, or after it; the last
-// entry of first is the end.
+// chunkPages are the pages of a column chunk. first holds, for each data page, the first row that begins in it or after
+// it, and ends with an entry for the end.
 type chunkPages struct {
 	leaf   int
 	dict   *meta.Page
 	data   []meta.Page
 	first  []int64
-	inside []bool // by page: it begins inside a row; nil: none does
+	inside []bool // by page: it begins inside a row; nil if none does
 }
 
-// cut divides the row groups of a file into those of the output so that none has more rows or bytes than the options
-// allow; why says that this needs decoding.
+// cut divides the row groups of a file into those of the output, none of which exceeds the rows or bytes in the
+// options. why explains why that would need decoding.
 func (j *Job) cut(ctx context.Context, s *source) (why string, err error) {
 	for g, x := range s.r.Footer.RowGroups {
 		stored := int64(0)
@@ -65,8 +65,8 @@ func (j *Job) fits(rows, stored int64) bool {
 	return (j.o.GroupRows <= 0 || rows <= j.o.GroupRows) && (j.o.GroupSize <= 0 || stored <= j.o.GroupSize)
 }
 
-// cutGroup cuts a row group, each time at the last row that keeps a part small enough and with which a page of every
-// column begins; where there is none, at a row that cuts the fewest bytes of pages.
+// cutGroup cuts a row group, each time at the last row that keeps a part small enough and at which a page of every
+// column begins; if there is no such row, at the row that cuts the fewest bytes of pages.
 func (j *Job) cutGroup(ctx context.Context, s *source, g int) (parts []part, why string, err error) {
 	var all []chunkPages
 	rows := s.r.Footer.RowGroups[g].NumRows
@@ -88,7 +88,7 @@ func (j *Job) cutGroup(ctx context.Context, s *source, g int) (parts []part, why
 		for i := range all {
 			x := all[i].part(from, to)
 			for _, cut := range x.cut {
-				if cut.from < 0 { // a page begins in one part
+				if cut.from < 0 { // count the page once, in the part where it begins
 					j.cutPages++
 				}
 			}
@@ -99,7 +99,7 @@ func (j *Job) cutGroup(ctx context.Context, s *source, g int) (parts []part, why
 	return parts, "", nil
 }
 
-// begins are the rows with which pages begin, and the end, ascending.
+// begins returns the rows at which pages begin, and the end, ascending.
 func begins(all []chunkPages) (at []int64) {
 	for i := range all {
 		at = append(at, all[i].first...)
@@ -108,8 +108,8 @@ func begins(all []chunkPages) (at []int64) {
 	return slices.Compact(at)
 }
 
-// cutAt is the row at which a part ends that begins with from; from if nothing fits. at are the rows to choose from
-// first.
+// cutAt returns the row at which a part that begins at from ends; from if no end fits. at holds the rows that are
+// preferred.
 func (j *Job) cutAt(all []chunkPages, at []int64, from, rows int64) int64 {
 	fits := func(to int64) bool {
 		stored := int64(0)
@@ -131,7 +131,7 @@ func (j *Job) cutAt(all []chunkPages, at []int64, from, rows int64) int64 {
 		for i := range all {
 			cost += all[i].cost(to)
 		}
-		late := to-from > (can[len(can)-1]-from)/2 // parts do not become small so that less is cut
+		late := to-from > (can[len(can)-1]-from)/2 // parts must not become small just to cut fewer bytes
 		if cost == 0 {
 			return to
 		}
@@ -142,7 +142,7 @@ func (j *Job) cutAt(all []chunkPages, at []int64, from, rows int64) int64 {
 	return best
 }
 
-// pages finds the pages of a column chunk, and the rows they begin with.
+// pages finds the pages of a column chunk and the rows at which they begin.
 func (s *source) pages(ctx context.Context, g, leaf int) (c chunkPages, why string, err error) {
 	d, rows := s.r.Footer.Schema.Column(leaf), s.r.Footer.RowGroups[g].NumRows
 	c.leaf = leaf
@@ -158,7 +158,7 @@ func (s *source) pages(ctx context.Context, g, leaf int) (c chunkPages, why stri
 			return c, fmt.Sprintf("row group %d, %s: it has pages of other kinds", g, d.Path()), nil
 		}
 	}
-	each := make([]int64, len(c.data)) // rows that begin in a page
+	each := make([]int64, len(c.data)) // rows that begin in each page
 	for i, p := range c.data {
 		each[i] = p.Values
 	}
@@ -177,8 +177,8 @@ func (s *source) pages(ctx context.Context, g, leaf int) (c chunkPages, why stri
 	return c, "", nil
 }
 
-// countRows counts the rows that begin in each page of a list's leaf: in files without an offset index nobody says how
-// many these are, and a page may begin inside a row.
+// countRows counts the rows that begin in each page of a list's leaf. Files without an offset index do not record these
+// numbers, and a page may begin inside a row.
 func (s *source) countRows(ctx context.Context, g int, c *chunkPages, each []int64) error {
 	i := 0
 	return s.r.EachStored(ctx, g, c.leaf, func(v *vec.Vector) error {
@@ -191,8 +191,8 @@ func (s *source) countRows(ctx context.Context, g int, c *chunkPages, each []int
 	})
 }
 
-// span is the range of pages with the rows [from, to). Pages without rows, as pyarrow writes some, go with the rows
-// before them: pyarrow reads nothing of a chunk that begins with one.
+// span returns the range of pages that contain the rows [from, to). Pages without rows, which pyarrow sometimes writes,
+// belong to the rows before them: pyarrow reads nothing from a chunk that begins with such a page.
 func (c *chunkPages) span(from, to int64) (i, k int) {
 	i, _ = c.page(from)
 	k, inside := c.page(to)
@@ -202,7 +202,8 @@ func (c *chunkPages) span(from, to int64) (i, k int) {
 	return i, k
 }
 
-// page is the number of the page in which a row begins, or of pages if there is none; inside: not with its first entry.
+// page returns the number of the page in which a row begins, or the number of pages if there is none. inside reports
+// whether the row begins after the page's first entry.
 func (c *chunkPages) page(row int64) (i int, inside bool) {
 	switch pages := len(c.data); row {
 	case 0:
@@ -215,7 +216,7 @@ func (c *chunkPages) page(row int64) (i int, inside bool) {
 	return i, c.first[i] < row || c.inside != nil && c.inside[i]
 }
 
-// cost is how many bytes of pages are decoded and encoded if the chunk is cut at a row.
+// cost returns how many bytes of pages must be decoded and encoded if the chunk is cut at a row.
 func (c *chunkPages) cost(row int64) int64 {
 	if i, inside := c.page(row); inside {
 		return c.data[i].Whole().Len
@@ -223,7 +224,7 @@ func (c *chunkPages) cost(row int64) int64 {
 	return 0
 }
 
-// stored is an upper bound of the bytes of the pages with some rows: all may need the dictionary.
+// stored returns an upper bound of the bytes of the pages with some rows, assuming that all need the dictionary.
 func (c *chunkPages) stored(from, to int64) (n int64) {
 	if c.dict != nil {
 		n = c.dict.Whole().Len
@@ -232,7 +233,7 @@ func (c *chunkPages) stored(from, to int64) (n int64) {
 	return n + c.data[k-1].Body.End() - c.data[i].Header.Off
 }
 
-// part is the pages with the rows [from, to), and slices of those that have other rows, too.
+// part returns the pages with the rows [from, to), and slices of pages that also have other rows.
 func (c *chunkPages) part(from, to int64) chunkPart {
 	i, k := c.span(from, to)
 	p := chunkPart{pages: c.data[i:k], from: i, of: len(c.data)}

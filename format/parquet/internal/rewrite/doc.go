@@ -1,3 +1,3 @@
 // Package rewrite makes a file from the pages of others without decoding them: columns are dropped, files are
-// concatenated, and the footer is written anew with everything that it had.
+// concatenated, and a new footer is written that keeps everything in the old one.
 package rewrite

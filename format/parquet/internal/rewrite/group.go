@@ -15,12 +15,12 @@ import (
 	"stoa/store"
 )
 
-// trailers write what follows all pages: Bloom filters, column indexes, offset indexes.
+// trailers are functions that write the structures after all pages: Bloom filters, column indexes, offset indexes.
 type trailers [3][]func(*counted) error
 
 func (l *trailers) add(kind int, f func(*counted) error) { l[kind] = append(l[kind], f) }
 
-// group copies the pages of a row group, and returns its RowGroup and the functions that write its filters and indexes
+// group copies the pages of a row group. It returns the RowGroup and the functions that write its filters and indexes
 // after all pages.
 func (j *Job) group(ctx context.Context, out *counted, s *source, p *part, number int) (x node,
 	after trailers, err error) {
@@ -80,7 +80,7 @@ func (j *Job) group(ctx context.Context, out *counted, s *source, p *part, numbe
 	return x, after, nil
 }
 
-// sorting keeps the sorting columns up to the first that is dropped.
+// sorting keeps the sorting columns before the first one that is dropped.
 func (s *source) sorting(x *node) {
 	before := x.at(4)
 	if before == nil {
@@ -116,7 +116,7 @@ func (j *Job) chunk(ctx context.Context, out *counted, s *source, g, leaf int, c
 	j.made = append(j.made, made)
 	m := *c.at(3)
 	m.fields = slices.Clone(m.fields)
-	for _, id := range []int16{9, 10, 11} { // where data, index and dictionary pages are
+	for _, id := range []int16{9, 10, 11} { // the offsets of data, index and dictionary pages
 		if p := m.at(id); p != nil && p.n > 0 {
 			m.set(id, i64(p.n+moved))
 		}
@@ -124,13 +124,13 @@ func (j *Job) chunk(ctx context.Context, out *counted, s *source, g, leaf int, c
 	return s.place(out, c, m)
 }
 
-// place completes a ColumnChunk whose pages are written, except for filters and indexes.
+// place completes a ColumnChunk whose pages have been written, except for filters and indexes.
 func (s *source) place(out *counted, c, m node) (node, error) {
 	m.drop(14, 15)
 	c.fields = slices.Clone(c.fields)
 	c.drop(4, 5, 6, 7)
 	c.set(2, i64(0))
-	if strings.HasPrefix(s.r.Footer.CreatedBy, "stoa version") { // from these copies recovery knows where a chunk ends
+	if strings.HasPrefix(s.r.Footer.CreatedBy, "stoa version") { // recovery finds the ends of chunks by these copies
 		c.set(2, i64(out.off))
 		if _, err := out.Write(m.append(nil)); err != nil {
 			return c, err
@@ -141,7 +141,8 @@ func (s *source) place(out *counted, c, m node) (node, error) {
 }
 
 // addTrailers adds functions that copy the Bloom filter, the column index and the offset index of a chunk, or of a part
-// of it, whose first row is row. A part keeps the chunk's filter, which is right, though it may contain more values.
+// of it whose first row is row. A part keeps the chunk's filter, which remains correct though it may contain more
+// values.
 func (s *source) addTrailers(ctx context.Context, g, leaf int, cut *chunkPart, row int64, c *node, l *trailers) {
 	r, was := s.r, s.r.Footer.RowGroups[g].Columns[leaf]
 	if was.MetaData.BloomFilterOffset != nil {
@@ -184,7 +185,7 @@ func (s *source) addTrailers(ctx context.Context, g, leaf int, cut *chunkPart, r
 	}
 }
 
-// index reads an index as it is stored.
+// index reads an index in its stored form.
 func (s *source) index(ctx context.Context, at fault.Span, path string) (node, error) {
 	b := make([]byte, at.Len)
 	if err := format.ReadFull(ctx, s.r.Src, at, path, b); err != nil {
@@ -194,7 +195,7 @@ func (s *source) index(ctx context.Context, at fault.Span, path string) (node, e
 	return x, err
 }
 
-// offsetIndex writes an offset index with the new positions of the pages, and their rows, of which the first is row.
+// offsetIndex writes an offset index with the new positions of the pages and with their rows, which start at row.
 func (s *source) offsetIndex(ctx context.Context, out *counted, g, leaf int, cut *chunkPart, row int64, c *node) error {
 	was := s.r.Footer.RowGroups[g].Columns[leaf]
 	x, err := s.index(ctx, s.r.Span(*was.OffsetIndexOffset, int64(*was.OffsetIndexLength)), "offset_index")
@@ -219,7 +220,7 @@ func (s *source) offsetIndex(ctx context.Context, out *counted, g, leaf int, cut
 	return err
 }
 
-// chunkStart is where the pages of a chunk begin, like File.ChunkStart.
+// chunkStart returns the offset of the first page of a chunk, like File.ChunkStart.
 func chunkStart(m *node) int64 {
 	data, dict := m.at(9).n, int64(0)
 	if d := m.at(11); d != nil {
@@ -234,7 +235,7 @@ func chunkStart(m *node) int64 {
 	return min(data, dict)
 }
 
-// Check reads a file that Write wrote, and compares its pages with those that were copied, byte by byte.
+// Check reads a file that Write wrote, and compares its pages byte by byte with the ones that were copied.
 func (j *Job) Check(ctx context.Context, tree store.Tree, name string) error {
 	f, err := file.OpenConsistent(ctx, format.Target{Tree: tree, Name: name}, format.OpenOptions{})
 	if err != nil {
@@ -264,8 +265,8 @@ func (j *Job) Check(ctx context.Context, tree store.Tree, name string) error {
 	return nil
 }
 
-// Rows is how many rows there are.
+// Rows returns the total number of rows.
 func (j *Job) Rows() int64 { return j.rows }
 
-// Cut is how many pages are cut, and so decoded and encoded: they have rows of two row groups.
+// Cut returns the number of pages that are decoded and encoded because they have rows of two row groups.
 func (j *Job) Cut() int64 { return j.cutPages }

@@ -8,12 +8,12 @@ import (
 	"stoa/format/parquet/internal/meta"
 )
 
-// keyValues works out the key/value metadata of the output: those of all files, the first one where several have a key,
-// with the options' changes and with descriptions of dropped columns cut out, as when rows are written anew. The Arrow
-// schema, which holds them as well, is that of the kept columns.
+// keyValues computes the key/value metadata of the output. They come from all files, and from the first one if several
+// have the same key; the options' changes are applied and descriptions of dropped columns removed, as when rows are
+// written anew. The Arrow schema, which contains them as well, is that of the kept columns.
 func (j *Job) keyValues() error {
-	var own, embedded []meta.KeyValue // of the footers, and in the Arrow schemas
-	stored := -1                      // the file whose Arrow schema is taken
+	var own, embedded []meta.KeyValue // in the footers, and in the Arrow schemas
+	stored := -1                      // the file whose Arrow schema is used
 	for i, s := range j.files {
 		for _, p := range s.r.Footer.KeyValues {
 			switch {
@@ -37,7 +37,7 @@ func (j *Job) keyValues() error {
 	kept := slices.DeleteFunc(slices.Clone(own), func(p meta.KeyValue) bool {
 		return p.Value != nil && !slices.ContainsFunc(shown, func(x meta.KeyValue) bool { return x.Key == p.Key })
 	})
-	for i, p := range kept { // the schema's may differ
+	for i, p := range kept { // the value in the schema may differ
 		if p.Value != nil {
 			value, _ := meta.CutToColumns(p.Key, *p.Value, columns)
 			kept[i].Value = &value
@@ -55,7 +55,7 @@ func (j *Job) keyValues() error {
 	return nil
 }
 
-// added appends a pair unless its key is there already.
+// added appends a pair unless its key is already there.
 func added(all []meta.KeyValue, p meta.KeyValue) []meta.KeyValue {
 	if slices.ContainsFunc(all, func(x meta.KeyValue) bool { return x.Key == p.Key }) {
 		return all
@@ -63,7 +63,7 @@ func added(all []meta.KeyValue, p meta.KeyValue) []meta.KeyValue {
 	return append(all, p)
 }
 
-// columns are the kept columns as the file has them.
+// columns returns the kept columns as the file has them.
 func (s *source) columns() (fields []arrow.Field) {
 	for _, f := range s.fields {
 		field, _ := meta.Filled(s.r.Shown.Field(f))
@@ -73,7 +73,8 @@ func (s *source) columns() (fields []arrow.Field) {
 	return fields
 }
 
-// arrowSchema is the text of ARROW:schema for the kept columns with metadata; the file's own text if it says the same.
+// arrowSchema returns the text of ARROW:schema for the kept columns with the given metadata; the file's own text if
+// that is equivalent.
 func (s *source) arrowSchema(pairs []meta.KeyValue) (string, error) {
 	var keys, values []string
 	for _, p := range pairs {

@@ -10,7 +10,7 @@ import (
 	"stoa/pred"
 )
 
-// chunkPart copies pages of a column chunk, with the dictionary if they use it, and returns their ColumnChunk.
+// chunkPart copies pages of a column chunk, with the dictionary if they use it, and returns the ColumnChunk.
 func (j *Job) chunkPart(ctx context.Context, out *counted, s *source, p *part, leaf int, c node) (node, error) {
 	k := slices.Index(s.leaves, leaf)
 	x, start, sum := &p.chunks[k], out.off, uint32(0)
@@ -43,7 +43,7 @@ func (j *Job) chunkPart(ctx context.Context, out *counted, s *source, p *part, l
 	m.set(6, i64(raw))
 	m.set(7, i64(out.off-start))
 	m.set(9, i64(start))
-	if d := m.at(11); d != nil && d.n > 0 && x.dict != nil { // old writers call the dictionary the first data page
+	if d := m.at(11); d != nil && d.n > 0 && x.dict != nil { // for old writers the dictionary is the first data page
 		m.set(9, i64(first))
 		m.set(11, i64(start))
 	} else {
@@ -55,8 +55,8 @@ func (j *Job) chunkPart(ctx context.Context, out *counted, s *source, p *part, l
 	return s.place(out, c, m)
 }
 
-// restate replaces the metadata of a column chunk by that of a part of it, as far as the page headers and indexes give
-// it.
+// restate replaces the metadata of a column chunk with those of a part of it, as far as the page headers and indexes
+// provide them.
 func (s *source) restate(ctx context.Context, g, leaf int, x *chunkPart, m *node) error {
 	index, err := s.r.ColumnIndex(ctx, g, leaf, x.of)
 	if err != nil {
@@ -96,7 +96,8 @@ func (s *source) restate(ctx context.Context, g, leaf int, x *chunkPart, m *node
 	return nil
 }
 
-// sumOf adds up what an index says of the pages of a part: width numbers for each page. own has those of a slice.
+// sumOf adds up the numbers of an index over the pages of a part; each page has width numbers. own returns those of a
+// slice.
 func sumOf(of []int64, x *chunkPart, width int, own func(*slice) []int64) []int64 {
 	out := make([]int64, width)
 	for i := range x.pages {
@@ -119,9 +120,9 @@ func longs(of []int64) node {
 	return out
 }
 
-// encodings counts the pages of a part like encoding_stats of all pages, which have several names for one encoding.
+// encodings counts the pages of a part like the encoding_stats of all pages, which use several names for one encoding.
 func (x *chunkPart) encodings(was *node) node {
-	left := map[int64]int64{} // data pages by encoding
+	left := map[int64]int64{} // remaining data pages by encoding
 	one := func(encoding int64) int64 {
 		if meta.IsDictionary(int32(encoding)) {
 			return meta.RleDictionary
@@ -156,8 +157,8 @@ func (x *chunkPart) encodings(was *node) node {
 	return out
 }
 
-// statistics are those of a part. Bounds are the widest of its pages, from the column index or the page headers; of
-// strings, which writers truncate there, they are not marked as exact.
+// statistics returns the statistics of a part. Bounds are the widest of its pages, from the column index or the page
+// headers. Bounds of strings are not marked as exact, since writers truncate them there.
 func (s *source) statistics(whole *node, index *meta.ColumnIndex, leaf int, x *chunkPart) node {
 	out := node{typ: isStruct}
 	if n, ok := x.nulls(index); ok && whole.at(3) != nil {
@@ -179,7 +180,7 @@ func (s *source) statistics(whole *node, index *meta.ColumnIndex, leaf int, x *c
 	return out
 }
 
-// nulls counts the nulls of a part; ok is false if their number is not known.
+// nulls counts the nulls of a part; ok is false if their number is unknown.
 func (x *chunkPart) nulls(index *meta.ColumnIndex) (n int64, ok bool) {
 	if index != nil && index.Nulls != nil {
 		return sumOf(index.Nulls, x, 1, func(cut *slice) []int64 { return []int64{cut.nulls} })[0], true
@@ -199,7 +200,7 @@ func (x *chunkPart) nulls(index *meta.ColumnIndex) (n int64, ok bool) {
 	return n, true
 }
 
-// bounds are the widest bounds of the pages of a part; nil if there are none that can be compared.
+// bounds returns the widest bounds of the pages of a part; nil if there are none that can be compared.
 func (s *source) bounds(index *meta.ColumnIndex, leaf int, x *chunkPart) (low, high []byte) {
 	l := s.r.LeafOf(leaf)
 	var minValue, maxValue *pred.Value
@@ -220,7 +221,7 @@ func (s *source) bounds(index *meta.ColumnIndex, leaf int, x *chunkPart) (low, h
 		}
 		below, ok := pred.Compare(*a, *minValue)
 		above, ok2 := pred.Compare(*b, *maxValue)
-		if !ok || !ok2 { // of no order, or NaN
+		if !ok || !ok2 { // the type has no order, or the bound is NaN
 			return nil, nil
 		}
 		if below < 0 {
@@ -233,7 +234,7 @@ func (s *source) bounds(index *meta.ColumnIndex, leaf int, x *chunkPart) (low, h
 	return bytes.Clone(low), bytes.Clone(high)
 }
 
-// said is what the column index, or the page header, says of page i of a part; empty: it has only nulls.
+// said returns the statistics of page i of a part from the column index or the page header; empty if it has only nulls.
 func (x *chunkPart) said(index *meta.ColumnIndex, i int) (said *meta.Stats, empty bool) {
 	if cut := x.cut[i]; cut != nil {
 		return cut.bounds, cut.nulls == cut.values
@@ -245,7 +246,7 @@ func (x *chunkPart) said(index *meta.ColumnIndex, i int) (said *meta.Stats, empt
 	return said, said != nil && said.Nulls != nil && *said.Nulls == x.pages[i].Values
 }
 
-// indexPart writes the column index for the pages of a part.
+// indexPart writes the column index of the pages of a part.
 func (s *source) indexPart(ctx context.Context, out *counted, at fault.Span, leaf int, x *chunkPart) (n int64,
 	err error) {
 	index, err := s.index(ctx, at, "column_index")
@@ -261,7 +262,7 @@ func (s *source) indexPart(ctx context.Context, out *counted, at fault.Span, lea
 	return int64(len(b)), err
 }
 
-// narrow cuts the lists of an index, which have the same number of items for each page, to the pages of a part.
+// narrow reduces the lists of an index, which have the same number of items for each page, to the pages of a part.
 func (x *chunkPart) narrow(index *node) {
 	for i := range index.fields {
 		l := &index.fields[i].v
@@ -272,7 +273,7 @@ func (x *chunkPart) narrow(index *node) {
 	}
 }
 
-// relocate sets where the pages of a part are in an offset index, and their rows, counted from the part's first one.
+// relocate sets the positions of a part's pages in an offset index, and their rows, counted from the part's first row.
 func (x *chunkPart) relocate(index *node, row int64) {
 	if pages := index.at(1); pages != nil {
 		for i := range min(len(pages.items), len(x.at)) {
@@ -293,7 +294,7 @@ func (x *chunkPart) relocate(index *node, row int64) {
 	}
 }
 
-// restateIndex puts slices of pages into a column index.
+// restateIndex replaces the entries of sliced pages in a column index.
 func (x *chunkPart) restateIndex(index *node, compare func(a, b []byte) (int, bool)) {
 	for i, cut := range x.cut {
 		for _, f := range index.fields {
@@ -306,7 +307,7 @@ func (x *chunkPart) restateIndex(index *node, compare func(a, b []byte) (int, bo
 	x.checkOrder(index, compare)
 }
 
-// restateItem puts what is said of a slice into a list of a column index.
+// restateItem replaces the item for one slice in a list of a column index.
 func (x *chunkPart) restateItem(id int16, items []node, cut *slice) {
 	low, high := []byte{}, []byte{}
 	if cut.bounds != nil && cut.nulls < cut.values {
@@ -330,8 +331,8 @@ func (x *chunkPart) restateItem(id int16, items []node, cut *slice) {
 	}
 }
 
-// checkOrder leaves the promise of an order of pages' bounds only if it still holds: bounds of a slice are exact,
-// those of other pages may be truncated.
+// checkOrder removes the claim that the bounds of pages are ordered unless it still holds: the bounds of a slice are
+// exact, those of other pages may be truncated.
 func (x *chunkPart) checkOrder(index *node, compare func(a, b []byte) (int, bool)) {
 	order, null := index.at(4), index.at(1)
 	if order == nil || order.n == 0 || null == nil {
@@ -355,7 +356,8 @@ func (x *chunkPart) checkOrder(index *node, compare func(a, b []byte) (int, bool
 	}
 }
 
-// comparer compares values of a column as they stand in statistics; false: they have no order.
+// comparer returns a function that compares values of a column in the form used in statistics; ok is false if they have
+// no order.
 func (s *source) comparer(leaf int) func(a, b []byte) (int, bool) {
 	l := s.r.LeafOf(leaf)
 	return func(a, b []byte) (int, bool) {

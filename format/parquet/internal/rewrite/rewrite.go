@@ -28,14 +28,14 @@ import (
 type Job struct {
 	files []*source
 	o     write.CopyOptions
-	pairs []meta.KeyValue // of the output
+	pairs []meta.KeyValue // of the output file
 	rows  int64
 	made  []madeChunk
 
-	cutPages int64 // pages that are cut
+	cutPages int64 // number of pages that are cut
 }
 
-// source is a file with its footer as it is stored.
+// source is a file with its footer as stored.
 type source struct {
 	r      *read.Reader
 	footer node
@@ -44,21 +44,21 @@ type source struct {
 	parts  []part // the row groups of the output
 }
 
-// madeChunk is where the pages of a column chunk were written, and their checksum.
+// madeChunk is the location and checksum of the pages of a column chunk in the output.
 type madeChunk struct {
 	group, leaf int
 	at, size    int64
 	sum         uint32
 }
 
-// Plan works out how the pages of files can be copied into one; why says why they cannot.
+// Plan works out how to copy the pages of files into one. If that is impossible, why explains it.
 func Plan(ctx context.Context, files []*read.Reader, o format.CopyOptions) (j *Job, why string, err error) {
 	j = &Job{}
 	var other string
 	if j.o, other, err = write.ParseCopyOptions(o.Opts); err != nil {
 		return nil, "", err
 	}
-	if other != "" { // even the codec that the pages have: other encodings may be wanted with it
+	if other != "" { // even if the pages already have the requested codec: other encodings may be wanted with it
 		return nil, "option " + other + " changes pages", nil
 	}
 	for _, r := range files {
@@ -98,7 +98,7 @@ func Plan(ctx context.Context, files []*read.Reader, o format.CopyOptions) (j *J
 	return j, "", nil
 }
 
-// plain returns what keeps the pages of a file from being copied, or "".
+// plain returns the reason why the pages of a file cannot be copied, or "".
 func (s *source) plain() string {
 	r := s.r
 	if r.Footer.Algorithm != nil || r.EncryptedFooter {
@@ -122,7 +122,7 @@ func (s *source) plain() string {
 	return ""
 }
 
-// choose takes the columns to keep, which must be whole and in file order; it returns why not, or "".
+// choose selects the columns to keep, which must be whole and in file order. It returns the reason if it cannot, or "".
 func (s *source) choose(columns []string) string {
 	fields := s.r.Shown.Fields()
 	if columns == nil {
@@ -157,7 +157,7 @@ func (s *source) choose(columns []string) string {
 	return ""
 }
 
-// differs returns why two files cannot be concatenated, or "".
+// differs returns the reason why two files cannot be concatenated, or "".
 func (s *source) differs(o *source) string {
 	if s == o {
 		return ""
@@ -168,7 +168,7 @@ func (s *source) differs(o *source) string {
 	}) {
 		return "the files have different schemas"
 	}
-	if s.r.Footer.CreatedBy != o.r.Footer.CreatedBy { // readers trust statistics depending on their writer
+	if s.r.Footer.CreatedBy != o.r.Footer.CreatedBy { // whether readers trust statistics depends on the writer
 		return "the files are by different writers"
 	}
 	if x, y := s.orders(), o.orders(); !bytes.Equal(x.append(nil), y.append(nil)) {
@@ -177,7 +177,7 @@ func (s *source) differs(o *source) string {
 	return ""
 }
 
-// schema are the schema elements of the kept columns.
+// schema returns the schema elements of the kept columns.
 func (s *source) schema() node {
 	all := s.footer.at(2)
 	out := node{typ: isList, elem: isStruct}
@@ -200,7 +200,7 @@ func (s *source) schema() node {
 	return out
 }
 
-// orders are the column orders of the kept columns.
+// orders returns the column orders of the kept columns.
 func (s *source) orders() node {
 	all := s.footer.at(7)
 	if all == nil || len(all.items) != s.r.Footer.Schema.NumColumns() {
@@ -213,9 +213,9 @@ func (s *source) orders() node {
 	return out
 }
 
-// findDamage verifies the pages that are to be copied, and what is said of them, and returns the first finding, or "":
-// damage is not copied. The findings are warnings: the rows are read and written anew then, and what cannot be read is
-// reported by that.
+// findDamage verifies the pages to be copied, and the claims about them, because damage is not copied. It returns the
+// first finding, or "". The findings are only warnings: the rows are then read and written anew, which reports whatever
+// cannot be read.
 func (j *Job) findDamage(ctx context.Context, o format.CopyOptions) (why string) {
 	type task struct {
 		s         *source
@@ -270,7 +270,7 @@ func (j *Job) findDamage(ctx context.Context, o format.CopyOptions) (why string)
 	return why
 }
 
-// counted is a writer that counts its bytes.
+// counted is a writer that counts the bytes written.
 type counted struct {
 	w   io.Writer
 	off int64
@@ -305,7 +305,7 @@ func (j *Job) Write(ctx context.Context, w io.Writer) error {
 			}
 		}
 	}
-	for _, f := range slices.Concat(after[:]...) { // they set fields of the chunks
+	for _, f := range slices.Concat(after[:]...) { // these functions set fields of the chunks
 		if err := f(out); err != nil {
 			return err
 		}
@@ -313,7 +313,7 @@ func (j *Job) Write(ctx context.Context, w io.Writer) error {
 	return j.footer(out, groups)
 }
 
-// copySpan copies bytes of a file and updates a checksum.
+// copySpan copies bytes of a file and updates a checksum with them.
 func copySpan(ctx context.Context, out *counted, r *file.File, at fault.Span, sum uint32) (uint32, error) {
 	const step = 1 << 20
 	buf := make([]byte, min(step, at.Len))

@@ -15,16 +15,16 @@ import (
 	"stoa/internal/nest"
 )
 
-// slice is some rows of a data page that has rows of other parts, too: the page is decoded, and they are encoded as
-// they were.
+// slice is some rows of a data page that also has rows of other parts: the page is decoded, and the rows are encoded as
+// they were before.
 type slice struct {
-	from, to int64 // rows that begin in the page; -1: it is cut at one end only
+	from, to int64 // rows that begin in the page; -1 at an end where it is not cut
 
-	whole         []byte // the page with its header
-	raw           int64  // its size before compression, with the header
+	whole         []byte // the encoded page with its header
+	raw           int64  // its size with the header before compression
 	values, nulls int64
 	strings       int64      // bytes of strings, without lengths
-	levels        [2][]int64 // repetition and definition levels: how many of each
+	levels        [2][]int64 // numbers of entries by repetition and by definition level
 	bounds        *meta.Stats
 }
 
@@ -60,7 +60,7 @@ func (s *source) makeSlices(ctx context.Context, g, leaf int, x *chunkPart) erro
 	return nil
 }
 
-// slicer cuts pages of a column chunk.
+// slicer cuts the pages of a column chunk.
 type slicer struct {
 	pages *read.StoredPages
 	s     *source
@@ -69,7 +69,7 @@ type slicer struct {
 	codec meta.Compression
 }
 
-// make makes a slice of data page number i, of which said is known.
+// make makes a slice of data page number i; said are the known statistics of the page.
 func (c *slicer) make(ctx context.Context, i int, p *meta.Page, said *meta.Stats, x *slice) error {
 	v, err := c.pages.Vector()
 	if err != nil {
@@ -113,8 +113,8 @@ func counts(levels []byte, most uint8) []int64 {
 	return out
 }
 
-// bounds are those of a slice; nil where the whole page has none. Where there is no order, or they are long, they are
-// those of the whole page, which are right, if wider than they would have to be.
+// bounds returns the bounds of a slice; nil if the whole page has none. If there is no order, or the bounds are long,
+// it returns those of the whole page, which are correct but may be wider than necessary.
 func (c *slicer) bounds(some *write.Stored, said *meta.Stats) *meta.Stats {
 	if said == nil || said.Min == nil || said.Max == nil || some.Values() == 0 {
 		return said
@@ -133,11 +133,11 @@ func (c *slicer) bounds(some *write.Stored, said *meta.Stats) *meta.Stats {
 	return out
 }
 
-// compressor is that of the page's codec, in the framing that the page has.
+// compressor returns the page's compressor, with the framing that the page has.
 func (c *slicer) compressor(ctx context.Context, p *meta.Page) (func(dst, src []byte) ([]byte, error), error) {
 	framed := false
 	if c.codec == meta.CodecLZ4 && !p.Uncompressed {
-		levels := int64(0) // that are not compressed
+		levels := int64(0) // length of the levels, which are not compressed
 		if p.Kind == meta.DataPageV2 {
 			levels = int64(p.Levels[0]) + int64(p.Levels[1])
 		}
@@ -154,7 +154,7 @@ func (c *slicer) compressor(ctx context.Context, p *meta.Page) (func(dst, src []
 	return compress, nil
 }
 
-// encode makes the page of a slice.
+// encode encodes the page of a slice.
 func (c *slicer) encode(ctx context.Context, p *meta.Page, some *write.Stored, x *slice) error {
 	b := make([]byte, p.Header.Len)
 	if err := format.ReadFull(ctx, c.s.r.Src, p.Header, "page header", b); err != nil {
@@ -177,7 +177,7 @@ func (c *slicer) encode(ctx context.Context, p *meta.Page, some *write.Stored, x
 	raw, body, packed := len(levels)+len(values), append(levels[:len(levels):len(levels)], values...), false
 	switch {
 	case compress == nil:
-	case v2: // as our writer does it: levels are not compressed, and values only if it pays
+	case v2: // as in our writer, levels are not compressed, and values only if that saves bytes
 		var z []byte
 		if z, err = compress(nil, values); err == nil && len(z) < len(values) {
 			packed, body = true, append(levels, z...)
@@ -234,7 +234,7 @@ func (x *slice) restateHeader(h *node, id int16) {
 	}
 }
 
-// prove decodes a slice, and holds it against what it was made from.
+// prove decodes a slice and compares it with the entries from which it was made.
 func (c *slicer) prove(some *write.Stored, x *slice) error {
 	v, err := c.pages.Vector()
 	if err != nil {
@@ -250,7 +250,7 @@ func (c *slicer) prove(some *write.Stored, x *slice) error {
 	return nil
 }
 
-// write copies the pages of a part, those that lie together at once, and writes its slices.
+// write copies the pages of a part, adjacent ones in one go, and writes its slices.
 func (x *chunkPart) write(ctx context.Context, out *counted, r *file.File, sum uint32) (uint32, error) {
 	var err error
 	x.at = nil
@@ -261,7 +261,7 @@ func (x *chunkPart) write(ctx context.Context, out *counted, r *file.File, sum u
 			if _, err = out.Write(cut.whole); err != nil {
 				return 0, err
 			}
-			cut.whole = nil // what is said of it waits for the indexes, after all pages
+			cut.whole = nil // its statistics are still needed for the indexes, after all pages
 			i++
 			continue
 		}

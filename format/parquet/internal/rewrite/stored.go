@@ -6,12 +6,12 @@ import (
 	"stoa/vec"
 )
 
-// storedOf takes the entries [from, to) of a vector that was decoded as it is stored, to be encoded as how says; they
-// share the memory of its levels.
+// storedOf returns the entries [from, to) of a vector with values in their stored form, to be encoded as how requires.
+// They share the memory of the vector's levels.
 func storedOf(v *vec.Vector, from, to int, how write.Stored) *write.Stored {
 	how.Def, how.Rep = v.Def()[from:to], v.Rep()[from:to]
 	for i := 0; i < len(how.Def); {
-		n := 0 // values that follow each other
+		n := 0 // number of consecutive values
 		for i+n < len(how.Def) && how.Def[i+n] == how.MaxDef {
 			n++
 		}
@@ -23,7 +23,7 @@ func storedOf(v *vec.Vector, from, to int, how write.Stored) *write.Stored {
 	return &how
 }
 
-// addValues appends n values of a vector that was decoded as it is stored; a boolean is a byte.
+// addValues appends n values of a vector with values in their stored form; a boolean is a byte.
 func addValues(to *write.Stored, v *vec.Vector, at, n int) {
 	switch to.Physical {
 	case meta.TypeBoolean:
@@ -39,7 +39,8 @@ func addValues(to *write.Stored, v *vec.Vector, at, n int) {
 	}
 }
 
-// codesOf gives the code of each value of a dictionary; of equal values, the first.
+// codesOf returns a function that finds the code of a value in a dictionary; if the dictionary has equal values, the
+// first one's code.
 func codesOf(dict *vec.Vector, physical meta.Physical) func(value []byte) (uint32, bool) {
 	codes := make(map[string]uint32, dict.Len())
 	for i := range dict.Len() {
@@ -54,7 +55,7 @@ func codesOf(dict *vec.Vector, physical meta.Physical) func(value []byte) (uint3
 	}
 }
 
-// valueOf is value i of a dictionary.
+// valueOf returns value i of a dictionary.
 func valueOf(dict *vec.Vector, i int, physical meta.Physical) []byte {
 	switch physical {
 	case meta.TypeBoolean:

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// node is a value of Thrift's compact protocol with everything in it, known or not, so that it can be written again.
-// internal/thrift skips fields that it does not know, so what later versions of the format, or other writers, put into
-// a footer would be lost.
+// node is a value of Thrift's compact protocol with its whole contents, known or not, so that it can be written again.
+// internal/thrift skips unknown fields, so fields that later versions of the format or other writers put into a footer
+// would be lost.
 type node struct {
 	typ    byte
 	n      int64  // of integers and booleans
@@ -35,7 +35,7 @@ const (
 
 var errThrift = errors.New("the footer can be read, but not copied as Thrift")
 
-// decoder parses Thrift that internal/thrift has parsed before.
+// decoder parses Thrift that internal/thrift has already parsed.
 type decoder struct {
 	b   []byte
 	bad bool
@@ -172,7 +172,7 @@ func (v *node) append(b []byte) []byte {
 		}
 		return append(b, 0)
 	}
-	return b // a boolean is its type
+	return b // a boolean has no bytes besides its type
 }
 
 // at returns a field; nil if it is not there.
