@@ -12,8 +12,8 @@ import (
 
 var _ format.Kept = (*reader)(nil)
 
-// KeptBy returns the options with which a writer reproduces this file's Bloom filters, sorting columns and encryption.
-// An empty value means that the file has the property, but no option can reproduce it.
+// KeptBy returns the options that make a writer reproduce this file's Bloom filters, sorting columns and encryption. An
+// empty value means that the file has the property but no option can reproduce it.
 func (r *reader) KeptBy() map[string]string {
 	opts := map[string]string{}
 	names, err := write.Paths(r.Shown)
@@ -40,8 +40,8 @@ func (r *reader) KeptBy() map[string]string {
 	return opts
 }
 
-// keptOrder adds the sorting columns, if all row groups agree on them, and the number of rows in a row group, within
-// which rows are sorted, if the writer can cut row groups at the same places.
+// keptOrder adds the sorting columns if all row groups agree on them. Rows are sorted within a row group, so it also
+// adds the number of rows in a row group, if the writer can cut row groups at the same places.
 func (r *reader) keptOrder(names []string, opts map[string]string) {
 	groups := r.Footer.RowGroups
 	if len(groups) == 0 || len(groups[0].SortingColumns) == 0 {
@@ -75,7 +75,7 @@ func (r *reader) keptOrder(names []string, opts map[string]string) {
 	}
 }
 
-// keptEncryption adds how the file is encrypted; the keys are those it is read with.
+// keptEncryption adds the encryption of the file; the keys are those with which it is read.
 func (r *reader) keptEncryption(plain []string, opts map[string]string) {
 	if r.Footer.Algorithm == nil && !r.EncryptedFooter || r.KeyFile == "" {
 		return

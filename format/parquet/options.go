@@ -5,7 +5,7 @@ import (
 	"stoa/format/parquet/internal/write"
 )
 
-// The types of the options in WriteOptions and ReadOptions that take one of a few values.
+// The types of the options in WriteOptions and ReadOptions that accept one of a few values.
 type (
 	Compress    = write.Compress
 	Encode      = write.Encode
@@ -40,8 +40,8 @@ const (
 	CipherGCM    Cipher = "gcm"     // the default
 	CipherGCMCTR Cipher = "gcm-ctr" // AES-CTR for page bodies, which does not authenticate them
 
-	EmptyStructsKeep   EmptyStructs = "keep"   // with a field that other readers see; the default
-	EmptyStructsRefuse EmptyStructs = "refuse" // with an error
+	EmptyStructsKeep   EmptyStructs = "keep"   // written with a field that other readers see; the default
+	EmptyStructsRefuse EmptyStructs = "refuse" // refused with an error
 
 	ArrowSchemaUse    ArrowSchema = "use" // the default
 	ArrowSchemaIgnore ArrowSchema = "ignore"
@@ -78,29 +78,29 @@ type WriteOptions struct {
 	EmptyStructs     EmptyStructs // whether structs without fields are written
 }
 
-// Strings returns the options in the form that --opt takes.
+// Strings returns the options in the form that --opt accepts.
 func (o WriteOptions) Strings() map[string]string {
 	s := write.Options(o)
 	return write.WriteTable.Strings(&s)
 }
 
-// Formats returns the names of the formats that take these options.
+// Formats returns the names of the formats that accept these options.
 func (WriteOptions) Formats() []string { return []string{"parquet"} }
 
 // ReadOptions are the options of reading, for stoa.OpenOptions.Typed. The zero value of each field is its default.
 type ReadOptions struct {
 	ArrowSchema  ArrowSchema // whether types come from the Arrow schema that the file may carry
-	Int96        Int96       // the unit of the timestamps that INT96 is read as
+	Int96        Int96       // the unit of the timestamps as which INT96 is read
 	KeyFile      string      // the keys of an encrypted file
 	Schema       string      // recovery: an intact Parquet file of the same columns by the same writer
-	RowGroupRows int64       // recovery: rows in a row group, where the pages do not say
+	RowGroupRows int64       // recovery: rows in a row group, if the pages do not record them
 }
 
-// Strings returns the options in the form that --source-opt takes.
+// Strings returns the options in the form that --source-opt accepts.
 func (o ReadOptions) Strings() map[string]string {
 	s := file.ReadOptions(o)
 	return file.ReadTable.Strings(&s)
 }
 
-// Formats returns the names of the formats that take these options.
+// Formats returns the names of the formats that accept these options.
 func (ReadOptions) Formats() []string { return []string{"parquet"} }

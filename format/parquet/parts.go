@@ -13,8 +13,8 @@ import (
 	"stoa/store"
 )
 
-// CreatePart is Format.Create for one file of a table of several. which is called once, when the file is finished, and
-// returns the part's number.
+// CreatePart is Format.Create for one file of a table of several files. which is called once, when the file is
+// finished, and returns the place of the file in the table.
 func CreatePart(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions,
 	which func() meta.Part) (format.Writer, error) {
 	return format.CreateObject(ctx, s, func(w io.Writer) (format.Encoder, error) {
@@ -26,5 +26,5 @@ func CreatePart(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.Wr
 	})
 }
 
-// PartName is the file name of part n, counted from 0, of a table's directory.
+// PartName returns the file name of part n, counted from 0, in a table's directory.
 func PartName(n int) string { return file.PartName(n) }

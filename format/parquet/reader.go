@@ -22,7 +22,7 @@ func open(ctx context.Context, t format.Target, o format.OpenOptions) (format.Re
 	return &reader{read.NewReader(f, nil)}, nil
 }
 
-// recoverReader opens what is left of a damaged file.
+// recoverReader opens the remainder of a damaged file.
 func recoverReader(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, []region.Finding,
 	error) {
 	r, found, err := recovery.File(ctx, t, o)

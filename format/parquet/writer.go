@@ -11,11 +11,12 @@ type Writer = write.Writer
 // NewWriter returns a writer of a file with schema sc. Its options are those of Format.WriteKeys.
 var NewWriter = write.NewWriter
 
-// Part says which file of a table a file is.
+// Part is the place of a file in a table of several files.
 type Part = meta.Part
 
-// FileFacts are what catalogues of tables keep about a file that was written.
+// FileFacts are the facts that table catalogues keep about a written file.
 type FileFacts = write.FileFacts
 
-// CreateWithFacts is Format.Create, and a function that returns the facts of the file once the writer is closed.
+// CreateWithFacts is like Format.Create, but also returns a function that returns the facts of the file once the writer
+// is closed.
 var CreateWithFacts = write.CreateWithFacts

@@ -9,8 +9,8 @@ import (
 	"stoa/region"
 )
 
-// CheckField returns what is wrong with a field of a row group, or the first of it: its pages, and what is said of
-// them; and, if values is set or a page has no checksum, its values, and what is said of those.
+// CheckField checks a field of a row group: its pages and the claims about them; and, if values is set or a page has no
+// checksum, its values and the claims about those. It stops at the first fault, so other faults may be missing.
 func CheckField(ctx context.Context, r *read.Reader, group, field int, values bool) (found []region.Finding) {
 	v := newVerifier(ctx, r.Target.Name, func(f region.Finding) bool {
 		found = append(found, f)
@@ -61,7 +61,7 @@ func CheckOrder(ctx context.Context, r *read.Reader, group int) (found []region.
 	return found
 }
 
-// CheckFile returns where a file contradicts itself apart from its pages.
+// CheckFile returns the contradictions of a file with itself, except for those about its pages.
 func CheckFile(r *read.Reader) []region.Finding {
 	found := Findings(r)
 	v := Collect(r.Target.Name, &found)
@@ -71,7 +71,8 @@ func CheckFile(r *read.Reader) []region.Finding {
 	return found
 }
 
-// usual reports whether a page header, which no checksum covers, has nothing that could keep the page from being read.
+// usual reports whether a page header, which no checksum covers, is free of anything that could keep the page from
+// being read.
 func usual(p *meta.Page) bool {
 	level := func(e int32) bool { return e == meta.RleLevels || e == meta.BitPacked }
 	return p.Plausible() && (p.Kind != meta.DataPage || level(p.Levels[0]) && level(p.Levels[1]))

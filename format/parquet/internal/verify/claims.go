@@ -16,12 +16,12 @@ import (
 	"stoa/vec"
 )
 
-// groupStats are the statistics of a column chunk in the footer; nil if there are none.
+// groupStats returns the statistics of a column chunk in the footer; nil if there are none.
 func groupStats(r *read.Reader, group, column int) *meta.Stats {
 	return r.Footer.RowGroups[group].Columns[column].MetaData.Statistics
 }
 
-// leavesOf are the columns of a field, including those in lists and maps.
+// leavesOf returns the columns of a field, including those in lists and maps.
 func leavesOf(r *read.Reader, f int) (out []order.LeafField) {
 	for _, k := range r.FieldLeaves[f] {
 		out = append(out, r.LeafOf(k))
@@ -29,44 +29,46 @@ func leavesOf(r *read.Reader, f int) (out []order.LeafField) {
 	return out
 }
 
-// claim is what one place in the file says about the values of a leaf in some rows of a row group, and what has been
-// seen of them.
+// claim is a statement of one place in the file about the values of a leaf in some rows of a row group, together with
+// what has been seen of these values.
 type claim struct {
 	code, path string
 	at         fault.Span
 	rows       vec.Range
 	leaf       order.LeafField
 
-	outside   *pred.Expr  // true for values outside the bounds; nil: there are no bounds
-	low, high []byte      // the same bounds as bytes, where values compare as bytes
-	min, max  *pred.Value // the same bounds as values; nil: there is none
-	implied   bool        // by the bounds of all pages, which are within these: only those are checked
+	outside   *pred.Expr  // true for values outside the bounds; nil if there are no bounds
+	low, high []byte      // the same bounds as bytes, if values compare as bytes
+	min, max  *pred.Value // the same bounds as values; nil if there is none
+	implied   bool        // by the bounds of all pages, which are narrower: only those are checked
 	within    *claim      // the claim that this one and others imply
-	// whether such a value is outside in every order that a writer may have used; nil: there is only one
+	// Reports whether a value outside the bounds is outside in every order that a writer may have used; nil if there is
+	// only one order.
 	decisive func(a arrow.Array, i int) bool
-	exact    []*exactBound // bounds that are said to be values
-	nulls    int64         // -1: not given
+	exact    []*exactBound // bounds that are claimed to be values
+	nulls    int64         // -1 if not stated
 	nans     int64
 	distinct int64
 	allNull  *bool
 
 	values, nullsSeen, nansSeen int64
-	// distinct values; nil: not wanted, or too many to count
+	// Distinct values; nil if not requested, or too many to count.
 	seen     map[string]struct{}
 	reported bool
 }
 
-// exactBound is a bound that is said to be a value.
+// exactBound is a bound that is claimed to be a value.
 type exactBound struct {
 	name  string
 	test  *pred.Expr
 	found bool
 }
 
-// maxDistinct is how many distinct values are counted at most.
+// maxDistinct is the largest number of distinct values that are counted.
 const maxDistinct = 1 << 20
 
-// claimsFrom makes claims of the statistics at one place. Bounds that are no values of the type are reported at once.
+// claimsFrom makes claims of the statistics at one place. Bounds that cannot be values of the type are reported at
+// once.
 func (v *verifier) claimsFrom(l order.LeafField, c claim, s *meta.Stats) (out []*claim) {
 	c.leaf, c.nulls, c.nans, c.distinct = l, -1, -1, -1
 	first := c
@@ -104,7 +106,7 @@ func (v *verifier) claimsFrom(l order.LeafField, c claim, s *meta.Stats) (out []
 	return out
 }
 
-// bound is a bound as a value; nil if there is none or it says nothing.
+// bound returns a bound as a value; nil if there is none or it is meaningless.
 func (v *verifier) bound(l order.LeafField, c claim, name string, b []byte) *pred.Value {
 	if b == nil {
 		return nil
@@ -121,12 +123,12 @@ func (v *verifier) bound(l order.LeafField, c claim, name string, b []byte) *pre
 	}
 	x := v.r.StatsValue(l, b)
 	if x != nil && x.Kind == pred.KindFloat && math.IsNaN(x.Float) {
-		return nil // some writers leave it there; readers ignore it
+		return nil // some writers write such a bound; readers ignore it
 	}
 	return x
 }
 
-// physicalSize is the size of a bound in bytes; 0: it varies.
+// physicalSize is the size of a bound in bytes; 0 if variable.
 var physicalSize = map[meta.Physical]int64{meta.TypeBoolean: 1, meta.TypeInt32: 4, meta.TypeInt64: 8,
 	meta.TypeInt96: 12,
 	meta.TypeFloat: 4, meta.TypeDouble: 8}
@@ -142,7 +144,7 @@ func exactBounds(name string, v *pred.Value, exact bool) []*exactBound {
 	return []*exactBound{{name: name, test: pred.Test(order.LeafName, pred.OpEq, *v)}}
 }
 
-// outside is true for values outside the bounds; nil if there are no bounds.
+// outside returns an expression that is true for values outside the bounds; nil if there are no bounds.
 func outside(l order.LeafField, low, high *pred.Value) *pred.Expr {
 	var out []*pred.Expr
 	if low != nil {
@@ -150,7 +152,7 @@ func outside(l order.LeafField, low, high *pred.Value) *pred.Expr {
 	}
 	if high != nil {
 		more := pred.Test(order.LeafName, pred.OpGt, *high)
-		if floating(l.Typ) { // NaN is never in the bounds
+		if floating(l.Typ) { // NaN is never within the bounds
 			more = pred.And(more, pred.Test(order.LeafName, pred.OpNe, pred.Float(math.NaN())))
 		}
 		out = append(out, more)
@@ -162,9 +164,9 @@ func outside(l order.LeafField, low, high *pred.Value) *pred.Expr {
 }
 
 // deprecatedBounds makes a claim of min and max, whose order was never specified: writers compared the stored values as
-// signed, including bytes. Signed numbers can be checked against them; of others only what holds in either order:
-// unsigned numbers without their highest bit, and bytes up to the first difference, if that is ASCII on both sides.
-// Nothing is known of INT96, intervals, and decimals and FLOAT16 in bytes.
+// signed, including bytes. Signed numbers can be checked against them. For other types only claims that hold in either
+// order can be checked: unsigned numbers without their highest bit, and bytes up to the first difference, if that is
+// ASCII on both sides. Nothing is known about INT96, intervals, and decimals and FLOAT16 stored as bytes.
 func (v *verifier) deprecatedBounds(c *claim, s *meta.Stats) {
 	l, low, high := c.leaf, v.bound(c.leaf, *c, "min", s.DeprecatedMin), v.bound(c.leaf, *c, "max", s.DeprecatedMax)
 	physical := v.r.Footer.Schema.Column(l.Column).PhysicalType()
@@ -214,7 +216,7 @@ func decisive(b, low, high []byte) bool {
 	return low != nil && ascii(low) && signed(b, low) < 0 || high != nil && ascii(high) && signed(b, high) > 0
 }
 
-// leafBytes is a value of a column of strings or bytes.
+// leafBytes returns a value of a column of strings or bytes.
 func leafBytes(a arrow.Array, i int) []byte {
 	switch a := a.(type) {
 	case *array.Dictionary:
@@ -227,7 +229,7 @@ func leafBytes(a arrow.Array, i int) []byte {
 	return nil
 }
 
-// check looks at the rows of a batch that c is about; the batch begins with row at of the row group.
+// check examines the rows of a batch to which c applies; the batch begins at row at of the row group.
 func (c *claim) check(b arrow.RecordBatch, at int64) error {
 	mine := vec.Range{From: c.rows.From - at, To: c.rows.To - at}.Intersect(vec.Range{To: b.NumRows()})
 	if mine.Len() == 0 {
@@ -284,13 +286,13 @@ func (c *claim) checkBounds(view *order.View, at int64) error {
 }
 
 // implyBy marks the bounds of a chunk as implied by those of its pages if every page has bounds within them: a value
-// outside the chunk's bounds is then outside its page's as well.
+// outside the chunk's bounds is then also outside its page's.
 func (c *claim) implyBy(pages []*claim) {
 	if c == nil || c.outside == nil || len(pages) == 0 {
 		return
 	}
 	for _, p := range pages {
-		// A page of nulls has no bounds, and might contain a value all the same.
+		// A page of nulls has no bounds, but a damaged one might still contain a value.
 		if p.decisive != nil || p.outside == nil || !atLeast(p.min, c.min) || !atLeast(c.max, p.max) {
 			return
 		}
@@ -301,7 +303,7 @@ func (c *claim) implyBy(pages []*claim) {
 	c.implied = true
 }
 
-// atLeast reports whether there are two bounds and a >= b.
+// atLeast reports whether both bounds exist and a >= b.
 func atLeast(a, b *pred.Value) bool {
 	if a == nil || b == nil {
 		return false
@@ -335,11 +337,11 @@ func (c *claim) count(v *order.View) {
 	}
 }
 
-// knownWrong is for statistics that are wrong in a way known of the program that wrote the file, and that no reader of
-// ours relies on.
+// knownWrong is the code for statistics with a known fault of the program that wrote the file. None of our readers
+// relies on them.
 const knownWrong = "parquet.statistics.writer"
 
-// nullsCode is the code of a wrong number of nulls.
+// nullsCode returns the code for a wrong number of nulls.
 func (c *claim) nullsCode(r *read.Reader) string {
 	if !r.CountsNulls(c.leaf.Column) && c.nulls <= c.nullsSeen { // no writer is known to count too many
 		return knownWrong
@@ -347,7 +349,7 @@ func (c *claim) nullsCode(r *read.Reader) string {
 	return c.code
 }
 
-// exactCode is the code of a bound that is marked as exact and is no value.
+// exactCode returns the code for a bound that is marked as exact but is not a value.
 func (c *claim) exactCode(r *read.Reader) string {
 	if !r.ExactBounds() {
 		return knownWrong
@@ -355,7 +357,7 @@ func (c *claim) exactCode(r *read.Reader) string {
 	return c.code
 }
 
-// finish reports what is wrong once all rows have been seen.
+// finish reports the violations that are known only after all rows have been seen.
 func (v *verifier) finish(c *claim) {
 	where := fmt.Sprintf("rows %d to %d of the row group", c.rows.From, c.rows.To)
 	if c.nulls >= 0 && c.nulls != c.nullsSeen {

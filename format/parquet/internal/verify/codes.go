@@ -5,7 +5,7 @@ import (
 	"stoa/region"
 )
 
-// Codes are the kinds of findings of Verify.
+// Codes are the kinds of findings that Verify reports.
 var Codes = check.Codes{
 	{Code: "parquet.bloom", Severity: region.Error, Help: "A Bloom filter lacks a value that is in its column " +
 		"chunk, or cannot be read. A reader that uses it misses rows with that value; stoa does not use it."},

@@ -8,19 +8,19 @@ import (
 	"stoa/vec"
 )
 
-// counter counts the levels of the pages of a flat column, and the bytes of its strings, from its decoded values:
-// checking size statistics needs no second decoding then.
+// counter counts the levels of the pages of a flat column, and the bytes of its strings, from the values that were
+// decoded anyway, so that checking size statistics does not need to decode them again.
 type counter struct {
 	w     *chunkWalk
-	rows  []vec.Range // that the pages have
-	page  int         // the first one that is not behind what was counted
+	rows  []vec.Range // the rows of each page
+	page  int         // the first page that has not been counted completely
 	of    []tally
-	blind bool // the bytes of strings cannot be seen in its arrays
-	def   int  // the level of a value
+	blind bool // the arrays do not show the bytes of strings
+	def   int  // the definition level of a value
 	text  bool
 }
 
-// counterOf is nil where only the levels tell: in lists and structs, and where the rows of pages are not known.
+// counterOf returns nil if only the levels can tell: in lists and structs, and if the rows of pages are unknown.
 func (v *verifier) counterOf(w *chunkWalk) *counter {
 	leaf := v.r.Leaves[w.leaf]
 	rows := w.pageRows()
@@ -35,7 +35,7 @@ func (v *verifier) counterOf(w *chunkWalk) *counter {
 	return c
 }
 
-// count counts a batch, which begins with row at of the row group.
+// count counts a batch, which begins at row at of the row group.
 func (c *counter) count(a arrow.Array, at int64) {
 	all := vec.Range{From: at, To: at + int64(a.Len())}
 	for k := c.page; k < len(c.rows) && c.rows[k].From < all.To; k++ {
@@ -63,7 +63,7 @@ func (c *counter) count(a arrow.Array, at int64) {
 	}
 }
 
-// done keeps what was counted, if that was everything.
+// done keeps the counts if everything was counted.
 func (c *counter) done() {
 	for k, p := range c.of {
 		if c.blind || p[repLevels][0] != c.w.data[k].Values {
@@ -73,7 +73,7 @@ func (c *counter) done() {
 	c.w.counted = c.of
 }
 
-// textSize is how many bytes strings have; ok: it is known. Nulls have none, as they are decoded.
+// textSize returns the total length of strings in bytes; ok is false if it is unknown. Decoded nulls have length 0.
 func textSize(a arrow.Array) (n int64, ok bool) {
 	switch a := a.(type) {
 	case *array.String:

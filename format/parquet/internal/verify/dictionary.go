@@ -13,13 +13,13 @@ import (
 	"stoa/vec"
 )
 
-// dictionary compares the number of entries in the header of a chunk's dictionary with its bytes: other readers read as
-// many as it says, and fail if they are not there. Here it is decoded as far as codes need it, which does not show
-// that.
+// dictionary compares the number of entries in the header of a chunk's dictionary with its bytes: other readers read
+// that many entries, and fail if they are missing. Our readers decode only as much as codes need, so decoding alone
+// would not reveal it.
 func (v *verifier) dictionary(w *chunkWalk) {
 	if w.dict == nil || v.badPages[w.dict.Body] || v.Stopped() ||
 		v.r.Footer.Schema.Column(w.leaf).PhysicalType() == meta.TypeBoolean {
-		return // bytes do not show the number of bits
+		return // bytes do not determine the number of bits
 	}
 	b, err := openDictionary(v.r, v.ctx, w)
 	var own *fault.Error
@@ -41,7 +41,7 @@ func (v *verifier) dictionary(w *chunkWalk) {
 	}
 }
 
-// entriesOf is how many PLAIN values are in b, and how many bytes are left after the last complete one.
+// entriesOf returns the number of PLAIN values in b, and the number of bytes after the last complete one.
 func entriesOf(r *read.Reader, leaf int, b []byte) (n int64, left int) {
 	col := r.Footer.Schema.Column(leaf)
 	size := physicalSize[col.PhysicalType()]

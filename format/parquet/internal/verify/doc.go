@@ -1,2 +1,2 @@
-// Package verify compares what a file says about itself with what is in it.
+// Package verify compares a file's claims about itself with its contents.
 package verify

@@ -9,8 +9,8 @@ import (
 	"stoa/format/parquet/internal/meta"
 )
 
-// pageClass is what encoding_stats distinguish. Writers of data pages v2 call them DATA_PAGE too, and the encoding of a
-// dictionary has several names.
+// pageClass is the distinction that encoding_stats make. Writers of data pages v2 call these DATA_PAGE too, and the
+// encoding of a dictionary has several names.
 type pageClass struct {
 	dictionary bool
 	encoding   int32
@@ -26,8 +26,8 @@ func classOf(kind, encoding int32) pageClass {
 	return pageClass{encoding: encoding}
 }
 
-// checkEncodings compares what the footer says of the encodings of a chunk's pages with their headers. Extra encodings
-// do no harm: writers list those of levels and dictionaries, and those they meant to use.
+// checkEncodings compares the footer's claims about the encodings of a chunk's pages with the page headers. Extra
+// encodings are harmless: writers list those of levels and dictionaries, and those they meant to use.
 func (v *verifier) checkEncodings(w *chunkWalk) error {
 	m := v.r.Footer.RowGroups[w.group].Columns[w.leaf].MetaData
 	listed := map[pageClass]bool{}

@@ -12,7 +12,7 @@ import (
 	"stoa/vec"
 )
 
-// What size statistics count.
+// The quantities that size statistics count.
 const (
 	repLevels = iota
 	defLevels
@@ -23,7 +23,7 @@ const (
 // tally counts entries by repetition and definition level, and the bytes of strings without their lengths.
 type tally [tallied][]int64
 
-// levelClaim is what size statistics say of a column chunk or a page.
+// levelClaim is the size statistics of a column chunk or a page.
 type levelClaim struct {
 	path string
 	at   fault.Span
@@ -31,7 +31,7 @@ type levelClaim struct {
 	said []int64
 }
 
-// levelClaims are those about a column chunk and each of its data pages.
+// levelClaims are the claims about a column chunk and each of its data pages.
 type levelClaims struct {
 	chunk []levelClaim
 	pages [][]levelClaim
@@ -56,7 +56,7 @@ func (v *verifier) levels(w *chunkWalk) {
 		return tally{make([]int64, d.MaxRepetitionLevel()+1), make([]int64, d.MaxDefinitionLevel()+1), make([]int64, 1)}
 	}
 	all, page, k, seen := empty(), empty(), 0, int64(0)
-	next := func() { // page k is counted
+	next := func() { // after page k has been counted
 		v.checkLevels(said.pages[k], page)
 		if !w.flat && rows != nil {
 			v.checkRows(w, k, rows[k], page[repLevels][0])
@@ -102,7 +102,7 @@ func (v *verifier) levelClaims(w *chunkWalk) (out levelClaims) {
 	d, n := v.r.Footer.Schema.Column(w.leaf), len(w.data)
 	out.pages = make([][]levelClaim, n)
 	m := v.r.Footer.RowGroups[w.group].Columns[w.leaf].MetaData
-	// Arrow C++ counts of strings in DELTA_BYTE_ARRAY only what they do not share with the one before.
+	// Of strings in DELTA_BYTE_ARRAY, Arrow C++ counts only the bytes that they do not share with the previous string.
 	noBytes := d.PhysicalType() != meta.TypeBytes ||
 		slices.ContainsFunc(m.Encodings, func(e meta.Encoding) bool { return e == meta.DeltaByteArray }) &&
 			strings.HasPrefix(v.r.Footer.CreatedBy, "parquet-cpp")
@@ -147,8 +147,8 @@ func (v *verifier) levelClaims(w *chunkWalk) (out levelClaims) {
 	return out
 }
 
-// checkRows compares the rows that a data page of a list's leaf should have, by the offset index or its header, with
-// those that begin in it.
+// checkRows compares the number of rows that a data page of a list's leaf should have, according to the offset index or
+// its header, with the number that begin in it.
 func (v *verifier) checkRows(w *chunkWalk, k int, said vec.Range, begin int64) {
 	switch p := &w.data[k]; {
 	case said.Len() == begin:
@@ -163,8 +163,8 @@ func (v *verifier) checkRows(w *chunkWalk, k int, said vec.Range, begin int64) {
 	}
 }
 
-// checkNulls compares the number of nulls in the header of a data page v2 with its entries, of which values are not
-// null. Arrow's writers count nulls for statistics, and write 0 if there are none to be written.
+// checkNulls compares the number of nulls in the header of a data page v2 with its entries; values is the number of
+// entries that are not null. Arrow's writers count nulls only for statistics, and write 0 if no statistics are written.
 func (v *verifier) checkNulls(w *chunkWalk, k int, values int64) {
 	p, counted := &w.data[k], groupStats(v.r, w.group, w.leaf) != nil
 	if p.Nulls < 0 || p.Nulls == p.Values-values || p.Nulls == 0 && p.Stats == nil && !counted {

@@ -12,7 +12,8 @@ import (
 	"stoa/format/parquet/internal/read"
 )
 
-// sortKeys are the sorting columns of a row group, up to one that cannot be compared: in a list, or without an order.
+// sortKeys returns the sorting columns of a row group up to the first that cannot be compared, because it is in a list
+// or has no order.
 func sortKeys(r *read.Reader, group int) (keys []order.SortKey, err error) {
 	for i, s := range r.Footer.RowGroups[group].SortingColumns {
 		if s.ColumnIdx < 0 || int(s.ColumnIdx) >= r.Footer.Schema.NumColumns() {
@@ -31,7 +32,8 @@ func sortKeys(r *read.Reader, group int) (keys []order.SortKey, err error) {
 	return keys, nil
 }
 
-// rowOrder compares the rows of a row group with sorting_columns. An unreadable column has been reported before.
+// rowOrder compares the rows of a row group with sorting_columns. Unreadable columns are ignored: they have already
+// been reported.
 func (v *verifier) rowOrder(group int) {
 	keys, err := sortKeys(v.r, group)
 	v.find("parquet.order", err)

@@ -14,8 +14,8 @@ import (
 // A summary (_metadata) is a footer on its own: the row groups of all files of a table, each column chunk with the
 // name of its file.
 
-// summary checks a summary, and that the files it names exist and are long enough. Their contents are verified where
-// they are.
+// summary checks a summary, and that the files it names exist and are long enough. Their contents are not verified
+// here.
 func (v *verifier) summary(t format.Target) {
 	ends := map[string]int64{} // end of the last chunk in each file
 	var names []string
@@ -35,14 +35,14 @@ func (v *verifier) summary(t format.Target) {
 			"%d unclaimed bytes", gap))
 	}
 	for _, name := range names {
-		if v.Stopped() || t.At != (vec.Range{}) { // embedded in another file it has no directory
+		if v.Stopped() || t.At != (vec.Range{}) { // a file embedded in another one has no directory
 			return
 		}
 		v.find("parquet.summary", v.checkNamed(t, name, ends[name]))
 	}
 }
 
-// checkNamed looks for a file that a summary names, with bytes up to end.
+// checkNamed checks that a file named by a summary exists and has at least end bytes.
 func (v *verifier) checkNamed(t format.Target, name string, end int64) error {
 	at := v.r.FooterAt
 	if !fs.ValidPath(path.Clean(name)) {

@@ -19,9 +19,9 @@ type verifier struct {
 	r        *read.Reader
 	noSums   bool
 	depth    format.Depth
-	base     region.Finding // common to findings at the current place
+	base     region.Finding // fields common to all findings at the current place
 	buf      []byte
-	badPages map[fault.Span]bool // pages whose checksum was reported
+	badPages map[fault.Span]bool // pages whose wrong checksum was reported
 }
 
 func newVerifier(ctx context.Context, part string, yield func(region.Finding) bool) *verifier {
@@ -38,7 +38,8 @@ func Collect(name string, findings *[]region.Finding) *verifier {
 	})
 }
 
-// codeOf is code for damage; other errors are parquet.unreadable or parquet.unsupported, whatever was being checked.
+// codeOf returns code for damage. Other errors become parquet.unreadable or parquet.unsupported, whatever was being
+// checked.
 func codeOf(code string, e *fault.Error) string {
 	switch e.Class {
 	case fault.Corrupt:
@@ -49,7 +50,7 @@ func codeOf(code string, e *fault.Error) string {
 	return "parquet.unreadable"
 }
 
-// find reports an error at the current place; nil is none.
+// find reports an error at the current place; nil is not an error.
 func (v *verifier) find(code string, err error) {
 	var e *fault.Error
 	if code == "parquet.column" && errors.As(err, &e) && v.badPages[e.At] {
@@ -63,14 +64,14 @@ func (v *verifier) rows(whole region.Finding, from, to int64) {
 	v.base.Rows, v.base.Lost = [2]int64{whole.Rows[0] + from, whole.Rows[0] + to}, to-from
 }
 
-// findUnlessDamage reports an error other than damage: what cannot be decoded is reported with the column.
+// findUnlessDamage reports an error unless it is damage, which is reported when the column is decoded.
 func (v *verifier) findUnlessDamage(code string, err error) {
 	if !errors.Is(err, fault.Corrupt) && !errors.Is(err, fault.Unsupported) {
 		v.find(code, err)
 	}
 }
 
-// Findings implements format.Finder: what does not keep the file from being read, but makes rows wrong.
+// Findings implements format.Finder. It returns faults that do not keep the file from being read but make rows wrong.
 func Findings(r *read.Reader) (out []region.Finding) {
 	out = PartFindings(r.File)
 	v := Collect(r.Target.Name, &out)
@@ -81,7 +82,7 @@ func Findings(r *read.Reader) (out []region.Finding) {
 	return out
 }
 
-// PartFindings are the findings about missing parts of the table.
+// PartFindings returns the findings about missing parts of the table.
 func PartFindings(f *file.File) (out []region.Finding) {
 	v := Collect(f.Target.Name, &out)
 	for _, err := range f.MissingParts {

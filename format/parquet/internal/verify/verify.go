@@ -16,9 +16,9 @@ import (
 	"stoa/vec"
 )
 
-// File reads everything, unless only the structure is wanted: footer, page headers, checksums, indexes, values.
-// Whatever the file says twice is compared: numbers of rows and values, positions of pages, and bounds with values.
-// Checksums would not be enough: Parquet only has them for page bodies.
+// File reads everything, unless only the structure is requested: footer, page headers, checksums, indexes, values. All
+// redundant information is compared: numbers of rows and values, positions of pages, and bounds with values. Checksums
+// would not suffice, because Parquet has them only for page bodies.
 func File(ctx context.Context, t format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
 	return func(yield func(region.Finding) bool) {
 		v := newVerifier(ctx, t.Name, yield)
@@ -48,7 +48,8 @@ func File(ctx context.Context, t format.Target, o format.OpenOptions) iter.Seq[r
 	}
 }
 
-// Unchecked is format.Format.Unchecked. Writers checksum all pages of a chunk or none, so the first page decides.
+// Unchecked implements format.Format.Unchecked. Writers checksum all pages of a chunk or none, so the first page
+// decides.
 func Unchecked(ctx context.Context, t format.Target, o format.OpenOptions) (string, error) {
 	r, err := file.New(ctx, t, o)
 	if err != nil {
@@ -78,7 +79,7 @@ func Unchecked(ctx context.Context, t format.Target, o format.OpenOptions) (stri
 	return format.WithoutSums(leaves, unchecked), ctx.Err()
 }
 
-// magic checks the first bytes, which no reader needs.
+// magic checks the first bytes, on which no reader relies.
 func (v *verifier) magic() {
 	at := v.r.Span(0, 4)
 	var b [4]byte
@@ -105,9 +106,10 @@ func (v *verifier) file(t format.Target, o format.OpenOptions) {
 			for _, leaf := range v.r.FieldLeaves[f] {
 				pages = append(pages, v.chunk(g, leaf))
 			}
-			// Footer, indexes and page headers have no checksum: only reading shows whether they match the pages.
+			// Footer, indexes and page headers have no checksum: only reading the values shows whether they match the
+			// pages.
 			if v.depth != format.Quick {
-				if !v.values(g, f, pages) { // decoding the rest would take as much memory
+				if !v.values(g, f, pages) { // decoding the rest would need as much memory
 					continue
 				}
 				for i, leaf := range v.r.FieldLeaves[f] {
@@ -150,8 +152,8 @@ func (v *verifier) copies() {
 	}
 }
 
-// chunk checks the pages of a column chunk: headers, checksums, sizes and number of values, and what footer and indexes
-// say of them.
+// chunk checks the pages of a column chunk: headers, checksums, sizes and number of values, and the claims of footer
+// and indexes about them.
 func (v *verifier) chunk(group, leaf int) chunkWalk {
 	whole := v.base
 	defer func() { v.base = whole }()
@@ -204,7 +206,7 @@ func (v *verifier) chunk(group, leaf int) chunkWalk {
 	return w
 }
 
-// checkSizes compares what the footer says of the size and the start of a chunk with its pages.
+// checkSizes compares the size and the start of a chunk in the footer with its pages.
 func (v *verifier) checkSizes(w *chunkWalk, at fault.Span) error {
 	m := v.r.Footer.RowGroups[w.group].Columns[w.leaf].MetaData
 	if m.TotalUncompressedSize != w.raw {
@@ -213,7 +215,7 @@ func (v *verifier) checkSizes(w *chunkWalk, at fault.Span) error {
 	}
 	d := m.DictionaryPageOffset
 	if len(w.data) == 0 || d == nil || *d <= 0 {
-		return nil // without the offset of a dictionary, some writers begin with it at data_page_offset
+		return nil // some writers point data_page_offset at the dictionary and omit the dictionary's own offset
 	}
 	if first := w.data[0].Header.Off - v.r.Base; m.DataPageOffset != first {
 		return fault.Corruptf(v.r.FooterAt, meta.IndexPath(w.group, w.leaf, "data_page_offset"),
@@ -236,7 +238,7 @@ func groupSizes(r *read.Reader, g int) error {
 			first = min(first, r.ChunkStart(g, k))
 		}
 	}
-	if n := rg.TotalByteSize; n != 0 && n != raw { // some writers leave it out
+	if n := rg.TotalByteSize; n != 0 && n != raw { // some writers omit it
 		return fault.Corruptf(r.FooterAt, fmt.Sprintf("row_groups[%d].total_byte_size", g),
 			"%d, but its columns have %d", n, raw)
 	}
@@ -251,8 +253,8 @@ func groupSizes(r *read.Reader, g int) error {
 	return nil
 }
 
-// page compares the checksum of a page and, since no checksum covers the header, the header with the body. The page is
-// decoded later.
+// page compares the checksum of a page with its bytes and, since no checksum covers the header, the header with the
+// body. The page is decoded later.
 func (v *verifier) page(w *chunkWalk, p *meta.Page) {
 	if p.IsData() && meta.EnumName(meta.Encodings, p.Encoding) == fmt.Sprint(p.Encoding) {
 		v.find("parquet.unsupported", fault.Unsupportedf(p.Header, meta.IndexPath(w.group, w.leaf, "page"),
@@ -272,14 +274,14 @@ func (v *verifier) page(w *chunkWalk, p *meta.Page) {
 		return
 	}
 	code := v.r.Footer.RowGroups[w.group].Columns[w.leaf].MetaData.Codec
-	// the size of what is encrypted is checked when it is decoded
+	// The size of encrypted bytes is checked when they are decoded.
 	if v.r.Footer.RowGroups[w.group].Columns[w.leaf].Cipher == nil {
 		v.find("parquet.page", checkRawSize(p, code, v.buf[:p.Body.Len]))
 	}
 }
 
-// checkRawSize compares uncompressed_page_size with the body. Most compressed data declare their raw size; only where
-// they do not, or declare another, they are decompressed.
+// checkRawSize compares uncompressed_page_size with the body. Most compressed data state their raw size; they are
+// decompressed only if they do not, or if they state a different one.
 func checkRawSize(p *meta.Page, code meta.Compression, b []byte) error {
 	raw := p.Raw
 	if p.Kind == meta.DataPageV2 {
@@ -309,7 +311,7 @@ func checkRawSize(p *meta.Page, code meta.Compression, b []byte) error {
 	return nil
 }
 
-// values decodes a field of a row group and checks all claims about its leaves. It returns false if that takes more
+// values decodes a field of a row group and checks all claims about its leaves. It returns false if that needs more
 // memory than allowed.
 func (v *verifier) values(group, f int, pages []chunkWalk) (affordable bool) {
 	claims := v.claims(group, f, pages)
@@ -345,8 +347,8 @@ func (v *verifier) values(group, f int, pages []chunkWalk) (affordable bool) {
 	return true
 }
 
-// claims are what the statistics of the row group and its pages, and the column indexes, say about field f. There are
-// none for pages whose rows are unknown, as of lists without an offset index.
+// claims returns the claims about field f in the statistics of the row group and its pages and in the column indexes.
+// Pages whose rows are unknown, such as those of lists without an offset index, have none.
 func (v *verifier) claims(group, f int, pages []chunkWalk) (out []*claim) {
 	for i, l := range leavesOf(v.r, f) {
 		var chunk *claim

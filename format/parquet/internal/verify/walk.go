@@ -12,20 +12,20 @@ import (
 
 // chunkWalk walks the pages of a chunk.
 type chunkWalk struct {
-	x           *meta.OffsetIndex // nil: none
+	x           *meta.OffsetIndex // nil if there is none
 	group, leaf int
 	rows        int64 // of the row group
 	flat        bool
 
-	at      fault.Span // what remains of the chunk
-	n       int        // pages before it, of all types
+	at      fault.Span // the rest of the chunk
+	n       int        // number of preceding pages of all types
 	data    []meta.Page
-	dict    *meta.Page // nil: none
+	dict    *meta.Page // nil if there is none
 	values  int64
-	raw     int64 // uncompressed bytes of all pages with headers
+	raw     int64 // uncompressed bytes of all pages including headers
 	damaged bool  // pages were skipped
 
-	counted []tally // of each data page, from its decoded values; nil: not counted there
+	counted []tally // of each data page, from its decoded values; nil if not counted there
 }
 
 func (w *chunkWalk) take(p *meta.Page) {
@@ -47,8 +47,8 @@ func (w *chunkWalk) module(r *read.Reader) meta.PageModule {
 		Ordinal: len(w.data)}
 }
 
-// skipDamaged continues, as readers do, with the next page that the offset index has after a damaged header, and
-// returns the rows that are skipped: without an index all that follow.
+// skipDamaged continues after a damaged header, as readers do, at the next page in the offset index. It returns the
+// skipped rows: without an index, all rows that follow.
 func (w *chunkWalk) skipDamaged(base int64) (from, to int64) {
 	w.damaged = true
 	at, n := w.at.Off-base, len(w.data)
@@ -61,12 +61,12 @@ func (w *chunkWalk) skipDamaged(base int64) (from, to int64) {
 	}
 	next, same := slices.BinarySearch(w.x.Offsets, at)
 	switch {
-	case at < w.x.Offsets[0]: // a dictionary
+	case at < w.x.Offsets[0]: // a dictionary was skipped
 		from, to = 0, w.rows
 	case same:
 		from = w.x.FirstRow[next]
 		next++
-	default: // the header of the page before sent us here
+	default: // the header of the previous page pointed to a wrong place
 		from = w.x.FirstRow[min(max(n-1, 0), next-1)]
 	}
 	end := w.at.End()
@@ -102,7 +102,7 @@ func (w *chunkWalk) checkRows(at fault.Span) error {
 	return nil
 }
 
-// pageRows are the rows of the row group in each data page; nil if they are not known.
+// pageRows returns the rows of the row group in each data page; nil if they are unknown.
 func (w *chunkWalk) pageRows() []vec.Range {
 	out, row := make([]vec.Range, len(w.data)), int64(0)
 	for i, p := range w.data {

@@ -12,8 +12,8 @@ import (
 	"stoa/format/parquet/internal/meta"
 )
 
-// planStored replaces the schema by that of the file, in which each struct without fields has meta.NoFields, and
-// unions are structs.
+// planStored replaces the schema with that of the file: each struct without fields gets meta.NoFields, and unions
+// become structs.
 func (w *Writer) planStored() error {
 	fields := w.sc.Fields()
 	for i, f := range fields {
@@ -46,7 +46,7 @@ func (w *Writer) planStored() error {
 	return nil
 }
 
-// notes say what readers see of structs without fields and of unions.
+// notes returns messages about what other readers see in place of structs without fields and unions.
 func (w *Writer) notes() (out []string) {
 	if w.empty != nil {
 		out = append(out, fmt.Sprintf("Parquet has no struct without fields: in %s other readers see a field %s, "+
@@ -59,7 +59,7 @@ func (w *Writer) notes() (out []string) {
 	return out
 }
 
-// someOf lists names, not too many.
+// someOf lists some of the names, so that messages remain short.
 func someOf(names []string) string {
 	const most = 5
 	if n := len(names); n > most {
@@ -68,7 +68,7 @@ func someOf(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// asStored is a batch with the columns of the file. The caller releases it.
+// asStored converts a batch to the columns of the file. The caller releases it.
 func (w *Writer) asStored(b arrow.RecordBatch) (arrow.RecordBatch, error) {
 	if w.stored == w.sc {
 		b.Retain()
@@ -87,7 +87,8 @@ func (w *Writer) asStored(b arrow.RecordBatch) (arrow.RecordBatch, error) {
 	return array.NewRecordBatch(w.stored, columns, b.NumRows()), nil
 }
 
-// storedData is an array with the fields that its structs have in to, and structs for unions. The caller releases it.
+// storedData converts an array to type to: structs get the fields that they have there, unions become structs. The
+// caller releases it.
 func storedData(d arrow.ArrayData, to arrow.DataType) (arrow.ArrayData, error) {
 	nested, ok := to.(arrow.NestedType)
 	if !ok || arrow.TypeEqual(d.DataType(), to) {

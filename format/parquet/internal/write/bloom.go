@@ -11,7 +11,7 @@ import (
 	"stoa/internal/thrift"
 )
 
-// maxBloom is the largest Bloom filter that is written, in bytes.
+// maxBloom is the size in bytes of the largest Bloom filter that is written.
 const maxBloom = 8 << 20
 
 // appendHashes appends the hashes of values of width bytes: XXH64 of their PLAIN form, without a length.
@@ -38,7 +38,7 @@ func FilterOf(hashes []uint64) meta.SplitBlock {
 	return f
 }
 
-// bloomHeader is a BloomFilterHeader: numBytes, BLOCK, XXHASH, UNCOMPRESSED.
+// bloomHeader returns a BloomFilterHeader: numBytes, BLOCK, XXHASH, UNCOMPRESSED.
 func bloomHeader(size int) []byte {
 	w := thrift.NewWriter(thrift.Compact)
 	w.Struct(thrift.Item)

@@ -9,17 +9,17 @@ import (
 	"stoa/internal/thrift"
 )
 
-// MaxBound is the largest bound that is written, in bytes; longer strings are truncated.
+// MaxBound is the size in bytes of the longest bound that is written; longer strings are truncated.
 const MaxBound = 64
 
 // LeafBounds are the minimum and the maximum of some values in PLAIN encoding, without a length; nil if there are no
 // values.
 type LeafBounds struct {
 	Min, Max []byte
-	unknown  bool // there are values, but none that has an order: only NaN
+	unknown  bool // there are values, but none of them has an order: only NaN
 }
 
-// boundsOf returns the bounds of v, whose memory they do not share.
+// boundsOf returns the bounds of v. They do not share its memory.
 func (o ordering) boundsOf(v dense, width int) (b LeafBounds) {
 	if v.n == 0 {
 		return b
@@ -71,7 +71,7 @@ func span[T byte | int32 | int64 | uint32 | uint64](v []T) (lo, hi T) {
 	return lo, hi
 }
 
-// floatSpan ignores NaN; of zeros, which are equal, -0 is the minimum and +0 the maximum.
+// floatSpan ignores NaN. Zeros of different sign are equal, but -0 is returned as the minimum and +0 as the maximum.
 func floatSpan[T float32 | float64](v []T) (lo, hi T, ok bool) {
 	lo, hi = T(math.Inf(1)), T(math.Inf(-1))
 	for _, x := range v {
@@ -92,7 +92,7 @@ func floatSpan[T float32 | float64](v []T) (lo, hi T, ok bool) {
 	return lo, hi, ok
 }
 
-// halfOrder maps the bits of a float16 to an integer in the same order; NaN has none.
+// halfOrder maps the bits of a float16 to an integer with the same order; ok is false for NaN, which has none.
 func halfOrder(x uint16) (n int, ok bool) {
 	if x&0x7fff > 0x7c00 {
 		return 0, false
@@ -147,7 +147,8 @@ func (o ordering) byteSpan(v dense, width int) (b LeafBounds) {
 	return b
 }
 
-// prefixSpan is byteSpan for values that compare by their bytes. Most are between the bounds by their first eight.
+// prefixSpan is byteSpan for values that compare by their bytes. The first eight bytes suffice to place most values
+// between the bounds.
 func (o ordering) prefixSpan(v dense, width int) (lo, hi []byte) {
 	sign := uint64(0)
 	if o == orderDecimal {
@@ -173,12 +174,12 @@ func (o ordering) prefixSpan(v dense, width int) (lo, hi []byte) {
 	return lo, hi
 }
 
-// prefix is the first eight bytes as a number in their order; a value with fewer is followed by zeros.
+// prefix returns the first eight bytes as a number with the same order; shorter values are padded with zeros.
 func prefix(x []byte) uint64 {
 	if len(x) >= 8 {
 		return binary.BigEndian.Uint64(x)
 	}
-	if cap(x) >= 8 { // what follows in the buffer is masked
+	if cap(x) >= 8 { // bytes beyond the value are masked
 		return binary.BigEndian.Uint64(x[:8]) &^ (math.MaxUint64 >> (8 * len(x)))
 	}
 	n := uint64(0)
@@ -244,13 +245,13 @@ func (b *LeafBounds) widen(c LeafBounds, o ordering, width int) {
 	}
 }
 
-// writtenBounds are bounds as they are stored, truncated where they are long.
+// writtenBounds are bounds as they are stored, with long ones truncated.
 type writtenBounds struct {
 	Min, Max           []byte
 	MinExact, MaxExact bool
 }
 
-// Truncated truncates long strings. A maximum that cannot be truncated to anything that is still above it is nil.
+// Truncated truncates long strings. A maximum is nil if no truncated string is greater than it.
 func (b *LeafBounds) Truncated(variable, text bool) writtenBounds {
 	w := writtenBounds{b.Min, b.Max, true, true}
 	if !variable {
@@ -265,7 +266,7 @@ func (b *LeafBounds) Truncated(variable, text bool) writtenBounds {
 	return w
 }
 
-// boundPrefix is the beginning of b; of text, whole characters.
+// boundPrefix returns the beginning of b; if it is text, only whole characters.
 func boundPrefix(b []byte, text bool) []byte {
 	n := MaxBound
 	for text && n > MaxBound-utf8.UTFMax && !utf8.RuneStart(b[n]) {
@@ -274,7 +275,8 @@ func boundPrefix(b []byte, text bool) []byte {
 	return b[:n:n]
 }
 
-// upperBound is a string above all that begin with b, and no longer than b; nil if there is none.
+// upperBound returns a string that is greater than all strings with the prefix b, and no longer than b; nil if there is
+// none.
 func upperBound(b []byte, text bool) []byte {
 	if !text || !utf8.Valid(b) {
 		for n := len(b); n > 0; n-- {
@@ -318,7 +320,7 @@ func writeStatistics(w *thrift.Writer, id int16, b writtenBounds, nulls int64) {
 	w.End()
 }
 
-// nans is how many values are NaN.
+// nans counts the values that are NaN.
 func (o ordering) nans(v dense, width int) (n int64) {
 	switch {
 	case o != orderFloat:

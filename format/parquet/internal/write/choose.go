@@ -10,10 +10,10 @@ import (
 	"stoa/internal/dremel"
 )
 
-// sampleBytes is how much of a page is encoded and compressed in each candidate encoding.
+// sampleBytes is the number of bytes of a page that are encoded and compressed in each candidate encoding.
 const sampleBytes = 64 << 10
 
-// choose decides, by a chunk's first page with values, whether it gets a dictionary, and which encoding it has
+// choose decides, from a chunk's first page with values, whether the chunk gets a dictionary, and which encoding it has
 // otherwise.
 func (c *ChunkWriter) choose() error {
 	best, err := c.tryEncodings()
@@ -40,7 +40,7 @@ func (c *ChunkWriter) choose() error {
 	return nil
 }
 
-// dictionaryCost estimates the bytes that the page and its share of the dictionary take. After a full page more are
+// dictionaryCost estimates the bytes of the page and of its share of the dictionary. After a full page, more pages are
 // expected, which use the same dictionary.
 func (c *ChunkWriter) dictionaryCost() (float64, error) {
 	stored := func(b []byte) (float64, error) {
@@ -65,8 +65,8 @@ func (c *ChunkWriter) dictionaryCost() (float64, error) {
 	return values + codes, err
 }
 
-// dictionaryGrowth is the factor by which a dictionary of d values after n entries grows when there are times as many,
-// if entries are drawn at random from a fixed set: of D values, D·(1-exp(-n/D)) have occurred after n.
+// dictionaryGrowth returns the factor by which a dictionary with d values after n entries grows after times as many
+// entries, if entries are drawn at random from a fixed set: of D values, D·(1-exp(-n/D)) have occurred after n.
 func dictionaryGrowth(n, d, times float64) float64 {
 	after := func(n, all float64) float64 { return all * -math.Expm1(-n/all) }
 	lo, hi := d, 1e6*n
@@ -80,7 +80,7 @@ func dictionaryGrowth(n, d, times float64) float64 {
 	return after(times*n, hi) / d
 }
 
-// pageValues are the values [from, to) of the page.
+// pageValues returns the values [from, to) of the page.
 func (c *ChunkWriter) pageValues(from, to int) dense {
 	v := dense{n: to - from, data: c.page.data}
 	if w := c.width(); w > 0 {
@@ -91,7 +91,7 @@ func (c *ChunkWriter) pageValues(from, to int) dense {
 	return v
 }
 
-// chooseEncoding decides how pages without a dictionary are encoded.
+// chooseEncoding chooses the encoding of pages without a dictionary.
 func (c *ChunkWriter) chooseEncoding() error {
 	_, err := c.tryEncodings()
 	return err
@@ -109,7 +109,7 @@ func (c *ChunkWriter) tryEncodings() (best float64, err error) {
 		case c.phys == meta.TypeFloat || c.phys == meta.TypeDouble:
 			candidates = append(candidates, meta.ByteStreamSplit)
 		case c.phys == meta.TypeBytes && c.Leaf.Type.ID() != arrow.DICTIONARY:
-			// pyarrow cannot read other encodings as dictionaries
+			// pyarrow cannot read other encodings as dictionaries.
 			candidates = append(candidates, meta.DeltaLengths, meta.DeltaByteArray)
 		}
 	}
@@ -131,11 +131,11 @@ func (c *ChunkWriter) tryEncodings() (best float64, err error) {
 	return best, nil
 }
 
-// sample is some values from the middle of the page.
+// sample returns some values from the middle of the page.
 func (c *ChunkWriter) sample() dense {
 	n := c.page.n
 	if c.phys == meta.TypeFloat || c.phys == meta.TypeDouble {
-		return c.pageValues(0, n) // byte streams only save something if each fills a compressor's block
+		return c.pageValues(0, n) // byte streams save bytes only if each one fills a block of the compressor
 	}
 	if w := c.width(); w > 0 {
 		n = min(n, max(1, sampleBytes/w))
@@ -146,7 +146,7 @@ func (c *ChunkWriter) sample() dense {
 	return c.pageValues(from, from+n)
 }
 
-// encodings are the encodings used in the chunk, ascending.
+// encodings returns the encodings used in the chunk, ascending.
 func (c *ChunkWriter) encodings() (out []int32) {
 	if c.MaxDef > 0 || c.MaxRep > 0 {
 		out = append(out, meta.RleLevels)

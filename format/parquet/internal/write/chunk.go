@@ -16,14 +16,14 @@ import (
 	"stoa/internal/thrift"
 )
 
-// ChunkWriter makes the pages of one column of one row group. Full pages wait in memory until the row group ends, since
-// the dictionary precedes them.
+// ChunkWriter makes the pages of one column of one row group. Full pages are kept until the row group ends, since the
+// dictionary precedes them in the file.
 type ChunkWriter struct {
 	*workspace
 	nest.Leaf
 	treeLeaf
 	plan     leafValue
-	nullable bool // its own field can be null
+	nullable bool // the field itself, not a parent, can be null
 	o        *writeOptions
 	head     *thrift.Writer
 	bloom    bool
@@ -37,19 +37,19 @@ type ChunkWriter struct {
 	// The chunk.
 	dict      *dictionary
 	dictState dictState
-	encoding  int32 // of pages without dictionary, once it was chosen
+	encoding  int32 // of pages without dictionary, once chosen
 	pages     []pageInfo
 	out       pieces // data pages
-	dictOut   pieces // the dictionary page, once the dictionary is retired
-	dictRaw   int64  // its uncompressed size with header
-	raw       int64  // uncompressed bytes of data pages with headers
+	dictOut   pieces // the dictionary page, once the dictionary has been retired
+	dictRaw   int64  // its uncompressed size including the header
+	raw       int64  // uncompressed bytes of data pages including headers
 	values    int64
 	groupRows int64
 	bounds    LeafBounds // of all values, not truncated
 	hashes    []uint64   // of all values, for the Bloom filter
-	nans      int64      // NaN, of all chunks of the file
+	nans      int64      // number of NaN in all chunks of the file
 
-	repBytes int    // of the page that is being finished
+	repBytes int    // bytes of repetition levels in the page that is being finished
 	vals     []byte // the encoded values of the page that is being finished; may alias other buffers
 }
 
@@ -59,25 +59,25 @@ type dictState uint8
 const (
 	dictUndecided dictState = iota
 	dictActive              // pages are codes of the dictionary
-	dictFull                // earlier pages are codes, later ones are not
-	dictRetired             // the same, and the encoding of later pages is not chosen yet
+	dictFull                // earlier pages are codes, later ones are values
+	dictRetired             // as dictFull, but the encoding of later pages has not been chosen yet
 	dictNone                // there is no dictionary
 )
 
-// pageInfo is what is remembered of a finished data page.
+// pageInfo holds the facts about a finished data page.
 type pageInfo struct {
-	at, size int64 // offset in out, with the header
+	at, size int64 // offset in out, size with the header
 	first    int64 // row
 	encoding int32
 	entries  int64
 	nulls    int64
 	raw      int64      // bytes of strings, without lengths
 	bounds   LeafBounds // as they are written
-	noBounds bool       // there are values, but no bounds of them that can be written
+	noBounds bool       // there are values, but no bounds that can be written
 	def, rep []int64    // entries by level
 }
 
-// width is the size of a value in the page that is being filled, in bytes; 0 for strings.
+// width returns the size in bytes of a value in the page that is being filled; 0 for strings.
 func (c *ChunkWriter) width() int {
 	if c.phys == meta.TypeBytes {
 		return 0
@@ -85,7 +85,7 @@ func (c *ChunkWriter) width() int {
 	return c.plan.to
 }
 
-// add appends the entries of a shredded leaf and ends pages between rows.
+// add appends the entries of a shredded leaf. Pages end between rows.
 func (c *ChunkWriter) add(s *nest.Shredded, mem memory.Allocator) error {
 	if s.Entries == 0 {
 		return nil
@@ -121,7 +121,7 @@ func (c *ChunkWriter) add(s *nest.Shredded, mem memory.Allocator) error {
 	return nil
 }
 
-// filled is the approximate size of the page that is being filled, in bytes.
+// filled returns the approximate size in bytes of the page that is being filled.
 func (c *ChunkWriter) filled() int {
 	n := len(c.page.fixed)
 	switch c.phys {
@@ -135,7 +135,8 @@ func (c *ChunkWriter) filled() int {
 
 func (c *ChunkWriter) full() bool { return c.filled() >= c.o.pageSize || c.entries >= c.maxEntries() }
 
-// maxEntries is how many entries a page may have, if it has more than one row. Booleans are small.
+// maxEntries returns the largest number of entries in a page of more than one row. It is larger for booleans, which are
+// small.
 func (c *ChunkWriter) maxEntries() int {
 	if c.phys == meta.TypeBoolean {
 		return 8 * c.o.pageRows
@@ -143,8 +144,8 @@ func (c *ChunkWriter) maxEntries() int {
 	return c.o.pageRows
 }
 
-// fit returns where the page ends that takes the entries from e on, whose values begin at v: at entry e2 and value v2.
-// It ends between rows.
+// fit finds the end of the page that begins with entry e, whose values begin at v: at entry e2 and value v2, with rows
+// rows. The end is between rows.
 func (c *ChunkWriter) fit(s *nest.Shredded, d *dense, e, v int) (e2, v2, rows int) {
 	left := 8 * (c.o.pageSize - c.filled()) // bits
 	width := 8 * c.width()
@@ -155,7 +156,7 @@ func (c *ChunkWriter) fit(s *nest.Shredded, d *dense, e, v int) (e2, v2, rows in
 	if c.phys == meta.TypeBytes {
 		all = 8*int(d.offs[d.n]-d.offs[v]) + 32*(d.n-v)
 	}
-	if rest := s.Entries - e; all+2*rest < left && c.entries+rest <= c.maxEntries() { // all of it
+	if rest := s.Entries - e; all+2*rest < left && c.entries+rest <= c.maxEntries() { // everything fits
 		rows = rest
 		if s.Rep != nil {
 			rows = nest.CountRows(s.Rep[e:])
@@ -270,7 +271,7 @@ func (c *ChunkWriter) endPage() error {
 	return nil
 }
 
-// keepBounds adds a page's bounds to the chunk's and keeps what is written of them: values may be long.
+// keepBounds adds a page's bounds to the chunk's, and keeps only their written form, because values may be long.
 func (c *ChunkWriter) keepBounds(p *pageInfo) {
 	c.bounds.widen(p.bounds, c.order, c.width())
 	p.noBounds = p.nulls < p.entries && (p.bounds.Min == nil || p.bounds.Max == nil)
@@ -290,12 +291,12 @@ func (c *ChunkWriter) encode(note *pageInfo) error {
 		}
 		return nil
 	}
-	// A dictionary in Arrow stays one: its maker knew why, and pyarrow cannot join pages with and without codes.
+	// A dictionary in Arrow remains one: its author had a reason, and pyarrow cannot join pages with and without codes.
 	if c.dictState == dictUndecided && c.o.dict && c.Leaf.Type.ID() == arrow.DICTIONARY {
 		c.dictState = dictActive
 		c.dict = c.dictionary(c.dict, c.width())
 	}
-	if c.page.n == 0 && c.dictState != dictActive { // nothing to choose by
+	if c.page.n == 0 && c.dictState != dictActive { // there are no values to choose by
 		note.encoding = meta.PlainValues
 		return nil
 	}
@@ -316,8 +317,8 @@ func (c *ChunkWriter) encode(note *pageInfo) error {
 	return nil
 }
 
-// advance adds the page's values to the dictionary, if there is one, and moves on from its state: a dictionary is
-// chosen by the first page, and ends with the page that it is too small for.
+// advance adds the page's values to the dictionary, if there is one, and moves to the next state: the first page
+// decides whether there is a dictionary, and it ends at the first page whose values do not fit.
 func (c *ChunkWriter) advance() error {
 	switch c.dictState {
 	case dictUndecided:
@@ -351,7 +352,7 @@ func (c *ChunkWriter) encodeCodes(note *pageInfo) {
 	c.vals = c.spare
 }
 
-// encoded appends v in an encoding other than a dictionary's.
+// encoded appends v in an encoding other than that of a dictionary.
 func (c *ChunkWriter) encoded(dst []byte, encoding int32, v dense) []byte {
 	switch encoding {
 	case meta.DeltaBinaryPacked:
@@ -372,7 +373,7 @@ func (c *ChunkWriter) encoded(dst []byte, encoding int32, v dense) []byte {
 	return append(dst, v.fixed...)
 }
 
-// finish compresses the page and appends it to the others, with its header.
+// finish compresses the page and appends it with its header to the others.
 func (c *ChunkWriter) finish(note *pageInfo) error {
 	levels := len(c.body)
 	raw := levels + len(c.vals)
@@ -384,7 +385,7 @@ func (c *ChunkWriter) finish(note *pageInfo) error {
 	var err error
 	switch {
 	case c.o.compress == nil:
-	case c.o.v2: // levels are not compressed, and values only if it pays
+	case c.o.v2: // levels are not compressed, and values only if that saves bytes
 		if c.compressed, err = c.o.compress(c.compressed[:0], c.vals); err != nil {
 			return err
 		}
@@ -415,7 +416,7 @@ func (c *ChunkWriter) finish(note *pageInfo) error {
 	return nil
 }
 
-// pageHead begins the header of a page whose body is stored, then more.
+// pageHead begins the header of a page whose body is stored followed by more.
 func (c *ChunkWriter) pageHead(kind int32, raw int, stored, more []byte) {
 	c.head.Reset()
 	c.head.Struct(thrift.Item)
@@ -455,14 +456,14 @@ func (c *ChunkWriter) dataHeader(note *pageInfo, levels, raw int, packed bool, s
 	w.End()
 }
 
-// pageStatistics writes statistics where there is no column index to hold them.
+// pageStatistics writes statistics only if there is no column index to contain them.
 func (c *ChunkWriter) pageStatistics(id int16, note *pageInfo) {
 	if !c.o.index {
 		writeStatistics(c.head, id, note.bounds.Truncated(c.phys == meta.TypeBytes, c.annotation.text()), note.nulls)
 	}
 }
 
-// pending is about how many bytes the chunk has so far.
+// pending estimates the bytes of the chunk so far.
 func (c *ChunkWriter) pending() int64 { return c.out.size + int64(c.filled()) }
 
 // reset begins the next row group.

@@ -42,7 +42,7 @@ func block(name string) func(dst, src []byte) ([]byte, error) {
 	return func(dst, src []byte) ([]byte, error) { return z.Compress(dst, src), nil }
 }
 
-// hadoopLZ4 compresses in Hadoop's framing. Hadoop's own reader has room for 256 KiB.
+// hadoopLZ4 compresses in Hadoop's framing, in small parts because Hadoop's own reader has a buffer of only 256 KiB.
 func hadoopLZ4(dst, src []byte) ([]byte, error) {
 	z, _ := codec.ByName("lz4")
 	for part := range slices.Chunk(src, 128<<10) {

@@ -6,19 +6,19 @@ import (
 	"stoa/internal/thrift"
 )
 
-// encryption is how a file is encrypted; nil: it is not.
+// encryption is the encryption of a file; nil if there is none.
 type encryption struct {
 	keys         *meta.Keyring
 	algorithm    *meta.Algorithm
 	plain        map[string]bool // columns that are not encrypted
 	found        map[string]bool // columns of the schema
 	signed       bool            // the footer is plaintext and signed
-	footerCipher *meta.Cipher    // of the footer's key
+	footerCipher *meta.Cipher    // uses the footer's key
 }
 
-// chunkCipher is how the chunks of one column are encrypted.
+// chunkCipher is the encryption of the chunks of one column.
 type chunkCipher struct {
-	crypto  *meta.ChunkCrypto // nil: they are not
+	crypto  *meta.ChunkCrypto // nil if they are not encrypted
 	base    *meta.Cipher
 	current *meta.Cipher // of the row group that is being filled
 	head    []byte       // of the page that is being finished
@@ -69,7 +69,7 @@ func (e *encryption) column(name string, i int) (s chunkCipher, err error) {
 	return s, nil
 }
 
-// check refuses names that are no columns: something would be encrypted otherwise than intended.
+// check refuses names that are not columns: otherwise the file would not be encrypted as intended.
 func (e *encryption) check() error {
 	if e == nil {
 		return nil
@@ -90,14 +90,14 @@ func (e *encryption) check() error {
 	return nil
 }
 
-// begin is called for each row group.
+// begin must be called at the start of each row group.
 func (s *chunkCipher) begin(group, column int) {
 	if s.crypto != nil {
 		s.current = s.base.ForChunk(group, column)
 	}
 }
 
-// magic is what the file begins and ends with.
+// magic returns the bytes at the beginning and end of the file.
 func (e *encryption) magic() string {
 	if e != nil && !e.signed {
 		return meta.Encrypted
@@ -105,13 +105,13 @@ func (e *encryption) magic() string {
 	return meta.Magic
 }
 
-// full reports whether a chunk of that many pages may exceed the number of ordinals before it is asked again, which is
+// full reports whether a chunk of the given number of pages could run out of ordinals before the next call, which comes
 // after at most more pages.
 func (s *chunkCipher) full(pages, more int) bool {
 	return s.crypto != nil && pages+more > meta.MaxOrdinal
 }
 
-// page encrypts the body of data page number data, given and returned as two pieces.
+// page encrypts the body of data page number data. The body is passed and returned as two pieces.
 func (s *chunkCipher) page(stored, more []byte, m meta.Module, data int) (one, two []byte) {
 	if s.current == nil {
 		return stored, more
@@ -124,7 +124,7 @@ func (s *chunkCipher) page(stored, more []byte, m meta.Module, data int) (one, t
 	return nil, s.out
 }
 
-// header returns the header of a page as it is written.
+// header returns the header of a page, encrypted if necessary.
 func (s *chunkCipher) header(b []byte, m meta.Module, data int) []byte {
 	if s.current == nil {
 		return b
@@ -133,7 +133,7 @@ func (s *chunkCipher) header(b []byte, m meta.Module, data int) []byte {
 	return s.head
 }
 
-// encryptModule returns a module of a chunk as it is written; s, which may be nil, encrypts it.
+// encryptModule returns a module of a chunk, encrypted by s unless that is nil.
 func encryptModule(s *meta.Cipher, b []byte, m meta.Module) []byte {
 	if s == nil {
 		return b
@@ -141,7 +141,7 @@ func encryptModule(s *meta.Cipher, b []byte, m meta.Module) []byte {
 	return s.Encrypt(nil, b, m, 0)
 }
 
-// wrap returns the footer as it is written: signed, or encrypted after the FileCryptoMetaData.
+// wrap returns the footer in its final form: signed, or encrypted and preceded by the FileCryptoMetaData.
 func (e *encryption) wrap(footer []byte) []byte {
 	switch {
 	case e == nil:
@@ -159,7 +159,7 @@ func (e *encryption) wrap(footer []byte) []byte {
 	return e.footerCipher.Encrypt(t.Encoded(), footer, meta.FooterModule, 0)
 }
 
-// fields writes the fields of a signed footer that say how it is signed.
+// fields writes the fields of a signed footer that describe the signature.
 func (e *encryption) fields(t *thrift.Writer) {
 	if e == nil || !e.signed {
 		return

@@ -6,13 +6,13 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// dictionarySize is the largest dictionary in bytes of values.
+// dictionarySize is the size in bytes of the values of the largest dictionary.
 const dictionarySize = 1 << 20
 
 // dictionary numbers the distinct values of a chunk in order of appearance.
 type dictionary struct {
-	width  int      // bytes of a value; 0: strings
-	slots  []uint32 // hash table of codes plus one; 0: empty
+	width  int      // bytes of a value; 0 for strings
+	slots  []uint32 // hash table of code + 1; 0 if empty
 	hashes []uint32 // of the values, by code
 	fixed  []byte
 	offs   []int32
@@ -28,10 +28,10 @@ func (d *dictionary) reset() {
 	d.hashes, d.fixed, d.offs, d.data, d.n = d.hashes[:0], d.fixed[:0], append(d.offs[:0], 0), d.data[:0], 0
 }
 
-// size is the PLAIN-encoded size of the values in bytes.
+// size returns the size in bytes of the values in PLAIN encoding.
 func (d *dictionary) size() int { return len(d.fixed) + len(d.data) + 4*(len(d.offs)-1) }
 
-// truncate removes all values but the first n. The hash table is not updated: no more values can be looked up.
+// truncate removes all values but the first n. The hash table is not updated, so no more values can be looked up.
 func (d *dictionary) truncate(n int) {
 	d.n, d.fixed = n, d.fixed[:min(n*d.width, len(d.fixed))]
 	if d.width == 0 {
@@ -40,13 +40,13 @@ func (d *dictionary) truncate(n int) {
 	}
 }
 
-// values are the dictionary's values in code order.
+// values returns the dictionary's values in code order.
 func (d *dictionary) values() dense {
 	return dense{n: d.n, fixed: d.fixed, offs: d.offs, data: d.data}
 }
 
-// codes appends the codes of v to dst. ok is false if it gave up: the values exceed dictionarySize or, with early,
-// hardly any value occurred twice among the first thousands.
+// codes appends the codes of v to dst. ok is false if it gave up because the values exceed dictionarySize or, if early
+// is set, because hardly any value occurred twice among the first thousands.
 func (d *dictionary) codes(dst []uint32, v dense, early bool) (codes []uint32, ok bool) {
 	const step = 4096
 	for from := 0; from < v.n; from += step {
@@ -68,7 +68,7 @@ func (d *dictionary) codes(dst []uint32, v dense, early bool) (codes []uint32, o
 	return dst, true
 }
 
-// at is value i; width 0 is for strings.
+// at returns value i; width is 0 for strings.
 func (v *dense) at(i, width int) []byte {
 	if width == 0 {
 		return v.data[v.offs[i]:v.offs[i+1]]

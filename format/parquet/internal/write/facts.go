@@ -9,18 +9,18 @@ import (
 	"stoa/store"
 )
 
-// FileFacts are what catalogues of tables keep about a file that was written.
+// FileFacts are the facts that table catalogues keep about a written file.
 type FileFacts struct {
 	Rows    int64
-	Groups  []int64       // where the row groups begin
+	Groups  []int64       // offsets of the row groups
 	Columns []ColumnFacts // the leaves, in order
 }
 
-// ColumnFacts are those of a leaf. Min and Max are in PLAIN encoding, without a length (nil: not known); long ones are
-// truncated, the maximum such that it is above all values.
+// ColumnFacts are the facts of a leaf. Min and Max are in PLAIN encoding, without a length (nil if unknown). Long ones
+// are truncated, the maximum so that it remains greater than all values.
 type ColumnFacts struct {
 	Path     []string // in the file's schema, with the names of the groups of lists and maps
-	FieldID  int      // -1: none
+	FieldID  int      // -1 if none
 	Repeated bool     // in a list or a map
 	Stored   int64    // bytes
 	Values   int64    // entries, nulls and empty lists included
@@ -29,7 +29,7 @@ type ColumnFacts struct {
 	Min, Max []byte
 }
 
-// Facts are known when the writer is closed.
+// Facts returns the facts, which are known once the writer has been closed.
 func (w *Writer) Facts() FileFacts {
 	f := FileFacts{Rows: w.rows}
 	for _, g := range w.groups {
@@ -44,7 +44,7 @@ func (w *Writer) Facts() FileFacts {
 			facts.Stored, facts.Values, facts.Nulls = facts.Stored+n.stored, facts.Values+n.values, facts.Nulls+n.nulls
 			b := LeafBounds{Min: n.bounds.Min, Max: n.bounds.Max}
 			if n.nulls < n.values && (b.Min == nil || b.Max == nil) {
-				known = known && n.c.order == orderFloat // only NaN: they are counted
+				known = known && n.c.order == orderFloat // a column of only NaN is known by their count
 				continue
 			}
 			all.widen(b, c.order, c.width())
@@ -57,7 +57,7 @@ func (w *Writer) Facts() FileFacts {
 	return f
 }
 
-// CreateWithFacts is Create, and a function that returns the facts once the writer is closed.
+// CreateWithFacts is like Create, but also returns a function that returns the facts once the writer has been closed.
 func CreateWithFacts(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions) (format.Writer,
 	func() FileFacts, error) {
 	out, enc, err := create(ctx, s, sc, o)

@@ -11,15 +11,15 @@ import (
 	"stoa/internal/thrift"
 )
 
-// createdBy is in the form that readers parse: application, version, build.
+// createdBy has the form that readers parse: application, version, build.
 const createdBy = "stoa version 1.0.0 (build stoa/format/parquet)"
 
-// chunkInfo is what the footer and the indexes say of a column chunk.
+// chunkInfo is the information about a column chunk in the footer and the indexes.
 type chunkInfo struct {
-	c             *ChunkWriter // of the column; its current pages are not these
+	c             *ChunkWriter // writer of the column; its current pages belong to a later chunk
 	hasDict       bool         // there is a dictionary page
 	encodings     []int32
-	pages         []pageInfo // with bounds as they are written
+	pages         []pageInfo // with bounds in their written form
 	bounds        writtenBounds
 	known         bool // all pages with values have bounds
 	nulls         int64
@@ -29,13 +29,13 @@ type chunkInfo struct {
 	dictAt        int64
 	dictSize      int64
 	dataAt        int64
-	copyAt        int64           // of the copy of its metadata
-	filter        meta.SplitBlock // written at the end: between pages it would get in recovery's way
+	copyAt        int64           // offset of the copy of its metadata
+	filter        meta.SplitBlock // written at the end of the file, because between pages it would disturb recovery
 	spilledFilter segment         // the filter, if it is in the temporary file
 	bloomAt       int64
 	bloomSize     int64
 	index         [2]place     // column index, offset index
-	cipher        *meta.Cipher // nil: it is not encrypted
+	cipher        *meta.Cipher // nil if not encrypted
 	locked        []byte       // encrypted metadata
 }
 
@@ -44,7 +44,7 @@ type place struct {
 	size int32
 }
 
-// groupInfo is what the footer says of a row group.
+// groupInfo is the information about a row group in the footer.
 type groupInfo struct {
 	chunks []*chunkInfo
 	rows   int64
@@ -82,7 +82,7 @@ func (w *Writer) endGroup() error {
 	return w.spill.end()
 }
 
-// keepFilter keeps a Bloom filter for the end; in a temporary file if there are many.
+// keepFilter keeps a Bloom filter until the end of the file; if there are many, in a temporary file.
 func (w *Writer) keepFilter(n *chunkInfo, f meta.SplitBlock) (err error) {
 	const share = 8
 	if w.filterSpill.open == nil || w.filterBytes+int64(len(f)) <= w.o.memory/share {
@@ -126,7 +126,7 @@ func (w *Writer) writeChunk(c *ChunkWriter) (*chunkInfo, error) {
 	}
 	n.copyAt = w.off
 	w.head.Reset()
-	n.writeColumnMeta(w.head, thrift.Item, false) // from the copy recovery knows where a chunk ends
+	n.writeColumnMeta(w.head, thrift.Item, false) // recovery finds the end of the chunk by this copy
 	return n, w.write(w.head.Encoded())
 }
 
@@ -147,7 +147,7 @@ func (w *Writer) writeDictionary(c *ChunkWriter, n *chunkInfo) error {
 	return w.write(body)
 }
 
-// dictionaryPage makes the dictionary page; raw is its uncompressed size. The bytes are valid until the next page is
+// dictionaryPage returns the dictionary page; raw is its uncompressed size. The bytes are valid until the next page is
 // made.
 func (c *ChunkWriter) dictionaryPage() (head, body []byte, raw int64, err error) {
 	c.spare = c.encoded(c.spare[:0], meta.PlainValues, c.dict.values())
@@ -201,7 +201,7 @@ func (w *Writer) writeBlooms() error {
 	return nil
 }
 
-// indexModules are the modules of indexes in the order in which they are written.
+// indexModules are the encryption modules of indexes in the order in which they are written.
 var indexModules = [...]meta.Module{meta.ColumnIndexModule, meta.OffsetIndexModule}
 
 // writeIndexes writes the column indexes of all chunks, then their offset indexes.
@@ -212,7 +212,7 @@ func (w *Writer) writeIndexes() error {
 				w.head.Reset()
 				if kind == 0 {
 					if !n.known && n.nulls < n.values {
-						continue // a page without bounds cannot be in it
+						continue // a column index cannot contain a page without bounds
 					}
 					n.writeColumnIndex(w.head)
 				} else {
@@ -272,7 +272,8 @@ func writeCounts(w *thrift.Writer, id int16, counts []int64) {
 	}
 }
 
-// boundaryOrder is 1 if the bounds of pages ascend, 2 if they descend, and 0 otherwise; pages of nulls are ignored.
+// boundaryOrder returns 1 if the bounds of pages ascend, 2 if they descend, and 0 otherwise; pages of nulls are
+// ignored.
 func (n *chunkInfo) boundaryOrder() int32 {
 	up, down := true, true
 	var last *pageInfo
@@ -396,8 +397,8 @@ func (n *chunkInfo) write(t *thrift.Writer, e *encryption) {
 	t.End()
 }
 
-// writeMeta writes the metadata of a ColumnChunk: in plain, or encrypted; in a signed footer then also in plain what
-// readers without the key need.
+// writeMeta writes the metadata of a ColumnChunk, in plaintext or encrypted. In a signed footer, encrypted metadata are
+// accompanied by the plaintext that readers without the key need.
 func (n *chunkInfo) writeMeta(t *thrift.Writer, e *encryption) {
 	if n.cipher == nil || !n.c.cipher.crypto.Own && !e.signed {
 		n.writeColumnMeta(t, 3, false)
@@ -421,7 +422,7 @@ func (n *chunkInfo) writeCrypto(t *thrift.Writer) {
 	}
 }
 
-// writeColumnMeta writes a ColumnMetaData; withoutStats leaves out what it says of values.
+// writeColumnMeta writes a ColumnMetaData; withoutStats omits its information about values.
 func (n *chunkInfo) writeColumnMeta(t *thrift.Writer, id int16, withoutStats bool) {
 	c := n.c
 	t.Struct(id)

@@ -12,7 +12,7 @@ import (
 	"stoa/internal/nest"
 )
 
-// leafForm is how the values of a leaf become those of its physical type.
+// leafForm is the conversion of a leaf's values to its physical type.
 type leafForm uint8
 
 const (
@@ -26,15 +26,15 @@ const (
 	formBytes                   // BYTE_ARRAY
 )
 
-// leafValue says how the values of one leaf are written.
+// leafValue describes how the values of one leaf are written.
 type leafValue struct {
 	form   leafForm
 	from   int  // bytes of a value in Arrow's buffer; 0 for BYTE_ARRAY and bits
-	to     int  // bytes in the file; 0 for BYTE_ARRAY; booleans take 1 before they are packed
+	to     int  // bytes in the file; 0 for BYTE_ARRAY; 1 for booleans, before they are packed
 	signed bool // formWiden
 }
 
-// planLeaf returns how values of t are written; ok is false if they cannot be.
+// planLeaf returns how values of t are written; ok is false if that is impossible.
 func planLeaf(t arrow.DataType) (v leafValue, ok bool) {
 	same := func(n int) (leafValue, bool) { return leafValue{form: formSame, from: n, to: n}, true }
 	switch t := t.(type) {
@@ -83,13 +83,13 @@ func planLeaf(t arrow.DataType) (v leafValue, ok bool) {
 	return leafValue{}, false
 }
 
-// decimalBytes is how many bytes hold every signed number of that many decimal digits.
+// decimalBytes returns the number of bytes that can hold every signed number with the given number of decimal digits.
 func decimalBytes(precision int32) int {
 	return int(math.Ceil((float64(precision)*math.Log2(10) + 1) / 8))
 }
 
-// dense is the non-null values of a leaf, one after another, in the file's physical type. It is valid as long as the
-// array it was made from, and until the next one is made in the same scratch memory.
+// dense holds the non-null values of a leaf, one after another, in the file's physical type. It is valid as long as the
+// array from which it was made, and until the next one is made in the same scratch memory.
 type dense struct {
 	n     int
 	fixed []byte  // n values of fixed size
@@ -112,7 +112,7 @@ func (s *denseScratch) room(n int) []byte {
 }
 
 // presentValues returns the non-null values as an array, which the caller releases. A dictionary is decoded. Nulls
-// among a dictionary's values become nulls of the leaf in s, if nullable says that it can have any.
+// among a dictionary's values become nulls of the leaf in s, provided that the leaf is nullable.
 func presentValues(s *nest.Shredded, nullable bool, mem memory.Allocator) (arrow.Array, error) {
 	a, err := s.Dense(mem)
 	if err != nil {
@@ -231,7 +231,7 @@ func (v leafValue) widen(dst, src []byte) {
 	}
 }
 
-// millis converts seconds, which Parquet does not have, to milliseconds.
+// millis converts seconds, a unit that Parquet lacks, to milliseconds.
 func millis(dst, src []byte, width int) error {
 	if width == 4 {
 		out := wordsOf[int32](dst)
@@ -263,7 +263,7 @@ func days(dst, src []byte) error {
 	return nil
 }
 
-// decimals converts little-endian integers to big-endian ones, without bytes that only extend the sign.
+// decimals converts little-endian integers to big-endian ones, omitting bytes that only extend the sign.
 func (v leafValue) decimals(dst, src []byte) error {
 	for at, to := 0, 0; at < len(src); at, to = at+v.from, to+v.to {
 		x, out := src[at:at+v.from], dst[to:to+v.to]

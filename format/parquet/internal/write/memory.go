@@ -2,10 +2,10 @@ package write
 
 import "slices"
 
-// held is how much memory the current row group takes, including buffers kept for the next.
+// held returns the memory in bytes that the current row group occupies, including buffers kept for the next one.
 func (w *Writer) held() int64 {
 	n := int64(0)
-	if w.filterSpill.open != nil { // else they cannot be spilled
+	if w.filterSpill.open != nil { // otherwise they cannot be spilled
 		n = w.filterBytes
 	}
 	for _, c := range w.cols {
@@ -14,7 +14,7 @@ func (w *Writer) held() int64 {
 	return n + int64(len(w.ws.free)*w.ws.piece)
 }
 
-// held is how much memory the chunk takes.
+// held returns the memory in bytes that the chunk occupies.
 func (c *ChunkWriter) held() int64 {
 	n := c.out.held() + c.dictOut.held() + 8*int64(cap(c.hashes)) + int64(cap(c.def)+cap(c.rep))
 	n += int64(cap(c.page.fixed) + cap(c.page.data) + 4*cap(c.page.offs))
@@ -24,9 +24,9 @@ func (c *ChunkWriter) held() int64 {
 	return n
 }
 
-// reduceMemory is called when more memory is held than allowed. Finished pages go to the temporary file. If that is not
-// enough, unfinished pages are finished and follow, and the largest dictionaries end. If there is no temporary file, or
-// it still is not enough, the row group ends.
+// reduceMemory reduces memory if more is held than allowed. Finished pages are moved to the temporary file. If that is
+// not enough, unfinished pages are finished and moved as well, and the largest dictionaries end. If there is no
+// temporary file, or the memory still exceeds the limit, the row group ends.
 func (w *Writer) reduceMemory() error {
 	if w.held() <= w.o.memory {
 		return nil

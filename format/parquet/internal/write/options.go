@@ -22,7 +22,7 @@ const (
 	defaultMemory    = 512 << 20
 )
 
-// The types of options that take one of a few values.
+// The types of options that accept one of a few values.
 type (
 	Compress    string
 	Encode      string
@@ -40,7 +40,7 @@ type SortColumn struct {
 	NullsFirst bool
 }
 
-// Options are the options of Create; package parquet documents them.
+// Options are the options of Create; they are documented in package parquet.
 type Options struct {
 	Compression      Compress
 	CompressionLevel int
@@ -67,7 +67,7 @@ type Options struct {
 	EmptyStructs     EmptyStructs
 }
 
-// WriteTable is the table of these options.
+// WriteTable is the options table of Options.
 var WriteTable = option.Table[Options]{Format: "parquet", For: "writing", Options: []option.Option[Options]{
 	option.Pick("compression", "how pages are compressed (default snappy)",
 		func(o *Options) *Compress { return &o.Compression }, "snappy", "none", "zstd", "gzip", "lz4", "brotli"),
@@ -139,7 +139,7 @@ type writeOptions struct {
 	bloom     map[string]bool
 	sort      []order.SortKey
 	keyValues meta.KeyValueChanges
-	crypt     *encryption // nil: nothing is encrypted
+	crypt     *encryption // nil if nothing is encrypted
 
 	refuseEmpty bool // structs without fields
 }
@@ -187,11 +187,11 @@ func parseWriteOptions(opts map[string]string) (o writeOptions, err error) {
 
 // CopyOptions are the options that do not change pages.
 type CopyOptions struct {
-	GroupRows, GroupSize int64 // 0: not given
+	GroupRows, GroupSize int64 // 0 if not set
 	KeyValues            meta.KeyValueChanges
 }
 
-// ParseCopyOptions parses them; other names an option that does change pages, "" if there is none.
+// ParseCopyOptions parses CopyOptions; other names an option that would change pages, "" if there is none.
 func ParseCopyOptions(opts map[string]string) (a CopyOptions, other string, err error) {
 	for _, key := range slices.Sorted(maps.Keys(opts)) {
 		switch key {
@@ -211,7 +211,7 @@ func ParseCopyOptions(opts map[string]string) (a CopyOptions, other string, err 
 
 const sortingForm = "COLUMN[:desc][:nulls-first], with commas between them,"
 
-// setSorting parses sorting-columns. A column with a comma, a colon or a quotation mark in its name is quoted.
+// setSorting parses sorting-columns. A column name that contains a comma, a colon or a quotation mark must be quoted.
 func setSorting(to *[]SortColumn, v string) (wanted string) {
 	var keys []SortColumn
 	for more := v != ""; more; {

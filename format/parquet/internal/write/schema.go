@@ -18,7 +18,7 @@ const (
 	repeated = 2
 )
 
-// ordering is how values of a leaf are compared in statistics.
+// ordering is the comparison of a leaf's values in statistics.
 type ordering uint8
 
 const (
@@ -35,19 +35,19 @@ const (
 // element is a SchemaElement.
 type element struct {
 	name       string
-	phys       int32 // -1: a group
+	phys       int32 // -1 for a group
 	length     int   // of FIXED_LEN_BYTE_ARRAY
 	rep        int32
 	children   int
 	annotation annotation
-	id         int // field id, -1 none
+	id         int // field id, -1 if none
 	order      ordering
 }
 
 // annotation is a logical type: its number in the union LogicalType, and the ConvertedType for older readers, -1 if
 // there is none.
 type annotation struct {
-	logical          int16 // 0: none
+	logical          int16 // 0 if none
 	converted        int32
 	precision, scale int32
 	unit             int16 // of times and timestamps, 1 to 3
@@ -55,7 +55,7 @@ type annotation struct {
 	bits             int8
 	version          int8 // of VARIANT
 	crs              string
-	algorithm        int32 // of GEOGRAPHY; -1: none
+	algorithm        int32 // of GEOGRAPHY; -1 if none
 }
 
 // text reports whether values are UTF-8.
@@ -102,7 +102,7 @@ func elementsOf(f arrow.Field, name string, rep int32, out []element) ([]element
 	return append(out, e), nil
 }
 
-// Logical types that Arrow does not have.
+// Logical types that do not exist in Arrow.
 const (
 	logicalTime      = 7
 	logicalJSON      = 12
@@ -122,7 +122,7 @@ func annotationOf(f arrow.Field) (annotation, bool) {
 		algorithm: m.Algorithm, utc: m.UTC}, ok
 }
 
-// annotate gives a leaf the logical type of its field's metadata, where it still fits the values.
+// annotate applies the logical type in a field's metadata to a leaf, provided that it still fits the values.
 func (e *element) annotate(f arrow.Field) {
 	const interval = 12 // bytes
 	m, ok := annotationOf(f)
@@ -138,14 +138,14 @@ func (e *element) annotate(f arrow.Field) {
 			e.annotation, e.order = m, orderNone
 		}
 	case e.phys != meta.TypeBytes || text != (m.logical == logicalJSON):
-	case m.logical == logicalGeometry || m.logical == logicalGeography: // which have no order
+	case m.logical == logicalGeometry || m.logical == logicalGeography: // these have no order
 		e.annotation, e.order = m, orderNone
 	default:
 		e.annotation = m
 	}
 }
 
-// setUTC sets whether a time of day is in UTC; older readers know no other.
+// setUTC sets whether a time of day is in UTC. Older readers know only times in UTC.
 func (m *annotation) setUTC(utc bool) {
 	if m.utc = utc; utc {
 		m.converted = []int32{1: 7, 2: 8, 3: -1}[m.unit]
@@ -159,7 +159,7 @@ func repetition(f arrow.Field) int32 {
 	return required
 }
 
-// fieldID is the field id in a field's metadata, -1 if there is none.
+// fieldID returns the field id in a field's metadata, -1 if there is none.
 func fieldID(f arrow.Field) int {
 	if v, ok := f.Metadata.GetValue(meta.FieldID); ok {
 		if n, err := strconv.ParseInt(v, 10, 32); err == nil {
@@ -233,7 +233,7 @@ func (e *element) integer(phys int32, bits int8, signed bool, converted int32) b
 	return e.set(phys, 0, o, annotation{logical: 10, converted: converted, bits: bits, signed: signed})
 }
 
-// number sets the types of integers and floats; false: t is neither.
+// number sets the types of integers and floats. It returns false if t is neither.
 func (e *element) number(t arrow.DataType) bool {
 	switch t.(type) {
 	case *arrow.Int8Type:
@@ -262,8 +262,8 @@ func (e *element) number(t arrow.DataType) bool {
 	return false
 }
 
-// time sets the types of dates, times, timestamps, durations and intervals; false: t is none of them. No reader
-// compares intervals.
+// time sets the types of dates, times, timestamps, durations and intervals. It returns false if t is none of these.
+// Intervals get no order because no reader compares them.
 func (e *element) time(t arrow.DataType) bool {
 	switch t := t.(type) {
 	case *arrow.Date32Type, *arrow.Date64Type:

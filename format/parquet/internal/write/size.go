@@ -6,12 +6,12 @@ import (
 	"stoa/internal/nest"
 )
 
-// sliceBytes is about how much of a column is shredded at a time: between slices the writer checks whether the row
-// group is full.
+// sliceBytes is the approximate number of bytes of a column that are shredded at a time: between slices the writer
+// checks whether the row group is full.
 const sliceBytes = 4 << 20
 
-// sliceEnd is where a slice of b ends that begins with row from: at most at limit, after at least one row, and if
-// possible before it exceeds the given number of bytes.
+// sliceEnd returns the end of the slice of b that begins at row from: at most limit, at least one row later, and if
+// possible before the slice exceeds the given number of bytes.
 func sliceEnd(b arrow.RecordBatch, from, limit, bytes int64) int64 {
 	bytes = min(bytes, sliceBytes*max(1, b.NumCols()))
 	to := limit

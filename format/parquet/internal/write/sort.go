@@ -57,7 +57,7 @@ func (w *Writer) checkOrder(b arrow.RecordBatch) error {
 	for i := range int(b.NumRows()) {
 		before, j := keys, i-1
 		if i == 0 {
-			if w.last == nil { // the row group begins
+			if w.last == nil { // the row group begins here
 				continue
 			}
 			before, j = keyViews(w.o.sort, func(k int) arrow.Array { return w.last[k] }), 0
@@ -68,7 +68,7 @@ func (w *Writer) checkOrder(b arrow.RecordBatch) error {
 		}
 	}
 	w.dropLast()
-	for _, k := range w.o.sort { // copied: the batch is the caller's
+	for _, k := range w.o.sort { // a copy, because the batch belongs to the caller
 		row := array.NewSlice(b.Column(k.Leaf.Path[0]), b.NumRows()-1, b.NumRows())
 		one, err := array.Concatenate([]arrow.Array{row}, w.mem)
 		row.Release()
@@ -88,7 +88,7 @@ func (w *Writer) dropLast() {
 	w.last = nil
 }
 
-// keyViews are views of the keys' leaves in their columns.
+// keyViews returns views of the keys' leaves in their columns.
 func keyViews(keys []order.SortKey, column func(k int) arrow.Array) []*order.View {
 	out := make([]*order.View, len(keys))
 	for k := range keys {

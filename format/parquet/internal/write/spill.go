@@ -14,7 +14,7 @@ type workspace struct {
 	scratch                 denseScratch
 	codes                   []uint32
 	body, compressed, spare []byte
-	tried                   *dictionary // a dictionary that did not pay
+	tried                   *dictionary // a dictionary that did not save bytes
 	free                    [][]byte    // pieces
 	piece                   int         // length of a piece in bytes
 }
@@ -35,9 +35,9 @@ func (w *workspace) dictionary(d *dictionary, width int) *dictionary {
 // segment is a range of a temporary file.
 type segment struct{ off, n int64 }
 
-// spill is a temporary file for what is written to the output later and does not stay in memory.
+// spill is a temporary file for bytes that will be copied to the output later, so that they need not stay in memory.
 type spill struct {
-	open func() (store.Scratch, error) // nil: there is no temporary file
+	open func() (store.Scratch, error) // nil if there is no temporary file
 	file store.Scratch
 	size int64
 }
@@ -77,12 +77,12 @@ func (s *spill) end() error {
 	return f.Close()
 }
 
-// pieces are bytes to be written later: first those in the temporary file, then those in memory, in pieces so that
-// appending does not move them.
+// pieces are bytes to be written later: first the bytes in the temporary file, then those in memory. The latter are
+// split into pieces so that appending does not move them.
 type pieces struct {
 	spilled []segment
 	list    [][]byte
-	size    int64 // of all
+	size    int64 // total number of bytes
 }
 
 // add appends b.
@@ -107,7 +107,7 @@ func (p *pieces) add(b []byte, ws *workspace) {
 	p.list = append(p.list, append(to, b...))
 }
 
-// held is how much memory they take.
+// held returns the memory in bytes that they occupy.
 func (p *pieces) held() (n int64) {
 	for _, b := range p.list {
 		n += int64(cap(b))
@@ -126,7 +126,7 @@ func (p *pieces) drop(ws *workspace) {
 	p.list = p.list[:0]
 }
 
-// spill moves what is in memory to the temporary file.
+// spill moves the bytes in memory to the temporary file.
 func (p *pieces) spill(s *spill) error {
 	for _, b := range p.list {
 		at, err := s.add(b)

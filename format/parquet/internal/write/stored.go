@@ -12,20 +12,20 @@ import (
 	"stoa/internal/dremel"
 )
 
-// Stored are entries of a data page with their values as they are stored, in the encoding that they are to have.
+// Stored are entries of a data page with values in their stored form, and the encoding in which they are to be written.
 type Stored struct {
 	Def, Rep       []byte
 	MaxDef, MaxRep uint8
 	Packed         [2]bool // repetition and definition levels are in BIT_PACKED
 	Encoding       int32
 	Physical       meta.Physical
-	Width          int // bytes of a value, 0: BYTE_ARRAY; a boolean is a byte
+	Width          int // bytes of a value, 1 for booleans; 0 for BYTE_ARRAY
 	Codes          func(value []byte) (uint32, bool)
 
 	values dense
 }
 
-// Values is how many values there are: entries but the nulls.
+// Values returns the number of entries that are not null.
 func (s *Stored) Values() int { return s.values.n }
 
 // AddFixed appends values of fixed size.
@@ -46,7 +46,7 @@ func (s *Stored) AddStrings(offs []int32, data []byte) {
 	v.data, v.n = append(v.data, data[offs[0]:offs[len(offs)-1]]...), v.n+len(offs)-1
 }
 
-// Strings is how many bytes the values of BYTE_ARRAY have, without their lengths.
+// Strings returns the total length in bytes of BYTE_ARRAY values.
 func (s *Stored) Strings() int64 { return int64(len(s.values.data)) }
 
 // Same reports whether o has the same entries.
@@ -56,14 +56,14 @@ func (s *Stored) Same(o *Stored) bool {
 		bytes.Equal(s.values.data, o.values.data)
 }
 
-// Bounds are the least and the greatest value of a column of type t, as they stand in statistics; nil if there is none
-// or the type has no order.
+// Bounds returns the minimum and the maximum of a column of type t in the form used in statistics; nil if there are no
+// values or the type has no order.
 func (s *Stored) Bounds(t arrow.DataType) (low, high []byte) {
 	b := s.ordering(t).boundsOf(s.values, s.Width)
 	return b.Min, b.Max
 }
 
-// ordering is that of values of type t as they are stored.
+// ordering returns the ordering of values of type t in their stored form.
 func (s *Stored) ordering(t arrow.DataType) ordering {
 	number := s.Physical == meta.TypeInt32 || s.Physical == meta.TypeInt64
 	switch t.(type) {
@@ -89,8 +89,8 @@ func (s *Stored) ordering(t arrow.DataType) ordering {
 	return orderNone // decimals of any length, INT96
 }
 
-// Levels appends repetition levels and definition levels, and returns how many bytes each has; sized: with their
-// lengths before them, which those in BIT_PACKED never have.
+// Levels appends repetition levels and definition levels. rep and def are their lengths in bytes. If sized is set, each
+// is preceded by its length, except in BIT_PACKED.
 func (s *Stored) Levels(dst []byte, sized bool) (out []byte, rep, def int) {
 	var size [2]int
 	for k, levels := range [][]byte{s.Rep, s.Def} {
@@ -122,7 +122,7 @@ func (s *Stored) Encode(dst []byte) ([]byte, error) {
 		return s.encodeCodes(dst)
 	}
 	v := s.values
-	if v.offs == nil { // there is no value
+	if v.offs == nil { // there are no values
 		v.offs = []int32{0}
 	}
 	boolean, text := s.Physical == meta.TypeBoolean, s.Physical == meta.TypeBytes
@@ -169,8 +169,9 @@ func (s *Stored) encodeCodes(dst []byte) ([]byte, error) {
 	return dremel.AppendCodes(dst, codes, largest), nil
 }
 
-// CompressorOf returns the function that appends the compressed form of src to dst, nil if pages are not compressed; ok
-// is false for codecs that we do not know. Pages in the old LZ4 are written in Hadoop's framing, or as bare blocks.
+// CompressorOf returns a function that appends the compressed form of src to dst, nil if pages are not compressed; ok
+// is false for unsupported codecs. Pages in the deprecated LZ4 codec are written in Hadoop's framing or as plain
+// blocks.
 func CompressorOf(c meta.Compression, framed bool) (compress func(dst, src []byte) ([]byte, error), ok bool) {
 	if c == meta.CodecLZ4 && framed {
 		return hadoopLZ4, true

@@ -10,7 +10,7 @@ import (
 	"stoa/internal/nest"
 )
 
-// unionInUnion refuses a union below another, see meta.UnionBelow.
+// unionInUnion returns an error if there is a union below another one, see meta.UnionBelow.
 func unionInUnion(f arrow.Field) (err error) {
 	meta.MapFields(f, func(x arrow.Field) (arrow.Field, bool) {
 		if _, is := x.Type.(arrow.UnionType); is && meta.UnionBelow(x.Type) {
@@ -22,8 +22,8 @@ func unionInUnion(f arrow.Field) (err error) {
 	return err
 }
 
-// groupedData is a union as the struct to: in each row the member that it has, and nulls for the others. The caller
-// releases it.
+// groupedData converts a union to the struct to: in each row the selected member is set and the others are null. The
+// caller releases it.
 func groupedData(d arrow.ArrayData, to *arrow.StructType) (arrow.ArrayData, error) {
 	u := array.MakeFromData(d).(array.Union)
 	defer u.Release()

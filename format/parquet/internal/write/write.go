@@ -17,11 +17,12 @@ import (
 	"stoa/store"
 )
 
-// sliceRows is how many rows are shredded at a time at most.
+// sliceRows is the largest number of rows that are shredded at a time.
 const sliceRows = 16 << 10
 
-// Writer writes record batches as a Parquet file in one pass: row group by row group, each column by column, then the
-// indexes and the footer. It holds one row group in memory up to a limit; the rest is in a temporary file.
+// Writer writes record batches as a Parquet file in one pass: row group by row group, within each column by column,
+// then the indexes and the footer. It keeps one row group in memory up to a limit, and the rest of it in a temporary
+// file.
 type Writer struct {
 	out         io.Writer
 	off         int64
@@ -35,7 +36,7 @@ type Writer struct {
 	cols        []*ChunkWriter
 	first       []int // index of the first leaf of each field
 	keyValues   [][2]string
-	Part        func() meta.Part // nil: the file is a whole table
+	Part        func() meta.Part // nil if the file is a whole table
 	head        *thrift.Writer
 	groups      []groupInfo
 	rows        int64
@@ -46,16 +47,16 @@ type Writer struct {
 	spill       spill         // of the row group
 	filterSpill spill         // for Bloom filters
 	filterBytes int64         // of Bloom filters in memory
-	last        []arrow.Array // of the sorting columns: the last row of the current row group
+	last        []arrow.Array // of the sorting columns: the last row in the current row group
 }
 
-// NewWriter returns a writer of batches of schema sc to w, with the options of Format.WriteKeys (nil: the defaults).
-// Close writes the footer; it does not close w.
+// NewWriter returns a writer of batches with schema sc to w, with the options of Format.WriteKeys (nil for the
+// defaults). Close writes the footer; it does not close w.
 func NewWriter(w io.Writer, sc *arrow.Schema, opts map[string]string) (*Writer, error) {
 	return NewWriterIn(w, sc, opts, nil)
 }
 
-// NewWriterIn is NewWriter with an allocator for what is kept of batches; nil: Go's heap.
+// NewWriterIn is NewWriter with an allocator for the parts of batches that are kept; nil for Go's heap.
 func NewWriterIn(w io.Writer, sc *arrow.Schema, opts map[string]string, mem memory.Allocator) (*Writer, error) {
 	o, err := parseWriteOptions(opts)
 	if err != nil {
@@ -77,11 +78,11 @@ func NewWriterIn(w io.Writer, sc *arrow.Schema, opts map[string]string, mem memo
 	return out, out.write([]byte(o.crypt.magic()))
 }
 
-// planKeyValues collects the key/value metadata: the schema's, changed as options say, and the schema itself.
+// planKeyValues collects the key/value metadata: those of the schema with the options' changes, and the schema itself.
 func (w *Writer) planKeyValues() error {
 	var pairs []meta.KeyValue
 	for i, k := range w.sc.Metadata().Keys() {
-		if k == meta.SealKey || k == meta.PartKey { // which came along from another file
+		if k == meta.SealKey || k == meta.PartKey { // copied from another file
 			continue
 		}
 		pairs = append(pairs, meta.KeyValue{Key: k, Value: &w.sc.Metadata().Values()[i]})
@@ -224,7 +225,7 @@ func (w *Writer) Write(b arrow.RecordBatch) error {
 func (w *Writer) batch(b arrow.RecordBatch) error {
 	for from := int64(0); from < b.NumRows(); {
 		to := sliceEnd(b, from, min(b.NumRows(), from+sliceRows, from+w.o.groupRows-w.filled),
-			min(w.o.memory, w.o.groupSize)/8) // a row group is not much larger than it may be
+			min(w.o.memory, w.o.groupSize)/8) // so that a row group exceeds its limit only slightly
 		part := b.NewSlice(from, to)
 		err := w.checkOrder(part)
 		if err == nil {
@@ -270,7 +271,7 @@ func (w *Writer) slice(b arrow.RecordBatch) error {
 	return nil
 }
 
-// Rows is how many rows were written.
+// Rows returns the number of rows written so far.
 func (w *Writer) Rows() int64 { return w.rows }
 
 // Flush does nothing: a row group is written when it is full.
@@ -316,7 +317,7 @@ type fileWriter struct {
 	w *Writer
 }
 
-// Close adds what the user has to know.
+// Close adds notes for the user to the summary.
 func (c fileWriter) Close(ctx context.Context) (format.Summary, error) {
 	s, err := c.Writer.Close(ctx)
 	s.Notes = append(s.Notes, c.w.notes()...)
@@ -327,7 +328,7 @@ func (c fileWriter) Abort(ctx context.Context) error {
 	return errors.Join(c.w.spill.end(), c.w.filterSpill.end(), c.Writer.Abort(ctx))
 }
 
-// Create is Format.Create.
+// Create implements Format.Create.
 func Create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions) (format.Writer, error) {
 	out, _, err := create(ctx, s, sc, o)
 	return out, err
