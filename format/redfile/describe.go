@@ -22,8 +22,8 @@ import (
 	"stoa/wire"
 )
 
-// anatomy streams the structures of a file: magic, column chunks with their pages, index pages, sync blocks, metadata
-// in between, and the footer.
+// anatomy streams the structures of a file: magic, column chunks with their pages, index pages, sync blocks,
+// intermediate metadata, and the footer.
 func anatomy(ctx context.Context, tg format.Target, o format.DescribeOptions) iter.Seq2[region.Node, error] {
 	return describe.Stream(ctx, o.Pages, func(out *describe.Outline) error {
 		return (&describer{Outline: out}).object(tg, o.OpenOptions)
@@ -33,8 +33,8 @@ func anatomy(ctx context.Context, tg format.Target, o format.DescribeOptions) it
 type describer struct {
 	*describe.Outline
 	f  *table.File
-	at int64 // everything before it is described
-	// report takes what only verify reports; nil while describing.
+	at int64 // everything before this offset has been described
+	// report receives the findings that only verify reports; nil while describing.
 	report func(code string, at fault.Span, path, format string, args ...any)
 }
 
@@ -43,7 +43,7 @@ type extent struct {
 	group, col int
 	from       int64
 	meta       *layout.ColumnMeta
-	metaOff    int64 // -1: none after the pages
+	metaOff    int64 // -1 if there is none after the pages
 }
 
 // object describes a file.
@@ -92,7 +92,7 @@ func (d *describer) node(depth int, kind region.Kind, name, value string, off, n
 	d.Emit(region.Node{Depth: depth, Kind: kind, Name: name, Value: value, At: d.f.At.Sub(off, n), Inner: -1})
 }
 
-// extents are the chunks of this file in the order in which they lie.
+// extents returns the chunks of this file in file order.
 func (d *describer) extents() []extent {
 	var out []extent
 	for g := range d.f.Footer.Groups {
@@ -121,7 +121,7 @@ func (d *describer) extents() []extent {
 	return out
 }
 
-// describes reports whether a copy of m is at off, as it is in a chunk without pages, where the first page would begin.
+// describes reports whether there is a copy of m at off, where the first page would begin, as in a chunk without pages.
 func (d *describer) describes(off int64, m *layout.ColumnMeta) bool {
 	f := d.f
 	end := f.MetaAt.Off - f.At.Off
@@ -140,7 +140,7 @@ func (d *describer) chunk(x extent) {
 	if x.metaOff >= from && x.metaOff < end {
 		end = x.metaOff
 	}
-	// Pages are read before the node of the chunk is emitted: its size is not known before.
+	// Pages are read before the node of the chunk is emitted, because they determine its size.
 	type found struct {
 		off, head int64
 		h         layout.PageHeader
@@ -187,7 +187,7 @@ func (d *describer) chunk(x extent) {
 	d.at = max(d.at, x.from+size)
 }
 
-// trace reads n bytes at off and emits their parts, with the parser that decodes them.
+// trace reads n bytes at off and emits their parts, using the parser that also decodes them.
 func (d *describer) trace(off, n int64, depth int, name string, parse func(*thrift.Reader)) {
 	at := d.f.At.Sub(off, n)
 	b := make([]byte, n)
@@ -220,7 +220,7 @@ func (d *describer) page(x extent, name string, off, head int64, h *layout.PageH
 	}
 }
 
-// body describes the body of a page: where levels and values are, or the entries of an index.
+// body describes the body of a page: the positions of levels and values, or the entries of an index.
 func (d *describer) body(x extent, off int64, h *layout.PageHeader) error {
 	at := d.f.At.Sub(off, int64(h.Stored))
 	b, err := format.ReadPage(d.Ctx, d.f.Src, at, d.f.Limits, "body", page.Alloc)
@@ -264,7 +264,7 @@ func (d *describer) body(x extent, off int64, h *layout.PageHeader) error {
 	return c.Err()
 }
 
-// between describes what lies between chunks, up to end: sync blocks, metadata so far, or bytes that nothing claims.
+// between describes the bytes between chunks, up to end: sync blocks, intermediate metadata, or unclaimed bytes.
 func (d *describer) between(end int64) {
 	for d.at < end && !d.Left() {
 		n := d.structure(end)
@@ -277,13 +277,13 @@ func (d *describer) between(end int64) {
 	}
 }
 
-// structure describes the structure at d.at, which ends at or before end, and returns its size; 0: there is none.
+// structure describes the structure at d.at, which must end at or before end, and returns its size; 0 if there is none.
 func (d *describer) structure(end int64) int64 {
 	f := d.f
 	at := f.At.Sub(d.at, end-d.at)
 	h, head, err := layout.PageAt(d.Ctx, f.Src, at, "")
 	if err != nil && !errors.Is(err, fault.Corrupt) {
-		d.Keep(err) // the store failed: a structure may be here
+		d.Keep(err) // the store failed, so there may be a structure here
 	}
 	if err == nil && h.Kind == layout.SyncPage {
 		d.node(0, region.Struct, "sync", "", d.at, head+int64(h.Stored))

@@ -12,9 +12,9 @@
 // Values are PLAIN (little-endian, BYTE_ARRAY with a u32 length in front, BOOLEAN as bits, least significant
 // first) or GROUP_VAR_INT.
 //
-// Five generations of the metadata have the one magic; their fields' types say which it is (see
-// layout.ParseFileMeta). A is the seed document's own and nobody wrote it; E is what redelm, the program that became
-// parquet-mr, wrote until its magic became PAR1.
+// All five generations of the metadata have the same magic; the types of their fields distinguish them (see
+// layout.ParseFileMeta). A is that of the seed document, which no program wrote; E is what redelm, the program that
+// became parquet-mr, wrote until its magic became PAR1.
 //
 //	                          A, B                  C              D                 E
 //	schema                    none: paths, levels   text           elements, lists   elements, depth first
@@ -22,10 +22,10 @@
 //	ColumnMetaData 6 and 7    maximum levels       sizes          sizes             sizes
 //	metadata of columns       after the pages; from B on a copy may stand in the file's
 //
-// What the documents leave open, and how it is settled here (the tests of it in brackets):
+// Points that the documents leave open, and how this package settles them (tests in brackets):
 //
-//   - The number at the end is a length, as every program wrote it; if that does not fit, it is read as the document
-//     words it, as an offset from the end [TestGenerations].
+//   - The number at the end is a length, as every program wrote it; if that does not fit, it is interpreted as the
+//     document states, as an offset from the end [TestGenerations].
 //   - Metadata is in Thrift's compact protocol; the binary one is recognized by the first byte of each structure
 //     [TestGenerations].
 //   - Levels are encoded as redelm did, in all generations [TestRealLevels]: see internal/enc/redlevels.
@@ -35,13 +35,13 @@
 //   - Snappy is one raw block, or in Hadoop's framing [TestHadoopSnappy]. The framing of LZO was never documented: it
 //     is refused.
 //   - INT96 is twelve bytes, opaque.
-//   - A repeated field is a list that cannot be null, of items that cannot be. Lists and maps that can are groups
-//     marked LIST and MAP, with a repeated group "list" or "map" in them.
+//   - A repeated field is a non-null list of non-null items. Lists and maps that are nullable, or have nullable items,
+//     are groups marked LIST and MAP that contain a repeated group "list" or "map".
 //   - In generations A and B the schema is inferred from paths and levels [TestInferred], unless the metadata has the
 //     Arrow schema under "ARROW:schema" [TestRow].
 //
-// Our extensions, which readers of 2013 skip, are index pages and, between row groups, sync blocks and the metadata so
-// far (both in internal/layout). They are what the document calls a "potential extension" [TestKilledWriter,
+// Our extensions, which readers of 2013 skip, are index pages and, between row groups, sync blocks and intermediate
+// metadata (both in internal/layout). The document calls these a "potential extension" [TestKilledWriter,
 // TestFailingSink, TestCutAnywhere].
 //
 // Sources: the seed document; parquet-format at e52693d, 1c3c4b8, 2975dd3, 684acaa and e1438f1; parquet-mr

@@ -6,15 +6,15 @@ import (
 	"stoa/internal/claims"
 )
 
-// claimedTwice are the chunks that are not read because another one claims bytes of theirs, and why, as far as the
-// metadata of the file says where chunks are. See internal/claims.
+// claimedTwice returns the chunks that are not read because another chunk claims some of their bytes, each with its
+// error, as far as the metadata of the file locates chunks. See internal/claims.
 func (f *File) claimedTwice() map[ChunkKey]error {
 	var all []claims.Chunk
 	for g := range f.Footer.Groups {
 		for k, c := range f.Footer.Groups[g].Columns {
 			m := c.Meta
 			if m != nil && c.File == "" && m.Data >= 0 && m.Data < f.At.Len && m.Values > 0 && m.Stored != 0 {
-				n := min(max(m.Stored, 1), f.At.Len-m.Data) // the least that it takes
+				n := min(max(m.Stored, 1), f.At.Len-m.Data) // the smallest size that it can have
 				all = append(all, claims.Chunk{Group: g, Column: k, At: f.At.Sub(m.Data, n)})
 			}
 		}

@@ -23,14 +23,14 @@ import (
 	"stoa/wire"
 )
 
-// File is an open RedFile below its schema: the metadata, and where chunks and their metadata are.
+// File is an open RedFile without its schema: the metadata, and the locations of chunks and their metadata.
 type File struct {
 	Tree     store.Tree
 	Src      store.Source
-	At       fault.Span // all of it; offsets in the metadata count from its beginning
+	At       fault.Span // the whole file; offsets in the metadata are relative to its beginning
 	Opts     layout.ReadOptions
 	Limits   format.Limits
-	NoVerify bool // checksums are not compared, nor parts with the metadata
+	NoVerify bool // checksums are not verified, nor are parts compared with the metadata
 
 	Footer  layout.FileMeta
 	MetaAt  fault.Span
@@ -46,22 +46,22 @@ type File struct {
 	metas        map[ChunkKey]*layout.ColumnMeta
 	objects      map[string]store.Source // of chunks in other files
 	groupsByFile map[string][]int        // row groups by the file_path of their chunks, see groupsIn
-	starts       map[string][]int64      // by file_path: where structures begin, see StructureAfter
-	mismatched   map[string]error        // objects that are not the parts that the metadata names
+	starts       map[string][]int64      // by file_path: the offsets of structures, see StructureAfter
+	mismatched   map[string]error        // objects that are not the parts named by the metadata
 }
 
 // ChunkKey names a column chunk by the indices of its row group and column.
 type ChunkKey struct{ Group, Col int }
 
-// New returns a File that Open has not read yet; at is all of the RedFile within src.
+// New returns a File from which nothing has been read yet; at is the span of the RedFile within src.
 func New(tree store.Tree, src store.Source, at fault.Span, o format.OpenOptions, opts layout.ReadOptions) *File {
 	return &File{Tree: tree, Src: src, At: at, Opts: opts, Limits: o.Limits.WithDefaults(), NoVerify: o.NoVerify,
 		metas: map[ChunkKey]*layout.ColumnMeta{}, objects: map[string]store.Source{}, mismatched: map[string]error{},
 		starts: map[string][]int64{}}
 }
 
-// Open reads the metadata of the file, and checks the magic at the beginning. trace, if not nil, takes the parts of the
-// metadata as nodes. What was read of the metadata is in Footer also after an error.
+// Open reads the metadata of the file and checks the magic at the beginning. trace, unless nil, receives the parts of
+// the metadata as nodes. After an error, Footer contains the metadata read so far.
 func (f *File) Open(ctx context.Context, trace func(region.Node)) error {
 	if f.At.Len < layout.MinFile {
 		return fault.Corruptf(f.At, "", "%d bytes are too few for a RedFile", f.At.Len)
@@ -82,8 +82,9 @@ func (f *File) Open(ctx context.Context, trace func(region.Node)) error {
 }
 
 // readMeta finds and reads the metadata at the end: N bytes, N as u32 little-endian, magic. The document calls the
-// number an "offset from end of file"; every program wrote the length. The length is tried first. Metadata that does
-// not begin with the version is taken for that of an offset, since the bytes before it may look like unknown fields.
+// number an "offset from end of file", but every program wrote the length, so the length is tried first. If metadata
+// found by the length does not begin with the version, the number is interpreted as an offset, since the bytes before
+// the metadata may look like unknown fields.
 func (f *File) readMeta(ctx context.Context, trace func(region.Node)) error {
 	var end [layout.TailLen]byte
 	tail := f.At.Sub(f.At.Len-layout.TailLen, layout.TailLen)
@@ -104,7 +105,7 @@ func (f *File) readMeta(ctx context.Context, trace func(region.Node)) error {
 			f.Footer, f.MetaAt = m, at
 		}
 	}
-	switch { // read again for the trace: only the reading that was chosen owns the bytes
+	switch { // read again for the trace: only the interpretation that was chosen owns the bytes
 	case trace == nil:
 		return first
 	case f.Literal:
@@ -154,9 +155,9 @@ func traceMeta(trace func(region.Node), at fault.Span, b []byte, m *layout.FileM
 	layout.ParseFileMeta(wire.NewCursor(b, at, "file_metadata").Trace(trace, 1))
 }
 
-// Place returns the object that has the bytes of a chunk, and the span in which they can be: of this file all before
-// its metadata. An object that is missing or is not the part that the metadata names is an error of class Corrupt; a
-// file_path that leads out of the directory, of class Invalid.
+// Place returns the object that contains a chunk, and the span in which the chunk can be: in this file, everything
+// before the metadata. If the object is missing, or is not the part that the metadata names, the error is Corrupt; if
+// file_path leads out of the directory, Invalid.
 func (f *File) Place(ctx context.Context, group, col int) (store.Source, fault.Span, error) {
 	c := &f.Footer.Groups[group].Columns[col]
 	if c.File == "" {
@@ -176,7 +177,7 @@ func (f *File) Place(ctx context.Context, group, col int) (store.Source, fault.S
 	}
 	if !ok {
 		src, err = f.Tree.Open(ctx, name)
-		if errors.Is(err, fs.ErrNotExist) || store.NoFile(err) { // damage of this chunk; the others may be whole
+		if errors.Is(err, fs.ErrNotExist) || store.NoFile(err) { // only this chunk is damaged; the others may be intact
 			return nil, fault.Span{}, fault.Corruptf(f.MetaAt, layout.ChunkPath(group, col)+".file_path",
 				"%q, the file of the chunk, is missing", c.File)
 		}
@@ -195,8 +196,8 @@ func (f *File) Place(ctx context.Context, group, col int) (store.Source, fault.S
 	return src, fault.Span{Object: name, Len: src.Size()}, nil
 }
 
-// ObjectOf returns the name of the object that file_path means. It must be in the directory of the file or below it,
-// unless option outside is set.
+// ObjectOf returns the name of the object to which file_path refers. It must be in the directory of the file or below
+// it, unless option outside is set.
 func (f *File) ObjectOf(p string) (string, error) {
 	name := path.Join(path.Dir(f.At.Object), p)
 	if f.Opts.Outside {
@@ -213,7 +214,8 @@ func (f *File) ObjectOf(p string) (string, error) {
 	return name, nil
 }
 
-// ColumnMeta returns the metadata of a chunk: its copy in the metadata of the file, or what is at file_offset.
+// ColumnMeta returns the metadata of a chunk: the copy in the metadata of the file, or else the metadata at
+// file_offset.
 func (f *File) ColumnMeta(ctx context.Context, group, col int) (*layout.ColumnMeta, error) {
 	c := &f.Footer.Groups[group].Columns[col]
 	path := layout.ChunkPath(group, col) + ".column_metadata"
@@ -251,8 +253,8 @@ func (f *File) ColumnMeta(ctx context.Context, group, col int) (*layout.ColumnMe
 	return m, nil
 }
 
-// ReadColumnMeta reads the column metadata at at.Off, which may have at.Len and limit bytes at most, and returns its
-// size in bytes.
+// ReadColumnMeta reads the column metadata at at.Off, which may be at most at.Len and at most limit bytes long, and
+// returns its size in bytes.
 func ReadColumnMeta(ctx context.Context, src store.Source, at fault.Span, limit int64,
 	path string) (*layout.ColumnMeta, int64, error) {
 	var m layout.ColumnMeta
@@ -267,8 +269,8 @@ func ReadColumnMeta(ctx context.Context, src store.Source, at fault.Span, limit 
 	return &m, n, CheckColumn(&m, at.Sub(0, n), path)
 }
 
-// CheckColumn returns an error of class Corrupt if the metadata of a chunk is impossible, Unsupported if it has a type,
-// codec or encoding that is not known, and Limit if its levels do not fit in a byte.
+// CheckColumn returns an error if the metadata of a chunk is impossible (Corrupt), has an unknown type, codec or
+// encoding (Unsupported), or has levels that do not fit in a byte (Limit).
 func CheckColumn(m *layout.ColumnMeta, at fault.Span, path string) error {
 	switch {
 	case m.Type < 0:
@@ -284,7 +286,7 @@ func CheckColumn(m *layout.ColumnMeta, at fault.Span, path string) error {
 		return fault.Corruptf(at, path+".num_values", "it is missing or negative")
 	case len(m.Path) == 0:
 		return fault.Corruptf(at, path+".path_in_schema", "no names")
-	case m.HasLevels && m.MaxDef > math.MaxUint8 && int(m.MaxDef) > len(m.Path): // each name adds one level at most
+	case m.HasLevels && m.MaxDef > math.MaxUint8 && int(m.MaxDef) > len(m.Path): // each name adds at most one level
 		return fault.Corruptf(at, path+".max_definition_level", "expected at most %d, the names of the path, found %d",
 			len(m.Path), m.MaxDef)
 	case len(m.Path) > math.MaxUint8 || m.HasLevels && m.MaxDef > math.MaxUint8: // a level is a byte
@@ -301,8 +303,8 @@ func CheckColumn(m *layout.ColumnMeta, at fault.Span, path string) error {
 	return nil
 }
 
-// CheckMeta returns an error of class Corrupt if the metadata of a chunk has another type, path or maximum levels than
-// its leaf in the schema.
+// CheckMeta returns an error of class Corrupt if type, path or maximum levels in the metadata of a chunk differ from
+// those of its leaf in the schema.
 func (f *File) CheckMeta(m *layout.ColumnMeta, l *schema.Leaf, group, col int) error {
 	p := layout.ChunkPath(group, col) + ".column_metadata"
 	switch {
@@ -319,8 +321,8 @@ func (f *File) CheckMeta(m *layout.ColumnMeta, l *schema.Leaf, group, col int) e
 	return nil
 }
 
-// ChunkSpan is the place that errors about a chunk name: one byte at its metadata, or the metadata of the file if that
-// is where the chunk is described.
+// ChunkSpan returns the place for errors about a chunk: one byte at its metadata, or the metadata of the file if the
+// chunk is described there.
 func (f *File) ChunkSpan(group, col int) fault.Span {
 	c := &f.Footer.Groups[group].Columns[col]
 	if c.File != "" || c.Meta != nil || c.Offset < 0 || c.Offset > f.At.Len {
@@ -329,7 +331,7 @@ func (f *File) ChunkSpan(group, col int) fault.Span {
 	return f.At.Sub(c.Offset, 1)
 }
 
-// Close closes the file and those that its chunks are in.
+// Close closes the file and the other files that contain its chunks.
 func (f *File) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -371,8 +373,8 @@ func (f *File) FirstPage(ctx context.Context, group, col int, m *layout.ColumnMe
 	return c.Offset + n, err
 }
 
-// StructureAfter returns the offset of the next structure after off that the metadata names in the object of a chunk:
-// metadata of a column, an index page, or the first page of another chunk; or at.Len if there is none.
+// StructureAfter returns the offset of the next structure after off that the metadata locates in the object of a chunk:
+// metadata of a column, an index page, or the first page of another chunk; at.Len if there is none.
 func (f *File) StructureAfter(at fault.Span, off int64, group, col int) int64 {
 	starts := f.structures(group, col)
 	i, _ := slices.BinarySearchFunc(starts, off+1, cmp.Compare[int64])
@@ -382,8 +384,8 @@ func (f *File) StructureAfter(at fault.Span, off int64, group, col int) int64 {
 	return at.Len
 }
 
-// StructureBefore returns the offset of the last structure before off that the metadata names in the object of a chunk,
-// or that of the first byte after the magic.
+// StructureBefore returns the offset of the last structure before off that the metadata locates in the object of a
+// chunk; if there is none, the offset of the first byte after the magic.
 func (f *File) StructureBefore(off int64, group, col int) int64 {
 	starts := f.structures(group, col)
 	if i, _ := slices.BinarySearch(starts, off); i > 0 {
@@ -392,7 +394,7 @@ func (f *File) StructureBefore(off int64, group, col int) int64 {
 	return layout.MagicLen
 }
 
-// structures returns the offsets that the metadata has in the object of a chunk, ascending. Absent ones are -1.
+// structures returns all offsets in the metadata that refer to the object of a chunk, ascending. Absent ones are -1.
 func (f *File) structures(group, col int) []int64 {
 	name := f.Footer.Groups[group].Columns[col].File
 	f.mu.Lock()
@@ -418,7 +420,7 @@ func (f *File) structures(group, col int) []int64 {
 	return f.starts[name]
 }
 
-// ValuesAt returns the number of values of the chunk whose pages begin at off, in the object of the given chunk; 0 if
+// ValuesAt returns the number of values of the chunk whose pages begin at off in the object of the given chunk; 0 if
 // there is none.
 func (f *File) ValuesAt(off int64, group, col int) int64 {
 	name := f.Footer.Groups[group].Columns[col].File
@@ -432,7 +434,8 @@ func (f *File) ValuesAt(off int64, group, col int) int64 {
 	return 0
 }
 
-// KnownMeta returns the metadata of a chunk without reading: nil if it is not in the file's metadata and was not read.
+// KnownMeta returns the metadata of a chunk without reading it; nil if it is not in the file's metadata and has not
+// been read yet.
 func (f *File) KnownMeta(group, col int) *layout.ColumnMeta {
 	if m := f.Footer.Groups[group].Columns[col].Meta; m != nil {
 		return m

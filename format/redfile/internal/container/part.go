@@ -23,7 +23,8 @@ func (f *File) header(ctx context.Context, pos int64) (layout.PageHeader, int64,
 	return layout.HeaderIn(b, f.At.Sub(pos, f.At.Len-pos))
 }
 
-// FirstBlock returns the sync block at the beginning of the file and where its body is; nil if there is none intact.
+// FirstBlock returns the sync block at the beginning of the file and the span of its body; nil if there is none or it
+// is damaged.
 func (f *File) FirstBlock(ctx context.Context) (*layout.SyncBlock, fault.Span) {
 	h, head, err := f.header(ctx, layout.MagicLen)
 	if err != nil || h.Kind != layout.SyncPage || int64(h.Stored) > f.Limits.Metadata {
@@ -36,8 +37,8 @@ func (f *File) FirstBlock(ctx context.Context) (*layout.SyncBlock, fault.Span) {
 	return s, at
 }
 
-// ReadSync reads the sync block whose header h, of head bytes, is at pos, and returns where its body is. The block is
-// nil without an error if its checksum fails or it was written for another offset. Errors are those of the store.
+// ReadSync reads the sync block whose header h, of head bytes, is at pos, and returns the span of its body. The block
+// is nil without an error if its checksum fails or it was written for another offset. Only the store causes errors.
 func (f *File) ReadSync(ctx context.Context, pos int64, h *layout.PageHeader,
 	head int64) (*layout.SyncBlock, fault.Span, error) {
 	at := f.At.Sub(pos+head, int64(h.Stored))
@@ -53,8 +54,9 @@ func (f *File) ReadSync(ctx context.Context, pos int64, h *layout.PageHeader,
 	return &s, at, nil
 }
 
-// checkMarker returns an error if the metadata at the end has another marker than the sync block at the beginning: it
-// is that of a file within a page, after which this file was cut. b has the first bytes after the magic.
+// checkMarker returns an error if the marker in the metadata at the end differs from that of the sync block at the
+// beginning: then the metadata belongs to a file within a page, after which this file was truncated. b has the first
+// bytes after the magic.
 func (f *File) checkMarker(ctx context.Context, b []byte) error {
 	c := wire.NewCursor(b, f.At.Sub(layout.MagicLen, int64(len(b))), "")
 	h := layout.ParsePageHeader(thrift.NewReader(c, layout.ProtocolOf(b)), "")
@@ -62,13 +64,13 @@ func (f *File) checkMarker(ctx context.Context, b []byte) error {
 		return nil
 	}
 	head := int64(c.Pos())
-	// The block may reach beyond b, but its first field is the marker.
+	// The block may extend beyond b, but its first field is the marker.
 	s := layout.ParseSync(thrift.NewReader(c, layout.ProtocolOfSync(c.Rest())), "")
 	if bytes.Equal(s.Marker, f.Footer.Marker()) || int64(h.Stored) > f.Limits.Metadata {
 		return nil
 	}
 	whole, _, err := f.ReadSync(ctx, layout.MagicLen, &h, head)
-	if err != nil || whole == nil { // the marker may be what is damaged
+	if err != nil || whole == nil { // the marker itself may be damaged
 		return ctx.Err()
 	}
 	return fault.Corruptf(f.MetaAt, "file_metadata.key_value_metadata."+layout.SyncKey,
@@ -76,9 +78,9 @@ func (f *File) checkMarker(ctx context.Context, b []byte) error {
 		whole.Marker)
 }
 
-// checkPart compares a part with the metadata: another part in its place would often be read without an error. The sync
-// block at its beginning has the marker of the table and the number of row groups before it; without one, the chunks in
-// the part's own metadata are compared.
+// checkPart compares a part with the metadata, because another part in its place could often be read without an error.
+// The sync block at its beginning contains the marker of the table and the number of preceding row groups; without such
+// a block, the chunks in the part's own metadata are compared.
 func (f *File) checkPart(ctx context.Context, src store.Source, name string, group, col int) error {
 	if f.NoVerify || f.FromParts {
 		return nil
@@ -107,9 +109,9 @@ func (f *File) checkPart(ctx context.Context, src store.Source, name string, gro
 	return nil
 }
 
-// sameChunks returns an error if a row group that the metadata places in a part is not in the part's own metadata. One
-// structure that differs may be damage of the part's metadata, which reading does not need, unless its checksum
-// matches.
+// sameChunks returns an error if a row group that the metadata places in a part is not in the part's own metadata. A
+// single different structure may be damage of the part's metadata, which reading does not need, and is an error only if
+// the checksum of that metadata matches.
 func (f *File) sameChunks(ctx context.Context, part *File, filePath, path string) error {
 	if err := part.readMeta(ctx, nil); err != nil {
 		if errors.Is(err, fault.Corrupt) || errors.Is(err, fault.Unsupported) || fault.OverBudget(err) {
@@ -124,9 +126,9 @@ func (f *File) sameChunks(ctx context.Context, part *File, filePath, path string
 	}
 	own := part.Footer.Groups
 	if !part.Footer.CountsAgree() || slices.ContainsFunc(own, func(g layout.RowGroup) bool { return g.Rows < 0 }) {
-		return nil // it contradicts itself
+		return nil // the part contradicts itself
 	}
-	begin := map[int64]*layout.RowGroup{} // by where the metadata of the first column is
+	begin := map[int64]*layout.RowGroup{} // by offset of the first column's metadata
 	for i := range own {
 		if len(own[i].Columns) > 0 {
 			begin[own[i].Columns[0].Offset] = &own[i]
@@ -135,7 +137,7 @@ func (f *File) sameChunks(ctx context.Context, part *File, filePath, path string
 	for n, i := range f.groupsIn(filePath) {
 		g := &f.Footer.Groups[i]
 		if slices.ContainsFunc(g.Columns, func(c layout.ColumnChunk) bool { return c.File != filePath }) {
-			return nil // other programs may lay columns out in files as they like
+			return nil // other programs may distribute columns over files as they like
 		}
 		o := begin[g.Columns[0].Offset]
 		if o == nil && n < len(own) {
@@ -153,8 +155,8 @@ func (f *File) sameChunks(ctx context.Context, part *File, filePath, path string
 	return nil
 }
 
-// CheckPartChunks compares the row groups that the metadata places in a part, under filePath, with those of the part's
-// own metadata. A difference is an error of class Corrupt, with path.
+// CheckPartChunks compares the row groups that the metadata places in a part, under filePath, with those in the part's
+// own metadata. A difference is an error of class Corrupt at path.
 func (f *File) CheckPartChunks(ctx context.Context, part *File, filePath, path string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -39,7 +39,7 @@ func Probe(ctx context.Context, tg format.Target) (format.Match, error) {
 	}
 	switch {
 	case string(end[:]) == layout.Magic:
-		return format.Likely, nil // its beginning is damaged
+		return format.Likely, nil // the beginning of the file is damaged
 	case strings.HasSuffix(tg.Name, ".red"):
 		return format.Maybe, nil
 	}
@@ -59,7 +59,7 @@ func InDir(ctx context.Context, tg format.Target) format.Target {
 	return tg
 }
 
-// openProbe opens tg without asking a stream for its size, for which it would have to be read to the end.
+// openProbe opens tg without asking for the size of a stream, which would have to be read to the end.
 func openProbe(ctx context.Context, tg format.Target) (src store.Source, base, size int64, err error) {
 	if src, err = tg.Tree.Open(ctx, tg.Name); err != nil {
 		return nil, 0, 0, err

@@ -7,7 +7,7 @@ import (
 	"stoa/region"
 )
 
-// Codes lists the codes of findings, in order. What a failed checksum covers is not examined further.
+// Codes lists the codes of findings, in order. The bytes under a failed checksum are not examined further.
 var Codes = check.Codes{
 	{Code: "redfile.bytes.lost", Severity: region.Error, Help: "Recover found bytes that are no structure of a " +
 		"RedFile. The rows that are missing show what they were."},

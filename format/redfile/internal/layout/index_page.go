@@ -6,8 +6,8 @@ import (
 	"stoa/internal/thrift"
 )
 
-// Index pages. The document has them and says nothing about what is in them, so the layout is ours. The header
-// carries
+// Index pages. The document mentions them but does not define their contents, so the layout is ours. The header
+// contains
 //
 //	6 index_page {1 layout i32 = 1, 2 num_pages i32}
 //
@@ -25,6 +25,7 @@ import (
 //	    11 no_nan bool
 //	}>
 //
+// One index page follows the data pages of a chunk, at a position that readers that count values never reach.
 // One index page follows the data pages of a chunk, where readers that count values never come.
 const indexLayout = 1
 

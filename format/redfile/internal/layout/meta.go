@@ -11,7 +11,7 @@ import (
 	"stoa/wire"
 )
 
-// Generation is one of the five forms of metadata that files with the magic RED1 have.
+// Generation is one of the five forms of metadata in files with the magic RED1.
 type Generation uint8
 
 const (
@@ -76,7 +76,7 @@ func textOf[T ~int32](f func(T) string) func(int32) string {
 	return func(v int32) string { return f(T(v)) }
 }
 
-// Repetition is how often a field is in its parent.
+// Repetition is how often a field may occur in its parent.
 type Repetition int32
 
 const (
@@ -89,7 +89,7 @@ func (r Repetition) String() string {
 	return nameOf([]string{"REQUIRED", "OPTIONAL", "REPEATED"}, int32(r), "repetition ")
 }
 
-// Converted types say what a field was before it was stored in RedFile's own types; -1 is none.
+// Converted types state the type of a field before it was converted to one of RedFile's own types; -1 is none.
 type Converted int32
 
 const (
@@ -128,7 +128,7 @@ func parsePairs(r *thrift.Reader) (out []KeyValue) {
 
 // Element is SchemaElement of generations D and E.
 type Element struct {
-	Type       Physical // -1: a group
+	Type       Physical // -1 for a group
 	Repetition Repetition
 	Name       string
 	Children   int     // generation E: number of children, which follow depth first
@@ -178,8 +178,8 @@ type ColumnMeta struct {
 	Pairs       []KeyValue
 }
 
-// ParseColumnMeta parses the metadata of a chunk. Fields 6 and 7 were levels at first, then sizes: their types say
-// which.
+// ParseColumnMeta parses the metadata of a chunk. Fields 6 and 7 were levels at first and sizes later; their types
+// distinguish the two.
 func ParseColumnMeta(r *thrift.Reader, name string) (m ColumnMeta) {
 	m.Type, m.Raw, m.Stored, m.Data, m.Index, m.Values = -1, -1, -1, -1, -1, -1
 	for r.Struct(name); r.Next(); {
@@ -222,7 +222,8 @@ func ParseColumnMeta(r *thrift.Reader, name string) (m ColumnMeta) {
 	return m
 }
 
-// Write writes m as field id of a struct, or as an item of a list, in the form of generation g, A or another.
+// Write writes m as field id of a struct, or as an item of a list, in the form of generation A or, for any other g, of
+// generation E.
 func (m *ColumnMeta) Write(w *thrift.Writer, id int16, g Generation) {
 	w.Struct(id)
 	w.I32(1, int32(m.Type))
@@ -264,9 +265,9 @@ func writePairs(w *thrift.Writer, id int16, pairs []KeyValue) {
 
 // ColumnChunk is ColumnStart (A) and ColumnChunk (B to E).
 type ColumnChunk struct {
-	File   string      // object that has the chunk, relative to the metadata's; "": the same
+	File   string      // object that contains the chunk, relative to that of the metadata; "" if the same
 	Offset int64       // of the column metadata after the pages; -1: absent
-	Meta   *ColumnMeta // copy of the column metadata; nil: it is at Offset only
+	Meta   *ColumnMeta // copy of the column metadata; nil if it is only at Offset
 }
 
 func parseChunk(r *thrift.Reader) (c ColumnChunk) {
@@ -321,7 +322,7 @@ type FileMeta struct {
 	Groups   []RowGroup
 	Pairs    []KeyValue
 
-	First     int // id of the first field, VersionField in all known files; -1: no field
+	First     int // id of the first field, VersionField in all known files; -1 if there is no field
 	HasCRC    bool
 	CRC, Want uint32 // stored, and computed
 }
@@ -391,7 +392,7 @@ func ParseFileMeta(c *wire.Cursor) (m FileMeta, short bool) {
 	return m, r.Short()
 }
 
-// inline reports whether any chunk has a copy of its metadata in the file's.
+// inline reports whether the file's metadata contains a copy of any chunk's metadata.
 func (m *FileMeta) inline() bool {
 	for _, g := range m.Groups {
 		for _, c := range g.Columns {
@@ -404,7 +405,7 @@ func (m *FileMeta) inline() bool {
 }
 
 // Check returns an error of class Corrupt if a required field is missing or row groups differ in their number of
-// columns, and Unsupported if the version is not 1. The metadata is at at.
+// columns, and Unsupported if the version is not 1. at is the span of the metadata.
 func (m *FileMeta) Check(at fault.Span) error {
 	switch {
 	case m.Version < 0:
@@ -429,7 +430,8 @@ func (m *FileMeta) Check(at fault.Span) error {
 	return nil
 }
 
-// Agree returns an error of class Corrupt if num_rows is not total, the sum over the row groups. The metadata is at at.
+// Agree returns an error of class Corrupt unless num_rows equals total, the sum over the row groups. at is the span of
+// the metadata.
 func (m *FileMeta) Agree(total int64, at fault.Span) error {
 	if total == m.Rows {
 		return nil
@@ -438,7 +440,8 @@ func (m *FileMeta) Agree(total int64, at fault.Span) error {
 		m.Rows)
 }
 
-// CountsAgree reports whether the rows of the row groups add up to num_rows, or a row group does not have its number.
+// CountsAgree reports whether the rows of the row groups add up to num_rows. It is also true if a row group does not
+// state its rows.
 func (m *FileMeta) CountsAgree() bool {
 	total := int64(0)
 	for _, g := range m.Groups {
@@ -450,10 +453,10 @@ func (m *FileMeta) CountsAgree() bool {
 	return total == m.Rows
 }
 
-// RowGroupPath is the path of row group i in errors and nodes.
+// RowGroupPath returns the path of row group i for errors and nodes.
 func RowGroupPath(i int) string { return "row_groups[" + strconv.Itoa(i) + "]" }
 
-// ChunkPath is the path of the chunk of column col of a row group in errors and nodes.
+// ChunkPath returns the path of the chunk of column col of a row group for errors and nodes.
 func ChunkPath(group, col int) string {
 	return RowGroupPath(group) + ".columns[" + strconv.Itoa(col) + "]"
 }
@@ -467,8 +470,8 @@ func ProtocolOf(b []byte) thrift.Protocol {
 	return thrift.Compact
 }
 
-// Encode returns the bytes of the metadata, in the form of generation A or E. The checksum, the last field, is over the
-// bytes without that field.
+// Encode returns the bytes of the metadata in the form of generation A or E. The checksum, the last field, covers the
+// bytes before that field.
 func (m *FileMeta) Encode() []byte {
 	w := thrift.NewWriter(m.Protocol)
 	w.Struct(thrift.Item)
@@ -528,11 +531,11 @@ func (g *RowGroup) write(w *thrift.Writer, gen Generation) {
 		w.End()
 	}
 	w.I64(2, g.Bytes)
-	w.I64(3, g.Rows) // A has no such field: its readers skip it
+	w.I64(3, g.Rows) // generation A has no such field, and its readers skip it
 	w.End()
 }
 
-// Pair returns the value of a key of the key/value metadata; ok is false if there is none.
+// Pair returns the value of a key in the key/value metadata; ok is false if there is none.
 func (m *FileMeta) Pair(key string) (value string, ok bool) {
 	i := slices.IndexFunc(m.Pairs, func(kv KeyValue) bool { return kv.Key == key })
 	if i < 0 {
@@ -541,7 +544,7 @@ func (m *FileMeta) Pair(key string) (value string, ok bool) {
 	return m.Pairs[i].Value, true
 }
 
-// Differs counts the fields of g and the chunks of g that differ from another description of the same row group, and
+// Differs counts the fields of g and of its chunks that differ from another description of the same row group, and
 // describes the first difference. One wrong bit changes the count by one. The file_path of chunks is not compared: a
 // part does not name itself.
 func (g *RowGroup) Differs(o *RowGroup) (n int, first string) {
@@ -577,7 +580,7 @@ func (g *RowGroup) Differs(o *RowGroup) (n int, first string) {
 	return n, first
 }
 
-// CRC is the checksum of pages and metadata over the concatenation of parts: CRC-32 (IEEE), as gzip has it.
+// CRC returns the checksum of pages and metadata over the concatenation of parts: CRC-32 (IEEE), as in gzip.
 func CRC(parts ...[]byte) uint32 {
 	var c uint32
 	for _, p := range parts {
@@ -586,7 +589,8 @@ func CRC(parts ...[]byte) uint32 {
 	return c
 }
 
-// Size is the number of bytes of a value in PLAIN encoding: for BYTE_ARRAY that of an empty one, for BOOLEAN 0.
+// Size returns the number of bytes of a value in PLAIN encoding; for BYTE_ARRAY the size of an empty value, for BOOLEAN
+// 0.
 func (p Physical) Size() int {
 	switch p {
 	case Int32, Float, ByteArray:

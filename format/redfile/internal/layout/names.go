@@ -10,13 +10,13 @@ const (
 	MinFile  = MagicLen + TailLen
 )
 
-// MetadataFile is the object of a split file that holds the metadata only.
+// MetadataFile is the object of a split table that contains only the metadata.
 const MetadataFile = "_metadata.red"
 
-// DataFile is the one that holds all row groups, if they are not split.
+// DataFile is the object with all row groups, if these are not split.
 const DataFile = "data.red"
 
-// PartName is the file of a split table that begins with row group n.
+// PartName returns the name of the file of a split table that begins with row group n.
 func PartName(n int) string { return fmt.Sprintf("part-%05d.red", n) }
 
 // minColumn is a lower bound of the size of column metadata, in bytes.

@@ -2,7 +2,7 @@ package layout
 
 import "stoa/format/option"
 
-// Options are the options of Open as redfile.ReadOptions documents them.
+// Options are the options of Open; they are documented at redfile.ReadOptions.
 type Options struct {
 	UTF8    bool
 	Outside bool
@@ -22,10 +22,10 @@ var ReadTable = option.Table[Options]{Format: "redfile", For: "reading", Options
 		func(o *Options) *string { return &o.Schema }),
 }}
 
-// ReadOptions are the parsed options of Open, and what has no option.
+// ReadOptions are the parsed options of Open, and settings that are not options.
 type ReadOptions struct {
 	Options
-	ArrowSchema string // taken for the Arrow schema in the metadata, as schema.SchemaText has it; see reread
+	ArrowSchema string // replaces the Arrow schema in the metadata, encoded by schema.SchemaText; see reread
 }
 
 // ParseOptions parses the options of Open. An unknown key or value is an error of class Invalid.

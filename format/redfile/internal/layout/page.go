@@ -19,22 +19,22 @@ const (
 	IndexPage = 1
 )
 
-// PageKind is the name of a page type, for messages.
+// PageKind returns the name of a page type for messages.
 func PageKind(v int32) string {
 	return nameOf([]string{"DATA_PAGE", "INDEX_PAGE"}, v, "page type ")
 }
 
-// PageHeader is PageHeader, with the header of the data or index page in it.
+// PageHeader is PageHeader, including the header of the data or index page.
 type PageHeader struct {
 	Kind        int32
 	Raw, Stored int32 // bytes of the body, before and after compression
 	CRC         uint32
-	HasCRC      bool // CRC is not 0, which stands for none
+	HasCRC      bool // CRC is not 0; 0 stands for no checksum
 
 	HasData  bool  // data_page is present
 	Values   int32 // nulls and empty lists included
 	Encoding Encoding
-	Entries  int32 // pages of an index page; -1: no index page, or of another layout
+	Entries  int32 // pages of an index page; -1 if it is not an index page or has another layout
 }
 
 // ParsePageHeader reads the header of a page:
@@ -71,12 +71,11 @@ func ParsePageHeader(r *thrift.Reader, name string) (h PageHeader) {
 	return h
 }
 
-// ParseFast parses the header of a data page at the beginning of b if it is in the compact protocol with all fields in
-// order, as writers write it; n is its size in bytes. The result is that of ParsePageHeader [FuzzParseFast], in a
-// tenth of the time. ok is false for every other header.
+// ParseFast parses the header of a data page at the beginning of b, provided that it is in the compact protocol with
+// all fields in order, as writers write it; n is its size in bytes. The result is that of ParsePageHeader
+// [FuzzParseFast], in a tenth of the time. ok is false for every other header.
 func (h *PageHeader) ParseFast(b []byte) (n int, ok bool) {
-	// The field headers: each a field-id delta of 1 and type i32 (0x15), or struct (0x1c) for field 5, and the two
-	// stops.
+	// The field headers: a field-id delta of 1 and type i32 (0x15), or struct (0x1c) for field 5; and the two stops.
 	const shape = "\x15\x15\x15\x15\x1c\x15\x15\x00\x00"
 	var v [6]int32
 	k := 0
@@ -102,7 +101,8 @@ func (h *PageHeader) ParseFast(b []byte) (n int, ok bool) {
 	return n, true
 }
 
-// Problem names the first field of a header that is missing or negative, and which of it; "" if there is none.
+// Problem returns the name of the first field that is missing or negative, and which of the two it is; "" if there is
+// none.
 func (h *PageHeader) Problem() (field, reason string) {
 	switch {
 	case h.Kind < 0:
@@ -121,8 +121,9 @@ func (h *PageHeader) Problem() (field, reason string) {
 	return "", ""
 }
 
-// IsKnown reports whether the header is of a type that some writer has, and has what belongs to that type. Readers skip
-// others, but where only the place of a page tells that bytes are in order, those tell nothing.
+// IsKnown reports whether the header has a type that some writer uses, and the fields that belong to that type. Readers
+// skip other pages, but where only the position of a page shows that bytes are in order, an unknown header proves
+// nothing.
 func (h *PageHeader) IsKnown() bool {
 	switch h.Kind {
 	case DataPage:
@@ -133,7 +134,7 @@ func (h *PageHeader) IsKnown() bool {
 	return false
 }
 
-// Write writes the header of a data page, an index page, or a page of another kind.
+// Write writes the header of a data page, an index page, or another kind of page.
 func (h *PageHeader) Write(w *thrift.Writer) {
 	w.Struct(thrift.Item)
 	w.I32(1, h.Kind)
@@ -155,9 +156,9 @@ func (h *PageHeader) Write(w *thrift.Writer) {
 // maxHeader is the maximum size of a page header that is read, in bytes.
 const maxHeader = 64 << 10
 
-// ReadStruct reads a structure of unknown size at at.Off, of at.Len and limit bytes at most, and returns its size. It
-// reads first bytes, and eight times as many while they are too few. parse reports whether its input ended, and is then
-// called again from the beginning, if there is more.
+// ReadStruct reads a structure of unknown size at at.Off, which may be at most at.Len and at most limit bytes long, and
+// returns its size. It reads first bytes, and eight times as many whenever they are too few. parse reports whether its
+// input ended early; it is then called again from the beginning, if there is more input.
 func ReadStruct(ctx context.Context, src store.Source, at fault.Span, first, limit int64, path string,
 	parse func(c *wire.Cursor) (short bool)) (n int64, err error) {
 	for size := first; ; size *= 8 {
@@ -174,8 +175,8 @@ func ReadStruct(ctx context.Context, src store.Source, at fault.Span, first, lim
 	}
 }
 
-// PageAt reads the header of the page at at.Off, and returns its size in bytes. A header that is incomplete, or a body
-// that does not fit in at with it, is an error of class Corrupt.
+// PageAt reads the header of the page at at.Off and returns its size in bytes. If the header is incomplete, or header
+// and body do not fit in at, the error is Corrupt.
 func PageAt(ctx context.Context, src store.Source, at fault.Span, path string) (h PageHeader, head int64, err error) {
 	head, err = ReadStruct(ctx, src, at, 96, maxHeader, path+".header", func(c *wire.Cursor) bool {
 		r := thrift.NewReader(c, ProtocolOf(c.Rest()))
@@ -188,7 +189,7 @@ func PageAt(ctx context.Context, src store.Source, at fault.Span, path string) (
 	return h, head, h.check(at, head, path)
 }
 
-// check returns an error if a header of head bytes is incomplete, or its page reaches beyond at.
+// check returns an error if a header of head bytes is incomplete, or if its page extends beyond at.
 func (h *PageHeader) check(at fault.Span, head int64, path string) error {
 	if field, reason := h.Problem(); field != "" {
 		return fault.Corruptf(at.Sub(0, head), path+".header."+field, "%s", reason)
@@ -200,17 +201,17 @@ func (h *PageHeader) check(at fault.Span, head int64, path string) error {
 	return nil
 }
 
-// PagePath is the path of a data page in errors and nodes.
+// PagePath returns the path of a data page for errors and nodes.
 func PagePath(group, col, page int) string {
 	return ChunkPath(group, col) + ".page[" + strconv.Itoa(page) + "]"
 }
 
-// MaxFoundHeader is the maximum size in bytes of a page header that recovery recognizes by itself. Headers have about
-// 20 bytes.
+// MaxFoundHeader is the maximum size in bytes of a page header that recovery recognizes without the metadata. Headers
+// have about 20 bytes.
 const MaxFoundHeader = 1 << 10
 
-// HeaderIn parses the page header at the beginning of b, and returns its size in bytes; at is where header and body
-// must fit. Errors are those of PageAt.
+// HeaderIn parses the page header at the beginning of b and returns its size in bytes; header and body must fit in at.
+// Its errors are those of PageAt.
 func HeaderIn(b []byte, at fault.Span) (PageHeader, int64, error) {
 	c := wire.NewCursor(b, at.Sub(0, int64(len(b))), "")
 	h := ParsePageHeader(thrift.NewReader(c, ProtocolOf(b)), "")

@@ -7,13 +7,13 @@ import (
 	"stoa/internal/thrift"
 )
 
-// What the document calls a "potential extension". With option sync=N a writer puts
+// This is the document's "potential extension". With option sync=N a writer adds
 //
-//   - a sync block at the beginning of the file and after every row group: a page of a type of its own, which readers
-//     of pages skip, and which is at no offset of the metadata;
+//   - a sync block at the beginning of the file and after every row group: a page of its own type, which readers of
+//     pages skip, and to which no offset in the metadata refers;
 //   - after every N-th row group the metadata of all row groups so far, with its length and the magic: a file that is
-//     cut there is a whole RedFile to other readers. The pair moreKey in its key/value metadata marks it as not the
-//     last, so that verify reports missing rows.
+//     truncated there is a complete RedFile to other readers. The pair moreKey in its key/value metadata marks it as
+//     intermediate, so that verify reports missing rows.
 //
 // The body of a sync block is not compressed. It is a struct in the protocol of the file:
 //
@@ -29,12 +29,12 @@ const SyncPage = 0x53594e43 // "SYNC"
 // Keys of key/value metadata.
 const (
 	SyncKey   = "stoa.sync"           // of a file: the marker of its sync blocks, in hexadecimal
-	moreKey   = "stoa.more"           // of a file, with value true: metadata so far, which is not the last
+	moreKey   = "stoa.more"           // of a file, with value true: intermediate metadata
 	LevelsKey = "stoa.levels"         // of a column: "MAX_DEF,MAX_REP", for which generation E has no fields
 	TextKey   = "stoa.converted_type" // of a column, with value UTF8: text, for which generation A has no annotation
 )
 
-// Converted returns the converted type that the pairs of a column have, ConvUTF8 or ConvNone.
+// Converted returns the converted type stored in the pairs of a column, ConvUTF8 or ConvNone.
 func (m *ColumnMeta) Converted() Converted {
 	if m.Type == ByteArray && slices.Contains(m.Pairs, KeyValue{TextKey, "UTF8"}) {
 		return ConvUTF8
@@ -42,19 +42,19 @@ func (m *ColumnMeta) Converted() Converted {
 	return ConvNone
 }
 
-// More returns the index of the pair that marks m as metadata so far, -1 if m is the last of its file.
+// More returns the index of the pair that marks m as intermediate metadata; -1 if m is the final metadata of its file.
 func (m *FileMeta) More() int {
 	return slices.IndexFunc(m.Pairs, func(kv KeyValue) bool { return kv.Key == moreKey })
 }
 
-// SoFar returns m as it is written between row groups.
+// SoFar returns m in the form written between row groups.
 func (m *FileMeta) SoFar() *FileMeta {
 	out := *m
 	out.Pairs = append(slices.Clone(m.Pairs), KeyValue{moreKey, "true"})
 	return &out
 }
 
-// Finished returns m without the pair of More, as metadata of a recovered file.
+// Finished returns m without the pair of More, for a recovered file.
 func (m *FileMeta) Finished() FileMeta {
 	out := *m
 	if i := m.More(); i >= 0 {
@@ -69,7 +69,7 @@ type SyncBlock struct {
 	Offset    int64
 	Groups    int32
 	Rows      int64
-	Metadata  []byte // nil but in the first block of a file
+	Metadata  []byte // set only in the first block of a file
 	Columns   []int64
 	GroupRows int64
 }
@@ -130,7 +130,7 @@ func (m *FileMeta) Marker() []byte {
 	return nil
 }
 
-// Ascending reports whether the offsets of the column metadata ascend and are before the block.
+// Ascending reports whether the offsets of the column metadata ascend and are less than that of the block.
 func (s *SyncBlock) Ascending() bool {
 	last := int64(0)
 	for _, off := range s.Columns {

@@ -25,19 +25,19 @@ import (
 	"stoa/wire"
 )
 
-// MaxSub is the maximum number of entries that are decoded at a time. A page that has more is returned in parts, so
-// that a few bytes of runs do not take unbounded memory.
+// MaxSub is the maximum number of entries that are decoded at a time. A page with more entries is returned in parts, so
+// that a few bytes of runs do not need unbounded memory.
 const MaxSub = 128 << 10
 
-// Page is a data page that was found by its header or in the index page.
+// Page is a data page that was located by its header or by the index page.
 type Page struct {
-	Off, Size int64 // bytes, with its header
+	Off, Size int64 // bytes, including the header
 	Values    int64 // entries, nulls and empty lists included
-	First     int64 // rows that begin before it; -1: not known
-	Rows      int64 // rows that begin in it; -1: not known
-	raw       int64 // bytes after decompression; 0: not known
+	First     int64 // rows that begin before it; -1 if unknown
+	Rows      int64 // rows that begin in it; -1 if unknown
+	raw       int64 // bytes after decompression; 0 if unknown
 	Bounds    *pred.Bounds
-	Lost      error // why it cannot be read; nil: nothing is known against it
+	Lost      error // why it cannot be read; nil if no reason is known
 }
 
 // Table holds the data pages of a chunk that were found so far. All readers of the chunk share it.
@@ -46,23 +46,23 @@ type Table struct {
 	Leaf       *schema.Leaf
 	Group, Col int
 	Meta       *layout.ColumnMeta
-	rows       int64 // of the row group; -1: not known
+	rows       int64 // of the row group; -1 if unknown
 	Src        store.Source
-	At         fault.Span // where pages can be: all of the object before its metadata
+	At         fault.Span // where pages can be: everything in the object before its metadata
 	Indexed    bool       // Pages come from the index page
 
 	mu         sync.Mutex
 	Pages      []Page
-	next       int64 // where the next header is
+	next       int64 // offset of the next header
 	values     int64 // of the pages so far
 	err        error // why there are no more pages: io.EOF, or damage
 	noChecksum bool  // one of the pages has no checksum
-	other      int   // data pages before the first page of another type; -1: there is none so far
-	begun      bool  // checkRows was called
+	other      int   // data pages before the first page of another type; -1 if there has been none
+	begun      bool  // checkRows has been called
 }
 
-// NewTable finds the pages of a chunk of a row group of so many rows, as far as that is done before the first is
-// read.
+// NewTable finds the pages of a chunk, as far as that is done before the first page is read. rows is the number of rows
+// in the row group.
 func NewTable(ctx context.Context, f *container.File, l *schema.Leaf, group, col int, m *layout.ColumnMeta,
 	rows int64) (*Table, error) {
 	t := &Table{File: f, Leaf: l, Group: group, Col: col, Meta: m, rows: rows, other: -1}
@@ -78,7 +78,7 @@ func NewTable(ctx context.Context, f *container.File, l *schema.Leaf, group, col
 		return nil, err
 	}
 	if m.Index >= 0 && !f.Opts.NoIndex {
-		t.useIndex(ctx) // without it the headers are walked
+		t.useIndex(ctx) // otherwise the headers are walked
 	}
 	if !t.Indexed {
 		if err := t.resolvePages(ctx); err != nil {
@@ -88,8 +88,8 @@ func NewTable(ctx context.Context, f *container.File, l *schema.Leaf, group, col
 	return t, nil
 }
 
-// Unindexed returns a Table of the same chunk without any pages, which are then found by their headers, the first of
-// them at begin.
+// Unindexed returns a Table of the same chunk without any pages. They will be found by their headers, the first of
+// which is at begin.
 func (t *Table) Unindexed(ctx context.Context) (out *Table, begin int64, err error) {
 	out = &Table{File: t.File, Leaf: t.Leaf, Group: t.Group, Col: t.Col, Meta: t.Meta, rows: t.rows, Src: t.Src,
 		At: t.At, other: -1}
@@ -97,7 +97,8 @@ func (t *Table) Unindexed(ctx context.Context) (out *Table, begin int64, err err
 	return out, out.next, err
 }
 
-// Get returns page i, io.EOF after the last one, and why no further page can be found, which is damage.
+// Get returns page i, or io.EOF after the last one. If damage prevents it from finding further pages, it returns that
+// error.
 func (t *Table) Get(ctx context.Context, i int) (*Page, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -111,7 +112,7 @@ func (t *Table) Get(ctx context.Context, i int) (*Page, error) {
 		err := t.walk(ctx)
 		if errors.Is(err, io.EOF) || isDamage(err) {
 			t.err = err
-		} else if err != nil { // of the store: it may pass
+		} else if err != nil { // an error of the store, which may be transient
 			return nil, err
 		}
 	}
@@ -122,7 +123,7 @@ func (t *Table) Get(ctx context.Context, i int) (*Page, error) {
 	return nil, t.err
 }
 
-// walk reads the next header and adds its page if it is a data page; io.EOF if the chunk has no values left.
+// walk reads the next header and adds its page if it is a data page. It returns io.EOF if the chunk has no values left.
 func (t *Table) walk(ctx context.Context) error {
 	if t.values >= t.Meta.Values {
 		return io.EOF
@@ -165,7 +166,7 @@ func (t *Table) header(ctx context.Context) error {
 	return nil
 }
 
-// number sets the rows of a page from those before it, and counts its values.
+// number computes the rows of a page from those of the preceding pages, and counts its values.
 func (t *Table) number(p *Page) {
 	p.First, p.Rows = -1, -1
 	if t.Leaf.MaxRep == 0 {
@@ -174,7 +175,7 @@ func (t *Table) number(p *Page) {
 	t.values += p.Values
 }
 
-// find returns the index of the page to begin with to read row, as far as pages are known.
+// find returns the index of the page at which to begin reading for row, as far as pages are known.
 func (t *Table) find(row int64) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -190,33 +191,33 @@ type chunk struct {
 	t    *Table
 	rows vec.Range
 	i    int   // number of the next page
-	sub  int64 // entries of it that were returned
+	sub  int64 // entries of that page that have been returned
 
 	mu   sync.Mutex
 	open *opened // a page of several parts, between two of them
 }
 
-// opened is a page whose checksum was verified and whose body is decompressed, decoded up to some entry.
+// opened is a page whose checksum has been verified and whose body has been decompressed and decoded up to some entry.
 type opened struct {
 	page  int
 	entry int
 	h     layout.PageHeader
 	body  []byte
 	at    fault.Span // of the stored body
-	exact bool       // body is not compressed: its offsets are those of at
+	exact bool       // body is not compressed: its offsets are offsets in at
 
 	defs   redlevels.DefReader
 	levels int // bytes of all levels
-	before int // values of the entries before entry
-	all    int // values of the page
+	before int // values before entry
+	all    int // values in the page
 }
 
-// NewChunk returns the pages of t, from the one that has row rows.From if that is known, up to row rows.To.
+// NewChunk returns the pages of t from the one that contains row rows.From, if that is known, to row rows.To.
 func NewChunk(t *Table, rows vec.Range) *chunk {
 	return &chunk{t: t, rows: rows, i: t.find(rows.From)}
 }
 
-// resume returns the page if it was suspended at the entry, nil otherwise.
+// resume returns the page if it was suspended at entry, nil otherwise.
 func (c *chunk) resume(page, entry int) *opened {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -228,7 +229,7 @@ func (c *chunk) resume(page, entry int) *opened {
 	return o
 }
 
-// suspend keeps a page to be continued at its entry. own: its body is not in the task's memory.
+// suspend keeps a page so that it can be continued at its entry. own means that its body is not in the task's memory.
 func (c *chunk) suspend(o *opened, own bool) {
 	if !own {
 		o.body = append(make([]byte, 0, len(o.body)+vec.Slack), o.body...)
@@ -239,7 +240,7 @@ func (c *chunk) suspend(o *opened, own bool) {
 	c.open = o
 }
 
-// Next returns the next page, or the next MaxSub entries of one that has more.
+// Next returns the next page, or the next MaxSub entries of a page that has more.
 func (c *chunk) Next(ctx context.Context) (format.Page, error) {
 	p, err := c.t.Get(ctx, c.i)
 	if err != nil {
@@ -266,7 +267,7 @@ func (c *chunk) Next(ctx context.Context) (format.Page, error) {
 	return out, nil
 }
 
-// Dict: RedFile has no dictionaries.
+// Dict returns false: RedFile has no dictionaries.
 func (c *chunk) Dict() (format.Page, bool) { return format.Page{}, false }
 
 // Decode appends the entries of a page to dst.
@@ -293,7 +294,7 @@ func (c *chunk) Decode(t *format.Task, dst *vec.Vector) error {
 	if err != nil {
 		return fault.Locate(err, d.at, d.exact, layout.PagePath(c.t.Group, c.t.Col, t.Page.Ordinal))
 	}
-	if d.entry < int(d.h.Values) && p.Values > MaxSub { // and not a look-up of one row
+	if d.entry < int(d.h.Values) && p.Values > MaxSub { // unless it is a lookup of one row
 		c.suspend(&d.opened, kept != nil)
 	}
 	return nil
@@ -338,7 +339,7 @@ func (d *decoding) open(b []byte, at fault.Span, p *Page) error {
 			return fault.Corruptf(at, "header.crc", "expected %#08x, computed %#08x", h.CRC, crc)
 		}
 	}
-	// no checksum is over the header
+	// No checksum covers the header.
 	if all := d.meta.Encodings; len(all) > 0 && !slices.Contains(all, h.Encoding) {
 		return fault.Corruptf(head, "header.data_page.encoding", "%s, and the metadata of the column has %s",
 			h.Encoding, all)
@@ -357,8 +358,8 @@ func (d *decoding) open(b []byte, at fault.Span, p *Page) error {
 	return nil
 }
 
-// rawSizeAgrees reports whether the compressed bytes end or begin with a raw size that is raw: a single Snappy block
-// has one in front, a GZIP member at the end. Other streams would have to be decompressed to know.
+// rawSizeAgrees reports whether compressed bytes state raw as their raw size: a single Snappy block states it at the
+// beginning, a GZIP member at the end. Other streams would have to be decompressed to find out.
 func rawSizeAgrees(c layout.Compression, b []byte, raw int32) bool {
 	switch c {
 	case layout.Snappy:
@@ -369,8 +370,9 @@ func rawSizeAgrees(c layout.Compression, b []byte, raw int32) bool {
 	return false
 }
 
-// Inflate decompresses the body of a page to raw bytes, at most limit, in memory from alloc. A raw size beyond what the
-// codec can reach is an error before anything is allocated. exact: body is stored itself, which is not compressed.
+// Inflate decompresses the body of a page to raw bytes, at most limit, in memory from alloc. A raw size that the codec
+// cannot reach is an error before anything is allocated. exact means that body is stored itself, which is not
+// compressed.
 func Inflate(stored []byte, raw int64, c layout.Compression, limit int64, alloc func(n int) []byte) (body []byte,
 	exact bool, err error) {
 	if c == layout.Uncompressed {
@@ -402,8 +404,8 @@ func Inflate(stored []byte, raw int64, c layout.Compression, limit int64, alloc 
 // Alloc allocates n bytes, for Inflate.
 func Alloc(n int) []byte { return make([]byte, n) }
 
-// unSnappy decompresses one Snappy block, or Hadoop's framing: u32 big-endian raw size, then for each block u32
-// big-endian stored size and the block, until the raw size is reached.
+// unSnappy decompresses either one Snappy block, or Hadoop's framing: the raw size as big-endian u32, then for each
+// block its stored size as big-endian u32 and the block, until the raw size is reached.
 func unSnappy(dst, src []byte) error {
 	z, _ := codec.ByName("snappy")
 	err := z.Decompress(dst, src)
@@ -413,7 +415,7 @@ func unSnappy(dst, src []byte) error {
 	return err
 }
 
-// hadoopFrames decompresses src in Hadoop's framing, and reports whether it is that and fills dst.
+// hadoopFrames decompresses src in Hadoop's framing. It reports whether src has that framing and fills dst.
 func hadoopFrames(z *codec.Codec, dst, src []byte) bool {
 	for len(dst) > 0 {
 		if len(src) < 4 {
@@ -442,7 +444,7 @@ func hadoopFrames(z *codec.Codec, dst, src []byte) bool {
 	return len(src) == 0
 }
 
-// decode appends the entries of the task, which begin at Page.Sub.
+// decode appends the entries that the task requests, which begin at Page.Sub.
 func (d *decoding) decode(dst *vec.Vector) error {
 	l := d.l
 	total, skip := int(d.h.Values), int(d.t.Page.Sub)
@@ -462,7 +464,7 @@ func (d *decoding) decode(dst *vec.Vector) error {
 			return err
 		}
 	}
-	present := n // values of the entries wanted
+	present := n // number of values among the requested entries
 	if l.MaxDef > 0 {
 		def = d.t.Scratch.Bytes(n)
 		var err error
@@ -499,8 +501,8 @@ func (d *decoding) decode(dst *vec.Vector) error {
 	return nil
 }
 
-// definitions reads the definition levels of len(def) entries after skip ones, of total in the page, which begin at
-// body[used], and returns how many of them have a value.
+// definitions reads the definition levels of the len(def) entries after the first skip, out of total in the page. The
+// levels begin at body[used]. present is the number of these entries that have a value.
 func (d *decoding) definitions(def []byte, used, skip, total int) (present int, err error) {
 	begun := d.entry > 0
 	if !begun {
@@ -516,7 +518,7 @@ func (d *decoding) definitions(def []byte, used, skip, total int) (present int, 
 	if present, err = d.defs.Read(def); err != nil || begun {
 		return present, err
 	}
-	rest := d.defs // a copy: the next part continues
+	rest := d.defs // a copy, so that the next part can continue from here
 	d.all, err = rest.Skip(total - skip - len(def))
 	d.all += d.before + present
 	if err == nil {
@@ -534,7 +536,7 @@ func (t *Table) Levels(p *Page, b []byte, a *vec.Arena) (def, rep []byte, err er
 		return nil, nil, err
 	}
 	n := int(d.h.Values)
-	if n > 8*len(d.body) { // a repetition level takes a bit
+	if n > 8*len(d.body) { // a repetition level takes at least a bit
 		return nil, nil, fault.Corruptf(at, "repetition_levels", "%d of them in %d bytes", n, len(d.body))
 	}
 	def, rep = a.Bytes(n), a.Bytes(n)
@@ -554,8 +556,8 @@ func (t *Table) Sum(p *Page, b []byte, a *vec.Arena) (summed bool, err error) {
 	return d.h.HasCRC, err
 }
 
-// PageOfRow returns the page in which a row of the row group begins, and its index. It is an error of class Unsupported
-// if the column is repeated and has no index page.
+// PageOfRow returns the page in which a row of the row group begins, and its index. If the column is repeated and has
+// no index page, the error is Unsupported.
 func (t *Table) PageOfRow(ctx context.Context, row int64) (int, *Page, error) {
 	for i := t.find(row); ; i++ {
 		p, err := t.Get(ctx, i)

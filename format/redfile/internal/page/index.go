@@ -17,8 +17,8 @@ import (
 	"stoa/wire"
 )
 
-// ReadIndex reads the index page of a chunk, which Meta.Index locates, and returns where it is. Entries are nil without
-// an error if it has another layout. Damage, and entries that contradict each other or the chunk, are Corrupt.
+// ReadIndex reads the index page of a chunk, located by Meta.Index, and returns its span. Entries are nil without an
+// error if it has another layout. Damage, and entries that contradict each other or the chunk, are Corrupt.
 func (t *Table) ReadIndex(ctx context.Context) ([]layout.IndexEntry, fault.Span, error) {
 	path := layout.ChunkPath(t.Group, t.Col) + ".index_page"
 	off := t.Meta.Index
@@ -66,7 +66,8 @@ func (t *Table) ReadIndex(ctx context.Context) ([]layout.IndexEntry, fault.Span,
 	return entries, at, nil
 }
 
-// checkIndex compares the entries with each other and the chunk, and returns the first contradiction, "" if none.
+// checkIndex compares the entries with each other and with the chunk. It returns the first contradiction, "" if there
+// is none.
 func (t *Table) checkIndex(entries []layout.IndexEntry) string {
 	var values, rows, end int64
 	for i := range entries {
@@ -93,7 +94,7 @@ func (t *Table) checkIndex(entries []layout.IndexEntry) string {
 	return ""
 }
 
-// useIndex takes the pages from the index page if that can be read, and sets Indexed.
+// useIndex adopts the pages in the index page if that can be read, and sets Indexed.
 func (t *Table) useIndex(ctx context.Context) {
 	entries, _, err := t.ReadIndex(ctx)
 	if err != nil || entries == nil {
@@ -124,7 +125,7 @@ func statedBounds(e *layout.IndexEntry, l *schema.Leaf) *pred.Bounds {
 	return b
 }
 
-// boundOf returns a stored bound as a value of type t; ok is false if its length or type does not fit.
+// boundOf returns a stored bound as a value of type t; ok is false if its length does not fit the type.
 func boundOf(b []byte, t arrow.DataType) (pred.Value, bool) {
 	switch t.ID() {
 	case arrow.STRING:
@@ -163,7 +164,7 @@ func boundOf(b []byte, t arrow.DataType) (pred.Value, bool) {
 	return x, x.Kind != pred.KindNull
 }
 
-// Resume makes t go on after the damaged page i, at the offset in the index, which counts from begin.
+// Resume makes t continue after the damaged page i, at the offset in the index, which is relative to begin.
 func (t *Table) Resume(index []layout.IndexEntry, i int, begin int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -16,15 +16,15 @@ import (
 	"stoa/vec"
 )
 
-// No checksum is over a page header. Without an index page, headers alone give the numbers of values of pages, and thus
+// No checksum covers a page header. Without an index page, headers alone state the numbers of values of pages, and thus
 // their rows: one wrong number would shift all rows after it. So the headers of a chunk are read before its first page
-// is returned, and their numbers compared with the chunk's.
+// is returned, and their totals are compared with the chunk's.
 
 // resolvePages finds the pages of a chunk that has no index page. If their numbers of values do not add up to the
-// chunk's, and one page alone contradicts its header, that page is the damaged one, and has the values that the others
-// leave; otherwise the rows of every page are in doubt, and the chunk is lost.
+// chunk's, and exactly one page contradicts its header, then that page is the damaged one, and has the values that the
+// others leave over; otherwise the rows of every page are in doubt, and the chunk is lost.
 func (t *Table) resolvePages(ctx context.Context) error {
-	if t.Meta.Values == 0 && t.Meta.Stored == 0 && t.rows == 0 { // no pages: its offset may be another chunk's
+	if t.Meta.Values == 0 && t.Meta.Stored == 0 && t.rows == 0 { // no pages: its offset may be that of another chunk
 		t.err = io.EOF
 		return nil
 	}
@@ -39,7 +39,7 @@ func (t *Table) resolvePages(ctx context.Context) error {
 	t.err = io.EOF
 	switch {
 	case odd != nil && !isDamage(odd):
-		return odd // of the store: it may pass
+		return odd // an error of the store, which may be transient
 	case odd != nil && t.values < t.Meta.Values:
 		t.err = odd // the rest of the chunk is lost
 		t.dropBehindOther()
@@ -70,8 +70,8 @@ func (t *Table) resolvePages(ctx context.Context) error {
 	return nil
 }
 
-// dropBehindOther gives up the pages that come after one that is not a data page, for a chunk whose values were not
-// found to their end: that one may be a data page with a damaged type, and then all rows after it are shifted.
+// dropBehindOther gives up the pages after a page that is not a data page, if the values of the chunk could not be
+// found to their end: that page may be a data page with a damaged type, and then all rows after it are shifted.
 func (t *Table) dropBehindOther() {
 	if t.other < 0 {
 		return
@@ -82,8 +82,8 @@ func (t *Table) dropBehindOther() {
 	}
 }
 
-// doubtPages decides what the pages found from begin on are worth if those after them cannot be found: nothing if the
-// chunk does not begin where a structure ends, and not the last page without checksums.
+// doubtPages decides which of the pages found, starting at begin, can be used if the pages after them cannot be found:
+// none if the chunk does not begin where another structure ends, and, without checksums, not the last page.
 func (t *Table) doubtPages(ctx context.Context, begin int64) error {
 	n := len(t.Pages)
 	if n == 0 {
@@ -105,9 +105,9 @@ func (t *Table) doubtPages(ctx context.Context, begin int64) error {
 	return nil
 }
 
-// checkRows gives up a repeated column's chunk with pages without checksums if the rows that begin in it are not as
-// many as the row group's: a level is wrong, in whichever page, and would shift all rows after it. Pages that cannot be
-// read are reported when they are.
+// checkRows gives up a repeated column's chunk with unchecksummed pages if the number of rows that begin in it differs
+// from that of the row group: then a level is wrong in one of its pages, and would shift all rows after it. Pages that
+// cannot be read are reported when they are read.
 func (t *Table) checkRows(ctx context.Context) error {
 	if !t.noChecksum || t.Indexed || t.Leaf.MaxRep == 0 || t.rows < 0 || t.err != io.EOF || t.File.NoVerify {
 		return nil
@@ -137,9 +137,9 @@ func (t *Table) checkRows(ctx context.Context) error {
 	return nil
 }
 
-// followsStructure reports whether a structure ends at at, the offset of the first page of the chunk: the magic, the
-// metadata of a column, a sync block, or all pages of another chunk. If not, bytes were inserted or removed before it,
-// and the page there may be any of the chunk's.
+// followsStructure reports whether a structure ends at offset at of the chunk's first page: the magic, the metadata of
+// a column, a sync block, or all pages of another chunk. If not, bytes were inserted or removed before it, and the page
+// there may be any page of the chunk.
 func (t *Table) followsStructure(ctx context.Context, at int64) (bool, error) {
 	if t.File.NoVerify {
 		return true, nil
@@ -165,13 +165,13 @@ func (t *Table) followsStructure(ctx context.Context, at int64) (bool, error) {
 	return off == at && (values == 0 || values == t.File.ValuesAt(from, t.Group, t.Col)), nil
 }
 
-// isDamage reports whether err is about what the file has, and not about the store or a limit.
+// isDamage reports whether err is about the contents of the file, not about the store or a limit.
 func isDamage(err error) bool {
 	return errors.Is(err, fault.Corrupt) || errors.Is(err, fault.Unsupported)
 }
 
-// checkEnd gives up a chunk with pages without checksums if they do not end where the next structure begins, or none
-// begins there: bytes were inserted or removed, perhaps in one of the pages, which nothing else would detect.
+// checkEnd gives up a chunk with unchecksummed pages unless these end where the next structure begins. If they do not,
+// bytes were inserted or removed, perhaps in one of the pages, which nothing else would detect.
 func (t *Table) checkEnd(ctx context.Context, end int64) error {
 	f, next := t.File, t.next
 	if !t.noChecksum || f.NoVerify || f.FromParts || f.Lost != nil {
@@ -199,9 +199,10 @@ func (t *Table) checkEnd(ctx context.Context, end int64) error {
 	return err
 }
 
-// structureAt reports whether what the metadata has at off begins there: a page or a column's metadata; or this chunk's
-// metadata is where it should be, after off. Where bytes moved, the rest of a page's header may be a header, too, of a
-// page of some type that no writer has, or of an index page with what only data pages have: that is none.
+// structureAt reports whether the structure that the metadata locates at off begins there: a page or a column's
+// metadata; or whether this chunk's metadata is where it should be, after off. If bytes have moved, the rest of a
+// page's header may look like a header as well, but of a page type that no writer uses, or of an index page with fields
+// that only data pages have. Such headers do not count.
 func (t *Table) structureAt(ctx context.Context, off int64) (bool, error) {
 	h, _, err := layout.PageAt(ctx, t.Src, t.At.Sub(off, t.At.Len-off), "")
 	if err == nil && h.IsKnown() && (off != t.Meta.Index || h.Kind == layout.IndexPage) {
@@ -226,7 +227,7 @@ func (t *Table) structureAt(ctx context.Context, off int64) (bool, error) {
 	return false, nil
 }
 
-// dataPageNext reports whether a data page that ends by end begins where the next header would be.
+// dataPageNext reports whether a data page begins where the next header is expected and ends by end.
 func (t *Table) dataPageNext(ctx context.Context, end int64) bool {
 	if t.next < layout.MagicLen || t.next >= end {
 		return false
@@ -235,8 +236,8 @@ func (t *Table) dataPageNext(ctx context.Context, end int64) bool {
 	return err == nil && h.Kind == layout.DataPage && t.next+head+int64(h.Stored) <= end
 }
 
-// contradictory returns the index of the only page that cannot be decoded as its header has it; -1 if there is none, or
-// more than one.
+// contradictory returns the index of the only page that cannot be decoded as its header states; -1 if there is no such
+// page or more than one.
 func (t *Table) contradictory(ctx context.Context) (found int, err error) {
 	found = -1
 	c := chunk{t: t}
