@@ -24,7 +24,7 @@ import (
 	"stoa/vec"
 )
 
-// Reader is one open RedFile, for programs that want single rows by their number. Its methods may be called
+// Reader is an open RedFile, for programs that need single rows by their number. Its methods may be called
 // concurrently.
 type Reader struct {
 	f      *table.File
@@ -35,13 +35,13 @@ type Reader struct {
 	pool   sync.Pool // of *vec.Arena
 }
 
-// fieldReader is what assembling one top-level field needs.
+// fieldReader holds the state to assemble one top-level field.
 type fieldReader struct {
 	cols []int
-	asm  *nest.Assembler // nil: the field is its one column
+	asm  *nest.Assembler // nil if the field is a single column
 }
 
-// NewReader opens a RedFile of size bytes that names no other files. Errors are those of OpenReader.
+// NewReader opens a RedFile of size bytes that refers to no other files. Errors are those of OpenReader.
 func NewReader(r io.ReaderAt, size int64, o format.OpenOptions) (*Reader, error) {
 	ctx, tree := context.Background(), store.One("redfile", r, size)
 	src, err := tree.Open(ctx, "redfile")
@@ -51,9 +51,9 @@ func NewReader(r io.ReaderAt, size int64, o format.OpenOptions) (*Reader, error)
 	return OpenReader(ctx, tree, src, "redfile", o)
 }
 
-// OpenReader opens a RedFile. The name is used in errors. Chunks in other files are opened by their paths relative to
-// it in tree, which may be nil if there are none. A file in which row groups do not have their number of rows, as in
-// generation A without a flat column, is an error of class Unsupported.
+// OpenReader opens a RedFile. The name is used in errors. Chunks in other files are opened in tree, by their paths
+// relative to name; tree may be nil if there are none. If row groups do not state their number of rows, as in
+// generation A without a flat column, the error is Unsupported.
 func OpenReader(ctx context.Context, tree store.Tree, src store.Source, name string, o format.OpenOptions) (*Reader,
 	error) {
 	opts, err := layout.ParseOptions(o.Opts)
@@ -103,10 +103,10 @@ func (r *Reader) plan() error {
 	return nil
 }
 
-// Schema is the Arrow schema of the rows.
+// Schema returns the Arrow schema of the rows.
 func (r *Reader) Schema() *arrow.Schema { return r.f.Shown }
 
-// NumRows is the number of rows of all row groups.
+// NumRows returns the total number of rows.
 func (r *Reader) NumRows() int64 { return r.starts[len(r.starts)-1] }
 
 // Close closes the file.
@@ -117,7 +117,7 @@ func (r *Reader) RowsFrom(ctx context.Context, n int64, mem memory.Allocator) it
 	return r.rows.From(ctx, n, mem)
 }
 
-// RowsFromKey returns an error of class Invalid: a RedFile does not promise an order of its rows.
+// RowsFromKey returns an error of class Invalid, because RedFile does not record an order of rows.
 func (r *Reader) RowsFromKey(ctx context.Context, key pred.Value,
 	mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
 	return r.rows.FromKey(ctx, key, mem)
@@ -143,7 +143,7 @@ func (r *Reader) Row(ctx context.Context, n int64, mem memory.Allocator) (arrow.
 	}()
 	for i := range r.fields {
 		x, err := r.field(ctx, &r.fields[i], g, n-r.starts[g], a, mem)
-		if errors.Is(err, fault.Unsupported) { // only reading a chunk from its beginning says where its rows are
+		if errors.Is(err, fault.Unsupported) { // rows can be located only by reading a chunk from its beginning
 			return r.rows.Row(ctx, n, mem)
 		}
 		if err != nil {
@@ -176,7 +176,7 @@ func (r *Reader) field(ctx context.Context, fr *fieldReader, g int, row int64, a
 	return fr.asm.Assemble(in, 1, mem)
 }
 
-// entries are the entries of one row of a column.
+// entries returns the entries of one row of a column.
 func (r *Reader) entries(ctx context.Context, g, col int, row int64, a *vec.Arena,
 	mem memory.Allocator) (in nest.Input, err error) {
 	t, err := r.f.Table(ctx, g, col)

@@ -12,8 +12,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// reread implements format.Format.Reread. Without the Arrow schema in the metadata, values come back in RedFile's own
-// types; to compare them with the input, the output is read as if the schema were stored in it.
+// reread implements format.Format.Reread. Without the Arrow schema in the metadata, values are read back in RedFile's
+// own types. To compare them with the input, the output is read as if the schema were stored in it.
 func reread(sc *arrow.Schema, o format.WriteOptions) (format.Format, bool) {
 	f := format.Format{Name: "redfile", Extensions: []string{".red"}, Probe: container.Probe, List: list, Open: open,
 		ReadKeys: layout.ReadTable.Keys()}

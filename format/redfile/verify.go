@@ -26,7 +26,7 @@ import (
 )
 
 // verify checks checksums, structure, every value, levels, counts of values and rows, index pages against the pages,
-// and that every byte belongs to one structure; less of it at lower values of format.Depth.
+// and that every byte belongs to exactly one structure; at lower values of format.Depth it checks less.
 func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
 	return func(yield func(region.Finding) bool) {
 		v := &verifier{Reporter: layout.Reporter(ctx, tg.Name, yield), ctx: ctx, depth: o.Depth}
@@ -34,8 +34,8 @@ func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Se
 	}
 }
 
-// unchecked implements format.Format.Unchecked. Writers give checksums to all pages of a chunk or to none, so the first
-// page of each chunk shows it.
+// unchecked implements format.Format.Unchecked. Writers checksum all pages of a chunk or none, so only the first page
+// of each chunk is read.
 func unchecked(ctx context.Context, tg format.Target, o format.OpenOptions) (string, error) {
 	f, err := table.OpenTarget(ctx, tg, o)
 	if err != nil {
@@ -116,9 +116,9 @@ func (v *verifier) object(tg format.Target, o format.OpenOptions) {
 	v.parts(tg, o)
 }
 
-// parts verifies what reading a split table does not need: that each part is, as it was written, a complete file with a
-// footer of its own, with which it can be read alone, and from which the table can be recovered if its metadata is
-// lost.
+// parts verifies properties of a split table that reading it does not need: that each part is a complete file with its
+// own footer, as it was written, so that it can be read alone, and so that the table can be recovered if its metadata
+// is lost.
 func (v *verifier) parts(tg format.Target, o format.OpenOptions) {
 	seen := map[string]bool{"": true}
 	for g := range v.f.Footer.Groups {
@@ -133,8 +133,8 @@ func (v *verifier) parts(tg format.Target, o format.OpenOptions) {
 	}
 }
 
-// partEnd verifies the end of a part. A part that is missing, or does not begin as a RedFile does, was reported with
-// its chunks.
+// partEnd verifies the end of a part. A part that is missing, or does not begin like a RedFile, has already been
+// reported with its chunks.
 func (v *verifier) partEnd(tg format.Target, o format.OpenOptions) {
 	head := make([]byte, layout.MagicLen)
 	src, base, size, err := tg.Open(v.ctx)
@@ -162,7 +162,7 @@ func (v *verifier) partEnd(tg format.Target, o format.OpenOptions) {
 	v.f = whole
 }
 
-// openFailed reports why the file cannot be opened.
+// openFailed reports the reason why the file cannot be opened.
 func (v *verifier) openFailed(err error) {
 	code := "redfile.footer.damaged"
 	switch p := recovery.PathOf(err); {
@@ -182,7 +182,7 @@ func (v *verifier) openFailed(err error) {
 	v.Blame(code, err, -1, -1)
 }
 
-// group verifies a row group whose first row is row first of the file, and returns its number of rows, -1 if not known.
+// group verifies a row group whose first row is row first of the file. It returns its number of rows, -1 if unknown.
 func (v *verifier) group(group int, first int64) int64 {
 	f := v.f
 	rows, err := f.RowsOf(v.ctx, group)
@@ -220,7 +220,7 @@ func (v *verifier) group(group int, first int64) int64 {
 	return counted
 }
 
-// checkCopy compares the metadata after the pages with that in the file's metadata, where both exist.
+// checkCopy compares the metadata after the pages with the copy in the file's metadata, if both exist.
 func (v *verifier) checkCopy(t *page.Table) {
 	c := &v.f.Footer.Groups[t.Group].Columns[t.Col]
 	if c.Meta == nil || c.Offset <= c.Meta.Data || c.Offset >= t.At.Len {
@@ -239,8 +239,8 @@ func (v *verifier) checkCopy(t *page.Table) {
 	}
 }
 
-// chunk verifies the pages of a chunk, found by their headers, and counts the rows that begin in them; ok is false if a
-// page could not be read.
+// chunk verifies the pages of a chunk, which are found by their headers, and counts the rows that begin in them; ok is
+// false if a page could not be read.
 func (v *verifier) chunk(t *page.Table, first, end int64) (rows int64, ok bool) {
 	walked, begin, err := t.Unindexed(v.ctx)
 	if err != nil {
@@ -249,7 +249,7 @@ func (v *verifier) chunk(t *page.Table, first, end int64) (rows int64, ok bool) 
 	}
 	index := v.index(walked)
 	if index == nil && !t.Indexed {
-		walked = t // NewTable has read its headers already
+		walked = t // NewTable has already read its headers
 	}
 	c := chunkCheck{v: v, t: t, walked: walked, begin: begin, index: index,
 		n: rowCount{flat: t.Leaf.MaxRep == 0, first: first, end: end}}
@@ -264,7 +264,7 @@ func (v *verifier) chunk(t *page.Table, first, end int64) (rows int64, ok bool) 
 			c.n.whole = true
 			return c.n.rows, c.n.ok() && !c.uncounted
 		}
-		if err == nil && i < len(index) && p.Off > begin+index[i].Offset { // the walk skipped it as another kind
+		if err == nil && i < len(index) && p.Off > begin+index[i].Offset { // the walk skipped it as another type
 			err = fault.Corruptf(t.At.Sub(begin+index[i].Offset, int64(index[i].Size)),
 				layout.PagePath(t.Group, t.Col, i)+".header", "expected a data page, which the index has here")
 		}
@@ -282,13 +282,13 @@ type chunkCheck struct {
 	v         *verifier
 	t         *page.Table
 	walked    *page.Table // where the pages are found by their headers
-	begin     int64       // offset of the first page, from which the index counts
+	begin     int64       // offset of the first page, to which the index is relative
 	index     []layout.IndexEntry
 	n         rowCount
-	uncounted bool // at depth Quick a page was skipped that does not say how many rows begin in it
+	uncounted bool // at depth Quick, a page was skipped that does not state how many rows begin in it
 }
 
-// badHeader records a page whose header cannot be read; ok: the index says where the next one begins.
+// badHeader records a page whose header cannot be read; ok reports that the index locates the next page.
 func (c *chunkCheck) badHeader(err error, i int) (ok bool) {
 	if i < len(c.index) {
 		c.n.damaged("redfile.page.header", err, int64(c.index[i].Rows))
@@ -303,10 +303,10 @@ func (c *chunkCheck) badHeader(err error, i int) (ok bool) {
 	return false
 }
 
-// page verifies page i at the wanted depth, and counts its rows.
+// page verifies page i at the requested depth, and counts its rows.
 func (c *chunkCheck) page(p *page.Page, i int) {
 	indexed := i < len(c.index) && c.begin+c.index[i].Offset == p.Off
-	known := int64(-1) // rows that begin in the page by its header or the index; -1: neither says
+	known := int64(-1) // rows that begin in the page according to its header or the index; -1 if neither states it
 	if c.n.flat {
 		known = p.Values
 	} else if indexed && int64(c.index[i].Values) == p.Values {
@@ -338,15 +338,15 @@ func (c *chunkCheck) page(p *page.Page, i int) {
 	c.n.damaged(code, err, known)
 }
 
-// rowCount counts the rows of a chunk page by page, and determines the rows of damaged pages. How many rows begin in a
-// damaged page of a repeated column without an index page is not known: if there is one such page, they are the rows of
-// the row group that the other pages do not have; else all rows from the first such page on are in doubt, and the row
-// before, which may continue in that page.
+// rowCount counts the rows of a chunk page by page, and determines the rows of damaged pages. In a repeated column
+// without an index page, the number of rows that begin in a damaged page is unknown. If there is only one such page,
+// its rows are those of the row group that the other pages do not have. If there are several, all rows from the first
+// such page on are in doubt, and also the row before, which may continue in that page.
 type rowCount struct {
 	flat       bool
-	first, end int64 // of the row group, in the file; -1: not known
-	rows       int64 // so far, without pages whose number of rows is not known
-	whole      bool  // the last page was reached
+	first, end int64 // rows of the row group in the file; -1 if unknown
+	rows       int64 // so far, without pages whose number of rows is unknown
+	whole      bool  // the last page has been reached
 	found      []damagedPage
 }
 
@@ -354,15 +354,15 @@ type rowCount struct {
 type damagedPage struct {
 	code string
 	err  error
-	from int64 // rows before it; -1: not known
-	rows int64 // rows that begin in it; -1: not known
+	from int64 // rows before it; -1 if unknown
+	rows int64 // rows that begin in it; -1 if unknown
 }
 
 func (n *rowCount) add(rows int64) { n.rows += rows }
 
 func (n *rowCount) ok() bool { return len(n.found) == 0 }
 
-// damaged records a damaged page in which rows rows begin, -1 if that is not known.
+// damaged records a damaged page in which rows rows begin, -1 if unknown.
 func (n *rowCount) damaged(code string, err error, rows int64) {
 	d := damagedPage{code, err, n.rows, rows}
 	if n.hasUnknown() {
@@ -372,12 +372,12 @@ func (n *rowCount) damaged(code string, err error, rows int64) {
 	n.rows += max(0, rows)
 }
 
-// hasUnknown reports whether the number of rows of some damaged page is not known.
+// hasUnknown reports whether the number of rows of some damaged page is unknown.
 func (n *rowCount) hasUnknown() bool {
 	return slices.ContainsFunc(n.found, func(d damagedPage) bool { return d.rows < 0 })
 }
 
-// report reports the damaged pages with the rows that they cost.
+// report reports the damaged pages with the rows that are lost with them.
 func (n *rowCount) report(v *verifier) {
 	unknown := 0
 	for _, d := range n.found {
@@ -390,7 +390,7 @@ func (n *rowCount) report(v *verifier) {
 		from, to := int64(-1), n.end
 		switch {
 		case n.first < 0:
-		case d.from < 0: // after one in doubt
+		case d.from < 0: // after a page in doubt
 			from = n.first + before
 		case d.rows >= 0:
 			from, to = n.first+d.from, n.first+d.from+d.rows
@@ -470,14 +470,14 @@ func (v *verifier) page(t *page.Table, p *page.Page, i int, index []layout.Index
 	return rows, nil
 }
 
-// summedFacts reports whether the type, the levels and the encoding by which the pages of t are decoded are under a
-// checksum or stated twice. Where they are not, only decoding shows that they are those of the pages.
+// summedFacts reports whether the type, the levels and the encoding used to decode the pages of t are covered by a
+// checksum or stored twice. If not, only decoding shows that they match the pages.
 func (v *verifier) summedFacts(t *page.Table) bool {
 	f := &v.f.Footer
 	return f.HasCRC && f.Groups[t.Group].Columns[t.Col].Meta != nil && len(t.Meta.Encodings) == 1
 }
 
-// coverage reports bytes that no structure claims, or more than one.
+// coverage reports bytes that no structure or more than one structure claims.
 func (v *verifier) coverage(tg format.Target, o format.OpenOptions) {
 	if v.Stopped() {
 		return
@@ -486,13 +486,13 @@ func (v *verifier) coverage(tg format.Target, o format.OpenOptions) {
 		return (&describer{Outline: out, report: v.Report}).object(tg, o)
 	})
 	if err != nil {
-		gaps = nil // describing ended early: what follows would look like a gap
+		gaps = nil // describing ended early, so the rest would look like a gap
 	}
 	e := new(fault.Error)
 	switch {
 	case err != nil && !errors.As(err, &e):
 		v.Blame("redfile.read", err, -1, -1)
-	case err != nil && v.Errors() == 0: // otherwise it has been reported with its page or chunk
+	case err != nil && v.Errors() == 0: // otherwise it has already been reported with its page or chunk
 		v.Blame("redfile.page.header", err, -1, -1)
 	}
 	v.Unclaimed("redfile.coverage", gaps, overlaps)

@@ -15,7 +15,7 @@ import (
 	"stoa/vec"
 )
 
-// index reads the index page of a chunk; nil if there is none that can be used.
+// index reads the index page of a chunk; nil if there is none or it cannot be used.
 func (v *verifier) index(t *page.Table) []layout.IndexEntry {
 	if t.Meta.Index < 0 {
 		return nil
@@ -28,7 +28,7 @@ func (v *verifier) index(t *page.Table) []layout.IndexEntry {
 	return entries
 }
 
-// takeBounds computes the bounds of decoded values as the writer does, by encoding them again.
+// takeBounds computes the bounds of decoded values like the writer, by encoding them again.
 func takeBounds(e *layout.IndexEntry, l *schema.Leaf, dst *vec.Vector) {
 	if l.MaxRep > 0 || dst.Len() == 0 {
 		return

@@ -26,7 +26,6 @@ import (
 //	}>
 //
 // One index page follows the data pages of a chunk, at a position that readers that count values never reach.
-// One index page follows the data pages of a chunk, where readers that count values never come.
 const indexLayout = 1
 
 // LongestBound is the maximum length of a string's bound, in bytes.

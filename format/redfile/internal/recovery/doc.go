@@ -1,4 +1,4 @@
-// Package recovery makes a reader of what is left of a RedFile, or of the parts of a table: of the metadata so far that
-// was written between row groups, of chunks found by their page headers, and of row groups made of these by their
-// paths. A structure is used only if nothing contradicts it: a page may contain another RedFile.
+// Package recovery makes a reader of the remainder of a RedFile or of the parts of a table: of intermediate metadata,
+// written between row groups; of chunks found by their page headers; and of row groups assembled from these chunks by
+// their paths. A structure is used only if nothing contradicts it, because a page may contain another RedFile.
 package recovery

@@ -14,23 +14,24 @@ import (
 	"stoa/wire"
 )
 
-// What recovery takes for metadata of the file, and how much it reads to find out.
+// How recovery decides whether metadata belongs to the file, and how much it reads to find out.
 //
-// A RedFile may be in a page of another one: in a table of attachments, whose pages are not compressed, with magic and
-// metadata. So metadata is this file's own only if it has the marker of the sync block at the beginning, or, without
-// one, if its last chunk is where it has it, and structure follows structure from there to the metadata. The offsets of
-// an inner file are too small. They may happen to be those of other structures, but hardly those of chunks with the
-// same number of values.
+// A page of a RedFile may contain another RedFile with its own magic and metadata, as in a table of attachments whose
+// pages are not compressed. So metadata is accepted as this file's own only if it has the marker of the sync block at
+// the beginning. Without sync blocks, its last chunk must be at its stated offset, and the structures from there to the
+// metadata must follow one another without gaps. The offsets in an inner file are too small for its position. They may
+// happen to be those of other structures, but hardly those of chunks with the same number of values.
 
-// seekCost is what a read of a few bytes elsewhere costs, in bytes of sequential reading.
+// seekCost is the cost of reading a few bytes elsewhere, expressed in bytes of sequential reading.
 const seekCost = 4 << 10
 
-// budget is the number of bytes that may still be read speculatively. What begins like metadata or a page is known to
-// be one only when it has been read whole, and crafted bytes could have everything read again and again: speculative
-// reads together are limited to a few times the size of the file.
+// budget returns the number of bytes that may still be read speculatively. Bytes that begin like metadata or a page
+// must be read completely to find out, and crafted bytes could cause everything to be read again and again. So
+// speculative reads are limited, in total, to a few times the size of the file.
 func (r *recoverer) budget() int64 { return 8*r.f.At.Len + 1<<20 - r.speculative }
 
-// afford takes n bytes off the budget, and reports the first time that it has too few.
+// afford subtracts n bytes from the budget, or returns false if the budget has fewer. The first failure is reported as a
+// finding.
 func (r *recoverer) afford(n int64) bool {
 	if n <= r.budget() {
 		r.speculative += n
@@ -45,7 +46,8 @@ func (r *recoverer) afford(n int64) bool {
 	return false
 }
 
-// grow returns how many bytes a structure may have: up to limit if the budget has them, otherwise first at most.
+// grow returns the largest size that a structure may have: limit if the budget has as many bytes, otherwise at most
+// first.
 func (r *recoverer) grow(first, limit int64) int64 {
 	if limit <= first || !r.afford(0) {
 		return min(first, limit)
@@ -53,14 +55,14 @@ func (r *recoverer) grow(first, limit int64) int64 {
 	return max(first, min(limit, r.budget()))
 }
 
-// spend takes off the budget what is read of a structure beyond its first bytes.
+// spend subtracts from the budget the bytes of a structure that are read beyond the first ones.
 func (r *recoverer) spend(c *wire.Cursor, first int64) {
 	if n := int64(c.Left()); n > first {
 		r.speculative += n
 	}
 }
 
-// page reads the header of a page at pos that ends by end.
+// page reads the header of a page at pos; the page must end by end.
 func (r *recoverer) page(pos, end int64) (layout.PageHeader, int64, error) {
 	b, err := r.bytes(pos, int(min(layout.MaxFoundHeader, end-pos)))
 	if err != nil {
@@ -69,11 +71,11 @@ func (r *recoverer) page(pos, end int64) (layout.PageHeader, int64, error) {
 	return layout.HeaderIn(b, r.f.At.Sub(pos, end-pos))
 }
 
-// acceptsChunk reports whether a chunk whose metadata was found at pos, among bytes that could not be parsed, can be
-// one of this file. If it begins where the previous chunk ends, those bytes are in it, and only what can be parsed is
+// acceptsChunk reports whether a chunk can be one of this file. Its metadata was found at pos, among bytes that could
+// not be parsed. If the chunk begins where the previous one ends, those bytes belong to it, and only parsable bytes are
 // compared. If not, the metadata of the previous chunk was lost, and all pages of this one must be there, up to its
-// metadata: offsets of a file within a page may happen to be those of a structure. If there is no room for its pages,
-// the metadata is a copy, as the metadata of the file has them, too.
+// metadata, since offsets of a file within a page may happen to be those of a structure. If there is no room for its
+// pages, the metadata is a copy, such as the metadata of the file contains.
 func (r *recoverer) acceptsChunk(m *layout.ColumnMeta, pos int64) bool {
 	if m.Stored > pos-m.Data {
 		return false
@@ -85,15 +87,15 @@ func (r *recoverer) acceptsChunk(m *layout.ColumnMeta, pos int64) bool {
 	return !w.contradicts && (!w.whole || w.end == pos) && r.matchesSeen(m)
 }
 
-// pageWalk is what a walk over the pages of a chunk found.
+// pageWalk is the result of walking the pages of a chunk.
 type pageWalk struct {
-	whole       bool  // the data pages have all values, and the sizes in the metadata
+	whole       bool  // the data pages have all values, and the sizes stated in the metadata
 	contradicts bool  // there is a structure that cannot be in the chunk
 	end         int64 // after the last page
 	values      int64 // of all data pages
 }
 
-// pages walks the pages of a chunk, which end by end.
+// pages walks the pages of a chunk; they must end by end.
 func (r *recoverer) pages(m *layout.ColumnMeta, end int64) (w pageWalk) {
 	var values, raw, stored int64
 	for w.end = m.Data; w.end < end; {
@@ -102,7 +104,7 @@ func (r *recoverer) pages(m *layout.ColumnMeta, end int64) (w pageWalk) {
 		}
 		h, head, err := r.page(w.end, end)
 		if field, _ := h.Problem(); err != nil && head > 0 && field == "" || h.Kind == layout.SyncPage && err == nil {
-			w.contradicts = true // the chunk's metadata is in a page, or in another row group
+			w.contradicts = true // the chunk's metadata is inside a page, or in another row group
 			return w
 		}
 		if err != nil { // a damaged page header, unless it is the metadata of another chunk
@@ -123,8 +125,8 @@ func (r *recoverer) pages(m *layout.ColumnMeta, end int64) (w pageWalk) {
 	return w
 }
 
-// matchesSeen reports whether m has type and levels of the column of that path. A path that was not met before can be
-// one only in the first row group, before any path is repeated.
+// matchesSeen reports whether m has the type and levels of the column with the same path. A path that has not been seen
+// before can be right only in the first row group, before any path repeats.
 func (r *recoverer) matchesSeen(m *layout.ColumnMeta) bool {
 	if c := r.seen[pathKey(m.Path)]; c != nil {
 		return c.Type == m.Type && c.MaxDef == m.MaxDef && c.MaxRep == m.MaxRep
@@ -132,7 +134,7 @@ func (r *recoverer) matchesSeen(m *layout.ColumnMeta) bool {
 	return !r.repeated
 }
 
-// columnMeta reads metadata of a column at pos that ends by end and has limit bytes at most.
+// columnMeta reads metadata of a column at pos. It must end by end and have at most limit bytes.
 func (r *recoverer) columnMeta(pos, end, limit int64) (*layout.ColumnMeta, int64, error) {
 	const first = 512
 	at := r.f.At.Sub(pos, end-pos)
@@ -159,7 +161,7 @@ func (r *recoverer) columnMeta(pos, end, limit int64) (*layout.ColumnMeta, int64
 	return &m, n, err
 }
 
-// fileMeta reads metadata of a file at pos that ends by end. It must have its required fields and checksum.
+// fileMeta reads metadata of a file at pos. It must end by end, and have its required fields and a correct checksum.
 func (r *recoverer) fileMeta(pos, end int64) (*layout.FileMeta, int64, bool) {
 	const first = 1 << 10
 	at := r.f.At.Sub(pos, end-pos)
@@ -176,7 +178,8 @@ func (r *recoverer) fileMeta(pos, end int64) (*layout.FileMeta, int64, bool) {
 	return &m, n, true
 }
 
-// footer reads metadata of a file at pos, followed by its length and the magic, and returns the size of all three.
+// footer reads metadata of a file at pos, followed by its length and the magic, and returns the total size of the
+// three.
 func (r *recoverer) footer(pos int64) (*layout.FileMeta, int64, bool) {
 	end := r.f.At.Len - layout.TailLen
 	var b [layout.TailLen]byte
@@ -191,7 +194,7 @@ func (r *recoverer) footer(pos int64) (*layout.FileMeta, int64, bool) {
 	return m, n + layout.TailLen, true
 }
 
-// beginsMeta reports whether b begins as metadata of a file does: with field 1, an i32, of value 1.
+// beginsMeta reports whether b begins like the metadata of a file: with field 1, an i32 with value 1.
 func beginsMeta(b []byte) bool {
 	return bytes.HasPrefix(b, []byte{0x15, 2}) || bytes.HasPrefix(b, []byte{8, 0, 1, 0, 0, 0, 1})
 }
@@ -209,8 +212,8 @@ func (r *recoverer) firstSync() error {
 	return err
 }
 
-// lastFooter searches backwards for metadata of this file with its length and the magic, takes its row groups, and sets
-// pos to the byte after it.
+// lastFooter searches backwards for metadata of this file with its length and the magic, adopts its row groups, and
+// sets pos to the byte after it.
 func (r *recoverer) lastFooter(pos *int64) error {
 	const step = 256 << 10
 	r.window = seekCost
@@ -223,7 +226,7 @@ func (r *recoverer) lastFooter(pos *int64) error {
 		if err := format.ReadFull(r.ctx, r.f.Src, r.f.At.Sub(from, int64(len(b))), "", b); err != nil {
 			return err
 		}
-		// peek returns n bytes at off, which are mostly in b.
+		// peek returns n bytes at off, most of which are already in b.
 		peek := func(off, n int64) []byte {
 			if off >= from && off+n <= from+int64(len(b)) {
 				return b[off-from:][:n]
@@ -249,7 +252,7 @@ func (r *recoverer) lastFooter(pos *int64) error {
 	return nil
 }
 
-// footerBefore reads the metadata of this file that ends where the magic at pos says; nil if there is none.
+// footerBefore reads the metadata of this file that precedes the magic at pos; nil if there is none.
 func (r *recoverer) footerBefore(pos int64, peek func(off, n int64) []byte) *layout.FileMeta {
 	const minFooter = 8
 	if pos < layout.MinFile-layout.MagicLen {
@@ -271,7 +274,7 @@ func (r *recoverer) footerBefore(pos int64, peek func(off, n int64) []byte) *lay
 	return m
 }
 
-// plausible reports whether all offsets in m are before end.
+// plausible reports whether all offsets in m are less than end.
 func (r *recoverer) plausible(m *layout.FileMeta, end int64) bool {
 	for _, g := range m.Groups {
 		for _, c := range g.Columns {
@@ -283,7 +286,8 @@ func (r *recoverer) plausible(m *layout.FileMeta, end int64) bool {
 	return true
 }
 
-// isOwn reports whether m, which begins at start and is plausible, is metadata of this file and not of one in a page.
+// isOwn reports whether m, which begins at start and is plausible, is metadata of this file and not of a file within a
+// page.
 func (r *recoverer) isOwn(m *layout.FileMeta, start int64) bool {
 	if r.marker != nil {
 		return bytes.Equal(m.Marker(), r.marker)
@@ -312,8 +316,8 @@ func (r *recoverer) isOwn(m *layout.FileMeta, start int64) bool {
 	return pos == start
 }
 
-// confirms reports whether the chunk is where the metadata of the file has it: its pages, one by one, and its metadata
-// after them, which some writers put in the metadata of the file only.
+// confirms reports whether the chunk is where the metadata of the file places it. It checks the pages, one by one, and
+// the metadata after them, which some writers put only into the metadata of the file.
 func (r *recoverer) confirms(c *layout.ColumnChunk, start int64) bool {
 	m, _, err := r.columnMeta(c.Offset, start, 1<<20)
 	if c.Meta == nil {
@@ -328,14 +332,14 @@ func (r *recoverer) confirms(c *layout.ColumnChunk, start int64) bool {
 		return m.Data == c.Meta.Data && m.Raw == c.Meta.Raw && slices.Equal(m.Path, c.Meta.Path) && w.whole &&
 			w.end == c.Offset
 	}
-	// A writer that stores levels in pairs also writes the metadata after the pages.
+	// Any writer that stores levels in pairs also writes the metadata after the pages.
 	ours := slices.ContainsFunc(c.Meta.Pairs, func(kv layout.KeyValue) bool { return kv.Key == layout.LevelsKey })
 	return !ours && r.pages(c.Meta, start).whole
 }
 
-// ofInnerFile reports whether the metadata at the end is that of a file in a page, if there are no sync blocks: fewer
-// than half of the first chunks are where it has them. One may be by chance, as where both tables begin with the same
-// column.
+// ofInnerFile reports whether the metadata at the end is that of a file within a page, provided that there are no sync
+// blocks: it is if fewer than half of the first chunks are where it places them. A single one may match by chance, for
+// instance if both tables begin with the same column.
 func (r *recoverer) ofInnerFile() bool {
 	const maxTries = 64
 	m, tries, matched := &r.f.Footer, 0, 0
@@ -357,13 +361,13 @@ func (r *recoverer) ofInnerFile() bool {
 			}
 		}
 	}
-	if tries == 0 { // no row groups: nothing may be before the metadata
+	if tries == 0 { // no row groups: then nothing may precede the metadata
 		return !r.isOwn(m, start)
 	}
 	return 2*matched < tries
 }
 
-// structureSize is the size of the structure at pos that ends by end; 0: there is none.
+// structureSize returns the size of the structure at pos that ends by end; 0 if there is none.
 func (r *recoverer) structureSize(pos, end int64) int64 {
 	if !r.afford(seekCost / 16) {
 		return 0
@@ -380,8 +384,8 @@ func (r *recoverer) structureSize(pos, end int64) int64 {
 	return 0
 }
 
-// FooterAt reads metadata of a file at pos of f, followed by its length and the magic, and returns the size of all
-// three; ok is false if there is none.
+// FooterAt reads metadata of a file at pos of f, followed by its length and the magic, and returns the total size of
+// the three; ok is false if there is none.
 func FooterAt(ctx context.Context, f *table.File, pos int64) (*layout.FileMeta, int64, bool) {
 	return newRecoverer(ctx, f, f.At.Object).footer(pos)
 }

@@ -16,7 +16,8 @@ import (
 )
 
 // fromParts makes a reader of the parts in the directory of a split table whose metadata is lost. Each part is a
-// RedFile by itself, with one row group or all of them, and their names are in order. nil: there are none.
+// complete RedFile with one row group or all of them, and the order of names is the order of the parts. It returns nil
+// if there are none.
 func (r *recoverer) fromParts(o format.OpenOptions, opts layout.ReadOptions) (*table.File, error) {
 	names, err := r.parts(o)
 	if err != nil {
@@ -76,9 +77,9 @@ func (r *recoverer) fromParts(o format.OpenOptions, opts layout.ReadOptions) (*t
 	return out, r.count(out)
 }
 
-// tableMarker returns the marker of the table that is to be recovered: one that is still in what is left of the
-// metadata, otherwise the one that most parts have; nil if none has any. sure: no other is in as many parts. The file
-// in the place of the metadata does not count if it may be a part itself.
+// tableMarker returns the marker of the table to recover: one that remains in the damaged metadata, otherwise the one
+// that most parts have; nil if no part has one. sure reports that no other marker occurs in as many parts. The file in
+// the place of the metadata does not count if it may be a part itself.
 func (r *recoverer) tableMarker(names []string) (marker []byte, sure bool) {
 	var rest []byte
 	if !r.standsIn && r.f.At.Len <= r.f.Limits.Metadata {
@@ -107,7 +108,8 @@ func (r *recoverer) tableMarker(names []string) (marker []byte, sure bool) {
 	return marker, sure
 }
 
-// leaveOutPart reports a part that has another marker than the table; if sure is false, it may be the one that belongs.
+// leaveOutPart reports a part whose marker differs from the table's; unless sure is set, it may be the one that
+// belongs.
 func (r *recoverer) leaveOutPart(p *table.File, name string, sure bool) {
 	if !sure {
 		r.Report("redfile.part.other", p.At, "", "%s is of another table than the parts beside it, and nothing says "+
@@ -117,14 +119,14 @@ func (r *recoverer) leaveOutPart(p *table.File, name string, sure bool) {
 	r.Rows("redfile.rows.lost", p.At, [2]int64{-1, -1}, -1, "%s is of another table: it is left out", name)
 }
 
-// sibling is the object of that name in the directory of the table.
+// sibling returns the object with the given name in the directory of the table.
 func (r *recoverer) sibling(name string) format.Target {
 	return format.Target{Tree: r.f.Tree, Name: path.Join(path.Dir(r.f.At.Object), name)}
 }
 
-// parts returns the names of the parts, in order. A part that stands in the place of the metadata comes where the
-// metadata stands as a part, or where a part is missing; after the last only if its sync block shows that it is a part.
-// It is left out if it is a copy of a part.
+// parts returns the names of the parts, in order. A part that has replaced the metadata file comes where the metadata is
+// stored under the name of a part, or else where a part is missing; it comes after the last part only if its sync block
+// shows that it is a part. It is left out if it is a copy of a part.
 func (r *recoverer) parts(o format.OpenOptions) (names []string, err error) {
 	for info, err := range r.f.Tree.List(r.ctx, path.Dir(r.f.At.Object)) {
 		if err != nil {
@@ -158,7 +160,7 @@ func (r *recoverer) parts(o format.OpenOptions) (names []string, err error) {
 	}
 	if gap == len(names) {
 		if s, _ := r.f.FirstBlock(r.ctx); s == nil {
-			return names, nil // no part is missing: it may be a copy of a part that was damaged
+			return names, nil // no part is missing, so it may be a copy of a part that was damaged
 		}
 	}
 	return slices.Insert(names, gap, layout.MetadataFile), nil
@@ -191,8 +193,8 @@ func (r *recoverer) isCopy(name string) (bool, error) {
 	return true, nil
 }
 
-// withStandIn makes a reader of the parts of a table and of the file that stands in the place of its metadata; nil if
-// there are no other parts.
+// withStandIn makes a reader of the parts of a table and of the part that has replaced its metadata file; nil if there
+// are no other parts.
 func (r *recoverer) withStandIn(o format.OpenOptions, opts layout.ReadOptions) (*table.File, error) {
 	at, before := r.f.OwnGroupPath(), len(r.findings)
 	r.standsIn = true
@@ -218,7 +220,7 @@ func (r *recoverer) withStandIn(o format.OpenOptions, opts layout.ReadOptions) (
 	return out, nil
 }
 
-// isTableMetadata reports whether a file of that name has no chunk of its own and names those of other files.
+// isTableMetadata reports whether a file of that name has no chunk of its own but names those of other files.
 func isTableMetadata(f *table.File, filePath string) bool {
 	others := false
 	for _, g := range f.Footer.Groups {
@@ -232,7 +234,7 @@ func isTableMetadata(f *table.File, filePath string) bool {
 	return others
 }
 
-// recoverPart recovers a part whose own metadata is damaged; nil if no row group is left.
+// recoverPart recovers a part whose own metadata is damaged; nil if no row group remains.
 func (r *recoverer) recoverPart(name string, o format.OpenOptions) *table.File {
 	back, found, err := Recover(r.ctx, format.Target{Tree: r.f.Tree, Name: name}, o)
 	r.findings = append(r.findings, found...)
@@ -247,7 +249,7 @@ func (r *recoverer) recoverPart(name string, o format.OpenOptions) *table.File {
 	return p
 }
 
-// add appends the row groups of a part to out, if it has the schema and marker of the parts before it.
+// add appends the row groups of a part to out if its schema and marker match those of the preceding parts.
 func (r *recoverer) add(out, p *table.File, name string) {
 	if len(out.Footer.Groups) > 0 && (!p.Shown.Equal(out.Shown) ||
 		string(p.Footer.Marker()) != string(out.Footer.Marker())) {
@@ -275,8 +277,8 @@ func (r *recoverer) add(out, p *table.File, name string) {
 	out.Footer.Groups = groups
 }
 
-// checkParts returns an error if none of the parts that the metadata of a split table names is the one it describes,
-// and at least one is another's: then it is the metadata of another table.
+// checkParts returns an error if none of the parts named by the metadata of a split table is the one it describes, and
+// at least one belongs to another table: then the metadata is that of another table.
 func (r *recoverer) checkParts(o format.OpenOptions) error {
 	var other error
 	seen, marker := map[string]bool{}, r.f.Footer.Marker()
@@ -311,9 +313,9 @@ func (r *recoverer) checkParts(o format.OpenOptions) error {
 		"this is the metadata of another table than the parts: %v", other)
 }
 
-// containsMarker reports whether the first bytes of a part that cannot be opened have the marker of the table.
+// containsMarker reports whether the first bytes of a part that cannot be opened contain the marker of the table.
 func (r *recoverer) containsMarker(name string, marker []byte) bool {
-	const headLen = 256 // a sync block at the beginning has its marker there
+	const headLen = 256 // enough for the marker in a sync block at the beginning
 	if marker == nil {
 		return false
 	}
@@ -338,8 +340,8 @@ func (r *recoverer) severalMarkers(names map[string]bool) bool {
 	return n > 1
 }
 
-// matchPart compares a part with the metadata of the table that names it as filePath: by its marker or, without any, by
-// its own metadata. known: the part has what to compare.
+// matchPart compares a part with the metadata of the table, which names it filePath: by the marker or, if there is
+// none, by the part's own metadata. known reports that the part contained something to compare.
 func (r *recoverer) matchPart(p *table.File, filePath string) (known bool, err error) {
 	marker := r.f.Footer.Marker()
 	if marker == nil {

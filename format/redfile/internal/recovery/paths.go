@@ -20,7 +20,7 @@ func (r *recoverer) lostChunk(group, col int, off int64) layout.ColumnChunk {
 	return layout.ColumnChunk{Offset: off}
 }
 
-// byPaths makes row groups of the chunks that no sync block names.
+// byPaths makes row groups of the chunks that no sync block lists.
 func (r *recoverer) byPaths() {
 	if len(r.chunks) == 0 {
 		return
@@ -51,9 +51,9 @@ func (r *recoverer) byPaths() {
 	}
 }
 
-// mendPaths gives chunks whose path occurs once, though row groups repeat, the path of the column that is between the
-// same neighbours in another row group: their names have no checksum, and one that is damaged would be taken for one
-// more column, and for the end of its row group.
+// mendPaths corrects damaged names. If row groups repeat but the path of a chunk occurs only once, the chunk gets the
+// path of the column between the same neighbours in another row group. Names have no checksum, and a damaged one would
+// be mistaken for an additional column, and thus for the end of its row group.
 func (r *recoverer) mendPaths() {
 	if !r.repeated {
 		return
@@ -63,7 +63,7 @@ func (r *recoverer) mendPaths() {
 	for k := range r.chunks {
 		times[key(k)]++
 	}
-	between := map[[2]string]int{} // a chunk with a path that is repeated, by its neighbours' paths
+	between := map[[2]string]int{} // paths that repeat, by the paths of the neighbouring chunks
 	for k := 1; k+1 < len(r.chunks); k++ {
 		if times[key(k)] > 1 {
 			between[[2]string{key(k - 1), key(k + 1)}] = k
@@ -86,15 +86,15 @@ func (r *recoverer) mendPaths() {
 type groupBuilder struct {
 	r         *recoverer
 	paths     pathList
-	spans     []int64 // estimated bytes of each column in a row group
-	groupSpan int64   // their sum; 0: not known
-	single    bool    // some column has one chunk only
+	spans     []int64 // estimated size in bytes of each column in a row group
+	groupSpan int64   // their sum; 0 if unknown
+	single    bool    // some column has only one chunk
 	g         layout.RowGroup
-	last      int   // the last column that g has; -1: none
-	lastEnd   int64 // where its chunk ends
+	last      int   // the last column in g; -1 if none
+	lastEnd   int64 // end of its chunk
 }
 
-// begin begins a row group without columns.
+// begin starts a row group without columns.
 func (b *groupBuilder) begin() {
 	b.g, b.last = layout.RowGroup{Rows: -1, Columns: make([]layout.ColumnChunk, b.paths.n)}, -1
 	for i := range b.g.Columns {
@@ -102,7 +102,7 @@ func (b *groupBuilder) begin() {
 	}
 }
 
-// finish adds the row group. Chunks that are missing are lost.
+// finish adds the row group. Missing chunks are recorded as lost.
 func (b *groupBuilder) finish() {
 	r, group := b.r, len(b.r.groups)
 	for i := range b.g.Columns {
@@ -115,11 +115,11 @@ func (b *groupBuilder) finish() {
 	r.groups = append(r.groups, b.g)
 }
 
-// add takes the next chunk; false: too many chunks are missing, and what follows is given up.
+// add adds the next chunk. It returns false if too many chunks are missing; all further chunks are then given up.
 func (b *groupBuilder) add(c foundChunk) bool {
 	r, i := b.r, b.paths.find(c.meta.Path, b.last+1)
 	if b.last >= 0 && i >= 0 && b.groupSpan > 0 {
-		excess := c.meta.Data - b.lastEnd // bytes beyond the columns between the two
+		excess := c.meta.Data - b.lastEnd // bytes beyond the columns between the two chunks
 		for k := b.last + 1; k < i; k++ {
 			excess -= b.spans[k]
 		}
@@ -128,7 +128,7 @@ func (b *groupBuilder) add(c foundChunk) bool {
 			i = -1
 		}
 	}
-	if i < 0 { // the column is not after the last one: the next row group has begun
+	if i < 0 { // the column does not follow the last one, so the next row group has begun
 		if i = b.paths.find(c.meta.Path, 0); i < 0 {
 			return true
 		}
@@ -148,8 +148,8 @@ func (b *groupBuilder) add(c foundChunk) bool {
 	return true
 }
 
-// reportGap reports that a chunk, excess bytes too far after the previous one, is of another row group. If columns were
-// found once only, a large column may as well have been between them, and there are no such rows.
+// reportGap reports that a chunk, excess bytes too far after the previous one, belongs to another row group. If some
+// columns were found only once, there may instead have been a large column between the two chunks, and no such rows.
 func (b *groupBuilder) reportGap(c foundChunk, excess int64) {
 	r, rows := b.r, [2]int64{-1, -1}
 	if b.single && !r.repeats(c.meta) {
@@ -164,8 +164,8 @@ func (b *groupBuilder) reportGap(c foundChunk, excess int64) {
 		excess, b.groupSpan)
 }
 
-// recount replaces num_values of columns by the sum over the headers of their pages if the other columns agree with
-// that, or there are none: it determines the rows of a row group, and no checksum is over it.
+// recount replaces num_values of columns by the sum over the headers of their pages, if the other columns agree with
+// that sum or there are no others. num_values determines the rows of a row group, and no checksum covers it.
 func (r *recoverer) recount(g *layout.RowGroup) {
 	votes := map[int64]int{}
 	for _, c := range g.Columns {
@@ -188,8 +188,8 @@ func (r *recoverer) recount(g *layout.RowGroup) {
 	}
 }
 
-// columnSpans estimates the bytes of each column in a row group, as the median of its chunks that were found, and their
-// sum; single: some column has one chunk only. The sum is 0 if a column has none.
+// columnSpans estimates the bytes of each column in a row group as the median of its chunks that were found, and
+// returns the sum of these. single reports that some column has only one chunk. The sum is 0 if a column has none.
 func (r *recoverer) columnSpans(paths *pathList) (spans []int64, sum int64, single bool) {
 	found := make([][]int64, paths.n)
 	for _, c := range r.chunks {
@@ -209,7 +209,7 @@ func (r *recoverer) columnSpans(paths *pathList) (spans []int64, sum int64, sing
 	return spans, sum, single
 }
 
-// unfinished reports the last row group, of which columns are missing, and finishes it if the columns found determine
+// unfinished reports the last row group, in which columns are missing, and finishes it if the columns found determine
 // its number of rows.
 func (r *recoverer) unfinished(g *layout.RowGroup, columns int, finish func()) {
 	at, found, rows := r.f.At.Sub(r.end, r.f.At.Len-r.end), count(g.Columns), rowsOfColumns(g.Columns, r.repeats)
@@ -218,7 +218,7 @@ func (r *recoverer) unfinished(g *layout.RowGroup, columns int, finish func()) {
 			"columns were found, none of which determines its number of rows; it is given up", found, columns)
 		return
 	}
-	// The chunk found may be a copy of one of another row group: whether there are such rows is in doubt.
+	// The chunk found may be a copy of one in another row group, so it is doubtful whether there are such rows.
 	first := int64(0)
 	for i := range r.groups {
 		first += max(0, r.groups[i].Rows)
@@ -238,7 +238,7 @@ func count(cols []layout.ColumnChunk) (n int) {
 	return n
 }
 
-// paths returns the paths of the columns in order: from the schema, or, which is not sure, in the order of the chunks.
+// paths returns the paths of the columns in order: from the schema (then sure is true), or in the order of the chunks.
 func (r *recoverer) paths() (out pathList, sure bool) {
 	if r.known != nil && len(r.known.Schema) > 0 {
 		if t, err := schema.TreeOfElements(r.known.Schema, r.known.Gen, r.f.Limits, r.f.At); err == nil {
@@ -266,9 +266,9 @@ func (r *recoverer) paths() (out pathList, sure bool) {
 	return r.rotated(r.foundPaths()), false
 }
 
-// rotated returns the paths beginning with another one if bytes at the beginning of the file could not be parsed: the
-// first chunk that was found is then not the first of its row group, but comes after as many columns as those bytes can
-// be, and would be combined with columns of the next row group.
+// rotated returns the paths in rotated order if bytes at the beginning of the file could not be parsed. In this case
+// the first chunk that was found is not the first of its row group. It follows as many columns as fit into those bytes;
+// otherwise it would be combined with columns of the next row group.
 func (r *recoverer) rotated(paths pathList) pathList {
 	lost := r.chunks[0].meta.Data - layout.MagicLen
 	if lost <= 0 || !r.repeated || paths.find(r.chunks[0].meta.Path, 0) != 0 {
@@ -292,8 +292,8 @@ func (r *recoverer) rotated(paths pathList) pathList {
 	return paths.from((paths.n - before) % paths.n)
 }
 
-// firstByRows returns the index of the path with which row groups begin: that of adjacent chunks with different numbers
-// of rows. -1: there are none, or they contradict each other.
+// firstByRows returns the index of the path with which row groups begin, which shows where adjacent chunks have
+// different numbers of rows; -1 if there are no such chunks or they contradict each other.
 func (r *recoverer) firstByRows(paths *pathList) int {
 	first := -1
 	for k, c := range r.chunks[1:] {
@@ -311,9 +311,9 @@ func (r *recoverer) firstByRows(paths *pathList) int {
 	return first
 }
 
-// sizes estimates the bytes of each column in the row group of the first chunk that was found, and their sum: by the
-// largest chunk of each column, since the last row group may have fewer rows, scaled by the ratio of the values of that
-// first chunk to other chunks of its column.
+// sizes estimates the bytes of each column in the row group of the first chunk that was found, and their sum. It uses
+// the largest chunk of each column, since the last row group may have fewer rows, scaled by the ratio of the values in
+// that first chunk to those in other chunks of its column.
 func (r *recoverer) sizes(paths *pathList) (sizes []int64, all int64) {
 	first, others := r.chunks[0].meta, int64(1)
 	for _, c := range r.chunks[1:] {
@@ -361,7 +361,7 @@ func (r *recoverer) repeats(m *layout.ColumnMeta) bool {
 	return !r.flat[pathKey(m.Path)]
 }
 
-// takeLevels sets the maximum levels from the pair LevelsKey, which our writer puts in column metadata of generation E.
+// takeLevels sets the maximum levels from the pair LevelsKey, which our writer adds to column metadata of generation E.
 func takeLevels(m *layout.ColumnMeta) {
 	for _, kv := range m.Pairs {
 		var d, p int32
@@ -372,7 +372,7 @@ func takeLevels(m *layout.ColumnMeta) {
 	}
 }
 
-// rowsOfColumns is the number of values of the first flat column that is there; -1 if there is none.
+// rowsOfColumns returns the number of values of the first flat column that was found; -1 if there is none.
 func rowsOfColumns(cols []layout.ColumnChunk, repeats func(*layout.ColumnMeta) bool) int64 {
 	for _, c := range cols {
 		if c.Meta != nil && !repeats(c.Meta) {

@@ -20,8 +20,8 @@ import (
 	"stoa/wire"
 )
 
-// Recover opens what is left of a file, and returns findings about what is lost. If the metadata at the end can be
-// read, it opens the file as usual, and damage before it shows when chunks are read. Otherwise
+// Recover opens the remainder of a file and returns findings about the losses. If the metadata at the end can be read,
+// it opens the file as usual, and damage before the metadata is found when chunks are read. Otherwise
 //
 //  1. it searches for the last metadata in the file: our writer puts it after every N-th row group, and it names all
 //     row groups before it;
@@ -78,7 +78,8 @@ func Recover(ctx context.Context, tg format.Target, o format.OpenOptions) (forma
 	return r.withoutMetadata(o, opts, err, opened)
 }
 
-// withoutMetadata recovers a file whose metadata at the end cannot be used, because of why. opened: it could be parsed.
+// withoutMetadata recovers a file whose metadata at the end cannot be used because of why. opened means that the
+// metadata could be parsed.
 func (r *recoverer) withoutMetadata(o format.OpenOptions, opts layout.ReadOptions, why error,
 	opened bool) (format.Reader, []region.Finding, error) {
 	f := r.f
@@ -96,7 +97,7 @@ func (r *recoverer) withoutMetadata(o format.OpenOptions, opts layout.ReadOption
 		}
 		return f, r.findings, nil // only the beginning is damaged
 	}
-	if path.Base(f.At.Object) == layout.MetadataFile { // it has no pages; each part has metadata of its own
+	if path.Base(f.At.Object) == layout.MetadataFile { // it has no pages; each part has its own metadata
 		if parts, err := r.fromParts(o, opts); err != nil || parts != nil {
 			return r.finish(parts, err)
 		}
@@ -113,7 +114,7 @@ func (r *recoverer) withoutMetadata(o format.OpenOptions, opts layout.ReadOption
 	return r.finish(out, err)
 }
 
-// finish returns what was recovered, or closes the file if that is nothing.
+// finish returns the recovered file, or closes it if nothing was recovered.
 func (r *recoverer) finish(out *table.File, err error) (format.Reader, []region.Finding, error) {
 	if err != nil {
 		r.f.Src.Close()
@@ -122,9 +123,9 @@ func (r *recoverer) finish(out *table.File, err error) (format.Reader, []region.
 	return out, r.findings, nil
 }
 
-// disagree recovers a file whose num_rows is not the sum over its row groups, as odd has it: one of them is damaged.
-// The file is walked with no more than the schema of the metadata, whose row groups are used if the walk finds no more
-// rows.
+// disagree recovers a file in which either num_rows or the list of row groups is damaged, since the sum over the row
+// groups differs, which is the error odd. The file is walked using only the schema of the metadata; its row groups are
+// used if the walk finds no more rows than they have.
 func (r *recoverer) disagree(o format.OpenOptions, opts layout.ReadOptions,
 	odd error) (format.Reader, []region.Finding, error) {
 	f := r.f
@@ -148,7 +149,7 @@ func (r *recoverer) disagree(o format.OpenOptions, opts layout.ReadOptions,
 		f.Close()
 		return nil, r.findings, err
 	}
-	f.Footer.Rows = -1 // its row groups are trusted, each by itself
+	f.Footer.Rows = -1 // each row group's own count is trusted
 	if have := knownRows(r.ctx, f); err != nil || out == nil || knownRows(r.ctx, out) <= have {
 		out, r.findings = f, nil
 		r.reportSchema(f)
@@ -158,7 +159,7 @@ func (r *recoverer) disagree(o format.OpenOptions, opts layout.ReadOptions,
 	return out, r.findings, nil
 }
 
-// knownRows is the number of rows of all row groups whose number is known.
+// knownRows returns the total number of rows in the row groups whose number of rows is known.
 func knownRows(ctx context.Context, f *table.File) (total int64) {
 	for i := range f.Footer.Groups {
 		if n, err := f.RowsOf(ctx, i); err == nil {
@@ -168,7 +169,7 @@ func knownRows(ctx context.Context, f *table.File) (total int64) {
 	return total
 }
 
-// PathOf returns the path of a fault.Error; "" if err is none.
+// PathOf returns the path of a fault.Error; "" if err is not one.
 func PathOf(err error) string {
 	var e *fault.Error
 	if errors.As(err, &e) {
@@ -177,39 +178,39 @@ func PathOf(err error) string {
 	return ""
 }
 
-// recoverer looks for what is left of a file.
+// recoverer recovers the remainder of a file.
 type recoverer struct {
 	*check.Reporter
 	ctx       context.Context
 	f         *table.File
 	findings  []region.Finding
-	undecided bool // the metadata and the one part that can be read are of different tables
-	standsIn  bool // the file stands in the place of a split table's metadata, and may be one of its parts
+	undecided bool // the metadata and the only readable part belong to different tables
+	standsIn  bool // the file has replaced a split table's metadata, and may be one of its parts
 
 	known  *layout.FileMeta // schema and key/value metadata, if any was found
 	groups []layout.RowGroup
 	lost   map[container.ChunkKey]error
 	marker []byte
-	// distrusted is the offset of metadata that is not to be used; 0: none.
+	// distrusted is the offset of metadata that must not be used; 0 if there is none.
 	distrusted int64
 
-	chunks       []foundChunk                  // not yet in a row group, by offset
-	seen         map[string]*layout.ColumnMeta // the first one of each path
-	repeated     bool                          // some path was found twice: each was found
-	headerValues map[*layout.ColumnMeta]int64  // sum over the page headers, of chunks whose num_values differs
+	chunks       []foundChunk                  // not yet in a row group, ordered by offset
+	seen         map[string]*layout.ColumnMeta // the first chunk of each path
+	repeated     bool                          // some path was found twice, so every path has been found
+	headerValues map[*layout.ColumnMeta]int64  // of chunks whose num_values differs: the sum over the page headers
 	flat         map[string]bool               // by pathKey: the column is not repeated
-	start        int64                         // where the chunk that is being walked begins
-	end          int64                         // after the last structure that was parsed
+	start        int64                         // beginning of the chunk that is being walked
+	end          int64                         // end of the last structure that was parsed
 	win          []byte                        // a window of the file
 	winAt        int64
-	window       int64 // bytes that are read into win at a time
+	window       int64 // number of bytes that are read into win at a time
 	walked       int   // data pages
-	unsure       bool  // found by search, and not after another structure: it may be in a page of this file
-	speculative  int64 // bytes that were read to find out, see afford
-	overBudget   bool  // no budget is left, which was reported
+	unsure       bool  // found by search and not after another structure: it may be inside a page of this file
+	speculative  int64 // bytes read speculatively so far, see afford
+	overBudget   bool  // the budget is exhausted, and this has been reported
 }
 
-// foundChunk is the metadata of a column, found from off to end.
+// foundChunk is the metadata of a column, found in the bytes from off to end.
 type foundChunk struct {
 	off, end int64
 	meta     *layout.ColumnMeta
@@ -224,7 +225,7 @@ func newRecoverer(ctx context.Context, f *table.File, part string) *recoverer {
 	return r
 }
 
-// run walks the file and makes a reader of the row groups found; nil if there are none and no schema.
+// run walks the file and makes a reader of the row groups found; nil if there are none and there is no schema.
 func (r *recoverer) run(o format.OpenOptions, opts layout.ReadOptions) (*table.File, error) {
 	r.lost, r.seen = map[container.ChunkKey]error{}, map[string]*layout.ColumnMeta{}
 	pos := int64(layout.MagicLen)
@@ -271,7 +272,7 @@ func (r *recoverer) run(o format.OpenOptions, opts layout.ReadOptions) (*table.F
 	return f, nil
 }
 
-// count reports the number of rows recovered, which in generation A often only column metadata has.
+// count reports the number of recovered rows, which in generation A is often stated only in column metadata.
 func (r *recoverer) count(f *table.File) error {
 	rows, more := int64(0), ""
 	for i := range f.Footer.Groups {
@@ -312,7 +313,7 @@ func (r *recoverer) bytes(pos int64, n int) ([]byte, error) {
 	return r.win[pos-r.winAt:][:n], nil
 }
 
-// walk parses structure after structure from pos to the end of the file, and reports the bytes between them.
+// walk parses structure after structure from pos to the end of the file, and reports the bytes between structures.
 func (r *recoverer) walk(pos int64) error {
 	for pos < r.f.At.Len {
 		if err := r.ctx.Err(); err != nil {
@@ -335,7 +336,7 @@ func (r *recoverer) walk(pos int64) error {
 	return nil
 }
 
-// parseAt parses the structure at pos and returns the offset of the byte after it; -1: there is none.
+// parseAt parses the structure at pos and returns the offset of the byte after it; -1 if there is none.
 func (r *recoverer) parseAt(pos int64) (int64, error) {
 	h, head, err := r.page(pos, r.f.At.Len)
 	if err == nil {
@@ -362,7 +363,7 @@ func (r *recoverer) parseAt(pos int64) (int64, error) {
 	if !r.trusts(m, pos) {
 		return pos + n, nil
 	}
-	if len(m.Groups) >= len(r.groups) { // surer than row groups made of chunks
+	if len(m.Groups) >= len(r.groups) { // more reliable than row groups assembled from chunks
 		r.groups, r.known, r.chunks = m.Groups, m, nil
 		clear(r.lost)
 	}
@@ -370,12 +371,13 @@ func (r *recoverer) parseAt(pos int64) (int64, error) {
 	return pos + n, nil
 }
 
-// trusts reports whether the row groups of metadata at pos may be used: not if it contradicts its own num_rows.
+// trusts reports whether the row groups of metadata at pos may be used, which is not the case if it contradicts its own
+// num_rows.
 func (r *recoverer) trusts(m *layout.FileMeta, pos int64) bool {
 	return m.CountsAgree() && (r.distrusted == 0 || pos != r.distrusted)
 }
 
-// addChunk adds the chunk whose metadata is at pos, of n bytes, and returns the offset after it.
+// addChunk adds the chunk whose metadata, of n bytes, is at pos, and returns the offset after it.
 func (r *recoverer) addChunk(pos int64, m *layout.ColumnMeta, n int64) int64 {
 	if !m.HasLevels {
 		takeLevels(m)
@@ -396,7 +398,8 @@ func (r *recoverer) addChunk(pos int64, m *layout.ColumnMeta, n int64) int64 {
 	return pos + n
 }
 
-// column parses the metadata of a column at pos, of limit bytes at most; ok: it is that, and its pages are before it.
+// column parses the metadata of a column at pos, of at most limit bytes; ok reports that it is metadata and its pages
+// precede it.
 func (r *recoverer) column(pos, limit int64) (*layout.ColumnMeta, int64, bool) {
 	m, n, err := r.columnMeta(pos, r.f.At.Len, limit)
 	if err != nil || m.Data < r.start && m.Data >= 0 || m.Data >= pos && m.Values > 0 || len(m.Encodings) == 0 {
@@ -416,7 +419,7 @@ func (r *recoverer) column(pos, limit int64) (*layout.ColumnMeta, int64, bool) {
 	return m, n, !r.unsure || r.acceptsChunk(m, pos)
 }
 
-// sync uses the sync block at pos if it is intact and this file's.
+// sync uses the sync block at pos if it is intact and belongs to this file.
 func (r *recoverer) sync(pos int64, h *layout.PageHeader, head int64) error {
 	if int64(h.Stored) > min(64<<20, r.f.Limits.Metadata) {
 		return nil
@@ -445,7 +448,7 @@ func (r *recoverer) sync(pos int64, h *layout.PageHeader, head int64) error {
 	return nil
 }
 
-// search returns the offset, from pos on, of the next column metadata, sync block or page with a checksum that matches;
+// search returns the offset, at or after pos, of the next column metadata, sync block, or page with a correct checksum;
 // the length of the file if there is none.
 func (r *recoverer) search(pos int64) (int64, error) {
 	for ; pos < r.f.At.Len; pos++ {
@@ -475,7 +478,7 @@ func (r *recoverer) search(pos int64) (int64, error) {
 	return r.f.At.Len, nil
 }
 
-// checksumMatches reports whether the body of a page at pos has the checksum in its header.
+// checksumMatches reports whether the body of a page at pos matches the checksum in its header.
 func (r *recoverer) checksumMatches(pos int64, h *layout.PageHeader, head int64) bool {
 	n := int64(h.Stored)
 	if n > 16<<20 || !r.afford(n) {
@@ -485,9 +488,9 @@ func (r *recoverer) checksumMatches(pos int64, h *layout.PageHeader, head int64)
 	return err == nil && int64(len(b)) == n && layout.CRC(b) == h.CRC
 }
 
-// bySync makes the row group that ends at a sync block. A column whose metadata was not found is lost.
+// bySync makes the row group that ends at a sync block. Columns whose metadata was not found are recorded as lost.
 func (r *recoverer) bySync(s *layout.SyncBlock) {
-	if int(s.Groups) <= len(r.groups) { // the metadata so far has it
+	if int(s.Groups) <= len(r.groups) { // the intermediate metadata already contains it
 		r.chunks = nil
 		return
 	}

@@ -14,8 +14,8 @@ import (
 	"stoa/region"
 )
 
-// useSchemaOption loads the schema of option schema if the file has lost its own. A chunk that contradicts it is an
-// error of class Invalid.
+// useSchemaOption loads the schema named by option schema if the file has lost its own. If a chunk contradicts it, the
+// error is Invalid.
 func (r *recoverer) useSchemaOption(o format.OpenOptions, opts layout.ReadOptions) error {
 	if opts.Schema == "" || r.known != nil {
 		return nil
@@ -48,7 +48,7 @@ func (r *recoverer) useSchemaOption(o format.OpenOptions, opts layout.ReadOption
 	return nil
 }
 
-// schemaLost is the error of a file of which only pages are left; nil if there are no pages either.
+// schemaLost returns the error for a file of which only pages are left; nil if there are no pages either.
 func (r *recoverer) schemaLost() error {
 	if r.walked == 0 {
 		return nil
@@ -58,12 +58,12 @@ func (r *recoverer) schemaLost() error {
 		"say which column they are of, so nothing can be recovered, whatever the schema", r.walked)
 }
 
-// renameColumns gives a leaf the path that all its chunks have if no other leaf has it: then the name in the schema is
-// damaged, and the chunks can be read. The column keeps the name in the schema.
+// renameColumns changes the path of a leaf to the one that all its chunks have, unless another leaf has that path: in
+// this case the name in the schema is damaged, and the chunks can be read. The column keeps the name in the schema.
 func (r *recoverer) renameColumns() {
 	f := r.f
 	if f.Footer.Gen < layout.GenC {
-		return // the schema is what the chunks say
+		return // the schema was derived from the chunks
 	}
 	for col := range f.Leaves {
 		l := &f.Leaves[col]
@@ -78,7 +78,7 @@ func (r *recoverer) renameColumns() {
 	}
 }
 
-// pathOfChunks returns the path that all chunks of a column have, of those whose metadata can be read.
+// pathOfChunks returns the path on which all chunks of a column agree, ignoring chunks whose metadata cannot be read.
 func pathOfChunks(ctx context.Context, f *table.File, col int) (path []string, ok bool) {
 	for g := range f.Footer.Groups {
 		m, err := f.ColumnMeta(ctx, g, col)
@@ -101,8 +101,8 @@ func (r *recoverer) reportSchema(f *table.File) {
 	}
 }
 
-// reportUntyped reports that no schema was found: columns have the stored types, and the values of every row may
-// differ.
+// reportUntyped reports that no schema was found: columns have the stored types, and every value may differ from the
+// original.
 func (r *recoverer) reportUntyped(f *table.File) {
 	var cols []string
 	for _, l := range f.Leaves {
@@ -112,13 +112,13 @@ func (r *recoverer) reportUntyped(f *table.File) {
 		"they are shown as they are stored, and the values of all rows may differ: %s", strings.Join(cols, ", "))
 }
 
-// pathList is the paths of columns in order. Several may have the same one.
+// pathList is a list of the paths of columns in order. Several columns may have the same path.
 type pathList struct {
 	n  int
-	at map[string][]int // places of each path, ascending
+	at map[string][]int // positions of each path, ascending
 }
 
-// pathKey is a path as a key of maps.
+// pathKey returns a path in the form of a map key.
 func pathKey(p []string) string { return strings.Join(p, "\x00") }
 
 func (l *pathList) add(p []string) {
@@ -129,8 +129,8 @@ func (l *pathList) add(p []string) {
 	l.n++
 }
 
-// foundPaths returns the paths of the chunks found, in order: that of a row group of which all chunks were found, if
-// there is one, since chunks of the first may be missing.
+// foundPaths returns the paths of the chunks found, in order. If there is a row group with all its chunks, it returns
+// the paths of that one, since chunks of the first row group may be missing.
 func (r *recoverer) foundPaths() (out pathList) {
 	for _, c := range r.chunks {
 		if out.find(c.meta.Path, 0) < 0 {
@@ -152,7 +152,7 @@ func (r *recoverer) foundPaths() (out pathList) {
 	return out
 }
 
-// from returns the paths beginning with the one at index i, with those before it at the end.
+// from returns the paths rotated so that the one at index i comes first.
 func (l *pathList) from(i int) (out pathList) {
 	keys := make([]string, l.n)
 	for key, places := range l.at {

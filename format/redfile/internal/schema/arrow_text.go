@@ -11,16 +11,16 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// SumKey is the metadata key of the checksum of the Arrow schema that our writer stores. Only that schema has scales of
-// decimals and units of times: one wrong bit in it would change the values of every row, so it has a checksum even if
-// pages and metadata have none.
+// SumKey is the metadata key of the checksum of the Arrow schema that our writer stores. Only that schema contains
+// scales of decimals and units of times, where one wrong bit would change the values of every row. So it has a checksum
+// even if pages and metadata have none.
 const SumKey = "stoa.schema.crc"
 
-// SumOf is the checksum of the text of an Arrow schema, a CRC-32 in hexadecimal.
+// SumOf returns the checksum of the text of an Arrow schema, a CRC-32 in hexadecimal.
 func SumOf(text string) string { return fmt.Sprintf("%08x", layout.CRC([]byte(text))) }
 
-// ArrowOf returns the Arrow schema in the metadata of a file, which is at at; nil if there is none. A checksum that
-// does not match, and text that cannot be decoded, is an error.
+// ArrowOf returns the Arrow schema in the metadata of a file, whose span is at; nil if there is none. A wrong checksum,
+// or text that cannot be decoded, is an error.
 func ArrowOf(m *layout.FileMeta, l format.Limits, at fault.Span) (*arrow.Schema, error) {
 	text, ok := m.Pair(SchemaKey)
 	sum, summed := m.Pair(SumKey)
@@ -48,7 +48,7 @@ func ArrowTree(m *layout.FileMeta, l format.Limits) *Node {
 	return t
 }
 
-// SameNames returns an error if the names in an Arrow schema without a checksum are not those of the leaves.
+// SameNames returns an error if the names in an Arrow schema without a checksum differ from those of the leaves.
 func SameNames(sc *arrow.Schema, stored []Leaf) error {
 	t, err := TreeOf(sc)
 	if err != nil {

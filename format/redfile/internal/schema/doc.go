@@ -1,3 +1,3 @@
-// Package schema has the schemas of RedFiles: trees of their own elements, Arrow schemas and their leaves, the texts in
-// which they are stored, and how the values of a leaf are decoded.
+// Package schema handles the schemas of RedFiles: trees of schema elements, Arrow schemas and their leaves, the texts
+// in which they are stored, and the decoding of a leaf's values.
 package schema

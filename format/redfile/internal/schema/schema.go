@@ -15,7 +15,7 @@ import (
 	"stoa/internal/nest"
 )
 
-// Node is a field of a schema as RedFile has it: a leaf with a type, or a group with children.
+// Node is a field of a RedFile schema: a leaf with a type, or a group with children.
 type Node struct {
 	Name       string
 	Repetition layout.Repetition
@@ -24,7 +24,7 @@ type Node struct {
 	Children   []*Node
 }
 
-// Leaf is a column: a leaf of the schema, with what is compared with its chunks.
+// Leaf is a column: a leaf of the schema, with the properties that are compared with its chunks.
 type Leaf struct {
 	Path           []string
 	Type           layout.Physical
@@ -34,7 +34,7 @@ type Leaf struct {
 	Column         format.Column
 }
 
-// LeavesOf returns the leaves of a tree in order, with paths and maximum levels. The root has no name in paths.
+// LeavesOf returns the leaves of a tree in order, with paths and maximum levels. Paths do not include the root.
 func LeavesOf(root *Node) []Leaf {
 	var out []Leaf
 	var walk func(n *Node, at Leaf)
@@ -60,8 +60,8 @@ func LeavesOf(root *Node) []Leaf {
 	return out
 }
 
-// TreeOfElements returns the tree of the elements of generation D or E, which are at at. Elements that are no tree are
-// an error of class Corrupt; unknown types, Unsupported; too deep ones, Limit.
+// TreeOfElements returns the tree of the elements of generation D or E, whose span is at. Elements that do not form a
+// tree are an error of class Corrupt; unknown types, Unsupported; a tree that is too deep, Limit.
 func TreeOfElements(els []layout.Element, g layout.Generation, l format.Limits, at fault.Span) (*Node,
 	error) {
 	t := elementTree{els: els, gen: g, limits: l, at: at, seen: make([]bool, len(els))}
@@ -81,7 +81,7 @@ type elementTree struct {
 	limits format.Limits
 	at     fault.Span
 	seen   []bool
-	next   int // of E: the element after those that were read
+	next   int // of generation E: the first element that has not been read
 }
 
 func (t *elementTree) fail(i int, format string, args ...any) error {
@@ -140,7 +140,7 @@ func (n *Node) Elements(to []layout.Element) []layout.Element {
 	return to
 }
 
-// Field returns the Arrow field of a node. A repeated node is a list that cannot be null, of items that cannot be.
+// Field returns the Arrow field of a node. A repeated node is a non-null list of non-null items.
 func (n *Node) Field(o *layout.ReadOptions) (arrow.Field, error) {
 	f := arrow.Field{Name: n.Name, Nullable: n.Repetition == layout.Optional}
 	var err error
@@ -191,7 +191,7 @@ func (n *Node) arrowType(o *layout.ReadOptions) (arrow.DataType, error) {
 	return arrow.StructOf(fields...), nil
 }
 
-// onlyChild returns the child of a group that has one; nil if it has another number.
+// onlyChild returns the child of a group that has exactly one; otherwise nil.
 func (n *Node) onlyChild() *Node {
 	if len(n.Children) == 1 {
 		return n.Children[0]
@@ -226,8 +226,8 @@ func leafType(p layout.Physical, c layout.Converted, o *layout.ReadOptions) arro
 	return arrow.BinaryTypes.Binary
 }
 
-// TreeOf returns the RedFile schema of an Arrow schema. Its leaves are those of nest.Leaves, in the same order. A type
-// that RedFile cannot store is an error of class Unsupported.
+// TreeOf returns the RedFile schema of an Arrow schema. Its leaves correspond to those of nest.Leaves, in the same
+// order. If RedFile cannot store a type, the error is Unsupported.
 func TreeOf(sc *arrow.Schema) (*Node, error) {
 	root := &Node{Name: "schema", Type: -1, Converted: layout.ConvNone}
 	for _, f := range sc.Fields() {
@@ -279,7 +279,7 @@ func nodeOf(f arrow.Field, path string) (*Node, error) {
 	return n, nil
 }
 
-// mapNode makes n a map of keys and values by Parquet's rules.
+// mapNode turns n into a map of keys and values according to Parquet's rules.
 func mapNode(n *Node, t *arrow.MapType, path string) (*Node, error) {
 	key, err := nodeOf(arrow.Field{Name: "key", Type: t.KeyType()}, path+".key")
 	if err != nil {
@@ -296,7 +296,8 @@ func mapNode(n *Node, t *arrow.MapType, path string) (*Node, error) {
 	return n, nil
 }
 
-// listNode makes n the list f of elem: of three levels, or a repeated field if neither list nor items can be null.
+// listNode turns n into the list f of elem: with three levels, or a repeated field if neither list nor items are
+// nullable.
 func listNode(n *Node, f, elem arrow.Field, path string) (*Node, error) {
 	item, err := nodeOf(elem, path+"."+elem.Name)
 	if err != nil {
@@ -343,8 +344,8 @@ func schemaOfText(text string, l format.Limits, at fault.Span) (*arrow.Schema, e
 	return arrowschema.DecodeWithin(b, l, at, "file_metadata.key_value_metadata["+SchemaKey+"]")
 }
 
-// ArrowLeaves returns the leaves of an Arrow schema, without paths, and how their values are stored. A type that
-// RedFile cannot store is an error of class Unsupported.
+// ArrowLeaves returns the leaves of an Arrow schema, without paths, and the stored form of their values. If RedFile
+// cannot store a type, the error is Unsupported.
 func ArrowLeaves(sc *arrow.Schema) ([]Leaf, error) {
 	var out []Leaf
 	for i, f := range sc.Fields() {
@@ -369,7 +370,7 @@ func ArrowLeaves(sc *arrow.Schema) ([]Leaf, error) {
 	return out, nil
 }
 
-// canonical is the type that t is read back as: RedFile has no dictionaries, and vectors have no large strings.
+// canonical returns the type as which t is read back: RedFile has no dictionaries, and vectors have no large strings.
 func canonical(t arrow.DataType) arrow.DataType {
 	field := func(f arrow.Field) arrow.Field { f.Type = canonical(f.Type); return f }
 	switch t := t.(type) {
@@ -400,7 +401,7 @@ func canonical(t arrow.DataType) arrow.DataType {
 	return t
 }
 
-// CanonicalSchema is the schema that a table of schema sc is read back with.
+// CanonicalSchema returns the schema with which a table of schema sc is read back.
 func CanonicalSchema(sc *arrow.Schema) *arrow.Schema {
 	fields := slices.Clone(sc.Fields())
 	for i := range fields {
@@ -423,7 +424,7 @@ func (n *Node) Annotate() {
 	}
 }
 
-// ParseText parses the schema of generation C, which is at at, in redelm's notation:
+// ParseText parses the schema of generation C, whose span is at, in redelm's notation:
 //
 //	message NAME { required int32 NAME; optional group NAME (LIST) { … } }
 func ParseText(text string, l format.Limits, at fault.Span) (*Node, error) {

@@ -16,7 +16,7 @@ import (
 	"stoa/vec"
 )
 
-// form is how a stored value maps to one of Arrow.
+// form is the mapping from a stored value to an Arrow value.
 type form uint8
 
 const (
@@ -27,7 +27,7 @@ const (
 	FormFixed               // BYTE_ARRAY of width bytes each
 )
 
-// value says how values of an Arrow type are stored.
+// value describes how values of an Arrow type are stored.
 type value struct {
 	typ    layout.Physical
 	Form   form
@@ -35,7 +35,7 @@ type value struct {
 	Signed bool
 }
 
-// valueOf returns how values of t are stored; ok is false if they cannot be.
+// valueOf returns how values of t are stored; ok is false if that is impossible.
 func valueOf(t arrow.DataType) (v value, ok bool) {
 	switch t.ID() {
 	case arrow.BOOL:
@@ -71,7 +71,7 @@ func valueOf(t arrow.DataType) (v value, ok bool) {
 	return v, false
 }
 
-// CheckEncoding checks that values of this type can be encoded so. at is the structure that says that they are.
+// CheckEncoding checks that values of this type can have encoding enc. at is the structure that states the encoding.
 func (v *value) CheckEncoding(enc layout.Encoding, at fault.Span, path string) error {
 	switch {
 	case enc > layout.GroupVarInt:
@@ -82,7 +82,8 @@ func (v *value) CheckEncoding(enc layout.Encoding, at fault.Span, path string) e
 	return nil
 }
 
-// CheckSize checks that data can have k values, before memory is allocated for them. CheckEncoding was called.
+// CheckSize checks that data can contain k values, before memory is allocated for them. CheckEncoding must have been
+// called.
 func (v *value) CheckSize(data []byte, enc layout.Encoding, k int) error {
 	switch {
 	case enc == layout.GroupVarInt && k > len(data), v.typ == layout.ByteArray && int64(k)*4 > int64(len(data)):
@@ -101,8 +102,8 @@ func (v *value) CheckSize(data []byte, enc layout.Encoding, k int) error {
 	return nil
 }
 
-// Decode appends n entries to dst, of which valid (nil: all) has those with a value: k values, which follow the first
-// skip of total in data. CheckSize was called for them.
+// Decode appends n entries to dst. valid (nil if all) marks those with a value. Their k values follow the first skip of
+// the total values in data. CheckSize must have been called for them.
 func (v *value) Decode(dst *vec.Vector, data []byte, enc layout.Encoding, skip, k, total, n int, valid []byte,
 	a *vec.Arena) error {
 	e := dremel.Entries{N: n, K: k, Valid: valid}
@@ -157,7 +158,7 @@ func (v *value) dense(out, data []byte, enc layout.Encoding, skip, k, total int,
 	return nil
 }
 
-// narrow truncates integers that are stored as INT32; one out of range is damage.
+// narrow truncates integers that are stored as INT32; a value out of range is damage.
 func (v *value) narrow(out, data []byte, k int) error {
 	for i := range k {
 		x := int32(binary.LittleEndian.Uint32(data[4*i:]))
@@ -184,7 +185,7 @@ func (v *value) narrow(out, data []byte, k int) error {
 	return nil
 }
 
-// fixed reads BYTE_ARRAYs that all have width bytes.
+// fixed reads BYTE_ARRAYs, each of which must have width bytes.
 func (v *value) fixed(out, data []byte, skip, k, total int) error {
 	step := 4 + v.Width
 	if len(data) != total*step {
@@ -219,8 +220,9 @@ func fixed16(out, data []byte, k int) error {
 	return nil
 }
 
-// decodeGroups decodes the first k of total integers of type t in GROUP_VAR_INT. The document leaves open whether the
-// last group is padded: if the missing integers have the shortest length, their bytes may be missing, too.
+// decodeGroups decodes the first k of total integers of type t in GROUP_VAR_INT. The document does not state whether
+// the last group is padded: if the lengths of the missing integers are all the shortest, their bytes may be missing as
+// well.
 func decodeGroups(out, data []byte, t layout.Physical, k, total int) error {
 	decode, size := func(b []byte) (int, error) { return groupvarint.Decode(As[uint32](out, k), b) }, 4
 	if t != layout.Int32 {

@@ -10,9 +10,9 @@ import (
 	"stoa/format/redfile/internal/schema"
 )
 
-// secondNames returns an error, Corrupt, if a column has another path in the second row group than in the first, where
-// nothing but the chunks says how columns are called: one of the two is damaged, and if that is the first, rows of it
-// would come out under that name. Later row groups are compared when they are read.
+// secondNames returns an error of class Corrupt if a column has different paths in the first and the second row group
+// of a file in which only the chunks name the columns. One of the two paths is damaged, and if that is the first, rows
+// would be returned under a wrong name. Later row groups are compared when they are read.
 func (f *File) secondNames(ctx context.Context, leaves []schema.Leaf) error {
 	if len(f.Footer.Groups) < 2 {
 		return nil
@@ -20,7 +20,7 @@ func (f *File) secondNames(ctx context.Context, leaves []schema.Leaf) error {
 	for col := range min(len(leaves), len(f.Footer.Groups[1].Columns)) {
 		m, err := f.ColumnMeta(ctx, 1, col)
 		if err != nil || slices.Equal(m.Path, leaves[col].Path) {
-			continue // reading the chunk says what is wrong there
+			continue // reading the chunk reports the error
 		}
 		return fault.Corruptf(f.ChunkSpan(1, col), layout.ChunkPath(1, col)+".column_metadata.path_in_schema",
 			"expected %q, as in the first row group, found %q", leaves[col].Path, m.Path)
@@ -28,9 +28,9 @@ func (f *File) secondNames(ctx context.Context, leaves []schema.Leaf) error {
 	return ctx.Err()
 }
 
-// agreeOnNames gives the chunks of each column the path that most of them have; of equally many, the first. A path is a
-// damaged one only if its names are as long, since bytes that are others do not change that, and no other column has
-// it; any other stays, and the chunk cannot be read.
+// agreeOnNames gives the chunks of each column the path that most of them have; in a tie, the first. Another path is
+// treated as a damaged copy only if its names have the same lengths, which changed bytes do not alter, and if no other
+// column has that path. Any other path is kept, and the chunk cannot be read.
 func (f *File) agreeOnNames(ctx context.Context) {
 	groups := f.Footer.Groups
 	paths := make([][]string, len(groups[0].Columns))
@@ -53,7 +53,8 @@ func (f *File) agreeOnNames(ctx context.Context) {
 	}
 }
 
-// usualPath is the path that most chunks of a column have, of those whose metadata can be read; nil: none has.
+// usualPath returns the path that most chunks of a column have, ignoring chunks whose metadata cannot be read; nil if
+// all were ignored.
 func (f *File) usualPath(ctx context.Context, col int) (usual []string) {
 	votes, most := map[string]int{}, 0
 	var all [][]string

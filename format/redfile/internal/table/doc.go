@@ -1,3 +1,3 @@
-// Package table reads a RedFile as a format.Reader: its Arrow schema, row groups and their numbers of rows, and whether
-// other parts of the table are there.
+// Package table reads a RedFile as a format.Reader: its Arrow schema, its row groups and their numbers of rows, and
+// whether other parts of the table exist.
 package table

@@ -14,14 +14,14 @@ import (
 	"stoa/vec"
 )
 
-// Limits of what is read to infer a schema, so that opening a file stays fast.
+// Limits on the bytes read to infer a schema, so that opening a file remains fast.
 const (
 	maxSeen = 64 << 20  // stored bytes
 	maxWork = 256 << 20 // steps of nest.Seen
 )
 
-// infer makes the schema of a file of generation A or B from the paths and maximum levels of its leaves. Where these
-// leave open which groups repeat, levels of the entries are read.
+// infer makes the schema of a file of generation A or B from the paths and maximum levels of its leaves. If these do
+// not determine which groups repeat, it also reads the levels of entries.
 func (f *File) infer(ctx context.Context, stored []schema.Leaf) error {
 	l := &levelSampler{f: f, left: maxSeen, work: maxWork, seen: make([]*nest.Seen, len(stored))}
 	open, err := f.guess(stored, l.seen)
@@ -55,8 +55,8 @@ func (f *File) infer(ctx context.Context, stored []schema.Leaf) error {
 	return nil
 }
 
-// guess makes the simplest schema that paths, levels and seen entries allow, and returns the columns of each field for
-// which they allow others.
+// guess makes the simplest schema that is consistent with paths, levels and seen entries. It returns the columns of
+// each field for which other schemas would be consistent as well.
 func (f *File) guess(stored []schema.Leaf, seen []*nest.Seen) (open [][]int, err error) {
 	paths := make([]nest.Path, len(stored))
 	for i, l := range stored {
@@ -76,7 +76,7 @@ func (f *File) guess(stored []schema.Leaf, seen []*nest.Seen) (open [][]int, err
 			open = append(open, s.Columns(nil))
 		}
 	}
-	clear(f.tables) // of the leaves of an earlier guess
+	clear(f.tables) // these tables belong to the leaves of an earlier guess
 	return open, f.makeArrow(stored)
 }
 
@@ -97,13 +97,14 @@ func nodeOfStep(s *nest.Step, stored []schema.Leaf) *schema.Node {
 // levelSampler reads the levels of columns, up to the limits above.
 type levelSampler struct {
 	f          *File
-	left, work int64        // of maxSeen and maxWork
-	truncated  bool         // left or work was used up
+	left, work int64        // remaining of maxSeen and maxWork
+	truncated  bool         // left or work is exhausted
 	seen       []*nest.Seen // by column
 	arena      vec.Arena
 }
 
-// column reads the levels of a column. Chunks that cannot be read are skipped: reading reports them.
+// column reads the levels of a column. Chunks that cannot be read are skipped: the error is reported when they are
+// read.
 func (l *levelSampler) column(ctx context.Context, col int) error {
 	for g := range l.f.Footer.Groups {
 		t, err := l.f.Table(ctx, g, col)

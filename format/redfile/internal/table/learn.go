@@ -71,13 +71,13 @@ func (f *File) ResolveSchema(ctx context.Context) error {
 	return f.Limits.Fit(f.Schema(), f.MetaAt, "file_metadata.schema")
 }
 
-// NamedOnce reports whether the names of columns are only in the column metadata of one row group, as in a file of
-// generation A or B without an Arrow schema.
+// NamedOnce reports whether the names of columns are stored only once, in the column metadata of the only row group, as
+// in a file of generation A or B without an Arrow schema.
 func (f *File) NamedOnce() bool {
 	return f.Footer.Gen < layout.GenC && !f.arrowUsed && len(f.Footer.Groups) == 1
 }
 
-// checkSchemaSize returns an error of class Limit if the schema is larger than the limits allow, before it is made.
+// checkSchemaSize returns an error of class Limit if the schema is larger than the limits allow, before it is built.
 func (f *File) checkSchemaSize() error {
 	fields, text := len(f.Footer.Schema), int64(len(f.Footer.Text))
 	if f.Footer.Gen < layout.GenC && len(f.Footer.Groups) > 0 {
@@ -88,14 +88,14 @@ func (f *File) checkSchemaSize() error {
 			text += int64(len(kv.Value))
 		}
 	}
-	const perByte = 64 // of a text that is a schema: a field has some bytes
+	const perByte = 64 // of a text schema, in which a field takes several bytes
 	if err := f.Limits.FitSize(int64(fields), 0, f.MetaAt, "file_metadata.schema"); err != nil {
 		return err
 	}
 	return f.Limits.Memory().Take(perByte*text, f.MetaAt, "file_metadata.schema")
 }
 
-// makeArrow makes the Arrow schema of the file's own schema.
+// makeArrow converts the file's own schema to an Arrow schema.
 func (f *File) makeArrow(stored []schema.Leaf) error {
 	var fields []arrow.Field
 	for _, c := range f.schemaTree.Children {
@@ -125,13 +125,13 @@ func (f *File) makeArrow(stored []schema.Leaf) error {
 	return nil
 }
 
-// leavesOfChunks takes each leaf from the first of its column's chunks whose metadata can be read.
+// leavesOfChunks derives each leaf from the first of its column's chunks whose metadata can be read.
 func (f *File) leavesOfChunks(ctx context.Context) ([]schema.Leaf, error) {
 	if len(f.Footer.Groups) == 0 {
 		return nil, nil
 	}
 	out := make([]schema.Leaf, len(f.Footer.Groups[0].Columns))
-	var kept []schema.Leaf // by the Arrow schema of the writer
+	var kept []schema.Leaf // according to the writer's Arrow schema
 	if t := schema.ArrowTree(&f.Footer, f.Limits); t != nil {
 		kept = schema.LeavesOf(t)
 	} else if f.Recovering {
@@ -172,8 +172,8 @@ func (f *File) leavesOfChunks(ctx context.Context) ([]schema.Leaf, error) {
 	return out, nil
 }
 
-// useArrow uses the Arrow schema in the metadata, if there is one. Only our writer stores one, so one that cannot be
-// used is damage.
+// useArrow uses the Arrow schema in the metadata, if there is one. Only our writer stores one, so an unusable one is
+// damage.
 func (f *File) useArrow(stored []schema.Leaf) (taken bool, err error) {
 	sc, err := schema.ArrowOf(&f.Footer, f.Limits, f.MetaAt)
 	if fault.OverBudget(err) {
@@ -192,7 +192,7 @@ func (f *File) useArrow(stored []schema.Leaf) (taken bool, err error) {
 	return sc != nil, nil
 }
 
-// setArrowSchema sets the Arrow schema to sc if it has the stored leaves.
+// setArrowSchema sets the Arrow schema to sc if its leaves match the stored ones.
 func (f *File) setArrowSchema(sc *arrow.Schema, stored []schema.Leaf) error {
 	ls, err := schema.ArrowLeaves(sc)
 	if err != nil {
@@ -213,7 +213,7 @@ func (f *File) setArrowSchema(sc *arrow.Schema, stored []schema.Leaf) error {
 	return nil
 }
 
-// useSyncCopy uses the Arrow schema in the sync block at the beginning of the file, if that is intact.
+// useSyncCopy uses the Arrow schema in the sync block at the beginning of the file, if that block is intact.
 func (f *File) useSyncCopy(ctx context.Context, stored []schema.Leaf) bool {
 	s, at := f.FirstBlock(ctx)
 	if s == nil || s.Metadata == nil {
@@ -262,7 +262,7 @@ func (f *File) readSchemaOption(ctx context.Context, stored []schema.Leaf) error
 }
 
 // LoadSchema returns metadata of generation E, without row groups, with the schema in the object name: a RedFile, or
-// JSON as stoa schema -f json prints it. A RedFile that cannot be opened is an error of class Invalid.
+// JSON as printed by stoa schema -f json. If it is a RedFile that cannot be opened, the error is Invalid.
 func (f *File) LoadSchema(ctx context.Context, name string, o format.OpenOptions) (*layout.FileMeta, error) {
 	tg := format.Target{Tree: f.Tree, Name: name}
 	var sc *arrow.Schema

@@ -11,8 +11,8 @@ import (
 	"stoa/vec"
 )
 
-// Narrow returns the rows of a row group without those of pages that cannot have a row for which e is true, by the
-// index pages. It implements format.Narrower.
+// Narrow implements format.Narrower. Of the rows of a row group it removes those in pages that, according to the index
+// pages, cannot contain a row for which e is true.
 func (f *File) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (vec.Ranges, error) {
 	rows, err := f.RowsOf(ctx, g.Index)
 	if err != nil || rows < 0 {

@@ -31,7 +31,7 @@ func (f *File) Columns() []format.Column {
 	return out
 }
 
-// facts returns encodings and codec of the column's chunk in the first row group, if its metadata was read.
+// facts returns encodings and codec of the column's chunk in the first row group, if its metadata has been read.
 func (f *File) facts(col int) (out format.ColumnFacts) {
 	if len(f.Footer.Groups) == 0 {
 		return out
@@ -54,14 +54,14 @@ func (f *File) facts(col int) (out format.ColumnFacts) {
 func (f *File) Parts(ctx context.Context, _ format.Query) iter.Seq2[format.Part, error] {
 	return func(yield func(format.Part, error) bool) {
 		rows := f.Footer.Rows
-		if f.RowsAgree(ctx) != nil { // how many are lost with the list of row groups is unknown
+		if f.RowsAgree(ctx) != nil { // the list of row groups is damaged: the number of lost rows is unknown
 			rows = -1
 		}
 		yield(format.Part{Ref: f.At.Object, Stamp: f.stampOfAll(ctx), Rows: rows, Bytes: f.At.Len}, nil)
 	}
 }
 
-// stampOfAll changes if the file does, or one that has its chunks.
+// stampOfAll returns a stamp that changes if the file, or another file with chunks of it, changes.
 func (f *File) stampOfAll(ctx context.Context) string {
 	seen, sum := map[string]bool{}, sha256.New()
 	for _, g := range f.Footer.Groups {
@@ -96,11 +96,11 @@ func (f *File) RowGroups(ctx context.Context, p format.Part, q format.Query) ([]
 	return out, nil
 }
 
-// RowsAgree returns an error if num_rows is not the sum over the row groups: one of the two is damaged, and if that is
+// RowsAgree returns an error unless num_rows is the sum over the row groups. One of the two is damaged, and if that is
 // the list of row groups, rows would be missing without an error. Row groups of unknown size are not compared.
 func (f *File) RowsAgree(ctx context.Context) error {
 	if f.Footer.Rows < 0 {
-		return nil // it was reassembled: nothing states a number
+		return nil // it was reassembled, so no total is stored
 	}
 	total := int64(0)
 	for i := range f.Footer.Groups {
@@ -109,19 +109,19 @@ func (f *File) RowsAgree(ctx context.Context) error {
 			rows = f.rowsOfColumn(ctx, i)
 		}
 		if rows < 0 {
-			return ctx.Err() // reading the chunk says what is wrong there
+			return ctx.Err() // reading the chunk reports the error
 		}
 		total += rows
 	}
 	err := f.Footer.Agree(total, f.MetaAt)
 	if err != nil && f.outvoted(ctx) {
-		return ctx.Err() // it is a column that is damaged, and is lost alone
+		return ctx.Err() // only one column is damaged, and only that column is lost
 	}
 	return err
 }
 
-// rowsOfColumn is the number of rows of a row group by the metadata of its first flat column that can be read; -1:
-// there is none.
+// rowsOfColumn returns the number of rows of a row group according to the metadata of its first flat column that can be
+// read; -1 if there is none.
 func (f *File) rowsOfColumn(ctx context.Context, group int) int64 {
 	f.mu.Lock()
 	rows, ok := f.voted[group]
@@ -142,8 +142,8 @@ func (f *File) rowsOfColumn(ctx context.Context, group int) int64 {
 	return -1
 }
 
-// outvoted reports whether columns contradict each other in a row group that does not have its number of rows. Such row
-// groups get the rows that most of their columns have, or those with which the sum is num_rows.
+// outvoted reports whether columns contradict each other in a row group that does not state its rows. Such row groups
+// get the number of rows that most of their columns have, or the number with which the sum equals num_rows.
 func (f *File) outvoted(ctx context.Context) (differ bool) {
 	votes := make([]map[int64]int, len(f.Footer.Groups))
 	most, total := make([]int64, len(votes)), int64(0)
@@ -177,8 +177,8 @@ func (f *File) outvoted(ctx context.Context) (differ bool) {
 	return differ
 }
 
-// Recount sets the rows of the row groups to those of their columns if these add up to num_rows, and reports whether
-// they do: then the number in a row group is the damaged one.
+// Recount sets the rows of the row groups to those of their columns, and returns true, if these add up to num_rows:
+// then the number stated by a row group is the damaged one.
 func (f *File) Recount(ctx context.Context) bool {
 	stated := slices.Clone(f.Footer.Groups)
 	for i := range f.Footer.Groups {
@@ -193,8 +193,8 @@ func (f *File) Recount(ctx context.Context) bool {
 	return false
 }
 
-// stored is the size of the columns' pages in a row group in bytes, without headers; 0 if that is only in the metadata
-// after the pages. total_byte_size counts raw bytes.
+// stored returns the size in bytes of the columns' pages in a row group, without headers; 0 if that is stated only in
+// the metadata after the pages. total_byte_size would be of no use because it counts raw bytes.
 func (f *File) stored(group int, cols []int) (sum int64) {
 	for _, c := range cols {
 		m := f.Footer.Groups[group].Columns[c].Meta
@@ -206,7 +206,7 @@ func (f *File) stored(group int, cols []int) (sum int64) {
 	return sum
 }
 
-// RowsOf is the number of rows of a row group; -1 if only the levels of its columns would tell.
+// RowsOf returns the number of rows of a row group; -1 if only the levels of its columns determine it.
 func (f *File) RowsOf(ctx context.Context, group int) (int64, error) {
 	switch g := &f.Footer.Groups[group]; {
 	case g.Rows >= 0:
@@ -259,7 +259,7 @@ func (f *File) Meta() []format.KeyValue {
 	return out
 }
 
-// Chunk returns the pages of a chunk, from the one that has row rows.From if that is known.
+// Chunk returns the pages of a chunk, from the one that contains row rows.From, if that is known.
 func (f *File) Chunk(ctx context.Context, g format.RowGroup, col int, rows vec.Range) (format.Chunk, error) {
 	if g.Index < 0 || g.Index >= len(f.Footer.Groups) || col < 0 || col >= len(f.Leaves) {
 		return nil, fault.Bugf("redfile: there is no column %d of row group %d", col, g.Index)

@@ -15,14 +15,14 @@ import (
 	"stoa/region"
 )
 
-// maxGap is the maximum number of successive missing parts; before a longer gap no part is looked for.
+// maxGap is the maximum number of successive missing parts that are searched for an existing one.
 const maxGap = 64
 
-// Findings returns what was reported while opening: an unfinished file, and missing or wrong parts of a split table.
+// Findings returns the findings made while opening: an unfinished file, and missing or wrong parts of a split table.
 func (f *File) Findings() []region.Finding { return f.Reported }
 
-// CheckTable reports that the table has more than this file: the writer did not finish, the metadata of a split table
-// is not its own, or parts are missing.
+// CheckTable reports signs that the table is more than this file: the writer did not finish, the metadata of a split
+// table is not its own, or parts are missing.
 func (f *File) CheckTable(ctx context.Context) {
 	if f.Footer.More() >= 0 {
 		f.report("redfile.unfinished", f.MetaAt, "", "the writer did not finish: this is metadata so far, of %d row "+
@@ -33,9 +33,9 @@ func (f *File) CheckTable(ctx context.Context) {
 	f.checkSiblings(ctx)
 }
 
-// reportUnnamedPart reports a part that is beside the metadata of a split table, which does not name it, if it is of
-// the same table, or of the table of a part that is named, or if one that is named is missing: then the metadata is
-// older than the parts, or another table's, and the rows of that part are not read.
+// reportUnnamedPart reports a part beside the metadata of a split table that the metadata does not name. It does so if
+// the part belongs to the same table, or to the table of a part that is named, or if a named part is missing. In these
+// cases the metadata is older than the parts, or that of another table, and the rows of the part are not read.
 func (f *File) reportUnnamedPart(ctx context.Context) {
 	if f.NoVerify || path.Base(f.At.Object) != layout.MetadataFile {
 		return
@@ -61,7 +61,7 @@ func (f *File) reportUnnamedPart(ctx context.Context) {
 			return
 		}
 	}
-	next := layout.PartName(len(f.Footer.Groups)) // parts are called by the row group that they begin with
+	next := layout.PartName(len(f.Footer.Groups)) // parts are named after their first row group
 	if missing != "" || called[next] || len(called) == 1 || !exists(next) {
 		return
 	}
@@ -84,8 +84,8 @@ func (f *File) reportUnnamedPart(ctx context.Context) {
 	}
 }
 
-// CheckChunks reports the first chunk whose metadata in the file's contradicts the schema: one of the two is damaged,
-// and such chunks cannot be read.
+// CheckChunks reports the first chunk whose metadata in the file's metadata contradicts the schema: one of the two is
+// damaged, and such chunks cannot be read.
 func (f *File) CheckChunks() {
 	for g := range f.Footer.Groups {
 		for col, c := range f.Footer.Groups[g].Columns {
@@ -101,10 +101,10 @@ func (f *File) CheckChunks() {
 	}
 }
 
-// CheckParts reports the parts that the metadata names and that are missing, or others, or end before their chunks.
-// Those chunks are lost.
+// CheckParts reports parts named by the metadata that are missing, belong to another table, or end before their chunks
+// do. Those chunks are lost.
 func (f *File) CheckParts(ctx context.Context) {
-	sizes := map[string]int64{} // negative: reported
+	sizes := map[string]int64{} // negative if reported
 	for g := range f.Footer.Groups {
 		for col := range f.Footer.Groups[g].Columns {
 			c := &f.Footer.Groups[g].Columns[col]
@@ -126,8 +126,8 @@ func (f *File) CheckParts(ctx context.Context) {
 	}
 }
 
-// partSize is the size of the file of a chunk; -1, and a report, if that is missing or another table's, or if it is not
-// known.
+// partSize returns the size of the file of a chunk. It returns -1 if that is unknown, or, after a report, if the file
+// is missing or belongs to another table.
 func (f *File) partSize(ctx context.Context, group, col int) int64 {
 	_, at, err := f.Place(ctx, group, col)
 	if err == nil {
@@ -156,8 +156,8 @@ func (f *File) reportOwnGroups() {
 	}
 }
 
-// checkStandIn returns an error if the file is in the place of a split table's metadata, and the markers of all parts
-// beside it are another table's: it has no rows of that table.
+// checkStandIn returns an error if the file has replaced a split table's metadata, and the markers of all parts beside
+// it are those of another table: it has no rows of that table.
 func (f *File) checkStandIn(ctx context.Context) error {
 	at, own := f.OwnGroupPath(), f.Footer.Marker()
 	if at == "" || own == nil || f.NoVerify {
@@ -180,7 +180,7 @@ func (f *File) checkStandIn(ctx context.Context) error {
 		"table than %s and all other parts", layout.MetadataFile, other)
 }
 
-// MarkerOfObject returns the marker of another file from its first sync block or, if that is not intact, from metadata
+// MarkerOfObject returns the marker of another file from its first sync block or, if that is damaged, from metadata
 // with a checksum; nil if it has neither.
 func (f *File) MarkerOfObject(ctx context.Context, name string) []byte {
 	if info, err := f.Tree.Stat(ctx, name); err != nil || info.Dir {
@@ -202,8 +202,8 @@ func (f *File) MarkerOfObject(ctx context.Context, name string) []byte {
 	return other.Footer.Marker()
 }
 
-// OwnGroupPath returns the path of the first chunk that a _metadata.red has in itself; "" if it has none, as the
-// metadata of a split table.
+// OwnGroupPath returns the path of the first chunk that a _metadata.red contains itself; "" if it contains none, as the
+// metadata of a split table should.
 func (f *File) OwnGroupPath() string {
 	if path.Base(f.At.Object) != layout.MetadataFile || f.At.Off != 0 {
 		return ""
@@ -218,9 +218,9 @@ func (f *File) OwnGroupPath() string {
 	return ""
 }
 
-// checkSiblings checks whether the parts before and after this one are there, if _metadata.red, which would tell, is
-// missing: each part is a RedFile by itself, and only its sync block has its position in the table. A part that is
-// alone was copied, and nothing is reported.
+// checkSiblings checks whether the parts before and after this one exist. It applies if _metadata.red, which lists
+// them, is missing: each part is a complete RedFile, and only its sync block states its position in the table. If there
+// are no other parts, this one was copied, and nothing is reported.
 func (f *File) checkSiblings(ctx context.Context) {
 	dir, name := path.Split(f.At.Object)
 	exists := func(name string) bool {
@@ -271,19 +271,19 @@ func (f *File) checkSiblings(ctx context.Context) {
 	}
 }
 
-// sameTable reports whether another part has the marker of s and begins with the same row group.
+// sameTable reports whether another part has the same marker as s and begins with the same row group.
 func (f *File) sameTable(ctx context.Context, name string, s *layout.SyncBlock) bool {
 	o := f.blockOf(ctx, name)
 	return o != nil && bytes.Equal(o.Marker, s.Marker) && o.Groups == s.Groups
 }
 
-// sameMarker reports whether another part has the marker of s, or none that can be read.
+// sameMarker reports whether another part has the same marker as s, or none that can be read.
 func (f *File) sameMarker(ctx context.Context, name string, s *layout.SyncBlock) bool {
 	o := f.blockOf(ctx, name)
 	return o == nil || bytes.Equal(o.Marker, s.Marker)
 }
 
-// blockOf returns the first sync block of another part; nil if there is none intact.
+// blockOf returns the first sync block of another part; nil if there is none or it is damaged.
 func (f *File) blockOf(ctx context.Context, name string) *layout.SyncBlock {
 	src, err := f.Tree.Open(ctx, name)
 	if err != nil {
@@ -301,7 +301,7 @@ func (f *File) report(code string, at fault.Span, path, format string, args ...a
 	check.Collect(context.Background(), f.At.Object, layout.Codes, &f.Reported).Report(code, at, path, format, args...)
 }
 
-// RowsIn is the number of rows of the row groups that are in an object; -1 if that is not known.
+// RowsIn returns the total number of rows of the row groups in an object; -1 if unknown.
 func (f *File) RowsIn(ctx context.Context, object string) int64 {
 	total := int64(0)
 	for g := range f.Footer.Groups {

@@ -28,20 +28,20 @@ type File struct {
 	Shown        *arrow.Schema
 	Leaves       []schema.Leaf
 	Recovering   bool  // a damaged Arrow schema is not an error
-	SchemaDamage error // recovering: what is wrong with the Arrow schema
-	NameDamage   error // two row groups call a column differently, see secondNames
+	SchemaDamage error // while recovering: the damage of the Arrow schema
+	NameDamage   error // two row groups name a column differently, see secondNames
 
-	Guessed string // of an inferred schema: how certain it is, for people; "" if the file has its schema
+	Guessed string // of an inferred schema: how certain it is, for users; "" if the schema is stored
 
 	Reported []region.Finding // gathered by CheckTable, CheckParts and CheckChunks
 
 	mu     sync.Mutex
-	voted  map[int]int64 // rows of row groups of which the columns say different numbers, see outvoted
+	voted  map[int]int64 // rows of row groups whose columns contradict each other, see outvoted
 	tables map[container.ChunkKey]*page.Table
 }
 
-// OpenTarget opens the file at tg with the options in o.Opts. The file is not nil if its metadata could not be read:
-// then it is closed, and has what was read.
+// OpenTarget opens the file at tg with the options in o.Opts. If the metadata cannot be read, it returns an error and a
+// closed File with as much of the metadata as was read.
 func OpenTarget(ctx context.Context, tg format.Target, o format.OpenOptions) (*File, error) {
 	opts, err := layout.ParseOptions(o.Opts)
 	if err != nil {
@@ -71,12 +71,12 @@ func OpenTargetWith(ctx context.Context, tg format.Target, o format.OpenOptions,
 	return f, nil
 }
 
-// New returns a File that Open has not read yet; at is all of the RedFile within src.
+// New returns a File from which nothing has been read yet; at is the span of the RedFile within src.
 func New(tree store.Tree, src store.Source, at fault.Span, o format.OpenOptions, opts layout.ReadOptions) *File {
 	return &File{File: container.New(tree, src, at, o, opts), tables: map[container.ChunkKey]*page.Table{}}
 }
 
-// StampOf returns the stamp of the object at tg, "" if there is none.
+// StampOf returns the stamp of the object at tg, "" if it has none.
 func StampOf(ctx context.Context, tg format.Target) string {
 	info, err := tg.Tree.Stat(ctx, tg.Name)
 	if err != nil {
@@ -85,8 +85,8 @@ func StampOf(ctx context.Context, tg format.Target) string {
 	return info.Stamp
 }
 
-// Open reads the metadata of the file and determines the schema. With trace, which describes the file, NameDamage is no
-// error: the structures are all there.
+// Open reads the metadata of the file and determines the schema. With trace, which describes the file, NameDamage is
+// not an error, since all structures are there.
 func (f *File) Open(ctx context.Context, trace func(region.Node)) error {
 	if err := f.File.Open(ctx, trace); err != nil {
 		return err
@@ -110,7 +110,7 @@ func (f *File) Table(ctx context.Context, group, col int) (*page.Table, error) {
 	if err != nil && (m == nil || !errors.Is(err, fault.Unsupported)) {
 		return nil, err
 	}
-	// what contradicts the schema is damage, also if it would be something that is not known here
+	// A contradiction to the schema is damage, even if the contradicting value is also one that is not supported.
 	if err := cmp.Or(f.CheckMeta(m, &f.Leaves[col], group, col), err); err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 	"stoa/fault"
 )
 
-// SnappySize is the raw size in the header of a Snappy block, in bytes; -1 if that is malformed.
+// SnappySize returns the raw size in bytes from the header of a Snappy block; -1 if the header is malformed.
 func SnappySize(b []byte) int {
 	v, n := binary.Uvarint(b)
 	if n <= 0 || v > 1<<31-1 {
@@ -26,7 +26,7 @@ type gunzipper struct {
 
 var gunzippers = sync.Pool{New: func() any { return new(gunzipper) }}
 
-// Gunzip fills dst from a gzip stream (RFC 1952), as Hadoop's GzipCodec writes it.
+// Gunzip fills dst from a gzip stream (RFC 1952) as written by Hadoop's GzipCodec.
 func Gunzip(dst, src []byte) error {
 	g := gunzippers.Get().(*gunzipper)
 	defer gunzippers.Put(g)
@@ -45,7 +45,7 @@ func Gunzip(dst, src []byte) error {
 	if n, err := io.ReadFull(g.z, dst); err != nil {
 		return fault.Rel(0, len(src), "gzip", "after %d of %d raw bytes: %v", n, len(dst), err)
 	}
-	var one [1]byte // gzip compares the checksum when it reads the end
+	var one [1]byte // gzip compares the checksum only when it reads the end
 	if n, err := g.z.Read(one[:]); n != 0 || err != io.EOF {
 		if n != 0 {
 			return fault.Rel(0, len(src), "gzip", "more than the %d raw bytes in the page header", len(dst))

@@ -9,7 +9,7 @@ import (
 	"stoa/format/redfile/internal/layout"
 )
 
-// Values of options, spelled as the command has them.
+// Values of options, spelled as on the command line.
 type (
 	Form     string
 	Compress string
@@ -18,7 +18,7 @@ type (
 	Split    string
 )
 
-// Options are the options of Create as redfile.WriteOptions documents them.
+// Options are the options of Create; they are documented at redfile.WriteOptions.
 type Options struct {
 	Generation    Form
 	Compression   Compress

@@ -29,7 +29,7 @@ type columnWriter struct {
 	enc  layout.Encoding
 	head *thrift.Writer
 
-	// The page that is being filled. A bool takes a byte in vals, everything else is there in PLAIN encoding.
+	// The page that is being filled. In vals a bool takes a byte, everything else is in PLAIN encoding.
 	vals     []byte
 	def, rep []byte
 	entries  int // nulls and empty lists included
@@ -50,7 +50,7 @@ type columnWriter struct {
 // segment is a run of finished pages in the temporary file.
 type segment struct{ off, n int64 }
 
-// add appends the entries of a shredded leaf, cutting pages between rows.
+// add appends the entries of a shredded leaf. Pages end between rows.
 func (c *columnWriter) add(s *nest.Shredded, mem memory.Allocator) error {
 	dense, err := s.Dense(mem)
 	if err != nil {
@@ -102,7 +102,7 @@ func (c *columnWriter) full() bool {
 	return n >= c.o.pageSize || c.entries >= 8*c.o.pageSize || len(c.def) > 0 && (n+c.entries/8 >= c.o.pageSize)
 }
 
-// sizes returns a function of the stored size of string i, nil if a is none of strings.
+// sizes returns a function that returns the stored size of string i; nil if a does not contain strings.
 func (c *columnWriter) sizes(a arrow.Array) func(i int) int {
 	switch a := a.(type) {
 	case *array.String:
@@ -117,8 +117,8 @@ func (c *columnWriter) sizes(a arrow.Array) func(i int) int {
 	return nil
 }
 
-// fit returns how far the entries from e on, whose values begin at v, belong to the page, e2 and v2, and how many rows
-// begin in them. It ends between rows.
+// fit returns the end of the page that begins with entry e, whose values begin at v: entry e2 and value v2, and the
+// number of rows that begin in the page. The end is between rows.
 func (c *columnWriter) fit(s *nest.Shredded, e, v int, sizes func(int) int) (e2, v2, rows int) {
 	width := c.l.Type.Size()
 	switch {
@@ -287,7 +287,7 @@ func (c *columnWriter) cut() error {
 	return nil
 }
 
-// wordsOfBytes returns b as values of T, of the byte order of this machine.
+// wordsOfBytes returns b as values of T in the byte order of this machine.
 func wordsOfBytes[T any](b []byte) []T {
 	var t T
 	return schema.As[T](b, len(b)/int(unsafe.Sizeof(t)))
@@ -371,7 +371,7 @@ func minMax[T int32 | int64 | uint32 | uint64](v []T) (lo, hi T) {
 	return lo, hi
 }
 
-// minMaxFloat ignores NaN, and counts it; ok is false if there is nothing else.
+// minMaxFloat ignores NaN and counts it; ok is false if there are no other values.
 func minMaxFloat[T float32 | float64](v []T) (lo, hi T, nans int, ok bool) {
 	for _, x := range v {
 		switch {
@@ -404,12 +404,12 @@ func fillStrings(e *layout.IndexEntry, vals []byte) {
 		slices.Clone(hi[:min(len(hi), layout.LongestBound)]))
 }
 
-// sliceBytes is the approximate size of the slices of a batch; after each slice the size of the row group and the
-// memory are checked.
+// sliceBytes is the approximate size of the slices of a batch. After each slice the sizes of the row group and of the
+// used memory are checked.
 const sliceBytes = 1 << 20
 
-// sliceEnd returns the end of the slice of b from row from on, at most maxEnd: of at least one row, and of at most
-// sliceBytes, an eighth of the row group and an eighth of the memory, if rows are small enough.
+// sliceEnd returns the end of the slice of b that begins at row from, at most maxEnd. It has at least one row, and
+// unless that row is larger, at most sliceBytes, an eighth of the row group and an eighth of the memory.
 func (w *writer) sliceEnd(b arrow.RecordBatch, from, maxEnd int64) int64 {
 	limit := min(sliceBytes, max(w.opts.groupSize/8, 1), max(w.opts.memory/8, 64<<10))
 	to := maxEnd
@@ -426,7 +426,7 @@ func (w *writer) sliceEnd(b arrow.RecordBatch, from, maxEnd int64) int64 {
 	return to
 }
 
-// BoundsOf sets the bounds of the values of a, as the writer does for a page of them.
+// BoundsOf sets the bounds of the values of a to those that the writer would store for a page of them.
 func BoundsOf(e *layout.IndexEntry, l *schema.Leaf, a arrow.Array) {
 	w := columnWriter{l: *l, o: &createOptions{}}
 	if w.appendValues(a, 0, a.Len()) == nil {

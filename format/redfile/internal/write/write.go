@@ -176,7 +176,7 @@ func (w *writer) begin(ctx context.Context) error {
 	case "metadata":
 		return w.create(ctx, layout.DataFile)
 	}
-	return nil // row-group: each row group creates its own
+	return nil // row-group: each row group creates its own file
 }
 
 // create begins a data file.
@@ -315,7 +315,7 @@ func (w *writer) group(ctx context.Context) error {
 	}
 	w.meta.Groups = append(w.meta.Groups, g)
 	w.rows = 0
-	if w.spill != nil { // each row group spills to a file of its own
+	if w.spill != nil { // each row group spills to its own file
 		w.spill.Close()
 		w.spill, w.spillSize = nil, 0
 	}
@@ -332,7 +332,7 @@ func (w *writer) group(ctx context.Context) error {
 			}
 		}
 	}
-	return w.out.Flush() // so that a complete row group survives the writer
+	return w.out.Flush() // so that a complete row group survives a crash of the writer
 }
 
 // chunk writes a column chunk.
@@ -345,7 +345,7 @@ func (w *writer) chunk(c *columnWriter) (layout.ColumnChunk, error) {
 		HasLevels: w.opts.gen == layout.GenA,
 		MaxDef:    int32(c.l.MaxDef), MaxRep: int32(c.l.MaxRep), Raw: c.raw, Stored: c.stored, Data: w.off, Index: -1}
 	m.Encodings = []layout.Encoding{c.enc}
-	if w.opts.gen != layout.GenA { // generation E has no levels, which recovery needs
+	if w.opts.gen != layout.GenA { // generation E has no fields for levels, which recovery needs
 		m.Pairs = []layout.KeyValue{{Key: layout.LevelsKey, Value: fmt.Sprintf("%d,%d", c.l.MaxDef, c.l.MaxRep)}}
 	}
 	if c.l.Converted == layout.ConvUTF8 {
@@ -397,7 +397,7 @@ func (w *writer) footer(m *layout.FileMeta) error {
 	return w.write(append(b, layout.Magic...))
 }
 
-// endPart ends a part of a split table with metadata of its own, which makes it a RedFile by itself.
+// endPart ends a part of a split table with its own metadata, which makes it a complete RedFile.
 func (w *writer) endPart() error {
 	one := w.meta
 	g := w.meta.Groups[len(w.meta.Groups)-1]
@@ -443,7 +443,7 @@ func (w *writer) close(ctx context.Context) error {
 	if err := w.group(ctx); err != nil {
 		return err
 	}
-	if w.opts.split == "metadata" { // the data file is a RedFile by itself, too
+	if w.opts.split == "metadata" { // the data file is also a complete RedFile
 		own := w.meta
 		own.Groups = slices.Clone(own.Groups)
 		for i := range own.Groups {
@@ -460,7 +460,7 @@ func (w *writer) close(ctx context.Context) error {
 		}
 	}
 	if w.opts.split != "none" {
-		w.opts.sync = 0 // there is nothing to recover in a file of metadata
+		w.opts.sync = 0 // a file of metadata has nothing to recover
 		if err := w.create(ctx, layout.MetadataFile); err != nil {
 			return err
 		}
@@ -492,20 +492,20 @@ func (w *writer) Abort(ctx context.Context) error {
 		w.spill = nil
 	}
 	if w.obj != nil {
-		w.obj.Close() // the object is removed: its error does not matter
+		w.obj.Close() // the object is removed next, so a close error does not matter
 		w.obj = nil
 	}
 	return w.sink.Abort(ctx)
 }
 
-// sync writes a sync block. The first one of a file has a copy of the metadata without row groups.
+// sync writes a sync block. The first one in a file contains a copy of the metadata without row groups.
 func (w *writer) sync(first bool) error {
 	s := layout.SyncBlock{Marker: w.marker[:], Offset: w.off, Groups: int32(len(w.meta.Groups)), Rows: w.meta.Rows}
 	if first {
 		m := w.meta
 		m.Groups = nil
 		m.Rows = 0
-		if s.Groups, s.Rows = 0, 0; w.opts.split == "row-group" { // which part it is
+		if s.Groups, s.Rows = 0, 0; w.opts.split == "row-group" { // identifies the part
 			s.Groups, s.Rows = int32(len(w.meta.Groups)), w.meta.Rows-w.rows
 		}
 		s.Metadata = slices.Clone(m.Encode())
