@@ -1,4 +1,4 @@
-// Package address is how the functions of stoa that take names take addresses, too: see package store/remote.
+// Package address lets the functions of stoa that accept names accept addresses as well: see package store/remote.
 package address
 
 import (
@@ -14,9 +14,10 @@ import (
 // sessionTree is the key of a session's tree of addresses.
 type sessionTree struct{}
 
-// Place makes names of what is named, if tree is nil and there are addresses among it: these become names in a tree
-// that reads from their stores. A tree lives as long as what is opened with it, or as long as a session: it does not
-// notice what is new. Beside addresses, it has the machine's files only where some were named.
+// Place does nothing if tree is set or uris contains no address. Otherwise it turns uris into names in a tree that
+// reads from the stores of the addresses. The tree lives as long as whatever is opened with it, or as long as a
+// session, and does not notice new objects. Apart from addresses, it contains the machine's files only if some were
+// named.
 func Place(ctx context.Context, tree store.Tree, uris []string) ([]string, store.Tree, error) {
 	var addresses int
 	for _, uri := range uris {
@@ -52,7 +53,7 @@ func Place(ctx context.Context, tree store.Tree, uris []string) ([]string, store
 	return out, stores, nil
 }
 
-// CheckChangeable returns an error if a name is an address: tables are not changed there in place.
+// CheckChangeable returns an error if a name is an address, because tables there cannot be changed in place.
 func CheckChangeable(name string) error {
 	if !remote.Is(name) {
 		return nil
@@ -64,7 +65,8 @@ func CheckChangeable(name string) error {
 	return fault.Unsupportedf(fault.Span{Object: a.Name()}, "", "no table is changed at an address")
 }
 
-// Sink is where a name is written: at its address, or on this machine, where replace says which directories may be.
+// Sink returns the sink that writes to name: at its address, or on this machine, where replace reports which
+// directories may be replaced.
 func Sink(ctx context.Context, name string, replace func(dir string) bool) (store.Sink, error) {
 	if !remote.Is(name) {
 		return store.Local{}.Sink(name, replace), nil
@@ -72,7 +74,7 @@ func Sink(ctx context.Context, name string, replace func(dir string) bool) (stor
 	return remote.New(nil, remote.Options{}).Sink(ctx, name, remote.SinkOptions{})
 }
 
-// Finding writes the address in a finding as addresses are given: names that were joined have one slash less.
+// Finding formats the addresses in a finding as users write them: joining names has removed a slash.
 func Finding(f region.Finding) region.Finding {
 	f.At.Object, f.Part = remote.Shown(f.At.Object), remote.Shown(f.Part)
 	return f

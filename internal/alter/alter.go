@@ -1,5 +1,5 @@
-// Package alter has the changes of a table that need none of its rows: its columns, properties, partitions and whole
-// segments. Package stoa's Changer has them as its own methods.
+// Package alter implements the changes of a table that do not read its rows: to its columns, properties, partitions and
+// whole segments. Package stoa's Changer exposes them as its own methods.
 package alter
 
 import (
@@ -11,7 +11,7 @@ import (
 	"stoa/format"
 )
 
-// Table is a table that is changed by the functions of its format. A change that the format does not have is
+// Table is a table that is changed by the functions of its format. A change that the format does not support is
 // Unsupported.
 type Table struct {
 	name   string
@@ -22,7 +22,7 @@ type Table struct {
 	dryOnly bool // see AfterDryRun
 }
 
-// New is the table called name at a place, of the format f.
+// New returns the table called name at place p, of format f.
 func New(name string, p format.TablePlace, f *format.Format) *Table {
 	t := &Table{name: name, place: p, format: f.Name}
 	if f.Change != nil {
@@ -31,16 +31,16 @@ func New(name string, p format.TablePlace, f *format.Format) *Table {
 	return t
 }
 
-// AfterDryRun returns t at place p, of which only dry runs are possible: p says that something is done, of which there
-// was only a dry run.
+// AfterDryRun returns t at place p, restricted to dry runs, because p is the result of a change that was itself only a
+// dry run.
 func AfterDryRun(t *Table, p format.TablePlace) *Table {
 	out := *t
 	out.place, out.dryOnly = p, true
 	return &out
 }
 
-// Check returns an error if a change of t, such as "drop tables", is not possible: the format does not have it, or it
-// is no dry run, and only these are possible.
+// Check returns an error if a change of t, such as "drop tables", is impossible: the format does not support it, or it
+// is not a dry run and only dry runs are possible.
 func Check(t *Table, does bool, what string, dry bool) error {
 	switch {
 	case !does:
@@ -53,13 +53,13 @@ func Check(t *Table, does bool, what string, dry bool) error {
 	return nil
 }
 
-// Cannot returns the error about a change that a format does not have.
+// Cannot returns the error for a change that a format does not support.
 func Cannot(name, format, what string) error {
 	return fault.Unsupportedf(fault.Span{Object: name}, "", "format %s cannot %s", format, what)
 }
 
-// locked calls change while it holds the table's lock, which keeps out other deletes, updates and compactions; in a dry
-// run it holds none.
+// locked calls change while holding the table's lock, which excludes other deletes, updates and compactions; a dry run
+// holds no lock.
 func (t *Table) locked(ctx context.Context, dry bool, change func() error) error {
 	if !dry {
 		unlock, err := t.change.Lock(ctx, t.place)
@@ -86,7 +86,7 @@ func (t *Table) Drop(ctx context.Context, o DropOptions) (format.Dropped, error)
 
 // AddColumnOptions are the options of AddColumn.
 type AddColumnOptions struct {
-	Default *string `json:"default,omitempty"` // value of existing rows, as text; nil: null
+	Default *string `json:"default,omitempty"` // value of existing rows, as text; nil for null
 	DryRun  bool    `json:"dry_run,omitempty"`
 }
 
@@ -121,7 +121,8 @@ type AlterColumnOptions struct {
 	DryRun bool `json:"dry_run,omitempty"`
 }
 
-// AlterColumn gives a column another name, or a type that holds all values of its present one. No data file is touched.
+// AlterColumn changes the name of a column, or its type to one that can represent all values of the present type. No
+// data file is touched.
 func (t *Table) AlterColumn(ctx context.Context, o AlterColumnOptions) error {
 	if err := Check(t, t.change.AlterColumn != nil, "change columns", o.DryRun); err != nil {
 		return err
@@ -131,7 +132,7 @@ func (t *Table) AlterColumn(ctx context.Context, o AlterColumnOptions) error {
 
 // SetPropertiesOptions are the options of SetProperties.
 type SetPropertiesOptions struct {
-	Properties map[string]*string `json:"properties"` // nil removes one
+	Properties map[string]*string `json:"properties"` // a nil value removes the property
 	DryRun     bool               `json:"dry_run,omitempty"`
 }
 
@@ -143,7 +144,7 @@ func (t *Table) SetProperties(ctx context.Context, o SetPropertiesOptions) error
 	return t.change.SetProperties(ctx, t.place, o.Properties, o.DryRun)
 }
 
-// Move moves the table to another place, which must be empty. The caller makes another Table of that.
+// Move moves the table to another place, which must be empty. To go on, the caller makes another Table of that place.
 func (t *Table) Move(ctx context.Context, to format.TablePlace, dry bool) error {
 	if err := Check(t, t.change.Rename != nil, "rename tables", dry); err != nil {
 		return err
@@ -156,7 +157,8 @@ type TruncateOptions struct {
 	DryRun bool `json:"dry_run,omitempty"`
 }
 
-// Truncate removes all rows of the table, by whole segments, whose names it returns; Clean removes their files.
+// Truncate removes all rows of the table by removing whole segments, and returns their names; Clean removes their
+// files.
 func (t *Table) Truncate(ctx context.Context, o TruncateOptions) (names []string, err error) {
 	if err := Check(t, t.change.Truncate != nil, "remove all rows", o.DryRun); err != nil {
 		return nil, err
@@ -171,12 +173,13 @@ func (t *Table) Truncate(ctx context.Context, o TruncateOptions) (names []string
 // PartitionOptions are the options of AddPartition and DropPartition.
 type PartitionOptions struct {
 	Partition format.PartitionValues `json:"partition"`
-	// Location is a directory of data files that becomes the partition; "": AddPartition makes an empty one.
+	// Location is a directory of data files that becomes the partition; if it is "", AddPartition makes an empty one.
 	Location string `json:"location,omitempty"`
 	DryRun   bool   `json:"dry_run,omitempty"`
 }
 
-// AddPartition adds a partition, empty or with the data files of a directory. It returns the segment that these are.
+// AddPartition adds a partition, either empty or with the data files of a directory. It returns the segment of these
+// files.
 func (t *Table) AddPartition(ctx context.Context, o PartitionOptions) (string, error) {
 	if err := Check(t, t.change.AddPartition != nil, "add partitions", o.DryRun); err != nil {
 		return "", err
@@ -202,8 +205,8 @@ type AddSegmentOptions struct {
 	DryRun bool `json:"dry_run,omitempty"`
 }
 
-// AddSegment makes the files of a directory a segment of the table, and returns its name. The files stay where they
-// are, and must stay there.
+// AddSegment makes the files of a directory a segment of the table, and returns its name. The files are not copied and
+// must remain where they are.
 func (t *Table) AddSegment(ctx context.Context, o AddSegmentOptions) (string, error) {
 	if err := Check(t, t.change.AddSegment != nil, "add segments", o.DryRun); err != nil {
 		return "", err
@@ -217,7 +220,7 @@ type DeleteSegmentsOptions struct {
 	DryRun   bool     `json:"dry_run,omitempty"`
 }
 
-// DeleteSegments removes whole segments from the table; Clean removes their files. At least one must be named, also in
+// DeleteSegments removes whole segments from the table; Clean removes their files. At least one must be named, even in
 // a dry run.
 func (t *Table) DeleteSegments(ctx context.Context, o DeleteSegmentsOptions) error {
 	if err := Check(t, t.change.DeleteSegments != nil, "delete segments", o.DryRun); err != nil {
@@ -231,7 +234,7 @@ func (t *Table) DeleteSegments(ctx context.Context, o DeleteSegmentsOptions) err
 
 // MergeIndexesOptions are the options of MergeIndexes.
 type MergeIndexesOptions struct {
-	Segments []string `json:"segments,omitempty"` // nil: all valid ones
+	Segments []string `json:"segments,omitempty"` // nil for all valid segments
 	DryRun   bool     `json:"dry_run,omitempty"`
 }
 
@@ -248,8 +251,8 @@ type CleanOptions struct {
 	DryRun bool `json:"dry_run,omitempty"`
 }
 
-// Clean removes what is no longer part of the table: segments that were deleted or compacted, and what interrupted
-// changes left. After an error the result says what was removed before it.
+// Clean removes files that no longer belong to the table: deleted or compacted segments, and leftovers of interrupted
+// changes. After an error the result lists what had been removed before it.
 func (t *Table) Clean(ctx context.Context, o CleanOptions) (format.Cleaned, error) {
 	if err := Check(t, t.change.Clean != nil, "clean tables", o.DryRun); err != nil {
 		return format.Cleaned{}, err

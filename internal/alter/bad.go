@@ -12,35 +12,36 @@ import (
 	"stoa/format"
 )
 
-// BadAction is what a load does with rows that the table cannot hold.
+// BadAction determines what a load does with rows that the table cannot hold.
 type BadAction string
 
-// The actions, as CarbonData's BAD_RECORDS_ACTION has them; what is redirected is ignored, and given to OnBad.
+// The actions are those of CarbonData's BAD_RECORDS_ACTION; for its redirect, use BadIgnore and receive the rows in
+// OnBad.
 const (
-	BadFail   BadAction = ""       // the load fails at the first one
-	BadForce  BadAction = "force"  // each value that its column cannot have becomes null
+	BadFail   BadAction = ""       // the load fails at the first bad row
+	BadForce  BadAction = "force"  // each value that does not fit its column becomes null
 	BadIgnore BadAction = "ignore" // the row is left out
 )
 
 // BadRow is a row that the table cannot hold.
 type BadRow struct {
 	Number int64             // among all rows, from 0
-	Row    arrow.RecordBatch // the one row as it came; valid during the call
+	Row    arrow.RecordBatch // a batch of the original row; valid during the call
 	Why    []format.Misfit
 }
 
-// Bad has the rows that the table cannot hold changed or left out.
+// Bad changes or leaves out the rows that the table cannot hold.
 type Bad struct {
 	Action BadAction
 	OnBad  func(BadRow) error // may be nil
 	Find   func(b arrow.RecordBatch) []format.Misfit
 
-	rows int64 // how many were bad
+	rows int64 // number of bad rows
 	seen int64
-	told bool // rows are ranged over again
+	told bool // the rows are iterated again, so bad rows are not reported again
 }
 
-// Count is how many rows were bad; of nil it is 0.
+// Count returns the number of bad rows; 0 if x is nil.
 func (x *Bad) Count() int64 {
 	if x == nil {
 		return 0
@@ -48,7 +49,7 @@ func (x *Bad) Count() int64 {
 	return x.rows
 }
 
-// Check is Invalid if there is no such action.
+// Check returns an error of class Invalid if a is not one of the actions.
 func (a BadAction) Check() error {
 	switch a {
 	case BadFail, BadForce, BadIgnore:
@@ -57,7 +58,7 @@ func (a BadAction) Check() error {
 	return fault.Invalidf("bad records: expected the action force or ignore, found %q", string(a))
 }
 
-// Of gives the rows without those that are bad; of nil all of them.
+// Of returns the rows without the bad ones; if x is nil, all of them.
 func (x *Bad) Of(rows iter.Seq2[arrow.RecordBatch, error]) iter.Seq2[arrow.RecordBatch, error] {
 	if x == nil {
 		return rows
@@ -80,7 +81,7 @@ func (x *Bad) Of(rows iter.Seq2[arrow.RecordBatch, error]) iter.Seq2[arrow.Recor
 	}
 }
 
-// batch gives the good rows of a batch, or all of them with nulls.
+// batch yields the good rows of a batch, or all of them with nulls.
 func (x *Bad) batch(b arrow.RecordBatch, yield func(arrow.RecordBatch, error) bool) bool {
 	found := x.Find(b)
 	if len(found) == 0 {
@@ -120,7 +121,7 @@ func (x *Bad) batch(b arrow.RecordBatch, yield func(arrow.RecordBatch, error) bo
 	return yield(forced, nil)
 }
 
-// tell counts a bad row, and says it to who wants to know.
+// tell counts a bad row and passes it to OnBad.
 func (x *Bad) tell(b arrow.RecordBatch, why []format.Misfit) error {
 	if x.told {
 		return nil
@@ -134,7 +135,7 @@ func (x *Bad) tell(b arrow.RecordBatch, why []format.Misfit) error {
 	return x.OnBad(BadRow{Number: x.seen + at, Row: row, Why: why})
 }
 
-// nulled is a batch in which the values that were found are null.
+// nulled returns a batch in which the values that were found are null.
 func nulled(b arrow.RecordBatch, found []format.Misfit) arrow.RecordBatch {
 	cols := make([]arrow.Array, b.NumCols())
 	for k, a := range b.Columns() {
@@ -158,7 +159,8 @@ func nulled(b arrow.RecordBatch, found []format.Misfit) arrow.RecordBatch {
 	return out
 }
 
-// without is an array in which some more values are null. Whatever they have is kept below them, unseen.
+// without returns an array in which the values in gone are null as well. Their bytes remain in the buffers, hidden by
+// the validity bitmap.
 func without(a arrow.Array, gone map[int]bool) arrow.Array {
 	d := a.Data()
 	bits := make([]byte, (d.Offset()+a.Len()+7)/8)

@@ -13,14 +13,14 @@ import (
 	"stoa/fault"
 )
 
-// Keys are the keys of the rows that are merged into a table.
+// Keys collects the keys of the rows that are merged into a table.
 type Keys struct {
 	Columns []string
-	Seen    map[string]bool // keys; true: a row of the table has it
-	Found   int64           // how many are true
+	Seen    map[string]bool // keys; true if a row of the table has it
+	Found   int64           // number of keys that are true
 }
 
-// CheckMerge returns an error if rows lack a column of the table, or a key column cannot be one.
+// CheckMerge returns an error if rows lack a column of the table, or if a column cannot be used as a key.
 func CheckMerge(own, sc *arrow.Schema, key []string, name string) error {
 	if len(key) == 0 {
 		return fault.Invalidf("the key columns are missing")
@@ -45,7 +45,7 @@ func CheckMerge(own, sc *arrow.Schema, key []string, name string) error {
 	return nil
 }
 
-// keyKind is which types of key columns can be compared with each other; "" with none.
+// keyKind returns the group of types that key columns of type t can be compared with; "" if there is none.
 func keyKind(t arrow.DataType) string {
 	if d, ok := t.(*arrow.DictionaryType); ok {
 		t = d.ValueType
@@ -65,7 +65,7 @@ func keyKind(t arrow.DataType) string {
 	return ""
 }
 
-// Of passes rows on, and remembers their keys. A key that comes twice is Invalid.
+// Of passes rows on and records their keys. A repeated key is an error of class Invalid.
 func (k *Keys) Of(rows iter.Seq2[arrow.RecordBatch, error]) iter.Seq2[arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) {
 		row := int64(0)
@@ -90,7 +90,7 @@ func (k *Keys) Of(rows iter.Seq2[arrow.RecordBatch, error]) iter.Seq2[arrow.Reco
 	}
 }
 
-// Key is the key of a row; ok is false if there is a null in it.
+// Key returns the key of a row; ok is false if the key contains a null.
 func (k *Keys) Key(b arrow.RecordBatch, i int) (key string, ok bool) {
 	var s strings.Builder
 	for _, name := range k.Columns {
@@ -103,7 +103,7 @@ func (k *Keys) Key(b arrow.RecordBatch, i int) (key string, ok bool) {
 	return s.String(), true
 }
 
-// keyText is a value as a text that is the same for equal values of all types of a kind.
+// keyText returns a value as text that is the same for equal values of all types of a kind.
 func keyText(a arrow.Array, i int) (string, bool) {
 	if d, ok := a.(*array.Dictionary); ok && a.IsValid(i) {
 		return keyText(d.Dictionary(), d.GetValueIndex(i))
@@ -127,7 +127,7 @@ func keyText(a arrow.Array, i int) (string, bool) {
 	return a.ValueStr(i), true
 }
 
-// Named is the index of the field called name, whatever its case; -1 if there is none.
+// Named returns the index of the field with the given name, ignoring case; -1 if there is none.
 func Named(sc *arrow.Schema, name string) int {
 	return slices.IndexFunc(sc.Fields(), func(f arrow.Field) bool { return strings.EqualFold(f.Name, name) })
 }

@@ -1,5 +1,5 @@
-// Package arrowschema keeps an Arrow schema as bytes inside files of other formats: the Arrow IPC message of
-// the schema, as Parquet's ARROW:schema has it.
+// Package arrowschema encodes an Arrow schema as bytes for use inside files of other formats: as the schema's Arrow IPC
+// message, like Parquet's ARROW:schema.
 package arrowschema
 
 import (
@@ -14,10 +14,10 @@ import (
 	"stoa/format/ipc/flat"
 )
 
-// end is the mark at the end of an IPC stream.
+// end is the length of the end-of-stream marker of an IPC stream.
 const end = 8
 
-// Encode is the schema message of sc.
+// Encode returns the schema message of sc.
 func Encode(sc *arrow.Schema) ([]byte, error) {
 	var b bytes.Buffer
 	w := ipc.NewWriter(&b, ipc.WithSchema(sc))
@@ -27,14 +27,14 @@ func Encode(sc *arrow.Schema) ([]byte, error) {
 	return b.Bytes()[:b.Len()-end], nil
 }
 
-// Decode is DecodeWithin with the limits that hold if none are given.
+// Decode is DecodeWithin with the default limits.
 func Decode(b []byte) (*arrow.Schema, error) {
 	return DecodeWithin(b, format.Limits{}, fault.Span{}, "")
 }
 
-// DecodeWithin reads what Encode, or another program, wrote. The library believes lengths and may panic at bytes
-// that are no schema, so they are looked through first. What is more than the limits allow is an error of class
-// Limit about field path of the bytes at.
+// DecodeWithin decodes a schema that Encode or another program encoded. The library trusts lengths and may panic on
+// bytes that are not a schema, so the bytes are checked first. If a limit is exceeded, the error is of class Limit,
+// about field path of the bytes at.
 func DecodeWithin(b []byte, l format.Limits, at fault.Span, path string) (sc *arrow.Schema, err error) {
 	defer func() {
 		if p := recover(); p != nil {

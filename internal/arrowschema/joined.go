@@ -6,7 +6,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// Joined has the keys of both metadata, with the values of the first one.
+// Joined returns the keys of both metadata. If both have a key, the value is the one in a.
 func Joined(a, b arrow.Metadata) arrow.Metadata {
 	keys, values := slices.Clone(a.Keys()), slices.Clone(a.Values())
 	for i, key := range b.Keys() {

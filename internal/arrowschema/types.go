@@ -7,10 +7,10 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// digits is how many a decimal type has at most.
+// digits is the maximum number of digits of each decimal type.
 var digits = map[arrow.Type]int32{arrow.DECIMAL32: 9, arrow.DECIMAL64: 18, arrow.DECIMAL128: 38, arrow.DECIMAL256: 76}
 
-// CheckTypes looks at the parameters of types, which the library takes as they come and trips over later.
+// CheckTypes checks the parameters of types, which the library accepts unchecked but fails on later.
 func CheckTypes(fields []arrow.Field) error {
 	for _, f := range fields {
 		if err := checkType(f.Type); err != nil {
@@ -24,7 +24,7 @@ func checkType(t arrow.DataType) error {
 	bad := false
 	switch t := t.(type) {
 	case arrow.DecimalType:
-		// a scale may be more than the precision, but the library has no powers of ten beyond the type's digits
+		// A scale may exceed the precision, but the library has no powers of ten beyond the type's digits.
 		maxDigits := digits[t.ID()]
 		p, s := t.GetPrecision(), t.GetScale()
 		bad = p < 1 || p > maxDigits || s > maxDigits || s < -maxDigits
@@ -57,8 +57,8 @@ func checkType(t arrow.DataType) error {
 	return nil
 }
 
-// LongInteger reports whether err is the library's of an integer longer than Arrow's, as Polars' Int128 is. It
-// has no other sign than the text. Lengths that no integer of anybody's has are damage.
+// LongInteger reports whether err is the library's error for an integer longer than Arrow's integers, such as Polars'
+// Int128. The text of the error is its only distinguishing mark. Lengths that no system uses are damage.
 func LongInteger(err error) bool {
 	if err == nil {
 		return false

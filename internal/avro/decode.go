@@ -18,7 +18,7 @@ import (
 
 const magic = "Obj\x01"
 
-// maxBlock is how many bytes a block may have, before and after decompression.
+// maxBlock is the maximum size of a block in bytes, before and after decompression.
 const maxBlock = 256 << 20
 
 // File is an open container file.
@@ -29,14 +29,14 @@ type File struct {
 	src        []byte
 	at         int
 	sync       [16]byte
-	memoryLeft int64 // bytes that values may still take
+	memoryLeft int64 // bytes of memory that values may still use
 	maxMemory  int64
 }
 
-// maxFile is how many bytes a file may have: it is read as a whole.
+// maxFile is the maximum size of a file in bytes, since it is read as a whole.
 const maxFile = 1 << 30
 
-// Open reads the header of the file name. most is how many bytes of memory its values may take.
+// Open reads the header of the file name. most is the maximum number of bytes of memory for its values.
 func Open(ctx context.Context, tree store.Tree, name string, most int64) (*File, error) {
 	src, err := tree.Open(ctx, name)
 	if err != nil {
@@ -57,7 +57,7 @@ func Open(ctx context.Context, tree store.Tree, name string, most int64) (*File,
 	return Read(name, b, most)
 }
 
-// Read is Open of a file's bytes; name is for errors.
+// Read is like Open but reads b; name is used in errors.
 func Read(name string, b []byte, most int64) (*File, error) {
 	f := &File{Meta: map[string][]byte{}, name: name, src: b, memoryLeft: most, maxMemory: most}
 	if !bytes.HasPrefix(b, []byte(magic)) {
@@ -131,13 +131,13 @@ func (f *File) Each(yield func(v any) error) error {
 	return nil
 }
 
-// overBudget is the error of values that take more memory than they may.
+// overBudget returns the error for values that need more memory than allowed.
 func (f *File) overBudget(path string) error {
 	return fault.Limitf(fault.Span{Object: f.name}, path, "its values take more than %d bytes (memory limit)",
 		f.maxMemory)
 }
 
-// unpack decompresses a block, of which it needs no more than the memory that values may still take.
+// unpack decompresses a block, to no more bytes than the memory that values may still use.
 func (f *File) unpack(b []byte) ([]byte, error) {
 	var r io.Reader
 	switch codec := string(f.Meta["avro.codec"]); codec {
@@ -156,7 +156,7 @@ func (f *File) unpack(b []byte) ([]byte, error) {
 	default:
 		return nil, fmt.Errorf("the codec %q is not known", codec)
 	}
-	limit := min(maxBlock, max(f.memoryLeft, 0)) // values take more memory than their bytes
+	limit := min(maxBlock, max(f.memoryLeft, 0)) // values need more memory than their encoded bytes
 	out, err := io.ReadAll(io.LimitReader(r, limit+1))
 	switch {
 	case err != nil || int64(len(out)) <= limit:
@@ -169,7 +169,7 @@ func (f *File) unpack(b []byte) ([]byte, error) {
 
 var errBudget = errors.New("the budget is exceeded")
 
-// decoder decodes values. After the first error it gives zeros.
+// decoder decodes values. After the first error it returns zeros.
 type decoder struct {
 	b   []byte
 	at  int
@@ -216,7 +216,7 @@ func (d *decoder) next(n int64) []byte {
 
 func (d *decoder) bytes() []byte { return d.next(d.long()) }
 
-// blocks reads the blocks of an array or a map; false after an error.
+// blocks reads the blocks of an array or a map; it returns false after an error.
 func (d *decoder) blocks(item func()) bool {
 	for d.err == nil {
 		n := d.long()
@@ -237,7 +237,7 @@ func (d *decoder) blocks(item func()) bool {
 	return d.err == nil
 }
 
-// valueSize is about what a value takes in memory.
+// valueSize is the approximate size of a value in memory, in bytes.
 const valueSize = 32
 
 func (d *decoder) value(s *Schema, depth int) any {

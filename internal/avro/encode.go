@@ -9,8 +9,8 @@ import (
 	"slices"
 )
 
-// Write makes a container file of values, in blocks that are compressed with deflate. meta are keys and values of the
-// header, beside the schema and the codec; sync is what ends a block, and should be of no other file.
+// Write encodes values as a container file with blocks compressed by deflate. meta are keys and values of the header in
+// addition to the schema and the codec; sync ends each block, and should not occur in another file.
 func Write(schema string, meta [][2]string, sync [16]byte, values []any) ([]byte, error) {
 	s, err := ParseSchema([]byte(schema))
 	if err != nil {
@@ -22,7 +22,7 @@ func Write(schema string, meta [][2]string, sync [16]byte, values []any) ([]byte
 		out = appendString(appendString(out, m[0]), m[1])
 	}
 	out = append(append(out, 0), sync[:]...)
-	const most = 1000 // values of a block
+	const most = 1000 // values in a block
 	for part := range slices.Chunk(values, most) {
 		var body []byte
 		for _, v := range part {
@@ -52,7 +52,7 @@ func appendString[T string | []byte](b []byte, s T) []byte {
 	return append(binary.AppendVarint(b, int64(len(s))), s...)
 }
 
-// mismatch is the error for a value that its schema does not allow.
+// mismatch returns the error for a value that its schema does not allow.
 func mismatch(s *Schema, v any) error {
 	return fmt.Errorf("avro: %T is no value of type %s", v, s.Type)
 }

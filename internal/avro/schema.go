@@ -1,5 +1,5 @@
-// Package avro reads and writes object container files of Apache Avro, for what lakes keep in them: values go as Go's
-// own types, and a file is read by the schema that it was written with.
+// Package avro reads and writes object container files of Apache Avro, as lakes use them. Values are represented by
+// Go's own types, and a file is read with the schema with which it was written.
 //
 //	null              nil                  boolean           bool
 //	int, long         int64                float, double     float64
@@ -7,7 +7,7 @@
 //	array             []any                map               map[string]any
 //	record            map[string]any       union             the value of its branch
 //
-// Source: the Apache Avro specification 1.12. Codecs are null, deflate and zstandard, as far as a file names them.
+// Source: the Apache Avro specification 1.12. Of its codecs, null, deflate and zstandard are supported.
 package avro
 
 import (
@@ -16,7 +16,7 @@ import (
 	"strings"
 )
 
-// maxDepth is how deep schemas may be nested.
+// maxDepth is the maximum nesting depth of schemas.
 const maxDepth = 64
 
 // Schema is a parsed schema.
@@ -29,14 +29,14 @@ type Schema struct {
 	Union   []*Schema // the branches
 	Size    int       // of a fixed
 	Symbols []string  // of an enum
-	ID      int       // element-id, value-id: what Iceberg adds to arrays and maps; 0: none
+	ID      int       // element-id or value-id, which Iceberg adds to arrays and maps; 0 if there is none
 }
 
-// Field is one of a record.
+// Field is a field of a record.
 type Field struct {
 	Name string
 	Type *Schema
-	ID   int // field-id, which Iceberg adds; 0: none
+	ID   int // field-id, which Iceberg adds; 0 if there is none
 }
 
 // ParseSchema parses a schema in JSON.
@@ -93,7 +93,7 @@ func number(m map[string]any, key string) int {
 	return int(f)
 }
 
-// object is a type with attributes.
+// object parses a type with attributes.
 func (p *parser) object(m map[string]any, depth int) (*Schema, error) {
 	kind, ok := m["type"].(string)
 	if !ok {

@@ -14,8 +14,8 @@ type Filter struct {
 	Hashes int // probes a key; the reader of a file bounds it, as a call takes time in proportion to it
 }
 
-// Capacity is the number of keys that Kudu puts in a filter of nbytes bytes for a false-positive rate (0 < rate < 1;
-// 0.0001 unless a tablet server is configured otherwise): ⌈−bits · 0.69314² / ln rate⌉.
+// Capacity returns the number of keys that Kudu puts in a filter of nbytes bytes for a false-positive rate (0 < rate <
+// 1; 0.0001 unless a tablet server is configured otherwise): ⌈−bits · 0.69314² / ln rate⌉.
 func Capacity(nbytes int, rate float64) int {
 	return int(math.Ceil(-float64(8*nbytes) * ln2 * ln2 / math.Log(rate)))
 }
@@ -23,16 +23,16 @@ func Capacity(nbytes int, rate float64) int {
 // ln2 is Kudu's value: the exact logarithm would give other capacities than Kudu's.
 const ln2 = 0.69314
 
-// New is an empty filter of nbytes bytes with as many probes as Kudu chooses for expected keys:
-// ⌊bits · 0.69314 / expected⌋, at least 1. nbytes and expected below 1 count as 1.
+// New returns an empty filter of nbytes bytes with the number of probes that Kudu chooses for expected keys: ⌊bits ·
+// 0.69314 / expected⌋, at least 1. If nbytes or expected is less than 1, it counts as 1.
 func New(nbytes, expected int) *Filter {
 	nbytes, expected = max(nbytes, 1), max(expected, 1)
 	n := int(float64(8*nbytes) * ln2 / float64(expected))
 	return &Filter{Bits: make([]byte, nbytes), Hashes: max(n, 1)}
 }
 
-// Has reports whether the key with hash h may be in the filter: false is certain, true is not.
-// A filter without bits knows nothing and says true.
+// Has reports whether the key with hash h may be in the filter: false is certain, true is not. A filter without bits
+// excludes nothing, so Has returns true.
 func (f *Filter) Has(h uint64) bool {
 	n := uint32(8 * len(f.Bits))
 	if uint64(n) != 8*uint64(len(f.Bits)) {
@@ -42,7 +42,7 @@ func (f *Filter) Has(h uint64) bool {
 		return true
 	}
 	a, b := uint32(h), uint32(h>>32)
-	if n&(n-1) == 0 { // as the default size: no division
+	if n&(n-1) == 0 { // true of the default size: a mask replaces the division
 		for range f.Hashes {
 			p := a & (n - 1)
 			if f.Bits[p>>3]>>(p&7)&1 == 0 {
@@ -74,7 +74,7 @@ func (f *Filter) hasWide(h uint64) bool {
 	return true
 }
 
-// Add puts the key with hash h into the filter. A filter without bits stays as it is.
+// Add adds the key with hash h to the filter. A filter without bits is not changed.
 func (f *Filter) Add(h uint64) {
 	n := 8 * uint64(len(f.Bits))
 	if n == 0 {

@@ -36,7 +36,7 @@ func rotr(v uint64, n int) uint64 { return bits.RotateLeft64(v, -n) }
 
 func mix(v uint64) uint64 { return v ^ v>>47 }
 
-// fold makes 64 bits of 128 in the way of Murmur.
+// fold reduces 128 bits to 64 in the way of Murmur.
 func fold(hi, lo uint64) uint64 {
 	a := mix((hi ^ lo) * kFold)
 	return mix((hi^a)*kFold) * kFold
@@ -70,7 +70,7 @@ func hash32(p []byte) uint64 {
 	return fold(rotr(a-b, 43)+rotr(c, 30)+d, a+rotr(b^k3, 20)-c+uint64(n))
 }
 
-// half64 takes in 32 bytes, given as words; hash64 uses it for the front and for the back of the key.
+// half64 processes 32 bytes, passed as words; hash64 uses it for the front and for the back of the key.
 func half64(a, w1, w2, z uint64) (x, y uint64) {
 	b, c := rotr(a+z, 52), rotr(a, 37)
 	a += w1
@@ -89,7 +89,7 @@ func hash64(p []byte) uint64 {
 	return mix(r*k0+vy) * k2
 }
 
-// weak takes 32 bytes into two words of state.
+// weak mixes 32 bytes into two words of state.
 func weak(p []byte, a, b uint64) (uint64, uint64) {
 	_ = p[31]
 	z := le64(p[24:])
@@ -100,7 +100,7 @@ func weak(p []byte, a, b uint64) (uint64, uint64) {
 	return a + z, b + rotr(a, 23) + c
 }
 
-// hashLong hashes more than 64 bytes: first the end, then all blocks of 64 but an incomplete last one.
+// hashLong hashes more than 64 bytes: first the end, then all complete blocks of 64.
 func hashLong(p []byte) uint64 {
 	n := len(p)
 	x := le64(p[n-40:])

@@ -12,8 +12,8 @@ import (
 	"stoa/internal/enc/half"
 )
 
-// AppendCell appends row i of arr as people read it in a table: no quotes around strings, decimals with all digits of
-// their scale, binary as 0x…, nested values as JSON. Null is written as null; strings are not escaped.
+// AppendCell appends row i of arr as in a table for people: strings without quotes, decimals with all digits of their
+// scale, binary as 0x…, nested values as JSON. Null is written as null; strings are not escaped.
 func AppendCell(dst []byte, arr arrow.Array, i int) []byte {
 	if arr.IsNull(i) {
 		return append(dst, "null"...)
@@ -33,12 +33,12 @@ func AppendCell(dst []byte, arr arrow.Array, i int) []byte {
 	return plainCell(arr)(dst, i)
 }
 
-// AppendCSV appends row i of arr, which is not null, as CSV has it before quoting.
+// AppendCSV appends row i of arr, which is not null, as in CSV before quoting.
 func AppendCSV(dst []byte, arr arrow.Array, i int) []byte { return csvCell(arr)(dst, i) }
 
-// csvCell writes rows that are not null, as CSV has them before quoting: numbers in their shortest form that
-// reads back as the same value, decimals with all digits of the scale, dates as ISO 8601, timestamps as RFC
-// 3339 with the digits of their unit, binary in base64, nested types as JSON.
+// csvCell writes rows that are not null, as in CSV before quoting: numbers in their shortest form that reads back as
+// the same value, decimals with all digits of the scale, dates as ISO 8601, timestamps as RFC 3339 with the digits of
+// their unit, binary in base64, nested types as JSON.
 func csvCell(a arrow.Array) appender {
 	if b := binaryOf(a); b != nil {
 		return func(dst []byte, i int) []byte { return base64.StdEncoding.AppendEncode(dst, b(i)) }
@@ -85,7 +85,7 @@ func plainCell(a arrow.Array) appender {
 	return unquoted(jsonAppender(a))
 }
 
-// unquoted takes away the quotes of JSON strings: extension types may have such a form (a UUID).
+// unquoted removes the quotes of JSON strings, for extension types whose form is a string (a UUID).
 func unquoted(f appender) appender {
 	return func(dst []byte, i int) []byte {
 		at := len(dst)
@@ -101,7 +101,7 @@ func unquoted(f appender) appender {
 	}
 }
 
-// appendFloat writes the shortest form; NaN, +Inf and -Inf are spelled so.
+// appendFloat writes the shortest form; non-finite values are NaN, +Inf and -Inf.
 func appendFloat(dst []byte, f float64, bits int) []byte {
 	return strconv.AppendFloat(dst, f, 'g', -1, bits)
 }

@@ -13,8 +13,8 @@ const SecondsPerDay = 86400
 
 func append2(dst []byte, n int) []byte { return append(dst, byte('0'+n/10), byte('0'+n%10)) }
 
-// appendDate writes YYYY-MM-DD; years outside 0…9999 get as many digits as they need, and a sign,
-// as package time does.
+// appendDate writes YYYY-MM-DD. Years outside 0…9999 are written with as many digits as they need, and a sign, as in
+// package time.
 func appendDate(dst []byte, days int64) []byte {
 	y, m, d := civil.Date(days)
 	if y < 0 {
@@ -37,7 +37,8 @@ func appendClock(dst []byte, seconds int64) []byte {
 	return append2(append(dst, ':'), int(seconds%60))
 }
 
-// appendFraction writes '.' and digits decimal digits of n; trim leaves out trailing zeros (and then maybe everything).
+// appendFraction writes '.' and digits decimal digits of n. With trim, trailing zeros are omitted, and the point too if
+// no digit is left.
 func appendFraction(dst []byte, n int64, digits int, trim bool) []byte {
 	if digits == 0 || trim && n == 0 {
 		return dst
@@ -55,7 +56,7 @@ func appendFraction(dst []byte, n int64, digits int, trim bool) []byte {
 	return append(dst, b[:end]...)
 }
 
-// PerSecond is how many of the unit make a second, and the digits of its fraction.
+// PerSecond returns the number of units in a second, and the number of digits of its fraction.
 func PerSecond(u arrow.TimeUnit) (int64, int) {
 	switch u {
 	case arrow.Second:
@@ -73,17 +74,17 @@ func floorDiv(a, b int64) (q, r int64) {
 	return q, a - q*b
 }
 
-// stamp is how one timestamp type is written.
+// stamp holds the written form of one timestamp type.
 type stamp struct {
 	per    int64
 	digits int
-	loc    *time.Location // nil: written in UTC, with zone as its suffix
+	loc    *time.Location // if nil, written in UTC with zone as its suffix
 	sep    byte           // between date and time
 	zone   string
-	trim   bool // trailing zeros of the fraction are left out
+	trim   bool // omit trailing zeros of the fraction
 }
 
-// newStamp prepares for type t. A time zone that the machine does not know is written in UTC.
+// newStamp returns the stamp for type t. If the machine does not know the time zone, it is written in UTC.
 func newStamp(t *arrow.TimestampType, sep byte, trim bool) stamp {
 	s := stamp{sep: sep, trim: trim}
 	s.per, s.digits = PerSecond(t.Unit)
@@ -103,7 +104,7 @@ const (
 	maxStamp = 253402300800
 )
 
-// append writes v. A year outside 0…9999 has no form in RFC 3339: the number itself is written.
+// append writes v. A year outside 0…9999 has no form in RFC 3339, so v is written as a number instead.
 func (s *stamp) append(dst []byte, v int64) []byte {
 	sec, frac := floorDiv(v, s.per)
 	zone, offset := s.zone, 0
@@ -123,7 +124,7 @@ func (s *stamp) append(dst []byte, v int64) []byte {
 	return appendOffset(dst, offset)
 }
 
-// appendOffset writes +HH:MM, or +HH:MM:SS for the odd local mean times of long ago.
+// appendOffset writes +HH:MM, or +HH:MM:SS for historical local mean times, which have seconds.
 func appendOffset(dst []byte, offset int) []byte {
 	sign := byte('+')
 	if offset < 0 {

@@ -7,7 +7,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
-// digitsOf gives, for a decimal array, the unscaled integer of a row in decimal digits, with its sign.
+// digitsOf returns, for a decimal array, a function that writes the unscaled integer of a row in decimal digits, with
+// its sign.
 func digitsOf(a arrow.Array) func(dst []byte, i int) []byte {
 	switch a := a.(type) {
 	case *array.Decimal32:
@@ -28,7 +29,7 @@ func digitsOf(a arrow.Array) func(dst []byte, i int) []byte {
 	return nil
 }
 
-// plainDecimal writes the digits with the point in its place and all digits of the scale: 1.50.
+// plainDecimal writes the digits with the decimal point and all digits of the scale: 1.50.
 func plainDecimal(dst, digits []byte, scale int) []byte {
 	if digits[0] == '-' {
 		dst, digits = append(dst, '-'), digits[1:]
@@ -52,8 +53,8 @@ func plainDecimal(dst, digits []byte, scale int) []byte {
 	return append(append(dst, '.'), digits[cut:]...)
 }
 
-// shortDecimal writes the digits as arrow-go's JSON has them: no trailing zeros, and an exponent
-// below 1e-4 and from 10^precision on.
+// shortDecimal writes the digits as in arrow-go's JSON: no trailing zeros, and an exponent below 1e-4 and from
+// 10^precision on.
 func shortDecimal(dst, digits []byte, scale, precision int) []byte {
 	if digits[0] == '-' {
 		dst, digits = append(dst, '-'), digits[1:]

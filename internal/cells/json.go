@@ -13,15 +13,14 @@ import (
 	"stoa/internal/enc/half"
 )
 
-// appender appends the text of row i of one array. It is made once an array, so the switch over types
-// is not in the loop over rows.
+// appender appends the text of row i of one array. It is made once per array, so that the switch over types is outside
+// of the loop over rows.
 type appender func(dst []byte, i int) []byte
 
-// AppendJSON appends row i of arr as JSON. Values are those of arrow-go's own record-to-JSON form
-// (GetOneForMarshal), but for -0.0: numbers as numbers (NaN, +Inf and -Inf as strings), decimals, dates, times,
-// timestamps and durations as strings, binary in base64, structs as objects, lists as arrays, maps as
-// arrays of {"key", "value"}, unions as [type code, value], extensions as what they are stored as. The fields of a
-// struct keep their order.
+// AppendJSON appends row i of arr as JSON. Values are those of arrow-go's own record-to-JSON form (GetOneForMarshal),
+// except for -0.0: numbers as numbers (NaN, +Inf and -Inf as strings), decimals, dates, times, timestamps and durations
+// as strings, binary in base64, structs as objects, lists as arrays, maps as arrays of {"key", "value"}, unions as
+// [type code, value], extensions as their storage. The fields of a struct keep their order.
 func AppendJSON(dst []byte, arr arrow.Array, i int) []byte { return jsonAppender(arr)(dst, i) }
 
 // jsonAppender is AppendJSON for many rows of a.
@@ -69,9 +68,9 @@ func jsonValue(a arrow.Array) appender {
 	return jsonAny(a)
 }
 
-// stored is what an extension's values are stored as: that can be loaded into a column of any table to which they were
-// converted, which a form of their own (that of a UUID) cannot. Nil if a is of no extension, or of VARIANT, whose two
-// columns of bytes nobody could read.
+// stored returns the storage of an extension array, since storage values can be loaded into a column of any table to
+// which the array was converted, and an extension's own form (such as that of a UUID) cannot. It returns nil if a is
+// not an extension, or if it is a VARIANT, whose two binary columns would be unreadable.
 func stored(a arrow.Array) arrow.Array {
 	x, ok := a.(array.ExtensionArray)
 	if !ok || x.ExtensionType().ExtensionName() == "parquet.variant" {
@@ -80,8 +79,8 @@ func stored(a arrow.Array) arrow.Array {
 	return x.Storage()
 }
 
-// jsonAny is the slow path: arrow-go's own value, through encoding/json. Extension types with a form of their
-// own take it.
+// jsonAny is the slow path: arrow-go's own value, through encoding/json. It serves extension types that have their own
+// form.
 func jsonAny(a arrow.Array) appender {
 	return func(dst []byte, i int) []byte {
 		b, err := json.Marshal(a.GetOneForMarshal(i))
@@ -92,7 +91,7 @@ func jsonAny(a arrow.Array) appender {
 	}
 }
 
-// integers writes integers of every width, or is nil.
+// integers writes integers of every width; nil if a has another type.
 func integers(a arrow.Array) appender {
 	switch a := a.(type) {
 	case *array.Int8:
@@ -139,7 +138,7 @@ func jsonFloat(a arrow.Array) appender {
 	return nil
 }
 
-// appendJSONFloat writes the shortest form that reads back as f, with an exponent where encoding/json has one.
+// appendJSONFloat writes the shortest form that reads back as f, with an exponent wherever encoding/json writes one.
 func appendJSONFloat(dst []byte, f float64, bits int) []byte {
 	switch {
 	case f != f:
@@ -148,7 +147,7 @@ func appendJSONFloat(dst []byte, f float64, bits int) []byte {
 		return append(dst, `"+Inf"`...)
 	case f < -math.MaxFloat64:
 		return append(dst, `"-Inf"`...)
-	case f == 0 && math.Signbit(f): // as -0 it is a whole number to many readers, which have one zero
+	case f == 0 && math.Signbit(f): // written as -0, many readers would parse it as an integer and lose the sign
 		return append(dst, "-0.0"...)
 	}
 	abs, form := math.Abs(f), byte('f')
@@ -169,7 +168,7 @@ func jsonDecimal(a arrow.Array) appender {
 	}
 }
 
-// jsonTime writes dates, times of day, timestamps, durations and intervals, or is nil.
+// jsonTime writes dates, times of day, timestamps, durations and intervals; nil if a has another type.
 func jsonTime(a arrow.Array) appender {
 	switch a := a.(type) {
 	case *array.MonthInterval:
@@ -203,8 +202,8 @@ func appendInterval(dst []byte, names []string, values ...int64) []byte {
 	return append(dst, '}')
 }
 
-// plainTime writes dates, times, timestamps and durations without quotes, or is nil. sep stands between the date
-// and the time of a timestamp; trim leaves out trailing zeros of the fraction.
+// plainTime writes dates, times, timestamps and durations without quotes; nil if a has another type. sep is written
+// between the date and the time of a timestamp; trim omits trailing zeros of the fraction.
 func plainTime(a arrow.Array, sep byte, trim bool) appender {
 	switch a := a.(type) {
 	case *array.Date32:
@@ -227,7 +226,7 @@ func plainTime(a arrow.Array, sep byte, trim bool) appender {
 	return nil
 }
 
-// clock writes times of day; what is outside a day is taken modulo a day, as arrow-go does.
+// clock writes times of day; values outside a day are reduced modulo a day, as in arrow-go.
 func clock(u arrow.TimeUnit, trim bool, value func(int) int64) appender {
 	per, digits := PerSecond(u)
 	return func(dst []byte, i int) []byte {
@@ -237,7 +236,7 @@ func clock(u arrow.TimeUnit, trim bool, value func(int) int64) appender {
 	}
 }
 
-// jsonBytes writes strings and binary, or is nil.
+// jsonBytes writes strings and binary; nil if a has another type.
 func jsonBytes(a arrow.Array) appender {
 	switch a := a.(type) {
 	case *array.String:
@@ -257,7 +256,7 @@ func jsonBytes(a arrow.Array) appender {
 	}
 }
 
-// binaryOf gives the bytes of binary arrays, or is nil.
+// binaryOf returns a function that returns the bytes of binary values; nil if a has another type.
 func binaryOf(a arrow.Array) func(i int) []byte {
 	switch a := a.(type) {
 	case *array.Binary:
@@ -314,7 +313,7 @@ func appendEscape(dst []byte, c byte) []byte {
 	return append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
 }
 
-// jsonNested writes what consists of other arrays, or is nil.
+// jsonNested writes arrays that consist of other arrays; nil if a has another type.
 func jsonNested(a arrow.Array) appender {
 	switch a := a.(type) {
 	case *array.Struct:
@@ -355,7 +354,7 @@ func jsonStruct(a *array.Struct) appender {
 	return func(dst []byte, i int) []byte { return appendObject(dst, names, fields, i) }
 }
 
-// jsonName is what stands before a member's value: the brace or comma, the name, the colon.
+// jsonName returns the text before a member's value: the brace or comma, the name, the colon.
 func jsonName(name string, k int) []byte {
 	sep := byte(',')
 	if k == 0 {

@@ -6,7 +6,8 @@ import (
 	"stoa/fault"
 )
 
-// Distinct refuses fields that would be an object with one key twice, which is not read; path is of what they are in.
+// Distinct returns an error for fields that would become an object with a repeated key, which cannot be read back; path
+// is the path of the enclosing field.
 func Distinct(fields []arrow.Field, path string) error {
 	for _, p := range Repeated(fields) {
 		return fault.Unsupportedf(fault.Span{}, path+p,
@@ -15,7 +16,7 @@ func Distinct(fields []arrow.Field, path string) error {
 	return nil
 }
 
-// Repeated are the paths of fields, and of fields of structs at any depth, whose name one before them has.
+// Repeated returns the paths of fields, and of fields of structs at any depth, whose name an earlier sibling has.
 func Repeated(fields []arrow.Field) (paths []string) {
 	seen := map[string]bool{}
 	for _, f := range fields {
@@ -38,7 +39,7 @@ func repeatedIn(t arrow.DataType) (paths []string) {
 		return repeatedIn(t.ValueType)
 	case arrow.ExtensionType:
 		return repeatedIn(t.StorageType())
-	case arrow.NestedType: // whose own names are no keys
+	case arrow.NestedType: // whose own field names are not keys
 		for _, f := range t.Fields() {
 			for _, p := range repeatedIn(f.Type) {
 				paths = append(paths, f.Name+"."+p)

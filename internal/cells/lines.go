@@ -9,14 +9,14 @@ import (
 	"stoa/fault"
 )
 
-// JSONLWriter writes record batches as JSON lines: one object a line, its members in the order of the schema.
+// JSONLWriter writes record batches as JSON lines: one object per line, with members in the order of the schema.
 type JSONLWriter struct {
 	w     io.Writer
 	names [][]byte
 	buf   []byte
 }
 
-// NewJSONLWriter makes a writer of rows of sc. What it wrote is in w after Flush.
+// NewJSONLWriter returns a writer of rows of sc. Its output is in w after Flush.
 func NewJSONLWriter(w io.Writer, sc *arrow.Schema) *JSONLWriter {
 	j := &JSONLWriter{w: w, names: make([][]byte, sc.NumFields())}
 	for k := range j.names {
@@ -45,7 +45,7 @@ func (j *JSONLWriter) Write(b arrow.RecordBatch) error {
 	return nil
 }
 
-// Flush hands everything to the underlying writer.
+// Flush passes everything to the underlying writer.
 func (j *JSONLWriter) Flush() error { return flush(j.w, &j.buf) }
 
 // Close is Flush.
@@ -57,25 +57,25 @@ func flush(w io.Writer, buf *[]byte) error {
 	return err
 }
 
-// CSVWriter writes record batches as RFC 4180 has it, with lines ending in LF. Null is an empty field, an empty
+// CSVWriter writes record batches according to RFC 4180, with lines ending in LF. Null is an empty field, an empty
 // string is "".
 type CSVWriter struct {
 	w     io.Writer
 	sc    *arrow.Schema
 	comma byte
-	head  bool // still to be written
+	head  bool // the header has not been written yet
 	Null  string
 	buf   []byte
 	cell  []byte
 }
 
-// NewCSVWriter makes a writer of rows of sc with the field separator comma (an ASCII character).
-// What it wrote is in w after Flush.
+// NewCSVWriter returns a writer of rows of sc with the field separator comma (an ASCII character). Its output is in w
+// after Flush.
 func NewCSVWriter(w io.Writer, sc *arrow.Schema, comma rune, header bool) *CSVWriter {
 	return &CSVWriter{w: w, sc: sc, comma: byte(comma), head: header}
 }
 
-// Write appends all rows of b, and the header before the first.
+// Write appends all rows of b, and before the first row the header.
 func (c *CSVWriter) Write(b arrow.RecordBatch) error {
 	if int(b.NumCols()) != c.sc.NumFields() {
 		return fault.Bugf("a batch of %d columns for a writer of %d", b.NumCols(), c.sc.NumFields())
@@ -108,8 +108,8 @@ func (c *CSVWriter) Write(b arrow.RecordBatch) error {
 	return nil
 }
 
-// nullsOf says which rows of a read as null, through dictionaries, runs, extensions and the members of unions; nil:
-// none.
+// nullsOf returns a function that reports which rows of a read as null, looking through dictionaries, runs, extensions
+// and the members of unions; nil if none does.
 func nullsOf(a arrow.Array) func(i int) bool {
 	switch a := a.(type) {
 	case array.ExtensionArray:
@@ -147,7 +147,7 @@ func nullsOfUnion(a array.Union, row func(i int) int) func(i int) bool {
 	}
 }
 
-// field writes one cell, quoted if it must be; so is a value that looks like null.
+// field writes one cell. It is quoted if necessary, and also if its value looks like null.
 func (c *CSVWriter) field(b []byte) {
 	if string(b) != c.Null && !c.needsQuotes(b) {
 		c.buf = append(c.buf, b...)
@@ -169,7 +169,7 @@ func (c *CSVWriter) needsQuotes(b []byte) bool {
 			return true
 		}
 	}
-	// A space at an end would be lost in readers that trim, a byte order mark at the start in all.
+	// Readers that trim would lose a space at either end, and all readers a byte order mark at the start.
 	return len(b) == 0 || b[0] == ' ' || b[len(b)-1] == ' ' || b[0] == 0xEF
 }
 
@@ -187,7 +187,7 @@ func (c *CSVWriter) header() {
 	c.buf = append(c.buf, '\n')
 }
 
-// Flush hands everything, at least the header, to the underlying writer.
+// Flush passes everything, at least the header, to the underlying writer.
 func (c *CSVWriter) Flush() error {
 	c.header()
 	return flush(c.w, &c.buf)
@@ -196,5 +196,5 @@ func (c *CSVWriter) Flush() error {
 // Close is Flush.
 func (c *CSVWriter) Close() error { return c.Flush() }
 
-// flushAt is how much text is gathered before it is written.
+// flushAt is the amount of text that is collected before it is written.
 const flushAt = 64 << 10

@@ -1,6 +1,6 @@
-// Package check is what all verifiers share: findings are reported with the severity of their code and in the scope of
-// a part and a column, errors become findings, and findings with one cause make one incident. A format supplies rules
-// (what contradicts what), not loops.
+// Package check is shared by all verifiers: findings are reported with the severity of their code and in the scope of a
+// part and a column, errors become findings, and findings with one cause are folded into one incident. A format
+// supplies rules (what contradicts what), not loops.
 package check
 
 import (
@@ -18,7 +18,7 @@ import (
 // Codes are the kinds of findings of a format.
 type Codes []region.CodeDoc
 
-// Severity is the severity of a code; Error if the code is not known.
+// Severity returns the severity of a code; Error if the code is unknown.
 func (c Codes) Severity(code string) region.Severity {
 	if k := slices.IndexFunc(c, func(d region.CodeDoc) bool { return d.Code == code }); k >= 0 {
 		return c[k].Severity
@@ -26,7 +26,7 @@ func (c Codes) Severity(code string) region.Severity {
 	return region.Error
 }
 
-// Finding makes a finding of a code about unknown rows; unless it is an error, it loses none.
+// Finding returns a finding with the given code about unknown rows. If its severity is below Error, no rows are lost.
 func (c Codes) Finding(code string, at fault.Span, part, message string) region.Finding {
 	f := region.Finding{Code: code, Severity: c.Severity(code), At: at, Part: part, Message: message, Rows: unknown,
 		Lost: -1}
@@ -36,7 +36,7 @@ func (c Codes) Finding(code string, at fault.Span, part, message string) region.
 	return f
 }
 
-// Of makes a finding of an error, at the position that the error names. An error that is not damage has a class
+// Of returns a finding for an error, at the position stated in the error. Errors that are not damage get a class
 // (fault.NotDamage).
 func (c Codes) Of(code string, err error, part string) region.Finding {
 	var e *fault.Error
@@ -49,21 +49,21 @@ func (c Codes) Of(code string, err error, part string) region.Finding {
 }
 
 // Reporter passes on the findings of a verifier, or of recovery, until the consumer stops. Its scope (Part, Table,
-// Column, Whole) belongs to one goroutine; what several reporters share is safe for concurrent use.
+// Column, Whole) belongs to one goroutine; the state that several reporters share is safe for concurrent use.
 type Reporter struct {
-	Part, Column string     // of the findings that follow
-	Table        string     // the same, where Part does not say it (see region.Finding)
-	Whole        fault.Span // the file: positions are clipped to it, and errors without one get it; zero: not known
+	Part, Column string     // of the findings reported next
+	Table        string     // the same, unless Part implies it (see region.Finding)
+	Whole        fault.Span // the file: positions are clipped to it, and errors without one get it; zero if unknown
 
-	// Read is the code of errors about no byte of the file, Unsupported that of features that are not supported.
+	// Read is the code of errors that concern no byte of the file, Unsupported that of unsupported features.
 	Read, Unsupported string
-	// CodeOf maps an error of the file and the caller's code to a code; nil: the caller's code.
+	// CodeOf maps an error of the file and the caller's code to a code; if nil, the caller's code is used.
 	CodeOf func(code string, e *fault.Error) string
 
 	*sink
 }
 
-// sink is what the reporters of one verification share.
+// sink is the state shared by the reporters of one verification.
 type sink struct {
 	ctx   context.Context
 	codes Codes
@@ -75,24 +75,24 @@ type sink struct {
 	stopped bool
 }
 
-// New makes a Reporter for a part whose findings have the given codes. yield returns false to stop.
+// New returns a Reporter for a part whose findings have the given codes. yield returns false to stop.
 func New(ctx context.Context, part string, codes Codes, yield func(region.Finding) bool) *Reporter {
 	return &Reporter{Part: part, sink: &sink{ctx: ctx, codes: codes, yield: yield, seen: map[string]bool{}}}
 }
 
-// For returns a reporter for another part and column; what stops one stops both.
+// For returns a reporter for another part and column; stopping one stops both.
 func (r *Reporter) For(part, column string) *Reporter {
 	out := *r
 	out.Part, out.Column, out.Whole = part, column, fault.Span{}
 	return &out
 }
 
-// Collect makes a Reporter that appends to findings.
+// Collect returns a Reporter that appends to findings.
 func Collect(ctx context.Context, part string, codes Codes, findings *[]region.Finding) *Reporter {
 	return New(ctx, part, codes, func(f region.Finding) bool { *findings = append(*findings, f); return true })
 }
 
-// Stopped reports whether the consumer stopped, or the context ended: loops end then.
+// Stopped reports whether the consumer stopped or the context ended. Loops must then end.
 func (r *Reporter) Stopped() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -101,14 +101,14 @@ func (r *Reporter) Stopped() bool {
 
 func (s *sink) ended() bool { return s.stopped || s.ctx.Err() != nil }
 
-// Errors is the number of errors emitted by r and by those that share its sink.
+// Errors returns the number of errors emitted by r and by the reporters that share its sink.
 func (r *Reporter) Errors() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.errors
 }
 
-// Emit passes on a finding. Unless it is an error, it loses nothing.
+// Emit passes on a finding. If its severity is below Error, no rows are lost.
 func (r *Reporter) Emit(f region.Finding) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -136,7 +136,7 @@ func (r *Reporter) First(key string) bool {
 	return true
 }
 
-// Scoped is Emit with the severity of the finding's code, and with r's part and column.
+// Scoped is Emit with the severity of the finding's code, and with the part and column of r.
 func (r *Reporter) Scoped(f region.Finding) {
 	f.Severity, f.Part, f.Column = r.codes.Severity(f.Code), r.Part, r.Column
 	r.Emit(f)
@@ -144,18 +144,18 @@ func (r *Reporter) Scoped(f region.Finding) {
 
 var unknown = [2]int64{-1, -1}
 
-// Report reports a finding that is not an error value; its rows are not known.
+// Report reports a finding that is not an error value; its rows are unknown.
 func (r *Reporter) Report(code string, at fault.Span, path, format string, args ...any) {
 	r.Scoped(region.Finding{Code: code, At: at, Path: path, Message: fmt.Sprintf(format, args...), Rows: unknown,
 		Lost: -1})
 }
 
-// Rows is Report for rows, half-open, of which lost are lost; -1: not known.
+// Rows is Report for half-open rows, of which lost are lost; -1 if unknown.
 func (r *Reporter) Rows(code string, at fault.Span, rows [2]int64, lost int64, format string, args ...any) {
 	r.Scoped(region.Finding{Code: code, At: at, Message: fmt.Sprintf(format, args...), Rows: rows, Lost: lost})
 }
 
-// Unclaimed reports bytes that no structure claims, and those that two do, with the codes family.gap and
+// Unclaimed reports bytes that no structure claims, and bytes that two structures claim, with the codes family.gap and
 // family.overlap.
 func (r *Reporter) Unclaimed(family string, gaps, overlaps []fault.Span) {
 	for _, g := range gaps {
@@ -166,14 +166,14 @@ func (r *Reporter) Unclaimed(family string, gaps, overlaps []fault.Span) {
 	}
 }
 
-// Once is Report for what would be said of every page: only the first time for a key.
+// Once is Report for findings that would apply to every page: only the first one with the same key is reported.
 func (r *Reporter) Once(key, code string, at fault.Span, path, format string, args ...any) {
 	if r.First(key) {
 		r.Report(code, at, path, format, args...)
 	}
 }
 
-// Blame reports an error about the rows [first, end); -1: not known.
+// Blame reports an error about the rows [first, end); -1 if unknown.
 func (r *Reporter) Blame(code string, err error, first, end int64) {
 	f := region.Finding{Part: r.Part, Column: r.Column, Rows: [2]int64{first, end}, Lost: -1}
 	if first >= 0 && end >= first {
@@ -182,8 +182,8 @@ func (r *Reporter) Blame(code string, err error, first, end int64) {
 	r.About(f, code, err)
 }
 
-// About reports an error with the part, column and rows of f. An error that is not about the file is about reading it.
-// An error that is not damage has a class (fault.NotDamage).
+// About reports an error with the part, column and rows of f. An error that is not about the file is reported with the
+// code Read. Errors that are not damage get a class (fault.NotDamage).
 func (r *Reporter) About(f region.Finding, code string, err error) {
 	if err == nil || r.Stopped() {
 		return
@@ -202,7 +202,7 @@ func (r *Reporter) About(f region.Finding, code string, err error) {
 	r.Emit(f)
 }
 
-// place clips a span to the file; without a span it is the file.
+// place clips a span to the file; a missing span becomes the whole file.
 func (r *Reporter) place(at fault.Span) fault.Span {
 	if at.Object == "" {
 		at = r.Whole
@@ -217,7 +217,7 @@ func (r *Reporter) place(at fault.Span) fault.Span {
 	return fault.Span{Object: at.Object, Off: from, Len: min(max(at.End(), from), r.Whole.End()) - from}
 }
 
-// Reason is what an error says is wrong, in one line, without its position: a finding has its own.
+// Reason returns the reason of an error in one line, without its position, because a finding has its own.
 func Reason(err error) string {
 	var e *fault.Error
 	if errors.As(err, &e) {
@@ -226,7 +226,7 @@ func Reason(err error) string {
 	return err.Error()
 }
 
-// Message is an error's reason with its cause, in one line.
+// Message returns an error's reason with its cause, in one line.
 func Message(e *fault.Error) string {
 	m := e.Reason
 	if e.Cause != nil {

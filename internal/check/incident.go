@@ -9,44 +9,44 @@ import (
 	"stoa/region"
 )
 
-// Incident is findings with one cause: a damaged run of bytes of one object, or one missing thing without which much
-// else cannot be read.
+// Incident is a group of findings with one cause: a damaged run of bytes in one object, or one missing item without
+// which much else cannot be read.
 type Incident struct {
-	First   region.Finding // the first of the most severe ones: what people are shown
-	At      fault.Span     // the run of bytes that contains the findings; that of First if it is not about bytes
-	N       int            // findings, including First
+	First   region.Finding // the first of the most severe findings, which is displayed
+	At      fault.Span     // the run of bytes that contains the findings; At of First if they are not about bytes
+	N       int            // number of findings, including First
 	Codes   []CodeCount    // most frequent first
-	Tables  []string       // those that findings name apart from their parts; at most maxNames
-	Parts   []string       // tables, tablets, segments or files; at most maxNames, the others are only counted
+	Tables  []string       // named by findings separately from their parts; at most maxNames
+	Parts   []string       // tables, tablets, segments or files; at most maxNames, the rest is only counted
 	Columns []string       // the same
-	Lost    int64          // rows (or cells, in columns) reported as lost, added up; -1: some cannot be counted
+	Lost    int64          // total of rows (or cells, in columns) reported as lost; -1 if some cannot be counted
 	Listed  []int          // indices of the findings
 }
 
-// CodeCount is how many findings of an incident have a code.
+// CodeCount is the number of findings in an incident with the same code.
 type CodeCount struct {
 	Code string `json:"code"`
 	N    int    `json:"n"`
 }
 
-// nearby is how many bytes apart findings may be and still belong to one run: what is found is often only the end of a
-// damaged block.
+// nearby is the maximum distance in bytes between findings of one run: often only the end of a damaged block is found.
 const nearby = 64 << 10
 
-// maxPage is the size above which a span is not a page, but a file, a column or an index.
+// maxPage is the size above which a span is assumed to be a file, a column or an index and not a page.
 const maxPage = 1 << 20
 
-// maxNames is how many names an incident keeps.
+// maxNames is the number of names that an incident keeps.
 const maxNames = 16
 
-// maxRepeated is how many findings of one code about one part are shown individually; more are one incident.
+// maxRepeated is the number of findings with one code about one part that are shown individually; more become one
+// incident.
 const maxRepeated = 3
 
 // Fold groups findings into incidents, in the order of their first findings. Findings belong to one incident if they
-// are errors or warnings in one run of bytes of an object, or if more than three have the same code and the same part
-// or object (such as a container each block of which is missing).
+// are errors or warnings in one run of bytes of an object, or if more than three of them have the same code and the
+// same part or object (such as a container in which every block is missing).
 func Fold(findings []region.Finding) []Incident {
-	group := make([]int, len(findings)) // the finding that stands for the incident
+	group := make([]int, len(findings)) // the finding that represents the incident
 	for i := range group {
 		group[i] = i
 	}
@@ -83,8 +83,8 @@ func join(group []int, i, j int) {
 	group[max(i, j)] = min(i, j)
 }
 
-// byBytes joins findings in one run of bytes. A finding about a large part of an object belongs to the single run in
-// it; if there are several runs, each has its own cause, and the finding stays alone.
+// byBytes joins findings in one run of bytes. A finding about a large part of an object belongs to the run in it if
+// there is only one; if there are several, each has its own cause, and the finding stays separate.
 func byBytes(findings []region.Finding, group []int) {
 	var small, large []int
 	for i, f := range findings {
@@ -117,14 +117,14 @@ func byBytes(findings []region.Finding, group []int) {
 	}
 }
 
-// run is bytes [off, end) of an object without a gap, and the first finding about them.
+// run is the contiguous bytes [off, end) of an object, and the first finding about them.
 type run struct {
 	object   string
 	off, end int64
 	first    int
 }
 
-// within returns the runs, sorted by object and offset, that touch at; at most two.
+// within returns the runs that touch at, at most two; runs must be sorted by object and offset.
 func within(runs []run, at fault.Span) []run {
 	k, _ := slices.BinarySearchFunc(runs, at, func(r run, at fault.Span) int {
 		return cmp.Or(cmp.Compare(r.object, at.Object), cmp.Compare(r.end, at.Off))
@@ -136,7 +136,7 @@ func within(runs []run, at fault.Span) []run {
 	return runs[k:n]
 }
 
-// byCode joins repeated findings about one part, or one object.
+// byCode joins repeated findings about one part or one object.
 func byCode(findings []region.Finding, group []int) {
 	type key struct{ code, part, object string }
 	groups := map[key][]int{}
@@ -164,7 +164,7 @@ func (in *Incident) add(i int, f region.Finding) {
 	}
 }
 
-// finish sums up the findings.
+// finish computes the totals of the findings.
 func (in *Incident) finish(findings []region.Finding) {
 	counts := map[string]int{}
 	for _, i := range in.Listed {

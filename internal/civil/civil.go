@@ -1,10 +1,11 @@
-// Package civil is the proleptic Gregorian calendar over days since 1970-01-01, for every year whose seconds fit
-// an int64: package time writes and reads only years of four digits.
+// Package civil implements the proleptic Gregorian calendar over days since 1970-01-01, for every year whose seconds
+// fit in an int64: package time writes and reads only years of four digits.
 package civil
 
-// Days is the number of days from 1970-01-01 to a date; month is 1 to 12. A day past the month's end counts on.
+// Days returns the number of days from 1970-01-01 to a date; month is 1 to 12. A day past the end of the month
+// overflows into the next one.
 func Days(year int64, month, day int) int64 {
-	if month <= 2 { // years begin in March here, so that the leap day is the last one
+	if month <= 2 { // years begin in March in this computation, so that the leap day is the last one
 		year--
 	}
 	era := FloorDiv(year, 400)
@@ -30,7 +31,7 @@ func Date(days int64) (year int64, month, day int) {
 	return year, month, day
 }
 
-// MonthDays is how many days a month has.
+// MonthDays returns the number of days in a month.
 func MonthDays(year int64, month int) int {
 	if month == 2 && year%4 == 0 && (year%100 != 0 || year%400 == 0) {
 		return 29
@@ -38,7 +39,7 @@ func MonthDays(year int64, month int) int {
 	return [...]int{31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31}[month-1]
 }
 
-// FloorDiv is a/b rounded down; b is positive.
+// FloorDiv returns a/b rounded down; b must be positive.
 func FloorDiv(a, b int64) int64 {
 	q := a / b
 	if a%b < 0 {

@@ -1,18 +1,18 @@
 package civil
 
-// Java's calendar, by which CarbonData's SDK and Spark before 3.0 count days, is Julian before 15 October 1582.
+// Java's calendar, in which CarbonData's SDK and Spark before 3.0 count days, is Julian before 15 October 1582.
 
-// Switch is the day, from 1970-01-01, of 15 October 1582, the first one of the Gregorian calendar.
+// Switch is 15 October 1582, the first Gregorian day, in days since 1970-01-01.
 const Switch = -141427
 
-// Gregorian is the day that the proleptic Gregorian calendar calls as the Julian one calls day, which is before Switch:
-// the date that was meant. 29 February of a year that is only in the Julian calendar a leap year becomes 1 March.
+// Gregorian returns the day with the same date in the proleptic Gregorian calendar as day, which is before Switch, has
+// in the Julian one: the date that was meant. If 29 February exists only in the Julian calendar, it becomes 1 March.
 func Gregorian(day int64) int64 {
 	y, m, d := julian(day)
 	return Days(y, m, d)
 }
 
-// julian is the date of a day in the Julian calendar.
+// julian returns the date of a day in the Julian calendar.
 func julian(day int64) (year int64, month, dayOfMonth int) {
 	n := day + 719470 // from 0000-03-01 of the Julian calendar
 	era := FloorDiv(n, 1461)
@@ -28,8 +28,8 @@ func julian(day int64) (year int64, month, dayOfMonth int) {
 	return year, month, dayOfMonth
 }
 
-// Hybrid is the day of Java's calendar that is called as day is in the proleptic Gregorian one. The ten days that were
-// left out in October 1582 are counted on from the 4th.
+// Hybrid returns the day with the same date in Java's calendar as day has in the proleptic Gregorian one. The ten days
+// that were omitted in October 1582 continue the count from the 4th.
 func Hybrid(day int64) int64 {
 	if day >= Switch {
 		return day

@@ -1,6 +1,6 @@
-// Package claims finds bytes of a file that two column chunks claim: they are those of one at most, and nothing in the
-// pages says of which, as both would decode. So neither is read, but for one that alone is where writers put it,
-// between the chunks before and after it in the metadata.
+// Package claims finds bytes of a file that two column chunks claim. They belong to at most one of them, and the pages
+// do not show to which, because both would decode. So neither chunk is read, unless exactly one of them is where
+// writers put it, between the chunks before and after it in the metadata.
 package claims
 
 import (
@@ -11,14 +11,14 @@ import (
 	"stoa/fault"
 )
 
-// Chunk is where the metadata has a column chunk.
+// Chunk is the location of a column chunk according to the metadata.
 type Chunk struct {
 	Group, Column int
 	At            fault.Span
 }
 
-// Twice are the chunks of all, in the order of the metadata, that are not to be read because another one claims bytes
-// of theirs, which is the value; nil if there are none. Both are indices of all.
+// Twice returns the chunks that must not be read because another chunk claims some of their bytes, mapped to that
+// chunk; nil if there are none. Both are indices of all, which must be in the order of the metadata.
 func Twice(all []Chunk) map[int]int {
 	chunks, byPlace := make([]claim, len(all)), make([]int, len(all))
 	for i := range all {
@@ -47,17 +47,17 @@ func Twice(all []Chunk) map[int]int {
 	return out
 }
 
-// claim is a chunk with what is known of the bytes it claims.
+// claim is a chunk and the facts about the bytes it claims.
 type claim struct {
 	at     fault.Span
-	with   int  // the chunk that has bytes of it, too; only if shared
-	shared bool // another chunk has bytes of it
+	with   int  // the chunk that also claims bytes of this one; valid only if shared
+	shared bool // another chunk claims some of its bytes
 }
 
-// clustersOf are the chunks that share bytes, those together that do, and sets with and shared. byPlace is their order
-// in the file.
+// clustersOf returns groups of chunks that share bytes, and sets with and shared. byPlace is the order of the chunks in
+// the file.
 func clustersOf(all []claim, byPlace []int) (out [][]int) {
-	end, last := int64(math.MinInt64), -1 // of the chunks so far, and the one that ends there
+	end, last := int64(math.MinInt64), -1 // of the chunks so far, and the chunk that ends there
 	var open []int
 	for _, i := range byPlace {
 		x := &all[i]
@@ -79,8 +79,8 @@ func clustersOf(all []claim, byPlace []int) (out [][]int) {
 	return out
 }
 
-// placesKept reports of each chunk, in the order of the footer, whether the chunks that share no bytes are before it in
-// the file if they are before it in the footer, and after it otherwise. Where there are none, nothing is known of it.
+// placesKept reports, for each chunk in the order of the footer, whether every chunk that shares no bytes is on the
+// same side of it in the file as in the footer. If there are no such chunks, nothing is known about it.
 func placesKept(all []claim) []bool {
 	out := make([]bool, len(all))
 	known := make([]bool, len(all))

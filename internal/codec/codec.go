@@ -1,8 +1,8 @@
 // Package codec compresses and decompresses whole blocks, by the name of the method.
 //
-// All methods here are block methods: the size of the raw block is declared by the format around it, and a block that
-// decompresses to more or fewer bytes than declared is damaged. Nothing here allocates memory on the word of a
-// compressed block.
+// All methods here are block methods: the size of the raw block is declared by the surrounding format, and a block that
+// decompresses to more or fewer bytes than declared is damaged. No memory is allocated only because a compressed block
+// claims to need it.
 package codec
 
 import (
@@ -21,16 +21,16 @@ import (
 // Codec is one method.
 type Codec struct {
 	Name string
-	// Decompress fills dst, whose length is the declared raw size, from all of src. dst and src must not overlap.
-	// A real size that differs from len(dst), bytes of src left over, and damage are errors (class corrupt, path Name,
-	// offsets relative to src; the content of dst is then undefined).
+	// Decompress fills dst, whose length is the declared raw size, from all of src. dst and src must not overlap. A raw
+	// size other than len(dst), unused bytes in src, and damage are errors (class corrupt, path Name, offsets relative
+	// to src; the content of dst is then undefined).
 	Decompress func(dst, src []byte) error
-	// Compress appends the compressed form of src to dst, also when it is longer than src.
+	// Compress appends the compressed form of src to dst, even if it is longer than src.
 	Compress func(dst, src []byte) []byte
 }
 
-// The methods. Kudu names them in lower case in its column attributes; the numbers of each format's enums are
-// the format's.
+// The methods. Kudu uses their lower-case names in its column attributes; the numbers in each format's enums are left
+// to the formats.
 var codecs = [...]Codec{
 	{"none", copyBlock, func(dst, src []byte) []byte { return append(dst, src...) }},
 	{"lz4", decompressLZ4, compressLZ4},
@@ -80,7 +80,7 @@ func compressLZ4(dst, src []byte) []byte {
 	dst = grow(dst, lz4.CompressBlockBound(len(src)))
 	n, err := lz4.CompressBlock(src, dst[at:], nil)
 	if err != nil || n == 0 {
-		panic("lz4: a block does not fit in its own bound") // cannot happen with a whole bound
+		panic("lz4: a block does not fit in its own bound") // impossible if the bound is computed correctly
 	}
 	return dst[:at+n]
 }
@@ -137,7 +137,7 @@ func decompressZlib(dst, src []byte) error {
 	return atEnd("zlib", f, dst, src) // which checks the checksum
 }
 
-// atEnd checks that a stream ends after filling dst, and src with it.
+// atEnd checks that a stream ends after filling dst, and that src ends with it.
 func atEnd(name string, f *inflater, dst, src []byte) error {
 	var one [1]byte
 	if n, err := f.z.Read(one[:]); n != 0 || err != io.EOF {
@@ -161,7 +161,8 @@ func decompressDeflate(dst, src []byte) error {
 	return decompressDeflateSlow(dst, src)
 }
 
-// decompressDeflateSlow is for streams that inflate refuses: its error says what is wrong with them.
+// decompressDeflateSlow decompresses streams that inflate refuses, in order to return an error that describes the
+// damage.
 func decompressDeflateSlow(dst, src []byte) error {
 	f := rawInflaters.Get().(*inflater)
 	defer func() {

@@ -16,10 +16,10 @@ import (
 	"stoa/fault"
 )
 
-// Expand decompresses all of src, whose raw size the format around it does not declare: "none", "snappy" (a block
-// without framing), "zstd", "gzip", "lz4-frame". room allocates n bytes with unset content. A raw size above limit is a
-// Limit error; a size that the bytes state is checked against the largest that their method can reach before memory is
-// allocated. Errors are relative to src.
+// Expand decompresses all of src, whose raw size is not declared by the surrounding format: "none", "snappy" (a block
+// without framing), "zstd", "gzip", "lz4-frame". room allocates n bytes with undefined content. A raw size above limit
+// is a Limit error; a size that the bytes state is compared with the largest size that the method can reach before
+// memory is allocated. Errors are relative to src.
 func Expand(name string, src []byte, limit int64, room func(n int) []byte) ([]byte, error) {
 	switch name {
 	case "none":
@@ -70,8 +70,8 @@ var newZstdDecoder = sync.Pool{New: func() any {
 	return d
 }}
 
-// firstAlloc is how much is allocated at first for bytes that do not state their raw size, or state one that is much
-// larger than they are.
+// firstAlloc returns the number of bytes to allocate first if src does not state its raw size, or states one that is
+// much larger than src.
 func firstAlloc(src []byte, declared uint64, limit int64) int {
 	n := uint64(16*len(src) + 4096)
 	if declared > 0 {
@@ -112,9 +112,9 @@ func expandZstd(src []byte, limit int64, room func(n int) []byte) ([]byte, error
 	return drain("zstd", d, src, firstAlloc(src, declared, limit), limit, room)
 }
 
-// narrowed is the frame with a window no larger than its content may be: a streaming writer such as parquet-mr's asks
-// for 2 MiB and more for a few bytes, and the decoder allocates it. No match reaches back further than the content is
-// long.
+// narrowed returns the frame with a window no larger than its content may be: a streaming writer such as parquet-mr's
+// requests 2 MiB or more for a few bytes, and the decoder allocates it. No match can reach back further than the length
+// of the content.
 func narrowed(src []byte, h *zstd.Header, limit int64) io.Reader {
 	const block, lowest = 128 << 10, 10 // bytes of the largest block; the smallest window is 2^10
 	log := max(bits.Len64(uint64(max(limit, block)-1)), lowest)
@@ -135,13 +135,13 @@ func drain(name string, z io.Reader, src []byte, first int, limit int64, room fu
 	for {
 		k, err := io.ReadFull(r, out[n:])
 		n += k
-		if err == io.EOF || err == io.ErrUnexpectedEOF { // ReadFull's own: see cutErrors
+		if err == io.EOF || err == io.ErrUnexpectedEOF { // returned by ReadFull itself: see cutErrors
 			return out[:n], nil
 		}
 		if err != nil {
 			return nil, fault.Rel(0, len(src), name, "after %d raw bytes: %v", n, err)
 		}
-		var one [1]byte // is it all?
+		var one [1]byte // check that nothing follows
 		if k, err := io.ReadFull(r, one[:]); k == 0 {
 			if err == io.EOF {
 				return out[:n], nil
@@ -158,7 +158,7 @@ func drain(name string, z io.Reader, src []byte, first int, limit int64, room fu
 	}
 }
 
-// gzipTail is the checksum and the raw size (modulo 2³²) at the end of a member.
+// gzipTail is the length of the checksum and the raw size (modulo 2³²) at the end of a member.
 const gzipTail = 8
 
 var gunzips = sync.Pool{New: func() any { return new(gzip.Reader) }}
@@ -176,7 +176,7 @@ func expandGzip(src []byte, limit int64, room func(n int) []byte) ([]byte, error
 	return drain("gzip", z, src, firstAlloc(src, declared, limit), limit, room)
 }
 
-// cutErrors keeps a truncated stream from looking like one that ends.
+// cutErrors makes sure that a truncated stream is not mistaken for one that ends.
 type cutErrors struct{ z io.Reader }
 
 func (c cutErrors) Read(p []byte) (int, error) {

@@ -8,9 +8,9 @@ import (
 	"github.com/klauspost/compress/zlib"
 )
 
-// Extent returns how many bytes at the beginning of b are the compressed form of raw bytes, for blocks whose stored
-// size was lost: blocks of "lz4", "snappy" and "zlib" show where they end. -1: b begins with no such block, or the
-// method is another.
+// Extent returns the number of bytes at the beginning of b that are the compressed form of raw bytes, for blocks whose
+// stored size was lost: blocks of "lz4", "snappy" and "zlib" show where they end. It returns -1 if b does not begin
+// with such a block or the method is another one.
 func Extent(name string, b []byte, raw int) int {
 	switch name {
 	case "lz4":

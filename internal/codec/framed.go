@@ -19,7 +19,7 @@ func CompressFramed(name string, dst, src []byte) (out []byte, ok bool) {
 	case "zstd":
 		z := zstdEncoders.Get().(*zstd.Encoder)
 		defer zstdEncoders.Put(z)
-		if len(src) == 0 { // the library would give no bytes at all, which is no frame
+		if len(src) == 0 { // the library would return no bytes at all, which is not a frame
 			return append(dst, emptyZstd...), true
 		}
 		return z.EncodeAll(src, dst), true

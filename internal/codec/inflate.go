@@ -7,11 +7,11 @@ import (
 	"unsafe"
 )
 
-// A deflate decoder for streams whose input is all in memory and whose raw size is known: pages of files. It returns no
-// errors: what it cannot decode, above all damaged streams, is left to the library's reader, whose errors say what is
-// wrong.
+// A deflate decoder for streams whose input is entirely in memory and whose raw size is known: pages of files. It
+// returns no errors: streams that it cannot decode, which are mostly damaged, are left to the library's reader, whose
+// errors describe the damage.
 
-// A table entry gives the meaning of the bits at the front of the stream:
+// A table entry describes the bits at the front of the stream:
 //
 //	bits 0–7    length of the code, without the extra bits
 //	bits 8–13   number of extra bits of a length or distance, or of the bits that index a second table
@@ -34,13 +34,13 @@ func (e entry) length() uint { return uint(e & 0xff) }
 func (e entry) extra() uint  { return uint(e >> 8 & 0x3f) }
 func (e entry) value() int   { return int(e >> 16 & 0x7fff) }
 
-// tables are those of a block. Second tables lie after the first.
+// tables are the tables of a block. Second tables follow the first.
 type tables struct {
 	lit     [1<<litBits + 2<<10]entry
 	dist    [1<<distBits + 1<<10]entry
 	pre     [1 << preBits]entry
 	lengths [286 + 32 + 138]uint8
-	fixed   bool // lit and dist are those of the fixed codes
+	fixed   bool // lit and dist hold the fixed codes
 }
 
 var tablePool = sync.Pool{New: func() any { return new(tables) }}
@@ -74,8 +74,8 @@ func symbols() (lit [288]entry, dist [32]entry, pre [19]entry) {
 	return lit, dist, pre
 }
 
-// build makes the table of canonical codes of the given lengths. The codes must be complete, except that there may be
-// no code or a single one for distances (lone). Second tables are as large as their longest code needs.
+// build makes the table of canonical codes with the given lengths. The codes must be complete, except that with lone,
+// for distances, there may be no code or only one. Second tables are as large as their longest code needs.
 func build(table []entry, width uint, lengths []uint8, symbols []entry, lone bool) bool {
 	var count [16]int
 	for _, l := range lengths {
@@ -102,7 +102,7 @@ func build(table []entry, width uint, lengths []uint8, symbols []entry, lone boo
 			continue
 		}
 		l := uint(n)
-		rev := int(bits.Reverse16(uint16(next[l])) >> (16 - l)) // codes are stored from their first bit on
+		rev := int(bits.Reverse16(uint16(next[l])) >> (16 - l)) // the first bit of a code is stored lowest
 		next[l]++
 		e := symbols[s]&^0xff | entry(l)
 		if symbols[s] == noCode {
@@ -139,14 +139,14 @@ func build(table []entry, width uint, lengths []uint8, symbols []entry, lone boo
 // stream is the state of the decoder.
 type stream struct {
 	src  []byte
-	in   int    // next byte
+	in   int    // bits, the next one lowest; bits above have may already hold some of src[in:]
 	buf  uint64 // bits, the next one lowest; above have there may be some of src[in:] already
 	have uint
 	dst  []byte
 	out  int
 }
 
-// fill fills buf up to at least 56 bits, or to all that are left, with zeros after them.
+// fill fills buf to at least 56 bits, or with all remaining bits followed by zeros.
 func (s *stream) fill() {
 	if s.in+8 <= len(s.src) {
 		s.buf |= binary.LittleEndian.Uint64(s.src[s.in:]) << s.have
@@ -301,7 +301,7 @@ func (t *tables) dynamic(s *stream) bool {
 }
 
 // The fast loop stops where a step could go past the end: a step reads the input of two fills, and writes three
-// literals and a match, which is copied by words.
+// literals and a match, which is copied word by word.
 const (
 	inMargin  = 16
 	outMargin = 3 + 258 + 16
@@ -358,7 +358,7 @@ func (s *stream) block(t *tables) bool {
 	}
 }
 
-// fast is block without checks for the ends, for as long as they are far enough. end is true if the block ended.
+// fast is block without checks for the ends, while these are far enough away. end is true if the block ended.
 func (s *stream) fast(t *tables) (end, ok bool) {
 	src, dst := unsafe.Pointer(unsafe.SliceData(s.src)), unsafe.Pointer(unsafe.SliceData(s.dst))
 	in, out, buf, have := s.in, s.out, s.buf, s.have
@@ -367,7 +367,7 @@ func (s *stream) fast(t *tables) (end, ok bool) {
 	for in <= lastIn && out <= lastOut {
 		buf, in, have = refill(src, buf, in, have)
 		e := t.lit[buf&(1<<litBits-1)]
-		if e&literal != 0 { // up to three of them with one fill
+		if e&literal != 0 { // up to three literals per fill
 			buf, have = drop(buf, have, e)
 			out = put(dst, out, e)
 			e = t.lit[buf&(1<<litBits-1)]
@@ -420,7 +420,7 @@ func (s *stream) fast(t *tables) (end, ok bool) {
 	return end, ok
 }
 
-// refill fills buf up with the bits from in on, to 56 or more.
+// refill fills buf with the bits from in on, to 56 or more.
 func refill(src unsafe.Pointer, buf uint64, in int, have uint) (uint64, int, uint) {
 	return buf | *(*uint64)(unsafe.Add(src, in))<<(have&63), in + int((63-have)>>3), have | 56
 }

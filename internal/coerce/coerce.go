@@ -1,5 +1,5 @@
-// Package coerce converts Arrow values to the forms that formats store them in, and back: extensions as their storage,
-// decimals as big-endian integers.
+// Package coerce converts Arrow values to the forms in which formats store them, and back: extensions to their storage,
+// decimals to big-endian integers.
 package coerce
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 )
 
-// Storage is t, or the storage type of an extension.
+// Storage returns t, or the storage type if t is an extension.
 func Storage(t arrow.DataType) arrow.DataType {
 	for {
 		e, ok := t.(arrow.ExtensionType)
@@ -22,7 +22,7 @@ func Storage(t arrow.DataType) arrow.DataType {
 	}
 }
 
-// Stored is a, or the storage array of an extension array.
+// Stored returns a, or the storage array if a is an extension array.
 func Stored(a arrow.Array) arrow.Array {
 	for {
 		e, ok := a.(array.ExtensionArray)
@@ -33,7 +33,8 @@ func Stored(a arrow.Array) arrow.Array {
 	}
 }
 
-// BigEndian is v in two's complement, most significant byte first, in as few bytes as possible, as in Avro and Java.
+// BigEndian returns v in two's complement, most significant byte first, in as few bytes as possible, as in Avro and
+// Java.
 func BigEndian(v decimal128.Num) []byte {
 	var b [16]byte
 	binary.BigEndian.PutUint64(b[:], uint64(v.HighBits()))
@@ -45,13 +46,13 @@ func BigEndian(v decimal128.Num) []byte {
 	return b[k:]
 }
 
-// OfBigEndian is the inverse for any number of bytes; false if the value exceeds 128 bits.
+// OfBigEndian is the inverse, for any number of bytes; it returns false if the value exceeds 128 bits.
 func OfBigEndian(b []byte) (decimal128.Num, bool) {
 	var hi, lo uint64
 	if len(b) > 0 && b[0] >= 0x80 {
 		hi, lo = math.MaxUint64, math.MaxUint64
 	}
-	for len(b) > 16 { // only what the sign repeats
+	for len(b) > 16 { // remove bytes that only repeat the sign
 		if (b[0] != 0 || b[1] >= 0x80) && (b[0] != 0xff || b[1] < 0x80) {
 			return decimal128.Num{}, false
 		}
