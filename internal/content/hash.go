@@ -16,12 +16,12 @@ import (
 	"stoa/internal/enc/half"
 )
 
-// Numbers without a pattern (the fractions of square roots, as SHA-2 has them): one a kind of value, so that
-// hashes of 0 are spread, too.
+// Numbers without a pattern (the fractions of square roots, as in SHA-2): one for each kind of value, so that hashes of
+// 0 are spread as well.
 const (
 	nullHash    = 0x6a09e667f3bcc908
 	wholeSeed   = 0xbb67ae8584caa73b
-	largeSeed   = 0x3c6ef372fe94f82b // whole numbers above the largest int64
+	largeSeed   = 0x3c6ef372fe94f82b // integers above the largest int64
 	realSeed    = 0xa54ff53a5f1d36f1
 	truthSeed   = 0x510e527fade682d1
 	instantSeed = 0x9b05688c2b3e6c1f
@@ -31,28 +31,28 @@ const (
 	factor      = 0x9fb21c651e98df25 // odd
 )
 
-// scramble spreads every bit over all, one to one (the end of splitmix64).
+// scramble spreads every bit over all bits, one to one (the final step of splitmix64).
 func scramble(h uint64) uint64 {
 	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
 	h = (h ^ h>>27) * 0x94d049bb133111eb
 	return h ^ h>>31
 }
 
-// fold puts the hash of the next value after those before it.
+// fold combines the hash of the next value with that of the values before it.
 func fold(h, next uint64) uint64 {
 	h = (bits.RotateLeft64(h, 23) ^ next) * factor
 	return h ^ h>>32
 }
 
-// kept is what hashing keeps between batches.
+// kept is the state that hashing keeps between batches.
 type kept struct {
-	dict  arrow.ArrayData // whose values are hashed in words
+	dict  arrow.ArrayData // the dictionary whose values are hashed in words
 	words []uint64
 	child []uint64
 	bytes []byte
 }
 
-// hash gives the hashes of cells from, from+1, … of a, of the given side, as many as out has room for.
+// hash writes the hashes of cells from, from+1, … of a, which is of the given side, until out is full.
 func (n *node) hash(out []uint64, a arrow.Array, from, side int) {
 	if x, ok := a.(array.ExtensionArray); ok {
 		n.hash(out, x.Storage(), from, side)
@@ -91,7 +91,7 @@ func (n *node) hash(out []uint64, a arrow.Array, from, side int) {
 	holes(out, a, from)
 }
 
-// holes puts the hash of null where a is null.
+// holes writes the hash of null wherever a is null.
 func holes(out []uint64, a arrow.Array, from int) {
 	if a.NullN() == 0 {
 		return
@@ -112,8 +112,8 @@ func holes(out []uint64, a arrow.Array, from int) {
 	}
 }
 
-// coded looks the hashes of a dictionary's values up, which are made once a dictionary, unless that is far
-// larger than the rows.
+// coded looks up the hashes of a dictionary's values. They are computed once per dictionary, unless the dictionary is
+// far larger than the rows.
 func (n *node) coded(out []uint64, a *array.Dictionary, from, side int) {
 	m := &n.kept[side]
 	values := a.Dictionary()
@@ -187,7 +187,7 @@ func reals(out []uint64, a arrow.Array, from int) {
 	}
 }
 
-// realHash: all NaN are one, and so are the zeros.
+// realHash hashes a float: all NaN are equal, and so are the zeros.
 func realHash(f float64) uint64 {
 	switch {
 	case f != f:
@@ -200,7 +200,7 @@ func realHash(f float64) uint64 {
 
 func truths(out []uint64, a arrow.Array, from int) {
 	hashes := [2]uint64{scramble(truthSeed), scramble(truthSeed + 1)}
-	var bits []byte // of an array of nulls there may be none
+	var bits []byte // an array of nulls may have no buffer
 	if b := a.Data().Buffers()[1]; b != nil {
 		bits = b.Bytes()
 	}
@@ -235,7 +235,7 @@ func (n *node) octets(out []uint64, a arrow.Array, from int) {
 	}
 }
 
-// viewed hashes values of views. Under a null there may be any bytes, and as a view they lead nowhere.
+// viewed hashes values of views. Below a null there may be any bytes, which as a view would point nowhere.
 func viewed[T any](out []uint64, a arrow.Array, from int, value func(int) T, hash func(T) uint64) {
 	for i := range out {
 		if a.IsValid(from + i) {
@@ -244,7 +244,7 @@ func viewed[T any](out []uint64, a arrow.Array, from int, value func(int) T, has
 	}
 }
 
-// dataOf is the buffer in which offsets are counted.
+// dataOf returns the buffer to which offsets refer.
 func dataOf(a arrow.Array) []byte {
 	if b := a.Data().Buffers()[2]; b != nil {
 		return b.Bytes()
@@ -253,7 +253,7 @@ func dataOf(a arrow.Array) []byte {
 }
 
 func texts[T int32 | int64](out []uint64, offsets []T, data []byte) {
-	if len(offsets) == 0 { // of no entries there may be none
+	if len(offsets) == 0 { // an array without entries may have no buffer
 		return
 	}
 	for i := range out {
@@ -261,13 +261,13 @@ func texts[T int32 | int64](out []uint64, offsets []T, data []byte) {
 	}
 }
 
-// rounding is what timestamps of side 0 are made multiples of; 0 nanoseconds: they are not.
+// rounding is the unit to whose multiples timestamps of side 0 are rounded; 0 nanoseconds means no rounding.
 type rounding struct {
 	nanos   int64
 	nearest bool
 }
 
-// rounded gives timestamps of a unit of so many nanoseconds as r has them.
+// rounded rounds timestamps whose unit is own nanoseconds.
 func (r rounding) rounded(v []arrow.Timestamp, own int64) []arrow.Timestamp {
 	out := make([]arrow.Timestamp, len(v))
 	per := arrow.Timestamp(r.nanos / own)
@@ -283,7 +283,7 @@ func (r rounding) rounded(v []arrow.Timestamp, own int64) []arrow.Timestamp {
 	return out
 }
 
-// instants are hashed as nanoseconds, in 128 bits.
+// instants hashes dates and times as nanoseconds, in 128 bits.
 func (n *node) instants(out []uint64, a arrow.Array, from, side int) {
 	const day = 24 * 60 * 60 * 1_000_000_000
 	switch a := a.(type) {
@@ -353,7 +353,7 @@ func (n *node) record(out []uint64, a *array.Struct, from, side int) {
 	}
 }
 
-// words is for all that has no way of its own.
+// words hashes all types that have no method of their own.
 func (n *node) words(out []uint64, a arrow.Array, from, side int) {
 	m := &n.kept[side]
 	for i := range out {
@@ -364,7 +364,7 @@ func (n *node) words(out []uint64, a arrow.Array, from, side int) {
 	}
 }
 
-// decimalNumbers are hashed as sign, digits and power of ten, without zeros at the digits' end.
+// decimalNumbers hashes decimals by sign, digits and power of ten, without trailing zeros.
 func decimalNumbers(out []uint64, a arrow.Array, from int) {
 	scale := int32(0)
 	if t, ok := a.DataType().(arrow.DecimalType); ok {
@@ -400,7 +400,7 @@ func decimalNumbers(out []uint64, a arrow.Array, from int) {
 	}
 }
 
-// integers are whole numbers that are compared with decimals.
+// integers hashes integers that are compared with decimals.
 func integers(out []uint64, a arrow.Array, from int) {
 	each := func(value func(i int) int64) {
 		for i := range out {
@@ -426,8 +426,8 @@ func integers(out []uint64, a arrow.Array, from int) {
 	}
 }
 
-// decimalHash is that of a two's complement number. Where it is negative, hi may be 0 instead of the sign's
-// ones if lo alone is negative as an int64.
+// decimalHash hashes a two's complement number. If it is negative, hi may be 0 instead of the sign extension, provided
+// that lo alone is negative as an int64.
 func decimalHash(hi, lo uint64, negative bool, scale int32) uint64 {
 	if negative && hi == 0 {
 		lo = -lo
@@ -439,7 +439,7 @@ func decimalHash(hi, lo uint64, negative bool, scale int32) uint64 {
 	if hi|lo == 0 {
 		return scramble(decimalSeed)
 	}
-	for hi == 0 && lo&1 == 0 { // what ends in 0 is even
+	for hi == 0 && lo&1 == 0 { // a number that ends in 0 is even
 		q := lo / 10
 		if q*10 != lo {
 			return digitsHash(0, 0, lo, negative, scale)
@@ -465,7 +465,7 @@ func digitsHash(rest, hi, lo uint64, negative bool, scale int32) uint64 {
 	return scramble(fold(scramble(h)+hi*factor, lo))
 }
 
-// largeHash is decimalHash of a number of any length.
+// largeHash is decimalHash for a number of any length.
 func largeHash(v *big.Int, scale int32) uint64 {
 	negative := v.Sign() < 0
 	v = new(big.Int).Abs(v)

@@ -1,12 +1,11 @@
-// Package content sums up what a table holds, so that two readings of it can be compared without keeping
-// either: rows, a checksum over whole rows, and one of each column that says where a difference is.
+// Package content summarizes the contents of a table, so that two readings of it can be compared without keeping
+// either: number of rows, a checksum over whole rows, and one for each column that shows where a difference is.
 //
-// The sums depend neither on the order of the rows nor on where batches end, nor on how a type stores its
-// values (dictionaries, views, large offsets, what lies below nulls). Cells that package diff calls equal count
-// as equal: of integers of any width, decimals of any scale, dates and timestamps of any unit the value counts;
-// all NaN are one, and -0 is 0. Cells that differ have other hashes, but for one chance in 2^64; a row that is
-// there twice counts twice. The hashes are no protection against somebody who looks for two tables with the
-// same sum.
+// The sums depend neither on the order of the rows nor on where batches end, nor on how a type stores its values
+// (dictionaries, views, large offsets, bytes below nulls). Cells that package diff calls equal count as equal: integers
+// of any width, decimals of any scale, and dates and timestamps of any unit count by their value; all NaN are equal,
+// and -0 is 0. Cells that differ have different hashes, except for one chance in 2^64; a row that occurs twice counts
+// twice. The hashes do not protect against an attacker who searches for two tables with the same sum.
 package content
 
 import (
@@ -19,7 +18,7 @@ import (
 	"stoa/internal/diff"
 )
 
-// Plan says which columns of two schemas belong together, and how their cells are made comparable.
+// Plan records which columns of two schemas correspond, and how their cells are made comparable.
 type Plan struct {
 	columns      []column
 	incomparable []string // names of columns that cannot be compared
@@ -29,15 +28,15 @@ type Plan struct {
 type column struct {
 	name string
 	at   [2]int
-	path []int // of a field of a struct of side 0 that is a column of side 1: which child of it, and of that, …
-	node *node // nil: it cannot be compared
+	path []int // of a field of a struct of side 0 that is a column of side 1: child indices, outermost first
+	node *node // nil if it cannot be compared
 }
 
-// Same is the plan of a table that is compared with another reading of itself.
+// Same returns the plan for comparing a table with another reading of itself.
 func Same(sc *arrow.Schema) *Plan { return Between(sc, sc) }
 
-// Between pairs the columns of what went in (side 0) with those of what came out (side 1): by their names, else
-// by names in other letters, else, where both have as many columns, by position.
+// Between pairs the columns of the input (side 0) with those of the output (side 1): by name, otherwise by name
+// ignoring case, otherwise, if both have the same number of columns, by position.
 func Between(in, out *arrow.Schema) *Plan {
 	p := &Plan{}
 	partner := partners(in, out)
@@ -61,8 +60,8 @@ func Between(in, out *arrow.Schema) *Plan {
 	return p
 }
 
-// flattened are the fields of a struct, column i, that came out as columns named STRUCT.FIELD; nil if not all
-// are there.
+// flattened returns the fields of a struct, column i, that were written as columns named STRUCT.FIELD; nil if some are
+// missing.
 func flattened(f arrow.Field, i int, path []int, out *arrow.Schema) (all []column) {
 	t, ok := f.Type.(*arrow.StructType)
 	if !ok {
@@ -89,7 +88,7 @@ func flattened(f arrow.Field, i int, path []int, out *arrow.Schema) (all []colum
 	return all
 }
 
-// partners are, of each field of in, the field of out; -1: none.
+// partners returns, for each field of in, the index of the corresponding field of out; -1 if there is none.
 func partners(in, out *arrow.Schema) []int {
 	partner := make([]int, in.NumFields())
 	used := make([]bool, out.NumFields())
@@ -105,7 +104,7 @@ func partners(in, out *arrow.Schema) []int {
 	for i := range partner {
 		partner[i] = -1
 	}
-	if sameNames(in, out) { // the usual case, without looking for each name among all
+	if sameNames(in, out) { // the usual case, which avoids searching all names for each name
 		for i := range partner {
 			partner[i] = i
 		}
@@ -133,7 +132,7 @@ func sameNames(in, out *arrow.Schema) bool {
 	return true
 }
 
-// Leave drops a column from the comparison: nothing is known of it.
+// Leave excludes a column from the comparison because nothing is known about it.
 func (p *Plan) Leave(name string) {
 	if slices.Contains(p.incomparable, name) {
 		return
@@ -145,7 +144,8 @@ func (p *Plan) Leave(name string) {
 	}
 }
 
-// LeaveWords drops the columns whose cells are compared as text: values that came out are then those of another type.
+// LeaveWords excludes the columns whose cells are compared as text, because their values were written as values of
+// another type.
 func (p *Plan) LeaveWords() {
 	for _, c := range slices.Clone(p.columns) {
 		if c.node.spelled() {
@@ -154,8 +154,8 @@ func (p *Plan) LeaveWords() {
 	}
 }
 
-// Round makes the timestamps of a field of side 0 count as whole multiples of unit: rounded down, or with nearest to
-// the nearest multiple, halves up.
+// Round rounds the timestamps of a field of side 0 to multiples of unit: down or, with nearest, to the nearest
+// multiple, halves up.
 func (p *Plan) Round(field int, unit time.Duration, nearest bool) {
 	for i := range p.columns {
 		if c := &p.columns[i]; c.at[0] == field && c.node != nil {
@@ -171,7 +171,7 @@ func (n *node) round(r rounding) {
 	}
 }
 
-// Without is a sum of this plan in which nothing is known of fields of side 0.
+// Without returns a sum of this plan that excludes the given fields of side 0.
 func (p *Plan) Without(s Sum, fields []int) Sum {
 	s.Columns = slices.Clone(s.Columns)
 	for i, c := range p.columns {
@@ -186,9 +186,8 @@ func (n *node) spelled() bool {
 	return n.way == diff.AsText || slices.ContainsFunc(n.children, (*node).spelled)
 }
 
-// Reading is the plan for what came out if its schema is another than was expected when side 0 was summed up.
-// Columns that are summed up in another way than they were then cannot be compared, and neither can the sum over whole
-// rows.
+// Reading returns the plan for an output whose schema differs from the one that was expected when side 0 was summed.
+// Columns that are now hashed in another way than before cannot be compared, and neither can the sum over whole rows.
 func (p *Plan) Reading(in, out *arrow.Schema) *Plan {
 	q := Between(in, out)
 	r := &Plan{incomparable: slices.Clone(p.incomparable), columns: slices.Clone(p.columns)}
@@ -206,7 +205,7 @@ func (p *Plan) Reading(in, out *arrow.Schema) *Plan {
 	return r
 }
 
-// sameHashes reports whether cells of side 0 have the same hashes.
+// sameHashes reports whether n and o hash cells of side 0 identically.
 func (n *node) sameHashes(o *node) bool {
 	if n.way == diff.AsText && o.way == diff.AsText {
 		return arrow.TypeEqual(n.types[0], o.types[0]) && arrow.TypeEqual(n.types[1], o.types[1])
@@ -217,11 +216,11 @@ func (n *node) sameHashes(o *node) bool {
 	return slices.EqualFunc(n.children, o.children, (*node).sameHashes)
 }
 
-// Incomparable names the columns of side 0 that have no partner, or one whose values have nothing in common with
-// theirs.
+// Incomparable returns the names of the columns of side 0 that have no partner, or whose partner's values have nothing
+// in common with theirs.
 func (p *Plan) Incomparable() []string { return p.incomparable }
 
-// Summer sums up one side (0: what went in; 1: what came out).
+// Summer returns a Summer for one side (0: input; 1: output).
 func (p *Plan) Summer(side int) *Summer {
 	s := &Summer{plan: p, side: side, sum: Sum{Columns: make([]Column, len(p.columns))}}
 	for i, c := range p.columns {
@@ -231,19 +230,19 @@ func (p *Plan) Summer(side int) *Summer {
 	return s
 }
 
-// node is how cells of two types are hashed.
+// node describes how cells of two types are hashed.
 type node struct {
 	way      diff.Kind
 	types    [2]arrow.DataType // of AsText
 	children []*node
-	at       [2][]int // of a struct, for each child, which child of either side it is
+	at       [2][]int // of a struct: for each child, its index on either side
 	cells    diff.Cells
 	rounding
-	// what hashing keeps, of each side
+	// state of hashing, by side
 	kept [2]kept
 }
 
-// nodeOf is nil if the types have nothing in common.
+// nodeOf returns nil if the types have nothing in common.
 func nodeOf(a, b arrow.DataType) *node {
 	cells, ok := diff.Pair(a, b)
 	if !ok {
@@ -276,7 +275,7 @@ func listNode(n *node, a, b arrow.DataType) *node {
 	var child *node
 	p, ok := x.(*arrow.StructType)
 	q, also := y.(*arrow.StructType)
-	// whatever their names are
+	// whatever their names
 	if ok && also && (a.ID() == arrow.MAP || b.ID() == arrow.MAP) && p.NumFields() == 2 && q.NumFields() == 2 {
 		child = childrenOf(&node{way: diff.Struct, at: [2][]int{{0, 1}, {0, 1}}}, p, q)
 	} else {
@@ -288,7 +287,7 @@ func listNode(n *node, a, b arrow.DataType) *node {
 	return n
 }
 
-// recordNode pairs fields by name. Names that come twice are left to package diff.
+// recordNode pairs fields by name. Repeated names are left to package diff.
 func recordNode(n *node, a, b *arrow.StructType) *node {
 	m := &node{way: diff.Struct, cells: n.cells}
 	for i, f := range a.Fields() {
@@ -315,8 +314,8 @@ func childrenOf(m *node, a, b *arrow.StructType) *node {
 	return m
 }
 
-// wayOf is how cells of a type are hashed: by their kind, or as package diff has them, which is slow, but goes for all
-// pairs of types.
+// wayOf returns how cells of a type are hashed: by their kind, or in the form of package diff, which is slow but
+// supports all pairs of types.
 func wayOf(t arrow.DataType) diff.Kind {
 	if k := diff.KindOf(t); k != diff.Other && k != diff.Union {
 		return k

@@ -9,12 +9,12 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
-// Sum is what a Summer has seen. Sums of the two sides of one Plan are equal if the rows are.
+// Sum is the result of a Summer. Sums of the two sides of one Plan are equal if the rows are.
 type Sum struct {
 	Rows    int64
 	Row     [2]uint64 // over whole rows: two sums of different hashes
 	Columns []Column  // in the order of side 0
-	partial bool      // a column is not compared, so Row says nothing
+	partial bool      // some column is not compared, so Row is meaningless
 }
 
 // Column is the sum over one column, modulo 2^64.
@@ -22,7 +22,7 @@ type Column struct {
 	Name    string
 	Nulls   int64
 	Hash    uint64
-	Unknown bool // nothing is known
+	Unknown bool // nothing is known about it
 }
 
 func (c Column) equal(o Column) bool {
@@ -35,16 +35,16 @@ func (s Sum) Equal(o Sum) bool {
 		slices.EqualFunc(s.Columns, o.Columns, Column.equal)
 }
 
-// String is the checksum over the rows, in 32 hexadecimal digits.
+// String returns the checksum over the rows as 32 hexadecimal digits.
 func (s Sum) String() string { return fmt.Sprintf("%016x%016x", s.Row[0], s.Row[1]) }
 
-// Plus is the number of rows, and the checksum, of the rows of both together. It says nothing of columns.
+// Plus returns the number of rows, and the checksum, of the rows of both together, without columns.
 func (s Sum) Plus(o Sum) Sum {
 	return Sum{Rows: s.Rows + o.Rows, Row: [2]uint64{s.Row[0] + o.Row[0], s.Row[1] + o.Row[1]},
 		partial: s.partial || o.partial}
 }
 
-// Parse is the sum of so many rows with a checksum as String writes it. It says nothing of columns.
+// Parse returns the sum of the given number of rows with a checksum as written by String, without columns.
 func Parse(rows int64, checksum string) (Sum, error) {
 	s := Sum{Rows: rows}
 	_, err := fmt.Sscanf(checksum, "%016x%016x", &s.Row[0], &s.Row[1])
@@ -54,7 +54,7 @@ func Parse(rows int64, checksum string) (Sum, error) {
 	return s, nil
 }
 
-// Differing are the columns whose sums are not the same.
+// Differing returns the names of the columns whose sums differ.
 func (s Sum) Differing(o Sum) (names []string) {
 	for i, c := range s.Columns {
 		if i >= len(o.Columns) || !c.equal(o.Columns[i]) {
@@ -64,7 +64,7 @@ func (s Sum) Differing(o Sum) (names []string) {
 	return names
 }
 
-// Difference says in a sentence how what came back, o, differs from what went in, s; "" if it does not.
+// Difference describes in a sentence how the output o differs from the input s; "" if it does not.
 func (s Sum) Difference(o Sum) string {
 	if s.Equal(o) {
 		return ""
@@ -84,8 +84,8 @@ func (s Sum) Difference(o Sum) string {
 	}
 }
 
-// Summer sums up the batches of one side of a Plan. The two Summers of a Plan may work at the same time, each
-// in one goroutine.
+// Summer sums the batches of one side of a Plan. The two Summers of a Plan may work concurrently, each in one
+// goroutine.
 type Summer struct {
 	plan  *Plan
 	side  int
@@ -94,7 +94,7 @@ type Summer struct {
 	cells []uint64
 }
 
-// Add takes a batch of the side's schema. Nothing of it is kept.
+// Add adds a batch with the side's schema. Nothing of it is kept.
 func (s *Summer) Add(b arrow.RecordBatch) {
 	n := int(b.NumRows())
 	s.sum.Rows += int64(n)
@@ -131,7 +131,7 @@ func (s *Summer) window(b arrow.RecordBatch, from, n int) {
 	}
 }
 
-// hash is that of a column's cells. A field of a struct that is null is null.
+// hash computes the hashes of a column's cells. A field of a null struct is null.
 func (c *column) hash(out []uint64, a arrow.Array, from, side int) {
 	if side == 1 || len(c.path) == 0 {
 		c.node.hash(out, a, from, side)
@@ -148,14 +148,14 @@ func (c *column) hash(out []uint64, a arrow.Array, from, side int) {
 	}
 }
 
-// Sum is the sum over all batches so far.
+// Sum returns the sum over all batches so far.
 func (s *Summer) Sum() Sum {
 	out := s.sum
 	out.Columns = slices.Clone(out.Columns)
 	return out
 }
 
-// mayBeNull is false only if no cell of a has the hash of null.
+// mayBeNull returns false only if no cell of a has the hash of null.
 func mayBeNull(a arrow.Array) bool {
 	if a.NullN() > 0 || len(a.Data().Children()) > 0 {
 		return true

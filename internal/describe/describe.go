@@ -1,5 +1,5 @@
 // Package describe is the framework of a describer: it passes on the structure of a file node by node until the
-// consumer stops, and records which bytes structures claim, so that verifiers can ask for the rest.
+// consumer stops, and records which bytes the structures claim, so that verifiers can ask for unclaimed bytes.
 package describe
 
 import (
@@ -13,16 +13,16 @@ import (
 // Outline passes on nodes. It is used by one goroutine.
 type Outline struct {
 	Ctx   context.Context
-	Pages bool // the contents of pages are wanted, too
+	Pages bool // the contents of pages are requested as well
 
 	yield   func(region.Node, error) bool
 	stopped bool
-	object  string // the file that is described
+	object  string // the file that is being described
 	cover   region.Coverage
 	first   error
 }
 
-// Stream yields the nodes that show emits, and then the error that kept it from showing more.
+// Stream yields the nodes that show emits, and then the error that stopped it, if any.
 func Stream(ctx context.Context, pages bool, show func(*Outline) error) iter.Seq2[region.Node, error] {
 	return func(yield func(region.Node, error) bool) {
 		o := &Outline{Ctx: ctx, Pages: pages, yield: yield}
@@ -32,7 +32,8 @@ func Stream(ctx context.Context, pages bool, show func(*Outline) error) iter.Seq
 	}
 }
 
-// Claims returns the parts of whole that no emitted structure claims, and those that two claim; the error is show's.
+// Claims returns the parts of whole that no emitted structure claims, and the parts that two claim; the error is that
+// of show.
 func Claims(ctx context.Context, whole fault.Span, show func(*Outline) error) (gaps, overlaps []fault.Span, err error) {
 	o := &Outline{Ctx: ctx, yield: func(region.Node, error) bool { return true }}
 	err = o.run(show)
@@ -48,7 +49,7 @@ func (o *Outline) run(show func(*Outline) error) error {
 	return o.Ctx.Err()
 }
 
-// Left reports whether the consumer stopped, or the context ended: loops end then.
+// Left reports whether the consumer stopped or the context ended. Loops must then end.
 func (o *Outline) Left() bool { return o.stopped || o.Ctx.Err() != nil }
 
 // Emit passes on a node.
@@ -56,7 +57,7 @@ func (o *Outline) Emit(n region.Node) {
 	if o.Left() {
 		return
 	}
-	if n.Depth == 0 && n.At.Object != o.object { // what the structures of the file before claim is no more asked for
+	if n.Depth == 0 && n.At.Object != o.object { // claims in the previous file are no longer needed
 		o.object, o.cover = n.At.Object, region.Coverage{}
 	}
 	o.cover.Add(n)
@@ -76,14 +77,14 @@ func (o *Outline) Gaps(depth int, whole fault.Span) {
 	}
 }
 
-// Keep keeps the first error that is not reported at once: what follows it may be intact.
+// Keep records the first error that is not reported at once because the rest of the file may be intact.
 func (o *Outline) Keep(err error) {
 	if o.first == nil {
 		o.first = err
 	}
 }
 
-// First is the error that was kept; the context's error takes precedence.
+// First returns the error recorded by Keep; the context's error takes precedence.
 func (o *Outline) First() error {
 	if err := o.Ctx.Err(); err != nil {
 		return err

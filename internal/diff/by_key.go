@@ -15,21 +15,21 @@ import (
 	"stoa/fault"
 )
 
-// With On, the rows of a are kept in memory by their key, and each row of b looks for its partner there. Among rows
-// with the same key, those that are equal are paired first, then those that are equal within the tolerance, and then
-// the rest in the order in which they come. So a row of b to which none is equal has to wait for the end.
+// With On, the rows of a are kept in memory by key, and each row of b is matched with them. Among rows with the same
+// key, equal rows are paired first, then rows that are equal within the tolerance, and then the rest in the order in
+// which they come. So a row of b without an equal row has to wait until the end.
 
 // part is the rows whose key's hash is residue modulo modulus.
 type part struct{ modulus, residue uint64 }
 
-// row is one of a or b in memory.
+// row is a row of a or b in memory.
 type row struct {
-	cells []byte // of rest
+	cells []byte // of the columns in rest
 	at    int64
 	next  *row
 }
 
-// queue is rows in their order.
+// queue is a list of rows in order.
 type queue struct {
 	first, last *row
 	n           int
@@ -72,18 +72,18 @@ func (q *queue) rows() (out []*row) {
 	return out
 }
 
-// keyRows are the rows of one key: of a those that no row of b was equal to so far, of b those that wait. The
-// rows of a are in queues by a hash of their cells if they are many; else all in one.
+// keyRows are the rows of one key: those of a that have not been matched with an equal row of b, and those of b that
+// wait. If the rows of a are many, they are in queues by a hash of their cells; otherwise all are in one.
 type keyRows struct {
 	a    queue
 	many map[uint64]*queue
 	b    queue
 }
 
-// maxLinear is how many rows of one key are looked through one by one.
+// maxLinear is the number of rows of one key that are searched linearly.
 const maxLinear = 16
 
-// take removes a row of a with these cells, if there is one. Its key's rows were all kept before.
+// take removes a row of a with these cells, if there is one. All rows of the key must have been added before.
 func (k *keyRows) take(seed maphash.Seed, cells []byte) bool {
 	if k.many == nil && k.a.n > maxLinear {
 		k.many = map[uint64]*queue{}
@@ -104,7 +104,7 @@ func (k *keyRows) take(seed maphash.Seed, cells []byte) bool {
 	return q != nil && q.take(cells)
 }
 
-// cost is that of the n-th row of a.
+// cost returns the memory for the n-th row of a, in bytes.
 func (k *keyRows) cost(r *row, n int) int64 {
 	if n > maxLinear {
 		return int64(len(r.cells)) + rowCost + queueCost
@@ -112,7 +112,7 @@ func (k *keyRows) cost(r *row, n int) int64 {
 	return int64(len(r.cells)) + rowCost
 }
 
-// left are the rows of a, in their order.
+// left returns the remaining rows of a, in order.
 func (k *keyRows) left() []*row {
 	out := k.a.rows()
 	for _, q := range k.many {
@@ -122,14 +122,14 @@ func (k *keyRows) left() []*row {
 	return out
 }
 
-// What a key and a row cost besides their bytes: map entries, headers, pointers; and what a row of many with
-// the same key costs more, for its queue.
+// Memory for a key and a row in addition to their bytes: map entries, headers, pointers; and for the queue if there are
+// many rows with the same key.
 const keyCost, rowCost, queueCost = 128, 64, 64
 
-// maxParts bounds how often the tables are read: keys that do not differ cannot be divided.
+// maxParts limits how often the tables are read: rows with identical keys cannot be divided.
 const maxParts = 1 << 12
 
-// errFull says that a part does not fit into memory.
+// errFull means that a part does not fit in memory.
 var errFull = errors.New("full")
 
 // keyed compares the rows of one part.
@@ -143,12 +143,12 @@ type keyed struct {
 	cells []byte
 }
 
-// byKey compares part by part: what does not fit into memory is divided by the keys' hash, and both tables are
+// byKey compares part by part: rows that do not fit in memory are divided by the hash of their key, and both tables are
 // read once for every part.
 func (r *run) byKey(ctx context.Context) error {
 	seed := maphash.MakeSeed()
 	todo := []part{{1, 0}}
-	counted := false // the rows of both tables
+	counted := false // the rows of both tables have been counted
 	for n := 1; len(todo) > 0; n++ {
 		k := &keyed{run: r, part: todo[len(todo)-1], seed: seed, table: map[string]*keyRows{}}
 		todo = todo[:len(todo)-1]
@@ -159,7 +159,7 @@ func (r *run) byKey(ctx context.Context) error {
 		if err == nil {
 			err = k.probe(ctx)
 		}
-		if err == errFull { // rows of b have to wait, too: both halves anew
+		if err == errFull { // rows of b have to wait as well: start again with both halves
 			if err = k.halve(&more); err == nil {
 				more = append(more, k.part)
 			}
@@ -179,7 +179,7 @@ func (r *run) byKey(ctx context.Context) error {
 	return nil
 }
 
-// take resets the result to what it was before.
+// take resets the result to its earlier state.
 func (k *keyed) take(before *Result) {
 	examples := k.res.Examples[:len(before.Examples)]
 	*k.res = *before
@@ -197,7 +197,8 @@ func (k *keyed) halve(more *[]part) error {
 	return nil
 }
 
-// scan goes through the rows of a side that belong to the part. k.key is theirs, and k.cells the other cells.
+// scan iterates over the rows of a side that belong to the part. k.key is set to the key of each row, and k.cells to
+// its other cells.
 func (k *keyed) scan(ctx context.Context, side int, each func(b arrow.RecordBatch, i int, at int64) error) error {
 	at := int64(-1)
 	for b, err := range k.in[side].Scan() {
@@ -229,8 +230,8 @@ func (k *keyed) scan(ctx context.Context, side int, each func(b arrow.RecordBatc
 	return nil
 }
 
-// keep takes the part's rows of a into memory. Where that does not suffice it halves the part, as often as needed; more
-// is what was postponed.
+// keep reads the part's rows of a into memory. If memory does not suffice, it halves the part as often as necessary;
+// more is the postponed rest.
 func (k *keyed) keep(ctx context.Context) (more []part, err error) {
 	err = k.scan(ctx, 0, func(_ arrow.RecordBatch, _ int, at int64) error {
 		same := k.table[string(k.key)]
@@ -252,7 +253,7 @@ func (k *keyed) keep(ctx context.Context) (more []part, err error) {
 	return more, err
 }
 
-// dropOthers removes the rows that do not belong to the part any more.
+// dropOthers removes the rows that no longer belong to the part.
 func (k *keyed) dropOthers() {
 	for key, same := range k.table {
 		if maphash.String(k.seed, key)%k.modulus == k.residue {
@@ -266,7 +267,7 @@ func (k *keyed) dropOthers() {
 	}
 }
 
-// probe looks for the rows of b. Those that are equal to none wait, and are paired at the end.
+// probe matches the rows of b. Rows without an equal row wait, and are paired at the end.
 func (k *keyed) probe(ctx context.Context) error {
 	shown := len(k.res.Examples)
 	err := k.scan(ctx, 1, func(b arrow.RecordBatch, i int, at int64) error {
@@ -292,16 +293,16 @@ func (k *keyed) probe(ctx context.Context) error {
 	return err
 }
 
-// pairing is two rows of a key that differ; one of them is nil if the other is alone.
+// pairing is two rows of a key that differ; one of them is nil if the other has no partner.
 type pairing struct {
 	key  string
 	a, b *row
 }
 
-// pairRest pairs what is left. The part's examples, which begin at shown, are in the order of b; then come the rows
-// that only a has.
+// pairRest pairs the remaining rows. The part's examples, which begin at shown, are in the order of b, followed by the
+// rows that only a has.
 func (k *keyed) pairRest(shown int) {
-	var both, onlyA []pairing // both: with a row of b
+	var both, onlyA []pairing // both: the pairs that include a row of b
 	for key, same := range k.table {
 		a, b := k.near(same.left(), same.b.rows())
 		for i := range max(len(a), len(b)) {
@@ -340,7 +341,7 @@ func (k *keyed) example(x Row) {
 	}
 }
 
-// differ counts two rows that differ, or one that is alone.
+// differ counts two rows that differ, or one without a partner.
 func (k *keyed) differ(p pairing) {
 	x := Row{At: [2]int64{-1, -1}}
 	var cells [2][]byte
@@ -385,7 +386,7 @@ func (k *keyed) differ(p pairing) {
 	}
 }
 
-// showKey is the key of a row, on the sides where the row is.
+// showKey returns the key of a row, on each side that has the row.
 func (k *keyed) showKey(key []byte, at [2]int64) (out []Cell) {
 	for _, c := range k.keys {
 		var cell []byte
@@ -402,18 +403,18 @@ func (k *keyed) showKey(key []byte, at [2]int64) (out []Cell) {
 	return out
 }
 
-// maxPairs is how many pairs of rows of one key are looked at to match as many rows within the tolerance as possible.
-// Of more, up to maxTried, each row of a gets the first that fits, and of still more only rows at the same position
-// are compared.
+// maxPairs is the number of pairs of rows of one key up to which as many rows as possible are matched within the
+// tolerance. If there are more, up to maxTried, each row of a gets the first match, and beyond that only rows at the
+// same position are compared.
 const maxPairs, maxTried = 1 << 14, 1 << 24
 
-// near counts the pairs of rows of a and of b that are equal within the tolerance, and returns the others.
+// near counts the pairs of rows of a and b that are equal within the tolerance, and returns the other rows.
 func (k *keyed) near(a, b []*row) (restA, restB []*row) {
 	if len(a) == 0 || len(b) == 0 || !slices.ContainsFunc(k.rest, func(c column) bool { return c.inexact(k.tol) }) {
 		return a, b
 	}
 	pairs := int64(len(a)) * int64(len(b))
-	of := make([]int, len(b)) // the row of a for each row of b; -1: none
+	of := make([]int, len(b)) // the row of a for each row of b; -1 if none
 	for j := range of {
 		of[j] = -1
 	}
@@ -441,7 +442,7 @@ func (k *keyed) near(a, b []*row) (restA, restB []*row) {
 	return restA, restB
 }
 
-// pairUp finds a row of b for row i of a: one that is free, or, with move, one whose row of a can have another.
+// pairUp finds a row of b for row i of a: a free one or, with move, one whose row of a can be matched with another.
 func (k *keyed) pairUp(a, b []*row, i int, of []int, seen []bool, move bool) bool {
 	for j := range b {
 		if seen[j] || !move && of[j] >= 0 || !k.sameRow(a[i].cells, b[j].cells) {

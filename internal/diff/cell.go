@@ -10,12 +10,12 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// Kind is what cells of a type have in common, however they are stored.
+// Kind is the common kind of the cells of a type, independent of how they are stored.
 //
-// A cell is compared in a form that does not depend on how its column's type stores it: int8 7 and int64 7 are
-// the same bytes, and so are a dictionary's "a" and a plain one, 1.50 and 1.5 as decimals, a date and the
-// timestamp of its midnight. All NaN are one, and -0 is 0. The form delimits itself, so that a row is the cells
-// one after the other:
+// A cell is compared in a form that does not depend on how its column's type stores it: int8 7 and int64 7 have the
+// same bytes, and so have "a" in a dictionary and a plain "a", 1.50 and 1.5 as decimals, a date and the timestamp of
+// its midnight. All NaN are equal, and -0 is 0. The form is self-delimiting, so that a row is the concatenation of its
+// cells:
 //
 //	null    0
 //	integer 1, sign, uvarint magnitude
@@ -34,7 +34,7 @@ type Kind uint8
 const (
 	Integer Kind = iota
 	Float
-	Mixed // floating-point numbers on one side, whole numbers or decimals on the other
+	Mixed // floating-point numbers on one side, integers or decimals on the other
 	Decimal
 	Boolean
 	Bytes // strings and binary
@@ -42,28 +42,27 @@ const (
 	List
 	Struct
 	Union
-	AsText // of no common kind: as CSV has them; see normal where one side is text
-	Other  // the same type on both sides, of a kind without a form of its own: as JSON
+	AsText // no common kind: compared as in CSV; see normal if one side is text
+	Other  // the same type on both sides, of a kind without its own form: compared as JSON
 	None   // nothing in common
 )
 
-// shape is how the cells of two columns are compared.
+// shape describes how the cells of two columns are compared.
 type shape struct {
 	kind Kind
-	as   Kind // with AsText: what they are on the side that is no text; Bytes: nothing is known
+	as   Kind // with AsText: the kind on the side that is not text; Bytes if unknown
 	clock
-	children []*shape // of a list the items', of a record the fields'
-	names    []string // of a record's fields; the codes of a union's members
-	at       [2][]int // for each child, which child of either side it is
-	reals    bool     // there are floating-point numbers in it
-	// of Bytes: the side (1 or 2) whose text may be the other's bytes in base64, as CSV and JSON have these;
-	// 0: neither
+	children []*shape // the items of a list, the fields of a record
+	names    []string // of a record's fields; for a union the codes of its members
+	at       [2][]int // for each child, its index on either side
+	reals    bool     // it contains floating-point numbers
+	// of Bytes: the side (1 or 2) whose text may be the other side's bytes in base64, as in CSV and JSON; 0 if neither
 	text  int
-	codes bool // there are such bytes in it
-	coded bool // of such bytes: the text is read as base64, in all cells
+	codes bool // it contains such bytes
+	coded bool // of such bytes: the text of all cells is decoded as base64
 }
 
-// clock is what an instant is shown as.
+// clock is the form in which an instant is displayed.
 type clock uint8
 
 const (
@@ -73,7 +72,7 @@ const (
 	span
 )
 
-// pair finds how two types are compared; kind none if they cannot be.
+// pair determines how two types are compared; the kind is None if they cannot be.
 func pair(a, b arrow.DataType) *shape {
 	a, b = Stored(a), Stored(b)
 	if a.ID() == arrow.NULL {
@@ -139,8 +138,8 @@ func orNone(k Kind, children ...*shape) Kind {
 	return k
 }
 
-// pairItems pairs what lists hold. The fields of a map's entries are paired by position, as their names differ between
-// writers.
+// pairItems pairs the items of lists. The fields of a map's entries are paired by position, because their names differ
+// between writers.
 func pairItems(a, b arrow.DataType) *shape {
 	x, y := a.(arrow.ListLikeType).Elem(), b.(arrow.ListLikeType).Elem()
 	p, ok := x.(*arrow.StructType)
@@ -153,7 +152,7 @@ func pairItems(a, b arrow.DataType) *shape {
 		at: [2][]int{{0, 1}, {0, 1}}, reals: key.reals || value.reals, codes: key.codes || value.codes}
 }
 
-// pairRecords pairs fields by name; both sides must have the same.
+// pairRecords pairs fields by name; both sides must have the same names.
 func pairRecords(a, b *arrow.StructType) *shape {
 	s := &shape{kind: Struct}
 	if a.NumFields() != b.NumFields() {
@@ -161,7 +160,7 @@ func pairRecords(a, b *arrow.StructType) *shape {
 	}
 	for i, f := range a.Fields() {
 		j, ok := b.FieldIdx(f.Name)
-		if k := len(all(b, f.Name)); !ok || k > 1 { // names that come twice: by position
+		if k := len(all(b, f.Name)); !ok || k > 1 { // repeated names are paired by position
 			j = i
 			if b.Field(i).Name != f.Name {
 				return &shape{kind: None}
@@ -200,7 +199,7 @@ func all(t *arrow.StructType, name string) (out []int) {
 	return out
 }
 
-// Stored is the type below dictionaries and extensions.
+// Stored returns the type below dictionaries and extensions.
 func Stored(t arrow.DataType) arrow.DataType {
 	for {
 		switch x := t.(type) {
@@ -214,8 +213,8 @@ func Stored(t arrow.DataType) arrow.DataType {
 	}
 }
 
-// KindOf is the kind of a type that is Stored: Integer, Float, Decimal, Boolean, Bytes, Instant, List, Struct, Union or
-// Other.
+// KindOf returns the kind of a type returned by Stored: Integer, Float, Decimal, Boolean, Bytes, Instant, List, Struct,
+// Union or Other.
 func KindOf(t arrow.DataType) Kind {
 	switch id := t.ID(); {
 	case arrow.IsInteger(id):
@@ -255,13 +254,13 @@ func clockOf(t arrow.DataType) clock {
 	return moment
 }
 
-// cut splits the cell that b begins with off what follows.
+// cut splits b after its first cell.
 func (s *shape) cut(b []byte) (cell, rest []byte) {
 	n := s.size(b)
 	return b[:n], b[n:]
 }
 
-// size is the length of the cell that b begins with.
+// size returns the length of the first cell of b.
 func (s *shape) size(b []byte) int {
 	if b[0] == 0 {
 		return 1
@@ -307,10 +306,10 @@ func (s *shape) size(b []byte) int {
 	return n + k + int(size)
 }
 
-// uncoded is the first byte of a text that is no base64 in a column that is read as such: it equals no bytes.
+// uncoded is the first byte of a text that is not base64 in a column that is decoded as base64: it equals no bytes.
 const uncoded = 2
 
-// read sets whether text that may be base64 is read as such, or as it is.
+// read sets whether text that may be base64 is decoded or compared as it is.
 func (s *shape) read(coded bool) {
 	s.coded = coded && s.text != 0
 	for _, child := range s.children {
@@ -318,10 +317,10 @@ func (s *shape) read(coded bool) {
 	}
 }
 
-// inexact reports whether cells may be equal whose bytes are not.
+// inexact reports whether cells with different bytes may be equal.
 func (s *shape) inexact(tol tolerance) bool { return s.reals && tol != (tolerance{}) }
 
-// equal compares two cells, floating-point numbers within the tolerance.
+// equal compares two cells; floating-point numbers may differ by the tolerance.
 func (s *shape) equal(a, b []byte, tol tolerance) bool {
 	if bytes.Equal(a, b) {
 		return true
@@ -366,7 +365,7 @@ func (s *shape) equal(a, b []byte, tol tolerance) bool {
 	return false
 }
 
-// tolerance is how much floating-point numbers may differ: by so much, or by this part of the larger one.
+// tolerance is how much floating-point numbers may differ: by an absolute amount, or by a fraction of the larger one.
 type tolerance struct{ absolute, relative float64 }
 
 func (t tolerance) near(x, y float64) bool {

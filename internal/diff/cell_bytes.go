@@ -42,7 +42,7 @@ func (s *shape) append(dst []byte, arr arrow.Array, i, side int) []byte {
 	return s.value(append(dst, 1), arr, i, side)
 }
 
-// member appends cell i of a union, which has no nulls but those of its members.
+// member appends cell i of a union, whose only nulls are those of its members.
 func (s *shape) member(dst []byte, u array.Union, i, side int) []byte {
 	k, at := u.ChildID(i), i
 	if d, ok := u.(*array.DenseUnion); ok {
@@ -76,7 +76,7 @@ func (s *shape) value(dst []byte, arr arrow.Array, i, side int) []byte {
 		b := content(arr, i)
 		if s.coded && s.text == side+1 {
 			raw, err := base64.StdEncoding.AppendDecode(nil, b)
-			// decoding ignores line ends, and bits after the last
+			// decoding ignores line ends and unused bits at the end
 			if err == nil && bytes.Equal(base64.StdEncoding.AppendEncode(nil, raw), b) {
 				b = raw
 			} else {
@@ -115,7 +115,7 @@ func appendBytes(dst, b []byte) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(b))), b...)
 }
 
-// integer is sign (1: negative) and magnitude.
+// integer returns sign (1 if negative) and magnitude.
 func integer(arr arrow.Array, i int) (byte, uint64) {
 	signed := func(v int64) (byte, uint64) {
 		if v < 0 {
@@ -144,7 +144,7 @@ func integer(arr arrow.Array, i int) (byte, uint64) {
 	return 0, 0
 }
 
-// float is a number as the nearest float64; of the NaN there is one, of the zeros, too.
+// float returns a number as the nearest float64; all NaN are equal, and so are the zeros.
 func float(arr arrow.Array, i int) float64 {
 	var f float64
 	switch a := arr.(type) {
@@ -166,7 +166,7 @@ func float(arr arrow.Array, i int) float64 {
 	return f
 }
 
-// appendDecimal appends a decimal or an integer as digits and a power of ten, without zeros at its end.
+// appendDecimal appends a decimal or an integer as digits and a power of ten, without trailing zeros.
 func appendDecimal(dst []byte, arr arrow.Array, i int) []byte {
 	v, exp := new(big.Int), int64(0)
 	switch a := arr.(type) {
@@ -205,8 +205,8 @@ func appendDecimal(dst []byte, arr arrow.Array, i int) []byte {
 	return appendBytes(binary.AppendVarint(append(dst, sign), exp), v.Bytes())
 }
 
-// appendMixed appends a number of any kind. A decimal with digits after its point counts as the nearest float; a whole
-// number is kept exactly, also where floats are more than 1 apart.
+// appendMixed appends a number of any kind. A decimal with a fraction counts as the nearest float; an integer is kept
+// exactly, even where neighbouring floats are more than 1 apart.
 func appendMixed(dst []byte, arr arrow.Array, i int) []byte {
 	dst = binary.BigEndian.AppendUint64(dst, math.Float64bits(float(arr, i)))
 	if arrow.IsFloating(arr.DataType().ID()) {
@@ -226,7 +226,7 @@ func appendMixed(dst []byte, arr arrow.Array, i int) []byte {
 	return append(append(dst, 1), exact...)
 }
 
-// content is the bytes of a string or of binary.
+// content returns the bytes of a string or binary.
 func content(arr arrow.Array, i int) []byte {
 	switch a := arr.(type) {
 	case *array.String:
@@ -247,7 +247,7 @@ func content(arr arrow.Array, i int) []byte {
 	return nil
 }
 
-// when is seconds (of the epoch, the day, or a duration) and the nanoseconds above them.
+// when returns seconds (of the epoch, the day, or a duration) and the remaining nanoseconds.
 func when(arr arrow.Array, i int) (sec int64, nano uint64) {
 	split := func(v int64, u arrow.TimeUnit) (int64, uint64) {
 		per := int64(time.Second / u.Multiplier())

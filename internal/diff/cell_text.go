@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// show is a cell of side 0 or 1 for people.
+// show formats a cell of side 0 or 1 for people.
 func (s *shape) show(b []byte, side int) string {
 	var out strings.Builder
 	s.print(&out, b, side)
@@ -80,7 +80,8 @@ func (s *shape) print(w *strings.Builder, b []byte, side int) {
 	}
 }
 
-// printBytes prints text, and bytes: in base64 if they were read from that, as text if they are UTF-8, else in hex.
+// printBytes prints text or bytes: in base64 if they were decoded from it, as text if they are UTF-8, otherwise in
+// hexadecimal.
 func (s *shape) printBytes(w *strings.Builder, b []byte, coded bool) {
 	_, k := binary.Uvarint(b)
 	switch b = b[k:]; {

@@ -2,11 +2,11 @@ package diff
 
 import "github.com/apache/arrow-go/v18/arrow"
 
-// Cells gives cells of two columns, whose types may differ, in the form in which Run compares them: cells are
-// the same if and only if their bytes are. Text that stands for bytes in base64 is taken as it is.
+// Cells converts cells of two columns, whose types may differ, to the form in which Run compares them: cells are equal
+// if and only if their bytes are. Text that may represent bytes in base64 is not decoded.
 type Cells struct{ *shape }
 
-// Pair is how cells of two types are compared; false if the types have nothing in common.
+// Pair returns how cells of two types are compared; false if the types have nothing in common.
 func Pair(a, b arrow.DataType) (Cells, bool) {
 	s := pair(a, b)
 	return Cells{s}, s.kind != None

@@ -1,4 +1,4 @@
-// Package diff compares two tables cell by cell, by what the cells mean and not by how they are stored.
+// Package diff compares two tables cell by cell, by the meaning of the cells and not by their storage.
 package diff
 
 import (
@@ -18,25 +18,25 @@ type Input struct {
 	Scan   func() iter.Seq2[arrow.RecordBatch, error]
 }
 
-// Options say what is compared, and how.
+// Options select what is compared, and how.
 type Options struct {
-	On       []string // columns that say which rows belong together; nil: their positions
-	Absolute float64  // floating-point numbers that differ by no more are equal
-	Relative float64  // or by this part of the larger of both
-	Examples int      // differing rows that are kept
-	Memory   int64    // bytes of rows that On may keep at a time
+	On       []string // columns that identify matching rows; nil to match by position
+	Absolute float64  // floating-point numbers are equal if they differ by no more than this
+	Relative float64  // or by no more than this fraction of the larger one
+	Examples int      // number of differing rows that are kept
+	Memory   int64    // bytes of rows that On may keep in memory at a time
 }
 
-// Result is what differs.
+// Result is the differences.
 type Result struct {
 	Schema   []Column // differences of the schemas
 	Rows     [2]int64 // of a and b
-	Same     int64    // rows that are in both and equal
-	Changed  int64    // rows that are in both and differ
+	Same     int64    // matched rows that are equal
+	Changed  int64    // matched rows that differ
 	Only     [2]int64 // rows that are only in a, only in b
 	Cells    map[string]int64
 	Examples []Row
-	Parts    int // how often the tables were read, for lack of memory
+	Parts    int // how often the tables were read because memory did not suffice
 }
 
 // Column is a difference of the schemas. Kind: "only in a", "only in b", "type", "nullability" or "order".
@@ -46,14 +46,14 @@ type Column struct {
 	Incomparable bool   // the cells have nothing in common and were not compared
 }
 
-// Differs says whether the difference is more than a way of storing the same: nullability and order are not.
+// Differs reports whether the difference is more than a different way to store the same: nullability and order are not.
 func (c Column) Differs() bool { return c.Kind != "nullability" && c.Kind != "order" }
 
-// Row is a row that differs. A position is -1 if the row is not there.
+// Row is a row that differs. A position is -1 on a side without the row.
 type Row struct {
 	At    [2]int64
 	Key   []Cell // with On
-	Cells []Cell // those that differ; of a row that is on one side only all
+	Cells []Cell // those that differ; all of them if the row is on one side only
 }
 
 // Cell is a cell on both sides, as text.
@@ -101,9 +101,9 @@ func Run(ctx context.Context, a, b Input, o Options) (*Result, error) {
 	return r.res, r.bothReadings(ctx)
 }
 
-// bothReadings compares with all text as it is. If cells differ in columns that hold bytes on one side and text on the
-// other, it compares once more with the text decoded from base64, and keeps that reading for the columns in which fewer
-// cells differ then: a column is read in one way as a whole.
+// bothReadings first compares with all text as it is. If cells differ in columns that have bytes on one side and text
+// on the other, it compares once more with the text decoded from base64, and keeps this interpretation for the columns
+// in which fewer cells differ. A column is always interpreted as a whole.
 func (r *run) bothReadings(ctx context.Context) error {
 	schema := r.res.Schema
 	if err := r.compare(ctx); err != nil {
@@ -143,8 +143,8 @@ func (r *run) compare(ctx context.Context) error {
 	return r.byPosition(ctx)
 }
 
-// pairColumns pairs columns by name, and notes how the schemas differ. Where a name occurs twice, the first is paired
-// with the first.
+// pairColumns pairs columns by name, and records how the schemas differ. Columns with a repeated name are paired in
+// order.
 func (r *run) pairColumns() (out []column) {
 	a, b := r.in[0].Schema, r.in[1].Schema
 	used := make([]bool, b.NumFields())
@@ -191,7 +191,7 @@ func nullable(f arrow.Field) string {
 
 func (r *run) differ(c Column) { r.res.Schema = append(r.res.Schema, c) }
 
-// cursor is where one side stands.
+// cursor is the current position on one side.
 type cursor struct {
 	next  func() (arrow.RecordBatch, error, bool)
 	stop  func()
@@ -206,7 +206,7 @@ func newCursor(in Input) *cursor {
 	return c
 }
 
-// left is how many rows the batch still has, after fetching one if it is empty; 0 at the end.
+// left returns the number of rows left in the batch, after fetching one if it is empty; 0 at the end.
 func (c *cursor) left() (int, error) {
 	for c.batch == nil || c.at >= int(c.batch.NumRows()) {
 		b, err, ok := c.next()
@@ -220,7 +220,7 @@ func (c *cursor) left() (int, error) {
 
 func (c *cursor) advance(n int) { c.at, c.row = c.at+n, c.row+int64(n) }
 
-// byPosition compares row by row, as both come.
+// byPosition compares rows at the same position.
 func (r *run) byPosition(ctx context.Context) error {
 	a, b := newCursor(r.in[0]), newCursor(r.in[1])
 	defer a.stop()
@@ -247,7 +247,7 @@ func (r *run) byPosition(ctx context.Context) error {
 	}
 }
 
-// window compares n rows: first by columns, and row by row those columns that are not equal as a whole.
+// window compares n rows: first whole columns, then row by row those columns that differ.
 func (r *run) window(a, b *cursor, n int) {
 	var differ []column
 	for _, c := range r.rest {
@@ -292,7 +292,7 @@ func (r *run) row(cols []column, key []Cell, a arrow.RecordBatch, i int, b arrow
 	return differs
 }
 
-// tail counts the rows that only one side has at its end.
+// tail counts the extra rows at the end of one side.
 func (r *run) tail(a, b *cursor) error {
 	for side, c := range []*cursor{a, b} {
 		for {
@@ -314,7 +314,7 @@ func (r *run) tail(a, b *cursor) error {
 	return nil
 }
 
-// onlyIn keeps a row that is on one side only as an example.
+// onlyIn keeps a row that only one side has as an example.
 func (r *run) onlyIn(side int, b arrow.RecordBatch, i int, at int64) {
 	if len(r.res.Examples) >= r.o.Examples {
 		return

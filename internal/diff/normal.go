@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// maxDigits is how long a number in words is read exactly, and how large its exponent may be.
+// maxDigits is the maximum length of a number in text form that is parsed exactly, and the maximum of its exponent.
 const maxDigits = 500
 
-// normal is the normal form of a value: a number, date or time that is text on one side, as in JSON lines, may be
-// written in several ways (1.50, 1.5 and 15e-1; 10:00:00Z and 10:00:00.000Z). What is no such value stays as it is.
+// normal returns the normal form of a value: a number, date or time that is text on one side, as in JSON lines, may be
+// written in several ways (1.50, 1.5 and 15e-1; 10:00:00Z and 10:00:00.000Z). Anything else is returned unchanged.
 func (s *shape) normal(b []byte) []byte {
 	word := string(b)
 	switch s.as {
@@ -36,7 +36,7 @@ func (s *shape) normal(b []byte) []byte {
 	return b
 }
 
-// exactly reads a decimal number, perhaps with an exponent; nil if it is none.
+// exactly parses a decimal number, optionally with an exponent; nil if it is not one.
 func exactly(word string) *big.Rat {
 	digits, exponent, _ := strings.Cut(strings.ToLower(word), "e")
 	if len(word) > maxDigits || strings.Trim(digits, "+-.0123456789") != "" {
@@ -52,7 +52,7 @@ func exactly(word string) *big.Rat {
 	return r
 }
 
-// read reads a date or a time. One without a zone is UTC's.
+// read parses a date or a time. Without a zone it is in UTC.
 func (c clock) read(word string) (time.Time, bool) {
 	layouts := []string{"2006-01-02T15:04:05.999999999Z07:00", "2006-01-02T15:04:05.999999999",
 		"2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999", "2006-01-02"}
@@ -64,7 +64,7 @@ func (c clock) read(word string) (time.Time, bool) {
 	}
 	for _, l := range layouts {
 		if t, err := time.Parse(l, word); err == nil {
-			if c == timeOfDay { // of the first day that there is
+			if c == timeOfDay { // on the first day of the calendar
 				t = t.AddDate(1970, 0, 0)
 			}
 			return t.UTC(), true

@@ -1,9 +1,9 @@
 // Package dremel decodes and encodes the levels and values of pages as Parquet stores them, as plain functions between
 // byte slices and vectors.
 //
-// A data page of a column is, one after another, the repetition levels of its entries, their definition levels, and the
-// values of the entries that have one. What precedes these (headers, lengths, checksums, compression) is up to the
-// format.
+// A data page of a column consists of the repetition levels of its entries, their definition levels, and the values of
+// the entries that have one, in this order. Anything before these (headers, lengths, checksums, compression) is left to
+// the format.
 //
 //	levels      hybrid of runs and bit-packed groups, or BIT_PACKED, which is no longer written
 //	PLAIN       values as they are, strings after a u32 of their length
@@ -12,8 +12,8 @@
 //	DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY, BYTE_STREAM_SPLIT: see the functions
 //
 // Decoders allocate no more than the input can describe, or than the caller allows, and return errors with offsets into
-// the input. They append a whole page to a vector, or return an error, after which the caller truncates the vector:
-// entries that were there before are never changed.
+// the input. They append a whole page to a vector or return an error, after which the caller truncates the vector:
+// earlier entries are never changed.
 //
 // Source: apache/parquet-format, Encodings.md.
 package dremel
@@ -44,7 +44,7 @@ func DecodeLevels(dst, src []byte, max uint8) error {
 
 func checkLevels(levels, src []byte, max uint8) error {
 	if max == 1<<bits.Len8(max)-1 {
-		return nil // no other fits
+		return nil // no other level is possible
 	}
 	var highest byte
 	for _, v := range levels {
@@ -58,8 +58,8 @@ func checkLevels(levels, src []byte, max uint8) error {
 	return nil
 }
 
-// DecodePackedLevels fills dst with levels in BIT_PACKED, most significant bits first: as many bits each as max has. It
-// returns how many bytes of src they take.
+// DecodePackedLevels fills dst with levels in BIT_PACKED, most significant bits first, each with as many bits as max
+// has. used is the number of bytes of src that they occupy.
 func DecodePackedLevels(dst, src []byte, max uint8) (used int, err error) {
 	width := bits.Len8(max)
 	need := (int64(len(dst))*int64(width) + 7) / 8
@@ -79,7 +79,8 @@ func DecodePackedLevels(dst, src []byte, max uint8) (used int, err error) {
 	return int(need), checkLevels(dst, src[:need], max)
 }
 
-// DecodeCodes fills dst with codes of a dictionary of size entries; src is a byte, their width in bits, and the codes.
+// DecodeCodes fills dst with codes of a dictionary with size entries; src is one byte with their width in bits,
+// followed by the codes.
 func DecodeCodes(dst []uint32, src []byte, size int) error {
 	if len(dst) == 0 {
 		return nil
@@ -124,7 +125,7 @@ func DecodeBools(dst []byte, at int, src []byte, n int) error {
 	return fault.Locate(err, fault.Span{Off: 4, Len: size}, true, "")
 }
 
-// Present returns a bitmap of the entries whose level is max: those with a value.
+// Present returns a bitmap of the entries whose level is max, that is, of those with a value.
 func Present(def []byte, max uint8, a *vec.Arena) []byte {
 	const ones = 0x0101010101010101
 	b := a.Bytes((len(def) + 7) / 8)
@@ -146,8 +147,8 @@ func Present(def []byte, max uint8, a *vec.Arena) []byte {
 	return b
 }
 
-// PlaceBits copies booleans, the bits of src after the first skip, to the bits of the entries from at on that have a
-// value.
+// PlaceBits copies booleans, which are the bits of src after the first skip, to the bits of those entries from at on
+// that have a value.
 func PlaceBits(dst []byte, at int, src []byte, skip int, e Entries) {
 	if e.Valid == nil || e.K == e.N {
 		plain.CopyBits(dst, at, src, skip, e.N)

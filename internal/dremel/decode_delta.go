@@ -14,11 +14,11 @@ import (
 //	block: min delta (zigzag), width of each miniblock in bits (a byte each), miniblocks: deltas less the min, packed
 //	from the lowest bit on
 //
-// The last miniblock is as long as the others; miniblocks after it have a width, but no bytes. Sums are modulo
-// 2^32 or 2^64, so a delta of 32-bit values may have up to 64 bits, of which the lowest count (DuckDB writes
-// such).
+// The last miniblock is as long as the others; unused miniblocks after it have a width but no bytes. Sums are modulo
+// 2^32 or 2^64, so a delta of 32-bit values may have up to 64 bits, of which only the lowest count (DuckDB writes such
+// deltas).
 
-// DecodeDeltas fills dst with all values of src and returns how many bytes of src they take.
+// DecodeDeltas fills dst with all values of src. used is the number of bytes of src that they occupy.
 func DecodeDeltas[T ~int32 | ~int64](dst []T, src []byte) (used int, err error) {
 	h, err := deltaHeader(src, len(dst))
 	if err != nil || len(dst) == 0 {
@@ -41,7 +41,7 @@ func DecodeDeltas[T ~int32 | ~int64](dst []T, src []byte) (used int, err error) 
 			width, k := int(widths[0]), min(same*h.per, len(rest))
 			same = (k + h.per - 1) / h.per
 			size := same * h.per * width / 8
-			if left := len(src) - h.pos; size > left { // some writers leave out what is after the last value
+			if left := len(src) - h.pos; size > left { // some writers omit the padding after the last value
 				size = left
 			}
 			if width > 64 || 8*size < k*width {
@@ -58,7 +58,7 @@ func DecodeDeltas[T ~int32 | ~int64](dst []T, src []byte) (used int, err error) 
 }
 
 type deltaBlocks struct {
-	pos   int // after the header, in bytes
+	pos   int // offset of the first block, after the header
 	minis int // miniblocks in a block
 	per   int // values in a miniblock
 	first int64

@@ -8,10 +8,10 @@ import (
 	"stoa/vec"
 )
 
-// Entries says which entries of a page have a value: all N, or the K whose bit in Valid is 1.
+// Entries are the entries of a page and which of them have a value: all N, or the K whose bit in Valid is 1.
 type Entries struct {
 	N, K  int
-	Valid []byte // nil: all
+	Valid []byte // nil if all
 }
 
 // extend makes room for the entries in dst.
@@ -21,7 +21,7 @@ func (e *Entries) extend(dst *vec.Vector) (at int) {
 	return at
 }
 
-// Mark marks in dst, from position at on, which entries are null; their validity bits must be set.
+// Mark marks the null entries in dst, from position at on; their validity bits must be set.
 func (e *Entries) Mark(dst *vec.Vector, at int) {
 	if e.Valid == nil || e.K == e.N {
 		return
@@ -38,7 +38,7 @@ func DecodeStrings(dst *vec.Vector, src []byte, e Entries) error {
 	return DecodeSomeStrings(dst, src, 0, e.K, e)
 }
 
-// DecodeSomeStrings appends the e.K strings that follow the first skip of total strings in PLAIN, which take all of
+// DecodeSomeStrings appends e.K of the total strings in PLAIN, after the first skip. The strings must occupy all of
 // src.
 func DecodeSomeStrings(dst *vec.Vector, src []byte, skip, total int, e Entries) error {
 	pos, err := skipStrings(src, 0, skip, 0)
@@ -67,7 +67,7 @@ func DecodeSomeStrings(dst *vec.Vector, src []byte, skip, total int, e Entries) 
 	return nil
 }
 
-// skipStrings skips k strings from pos on; first is the number of the first of them, for errors.
+// skipStrings skips k strings from pos on; first is the number of the first of these, for errors.
 func skipStrings(src []byte, pos, k, first int) (int, error) {
 	for i := range k {
 		if pos+4 > len(src) {
@@ -88,8 +88,8 @@ func spreadOffsets(offs []int32, e Entries) {
 	}
 }
 
-// copyStrings copies strings of src from pos on, one fewer than len(offs), to out, which has room for them and
-// vec.Slack more bytes. first is the number of the first of them in its page.
+// copyStrings copies strings of src from pos on, one fewer than len(offs), to out, which must have room for them and
+// for vec.Slack more bytes. first is the number of the first string in its page.
 func copyStrings(offs []int32, out, src []byte, pos, first int) error {
 	base, to := offs[0], 0
 	ends := offs[1:]
@@ -99,11 +99,11 @@ func copyStrings(offs []int32, out, src []byte, pos, first int) error {
 		}
 		l := int(binary.LittleEndian.Uint32(src[pos:]))
 		pos += 4
-		if l > len(src)-pos || l > len(out)-to-vec.Slack { // fewer strings than there should be share the bytes
+		if l > len(src)-pos || l > len(out)-to-vec.Slack { // it would leave too few bytes for the others
 			return stringEnds(src, pos-4, first+i)
 		}
 		if l <= 32 && pos+32 <= len(src) {
-			// four words whatever the length; what is too much is overwritten by the next, or lies in the slack
+			// copy four words whatever the length; excess bytes are overwritten by the next string or are in the slack
 			*(*[16]byte)(out[to:]) = *(*[16]byte)(src[pos:])
 			*(*[16]byte)(out[to+16:]) = *(*[16]byte)(src[pos+16:])
 		} else {
@@ -140,7 +140,7 @@ func DecodeLengthStrings(dst *vec.Vector, src []byte, e Entries) error {
 		}
 		left -= int64(l)
 		end += int64(l)
-		offs[i+1] = int32(end) // no more than Bytes will allow
+		offs[i+1] = int32(end) // Bytes limits the total
 	}
 	if left != 0 {
 		return fault.Rel(used+len(src)-int(left), int(left), "values", "%d bytes after the last value", left)
@@ -155,8 +155,8 @@ func DecodeLengthStrings(dst *vec.Vector, src []byte, e Entries) error {
 }
 
 // DecodeDeltaStrings appends strings in DELTA_BYTE_ARRAY: the length of the prefix that each shares with the previous
-// one, in DELTA_BINARY_PACKED, then the suffixes in DELTA_LENGTH_BYTE_ARRAY. More than limit bytes of strings are an
-// error of class Limit.
+// one, in DELTA_BINARY_PACKED, then the suffixes in DELTA_LENGTH_BYTE_ARRAY. If the strings exceed limit bytes, the
+// error is of class Limit.
 func DecodeDeltaStrings(dst *vec.Vector, src []byte, e Entries, limit int64, a *vec.Arena) error {
 	shared, rests, bytes, err := prefixes(src, e.K, a)
 	if err != nil {
@@ -176,14 +176,14 @@ func DecodeDeltaStrings(dst *vec.Vector, src []byte, e Entries, limit int64, a *
 	if err != nil {
 		return err
 	}
-	begin, to := 0, 0 // of the string before
+	begin, to := 0, 0 // of the previous string
 	for i, p := range shared {
 		l := int(p)
 		if l > to-begin {
 			return fault.Rel(0, len(src)-len(bytes), "prefixes",
 				"string %d has %d bytes of the one before, which has %d", i, l, to-begin)
 		}
-		if l <= 32 { // words whatever the length, as in copyStrings: no more than l bytes lie before to
+		if l <= 32 { // copy words whatever the length, as in copyStrings: at most l bytes precede to
 			*(*[16]byte)(out[to:]) = *(*[16]byte)(out[begin:])
 			*(*[16]byte)(out[to+16:]) = *(*[16]byte)(out[begin+16:])
 		} else {
@@ -203,7 +203,7 @@ func DecodeDeltaStrings(dst *vec.Vector, src []byte, e Entries, limit int64, a *
 	return nil
 }
 
-// DecodeDeltaFixed is DecodeDeltaStrings for k values of width bytes each, which go to dst.
+// DecodeDeltaFixed is DecodeDeltaStrings for k values of width bytes each, which are written to dst.
 func DecodeDeltaFixed(dst, src []byte, width, k int, a *vec.Arena) error {
 	shared, rests, bytes, err := prefixes(src, k, a)
 	if err != nil {
@@ -225,7 +225,7 @@ func DecodeDeltaFixed(dst, src []byte, width, k int, a *vec.Arena) error {
 	return nil
 }
 
-// prefixes decodes the two lists of lengths, and checks that bytes are exactly the suffixes.
+// prefixes decodes the two lists of lengths, and checks that the rest of src is exactly the suffixes.
 func prefixes(src []byte, k int, a *vec.Arena) (shared, rests []int32, bytes []byte, err error) {
 	shared, rests = int32s(a, k), int32s(a, k)
 	at, err := DecodeDeltas(shared, src)

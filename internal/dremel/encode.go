@@ -29,12 +29,12 @@ func AppendPackedLevels(dst, levels []byte, max uint8) []byte {
 	return dst
 }
 
-// AppendCodes appends codes of a dictionary: a byte, the width of the largest in bits, and the codes in the hybrid
-// encoding. largest is the largest of them.
+// AppendCodes appends codes of a dictionary: one byte with the width of the largest in bits, then the codes in the
+// hybrid encoding. largest must be the largest code.
 func AppendCodes(dst []byte, codes []uint32, largest uint32) []byte {
 	width := bits.Len32(largest)
 	dst = append(dst, byte(width))
-	if width == 0 { // a reader wants to know how many there are all the same
+	if width == 0 { // readers expect the number of codes even then
 		if len(codes) > 0 {
 			dst = binary.AppendUvarint(dst, uint64(len(codes))<<1)
 		}
@@ -66,18 +66,18 @@ func AppendBits(dst, bools []byte) []byte {
 	return dst
 }
 
-// appendHybrid appends values of width bits as runs and bit-packed groups. A run must save more than the headers it
-// costs.
+// appendHybrid appends values of width bits as runs and bit-packed groups. A run is used only if it saves more bytes
+// than its headers cost.
 func appendHybrid[T byte | uint32](dst []byte, v []T, width int) []byte {
 	worth := max(8, (8*(3+(width+7)/8)/width+7)&^7)
-	from, i := 0, 0 // what is not written yet begins at from
+	from, i := 0, 0 // the values from index from on have not been written yet
 	for i < len(v) {
 		j := i + runLength(v[i:])
 		if j-i < worth {
 			i = j
 			continue
 		}
-		// Packed groups have 8 values: the run gives what is missing in the last one.
+		// Packed groups have 8 values, so the run gives up values to fill the last one.
 		begin := i
 		if k := (i - from) & 7; k > 0 {
 			begin += 8 - k
@@ -98,7 +98,7 @@ func appendHybrid[T byte | uint32](dst []byte, v []T, width int) []byte {
 	return dst
 }
 
-// runLength is how many values at the start of v are equal.
+// runLength returns the number of equal values at the start of v.
 func runLength[T byte | uint32](v []T) int {
 	x := v[0]
 	n := 1
@@ -139,14 +139,14 @@ func appendPacked[T byte | uint32](dst []byte, v []T, width int) []byte {
 		groups := (len(part) + 7) / 8
 		dst = binary.AppendUvarint(dst, uint64(groups)<<1|1)
 		at := len(dst)
-		dst = extend(dst, groups*width+8) // a word is written at a time
+		dst = extend(dst, groups*width+8) // words are written, beyond the last value
 		packGroups(dst[at:], part, width)
 		dst = dst[:at+groups*width]
 	}
 	return dst
 }
 
-// extend makes dst n bytes longer; the new bytes are not set.
+// extend makes dst n bytes longer; the new bytes are undefined.
 func extend(dst []byte, n int) []byte {
 	if cap(dst)-len(dst) < n {
 		grown := make([]byte, len(dst), 2*cap(dst)+n)
@@ -156,8 +156,8 @@ func extend(dst []byte, n int) []byte {
 	return dst[:len(dst)+n]
 }
 
-// packGroups packs values of at most 32 bits, least significant bits first, into dst, which has 8 bytes more than they
-// take.
+// packGroups packs values of at most 32 bits, least significant bits first, into dst, which must have 8 bytes more than
+// they need.
 func packGroups[T byte | uint32](dst []byte, v []T, width int) {
 	at, have := 0, 0
 	var acc uint64

@@ -67,7 +67,8 @@ func unsigned[T int32 | int64](x T) uint64 {
 	return uint64(uint32(x))
 }
 
-// packWords packs words of width bits, least significant bits first, into dst, which has 16 bytes more than they take.
+// packWords packs words of width bits, least significant bits first, into dst, which must have 16 bytes more than they
+// need.
 func packWords(dst []byte, v *[deltaMini]uint64, width int) {
 	if width == 0 {
 		return
@@ -111,7 +112,7 @@ func AppendDeltaStrings(dst []byte, offs []int32, data []byte) []byte {
 	return AppendDeltaLengths(AppendDeltas(dst, shared), rest, suffixes)
 }
 
-// commonPrefix is the length of the longest common prefix.
+// commonPrefix returns the length of the longest common prefix.
 func commonPrefix(a, b []byte) int {
 	n := min(len(a), len(b))
 	i := 0
@@ -126,7 +127,7 @@ func commonPrefix(a, b []byte) int {
 	return i
 }
 
-// AppendPlainStrings appends strings in PLAIN: each after its length as u32. Strings are given as in
+// AppendPlainStrings appends strings in PLAIN, each preceded by its length as u32. Strings are passed as in
 // AppendDeltaLengths.
 func AppendPlainStrings(dst []byte, offs []int32, data []byte) []byte {
 	n := len(offs) - 1

@@ -1,4 +1,4 @@
-// Package extremes finds the min and the max value of columns of any type that has an order.
+// Package extremes finds the minimum and the maximum of columns of any type that has an order.
 package extremes
 
 import (
@@ -47,7 +47,7 @@ func OfVector(v *vec.Vector, lo, hi *Value) error {
 		return err
 	}
 	defer a.Release()
-	if d, ok := a.(*array.Dictionary); ok { // the dictionary's values are the column's, but maybe not all are used here
+	if d, ok := a.(*array.Dictionary); ok { // the dictionary may contain values that are not used here
 		for i := range d.Len() {
 			if d.IsValid(i) {
 				at(d.Dictionary(), d.GetValueIndex(i), lo, hi)
@@ -68,7 +68,7 @@ func OfArray(a arrow.Array, lo, hi *Value) {
 	}
 }
 
-// at updates lo and hi with one value. Types without an order are ignored, and so is NaN.
+// at updates lo and hi with one value. Types without an order, and NaN, are ignored.
 func at(a arrow.Array, i int, lo, hi *Value) {
 	var x Value
 	switch a := a.(type) {
@@ -103,7 +103,7 @@ func at(a arrow.Array, i int, lo, hi *Value) {
 	case *array.Decimal128:
 		x.d = a.Value(i)
 	case *array.String:
-		x.s = a.Value(i) // of the page's buffer: cloned if it is kept
+		x.s = a.Value(i) // in the page's buffer: cloned if it is kept
 	case *array.Binary:
 		x.s = string(a.Value(i))
 	default:

@@ -1,7 +1,7 @@
-// Package fieldnames finds and replaces names of columns, and of what is nested in them, that are not UTF-8.
+// Package fieldnames finds and replaces names of columns and nested fields that are not UTF-8.
 //
-// Names are UTF-8 in every format. One that is not has been damaged, and the original is not known: reading a table
-// fails, or reports it, as verifying does, and what is written from the table has another name in its place.
+// Names are UTF-8 in every format. A name that is not has been damaged, and the original is unknown: reading the table
+// fails or reports it, verifying reports it, and outputs written from the table have a replacement name.
 package fieldnames
 
 import (
@@ -19,7 +19,7 @@ import (
 	"stoa/region"
 )
 
-// Invalid are the paths of fields whose names are not UTF-8, as textOf writes them.
+// Invalid returns the paths of fields whose names are not UTF-8, as formatted by textOf.
 func Invalid(fields []arrow.Field) (paths []string) {
 	for _, f := range fields {
 		if !utf8.ValidString(f.Name) {
@@ -34,7 +34,7 @@ func Invalid(fields []arrow.Field) (paths []string) {
 	return paths
 }
 
-// Findings are findings about the names in a table's schema; nil if all are UTF-8.
+// Findings returns findings about the names in a table's schema; nil if all are UTF-8.
 func Findings(sc *arrow.Schema, place string) (out []region.Finding) {
 	const maxNamed = 10
 	paths := Invalid(sc.Fields())
@@ -49,7 +49,7 @@ func Findings(sc *arrow.Schema, place string) (out []region.Finding) {
 	return out
 }
 
-// Repeated is a finding about names that several columns, or several fields of a struct, have; nil if there are
+// Repeated returns a finding about names that several columns, or several fields of a struct, share; nil if there are
 // none.
 func Repeated(sc *arrow.Schema, place string) *region.Finding {
 	const maxNamed = 10
@@ -69,7 +69,7 @@ func Repeated(sc *arrow.Schema, place string) *region.Finding {
 		At:      fault.Span{Object: place}, Rows: [2]int64{-1, -1}}
 }
 
-// Replaced are findings about names that were replaced in a table written to uri.
+// Replaced returns findings about names that were replaced in a table written to uri.
 func Replaced(sc *arrow.Schema, uri string) (out []region.Finding) {
 	for _, f := range Findings(sc, uri) {
 		f.Code, f.Message = "output.names.utf8",
@@ -79,7 +79,7 @@ func Replaced(sc *arrow.Schema, uri string) (out []region.Finding) {
 	return out
 }
 
-// textOf is a name with \xNN for each byte that is not UTF-8.
+// textOf returns a name with \xNN for each byte that is not UTF-8.
 func textOf(name string) string {
 	if utf8.ValidString(name) {
 		return name
@@ -97,7 +97,7 @@ func textOf(name string) string {
 	return b.String()
 }
 
-// Valid are fields whose names are UTF-8; replaced ones differ from the other names at their level.
+// Valid returns fields whose names are UTF-8; replacement names differ from the other names at their level.
 func Valid(fields []arrow.Field) []arrow.Field {
 	out := slices.Clone(fields)
 	for i := range out {
@@ -116,7 +116,7 @@ func Valid(fields []arrow.Field) []arrow.Field {
 	return out
 }
 
-// validType is a type with Valid for the names of its fields.
+// validType returns a type in which Valid has been applied to the fields.
 func validType(t arrow.DataType) arrow.DataType {
 	n, ok := t.(arrow.NestedType)
 	if !ok || len(Invalid(n.Fields())) == 0 {
@@ -125,7 +125,7 @@ func validType(t arrow.DataType) arrow.DataType {
 	return settle.WithFields(n, Valid(n.Fields()))
 }
 
-// Rename is b with the fields of sc, which differ from its own only in names. The caller releases it.
+// Rename returns b with the fields of sc, which may differ from its own only in names. The caller releases it.
 func Rename(b arrow.RecordBatch, sc *arrow.Schema) arrow.RecordBatch {
 	cols := make([]arrow.Array, b.NumCols())
 	for i, c := range b.Columns() {
@@ -137,7 +137,7 @@ func Rename(b arrow.RecordBatch, sc *arrow.Schema) arrow.RecordBatch {
 	return array.NewRecordBatch(sc, cols, b.NumRows())
 }
 
-// retyped is d with a type that differs from its own only in names. The caller releases it.
+// retyped returns d with a type that may differ from its own only in names. The caller releases it.
 func retyped(d arrow.ArrayData, t arrow.DataType) arrow.ArrayData {
 	n, ok := t.(arrow.NestedType)
 	if was, nested := d.DataType().(arrow.NestedType); !ok || !nested || len(Invalid(was.Fields())) == 0 {

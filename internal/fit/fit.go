@@ -1,4 +1,4 @@
-// Package fit replaces what a text format cannot hold in strings, and says where.
+// Package fit replaces bytes in strings that a text format cannot hold, and reports where.
 package fit
 
 import (
@@ -14,8 +14,8 @@ import (
 	"stoa/region"
 )
 
-// Fitter makes what is written to a text format valid UTF-8 (Arrow does not check strings, and files may hold
-// anything). U+FFFD replaces invalid bytes, and each column in which that happened is reported.
+// Fitter makes data for a text format valid UTF-8 (Arrow does not check strings, and files may contain any bytes).
+// U+FFFD replaces invalid bytes, and each column in which that happened is reported.
 type Fitter struct {
 	Format, Place string // of the output
 
@@ -27,11 +27,11 @@ type invalidColumn struct {
 	field int
 	name  string
 	cells int64
-	first []int64 // rows, some
+	first []int64 // rows, but not all
 	span  [2]int64
 }
 
-// Batch is b, retained, or one in its place.
+// Batch returns b, retained, or a batch that replaces it.
 func (f *Fitter) Batch(b arrow.RecordBatch) arrow.RecordBatch {
 	defer func() { f.rows += b.NumRows() }()
 	var cols []arrow.Array
@@ -54,7 +54,7 @@ func (f *Fitter) Batch(b arrow.RecordBatch) arrow.RecordBatch {
 	return array.NewRecordBatch(b.Schema(), cols, b.NumRows())
 }
 
-// note records in which rows of column c strings are invalid. It reports false if only nulls hide such strings.
+// note records the rows of column c with invalid strings. It returns false if all such strings are below nulls.
 func (f *Fitter) note(name string, field int, c arrow.Array) (some bool) {
 	const maxRows = 10
 	k := 0
@@ -79,7 +79,7 @@ func (f *Fitter) note(name string, field int, c arrow.Array) (some bool) {
 	return some
 }
 
-// Findings report what the output does not hold as it was.
+// Findings reports what the output contains in changed form.
 func (f *Fitter) Findings() (out []region.Finding) {
 	for _, o := range f.invalid {
 		rows := strings.Trim(strings.ReplaceAll(fmt.Sprint(o.first), " ", ", "), "[]")
@@ -151,8 +151,9 @@ func invalidUTF8(a arrow.Array) bool {
 	return false
 }
 
-// allUTF8 reports whether the bytes of all strings together are UTF-8 and none of the strings begins within a
-// character, so that each is UTF-8. The bytes of nulls count, and views have no bytes together: false says nothing.
+// allUTF8 reports whether the concatenated bytes of all strings are UTF-8 and none of the strings begins within a
+// character, so that each is UTF-8. The bytes of nulls count as well, and views are not contiguous, so false is
+// inconclusive.
 func allUTF8(a array.StringLike) bool {
 	switch a := a.(type) {
 	case *array.String:
@@ -163,7 +164,7 @@ func allUTF8(a array.StringLike) bool {
 	return false
 }
 
-// eachUTF8 is allUTF8 of the bytes from offs[0] on.
+// eachUTF8 is allUTF8 for the bytes from offs[0] on.
 func eachUTF8[T int32 | int64](b []byte, offs []T) bool {
 	if !utf8.Valid(b) {
 		return false
@@ -211,7 +212,7 @@ func rowInvalidUTF8(a arrow.Array, i int) bool {
 	return false
 }
 
-// replaceInvalid is d with U+FFFD for every byte of a string that is not UTF-8. The caller releases it.
+// replaceInvalid returns d with U+FFFD in place of every byte of a string that is not UTF-8. The caller releases it.
 func replaceInvalid(d arrow.ArrayData) arrow.ArrayData {
 	t := coerce.Storage(d.DataType())
 	if !hasStrings(t) {
@@ -234,7 +235,7 @@ func replaceInvalid(d arrow.ArrayData) arrow.ArrayData {
 	}
 	b := array.NewBuilder(memory.DefaultAllocator, t).(array.StringLikeBuilder)
 	defer b.Release()
-	// parents count from its beginning
+	// parents have offsets relative to its beginning
 	whole := array.NewData(t, d.Offset()+d.Len(), d.Buffers(), nil, array.UnknownNullCount, 0)
 	defer whole.Release()
 	a := array.MakeFromData(whole).(array.StringLike)

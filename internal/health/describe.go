@@ -16,8 +16,8 @@ import (
 	"stoa/region"
 )
 
-// Describe shows parts, row groups, columns and pages as the reader knows them. All other bytes are metadata, of which
-// only the format knows more.
+// Describe describes parts, row groups, columns and pages as the reader knows them. All other bytes are metadata, about
+// which only the format knows more.
 func Describe(ctx context.Context, tg format.Target, title string, src scan.Source) iter.Seq2[region.Node, error] {
 	return describe.Stream(ctx, false, func(out *describe.Outline) error {
 		return (&outline{out, src.Reader, map[string][]fault.Span{}}).all(tg, title)
@@ -32,7 +32,7 @@ type outline struct {
 
 func (o *outline) all(tg format.Target, title string) error {
 	whole := map[string]fault.Span{}
-	if src, base, size, err := tg.Open(o.Ctx); err == nil { // a directory has no bytes of its own
+	if src, base, size, err := tg.Open(o.Ctx); err == nil { // a directory itself has no bytes
 		whole[tg.Name] = fault.Span{Object: tg.Name, Off: base, Len: size}
 		src.Close()
 	}
@@ -59,7 +59,7 @@ func (o *outline) all(tg format.Target, title string) error {
 	return o.First()
 }
 
-// keepDamage keeps damage for the end, since what follows it may be intact, and returns other errors.
+// keepDamage records damage for the end, since the rest may be intact, and returns other errors.
 func (o *outline) keepDamage(err error) error {
 	if errors.Is(err, fault.Corrupt) {
 		o.Keep(err)
@@ -116,7 +116,8 @@ func (o *outline) column(g format.RowGroup, col int) error {
 	})
 }
 
-// claim records the bytes of a page; bytes that several pages share, cut from one block, are shown once.
+// claim records the bytes of a page. If several pages share bytes because they were cut from one block, they are
+// described once.
 func (o *outline) claim(at fault.Span) fault.Span {
 	known := o.claimed[at.Object]
 	if k := len(known); k > 0 && known[k-1] == at {
@@ -126,7 +127,7 @@ func (o *outline) claim(at fault.Span) fault.Span {
 	return at
 }
 
-// between shows the bytes that belong to no page.
+// between describes the bytes that belong to no page.
 func (o *outline) between(whole fault.Span) {
 	pages := slices.Clone(o.claimed[whole.Object])
 	slices.SortFunc(pages, func(a, b fault.Span) int { return cmp.Compare(a.Off, b.Off) })

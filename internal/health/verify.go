@@ -1,5 +1,5 @@
 // Package health verifies and describes formats that have only a reader: a format that supplies parsers and a page
-// decoder gets both from here. Recovery needs nothing more: it reads under a damage policy, which reports losses.
+// decoder gets both from here. Recovery needs nothing in addition: it reads with a damage policy, which reports losses.
 package health
 
 import (
@@ -19,9 +19,9 @@ import (
 // Damaged is the code of all findings: more specific ones are up to a format.
 const Damaged = "file.unreadable"
 
-// Verify walks every part, row group, column and page, and reports what cannot be read, with the rows that are lost,
-// and numbers that contradict each other. With format.Quick no page is decoded. An error is not damage: the walk could
-// not be done.
+// Verify walks every part, row group, column and page. It reports everything that cannot be read, with the rows that
+// are lost, and counts that contradict each other. With format.Quick no page is decoded. A returned error is not
+// damage: it means that the walk failed.
 func Verify(ctx context.Context, src scan.Source, depth format.Depth, r *check.Reporter) error {
 	v := &verifier{Reporter: r, ctx: ctx, src: src, depth: depth, columns: src.Reader.Columns()}
 	for p, err := range src.Reader.Parts(ctx, allOf(src.Reader)) {
@@ -35,7 +35,7 @@ func Verify(ctx context.Context, src scan.Source, depth format.Depth, r *check.R
 	return nil
 }
 
-// allOf asks for all columns.
+// allOf returns a query for all columns.
 func allOf(r format.Reader) (q format.Query) {
 	for i := range r.Columns() {
 		q.Cols = append(q.Cols, i)
@@ -49,7 +49,7 @@ type verifier struct {
 	src     scan.Source
 	depth   format.Depth
 	columns []format.Column
-	first   int64 // row of the part with which the row group begins; -1: not known
+	first   int64 // first row of the row group within the part; -1 if unknown
 }
 
 // reportDamage reports damage in rows of the row group, and returns other errors.
@@ -120,7 +120,7 @@ func (v *verifier) batches(b format.Batcher, g format.RowGroup) error {
 	for rec, err := range b.Batches(v.ctx, g, allOf(v.src.Reader), rows, nil) {
 		if err == nil && holder != nil && v.depth == format.Deep {
 			if err = holder.Held(g, rec); err != nil {
-				holder = nil // one contradiction of a row group says it all
+				holder = nil // one finding per row group suffices
 			}
 		}
 		rows := [2]int64{0, g.Rows}
@@ -134,7 +134,7 @@ func (v *verifier) batches(b format.Batcher, g format.RowGroup) error {
 	return nil
 }
 
-// decode decodes the pages of a column and returns the number of their rows; -1: not known, or there was damage.
+// decode decodes the pages of a column and returns the number of their rows; -1 if unknown or damaged.
 func (v *verifier) decode(g format.RowGroup, col int) (rows int64, err error) {
 	counted := v.columns[col].Parent < 0 // a child's entries are counted by its parent
 	err = scan.Pages(v.ctx, v.src, g, col, func(p scan.PageInfo) error {
@@ -156,7 +156,7 @@ func (v *verifier) decode(g format.RowGroup, col int) (rows int64, err error) {
 	return rows, err
 }
 
-// walk goes through the pages of a column without reading their values.
+// walk iterates over the pages of a column without reading their values.
 func (v *verifier) walk(g format.RowGroup, col int) (rows int64, err error) {
 	err = pagesOf(v.ctx, v.src.Reader, g, col, func(p format.Page, dict bool) bool {
 		switch {

@@ -1,4 +1,4 @@
-// Package bitshuffle is the bitshuffle encoding: chunks of values, bit-transposed and then compressed with LZ4.
+// Package bitshuffle implements the bitshuffle encoding: chunks of values, bit-transposed and then compressed with LZ4.
 //
 // A sequence of fixed-size elements, their number a multiple of 8, is cut into chunks of max(128, 8192/size)
 // elements, the quotient rounded down to a multiple of 8; the last chunk may be shorter. A chunk is
@@ -16,8 +16,8 @@
 // On amd64 with AVX2 the transposition is done in assembly, and with GFNI and AVX-512 about twice as fast again
 // (gen/main.go generates it); pure Go serves other machines, few elements, and the build tag purego.
 //
-// The header of Kudu's block (20 bytes) is the caller's. Source: notes on Kudu, section 5; the bitshuffle
-// library of Kiyoshi Masui (the seed document only names it).
+// The header of Kudu's block (20 bytes) is left to the caller. Source: notes on Kudu, section 5; the bitshuffle library
+// of Kiyoshi Masui (the seed document only names it).
 package bitshuffle
 
 import (
@@ -30,16 +30,16 @@ import (
 	"stoa/fault"
 )
 
-// MaxElem is the largest size of an element, in bytes. Kudu has 1, 2, 4, 8 and 16, and these are fast.
+// MaxElem is the maximum size of an element, in bytes. Kudu uses 1, 2, 4, 8 and 16, for which there are fast kernels.
 const MaxElem = 64
 
-// maxChunk is the size of the largest chunk in bytes, for any size of element up to MaxElem.
+// maxChunk is the size in bytes of the largest chunk, for any size of element up to MaxElem.
 const maxChunk = 8192
 
 // chunkElems is the number of elements of a chunk that is not the last.
 func chunkElems(elem int) int { return max(128, maxChunk/elem&^7) }
 
-// scratch is what Decode and Append need besides their arguments.
+// scratch is the memory that Decode and Append need besides their arguments.
 type scratch struct {
 	rows [maxChunk]byte
 	tmp  [8192]byte // for the kernels
@@ -48,11 +48,10 @@ type scratch struct {
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// Decode fills dst from the chunks at the front of src. len(dst) is elem times the number of elements, which is a
-// multiple of 8 (Kudu pads the last block and says both numbers in the block's header). used is the size of the chunks.
-// elem is 1 to MaxElem. Errors (path chunk[i].size, .lz4): the input ends; a block that is damaged or does not
-// decompress to exactly the size of its chunk; elem out of range or a length of dst that is no such multiple (class
-// bug).
+// Decode fills dst from the chunks at the front of src. len(dst) must be elem times the number of elements, which must
+// be a multiple of 8 (Kudu pads the last block and states both numbers in the block's header). used is the size of the
+// chunks. elem is 1 to MaxElem. Errors (path chunk[i].size, .lz4): the input ends; a block is damaged or does not
+// decompress to exactly the size of its chunk; elem is out of range, or len(dst) is not such a multiple (class bug).
 func Decode(dst []byte, src []byte, elem int) (used int, err error) {
 	if err := check(len(dst), elem); err != nil {
 		return 0, err
@@ -111,8 +110,8 @@ func chunkSize(src []byte, at, i int) (int, error) {
 	return int(size), nil
 }
 
-// Append appends the chunks of src, whose length is a multiple of 8·elem; elem is 1 to MaxElem (it panics otherwise).
-// The LZ4 blocks need not be those that the C library makes.
+// Append appends the chunks of src, whose length must be a multiple of 8·elem; elem is 1 to MaxElem (it panics
+// otherwise). The LZ4 blocks may differ from those of the C library.
 func Append(dst []byte, src []byte, elem int) []byte {
 	if err := check(len(src), elem); err != nil {
 		panic(err)

@@ -6,22 +6,22 @@ import (
 	"unsafe"
 )
 
-// Most chunks of wide elements hold numbers that are small or close together: their upper bytes are the same
-// throughout the chunk, and each row of such a byte is all zeros or all ones. It is then
-// cheaper to untranspose the lower bytes as narrower elements and to widen these.
+// Most chunks of wide elements contain numbers that are small or close together: their upper bytes are the same
+// throughout the chunk, and each row of such a byte is all zeros or all ones. It is then cheaper to untranspose the
+// lower bytes as narrower elements and to widen these.
 
 // upper is the value of the bytes of an element that are the same in all elements, the others being 0.
 type upper [16]byte
 
-// words returns upper as numbers: the element itself, or its lower and upper half.
+// words returns upper as numbers: the element itself, or its lower and upper halves.
 func (u *upper) words() (lo, hi uint64) {
 	return binary.LittleEndian.Uint64(u[:]), binary.LittleEndian.Uint64(u[8:])
 }
 
-// narrowKernel looks for a kernel for narrower elements that also works for these: rows of width bytes of elements of
-// elem bytes. It is nil if there is none.
+// narrowKernel looks for a kernel for narrower elements that also works for rows of width bytes of elements of elem
+// bytes. It is nil if there is none.
 func narrowKernel(src []byte, width, elem int) (k *kernel, top upper) {
-	j := elem // bytes from j on are the same everywhere
+	j := elem // bytes from j on are the same in all elements
 	for ; j > 1; j-- {
 		v, ok := constant(src[8*(j-1)*width:][:8*width], width)
 		if !ok {
@@ -29,7 +29,7 @@ func narrowKernel(src []byte, width, elem int) (k *kernel, top upper) {
 		}
 		top[j-1] = v
 	}
-	// j bytes are to be untransposed: the smallest kernel that takes at least so many
+	// j bytes have to be untransposed: find the smallest kernel for at least that many
 	for i := range kernels {
 		if k = &kernels[i]; k.elem >= j {
 			break
@@ -54,13 +54,13 @@ func constant(plane []byte, width int) (v byte, ok bool) {
 	return v, true
 }
 
-// littleEndian says that numbers in memory look like elements, which widening makes use of.
+// littleEndian reports that numbers in memory look like elements, which widening relies on.
 var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
-// untransposeNarrow is Untranspose of n elements, 64 at least, with kernel k for their lower bytes.
+// untransposeNarrow is Untranspose of n elements, at least 64, with kernel k for their lower bytes.
 func untransposeNarrow(k *kernel, top *upper, dst, src []byte, elem, n int) {
 	var t words
-	var low [8 * block]byte // k is for half an element at most
+	var low [8 * block]byte // k is for at most half an element
 	for e := 0; e < n; e += block {
 		e = min(e, n-block)
 		k.fromRows(&t, low[:k.elem*block], src[e/8:], n/8)
@@ -68,7 +68,7 @@ func untransposeNarrow(k *kernel, top *upper, dst, src []byte, elem, n int) {
 	}
 }
 
-// widen makes 64 elements of elem bytes, of which low has the lower from bytes.
+// widen makes 64 elements of elem bytes; low contains their lower from bytes.
 func widen(dst []byte, low *[8 * block]byte, elem, from int, top *upper) {
 	d, s := unsafe.Pointer(unsafe.SliceData(dst)), unsafe.Pointer(low)
 	lo, hi := top.words()

@@ -19,10 +19,10 @@ import "unsafe"
 // block is the number of elements that the fast kernels take at once.
 const block = 64
 
-// kernel says how step two finds its words for one size of element.
+// kernel locates the words of step two for one size of element.
 type kernel struct {
 	elem int
-	// pick[b] is where group b of eight words has its first word between the steps, as word j·8+i, and step the
+	// pick[b] locates the first word of group b of eight words between the steps, as word j·8+i. step holds the
 	// distances to the others, one for each bit of the number of a word in the group.
 	pick [16]uint8
 	step [3]uint8
@@ -36,10 +36,11 @@ var kernels = [...]kernel{
 	{elem: 16, pick: [16]uint8{0, 64, 1, 65, 2, 66, 3, 67, 4, 68, 5, 69, 6, 70, 7, 71}, step: [3]uint8{8, 16, 32}},
 }
 
-// words is what lies between the steps: word j·8+i. It is made once a chunk, as clearing it costs as much as a block.
+// words is the state between the steps: word j·8+i. It is made once per chunk, because clearing it costs as much as a
+// block.
 type words [8 * 16]uint64
 
-// kernelFor finds the kernel for a size of element, or nil.
+// kernelFor returns the kernel for a size of element, or nil.
 func kernelFor(elem int) *kernel {
 	for i := range kernels {
 		if kernels[i].elem == elem {
@@ -49,15 +50,15 @@ func kernelFor(elem int) *kernel {
 	return nil
 }
 
-// Untranspose turns rows of bits into elements: dst gets the elements, src has the rows. Both are n·elem bytes
-// long, n being a multiple of 8 (it panics otherwise); they must not overlap.
+// Untranspose converts rows of bits in src to elements in dst. Both must be n·elem bytes long, where n is a multiple of
+// 8 (it panics otherwise); they must not overlap.
 func Untranspose(dst, src []byte, elem int) {
 	s := scratches.Get().(*scratch)
 	defer scratches.Put(s)
 	s.untranspose(dst, src, elem)
 }
 
-// Transpose turns elements into rows of bits; the inverse of Untranspose, with the same rules.
+// Transpose converts elements to rows of bits; it is the inverse of Untranspose, with the same rules.
 func Transpose(dst, src []byte, elem int) {
 	s := scratches.Get().(*scratch)
 	defer scratches.Put(s)
@@ -91,7 +92,7 @@ type pair struct {
 // pairs are the kernels that this machine supports, fastest first.
 var pairs []pair
 
-// assembly finds the kernel for n elements; nil if there is none.
+// assembly returns the kernel for n elements; nil if there is none.
 func assembly(elem, n int) *pair {
 	for i := range pairs {
 		if p := &pairs[i]; p.elem == elem && n >= p.minElems {
@@ -116,7 +117,7 @@ func untranspose(dst, src []byte, elem, n int) {
 		naiveUntranspose(dst, src, elem)
 	case n >= block:
 		for e := 0; e < n; e += block {
-			e = min(e, n-block) // the last one may overlap the one before, and writes the same again
+			e = min(e, n-block) // the last block may overlap the one before it, and writes the same bytes again
 			k.fromRows(&t, dst[e*elem:][:block*elem], src[e/8:], n/8)
 		}
 	case n > 0:
@@ -155,7 +156,7 @@ func elems(dst, src []byte, elem int) int {
 	return len(dst) / elem
 }
 
-// narrow copies n bytes of each of rows rows from a layout of one width to another.
+// narrow copies n bytes of each row from a layout of one width to another.
 func narrow(dst []byte, dstWidth int, src []byte, srcWidth, n, rows int) {
 	for r := range rows {
 		copy(dst[r*dstWidth:][:n], src[r*srcWidth:])

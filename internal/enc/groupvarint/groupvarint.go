@@ -1,4 +1,4 @@
-// Package groupvarint is the group-varint encoding of u32 values.
+// Package groupvarint implements the group-varint encoding of u32 values.
 //
 // Four values make a group: a tag byte, then the values, each as its 1 to 4 low bytes, little-endian. The top
 // two bits of the tag are the length of the first value less one, the lowest two that of the fourth. A sequence
@@ -85,7 +85,7 @@ func Decode(dst []uint32, src []byte) (used int, err error) {
 	return at, nil
 }
 
-// located makes the offset and path of one group's error relative to the whole input.
+// located converts the offset and path of one group's error so that they are relative to the whole input.
 func located(err error, at, group int) error {
 	e := *err.(*fault.Error)
 	e.At.Off += int64(at)
@@ -93,24 +93,24 @@ func located(err error, at, group int) error {
 	return &e
 }
 
-// DecodeOffsets decodes len(dst) offsets: dst[i] = base + v[i]. base may be negative.
-// The values v must not decrease from one to the next and must not exceed limit (which applies to v before base is
-// added); base + v must fit in an int32. used is the size of the groups read.
-// Errors: the input ends (group[i]); a value is below the one before or above limit (offset[i]).
+// DecodeOffsets decodes len(dst) offsets: dst[i] = base + v[i]. base may be negative. The values v must not decrease
+// and must not exceed limit (which applies to v before base is added); base + v must fit in an int32. used is the size
+// of the groups read. Errors: the input ends (group[i]); a value is less than the previous one or greater than limit
+// (offset[i]).
 func DecodeOffsets(dst []int32, src []byte, base int32, limit uint32) (used int, err error) {
 	// base + v must fit in an int32, which can lower the limit.
 	top := uint64(min(int64(limit), math.MaxInt32-int64(base)))
 	at, i := 0, 0
-	var last, bad uint64 // bit 63 of bad is set when a value was below the one before
+	var last, bad uint64 // bit 63 of bad is set if a value was less than the previous one
 	for ; i+4 <= len(dst) && at+17 <= len(src); i += 4 {
 		p := src[at : at+17 : at+17]
 		var a, b, c, d uint32
 		switch p[0] {
-		case 0x55: // four values of two bytes, which nearly every group of a block up to 64 KiB is
+		case 0x55: // four values of two bytes, as in nearly every group of a block up to 64 KiB
 			w := binary.LittleEndian.Uint64(p[1:])
 			a, b, c, d = uint32(w)&0xffff, uint32(w>>16)&0xffff, uint32(w>>32)&0xffff, uint32(w>>48)
 			at += 9
-		case 0xaa: // four of three bytes: above that
+		case 0xaa: // four values of three bytes, as in larger blocks
 			w, x := binary.LittleEndian.Uint64(p[1:]), binary.LittleEndian.Uint32(p[9:])
 			a, b, c, d = uint32(w)&0xffffff, uint32(w>>24)&0xffffff, uint32(w>>48)|x&0xff<<16, x>>8
 			at += 13
@@ -141,7 +141,7 @@ func DecodeOffsets(dst []int32, src []byte, base int32, limit uint32) (used int,
 	return at, nil
 }
 
-// badOffset finds the offset that DecodeOffsets found wrong. Every group is known to be whole.
+// badOffset locates the offset that DecodeOffsets found wrong. All groups must be complete.
 func badOffset(src []byte, n int, top uint64) error {
 	last := uint32(0)
 	at := 0
@@ -181,7 +181,7 @@ func Append4(dst []byte, a, b, c, d uint32) []byte {
 	return dst[:at+end]
 }
 
-// Append appends vals in groups of four; the last group is padded with zeros. No values give no bytes.
+// Append appends vals in groups of four; the last group is padded with zeros. Without values nothing is appended.
 func Append(dst []byte, vals []uint32) []byte {
 	for len(vals) >= 4 {
 		dst = Append4(dst, vals[0], vals[1], vals[2], vals[3])

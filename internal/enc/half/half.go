@@ -12,21 +12,21 @@ const (
 	quiet    = 0x0200 // the bit that makes a NaN a quiet one
 )
 
-// Float is the number with bits h; every one is a float32 exactly. A NaN keeps its sign and payload.
+// Float returns the number with bits h, which is always exactly a float32. A NaN keeps its sign and payload.
 func Float(h uint16) float32 {
 	sign, rest := uint32(h&0x8000)<<16, uint32(h&0x7fff)
 	switch {
 	case rest >= infinity:
 		return math.Float32frombits(sign | 0x7f800000 | rest<<13)
-	case rest < 0x0400: // a multiple of 2^-24; a float32 has exponents enough to make it a normal one
+	case rest < 0x0400: // a multiple of 2^-24, which is a normal number in a float32
 		return math.Float32frombits(sign | math.Float32bits(float32(rest)*0x1p-24))
 	}
 	return math.Float32frombits(sign | (rest<<13 + (127-15)<<23))
 }
 
-// Of returns the bits of the number nearest to f; of two that are equally near, the one whose last bit is 0.
-// From 65,520 on, half-way between the largest number and the one that would come next, it is infinite. A NaN
-// keeps its sign and the upper bits of its payload, and becomes a quiet one.
+// Of returns the bits of the number nearest to f; if two are equally near, the one whose last bit is 0. From 65,520 on,
+// half-way between the largest number and its hypothetical successor, the result is infinite. A NaN keeps its sign and
+// the upper bits of its payload, and becomes a quiet one.
 func Of(f float64) uint16 {
 	b := math.Float64bits(f)
 	sign, mag := uint16(b>>48)&0x8000, math.Abs(f)
@@ -39,7 +39,7 @@ func Of(f float64) uint16 {
 		return sign | uint16(math.RoundToEven(mag*0x1p24))
 	}
 	b = math.Float64bits(mag)
-	const cut = 52 - 10            // bits of the fraction that go
-	b += 1<<(cut-1) - 1 + b>>cut&1 // rounds to nearest, to even on a tie; a carry runs into the exponent, as it should
+	const cut = 52 - 10            // fraction bits to remove
+	b += 1<<(cut-1) - 1 + b>>cut&1 // rounds to nearest, ties to even; a carry correctly propagates into the exponent
 	return sign | uint16(b>>cut-(1023-15)<<10)
 }

@@ -5,9 +5,9 @@ import (
 	"math/bits"
 )
 
-// CopyBits copies bits [from, from+n) of src to bits [at, at+n) of dst and returns how many of them are 1. Bits
-// count from the least significant bit of a byte up, as in Arrow and in Kudu's PLAIN bool blocks. Other bits of
-// dst stay as they are. dst and src must hold these bits (it panics otherwise) and must not overlap.
+// CopyBits copies bits [from, from+n) of src to bits [at, at+n) of dst and returns how many of them are 1. Bits count
+// from the least significant bit of a byte up, as in Arrow and in Kudu's PLAIN bool blocks. Other bits of dst are not
+// changed. dst and src must contain these bits (it panics otherwise) and must not overlap.
 func CopyBits(dst []byte, at int, src []byte, from, n int) (ones int) {
 	if n <= 0 {
 		return 0
@@ -83,8 +83,8 @@ func CountBits(src []byte, from, n int) (ones int) {
 	return ones
 }
 
-// FillBits sets bits [at, at+n) of dst to 1 (one) or 0. Other bits stay as they are. dst must hold them (it
-// panics otherwise).
+// FillBits sets bits [at, at+n) of dst to 1 (one) or 0. Other bits are not changed. dst must contain them (it panics
+// otherwise).
 func FillBits(dst []byte, at, n int, one bool) {
 	if n <= 0 {
 		return

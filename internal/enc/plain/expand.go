@@ -5,10 +5,10 @@ import (
 	"unsafe"
 )
 
-// ExpandFixed spreads values over rows: the k values of width bytes at the front of data, k being the number of
-// ones among bits [at, at+n) of valid, move to the slots of the rows whose bit is 1; the slots of the other
-// rows become zero. It works in place, from the back. data must have n·width bytes, valid at+n bits (it panics
-// otherwise). Bit order is Arrow's and Kudu's: least significant first, 1 = present.
+// ExpandFixed spreads values over rows. The k values of width bytes at the front of data, where k is the number of ones
+// among bits [at, at+n) of valid, move to the slots of the rows whose bit is 1; the slots of the other rows become
+// zero. It works in place, from the back. data must have n·width bytes, valid at+n bits (it panics otherwise). Bit
+// order is Arrow's and Kudu's: least significant first, 1 = present.
 func ExpandFixed(data []byte, width, n int, valid []byte, at int) {
 	if n <= 0 {
 		return
@@ -34,7 +34,7 @@ func ExpandFixed(data []byte, width, n int, valid []byte, at int) {
 }
 
 // cast views data as values. They are only moved as a whole, so their byte order does not matter. They may be
-// unaligned, which takes a machine with unaligned loads.
+// unaligned, which requires a machine with unaligned loads.
 func cast[T any](data []byte) []T {
 	var t T
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(data))), len(data)/int(unsafe.Sizeof(t)))
@@ -49,7 +49,7 @@ func lastWord(valid []byte, at, n int) (m int, w uint64) {
 
 // expand goes from the last word of rows to the first. k values are not placed yet.
 func expand[T uint8 | uint16 | uint32 | uint64](data []T, n int, valid []byte, at int) {
-	for k := CountBits(valid, at, n); n > k; { // when n == k, all that is left lies where it belongs
+	for k := CountBits(valid, at, n); n > k; { // when n == k, all remaining values are in their places
 		if k == 0 {
 			clear(data[:n])
 			return
@@ -102,7 +102,7 @@ func use(levels []*spreaders) {
 	}
 }
 
-// fewRuns is the largest number of runs in a word for which moving whole runs is faster than moving values.
+// fewRuns is the largest number of runs in a word for which it is faster to move whole runs than values.
 const fewRuns = 6
 
 // The spread functions put the k values of src, which may overlap dst but not begin after it, into the slots of dst
@@ -208,10 +208,10 @@ func expandAny(data []byte, width, n int, valid []byte, at int) {
 	}
 }
 
-// ExpandOffsets spreads the offsets of k strings over n rows, k being the number of ones among bits [at, at+n)
-// of valid: row i gets string number (ones before i) if its bit is 1; otherwise it is empty, at the offset where the
-// next one begins. The first k+1 elements of offs hold the dense offsets; it works in place, from the back.
-// offs must have n+1 elements, valid at+n bits (it panics otherwise).
+// ExpandOffsets spreads the offsets of k strings over n rows, where k is the number of ones among bits [at, at+n) of
+// valid: row i gets string number (ones before i) if its bit is 1; otherwise it is empty, at the offset where the next
+// one begins. The first k+1 elements of offs hold the dense offsets; it works in place, from the back. offs must have
+// n+1 elements, valid at+n bits (it panics otherwise).
 func ExpandOffsets(offs []int32, n int, valid []byte, at int) {
 	if n <= 0 {
 		return

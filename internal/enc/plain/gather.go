@@ -12,9 +12,9 @@ import (
 // last strings are only copied more slowly.
 const Slack = 32
 
-// SizeStrings is the number of bytes of the strings that codes name. dictOffs are the offsets of the
-// dictionary's entries and its end: entry c is [dictOffs[c], dictOffs[c+1]); they must not decrease. Error: a
-// code that is not the number of an entry (class corrupt, path code[i]; offset and length count codes as 4 bytes each).
+// SizeStrings returns the total length in bytes of the strings to which codes refer. dictOffs are the offsets of the
+// dictionary's entries and its end: entry c is [dictOffs[c], dictOffs[c+1]); they must not decrease. Error: a code
+// without an entry (class corrupt, path code[i]; offset and length count codes as 4 bytes each).
 func SizeStrings(codes []uint32, dictOffs []int32) (int64, error) {
 	var n int64
 	for i, c := range codes {
@@ -31,11 +31,11 @@ func badCode(codes []uint32, i int, dictOffs []int32) error {
 		max(0, len(dictOffs)-1))
 }
 
-// GatherStrings puts the strings that codes name one after another into data, from offs[0] on, and their ends
-// into offs[1:]. offs has len(codes)+1 elements, of which the caller sets offs[0]; data has at least as many bytes
-// from there on as SizeStrings returns (bytes of data after the last string may be overwritten). dictData is what
-// dictOffs point into. Errors: a code that is not the number of an entry (path code[i]); an entry outside of dictData
-// (path dict[c]); data or offs too short (class bug).
+// GatherStrings concatenates the strings to which codes refer into data, from offs[0] on, and writes their ends to
+// offs[1:]. offs has len(codes)+1 elements, of which the caller sets offs[0]; from there on, data has at least as many
+// bytes as SizeStrings returns (bytes of data after the last string may be overwritten). dictOffs are offsets into
+// dictData. Errors: a code without an entry (path code[i]); an entry outside of dictData (path dict[c]); data or offs
+// too short (class bug).
 func GatherStrings(offs []int32, data []byte, codes []uint32, dictOffs []int32, dictData []byte) error {
 	if len(offs) != len(codes)+1 || offs[0] < 0 {
 		return fault.Bugf("%d offsets for %d codes", len(offs), len(codes))
@@ -66,7 +66,7 @@ func GatherStrings(offs []int32, data []byte, codes []uint32, dictOffs []int32, 
 	return nil
 }
 
-// Copy32 copies 32 bytes. It is written as two assignments because the compiler makes one move of 16 bytes of each.
+// Copy32 copies 32 bytes. It is written as two assignments because the compiler turns each into one move of 16 bytes.
 func Copy32(dst, src *[32]byte) {
 	*(*[16]byte)(dst[:]) = *(*[16]byte)(src[:])
 	*(*[16]byte)(dst[16:]) = *(*[16]byte)(src[16:])

@@ -1,4 +1,4 @@
-// Package plain holds the kernels of values that are stored as they are: bits, fixed-width values, strings by
+// Package plain contains the kernels for values that are stored unencoded: bits, fixed-width values, strings located by
 // offsets.
 //
 // A block that stores only the values that are present is decoded to the front of its buffer and then spread

@@ -1,4 +1,4 @@
-// Package prefix is the prefix encoding of strings: each is stored relative to the one before.
+// Package prefix implements the prefix encoding of strings: each is stored relative to the previous one.
 //
 // An entry is
 //
@@ -25,11 +25,11 @@ import (
 // strings are copied in moves of 16 bytes. Without them the last strings are only copied more slowly.
 const Slack = plain.Slack
 
-// Size walks n entries at the front of src: total is the number of bytes of the strings, used that of the
-// entries. total is not bounded by len(src): n entries can name 2³² bytes each, so the caller compares it with
-// what it is willing to hold before it makes room. After Size has found no error, Decode of the same bytes
-// finds none. Errors (path entry[i].shared, .unshared): the input ends; a varint of more than 32 bits; more
-// shared bytes than the string before has.
+// Size walks n entries at the front of src: total is the number of bytes of the strings, used that of the entries.
+// total is not bounded by len(src): each of n entries can refer to 2³² bytes, so the caller must compare it with its
+// own limit before allocating memory. If Size finds no error, Decode of the same bytes finds none. Errors (path
+// entry[i].shared, .unshared): the input ends; a varint of more than 32 bits; more shared bytes than the previous
+// string has.
 func Size(src []byte, n int) (total int64, used int, err error) {
 	at, prev := 0, 0
 	for i := range n {
@@ -49,11 +49,10 @@ func Size(src []byte, n int) (total int64, used int, err error) {
 	return total, at, nil
 }
 
-// Decode decodes n entries at the front of src. offs has n+1 elements; the caller sets offs[0] to where in data the
-// first string begins; the strings lie one after another, string i at [offs[i], offs[i+1]). data has at least as many
-// bytes from there on as the total that Size returns, and better Slack more; these may be overwritten.
-// used is the size of the entries. data must not overlap src. Errors: as Size; offs or data too short (class
-// bug).
+// Decode decodes n entries at the front of src. offs has n+1 elements; the caller sets offs[0] to the offset in data of
+// the first string. The strings follow one another, string i at [offs[i], offs[i+1]). From offs[0] on, data must have
+// at least as many bytes as the total that Size returns, and should have Slack more; these may be overwritten. used is
+// the size of the entries. data must not overlap src. Errors: as for Size; offs or data too short (class bug).
 func Decode(offs []int32, data []byte, src []byte, n int) (used int, err error) {
 	if n < 0 || len(offs) != n+1 || offs[0] < 0 || int(offs[0]) > len(data) {
 		return 0, fault.Bugf("prefix: %d offsets for %d entries", len(offs), n)
@@ -62,8 +61,8 @@ func Decode(offs []int32, data []byte, src []byte, n int) (used int, err error) 
 		data = data[:math.MaxInt32]
 	}
 	pos := int(offs[0])
-	at, prev := 0, pos // prev: where the string before begins; it ends at pos
-	var lo, hi uint64  // the head of the string before
+	at, prev := 0, pos // prev: start of the previous string; it ends at pos
+	var lo, hi uint64  // the head of the previous string
 	ends := offs[1:]
 	for i := range ends {
 		var shared, unshared, p int
@@ -85,7 +84,7 @@ func Decode(offs []int32, data []byte, src []byte, n int) (used int, err error) 
 			if end-pos > 16 {
 				plain.Copy32((*[32]byte)(data[mid:]), (*[32]byte)(src[p:]))
 			}
-		case max(shared, unshared) <= 32 && mid+32 <= len(data) && p+32 <= len(src): // the head stays
+		case max(shared, unshared) <= 32 && mid+32 <= len(data) && p+32 <= len(src): // the head is kept
 			plain.Copy32((*[32]byte)(data[pos:]), (*[32]byte)(data[prev:]))
 			plain.Copy32((*[32]byte)(data[mid:]), (*[32]byte)(src[p:]))
 		case end > len(data):
@@ -103,10 +102,10 @@ func Decode(offs []int32, data []byte, src []byte, n int) (used int, err error) 
 	return at, nil
 }
 
-// The head of a string is its first 16 bytes (what follows a shorter string is undefined). It is kept in registers
+// The head of a string is its first 16 bytes (the bytes after a shorter string are undefined). It is kept in registers
 // because the next string begins with some of it, and reading memory right after writing it in pieces is slow.
 
-// head is the first shared bytes of a head, 0 to 16, followed by those of src.
+// head returns the first shared bytes of a head, 0 to 16, followed by those of src.
 func head(lo, hi uint64, shared uint, src *[16]byte) (uint64, uint64) {
 	a, b := binary.LittleEndian.Uint64(src[:]), binary.LittleEndian.Uint64(src[8:])
 	if shared < 8 {
@@ -124,7 +123,7 @@ func loadHead(s []byte) (lo, hi uint64) {
 	return binary.LittleEndian.Uint64(b[:]), binary.LittleEndian.Uint64(b[8:])
 }
 
-// lengths reads the two lengths of entry i at offset at; p is where its bytes begin.
+// lengths reads the two lengths of entry i at offset at; p is the offset of its bytes.
 func lengths(src []byte, at, i int) (shared, unshared, p int, err error) {
 	shared, p = varint(src, at)
 	if p < 0 {
@@ -178,7 +177,7 @@ type Encoder struct {
 	Count int
 }
 
-// NewEncoder makes an encoder with a restart point every restart entries (Kudu: 16); below 1 counts as 1.
+// NewEncoder returns an encoder with a restart point every restart entries (Kudu: 16); less than 1 counts as 1.
 func NewEncoder(restart int) *Encoder { return &Encoder{restart: max(restart, 1)} }
 
 // Put adds v, which must be shorter than 4 GiB. v is copied.
@@ -193,13 +192,13 @@ func (e *Encoder) Put(v []byte) {
 	e.buf = binary.AppendUvarint(e.buf, uint64(shared))
 	e.buf = binary.AppendUvarint(e.buf, uint64(len(v)-shared))
 	e.buf = append(e.buf, v[shared:]...)
-	// At a restart point shared says nothing about the string before, but then all of v is copied.
+	// At a restart point shared is 0 whatever the previous string was, so all of v is copied.
 	e.last = append(e.last[:shared], v[shared:]...)
 	e.since++
 	e.Count++
 }
 
-// common is the length of the longest common prefix.
+// common returns the length of the longest common prefix.
 func common(a, b []byte) int {
 	n := min(len(a), len(b))
 	i := 0
@@ -214,14 +213,14 @@ func common(a, b []byte) int {
 	return i
 }
 
-// Len is the size of Bytes.
+// Len returns the length of Bytes.
 func (e *Encoder) Len() int { return len(e.buf) }
 
-// Bytes are the entries so far; valid until the next Put or Reset.
+// Bytes returns the entries so far; valid until the next Put or Reset.
 func (e *Encoder) Bytes() []byte { return e.buf }
 
-// Restarts are the offsets of the restart points in Bytes; valid until the next Put or Reset. The first entry, at 0, is
-// one by nature and is left out, as in Kudu's trailer.
+// Restarts returns the offsets of the restart points in Bytes; valid until the next Put or Reset. The first entry, at
+// 0, is always a restart point and is omitted, as in Kudu's trailer.
 func (e *Encoder) Restarts() []uint32 { return e.restarts }
 
 // Reset returns e to its initial state; it keeps its memory.

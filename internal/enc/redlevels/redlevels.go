@@ -17,8 +17,8 @@ import (
 	"stoa/fault"
 )
 
-// UnpackRep decodes len(dst) of the page's n repetition levels, those from level skip on, and returns how many bytes
-// all n take. skip+len(dst) is at most n. Errors: src ends before n levels; a level above max.
+// UnpackRep decodes len(dst) of the page's n repetition levels, starting at level skip, and returns the number of bytes
+// of all n. skip+len(dst) must be at most n. Errors: src ends before n levels; a level above max.
 func UnpackRep(dst []byte, src []byte, skip, n int, max uint8) (used int, err error) {
 	w := bits.Len8(max)
 	used64 := (int64(n)*int64(w) + 7) / 8
@@ -65,19 +65,19 @@ func PackRep(dst []byte, levels []byte, max uint8) []byte {
 	return dst
 }
 
-// DefReader reads definition levels in order. A copy of one reads on independently.
+// DefReader reads definition levels in order. A copy of a DefReader reads independently.
 type DefReader struct {
 	src  []byte // the bits
 	bit  int
 	w    int
 	max  byte
-	run  int // how many more levels are val
+	run  int // number of levels, still to be returned, that equal val
 	val  byte
 	fail string
 }
 
-// NewDefReader returns a reader at the first level; used is how many bytes of src the levels take, with the length in
-// front of them. Error: src ends before the length or before the levels.
+// NewDefReader returns a reader at the first level; used is the number of bytes of src that the levels and their length
+// occupy. Error: src ends before the length or before the levels.
 func NewDefReader(src []byte, max uint8) (r DefReader, used int, err error) {
 	if len(src) < 4 {
 		return r, 0, fault.Rel(0, len(src), "definition_levels.length", "4 bytes are needed, %d are left", len(src))
@@ -89,7 +89,7 @@ func NewDefReader(src []byte, max uint8) (r DefReader, used int, err error) {
 	return DefReader{src: src[4 : 4+n], w: bits.Len8(max), max: max}, int(4 + n), nil
 }
 
-// Move makes r read on from a copy of its bytes, which is at the end of b.
+// Move makes r continue with a copy of its bytes, which must be at the end of b.
 func (r *DefReader) Move(b []byte) {
 	if n := len(r.src); n > 0 {
 		r.src = b[len(b)-n:]
@@ -116,7 +116,7 @@ func (r *DefReader) take(k int) byte {
 // next begins the next run or single value.
 func (r *DefReader) next() {
 	if i := r.bit >> 3; i+8 <= len(r.src) {
-		word := binary.LittleEndian.Uint64(r.src[i:]) >> (r.bit & 7) // 57 bits of it
+		word := binary.LittleEndian.Uint64(r.src[i:]) >> (r.bit & 7) // 57 of its bits are valid
 		val := byte(word>>1) & byte(1<<r.w-1)
 		if word&1 == 0 && val <= r.max {
 			r.val, r.run = val, 1
@@ -158,7 +158,7 @@ func (r *DefReader) nextSlow() {
 	}
 }
 
-// End reports an error if more levels, or whole unused bytes, follow the last one that was read.
+// End returns an error if more levels, or whole unused bytes, follow the last level that was read.
 func (r *DefReader) End() error {
 	if left := 8*len(r.src) - r.bit; r.run > 0 || left >= 8 {
 		return fault.Rel(4+r.bit/8, 1, "definition_levels", "%d levels of a run, and %d bits, are left after the last",
@@ -193,7 +193,7 @@ func (r *DefReader) Read(dst []byte) (present int, err error) {
 	return present, nil
 }
 
-// singles reads the single values that come next, as far as they lie well within the bits.
+// singles reads the single values that come next, until too close to the end of the bits.
 func (r *DefReader) singles(dst []byte) (n, present int) {
 	step, mask := 1+r.w, byte(1<<r.w-1)
 	for n < len(dst) && r.bit>>3+8 <= len(r.src) {
@@ -215,7 +215,7 @@ func (r *DefReader) singles(dst []byte) (n, present int) {
 	return n, present
 }
 
-// Skip skips n levels and returns how many of them equal the maximum. Errors are Read's.
+// Skip skips n levels and returns how many of them equal the maximum. It has the errors of Read.
 func (r *DefReader) Skip(n int) (present int, err error) {
 	for n > 0 {
 		if r.run == 0 {
@@ -248,7 +248,7 @@ func (w *bitWriter) put(v uint64, k int) {
 	}
 }
 
-// PackDef appends definition levels, each at most max, with their length in front.
+// PackDef appends definition levels, each at most max, preceded by their length.
 func PackDef(dst []byte, levels []byte, max uint8) []byte {
 	width := bits.Len8(max)
 	minRun := (width + 9) / (width + 1)

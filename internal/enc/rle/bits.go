@@ -45,11 +45,11 @@ func DecodeBits(dst []byte, at int, src []byte, skip, n int) (ones int, err erro
 	return ones, nil
 }
 
-// shortRuns decodes runs of up to 56 bits for as long as they come and there is room for a word on both sides,
-// and returns where it stopped and how many ones there were. A bitmap with nulls here and there has thousands of short
-// runs whose kinds and lengths are not predictable, so there are no branches on them: whichever kind it is, up
-// to 7 bytes are loaded, masked, shifted into position and stored with the bits before them. A stored word may
-// reach beyond the bits that are known, but never past end.
+// shortRuns decodes runs of up to 56 bits, as long as they follow one another and there is room for a word on both
+// sides. It returns where it stopped and the number of ones. A bitmap with occasional nulls has thousands of short runs
+// whose kinds and lengths are unpredictable, so there are no branches on these: for either kind, up to 7 bytes are
+// loaded, masked, shifted into position and stored with the preceding bits. A stored word may extend beyond the known
+// bits, but never past end.
 func (r *reader) shortRuns(dst []byte, bit, end int) (stop, ones int) {
 	src, at := r.src, r.at
 	pos, fill := bit>>3, uint(bit&7)
@@ -62,7 +62,7 @@ func (r *reader) shortRuns(dst []byte, bit, end int) (stop, ones int) {
 		packed := -(h & 1) // all ones or none
 		m := h >> 1 << (3 & packed & 63)
 		if m-1 >= 56 || w&0xfe&^packed != 0 {
-			break // a long run, one of no values, or a value other than 0 and 1
+			break // a long run, one without values, or a value other than 0 and 1
 		}
 		w = (w&packed | -(w&1)&^packed) & (1<<(m&63) - 1)
 		ones += bits.OnesCount64(w)
@@ -75,14 +75,14 @@ func (r *reader) shortRuns(dst []byte, bit, end int) (stop, ones int) {
 		at += 2 + int((h>>1-1)&packed)
 		r.run++
 	}
-	if fill > 0 { // the whole bytes are in place; of this one, only the bits that are known
+	if fill > 0 { // whole bytes are already in place; of this one, write only the known bits
 		dst[pos] = dst[pos]&^(1<<fill-1) | byte(acc)
 	}
 	r.at = at
 	return pos<<3 + int(fill), ones
 }
 
-// CountBits returns how many of n values of width 1 are 1, after skip values. Errors as DecodeBits.
+// CountBits returns how many of n values of width 1, after the first skip, are 1. Errors as for DecodeBits.
 func CountBits(src []byte, skip, n int) (ones int, err error) {
 	if skip < 0 || n < 0 {
 		return 0, fault.Bugf("rle: skip %d, count %d", skip, n)

@@ -5,27 +5,27 @@ import (
 	"math/bits"
 )
 
-// maxGroups is the largest number of groups in a packed run: one byte is reserved for its header before its length is
-// known.
+// maxGroups is the largest number of groups in a packed run: the header, for which one byte is reserved, is written
+// when the length is known.
 const maxGroups = 63
 
 // maxRun is the largest number of values in a repeated run. Kudu keeps header and count in an int32.
 const maxRun = 1<<30 - 1
 
-// Encoder encodes values of one width, byte for byte as Kudu's does.
+// Encoder encodes values of one width with output identical to that of Kudu's encoder.
 //
-// Values are looked at in groups of 8. A group of 8 equal values begins a repeated run, which goes on for as
-// long as the value comes again; any other group goes to a packed run of up to 63 groups. A repeated run thus
-// begins only where a group does.
+// Values are examined in groups of 8. A group of 8 equal values begins a repeated run, which continues as long as the
+// value repeats; any other group is added to a packed run of up to 63 groups. So a repeated run begins only where a
+// group does.
 type Encoder struct {
 	width int
 	buf   []byte
 	group [8]uint64 // values of the group that is not full yet
-	fill  int       // how many they are
+	fill  int       // number of values in group
 	last  uint64    // the last value
-	same  int       // how often in a row: since the group began, or (8 and more) in a repeated run
+	same  int       // number of successive repetitions: since the group began, or (8 and more) in a repeated run
 	lit   int       // groups in the open packed run; they are in buf
-	head  int       // where its header is, which is written when it is closed
+	head  int       // offset of its header, which is written when the run is closed
 }
 
 // NewEncoder makes an encoder for values of width bits, 1 to 64.
@@ -36,7 +36,7 @@ func NewEncoder(width int) *Encoder {
 	return &Encoder{width: width}
 }
 
-// Put adds a value; bits of it above the width are cut off.
+// Put adds a value; bits above the width are ignored.
 func (e *Encoder) Put(v uint64) {
 	v &= ^uint64(0) >> (64 - e.width)
 	if v == e.last {
@@ -94,7 +94,7 @@ func (e *Encoder) closeRun() {
 	e.fill, e.same = 0, 0
 }
 
-// closeGroup decides where a full group goes.
+// closeGroup decides to which run a full group belongs.
 func (e *Encoder) closeGroup() {
 	if e.same >= 8 {
 		e.fill = 0
@@ -141,13 +141,13 @@ func (e *Encoder) closePacked() {
 	}
 }
 
-// repeats says whether what is pending is a repeated run: also fewer than 8 values at the very end are one, when they
-// are equal and no packed run is open.
+// repeats reports whether the pending values are a repeated run: at the very end, fewer than 8 values are one as well
+// if they are equal and no packed run is open.
 func (e *Encoder) repeats() bool {
 	return e.same > 0 && e.lit == 0 && (e.fill == 0 || e.fill == e.same)
 }
 
-// Len is the number of bytes that Finish would return now.
+// Len returns the number of bytes that Finish would return now.
 func (e *Encoder) Len() int {
 	n := len(e.buf)
 	switch {
@@ -162,8 +162,8 @@ func (e *Encoder) Len() int {
 	return n
 }
 
-// Written is the number of bytes that later values cannot change (except for the header of an open packed
-// run): by this number, and not by Len, Kudu decides that a block is full.
+// Written returns the number of bytes that later values cannot change (except for the header of an open packed run).
+// Kudu decides by this number, and not by Len, that a block is full.
 func (e *Encoder) Written() int { return len(e.buf) }
 
 // Finish ends the sequence and returns it; it is valid until Reset, which must come before the next Put.

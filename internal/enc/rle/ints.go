@@ -7,7 +7,7 @@ import (
 	"stoa/fault"
 )
 
-// littleEndian says that values in memory look like values in the file, so that they can be copied.
+// littleEndian reports that values in memory look like values in the file, so that they can be copied.
 var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
 // DecodeInts fills dst with values of width bits, after skip values. width is 1 to the bits of T.
@@ -55,7 +55,7 @@ func fill[T ~uint8 | ~uint16 | ~uint32 | ~uint64](dst []T, v T) {
 	}
 }
 
-// whole reads values as wide as T; src has them all.
+// whole reads values as wide as T; src must contain them all.
 func whole[T ~uint8 | ~uint16 | ~uint32 | ~uint64](dst []T, src []byte, size int) {
 	src = src[:len(dst)*size]
 	if littleEndian {
@@ -75,7 +75,7 @@ func load(src []byte, at, size int) (v uint64) {
 	return v
 }
 
-// unpack reads values of width bits, fewer than T has, from bit on; src has them all.
+// unpack reads values of width bits, fewer than T has, starting at bit; src must contain them all.
 func unpack[T ~uint8 | ~uint16 | ~uint32 | ~uint64](dst []T, src []byte, bit, width int) {
 	mask := uint64(1)<<width - 1
 	i := 0
@@ -101,9 +101,9 @@ func unpack[T ~uint8 | ~uint16 | ~uint32 | ~uint64](dst []T, src []byte, bit, wi
 	}
 }
 
-// Unpack reads len(dst) values of width bits, 0 to the bits of T, that lie packed in src from its first bit on,
-// the first in the lowest bits. Errors: src does not hold them all (class corrupt, path values); a width out of range
-// (class bug).
+// Unpack reads len(dst) values of width bits, 0 to the number of bits of T, packed in src from its first bit on, the
+// first value in the lowest bits. Errors: src is too short (class corrupt, path values); a width out of range (class
+// bug).
 func Unpack[T ~uint8 | ~uint16 | ~uint32 | ~uint64](dst []T, src []byte, width int) error {
 	size := int(unsafe.Sizeof(*new(T)))
 	switch {

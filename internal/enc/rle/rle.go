@@ -1,5 +1,5 @@
-// Package rle is the hybrid of runs and bit-packed values that Kudu calls RLE (the one that came from Impala
-// and went on to Parquet).
+// Package rle implements the hybrid of runs and bit-packed values that Kudu calls RLE, which originated in Impala and
+// was adopted by Parquet.
 //
 // A sequence of values of a fixed width in bits, 1 to 64, is a sequence of runs, each with a header, a varint
 // of up to 32 bits:
@@ -7,8 +7,8 @@
 //	even: header>>1 times the same value, which follows in ⌈width/8⌉ bytes, little-endian
 //	odd:  header>>1 groups of 8 bit-packed values, the first value in the lowest bits
 //
-// The encoded form says neither how many values there are nor where it ends. A writer stops after the last
-// value: of the last group of a last packed run only the bytes that hold values are there.
+// The encoded form records neither the number of values nor its own end. A writer stops after the last value: the last
+// group of a packed run at the end has only the bytes that contain values.
 //
 // Example, width 1: 100 ones, 100 zeros, then 1,0,1,0,1,0,1,0,1,1: c8 01 01, c8 01 00, 05 55 03.
 //
@@ -36,7 +36,7 @@ type reader struct {
 	value  uint64 // not packed: the value
 }
 
-// path names field of run number run.
+// path returns the path of a field of the run with number run.
 func path(run int, field string) string { return "run[" + strconv.Itoa(run) + "]" + field }
 
 // next reads the header of the next run, and the value if it is a repeated one.

@@ -25,12 +25,12 @@ const (
 	maxBroad  = 57
 )
 
-// table holds, for each lane, where the bytes of its value are, how far it is shifted, and its mask: 64 bytes each, the
-// last two as numbers as wide as a lane, little-endian. Then, with quarters, where the first byte of each quarter of
-// the lanes is, 8 bytes each; the offsets within a quarter count from there.
+// table holds, for each lane, the positions of the bytes of its value, the shift, and the mask: 64 bytes each, the last
+// two as numbers as wide as a lane, little-endian. With quarters, it then holds the offset of the first byte of each
+// quarter of the lanes, 8 bytes each; the positions within a quarter are relative to that offset.
 type table = [224]byte
 
-// tables caches them, by the bit at which the values begin, their width, whether a lane has 8 bytes, and quarters.
+// tables caches tables by the bit at which the values begin, their width, whether a lane has 8 bytes, and quarters.
 var tables [8][maxBroad + 1][2][2]atomic.Pointer[table]
 
 // tableOf is newTable, cached: delta encodings unpack only a hundred values at a time.
@@ -48,7 +48,8 @@ func tableOf(bit, width, lane int, quarters bool) *table {
 	return t
 }
 
-// newTable is for values of width bits, the first of which begins at bit, 0 to 7, in lanes of lane bytes.
+// newTable returns the table for values of width bits, the first of which begins at bit, 0 to 7, in lanes of lane
+// bytes.
 func newTable(bit, width, lane int, quarters bool) *table {
 	t := new(table)
 	from := 0
@@ -59,7 +60,7 @@ func newTable(bit, width, lane int, quarters bool) *table {
 			binary.LittleEndian.PutUint64(t[192+8*(i*lane/16):], uint64(from))
 		}
 		for b := range lane {
-			t[i*lane+b] = byte(min(at>>3-from+b, 63)) // what is after the 64 bytes is masked away
+			t[i*lane+b] = byte(min(at>>3-from+b, 63)) // bytes after the 64 are masked out
 		}
 		if lane == 4 {
 			binary.LittleEndian.PutUint32(t[64+4*i:], uint32(at&7))
@@ -72,7 +73,7 @@ func newTable(bit, width, lane int, quarters bool) *table {
 	return t
 }
 
-// minFast is the number of values from which on a kernel pays.
+// minFast is the number of values from which a kernel pays off.
 const minFast = 32
 
 // unpackFast decodes the first n values of unpack, as far as a kernel can.

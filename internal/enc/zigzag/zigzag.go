@@ -10,12 +10,12 @@ type level struct {
 	ints, longs func(dst, src *byte, groups, last int) (done, used int)
 }
 
-// levels are those that this processor supports, best first.
+// levels are the kernels that this processor supports, best first.
 var levels []level
 
-// Ints decodes values from the front of src into dst, eight at a time, for as long as each of the eight has at most
-// five bytes and 32 bits. n is the number of values, a multiple of 8; used is the number of bytes they took. Both are 0
-// if the processor has no kernel. The caller decodes what follows one by one, and finds its errors.
+// Ints decodes values from the front of src into dst, eight at a time, as long as each of the eight has at most five
+// bytes and 32 bits. n is the number of values, a multiple of 8; used is the number of their bytes. Both are 0 if the
+// processor has no kernel. The caller decodes the rest one by one, and detects its errors.
 func Ints(dst []int32, src []byte) (n, used int) {
 	if len(levels) == 0 || len(src) < 64 {
 		return 0, 0
