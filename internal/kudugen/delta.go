@@ -13,7 +13,7 @@ type Delta struct {
 	Changes   []Change
 }
 
-// Change is a cell's new value.
+// Change is the new value of a cell.
 type Change struct {
 	Column int // id
 	Value  Cell
@@ -70,7 +70,7 @@ func DecodeDelta(b []byte) (d Delta, err error) {
 	return d, nil
 }
 
-// Apply applies the delta to a row; live: the row exists afterwards.
+// Apply applies the delta to a row; live reports whether the row exists afterwards.
 func (d Delta) Apply(cols []Column, row []Cell) (live bool, err error) {
 	for _, c := range d.Changes {
 		found := false

@@ -16,7 +16,7 @@ type Dump struct {
 	Lines  []string          // one for each value
 }
 
-// ParseDump parses a dump. A value never holds a line break: both of Kudu's escapings write it as \n.
+// ParseDump parses a dump. A value never contains a line break: both kinds of Kudu's escaping write it as \n.
 func ParseDump(text []byte) (Dump, error) {
 	d := Dump{Footer: map[string]string{}, Meta: map[string][]byte{}}
 	i := bytes.Index(text, []byte("\nFooter:\n"))
@@ -112,7 +112,7 @@ func unescape(s string) ([]byte, error) {
 }
 
 // Value parses line i as a value of column c. exact is false if Kudu's text does not determine the value: floats lose
-// their last bit, and 128-bit numbers a zero with which the middle 19 digits begin.
+// their last bit, and 128-bit numbers lose leading zeros of the middle 19 digits.
 func (d Dump) Value(i int, c Column) (v Cell, exact bool, err error) {
 	s := d.Lines[i]
 	if s == "NULL" {
@@ -188,8 +188,8 @@ func floorDiv(a, b int64) int64 {
 	return q
 }
 
-// Agrees reports whether line i may be the text of v: the value is equal, or, if the text is not exact, a neighbouring
-// float, or the text that Kudu's bug makes of a 128-bit number.
+// Agrees reports whether line i may be the text of v: the value is equal or, if the text is not exact, a neighbouring
+// float, or the text that Kudu's bug produces for a 128-bit number.
 func (d Dump) Agrees(i int, c Column, v Cell) bool {
 	got, exact, err := d.Value(i, c)
 	if err != nil || (got == nil) != (v == nil) {

@@ -6,8 +6,8 @@ import (
 	"sort"
 )
 
-// EncodeKey is Kudu's memcmp-ordered encoding of the key columns of a row: signed numbers big-endian with the sign bit
-// inverted; in strings that are not last, 0x00 becomes 0x00 0x01, and 0x00 0x00 follows.
+// EncodeKey returns Kudu's memcmp-ordered encoding of the key columns of a row: signed numbers are big-endian with the
+// sign bit inverted; in strings that are not last, 0x00 becomes 0x00 0x01, and 0x00 0x00 follows the string.
 func EncodeKey(cols []Column, row []Cell) []byte {
 	keys := 0
 	for keys < len(cols) && cols[keys].Key {

@@ -1,7 +1,7 @@
-// Package kudugen computes what a real Kudu stored in the corpus of CFiles, by the formula of the corpus's
-// GENERATOR.md: the tables and their history, the order of rows, keys and hash partitions. It also parses what Kudu
-// prints (ParseDump) and finds the blocks of a CFile (Walk). It shares no code with the readers of stoa, which tests
-// check against it. Only tests use it.
+// Package kudugen computes the contents that a real Kudu stored in the corpus of CFiles, by the formula of the corpus's
+// GENERATOR.md: the tables and their history, the order of rows, keys and hash partitions. It also parses Kudu's dumps
+// (ParseDump) and finds the blocks of a CFile (Walk). It shares no code with the readers of stoa, which tests compare
+// with it. It is used only by tests.
 package kudugen
 
 import (
@@ -13,8 +13,8 @@ import (
 	"unicode/utf16"
 )
 
-// Cell is a value as Kudu stores it without any encoding: fixed-width types little-endian (a bool is one byte),
-// strings as they are. nil is NULL; an empty string is not nil.
+// Cell is a value as stored by Kudu without any encoding: fixed-width types are little-endian (a bool is one byte),
+// strings are unchanged. nil is NULL; an empty string is not nil.
 type Cell []byte
 
 // Column is a column of a table, as in the corpus's schemas.json.
@@ -57,7 +57,7 @@ func (c Column) Width() int {
 	return 0
 }
 
-// Mix is one step of splitmix64.
+// Mix computes one step of splitmix64.
 func Mix(x uint64) uint64 {
 	x += 0x9E3779B97F4A7C15
 	x = (x ^ x>>30) * 0xBF58476D1CE4E5B9
@@ -65,10 +65,11 @@ func Mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// H is the hash of column c, row r.
+// H returns the hash of column c, row r.
 func H(c, r int64) int64 { return int64(Mix(uint64(c*1000003 + r))) }
 
-// Base is the number that a value is derived from. pat: 0 random, 1 runs of 37, 2 a slow ramp, 3 ten distinct values.
+// Base returns the number from which a value is derived. pat: 0 random, 1 runs of 37, 2 a slow ramp, 3 ten distinct
+// values.
 func Base(c, r int64, pat int) int64 {
 	switch pat {
 	case 0:
@@ -81,7 +82,7 @@ func Base(c, r int64, pat int) int64 {
 	return H(c, 0) + int64(uint64(H(c, r))>>1)%10*1000003
 }
 
-// IsNull is the rule for nullable columns.
+// IsNull implements the rule for nullable columns.
 func IsNull(c, r int64, pat int) bool {
 	if pat == 1 {
 		return H(c+500, r/23)&3 == 0
@@ -89,7 +90,7 @@ func IsNull(c, r int64, pat int) bool {
 	return H(c+500, r)&7 == 0
 }
 
-// Value is the cell of column c (its number in the formula), row r.
+// Value returns the cell of column c (its number in the formula), row r.
 func Value(col Column, c, r int64, pat int) Cell {
 	if col.Nullable && IsNull(c, r, pat) {
 		return nil
@@ -169,13 +170,13 @@ func str(b int64) Cell {
 
 func floorMod(a, b int64) int64 { return (a%b + b) % b }
 
-// Int is v in width bytes, little-endian.
+// Int returns v in width bytes, little-endian.
 func Int(width int, v int64) Cell { return binary.LittleEndian.AppendUint64(nil, uint64(v))[:width] }
 
-// Double is f.
+// Double returns f in eight bytes.
 func Double(f float64) Cell { return Int(8, int64(math.Float64bits(f))) }
 
-// Bool is one byte.
+// Bool returns one byte.
 func Bool(b bool) Cell {
 	if b {
 		return Cell{1}
@@ -183,7 +184,7 @@ func Bool(b bool) Cell {
 	return Cell{0}
 }
 
-// Big is v in width bytes, little-endian, in two's complement.
+// Big returns v in width bytes, little-endian, in two's complement.
 func Big(width int, v *big.Int) Cell {
 	u := new(big.Int).And(v, new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 128),
 		big.NewInt(1))).FillBytes(make([]byte, 16))
@@ -193,7 +194,7 @@ func Big(width int, v *big.Int) Cell {
 	return u[:width]
 }
 
-// Signed is the signed number in a cell.
+// Signed returns the signed number in a cell.
 func (x Cell) Signed() *big.Int {
 	u := make([]byte, len(x))
 	for i, b := range x {

@@ -10,23 +10,23 @@ import (
 // Phases of the history of the tables d_*; each ends with a snapshot, and p0 to p4 with a flush.
 var Phases = []string{"p0a", "p0", "p1", "p2", "p3", "p4", "final"}
 
-// Table is what the generator stored in a table.
+// Table is a table as the generator stored it.
 type Table struct {
 	Name    string
 	Columns []Column            // at the end of the run
-	Rows    map[string][][]Cell // logical contents in the order of the key, by phase; every table has "final"
+	Rows    map[string][][]Cell // logical contents in key order, by phase; every table has "final"
 	Sets    []Rowset            // the base data on disk
 }
 
-// Rowset is the base data of one rowset on disk, in the order of the key, deleted rows included.
+// Rowset is the base data of one rowset on disk, in key order, including deleted rows.
 type Rowset struct {
-	Partition string // as the corpus's manifest names it; "": the table has only one
+	Partition string // as in the corpus's manifest; "" if the table has only one
 	Index     int
-	Columns   []Column // those with a file
+	Columns   []Column // columns that have a file
 	Rows      [][]Cell
 }
 
-// Column returns the column with an id and its cells; false if there is none.
+// Column returns the column with the given id and its cells; false if there is none.
 func (r Rowset) Column(id int) (Column, []Cell, bool) {
 	for i, c := range r.Columns {
 		if c.ID == id {
@@ -40,7 +40,7 @@ func (r Rowset) Column(id int) (Column, []Cell, bool) {
 	return Column{}, nil, false
 }
 
-// Keys are the encoded keys of the rows.
+// Keys returns the encoded keys of the rows.
 func (r Rowset) Keys() [][]byte {
 	out := make([][]byte, len(r.Rows))
 	for i := range out {
@@ -85,7 +85,7 @@ func Tables() []*Table {
 	return append(out, altered(), autoIncrement())
 }
 
-// simple is a table with one rowset and no changes.
+// simple returns a table with one rowset and no changes.
 func simple(name string, cols []Column, rows [][]Cell) *Table {
 	numbered(cols)
 	SortByKey(cols, rows)
@@ -277,7 +277,7 @@ func historyRow(cols []Column, i, salt int64) []Cell {
 // model replays the generator's operations.
 type model struct {
 	live map[int64][]Cell   // by i (the key is 7i)
-	set  []map[int64][]Cell // last version of each row in each rowset, also of deleted rows
+	set  []map[int64][]Cell // last version of each row in each rowset, including deleted rows
 	at   map[int64]int      // the rowset in which row i is live
 }
 
@@ -320,7 +320,7 @@ func history(name string) *Table {
 	second := rowsOf(m.set[1]) // flushed
 	m.changeBoth(t)
 	switch name {
-	case "d_major": // major delta compaction moved all deltas but the deletes into the base data
+	case "d_major": // major delta compaction moved all deltas except deletes into the base data
 		first, second = rowsOf(m.set[0]), rowsOf(m.set[1])
 	case "d_rowset": // rowset compaction kept the last version of each key
 		all := m.set[0]
@@ -451,7 +451,7 @@ func altered() *Table {
 	return t
 }
 
-// Rowset finds a rowset by partition and number.
+// Rowset returns a rowset by partition and number.
 func (t *Table) Rowset(partition string, index int) (Rowset, error) {
 	for _, r := range t.Sets {
 		if r.Index == index && (r.Partition == "" || r.Partition == partition) {

@@ -13,7 +13,7 @@ import (
 // Block is a block of a CFile, or its header or footer.
 type Block struct {
 	Kind        string // header, data, dict, posidx, validx, footer
-	Off, Len    int64  // with checksum
+	Off, Len    int64  // including the checksum
 	First, Rows int64  // of a data block; -1 in a bloom file
 	Key         []byte // of a data block in the value index: its index key
 }
@@ -29,7 +29,7 @@ type Layout struct {
 	Blocks                      []Block // sorted by offset; together they cover the file
 }
 
-// Owner is the block that byte off belongs to.
+// Owner returns the block to which byte off belongs.
 func (l *Layout) Owner(off int64) Block {
 	i := sort.Search(len(l.Blocks), func(i int) bool { return l.Blocks[i].Off > off })
 	return l.Blocks[i-1]
@@ -90,7 +90,7 @@ func Walk(file []byte) (l *Layout, err error) {
 	return l, nil
 }
 
-// footer parses the footer's message. root are the pointers to the roots of the indexes, dict the one to the
+// footer parses the footer's message. root are the pointers to the roots of the indexes, dict is the pointer to the
 // dictionary.
 func (l *Layout) footer(foot []byte) (root map[string][]byte, dict []byte) {
 	root = map[string][]byte{}
@@ -126,7 +126,7 @@ func (l *Layout) footer(foot []byte) (root map[string][]byte, dict []byte) {
 	return root, dict
 }
 
-// data adds the data blocks that the indexes point to.
+// data adds the data blocks to which the indexes point.
 func (w *walker) data(root map[string][]byte) error {
 	data := map[int64]*Block{}
 	for _, idx := range []string{"posidx", "validx"} {
@@ -224,7 +224,7 @@ func (w *walker) add(b Block) { w.l.Blocks = append(w.l.Blocks, b) }
 
 func crc(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
 
-// bytes is a block without its checksum, which it checks.
+// bytes returns a block without its checksum, after checking it.
 func (w *walker) bytes(off, size int64) []byte {
 	b := w.file[off : off+size]
 	if w.sum == 0 {

@@ -18,7 +18,7 @@ type Assembler struct {
 	root   *node
 	cols   []format.Column // the given columns, in order
 	use    []int           // their numbers in the reader
-	leaves []*node         // by levels: of the same columns
+	leaves []*node         // by levels: nodes of the same columns
 	needs  []*[256]byte
 	joins  []join
 	levels bool
@@ -27,12 +27,12 @@ type Assembler struct {
 // Input is the entries of one physical column.
 type Input struct {
 	Array    arrow.Array
-	Def, Rep []byte // of a column with levels, one an entry; may be nil where the maximum is 0
+	Def, Rep []byte // of a column with levels, one per entry; may be nil if the maximum is 0
 }
 
-// NewAssembler plans the assembly of f from the columns use (indices into all, a reader's Columns); want is as for
-// Pruned, but its paths must begin with the field's own index. Columns that do not fit the type are an error of class
-// Bug: the format is wrong.
+// NewAssembler plans the assembly of f from the columns use (indices into all, which is a reader's Columns). want is as
+// for Pruned, but its paths must begin with the field's own index. If the columns do not fit the type, the error is of
+// class Bug, because the format's code is wrong.
 func NewAssembler(f arrow.Field, all []format.Column, use []int, want [][]int) (*Assembler, error) {
 	root, err := newTree(f, want)
 	if err != nil {
@@ -68,7 +68,7 @@ func NewAssembler(f arrow.Field, all []format.Column, use []int, want [][]int) (
 	return a, nil
 }
 
-// Field is the field that Assemble returns, pruned as by Pruned.
+// Field returns the field of the arrays that Assemble returns, pruned as by Pruned.
 func (a *Assembler) Field() arrow.Field { return a.root.field }
 
 // place assigns column i to its node.
@@ -92,7 +92,7 @@ func (a *Assembler) place(i int, use []int) error {
 		n.own, a.leaves[i] = i, n
 		return a.checkType(n, c)
 	}
-	// Without levels a node has its own column, and one before that if its presence is kept apart.
+	// Without levels a node has its own column, preceded by another one if its presence is stored separately.
 	other := n.own
 	if other < 0 {
 		n.own = i
@@ -137,7 +137,7 @@ func (a *Assembler) checkLevels(n *node) error {
 }
 
 // checkLengths checks that the columns of n and of the nodes below fit. parent is the number of the column whose
-// lengths count n's entries.
+// lengths count the entries of n.
 func (a *Assembler) checkLengths(n *node, parent int, use []int) error {
 	is := func(i int, has format.Has) bool { return i >= 0 && a.cols[i].Has == has }
 	if i := n.own; n.presence < 0 && is(i, format.Lengths) && (n.shape == shapeStruct || n.shape == shapeUnion) {
@@ -176,7 +176,7 @@ func (a *Assembler) checkLengths(n *node, parent int, use []int) error {
 		fits = fits && is(n.own, format.Lengths)
 	}
 	if !fits {
-		// a schema that its columns contradict: what a format checks of that when it opens a file is not all
+		// A schema that its columns contradict: formats do not check all of this when they open a file.
 		return fault.Corruptf(fault.Span{}, n.name, "of type %s: its columns do not fit", n.field.Type)
 	}
 	for _, c := range n.children {
@@ -210,11 +210,12 @@ func (n *node) hasColumn() bool {
 	return n.own >= 0 || n.presence >= 0 || slices.ContainsFunc(n.children, (*node).hasColumn)
 }
 
-// Assemble makes the field's array of that many rows. in is parallel to the columns that NewAssembler was given and
-// holds exactly these rows; its arrays are borrowed. The caller releases the result.
+// Assemble returns the field's array with the given number of rows. in is parallel to the columns that were passed to
+// NewAssembler and contains exactly these rows; its arrays are borrowed. The caller releases the result.
 //
 // Columns that contradict themselves or each other are an error of class Corrupt, whose path is the names of the
-// columns: levels that no tree has, leaves of one list with different numbers of items, lengths that do not add up.
+// columns: levels that are possible in no tree, leaves of one list with different numbers of items, lengths that do not
+// add up.
 func (a *Assembler) Assemble(in []Input, rows int, mem memory.Allocator) (arrow.Array, error) {
 	if len(in) != len(a.cols) {
 		return nil, fault.Bugf("field %s: %d inputs for %d columns", a.root.name, len(in), len(a.cols))
@@ -246,7 +247,7 @@ func (a *Assembler) Assemble(in []Input, rows int, mem memory.Allocator) (arrow.
 	return out, nil
 }
 
-// build is one assembly.
+// build is the state of one assembly.
 type build struct {
 	a   *Assembler
 	in  []Input
@@ -255,7 +256,7 @@ type build struct {
 
 func (b *build) name(i int) string { return b.a.cols[i].Name }
 
-// newArray makes an array of n's type from buffers and children, all of which it takes over.
+// newArray makes an array of n's type from buffers and children, and takes ownership of them all.
 func (n *node) newArray(length int, bufs []*memory.Buffer, children []arrow.Array, nulls int) arrow.Array {
 	data := make([]arrow.ArrayData, len(children))
 	for i, k := range children {
@@ -275,7 +276,7 @@ func (n *node) newArray(length int, bufs []*memory.Buffer, children []arrow.Arra
 	return out
 }
 
-// retyped is x with the type of n's field: names and nullability below it may differ.
+// retyped returns x with the type of n's field: names and nullability below it may differ.
 func (n *node) retyped(x arrow.Array) arrow.Array {
 	d := x.Data()
 	if dict, ok := d.Dictionary().(*array.Data); ok && dict != nil {

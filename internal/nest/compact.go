@@ -9,17 +9,17 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// Levels are compared eight at a time: they are bytes, and at most 127 (types are not nested deeper).
+// Levels are compared eight at a time: they are bytes, and at most 127 (types are not nested more deeply).
 const (
 	eachOne = 0x0101010101010101
 	eachTop = 0x8080808080808080
-	gather8 = 0x0102040810204080 // times eight lowest bits of bytes: they come together in the top byte
+	gather8 = 0x0102040810204080 // multiplying the lowest bits of eight bytes by it gathers them in the top byte
 )
 
 // levelReaches sets the top bit of each byte of x that is at least y; both are below 128.
 func levelReaches(x, y uint64) uint64 { return ((x | eachTop) - y) & eachTop }
 
-// atLeastMap is the bitmap of the levels that are at least min, in words of 64, and their number.
+// atLeastMap returns the bitmap of the levels that are at least min, in words of 64 bits, and their number.
 func atLeastMap(levels []byte, min byte) (words []uint64, n int) {
 	words = make([]uint64, (len(levels)+63)/64)
 	y := eachOne * uint64(min)
@@ -42,8 +42,8 @@ func atLeastMap(levels []byte, min byte) (words []uint64, n int) {
 // maxPackedLevel is the largest level that can be compared eight at a time.
 const maxPackedLevel = 127
 
-// compacted is a with the n entries whose bits are set in keep, all of which have a value; nil if a's values have no
-// fixed number of whole bytes. The caller releases it.
+// compacted returns the n entries of a whose bits are set in keep, all of which must have a value; nil if the values of
+// a do not have a fixed number of whole bytes. The caller releases it.
 func compacted(a arrow.Array, keep []uint64, n int, mem memory.Allocator) arrow.Array {
 	f, ok := a.DataType().(arrow.FixedWidthDataType)
 	d := a.Data()
@@ -72,7 +72,7 @@ func compacted(a arrow.Array, keep []uint64, n int, mem memory.Allocator) arrow.
 	return array.MakeFromData(data)
 }
 
-// gatherKept copies the values of src whose bits are set to the start of dst, which has room for them.
+// gatherKept copies the values of src whose bits are set to the start of dst, which must have room for them.
 func gatherKept[T any](dst, src []T, keep []uint64) {
 	k := 0
 	for i, w := range keep {
@@ -105,8 +105,8 @@ func gatherKeptBytes(dst, src []byte, w int, keep []uint64) {
 }
 
 // validLevels reports whether the levels of a leaf below one list are possible: none is too large, and where a list
-// continues (level 1), the entries before and at it are items: their level is at least item. If not, badLevel finds
-// where.
+// continues (level 1), the entry and the one before it are items, so their level is at least item. If not, badLevel
+// finds the place.
 func validLevels(def, rep []byte, maxDef, item byte) bool {
 	var bad uint64
 	over, items := eachOne*uint64(maxDef)+eachOne, eachOne*uint64(item)

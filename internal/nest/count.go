@@ -7,14 +7,15 @@ import (
 	"stoa/fault"
 )
 
-// CountRows is how many rows begin in rep: entries whose repetition level is 0.
+// CountRows returns the number of rows that begin in rep: entries whose repetition level is 0.
 func CountRows(rep []byte) int { return bytes.Count(rep, []byte{0}) }
 
-// RowStart is the position of the entry that row number row, from 0, begins with; len(rep) if there are not that many.
+// RowStart returns the position of the entry with which row number row, from 0, begins; len(rep) if there are not that
+// many.
 func RowStart(rep []byte, row int) int {
 	at := 0
 	for at < len(rep) {
-		// blocks without the row are counted, the one with it is walked
+		// Blocks before the row are only counted; the block that contains it is walked.
 		end := min(at+4096, len(rep))
 		if n := CountRows(rep[at:end]); n <= row {
 			row -= n
@@ -33,8 +34,8 @@ func RowStart(rep []byte, row int) int {
 	return len(rep)
 }
 
-// SumLengths is how many entries the children of a column with these lengths have. A negative length is Corrupt, at its
-// position.
+// SumLengths returns the number of entries that the children of a column with these lengths have. A negative length is
+// Corrupt, at its position.
 func SumLengths(lengths []int32) (int64, error) {
 	var sum int64
 	var neg int32
@@ -55,7 +56,7 @@ func SumLengths(lengths []int32) (int64, error) {
 
 var scratch sync.Pool
 
-// borrow returns n int32 with arbitrary contents; giveBack returns them.
+// borrow returns n int32 with arbitrary contents; giveBack takes them back.
 func borrow(n int) *[]int32 {
 	if p, ok := scratch.Get().(*[]int32); ok && cap(*p) >= n {
 		*p = (*p)[:n]

@@ -1,7 +1,7 @@
-// Package nest is the way between Arrow's nested arrays and the physical columns of a file. It knows no format and
-// does no I/O.
+// Package nest converts between Arrow's nested arrays and the physical columns of a file. It is independent of formats
+// and does no I/O.
 //
-// Files keep nested values in one of two ways:
+// Files store nested values in one of two ways:
 //
 //	levels   every leaf of the type is a column of its own; each of its entries has a definition level (how far down
 //	         the path from the root something is there) and a repetition level (which list on the path goes on).
@@ -26,19 +26,19 @@ import (
 	"stoa/fault"
 )
 
-// maxDepth is how deep types may be nested: levels are bytes, and recursion must end.
+// maxDepth is the maximum nesting depth of types: levels are bytes, and recursion must end.
 const maxDepth = 64
 
-// Leaf is a column of values of a field that is stored by levels.
+// Leaf is a column of values in a field that is stored by levels.
 type Leaf struct {
 	Path           []int          // child indices below the field; empty if the field is the leaf
-	Name           string         // the names on the way, from the field's own on, joined with dots
+	Name           string         // the names from the field down, joined with dots
 	Type           arrow.DataType // of the values
 	MaxDef, MaxRep uint8          // the levels of a value that is there, and of the innermost list that goes on
 }
 
-// Leaves lists the leaves of a field, depth first. Types that levels cannot hold (unions, structs without children,
-// list views, run-end encoding) are Unsupported.
+// Leaves lists the leaves of a field, depth first. Types that levels cannot represent (unions, structs without
+// children, list views, run-end encoding) are Unsupported.
 func Leaves(f arrow.Field) ([]Leaf, error) {
 	var out []Leaf
 	err := leaves(f, Leaf{Name: f.Name}, &out)
@@ -90,7 +90,7 @@ const (
 	shapeMap
 	shapeStruct
 	shapeUnion // dense
-	shapeOther // nested in a way that this package has no arrays for
+	shapeOther // nested types for which this package has no arrays
 )
 
 func shapeOf(t arrow.DataType) shape {
@@ -118,8 +118,8 @@ func shapeOf(t arrow.DataType) shape {
 	return shapeLeaf
 }
 
-// children are the fields below a nested type in Arrow's order. A map has one, its entries; these and their keys cannot
-// be null, whatever the type says.
+// children returns the fields below a nested type in Arrow's order. A map has one, its entries; neither these nor their
+// keys are nullable, whatever the type says.
 func children(t arrow.DataType) []arrow.Field {
 	switch t := t.(type) {
 	case *arrow.MapType:

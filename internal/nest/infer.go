@@ -23,47 +23,48 @@ func (k Kind) levels() (def, rep int) {
 	return 0, 0
 }
 
-// Path is a column of which only the path and the maximum levels are known, and perhaps what its entries show.
+// Path is a column about which only the path, the maximum levels, and perhaps facts about its entries are known.
 type Path struct {
 	Steps          []string
 	MaxDef, MaxRep int
-	Seen           *Seen // nil: its entries were not looked at
+	Seen           *Seen // nil if its entries have not been examined
 }
 
-// Step is a name on the paths of columns.
+// Step is a name in the paths of columns.
 type Step struct {
 	Name     string
 	Kind     Kind
-	Column   int // of a leaf; -1: a group
+	Column   int // of a leaf; -1 for a group
 	Children []*Step
-	// Open, of the first step of a path: other kinds of the steps below would come out with these levels, too.
+	// Open, of the first step of a path, means that other kinds of the steps below would result in these levels as
+	// well.
 	Open bool
 
-	leaves  []*Path           // below it, or its own
-	answers map[[2]int]answer // by the levels used above
+	leaves  []*Path           // leaves below it, or the leaf itself
+	answers map[[2]int]answer // by the levels used above it
 }
 
-// answer is the first kind that fits, and how many do, counted up to 2; noKind: none does.
+// answer is the first kind that fits, and the number of kinds that do, counted up to 2; noKind if none does.
 type answer struct {
 	kind Kind
 	many int
 }
 
-// search limits the steps of the search for an answer: names and levels come from the file.
+// search limits the steps of the search for an answer, because names and levels come from the file.
 type search struct {
 	left       int
 	lists      func(s *Step, depth int) bool
-	ignoreSeen bool // the entries are left out of account
+	ignoreSeen bool // the entries are not considered
 }
 
-const maxSteps = 1 << 22 // a second's work; ten thousand columns of ten steps take a tenth of it
+const maxSteps = 1 << 22 // about a second; ten thousand columns of ten steps need a tenth of it
 
-// Infer derives a schema from the columns' paths. Their maximum levels say how many steps of a path are optional or
-// repeated, but not which. Columns of one group help, and so do entries: a list continues only where it has items, and
-// columns below one step agree on what is above it. Entries that allow no answer at all are damaged, and are ignored.
-// If several answers remain, steps are required if possible, and repeated as far down as possible; but those that lists
-// says are named like lists are repeated if possible. ok is false if there is no answer, or if finding one takes too
-// long.
+// Infer derives a schema from the columns' paths. Their maximum levels determine how many steps of a path are optional
+// or repeated, but not which ones. Columns of one group give additional information, and so do entries: a list
+// continues only where it has items, and columns below one step agree on everything above it. Entries that allow no
+// answer at all are damaged, and are ignored. If several answers remain, steps are required if possible, and repeated
+// as far down as possible; but steps for which lists returns true, because they are named like lists, are repeated if
+// possible. ok is false if there is no answer, or if the search takes too long.
 func Infer(cols []Path, lists func(s *Step, depth int) bool) (roots []*Step, ok bool) {
 	root := &Step{Column: -1}
 	for i := range cols {
@@ -113,7 +114,7 @@ func (s *Step) Columns(to []int) []int {
 	return to
 }
 
-// clearAnswers drops the answers that were found.
+// clearAnswers discards the answers found so far.
 func (s *Step) clearAnswers() {
 	s.answers = nil
 	for _, c := range s.Children {
@@ -146,7 +147,7 @@ func (s *Step) solve(in *search, def, rep, depth int) answer {
 	return a
 }
 
-// choose applies the answers that were found, and reports whether there are others.
+// choose applies the answers that were found, and reports whether other answers exist.
 func (s *Step) choose(def, rep int) (open bool) {
 	a := s.answers[[2]int{def, rep}]
 	s.Kind, open = a.kind, a.many > 1
@@ -159,7 +160,7 @@ func (s *Step) choose(def, rep int) (open bool) {
 	return open
 }
 
-// fits reports whether everything below s can be solved when s is a k, with def and rep levels used down to it.
+// fits reports whether everything below s can be solved if s is of kind k, with def and rep levels used down to it.
 func (s *Step) fits(in *search, k Kind, def, rep, depth int) bool {
 	if in.left--; in.left < 0 || depth > maxDepth {
 		return false
@@ -178,7 +179,7 @@ func (s *Step) fits(in *search, k Kind, def, rep, depth int) bool {
 	return true
 }
 
-// allowed reports whether the entries seen below s are possible if s is a k.
+// allowed reports whether the entries seen below s are possible if s is of kind k.
 func (s *Step) allowed(in *search, k Kind, def, rep int) bool {
 	var first *uint64
 	in.left -= len(s.leaves) / 16
@@ -202,12 +203,12 @@ func (s *Step) allowed(in *search, k Kind, def, rep int) bool {
 	return true
 }
 
-// Seen summarizes what the entries of a column say about the kinds of the steps of its path.
+// Seen summarizes the information in the entries of a column about the kinds of the steps of its path.
 type Seen struct {
 	maxDef, maxRep int
 	last           byte
 	minDef         []byte // by repetition level: the lowest definition level before or at an entry with it
-	// by repetition and definition level, of the places down to there; nil: not wanted, or entries are not known
+	// by repetition and definition level, of the places down to there; nil if not requested, or if entries are unknown
 	sums []uint64
 }
 
@@ -220,7 +221,7 @@ func NewSeen(maxDef, maxRep int, sums bool) *Seen {
 	return s
 }
 
-// Work is about how many steps adding an entry takes.
+// Work estimates the number of steps needed to add an entry.
 func (s *Seen) Work() int64 { return 1 + int64(len(s.sums)) }
 
 // Add adds the next entries. Their levels must not exceed the maximum.
@@ -240,10 +241,10 @@ func (s *Seen) Add(def, rep []byte) {
 	}
 }
 
-// Skip says that unknown entries follow.
+// Skip records that unknown entries follow.
 func (s *Seen) Skip() { s.last, s.sums = 255, nil }
 
-// places is the sum over the levels down to def and rep.
+// places returns the sum over the levels down to def and rep.
 func (s *Seen) places(def, rep int) *uint64 {
 	if s.sums == nil {
 		return nil

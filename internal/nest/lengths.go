@@ -11,7 +11,7 @@ import (
 	"stoa/fault"
 )
 
-// byLengths makes n's array with that many entries, which the lengths above n counted.
+// byLengths makes n's array with the given number of entries, as counted by the lengths above n.
 func (b *build) byLengths(n *node, places int) (arrow.Array, error) {
 	if n.presence < 0 {
 		return b.content(n, places)
@@ -31,7 +31,7 @@ func (b *build) byLengths(n *node, places int) (arrow.Array, error) {
 	return out, b.locate(err, n.presence)
 }
 
-// locate adds the name of a column to an error; where in the file it is, is not known here.
+// locate adds the name of a column to an error; the position in the file is unknown here.
 func (b *build) locate(err error, col int) error {
 	var e *fault.Error
 	if !errors.As(err, &e) {
@@ -54,7 +54,7 @@ func (b *build) entries(i, places int) error {
 	return nil
 }
 
-// parent is the index of column i's parent; -1 if rows count its entries.
+// parent returns the index of column i's parent; -1 if rows count its entries.
 func (b *build) parent(i int) int {
 	for p, number := range b.a.use {
 		if number == b.a.cols[i].Parent {
@@ -64,7 +64,7 @@ func (b *build) parent(i int) int {
 	return -1
 }
 
-// lengths returns those of column i, nulls included, and their sum.
+// lengths returns the lengths in column i, including nulls, and their sum.
 func (b *build) lengths(i int) ([]int32, int64, error) {
 	l := b.in[i].Array.(*array.Int32).Int32Values()
 	sum, err := SumLengths(l)
@@ -74,8 +74,8 @@ func (b *build) lengths(i int) ([]int32, int64, error) {
 	return l, sum, b.locate(err, i)
 }
 
-// present fills idx with the item of each of n's places; -1 if there is none, or it stands for null. items is how many
-// there are; whole: idx just counts up.
+// present sets idx to the item of each of n's places; -1 if there is none, or it represents null. items is the number
+// of items; whole reports that idx just counts up.
 func (b *build) present(n *node, idx []int32) (items int, whole bool, err error) {
 	if err := b.entries(n.presence, len(idx)); err != nil {
 		return 0, false, err
@@ -100,7 +100,7 @@ func (b *build) present(n *node, idx []int32) (items int, whole bool, err error)
 	return int(sum), int(sum) == len(idx) && col.NullN() == 0, nil
 }
 
-// content makes n's array of that many places, all of which have entries.
+// content makes n's array with the given number of places, all of which have entries.
 func (b *build) content(n *node, places int) (arrow.Array, error) {
 	switch n.shape {
 	case shapeNull:
@@ -142,7 +142,7 @@ func (b *build) childrenByLengths(n *node, places int) (children []arrow.Array, 
 	return children, nil
 }
 
-// listValues returns a list array that was decoded as such.
+// listValues returns a list array that was already decoded as a list.
 func (b *build) listValues(n *node, l *array.List) (arrow.Array, error) {
 	if !hidesItems(l) {
 		return n.retyped(l), nil
@@ -165,7 +165,7 @@ func (b *build) listByLengths(n *node, places int) (arrow.Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	if sum > maxPadding && !n.children[0].hasColumn() { // nothing but these lengths says that there is so much
+	if sum > maxPadding && !n.children[0].hasColumn() { // the large size is supported by nothing but these lengths
 		return nil, fault.Limitf(fault.Span{}, b.name(n.own), "%d items without values do not fit one batch", sum)
 	}
 	children, err := b.childrenByLengths(n, int(sum))
@@ -183,7 +183,7 @@ func (b *build) listByLengths(n *node, places int) (arrow.Array, error) {
 			present[i] = 1
 		}
 	}
-	if int64(o[places]) != sum { // nulls have items, which stand for nothing
+	if int64(o[places]) != sum { // nulls have items, which are meaningless
 		if children[0], err = b.without(children[0], l, isNull, int(o[places])); err != nil {
 			return nil, b.locate(err, n.own)
 		}
@@ -192,7 +192,7 @@ func (b *build) listByLengths(n *node, places int) (arrow.Array, error) {
 	return b.list(n, o, present, valid, nulls, children)
 }
 
-// without drops the items of null lists; it takes items over.
+// without removes the items of null lists; it takes ownership of items.
 func (b *build) without(items arrow.Array, lengths []int32, isNull func(int) bool, rest int) (arrow.Array, error) {
 	defer items.Release()
 	if items.DataType().ID() == arrow.NULL {
@@ -218,7 +218,7 @@ func (b *build) union(n *node, places int) (arrow.Array, error) {
 	return b.unionOf(n, places, func(u *unionBuild, i int) error { return u.branch(n.children[i], i) })
 }
 
-// unionOf makes a dense union: every place belongs to the one branch that has a value there, and is claimed for it.
+// unionOf makes a dense union: every place belongs to the one branch that has a value there, which claims it.
 func (b *build) unionOf(n *node, places int, branch func(u *unionBuild, i int) error) (arrow.Array, error) {
 	t := n.field.Type.(*arrow.DenseUnionType)
 	types, off := newBuffer(places, b.mem), newBuffer(4*places, b.mem)
@@ -248,12 +248,12 @@ func (b *build) unionOf(n *node, places int, branch func(u *unionBuild, i int) e
 type unionBuild struct {
 	*build
 	n        *node
-	claim    []int8 // type codes; -1 is nobody's so far
+	claim    []int8 // type codes; -1 while unclaimed
 	off      []int32
 	children []arrow.Array
 }
 
-// branch assigns to branch c, the ith, the places where it has a value, and makes its array.
+// branch assigns the places where branch c, the ith, has a value to it, and makes its array.
 func (u *unionBuild) branch(c *node, i int) error {
 	switch {
 	case c.presence >= 0:
@@ -280,7 +280,7 @@ func (u *unionBuild) branch(c *node, i int) error {
 	return u.claimed(c, all, i)
 }
 
-// claimed assigns to branch c, the ith, the places where all, which has them all, is not null.
+// claimed assigns the places where all, which covers every place, is not null to branch c, the ith.
 func (u *unionBuild) claimed(c *node, all arrow.Array, i int) error {
 	if c.shape == shapeNull {
 		u.children = append(u.children, array.NewNull(0))
@@ -297,7 +297,7 @@ func (u *unionBuild) claimed(c *node, all arrow.Array, i int) error {
 	return u.take(c, all, *idx, i)
 }
 
-// take assigns to branch c, the ith, the places that have an index in idx, of an item of all.
+// take assigns the places that have an index in idx, of an item of all, to branch c, the ith.
 func (u *unionBuild) take(c *node, all arrow.Array, idx []int32, branch int) error {
 	code := int8(u.n.field.Type.(*arrow.DenseUnionType).TypeCodes()[branch])
 	k := 0
@@ -320,7 +320,7 @@ func (u *unionBuild) take(c *node, all arrow.Array, idx []int32, branch int) err
 	return nil
 }
 
-// rest assigns the places that no branch took to the branch that can be null.
+// rest assigns the places that no branch claimed to the branch that can be null.
 func (u *unionBuild) rest(t *arrow.DenseUnionType) error {
 	free, first := 0, 0
 	for i, c := range u.claim {
@@ -341,7 +341,7 @@ func (u *unionBuild) rest(t *arrow.DenseUnionType) error {
 	}
 	code := int8(t.TypeCodes()[b])
 	have := u.children[b].Len()
-	// A union's offsets ascend within a branch, so the nulls of a branch with values stand between these.
+	// A union's offsets ascend within a branch, so the nulls of a branch with values are interleaved with these.
 	idx := make([]int32, 0, have+free)
 	k := int32(0)
 	for i, c := range u.claim {
@@ -365,7 +365,7 @@ func (u *unionBuild) rest(t *arrow.DenseUnionType) error {
 	return nil
 }
 
-// checkNulls looks for nulls below n where the type has none. What is below a null is ignored.
+// checkNulls looks for nulls below n where the type has none. Values below a null are ignored.
 func (n *node) checkNulls(a arrow.Array) error {
 	for i, c := range n.children {
 		var child arrow.Array
@@ -407,7 +407,7 @@ func (n *node) checkNullsIn(a arrow.Array, missing func(int) bool) error {
 	return n.checkNulls(a)
 }
 
-// span is the range of l's items.
+// span returns the range of l's items.
 func span(l array.ListLike) (from, to int64) {
 	if l.Len() == 0 {
 		return 0, 0

@@ -12,7 +12,7 @@ import (
 )
 
 // join is a struct and two neighbouring leaves below it, with none in between. Leaves that agree in all joins agree
-// everywhere, since what they share above is shared with their neighbours too.
+// everywhere, since everything they share above is also shared with their neighbours.
 type join struct {
 	left, right int // columns
 	def, rep    uint8
@@ -92,8 +92,8 @@ func (b *build) checkLeaf(i int, n *node, rows int) error {
 	return nil
 }
 
-// needs is, for every repetition level of leaf, the definition level that the entries before and at it must have: a
-// list continues only where it has items. A level that leaf does not have needs more than there is.
+// needs returns, for every repetition level of leaf, the minimum definition level of an entry with it and of the entry
+// before: a list continues only where it has items. For a level that leaf does not have, the minimum is unreachable.
 func (n *node) needs(leaf *node) *[256]byte {
 	need := new([256]byte)
 	for i := range need {
@@ -113,7 +113,7 @@ func (n *node) contains(leaf *node) bool {
 	return n == leaf || slices.ContainsFunc(n.children, func(c *node) bool { return c.contains(leaf) })
 }
 
-// badLevel is the first entry whose levels are impossible; -1 if there is none.
+// badLevel returns the first entry whose levels are impossible; -1 if there is none.
 func badLevel(def, rep []byte, maxDef byte, need *[256]byte) int {
 	last := byte(0) // before the first entry, no list is open
 	for i, d := range def {
@@ -156,8 +156,8 @@ func agree(l, r *Input, def, rep, lRep, rRep uint8) bool {
 	}
 }
 
-// byLevels makes n's array of that many places. The levels have been checked: every leaf below n has exactly these
-// places.
+// byLevels makes n's array with the given number of places. The levels have been checked: every leaf below n has
+// exactly these places.
 func (b *build) byLevels(n *node, places int) (arrow.Array, error) {
 	switch n.shape {
 	case shapeNull:
@@ -195,7 +195,7 @@ func (b *build) childrenByLevels(n *node, places int) (children []arrow.Array, e
 	return children, nil
 }
 
-// leafByLevels drops the entries that stand for lists without items.
+// leafByLevels removes the entries that represent lists without items.
 func (b *build) leafByLevels(n *node, places int) (arrow.Array, error) {
 	in := &b.in[n.own]
 	if in.Array.Len() == places {
@@ -203,7 +203,7 @@ func (b *build) leafByLevels(n *node, places int) (arrow.Array, error) {
 		return in.Array, nil
 	}
 	if n.def < maxPackedLevel {
-		// without nulls among the items, what has a value is what there is
+		// without nulls among the items, the array contains exactly the entries with a value
 		if keep, k := atLeastMap(in.Def, n.above); k == in.Array.Len()-in.Array.NullN() {
 			if out := compacted(in.Array, keep, k, b.mem); out != nil {
 				return out, nil
@@ -220,10 +220,10 @@ func (b *build) leafByLevels(n *node, places int) (arrow.Array, error) {
 	return Take(in.Array, (*idx)[:k], b.mem)
 }
 
-// atLeast is 1 if x >= y, without a branch.
+// atLeast returns 1 if x >= y, else 0, without a branch.
 func atLeast(x, y byte) int { return int((uint32(x)-uint32(y))>>31 ^ 1) }
 
-// validity is the validity bitmap of n, and its number of nulls; nil if there are none.
+// validity returns the validity bitmap of n and its number of nulls; nil if there are none.
 func (b *build) validity(n *node, places int) (*memory.Buffer, int) {
 	if !n.optional {
 		return nil, 0
@@ -259,13 +259,14 @@ func bitmap(flags []byte, mem memory.Allocator) (*memory.Buffer, int) {
 	return b, len(flags) - ones
 }
 
-// listByLevels finds where the lists of n begin.
+// listByLevels finds the offsets of the lists of n.
 func (b *build) listByLevels(n *node, places int) (arrow.Array, error) {
 	in := &b.in[n.leaf]
 	off := borrow(places + 1)
 	defer giveBack(off)
 	present := make([]byte, places+1)
-	// Whatever an entry is, what would begin with it is written; it is overwritten by the next if nothing does.
+	// For every entry, the list and item that would begin with it are written; if none does, the next entry overwrites
+	// them.
 	k, items := 0, 0
 	o, rep := *off, in.Rep[:len(in.Def)]
 	for i, d := range in.Def {
@@ -287,13 +288,13 @@ func (b *build) listByLevels(n *node, places int) (arrow.Array, error) {
 	return b.list(n, o, present[:places], valid, nulls, children)
 }
 
-// list makes a list array of any kind; it takes valid and children over. present is 0 for a list that is null or below
-// a null: only that one need not have the size of a fixed-size list.
+// list makes a list array of any kind; it takes ownership of valid and children. present is 0 for a list that is null
+// or below a null: only such a list may differ from the size of a fixed-size list.
 func (b *build) list(n *node, off []int32, present []byte, valid *memory.Buffer, nulls int,
 	children []arrow.Array) (arrow.Array, error) {
 	places := len(off) - 1
 	switch n.field.Type.ID() {
-	case arrow.MAP: // arrow-go wants it before the array is made
+	case arrow.MAP: // arrow-go expects the child before the array is made
 		if k := children[0].(*array.Struct).Field(0).NullN(); k > 0 {
 			release(valid)
 			releaseAll(children)
@@ -319,7 +320,7 @@ func (b *build) list(n *node, off []int32, present []byte, valid *memory.Buffer,
 	return n.newArray(places, []*memory.Buffer{valid, buf}, children, nulls), nil
 }
 
-// pad inserts items into fixed-size lists for those lists that are absent.
+// pad inserts items for absent lists into fixed-size lists.
 func (b *build) pad(n *node, off []int32, present []byte, children []arrow.Array) error {
 	size, places := int(n.field.Type.(*arrow.FixedSizeListType).Len()), len(present)
 	for i, t := range present {

@@ -9,9 +9,9 @@ import (
 	"stoa/format"
 )
 
-// Pruned is f with only those children of structs that want asks for. The paths of want begin with the field's index in
-// the schema, which is ignored; nil means everything. Paths may go through lists. Maps and unions are kept whole if any
-// part of them is wanted. A path that f does not have is an error of class Invalid.
+// Pruned returns f with only those children of structs that want requests. The paths of want begin with the field's
+// index in the schema, which is ignored; nil means everything. Paths may go through lists. Maps and unions are kept
+// whole if any part of them is requested. A path that does not exist in f is an error of class Invalid.
 func Pruned(f arrow.Field, want [][]int) (arrow.Field, error) {
 	n, err := newTree(f, want)
 	if err != nil {
@@ -21,7 +21,7 @@ func Pruned(f arrow.Field, want [][]int) (arrow.Field, error) {
 }
 
 // Needed lists the physical columns of a top-level field that want needs, including their parents, in ascending order.
-// Those at columns, of all of a reader's, store it.
+// columns are the indices in all, a reader's columns, of those that store the field.
 func Needed(f arrow.Field, want [][]int, all []format.Column, columns []int) ([]int, error) {
 	n, err := newTree(f, want)
 	if err != nil {
@@ -44,27 +44,26 @@ func Needed(f arrow.Field, want [][]int, all []format.Column, columns []int) ([]
 	return out, nil
 }
 
-// node is a field of the wanted part of a type, with its levels and its columns.
+// node is a field of the requested part of a type, with its levels and its columns.
 type node struct {
 	field    arrow.Field // pruned
-	name     string      // from the root field on
+	name     string      // joined from the root field down
 	shape    shape
 	index    int  // child index in the whole type
-	optional bool // by levels: it may be absent, as it is nullable or a branch of a union
+	optional bool // by levels: it may be absent, because it is nullable or a branch of a union
 	children []*node
 
-	// Levels. A place for a value is there if an entry's repetition level is at most rep and its definition
-	// level at least above; the value itself is there from def on, the items of a list from def+1 on, and they
-	// repeat at rep+1.
+	// Levels. A place for a value exists if an entry's repetition level is at most rep and its definition level is at
+	// least above. The value itself exists from def on, the items of a list from def+1 on, and these repeat at rep+1.
 	above, def, rep uint8
 
-	// Columns, by their position among those given; -1 = none.
+	// Columns, by their position among the columns passed; -1 if none.
 	presence int // no or one item for each place
 	own      int // lengths of a list, values of a leaf
 	leaf     int // by levels: the first leaf at or below
 }
 
-// newTree makes the nodes of those parts of f that want names.
+// newTree makes the nodes of the parts of f to which want refers.
 func newTree(f arrow.Field, want [][]int) (*node, error) {
 	below := make([][]int, 0, len(want))
 	for _, w := range want {
@@ -144,7 +143,7 @@ func (n *node) isList() bool {
 	return n.shape == shapeList || n.shape == shapeFixedList || n.shape == shapeMap
 }
 
-// through is what remains of the paths that go through child i.
+// through returns the rest of the paths that go through child i.
 func through(want [][]int, i int) (out [][]int) {
 	for _, w := range want {
 		if len(w) > 0 && w[0] == i {
@@ -154,7 +153,7 @@ func through(want [][]int, i int) (out [][]int) {
 	return out
 }
 
-// prunedType is the type with the children that n has; all is how many there are in the file.
+// prunedType returns the type with the children that n has; all is their number in the file.
 func (n *node) prunedType(all int) arrow.DataType {
 	t := n.field.Type
 	switch n.shape {

@@ -13,20 +13,21 @@ import (
 	"stoa/vec"
 )
 
-// RowField is a field that is stored row by row: a struct, each leaf of which is a column with an entry for each row,
-// and each nullable struct of which has a validity column. What is in a null struct is also null in its own column, so
-// a leaf is read, filtered and pruned by its column alone. It is immutable.
+// RowField is a field that is stored row by row: a struct in which each leaf is a column with an entry for each row,
+// and each nullable struct has a validity column. Fields of a null struct are also null in their own columns, so a leaf
+// is read, filtered and pruned by its column alone. It is immutable.
 type RowField struct {
 	Field    arrow.Field
 	Name     string // the names from the root field on, joined with dots
-	Column   int    // of a leaf: its values; of a struct: its validity, -1 if it cannot be null
+	Column   int    // of a leaf: its values; of a struct: its validity, -1 if it is not nullable
 	null     int    // the column that says whether a struct is null: its own, or that of a struct around it; -1: none
 	leaf     bool
-	required bool // it cannot be null in the file
+	required bool // it is not nullable in the file
 	children []*RowField
 }
 
-// Tops are, for each of so many top-level fields, the columns that store it, by their indices among all of a reader's.
+// Tops returns, for each of the top-level fields, the columns that store it, by their indices in all, a reader's
+// columns.
 func Tops(all []format.Column, fields int) [][]int {
 	out := make([][]int, fields)
 	for i, c := range all {
@@ -37,8 +38,8 @@ func Tops(all []format.Column, fields int) [][]int {
 	return out
 }
 
-// ByRows is the top-level struct f with index top; nil if it is stored in another way. all are a reader's Columns, of
-// which those at columns store it.
+// ByRows returns the top-level struct f with index top; nil if it is stored in another way. all are a reader's Columns,
+// and columns the indices of those that store it.
 func ByRows(f arrow.Field, top int, all []format.Column, columns []int) *RowField {
 	if f.Type.ID() != arrow.STRUCT {
 		return nil
@@ -91,7 +92,7 @@ func rowField(f arrow.Field, up *RowField, path []int, all []format.Column, have
 	return r
 }
 
-// At is the field at a path of child indices, which must exist.
+// At returns the field at a path of child indices, which must exist.
 func (r *RowField) At(path []int) *RowField {
 	for _, i := range path {
 		r = r.children[i]
@@ -102,7 +103,7 @@ func (r *RowField) At(path []int) *RowField {
 // Leaf reports whether r is a column's values.
 func (r *RowField) Leaf() bool { return r.leaf }
 
-// Columns are the physical columns that r consists of, in ascending order.
+// Columns returns the physical columns of which r consists, in ascending order.
 func (r *RowField) Columns() []int {
 	out := r.columns(nil)
 	slices.Sort(out)
@@ -122,7 +123,7 @@ func (r *RowField) columns(out []int) []int {
 	return out
 }
 
-// Tested is the physical column that a filter on r reads; -1: r is a struct that is never null.
+// Tested returns the physical column that a filter on r reads; -1 if r is a struct that is never null.
 func (r *RowField) Tested() int {
 	if r.leaf {
 		return r.Column
@@ -130,8 +131,9 @@ func (r *RowField) Tested() int {
 	return r.null
 }
 
-// Test returns what a filter on r is evaluated on: the values of a leaf; for a struct an array without fields that is
-// null where the struct is. column is that of Tested, n its number of rows. The caller releases the result.
+// Test returns the array on which a filter on r is evaluated: the values of a leaf; for a struct an array without
+// fields that is null where the struct is null. column is the column that Tested returns, n its number of rows. The
+// caller releases the result.
 func (r *RowField) Test(column arrow.Array, n int) arrow.Array {
 	if r.leaf {
 		column.Retain()
@@ -141,7 +143,7 @@ func (r *RowField) Test(column arrow.Array, n int) arrow.Array {
 	return empty.Assemble(n, func(int) arrow.Array { return column })
 }
 
-// AllNullable is r with everything below it nullable, as it is where cells are lost.
+// AllNullable returns r with everything below it nullable, as is necessary where cells are lost.
 func (r *RowField) AllNullable() *RowField {
 	out := *r
 	out.Field.Type = AllNullable(r.Field.Type)
@@ -153,7 +155,7 @@ func (r *RowField) AllNullable() *RowField {
 	return &out
 }
 
-// AllNullable is a type in which all fields of structs are nullable, as they are where cells are lost.
+// AllNullable returns a type in which all fields of structs are nullable, as is necessary where cells are lost.
 func AllNullable(t arrow.DataType) arrow.DataType {
 	st, ok := t.(*arrow.StructType)
 	if !ok {
@@ -167,7 +169,7 @@ func AllNullable(t arrow.DataType) arrow.DataType {
 }
 
 // Assemble makes r's array of n rows. column returns the array of a physical column, which is borrowed. A null in a
-// validity column is a lost one: then the struct is present if any of its fields is. The caller releases the result.
+// validity column is a lost value: then the struct is present if any of its fields is. The caller releases the result.
 func (r *RowField) Assemble(n int, column func(int) arrow.Array) arrow.Array {
 	if r.leaf {
 		a := column(r.Column)
@@ -193,7 +195,7 @@ func (r *RowField) Assemble(n int, column func(int) arrow.Array) arrow.Array {
 	return array.MakeFromData(d)
 }
 
-// presence is the bitmap of a validity column.
+// presence returns the bitmap of a validity column.
 func presence(column arrow.Array, children []arrow.Array, n int) []byte {
 	out := rowBits(column.Data().Buffers()[1], column.Data().Offset(), n)
 	if column.NullN() == 0 {
@@ -210,7 +212,7 @@ func presence(column arrow.Array, children []arrow.Array, n int) []byte {
 	return out
 }
 
-// rowBits is a copy of n bits of a bitmap, with zeros after them.
+// rowBits returns a copy of n bits of a bitmap, padded with zeros.
 func rowBits(b *memory.Buffer, off, n int) []byte {
 	out := make([]byte, (n+7)/8)
 	if b == nil || n == 0 {
@@ -244,13 +246,13 @@ type Contradiction struct {
 	Why    string
 }
 
-// Contradicts returns the first contradiction between columns in the rows that sel selects: a struct is null and
-// something in it is not, or it is present and a required field is not; nil if there is none.
+// Contradicts returns the first contradiction between columns in the rows that sel selects: a struct is null although
+// something in it is not, or it is present although a required field is not; nil if there is none.
 func (r *RowField) Contradicts(sel *vec.Sel, column func(int) arrow.Array) *Contradiction {
 	if r.leaf {
 		return nil
 	}
-	var outer []byte // of the struct; nil: it is there in all rows
+	var outer []byte // of the struct; nil if it is present in all rows
 	if r.null >= 0 {
 		c := column(r.null)
 		outer = rowBits(c.Data().Buffers()[1], c.Data().Offset(), sel.N)
@@ -260,7 +262,7 @@ func (r *RowField) Contradicts(sel *vec.Sel, column func(int) arrow.Array) *Cont
 			continue
 		}
 		c := column(k.Column)
-		var inner []byte // nil: it is there in all rows
+		var inner []byte // nil if it is present in all rows
 		switch {
 		case !k.leaf:
 			inner = rowBits(c.Data().Buffers()[1], c.Data().Offset(), sel.N)
@@ -283,8 +285,8 @@ func (r *RowField) Contradicts(sel *vec.Sel, column func(int) arrow.Array) *Cont
 	return nil
 }
 
-// differ returns the rows of sel in which something is present and the struct around it is not, or, if it is required,
-// the reverse.
+// differ returns the rows of sel in which something is present although the enclosing struct is not, or, if it is
+// required, the reverse.
 func differ(outer, inner []byte, nullable bool, sel *vec.Sel) (rows []int32) {
 	if inner == nil && outer == nil || outer == nil && nullable {
 		return nil

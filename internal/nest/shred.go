@@ -9,7 +9,7 @@ import (
 	"stoa/fault"
 )
 
-// Shredded is one leaf of an array: its levels, and where its values are.
+// Shredded is one leaf of an array: its levels, and the location of its values.
 type Shredded struct {
 	Leaf
 	Entries  int    // pairs of levels: values, nulls and empty lists; equal to rows if MaxRep is 0
@@ -17,12 +17,12 @@ type Shredded struct {
 
 	// Values belongs to the array that was shredded and lives as long.
 	Values arrow.Array
-	// Present is the positions in Values of the entries whose Def is MaxDef, in their order; nil means that
-	// they are all of Values, in order.
+	// Present contains the positions in Values of the entries whose Def is MaxDef, in order; nil means that they are
+	// all of Values, in order.
 	Present []int32
 }
 
-// Count is the number of values.
+// Count returns the number of values.
 func (s *Shredded) Count() int {
 	if s.Present == nil {
 		return s.Values.Len()
@@ -42,8 +42,8 @@ func (s *Shredded) Dense(mem memory.Allocator) (arrow.Array, error) {
 	return Take(s.Values, s.Present, mem)
 }
 
-// Shred returns the leaves of an array of f's type, in the order of Leaves. Values under nulls are ignored. A null
-// where f has none is an error of class Invalid.
+// Shred returns the leaves of an array of f's type, in the order of Leaves. Values below nulls are ignored. A null
+// where f is not nullable is an error of class Invalid.
 func Shred(f arrow.Field, a arrow.Array) ([]Shredded, error) {
 	ls, err := Leaves(f)
 	if err != nil {
@@ -59,7 +59,7 @@ func Shred(f arrow.Field, a arrow.Array) ([]Shredded, error) {
 	return s.out, nil
 }
 
-// slots are the places of a field: its values, and where lists or structs above it end.
+// slots are the places of a field: its values, and the places where lists or structs above it end.
 type slots struct {
 	n        int
 	def, rep []byte  // so far; nil = all 0
@@ -88,7 +88,7 @@ func (s *shredder) field(f arrow.Field, a arrow.Array, at slots, def, rep uint8)
 			}
 		}
 		return nil
-	case *array.Map: // is a list, too
+	case *array.Map: // a map is a list as well
 		entries := l.ListValues()
 		return s.field(children(f.Type)[0], entries, at.items(l, def, rep+1), def+1, rep+1)
 	case array.ListLike:
@@ -117,7 +117,7 @@ func (s *shredder) leaf(a arrow.Array, at slots) {
 	s.out = append(s.out, out)
 }
 
-// nulls removes the nulls of a; what remains has definition level def+1.
+// nulls removes the nulls of a; the remaining values have definition level def+1.
 func (at slots) nulls(a arrow.Array, def uint8) slots {
 	out := slots{n: at.n, rep: at.rep, pos: at.pos, def: make([]byte, at.n)}
 	if at.pos == nil && a.NullN() == 0 && a.DataType().ID() != arrow.NULL {
@@ -152,7 +152,7 @@ func (at *slots) level(i int) byte {
 	return at.def[i]
 }
 
-// noNulls returns an error for a null in a place that is present.
+// noNulls returns an error if a place that is present has a null.
 func (at slots) noNulls(a arrow.Array) error {
 	if a.NullN() == 0 && a.DataType().ID() != arrow.NULL {
 		return nil
@@ -182,8 +182,8 @@ func nullness(a arrow.Array) func(i int) bool {
 	return func(i int) bool { return !bitutil.BitIsSet(b, off+i) }
 }
 
-// items opens the lists of l: every item is a place at definition level def+1, and items after the first of their list
-// repeat at level rep. An empty or missing list remains one place.
+// items opens the lists of l: every item becomes a place at definition level def+1, and items after the first of their
+// list repeat at level rep. An empty or missing list remains one place.
 func (at slots) items(l array.ListLike, def, rep uint8) slots {
 	n := 0
 	at.lists(l, func(_ int, from, to int64) { n += int(max(1, to-from)) })

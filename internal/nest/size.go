@@ -5,7 +5,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
-// SizeOfRows is the approximate size in bytes of a's values in [from, to).
+// SizeOfRows returns the approximate size in bytes of a's values in [from, to).
 func SizeOfRows(a arrow.Array, from, to int64) (n int64) {
 	if from >= to {
 		return 0

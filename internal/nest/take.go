@@ -12,12 +12,12 @@ import (
 	"stoa/fault"
 )
 
-// Take returns an array of a's entries at idx, in that order; -1 makes a null. Null lists come out empty. The caller
+// Take returns an array of a's entries at idx, in that order; -1 becomes null. Null lists become empty. The caller
 // releases the result.
 func Take(a arrow.Array, idx []int32, mem memory.Allocator) (arrow.Array, error) {
 	if from, ok := isRun(idx); ok && mayBeSliced(a) {
 		out := array.NewSlice(a, int64(from), int64(from+len(idx)))
-		out.NullN() // a map wants to know it of its keys, without counting
+		out.NullN() // counts now: a map needs the number for its keys
 		return out, nil
 	}
 	d, err := takeData(a, idx, mem)
@@ -54,8 +54,8 @@ func isRun(idx []int32) (from int, ok bool) {
 	return int(idx[0]), off == 0
 }
 
-// mayBeSliced is false for what has to be rebuilt: lists with items under nulls, and structs, whose offset arrow-go
-// ignores in the entries of a map.
+// mayBeSliced returns false for arrays that must be rebuilt: lists with items below nulls, and structs, whose offset
+// arrow-go ignores in the entries of a map.
 func mayBeSliced(a arrow.Array) bool {
 	l, isList := a.(array.ListLike)
 	return a.DataType().ID() != arrow.STRUCT && !(isList && hidesItems(l))
@@ -104,7 +104,7 @@ type taker struct {
 	nulls    int
 }
 
-// release drops what the array's data now hold themselves.
+// release releases the buffers and children, which the array's data now hold.
 func (t *taker) release() {
 	for _, b := range t.bufs {
 		if b != nil {
@@ -125,7 +125,7 @@ func (t *taker) buffer(n int) []byte {
 
 func newBuffer(n int, mem memory.Allocator) *memory.Buffer {
 	b := memory.NewResizableBuffer(mem)
-	b.Reserve(max(n, 1)) // of no bytes there is a buffer, too: some readers of Arrow want one
+	b.Reserve(max(n, 1)) // allocate a buffer even for no bytes: some readers of Arrow expect one
 	b.ResizeNoShrink(n)
 	return b
 }
@@ -138,7 +138,7 @@ func cast[T any](b []byte) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(x)))
 }
 
-// validity appends the bitmap; none if there is no null.
+// validity appends the bitmap; nil if there are no nulls.
 func (t *taker) validity(a arrow.Array) {
 	var src []byte
 	if a.NullN() > 0 {
@@ -157,7 +157,7 @@ func (t *taker) validity(a arrow.Array) {
 	t.nulls = len(t.idx) - bitutil.CountSetBits(out, 0, len(t.idx))
 }
 
-// gatherBits sets bit i of dst to bit off+idx[i] of src; without src all bits are ones. -1 is 0.
+// gatherBits sets bit i of dst to bit off+idx[i] of src; without src all bits are ones. An index of -1 results in 0.
 func gatherBits(dst, src []byte, off int, idx []int32) {
 	for k := range dst {
 		var x byte
@@ -247,7 +247,7 @@ func (t *taker) fixed(w int) {
 	if b := t.a.Buffers()[1]; b != nil {
 		src = b.Bytes()
 	}
-	if src = src[min(len(src), t.a.Offset()*w):]; len(src) == 0 { // nothing but nulls
+	if src = src[min(len(src), t.a.Offset()*w):]; len(src) == 0 { // all entries are null
 		clear(out)
 		return
 	}
@@ -286,7 +286,7 @@ func gather[T any](dst, src []T, idx []int32) {
 
 type offset interface{ int32 | int64 }
 
-// offsets are the offsets of an array, one more than it has entries.
+// offsets returns the offsets of an array, one more than it has entries.
 func offsets[T offset](a arrow.ArrayData) []T {
 	if a.Len() == 0 || a.Buffers()[1] == nil {
 		return make([]T, a.Len()+1)
@@ -373,8 +373,8 @@ func lists[T offset](t *taker, l array.ListLike) error {
 	return t.child(l.ListValues(), *items)
 }
 
-// maxPadding is how many items that take no bytes in any file are made: null fixed-size lists have room for theirs, and
-// structs without fields are only counted.
+// maxPadding is the maximum number of items made that have no bytes in any file: null fixed-size lists have room for
+// their items, and structs without fields are only counted.
 const maxPadding = 1 << 28
 
 func (t *taker) fixedLists(l *array.FixedSizeList) error {
@@ -397,7 +397,7 @@ func (t *taker) fixedLists(l *array.FixedSizeList) error {
 	return t.child(l.ListValues(), *items)
 }
 
-// takeUnion picks type codes and offsets; the children stay. A null goes to the branch that can hold it.
+// takeUnion gathers type codes and offsets; the children are unchanged. A null goes to the branch that can hold it.
 func takeUnion(u *array.DenseUnion, idx []int32, mem memory.Allocator) (*array.Data, error) {
 	t := &taker{a: u.Data(), idx: idx, mem: mem}
 	defer t.release()
@@ -452,7 +452,7 @@ func (t *taker) addNull(b int) (at int, err error) {
 	return old.Len(), nil
 }
 
-// nullBranch is the branch of a union that takes null entries: the one of type Null, else the first nullable one; -1 if
+// nullBranch returns the branch of a union for null entries: the one of type Null, else the first nullable one; -1 if
 // there is none.
 func nullBranch(t *arrow.DenseUnionType) int {
 	may := -1

@@ -14,16 +14,16 @@ import (
 	"stoa/store"
 )
 
-// backup is a directory with the metadata of a backup, and the files in it that are read: these must be of one backup
-// of one table, written by one job, without a key that is in two of them.
+// backup is a directory with the metadata of a backup, and the files in it that are read. These must belong to one
+// backup of one table and have been written by one job, and no key may be in two of them.
 type backup struct {
 	dir   string
 	files []string
 	tree  store.Tree
 }
 
-// doubled are findings about files of backups whose rows would be read twice, or are not the backup's: copies under
-// other names, files of other jobs, and those of other backups.
+// doubled returns findings about files of backups whose rows would be read twice, or that do not belong to the backup:
+// copies under other names, files of other jobs, and files of other backups.
 func doubled(ctx context.Context, tree store.Tree, names []string, formats []format.Format) (out []region.Finding) {
 	dirs := backupsOf(ctx, tree, names, formats)
 	for i, b := range dirs {
@@ -38,7 +38,7 @@ func doubled(ctx context.Context, tree store.Tree, names []string, formats []for
 	return out
 }
 
-// backupsOf are the backups that names lie in, sorted by directory.
+// backupsOf returns the backups in which names are, sorted by directory.
 func backupsOf(ctx context.Context, tree store.Tree, names []string, formats []format.Format) (out []*backup) {
 	var metadata []string
 	for _, f := range formats {
@@ -70,7 +70,7 @@ func backupsOf(ctx context.Context, tree store.Tree, names []string, formats []f
 	return slices.DeleteFunc(out, func(b *backup) bool { return len(b.files) == 0 })
 }
 
-// copies are findings about files with the same bytes as another.
+// copies returns findings about files with the same bytes as another.
 func (b *backup) copies(ctx context.Context) (out []region.Finding) {
 	bySize := map[int64][]string{}
 	for _, name := range b.files {
@@ -90,7 +90,8 @@ func (b *backup) copies(ctx context.Context) (out []region.Finding) {
 	return out
 }
 
-// same reports whether two files of a size have the same bytes; false if one cannot be read, which reading it reports.
+// same reports whether two files of a given size have the same bytes; false if one cannot be read, which is reported
+// when it is read.
 func same(ctx context.Context, tree store.Tree, a, b string, size int64) bool {
 	x, err := tree.Open(ctx, a)
 	if err != nil {
@@ -104,7 +105,7 @@ func same(ctx context.Context, tree store.Tree, a, b string, size int64) bool {
 	defer y.Close()
 	const window = 64 << 10
 	var p, q [window]byte
-	for at := size; at > 0; { // from the end: footers of different files differ
+	for at := size; at > 0; { // from the end, because the footers of different files differ
 		n := min(at, window)
 		at -= n
 		read := func(src store.Source, b []byte) bool {
@@ -118,7 +119,7 @@ func same(ctx context.Context, tree store.Tree, a, b string, size int64) bool {
 	return true
 }
 
-// otherJobs are findings about files of other Spark jobs than the one that wrote most of the files.
+// otherJobs returns findings about files of Spark jobs other than the one that wrote most of the files.
 func (b *backup) otherJobs() (out []region.Finding) {
 	jobOf := func(name string) string {
 		if m := sparkPart.FindStringSubmatch(path.Base(name)); m != nil {

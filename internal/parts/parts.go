@@ -1,5 +1,5 @@
-// Package parts checks the files of one table by their names: which are missing, as numbers have gaps or other files
-// show that they existed, and which files of backups would be read twice. It opens no table.
+// Package parts checks the files of one table by their names: which are missing, because numbers have gaps or other
+// files show that they existed, and which files of backups would be read twice. It opens no table.
 package parts
 
 import (
@@ -19,8 +19,8 @@ import (
 )
 
 // Wrong returns findings about the files of a table, sorted by file name: dir.part.missing for files that must have
-// existed, dir.part.twice and dir.part.other for files of backups whose rows would be read twice, or are not the
-// backup's.
+// existed, dir.part.twice and dir.part.other for files of backups whose rows would be read twice, or that do not belong
+// to the backup.
 func Wrong(ctx context.Context, tree store.Tree, names []string, formats []format.Format) (out []region.Finding) {
 	out = append(out, missingOurs(ctx, tree, names, formats)...)
 	out = append(out, missingSpark(ctx, tree, names)...)
@@ -40,16 +40,17 @@ func missing(name, words string, args ...any) region.Finding {
 	return f
 }
 
-// longestGap is the maximum number of consecutive missing files: with a longer gap, files are numbered in another way.
+// longestGap is the maximum number of consecutive missing files: a longer gap means that files are numbered in another
+// way.
 const longestGap = 64
 
-// missingOurs are findings about gaps in the numbers of files named part-00000.EXT, part-00001.EXT and so on, as stoa
-// names the files of a table that it divides. Other systems, which may leave out numbers, put more into the names.
-// Missing files after the last one are not noticed here: some formats record them in the files themselves.
+// missingOurs returns findings about gaps in the numbers of files named part-00000.EXT, part-00001.EXT and so on, the
+// names of a table that stoa divides. Other systems, which may skip numbers, use longer names. Missing files after the
+// last one are not noticed here: some formats record them in the files themselves.
 func missingOurs(ctx context.Context, tree store.Tree, names []string, formats []format.Format) (
 	out []region.Finding) {
 
-	last := map[[2]string]int{} // by directory and ending
+	last := map[[2]string]int{} // by directory and extension
 	for _, name := range names {
 		base, n, ext := path.Base(name), 0, ""
 		if _, err := fmt.Sscanf(base, "part-%05d%s", &n, &ext); err != nil || partName(n, ext) != base ||

@@ -19,9 +19,9 @@ import (
 //
 //	part-TASK-JOB-cFILE.EXT
 //
-// TASK is the number of the task that wrote the file. Tasks without rows write none, so a missing number means nothing.
-// Missing files show only by three signs: the numbers FILE of a task have no gaps; Hadoop's local file system writes
-// .NAME.crc beside NAME; and _SUCCESS lists the files if the job used one of Hadoop's newer committers.
+// TASK is the number of the task that wrote the file. Tasks without rows write none, so a missing number is
+// inconclusive. Only three signs show missing files: the numbers FILE of a task have no gaps; Hadoop's local file
+// system writes .NAME.crc beside NAME; and _SUCCESS lists the files if the job used one of Hadoop's newer committers.
 var sparkPart = regexp.MustCompile(
 	`^part-\d{5,}-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:_\d+)?[.-]c(\d{3,})(\.[^/]+)$`)
 
@@ -33,7 +33,7 @@ type sparkDir struct {
 	success store.Info
 }
 
-// sparkDirs are the directories of those of names that are such files, or checksum files of such.
+// sparkDirs returns the directories of those names that are such files or their checksum files.
 func sparkDirs(ctx context.Context, tree store.Tree, names []string) (out []*sparkDir) {
 	seen := map[string]bool{}
 	for _, name := range names {
@@ -44,7 +44,7 @@ func sparkDirs(ctx context.Context, tree store.Tree, names []string) (out []*spa
 		seen[dir] = true
 		d := &sparkDir{name: dir, here: map[string]bool{}}
 		for info, err := range tree.List(ctx, dir) {
-			if err != nil { // listing it elsewhere reports the error
+			if err != nil { // reported where the directory is listed to open the table
 				continue
 			}
 			base := path.Base(info.Name)
@@ -59,7 +59,7 @@ func sparkDirs(ctx context.Context, tree store.Tree, names []string) (out []*spa
 	return out
 }
 
-// missing are the files that must have existed, each with the reason. all: no others can be missing.
+// missing returns the files that must have existed, each with the reason. all reports that no others can be missing.
 func (d *sparkDir) missing(ctx context.Context, tree store.Tree) (out map[string]string, all bool) {
 	out = map[string]string{}
 	for base := range d.here {
@@ -87,9 +87,9 @@ func (d *sparkDir) missing(ctx context.Context, tree store.Tree) (out map[string
 	return out, len(listed) > 0
 }
 
-// listed are the files that _SUCCESS lists; none if it is empty, as most are, or does not list all.
+// listed returns the files that _SUCCESS lists; none if it is empty, as it usually is, or if its list is incomplete.
 func (d *sparkDir) listed(ctx context.Context, tree store.Tree) []string {
-	const maxSize, maxListed = 1 << 20, 100 // committers list no more files than maxListed
+	const maxSize, maxListed = 1 << 20, 100 // committers list no more than maxListed files
 	if d.success.Name == "" || d.success.Size == 0 || d.success.Size > maxSize {
 		return nil
 	}
@@ -111,7 +111,7 @@ func (d *sparkDir) listed(ctx context.Context, tree store.Tree) []string {
 	return doc.Filenames
 }
 
-// missingSpark are findings about the files that are missing in the directories of names.
+// missingSpark returns findings about missing files in the directories of names.
 func missingSpark(ctx context.Context, tree store.Tree, names []string) (out []region.Finding) {
 	for _, d := range sparkDirs(ctx, tree, names) {
 		gone, _ := d.missing(ctx, tree)
@@ -125,7 +125,7 @@ func missingSpark(ctx context.Context, tree store.Tree, names []string) (out []r
 // Uncertain is a directory in which files may be missing without a sign.
 type Uncertain struct {
 	Dir  string
-	Last string // the last of its files, by name; "": there is none
+	Last string // the last of its files, by name; "" if there is none
 }
 
 // Unknown returns the directories of names in which files may be missing without a sign.

@@ -6,7 +6,7 @@ func appendTag(dst []byte, field int, w Wire) []byte {
 	return binary.AppendUvarint(dst, uint64(field)<<3|uint64(w))
 }
 
-// AppendUint appends field as a varint. It serves uint32, uint64, enums and, sign-extended, int32 and int64.
+// AppendUint appends field as a varint. It is for uint32, uint64, enums and, sign-extended, int32 and int64.
 func AppendUint(dst []byte, field int, v uint64) []byte {
 	return binary.AppendUvarint(appendTag(dst, field, Varint), v)
 }
@@ -32,7 +32,7 @@ func AppendFixed64(dst []byte, field int, v uint64) []byte {
 	return binary.LittleEndian.AppendUint64(appendTag(dst, field, Fixed64), v)
 }
 
-// AppendBytes appends field with a length in front.
+// AppendBytes appends field, preceded by its length.
 func AppendBytes(dst []byte, field int, v []byte) []byte {
 	dst = binary.AppendUvarint(appendTag(dst, field, Bytes), uint64(len(v)))
 	return append(dst, v...)
@@ -44,5 +44,5 @@ func AppendString(dst []byte, field int, v string) []byte {
 	return append(dst, v...)
 }
 
-// AppendMessage appends field as a message, which is its encoded bytes with a length in front.
+// AppendMessage appends field as a message, that is, its encoded bytes preceded by their length.
 func AppendMessage(dst []byte, field int, body []byte) []byte { return AppendBytes(dst, field, body) }

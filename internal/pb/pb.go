@@ -1,8 +1,8 @@
 // Package pb reads and writes the wire form of Protocol Buffers, field by field and without descriptors.
 //
-// A message is read over a wire.Cursor, so that the parser that decodes it also describes it and says where it is
-// broken. Fields may come in any order; of a field that may occur once, the last counts; unknown fields are skipped, as
-// the format demands.
+// A message is read through a wire.Cursor, so that the parser that decodes it also describes it and locates errors in
+// it. Fields may come in any order; if a singular field is repeated, the last one counts; unknown fields are skipped,
+// as the format requires.
 package pb
 
 import (
@@ -50,7 +50,7 @@ func (w Wire) String() string {
 //	}
 //	return m, c.Err()
 //
-// After Next exactly one of the methods that take a value is called; errors are kept by the cursor.
+// After Next, exactly one of the methods that read a value must be called; errors are kept by the cursor.
 type Reader struct {
 	c     *wire.Cursor
 	field int
@@ -60,18 +60,19 @@ type Reader struct {
 	value uint64
 }
 
-// Memory that a message, a run of bytes besides its own, and a number is taken to need, of the cursor's budget: any of
-// them may stand very many times in a list. What a message is made into may take more: its parser spends that.
+// Estimated memory of a message, of a run of bytes (besides the bytes themselves), and of a number, spent from the
+// cursor's budget because any of them may be repeated very often in a list. If a message is decoded to something
+// larger, its parser spends the difference.
 const (
 	perMessage = 64
 	perBytes   = 32
 	perNumber  = 8
 )
 
-// NewReader reads all of what is left in c as one message.
+// NewReader reads the rest of c as one message.
 func NewReader(c *wire.Cursor) *Reader { return &Reader{c: c} }
 
-// Next looks at the next field. It is false at the end and after an error.
+// Next reads the tag of the next field. It returns false at the end and after an error.
 func (r *Reader) Next() bool {
 	if r.c.Err() != nil || r.c.Left() == 0 {
 		return false
@@ -121,10 +122,10 @@ func (r *Reader) fail(n int, format string, args ...any) bool {
 	return false
 }
 
-// Field is the number of the field that Next found.
+// Field returns the number of the field that Next found.
 func (r *Reader) Field() int { return r.field }
 
-// Wire is its form.
+// Wire returns the form of that field.
 func (r *Reader) Wire() Wire { return r.wire }
 
 // is checks the form of the value.
@@ -136,13 +137,13 @@ func (r *Reader) is(name string, want Wire) bool {
 	return false
 }
 
-// done reports the field and moves over it.
+// done reports the field to the tracer and moves past it.
 func (r *Reader) done(name, value string) {
 	r.c.Node(region.Data, r.c.Pos(), r.head+r.size, name, value)
 	r.c.Skip(name, r.head+r.size)
 }
 
-// Uint takes a varint.
+// Uint reads a varint.
 func (r *Reader) Uint(name string) uint64 {
 	if !r.is(name, Varint) {
 		return 0
@@ -152,7 +153,7 @@ func (r *Reader) Uint(name string) uint64 {
 	return r.value
 }
 
-// Uint32 takes a varint that must fit 32 bits.
+// Uint32 reads a varint that must fit in 32 bits.
 func (r *Reader) Uint32(name string) uint32 {
 	if r.wire == Varint && r.value > math.MaxUint32 {
 		r.c.Fail(r.c.Pos(), r.head+r.size, name, "%d does not fit 32 bits", r.value)
@@ -161,7 +162,7 @@ func (r *Reader) Uint32(name string) uint32 {
 	return uint32(r.Uint(name))
 }
 
-// Int takes a varint as a signed number of 64 bits.
+// Int reads a varint as a signed number of 64 bits.
 func (r *Reader) Int(name string) int64 {
 	if !r.is(name, Varint) {
 		return 0
@@ -171,7 +172,7 @@ func (r *Reader) Int(name string) int64 {
 	return int64(r.value)
 }
 
-// Int32 takes a varint as a signed number, or an enum, of 32 bits.
+// Int32 reads a varint as a signed number, or an enum, of 32 bits.
 func (r *Reader) Int32(name string) int32 {
 	if v := int64(r.value); r.wire == Varint && (v < math.MinInt32 || v > math.MaxInt32) {
 		r.c.Fail(r.c.Pos(), r.head+r.size, name, "%d does not fit 32 bits", v)
@@ -180,7 +181,7 @@ func (r *Reader) Int32(name string) int32 {
 	return int32(r.Int(name))
 }
 
-// Enum is Int32, reported by the name that text gives the value.
+// Enum is Int32 for an enum; text returns the name of a value for traces.
 func (r *Reader) Enum(name string, text func(int32) string) int32 {
 	v := int64(r.value)
 	if r.wire != Varint || v < math.MinInt32 || v > math.MaxInt32 {
@@ -190,7 +191,7 @@ func (r *Reader) Enum(name string, text func(int32) string) int32 {
 	return int32(v)
 }
 
-// Bool takes a varint.
+// Bool reads a varint.
 func (r *Reader) Bool(name string) bool {
 	if !r.is(name, Varint) {
 		return false
@@ -199,7 +200,7 @@ func (r *Reader) Bool(name string) bool {
 	return r.value != 0
 }
 
-// Fixed64 takes eight bytes.
+// Fixed64 reads eight bytes.
 func (r *Reader) Fixed64(name string) uint64 {
 	if !r.is(name, Fixed64) {
 		return 0
@@ -209,7 +210,7 @@ func (r *Reader) Fixed64(name string) uint64 {
 	return r.value
 }
 
-// Fixed32 takes four bytes.
+// Fixed32 reads four bytes.
 func (r *Reader) Fixed32(name string) uint32 {
 	if !r.is(name, Fixed32) {
 		return 0
@@ -218,7 +219,7 @@ func (r *Reader) Fixed32(name string) uint32 {
 	return uint32(r.value)
 }
 
-// Bytes takes a run of bytes, which is part of the cursor's.
+// Bytes reads a run of bytes, which aliases the cursor's bytes.
 func (r *Reader) Bytes(name string) []byte {
 	if !r.is(name, Bytes) {
 		return nil
@@ -229,10 +230,10 @@ func (r *Reader) Bytes(name string) []byte {
 	return b
 }
 
-// String takes a run of bytes as a string.
+// String reads a run of bytes as a string.
 func (r *Reader) String(name string) string { return string(r.Bytes(name)) }
 
-// Message takes a message: a cursor over its bytes. When it was read, Join takes over its error.
+// Message reads a message: it returns a cursor over its bytes. After reading it, call Join to propagate its error.
 func (r *Reader) Message(name string) *wire.Cursor {
 	if !r.is(name, Bytes) {
 		return r.c.Section(name, 0)
@@ -244,13 +245,13 @@ func (r *Reader) Message(name string) *wire.Cursor {
 	return s
 }
 
-// Join passes the error of a message on to the cursor of the message that it is in.
+// Join passes the error of a message on to the cursor of the enclosing message.
 func (r *Reader) Join(message *wire.Cursor) { r.c.Join(message) }
 
-// Unknown moves over a field that has no meaning here.
+// Unknown moves past a field that has no meaning here.
 func (r *Reader) Unknown() { r.done("field "+strconv.Itoa(r.field), "not known") }
 
-// quote shows the beginning of b.
+// quote formats the beginning of b.
 func quote(b []byte) string {
 	const maxQuoted = 48
 	if len(b) > maxQuoted {

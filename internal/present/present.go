@@ -1,5 +1,6 @@
-// Package present converts arrays to the types they were written from, where a file stores them as other types:
-// dictionaries, views, large strings, extensions, shorter floats, decimals of other widths. It knows no format.
+// Package present converts arrays back to the types from which they were written, if a file stores them as other types:
+// dictionaries, views, large strings, extensions, shorter floats, decimals of other widths. It is independent of
+// formats.
 package present
 
 import (
@@ -48,9 +49,9 @@ func Can(from, to arrow.DataType) bool {
 	return false
 }
 
-// As converts an array to the type it was written from: one that Can knows, a dictionary of strings, or a nested type
-// with such children. A value that the type does not have cannot have been written, and is an error of class Corrupt.
-// The caller releases the result.
+// As converts an array to the type from which it was written: a type for which Can returns true, a dictionary of
+// strings, or a nested type with such children. A value that does not exist in the type cannot have been written, and
+// is an error of class Corrupt. The caller releases the result.
 func As(a arrow.Array, to arrow.DataType, mem memory.Allocator) (arrow.Array, error) {
 	from := a.DataType()
 	if arrow.TypeEqual(from, to, arrow.CheckMetadata()) {
@@ -81,7 +82,7 @@ func As(a arrow.Array, to arrow.DataType, mem memory.Allocator) (arrow.Array, er
 	}
 	fields, ok := to.(arrow.NestedType)
 	if ok && len(fields.Fields()) == 0 && from.ID() == arrow.STRUCT && to.ID() == arrow.STRUCT {
-		return retype(a, to, nil), nil // a format that has no such structs may keep them with a field
+		return retype(a, to, nil), nil // formats without structs of no fields may store them with a field
 	}
 	if !ok || from.ID() != to.ID() || len(fields.Fields()) != len(a.Data().Children()) {
 		return nil, fault.Bugf("no conversion from %s to %s", from, to)
@@ -128,7 +129,7 @@ func largeOf(a arrow.Array, to arrow.DataType, mem memory.Allocator) arrow.Array
 	return array.MakeFromData(out)
 }
 
-// viewsOf converts strings to views. Bytes of a view that are not used must be 0, and the builder does not clear them.
+// viewsOf converts strings to views. Unused bytes of a view must be 0, and the builder does not clear them.
 func viewsOf(a arrow.Array, to arrow.DataType, mem memory.Allocator) arrow.Array {
 	mem = vec.Zeroed{Allocator: mem}
 	if to.ID() == arrow.STRING_VIEW {
@@ -167,7 +168,7 @@ func retype(a arrow.Array, to arrow.DataType, children []arrow.ArrayData) arrow.
 	return array.MakeFromData(data)
 }
 
-// shifted is the validity bitmap of a's rows, without offset.
+// shifted returns the validity bitmap of a's rows, with the offset removed.
 func shifted(a arrow.Array, mem memory.Allocator) *memory.Buffer {
 	b := memory.NewResizableBuffer(mem)
 	b.Resize((a.Len() + 7) / 8)
@@ -181,7 +182,7 @@ func shifted(a arrow.Array, mem memory.Allocator) *memory.Buffer {
 	return b
 }
 
-// dictionaryOf makes a dictionary array of strings, each once, in order of appearance.
+// dictionaryOf makes a dictionary array of strings, with distinct values in order of appearance.
 func dictionaryOf(a arrow.Array, to *arrow.DictionaryType, mem memory.Allocator) (arrow.Array, error) {
 	b := array.NewDictionaryBuilder(vec.Zeroed{Allocator: mem}, to)
 	defer b.Release()
@@ -216,7 +217,7 @@ func dictionaryOf(a arrow.Array, to *arrow.DictionaryType, mem memory.Allocator)
 	return b.NewArray(), nil
 }
 
-// widthOf is the size in bytes of a value of the types that fixedOf makes; -1 for others.
+// widthOf returns the size in bytes of a value of the types that fixedOf makes; -1 for others.
 func widthOf(t arrow.DataType) int {
 	switch t := t.(type) {
 	case *arrow.FixedSizeBinaryType:
@@ -253,8 +254,8 @@ func fixedOf(a arrow.Array, to arrow.DataType, width int, mem memory.Allocator) 
 	return array.MakeFromData(d), nil
 }
 
-// converter returns a function that stores value i of a as type to, and returns false if the type has no such value;
-// why completes the error message.
+// converter returns a function that stores value i of a as type to, and returns false if the type cannot represent the
+// value; why completes the error message.
 func converter(a arrow.Array, to arrow.DataType) (put func(dst []byte, i int) bool, why string) {
 	le := binary.LittleEndian
 	switch x := a.(type) {
@@ -280,7 +281,7 @@ func converter(a arrow.Array, to arrow.DataType) (put func(dst []byte, i int) bo
 			var wide [32]byte
 			v := x.Value(i)
 			le.PutUint64(wide[:], v.LowBits())
-			for k := 8; k < len(wide); k += 8 { // the sign
+			for k := 8; k < len(wide); k += 8 { // extend the sign
 				le.PutUint64(wide[k:], uint64(v.HighBits()>>63))
 			}
 			le.PutUint64(wide[8:], uint64(v.HighBits()))
@@ -292,10 +293,10 @@ func converter(a arrow.Array, to arrow.DataType) (put func(dst []byte, i int) bo
 	return nil, ""
 }
 
-// halfOf is the float16 that was widened to f; false if there is none.
+// halfOf returns the float16 that was widened to f; false if there is none.
 func halfOf(f float32) (uint16, bool) {
 	b := math.Float32bits(f)
-	if f != f { // the payload stays
+	if f != f { // keep the payload
 		return uint16(b>>16)&0x8000 | 0x7c00 | uint16(b>>13)&0x03ff, b&0x1fff == 0
 	}
 	h := half.Of(float64(f))

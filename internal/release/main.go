@@ -3,7 +3,7 @@
 //	go run ./internal/release -o dist            # what make release does
 //	go run ./internal/release -o dist -only linux/amd64
 //
-// The binaries are static and reproducible: the same commit and the same version of Go make the same bytes, whenever
+// The binaries are static and reproducible: the same commit and the same version of Go produce the same bytes, whenever
 // and wherever they are built. `make release-check` checks that.
 package main
 
@@ -85,7 +85,7 @@ func build(platform, out string) ([]string, error) {
 	return []string{bin, sbom}, os.WriteFile(sbom, append(doc, '\n'), 0o666)
 }
 
-// The parts of CycloneDX 1.5 that are written.
+// The parts of CycloneDX 1.5 that the bill of materials uses.
 type (
 	bom struct {
 		Format      string      `json:"bomFormat"`
@@ -111,7 +111,8 @@ type (
 	}
 )
 
-// materials lists the modules that are linked into a binary, by its build information, and Go's standard library.
+// materials lists the modules that are linked into a binary, according to its build information, and Go's standard
+// library.
 func materials(info *buildinfo.BuildInfo) bom {
 	b := bom{Format: "CycloneDX", SpecVersion: "1.5", Version: 1,
 		Metadata: metadata{component{Type: "application", Ref: "stoa", Name: "stoa", Version: info.Main.Version}}}
@@ -126,7 +127,7 @@ func materials(info *buildinfo.BuildInfo) bom {
 		c := component{Type: "library", Ref: purl, Name: m.Path, Version: m.Version, PURL: purl}
 		if sum, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(m.Sum, "h1:")); err == nil &&
 			len(sum) == sha256.Size {
-			c.Hashes = []hash{{"SHA-256", hex.EncodeToString(sum)}} // of the module's files, as go.sum has it
+			c.Hashes = []hash{{"SHA-256", hex.EncodeToString(sum)}} // of the module's files, as in go.sum
 		}
 		b.Components = append(b.Components, c)
 	}

@@ -1,5 +1,4 @@
-// Package roaring reads and writes sets of row positions as the deletion vectors of Delta and Iceberg store them:
-// 64-bit
+// Package roaring reads and writes sets of row positions as stored in the deletion vectors of Delta and Iceberg: 64-bit
 // Roaring bitmaps in the portable format.
 //
 //	count     uint64, little-endian: how many 32-bit bitmaps follow
@@ -20,15 +19,16 @@ import (
 const (
 	cookieNoRuns = 12346
 	cookieRuns   = 12347
-	minOffsets   = 4 // containers with runs from which on offsets are stored
+	minOffsets   = 4 // number of containers from which offsets are stored in spite of runs
 	arrayMax     = 4096
 	bitmapBytes  = 8192
 )
 
-// ErrTooMany says that a bitmap has more positions than its reader allows.
+// ErrTooMany means that a bitmap has more positions than its reader allows.
 var ErrTooMany = errors.New("more positions than there may be")
 
-// Decode returns the positions of a bitmap, ascending, most at most. All of b must belong to the bitmap.
+// Decode returns the positions of a bitmap, ascending; more than most of them is an error. All of b must belong to the
+// bitmap.
 func Decode(b []byte, most int64) ([]int64, error) {
 	d := reader{b: b, most: most}
 	n := d.u64()
@@ -84,7 +84,7 @@ func (d *reader) u64() uint64 { return binary.LittleEndian.Uint64(d.next(8)) }
 func (d *reader) u32() uint32 { return binary.LittleEndian.Uint32(d.next(4)) }
 func (d *reader) u16() int    { return int(binary.LittleEndian.Uint16(d.next(2))) }
 
-// bitmap reads a 32-bit bitmap, whose positions are base and more.
+// bitmap reads a 32-bit bitmap, whose positions are relative to base.
 func (d *reader) bitmap(base int64) {
 	cookie := d.u32()
 	var n int
@@ -167,7 +167,7 @@ func (d *reader) container(base int64, size int, isRuns bool) {
 	}
 }
 
-// Encode is a bitmap of positions, which ascend and are not negative.
+// Encode returns the bitmap of positions, which must ascend and not be negative.
 func Encode(positions []int64) []byte {
 	var parts [][]int64
 	for i := 0; i < len(positions); {

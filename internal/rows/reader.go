@@ -15,15 +15,15 @@ import (
 	"stoa/store"
 )
 
-// Reader is one file of a format, opened by itself, in the shape that the native readers of all formats have. Its
+// Reader is one file of a format, opened on its own, with the methods that the native readers of all formats have. Its
 // methods are safe for concurrent use.
 type Reader struct {
 	file format.Reader
 	rows *Rows
 }
 
-// Open opens the file that r gives, of size bytes, by the Open of the format that is called kind. name is what errors
-// call the file, and ends as files of the format do.
+// Open opens the file r, of size bytes, with the open function of the format kind. name is used in errors and must have
+// a file extension of the format.
 func Open(r io.ReaderAt, size int64, kind, name string, o format.OpenOptions,
 	open func(context.Context, format.Target, format.OpenOptions) (format.Reader, error)) (*Reader, error) {
 	ctx, tree := context.Background(), store.One(name, r, size)
@@ -38,7 +38,8 @@ func Open(r io.ReaderAt, size int64, kind, name string, o format.OpenOptions,
 	return out, nil
 }
 
-// Over is an open file of the format kind as a Reader, which closes it. Its bytes are in tree.
+// Over returns a Reader for an open file of the format kind, and closes the file when it is closed. The bytes of the
+// file are in tree.
 func Over(ctx context.Context, kind string, file format.Reader, tree store.Tree,
 	o format.OpenOptions) (*Reader, error) {
 	n := int64(0)
@@ -61,24 +62,24 @@ func Over(ctx context.Context, kind string, file format.Reader, tree store.Tree,
 	return &Reader{file, Of(kind, file, n, tree, o)}, nil
 }
 
-// Schema is the Arrow schema of the rows.
+// Schema returns the Arrow schema of the rows.
 func (r *Reader) Schema() *arrow.Schema { return r.file.Schema() }
 
-// NumRows is the number of rows.
+// NumRows returns the number of rows.
 func (r *Reader) NumRows() int64 { return r.rows.NumRows() }
 
-// Row gives row n of all columns as a batch of one, which the caller releases.
+// Row returns row n of all columns as a batch of one row, which the caller releases.
 func (r *Reader) Row(ctx context.Context, n int64, mem memory.Allocator) (arrow.RecordBatch, error) {
 	return r.rows.Row(ctx, n, mem)
 }
 
-// RowsFrom gives the rows from row n on. A batch is valid until the next step of the loop.
+// RowsFrom returns the rows from row n on. A batch is valid until the next iteration.
 func (r *Reader) RowsFrom(ctx context.Context, n int64, mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
 	return r.rows.From(ctx, n, mem)
 }
 
-// RowsFromKey gives the rows whose key is not below key, the key being the first column by which the file says that its
-// rows are sorted; of a file that says none it is an error of class Invalid.
+// RowsFromKey returns the rows whose key is not less than key. The key is the first column by which the file states
+// that its rows are sorted; if the file states none, the error is of class Invalid.
 func (r *Reader) RowsFromKey(ctx context.Context, key pred.Value,
 	mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
 	return r.rows.FromKey(ctx, key, mem)

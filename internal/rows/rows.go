@@ -1,6 +1,6 @@
-// Package rows is what the native readers of formats have in common: an open file as rows, from a position on, from a
-// key on, or one of them. It is the scan engine over one file, for programs that use one format by itself; filters,
-// policies for damage, tables of many files and workers are package stoa's.
+// Package rows is the common part of the formats' native readers: an open file as rows, from a position on, from a key
+// on, or a single one. It runs the scan engine over one file, for programs that use one format on its own; filters,
+// policies for damage, tables of many files and workers are in package stoa.
 package rows
 
 import (
@@ -18,24 +18,24 @@ import (
 	"stoa/vec"
 )
 
-// Rows are those of an open file. Its methods are safe for concurrent use as far as those of its reader are.
+// Rows are the rows of an open file. Its methods are safe for concurrent use if those of its reader are.
 type Rows struct {
 	src  scan.Source
 	n    int64
 	kind string // the name of the format
 }
 
-// Of is the n rows of r, a file of the format kind, the bytes of which are in tree.
+// Of returns the n rows of r, a file of the format kind whose bytes are in tree.
 func Of(kind string, r format.Reader, n int64, tree store.Tree, o format.OpenOptions) *Rows {
 	return &Rows{kind: kind, n: n, src: scan.Source{Reader: r, Objects: scan.NewObjects(tree), Dicts: scan.NewDicts(),
 		Limits: o.Limits.WithDefaults(), NoVerify: o.NoVerify}}
 }
 
-// NumRows is the number of rows.
+// NumRows returns the number of rows.
 func (r *Rows) NumRows() int64 { return r.n }
 
-// From gives the rows from row n on, in batches that are valid until the next step of the loop. After the last row
-// there is none.
+// From returns the rows from row n on, in batches that are valid until the next iteration. After the last row it yields
+// nothing.
 func (r *Rows) From(ctx context.Context, n int64, mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
 	return r.between(ctx, n, r.n, mem)
 }
@@ -50,7 +50,7 @@ func (r *Rows) between(ctx context.Context, from, to int64, mem memory.Allocator
 	return scan.Run(ctx, r.src, scan.Spec{Rows: vec.Range{From: from, To: to}, Alloc: mem}, nil)
 }
 
-// Row gives row n as a batch of one, which the caller releases.
+// Row returns row n as a batch of one row, which the caller releases.
 func (r *Rows) Row(ctx context.Context, n int64, mem memory.Allocator) (arrow.RecordBatch, error) {
 	if n == r.n {
 		return nil, fault.Invalidf("there is no row %d: the file has %d", n, r.n)
@@ -65,8 +65,8 @@ func (r *Rows) Row(ctx context.Context, n int64, mem memory.Allocator) (arrow.Re
 	return nil, fault.Bugf("row %d of %d was not given", n, r.n)
 }
 
-// FromKey gives the rows whose key is key or greater, as From does. The key is the first column of the order that the
-// file promises; of one that promises none it is an error of class Invalid.
+// FromKey returns the rows whose key is at least key, as From does. The key is the first column of the order that the
+// file promises; if it promises none, the error is of class Invalid.
 func (r *Rows) FromKey(ctx context.Context, key pred.Value, mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
 	name := r.key()
 	if name == "" {
@@ -76,7 +76,8 @@ func (r *Rows) FromKey(ctx context.Context, key pred.Value, mem memory.Allocator
 	return scan.Run(ctx, r.src, scan.Spec{Filter: pred.Test(name, pred.OpGe, key), Alloc: mem}, nil)
 }
 
-// key is the first column of the order that the file promises, or says that it was sorted by; "": there is none.
+// key returns the name of the first column of the order that the file promises, or by which it states that it was
+// sorted; "" if there is none.
 func (r *Rows) key() string {
 	if order := r.src.Reader.Order(); len(order) > 0 && !order[0].Descending {
 		c := r.src.Reader.Columns()[order[0].Column]
@@ -88,14 +89,14 @@ func (r *Rows) key() string {
 	return ""
 }
 
-// Close closes what was opened to read rows; the reader stays open.
+// Close closes the objects opened to read rows; the reader stays open.
 func (r *Rows) Close() error { return r.src.Objects.Close() }
 
 func failed(err error) iter.Seq2[arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) { yield(nil, err) }
 }
 
-// With is tree in which the object name is src, which stays the caller's.
+// With returns tree with the object name replaced by src, which remains owned by the caller.
 func With(tree store.Tree, name string, src store.Source) store.Tree { return with{tree, name, src} }
 
 type with struct {
@@ -111,7 +112,7 @@ func (t with) Open(ctx context.Context, name string) (store.Source, error) {
 	return t.Tree.Open(ctx, name)
 }
 
-// kept is not closed by its readers.
+// kept is a source that its readers do not close.
 type kept struct{ store.Source }
 
 func (kept) Close() error { return nil }

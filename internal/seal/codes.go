@@ -2,7 +2,8 @@ package seal
 
 import "stoa/region"
 
-// Codes are the findings about a seal and about what was sealed. The code for a Difference is "seal." and its What.
+// Codes are the findings about a seal and about sealed files. The code for a Difference is "seal." followed by its
+// What.
 var Codes = []region.CodeDoc{
 	{Code: "seal.changed", Severity: region.Error, Help: "Bytes of a file differ from what was sealed; the span is " +
 		"exact to 64 KiB. If the seal has parity, recover --seal restores them."},

@@ -1,6 +1,6 @@
 // Package seal writes and checks a sidecar file of checksums, and optionally parity, for files that may have no
-// checksums of their own: it shows whether they have changed, locates changes to 64 KiB, and can restore as many blocks
-// as it has parity for. The file format is in docs/formats/seal.md.
+// checksums of their own. It shows whether files have changed, locates changes to 64 KiB, and can restore as many
+// blocks as it has parity for. The file format is in docs/formats/seal.md.
 package seal
 
 import (
@@ -49,7 +49,7 @@ func (s Sum) String() string { return fmt.Sprintf("%x", s[:]) }
 type head struct {
 	Version int      `json:"version"`
 	Block   int      `json:"block"`
-	Parity  float64  `json:"parity"` // percent of the blocks
+	Parity  float64  `json:"parity"` // percentage of the blocks
 	Roots   []string `json:"roots"`  // the last elements of the paths that were sealed
 	Files   int      `json:"files"`
 	Bytes   int64    `json:"bytes"`
@@ -58,8 +58,8 @@ type head struct {
 // Kinds of files.
 const (
 	Regular = "file"
-	Link    = "link"    // its target is recorded, and not followed
-	Special = "special" // a pipe, socket or device: listed, and not read
+	Link    = "link"    // the target is recorded and not followed
+	Special = "special" // a pipe, socket or device: listed but not read
 )
 
 // File is a sealed file.
@@ -72,7 +72,7 @@ type File struct {
 	Link  string `json:"link,omitempty"`
 }
 
-// exactFile is File with the names that are not UTF-8, which JSON cannot hold as texts, as bytes in base64.
+// exactFile is File plus the names that are not UTF-8, which JSON cannot represent as text, as bytes in base64.
 type exactFile struct {
 	plainFile
 	NameBytes []byte `json:"name_bytes,omitempty"`
@@ -81,12 +81,12 @@ type exactFile struct {
 
 type plainFile File
 
-// MarshalJSON writes a name that is not UTF-8 as bytes, too: its text has U+FFFD for each byte that is none.
+// MarshalJSON writes a name that is not UTF-8 also as bytes, because its text has U+FFFD for each invalid byte.
 func (f File) MarshalJSON() ([]byte, error) {
 	return json.Marshal(exactFile{plainFile(f), notText(f.Name), notText(f.Link)})
 }
 
-// UnmarshalJSON is the reverse of MarshalJSON.
+// UnmarshalJSON is the inverse of MarshalJSON.
 func (f *File) UnmarshalJSON(b []byte) error {
 	var e exactFile
 	if err := json.Unmarshal(b, &e); err != nil {
@@ -97,7 +97,7 @@ func (f *File) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// notText is the bytes of a string that is not UTF-8, nil if it is.
+// notText returns the bytes of a string that is not UTF-8, nil if it is UTF-8.
 func notText(s string) []byte {
 	if utf8.ValidString(s) {
 		return nil
@@ -105,7 +105,7 @@ func notText(s string) []byte {
 	return []byte(s)
 }
 
-// exactText is a string of which notText gave bytes.
+// exactText is the inverse of notText: it returns b as a string, or text if b is nil.
 func exactText(text string, b []byte) string {
 	if b != nil {
 		return string(b)
@@ -128,7 +128,7 @@ type done struct {
 	Digest string `json:"digest"`
 }
 
-// Table is the content of a table when it was sealed.
+// Table is the contents of a table at the time it was sealed.
 type Table struct {
 	Root    int           `json:"root"`
 	Table   string        `json:"table"` // the part after #; "" if the root is the table
@@ -146,12 +146,12 @@ type exactTable struct {
 
 type plainTable Table
 
-// MarshalJSON writes a name that is not UTF-8 as bytes, too.
+// MarshalJSON writes a name that is not UTF-8 also as bytes.
 func (t Table) MarshalJSON() ([]byte, error) {
 	return json.Marshal(exactTable{plainTable(t), notText(t.Table)})
 }
 
-// UnmarshalJSON is the reverse of MarshalJSON.
+// UnmarshalJSON is the inverse of MarshalJSON.
 func (t *Table) UnmarshalJSON(b []byte) error {
 	var e exactTable
 	if err := json.Unmarshal(b, &e); err != nil {
@@ -170,7 +170,7 @@ type TableColumn struct {
 	Sum   string `json:"sum"`
 }
 
-// tail is the last record: how many records precede it, and the checksum over their checksums.
+// tail is the last record: the number of preceding records, and the checksum over their checksums.
 type tail struct {
 	Records int    `json:"records"`
 	Digest  string `json:"digest"`
@@ -226,8 +226,8 @@ func (r *recorder) end() error {
 	return r.putJSON(kindTail, tail{r.n, fmt.Sprintf("%x", r.sums.Sum128().Bytes())})
 }
 
-// layout is the arrangement of parity. The blocks of all files, one after another, are divided into windows; within a
-// window, neighbouring blocks belong to different stripes, so that contiguous damage is spread over many.
+// layout is the arrangement of parity. The blocks of all files, one after another, are divided into windows. Within a
+// window, neighbouring blocks belong to different stripes, so that contiguous damage is spread over many stripes.
 type layout struct {
 	parity float64
 	total  int64 // blocks
@@ -239,7 +239,8 @@ const (
 	windowBlocks = stripeBlocks * maxStripes
 )
 
-// window is the geometry of a window: how many blocks it has, in how many stripes of data and parity blocks.
+// window returns the geometry of a window: its number of blocks, the number of stripes, and the data and parity blocks
+// of each.
 func (l layout) window(w int64) (blocks, stripes, data, parity int) {
 	blocks = int(min(windowBlocks, l.total-w*windowBlocks))
 	if blocks <= 0 || l.parity <= 0 {

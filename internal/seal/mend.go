@@ -16,15 +16,15 @@ import (
 	"stoa/store"
 )
 
-// Mended is what Mend has done.
+// Mended is the result of Mend.
 type Mended struct {
-	Files, Whole int      // files that were written; those of them that had not changed
-	Blocks       int64    // that were restored
-	Bytes        int64    // that were written
+	Files, Whole int      // files that were written; those that were written unchanged
+	Blocks       int64    // number of restored blocks
+	Bytes        int64    // number of bytes written
 	Left         []string // links and pipes, which are not written
 }
 
-// UnmendableError says which blocks there is too little parity for. Nothing was written.
+// UnmendableError lists the blocks for which there is too little parity. Nothing was written.
 type UnmendableError struct{ Places []Difference }
 
 func (e *UnmendableError) Error() string {
@@ -39,11 +39,11 @@ func (e *UnmendableError) Error() string {
 	return text
 }
 
-// Mend writes all files as they were sealed into sink: what has changed is restored from parity. Every block is
+// Mend writes all files in their sealed form into sink; changed blocks are restored from parity. Every block is
 // compared with the seal before it is written, and everything written is read back and compared before it becomes
-// visible. roots are where the files are now, as many and in the same order as when they were sealed. Errors: an
-// *UnmendableError if parity does not suffice; a seal that has lost names or checksums of files; nothing is written
-// then.
+// visible. roots are the present places of the files, as many and in the same order as when they were sealed. Errors:
+// an *UnmendableError if parity does not suffice; a seal that has lost names or checksums of files. In both cases
+// nothing is written.
 func (s *Seal) Mend(ctx context.Context, roots []string, sink store.Sink) (m Mended, err error) {
 	if len(roots) != len(s.head.Roots) {
 		return m, fmt.Errorf("%d places were sealed, %d are given", len(s.head.Roots), len(roots))
@@ -51,7 +51,7 @@ func (s *Seal) Mend(ctx context.Context, roots []string, sink store.Sink) (m Men
 	if !s.whole {
 		return m, fmt.Errorf("the seal has lost which files there were: %d of %d are known", len(s.files), s.head.Files)
 	}
-	if len(s.blind) > 0 { // what is written could not be checked
+	if len(s.blind) > 0 { // the output could not be checked
 		return m, fmt.Errorf("the seal has lost checksums of %s", s.blind[0].label(roots))
 	}
 	x := &mender{s: s, roots: roots, open: map[int]*os.File{}, at: -1}
@@ -79,7 +79,7 @@ func (s *Seal) Mend(ctx context.Context, roots []string, sink store.Sink) (m Men
 	return m, sink.Commit(ctx)
 }
 
-// outName is the name of a file in the output.
+// outName returns the name of a file in the output.
 func (s *Seal) outName(f *File) string {
 	if len(s.head.Roots) == 1 {
 		if f.Name == "." {
@@ -95,7 +95,7 @@ func (s *Seal) outName(f *File) string {
 	return path.Join(base, f.Name)
 }
 
-// prove reads back what was written and compares it with the seal.
+// prove reads back the written files and compares them with the seal.
 func (s *Seal) prove(ctx context.Context, sink store.Sink) error {
 	p, ok := sink.(store.Peeker)
 	if !ok {
@@ -132,12 +132,12 @@ func (s *Seal) prove(ctx context.Context, sink store.Sink) error {
 type mender struct {
 	s     *Seal
 	roots []string
-	open  map[int]*os.File // by file; nil: it cannot be read
+	open  map[int]*os.File // by file; nil if it cannot be read
 	lost  []Difference
 
-	at   int64            // the window that was mended last
-	made map[int64][]byte // its blocks that were restored, by their number among all
-	why  string           // the others could not be restored
+	at   int64            // the window that was restored last
+	made map[int64][]byte // its restored blocks, by their number among all blocks
+	why  string           // why the others could not be restored
 }
 
 func (x *mender) close() {
@@ -149,7 +149,7 @@ func (x *mender) close() {
 	x.open = map[int]*os.File{}
 }
 
-// source is a file as it is now; nil if it cannot be read.
+// source opens a file in its present state; nil if it cannot be read.
 func (x *mender) source(f *File) *os.File {
 	if in, ok := x.open[f.Index]; ok {
 		return in
@@ -168,7 +168,7 @@ func (x *mender) source(f *File) *os.File {
 	return in
 }
 
-// read reads block b of a file; false if it is not what was sealed.
+// read reads block b of a file; it returns false if the block differs from the sealed one.
 func (x *mender) read(f *File, known *sums, b int64) ([]byte, bool, error) {
 	want, ok, err := known.of(b)
 	in := x.source(f)
@@ -176,7 +176,7 @@ func (x *mender) read(f *File, known *sums, b int64) ([]byte, bool, error) {
 		return nil, false, err
 	}
 	buf := make([]byte, min(Block, f.Size-b*Block))
-	if n, _ := in.ReadAt(buf, b*Block); n < len(buf) { // what cannot be read is restored
+	if n, _ := in.ReadAt(buf, b*Block); n < len(buf) { // unreadable bytes are restored
 		return nil, false, nil
 	}
 	return buf, sumOf(buf) == want, nil
@@ -252,7 +252,7 @@ func (x *mender) make(f *File, b int64) ([]byte, error) {
 	return x.made[no], nil
 }
 
-// fileOf is the file, and the block in it, of a block that is numbered among those of all files.
+// fileOf returns the file, and the block in it, of the block with the given number among those of all files.
 func (s *Seal) fileOf(no int64) (*File, int64) {
 	i := sort.Search(len(s.first), func(i int) bool { return s.first[i] > no }) - 1
 	for s.files[i].blocks() == 0 {
@@ -261,7 +261,7 @@ func (s *Seal) fileOf(no int64) (*File, int64) {
 	return s.files[i], no - s.first[i]
 }
 
-// window restores all blocks of a window for which there is parity.
+// window restores all blocks of a window for which there is enough parity.
 func (x *mender) window(w int64) error {
 	x.at, x.made, x.why = w, map[int64][]byte{}, ""
 	blocks, count, data, parity := x.s.layout.window(w)
@@ -284,7 +284,7 @@ func (x *mender) window(w int64) error {
 	return nil
 }
 
-// stripes is what the stripes of a window have in common.
+// stripes holds the properties that the stripes of a window share.
 type stripes struct {
 	window       int64
 	rs           reedsolomon.Encoder
@@ -335,7 +335,7 @@ func (x *mender) stripe(t *stripes, st int) error {
 	return nil
 }
 
-// shards returns the blocks of a stripe that are as they were sealed, and the numbers of the others in bad.
+// shards returns the unchanged blocks of a stripe, and the numbers of the others in bad.
 func (x *mender) shards(t *stripes, st int) (shards [][]byte, bad []int64, err error) {
 	shards = make([][]byte, t.data+t.parity)
 	for p := range t.data {

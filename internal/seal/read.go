@@ -12,7 +12,7 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// Problem is a part of a seal that cannot be used: Len bytes from Off on (0 and 0 if no single place is to blame).
+// Problem is a part of a seal that cannot be used: Len bytes from Off on (0 and 0 if it has no single place).
 type Problem struct {
 	Off, Len int64
 	Reason   string
@@ -25,14 +25,14 @@ type Seal struct {
 	files    []*File
 	byName   map[fileKey]*File
 	digests  map[int]string
-	hashed   map[int]map[int64]span // of a file: the records of its checksums, by the first block
+	hashed   map[int]map[int64]span // by file: the records of its checksums, by their first block
 	tables   []Table
 	parity   map[shardKey]span
 	layout   layout
-	first    []int64 // of each file: its first block among those of all
+	first    []int64 // by file: its first block among those of all files
 	Problems []Problem
-	blind    []*File // those with lost checksums
-	whole    bool    // every file that was sealed is known
+	blind    []*File // files with lost checksums
+	whole    bool    // all sealed files are known
 }
 
 type fileKey struct {
@@ -51,8 +51,8 @@ type span struct {
 	len int
 }
 
-// Open reads a seal of size bytes, which src must serve for as long as the Seal is used. Damaged parts of it are in
-// Problems; it is an error only if nothing of it can be used.
+// Open reads a seal of size bytes, which src must serve for as long as the Seal is used. Damaged parts of it are listed
+// in Problems; it is an error only if no part of it can be used.
 func Open(src io.ReaderAt, size int64) (*Seal, error) {
 	s := &Seal{src: src, byName: map[fileKey]*File{}, digests: map[int]string{}, hashed: map[int]map[int64]span{},
 		parity: map[shardKey]span{}}
@@ -158,7 +158,7 @@ func (s *Seal) next(off, size int64) (int64, error) {
 	return size, nil
 }
 
-// take stores the content of a record. The second copy of a record adds nothing.
+// take stores the contents of a record. The second copy of a record is ignored.
 func (s *Seal) take(kind string, b []byte, at span, found map[int]*File) error {
 	switch kind {
 	case kindHead:
@@ -220,7 +220,7 @@ func (s *Seal) takeFile(f *File, found map[int]*File) error {
 	return nil
 }
 
-// takeSums notes where the checksums of a file's blocks lie.
+// takeSums records the positions of the checksums of a file's blocks.
 func (s *Seal) takeSums(b []byte, at span) error {
 	if len(b) < hashHead || (len(b)-hashHead)%sumLen != 0 {
 		return fmt.Errorf("%d bytes of checksums", len(b))
@@ -237,7 +237,7 @@ func (s *Seal) takeSums(b []byte, at span) error {
 }
 
 // checkRecords compares the records with each other: afterwards every known file has a checksum for each of its blocks,
-// or none.
+// or none at all.
 func (s *Seal) checkRecords() error {
 	if s.head.Version == 0 {
 		return fmt.Errorf("no seal: nothing of it says what was sealed")
@@ -280,16 +280,16 @@ func (s *Seal) checkRecords() error {
 	return nil
 }
 
-// Roots are the last elements of the paths that were sealed.
+// Roots returns the last elements of the paths that were sealed.
 func (s *Seal) Roots() []string { return s.head.Roots }
 
-// Files are what was sealed, as far as the seal can be read.
+// Files returns the sealed files, as far as the seal can be read.
 func (s *Seal) Files() []*File { return s.files }
 
-// Tables are those that were sealed.
+// Tables returns the sealed tables.
 func (s *Seal) Tables() []Table { return s.tables }
 
-// Parity is how many blocks in a hundred can be restored, 0 to 100.
+// Parity returns the percentage of blocks that can be restored, 0 to 100.
 func (s *Seal) Parity() float64 { return s.head.Parity }
 
 // sums reads checksums of a file, record by record.

@@ -11,26 +11,26 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// What a Difference may be about.
+// The kinds of Difference.
 const (
-	Changed = "changed" // blocks have other bytes
+	Changed = "changed" // some blocks have different bytes
 	Missing = "missing"
-	Added   = "added"   // the seal does not have it
+	Added   = "added"   // it is not in the seal
 	Cut     = "cut"     // it is shorter
 	Grown   = "grown"   // it is longer
-	Other   = "other"   // at most half of its blocks are unchanged: another file, or another version of it
+	Other   = "other"   // at most half of its blocks are unchanged: it is another file, or another version
 	Swapped = "swapped" // it has the contents of another sealed file
-	Kind    = "kind"    // a link, pipe or file is something else now
+	Kind    = "kind"    // a link, pipe or file is now something else
 	Unknown = "unknown" // its checksums are lost with a part of the seal
 	Unread  = "unread"
 )
 
-// Difference is something that is not as it was sealed.
+// Difference is a difference between the present state and the sealed one.
 type Difference struct {
 	What    string
 	File    string // the root as given to Verify, and the name below it
-	Off     int64  // where the bytes that differ begin
-	Len     int64  // and how many they are
+	Off     int64  // first byte that differs
+	Len     int64  // number of bytes
 	Size    int64  // of the file, as sealed
 	Message string // details, as part of a sentence
 }
@@ -63,7 +63,7 @@ func (s *Seal) Verify(ctx context.Context, roots []string, report func(Differenc
 		}
 	}
 	if !s.whole {
-		return nil // files that were added cannot be distinguished from those that the seal has lost
+		return nil // added files cannot be distinguished from files that the seal has lost
 	}
 	for i := range there {
 		if f := &there[i]; known[fileKey{f.Root, f.Name}] != nil {
@@ -79,7 +79,7 @@ type verifier struct {
 	s      *Seal
 	roots  []string
 	report func(Difference)
-	named  map[string]string // files by their digests
+	named  map[string]string // files by digest
 }
 
 func (v *verifier) file(ctx context.Context, f, now *File) error {
@@ -100,12 +100,12 @@ func (v *verifier) file(ctx context.Context, f, now *File) error {
 	return nil
 }
 
-// damage is what differs in a file: runs of blocks, and how many blocks are unchanged.
+// damage describes the differences in a file: runs of blocks, and the number of unchanged blocks.
 type damage struct {
 	runs    [][2]int64 // blocks, half-open
 	unknown int64
 	good    int64
-	digest  string // of what is there
+	digest  string // of the present contents
 }
 
 func (d *damage) bad(block int64) {
@@ -116,7 +116,7 @@ func (d *damage) bad(block int64) {
 	d.runs = append(d.runs, [2]int64{block, block + 1})
 }
 
-// compare reads a file that has size bytes now, and compares what it has in common with f.
+// compare reads a file whose present size is size, and compares the part that it has in common with f.
 func (s *Seal) compare(ctx context.Context, f *File, in io.Reader, size int64) (damage, error) {
 	var d damage
 	known := &sums{seal: s, file: f}
@@ -125,7 +125,7 @@ func (s *Seal) compare(ctx context.Context, f *File, in io.Reader, size int64) (
 		sum := sumOf(b)
 		all.Write(sum[:])
 		if block < f.blocks() {
-			if rest := f.Size - block*Block; rest < int64(len(b)) { // it has grown
+			if rest := f.Size - block*Block; rest < int64(len(b)) { // the file has grown
 				sum = sumOf(b[:rest])
 			}
 			want, ok, err := known.of(block)
@@ -173,7 +173,7 @@ func (v *verifier) content(ctx context.Context, f, now *File) error {
 	return nil
 }
 
-// classify reports what has happened to a file.
+// classify reports what happened to a file.
 func (v *verifier) classify(f, now *File, d damage) {
 	base := Difference{File: f.label(v.roots), Size: f.Size, Len: f.Size}
 	if d.unknown > 0 {
@@ -200,7 +200,7 @@ func (v *verifier) classify(f, now *File, d damage) {
 		e.What, e.Off = Changed, r[0]*Block
 		e.Len = min(r[1]*Block, f.Size, now.Size) - e.Off
 		if now.Size < f.Size && r[0]*Block <= now.Size && r[1]*Block > now.Size && r[1]-r[0] == 1 {
-			continue // the block where it was cut
+			continue // the block in which it was truncated
 		}
 		v.report(e)
 	}

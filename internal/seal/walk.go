@@ -12,8 +12,8 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// Walk lists the files of the places, each place by itself, sorted by name. A place that is a symbolic link is
-// followed; links below are not.
+// Walk lists the files of each place separately, sorted by name. A place that is a symbolic link is followed; links
+// below it are not.
 func Walk(roots []string) (files []File, err error) {
 	for i, root := range roots {
 		from := len(files)
@@ -68,7 +68,7 @@ func (f *File) look(name string) error {
 	return nil
 }
 
-// path is the path of the file; roots are where the sealed places are now.
+// path returns the path of the file; roots are the present places of the sealed roots.
 func (f *File) path(roots []string) (string, error) {
 	real, err := filepath.EvalSymlinks(roots[f.Root])
 	if err != nil {
@@ -80,7 +80,7 @@ func (f *File) path(roots []string) (string, error) {
 	return filepath.Join(real, filepath.FromSlash(f.Name)), nil
 }
 
-// label is the name of the file in messages.
+// label returns the name of the file for messages.
 func (f *File) label(roots []string) string {
 	if f.Name == "." {
 		return roots[f.Root]
@@ -88,7 +88,7 @@ func (f *File) label(roots []string) string {
 	return strings.TrimSuffix(roots[f.Root], "/") + "/" + f.Name
 }
 
-// Label is the root as given, and the file's name below it.
+// Label returns the root as given, joined with the file's name below it.
 func (f *File) Label(roots []string) string { return f.label(roots) }
 
 // Digest reads a regular file and returns its digest as a seal records it: over its blocks' checksums and its size.

@@ -13,13 +13,13 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// Options say what a seal holds.
+// Options select the contents of a seal.
 type Options struct {
-	Parity float64 // blocks in a hundred that can be restored; 0: none, at most 100
+	Parity float64 // percentage of blocks that can be restored, at most 100; 0 for none
 	Tables []Table
 }
 
-// Summary is what was sealed.
+// Summary describes what was sealed.
 type Summary struct {
 	Files   int
 	Special []string // pipes, sockets and devices, which were not read
@@ -27,14 +27,14 @@ type Summary struct {
 	Size    int64    // of the seal
 }
 
-// ErrChanged is wrapped by errors about a file that was written to while it was sealed.
+// ErrChanged is wrapped by errors about a file that changed while it was being sealed.
 var ErrChanged = errors.New("it was changed while it was sealed")
 
-// secondCopy is how many bytes of checksums are kept to be written a second time.
+// secondCopy is the maximum size in bytes of the checksums that are kept in order to write them a second time.
 const secondCopy = 64 << 20
 
-// Write seals files as Walk lists them. It reads each of them once, in order. If a file changes meanwhile the error
-// wraps ErrChanged, and what was written to out is of no use.
+// Write seals files as listed by Walk. It reads each of them once, in order. If a file changes meanwhile, the error
+// wraps ErrChanged, and the output is useless.
 func Write(ctx context.Context, out io.Writer, roots []string, files []File, o Options) (Summary, error) {
 	w := &writer{roots: roots, files: files, o: o}
 	h := head{Version: version, Block: Block, Parity: o.Parity, Files: len(files), Roots: []string{}}
@@ -84,7 +84,7 @@ type writer struct {
 	rec    *recorder
 	layout layout
 
-	block  int64 // of all files, the next
+	block  int64 // the next block, among those of all files
 	parity [][][]byte
 	rs     reedsolomon.Encoder
 	shape  [2]int // of rs
@@ -95,7 +95,7 @@ type writer struct {
 	bytes int
 }
 
-// index writes what is known before the files are read.
+// index writes the information that is known before the files are read.
 func (w *writer) index() error {
 	if err := w.rec.putJSON(kindHead, w.head); err != nil {
 		return err
@@ -113,7 +113,7 @@ func (w *writer) index() error {
 	return nil
 }
 
-// keep writes a record and notes it for the second copy.
+// keep writes a record and keeps it for the second copy.
 func (w *writer) keep(kind string, payload []byte) error {
 	if w.bytes += len(payload); w.bytes <= secondCopy {
 		w.kept, w.kinds = append(w.kept, payload), append(w.kinds, kind)
@@ -250,7 +250,7 @@ func (h *hashes) end() error {
 	return h.keep(kindDone, fmt.Appendf(nil, `{"index":%d,"digest":"%s"}`, h.file.Index, digest(h.all, h.file.Size)))
 }
 
-// digest is the checksum of a file: over its blocks' checksums and its size.
+// digest returns the digest of a file: over its blocks' checksums and its size.
 func digest(all *xxh3.Hasher, size int64) string {
 	var b [8]byte
 	binary.LittleEndian.PutUint64(b[:], uint64(size))
@@ -292,7 +292,8 @@ func (w *writer) protect(b []byte) error {
 	return w.rs.EncodeIdx(b, at/stripes, w.parity[at%stripes])
 }
 
-// endWindow writes the parity of a window. Its blocks are as long as the longest block of data: the rest is zero.
+// endWindow writes the parity of a window. Parity blocks are as long as the longest data block; shorter ones count as
+// padded with zeros.
 func (w *writer) endWindow() error {
 	no := (w.block - 1) / windowBlocks
 	for s, stripe := range w.parity {

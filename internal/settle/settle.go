@@ -1,4 +1,4 @@
-// Package settle rewrites what is about to be written so that every writer understands it.
+// Package settle rewrites data before it is written so that every writer understands it.
 package settle
 
 import (
@@ -16,8 +16,8 @@ import (
 )
 
 // Dictionaries rewrites dictionary arrays, at any depth, so that every writer understands them: no code refers to a
-// null, since most writers look for nulls among codes only, and dictionaries of value types for which the format has
-// none become plain arrays. nil: there are no dictionaries.
+// null, since most writers look for nulls only among codes, and dictionaries of value types that the format does not
+// support become plain arrays. A nil Dictionaries means that there are none.
 type Dictionaries struct {
 	schema *arrow.Schema // of what Batch returns
 	plain  []string      // columns whose type changes
@@ -25,8 +25,8 @@ type Dictionaries struct {
 	kept   func(values arrow.DataType) bool
 }
 
-// New makes a Dictionaries for schema sc. kept says for which value types the format has dictionaries, see
-// format.Format; nil: for strings and binaries. It returns nil if the schema has no dictionaries.
+// New returns a Dictionaries for schema sc. kept reports the value types for which the format supports dictionaries,
+// see format.Format; nil means strings and binaries. It returns nil if the schema has no dictionaries.
 func New(sc *arrow.Schema, kept func(values arrow.DataType) bool, mem memory.Allocator) *Dictionaries {
 	if !slices.ContainsFunc(sc.Fields(), func(f arrow.Field) bool { return HasDictionaries(f.Type) }) {
 		return nil
@@ -91,7 +91,7 @@ func isText(t arrow.DataType) bool {
 	return false
 }
 
-// typeOf is t with value types in place of dictionaries that are not kept.
+// typeOf returns t in which dictionaries that are not kept are replaced by their value types.
 func (d *Dictionaries) typeOf(t arrow.DataType) arrow.DataType {
 	switch t := t.(type) {
 	case *arrow.DictionaryType:
@@ -110,7 +110,7 @@ func (d *Dictionaries) typeOf(t arrow.DataType) arrow.DataType {
 	return t
 }
 
-// Schema is the schema of what Batch returns for batches of schema sc.
+// Schema returns the schema of the batches that Batch returns for batches of schema sc.
 func (d *Dictionaries) Schema(sc *arrow.Schema) *arrow.Schema {
 	if d == nil {
 		return sc
@@ -118,7 +118,7 @@ func (d *Dictionaries) Schema(sc *arrow.Schema) *arrow.Schema {
 	return d.schema
 }
 
-// Columns are the columns whose type changes.
+// Columns returns the columns whose type changes.
 func (d *Dictionaries) Columns() []string {
 	if d == nil {
 		return nil
@@ -145,7 +145,7 @@ func (d *Dictionaries) Batch(b arrow.RecordBatch) (arrow.RecordBatch, error) {
 	return array.NewRecordBatch(d.schema, cols, b.NumRows()), nil
 }
 
-// settled is x as t, which is its type or typeOf that. The caller releases it.
+// settled returns x as type t, which is either its own type or typeOf of it. The caller releases it.
 func (d *Dictionaries) settled(x arrow.ArrayData, t arrow.DataType) (arrow.ArrayData, error) {
 	if !HasDictionaries(x.DataType()) {
 		x.Retain()
@@ -198,14 +198,14 @@ func (d *Dictionaries) dictionary(x arrow.ArrayData, t arrow.DataType) (arrow.Ar
 	return d.settled(plain.Data(), t)
 }
 
-// storedAs is the data of an extension array as that of its storage type.
+// storedAs returns the data of an extension array with its storage type.
 func storedAs(x arrow.ArrayData, t arrow.DataType) arrow.ArrayData {
 	dict, _ := x.Dictionary().(*array.Data)
 	return array.NewDataWithDictionary(t, x.Len(), x.Buffers(), x.NullN(), x.Offset(), dict)
 }
 
-// validCodes is a bitmap, from the first entry of the buffers on, of the codes of values that are not null; nil if the
-// dictionary has no null. The caller releases it.
+// validCodes returns a bitmap, from the first entry of the buffers on, of the codes whose values are not null; nil if
+// the dictionary has no null. The caller releases it.
 func (d *Dictionaries) validCodes(a *array.Dictionary) *memory.Buffer {
 	values := a.Dictionary()
 	if values.NullN() == 0 && values.DataType().ID() != arrow.NULL {
@@ -219,7 +219,7 @@ func (d *Dictionaries) validCodes(a *array.Dictionary) *memory.Buffer {
 		if a.IsNull(i) {
 			continue
 		}
-		// a code out of bounds is for the writer to refuse
+		// the writer will refuse a code that is out of bounds
 		if code := a.GetValueIndex(i); code < 0 || code >= values.Len() || !values.IsNull(code) {
 			bitutil.SetBit(b.Bytes(), from+i)
 		}
@@ -227,7 +227,7 @@ func (d *Dictionaries) validCodes(a *array.Dictionary) *memory.Buffer {
 	return b
 }
 
-// WithFields is t with other fields, in their order.
+// WithFields returns t with its fields replaced, in order.
 func WithFields(t arrow.NestedType, fields []arrow.Field) arrow.DataType {
 	switch t := t.(type) {
 	case *arrow.StructType:
