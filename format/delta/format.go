@@ -30,7 +30,7 @@ var Format = format.Format{
 	ReadKeys:     reading.Keys(),
 }
 
-// entry is the table as List describes it. Its number of rows is known if the log has that of every file.
+// entry returns the table as List describes it. Its number of rows is known if the log states that of every file.
 func entry(ctx context.Context, tg format.Target, o format.OpenOptions) (e format.Entry, err error) {
 	op, err := openVersion(ctx, tg, o)
 	if err != nil {
@@ -56,7 +56,8 @@ func entry(ctx context.Context, tg format.Target, o format.OpenOptions) (e forma
 	return e, nil
 }
 
-// claims is Format.Claims: the log, Parquet files, deletion vectors, and directories of partitions are its own.
+// claims implements Format.Claims: the log, Parquet files, deletion vectors, and directories of partitions belong to
+// the table.
 func claims(_ context.Context, tg format.Target, _ format.OpenOptions) format.Claimer {
 	dir := path.Clean(tg.Name)
 	return func(name string, isDir bool) (format.Claim, error) {

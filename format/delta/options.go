@@ -13,7 +13,7 @@ type WriteOptions struct {
 	Parquet parquet.WriteOptions // of the files
 }
 
-// Table are the options of a table other than those of its Parquet files.
+// Table are the options of a table, without those of its Parquet files.
 type Table struct {
 	PartitionBy []string // columns
 	FileSize    int64    // bytes after which a file ends; 0: 512 MiB
@@ -32,12 +32,12 @@ var writing = option.Table[Table]{Format: "delta", For: "writing", Options: []op
 		func(o *Table) *int64 { return &o.Time }, 1, math.MaxInt64),
 }}
 
-// Strings are the options as strings, as in --opt.
+// Strings returns the options as strings, as in --opt.
 func (o WriteOptions) Strings() map[string]string {
 	return option.Merge(o.Parquet.Strings(), writing.Strings(&o.Table))
 }
 
-// Formats are the formats that the options are for.
+// Formats returns the formats to which the options apply.
 func (WriteOptions) Formats() []string { return []string{"delta"} }
 
 // ReadOptions are the options of reading, for stoa.OpenOptions.Typed. The zero value of each is the default.
@@ -50,8 +50,8 @@ var reading = option.Table[ReadOptions]{Format: "delta", For: "reading", Options
 		func(o *ReadOptions) *string { return &o.At }),
 }}
 
-// Strings are the options as strings, as in --source-opt.
+// Strings returns the options as strings, as in --source-opt.
 func (o ReadOptions) Strings() map[string]string { return reading.Strings(&o) }
 
-// Formats are the formats that the options are for.
+// Formats returns the formats to which the options apply.
 func (ReadOptions) Formats() []string { return []string{"delta"} }

@@ -24,15 +24,15 @@ import (
 	"stoa/store"
 )
 
-// logFiles is the files of a log: versions and checkpoints.
+// logFiles lists the files of a log: versions and checkpoints.
 type logFiles struct {
 	tree        store.Tree
 	dir         string // of the table
 	versions    map[int64]string
-	checkpoints map[int64][]string // files of each; of one in several parts, those that are there
+	checkpoints map[int64][]string // the files of each; of one in several parts, those that exist
 }
 
-// listLog lists a log; nil: there is none.
+// listLog lists a log; nil if there is none.
 func listLog(ctx context.Context, tg format.Target) (*logFiles, error) {
 	h := &logFiles{tree: tg.Tree, dir: tg.Name, versions: map[int64]string{}, checkpoints: map[int64][]string{}}
 	for info, err := range tg.Tree.List(ctx, path.Join(tg.Name, log.Dir)) {
@@ -62,7 +62,7 @@ func listLog(ctx context.Context, tg format.Target) (*logFiles, error) {
 	return h, nil
 }
 
-// probe is Format.Probe.
+// probe implements Format.Probe.
 func probe(ctx context.Context, tg format.Target) (format.Match, error) {
 	if info, err := tg.Tree.Stat(ctx, tg.Name); err != nil || !info.Dir || tg.At.Len() > 0 {
 		return format.No, err
@@ -74,13 +74,13 @@ func probe(ctx context.Context, tg format.Target) (format.Match, error) {
 	return format.Certain, nil
 }
 
-// lost reports whether a target that has no version of a log has its directory: the log is lost.
+// lost reports whether the directory of the log exists although the target has no version in it: the log is lost.
 func lost(ctx context.Context, tg format.Target) bool {
 	info, err := tg.Tree.Stat(ctx, path.Join(tg.Name, log.Dir))
 	return err == nil && info.Dir
 }
 
-// wholeCheckpoint returns the files of a checkpoint that make a whole one; nil: parts are missing.
+// wholeCheckpoint returns the files of a complete checkpoint; nil if parts are missing.
 func wholeCheckpoint(names []string) []string {
 	parts := map[string][]string{} // by their number
 	for _, n := range names {
@@ -102,17 +102,17 @@ func wholeCheckpoint(names []string) []string {
 // state is the table at a version.
 type state struct {
 	version  int64
-	time     int64 // of the commit, in milliseconds; 0: not known
+	time     int64 // of the commit, in milliseconds; 0 if unknown
 	protocol *log.Protocol
 	metadata *log.MetaData
-	files    map[string]*log.Add // nil: removed
+	files    map[string]*log.Add // nil if removed
 	order    []string            // keys of files, each once
 	memory   *budget.Memory
 	limits   format.Limits
 	sidecars []string
 }
 
-// newest is the number of the last version.
+// newest returns the number of the last version.
 func (h *logFiles) newest() (n int64) {
 	n = -1
 	for v := range h.versions {
@@ -124,7 +124,7 @@ func (h *logFiles) newest() (n int64) {
 	return n
 }
 
-// pick is the number of the version that option at names.
+// pick returns the number of the version that option at names.
 func (h *logFiles) pick(ctx context.Context, at string, l format.Limits) (int64, error) {
 	if at == "" {
 		return h.newest(), nil
@@ -167,7 +167,7 @@ func (h *logFiles) pick(ctx context.Context, at string, l format.Limits) (int64,
 	return found, nil
 }
 
-// committed is when a version was committed, in milliseconds.
+// committed returns the time at which a version was committed, in milliseconds.
 func (h *logFiles) committed(ctx context.Context, version int64, l format.Limits) (int64, error) {
 	s := &state{files: map[string]*log.Add{}, memory: l.Memory(), limits: l}
 	err := s.readJSON(ctx, h.tree, h.versions[version])
@@ -207,7 +207,7 @@ func (h *logFiles) load(ctx context.Context, version int64, l format.Limits, o f
 	return s, nil
 }
 
-// perFile is an estimate of what a file takes in memory besides its strings.
+// perFile estimates the memory of a file's entry, in bytes, besides its strings.
 const perFile = 512
 
 // apply applies an action.
@@ -230,7 +230,7 @@ func (s *state) apply(a *log.Action, at fault.Span) error {
 			s.order = append(s.order, key)
 		}
 		s.files[key] = a.Add
-	case a.Remove != nil: // it may be added again, as RESTORE does: its key stays, once, in the order
+	case a.Remove != nil: // it may be added again, as by RESTORE: its key stays in the order, once
 		if key := a.Remove.Path + "\x00" + a.Remove.Vector.ID(); s.files[key] != nil {
 			s.files[key] = nil
 		}
@@ -247,7 +247,7 @@ func (s *state) apply(a *log.Action, at fault.Span) error {
 	return nil
 }
 
-// readTop reads a checkpoint in JSON; its sidecars have the files.
+// readTop reads a checkpoint in JSON; its sidecars contain the files.
 func (s *state) readTop(ctx context.Context, h *logFiles, name string, o format.OpenOptions) error {
 	s.sidecars = nil
 	if err := s.readJSON(ctx, h.tree, name); err != nil {
@@ -305,7 +305,7 @@ func (s *state) readJSON(ctx context.Context, tree store.Tree, name string) erro
 	return nil
 }
 
-// readCheckpoint reads a file of a checkpoint, and those that it names.
+// readCheckpoint reads a file of a checkpoint, and the files that it names.
 func (s *state) readCheckpoint(ctx context.Context, h *logFiles, name string, o format.OpenOptions) error {
 	if strings.HasSuffix(name, ".json") {
 		return s.readTop(ctx, h, name, o)
@@ -352,7 +352,7 @@ func (s *state) readCheckpoint(ctx context.Context, h *logFiles, name string, o 
 	return s.readSidecars(ctx, h, name, o)
 }
 
-// actionOf is the action in row i of a checkpoint, of which the columns of add may come one by one.
+// actionOf returns the action in row i of a checkpoint. The columns of add may be separate columns of the batch.
 func actionOf(b arrow.RecordBatch, i int) (*log.Action, error) {
 	row, add := map[string]any{}, map[string]any{}
 	for c := range int(b.NumCols()) {

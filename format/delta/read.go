@@ -24,7 +24,8 @@ import (
 	"stoa/pred"
 )
 
-// readerFeatures are those that stoa has, or that matter only with types which the schema then shows.
+// readerFeatures are the features that stoa supports, or that matter only with types that are then visible in the
+// schema.
 var readerFeatures = []string{"columnMapping", "deletionVectors", "timestampNtz", "v2Checkpoint", "typeWidening",
 	"typeWidening-preview", "vacuumProtocolCheck", "variantType", "variantType-preview", "variantShredding-preview"}
 
@@ -99,8 +100,8 @@ func (op *versionReader) schema() error {
 	return op.o.Limits.Afford(arrow.NewSchema(op.fields, nil), at, "metaData.schemaString")
 }
 
-// renamedField is a field that has another name in the files; "": there is none. They are refused, as no table of a
-// foreign writer has shown that they are read correctly.
+// renamedField returns a field that has another name in the files; "" if there is none. Such fields are refused,
+// because reading them has not been tested with tables of other writers.
 func renamedField(fields []arrow.Field) string {
 	for _, f := range fields {
 		if name, ok := f.Metadata.GetValue(log.PhysicalName); ok && name != f.Name {
@@ -115,7 +116,7 @@ func renamedField(fields []arrow.Field) string {
 	return ""
 }
 
-// open is Format.Open.
+// open implements Format.Open.
 func open(ctx context.Context, tg format.Target, o format.OpenOptions) (format.Reader, error) {
 	op, err := openVersion(ctx, tg, o)
 	if err != nil {
@@ -137,7 +138,7 @@ func open(ctx context.Context, tg format.Target, o format.OpenOptions) (format.R
 	return lake.New(c), nil
 }
 
-// adds are the files of the table, in the order in which they were first added.
+// adds returns the files of the table, in the order in which they were first added.
 func (op *versionReader) adds() (out []*log.Add) {
 	for _, key := range op.order {
 		if a := op.files[key]; a != nil {
@@ -147,7 +148,7 @@ func (op *versionReader) adds() (out []*log.Add) {
 	return out
 }
 
-// name is the name in the tree of a path of the log.
+// name returns the name in the tree of a path in the log.
 func (op *versionReader) name(p string) (string, error) {
 	at := fault.Span{Object: path.Join(op.dir, log.Dir)}
 	plain, err := url.PathUnescape(p)
@@ -161,7 +162,7 @@ func (op *versionReader) name(p string) (string, error) {
 	return path.Join(op.dir, plain), nil
 }
 
-// input is a file, for lake.Table.
+// input returns a file as an input of lake.Table.
 func (op *versionReader) input(a *log.Add) (*lake.Input, error) {
 	name, err := op.name(a.Path)
 	if err != nil {
@@ -215,7 +216,7 @@ func (op *versionReader) partition(in *lake.Input, i int, f arrow.Field, text *s
 	return nil
 }
 
-// appendText appends a partition's value, which is text; an empty one is null.
+// appendText appends the value of a partition, which is stored as text; an empty text is null.
 func appendText(b array.Builder, t arrow.DataType, text *string) error {
 	if text == nil || *text == "" {
 		b.AppendNull()
@@ -241,7 +242,7 @@ func appendText(b array.Builder, t arrow.DataType, text *string) error {
 	return b.AppendValueFromString(*text)
 }
 
-// boundsOf are the bounds of a column, from statistics.
+// boundsOf returns the bounds of a column according to statistics.
 func boundsOf(t arrow.DataType, s *log.Stats, name string, rows int64) (b pred.Bounds, ok bool) {
 	b = pred.Bounds{Nulls: -1, Rows: rows}
 	if n, is := s.Nulls[name].(json.Number); is && (s.Tight == nil || *s.Tight) {
@@ -257,7 +258,7 @@ func boundsOf(t arrow.DataType, s *log.Stats, name string, rows int64) (b pred.B
 	return b, ok
 }
 
-// parseStat is a bound. Statistics may truncate timestamps to milliseconds, so late microseconds are added to a
+// parseStat parses a bound. Statistics may truncate timestamps to milliseconds, so late microseconds are added to a
 // maximum.
 func parseStat(t arrow.DataType, v any, late int64) (pred.Value, bool) {
 	text, isText := v.(string)
@@ -273,7 +274,7 @@ func parseStat(t arrow.DataType, v any, late int64) (pred.Value, bool) {
 		return pred.Int(k), isNumber && err == nil
 	case *arrow.Float32Type, *arrow.Float64Type:
 		f, err := n.Float64()
-		if t.ID() == arrow.FLOAT32 { // the shortest digits of a float name another double
+		if t.ID() == arrow.FLOAT32 { // the shortest digits of a float denote a different double
 			f = float64(float32(f))
 		}
 		return pred.Float(f), isNumber && err == nil
@@ -295,7 +296,7 @@ func parseStat(t arrow.DataType, v any, late int64) (pred.Value, bool) {
 	return pred.Value{}, false
 }
 
-// properties are what `stoa meta` prints.
+// properties returns the properties that `stoa meta` prints.
 func (op *versionReader) properties() (out []format.KeyValue) {
 	add := func(k, v string) { out = append(out, format.KeyValue{Key: k, Value: v}) }
 	add("format", "Delta Lake")

@@ -21,7 +21,7 @@ const (
 	nativeMagic = 1681511376
 )
 
-// maxVector is how many bytes a deletion vector may have.
+// maxVector is the maximum size of a deletion vector in bytes.
 const maxVector = 256 << 20
 
 // vector returns the rows that a deletion vector deletes.
@@ -66,8 +66,8 @@ func (op *versionReader) vector(ctx context.Context, v *log.Vector) ([]int64, er
 	return rows, op.memory.Take(int64(8*len(rows)), at, "deleted rows")
 }
 
-// portable is a vector in Spark's own form as the portable one: big-endian, the number of bitmaps, and each after its
-// size. What is left over stays, so that it is noticed.
+// portable converts a vector in Spark's own form to the portable one: big-endian, the number of bitmaps, and each
+// bitmap preceded by its size. Surplus bytes are kept, so that they are noticed.
 func portable(b []byte) []byte {
 	n := binary.BigEndian.Uint32(b[4:])
 	out := binary.LittleEndian.AppendUint32(nil, vectorMagic)
@@ -81,7 +81,7 @@ func portable(b []byte) []byte {
 	return append(out, b...)
 }
 
-// storedVector reads a deletion vector of a file: its length and, after it, a CRC-32, both big-endian.
+// storedVector reads a deletion vector from a file: its length and, after it, a CRC-32, both big-endian.
 func (op *versionReader) storedVector(ctx context.Context, v *log.Vector) ([]byte, fault.Span, error) {
 	const encoded = 20 // characters of a UUID
 	at := fault.Span{Object: path.Join(op.dir, log.Dir)}
@@ -123,7 +123,7 @@ func (op *versionReader) storedVector(ctx context.Context, v *log.Vector) ([]byt
 	return data, at, nil
 }
 
-// alphabet85 is that of Z85.
+// alphabet85 is the alphabet of Z85.
 const alphabet85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
 
 // decode85 decodes Z85: five characters are four bytes.

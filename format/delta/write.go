@@ -27,12 +27,12 @@ import (
 	"stoa/store"
 )
 
-// Rules are the types of Delta.
+// Rules are Delta's rules for types.
 var Rules = lake.Rules{Catalogue: "Delta", SmallInts: true}
 
-// create is Format.Create.
+// create implements Format.Create.
 func create(ctx context.Context, s store.Sink, sc *arrow.Schema, wo format.WriteOptions) (format.Writer, error) {
-	_, files, err := writing.ParseOwn(wo.Opts) // parquet refuses options that nobody has
+	_, files, err := writing.ParseOwn(wo.Opts) // parquet refuses unknown options
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func create(ctx context.Context, s store.Sink, sc *arrow.Schema, wo format.Write
 		Commit: commit}), nil
 }
 
-// Plan prepares the log for files that lake.Writer writes; options that are not Delta's are ignored.
+// Plan prepares the log for files that lake.Writer writes; options of other formats are ignored.
 func Plan(stored *arrow.Schema, last int, wo format.WriteOptions) (c lake.Commit, terms []lake.Term, size int64,
 	err error) {
 	o, _, err := writing.ParseOwn(wo.Opts)
@@ -81,10 +81,10 @@ type draft struct {
 	stored *arrow.Schema
 	last   int
 	terms  []lake.Term
-	mapped bool // names have characters that need column mapping
+	mapped bool // some names have characters that require column mapping
 }
 
-// checkNames refuses names that differ only in case, and notes whether some need column mapping.
+// checkNames refuses names that differ only in case, and records whether some require column mapping.
 func (d *draft) checkNames(fields []arrow.Field) error {
 	seen := map[string]bool{}
 	for _, f := range fields {
@@ -131,7 +131,7 @@ func hasLocal(t arrow.DataType) bool {
 	return false
 }
 
-// protocol is the lowest version of the protocol that the table needs.
+// protocol returns the lowest version of the protocol that suffices for the table.
 func (d *draft) protocol() log.Protocol {
 	p := log.Protocol{MinReader: 1, MinWriter: 2}
 	if d.mapped {
@@ -148,7 +148,7 @@ func (d *draft) protocol() log.Protocol {
 	return p
 }
 
-// metadata is what the log says of the table.
+// metadata returns the description of the table for the log.
 func (d *draft) metadata(now int64) (*log.MetaData, error) {
 	fields, err := log.FieldsOf(d.stored.Fields(), d.mapped)
 	if err != nil {
@@ -218,7 +218,7 @@ func (d *draft) commit(ctx context.Context, s store.Sink, files []lake.File) (na
 	return []string{name}, int64(b.Len()), lake.Put(ctx, s, name, b.Bytes())
 }
 
-// add is the action that adds a file.
+// add returns the action that adds a file.
 func (d *draft) add(f lake.File, now int64) (*log.Add, error) {
 	a := &log.Add{Path: (&url.URL{Path: f.Name}).EscapedPath(), Partition: log.Values{}, Size: f.Bytes,
 		Modified: now, Changed: true}
@@ -237,7 +237,7 @@ func (d *draft) add(f lake.File, now int64) (*log.Add, error) {
 	return a, err
 }
 
-// partitionText is a partition's value as the log has it. An empty text stands for null there.
+// partitionText returns the value of a partition as stored in the log, where an empty text represents null.
 func partitionText(t *lake.Term, v any) (string, bool, error) {
 	s, ok := t.Text(v)
 	switch x := t.Type.(type) {
@@ -261,7 +261,7 @@ func partitionText(t *lake.Term, v any) (string, bool, error) {
 	return s, ok, nil
 }
 
-// stats are what the log says of a file's values: nothing of what is in lists and maps.
+// stats returns the statistics of a file's values for the log, without those in lists and maps.
 func (d *draft) stats(f lake.File) log.Stats {
 	s := log.Stats{Rows: &f.Rows, Min: map[string]any{}, Max: map[string]any{}, Nulls: map[string]any{}}
 	types := map[string]arrow.DataType{}
@@ -275,7 +275,7 @@ func (d *draft) stats(f lake.File) log.Stats {
 		lo, ok1 := statValue(t, c.Min)
 		hi, ok2 := statValue(t, c.Max)
 		setPath(s.Nulls, c.Path, c.Nulls)
-		if ok1 && ok2 && c.NaNs == 0 { // to Spark NaN is the largest value, and JSON has none
+		if ok1 && ok2 && c.NaNs == 0 { // Spark treats NaN as the largest value, and JSON cannot represent it
 			setPath(s.Min, c.Path, lo)
 			setPath(s.Max, c.Path, hi)
 		}
@@ -294,7 +294,7 @@ func (d *draft) leafTypes(fields []arrow.Field, prefix string, types map[string]
 	}
 }
 
-// setPath sets what is at a path of nested maps.
+// setPath sets the value at a path of nested maps.
 func setPath(m map[string]any, path []string, v any) {
 	for _, p := range path[:len(path)-1] {
 		in, ok := m[p].(map[string]any)
@@ -307,7 +307,7 @@ func setPath(m map[string]any, path []string, v any) {
 	m[path[len(path)-1]] = v
 }
 
-// statValue is a bound in PLAIN encoding as statistics have it.
+// statValue converts a bound in PLAIN encoding to the form in statistics.
 func statValue(t arrow.DataType, b []byte) (any, bool) {
 	if b == nil {
 		return nil, false

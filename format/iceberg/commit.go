@@ -47,7 +47,7 @@ type leaf struct {
 	id int
 }
 
-// leavesOf are the columns of the files, in their order.
+// leavesOf returns the columns of the files, in order.
 func leavesOf(fields []arrow.Field) (out []leaf) {
 	for _, f := range fields {
 		switch t := f.Type.(type) {
@@ -64,7 +64,7 @@ func leavesOf(fields []arrow.Field) (out []leaf) {
 	return out
 }
 
-// icebergBound converts a bound from PLAIN encoding to Iceberg's form: decimals take as few bytes as possible.
+// icebergBound converts a bound from PLAIN encoding to Iceberg's form, where decimals have as few bytes as possible.
 func icebergBound(t arrow.DataType, b []byte) []byte {
 	if t.ID() != arrow.DECIMAL128 {
 		return b
@@ -75,7 +75,7 @@ func icebergBound(t arrow.DataType, b []byte) []byte {
 	return b
 }
 
-// entry is what a manifest says of a file.
+// entry returns the manifest entry of a file.
 func (d *draft) entry(f lake.File, leaves []leaf, snapshot int64) meta.Entry {
 	x := meta.DataFile{Path: d.location + "/" + f.Name, Format: "PARQUET", Rows: f.Rows, Bytes: f.Bytes,
 		SplitOffsets: f.Groups, Partition: map[string]any{}, Sizes: map[int]int64{}, Values: map[int]int64{},
@@ -106,7 +106,7 @@ func (d *draft) entry(f lake.File, leaves []leaf, snapshot int64) meta.Entry {
 	return meta.Entry{Status: 1, Snapshot: &snapshot, File: x}
 }
 
-// avroName replaces characters that names in Avro cannot have by _x and their code, as Iceberg does.
+// avroName replaces characters that Avro does not allow in names by _x and their code, as Iceberg does.
 func avroName(s string) string {
 	var b strings.Builder
 	for i, r := range s {
@@ -123,7 +123,7 @@ func avroName(s string) string {
 	return b.String()
 }
 
-// avroValue is a partition's value as a manifest has it.
+// avroValue returns the value of a partition as stored in a manifest.
 func avroValue(t *lake.Term, v any) any {
 	switch x := v.(type) {
 	case int32:
@@ -141,12 +141,12 @@ func avroValue(t *lake.Term, v any) any {
 	return v
 }
 
-// decimalBytes is how many bytes decimals of a precision take.
+// decimalBytes returns the number of bytes of decimals of a precision.
 func decimalBytes(precision int32) int {
 	return int(math.Ceil((float64(precision)*math.Log2(10) + 1) / 8))
 }
 
-// avroType is the type of a partition field in manifests.
+// avroType returns the type of a partition field in manifests.
 func avroType(t *lake.Term) any {
 	switch t.Transform {
 	case "year", "month", "hour", "bucket":
@@ -182,7 +182,7 @@ func avroType(t *lake.Term) any {
 	return "int"
 }
 
-// serialized is a partition value in Iceberg's single-value serialization, as bounds have it.
+// serialized returns a partition value in Iceberg's single-value serialization, as used for bounds.
 func serialized(v any) []byte {
 	switch x := v.(type) {
 	case bool:
@@ -226,7 +226,7 @@ func less(t *lake.Term, a, b any) bool {
 	return false
 }
 
-// summaries are the field summaries of the manifest list: bounds of the partition fields of the files.
+// summaries returns the field summaries for the manifest list: bounds of the partition fields of the files.
 func (d *draft) summaries(files []lake.File) []meta.Summary {
 	out := make([]meta.Summary, len(d.terms))
 	for i := range d.terms {
@@ -252,7 +252,7 @@ func (d *draft) summaries(files []lake.File) []meta.Summary {
 	return out
 }
 
-// spec is the partition spec of the terms.
+// spec returns the partition spec of the terms.
 func (d *draft) spec() (s meta.Spec, parts []meta.AvroType) {
 	s.Fields = []meta.SpecField{}
 	for i := range d.terms {
@@ -298,7 +298,7 @@ func (d *draft) commit(ctx context.Context, s store.Sink, files []lake.File) (na
 	return names, n, put(path.Join(metadataDir, hintFile), []byte("1"))
 }
 
-// table is the metadata without a snapshot.
+// table returns the metadata without a snapshot.
 func (d *draft) table(now int64) (*meta.Table, error) {
 	fields := meta.FieldsOf(d.stored.Fields())
 	spec, _ := d.spec()

@@ -22,8 +22,8 @@ const (
 	positionID = 2147483545
 )
 
-// readDeletes gives each data file what is deleted of it: position deletes count for files with sequence numbers that
-// are not later. Equality deletes are refused: no table of a foreign writer has judged them yet.
+// readDeletes assigns the deleted rows to each data file: position deletes apply to files whose sequence numbers are
+// not later than theirs. Equality deletes are refused, because they have not been tested with tables of other writers.
 func (op *snapshotReader) readDeletes(ctx context.Context, files []*lake.Input) error {
 	if len(op.deletes) == 0 {
 		return nil
@@ -59,7 +59,7 @@ func (op *snapshotReader) readDeletes(ctx context.Context, files []*lake.Input) 
 // deletedRow is a position and the sequence number of the file that deletes it.
 type deletedRow struct{ pos, seq int64 }
 
-// positions are deleted rows, by the data files that have them.
+// positions are deleted rows, by data file.
 type positions struct {
 	op      *snapshotReader
 	bySeq   map[string][]deletedRow
@@ -87,14 +87,14 @@ func (p *positions) file(ctx context.Context, d *live) error {
 	})
 }
 
-// maxVector is how many bytes a deletion vector may have.
+// maxVector is the maximum size of a deletion vector in bytes.
 const maxVector = 256 << 20
 
 // vectorMagic begins a deletion vector, after its length.
 const vectorMagic = 0x6439d3d1
 
-// vector reads a deletion vector: its length, big-endian, the magic, a Roaring bitmap, and a CRC-32 of both,
-// big-endian.
+// vector reads a deletion vector: its length, big-endian, the magic, a Roaring bitmap, and a CRC-32 of magic and
+// bitmap, big-endian.
 func (p *positions) vector(ctx context.Context, d *live) error {
 	at := fault.Span{Object: d.name}
 	if d.Offset == nil || d.Size == nil || d.ReferencedFile == "" {
@@ -151,7 +151,7 @@ func (p *positions) vector(ctx context.Context, d *live) error {
 
 // assign sets the deleted rows of a data file.
 func (p *positions) assign(f *live, in *lake.Input) {
-	rows, ok := p.vectors[f.name] // where there is one, position deletes do not count
+	rows, ok := p.vectors[f.name] // a vector replaces the position deletes of its file
 	if !ok {
 		for _, l := range p.bySeq[f.name] {
 			if l.seq >= f.seq {

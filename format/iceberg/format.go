@@ -28,7 +28,7 @@ var Format = format.Format{
 	ReadKeys:     reading.Keys(),
 }
 
-// entry is the table as List describes it. Its number of rows is known if none are deleted.
+// entry returns the table as List describes it. Its number of rows is known if none are deleted.
 func entry(ctx context.Context, tg format.Target, o format.OpenOptions) (e format.Entry, err error) {
 	op, err := openSnapshot(ctx, tg, o)
 	if err != nil {
@@ -51,7 +51,7 @@ func entry(ctx context.Context, tg format.Target, o format.OpenOptions) (e forma
 	return e, nil
 }
 
-// claims is Format.Claims: what lies in the table's directories is its own.
+// claims implements Format.Claims: everything in the table's directories belongs to the table.
 func claims(_ context.Context, tg format.Target, _ format.OpenOptions) format.Claimer {
 	dir := path.Clean(tg.Name)
 	return func(name string, isDir bool) (format.Claim, error) {

@@ -14,12 +14,12 @@ type WriteOptions struct {
 	Parquet parquet.WriteOptions // of the files
 }
 
-// Table are the options of a table other than those of its Parquet files.
+// Table are the options of a table, without those of its Parquet files.
 type Table struct {
-	Location    string   // where readers find the table, an address; "": where it is written
-	Version     int      // of the format, 2 or 3; 0: 2, or 3 where a type needs it
+	Location    string   // the address at which readers find the table; "": where it is written
+	Version     int      // of the format, 2 or 3; 0: 2, or 3 if a type requires it
 	PartitionBy []string // terms: a column, or year(c), month(c), day(c), hour(c), bucket(N, c), truncate(N, c)
-	SortOrder   []string // columns by which the rows are sorted already; "desc" may follow a name
+	SortOrder   []string // columns by which the rows are already sorted; "desc" may follow a name
 	FileSize    int64    // bytes after which a file ends; 0: 512 MiB
 	Properties  []string // KEY=VALUE
 	Time        int64    // of the snapshot, in milliseconds since 1970; 0: now
@@ -44,12 +44,12 @@ var writing = option.Table[Table]{Format: "iceberg", For: "writing", Options: []
 		func(o *Table) *int64 { return &o.Time }, 1, math.MaxInt64),
 }}
 
-// Strings are the options as strings, as in --opt.
+// Strings returns the options as strings, as in --opt.
 func (o WriteOptions) Strings() map[string]string {
 	return option.Merge(o.Parquet.Strings(), writing.Strings(&o.Table))
 }
 
-// Formats are the formats that the options are for.
+// Formats returns the formats to which the options apply.
 func (WriteOptions) Formats() []string { return []string{"iceberg"} }
 
 // ReadOptions are the options of reading, for stoa.OpenOptions.Typed. The zero value of each is the default.
@@ -63,10 +63,10 @@ var reading = option.Table[ReadOptions]{Format: "iceberg", For: "reading", Optio
 			"a day, or milliseconds since 1970", func(o *ReadOptions) *string { return &o.At }),
 }}
 
-// Strings are the options as strings, as in --source-opt.
+// Strings returns the options as strings, as in --source-opt.
 func (o ReadOptions) Strings() map[string]string { return reading.Strings(&o) }
 
-// Formats are the formats that the options are for.
+// Formats returns the formats to which the options apply.
 func (ReadOptions) Formats() []string { return []string{"iceberg"} }
 
 // createOptions are the options of Create.
@@ -78,7 +78,7 @@ type createOptions struct {
 
 // parse divides the options into those of the table and those of its files.
 func parse(opts map[string]string) (p createOptions, err error) {
-	if p.Table, p.parquet, err = writing.ParseOwn(opts); err != nil { // parquet refuses options that nobody has
+	if p.Table, p.parquet, err = writing.ParseOwn(opts); err != nil { // parquet refuses unknown options
 		return p, err
 	}
 	p.terms, err = lake.ParseSpec(p.PartitionBy)

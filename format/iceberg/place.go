@@ -18,7 +18,7 @@ import (
 	"stoa/store"
 )
 
-// tableFiles is where a table is, and its metadata.
+// tableFiles is the location of a table, and its metadata.
 type tableFiles struct {
 	tree  store.Tree
 	dir   string // of the table
@@ -28,9 +28,9 @@ type tableFiles struct {
 
 const metadataSuffix = ".metadata.json"
 
-// find finds the metadata file of a target: the file itself, or the newest of a table's directory. A dir without a file
-// is that of a table whose metadata are lost: other files of it are there. A file that is newer than all that are there
-// is missing: the hint names it.
+// find finds the metadata file of a target: the file itself, or the newest one in a table's directory. It returns a dir
+// without a file for a table whose metadata is lost although other files of it exist. If version-hint.text names a file
+// newer than all existing ones, that file is returned, and is missing.
 func find(ctx context.Context, tg format.Target) (dir, file string, err error) {
 	info, err := tg.Tree.Stat(ctx, tg.Name)
 	if err != nil {
@@ -76,7 +76,7 @@ func find(ctx context.Context, tg format.Target) (dir, file string, err error) {
 	return tg.Name, newest, nil
 }
 
-// versionOf is the number that the name of a metadata file begins with: v3.metadata.json, 00003-….metadata.json.
+// versionOf returns the number with which the name of a metadata file begins: v3.metadata.json, 00003-….metadata.json.
 func versionOf(name string) int {
 	base := strings.TrimPrefix(path.Base(name), "v")
 	n, err := strconv.Atoi(base[:len(base)-len(strings.TrimLeft(base, "0123456789"))])
@@ -86,8 +86,8 @@ func versionOf(name string) int {
 	return n
 }
 
-// hintedFile is the file that version-hint.text names, or a newer one: a commit writes the hint after the metadata. ""
-// if there is no hint that can be read.
+// hintedFile returns the file that version-hint.text names, or a newer one, because a commit writes the hint after the
+// metadata; "" if there is no readable hint.
 func hintedFile(ctx context.Context, tree store.Tree, dir string, names []string) string {
 	b, err := readSmall(ctx, tree, path.Join(dir, hintFile), 1<<10)
 	if err != nil {
@@ -118,14 +118,14 @@ func readSmall(ctx context.Context, tree store.Tree, name string, limit int64) (
 	return b, format.ReadFull(ctx, src, fault.Span{Object: name, Len: src.Size()}, "", b)
 }
 
-// probe is Format.Probe.
+// probe implements Format.Probe.
 func probe(ctx context.Context, tg format.Target) (format.Match, error) {
 	if tg.At.Len() > 0 {
 		return format.No, nil
 	}
 	dir, file, err := find(ctx, tg)
 	if err == nil && file == "" && dir != "" {
-		return format.Certain, nil // it says what is lost
+		return format.Certain, nil // opening it reports the loss
 	}
 	if err != nil || file == "" {
 		return format.No, err
@@ -133,7 +133,7 @@ func probe(ctx context.Context, tg format.Target) (format.Match, error) {
 	b, err := head(ctx, tg.Tree, file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return format.Certain, nil // it says what is lost
+		return format.Certain, nil // opening it reports the loss
 	case err != nil:
 		return format.No, err
 	}
@@ -143,7 +143,7 @@ func probe(ctx context.Context, tg format.Target) (format.Match, error) {
 	return format.Likely, nil
 }
 
-// head is the beginning of a metadata file.
+// head returns the beginning of a metadata file.
 func head(ctx context.Context, tree store.Tree, name string) ([]byte, error) {
 	src, err := tree.Open(ctx, name)
 	if err != nil {
@@ -180,7 +180,7 @@ func openPlace(ctx context.Context, tg format.Target, l format.Limits) (*tableFi
 	if err != nil {
 		return nil, err
 	}
-	const perByte = 4 // an estimate of what decoded JSON takes
+	const perByte = 4 // estimated size of decoded JSON, per byte
 	if err := l.Memory().Take(perByte*int64(len(b)), at, ""); err != nil {
 		return nil, err
 	}
@@ -199,8 +199,8 @@ func openPlace(ctx context.Context, tg format.Target, l format.Limits) (*tableFi
 	return p, nil
 }
 
-// name maps an address in the metadata to a name in the tree: what is below the table's location is below the directory
-// that was opened, wherever that is now.
+// name maps an address in the metadata to a name in the tree: addresses below the table's location are below the
+// directory that was opened, wherever that is now.
 func (p *tableFiles) name(address string) (string, error) {
 	location := strings.TrimRight(p.table.Location, "/")
 	if rest, ok := strings.CutPrefix(plainPath(address), plainPath(location)+"/"); ok {
@@ -213,7 +213,7 @@ func (p *tableFiles) name(address string) (string, error) {
 		"files are not read", address, location)
 }
 
-// plainPath brings the ways to write an address into one form: local paths without scheme, s3 for s3a.
+// plainPath normalizes an address: local paths without scheme, s3 for s3a.
 func plainPath(address string) string {
 	for _, scheme := range []string{"file://", "file:"} {
 		if rest, ok := strings.CutPrefix(address, scheme); ok {
@@ -226,7 +226,7 @@ func plainPath(address string) string {
 	return address
 }
 
-// snapshot is the one that option at names; nil: the table has none.
+// snapshot returns the snapshot that option at names; nil if the table has none.
 func (p *tableFiles) snapshot(at string) (*meta.Snapshot, error) {
 	t := p.table
 	span := fault.Span{Object: p.file}
@@ -260,7 +260,7 @@ func (p *tableFiles) snapshot(at string) (*meta.Snapshot, error) {
 			log = append(log, meta.SnapshotEntry{Time: s.Time, ID: s.ID})
 		}
 	}
-	for _, e := range log { // which snapshot was current then
+	for _, e := range log { // find the snapshot that was current at that time
 		if s := t.Snapshot(e.ID); e.Time <= ms && s != nil {
 			found = s
 		}
@@ -271,7 +271,7 @@ func (p *tableFiles) snapshot(at string) (*meta.Snapshot, error) {
 	return found, nil
 }
 
-// moment parses a time, to milliseconds since 1970, or the id of a snapshot.
+// moment parses a time, as milliseconds since 1970, or the id of a snapshot.
 func moment(at string) (int64, error) {
 	if n, err := strconv.ParseInt(at, 10, 64); err == nil {
 		return n, nil

@@ -38,7 +38,7 @@ type live struct {
 	name string // in the tree
 }
 
-// open is Format.Open.
+// open implements Format.Open.
 func open(ctx context.Context, tg format.Target, o format.OpenOptions) (format.Reader, error) {
 	op, err := openSnapshot(ctx, tg, o)
 	if err != nil {
@@ -69,7 +69,7 @@ func openSnapshot(ctx context.Context, tg format.Target, o format.OpenOptions) (
 	return op, op.manifests(ctx)
 }
 
-// schema finds the schema: the table's, or for option at that of the snapshot.
+// schema finds the schema: that of the table or, with option at, that of the snapshot.
 func (op *snapshotReader) schema(past bool) error {
 	id := op.table.CurrentSchema
 	if past && op.snap != nil && op.snap.SchemaID != nil {
@@ -95,7 +95,7 @@ func (op *snapshotReader) schema(past bool) error {
 	return nil
 }
 
-// fieldWithDefault is the name of a field with a default for rows that lack it; "": there is none.
+// fieldWithDefault returns the name of a field with a default for rows that lack it; "" if there is none.
 func fieldWithDefault(fields []meta.Field) string {
 	for _, f := range fields {
 		if d := string(f.InitialDefault); d != "" && d != "null" {
@@ -108,7 +108,7 @@ func fieldWithDefault(fields []meta.Field) string {
 	return ""
 }
 
-// mapping is the table's name mapping, for files whose fields have no ids; nil: there is none.
+// mapping returns the table's name mapping, for files whose fields have no ids; nil if there is none.
 func (op *snapshotReader) mapping() lake.Match {
 	var list []meta.MappedField
 	if json.Unmarshal([]byte(op.table.Properties["schema.name-mapping.default"]), &list) != nil {
@@ -130,7 +130,7 @@ func (op *snapshotReader) mapping() lake.Match {
 	}
 }
 
-// perFile is an estimate of what an entry of a manifest takes in memory besides its strings.
+// perFile estimates the memory of a manifest entry, in bytes, besides its strings.
 const perFile = 512
 
 // manifests reads the manifests of the snapshot.
@@ -218,7 +218,7 @@ func (op *snapshotReader) reader(ctx context.Context) (format.Reader, error) {
 	return lake.New(c), nil
 }
 
-// properties are what `stoa meta` prints.
+// properties returns the properties that `stoa meta` prints.
 func (op *snapshotReader) properties() (out []format.KeyValue) {
 	add := func(k, v string) { out = append(out, format.KeyValue{Key: k, Value: v}) }
 	t := op.table
@@ -266,7 +266,7 @@ func (op *snapshotReader) fieldName(id int) string {
 	return strconv.Itoa(id)
 }
 
-// layout is how the rows are partitioned, bucketed and sorted by columns; other transforms are not shown.
+// layout returns how the rows are partitioned, bucketed and sorted by columns; other transforms are omitted.
 func (op *snapshotReader) layout() (l format.Layout) {
 	if s := op.table.Spec(op.table.DefaultSpec); s != nil {
 		for _, f := range s.Fields {

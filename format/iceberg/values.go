@@ -18,7 +18,7 @@ import (
 
 func timeText(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// values sets what the manifest says of a file: bounds of columns, and the values of its partition.
+// values sets the facts about a file from the manifest: bounds of columns, and the values of its partition.
 func (op *snapshotReader) values(in *lake.Input, f *live) error {
 	in.Bounds, in.Values = map[int]pred.Bounds{}, map[int]arrow.Array{}
 	for i, x := range op.fields {
@@ -56,7 +56,7 @@ func (op *snapshotReader) values(in *lake.Input, f *live) error {
 	return nil
 }
 
-// constant is an array of one partition value, as decoded from Avro; ok is false if it is not of type t.
+// constant returns an array of one partition value, as decoded from Avro; ok is false if it is not of type t.
 func constant(t arrow.DataType, v any) (a arrow.Array, ok bool) {
 	b := array.NewBuilder(memory.NewGoAllocator(), t)
 	defer b.Release()
@@ -87,7 +87,7 @@ func constant(t arrow.DataType, v any) (a arrow.Array, ok bool) {
 	return a, a.Len() == 1
 }
 
-// appendInteger appends an integer, unless it is no value of the builder's type.
+// appendInteger appends an integer, provided that the builder's type can represent it.
 func appendInteger(b array.Builder, n int64) {
 	fits := n == int64(int32(n))
 	switch b := b.(type) {
@@ -108,7 +108,7 @@ func appendInteger(b array.Builder, n int64) {
 	}
 }
 
-// appendBytes appends bytes, unless they are no value of the builder's type.
+// appendBytes appends bytes, provided that they are a value of the builder's type.
 func appendBytes(b array.Builder, t arrow.DataType, raw []byte) {
 	switch b := b.(type) {
 	case *array.BinaryBuilder:
@@ -124,7 +124,7 @@ func appendBytes(b array.Builder, t arrow.DataType, raw []byte) {
 	}
 }
 
-// boundsOf are the bounds of a column, from a manifest.
+// boundsOf returns the bounds of a column according to a manifest.
 func boundsOf(t arrow.DataType, f *meta.DataFile, id int) (pred.Bounds, bool) {
 	b := pred.Bounds{Nulls: -1, Rows: f.Rows}
 	nulls, known := f.Nulls[id]
@@ -142,7 +142,7 @@ func boundsOf(t arrow.DataType, f *meta.DataFile, id int) (pred.Bounds, bool) {
 	return b, known || ok1 && ok2
 }
 
-// decodeBound decodes a bound: Iceberg's single-value serialization.
+// decodeBound decodes a bound in Iceberg's single-value serialization.
 func decodeBound(t arrow.DataType, b []byte) (v pred.Value, ok bool) {
 	switch x := t.(type) {
 	case *arrow.BooleanType:

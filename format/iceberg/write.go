@@ -16,10 +16,10 @@ import (
 	"stoa/store"
 )
 
-// Rules are the types of Iceberg's format version 3; version 2 has no nanoseconds.
+// Rules are the rules for types in Iceberg's format version 3; version 2 has no nanoseconds.
 var Rules = lake.Rules{Catalogue: "Iceberg", Times: true, Nanos: true, Fixed: true, UUIDs: true}
 
-// LocationOf returns the address of a place; for a path of the local file system, file:// and its absolute form.
+// LocationOf returns the address of a place; for a path in the local file system, file:// and the absolute path.
 func LocationOf(place string) string {
 	place = strings.TrimRight(place, "/")
 	if strings.Contains(place, "://") {
@@ -31,7 +31,7 @@ func LocationOf(place string) string {
 	return "file://" + filepath.ToSlash(place)
 }
 
-// create is Format.Create.
+// create implements Format.Create.
 func create(_ context.Context, s store.Sink, sc *arrow.Schema, wo format.WriteOptions) (format.Writer, error) {
 	p, err := parse(wo.Opts)
 	if err != nil {
@@ -51,8 +51,7 @@ func create(_ context.Context, s store.Sink, sc *arrow.Schema, wo format.WriteOp
 		Dir: dataDir, Write: wo, Commit: d.commit}), nil
 }
 
-// Plan prepares a catalogue for files that another writer writes; c commits them. Options that are not Iceberg's are
-// ignored.
+// Plan prepares a catalogue for files that another writer writes; c commits them. Options of other formats are ignored.
 func Plan(stored *arrow.Schema, last int, wo format.WriteOptions) (c lake.Commit, terms []lake.Term, size int64,
 	err error) {
 	p, err := parse(wo.Opts)

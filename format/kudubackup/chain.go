@@ -22,7 +22,7 @@ import (
 // backupDir is a backup: a directory with metadata and the files of one job.
 type backupDir struct {
 	dir      string
-	from, to int64 // milliseconds since 1970; from 0: a full one
+	from, to int64 // milliseconds since 1970; from is 0 for a full backup
 	meta     tableMetadata
 	files    []store.Info // Parquet, sorted by name
 }
@@ -30,7 +30,7 @@ type backupDir struct {
 // found are the backups below a target, by table id.
 type found struct {
 	tables map[string][]*backupDir
-	end    *backupDir // the backup that the target itself is
+	end    *backupDir // the backup that is itself the target
 }
 
 // find looks for backups in a target: a root of many tables, the directory of a table, or a backup.
@@ -39,13 +39,13 @@ func find(ctx context.Context, tg format.Target) (f found, err error) {
 	if f.end, err = readBackup(ctx, tg, tg.Name); err != nil {
 		return f, err
 	}
-	if f.end != nil { // those before it lie beside it
+	if f.end != nil { // earlier backups are beside it
 		return f, f.below(ctx, tg, path.Dir(path.Clean(tg.Name)), 1)
 	}
 	return f, f.below(ctx, tg, tg.Name, 2)
 }
 
-// below adds the backups in the directories of dir, at most so many levels deep.
+// below adds the backups in the directories of dir, at most the given number of levels deep.
 func (f *found) below(ctx context.Context, tg format.Target, dir string, levels int) error {
 	for info, err := range tg.Tree.List(ctx, dir) {
 		if err != nil {
@@ -69,7 +69,7 @@ func (f *found) below(ctx context.Context, tg format.Target, dir string, levels 
 	return ctx.Err()
 }
 
-// readBackup reads a backup's metadata, and lists its files. nil: the directory is none.
+// readBackup reads a backup's metadata, and lists its files. It returns nil if the directory is not a backup.
 func readBackup(ctx context.Context, tg format.Target, dir string) (*backupDir, error) {
 	name := path.Join(dir, metadataFile)
 	src, err := tg.Tree.Open(ctx, name)
@@ -127,7 +127,7 @@ type sourceReader struct {
 
 func (r sourceReader) ReadAt(b []byte, off int64) (int, error) { return r.src.ReadAt(r.ctx, b, off) }
 
-// millis parses a number of 64 bits as protobuf's JSON has it; what is left out is 0.
+// millis parses a number of 64 bits in protobuf's JSON form; a missing number is 0.
 func millis(s string) (int64, error) {
 	if s == "" {
 		return 0, nil
@@ -139,10 +139,10 @@ func millis(s string) (int64, error) {
 	return n, err
 }
 
-// calendar is a time in milliseconds as text.
+// calendar formats a time in milliseconds.
 func calendar(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// pick are the backups of the table that a target names, sorted by their ends.
+// pick returns the backups of the table that a target names, sorted by their ends.
 func (f *found) pick(tg format.Target) ([]*backupDir, error) {
 	if f.end != nil {
 		return f.tables[f.end.meta.TableID], nil
@@ -173,8 +173,8 @@ func (f *found) pick(tg format.Target) ([]*backupDir, error) {
 	return out[0], nil
 }
 
-// chainOf are a full backup and the incremental ones that lead from it to the newest backup that is not later than a
-// time; at 0: the newest. Of several ways the shortest is taken, as Kudu's restore job does.
+// chainOf returns a full backup and the incremental ones that lead from it to the newest backup that is not later than
+// at; if at is 0, to the newest. If there are several chains, it returns the shortest, as Kudu's restore job does.
 func chainOf(all []*backupDir, at int64) ([]*backupDir, error) {
 	var end *backupDir
 	for _, b := range all {
@@ -204,14 +204,14 @@ func chainOf(all []*backupDir, at int64) ([]*backupDir, error) {
 	return best, nil
 }
 
-// chains finds the shortest chains among backups, each once: many backups of the same times make many ways.
+// chains finds the shortest chains among backups, each once, because many backups of the same times allow many chains.
 type chains struct {
 	all   []*backupDir
 	known map[*backupDir][]*backupDir
 }
 
-// to returns the shortest chain that leads to a backup; nil: none does. Each backup begins before it ends, so this
-// ends.
+// to returns the shortest chain that leads to a backup; nil if there is none. It terminates because each backup begins
+// before it ends.
 func (c *chains) to(b *backupDir) []*backupDir {
 	if b.from == 0 {
 		return []*backupDir{b}

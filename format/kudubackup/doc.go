@@ -5,8 +5,8 @@
 //	                                        since 1970
 //	OUT/ID-NAME/TIME/.kudu-metadata.json    a TableMetadataPB as JSON: columns, partitions, tablets
 //
-// Written are full backups. Read are also incremental ones, whose rows have one column more, the last: what they do
-// (RowAction). OUT is the restore job's root path.
+// Full backups are written. Incremental ones are read as well; their rows have an additional last column with the
+// operation (RowAction). OUT is the restore job's root path.
 //
 // Sources: Kudu's java/kudu-backup-common (backup.proto, BackupIO, TableMetadata) and java/kudu-backup
 // (KuduRestore). docs/formats/kudu-backup.md lists what was checked.

@@ -20,7 +20,7 @@ import (
 // tableMetadata is a TableMetadataPB in protobuf's JSON form, where 64-bit numbers are strings.
 type tableMetadata struct {
 	Version    int                          `json:"version"`
-	FromMs     string                       `json:"fromMs"` // 0: a full backup
+	FromMs     string                       `json:"fromMs"` // 0 for a full backup
 	ToMs       string                       `json:"toMs"`
 	DataFormat string                       `json:"dataFormat"`
 	TableName  string                       `json:"tableName"`
@@ -101,10 +101,10 @@ type partitionMetadata struct {
 type column struct {
 	columnMetadata
 	kudu kudu.Column
-	key  int // position in the key, from 1; 0: not in the key
+	key  int // position in the key, from 1; 0 if not in the key
 }
 
-// columnOf is Kudu's column for an Arrow field.
+// columnOf returns Kudu's column for an Arrow field.
 func columnOf(f arrow.Field) (c column, err error) {
 	get := func(k string) string {
 		v, _ := f.Metadata.GetValue(k)
@@ -184,7 +184,7 @@ func (c *column) value(text string) (string, error) {
 	return text, nil
 }
 
-// hashOf is hash dimensions in the backup's form.
+// hashOf returns hash dimensions in the backup's form.
 func hashOf(dims []kudu.HashMeta) (out []hashPartition) {
 	for _, d := range dims {
 		out = append(out, hashPartition{d.Columns, d.Buckets, int32(d.Seed)})
@@ -192,7 +192,7 @@ func hashOf(dims []kudu.HashMeta) (out []hashPartition) {
 	return out
 }
 
-// boundsOf is a range in the backup's form.
+// boundsOf returns a range in the backup's form.
 func boundsOf(r kudu.RangeMeta, names []string, columns []column) (b bounds, err error) {
 	values := func(texts []string) (out []columnValue, err error) {
 		for i, text := range texts {

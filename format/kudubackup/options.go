@@ -13,7 +13,7 @@ type WriteOptions struct {
 	Parquet parquet.WriteOptions // of the files
 }
 
-// Backup are the options of a backup other than those of its Parquet files.
+// Backup are the options of a backup, without those of its Parquet files.
 type Backup struct {
 	Table    string   // the table's name; "": that of the Kudu table
 	TableID  string   // 32 hexadecimal digits; "": that of the Kudu table, else a hash of the name
@@ -38,10 +38,10 @@ var writing = option.Table[Backup]{Format: "kudu-backup", For: "writing", Option
 		func(o *Backup) *int64 { return &o.PartRows }, 1, math.MaxInt64),
 }}
 
-// Strings are the options as strings, as in --opt.
+// Strings returns the options as strings, as in --opt.
 func (o WriteOptions) Strings() map[string]string {
 	return option.Merge(o.Parquet.Strings(), writing.Strings(&o.Backup))
 }
 
-// Formats are the formats that the options are for.
+// Formats returns the formats to which the options apply.
 func (WriteOptions) Formats() []string { return []string{"kudu-backup"} }

@@ -36,13 +36,13 @@ var reading = option.Table[ReadOptions]{Format: "kudu-backup", For: "reading", O
 		func(o *ReadOptions) *string { return &o.At }),
 }}
 
-// Strings are the options as --source-opt has them.
+// Strings returns the options as strings, as in --source-opt.
 func (o ReadOptions) Strings() map[string]string { return reading.Strings(&o) }
 
-// Formats are those that have the options.
+// Formats returns the formats to which the options apply.
 func (ReadOptions) Formats() []string { return []string{"kudu-backup"} }
 
-// moment is the time of option at in milliseconds; 0: it is not given. A day, or a second, is its beginning.
+// moment returns the time of option at in milliseconds; 0 if it is not set. A day or a second stands for its beginning.
 func (o ReadOptions) moment() (int64, error) {
 	if o.At == "" {
 		return 0, nil
@@ -72,7 +72,7 @@ type reader struct {
 
 	mu           sync.Mutex
 	memory       *budget.Memory
-	dropped      map[string]map[int][]int64 // by file and row group: rows that a later backup has, or deletes
+	dropped      map[string]map[int][]int64 // by file and row group: rows that a later backup replaces or deletes
 	changesKnown bool
 }
 
@@ -81,8 +81,8 @@ type file struct {
 	format.Reader
 	info    store.Info
 	step    int   // of the chain
-	cols    []int // its column for each of the table; -1: the backup is older than that
-	actions int   // the column of row actions; -1: there is none
+	cols    []int // its column for each table column; -1 if the backup is older than the column
+	actions int   // the column of row actions; -1 if there is none
 }
 
 // open opens a table.
@@ -121,8 +121,8 @@ func open(ctx context.Context, tg format.Target, o format.OpenOptions) (format.R
 	return r, nil
 }
 
-// checkPartitions refuses partitions that were dropped between two backups of the chain: their rows are in those
-// before, and nothing else says which these are.
+// checkPartitions refuses partitions that were dropped between two backups of the chain: their rows are in the earlier
+// backups, and nothing identifies them.
 func (r *reader) checkPartitions() error {
 	last := r.chain[len(r.chain)-1]
 	for _, b := range r.chain[:len(r.chain)-1] {
@@ -171,7 +171,7 @@ func (r *reader) open(ctx context.Context, o format.OpenOptions) error {
 	return r.schema()
 }
 
-// match finds the table's columns in a file, by the ids that the metadata of its backup and of the last one have.
+// match finds the table's columns in a file, by the column ids in the metadata of its backup and of the last one.
 func (r *reader) match(f *file) error {
 	last, own := &r.chain[len(r.chain)-1].meta, &r.chain[f.step].meta
 	at := fault.Span{Object: f.info.Name}
@@ -224,7 +224,7 @@ func (r *reader) match(f *file) error {
 	return nil
 }
 
-// schema makes the table's schema: types of the files, all else of the metadata.
+// schema makes the table's schema: types from the files, everything else from the metadata.
 func (r *reader) schema() error {
 	m := &r.chain[len(r.chain)-1].meta
 	var fields []arrow.Field
@@ -275,7 +275,7 @@ func (r *reader) schema() error {
 	return nil
 }
 
-// plainType is the Arrow type of a column that no file has; nil: none is known.
+// plainType returns the Arrow type of a column that is in no file; nil if unknown.
 func plainType(c columnMetadata) arrow.DataType {
 	switch c.Type {
 	case "DECIMAL":
@@ -298,7 +298,7 @@ func (r *reader) Columns() []format.Column   { return r.cols }
 func (r *reader) Order() []format.Key        { return nil }
 func (r *reader) Findings() []region.Finding { return slices.Clone(r.findings) }
 
-// Meta is what `stoa meta` prints: the table, and the backups that make it.
+// Meta returns the properties that `stoa meta` prints: the table, and the backups that form it.
 func (r *reader) Meta() (out []format.KeyValue) {
 	m := &r.chain[len(r.chain)-1].meta
 	add := func(k, v string) { out = append(out, format.KeyValue{Key: k, Value: v}) }
@@ -322,7 +322,7 @@ func (r *reader) Close() (err error) {
 	return err
 }
 
-// Parts are the files of the chain, those of the full backup first.
+// Parts returns the files of the chain, those of the full backup first.
 func (r *reader) Parts(context.Context, format.Query) iter.Seq2[format.Part, error] {
 	return func(yield func(format.Part, error) bool) {
 		for _, f := range r.files {
@@ -333,7 +333,7 @@ func (r *reader) Parts(context.Context, format.Query) iter.Seq2[format.Part, err
 	}
 }
 
-// part is the file of a part.
+// part returns the file of a part.
 func (r *reader) part(ref string) (*file, error) {
 	for _, f := range r.files {
 		if f.info.Name == ref {
@@ -343,7 +343,7 @@ func (r *reader) part(ref string) (*file, error) {
 	return nil, fault.Invalidf("the backups have no file %s", ref)
 }
 
-// RowGroups are those of a file. What later backups say of their rows is not a part of them: see Overlay.
+// RowGroups returns the row groups of a file. Changes by later backups are not included: see Overlay.
 func (r *reader) RowGroups(ctx context.Context, p format.Part, q format.Query) ([]format.RowGroup, error) {
 	f, err := r.part(p.Ref)
 	if err != nil {
@@ -366,7 +366,7 @@ func (r *reader) RowGroups(ctx context.Context, p format.Part, q format.Query) (
 	return out, nil
 }
 
-// rowGroups are those of the only part of a Parquet file.
+// rowGroups returns the row groups of the only part of a Parquet file.
 func (f *file) rowGroups(ctx context.Context, q format.Query) (out []format.RowGroup, err error) {
 	for p, err := range f.Reader.Parts(ctx, q) {
 		if err != nil {
@@ -381,7 +381,7 @@ func (f *file) rowGroups(ctx context.Context, q format.Query) (out []format.RowG
 	return out, nil
 }
 
-// Chunk is a column of a row group.
+// Chunk returns a column of a row group.
 func (r *reader) Chunk(ctx context.Context, g format.RowGroup, col int, rows vec.Range) (format.Chunk, error) {
 	f, err := r.part(g.Part)
 	if err != nil {
@@ -397,7 +397,7 @@ func (r *reader) Chunk(ctx context.Context, g format.RowGroup, col int, rows vec
 	return f.Reader.Chunk(ctx, own, f.cols[col], rows)
 }
 
-// group is a row group as the file has it.
+// group returns a row group as stored in the file.
 func (f *file) group(ctx context.Context, index int) (format.RowGroup, error) {
 	all, err := f.rowGroups(ctx, format.Query{})
 	if err != nil {

@@ -15,14 +15,14 @@ import (
 	"stoa/vec"
 )
 
-// What a row of an incremental backup does: Kudu's RowAction.
+// The operations of rows in an incremental backup: Kudu's RowAction.
 const (
 	actionUpsert = 0
 	actionDelete = 1
 )
 
-// Overlay is the rows of a row group that a later backup has as well, or deletes; of an incremental one, also those
-// that it deletes.
+// Overlay returns the rows of a row group that a later backup replaces or deletes and, for an incremental backup, also
+// the rows that represent deletes.
 func (r *reader) Overlay(ctx context.Context, g format.RowGroup, _ []int) (format.Overlay, error) {
 	if len(r.chain) == 1 {
 		return nil, nil
@@ -41,13 +41,13 @@ func (r *reader) Overlay(ctx context.Context, g format.RowGroup, _ []int) (forma
 	return nil, nil
 }
 
-// lastChange is the last backup that has a key, and whether it deletes the row.
+// lastChange is the last backup with a given key, and whether it deletes the row.
 type lastChange struct {
 	step    int
 	deleted bool
 }
 
-// keyBytes is an estimate of what an entry of the map takes in memory besides the bytes of its key.
+// keyBytes estimates the memory of a map entry, in bytes, besides its key.
 const keyBytes = 96
 
 // findChanged finds the rows that later backups change or delete: it reads the keys of the incremental backups, then
@@ -90,7 +90,7 @@ func (r *reader) findChanged(ctx context.Context) error {
 	return nil
 }
 
-// keys calls yield for each row of a file, with its row group and its number in that.
+// keys calls yield for each row of a file, with its row group and its position in that group.
 func (r *reader) keys(ctx context.Context, f *file, yield func(key []byte, action int8, group, row int64) error) error {
 	groups, err := f.rowGroups(ctx, format.Query{})
 	if err != nil {
@@ -144,7 +144,7 @@ func (r *reader) keys(ctx context.Context, f *file, yield func(key []byte, actio
 	return nil
 }
 
-// keyOf appends the first n columns of a row, such that two rows have the same bytes only if their keys are equal.
+// keyOf appends the first n columns of a row, so that two rows have the same bytes only if their keys are equal.
 func keyOf(dst []byte, b arrow.RecordBatch, n, row int) ([]byte, error) {
 	for c := range n {
 		a := b.Column(c)
@@ -170,13 +170,13 @@ func keyOf(dst []byte, b arrow.RecordBatch, n, row int) ([]byte, error) {
 	return dst, nil
 }
 
-// nulls is a column that is younger than a backup.
+// nulls is a column that was added after a backup.
 type nulls struct {
 	rows      vec.Range
 	total, at int64
 }
 
-// nullRows is the most rows of a page without bytes.
+// nullRows is the maximum number of rows in a page without bytes.
 const nullRows = 128 << 10
 
 func (x *nulls) Next(context.Context) (format.Page, error) {

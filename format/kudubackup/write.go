@@ -58,7 +58,7 @@ type options struct {
 func parseOptions(opts map[string]string) (o options, err error) {
 	o.time = time.Now()
 	var s Backup
-	if s, o.parquet, err = writing.ParseOwn(opts); err != nil { // parquet refuses options that nobody has
+	if s, o.parquet, err = writing.ParseOwn(opts); err != nil { // parquet refuses unknown options
 		return o, err
 	}
 	o.table, o.id, o.key, o.replicas = s.Table, strings.ToLower(s.TableID), s.Key, s.Replicas
@@ -106,7 +106,7 @@ func urlName(s string) string {
 	return strings.NewReplacer("~", "%7E", "%2A", "*").Replace(url.QueryEscape(s))
 }
 
-// metadataOf is the metadata of a table.
+// metadataOf returns the metadata of a table.
 func metadataOf(sc *arrow.Schema, o options) (m tableMetadata, err error) {
 	var t kudu.TableMeta
 	if v, ok := sc.Metadata().GetValue(kudu.MetaTable); ok {
@@ -150,7 +150,7 @@ func metadataOf(sc *arrow.Schema, o options) (m tableMetadata, err error) {
 	return m, m.partition(t, columns)
 }
 
-// columnsOf are the columns of the schema, key columns first.
+// columnsOf returns the columns of the schema, key columns first.
 func columnsOf(sc *arrow.Schema, key []string) (out []column, err error) {
 	seen := map[string]bool{}
 	for _, f := range sc.Fields() {
@@ -168,7 +168,7 @@ func columnsOf(sc *arrow.Schema, key []string) (out []column, err error) {
 			c.key = slices.Index(key, f.Name) + 1
 		}
 		if c.Key = c.key > 0; c.Key {
-			c.Nullable = false // Write looks for nulls
+			c.Nullable = false // Write checks that there are no nulls
 			if c.Type == "BOOL" || c.Type == "FLOAT" || c.Type == "DOUBLE" {
 				return nil, fault.Invalidf("column %q cannot be in Kudu's primary key: it has type %s", f.Name, c.Type)
 			}
@@ -198,7 +198,7 @@ func columnsOf(sc *arrow.Schema, key []string) (out []column, err error) {
 	return out, nil
 }
 
-// partition fills in the partitions of the source, or, if it had none, one that holds everything.
+// partition sets the partitions of the source or, if it had none, one that contains everything.
 func (m *tableMetadata) partition(t kudu.TableMeta, columns []column) (err error) {
 	if len(t.Tablets) == 0 {
 		for _, c := range columns {

@@ -12,7 +12,7 @@ const (
 	noKind
 )
 
-// levels is how many definition and repetition levels a step of a kind takes.
+// levels returns the number of definition and repetition levels that a step of a kind adds.
 func (k Kind) levels() (def, rep int) {
 	switch k {
 	case Optional:

@@ -14,9 +14,9 @@ import (
 	"stoa/vec"
 )
 
-// Cast returns a as type to, where every value has the same meaning in that: wider integers and floats, finer units,
-// other layouts of strings, lists and decimals. A value that the type cannot hold is an error of class Invalid, another
-// pair of types one of class Unsupported. The caller releases the result.
+// Cast converts a to type to, which must preserve the meaning of every value: wider integers and floats, finer units,
+// other layouts of strings, lists and decimals. If the type cannot represent a value, the error is Invalid; if the
+// types are not such a pair, it is Unsupported. The caller releases the result.
 func Cast(a arrow.Array, to arrow.DataType, mem memory.Allocator) (arrow.Array, error) {
 	if arrow.TypeEqual(a.DataType(), to) {
 		a.Retain()
@@ -46,17 +46,17 @@ func Cast(a arrow.Array, to arrow.DataType, mem memory.Allocator) (arrow.Array, 
 	return castNumber(a, to, mem)
 }
 
-// refused is the error for a pair of types.
+// refused returns the error for an unsupported pair of types.
 func refused(from, to arrow.DataType) error {
 	return fault.Unsupportedf(fault.Span{}, "", "values of type %s cannot be read as %s", from, to)
 }
 
-// inexact is the error for a value.
+// inexact returns the error for a value that cannot be represented.
 func inexact(a arrow.Array, i int, to arrow.DataType) error {
 	return fault.Invalidf("the value %s of type %s cannot be stored exactly as %s", a.ValueStr(i), a.DataType(), to)
 }
 
-// rebuild returns an array of type to with the length and null count of a, and other buffers and children, which it
+// rebuild returns an array of type to with the length and null count of a, but the given buffers and children, which it
 // releases.
 func rebuild(a arrow.Array, to arrow.DataType, buffers []*memory.Buffer, children []arrow.Array, off int) arrow.Array {
 	var data []arrow.ArrayData
@@ -111,7 +111,7 @@ func castNested(a arrow.Array, to arrow.DataType, mem memory.Allocator) (arrow.A
 	return rebuild(a, to, d.Buffers(), children, d.Offset()), nil
 }
 
-// castList makes a list with 32-bit offsets of any list.
+// castList converts any list to one with 32-bit offsets.
 func castList(a arrow.Array, to *arrow.ListType, mem memory.Allocator) (arrow.Array, error) {
 	l, ok := a.(array.ListLike)
 	if !ok || a.DataType().ID() == arrow.MAP {
@@ -130,7 +130,7 @@ func castList(a arrow.Array, to *arrow.ListType, mem memory.Allocator) (arrow.Ar
 	view := a.DataType().ID() == arrow.LIST_VIEW || a.DataType().ID() == arrow.LARGE_LIST_VIEW
 	for i, first := 0, true; i < a.Len(); i++ {
 		start, end := l.ValueOffsets(i)
-		if view && (a.IsNull(i) || start == end) { // such an offset may be anything
+		if view && (a.IsNull(i) || start == end) { // such an offset may be any number
 			offs[i+1] = int32(next - from)
 			continue
 		}
@@ -153,7 +153,7 @@ func castList(a arrow.Array, to *arrow.ListType, mem memory.Allocator) (arrow.Ar
 	return rebuild(a, to, []*memory.Buffer{validity(a), memory.NewBufferBytes(b)}, []arrow.Array{part}, 0), nil
 }
 
-// validity returns the validity bitmap of an array, beginning with its first value; nil: nothing is null.
+// validity returns the validity bitmap of an array, beginning with its first value; nil if there are no nulls.
 func validity(a arrow.Array) *memory.Buffer {
 	if a.NullN() == 0 {
 		return nil
@@ -167,7 +167,7 @@ func validity(a arrow.Array) *memory.Buffer {
 	return memory.NewBufferBytes(bits)
 }
 
-// bytesOf returns a function that gives the bytes of value i; nil: the values are neither strings nor bytes.
+// bytesOf returns a function that returns the bytes of value i; nil if the values are neither strings nor bytes.
 func bytesOf(a arrow.Array) func(i int) []byte {
 	switch a := a.(type) {
 	case *array.Binary:
@@ -184,7 +184,7 @@ func bytesOf(a arrow.Array) func(i int) []byte {
 	return nil
 }
 
-// appendEach appends to b a null for each null of a, and lets add append every other value i.
+// appendEach appends a null to b for each null of a, and calls add for every other value i.
 func appendEach(b array.Builder, a arrow.Array, add func(i int) error) error {
 	b.Reserve(a.Len())
 	for i := range a.Len() {
@@ -197,7 +197,7 @@ func appendEach(b array.Builder, a arrow.Array, add func(i int) error) error {
 	return nil
 }
 
-// castBytes makes strings and bytes with 32-bit offsets.
+// castBytes converts strings and bytes to 32-bit offsets.
 func castBytes(a arrow.Array, to arrow.DataType, mem memory.Allocator) (arrow.Array, error) {
 	if a.DataType().ID() == arrow.NULL {
 		return vec.Nulls(mem, to, a.Len()), nil
@@ -226,7 +226,7 @@ func castBytes(a arrow.Array, to arrow.DataType, mem memory.Allocator) (arrow.Ar
 	return array.MakeFromData(d), nil
 }
 
-// castDecimal makes decimals of 128 bits of any decimal, or of integers.
+// castDecimal converts any decimal, or integers, to decimals of 128 bits.
 func castDecimal(a arrow.Array, to *arrow.Decimal128Type, mem memory.Allocator) (arrow.Array, error) {
 	var get func(i int) *big.Int
 	scale := int32(0)
@@ -274,7 +274,7 @@ func castDecimal(a arrow.Array, to *arrow.Decimal128Type, mem memory.Allocator) 
 	return b.NewArray(), nil
 }
 
-// integer are Go's types of the values of integers, dates and times.
+// integer are the Go types of integers, dates and times.
 type integer interface {
 	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32
 }
@@ -284,8 +284,8 @@ func widened[T integer](value func(i int) T) func(i int) int64 {
 	return func(i int) int64 { return int64(value(i)) }
 }
 
-// integers returns the values of an array of integers, dates or times; ok is false for others, and for uint64, whose
-// values need not fit.
+// integers returns the values of an array of integers, dates or times; ok is false for other types, and for uint64,
+// whose values may not fit.
 func integers(a arrow.Array) (value func(i int) int64, ok bool) {
 	switch x := a.(type) {
 	case *array.Int8:
@@ -316,7 +316,7 @@ func integers(a arrow.Array) (value func(i int) int64, ok bool) {
 	return nil, false
 }
 
-// perDay is how many units of a date, time or timestamp type a day has; 0: the type is none of these.
+// perDay returns the number of units in a day for a date, time or timestamp type; 0 for other types.
 func perDay(t arrow.DataType) int64 {
 	const day = 86400
 	unit := func(u arrow.TimeUnit) int64 { return day * perSecond(u) }
@@ -376,7 +376,8 @@ func castNumber(a arrow.Array, to arrow.DataType, mem memory.Allocator) (arrow.A
 	return b.NewArray(), nil
 }
 
-// narrowed returns a function that appends an int64 as another type, and reports false if that cannot hold it.
+// narrowed returns a function that appends an int64 as another type, and returns false if that type cannot represent
+// it.
 func narrowed[T integer](add func(T)) func(v int64) bool {
 	return func(v int64) bool {
 		if int64(T(v)) != v {
@@ -387,8 +388,8 @@ func narrowed[T integer](add func(T)) func(v int64) bool {
 	}
 }
 
-// appender returns a function that appends integers to a builder; it reports false for one that does not fit. nil: the
-// builder does not take integers.
+// appender returns a function that appends integers to a builder and returns false if one does not fit; nil if the
+// builder does not accept integers.
 func appender(b array.Builder) func(v int64) bool {
 	switch b := b.(type) {
 	case *array.Int8Builder:
@@ -409,7 +410,7 @@ func appender(b array.Builder) func(v int64) bool {
 	return nil
 }
 
-// castFloat makes floats of narrower ones, or float64 of integers that it holds exactly.
+// castFloat converts floats to wider ones, or integers to float64, which must represent them exactly.
 func castFloat(a arrow.Array, to arrow.DataType, mem memory.Allocator) (arrow.Array, error) {
 	var get func(i int) (v float64, exact bool)
 	switch x := a.(type) {

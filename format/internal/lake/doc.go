@@ -1,7 +1,8 @@
-// Package lake is what the formats of lakes share: tables whose rows lie in Parquet files, and whose catalogue says
-// which these are.
+// Package lake is shared by the lake formats: tables whose rows are in Parquet files, and whose catalogue lists these
+// files.
 //
-// Writing: Rules say which types a catalogue has, Cast brings values there, Writer divides the rows by size and by
-// partition and gives what the catalogue is to say of each file. Reading: Table is a format.Reader over files whose
-// columns are found by id or by name, with values of partitions, deleted rows, and types that have become wider since.
+// Writing: Rules state which types a catalogue supports, Cast converts values to these, Writer divides the rows by size
+// and by partition and returns the facts about each file for the catalogue. Reading: Table is a format.Reader over
+// files whose columns are found by id or by name, with partition values, deleted rows, and types that have since become
+// wider.
 package lake

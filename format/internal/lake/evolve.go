@@ -11,10 +11,10 @@ import (
 	"stoa/vec"
 )
 
-// Match finds a field of a table among those of a file; -1: the file is older than the field.
+// Match finds a field of a table among those of a file; -1 if the file is older than the field.
 type Match func(f arrow.Field, in []arrow.Field, path []string) int
 
-// ByID matches by the ids that both have. Where no field of the file has one, fallback decides (nil: names do).
+// ByID matches by ids. If no field of the file has an id, fallback is used (names if it is nil).
 func ByID(fallback Match) Match {
 	return func(f arrow.Field, in []arrow.Field, path []string) int {
 		if !slices.ContainsFunc(in, func(x arrow.Field) bool { return IDOf(x) >= 0 }) {
@@ -44,15 +44,15 @@ func ByKey(key string) Match {
 	}
 }
 
-// fieldMap is a field of the table and where a file has it.
+// fieldMap is a field of the table and its position in a file.
 type fieldMap struct {
 	to       arrow.DataType
-	index    int  // among the fields of the file, or of the group; -1: nowhere
+	index    int  // among the fields of the file, or of the group; -1 if absent
 	same     bool // the file's type is the table's, with the same fields
 	children []*fieldMap
 }
 
-// matchFields is how the fields of a table are found in a file, or in a group of it.
+// matchFields locates the fields of a table in a file, or in a group of it.
 func matchFields(fields, in []arrow.Field, match Match, path []string) (out []*fieldMap, err error) {
 	for _, f := range fields {
 		at := append(slices.Clone(path), f.Name)
@@ -69,7 +69,7 @@ func matchFields(fields, in []arrow.Field, match Match, path []string) (out []*f
 	return out, nil
 }
 
-// matchType matches what is in a field.
+// matchType matches the children of a field.
 func (n *fieldMap) matchType(f, have arrow.Field, match Match, path []string) (err error) {
 	n.same = arrow.TypeEqual(f.Type, have.Type)
 	switch t := f.Type.(type) {
@@ -112,7 +112,7 @@ func (n *fieldMap) matchType(f, have arrow.Field, match Match, path []string) (e
 	return nil
 }
 
-// apply makes the table's array of the file's.
+// apply converts an array of the file to the table's type.
 func (n *fieldMap) apply(a arrow.Array, mem memory.Allocator) (arrow.Array, error) {
 	if n.same {
 		a.Retain()

@@ -15,11 +15,11 @@ import (
 	"stoa/store"
 )
 
-// A catalogue says more of a file than its name: its size, the bounds and nulls of columns, the values of its
-// partition. A file that contradicts one of them is another file than the one that was committed, whatever its rows
-// look like, and none of its rows are given.
+// A catalogue states more about a file than its name: its size, the bounds and nulls of columns, the values of its
+// partition. A file that contradicts any of these is not the file that was committed, whatever its rows look like, and
+// none of its rows are returned.
 
-// Sized is damage if a file is not there, or has another size than the catalogue says.
+// Sized returns damage if a file does not exist, or if its size differs from the one in the catalogue.
 func Sized(ctx context.Context, tree store.Tree, name, catalogue string, size int64) error {
 	info, err := tree.Stat(ctx, name)
 	if err != nil {
@@ -32,7 +32,7 @@ func Sized(ctx context.Context, tree store.Tree, name, catalogue string, size in
 	return nil
 }
 
-// SizeFinding is what Sized finds, for a listing; other errors are returned.
+// SizeFinding converts the damage found by Sized to a finding, for a listing; other errors are returned.
 func SizeFinding(ctx context.Context, tree store.Tree, name, catalogue string, size int64) ([]region.Finding, error) {
 	err := Sized(ctx, tree, name, catalogue, size)
 	e := new(fault.Error)
@@ -43,7 +43,7 @@ func SizeFinding(ctx context.Context, tree store.Tree, name, catalogue string, s
 		Message: e.Reason, Rows: [2]int64{-1, -1}, Lost: -1}}, nil
 }
 
-// held compares what the footer of a file says of its columns with the catalogue.
+// held compares the facts about columns in the footer of a file with the catalogue.
 func (t *Table) held(f *openInput) error {
 	for i, n := range f.fields {
 		k := leafOf(f.plain.Columns(), n.index)
@@ -79,8 +79,8 @@ func (t *Table) held(f *openInput) error {
 	return nil
 }
 
-// leafOf is the column of a file that is its field number from, which is neither nested nor repeated; -1: there is
-// none.
+// leafOf returns the column of a file that is its field number from, provided that it is neither nested nor repeated;
+// otherwise -1.
 func leafOf(columns []format.Column, from int) int {
 	for k, c := range columns {
 		if from >= 0 && len(c.Path) == 1 && c.Path[0] == from && c.MaxRep == 0 && c.Parent < 0 {
@@ -90,7 +90,7 @@ func leafOf(columns []format.Column, from int) int {
 	return -1
 }
 
-// onlyValue are the bounds of a column that has one value in all rows of a file.
+// onlyValue returns the bounds of a column that has the same value in all rows of a file.
 func onlyValue(t arrow.DataType, a arrow.Array) (b pred.Bounds, ok bool) {
 	b = pred.Bounds{Nulls: -1, Rows: -1}
 	if a.IsNull(0) {
@@ -108,8 +108,8 @@ func describe(b *pred.Bounds) string {
 	return fmt.Sprintf("values from %s to %s", b.Min, b.Max)
 }
 
-// contradicts reports whether the bounds of a file exclude what the catalogue says. Bounds of texts may lie outside of
-// all values, on either side, so of these only such count as have nothing in common.
+// contradicts reports whether the bounds of a file exclude those in the catalogue. Bounds of texts may be outside of
+// all values, on either side, so texts contradict only if the two ranges do not overlap.
 func contradicts(said, own *pred.Bounds) bool {
 	if said.Min == nil || said.Max == nil {
 		return said.Rows < 0 && said.Nulls < 0 // a partition of nulls
@@ -130,7 +130,7 @@ func above(a, b *pred.Value) bool {
 
 func isNaN(v *pred.Value) bool { return v.Kind == pred.KindFloat && v.Float != v.Float }
 
-// Held implements format.Holder: values that are outside of the bounds that the catalogue has are damage.
+// Held implements format.Holder: values outside of the bounds in the catalogue are damage.
 func (t *Table) Held(g format.RowGroup, b arrow.RecordBatch) error {
 	in, err := t.input(g.Part)
 	if err != nil {
@@ -159,7 +159,7 @@ func (t *Table) Held(g format.RowGroup, b arrow.RecordBatch) error {
 	return nil
 }
 
-// ValueOf is value i of an array, for predicates; ok is false for types that have no order there.
+// ValueOf returns value i of an array, for predicates; ok is false for types that have no order there.
 func ValueOf(t arrow.DataType, a arrow.Array, i int) (v pred.Value, ok bool) {
 	switch x := a.(type) {
 	case *array.String:

@@ -7,7 +7,8 @@ import (
 	"stoa/format"
 )
 
-// List returns a Format.List for places that are one table: entry describes it, with the reading option at, if given.
+// List returns a Format.List for places that contain one table. entry describes the table, with the reading option at
+// if that is set.
 func List(entry func(context.Context, format.Target, format.OpenOptions) (format.Entry, error)) func(context.Context,
 	format.Target) iter.Seq2[format.Entry, error] {
 	return func(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] {

@@ -19,26 +19,27 @@ import (
 	"stoa/vec"
 )
 
-// Input is a file of a table that is read.
+// Input is a file of a table to read.
 type Input struct {
 	Name   string // in the tree
-	Rows   int64  // that the catalogue says; -1: it does not
+	Rows   int64  // according to the catalogue; -1 if it does not state it
 	Bytes  int64  // the same
 	Values map[int]arrow.Array
-	// Values are those of columns of the table that all rows of the file have, one each, and that need not be in it.
+	// Values are the values of those table columns that are constant in the file, one each. The file need not contain
+	// these columns.
 
-	Bounds map[int]pred.Bounds // of columns of the table, as the catalogue has them
-	// Deleted are the positions of deleted rows, ascending; nil: there are none.
+	Bounds map[int]pred.Bounds // of columns of the table, according to the catalogue
+	// Deleted are the positions of deleted rows, ascending; nil if there are none.
 	Deleted func(ctx context.Context) ([]int64, error)
-	// Open opens a file that is not Parquet; nil: it is.
+	// Open opens a file that is not Parquet; nil if it is Parquet.
 	Open  func(ctx context.Context) (format.Reader, error)
-	Stamp string // changes with the file, or with its deleted rows; "": that of the file
+	Stamp string // changes with the file, or with its deleted rows; "" for that of the file
 }
 
 // openInput is an open file.
 type openInput struct {
 	in      *Input
-	reader  format.Reader // with what was deleted
+	reader  format.Reader // includes deleted rows
 	plain   format.Reader
 	src     scan.Source
 	part    format.Part
@@ -48,7 +49,7 @@ type openInput struct {
 	users   int
 }
 
-// files are the open files of a table; those that nobody uses are closed when there are many.
+// files are the open files of a table; unused files are closed when there are many.
 type files struct {
 	mu   sync.Mutex
 	open map[string]*openInput
@@ -57,7 +58,7 @@ type files struct {
 
 const maxIdle = 64
 
-// acquire opens a file, or takes it as it is open. release must be called when it is not used any more.
+// acquire opens a file unless it is already open. release must be called when it is no longer used.
 func (t *Table) acquire(ctx context.Context, in *Input) (*openInput, error) {
 	t.files.mu.Lock()
 	defer t.files.mu.Unlock()
@@ -97,7 +98,7 @@ func (f *openInput) close() error {
 	return errors.Join(f.plain.Close(), f.src.Objects.Close())
 }
 
-// dataTree is the tree that data are read from: not through the cache of metadata.
+// dataTree is the tree from which data are read, bypassing the cache of metadata.
 func dataTree(t store.Tree) store.Tree {
 	if c, ok := t.(*store.Cache); ok {
 		return c.Unwrap()
@@ -105,7 +106,7 @@ func dataTree(t store.Tree) store.Tree {
 	return t
 }
 
-// Missing returns err, and damage instead if the file that the catalogue names is not there.
+// Missing returns err, or damage if the file that the catalogue names does not exist.
 func Missing(err error, name, catalogue string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fault.Corruptf(fault.Span{Object: name}, "", "%s names the file, and it is not there", catalogue)
@@ -113,7 +114,7 @@ func Missing(err error, name, catalogue string) error {
 	return err
 }
 
-// openFile opens a file and compares what the catalogue says of it.
+// openFile opens a file and compares it with the catalogue.
 func (t *Table) openFile(ctx context.Context, in *Input) (*openInput, error) {
 	at := fault.Span{Object: in.Name}
 	open := in.Open
@@ -182,7 +183,7 @@ func (t *Table) prepare(ctx context.Context, f *openInput) error {
 	return t.applyDeletes(ctx, f, rows)
 }
 
-// rowsOf reads all rows of a file of t, in order. yield takes batches and the position of their first row.
+// rowsOf reads all rows of a file of t, in order. yield receives batches and the position of their first row.
 func (t *Table) rowsOf(ctx context.Context, f *openInput, cols []int, yield func(b arrow.RecordBatch) error) error {
 	var err error
 	for _, g := range f.groups {
@@ -235,7 +236,7 @@ func (t *Table) applyDeletes(ctx context.Context, f *openInput, rows int64) erro
 	return nil
 }
 
-// group is a row group by its index.
+// group returns a row group by its index.
 func (f *openInput) group(index int) (format.RowGroup, error) {
 	for _, g := range f.groups {
 		if g.Index == index {
@@ -245,17 +246,17 @@ func (f *openInput) group(index int) (format.RowGroup, error) {
 	return format.RowGroup{}, fault.Invalidf("%s has no row group %d", f.in.Name, index)
 }
 
-// liveRows is how many rows of a group count.
+// liveRows returns the number of rows in a group that are not deleted.
 func (f *openInput) liveRows(g format.RowGroup) int64 { return g.Rows - int64(len(f.deleted[g.Index])) }
 
-// storedRow is the position in its row group of the row that is number n of those that count; for as many as there are,
-// the end.
+// storedRow returns the position in its row group of row number n, counted without deleted rows; if n equals the number
+// of such rows, the end.
 func (f *openInput) storedRow(g format.RowGroup, n int64) int64 {
 	gone := f.deleted[g.Index]
 	if n >= f.liveRows(g) {
 		return g.Rows
 	}
-	// The row lies at n+k if k rows are deleted before it: the least k such that the next deleted row lies after it.
+	// The row is at n+k if k rows before it are deleted: the smallest k for which the next deleted row is after it.
 	lo, hi := 0, len(gone)
 	for lo < hi {
 		if k := (lo + hi) / 2; gone[k]-int64(k) <= n {
@@ -267,7 +268,7 @@ func (f *openInput) storedRow(g format.RowGroup, n int64) int64 {
 	return n + int64(lo)
 }
 
-// withDeletes is a file some of whose rows do not count.
+// withDeletes is a file with deleted rows.
 type withDeletes struct {
 	format.Reader
 	deleted map[int][]int64
@@ -281,7 +282,7 @@ func (r withDeletes) Overlay(_ context.Context, g format.RowGroup, _ []int) (for
 	return nil, nil
 }
 
-// column is column i of the table, made of a batch of the file's columns, of which at says where each is.
+// column returns column i of the table, made from a batch of the file's columns; at locates them in the batch.
 func (t *Table) column(f *openInput, i int, b arrow.RecordBatch, at map[int]int, mem allocator) (arrow.Array, error) {
 	n := f.fields[i]
 	if v := f.in.Values[i]; v != nil {
@@ -294,7 +295,7 @@ func (t *Table) column(f *openInput, i int, b arrow.RecordBatch, at map[int]int,
 	return a, fault.Locate(err, fault.Span{Object: f.in.Name}, false, t.c.Schema.Field(i).Name)
 }
 
-// repeat is a value n times.
+// repeat returns an array with n copies of a value.
 func repeat(v arrow.Array, n int, mem allocator) (arrow.Array, error) {
 	if v.Len() == n {
 		v.Retain()
@@ -306,7 +307,7 @@ func repeat(v arrow.Array, n int, mem allocator) (arrow.Array, error) {
 	if n == 0 {
 		return array.NewSlice(v, 0, 0), nil
 	}
-	parts := []arrow.Array{v} // doubled until it is long enough
+	parts := []arrow.Array{v} // doubled until there are enough
 	var made []arrow.Array
 	defer func() {
 		for _, a := range made {

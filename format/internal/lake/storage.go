@@ -8,10 +8,10 @@ import (
 	"stoa/fault"
 )
 
-// FieldID is the key of a field's metadata that Parquet keeps as its id.
+// FieldID is the metadata key of a field that Parquet stores as the field's id.
 const FieldID = "PARQUET:field_id"
 
-// Rules say which types a catalogue has; other values are stored as wider ones.
+// Rules state which types a catalogue supports; other values are stored as wider types.
 type Rules struct {
 	Catalogue string // for errors
 	SmallInts bool   // integers of 8 and 16 bits
@@ -21,14 +21,14 @@ type Rules struct {
 	UUIDs     bool
 }
 
-// And is what both sets of rules have.
+// And returns the rules that both sets share.
 func (r Rules) And(o Rules) Rules {
 	return Rules{r.Catalogue + " and " + o.Catalogue, r.SmallInts && o.SmallInts, r.Times && o.Times,
 		r.Nanos && o.Nanos, r.Fixed && o.Fixed, r.UUIDs && o.UUIDs}
 }
 
-// Storage is the schema of the data files for rows of schema sc, with ids for all fields: those of the table's columns
-// first, then those in them. last is the last id.
+// Storage returns the schema of the data files for rows of schema sc, with ids for all fields: first the table's
+// columns, then the fields in them. last is the last id.
 func (r Rules) Storage(sc *arrow.Schema) (stored *arrow.Schema, last int, err error) {
 	var fields []arrow.Field
 	for _, f := range sc.Fields() {
@@ -48,7 +48,7 @@ func (r Rules) refuse(t arrow.DataType) error {
 	return fault.Unsupportedf(fault.Span{}, "", "%s has no type for values of type %s", r.Catalogue, t)
 }
 
-// typeOf is the type as which values of type t are stored.
+// typeOf returns the type as which values of type t are stored.
 func (r Rules) typeOf(t arrow.DataType) (arrow.DataType, error) {
 	switch t := t.(type) {
 	case *arrow.Int8Type, *arrow.Int16Type, *arrow.Uint8Type, *arrow.Uint16Type:
@@ -102,7 +102,7 @@ func (r Rules) typeOf(t arrow.DataType) (arrow.DataType, error) {
 	return r.nested(t)
 }
 
-// small is the type as which integers of 8 and 16 bits are stored.
+// small returns the type as which integers of 8 and 16 bits are stored.
 func (r Rules) small(t arrow.DataType) arrow.DataType {
 	switch id := t.ID(); {
 	case !r.SmallInts || id == arrow.UINT16:
@@ -113,7 +113,7 @@ func (r Rules) small(t arrow.DataType) arrow.DataType {
 	return t
 }
 
-// nested is the type of lists, maps and structs.
+// nested returns the stored type of lists, maps and structs.
 func (r Rules) nested(t arrow.DataType) (arrow.DataType, error) {
 	one := func(f arrow.Field, name string) (arrow.Field, error) {
 		in, err := r.typeOf(f.Type)
@@ -154,14 +154,14 @@ func (r Rules) nested(t arrow.DataType) (arrow.DataType, error) {
 	return nil, r.refuse(t)
 }
 
-// mapOf is a map with the metadata of its key and value.
+// mapOf returns a map type with the metadata of its key and value.
 func mapOf(key, value arrow.Field, sorted bool) *arrow.MapType {
 	t := arrow.MapOfFields(key, value)
 	t.KeysSorted = sorted
 	return t
 }
 
-// numbering gives fields their ids.
+// numbering assigns ids to fields.
 type numbering struct{ last int }
 
 // fields numbers fields, and then those in them.
@@ -191,7 +191,7 @@ func (n *numbering) typeOf(t arrow.DataType) arrow.DataType {
 	return t
 }
 
-// IDOf is a field's id; -1: it has none.
+// IDOf returns a field's id; -1 if it has none.
 func IDOf(f arrow.Field) int {
 	if v, ok := f.Metadata.GetValue(FieldID); ok {
 		if n, err := strconv.Atoi(v); err == nil {

@@ -20,10 +20,10 @@ import (
 
 type allocator = memory.Allocator
 
-// Config is a table that is read.
+// Config is a table to read.
 type Config struct {
 	Catalogue string // for errors: "the manifest"
-	Sized     bool   // the catalogue says the size of each file
+	Sized     bool   // the catalogue states the size of each file
 	Tree      store.Tree
 	Schema    *arrow.Schema
 	Match     Match
@@ -56,7 +56,7 @@ func New(c Config) *Table {
 	return t
 }
 
-// Files are the table's files.
+// Files returns the table's files.
 func (t *Table) Files() []*Input { return t.c.Files }
 
 func (t *Table) Schema() *arrow.Schema      { return t.c.Schema }
@@ -79,7 +79,7 @@ func (t *Table) Close() (err error) {
 	return err
 }
 
-// Parts are the files, without those in which, by what the catalogue says, no row passes the filter.
+// Parts returns the files, except those in which, according to the catalogue, no row passes the filter.
 func (t *Table) Parts(ctx context.Context, q format.Query) iter.Seq2[format.Part, error] {
 	return func(yield func(format.Part, error) bool) {
 		for _, f := range t.c.Files {
@@ -100,7 +100,7 @@ func (t *Table) Parts(ctx context.Context, q format.Query) iter.Seq2[format.Part
 	}
 }
 
-// catalogueBounds is what the catalogue says of a column's values in a file; nil: nothing.
+// catalogueBounds returns the bounds of a column's values in a file according to the catalogue; nil if unknown.
 func (t *Table) catalogueBounds(f *Input, path string) *pred.Bounds {
 	at, _, err := pred.Find(t.c.Schema.Fields(), path)
 	if err != nil || len(at) != 1 {
@@ -119,7 +119,7 @@ func (t *Table) input(part string) (*Input, error) {
 	return nil, fault.Invalidf("the table has no file %s", part)
 }
 
-// RowGroups are those of a file, with the rows that count.
+// RowGroups returns the row groups of a file, with the number of rows that are not deleted.
 func (t *Table) RowGroups(ctx context.Context, p format.Part, q format.Query) ([]format.RowGroup, error) {
 	in, err := t.input(p.Ref)
 	if err != nil {
@@ -148,7 +148,8 @@ func (t *Table) RowGroups(ctx context.Context, p format.Part, q format.Query) ([
 	return out, nil
 }
 
-// bounds are those of a row group's columns that are in the file as the table has them, and of values of the file.
+// bounds returns the bounds of a row group's columns that are stored as the table's type, and of constant values of the
+// file.
 func (t *Table) bounds(f *openInput, g format.RowGroup, cols []int) map[int]pred.Bounds {
 	out := map[int]pred.Bounds{}
 	for _, i := range cols {
@@ -173,12 +174,12 @@ func (t *Table) bounds(f *openInput, g format.RowGroup, cols []int) map[int]pred
 	return out
 }
 
-// Chunk implements format.Reader; rows come as batches.
+// Chunk implements format.Reader; rows are returned in batches instead.
 func (t *Table) Chunk(context.Context, format.RowGroup, int, vec.Range) (format.Chunk, error) {
 	return nil, fault.Unsupportedf(fault.Span{}, "", "the table gives batches")
 }
 
-// Narrow implements format.Narrower: what the file's indexes exclude, where no row of the group is deleted.
+// Narrow implements format.Narrower: it uses the file's indexes if no row of the group is deleted.
 func (t *Table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (vec.Ranges, error) {
 	all := vec.Ranges{}.Add(vec.Range{To: g.Rows})
 	in, err := t.input(g.Part)
@@ -213,7 +214,7 @@ func (t *Table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (ve
 	return n.Narrow(ctx, own, pred.And(terms...))
 }
 
-// hasColumns reports whether a file has the columns of e by the same names and types.
+// hasColumns reports whether a file has the columns of e with the same names and types.
 func (t *Table) hasColumns(f *openInput, e *pred.Expr) bool {
 	for _, name := range e.Columns() {
 		at, _, err := pred.Find(t.c.Schema.Fields(), name)
@@ -264,7 +265,7 @@ func (t *Table) Batches(ctx context.Context, g format.RowGroup, q format.Query, 
 	}
 }
 
-// batches reads rows of a row group and makes the table's columns of them.
+// batches reads rows of a row group and assembles the table's columns from them.
 func (t *Table) batches(ctx context.Context, f *openInput, g format.RowGroup, q format.Query, rows vec.Range,
 	mem memory.Allocator, yield func(arrow.RecordBatch, error) bool) {
 	at := map[int]int{}
@@ -319,7 +320,7 @@ func (t *Table) batches(ctx context.Context, f *openInput, g format.RowGroup, q 
 	report()
 }
 
-// loss is damage of a file's row group as an error about the rows that count.
+// loss converts damage of a file's row group to an error about the rows that are not deleted.
 func (f *openInput) loss(g format.RowGroup, l region.Loss) error {
 	if !l.Exact {
 		return l.Err
@@ -350,11 +351,11 @@ func (t *Table) record(f *openInput, sc *arrow.Schema, cols []int, b arrow.Recor
 	return array.NewRecordBatch(sc, out, b.NumRows()), nil
 }
 
-// wholeGroup are all rows of a group that count.
+// wholeGroup returns all rows of a group that are not deleted.
 func wholeGroup(f *openInput, g format.RowGroup) vec.Range { return vec.Range{To: f.liveRows(g)} }
 
-// Positions reads the positions of deleted rows in files of position deletes: file_path and pos, the columns of t. All
-// paths are passed through path; those of the result are the ones that wanted names.
+// Positions reads the positions of deleted rows from files of position deletes, in which the columns of t are file_path
+// and pos. All paths are mapped by path; the result contains only those in wanted.
 func (t *Table) Positions(ctx context.Context, take func(path string, pos int64) error) error {
 	for _, in := range t.c.Files {
 		f, err := t.acquire(ctx, in)

@@ -13,10 +13,10 @@ import (
 	"stoa/internal/coerce"
 )
 
-// Null is the name of the partition of null.
+// Null is the name of the partition for null.
 const Null = "__HIVE_DEFAULT_PARTITION__"
 
-// Text is a partition's value in words, as names of directories have it; ok is false for null.
+// Text returns a partition value as text, as used in names of directories; ok is false for null.
 func (t *Term) Text(v any) (s string, ok bool) {
 	if v == nil {
 		return "", false
@@ -56,12 +56,12 @@ func (t *Term) Text(v any) (s string, ok bool) {
 
 func dayText(days int32) string { return time.Unix(int64(days)*86400, 0).UTC().Format("2006-01-02") }
 
-// StampText is a timestamp as Delta writes it: in UTC, with the digits of its fraction that are not zero.
+// StampText formats a timestamp as Delta does: in UTC, without trailing zeros of the fraction.
 func StampText(v int64, t *arrow.TimestampType) string {
 	return arrow.Timestamp(v).ToTime(t.Unit).UTC().Format("2006-01-02 15:04:05.999999999")
 }
 
-// escaped writes what cannot stand in the name of a directory as %XX, as Hive and Spark do.
+// escaped writes characters that are not allowed in the name of a directory as %XX, as Hive and Spark do.
 func escaped(s string) string {
 	var b strings.Builder
 	for i := range len(s) {
@@ -74,7 +74,7 @@ func escaped(s string) string {
 	return b.String()
 }
 
-// PathOf is the directories of a partition below that of the data.
+// PathOf returns the directories of a partition below that of the data.
 func PathOf(terms []Term, values []any) string {
 	var out []string
 	for i := range terms {

@@ -39,7 +39,7 @@ func ParseSpec(text []string) (out []Term, err error) {
 	return out, nil
 }
 
-// joinArguments joins the items of a list that was cut at commas inside of parentheses.
+// joinArguments rejoins the items of a list that was split at commas inside parentheses.
 func joinArguments(items []string) (out []string) {
 	open := ""
 	for _, s := range items {
@@ -69,7 +69,7 @@ func parseTerm(s string) (Term, error) {
 		return Term{Transform: "identity", Column: s, Name: s}, nil
 	}
 	args, found := strings.CutSuffix(rest, ")")
-	name = strings.TrimSuffix(strings.ToLower(strings.TrimSpace(name)), "s") // days(ts), as Spark has it
+	name = strings.TrimSuffix(strings.ToLower(strings.TrimSpace(name)), "s") // days(ts), as in Spark
 	t := Term{Transform: name, Column: strings.TrimSpace(args)}
 	switch name {
 	case "identity":
@@ -95,7 +95,7 @@ func parseTerm(s string) (Term, error) {
 	return t, nil
 }
 
-// String is the transform as Iceberg's metadata have it.
+// String returns the transform as in Iceberg's metadata.
 func (t Term) String() string {
 	if t.N > 0 {
 		return fmt.Sprintf("%s[%d]", t.Transform, t.N)
@@ -131,7 +131,7 @@ func Bind(terms []Term, sc *arrow.Schema) ([]Term, error) {
 	return out, nil
 }
 
-// check returns an error if the transform does not take the column's type.
+// check returns an error if the transform does not accept the column's type.
 func (t *Term) check() error {
 	id := t.Type.ID()
 	date, stamp := id == arrow.DATE32, id == arrow.TIMESTAMP
@@ -158,8 +158,8 @@ func (t *Term) check() error {
 	return nil
 }
 
-// Value is the partition's value for row i of the column: nil, bool, int32, int64, string, []byte, or of a decimal its
-// bytes, big-endian.
+// Value returns the partition value for row i of the column: nil, bool, int32, int64, string or []byte; for a decimal
+// its bytes, big-endian.
 func (t *Term) Value(a arrow.Array, i int) any {
 	if a.IsNull(i) || t.Transform == "void" {
 		return nil
@@ -190,7 +190,7 @@ func (t *Term) Value(a arrow.Array, i int) any {
 	return v
 }
 
-// plainValue is a value that is not null; integers of 8 and 16 bits are int32, times and timestamps int64.
+// plainValue returns a value that is not null; integers of 8 and 16 bits become int32, times and timestamps int64.
 func plainValue(a arrow.Array, i int) any {
 	switch x := a.(type) {
 	case *array.Boolean:
@@ -223,7 +223,7 @@ func plainValue(a arrow.Array, i int) any {
 	return nil
 }
 
-// calendar is the year, month, day or hour of a date or a timestamp, counted from 1970.
+// calendar returns the year, month, day or hour of a date or a timestamp, counted from 1970.
 func (t *Term) calendar(v any) any {
 	var days, hours int64
 	switch x := v.(type) {
@@ -255,7 +255,8 @@ func floor(a, b int64) int64 {
 	return q
 }
 
-// hashBytes are the bytes that Iceberg hashes: integers, dates and times as 64 bits, decimals as the fewest bytes.
+// hashBytes returns the bytes that Iceberg hashes: integers, dates and times as 64 bits, decimals in as few bytes as
+// possible.
 func hashBytes(a arrow.Array, v any) []byte {
 	switch x := v.(type) {
 	case int32:
@@ -273,7 +274,7 @@ func hashBytes(a arrow.Array, v any) []byte {
 	return nil
 }
 
-// murmur is the 32-bit hash Murmur3, x86 variant, with seed 0.
+// murmur computes the 32-bit hash Murmur3, x86 variant, with seed 0.
 func murmur(b []byte) uint32 {
 	const c1, c2 = 0xcc9e2d51, 0x1b873593
 	var h uint32

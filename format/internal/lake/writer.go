@@ -30,13 +30,14 @@ type File struct {
 	parquet.FileFacts
 }
 
-// Commit writes the catalogue of the files, after all of them, and returns the names and the bytes of what it wrote.
+// Commit writes the catalogue after all files have been written, and returns the names and the total bytes of what it
+// wrote.
 type Commit func(ctx context.Context, s store.Sink, files []File) (names []string, bytes int64, err error)
 
-// WriterOptions say how a table's files are written.
+// WriterOptions determine how a table's files are written.
 type WriterOptions struct {
 	Terms   []Term            // how rows are divided; bound to the schema of the files
-	Size    int64             // of a file, in bytes, about; 0: 512 MiB
+	Size    int64             // approximate size of a file, in bytes; 0: 512 MiB
 	Parquet map[string]string // options of the files
 	Dir     string            // of the files, below that of the table
 	Write   format.WriteOptions
@@ -45,9 +46,9 @@ type WriterOptions struct {
 
 const (
 	defaultFileSize = 512 << 20
-	// maxOpen is how many files are being written at a time. A partition whose rows come again later gets another file.
+	// maxOpen is the number of files that are written at a time. A partition whose rows recur later gets another file.
 	maxOpen = 32
-	// maxBuffered is how many rows of a partition are collected before they are encoded.
+	// maxBuffered is the number of rows of a partition that are collected before they are encoded.
 	maxBuffered = 8192
 )
 
@@ -58,7 +59,7 @@ type Writer struct {
 	in           *arrow.Schema // of the batches
 	stored       *arrow.Schema // as which their values are stored
 	mem          memory.Allocator
-	run          string // a part of the names of files
+	run          string // part of the names of files
 	open         map[string]*openFile
 	recent       []string
 	files        []File
@@ -73,11 +74,11 @@ type openFile struct {
 	name         string
 	size         *int64
 	partition    []any
-	buffered     []arrow.RecordBatch // rows that are not encoded yet
+	buffered     []arrow.RecordBatch // rows that have not been encoded yet
 	bufferedRows int64               // of held
 }
 
-// NewWriter returns a writer of batches of schema in, whose values are stored as stored says.
+// NewWriter returns a writer of batches of schema in, whose values are stored as in schema stored.
 func NewWriter(s store.Sink, in, stored *arrow.Schema, o WriterOptions) *Writer {
 	w := &Writer{o: o, sink: s, in: in, stored: stored, open: map[string]*openFile{}, mem: o.Write.Mem}
 	if w.mem == nil {
@@ -98,7 +99,7 @@ func NewWriter(s store.Sink, in, stored *arrow.Schema, o WriterOptions) *Writer 
 	return w
 }
 
-// shortType is a type without the ids of its fields.
+// shortType returns a type without the ids of its fields.
 func shortType(t arrow.DataType) string {
 	s := t.String()
 	if len(s) > 60 {
@@ -107,7 +108,7 @@ func shortType(t arrow.DataType) string {
 	return s
 }
 
-// sameMeaning reports whether types differ at most in how their values are laid out in memory.
+// sameMeaning reports whether types differ at most in the memory layout of their values.
 func sameMeaning(a, b arrow.DataType) bool {
 	if arrow.TypeEqual(a, b) {
 		return true
@@ -138,7 +139,7 @@ func sameMeaning(a, b arrow.DataType) bool {
 	return true
 }
 
-// cast brings a batch into the types in which it is stored.
+// cast converts a batch to the types in which it is stored.
 func (w *Writer) cast(b arrow.RecordBatch) (arrow.RecordBatch, error) {
 	cols := make([]arrow.Array, b.NumCols())
 	defer func() {
@@ -191,7 +192,7 @@ func (w *Writer) Write(ctx context.Context, b arrow.RecordBatch) error {
 	return nil
 }
 
-// partition is the partition of row i, and a key for it.
+// partition returns the partition of row i, and a key for it.
 func (w *Writer) partition(b arrow.RecordBatch, i int) (values []any, key string) {
 	var k []byte
 	for j := range w.o.Terms {
@@ -294,7 +295,7 @@ func (w *Writer) encode(ctx context.Context, f *openFile, b arrow.RecordBatch) e
 	return f.w.Write(ctx, b)
 }
 
-// counted is a sink of one file, whose bytes are counted. It is committed with the whole.
+// counted is a sink for one file that counts its bytes. It is committed together with the whole table.
 type counted struct {
 	store.Sink
 	name string
@@ -377,7 +378,7 @@ func (w *Writer) Close(ctx context.Context) (format.Summary, error) {
 	return w.sum, w.sink.Commit(ctx)
 }
 
-// Abort removes what was written.
+// Abort removes the files that were written.
 func (w *Writer) Abort(ctx context.Context) error {
 	var errs []error
 	for _, f := range w.open {
@@ -405,8 +406,8 @@ func Put(ctx context.Context, s store.Sink, name string, b []byte) error {
 	return errors.Join(err, o.Close())
 }
 
-// Owns reports whether a directory of the local file system has files of the kinds that a table of stoa's has, and
-// nothing else, in the directories named, or in directories NAME=VALUE: only such tables are replaced.
+// Owns reports whether a directory of the local file system contains only files of the kinds that a table written by
+// stoa has, in the directories named or in directories NAME=VALUE: only such tables are replaced.
 func Owns(dir string, own ...string) bool {
 	list, err := os.ReadDir(dir)
 	if err != nil {

@@ -15,7 +15,7 @@ type Action struct {
 	Sidecar    *Sidecar       `json:"sidecar,omitempty"`
 }
 
-// Protocol says what readers and writers of the table must know.
+// Protocol states the requirements on readers and writers of the table.
 type Protocol struct {
 	MinReader      int      `json:"minReaderVersion"`
 	MinWriter      int      `json:"minWriterVersion"`
@@ -23,7 +23,7 @@ type Protocol struct {
 	WriterFeatures []string `json:"writerFeatures,omitempty"`
 }
 
-// MetaData is what is said of the table.
+// MetaData describes the table.
 type MetaData struct {
 	ID            string   `json:"id"`
 	Name          string   `json:"name,omitempty"`
@@ -41,7 +41,7 @@ type Format struct {
 	Options  Texts  `json:"options"`
 }
 
-// Values are texts by name; null is nil. Checkpoints have them as pairs.
+// Values are texts by name; null is nil. Checkpoints store them as pairs.
 type Values map[string]*string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -92,7 +92,7 @@ type Add struct {
 	Vector    *Vector `json:"deletionVector,omitempty"`
 }
 
-// Remove is a file that is part of the table no more.
+// Remove is a file that is no longer part of the table.
 type Remove struct {
 	Path     string  `json:"path"`
 	Deleted  int64   `json:"deletionTimestamp,omitempty"`
@@ -102,7 +102,7 @@ type Remove struct {
 	Vector   *Vector `json:"deletionVector,omitempty"`
 }
 
-// Vector is a deletion vector: which rows of a file do not count.
+// Vector is a deletion vector: the deleted rows of a file.
 type Vector struct {
 	Storage     string `json:"storageType"` // u: a file by its UUID; p: a file by its path; i: in the action
 	Path        string `json:"pathOrInlineDv"`
@@ -111,7 +111,7 @@ type Vector struct {
 	Cardinality int64  `json:"cardinality"`
 }
 
-// ID tells vectors apart.
+// ID identifies a vector among those of a table.
 func (v *Vector) ID() string {
 	if v == nil {
 		return ""
@@ -126,11 +126,11 @@ type Sidecar struct {
 	Size int64  `json:"sizeInBytes"`
 }
 
-// Stats are what is said of a file's values.
+// Stats are the statistics of a file's values.
 type Stats struct {
 	Rows  *int64         `json:"numRecords"`
 	Min   map[string]any `json:"minValues,omitempty"`
 	Max   map[string]any `json:"maxValues,omitempty"`
 	Nulls map[string]any `json:"nullCount,omitempty"`
-	Tight *bool          `json:"tightBounds,omitempty"` // false: the number of nulls is only near; nil: exact
+	Tight *bool          `json:"tightBounds,omitempty"` // false: null counts are approximate; nil: exact
 }

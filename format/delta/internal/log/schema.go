@@ -1,4 +1,4 @@
-// Package log is the transaction log of Delta tables: its actions, and the schema that it keeps.
+// Package log implements the transaction log of Delta tables: its actions, and the schema in it.
 package log
 
 import (
@@ -45,7 +45,8 @@ type mapJSON struct {
 	ValueContainsNull bool            `json:"valueContainsNull"`
 }
 
-// FieldsOf are Arrow's fields as a schema has them. mapped: with the metadata of column mapping, by their own names.
+// FieldsOf converts Arrow's fields to those of a schema. With mapped, they get the metadata of column mapping, with
+// their own names as physical names.
 func FieldsOf(fields []arrow.Field, mapped bool) (out []Field, err error) {
 	for _, f := range fields {
 		t, err := typeOf(f.Type, mapped)
@@ -112,15 +113,16 @@ var primitives = map[string]arrow.DataType{
 	"void":          arrow.Null, "null": arrow.Null,
 }
 
-// maxDepth is how deep types may be nested.
+// maxDepth is the maximum nesting depth of types.
 const maxDepth = 64
 
-// The metadata of Arrow's fields that say where a column is in the files.
+// The metadata of Arrow's fields that locate a column in the files.
 const (
 	PhysicalName = "delta.physical"
 )
 
-// Arrow are the fields as Arrow's. mode is that of column mapping: then fields have ids, or physical names.
+// Arrow converts the fields to Arrow's. mode is that of column mapping, which determines whether fields have ids or
+// physical names.
 func Arrow(fields []Field, mode string, depth int) (out []arrow.Field, err error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("nested more than %d deep", maxDepth)

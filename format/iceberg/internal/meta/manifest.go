@@ -11,12 +11,12 @@ import (
 	"stoa/store"
 )
 
-// What manifests and files hold.
+// The contents of manifests and files.
 const (
 	Data            = 0
-	PositionDeletes = 1 // of a file: rows that are deleted, by file and position
-	EqualityDeletes = 2 // of a file: values of the rows that are deleted
-	DeleteManifest  = 1 // of a manifest: files of both kinds
+	PositionDeletes = 1 // of a file: deleted rows, by file and position
+	EqualityDeletes = 2 // of a file: values that the deleted rows have
+	DeleteManifest  = 1 // of a manifest: it lists delete files of both kinds
 )
 
 // Manifest is an entry of a manifest list.
@@ -38,10 +38,10 @@ type Manifest struct {
 	Partitions   []Summary
 }
 
-// Summary is what a manifest list says of a field of the partitions of a manifest.
+// Summary is the summary, in a manifest list, of a field of the partitions in a manifest.
 type Summary struct {
 	HasNull bool
-	Lower   []byte // nil: all are null
+	Lower   []byte // nil if all values are null
 	Upper   []byte
 }
 
@@ -54,7 +54,7 @@ type Entry struct {
 	File         DataFile
 }
 
-// DataFile is a file with rows, or with rows that are deleted.
+// DataFile is a file of rows, or of deleted rows.
 type DataFile struct {
 	Content        int
 	Path           string
@@ -73,7 +73,7 @@ type DataFile struct {
 	SortOrder      *int64
 	FirstRow       *int64
 	ReferencedFile string
-	Offset         *int64 // of a deletion vector in its file
+	Offset         *int64 // of a deletion vector within its file
 	Size           *int64
 }
 
@@ -111,7 +111,7 @@ func manifestListSchema(version int) string {
 	return string(b)
 }
 
-// manifestSchema is the schema of manifests with the given partition fields.
+// manifestSchema returns the schema of manifests with the given partition fields.
 func manifestSchema(version int, parts []AvroType) string {
 	f := func(name string, t any, id int) map[string]any {
 		m := map[string]any{"name": name, "type": t, "field-id": id}
@@ -159,7 +159,7 @@ func optional[T any](p *T) any {
 	return *p
 }
 
-// encodeMap is a map as manifests have it.
+// encodeMap converts a map to its form in manifests.
 func encodeMap[T any](m map[int]T, order []int) any {
 	out := []any{}
 	for _, k := range order {
@@ -181,7 +181,7 @@ func encodeList[T int | int64](list []T) any {
 	return out
 }
 
-// value is the entry as Avro has it. order are the ids of columns.
+// value converts the entry to its Avro value. order are the ids of columns.
 func (e *Entry) value(order []int) map[string]any {
 	d := &e.File
 	var referenced any
@@ -201,7 +201,7 @@ func (e *Entry) value(order []int) map[string]any {
 			"content_size_in_bytes": optional(d.Size)}}
 }
 
-// ManifestHeader is what a manifest says of all its entries.
+// ManifestHeader describes all entries of a manifest.
 type ManifestHeader struct {
 	Version   int
 	Schema    *Schema
@@ -211,7 +211,7 @@ type ManifestHeader struct {
 	Order     []int // the ids of columns
 }
 
-// WriteManifest makes a manifest.
+// WriteManifest encodes a manifest.
 func WriteManifest(h ManifestHeader, sync [16]byte, entries []Entry) ([]byte, error) {
 	schema, err := json.Marshal(h.Schema)
 	if err != nil {
@@ -235,7 +235,7 @@ func WriteManifest(h ManifestHeader, sync [16]byte, entries []Entry) ([]byte, er
 	return avro.Write(manifestSchema(h.Version, h.Partition), meta, sync, values)
 }
 
-// WriteList makes a manifest list.
+// WriteList encodes a manifest list.
 func WriteList(version int, s *Snapshot, sync [16]byte, manifests []Manifest) ([]byte, error) {
 	values := make([]any, len(manifests))
 	for i, m := range manifests {
@@ -290,7 +290,7 @@ func (r record) text(key string) string {
 	return s
 }
 
-// decodeMap is a map of a manifest: an array of pairs, or a map in Avro's sense.
+// decodeMap decodes a map in a manifest: an array of pairs, or an Avro map.
 func decodeMap[T any](v any) map[int]T {
 	list, _ := v.([]any)
 	if len(list) == 0 {
@@ -331,7 +331,7 @@ func ReadList(ctx context.Context, tree store.Tree, name string, most int64) (ou
 	return out, err
 }
 
-// ReadManifest reads a manifest: its live entries, and those that it deletes.
+// ReadManifest reads a manifest: its live entries, and those that it marks as deleted.
 func ReadManifest(ctx context.Context, tree store.Tree, name string, most int64) (out []Entry, err error) {
 	f, err := avro.Open(ctx, tree, name, most)
 	if err != nil {

@@ -83,13 +83,13 @@ type Snapshot struct {
 	AddedRows    *int64            `json:"added-rows,omitempty"`
 }
 
-// SnapshotEntry is an entry of the log of which snapshot was current.
+// SnapshotEntry is an entry of the history of current snapshots.
 type SnapshotEntry struct {
 	Time int64 `json:"timestamp-ms"`
 	ID   int64 `json:"snapshot-id"`
 }
 
-// MetadataEntry is an entry of the log of metadata files.
+// MetadataEntry is an entry of the history of metadata files.
 type MetadataEntry struct {
 	Time int64  `json:"timestamp-ms"`
 	File string `json:"metadata-file"`
@@ -101,7 +101,7 @@ type Ref struct {
 	Type string `json:"type"`
 }
 
-// Schema is a schema by its id.
+// Schema returns the schema with the given id.
 func (t *Table) Schema(id int) *Schema {
 	for i := range t.Schemas {
 		if t.Schemas[i].ID == id {
@@ -114,7 +114,7 @@ func (t *Table) Schema(id int) *Schema {
 	return nil
 }
 
-// Spec is a partition spec by its id.
+// Spec returns the partition spec with the given id.
 func (t *Table) Spec(id int) *Spec {
 	for i := range t.Specs {
 		if t.Specs[i].ID == id {
@@ -127,7 +127,7 @@ func (t *Table) Spec(id int) *Spec {
 	return nil
 }
 
-// Snapshot is a snapshot by its id.
+// Snapshot returns the snapshot with the given id.
 func (t *Table) Snapshot(id int64) *Snapshot {
 	for i := range t.Snapshots {
 		if t.Snapshots[i].ID == id {

@@ -1,4 +1,5 @@
-// Package meta is the metadata of Iceberg tables, both ways: table metadata in JSON, manifests and their lists in Avro.
+// Package meta reads and writes the metadata of Iceberg tables: table metadata in JSON, manifests and their lists in
+// Avro.
 package meta
 
 import (
@@ -27,10 +28,10 @@ type Field struct {
 // Type is the type of a field: a word, or a struct, a list, a map.
 type Type struct {
 	Name   string
-	Fields []Field // of a struct; of a list its element, of a map its key and its value
+	Fields []Field // of a struct; for a list its element, for a map its key and value
 }
 
-// The words of types that have fields.
+// The names of types that have fields.
 const (
 	structType = "struct"
 	listType   = "list"
@@ -92,7 +93,7 @@ func (t *Type) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// FieldsOf are the fields of Arrow ones that have ids; see lake.Rules.Storage.
+// FieldsOf converts Arrow fields with ids to Iceberg's; see lake.Rules.Storage.
 func FieldsOf(fields []arrow.Field) (out []Field) {
 	for _, f := range fields {
 		out = append(out, Field{ID: lake.IDOf(f), Name: f.Name, Required: !f.Nullable, Type: typeOf(f.Type)})
@@ -129,7 +130,7 @@ func typeOf(t arrow.DataType) Type {
 		arrow.DATE32: "date", arrow.TIME64: "time"}[t.ID()]}
 }
 
-// primitives are the types without parameters, as Arrow's.
+// primitives maps the types without parameters to Arrow's.
 var primitives = map[string]arrow.DataType{
 	"boolean": arrow.FixedWidthTypes.Boolean, "int": arrow.PrimitiveTypes.Int32, "long": arrow.PrimitiveTypes.Int64,
 	"float": arrow.PrimitiveTypes.Float32, "double": arrow.PrimitiveTypes.Float64, "string": arrow.BinaryTypes.String,
@@ -141,10 +142,10 @@ var primitives = map[string]arrow.DataType{
 	"unknown":        arrow.Null,
 }
 
-// maxDepth is how deep types may be nested.
+// maxDepth is the maximum nesting depth of types.
 const maxDepth = 64
 
-// Arrow are the fields as Arrow's, with their ids.
+// Arrow converts the fields to Arrow's, with their ids.
 func Arrow(fields []Field, depth int) (out []arrow.Field, err error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("nested more than %d deep", maxDepth)
@@ -196,7 +197,7 @@ func (t Type) arrow(depth int) (arrow.DataType, error) {
 	return nil, fmt.Errorf("the type %q is not known", t.Name)
 }
 
-// NameMapping is the text of the property schema.name-mapping.default.
+// NameMapping returns the text of the property schema.name-mapping.default.
 func NameMapping(fields []Field) string {
 	b, err := json.Marshal(mappedFields(fields))
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package laketest is what the tests of the formats of lakes share.
+// Package laketest is shared by the tests of the lake formats.
 package laketest
 
 import (
@@ -10,7 +10,7 @@ import (
 	"stoa/internal/content"
 )
 
-// Same fails the test unless two tables have the same rows, in any order, by the meaning of their values.
+// Same fails the test unless two tables have the same rows, in any order; values are compared by meaning.
 func Same(t *testing.T, got, want *stoa.Table) {
 	t.Helper()
 	plan := content.Between(want.Schema(), got.Schema())

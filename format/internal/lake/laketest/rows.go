@@ -11,8 +11,8 @@ import (
 	"stoa/format"
 )
 
-// Views compares a table with what another reader read of it, at each of its moments: want is a file of JSON, lists of
-// rows by the value of option at, with "now" for the current one.
+// Views compares a table, at each of its versions, with the rows that another reader read from it. want is a JSON file
+// with lists of rows by the value of option at; "now" is the current version.
 func Views(t *testing.T, f format.Format, name, want string) {
 	t.Helper()
 	b, err := os.ReadFile(want)
@@ -46,7 +46,7 @@ func Views(t *testing.T, f format.Format, name, want string) {
 	}
 }
 
-// lines are the rows of a table as JSON, sorted.
+// lines returns the rows of a table as JSON, sorted.
 func lines(t *testing.T, table *stoa.Table) (out []string) {
 	t.Helper()
 	for b, err := range table.Scan(context.Background(), stoa.ScanSpec{}) {
