@@ -70,7 +70,7 @@ func (s *csvScanner) record() (n, lines int, err error) {
 	}
 }
 
-// errMore means that the end of the record is not in the buffer.
+// errMore means that the record continues beyond the buffer.
 var errMore = fault.Bugf("more bytes are needed")
 
 // parse parses the record at the start of b. end: b is the rest of the text. A record with a misplaced quote is parsed
@@ -202,7 +202,7 @@ func (s *csvScanner) ends(b []byte, i int, end bool) (bool, error) {
 }
 
 // pass finds the end of the field at b[at] that has a misplaced quote. b[i] is the byte that cannot follow its closing
-// quote; 0: there is none. Either the opening quote is misplaced, or the one before b[i]: in the first case the field
+// quote; 0 if there is none. Either the opening quote is misplaced, or the one before b[i]. In the first case the field
 // is unquoted, and ends at the next separator; in the second it ends at the next quote that can close it, unless
 // another field begins before.
 func (s *csvScanner) pass(b []byte, at, i int, end bool) (stop, lines int, err error) {

@@ -21,8 +21,7 @@ import (
 	"stoa/wire"
 )
 
-// anatomy streams the structures of a file: the header, the columns in the order in which they lie, and bytes that
-// nothing claims.
+// anatomy streams the structures of a file: the header, the columns in file order, and unclaimed bytes.
 func anatomy(ctx context.Context, tg format.Target, o format.DescribeOptions) iter.Seq2[region.Node, error] {
 	return describe.Stream(ctx, o.Pages, func(out *describe.Outline) error {
 		return (&describer{Outline: out}).object(tg, o.OpenOptions)
@@ -35,7 +34,7 @@ type describer struct {
 	arena vec.Arena
 }
 
-// object describes the file at tg. It returns the first error that kept it from describing something.
+// object describes the file at tg. It returns the first error that left something undescribed.
 func (d *describer) object(tg format.Target, o format.OpenOptions) error {
 	if _, err := table.ParseOptions(o.Opts); err != nil {
 		return err

@@ -89,7 +89,7 @@ func probe(ctx context.Context, tg format.Target) (format.Match, error) {
 		}
 		return format.No, nil
 	case c.Err() != nil && !c.Short:
-		return format.Likely, nil // it is damaged, or its version is not known
+		return format.Likely, nil // the header is damaged, or its version is unknown
 	case c.Err() == nil && h.Resolve(fault.Span{Object: tg.Name}) != nil:
 		return format.Likely, nil
 	}

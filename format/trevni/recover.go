@@ -21,10 +21,10 @@ import (
 	"stoa/vec"
 )
 
-// recoverFile reads what is intact in a file. Little in a Trevni file is stored twice: columns lie one after the other,
-// so that a wrong start can be found again, and after a lost column by searching for the place from which all others
-// follow; and every column counts the rows. Blocks that are damaged or cut off are lost to the ordinary reader in the
-// same way.
+// recoverFile reads the intact parts of a file. Little in a Trevni file is stored twice, but columns follow one
+// another, so a wrong start can be corrected, even after a lost column, by searching for the offset from which all
+// other columns follow; and every column counts the rows. Damaged or truncated blocks are lost in the same way as to
+// the ordinary reader.
 func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (format.Reader, []region.Finding, error) {
 	opts, err := table.ParseOptions(o.Opts)
 	if err != nil {
@@ -112,9 +112,9 @@ func (r *recoverer) breakSeal(tg format.Target, o format.OpenOptions, failed err
 	return f, true, err
 }
 
-// loseScaled gives up the columns of numbers that a digit or a letter of the schema multiplies, as the scale of
-// decimals does and the unit of times: nothing proves that these are as they were written, and with others each value
-// would be another.
+// loseScaled gives up the columns of numbers whose scale is a digit or a letter of the schema, such as the scale of
+// decimals or the unit of times: nothing proves that these are unchanged, and a different scale would change each
+// value.
 func (r *recoverer) loseScaled(t *table.Table) {
 	for _, ph := range t.Plan.Phys {
 		cb, err := r.f.Blocks(r.ctx, ph.Stored)

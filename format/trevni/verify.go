@@ -24,8 +24,8 @@ import (
 	"stoa/vec"
 )
 
-// verify checks header, descriptors, checksums, every value and first values, and that every byte belongs to one
-// structure; less of it at lower values of format.Depth.
+// verify checks header, descriptors, checksums, every value and first values, and that every byte belongs to exactly
+// one structure; at lower values of format.Depth it checks less.
 func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
 	return func(yield func(region.Finding) bool) {
 		v := newVerifier(ctx, tg.Name, yield)
@@ -382,7 +382,7 @@ func (v *verifier) firstValue(ph *page.Physical, b *container.Block, o *containe
 	}
 }
 
-// coverage reports bytes that no structure claims, or more than one.
+// coverage reports bytes that no structure or more than one structure claims.
 func (v *verifier) coverage(tg format.Target, o format.OpenOptions) {
 	if v.Stopped() {
 		return

@@ -55,8 +55,8 @@ func (s sumForm) String() string {
 	return fmt.Sprintf("%s, %s, of the %s bytes", words[0], words[1], of)
 }
 
-// ReadBlock reads a block of column i and opens it, see OpenBlock. stored are its bytes, which, like those of o, are
-// valid until a is reset.
+// ReadBlock reads a block of column i and opens it, see OpenBlock. stored are its bytes; they and those of o are valid
+// until a is reset.
 func (f *File) ReadBlock(ctx context.Context, i int, b *Block, path string, a *vec.Arena,
 	noVerify bool) (o Opened, stored []byte, err error) {
 	a.Reset()
@@ -109,7 +109,7 @@ func (f *File) OpenBlock(col *layout.Column, b *Block, stored []byte, a *vec.Are
 				*whole = o
 			}
 			if front == usual {
-				_, ours := layout.Get(f.Header.Meta, layout.SealKey) // which has never written such
+				_, ours := layout.Get(f.Header.Meta, layout.SealKey) // our writer never writes such a checksum
 				zero = col.Kind == layout.CodecNone && d == layout.Avro && binary.LittleEndian.Uint32(sum) == 0 && !ours
 			}
 			err = wrongSum(b.At, d, sum, o.Raw)

@@ -72,10 +72,10 @@ func (f *File) Blocks(ctx context.Context, i int) (*ColumnBlocks, error) {
 	return cb, nil
 }
 
-// checkEnd returns an error if another column begins where this one does, or if a column without checksums is certainly
-// not as it was written: its blocks do not end where the next column begins, or the file, or no column after it begins
-// where the header has it. Then bytes were inserted or removed, perhaps in this column, and nothing else would show
-// that its values have changed.
+// checkEnd returns an error if another column begins where this one does, or if a column without checksums has
+// certainly changed: its blocks do not end where the next column or the end of the file is, or no column after it
+// begins where the header states. Then bytes were inserted or removed, perhaps in this column, and nothing else would
+// reveal that its values have changed.
 func (f *File) checkEnd(ctx context.Context, i int, cb *ColumnBlocks) error {
 	col := &f.Header.Columns[i]
 	if err := f.CheckStart(i, cb); err != nil {
@@ -118,8 +118,8 @@ func (f *File) checkEnd(ctx context.Context, i int, cb *ColumnBlocks) error {
 		"all its values are in doubt")
 }
 
-// CheckStart returns an error if another column begins where column i does, but for the first one directly behind the
-// header.
+// CheckStart returns an error if another column begins where column i does, unless i is the first column right after
+// the header.
 func (f *File) CheckStart(i int, cb *ColumnBlocks) error {
 	if f.starts == nil {
 		f.starts = map[int64]int{}
@@ -134,8 +134,8 @@ func (f *File) CheckStart(i int, cb *ColumnBlocks) error {
 	return fault.Corruptf(cb.Desc, f.PathOf(i), "another column begins here, too: nothing says whose the values are")
 }
 
-// Zeros reports whether a span has zeros only, and at most FirstBlocks of them: programs that write whole sectors leave
-// some after the end of a file.
+// Zeros reports whether a span contains only zeros, and at most FirstBlocks of them: programs that write whole sectors
+// leave some after the end of a file.
 func (f *File) Zeros(ctx context.Context, at fault.Span) (bool, error) {
 	if at.Len > FirstBlocks {
 		return false, nil
@@ -275,7 +275,7 @@ func (cb *ColumnBlocks) locate(f *File, col *layout.Column) {
 	cb.End = off
 }
 
-// IsFault reports whether err is about the file, and not about reading it.
+// IsFault reports whether err is about the contents of the file, not about reading it.
 func IsFault(err error) bool {
 	var e *fault.Error
 	return errors.As(err, &e) && e.Class == fault.Corrupt

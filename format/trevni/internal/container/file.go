@@ -32,7 +32,7 @@ type File struct {
 // firstRead is how much of a structure is read at once when its length is not known.
 const firstRead = 64 << 10
 
-// OpenFile reads the header. f has what could be parsed even if that fails.
+// OpenFile reads the header. If that fails, f contains the part that could be parsed.
 func OpenFile(ctx context.Context, src store.Source, at fault.Span, o format.OpenOptions) (*File, error) {
 	f := &File{Src: src, At: at, Limits: o.Limits.WithDefaults(), NoVerify: o.NoVerify}
 	var head []byte
@@ -93,8 +93,8 @@ func traceHeader(head []byte, at fault.Span, trace func(region.Node)) {
 	layout.ParseHeader(second)
 }
 
-// OpenIgnoringSeal opens the file at tg although the checksum of its header does not match, which is sealErr. That is
-// returned if the file cannot be opened.
+// OpenIgnoringSeal opens the file at tg although the checksum of its header is wrong, which is the error broken. That
+// error is returned if the file cannot be opened.
 func OpenIgnoringSeal(ctx context.Context, tg format.Target, o format.OpenOptions, broken error) (*File, error) {
 	o.NoVerify = true
 	f, err := OpenTarget(ctx, tg, o)
@@ -105,8 +105,8 @@ func OpenIgnoringSeal(ctx context.Context, tg format.Target, o format.OpenOption
 	return f, nil
 }
 
-// OpenFlippedBack opens the file at tg, whose header is damaged, as if one bit of the header were another, with which
-// it has its checksum. at is the byte with the bit; nil: there is none.
+// OpenFlippedBack opens the file at tg, whose header is damaged, after flipping the one bit that makes the checksum of
+// the header correct. at is the byte with that bit; f is nil if there is no such bit.
 func OpenFlippedBack(ctx context.Context, tg format.Target, o format.OpenOptions) (f *File, at fault.Span) {
 	src, base, size, err := tg.Open(ctx)
 	if err != nil {
@@ -160,9 +160,9 @@ func OpenTarget(ctx context.Context, tg format.Target, o format.OpenOptions) (*F
 	return f, err
 }
 
-// CheckRows checks the header's number of rows, which no checksum covers and which determines how long a scan takes:
-// one column must have as many. Usually the first column suffices. Repeated columns, which are asked if there are no
-// others, have at least as many entries as rows; their rows are known only by reading.
+// CheckRows checks the header's number of rows, which no checksum covers and which determines how long a scan takes: at
+// least one column must have that number. Usually the first column suffices. Repeated columns are used only if there
+// are no others: they have at least as many entries as rows, and their rows are known only after reading them.
 func (f *File) CheckRows(ctx context.Context) (odd error) {
 	for _, repeated := range [2]bool{false, true} {
 		for i := range f.Header.Columns {

@@ -55,9 +55,9 @@ func (h *Header) CheckSeal(b []byte, at fault.Span) error {
 // MaxMend is the size in bytes up to which the flipped bit of a header is looked for.
 const MaxMend = 8 << 10
 
-// FlippedBits are the bits of b, which begins with a header, of which one may be the one that is another than was
-// written: with it flipped back the header, if it ends at end, has its checksum. Where the header ends is not known, as
-// that bit may be one of a length or a count; whoever uses one of these has to see whether it ends there.
+// FlippedBits iterates over the bits of b, which begins with a header, that may be the one flipped bit: if it is
+// flipped back and the header ends at end, the checksum is correct. The real end of the header is unknown, because the
+// bit may belong to a length or a count; the caller must check that the header ends there.
 func FlippedBits(b []byte) iter.Seq2[int, int64] {
 	return func(yield func(bit int, end int64) bool) {
 		b = b[:min(len(b), MaxMend)]

@@ -26,7 +26,7 @@ const (
 	Timestamp
 )
 
-// form is how a value is stored.
+// form is the stored form of a value.
 type form uint8
 
 const (
@@ -37,7 +37,7 @@ const (
 	FormString             // zig-zag varint length, then so many bytes
 )
 
-// Types has for each type its name in Avro's and Impala's files and in the wiki, how it is stored, and its Arrow type.
+// Types lists for each type its name in Avro's and Impala's files and in the wiki, its stored form, and its Arrow type.
 var Types = [...]struct {
 	name, Wiki string
 	Form       form

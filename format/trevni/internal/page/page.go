@@ -24,7 +24,7 @@ import (
 // or runs do not take unbounded memory. It is a multiple of 8, so that booleans are split between bytes.
 const maxSub = 128 << 10
 
-// Shape is what of a stored column's blocks is a physical column.
+// Shape is the part of a stored column's blocks that makes up a physical column.
 type Shape uint8
 
 const (
@@ -39,8 +39,8 @@ const (
 	ShapeMatrix                // wiki: rows of equally many values, as lists
 )
 
-// Physical is a physical column, and how it is decoded from the blocks of a stored one. A stored column may have
-// several.
+// Physical is a physical column, and how it is decoded from the blocks of a stored column. One stored column may have
+// several physical columns.
 type Physical struct {
 	format.Column
 	Stored     int // stored
@@ -180,7 +180,7 @@ func (c *chunk) lost() format.Page {
 func (c *chunk) part(b *container.Block) format.Page {
 	p := c.page(b)
 	p.First, p.Rows, p.Entries = b.Row, b.Rows, b.Rows
-	// how many entries a part would have, only the parent says
+	// the number of entries in a part is known only to the parent
 	if (c.p.Parent >= 0 || c.p.Shape == ShapeLevels) && b.Lost == nil {
 		if c.p.Parent >= 0 {
 			p.Entries = -1
@@ -293,7 +293,7 @@ func (d *decoding) entries(dst *vec.Vector) error {
 			d.p.Name)
 	}
 	if n*int64(max(dst.Width(), 1)) > d.limit || n > 1<<31-64 {
-		// then it is no limit that keeps them from being read
+		// then a limit is not what keeps them from being read
 		if minBytes := d.minBytes(n); minBytes > int64(len(d.o.Raw)) {
 			return fault.Rel(0, len(d.o.Raw), "", "%d entries take at least %d bytes, the block has %d", n, minBytes,
 				len(d.o.Raw))

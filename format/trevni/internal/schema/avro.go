@@ -200,7 +200,7 @@ func (p *schemaParser) define(t *AvroType, m map[string]any, space string, depth
 	return nil
 }
 
-// AvroNames makes the names of one record's fields such as Avro allows. It has those in use.
+// AvroNames makes valid, unique Avro names for the fields of one record. It contains the names in use.
 type AvroNames map[string]bool
 
 // Unique returns name with letters, digits and underscores only, no digit first, and a suffix if it is in use.

@@ -1,3 +1,3 @@
-// Package schema makes an Arrow schema of the columns of a file: by the file's Avro schema, by the one that our writer
-// stores, by the names and levels of the columns, or of each column by itself. It reads no blocks.
+// Package schema derives an Arrow schema from the columns of a file: from the file's Avro schema, from the schema that
+// our writer stores, from the names and levels of the columns, or from each column separately. It reads no blocks.
 package schema

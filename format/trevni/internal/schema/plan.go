@@ -13,7 +13,7 @@ import (
 	"stoa/internal/nest"
 )
 
-// Plan is how a file's columns become an Arrow schema.
+// Plan maps a file's columns to an Arrow schema.
 type Plan struct {
 	h        *layout.Header
 	Fields   []arrow.Field
@@ -28,7 +28,7 @@ type Plan struct {
 	Open [][]int
 }
 
-// Keys of field metadata for what Arrow types do not have, so that a conversion preserves it.
+// Metadata keys of fields for properties that Arrow types cannot express, so that a conversion preserves them.
 const (
 	MetaType    = "stoa.type"         // the stored type, where the Arrow type does not say it
 	MetaValues  = "stoa.first_values" // "true": descriptors hold the first value of a block
@@ -62,8 +62,8 @@ func (p *Plan) lengths(i int, s page.Shape, parent int, path []int) int {
 	return len(p.Phys) - 1
 }
 
-// PlanOf chooses the schema of a file. seen is what is known of the entries of its columns, nil: nothing. It is nil if
-// the columns are nested too deeply.
+// PlanOf chooses the schema of a file. seen holds the known facts about the entries of its columns, nil if there are
+// none. It returns nil if the columns are nested too deeply.
 func PlanOf(h *layout.Header, seen []*nest.Seen) *Plan {
 	if h.Dialect != layout.Avro {
 		return planLevels(h, seen) // nil if there is no way

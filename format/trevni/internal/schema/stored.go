@@ -24,8 +24,8 @@ type storedField struct {
 	Children []storedField `json:"children,omitempty"`
 }
 
-// storedSchema returns the Arrow schema that our writer stored; nil if there is none, or it cannot be parsed. It only
-// refines what the columns have.
+// storedSchema returns the Arrow schema that our writer stored; nil if there is none, or it cannot be parsed. It is
+// used only to refine the schema of the columns.
 func storedSchema(h *layout.Header) []arrow.Field {
 	text, ok := layout.Get(h.Meta, layout.SchemaKey)
 	if !ok {
@@ -156,8 +156,9 @@ func leafByText(text string) (arrow.DataType, bool) {
 
 func scanned(_ int, err error) bool { return err == nil }
 
-// refine replaces the fields by those of the stored schema if they differ only in what columns do not have: names,
-// metadata, and types that are stored as others. It reports whether that is so: if not, one of the two is damaged.
+// refine replaces the fields by those of the stored schema if they differ only in properties that columns do not
+// record: names, metadata, and types that are stored as others. It returns false if they differ otherwise: then one of
+// the two is damaged.
 func (p *Plan) refine(stored []arrow.Field) bool {
 	if stored == nil || len(stored) != len(p.Fields) {
 		return false
@@ -265,8 +266,8 @@ const (
 	perByte = 64
 )
 
-// perRow is what a row of a file without columns counts as, in bytes of the page limit: by default 16 million rows are
-// allowed.
+// perRow is the size, in bytes of the page limit, that each row of a file without columns counts as: by default 16
+// million rows are allowed.
 const perRow = 64
 
 // CheckLimits returns an error of class Limit if a schema is nested deeper, or takes more memory, than the limits

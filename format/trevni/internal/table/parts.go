@@ -15,9 +15,9 @@ import (
 	"stoa/internal/check"
 )
 
-// A table that our writer divides is part-00000.trv, part-00001.trv and so on. The metadata of each part has its
-// number, the checksum of the header of the previous part, and whether it is the last, so that the parts next to it
-// show that a part is missing, or was replaced by another.
+// A table that our writer divides has the files part-00000.trv, part-00001.trv and so on. The metadata of each part
+// contains its number, the checksum of the header of the previous part, and whether it is the last. So a missing or
+// replaced part is revealed by its neighbours.
 
 // PartName is the name of part n.
 func PartName(n int) string { return fmt.Sprintf("part-%05d.trv", n) }

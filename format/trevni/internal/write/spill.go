@@ -9,10 +9,10 @@ import (
 	"stoa/store"
 )
 
-// A file has its columns one after the other, with counts in front, so finished blocks are kept until the file ends:
-// those of each column together, in memory up to a limit for all, then in a scratch file. So a file is never in memory
-// as a whole, and the stored bytes of a large one are written twice. They are written in large segments, and blocks
-// without compression are made where they are kept.
+// The columns of a file follow one another, each preceded by its counts, so finished blocks are kept until the file
+// ends: each column's blocks together, in memory up to a common limit, then in a scratch file. So a file is never
+// entirely in memory, and the stored bytes of a large file are written twice. They are written in large segments, and
+// blocks without compression are built in place.
 
 // spillStore is what the columns' spills of a file share.
 type spillStore struct {
