@@ -30,8 +30,8 @@ const seekCost = 4 << 10
 // speculative reads are limited, in total, to a few times the size of the file.
 func (r *recoverer) budget() int64 { return 8*r.f.At.Len + 1<<20 - r.speculative }
 
-// afford subtracts n bytes from the budget, or returns false if the budget has fewer. The first failure is reported as a
-// finding.
+// afford subtracts n bytes from the budget, or returns false if the budget has fewer. The first failure is reported as
+// a finding.
 func (r *recoverer) afford(n int64) bool {
 	if n <= r.budget() {
 		r.speculative += n
