@@ -125,8 +125,8 @@ func (r *recoverer) sibling(name string) format.Target {
 }
 
 // parts returns the names of the parts, in order. A part that has replaced the metadata file comes where the metadata
-// is stored under the name of a part, or else where a part is missing; it comes after the last part only if its sync block
-// shows that it is a part. It is left out if it is a copy of a part.
+// is stored under the name of a part, or else where a part is missing; it comes after the last part only if its sync
+// block shows that it is a part. It is left out if it is a copy of a part.
 func (r *recoverer) parts(o format.OpenOptions) (names []string, err error) {
 	for info, err := range r.f.Tree.List(r.ctx, path.Dir(r.f.At.Object)) {
 		if err != nil {
