@@ -32,9 +32,8 @@ import (
 //	to be written  Create, and Extensions unless people always name the format; Reread where Open does not read it
 //
 // Everything else is optional: nil or empty means "this format does not do that", unless the field says otherwise.
-// `stoa formats` prints exactly that as the support matrix. Verify, Describe and Recover come together: if a format has
-// Open but none of them, all three, and List, are derived from its pages (see ByPages); if it has one of them, the
-// others are taken as they are.
+// `stoa formats` prints that as the support matrix. Verify, Describe and Recover come together: of a format with Open
+// but none of them, all three and List are derived from its pages (see ByPages).
 type Format struct {
 	Name       string   // the word for --from and --to
 	Title      string   // a few words for people
@@ -44,8 +43,7 @@ type Format struct {
 	// Magics identify files of the format, and those files of its system that stoa does not read: where Probe refuses
 	// such a file, errors name its kind.
 	Magics []Magic
-	// Marker is a directory whose presence makes everything in its parent directory part of one table; "": the format
-	// has none.
+	// Marker is a directory whose presence makes its parent directory, with everything in it, one table; "": none.
 	Marker string
 	// Owns reports whether a directory of the local file system holds a table that stoa wrote, and nothing else, so
 	// that it may be replaced. nil: the format does not write directories.
@@ -63,9 +61,9 @@ type Format struct {
 	Unchecked func(ctx context.Context, t Target, o OpenOptions) (string, error)
 
 	// Claims returns a function that reports, for objects below the target's directory, whether the format's system
-	// keeps files by that name there, even if nothing refers to them (dir: it is a directory, whose contents are asked
-	// about separately). An object that Verify did not open and this function does not claim is not part of the table.
-	// nil: the format has no directories, or looks after its neighbours itself.
+	// keeps files by that name there, even if nothing refers to them (dir: it is a directory). An object that Verify
+	// did not open and this function does not claim is not part of the table. nil: the format has no directories, or
+	// looks after its neighbours itself.
 	Claims func(ctx context.Context, t Target, o OpenOptions) Claimer
 
 	// Parted: the files of a table that Create divides (part-00000 and so on) record themselves which others should
@@ -102,9 +100,8 @@ type Format struct {
 	Retypes bool
 	// UTF8: strings that are not UTF-8 cannot be written, or not be read back. The front replaces them.
 	UTF8 bool
-	// Dictionaries reports whether Create accepts dictionaries with values of a type; nil: it accepts those of strings
-	// and bytes in any layout. The front passes other dictionaries as plain values, and codes that stand for a null as
-	// nulls.
+	// Dictionaries reports whether Create accepts dictionaries with values of a type; nil: strings and bytes in any
+	// layout. The front passes others as plain values, and codes that stand for a null as nulls.
 	Dictionaries func(values arrow.DataType) bool
 	// Alters returns the columns whose values Create changes because options ask for it; nil: none. The front counts
 	// the values and reports them.
@@ -211,8 +208,7 @@ type OpenOptions struct {
 	Opts     map[string]string // --opt k=v; a key that the format does not know is Invalid
 }
 
-// WithoutSums returns the sentence for Unchecked about a file of this many columns, of which the named ones have no
-// checksums.
+// WithoutSums returns the sentence for Unchecked about a file of this many columns; bare ones have no checksums.
 func WithoutSums(columns int, bare []string) string {
 	const most = 5
 	switch n := len(bare); {
@@ -383,8 +379,7 @@ type Chunk interface {
 	Next(ctx context.Context) (Page, error)
 	// Dict returns the dictionary, if there is one, as a page.
 	Dict() (Page, bool)
-	// Decode appends the page's entries to dst, exactly t.N of them if that is not -1. Checksums are verified before
-	// anything else.
+	// Decode appends the page's entries to dst, exactly t.N if that is not -1. It verifies checksums first.
 	Decode(t *Task, dst *vec.Vector) error
 }
 
@@ -471,8 +466,7 @@ type Finder interface {
 
 // Shared is an optional interface of a Reader whose system may be writing while stoa reads.
 type Shared interface {
-	// Shared reports whether the system is known to be writing: files may then grow, but what was read of them does not
-	// change.
+	// Shared reports whether it is known to be writing: files may then grow, but what was read does not change.
 	Shared() bool
 }
 
@@ -535,8 +529,8 @@ type Summary struct {
 
 	PagesCut int64 // of a copy of pages: how many were decoded and encoded again to be divided; see Copier
 
-	// Retyped are the columns that are read back as another type, because the format, or an option, does not store the
-	// original one; the two types may follow in parentheses.
+	// Retyped are the columns that are read back as another type, because the output does not record the original one;
+	// the two types may follow in parentheses.
 	Retyped []string
 	// Notes are facts about the output that its user should know, one sentence each: that other readers see more rows
 	// than were written, say.

@@ -23,8 +23,8 @@ func (v Verdict) String() string {
 }
 
 // Bounds is what is known about the values of a column in some rows. Null bounds, and nil ones, are unknown. Bounds are
-// not trusted if one of them is NaN, if they are in the wrong order, or if they are not values of the column's type (or,
-// if that is what the type stores, the same number in another kind).
+// not trusted if one of them is NaN, if they are in the wrong order, or if they are not values of the column's type
+// (or, if that is what the type stores, the same number in another kind).
 //
 // Min and Max need not be values that occur: no value is less than Min, and none is greater than Max, with two
 // qualifications:

@@ -125,7 +125,7 @@ func (d *rescueDoc) addFindings(all []region.Finding) {
 	}
 }
 
-// table returns the table of a name and id, creating it if necessary.
+// table returns the table of a name and id, or nil if it is not known yet.
 func (d *rescueDoc) table(name, id string) *rescuedTable {
 	for _, t := range d.Tables {
 		if t.Table == name && (t.ID == id || t.ID == "" || id == "") {
