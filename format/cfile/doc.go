@@ -43,8 +43,8 @@
 //	v1   compressed_size u32, uncompressed_size u32, compressed data
 //	v2   uncompressed_size u32, compressed data; or, if just as many bytes follow, the data as it is
 //
-// followed, with feature bit 0, by the CRC-32C of all that. This applies to blocks of every kind. A data block of a
-// nullable column begins with
+// With feature bit 0, either form is followed by the CRC-32C of all its bytes. This applies to blocks of every kind. A
+// data block of a nullable column begins with
 //
 //	num_rows varint, bitmap_size varint, bitmap (RLE of width 1; 1 = there is a value)
 //
