@@ -43,8 +43,8 @@
 // float is refused. float 'NaN', float 'Infinity' and float '-Infinity' denote the values that are not finite.
 //
 // A date is [+-]YYYY-MM-DD with four or more digits for the year. A time is HH:MM[:SS[.fraction]] with up to nine
-// digits after the point. A timestamp is a date, followed by T or a blank, a time, and nothing, Z or ±HH:MM; or it is a
-// date alone. Without a zone it is UTC. Columns without a time zone are compared as if they were UTC, too.
+// digits after the point. A timestamp is a date, followed by T or a blank, a time, and nothing, Z or ±HH:MM; or it is
+// a date alone. Without a zone it is UTC. Columns without a time zone are compared as if they were UTC, too.
 //
 // # Comparing
 //

@@ -222,8 +222,7 @@ func ParseColumnMeta(r *thrift.Reader, name string) (m ColumnMeta) {
 	return m
 }
 
-// Write writes m as field id of a struct, or as an item of a list, in the form of generation A or, for any other g, of
-// generation E.
+// Write writes m as field id of a struct, or as an item of a list, in the form of generation A or, if g is not A, of E.
 func (m *ColumnMeta) Write(w *thrift.Writer, id int16, g Generation) {
 	w.Struct(id)
 	w.I32(1, int32(m.Type))
@@ -430,8 +429,7 @@ func (m *FileMeta) Check(at fault.Span) error {
 	return nil
 }
 
-// Agree returns an error of class Corrupt unless num_rows equals total, the sum over the row groups. at is the span of
-// the metadata.
+// Agree returns an error of class Corrupt unless num_rows equals total, the sum over the row groups.
 func (m *FileMeta) Agree(total int64, at fault.Span) error {
 	if total == m.Rows {
 		return nil
@@ -440,8 +438,7 @@ func (m *FileMeta) Agree(total int64, at fault.Span) error {
 		m.Rows)
 }
 
-// CountsAgree reports whether the rows of the row groups add up to num_rows. It is also true if a row group does not
-// state its rows.
+// CountsAgree reports whether the rows of the row groups add up to num_rows, or a row group does not state its rows.
 func (m *FileMeta) CountsAgree() bool {
 	total := int64(0)
 	for _, g := range m.Groups {
@@ -589,8 +586,7 @@ func CRC(parts ...[]byte) uint32 {
 	return c
 }
 
-// Size returns the number of bytes of a value in PLAIN encoding; for BYTE_ARRAY the size of an empty value, for BOOLEAN
-// 0.
+// Size returns the number of bytes of a value in PLAIN encoding: for BYTE_ARRAY of an empty one, for BOOLEAN 0.
 func (p Physical) Size() int {
 	switch p {
 	case Int32, Float, ByteArray:
