@@ -90,8 +90,7 @@ def _library(directory, version):
     out = os.path.join(directory, "libstoa.so")
     env = {**os.environ, "CGO_ENABLED": "1"}
     env.setdefault("GOFLAGS", "-trimpath")
-    stamp = "true" if _git("rev-parse", "HEAD") else "false"  # stoa.run("version") says what stoa.__version__ says
-    subprocess.run(["go", "build", "-buildmode=c-shared", f"-buildvcs={stamp}",
+    subprocess.run(["go", "build", "-buildmode=c-shared", "-buildvcs=false",
                     "-ldflags", f"-s -w -X main.version={version}", "-o", out, "."],
                    cwd=os.path.join(_root, "capi"), env=env, check=True)
     return out

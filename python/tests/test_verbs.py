@@ -1,6 +1,7 @@
 """The verbs: what they return is what the files are, and what the command says."""
 
 import datetime
+import importlib.metadata
 import os
 import re
 
@@ -28,7 +29,13 @@ def test_places_and_anatomy():
 
 
 def test_version():
-    assert stoa.run("version").startswith(f"stoa {stoa.__version__}, go")
+    """The library and the wheel are of one commit, in the words of each: vX-TIME-COMMIT, and what PEP 440 has."""
+    wheel = importlib.metadata.version("stoa")
+    m = re.fullmatch(r"v0\.0\.0-(\d{14})-([0-9a-f]{12})(\+dirty)?", stoa.__version__)
+    if m:
+        assert wheel == f"0.0.0.dev{m[1]}+g{m[2]}" + (".dirty" if m[3] else "")
+    else:
+        assert stoa.__version__ == "unknown" or wheel.startswith(stoa.__version__[1:].partition("-")[0])
 
 
 def test_history_and_moments():
