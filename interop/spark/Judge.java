@@ -25,8 +25,8 @@ import org.apache.spark.sql.types.StructType;
  * Spark, asked through a pipe: Judge WORK MASTER [KEY=VALUE…]. Each line of standard input is a question in JSON, each
  * line of standard output its answer. A question has "sql", or "load" (a place) and "options"; "save" (a directory)
  * writes the rows as Parquet by Spark's own writer instead of answering with them, "view" names them, "explain" asks
- * for the plan, "noop" reads them all; "conf" is set before. A question that fails is answered by {"error": …,
- * "object": …, "offset": …}.
+ * for the plan, "noop" reads them all; "conf" is set before, and "cancel" ends all jobs after so many seconds. A
+ * question that fails is answered by {"error": …, "object": …, "offset": …}.
  */
 public final class Judge {
   private static final ObjectMapper JSON = new ObjectMapper();
@@ -119,7 +119,9 @@ public final class Judge {
       Column c = d.col("`" + f.name().replace("`", "``") + "`");
       String json = f.dataType().json();
       out[i] = json.contains("\"void\"") || json.contains("\"null\"")
-          ? c.cast(DataType.fromJson(json.replace("\"void\"", "\"string\"").replace("\"null\"", "\"string\""))).as(f.name()) : c;
+          ? c.cast(DataType.fromJson(json.replace("\"void\"", "\"string\"").replace("\"null\"", "\"string\"")))
+              .as(f.name())
+          : c;
     }
     return d.select(out);
   }

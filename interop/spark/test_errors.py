@@ -18,7 +18,8 @@ STOA = subprocess.run(["which", "stoa"], check=True, capture_output=True, text=T
 def place(tmp_path_factory):
     """80,000 rows, in batches of at most 65,536."""
     at = tmp_path_factory.mktemp("errors")
-    pq.write_table(pa.table({"id": pa.array(range(80_000), pa.int64()), "s": [f"row {i}" for i in range(80_000)]}), at / "rows.parquet")
+    table = pa.table({"id": pa.array(range(80_000), pa.int64()), "s": [f"row {i}" for i in range(80_000)]})
+    pq.write_table(table, at / "rows.parquet")
     subprocess.run(["stoa", "convert", "-q", f"{at}/rows.parquet", "-o", f"{at}/rows.trv"], check=True)
     subprocess.run(["stoa", "demo", "-q", f"{at}/demo", "--damage"], check=True, capture_output=True)
     return at
@@ -79,11 +80,9 @@ def test_wrong_options(place):
 
 def test_a_stream_that_is_cut_anywhere(place):
     """The stream of a split, cut after so many bytes though the program says that all is well."""
-    split = subprocess.run([STOA, "plan", f"{place}/rows.trv"], check=True, capture_output=True, text=True).stdout.splitlines()[0]
-    size = len(subprocess.run([STOA, "scan", "--split", split], check=True, capture_output=True).stdout)
     whole = total({}, f"{place}/rows.trv")
     assert whole == {"n": 80_000, "s": 80_000 * 79_999 // 2, "m": "row 9999"}
-    cuts = [0, 1, 4, 8, 100, 1000, size // 3, size // 2, size - 1000, size - 9, size - 8, size - 7, size - 4, size - 1]
+    cuts = [0, 1, 4, 8, 100, 1000, 100_000, 600_000, -100_000, -1000, -9, -8, -7, -4, -1]  # from the end, if negative
     for n in cuts:
         c = command(place, f"cut{n}", f'{STOA} "$@" | head -c {n}; exit 0')
         s = conftest.spark()

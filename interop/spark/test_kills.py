@@ -1,5 +1,5 @@
-"""Executors, and the commands that read splits, are killed at random moments, in a cluster of two executors: each time the rows are right, or
-the job fails. STOA_KILLS says how often."""
+"""Executors, and the commands that read splits, are killed at random moments, in a cluster of two executors: each time
+the rows are right, or the job fails. STOA_KILLS says how often."""
 
 import json
 import os
@@ -24,7 +24,7 @@ def place(tmp_path_factory):
     at = tmp_path_factory.mktemp("kills")
     t = pa.table({"id": pa.array(range(ROWS), pa.int64()), "s": [f"{i * 7919 % ROWS}" for i in range(ROWS)]})
     pq.write_table(t, at / "rows.parquet", row_group_size=10_000)
-    subprocess.run(["stoa", "convert", "-q", f"{at}/rows.parquet", "-o", f"{at}/set/"], check=True)
+    subprocess.run(["stoa", "convert", "-q", f"{at}/rows.parquet", "--to", "cfile", "-o", f"{at}/set/"], check=True)
     return f"{at}/set"
 
 
@@ -51,11 +51,13 @@ class Killer(threading.Thread):
 
 
 def test_kills(place):
-    conf = {"spark__jars": session.JAR, "spark__task__maxFailures": "4", "spark__executor__memory": "1g", "spark__speculation": "true"}
+    conf = {"spark__jars": session.JAR, "spark__task__maxFailures": "4", "spark__executor__memory": "1g",
+            "spark__speculation": "true"}
     s = session.Session("local-cluster[2,1,1024]", **conf)
     try:
         s.ask(load=place, options={"target-size": "200kB"}, view="t")
-        sql = "select count(id) n, sum(id) i, sum(cast(s as bigint)) s, sum(crc32(sha2(repeat(s, 40), 512))) x from t where id >= 0"
+        sql = "select count(id) n, sum(id) i, sum(cast(s as bigint)) s, " \
+            "sum(crc32(sha2(repeat(s, 40), 512))) x from t where id >= 0"
         right = s.rows(sql)
         sums = json.loads(right[0])
         assert sums["n"] == ROWS and sums["i"] == sums["s"] == ROWS * (ROWS - 1) // 2
@@ -64,7 +66,8 @@ def test_kills(place):
         count = {"executor": [0, 0, 0], "scan": [0, 0, 0]}
         for i in range(KILLS):
             kind = ("executor", "scan")[i % 2]
-            k = Killer(s.process.pid, b"CoarseGrainedExecutorBackend" if kind == "executor" else b"--split", r.random() * lasts)
+            what = b"CoarseGrainedExecutorBackend" if kind == "executor" else b"--split"
+            k = Killer(s.process.pid, what, r.random() * lasts)
             s.send(sql=sql)
             k.start()
             a = s.answer()

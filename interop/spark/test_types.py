@@ -22,6 +22,10 @@ def moment(zone):
     return lambda r: datetime.datetime(2000, 1, 1, tzinfo=zone) + datetime.timedelta(seconds=r.randint(-2**31, 2**31))
 
 
+def day(r):
+    return datetime.date(2000, 1, 1) + datetime.timedelta(days=r.randint(-9**5, 9**5))
+
+
 def naive(v):
     """Times without a zone, as this Spark has them: 3.3 takes them for UTC."""
     return v.replace(tzinfo=UTC) if session.VERSION.startswith("3.3") else v
@@ -50,9 +54,8 @@ TYPES = {
     "large_y": (pa.large_binary(), lambda r: word(r).encode(), same),
     "view_y": (pa.binary_view(), lambda r: word(r).encode(), same),
     "fixed": (pa.binary(5), lambda r: bytes(r.randrange(256) for _ in range(5)), same),
-    "date32": (pa.date32(), lambda r: datetime.date(2000, 1, 1) + datetime.timedelta(days=r.randint(-9**5, 9**5)), same),
-    "date64": (pa.date64(), lambda r: datetime.date(2000, 1, 1) + datetime.timedelta(days=r.randint(-9**5, 9**5)),
-               lambda v: naive(datetime.datetime(v.year, v.month, v.day))),
+    "date32": (pa.date32(), day, same),
+    "date64": (pa.date64(), day, lambda v: naive(datetime.datetime(v.year, v.month, v.day))),
     "time32": (pa.time32("s"), lambda r: datetime.time(r.randrange(24), r.randrange(60)), number(1)),
     "time64": (pa.time64("us"), lambda r: datetime.time(r.randrange(24), r.randrange(60)), number(10**6)),
     "ts_s": (pa.timestamp("s"), moment(None), naive),
@@ -70,8 +73,10 @@ TYPES = {
     "list": (pa.list_(pa.int64()), lambda r: [r.choice([None, whole(r)]) for _ in range(r.randrange(4))], same),
     "large_list": (pa.large_list(pa.string()), lambda r: [word(r) for _ in range(r.randrange(3))], same),
     "fixed_list": (pa.list_(pa.int16(), 3), lambda r: [r.randint(0, 9) for _ in range(3)], same),
-    "map": (pa.map_(pa.string(), pa.float64()), lambda r: [(f"k{i}", r.choice([None, 1.5])) for i in range(r.randrange(3))], same),
-    "struct": (pa.struct([("x", pa.int32()), ("y", pa.string())]), lambda r: {"x": r.choice([None, 7]), "y": word(r)}, same),
+    "map": (pa.map_(pa.string(), pa.float64()),
+            lambda r: [(f"k{i}", r.choice([None, 1.5])) for i in range(r.randrange(3))], same),
+    "struct": (pa.struct([("x", pa.int32()), ("y", pa.string())]),
+               lambda r: {"x": r.choice([None, 7]), "y": word(r)}, same),
     "structs": (pa.list_(pa.struct([("x", pa.int32()), ("l", pa.list_(pa.string()))])),
                 lambda r: [{"x": i, "l": r.choice([None, [word(r)]])} for i in range(r.randrange(3))], same),
 }
@@ -145,8 +150,8 @@ def test_fields_of_structs(place):
     at, _ = place
     leaf = pa.field("id", pa.int64(), False)
     inner = pa.struct([leaf, pa.field("w", pa.string())])
-    rows = [{"a": {"in": {"id": i, "w": f"w{i}"}, "v": i % 3 or None}, "b": {"x": i % 2 or None, "y": "y"}} if i % 5 else
-            {"a": None, "b": None} for i in range(100)]
+    there = lambda i: {"a": {"in": {"id": i, "w": f"w{i}"}, "v": i % 3 or None}, "b": {"x": i % 2 or None, "y": "y"}}
+    rows = [there(i) if i % 5 else {"a": None, "b": None} for i in range(100)]
     sc = pa.schema([pa.field("a", pa.struct([pa.field("in", inner, False), pa.field("v", pa.int32())])),
                     pa.field("b", pa.struct([pa.field("x", pa.int32()), pa.field("y", pa.string())]))])
     t = pa.Table.from_pylist(rows, sc)
