@@ -137,8 +137,11 @@ final class Options implements Serializable {
 
   /** The verb that reads a split from its standard input. */
   List<String> scan() {
-    List<String> out = new ArrayList<>(Arrays.asList("scan", "--split=-", "--format=arrow", "-q", "--no-progress",
+    List<String> out = new ArrayList<>(Arrays.asList("scan", "--split=-", "--format=arrow", "--no-progress",
         "--parallel=" + get("parallel", "1"), "--damaged=" + get("damaged", "fail")));
+    if (!takesLess()) { // else what is lost is said, for the log
+      out.add("-q");
+    }
     if (all.containsKey("memory")) {
       out.add("--memory=" + all.get("memory"));
     }

@@ -3,6 +3,8 @@ package stoa.spark;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
@@ -108,6 +110,20 @@ public class PlaceCatalog implements TableCatalog, SupportsNamespaces {
   }
 
   @Override public Table loadTable(Identifier id) throws NoSuchTableException {
+    return load(id, null);
+  }
+
+  /** {@code version as of}: what --at takes, such as a hybrid time of Kudu. */
+  @Override public Table loadTable(Identifier id, String version) throws NoSuchTableException {
+    return load(id, version);
+  }
+
+  /** {@code timestamp as of}, in microseconds. */
+  @Override public Table loadTable(Identifier id, long micros) throws NoSuchTableException {
+    return load(id, Instant.EPOCH.plus(micros, ChronoUnit.MICROS).toString());
+  }
+
+  private Table load(Identifier id, String at) throws NoSuchTableException {
     String place = id.name();
     if (root != null) {
       place = places.get(key(id));
@@ -120,6 +136,9 @@ public class PlaceCatalog implements TableCatalog, SupportsNamespaces {
     }
     Map<String, String> o = new HashMap<>(options);
     o.put("path", place);
+    if (at != null) {
+      o.put("at", at);
+    }
     return StoaTable.open(new Options(o));
   }
 
