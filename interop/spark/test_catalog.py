@@ -26,10 +26,12 @@ def names(rows, key):
 
 def test_listing(k):
     s, _ = k
-    assert names(s.rows("show tables in demo"), "tableName") == ["d_major", "dremel.trv", "flat.red", "key.cfile", "primitives.trv"]
+    tables = names(s.rows("show tables in demo"), "tableName")
+    assert tables == ["d_major", "dremel.trv", "flat.red", "key.cfile", "primitives.trv"]
     assert names(s.rows("show namespaces in demo"), "namespace") == ["carbon"]
     assert names(s.rows("show tables in demo.carbon"), "tableName") == ["managed_del"]
-    assert json.loads(s.rows("select count(*) n from demo.carbon.managed_del")[0])["n"] == 4
+    with open(f"{ROOT}/carbon/managed/managed_del.expected.jsonl") as f:
+        assert len(s.rows("select * from demo.carbon.managed_del")) == sum(1 for _ in f)
     assert "id" in names(s.rows("describe demo.d_major"), "col_name")
     a = fails(sql="select * from demo.nothing")
     assert "nothing" in a["error"] and "cannot be found" in a["error"] or "not found" in a["error"], a
@@ -47,8 +49,8 @@ def test_moments():
     s.ask(conf={"spark.sql.catalog.lives": "stoa.Catalog", "spark.sql.catalog.lives.root": f"{ROOT}/kudu/fs_log"})
     found = set()
     for at in ("2026-11-21T07:40:15Z", "2026-11-21T07:40:22Z", "2026-11-21T07:40:31Z"):
-        out = subprocess.run(["stoa", "cat", "-q", "-f", "jsonl", "--columns", "id,v", "--at", at, f"{ROOT}/kudu/fs_log#d_raw"],
-                             capture_output=True, text=True, check=True).stdout.splitlines()
+        cat = ["stoa", "cat", "-q", "-f", "jsonl", "--columns", "id,v", "--at", at, f"{ROOT}/kudu/fs_log#d_raw"]
+        out = subprocess.run(cat, capture_output=True, text=True, check=True).stdout.splitlines()
         got = s.rows(f"select id, v from lives.d_raw timestamp as of '{at}'")
         assert sorted(map(repr, map(json.loads, got))) == sorted(map(repr, map(json.loads, out)))
         found.add(repr(sorted(out)))
