@@ -33,12 +33,12 @@ class Killer(threading.Thread):
 
     def __init__(self, above, kind, after):
         super().__init__()
-        self.above, self.kind, self.after, self.killed = above, kind, after, 0
+        self.above, self.kind, self.after, self.killed, self.done = above, kind, after, 0, False
 
     def run(self):
         time.sleep(self.after)
         end = time.monotonic() + 20
-        while not self.killed and time.monotonic() < end:
+        while not self.killed and not self.done and time.monotonic() < end:
             for p in children(self.above):
                 if self.kind in cmdline(p) and b"java" in cmdline(p).split(b"\0")[0] == (self.kind != b"--split"):
                     try:
@@ -50,10 +50,11 @@ class Killer(threading.Thread):
             time.sleep(0.002)
 
 
-def test_kills(place):
+def killed(place, master, kinds):
+    """Kills one process of a kind a query, and counts: killed, right, failed."""
     conf = {"spark__jars": session.JAR, "spark__task__maxFailures": "4", "spark__executor__memory": "1g",
             "spark__speculation": "true"}
-    s = session.Session("local-cluster[2,1,1024]", **conf)
+    s = session.Session(master, **conf)
     try:
         s.ask(load=place, options={"target-size": "200kB"}, view="t")
         sql = "select count(id) n, sum(id) i, sum(cast(s as bigint)) s, " \
@@ -63,21 +64,30 @@ def test_kills(place):
         assert sums["n"] == ROWS and sums["i"] == sums["s"] == ROWS * (ROWS - 1) // 2
         lasts = s.ask(sql=sql)["seconds"]
         r = random.Random(int(os.environ.get("STOA_SEED", "1")))
-        count = {"executor": [0, 0, 0], "scan": [0, 0, 0]}
+        count = {k: [0, 0, 0] for k in kinds}
         for i in range(KILLS):
-            kind = ("executor", "scan")[i % 2]
-            what = b"CoarseGrainedExecutorBackend" if kind == "executor" else b"--split"
-            k = Killer(s.process.pid, what, r.random() * lasts)
+            kind = list(kinds)[i % len(kinds)]
+            k = Killer(s.process.pid, kinds[kind], r.random() * lasts)
             s.send(sql=sql)
             k.start()
             a = s.answer()
+            k.done = True
             k.join()
             assert "error" in a or a["rows"] == right, (i, kind, a)
             for n, yes in enumerate((k.killed, "error" not in a, "error" in a)):
                 count[kind][n] += bool(yes)
-        print("\nCOUNT killed, right, failed:", count)
-        assert count["executor"][0] > KILLS // 4 and count["scan"][0] > KILLS // 4
+        print(f"\nCOUNT {master}: killed, right, failed: {count}")
+        assert all(n[0] > KILLS // len(kinds) // 3 for n in count.values())
         time.sleep(3)
         assert not [p for p in children(s.process.pid) if b"--split" in cmdline(p)]
     finally:
         s.close()
+
+
+def test_commands(place):
+    """Commands that read splits, in a session that tries a task four times."""
+    killed(place, "local[2,4]", {"command": b"--split"})
+
+
+def test_executors(place):
+    killed(place, "local-cluster[2,1,1024]", {"executor": b"CoarseGrainedExecutorBackend", "command": b"--split"})
