@@ -121,7 +121,7 @@ func TestInterrupt(t *testing.T) {
 		took := time.Since(begin)
 		t.Logf("%q: %v after %s: %s", args, err, took.Round(time.Millisecond), errs)
 		status := c.ProcessState.ExitCode()
-		if status != 1 || !strings.HasPrefix(errs.String(), "stoa: interrupted\n") {
+		if status != 1 || errs.String() != "stoa: interrupted\n" {
 			t.Errorf("%q: status %d, %q; expected 1, interrupted", args, status, errs)
 		}
 		if took > time.Second*time.Duration(patience()) {

@@ -111,7 +111,7 @@ func TestPrompt(t *testing.T) {
 		t.Fatal(err)
 	}
 	prompt := func() *terminal {
-		c := command(dir, "stoa-sql", "-i", "--table", "keys=try/key.cfile")
+		c := command(dir, "stoa", "sql", "-i", "--table", "keys=try/key.cfile")
 		c.Dir = dir
 		x := onTerminal(t, c)
 		x.waits(`stoa> `)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"time"
@@ -87,7 +88,7 @@ beside stoa or on the PATH.`,
 				return cli.WrongUse("--threads %d: expected 1 to %d", f.Threads, maxThreads)
 			}
 			if run == nil {
-				return pass(cmd, a, args)
+				return pass(cmd, a, f, args)
 			}
 			return run(cmd.Context(), a, f, args)
 		},
@@ -132,11 +133,15 @@ func linked(self string) string {
 }
 
 // pass makes stoa-sql run the command line.
-func pass(cmd *cobra.Command, a *cli.App, args []string) error {
+func pass(cmd *cobra.Command, a *cli.App, f *Flags, args []string) error {
 	path, err := find()
 	if err != nil {
 		return errors.New("the program " + program + " is neither beside stoa nor on the PATH: in stoa's sources, " +
 			"`make sql` builds it beside stoa")
+	}
+	if f.Interactive { // Ctrl-C ends a statement there, and not the dialogue
+		signal.Ignore(os.Interrupt)
+		defer signal.Reset(os.Interrupt)
 	}
 	c := exec.CommandContext(cmd.Context(), path, append(given(cmd), args...)...)
 	c.Stdin, c.Stdout, c.Stderr = a.In, a.Out, a.Stderr
@@ -144,12 +149,13 @@ func pass(cmd *cobra.Command, a *cli.App, args []string) error {
 	c.WaitDelay = 2 * time.Second
 	err = c.Run()
 	exit := new(exec.ExitError)
+	said := errors.As(err, &exit) && exit.Exited()
 	switch {
 	case err == nil:
 		return nil
-	case cmd.Context().Err() != nil:
+	case cmd.Context().Err() != nil && !said:
 		return cmd.Context().Err()
-	case !errors.As(err, &exit):
+	case !said:
 		return err
 	}
 	switch exit.ExitCode() { // it has reported the reason
