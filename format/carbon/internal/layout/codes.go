@@ -21,7 +21,9 @@ var tableCodes = []region.CodeDoc{
 		"Java, and with it CarbonData's SDK and Spark before 3.0, counts these by the Julian calendar, Spark since " +
 		"3.0 by the Gregorian one, and the file does not always say who wrote it: option calendar decides."},
 	{Code: "carbon.chunk.damaged", Severity: region.Error,
-		Help: "The metadata of a column chunk cannot be read: the column is lost in this blocklet."},
+		Help: "The metadata of a column chunk cannot be read: the column is lost in this blocklet. Or a chunk is not " +
+			"where the one before it ends: bytes of that one are missing, or were added, and its pages that still " +
+			"decode may have other values."},
 	{Code: "carbon.coverage.gap", Severity: region.Warning, Help: "Bytes that no structure of a row-format file " +
 		"claims: a streaming writer was interrupted. In a columnar file they are an error of the footer."},
 	{Code: "carbon.delete.damaged", Severity: region.Error, Help: "A delete delta cannot be read, or does not " +
