@@ -19,6 +19,7 @@ import (
 
 	"stoa/fault"
 	"stoa/internal/cells"
+	"stoa/internal/exported"
 )
 
 // scan reads a relation. A goroutine reads: pulling from an iterator inside of a call from C ends the process as soon
@@ -121,10 +122,10 @@ func goNext(h C.uintptr_t, out *C.struct_ArrowArray, pins *C.uintptr_t, message 
 	}
 	defer b.Release()
 	p := &runtime.Pinner{}
-	for _, c := range b.Columns() {
-		pin(p, c.Data())
-	}
-	cdata.ExportArrowRecordBatch(b, (*cdata.CArrowArray)(unsafe.Pointer(out)), nil)
+	a := exported.Batch(b)
+	defer a.Release()
+	pin(p, a.Data())
+	cdata.ExportArrowArray(a, (*cdata.CArrowArray)(unsafe.Pointer(out)), nil)
 	*pins = C.uintptr_t(cgo.NewHandle(p))
 	return 1
 }
