@@ -69,15 +69,28 @@ func (a *attack) try(f *fixture, harms []harm, seed uint64, all bool) (*trial, e
 		return nil, err
 	}
 	touched, fit, err := f.apply(dir, harms)
-	if err != nil || !fit {
+	if err != nil || !fit || f.goneFrom(dir) {
 		return nil, err
 	}
 	c := &trial{a: a, f: f, dir: dir, touched: touched}
+	for _, h := range harms {
+		if h.op == "stale" {
+			c.staled = append(c.staled, f.files[h.file])
+		}
+	}
 	c.moved = slices.ContainsFunc(harms, func(h harm) bool { return slices.Contains(special[:4], h.op) })
 	c.shifted = len(harms) == 1 && slices.Contains([]string{"insert", "drop", "double"}, harms[0].op) && f.bounded() &&
 		!f.padded(dir) && !f.likeCut(harms[0])
 	c.judge(rand.New(rand.NewPCG(seed, 3)), all)
 	return c, nil
+}
+
+// goneFrom reports whether none of the files of f is left in a copy: of what is not there no verb can say anything.
+func (f *fixture) goneFrom(dir string) bool {
+	return !slices.ContainsFunc(f.files, func(name string) bool {
+		_, err := os.Lstat(filepath.Join(dir, name))
+		return err == nil
+	})
 }
 
 // one runs one case; its seed determines harms and verbs.

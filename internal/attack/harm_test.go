@@ -114,6 +114,9 @@ type touch struct {
 	from, to int64
 }
 
+// wholeFile ends the touch of a file that was replaced or removed.
+const wholeFile = 1 << 40
+
 // apply applies harms to the copy of f in dir. fit is false if one of them does not fit.
 func (f *fixture) apply(dir string, harms []harm) (touched []touch, fit bool, err error) {
 	defer func() {
@@ -134,9 +137,9 @@ func (f *fixture) apply(dir string, harms []harm) (touched []touch, fit bool, er
 				}
 				return nil, false, err
 			}
-			touched = append(touched, touch{f.files[h.file], 0, 1 << 40})
+			touched = append(touched, touch{f.files[h.file], 0, wholeFile})
 			if h.op == "exchange" {
-				touched = append(touched, touch{f.files[h.n[0]], 0, 1 << 40})
+				touched = append(touched, touch{f.files[h.n[0]], 0, wholeFile})
 			}
 			continue
 		}

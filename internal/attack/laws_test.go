@@ -26,8 +26,9 @@ type trial struct {
 	dir      string
 	touched  []touch
 	finds    []string
-	moved    bool // whole files were replaced or removed
-	shifted  bool // bytes were inserted into or removed from a file, and nothing else was done
+	moved    bool     // whole files were replaced or removed
+	staled   []string // files that were replaced by those of the older state, and perhaps harmed after that
+	shifted  bool     // bytes were inserted into or removed from a file, and nothing else was done
 	excused  bool
 	guessed  bool
 	reported bool
@@ -306,7 +307,7 @@ func (c *trial) aged() {
 		case cmp.Or(err, err2, err3) != nil:
 			return
 		case bytes.Equal(own, was):
-		case bytes.Equal(is, was):
+		case bytes.Equal(is, was), slices.Contains(c.staled, name):
 			replaced[name] = true
 		default:
 			return
@@ -314,7 +315,9 @@ func (c *trial) aged() {
 	}
 	if len(replaced) > 0 {
 		c.f = old
-		c.touched = slices.DeleteFunc(c.touched, func(t touch) bool { return replaced[t.file] })
+		c.touched = slices.DeleteFunc(c.touched, func(t touch) bool {
+			return replaced[t.file] && (t.to >= wholeFile || !slices.Contains(c.staled, t.file))
+		})
 	}
 }
 

@@ -126,12 +126,16 @@ func TestAged(t *testing.T) {
 		want      *fixture
 	}{
 		{"same", "old", old}, {"harmed", "old", old}, {"same", "new", f}, {"same", "harmed", f}, {"", "old", f},
+		{"same", "harmed old", old},
 	} {
 		c := &trial{f: f, dir: t.TempDir(), moved: true, touched: []touch{{"t/0", 1, 2}, {"t/1", 0, 1 << 40}}}
 		if x.zero != "" {
 			put(t, c.dir, "t/0", x.zero)
 		}
 		put(t, c.dir, "t/1", x.one)
+		if x.one == "harmed old" {
+			c.staled = []string{"t/1"}
+		}
 		c.aged()
 		if left := map[*fixture]int{old: 1, f: 2}[x.want]; c.f != x.want || len(c.touched) != left {
 			t.Errorf("%d: %v, touched %v", i, c.f == old, c.touched)
