@@ -53,6 +53,7 @@ type frame struct {
 	name  string
 	index int // of the element that is due, of a list or map
 	last  int16
+	seen  uint64 // a bit for each field below 64 that was read
 	list  bool
 	then  Type // due after the value that is due: the value of a map's entry
 }
@@ -208,6 +209,15 @@ func (r *Reader) Next() bool {
 		r.c.Skip("stop", n)
 		r.close()
 		return false
+	}
+	// No writer repeats a field: a stop was lost, and the fields of another struct would replace those of this one.
+	if id >= 0 && id < 64 {
+		bit := uint64(1) << id
+		if f.seen&bit != 0 {
+			r.failAt(0, malformed(0, "field %d comes twice", id), "")
+			return false
+		}
+		f.seen |= bit
 	}
 	r.id, r.typ, r.truth, r.head, r.due = id, t, truth, n, true
 	f.last = id

@@ -341,6 +341,29 @@ func TestDamage(t *testing.T) {
 	}
 }
 
+// TestFieldsComeOnce: a struct that has a field twice is damaged, in both protocols: the stop between two structs was
+// lost.
+func TestFieldsComeOnce(t *testing.T) {
+	for p, text := range map[thrift.Protocol]string{
+		thrift.Compact: "15" + "02" + "05" + "0204" + "00", // field 1, and field 1 with a long head
+		thrift.Binary:  "08" + "0001" + "00000001" + "08" + "0001" + "00000002" + "00",
+	} {
+		b, err := hex.DecodeString(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := cursor(b)
+		r := thrift.NewReader(c, p)
+		var got []int32
+		for r.Struct(""); r.Next(); {
+			got = append(got, r.I32("n"))
+		}
+		if err := c.Err(); err == nil || !strings.Contains(err.Error(), "field 1 comes twice") || len(got) != 1 {
+			t.Errorf("%s: read %v, %v", p, got, err)
+		}
+	}
+}
+
 func check(t *testing.T, b []byte, p thrift.Protocol) {
 	for _, traced := range []bool{false, true} {
 		c := cursor(b)
