@@ -43,7 +43,7 @@ func TestEachRequestFails(t *testing.T) {
 					asS3(t, f)
 					cli.RemoteOptions.Tries = 1
 					got := said("s3://bucket", append(verb, "s3://bucket/"+name)...)
-					if f.n <= k { // it needs no more requests
+					if atomic.LoadInt64(&f.n) <= k { // it needs no more requests
 						break
 					}
 					if got != want && !(strings.HasSuffix(got, "status: 1") && strings.Contains(got, "BUCKET")) {

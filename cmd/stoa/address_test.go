@@ -26,14 +26,13 @@ const (
 	testSecret = "this+is/the+secret+of+the+test"
 )
 
+// The library waits after a failed request though it does not repeat it.
+func init() { minio.DefaultRetryUnit = time.Microsecond }
+
 // asS3 has s3:// addresses answered by a server.
 func asS3(t *testing.T, h http.Handler) {
 	t.Helper()
 	cli.RemoteOptions = remote.Options{Wait: 20 * time.Microsecond}
-	// the library waits after a failed request though it does not repeat it
-	unit := minio.DefaultRetryUnit
-	minio.DefaultRetryUnit = time.Microsecond
-	t.Cleanup(func() { minio.DefaultRetryUnit = unit })
 	s := httptest.NewServer(h)
 	t.Cleanup(s.Close)
 	for k, v := range map[string]string{"AWS_ACCESS_KEY_ID": testKey, "AWS_SECRET_ACCESS_KEY": testSecret,
