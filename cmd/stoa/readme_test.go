@@ -72,14 +72,15 @@ func session(t *testing.T, old string) string {
 	var out strings.Builder
 	for _, l := range strings.Split(old, "\n") {
 		if strings.HasPrefix(l, "$ stoa ") {
-			out.WriteString(printed(l))
+			text, _ := printed(l)
+			out.WriteString(text)
 		}
 	}
 	return out.String()
 }
 
-// printed is a line of a session that runs stoa, and what is printed by that; nothing if it goes to a file.
-func printed(line string) string {
+// printed is a line of a session that runs stoa, with the output of that unless it goes to a file, and the status.
+func printed(line string) (text string, status int) {
 	command, file, _ := strings.Cut(strings.TrimPrefix(line, "$ stoa "), " > ")
 	if strings.Contains(file, `"`) { // a > in quotes
 		command, file = strings.TrimPrefix(line, "$ stoa "), ""
@@ -87,11 +88,11 @@ func printed(line string) string {
 	var out bytes.Buffer
 	a := cli.NewApp(strings.NewReader(""), &out, &out)
 	a.Tty, a.Width, a.ErrWidth = true, 80, 80
-	runArgs(a, context.Background(), shellWords(command))
+	status = runArgs(a, context.Background(), shellWords(command))
 	if file != "" {
 		out.Reset()
 	}
-	return line + "\n" + string(elapsed.ReplaceAll(out.Bytes(), []byte("0.01 s")))
+	return line + "\n" + string(elapsed.ReplaceAll(out.Bytes(), []byte("0.01 s"))), status
 }
 
 func markdownMatrix() string {

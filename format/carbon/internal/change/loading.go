@@ -41,7 +41,7 @@ type Load struct {
 	schema  *layout.TableSchema
 	list    []layout.ColumnSchema
 	sc      *arrow.Schema
-	fields  []int         // field field of each stored top-level column; -1: the rows lack it
+	fields  []int         // field of each stored top-level column; -1: the rows lack it
 	coder   *coder        // nil: there are no columns with a global dictionary
 	coded   *arrow.Schema // schema of the rows after coder
 	segment string
