@@ -12,10 +12,13 @@ import (
 	"stoa/internal/exported"
 )
 
-// exportBatch gives a batch to the host. What is given is returned, too: its buffers must stay where they are.
+// exportBatch gives a batch to the host. It returns what is given, with a reference that the caller releases: its
+// buffers must stay where they are.
 func exportBatch(b arrow.RecordBatch, out *C.struct_ArrowArray) arrow.ArrayData {
 	a := exported.Batch(b)
 	defer a.Release()
 	cdata.ExportArrowArray(a, (*cdata.CArrowArray)(unsafe.Pointer(out)), nil)
-	return a.Data()
+	d := a.Data()
+	d.Retain() // a.Release drops the reference of a
+	return d
 }
