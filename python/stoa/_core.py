@@ -207,25 +207,28 @@ def interruptible(do: Callable[[int], Any]) -> Any:
         return do(0)
     token = Handle.made("stoa_token")
     out: list = []
+    ended = threading.Event()  # an interrupted join of CPython 3.12 takes the thread for one that has ended
 
     def work():
         try:
             out.append((do(token.number), None))
         except BaseException as e:  # it is raised below, in the main thread
             out.append((None, e))
+        ended.set()
 
-    t = threading.Thread(target=work, daemon=True)
     try:
-        t.start()
+        threading.Thread(target=work, daemon=True).start()
     except RuntimeError:  # the interpreter is ending, and begins no threads any more
         return do(0)
-    try:
-        while t.is_alive():
-            t.join(0.1)
-    except BaseException:
-        lib.stoa_cancel(token.number)
-        t.join()
-        raise
+    interrupt = None
+    while not ended.is_set():
+        try:
+            ended.wait(0.1)
+        except BaseException as e:  # where a thread is still in a host's stream, the interpreter could not end
+            interrupt = interrupt or e
+            lib.stoa_cancel(token.number)
+    if interrupt is not None:
+        raise interrupt
     result, error = out[0]
     if error is not None:
         raise error

@@ -339,6 +339,24 @@ def test_interrupt():
     assert not [n for n in os.listdir() if n.startswith(".stoa")]
 
 
+def test_nothing_runs_on_after_an_interrupt():
+    """Rows of a host that gives its next batch late: the call ends with that batch, not before: a thread that is still in
+    the host's stream when the interpreter ends takes the process with it."""
+    before = """if True:
+        import pyarrow as pa, sys, time
+        def slow():
+            while True:
+                yield pa.record_batch({"a": [1]})
+                time.sleep(1.5)
+        rows = pa.RecordBatchReader.from_batches(pa.schema([("a", pa.int64())]), slow())
+    """
+    before = f"exec({before!r}, globals())"
+    after = "time.sleep(0.3); assert len(sys._current_frames()) == 1"
+    for _ in range(3):
+        assert interrupted("stoa.write(rows, 'slow.trv')", before, after) < 5
+    assert not [n for n in os.listdir() if "slow" in n]
+
+
 def test_interrupt_of_opening():
     import socket
 
