@@ -190,7 +190,7 @@ func (d *describer) blockParts(i int, b *container.Block, name string) error {
 		return nil
 	}
 	a := page.Arrays{Type: col.Type, Bytes: o.Raw}
-	for a.Pos < len(a.Bytes) && !d.Left() { // length by length, run by run
+	for a.Pos < len(a.Bytes) && !d.Left() { // one node per length or run of lengths
 		from := a.Pos
 		l, err := a.Next()
 		if err != nil {

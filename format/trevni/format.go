@@ -38,7 +38,7 @@ var Format = format.Format{
 	WriteKeys:  write.Table.Keys(),
 }
 
-// AvroFormat writes Apache Avro's dialect. It reads all dialects, as Format does, which is asked first.
+// AvroFormat writes Apache Avro's dialect. Like Format it reads all dialects, but Format is tried first.
 var AvroFormat = format.Format{
 	Family:     "trevni",
 	Name:       "trevni-avro",
@@ -96,7 +96,7 @@ func probe(ctx context.Context, tg format.Target) (format.Match, error) {
 	return format.Certain, nil
 }
 
-// probeAvro claims no file: both formats read the same ones, and Format is asked first.
+// probeAvro claims no file: both formats read the same files, and Format is tried first.
 func probeAvro(context.Context, format.Target) (format.Match, error) { return format.No, nil }
 
 // list lists the file.
@@ -146,8 +146,8 @@ func openWithSchema(ctx context.Context, tg format.Target, o format.OpenOptions,
 	return t, nil
 }
 
-// unchecked implements format.Format.Unchecked. Columns say whether their blocks have checksums. The format has none
-// for its header; our writer adds one.
+// unchecked implements format.Format.Unchecked. The metadata of columns declares whether their blocks have checksums.
+// The format has none for its header; our writer adds one.
 func unchecked(ctx context.Context, tg format.Target, o format.OpenOptions) (string, error) {
 	f, err := container.OpenTarget(ctx, tg, o)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"stoa/format/trevni/internal/write"
 )
 
-// Values of WriteOptions, spelled as the command's --opt has them.
+// Values of WriteOptions, spelled as in the command's --opt.
 type (
 	Codec    = write.Codec
 	Checksum = write.Checksum
@@ -35,40 +35,40 @@ type WriteOptions struct {
 // AvroWriteOptions are the options for writing Avro's dialect.
 type AvroWriteOptions struct {
 	WriteOptions
-	Version int // of the format: 2 codes runs of equal array lengths, Avro before 1.7.5 reads only 1; 0: 2
+	Version int // of the format: 2 encodes runs of equal array lengths, Avro before 1.7.5 reads only 1; 0: 2
 }
 
-// Strings are the options as strings, as in --opt.
+// Strings returns the options as strings, as in --opt.
 func (o WriteOptions) Strings() map[string]string {
 	s := write.Options(o)
 	return write.Table.Strings(&s)
 }
 
-// Strings are the options as strings, as in --opt.
+// Strings returns the options as strings, as in --opt.
 func (o AvroWriteOptions) Strings() map[string]string {
 	return write.AvroTable.Strings(&write.AvroOptions{Options: write.Options(o.WriteOptions), Version: o.Version})
 }
 
-// Formats are the formats that the options are for.
+// Formats returns the names of the formats that the options are for.
 func (WriteOptions) Formats() []string { return []string{Format.Name} }
 
-// Formats are the formats that the options are for.
+// Formats returns the names of the formats that the options are for.
 func (AvroWriteOptions) Formats() []string { return []string{AvroFormat.Name} }
 
 // ReadOptions are the options for reading, in all dialects, for stoa.OpenOptions.Typed. The zero value of each is the
 // default.
 type ReadOptions struct {
-	Sorted []string // columns that are known to be sorted: those with first values are searched by them
-	// Schema is the name of a file. In the wiki's and Impala's dialects the columns are those of the schema in it,
-	// which is as stoa schema -f json prints it.
+	Sorted []string // columns known to be sorted: those with first values are searched by them
+	// Schema is the name of a file with a schema as printed by stoa schema -f json. It gives the columns in the wiki's
+	// and Impala's dialects.
 	Schema string
 }
 
-// Strings are the options as strings, as in --source-opt.
+// Strings returns the options as strings, as in --source-opt.
 func (o ReadOptions) Strings() map[string]string {
 	s := table.ReadOptions(o)
 	return table.ReadTable.Strings(&s)
 }
 
-// Formats are the formats that the options are for.
+// Formats returns the names of the formats that the options are for.
 func (ReadOptions) Formats() []string { return []string{Format.Name, AvroFormat.Name} }

@@ -33,7 +33,7 @@ type File struct {
 	name string
 }
 
-// Reader is File under the name that native readers have in all formats.
+// Reader is an alias of File: native readers have this name in all formats.
 type Reader = File
 
 // NewReader opens a Trevni file of size bytes.
@@ -52,7 +52,7 @@ func OpenFile(ctx context.Context, tree store.Tree, name string, o format.OpenOp
 	return &File{t: t, rows: rows.Of("trevni", t, t.File.Header.Rows, tree, o), name: name}, nil
 }
 
-// NumRows is the number of rows.
+// NumRows returns the number of rows.
 func (f *File) NumRows() int64 { return f.rows.NumRows() }
 
 // Row returns row n of all columns. The caller releases the batch.
@@ -72,16 +72,16 @@ func (f *File) RowsFromKey(ctx context.Context, key pred.Value,
 	return f.rows.FromKey(ctx, key, mem)
 }
 
-// Header is what the file says about itself and its columns. It must not be changed.
+// Header returns the parsed header of the file. It must not be changed.
 func (f *File) Header() *layout.Header { return &f.t.File.Header }
 
-// Schema is the Arrow schema of the file's rows.
+// Schema returns the Arrow schema of the file's rows.
 func (f *File) Schema() *arrow.Schema { return f.t.Shown }
 
 // Close closes the file. Its ColumnReaders cannot be used afterwards.
 func (f *File) Close() error { return errors.Join(f.rows.Close(), f.t.Close()) }
 
-// BlockInfo is what a block's descriptor says.
+// BlockInfo is the contents of a block's descriptor.
 type BlockInfo struct {
 	Row, Rows   int64       // number of the first row, and number of rows
 	Raw, Stored int64       // bytes; without the checksum
@@ -97,8 +97,8 @@ type ColumnReader struct {
 	cb     *container.ColumnBlocks
 	sorted bool
 
-	row     int64       // the next
-	first   int64       // row of have's first value
+	row     int64       // the next row
+	first   int64       // number of the first row in decoded
 	decoded arrow.Array // a block, or part of a very large one
 	arena   vec.Arena
 }
@@ -122,21 +122,21 @@ func (f *File) Column(ctx context.Context, name string) (*ColumnReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cb.Rows != h.Rows { // a descriptor is wrong, and with it where rows are
+	if cb.Rows != h.Rows { // a descriptor is wrong, so the rows cannot be located
 		return nil, fault.Corruptf(cb.Desc, f.t.File.PathOf(i), "the blocks have %d rows, the header says %d", cb.Rows,
 			h.Rows)
 	}
 	return &ColumnReader{f: f.t.File, p: f.t.Plan.Phys[k], cb: cb, sorted: f.t.IsSorted(i)}, nil
 }
 
-// Type is the type of the arrays that Next returns.
+// Type returns the type of the arrays that Next returns.
 func (c *ColumnReader) Type() arrow.DataType { return c.p.Type }
 
-// Rows is the number of rows of the column's blocks.
+// Rows returns the number of rows of the column's blocks.
 func (c *ColumnReader) Rows() int64 { return c.cb.Rows }
 func (c *ColumnReader) Row() int64  { return c.row }
 
-// Blocks are the contents of the descriptors.
+// Blocks returns the contents of the descriptors.
 func (c *ColumnReader) Blocks() []BlockInfo {
 	out := make([]BlockInfo, len(c.cb.Blocks))
 	for i, b := range c.cb.Blocks {
@@ -244,7 +244,7 @@ func (c *ColumnReader) SeekValue(ctx context.Context, v pred.Value) (found bool,
 	if err != nil {
 		return false, err
 	}
-	if i < len(blocks) { // it begins at v or after it: so it says itself
+	if i < len(blocks) { // according to its descriptor, it begins at v or after it
 		k, err := c.search(ctx, &blocks[i], v)
 		if err == nil && k != 0 {
 			err = fault.Corruptf(blocks[i].Desc, "first-value", "the block begins below it")

@@ -76,8 +76,8 @@ type recoverer struct {
 	f     *container.File
 	found []region.Finding
 
-	stated   int64 // number of rows that the header states, as far as it is trusted
-	searched int64 // bytes that were read in search of columns
+	stated   int64 // number of rows in the header, as far as it is trusted
+	searched int64 // bytes that were read in the search for columns
 	arena    vec.Arena
 
 	restarted []int // columns that do not begin where the header says
@@ -86,8 +86,9 @@ type recoverer struct {
 // of returns a reporter about a column.
 func (r *recoverer) of(column string) *check.Reporter { return r.For(r.Part, column) }
 
-// breakSeal opens the file although its header is damaged, which is what failed says: with the one bit of the header as
-// it was that the checksum says is another, or, if it says none, as it is; then unproven is true.
+// breakSeal opens a file whose header is damaged; failed is that error. If flipping one bit of the header makes its
+// checksum match, that header is used. Otherwise, if only the checksum is wrong, the header is used unchanged, and
+// unproven is true.
 func (r *recoverer) breakSeal(tg format.Target, o format.OpenOptions, failed error) (f *container.File, unproven bool,
 	err error) {
 	broken := layout.IsSealError(failed)
@@ -112,9 +113,8 @@ func (r *recoverer) breakSeal(tg format.Target, o format.OpenOptions, failed err
 	return f, true, err
 }
 
-// loseScaled gives up the columns of numbers whose scale is a digit or a letter of the schema, such as the scale of
-// decimals or the unit of times: nothing proves that these are unchanged, and a different scale would change each
-// value.
+// loseScaled gives up numeric columns whose scale is a digit or a letter of the schema, such as the scale of decimals
+// or the unit of times: nothing proves that these are unchanged, and a different scale would change each value.
 func (r *recoverer) loseScaled(t *table.Table) {
 	for _, ph := range t.Plan.Phys {
 		cb, err := r.f.Blocks(r.ctx, ph.Stored)
@@ -130,8 +130,8 @@ func (r *recoverer) loseScaled(t *table.Table) {
 	}
 }
 
-// isScaled reports whether values of type d, or of a list of it, are stored numbers times something that is a part of
-// the type.
+// isScaled reports whether values of type d, or of a list of it, are stored numbers times a factor that is part of the
+// type.
 func isScaled(d arrow.DataType) bool {
 	if l, ok := d.(*arrow.ListType); ok {
 		d = l.Elem()
@@ -143,7 +143,7 @@ func isScaled(d arrow.DataType) bool {
 	return arrow.IsDecimal(d.ID())
 }
 
-// magic tries again with the usual magics if the file's own is damaged. failed is the error with it.
+// replaceMagic tries again with the usual magics if the file's own is damaged. failed is the error with that magic.
 func (r *recoverer) replaceMagic(tg format.Target, o format.OpenOptions, failed error) (*container.File, error) {
 	for _, version := range []byte{2, 1} {
 		src, base, size, err := tg.Open(r.ctx)
@@ -164,11 +164,12 @@ func (r *recoverer) replaceMagic(tg format.Target, o format.OpenOptions, failed 
 	return nil, failed
 }
 
-// starts searches for columns that do not begin where the column before ends, and without readable descriptors there.
+// findStarts searches for columns that do not begin where the previous column ends and have no readable descriptors
+// there.
 func (r *recoverer) findStarts() {
 	f := r.f
 	end := f.Header.Size
-	f.Budget += f.At.Len // for reading what a wrong start points to
+	f.Budget += f.At.Len // for reading at wrong starts
 	for i := range f.Header.Columns {
 		c := &f.Header.Columns[i]
 		if cb := r.readAt(i, c.Start); cb != nil {
@@ -181,7 +182,7 @@ func (r *recoverer) findStarts() {
 			at, cb = r.search(i, end)
 		}
 		if cb == nil {
-			continue // it is lost; those after it may be found
+			continue // it is lost; later columns may be found
 		}
 		was := c.Start
 		f.Restart(i, at)
@@ -224,12 +225,12 @@ func (r *recoverer) restoreChecksums() {
 	}
 }
 
-// dropUnproven gives up the blocks of columns that begin where another does, and blocks without checksums that may have
-// been changed, if a column was found at another offset than the header has: then bytes were inserted or removed
-// somewhere. A column without checksums is known not to contain that place only if its blocks end where another column
-// begins, or the file ends, or if it is before a column that is still where the header has it. After the last such
-// column nothing is known: that the next one has no descriptors there may be its own damage, or due to bytes inserted
-// before it.
+// dropUnproven gives up the blocks of columns that begin where another column does. It also gives up blocks without
+// checksums that may have been changed, if a column was found at another offset than the header states: then bytes were
+// inserted or removed somewhere. A column without checksums is known not to contain that place only if its blocks end
+// where another column begins or the file ends, or if it lies before a column that is still where the header states.
+// After the last such column nothing is known: if the next one has no descriptors there, that may be its own damage, or
+// due to bytes inserted before it.
 func (r *recoverer) dropUnproven() {
 	f := r.f
 	moved, last, fixed := len(r.restarted) > 0, int64(0), int64(0)
@@ -240,7 +241,7 @@ func (r *recoverer) dropUnproven() {
 			last = max(last, start)
 		}
 		_, err := f.Blocks(r.ctx, i)
-		if err == nil || start >= f.At.Len { // of what is cut off the place may be right
+		if err == nil || start >= f.At.Len { // beyond the end of a truncated file, the start may still be correct
 			borders[start] = true
 		} else {
 			moved = true
@@ -258,7 +259,7 @@ func (r *recoverer) dropUnproven() {
 		switch c := &f.Header.Columns[i]; {
 		case err != nil || c.Summed || borders[cb.End]:
 			continue
-		case cb.End > f.At.Len && c.Start == last: // the file is cut
+		case cb.End > f.At.Len && c.Start == last: // the file is truncated
 			continue
 		case cb.End <= fixed && c.Start < fixed && moved:
 			continue
@@ -273,7 +274,7 @@ func (r *recoverer) dropUnproven() {
 	}
 }
 
-// lose gives up the blocks of a column that are not lost yet; a nil error none.
+// lose gives up the remaining blocks of a column; if err is nil, none.
 func lose(cb *container.ColumnBlocks, err error) {
 	for k := range cb.Blocks {
 		if b := &cb.Blocks[k]; b.Lost == nil && err != nil {
@@ -322,7 +323,7 @@ func (r *recoverer) search(i int, from int64) (int64, *container.ColumnBlocks) {
 			switch ok, fewer := r.chain(i, cb); {
 			case ok:
 				return start, cb
-			case fewer: // here and farther on there are later columns
+			case fewer: // from here on only later columns can begin
 				return 0, nil
 			}
 		}
@@ -339,7 +340,7 @@ func (r *recoverer) overBudget() bool {
 // minColumn is the minimum size, in bytes, of a column with one block: its count and a descriptor.
 const minColumn = 16
 
-// begins reports whether b can be the beginning of a column, with left bytes of the file from there on.
+// canBegin reports whether b can be the beginning of a column, with left bytes of the file from there on.
 func (r *recoverer) canBegin(i int, b []byte, left int64) bool {
 	count, rows, stored := int64(binary.LittleEndian.Uint32(b)), int64(binary.LittleEndian.Uint32(b[4:])),
 		int64(binary.LittleEndian.Uint32(b[12:]))
@@ -349,7 +350,7 @@ func (r *recoverer) canBegin(i int, b []byte, left int64) bool {
 }
 
 // chain reports whether cb can be the blocks of column i: they fit in the file, and column follows column to its end.
-// fewer: the file ends with a column before the last one.
+// fewer: the file ends with an earlier column than the last.
 func (r *recoverer) chain(i int, cb *container.ColumnBlocks) (ok, fewer bool) {
 	for {
 		if r.overBudget() || len(cb.Blocks) == 0 || cb.End > r.f.At.Len || !r.verifies(i, &cb.Blocks[0]) {
@@ -416,7 +417,7 @@ func (r *recoverer) recount() {
 }
 
 // contradicted reports whether columns that end where they should count other rows than the header, and none as many:
-// then the header's number says nothing of a block that does not prove it.
+// then the header's number does not validate a block that cannot be verified.
 func (r *recoverer) contradicted() (others bool) {
 	for i := range r.f.Header.Columns {
 		cb, err := r.f.Blocks(r.ctx, i)
@@ -431,8 +432,8 @@ func (r *recoverer) contradicted() (others bool) {
 	return others
 }
 
-// rows sets the header's number of rows to the largest of any column if no column has the header's. If columns cannot
-// be read, or contradict each other, they are damaged, and the rows that the header has beyond theirs are lost.
+// rows sets the header's number of rows to the maximum of all columns if no column has the header's number. If columns
+// cannot be read, or contradict each other, they are damaged, and the header's rows beyond theirs are lost.
 func (r *recoverer) rows() error {
 	f := r.f
 	r.stated = f.Header.Rows
@@ -452,7 +453,7 @@ func (r *recoverer) rows() error {
 			rows = max(rows, cb.Rows)
 		}
 	}
-	// in a file without columns there is only the header's number
+	// in a file without columns only the header has a number of rows
 	if failed == nil && (flat || len(f.Header.Columns) == 0) {
 		return nil
 	}
@@ -486,7 +487,7 @@ func (r *recoverer) counts(i int, cb *container.ColumnBlocks) bool {
 		return true
 	}
 	if lost := func(b container.Block) bool { return b.Lost != nil }; !summed && slices.ContainsFunc(cb.Blocks, lost) {
-		return false // bytes that are no descriptors mostly point beyond the end of the file
+		return false // bytes that are no descriptors usually point beyond the end of the file
 	}
 	if cb.Odd == nil && len(cb.Blocks) > 1 {
 		return true
@@ -497,8 +498,9 @@ func (r *recoverer) counts(i int, cb *container.ColumnBlocks) bool {
 	})
 }
 
-// repeated returns the largest number of rows that begin in a repeated column; all: each could be read to its end, and
-// has as many. That of a damaged column is not known: then it is the header's, if the column has enough entries.
+// repeated returns the maximum number of rows that begin in a repeated column. all: each column could be read to its
+// end and has that many rows. The number of a damaged column is unknown: the header's is used if the column has enough
+// entries.
 func (r *recoverer) repeated() (rows int64, all bool) {
 	f := r.f
 	p := schema.PlanOf(&f.Header, nil) // any plan of these levels will do
@@ -506,7 +508,7 @@ func (r *recoverer) repeated() (rows int64, all bool) {
 		return -1, false
 	}
 	rows, all = -1, true
-	v := newVerifier(r.ctx, r.Part, func(region.Finding) bool { return true }) // which verify reports
+	v := newVerifier(r.ctx, r.Part, func(region.Finding) bool { return true }) // for verify to report
 	v.of(f)
 	for _, ph := range p.Phys {
 		if ph.Counted() {
@@ -522,7 +524,7 @@ func (r *recoverer) repeated() (rows int64, all bool) {
 	return rows, all
 }
 
-// lost reports what is known to be lost before rows are read.
+// reportLost reports the losses that are known before rows are read.
 func (r *recoverer) reportLost(t *table.Table) {
 	f := r.f
 	for i := range f.Header.Columns {
@@ -539,7 +541,7 @@ func (r *recoverer) reportLost(t *table.Table) {
 		}
 		for k := range cb.Blocks {
 			if b := &cb.Blocks[k]; b.Lost != nil {
-				if end := b.Row + b.Rows; c.MaxRep > 0 || end > r.stated { // which it cannot have
+				if end := b.Row + b.Rows; c.MaxRep > 0 || end > r.stated { // rows beyond the header's
 					r.of(c.Name).Report("trevni.block.cut", b.Desc, "", "%s", check.Reason(b.Lost))
 				} else {
 					r.of(c.Name).Rows("trevni.block.cut", b.Desc, [2]int64{b.Row, end}, b.Rows, "%s",

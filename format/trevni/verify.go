@@ -38,7 +38,7 @@ type verifier struct {
 	*check.Reporter
 	ctx   context.Context
 	depth format.Depth
-	bad   map[string]bool // paths of blocks that were reported
+	bad   map[string]bool // paths of reported blocks
 
 	t     *table.Table
 	f     *container.File
@@ -57,7 +57,7 @@ func reporter(ctx context.Context, part string, yield func(region.Finding) bool)
 	return r
 }
 
-// codeOf is the code for an error that occurred where code would be reported.
+// codeOf returns the code for an error that occurred where code would be reported.
 func codeOf(code string, e *fault.Error) string {
 	switch {
 	case e.Class == fault.Unsupported:
@@ -133,7 +133,7 @@ func (v *verifier) of(f *container.File) {
 	}
 }
 
-// descriptors verifies the descriptors of a column, and reports what keeps its values from being read.
+// descriptors verifies the descriptors of a column, and reports errors that prevent its values from being read.
 func (v *verifier) descriptors(i int) {
 	col := &v.f.Header.Columns[i]
 	path := v.f.PathOf(i)
@@ -177,7 +177,7 @@ func (v *verifier) values(i int) {
 	ph := v.t.Plan.Phys[i]
 	cb, err := v.f.Blocks(v.ctx, ph.Stored)
 	if err != nil || v.f.Header.Columns[ph.Stored].MaxRep == 0 && cb.Rows > v.f.Header.Rows {
-		return // shown by descriptors
+		return // their descriptors show it
 	}
 	var up *counter
 	if ph.Parent >= 0 && !v.sumSuffices(ph) {
@@ -190,7 +190,7 @@ func (v *verifier) values(i int) {
 	}
 	defer vals.Release()
 	var last []byte
-	began, whole := int64(0), !ph.Counted() // rows of a column of which only its levels say how many it has
+	began, whole := int64(0), !ph.Counted() // counted only if the column's levels alone determine the number of rows
 	for k := range cb.Blocks {
 		if v.Stopped() {
 			return
@@ -209,7 +209,7 @@ func (v *verifier) values(i int) {
 		}
 		began += int64(nest.CountRows(vals.Rep()))
 	}
-	if rows := v.f.Header.Rows; whole && began != rows && cb.Rows >= rows { // else it is reported
+	if rows := v.f.Header.Rows; whole && began != rows && cb.Rows >= rows { // otherwise already reported
 		from := min(began, rows)
 		if began > rows {
 			from = 0
@@ -266,7 +266,7 @@ func (v *verifier) block(ph *page.Physical, b *container.Block, k int, n int64, 
 		first, end = -1, -1
 	}
 	if v.bad[path] {
-		return false // by another physical column
+		return false // reported by another physical column
 	}
 	o, stored, err := v.open(ph.Stored, b, path)
 	if err == nil {
@@ -309,7 +309,7 @@ func (v *verifier) reportInferred() {
 	}
 }
 
-// oddities reports what is valid but unusual.
+// oddities reports valid but unusual properties.
 func (v *verifier) oddities(ph *page.Physical, b *container.Block, o *container.Opened, stored []byte, path string) {
 	col := &v.f.Header.Columns[ph.Stored]
 	d := v.f.Header.Dialect
@@ -390,7 +390,7 @@ func (v *verifier) coverage(tg format.Target, o format.OpenOptions) {
 	gaps, overlaps, err := describe.Claims(v.ctx, v.f.At, func(out *describe.Outline) error {
 		return (&describer{Outline: out}).object(tg, o)
 	})
-	if err != nil { // which has been reported: what cannot be read is not a gap
+	if err != nil { // already reported: an unreadable column is not a gap
 		gaps = nil
 	}
 	v.Unclaimed("trevni.coverage", gaps, overlaps)
@@ -404,7 +404,7 @@ type counter struct {
 	cb   *container.ColumnBlocks
 	up   *counter
 	next int
-	rows []int64 // values of each row that is not asked for yet; -1: not known
+	rows []int64 // buffered numbers of values per row; -1: unknown
 }
 
 func (v *verifier) counter(phys int) *counter {
@@ -430,7 +430,7 @@ func (c *counter) entries(n int64) (sum int64, known bool) {
 	return sum, known && n <= c.most()
 }
 
-// most is how many rows may be processed at once: what is kept of them must fit the limits.
+// most returns the maximum number of rows to process at once: their counts must fit the limits.
 func (c *counter) most() int64 { return c.v.f.Limits.Page / 8 }
 
 // take returns the number of values of each of the next n rows.
@@ -477,8 +477,8 @@ func (c *counter) block(b *container.Block) {
 	}
 }
 
-// lengths returns the lengths in a block, and in per how many of them each row has, nil: one. lengths is nil if they
-// cannot be determined.
+// lengths returns the lengths in a block, and in per the number of lengths of each row, nil: one. lengths is nil if
+// they cannot be determined.
 func (c *counter) lengths(b *container.Block) (lengths []int32, per []int64) {
 	n := b.Rows
 	if c.up != nil {

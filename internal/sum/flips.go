@@ -2,16 +2,17 @@ package sum
 
 import "hash/crc32"
 
-// Flips says which one bit of a text is another, by what its CRC-32 is and should be. There is at most one such bit in
-// a text of up to some 8 KiB, since the CRCs here tell any two of that size that differ in fewer than four bits.
+// Flips finds the single flipped bit of a text from the difference between its stored and its computed CRC-32. In a
+// text of up to some 8 KiB there is at most one such bit, because the CRCs here distinguish any two texts of that size
+// that differ in fewer than four bits.
 type Flips struct {
-	at map[uint32]int // by the difference of two CRCs: the bit, counted from the last byte's first
+	at map[uint32]int // key: the XOR of two CRCs; value: the bit, counted from the last byte's lowest bit
 }
 
 // Castagnoli is the table of CRC-32C.
 func Castagnoli() *crc32.Table { return castagnoli }
 
-// NewFlips is for texts of at most so many bytes.
+// NewFlips returns a Flips for texts of at most most bytes.
 func NewFlips(t *crc32.Table, most int) Flips {
 	f := Flips{make(map[uint32]int, 8*most)}
 	var diff [8]uint32
@@ -27,8 +28,8 @@ func NewFlips(t *crc32.Table, most int) Flips {
 	return f
 }
 
-// Bit is the bit of a text of size bytes, of byte bit/8, that is another; -1: none alone is. diff is the bits in which
-// the CRC of the text is not what it should be.
+// Bit returns the flipped bit of a text of size bytes, as byte*8 + bit; -1: no single bit explains it. diff is the XOR
+// of the stored and the computed CRC.
 func (f Flips) Bit(size int, diff uint32) int {
 	at, ok := f.at[diff]
 	if back := at / 8; ok && back < size {

@@ -30,62 +30,61 @@ import (
 //			m.pairs = append(m.pairs, parseKeyValue(r, ""))
 //		}
 //
-// A field, and an element of a list, is taken by one call of the method of its type; what is not taken is
-// passed over and reported as unknown. The outermost struct is begun with Struct, too. Errors are kept by the
-// cursor: after one, Next is false and values are zero, so that a parser returns what it understood, and who
-// called it looks at Err.
+// Each field and each element of a list is read by one call of the method of its type; values that are not read are
+// skipped and reported as unknown. The outermost struct also begins with Struct. The cursor keeps the first error:
+// after it, Next returns false and values are zero, so a parser returns what it understood, and its caller checks Err.
 type Reader struct {
 	c     *wire.Cursor
 	p     Protocol
 	stack []frame
 
-	// The value that is due: a field's or an element's.
+	// The pending value: that of a field or of an element.
 	due   bool
 	id    int16
 	typ   Type
-	head  int  // bytes of the field's head, at the cursor's place
-	truth bool // of a compact bool as a field
-	short bool // the error might not be one with more bytes
+	head  int  // size of the field's head, which begins at the cursor
+	truth bool // value of a compact bool field
+	short bool // more bytes might remove the error
 }
 
 // frame is a struct, list or map that is being read.
 type frame struct {
 	name  string
-	index int // of the element that is due, of a list or map
+	index int // of the pending element of a list or map
 	last  int16
 	seen  uint64 // a bit for each field below 64 that was read
 	list  bool
-	then  Type // due after the value that is due: the value of a map's entry
+	then  Type // type of the value that follows the pending key of a map's entry
 }
 
-// NewReader reads from c. It may be used for struct after struct; see Reset.
+// NewReader returns a Reader from c. It reads any number of structs, one after the other; see Reset.
 func NewReader(c *wire.Cursor, p Protocol) *Reader { return &Reader{c: c, p: p} }
 
-// Reset has r read from another cursor.
+// Reset makes r read from another cursor.
 func (r *Reader) Reset(c *wire.Cursor) {
 	*r = Reader{c: c, p: r.p, stack: r.stack[:0]}
 }
 
-// Memory that a struct, and an element of a list, is taken to need: a byte of a file may be a whole struct. They are
-// spent of the cursor's budget, as are the bytes of strings.
+// Memory in bytes that a struct and an element of a list are assumed to need, since one byte of a file may be a whole
+// struct. It is charged to the cursor's budget, as are the bytes of strings.
 const (
 	perStruct  = 192
 	perElement = 48
 )
 
-// Err is the first error, which is the cursor's.
+// Err returns the first error, which is the cursor's.
 func (r *Reader) Err() error { return r.c.Err() }
 
-// Short reports whether the error is that the bytes end, so that with more of them there might be none.
+// Short reports whether the error is that the bytes end early, so that with more bytes there might be no error.
 func (r *Reader) Short() bool { return r.short }
 
-// Field is the number of the field that Next found.
+// Field returns the number of the field that Next found.
 func (r *Reader) Field() int { return int(r.id) }
 
-// Type is the type of the value that is due, as the bytes have it.
+// Type returns the type of the pending value as stored.
 func (r *Reader) Type() Type { return r.typ }
 
-// path is the path of field name in the structs that are open.
+// path returns the path of field name within the open structs.
 func (r *Reader) path(name string) string {
 	p := ""
 	for _, f := range r.stack {
@@ -104,7 +103,7 @@ func join(a, b string) string {
 	return a + "." + b
 }
 
-// label is the name that Describe shows: an element without a name is called by its index.
+// label returns the name that Describe shows: an element without a name is shown by its index.
 func (r *Reader) label(name string) string {
 	if name == "" && len(r.stack) > 0 {
 		if f := &r.stack[len(r.stack)-1]; f.list {
@@ -118,25 +117,25 @@ func (r *Reader) fail(off, n int, name, format string, args ...any) {
 	r.c.Fail(off, n, r.path(name), format, args...)
 }
 
-// Fail says that a value that was just taken is corrupt; n is how many bytes before the cursor's place it took.
+// Fail reports the value that was read last, the n bytes before the cursor, as corrupt.
 func (r *Reader) Fail(n int, name, format string, args ...any) {
 	r.fail(r.c.Pos()-n, n, name, format, args...)
 }
 
-// failAt reports an error found head bytes after the cursor's place.
+// failAt reports an error found head bytes after the cursor.
 func (r *Reader) failAt(head int, bad *parseError, name string) {
 	off := r.c.Pos() + head + bad.off
 	r.short = bad.short
 	r.fail(off, min(1, r.c.Pos()+r.c.Left()-off), name, "%s", bad.reason)
 }
 
-// is checks that a value of type want is due. Nothing is due after an error.
+// is checks that a value of type want is pending. After an error none is.
 func (r *Reader) is(name string, want Type) bool {
 	if r.c.Err() != nil {
 		return false
 	}
 	if !r.due {
-		r.fail(r.c.Pos(), 0, name, "no value is due") // a parser took a value twice
+		r.fail(r.c.Pos(), 0, name, "no value is due") // a parser read a value twice
 		return false
 	}
 	if r.typ != want && !(want == List && r.typ == Set) {
@@ -146,7 +145,7 @@ func (r *Reader) is(name string, want Type) bool {
 	return true
 }
 
-// open begins a struct, list or map whose head is head bytes: it reports the node and moves over the head.
+// open begins a struct, list or map whose head is head bytes long: it reports the node and moves past the head.
 func (r *Reader) open(name string, head int, f frame) {
 	if len(r.stack) == MaxDepth {
 		r.fail(r.c.Pos(), 1, name, "nested deeper than %d", MaxDepth)
@@ -166,7 +165,7 @@ func (r *Reader) open(name string, head int, f frame) {
 	r.due, r.head = false, 0
 }
 
-// close ends what was opened last.
+// close ends the innermost open frame.
 func (r *Reader) close() {
 	r.stack = r.stack[:len(r.stack)-1]
 	if r.c.Tracing() {
@@ -175,7 +174,7 @@ func (r *Reader) close() {
 	r.valueRead()
 }
 
-// Struct begins the struct that is due, or the outermost one.
+// Struct begins the pending struct, or the outermost one.
 func (r *Reader) Struct(name string) {
 	if len(r.stack) == 0 && r.c.Err() == nil {
 		r.due, r.typ, r.head = true, Struct, 0
@@ -187,7 +186,7 @@ func (r *Reader) Struct(name string) {
 	r.c.Spend(perStruct)
 }
 
-// Next goes to the next field of the struct that was begun last. It is false at its end, and after an error.
+// Next moves to the next field of the innermost struct. It returns false at the end of the struct and after an error.
 func (r *Reader) Next() bool {
 	if r.c.Err() != nil || len(r.stack) == 0 {
 		return false
@@ -224,8 +223,8 @@ func (r *Reader) Next() bool {
 	return true
 }
 
-// List begins the list or set that is due, of elements of type elem, and gives the index of each, which the loop's body
-// takes. An empty list may say any type.
+// List begins the pending list or set, whose elements have type elem, and yields the index of each element, which the
+// loop's body reads. An empty list may declare any element type.
 func (r *Reader) List(name string, elem Type) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		if !r.is(name, List) {
@@ -244,7 +243,7 @@ func (r *Reader) List(name string, elem Type) iter.Seq[int] {
 	}
 }
 
-// Map begins the map that is due and gives the index of each entry: the loop's body takes the key, then the value.
+// Map begins the pending map and yields the index of each entry: the loop's body reads the key, then the value.
 func (r *Reader) Map(name string, key, value Type) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		if !r.is(name, Map) {
@@ -263,7 +262,7 @@ func (r *Reader) Map(name string, key, value Type) iter.Seq[int] {
 	}
 }
 
-// items has the loop's body take count elements. value is the type of a map's values, which are due after the keys.
+// items lets the loop's body read count elements. value is the type of a map's values, which follow the keys.
 func (r *Reader) items(count int, elem, value Type, yield func(int) bool) {
 	at, more := len(r.stack)-1, true
 	for i := 0; i < count && r.c.Err() == nil; i++ {
@@ -287,7 +286,7 @@ func (r *Reader) items(count int, elem, value Type, yield func(int) bool) {
 	}
 }
 
-// valueRead notes that the value that was due is read. After the key of a map's entry its value is due.
+// valueRead records that the pending value was read. After the key of a map's entry, its value becomes pending.
 func (r *Reader) valueRead() {
 	r.due, r.head = false, 0
 	if len(r.stack) == 0 {
@@ -298,7 +297,7 @@ func (r *Reader) valueRead() {
 	}
 }
 
-// take reads a value without parts: its bytes, without the field's head.
+// take reads a value without parts and returns its bytes, without the field's head.
 func (r *Reader) take(name string, t Type) (b []byte, ok bool) {
 	if !r.is(name, t) {
 		return nil, false
@@ -317,14 +316,14 @@ func (r *Reader) take(name string, t Type) (b []byte, ok bool) {
 	return b, true
 }
 
-// done reports the value that take read, and moves over it.
+// done reports the value that take read, and moves past it.
 func (r *Reader) done(name, text string, size int) {
 	r.c.Node(region.Data, r.c.Pos(), r.head+size, r.label(name), text)
 	r.c.Skip(name, r.head+size)
 	r.valueRead()
 }
 
-// Bool takes a bool.
+// Bool reads a bool.
 func (r *Reader) Bool(name string) bool {
 	b, ok := r.take(name, Bool)
 	if !ok {
@@ -338,7 +337,7 @@ func (r *Reader) Bool(name string) bool {
 	return v
 }
 
-// int takes a whole number of type t, of which text (may be nil) makes what Describe shows.
+// int reads an integer of type t. text, which may be nil, formats it for Describe.
 func (r *Reader) int(name string, t Type, text func(int64) string) (v int64) {
 	b, ok := r.take(name, t)
 	if !ok {
@@ -372,24 +371,24 @@ func (r *Reader) int(name string, t Type, text func(int64) string) (v int64) {
 	return v
 }
 
-// I8 takes an i8 (byte).
+// I8 reads an i8 (byte).
 func (r *Reader) I8(name string) int8 { return int8(r.int(name, I8, nil)) }
 
-// I16 takes an i16.
+// I16 reads an i16.
 func (r *Reader) I16(name string) int16 { return int16(r.int(name, I16, nil)) }
 
-// I32 takes an i32.
+// I32 reads an i32.
 func (r *Reader) I32(name string) int32 { return int32(r.int(name, I32, nil)) }
 
-// I64 takes an i64.
+// I64 reads an i64.
 func (r *Reader) I64(name string) int64 { return r.int(name, I64, nil) }
 
-// Enum takes an i32; text names the value for traces.
+// Enum reads an i32; text names the value for Describe.
 func (r *Reader) Enum(name string, text func(int32) string) int32 {
 	return int32(r.int(name, I32, func(v int64) string { return text(int32(v)) }))
 }
 
-// Double takes a double.
+// Double reads a double.
 func (r *Reader) Double(name string) float64 {
 	b, ok := r.take(name, Double)
 	if !ok {
@@ -408,7 +407,7 @@ func (r *Reader) Double(name string) float64 {
 	return v
 }
 
-// Bytes takes a string or binary: a part of the cursor's bytes.
+// Bytes reads a string or binary. The result aliases the cursor's bytes.
 func (r *Reader) Bytes(name string) []byte {
 	b, ok := r.take(name, Bytes)
 	if !ok {
@@ -423,10 +422,10 @@ func (r *Reader) Bytes(name string) []byte {
 	return b
 }
 
-// String takes a string or binary as a string.
+// String reads a string or binary as a string.
 func (r *Reader) String(name string) string { return string(r.Bytes(name)) }
 
-// Unknown passes over a value that has no meaning here. Next does so by itself.
+// Unknown skips the pending value, whose meaning is unknown. Next calls it for fields that were not read.
 func (r *Reader) Unknown() {
 	if !r.due || r.c.Err() != nil {
 		return
@@ -445,7 +444,7 @@ func (r *Reader) Unknown() {
 	r.done(name, text, n)
 }
 
-// UnexpectedField reports the field that Next found as damage: no fields are ever added to this structure.
+// UnexpectedField reports the field that Next found as damage, for structures to which no field is ever added.
 func (r *Reader) UnexpectedField() {
 	if r.due && r.c.Err() == nil {
 		r.fail(r.c.Pos(), max(r.head, 1), r.unknownName(), "the structure has no such field")
@@ -459,7 +458,7 @@ func (r *Reader) unknownName() string {
 	return "field " + strconv.Itoa(int(r.id))
 }
 
-// quote shows the beginning of b.
+// quote quotes the beginning of b.
 func quote(b []byte) string {
 	const maxQuoted = 48
 	if len(b) > maxQuoted {

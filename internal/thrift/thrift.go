@@ -1,9 +1,9 @@
 // Package thrift reads and writes structs of Apache Thrift, field by field and without generated code, in the compact
 // and the binary protocol.
 //
-// A struct is read over a wire.Cursor, so that the parser that decodes it also describes it and says where it is
-// broken. Thrift structs have no length: they end with a stop byte. Fields may come in any order; a field that is not
-// taken is skipped, and Describe still shows it.
+// Structs are read through a wire.Cursor, so that the parser that decodes a struct also describes it and locates
+// damage. Thrift structs have no length: they end with a stop byte. Fields may come in any order; fields that are not
+// read are skipped, and Describe still shows them.
 //
 // Every length and count is checked against the bytes that are left, and the nesting against MaxDepth, before memory is
 // allocated. Source: thrift-compact-protocol.md and thrift-binary-protocol.md of the Thrift project.
@@ -15,7 +15,7 @@ import (
 	"strconv"
 )
 
-// Protocol is how values become bytes.
+// Protocol is the encoding of values.
 type Protocol uint8
 
 const (
@@ -30,7 +30,7 @@ func (p Protocol) String() string {
 	return "compact protocol"
 }
 
-// Type is the type of a value, the same for both protocols (its numbers are neither's).
+// Type is the type of a value. It is the same for both protocols; its numbers are not those on the wire.
 type Type uint8
 
 const (
@@ -41,7 +41,7 @@ const (
 	I32
 	I64
 	Double
-	Bytes // string and binary: the wire does not tell them apart
+	Bytes // string and binary: the wire does not distinguish them
 	List
 	Set
 	Map
@@ -58,7 +58,7 @@ func (t Type) String() string {
 	return "type " + strconv.Itoa(int(t))
 }
 
-// MaxDepth is how deep structs, lists and maps may be nested.
+// MaxDepth is the maximum nesting depth of structs, lists and maps.
 const MaxDepth = 32
 
 // The numbers of the types on the wire. In the compact protocol 1 and 2 are true and false.
@@ -74,8 +74,8 @@ var (
 		Map: 13, Struct: 12, UUID: 16}
 )
 
-// typeOf is the type that the wire means by number n; ok is false for a number without a meaning. Stop is a type only
-// where a field may begin.
+// typeOf returns the type with number n on the wire; ok is false for an undefined number. Stop is a type only where a
+// field may begin.
 func (p Protocol) typeOf(n byte) (t Type, ok bool) {
 	if p == Binary {
 		if int(n) >= len(binaryTypes) || n == 1 || n == 5 || n == 7 || n == 9 {
@@ -89,7 +89,7 @@ func (p Protocol) typeOf(n byte) (t Type, ok bool) {
 	return compactTypes[n], true
 }
 
-// minSize is the smallest size in bytes of a value of type t as an element of a list.
+// minSize returns the minimum size in bytes of a value of type t as an element of a list.
 func (p Protocol) minSize(t Type) int {
 	switch t {
 	case Double:
@@ -116,11 +116,11 @@ func (p Protocol) minSize(t Type) int {
 	return 1
 }
 
-// parseError is what is wrong at offset off.
+// parseError is an error at offset off.
 type parseError struct {
 	off    int
 	reason string
-	short  bool // more bytes might help
+	short  bool // more bytes might remove it
 }
 
 func malformed(off int, format string, args ...any) *parseError {
@@ -131,8 +131,8 @@ func truncated(off int, format string, args ...any) *parseError {
 	return &parseError{off, fmt.Sprintf(format, args...), true}
 }
 
-// fieldHead reads the head of a field. last is the id of the field before it. n is the size of the head in bytes;
-// truth is the value of a compact bool, which has no other bytes.
+// fieldHead reads the head of a field. last is the id of the field before it. n is the size of the head in bytes; truth
+// is the value of a compact bool, which has no other bytes.
 func (p Protocol) fieldHead(b []byte, last int16) (id int16, t Type, truth bool, n int, bad *parseError) {
 	if len(b) == 0 {
 		return 0, 0, false, 0, truncated(0, "the bytes end where a field or the end of the struct should be")
@@ -165,7 +165,7 @@ func (p Protocol) fieldHead(b []byte, last int16) (id int16, t Type, truth bool,
 	return int16(v>>1) ^ -int16(v&1), t, truth, 1 + k, nil
 }
 
-// listHead reads the head of a list or set: what its elements are, how many, and the head's size.
+// listHead reads the head of a list or set: the element type, the number of elements, and the size of the head.
 func (p Protocol) listHead(b []byte) (elem Type, count, n int, bad *parseError) {
 	if len(b) == 0 || p == Binary && len(b) < 5 {
 		return 0, 0, 0, truncated(0, "the bytes end within the head of a list")
@@ -186,7 +186,7 @@ func (p Protocol) listHead(b []byte) (elem Type, count, n int, bad *parseError) 
 	}
 	elem, ok := p.typeOf(number)
 	if many == 0 {
-		return elem, 0, n, nil // the type of nothing does not matter, and some writers give 0
+		return elem, 0, n, nil // the type of no elements does not matter; some writers store 0
 	}
 	if !ok || elem == Stop {
 		return 0, 0, n, malformed(0, "elements of type %d, which does not exist", number)
@@ -232,7 +232,7 @@ func (p Protocol) mapHead(b []byte) (key, value Type, count, n int, bad *parseEr
 	return key, value, int(many), n, nil
 }
 
-// scalar is the size of a value without parts, of which head bytes are a length in front.
+// scalar returns the size of a value without parts, including head bytes of length prefix.
 func (p Protocol) scalar(b []byte, t Type) (head, size int, bad *parseError) {
 	switch t {
 	case Bool, I8:
@@ -269,8 +269,8 @@ func (p Protocol) scalar(b []byte, t Type) (head, size int, bad *parseError) {
 	return 0, size, nil
 }
 
-// extent walks a value of type t as an element of a list has it (a bool takes a byte) and returns its size. With an
-// error, n is how far it came.
+// extent returns the size of a value of type t that is encoded as an element of a list (there a bool is one byte). On
+// error, n is how far it got.
 func (p Protocol) extent(b []byte, t Type, depth int) (n int, bad *parseError) {
 	if depth >= MaxDepth && (t == Struct || t == List || t == Set || t == Map) {
 		return 0, malformed(0, "nested deeper than %d", MaxDepth)
@@ -297,7 +297,7 @@ func (p Protocol) extent(b []byte, t Type, depth int) (n int, bad *parseError) {
 	return n, bad
 }
 
-// more walks a value at offset n, which is part of one at depth.
+// more returns the offset after the value at offset n, which is a part of a value at depth.
 func (p Protocol) more(b []byte, n int, t Type, depth int) (int, *parseError) {
 	k, bad := p.extent(b[n:], t, depth+1)
 	if bad != nil {

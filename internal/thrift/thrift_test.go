@@ -14,7 +14,7 @@ import (
 	"stoa/wire"
 )
 
-// The same struct as Apache Thrift's Python library (0.25.0) writes it.
+// The same struct as written by Apache Thrift's Python library (0.25.0).
 var written = map[thrift.Protocol]string{
 	thrift.Compact: "" +
 		"111213f914dfd40315ffffffff0f16feffffffffffffffff01179a9999999999b9bf08500773746f6120cf8319350201d80419f6" +
@@ -34,7 +34,7 @@ const shown = `1:true 2:false 3:-7 4:-30000 5:-2147483648 6:9223372036854775807 
 	`42:[-10 -9 -8 -7 -6 -5 -4 -3 -2 -1 0 1 2 3 4 5 6 7 8 9] 43:[true false true] 44:{a:aa b:bb} 45:{} 46:[[""] []] ` +
 	`47:true -2:5 `
 
-// parse reads the struct by its meaning.
+// parse reads the struct field by field.
 func parse(r *thrift.Reader) string {
 	var b strings.Builder
 	for r.Struct("x"); r.Next(); {
@@ -163,7 +163,7 @@ func write(w *thrift.Writer) {
 	w.End()
 }
 
-// The set of the struct is a list on our side, so its type is the one thing that differs.
+// Our writer writes the struct's set as a list, so only its type differs.
 func init() {
 	written[thrift.Compact] = strings.Replace(written[thrift.Compact], "1a31", "1931", 1)
 	written[thrift.Binary] = strings.Replace(written[thrift.Binary], "0e002b", "0f002b", 1)
@@ -186,7 +186,7 @@ func TestSetsAreRead(t *testing.T) {
 	}
 }
 
-// Describe owns every byte, also where nothing is known; the depth returns to what it was.
+// The nodes of Describe cover every byte, also of unknown fields, and the depth returns to its initial value.
 func TestNodesOwnEveryByte(t *testing.T) {
 	for p, text := range written {
 		b, _ := hex.DecodeString(text)
@@ -286,7 +286,7 @@ func TestNestingHasAnEnd(t *testing.T) {
 	}
 }
 
-// What a parser does not take is passed over: fields, elements, values of maps, the rest of a list.
+// Values that a parser does not read are skipped: fields, elements, values of maps, the rest of a list.
 func TestWhatIsNotTaken(t *testing.T) {
 	for p, text := range written {
 		b, _ := hex.DecodeString(text)
@@ -321,7 +321,7 @@ func TestWhatIsNotTaken(t *testing.T) {
 	}
 }
 
-// Cut anywhere and with any byte changed: no panic, and an error has its place.
+// Truncated anywhere and with any byte changed: no panic, and every error has a location.
 func TestDamage(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 7))
 	for p, text := range written {
@@ -341,8 +341,8 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestFieldsComeOnce: a struct that has a field twice is damaged, in both protocols: the stop between two structs was
-// lost.
+// TestFieldsComeOnce: a struct with the same field twice is damaged, in both protocols: the stop between two structs
+// was lost.
 func TestFieldsComeOnce(t *testing.T) {
 	for p, text := range map[thrift.Protocol]string{
 		thrift.Compact: "15" + "02" + "05" + "0204" + "00", // field 1, and field 1 with a long head

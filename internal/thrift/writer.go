@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// Item is the number that elements of lists and maps are written with: they have none.
+// Item is the field number for elements of lists and maps, which have none.
 const Item = 0
 
 // Writer writes structs. The outermost struct is begun with Struct(Item) and ended with End:
@@ -31,13 +31,13 @@ type Writer struct {
 // writing is a struct, list or map that is being written.
 type writing struct {
 	last int16
-	left int // elements of a list that are still to come; -1: a struct
+	left int // remaining elements of a list; -1: a struct
 }
 
-// NewWriter makes an empty Writer.
+// NewWriter returns an empty Writer.
 func NewWriter(p Protocol) *Writer { return &Writer{p: p} }
 
-// Encoded is what was written so far. It is good until the next Reset.
+// Encoded returns the bytes written so far. They are valid until the next Reset.
 func (w *Writer) Encoded() []byte { return w.b }
 
 // Reset empties w.
@@ -69,7 +69,7 @@ func (w *Writer) compactHead(f *writing, id int16, number byte) {
 	f.last = id
 }
 
-// wrote notes that a value is whole: lists that got their last element by it are, too.
+// wrote records that a value is complete, and with it each list of which it was the last element.
 func (w *Writer) wrote() {
 	for n := len(w.stack); n > 0 && w.stack[n-1].left >= 0; n-- {
 		if w.stack[n-1].left--; w.stack[n-1].left > 0 {
@@ -85,14 +85,14 @@ func (w *Writer) Struct(id int16) {
 	w.stack = append(w.stack, writing{left: -1})
 }
 
-// End ends the struct that was begun last.
+// End ends the innermost struct.
 func (w *Writer) End() {
 	w.b = append(w.b, 0)
 	w.stack = w.stack[:len(w.stack)-1]
 	w.wrote()
 }
 
-// List begins a list of n elements, which are written next.
+// List begins a list of n elements, which the caller writes next.
 func (w *Writer) List(id int16, elem Type, n int) {
 	w.begin(id, List)
 	switch {
@@ -106,7 +106,7 @@ func (w *Writer) List(id int16, elem Type, n int) {
 	w.elements(n)
 }
 
-// Map begins a map of n entries: key, value, key, value and so on are written next.
+// Map begins a map of n entries; the caller writes key, value, key, value and so on.
 func (w *Writer) Map(id int16, key, value Type, n int) {
 	w.begin(id, Map)
 	if w.p == Binary {

@@ -10,7 +10,7 @@ import (
 	"stoa/format"
 )
 
-// Of is the Arrow schema of fields. Their types are those that Parse understands, and dictionaries; unions and
+// Of returns the Arrow schema of fields. It accepts the types that Parse understands, and dictionaries; unions and
 // others are refused.
 func Of(fields []format.SchemaField) (*arrow.Schema, error) {
 	out, err := fieldsOf(fields, 0)
@@ -40,7 +40,7 @@ func fieldsOf(fields []format.SchemaField, depth int) ([]arrow.Field, error) {
 	return out, nil
 }
 
-// typeOf is the type of a field: a word for what holds others, else in the words of Parse.
+// typeOf returns the type of a field: nested types are named by a word, all others in the words of Parse.
 func typeOf(f *format.SchemaField, depth int) (arrow.DataType, error) {
 	wrong := func() (arrow.DataType, error) {
 		return nil, fault.Invalidf("schema: field %q: %q with %d children is not a type that can be taken from a text",

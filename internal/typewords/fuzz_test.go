@@ -9,8 +9,7 @@ import (
 	"stoa/fault"
 )
 
-// FuzzSchema parses schemas as they are typed. A type that was understood is, in Arrow's own words, understood
-// again as the same one.
+// FuzzSchema parses arbitrary schemas. The Arrow text of a type that was parsed must parse to the same type.
 func FuzzSchema(f *testing.F) {
 	f.Add(`id: int64 not null, name: utf8, price: decimal(10, 2), at: timestamp[us, tz=UTC], tags: list<utf8>`)
 	f.Add(`w: struct<x: float64, "y z": map<utf8, large_list<bytes>>>, f: fixed_size_list<int8>[3], b: ` +
@@ -26,7 +25,7 @@ func FuzzSchema(f *testing.F) {
 		}
 		for _, field := range sc.Fields() {
 			if _, nested := field.Type.(arrow.NestedType); nested {
-				continue // Arrow's texts of them do not quote names
+				continue // Arrow's text of these types does not quote names
 			}
 			again, err := Parse("x: " + field.Type.String())
 			if err != nil || !arrow.TypeEqual(again.Field(0).Type, field.Type) {

@@ -1,4 +1,4 @@
-// Package typewords reads schemas that people write, and those that `stoa schema -f json` prints.
+// Package typewords reads schemas written by people and those printed by `stoa schema -f json`.
 package typewords
 
 import (
@@ -18,9 +18,9 @@ import (
 //	id: int64 not null, name: utf8, price: decimal(10, 2), at: timestamp[us, tz=UTC], tags: list<utf8>,
 //	where: struct<x: float64, y: float64>, attributes: map<utf8, utf8>
 //
-// Types are written as Arrow's own texts have them; string, int, long, double, float, boolean, date, time and
-// bytes are understood, too. A name that is not plain (letters, digits, _ . - space) is put in double quotes. A
-// text that begins with { is the JSON that `stoa schema -f json` prints.
+// Types are written as in Arrow's own texts; string, int, long, double, float, boolean, date, time and bytes are also
+// accepted. A name with other characters than letters, digits, _ . - and space is put in double quotes. A text that
+// begins with { is the JSON of `stoa schema -f json`.
 func Parse(text string) (*arrow.Schema, error) {
 	if strings.HasPrefix(strings.TrimSpace(text), "{") {
 		fields, err := format.ParseSchema("schema", []byte(text))
@@ -56,7 +56,7 @@ func (p *typeParser) space() {
 	}
 }
 
-// skip passes over a token, if it comes next.
+// skip skips token if it comes next.
 func (p *typeParser) skip(token string) bool {
 	p.space()
 	if !strings.HasPrefix(strings.ToLower(p.s[p.at:]), token) {
@@ -73,7 +73,7 @@ func (p *typeParser) need(token string) error {
 	return nil
 }
 
-// fields reads name: type, … up to the byte end (0: the end of the text), which stays.
+// fields reads name: type, … up to the byte end, which is not consumed (0: the end of the text).
 func (p *typeParser) fields(end byte) ([]arrow.Field, error) {
 	var out []arrow.Field
 	for {
@@ -130,7 +130,7 @@ func (p *typeParser) name() (string, error) {
 	return name, nil
 }
 
-// plain are the types without parameters.
+// plain maps the names of types without parameters.
 var plain = map[string]arrow.DataType{
 	"null": arrow.Null, "bool": arrow.FixedWidthTypes.Boolean, "boolean": arrow.FixedWidthTypes.Boolean,
 	"int8": arrow.PrimitiveTypes.Int8, "int16": arrow.PrimitiveTypes.Int16, "int32": arrow.PrimitiveTypes.Int32,
@@ -155,7 +155,7 @@ var plain = map[string]arrow.DataType{
 	"month_day_nano_interval": arrow.FixedWidthTypes.MonthDayNanoInterval,
 }
 
-// How deep types may be nested, and how long a list of a fixed length may be.
+// Maximum nesting depth of types, and maximum length of fixed-size lists.
 const maxTypeDepth, maxFixed = 64, 1 << 20
 
 func (p *typeParser) typ() (arrow.DataType, error) {
@@ -187,7 +187,7 @@ func (p *typeParser) typ() (arrow.DataType, error) {
 	return nil, p.fail("no such type: %q", word)
 }
 
-// until reads up to the byte end and passes over it.
+// until reads up to the byte end and consumes it.
 func (p *typeParser) until(end byte) (string, error) {
 	n := strings.IndexByte(p.s[p.at:], end)
 	if n < 0 {

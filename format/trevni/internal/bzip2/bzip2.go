@@ -6,11 +6,10 @@ import (
 	"slices"
 )
 
-// A bzip2 compressor for blocks of columns. Go's library has only the other direction, and no library that does
-// both is kept up (docs/decisions/0006-bzip2.md). It is simple rather than fast: one Huffman table, rotations
-// sorted by doubling.
+// A bzip2 compressor for blocks of columns. Go's library only decompresses, and no maintained library does both
+// (docs/decisions/0006-bzip2.md). It is simple rather than fast: one Huffman table, rotations sorted by doubling.
 
-// maxBzip2 is the number of bytes in a bzip2 block at level 9; the reference compressor leaves 19 free, too.
+// maxBzip2 is the number of bytes in a bzip2 block at level 9; the reference compressor also leaves 19 bytes free.
 const maxBzip2 = 900_000 - 19
 
 // bitWriter writes the most significant bit first.
@@ -37,7 +36,7 @@ func (w *bitWriter) end() {
 	}
 }
 
-// bzip2CRC is CRC-32 with the bits of each byte taken from the top.
+// bzip2CRC is the table of CRC-32 with the bits of each byte processed from the most significant one.
 var bzip2CRC = func() (t [256]uint32) {
 	for i := range t {
 		c := uint32(i) << 24
@@ -68,8 +67,8 @@ func Append(dst, src []byte) []byte {
 	return w.b
 }
 
-// firstRuns encodes runs of four or more equal bytes as four of them and a count of the rest, up to 255 in all, until
-// a block is full. used is the number of bytes of src in it, and crc their checksum.
+// firstRuns encodes each run of 4 to 255 equal bytes as four of them and a count of the rest, until a block is full. It
+// reads used bytes of src, whose checksum is crc.
 func firstRuns(src []byte) (out []byte, used int, crc uint32) {
 	crc = ^uint32(0)
 	for used < len(src) && len(out) < maxBzip2-5 {
@@ -109,9 +108,9 @@ func rotations(b []byte) []int32 {
 		at[x]++
 		rank[i] = count[x]
 	}
-	first := make([]int32, n) // where the rotations of a rank begin
+	first := make([]int32, n) // where the rotations of each rank begin
 	for h := 1; h < n; h *= 2 {
-		// In the order of what comes h after it, each goes to the next place of its rank.
+		// In the order of the rotation h bytes later, each rotation goes to the next position of its rank.
 		for i := range n {
 			first[rank[order[i]]] = rank[order[i]]
 		}
@@ -144,7 +143,7 @@ func rotations(b []byte) []int32 {
 	return order
 }
 
-// block writes what follows the checksum of a block.
+// block writes the part of a block after its checksum.
 func (w *bitWriter) block(b []byte) {
 	order := rotations(b)
 	last := make([]byte, len(b))
@@ -177,7 +176,7 @@ func (w *bitWriter) block(b []byte) {
 	}
 	symbols, alphabet := moveToFront(last, front)
 	lengths := codeLengths(symbols, alphabet)
-	w.put(3, 2) // two tables are the fewest; both are the same, and the first is always chosen
+	w.put(3, 2) // the format requires two tables: both are the same, and the first is always chosen
 	selectors := (len(symbols) + 49) / 50
 	w.put(15, uint64(selectors))
 	for range selectors {
@@ -252,7 +251,7 @@ func (t *tree) Pop() any {
 	return x
 }
 
-// codeLengths returns the lengths of a Huffman code of at most 17 bits: weights are flattened until it is so short.
+// codeLengths returns the lengths of a Huffman code of at most 17 bits: weights are flattened until no code is longer.
 func codeLengths(symbols []uint16, alphabet int) []byte {
 	weight := make([]int, alphabet)
 	for _, s := range symbols {

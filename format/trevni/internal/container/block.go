@@ -26,10 +26,10 @@ type sumForm struct {
 	Front  bool // before the data, as the wiki defines it
 	big    bool // big-endian, as Avro's code writes it
 	stored bool // over the stored bytes, not the raw ones
-	Zero   bool // it is always 0: a bug of every version of Avro with the null codec
+	Zero   bool // always 0: a bug of every version of Avro with the null codec
 }
 
-// UsualSum is the form of checksums by the dialect's definition (the wiki), or by its only writer (Avro).
+// UsualSum is the form of checksums by the dialect's definition (the wiki), or as its only writer (Avro) stores them.
 func UsualSum(d layout.Dialect) sumForm {
 	if d == layout.Wiki {
 		return sumForm{Front: true}
@@ -141,7 +141,7 @@ func wrongSum(at fault.Span, d layout.Dialect, sum, raw []byte) error {
 
 // unpack checks the sizes against each other and the limits, and decompresses.
 func (f *File) unpack(col *layout.Column, b *Block, data []byte, a *vec.Arena) (u layout.Unpacked, err error) {
-	// otherwise it is damaged, or nobody needs it
+	// the block is otherwise damaged, or nobody needs it
 	if b.Raw > f.Limits.Page && col.Kind != layout.CodecNone && b.Raw <= col.Kind.MaxRaw(int64(len(data))) {
 		return u, fault.Limitf(b.Desc, "block-uncompressed-size",
 			"%d bytes are more than a page may have (%d, page limit or memory limit)",

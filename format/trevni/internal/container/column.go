@@ -13,7 +13,7 @@ import (
 
 // Block is a block as its descriptor declares it.
 type Block struct {
-	Rows        int64 // of the wiki's repeated columns: entries
+	Rows        int64 // in the wiki's repeated columns: entries
 	Raw, Stored int64 // bytes; without the checksum
 	First       []byte
 	At          fault.Span // stored bytes and checksum
@@ -49,7 +49,7 @@ type descriptorsOf struct {
 	endChecked bool  // shifted is known
 }
 
-// Blocks reads the descriptors of column i, once, and compares their end with where the next column begins.
+// Blocks reads the descriptors of column i, once, and compares the end of its blocks with the start of the next column.
 func (f *File) Blocks(ctx context.Context, i int) (*ColumnBlocks, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -189,8 +189,8 @@ func (f *File) Restart(i int, start int64) {
 	f.Header.Columns[i].Start, f.columns[i], f.starts = start, descriptorsOf{}, nil
 }
 
-// BlocksAt reads the descriptors that column i has if it begins at start. If it begins elsewhere, the result is not
-// kept; read is how many bytes the descriptors take.
+// BlocksAt reads the descriptors that column i would have if it began at start. If it begins elsewhere, the result is
+// not kept; read is the size of the descriptors in bytes.
 func (f *File) BlocksAt(ctx context.Context, i int, start int64) (cb *ColumnBlocks, read int64, err error) {
 	was, had, budget := f.Header.Columns[i].Start, f.columns[i], f.Budget
 	f.Restart(i, start)
@@ -208,14 +208,14 @@ func (f *File) MarkUnreadable(i int, why error) { f.columns[i] = descriptorsOf{e
 // FirstBlocks is how many bytes of a column are read for its descriptors at first: enough for 200 blocks, about 13 MB.
 const FirstBlocks = 4 << 10
 
-// ParseDescriptors reads what a column begins with:
+// ParseDescriptors reads the beginning of a column:
 //
 //	block-count  fixed32
 //	descriptors  for each block:
 //	  block-row-count          fixed32
 //	  block-uncompressed-size  fixed32
 //	  block-compressed-size    fixed32, without the checksum; 0 in Impala's files that are not compressed
-//	  first-value              of the column's type, if the column says so; a boolean takes a byte
+//	  first-value              of the column's type, if its metadata says so; a boolean takes a byte
 //
 // It fails if they take more than budget bytes.
 func ParseDescriptors(c *layout.Cursor, col *layout.Column, d layout.Dialect, budget int64) (cb ColumnBlocks) {

@@ -29,7 +29,7 @@ type File struct {
 	Lenient bool            // recovery: descriptors with a wrong checksum are trusted if the blocks have checksums
 }
 
-// firstRead is how much of a structure is read at once when its length is not known.
+// firstRead is the number of bytes that are read first of a structure of unknown length.
 const firstRead = 64 << 10
 
 // OpenFile reads the header. If that fails, f contains the part that could be parsed.
@@ -93,8 +93,8 @@ func traceHeader(head []byte, at fault.Span, trace func(region.Node)) {
 	layout.ParseHeader(second)
 }
 
-// OpenIgnoringSeal opens the file at tg although the checksum of its header is wrong, which is the error broken. That
-// error is returned if the file cannot be opened.
+// OpenIgnoringSeal opens the file at tg although the checksum of its header is wrong. broken is that error; it is
+// returned if the file cannot be opened.
 func OpenIgnoringSeal(ctx context.Context, tg format.Target, o format.OpenOptions, broken error) (*File, error) {
 	o.NoVerify = true
 	f, err := OpenTarget(ctx, tg, o)
@@ -129,7 +129,7 @@ func OpenFlippedBack(ctx context.Context, tg format.Target, o format.OpenOptions
 	return nil, fault.Span{}
 }
 
-// Patched is a file with other bytes at an offset.
+// Patched is a source with some bytes replaced at an offset.
 type Patched struct {
 	store.Source
 	Off  int64
@@ -195,5 +195,5 @@ func (f *File) CheckRows(ctx context.Context) (odd error) {
 	return odd
 }
 
-// PathOf is the path of a column in errors.
+// PathOf returns the path of a column in errors.
 func (f *File) PathOf(column int) string { return "column[" + strconv.Itoa(column) + "]" }

@@ -49,7 +49,7 @@ func (k Codec) MaxRaw(n int64) int64 {
 	case CodecSnappy:
 		return 64 * n // a copy of at most 64 bytes takes at least two
 	case CodecBzip2:
-		return (n/20 + 1) * 47_000_000 // a block of 900 kB, of runs of 259 bytes shown by five, takes more than 20
+		return (n/20 + 1) * 47_000_000 // a block of 900 kB, with runs of 259 bytes coded as five, takes more than 20
 	}
 	return 1<<31 - 1
 }
@@ -93,13 +93,13 @@ func (k Codec) Decompress(stored []byte, raw int64, a *vec.Arena) (u Unpacked, e
 	return u, err
 }
 
-// zlibHeader reports whether b begins with a header of RFC 1950. A raw deflate stream may do so, too, and is tried
-// first.
+// zlibHeader reports whether b begins with a header of RFC 1950. A raw deflate stream may also begin so; raw deflate is
+// tried first.
 func zlibHeader(b []byte) bool {
 	return len(b) > 2 && b[0]&0x0f == 8 && b[0]>>4 <= 7 && (int(b[0])<<8|int(b[1]))%31 == 0
 }
 
-// inflate fills dst, and checks that the stream ends there, and with src.
+// inflate fills dst, and checks that both the stream and src end there.
 func inflate(dst, src []byte, name string, open func(io.Reader) (io.Reader, error)) error {
 	in := bytes.NewReader(src)
 	z, err := open(in)
@@ -121,7 +121,7 @@ func inflate(dst, src []byte, name string, open func(io.Reader) (io.Reader, erro
 	return nil
 }
 
-// unBzip2 decodes a whole bzip2 stream. The buffer grows with the output, because a few bytes can stand for very many.
+// unBzip2 decodes a whole bzip2 stream. The buffer grows with the output, because a few bytes can expand to very many.
 func unBzip2(src []byte, raw int64) (u Unpacked, err error) {
 	z := bzip2.NewReader(bytes.NewReader(src))
 	var out bytes.Buffer
@@ -130,7 +130,7 @@ func unBzip2(src []byte, raw int64) (u Unpacked, err error) {
 		return u, fault.Rel(0, len(src), "bzip2", "after %d of %d raw bytes: %v", out.Len(), raw, err)
 	}
 	u.Raw = out.Bytes()
-	rest, err := io.Copy(io.Discard, io.LimitReader(z, 64<<20)) // to the end: there is the stream's own checksum
+	rest, err := io.Copy(io.Discard, io.LimitReader(z, 64<<20)) // to the end, which has the stream's own checksum
 	if err != nil {
 		return u, fault.Rel(0, len(src), "bzip2", "after the %d raw bytes: %v", raw, err)
 	}

@@ -13,16 +13,16 @@ import (
 
 // Cursor reads structures whose length is not known beforehand: header and descriptors. Its bytes are the beginning of
 // such a structure; more bytes of the file follow. Short means that the structure continues after these bytes and must
-// be read again with more of them; any other error is an error in the file.
+// be read again with more of them; any other error is damage of the file.
 type Cursor struct {
 	*wire.Cursor
 	More  int64
 	Short bool
 
-	Limits *format.Limits // nil: none
+	Limits *format.Limits // nil: no limits
 }
 
-// Need reports whether the field name has n bytes. If not, either Short is set, or the file is too short for it.
+// Need reports whether the n bytes of field name are present. If not, either Short is set, or the file is too short.
 func (c *Cursor) Need(name string, n int64) bool {
 	if c.Err() != nil {
 		return false
@@ -95,7 +95,7 @@ func Varint(b []byte) (v int64, n int) {
 // AppendLong appends a zig-zag varint.
 func AppendLong(b []byte, v int64) []byte { return binary.AppendUvarint(b, uint64(v)<<1^uint64(v>>63)) }
 
-// AppendText appends a length and the bytes, as String and Bytes are stored.
+// AppendText appends a length and the bytes, the stored form of String and Bytes.
 func AppendText[T ~string | ~[]byte](b []byte, v T) []byte {
 	if len(v) < 64 {
 		b = append(b, byte(len(v)<<1))
@@ -105,7 +105,7 @@ func AppendText[T ~string | ~[]byte](b []byte, v T) []byte {
 	return append(b, v...)
 }
 
-// text reads a length and as many bytes, as String and Bytes are stored, and describes them as one field.
+// text reads a length and that many bytes, the stored form of String and Bytes, and describes them as one field.
 func (c *Cursor) text(name string) []byte {
 	start := c.Pos()
 	b := c.Rest()
@@ -133,7 +133,7 @@ func (c *Cursor) text(name string) []byte {
 	return out
 }
 
-// printable is b for display: quoted if it is text, else hexadecimal, and shortened if it is long.
+// printable returns b for display: quoted if it is text, else hexadecimal, and shortened if it is long.
 func printable(b []byte) string {
 	const maxLen = 60
 	cut := ""

@@ -10,7 +10,7 @@ import (
 	"stoa/region"
 )
 
-// Dialect is whose definition a file follows.
+// Dialect is the definition that a file follows.
 type Dialect uint8
 
 // The dialects. They share the container; even their magics are the same.
@@ -22,14 +22,14 @@ const (
 
 func (d Dialect) String() string { return [...]string{"avro", "impala", "wiki"}[d] }
 
-const Magic = "Trv" // and a byte for the version
+const Magic = "Trv" // followed by the version byte
 
 // Pair is a key and a value in metadata.
 type Pair struct {
 	Key    string
 	Value  []byte
 	At     fault.Span
-	Stored string // the key in the file if it was a misspelling of Key; "" otherwise
+	Stored string // the key in the file if it is a misspelling of Key; "" otherwise
 }
 
 // Header is the beginning of a file: everything but the columns' blocks.
@@ -48,14 +48,14 @@ type Header struct {
 type Column struct {
 	Name        string
 	Type        Type
-	Array       bool // Avro: every entry is a length and as many values
-	Parent      int  // Avro: number of the column whose lengths count this one's entries; -1: rows do
+	Array       bool // Avro: every entry is a length and that many values
+	Parent      int  // Avro: number of the column whose lengths count this column's entries; -1: rows do
 	FirstValues bool // the descriptors of blocks hold the first value
 	MaxDef      int  // Dremel levels (wiki, Impala)
 	MaxRep      int
-	Width       int    // wiki: values of a row, if more than 0
-	Codec       string // as the file spells it; "" = none. Inherited from the file's metadata
-	Checksum    string // likewise
+	Width       int    // wiki: values per row, if above 0
+	Codec       string // as spelled in the file; "": none. Inherited from the file's metadata
+	Checksum    string // also inherited
 	Start       int64  // offset of the column
 	Meta        []Pair
 
@@ -66,7 +66,7 @@ type Column struct {
 	parentName string
 }
 
-// Get returns the value of a key, the last one if there are several.
+// Get returns the value of a key, the last value if the key is repeated.
 func Get(meta []Pair, key string) (value []byte, ok bool) {
 	for _, p := range meta {
 		if p.Key == key {
@@ -141,13 +141,13 @@ func ParseHeader(c *Cursor) (h Header) {
 	return h
 }
 
-// Estimates of the memory that a column, and a pair of metadata, takes.
+// Estimated memory of a column and of a metadata pair, in bytes.
 const (
 	perColumn = 1 << 10
 	perPair   = 128
 )
 
-// named reports whether one of the keys is that of a name in one of the dialects. Columns without one are not kept:
+// named reports whether one of the keys is a dialect's key for the column name. Columns without a name are not kept:
 // there could be millions of them.
 func named(meta []Pair) bool {
 	for _, p := range meta {
@@ -160,10 +160,10 @@ func named(meta []Pair) bool {
 
 // parseMetadata reads
 //
-//	meta-count  zig-zag varint; Avro's reader takes a negative one as none
-//	pairs       key and value, each a zig-zag varint length and so many bytes
+//	meta-count  zig-zag varint; Avro's reader treats a negative count as zero
+//	pairs       key and value, each a zig-zag varint length and that many bytes
 //
-// There is no terminator, unlike in an Avro map.
+// Unlike an Avro map, it has no terminator.
 func parseMetadata(c *Cursor, name string) (pairs []Pair, at fault.Span) {
 	if c.Err() != nil {
 		return nil, fault.Span{}
@@ -187,7 +187,7 @@ func parseMetadata(c *Cursor, name string) (pairs []Pair, at fault.Span) {
 	return pairs, c.SpanOf(start, size)
 }
 
-// metadataLen is the length of the metadata at the beginning of b: a node is emitted before its parts.
+// metadataLen returns the length of the metadata at the beginning of b: a node is emitted before its parts.
 func metadataLen(b []byte) int {
 	pos := 0
 	step := func() (int64, bool) {
@@ -282,7 +282,7 @@ var synonyms = map[string]string{
 }
 
 // Normal returns a key without its prefix, in Avro's spelling, and whether the dialect defines it; other keys are
-// returned as they are.
+// returned unchanged.
 func (d Dialect) Normal(key string) (string, bool) {
 	short, prefixed := strings.CutPrefix(key, "trevni.")
 	if d != Wiki {
@@ -307,7 +307,7 @@ func find(d Dialect, meta []Pair, word string) (value string, ok bool) {
 
 func (c *Column) find(d Dialect, word string) (string, bool) { return find(d, c.Meta, word) }
 
-// flag is a boolean. In Avro's and Impala's files it is true if it is present, whatever its value.
+// flag returns a boolean property. In Avro's and Impala's files a flag is true if it is present, whatever its value.
 func (c *Column) flag(d Dialect, word string) bool {
 	v, ok := c.find(d, word)
 	if d == Wiki && ok {
@@ -377,7 +377,7 @@ func (c *Column) number(d Dialect, word string, to *int, path string) error {
 	return nil
 }
 
-// resolve looks up codec and checksum. An unknown one affects this column only.
+// resolve looks up codec and checksum. An unknown codec or checksum affects this column only.
 func (c *Column) resolve() {
 	var ok bool
 	if c.Kind, ok = CodecByName(c.Codec); !ok {
@@ -394,27 +394,27 @@ func (c *Column) resolve() {
 
 // Metadata of our writer, which other readers ignore.
 const (
-	SchemaKey = "stoa.schema"      // of the file: the Arrow schema as it was written, see storedField
-	SealKey   = "stoa.header"      // of the file: CRC-32 of the header, as eight hexadecimal digits, here zeros
+	SchemaKey = "stoa.schema"      // of the file: the Arrow schema that was written, see storedField
+	SealKey   = "stoa.header"      // of the file: CRC-32 of the header with zeros here, as eight hexadecimal digits
 	PartKey   = "stoa.part"        // of the file, see parts.go
 	DescKey   = "stoa.descriptors" // of a column: CRC-32 of its count and descriptors
-	SortedKey = "stoa.sorted"      // of a column: values never fall
+	SortedKey = "stoa.sorted"      // of a column: values never decrease
 )
 
-// longKeys are the keys long enough to be recognized with two wrong bytes.
+// longKeys are the keys that are long enough to be recognized with two wrong bytes.
 var longKeys = []string{"trevni.codec", "trevni.checksum", "trevni.name", "trevni.type", "trevni.values",
 	"trevni.array", "trevni.parent", "trevni.repetition", "trevni.definition",
 	"HasInitialValue", "MaxRepetition", "MaxDefinition", "ArrayWidth", "CompressionCodec", "ChecksumAlgorithm",
 	"avro.schema", SchemaKey, SealKey, DescKey, SortedKey, PartKey}
 
 // NearestKey returns the known key of the same length that differs from key in the fewest bytes: at most two, or a
-// third of them if it begins with "trevni."; "" if key is known, or there is no such key, or several.
+// third of them if it begins with "trevni."; "" if key is known, or if there is no such key or more than one.
 func NearestKey(key string) string {
 	if slices.Contains(longKeys, key) {
 		return ""
 	}
 	if word, _ := Wiki.Normal(key); slices.Contains([]string{"values", "repetition", "definition", "width", "codec",
-		"checksum"}, word) { // spelled otherwise
+		"checksum"}, word) { // an accepted spelling
 		return ""
 	}
 	nearest, least := "", len(key)
@@ -442,7 +442,7 @@ func NearestKey(key string) string {
 	return nearest
 }
 
-// fixKeys replaces misspelled keys by those of NearestKey that are not present themselves.
+// fixKeys replaces each misspelled key by its NearestKey, unless that key is also present.
 func fixKeys(meta []Pair) {
 	known := map[string]bool{}
 	for _, p := range meta {

@@ -16,16 +16,16 @@ import (
 // The format has no checksum for headers and descriptors. Our writer keeps some in metadata, which other readers
 // ignore.
 
-// NoSeal stands in the place of a header's checksum while it is computed.
+// NoSeal is the placeholder of a header's checksum while the checksum is computed.
 const NoSeal = "00000000"
 
-// SealText is a checksum as metadata has it: the CRC-32 of b in hexadecimal.
+// SealText returns the CRC-32 of b as stored in metadata, in hexadecimal.
 func SealText(b []byte) []byte { return fmt.Appendf(nil, "%08x", crc32.ChecksumIEEE(b)) }
 
-// Seal puts the checksum of the header b at offset at of it, which has NoSeal.
+// Seal stores the checksum of the header b at offset at, where b has NoSeal.
 func Seal(b []byte, at int) { copy(b[at:], SealText(b)) }
 
-// CheckSeal compares the header, which b begins with and which lies at at, with the checksum that our writer keeps in
+// CheckSeal compares the header at the beginning of b, which lies at at, with the checksum that our writer stores in
 // it, and sets Sealed if there is one and it matches.
 func (h *Header) CheckSeal(b []byte, at fault.Span) error {
 	stored, ok := Get(h.Meta, SealKey)
@@ -52,7 +52,7 @@ func (h *Header) CheckSeal(b []byte, at fault.Span) error {
 	return nil
 }
 
-// MaxMend is the size in bytes up to which the flipped bit of a header is looked for.
+// MaxMend is the size in bytes up to which a header is searched for a flipped bit.
 const MaxMend = 8 << 10
 
 // FlippedBits iterates over the bits of b, which begins with a header, that may be the one flipped bit: if it is
@@ -86,7 +86,7 @@ func FlippedBits(b []byte) iter.Seq2[int, int64] {
 	}
 }
 
-// onlyBit is the only bit in which a and b, of the same size, differ; -1: there is none, or more than one.
+// onlyBit returns the only bit in which a and b, of the same size, differ; -1: none, or more than one.
 func onlyBit(a, b []byte) int {
 	found := -1
 	for i := range a {
@@ -101,7 +101,7 @@ func onlyBit(a, b []byte) int {
 	return found
 }
 
-// sealError is the error of a header whose checksum does not match although it can be parsed.
+// sealError is the error of a header that can be parsed but whose checksum does not match.
 type sealError struct{ why *fault.Error }
 
 func (b *sealError) Error() string { return b.why.Error() }

@@ -34,14 +34,14 @@ const (
 	FormBits               // a bit, least significant first
 	FormVarint             // zig-zag varint
 	FormFixed              // width bytes, little-endian
-	FormString             // zig-zag varint length, then so many bytes
+	FormString             // zig-zag varint length, then that many bytes
 )
 
 // Types lists for each type its name in Avro's and Impala's files and in the wiki, its stored form, and its Arrow type.
 var Types = [...]struct {
 	name, Wiki string
 	Form       form
-	Width      int // in bytes, of FormFixed; of FormVarint the most that a value takes
+	Width      int // in bytes: of FormFixed the size, of FormVarint the maximum
 	Arrow      arrow.DataType
 }{
 	Null:      {"null", "Null", FormNone, 0, arrow.Null},
@@ -59,7 +59,7 @@ var Types = [...]struct {
 	Timestamp: {"timestamp", "Timestamp", FormFixed, 12, &arrow.FixedSizeBinaryType{ByteWidth: 12}},
 }
 
-// String is the type's name as Avro's files have it.
+// String returns the type's name in Avro's spelling.
 func (t Type) String() string { return Types[t].name }
 
 // TypeByName finds a type by its name, in upper or lower case, as Avro's reader does.
@@ -85,7 +85,7 @@ func (t Type) MinBytes(n int64) int64 {
 	return n
 }
 
-// Value reads a value of type t and returns its stored bytes; of a string without the length.
+// Value reads a value of type t and returns its stored bytes, without the length of a string.
 func (c *Cursor) Value(name string, t Type) []byte {
 	var out []byte
 	switch info := &Types[t]; info.Form {

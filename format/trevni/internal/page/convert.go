@@ -14,7 +14,7 @@ import (
 	"stoa/vec"
 )
 
-// convert appends n values of p, decoded from src, to dst, for values that are not stored as Arrow has them.
+// convert appends n values of p, decoded from src, to dst. It is used where the stored form differs from Arrow's.
 type convert func(p *Physical, dst *vec.Vector, src []byte, n int, d *decoding) (used int, err error)
 
 // as returns the first n values of T in b without copying.
@@ -108,8 +108,8 @@ func decimals(_ *Physical, dst *vec.Vector, src []byte, n int, _ *decoding) (pos
 	return pos, nil
 }
 
-// shortDecimals decodes decimals of one to eight bytes, up to the first of another length or too near to the end of
-// src. It returns their number and how many bytes they took.
+// shortDecimals decodes decimals of one to eight bytes. It stops at the first with another length and near the end of
+// src. It returns their number and the bytes they took.
 func shortDecimals(out []decimal128.Num, src []byte) (n, used int) {
 	prev, step, shift := byte(0), 0, 0
 	for n < len(out) && used+9 <= len(src) {
@@ -145,7 +145,7 @@ func narrow[T int8 | int16 | uint8 | uint16 | uint32 | uint64](p *Physical, dst 
 	out := vec.Fixed[T](dst, dst.Extend(n))
 	for i, v := range wide {
 		out[i] = T(v)
-		if int64(out[i]) != v || v < 0 && out[i] > 0 { // of 64 bits without a sign any is equal to v
+		if int64(out[i]) != v || v < 0 && out[i] > 0 { // for uint64, out[i] always equals v
 			return used, fault.Rel(0, used, "value["+strconv.Itoa(i)+"]", "expected a value of type %s, found %d",
 				dst.Type, v)
 		}
@@ -153,8 +153,8 @@ func narrow[T int8 | int16 | uint8 | uint16 | uint32 | uint64](p *Physical, dst 
 	return used, nil
 }
 
-// ConvertTo returns how values of a stored type become those of an Arrow type, nil if they are stored as such, and the
-// size of fixed ones in bytes; ok is false if they cannot be converted.
+// ConvertTo returns the conversion from a stored type to an Arrow type, nil if the stored form is Arrow's, and the size
+// of fixed-size values in bytes; ok is false if there is no conversion.
 func ConvertTo(s layout.Type, t arrow.DataType) (c convert, size int, ok bool) {
 	if arrow.TypeEqual(layout.Types[s].Arrow, t) {
 		return nil, 0, true

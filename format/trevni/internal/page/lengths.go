@@ -8,13 +8,13 @@ import (
 	"stoa/internal/enc/plain"
 )
 
-// An array column holds for each entry a length, and then so many values:
+// An array column has for each entry a length, followed by that many values:
 //
 //	length ≥ 0   an int, zig-zag varint
 //	length < 0   a run of n ≥ 2 equal lengths v, which is 0 or 1: (3 − v) − 2n.
 //	             So v = (length+1) & 1, n = ((1−length) >> 1) + 1.
 //
-// Runs are version 2's. The writer makes one of ones only where values take no bytes; booleans begin a new byte
+// Only version 2 has runs. The writer makes runs of ones only where values take no bytes; booleans begin a new byte
 // after every length.
 
 // Arrays reads the entries of an array column: lengths, each followed by its values.
@@ -22,10 +22,10 @@ type Arrays struct {
 	Type   layout.Type
 	Bytes  []byte
 	Pos    int
-	Run    int64 // entries of the current run that are left
+	Run    int64 // remaining entries of the current run
 	of     int32 // their length
-	bit    int   // bits used of the byte before pos, of booleans; 0: none
-	Runs   bool  // there was one
+	bit    int   // booleans: used bits of the byte before pos; 0: none
+	Runs   bool  // there was a run
 	values int64 // so far
 }
 
@@ -48,12 +48,12 @@ func (a *Arrays) Next() (int32, error) {
 		return int32(v), nil
 	}
 	a.of = int32((v + 1) & 1)
-	a.Run = (1 - v) >> 1 // this one is taken
+	a.Run = (1 - v) >> 1 // not counting this entry
 	a.Runs = true
 	return a.of, nil
 }
 
-// Values skips n values and returns where they are: Bytes[from:to]; booleans begin at bit bit of the first byte.
+// Values skips n values and returns their location, Bytes[from:to]; booleans begin at bit bit of the first byte.
 func (a *Arrays) Values(n int32) (from, to, bit int, err error) {
 	a.values += int64(n)
 	if n == 0 {
@@ -96,7 +96,7 @@ func (a *Arrays) skipEntries(n int64) error {
 		if err != nil {
 			return err
 		}
-		// the rest of a run at once: its values take no bytes
+		// skip the rest of a run at once: its values take no bytes
 		if a.Run > 0 && (l == 0 || layout.Types[a.Type].Form == layout.FormNone) {
 			k := min(a.Run, n-1)
 			a.Run -= k
@@ -111,14 +111,14 @@ func (a *Arrays) skipEntries(n int64) error {
 	return nil
 }
 
-// split is what Split returns of an array column's entries.
+// split is the result of Split.
 type split struct {
 	values []byte // of all entries, one after the other
-	count  int64  // how many
+	count  int64  // number of values
 }
 
-// Split reads len(lengths) entries: their lengths, and their values together in scratch, which must have room for the
-// rest of Bytes.
+// Split reads len(lengths) entries. It stores their lengths in lengths and their values contiguously in scratch, which
+// must have room for the rest of Bytes.
 func (a *Arrays) Split(lengths []int32, scratch []byte) (s split, err error) {
 	end, bits := 0, 0
 	first := a.values

@@ -10,8 +10,8 @@ import (
 	"stoa/vec"
 )
 
-// An IntegerArray is what Impala's class of that name makes: n numbers of so many bits as the largest possible
-// one needs, least significant bit first, without a length; the last byte is filled up with zeros.
+// The format of Impala's class IntegerArray: n numbers, each with the number of bits of the largest possible one, least
+// significant bit first, without a length; the last byte is padded with zeros.
 
 // arraySize is the number of bytes of an IntegerArray of n levels up to maxLevel.
 func arraySize(n int64, maxLevel int) int64 { return (n*int64(bits.Len(uint(maxLevel))) + 7) / 8 }

@@ -15,18 +15,18 @@ import (
 //	null    0x00, or a run of n ≥ 2 of them: the varint 3 − 2n, whose lowest bit is set
 //	value   0x02, then the value
 //
-// optionals decodes that in one pass, each value to its place. Everything else (over-long forms of 0 and 1, longer
-// lengths, runs of ones, damage) it leaves to arrayStepwise, which also reports errors.
+// optionals decodes it in one pass, each value directly to its final position. It leaves everything else (over-long
+// forms of 0 and 1, longer lengths, runs of ones, damage) to arrayStepwise, which also reports errors.
 type optionals struct {
 	src   []byte
 	pos   int
 	n     int    // entries
-	part  bool   // the block has more of them
+	part  bool   // the block has more entries
 	valid []byte // bitmap of the n entries; all ones at first
 	nulls int
 }
 
-// null decodes a null or a run of them, which begins at entry i, and returns how many; 0 if it is something else.
+// null decodes a null or a run of nulls that begins at entry i, and returns their number; 0: not a null.
 func (o *optionals) null(i int) int {
 	k := 1
 	if o.src[o.pos] == 0 {
@@ -168,8 +168,7 @@ func optionalVarints[T int32 | int64](o *optionals, out []T, truncated, most uin
 	return true
 }
 
-// oneOptional decodes nulls, or one value without a kernel, and returns the number of entries; 0 if it is something
-// else.
+// oneOptional decodes nulls, or one value without a kernel, and returns the number of entries; 0: neither.
 func oneOptional[T int32 | int64](o *optionals, i int, out []T, most uint64) int {
 	if o.pos >= len(o.src) {
 		return 0
@@ -236,7 +235,7 @@ func (o *optionals) strings(dst *vec.Vector, first int, text bool) bool {
 }
 
 // copyShort copies a string of at most 48 bytes, whose length is stored as l, together with some bytes after it, 16 at
-// a time: for more the compiler makes a call.
+// a time: for larger copies the compiler calls a function.
 func copyShort(to, from unsafe.Pointer, l byte) {
 	*(*[16]byte)(to) = *(*[16]byte)(from)
 	if l > 32 {

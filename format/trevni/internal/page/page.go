@@ -20,8 +20,8 @@ import (
 	"stoa/vec"
 )
 
-// maxSub is the maximum number of rows of a page: blocks of more are returned as several, so that a few bytes of nulls
-// or runs do not take unbounded memory. It is a multiple of 8, so that booleans are split between bytes.
+// maxSub is the maximum number of rows of a page: larger blocks are returned as several pages, so that a few bytes of
+// nulls or runs do not take unbounded memory. It is a multiple of 8, so that booleans are split between bytes.
 const maxSub = 128 << 10
 
 // Shape is the part of a stored column's blocks that makes up a physical column.
@@ -31,12 +31,12 @@ const (
 	ShapeFlat     Shape = iota // values
 	ShapeList                  // of an array column: lengths and values, as lists
 	ShapeLengths               // of an array column: lengths only
-	ShapePresence              // the same; lengths are 0 or 1
+	ShapePresence              // lengths only, each 0 or 1
 	ShapeItems                 // of an array column: values only
 	ShapeOptional              // of an array column whose lengths are 0 or 1: values, null where it is 0
 	ShapeNullable              // wiki, Impala: a definition level of 0 or 1, values where it is 1
 	ShapeLevels                // wiki: definition and repetition levels
-	ShapeMatrix                // wiki: rows of equally many values, as lists
+	ShapeMatrix                // wiki: rows with the same number of values each, as lists
 )
 
 // Physical is a physical column, and how it is decoded from the blocks of a stored column. One stored column may have
@@ -46,9 +46,9 @@ type Physical struct {
 	Stored     int // stored
 	StoredType layout.Type
 	Shape      Shape
-	Conv       convert // nil: values are stored as Arrow has them
+	Conv       convert // nil: values are stored in Arrow's form
 	Enum       []string
-	Size       int // of fixed values that are stored as bytes
+	Size       int // of fixed-size values that are stored as bytes
 	Width      int // of ShapeMatrix
 }
 
@@ -68,7 +68,7 @@ type chunk struct {
 	reserved reservation
 }
 
-// reservation is how much memory to reserve in a vector: as much as earlier ones needed; for the first, an estimate
+// reservation is the amount of memory to reserve in a vector: the size of earlier vectors; for the first, an estimate
 // from the descriptors.
 type reservation struct{ entries, bytes atomic.Int64 }
 
@@ -78,7 +78,7 @@ const (
 	reserveBytes = 16 << 20
 )
 
-// expect estimates from the descriptor of the block that has the first wanted row.
+// expect makes the estimate from the descriptor of the block with the first wanted row.
 func (r *reservation) expect(cb *container.ColumnBlocks, rows vec.Range) {
 	i, _ := slices.BinarySearchFunc(cb.Blocks, rows.From,
 		func(b container.Block, row int64) int { return cmp.Compare(b.Row+b.Rows, row+1) })
@@ -95,7 +95,7 @@ func (r *reservation) expect(cb *container.ColumnBlocks, rows vec.Range) {
 
 func (r *reservation) reserve(dst *vec.Vector) { dst.Reserve(int(r.entries.Load()), r.bytes.Load()) }
 
-// note records the size of dst, whose last block had raw bytes.
+// note records the size of dst. raw is the raw size of its last block in bytes.
 func (r *reservation) note(dst *vec.Vector, raw int) {
 	if n := int64(dst.Len()); n > r.entries.Load() {
 		r.entries.Store(n)
@@ -108,7 +108,8 @@ func (r *reservation) note(dst *vec.Vector, raw int) {
 	}
 }
 
-// NewChunk returns the pages of p with rows of the range. Damage of its descriptors is the Lost of its pages.
+// NewChunk returns the pages of p with rows of the range. If its descriptors are damaged, that error is the Lost of its
+// pages.
 func NewChunk(ctx context.Context, f *container.File, p *Physical, rows vec.Range) (*chunk, error) {
 	c := &chunk{f: f, p: p, rows: rows}
 	var err error
@@ -159,7 +160,7 @@ func (c *chunk) Next(context.Context) (format.Page, error) {
 	return c.lost(), nil
 }
 
-// lost is a page of rows from sub on for which there is no block, at most maxSub.
+// lost returns a page of at most maxSub rows from sub on, for which there is no block.
 func (c *chunk) lost() format.Page {
 	c.sub = max(c.sub, c.rows.From/maxSub*maxSub)
 	p := format.Page{Ordinal: c.i, First: c.sub, Rows: min(maxSub, c.f.Header.Rows-c.sub), Entries: -1, Lost: c.err,
@@ -176,7 +177,7 @@ func (c *chunk) lost() format.Page {
 	return p
 }
 
-// part is the page of block b, or of a part of it.
+// part returns the page of block b, or of a part of it.
 func (c *chunk) part(b *container.Block) format.Page {
 	p := c.page(b)
 	p.First, p.Rows, p.Entries = b.Row, b.Rows, b.Rows
@@ -216,7 +217,7 @@ func (c *chunk) page(b *container.Block) format.Page {
 	return p
 }
 
-// nextLevels is Next for repeated columns, whose blocks do not have their number of rows.
+// nextLevels is Next for repeated columns, whose blocks do not store their number of rows.
 func (c *chunk) nextLevels() (format.Page, error) {
 	for ; c.i < len(c.cb.Blocks); c.i++ {
 		if b := &c.cb.Blocks[c.i]; b.Rows > 0 {
@@ -242,7 +243,7 @@ func FewEntries(f *container.File, cb *container.ColumnBlocks, path string) erro
 		"the blocks have %d entries, which are too few for the %d rows that the header says", cb.Rows, f.Header.Rows)
 }
 
-// Dict is none: Trevni has no dictionaries.
+// Dict returns no page: Trevni has no dictionaries.
 func (c *chunk) Dict() (format.Page, bool) { return format.Page{}, false }
 
 // decoding is one page being decoded.
@@ -293,7 +294,7 @@ func (d *decoding) entries(dst *vec.Vector) error {
 			d.p.Name)
 	}
 	if n*int64(max(dst.Width(), 1)) > d.limit || n > 1<<31-64 {
-		// then a limit is not what keeps them from being read
+		// damage takes precedence over a limit
 		if minBytes := d.minBytes(n); minBytes > int64(len(d.o.Raw)) {
 			return fault.Rel(0, len(d.o.Raw), "", "%d entries take at least %d bytes, the block has %d", n, minBytes,
 				len(d.o.Raw))
@@ -312,7 +313,7 @@ func (d *decoding) entries(dst *vec.Vector) error {
 	return d.array(dst, int(n))
 }
 
-// minBytes is the minimum size of n entries in bytes: 0 if they can be runs of lengths, or null.
+// minBytes is the minimum size of n entries in bytes: 0 if they can be runs of lengths, or nulls.
 func (d *decoding) minBytes(n int64) int64 {
 	switch d.p.Shape {
 	case ShapeFlat:
@@ -352,7 +353,7 @@ func (d *decoding) flat(dst *vec.Vector, n int) error {
 	return d.rest(skip+used, n)
 }
 
-// shifted is a relative error about bytes that begin at offset off of the block.
+// shifted adds off, the offset of the decoded bytes in the block, to a relative error.
 func shifted(err error, off int) error {
 	e, ok := err.(*fault.Error)
 	if !ok || e.At.Object != "" {
@@ -525,8 +526,8 @@ func (d *decoding) matrix(dst *vec.Vector, n int) error {
 	return d.rest(skip+used, n)
 }
 
-// DecodeBlock decodes a single block, number t.Page.Ordinal of its column and of t.N entries, in parts, as a scan does.
-// In the end dst has the entries of the last part.
+// DecodeBlock decodes one block in parts, as a scan does. The block has number t.Page.Ordinal in its column and t.N
+// entries. In the end dst has the entries of the last part.
 func DecodeBlock(ctx context.Context, f *container.File, p *Physical, b *container.Block, t format.Task,
 	dst *vec.Vector) error {
 	c := &chunk{f: f, p: p, rows: vec.Range{To: 1 << 62}, cb: &container.ColumnBlocks{Blocks: []container.Block{*b}}}

@@ -55,7 +55,7 @@ func denseStrings(dst *vec.Vector, src []byte, n int, text bool) (used int, err 
 	at := dst.Extend(n)
 	offs := dst.Offsets(at)
 	base := offs[0]
-	out, err := dst.Bytes(base, int64(len(src))) // enough: lengths take some of src
+	out, err := dst.Bytes(base, int64(len(src))) // large enough: lengths take some of src
 	if err != nil {
 		return 0, err
 	}
@@ -82,7 +82,7 @@ func denseStrings(dst *vec.Vector, src []byte, n int, text bool) (used int, err 
 		}
 		from := pos + k
 		if l <= 16 && from+16 <= len(src) {
-			*(*[16]byte)(out[end:]) = *(*[16]byte)(src[from:]) // what is too much is overwritten, or in vec.Slack
+			*(*[16]byte)(out[end:]) = *(*[16]byte)(src[from:]) // surplus bytes are overwritten, or lie in vec.Slack
 		} else {
 			copy(out[end:], src[from:from+int(l)])
 		}
@@ -97,10 +97,10 @@ func denseStrings(dst *vec.Vector, src []byte, n int, text bool) (used int, err 
 	return pos, nil
 }
 
-// shortStrings decodes strings of at most 48 bytes, up to the first that is longer or too near to the end of src, and
-// returns their number. off is the offset of the first. It predicts that the next string is as long as this one, so
-// that the processor need not wait for one length to find the next. A misprediction costs more than waiting: after too
-// many, it stops predicting.
+// shortStrings decodes strings of at most 48 bytes and returns their number. It stops at the first longer one and near
+// the end of src. off is the offset of the first. It predicts that the next string is as long as this one, so that the
+// processor need not wait for one length to find the next. A misprediction costs more than waiting: after too many, it
+// stops predicting.
 func shortStrings(truncated []int32, out, src []byte, off int32) int {
 	const maxLen, room = 48, 49 // room: a length and the longest string
 	if len(src) < room || len(out) < len(src) {
@@ -140,8 +140,7 @@ func shortStrings(truncated []int32, out, src []byte, off int32) int {
 	return len(truncated)
 }
 
-// InvalidUTF8 returns the index of the first string that is not UTF-8, -1 if there is none. b has the bytes from
-// offs[0] on.
+// InvalidUTF8 returns the index of the first string that is not UTF-8, or -1. b has the bytes from offs[0] on.
 func InvalidUTF8(b []byte, offs []int32) int {
 	if ascii(b) {
 		return -1
@@ -170,8 +169,8 @@ func ascii(b []byte) bool {
 	return true
 }
 
-// skipValues returns the size in bytes of n values of type t at the front of src; -1 if src ends before, or a length is
-// wrong.
+// skipValues returns the size in bytes of n values of type t at the front of src; -1 if src is too short or a length is
+// invalid.
 func skipValues(t layout.Type, src []byte, n int) int {
 	switch info := &layout.Types[t]; info.Form {
 	case layout.FormNone:
@@ -200,8 +199,8 @@ func skipValues(t layout.Type, src []byte, n int) int {
 	return -1
 }
 
-// spread moves k values, which were just appended to dst as entry at and following, to those of n entries from there on
-// that are valid. mark sets the bits of these n entries in the validity bitmap, exactly k of them to 1.
+// spread moves the last k values of dst, appended from entry at on, to the valid ones among n entries from at on. mark
+// sets the bits of these n entries in the validity bitmap, exactly k of them to 1.
 func spread(dst *vec.Vector, at, k, n int, a *vec.Arena, mark func(valid []byte)) {
 	dst.Extend(n - k)
 	if k == n && !dst.HasValidity() {
@@ -242,7 +241,7 @@ func spreadBits(b []byte, at, n, k int, valid, spare []byte) {
 	}
 }
 
-// First returns the first value of a block as its descriptor has it; nil if there is none.
+// First returns the first value of a block in the form of its descriptor; nil if there is none.
 func (p *Physical) First(o *container.Opened) []byte {
 	n := skipValues(p.StoredType, o.Raw, 1)
 	if n < 0 {

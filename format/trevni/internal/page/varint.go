@@ -11,10 +11,10 @@ import (
 	"stoa/internal/enc/zigzag"
 )
 
-// The kernels of zig-zag varints. Each decodes len(dst) values from the front of src and says how many bytes they took.
+// The kernels of zig-zag varints. Each decodes len(dst) values from the front of src and returns the bytes they took.
 
-// decodeInts decodes len(dst) values of 32 bits, at most five bytes each, and returns how many bytes they took.
-// Over-long forms are accepted, as by Avro; a value of more than 32 bits is damage.
+// decodeInts decodes len(dst) values of 32 bits, at most five bytes each, and returns the bytes they took. Over-long
+// forms are accepted, as by Avro; a value of more than 32 bits is damage.
 func decodeInts(dst []int32, src []byte) (used int, err error) {
 	if zigzag.Quick() {
 		used, err = withKernel(dst, src, zigzag.Ints, intsOneByOne)
@@ -22,12 +22,12 @@ func decodeInts(dst []int32, src []byte) (used int, err error) {
 		used, err = withTwoStreams(dst, src, intStops, 1<<32-1, intsOneByOne)
 	}
 	if err != nil {
-		return intsOneByOne(dst, src) // for an error that has the index of the value
+		return intsOneByOne(dst, src) // its error has the index of the value
 	}
 	return used, nil
 }
 
-// withKernel decodes with a kernel, and what that leaves with one.
+// withKernel decodes with kernel, and with one where kernel stops.
 func withKernel[T int32 | int64](dst []T, src []byte, kernel func([]T, []byte) (n, used int),
 	one func([]T, []byte) (int, error)) (used int, err error) {
 	for {
@@ -36,7 +36,7 @@ func withKernel[T int32 | int64](dst []T, src []byte, kernel func([]T, []byte) (
 		if len(dst) == 0 {
 			return used, nil
 		}
-		m := min(len(dst), 64) // more than one: the next ones are likely not for the kernel, either
+		m := min(len(dst), 64) // more than one value: kernel is unlikely to decode the next ones
 		k, err = one(dst[:m], src[used:])
 		if err != nil {
 			return used, err
@@ -45,7 +45,7 @@ func withKernel[T int32 | int64](dst []T, src []byte, kernel func([]T, []byte) (
 	}
 }
 
-// withTwoStreams decodes with decodeTwo, and what that leaves with one.
+// withTwoStreams decodes with decodeTwo, and the remaining values with one.
 func withTwoStreams[T int32 | int64](dst []T, src []byte, truncated, most uint64,
 	one func([]T, []byte) (int, error)) (used int, err error) {
 	h, ok := decodeTwo(dst, src, truncated, most)
@@ -59,19 +59,19 @@ func withTwoStreams[T int32 | int64](dst []T, src []byte, truncated, most uint64
 	return h.posB + used, err
 }
 
-// The bits of a word that say where a varint ends, of the bytes that it may have.
+// Masks of the continuation bits of a word: a clear bit marks the last byte of a varint.
 const (
 	stops    = 0x8080808080808080
 	intStops = 0x0000008080808080
 )
 
-// twoStreams is how far decodeTwo came: values [0, a) and [second, b) of dst are decoded. Those of the first stream end
-// at posA of src; those of the second begin at border and end at posB.
+// twoStreams is the progress of decodeTwo: values [0, a) and [second, b) of dst are decoded. The first stream ends at
+// posA of src; the second begins at border and ends at posB.
 type twoStreams struct{ a, second, b, posA, border, posB int }
 
 // decodeTwo decodes from the beginning and from about the middle of src at the same time: each varint must be read to
-// know where the next begins, and two such chains hide each other's latency. It ends at the first value that it does
-// not know. ok is false if src is too short. ends are the bits of a word that are clear in the last byte of a varint.
+// find the next, and two such chains hide each other's latency. It ends at the first value that it cannot decode. ok is
+// false if src is too short. A varint ends at the byte whose bit of ends is clear.
 func decodeTwo[T int32 | int64](dst []T, src []byte, truncated, most uint64) (h twoStreams, ok bool) {
 	if len(dst) < 64 || len(src) < 96 {
 		return h, false
@@ -89,7 +89,7 @@ func decodeTwo[T int32 | int64](dst []T, src []byte, truncated, most uint64) (h 
 	a, b := dst[:n], dst[h.second:][:n]
 	for i < n && posB <= last {
 		wa, wb := *(*uint64)(unsafe.Add(in, posA)), *(*uint64)(unsafe.Add(in, posB))
-		if (wa|wb)&stops == 0 && i+8 <= n { // eight values of a byte each
+		if (wa|wb)&stops == 0 && i+8 <= n { // eight values of one byte
 			oneByte((*[8]T)(a[i:]), wa)
 			oneByte((*[8]T)(b[i:]), wb)
 			i, posA, posB = i+8, posA+8, posB+8
@@ -112,7 +112,7 @@ func decodeTwo[T int32 | int64](dst []T, src []byte, truncated, most uint64) (h 
 	return h, true
 }
 
-// oneByte decodes eight values of a byte each.
+// oneByte decodes eight values of one byte.
 func oneByte[T int32 | int64](dst *[8]T, w uint64) {
 	for k := range dst {
 		x := w & 0x7f
@@ -239,7 +239,7 @@ func truncated(src []byte, i, n int) error {
 	return fault.Rel(len(src), 0, "", "the block ends within value %d of %d", i, n)
 }
 
-// skipVarints returns the size in bytes of n varints at the front of src; -1 if src ends before.
+// skipVarints returns the size in bytes of n varints at the front of src; -1 if src is too short.
 func skipVarints(src []byte, n int) int {
 	pos := 0
 	for n >= 8 && pos+8 <= len(src) {

@@ -27,7 +27,7 @@ type AvroSchemaField struct {
 	Type *AvroType
 }
 
-// FullName is what Avro's shredder puts in the names of columns: the name, or the kind of a type without one.
+// FullName returns the name of the type in column names made by Avro's shredder: its name, or its kind if it has none.
 func (t *AvroType) FullName() string {
 	if t.Name != "" {
 		return t.Name
@@ -44,7 +44,7 @@ func (t *AvroType) Simple() bool {
 	return true
 }
 
-// maxSchema is the maximum depth of a schema. Avro's own stack would not reach much farther.
+// maxSchema is the maximum depth of a schema. Avro's own stack does not reach much deeper.
 const maxSchema = 400
 
 // schemaParser parses Avro's schemas.
@@ -222,7 +222,7 @@ func (s AvroNames) Unique(name string) string {
 	return name
 }
 
-// JSON is the type for encoding/json. A named type is spelled out unless it is in known, to which it is added.
+// JSON returns the type for encoding/json. A named type is spelled out unless it is in known, to which it is added.
 func (t *AvroType) JSON(known map[string]bool) any {
 	if t.Name != "" && known[t.Name] {
 		return t.Name

@@ -18,21 +18,21 @@ type Plan struct {
 	h        *layout.Header
 	Fields   []arrow.Field
 	Phys     []*page.Physical
-	How      string // short text for users
+	How      string // text for users
 	Mismatch string // why a schema in the metadata is not used
 
-	NotShown bool // Mismatch: the schema may be sound, but stoa does not show it
+	NotShown bool // Mismatch: the schema may be intact, but stoa does not use it
 
-	// of a schema made of names and levels: the columns of each field of which other kinds of the steps would
-	// have the same levels
+	// If the schema was inferred from names and levels: for each field, the columns whose levels would also fit other
+	// kinds of steps.
 	Open [][]int
 }
 
 // Metadata keys of fields for properties that Arrow types cannot express, so that a conversion preserves them.
 const (
-	MetaType    = "stoa.type"         // the stored type, where the Arrow type does not say it
+	MetaType    = "stoa.type"         // the stored type, if the Arrow type does not imply it
 	MetaValues  = "stoa.first_values" // "true": descriptors hold the first value of a block
-	MetaLogical = "stoa.avro_logical" // an Avro logical type that Arrow has no type for
+	MetaLogical = "stoa.avro_logical" // an Avro logical type without an Arrow type
 )
 
 // add adds a physical column of stored column i.
@@ -48,7 +48,7 @@ func (p *Plan) add(i int, s page.Shape, has format.Has, parent int, path []int, 
 	return ph
 }
 
-// flat adds a column of values. Nulls within other types need no column.
+// flat adds a column of values. Nulls in nested types need no column.
 func (p *Plan) flat(i, parent int, path []int, t arrow.DataType) *page.Physical {
 	if t.ID() == arrow.NULL && len(path) > 1 {
 		return &page.Physical{}
@@ -66,7 +66,7 @@ func (p *Plan) lengths(i int, s page.Shape, parent int, path []int) int {
 // none. It returns nil if the columns are nested too deeply.
 func PlanOf(h *layout.Header, seen []*nest.Seen) *Plan {
 	if h.Dialect != layout.Avro {
-		return planLevels(h, seen) // nil if there is no way
+		return planLevels(h, seen) // nil if no plan is possible
 	}
 	text, ok := layout.Get(h.Meta, "avro.schema")
 	if !ok {
@@ -78,7 +78,7 @@ func PlanOf(h *layout.Header, seen []*nest.Seen) *Plan {
 		p.NotShown = errors.As(err, new(notShown))
 		return p
 	}
-	if !utf8.Valid(text) { // JSON is: a symbol of an enum, which is a value, may be damaged
+	if !utf8.Valid(text) { // JSON is UTF-8: a symbol of an enum, which is a value, may be damaged
 		p.Mismatch = "avro.schema is not UTF-8"
 	}
 	if _, kept := layout.Get(h.Meta, layout.SchemaKey); kept && !p.refine(storedSchema(h)) {
@@ -107,12 +107,12 @@ func planColumns(h *layout.Header, odd string) *Plan {
 	return p
 }
 
-// notShown is why a schema that may be sound is not used.
+// notShown is the reason why a schema that may be intact is not used.
 type notShown string
 
 func (n notShown) Error() string { return string(n) }
 
-// ownName is the name of the field of an array's own values, if the array has children.
+// ownName is the name of the field with an array's own values, if the array has children.
 const ownName = "$"
 
 func (p *Plan) tree(i int, children [][]int, parent int, path []int) arrow.DataType {
@@ -144,7 +144,7 @@ func (p *Plan) tree(i int, children [][]int, parent int, path []int) arrow.DataT
 	return arrow.ListOfNonNullable(arrow.StructOf(fields...))
 }
 
-// metadataOf is field metadata of what the Arrow type does not have.
+// metadataOf returns field metadata for properties that the Arrow type does not express.
 func metadataOf(c *layout.Column) arrow.Metadata {
 	var keys, values []string
 	switch c.Type {
@@ -157,8 +157,8 @@ func metadataOf(c *layout.Column) arrow.Metadata {
 	return arrow.NewMetadata(keys, values)
 }
 
-// PlanAvro plans by an Avro schema. The columns must be those that Avro's shredder makes of it; otherwise it is an
-// error.
+// PlanAvro plans by an Avro schema. It returns an error unless the columns are exactly those that Avro's shredder makes
+// of the schema.
 func PlanAvro(h *layout.Header, text []byte) (*Plan, error) {
 	t, err := parseAvroSchema(text)
 	if err != nil {
@@ -192,7 +192,7 @@ func PlanAvro(h *layout.Header, text []byte) (*Plan, error) {
 	return p, nil
 }
 
-// shredder follows Avro's rules of which columns a schema makes:
+// shredder derives the columns of a schema by Avro's rules:
 //
 //	record   path#field
 //	array    path[]             of simple items: one array column;
@@ -200,7 +200,7 @@ func PlanAvro(h *layout.Header, text []byte) (*Plan, error) {
 //	map      path>              an array column of nulls; path>key, path>value childPath
 //	union    path/branch        one array column a branch that is not null, as for arrays; lengths are 0 or 1
 //
-// A name without a path is that of the type.
+// A column without a path has the name of its type.
 type shredder struct {
 	*Plan
 	byName map[string]int
@@ -209,7 +209,7 @@ type shredder struct {
 	steps  int
 }
 
-// maxSteps is how many types a schema may have when named ones are spelled out.
+// maxSteps is the maximum number of types in a schema with its named types spelled out.
 const maxSteps = 1 << 16
 
 // take returns the column of that name, which must have the type, parent and array flag that the schema requires.
@@ -234,7 +234,7 @@ func (s *shredder) take(name string, t *AvroType, array bool, parent int) (int, 
 	return i, nil
 }
 
-// Stored is the stored type of a simple type's values.
+// Stored returns the stored type of a simple type's values.
 func (t *AvroType) Stored() layout.Type {
 	switch t.Kind {
 	case "enum":
@@ -246,7 +246,7 @@ func (t *AvroType) Stored() layout.Type {
 	return typ
 }
 
-// arrow is the Arrow type of a simple type's values.
+// arrow returns the Arrow type of a simple type's values.
 func (t *AvroType) arrow() arrow.DataType {
 	switch t.Kind {
 	case "enum":
@@ -268,7 +268,7 @@ func (t *AvroType) arrow() arrow.DataType {
 	return layout.Types[t.Stored()].Arrow
 }
 
-// decimal is the Arrow type of a decimal, or plain if Arrow has none.
+// decimal returns the Arrow type of a decimal, or plain if Arrow has none.
 func (t *AvroType) decimal(plain arrow.DataType) arrow.DataType {
 	if t.Precision < 1 || t.Precision > 38 || t.Scale > t.Precision {
 		return plain
@@ -276,7 +276,7 @@ func (t *AvroType) decimal(plain arrow.DataType) arrow.DataType {
 	return &arrow.Decimal128Type{Precision: int32(t.Precision), Scale: int32(t.Scale)}
 }
 
-// logicals are the logical types that Arrow has types of the same bits for.
+// logicals maps the logical types to Arrow types with the same bits.
 var logicals = map[string]arrow.DataType{
 	"int date":                    arrow.FixedWidthTypes.Date32,
 	"int time-millis":             arrow.FixedWidthTypes.Time32ms,
@@ -338,7 +338,7 @@ func (s *shredder) build(path string, t *AvroType, parent int, at []int) (dt arr
 	return dt, false, err
 }
 
-// convert sets how values of t become those of the Arrow type dt.
+// convert sets the conversion from values of t to the Arrow type dt.
 func (s *shredder) convert(ph *page.Physical, t *AvroType, dt arrow.DataType) error {
 	if t.Kind == "null" {
 		return nil
@@ -412,7 +412,7 @@ func (s *shredder) array(path string, item *AvroType, parent int, at []int) (arr
 	return arrow.ListOfField(arrow.Field{Name: "item", Type: it, Nullable: nullable}), nil
 }
 
-// union makes a nullable type of null and one other; of all other unions a dense union.
+// union returns a nullable type for a union of null and one other type, and a dense union for all other unions.
 func (s *shredder) union(path string, t *AvroType, parent int, at []int) (dt arrow.DataType, nullable bool, err error) {
 	var values []*AvroType
 	for _, b := range t.Branches {

@@ -18,7 +18,7 @@ import (
 // storedField is a field of the Arrow schema that our writer stores in the file's metadata, as JSON.
 type storedField struct {
 	Name     string        `json:"name"`
-	Type     string        `json:"type"` // as Arrow's library prints it, without parameters that are types
+	Type     string        `json:"type"` // as Arrow's library prints it, without type parameters
 	Nullable bool          `json:"nullable,omitempty"`
 	Meta     [][2]string   `json:"metadata,omitempty"`
 	Children []storedField `json:"children,omitempty"`
@@ -157,8 +157,8 @@ func leafByText(text string) (arrow.DataType, bool) {
 func scanned(_ int, err error) bool { return err == nil }
 
 // refine replaces the fields by those of the stored schema if they differ only in properties that columns do not
-// record: names, metadata, and types that are stored as others. It returns false if they differ otherwise: then one of
-// the two is damaged.
+// record: names, metadata, and types that are stored as other types. It returns false if they differ otherwise: then
+// one of the two is damaged.
 func (p *Plan) refine(stored []arrow.Field) bool {
 	if stored == nil || len(stored) != len(p.Fields) {
 		return false
@@ -205,9 +205,9 @@ func pathKey(path []int) string {
 	return string(b)
 }
 
-// refines reports whether stored can be f with what columns do not have.
+// refines reports whether stored is f plus properties that columns do not record.
 func (r *refiner) refines(f, stored arrow.Field, path []int) bool {
-	// these have nulls of their own
+	// null and union columns have nulls of their own
 	if f.Nullable != stored.Nullable && f.Type.ID() != arrow.NULL && f.Type.ID() != arrow.DENSE_UNION {
 		return false
 	}
@@ -313,7 +313,7 @@ func CheckLimits(f *container.File) error {
 }
 
 // stepsOf returns the number of fields in the columns' names if they are dotted paths: a step that the previous column
-// has, too, is the same field.
+// also has is the same field.
 func stepsOf(h *layout.Header) (n int64) {
 	if h.Dialect != layout.Wiki {
 		return int64(len(h.Columns))

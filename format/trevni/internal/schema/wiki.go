@@ -13,7 +13,7 @@ import (
 )
 
 // planLevels plans columns with Dremel levels: by the stored Arrow schema; otherwise by their names, if these are
-// dotted paths of leaves; otherwise each as a field of its own.
+// dotted paths of leaves; otherwise with each column as a field of its own.
 func planLevels(h *layout.Header, seen []*nest.Seen) *Plan {
 	if sc := storedSchema(h); sc != nil {
 		if p := PlanLeaves(h, sc); p != nil {
@@ -39,14 +39,14 @@ func planWithoutSchema(h *layout.Header, seen []*nest.Seen) *Plan {
 	for i := range h.Columns {
 		fields = append(fields, ownField(&h.Columns[i]))
 	}
-	p := PlanLeaves(h, fields) // nil if they are nested too deep
+	p := PlanLeaves(h, fields) // nil if they are nested too deeply
 	if p != nil {
 		p.How = "columns"
 	}
 	return p
 }
 
-// misnamed describes the first column that has another name than our writer gives it for the stored schema; "" if there
+// misnamed describes the first column whose name is not the one that our writer uses for the stored schema; "" if there
 // is none. The fields have as many leaves as there are columns.
 func misnamed(h *layout.Header, fields []arrow.Field) string {
 	next := 0
@@ -85,7 +85,7 @@ func PlanLeaves(h *layout.Header, fields []arrow.Field) *Plan {
 			}
 			next++
 		}
-		if f.Type.ID() == arrow.NULL { // Arrow has no nulls that are none
+		if f.Type.ID() == arrow.NULL { // a null column in Arrow cannot be required
 			f.Nullable = true
 		}
 		p.Fields = append(p.Fields, f)
@@ -130,8 +130,8 @@ func (p *Plan) leaf(i, k int, l nest.Leaf, f arrow.Field) bool {
 	return fits
 }
 
-// ownField is a column as a field of its own: as many nested lists as it has repetition levels. The other definition
-// levels make values, and then lists from the inside, nullable.
+// ownField returns a column as a field of its own, with one nested list per repetition level. The other definition
+// levels make values nullable, then lists from the inside out.
 func ownField(c *layout.Column) arrow.Field {
 	f := arrow.Field{Name: c.Name, Type: layout.Types[c.Type].Arrow, Nullable: c.Type == layout.Null && c.Width > 0}
 	if c.Width > 0 {
@@ -145,7 +145,7 @@ func ownField(c *layout.Column) arrow.Field {
 		f = arrow.Field{Name: c.Name, Type: arrow.ListOfField(f), Nullable: extra > 0}
 		extra--
 	}
-	for ; extra > 0; extra-- { // more than lists can take
+	for ; extra > 0; extra-- { // more than the lists can use
 		f.Name = "value"
 		f = arrow.Field{Name: c.Name, Type: arrow.StructOf(f), Nullable: true}
 	}
@@ -158,8 +158,8 @@ func listLike(s *nest.Step, _ int) bool {
 	return s.Name == "list" || s.Name == "entries" || len(s.Children) == 1 && s.Children[0].Name == "item"
 }
 
-// planNames plans columns whose names are the dotted paths of leaves; nil if they are not. seen is what is known of the
-// columns' entries.
+// planNames plans columns whose names are the dotted paths of leaves; nil if they are not. seen holds the known facts
+// about the columns' entries.
 func planNames(h *layout.Header, seen []*nest.Seen) *Plan {
 	paths := make([]nest.Path, len(h.Columns))
 	for i := range h.Columns {
@@ -193,7 +193,7 @@ func planNames(h *layout.Header, seen []*nest.Seen) *Plan {
 	return p
 }
 
-// fieldOf is a step as an Arrow field. A repeated one is a list that cannot be null, of items that cannot.
+// fieldOf returns a step as an Arrow field. A repeated step is a non-nullable list of non-nullable items.
 func fieldOf(h *layout.Header, s *nest.Step) arrow.Field {
 	f := arrow.Field{Name: s.Name, Nullable: s.Kind == nest.Optional}
 	if s.Column >= 0 {
@@ -215,9 +215,9 @@ func fieldOf(h *layout.Header, s *nest.Step) arrow.Field {
 	return f
 }
 
-// DremelName is the dotted path of a leaf in Dremel's data model, where a step is required, optional or repeated: a
-// list that cannot be null is one repeated step; its items, and lists that can be null, have steps of their own if they
-// need a level.
+// DremelName returns the dotted path of a leaf in Dremel's data model, where a step is required, optional or repeated:
+// a non-nullable list is one repeated step; its items, and nullable lists, have steps of their own if they need a
+// level.
 func DremelName(f arrow.Field, path []int) string {
 	steps := []string{f.Name}
 	for _, i := range path {

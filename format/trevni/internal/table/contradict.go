@@ -16,7 +16,7 @@ import (
 )
 
 // contradictions returns findings about fields of the header that contradict another part of the file: each is damage,
-// although everything can be read. Which of two names, or of a schema and columns, is wrong is not known.
+// although everything can be read. It is not known which side is wrong: which of two names, or schema or columns.
 func (t *Table) contradictions() (out []region.Finding) {
 	h := &t.File.Header
 	all := t.File.At.Sub(0, h.Size)
@@ -54,8 +54,8 @@ func (t *Table) contradictions() (out []region.Finding) {
 	return out
 }
 
-// schemaUnderOtherKey finds an Avro schema under a key that is not the one for schemas: one that fits the columns, or,
-// if these have names that only a schema gives columns, what begins like one, and is damaged itself.
+// schemaUnderOtherKey finds an Avro schema that is stored under a key other than those for schemas. It must fit the
+// columns; if the columns' names can only come from a schema, a damaged text that begins like one also counts.
 func (t *Table) schemaUnderOtherKey() (key string, at fault.Span, ok bool) {
 	h := &t.File.Header
 	if _, named := layout.Get(h.Meta, "avro.schema"); named || h.Dialect != layout.Avro || len(h.Columns) == 0 {

@@ -53,7 +53,8 @@ func (t *Table) plan(ctx context.Context, tree store.Tree, o readOptions) error 
 	return nil
 }
 
-// infer plans from the file alone. If names and maximum levels leave open what is repeated, entries are read.
+// infer plans from the file alone. If names and maximum levels do not determine which steps are repeated, entries are
+// read.
 func (t *Table) infer(ctx context.Context) error {
 	h := &t.File.Header
 	if t.Plan = schema.PlanOf(h, nil); t.Plan == nil || len(t.Plan.Open) == 0 {

@@ -15,17 +15,17 @@ import (
 	"stoa/internal/check"
 )
 
-// A table that our writer divides has the files part-00000.trv, part-00001.trv and so on. The metadata of each part
+// Our writer divides a large table into files part-00000.trv, part-00001.trv and so on. The metadata of each part
 // contains its number, the checksum of the header of the previous part, and whether it is the last. So a missing or
 // replaced part is revealed by its neighbours.
 
 // PartName is the name of part n.
 func PartName(n int) string { return fmt.Sprintf("part-%05d.trv", n) }
 
-// PartOf is what the metadata of a part has about it.
+// PartOf is the metadata of a part about itself.
 type PartOf struct {
 	Number int
-	After  string // checksum of the header of the previous part; "": it is the first
+	After  string // checksum of the header of the previous part; "": this is the first
 	Last   bool
 }
 
@@ -41,7 +41,7 @@ func (p PartOf) Text() []byte {
 	return []byte(s)
 }
 
-// partIn returns what a file has about itself as a part; ok is false if it has nothing that can be parsed.
+// partIn returns the metadata of a part; ok is false if there is none that can be parsed.
 func partIn(h *layout.Header) (p PartOf, ok bool) {
 	text, ok := layout.Get(h.Meta, layout.PartKey)
 	if !ok {
@@ -56,9 +56,9 @@ func partIn(h *layout.Header) (p PartOf, ok bool) {
 	return p, string(p.Text()) == string(text)
 }
 
-// checkNeighbours reports which of the parts before and after this one are missing, or were not written with it. A file
-// with another name is a copy that a user made: it can be read alone, but next to the original its rows would be there
-// twice.
+// checkNeighbours reports whether the previous and the next part are missing or were not written together with this
+// one. A file with another name is a user's copy: it can be read alone, but next to the original its rows would be
+// there twice.
 func (t *Table) checkNeighbours(ctx context.Context, tg format.Target) {
 	h := &t.File.Header
 	dir, name := path.Split(tg.Name)
@@ -109,8 +109,8 @@ func (t *Table) checkNeighbours(ctx context.Context, tg format.Target) {
 	}
 }
 
-// sibling returns what another file has about itself as a part, and the checksum of its header. ok is false if it
-// cannot be opened, which is reported when it is read.
+// sibling returns the PartOf of another file and the checksum of its header. ok is false if the file cannot be opened,
+// which is reported when it is read.
 func (t *Table) sibling(ctx context.Context, tg format.Target, name string) (p PartOf, seal string, ok bool) {
 	f, err := container.OpenTarget(ctx, format.Target{Tree: tg.Tree, Name: name},
 		format.OpenOptions{Limits: t.File.Limits})
@@ -128,7 +128,7 @@ func missing(ctx context.Context, tg format.Target, name string) bool {
 	return errors.Is(err, fs.ErrNotExist) || err == nil && info.Dir
 }
 
-// keyAt is the span of a key in the file's metadata.
+// keyAt returns the span of a key in the file's metadata.
 func (t *Table) keyAt(key string) (at fault.Span, ok bool) {
 	for _, p := range t.File.Header.Meta {
 		if p.Key == key {

@@ -19,7 +19,7 @@ import (
 )
 
 // Columns with first values can be searched if their values ascend. No dialect can declare that: our writer checks it
-// and stores it in the column's metadata; for other files the user must declare it (option sorted).
+// and records it in the column's metadata; for other files the user must declare it (option sorted).
 
 // IsSorted reports whether the values of stored column i are known to ascend.
 func (t *Table) IsSorted(i int) bool { return slices.Contains(t.sorted, i) }
@@ -59,7 +59,7 @@ func (t *Table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (ve
 		cb, err := t.File.Blocks(ctx, ph.Stored)
 		if err != nil {
 			if container.IsFault(err) {
-				continue // reading it will say
+				continue // reported when the column is read
 			}
 			return nil, err
 		}
@@ -99,8 +99,8 @@ func mayMatch(name string, ph *page.Physical, cb *container.ColumnBlocks, e *pre
 	return in
 }
 
-// checkBorders reports whether first values are right where it matters: descriptors have no checksum, so at each border
-// between blocks that are read and blocks that are skipped, the first value in the block itself is compared.
+// checkBorders reports whether first values are correct where it matters: descriptors have no checksum, so at each
+// border between blocks that are read and blocks that are skipped, the first value in the block itself is compared.
 func checkBorders(ctx context.Context, f *container.File, ph *page.Physical, cb *container.ColumnBlocks,
 	in []bool) (ok bool, err error) {
 	var a vec.Arena
@@ -119,7 +119,7 @@ func checkBorders(ctx context.Context, f *container.File, ph *page.Physical, cb 
 		}
 		o, err := f.OpenBlock(&f.Header.Columns[ph.Stored], b, stored, &a, f.NoVerify)
 		if err != nil {
-			return false, nil // reading it will say
+			return false, nil // reported when the block is read
 		}
 		if got, want := ph.First(&o), b.First; !bytes.Equal(got, want) {
 			return false, nil
@@ -128,7 +128,7 @@ func checkBorders(ctx context.Context, f *container.File, ph *page.Physical, cb 
 	return true, nil
 }
 
-// rangesOf are the rows of the blocks that are read.
+// rangesOf returns the rows of the blocks that are read.
 func rangesOf(cb *container.ColumnBlocks, in []bool) (out vec.Ranges) {
 	for i := range cb.Blocks {
 		if b := &cb.Blocks[i]; in[i] {

@@ -31,10 +31,10 @@ type Table struct {
 	sorted         []int // stored columns whose values ascend
 	Contradictions []region.Finding
 	PartFindings   []region.Finding // about the other files of the table
-	Sampled        string           // a note that a schema was inferred from some of the entries only; or ""
+	Sampled        string           // note that the schema was inferred from some of the entries only; or ""
 }
 
-// New makes a Table of an open file. A schema that cannot be shown is an error of class Unsupported.
+// New returns the Table of an open file. A schema that cannot be represented is an error of class Unsupported.
 func New(ctx context.Context, tg format.Target, f *container.File, o readOptions) (*Table, error) {
 	if err := schema.CheckLimits(f); err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func (t *Table) Parts(context.Context, format.Query) iter.Seq2[format.Part, erro
 }
 
 func (t *Table) RowGroups(_ context.Context, p format.Part, q format.Query) ([]format.RowGroup, error) {
-	if q.Strict { // of two names, schemas or files one is wrong: no row is certain to be the table's
+	if q.Strict { // one of two names, schemas or files is wrong: no row is certain to belong to the table
 		for _, x := range t.Findings() {
 			if x.Severity >= region.Error && x.Code != "trevni.part.missing" {
 				return nil, fault.Corruptf(x.At, x.Path, "%s (%s)", x.Message, x.Code)
@@ -119,7 +119,7 @@ func (t *Table) Meta() []format.KeyValue {
 	return out
 }
 
-// metaKey is a key for display; the empty key is allowed.
+// metaKey returns a key for display; the empty key is allowed.
 func metaKey(k string) string {
 	if k == "" {
 		return `""`

@@ -9,11 +9,11 @@ import (
 	"stoa/internal/coerce"
 )
 
-// entries are what a column, or a group of them, has to write for some rows: positions in an array; -1 is a null that
-// the column has a length of 0 for.
+// entries are the entries that a column, or a group of columns, writes for some rows: positions in an array; -1 is a
+// null for which the column stores a length of 0.
 type entries struct {
-	pos  []int32 // nil: all of the array, in order
-	ends []int32 // nil: one a row
+	pos  []int32 // nil: the whole array, in order
+	ends []int32 // nil: one per row
 	n    int
 }
 
@@ -103,7 +103,7 @@ func (f *avroField) write(a arrow.Array) error {
 	return nil
 }
 
-// isNull returns a function that reports nulls; all values of type null are.
+// isNull returns a function that reports nulls; every value of type null is null.
 func isNull(a arrow.Array) func(i int) bool {
 	if a.DataType().ID() == arrow.NULL {
 		return func(int) bool { return true }
@@ -176,7 +176,7 @@ func (n optionalNode) put(a arrow.Array, e entries) error {
 	})
 }
 
-// presenceNode writes lengths of 0 or 1 for a branch of a union, and the columns below for those of 1.
+// presenceNode writes lengths of 0 or 1 for a branch of a union, and for lengths of 1 the columns below.
 type presenceNode struct {
 	c     *outColumn
 	below node

@@ -14,8 +14,8 @@ import (
 	"stoa/internal/enc/plain"
 )
 
-// fill appends the values [from, to) of one array to b as they are stored, up to the first that makes b limit bytes
-// long or longer, and returns the index of the next value.
+// fill appends the values [from, to) of one array to b in their stored form. It stops when b is limit bytes long or
+// longer, and returns the index of the next value.
 type fill func(b []byte, from, to, limit int) (out []byte, next int)
 
 // fillOf returns the fill of an array whose values are stored as s; nil if there is only an appender for it. mark is 1
@@ -32,7 +32,7 @@ func fillOf(a arrow.Array, s layout.Type, mark int) fill {
 	return nil
 }
 
-// lengthOne is a length of 1 as it is stored: the varint 2.
+// lengthOne is the stored form of a length of 1: the varint 2.
 const lengthOne = 2
 
 func fillVarints(a arrow.Array, mark int) fill {
@@ -67,14 +67,14 @@ func fillVarints(a arrow.Array, mark int) fill {
 	return nil
 }
 
-// varintRoom is how many bytes after its beginning storing a varint may overwrite: a length, ten bytes, and the rest of
-// a word of eight.
+// varintRoom is the number of bytes that storing a varint may overwrite: a length, ten bytes, and the rest of a word of
+// eight.
 const varintRoom = 16
 
 func varints[T integer](vals []T, mark int) fill {
 	return func(b []byte, i, to, limit int) ([]byte, int) {
 		for i < to && len(b) < limit {
-			k := min(to-i, max((limit-len(b))/(10+mark), 1), 4<<10) // none of these but the last can reach the limit
+			k := min(to-i, max((limit-len(b))/(10+mark), 1), 4<<10) // only the last of these can reach the limit
 			b = appendVarints(b, vals[i:i+k], mark)
 			i += k
 		}
@@ -192,7 +192,7 @@ func texts(offs []int32, d arrow.ArrayData, mark int) fill {
 				b[pos] = lengthOne
 				pos += mark
 				b[pos] = byte(n << 1)
-				*(*[16]byte)(b[pos+1:]) = *(*[16]byte)(data[from:]) // what is too much, the next string overwrites
+				*(*[16]byte)(b[pos+1:]) = *(*[16]byte)(data[from:]) // the next string overwrites the surplus
 				pos += 1 + n
 				continue
 			}
@@ -205,12 +205,12 @@ func texts(offs []int32, d arrow.ArrayData, mark int) fill {
 	}
 }
 
-// integer are the Go types of values that are stored as varints.
+// integer is the constraint of values that are stored as varints.
 type integer interface {
 	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32
 }
 
-// optional writes all values of a, one a row, which may be null: arrays of no value or one. ok is false if a must be
+// optional writes all values of a, one per row and possibly null: arrays of zero or one value. ok is false if a must be
 // written value by value.
 func (c *outColumn) optional(a arrow.Array) (ok bool, err error) {
 	f := fillOf(a, c.Type, 1)
@@ -228,7 +228,7 @@ func (c *outColumn) optional(a arrow.Array) (ok bool, err error) {
 		from := i
 		if valid {
 			c.endRun()
-			// one at least, if the nulls before it have filled the block
+			// at least one value, even if the nulls before it have filled the block
 			c.raw, i = f(c.raw, i, i+k, max(c.w.opts.blockSize, len(c.raw)+1))
 		} else {
 			i += c.nulls(k)
@@ -238,7 +238,7 @@ func (c *outColumn) optional(a arrow.Array) (ok bool, err error) {
 	return true, nil
 }
 
-// sameValidity returns the number of entries from i on that are valid, or null, as entry i is.
+// sameValidity returns the number of entries from i on with the same validity as entry i.
 func sameValidity(a arrow.Array, i int) (k int, valid bool) {
 	n := a.Len() - i
 	if a.NullN() == 0 {
@@ -248,7 +248,7 @@ func sameValidity(a arrow.Array, i int) (k int, valid bool) {
 	valid = bitutil.BitIsSet(bitmap, off)
 	for k < n {
 		at := off + k
-		if at>>3+8 > len(bitmap) { // the last few
+		if at>>3+8 > len(bitmap) { // the last few entries
 			if bitutil.BitIsSet(bitmap, at) != valid {
 				return k, valid
 			}
@@ -259,7 +259,7 @@ func sameValidity(a arrow.Array, i int) (k int, valid bool) {
 		if valid {
 			w = ^w
 		}
-		if w &= 1<<have - 1; w != 0 { // the first that is not as they are
+		if w &= 1<<have - 1; w != 0 { // the first entry with another validity
 			return min(k+bits.TrailingZeros64(w), n), valid
 		}
 		k += have
@@ -286,7 +286,7 @@ func (c *outColumn) nulls(k int) int {
 	return k
 }
 
-// markedBools puts a length of 1 before each value, which then takes a byte.
+// markedBools puts a length of 1 before each value, which makes each value a byte.
 func markedBools(a *array.Boolean) fill {
 	return func(b []byte, i, to, limit int) ([]byte, int) {
 		for ; i < to && len(b) < limit; i++ {
@@ -300,7 +300,7 @@ func markedBools(a *array.Boolean) fill {
 	}
 }
 
-// flat writes all values of a, none of them null, one a row. ok is false if a must be written value by value.
+// flat writes all values of a, none of them null, one per row. ok is false if a must be written value by value.
 func (c *outColumn) flat(a arrow.Array) (ok bool, err error) {
 	if c.FirstValues || c.MaxDef > 0 {
 		return false, nil

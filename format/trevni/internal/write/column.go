@@ -18,26 +18,26 @@ import (
 	"stoa/internal/coerce"
 )
 
-// outColumn is a stored column being written: the block that is being filled, and where the finished ones are.
+// outColumn is a stored column being written: the current block, and the locations of the finished blocks.
 type outColumn struct {
 	layout.Column
 	w        *outFile
-	unsigned bool // fixed values are
+	unsigned bool // fixed-size values are unsigned
 
-	raw   []byte // may be in its place in the spill
-	rows  int64  // in the block; of repeated columns of the wiki: entries
-	bit   int    // booleans: bits used of the last byte
+	raw   []byte // may point into the spill
+	rows  int64  // in the block; in the wiki's repeated columns: entries
+	bit   int    // booleans: used bits of the last byte
 	def   []byte
 	rep   []byte
-	run   int64 // Avro: lengths that are not written yet
-	of    int64 // and what they are, 0 or 1
+	run   int64 // Avro: number of pending lengths
+	of    int64 // the value of each pending length, 0 or 1
 	first []byte
 
-	last       []byte // the previous value, of columns with first values
-	unsorted   bool   // a value was below the one before, or cannot be compared
+	last       []byte // the previous value, in columns with first values
+	unsorted   bool   // a value was below the previous one, or cannot be compared
 	blocks     []outBlock
 	blockSpill blockSpill
-	packed     []byte // levels, and values after them
+	packed     []byte // levels, followed by values
 }
 
 // outBlock is a finished block.
@@ -116,8 +116,8 @@ func (c *outColumn) flush() error {
 	return err
 }
 
-// Blocks up to a size are made in place, but for the first of a column, which is all of a small table. If the last
-// value takes more than overBlock bytes beyond the block size, the block is copied.
+// Blocks of up to this size are built in place, except the first of a column, which is all of a small table. If the
+// last value takes more than overBlock bytes beyond the block size, the block is copied.
 const (
 	madeInPlace = 256 << 10
 	overBlock   = 1 << 10
@@ -131,7 +131,7 @@ func (c *outColumn) front() int {
 	return 0
 }
 
-// compress returns the stored bytes of raw: raw itself, or others, which may be in their place in the spill.
+// compress returns the stored bytes of raw: raw itself, or other bytes, which may lie in the spill.
 func (c *outColumn) compress(raw []byte) ([]byte, error) {
 	if c.Kind == layout.CodecNone {
 		return raw, nil
@@ -159,8 +159,8 @@ func (c *outColumn) compress(raw []byte) ([]byte, error) {
 // maxRun is the maximum number of lengths in one varint, which has 32 bits.
 const maxRun = 1 << 29
 
-// length writes the number of values of the next entry of an array column. Runs of 0 or 1 are kept until they end:
-// version 2 writes them as one number.
+// length writes the number of values of the next entry of an array column. Runs of 0 or 1 are held back until they end:
+// version 2 writes a run as one number.
 func (c *outColumn) length(n int64) {
 	if n > 1 || c.w.opts.version < 2 {
 		c.endRun()
@@ -262,7 +262,7 @@ func (c *outColumn) checkOrder(v []byte) {
 	c.last = append(c.last[:0], v...)
 }
 
-// inOrder reports whether b is not less than a, both as stored. NaN is less than everything, itself included.
+// inOrder reports whether b is not less than a, both in stored form. NaN is less than everything, including itself.
 func (c *outColumn) inOrder(a, b []byte) bool {
 	le := binary.LittleEndian
 	switch c.Type {

@@ -1,3 +1,3 @@
-// Package write writes the dialects of Avro and the wiki: columns of blocks, from Arrow's arrays, through a scratch
-// file if they are large.
+// Package write writes Avro's and the wiki's dialects: columns of blocks, from Arrow arrays, through a scratch file if
+// they are large.
 package write

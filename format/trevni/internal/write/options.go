@@ -8,13 +8,13 @@ import (
 	"stoa/format/trevni/internal/layout"
 )
 
-// Words that options have.
+// Named values of options.
 type (
 	Codec    string
 	Checksum string
 )
 
-// Options are those of Create; package trevni has them with their meaning.
+// Options are the options of Create; package trevni documents them.
 type Options struct {
 	Codec         Codec
 	Checksum      Checksum
@@ -24,7 +24,7 @@ type Options struct {
 	NoArrowSchema bool
 }
 
-// AvroOptions are those of Create of Avro's dialect.
+// AvroOptions are the options of Create in Avro's dialect.
 type AvroOptions struct {
 	Options
 	Version int

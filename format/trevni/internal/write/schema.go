@@ -11,9 +11,10 @@ import (
 	"stoa/format/trevni/internal/schema"
 )
 
-// avroMaker makes an Avro schema of an Arrow schema, and outShredder makes the columns of it, as Avro's shredder does.
+// avroMaker converts an Arrow schema to an Avro schema, and outShredder makes its columns by the rules of Avro's
+// shredder.
 
-// planAvro makes the Avro schema, the columns that Avro's shredder makes of it, and the nodes that write them.
+// planAvro makes the Avro schema, its columns, and the nodes that write them.
 func (w *outFile) planAvro(fields []arrow.Field) error {
 	m := avroMaker{taken: map[string]bool{}}
 	root := &schema.AvroType{Kind: "record", Name: m.typeName("Row")}
@@ -38,16 +39,16 @@ func (w *outFile) planAvro(fields []arrow.Field) error {
 	return nil
 }
 
-// avroMaker makes Avro types of plain Arrow types.
+// avroMaker makes Avro types from plain Arrow types.
 type avroMaker struct {
 	taken map[string]bool // names of types
 	fixed map[int]*schema.AvroType
 }
 
-// typeName returns a name for a type that no other has.
+// typeName returns an unused name for a type.
 func (m *avroMaker) typeName(wish string) string { return schema.AvroNames(m.taken).Unique(wish) }
 
-// field is the type of a field: a union with null if it can be null.
+// field returns the type of a field: a union with null if the field is nullable.
 func (m *avroMaker) field(f arrow.Field, path string) (*schema.AvroType, error) {
 	t, err := m.of(f.Type, path)
 	if err != nil || !f.Nullable || t.Kind == "null" || t.Kind == "union" {
@@ -85,7 +86,7 @@ func (m *avroMaker) of(t arrow.DataType, path string) (*schema.AvroType, error) 
 	return m.simple(t, path)
 }
 
-// union makes a union. Branches of one kind that have no name cannot be told apart, and are refused.
+// union makes a union. Several unnamed branches of the same kind are ambiguous and are refused.
 func (m *avroMaker) union(t *arrow.DenseUnionType, path string) (*schema.AvroType, error) {
 	u := &schema.AvroType{Kind: "union"}
 	seen := map[string]bool{}
@@ -108,7 +109,7 @@ func (m *avroMaker) union(t *arrow.DenseUnionType, path string) (*schema.AvroTyp
 	return u, nil
 }
 
-// simpleKinds are the Avro types of Arrow types without parameters.
+// simpleKinds maps Arrow types without parameters to Avro types.
 var simpleKinds = map[arrow.Type]schema.AvroType{
 	arrow.NULL: {Kind: "null"}, arrow.BOOL: {Kind: "boolean"},
 	arrow.INT8: {Kind: "int"}, arrow.INT16: {Kind: "int"}, arrow.INT32: {Kind: "int"}, arrow.UINT8: {Kind: "int"},
@@ -163,7 +164,7 @@ func (m *avroMaker) simple(dt arrow.DataType, path string) (*schema.AvroType, er
 	return &k, nil
 }
 
-// outShredder makes the columns of an Avro schema, by the rules of schema.shredder, and the nodes that write them.
+// outShredder makes the columns of an Avro schema by the rules of schema.shredder, and the nodes that write them.
 type outShredder struct {
 	w    *outFile
 	kept *arrow.Field // the top-level field that is being shredded
@@ -227,7 +228,7 @@ func (s *outShredder) union(path string, t *schema.AvroType, parent *outColumn) 
 			u.branches[i] = presenceNode{c, s.build(name, b, c)}
 		}
 	}
-	if u.null && len(u.branches) == 2 { // null and one other: the array is the other's
+	if u.null && len(u.branches) == 2 { // null and one other branch: the array is the other branch's
 		if u.branches[0] != nil {
 			return u.branches[0]
 		}

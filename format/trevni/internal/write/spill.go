@@ -14,20 +14,21 @@ import (
 // entirely in memory, and the stored bytes of a large file are written twice. They are written in large segments, and
 // blocks without compression are built in place.
 
-// spillStore is what the columns' spills of a file share.
+// spillStore is the state shared by the spills of a file's columns.
 type spillStore struct {
 	ctx     context.Context
 	sink    store.Sink
-	segment int   // bytes of a piece of memory
-	limit   int64 // bytes of memory in full pieces
+	segment int   // size in bytes of a segment in memory
+	limit   int64 // maximum bytes of full segments in memory
 
 	mu     sync.Mutex
-	held   int64 // of limit
+	held   int64 // bytes in use of limit
 	disk   store.Scratch
 	onDisk int64
 }
 
-// spoolMemory is how much of a file is kept in memory, segmentSize in how large pieces if the columns are few.
+// spillMemory is the number of bytes of a file that are kept in memory, segmentSize the size of a segment if there are
+// few columns.
 const (
 	spillMemory = 128 << 20
 	segmentSize = 1 << 20
@@ -35,15 +36,15 @@ const (
 
 var segments = sync.Pool{New: func() any { return new([segmentSize]byte) }}
 
-// segmentFor is the segment size with which the segments being filled do not take more than half of the memory.
+// segmentFor returns the segment size at which the segments being filled take at most half of the memory.
 func segmentFor(columns int) int { return min(segmentSize, max(spillMemory/2/max(columns, 1), 64<<10)) }
 
 // blockSpill is a column's finished blocks, in order.
 type blockSpill struct {
 	s     *spillStore
 	parts []part
-	tail  []byte // the piece being filled
-	size  int64  // bytes in all
+	tail  []byte // the segment being filled
+	size  int64  // in bytes, of all blocks
 }
 
 // part is a full segment: in memory, or n bytes of the scratch file at at.
@@ -53,7 +54,7 @@ type part struct {
 	n   int64
 }
 
-// room returns where the next bytes go: empty, with a capacity of at least n.
+// room returns an empty slice of capacity n or more for the next bytes.
 func (p *blockSpill) room(n int) ([]byte, error) {
 	if cap(p.tail)-len(p.tail) < n {
 		if err := p.seal(); err != nil {
@@ -62,7 +63,7 @@ func (p *blockSpill) room(n int) ([]byte, error) {
 		switch {
 		case n > p.s.segment || p.s.segment < segmentSize:
 			p.tail = make([]byte, 0, max(n, p.s.segment))
-		case p.size < segmentSize/4: // a small table takes little
+		case p.size < segmentSize/4: // a small table takes little memory
 			p.tail = make([]byte, 0, max(n, int(p.size)))
 		default:
 			p.tail = segments.Get().(*[segmentSize]byte)[:0]
@@ -71,11 +72,11 @@ func (p *blockSpill) room(n int) ([]byte, error) {
 	return p.tail[len(p.tail):len(p.tail):cap(p.tail)], nil
 }
 
-// sumRoom is the room for a checksum after a block that is made in place.
+// sumRoom is the room for a checksum after a block that is built in place.
 const sumRoom = 4
 
-// place returns where a block can be made that has front bytes before and at most sumRoom after it: empty, with a
-// capacity of at least n.
+// place returns an empty slice of capacity n or more in which a block can be built, with room for front bytes before
+// and at most sumRoom bytes after it.
 func (p *blockSpill) place(front, n int) ([]byte, error) {
 	b, err := p.room(front + n + sumRoom)
 	if err != nil {
@@ -84,7 +85,7 @@ func (p *blockSpill) place(front, n int) ([]byte, error) {
 	return b[front:front:(cap(b) - sumRoom)], nil
 }
 
-// add appends front, data and back. data may have been made in its place.
+// add appends front, data and back. data may have been built in place.
 func (p *blockSpill) add(front, data, back []byte) error {
 	n, at := len(front)+len(data)+len(back), len(p.tail)+len(front)
 	inPlace := len(data) > 0 && at < cap(p.tail) && unsafe.SliceData(data) == unsafe.SliceData(p.tail[at:cap(p.tail)])
@@ -147,7 +148,7 @@ func recycle(b []byte) {
 	}
 }
 
-// copy writes all blocks to w. buf is scratch for what comes from the scratch file.
+// copy writes all blocks to w. buf is a buffer for parts that are in the scratch file.
 func (p *blockSpill) copy(w io.Writer, buf *[]byte) error {
 	for _, k := range p.parts {
 		if k.mem == nil {

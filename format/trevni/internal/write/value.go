@@ -12,8 +12,8 @@ import (
 	"stoa/internal/coerce"
 )
 
-// plainType is the type that values of t are written and read back as: the value type of dictionaries and the storage
-// type of extensions; strings and lists with 32-bit offsets.
+// plainType returns the type as which values of t are written and read back: the value type of dictionaries and the
+// storage type of extensions; strings and lists with 32-bit offsets.
 func plainType(t arrow.DataType) arrow.DataType {
 	switch t := t.(type) {
 	case arrow.ExtensionType:
@@ -52,7 +52,7 @@ func plainType(t arrow.DataType) arrow.DataType {
 	return t
 }
 
-// PlainField is f with its plain type. One of type null is nullable.
+// PlainField returns f with its plain type. A field of type null is nullable.
 func PlainField(f arrow.Field) arrow.Field {
 	f.Type = plainType(f.Type)
 	if f.Type.ID() == arrow.NULL {
@@ -61,8 +61,8 @@ func PlainField(f arrow.Field) arrow.Field {
 	return f
 }
 
-// storedAs is the stored type of a plain Arrow type; ok is false if there is none. Avro's schemas have no fixed32 and
-// fixed64.
+// storedAs returns the stored type of a plain Arrow type; ok is false if there is none. Avro's schemas have no fixed32
+// and fixed64.
 func storedAs(t arrow.DataType, d layout.Dialect) (s layout.Type, ok bool) {
 	switch t.ID() {
 	case arrow.NULL:
@@ -95,7 +95,7 @@ func storedAs(t arrow.DataType, d layout.Dialect) (s layout.Type, ok bool) {
 	return 0, false
 }
 
-// appender appends value i of an array, which is valid, as it is stored.
+// appender appends the stored form of value i of an array, which must not be null.
 type appender func(b []byte, i int) ([]byte, error)
 
 // appenderOf returns the appender for an array whose plain type is stored as s; nil for booleans and nulls.

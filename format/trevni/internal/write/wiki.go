@@ -13,7 +13,7 @@ import (
 	"stoa/internal/nest"
 )
 
-// userKey reports whether a key of the schema's metadata can be written: the format and our writer do not use it.
+// userKey reports whether a key of the schema's metadata can be written: neither the format nor our writer uses it.
 func userKey(k string) bool {
 	if strings.HasPrefix(k, "trevni.") || k == "avro.schema" || k == layout.SchemaKey || k == layout.SealKey {
 		return false
@@ -25,9 +25,9 @@ func userKey(k string) bool {
 	return true
 }
 
-// wikiField writes a field as its Dremel leaves, a column each.
+// wikiField writes a field as its Dremel leaves, one column per leaf.
 type wikiField struct {
-	field arrow.Field // as the batches have it
+	field arrow.Field // as in the batches
 	cols  []*outColumn
 }
 
@@ -72,8 +72,8 @@ func (w *outFile) planWiki(fields []arrow.Field, original []arrow.Field) error {
 	return nil
 }
 
-// planMatrix makes a column with ArrayWidth of a fixed-size list without nulls: it has no levels, and as many values in
-// every row. f is the field with its plain type.
+// planMatrix makes a column with ArrayWidth from a non-nullable fixed-size list: it has no levels, and the same number
+// of values in every row. f is the field with its plain type.
 func (w *outFile) planMatrix(f, original arrow.Field) bool {
 	t, ok := original.Type.(*arrow.FixedSizeListType)
 	if !ok || f.Nullable || t.ElemField().Nullable || t.Len() < 1 {
@@ -121,7 +121,7 @@ func (m matrixField) write(a arrow.Array) error {
 	return nil
 }
 
-// keptType is the stored type in the field's metadata, if it has the same values as t; otherwise t.
+// keptType returns the stored type in the field's metadata if it has the same values as t; otherwise t.
 func keptType(f arrow.Field, t layout.Type) layout.Type {
 	v, _ := f.Metadata.GetValue(schema.MetaType)
 	switch k, ok := layout.TypeByName(v); {
@@ -137,7 +137,7 @@ func keepsFirst(f arrow.Field) bool {
 	return v == "true"
 }
 
-// wikiMeta is the metadata of a column with the keys of the wiki.
+// wikiMeta returns the metadata of a column with the wiki's keys.
 func wikiMeta(c *layout.Column) []layout.Pair {
 	meta := []layout.Pair{{Key: "Name", Value: []byte(c.Name)}, {Key: "Type", Value: []byte(layout.Types[c.Type].Wiki)}}
 	if c.FirstValues {

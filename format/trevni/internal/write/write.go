@@ -21,7 +21,7 @@ import (
 	"stoa/store"
 )
 
-// outFile writes rows. It is a format.Writer. Files that have grown to the file size are finished while others follow.
+// outFile writes rows. It is a format.Writer. Files that reach the file size are finished, and others follow.
 type outFile struct {
 	sink   store.Sink
 	opts   writeOptions
@@ -30,8 +30,8 @@ type outFile struct {
 	fields []outField
 	names  []string // of finished files, if there is more than one or the output is a directory
 	dir    bool
-	seal   string        // of the header of the file before
-	part   *table.PartOf // what the current file is; nil: all of the table
+	seal   string        // seal of the previous file's header
+	part   *table.PartOf // metadata of the current file as a part; nil: the file is the whole table
 
 	rows       int64 // of the current file
 	total      int64
@@ -175,7 +175,7 @@ func (w *outFile) writeRows(ctx context.Context, b arrow.RecordBatch) error {
 	return nil
 }
 
-// stored is the number of bytes of all finished blocks.
+// stored returns the number of bytes of all finished blocks.
 func (w *outFile) stored() (n int64) {
 	for _, c := range w.cols {
 		n += c.blockSpill.size
@@ -206,7 +206,7 @@ func (w *outFile) writeFields(b arrow.RecordBatch) error {
 	return nil
 }
 
-// writeField writes one field. A panic becomes an error: the caller cannot recover that of a goroutine.
+// writeField writes one field. A panic becomes an error: the caller cannot recover a panic of another goroutine.
 func (w *outFile) writeField(i int, a arrow.Array) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -216,7 +216,7 @@ func (w *outFile) writeField(i int, a arrow.Array) (err error) {
 	return w.fields[i].write(a)
 }
 
-// nextName is the name of the next file in a directory.
+// nextName returns the name of the next file in a directory.
 func (w *outFile) nextName() string { return table.PartName(len(w.names)) }
 
 // finish writes the current file and begins the next, if it is not the last.
@@ -291,7 +291,7 @@ func (c *outColumn) descriptors(b []byte) []byte {
 	return b
 }
 
-// header returns magic, counts, metadata and the starts of the columns, sealed.
+// header returns magic, counts, metadata and column starts, sealed.
 func (w *outFile) header() []byte {
 	le := binary.LittleEndian
 	b := append([]byte(layout.Magic), w.opts.version)
