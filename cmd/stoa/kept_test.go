@@ -57,7 +57,10 @@ func TestNoLeaks(t *testing.T) {
 		return int64(m.HeapAlloc), runtime.NumGoroutine(), len(open)
 	}
 	heapBefore, routinesBefore, filesBefore := held(2) // includes what is made once
-	const rounds = 4
+	rounds := 4
+	if testing.Short() {
+		rounds = 2
+	}
 	heap, routines, files := held(rounds)
 	n := rounds * len(lines)
 	if limit := int64(n) << 10; heap-heapBefore > limit { // 1 KiB a line
