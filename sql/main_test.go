@@ -121,8 +121,8 @@ func TestInterrupt(t *testing.T) {
 		took := time.Since(begin)
 		t.Logf("%q: %v after %s: %s", args, err, took.Round(time.Millisecond), errs)
 		status := c.ProcessState.ExitCode()
-		if status != 1 || errs.String() != "stoa: interrupted\n" {
-			t.Errorf("%q: status %d, %q; expected 1, interrupted", args, status, errs)
+		if status != 130 || errs.String() != "stoa: interrupted\n" {
+			t.Errorf("%q: status %d, %q; expected 130, interrupted", args, status, errs)
 		}
 		if took > time.Second*time.Duration(patience()) {
 			t.Errorf("%q: it took %s", args, took)

@@ -7,6 +7,7 @@
 //	2  wrong use: a flag, a column, a predicate
 //	3  damage: found by verify, met by a reading verb, or something was lost in recover;
 //	   or a difference, by diff
+//	130  ended by Ctrl-C or SIGTERM
 package main
 
 import (
@@ -59,7 +60,7 @@ func forceExit(ended <-chan struct{}, stderr io.Writer) {
 	case <-time.After(grace):
 		store.AbortAll()
 		fmt.Fprintln(stderr, "stoa: interrupted")
-		os.Exit(cli.StatusCannot)
+		os.Exit(cli.StatusStopped)
 	}
 }
 

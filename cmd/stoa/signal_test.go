@@ -57,9 +57,9 @@ func TestSignal(t *testing.T) {
 		if took > grace+4*time.Second { // the machine may be busy
 			t.Errorf("%s: ended %s after the signal, want at most %s", args, took, grace+4*time.Second)
 		}
-		if st := cmd.ProcessState.ExitCode(); st != cli.StatusCannot ||
+		if st := cmd.ProcessState.ExitCode(); st != cli.StatusStopped ||
 			!strings.Contains(errs.String(), "interrupted") {
-			t.Errorf("%s: got status %d, want %d, interrupted: %s", args, st, cli.StatusCannot, errs.String())
+			t.Errorf("%s: got status %d, want %d, interrupted: %s", args, st, cli.StatusStopped, errs.String())
 		}
 		if left, _ := os.ReadDir(dir); len(left) > 0 {
 			t.Errorf("%s: got %s left, want nothing", args, left[0].Name())

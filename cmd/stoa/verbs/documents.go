@@ -25,5 +25,6 @@ func WrongUse(err error) bool {
 // Said reports whether everything about an error of Run has been reported already, so that the status and the output
 // are all there is to know.
 func Said(err error) bool {
-	return err == nil || errors.Is(err, cli.ErrDamage) || errors.Is(err, cli.ErrUse) || errors.Is(err, cli.ErrFailed)
+	return err == nil || errors.Is(err, cli.ErrDamage) || errors.Is(err, cli.ErrUse) || errors.Is(err, cli.ErrFailed) ||
+		errors.Is(err, cli.ErrStopped)
 }

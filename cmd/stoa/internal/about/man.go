@@ -103,7 +103,7 @@ func manRoot(a *cli.App, root *cobra.Command) string {
 	}
 	manFlags(&b, "FLAGS OF ALL VERBS", root.PersistentFlags())
 	b.WriteString(".SH EXIT STATUS\n.TP\n0\nfine\n.TP\n1\ncould not do it\n.TP\n2\nwrong use\n.TP\n3\ndamage " +
-		"was found or met, something was lost, or tables differ\n" +
+		"was found or met, something was lost, or tables differ\n.TP\n130\nended by Ctrl-C or SIGTERM\n" +
 		".SH ENVIRONMENT\n.TP\nNO_COLOR\nno colours, whatever the terminal can\n")
 	return b.String()
 }

@@ -27,6 +27,8 @@ const (
 	StatusCannot = 1
 	StatusUse    = 2
 	StatusDamage = 3
+	// StatusStopped is that of a program which Ctrl-C or SIGTERM ended, as shells have it for SIGINT.
+	StatusStopped = 130
 )
 
 // ErrDamage ends a verb with status 3 after everything has been reported.
@@ -37,6 +39,9 @@ var ErrUse = errors.New("use")
 
 // ErrFailed ends a verb with status 1 after everything has been reported.
 var ErrFailed = errors.New("failed")
+
+// ErrStopped ends a verb with status 130 after the interruption has been reported.
+var ErrStopped = errors.New("stopped")
 
 // UseError is wrong use of the command line. Hint may be empty.
 type UseError struct{ Message, Hint string }
@@ -69,6 +74,8 @@ func Status(err error) int {
 	switch {
 	case err == nil:
 		return StatusFine
+	case errors.Is(err, ErrStopped):
+		return StatusStopped
 	case errors.As(err, &cut), errors.Is(err, store.ErrChanged): // repeating the command would give another answer
 		return StatusCannot
 	case errors.Is(err, ErrDamage), errors.Is(err, fault.Corrupt):
@@ -93,7 +100,8 @@ func (a *App) End(ctx context.Context, cmd *cobra.Command, err error) int {
 	}
 	a.tellUsage()
 	if err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		err = errors.New("interrupted")
+		a.ReportError(cmd, errors.New("interrupted"))
+		err = ErrStopped
 	}
 	a.ReportError(cmd, err)
 	return Status(err)
@@ -102,7 +110,7 @@ func (a *App) End(ctx context.Context, cmd *cobra.Command, err error) int {
 // ReportError prints an error on one line, followed by a hint if there is one.
 func (a *App) ReportError(cmd *cobra.Command, err error) {
 	if err == nil || errors.Is(err, ErrDamage) || errors.Is(err, ErrEnough) || errors.Is(err, ErrFailed) ||
-		errors.Is(err, ErrUse) {
+		errors.Is(err, ErrUse) || errors.Is(err, ErrStopped) {
 		return
 	}
 	fmt.Fprintln(a.Stderr, display.Hanging("stoa: "+display.Printable(InFlags(Line(err))), a.ErrWidth))

@@ -163,6 +163,8 @@ func pass(cmd *cobra.Command, a *cli.App, f *Flags, args []string) error {
 		return cli.ErrUse
 	case cli.StatusDamage:
 		return cli.ErrDamage
+	case cli.StatusStopped:
+		return cli.ErrStopped
 	}
 	return cli.ErrFailed
 }
