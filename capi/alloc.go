@@ -25,8 +25,7 @@ type cPool struct {
 
 const (
 	alignment = 64
-	steps     = 4 // classes of sizes between two powers of two
-	maxKept   = 256 << 20
+	steps     = 4       // classes of sizes between two powers of two
 	largest   = 1 << 46 // bytes of a buffer: more than any machine has
 )
 

@@ -1,11 +1,6 @@
 package main
 
-// #include "stoa.h"
-import "C"
-
 import (
-	"unsafe"
-
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/cdata"
 
@@ -14,10 +9,10 @@ import (
 
 // exportBatch gives a batch to the host. It returns what is given, with a reference that the caller releases: its
 // buffers must stay where they are.
-func exportBatch(b arrow.RecordBatch, out *C.struct_ArrowArray) arrow.ArrayData {
+func exportBatch(b arrow.RecordBatch, out *cdata.CArrowArray) arrow.ArrayData {
 	a := exported.Batch(b)
 	defer a.Release()
-	cdata.ExportArrowArray(a, (*cdata.CArrowArray)(unsafe.Pointer(out)), nil)
+	cdata.ExportArrowArray(a, out, nil)
 	d := a.Data()
 	d.Retain() // a.Release drops the reference of a
 	return d

@@ -20,15 +20,7 @@ import (
 
 func main() {}
 
-// version is set by the linker: the module is not the command's.
-var version = ""
-
-var versionText = sync.OnceValue(func() *C.char {
-	if version == "" {
-		version = verbs.Version()
-	}
-	return C.CString(version)
-})
+var versionText = sync.OnceValue(func() *C.char { return C.CString(verbs.Version()) })
 
 //export goVersion
 func goVersion() *C.char { return versionText() }

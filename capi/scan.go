@@ -277,7 +277,7 @@ func exportNext(h uint64, out *C.struct_ArrowArray) (err error) {
 		return nil
 	}
 	defer b.Release()
-	given := exportBatch(b, out)
+	given := exportBatch(b, (*cdata.CArrowArray)(unsafe.Pointer(out)))
 	defer given.Release()
 	pins := &runtime.Pinner{}
 	pin(pins, given)

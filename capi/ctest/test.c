@@ -7,19 +7,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../stoa.h"
-
-#define CHECK(x)                                                      \
-  do {                                                                \
-    if (!(x)) {                                                       \
-      fprintf(stderr, "test.c:%d: expected %s\n", __LINE__, #x);      \
-      exit(1);                                                        \
-    }                                                                 \
-  } while (0)
+#include "check.h"
 
 static const char *dir;
 
-static stoa_t open_table(const char *name) {
+stoa_t open_table(const char *name) {
   char request[4096], *error = NULL;
   stoa_t t = 0;
   snprintf(request, sizeof request, "{\"paths\":[\"%s/%s\"]}", dir, name);
@@ -30,8 +22,7 @@ static stoa_t open_table(const char *name) {
   return t;
 }
 
-// read_all counts a scan's rows and adds up the values of its first column, an int32; *rc is what ended it.
-static int64_t read_all(stoa_t t, const char *spec, int64_t *sum, int *rc, char *message, size_t size) {
+int64_t read_all(stoa_t t, const char *spec, int64_t *sum, int *rc, char *message, size_t size) {
   struct ArrowArrayStream s;
   struct ArrowSchema schema;
   char *error = NULL;
@@ -249,6 +240,7 @@ int main(int argc, char **argv) {
   runs();
   writes();
   threads(n / 100 + 1);
+  holds();
   rounds(n);
   forks();
   int64_t used, kept;

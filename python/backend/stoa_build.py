@@ -21,24 +21,68 @@ _root = os.path.dirname(_here)
 
 def _git(*args):
     try:
-        return subprocess.run(["git", "-C", _root, *args], capture_output=True, text=True, check=True).stdout.strip()
+        return subprocess.run(["git", "-C", _root, *args], capture_output=True, text=True, check=True,
+                              env={**os.environ, "TZ": "UTC"}).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return ""
 
 
+def _next(tag, when, commit):
+    """Go's version of a commit after a tag, or without any: https://go.dev/ref/mod#pseudo-versions
+
+    >>> _next("", "20240229120000", "0123456789ab")
+    'v0.0.0-20240229120000-0123456789ab'
+    >>> _next("v1.2.3", "20240229120000", "0123456789ab")
+    'v1.2.4-0.20240229120000-0123456789ab'
+    >>> _next("v1.2.3-rc.1", "20240229120000", "0123456789ab")
+    'v1.2.3-rc.1.0.20240229120000-0123456789ab'
+    """
+    m = re.fullmatch(r"v(\d+)\.(\d+)\.(\d+)(-[0-9A-Za-z.-]+)?", tag)
+    if not m:
+        return f"v0.0.0-{when}-{commit}"
+    if m[4]:
+        return f"{tag}.0.{when}-{commit}"
+    return f"v{m[1]}.{m[2]}.{int(m[3]) + 1}-0.{when}-{commit}"
+
+
+def _python(version):
+    """Go's version as Python has it (PEP 440), where it sorts in the same order.
+
+    >>> [_python(v) for v in ("v1.2.3", "v1.2.3+dirty", "v1.2.3-rc.1", "v1.2.3-beta", "v1.2.3-odd")]
+    ['1.2.3', '1.2.3+dirty', '1.2.3rc1', '1.2.3b0', '1.2.3.dev0+odd']
+    >>> [_python(f"{v}20240229120000-0123456789ab") for v in ("v0.0.0-", "v1.2.4-0.", "v1.2.3-rc.1.0.")]
+    ['0.0.0.dev20240229120000+g0123456789ab', '1.2.4.dev20240229120000+g0123456789ab', \
+'1.2.3rc1.post0.dev20240229120000+g0123456789ab']
+    >>> _python("v0.0.0-20240229120000-0123456789ab+dirty")
+    '0.0.0.dev20240229120000+g0123456789ab.dirty'
+    """
+    version, _, dirty = version[1:].partition("+")
+    release, _, pre = version.partition("-")
+    local = [dirty] if dirty else []
+    commit = re.fullmatch(r"(?:(.*?)\.?\b0\.)?(\d{14})-([0-9a-f]{12})", pre)
+    if commit:
+        pre, local = commit[1] or "", [f"g{commit[3]}"] + local
+    words = re.fullmatch(r"(alpha|beta|rc|a|b)[.-]?(\d*)", pre)
+    if words:
+        release += {"alpha": "a", "beta": "b"}.get(words[1], words[1]) + (words[2] or "0") + ".post0" * bool(commit)
+    elif pre:  # a word that Python does not have
+        local = [re.sub(r"[^0-9A-Za-z]+", ".", pre)] + local
+    dev = f".dev{commit[2]}" if commit else ".dev0" if pre and not words else ""
+    return release + dev + ("+" + ".".join(local) if local else "")
+
+
 def _version():
-    """The version, as Go stamps the command with it, and as Python has it (PEP 440)."""
-    commit = _git("rev-parse", "--short=12", "HEAD")
-    tag = _git("describe", "--tags", "--exact-match", "--match", "v[0-9]*")
-    changed = "+dirty" if _git("status", "--porcelain") else ""
-    if tag:
-        return tag + changed, tag[1:].replace("-", ".") + changed.replace("+", "+local.")
+    """The version of the command of this commit, as Go would stamp it: of a tag, or of the time and the commit, and
+    "+dirty" if a file is changed or new; what else `stoa version` says; and the version as Python has it."""
+    commit = _git("rev-parse", "HEAD")
     if not commit:
-        return "unknown", "0.0.0"
-    when = _git("log", "-1", "--format=%cd", "--date=format-local:%Y%m%d%H%M%S")
-    when = subprocess.run(["git", "-C", _root, "log", "-1", "--format=%cd", "--date=format-local:%Y%m%d%H%M%S"],
-                          capture_output=True, text=True, env={**os.environ, "TZ": "UTC"}).stdout.strip() or when
-    return f"v0.0.0-{when}-{commit}{changed}", f"0.0.0.dev{when}+g{commit}" + (".dirty" if changed else "")
+        return "unknown,,,false", "0.0.0"
+    when = _git("log", "-1", "--format=%cd", "--date=format-local:%Y-%m-%dT%H:%M:%SZ")
+    tag = _git("describe", "--tags", "--exact-match", "--match", "v[0-9]*")
+    last = _git("describe", "--tags", "--abbrev=0", "--match", "v[0-9]*")
+    changed = bool(_git("status", "--porcelain"))
+    version = (tag or _next(last, re.sub(r"\D", "", when), commit[:12])) + ("+dirty" if changed else "")
+    return f"{version},{commit},{when},{str(changed).lower()}", _python(version)
 
 
 def _glibc(library):
@@ -83,7 +127,7 @@ def _platform(library):
     return f"manylinux_{max((major, minor), (2, 17))[0]}_{max((major, minor), (2, 17))[1]}_{machine}"
 
 
-def _library(directory, version):
+def _library(directory, stamp):
     given = os.environ.get("STOA_WHEEL_LIBRARY")
     if given:
         return given
@@ -91,7 +135,7 @@ def _library(directory, version):
     env = {**os.environ, "CGO_ENABLED": "1"}
     env.setdefault("GOFLAGS", "-trimpath")
     subprocess.run(["go", "build", "-buildmode=c-shared", "-buildvcs=false",
-                    "-ldflags", f"-s -w -X main.version={version}", "-o", out, "."],
+                    "-ldflags", f"-s -w -X stoa/cmd/stoa/internal/about.stamp={stamp}", "-o", out, "."],
                    cwd=os.path.join(_root, "capi"), env=env, check=True)
     return out
 
@@ -109,9 +153,9 @@ def _metadata(version):
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
-    go, version = _version()
+    stamp, version = _version()
     with tempfile.TemporaryDirectory() as d:
-        library = _library(d, go)
+        library = _library(d, stamp)
         tag = f"py3-none-{_platform(library)}"
         files = {f"stoa/{n}": open(os.path.join(_here, "stoa", n), "rb").read()
                  for n in sorted(os.listdir(os.path.join(_here, "stoa"))) if n.endswith((".py", ".typed"))}

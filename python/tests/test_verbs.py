@@ -2,6 +2,7 @@
 
 import datetime
 import importlib.metadata
+import json
 import os
 import re
 
@@ -36,6 +37,11 @@ def test_version():
         assert wheel == f"0.0.0.dev{m[1]}+g{m[2]}" + (".dirty" if m[3] else "")
     else:
         assert stoa.__version__ == "unknown" or wheel.startswith(stoa.__version__[1:].partition("-")[0])
+    doc = json.loads(stoa.run("version", "-f", "json"))
+    assert doc["version"] == stoa.__version__ and stoa.run("version").startswith(f"stoa {stoa.__version__}, go")
+    assert stoa.run("--version") == f"stoa {stoa.__version__}\n"
+    if m:
+        assert doc["revision"].startswith(m[2]) and re.sub(r"\D", "", doc["time"]) == m[1] and doc["modified"] == bool(m[3])
 
 
 def test_history_and_moments():

@@ -5,6 +5,7 @@ import (
 	"io"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/output"
@@ -43,6 +44,10 @@ func VersionCmd(a *cli.App) *cobra.Command {
 	return cmd
 }
 
+// stamp is set by the linker where the main module is not the command's, of which Go would give the version (capi/):
+// VERSION,REVISION,TIME,MODIFIED, the last "true" or "false".
+var stamp string
+
 func Version() versionDoc {
 	d := versionDoc{Version: "unknown", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
@@ -59,6 +64,9 @@ func Version() versionDoc {
 		case "vcs.modified":
 			d.Modified = s.Value == "true"
 		}
+	}
+	if f := strings.Split(stamp, ","); len(f) == 4 {
+		d.Version, d.Revision, d.Time, d.Modified = f[0], f[1], f[2], f[3] == "true"
 	}
 	return d
 }
