@@ -338,5 +338,11 @@ def memory() -> dict[str, int]:
 
 
 def trim() -> None:
-    """Gives memory that is kept for the next batches back to the system."""
+    """Gives memory that is kept for the next batches back to the system.
+
+    >>> import stoa
+    >>> stoa.trim()
+    >>> stoa.memory()["kept"]
+    0
+    """
     lib.stoa_trim()

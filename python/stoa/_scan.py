@@ -183,7 +183,13 @@ def _positions(rows) -> list[int]:
 
 
 class Scanner:
-    """What a scan is to read: the part of pyarrow's Scanner that its users call."""
+    """What a scan is to read: the part of pyarrow's Scanner that its users call. Made by ``Table.scanner``.
+
+    >>> import stoa
+    >>> s = stoa.open("try/flat.red").scanner(columns=["i"])
+    >>> s.projected_schema.names, s.count_rows(), s.head(3).num_rows
+    (['i'], 500, 3)
+    """
 
     def __init__(self, table: "Table", columns=None, where=(), limit: int | None = None, rows=None,
                  batch_size: int | None = None, **spec: Any):

@@ -95,6 +95,12 @@ class _Readable:
         return self._scanner(columns, (filter, where), **scan).to_batches()
 
     def to_reader(self) -> pa.RecordBatchReader:
+        """All rows as a stream.
+
+        >>> import stoa
+        >>> sum(b.num_rows for b in stoa.open("try/flat.red").to_reader())
+        500
+        """
         return self._scanner().to_reader()
 
     def to_pandas(self, columns: Columns = None, where: Any = None, filter: Any = None, **kw: Any) -> Any:
@@ -172,7 +178,12 @@ class _Source:
 
 class Table(_Readable, pads.FileSystemDataset):
     """An open table: a ``pyarrow.dataset.Dataset``, so that DuckDB, DataFusion and others push columns and filters down
-    by themselves. Made by ``open``. It may be scanned by several threads at the same time."""
+    by themselves. Made by ``open``. It may be scanned by several threads at the same time.
+
+    >>> import pyarrow.dataset as ds, stoa
+    >>> isinstance(stoa.open("try/flat.red"), ds.Dataset)
+    True
+    """
 
     _opened: _Open
     _damaged: str
@@ -403,16 +414,46 @@ class Table(_Readable, pads.FileSystemDataset):
         return pads.scalar(True)
 
     def replace_schema(self, schema):
-        """The same rows under another schema, as pyarrow does it: in memory, with its casts, unless it is the same."""
+        """The same rows under another schema, as pyarrow does it: columns of the same types in another order, or fewer,
+        or more, which are null; in memory, unless it is the same schema.
+
+        >>> import pyarrow as pa, stoa
+        >>> t = stoa.open("try/key.cfile")
+        >>> t.replace_schema(t.schema.append(pa.field("more", pa.string()))).head(1)["more"].to_pylist()
+        [None]
+        """
         return self if schema.equals(self.schema) else super().replace_schema(schema)
 
     def sort_by(self, sorting, **kw):
+        """The rows in an order, in memory, as pyarrow has it.
+
+        >>> import stoa
+        >>> t = stoa.open("try/key.cfile").sort_by([("value", "descending")])
+        >>> t.head(1)["value"][0].as_py() == max(t.to_table()["value"].to_pylist())
+        True
+        """
         return pads.dataset(self.to_table().sort_by(sorting))
 
     def join(self, right_dataset, *args, **kw):
+        """A join of pyarrow's, in memory, with a dataset.
+
+        >>> import stoa
+        >>> t = stoa.open("try/key.cfile")
+        >>> t.join(t.filter("value > 2000000000"), "value", join_type="inner").count_rows()
+        11
+        """
         return pads.dataset(self.to_table()).join(_in_memory(right_dataset), *args, **kw)
 
     def join_asof(self, right_dataset, *args, **kw):
+        """A join of pyarrow's with the nearest row, in memory; both are in order.
+
+        >>> import pyarrow as pa, pyarrow.dataset as ds, stoa
+        >>> t = stoa.open("try/key.cfile").filter("value >= 0")
+        >>> other = ds.dataset(pa.table({"at": pa.array([0], pa.int32()), "name": ["first"]}))
+        >>> j = t.join_asof(other, on="value", by=[], tolerance=-(2**31), right_on="at", right_by=[])
+        >>> set(j.to_table()["name"].to_pylist())
+        {'first'}
+        """
         return pads.dataset(self.to_table()).join_asof(_in_memory(right_dataset), *args, **kw)
 
     def __len__(self) -> int:
@@ -427,8 +468,11 @@ class Table(_Readable, pads.FileSystemDataset):
         of = ", ".join(sorted({s["format"] for s in info["sources"]}))
         lines = [f"stoa.Table ({of}, {rows})"] + [f"  {f.name}: {f.type}" for f in self.schema]
         if self._conditions:
-            lines.append("  where " + " and ".join(map(str, self._conditions)))
+            lines.append(" " + self._chosen())
         return "\n".join(lines)
+
+    def _chosen(self) -> str:
+        return " where " + " and ".join(map(str, self._conditions)) if self._conditions else ""
 
     def _repr_html_(self) -> str:
         info = self._opened.info()
@@ -436,7 +480,7 @@ class Table(_Readable, pads.FileSystemDataset):
         of = ", ".join(sorted({s["format"] for s in info["sources"]}))
         cell = lambda tag, v: f"<{tag}>{html.escape(str(v))}</{tag}>"
         out = [f"<div class='stoa'><p><b>{html.escape(', '.join(s['name'] for s in info['sources'][:3]))}</b>: "
-               f"{html.escape(of)}, {rows} rows</p><table><thead><tr>"]
+               f"{html.escape(of)}, {rows} rows{html.escape(self._chosen())}</p><table><thead><tr>"]
         out += [cell("th", f"{f.name}: {f.type}") for f in self.schema]
         out.append("</tr></thead><tbody>")
         try:
@@ -504,12 +548,22 @@ class Split(_Readable):
 
     @property
     def rows(self) -> int:
-        """Rows before any filter; -1: not known."""
+        """Rows before any filter; -1: not known.
+
+        >>> import stoa
+        >>> [s.rows for s in stoa.open("try/flat.red").plan()]
+        [500]
+        """
         return json.loads(self.text)["rows"]
 
     @property
     def bytes(self) -> int:
-        """Stored bytes, about."""
+        """Stored bytes, about.
+
+        >>> import stoa
+        >>> [s.bytes > 20_000 for s in stoa.open("try/flat.red").plan()]
+        [True]
+        """
         return json.loads(self.text)["bytes"]
 
     def _open(self) -> Table:
@@ -520,6 +574,12 @@ class Split(_Readable):
 
     @property
     def schema(self) -> pa.Schema:
+        """The columns of its rows.
+
+        >>> import stoa
+        >>> [s.schema.names for s in stoa.open("try/flat.red").plan(columns=["i"])]
+        [['i']]
+        """
         s = self._open().schema
         return s if self._wanted is None else pa.schema([s.field(n) for n in self._wanted], s.metadata)
 
@@ -534,16 +594,40 @@ class Split(_Readable):
                              self._rest + [w for w in where if w is not None], scan.pop("batch_size", None))
 
     def scanner(self, schema=None, columns=None, filter=None, batch_size=None, **kw: Any):
+        """A scan to be, as pyarrow's fragments have it; columns and filter are applied to the plan's rows.
+
+        >>> import pyarrow.dataset as ds, stoa
+        >>> t = stoa.open("try/flat.red")
+        >>> sum(s.scanner(filter=ds.field("i") > 0).count_rows() for s in t.plan()) == len(t.filter("i > 0"))
+        True
+        """
         return self._scanner(columns, (filter,), batch_size=batch_size)
 
     def scan(self) -> pa.RecordBatchReader:
-        """The split's rows as a stream."""
+        """The split's rows as a stream.
+
+        >>> import stoa
+        >>> [s.scan().read_all().num_rows for s in stoa.open("try/flat.red").plan()]
+        [500]
+        """
         return self._scanner().to_reader()
 
     def head(self, num_rows: int = 5, columns=None, filter=None, **kw: Any) -> pa.Table:
+        """The first rows.
+
+        >>> import stoa
+        >>> [s.head(3).num_rows for s in stoa.open("try/flat.red").plan()]
+        [3]
+        """
         return self._scanner(columns, (filter,)).head(num_rows)
 
     def count_rows(self, filter=None, **kw: Any) -> int:
+        """How many rows there are; they are read.
+
+        >>> import stoa
+        >>> [s.count_rows() for s in stoa.open("try/flat.red").plan()]
+        [500]
+        """
         return self._scanner(None, (filter,)).count_rows()
 
     def __repr__(self) -> str:

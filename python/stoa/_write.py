@@ -92,8 +92,17 @@ def load(table: Path, data: Any, check: bool = True, dry_run: bool = False, task
          dictionary: str | None = None, overwrite: bool = False, partition: dict[str, Any] | None = None,
          **options: Any) -> dict[str, Any]:
     """Adds rows to a CarbonData table as one load: all, or none. Columns are matched by name. overwrite: they take the
-    place of all rows, or of those of partition, values of partition columns, which data need not have then. See
-    ``create``."""
+    place of all rows, or of those of partition, values of partition columns, which data need not have then.
+    Returns rows, segment, …
+
+    >>> import pyarrow as pa, stoa
+    >>> stoa.create("store#shop.visits", pa.schema([("who", pa.string()), ("day", pa.int32())]), partition=["day"])
+    >>> stoa.load("store#shop.visits", {"who": ["ann", "bo"], "day": pa.array([1, 2], pa.int32())})["rows"]
+    2
+    >>> _ = stoa.load("store#shop.visits", {"who": ["cy"]}, overwrite=True, partition={"day": 2})
+    >>> sorted(stoa.open("store#shop.visits").to_table()["who"].to_pylist())
+    ['ann', 'cy']
+    """
     opts = _core.options_of(options)
     return _change("append", table, {"no_check": not check, "dry_run": dry_run, "tasks": tasks, "opts": opts or None,
                                      "dictionary": dictionary, "overwrite": overwrite,
@@ -118,17 +127,43 @@ def merge(table: Path, data: Any, key: Any, check: bool = True, dry_run: bool = 
 
 
 def delete(table: Path, where: str, dry_run: bool = False) -> int:
-    """Deletes the rows for which where, stoa's text, is true; returns their number. See ``create``."""
+    """Deletes the rows for which where, stoa's text, is true; returns their number.
+
+    >>> import pyarrow as pa, stoa
+    >>> stoa.create("store#shop.bills", pa.schema([("n", pa.int64())]))
+    >>> _ = stoa.load("store#shop.bills", {"n": [1, 2, 3]})
+    >>> stoa.delete("store#shop.bills", "n >= 2", dry_run=True), stoa.delete("store#shop.bills", "n = 2")
+    (2, 1)
+    >>> stoa.open("store#shop.bills").to_table()["n"].to_pylist()
+    [1, 3]
+    """
     return _change("delete", table, {"where": where, "dry_run": dry_run})["rows"]
 
 
 def delete_segments(table: Path, segments: list[str], dry_run: bool = False) -> None:
-    """Removes whole segments; ``clean`` removes their files."""
+    """Removes whole segments; ``clean`` removes their files.
+
+    >>> import pyarrow as pa, stoa
+    >>> stoa.create("store#shop.weeks", pa.schema([("n", pa.int64())]))
+    >>> names = [stoa.load("store#shop.weeks", {"n": [n]})["segment"] for n in (1, 2)]
+    >>> stoa.delete_segments("store#shop.weeks", names[:1])
+    >>> stoa.open("store#shop.weeks").to_table()["n"].to_pylist()
+    [2]
+    """
     _change("delete_segments", table, {"segments": [str(s) for s in segments], "dry_run": dry_run})
 
 
 def update(table: Path, set: dict[str, Any], where: str, check: bool = True, dry_run: bool = False) -> int:
-    """Gives columns new values (None: null) where a predicate is true; returns the number of rows. See ``create``."""
+    """Gives columns new values (None: null) where a predicate is true; returns the number of rows.
+
+    >>> import pyarrow as pa, stoa
+    >>> stoa.create("store#shop.prices", pa.schema([("item", pa.string()), ("price", pa.int64())]))
+    >>> _ = stoa.load("store#shop.prices", {"item": ["bolt", "nut"], "price": [7, 9]})
+    >>> stoa.update("store#shop.prices", {"price": 8}, "item = 'nut'")
+    1
+    >>> sorted(stoa.open("store#shop.prices").to_table()["price"].to_pylist())
+    [7, 8]
+    """
     with_ = {"set": _cells(set), "where": where, "no_check": not check, "dry_run": dry_run}
     return _change("update", table, with_)["rows"]
 
@@ -162,23 +197,53 @@ def compact(table: Path, mode: str = "minor", segments: list[str] | None = None,
 
 
 def merge_indexes(table: Path, segments: list[str] | None = None, dry_run: bool = False) -> dict[str, Any]:
-    """Merges the index files of each segment into one. No row changes."""
+    """Merges the index files of each segment into one. No row changes.
+
+    >>> import pyarrow as pa, stoa
+    >>> stoa.create("store#shop.many", pa.schema([("n", pa.int64())]))
+    >>> _ = stoa.load("store#shop.many", {"n": [1, 2]}, tasks=2)
+    >>> sorted(stoa.merge_indexes("store#shop.many"))  # how many files became one, and where
+    ['files', 'segments']
+    """
     return _change("merge_indexes", table, {"segments": segments, "dry_run": dry_run})
 
 
 def add_column(table: Path, field: pa.Field, default: str | None = None, dry_run: bool = False) -> None:
-    """Adds a column; existing rows get the default, a text, or null."""
+    """Adds a column; existing rows get the default, a text, or null.
+
+    >>> import pyarrow as pa, stoa
+    >>> stoa.create("store#shop.wide", pa.schema([("n", pa.int64())]))
+    >>> _ = stoa.load("store#shop.wide", {"n": [1]})
+    >>> stoa.add_column("store#shop.wide", pa.field("note", pa.string()), default="none")
+    >>> stoa.open("store#shop.wide").to_table().to_pylist()
+    [{'n': 1, 'note': 'none'}]
+    """
     _change("add_column", table, {"default": default, "dry_run": dry_run}, pa.Table.from_batches([], pa.schema([field])))
 
 
 def drop_column(table: Path, column: str, dry_run: bool = False) -> None:
-    """Takes a column out of a table."""
+    """Takes a column out of a table.
+
+    >>> import pyarrow as pa, stoa
+    >>> stoa.create("store#shop.narrow", pa.schema([("n", pa.int64()), ("note", pa.string())]))
+    >>> stoa.drop_column("store#shop.narrow", "note")
+    >>> stoa.open("store#shop.narrow").schema.names
+    ['n']
+    """
     _change("drop_column", table, {"column": column, "dry_run": dry_run})
 
 
 def alter_column(table: Path, column: str, name: str | None = None, type: pa.DataType | None = None,
                  dry_run: bool = False) -> None:
-    """Gives a column another name, or a type that holds all values of its present one. No data file is touched."""
+    """Gives a column another name, or a type that holds all values of its present one. No data file is touched.
+
+    >>> import pyarrow as pa, stoa
+    >>> stoa.create("store#shop.counts", pa.schema([("left", pa.int32())]))
+    >>> stoa.alter_column("store#shop.counts", "left", type=pa.int64())
+    >>> stoa.alter_column("store#shop.counts", "left", name="count")
+    >>> [(f.name, str(f.type)) for f in stoa.open("store#shop.counts").schema]
+    [('count', 'int64')]
+    """
     field = [] if type is None else [pa.field(column, type)]
     _change("alter_column", table, {"column": column, "name": name, "dry_run": dry_run},
             pa.Table.from_batches([], pa.schema(field)))
@@ -197,36 +262,91 @@ def rename(table: Path, to: Path, dry_run: bool = False, disable_dependents: boo
 
 
 def truncate(table: Path, dry_run: bool = False, disable_dependents: bool = False) -> list[str]:
-    """Removes all rows, by whole segments, whose names it returns; ``clean`` removes their files."""
+    """Removes all rows, by whole segments, whose names it returns; ``clean`` removes their files.
+
+    >>> import pyarrow as pa, stoa
+    >>> stoa.create("store#shop.full", pa.schema([("n", pa.int64())]))
+    >>> _ = stoa.load("store#shop.full", {"n": [1]})
+    >>> len(stoa.truncate("store#shop.full")), len(stoa.open("store#shop.full"))
+    (1, 0)
+    """
     return _change("truncate", table, {"dry_run": dry_run}, disable_dependents=disable_dependents) or []
 
 
 def set_properties(table: Path, properties: dict[str, Any], dry_run: bool = False) -> None:
-    """Sets properties of a table; None removes one."""
+    """Sets properties of a table; None removes one.
+
+    >>> import pyarrow as pa, stoa
+    >>> stoa.create("store#shop.told", pa.schema([("n", pa.int64())]))
+    >>> stoa.set_properties("store#shop.told", {"comment": "what is left"})
+    >>> "what is left" in str(stoa.meta("store#shop.told"))
+    True
+    >>> stoa.set_properties("store#shop.told", {"comment": None})
+    """
     _change("set_properties", table, {"properties": _cells(properties), "dry_run": dry_run})
 
 
 def add_partition(table: Path, partition: dict[str, Any], location: Path | None = None, dry_run: bool = False) -> str:
-    """Adds a partition, empty, or with the data files of a directory; returns the segment that these are."""
+    """Adds a partition, empty, or with the data files of a directory; returns the segment that these are, or
+    an empty text.
+
+    >>> import pyarrow as pa, stoa
+    >>> stoa.create("store#shop.parts", pa.schema([("n", pa.int64()), ("at", pa.string())]), partition=["at"])
+    >>> stoa.add_partition("store#shop.parts", {"at": "north"})
+    ''
+    """
     return _change("add_partition", table, {"partition": _cells(partition), "dry_run": dry_run,
                                             "location": None if location is None else text(location)})
 
 
 def drop_partition(table: Path, partition: dict[str, Any], dry_run: bool = False) -> dict[str, Any]:
-    """Removes the rows of partitions. Returns partitions and segments that had rows in them."""
+    """Removes the rows of partitions. Returns partitions and segments that had rows in them.
+
+    >>> import pyarrow as pa, stoa
+    >>> stoa.create("store#shop.places", pa.schema([("n", pa.int64()), ("at", pa.string())]), partition=["at"])
+    >>> _ = stoa.load("store#shop.places", {"n": [1, 2], "at": ["north", "south"]})
+    >>> _ = stoa.drop_partition("store#shop.places", {"at": "south"})
+    >>> stoa.open("store#shop.places").to_table()["n"].to_pylist()
+    [1]
+    """
     return _change("drop_partition", table, {"partition": _cells(partition), "dry_run": dry_run})
 
 
 def add_segment(table: Path, path: Path, format: str | None = None, dry_run: bool = False) -> str:
-    """Makes the files of a directory a segment, where they are, and returns its name."""
+    """Makes the files of a directory a segment, where they are, and returns its name. What lies outside of the table
+    is read with external=True alone.
+
+    >>> import os, pyarrow as pa, stoa
+    >>> stoa.create("store#shop.mixed", pa.schema([("n", pa.int64())]))
+    >>> os.mkdir("files")
+    >>> _ = stoa.write({"n": [1, 2]}, "files/part.parquet")
+    >>> stoa.add_segment("store#shop.mixed", os.path.abspath("files"), format="parquet")
+    '0'
+    >>> stoa.open("store#shop.mixed", external=True).to_table()["n"].to_pylist()
+    [1, 2]
+    """
     return _change("add_segment", table, {"path": text(path), "format": format, "dry_run": dry_run})
 
 
 def clean(table: Path, dry_run: bool = False) -> dict[str, Any]:
-    """Removes files that are no part of a table any more."""
+    """Removes files that are no part of a table any more.
+
+    >>> import pyarrow as pa, stoa
+    >>> stoa.create("store#shop.tidy", pa.schema([("n", pa.int64())]))
+    >>> _ = stoa.load("store#shop.tidy", {"n": [1]})
+    >>> _ = stoa.truncate("store#shop.tidy")
+    >>> stoa.clean("store#shop.tidy")["segments"]
+    ['0']
+    """
     return _change("clean", table, {"dry_run": dry_run})
 
 
 def drop(table: Path, dry_run: bool = False) -> dict[str, Any]:
-    """Removes a table with all its files."""
+    """Removes a table with all its files.
+
+    >>> import pyarrow as pa, stoa
+    >>> stoa.create("store#shop.gone", pa.schema([("n", pa.int64())]))
+    >>> stoa.drop("store#shop.gone")["dir"]
+    'store/shop/gone'
+    """
     return _change("drop", table, {"dry_run": dry_run})

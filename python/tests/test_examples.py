@@ -8,6 +8,7 @@ import pathlib
 
 import pytest
 import stoa
+import stoa.plot
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -16,7 +17,7 @@ def options():
     return doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
-@pytest.mark.parametrize("name", ["stoa", "stoa._core", "stoa._table", "stoa._verbs", "stoa._write", "stoa._polars",
+@pytest.mark.parametrize("name", ["stoa", "stoa._core", "stoa._scan", "stoa._table", "stoa._verbs", "stoa._write", "stoa._polars",
                                   "stoa.plot"])
 @pytest.mark.filterwarnings("ignore")
 def test_docstrings(name):
@@ -57,7 +58,19 @@ def shows(v):
     return v._repr_html_() if hasattr(v, "_repr_html_") and v._repr_html_() else repr(v)
 
 
-def test_everything_has_a_docstring():
-    for name in stoa.__all__:
-        if name != "plot":
-            assert getattr(stoa, name).__doc__, name
+def public(cls):
+    """The methods and properties of a class that are stoa's own, and not only what pyarrow's protocol asks for."""
+    return {f"{cls.__name__}.{n}": v for c in cls.__mro__ if c.__module__.startswith("stoa") for n, v in vars(c).items()
+            if not n.startswith("_") and n not in ("partition_expression", "physical_schema")
+            and (callable(v) or isinstance(v, property))}
+
+
+def test_everything_has_an_example():
+    functions = {n: getattr(stoa, n) for n in stoa.__all__ if n != "plot"}
+    errors = {n for n, f in functions.items() if isinstance(f, type) and issubclass(f, BaseException)}
+    assert all(functions[n].__doc__ for n in errors)
+    records = {"Entry", "Finding", "Node"}  # what functions return: their examples are those of the functions
+    functions.update({"plot.anatomy": stoa.plot.anatomy, "plot.columns": stoa.plot.columns})
+    functions.update(public(stoa.Table), **public(stoa.Split))
+    without = {n for n, f in functions.items() if ">>> " not in (f.__doc__ or "")} - errors - records
+    assert not without and len(functions) > 70

@@ -122,6 +122,12 @@ def test_convert_writes_what_is_asked_for(tmp_path):
     assert f.metadata.num_row_groups == -(-want.num_rows // 100) and rows(f.read()) == rows(want)
 
 
+def test_the_view_of_a_filtered_table():
+    t = stoa.open("try/key.cfile").filter("value > 5").filter("value < 9")
+    assert repr(t).endswith("\n  where value > 5 and value < 9")
+    assert "400 rows where value &gt; 5 and value &lt; 9</p>" in t._repr_html_()
+
+
 def test_the_view_of_a_damaged_table():
     h = stoa.open("try/damaged/primitives.trv")._repr_html_()
     assert "<th>b: bool" in h and re.search("expected [0-9a-f]+, computed [0-9a-f]+</td>", h)
