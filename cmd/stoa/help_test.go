@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"stoa/cmd/stoa/internal/about"
 	"stoa/cmd/stoa/internal/cli"
@@ -104,7 +105,17 @@ func TestExamples(t *testing.T) {
 	}
 	asS3(t, &remotetest.S3{Dir: stores}) // of examples with addresses
 	shell := func(dir, line string) (string, error) {
-		cmd := exec.Command(bash, "-c", line)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		if strings.HasPrefix(line, "stoa serve ") { // it runs until Ctrl-C
+			ctx, cancel = context.WithTimeout(ctx, 2*time.Second)
+			defer cancel()
+		}
+		cmd := exec.CommandContext(ctx, bash, "-c", "exec "+line)
+		if _, ok := ctx.Deadline(); !ok {
+			cmd.Args[2] = line
+		}
+		cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "STOA_AS_COMMAND=1", "PATH="+bin+":"+os.Getenv("PATH"),
 			"HOME="+filepath.Join(dir, "home"))

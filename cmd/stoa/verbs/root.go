@@ -15,6 +15,7 @@ import (
 	"stoa/cmd/stoa/internal/convert"
 	"stoa/cmd/stoa/internal/look"
 	"stoa/cmd/stoa/internal/ls"
+	"stoa/cmd/stoa/internal/serving"
 	"stoa/cmd/stoa/internal/sqlverb"
 	"stoa/format"
 
@@ -119,7 +120,7 @@ func addVerbs(a *cli.App, root *cobra.Command, sql SQLRun) {
 		}
 	}
 	add(about.GroupLook, ls.LsCmd(a), look.CensusCmd(a), look.HistoryCmd(a), look.SchemaCmd(a), look.MetaCmd(a),
-		look.StatsCmd(a), look.AdviseCmd(a), look.DescribeCmd(a))
+		look.StatsCmd(a), look.AdviseCmd(a), look.DescribeCmd(a), serving.Cmd(a, RunApp))
 	add(about.GroupRows, look.CatCmd(a), look.HeadCmd(a), look.TailCmd(a), look.CountCmd(a), look.GetCmd(a),
 		sqlverb.Cmd(a, sql), look.ExplainCmd(a), look.PlanCmd(a),
 		look.ScanCmd(a))

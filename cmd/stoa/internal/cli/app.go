@@ -17,6 +17,7 @@ import (
 	"stoa/cmd/stoa/internal/display"
 	"stoa/format"
 	"stoa/region"
+	"stoa/store"
 	"stoa/store/remote"
 )
 
@@ -36,12 +37,14 @@ type App struct {
 
 	Quiet, Verbose, NoProgress bool
 	SingleWriter               bool // nobody else writes to the stores that are written to
-	Tallies                    tallies
-	Reported                   map[region.Finding]bool
-	remote                     *remote.Tree     // for the addresses that are read; see Remote
-	read                       []string         // places that are read
-	places                     map[string]bool  // read without the names of tables
-	Verbs                      []*cobra.Command // in the order of the overview
+	// Within is all that is read, in place of local files, addresses and streams; nil: no such limit. See stoa serve.
+	Within   store.Tree
+	Tallies  tallies
+	Reported map[region.Finding]bool
+	remote   *remote.Tree     // for the addresses that are read; see Remote
+	read     []string         // places that are read
+	places   map[string]bool  // read without the names of tables
+	Verbs    []*cobra.Command // in the order of the overview
 }
 
 func NewApp(stdin io.Reader, stdout, stderr io.Writer) *App {

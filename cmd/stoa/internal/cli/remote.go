@@ -28,7 +28,7 @@ func (a *App) Remote() *remote.Tree {
 // Enter enters the addresses among paths, and replaces them in place by their names, which contain no secrets.
 func (a *App) Enter(ctx context.Context, paths []string) error {
 	for i, p := range paths {
-		if !remote.Is(p) {
+		if !remote.Is(p) || a.Within != nil {
 			continue
 		}
 		name, err := a.Remote().Enter(ctx, p)

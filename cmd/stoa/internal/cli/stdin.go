@@ -34,6 +34,9 @@ type Tree struct {
 func (t Tree) Unwrap() store.Tree { return t.Local }
 
 func (t Tree) Open(ctx context.Context, name string) (store.Source, error) {
+	if t.A.Within != nil {
+		return t.A.Within.Open(ctx, name)
+	}
 	if remote.Is(name) {
 		s, err := t.A.Remote().Open(ctx, name)
 		if err != nil {
@@ -52,6 +55,9 @@ func (t Tree) Open(ctx context.Context, name string) (store.Source, error) {
 }
 
 func (t Tree) Stat(ctx context.Context, name string) (store.Info, error) {
+	if t.A.Within != nil {
+		return t.A.Within.Stat(ctx, name)
+	}
 	if remote.Is(name) {
 		return t.A.Remote().Stat(ctx, name)
 	}
@@ -90,11 +96,29 @@ func IsPipe(name string) bool {
 	return st.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) != 0
 }
 
+// Irregular yields what List leaves out because it is no object.
+func (t Tree) Irregular(ctx context.Context, dir string) iter.Seq[store.Irregular] {
+	if t.A.Within != nil {
+		return store.IrregularIn(ctx, t.A.Within, dir)
+	}
+	return t.Local.Irregular(ctx, dir)
+}
+
+// ResolveDotDot resolves any .. after a symbolic link in name.
+func (t Tree) ResolveDotDot(name string) string {
+	if t.A.Within != nil {
+		return name // it has none
+	}
+	return t.Local.ResolveDotDot(name)
+}
+
 // List leaves out stoa's own temporary files in a directory.
 func (t Tree) List(ctx context.Context, dir string) iter.Seq2[store.Info, error] {
 	return func(yield func(store.Info, error) bool) {
 		all := t.Local.List
-		if remote.Is(dir) {
+		if t.A.Within != nil {
+			all = t.A.Within.List
+		} else if remote.Is(dir) {
 			all = t.A.Remote().List
 		}
 		for info, err := range all(ctx, dir) {

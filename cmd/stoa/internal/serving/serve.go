@@ -1,0 +1,144 @@
+// Package serving is the verb serve: its flags, and the command as package serve runs it.
+package serving
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"stoa"
+	"stoa/cmd/stoa/internal/about"
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/format"
+	"stoa/serve"
+	"stoa/store"
+)
+
+// Run runs a command line.
+type Run func(ctx context.Context, a *cli.App, args []string) (int, error)
+
+// flags are those of the verb.
+type flags struct {
+	listen string
+	port   int
+	names  []string
+	token  string
+	idle   time.Duration
+	memory string
+}
+
+const help = `Show what places hold as a page in the browser, until Ctrl-C: tables, their rows and values, the
+anatomy of files with every byte and its owner, what a predicate reads, and damage. The address is printed;
+nothing is installed, and the page needs nothing from anywhere else.
+
+It only reads, and only what lies below the places: not what links in them lead to elsewhere, and no
+addresses. It listens on this machine alone (127.0.0.1); --listen is for others to see it, and then the
+printed address has a token, without which nothing is answered. What is sent is not encrypted: beyond a
+trusted network, forward the port by ssh instead. What the page shows is what the verbs say (-f json), each
+with its command line.`
+
+// Cmd returns the verb.
+func Cmd(a *cli.App, run Run) *cobra.Command {
+	f := &flags{}
+	cmd := &cobra.Command{
+		Use:     "serve PATH...",
+		Short:   "Show what a place holds, and how it is, as a page in the browser",
+		Long:    help,
+		Example: "  stoa serve kudu/\n  stoa serve sales.parquet table/ --port 8080 --idle 30m",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cli.WrongUse("serve needs a path")
+			}
+			return cli.OnceDash(args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return f.serve(cmd.Context(), a, run, args) },
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.listen, "listen", "",
+		"listen on `ADDRESS`, for example 0.0.0.0, for other machines; the printed address has a token")
+	fl.IntVar(&f.port, "port", 0, "listen on port `N` (default: a free one)")
+	fl.StringArrayVar(&f.names, "name", nil,
+		"with --listen: answer requests for this host `NAME`, too, besides addresses by numbers; repeatable")
+	fl.StringVar(&f.token, "token", "",
+		"with --listen: use this `TOKEN`, of 16 characters or more (default: a random one)")
+	fl.DurationVar(&f.idle, "idle", 0, "end when nobody has asked for anything for so long, a `TIME` such as 30m")
+	fl.StringVar(&f.memory, "memory", "256MiB", "refuse a source that takes more than `SIZE` of memory to open")
+	return cli.First(cmd, "port", "listen", "idle")
+}
+
+// check returns wrong use of the flags.
+func (f *flags) check() error {
+	switch {
+	case f.port < 0 || f.port > 65535:
+		return cli.WrongUse("--port %d: a port is 0 to 65535", f.port)
+	case f.listen == "" && (f.token != "" || len(f.names) > 0):
+		return cli.WrongUse("--token and --name go with --listen")
+	case f.token != "" && len(f.token) < 16:
+		return cli.WrongUse("--token: a token has 16 characters or more")
+	case f.idle < 0:
+		return cli.WrongUse("--idle %s: a time is not negative", f.idle)
+	}
+	return nil
+}
+
+func (f *flags) serve(ctx context.Context, a *cli.App, run Run, args []string) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	opening, err := cli.ParseSize("--memory", f.memory)
+	if err != nil {
+		return err
+	}
+	c := serve.Config{Places: args, Formats: a.Formats, Limits: format.Limits{Opening: opening},
+		Version: about.Version().Version, Log: func(s string) { a.Warn("stoa: %s", s) }}
+	c.Command = func(ctx context.Context, tree store.Tree, args []string, out, errs io.Writer) int {
+		inner := cli.NewApp(nil, out, errs)
+		inner.Within, inner.Formats = tree, a.Formats
+		status, _ := run(stoa.Session(ctx), inner, args)
+		return status
+	}
+	host := "127.0.0.1"
+	if f.listen != "" {
+		host, c.Listens, c.Hosts, c.Token = f.listen, true, append(f.names, f.listen), f.token
+		if c.Token == "" {
+			c.Token = serve.NewToken()
+		}
+	}
+	s, err := serve.New(c)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(f.port)))
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	if _, err := fmt.Fprintln(a.Stdout, address(l.Addr(), c.Token)); err != nil {
+		return err
+	}
+	if err := a.Stdout.Flush(); err != nil {
+		return err
+	}
+	a.Note("Ctrl-C ends it")
+	return s.Run(ctx, l, f.idle)
+}
+
+// address returns the address of the page.
+func address(at net.Addr, token string) string {
+	host, port, _ := net.SplitHostPort(at.String())
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = "localhost"
+	}
+	u := url.URL{Scheme: "http", Host: net.JoinHostPort(host, port), Path: "/"}
+	if token != "" {
+		u.RawQuery = url.Values{"token": {token}}.Encode()
+	}
+	return u.String()
+}

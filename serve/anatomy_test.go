@@ -1,0 +1,258 @@
+package serve_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"stoa/cmd/stoa/verbs"
+	"stoa/serve"
+
+	"stoa"
+)
+
+// corpusFiles are files of all formats that can be described, of the corpus of the repository, and of STOA_CORPUS.
+func corpusFiles(t *testing.T) (files []string) {
+	t.Helper()
+	roots := []string{"../corpus"}
+	if more := os.Getenv("STOA_CORPUS"); more != "" && !testing.Short() {
+		roots = append(roots, more)
+	}
+	kinds := []string{".cfile", ".red", ".trv", ".carbondata", ".carbonindex", ".data", ".metadata", ".dict",
+		".sortindex"}
+	for _, root := range roots {
+		per := map[string]int{}
+		err := filepath.WalkDir(root, func(name string, d os.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			kind := filepath.Ext(name)
+			st, err := d.Info()
+			if err == nil && slices.Contains(kinds, kind) && st.Size() > 0 && st.Size() < 4<<20 && per[kind] < 60 {
+				per[kind]++
+				files = append(files, filepath.ToSlash(name))
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(files) < 60 {
+		t.Fatalf("only %d files", len(files))
+	}
+	return files
+}
+
+// TestEveryByteHasAnOwner: the segments of a map are a partition of what it shows, however coarse it is; the byte of a
+// segment belongs to its node; and what is summed by role is the whole file.
+func TestEveryByteHasAnOwner(t *testing.T) {
+	described, skipped := 0, 0
+	for _, name := range corpusFiles(t) {
+		st, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := serve.Describe(t.Context(), name, st.Size(),
+			stoa.DescribeOptions{OpenOptions: stoa.OpenOptions{Formats: verbs.Formats()}})
+		if err != nil {
+			skipped++
+			continue
+		}
+		described++
+		var sum int64
+		for _, r := range a.Roles {
+			sum += r.Bytes
+		}
+		if sum != a.Size {
+			t.Errorf("%s: the roles have %d bytes of %d", name, sum, a.Size)
+		}
+		for _, window := range [][2]int64{{0, a.Size}, {a.Size / 3, a.Size/2 + 1}, {a.Size - 1, a.Size}} {
+			for _, n := range []int{1, 2, 7, 100, 1 << 20} {
+				checkPartition(t, a, window[0], window[1], n)
+			}
+		}
+	}
+	t.Logf("%d files, %d more are not described", described, skipped)
+	if described < 50 {
+		t.Errorf("only %d files were described", described)
+	}
+}
+
+func checkPartition(t *testing.T, a *serve.Anatomy, from, to int64, n int) {
+	t.Helper()
+	at := from
+	segments := a.Map(from, to, n)
+	for _, s := range segments {
+		if s.From != at || s.To <= s.From {
+			t.Fatalf("%s: after byte %d comes %+v", a, at, s)
+		}
+		if s.Node >= 0 {
+			if path := a.At(s.From); len(path) == 0 || path[len(path)-1].ID != s.Node {
+				t.Fatalf("%s: the owner of %+v is %+v", a, s, path)
+			}
+		}
+		at = s.To
+	}
+	if at != to || len(segments) > 2*n+1 {
+		t.Fatalf("%s: %d segments of %d, from %d to %d of %d", a, len(segments), n, from, at, to)
+	}
+}
+
+// TestRolesAndColumns: what a file's structures are for, by the documents of the formats: Kudu's cfile.md (header of 16
+// bytes, footer at the end, its length in the last 4), the RedFile's magic, Trevni's header before its columns.
+func TestRolesAndColumns(t *testing.T) {
+	dir := copyOf(t, map[string]string{"a.red": red, "wiki.trv": "trevni/dialects/wiki_dremel.trv"})
+	carbon, err := filepath.Glob("../corpus/carbon/2.3.0/v3/*/*.carbondata")
+	if more, _ := filepath.Glob("../corpus/carbon/2.3.0/v3/*/*/*.carbondata"); err == nil {
+		carbon = append(carbon, more...)
+	}
+	if len(carbon) == 0 {
+		t.Fatal("no file of CarbonData")
+	}
+	columns := func(name string) (out []string, roles map[serve.Role]int64) {
+		st, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := serve.Describe(t.Context(), name, st.Size(), stoa.DescribeOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		roles = map[serve.Role]int64{}
+		for _, r := range a.Roles {
+			roles[r.Role] = r.Bytes
+		}
+		for _, c := range a.Columns {
+			out = append(out, c.Column)
+		}
+		slices.Sort(out)
+		return out, roles
+	}
+	for name, want := range map[string]string{dir + "/a.red": "[i l s]", carbon[0]: "",
+		dir + "/wiki.trv": "[DocId Links.Backward Links.Forward Name.Language.Code Name.Language.Country Name.Url]"} {
+		got, roles := columns(name)
+		if want != "" && fmt.Sprint(got) != want {
+			t.Errorf("%s: the columns are %v, want %s", name, got, want)
+		}
+		if len(got) == 0 || roles[serve.Page] == 0 || roles[serve.Header] == 0 || roles[serve.Gap] != 0 {
+			t.Errorf("%s: columns %v, roles %v", name, got, roles)
+		}
+		table, err := stoa.Open(t.Context(), name, stoa.OpenOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range table.Schema().Fields() {
+			is := func(c string) bool { return c == f.Name || strings.HasPrefix(c, f.Name+".") }
+			if !slices.ContainsFunc(got, is) {
+				t.Errorf("%s: nothing belongs to column %s; columns are %v", name, f.Name, got)
+			}
+		}
+		table.Close()
+	}
+}
+
+// TestSearch: by byte, by name, by row, by column.
+func TestSearch(t *testing.T) {
+	dir := copyOf(t, map[string]string{"a.red": red})
+	s := newServer(t, nil, dir)
+	found := func(q string) (out []string) {
+		doc := answer[struct{ Nodes []serve.Node }](t, s, api("search", "name", dir+"/a.red", "q", q))
+		for _, n := range doc.Nodes {
+			out = append(out, fmt.Sprintf("%s@%d", n.Name, n.Offset))
+		}
+		return out
+	}
+	// a_gzip.red has two row groups of 100 rows, of three columns in pages of 40, 40 and 20 rows
+	if got := found("2"); fmt.Sprint(got) != "[magic@0]" {
+		t.Errorf("byte 2: %v", got)
+	}
+	if got := found("row 99"); len(got) < 6 || !strings.HasPrefix(got[0], "page[2]@") {
+		t.Errorf("row 99: %v", got)
+	}
+	if got := found("row 41"); len(got) < 6 || !strings.HasPrefix(got[0], "page[1]@") {
+		t.Errorf("row 41: %v", got)
+	}
+	if got := found("DATA_PAGE"); len(got) < 18 {
+		t.Errorf("pages: %v", got)
+	}
+	for _, bad := range []string{"", "row", "row x", "9999999"} {
+		if w := get(s, api("search", "name", dir+"/a.red", "q", bad)); w.Code != 400 && bad != "row" {
+			t.Errorf("%q: got %d %s", bad, w.Code, w.Body)
+		}
+	}
+}
+
+// TestRowsAreThoseOfCat: windows of any size put together are the rows that cat prints, with and without a filter, and
+// no row twice or missing.
+func TestRowsAreThoseOfCat(t *testing.T) {
+	dir := copyOf(t, map[string]string{"a.red": red})
+	s := newServer(t, nil, dir)
+	name := dir + "/a.red"
+	cat := func(where string) (out [][]string) {
+		w := get(s, api("export", "name", name, "form", "jsonl", "where", where))
+		if w.Code != 200 {
+			t.Fatal(w.Code, w.Body)
+		}
+		for line := range strings.Lines(w.Body.String()) {
+			var row struct {
+				I, L json.RawMessage
+				S    json.RawMessage
+			}
+			if err := json.Unmarshal([]byte(line), &row); err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, []string{string(row.I), string(row.L), string(row.S)})
+		}
+		return out
+	}
+	type rowsDoc struct {
+		Total, Next int64
+		End         bool
+		At          []int64
+		Rows        [][]*string
+	}
+	for _, where := range []string{"", "i > 40", "i > 1000000", "s is not null and l < 5"} {
+		want := cat(where)
+		for _, n := range []int{1, 7, 64, 1000} {
+			var got [][]string
+			for from, steps := int64(0), 0; ; steps++ {
+				doc := answer[rowsDoc](t, s, api("rows", "name", name, "raw", "true", "where", where, "from",
+					strconv.FormatInt(from, 10), "n", strconv.Itoa(n)))
+				for i, r := range doc.Rows {
+					row := []string{}
+					for _, c := range r[:3] {
+						if c == nil {
+							row = append(row, "null")
+						} else {
+							row = append(row, *c)
+						}
+					}
+					if where == "" && doc.At[i] != int64(len(got)) {
+						t.Fatalf("row %d is at %d", len(got), doc.At[i])
+					}
+					got = append(got, row)
+				}
+				if doc.End {
+					break
+				}
+				if doc.Next <= from || steps > 2000 {
+					t.Fatalf("from %d goes on at %d", from, doc.Next)
+				}
+				from = doc.Next
+			}
+			if fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("where %q, %d at a time: got %d rows, want %d", where, n, len(got), len(want))
+			}
+		}
+	}
+	w := get(s, api("rows", "name", name, "where", "i >> 3"))
+	if w.Code != 400 || !strings.Contains(w.Body.String(), `"at":`) {
+		t.Errorf("a wrong filter: got %d %s", w.Code, w.Body)
+	}
+}

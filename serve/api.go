@@ -1,0 +1,417 @@
+package serve
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"embed"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"stoa"
+	"stoa/fault"
+	"stoa/store"
+)
+
+//go:embed page
+var pageFiles embed.FS
+
+// errorDoc is the body of an answer that is an error.
+type errorDoc struct {
+	Error  string `json:"error"`
+	Class  string `json:"class"`            // refused, invalid, missing, corrupt, unsupported, limit, bug, failed
+	Object string `json:"object,omitempty"` // the place of damage
+	Offset int64  `json:"offset,omitempty"`
+	Length int64  `json:"length,omitempty"`
+	At     *int   `json:"at,omitempty"` // the byte of a predicate that is wrong
+}
+
+// asked is an error in a request's parameters.
+func asked(format string, args ...any) error { return fault.Invalidf(format, args...) }
+
+var errBusy = errors.New("too many requests at a time; ask again")
+
+// query are the parameters of a request.
+type query struct{ r *http.Request }
+
+func (q query) text(key string) string { return q.r.URL.Query().Get(key) }
+
+// number returns a parameter between least and most; preset if it is not given.
+func (q query) number(key string, preset, least, most int64) (int64, error) {
+	text := q.text(key)
+	if text == "" {
+		return preset, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < least || n > most {
+		return 0, asked("%s=%s is not a number from %d to %d", key, text, least, most)
+	}
+	return n, nil
+}
+
+// handler answers a request with a document, or an error.
+type handler func(ctx context.Context, q query) (any, error)
+
+func (s *Server) routes() http.Handler {
+	m := http.NewServeMux()
+	m.HandleFunc("GET /{$}", s.static)
+	m.HandleFunc("GET /page/{file}", s.static)
+	for name, h := range map[string]handler{
+		"places": s.placesDoc, "files": s.filesDoc, "rows": s.rowsDoc, "anatomy": s.anatomyDoc, "map": s.mapDoc,
+		"at": s.atDoc, "parts": s.partsDoc, "bytes": s.bytesDoc, "search": s.searchDoc, "command": s.commandDoc,
+	} {
+		m.HandleFunc("GET /api/"+name, s.answer(h))
+	}
+	m.HandleFunc("GET /api/verify", s.verify)
+	m.HandleFunc("GET /api/export", s.export)
+	m.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		writeJSON(w, http.StatusNotFound, errorDoc{Error: "there is no such address", Class: "missing"})
+	})
+	return m
+}
+
+// static serves the files of the page.
+func (s *Server) static(w http.ResponseWriter, r *http.Request) {
+	name := cmp.Or(r.PathValue("file"), "index.html")
+	b, err := fs.ReadFile(pageFiles, path.Join("page", path.Base(name)))
+	if err != nil {
+		writeJSON(w, http.StatusNotFound, errorDoc{Error: "there is no such file", Class: "missing"})
+		return
+	}
+	kinds := map[string]string{".html": "text/html", ".css": "text/css", ".js": "text/javascript",
+		".svg": "image/svg+xml"}
+	w.Header().Set("Content-Type", kinds[path.Ext(name)]+"; charset=utf-8")
+	w.Write(b)
+}
+
+// answer returns the http.HandlerFunc of a handler: it waits for its turn, and has only so much time.
+func (s *Server) answer(h handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		http.NewResponseController(w).SetWriteDeadline(time.Now().Add(workTime + writeTime))
+		ctx, cancel := context.WithTimeout(r.Context(), workTime)
+		defer cancel()
+		release, err := s.turn(ctx)
+		if err != nil {
+			writeError(w, err)
+			return
+		}
+		doc, err := func() (any, error) {
+			defer release()
+			return h(stoa.Session(ctx), query{r})
+		}()
+		if err != nil {
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				err = fault.New(fault.Limit, fault.Span{}, "", "this took longer than %s", workTime)
+			}
+			writeError(w, err)
+			return
+		}
+		writeJSON(w, http.StatusOK, doc)
+	}
+}
+
+// turn waits until fewer than maxWork requests read files.
+func (s *Server) turn(ctx context.Context) (release func(), err error) {
+	select {
+	case s.work <- struct{}{}:
+		return func() { <-s.work }, nil
+	default:
+	}
+	select {
+	case s.waiting <- struct{}{}:
+		defer func() { <-s.waiting }()
+	default:
+		return nil, errBusy
+	}
+	select {
+	case s.work <- struct{}{}:
+		return func() { <-s.work }, nil
+	case <-ctx.Done():
+		return nil, errBusy
+	}
+}
+
+func writeJSON(w http.ResponseWriter, status int, doc any) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(doc); err != nil {
+		status = http.StatusInternalServerError
+		b.Reset()
+		fmt.Fprintf(&b, "{\"error\":%q,\"class\":\"bug\"}\n", err.Error())
+	}
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.WriteHeader(status)
+	w.Write(b.Bytes())
+}
+
+func writeError(w http.ResponseWriter, err error) {
+	status, doc := errorOf(err)
+	if status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "1")
+	}
+	writeJSON(w, status, doc)
+}
+
+// errorOf returns the status and the body for an error.
+func errorOf(err error) (int, errorDoc) {
+	d := errorDoc{Error: err.Error(), Class: "failed"}
+	var e *fault.Error
+	if errors.As(err, &e) {
+		d.Object, d.Offset, d.Length = e.At.Object, e.At.Off, e.At.Len
+	}
+	switch {
+	case errors.Is(err, errBusy):
+		d.Class = "limit"
+		return http.StatusServiceUnavailable, d
+	case errors.Is(err, fs.ErrNotExist):
+		d.Class = "missing"
+		return http.StatusNotFound, d
+	case errors.Is(err, fault.Corrupt):
+		d.Class = "corrupt"
+	case errors.Is(err, fault.Unsupported):
+		d.Class = "unsupported"
+	case errors.Is(err, fault.Invalid):
+		d.Class = "invalid"
+		d.At = byteOf(d.Error)
+		return http.StatusBadRequest, d
+	case fault.OverBudget(err):
+		d.Class = "limit"
+		return http.StatusRequestEntityTooLarge, d
+	case errors.Is(err, fault.Bug):
+		d.Class = "bug"
+		return http.StatusInternalServerError, d
+	}
+	return http.StatusUnprocessableEntity, d
+}
+
+// byteOf returns the byte of a predicate that an error of package pred names, or nil.
+func byteOf(message string) *int {
+	_, rest, ok := strings.Cut(message, "(byte ")
+	if !ok {
+		return nil
+	}
+	digits, _, _ := strings.Cut(rest, ",")
+	n, err := strconv.Atoi(digits)
+	if err != nil {
+		return nil
+	}
+	return &n
+}
+
+// maxName is how long the name of a table may be.
+const maxName = 4096
+
+// name returns the parameter name: PATH or PATH#TABLE, where PATH is a place or lies below one. Whatever it says
+// further on, it is read through s.tree.
+func (s *Server) name(q query) (string, error) {
+	name := q.text("name")
+	switch {
+	case name == "":
+		return "", asked("name is missing")
+	case len(name) > maxName || !utf8.ValidString(name) || strings.ContainsRune(name, 0):
+		return "", asked("this is no name")
+	}
+	p := name
+	if !s.tree.Contains(p) || hasTable(name) {
+		if k := strings.LastIndexByte(name, '#'); k >= 0 {
+			p = name[:k]
+		}
+	}
+	if hasDotDot(name) || !s.tree.Contains(p) || strings.HasPrefix(name, store.RootsMark) {
+		return "", &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	return name, nil
+}
+
+func hasTable(name string) bool { return strings.Contains(name, "#") }
+
+// file returns the parameter name, which must be that of a file, and what is known about it.
+func (s *Server) file(ctx context.Context, q query) (store.Info, error) {
+	name := q.text("name")
+	if name == "" {
+		return store.Info{}, asked("name is missing")
+	}
+	info, err := s.tree.Stat(ctx, name)
+	if err == nil && info.Dir {
+		err = asked("%s is a directory", name)
+	}
+	return info, err
+}
+
+// placesDoc says what is served.
+func (s *Server) placesDoc(ctx context.Context, _ query) (any, error) {
+	type placeDoc struct {
+		Name string `json:"name"`
+		Dir  bool   `json:"dir"`
+		Size int64  `json:"size"`
+	}
+	docs := []placeDoc{}
+	for _, name := range s.tree.Places() {
+		info, err := s.tree.Stat(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		docs = append(docs, placeDoc{name, info.Dir, info.Size})
+	}
+	return map[string]any{"places": docs, "version": s.Version}, nil
+}
+
+// maxFiles is how many files of a directory are shown.
+const maxFiles = 5000
+
+// filesDoc lists the files of a directory and, unless it holds very many, those below it.
+func (s *Server) filesDoc(ctx context.Context, q query) (any, error) {
+	name := q.text("name")
+	type fileDoc struct {
+		Name string `json:"name"`
+		Dir  bool   `json:"dir,omitempty"`
+		Size int64  `json:"size"`
+	}
+	docs, cut := []fileDoc{}, false
+	var walk func(dir string, depth int) error
+	walk = func(dir string, depth int) error {
+		for info, err := range s.tree.List(ctx, dir) {
+			if err != nil {
+				return err
+			}
+			if len(docs) == maxFiles {
+				cut = true
+				return nil
+			}
+			if !info.Dir {
+				docs = append(docs, fileDoc{Name: info.Name, Size: info.Size})
+			} else if depth < 32 {
+				if err := walk(info.Name, depth+1); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	if err := walk(name, 0); err != nil {
+		return nil, err
+	}
+	return map[string]any{"files": docs, "cut": cut}, nil
+}
+
+// anatomy returns the structure of a file, from the cache if the file is still the same.
+func (s *Server) anatomy(ctx context.Context, q query) (*Anatomy, error) {
+	info, err := s.file(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	pages := q.text("pages") == "true"
+	key := fmt.Sprintf("%t %s %s", pages, info.Stamp, info.Name)
+	if a, ok := s.files.get(key, func(*Anatomy) {}); ok {
+		return a, nil
+	}
+	a, err := Describe(ctx, info.Name, info.Size, stoa.DescribeOptions{OpenOptions: s.options(), Pages: pages})
+	if err == nil {
+		s.files.put(key, a)
+	}
+	return a, err
+}
+
+func (s *Server) anatomyDoc(ctx context.Context, q query) (any, error) { return s.anatomy(ctx, q) }
+
+// maxSegments is how many segments of a map are sent at a time.
+const maxSegments = 4000
+
+func (s *Server) mapDoc(ctx context.Context, q query) (any, error) {
+	a, err := s.anatomy(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	from, err1 := q.number("from", 0, 0, a.Size)
+	to, err2 := q.number("to", a.Size, 0, 1<<62)
+	n, err3 := q.number("n", 1000, 1, maxSegments)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return nil, err
+	}
+	return map[string]any{"from": from, "to": min(to, a.Size), "segments": a.Map(from, to, int(n))}, nil
+}
+
+func (s *Server) atDoc(ctx context.Context, q query) (any, error) {
+	a, err := s.anatomy(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	off, err1 := q.number("offset", -1, 0, max(0, a.Size-1))
+	id, err2 := q.number("node", -1, 0, int64(len(a.nodes)))
+	if err := errors.Join(err1, err2); err != nil {
+		return nil, err
+	}
+	path := []Node{}
+	switch {
+	case off >= 0:
+		path = append(path, a.At(off)...)
+	case id >= 0:
+		path = append(path, a.Path(int(id))...)
+	default:
+		return nil, asked("offset or node is missing")
+	}
+	return map[string]any{"path": path}, nil
+}
+
+func (s *Server) partsDoc(ctx context.Context, q query) (any, error) {
+	a, err := s.anatomy(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	id, err1 := q.number("node", -1, -1, int64(len(a.nodes)))
+	skip, err2 := q.number("skip", 0, 0, maxNodes)
+	n, err3 := q.number("n", 200, 1, 1000)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return nil, err
+	}
+	return map[string]any{"parts": a.Parts(int(id), int(skip), int(n))}, nil
+}
+
+func (s *Server) searchDoc(ctx context.Context, q query) (any, error) {
+	a, err := s.anatomy(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	found, err := a.Search(q.text("q"), 200)
+	return map[string]any{"nodes": found}, err
+}
+
+// bytesDoc is a part of a file in hexadecimal, and the structures that own it.
+func (s *Server) bytesDoc(ctx context.Context, q query) (any, error) {
+	info, err := s.file(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	off, err1 := q.number("offset", 0, 0, info.Size)
+	n, err2 := q.number("length", 512, 1, 4096)
+	if err := errors.Join(err1, err2); err != nil {
+		return nil, err
+	}
+	src, err := s.tree.Open(ctx, info.Name)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	b := make([]byte, min(n, info.Size-off))
+	got, err := src.ReadAt(ctx, b, off)
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	a, err := s.anatomy(ctx, q)
+	if err != nil { // a file without a structure that is known has bytes nevertheless
+		a = &Anatomy{}
+	}
+	return map[string]any{"offset": off, "size": info.Size, "hex": hex.EncodeToString(b[:got]),
+		"owners": a.Leaves(off, off+int64(got), 1000)}, nil
+}

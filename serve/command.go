@@ -1,0 +1,275 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"stoa/fault"
+	"stoa/pred"
+)
+
+// commandResult is what a command said.
+type commandResult struct {
+	Command string          `json:"command"` // the line that a person would type
+	Status  int             `json:"status"`
+	Doc     json.RawMessage `json:"doc"`             // its document (-f json); null: it has none
+	Notes   []string        `json:"notes,omitempty"` // what it said on standard error
+}
+
+// maxDoc is how many bytes a document of a command may have.
+const maxDoc = 32 << 20
+
+// verb is a verb of the command that the page uses, and the parameters that it takes besides a name.
+type verb struct {
+	args   []string // before the name
+	takes  []string // where, columns, analyze, depth, code
+	noName bool
+}
+
+var verbs = map[string]verb{
+	"ls":      {},
+	"schema":  {},
+	"meta":    {},
+	"stats":   {args: []string{"--damaged", "null-cells"}},
+	"history": {},
+	"explain": {takes: []string{"where", "columns", "analyze"}},
+	"finding": {takes: []string{"code"}, noName: true},
+}
+
+// line returns the command line that a request asks for.
+func (s *Server) line(q query) ([]string, error) {
+	name := q.text("verb")
+	v, ok := verbs[name]
+	if !ok {
+		return nil, asked("there is no verb %q here", name)
+	}
+	args := append([]string{name}, v.args...)
+	for _, key := range v.takes {
+		given := q.text(key)
+		switch {
+		case given == "":
+		case len(given) > maxName || strings.ContainsRune(given, 0):
+			return nil, asked("%s is too long", key)
+		case key == "where":
+			if _, err := pred.Parse(given); err != nil {
+				return nil, err
+			}
+			args = append(args, "--where="+given)
+		case key == "analyze" && given == "true":
+			args = append(args, "--analyze")
+		case key == "columns":
+			args = append(args, "--columns="+given)
+		case key == "code":
+			args = append(args, "--", given)
+		}
+	}
+	if v.noName {
+		return slices.Insert(args, 1, "-f", "json"), nil
+	}
+	path, err := s.name(q)
+	if err != nil {
+		return nil, err
+	}
+	return append(args, "-f", "json", "--", path), nil
+}
+
+// commandDoc runs a verb.
+func (s *Server) commandDoc(ctx context.Context, q query) (any, error) {
+	args, err := s.line(q)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	out, notes := &bounded{most: maxDoc, end: cancel}, &bounded{most: 64 << 10, end: func() {}}
+	r := &commandResult{Command: shown(args), Status: s.Command(ctx, s.tree, args, out, notes)}
+	if out.full {
+		return nil, fault.New(fault.Limit, fault.Span{}, "", "the answer has more than %d bytes", maxDoc)
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	r.Notes = notes.lines()
+	if json.Valid(out.Bytes()) {
+		r.Doc = out.Bytes()
+	}
+	return r, nil
+}
+
+// shown returns a command line as a person would type it.
+func shown(args []string) string {
+	var words []string
+	for _, a := range append([]string{"stoa"}, args...) {
+		if a == "--" {
+			continue
+		}
+		if a == "" || strings.ContainsAny(a, " \t\n'\"\\$&|;<>()*?#~`!{}[]") {
+			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+		words = append(words, a)
+	}
+	return strings.Join(words, " ")
+}
+
+// bounded keeps the first most bytes written to it.
+type bounded struct {
+	bytes.Buffer
+	most int
+	full bool
+	end  func() // called when there are more
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.Len()+len(p) > b.most {
+		b.full = true
+		b.end()
+		return 0, io.ErrShortWrite
+	}
+	return b.Buffer.Write(p)
+}
+
+func (b *bounded) lines() (out []string) {
+	for l := range strings.Lines(b.String()) {
+		if l = strings.TrimRight(l, "\n"); l != "" {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// verify streams the findings of verify as they come, a line of JSON each; the last line has the status.
+func (s *Server) verify(w http.ResponseWriter, r *http.Request) {
+	q := query{r}
+	name, err := s.name(q)
+	args := []string{"verify", "-f", "jsonl"}
+	switch q.text("depth") {
+	case "quick":
+		args = append(args, "--quick")
+	case "deep":
+		args = append(args, "--deep")
+	case "", "sums":
+	default:
+		err = errors.Join(err, asked("depth is quick, sums or deep"))
+	}
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	args = append(args, "--", name)
+	s.stream(w, r, "application/x-ndjson", func(ctx context.Context, out io.Writer) {
+		notes := &bounded{most: 64 << 10, end: func() {}}
+		status := s.Command(ctx, s.tree, args, flushing{out, w}, notes)
+		b, _ := json.Marshal(commandResult{Command: shown(args), Status: status, Notes: notes.lines()})
+		fmt.Fprintf(out, "%s\n", b)
+	})
+}
+
+// exports are the forms in which rows are exported, and their media types.
+var exports = map[string]string{"csv": "text/csv", "jsonl": "application/x-ndjson", "json": "application/json",
+	"tsv": "text/tab-separated-values", "arrow": "application/vnd.apache.arrow.stream"}
+
+// export streams rows as a file. An export that fails breaks the connection, so that it does not look whole.
+func (s *Server) export(w http.ResponseWriter, r *http.Request) {
+	q := query{r}
+	name, err := s.name(q)
+	form := q.text("form")
+	kind, ok := exports[form]
+	if err == nil && !ok {
+		err = asked("there is no form %q", form)
+	}
+	args := []string{"cat", "-f", form}
+	if where := strings.TrimSpace(q.text("where")); where != "" && err == nil {
+		_, err = pred.Parse(where)
+		args = append(args, "--where="+where)
+	}
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	base := path.Base(name[strings.LastIndexByte(name, '#')+1:])
+	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", safe(base)+"."+form))
+	s.stream(w, r, kind, func(ctx context.Context, out io.Writer) {
+		notes := &bounded{most: 64 << 10, end: func() {}}
+		lazy := &begun{Writer: out}
+		if s.Command(ctx, s.tree, append(args, "--", name), lazy, notes) == 0 {
+			return
+		}
+		if lazy.any {
+			panic(http.ErrAbortHandler)
+		}
+		w.Header().Del("Content-Disposition")
+		doc := errorDoc{Error: strings.Join(notes.lines(), "\n"), Class: "failed"}
+		writeJSON(w, http.StatusUnprocessableEntity, doc)
+	})
+}
+
+// begun is a writer that knows whether anything was written.
+type begun struct {
+	io.Writer
+	any bool
+}
+
+func (b *begun) Write(p []byte) (int, error) {
+	b.any = b.any || len(p) > 0
+	return b.Writer.Write(p)
+}
+
+// safe returns a name without characters that have a meaning in names of files or headers.
+func safe(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r) {
+			return r
+		}
+		return '_'
+	}, name)
+}
+
+// stream answers with something long: each part must be read within writeTime.
+func (s *Server) stream(w http.ResponseWriter, r *http.Request, kind string, do func(context.Context, io.Writer)) {
+	ctx, cancel := context.WithTimeout(r.Context(), longTime)
+	defer cancel()
+	select {
+	case s.long <- struct{}{}:
+		defer func() { <-s.long }()
+	default:
+		writeError(w, errBusy)
+		return
+	}
+	w.Header().Set("Content-Type", kind)
+	if r.Method == http.MethodHead {
+		return
+	}
+	do(ctx, &patient{w, http.NewResponseController(w)})
+}
+
+// patient gives each write some time.
+type patient struct {
+	w io.Writer
+	c *http.ResponseController
+}
+
+func (p *patient) Write(b []byte) (int, error) {
+	p.c.SetWriteDeadline(time.Now().Add(writeTime))
+	return p.w.Write(b)
+}
+
+// flushing sends every line at once.
+type flushing struct {
+	io.Writer
+	w http.ResponseWriter
+}
+
+func (f flushing) Write(b []byte) (int, error) {
+	n, err := f.Writer.Write(b)
+	http.NewResponseController(f.w).Flush()
+	return n, err
+}

@@ -1,0 +1,253 @@
+// Rows: a table of any length by windows of positions, or the rows that pass a filter, as far as one scrolls.
+(function (S) {
+  'use strict';
+  const { h } = S;
+  const rowHeight = 28;
+  const windowRows = 100;
+  const tallest = 6e6; // pixels that every browser can scroll; a longer table is scrolled in proportion
+
+  S.tab('rows', 'Rows', () => true, async function (main, params, signal) {
+    const v = { name: params.name, place: params.place, where: params.where || '', raw: params.raw === 'true', signal };
+    v.at = h('div', { class: 'rows' });
+    v.error = h('div', { class: 'at-error', role: 'alert' });
+    v.note = h('p', { class: 'dim' });
+    S.clear(main, h('h1', {}, S.base(v.name)), bar(v), v.error, v.note, v.at);
+    await show(v, Number(params.row || 0));
+  });
+
+  function bar(v) {
+    const where = h('input', { type: 'text', name: 'where', value: v.where, placeholder: "price > 3 and name like 'a%'",
+      spellcheck: 'false', autocomplete: 'off', list: 'columns', 'aria-label': 'Filter: only rows for which this is true' });
+    const form = h('form', {
+      class: 'bar', role: 'search', onsubmit: (e) => {
+        e.preventDefault();
+        v.where = where.value.trim();
+        keep(v);
+        show(v, 0);
+      },
+    }, h('label', { class: 'field grow' }, 'Rows where ', where), h('button', {}, 'Filter'),
+    h('label', { class: 'field' }, 'Go to row ', h('input', {
+      type: 'number', min: '0', class: 'short', onchange: (e) => v.goTo && v.goTo(Number(e.target.value)),
+    })),
+    h('label', { class: 'field' }, h('input', {
+      type: 'checkbox', checked: v.raw, onchange: (e) => { v.raw = e.target.checked; keep(v); show(v, v.first || 0); },
+    }), ' raw'),
+    h('label', { class: 'field' }, 'Export ', h('select', {
+      onchange: (e) => {
+        if (e.target.value) location.href = S.address('export', { name: v.name, form: e.target.value, where: v.where });
+        e.target.value = '';
+      },
+    }, h('option', { value: '' }, 'as…'), ['csv', 'jsonl', 'json', 'tsv', 'arrow'].map((f) => h('option', {}, f)))),
+    h('datalist', { id: 'columns' }));
+    complete(where, form.querySelector('datalist'), v);
+    return form;
+  }
+
+  const keep = (v) => S.remember('rows', { place: v.place, name: v.name, where: v.where, raw: v.raw ? 'true' : '' });
+
+  // complete offers the columns, and after a column the comparisons, for the word that is being typed.
+  function complete(input, list, v) {
+    input.addEventListener('input', () => {
+      const m = /^(.*?)([\w.]*)$/s.exec(input.value);
+      const after = /[\w")\]]\s+$/.test(m[1]) && !/\b(and|or|not)\s+$/i.test(m[1]);
+      const words = after ? ['=', '<', '>', '<=', '>=', '!=', 'is null', 'is not null', 'in (', 'like ', 'between ', 'and ', 'or ']
+        : (v.columns || []).map((c) => (/^[a-z_]\w*$/i.test(c.name) ? c.name : '"' + c.name.replaceAll('"', '""') + '"'));
+      S.clear(list, words.filter((w) => w.toLowerCase().startsWith(m[2].toLowerCase())).slice(0, 50)
+        .map((w) => h('option', { value: m[1] + w })));
+    });
+  }
+
+  // wrong shows an error of a filter with a mark below its place.
+  function wrong(v, err) {
+    S.clear(v.error, err.at !== undefined && v.where
+      ? h('pre', {}, v.where + '\n' + ' '.repeat([...new TextDecoder().decode(new TextEncoder().encode(v.where).slice(0, err.at))].length) +
+        '^ ' + err.message.replace(/^invalid: /, '').split('\n')[0])
+      : S.problem(err));
+  }
+
+  async function show(v, row) {
+    S.clear(v.error);
+    S.clear(v.note);
+    try {
+      const first = await S.ask('rows', { name: v.name, where: v.where, raw: v.raw, from: v.where ? 0 : Math.max(0, row - row % windowRows), n: windowRows }, v.signal);
+      v.columns = first.columns;
+      if (first.recovered) S.clear(v.note, h('span', { class: 'bad' }, 'Damaged: this is what recovery finds.'));
+      if (v.where || first.total === null || first.total <= windowRows) list(v, first);
+      else grid(v, first, row);
+    } catch (err) {
+      if (v.signal.aborted) return;
+      S.clear(v.at);
+      wrong(v, err);
+    }
+  }
+
+  function head(v, sort) {
+    return h('thead', {}, h('tr', {}, h('th', { scope: 'col', class: 'right' }, 'row'), v.columns.map((c, i) => h('th', {
+      scope: 'col', class: c.kind === 'number' ? 'right' : null, 'aria-sort': v.sorted === i ? (v.down ? 'descending' : 'ascending') : null,
+    }, sort ? h('button', { class: 'plain', type: 'button', title: 'Sort what is loaded', onclick: () => sort(i) }, c.name,
+      v.sorted === i ? (v.down ? ' ↓' : ' ↑') : '') : c.name, h('small', {}, c.type)))));
+  }
+
+  function line(v, cells, at, lost, index) {
+    return h('tr', { 'aria-rowindex': index }, h('th', { scope: 'row', class: 'right dim' }, at === undefined ? '' : S.num(at)),
+      cells.map((c, i) => {
+        if (c === null) {
+          const gone = at !== undefined && (lost || []).some((l) => l.from <= at && at < l.to && (!l.column || l.column === v.columns[i].name));
+          return h('td', { class: gone ? 'lost' : 'null' }, gone ? 'lost' : 'null');
+        }
+        return h('td', { class: v.columns[i].kind === 'number' ? 'right' : null, title: c.length > 40 ? c : null }, c);
+      }));
+  }
+
+  function losses(v, r) {
+    if (!r.lost || !r.lost.length) return;
+    S.clear(v.note, h('span', { class: 'bad' }, S.plural(r.lost.length, 'run') + ' of cells cannot be read: ' + r.lost[0].error));
+  }
+
+  // list shows rows one after the other and gets more when its end comes into view.
+  function list(v, first) {
+    const rows = [];
+    const lost = [];
+    let last = first;
+    const body = h('tbody', {});
+    const table = h('table', {});
+    const end = h('div', { class: 'end' });
+    const take = (r) => {
+      last = r;
+      lost.push(...(r.lost || []));
+      r.rows.forEach((cells, i) => rows.push({ cells, at: r.at ? r.at[i] : undefined }));
+      losses(v, r);
+    };
+    const draw = () => {
+      S.clear(table, h('caption', { class: 'hidden' }, 'Rows'), head(v, (i) => {
+        v.down = v.sorted === i && !v.down;
+        v.sorted = i;
+        const number = v.columns[i].kind === 'number' && !v.raw;
+        const key = (x) => (x.cells[i] === null ? null : number ? Number(x.cells[i]) : x.cells[i]);
+        rows.sort((x, y) => {
+          const a = key(x), b = key(y);
+          const c = a === b ? 0 : a === null ? 1 : b === null ? -1 : a < b ? -1 : 1;
+          return v.down ? -c : c;
+        });
+        draw();
+      }), S.clear(body, rows.map((x, i) => line(v, x.cells, x.at, lost, i + 1))));
+      told();
+    };
+    const told = () => {
+      const of = last.total === null ? '' : ' of ' + S.num(last.total);
+      const text = v.where ? S.plural(rows.length, 'row') + ' of the first ' + S.num(last.next) + of + ' positions pass'
+        : S.plural(rows.length, 'row') + of;
+      S.clear(end, text + (last.end ? '.' : ' '), last.end ? null : h('button', { type: 'button', onclick: more }, 'Look on'));
+      S.say(text);
+    };
+    let busy = false;
+    const more = async () => {
+      if (busy || last.end) return;
+      busy = true;
+      try {
+        const r = await S.ask('rows', { name: v.name, where: v.where, raw: v.raw, from: last.next, n: windowRows }, v.signal);
+        const before = rows.length;
+        take(r);
+        if (v.sorted === undefined) body.append(...rows.slice(before).map((x, i) => line(v, x.cells, x.at, lost, before + i + 1)));
+        else draw();
+        told();
+      } catch (err) {
+        if (!v.signal.aborted) wrong(v, err);
+      }
+      busy = false;
+    };
+    v.sorted = undefined;
+    v.first = 0;
+    v.goTo = null;
+    take(first);
+    draw();
+    const scroll = h('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Rows' }, table, end);
+    S.clear(v.at, scroll);
+    if (window.IntersectionObserver) {
+      const seen = new IntersectionObserver((all) => all.some((e) => e.isIntersecting) && more(), { root: scroll });
+      seen.observe(end);
+      v.signal.addEventListener('abort', () => seen.disconnect());
+    }
+  }
+
+  // grid shows the rows around one position of a long table.
+  function grid(v, first, row) {
+    const total = first.total;
+    const windows = new Map([[first.from / windowRows, first]]);
+    const height = Math.min(tallest, total * rowHeight);
+    const scaled = total * rowHeight > tallest;
+    const table = h('table', { 'aria-rowcount': total + 1 });
+    const pane = h('div', { class: 'pane' }, table);
+    const scroll = h('div', { class: 'scroll fixed', tabindex: '0', role: 'region', 'aria-label': 'Rows; arrow keys, page keys, home and end move' },
+      h('div', { class: 'tall', style: { height: height + 'px' } }, pane));
+    S.clear(v.at, scroll, h('p', { class: 'end', 'aria-live': 'polite' }));
+    const told = v.at.querySelector('.end');
+    let visible = 20;
+    let own = false; // the scroll position was set by us
+
+    const place = () => {
+      const room = Math.max(1, height - scroll.clientHeight);
+      own = true;
+      scroll.scrollTop = scaled ? v.first / Math.max(1, total - visible) * room : v.first * rowHeight;
+      requestAnimationFrame(() => { own = false; });
+    };
+    const move = (to, jump) => {
+      v.first = Math.max(0, Math.min(Math.round(to), Math.max(0, total - visible)));
+      if (jump) place();
+      draw();
+    };
+    const need = async (k) => {
+      if (windows.has(k) || k < 0 || k * windowRows >= total) return;
+      windows.set(k, null);
+      try {
+        const r = await S.ask('rows', { name: v.name, raw: v.raw, from: k * windowRows, n: windowRows }, v.signal);
+        windows.set(k, r);
+        losses(v, r);
+        if (windows.size > 60) for (const old of windows.keys()) if (Math.abs(old - k) > 10 && windows.size > 40) windows.delete(old);
+        draw();
+      } catch (err) {
+        windows.delete(k);
+        if (!v.signal.aborted) wrong(v, err);
+      }
+    };
+    const draw = () => {
+      visible = Math.max(5, Math.floor((scroll.clientHeight - 56) / rowHeight));
+      const to = Math.min(total, v.first + visible + 1);
+      const lines = [];
+      for (let i = v.first; i < to; i++) {
+        const w = windows.get(Math.floor(i / windowRows));
+        const at = w ? i - w.from : -1;
+        lines.push(w && w.rows[at] ? line(v, w.rows[at], i, w.lost, i + 2)
+          : h('tr', { 'aria-rowindex': i + 2 }, h('th', { scope: 'row', class: 'right dim' }, S.num(i)), h('td', { colspan: v.columns.length, class: 'wait' }, '…')));
+      }
+      if (!table.tHead) table.append(head(v), h('tbody', {}));
+      table.tBodies[0].replaceChildren(...lines);
+      told.textContent = 'Rows ' + S.num(v.first) + ' to ' + S.num(to - 1) + ' of ' + S.num(total);
+      for (let k = Math.floor(v.first / windowRows); k * windowRows < to; k++) need(k);
+    };
+    scroll.addEventListener('scroll', () => {
+      if (own) return;
+      const room = Math.max(1, height - scroll.clientHeight);
+      move(scaled ? scroll.scrollTop / room * Math.max(0, total - visible) : scroll.scrollTop / rowHeight);
+    });
+    scroll.addEventListener('wheel', (e) => {
+      if (!scaled || e.shiftKey || Math.abs(e.deltaX) > Math.abs(e.deltaY)) return;
+      e.preventDefault();
+      move(v.first + Math.sign(e.deltaY) * 3, true);
+    }, { passive: false });
+    scroll.addEventListener('keydown', (e) => {
+      const by = { ArrowDown: 1, ArrowUp: -1, PageDown: visible, PageUp: -visible, Home: -Infinity, End: Infinity }[e.key];
+      if (by === undefined) return;
+      e.preventDefault();
+      move(by === Infinity ? total : by === -Infinity ? 0 : v.first + by, true);
+    });
+    v.goTo = (to) => move(to, true);
+    losses(v, first);
+    v.first = Math.min(row, Math.max(0, total - 1));
+    draw();
+    place();
+    const sizes = new ResizeObserver(draw);
+    sizes.observe(scroll);
+    v.signal.addEventListener('abort', () => sizes.disconnect());
+  }
+})(window.stoa);

@@ -1,0 +1,87 @@
+// Table: columns and what they take, how it is sorted and divided, what the file says of itself.
+(function (S) {
+  'use strict';
+  const { h } = S;
+
+  S.tab('table', 'Table', () => true, async function (main, params, signal) {
+    const { name, place } = params;
+    const [meta, schema] = await Promise.all([S.command('meta', { name }, signal), S.command('schema', { name }, signal)]);
+    const sources = meta.doc || [];
+    const sizes = h('section', {}, h('h2', {}, 'What the columns take'),
+      h('p', { class: 'wait' }, 'Reading every page…'));
+    S.clear(main,
+      h('h1', {}, S.base(name)),
+      h('dl', { class: 'facts' }, S.fact('format', [...new Set(sources.map((s) => s.format))].join(', ')),
+        S.fact('rows', S.num(sum(sources, 'rows'))), S.fact('columns', S.num(columns(schema.doc).length)),
+        S.fact('size', S.bytes(sum(sources, 'bytes'))), S.fact('files', S.num(sources.length))),
+      sources.length === 0 ? (meta.notes || []).map((n) => h('p', { class: 'bad' }, n)) : null,
+      sizes,
+      h('section', {}, h('h2', {}, 'Columns'), schemaTable(schema.doc)),
+      sources.slice(0, 20).map((s) => h('section', {}, h('h2', {}, 'What ' + S.base(s.name) + ' says of itself'),
+        facts(s.facts))),
+      S.said(schema));
+    stats(sizes, name, signal).catch((err) => {
+      if (!signal.aborted) S.clear(sizes, h('h2', {}, 'What the columns take'), S.problem(err));
+    });
+    void place;
+  });
+
+  const sum = (docs, key) => (docs.some((d) => d[key] === null || d[key] === undefined) ? null
+    : docs.reduce((n, d) => n + d[key], 0));
+
+  function columns(doc) {
+    const out = [];
+    const walk = (fields, depth) => {
+      for (const f of fields || []) {
+        out.push({ ...f, depth });
+        walk(f.children || f.fields, depth + 1);
+      }
+    };
+    walk(doc && doc.fields, 0);
+    return out;
+  }
+
+  function schemaTable(doc) {
+    return S.table('Columns', [{ title: 'column' }, { title: 'type' }, { title: 'null' }, { title: 'says the file' }],
+      columns(doc).map((f) => [h('span', { class: 'deep' + Math.min(f.depth, 5) }, f.name),
+        typeText(f.type), f.nullable ? 'null' : 'not null',
+        Object.entries(f.metadata || {}).map(([k, v]) => k.replace('stoa.', '') + '=' + cut(v, 60)).join(' ')]));
+  }
+
+  const typeText = (t) => (typeof t === 'string' ? t : JSON.stringify(t));
+  const cut = (s, n) => (s.length > n ? s.slice(0, n - 1) + '…' : s);
+
+  function facts(doc) {
+    const rows = Object.entries(doc || {});
+    return S.table('Facts', [{ title: 'fact' }, { title: 'value' }], rows.map(([k, v]) => [k, cut(String(v), 300)]));
+  }
+
+  async function stats(at, name, signal) {
+    const result = await S.command('stats', { name }, signal);
+    const docs = (result.doc || []).filter((d) => !d.sum);
+    if (signal.aborted) return;
+    const most = Math.max(1, ...docs.map((d) => d.stored_bytes || 0));
+    S.clear(at, h('h2', {}, 'What the columns take'),
+      S.treemap(docs.filter((d) => d.stored_bytes > 0).map((d, i) => ({
+        name: d.column, size: d.stored_bytes, kind: 'c' + (i % 12),
+      }))),
+      S.table('Statistics', [{ title: 'column' }, { title: 'stored', right: true }, { title: '' },
+        { title: 'raw', right: true }, { title: 'encoding' }, { title: 'codec' }, { title: 'blocks', right: true },
+        { title: 'nulls', right: true }, { title: 'dictionary', right: true }, { title: 'min' }, { title: 'max' }],
+      docs.map((d) => [d.column, S.bytes(d.stored_bytes),
+        h('span', { class: 'bar' }, h('i', { style: { width: 100 * (d.stored_bytes || 0) / most + '%' } })),
+        S.bytes(d.raw_bytes), encodings(d), d.codec || '', S.num(d.blocks), nulls(d), d.dictionary ? S.num(d.dictionary) : '',
+        cut(d.min ?? '', 30), cut(d.max ?? '', 30)])),
+      S.said(result));
+  }
+
+  function encodings(d) {
+    if (!d.encodings || d.encodings.length < 2) return d.encoding || '';
+    return d.encodings.map((e) => e.encoding + ' ' + S.num(e.pages)).join(', ');
+  }
+
+  function nulls(d) {
+    if (!d.nulls) return d.nulls === 0 ? 'none' : '';
+    return S.num(d.nulls) + ' (' + (100 * d.nulls / Math.max(1, d.rows)).toFixed(1) + ' %)';
+  }
+})(window.stoa);

@@ -1,0 +1,263 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa"
+	"stoa/fault"
+	"stoa/internal/cells"
+	"stoa/pred"
+	"stoa/region"
+	"stoa/store"
+	"stoa/vec"
+)
+
+// opened is an open table that several requests use. It is closed when the last one has ended and it is no longer kept.
+type opened struct {
+	*stoa.Table
+	rows      int64 // -1: known only by reading
+	recovered bool  // it could only be opened as recover does
+	users     atomic.Int64
+}
+
+func (o *opened) release() {
+	if o.users.Add(-1) == 0 {
+		o.Table.Close()
+	}
+}
+
+// table opens a table, or returns the one that is kept. A table that cannot be opened because it is damaged is opened
+// as recover does. The caller releases it.
+func (s *Server) table(ctx context.Context, name string) (*opened, error) {
+	if o, ok := s.tables.get(name, func(o *opened) { o.users.Add(1) }); ok {
+		return o, nil
+	}
+	open := context.WithoutCancel(ctx) // it outlives the request
+	options := s.options()
+	t, err := stoa.Open(open, name, options)
+	recovered := false
+	if errors.Is(err, fault.Corrupt) {
+		options.Recover, recovered = true, true
+		again, rerr := stoa.Open(open, name, options)
+		if rerr == nil {
+			t, err = again, nil
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	o := &opened{Table: t, recovered: recovered}
+	o.users.Store(2) // the cache's, and the caller's
+	if o.rows, err = t.Rows(ctx); err != nil {
+		o.rows = -1
+	}
+	s.tables.put(name, o)
+	return o, nil
+}
+
+// The limits of what one request for rows returns.
+const (
+	maxRows  = 1000
+	maxBytes = 4 << 20 // of cells
+	maxCell  = 2000    // bytes; a longer one is cut, and export has it whole
+	lookTime = time.Second
+)
+
+// rowsResult is a window of rows.
+type rowsResult struct {
+	Columns []columnDoc `json:"columns"`
+	Total   *int64      `json:"total"` // rows of the table; null: known only by reading
+	From    int64       `json:"from"`  // the window's first position
+	Next    int64       `json:"next"`  // where the next one begins
+	End     bool        `json:"end"`   // there are no more
+	// Rows have a cell for each column: as text, or null. At has their positions where they are known.
+	Rows      [][]*string `json:"rows"`
+	At        []int64     `json:"at,omitempty"`
+	Lost      []lossDoc   `json:"lost,omitempty"` // cells that could not be read
+	Recovered bool        `json:"recovered,omitempty"`
+
+	bytes int
+}
+
+type columnDoc struct {
+	Name string `json:"name"`
+	Type string `json:"type"`
+	Kind string `json:"kind"` // number, text, other: how it is aligned
+}
+
+type lossDoc struct {
+	From   int64  `json:"from"`
+	To     int64  `json:"to"`
+	Column string `json:"column,omitempty"`
+	Error  string `json:"error"`
+}
+
+// rowsDoc returns rows from a position on. Without a filter it is a window of positions; with one, the first rows from
+// there on that pass: positions are looked through for about a second, and the next request goes on from there.
+func (s *Server) rowsDoc(ctx context.Context, q query) (any, error) {
+	name, err := s.name(q)
+	if err != nil {
+		return nil, err
+	}
+	from, err1 := q.number("from", 0, 0, 1<<62)
+	n, err2 := q.number("n", 100, 1, maxRows)
+	if err := errors.Join(err1, err2); err != nil {
+		return nil, err
+	}
+	look := rowLook{from: from, n: n, raw: q.text("raw") == "true"}
+	if where := strings.TrimSpace(q.text("where")); where != "" {
+		if look.filter, err = pred.Parse(where); err != nil {
+			return nil, err
+		}
+	}
+	r, err := s.look(ctx, name, look)
+	if errors.Is(err, store.ErrChanged) { // since it was opened
+		s.tables.drop(name)
+		r, err = s.look(ctx, name, look)
+	}
+	return r, err
+}
+
+// rowLook is what one request for rows asks for.
+type rowLook struct {
+	from, n int64
+	filter  *pred.Expr
+	raw     bool // cells as JSON, instead of for people
+}
+
+func (s *Server) look(ctx context.Context, name string, look rowLook) (*rowsResult, error) {
+	t, err := s.table(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer t.release()
+	if t.rows < 0 { // of a text, which has to be read
+		if n, err := t.Count(ctx, stoa.ScanSpec{Damaged: stoa.NullCells}); err == nil {
+			t.rows = n
+		}
+	}
+	r := &rowsResult{From: look.from, Next: look.from, Rows: [][]*string{}, Recovered: t.recovered}
+	if t.rows >= 0 {
+		r.Total = &t.rows
+	}
+	for _, f := range t.Schema().Fields() {
+		r.Columns = append(r.Columns, columnDoc{f.Name, f.Type.String(), kindOfType(f.Type)})
+	}
+	width := look.n
+	for begin := time.Now(); int64(len(r.Rows)) < look.n && !r.End && r.bytes < maxBytes; {
+		whole, err := s.window(ctx, t, look, width, r)
+		switch {
+		case err != nil:
+			return nil, err
+		case !whole: // more rows passed than one answer holds
+			width = max(1, width/8)
+			continue
+		case look.filter == nil || time.Since(begin) > lookTime:
+			return r, nil
+		case width < 1<<20:
+			width *= 4
+		}
+	}
+	return r, nil
+}
+
+// window reads up to width positions from r.Next on. If not all of the rows that pass the filter fit into the answer,
+// it is not whole, and adds none.
+func (s *Server) window(ctx context.Context, t *opened, look rowLook, width int64, r *rowsResult) (whole bool,
+	err error) {
+	if t.rows >= 0 && r.Next >= t.rows {
+		r.End = true
+		return true, nil
+	}
+	spec := stoa.ScanSpec{Filter: look.filter, Rows: vec.Range{From: r.Next, To: r.Next + width},
+		Damaged: stoa.NullCells, Memory: 64 << 20, Batch: 4096}
+	if t.rows >= 0 {
+		spec.Rows.To = min(spec.Rows.To, t.rows)
+	}
+	lost := len(r.Lost)
+	spec.Lost = func(l region.Loss) {
+		if len(r.Lost) < 100 && l.Err != nil {
+			r.Lost = append(r.Lost, lossDoc{l.Rows[0], l.Rows[1], l.Column, l.Err.Error()})
+		}
+	}
+	before, bytes, full := len(r.Rows), r.bytes, false
+	for b, err := range t.Scan(ctx, spec) {
+		if err != nil {
+			return false, err
+		}
+		if full = !r.add(b, look); full {
+			break
+		}
+	}
+	got := int64(len(r.Rows) - before)
+	if look.filter != nil {
+		if full && width > 1 {
+			r.Rows, r.bytes, r.Lost = r.Rows[:before], bytes, r.Lost[:lost]
+			return false, nil
+		}
+		r.Next = spec.Rows.To
+	} else {
+		for i := range got {
+			r.At = append(r.At, r.Next+i)
+		}
+		r.Next += got
+	}
+	r.End = t.rows >= 0 && r.Next >= t.rows || t.rows < 0 && got < width && !full
+	return true, nil
+}
+
+// add appends the rows of a batch. It reports whether all fit into the answer.
+func (r *rowsResult) add(b arrow.RecordBatch, look rowLook) bool {
+	var buf []byte
+	for i := range int(b.NumRows()) {
+		if r.bytes >= maxBytes || len(r.Rows) >= maxRows+int(look.n) {
+			return false
+		}
+		row := make([]*string, b.NumCols())
+		for k, c := range b.Columns() {
+			if c.IsNull(i) {
+				continue
+			}
+			if look.raw {
+				buf = cells.AppendJSON(buf[:0], c, i)
+			} else {
+				buf = cells.AppendCell(buf[:0], c, i)
+			}
+			text := cut(buf)
+			r.bytes += len(text) + 16
+			row[k] = &text
+		}
+		r.Rows = append(r.Rows, row)
+	}
+	return true
+}
+
+// cut returns a cell as text, shortened if it is too long.
+func cut(b []byte) string {
+	if len(b) <= maxCell {
+		return strings.ToValidUTF8(string(b), "\uFFFD")
+	}
+	b = b[:maxCell]
+	for i := 0; i < 3 && !utf8.RuneStart(b[len(b)-1]); i++ {
+		b = b[:len(b)-1]
+	}
+	return strings.ToValidUTF8(string(b), "\uFFFD") + "…"
+}
+
+// kindOfType says how cells of a type are aligned.
+func kindOfType(t arrow.DataType) string {
+	switch {
+	case arrow.IsInteger(t.ID()), arrow.IsFloating(t.ID()), arrow.IsDecimal(t.ID()):
+		return "number"
+	case t.ID() == arrow.STRING, t.ID() == arrow.LARGE_STRING:
+		return "text"
+	}
+	return "other"
+}
