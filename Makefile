@@ -78,6 +78,11 @@ wheel:
 sql:
 	cd sql && CGO_ENABLED=1 $(GO) build -ldflags '-s -w' -o ../stoa-sql .
 
+# What `stoa mcp` runs. Pure Go; a module of its own for what its protocol depends on. Beside ./stoa.
+.PHONY: mcp
+mcp:
+	cd mcp && CGO_ENABLED=0 $(GO) build -ldflags '-s -w' -o ../stoa-mcp .
+
 # The extension for DuckDB, in dist/: Go and a C compiler. DuckDB loads it where extensions need not be signed. The wheels of
 # DuckDB for Python before 1.3 call their platform linux_amd64_gcc4.
 DUCKDB_PLATFORM ?= linux_amd64

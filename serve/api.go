@@ -219,22 +219,11 @@ func (s *Server) name(q query) (string, error) {
 	switch {
 	case name == "":
 		return "", asked("name is missing")
-	case len(name) > maxName || !utf8.ValidString(name) || strings.ContainsRune(name, 0):
+	case len(name) > maxName || !utf8.ValidString(name):
 		return "", asked("this is no name")
 	}
-	p := name
-	if !s.tree.Contains(p) || hasTable(name) {
-		if k := strings.LastIndexByte(name, '#'); k >= 0 {
-			p = name[:k]
-		}
-	}
-	if hasDotDot(name) || !s.tree.Contains(p) || strings.HasPrefix(name, store.RootsMark) {
-		return "", &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
-	}
-	return name, nil
+	return name, s.tree.Check(name)
 }
-
-func hasTable(name string) bool { return strings.Contains(name, "#") }
 
 // file returns the parameter name, which must be that of a file, and what is known about it.
 func (s *Server) file(ctx context.Context, q query) (store.Info, error) {

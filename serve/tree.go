@@ -102,6 +102,18 @@ func (t *Tree) Contains(name string) bool {
 	return err == nil
 }
 
+// Check returns an error unless a name, PATH or PATH#TABLE, is that of a place or lies below one, by its words alone.
+func (t *Tree) Check(name string) error {
+	p := name
+	if k := strings.LastIndexByte(name, '#'); k >= 0 && !t.Contains(p) {
+		p = name[:k]
+	}
+	if hasDotDot(name) || !t.Contains(p) || strings.HasPrefix(name, store.RootsMark) {
+		return &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	return nil
+}
+
 // locate returns the place that a name lies in, and the name in its root.
 func (t *Tree) locate(op, name string) (place, string, error) {
 	missing := &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}

@@ -91,6 +91,9 @@ func TestExamples(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(bin, "stoa-sql"), []byte("#!/bin/sh\ntest $# -ge 2\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile(filepath.Join(bin, "stoa-mcp"), []byte("#!/bin/sh\ntest $# -ge 1\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(filepath.Join(bin, "man"), []byte("#!/bin/sh\ntest -s \"$1\"\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -120,6 +123,9 @@ func TestExamples(t *testing.T) {
 		cmd.Env = append(os.Environ(), "STOA_AS_COMMAND=1", "PATH="+bin+":"+os.Getenv("PATH"),
 			"HOME="+filepath.Join(dir, "home"))
 		out, err := cmd.CombinedOutput()
+		if ctx.Err() != nil && cmd.ProcessState.Success() { // as Ctrl-C ends serve
+			err = nil
+		}
 		return string(out), err
 	}
 	files := t.TempDir()

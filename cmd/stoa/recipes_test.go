@@ -13,8 +13,9 @@ import (
 // house is the directory of the module.
 var house string
 
-// TestRecipes: the sessions of each page of docs/recipes, one after the other in one directory, are what the commands
-// print on a terminal of 80 columns. -update writes them anew. Lines that are no commands of stoa's are the shell's.
+// TestRecipes: the sessions of each page of docs/recipes, and of the page that stoa skill prints, one after the other
+// in one directory, are what the commands print on a terminal of 80 columns. -update writes them anew. Lines that are
+// no commands of stoa's are the shell's.
 func TestRecipes(t *testing.T) {
 	var err error
 	if house, err = filepath.Abs("../.."); err != nil {
@@ -30,6 +31,7 @@ func TestRecipes(t *testing.T) {
 	if err != nil || len(pages) < 5 {
 		t.Fatal(pages, err)
 	}
+	pages = append(pages, "internal/about/skill.md")
 	for i, name := range pages {
 		if pages[i], err = filepath.Abs(name); err != nil {
 			t.Fatal(err)

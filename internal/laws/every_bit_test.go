@@ -16,7 +16,7 @@ import (
 func TestReadingFindsNoMore(t *testing.T) {
 	most := 8 // bytes tried per file
 	if testing.Short() {
-		most = 3
+		most = 2
 	}
 	if n, err := strconv.Atoi(os.Getenv("STOA_ROUNDS")); err == nil {
 		most = n

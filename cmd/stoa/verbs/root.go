@@ -15,6 +15,7 @@ import (
 	"stoa/cmd/stoa/internal/convert"
 	"stoa/cmd/stoa/internal/look"
 	"stoa/cmd/stoa/internal/ls"
+	"stoa/cmd/stoa/internal/mcpverb"
 	"stoa/cmd/stoa/internal/serving"
 	"stoa/cmd/stoa/internal/sqlverb"
 	"stoa/format"
@@ -122,7 +123,7 @@ func addVerbs(a *cli.App, root *cobra.Command, sql SQLRun) {
 	add(about.GroupLook, ls.LsCmd(a), look.CensusCmd(a), look.HistoryCmd(a), look.SchemaCmd(a), look.MetaCmd(a),
 		look.StatsCmd(a), look.AdviseCmd(a), look.DescribeCmd(a), serving.Cmd(a, RunApp))
 	add(about.GroupRows, look.CatCmd(a), look.HeadCmd(a), look.TailCmd(a), look.CountCmd(a), look.GetCmd(a),
-		sqlverb.Cmd(a, sql), look.ExplainCmd(a), look.PlanCmd(a),
+		sqlverb.Cmd(a, sql), mcpverb.Cmd(a), look.ExplainCmd(a), look.PlanCmd(a),
 		look.ScanCmd(a))
 	add(about.GroupWrite, convert.ConvertCmd(a), changes.CreateCmd(a), changes.LoadCmd(a), changes.MergeCmd(a),
 		changes.UpdateCmd(a), changes.DeleteCmd(a), changes.CompactCmd(a),
@@ -132,8 +133,8 @@ func addVerbs(a *cli.App, root *cobra.Command, sql SQLRun) {
 	add(about.GroupHealth, look.VerifyCmd(a), convert.RecoverCmd(a), convert.RescueCmd(a), look.SealCmd(a),
 		look.DiffCmd(a),
 		about.FindingCmd(a))
-	add(about.GroupAbout, about.DemoCmd(a), about.FormatsCmd(a), about.VersionCmd(a), about.CompletionCmd(a),
-		about.ManCmd(a))
+	add(about.GroupAbout, about.DemoCmd(a), about.FormatsCmd(a), about.VersionCmd(a), about.SkillCmd(a),
+		about.CompletionCmd(a), about.ManCmd(a))
 }
 
 // overview prints the output of `stoa` without arguments.

@@ -4,17 +4,14 @@ package sqlverb
 
 import (
 	"context"
-	"errors"
 	"os"
-	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"runtime"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"stoa/cmd/stoa/internal/beside"
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/output"
 	"stoa/cmd/stoa/internal/reading"
@@ -111,62 +108,13 @@ beside stoa or on the PATH.`,
 // program is the program that has the database.
 const program = "stoa-sql"
 
-// find returns the path of stoa-sql, which is next to this program or on the PATH.
-func find() (string, error) {
-	if self, err := os.Executable(); err == nil {
-		for _, dir := range []string{filepath.Dir(self), linked(self)} {
-			if p, err := exec.LookPath(filepath.Join(dir, program)); dir != "" && err == nil {
-				return p, nil
-			}
-		}
-	}
-	return exec.LookPath(program)
-}
-
-// linked returns the directory of the target of a program's symbolic link; "" if it is not a link.
-func linked(self string) string {
-	real, err := filepath.EvalSymlinks(self)
-	if err != nil {
-		return ""
-	}
-	return filepath.Dir(real)
-}
-
 // pass makes stoa-sql run the command line.
 func pass(cmd *cobra.Command, a *cli.App, f *Flags, args []string) error {
-	path, err := find()
-	if err != nil {
-		return errors.New("the program " + program + " is neither beside stoa nor on the PATH: in stoa's sources, " +
-			"`make sql` builds it beside stoa")
-	}
 	if f.Interactive { // Ctrl-C ends a statement there, and not the dialogue
 		signal.Ignore(os.Interrupt)
 		defer signal.Reset(os.Interrupt)
 	}
-	c := exec.CommandContext(cmd.Context(), path, append(given(cmd), args...)...)
-	c.Stdin, c.Stdout, c.Stderr = a.In, a.Out, a.Stderr
-	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
-	c.WaitDelay = 2 * time.Second
-	err = c.Run()
-	exit := new(exec.ExitError)
-	said := errors.As(err, &exit) && exit.Exited()
-	switch {
-	case err == nil:
-		return nil
-	case cmd.Context().Err() != nil && !said:
-		return cmd.Context().Err()
-	case !said:
-		return err
-	}
-	switch exit.ExitCode() { // it has reported the reason
-	case cli.StatusUse:
-		return cli.ErrUse
-	case cli.StatusDamage:
-		return cli.ErrDamage
-	case cli.StatusStopped:
-		return cli.ErrStopped
-	}
-	return cli.ErrFailed
+	return beside.Run(cmd, a, program, "sql", append(given(cmd), args...)...)
 }
 
 // given returns the flags as they were given.

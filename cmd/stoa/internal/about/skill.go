@@ -1,0 +1,30 @@
+package about
+
+import (
+	_ "embed"
+	"io"
+
+	"stoa/cmd/stoa/internal/cli"
+
+	"github.com/spf13/cobra"
+)
+
+// skill is the page; its sessions are run by a test.
+//
+//go:embed skill.md
+var skill string
+
+// SkillCmd returns the verb skill.
+func SkillCmd(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:     "skill",
+		Short:   "Print how a program uses stoa well",
+		Long:    "Print a page, in Markdown, for programs and assistants that use stoa: rules, statuses, sessions.",
+		Example: "  stoa skill\n  stoa skill > SKILL.md",
+		Args:    cli.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := io.WriteString(a.Stdout, skill)
+			return err
+		},
+	}
+}
