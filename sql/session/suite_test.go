@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"stoa"
 	"stoa/cmd/stoa/verbs"
 )
 
@@ -79,14 +80,17 @@ func nestedSuite() []string {
 		"SELECT list_sum(l) q, count(*) FROM e GROUP BY q ORDER BY q"}
 }
 
-// formats are how the rows are stored: the place of a table of a name. The directories of Kudu's servers have all
-// tables; CFile and RED1 have no nested ones here.
-var formats = []struct {
+// stored is a way in which rows are stored.
+type stored struct {
 	name  string
 	place func(dir, table string) string
 	to    string
 	nests bool
-}{
+}
+
+// formats are how the rows are stored: the place of a table of a name. The directories of Kudu's servers have all
+// tables; CFile and RED1 have no nested ones here.
+var formats = []stored{
 	{"cfile", func(d, t string) string { return d + "/" + t + ".cfiles/" }, "cfile", false},
 	{"trevni", func(d, t string) string { return d + "/" + t + ".trv" }, "trevni", true},
 	{"redfile", func(d, t string) string { return d + "/" + t + ".red" }, "redfile", true},
@@ -127,7 +131,7 @@ func TestSuite(t *testing.T) {
 				t.Fatalf("%s: %v", fm.name, err)
 			}
 		}
-		q.views(t, func(table string) string { return source(fm.name, fm.place(dir, table), table) }, fm.nests)
+		q.views(t, func(table string) string { return sourceOf(fm.name, fm.place(dir, table), table) }, fm.nests)
 		asked := slices.Clone(queries)
 		if fm.nests {
 			asked = append(asked, nested...)
@@ -144,7 +148,7 @@ func TestSuite(t *testing.T) {
 	}
 }
 
-func source(format, place, table string) string {
+func sourceOf(format, place, table string) string {
 	if format == "kudu" {
 		return quote(strings.TrimSuffix(place, "/") + "#" + table)
 	}
@@ -154,9 +158,10 @@ func source(format, place, table string) string {
 func convert(from, to, format string) error {
 	args := []string{"convert", from, "-o", to, "--to", format}
 	if format == "kudu-fs" {
-		table, key := strings.TrimSuffix(filepath.Base(from), ".parquet"), "id"
-		if table == "d" {
-			key = "k"
+		table := strings.TrimSuffix(filepath.Base(from), ".parquet")
+		key, err := keyOf(from, table)
+		if err != nil {
+			return err
 		}
 		args = append(args, "--opt", "key="+key, "--opt", "table="+table)
 	}
@@ -166,6 +171,19 @@ func convert(from, to, format string) error {
 		return fmt.Errorf("%v: status %d, %s %v", args, status, errs.String(), err)
 	}
 	return nil
+}
+
+// keyOf is the primary key of a table in a file of Parquet: its first column, unless tpchKeys knows better.
+func keyOf(file, table string) (string, error) {
+	if key, ok := tpchKeys[table]; ok {
+		return key, nil
+	}
+	t, err := stoa.Open(context.Background(), file, stoa.OpenOptions{})
+	if err != nil {
+		return "", err
+	}
+	defer t.Close()
+	return t.Schema().Field(0).Name, nil
 }
 
 func (q *asked) must(t *testing.T, statement string) {
