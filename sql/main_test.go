@@ -179,6 +179,19 @@ func TestMemory(t *testing.T) {
 	if most["200MB"] > 450 || most["200MB"] > most[""]/2 {
 		t.Errorf("%d MB with a limit of 200, %d without", most["200MB"], most[""])
 	}
+	// Several tables share what the limit leaves for scans.
+	c = command(dir, "stoa-sql", "--threads", "2", "--memory", "200MB", "SELECT count(*) AS n, "+
+		"max(length(a.s || b.s || c.s)) AS l FROM 'x.trv' a JOIN 'x.trv' b USING (i) JOIN 'x.trv' c USING (i) "+
+		"JOIN 'x.trv' d USING (i) WHERE d.s > ''")
+	c.Dir = dir
+	if status, out, errs := ended(t, c); status != 0 || out != "{\"n\":3000000,\"l\":384}\n" {
+		t.Fatalf("a join of four: status %d, %s %s", status, out, errs)
+	}
+	joined := c.ProcessState.SysUsage().(*syscall.Rusage).Maxrss >> 10
+	t.Logf("MB at most: %d in a join of four with a limit of 200", joined)
+	if joined > 500 {
+		t.Errorf("a join of four takes %d MB with a limit of 200", joined)
+	}
 	c = command(dir, "stoa-sql", "--threads", "1", "--memory", "400MB",
 		"SELECT current_setting('threads') AS t, current_setting('memory_limit') AS m")
 	if _, out, _ := ended(t, c); out != "{\"t\":1,\"m\":\"286.1 MiB\"}\n" { // three quarters

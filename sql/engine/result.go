@@ -98,6 +98,9 @@ func (r *Result) Batches(sc *arrow.Schema) iter.Seq2[arrow.RecordBatch, error] {
 			}
 			b, err := batchOf(options, chunk, sc)
 			C.duckdb_destroy_data_chunk(&chunk)
+			if err == nil {
+				err = tooWide(b)
+			}
 			if err != nil {
 				yield(nil, err)
 				return

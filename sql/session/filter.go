@@ -15,7 +15,7 @@ import (
 // column by its name in DuckDB.
 func filterOf(text string, columns map[string]arrow.Field) *pred.Expr {
 	for name := range columns {
-		if !plain(name) {
+		if !harmless(name) {
 			return nil // EXPLAIN puts no quotation marks around names: what looks like an expression may be one
 		}
 	}
@@ -27,14 +27,24 @@ func filterOf(text string, columns map[string]arrow.Field) *pred.Expr {
 	return e
 }
 
-// plain reports whether a name can be nothing else where it stands without quotation marks.
-func plain(name string) bool {
-	for i := range len(name) {
-		if !isName(name[i]) || name[i] >= 0x80 {
+// harmless reports whether a name, where it stands without quotation marks, cannot be taken for a condition or the
+// beginning of one: it has words that mean nothing else. Those with more than one word are not understood themselves.
+func harmless(name string) bool {
+	words := strings.FieldsFunc(name, func(r rune) bool { return r == ' ' || r == '.' || r == '-' })
+	for _, w := range words {
+		for i := range len(w) {
+			if !isName(w[i]) {
+				return false
+			}
+		}
+		if reserved[strings.ToLower(w)] {
 			return false
 		}
 	}
-	return name != "" && (name[0] < '0' || name[0] > '9') && !reserved[strings.ToLower(name)]
+	if len(words) == 1 && name[0] >= '0' && name[0] <= '9' {
+		return false // a number
+	}
+	return len(words) > 0 && strings.Trim(name, " ") == name && !strings.Contains(name, "--")
 }
 
 var reserved = map[string]bool{"and": true, "or": true, "not": true, "in": true, "is": true, "null": true,

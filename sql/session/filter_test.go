@@ -60,6 +60,26 @@ func TestFilters(t *testing.T) {
 			t.Errorf("%s: found %q, expected %q", c.text, got, c.want)
 		}
 	}
+	for name, want := range map[string]string{"a b": "a > 5", "x-a": "a > 5", "2020 sales": "a > 5",
+		"x.y": "a > 5", "a ": "", "a--": "", "not a": "", "x or a": "", "a)": "", "'": "", "a = 5": "", "": "",
+		"a,": "", "5": ""} {
+		columns[name] = arrow.Field{Name: name, Type: arrow.PrimitiveTypes.Int32}
+		for text, want := range map[string]string{"((" + name + " = 5) AND (a > 5))": want,
+			"((a > 5) AND (" + name + " IS NULL))": want, "(" + name + " = 5)": "", "(5 = " + name + ")": ""} {
+			got := ""
+			if e := filterOf(text, columns); e != nil {
+				got = e.String()
+			}
+			if got != want {
+				t.Errorf("%s, of a column %q: found %q, expected %q", text, name, got, want)
+			}
+		}
+		delete(columns, name)
+	}
+	columns["größe"] = arrow.Field{Name: "größe", Type: arrow.PrimitiveTypes.Int32}
+	if e := filterOf("(größe = 5)", columns); e == nil || e.String() != "größe = 5" {
+		t.Errorf("found %v", e)
+	}
 	columns["a > 5 OR b"] = arrow.Field{Name: "a > 5 OR b", Type: arrow.FixedWidthTypes.Boolean}
 	if e := filterOf("(a > 5)", columns); e != nil {
 		t.Errorf("a column with an odd name: found %s, expected nothing", e)

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"path"
 	"slices"
@@ -62,8 +63,9 @@ func (s *Session) run(ctx context.Context, text string) (*engine.Result, func(),
 	for _, t := range s.opened {
 		t.Read.Store(0)
 	}
+	s.set.Memory = s.scans / max(1, int64(len(s.references))) // all may be read at the same time
 	defer s.watch()()
-	st, err := s.db.Prepare(ctx, text)
+	st, err := s.prepare(ctx, text)
 	if err != nil {
 		return nil, nil, s.reason(err)
 	}
@@ -73,6 +75,46 @@ func (s *Session) run(ctx context.Context, text string) (*engine.Result, func(),
 		return nil, nil, s.reason(err)
 	}
 	return r, func() { r.Close(); st.Close() }, nil
+}
+
+// prepare makes a statement ready whose columns all have types of Arrow's: those that have none are given as text.
+func (s *Session) prepare(ctx context.Context, text string) (*engine.Statement, error) {
+	first := s.next
+	st, err := s.db.Prepare(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	columns := st.Columns()
+	i := slices.IndexFunc(columns, func(c engine.Column) bool { return c.NoArrow != "" })
+	if i < 0 {
+		return st, nil
+	}
+	st.Close()
+	s.next = first // the same references once more
+	if st, err = s.db.Prepare(ctx, asTexts(text, columns)); err != nil {
+		return nil, verbs.WrongUsef("column %s: Arrow has no type for %s: cast it to VARCHAR", columns[i].Name,
+			columns[i].NoArrow)
+	}
+	for _, c := range columns {
+		if c.NoArrow != "" {
+			s.noteOnce("column %s is given as text: Arrow has no type for %s", c.Name, c.NoArrow)
+		}
+	}
+	return st, nil
+}
+
+// asTexts is a query with text for the columns whose types Arrow does not have.
+func asTexts(query string, columns []engine.Column) string {
+	var wanted, names []string
+	for i, c := range columns {
+		name := fmt.Sprintf("c%d", i)
+		names = append(names, name)
+		if c.NoArrow != "" {
+			name = "CAST(" + name + " AS VARCHAR)"
+		}
+		wanted = append(wanted, name+" AS "+quoteName(c.Name))
+	}
+	return "SELECT " + strings.Join(wanted, ", ") + " FROM (" + query + "\n) t(" + strings.Join(names, ", ") + ")"
 }
 
 // Texts are the values of the first column of a query's rows, as text.

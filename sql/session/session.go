@@ -30,6 +30,7 @@ type Session struct {
 	flags *verbs.SQLFlags
 	db    *engine.Database
 	set   tables.Settings
+	scans int64    // bytes that all scans of a statement may hold, about; 0: no limit of their own
 	names []string // of tables and schemas that were given, for completion
 
 	opened map[tables.Ask]*tables.Source // in this session; closed with it
@@ -56,7 +57,7 @@ func Open(ctx context.Context, a *verbs.App, f *verbs.SQLFlags) (*Session, error
 		return nil, err
 	}
 	if memory > 0 { // a quarter for what is read, the rest for DuckDB
-		s.set.Memory = memory / 4
+		s.scans = memory / 4
 		settings["memory_limit"] = strconv.FormatInt(memory-memory/4, 10) + "B"
 	}
 	if s.db, err = engine.Open(settings); err != nil {
@@ -122,7 +123,11 @@ func (s *Session) fail(err error) {
 
 // noteText says once that a column comes as text.
 func (s *Session) noteText(column string, t arrow.DataType, why string) {
-	line := fmt.Sprintf("column %s (%s) is given as text: %s", column, t, why)
+	s.noteOnce("column %s (%s) is given as text: %s", column, t, why)
+}
+
+func (s *Session) noteOnce(format string, args ...any) {
+	line := fmt.Sprintf(format, args...)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.noted[line] {
