@@ -69,6 +69,7 @@ func (s *Server) routes() http.Handler {
 	for name, h := range map[string]handler{
 		"places": s.placesDoc, "files": s.filesDoc, "rows": s.rowsDoc, "anatomy": s.anatomyDoc, "map": s.mapDoc,
 		"at": s.atDoc, "parts": s.partsDoc, "bytes": s.bytesDoc, "search": s.searchDoc, "command": s.commandDoc,
+		"values": s.valuesDoc, "reads": s.readsDoc,
 	} {
 		m.HandleFunc("GET /api/"+name, s.answer(h))
 	}

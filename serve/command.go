@@ -11,10 +11,13 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"stoa/fault"
 	"stoa/pred"
+	"stoa/store"
 )
 
 // commandResult is what a command said.
@@ -167,9 +170,16 @@ func (s *Server) verify(w http.ResponseWriter, r *http.Request) {
 	args = append(args, "--", name)
 	s.stream(w, r, "application/x-ndjson", func(ctx context.Context, out io.Writer) {
 		notes := &bounded{most: 64 << 10, end: func() {}}
-		status := s.Command(ctx, s.tree, args, flushing{out, w}, notes)
+		lines := &flushing{Writer: out, w: w}
+		read := &tally{Tree: s.tree}
+		ended := make(chan struct{})
+		var told sync.WaitGroup
+		told.Go(func() { read.tell(lines, ended) })
+		status := s.Command(ctx, read, args, lines, notes)
+		close(ended)
+		told.Wait()
 		b, _ := json.Marshal(commandResult{Command: shown(args), Status: status, Notes: notes.lines()})
-		fmt.Fprintf(out, "%s\n", b)
+		fmt.Fprintf(lines, "%s\n", b)
 	})
 }
 
@@ -262,13 +272,57 @@ func (p *patient) Write(b []byte) (int, error) {
 	return p.w.Write(b)
 }
 
-// flushing sends every line at once.
-type flushing struct {
-	io.Writer
-	w http.ResponseWriter
+// tally is a tree that counts the bytes that are read.
+type tally struct {
+	store.Tree
+	bytes atomic.Int64
 }
 
-func (f flushing) Write(b []byte) (int, error) {
+func (t *tally) Unwrap() store.Tree { return t.Tree }
+
+func (t *tally) Open(ctx context.Context, name string) (store.Source, error) {
+	src, err := t.Tree.Open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return tallied{src, t}, nil
+}
+
+// tell writes every half second how many bytes were read, until ended is closed.
+func (t *tally) tell(w io.Writer, ended <-chan struct{}) {
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ended:
+			return
+		case <-tick.C:
+			fmt.Fprintf(w, "{\"read\":%d}\n", t.bytes.Load())
+		}
+	}
+}
+
+type tallied struct {
+	store.Source
+	t *tally
+}
+
+func (s tallied) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
+	n, err := s.Source.ReadAt(ctx, p, off)
+	s.t.bytes.Add(int64(n))
+	return n, err
+}
+
+// flushing sends every line at once. It is safe for concurrent use.
+type flushing struct {
+	io.Writer
+	w  http.ResponseWriter
+	mu sync.Mutex
+}
+
+func (f *flushing) Write(b []byte) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	n, err := f.Writer.Write(b)
 	http.NewResponseController(f.w).Flush()
 	return n, err

@@ -50,7 +50,7 @@ func harmed(t *testing.T) (dir, outside string) {
 // byName are the addresses that take a name, with what else they need.
 var byName = []string{"/api/files?", "/api/rows?", "/api/anatomy?", "/api/map?", "/api/at?offset=0&", "/api/parts?",
 	"/api/bytes?", "/api/search?q=0&", "/api/verify?", "/api/verify?depth=deep&", "/api/export?form=csv&",
-	"/api/command?verb=ls&", "/api/command?verb=schema&", "/api/command?verb=meta&", "/api/command?verb=stats&",
+	"/api/command?verb=ls&", "/api/reads?", "/api/values?column=i&", "/api/command?verb=schema&", "/api/command?verb=meta&", "/api/command?verb=stats&",
 	"/api/command?verb=history&", "/api/command?verb=explain&", "/api/command?verb=explain&analyze=true&"}
 
 // TestOnlyWhatIsServed: no name leads out of the places, by .., by links, by other syntax, or by an address.
@@ -200,7 +200,7 @@ func randomPath(r *rand.Rand, files []string, outside string) string {
 	q := url.Values{"name": {name}}
 	for range r.IntN(5) {
 		switch key := pick("from", "to", "n", "offset", "length", "node", "skip", "q", "where", "columns", "raw",
-			"pages", "verb", "form", "depth", "analyze", "code"); key {
+			"pages", "verb", "form", "depth", "analyze", "code", "column"); key {
 		case "where":
 			q.Set(key, pick("i > 3", "i >> 3", "nope = 1", "", "'", "i is null and (", "s like '%'", "true", "age = 7",
 				strings.Repeat("(", 3000), strings.Repeat("i=1 or ", 500)+"i=2", "\x00"))
@@ -211,7 +211,7 @@ func randomPath(r *rand.Rand, files []string, outside string) string {
 				"-h"))
 		case "form":
 			q.Set(key, pick("csv", "tsv", "json", "jsonl", "arrow", "parquet", "table", "-o/tmp/x"))
-		case "columns", "code":
+		case "columns", "code", "column":
 			q.Set(key, pick("i", "i,l", "nope", "", "--help", "-o/tmp/x", "cfile.block.checksum", "\"", "a,,b"))
 		case "depth":
 			q.Set(key, pick("quick", "sums", "deep", "deeper"))
@@ -222,7 +222,7 @@ func randomPath(r *rand.Rand, files []string, outside string) string {
 		}
 	}
 	at := pick("/api/files", "/api/rows", "/api/rows", "/api/anatomy", "/api/map", "/api/at", "/api/parts",
-		"/api/bytes", "/api/search", "/api/verify", "/api/export", "/api/command", "/api/command", "/api/places", "/",
+		"/api/bytes", "/api/search", "/api/verify", "/api/values", "/api/reads", "/api/export", "/api/command", "/api/command", "/api/places", "/",
 		"/page/core.js", "/page/..%2f..%2fserve.go", "/page/", "/nothing", "/api/", "/api/rows/x", "//api/rows")
 	if r.IntN(50) == 0 {
 		return at + "?" + pick("%", "name=%zz", "name", "=", "&&&", ";", strings.Repeat("a=b&", 2000))

@@ -165,7 +165,8 @@
     let last = null;
     try {
       await S.lines('verify', { name: v.name }, v.signal, (doc) => {
-        if (doc.command) { last = doc; return; }
+        if (doc.command) last = doc;
+        if (!doc.code) return; // how far it is
         v.findings.push(doc);
         v.map.draw();
       });

@@ -174,7 +174,8 @@
   S.table = function (caption, heads, rows) {
     return h('div', { class: 'wide', tabindex: '0', role: 'region', 'aria-label': caption }, h('table', {},
       h('caption', { class: 'hidden' }, caption),
-      h('thead', {}, h('tr', {}, heads.map((c) => h('th', { scope: 'col', class: c.right ? 'right' : null }, c.title)))),
+      h('thead', {}, h('tr', {}, heads.map((c) => h('th', { scope: 'col', class: c.right ? 'right' : null },
+        c.quiet ? h('span', { class: 'hidden' }, c.title) : c.title)))),
       h('tbody', {}, rows.map((r) => h('tr', {}, r.map((c, i) => h(i === 0 ? 'th' : 'td',
         { scope: i === 0 ? 'row' : null, class: heads[i].right ? 'right' : null }, c)))))));
   };
@@ -185,8 +186,7 @@
     const button = document.querySelector('.theme');
     const set = (t) => {
       document.documentElement.dataset.theme = t;
-      button.textContent = t;
-      button.setAttribute('aria-label', 'Theme: ' + (t === 'auto' ? 'as the system' : t));
+      button.textContent = 'Theme: ' + t;
       document.dispatchEvent(new Event('stoa:theme'));
     };
     let now = 'auto';

@@ -20,7 +20,7 @@
     m.show = async function (from, to) {
       m.from = from;
       m.to = Math.max(from + 1, to);
-      lines = innerWidth < 600 ? 16 : 12;
+      lines = o.lines || (innerWidth < 600 ? 16 : 12);
       const n = Math.min(4000, Math.max(200, Math.floor(canvas.parentElement.clientWidth * lines / 3)));
       const got = await o.segments(m.from, m.to, n);
       m.segments = got;
@@ -64,11 +64,16 @@
           continue;
         }
         const thin = (m.to - m.from) / lines / w * 3; // damage of a byte is seen on a map of terabytes
-        c.fillStyle = k.kind === 'found' || k.kind === 'here' ? strong : bad;
+        c.fillStyle = k.kind === 'bad' ? bad : strong;
         bars(k.from, Math.max(k.to, k.from + thin), (x, y, dx, dy) => {
-          c.globalAlpha = k.kind === 'found' || k.kind === 'here' ? 0.25 : 0.55;
+          c.globalAlpha = { bad: 0.55, found: 0.25, here: 0 }[k.kind];
           c.fillRect(x, y, dx, dy);
           c.globalAlpha = 1;
+          if (k.kind === 'here') {
+            c.fillRect(x, y, dx, 1);
+            c.fillRect(x, y + dy - 1, dx, 2);
+            return;
+          }
           c.fillRect(x, y, dx, 3);
           c.fillRect(x, y + dy - 3, dx, 3);
         });

@@ -60,7 +60,7 @@
   // wrong shows an error of a filter with a mark below its place.
   function wrong(v, err) {
     S.clear(v.error, err.at !== undefined && v.where
-      ? h('pre', {}, v.where + '\n' + ' '.repeat([...new TextDecoder().decode(new TextEncoder().encode(v.where).slice(0, err.at))].length) +
+      ? h('pre', { tabindex: '0' }, v.where + '\n' + ' '.repeat([...new TextDecoder().decode(new TextEncoder().encode(v.where).slice(0, err.at))].length) +
         '^ ' + err.message.replace(/^invalid: /, '').split('\n')[0])
       : S.problem(err));
   }

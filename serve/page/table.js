@@ -65,7 +65,7 @@
       S.treemap(docs.filter((d) => d.stored_bytes > 0).map((d, i) => ({
         name: d.column, size: d.stored_bytes, kind: 'c' + (i % 12),
       }))),
-      S.table('Statistics', [{ title: 'column' }, { title: 'stored', right: true }, { title: '' },
+      S.table('Statistics', [{ title: 'column' }, { title: 'stored', right: true }, { title: 'compared with the largest', quiet: true },
         { title: 'raw', right: true }, { title: 'encoding' }, { title: 'codec' }, { title: 'blocks', right: true },
         { title: 'nulls', right: true }, { title: 'dictionary', right: true }, { title: 'min' }, { title: 'max' }],
       docs.map((d) => [d.column, S.bytes(d.stored_bytes),

@@ -112,6 +112,11 @@ func newOutStream(w io.Writer) *outStream {
 	return &outStream{bufio.NewWriterSize(pipeEnd{w}, 64<<10)}
 }
 
+// WriteThrough makes standard output pass on at once what is written to it, line by line.
+func (a *App) WriteThrough() {
+	a.Stdout = &outStream{bufio.NewWriterSize(pipeEnd{a.Out}, 1)} // what is longer than the buffer is not kept in it
+}
+
 // ErrEnough means that the reader of our output has stopped reading, as `head` does. It ends the command, and is not a
 // failure.
 var ErrEnough = errors.New("nobody reads the output any more")

@@ -100,6 +100,7 @@ func (f *flags) serve(ctx context.Context, a *cli.App, run Run, args []string) e
 	c.Command = func(ctx context.Context, tree store.Tree, args []string, out, errs io.Writer) int {
 		inner := cli.NewApp(nil, out, errs)
 		inner.Within, inner.Formats = tree, a.Formats
+		inner.WriteThrough()
 		status, _ := run(stoa.Session(ctx), inner, args)
 		return status
 	}

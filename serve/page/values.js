@@ -1,0 +1,82 @@
+// Values: what a column holds: how often, how large, and in which order.
+(function (S) {
+  'use strict';
+  const { h } = S;
+  const svg = (tag, attrs, ...children) => {
+    const e = document.createElementNS('http://www.w3.org/2000/svg', tag);
+    for (const [k, v] of Object.entries(attrs || {})) e.setAttribute(k, v);
+    e.append(...children);
+    return e;
+  };
+
+  S.tab('values', 'Values', () => true, async function (main, params, signal) {
+    const first = await S.ask('rows', { name: params.name, n: 1 }, signal);
+    const names = first.columns.map((c) => c.name);
+    const column = names.includes(params.column) ? params.column : names[0];
+    const out = h('div', { 'aria-live': 'polite' });
+    S.clear(main, h('h1', {}, S.base(params.name)), h('p', {}, h('label', { class: 'field' }, 'Column ', h('select', {
+      onchange: (e) => { location.hash = S.go('values', { place: params.place, name: params.name, column: e.target.value }); },
+    }, names.map((n) => h('option', { value: n, selected: n === column }, n))))), out);
+    if (column === undefined) return;
+    S.clear(out, h('p', { class: 'wait' }, 'Reading…'));
+    const path = /[."]/.test(column) ? '"' + column.replaceAll('"', '""') + '"' : column;
+    const v = await S.ask('values', { name: params.name, column: path }, signal);
+    const whole = v.total === null || v.rows >= v.total;
+    S.clear(out,
+      whole ? null : h('p', { class: 'bad' }, 'Only the first ' + S.num(v.rows) + ' of ' + S.num(v.total) + ' rows were looked at.'),
+      v.lost ? h('p', { class: 'bad' }, S.plural(v.lost, 'run') + ' of rows cannot be read; their cells count as nulls.') : null,
+      h('dl', { class: 'facts' }, S.fact('type', v.type), S.fact('rows', S.num(v.rows)), S.fact('nulls', S.num(v.nulls)),
+        S.fact('distinct', (v.distinct_more ? 'more than ' : '') + S.num(v.distinct))),
+      v.histogram ? h('section', {}, h('h2', {}, v.histogram.what === 'length' ? 'Lengths, in bytes' : 'Sizes of values'), histogram(v)) : null,
+      v.bands.some((b) => b.min !== null) ? h('section', {}, h('h2', {}, 'Least and greatest, in the order of the rows'), bands(v)) : null,
+      h('section', {}, h('h2', {}, 'Most frequent'), top(v)));
+  });
+
+  const short = (x) => (Math.abs(x) >= 1e6 || (x !== 0 && Math.abs(x) < 1e-3) ? x.toExponential(2) : S.num(Math.round(x * 1000) / 1000));
+
+  function histogram(v) {
+    const { counts, from, to, sample } = v.histogram;
+    const most = Math.max(...counts, 1);
+    const w = 800, t = 160, step = w / counts.length;
+    const chart = svg('svg', { viewBox: `0 0 ${w} ${t}`, class: 'chart', role: 'img', preserveAspectRatio: 'none', 'aria-label':
+      `Histogram from ${short(from)} to ${short(to)}; the highest bar has ${most} of ${sample}` });
+    counts.forEach((n, i) => {
+      const tall = n ? Math.max(2, n / most * (t - 4)) : 0;
+      chart.append(svg('rect', { x: i * step + 1, y: t - tall, width: step - 2, height: tall, class: 'bin' },
+        svg('title', {}, `${short(from + (to - from) * i / counts.length)} to ${short(from + (to - from) * (i + 1) / counts.length)}: ${n}`)));
+    });
+    return h('figure', {}, chart, h('figcaption', { class: 'scale' }, h('span', {}, short(from)),
+      h('span', { class: 'dim' }, sample < v.rows - v.nulls ? 'a sample of ' + S.num(sample) + ' values' : S.plural(sample, 'value')), h('span', {}, short(to))));
+  }
+
+  function bands(v) {
+    const shown = v.bands.filter((b) => b.min !== null);
+    const lo = Math.min(...shown.map((b) => b.min)), hi = Math.max(...shown.map((b) => b.max));
+    const rows = v.bands[v.bands.length - 1].to;
+    const w = 800, t = 200;
+    const y = (x) => (hi === lo ? t / 2 : t - 4 - (x / 2 - lo / 2) / (hi / 2 - lo / 2) * (t - 8));
+    let up = 0, down = 0;
+    shown.forEach((b, i) => {
+      if (i && b.min >= shown[i - 1].max) up++;
+      if (i && b.max <= shown[i - 1].min) down++;
+    });
+    const order = shown.length < 2 ? '' : up === shown.length - 1 ? 'Ascending: no band overlaps the one before.'
+      : down === shown.length - 1 ? 'Descending: no band overlaps the one before.'
+        : S.num(shown.length - 1 - Math.max(up, down)) + ' of ' + S.num(shown.length - 1) + ' bands overlap the one before: a filter on this column skips the less.';
+    const chart = svg('svg', { viewBox: `0 0 ${w} ${t}`, class: 'chart', role: 'img', preserveAspectRatio: 'none', 'aria-label': 'Bands of least and greatest values. ' + order });
+    for (const b of shown) {
+      const x = b.from / rows * w;
+      chart.append(svg('rect', { x, y: y(b.max) - 1, width: Math.max(1, (b.to - b.from) / rows * w - 0.5), height: Math.max(2, y(b.min) - y(b.max) + 2), class: 'band' },
+        svg('title', {}, `rows ${b.from} to ${b.to - 1}: ${b.lo} to ${b.hi}`)));
+    }
+    const least = shown.reduce((a, b) => (b.min < a.min ? b : a)), greatest = shown.reduce((a, b) => (b.max > a.max ? b : a));
+    return h('figure', {}, h('p', { class: 'dim' }, greatest.hi), chart, h('p', { class: 'dim' }, least.lo),
+      h('figcaption', { class: 'scale' }, h('span', {}, 'row 0'), h('span', { class: 'dim' }, order), h('span', {}, 'row ' + S.num(rows))));
+  }
+
+  function top(v) {
+    const most = Math.max(1, ...v.top.map((x) => x.n));
+    return S.table('Most frequent values', [{ title: 'value' }, { title: 'rows', right: true }, { title: 'compared with the first', quiet: true }], v.top.map((x) => [
+      x.value === '' ? h('span', { class: 'dim' }, '(empty)') : x.value.slice(0, 120), S.num(x.n), h('span', { class: 'bar' }, h('i', { style: { width: 100 * x.n / most + '%' } }))]));
+  }
+})(window.stoa);
