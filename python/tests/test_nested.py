@@ -3,6 +3,11 @@
 Of structs and sparse unions that begin in the middle, Arrow's export of Go gave the offset twice.
 """
 
+import gc
+import random
+import threading
+import time
+
 import duckdb
 import polars as pl
 import pyarrow as pa
@@ -93,3 +98,52 @@ def test_names_that_are_no_names():
     assert frame.filter(pl.col("x.y") > 1).collect().rows() == [(2, {"y": 8}, 2, 5), (3, None, 3, 6)]
     last = frame.collect_schema().names()[3]  # polars' own name for a column without one
     assert frame.filter(pl.col(last) > 4).select(last, "x.y").head(1).collect().rows() == [(5, 2)]
+
+
+def test_batches_that_are_held():
+    """Many batches of several scans, held while other threads scan and give memory back: each has the rows it had."""
+    data = {f"{i}.arrow": pa.table({"k": range(N), "c": c}) for i, c in enumerate(every().values())}
+    for name, t in data.items():
+        with pa.ipc.new_file(name, t.schema) as w:
+            w.write_table(t, max_chunksize=33)
+    for name in ("f.parquet", "f.trv"):
+        data[name] = pa.table({"k": range(3000), "s": [f"text {i}" for i in range(3000)],
+                               "r": [{"y": i, "l": [str(i)] * (i % 3)} for i in range(3000)]})
+        stoa.write(data[name], name)
+    over, others = threading.Event(), []
+
+    def work():
+        while not over.is_set():
+            for name in data:
+                stoa.open(name).to_table()
+            stoa.trim()
+
+    for _ in range(2):
+        others.append(threading.Thread(target=work))
+        others[-1].start()
+    held = []
+    try:
+        for batch in (7, 20, 64):
+            for name in data:
+                first = 0
+                for b in stoa.open(name).scan(batch=batch):
+                    held.append((name, first, b))
+                    first += b.num_rows
+                assert first == data[name].num_rows
+    finally:
+        over.set()
+        for t in others:
+            t.join()
+    assert len(held) > 500
+    random.Random(1).shuffle(held)
+    while held:
+        name, first, b = held.pop()
+        b.validate(full=True)
+        assert b.to_pylist() == data[name].slice(first, b.num_rows).to_pylist(), (name, first)
+    del b, t
+    gc.collect()
+    for _ in range(50):
+        if stoa.memory()["used"] == 0:
+            break
+        time.sleep(0.1)
+    assert stoa.memory()["used"] == 0
