@@ -82,7 +82,7 @@ typedef uint64_t stoa_t;
 #define STOA_LIMIT 4       /* the file asks for more than the limits allow */
 #define STOA_BUG 5         /* a mistake of stoa */
 #define STOA_CHANGED 6     /* a file is not what it was when it was opened or planned */
-#define STOA_NOT_FOUND 7   /* no file, table or row has this name, or this key */
+#define STOA_NOT_FOUND 7   /* no file has this name, or no row this key */
 #define STOA_IO 8          /* the system, or a store, did not do it */
 #define STOA_CANCELLED 9   /* stoa_cancel */
 #define STOA_UNPROVEN 10   /* an output is not what went in; it did not get its name */

@@ -70,7 +70,8 @@ class Changed(StoaError):
 
 
 class NotFound(StoaError, FileNotFoundError, KeyError):
-    """No file or table has this name, or no row this key."""
+    """No file has this name, or no row this key. (A table that a place does not hold is Invalid: the error lists those that
+    it does.)"""
 
     def __str__(self):
         return self.args[0] if self.args else ""

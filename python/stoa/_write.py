@@ -19,7 +19,15 @@ def _stream(data) -> pa.RecordBatchReader:
     if isinstance(data, pa.RecordBatchReader):
         return data
     if hasattr(data, "__arrow_c_stream__"):
-        return pa.RecordBatchReader.from_stream(data)
+        try:
+            return pa.RecordBatchReader.from_stream(data)
+        except pa.ArrowInvalid as e:  # a stream of something else than rows
+            raise Invalid(f"data: expected rows, found {type(data).__name__}: {e}") from None
+    if hasattr(data, "__arrow_c_array__"):
+        try:
+            return pa.table(pa.record_batch(data)).to_reader()
+        except (pa.ArrowInvalid, TypeError, ValueError) as e:
+            raise Invalid(f"data: expected rows, found {type(data).__name__}: {e}") from None
     if isinstance(data, pads.Dataset):
         return data.scanner().to_reader()
     if isinstance(data, dict):

@@ -58,8 +58,15 @@ def test_what_has_rows_can_be_written():
         os.remove("x.parquet")
     stoa.write(stoa.open("try/flat.red").filter("i > 0"), "y.parquet")
     assert len(stoa.open("y.parquet")) == len(stoa.open("try/flat.red").filter("i > 0"))
-    with pytest.raises(stoa.Invalid):
-        stoa.write(7, "x.parquet")
+    batch = pa.record_batch(want)
+    for data in [batch, batch.to_struct_array()]:  # the latter has __arrow_c_array__ alone
+        stoa.write(data, "x.trv")
+        assert stoa.open("x.trv").to_table().to_pydict() == want
+        os.remove("x.trv")
+    for wrong in [7, [want], pa.chunked_array([[1]]), pa.array([1])]:
+        with pytest.raises(stoa.Invalid, match="data: expected"):
+            stoa.write(wrong, "x.parquet")
+    assert not os.path.exists("x.parquet")
 
 
 def test_options_are_lists_and_booleans():
