@@ -50,7 +50,8 @@ func harmed(t *testing.T) (dir, outside string) {
 // byName are the addresses that take a name, with what else they need.
 var byName = []string{"/api/files?", "/api/rows?", "/api/anatomy?", "/api/map?", "/api/at?offset=0&", "/api/parts?",
 	"/api/bytes?", "/api/search?q=0&", "/api/verify?", "/api/verify?depth=deep&", "/api/export?form=csv&",
-	"/api/command?verb=ls&", "/api/reads?", "/api/values?column=i&", "/api/command?verb=schema&", "/api/command?verb=meta&", "/api/command?verb=stats&",
+	"/api/command?verb=ls&", "/api/reads?", "/api/values?column=i&",
+	"/api/command?verb=schema&", "/api/command?verb=meta&", "/api/command?verb=stats&",
 	"/api/command?verb=history&", "/api/command?verb=explain&", "/api/command?verb=explain&analyze=true&"}
 
 // TestOnlyWhatIsServed: no name leads out of the places, by .., by links, by other syntax, or by an address.
@@ -222,7 +223,8 @@ func randomPath(r *rand.Rand, files []string, outside string) string {
 		}
 	}
 	at := pick("/api/files", "/api/rows", "/api/rows", "/api/anatomy", "/api/map", "/api/at", "/api/parts",
-		"/api/bytes", "/api/search", "/api/verify", "/api/values", "/api/reads", "/api/export", "/api/command", "/api/command", "/api/places", "/",
+		"/api/bytes", "/api/search", "/api/verify", "/api/values", "/api/reads",
+		"/api/export", "/api/command", "/api/command", "/api/places", "/",
 		"/page/core.js", "/page/..%2f..%2fserve.go", "/page/", "/nothing", "/api/", "/api/rows/x", "//api/rows")
 	if r.IntN(50) == 0 {
 		return at + "?" + pick("%", "name=%zz", "name", "=", "&&&", ";", strings.Repeat("a=b&", 2000))

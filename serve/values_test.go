@@ -29,7 +29,8 @@ func lines(t *testing.T, n int) string {
 	}
 	var errs bytes.Buffer
 	status, _ := verbs.Run(t.Context(), []string{"convert", "-q", filepath.Join(dir, "t.csv"),
-		"--source-opt", "header=true", "-o", filepath.Join(dir, "t.parquet"), "--opt", "row-group-rows=100"}, nil, &bytes.Buffer{}, &errs)
+		"--source-opt", "header=true",
+		"-o", filepath.Join(dir, "t.parquet"), "--opt", "row-group-rows=100"}, nil, &bytes.Buffer{}, &errs)
 	if status != 0 {
 		t.Fatal(errs.String())
 	}
