@@ -108,7 +108,7 @@ func TestInterrupt(t *testing.T) {
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Second)
+		time.Sleep(time.Duration(min(patience(), 8)) * time.Second) // before it has begun nothing catches the signal
 		begin := time.Now()
 		signal := os.Signal(os.Interrupt)
 		if i == 1 {

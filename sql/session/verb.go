@@ -15,6 +15,9 @@ func Run(ctx context.Context, a *verbs.App, f *verbs.SQLFlags, args []string) er
 		return err
 	}
 	s, err := Open(ctx, a, f)
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err() // DuckDB says it in its own words
+	}
 	if err != nil {
 		return err
 	}
