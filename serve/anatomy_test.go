@@ -1,6 +1,9 @@
 package serve_test
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -254,5 +257,57 @@ func TestRowsAreThoseOfCat(t *testing.T) {
 	w := get(s, api("rows", "name", name, "where", "i >> 3"))
 	if w.Code != 400 || !strings.Contains(w.Body.String(), `"at":`) {
 		t.Errorf("a wrong filter: got %d %s", w.Code, w.Body)
+	}
+}
+
+// TestFilePage: a page of one file has its data as one element that nothing in it ends, its policy names the hashes of
+// its own script and style, and it refers to nothing elsewhere.
+func TestFilePage(t *testing.T) {
+	dir := copyOf(t, map[string]string{"a.red": red})
+	b, err := os.ReadFile(dir + "/a.red")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := serve.Describe(t.Context(), dir+"/a.red", int64(len(b)), stoa.DescribeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Object = "</script><script>alert(1)</script>"
+	var out bytes.Buffer
+	if err := (&serve.FilePage{Anatomy: a, Findings: []string{"<!--</script>"}, Bytes: b}).Write(&out); err != nil {
+		t.Fatal(err)
+	}
+	text := out.String()
+	if n := strings.Count(text, "</script>"); n != 2 {
+		t.Errorf("%d scripts end, want 2", n)
+	}
+	_, script, _ := strings.Cut(text, "</script>\n<script>")
+	script, _, _ = strings.Cut(script, "</script>")
+	sum := sha256.Sum256([]byte(script))
+	if want := "script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"; !strings.Contains(text, want) {
+		t.Errorf("the policy does not have %s", want)
+	}
+	_, data, _ := strings.Cut(text, `id="file">`)
+	data, _, _ = strings.Cut(data, "</script>")
+	var doc struct {
+		Bytes  []byte
+		Nodes  []serve.Node
+		Leaves [][3]int64
+	}
+	if err := json.Unmarshal([]byte(data), &doc); err != nil || !bytes.Equal(doc.Bytes, b) {
+		t.Fatal(err, len(doc.Bytes))
+	}
+	at := int64(0)
+	for _, l := range doc.Leaves {
+		if l[0] != at || l[1] <= l[0] || l[2] >= int64(len(doc.Nodes)) {
+			t.Fatalf("after byte %d comes %v", at, l)
+		}
+		at = l[1]
+	}
+	if at != int64(len(b)) {
+		t.Errorf("the leaves end at %d of %d", at, len(b))
+	}
+	if strings.Contains(text, "http://") || strings.Contains(text, "https://") {
+		t.Error("the page refers to something elsewhere")
 	}
 }

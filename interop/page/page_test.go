@@ -33,6 +33,8 @@ type site struct {
 	dir     string // what it serves
 	axe     string // the source of axe-core
 	browser context.Context
+
+	work, stoa string // where the files are made, and the program
 }
 
 // newSite builds stoa, makes tables of each format, healthy and damaged, and serves them.
@@ -63,7 +65,8 @@ func newSite(t *testing.T) *site {
 	if err := os.WriteFile(filepath.Join(work, "data/damaged/sales.parquet"), b, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	return &site{address: served(t, work, stoa, "data"), dir: "data", axe: axe(t), browser: browser(t)}
+	return &site{address: served(t, work, stoa, "data"), dir: "data", axe: axe(t),
+		browser: browser(t), work: work, stoa: stoa}
 }
 
 // sales is a table of 20,000 rows in the order of their days.
@@ -316,6 +319,33 @@ func (b *tab) picture(t *testing.T, name string) {
 	}
 }
 
+// TestFilePage opens a page of one file, of a healthy and of a damaged one, from the disk: the map is drawn, the damage
+// is named, and bytes are shown.
+func TestFilePage(t *testing.T) {
+	s := newSite(t)
+	for _, c := range []struct{ file, says string }{{"data/key.cfile", ".good"}, {"data/damaged/key.cfile", ".problem"},
+		{"data/flat.red", ".good"}} {
+		name := filepath.Join(s.work, strings.ReplaceAll(c.file, "/", "-")+".html")
+		run(t, s.work, s.stoa, "describe", c.file, "-f", "html", "-o", name)
+		for _, width := range []int64{1280, 390} {
+			b := s.open(t, width, "light")
+			err := chromedp.Do(b.ctx, chromedp.Navigate("file://"+name), chromedp.Poll[chromedp.Void](
+				"!!document.querySelector('"+c.says+"') && document.querySelectorAll('.tree li').length > 1",
+				chromedp.WithPollingTimeout(30*time.Second)), chromedp.Click(chromedp.CSS(".tree li li button.plain")),
+				chromedp.Poll[chromedp.Void]("document.querySelectorAll('.byte').length > 7",
+					chromedp.WithPollingTimeout(10*time.Second)))
+			if err != nil {
+				text, _ := chromedp.Run(b.ctx, chromedp.Evaluate[string]("document.body.innerText"))
+				t.Fatalf("%s: %v\n%s\n%v", c.file, err, text, b.bad)
+			}
+			b.wide(t)
+			s.accessible(t, b)
+			b.picture(t, fmt.Sprintf("file-%s-%d", strings.ReplaceAll(c.file, "/", "-"), width))
+			b.check(t)
+		}
+	}
+}
+
 // view is a view of something.
 type view struct {
 	name, view string
@@ -367,6 +397,9 @@ func TestViews(t *testing.T) {
 		for _, width := range []int64{1280, 390} {
 			b := s.open(t, width, theme)
 			for _, v := range views {
+				if only := os.Getenv("PAGE_VIEWS"); only != "" && !strings.Contains(v.name, only) {
+					continue
+				}
 				name := fmt.Sprintf("%s-%s-%d", v.name, theme, width)
 				t.Run(name, func(t *testing.T) {
 					s.view(t, b, v)

@@ -20,7 +20,7 @@
     draw(v, main);
     await v.map.show(Number(params.from || 0), Number(params.to || doc.size));
     where(v);
-    if (doc.size <= smallEnough) check(v);
+    if (doc.size <= smallEnough || S.embedded) check(v);
     if (params.offset) pick(v, Number(params.offset));
   });
 
@@ -148,8 +148,9 @@
       n ? h('dl', { class: 'facts' }, n.value ? S.fact('value', n.value) : null, S.fact('bytes', S.num(n.offset) + ' to ' + S.num(n.offset + n.length - 1)),
         S.fact('size', S.bytes(n.length)), S.fact('role', n.role), n.column ? S.fact('column', n.column) : null,
         n.from !== undefined ? S.fact('rows', S.num(n.from) + (n.to !== undefined ? ' to ' + S.num(n.to - 1) : ' on')) : null) : null,
-      n && n.from !== undefined && v.table ? h('p', {}, h('a', { href: S.go('rows', { place: v.place, name: v.table, row: n.from }) }, 'The rows')) : null,
+      n && n.from !== undefined && v.table && !S.embedded ? h('p', {}, h('a', { href: S.go('rows', { place: v.place, name: v.table, row: n.from }) }, 'The rows')) : null,
       hurt.map((f) => finding(f)),
+      doc.hex || doc.size === 0 ? null : h('p', { class: 'dim' }, 'The bytes of a file of this size are not in its page.'),
       S.hex(doc, n, (x) => colour(v, x)),
       h('p', { class: 'bar' }, h('button', { type: 'button', disabled: doc.offset === 0, onclick: step(Math.max(0, doc.offset - 512)) }, 'Bytes before'),
         h('button', { type: 'button', disabled: end >= doc.size, onclick: step(end) }, 'Bytes after')));

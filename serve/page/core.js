@@ -89,6 +89,7 @@
 
   // said shows what a command printed besides its document, and the line by which a person gets the same.
   S.said = function (result) {
+    if (!result.command) return null;
     return h('footer', { class: 'said' },
       (result.notes || []).map((n) => h('p', { class: 'note' }, n)),
       h('p', {}, 'The same in a terminal: ', h('code', {}, result.command)));

@@ -18,7 +18,7 @@ import (
 	"stoa/region"
 )
 
-var describeForms = []string{"text", "json", "jsonl"}
+var describeForms = []string{"text", "json", "jsonl", "html"}
 
 // nodeDoc is a node in -f json. at is in bytes of the object; inner is the offset in the decoded bytes of the enclosing
 // node, if there are any.
@@ -45,9 +45,11 @@ the structures are nested. --pages goes into the data pages; offsets with a + ar
 the page. The last line says how many of the bytes are described.
 
 In the JSON forms the last line goes to standard error. -f jsonl prints a line per node, in the order of
-the text, children after their parent with depth + 1; -f json prints an array of them.`,
-		Example: "  stoa describe block.cfile\n  stoa describe sales.parquet -f jsonl -o anatomy.jsonl",
-		Args:    a.Paths,
+the text, children after their parent with depth + 1; -f json prints an array of them. -f html writes a
+page of one file for a browser, with a map of its bytes and what verify finds; it needs nothing else.`,
+		Example: "  stoa describe block.cfile\n  stoa describe sales.parquet -f jsonl -o anatomy.jsonl\n" +
+			"  stoa describe broken.cfile -f html -o broken.html",
+		Args: a.Paths,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := out.Check(describeForms); err != nil {
 				return err
@@ -55,6 +57,9 @@ the text, children after their parent with depth + 1; -f json prints an array of
 			o, err := src.Options(cmd.Context(), a, args)
 			if err != nil {
 				return err
+			}
+			if out.Form == "html" {
+				return describePage(a, cmd.Context(), args, stoa.DescribeOptions{OpenOptions: o, Pages: pages}, &out)
 			}
 			return describePaths(a, cmd.Context(), args, stoa.DescribeOptions{OpenOptions: o, Pages: pages}, &out)
 		},
