@@ -13,8 +13,8 @@ import (
 	"stoa/internal/codec"
 )
 
-// batchNeeds is the minimum that a record batch of a schema must list. The library takes the n-th node and the n-th
-// buffer without checking how many there are, and would read past the list.
+// batchNeeds is the minimum number of nodes and buffers that a record batch of a schema must list. The library takes
+// the n-th node and the n-th buffer without checking the number, and would read past the list.
 type batchNeeds struct {
 	nodes, buffers, views int
 	valid                 [][2]int // node and validity buffer of each array that may have nulls
@@ -38,7 +38,7 @@ func (n *batchNeeds) add(t arrow.DataType, version int) {
 	}
 }
 
-// own adds the nodes and buffers of an array without its children.
+// addOwn adds the nodes and buffers of an array without its children.
 func (n *batchNeeds) addOwn(t arrow.DataType, version int) {
 	switch t.ID() {
 	case arrow.NULL, arrow.RUN_END_ENCODED, arrow.SPARSE_UNION, arrow.DENSE_UNION:
@@ -55,7 +55,7 @@ func (n *batchNeeds) addOwn(t arrow.DataType, version int) {
 		if id == arrow.DENSE_UNION {
 			n.buffers++
 		}
-		if version < 4 { // validity, gone since V5
+		if version < 4 { // validity, which V5 removed
 			n.buffers++
 		}
 	case arrow.STRING, arrow.BINARY, arrow.LARGE_STRING, arrow.LARGE_BINARY, arrow.LIST_VIEW, arrow.LARGE_LIST_VIEW:
@@ -92,7 +92,7 @@ func checkBatch(sc *arrow.Schema, m *message, limit int64) error {
 				sc.Field(i).Name, b.Nodes[k].Rows, b.Rows)
 		}
 	}
-	if b.Views > 0 || len(b.Buffers) > n.buffers { // the indices of validity buffers are not known
+	if b.Views > 0 || len(b.Buffers) > n.buffers { // the indices of validity buffers are unknown
 		return nil
 	}
 	for _, v := range n.valid {
@@ -103,7 +103,7 @@ func checkBatch(sc *arrow.Schema, m *message, limit int64) error {
 	return nil
 }
 
-// noNulls compares an array that declares no nulls with its validity bitmap, which is ignored afterwards: whatever is
+// noNulls compares an array that declares no nulls with its validity bitmap, which is ignored afterwards: the bytes
 // under a null would become a value. If nulls are declared, their number is compared with the bitmap later.
 func (m *message) noNulls(node, buffer int, limit int64) error {
 	x, at := m.Batch.Nodes[node], m.Batch.Buffers[buffer]
@@ -126,7 +126,7 @@ func (m *message) noNulls(node, buffer int, limit int64) error {
 
 // expand returns the decompressed bytes of a buffer.
 func (m *message) expand(b []byte, limit int64) ([]byte, error) {
-	stored := int64(-1) // as they are
+	stored := int64(-1) // not compressed
 	if m.Batch.Codec != flat.None && len(b) >= 8 {
 		stored, b = int64(binary.LittleEndian.Uint64(b)), b[8:]
 	}
@@ -137,16 +137,15 @@ func (m *message) expand(b []byte, limit int64) ([]byte, error) {
 		func(n int) []byte { return make([]byte, n) })
 }
 
-// limitedAllocator is an allocator for the library. An allocation that exceeds all that the messages passed to it
-// contain, decompressed, panics: so a mistake of the library in reading is an error (decoder.next) and does not end the
-// process.
+// limitedAllocator is an allocator for the library. An allocation beyond the decompressed size of all messages passed
+// to it panics: so a reading mistake of the library becomes an error (decoder.next) and does not end the process.
 type limitedAllocator struct {
 	memory.Allocator
-	room *int64 // bytes of the messages, decompressed
+	room *int64 // remaining decompressed bytes of the messages
 }
 
 func (c limitedAllocator) check(n int) {
-	const slack = 64 << 10 // padding, and bitmaps that the message does not have
+	const slack = 64 << 10 // for padding, and for bitmaps that are not in the message
 	if int64(n) > *c.room+slack {
 		panic(fmt.Errorf("%d bytes for a buffer, the messages hold %d", n, *c.room))
 	}

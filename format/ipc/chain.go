@@ -14,9 +14,9 @@ import (
 // endMark follows the last message of a file, right before its footer.
 const endMark = mark + "\x00\x00\x00\x00"
 
-// checkMoved returns an error if bytes were inserted into message b of a file, or removed from it: it begins where the
-// footer has it, and none of the structures after it does. If one of them is in its place, the damage between is of
-// another kind.
+// checkMoved returns an error if bytes were inserted into message b of a file, or removed from it: b begins where the
+// footer states, and none of the structures after it does. If one of them is in place, the damage between is of another
+// kind.
 func (r *reader) checkMoved(ctx context.Context, b flat.Block) error {
 	i, _ := slices.BinarySearchFunc(r.footerBlocks, b.Off+1,
 		func(x flat.Block, off int64) int { return cmp.Compare(x.Off, off) })
@@ -35,7 +35,7 @@ func (r *reader) checkMoved(ctx context.Context, b flat.Block) error {
 		"nothing after it is where the footer has it (%d messages, end mark)", len(later))
 }
 
-// inPlace reports whether a message begins where the footer has it. One of the two words of its prefix may be damaged.
+// inPlace reports whether a message begins where the footer states. One of the two words of its prefix may be damaged.
 func (r *reader) inPlace(ctx context.Context, b flat.Block) (bool, error) {
 	var p [8]byte
 	if n, err := r.fill(ctx, p[:], r.base+b.Off); n < len(p) {
@@ -48,8 +48,8 @@ func (r *reader) inPlace(ctx context.Context, b flat.Block) (bool, error) {
 	return string(p[:4]) == mark || second == uint32(b.Meta-8) || first == uint32(b.Meta-4), nil
 }
 
-// endMoved reports whether the end mark right before the footer is not where the last message ends. A file without a
-// mark there proves nothing.
+// endMoved reports whether the end mark right before the footer is not where the last message ends. A file without an
+// end mark there proves nothing.
 func (r *reader) endMoved(ctx context.Context, last flat.Block) (bool, error) {
 	foot, _, err := r.footerAt(ctx)
 	if err != nil || r.base+last.End() == foot-int64(len(endMark)) {
@@ -60,8 +60,8 @@ func (r *reader) endMoved(ctx context.Context, last flat.Block) (bool, error) {
 	return err == nil && string(p[:]) == endMark, err
 }
 
-// chain returns the offsets of a file's record batches by walking message after message to the end; nil if one of the
-// messages is damaged. Either all prefixes have a mark, or none; any other bytes are no message.
+// chain returns the offsets of a file's record batches by walking from message to message up to the end; nil if a
+// message is damaged. Either all prefixes have a mark, or none; any other bytes are no message.
 func (r *reader) chain(ctx context.Context) (batches []int64, err error) {
 	prefix := int64(0)
 	for off := r.after; ; {
@@ -86,10 +86,10 @@ func (r *reader) chain(ctx context.Context) (batches []int64, err error) {
 	}
 }
 
-// checkUnnamed returns an error if the footer of a file, which begins at foot, does not name all batches among the
-// messages.
+// checkUnnamed returns an error if the footer of a file, which begins at foot, does not list all record batches among
+// the messages.
 func (r *reader) checkUnnamed(ctx context.Context, foot int64) error {
-	const minMessage = 64 // bytes of a message
+	const minMessage = 64 // bytes
 	room, at := false, r.after-r.base
 	for _, b := range append(slices.Clip(r.footerBlocks), flat.Block{Off: foot - r.base}) {
 		room = room || b.Off-at >= minMessage
@@ -115,7 +115,7 @@ func (r *reader) checkUnnamed(ctx context.Context, foot int64) error {
 		"%d are named, the file has %d", len(named), len(batches))
 }
 
-// checkFooter returns an error if the footer names something that is not a batch although the messages themselves are
+// checkFooter returns an error if the footer lists something that is not a batch although the messages themselves are
 // intact.
 func (r *reader) checkFooter(ctx context.Context) error {
 	if !r.file {
@@ -134,7 +134,7 @@ func (r *reader) checkFooter(ctx context.Context) error {
 	}
 	batches, err := r.chain(ctx)
 	if len(batches) != len(r.foot.Batches) {
-		return err // the message is damaged, or both are
+		return err // a message is damaged, or both are
 	}
 	return cmp.Or(err, first)
 }

@@ -5,7 +5,7 @@ import (
 	"stoa/region"
 )
 
-// codes are the kinds of findings by name.
+// codes are the finding codes of the format.
 var codes = check.Codes{
 	{Code: "arrow.open", Severity: region.Error,
 		Help: "The schema or the footer cannot be read, so nothing of the file can. Or two places of a file " +

@@ -23,7 +23,8 @@ func verified(t *testing.T, tree store.Tree) []region.Finding {
 	return slices.Collect(ipc.Format.Verify(t.Context(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{}))
 }
 
-// TestVerifyCodes makes each damage by hand, and asks for its code and place. Three batches of 100 rows (threeBatches).
+// TestVerifyCodes makes each kind of damage by hand and checks its code and location, in three batches of 100 rows
+// (threeBatches).
 func TestVerifyCodes(t *testing.T) {
 	whole, ends := threeBatches(t)
 	size := int64(len(whole))
@@ -62,8 +63,8 @@ func TestVerifyCodes(t *testing.T) {
 	}
 }
 
-// TestStoreErrors: whichever operation of the store fails, verify reports it as what it is, and recovery and
-// reading around damage do not take it for damage, which would silently cost rows.
+// TestStoreErrors: whichever operation of the store fails, verify reports a store error, and neither recovery nor
+// reading around damage takes it for damage, which would silently lose rows.
 func TestStoreErrors(t *testing.T) {
 	three, _ := threeBatches(t)
 	files := map[string]*store.Memory{"three batches": store.NewMemory(map[string][]byte{"t": three})}
@@ -108,7 +109,7 @@ func TestStoreErrors(t *testing.T) {
 	}
 }
 
-// rowsIn is how many rows arrow-go's own reader finds.
+// rowsIn returns the number of rows that arrow-go's own reader finds.
 func rowsIn(t *testing.T, tree *store.Memory) (n int64) {
 	t.Helper()
 	b := tree.Bytes("t")

@@ -17,8 +17,8 @@ import (
 	"stoa/vec"
 )
 
-// TestBatchWithoutArrays: a batch of a file whose metadata lead to a table without fields has no rows, and not one
-// array of those that the schema has: it is damaged, and not empty.
+// TestBatchWithoutArrays: if damaged metadata give a file a schema without fields, a batch whose arrays are all missing
+// is damaged, not empty.
 func TestBatchWithoutArrays(t *testing.T) {
 	whole := write(t, nil, sampleBatch(true)).Bytes("t")
 	reported := 0
@@ -44,7 +44,7 @@ func TestBatchWithoutArrays(t *testing.T) {
 	}
 }
 
-// threes is a batch of three columns of three rows; the second has a null in its second row.
+// sampleBatch is a batch of three columns of three rows; the second column has a null in its second row.
 func sampleBatch(nullable bool) arrow.RecordBatch {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
 		{Name: "b", Type: arrow.PrimitiveTypes.Int64, Nullable: nullable},
@@ -56,9 +56,9 @@ func sampleBatch(nullable bool) arrow.RecordBatch {
 	return b.NewRecordBatch()
 }
 
-// TestContradictions: what a batch says twice, or the schema and a batch, is compared with each other: a batch that has
-// no rows or fewer, a column that has no nulls by its number of them, and some by their bits; and one that by the
-// schema has none.
+// TestContradictions: redundant facts within a batch, and between schema and batch, are compared: a batch with no rows
+// or too few, a column whose null count is zero while its bitmap has nulls, and a column with nulls that the schema
+// declares non-nullable.
 func TestContradictions(t *testing.T) {
 	node := func(rows, nulls int64) []byte {
 		return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(rows)), uint64(nulls))

@@ -22,7 +22,7 @@ func (o *outline) node(depth int, kind region.Kind, name, value string, off, n i
 	o.Node(depth, kind, name, value, o.s.span(off, n))
 }
 
-// anatomy describes the messages from the start; a file's footer is found from its end.
+// anatomy describes the messages from the start of the file, and the footer, which is located from the end.
 func anatomy(ctx context.Context, t format.Target, d format.DescribeOptions) iter.Seq2[region.Node, error] {
 	return describe.Stream(ctx, d.Pages, func(out *describe.Outline) error {
 		s, err := openSource(ctx, t, d.Limits)
@@ -64,8 +64,8 @@ func (o *outline) all(ctx context.Context) error {
 	return errors.Join(err, footErr)
 }
 
-// fileMessages describes the messages of a file. If the schema at the beginning is damaged they go on at first, the
-// offset of the first message by the footer.
+// fileMessages describes the messages of a file. If the schema at the beginning is damaged, it continues at first, the
+// offset of the first message in the footer.
 func (o *outline) fileMessages(ctx context.Context, first int64) (int64, error) {
 	begin := o.s.base + 8
 	m, end, err := o.s.leadingSchema(ctx)
@@ -87,7 +87,7 @@ func (o *outline) rest(at, end int64) {
 	}
 }
 
-// messages describes messages up to the end mark, and numbers them from i. It returns the offset after the mark.
+// messages describes messages up to the end mark, numbered from i. It returns the offset after the mark.
 func (o *outline) messages(ctx context.Context, i int, at int64) (int64, error) {
 	for ; !o.Left(); i++ {
 		m, end, err := o.s.next(ctx, at, 0)

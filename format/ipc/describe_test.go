@@ -19,7 +19,7 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-// described makes sure that the regions of a healthy file are all its bytes, and that verify finds nothing.
+// described checks that the regions of a healthy file cover all its bytes, and that verify finds nothing.
 func described(t *testing.T, name string, tree *store.Memory) {
 	t.Helper()
 	var nodes []region.Node
@@ -54,7 +54,7 @@ func TestVerifyDamaged(t *testing.T) {
 	}
 }
 
-// A stream that was cut between two messages is read, and reported to have no end mark.
+// A stream that was truncated between two messages is read, and reported to have no end mark.
 func TestCutStream(t *testing.T) {
 	tree := golden(t, "testdata/plain.lz4.arrows")
 	b := tree.Bytes("t")

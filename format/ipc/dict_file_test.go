@@ -17,13 +17,13 @@ import (
 	"stoa/store"
 )
 
-// TestReplacedDictionary: a file in which a dictionary is replaced, as in a stream it may be, is damaged: nothing
-// says which of the two a batch means.
+// TestReplacedDictionary: a file that replaces a dictionary, as a stream may do, is damaged: nothing determines which
+// of the two a batch refers to.
 func TestReplacedDictionary(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "d", Nullable: true,
 		Type: &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int16, ValueType: arrow.BinaryTypes.String}}}, nil)
 	var file bytes.Buffer
-	// without dictionaries of its own the writer passes on what comes
+	// without dictionaries of its own, the writer passes on those of the batches
 	w := &Writer{lib: ipc.NewWriterWithPayloadWriter(&frame{w: &file}, options(sc)...), sc: sc}
 	for seed := range uint64(2) {
 		table := formattest.RandomTable(rand.New(rand.NewPCG(seed, 7)),
@@ -45,8 +45,8 @@ func TestReplacedDictionary(t *testing.T) {
 	}
 }
 
-// TestEmptyDictionaryFirst: a file's first dictionary may have no values, at the top or in a list, and those of later
-// batches are still added to it: the file is read, and has the cells that were written.
+// TestEmptyDictionaryFirst: a file's first dictionary may have no values, at the top level or in a list, and the
+// dictionaries of later batches are still added to it: the file can be read, and has the cells that were written.
 func TestEmptyDictionaryFirst(t *testing.T) {
 	for value, texts := range map[arrow.DataType][]string{arrow.BinaryTypes.String: {"", "a", "b"},
 		arrow.BinaryTypes.Binary: {"YWJj", "", "eHl6"}, arrow.PrimitiveTypes.Float64: {"1.5", "0", "-0"},

@@ -16,7 +16,8 @@ import (
 	"stoa/format/ipc"
 )
 
-// twoTables are tables of one schema, each with dictionaries of its own, wherever in the schema these are.
+// twoTables returns two tables with the same schema, each with its own dictionaries, which may be anywhere in the
+// schema.
 func twoTables(seed uint64) (tables [2]formattest.Table) {
 	o := formattest.TableOptions{Rows: 40, Columns: 4, Depth: 1 + int(seed%4),
 		Leaves: formattest.LeafTypes()}
@@ -26,8 +27,8 @@ func twoTables(seed uint64) (tables [2]formattest.Table) {
 	return tables
 }
 
-// TestEveryBatchHasItsDictionary: a field of a file may have one dictionary, which may only grow; the batches that come
-// have each their own, with anything under nulls.
+// TestEveryBatchHasItsDictionary: a field of a file has one dictionary, which may only grow; each written batch has its
+// own dictionary, with arbitrary indices under nulls.
 func TestEveryBatchHasItsDictionary(t *testing.T) {
 	nested := 0
 	for seed := range uint64(200) {
@@ -41,7 +42,7 @@ func TestEveryBatchHasItsDictionary(t *testing.T) {
 			}
 		}
 		if errors.Is(refused, fault.Unsupported) {
-			continue // values that the library cannot join
+			continue // values that the library cannot concatenate
 		}
 		if refused != nil {
 			t.Fatalf("seed %d: %v", seed, refused)

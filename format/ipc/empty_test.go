@@ -14,8 +14,8 @@ import (
 	"stoa/vec"
 )
 
-// TestNestedEmpty: no rows, and nulls, of every type in every other, with dictionaries, are written to streams and
-// files. The library makes offsets too short for large types in lists without rows, and its writer refuses them.
+// TestNestedEmpty writes zero rows, and nulls, of every type nested in every other, with dictionaries, to streams and
+// files. The library makes too short offsets for large types in lists without rows, and its writer refuses them.
 func TestNestedEmpty(t *testing.T) {
 	dict := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.LargeString}
 	types := []arrow.DataType{arrow.Null, arrow.FixedWidthTypes.Boolean, arrow.PrimitiveTypes.Int64,
@@ -38,7 +38,7 @@ func TestNestedEmpty(t *testing.T) {
 		arrays = append(arrays, array.NewSlice(arrays[1], 1, 2), array.NewSlice(arrays[1], 2, 2))
 		if d, ok := typ.(arrow.NestedType); !ok || d.Fields()[0].Type != arrow.Null {
 			func() {
-				defer func() { _ = recover() }() // the library makes no nulls of nested types of nothing but nulls
+				defer func() { _ = recover() }() // the library cannot make nulls of nested types that hold only nulls
 				arrays = append(arrays, array.MakeArrayOfNull(memory.DefaultAllocator, typ, 0))
 			}()
 		}

@@ -11,8 +11,8 @@ import (
 	"stoa/store"
 )
 
-// TestExtensionDecides: by a name that is a stream's a stream is written, by each other of the format's a file,
-// unless the option says which.
+// TestExtensionDecides: the extension of a stream gives a stream, every other extension of the format gives a file,
+// unless the option decides otherwise.
 func TestExtensionDecides(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64}}, nil)
 	for _, ext := range ipc.Format.Extensions {

@@ -17,14 +17,14 @@ import (
 
 // feed passes checked messages to the library. It implements ipc.MessageReader.
 type feed struct {
-	queue []*message               // first these
-	more  func() (*message, error) // then these; io.EOF at the end
-	check func(*message) error     // before a message is lent; may be nil
-	cur   *ipc.Message             // lent to the library
-	last  fault.Span               // of the message lent last
-	err   error                    // what more said, if not io.EOF
-	dicts int64                    // bytes of the dictionaries lent, decompressed
-	room  int64                    // bytes of these and of the message lent last
+	queue []*message               // passed on first
+	more  func() (*message, error) // passed on next; io.EOF at the end
+	check func(*message) error     // called before a message is passed on; may be nil
+	cur   *ipc.Message             // in use by the library
+	last  fault.Span               // of the message passed on last
+	err   error                    // the error of more, if not io.EOF
+	dicts int64                    // decompressed bytes of the dictionaries passed on
+	room  int64                    // dicts plus the bytes of the message passed on last
 }
 
 func (f *feed) Retain()  {}
@@ -68,7 +68,7 @@ func (f *feed) Message() (*ipc.Message, error) {
 	return f.cur, nil
 }
 
-// fault makes a fault.Error of an error of the library about the last message.
+// fault converts an error of the library about the last message to a fault.Error.
 func (f *feed) fault(err error) error {
 	if f.err != nil {
 		return f.err
@@ -179,8 +179,8 @@ func lacksBuffers(t arrow.DataType) bool {
 	return t.ID() == arrow.NULL || t.ID() == arrow.DENSE_UNION
 }
 
-// withBuffers copies the structure of d, with the one (absent) buffer that null arrays should have, and the offsets
-// that empty dense unions should have.
+// withBuffers copies the structure of d and adds the buffers that it lacks: the one (absent) buffer of null arrays, and
+// the offsets of empty dense unions.
 func withBuffers(d arrow.ArrayData) arrow.ArrayData {
 	children := make([]arrow.ArrayData, len(d.Children()))
 	for i, c := range d.Children() {
@@ -201,7 +201,7 @@ func withBuffers(d arrow.ArrayData) arrow.ArrayData {
 }
 
 func (d *decoder) release() {
-	defer func() { _ = recover() }() // the library may have stopped half-way through a message
+	defer func() { _ = recover() }() // the library may have stopped in the middle of a message
 	d.lib.Release()
 }
 

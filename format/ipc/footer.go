@@ -14,7 +14,7 @@ import (
 // tail is the number of bytes after the footer: its length and the magic.
 const tail = 4 + int64(len(fileMagic))
 
-// readFooter reads the footer, and returns its bytes as well.
+// readFooter reads the footer, and also returns its bytes.
 func (s *source) readFooter(ctx context.Context) (f flat.Footer, raw []byte, at fault.Span, err error) {
 	off, n, err := s.footerAt(ctx)
 	if err != nil {
@@ -57,14 +57,14 @@ func (s *source) footerAt(ctx context.Context) (at, n int64, err error) {
 	return end - n, n, nil
 }
 
-// byPlace returns the messages that a footer names, in the order of the file.
+// byPlace returns the messages listed in a footer, in the order of the file.
 func byPlace(f flat.Footer) []flat.Block {
 	out := slices.Concat(f.Dictionaries, f.Batches)
 	slices.SortFunc(out, func(a, b flat.Block) int { return cmp.Compare(a.Off, b.Off) })
 	return out
 }
 
-// ofFooter makes a schema message of the bytes of a footer.
+// ofFooter makes a schema message from the bytes of a footer.
 func ofFooter(raw []byte, at fault.Span, version int) (*message, error) {
 	meta, err := flat.MessageOfFooter(raw, version)
 	if err != nil {

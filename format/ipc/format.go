@@ -23,7 +23,7 @@ var Format = format.Format{
 	Verify:     verify,
 	Recover:    recoverFile,
 	UTF8:       true,
-	Dictionaries: func(values arrow.DataType) bool { // others the library does not write
+	Dictionaries: func(values arrow.DataType) bool { // the library does not write other types
 		return values.ID() != arrow.NULL && values.ID() != arrow.DICTIONARY
 	},
 	Unchecked: func(context.Context, format.Target, format.OpenOptions) (string, error) {
@@ -82,7 +82,7 @@ func list(ctx context.Context, t format.Target) iter.Seq2[format.Entry, error] {
 	}
 }
 
-// total is the number of rows of a file, -1 if that of a batch is not known.
+// total returns the number of rows of a file, -1 if that of a batch is unknown.
 func (r *reader) total(ctx context.Context) int64 {
 	rows, err := r.batchRows(ctx)
 	if err != nil {

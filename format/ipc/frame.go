@@ -9,7 +9,7 @@ import (
 	"stoa/format/ipc/flat"
 )
 
-// frame puts the messages of the library's stream writer into a file: magic, messages, footer. The library's own file
+// frame writes the messages of the library's stream writer as a file: magic, messages, footer. The library's own file
 // writer cannot extend a dictionary, which files allow.
 type frame struct {
 	w       io.Writer
@@ -25,7 +25,7 @@ func (f *frame) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Start does nothing, because the library does not call it for payload writers that are not its own.
+// Start does nothing: the library calls it only for its own payload writers.
 func (f *frame) Start() error { return nil }
 
 func (f *frame) WritePayload(p ipc.Payload) error {

@@ -12,8 +12,8 @@ import (
 	"stoa/store"
 )
 
-// FuzzFile tries files and streams: dictionaries (replaced, lengthened), compressed bodies, old framing; cut
-// ones, which have no footer.
+// FuzzFile opens files and streams: with dictionaries (replaced, extended), compressed bodies, and old framing; and
+// truncated ones, which have no footer.
 func FuzzFile(f *testing.F) {
 	names, _ := filepath.Glob("testdata/*.arrow*")
 	if len(names) == 0 {
@@ -29,7 +29,7 @@ func FuzzFile(f *testing.F) {
 			f.Add(b[:len(b)-20])
 		}
 	}
-	// What verify reads is what a scan reads, so it knows of all damage; a scan that is cut by rows may not meet it.
+	// verify reads the same rows as a scan, so it finds all damage; a scan of a row range may not reach it.
 	h := formattest.Hostile{Format: Format}
 	f.Fuzz(func(t *testing.T, data []byte) { h.Try(t, data) })
 }

@@ -5,19 +5,19 @@ import (
 	"io"
 )
 
-// holdback writes a stream of messages, and holds back the last bytes of each until the next is written. To most
-// readers a stream that stops after a message is complete, with or without an end mark. A stream whose writer was
-// killed between two batches must not look complete.
+// holdback writes a stream of messages, and holds back the last bytes of each message until the next is written. Most
+// readers accept a stream that stops after a message as complete, with or without an end mark. A stream whose writer
+// was killed between two batches must not look complete.
 type holdback struct {
 	w    *bufio.Writer
 	kept [8]byte
-	n    int // of kept
+	n    int // number of bytes in kept
 }
 
 func newHoldback(w io.Writer) *holdback { return &holdback{w: bufio.NewWriterSize(w, 64<<10)} }
 
 func (l *holdback) Write(b []byte) (int, error) {
-	if len(b) < len(l.kept) { // all of it is kept, and as much as fits of what was
+	if len(b) < len(l.kept) { // keep all of b, and as much as fits of the previous bytes
 		if out := l.n + len(b) - len(l.kept); out > 0 {
 			if _, err := l.w.Write(l.kept[:out]); err != nil {
 				return 0, err

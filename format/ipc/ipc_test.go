@@ -22,7 +22,7 @@ import (
 
 var everything = sample.Schema(slices.Concat(sample.Scalars(), sample.Rare(), sample.Nested(), sample.NestedRare())...)
 
-// write makes an object "t" of the batches.
+// write writes the batches to an object "t".
 func write(t testing.TB, opts map[string]string, batches ...arrow.RecordBatch) *store.Memory {
 	t.Helper()
 	tree := store.NewMemory(nil)
@@ -103,7 +103,7 @@ func TestRoundTrip(t *testing.T) {
 		for i := range want {
 			for k := range everything.Fields() {
 				a, b := want[i].Column(k), got[i].Column(k)
-				if a.DataType().ID() == arrow.DICTIONARY { // values count, not their numbers
+				if a.DataType().ID() == arrow.DICTIONARY { // compare values, not their indices
 					if fmt.Sprint(a.(*array.Dictionary).Len(), texts(a)) != fmt.Sprint(b.Len(), texts(b)) {
 						t.Errorf("%v: batch %d: %s differs", opts, i, everything.Field(k).Name)
 					}
@@ -122,7 +122,7 @@ func texts(a arrow.Array) (out []string) {
 	return out
 }
 
-// rowsOf joins batches for comparison.
+// rowsOf concatenates batches for comparison.
 func rowsOf(t testing.TB, sc *arrow.Schema, batches []arrow.RecordBatch) arrow.Table {
 	t.Helper()
 	return array.NewTableFromRecords(sc, batches)
@@ -187,7 +187,7 @@ func TestGrowingDictionary(t *testing.T) {
 	}
 }
 
-// small is a little of everything that hostile bytes could upset.
+// small returns a little of everything that hostile bytes could break.
 func small() []arrow.RecordBatch {
 	r := rand.New(rand.NewPCG(5, 6))
 	sc := sample.Schema(arrow.PrimitiveTypes.Int32, arrow.BinaryTypes.String, arrow.BinaryTypes.StringView,
@@ -197,7 +197,7 @@ func small() []arrow.RecordBatch {
 	return []arrow.RecordBatch{sample.Batch(r, sc, 7, 0.3)}
 }
 
-// damaged reads bytes that may be anything: an error must have a class, and what comes out must be usable.
+// damaged reads arbitrary bytes: an error must have a class, and the result must be usable.
 func damaged(t *testing.T, what string, i int, b []byte) {
 	t.Helper()
 	got, err := readAll(store.NewMemory(map[string][]byte{"t": b}), nil, vec.Range{})
@@ -269,7 +269,7 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// TestLeaks leaves the loop early, and reads to the end: all memory comes back.
+// TestLeaks leaves the loop early, and reads to the end: all memory is released.
 func TestLeaks(t *testing.T) {
 	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 	defer mem.AssertSize(t, 0)

@@ -17,16 +17,16 @@ import (
 	"stoa/vec"
 )
 
-// TestMovedBytes: bytes that are put into a file, or taken out of it, wherever that is, give no value that was not
-// there: not when it is read as it is, and not by recovery. And it costs no batch in front of the
-// place, but for the one that ends there.
+// TestMovedBytes: bytes inserted into a file, or removed from it, anywhere, never produce a value that was not there:
+// neither when it is opened normally, nor by recovery. They cost no batch before that place, except one that ends
+// there.
 func TestMovedBytes(t *testing.T) {
 	file, ends := threeBatches(t)
 	given := 0
 	for at := 8; at < len(file)-10; at += 3 {
 		for _, n := range []int{-69, -8, -4, -1, 1, 4, 8, 64, 69} {
 			if end := ends[2]; n < 0 && at < end && at-n > end {
-				continue // what shows it is gone, too: the end mark, which a file may lack
+				continue // the evidence is removed too: the end mark, which a file may lack
 			}
 			b := bytes.Clone(file)
 			if n > 0 {
@@ -38,7 +38,7 @@ func TestMovedBytes(t *testing.T) {
 			if r, err := ipc.Format.Open(context.Background(), tg, format.OpenOptions{}); err == nil {
 				got := batchesOf(t, "file", r, at, n)
 				given += len(got)
-				for k := range ends { // a prefix that is not there does not say whose end is gone
+				for k := range ends { // if the prefix is missing, it is unknown whose end was removed
 					if ends[k]+8 <= at && !slices.Contains(got, k) {
 						t.Fatalf("%d bytes at %d: batch %d, which ends at %d, is not read: %v", n, at, k, ends[k], got)
 					}
@@ -54,12 +54,12 @@ func TestMovedBytes(t *testing.T) {
 	}
 }
 
-// batchesOf is which of the batches a reader gives: they must be as they were.
+// batchesOf returns which of the batches a reader returns; their values must be unchanged.
 func batchesOf(t *testing.T, what string, r format.Reader, at, n int) (out []int) {
 	t.Helper()
 	defer r.Close()
 	if f := r.Schema().Fields(); len(f) != 1 || f[0].Type.ID() != arrow.INT64 {
-		return nil // the place is in the schema: that is reported, and is no matter of values
+		return nil // the place is in the schema: that is reported, and does not concern values
 	}
 	groups, err := r.RowGroups(t.Context(), format.Part{Ref: "f"}, format.Query{})
 	if err != nil {
@@ -81,7 +81,7 @@ func batchesOf(t *testing.T, what string, r format.Reader, at, n int) (out []int
 	return out
 }
 
-// TestMovedStream: likewise of streams, of stoa's writer and of another, compressed and not.
+// TestMovedStream is TestMovedBytes for streams, of stoa's writer and of another, compressed and not.
 func TestMovedStream(t *testing.T) {
 	given := 0
 	for name, stream := range threeStreams(t) {
@@ -92,7 +92,7 @@ func TestMovedStream(t *testing.T) {
 				}
 				mark := len(stream) - 8
 				if n == -8 && at < mark && at+8 > mark {
-					continue // as long as the end mark, which a stream may lack, and it is what is left of that
+					continue // as long as the end mark, which a stream may lack, and it is the rest of it
 				}
 				b := bytes.Clone(stream)
 				if n > 0 {
@@ -112,7 +112,7 @@ func TestMovedStream(t *testing.T) {
 	}
 }
 
-// threeStreams are streams of three batches of a hundred numbers.
+// threeStreams returns streams of three batches of a hundred numbers.
 func threeStreams(t *testing.T) map[string][]byte {
 	t.Helper()
 	out := map[string][]byte{}

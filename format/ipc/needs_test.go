@@ -13,7 +13,8 @@ import (
 	"stoa/store"
 )
 
-// TestBatchNeeds: real batches of every type list exactly what is counted for their schema; one buffer less is damage.
+// TestBatchNeeds: real batches of every type list exactly the nodes and buffers counted for their schema; one buffer
+// less is damage.
 func TestBatchNeeds(t *testing.T) {
 	for _, name := range []string{"plain.lz4.arrows", "rare.lz4.arrows", "rare.arrow", "v4.arrow", "legacy.arrows",
 		"replaced.arrows", "delta.arrow"} {
@@ -40,7 +41,7 @@ func TestBatchNeeds(t *testing.T) {
 			for _, f := range o.schema.Fields() {
 				n.add(f.Type, m.Version)
 			}
-			views := len(m.Batch.Buffers) - n.buffers // each column of views may have any number of buffers more
+			views := len(m.Batch.Buffers) - n.buffers // each view column may have any number of additional buffers
 			if len(m.Batch.Nodes) != n.nodes || views < 0 || views > 0 && n.views == 0 || m.Batch.Views != n.views {
 				t.Errorf("%s: %d nodes, %d buffers, %d views, counted %+v", name, len(m.Batch.Nodes),
 					len(m.Batch.Buffers), m.Batch.Views, n)

@@ -17,8 +17,8 @@ import (
 	"stoa/store"
 )
 
-// TestNullCells spoils the offsets of a text column in one of two batches: where lost cells are to be null, the
-// other column keeps its own.
+// TestNullCells damages the offsets of a text column in one of two batches: if lost cells are read as null, the other
+// column keeps its values.
 func TestNullCells(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64},
 		{Name: "s", Type: arrow.BinaryTypes.String}}, nil)

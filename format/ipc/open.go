@@ -34,7 +34,7 @@ func openReader(ctx context.Context, t format.Target, o format.OpenOptions) (*re
 	return r, nil
 }
 
-// start determines whether it is a file or a stream, and reads the schema and the footer.
+// start determines whether the source is a file or a stream, and reads the schema and the footer.
 func (r *reader) start(ctx context.Context) error {
 	var magic [8]byte
 	n, err := r.fill(ctx, magic[:], r.base)
@@ -46,13 +46,13 @@ func (r *reader) start(ctx context.Context) error {
 		if !r.noFooter {
 			return r.startFile(ctx)
 		}
-		// The footer only repeats what is in front of every message.
+		// The footer only repeats what precedes every message.
 		r.first, r.after, err = r.leadingSchema(ctx)
 	case n < 8 || !streamStart(magic[:]):
 		return fault.Corruptf(r.span(r.base, int64(n)), "magic",
 			"neither an Arrow file nor a stream begins with %x", magic[:n])
 	default:
-		r.noFooter = false // a stream has no footer that could be
+		r.noFooter = false // a stream has no footer to lose
 		r.first, r.after, err = r.schemaAt(ctx, r.base)
 	}
 	if err == nil {
@@ -77,7 +77,7 @@ func streamStart(b []byte) bool {
 	return n >= 64 && n < 1<<24 && n%4 == 0 // before 0.15: the length of a schema's metadata
 }
 
-// startFile reads a file's schema from its footer, and compares the one at the beginning with it.
+// startFile reads a file's schema from its footer, and compares the schema at the beginning with it.
 func (r *reader) startFile(ctx context.Context) (err error) {
 	foot, raw, at, err := r.readFooter(ctx)
 	if err != nil {
@@ -116,7 +116,7 @@ func (r *reader) startFile(ctx context.Context) (err error) {
 	switch {
 	case otherErr != nil:
 		r.unused = otherErr
-	case !other.Equal(r.schema) || lead.Endian != r.first.Endian: // the library's schemas are of this machine's order
+	case !other.Equal(r.schema) || lead.Endian != r.first.Endian: // schemas get this machine's byte order
 		return fault.Corruptf(lead.at, "schema", "it is not that of the footer: one of the two is damaged")
 	}
 	return nil

@@ -24,15 +24,15 @@ var writing = option.Table[WriteOptions]{Format: "arrow", For: "writing", Option
 		func(o *WriteOptions) *Compress { return &o.Compression }, CompressNone, CompressLZ4, CompressZstd),
 }}
 
-// Strings are the options as strings, as in --opt.
+// Strings returns the options as strings, as in --opt.
 func (o WriteOptions) Strings() map[string]string { return writing.Strings(&o) }
 
-// Formats are the formats that the options are for.
+// Formats returns the names of the formats that the options are for.
 func (WriteOptions) Formats() []string { return []string{writing.Format} }
 
 // ReadOptions are the options for reading, for stoa.OpenOptions.Typed. The zero value is the default of each.
 type ReadOptions struct {
-	Partial bool // a stream without end mark is not an error: its writer leaves that out
+	Partial bool // accept a stream without end mark, for writers that omit it
 }
 
 var reading = option.Table[ReadOptions]{Format: "arrow", For: "reading", Options: []option.Option[ReadOptions]{
@@ -40,8 +40,8 @@ var reading = option.Table[ReadOptions]{Format: "arrow", For: "reading", Options
 		func(o *ReadOptions) *bool { return &o.Partial }),
 }}
 
-// Strings are the options as strings, as in --source-opt.
+// Strings returns the options as strings, as in --source-opt.
 func (o ReadOptions) Strings() map[string]string { return reading.Strings(&o) }
 
-// Formats are the formats that the options are for.
+// Formats returns the names of the formats that the options are for.
 func (ReadOptions) Formats() []string { return []string{reading.Format} }

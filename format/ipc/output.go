@@ -9,11 +9,11 @@ import (
 	"stoa/vec"
 )
 
-// maxRows is the maximum number of rows of a batch that is returned; longer ones are sliced.
+// maxRows is the maximum number of rows of a returned batch; longer batches are sliced.
 const maxRows = 64 << 10
 
-// lostBatch is the error of a damaged record batch of a file. Some of its columns may be intact, because only those
-// that are wanted are checked.
+// lostBatch is the error of a damaged record batch of a file. Some of its columns may be intact: only wanted columns
+// are checked.
 type lostBatch struct {
 	error
 	rows vec.Range
@@ -21,10 +21,10 @@ type lostBatch struct {
 
 func (e *lostBatch) Unwrap() error { return e.error }
 
-// LostRows are the rows of the batch that were wanted.
+// LostRows returns the wanted rows of the batch.
 func (e *lostBatch) LostRows() (from, to int64) { return e.rows.From, e.rows.To }
 
-// projected returns the schema with the fields cols only.
+// projected returns the schema with only the fields cols.
 func projected(sc *arrow.Schema, cols []int) *arrow.Schema {
 	fields := make([]arrow.Field, len(cols))
 	for k, c := range cols {
@@ -37,12 +37,12 @@ func projected(sc *arrow.Schema, cols []int) *arrow.Schema {
 // errStop ends reading without an error: the caller stopped, or has all wanted rows.
 var errStop = errors.New("stop")
 
-// output cuts batches down to the wanted rows and columns and yields them.
+// output cuts batches to the wanted rows and columns and yields them.
 type output struct {
 	cols   []int
 	schema *arrow.Schema
 	rows   vec.Range
-	at     int64 // rows that went by
+	at     int64 // number of rows passed
 	yield  func(arrow.RecordBatch, error) bool
 }
 

@@ -16,8 +16,8 @@ import (
 	"stoa/vec"
 )
 
-// pieces are the messages of a stream of three batches of 100 numbers, or of words of a dictionary: schema (with what
-// dictionaries are before the first batch), the batches, the one that says that it is the last, and the end mark.
+// pieces returns the messages of a stream of three batches of 100 numbers, or of dictionary words: the schema (with any
+// dictionaries before the first batch), the batches, the final batch without rows, and the end mark.
 func pieces(t *testing.T, words bool) [][]byte {
 	t.Helper()
 	typ := arrow.DataType(arrow.PrimitiveTypes.Int64)
@@ -56,7 +56,7 @@ func pieces(t *testing.T, words bool) [][]byte {
 	return out
 }
 
-// outcome is the rows that come out of a stream, the rows reported as lost, and whether anything is reported.
+// outcome returns the number of rows read from a stream, the rows reported as lost, and whether anything is reported.
 func outcome(t *testing.T, stream []byte, opts map[string]string) (rows, lost int64, reported bool) {
 	t.Helper()
 	tree := store.NewMemory(map[string][]byte{"t": stream})
@@ -84,8 +84,8 @@ func outcome(t *testing.T, stream []byte, opts map[string]string) (rows, lost in
 	return rows, lost, reported
 }
 
-// TestPlaces: of a stream that stoa wrote, whole batches that are gone, there twice or in each other's place are
-// reported, though every message is whole and they lie side by side; also the last ones.
+// TestPlaces: in a stream written by stoa, whole batches that are missing, repeated or swapped are reported, although
+// every message is intact and they are contiguous; also the last ones.
 func TestPlaces(t *testing.T) {
 	for _, words := range []bool{false, true} {
 		p := pieces(t, words)
@@ -127,7 +127,7 @@ func TestPlaces(t *testing.T) {
 				t.Errorf("%s: verify reports: %v", what, found)
 			}
 		}
-		// a number that is another costs its own batch, and no other
+		// a changed number costs its own batch, and no other
 		at := bytes.LastIndex(p[2], []byte("100"))
 		p[2] = slices.Clone(p[2])
 		p[2][at] = '7'

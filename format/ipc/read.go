@@ -75,7 +75,7 @@ func (r *reader) fileBatch(ctx context.Context, g format.RowGroup, out *output, 
 	return out.emit(b)
 }
 
-// streamBatches reads a stream from its start. After a damaged batch it goes on with the next one that can be found.
+// streamBatches reads a stream from its start. After a damaged batch it continues with the next one that can be found.
 func (r *reader) streamBatches(ctx context.Context, out *output, mem memory.Allocator) error {
 	w := &walk{r: r, ctx: ctx, out: out, mem: mem, at: r.after}
 	defer w.release()

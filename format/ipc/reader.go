@@ -24,25 +24,25 @@ type reader struct {
 	*source
 	target format.Target
 	schema *arrow.Schema
-	first  *message // the schema message; of a file, one made of its footer
-	after  int64    // where the messages after the schema at the beginning begin
+	first  *message // the schema message; in a file, one made from its footer
+	after  int64    // offset after the schema at the beginning
 
 	file         bool
 	foot         flat.Footer  // of a file
-	footerBlocks []flat.Block // messages by the footer, in the order of the file
-	unused       error        // of a file: why the schema at the beginning, which looks like one, is none
-	partial      bool         // of a stream no end mark is expected
-	// recovery: the footer is gone, or the magic in front; the file is read as the stream that is in it
+	footerBlocks []flat.Block // messages listed in the footer, in the order of the file
+	unused       error        // of a file: why the apparent schema at the beginning is not used
+	partial      bool         // a stream may lack its end mark
+	// recovery: the footer or the magic at the beginning is lost; the file is read as the stream that it contains
 	noFooter bool
 
 	mu    sync.Mutex
 	rows  []int64    // of a file's batches; nil before RowGroups
 	dicts []*message // of a file; nil before the first batch
-	cut   int64      // where a stream ended without its end mark; 0: not seen
-	rest  fault.Span // what follows a stream's end mark
+	cut   int64      // offset at which a stream ended without its end mark; 0: it did not
+	rest  fault.Span // bytes after a stream's end mark
 }
 
-// Findings reports, after a stream was read to its end, that it has no end mark, or bytes after it.
+// Findings reports, after a stream was read to its end, a missing end mark, or bytes after it.
 func (r *reader) Findings() (out []region.Finding) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -55,14 +55,14 @@ func (r *reader) Findings() (out []region.Finding) {
 	return out
 }
 
-// afterEnd is the finding about bytes after the end mark of a stream.
+// afterEnd returns the finding about bytes after the end mark of a stream.
 func afterEnd(at fault.Span) region.Finding {
 	return codes.Finding("arrow.stream.rest", at, at.Object, fmt.Sprintf("%d bytes are after the end mark, and are "+
 		"not read: zeros in the place of a message may have been taken for the mark, or another stream follows",
 		at.Len))
 }
 
-// noEnd is the finding that a stream ends at off without its end mark.
+// noEnd returns the finding that a stream ends at off without its end mark.
 func (r *reader) noEnd(off int64) region.Finding {
 	return codes.Finding("arrow.stream.end", r.span(off, 0), r.name, "the stream has no end mark: it may have been "+
 		"cut between two batches; partial=true says that its writer leaves the mark out")
@@ -74,7 +74,7 @@ func (r *reader) Order() []format.Key { return nil }
 
 func (r *reader) Close() error { return r.src.Close() }
 
-// Columns are the top-level fields: a batch is read whole.
+// Columns returns the top-level fields: a batch is read whole.
 func (r *reader) Columns() []format.Column {
 	out := make([]format.Column, r.schema.NumFields())
 	for i, f := range r.schema.Fields() {
@@ -131,7 +131,8 @@ func (r *reader) batchRows(ctx context.Context) ([]int64, error) {
 	return rows, nil
 }
 
-// block returns the message of batch i of a file, compared with the schema: one without rows is not read again.
+// block returns the message of batch i of a file, after comparing it with the schema: it may have no rows, and so never
+// be read again.
 func (r *reader) block(ctx context.Context, i int) (*message, error) {
 	m, err := r.message(ctx, r.foot.Batches[i], flat.RecordBatch, fmt.Sprintf("recordBatches[%d]", i))
 	if err != nil {
@@ -140,13 +141,13 @@ func (r *reader) block(ctx context.Context, i int) (*message, error) {
 	return m, r.checkBatch(m)
 }
 
-// enough compares a record batch with the schema.
+// checkBatch compares a record batch with the schema.
 func (r *reader) checkBatch(m *message) error { return checkBatch(r.schema, m, r.limits.Page) }
 
-// message reads the metadata of a message that the footer names, which must be of that kind.
+// message reads the metadata of a message listed in the footer, which must be of that kind.
 func (r *reader) message(ctx context.Context, b flat.Block, kind int, path string) (*message, error) {
 	m, _, err := r.next(ctx, r.base+b.Off, b.Meta)
-	if errors.Is(err, fault.Unsupported) { // the schema's message was not
+	if errors.Is(err, fault.Unsupported) { // the schema's message was supported
 		err = &fault.Error{Class: fault.Corrupt, At: r.span(r.base+b.Off, int64(b.Meta)), Path: path, Cause: err}
 	}
 	var placed *fault.Error
@@ -154,7 +155,7 @@ func (r *reader) message(ctx context.Context, b flat.Block, kind int, path strin
 		return nil, fault.Locate(err, r.span(r.base+b.Off, int64(b.Meta)), true, path)
 	}
 	if err != nil {
-		return nil, err // that bytes could not be read is not damage
+		return nil, err // bytes that could not be read are not damage
 	}
 	switch {
 	case m == nil:
@@ -175,7 +176,7 @@ func (r *reader) dictionaries(ctx context.Context) ([]*message, error) {
 		return r.dicts, nil
 	}
 	var out []*message
-	kept := r.limits.Memory() // several places may be the same
+	kept := r.limits.Memory() // several entries may refer to the same bytes
 	first := map[int64]fault.Span{}
 	for i, b := range r.foot.Dictionaries {
 		path := fmt.Sprintf("dictionaries[%d]", i)

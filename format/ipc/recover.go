@@ -9,9 +9,10 @@ import (
 	"stoa/region"
 )
 
-// recoverFile opens a file whose footer or beginning is damaged as the stream in it: the footer only repeats what is in
-// front of every message. So it does if the footer can be read but names wrong places. Streams, unless their schema
-// claims a body, and files with an intact footer are opened as usual; which batches are lost shows when they are read.
+// recoverFile opens a file whose footer or beginning is damaged as the stream that it contains: the footer only repeats
+// what precedes every message. It does the same if the footer can be parsed but lists wrong offsets. Streams, unless
+// their schema claims a body, and files with an intact footer are opened as usual; lost batches are found when they are
+// read.
 func recoverFile(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, []region.Finding, error) {
 	whole, err := open(ctx, t, o)
 	if err == nil {

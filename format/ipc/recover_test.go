@@ -22,7 +22,8 @@ import (
 	"stoa/vec"
 )
 
-// threeBatches is a file of arrow-go's writer: three batches of 100 numbers. ends: where each batch ends.
+// threeBatches returns a file by arrow-go's writer with three batches of 100 numbers. ends: the offset at which each
+// batch ends.
 func threeBatches(t *testing.T) (file []byte, ends []int) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64}}, nil)
 	var b seekable
@@ -51,7 +52,8 @@ type seekable struct{ bytes.Buffer }
 
 func (s *seekable) Seek(int64, int) (int64, error) { return int64(s.Len()), nil }
 
-// TestRecover: a file that is cut anywhere gives the batches that are whole, and says that its footer is gone.
+// TestRecover: recovery of a file truncated anywhere returns the batches that are complete, and reports that the footer
+// is lost.
 func TestRecover(t *testing.T) {
 	file, ends := threeBatches(t)
 	for cut := ends[0] - 1; cut < len(file); cut++ {
@@ -80,7 +82,7 @@ func TestRecover(t *testing.T) {
 		rows := int64(0)
 		for b, err := range r.(format.Batcher).Batches(ctx, g[0], format.Query{Cols: []int{0}}, vec.Range{}, nil) {
 			if err != nil {
-				break // the batch that is cut
+				break // the truncated batch
 			}
 			for i, v := range b.Column(0).(*array.Int64).Int64Values() {
 				if v != rows+int64(i) {
@@ -96,12 +98,12 @@ func TestRecover(t *testing.T) {
 	}
 }
 
-// TestRecoverMisleadingBytes: what stands in place of the file's first bytes, or after the last whole message of a
-// stream, costs none of the rows.
+// TestRecoverMisleadingBytes: bytes that replace a file's first bytes, or follow the last whole message of a stream,
+// cost no rows.
 func TestRecoverMisleadingBytes(t *testing.T) {
 	file, _ := threeBatches(t)
 	headless := append([]byte{0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0}, file[8:]...)
-	stream := slices.Clone(file[8:]) // the messages, their end mark, and a footer that is none
+	stream := slices.Clone(file[8:]) // the messages, their end mark, and an invalid footer
 	end := bytes.LastIndex(stream, []byte{0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0})
 	lie := append(stream[:end:end], 0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0x20)
 	for what, b := range map[string][]byte{"the first bytes": headless, "a length of 512 MiB": lie} {
@@ -130,9 +132,9 @@ func TestRecoverMisleadingBytes(t *testing.T) {
 	}
 }
 
-// TestStreamAroundDamage: whatever byte of a batch in the middle of a stream is turned, or how many of its
-// message are overwritten, the batches before and after it are read, and something is reported, unless it was a
-// value.
+// TestStreamAroundDamage: whichever byte of a batch in the middle of a stream is flipped, or however many of its
+// message are overwritten, the batches before and after it are read, and something is reported, unless the byte
+// belonged to a value.
 func TestStreamAroundDamage(t *testing.T) {
 	for _, codec := range []arrowipc.Option{arrowipc.WithLZ4(), arrowipc.WithZstd(), nil} {
 		stream, ends := streamOf(t, 3, codec)
@@ -155,8 +157,8 @@ func TestStreamAroundDamage(t *testing.T) {
 	}
 }
 
-// TestSchemaWithBody: a schema has no body. One that claims to have one is damaged, in whatever bit; it is reported in
-// opening, and recovery finds the batches after the schema's metadata, which they follow.
+// TestSchemaWithBody: a schema has no body. A schema that claims one, by whichever bit, is damaged; that is reported on
+// opening, and recovery finds the batches, which follow the schema's metadata.
 func TestSchemaWithBody(t *testing.T) {
 	stream, _ := streamOf(t, 3, nil)
 	claims := 0
@@ -187,7 +189,7 @@ func TestSchemaWithBody(t *testing.T) {
 	}
 }
 
-// TestZeroedStream: zeros in the place of a message are not taken for the end of the stream.
+// TestZeroedStream: a message overwritten with zeros is not taken for the end of the stream.
 func TestZeroedStream(t *testing.T) {
 	stream, ends := streamOf(t, 3, nil)
 	for at := ends[0]; at < ends[1]; at += 4 {
@@ -214,8 +216,8 @@ func TestStreamAfterStream(t *testing.T) {
 	}
 }
 
-// TestFileBits: whichever bit of the footer or of the messages of a file is turned, recovery gives all batches
-// that are whole.
+// TestFileBits: whichever bit of the footer or of the messages of a file is flipped, recovery returns all intact
+// batches.
 func TestFileBits(t *testing.T) {
 	file, ends := threeBatches(t)
 	for i := 8 * ends[0]; i < 8*len(file); i++ {
@@ -254,8 +256,8 @@ func TestFileBits(t *testing.T) {
 	}
 }
 
-// TestStreamWithinCell: where the message of a batch is damaged whose cells hold whole streams of the same
-// schema, their rows are not taken for the table's.
+// TestStreamWithinCell: if a damaged batch has cells that contain whole streams of the same schema, their rows are not
+// taken for the table's.
 func TestStreamWithinCell(t *testing.T) {
 	inner, _ := streamOf(t, 2, nil)
 	sc := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.BinaryTypes.Binary}}, nil)
@@ -294,7 +296,7 @@ func TestStreamWithinCell(t *testing.T) {
 	}
 }
 
-// streamOf is a stream of arrow-go's writer: batches of 100 numbers, one after the other.
+// streamOf returns a stream by arrow-go's writer: batches of 100 numbers, one after the other.
 func streamOf(t *testing.T, batches int, opt arrowipc.Option) (stream []byte, ends []int) {
 	t.Helper()
 	sc := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64}}, nil)
@@ -325,7 +327,7 @@ func hundred(k int64) (out []int64) {
 	return out
 }
 
-// numbers are what is read of a stream, damage skipped, and whether there was any.
+// numbers returns the values read from a stream, skipping damage, and whether there was any.
 func numbers(t *testing.T, stream []byte) (out []int64, reported bool) {
 	t.Helper()
 	tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f": stream}), Name: "f"}

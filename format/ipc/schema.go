@@ -8,8 +8,8 @@ import (
 	"stoa/format/ipc/flat"
 )
 
-// A file has its schema twice: in its footer, by which it is read, and in front of its messages, where a reader without
-// the footer finds it. Some writers neglect the second: arrow2 (and thus Polars) omits its length, and puts
+// A file stores its schema twice: in its footer, which is used for reading, and before its messages, where a reader
+// without the footer finds it. Some writers neglect the second: arrow2 (and thus Polars) omits its length, and puts
 // dictionaries after the batches, where only the footer locates them in time.
 
 // leadingSchema reads the schema message at the beginning of a file, and returns the offset after it.
@@ -35,8 +35,8 @@ func (s *source) schemaAt(ctx context.Context, at int64) (*message, int64, error
 	return m, end, err
 }
 
-// schemaWithoutPrefix reads a schema message without a prefix, whose metadata ends where the next message begins. It is
-// nil if there is none at off.
+// schemaWithoutPrefix reads a schema message without a prefix, whose metadata ends where the next message begins. It
+// returns nil if there is none at off.
 func (s *source) schemaWithoutPrefix(ctx context.Context, off int64) (m *message, end int64, err error) {
 	var buf []byte
 	for have, size := 0, int64(4<<10); ; have, size = len(buf)&^7, 2*size {
@@ -66,7 +66,7 @@ func (s *source) schemaWithoutPrefix(ctx context.Context, off int64) (m *message
 	}
 }
 
-// begins reports whether b looks like the prefix of a message, or the end mark.
+// isPrefix reports whether b looks like the prefix of a message, or the end mark.
 func (s *source) isPrefix(b []byte) bool {
 	size := int64(int32(binary.LittleEndian.Uint32(b[4:])))
 	return string(b[:4]) == mark && size >= 0 && size%8 == 0 && size <= s.limits.Metadata

@@ -33,7 +33,7 @@ func polarsFile(t *testing.T, name string) []byte {
 
 func inMemory(b []byte) *store.Memory { return store.NewMemory(map[string][]byte{"t": b}) }
 
-// rowsOf is how many rows a reader gives, and the last error.
+// rowsOf returns the number of rows of a reader, and the last error.
 func rowsOf(t *testing.T, r format.Reader) (rows int64, last error) {
 	t.Helper()
 	q := format.Query{}
@@ -56,8 +56,8 @@ func rowsOf(t *testing.T, r format.Reader) (rows int64, last error) {
 	return rows, last
 }
 
-// TestSchemaWithoutPrefix: Polars leaves out the prefix of the schema at the beginning of a file. That is no finding,
-// every byte has an owner, and the rows are those of its footer's schema.
+// TestSchemaWithoutPrefix: Polars omits the prefix of the schema at the beginning of a file. That is no finding, every
+// byte is claimed, and the rows are those of the footer's schema.
 func TestSchemaWithoutPrefix(t *testing.T) {
 	files, _ := filepath.Glob("testdata/*polars*.arrow")
 	if len(files) != 5 {
@@ -80,7 +80,8 @@ func TestSchemaWithoutPrefix(t *testing.T) {
 	}
 }
 
-// TestSchemaWithoutPrefixCut: a file of Polars' that is cut anywhere after its schema gives the batches that are whole.
+// TestSchemaWithoutPrefixCut: recovery of a Polars file truncated anywhere after its schema returns the complete
+// batches.
 func TestSchemaWithoutPrefixCut(t *testing.T) {
 	b := polarsFile(t, "least.polars.arrow")
 	first := bytes.Index(b, []byte{0xFF, 0xFF, 0xFF, 0xFF}) // the batch
@@ -114,9 +115,9 @@ func TestSchemaWithoutPrefixCut(t *testing.T) {
 	}
 }
 
-// TestLeadingSchemaDamaged: whatever stands in place of the schema at the beginning costs none of the rows of a
-// file with a footer, and verify has a word about it unless it still is a schema of the same fields. If it is one
-// of others, the file is not read but by recovery.
+// TestLeadingSchemaDamaged: whatever replaces the schema at the beginning of a file with a footer, no row is lost, and
+// verify reports it unless it is still a schema of the same fields. If it is a schema of other fields, only recovery
+// reads the file.
 func TestLeadingSchemaDamaged(t *testing.T) {
 	three, _ := threeBatches(t)
 	first := int(binary.LittleEndian.Uint32(three[12:])) + 16
@@ -169,8 +170,8 @@ func TestLeadingSchemaDamaged(t *testing.T) {
 	}
 }
 
-// TestDifferentSchemas: if the schema at the beginning is whole and another than the footer's, no row comes out, and
-// verify says so; recovery goes by the one at the beginning.
+// TestDifferentSchemas: if the schema at the beginning is intact but differs from the footer's, no row is returned, and
+// verify reports it; recovery uses the one at the beginning.
 func TestDifferentSchemas(t *testing.T) {
 	file, _ := threeBatches(t)
 	at := bytes.Index(file, []byte("\x01\x00\x00\x00n\x00")) + 4
@@ -201,7 +202,7 @@ func TestDifferentSchemas(t *testing.T) {
 	}
 }
 
-// TestLongIntegers: a type of Polars' that Arrow does not have is refused, and no damage.
+// TestLongIntegers: a type of Polars' that Arrow does not have is refused, and is not damage.
 func TestLongIntegers(t *testing.T) {
 	b := polarsFile(t, "refused/int128.arrows")
 	_, err := ipc.Format.Open(t.Context(), format.Target{Tree: inMemory(b), Name: "t"}, format.OpenOptions{})
@@ -213,8 +214,8 @@ func TestLongIntegers(t *testing.T) {
 	}
 }
 
-// TestStreamLaws: of a stream, rows that do not come out are reported: zeros in the place of any message, bytes after
-// the end mark, and a schema that has lost its columns. Its whole rows come out otherwise.
+// TestStreamLaws: rows of a stream that are not returned are reported: with zeros in place of any message, bytes after
+// the end mark, and a schema that has lost its columns. All other intact rows are returned.
 func TestStreamLaws(t *testing.T) {
 	whole, ends := streamOf(t, 3, nil)
 	first := 8 + int(binary.LittleEndian.Uint32(whole[4:]))
@@ -260,13 +261,13 @@ func TestStreamLaws(t *testing.T) {
 	reported("no columns", append(bytes.Clone(schema), whole[first:]...), -1)
 }
 
-// TestUnnamedBatches: a footer that leaves out any of the batches, or names one twice in the place of another, is
-// refused by all, and recovery gives all rows.
+// TestUnnamedBatches: a footer that omits a batch, or lists one twice in place of another, is refused by every reader,
+// and recovery returns all rows.
 func TestUnnamedBatches(t *testing.T) {
 	file, _ := threeBatches(t)
 	foot := len(file) - 10 - int(binary.LittleEndian.Uint32(file[len(file)-10:]))
 	first := binary.LittleEndian.AppendUint64(nil, uint64(16+binary.LittleEndian.Uint32(file[12:])))
-	blocks := foot + bytes.Index(file[foot:], first) // of 24 bytes each, after their number
+	blocks := foot + bytes.Index(file[foot:], first) // 24 bytes each, after their number
 	if blocks < foot || binary.LittleEndian.Uint32(file[blocks-4:]) != 3 {
 		t.Fatal("the blocks were not found")
 	}

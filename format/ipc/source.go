@@ -17,15 +17,15 @@ import (
 
 const fileMagic = "ARROW1"
 
-// source is the bytes of a file or stream. The size of standard input is known only after reading it, so only files ask
-// for it.
+// source is the bytes of a file or stream. The size of standard input is known only after reading it, so it is
+// requested only for files.
 type source struct {
 	src    store.Source
 	name   string
-	base   int64 // where the file or stream begins in the object
-	end    int64 // where it ends; -1 not asked
+	base   int64 // offset of the file or stream in the object
+	end    int64 // its end; -1: not requested yet
 	limits format.Limits
-	// recovery: a schema that says that it has a body has none, and the batches follow its metadata
+	// recovery: a schema that claims a body has none, and the batches follow its metadata
 	schemaBodyless bool
 }
 
@@ -41,7 +41,7 @@ func openSource(ctx context.Context, t format.Target, limits format.Limits) (*so
 	return s, nil
 }
 
-// size asks for the end of the bytes, once.
+// size requests the end of the bytes, once.
 func (s *source) size() int64 {
 	if s.end < 0 {
 		s.end = s.src.Size()
@@ -54,12 +54,12 @@ func (s *source) span(off, n int64) fault.Span { return fault.Span{Object: s.nam
 // errEnd means that the source ends before the requested bytes.
 var errEnd = errors.New("the bytes end")
 
-// bodyBytes is the minimum size of a read that is taken for a message body, and is not cached.
+// bodyBytes is the size from which a read is assumed to be a message body, which is not cached.
 const bodyBytes = 64 << 10
 
-// fill reads len(p) bytes at off. At the end of the source it returns errEnd, and how many bytes there are.
+// fill reads len(p) bytes at off. At the end of the source it returns errEnd and the number of available bytes.
 func (s *source) fill(ctx context.Context, p []byte, off int64) (int, error) {
-	left := p // what the source has of it
+	left := p // the part of p that the source has
 	if s.end >= 0 && off+int64(len(p)) > s.end {
 		left = p[:max(0, s.end-off)]
 	}
@@ -107,7 +107,7 @@ func (s *source) exists(ctx context.Context, off, n int64, path string) error {
 // message is a message whose metadata was read and checked.
 type message struct {
 	flat.Header
-	at   fault.Span // all of it
+	at   fault.Span // the whole message
 	meta []byte     // the flatbuffer
 	off  int64      // of meta
 	data int64      // where the body begins
@@ -115,7 +115,8 @@ type message struct {
 }
 
 // next reads the metadata of the message at off, and returns the offset after its body. m is nil at the end of the
-// stream; end is then the offset after the end mark. declared is the size of prefix and metadata by the footer, or 0.
+// stream; end is then the offset after the end mark. declared is the size of prefix and metadata according to the
+// footer, or 0.
 func (s *source) next(ctx context.Context, off int64, declared int32) (m *message, end int64, err error) {
 	var prefix [8]byte
 	n, err := s.fill(ctx, prefix[:], off)
@@ -138,7 +139,7 @@ func (s *source) next(ctx context.Context, off int64, declared int32) (m *messag
 	if size < 8 {
 		return nil, off, fault.Corruptf(s.span(off, 8), "message.length", "%d bytes of metadata", size)
 	}
-	if err := s.exists(ctx, off+skip, size, "message"); err != nil { // before the limit: a cut file is damage
+	if err := s.exists(ctx, off+skip, size, "message"); err != nil { // before the limit: a truncated file is damage
 		return nil, off, err
 	}
 	if size > s.limits.Metadata {
@@ -160,7 +161,7 @@ func (s *source) next(ctx context.Context, off int64, declared int32) (m *messag
 		return nil, off, fault.Locate(err, s.span(m.off, size), true, "message")
 	}
 	if m.Kind == flat.Schema {
-		if m.Body != 0 && !s.schemaBodyless { // batches would be taken for it, and not be missed
+		if m.Body != 0 && !s.schemaBodyless { // batches would be taken for its body, and not be missed
 			return nil, off, fault.Corruptf(s.span(m.off, size), "message.bodyLength",
 				"%d bytes, and a schema has none",
 				m.Body)
@@ -185,7 +186,7 @@ func (s *source) checkSchemaSize(e flat.Extent, size int64, at fault.Span, path 
 	return s.limits.Memory().Take(size+e.Memory, at, path)
 }
 
-// keep is load for a body that stays in memory; it takes its stored and decompressed size off kept.
+// keep is load for a body that stays in memory; it charges the stored and decompressed size to kept.
 func (s *source) keep(ctx context.Context, m *message, kept *budget.Memory) error {
 	if err := kept.Take(m.at.Len, m.at, "body"); err != nil {
 		return err
@@ -215,7 +216,7 @@ func (s *source) load(ctx context.Context, m *message, mem memory.Allocator) err
 	return nil
 }
 
-// isContentError reports whether an error is about bytes that were read, and not about reading them.
+// isContentError reports whether an error is about the contents of the bytes, and not about reading them.
 func isContentError(err error) bool {
 	return errors.Is(err, fault.Corrupt) || fault.OverBudget(err) || errors.Is(err, fault.Unsupported)
 }

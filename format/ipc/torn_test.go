@@ -18,7 +18,7 @@ import (
 	"stoa/vec"
 )
 
-// pipe is a sink that takes nothing back.
+// pipe is a sink that cannot be undone.
 type pipe struct{ bytes.Buffer }
 
 func (p *pipe) Create(context.Context, string) (store.Object, error) { return p, nil }
@@ -27,7 +27,7 @@ func (p *pipe) Commit(context.Context) error                         { return ni
 func (p *pipe) Abort(context.Context) error                          { return nil }
 func (p *pipe) Close() error                                         { return nil }
 
-// judged is how many rows arrow-go's own reader finds in a stream, and its error at the end.
+// libraryRows returns the number of rows that arrow-go's own reader finds in a stream, and its error at the end.
 func libraryRows(b []byte) (rows int64, err error) {
 	r, err := ipc.NewReader(bytes.NewReader(b))
 	if err != nil {
@@ -40,8 +40,8 @@ func libraryRows(b []byte) (rows int64, err error) {
 	return rows, r.Err()
 }
 
-// TestTornStream: a stream whose writer gives up, or is killed, ends within a message: the end of the bytes
-// alone is the end of the stream to most readers. What was written before it gave up can all be read.
+// TestTornStream: a stream whose writer aborts, or is killed, ends within a message: to most readers, the end of the
+// bytes alone is the end of the stream. All rows written before the abort can be read.
 func TestTornStream(t *testing.T) {
 	ctx := context.Background()
 	r := rand.New(rand.NewPCG(5, 6))
@@ -94,7 +94,7 @@ func TestTornStream(t *testing.T) {
 	}
 }
 
-// A stream that is given up before its first batch, and one that ended, are as they should be.
+// An aborted stream without batches, and a stream that was closed, are as expected.
 func TestTornStreamEnds(t *testing.T) {
 	ctx := context.Background()
 	sc := sample.Schema(arrow.PrimitiveTypes.Int64)
@@ -122,7 +122,7 @@ func TestTornStreamEnds(t *testing.T) {
 	}
 }
 
-// Whatever the pieces are in which a stream is written, they all come out, and never the last byte before the end.
+// In whatever pieces a stream is written, all its bytes are written in the end, and never the last byte before that.
 func TestHoldback(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for range 200 {

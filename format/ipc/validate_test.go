@@ -8,8 +8,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// TestEmptyUnions: the items of lists that are all empty are a union without buffers, as the library reads them of a
-// file by pyarrow. They are valid, alone and with a member of nulls.
+// TestEmptyUnions: the items of empty lists are a union without buffers when the library reads a file by pyarrow. They
+// are valid, alone and with a member of nulls.
 func TestEmptyUnions(t *testing.T) {
 	text := arrow.Field{Name: "text", Type: arrow.BinaryTypes.String, Nullable: true}
 	none := arrow.Field{Name: "none", Type: arrow.Null, Nullable: true}

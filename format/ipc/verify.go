@@ -15,8 +15,8 @@ import (
 
 // verify reads all batches and checks the structure of the file. Its findings are arrow.open (the schema or the
 // footer), arrow.batch (a record batch), arrow.layout (messages and footer contradict each other), arrow.stream.end (a
-// stream has no end mark), arrow.stream.rest (bytes after it) and arrow.unreadable (the store, or what is not
-// supported).
+// stream has no end mark), arrow.stream.rest (bytes after it) and arrow.unreadable (the store failed, or something is
+// unsupported).
 func verify(ctx context.Context, t format.Target, opts format.OpenOptions) iter.Seq[region.Finding] {
 	return func(yield func(region.Finding) bool) {
 		v := &verifier{check.New(ctx, t.Name, codes, yield)}
@@ -54,7 +54,7 @@ func codeOf(code string, e *fault.Error) string {
 
 // layout checks the structure of the file: bytes that no message claims, and how a stream ends.
 func (v *verifier) layout(r *reader, anatomy iter.Seq2[region.Node, error]) {
-	whole, end := r.file, r.base // where the last message ends
+	whole, end := r.file, r.base // end of the last message
 	for n, err := range anatomy {
 		whole = whole || err != nil || n.Name == "end of stream"
 		if n.Depth == 1 {
@@ -63,7 +63,7 @@ func (v *verifier) layout(r *reader, anatomy iter.Seq2[region.Node, error]) {
 		switch {
 		case err != nil:
 			f := codes.Of(codeOf("arrow.layout", blamed(err)), err, v.Part)
-			f.Severity, f.Lost = region.Error, -1 // a message is damaged, and not bytes between messages
+			f.Severity, f.Lost = region.Error, -1 // a message is damaged, not the bytes between messages
 			v.Emit(f)
 		case n.Kind == region.Gap && !r.file:
 			v.Emit(afterEnd(n.At))
@@ -79,7 +79,7 @@ func (v *verifier) layout(r *reader, anatomy iter.Seq2[region.Node, error]) {
 	}
 }
 
-// blamed returns the fault.Error in err; if there is none, one that is not damage.
+// blamed returns the fault.Error in err; if there is none, an error that is not damage.
 func blamed(err error) *fault.Error {
 	e := &fault.Error{Class: fault.Bug}
 	errors.As(err, &e)
@@ -88,7 +88,7 @@ func blamed(err error) *fault.Error {
 
 const unusedSchema = "the schema at the beginning cannot be read, but the file is read by its footer's: "
 
-// unclaimed is the message of a finding about a gap.
+// unclaimed returns the message of a finding about a gap.
 func unclaimed(n region.Node) string {
 	if n.Value == "" {
 		return fmt.Sprintf("%d bytes that no message claims", n.At.Len)

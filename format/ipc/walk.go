@@ -16,14 +16,14 @@ import (
 
 // skipDamaged prepares to continue after damage, and reports whether that is possible. The damage is in the message
 // that was passed on last, in one that was not (unread), or in bytes that are no message, after which the next message
-// is searched for. A dictionary must not be among what is skipped: later batches would be read with an older one.
+// is searched for. Dictionaries must not be skipped: later batches would be read with an older one.
 func (w *walk) skipDamaged(unread bool) bool {
 	m := w.batch
 	if unread {
 		m, w.bad = w.bad, nil
 	}
 	switch {
-	case w.between: // it was about what is not there
+	case w.between: // the error was about missing or repeated batches
 		w.between = false
 		return true
 	case m != nil && m.Kind == flat.RecordBatch:
@@ -43,10 +43,10 @@ func (w *walk) skipDamaged(unread bool) bool {
 	return true
 }
 
-// checkPlace returns an error if a message cannot be at this place in the stream.
+// checkPlace returns an error if a message cannot be at this position in the stream.
 func (w *walk) checkPlace(m *message) error {
 	marked := func(m *message) bool { return m.off-m.at.Off == int64(len(endMark)) }
-	if marked(w.r.first) && !marked(m) { // all messages have one, or none has
+	if marked(w.r.first) && !marked(m) { // either all messages have a mark, or none
 		return fault.Corruptf(m.at, "message.length", "no mark in front of it, but the schema has one")
 	}
 	if m.Kind == flat.RecordBatch {
@@ -58,10 +58,11 @@ func (w *walk) checkPlace(m *message) error {
 	return nil
 }
 
-// checkEnd returns an error if the metadata length of a batch is wrong, or bytes were inserted into it or removed from
-// it: no message follows where it ends, but one begins within it, or so soon after it that there is no room for a
-// damaged one between them, or one that is numbered as the next batch; or the stream ends with its body. Its values
-// would be those of other bytes. In a file that is read without its footer nothing else shows it.
+// checkEnd returns an error if the metadata length of a batch is wrong, or if bytes were inserted into it or removed
+// from it, so that its values would be those of other bytes. That is the case if no message follows its end, but one
+// begins within it; or so soon after it that there is no room for a damaged message between; or a later one is numbered
+// as the next batch; or if the stream ends with its body. In a file that is read without its footer nothing else shows
+// it.
 func (w *walk) checkEnd(m *message) error {
 	if m.off-m.at.Off != int64(len(mark)+4) { // before 0.15 there was no mark
 		return nil
@@ -83,13 +84,13 @@ func (w *walk) checkEnd(m *message) error {
 		w.bad, w.at = m, m.at.End()
 		return fault.Corruptf(m.at, "message.length", "the stream ends with its body, and that with the end mark")
 	}
-	const minMessage = 64 // bytes of a message
+	const minMessage = 64 // bytes
 	rest, at := w.r.base+w.r.size()-m.at.End(), int64(-1)
 	if rest < 0 || rest >= minMessage {
 		at = w.search(m.at.Off)
 	}
 	switch {
-	case at < 0 && n == 0: // the stream is cut in its body
+	case at < 0 && n == 0: // the stream is truncated in its body
 		return nil
 	case at < 0, at >= m.at.End()+minMessage && !w.isNextBatch(m, at):
 		if in, err := w.nextInPlace(m, rest); in || err != nil {
@@ -102,10 +103,10 @@ func (w *walk) checkEnd(m *message) error {
 	return fault.Corruptf(m.at, "message.length", "expected a message after these bytes, found one at %d", at)
 }
 
-// nextInPlace reports whether what follows m, without a mark, begins where it should all the same, so that no byte was
-// inserted or removed before it. It is metadata after a prefix of which one word or both are damaged; or damaged
-// metadata, as the metadata of the batches of a stream is similar; or the end mark with such a prefix, or without a
-// mark in front of another stream; or zeros, more than metadata has in a row.
+// nextInPlace reports whether the bytes after m, which have no mark, begin where a message should nevertheless, so that
+// no byte was inserted or removed before them. They are metadata after a prefix with one or both words damaged; or
+// damaged metadata, recognized by its similarity to that of the other batches; or the end mark with such a prefix, or
+// without a mark before another stream; or more zeros in a row than metadata has.
 func (w *walk) nextInPlace(m *message, rest int64) (bool, error) {
 	const zeros = 200
 	off := m.at.End()
@@ -147,7 +148,7 @@ func similar(meta, b []byte) bool {
 	return 2*same > words
 }
 
-// isNextBatch reports whether the message at a place is numbered as the batch after m.
+// isNextBatch reports whether the message at offset at is numbered as the batch after m.
 func (w *walk) isNextBatch(m *message, at int64) bool {
 	next, _, err := w.r.next(w.ctx, at, 0)
 	return err == nil && next != nil && m.Place.Known && next.Place.Known && next.Place.Batch == m.Place.Batch+1
@@ -166,11 +167,11 @@ func (w *walk) checkZeros(end int64) error {
 	return fault.Corruptf(w.r.span(w.at, at-w.at), "message", "zeros in the place of messages")
 }
 
-// search returns the offset of the next record batch after off; -1: there is none. Messages begin with a mark (since
-// 0.15), at any offset if bytes were inserted or removed before. A body may contain what looks like one, as a stream
+// search returns the offset of the next record batch after off, or -1. Messages begin with a mark (since 0.15), at any
+// offset if bytes were inserted or removed before. A body may contain bytes that look like a message, such as a stream
 // within a cell: a message counts only if messages follow each other from it to the end of the stream.
 func (w *walk) search(off int64) int64 {
-	if w.r.noFooter { // the end of the messages is not known
+	if w.r.noFooter { // the end of the messages is unknown
 		return -1
 	}
 	const window = 64 << 10
@@ -229,15 +230,15 @@ type walk struct {
 	out       *output
 	mem       memory.Allocator
 	at        int64
-	dicts     []*message // that are in force
-	batch     *message   // the last batch handed on
-	bad       *message   // one whose body could not be loaded
+	dicts     []*message // in force
+	batch     *message   // the last batch passed on
+	bad       *message   // a message whose body could not be loaded
 	preloaded bool       // dictionaries were loaded before the first batch, and are skipped later
-	seq       int64      // the number of the batch that is due
-	numbered  bool       // batches say their numbers
-	last      bool       // and the last one was there
-	between   bool       // what was reported is between two batches: none is skipped
-	found     int64      // where the next message is, if the length of one was wrong; 0: that was not so
+	seq       int64      // the number of the expected batch
+	numbered  bool       // batches are numbered
+	last      bool       // the last batch was read
+	between   bool       // the reported damage lies between two batches: none is skipped
+	found     int64      // offset of the next message if a length was wrong, else 0
 }
 
 func (w *walk) release() {
@@ -262,7 +263,7 @@ func (w *walk) next() (*message, error) {
 			return nil, err
 		}
 		m, end, err := w.r.next(w.ctx, w.at, 0)
-		if errors.Is(err, fault.Unsupported) { // the schema's message was not
+		if errors.Is(err, fault.Unsupported) { // the schema's message was supported
 			return nil, &fault.Error{Class: fault.Corrupt, At: w.r.span(w.at, 8), Path: "message", Cause: err}
 		}
 		if err != nil {
@@ -338,8 +339,8 @@ func (w *walk) keep(m *message) {
 }
 
 // checkOrder compares the position in a batch, which ends at end, with the batches before it. Missing batches are
-// reported with their rows, and one that was there before is skipped. Only stoa writes positions; a batch without one
-// is not checked.
+// reported with their rows, and a repeated batch is skipped. Only stoa writes positions; a batch without one is not
+// checked.
 func (w *walk) checkOrder(m *message, end int64) error {
 	p, at := m.Place, w.out.at
 	if !p.Known || w.r.partial {
@@ -382,8 +383,8 @@ func (w *walk) checkLast() error {
 		"batch %d should be here, or the one that says that it is the last", w.seq)
 }
 
-// loadDictionaries loads the dictionaries of a file that is read without its footer if they are after its batches. A
-// file has one per column, so their order does not matter.
+// loadDictionaries loads the dictionaries of a file that is read without its footer, if they follow its batches. A file
+// has one per column, so their order does not matter.
 func (w *walk) loadDictionaries() error {
 	if !w.r.noFooter || !w.r.hasDictionaries() {
 		return nil
@@ -399,7 +400,7 @@ func (w *walk) loadDictionaries() error {
 		switch {
 		case err != nil && !isContentError(err):
 			return err
-		case err != nil || m == nil: // which batches that costs shows when they are read
+		case err != nil || m == nil: // the lost batches show when they are read
 			return nil
 		case m.Kind == flat.Dictionary:
 			w.keep(m)

@@ -26,12 +26,12 @@ type Writer struct {
 	lib      *ipc.Writer
 	sc       *arrow.Schema
 	dicts    []*dictTree // of a file; nil for a stream
-	holdback *holdback   // of a stream that create makes
+	holdback *holdback   // of a stream made by create
 	rows     int64
 
 	stream  bool
 	batches int64
-	empty   arrow.RecordBatch // of a stream with dictionaries: no rows of the last batch, which keep them
+	empty   arrow.RecordBatch // of a stream with dictionaries: zero rows of the last batch, which keep them
 }
 
 // NewStreamWriter writes a stream of batches of schema sc to w. Close ends the stream; it does not close w.
@@ -81,7 +81,7 @@ func (w *Writer) Write(b arrow.RecordBatch) error {
 	return err
 }
 
-// place writes a batch with its position in the stream: without it, one that is missing or repeated leaves no trace.
+// place writes a batch with its position in the stream: without it, a missing or repeated batch leaves no trace.
 func (w *Writer) place(b arrow.RecordBatch, end bool) error {
 	kv := map[string]string{flat.KeyBatch: strconv.FormatInt(w.batches, 10), flat.KeyRow: strconv.FormatInt(w.rows, 10)}
 	if end {
@@ -93,8 +93,8 @@ func (w *Writer) place(b arrow.RecordBatch, end bool) error {
 	return w.lib.Write(b)
 }
 
-// finish writes the batch without rows after the last one, which shows readers that none is missing. A stream without
-// batches has none.
+// finish writes the batch without rows that follows the last one and shows that none is missing. It writes nothing to a
+// stream without batches.
 func (w *Writer) finish() error {
 	if !w.stream || w.batches == 0 {
 		return nil
@@ -110,8 +110,8 @@ func (w *Writer) finish() error {
 	return w.place(b, true)
 }
 
-// forget writes no rows of the last batch, with empty dictionaries. They replace those before, so that the next are
-// written whole.
+// forget writes zero rows of the last batch with empty dictionaries. They replace the previous dictionaries, so that
+// the next ones are written in full.
 func (w *Writer) forget() error {
 	cols := make([]arrow.Array, w.empty.NumCols())
 	for i, c := range w.empty.Columns() {
@@ -132,10 +132,10 @@ func (w *Writer) drop() {
 	}
 }
 
-// Flush does nothing: batches are written as they come.
+// Flush does nothing: batches are written immediately.
 func (w *Writer) Flush() error { return nil }
 
-// Rows is the number of rows written.
+// Rows returns the number of rows written.
 func (w *Writer) Rows() int64 { return w.rows }
 
 // Close ends the stream or file.
@@ -153,7 +153,7 @@ func (w *Writer) Close() error {
 	return w.holdback.end(nil)
 }
 
-// torn is the beginning of an incomplete message: it declares 64 bytes of metadata, of which there are 8.
+// torn is the beginning of an incomplete message: it declares 64 bytes of metadata, but only 8 follow.
 var torn = []byte{0xFF, 0xFF, 0xFF, 0xFF, 64, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 // Tear ends a stream within a message, so that readers report it as incomplete. Batches written before stay readable.
@@ -165,7 +165,7 @@ func (w *Writer) Tear() error {
 	return w.holdback.end(torn)
 }
 
-// maxDepth is the maximum nesting of lists, maps and structs that the library can write, without the leaf.
+// maxDepth is the maximum nesting of lists, maps and structs that the library can write, not counting the leaf.
 const maxDepth = 63
 
 func create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions) (format.Writer, error) {
@@ -204,5 +204,5 @@ func writeOptions(sc *arrow.Schema, o format.WriteOptions) (opts []ipc.Option, s
 	if s.Stream != nil {
 		return opts, *s.Stream, nil
 	}
-	return opts, strings.HasSuffix(strings.ToLower(o.Name), ".arrows"), nil // the name says it to readers, too
+	return opts, strings.HasSuffix(strings.ToLower(o.Name), ".arrows"), nil // readers also go by the name
 }

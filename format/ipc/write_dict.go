@@ -12,20 +12,20 @@ import (
 	"stoa/vec"
 )
 
-// columnDictionary is the dictionary of a column of a file. A file has one dictionary a column, which later batches may
-// extend but not replace; the batches to be written may each have a different one.
+// columnDictionary is the dictionary of a column of a file. A file has one dictionary per column, which later batches
+// may extend but not replace; the batches to be written may each have a different one.
 type columnDictionary struct {
 	name string
 	typ  *arrow.DictionaryType
 	mem  memory.Allocator
-	dict arrow.Array // what was written so far; nil before the first batch
-	seen arrow.Array // the dictionary that came last
-	to   []int32     // indices of its values in dict; nil: the same
+	dict arrow.Array // the values written so far; nil before the first batch
+	seen arrow.Array // the dictionary of the previous batch
+	to   []int32     // indices in dict of the values of seen; nil: identical
 
-	index map[string]int32 // of the values of dict, by keyOf; nil before a second dictionary comes
+	index map[string]int32 // indices of the values of dict, by keyOf; nil before the second dictionary
 }
 
-// dictTree is where in a type dictionaries are: its own or those of its children; the other is nil.
+// dictTree locates the dictionaries in a type: its own or those of its children; the other is nil.
 type dictTree struct {
 	dict     *columnDictionary
 	children []*dictTree
@@ -114,7 +114,7 @@ func (g *columnDictionary) translate(d *array.Data) (*array.Data, error) {
 	defer buf.Release()
 	buf.Resize(width * (d.Offset() + d.Len()))
 	clear(buf.Bytes())
-	for i := range d.Len() { // under a null there may be any number
+	for i := range d.Len() { // the index under a null is arbitrary
 		if a.IsNull(i) {
 			continue
 		}
@@ -131,7 +131,7 @@ func (g *columnDictionary) translate(d *array.Data) (*array.Data, error) {
 }
 
 // extend adds the values of d to the dictionary, and sets to. Values are compared by their bytes: the library's unifier
-// takes all NaN for the same, and 0 and -0.
+// does not distinguish NaNs, nor 0 and -0.
 func (g *columnDictionary) extend(d arrow.Array) error {
 	if g.seen != nil && (g.seen == d || sameValues(g.seen, d)) {
 		return nil
@@ -187,8 +187,8 @@ func (g *columnDictionary) extend(d arrow.Array) error {
 	return nil
 }
 
-// notEmpty returns d, or one zero value in the place of no values: the library writes what is added to an empty
-// dictionary as its replacement, which files do not allow. The caller releases it.
+// notEmpty returns d, or one zero value if d has no values: the library writes additions to an empty dictionary as a
+// replacement, which files do not allow. The caller releases it.
 func notEmpty(d arrow.Array, mem memory.Allocator) arrow.Array {
 	if d.Len() > 0 || keyOf(d) == nil {
 		d.Retain()
@@ -219,7 +219,8 @@ func sameValues(a, b arrow.Array) bool {
 	return true
 }
 
-// keyOf returns a function of the bytes of a's values, nulls marked separately; nil: their type has none.
+// keyOf returns a function that returns the bytes of a's values, nulls marked separately; nil if their type has no
+// bytes.
 func keyOf(a arrow.Array) func(i int) string {
 	value := bytesOf(a)
 	if value == nil {

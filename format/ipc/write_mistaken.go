@@ -5,9 +5,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
-// mistaken reports whether the library would take a dictionary of b for the one at its place in last, which was written
-// before, or for its continuation, though it is another. The library compares values approximately: floats may be 1e-5
-// apart, and of strings zero bytes at the end do not count.
+// mistaken reports whether the library would take a dictionary of b for the corresponding one in last, which was
+// written before, or for its continuation, although it differs. The library compares values approximately: floats may
+// differ by 1e-5, and zero bytes at the end of strings do not count.
 func mistaken(last, b arrow.RecordBatch) bool {
 	for i := range b.Columns() {
 		if mistakenData(last.Column(i).Data(), b.Column(i).Data()) {
@@ -43,7 +43,7 @@ func mistakenData(last, d arrow.ArrayData) bool {
 func withoutValues(d arrow.ArrayData) arrow.ArrayData {
 	children := make([]arrow.ArrayData, len(d.Children()))
 	for i, c := range d.Children() {
-		if arrow.IsUnion(d.DataType().ID()) { // the library writes all that a dense one has
+		if arrow.IsUnion(d.DataType().ID()) { // the library writes all children of a dense union
 			c = array.NewSliceData(c, 0, 0)
 			defer c.Release()
 		}

@@ -16,8 +16,8 @@ import (
 	"stoa/vec"
 )
 
-// TestAlikeDictionaries: of a stream each batch keeps its own dictionary, also if the library takes it for the one
-// before: it compares floats approximately, and strings without the zero bytes at their end.
+// TestAlikeDictionaries: each batch of a stream keeps its own dictionary, even if the library takes it for the previous
+// one: it compares floats approximately, and strings without the zero bytes at their end.
 func TestAlikeDictionaries(t *testing.T) {
 	strings := func(of arrow.DataType, values ...string) arrow.Array {
 		b := array.NewBuilder(memory.DefaultAllocator, of)
@@ -104,7 +104,7 @@ func alike(t *testing.T, dicts []arrow.Array, nested bool) {
 	}
 }
 
-// cell is a value of a dictionary, bit by bit.
+// cell returns a value of a dictionary, bit by bit.
 func cell(a arrow.Array, i int) string {
 	if f, ok := a.(*array.Float64); ok {
 		return fmt.Sprintf("%x", math.Float64bits(f.Value(i)))

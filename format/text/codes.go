@@ -2,7 +2,7 @@ package text
 
 import "stoa/region"
 
-// codesOf are the finding codes of the format name.
+// codesOf returns the finding codes of the format name.
 func codesOf(name string) []region.CodeDoc {
 	rowMismatch := "it has more or fewer fields than the table has columns, a value is not of its column's type " +
 		"or not UTF-8, or a quote is not closed or followed by something other than a separator"

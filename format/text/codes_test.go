@@ -16,10 +16,10 @@ type lost struct{ *store.Memory }
 
 func (lost) Open(context.Context, string) (store.Source, error) { return nil, fs.ErrPermission }
 
-// TestCodes: every finding code of a text, with place, rows and message.
+// TestCodes: every finding code of a text, with location, rows and message.
 func TestCodes(t *testing.T) {
 	doubt := "; the only checksum is that of the whole text: any row before may have other values"
-	big := strings.Repeat("x", 150<<10) // two of them are more than the 256 KiB that are read at once
+	big := strings.Repeat("x", 150<<10) // two of them exceed the 256 KiB that are read at once
 	for _, c := range []struct {
 		f    format.Format
 		text string

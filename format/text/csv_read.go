@@ -25,7 +25,7 @@ type csvOptions struct {
 	null   string
 	infer  bool
 	schema *arrow.Schema // nil: infer
-	placed bool          // columns are identified by position, whatever the header says
+	placed bool          // columns are identified by position, whatever the names in the header
 }
 
 func parseCSVOptions(name string, comma byte, opts map[string]string) (c csvOptions, err error) {
@@ -116,8 +116,8 @@ func sameNames(names []string, sc *arrow.Schema) bool {
 	return true
 }
 
-// sample reads the header, and up to sampleRows rows for their types. Damage after the header is reported when the rows
-// are read.
+// sample reads the header, and up to sampleRows rows to infer their types. Damage after the header is reported when the
+// rows are read.
 func (c *csvOptions) sample(s *csvScanner) (names []string, seen []class, n int, err error) {
 	err = s.next(false)
 	if err == io.EOF {
@@ -146,7 +146,7 @@ func (c *csvOptions) sample(s *csvScanner) (names []string, seen []class, n int,
 		if err := s.next(len(names) == 1); err != nil {
 			var one *rowError
 			if err = s.resume(err); errors.As(err, &one) {
-				continue // later rows count for the types
+				continue // later rows determine the types
 			}
 			if err == io.EOF || errors.Is(err, fault.Corrupt) {
 				break
@@ -161,14 +161,14 @@ func (c *csvOptions) sample(s *csvScanner) (names []string, seen []class, n int,
 	return names, seen, n, nil
 }
 
-// hasLoneCR reports whether the record contains a CR outside of quotes that no LF follows. If such a record is the
+// hasLoneCR reports whether the record contains a CR outside of quotes without an LF after it. If such a record is the
 // whole text, or contains no LF, the lines of the text end in CR alone: all of them would be one record, the names of
 // columns without rows. Otherwise a CR is an ordinary character.
 func (s *csvScanner) hasLoneCR() bool {
 	return slices.ContainsFunc(s.fields, func(f csvField) bool { return !f.quoted && bytes.IndexByte(f.b, '\r') >= 0 })
 }
 
-// names are the names of the columns: those in the header, made unique, or c1, c2, … without one.
+// names returns the names of the columns: those in the header, made unique, or c1, c2, … without a header.
 func (c *csvOptions) names(s *csvScanner) []string {
 	names := make([]string, len(s.fields))
 	used, last := map[string]bool{}, map[string]int{}
@@ -177,7 +177,7 @@ func (c *csvOptions) names(s *csvScanner) []string {
 		if !c.header || name == "" && len(s.fields) > 1 {
 			name = fmt.Sprintf("c%d", i+1)
 		}
-		for base, k := name, max(2, last[name]+1); used[name]; k++ { // from last on, or it would be quadratic
+		for base, k := name, max(2, last[name]+1); used[name]; k++ { // from last on, to avoid quadratic time
 			name = fmt.Sprintf("%s_%d", base, k)
 			last[base] = k
 		}
@@ -202,7 +202,7 @@ type csvRows struct {
 	*csvScanner
 	opts *csvOptions
 	sc   *arrow.Schema
-	p    jsonParser // of nested values
+	p    jsonParser // for nested values
 }
 
 // csvColumn is the destination of the cells of a column.
@@ -235,7 +235,7 @@ func (r *csvRows) into(cols []array.Builder, _ *int) func() error {
 	return func() error { return r.row(to) }
 }
 
-// setter is the function that appends cells of a type to b; text is that of csvColumn.
+// setter returns the function that appends cells of a type to b; text is csvColumn.text.
 func (r *csvRows) setter(b array.Builder, t arrow.DataType) (set setter, text bool) {
 	of := t
 	if d, ok := t.(*arrow.DictionaryType); ok {
@@ -252,7 +252,7 @@ func (r *csvRows) setter(b array.Builder, t arrow.DataType) (set setter, text bo
 	return r.jsonCell(b, t), false
 }
 
-// jsonCell is the setter of nested values, which are JSON.
+// jsonCell returns the setter of nested values, which are JSON.
 func (r *csvRows) jsonCell(b array.Builder, t arrow.DataType) setter {
 	n := newNode(b, t)
 	return func(s []byte) error {
@@ -309,7 +309,7 @@ func (r *csvRows) cell(to *csvColumn, f csvField) error {
 	return nil
 }
 
-// blame adds the place to the error of a cell of column i and, if its type was inferred, a hint.
+// blame adds the location to the error of a cell of column i and, if its type was inferred, a hint.
 func (r *csvRows) blame(i int, f csvField, err error) error {
 	if e, ok := asRoom(err); ok {
 		return e.of(r.in, r.off, r.size, r.line)

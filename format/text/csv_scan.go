@@ -24,13 +24,13 @@ type csvScanner struct {
 	line    int64  // first line of the record, from 1
 	off     int64  // offset of the record in the text
 	size    int64  // bytes of the record
-	below   int64  // lines that were read, those of the record included
-	again   int64  // bytes that were scanned again after misplaced quotes
+	below   int64  // lines read so far, including those of the record
+	again   int64  // bytes that were scanned again because of misplaced quotes
 	columns int    // of the table; 0: unknown
 }
 
-// maxRescan limits the bytes that are scanned again after wrong quotes, and maxQuoteScan the search for the quote that
-// ends a field with a wrong one.
+// maxRescan limits the bytes that are scanned again because of misplaced quotes, and maxQuoteScan the search for the
+// quote that ends a field with a misplaced one.
 const maxRescan, maxQuoteScan = 1 << 30, 1 << 20
 
 func newCSVScanner(in *input, comma byte) *csvScanner { return &csvScanner{in: in, comma: comma} }
@@ -73,18 +73,18 @@ func (s *csvScanner) record() (n, lines int, err error) {
 // errMore means that the record continues beyond the buffer.
 var errMore = fault.Bugf("more bytes are needed")
 
-// parse parses the record at the start of b. end: b is the rest of the text. A record with a misplaced quote is parsed
-// to its end, too: its other fields may contain line ends, which do not start a record.
+// parse parses the record at the start of b. end: b is the rest of the text. A record with a misplaced quote is also
+// parsed to its end: its other fields may contain line ends, which do not start a record.
 func (s *csvScanner) parse(b []byte, end bool) (n, lines int, err error) {
 	s.fields = s.fields[:0]
 	s.scratch = s.scratch[:0]
 	lines = 1
-	var wrong error // of the first misplaced quote
+	var wrong error // the error of the first misplaced quote
 	if len(b) == 0 {
 		return 0, 0, errMore
 	}
 	for at := 0; ; {
-		var stop int // end of the field in b, with its quotes
+		var stop int // end of the field in b, including its quotes
 		var f csvField
 		if at < len(b) && b[at] == '"' {
 			var more int
@@ -103,7 +103,7 @@ func (s *csvScanner) parse(b []byte, end bool) (n, lines int, err error) {
 			stop = at + s.unquotedLen(b[at:])
 			f.b = b[at:stop]
 		}
-		if stop == len(b) { // the end of the text is the end of a record
+		if stop == len(b) { // the end of the text ends the record
 			if !end {
 				return 0, 0, errMore
 			}
@@ -132,7 +132,7 @@ func bool2int(b bool) int {
 	return 0
 }
 
-// add adds a field. From the last one of a line that is not quoted the CR of a CR LF is removed.
+// add adds a field. If it is unquoted and the last of its line, it loses the CR of a CR LF.
 func (s *csvScanner) add(f csvField, last bool) {
 	if last && !f.quoted {
 		f.b = trimCR(f.b)
@@ -140,7 +140,7 @@ func (s *csvScanner) add(f csvField, last bool) {
 	s.fields = append(s.fields, f)
 }
 
-// unquotedLen is the length of the unquoted field at the start of b.
+// unquotedLen returns the length of the unquoted field at the start of b.
 func (s *csvScanner) unquotedLen(b []byte) int {
 	for i, c := range b {
 		if c == s.comma || c == '\n' {
@@ -201,10 +201,10 @@ func (s *csvScanner) ends(b []byte, i int, end bool) (bool, error) {
 	return b[i] == '\r' && i+1 < len(b) && b[i+1] == '\n', nil
 }
 
-// pass finds the end of the field at b[at] that has a misplaced quote. b[i] is the byte that cannot follow its closing
-// quote; 0 if there is none. Either the opening quote is misplaced, or the one before b[i]. In the first case the field
-// is unquoted, and ends at the next separator; in the second it ends at the next quote that can close it, unless
-// another field begins before.
+// pass finds the end of the field at b[at], which has a misplaced quote. b[i] is the byte that cannot follow its
+// closing quote, and is 0 if there is none. Either the opening quote is misplaced, or the one before b[i]. In the first
+// case the field is unquoted, and ends at the next separator; in the second it ends at the next quote that can close
+// it, unless another field begins first.
 func (s *csvScanner) pass(b []byte, at, i int, end bool) (stop, lines int, err error) {
 	if i == 0 || s.begins(b, i-1) && s.whole(b, at, i) {
 		return at + s.unquotedLen(b[at:]), 0, nil
@@ -238,15 +238,15 @@ func (s *csvScanner) pass(b []byte, at, i int, end bool) (stop, lines int, err e
 // begins reports whether a field can begin with the quote at b[k].
 func (s *csvScanner) begins(b []byte, k int) bool { return b[k-1] == s.comma || b[k-1] == '\n' }
 
-// whole reports whether a record with as many fields as there are columns can end before b[i], if the quote at b[at]
-// does not open a field.
+// whole reports whether a record with the table's number of fields can end before b[i] if the quote at b[at] does not
+// open a field.
 func (s *csvScanner) whole(b []byte, at, i int) bool {
 	n := bytes.IndexByte(b[at:i], '\n')
 	return n < 0 || s.columns == 0 || len(s.fields)+1+bytes.Count(b[at:at+n], []byte{s.comma}) == s.columns
 }
 
-// resume moves past a record with a misplaced quote, and turns err into an error of a row. Other errors, one of the
-// last record, and one after maxRescan bytes were scanned again are returned unchanged.
+// resume moves past a record with a misplaced quote, and turns err into the error of a row. It returns err unchanged if
+// it is another error, if the record is the last one, or once maxRescan bytes were scanned again.
 func (s *csvScanner) resume(err error) error {
 	q := quoteOf(err)
 	if q == nil || s.in.rest()[q.size-1] != '\n' {
@@ -267,13 +267,13 @@ func (s *csvScanner) resume(err error) error {
 // quoteError is the cause of the error of a record with a misplaced quote.
 type quoteError struct {
 	reason      string
-	at, n       int // offset of the quote in the record, bytes that were scanned from there
-	size, lines int // of the record, as far as can be known
+	at, n       int // offset of the quote in the record; bytes scanned from there on
+	size, lines int // of the record, as far as known
 }
 
 func (e *quoteError) Error() string { return e.reason }
 
-// quoteOf is the quoteError in err; nil if there is none.
+// quoteOf returns the quoteError in err, or nil.
 func quoteOf(err error) *quoteError {
 	e, ok := err.(*fault.Error)
 	if !ok {
@@ -283,7 +283,7 @@ func quoteOf(err error) *quoteError {
 	return q
 }
 
-// within sets the size of the record in a quoteError; other errors, and nil, it only returns.
+// within sets the size of the record in a quoteError; it returns other errors, and nil, unchanged.
 func within(wrong error, size, lines int) error {
 	if q := quoteOf(wrong); q != nil {
 		q.size, q.lines = size, lines
@@ -291,7 +291,7 @@ func within(wrong error, size, lines int) error {
 	return wrong
 }
 
-// fail is a quoteError at n bytes at offset at of the record that is being parsed.
+// fail returns a quoteError about n bytes at offset at of the record that is being parsed.
 func (s *csvScanner) fail(at, n int, format string, args ...any) error {
 	line := s.below + 1 + int64(bytes.Count(s.in.rest()[:at], []byte{'\n'}))
 	return &fault.Error{Class: fault.Corrupt, At: s.in.span(s.off+int64(at), int64(n)), Path: linePath(line, ""),

@@ -8,24 +8,24 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// Rows and bytes after which a dry run discards what it appended.
+// Numbers of rows and bytes after which a dry run discards the appended values.
 const (
 	dryRunRows = 1024
 	dryRunText = 4 << 20
 )
 
-// dryRun appends rows to builders whose arrays are never used, to find out whether the rows fit the schema: the values
+// dryRun appends rows to builders whose arrays are never used, to determine whether the rows fit the schema: the values
 // of a row that fails could not be removed from the builders of a batch.
 type dryRun struct {
 	mem    memory.Allocator
-	cols   []array.Builder // by field, as those of the batch
-	maps   []array.Builder // those of them with a map, which refuse a value after half an entry
+	cols   []array.Builder // by field, like those of the batch
+	maps   []array.Builder // the builders of cols with a map, which refuse a value after half an entry
 	append func() error
 	rows   int
-	start  int64 // the weight at which cols were empty
+	start  int64 // the weight when cols were last emptied
 }
 
-// row appends the current row of b, and returns the error with which that fails.
+// row appends the current row of b, and returns the error, if any.
 func (r *dryRun) row(b *batcher) error {
 	if r.append == nil {
 		r.cols = make([]array.Builder, len(b.cols))

@@ -16,7 +16,7 @@ import (
 	"stoa/store"
 )
 
-// peopleAs is a file with a table of three people, written with options of the format.
+// peopleAs returns a file with a table of three people, written with options of the format.
 func peopleAs(name string, o format.Options) []byte {
 	ctx, mem := context.Background(), store.NewMemory(nil)
 	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int32},
@@ -40,7 +40,7 @@ func peopleAs(name string, o format.Options) []byte {
 	return mem.Bytes(name)
 }
 
-// Writing options as a struct, and as the command has them.
+// Writing options as a struct, and as the command spells them.
 func ExampleCSVWriteOptions() {
 	o := text.CSVWriteOptions{Delimiter: ';', Null: "NULL"}
 	fmt.Println(o.Strings(), o.Formats())

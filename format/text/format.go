@@ -17,7 +17,7 @@ import (
 // CSV is comma-separated text (RFC 4180).
 var CSV = separated("csv", "comma-separated values", ',')
 
-// TSV is tab-separated text, quoted as CSV is.
+// TSV is tab-separated text, quoted like CSV.
 var TSV = separated("tsv", "tab-separated values", '\t')
 
 func separated(name, title string, comma byte) format.Format {
@@ -49,7 +49,7 @@ func separated(name, title string, comma byte) format.Format {
 	return f
 }
 
-// recovering is format.Format.Recover: the same as open, since text has no metadata to be recovered.
+// recovering is format.Format.Recover: the same as open, since text has no metadata to recover.
 func recovering(open func(context.Context, format.Target, format.OpenOptions) (format.Reader,
 	error)) func(context.Context, format.Target, format.OpenOptions) (format.Reader, []region.Finding, error) {
 	return func(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, []region.Finding, error) {
@@ -107,7 +107,7 @@ func createCSV(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.Wri
 		return nil, err
 	}
 	comma = cmp.Or(opts.Delimiter, comma)
-	for _, f := range sc.Fields() { // columns may share a name, but not the members of their cells, which are JSON
+	for _, f := range sc.Fields() { // columns may share a name, but the members of their cells, which are JSON, may not
 		if err := cells.Distinct([]arrow.Field{f}, ""); err != nil {
 			return nil, err
 		}

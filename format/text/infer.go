@@ -4,7 +4,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// class is a set of the kinds of values that were seen in a column.
+// class is a set of the kinds of values seen in a column.
 type class uint16
 
 const (
@@ -17,12 +17,12 @@ const (
 	isStamp    // a timestamp without zone
 	isZoned    // a timestamp with zone
 	isNanos    // a timestamp has more than six digits
-	isNegative // an isInt is
+	isNegative // there is a negative isInt
 	isString   // anything else
 	isNull     // no value
 )
 
-// classOf is the kind of one cell that is not null.
+// classOf returns the kind of one cell that is not null.
 func classOf(s []byte) class {
 	if len(s) == 0 {
 		return isString
@@ -41,7 +41,7 @@ func classOf(s []byte) class {
 	return isString
 }
 
-// numeric is the kind of a cell that begins like a number.
+// numeric returns the kind of a cell that begins like a number.
 func numeric(s []byte) class {
 	digits := s
 	if s[0] == '-' || s[0] == '+' {
@@ -54,7 +54,7 @@ func numeric(s []byte) class {
 		return isString
 	}
 	if len(digits) > 1 && digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9' {
-		return isStampOr(s, isString) // a leading zero, as in 007, would be lost in a number
+		return isStampOr(s, isString) // a number would lose the leading zero, as in 007
 	}
 	plain := true
 	for _, c := range digits {
@@ -71,7 +71,7 @@ func numeric(s []byte) class {
 
 func integer(s []byte) class {
 	if s[0] == '+' {
-		return isString // the plus, as of a telephone number, would be lost
+		return isString // a number would lose the plus, as in a telephone number
 	}
 	if v, ok := parseInt(s); ok {
 		switch {
@@ -89,7 +89,7 @@ func integer(s []byte) class {
 	return isBig
 }
 
-// isStampOr is the kind of a date or timestamp, or else other.
+// isStampOr returns the kind of a date or timestamp, or else other.
 func isStampOr(s []byte, other class) class {
 	if _, rest, ok := parseDate(s); ok && len(rest) == 0 {
 		return isDate
@@ -108,7 +108,7 @@ func isStampOr(s []byte, other class) class {
 	return out
 }
 
-// infer is the type that holds all values that were seen without loss; utf8 if no other does.
+// infer returns the type that holds all values seen without loss; utf8 if no other type does.
 func (c class) infer() arrow.DataType {
 	unit := arrow.Microsecond
 	if c&isNanos != 0 {

@@ -21,15 +21,15 @@ type input struct {
 	r     io.Reader
 	err   error // the final error of r; io.EOF at the end
 	buf   []byte
-	at    int    // index in buf of the first byte that is not consumed
+	at    int    // index in buf of the first unconsumed byte
 	off   int64  // offset of buf[0] in the text
-	limit int64  // the most bytes of a record
-	most  int64  // the most fields of a record; 0: any number
+	limit int64  // maximum bytes of a record
+	most  int64  // maximum fields of a record; 0: any number
 	small string // name of the limit that bounds a record, for messages
 
-	deepest int64 // the most levels of nested arrays and objects in a record
+	deepest int64 // maximum nesting of arrays and objects in a record
 	gzip    bool
-	chunk   int // the least bytes to read at once
+	chunk   int // minimum bytes to read at once
 }
 
 const inputChunk = 256 << 10
@@ -46,7 +46,7 @@ func newInput(ctx context.Context, src store.Source, t format.Target, limits for
 	return newInputOf(seq, t, limits, inputChunk)
 }
 
-// newInputOf reads chunk bytes at once.
+// newInputOf returns an input that reads chunk bytes at once.
 func newInputOf(seq *sequential, t format.Target, limits format.Limits, chunk int) (*input, error) {
 	limits = limits.WithDefaults()
 	in := &input{name: t.Name, r: seq, off: t.At.From, limit: limits.Page / recordPart, small: "the page limit",
@@ -112,7 +112,7 @@ func (in *input) wrap(err error) error {
 	if errors.As(err, &own) {
 		return own.err
 	}
-	if in.gzip { // rows have been given
+	if in.gzip { // rows have already been returned
 		err = fmt.Errorf("%w; the only checksum is that of the whole text: any row before may have other values", err)
 	}
 	return &fault.Error{Class: fault.Corrupt, At: fault.Span{Object: in.name}, Path: "gzip", Cause: err}
@@ -145,7 +145,7 @@ func (in *input) fill() error {
 	switch err {
 	case nil:
 	case io.EOF, io.ErrUnexpectedEOF:
-		// ErrUnexpectedEOF may be that of ReadFull, or of a truncated gzip stream
+		// ErrUnexpectedEOF may come from ReadFull, or from a truncated gzip stream
 		in.err = io.EOF
 		if err := in.cut(); err != nil {
 			in.err = err
@@ -177,13 +177,13 @@ func (in *input) cut() error {
 // more reports whether the text continues, with bytes or an error.
 func (in *input) more() bool { return len(in.rest()) > 0 || in.fill() != io.EOF }
 
-// rest are the unconsumed bytes in the buffer.
+// rest returns the unconsumed bytes in the buffer.
 func (in *input) rest() []byte { return in.buf[in.at:] }
 
-// offset is the offset in the text of the first unconsumed byte.
+// offset returns the offset in the text of the first unconsumed byte.
 func (in *input) offset() int64 { return in.off + int64(in.at) }
 
-// span is a place in the text; for a compressed text the whole object.
+// span returns a range of the text; for a compressed text, the whole object.
 func (in *input) span(off, n int64) fault.Span {
 	if in.gzip {
 		return fault.Span{Object: in.name}

@@ -13,9 +13,9 @@ type node struct {
 	b        array.Builder
 	typ      arrow.DataType
 	nullable bool
-	width    int64  // values that a null takes: a null struct has one in each field, too
+	width    int64  // values that a null takes: a null struct also has one in each field
 	set      setter // of scalars
-	isText   bool   // a string: other values are taken as their JSON text
+	isText   bool   // a string: other values are stored as their JSON text
 	quoted   bool   // the value must be a JSON string
 
 	// of structs
@@ -23,9 +23,9 @@ type node struct {
 	fields []*node // nil: the field is not read
 	index  map[string]int
 	rows   int   // number of objects read
-	seen   []int // for each field the number of the object in which it was seen last
+	seen   []int // for each field, the number of the last object that had it
 
-	dryRun bool // of a row: missing fields need not be appended
+	dryRun bool // of a row: no nulls are appended for missing fields
 
 	// A column that is null in all rows of a batch so far is idle: its builder is empty.
 	before *int  // of a column: the rows of the batch; nil: it cannot be idle
@@ -130,7 +130,7 @@ func (p *jsonParser) scalar(n *node, c byte) error {
 	return nil
 }
 
-// foreign appends the next value by arrow-go's UnmarshalJSON.
+// foreign appends the next value with arrow-go's UnmarshalJSON.
 func (p *jsonParser) foreign(n *node) error {
 	start := p.at
 	raw, err := p.skip()
@@ -266,7 +266,7 @@ func (p *jsonParser) member(n *node, i int) error {
 	return nil
 }
 
-// missing appends nulls to the fields of a struct that the current object does not have.
+// missing appends nulls to the fields of a struct that are not in the current object.
 func (p *jsonParser) missing(n *node) error {
 	for i, f := range n.fields {
 		if n.seen[i] == n.rows || f == nil {
@@ -286,7 +286,7 @@ func (p *jsonParser) missing(n *node) error {
 	return nil
 }
 
-// absent is missing for the columns of a row: idle ones are only counted, and a column whose builder is still empty
+// absent is missing for the columns of a row: idle columns are only counted, and a column whose builder is still empty
 // becomes idle.
 func (p *jsonParser) absent(n *node) error {
 	if err := p.fill(n.idlers); err != nil {
@@ -319,7 +319,7 @@ func (p *jsonParser) absent(n *node) error {
 	return nil
 }
 
-// fill counts n values for which there is no text; a row may have only so many.
+// fill counts n values that have no text; a row has a limited number of them.
 func (p *jsonParser) fill(n int64) error {
 	p.filled += n
 	if p.room -= n; p.room < 0 {
@@ -328,7 +328,7 @@ func (p *jsonParser) fill(n int64) error {
 	return nil
 }
 
-// fieldError names the field that an error is in.
+// fieldError names the field in which an error occurred.
 type fieldError struct {
 	name string
 	err  error

@@ -16,11 +16,11 @@ type jsonParser struct {
 	depth   int
 	lenient bool   // keys that are not in the schema are skipped
 	scratch []byte // for strings with escapes
-	fresh   int64  // number of fields that look has found
-	most    int64  // the most of them
-	filled  int64  // number of values without a text, of missing members
+	fresh   int64  // number of fields that look found
+	most    int64  // the maximum of fresh
+	filled  int64  // number of missing members, which are values without a text
 	room    int64  // how many more of them the row may have
-	deepest int64  // the most levels of nested arrays and objects in the row; 0: the default of format.Limits
+	deepest int64  // maximum nesting of arrays and objects in the row; 0: the default of format.Limits
 }
 
 func (p *jsonParser) reset(b []byte) { p.b, p.at, p.depth = b, 0, 0 }
@@ -86,7 +86,7 @@ func (p *jsonParser) enter() error {
 	return nil
 }
 
-// list calls each for the elements of the array that comes next; each must consume one.
+// list calls each for every element of the next array; each must consume one element.
 func (p *jsonParser) list(each func() error) error {
 	if err := p.enter(); err != nil {
 		return err
@@ -112,8 +112,7 @@ func (p *jsonParser) list(each func() error) error {
 	}
 }
 
-// object calls each for the members of the object that comes next; each must consume the value. key is valid until
-// then.
+// object calls each for every member of the next object; each must consume the value. key is valid until then.
 func (p *jsonParser) object(each func(key []byte) error) error {
 	if err := p.enter(); err != nil {
 		return err
@@ -149,7 +148,7 @@ func (p *jsonParser) object(each func(key []byte) error) error {
 	}
 }
 
-// text consumes the string that comes next. It is valid until the next one is read.
+// text consumes the next string. The result is valid until the next one is read.
 func (p *jsonParser) text() ([]byte, error) {
 	start := p.at + 1
 	for i := start; i < len(p.b); i++ {
@@ -201,7 +200,8 @@ func (p *jsonParser) escaped(start, i int) ([]byte, error) {
 	return nil, p.fail("the string is not closed")
 }
 
-// appendUnescaped appends the character of the escape that b begins with; n is its length, 0 if it is invalid.
+// appendUnescaped appends the character of the escape sequence at the beginning of b; n is its length, 0 if it is
+// invalid.
 func appendUnescaped(out, b []byte) (_ []byte, n int) {
 	if len(b) < 2 {
 		return out, 0

@@ -73,21 +73,21 @@ func (c *jsonlOptions) begin(ctx context.Context, r *reader) error {
 	return nil
 }
 
-// shape is what was seen of a field when a schema is inferred.
+// shape is what is known of a field when a schema is inferred.
 type shape struct {
-	class  class // of scalars, with isString for strings
+	class  class // of scalars; strings have isString
 	names  []string
 	fields map[string]*shape // of objects
 	item   *shape            // of arrays
 }
 
-// sampleJSON is the shape of up to sampleRows rows, and their number. Damaged lines are skipped, and reported when the
-// rows are read; if there are no others the first one is an error.
+// sampleJSON returns the shape of up to sampleRows rows, and their number. Damaged lines are skipped, and reported when
+// the rows are read; if all lines are damaged, the first is an error.
 func sampleJSON(in *input) (*shape, int, error) {
 	top := &shape{}
 	p := jsonParser{most: in.most, deepest: in.deepest}
 	n := 0
-	var first error // of a line
+	var first error // the error of the first damaged line
 	for line := int64(1); n < sampleRows && in.offset() < sampleBytes; line++ {
 		off := in.offset()
 		b, _, err := in.line()
@@ -200,8 +200,8 @@ func (s *shape) arrowFields() []arrow.Field {
 	return out
 }
 
-// arrowType is the type that holds all values that were seen. For values of several kinds, and for nothing but nulls
-// and empty objects, it is utf8: strings, and the JSON text of other values.
+// arrowType returns the type that holds all values seen. For values of several kinds, and for nothing but nulls and
+// empty objects, it is utf8: strings, and the JSON text of other values.
 func (s *shape) arrowType() arrow.DataType {
 	switch scalar := s.class &^ isNull; {
 	case scalar == 0 && s.fields != nil && s.item == nil && len(s.names) > 0:
@@ -292,7 +292,7 @@ func (r *jsonlRows) object(top *node) error {
 	return r.p.end()
 }
 
-// blameJSON adds the place to an error in a line of size bytes at offset off, and a hint.
+// blameJSON adds the location to an error in a line of size bytes at offset off, and a hint.
 func blameJSON(in *input, line, off, size int64, err error, hint string) error {
 	at := in.span(off, size)
 	var j *jsonError

@@ -5,32 +5,32 @@ import (
 	"stoa/format/option"
 )
 
-// CSVWriteOptions are the options of writing CSV and TSV, for stoa.CreateOptions.Typed. The zero value of each is the
+// CSVWriteOptions are the options for writing CSV and TSV, for stoa.CreateOptions.Typed. The zero value of each is the
 // default.
 type CSVWriteOptions struct {
-	NoHeader  bool   // the names are not written
-	Delimiter byte   // an ASCII character between fields; 0: a comma, of TSV a tab
+	NoHeader  bool   // no header with the names is written
+	Delimiter byte   // an ASCII character between fields; 0: a comma, in TSV a tab
 	Null      string // the text of null; an empty string is written as ""
-	Gzip      *bool  // compressed; nil: if the name ends in .gz
+	Gzip      *bool  // compress; nil: if the name ends in .gz
 }
 
-// CSVReadOptions are the options of reading CSV and TSV, for stoa.OpenOptions.Typed. The zero value of each is the
+// CSVReadOptions are the options for reading CSV and TSV, for stoa.OpenOptions.Typed. The zero value of each is the
 // default.
 type CSVReadOptions struct {
 	NoHeader  bool   // the first line is a row; columns are c1, c2, …
-	Delimiter byte   // an ASCII character between fields; 0: a comma, of TSV a tab
+	Delimiter byte   // an ASCII character between fields; 0: a comma, in TSV a tab
 	Null      string // unquoted text that means null
 	Types     Types  // of columns
 	Schema    string // names and types of all columns, such as id: int64, at: timestamp[us]
 }
 
-// JSONLWriteOptions are the options of writing JSON lines, for stoa.CreateOptions.Typed. The zero value of each is the
+// JSONLWriteOptions are the options for writing JSON lines, for stoa.CreateOptions.Typed. The zero value of each is the
 // default.
 type JSONLWriteOptions struct {
-	Gzip *bool // compressed; nil: if the name ends in .gz
+	Gzip *bool // compress; nil: if the name ends in .gz
 }
 
-// JSONLReadOptions are the options of reading JSON lines, for stoa.OpenOptions.Typed. The zero value of each is the
+// JSONLReadOptions are the options for reading JSON lines, for stoa.OpenOptions.Typed. The zero value of each is the
 // default.
 type JSONLReadOptions struct {
 	Schema  string  // names and types of all fields, such as id: int64, tags: list<utf8>
@@ -86,13 +86,13 @@ var (
 		}}
 )
 
-// named is an option table whose errors name another format.
+// named returns an option table whose errors name another format.
 func named[S any](t option.Table[S], format string) *option.Table[S] {
 	t.Format = format
 	return &t
 }
 
-// gzipped is the option gzip; stoa.Create sets it if the name ends in .gz.
+// gzipped returns the option gzip; stoa.Create sets it if the name ends in .gz.
 func gzipped[S any](at func(*S) **bool) option.Option[S] {
 	return option.Tri("gzip", "whether the text is compressed with gzip (default: if the name ends in .gz)", at)
 }
@@ -118,26 +118,26 @@ func delimiter[S any](at func(*S) *byte) option.Option[S] {
 		})
 }
 
-// Strings are the options as strings, as in --opt.
+// Strings returns the options as strings, as in --opt.
 func (o CSVWriteOptions) Strings() map[string]string { return csvWriting.Strings(&o) }
 
-// Strings are the options as strings, as in --source-opt.
+// Strings returns the options as strings, as in --source-opt.
 func (o CSVReadOptions) Strings() map[string]string { return csvReading.Strings(&o) }
 
-// Strings are the options as strings, as in --opt.
+// Strings returns the options as strings, as in --opt.
 func (o JSONLWriteOptions) Strings() map[string]string { return jsonlWriting.Strings(&o) }
 
-// Strings are the options as strings, as in --source-opt.
+// Strings returns the options as strings, as in --source-opt.
 func (o JSONLReadOptions) Strings() map[string]string { return jsonlReading.Strings(&o) }
 
-// Formats are the formats that the options are for.
+// Formats returns the names of the formats that the options are for.
 func (CSVWriteOptions) Formats() []string { return []string{"csv", "tsv"} }
 
-// Formats are the formats that the options are for.
+// Formats returns the names of the formats that the options are for.
 func (CSVReadOptions) Formats() []string { return []string{"csv", "tsv"} }
 
-// Formats are the formats that the options are for.
+// Formats returns the names of the formats that the options are for.
 func (JSONLWriteOptions) Formats() []string { return []string{"jsonl"} }
 
-// Formats are the formats that the options are for.
+// Formats returns the names of the formats that the options are for.
 func (JSONLReadOptions) Formats() []string { return []string{"jsonl"} }

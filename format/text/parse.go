@@ -68,7 +68,7 @@ func textSetter(b array.Builder, t arrow.DataType) setter {
 	return nil
 }
 
-// valueError is about a text that is not a value of a type.
+// valueError is the error of a text that is not a value of a type.
 type valueError struct {
 	text string
 	typ  arrow.DataType
@@ -99,7 +99,7 @@ func newValueError(s []byte, t arrow.DataType, why string) error {
 	return &valueError{text, t, why}
 }
 
-// view is s as a string without a copy, for functions that do not keep it.
+// view returns s as a string without a copy, for functions that do not keep it.
 func view(s []byte) string { return unsafe.String(unsafe.SliceData(s), len(s)) }
 
 func parseBool(s []byte) (v, ok bool) {
@@ -265,7 +265,7 @@ func shortDecimal(s []byte, scale, precision int) (n int64, ok bool) {
 
 var errDigits = errors.New("it has more digits than the type")
 
-// parseDecimal is s as an integer of units 10^-scale.
+// parseDecimal returns s as an integer in units of 10^-scale.
 func parseDecimal(s []byte, scale, precision int) (*big.Int, error) {
 	digits, exp, ok := splitDecimal(s)
 	if !ok {
@@ -438,7 +438,7 @@ func stampSetter(b *array.TimestampBuilder, t *arrow.TimestampType) setter {
 	}
 }
 
-// localOffset is the offset of loc from UTC when its clocks show sec.
+// localOffset returns the offset of loc from UTC when its clocks show sec.
 func localOffset(sec int64, loc *time.Location) int64 {
 	u := time.Unix(sec, 0).UTC()
 	local := time.Date(u.Year(), u.Month(), u.Day(), u.Hour(), u.Minute(), u.Second(), 0, loc)

@@ -11,10 +11,10 @@ import (
 	"stoa/format"
 )
 
-// probeBytes is how much of a text Probe reads.
+// probeBytes is the number of bytes of a text that Probe reads.
 const probeBytes = 64 << 10
 
-// head is the start of a text, decompressed; whole: it is all of it.
+// head returns the start of a text, decompressed; whole: it is the entire text.
 func head(ctx context.Context, t format.Target) (b []byte, whole bool, err error) {
 	src, err := t.Tree.Open(ctx, t.Name)
 	if err != nil {
@@ -86,7 +86,7 @@ func probeJSONL(ctx context.Context, t format.Target) (format.Match, error) {
 		return format.Likely, nil
 	}
 	if isText(b) && delimited(b, whole, ',')+delimited(b, whole, '\t') > format.No && !mostlyObjects(b) {
-		return format.No, nil // JSON lines by its name only
+		return format.No, nil // JSON lines only by its name
 	}
 	// damaged, or not text, such as a hole of zeros: the reader reports where
 	if hasObject(b, whole) || !whole && beginsWithHole(b) {
@@ -153,7 +153,7 @@ func probeCSV(ctx context.Context, t format.Target, name string, comma byte) (fo
 	return delimited(b, whole, comma), nil
 }
 
-// notDamage is err, or nil for damage: a stream that cannot be decompressed is just not text.
+// notDamage returns err, or nil for damage: a stream that cannot be decompressed is not text.
 func notDamage(err error) error {
 	if isCorrupt(err) {
 		return nil
@@ -161,7 +161,7 @@ func notDamage(err error) error {
 	return err
 }
 
-// delimited is Maybe if the first rows, at least two, have the same number of fields, at least two; else No.
+// delimited returns Maybe if the first rows, at least two, have the same number of fields, at least two; else No.
 func delimited(b []byte, whole bool, comma byte) format.Match {
 	s := newCSVScanner(&input{buf: b, err: io.EOF}, comma)
 	columns, rows := 0, 0
@@ -171,7 +171,7 @@ func delimited(b []byte, whole bool, comma byte) format.Match {
 			break
 		}
 		if !whole && len(s.in.rest()) == 0 {
-			break // the last row may be cut
+			break // the last row may be truncated
 		}
 		if err != nil || rows > 0 && len(s.fields) != columns {
 			return format.No

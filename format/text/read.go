@@ -21,15 +21,15 @@ import (
 
 const (
 	maxRows = 64 << 10 // of a batch
-	maxText = 32 << 20 // weight, see records, at which a batch ends
+	maxText = 32 << 20 // weight (see records) at which a batch ends
 
-	// Schemas are inferred from so many rows or bytes.
+	// Numbers of rows and bytes from which schemas are inferred.
 	sampleRows  = 1000
 	sampleBytes = 4 << 20
 
-	// inOrder is how many bad rows are reported between the rows before and after them. Each of them ends a batch; if
-	// every other row were bad, each row would be a batch, at the cost of all its columns. The errors of further bad
-	// rows are reported at once, ahead of the good rows that were gathered before them.
+	// inOrder is the number of bad rows that are reported in order, between the rows before and after them. Each of
+	// them ends a batch; if every other row were bad, each row would be a batch, at the cost of all its columns. The
+	// errors of further bad rows are reported at once, ahead of the good rows that were gathered before them.
 	inOrder = 16
 )
 
@@ -38,10 +38,10 @@ type records interface {
 	// next moves to the next row; io.EOF after the last.
 	next() error
 	// into returns a function that appends the current row to builders by field, nil for fields that are not read. rows
-	// is the number of rows in the builders; the builder of a column that is null in all of them may be empty. With nil
-	// for rows it is a dry run, which need not append what cannot fail.
+	// is the number of rows in the builders; the builder of a column that is null in all of them may be empty. If rows
+	// is nil it is a dry run, which may skip values that cannot fail.
 	into(cols []array.Builder, rows *int) (row func() error)
-	// weight is the number of bytes read, with those that values without a text take.
+	// weight returns the number of bytes read, plus the estimated size of values without a text.
 	weight() int64
 }
 
@@ -74,7 +74,7 @@ func (r *reader) Order() []format.Key     { return nil }
 func (r *reader) Close() error            { return r.src.Close() }
 func (r *reader) Meta() []format.KeyValue { return r.meta }
 
-// Columns are the top-level fields.
+// Columns returns the top-level fields.
 func (r *reader) Columns() []format.Column {
 	out := make([]format.Column, r.schema.NumFields())
 	for i, f := range r.schema.Fields() {
@@ -93,18 +93,18 @@ func (r *reader) Parts(ctx context.Context, _ format.Query) iter.Seq2[format.Par
 	}
 }
 
-// RowGroups is format.Reader.RowGroups: one, with an unknown number of rows.
+// RowGroups implements format.Reader: one row group with an unknown number of rows.
 func (r *reader) RowGroups(_ context.Context, p format.Part, _ format.Query) ([]format.RowGroup, error) {
 	return []format.RowGroup{{Part: p.Ref, Rows: -1, Bytes: p.Bytes}}, nil
 }
 
-// Chunk is Unsupported: the reader is a format.Batcher.
+// Chunk returns an error of class Unsupported: the reader is a format.Batcher.
 func (r *reader) Chunk(context.Context, format.RowGroup, int, vec.Range) (format.Chunk, error) {
 	return nil, fault.Unsupportedf(fault.Span{Object: r.target.Name}, "",
 		"text is read row by row, not by column chunk")
 }
 
-// Batches is format.Batcher.Batches. A row that does not fit the schema is an error, after which the loop may continue.
+// Batches implements format.Batcher. A row that does not fit the schema is an error, after which the loop may continue.
 func (r *reader) Batches(ctx context.Context, _ format.RowGroup, q format.Query, rows vec.Range,
 	mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
 	if mem == nil {
@@ -137,10 +137,10 @@ type batcher struct {
 	from   records
 	row    func() error // appends the current row of from to the builders
 	schema *arrow.Schema
-	made   []array.Builder // of the fields that are read, in the order of the query
+	made   []array.Builder // of the fields read, in the order of the query
 	cols   []array.Builder // the same by field; nil: not read
 	n      int             // rows in the builders
-	alike  []int           // for each of made, the first one of its type
+	alike  []int           // for each of made, the first builder of the same type
 	mem    memory.Allocator
 
 	bad    int // number of rows that did not fit
@@ -177,7 +177,7 @@ func (b *batcher) release() {
 	b.dryRun.release()
 }
 
-// append appends the current row. clean: if it failed, it left nothing in the builders.
+// append appends the current row. clean: a row that failed left nothing in the builders.
 func (b *batcher) append() (clean bool, err error) {
 	if b.bad >= inOrder {
 		if err := b.dryRun.row(b); err != nil {
@@ -203,7 +203,7 @@ func (b *batcher) run(ctx context.Context, rows vec.Range, yield func(arrow.Reco
 		}
 		if err != nil {
 			var one *rowError
-			final := !errors.Is(err, fault.Corrupt) || !errors.As(err, &one) // it is not about one row
+			final := !errors.Is(err, fault.Corrupt) || !errors.As(err, &one) // not about one row
 			if final || !clean || b.bad < inOrder {
 				if err := b.flush(yield); err != nil {
 					return err
@@ -233,7 +233,7 @@ func (b *batcher) run(ctx context.Context, rows vec.Range, yield func(arrow.Reco
 
 // flush yields the complete rows in the builders as a batch; the values of a failed row after them are discarded.
 func (b *batcher) flush(yield func(arrow.RecordBatch, error) bool) error {
-	if b.n == 0 { // without new arrays: there may be very many bad rows, and columns
+	if b.n == 0 { // makes no new arrays: there may be very many bad rows, and columns
 		empty(b.made)
 		return nil
 	}
@@ -243,7 +243,7 @@ func (b *batcher) flush(yield func(arrow.RecordBatch, error) bool) error {
 			c.Release()
 		}
 	}()
-	nulls := map[int]arrow.Array{} // for columns without a value: one array for all of a type, by alike
+	nulls := map[int]arrow.Array{} // columns without a value share one array per type, by alike
 	defer func() {
 		for _, a := range nulls {
 			a.Release()
@@ -305,13 +305,13 @@ type rowError struct {
 	row int64 // ordinal in the file
 }
 
-// LostRows are the rows, as ordinals in the row group, which is the file, that the error costs.
+// LostRows returns the rows that the error costs, as ordinals in the row group, which is the file.
 func (e *rowError) LostRows() (from, to int64) { return e.row, e.row + 1 }
 
 func (e *rowError) Error() string { return e.err.Error() }
 func (e *rowError) Unwrap() error { return e.err }
 
-// linePath is the path of a line, or of a column in it, in errors.
+// linePath returns the path of a line, or of a column in it, in errors.
 func linePath(line int64, column string) string {
 	if column == "" {
 		return fmt.Sprintf("line %d", line)
@@ -319,7 +319,7 @@ func linePath(line int64, column string) string {
 	return fmt.Sprintf("line %d, column %q", line, column)
 }
 
-// types is a schema in messages.
+// types returns a schema for messages.
 func types(sc *arrow.Schema) string {
 	var b strings.Builder
 	for i, f := range sc.Fields() {

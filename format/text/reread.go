@@ -9,7 +9,8 @@ import (
 	"stoa/format"
 )
 
-// rereadCSV is format.Format.Reread: a format that reads back what was written with o, with the types of the schema.
+// rereadCSV implements format.Format.Reread: it returns a format that reads back the output of o with the types of the
+// schema.
 func rereadCSV(f format.Format, comma byte) func(*arrow.Schema, format.WriteOptions) (format.Format, bool) {
 	return func(sc *arrow.Schema, o format.WriteOptions) (format.Format, bool) {
 		opts, err := named(csvWriting, f.Name).Parse(o.Opts)
@@ -22,7 +23,7 @@ func rereadCSV(f format.Format, comma byte) func(*arrow.Schema, format.WriteOpti
 	}
 }
 
-// rereadJSONL is format.Format.Reread; false if fields share a name, since such objects cannot be read.
+// rereadJSONL implements format.Format.Reread; false if fields share a name, since such objects cannot be read.
 func rereadJSONL(f format.Format) func(*arrow.Schema, format.WriteOptions) (format.Format, bool) {
 	return func(sc *arrow.Schema, _ format.WriteOptions) (format.Format, bool) {
 		c := jsonlOptions{schema: typed(sc)}
@@ -47,8 +48,8 @@ func duplicateNames(fields []arrow.Field) bool {
 	return false
 }
 
-// typed is the schema with which a text is read back: all fields nullable, dictionaries and extensions as their values,
-// and utf8 for types that cannot be parsed.
+// typed returns the schema with which a text is read back: all fields nullable, dictionaries and extensions as their
+// values, and utf8 for types that cannot be parsed.
 func typed(sc *arrow.Schema) *arrow.Schema {
 	return arrow.NewSchema(typedFields(sc.Fields()), nil)
 }

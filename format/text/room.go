@@ -6,11 +6,11 @@ import (
 	"stoa/fault"
 )
 
-// bytesOfMissing is the estimated memory of a value without a text: {}, with a comma three bytes, has as many of them
+// bytesOfMissing is the estimated memory of a value without a text: {}, three bytes with a comma, has as many of them
 // as a struct has fields.
 const bytesOfMissing = 8
 
-// roomError is about a row that exceeds a limit.
+// roomError is the error of a row that exceeds a limit.
 type roomError string
 
 const errRoom roomError = "its missing members take more memory than a record may have, an eighth of the page limit " +
@@ -22,7 +22,7 @@ func (e roomError) of(in *input, off, size, line int64) error {
 	return fault.Limitf(in.span(off, size), linePath(line, ""), "%s", string(e))
 }
 
-// asRoom is the roomError in err, if there is one.
+// asRoom returns the roomError in err, if there is one.
 func asRoom(err error) (e roomError, ok bool) {
 	ok = errors.As(err, &e)
 	return e, ok

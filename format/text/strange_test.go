@@ -19,8 +19,8 @@ import (
 	"stoa/vec"
 )
 
-// TestStrangeRowsBetween: rows that do not fit, between each two that do, cut the good ones into a batch each
-// only until there were some; each is reported with its row, and the good ones are as they were written.
+// TestStrangeRowsBetween: bad rows that alternate with good rows end a batch each, but only the first few of them; each
+// is reported with its row, and the good rows are read as written.
 func TestStrangeRowsBetween(t *testing.T) {
 	const pairs = 3000
 	for _, c := range []struct {
@@ -83,8 +83,7 @@ func TestStrangeRowsBetween(t *testing.T) {
 	}
 }
 
-// TestSparseRows: members that are missing are null, wherever the values begin and end in a batch, with rows
-// between that do not fit.
+// TestSparseRows: missing members are null, wherever the values begin and end in a batch, with bad rows between.
 func TestSparseRows(t *testing.T) {
 	const rows, columns = 3000, 40
 	r := rand.New(rand.NewPCG(7, 8))
@@ -94,7 +93,7 @@ func TestSparseRows(t *testing.T) {
 	for c := range columns {
 		schema = append(schema, fmt.Sprintf("k%d: %s", c, types[c%len(types)]))
 	}
-	for _, bad := range []int{0, 3, 100} { // one of so many rows
+	for _, bad := range []int{0, 3, 100} { // one row in this many
 		var text, want strings.Builder
 		for i := range rows {
 			var some, all []string
@@ -139,7 +138,8 @@ func TestSparseRows(t *testing.T) {
 	}
 }
 
-// TestOneOfManyColumns: where a row has one of very many columns, the others take no memory of their own in each batch.
+// TestOneOfManyColumns: if each row has only one of very many columns, the others take no memory of their own in each
+// batch.
 func TestOneOfManyColumns(t *testing.T) {
 	const rows, columns = 20_000, 5000
 	var schema []string
@@ -165,8 +165,8 @@ func TestOneOfManyColumns(t *testing.T) {
 	}
 }
 
-// TestMissingMembers: what members that are missing take counts: of a batch, and of a row, in which each {} of
-// two bytes may stand for as many values as a struct has fields.
+// TestMissingMembers: the memory of missing members is counted: in a batch, and in a row, in which each {} of two bytes
+// may stand for as many values as a struct has fields.
 func TestMissingMembers(t *testing.T) {
 	const fields = 5000
 	var schema, inner []string
@@ -208,7 +208,7 @@ func TestMissingMembers(t *testing.T) {
 	}
 }
 
-// rowsAfter reads text as recovery does: the good rows as JSON lines, and the places of the others.
+// rowsAfter reads text as recovery does: it returns the good rows as JSON lines, and the locations of the others.
 func rowsAfter(t *testing.T, f format.Format, text string) (rows string, strange []string) {
 	t.Helper()
 	sc, got, errs := read(f, tree(text), nil, nil, vec.Range{})
@@ -235,8 +235,8 @@ func rowsAfter(t *testing.T, f format.Format, text string) (rows string, strange
 	return buf.String(), strange
 }
 
-// TestBehindStrangeLines: what follows a line that is damaged is read, and says of types, whatever the
-// damage is: a quote too many, or the first line.
+// TestBehindStrangeLines: lines after a damaged line are read, and count for type inference, whatever the damage is: a
+// surplus quote, or the first line.
 func TestBehindStrangeLines(t *testing.T) {
 	for _, c := range []struct {
 		f             format.Format
@@ -264,24 +264,24 @@ func TestBehindStrangeLines(t *testing.T) {
 	}
 }
 
-// TestInsideOfCells: after a wrong quote nothing is taken for a row that is the inside of a cell of the same
-// record, and what follows the record is read.
+// TestInsideOfCells: after a misplaced quote, the inside of a cell of the same record is never taken for a row, and the
+// rows after the record are read.
 func TestInsideOfCells(t *testing.T) {
 	for _, c := range []struct{ text, rows, strange string }{
-		// a bad quote, and a further cell of several lines
+		// a misplaced quote, and another cell of several lines
 		{"a,b\n1,2\n\"x\"y,\"m\n7,8\n9,10\nend\"\n5,6\n", `{"a":1,"b":2}|{"a":5,"b":6}|`, "[t[8+3] line 3 row 1]"},
 		{"a,b\r\n1,2\r\n\"x\"y,\"m\r\n7,8\r\nend\"\r\n5,6\r\n", `{"a":1,"b":2}|{"a":5,"b":6}|`,
 			"[t[10+3] line 3 row 1]"},
-		// a quote too many before the cell of several lines
+		// a surplus quote before the cell of several lines
 		{"a,b,c\n1,2,3\n4,\"y,\"m\n7,8,9\nend\"\n5,6,7\n", `{"a":1,"b":2,"c":3}|{"a":5,"b":6,"c":7}|`,
 			"[t[14+4] line 3 row 1]"},
-		// quotes that are not doubled in a cell of several lines
+		// undoubled quotes in a cell of several lines
 		{"a,b\n1,\"he said \"hi\" ok\n7,8\nmore\"\n5,6\n", `{"a":5,"b":6}|`, "[t[6+10] line 2 row 0]"},
-		// the bad quote ends a cell of several lines, which is not the last
+		// the misplaced quote ends a cell of several lines, which is not the last cell
 		{"a,b\n\"m\n7,8\nend\"x,2\n5,6\n", `{"a":5,"b":6}|`, "[t[4+11] line 2 row 0]"},
 		// a record of one field cannot end in the first line of this cell
 		{"a,b,c\n\"m\n7,8,9\n,\"x\" y\",2,3\n5,6,7\n", `{"a":5,"b":6,"c":7}|`, "[t[6+11] line 2 row 0]"},
-		// two records with too many quotes
+		// two records with surplus quotes
 		{"a,b\n1,\"x\n2,y\n3,\"z\"\n4,\"u\"v\n5,6\n", `{"a":2,"b":"y"}|{"a":3,"b":"z"}|{"a":5,"b":"6"}|`,
 			"[t[6+10] line 2 row 0 t[21+3] line 5 row 3]"},
 	} {
@@ -292,8 +292,8 @@ func TestInsideOfCells(t *testing.T) {
 	}
 }
 
-// TestEndlessQuotes: lines each of which opens a quote that never ends, or ends wrongly, are gone through a
-// bounded number of times.
+// TestEndlessQuotes: lines that each open a quote that never ends, or ends wrongly, are scanned a bounded number of
+// times.
 func TestEndlessQuotes(t *testing.T) {
 	for _, start := range []string{`q",,"`, `q,"`, `q,"x"y`, `q,""`, `"""`, `q,"x"y"z`, `",`, `q,"""x"y,"`, `q,""""`} {
 		line := start + strings.Repeat("b", 4<<10) + "\n"
@@ -319,7 +319,7 @@ func TestEndlessQuotes(t *testing.T) {
 	}
 }
 
-// TestCutAnywhere: records with wrong quotes are the same however much of the text is there at a time.
+// TestCutAnywhere: records with misplaced quotes are the same however much of the text is buffered at a time.
 func TestCutAnywhere(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	cut := func(text []byte, chunk int) (out []string) {
@@ -365,7 +365,7 @@ func whole(t *testing.T, text []byte) store.Source {
 	return src
 }
 
-// TestFarQuotes: the quote that ends a field with a wrong one is not looked for to the text's end.
+// TestFarQuotes: the search for the quote that ends a field with a misplaced one does not extend to the text's end.
 func TestFarQuotes(t *testing.T) {
 	text := "a,b\n1,\"x\"y\n" + strings.Repeat("2,z\n", maxQuoteScan/4) + "3,z\"\n"
 	rows, strange := rowsAfter(t, CSV, text)
@@ -374,12 +374,12 @@ func TestFarQuotes(t *testing.T) {
 	}
 }
 
-// TestLinesOfCR: a text whose lines end in CR alone has no rows, but is not empty. Where LF ends a line, CR is
-// a character of a name or a value.
+// TestLinesOfCR: a text whose lines end in CR alone has no rows, but is not empty. If lines end in LF, CR is a
+// character of a name or a value.
 func TestLinesOfCR(t *testing.T) {
 	for _, c := range []struct {
 		text, header string
-		want         string // of verify; else the rows
+		want         string // of verify; otherwise the rows
 	}{
 		{"a,b\r1,2\r3,4\r", "true", "[csv.unreadablet[0+12]line 1]"},
 		{"a,b\r1,2\r3,4\r", "false", "[csv.unreadablet[0+12]line 1]"},

@@ -31,7 +31,7 @@ import (
 	"stoa/vec"
 )
 
-// write makes an object "t" of the batches.
+// write writes the batches to an object "t".
 func write(t testing.TB, f format.Format, opts map[string]string, batches ...arrow.RecordBatch) *store.Memory {
 	t.Helper()
 	tree := store.NewMemory(nil)
@@ -83,7 +83,7 @@ func read(f format.Format, tr store.Tree, opts map[string]string, cols []int, ro
 	return r.Schema(), out, errs
 }
 
-// lines is a text as JSON lines, for comparison.
+// lines returns a text as JSON lines, for comparison.
 func lines(t testing.TB, f format.Format, text string, opts map[string]string) string {
 	t.Helper()
 	sc, got, errs := read(f, tree(text), opts, nil, vec.Range{})
@@ -105,7 +105,7 @@ var all = sample.Schema(slices.Concat(sample.Scalars(), sample.Rare(), sample.Ne
 
 var negativeZero = regexp.MustCompile(`-0\.0([,}\]]|$)`)
 
-// TestJSONNegativeZero: as -0, which arrow-go writes, it is a whole number to most readers.
+// TestJSONNegativeZero: written as -0, as arrow-go does, negative zero is an integer to most readers.
 func TestJSONNegativeZero(t *testing.T) {
 	for _, typ := range []arrow.DataType{arrow.FixedWidthTypes.Float16, arrow.PrimitiveTypes.Float32,
 		arrow.PrimitiveTypes.Float64} {
@@ -205,7 +205,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestRoundTripWide does all types side by side, over several batches.
+// TestRoundTripWide is TestRoundTrip with all types side by side, over several batches.
 func TestRoundTripWide(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	sc := sample.Schema(slices.Concat(sample.Scalars()[:13], sample.Nested()[:2])...)
@@ -310,7 +310,7 @@ func TestJSONL(t *testing.T) {
 	}
 }
 
-// TestErrors says where, and that reading continues after a bad row.
+// TestErrors checks the locations in errors, and that reading continues after a bad row.
 func TestErrors(t *testing.T) {
 	big := "a,b\n" + strings.Repeat("1,x\n", 1000)
 	for _, c := range []struct {
@@ -374,7 +374,7 @@ func TestGzip(t *testing.T) {
 			t.Errorf("cut at %d: %v", i, errs)
 		}
 	}
-	for name, whole := range map[string]bool{"t.csv": true, "t.csv.gz": false} { // gzip makes bytes of nothing, too
+	for name, whole := range map[string]bool{"t.csv": true, "t.csv.gz": false} { // gzip output of no input is not empty
 		in, err := newInput(t.Context(), openIn(t, store.NewMemory(map[string][]byte{name: nil}), name),
 			format.Target{Name: name}, format.Limits{})
 		if whole != (err == nil) || !whole && !errors.Is(err, fault.Corrupt) {
@@ -439,10 +439,10 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// TestManyStrangeRows: of rows that do not fit the first thousand are reported one by one, the others as one
-// finding, and none costs as much as the columns that it has nothing for.
+// TestManyStrangeRows: the first thousand bad rows are reported one by one, the others as one finding, and no bad row
+// costs allocations for columns that it lacks.
 func TestManyStrangeRows(t *testing.T) {
-	const rows = 6000 // the schema is made of the first 1000
+	const rows = 6000 // the schema is inferred from the first 1000
 	var text strings.Builder
 	for i := range rows {
 		fmt.Fprintf(&text, "{\"k%d\":%d}\n", i, i)
@@ -475,9 +475,8 @@ func TestManyStrangeRows(t *testing.T) {
 	}
 }
 
-// TestLongRecords: a record that is longer than an eighth of the page limit, and than what is read at once
-// beyond that, is refused, compressed or not, whatever the buffer's size happens to be by then; a shorter one
-// is read.
+// TestLongRecords: a record that exceeds an eighth of the page limit by more than one read is refused, compressed or
+// not, whatever the size of the buffer at that point; a shorter record is read.
 func TestLongRecords(t *testing.T) {
 	const limit = 1 << 20
 	o := format.OpenOptions{Limits: format.Limits{Page: limit * recordPart}}
@@ -518,7 +517,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// FuzzCSV and FuzzJSONL must not panic, and must place every error.
+// FuzzCSV and FuzzJSONL must not panic, and must locate every error.
 func FuzzCSV(f *testing.F) {
 	f.Add("a,b\n1,\"x\"\"\ny\"\r\n2.5,\n")
 	f.Add(zipped("a,b\n1,2\n"))

@@ -13,7 +13,7 @@ import (
 	"stoa/vec"
 )
 
-// maxReportedRows is the number of bad rows that verify reports one by one; all further ones are one finding.
+// maxReportedRows is the number of bad rows that verify reports one by one; the others are one finding.
 const maxReportedRows = 1000
 
 func isCorrupt(err error) bool { return errors.Is(err, fault.Corrupt) }
@@ -66,7 +66,7 @@ func verify(ctx context.Context, t format.Target, o format.OpenOptions, name str
 	}
 }
 
-// finding is the finding of an error.
+// finding returns the finding of an error.
 func finding(name, part string, err error) region.Finding {
 	f := check.Codes(codesOf(name)).Of(name+".unreadable", err, part)
 	var one *rowError

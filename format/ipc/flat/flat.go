@@ -1,5 +1,5 @@
-// Package flat parses the metadata of Arrow IPC, which are flatbuffers, and trusts none of it: every offset, length and
-// count is checked against the bytes that are there. Errors are relative to those bytes (fault.Rel).
+// Package flat parses the metadata of Arrow IPC, which are flatbuffers, without trusting them: every offset, length and
+// count is checked against the available bytes. Errors are relative to those bytes (fault.Rel).
 package flat
 
 import (
@@ -8,13 +8,13 @@ import (
 	"stoa/fault"
 )
 
-// table is a flatbuffers table. Every access is checked: a table or field outside of its bytes is an error relative to
-// the bytes (fault.Rel).
+// table is a flatbuffers table. Every access is checked: a table or field outside of its bytes is a relative error
+// (fault.Rel).
 type table struct {
 	b      []byte
 	pos    int // of the table
 	vtable int
-	fields int // entries of the vtable
+	fields int // number of entries in the vtable
 }
 
 // rootTable returns the root table of a flatbuffer.

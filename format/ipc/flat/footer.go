@@ -6,7 +6,7 @@ import (
 	"stoa/fault"
 )
 
-// AppendFooter makes the table Footer of a file. The schema in it is that of message, the flatbuffer of the schema
+// AppendFooter makes the table Footer of a file. Its schema is the one in message, the flatbuffer of the schema
 // message, which is embedded as a whole: offsets within it are relative and stay valid. A message that cannot be parsed
 // is an error of class Corrupt.
 //
@@ -29,7 +29,7 @@ func AppendFooter(message []byte, dictionaries, batches []Block) ([]byte, error)
 	inner := batchAt + 4 + 24*len(batches)
 	le := binary.LittleEndian
 	b := le.AppendUint32(nil, table)
-	// sizes of vtable and table; places of version, schema, and the two lists
+	// sizes of vtable and table; offsets of version, schema, and the two lists
 	for _, v := range []uint16{12, 20, 16, 4, 8, 12} {
 		b = le.AppendUint16(b, v)
 	}
@@ -60,7 +60,7 @@ func appendBlocks(b []byte, blocks []Block) []byte {
 	return b
 }
 
-// MessageOfFooter makes a schema message of the schema in the footer of a file, which is embedded as a whole.
+// MessageOfFooter makes a schema message from the schema in the footer of a file. The footer is embedded as a whole.
 //
 //	 0 root u32 · vtable 10 bytes · padding u16
 //	16 table: vtable · header · version i16 · header_type u8, padding
@@ -80,7 +80,7 @@ func MessageOfFooter(footer []byte, version int) ([]byte, error) {
 	const table, inner = 16, 32
 	le := binary.LittleEndian
 	b := le.AppendUint32(make([]byte, 0, inner+len(footer)), table)
-	// sizes of vtable and table; places of version, header_type and header
+	// sizes of vtable and table; offsets of version, header_type and header
 	for _, v := range []uint16{10, 12, 8, 10, 4, 0} {
 		b = le.AppendUint16(b, v)
 	}

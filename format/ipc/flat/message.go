@@ -8,7 +8,7 @@ import (
 	"stoa/fault"
 )
 
-// Kinds of messages, as the union Message.header numbers them.
+// Kinds of messages, numbered as in the union Message.header.
 const (
 	Schema      = 1
 	Dictionary  = 2
@@ -18,7 +18,7 @@ const (
 var kindNames = map[int]string{Schema: "schema", Dictionary: "dictionary", RecordBatch: "record batch", 4: "tensor",
 	5: "sparse tensor"}
 
-// KindName is the name of a kind of messages.
+// KindName returns the name of a message kind.
 func KindName(k int) string {
 	if n := kindNames[k]; n != "" {
 		return n
@@ -26,7 +26,7 @@ func KindName(k int) string {
 	return fmt.Sprintf("message of kind %d", k)
 }
 
-// Header is what the metadata of a message has.
+// Header is the parsed metadata of a message.
 type Header struct {
 	Version int   // V5 is 4
 	Kind    int   // Schema, Dictionary or RecordBatch
@@ -39,14 +39,14 @@ type Header struct {
 	Schema  Extent
 }
 
-// Extent is the size of a schema. Its bytes do not bound it: fields may share the bytes of their names.
+// Extent is the size of a schema. It is not bounded by the schema's bytes: fields may share the bytes of their names.
 type Extent struct {
-	Fields int64 // nested ones counted
+	Fields int64 // including nested fields
 	Depth  int64 // nesting of lists, maps and structs
-	Memory int64 // bytes that the library takes for it
+	Memory int64 // bytes that the library needs for it
 }
 
-// Estimated bytes of memory of a field, and of a pair of metadata, without their texts.
+// Estimated bytes of memory of a field, and of a metadata pair, without their texts.
 const (
 	perField = 1 << 10
 	perPair  = 64
@@ -58,14 +58,14 @@ type Batch struct {
 	Nodes   []Node
 	Buffers []Buffer
 	Codec   int   // None, LZ4, Zstd
-	Views   int   // columns of views that say how many buffers they have
-	Size    int64 // of all buffers when decompressed; CheckSizes adds it up
+	Views   int   // number of view columns, which declare their number of buffers
+	Size    int64 // decompressed bytes of all buffers; set by CheckSizes
 }
 
 // Node is one array of a batch, parents before their children.
 type Node struct{ Rows, Nulls int64 }
 
-// Buffer is a run of bytes of the body.
+// Buffer is a range of bytes of the body.
 type Buffer struct{ Off, Len int64 }
 
 // Codecs of bodies.
@@ -75,7 +75,7 @@ const (
 	Zstd = 1
 )
 
-// CodecNames are the codecs as the writer's option spells them.
+// CodecNames are the names of the codecs in the writer's option.
 var CodecNames = map[int]string{None: "none", LZ4: "lz4", Zstd: "zstd"}
 
 // ParseHeader parses the table Message and checks it as far as possible without the body. Errors are relative to b.
@@ -135,10 +135,10 @@ func ParseHeader(b []byte) (Header, error) {
 	return h, fault.New(fault.Unsupported, fault.Span{}, "header_type", "a %s", KindName(h.Kind))
 }
 
-// maxDepth is the nesting at which the walk stops; format.Limits allow less (see Extent).
+// maxDepth is the nesting at which the walk stops; format.Limits allows less (see Extent).
 const maxDepth = 1000
 
-// CheckSchema checks an encapsulated schema message, as in Parquet files, before the library parses it.
+// CheckSchema checks an encapsulated schema message, such as in Parquet files, before the library parses it.
 func CheckSchema(b []byte) (Extent, error) {
 	if len(b) >= 8 && binary.LittleEndian.Uint32(b) == 0xFFFFFFFF {
 		b = b[4:]
@@ -161,7 +161,7 @@ func CheckSchema(b []byte) (Extent, error) {
 // determines its size.
 type schemaCheck struct {
 	Extent
-	left int // how many tables the bytes can still hold
+	left int // the number of tables that the bytes can still hold
 }
 
 func (s *schemaCheck) schema(t table) error {
@@ -191,7 +191,7 @@ func (s *schemaCheck) pair(t table) error {
 	return s.countTable(t)
 }
 
-// textLen is the length of a string field in bytes; 0 if it is absent or invalid.
+// textLen returns the length of a string field in bytes; 0 if it is absent or invalid.
 func (t table) textLen(n int) int64 {
 	b, _, err := t.vector(n, 1, "")
 	if err != nil {
@@ -219,7 +219,7 @@ func (s *schemaCheck) fields(t table, n, depth int, of int64) error {
 		if err := s.countTable(f); err != nil {
 			return err
 		}
-		if of == typeStruct || of == typeUnion { // the items of a list do not count as a field
+		if of == typeStruct || of == typeUnion { // list items do not count as a field
 			s.Fields++
 		}
 		s.Depth = max(s.Depth, int64(depth))
@@ -242,8 +242,8 @@ func (s *schemaCheck) fields(t table, n, depth int, of int64) error {
 	})
 }
 
-// checkType checks the parameters of a type that the library trusts, or takes for damage: values and lists of width 0
-// are valid, but the library does not have them.
+// checkType checks the parameters of a type that the library trusts or treats as damage: values and lists of width 0
+// are valid, but the library does not support them.
 func checkType(f table) error {
 	kind, err := f.number(2, 1, 0, "field.type_type")
 	if err != nil || kind != typeUnion && kind != typeFixedBinary && kind != typeFixedList {
@@ -283,7 +283,7 @@ func parseDictionary(t table, h *Header) (err error) {
 	return parseBatch(data, &h.Batch, h.Body)
 }
 
-// parseBatch parses a RecordBatch whose body has body bytes.
+// parseBatch parses a RecordBatch. body is the size of its body in bytes.
 func parseBatch(t table, r *Batch, body int64) (err error) {
 	if r.Rows, err = t.number(0, 8, 0, "length"); err != nil {
 		return err
@@ -294,7 +294,7 @@ func parseBatch(t table, r *Batch, body int64) (err error) {
 	if err := parseNodes(t, r); err != nil {
 		return err
 	}
-	if len(r.Nodes) > 0 && r.Nodes[0].Rows != r.Rows { // the first is a whole column
+	if len(r.Nodes) > 0 && r.Nodes[0].Rows != r.Rows { // the first node is a top-level column
 		return fault.Rel(t.pos, 4, "length", "%d rows, the first column has %d", r.Rows, r.Nodes[0].Rows)
 	}
 	if err := parseBuffers(t, r, body); err != nil {
@@ -351,7 +351,7 @@ func parseBuffers(t table, r *Batch, body int64) error {
 	return nil
 }
 
-// checkVariadic checks the numbers of buffers of the view columns, and returns the number of these columns.
+// checkVariadic checks the buffer counts of the view columns, and returns the number of these columns.
 func checkVariadic(t table, buffers int) (views int, err error) {
 	b, at, err := t.vector(4, 8, "variadicBufferCounts")
 	if err != nil {
@@ -368,8 +368,8 @@ func checkVariadic(t table, buffers int) (views int, err error) {
 	return len(b) / 8, nil
 }
 
-// CheckSizes compares the uncompressed sizes that the buffers of a compressed body declare with what the codec can
-// expand to (Corrupt), and with limit (Limit), and sets Size. at is the place of the body.
+// CheckSizes compares the uncompressed sizes that the buffers of a compressed body declare with the maximum expansion
+// of the codec (Corrupt), and with limit (Limit), and sets Size. at is the location of the body.
 func (r *Batch) CheckSizes(body []byte, at fault.Span, limit int64) error {
 	r.Size = int64(len(body))
 	if r.Codec == None {
@@ -389,7 +389,7 @@ func (r *Batch) CheckSizes(body []byte, at fault.Span, limit int64) error {
 			maxSize = 64 + (x.Len-8)*maxRatio[r.Codec]
 		}
 		switch {
-		case size == -1: // stored as it is
+		case size == -1: // stored uncompressed
 		case size < 0 || size > maxSize:
 			return fault.Corruptf(span, path, "%d bytes cannot come from %d bytes of %s", size, x.Len-8,
 				CodecNames[r.Codec])
@@ -400,7 +400,7 @@ func (r *Batch) CheckSizes(body []byte, at fault.Span, limit int64) error {
 			r.Size += size
 		}
 	}
-	// Several buffers may share bytes, and repetitive bytes expand very much.
+	// Several buffers may share bytes, and repetitive bytes expand greatly.
 	if maxSize := max(limit, usualRatio*int64(len(body))); r.Size > maxSize {
 		return fault.Limitf(at, "", "a batch of %d bytes uncompressed, and at most %d are read (page limit)", r.Size,
 			maxSize)
@@ -411,8 +411,8 @@ func (r *Batch) CheckSizes(body []byte, at fault.Span, limit int64) error {
 // usualRatio is the ratio of uncompressed to stored bytes up to which a batch may exceed the page limit.
 const usualRatio = 16
 
-// maxRatio is an upper bound of the expansion per compressed byte: LZ4 extends a match by 255 a byte; a run-length
-// block of zstd makes 128 KiB of 4 bytes.
+// maxRatio is an upper bound of the expansion per compressed byte: LZ4 extends a match by 255 per byte; a run-length
+// block of zstd makes 128 KiB from 4 bytes.
 var maxRatio = map[int]int64{LZ4: 255, Zstd: 128 << 10 / 4}
 
 // Footer is the table Footer of a file.
@@ -423,17 +423,17 @@ type Footer struct {
 	Schema       Extent
 }
 
-// Block is the place of a message: metadata with its prefix, then the body.
+// Block is the location of a message: metadata with its prefix, then the body.
 type Block struct {
 	Off  int64 // from the start of the file
 	Meta int32
 	Body int64
 }
 
-// End is the offset after the body.
+// End returns the offset after the body.
 func (b Block) End() int64 { return b.Off + int64(b.Meta) + b.Body }
 
-// First is the offset of the first message that f names, or end if it names none.
+// First returns the offset of the first message in f, or end if f lists none.
 func (f Footer) First(end int64) int64 {
 	for _, list := range [][]Block{f.Dictionaries, f.Batches} {
 		for _, b := range list {
@@ -443,7 +443,7 @@ func (f Footer) First(end int64) int64 {
 	return end
 }
 
-// ParseFooter parses the table Footer; limit is the offset of the footer itself, before which all blocks must be.
+// ParseFooter parses the table Footer; limit is the offset of the footer itself, which all blocks must precede.
 func ParseFooter(b []byte, limit int64) (f Footer, err error) {
 	t, err := rootTable(b)
 	if err != nil {

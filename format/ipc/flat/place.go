@@ -6,16 +6,16 @@ import (
 	"stoa/fault"
 )
 
-// Keys of a record batch's custom metadata for its position in a stream that stoa writes: its number, and its first
-// row. The last batch has no rows and the key KeyEnd. Other readers return custom metadata of messages separately, or
-// skip it.
+// Keys of a record batch's custom metadata for its position in a stream written by stoa: its number, and its first row.
+// The last batch has no rows and the key KeyEnd. Other readers return custom metadata of messages separately, or skip
+// it.
 const (
 	KeyBatch = "stoa.batch"
 	KeyRow   = "stoa.row"
 	KeyEnd   = "stoa.end"
 )
 
-// Place is the position of a batch in its stream, by its custom metadata.
+// Place is the position of a batch in its stream, from its custom metadata.
 type Place struct {
 	Known bool // the batch has one of the keys
 	Batch int64
@@ -55,7 +55,7 @@ func parsePlace(t table) (p Place, err error) {
 	return p, err
 }
 
-// text is a string field.
+// text returns a string field.
 func (t table) text(n int) (string, error) {
 	b, _, err := t.vector(n, 1, "custom_metadata")
 	return string(b), err

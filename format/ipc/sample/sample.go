@@ -18,7 +18,7 @@ import (
 	"stoa/internal/enc/half"
 )
 
-// Scalars returns types of one value that most formats have.
+// Scalars returns scalar types that most formats support.
 func Scalars() []arrow.DataType {
 	return []arrow.DataType{
 		arrow.FixedWidthTypes.Boolean,
@@ -40,7 +40,7 @@ func Scalars() []arrow.DataType {
 	}
 }
 
-// Rare returns further scalar types, which not every format has.
+// Rare returns further scalar types, which not every format supports.
 func Rare() []arrow.DataType {
 	return []arrow.DataType{
 		arrow.Null, arrow.BinaryTypes.StringView, arrow.BinaryTypes.BinaryView,
@@ -51,7 +51,7 @@ func Rare() []arrow.DataType {
 	}
 }
 
-// Nested are lists, structs and maps.
+// Nested returns lists, structs and maps.
 func Nested() []arrow.DataType {
 	str := arrow.BinaryTypes.String
 	inner := arrow.StructOf(arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Int32, Nullable: true},
@@ -71,7 +71,7 @@ func NestedRare() []arrow.DataType {
 	}
 }
 
-// Schema has one nullable field for each type, named by its index and type.
+// Schema returns a schema with one nullable field for each type, named by its index and type.
 func Schema(types ...arrow.DataType) *arrow.Schema {
 	fields := make([]arrow.Field, len(types))
 	for i, t := range types {
@@ -80,7 +80,7 @@ func Schema(types ...arrow.DataType) *arrow.Schema {
 	return arrow.NewSchema(fields, nil)
 }
 
-// Batch makes rows random rows of sc; a nullable cell is null with probability nulls.
+// Batch returns rows random rows of sc; a nullable cell is null with probability nulls.
 func Batch(r *rand.Rand, sc *arrow.Schema, rows int, nulls float64) arrow.RecordBatch {
 	b := array.NewRecordBuilder(memory.NewGoAllocator(), sc)
 	defer b.Release()
@@ -98,7 +98,7 @@ type gen struct {
 	nulls float64
 }
 
-// words are strings that are awkward somewhere.
+// words are strings that some format handles specially.
 var words = []string{"", " ", "a", "null", "NULL", "NaN", "true", "0", "a,b", "a\tb", "a\"b", "line\nbreak",
 	"cr\r\nlf", "\\N", "日本語", "é\u2028", " padded ", "{\"k\":1}", "\x01\x7f", "\ufeffbom", "-", "1e5"}
 
