@@ -21,7 +21,7 @@ type Alteration struct {
 	Nearest bool
 }
 
-// Altered is how many values of a column an option changed. In a nested column it counts rows.
+// Altered is the number of values of a column that an option changed. In a nested column it counts rows.
 type Altered struct {
 	Column string `json:"column"`
 	Option string `json:"option"`

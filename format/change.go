@@ -43,8 +43,8 @@ type Changer struct {
 	Delete func(ctx context.Context, p TablePlace, rows []RowsOfFile, l Load) (int64, error)
 	// DeleteSegments removes whole segments from the table.
 	DeleteSegments func(ctx context.Context, p TablePlace, names []string, dry bool) error
-	// PlanCompaction returns which segments would be merged; none means that there is nothing to do. The lock must be
-	// held.
+	// PlanCompaction returns which segments would be merged; an empty result means that there is nothing to do. The
+	// lock must be held.
 	PlanCompaction func(p TablePlace, o CompactOptions) ([]Compaction, error)
 	// Compact begins to merge several segments into one; the caller writes their rows to the Load. The lock must be
 	// held.
@@ -91,17 +91,17 @@ type Changer struct {
 	Only func(segments []string) map[string]string
 }
 
-// TablePlace is where a table is, or is to be: a directory of the local file system.
+// TablePlace is the location of an existing or a new table: a directory of the local file system.
 type TablePlace struct {
 	Dir   string `json:"dir"`
-	Store string `json:"store,omitempty"` // the directory of the databases; "": not known
+	Store string `json:"store,omitempty"` // the directory of the databases; "": unknown
 	// External: also read what the table refers to outside of its directory, such as segments that were added.
 	External bool `json:"external,omitempty"`
-	// Disabled: the dependents of the table's rows were disabled, see Changer.DisableDependents.
+	// Disabled: the dependents of the table's rows are disabled, see Changer.DisableDependents.
 	Disabled bool `json:"disabled,omitempty"`
 }
 
-// TableSpec is what a new table has besides its columns. All names are names of columns.
+// TableSpec is the definition of a new table besides its columns. All names are names of columns.
 type TableSpec struct {
 	SortColumns []string `json:"sort_columns,omitempty"`
 	Inverted    []string `json:"inverted,omitempty"` // sort columns with an inverted index
@@ -127,7 +127,7 @@ type PartitionValues map[string]*string
 // DroppedPartitions are partitions that no longer belong to a table.
 type DroppedPartitions struct {
 	Partitions []string `json:"partitions"` // NAME=VALUE/NAME=VALUE, like their directories
-	Segments   []string `json:"segments"`   // that had rows in the partitions
+	Segments   []string `json:"segments"`   // with rows in these partitions
 }
 
 // ColumnChange says how to change a column.
@@ -147,7 +147,7 @@ type NewSegment struct {
 type LoadOptions struct {
 	// Overwrite: the load replaces all other rows, or those in Partition. The lock is held.
 	Overwrite bool
-	Partition PartitionValues // all rows are of this partition
+	Partition PartitionValues // all rows are in this partition
 
 	Opts       map[string]string // as Create's; the table's properties supply the defaults
 	Tasks      int               // data files that are written in parallel; 0 means one
@@ -241,6 +241,6 @@ type Segment struct {
 	Merged     []string  // the segments whose rows it has
 	Format     string    // "": the table's own
 	Path       string    // "": the usual place
-	// why its files cannot be listed; nil if they can, or if it is inactive and was cleaned away
+	// why its files cannot be listed; nil if they can, or if the segment is inactive and its files were cleaned up
 	Err error
 }

@@ -10,7 +10,7 @@ import (
 
 // CopyOptions are the options of Format.Copy.
 type CopyOptions struct {
-	Columns  []string          // names of top-level columns; nil = all
+	Columns  []string          // names of top-level columns; nil: all
 	Opts     map[string]string // of Create
 	NoCheck  bool              // do not decode values that checksums cover
 	Parallel int
@@ -23,7 +23,7 @@ type CopyOptions struct {
 type Copier interface {
 	Write(ctx context.Context, w io.Writer) error
 	Rows() int64
-	// Cut is how many pages are decoded and encoded again because they have rows of two row groups.
+	// Cut returns how many pages were decoded and encoded again because they have rows of two row groups.
 	Cut() int64
 	// Check compares what was written with the pages that were copied.
 	Check(ctx context.Context, t store.Tree, name string) error

@@ -36,7 +36,7 @@ import (
 // but none of them, all three and List are derived from its pages (see ByPages).
 type Format struct {
 	Name       string   // the word for --from and --to
-	Title      string   // a few words for people
+	Title      string   // a short description
 	Extensions []string // with the dot; the first is the usual one, used by convert without --to
 	Family     string   // the system whose files it reads, where several formats share one; "": its own name
 
@@ -171,7 +171,7 @@ const (
 // Target is a place to read.
 type Target struct {
 	Tree  store.Tree
-	Name  string    // object or directory; "" = the whole tree
+	Name  string    // object or directory; "": the whole tree
 	Table string    // the part after '#'
 	At    vec.Range // part of the object (a CFile inside a container); zero = all of it
 
@@ -203,7 +203,7 @@ type KeyValue struct{ Key, Value string }
 type OpenOptions struct {
 	Limits   Limits
 	NoVerify bool              // do not verify checksums
-	Depth    Depth             // of Verify
+	Depth    Depth             // for Verify
 	Tracer   func(region.Node) // sees every structure that Open parses
 	Opts     map[string]string // --opt k=v; a key that the format does not know is Invalid
 }
@@ -247,7 +247,7 @@ type Depth uint8
 const (
 	Deep  Depth = iota // decode every value, and compare everything: indexes, bounds, counts, Bloom filters
 	Sums               // structure, and the checksum of every page
-	Quick              // structure: headers, footers, indexes, places, unclaimed bytes; no page is read
+	Quick              // structure: headers, footers, indexes, offsets, unclaimed bytes; no page is read
 )
 
 func (d Depth) String() string { return [...]string{"deep", "sums", "quick"}[d] }
@@ -255,7 +255,7 @@ func (d Depth) String() string { return [...]string{"deep", "sums", "quick"}[d] 
 // DescribeOptions are the options of Describe.
 type DescribeOptions struct {
 	OpenOptions
-	Pages bool // describe the inside of pages, too: headers, bitmaps, run by run
+	Pages bool // also describe the inside of pages: headers, bitmaps, run by run
 }
 
 // Reader is an open file or table. All its methods are safe for concurrent use.
@@ -279,8 +279,8 @@ type Query struct {
 	// Want is for Batchers: the paths of child indices, from the schema's root, that are needed. Structs may be
 	// returned with these children only. nil = all of Cols.
 	Want [][]int
-	// Strict: the scan ends at the first damage. Rows that may be outdated, because changes of them are lost, must then
-	// not be returned: RowGroups returns the damage instead.
+	// Strict: the scan ends at the first damage. Rows that may be outdated because changes to them are lost must not be
+	// returned: RowGroups returns the damage instead.
 	Strict bool
 	// Batch is for Batchers: the maximum number of bytes of a batch, roughly. 0 leaves it to the reader.
 	Batch int64
@@ -350,7 +350,7 @@ type ChunkFacts struct {
 	Encodings []EncodedPages // of data pages, in order of first use
 	Pages     int64          // without the dictionary
 	Stored    int64          // bytes of all pages with their headers, including the dictionary
-	Raw       int64          // as Stored, after decompression of the bodies
+	Raw       int64          // like Stored, after decompression of the bodies
 	Bloom     int64          // bytes of the Bloom filter with its header; 0: it has none
 }
 
@@ -361,7 +361,7 @@ type Kept interface {
 	KeptBy() map[string]string
 }
 
-// EncodedPages is how many pages have an encoding.
+// EncodedPages is the number of pages with an encoding.
 type EncodedPages struct {
 	Encoding string `json:"encoding"`
 	Pages    int64  `json:"pages"`
@@ -422,7 +422,7 @@ type Task struct {
 	Limits   Limits
 	NoVerify bool
 
-	// Set by Decode, for statistics: bytes of the page after decompression; 0 if the format does not know.
+	// Set by Decode, for statistics: bytes of the page after decompression; 0: unknown.
 	Raw int64
 	// Set by Decode if it can tell without testing each value: the entries outside of Passed certainly fail Filter, and
 	// their values in dst are undefined. nil = not known. By names the means in a word or two.
@@ -470,7 +470,7 @@ type Shared interface {
 	Shared() bool
 }
 
-// Layout is how the values of a table's columns determine where its rows are stored. Columns are given by name.
+// Layout describes how the values of a table's columns determine where its rows are stored. Columns are given by name.
 type Layout struct {
 	Partitions []string // one directory per value
 	Sorted     []string // the order of rows within a row group (or a larger unit)
@@ -527,7 +527,7 @@ type Summary struct {
 	Bytes int64
 	Files []string
 
-	PagesCut int64 // of a copy of pages: how many were decoded and encoded again to be divided; see Copier
+	PagesCut int64 // in a copy of pages: how many were decoded and encoded again because they were divided; see Copier
 
 	// Retyped are the columns that are read back as another type, because the output does not record the original one;
 	// the two types may follow in parentheses.
@@ -535,11 +535,11 @@ type Summary struct {
 	// Notes are facts about the output that its user should know, one sentence each: that other readers see more rows
 	// than were written, say.
 	Notes []string
-	// Set by the front, which reads an output back before it becomes visible: whether that was done and found what was
-	// written, and the columns that could not be compared. The front adds to Retyped.
+	// Set by the front, which reads an output back before it becomes visible: whether this was done and the output
+	// equals the input, and the columns that could not be compared. The front adds to Retyped.
 	Checked   bool
 	Unchecked []string
-	// Altered has one finding for each column that the output does not hold as it was written, such as strings in a
+	// Altered has one finding for each column that the output does not store as it was written, such as strings in a
 	// text that are not UTF-8. After recovery it also has rows that were neither written nor reported as lost.
 	Altered []region.Finding
 	// ByOption are the columns with values that the writer changed because an option asked for it.

@@ -15,7 +15,7 @@ type Limits struct {
 	Metadata int64 // bytes of one metadata structure; default 256 MiB
 	// number of fields of a table, or of a row of a text without a schema, including nested ones; default 65,536
 	Fields int64
-	// how deep lists, maps and structs may be nested; default 64, as Dremel levels do not allow more
+	// maximum nesting of lists, maps and structs; default 64, because Dremel levels do not allow more
 	Depth int64
 	// bytes of memory for opening one file, or one place whose files are kept open together, or for recovering its
 	// metadata; default 1 GiB
@@ -50,11 +50,11 @@ func (l Limits) WithDefaults() Limits {
 	return l
 }
 
-// maxMaps is how deep maps may be nested. arrow-go creates the children of a map twice, as keys and values and as
+// maxMaps is the maximum nesting of maps. arrow-go creates the children of a map twice, as keys and values and as
 // entries, so the time to create an array doubles with each level.
 const maxMaps = 12
 
-// Groups returns how deep groups may be nested in a Dremel schema, where a list or a map takes two. A level is one
+// Groups returns the maximum nesting of groups in a Dremel schema, where a list or a map takes two. A level is one
 // byte.
 func (l Limits) Groups() int { return int(min(2*l.WithDefaults().Depth, 250)) }
 
@@ -92,8 +92,8 @@ func (l Limits) Apart() Limits {
 	return l
 }
 
-// Fit returns an error, at the place that declares the schema, if it has too many fields or is nested too deep. It also
-// refuses values without bytes: they are not damage, but no number of bytes limits how many there may be.
+// Fit returns an error, at the place that declares the schema, if it has too many fields or is nested too deeply. It
+// also refuses values without bytes: they are not damage, but no number of bytes limits how many there may be.
 func (l Limits) Fit(sc *arrow.Schema, at fault.Span, path string) error {
 	fields, depth := sizeOf(sc)
 	for _, f := range sc.Fields() {
@@ -117,7 +117,7 @@ func withoutWidth(t arrow.DataType) bool {
 	return slices.ContainsFunc(below(t), func(f arrow.Field) bool { return withoutWidth(f.Type) })
 }
 
-// mapsIn returns how deep maps are nested in a type.
+// mapsIn returns the nesting depth of maps in a type.
 func mapsIn(t arrow.DataType) (n int) {
 	for _, f := range below(t) {
 		n = max(n, mapsIn(f.Type))
@@ -167,7 +167,7 @@ func (l Limits) FitSize(fields, depth int64, at fault.Span, path string) error {
 	return nil
 }
 
-// extent returns how many fields a type has below it, and how deep lists, maps and structs are nested in it.
+// extent returns the number of fields below a type, and the nesting depth of lists, maps and structs in it.
 func extent(t arrow.DataType) (fields, depth int64) {
 	switch x := t.(type) {
 	case *arrow.DictionaryType:
@@ -188,7 +188,7 @@ func extent(t arrow.DataType) (fields, depth int64) {
 	return fields, depth + 1
 }
 
-// sizeOf returns how many fields a schema has, including nested ones, and how deep they are nested.
+// sizeOf returns the number of fields of a schema, including nested ones, and their nesting depth.
 func sizeOf(sc *arrow.Schema) (fields, depth int64) {
 	for _, f := range sc.Fields() {
 		n, d := extent(f.Type)

@@ -32,7 +32,7 @@ type RowSource struct {
 	Begin func(ctx context.Context) (func(b *array.RecordBuilder) error, error)
 }
 
-// rowBatch is how many rows a RowSource puts in a batch.
+// rowBatch is the number of rows in a batch of a RowSource.
 const rowBatch = 4096
 
 func (s *RowSource) Schema() *arrow.Schema { return s.Fields }

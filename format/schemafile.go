@@ -10,8 +10,8 @@ import (
 	"stoa/store"
 )
 
-// SchemaField is a column of a schema as `stoa schema -f json` prints it, or a part of a nested one. Type is a word
-// with its parameters; Children are a list's element, a map's key and value, or a struct's fields.
+// SchemaField is a column of a schema, or a part of a nested column, in the form that `stoa schema -f json` prints.
+// Type is a word with its parameters; Children are a list's element, a map's key and value, or a struct's fields.
 type SchemaField struct {
 	Name     string
 	Type     string

@@ -9,7 +9,7 @@ import (
 	"stoa/store"
 )
 
-// FuzzSchemaFile reads anything as the file of a schema.
+// FuzzSchemaFile reads arbitrary bytes as a schema file.
 func FuzzSchemaFile(f *testing.F) {
 	f.Add([]byte(`{"fields":[{"name":"a","type":"int64","nullable":true,"metadata":{"k":"v","b":{"base64":"AA=="}}},` +
 		`{"name":"l","type":"list","children":[{"name":"item","type":"utf8"}]}]}`))

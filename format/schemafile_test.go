@@ -8,7 +8,7 @@ import (
 	"stoa/store"
 )
 
-// TestReadSchemaFile: metadata that is no text, which the JSON has as base64, does not keep the rest from being read.
+// TestReadSchemaFile: metadata that is not text, which the JSON stores as base64, does not prevent reading the rest.
 func TestReadSchemaFile(t *testing.T) {
 	tree := store.NewMemory(map[string][]byte{
 		"s": []byte(`{"fields": [{"name": "id", "type": "int64", "nullable": true, "metadata": {"stoa.type": ` +

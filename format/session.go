@@ -5,8 +5,7 @@ import (
 	"sync"
 )
 
-// Session keeps what formats have learned about places, so that a caller that opens many tables of one place pays for
-// it once.
+// Session keeps the results of opening places, so that a caller that opens many tables of one place opens it only once.
 type Session struct {
 	mu   sync.Mutex
 	kept map[any]any

@@ -6,7 +6,7 @@ import (
 	"stoa/fault"
 )
 
-// severalShown is how many names the error lists.
+// severalShown is the number of names that the error lists.
 const severalShown = 12
 
 // Several returns the error, of class Invalid, for a place that holds several tables where one was expected. tables are

@@ -17,8 +17,8 @@ import (
 	"stoa/format/internal/lake/laketest"
 )
 
-// TestGolden reads tables that deltalake wrote, and compares them with what deltalake read: checkpoints, files that
-// were removed, partitions, a schema that grew, a version of the past. interop/lake/make.py made them.
+// TestGolden reads tables written by deltalake, and compares them with what deltalake read: checkpoints, removed files,
+// partitions, an evolved schema, an old version. interop/lake/make.py made them.
 func TestGolden(t *testing.T) {
 	for _, c := range []struct{ table, at, want string }{{"parted", "", "parted"}, {"evolved", "", "evolved"},
 		{"evolved", "0", "evolved-0"}} {
@@ -31,7 +31,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// extended is a copy of a golden table to whose log versions are added, each a line.
+// extended returns a copy of a golden table with versions added to its log, one line each.
 func extended(t *testing.T, table string, first int, versions ...string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -47,7 +47,7 @@ func extended(t *testing.T, table string, first int, versions ...string) string 
 	return dir
 }
 
-// TestAddedAgain: a file that was removed and then added again, as RESTORE does, is in the table once.
+// TestAddedAgain: a file that was removed and then added again, as by RESTORE, is in the table once.
 func TestAddedAgain(t *testing.T) {
 	text, err := os.ReadFile("testdata/evolved/_delta_log/00000000000000000002.json")
 	if err != nil {
@@ -69,7 +69,7 @@ func TestAddedAgain(t *testing.T) {
 	}
 }
 
-// TestNoTime: which version was the newest at a time is not known where one does not say when it was committed.
+// TestNoTime: if a version does not record when it was committed, it is unknown which version was the newest at a time.
 func TestNoTime(t *testing.T) {
 	dir := extended(t, "evolved", 3, `{"remove":{"path":"none.parquet","dataChange":true}}`)
 	o := stoa.OpenOptions{Formats: []format.Format{delta.Format}, Opts: map[string]string{"at": "2100-01-01"}}
@@ -78,7 +78,7 @@ func TestNoTime(t *testing.T) {
 	}
 }
 
-// TestRefused: what no foreign table has judged is refused by name.
+// TestRefused: features that no foreign table has tested are refused by name.
 func TestRefused(t *testing.T) {
 	const head = `{"protocol":{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["deletionVectors",` +
 		`"columnMapping"],"writerFeatures":["deletionVectors","columnMapping"]}}` + "\n"

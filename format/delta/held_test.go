@@ -13,7 +13,7 @@ import (
 	"stoa/region"
 )
 
-// verified are the errors of a table of Delta Lake.
+// verified returns the errors that verify reports of a Delta Lake table.
 func verified(t *testing.T, dir string, deep format.Depth) (out []string) {
 	t.Helper()
 	o := stoa.OpenOptions{Formats: append([]format.Format{delta.Format}, stoa.Formats...), Depth: deep}
@@ -45,7 +45,7 @@ func counted(t *testing.T, dir string) error {
 	return nil
 }
 
-// changed is a golden table in which each text of the log that begins a pair is replaced by the other one.
+// changed returns a golden table whose log has the first text of each pair replaced by the second.
 func changed(t *testing.T, table string, pairs ...string) string {
 	t.Helper()
 	dir := extended(t, table, 0)
@@ -71,7 +71,7 @@ func changed(t *testing.T, table string, pairs ...string) string {
 	return dir
 }
 
-// TestHeld: a file that contradicts what the log says of it is not read; the tables of another writer are whole.
+// TestHeld: a file that contradicts the log is not read; tables of another writer are intact.
 func TestHeld(t *testing.T) {
 	for _, table := range []string{"parted", "evolved"} {
 		if got := verified(t, "testdata/"+table, format.Deep); len(got) > 0 {
@@ -96,7 +96,7 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// TestLooseNulls: a number of nulls that the log does not call exact contradicts nothing.
+// TestLooseNulls: a number of nulls that the log does not mark as exact contradicts nothing.
 func TestLooseNulls(t *testing.T) {
 	loose := `\"tightBounds\":false,\"nullCount\"`
 	dir := changed(t, "evolved", `\"s\":3`, `\"s\":4`, `\"nullCount\"`, loose)
@@ -108,7 +108,7 @@ func TestLooseNulls(t *testing.T) {
 	}
 }
 
-// TestDamagedPage: verify reads the files of a table, and says of a damaged page what reading says.
+// TestDamagedPage: verify reads the files of a table, and reports the same of a damaged page as reading does.
 func TestDamagedPage(t *testing.T) {
 	dir := extended(t, "evolved", 0)
 	files, _ := filepath.Glob(filepath.Join(dir, "*.parquet"))
@@ -133,7 +133,7 @@ func TestDamagedPage(t *testing.T) {
 	}
 }
 
-// TestLostLog: a table whose log is gone is a table that cannot be read, no directory of files.
+// TestLostLog: a table that has lost its log is an unreadable table, not a directory of files.
 func TestLostLog(t *testing.T) {
 	dir := extended(t, "evolved", 0)
 	logs, _ := filepath.Glob(filepath.Join(dir, "_delta_log", "*"))

@@ -10,8 +10,8 @@ import (
 	"stoa/format/delta/internal/log"
 )
 
-// TestInlineVector: the example of Delta's protocol, in Spark's own form, and the same rows as delta-kernel-rs has
-// them.
+// TestInlineVector: the example of Delta's protocol, in Spark's own form, and the same rows in the form of
+// delta-kernel-rs.
 func TestInlineVector(t *testing.T) {
 	op := &versionReader{logFiles: &logFiles{}, state: &state{memory: format.Limits{}.Memory()}}
 	for _, v := range []log.Vector{
@@ -28,7 +28,7 @@ func TestInlineVector(t *testing.T) {
 	}
 }
 
-// TestVectorFile is the name that the protocol's example has.
+// TestVectorFile: the file name of the protocol's example.
 func TestVectorFile(t *testing.T) {
 	id, err := decode85("^-aqEH.-t@S}K{vb[*k^")
 	if want := "d2c639aa8816431aaaf6d3fe2512ff61"; err != nil || hex.EncodeToString(id) != want {

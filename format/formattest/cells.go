@@ -45,7 +45,7 @@ func Cell(a arrow.Array, i int) string {
 	return a.ValueStr(i)
 }
 
-// rowsAsText are a batch's rows as text: see asText.
+// rowsAsText returns a batch's rows as text: see asText.
 func rowsAsText(b arrow.RecordBatch) []string {
 	values := make([][]any, b.NumCols())
 	for i, c := range b.Columns() {
@@ -62,12 +62,12 @@ func rowsAsText(b arrow.RecordBatch) []string {
 	return out
 }
 
-// asText is a row of CellsOf as exact text.
+// asText returns a row of CellsOf as exact text.
 func asText(row []any) string { return fmt.Sprintf("%#v", row) }
 
-// withoutCell is a cell of a top-level field (see CellsOf) after its part in column col is lost: null, or, if the
-// format stores structs row by row, the struct with null in that place. A struct whose validity is lost remains if any
-// of its fields does.
+// withoutCell returns a cell of a top-level field (see CellsOf) after its part in column col is lost: null, or, if the
+// format stores structs row by row, the struct with a null there. A struct whose validity is lost remains if any of its
+// fields does.
 func withoutCell(cell any, columns []format.Column, col int) any {
 	for _, c := range columns {
 		byRows := c.Parent < 0 && c.MaxDef == 0 && c.MaxRep == 0 && c.Has&format.Levels == 0 && c.Has != format.Lengths

@@ -1,4 +1,4 @@
-// Package formattest is the suite that every format must pass: it looks at a format only through the contract.
+// Package formattest is the suite that every format must pass. It tests a format only through the contract.
 package formattest
 
 import (
@@ -221,7 +221,7 @@ func (s Suite) roundTrips(t *testing.T) {
 	t.Logf("%d combinations", ran)
 }
 
-// wide is a table of all types with small pages.
+// wide writes a table of all types with small pages.
 func (s *Suite) wide(t *testing.T, seed uint64) *table {
 	return s.write(t, seed, s.SmallPages, 20, s.Types...)
 }

@@ -209,8 +209,8 @@ func Valid(t testing.TB, b arrow.RecordBatch) {
 	}
 }
 
-// ValidArray is the library's ValidateFull with two exceptions: strings may hold any bytes, as some systems store them
-// so and Verify reports it; and null arrays pass, of which the library refuses its own.
+// ValidArray is the library's ValidateFull with two exceptions: strings may hold any bytes, because some systems store
+// them so and Verify reports them; and null arrays pass, although the library refuses its own.
 func ValidArray(a arrow.Array) error {
 	err := array.ValidateFull(a)
 	if err == nil || hasNull(a.DataType()) || strings.Contains(err.Error(), "not valid utf8") {
@@ -253,7 +253,7 @@ func Bound(t testing.TB, bytes int64) func() {
 	}
 }
 
-// Allocated is the number of bytes that this process has allocated since its start.
+// Allocated returns the number of bytes that this process has allocated since its start.
 func Allocated() int64 {
 	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(s)

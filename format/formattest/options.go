@@ -9,8 +9,8 @@ import (
 	"stoa/format/option"
 )
 
-// Options checks a table of options against its struct: fields and options correspond one to one, the zero value is no
-// option, and random values survive the way to strings and back.
+// Options checks a table of options against its struct: fields and options correspond one to one, the zero value yields
+// no options, and random values survive conversion to strings and back.
 func Options[S any](t *testing.T, table *option.Table[S]) {
 	t.Helper()
 	var zero S
@@ -131,7 +131,7 @@ func (l *optionLaw[S]) fill(v reflect.Value, words string) {
 	}
 }
 
-// random is a struct in which some options have a value.
+// random returns a struct in which some options have a value.
 func (l *optionLaw[S]) random() (s S) {
 	for i, all := range l.values {
 		if len(all) > 0 && l.rand.IntN(2) == 1 {

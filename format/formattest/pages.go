@@ -87,7 +87,7 @@ func decodePage(t *testing.T, src scan.Source, col int, c format.Chunk, p format
 			t.Errorf("column %d page %d: Decode wrote into the stored bytes", col, p.Ordinal)
 		}
 		for k := range b {
-			b[k] = 0xA5 // a vector that refers to them shows
+			b[k] = 0xA5 // makes a vector that refers to them fail
 		}
 	}
 	return v

@@ -128,7 +128,7 @@ func randomText(r *rand.Rand) string {
 	return fmt.Sprintf("word%d", r.IntN(30))
 }
 
-// Lines is a batch as exact text (see Cell), one line a row.
+// Lines returns a batch as exact text (see Cell), one line per row.
 func Lines(b arrow.RecordBatch) []string {
 	out := make([]string, b.NumRows())
 	for i := range out {

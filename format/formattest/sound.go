@@ -13,8 +13,8 @@ import (
 	"stoa/store"
 )
 
-// Sound fails the test unless the deepest verification passes what a writer wrote, notes aside: every value decodes,
-// and agrees with statistics, indexes and checksums.
+// Sound fails the test unless the deepest verification of a writer's output finds nothing but notes: every value
+// decodes, and agrees with statistics, indexes and checksums.
 func Sound(t testing.TB, f *format.Format, tree store.Tree, name string) {
 	t.Helper()
 	for _, x := range unsound(f, tree, name) {
@@ -22,7 +22,7 @@ func Sound(t testing.TB, f *format.Format, tree store.Tree, name string) {
 	}
 }
 
-// unsound is the findings of verification but notes.
+// unsound returns the findings of verification except notes.
 func unsound(f *format.Format, tree store.Tree, name string) (out []region.Finding) {
 	if f.Verify == nil {
 		return nil
@@ -36,7 +36,7 @@ func unsound(f *format.Format, tree store.Tree, name string) (out []region.Findi
 	return out
 }
 
-// noticed: Sound reports at least a quarter of broken writers: those that write a wrong bit.
+// noticed: Sound reports at least a quarter of broken writers, which write one wrong bit each.
 func (s Suite) noticed(t *testing.T) {
 	if s.Format.Verify == nil {
 		t.Skip("the format verifies nothing")

@@ -47,7 +47,7 @@ type TableOptions struct {
 	NullableFixed bool
 }
 
-// LeafTypes are all of Arrow's types without children, and dictionaries of some of them.
+// LeafTypes returns all Arrow types without children, and dictionaries of some of them.
 func LeafTypes() []arrow.DataType {
 	str := arrow.BinaryTypes.String
 	out := []arrow.DataType{arrow.Null, arrow.FixedWidthTypes.Boolean, arrow.PrimitiveTypes.Int8,
@@ -79,9 +79,9 @@ func LeafTypes() []arrow.DataType {
 	return out
 }
 
-// RandomTable draws a table: a quarter of its fields are not nullable. Its arrays have what producers' arrays may have:
-// slices, values and items under nulls, children without nulls below null structs, dictionaries with unused, duplicate
-// and null values.
+// RandomTable returns a random table: a quarter of its fields are not nullable. Its arrays have everything that
+// producers' arrays may have: slices, values and items under nulls, children without nulls below null structs,
+// dictionaries with unused, duplicate and null values.
 func RandomTable(r *rand.Rand, o TableOptions) Table {
 	g := &tables{r: r, o: o}
 	var out Table
@@ -159,7 +159,7 @@ func (g *tables) field(name string, depth int) arrow.Field {
 	return f
 }
 
-// cell draws a value; if nulls is false it is not null, nor is anything in it, except in columns of type null.
+// cell returns a random value; if nulls is false it is not null, nor is anything in it, except in columns of type null.
 func (g *tables) cell(f arrow.Field, nulls bool) any {
 	if f.Type.ID() == arrow.NULL || nulls && f.Nullable && g.r.IntN(100) < g.gap {
 		return nil
@@ -195,7 +195,7 @@ func (g *tables) items(f arrow.Field, n int, nulls bool) []any {
 	return out
 }
 
-// leaf draws a value that is not null.
+// leaf returns a random value that is not null.
 func (g *tables) leaf(t arrow.DataType) any {
 	x := int64(g.r.Uint64() >> g.r.IntN(64))
 	if g.one(2) {
@@ -245,7 +245,7 @@ func (g *tables) leaf(t arrow.DataType) any {
 	return string(b[:w])
 }
 
-// littleEndian is n in two's complement.
+// littleEndian returns n in two's complement.
 func littleEndian(n *big.Int, width int) string {
 	b := make([]byte, width)
 	m := n
@@ -278,7 +278,7 @@ func (g *tables) spare(f arrow.Field, n int) []any {
 	return out
 }
 
-// build returns the array of cells. It makes the buffers itself, as builders would put nulls below nulls.
+// build returns the array of cells. It makes the buffers itself, because builders would put nulls below nulls.
 func (g *tables) build(f arrow.Field, cells []any) arrow.Array {
 	n := len(cells)
 	valid, nulls := make([]byte, (n+7)/8), 0
@@ -326,7 +326,7 @@ func (g *tables) build(f arrow.Field, cells []any) arrow.Array {
 	return array.MakeFromData(d)
 }
 
-// fieldCells are the cells of field i of structs; below null structs they are null, or random values that must not
+// fieldCells returns the cells of field i of structs; below null structs they are null, or random values that must not
 // show.
 func (g *tables) fieldCells(cells []any, i int, f arrow.Field) []any {
 	out := make([]any, len(cells))
@@ -341,7 +341,7 @@ func (g *tables) fieldCells(cells []any, i int, f arrow.Field) []any {
 	return out
 }
 
-// fixedItems are the items of fixed-size lists; null lists have as many as others.
+// fixedItems returns the items of fixed-size lists; null lists have as many as others.
 func (g *tables) fixedItems(cells []any, t *arrow.FixedSizeListType) (items []any) {
 	for _, c := range cells {
 		if l, ok := c.([]any); ok {
@@ -468,7 +468,7 @@ func (g *tables) leaves(t arrow.DataType, cells []any, bufs []*memory.Buffer, nu
 	return array.MakeFromData(d)
 }
 
-// CellsOf is the content of an array in the form of Table.Cells.
+// CellsOf returns the content of an array in the form of Table.Cells.
 func CellsOf(a arrow.Array) []any {
 	out := make([]any, a.Len())
 	for i := range out {
@@ -526,9 +526,9 @@ func cellOf(a arrow.Array, i int) any {
 	return string(a.Data().Buffers()[1].Bytes()[at : at+w])
 }
 
-// Plain is a cell in a form that programs in other languages can print, too: numbers as text, decimals unscaled, times,
-// timestamps and durations in nanoseconds, dates in days; the bits of floats and all bytes in hex; maps as lists of
-// pairs, structs as lists of their fields.
+// Plain returns a cell in a form that programs in other languages can also print: numbers as text, decimals unscaled,
+// times, timestamps and durations in nanoseconds, dates in days; the bits of floats and all bytes in hex; maps as lists
+// of pairs, structs as lists of their fields.
 func Plain(t arrow.DataType, cell any) any {
 	switch x := cell.(type) {
 	case nil, bool:
@@ -575,7 +575,7 @@ func Plain(t arrow.DataType, cell any) any {
 	return n.String()
 }
 
-// number is the value of little-endian bytes.
+// number returns the value of little-endian bytes.
 func number(t arrow.DataType, s string) *big.Int {
 	b := []byte(s)
 	slices.Reverse(b)
@@ -586,5 +586,5 @@ func number(t arrow.DataType, s string) *big.Int {
 	return n
 }
 
-// String is the table's size and schema, for messages.
+// String returns the table's size and schema, for messages.
 func (t Table) String() string { return fmt.Sprintf("%d rows of %s", t.Batch.NumRows(), t.Schema) }

@@ -108,8 +108,8 @@ type victim struct {
 	rows  vec.Range // of the table
 }
 
-// victims are a random page of each column, and the dictionaries. Pages whose rows are unknown until their parents are
-// decoded are left out.
+// victims returns a random page of each column, and the dictionaries. Pages whose rows are unknown until their parents
+// are decoded are left out.
 func (tab *table) victims(t *testing.T, r *rand.Rand) (out []victim) {
 	src, _ := tab.open(t)
 	columns := src.Reader.Columns()
@@ -136,7 +136,7 @@ func (tab *table) victims(t *testing.T, r *rand.Rand) (out []victim) {
 		from := next[col]
 		next[col] = from + rows
 		at := vec.Range{From: from, To: from + rows}
-		if len(v.Rep()) > 0 && v.Rep()[0] > 0 { // it ends a row of the page before
+		if len(v.Rep()) > 0 && v.Rep()[0] > 0 { // it ends a row of the previous page
 			at.From--
 		}
 		byCol[col] = append(byCol[col], victim{fmt.Sprintf("page %d of %s", p.Ordinal, columns[col].Name),

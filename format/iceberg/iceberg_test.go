@@ -23,8 +23,8 @@ import (
 	"stoa/pred"
 )
 
-// TestGolden reads tables that pyiceberg wrote, and compares them with what pyiceberg read: schemas that changed by id,
-// rows deleted, partition specs that changed, a moment of the past. interop/lake/make.py made them.
+// TestGolden reads tables written by pyiceberg, and compares them with what pyiceberg read: schemas evolved by field
+// id, deleted rows, evolved partition specs, an old snapshot. interop/lake/make.py made them.
 func TestGolden(t *testing.T) {
 	for _, c := range []struct{ table, at, want string }{{"evolved", "", "evolved"}, {"evolved", "first", "evolved-1"},
 		{"parted", "", "parted"}} {
@@ -37,7 +37,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestPruned: files are left out by what manifests say of their values, and rows stay right.
+// TestPruned: files are skipped by the bounds in manifests, and the rows stay correct.
 func TestPruned(t *testing.T) {
 	got := laketest.Open(t, iceberg.Format, "testdata/parted", nil)
 	filter, err := pred.Parse("day = '2020-01-02' and id > 1")
@@ -56,7 +56,7 @@ func TestPruned(t *testing.T) {
 	}
 }
 
-// sample is a batch with a column of every kind that a table has.
+// sample returns a batch with a column of every kind that a table has.
 func sample(t *testing.T, rows int) arrow.RecordBatch {
 	t.Helper()
 	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int64},
@@ -125,7 +125,7 @@ func write(t *testing.T, b arrow.RecordBatch, opts map[string]string) (string, f
 	return dir, s
 }
 
-// TestWritten: what was written is read back by the proof of outputs, at another place, too. Foreign readers judge in
+// TestWritten: the check of outputs reads back what was written, also at another location. Foreign readers check it in
 // interop/lake.
 func TestWritten(t *testing.T) {
 	for _, opts := range []map[string]string{nil, {"format-version": "3", "file-size": "1"},
@@ -174,7 +174,7 @@ func TestContradictions(t *testing.T) {
 	}
 }
 
-// TestHarmed: metadata whose bytes are changed give an error or rows, and never a panic.
+// TestHarmed: metadata with changed bytes give an error or rows, and never a panic.
 func TestHarmed(t *testing.T) {
 	dir, _ := write(t, sample(t, 5), nil)
 	names, err := filepath.Glob(filepath.Join(dir, "metadata", "*"))
@@ -210,16 +210,16 @@ func TestHarmed(t *testing.T) {
 	}
 }
 
-// TestSpark reads tables that Spark wrote, and compares each of their snapshots with what Spark read: version 1, with a
-// renamed and a new column; and version 2 with position deletes that became version 3 with deletion vectors, by
-// interop/lake/spark.py.
+// TestSpark reads tables written by Spark, and compares each of their snapshots with what Spark read: version 1, with a
+// renamed and a new column; and version 2 with position deletes, upgraded to version 3 with deletion vectors.
+// interop/lake/spark.py made them.
 func TestSpark(t *testing.T) {
 	for _, name := range []string{"v1", "v23"} {
 		laketest.Views(t, iceberg.Format, "testdata/spark-"+name, "testdata/spark-"+name+".json")
 	}
 }
 
-// TestEqualityDeletes: a table with equality deletes is refused by name, not read with rows that are deleted.
+// TestEqualityDeletes: a table with equality deletes is refused by name, and never read with its deleted rows.
 func TestEqualityDeletes(t *testing.T) {
 	dir, _ := write(t, sample(t, 5), nil)
 	lists, err := filepath.Glob(filepath.Join(dir, "metadata", "snap-*.avro"))
@@ -264,7 +264,7 @@ func TestEqualityDeletes(t *testing.T) {
 	}
 }
 
-// TestLostMetadata: a table whose metadata file is gone is a table that cannot be read, no directory of files.
+// TestLostMetadata: a table that has lost its metadata file is an unreadable table, not a directory of files.
 func TestLostMetadata(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS("testdata/evolved")); err != nil {
@@ -282,8 +282,8 @@ func TestLostMetadata(t *testing.T) {
 	}
 }
 
-// TestNewestMetadataLost: where the hint names metadata that are gone, older ones are not taken for the table; each can
-// be named, and read.
+// TestNewestMetadataLost: if the hint names a missing metadata file, older ones are not taken for the table; each of
+// them can be read by its name.
 func TestNewestMetadataLost(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS("testdata/spark-v1")); err != nil {

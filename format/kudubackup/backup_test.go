@@ -157,7 +157,7 @@ func TestParts(t *testing.T) {
 }
 
 // TestMissingPartIsReported: if a part of a backup is missing, or two are swapped, listing, reading, verifying and
-// recovering a neighbouring part reports it. A complete backup, and a part under a name of its own elsewhere, have no
+// recovering a neighbouring part reports it. A complete backup, and a part under another name elsewhere, have no
 // findings.
 func TestMissingPartIsReported(t *testing.T) {
 	ctx := context.Background()
@@ -253,7 +253,7 @@ func smallBatch(t *testing.T, n int) arrow.RecordBatch {
 	return b.NewRecordBatch()
 }
 
-// TestEmpty: a backup without rows has a part, too, as Spark needs one for the schema.
+// TestEmpty: a backup without rows also has one part, because Spark needs one for the schema.
 func TestEmpty(t *testing.T) {
 	b := smallBatch(t, 0)
 	defer b.Release()
@@ -263,7 +263,7 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
-// TestBackupWithoutFiles: a backup that has none of its files is no table without rows.
+// TestBackupWithoutFiles: a backup that has none of its files is not a table without rows.
 func TestBackupWithoutFiles(t *testing.T) {
 	for rows, parts := range map[int]int{0: 1, 30: 3} {
 		b := smallBatch(t, rows)

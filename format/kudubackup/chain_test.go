@@ -2,8 +2,7 @@ package kudubackup
 
 import "testing"
 
-// TestManyWays: of backups that are there twice at each of many times the shortest chain is found, without trying the
-// 2⁴⁰ that there are.
+// TestManyWays: if two backups exist for each of many times, the shortest chain is found without trying all 2⁴⁰ chains.
 func TestManyWays(t *testing.T) {
 	var all []*backupDir
 	for to := int64(1); to <= 40; to++ {

@@ -21,12 +21,12 @@ import (
 	"stoa/format/kudubackup"
 )
 
-// Backups of tables at their phases are what Kudu's job would write: rows that differ between two phases, and a last
-// column that says whether they are deleted. What comes out must be the table at the phase.
+// Backups of tables at several phases, as Kudu's job would write them: the rows that differ between two phases, with a
+// last column that marks deleted rows. Reading must return the table at the phase.
 
 var readers = append(slices.Clone(stoa.Formats), kudubackup.Format)
 
-// rowsOf are the rows of a table as text, by key (the first column), and the batches.
+// rowsOf returns the rows of a table as text, by key (the first column), and the batches.
 func rowsOf(t *testing.T, name string, o stoa.OpenOptions) (map[string]string, []arrow.RecordBatch) {
 	t.Helper()
 	o.Formats = readers
@@ -57,7 +57,7 @@ func rowsOf(t *testing.T, name string, o stoa.OpenOptions) (map[string]string, [
 	return out, kept
 }
 
-// writeParquet writes batches, with the actions as their last column.
+// writeParquet writes batches with the actions as their last column.
 func writeParquet(t *testing.T, name string, batches []arrow.RecordBatch,
 	pick func(row, key string) (bool, int8)) {
 	t.Helper()
@@ -93,7 +93,7 @@ func writeParquet(t *testing.T, name string, batches []arrow.RecordBatch,
 	}
 }
 
-// phases makes a root with a full backup of a table at its first phase, and one of the changes for each other phase.
+// phases makes a root with a full backup of a table at its first phase, and one of the changes for each later phase.
 func phases(t *testing.T, table string, names []string) (root string, want []map[string]string) {
 	t.Helper()
 	dir := os.Getenv("STOA_CORPUS")
@@ -172,8 +172,8 @@ func saveFull(t *testing.T, to, dir, table, at string, ms int64) {
 	}
 }
 
-// TestChain: a chain of backups gives the rows of each of its moments, deleted ones gone and changed ones once; from
-// the root, from the table's directory, and from that of a backup.
+// TestChain: a chain of backups gives the rows at each of its times, without deleted rows and with changed rows once;
+// from the root, from the table's directory, and from that of a backup.
 func TestChain(t *testing.T) {
 	names := []string{"p0", "p1", "p2", "p3", "p4"}
 	root, want := phases(t, "d_raw", names)
@@ -207,7 +207,7 @@ func TestChain(t *testing.T) {
 	}
 }
 
-// TestBrokenChain: without one of its backups a chain is damaged, and the moments before it are still read.
+// TestBrokenChain: a chain without one of its backups is damaged, and the times before it can still be read.
 func TestBrokenChain(t *testing.T) {
 	root, want := phases(t, "d_raw", []string{"p0", "p1", "p2"})
 	if err := os.RemoveAll(filepath.Join(root, "id-d_raw", "1700000001000")); err != nil {

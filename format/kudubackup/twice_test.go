@@ -28,7 +28,7 @@ func TestDuplicateParts(t *testing.T) {
 	spark := func(task int, job string) string {
 		return fmt.Sprintf("%s/part-%05d-%s-d1f4-4a2b-8c3d-0123456789ab-c000.snappy.parquet", dir, task, job)
 	}
-	sparkNames := func(files map[string]string) map[string]string { // files instead of the parts
+	sparkNames := func(files map[string]string) map[string]string { // files in place of the parts
 		m := maps.Clone(files)
 		m["remove"] = "parts"
 		return m
@@ -36,7 +36,7 @@ func TestDuplicateParts(t *testing.T) {
 	part := func(n int) string { return "out/" + s.Files[n] }
 	for _, c := range []struct {
 		name, uri string
-		files     map[string]string // by name: the file whose content it gets
+		files     map[string]string // by name: the file whose content replaces it
 		code      string            // "": no finding
 	}{
 		{"unchanged", dir, nil, ""},
@@ -91,7 +91,7 @@ func TestDuplicateParts(t *testing.T) {
 				verified[f.Code] = true
 			}
 		}
-		if c.uri == dir { // and so it is of the backup
+		if c.uri == dir { // and so does the backup
 			asBackup(t, c.name, dir, in, c.code)
 		}
 		if c.code == "" && len(read)+len(verified) > 0 || c.code != "" && (!read[c.code] || !verified[c.code]) {
@@ -100,7 +100,7 @@ func TestDuplicateParts(t *testing.T) {
 	}
 }
 
-// asBackup checks that a backup opens, and verifies, with an error of that code; without any if it is empty.
+// asBackup checks that opening and verifying a backup report an error with this code, or none if code is empty.
 func asBackup(t *testing.T, name, dir string, in store.Tree, code string) {
 	t.Helper()
 	o := stoa.OpenOptions{Tree: in, From: Format.Name, Formats: append(slices.Clone(stoa.Formats), Format)}

@@ -2,8 +2,8 @@ package option
 
 import "strings"
 
-// Split splits a list of names. A name that begins with a quotation mark ends with one, and a doubled one inside stands
-// for one, so that names may contain commas. If v is not a list, wanted describes one.
+// Split splits a list of names. A name that begins with a quotation mark ends with one, and a doubled quotation mark
+// inside represents a single one, so that names may contain commas. If v is not a list, wanted describes a valid one.
 func Split(v string) (names []string, wanted string) {
 	for {
 		name, rest, ok := Unquote(v, ",")

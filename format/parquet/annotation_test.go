@@ -16,7 +16,7 @@ import (
 
 const utcTime = `{"type":"TIME","is_adjusted_to_utc":true}`
 
-// annotatedFields are fields with logical types without an Arrow type, at every level of nesting.
+// annotatedFields returns fields with logical types without an Arrow type, at every level of nesting.
 func annotatedFields() []arrow.Field {
 	mark := func(text string) arrow.Metadata {
 		return arrow.NewMetadata([]string{"PARQUET:logical_type"}, []string{text})
@@ -43,7 +43,7 @@ func annotatedFields() []arrow.Field {
 	}
 }
 
-// writtenAs is a file of two rows of fields, with the bytes "ab" and "c" in every leaf.
+// writtenAs returns a file of two rows of fields, with the bytes "ab" and "c" in every leaf.
 func writtenAs(t *testing.T, fields []arrow.Field) []byte {
 	t.Helper()
 	sc := arrow.NewSchema(fields, nil)

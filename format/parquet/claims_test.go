@@ -21,8 +21,8 @@ import (
 	"stoa/store"
 )
 
-// threeGroups is a file of the library, which has no checksums, with 150 rows in three row groups: 0, 1, … in column
-// a, 1000, 1001, … in column b and 2000, … in column c.
+// threeGroups returns a file written by the library, without checksums, with 150 rows in three row groups: 0, 1, … in
+// column a, 1000, 1001, … in column b and 2000, … in column c.
 func threeGroups(t *testing.T) []byte {
 	t.Helper()
 	var fields []arrow.Field
@@ -54,9 +54,9 @@ func threeGroups(t *testing.T) []byte {
 	return out.Bytes()
 }
 
-// TestChunksThatTwoClaim: where the footer has a chunk in the bytes of another, no cell comes out that was in another
-// row, under any policy and from a recovered reader: all cells of the chunk are lost, and those of the other, too,
-// unless it alone is between its neighbours.
+// TestChunksThatTwoClaim: if the footer locates a chunk in the bytes of another, no cell is returned in a wrong row,
+// under any policy and from a recovered reader: all cells of the chunk are lost, and also those of the other, unless
+// the other alone fits between its neighbours.
 func TestChunksThatTwoClaim(t *testing.T) {
 	whole := threeGroups(t)
 	for name, c := range map[string]struct {
@@ -116,7 +116,7 @@ func withGroups(t *testing.T, b []byte, edit func(*metadata.FileMetaData)) []byt
 	return append(binary.LittleEndian.AppendUint32(out.Bytes(), uint32(n)), "PAR1"...)
 }
 
-// checkClaimed reads under a policy: whatever comes out is in its row, and the losses are those of lost.
+// checkClaimed reads under a policy: every cell returned is in its row, and the losses are those in lost.
 func checkClaimed(t *testing.T, what string, b []byte, lost []string, policy stoa.Damaged, recover bool) {
 	t.Helper()
 	tab, err := stoa.Open(t.Context(), "t", stoa.OpenOptions{

@@ -48,7 +48,7 @@ func TestForeignOffsetIndex(t *testing.T) {
 						for rec, err := range batchesOf(t.Context(), r, format.RowGroup{Index: g}, query, part,
 							memory.NewGoAllocator()) {
 							if err != nil {
-								break // an error is right, too
+								break // an error is also correct
 							}
 							if have := array.RecordToStructArray(rec).String(); i >= len(want) || have != want[i] {
 								t.Fatalf("%s: row_groups[%d].columns[%d] with the index at %d: got wrong rows", name, g,
@@ -132,7 +132,7 @@ func TestNamesAgree(t *testing.T) {
 	}
 }
 
-// schemaEnd is the offset of the end of the schema in a footer.
+// schemaEnd returns the offset of the end of the schema in a footer.
 func schemaEnd(t *testing.T, footer []byte) int {
 	c := wire.NewCursor(footer, fault.Span{Len: int64(len(footer))}, "footer")
 	r := thrift.NewReader(c, thrift.Compact)

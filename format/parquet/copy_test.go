@@ -50,7 +50,7 @@ func copyOf(t *testing.T, o format.CopyOptions, files ...[]byte) (out []byte, wh
 	return w.Bytes(), ""
 }
 
-// sumOf is a checksum over the rows of files.
+// sumOf returns a checksum over the rows of files.
 func sumOf(t *testing.T, columns []string, files ...[]byte) (sum content.Sum, err error) {
 	t.Helper()
 	var s *content.Summer
@@ -73,7 +73,7 @@ func sumOf(t *testing.T, columns []string, files ...[]byte) (sum content.Sum, er
 	return s.Sum(), nil
 }
 
-// pagesIn are the bytes of all column chunks of some top-level columns (nil: all), one after the other.
+// pagesIn returns the bytes of all column chunks of some top-level columns (nil: all), one after the other.
 func pagesIn(t *testing.T, b []byte, columns []string) (out []byte) {
 	r := readerOf(t, b)
 	defer r.Close()
@@ -89,7 +89,7 @@ func pagesIn(t *testing.T, b []byte, columns []string) (out []byte) {
 	return out
 }
 
-// copyable are files by pyarrow, DuckDB and polars.
+// copyable returns files by pyarrow, DuckDB and polars.
 func copyable(t *testing.T) []string {
 	names, err := filepath.Glob("testdata/*.parquet")
 	if err != nil || len(names) < 20 {

@@ -18,7 +18,7 @@ import (
 	"stoa/store"
 )
 
-// encryptedRow is row i of the files in testdata/encrypted (make.py there).
+// encryptedRow returns row i of the files in testdata/encrypted (make.py there).
 func encryptedRow(i int) string {
 	a, l := fmt.Sprint(i), fmt.Sprintf("[%d,%d]", i, i+1)
 	if i%11 == 0 {
@@ -30,7 +30,7 @@ func encryptedRow(i int) string {
 	return fmt.Sprintf("%s x%d %s", a, i%7, l)
 }
 
-// rowsText is the rows of a scan as lines.
+// rowsText returns the rows of a scan as lines.
 func rowsText(t *testing.T, b []byte, opts map[string]string, spec stoa.ScanSpec) ([]string, error) {
 	t.Helper()
 	ctx := context.Background()

@@ -23,7 +23,7 @@ import (
 	"stoa/store"
 )
 
-// ways are options to encrypt with, each with the lines of its key file.
+// ways returns encryption options, each with the lines of its key file.
 func ways() map[string]map[string]string {
 	const foot = "footer text:0123456789012345\n"
 	const cols = foot + "column b text:1234567890123450\ncolumn l.list.element text:012345678901234567890123456789ab\n"
@@ -46,7 +46,7 @@ func ways() map[string]map[string]string {
 	return out
 }
 
-// secretRows is encryptedRow for 120 rows as a table.
+// secretRows returns encryptedRow for 120 rows as a table.
 func secretRows() arrow.RecordBatch {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
 		{Name: "b", Type: arrow.BinaryTypes.String},
@@ -159,7 +159,7 @@ func checkSecret(t *testing.T, b []byte, keys map[string]string) {
 	}
 	defer r.Close()
 	passed := 0
-	for i := range 60 { // between the bounds, so that only the Bloom filter can tell
+	for i := range 60 { // between the bounds, so that only the Bloom filter can exclude it
 		e, err := pred.Parse(fmt.Sprintf("b = 'secret3%d'", i))
 		if err == nil {
 			e, err = pred.Bind(e, r.Schema())

@@ -16,8 +16,8 @@ import (
 	"stoa/format"
 )
 
-// cuttable is a file in which pages of all columns begin at the same rows, as they have equally many entries, except
-// those of lists if items, the maximum number of their entries, is more than one.
+// cuttable returns a file in which pages of all columns begin at the same rows, as they have equally many entries,
+// except those of lists if items, the maximum number of their entries, is more than one.
 func cuttable(t *testing.T, rows, items int, opts map[string]string) []byte {
 	b := array.NewRecordBuilder(memory.DefaultAllocator, arrow.NewSchema([]arrow.Field{
 		{Name: "n", Type: arrow.PrimitiveTypes.Int64},

@@ -15,7 +15,7 @@ import (
 	"stoa/vec"
 )
 
-// emptyPage is a data page without values. The body is empty, or a codec's form of an empty input.
+// emptyPage returns a data page without values. The body is empty, or a codec's form of an empty input.
 func emptyPage(version int, body []byte) []byte {
 	w := thrift.NewWriter(thrift.Compact)
 	w.Struct(thrift.Item)
@@ -47,7 +47,7 @@ func TestPagesWithoutValues(t *testing.T) {
 	defer r.Close()
 	want := &harmed{starts: []int64{0}}
 	for version := 1; version <= 2; version++ {
-		for _, body := range [][]byte{nil, {0}} { // {0} is Snappy of nothing
+		for _, body := range [][]byte{nil, {0}} { // {0} is Snappy's output for no input
 			empty := emptyPage(version, body)
 			for leaf := range r.Leaves {
 				var chunk []byte
@@ -108,8 +108,8 @@ func TestPagesWithoutValues(t *testing.T) {
 	}
 }
 
-// TestCopiesOfPagesWithoutValues: where row groups are cut, a page without values may be the last of a part. The copy
-// is healthy, and so is what reads it by rows.
+// TestCopiesOfPagesWithoutValues: if row groups are cut, a page without values may be the last of a part. The copy is
+// healthy, and can be read by rows.
 func TestCopiesOfPagesWithoutValues(t *testing.T) {
 	b := golden(t, "testdata/empty_page.parquet").Bytes("t")
 	want, err := sumOf(t, nil, b)

@@ -56,7 +56,7 @@ func TestEmptyStringsAreValues(t *testing.T) {
 	}
 }
 
-// oneString is an array of one string, "NULL" for null; an empty one has a buffer without bytes.
+// oneString returns an array of one string, "NULL" for null; an empty string has a buffer without bytes.
 func oneString(s string, nested bool) arrow.Array {
 	end, valid, nulls := int32(len(s)), byte(1), 0
 	if s == "NULL" {

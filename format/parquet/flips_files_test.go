@@ -15,7 +15,7 @@ import (
 	"stoa/store"
 )
 
-// flipRows is a table whose columns have different encodings.
+// flipRows returns a table whose columns have different encodings.
 func flipRows() arrow.RecordBatch {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "key", Type: arrow.PrimitiveTypes.Int64},
 		{Name: "few", Type: arrow.BinaryTypes.String, Nullable: true},

@@ -38,9 +38,9 @@ type harmedPage struct {
 }
 
 // TestFlipsAndCuts changes bits and bytes of files of all encodings, codecs and page versions, and truncates them. A
-// change of bytes with a checksum is an error, a change of a page affects its own rows only, apart from losses; nothing
+// change of bytes with a checksum is an error, a change of a page affects only its own rows, apart from losses; nothing
 // panics, and no length in a file leads to excessive allocations. STOA_FLIPS is the number of changes, STOA_SEED their
-// seed; make flips does a million.
+// seed; make flips makes a million.
 func TestFlipsAndCuts(t *testing.T) {
 	number := func(name string, usual int) int {
 		if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
@@ -161,8 +161,8 @@ func (h *harmed) pagesOf(t *testing.T, r *reader, g, f, leaf int) {
 	}
 }
 
-// read returns the rows of a field as text, and the rows reported as lost; gone are those of them that are not returned
-// under any policy, as no column has them, and only the row group declares them.
+// read returns the rows of a field as text, and the rows reported as lost; gone are those lost rows that are not
+// returned under any policy, because no column has them and only the row group declares them.
 func (h *harmed) read(r *reader, f int, policy scan.Damaged) (cells []string, lost, gone vec.Ranges, err error) {
 	src := scan.Source{Reader: r, Objects: scan.NewObjects(r.Target.Tree), Dicts: scan.NewDicts(),
 		Limits: format.Limits{}.WithDefaults()}
@@ -193,7 +193,8 @@ func (h *harmed) read(r *reader, f int, policy scan.Damaged) (cells []string, lo
 	return cells, lost, gone, nil
 }
 
-// maxAllocated is how many bytes reading a harmed file of a few KB may allocate in all. Brotli may take 64 MiB a page.
+// maxAllocated is the maximum number of bytes that reading a damaged file of a few KB may allocate in total. Brotli may
+// take 64 MiB a page.
 const maxAllocated = 256 << 20
 
 // flip changes the file and returns the outcome.
@@ -208,7 +209,7 @@ func (h *harmed) flip(t *testing.T, r *rand.Rand) string {
 		b = b[:r.IntN(len(b))]
 		how = fmt.Sprintf("cut to %d", len(b))
 	} else {
-		n := min(len(b), 16<<10) // of its end
+		n := min(len(b), 16<<10) // the last bytes
 		how = change(r, b, fault.Span{Off: int64(len(b) - n), Len: int64(n)})
 	}
 	before := allocated()

@@ -20,7 +20,7 @@ import (
 	"stoa/vec"
 )
 
-// golden is a file that another implementation wrote (format/ipc/testdata/make.py).
+// golden opens a file that another implementation wrote (format/ipc/testdata/make.py).
 func golden(t testing.TB, path string) *store.Memory {
 	t.Helper()
 	b, err := os.ReadFile(path)

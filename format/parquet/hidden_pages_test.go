@@ -19,10 +19,10 @@ import (
 	"stoa/wire"
 )
 
-// TestHeadersThatHidePages: the header of a page, which has no checksum, declares a wrong number of values; if it
-// exceeds the right one by those of the last pages of the chunk, the sum is right without these. All rows outside the
-// reported loss are right, in files without an offset index, too; and in flat columns only the page itself is lost,
-// unless it can be decoded with either number, as codes of few bits can.
+// TestHeadersThatHidePages: the header of a page, which has no checksum, declares a wrong number of values; if the
+// excess equals the number of values in the last pages of the chunk, the sum is right without these pages. All rows
+// outside the reported loss are right, even in files without an offset index; and in flat columns only the page itself
+// is lost, unless it can be decoded with either number, like codes of few bits.
 func TestHeadersThatHidePages(t *testing.T) {
 	names, err := filepath.Glob("testdata/*.parquet")
 	if err != nil {
@@ -72,8 +72,8 @@ func TestHeadersThatHidePages(t *testing.T) {
 	}
 }
 
-// excesses are the numbers of values by which the declared number of page i is changed: those of pages at the end, and
-// one more or less.
+// excesses returns the numbers by which the number of values in page i is changed: those of the last pages, and one
+// more or less.
 func excesses(pages []dataPage, i int) []int64 {
 	out, hidden := []int64{-1, 1}, int64(0)
 	for k := len(pages) - 1; k > i && k > len(pages)-4; k-- {
@@ -84,7 +84,7 @@ func excesses(pages []dataPage, i int) []int64 {
 	return out
 }
 
-// lost is the rows of a field that are reported as lost in a harmed file.
+// lost returns the rows of a field that are reported as lost in a damaged file.
 func (h *harmed) lost(b []byte, field int) (lost vec.Ranges) {
 	r, err := openReader(context.Background(), targetOf(b), format.OpenOptions{})
 	if err == nil {
@@ -103,7 +103,7 @@ type dataPage struct {
 	harmedPage
 }
 
-// dataPages are the data pages of each column chunk.
+// dataPages returns the data pages of each column chunk.
 func (h *harmed) dataPages(t *testing.T) (chunks [][]dataPage) {
 	t.Helper()
 	r := readerOf(t, h.intact)
@@ -129,8 +129,8 @@ func (h *harmed) dataPages(t *testing.T) (chunks [][]dataPage) {
 	return chunks
 }
 
-// withValues is a copy of a file with a different number of values in the header of a page; nil: the number has a
-// different length.
+// withValues returns a copy of a file with another number of values in the header of a page; nil: the encoded number
+// has another length.
 func withValues(whole []byte, p *meta.Page, values int64) []byte {
 	was := binary.AppendUvarint(nil, uint64(p.Values)<<1) // compact protocol: zigzag
 	now := binary.AppendUvarint(nil, uint64(values)<<1)

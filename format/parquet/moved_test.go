@@ -15,7 +15,7 @@ import (
 	"stoa/store"
 )
 
-// unsummed is a file of two fixed-width columns without checksums.
+// unsummed returns a file of two fixed-width columns without checksums.
 func unsummed(t *testing.T) []byte {
 	t.Helper()
 	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64},

@@ -17,7 +17,7 @@ import (
 	"stoa/vec"
 )
 
-// sortedRows is a table of 20000 rows in which most columns ascend.
+// sortedRows returns a table of 20000 rows in which most columns ascend.
 func sortedRows() arrow.RecordBatch {
 	st := arrow.StructOf(arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Int32, Nullable: true},
 		arrow.Field{Name: "s", Type: arrow.BinaryTypes.String})
@@ -34,7 +34,7 @@ func sortedRows() arrow.RecordBatch {
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range 20_000 {
 		b.Field(0).(*array.Int64Builder).Append(int64(i))
-		b.Field(1).(*array.Uint32Builder).Append(uint32(i) * 200_000) // above 2³¹, too
+		b.Field(1).(*array.Uint32Builder).Append(uint32(i) * 200_000) // also above 2³¹
 		s, f := b.Field(2).(*array.StringBuilder), b.Field(3).(*array.Float64Builder)
 		if s.Append(fmt.Sprintf("key-%06d", i)); i >= 5000 && i < 9000 {
 			s.SetNull(i)

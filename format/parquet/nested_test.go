@@ -118,7 +118,7 @@ func sameNulls(t *testing.T, seed uint64, b []byte, table formattest.Table) {
 	}
 	for leaf := range want {
 		if r.MetaData().Schema.Column(leaf).SortOrder() == schema.SortUNKNOWN {
-			continue // what arrow-go cannot compare, it does not read statistics of
+			continue // arrow-go does not read statistics of types that it cannot compare
 		}
 		n := int64(0)
 		for g := range r.NumRowGroups() {
@@ -139,11 +139,11 @@ func sameNulls(t *testing.T, seed uint64, b []byte, table formattest.Table) {
 	}
 }
 
-// nullsOf is the number of entries without a value for every leaf of a type; an empty or null list is one entry.
+// nullsOf returns the number of entries without a value for every leaf of a type; an empty or null list is one entry.
 func nullsOf(t arrow.DataType, cells []any) []int64 {
 	switch t := t.(type) {
 	case *arrow.StructType:
-		if t.NumFields() == 0 { // the field that stands in for those it has not
+		if t.NumFields() == 0 { // the field that represents a struct without fields
 			return []int64{int64(len(cells))}
 		}
 		var out []int64

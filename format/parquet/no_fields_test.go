@@ -25,7 +25,7 @@ import (
 	"stoa/store"
 )
 
-// emptyStructs is a table with structs without fields, at the top level and in all nested types.
+// emptyStructs returns a table with structs without fields, at the top level and in all nested types.
 func emptyStructs() formattest.Table {
 	empty := arrow.StructOf()
 	return formattest.RandomTable(rand.New(rand.NewPCG(5, 5)), formattest.TableOptions{Rows: 900, Fields: []arrow.Field{

@@ -21,8 +21,8 @@ import (
 
 const leveled = 100 // rows of withLevels' file
 
-// withLevels is a file of a required column with one data page v2, PLAIN and not compressed, which begins with levels,
-// though its column has none.
+// withLevels returns a file of a required column with one data page v2, PLAIN and not compressed, which begins with
+// levels, although its column has none.
 func withLevels(t *testing.T, rep, def []byte) []byte {
 	t.Helper()
 	sc := arrow.NewSchema([]arrow.Field{{Name: "x", Type: arrow.PrimitiveTypes.Int32}}, nil)
@@ -66,8 +66,8 @@ func withLevels(t *testing.T, rep, def []byte) []byte {
 	})
 }
 
-// TestLevelsOfNoBits: levels that a column does not have may be there as one run in no bits of as many as there are
-// values; anything else would be values that are misread.
+// TestLevelsOfNoBits: a column without levels may store them as one run, with a bit width of 0, of as many as it has
+// values; any other bytes would shift the values.
 func TestLevelsOfNoBits(t *testing.T) {
 	run := func(n uint64) []byte { return binary.AppendUvarint(nil, n<<1) }
 	for _, c := range []struct {
@@ -93,7 +93,7 @@ func TestLevelsOfNoBits(t *testing.T) {
 	}
 }
 
-// TestRowsOfEarlyParquetRs: parquet-rs 0.x did not set the footer's number of rows. That of any other writer
+// TestRowsOfEarlyParquetRs: parquet-rs 0.x did not set the footer's number of rows. A wrong number by any other writer
 // contradicts its row groups.
 func TestRowsOfEarlyParquetRs(t *testing.T) {
 	for by, ok := range map[string]bool{"parquet-rs version 0.3.0 (build b45ce7c)": true,

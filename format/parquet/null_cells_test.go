@@ -96,7 +96,7 @@ func pyarrowsRows(t *testing.T) (rows []map[string]any) {
 	return rows
 }
 
-// pagesOf are the bodies of a column's pages, under the name of their chunk.
+// pagesOf returns the bodies of a column's pages, under the name of their chunk.
 func pagesOf(t *testing.T, b []byte, column string) (out []region.Node) {
 	t.Helper()
 	chunk := ""

@@ -21,8 +21,8 @@ import (
 	"stoa/store"
 )
 
-// miscounted is a file of 100 rows by Arrow's own writer, whose footer names a program. c.f is a dictionary-encoded
-// array without nulls in a struct that is null in every third row.
+// miscounted returns a file of 100 rows by Arrow's own writer, whose footer names a program. c.f is a
+// dictionary-encoded array without nulls in a struct that is null in every third row.
 func miscounted(t *testing.T, createdBy string) []byte {
 	t.Helper()
 	text := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: arrow.BinaryTypes.String}
@@ -55,7 +55,7 @@ func miscounted(t *testing.T, createdBy string) []byte {
 }
 
 // TestNullsThatArrowDoesNotCount: the number of nulls that Arrow's writers state for a dictionary in a null struct is
-// too low. It is not relied on, and reported as what it is; if another program is named, the file is damaged.
+// too low. It is not relied on, and is reported as that known fault; if another program is named, the file is damaged.
 func TestNullsThatArrowDoesNotCount(t *testing.T) {
 	for by, code := range map[string]string{"parquet-go version 18.8.0": "parquet.statistics.writer",
 		"parquet-cpp-arrow version 26.0.1": "parquet.statistics.writer", "other version 1.0.0": "parquet.statistics"} {

@@ -21,7 +21,7 @@ type storedColumn struct {
 	def, rep []int16
 }
 
-// writtenByLib is a file of one row group with a schema that stoa's writer does not produce.
+// writtenByLib returns a file of one row group with a schema that stoa's writer does not produce.
 func writtenByLib(t *testing.T, root schema.FieldList, columns []storedColumn) []byte {
 	t.Helper()
 	node, err := schema.NewGroupNode("schema", lib.Repetitions.Required, root, -1)
@@ -72,7 +72,7 @@ func must[T any](t *testing.T) func(T, error) T {
 	}
 }
 
-// twosComplement is a number in big-endian bytes of the given width.
+// twosComplement returns a number in big-endian bytes of the given width.
 func twosComplement(v int64, width int) []byte {
 	n := big.NewInt(v)
 	if v < 0 {

@@ -15,7 +15,7 @@ import (
 	"stoa/vec"
 )
 
-// rowsFrom are rows of a column of claimed's file, as JSON.
+// rowsFrom returns rows of a column of claimed's file, as JSON.
 func rowsFrom(t *testing.T, r *reader, column int, rows vec.Range) (out []string, err error) {
 	t.Helper()
 	for b, err := range batchesOf(t.Context(), r, format.RowGroup{}, format.Query{Cols: []int{column}}, rows, nil) {

@@ -25,7 +25,7 @@ import (
 // without such rows. Statistics exclude no rows, as the filter's column has the same values in every page.
 func TestPagesWithoutSurvivorsAreNotRead(t *testing.T) {
 	ctx := context.Background()
-	const rows, batch, period = 4000, 100, 997 // the filter leaves a row of every 997th
+	const rows, batch, period = 4000, 100, 997 // the filter passes one row in 997
 	path := filepath.Join(t.TempDir(), "t.parquet")
 	writePaged(t, path, rows, batch, period)
 	whole, err := os.ReadFile(path)

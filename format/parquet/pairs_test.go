@@ -41,7 +41,7 @@ func withPairs(t *testing.T, tree *store.Memory, name string, pairs map[string]s
 	}
 }
 
-// pairsOf are the key/value pairs in a file's footer, and those in its Arrow schema.
+// pairsOf returns the key/value pairs in a file's footer, and those in its Arrow schema.
 func pairsOf(t *testing.T, tree store.Tree, name string) (footer, shown map[string]string) {
 	t.Helper()
 	f, err := file.Open(t.Context(), format.Target{Tree: tree, Name: name}, format.OpenOptions{})

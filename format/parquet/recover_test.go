@@ -46,7 +46,7 @@ func recovered(r format.Reader) (rows []string) {
 	return rows
 }
 
-// cuts are offsets to truncate a file at: many in the footer, some before.
+// cuts returns offsets at which to truncate a file: many in the footer, some before it.
 func cuts(size, footer int) (out []int) {
 	pages, tail := 2003, 197
 	if testing.Short() {
@@ -120,14 +120,14 @@ func checkCuts(t *testing.T, file string, intact []byte) {
 	}
 }
 
-// ourFile is a file of stoa's writer with several row groups.
+// ourFile returns a file of stoa's writer with several row groups.
 func ourFile(t *testing.T) []byte {
 	t.Helper()
 	_, b := numbers(1000, "x", "y", "z")
 	return written(t, map[string]string{"row-group-rows": "300", "page-size": "500"}, b).Bytes("t")
 }
 
-// numbers is a table of columns that cannot be distinguished by their values.
+// numbers returns a table of columns that cannot be distinguished by their values.
 func numbers(n int, names ...string) (*arrow.Schema, arrow.RecordBatch) {
 	var fields []arrow.Field
 	for _, name := range names {

@@ -21,7 +21,7 @@ import (
 	"stoa/store"
 )
 
-// unionOf is a union of these fields, with the codes 3, 5, …: a code need not be the number of a member.
+// unionOf returns a union of these fields, with the codes 3, 5, …: a code need not be the number of a member.
 func unionOf(fields ...arrow.Field) arrow.DataType {
 	codes := make([]arrow.UnionTypeCode, len(fields))
 	for i := range codes {
@@ -30,7 +30,7 @@ func unionOf(fields ...arrow.Field) arrow.DataType {
 	return arrow.DenseUnionOf(fields, codes)
 }
 
-// unionFields are columns with unions, at the top level and in all nested types.
+// unionFields returns columns with unions, at the top level and in all nested types.
 func unionFields() []arrow.Field {
 	u := unionOf(arrow.Field{Name: "null", Type: arrow.Null, Nullable: true},
 		arrow.Field{Name: "int", Type: arrow.PrimitiveTypes.Int64},
@@ -53,8 +53,9 @@ func unionFields() []arrow.Field {
 	}
 }
 
-// draw is a random value of a field as Arrow's JSON has it, a union being a pair of code and value, and as a reader
-// without unions sees it, a union being a struct of all members. A member keeps its name there unless two are equal.
+// draw returns a random value of a field in the form of Arrow's JSON, where a union is a pair of code and value, and as
+// seen by a reader without unions, where a union is a struct of all members. There a member keeps its name unless two
+// are equal.
 func draw(r *rand.Rand, f arrow.Field) (own, others any) {
 	if f.Nullable && r.IntN(4) == 0 {
 		return nil, nil
@@ -107,7 +108,7 @@ func draw(r *rand.Rand, f arrow.Field) (own, others any) {
 	return own, own
 }
 
-// unionTable is a table with unions, and the rows that other readers see, a line of JSON each.
+// unionTable returns a table with unions, and the rows that other readers see, one line of JSON each.
 func unionTable(t *testing.T, seed uint64, rows int) (table formattest.Table, others []string) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 1))
@@ -134,7 +135,7 @@ func unionTable(t *testing.T, seed uint64, rows int) (table formattest.Table, ot
 	return formattest.Table{Schema: sc, Batch: rec}, others
 }
 
-// jsonRows are the rows of a batch, a line of JSON each, with keys in order.
+// jsonRows returns the rows of a batch, one line of JSON each, with sorted keys.
 func jsonRows(t *testing.T, b arrow.RecordBatch) (out []string) {
 	t.Helper()
 	raw, err := b.MarshalJSON()
@@ -244,8 +245,8 @@ func sameRows(t *testing.T, what string, got, want []string) {
 	}
 }
 
-// TestUnionEdges: a null of any member is a null of the member that nulls are of; a sparse union comes back as a dense
-// one; a union in a union is refused by name; a mark that does not fit its struct is ignored.
+// TestUnionEdges: a null of any member becomes a null of the member that represents nulls; a sparse union is read back
+// as a dense one; a union in a union is refused by name; a mark that does not fit its struct is ignored.
 func TestUnionEdges(t *testing.T) {
 	text := arrow.Field{Name: "text", Type: arrow.BinaryTypes.String, Nullable: true}
 	number := arrow.Field{Name: "number", Type: arrow.PrimitiveTypes.Int64, Nullable: true}

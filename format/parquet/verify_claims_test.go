@@ -23,7 +23,7 @@ import (
 	"stoa/store"
 )
 
-// claimed is a file of 400 rows with all metadata for every column: statistics of the row group and of pages, both
+// claimed returns a file of 400 rows with all metadata for every column: statistics of the row group and of pages, both
 // indexes, a Bloom filter. In row i x is 10·i; u is 2³¹+i; s is "k" and i in three digits; f is i/2, NaN in row 7; l is
 // [i, null, -i], null where i%10 is 3 and [] where it is 4; all but l are null where i%50 is 9.
 func claimed(t *testing.T, more ...lib.WriterProperty) []byte {
@@ -79,7 +79,7 @@ func claimed(t *testing.T, more ...lib.WriterProperty) []byte {
 	return out.Bytes()
 }
 
-// targetOf is a file in memory.
+// targetOf returns a file in memory.
 func targetOf(b []byte) format.Target {
 	return format.Target{Tree: store.NewMemory(map[string][]byte{"t": b}), Name: "t"}
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // TestVerifyFlips flips bits of files in places without checksums, the footer and page headers: if reading all rows
-// fails, verify reports an error, too, at depth Sums.
+// fails, verify also reports an error at depth Sums.
 func TestVerifyFlips(t *testing.T) {
 	step, files := 331, []string{"fixed-gzip.v1", "codec-zstd.small.v2"}
 	if testing.Short() {
@@ -64,7 +64,7 @@ func TestVerifyFlips(t *testing.T) {
 	}
 }
 
-// withoutSums are the offsets of the bytes of a golden file without a checksum.
+// withoutSums returns the offsets of the bytes of a golden file without a checksum.
 func withoutSums(t *testing.T, file string) (out []int) {
 	r := openGolden(t, "testdata/"+file+".parquet")
 	for g := range r.Footer.RowGroups {
@@ -85,7 +85,7 @@ func withoutSums(t *testing.T, file string) (out []int) {
 	return out
 }
 
-// allRows is the text of all rows and columns, with the schema.
+// allRows returns the text of all rows and columns, with the schema.
 func allRows(t *testing.T, b []byte) (string, error) {
 	t.Helper()
 	r, err := openReader(t.Context(), targetOf(b), format.OpenOptions{})

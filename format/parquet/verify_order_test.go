@@ -14,7 +14,7 @@ import (
 	"stoa/region"
 )
 
-// withCodes are the findings with the given codes, as text: code, path, rows, message.
+// withCodes returns the findings with the given codes, as text: code, path, rows, message.
 func withCodes(fs []region.Finding, codes ...string) (out []string) {
 	for _, f := range fs {
 		for _, c := range codes {
@@ -102,7 +102,7 @@ func TestVerifyLevelsOfArrowCpp(t *testing.T) {
 	}
 }
 
-// shallow are the findings of verify without --deep.
+// shallow returns the findings of verify without --deep.
 func shallow(t *testing.T, b []byte) (out []region.Finding) {
 	t.Helper()
 	r := readerOf(t, b)

@@ -56,8 +56,8 @@ func TestVerifySizes(t *testing.T) {
 	}
 }
 
-// TestVerifyAfterDamagedHeader: after a page with a damaged header verify continues by the offset index. It reports the
-// last page, which is damaged, too, and all rows that reading loses.
+// TestVerifyAfterDamagedHeader: after a page with a damaged header verify continues by the offset index. It also
+// reports the last page, which is damaged, and all rows that reading loses.
 func TestVerifyAfterDamagedHeader(t *testing.T) {
 	const file = "testdata/enc-delta.v1.parquet"
 	intact := golden(t, file).Bytes("t")

@@ -113,7 +113,7 @@ func TestSizeStatisticsAreWritten(t *testing.T) {
 		text     int64
 	}{{nil, []int64{nulls, rows - nulls}, text},
 		{[]int64{rows, items - (rows - empty)}, []int64{empty, 0, 0, items}, -1}}
-	for i, w := range want { // of a column without nulls there is nothing to say
+	for i, w := range want { // columns without nulls need none
 		leaf := i + 1
 		said := r.Footer.RowGroups[0].Columns[leaf].MetaData.SizeStatistics
 		if said == nil {

@@ -17,7 +17,7 @@ import (
 	"stoa/vec"
 )
 
-// pagesOfAllKinds is a table with all kinds of pages: dictionaries, nulls, lists, strings.
+// pagesOfAllKinds returns a table with all kinds of pages: dictionaries, nulls, lists, strings.
 func pagesOfAllKinds() arrow.RecordBatch {
 	sc := arrow.NewSchema([]arrow.Field{
 		{Name: "id", Type: arrow.PrimitiveTypes.Int64},
@@ -91,7 +91,7 @@ func TestWrittenPages(t *testing.T) {
 	}
 }
 
-// pagesOf are the data pages of a chunk. It checks that all pages fill the chunk and have checksums.
+// pagesOf returns the data pages of a chunk. It checks that all pages fill the chunk and have checksums.
 func pagesOf(t *testing.T, r *reader, group, leaf int) (data []meta.Page) {
 	t.Helper()
 	at := r.ChunkSpan(group, leaf)

@@ -14,7 +14,7 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/file"
 )
 
-// pair is a row: a key in a struct, and one that may be null.
+// pair is a row: a key in a struct, and a nullable key.
 type pair struct {
 	a int32
 	b *string
@@ -47,8 +47,8 @@ func pairs(r *rand.Rand, rows []pair) (out []arrow.RecordBatch) {
 	return out
 }
 
-// TestSortingColumns: sorting_columns are written as arrow-go and verify read them; rows that are not in the order are
-// refused, wherever batches begin; but the order of row groups is free.
+// TestSortingColumns: sorting_columns are written as arrow-go and verify read them; rows that are not in order are
+// refused, wherever batches begin; but row groups may come in any order.
 func TestSortingColumns(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 41))
@@ -102,7 +102,7 @@ func TestSortingColumns(t *testing.T) {
 			continue
 		}
 		rows[i-1], rows[i] = rows[i], rows[i-1]
-		for _, groups := range []string{"1000", "1"} { // each row a row group of its own: they have no order among them
+		for _, groups := range []string{"1000", "1"} { // with one row per row group there is no order
 			batches := pairs(r, rows)
 			w, err := write.NewWriter(&bytes.Buffer{}, batches[0].Schema(),
 				map[string]string{"sorting-columns": option, "row-group-rows": groups})

@@ -18,8 +18,8 @@ import (
 )
 
 // TestFlippedArrowSchema flips every bit of the Arrow schema in a file without any other checksum, of its key, and of
-// the bytes beside it: either the schema is unchanged, or the file is damaged for readers and for verify. Recovery
-// takes the schema from the first sync block, if there is one, and otherwise uses inferred types.
+// the bytes beside it: either the schema is unchanged, or reading and verify report damage. Recovery uses the schema
+// from the first sync block, if there is one, and inferred types otherwise.
 func TestFlippedArrowSchema(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{
 		{Name: "cost", Type: &arrow.Decimal128Type{Precision: 10, Scale: 2}, Nullable: true},

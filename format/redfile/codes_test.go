@@ -16,8 +16,8 @@ import (
 	"stoa/store/faulty"
 )
 
-// anatomy is a file with the table of the killed writers (40 rows in two row groups, pages of ten ids), and the places
-// of its parts.
+// anatomy is a file with the table of the killed writers (40 rows in two row groups, pages of ten ids), and the
+// locations of its parts.
 type anatomy struct {
 	t     *testing.T
 	bytes []byte
@@ -38,7 +38,7 @@ func anatomyOf(t *testing.T, opts map[string]string) *anatomy {
 	return a
 }
 
-// at returns the place of the structure at path; each name may be just a prefix.
+// at returns the location of the structure at path; each name may be a prefix.
 func (a *anatomy) at(path ...string) fault.Span {
 	a.t.Helper()
 	i := 0
@@ -64,14 +64,14 @@ func (a *anatomy) exchange(from, old, to int64) {
 	copy(a.bytes[int(from)+k:], is)
 }
 
-// TestCodes: damage made by hand is reported with its code, place, column and rows.
+// TestCodes: each kind of damage, made by hand, is reported with its code, location, column and rows.
 func TestCodes(t *testing.T) {
 	const id, second, list, later = "row_groups[0].columns[0]", "row_groups[0].columns[1]",
 		"row_groups[0].columns[2]", "row_groups[1].columns[0]"
 	for _, c := range []struct {
 		code   string
 		opts   map[string]string
-		harm   func(a *anatomy) fault.Span // changes a.bytes, and returns the place that should be reported
+		harm   func(a *anatomy) fault.Span // changes a.bytes, and returns the location that should be reported
 		column string
 		rows   [2]int64
 		depth  format.Depth
@@ -139,7 +139,7 @@ func TestCodes(t *testing.T) {
 		}, "id", [2]int64{-1, -1}, format.Quick},
 		{"redfile.index.bounds", map[string]string{"crc": "false"}, func(a *anatomy) fault.Span {
 			body := a.at(id, "page[2]", "body")
-			most := binary.LittleEndian.AppendUint64(nil, 9*1000003-7) // of the ids of the first page, which rise
+			most := binary.LittleEndian.AppendUint64(nil, 9*1000003-7) // of the ids of the first page, which ascend
 			k := bytes.Index(a.bytes[body.Off:body.End()], most)
 			a.bytes[body.Off+int64(k)] ^= 1
 			return a.at(id, "page[0]")
@@ -149,13 +149,13 @@ func TestCodes(t *testing.T) {
 			a.bytes[at.Off+2] ^= 1
 			return at
 		}, "", [2]int64{-1, -1}, format.Quick},
-		{"redfile.coverage.gap", nil, func(a *anatomy) fault.Span { // offsets count from the beginning: they stay right
+		{"redfile.coverage.gap", nil, func(a *anatomy) fault.Span { // offsets from the beginning stay correct
 			at := a.at("file_metadata").Off
 			a.bytes = slices.Insert(a.bytes, int(at), []byte("strange")...)
 			return fault.Span{Object: "f.red", Off: at, Len: 7}
 		}, "", [2]int64{-1, -1}, format.Quick},
 		{"redfile.column.damaged", map[string]string{"crc": "false", "index": "false"}, func(a *anatomy) fault.Span {
-			first := a.at(id) // another column begins where it does
+			first := a.at(id) // another column starts at its offset
 			a.exchange(a.at("file_metadata").Off, a.at(second).Off, first.Off)
 			return fault.Span{Object: "f.red", Off: first.Off, Len: a.at(id, "column_metadata").Off - first.Off}
 		}, "id", [2]int64{0, 20}, format.Quick},
@@ -180,8 +180,8 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// TestRecoveryCodes: findings of recovery for a file that has lost its end, and for one that is also damaged before the
-// cut.
+// TestRecoveryCodes: findings of recovery for a file that has lost its end, and for one that is also damaged before its
+// end.
 func TestRecoveryCodes(t *testing.T) {
 	a := anatomyOf(t, map[string]string{"sync": "100"})
 	cut := a.bytes[:a.at("file_metadata").Off]

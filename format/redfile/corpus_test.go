@@ -28,8 +28,8 @@ import (
 	"stoa/vec"
 )
 
-// The corpus of real files judges the reader. Expected contents were computed by the generator that wrote the file. The
-// whole corpus has no more files of RED1 than the project's own; it is read, too, if STOA_CORPUS names it.
+// The reader is tested on a corpus of real files. Expected contents were computed by the generator that wrote the file.
+// The full corpus has no more RED1 files than the project's own; it is also read if STOA_CORPUS names it.
 
 const golden = "../../corpus/redfile"
 
@@ -106,7 +106,7 @@ func runCorpus(t *testing.T, dir string) {
 	}
 }
 
-// expected returns the rows of a file, as JSON with sorted keys; numbers are float64 or, if whole, unchanged.
+// expected returns the rows of a file, as JSON with sorted keys; numbers are float64 or, if integers, unchanged.
 func expected(t *testing.T, name string) []string {
 	b, err := os.ReadFile(name)
 	if err != nil {
@@ -250,7 +250,8 @@ func readColumn(t testing.TB, r format.Reader, objects *scan.Objects, g format.R
 	}
 }
 
-// rowsOf shows the rows of a file. In the notation of redelm every field is an array; dense leaves fields as they are.
+// rowsOf returns the rows of a file as text. In the notation of redelm every field is an array; dense leaves fields
+// unchanged.
 func rowsOf(t testing.TB, r format.Reader, tree store.Tree, dense bool) []string {
 	var out []string
 	for _, fields := range arrays(t, r, tree) {

@@ -36,7 +36,7 @@ func target(b []byte) format.Target {
 	return format.Target{Tree: store.NewMemory(map[string][]byte{"f.red": b}), Name: "f.red"}
 }
 
-// chunkText is the cells and levels of a column chunk as far as they can be read, and the error that ends reading.
+// chunkText returns the cells and levels of a column chunk up to the first error, and that error.
 func chunkText(r format.Reader, tg format.Target, g format.RowGroup, col int) (pages []string, err error) {
 	c, err := r.Chunk(ctx, g, col, vec.Range{From: 0, To: math.MaxInt64})
 	if err != nil {
@@ -138,7 +138,7 @@ func describeAll(tg format.Target) (nodes []region.Node, err error) {
 	return nodes, err
 }
 
-// TestHealthyFiles: verify finds nothing in the files of the corpus, and describe owns every byte of them.
+// TestHealthyFiles: verify finds nothing in the files of the corpus, and describe claims every byte of them.
 func TestHealthyFiles(t *testing.T) {
 	for _, cf := range corpusFiles(t, golden) {
 		b, err := os.ReadFile(filepath.Join(golden, cf.File))
@@ -159,7 +159,7 @@ func TestHealthyFiles(t *testing.T) {
 	}
 }
 
-// writeTable writes a batch, or more of them, as a file.
+// writeTable writes one or more batches as a file.
 func writeTable(t testing.TB, opts map[string]string, batches ...arrow.RecordBatch) []byte {
 	t.Helper()
 	mem := store.NewMemory(nil)
@@ -187,7 +187,7 @@ func writeSample(t testing.TB, n int, opts map[string]string) []byte {
 	return writeTable(t, opts, b)
 }
 
-// TestStatsOfRowGroups: the smallest and the largest value are those of all row groups.
+// TestStatsOfRowGroups: the minimum and the maximum are those of all row groups.
 func TestStatsOfRowGroups(t *testing.T) {
 	tg := target(writeSample(t, 300, map[string]string{"row-group-rows": "60"}))
 	tab, err := stoa.Open(ctx, tg.Name, stoa.OpenOptions{Tree: tg.Tree})
@@ -202,8 +202,8 @@ func TestStatsOfRowGroups(t *testing.T) {
 	}
 }
 
-// TestChangedBytesNeverPanic: verify decodes pages without checksums, whatever their levels and lengths say.
-// The column has runs of nulls, so that one changed byte makes values of all of them.
+// TestChangedBytesNeverPanic: verify decodes pages without checksums, whatever their levels and lengths. The column has
+// runs of nulls, so that one changed byte turns all of them into values.
 func TestChangedBytesNeverPanic(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "s", Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, sc)
@@ -228,7 +228,7 @@ func TestChangedBytesNeverPanic(t *testing.T) {
 	}
 }
 
-// TestOwnFilesAreHealthy: files of the writer, with every kind of structure, pass our own verification.
+// TestOwnFilesAreHealthy: files of our writer, with every kind of structure, pass verification.
 func TestOwnFilesAreHealthy(t *testing.T) {
 	for _, opts := range []map[string]string{
 		{"sync": "1", "row-group-rows": "30", "page-size": "200"},
@@ -247,8 +247,8 @@ func TestOwnFilesAreHealthy(t *testing.T) {
 	}
 }
 
-// TestFlippedBits flips every bit of small files: no panic, every error classed and placed, and no changed answer about
-// which verify reports nothing, where there are checksums.
+// TestFlippedBits flips every bit of small files: no panic, every error has a class and a location, and where there are
+// checksums, verify reports every flip that changes an answer.
 func TestFlippedBits(t *testing.T) {
 	files := map[string][]byte{
 		"E": writeSample(t, 12, map[string]string{"row-group-rows": "6", "page-size": "40", "sync": "2"}),
@@ -271,7 +271,7 @@ func TestFlippedBits(t *testing.T) {
 		changed, silent, harmless := 0, 0, 0
 		for bit := range 8 * len(whole) {
 			if os.Getenv("STOA_LONG") == "" && bit%7 != 0 {
-				continue // every byte, and each of its bits somewhere
+				continue // every byte, and every bit position in some byte
 			}
 			b := append([]byte(nil), whole...)
 			b[bit/8] ^= 1 << (bit % 8)
@@ -368,7 +368,7 @@ func TestErrorRecovery(t *testing.T) {
 			}
 		}
 		r.Close()
-		// lose damages a place and returns what is left of each chunk: its pages, with "" for a lost page.
+		// lose damages a location and returns the rest of each chunk: its pages, with "" for a lost page.
 		lose := func(at fault.Span, skip int64) (map[string][]string, error) {
 			b := append([]byte(nil), whole...)
 			for i := at.Off + skip; i < at.End(); i++ {
@@ -414,7 +414,7 @@ func TestErrorRecovery(t *testing.T) {
 			t.Errorf("generation %s, file metadata: %v", gen, err)
 		}
 		// "If the column metadata is corrupt, that column chunk is lost (but column chunks for this column in other row
-		// groups are okay)." In generation E there is a copy of it with the file's metadata, so nothing is lost.
+		// groups are okay)." In generation E the file metadata has a copy, so nothing is lost.
 		got, err := lose(place("row_groups[0].columns[1]", "column_metadata"), 0)
 		if err != nil {
 			t.Fatal(err)
@@ -482,7 +482,8 @@ func TestIndexSavesPages(t *testing.T) {
 	t.Fatal("no second page")
 }
 
-// TestRecoverColumn: without metadata of the file, a chunk whose own metadata is damaged is lost, and no other.
+// TestRecoverColumn: without the metadata of the file, a chunk whose own metadata is damaged is lost, and no other
+// chunk.
 func TestRecoverColumn(t *testing.T) {
 	for _, opts := range []map[string]string{{"generation": "A", "sync": "0"}, {"sync": "100"}} {
 		opts["row-group-rows"], opts["page-size"] = "40", "100"

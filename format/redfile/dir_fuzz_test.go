@@ -11,7 +11,7 @@ import (
 	"stoa/store"
 )
 
-// FuzzDirectory puts other content into the metadata of a split table, or into one of its parts.
+// FuzzDirectory replaces the metadata of a split table, or one of its parts, by other content.
 func FuzzDirectory(f *testing.F) {
 	var tables []map[string][]byte
 	var names [][]string
@@ -37,7 +37,7 @@ func FuzzDirectory(f *testing.F) {
 			f.Add(uint8(i), uint8(k), tables[i][n][:len(tables[i][n])-5])
 		}
 	}
-	// without crc, metadata may name other types than the values have
+	// without crc, metadata may declare other types than those of the values
 	h := formattest.Hostile{Format: redfile.Format, Silent: true}
 	f.Fuzz(func(t *testing.T, table, object uint8, content []byte) {
 		if len(content) > 1<<16 {

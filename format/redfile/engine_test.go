@@ -91,7 +91,7 @@ func scanDamaged(t *testing.T, file []byte, policy stoa.Damaged, pool memory.All
 		t.Fatal(err)
 	}
 	defer tab.Close()
-	var gone []int // rows that are missing, or have a null
+	var gone []int // rows that are missing or have a null
 	damaged := 2   // in this column
 	spec := stoa.ScanSpec{Damaged: policy, Alloc: pool, Batch: 50, Lost: func(l region.Loss) {
 		lost = append(lost, l.Rows)
@@ -103,7 +103,7 @@ func scanDamaged(t *testing.T, file []byte, policy stoa.Damaged, pool memory.All
 		}
 	}}
 	row := 0
-	missing := func() bool { // is row one of them? Losses are reported before the rows after them come
+	missing := func() bool { // is this row one of them? Losses are reported before the rows after them
 		for _, g := range gone {
 			if g == row {
 				return true
@@ -187,8 +187,8 @@ func TestPartsOfPages(t *testing.T) {
 	}
 }
 
-// inParts decodes the parts of a chunk's pages in order and in a random order, and compares them with each
-// other and, where values do not repeat, against the formula.
+// inParts decodes the parts of a chunk's pages in order and in random order, and compares the results with each other
+// and, where values do not repeat, with the formula.
 func inParts(t *testing.T, r format.Reader, tg format.Target, g format.RowGroup, col int) {
 	t.Helper()
 	c, err := r.Chunk(ctx, g, col, vec.Range{To: math.MaxInt64})

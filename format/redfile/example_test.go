@@ -16,7 +16,7 @@ import (
 	"stoa/store"
 )
 
-// peopleAs is a table of three people as a file, with options of the format.
+// peopleAs returns a file with a table of three people, written with options of the format.
 func peopleAs(name string, o format.Options) []byte {
 	ctx, mem := context.Background(), store.NewMemory(nil)
 	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int32},
@@ -40,7 +40,7 @@ func peopleAs(name string, o format.Options) []byte {
 	return mem.Bytes(name)
 }
 
-// Options of writing as a struct, and the same as the command has them.
+// Writing options as a struct, and the same options as the command spells them.
 func ExampleWriteOptions() {
 	o := redfile.WriteOptions{Compression: redfile.CompressGzip, RowGroupRows: 2, NoIndex: true}
 	fmt.Println(o.Strings(), o.Formats())
@@ -57,7 +57,7 @@ func ExampleWriteOptions() {
 	// 3 <nil>
 }
 
-// Index pages, which only our writer makes, are passed over.
+// Index pages, which only our writer makes, are skipped.
 func ExampleReadOptions() {
 	b := peopleAs("people.red", nil)
 	t, err := stoa.OpenReaderAt(context.Background(), bytes.NewReader(b), int64(len(b)), "people.red",

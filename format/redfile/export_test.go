@@ -6,7 +6,7 @@ import (
 	"stoa/format/redfile/internal/write"
 )
 
-// SetRandom has r give the markers of sync blocks, and returns what undoes it.
+// SetRandom makes r the source of the markers of sync blocks, and returns a function that undoes it.
 func SetRandom(r io.Reader) (undo func()) {
 	old := write.Random
 	write.Random = r

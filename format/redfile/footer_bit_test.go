@@ -39,7 +39,7 @@ func TestFooterBit(t *testing.T) {
 	}
 }
 
-// recoveredLines are the schema and the rows of what is recovered of a file; reported: something is an error.
+// recoveredLines returns the schema and the rows that are recovered from a file; reported: there is an error.
 func recoveredLines(t *testing.T, data []byte) (lines string, reported bool) {
 	t.Helper()
 	tab, err := stoa.Open(ctx, "f.red", stoa.OpenOptions{Tree: target(data).Tree, From: "redfile", Recover: true})

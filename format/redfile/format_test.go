@@ -41,7 +41,7 @@ func TestFormat(t *testing.T) {
 	})
 }
 
-// Lists: without the index, so that nobody knows which rows are in a page.
+// Lists, also without the index, so that the rows of a page are unknown.
 func TestFormatNested(t *testing.T) {
 	formattest.Run(t, formattest.Suite{
 		Format: redfile.Format,

@@ -33,7 +33,7 @@ import (
 	"stoa/wire"
 )
 
-// handmade is a file of one INT32 column, assembled here and not by the writer.
+// handmade is a file of one INT32 column, assembled here rather than by the writer.
 type handmade struct {
 	gen      layout.Generation
 	protocol thrift.Protocol
@@ -94,7 +94,7 @@ func (h *handmade) bytes() []byte {
 		gen = layout.GenA // the same fields
 	}
 	tw = w()
-	if h.noOffset { // writeable only here
+	if h.noOffset { // can be written only here
 		tw.Struct(thrift.Item)
 		tw.I32(1, int32(m.Type))
 		tw.List(2, thrift.I32, 1)
@@ -119,7 +119,7 @@ func (h *handmade) bytes() []byte {
 	return append(binary.LittleEndian.AppendUint32(out, n), layout.Magic...)
 }
 
-// metadata is FileMetaData, field by field as the thrift files of the five days have it.
+// metadata is FileMetaData, field by field as in the thrift files of the five days.
 func (h *handmade) metadata(m *layout.ColumnMeta, at int64, gen layout.Generation) []byte {
 	w := thrift.NewWriter(h.protocol)
 	w.Struct(thrift.Item)
@@ -225,7 +225,7 @@ func TestGenerations(t *testing.T) {
 			}
 		}
 	}
-	// a copy of the column's metadata is at the offset at which pages would begin
+	// a copy of the column's metadata lies at the offset at which pages would begin
 	for _, g := range []layout.Generation{layout.GenA, layout.GenB, layout.GenC, layout.GenD, layout.GenE} {
 		h := handmade{gen: g, version: 1, typ: layout.Int32, empty: true}
 		for _, depth := range []format.Depth{format.Deep, format.Quick} {
@@ -269,7 +269,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestChecksums: a wrong checksum is damage; 0 means that there is no checksum.
+// TestChecksums: a wrong checksum is damage; 0 means no checksum.
 func TestChecksums(t *testing.T) {
 	h := newHandmade(layout.GenE)
 	h.crc = layout.CRC(h.body)
@@ -283,7 +283,7 @@ func TestChecksums(t *testing.T) {
 	}
 }
 
-// TestHadoopSnappy: bare blocks, and Hadoop's framing with one block and with several.
+// TestHadoopSnappy: bare blocks, and Hadoop's framing with one or more blocks.
 func TestHadoopSnappy(t *testing.T) {
 	z, _ := codec.ByName("snappy")
 	raw := le32s(7, -8, 9)
@@ -311,7 +311,7 @@ func TestHadoopSnappy(t *testing.T) {
 	}
 }
 
-// TestFilePath: chunks in other files, relative to the file of the metadata, and not outside of its directory.
+// TestFilePath: chunks in other files, relative to the metadata file, but not outside of its directory.
 func TestFilePath(t *testing.T) {
 	data := newHandmade(layout.GenE)
 	for path, want := range map[string]string{"sub/x.red": "", "../f.red": "leads out", "/etc/passwd": "leads out",
@@ -365,7 +365,7 @@ func TestGroupVarInt64(t *testing.T) {
 	}
 }
 
-// FuzzParseFast: the fast path reads the same as the parser.
+// FuzzParseFast: the fast path returns the same result as the parser.
 func FuzzParseFast(f *testing.F) {
 	for _, h := range []layout.PageHeader{{Raw: 8000, Stored: 77, CRC: 0xfedcba98, HasCRC: true, HasData: true,
 		Values: 1000, Encoding: layout.GroupVarInt, Entries: -1}, {Raw: 1, HasData: true, Entries: -1},
@@ -458,7 +458,7 @@ func arrowSchemaOf(t *testing.T) *arrow.Schema {
 	return arrow.NewSchema([]arrow.Field{{Name: "x", Type: arrow.PrimitiveTypes.Int32}}, nil)
 }
 
-// TestRealLevels: the levels of every page that redelm wrote are written again with the same bytes.
+// TestRealLevels: re-encoding the levels of every page that redelm wrote yields the same bytes.
 func TestRealLevels(t *testing.T) {
 	ctx := context.Background()
 	pages := 0
@@ -527,7 +527,7 @@ func TestRealLevels(t *testing.T) {
 	t.Logf("%d pages", pages)
 }
 
-// TestLiteralIsSound: a file whose final number is the offset, as the document words it, has no error, whatever
+// TestLiteralIsSound: a file whose final number is the offset, as the document words it, has no errors, whatever
 // precedes its metadata.
 func TestLiteralIsSound(t *testing.T) {
 	for _, g := range []layout.Generation{layout.GenA, layout.GenB, layout.GenC, layout.GenD, layout.GenE} {

@@ -33,7 +33,7 @@ import (
 	"stoa/vec"
 )
 
-// The sample table of these tests, which the killed writers write, too: row i by formula.
+// The sample table of these tests, which the killed writers also write: row i by formula.
 var sampleSchema = arrow.NewSchema([]arrow.Field{
 	{Name: "id", Type: arrow.PrimitiveTypes.Int64},
 	{Name: "name", Type: arrow.BinaryTypes.String, Nullable: true},
@@ -68,7 +68,7 @@ func sampleBatch(from, n int) arrow.RecordBatch {
 	return b.NewRecordBatch()
 }
 
-// wholeGroups are the row groups but the last, if columns of that are missing; lacks says which those are.
+// wholeGroups returns the row groups, except the last one if it lacks columns; lacks is the set of those columns.
 func wholeGroups(t *testing.T, r format.Reader) (groups []format.RowGroup, lacks map[int]bool) {
 	t.Helper()
 	groups, err := r.RowGroups(context.Background(), format.Part{}, format.Query{})
@@ -90,8 +90,8 @@ func wholeGroups(t *testing.T, r format.Reader) (groups []format.RowGroup, lacks
 	return groups, lacks
 }
 
-// checkCut compares the cells of the last row group, of which columns are missing, with the formula, from row
-// on: null where the column is.
+// checkCut compares the cells of the last row group, some of whose columns are missing, with the formula, from row on:
+// cells of missing columns are null.
 func checkCut(t *testing.T, r format.Reader, tree store.Tree, row int, lacks map[int]bool, found []region.Finding) {
 	t.Helper()
 	if !slices.ContainsFunc(found, func(f region.Finding) bool { return f.Code == "redfile.rows.lost" && f.Lost > 0 }) {
@@ -126,8 +126,8 @@ func checkCut(t *testing.T, r format.Reader, tree store.Tree, row int, lacks map
 	}
 }
 
-// checkRecovered recovers f.red of a tree and compares what comes with the formula; it gives the number of rows
-// that are whole.
+// checkRecovered recovers f.red of a tree and compares the result with the formula; it returns the number of complete
+// rows.
 func checkRecovered(t *testing.T, tree store.Tree, name string) int {
 	t.Helper()
 	r, found, err := redfile.Format.Recover(context.Background(), format.Target{Tree: tree, Name: name},
@@ -172,7 +172,7 @@ func checkRecovered(t *testing.T, tree store.Tree, name string) int {
 	return rows
 }
 
-// TestMain is the writer that is killed, too.
+// TestMain is also the writer that is killed.
 func TestMain(m *testing.M) {
 	if path := os.Getenv("STOA_KILLED_WRITER"); path != "" {
 		killedWriter(path)
@@ -180,7 +180,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// killedWriter writes the table and says each row group that is whole.
+// killedWriter writes the table and reports each complete row group.
 func killedWriter(path string) {
 	ctx := context.Background()
 	opts := map[string]string{"row-group-rows": strconv.Itoa(killRows), "page-size": "1000", "sync": "4"}
@@ -210,8 +210,8 @@ func killedWriter(path string) {
 	os.Exit(0)
 }
 
-// runWriter starts a writer and kills it a while after it has reported that so many row groups are whole (-1:
-// never). It gives how many it had reported, and its last word.
+// runWriter starts a writer and kills it some time after it has reported this many complete row groups (-1: never). It
+// returns how many the writer had reported, and its last output.
 func runWriter(t *testing.T, path, opts string, at int, after time.Duration) (groups int, last string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -242,7 +242,7 @@ func runWriter(t *testing.T, path, opts string, at int, after time.Duration) (gr
 	return groups, last
 }
 
-// TestKilledWriter kills writers at random moments. Whatever a whole row group held is recovered, every time.
+// TestKilledWriter kills writers at random times. The rows of complete row groups are always recovered.
 func TestKilledWriter(t *testing.T) {
 	kills := 8
 	if os.Getenv("STOA_LONG") != "" {
@@ -289,7 +289,7 @@ func TestKilledWriter(t *testing.T) {
 			inside++
 		}
 		if reported == 0 {
-			continue // nothing is promised
+			continue // nothing is guaranteed
 		}
 		n := checkRecovered(t, store.Local{}, left)
 		if n < reported*killRows {
@@ -316,16 +316,16 @@ func TestKilledWriter(t *testing.T) {
 }
 
 // TestFailingSink fails each write of a file in turn, also within a row group of several writes and within the
-// metadata, and each write of the temporary file. What reached the sink before is recovered.
+// metadata, and each write of the temporary file. All rows that reached the sink before are recovered.
 func TestFailingSink(t *testing.T) {
 	ctx := context.Background()
 	for _, c := range []struct {
 		opts   map[string]string
 		rows   int // of a row group
 		groups int
-		fewest int // writes
+		fewest int // minimum number of writes
 	}{
-		{map[string]string{"sync": "2"}, 100, 13, 13}, // each write reads all that was written again
+		{map[string]string{"sync": "2"}, 100, 13, 13}, // each write reads back everything written so far
 		{map[string]string{"sync": "0", "generation": "A"}, 100, 13, 13},
 		{map[string]string{"sync": "2", "compression": "none"}, 6000, 2, 5},
 		{map[string]string{"sync": "1", "generation": "A", "compression": "none", "memory": "0"}, 6000, 2, 12},
@@ -383,8 +383,8 @@ func TestFailingSink(t *testing.T) {
 	}
 }
 
-// keeper is a sink of one object that keeps what was written before it failed. The writes of its temporary file
-// count, too.
+// keeper is a sink of one object that keeps what was written before it failed. It also counts the writes of its
+// temporary file.
 type keeper struct {
 	store.Sink
 	bytes  []byte
@@ -435,7 +435,7 @@ func (s *keptScratch) ReadAt(p []byte, off int64) (int, error) {
 
 func (s *keptScratch) Close() error { return nil }
 
-// TestRowsOfManyBytes: the budgets of memory and of row groups are held also where a few rows are all there is.
+// TestRowsOfManyBytes: the budgets of memory and of row groups also hold if there are only a few rows.
 func TestRowsOfManyBytes(t *testing.T) {
 	ctx := context.Background()
 	sc := arrow.NewSchema([]arrow.Field{{Name: "l", Type: arrow.ListOf(arrow.BinaryTypes.String)},
@@ -489,7 +489,7 @@ func TestRowsOfManyBytes(t *testing.T) {
 	}
 }
 
-// spilling is a keeper that knows the largest write of its temporary file.
+// spilling is a keeper that records the largest write of its temporary file.
 type spilling struct {
 	keeper
 	most int
@@ -509,7 +509,8 @@ func (s *spilledScratch) Write(p []byte) (int, error) {
 	return s.keptScratch.Write(p)
 }
 
-// TestCutAnywhere cuts a file at every byte. Whole row groups before the cut are recovered; nothing else comes.
+// TestCutAnywhere truncates a file at every byte. Complete row groups before the end are recovered; nothing else is
+// returned.
 func TestCutAnywhere(t *testing.T) {
 	ctx := context.Background()
 	for _, opts := range []map[string]string{{"sync": "2"}, {"sync": "0"},
@@ -525,7 +526,7 @@ func TestCutAnywhere(t *testing.T) {
 			tg := format.Target{Tree: tree, Name: "f.red"}
 			if cut < len(whole) {
 				if r, err := redfile.Format.Open(ctx, tg, format.OpenOptions{}); err == nil {
-					if r.Close(); !unfinished(tg) { // it was cut just after metadata
+					if r.Close(); !unfinished(tg) { // it was truncated right after metadata
 						t.Fatalf("cut at %d: it opens, and that is not reported as unfinished", cut)
 					}
 				} else if e := new(fault.Error); !errors.As(err, &e) || e.Class != fault.Corrupt {
@@ -553,7 +554,7 @@ func TestCutAnywhere(t *testing.T) {
 	}
 }
 
-// TestCutWithinRowGroup cuts a file after each column of each row group: the columns that are there keep their cells.
+// TestCutWithinRowGroup truncates a file after each column of each row group: the present columns keep their cells.
 func TestCutWithinRowGroup(t *testing.T) {
 	for _, opts := range []map[string]string{{"sync": "2"}, {"sync": "0"},
 		{"sync": "1", "generation": "A", "protocol": "binary"}, {"sync": "0", "generation": "A", "index": "false"}} {
@@ -570,7 +571,7 @@ func TestCutWithinRowGroup(t *testing.T) {
 				col == 2 {
 				continue
 			}
-			if group == 0 && opts["sync"] == "0" { // nothing says how many columns there are
+			if group == 0 && opts["sync"] == "0" { // the number of columns is unknown
 				continue
 			}
 			tree := store.NewMemory(map[string][]byte{"f.red": whole[:n.At.End()+3]})
@@ -596,8 +597,8 @@ func TestCutWithinRowGroup(t *testing.T) {
 	}
 }
 
-// unfinished reports whether opening, recovering and verifying all say that the writer did not finish, and
-// nothing else.
+// unfinished reports whether opening, recovering and verifying all report that the writer did not finish, and nothing
+// else.
 func unfinished(tg format.Target) bool {
 	ctx := context.Background()
 	only := func(found []region.Finding) bool {
@@ -615,8 +616,8 @@ func unfinished(tg format.Target) bool {
 		only(findings(tg))
 }
 
-// TestUnfinished cuts files after each of their metadata. Only the last is not reported, and whoever writes
-// what was recovered of the others does not say that it continues.
+// TestUnfinished truncates files after each of their metadata. Only the last is not reported, and rewriting the
+// recovered rows of the others does not mark the output as continued.
 func TestUnfinished(t *testing.T) {
 	ctx := context.Background()
 	for _, opts := range []map[string]string{{}, {"generation": "A"}, {"sync": "1"},
@@ -657,7 +658,7 @@ func TestUnfinished(t *testing.T) {
 	}
 }
 
-// rowsRecovered is how many whole rows recovery finds; -1 if nothing is left.
+// rowsRecovered returns how many complete rows recovery finds; -1 if nothing is left.
 func rowsRecovered(t *testing.T, tree store.Tree) int {
 	r, _, err := redfile.Format.Recover(context.Background(), format.Target{Tree: tree, Name: "f.red"},
 		format.OpenOptions{})

@@ -16,7 +16,7 @@ func TestDamagedLevels(t *testing.T) {
 	data := writeSample(t, 150, map[string]string{"crc": "false", "page-size": "100", "index": "false",
 		"compression": "none"})
 	pages := listPages(t, data, "row_groups[0].columns[2]")
-	maxRows := 100/4 + 2 // of a page, and the row before
+	maxRows := 100/4 + 2 // rows of a page, and the row before
 	for _, page := range pages[:len(pages)-1] {
 		for at := page.At.Off + 8; at < page.At.Off+40; at++ {
 			for bit := range 8 {

@@ -57,10 +57,9 @@ func TestMovedBytes(t *testing.T) {
 	}
 }
 
-// TestMovedHeaders: whatever number of bytes is put into a page without a checksum, or taken out of it, what then
-// stands where the metadata has the next structure is not taken for one: the rest of a page's header may be a header,
-// too, of a page of another type. So the pages in front of it are in doubt, in files of many values and of one byte a
-// page.
+// TestMovedHeaders: if any number of bytes is inserted into a page without a checksum, or removed from it, the bytes at
+// the offset of the next structure are not taken for that structure: the rest of a page header may look like the header
+// of a page of another type. So the preceding pages are in doubt, in files with many values and with one byte per page.
 func TestMovedHeaders(t *testing.T) {
 	for name, opts := range map[string]map[string]string{
 		"index": {"crc": "false", "compression": "none"},
@@ -128,8 +127,8 @@ func movedBytes(data []byte, at, n int) []byte {
 	return nil
 }
 
-// TestPagesOfAnotherPlace: if as many bytes are removed before a chunk as one of its pages has, a different page with a
-// right checksum begins at the offset of the chunk. No cell is returned in a wrong row; nor if so many bytes are
+// TestPagesOfAnotherPlace: if as many bytes are removed before a chunk as one of its pages has, another page with a
+// valid checksum begins at the offset of the chunk. No cell is returned in a wrong row, even if so many bytes are
 // removed that chunks would begin beyond the end.
 func TestPagesOfAnotherPlace(t *testing.T) {
 	for name, opts := range map[string]map[string]string{
@@ -155,7 +154,7 @@ func TestPagesOfAnotherPlace(t *testing.T) {
 			bad := movedBytes(data, int(first[0].Off)+20, -n)
 			for _, recover := range []bool{false, true} {
 				if recover && name == "bare" {
-					continue // no chunk is where the metadata says: it is taken for that of a file within the file
+					continue // no chunk is where the metadata states: it is taken for that of an inner file
 				}
 				if rows, _ := rowsLeft(t, bad, stoa.NullCells, recover); rows != 150 {
 					t.Errorf("%s: %d bytes less: %d rows of 150 came out", name, n, rows)

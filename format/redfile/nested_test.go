@@ -16,7 +16,7 @@ import (
 	"stoa/store"
 )
 
-// randomType makes a type of at most so many levels.
+// randomType returns a type of at most depth levels.
 func randomType(r *rand.Rand, depth int) arrow.DataType {
 	leaf := []arrow.DataType{arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Uint16,
 		arrow.PrimitiveTypes.Float64, arrow.BinaryTypes.String,
@@ -92,7 +92,7 @@ func appendRandom(r *rand.Rand, f arrow.Field, b array.Builder) {
 	}
 }
 
-// TestNestedRoundTrips: random types and values, through both generations and many pages.
+// TestNestedRoundTrips: random types and values, in both generations and many pages.
 func TestNestedRoundTrips(t *testing.T) {
 	ctx := context.Background()
 	tables, leaves := 0, 0
@@ -144,7 +144,7 @@ func TestNestedRoundTrips(t *testing.T) {
 			for _, group := range arrays(t, rd, mem) {
 				for i, got := range group {
 					want := array.NewSlice(batch.Column(i), at, at+int64(got.Len()))
-					for k := range got.Len() { // not array.Equal: it looks at what lies under nulls, too
+					for k := range got.Len() { // not array.Equal, which also compares values under nulls
 						if got.IsNull(k) != want.IsNull(k) || got.ValueStr(k) != want.ValueStr(k) {
 							t.Fatalf("seed %d, %v, column %d, row %d: %s\n got %s\nwant %s", seed, opts, i,
 								at+int64(k), fields[i].Type, got.ValueStr(k), want.ValueStr(k))

@@ -12,8 +12,8 @@ import (
 	"stoa/store"
 )
 
-// TestAllPartsOfAnother: metadata beside the parts of another table, each of them damaged: recovery has no rows, and
-// says why, as an error, since the rows of the other table are lost and not in its numbers.
+// TestAllPartsOfAnother: with metadata beside the parts of another table, each of them damaged, recovery returns no
+// rows, and reports why as an error, because the rows of the other table are lost and not counted.
 func TestAllPartsOfAnother(t *testing.T) {
 	whole, other := splitTable(t, map[string]string{}), splitTableFrom(t, 7000, "row-group", map[string]string{})
 	for k := range 4 {
@@ -35,8 +35,8 @@ func TestAllPartsOfAnother(t *testing.T) {
 	}
 }
 
-// TestPartOfNothing: a row group without rows may have a part that is no more than a magic. The table is one of the
-// independent encoder's (interop/documents, red1-read, seed 30120).
+// TestPartOfNothing: a row group without rows may have a part that is only a magic. The table was written by the
+// independent encoder (interop/documents, red1-read, seed 30120).
 func TestPartOfNothing(t *testing.T) {
 	tg := format.Target{Tree: store.Local{}, Name: "testdata/emptypart/t.red"}
 	for f := range redfile.Format.Verify(ctx, tg, format.OpenOptions{}) {

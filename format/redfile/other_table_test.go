@@ -13,7 +13,7 @@ import (
 	"stoa/store"
 )
 
-// TestPartsOfAnotherTable: files of another table among the parts are not read as parts, whichever of the two places
+// TestPartsOfAnotherTable: files of another table among the parts are not read as parts, whichever of the two fields
 // that identify their table is damaged. If most of the table is left, recovery returns it, and no row of the other
 // table.
 func TestPartsOfAnotherTable(t *testing.T) {
@@ -54,7 +54,8 @@ func TestPartsOfAnotherTable(t *testing.T) {
 	}
 }
 
-// rowsOfTwo reads everything, and counts the rows, and the rows of the other table, which are numbered from 7000 on.
+// rowsOfTwo reads everything, and counts the rows of the table, and those of the other table, which are numbered from
+// 7000 on.
 func rowsOfTwo(t *testing.T, tree store.Tree, back bool) (rows, strange int) {
 	t.Helper()
 	tab, err := stoa.Open(t.Context(), "out", stoa.OpenOptions{Tree: tree, Recover: back})
@@ -75,8 +76,8 @@ func rowsOfTwo(t *testing.T, tree store.Tree, back bool) (rows, strange int) {
 	return rows, strange
 }
 
-// TestRecoverUnevenRowGroups: without sync blocks, and without metadata, a row group that is far larger than the others
-// is found completely.
+// TestRecoverUnevenRowGroups: without sync blocks and metadata, a row group that is far larger than the others is found
+// completely.
 func TestRecoverUnevenRowGroups(t *testing.T) {
 	for _, rows := range []int{33, 41, 63, 95} {
 		data := writeSample(t, rows, map[string]string{"row-group-rows": "30", "sync": "0", "index": "false"})
@@ -96,8 +97,8 @@ func TestRecoverUnevenRowGroups(t *testing.T) {
 	}
 }
 
-// TestRecoverCountOfValues: without metadata, the number of values that the metadata of a column says is held against
-// its pages, and these against the other columns: no row is made that was never there, and none is lost.
+// TestRecoverCountOfValues: without metadata of the file, the number of values in the metadata of a column is compared
+// with its pages, and the pages with the other columns: no row is invented, and none is lost.
 func TestRecoverCountOfValues(t *testing.T) {
 	whole := writeSample(t, 40, map[string]string{"generation": "A", "sync": "0", "index": "false"})
 	nodes, err := describeAll(target(whole))

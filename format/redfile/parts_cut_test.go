@@ -12,7 +12,7 @@ import (
 )
 
 // TestPartsThatEndEarly: a part of a split table that ends before its chunks is reported when the table is opened,
-// whatever is then read from it. A complete part, or one with extra bytes at its end, is not.
+// whatever is read from it afterwards. A complete part, or one with extra bytes at its end, is not reported.
 func TestPartsThatEndEarly(t *testing.T) {
 	const part = "out/part-00002.red"
 	for _, generation := range []string{"A", "E"} {

@@ -14,8 +14,8 @@ import (
 	"stoa/store"
 )
 
-// TestPagesPassedOver: a page whose type is damaged is skipped, like a page of an unknown type. If the values of the
-// chunk are then incomplete because a later header is damaged as well, no row after that page is returned as if no page
+// TestPagesPassedOver: a page with a damaged type is skipped, like a page of an unknown type. If the values of the
+// chunk are then incomplete because a later header is also damaged, no row after that page is returned as if no page
 // had been skipped.
 func TestPagesPassedOver(t *testing.T) {
 	const rows = 60
@@ -28,7 +28,7 @@ func TestPagesPassedOver(t *testing.T) {
 		}
 		for _, pages := range pageTypes(t, whole) {
 			for i := range len(pages) - 1 {
-				for _, bit := range []int{1, 2, 5} { // an index page, and types that are not known; bit 0 is the sign
+				for _, bit := range []int{1, 2, 5} { // an index page, and unknown types; bit 0 is the sign
 					data := slices.Clone(whole)
 					data[pages[i]] ^= 1 << bit
 					for _, later := range []int{i + 1, len(pages) - 1} {
@@ -95,8 +95,8 @@ func rowsBefore(data []byte) (rows []string, err error) {
 	return rows, nil
 }
 
-// TestUnnamedPart: metadata of a split table that is older than parts beside it, and does not name them, is reported,
-// whether the parts that it names exist, are missing, or belong to the newer table. A file of another table is not
+// TestUnnamedPart: metadata of a split table that is older than parts beside it, and does not list them, is reported,
+// whether the parts that it lists exist, are missing, or belong to the newer table. A file of another table is not
 // reported.
 func TestUnnamedPart(t *testing.T) {
 	for _, gen := range []string{"E", "A"} {

@@ -12,7 +12,7 @@ import (
 	"stoa/format/redfile"
 )
 
-// TestRow: single rows by number are those of the table, flat and nested, in any order.
+// TestRow: single rows by number equal those of the table, flat and nested, in any order.
 func TestRow(t *testing.T) {
 	for _, opts := range []map[string]string{{"page-size": "300", "row-group-rows": "150"},
 		{"generation": "A", "page-size": "100"}} {
@@ -50,7 +50,7 @@ func TestRow(t *testing.T) {
 	}
 }
 
-// TestNative: rows from a position on, and one by one, are those that were written.
+// TestNative: rows from a position on, and single rows, are those that were written.
 func TestNative(t *testing.T) {
 	for _, opts := range []map[string]string{{"page-size": "300", "row-group-rows": "150"},
 		{"generation": "A", "page-size": "100"}, {"index": "false", "page-size": "200"}} {
@@ -66,7 +66,7 @@ func TestNative(t *testing.T) {
 	}
 }
 
-// A file by itself: its rows from a position on, and one of them.
+// A single file: its rows from a position on, and one of them.
 func ExampleNewReader() {
 	f, err := os.Open("../../corpus/redfile/red1/flat.red")
 	if err != nil {

@@ -29,7 +29,7 @@ import (
 	"stoa/store"
 )
 
-// writeBlobs writes a table of 40 attachments of size bytes, of which four are inner.
+// writeBlobs writes a table of 40 attachments of size bytes, four of which are inner.
 func writeBlobs(t *testing.T, size int, inner []byte, opts map[string]string) []byte {
 	t.Helper()
 	sc := arrow.NewSchema([]arrow.Field{
@@ -53,8 +53,8 @@ func writeBlobs(t *testing.T, size int, inner []byte, opts map[string]string) []
 	return file
 }
 
-// TestFileWithinFile: RedFiles that lie in the pages of a RedFile have metadata and magic of their own.
-// Wherever the outer file is cut, recovery finds its row groups and never takes theirs.
+// TestFileWithinFile: RedFiles stored in the pages of a RedFile have metadata and magic of their own. Wherever the
+// outer file is truncated, recovery finds its row groups and never those of the inner files.
 func TestFileWithinFile(t *testing.T) {
 	inners := map[string][]byte{
 		"E with sync blocks":    writeSample(t, 5, map[string]string{"sync": "1", "row-group-rows": "2"}),
@@ -83,9 +83,9 @@ func TestFileWithinFile(t *testing.T) {
 	}
 }
 
-// TestOffsetsOfInnerFile: the offsets of a file within a file are by chance those of structures of the outer file,
-// or of its own, wherever it lies. The checksums, whose sizes as numbers differ, and the sizes of the other
-// attachments move everything.
+// TestOffsetsOfInnerFile: the offsets of an inner file may coincide with those of structures of the outer file, or of
+// its own, wherever it lies. The checksums, which vary in encoded size, and the sizes of the other attachments shift
+// everything.
 func TestOffsetsOfInnerFile(t *testing.T) {
 	defer redfile.SetRandom(rand.NewChaCha8([32]byte{7}))()
 	cuts, times := 0, 120
@@ -106,7 +106,7 @@ func TestOffsetsOfInnerFile(t *testing.T) {
 	t.Logf("%d cut files", cuts)
 }
 
-// groupEnds is where the row groups of a file of writeBlobs end.
+// groupEnds returns the offsets at which the row groups of a file of writeBlobs end.
 func groupEnds(t *testing.T, whole []byte) (ends []int64) {
 	t.Helper()
 	nodes, err := describeAll(target(whole))
@@ -150,7 +150,7 @@ func checkWithin(t *testing.T, name string, opts map[string]string, whole []byte
 	}
 }
 
-// TestHostileRecover: bytes made to look like very many footers or chunks do not keep recovery.
+// TestHostileRecover: bytes crafted to look like very many footers or chunks do not stall recovery.
 func TestHostileRecover(t *testing.T) {
 	const size = 1 << 20
 	patterns := map[string]func(b []byte) []byte{
@@ -214,10 +214,10 @@ func TestHostileRecover(t *testing.T) {
 		}
 		took := time.Since(begin)
 		t.Logf("%s: %v, %d findings, %v", name, took.Round(time.Millisecond), len(found), err)
-		if took > 10*time.Second { // in the order of a second; without limits it is minutes
+		if took > 10*time.Second { // about a second; without limits it takes minutes
 			t.Errorf("%s: %v for %d bytes", name, took, len(b))
 		}
-		// each is as long as all that is before it
+		// each is as long as everything before it
 		if strings.HasPrefix(name, "footers") && !slices.ContainsFunc(found, func(f region.Finding) bool {
 			return f.Code == "redfile.recover.limit" && f.Severity == region.Warning && f.At.Len == int64(len(b))
 		}) {
@@ -226,7 +226,7 @@ func TestHostileRecover(t *testing.T) {
 	}
 }
 
-// splitTable writes 40 rows as four parts, and gives all objects.
+// splitTable writes 40 rows as four parts, and returns all objects.
 func splitTable(t *testing.T, opts map[string]string) map[string][]byte {
 	t.Helper()
 	return splitTableAs(t, "row-group", opts)
@@ -260,7 +260,7 @@ func splitTableFrom(t *testing.T, from int, split string, opts map[string]string
 	return objects
 }
 
-// TestSwappedPart: a part in the place of another, of the same table or of one that is alike, is not read for it.
+// TestSwappedPart: a part in place of another, of the same table or of a similar one, is not read in its place.
 func TestSwappedPart(t *testing.T) {
 	for _, gen := range []string{"E", "A"} {
 		whole := splitTable(t, map[string]string{"generation": gen, "compression": "none"})
@@ -300,7 +300,8 @@ func TestSwappedPart(t *testing.T) {
 	}
 }
 
-// TestPartEnds: a part that has lost its own end is read by the table's metadata, and reported; whole parts are not.
+// TestPartEnds: a part that has lost its own end is read through the table's metadata, and reported; intact parts are
+// not.
 func TestPartEnds(t *testing.T) {
 	for _, opts := range []map[string]string{{}, {"generation": "A"}, {"sync": "0"}} {
 		whole := splitTable(t, opts)
@@ -323,8 +324,8 @@ func TestPartEnds(t *testing.T) {
 	}
 }
 
-// TestLostSplitMetadata: the parts of a split table are whole files: without its metadata they are put together
-// again, and a part that is damaged, too, is left out and reported.
+// TestLostSplitMetadata: the parts of a split table are complete files: without its metadata they are joined again, and
+// a part that is also damaged is left out and reported.
 func TestLostSplitMetadata(t *testing.T) {
 	for _, opts := range []map[string]string{{}, {"generation": "A"}, {"sync": "0"}, {"generation": "A", "sync": "0"}} {
 		objects := splitTable(t, opts)
@@ -335,7 +336,7 @@ func TestLostSplitMetadata(t *testing.T) {
 			t.Errorf("%v: %d rows of 40", opts, n)
 		}
 		last := objects["out/part-00003.red"]
-		objects["out/part-00003.red"] = last[:len(last)-3] // its row group is whole
+		objects["out/part-00003.red"] = last[:len(last)-3] // its row group is complete
 		tg = format.Target{Tree: store.NewMemory(objects), Name: "out"}
 		if n := checkRecovered(t, tg.Tree, "out"); n != 40 {
 			t.Errorf("%v: %d rows of 40, of which the last part has lost its end", opts, n)
@@ -353,8 +354,8 @@ func TestLostSplitMetadata(t *testing.T) {
 	}
 }
 
-// TestLostMetadataOfOneFile: a table whose metadata is a file of its own is recovered from its only data file,
-// which is whole by itself, too.
+// TestLostMetadataOfOneFile: a table whose metadata is a separate file is recovered from its only data file, which is
+// also complete by itself.
 func TestLostMetadataOfOneFile(t *testing.T) {
 	for _, opts := range []map[string]string{{}, {"generation": "A"}, {"sync": "0"},
 		{"sync": "0", "crc": "false", "index": "false"}} {
@@ -362,7 +363,7 @@ func TestLostMetadataOfOneFile(t *testing.T) {
 		meta := objects["out/_metadata.red"]
 		for n := 0; n < len(meta); n += 7 {
 			objects["out/_metadata.red"] = meta[:n]
-			if n < 12 { // nothing says that this was a RedFile
+			if n < 12 { // nothing identifies it as a RedFile
 				continue
 			}
 			if n := checkRecovered(t, store.NewMemory(objects), "out"); n != 40 {
@@ -398,7 +399,7 @@ func TestMetadataOfAnotherTable(t *testing.T) {
 	}
 }
 
-// TestGapBetweenParts: where the metadata of a split table and a part are gone, the parts beside it mention the gap.
+// TestGapBetweenParts: if the metadata of a split table and a part are missing, the parts next to it report the gap.
 func TestGapBetweenParts(t *testing.T) {
 	for _, gen := range []string{"E", "A"} {
 		objects := splitTable(t, map[string]string{"generation": gen})
@@ -436,14 +437,14 @@ func TestGapBetweenParts(t *testing.T) {
 	}
 }
 
-// TestRepeatedPart: where the metadata of a split table is gone, a part that is a copy of another, in the place
-// of a third or as one more, is reported, and recovery takes it once.
+// TestRepeatedPart: if the metadata of a split table is missing, a part that is a copy of another, in place of a third
+// or in addition, is reported, and recovery reads it once.
 func TestRepeatedPart(t *testing.T) {
 	for _, gen := range []string{"E", "A"} {
 		whole := splitTable(t, map[string]string{"generation": gen})
 		meta := whole["out/_metadata.red"]
 		delete(whole, "out/_metadata.red")
-		for _, c := range [][2]int{{1, 2}, {3, 4}, {0, 1}} { // the part, where it stands, too
+		for _, c := range [][2]int{{1, 2}, {3, 4}, {0, 1}} { // the part, also in place
 			objects := maps.Clone(whole)
 			copied := fmt.Sprintf("out/part-%05d.red", c[1])
 			objects[copied] = objects[fmt.Sprintf("out/part-%05d.red", c[0])]
@@ -484,8 +485,8 @@ func TestRepeatedPart(t *testing.T) {
 	}
 }
 
-// TestPartOfAnotherTable: where the metadata of a split table is gone, a part of another table of the same
-// shape is reported by its marker.
+// TestPartOfAnotherTable: if the metadata of a split table is missing, a part of another table with the same columns is
+// reported by its marker.
 func TestPartOfAnotherTable(t *testing.T) {
 	for _, gen := range []string{"E", "A"} {
 		objects := splitTable(t, map[string]string{"generation": gen})
@@ -513,7 +514,7 @@ func TestPartOfAnotherTable(t *testing.T) {
 	}
 }
 
-// TestMissingPart: a file that chunks of a split RedFile are in is missing. That is damage of these chunks.
+// TestMissingPart: a file that contains chunks of a split RedFile is missing. That is damage of these chunks.
 func TestMissingPart(t *testing.T) {
 	for _, gen := range []string{"E", "A"} {
 		objects := splitTable(t, map[string]string{"generation": gen})
@@ -569,9 +570,8 @@ func TestMissingPart(t *testing.T) {
 	}
 }
 
-// TestTrailing: bytes after a RedFile hide its metadata from whoever reads the end. Recovery finds it, also
-// where a page header before it is damaged, and metadata of columns stands nowhere else, as in the files of
-// 2013.
+// TestTrailing: bytes after a RedFile hide its metadata from readers that start at the end. Recovery finds it, even if
+// a page header before it is damaged and the metadata of columns is nowhere else, as in the files of 2013.
 func TestTrailing(t *testing.T) {
 	n := 0
 	for _, cf := range corpusFiles(t, golden) {
@@ -585,7 +585,7 @@ func TestTrailing(t *testing.T) {
 		}
 		n++
 		tries := [][]byte{append(slices.Clone(whole), "trailing"...)}
-		if strings.Contains(want, "[][") { // there are pages, the first of them in front
+		if strings.Contains(want, "[][") { // there are pages, the first of them at the front
 			tries = append(tries, append(append([]byte("RED1\xff"), whole[5:]...), "trailing"...))
 		}
 		for _, b := range tries {
@@ -611,7 +611,7 @@ func TestTrailing(t *testing.T) {
 	t.Logf("%d files", n)
 }
 
-// columnMetadata are the places of the column metadata after the pages, in the order of the file.
+// columnMetadata returns the locations of the column metadata after the pages, in file order.
 func columnMetadata(t *testing.T, file []byte) (metas []fault.Span) {
 	t.Helper()
 	nodes, err := describeAll(target(file))
@@ -626,9 +626,9 @@ func columnMetadata(t *testing.T, file []byte) (metas []fault.Span) {
 	return metas
 }
 
-// TestRecoverSeparatesRowGroups: without sync blocks only their paths say which chunks are a row group. The
-// metadata of a row group's columns but the first is gone, and that of the next one's first: what is left of both
-// has each path once, and is no row group.
+// TestRecoverSeparatesRowGroups: without sync blocks only their paths show which chunks form a row group. The metadata
+// of all columns of a row group but the first is lost, and that of the next one's first column: the remains of both
+// have each path once, but are no row group.
 func TestRecoverSeparatesRowGroups(t *testing.T) {
 	data := writeSample(t, 150, map[string]string{"row-group-rows": "30", "sync": "0", "index": "false"})
 	metas := columnMetadata(t, data)
@@ -665,11 +665,11 @@ func TestRecoverSeparatesRowGroups(t *testing.T) {
 	}
 }
 
-// TestRecoverLostBeginning: without metadata at the end, and with all columns of the first row group lost but the
-// last, that one is not put together with columns of the next row group; not either where the bytes that are left of
-// the others have a copy of their metadata, which has no pages before it.
+// TestRecoverLostBeginning: without metadata at the end, and with all columns of the first row group lost except the
+// last, that column is not joined with columns of the next row group; not even if the remaining bytes of the others
+// include a copy of their metadata, which has no pages before it.
 func TestRecoverLostBeginning(t *testing.T) {
-	for _, n := range []int{35, 45, 65, 150} { // the last row group of some is much smaller than the others
+	for _, n := range []int{35, 45, 65, 150} { // some have a last row group that is much smaller than the others
 		whole := writeSample(t, n, map[string]string{"row-group-rows": "30", "sync": "0", "index": "false"})
 		metas := columnMetadata(t, whole)
 		k := len(metas) / ((n + 29) / 30)
@@ -689,8 +689,8 @@ func TestRecoverLostBeginning(t *testing.T) {
 	}
 }
 
-// TestRecoverSingleChunks: of two row groups all chunks are lost but the first columns of the one and the last column
-// of the other. Each path is there once, and they are no row group: what lies between them is as much as one.
+// TestRecoverSingleChunks: of two row groups, all chunks are lost except the first columns of one and the last column
+// of the other. Each path occurs once, but they are no row group: the gap between them is as large as one.
 func TestRecoverSingleChunks(t *testing.T) {
 	data := writeSample(t, 60, map[string]string{"row-group-rows": "30", "sync": "0", "index": "false"})
 	metas := columnMetadata(t, data)
@@ -704,9 +704,9 @@ func TestRecoverSingleChunks(t *testing.T) {
 	}
 }
 
-// TestRecoverColumnsOfLostRowGroup: of a row group in the middle only some columns are left, and where only the list
-// is, nothing says how many rows there were but the list itself. Whatever is left, the row groups around it are read,
-// and under NullCells what is left of it.
+// TestRecoverColumnsOfLostRowGroup: only some columns of a row group in the middle are left; if only the list is left,
+// only the list itself gives the number of rows. Whatever is left, the row groups around it are read, and under
+// NullCells also the remaining columns.
 func TestRecoverColumnsOfLostRowGroup(t *testing.T) {
 	whole := writeSample(t, 90, map[string]string{"row-group-rows": "30", "sync": "0", "index": "false"})
 	metas := columnMetadata(t, whole)
@@ -734,14 +734,14 @@ func TestRecoverColumnsOfLostRowGroup(t *testing.T) {
 	}
 }
 
-// recoveredRows is how many rows recovery gives of the table of the killed writers, and how many with a list; ids and
-// lists that are there are what they were.
+// recoveredRows returns how many rows of the table of the killed writers recovery returns, and how many of them have a
+// list; the ids and lists returned are as written.
 func recoveredRows(t *testing.T, data []byte, policy stoa.Damaged) (rows, listed int) {
 	t.Helper()
 	return rowsLeft(t, data, policy, true)
 }
 
-// rowsLeft is recoveredRows, or, without recover, the same of the file as it is.
+// rowsLeft is recoveredRows, or, without recover, the same for the file opened normally.
 func rowsLeft(t *testing.T, data []byte, policy stoa.Damaged, recover bool) (rows, listed int) {
 	t.Helper()
 	tab, err := stoa.Open(t.Context(), "f.red", stoa.OpenOptions{Tree: target(data).Tree, Recover: recover})

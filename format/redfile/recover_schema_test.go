@@ -18,7 +18,7 @@ import (
 	"stoa/store"
 )
 
-// sampleSchemaJSON is the table of the killed writers as `stoa schema -f json` has it.
+// sampleSchemaJSON is the schema of the table of the killed writers, in the form of `stoa schema -f json`.
 const sampleSchemaJSON = `{"fields": [
 	{"name": "id", "type": "int64", "nullable": false},
 	{"name": "name", "type": "utf8", "nullable": true},
@@ -26,8 +26,8 @@ const sampleSchemaJSON = `{"fields": [
 		"nullable": true}]}
 ]}`
 
-// TestRecoverWithSchema cuts files without sync blocks within their first row group, where nothing in them says
-// how many columns they had, nor, without Arrow's schema, what they mean: a schema that the user names says it.
+// TestRecoverWithSchema truncates files without sync blocks within their first row group, where nothing in them gives
+// the number of columns or, without the Arrow schema, their types: a schema given by the user does.
 func TestRecoverWithSchema(t *testing.T) {
 	for _, opts := range []map[string]string{{}, {"generation": "A"}, {"arrow-schema": "false"},
 		{"generation": "A", "arrow-schema": "false", "protocol": "binary", "index": "false"}} {
@@ -51,7 +51,7 @@ func TestRecoverWithSchema(t *testing.T) {
 			tg := format.Target{Tree: tree, Name: "f.red"}
 			for _, from := range []string{"whole.red", "schema.json"} {
 				if from == "whole.red" && opts["arrow-schema"] == "false" {
-					continue // it does not know more than the file
+					continue // it has no more than the file
 				}
 				r, found, err := redfile.Format.Recover(context.Background(), tg,
 					format.OpenOptions{Opts: map[string]string{"schema": from}})
@@ -88,8 +88,8 @@ func TestRecoverWithSchema(t *testing.T) {
 	}
 }
 
-// TestRecoverPagesOnly cuts a file that redelm wrote, which has no metadata of columns but at its end: that
-// nothing can be recovered is said, and why.
+// TestRecoverPagesOnly truncates a file written by redelm, which has metadata of columns only at its end: recovery
+// reports that nothing can be recovered, and why.
 func TestRecoverPagesOnly(t *testing.T) {
 	b, err := os.ReadFile(filepath.Join(golden, "red1/flat_pages.red"))
 	if err != nil {
@@ -106,8 +106,8 @@ func TestRecoverPagesOnly(t *testing.T) {
 	}
 }
 
-// TestRecoverRenamedColumn: a bit in the name of a column in a schema without a checksum costs nothing: its
-// chunks know what it is called.
+// TestRecoverRenamedColumn: a flipped bit in a column name in a schema without a checksum costs nothing: the column's
+// chunks have its name.
 func TestRecoverRenamedColumn(t *testing.T) {
 	for _, opts := range []map[string]string{{"crc": "false"},
 		{"crc": "false", "sync": "0", "arrow-schema": "false"}, {"crc": "false", "protocol": "binary"}} {

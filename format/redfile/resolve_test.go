@@ -12,7 +12,7 @@ import (
 	"stoa/region"
 )
 
-// counts are where the headers of data pages say how many values these have.
+// counts returns the offsets of the numbers of values in the headers of data pages.
 func counts(t *testing.T, file []byte) (at []int64) {
 	t.Helper()
 	data := false
@@ -32,9 +32,9 @@ func counts(t *testing.T, file []byte) (at []int64) {
 	return at
 }
 
-// TestDamagedValueCounts: no checksum is over a page's header, and where there is no index page headers alone say where
-// rows are. Whatever bit of a page's number of values changes, in columns of every kind, all rows outside of
-// what is reported as lost are what they were, and verify reports of it at any depth.
+// TestDamagedValueCounts: no checksum covers page headers, and without an index page only headers locate rows.
+// Whichever bit of a page's number of values flips, in columns of every kind, all rows outside the reported loss are as
+// written, and verify reports it at any depth.
 func TestDamagedValueCounts(t *testing.T) {
 	const rows = 120
 	want := sampleBatch(0, rows)
@@ -52,7 +52,7 @@ func TestDamagedValueCounts(t *testing.T) {
 			if testing.Short() && i%4 > 0 {
 				continue
 			}
-			for _, bit := range []int{i % 8, (i + 3) % 8} { // all of them in all places take a minute
+			for _, bit := range []int{i % 8, (i + 3) % 8} { // all bits in all headers take a minute
 				b := slices.Clone(whole)
 				b[at] ^= 1 << bit
 				for _, policy := range []stoa.Damaged{stoa.SkipRows, stoa.NullCells} {
@@ -84,8 +84,8 @@ func TestDamagedValueCounts(t *testing.T) {
 	}
 }
 
-// TestNoRowsNoPages: the file has a row group without rows, whose chunks have no pages, and say that they begin where
-// the next row group's do. An encoder written from the documents alone made it.
+// TestNoRowsNoPages: the file has a row group without rows, whose chunks have no pages, and the same start offsets as
+// those of the next row group. It was made by an encoder written from the documents alone.
 func TestNoRowsNoPages(t *testing.T) {
 	b, err := os.ReadFile("testdata/no_rows_no_pages.red")
 	if err != nil {

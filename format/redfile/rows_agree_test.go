@@ -16,8 +16,8 @@ import (
 	"stoa/store"
 )
 
-// TestRowGroupsVanish: a bit of a field's number makes the list of row groups a field that nobody knows. The
-// number of rows says: reading is an error, and recovery walks the file without that metadata.
+// TestRowGroupsVanish: a flipped bit of a field number turns the list of row groups into an unknown field. The number
+// of rows reveals it: reading is an error, and recovery walks the file without that metadata.
 func TestRowGroupsVanish(t *testing.T) {
 	b, err := os.ReadFile(filepath.Join(golden, "red1a/a_plain.red"))
 	if err != nil {
@@ -28,8 +28,8 @@ func TestRowGroupsVanish(t *testing.T) {
 	checkDisagrees(t, b, want, true)
 }
 
-// TestNumberOfRows: where the file's number of rows is not that of its row groups, reading is an error, and
-// recovery loses no row of those there are.
+// TestNumberOfRows: if the file's number of rows differs from that of its row groups, reading is an error, and recovery
+// loses none of the existing rows.
 func TestNumberOfRows(t *testing.T) {
 	tried := 0
 	for _, cf := range corpusFiles(t, golden) {
@@ -58,7 +58,7 @@ func TestNumberOfRows(t *testing.T) {
 	}
 }
 
-// checkDisagrees compares what is read and recovered of b with the rows that were written.
+// checkDisagrees compares the rows read and recovered from b with the rows that were written.
 func checkDisagrees(t *testing.T, b []byte, want []string, dense bool) {
 	t.Helper()
 	tree := store.NewMemory(map[string][]byte{"f.red": b})
@@ -86,8 +86,8 @@ func checkDisagrees(t *testing.T, b []byte, want []string, dense bool) {
 	}
 }
 
-// TestRowGroupOvercounts: a bit of a row group's number of rows makes it 2⁵⁷ and more. All its columns have as many as
-// make the file's number: recovery gives every row.
+// TestRowGroupOvercounts: a flipped bit makes a row group's number of rows 2⁵⁷ or more. The columns agree with the
+// file's number of rows: recovery returns every row.
 func TestRowGroupOvercounts(t *testing.T) {
 	b := writeSample(t, 150, map[string]string{"row-group-rows": "50", "protocol": "binary", "crc": "false"})
 	tg := target(b)

@@ -12,8 +12,9 @@ import (
 	"stoa/store"
 )
 
-// TestLostSchemaIsReported: whenever recovery gives other columns than the whole file has, by name or type, an error
-// says that the schema is lost, and names each; when it says so, a schema that is named puts it right.
+// TestLostSchemaIsReported: whenever recovery returns columns that differ from those of the intact file, by name or
+// type, an error reports that the schema is lost, and names each column; in these cases a schema given by the user
+// restores them.
 func TestLostSchemaIsReported(t *testing.T) {
 	lost := 0
 	for _, opts := range []map[string]string{{}, {"generation": "A"}, {"sync": "0"},
@@ -21,7 +22,7 @@ func TestLostSchemaIsReported(t *testing.T) {
 		opts["row-group-rows"], opts["page-size"] = "20", "200"
 		whole := writeSample(t, 60, opts)
 		tree := store.NewMemory(map[string][]byte{"whole.red": whole})
-		for _, front := range []int{0, 40, 400} { // bytes that are overwritten, where the first sync block is
+		for _, front := range []int{0, 40, 400} { // number of bytes that are overwritten, up to the first sync block
 			for _, end := range []int{0, 8, 60, 700} {
 				b := slices.Clone(whole)
 				spoil(b[4 : 4+front])
@@ -65,7 +66,7 @@ func TestLostSchemaIsReported(t *testing.T) {
 	}
 }
 
-// spoil turns all bits.
+// spoil flips all bits.
 func spoil(b []byte) {
 	for i := range b {
 		b[i] = ^b[i]

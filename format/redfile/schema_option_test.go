@@ -10,8 +10,8 @@ import (
 	"stoa/store"
 )
 
-// TestSchemaIsNotIgnored: a file that says its schema itself is not read by one that the user names, and that is
-// said; recovery, which may need it, takes the option.
+// TestSchemaIsNotIgnored: a file that has its own schema is not read with one that the user names, and an error says
+// so; recovery, which may need it, accepts the option.
 func TestSchemaIsNotIgnored(t *testing.T) {
 	whole := writeSample(t, 20, map[string]string{})
 	tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f.red": whole, "s.json": []byte(sampleSchemaJSON)}),

@@ -11,8 +11,8 @@ import (
 	"stoa/store"
 )
 
-// TestColumnsThatBeginTogether: where the metadata says that two columns begin at one place, or that they have the same
-// metadata, nobody reads the same values twice.
+// TestColumnsThatBeginTogether: if the metadata gives two columns the same start, or the same metadata, no value is
+// read twice.
 func TestColumnsThatBeginTogether(t *testing.T) {
 	const first, second = "row_groups[0].columns[0]", "row_groups[0].columns[1]"
 	for what, c := range map[string]struct {

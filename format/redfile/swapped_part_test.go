@@ -13,9 +13,9 @@ import (
 	"stoa/store"
 )
 
-// TestSwappedPartWithoutSync: two parts without sync blocks that have exchanged their names are not read for
-// each other: their own metadata is not that which the table's has of them. Of a part whose own metadata has
-// one wrong bit, and no checksum that says so, nothing is lost.
+// TestSwappedPartWithoutSync: two parts without sync blocks that have exchanged their names are not read for each
+// other: their own metadata differs from their metadata in the table's file. A part whose own metadata has one wrong
+// bit, and no checksum that shows it, loses nothing.
 func TestSwappedPartWithoutSync(t *testing.T) {
 	for _, opts := range []map[string]string{{}, {"crc": "false"}, {"generation": "A"},
 		{"protocol": "binary", "compression": "none", "index": "false"}} {
@@ -55,7 +55,7 @@ func TestSwappedPartWithoutSync(t *testing.T) {
 		}
 	}
 
-	whole := splitTable(t, map[string]string{}) // a part that has no sync block stands among those that have
+	whole := splitTable(t, map[string]string{}) // a part without a sync block is among parts that have one
 	whole["out/part-00002.red"] = splitTable(t, map[string]string{"sync": "0"})["out/part-00001.red"]
 	if _, errs := content(format.Target{Tree: store.NewMemory(whole), Name: "out"}); len(errs) != 3 ||
 		!strings.Contains(errs[0].Error(), "another part") {

@@ -15,9 +15,8 @@ import (
 	"stoa/store"
 )
 
-// TestRowsOfListPage: verify names the rows of a damaged page of a column that repeats, with and without index
-// pages, and those to the end of the row group when two pages are damaged and nobody says how many rows the
-// first has.
+// TestRowsOfListPage: verify reports the rows of a damaged page of a repeated column, with and without index pages, and
+// all rows to the end of the row group if two pages are damaged and the number of rows of the first is unknown.
 func TestRowsOfListPage(t *testing.T) {
 	for _, index := range []string{"true", "false"} {
 		whole := writeSample(t, 120, map[string]string{"generation": "A", "row-group-rows": "60", "page-size": "40",
@@ -59,9 +58,8 @@ func TestRowsOfListPage(t *testing.T) {
 	}
 }
 
-// TestSizesOfPage: a page says its raw size in its header, and compressed bytes say it once more; a page stored
-// without compression has the same size twice. That needs no decoding, so verify compares one with the other
-// when it reads checksums only, too.
+// TestSizesOfPage: a page has its raw size in its header, and compressed bytes repeat it; a page stored uncompressed
+// has the same size twice. Comparing them needs no decoding, so verify also does it when it checks only checksums.
 func TestSizesOfPage(t *testing.T) {
 	for _, codec := range []string{"none", "snappy", "gzip"} {
 		whole := writeSample(t, 60, map[string]string{"compression": codec, "index": "false"})
@@ -95,8 +93,8 @@ func TestSizesOfPage(t *testing.T) {
 	}
 }
 
-// TestVerifyContinues: after a page whose header is damaged, verify continues where the index says, as reading
-// does, and both name the same rows.
+// TestVerifyContinues: after a page with a damaged header, verify continues at the next page in the index, as reading
+// does, and both report the same rows.
 func TestVerifyContinues(t *testing.T) {
 	const rows = 120
 	want := sampleBatch(0, rows)
@@ -125,8 +123,8 @@ func TestVerifyContinues(t *testing.T) {
 	}
 }
 
-// TestMetadataIsAPart: a copy of a part in the place of a split table's _metadata.red opens, and has rows;
-// verify and reading say that it is not the metadata.
+// TestMetadataIsAPart: a copy of a part in place of a split table's _metadata.red can be opened, and has rows; verify
+// and reading report that it is not the metadata.
 func TestMetadataIsAPart(t *testing.T) {
 	for _, opts := range []map[string]string{{}, {"generation": "A"}, {"sync": "0"}} {
 		objects := splitTable(t, opts)
@@ -149,8 +147,7 @@ func TestMetadataIsAPart(t *testing.T) {
 	}
 }
 
-// TestRecoverMetadataIsAPart: a part that stands in the place of the metadata is read where it belongs, and no
-// row twice.
+// TestRecoverMetadataIsAPart: a part in place of the metadata is read at its own position, and no row twice.
 func TestRecoverMetadataIsAPart(t *testing.T) {
 	const meta, part = "out/_metadata.red", "out/part-00002.red"
 	for _, opts := range []map[string]string{{}, {"generation": "A"}, {"sync": "0"}} {
@@ -167,7 +164,7 @@ func TestRecoverMetadataIsAPart(t *testing.T) {
 			put(objects)
 			tree := store.NewMemory(objects)
 			want := 40
-			if how == "last moved" && opts["sync"] == "0" { // without sync blocks it could be a copy that has changed
+			if how == "last moved" && opts["sync"] == "0" { // without sync blocks it could be a modified copy
 				want = 30
 			}
 			if n := checkRecovered(t, tree, "out"); n != want {
@@ -182,8 +179,8 @@ func TestRecoverMetadataIsAPart(t *testing.T) {
 	}
 }
 
-// TestRecoverDamagedStandIn: a copy of a part in the place of the metadata that is damaged itself adds no row,
-// and the parts are recovered.
+// TestRecoverDamagedStandIn: a damaged copy of a part in place of the metadata adds no row, and the parts are
+// recovered.
 func TestRecoverDamagedStandIn(t *testing.T) {
 	for _, opts := range []map[string]string{{}, {"generation": "A"}, {"sync": "0"}} {
 		objects := splitTable(t, opts)
@@ -198,8 +195,8 @@ func TestRecoverDamagedStandIn(t *testing.T) {
 	}
 }
 
-// TestInsertedBytes: bytes that were put into a page without checksum move what follows them, and reading goes
-// on without a word: verify warns of those that nothing claims.
+// TestInsertedBytes: bytes inserted into a page without a checksum move everything after them, and reading continues
+// without an error: verify warns of the bytes that nothing claims.
 func TestInsertedBytes(t *testing.T) {
 	for _, cf := range corpusFiles(t, golden) {
 		whole, err := os.ReadFile(filepath.Join(golden, cf.File))
@@ -213,9 +210,9 @@ func TestInsertedBytes(t *testing.T) {
 		pages := slices.DeleteFunc(nodes,
 			func(n region.Node) bool { return n.Depth != 1 || !strings.HasPrefix(n.Value, "DATA") })
 		if len(pages) == 0 {
-			continue // of no rows
+			continue // a page without rows
 		}
-		last := pages[len(pages)-1].At // what follows it is found from the end, or is metadata that nobody needs
+		last := pages[len(pages)-1].At // what follows is located from the end, or is metadata that is not needed
 		b := slices.Insert(slices.Clone(whole), int(last.End())-1, make([]byte, 49)...)
 		if found := findings(target(b)); len(found) == 0 {
 			t.Errorf("%s: nothing is reported of 49 bytes put in before %d", cf.File, last.End()-1)
@@ -223,8 +220,8 @@ func TestInsertedBytes(t *testing.T) {
 	}
 }
 
-// TestPagesInOtherOrder: verify says, without decoding, what reading says of a chunk whose pages are whole and stand
-// in another order than the page index has them.
+// TestPagesInOtherOrder: verify reports without decoding what reading reports of a chunk with intact pages in another
+// order than in the page index.
 func TestPagesInOtherOrder(t *testing.T) {
 	refused := 0
 	for _, o := range []map[string]string{
@@ -247,7 +244,7 @@ func TestPagesInOtherOrder(t *testing.T) {
 			}
 		}
 		for name, list := range pages {
-			for i := 1; i < len(list); i++ { // they begin with the i-th
+			for i := 1; i < len(list); i++ { // they begin with page i
 				b, at := slices.Clone(whole), list[0].At.Off
 				for _, p := range slices.Concat(list[i:], list[:i]) {
 					at += int64(copy(b[at:], whole[p.At.Off:p.At.End()]))
@@ -274,8 +271,8 @@ func TestPagesInOtherOrder(t *testing.T) {
 	}
 }
 
-// TestDescribeAndVerify: where describing a file meets damage, verify, deep or not, says an error, whichever byte
-// of a page's header, index pages among them, is another.
+// TestDescribeAndVerify: if describe meets damage in a file, verify, deep or not, reports an error, whichever byte of a
+// page header, index pages included, is changed.
 func TestDescribeAndVerify(t *testing.T) {
 	met := 0
 	for _, generation := range []string{"A", "E"} {

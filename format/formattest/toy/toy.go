@@ -1,8 +1,8 @@
-// Package toy is a format as small as one can be: a parser, a reader, and a decoder of pages. All else that stoa does
-// with it follows from the contract; tests hold it to that.
+// Package toy is a minimal format: a parser, a reader, and a decoder of pages. Everything else that stoa does with it
+// follows from the contract, as tests check.
 //
 // A file is the magic, pages, a footer in JSON, its length in four bytes, and the magic again. A page is a CRC-32 and
-// its values: integers of eight bytes, or texts after their length in four; all is little endian.
+// its values: integers of eight bytes, or texts preceded by their length in four bytes; everything is little-endian.
 package toy
 
 import (
@@ -33,7 +33,7 @@ var Format = format.Format{
 	Open:       open,
 }
 
-// footer is what a file says of itself.
+// footer is the metadata of a file.
 type footer struct {
 	Names  []string
 	Groups []group
@@ -214,14 +214,14 @@ func (c *chunk) Decode(t *format.Task, dst *vec.Vector) error {
 	return nil
 }
 
-// Column is one of File: its name begins with n (integers) or t (texts).
+// Column is a column of File: its name begins with n (integers) or t (texts).
 type Column struct {
 	Name  string
 	Ints  []int64
 	Texts []string
 }
 
-// File is a file of row groups of so many rows at most, in pages of so many.
+// File returns a file of row groups of at most groupRows rows, in pages of at most pageRows rows.
 func File(groupRows, pageRows int, columns ...Column) []byte {
 	out, f := []byte(magic), footer{}
 	rows := len(columns[0].Ints) + len(columns[0].Texts)

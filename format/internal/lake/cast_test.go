@@ -13,7 +13,7 @@ import (
 	"stoa/fault"
 )
 
-// TestCast: values come out as JSON of the wanted type, or are refused where they would be others.
+// TestCast: values are converted to JSON of the wanted type, or refused if they would change.
 func TestCast(t *testing.T) {
 	list := arrow.ListOf(arrow.PrimitiveTypes.Int32)
 	for _, c := range []struct {
@@ -63,7 +63,7 @@ func TestCast(t *testing.T) {
 	}
 }
 
-// TestListViews: offsets of null and of empty lists say nothing, and may lie anywhere.
+// TestListViews: offsets of null and of empty lists are meaningless, and may lie anywhere.
 func TestListViews(t *testing.T) {
 	items := array.NewInt32Builder(memory.DefaultAllocator)
 	items.AppendValues([]int32{0, 1, 2, 3, 4, 5, 6}, nil)

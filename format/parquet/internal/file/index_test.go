@@ -6,7 +6,7 @@ import (
 	"stoa/format/parquet/internal/meta"
 )
 
-// TestOffsetsAreBounded: how many offset indexes are kept is bounded, and they are of this footer.
+// TestOffsetsAreBounded: the cache of offset indexes is bounded, and has only indexes of the current footer.
 func TestOffsetsAreBounded(t *testing.T) {
 	var o offsetIndexCache
 	o.keep(ChunkKey{9, 9}, &meta.OffsetIndex{Offsets: make([]int64, maxCachedPages+1)})

@@ -8,8 +8,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// TestPartsOfColumns: schemas of Spark and Avro lose the fields of structs that are not kept, in lists and maps, too,
-// and keep everything else, numbers as they are written.
+// TestPartsOfColumns: schemas of Spark and Avro lose the struct fields that are not kept, also in lists and maps, and
+// keep everything else, with numbers as written.
 func TestPartsOfColumns(t *testing.T) {
 	a := arrow.StructOf(arrow.Field{Name: "a", Type: arrow.PrimitiveTypes.Int64})
 	in := arrow.StructOf(arrow.Field{Name: "s", Type: a}, arrow.Field{Name: "l", Type: arrow.ListOf(a)},
@@ -46,7 +46,7 @@ func TestPartsOfColumns(t *testing.T) {
 			{"name":"a","type":"long"}]}]}},
 			{"name":"m","type":{"type":"map","values":{"type":"record","name":"v","fields":[
 			{"name":"a","type":"long"}]}}}]}]}]}`},
-		// a union of several types, other names, and what is no schema
+		// a union of several types, other names, and values that are not schemas
 		{"avro.schema", `{"fields":[{"name":"u","type":["null","long",{"fields":[{"name":"b"}]}]}]}`, ""},
 		{"avro.schema", `{"fields":[{"name":"u","type":{"fields":[{"name":"b","type":"long"}]}}]}`, ""},
 		{"avro.schema", `{"fields":[{"name":"u","type":{"fields":7}},{"name":4},5]}`, ""},
@@ -67,8 +67,8 @@ func TestPartsOfColumns(t *testing.T) {
 	}
 }
 
-// TestFieldsApart: a schema of Spark or Avro goes where a field of a struct is a column of its own now, which it does
-// not know.
+// TestFieldsApart: a schema of Spark or Avro is dropped if a struct field has become a column of its own, which that
+// schema does not have.
 func TestFieldsApart(t *testing.T) {
 	columns := []arrow.Field{{Name: "s.a", Type: arrow.PrimitiveTypes.Int64},
 		{Name: "k", Type: arrow.BinaryTypes.String}}

@@ -7,8 +7,8 @@ import (
 	"stoa/fault"
 )
 
-// TestImpossibleSizes: a size that the stored bytes cannot have is damage; only one that they might have can be over
-// the limit.
+// TestImpossibleSizes: a size that the stored bytes cannot expand to is damage; only a possible size can exceed the
+// limit.
 func TestImpossibleSizes(t *testing.T) {
 	stored := make([]byte, 100)
 	for raw, want := range map[int64]error{1 << 28: fault.Corrupt, 50_000: fault.Limit} {

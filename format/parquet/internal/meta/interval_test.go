@@ -2,8 +2,8 @@ package meta
 
 import "testing"
 
-// TestIntervalOfParquetMr: parquet-mr writes the converted type INTERVAL, for which there is no logical type, and
-// beside it the logical type UNKNOWN, which by itself says that all values are null. They are not.
+// TestIntervalOfParquetMr: parquet-mr writes the converted type INTERVAL, which has no logical type, together with the
+// logical type UNKNOWN, which by itself means that all values are null. Here they are not.
 func TestIntervalOfParquetMr(t *testing.T) {
 	const interval = `{"type":"INTERVAL"}`
 	for _, logical := range []int{0, LogicalUnknown} {

@@ -9,8 +9,8 @@ import (
 	"stoa/internal/codec"
 )
 
-// TestOldLZ4: codec LZ4 is Hadoop's framing, of one block or several, or a bare block; what is cut, or says other
-// sizes, is refused.
+// TestOldLZ4: codec LZ4 is Hadoop's framing, of one or more blocks, or a bare block; truncated input and wrong sizes
+// are refused.
 func TestOldLZ4(t *testing.T) {
 	var raw []byte
 	for i := range 3000 {

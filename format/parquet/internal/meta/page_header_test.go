@@ -8,7 +8,8 @@ import (
 	"stoa/wire"
 )
 
-// headerBytes is a PageHeader in the compact protocol whose own header has the fields from 1 to n but without; 0: all.
+// headerBytes returns a PageHeader in the compact protocol whose own header has the fields from 1 to n except without;
+// 0: all.
 func headerBytes(kind int32, own, n, without int) []byte {
 	i32 := func(b []byte, last *int, id int, v int32) []byte {
 		b, *last = append(b, byte(id-*last)<<4|5, byte(v<<1)), id
@@ -31,7 +32,8 @@ func headerBytes(kind int32, own, n, without int) []byte {
 	return append(b, 0, 0)
 }
 
-// TestRequiredFieldsOfHeaders: what parquet.thrift requires of a page's header is missed, each by its name.
+// TestRequiredFieldsOfHeaders: each field of a page header that parquet.thrift requires is reported by its name if it
+// is missing.
 func TestRequiredFieldsOfHeaders(t *testing.T) {
 	lacks := func(b []byte) string {
 		c := wire.NewCursor(b, fault.Span{Len: int64(len(b))}, "")

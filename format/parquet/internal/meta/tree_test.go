@@ -9,8 +9,8 @@ import (
 	"stoa/wire"
 )
 
-// TestNegativeTypes: a physical type below zero, as in PARQUET-1481 of apache/parquet-testing, is corrupt where it
-// stands, and its element is not taken for a group.
+// TestNegativeTypes: a physical type below zero, as in PARQUET-1481 of apache/parquet-testing, is reported as corrupt
+// at its offset, and its element is not taken for a group.
 func TestNegativeTypes(t *testing.T) {
 	for _, typ := range []int32{-1, -7, -1 << 31} {
 		w := thrift.NewWriter(thrift.Compact)

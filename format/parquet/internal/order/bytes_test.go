@@ -12,7 +12,8 @@ import (
 	"stoa/pred"
 )
 
-// TestFirstBeyond: of bytes with zeros, prefixes of each other, and nulls it is the value that the predicate finds.
+// TestFirstBeyond: among bytes with zeros, prefixes of each other, and nulls, the result is the value that the
+// predicate finds.
 func TestFirstBeyond(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	some := func() []byte {

@@ -17,9 +17,9 @@ func sparksInt96(micros int64) []byte {
 	return binary.LittleEndian.AppendUint32(b, uint32(int32(julian/day)))
 }
 
-// TestInt96Micros: microseconds that Spark stores as INT96 come back, those of its last years too, where its
-// Julian days wrap. An instant that neither 64 bits of microseconds nor Spark have is refused, and so are nanoseconds
-// outside of the years 1677 to 2262.
+// TestInt96Micros: microseconds that Spark stores as INT96 are read back, even in its last years, where its Julian days
+// wrap. An instant that fits neither 64 bits of microseconds nor Spark is refused, and so are nanoseconds outside of
+// the years 1677 to 2262.
 func TestInt96Micros(t *testing.T) {
 	out := make([]int64, 1)
 	// the last is 290000-12-31, of int96_from_spark.parquet of apache/parquet-testing

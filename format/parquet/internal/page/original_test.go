@@ -6,8 +6,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// TestOriginalZones: types of instants as pyarrow 26 reads them, of files that it wrote with versions that lack the
-// unit (coerced), and of files whose Arrow schema says another zone than Parquet can.
+// TestOriginalZones: types of instants as read by pyarrow 26, in files that it wrote with versions that lack the unit
+// (coerced), and in files whose Arrow schema has a time zone that Parquet cannot express.
 func TestOriginalZones(t *testing.T) {
 	ts := func(u arrow.TimeUnit, zone string) arrow.DataType {
 		return &arrow.TimestampType{Unit: u, TimeZone: zone}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestWideOf holds numbers that are read a word at a time against those that are turned round byte by byte.
+// TestWideOf compares numbers that are read a word at a time with those that are reversed byte by byte.
 func TestWideOf(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 6))
 	for stored := range 17 {

@@ -6,8 +6,8 @@ import (
 	"stoa/format/parquet/internal/meta"
 )
 
-// TestPartsBeginWithRows: parts of a chunk have all of its pages, each once, and none but the first one begins with a
-// page without rows.
+// TestPartsBeginWithRows: the parts of a chunk have all of its pages, each once, and only the first part may begin with
+// a page without rows.
 func TestPartsBeginWithRows(t *testing.T) {
 	for _, rows := range [][]int64{{3, 0, 4, 5}, {0, 3, 0, 0, 1, 0}, {1}, {0, 0, 2, 2, 0}, {2, 0}} {
 		c, row := chunkPages{}, int64(0)

@@ -25,7 +25,7 @@ import (
 	"stoa/store"
 )
 
-// opened is a file in memory.
+// opened opens a file in memory.
 func opened(t *testing.T, b []byte) *read.Reader {
 	t.Helper()
 	f, err := file.OpenConsistent(t.Context(), format.Target{Tree: store.NewMemory(map[string][]byte{"t": b}),
@@ -37,8 +37,8 @@ func opened(t *testing.T, b []byte) *read.Reader {
 	return read.NewReader(f, nil)
 }
 
-// plainPages is a file of uncompressed pages of version 1, whose levels are in RLE: a flat column, and a list in a
-// struct, which has three definition levels and one of repetition.
+// plainPages returns a file of uncompressed pages of version 1, whose levels are in RLE: a flat column, and a list in a
+// struct, which has three definition levels and one repetition level.
 func plainPages(t *testing.T, rows int) []byte {
 	item := arrow.ListOf(arrow.BinaryTypes.String)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, arrow.NewSchema([]arrow.Field{
@@ -83,8 +83,8 @@ func plainPages(t *testing.T, rows int) []byte {
 	return out.Bytes()
 }
 
-// oldForm is a file of plainPages as writers of old would have made it: with levels in BIT_PACKED, and in the old LZ4
-// if lz4 is "framed", as Hadoop's programs have it, or "bare", as others do.
+// oldForm returns a file of plainPages as old writers would have made it: with levels in BIT_PACKED, and in the old LZ4
+// if lz4 is "framed", as by Hadoop's programs, or "bare", as by others.
 func oldForm(t *testing.T, b []byte, packed bool, lz4 string) []byte {
 	r := opened(t, b)
 	footer, _, err := decode(b[r.FooterAt.Off:][:r.FooterAt.Len])
@@ -173,7 +173,7 @@ func appendOldPage(t *testing.T, out, whole []byte, p *meta.Page, c *page.FileCo
 	return append(append(out, b...), body...), len(b) + raw
 }
 
-// rowsOf are the rows of a file as text.
+// rowsOf returns the rows of a file as text.
 func rowsOf(t *testing.T, r *read.Reader) (rows []string) {
 	for g := range r.Footer.RowGroups {
 		for b, err := range r.RowBatches(t.Context(), g, []int{0, 1}) {
@@ -188,7 +188,8 @@ func rowsOf(t *testing.T, r *read.Reader) (rows []string) {
 	return rows
 }
 
-// TestOldFormsAreCut: pages with levels in BIT_PACKED, or in the old LZ4, are cut, and are such pages again.
+// TestOldFormsAreCut: pages with levels in BIT_PACKED, or in the old LZ4, are cut, and the resulting pages have the
+// same form.
 func TestOldFormsAreCut(t *testing.T) {
 	b := plainPages(t, 1000)
 	want := rowsOf(t, opened(t, b))
@@ -227,7 +228,7 @@ func TestOldFormsAreCut(t *testing.T) {
 	}
 }
 
-// holdForm checks that all pages of a chunk have the form that they had.
+// holdForm checks that all pages of a chunk have the same form as before.
 func holdForm(t *testing.T, name string, r *read.Reader, b []byte, g, leaf int, packed bool, lz4 string) {
 	for p, err := range r.Pages(t.Context(), g, leaf) {
 		if err != nil {

@@ -16,7 +16,7 @@ func TestVerifyOldBoundsOfBytes(t *testing.T) {
 		{"ab\xff", "ac", "z", true},
 	} {
 		low, high := []byte(c.low), []byte(c.high)
-		unsigned := ascii(low) && c.value < c.low || ascii(high) && c.value > c.high // what the claim's predicate asks
+		unsigned := ascii(low) && c.value < c.low || ascii(high) && c.value > c.high // what the predicate tests
 		if got := unsigned && decisive([]byte(c.value), low, high); got != c.want {
 			t.Errorf("%q in %q to %q: %t, want %t", c.value, c.low, c.high, got, c.want)
 		}

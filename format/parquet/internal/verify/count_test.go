@@ -14,8 +14,8 @@ import (
 	"stoa/store"
 )
 
-// TestCountedWithTheValues: what is counted of pages while their values are looked at is what their levels and stored
-// strings say, in every file of the testdata.
+// TestCountedWithTheValues: the counts that verify makes of pages together with their values agree with their levels
+// and stored strings, in every file of the testdata.
 func TestCountedWithTheValues(t *testing.T) {
 	names, err := filepath.Glob("../../testdata/*.parquet")
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestBoundsOfBytes: the least and the greatest of values that compare by their bytes, long and short, some of which
-// begin alike or end with zeros, are those that comparing each with each finds.
+// TestBoundsOfBytes: the minimum and maximum of values that compare bytewise, long and short, some with common prefixes
+// or trailing zeros, equal those found by pairwise comparison.
 func TestBoundsOfBytes(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 19))
 	for range 2000 {

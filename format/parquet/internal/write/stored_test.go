@@ -7,8 +7,8 @@ import (
 	"stoa/format/parquet/internal/meta"
 )
 
-// TestCodecsOfCutPages: a page that is cut has its codec again, the old LZ4 in its framing; of LZO, which is 3, none is
-// read or written.
+// TestCodecsOfCutPages: a cut page keeps its codec, the old LZ4 with its framing; LZO, which is 3, is neither read nor
+// written.
 func TestCodecsOfCutPages(t *testing.T) {
 	src := make([]byte, 300_000)
 	for i := range src {

@@ -9,17 +9,16 @@ import (
 	"stoa/format/redfile/internal/table"
 )
 
-// chunk is one of a column that was found: its name, its rows, how many bytes it has, and how many before it were not
-// understood.
+// chunk is a recovered column chunk: its name, its rows, its size in bytes, and the number of unparsed bytes before it.
 type chunk struct {
 	name             string
 	values, size, at int64
 	lists            bool
 }
 
-// TestRowGroupsBeginWhereRowsChange: the first chunk of a file is lost, and its size, which is not that of the column
-// in other row groups, says nothing. Where the number of rows changes from one chunk to the next, a row group begins;
-// but not across bytes that were not understood, nor where a column has lists, nor if two places contradict each other.
+// TestRowGroupsBeginWhereRowsChange: the first chunk of a file is lost, and its size, which differs from that of the
+// column in other row groups, is no evidence. Where the number of rows changes between chunks, a row group begins; but
+// not across unparsed bytes, nor where a column has lists, nor if two places contradict each other.
 func TestRowGroupsBeginWhereRowsChange(t *testing.T) {
 	for what, x := range map[string]struct {
 		chunks []chunk
@@ -67,15 +66,15 @@ func TestRowGroupsBeginWhereRowsChange(t *testing.T) {
 	}
 }
 
-// TestPathsAreMended: a chunk whose path is nowhere else, between the neighbours of a column of other row groups, is of
-// that column, and that is reported; a path that is there twice, or has other neighbours, stays as it is.
+// TestPathsAreMended: a chunk with a unique path, between the neighbours that a column has in other row groups, belongs
+// to that column, and that is reported; a path that occurs twice, or has other neighbours, is left unchanged.
 func TestPathsAreMended(t *testing.T) {
 	for paths, want := range map[string]string{
 		"a b c a x c a b c": "a b c a b c a b c",
 		"a b c x b c a b c": "a b c a b c a b c",
 		"a x c a b c a b c": "a b c a b c a b c",
 		"a x b c a b c":     "a x b c a b c",     // one more column than the others have
-		"a b c a x c a x c": "a x c a x c a x c", // the one that is there once
+		"a b c a x c a x c": "a x c a x c a x c", // the one that occurs once
 		"a b x":             "a b x",
 		"a b c x y c a b c": "a b c x y c a b c",
 	} {

@@ -9,8 +9,8 @@ import (
 	"stoa/internal/enc/groupvarint"
 )
 
-// TestUnfilledGroup: a last group of which the missing numbers have no bytes reads as one that is filled up;
-// any other end is damage.
+// TestUnfilledGroup: a last group whose missing numbers have no bytes is read like a padded group; any other end is
+// damage.
 func TestUnfilledGroup(t *testing.T) {
 	for _, typ := range []layout.Physical{layout.Int32, layout.Int64} {
 		for total := 1; total < 13; total++ {
