@@ -1,4 +1,4 @@
-// Package internal_test holds the policy of which way imports may point.
+// Package internal_test holds the policy of allowed imports.
 package internal_test
 
 import (
@@ -15,9 +15,9 @@ import (
 	"testing"
 )
 
-// policy has one line a rule: a package, or a pattern ending in /..., and what it may import of stoa and of others.
-// The first line that matches a package holds. "stoa/x/..." stands for x and everything below it; a trailing
-// "-tests" import is never looked at: tests may import what they like.
+// policy has one line per rule: a package, or a pattern ending in /..., and the packages of stoa and of others that it
+// may import. The first line that matches a package applies. "stoa/x/..." means x and everything below it. Imports of
+// tests are not checked.
 //
 //	std        the standard library only
 //	arrow      arrow-go's arrays, types, memory (never arrow/compute)
@@ -284,7 +284,7 @@ stoa/interop/...          : anything
 stoa/bench/...            : anything
 `
 
-// arrowPackages is what "arrow" stands for: the parts that weigh little.
+// arrowPackages are the packages that "arrow" means: the light ones.
 var arrowPackages = []string{
 	"github.com/apache/arrow-go/v18/arrow",
 	"github.com/apache/arrow-go/v18/arrow/array",
@@ -376,7 +376,7 @@ func may(allowed []string, imp string) bool {
 	return false
 }
 
-// TestPolicyCanFail shows that the check above is one.
+// TestPolicyCanFail checks that violations are found.
 func TestPolicyCanFail(t *testing.T) {
 	for _, pkg := range []string{"stoa/cmd/stoa", "stoa/cmd/stoa/internal/verb"} {
 		allowed, _ := rule(pkg)
@@ -404,7 +404,8 @@ func TestPolicyCanFail(t *testing.T) {
 	}
 }
 
-// TestNewFormatNeedsNoLine: a folder with a format of the usual needs, and a line in formats.go, are within the policy.
+// TestNewFormatNeedsNoLine: a folder with a format of the usual needs, and a line in formats.go, comply with the
+// policy.
 func TestNewFormatNeedsNoLine(t *testing.T) {
 	root, _ := rule("stoa")
 	if !may(root, "stoa/format/orc") || may(root, "stoa/format/formattest") || may(root, "stoa/format/kudubackup") ||
@@ -454,7 +455,7 @@ func TestOneListOfFormats(t *testing.T) {
 	}
 }
 
-// TestPolicyHasNoDeadLines: every line of the policy is about a package that exists.
+// TestPolicyHasNoDeadLines: every line of the policy is about an existing package.
 func TestPolicyHasNoDeadLines(t *testing.T) {
 	out, err := exec.Command("go", "list", "stoa/...").Output()
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 	"testing"
 )
 
-// drawing is what the text under "Rooms" in docs/architecture.md shows.
+// drawing is the parsed text under "Rooms" in docs/architecture.md.
 type drawing struct {
 	dirs   []string   // relative to the root of the module
-	floors [][]string // packages of one room, each of which may import only those before it
+	floors [][]string // groups of packages, each of which may import only those before it
 }
 
 var (
@@ -24,8 +24,8 @@ var (
 	roomOther = regexp.MustCompile(`; ([a-z0-9]+/[a-z0-9/]+)/:`)
 )
 
-// drawn parses the drawing: a line begins with a directory; an indented one is below the last that was not. What
-// stands in a line as internal/{a,b} are floors of the directory it is about.
+// drawn parses the drawing: a line begins with a directory; an indented one is below the last one that is not indented.
+// internal/{a,b} in a line lists floors of that line's directory.
 func drawn(t *testing.T) (d drawing) {
 	t.Helper()
 	b, err := os.ReadFile("../docs/architecture.md")
@@ -37,7 +37,7 @@ func drawn(t *testing.T) (d drawing) {
 	if !ok {
 		t.Fatal("docs/architecture.md has no drawing of the rooms")
 	}
-	text = regexp.MustCompile(`,\n +`).ReplaceAllString(text, ",") // lists that go on in the next line
+	text = regexp.MustCompile(`,\n +`).ReplaceAllString(text, ",") // lists that continue on the next line
 	top, at := "", ""
 	for line := range strings.Lines(text) {
 		if m := roomHead.FindStringSubmatch(line); m != nil {
@@ -74,8 +74,8 @@ func drawn(t *testing.T) (d drawing) {
 	return d
 }
 
-// TestTheDrawingIsTrue: docs/architecture.md shows every package, shows none that is not there, and floors import only
-// those that stand before them.
+// TestTheDrawingIsTrue: docs/architecture.md shows every package and no other, and floors import only those before
+// them.
 func TestTheDrawingIsTrue(t *testing.T) {
 	d := drawn(t)
 	if len(d.dirs) < 60 || len(d.floors) < 5 {
@@ -99,10 +99,10 @@ func TestTheDrawingIsTrue(t *testing.T) {
 		imports[words[0]] = words[1:]
 	}
 	for pkg := range imports {
-		if pkg == "stoa" || pkg == "internal" { // the root, and the tests of the house
+		if pkg == "stoa" || pkg == "internal" { // the root, and the tests in internal
 			continue
 		}
-		// of these, each folder is one of a kind
+		// in these, every folder is of one kind
 		kinds := []string{"interop", "bench", "internal/enc"}
 		if !slices.Contains(d.dirs, pkg) && !slices.Contains(kinds, path.Dir(pkg)) {
 			t.Errorf("the drawing does not show %s", pkg)

@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// TestNobodyAsksArrowAboutHalves: of Arrow's package float16 only the type and its bits are used. What its
-// numbers are stoa/internal/enc/half says: arrow-go's conversions are wrong for subnormal ones, do not round,
-// and its comparisons use them.
+// TestNobodyAsksArrowAboutHalves: only the type and the bits of Arrow's package float16 are used. Values are converted
+// by stoa/internal/enc/half: arrow-go's conversions are wrong for subnormal numbers and do not round, and its
+// comparisons use them.
 func TestNobodyAsksArrowAboutHalves(t *testing.T) {
 	const path = "github.com/apache/arrow-go/v18/arrow/float16"
 	files, users := 0, 0

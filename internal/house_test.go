@@ -21,16 +21,17 @@ import (
 	"unicode/utf8"
 )
 
-// A room is small: what a package without a line in ceilings may have at most. Tests are not counted.
+// Limits for a package without a line in ceilings. Tests are not counted.
 const (
 	maxFiles     = 25   // files a package
 	maxLines     = 6000 // lines a package
-	maxKnot      = 6    // files a package that refer to each other all round
+	maxKnot      = 6    // files of a package in a cycle of references
 	maxFileLines = 600  // lines a file
 	maxColumns   = 120  // characters a line, a tab counts as four
 )
 
-// ceiling is what a room has that is still too large. The numbers only ever fall; a line goes when its room is small.
+// ceiling has the limits of a package that is still too large. The numbers may only decrease; the line is removed when
+// the package is within the limits.
 type ceiling struct{ files, lines, knot int }
 
 var ceilings = map[string]ceiling{}
@@ -38,17 +39,17 @@ var ceilings = map[string]ceiling{}
 // longFiles are the files of more than maxFileLines lines, with their number of lines.
 var longFiles = map[string]int{}
 
-// wideLines is how many lines of the whole tree, tests included, are wider than maxColumns.
+// wideLines is the number of lines of the whole tree, tests included, that are wider than maxColumns.
 const wideLines = 0
 
-// sourcePackage is what go list reports a package.
+// sourcePackage is a package as reported by go list.
 type sourcePackage struct {
 	ImportPath, Dir, Export            string
 	GoFiles, TestGoFiles, XTestGoFiles []string
 	DepOnly                            bool
 }
 
-// listed is every package of the module and what it needs, compiled.
+// listed returns every package of the module, and its compiled dependencies.
 func listed(t *testing.T) (ours []sourcePackage, exports map[string]string) {
 	t.Helper()
 	out, err := exec.Command("go", "list", "-export", "-deps",
@@ -75,8 +76,8 @@ func listed(t *testing.T) (ours []sourcePackage, exports map[string]string) {
 	return ours, exports
 }
 
-// TestRoomsAreSmall holds files and lines a package, lines a file, and how many files of a package form a knot:
-// the largest set of files of which each reaches each other by what they use.
+// TestRoomsAreSmall checks the number of files and lines of each package, the lines of each file, and the size of the
+// knot of a package: the largest set of files each of which reaches every other by its references.
 func TestRoomsAreSmall(t *testing.T) {
 	ours, exports := listed(t)
 	fset := token.NewFileSet()
@@ -111,14 +112,15 @@ func TestRoomsAreSmall(t *testing.T) {
 	}
 }
 
-// maxFuncLines is how many lines a function may have: a screen.
+// maxFuncLines is the maximum number of lines of a function: a screen.
 const maxFuncLines = 60
 
-// longFuncs are the functions that are still longer, by their files, with their number of lines. The numbers only ever
-// fall; a line goes when its function is short. What is a table, and not a course of action, stays, with a word why.
+// longFuncs are the functions that are still longer, by file, with their number of lines. The numbers may only
+// decrease; a line is removed when its function is short. Functions that are tables rather than procedures stay, with a
+// short reason.
 var longFuncs = map[string]int{}
 
-// TestFunctionsFitAScreen counts the lines of every function that is no test, from func to the closing brace, in all
+// TestFunctionsFitAScreen counts the lines of every function that is not a test, from func to the closing brace, in all
 // modules below the root.
 func TestFunctionsFitAScreen(t *testing.T) {
 	found, funcs := map[string]bool{}, 0
@@ -171,7 +173,8 @@ func countLines(t *testing.T, name string) int {
 	return bytes.Count(b, []byte("\n"))
 }
 
-// largestKnot is the largest strongly connected set of files of a package; a file that nothing leads back to is one.
+// largestKnot returns the largest strongly connected set of files of a package; a file outside of any cycle is a set of
+// one.
 func largestKnot(t *testing.T, p sourcePackage, fset *token.FileSet, imports types.Importer) []string {
 	var files []*ast.File
 	for _, name := range p.GoFiles {
@@ -206,7 +209,7 @@ func largestKnot(t *testing.T, p sourcePackage, fset *token.FileSet, imports typ
 	return knot(p.GoFiles, uses)
 }
 
-// knot is the largest strongly connected component, by Tarjan's algorithm.
+// knot returns the largest strongly connected component, by Tarjan's algorithm.
 func knot(nodes []string, edges map[string]map[string]bool) []string {
 	index, low, on := map[string]int{}, map[string]int{}, map[string]bool{}
 	var stack, largest []string
@@ -253,8 +256,8 @@ func TestKnot(t *testing.T) {
 	}
 }
 
-// TestLinesAreNarrow counts the lines that are wider than a screen, in every source file below the root: also in those
-// of other modules (generators, examples) and those that are built for other systems only.
+// TestLinesAreNarrow counts the lines that are wider than a screen, in every source file below the root, including
+// those of other modules (generators, examples) and those for other systems only.
 func TestLinesAreNarrow(t *testing.T) {
 	wide, worst, files := 0, map[string]int{}, 0
 	err := filepath.WalkDir("..", func(name string, d fs.DirEntry, err error) error {
@@ -289,7 +292,7 @@ func TestLinesAreNarrow(t *testing.T) {
 	}
 }
 
-// TestBudgetsAreAskedForInOnePlace: what is no damage is decided in fault/damage.go, and not error by error.
+// TestBudgetsAreAskedForInOnePlace: only fault/damage.go decides which errors are not damage.
 func TestBudgetsAreAskedForInOnePlace(t *testing.T) {
 	ours, _ := listed(t)
 	own := regexp.MustCompile(`errors\.Is\(.*, fault\.Limit\)`)
@@ -306,7 +309,7 @@ func TestBudgetsAreAskedForInOnePlace(t *testing.T) {
 	}
 }
 
-// TestEveryPackageSaysWhatItIs: a package comment that begins as Go's do.
+// TestEveryPackageSaysWhatItIs: every package has a package comment in Go's usual form.
 func TestEveryPackageSaysWhatItIs(t *testing.T) {
 	ours, _ := listed(t)
 	for _, p := range ours {
@@ -332,8 +335,7 @@ func TestEveryPackageSaysWhatItIs(t *testing.T) {
 	}
 }
 
-// TestNoFormatIsKnownByName: the root, the engine and the contract ask formats; they do not know them.
-// The one list is formats.go.
+// TestNoFormatIsKnownByName: the root, the engine and the contract do not name formats. The only list is formats.go.
 func TestNoFormatIsKnownByName(t *testing.T) {
 	names := regexp.MustCompile(`(?i)"[^"\n]*\b(cfile|kudu|carbon|carbondata|trevni|redfile|parquet)\b[^"\n]*"`)
 	ours, _ := listed(t)
@@ -363,7 +365,7 @@ func TestNoFormatIsKnownByName(t *testing.T) {
 	}
 }
 
-// formatNames is how many lines of the root and the engine still know a format by name.
+// formatNames is the number of lines of the root and the engine that still name a format.
 const formatNames = 0
 
 // TestNoProgramIsKept: no compiled program or library is among the files of the project.
@@ -379,7 +381,7 @@ func TestNoProgramIsKept(t *testing.T) {
 	for _, name := range names {
 		f, err := os.Open(filepath.Join("..", name))
 		if err != nil {
-			continue // removed, and not yet committed
+			continue // removed, but not committed yet
 		}
 		head := make([]byte, 4)
 		_, err = io.ReadFull(f, head)

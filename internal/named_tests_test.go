@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestNamedTestsExist: CI runs some tests by their names: with the race detector (MEETING in the Makefile), and without
+// TestNamedTestsExist: CI runs some tests by name: with the race detector (MEETING in the Makefile), and without
 // kernels (.ci/run). A name that no test has any more would run nothing, and pass.
 func TestNamedTestsExist(t *testing.T) {
 	makefile := strings.NewReplacer("$\\\n", "", "$$", "$").Replace(file(t, "../Makefile"))

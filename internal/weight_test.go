@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// heavy are libraries that only tests may use, and what of them costs. How many bytes programs have at most is held by
+// heavy are libraries that only tests may use, with the cost of each. The maximum size of programs is checked by
 // internal/release/weight_test.go.
 var heavy = []string{
 	"google.golang.org/grpc",
@@ -17,7 +17,7 @@ var heavy = []string{
 	"github.com/apache/arrow-go/v18/parquet/pqarrow",
 }
 
-// TestNothingHeavyIsLinked: gRPC, Arrow's computing and its Parquet are in nothing but tests.
+// TestNothingHeavyIsLinked: gRPC, Arrow's compute and its Parquet are used only by tests.
 func TestNothingHeavyIsLinked(t *testing.T) {
 	linked := func(args ...string) map[string]bool {
 		out, err := exec.Command("go", append([]string{"list", "-deps"}, args...)...).Output()
@@ -42,7 +42,7 @@ func TestNothingHeavyIsLinked(t *testing.T) {
 	}
 }
 
-// TestLibraryHasNoClients: who imports stoa links no client of a store; who wants one imports it.
+// TestLibraryHasNoClients: importing stoa links no client of a store; a program that wants one imports it.
 func TestLibraryHasNoClients(t *testing.T) {
 	clients := func(of string) (found []string) {
 		out, err := exec.Command("go", "list", "-deps", of).Output()

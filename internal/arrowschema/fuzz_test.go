@@ -6,7 +6,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// FuzzDecode reads anything as a schema. What is one is written and read back as the same.
+// FuzzDecode reads arbitrary bytes as a schema. A valid schema is encoded and read back unchanged.
 func FuzzDecode(f *testing.F) {
 	for _, t := range []arrow.DataType{arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String,
 		arrow.ListOf(arrow.BinaryTypes.Binary), &arrow.Decimal128Type{Precision: 9, Scale: 2},
@@ -27,7 +27,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		again, err := Encode(sc)
 		if err != nil {
-			return // Arrow's writer has fewer types than its reader
+			return // Arrow's writer supports fewer types than its reader
 		}
 		if back, err := Decode(again); err != nil || !back.Equal(sc) {
 			t.Errorf("%v\nis not read again: %v, %v", sc, back, err)

@@ -85,7 +85,7 @@ func (a *attack) try(f *fixture, harms []harm, seed uint64, all bool) (*trial, e
 	return c, nil
 }
 
-// goneFrom reports whether none of the files of f is left in a copy: of what is not there no verb can say anything.
+// goneFrom reports whether none of the files of f is left in a copy: about missing files no verb can report anything.
 func (f *fixture) goneFrom(dir string) bool {
 	return !slices.ContainsFunc(f.files, func(name string) bool {
 		_, err := os.Lstat(filepath.Join(dir, name))
@@ -137,7 +137,7 @@ var everyVerb = regexp.MustCompile(`\b(cat( skip-rows| null-cells)?|recover|coun
 // alike returns the key of a find, which is the same for finds with the same cause.
 func alike(f *fixture, say string) string {
 	law, rest, _ := strings.Cut(say, ": ")
-	if law == "silent" || law == "stays" || law == "fail" || law == "conservation" { // the verb does not matter
+	if law == "silent" || law == "stays" || law == "fail" || law == "conservation" { // whatever the verb
 		for _, w := range []string{"is called", "rows came out", "columns of", "rows that were not there",
 			"reported no loss", "another order", "other rows came out"} {
 			if strings.Contains(rest, w) {
@@ -146,7 +146,7 @@ func alike(f *fixture, say string) string {
 		}
 		return f.name + " " + law
 	}
-	if law == "verdict" || law == "status" { // likewise
+	if law == "verdict" || law == "status" { // whatever the verb
 		rest = everyVerb.ReplaceAllString(rest, "a verb")
 	}
 	rest = number.ReplaceAllString(rest, "#")

@@ -20,9 +20,10 @@ type maker struct {
 	glob    string // name under which it is opened, if that is not its place
 	kind    kinds
 	without string // columns that the format does not have
-	// Files form a table only because they lie together: nothing shows that one is missing or is another table's.
+	// Files form a table only because they are in one directory: nothing shows that one is missing or belongs to
+	// another table.
 	loose   bool
-	parts   bool     // likewise, but each file names the others
+	parts   bool     // like loose, but each file names the others
 	single  bool     // one column only
 	opts    []string // of the writer
 	vary    []string // each KEY=A|B|…: the seed selects one of the values
@@ -102,7 +103,7 @@ type fixture struct {
 	names    []storedName
 	schemas  []storedName    // names in Avro schemas, which no checksum covers
 	heads    []storedName    // places of Arrow schemas
-	wide     bool            // a page holds all columns
+	wide     bool            // a page has the values of all columns
 	able     map[string]bool // verbs that exit with 0 on the intact place; others are not run
 	changed  bool            // losses may include rows that had been deleted or updated
 	pages    []page

@@ -615,7 +615,7 @@ func (c *trial) conserved(name string, out []string, m *lost, nulls bool) {
 		return
 	}
 	// Without a footer only distances show to which row group a column chunk belongs: columns that are too far apart
-	// are not joined, and the rows of both are told, though they may be the same ones.
+	// are not joined, and the rows of both are reported, although they may be the same rows.
 	if more := int64(len(out))+n > int64(len(ref)); more &&
 		m.says("output.rows.undeclared") && m.says("redfile.rows.lost") {
 		return
@@ -795,7 +795,7 @@ func (c *trial) nulled(name string, out []string, m *lost) {
 			if !null || c.strict() && !m.has(i, called) {
 				other = true
 			}
-			cells[is[k].name]++ // likewise
+			cells[is[k].name]++ // also under the name that is stored now
 		}
 		if other {
 			others++

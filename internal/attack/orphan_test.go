@@ -85,7 +85,7 @@ func TestOrphansOnly(t *testing.T) {
 	}
 }
 
-// TestOrderOfOrphans: parts that were exchanged are excused if the file that names them is gone, and if no row differs.
+// TestOrderOfOrphans: exchanged parts are excused if the file that names them is missing, and if no row differs.
 func TestOrderOfOrphans(t *testing.T) {
 	const meta, a, b = "t/" + splitMeta, "t/part-00000.red", "t/part-00001.red"
 	f := &fixture{name: "redfile/split", dir: t.TempDir(), files: []string{meta, a, b},

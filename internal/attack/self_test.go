@@ -146,7 +146,7 @@ func TestNoticed(t *testing.T) {
 		t.Run(x.name, func(t *testing.T) {
 			a := newAttack(&broken{good, x.wrong}, t.TempDir())
 			var laws []string
-			for _, harms := range [][]harm{ // damage in a block, none, and damage that everything depends on
+			for _, harms := range [][]harm{ // damage in a block, no damage, and damage that affects everything
 				{{op: "flip", n: [3]int64{block.from + 20, 3}}},
 				{{op: "over", n: [3]int64{0, 0, 0}}},
 				{{op: "cut", n: [3]int64{block.from}}},
@@ -212,7 +212,7 @@ func TestRenamedOnly(t *testing.T) {
 		want              bool
 	}{
 		{`{"id":1,"N":[{"L":[{"C":"x","E":null}]}]}`, true, true, true},
-		{`{"id":1,"N":[{"L":{"C":["x"]},"M":[{"D":null}]}]}`, true, true, true}, // names tell what a struct has
+		{`{"id":1,"N":[{"L":{"C":["x"]},"M":[{"D":null}]}]}`, true, true, true}, // names define structs
 		{`{"id":1,"N":[{"L":[{"C":"x","E":null}]}]}`, true, false, false},
 		{`{"id":1,"N":[{"L":[{"C":"y","E":null}]}]}`, true, true, false},
 		{`{"id":2,"N":[{"L":[{"C":"x","E":null}]}]}`, true, true, false},
@@ -403,7 +403,7 @@ func TestSymbolOnly(t *testing.T) {
 		{touch{"f", north + 1, north + 2}, `["a","north"]`, `["a","nxrth"]`, true},
 		{touch{"f", north + 1, north + 2}, `"south"`, `"sxuth"`, false},             // another symbol's bytes
 		{touch{"f", north + 1, north + 2}, `"west"`, `"wxst"`, false},               // no symbol
-		{touch{"f", north + 1, north + 2}, `"north"`, `7`, false},                   // no text any more
+		{touch{"f", north + 1, north + 2}, `"north"`, `7`, false},                   // no longer a text
 		{touch{"f", north + 1, north + 2}, `"north"`, `null`, false},                // null is no symbol
 		{touch{"f", north + 1, north + 2}, `["a","north"]`, `["b","nxrth"]`, false}, // one cell more
 		{touch{"f", 0, 3}, `"north"`, `"nxrth"`, false},                             // not the schema

@@ -171,7 +171,7 @@ func (c *trial) converts(r *rand.Rand) {
 	}
 	os.Remove(out)
 	if got.Status == cannot && c.a.verb(c.f, c.f.dir, "convert", "-o", out).Status == cannot {
-		delete(c.status, "convert") // the target does not accept the intact table, either
+		delete(c.status, "convert") // the target does not accept the intact table either
 	}
 	os.Remove(out)
 	if !c.f.able["convert all"] {
@@ -203,7 +203,7 @@ func (c *trial) readBack(name, file string) {
 	if c.refusesName(got) {
 		return
 	}
-	// the string was not UTF-8 in the place, either, as cat reported
+	// the string was not UTF-8 in the original either, as cat reported
 	altered := got.Status == damage && c.altered["cat"] && bytes.Contains(got.Stderr, []byte("output.values.utf8"))
 	if got.Status != fine && !altered {
 		c.find("output", "%s ended with 0, and its output cannot be read: %s", name, short(got.Stderr))
@@ -256,7 +256,7 @@ func (c *trial) oneVerdict() {
 			if s(v) == use && c.f.maker != nil && (c.f.maker.loose || c.f.maker.parts) {
 				continue
 			}
-			if strings.HasPrefix(v, "get") && c.loose() { // the row may have been in a file that is gone
+			if strings.HasPrefix(v, "get") && c.loose() { // the row may have been in a file that is missing
 				continue
 			}
 			if c.refused[v] {
@@ -283,7 +283,7 @@ func (c *trial) oneVerdict() {
 			c.find("verdict", "cat ended with 3, recover with 0")
 		}
 	}
-	if c.misspelled { // opening notices that
+	if c.misspelled { // opening notices it
 		for _, v := range []string{"verify", "verify quick", "verify deep", "ls", "schema", "recover", "count"} {
 			if s(v) >= fine && s(v) != damage {
 				c.find("verdict", "a name is not UTF-8, and %s ended with %d", v, s(v))

@@ -38,7 +38,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestHarmed: changed and cut files end with an error or with values; a budget ends them, too.
+// TestHarmed: changed and truncated files end with an error or with values; a budget also ends them.
 func TestHarmed(t *testing.T) {
 	b, err := Write(schema, nil, [16]byte{9}, values())
 	if err != nil {
@@ -66,7 +66,7 @@ func TestHarmed(t *testing.T) {
 	}
 }
 
-// TestBomb: of a block no more is decompressed than its values may take.
+// TestBomb: a block is decompressed only up to the memory that its values may take.
 func TestBomb(t *testing.T) {
 	b, err := Write(`"bytes"`, nil, [16]byte{9}, []any{make([]byte, 64<<20)})
 	if err != nil {

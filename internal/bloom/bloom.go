@@ -1,9 +1,9 @@
 // Package bloom is the bloom filter of Kudu's BloomFile.
 //
-// A filter is an array of bits, least significant bit of a byte first, of 8·len bits in all (4 096 bytes unless
-// a tablet server is configured otherwise). A key is hashed once (Hash); with a the low and b the high 32 bits of
-// the hash, its i-th bit, i from 0, is (a + i·b mod 2³²) mod the number of bits. The number of probes stands in
-// the header of each block. Source: Kudu's util/bloom_filter.h, as the notes on BloomFile describe it in section 5.
+// A filter is an array of bits, least significant bit of a byte first, of 8·len bits in all (4 096 bytes unless a
+// tablet server is configured otherwise). A key is hashed once (Hash); with a the low and b the high 32 bits of the
+// hash, its i-th bit, i from 0, is (a + i·b mod 2³²) mod the number of bits. The number of probes is in the header of
+// each block. Source: Kudu's util/bloom_filter.h, as described in section 5 of the notes on BloomFile.
 package bloom
 
 import "math"

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// The vectors were made with the gutil library of Kudu 1.18.1: every length from 0 on, several kinds of content.
+// The vectors were made with the gutil library of Kudu 1.18.1: every length from 0 on, with several kinds of content.
 func TestHashVectors(t *testing.T) {
 	raw, err := os.ReadFile("testdata/kudu_cityhash64_vectors.json")
 	if err != nil {
@@ -61,7 +61,7 @@ func TestFilter(t *testing.T) {
 		}
 	}
 	f := New(4096, Capacity(4096, 0.0001))
-	if f.Hashes != 13 { // what Kudu's files of this size say
+	if f.Hashes != 13 { // the number in Kudu's files of this size
 		t.Errorf("%d hashes, want 13", f.Hashes)
 	}
 	for i := range 1710 {

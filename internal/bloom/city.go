@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// The multipliers of the hash. They are those of a state of CityHash before its first publication: no
-// released CityHash has them, so no other library gives these hashes.
+// The multipliers of the hash. They come from a state of CityHash before its first publication: no released CityHash
+// has them, so no other library computes these hashes.
 const (
 	k0 = 0xa5b85c5e198ed849
 	k1 = 0x8d58ac26afe12e47
@@ -16,8 +16,8 @@ const (
 	kFold = 0xc6a4a7935bd1e995
 )
 
-// Hash is the CityHash64 of Kudu's gutil (2010), which every bloom filter of Kudu is built with.
-// key is the encoded primary key. Source: notes on BloomFile, section 5, and vectors made with Kudu's own library.
+// Hash is the CityHash64 of Kudu's gutil (2010), with which every bloom filter of Kudu is built. key is the encoded
+// primary key. Source: notes on BloomFile, section 5, and vectors made with Kudu's own library.
 func Hash(key []byte) uint64 {
 	switch n := len(key); {
 	case n > 64:

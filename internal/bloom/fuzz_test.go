@@ -2,7 +2,7 @@ package bloom
 
 import "testing"
 
-// A filter of any bits and any number of probes: what was added is there, and nothing panics.
+// A filter of any bits and any number of probes: added keys are found, and nothing panics.
 func FuzzFilter(f *testing.F) {
 	f.Add([]byte{1, 2, 3}, uint8(4), []byte("key"))
 	f.Add(make([]byte, 4096), uint8(13), []byte{})

@@ -77,11 +77,11 @@ func bad(object string, off, length int64, code, part string) region.Finding {
 func TestFold(t *testing.T) {
 	var all []region.Finding
 	all = append(all, bad("a", 0, 10, "x.magic", "t1"))
-	for i := range 1000 { // one zeroed range, page by page, of several tablets
+	for i := range 1000 { // one zeroed range, page by page, in several tablets
 		all = append(all, bad("a", 1<<20+int64(i)*100, 100, "x.page", []string{"t1", "t2"}[i%2]))
 	}
 	all = append(all, bad("a", 1<<30, 10, "x.page2", "t1"))
-	for range 500 { // what is missing in one place
+	for range 500 { // everything missing in one place
 		all = append(all, bad("", 0, 0, "x.block.missing", "t3"))
 	}
 	all = append(all, bad("b", 0, 10, "x.page", "t4"), bad("b", 1<<20, 10, "x.page", "t4"))
@@ -99,7 +99,7 @@ func TestFold(t *testing.T) {
 	}
 }
 
-// A file with one hole is one incident, one with two holes has three.
+// A file with one hole is one incident; a file with two holes has three.
 func TestLargeSpansJoinOneRun(t *testing.T) {
 	file := bad("a", 0, 1<<30, "x.file", "p")
 	hole := bad("a", 1<<20, 4096, "x.page", "p")
@@ -112,7 +112,7 @@ func TestLargeSpansJoinOneRun(t *testing.T) {
 	}
 }
 
-// Every finding is in one incident, whatever there is, and none is graver than its incident.
+// Every finding is in exactly one incident, and none is more severe than its incident.
 func TestFoldLosesNothing(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -146,7 +146,7 @@ func TestFoldLosesNothing(t *testing.T) {
 	}
 }
 
-// TestErrorsOutsideOfVerifiers: who finds something while reading says the same of it as a verifier does.
+// TestErrorsOutsideOfVerifiers: errors found while reading are reported like those of a verifier.
 func TestErrorsOutsideOfVerifiers(t *testing.T) {
 	r, all := reporter(t)
 	span := fault.Span{Object: "f", Off: 110, Len: 5}
@@ -163,7 +163,7 @@ func TestErrorsOutsideOfVerifiers(t *testing.T) {
 	}
 }
 
-// TestReportersAreShared: several goroutines may report, each with a scope of its own.
+// TestReportersAreShared: several goroutines may report, each with its own scope.
 func TestReportersAreShared(t *testing.T) {
 	var all []region.Finding
 	r := check.Collect(t.Context(), "f", codes, &all)

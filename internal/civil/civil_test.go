@@ -7,7 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestAgainstPackageTime holds every day of 1200 years, and random ones of all that package time can tell.
+// TestAgainstPackageTime compares every day of 1200 years, and random days in the range of package time, with that
+// package.
 func TestAgainstPackageTime(t *testing.T) {
 	same := func(t interface{ Fatalf(string, ...any) }, days int64) {
 		want := time.Unix(days*86400, 0).UTC()
@@ -28,7 +29,7 @@ func TestAgainstPackageTime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { same(t, rapid.Int64Range(-1e11, 1e11).Draw(t, "days")) })
 }
 
-// TestFarYears: the inverse holds at the ends of what int64 seconds reach.
+// TestFarYears: the inverse holds at the ends of the range of int64 seconds.
 func TestFarYears(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		days := rapid.Int64Range(-106751991167300, 106751991167300).Draw(t, "days")

@@ -2,10 +2,10 @@ package civil
 
 import "testing"
 
-// TestCalendar holds days whose names in both calendars are known: what java.util.GregorianCalendar says.
+// TestCalendar checks days whose dates in both calendars are known from java.util.GregorianCalendar.
 func TestCalendar(t *testing.T) {
 	for _, c := range []struct {
-		day        int64 // as Java counts
+		day        int64 // as counted by Java
 		y          int64
 		m, d       int
 		comesAgain bool

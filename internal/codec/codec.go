@@ -183,7 +183,7 @@ func decompressDeflateSlow(dst, src []byte) error {
 var rawDeflaters = sync.Pool{New: func() any {
 	w, err := flate.NewWriter(nil, 6)
 	if err != nil {
-		panic(err) // there is a level 6
+		panic(err) // level 6 exists
 	}
 	return w
 }}
@@ -192,7 +192,7 @@ func compressDeflate(dst, src []byte) []byte {
 	w := rawDeflaters.Get().(*flate.Writer)
 	s := &sink{dst}
 	w.Reset(s)
-	w.Write(src) // a sink does not fail
+	w.Write(src) // a sink cannot fail
 	w.Close()
 	w.Reset(nil)
 	rawDeflaters.Put(w)
@@ -210,7 +210,7 @@ func compressZlib(dst, src []byte) []byte {
 	w := deflaters.Get().(*zlib.Writer)
 	s := &sink{dst}
 	w.Reset(s)
-	w.Write(src) // a sink does not fail
+	w.Write(src) // a sink cannot fail
 	w.Close()
 	w.Reset(nil)
 	deflaters.Put(w)

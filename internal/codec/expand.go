@@ -65,7 +65,7 @@ func expandSnappy(src []byte, limit int64, room func(n int) []byte) ([]byte, err
 var newZstdDecoder = sync.Pool{New: func() any {
 	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
 	if err != nil {
-		panic(err) // the options are right
+		panic(err) // the options are valid
 	}
 	return d
 }}

@@ -14,7 +14,7 @@ import (
 	"stoa/fault"
 )
 
-// compressed is raw in each method of Expand, made by other libraries or other calls than those that read it.
+// compressed returns raw in each method of Expand, made by other libraries or other functions than those that read it.
 func compressed(t testing.TB, raw []byte) map[string][]byte {
 	t.Helper()
 	var gz bytes.Buffer
@@ -25,7 +25,7 @@ func compressed(t testing.TB, raw []byte) map[string][]byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var stream bytes.Buffer // a frame that does not say its size
+	var stream bytes.Buffer // a frame without its size
 	sw, err := zstd.NewWriter(&stream)
 	if err != nil {
 		t.Fatal(err)

@@ -25,7 +25,7 @@ func deflated(t testing.TB, raw []byte, level int) []byte {
 	return b.Bytes()
 }
 
-// standard is what the standard library decodes; ok if the stream is intact and is all of src.
+// standard returns the output of the standard library; ok if the stream is intact and extends over all of src.
 func standard(src []byte) (raw []byte, ok bool) {
 	in := bytes.NewReader(src)
 	raw, err := io.ReadAll(io.LimitReader(stdflate.NewReader(in), 1<<22))
@@ -58,8 +58,8 @@ func someData(r *rand.Rand, n int) []byte {
 	return b
 }
 
-// TestInflate: what the standard library deflates is inflated to the same bytes, and a wrong size, a missing byte or an
-// extra one is refused.
+// TestInflate: data deflated by the standard library inflate to the same bytes, and a wrong size, a missing byte or an
+// extra byte is refused.
 func TestInflate(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 60 {
@@ -80,7 +80,7 @@ func TestInflate(t *testing.T) {
 	}
 }
 
-// TestInflateDamaged: a changed stream is inflated to what the standard library makes of it, or refused.
+// TestInflateDamaged: a changed stream is inflated like by the standard library, or refused.
 func TestInflateDamaged(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 60 {

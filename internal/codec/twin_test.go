@@ -141,7 +141,7 @@ func FuzzDecompress(f *testing.F) {
 			t.Fatalf("%T %v", err, err)
 		}
 		if c.Name == "lz4" {
-			// The twin accepts more: it does not require a block to end in literals.
+			// The naive decoder accepts more: it does not require a block to end in literals.
 			if got, ok := naiveLZ4(src); err == nil && (!ok || !bytes.Equal(got, dst)) {
 				t.Fatalf("%d bytes; twin %d, %v", n, len(got), ok)
 			}

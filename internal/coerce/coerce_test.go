@@ -15,12 +15,12 @@ import (
 	"stoa/internal/coerce"
 )
 
-// TestBigEndian: the bytes are those of the number by math/big, with a sign, and none is spare.
+// TestBigEndian: the bytes are those of math/big, with a sign, and there is no redundant byte.
 func TestBigEndian(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range 10_000 {
 		v := decimal128.New(int64(r.Uint64())>>(i%65), r.Uint64()>>(i%64))
-		if i%3 == 0 { // of few bytes
+		if i%3 == 0 { // a number of few bytes
 			v = decimal128.FromI64(int64(r.Uint64()) >> (i % 64))
 		}
 		b := coerce.BigEndian(v)
@@ -54,7 +54,7 @@ func TestBigEndian(t *testing.T) {
 	}
 }
 
-// TestExtensions: also extensions of extensions are what they store.
+// TestExtensions: extensions, also of extensions, become their storage.
 func TestExtensions(t *testing.T) {
 	inner := extensions.NewUUIDType()
 	b := array.NewFixedSizeBinaryBuilder(memory.DefaultAllocator, &arrow.FixedSizeBinaryType{ByteWidth: 16})

@@ -21,10 +21,11 @@ import (
 	"stoa/internal/enc/half"
 )
 
-// value is the reference's cell: nil, int64, uint64, float64, string, *big.Rat, bool, or []value for lists and records.
+// value is a cell of the reference: nil, int64, uint64, float64, string, *big.Rat, bool, or []value for lists and
+// records.
 type value any
 
-// random is a cell of type t. Few values come often, so that rows repeat and differ by little.
+// random returns a random cell of type t. A few values are frequent, so that rows repeat and differ only slightly.
 func random(r *rand.Rand, t arrow.DataType) value {
 	if r.IntN(6) == 0 {
 		return nil
@@ -91,7 +92,7 @@ type member struct {
 	value value
 }
 
-// putMember appends a value of a union; a null is of any member.
+// putMember appends a value of a union; a null may belong to any member.
 func putMember(r *rand.Rand, b array.UnionBuilder, c value) {
 	t := b.Type().(arrow.UnionType)
 	m, ok := c.(member)
@@ -109,7 +110,7 @@ func putMember(r *rand.Rand, b array.UnionBuilder, c value) {
 	}
 }
 
-// build makes an array of cells. What lies below nulls is noise.
+// build makes an array of cells. The values below nulls are noise.
 func build(r *rand.Rand, t arrow.DataType, cells []value) arrow.Array {
 	b := array.NewBuilder(memory.DefaultAllocator, t)
 	defer b.Release()
@@ -121,7 +122,7 @@ func build(r *rand.Rand, t arrow.DataType, cells []value) arrow.Array {
 	return a
 }
 
-// noise overwrites the values of nulls, where they have a fixed width.
+// noise overwrites the values of nulls that have a fixed width.
 func noise(r *rand.Rand, d arrow.ArrayData) {
 	if t, ok := d.DataType().(arrow.FixedWidthDataType); ok && d.NullN() > 0 && t.BitWidth()%8 == 0 &&
 		d.DataType().ID() != arrow.DICTIONARY && len(d.Buffers()) > 1 {
@@ -232,7 +233,7 @@ func put(r *rand.Rand, b array.Builder, c value) {
 	}
 }
 
-// says is a cell as text, by which the reference knows it.
+// says returns a cell as text, which identifies it in the reference.
 func says(c value) string {
 	switch c := c.(type) {
 	case []value:
@@ -249,7 +250,7 @@ func says(c value) string {
 	return fmt.Sprintf("%T %q", c, fmt.Sprint(c))
 }
 
-// reference is a table as the number of times that each row is there.
+// reference returns a table as the number of occurrences of each row.
 func reference(rows [][]value) map[string]int {
 	out := map[string]int{}
 	for _, r := range rows {
@@ -258,7 +259,7 @@ func reference(rows [][]value) map[string]int {
 	return out
 }
 
-// batches makes batches of rows in random sizes, some of them slices of larger ones.
+// batches divides rows into batches of random sizes, some of them slices of larger ones.
 func batches(r *rand.Rand, sc *arrow.Schema, rows [][]value) (out []arrow.RecordBatch) {
 	for from := 0; from < len(rows); {
 		n := min(len(rows)-from, 1+r.IntN(40))
@@ -286,7 +287,7 @@ func sumOf(r *rand.Rand, p *Plan, side int, sc *arrow.Schema, rows [][]value) Su
 	return s.Sum()
 }
 
-// union is a union of a number, null, a text and a list.
+// union returns a union of a number, null, a text and a list.
 func union(mode arrow.UnionMode) arrow.DataType {
 	return arrow.UnionOf(mode, []arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int8, Nullable: true},
 		{Name: "z", Type: arrow.Null, Nullable: true}, {Name: "s", Type: arrow.BinaryTypes.String, Nullable: true},
@@ -337,13 +338,13 @@ func randomSchema(r *rand.Rand, n int) *arrow.Schema {
 	return arrow.NewSchema(fields, nil)
 }
 
-// TestSumIsThatOfTheRows: whatever is done to a table, its sum is the same if and only if its rows are, as the
-// reference counts them.
+// TestSumIsThatOfTheRows: however a table is changed, its sum is the same if and only if its rows are, as counted by
+// the reference.
 func TestSumIsThatOfTheRows(t *testing.T) {
 	for seed := range uint64(400) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		sc := randomSchema(r, 1+r.IntN(4))
-		if seed < uint64(len(everyType)) { // each type by itself, at least once
+		if seed < uint64(len(everyType)) { // each type alone, at least once
 			sc = arrow.NewSchema([]arrow.Field{{Name: "c", Type: everyType[seed], Nullable: true}}, nil)
 		}
 		rows := randomRows(r, sc, 1+r.IntN(80))
@@ -369,7 +370,8 @@ func TestSumIsThatOfTheRows(t *testing.T) {
 	}
 }
 
-// change does one thing to rows: nothing, another cell, two cells of a column exchanged, a row twice, a row less ("-").
+// change makes one change to rows: none, a new cell, two cells of a column exchanged, a row repeated, a row removed
+// ("-").
 func change(r *rand.Rand, sc *arrow.Schema, rows [][]value) string {
 	i, j, c := r.IntN(len(rows)), r.IntN(len(rows)), r.IntN(sc.NumFields())
 	switch r.IntN(5) {
@@ -392,8 +394,8 @@ func change(r *rand.Rand, sc *arrow.Schema, rows [][]value) string {
 	return "- a row less"
 }
 
-// TestDifferenceIsPlaced: the column that was changed is named, and only that; values that moved between rows
-// are reported as such.
+// TestDifferenceIsPlaced: the changed column is named, and no other; values that moved between rows are reported as
+// such.
 func TestDifferenceIsPlaced(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64},
 		{Name: "b", Type: arrow.BinaryTypes.String}}, nil)
@@ -417,7 +419,7 @@ func TestDifferenceIsPlaced(t *testing.T) {
 	}
 }
 
-// TestStoredOtherwise: the same values in other types have the same sum, and one value more or less has another.
+// TestStoredOtherwise: the same values in other types have the same sum; with a value more or fewer it differs.
 func TestStoredOtherwise(t *testing.T) {
 	rec := func(x, y arrow.DataType) arrow.DataType {
 		return arrow.StructOf(arrow.Field{Name: "x", Type: x, Nullable: true},
@@ -499,7 +501,7 @@ func TestStoredOtherwise(t *testing.T) {
 	}
 }
 
-// TestPartners: columns find each other by name before position, and what has nothing in common is reported.
+// TestPartners: columns are matched by name, then by position, and columns with nothing in common are reported.
 func TestPartners(t *testing.T) {
 	of := func(names ...string) *arrow.Schema {
 		var fields []arrow.Field
@@ -536,7 +538,7 @@ func TestPartners(t *testing.T) {
 	}
 }
 
-// TestFlattened: the fields of a struct that come back as columns are compared one by one.
+// TestFlattened: fields of a struct that are read back as columns are compared one by one.
 func TestFlattened(t *testing.T) {
 	i32, str := arrow.PrimitiveTypes.Int32, arrow.BinaryTypes.String
 	inner := arrow.StructOf(arrow.Field{Name: "y", Type: str, Nullable: true})

@@ -13,7 +13,7 @@ import (
 
 func span(off, n int64) fault.Span { return fault.Span{Object: "f", Off: off, Len: n} }
 
-// anatomy has a hole from 10 to 20, and 25 to 30 twice.
+// anatomy leaves a gap from 10 to 20, and claims 25 to 30 twice.
 func anatomy(o *describe.Outline) error {
 	o.Node(0, region.Struct, "file", "", span(0, 40))
 	o.Node(1, region.Data, "a", "", span(0, 10))
@@ -37,7 +37,7 @@ func TestStream(t *testing.T) {
 		t.Errorf("%q, expected %q", names, want)
 	}
 	n := 0
-	for range describe.Stream(t.Context(), false, anatomy) { // the error is not given to who has left
+	for range describe.Stream(t.Context(), false, anatomy) { // the error is not yielded to a consumer that has stopped
 		if n++; n == 2 {
 			break
 		}
@@ -61,7 +61,7 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// TestManyRoots: a file may have several nodes without one around them, and a table several files.
+// TestManyRoots: a file may have several top-level nodes, and a table several files.
 func TestManyRoots(t *testing.T) {
 	show := func(o *describe.Outline) error {
 		o.Node(0, region.Struct, "other", "", fault.Span{Object: "e", Len: 7})

@@ -19,7 +19,7 @@ import (
 	"stoa/format/formattest"
 )
 
-// column0 is a column of the type, from JSON values.
+// column0 returns a column of the type, from JSON values.
 func column0(t *testing.T, dt arrow.DataType, values string) arrow.Array {
 	t.Helper()
 	a, _, err := array.FromJSON(memory.DefaultAllocator, dt, strings.NewReader(values))
@@ -29,7 +29,7 @@ func column0(t *testing.T, dt arrow.DataType, values string) arrow.Array {
 	return a
 }
 
-// input is a table of one column, cut into batches of at most n rows.
+// input returns a table of these columns, divided into batches of at most n rows.
 func input(n int, names string, cols ...arrow.Array) Input {
 	var fields []arrow.Field
 	for i, name := range strings.Split(names, ",") {
@@ -48,7 +48,7 @@ func input(n int, names string, cols ...arrow.Array) Input {
 	}}
 }
 
-// TestValues: what two types have in common is equal, and what differs is shown as people write it.
+// TestValues: values that two types have in common are equal, and differences are shown as people write them.
 func TestValues(t *testing.T) {
 	dec := func(p, s int32) arrow.DataType { return &arrow.Decimal128Type{Precision: p, Scale: s} }
 	dict := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}
@@ -76,7 +76,7 @@ func TestValues(t *testing.T) {
 		av     string
 		b      arrow.DataType
 		bv     string
-		differ string // rows and how they are shown; "" = equal; "-" = nothing in common
+		differ string // the rows that differ, as shown; "": equal; "-": nothing in common
 	}{
 		{arrow.PrimitiveTypes.Int8, `[1,-128,null,0]`, arrow.PrimitiveTypes.Int64, `[1,-128,null,1]`, "3: 0 1"},
 		{arrow.PrimitiveTypes.Uint64, `[18446744073709551615,1]`, arrow.PrimitiveTypes.Int64, `[-1,1]`,
@@ -126,7 +126,7 @@ func TestValues(t *testing.T) {
 			arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int64), `[[{"key":"k","value":2}]]`,
 			`0: [{key: "k", value: 1}] [{key: "k", value: 2}]`},
 		{arrow.Null, `[null,null]`, arrow.PrimitiveTypes.Int8, `[null,7]`, "1: null 7"},
-		// a null of a union is one, whichever member has it
+		// a null of a union is null, whichever member has it
 		{oneOf(true, arrow.PrimitiveTypes.Int8, arrow.Null, arrow.BinaryTypes.String),
 			`[[3,1],[5,null],[3,null],[7,null],[7,"1"],[5,null]]`,
 			oneOf(false, arrow.PrimitiveTypes.Int64, arrow.Null, arrow.BinaryTypes.String),
@@ -140,14 +140,14 @@ func TestValues(t *testing.T) {
 		// 66 6f 6f 62 is foob; these are the vectors of RFC 4648.
 		{arrow.BinaryTypes.Binary, `["","Zg==","Zm9vYg==","Zm9vYmFy",null]`, arrow.BinaryTypes.String,
 			`["","Zg==","Zm9vYg==","Zm9vYmFz",null]`, `3: "foobar" "Zm9vYmFz"`},
-		// what is no base64, even if only its last bits are not used, equals nothing among such, not even the
-		// bytes that it is
+		// text that is not base64, even if only by its unused last bits, equals nothing in a base64 column, not even
+		// the bytes that it represents
 		{arrow.BinaryTypes.Binary, `["Zg==","Zg==","Zm9vYg==","Zm9vYmFy"]`, arrow.BinaryTypes.String,
 			`["Zg==","Zh==","Zm9vYg==","Zm9vYmFy"]`, `1: "f" "Zh=="`},
 		{arrow.BinaryTypes.Binary, `["Zg==","Zg=="]`, arrow.BinaryTypes.String, `["Zg==","Zg==\n"]`, `1: "f" "Zg==\n"`},
 		{arrow.BinaryTypes.Binary, `["Zg==","Zg==","Zm9v"]`, arrow.BinaryTypes.String, `["Zg==","Zg==","foo"]`,
 			`2: "foo" "foo"`},
-		// bytes that are text are equal to that, also where it could be base64
+		// bytes that are text equal that text, even if it could be base64
 		{arrow.BinaryTypes.Binary, `["Zm9vYg==","YmFyeg=="]`, arrow.BinaryTypes.String, `["foob","barz"]`, ""},
 		{arrow.BinaryTypes.Binary, `["Zm9vYg==","YmFyeg==","YQ=="]`, arrow.BinaryTypes.String,
 			`["foob","barz","YQ=="]`, `2: "a" "YQ=="`},
@@ -198,7 +198,7 @@ func TestTolerance(t *testing.T) {
 	}{{0, 0, 4}, {0.02, 0, 3}, {0, 0.0011, 3}, {0.02, 0.0011, 2}, {10, 0, 1}, {math.Inf(1), 0, 1}} {
 		for _, wrap := range []bool{false, true} {
 			x, y := arrow.Array(a), arrow.Array(b)
-			if wrap { // the same in a struct
+			if wrap { // the same inside a struct
 				x, y = inStruct(a), inStruct(b)
 			}
 			r, err := Run(context.Background(), input(9, "v", x), input(9, "v", y),
@@ -226,7 +226,7 @@ func inStruct(a arrow.Array) arrow.Array {
 	return s
 }
 
-// TestByKey holds the rows that are found by key against a map, with so little memory that the tables are divided, too.
+// TestByKey compares the rows found by key with a map, also with so little memory that the tables are divided.
 func TestByKey(t *testing.T) {
 	const rows = 3000
 	r := rand.New(rand.NewPCG(10, 1))
@@ -234,7 +234,7 @@ func TestByKey(t *testing.T) {
 	perm := [2][]int{r.Perm(rows), r.Perm(rows)}
 	for side := range 2 {
 		for _, k := range perm[side] {
-			if (k+side)%13 == 0 { // missing here
+			if (k+side)%13 == 0 { // missing on this side
 				continue
 			}
 			v := int64(k) * 3
@@ -289,8 +289,8 @@ func TestByKey(t *testing.T) {
 	}
 }
 
-// TestCodedByKey: rows of a key are the same if one's text is the other's bytes in base64, also where the key
-// comes twice.
+// TestCodedByKey: rows with the same key are equal if the text of one is the other's bytes in base64, even if the key
+// occurs twice.
 func TestCodedByKey(t *testing.T) {
 	a := input(2, "k,v", column0(t, arrow.PrimitiveTypes.Int8, `[1,2,2,3]`),
 		column0(t, arrow.BinaryTypes.Binary, `["Zg==","Zm8=","Zm9v","Zg=="]`))
@@ -305,12 +305,12 @@ func TestCodedByKey(t *testing.T) {
 	}
 }
 
-// TestReadings: whether text is bytes in base64 is one answer for a column, and each column has its own,
-// whatever the order of the rows, by position and by key.
+// TestReadings: whether text is base64 is decided once per column, and separately for each column, whatever the order
+// of the rows, by position and by key.
 func TestReadings(t *testing.T) {
 	bin, str := arrow.BinaryTypes.Binary, arrow.BinaryTypes.String
-	// plain: words of four letters, which are base64, too; coded: as CSV has them; mixed: a is a as it is, and
-	// b in base64
+	// plain: words of four letters, which are also valid base64; coded: as in CSV; mixed: a is plain text, and b is in
+	// base64
 	rows := [][6]string{
 		{"Zm9vYg==", "foob", "Zm9v", "Zm9v", "YQ==", "a"},
 		{"YmFyeg==", "barz", "/w==", "/w==", "Yg==", "Yg=="},
@@ -337,7 +337,7 @@ func TestReadings(t *testing.T) {
 				r.Rows != [2]int64{3, 3} {
 				t.Errorf("rows %v, on %v: %+v", order, on, r)
 			}
-			// one column is better read as base64, the other is not, though it could be
+			// one column is better read as base64, the other is not, although it could be
 			a, b = input(2, "k,plain,coded", k, cols[0], cols[2]),
 				input(3, "k,plain,coded", k, column0(t, str, `["foob","foob","foob"]`), cols[3])
 			if r, err = Run(context.Background(), a, b, Options{On: on, Memory: 1 << 20}); err != nil ||
@@ -348,8 +348,8 @@ func TestReadings(t *testing.T) {
 	}
 }
 
-// TestSameKey: of rows with the same key those that are equal belong together, whatever their order, then the
-// others as they come. When they cannot be divided that is said.
+// TestSameKey: among rows with the same key, equal rows are paired first, in any order, then the others in order. Rows
+// that cannot be divided are reported.
 func TestSameKey(t *testing.T) {
 	small := func(values string) arrow.Array { return column0(t, arrow.PrimitiveTypes.Int8, values) }
 	a := input(2, "k,v", small(`[1,1,null,1,1]`), small(`[1,2,3,4,5]`))
@@ -362,7 +362,7 @@ func TestSameKey(t *testing.T) {
 	for _, x := range r.Examples {
 		got = append(got, fmt.Sprint(x.At, x.Key, x.Cells))
 	}
-	// In the order of b, then the rows that only a has.
+	// In the order of b, followed by the rows only in a.
 	if want := "[-1 0] [{k  2}] [{v  7}], [1 2] [{k 1 1}] [{v 2 9}], [4 -1] [{k 1 }] [{v 5 }]"; strings.ReplaceAll(
 		strings.Join(got, ", "), "][", "] [") != want {
 		t.Errorf("%s, want %s", strings.Join(got, ", "), want)
@@ -377,8 +377,8 @@ func TestSameKey(t *testing.T) {
 	}
 }
 
-// TestHeapsOfRows: tables with the same rows in any order are the same, and the number of rows that are not is
-// that of the heaps by key and value, however little memory there is.
+// TestHeapsOfRows: tables with the same rows in any order are equal, and the number of differing rows equals that of
+// counting rows by key and value, however little memory there is.
 func TestHeapsOfRows(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 7))
 	for try := range 30 {
@@ -420,7 +420,7 @@ func TestHeapsOfRows(t *testing.T) {
 	}
 }
 
-// pairsOf is a table of rows k, v.
+// pairsOf returns a table of rows k, v.
 func pairsOf(rows [][2]int64) Input {
 	var cols [2]arrow.Array
 	for c := range cols {
@@ -433,7 +433,7 @@ func pairsOf(rows [][2]int64) Input {
 	return input(37, "k,v", cols[0], cols[1])
 }
 
-// heaps is what the rows of two tables have in common, by the definition.
+// heaps returns the result of comparing two tables, computed by its definition.
 func heaps(rows [2][][2]int64) (want Result) {
 	var of [2]map[[2]int64]int64
 	var keys [2]map[int64]int64
@@ -459,17 +459,17 @@ func heaps(rows [2][][2]int64) (want Result) {
 	return want
 }
 
-// TestNearRows: within a tolerance as many rows of a key are paired as can be, after those that are equal; of
-// very many, those that come together.
+// TestNearRows: within a tolerance as many rows of a key as possible are paired, after the equal ones; of very many,
+// those at the same position.
 func TestNearRows(t *testing.T) {
 	reals := func(values string) arrow.Array { return column0(t, arrow.PrimitiveTypes.Float64, values) }
 	for _, c := range []struct {
 		a, b          string
 		same, changed int64
 	}{
-		{`[1,1.1]`, `[1.05,0.95]`, 2, 0},             // the first of b fits both of a, the second only the first
+		{`[1,1.1]`, `[1.05,0.95]`, 2, 0},             // the first row of b fits both of a, the second only the first
 		{`[1,1.1,1.2]`, `[1.15,1.05,0.95]`, 3, 0},    //
-		{`[1,1.1]`, `[1,0.95]`, 1, 1},                // equal ones first
+		{`[1,1.1]`, `[1,0.95]`, 1, 1},                // equal rows first
 		{`[1,2,3]`, `[3.05,1.01,2.02]`, 3, 0},        //
 		{`[1,2,3]`, `[9,1.01,2.02]`, 2, 1},           //
 		{`[null,2]`, `[2.0001,null]`, 2, 0},          //
@@ -525,8 +525,8 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
-// TestEveryType: random cells of every type are equal to themselves, however the batches are cut, and the form
-// delimits itself.
+// TestEveryType: random cells of every type equal themselves, however the batches are divided, and the form is
+// self-delimiting.
 func TestEveryType(t *testing.T) {
 	types := []arrow.DataType{
 		arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int16, arrow.PrimitiveTypes.Int32,

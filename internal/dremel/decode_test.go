@@ -17,8 +17,8 @@ import (
 	"stoa/vec"
 )
 
-// deltasByHand encodes numbers bit by bit, as Encodings.md says, in blocks of 128 and four miniblocks. wide:
-// deltas of 64 bits, as DuckDB has them.
+// deltasByHand encodes numbers bit by bit, as Encodings.md describes, in blocks of 128 and four miniblocks. wide:
+// deltas of 64 bits, as by DuckDB.
 func deltasByHand(values []int64, is32, wide bool) []byte {
 	out := binary.AppendUvarint(nil, 128)
 	out = binary.AppendUvarint(out, 4)
@@ -98,7 +98,7 @@ func TestDeltas(t *testing.T) {
 	}
 }
 
-// TestDeltasByHand is a page by hand, and bytes that are none.
+// TestDeltasByHand decodes a hand-made page, and invalid bytes.
 func TestDeltasByHand(t *testing.T) {
 	page := []byte{
 		128, 1, 4, 3, 0xfe, 0xff, 0xff, 0xff, 0x1f, // 3 numbers, the first 4294967295
@@ -108,7 +108,7 @@ func TestDeltasByHand(t *testing.T) {
 	if used, err := DecodeDeltas(got, page); err != nil || used != len(page) || !slices.Equal(got, []int32{-1, 0, 2}) {
 		t.Errorf("%v, %d, %v", got, used, err)
 	}
-	for n := range 15 { // the last miniblock may be cut after its values
+	for n := range 15 { // the last miniblock may be truncated after its values
 		if _, err := DecodeDeltas(got, page[:n]); err == nil {
 			t.Errorf("%d bytes: %v", n, got)
 		}
@@ -118,7 +118,7 @@ func TestDeltasByHand(t *testing.T) {
 	}
 }
 
-// TestPackedLevels is the example of Encodings.md: 0 to 7 in three bits are 0x05 0x39 0x77.
+// TestPackedLevels has the example of Encodings.md: 0 to 7 in three bits are 0x05 0x39 0x77.
 func TestPackedLevels(t *testing.T) {
 	got := make([]byte, 8)
 	used, err := DecodePackedLevels(got, []byte{0x05, 0x39, 0x77}, 7)
@@ -176,7 +176,7 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// stringsIn are the four ways to store strings.
+// stringsIn returns the four ways to store strings.
 func stringsIn(all []string) map[string][]byte {
 	var plain, bytes, rests []byte
 	var lengths, shared, left []int64
@@ -263,7 +263,7 @@ func TestDeltaFixed(t *testing.T) {
 	}
 }
 
-// FuzzDecoders: whatever the bytes, nothing panics, and the entries that were there stay as they were.
+// FuzzDecoders: whatever the bytes, nothing panics, and existing entries do not change.
 func FuzzDecoders(f *testing.F) {
 	for how, src := range stringsIn([]string{"a", "ab", "", "abc"}) {
 		f.Add(src, uint16(4), how[0])
@@ -325,7 +325,7 @@ func BenchmarkLevels(b *testing.B) {
 	}
 }
 
-// TestPresent holds the bitmap of the entries that are there against their levels.
+// TestPresent compares the bitmap of the present entries with their levels.
 func TestPresent(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 500 {
@@ -343,7 +343,8 @@ func TestPresent(t *testing.T) {
 	}
 }
 
-// TestPlaceBits holds booleans that begin within a byte, and are spread over nulls, against what they are one by one.
+// TestPlaceBits compares booleans that begin within a byte, and are spread over nulls, with the same booleans one by
+// one.
 func TestPlaceBits(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for range 500 {
@@ -377,8 +378,8 @@ func random(r *rand.Rand, n int) []byte {
 	return b
 }
 
-// TestSomeStrings: a part of the strings of a page is what all of them give there, and a length that is wrong is
-// named by its number in the page.
+// TestSomeStrings: decoding a part of the strings of a page gives the same as decoding all of them, and a wrong length
+// is reported with its number in the page.
 func TestSomeStrings(t *testing.T) {
 	var src []byte
 	const total = 20

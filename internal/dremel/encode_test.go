@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestEncodedDecodes: what the encoders make, the decoders, which were written apart from them, give back; of
-// all widths, with runs and without.
+// TestEncodedDecodes: the decoders, which were written independently, restore the input of the encoders; of all widths,
+// with and without runs.
 func TestEncodedDecodes(t *testing.T) {
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 7))
@@ -30,7 +30,7 @@ func TestEncodedDecodes(t *testing.T) {
 	}
 }
 
-// runsOf are numbers below most, with runs now and then.
+// runsOf returns numbers below most, with occasional runs.
 func runsOf(r *rand.Rand, n int, most uint64) []uint64 {
 	out := make([]uint64, 0, n)
 	for len(out) < n {
@@ -119,7 +119,7 @@ func TestDeltaStringsByHand(t *testing.T) {
 	}
 }
 
-// TestAppendPackedLevels: the example of Encodings.md, and levels of every width come back.
+// TestAppendPackedLevels: the example of Encodings.md, and round trips of levels of every width.
 func TestAppendPackedLevels(t *testing.T) {
 	if got := AppendPackedLevels(nil, []byte{0, 1, 2, 3, 4, 5, 6, 7}, 7); !bytes.Equal(got, []byte{0x05, 0x39, 0x77}) {
 		t.Errorf("%x", got)

@@ -1,6 +1,6 @@
-// Package enc_test judges the encodings by real blocks of Kudu: what is decoded must be what Kudu's own dump of
-// the file shows, and encoding it again must give the same bytes. The blocks are found here by hand, without
-// the format packages.
+// Package enc_test tests the encodings on real blocks of Kudu: decoded values must equal those in Kudu's own dump of
+// the file, and encoding them again must produce the same bytes. The blocks are located here by hand, without the
+// format packages.
 package enc_test
 
 import (
@@ -31,7 +31,7 @@ import (
 	"stoa/internal/sum"
 )
 
-// entry is a line of the corpus' MANIFEST.json; testdata has one of the same form.
+// entry is an entry of the corpus' MANIFEST.json; testdata has a file of the same form.
 type entry struct {
 	File, Dump, Kind, Table, Partition, Column, Run string
 	Rowset                                          int
@@ -55,7 +55,7 @@ func TestCorpus(t *testing.T) {
 	t.Log(run(t, filepath.Join(dir, "kudu")))
 }
 
-// run judges all files of a corpus and counts what was judged.
+// run checks all files of a corpus and counts the checks.
 func run(t *testing.T, dir string) map[string]int {
 	raw, err := os.ReadFile(filepath.Join(dir, "MANIFEST.json"))
 	if err != nil {
@@ -65,7 +65,7 @@ func run(t *testing.T, dir string) map[string]int {
 	if err := json.Unmarshal(raw, &all); err != nil {
 		t.Fatal(err)
 	}
-	// Only one run has dumps; the other has the same columns.
+	// Only one run has dumps; the other run has the same columns.
 	name := func(e entry) string { return fmt.Sprint(e.Kind, e.Table, e.Partition, e.Rowset, e.Column) }
 	dumps := map[string]string{}
 	for _, e := range all {
@@ -107,7 +107,7 @@ type file struct {
 	entry
 	raw    []byte
 	footer message
-	dump   []string // the rows not judged yet; nil without a dump
+	dump   []string // the rows not checked yet; nil without a dump
 	dict   strs
 	count  map[string]int
 }
@@ -163,7 +163,7 @@ func (f *file) open(path string) {
 	f.footer = parse(f.raw[n-12-size : n-12])
 }
 
-// block reads the block that a BlockPointerPB names, checks its checksum and decompresses it.
+// block reads the block of a BlockPointerPB, checks its checksum and decompresses it.
 func (f *file) block(ptr []byte) []byte {
 	p := parse(ptr)
 	return f.blockAt(int(p.ints[1]), int(p.ints[2]))
@@ -232,7 +232,7 @@ func (f *file) judge() {
 	}
 }
 
-// rows judges a data block: bitmap, values, values spread over rows.
+// rows checks a data block: bitmap, values, values spread over rows.
 func (f *file) rows(b []byte) {
 	var valid []byte
 	n := -1
@@ -283,7 +283,7 @@ func (f *file) bits(src []byte, n int) []byte {
 	return dst
 }
 
-// column is decoded values: fixed-width ones, or strings.
+// column is a column of decoded values: fixed-width ones, or strings.
 type column struct {
 	width int // bytes; 0 for bits
 	n     int
@@ -307,7 +307,7 @@ func (f *file) width() int {
 	case "int32", "date", "float":
 		return 4
 	case "decimal":
-		switch f.footer.ints[1] { // data_type gives the size
+		switch f.footer.ints[1] { // data_type determines the size
 		case 6:
 			return 4
 		case 8:
@@ -425,7 +425,7 @@ func ints[T uint8 | uint16 | uint32 | uint64](f *file, e *rle.Encoder, src []byt
 	return out
 }
 
-// bitshuffle decodes a block and checks that our transposition is what its LZ4 blocks hold.
+// bitshuffle decodes a block and checks that our transposition equals the contents of its LZ4 blocks.
 func (f *file) bitshuffle(b []byte) *column {
 	n, size, padded, elem := u32(b, 1), u32(b, 2), u32(b, 3), u32(b, 4)
 	if size != len(b) {
@@ -585,7 +585,7 @@ func shows(f *file, line string, got []byte) bool {
 	return line == strconv.FormatInt(int64(v<<(64-8*len(got)))>>(64-8*len(got)), 10)
 }
 
-// decimal prints an int128. (Kudu's dump leaves out a zero of some of more than 19 digits.)
+// decimal formats an int128. (Kudu's dump omits a zero in some numbers of more than 19 digits.)
 func decimal(p [16]byte) string {
 	v := big.NewInt(int64(binary.LittleEndian.Uint64(p[8:])))
 	v.Lsh(v, 64)
@@ -642,11 +642,11 @@ func readDump(t *testing.T, path string) []string {
 	return strings.Split(strings.TrimSuffix(rest, "\n"), "\n")
 }
 
-// judgeBloom adds the keys of a rowset to filters as Kudu's writer does; these must match bit for bit.
+// judgeBloom adds the keys of a rowset to filters like Kudu's writer; the filters must match bit for bit.
 func (f *file) judgeBloom(dump []string, kind string) {
 	if !strings.HasPrefix(f.Table, "key_") && f.Table != "matrix" || f.Table == "key_all" ||
 		kind == "decimal" || kind == "unixtime_micros" || kind == "date" {
-		return // keys whose encoding or whose dump is not plain enough to be made here
+		return // keys whose encoding or dump is too complex to be computed here
 	}
 	f.leaves(parse(f.footer.bytes[5][0]).bytes[1][0], func(b []byte) {
 		n := u32(b, 0)
@@ -674,7 +674,7 @@ func (f *file) judgeBloom(dump []string, kind string) {
 	}
 }
 
-// encodedKey is the key as Kudu compares it: strings as they are, numbers big-endian with the sign bit inverted.
+// encodedKey returns the key as Kudu compares it: strings unchanged, numbers big-endian with the sign bit inverted.
 func encodedKey(f *file, line, kind string) []byte {
 	size := map[string]int{"int8": 1, "int16": 2, "int32": 4, "int64": 8}[kind]
 	if size == 0 {

@@ -1,8 +1,8 @@
-// Package exported brings Arrow arrays into the form in which arrow-go's export to the C data interface is right.
+// Package exported converts Arrow arrays to a form that arrow-go exports correctly to the C data interface.
 //
-// Two things are wrong without it. A struct, or a sparse union, that begins in the middle of its fields is exported
-// with its offset and with fields that begin there already: the reader would take the values of other rows, or none.
-// And of an extension type's array no children are exported.
+// Two things would be wrong otherwise. A struct or sparse union with an offset is exported with that offset, although
+// its fields already begin there: the reader would see the values of other rows, or none. And the array of an extension
+// type is exported without its children.
 package exported
 
 import (
@@ -27,7 +27,7 @@ func Batch(b arrow.RecordBatch) *array.Struct {
 	return array.NewStructData(d)
 }
 
-// Settled returns d in a form that arrow-go exports right, with a reference of its own; mostly d itself.
+// Settled returns d in a form that arrow-go exports correctly, with a reference of its own; usually d itself.
 func Settled(d arrow.ArrayData) arrow.ArrayData {
 	if unchanged(d) {
 		d.Retain()
@@ -61,7 +61,7 @@ func Settled(d arrow.ArrayData) arrow.ArrayData {
 	return array.NewData(t, d.Len(), bufs, children, d.NullN(), off)
 }
 
-// unchanged reports that nothing about data has to be settled, which is nearly always so.
+// unchanged reports whether d is exported correctly as it is, which is nearly always so.
 func unchanged(d arrow.ArrayData) bool {
 	if d.DataType().ID() == arrow.EXTENSION || d.Offset() != 0 && offsetIsOfChildren(d.DataType()) {
 		return false
@@ -79,7 +79,7 @@ func offsetIsOfChildren(t arrow.DataType) bool {
 	return t.ID() == arrow.STRUCT || t.ID() == arrow.SPARSE_UNION
 }
 
-// begun are the buffers of a struct or a sparse union from its offset on: which are not null, and the types.
+// begun returns the buffers of a struct or a sparse union from its offset on: the validity bitmap and the type codes.
 func begun(d arrow.ArrayData) []*memory.Buffer {
 	out := make([]*memory.Buffer, len(d.Buffers()))
 	if valid := d.Buffers()[0]; valid != nil && valid.Len() > 0 {

@@ -15,10 +15,10 @@ import (
 	"stoa/store"
 )
 
-// liar says other numbers of rows than its pages have.
+// liar declares other numbers of rows than its pages have.
 type liar struct {
 	format.Reader
-	part, group int64 // are added
+	part, group int64 // added to the declared numbers
 }
 
 func (l liar) Parts(ctx context.Context, q format.Query) iter.Seq2[format.Part, error] {
@@ -36,7 +36,7 @@ func (l liar) RowGroups(ctx context.Context, p format.Part, q format.Query) ([]f
 	return groups, err
 }
 
-// TestCountsAgree: parts, row groups and pages must have as many rows, also where no page is decoded.
+// TestCountsAgree: parts, row groups and pages must have the same number of rows, even where no page is decoded.
 func TestCountsAgree(t *testing.T) {
 	n := toy.Column{Name: "n", Ints: make([]int64, 50)}
 	tree := store.NewMemory(map[string][]byte{"f": toy.File(20, 7, n)})
@@ -72,14 +72,14 @@ func TestCountsAgree(t *testing.T) {
 	}
 }
 
-// failing is a store that does not answer.
+// failing is a store whose operations fail.
 type failing struct{ store.Tree }
 
 func (failing) Open(context.Context, string) (store.Source, error) {
 	return nil, fmt.Errorf("no disk")
 }
 
-// TestOtherErrorsAreNoFindings: that bytes could not be read is no damage.
+// TestOtherErrorsAreNoFindings: bytes that could not be read are not damage.
 func TestOtherErrorsAreNoFindings(t *testing.T) {
 	tree := store.NewMemory(map[string][]byte{"f": toy.File(20, 7, toy.Column{Name: "n", Ints: make([]int64, 50)})})
 	r, err := toy.Format.Open(t.Context(), format.Target{Tree: tree, Name: "f"}, format.OpenOptions{})

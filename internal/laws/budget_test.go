@@ -14,7 +14,7 @@ import (
 	"stoa/store"
 )
 
-// corpusFiles are the files with one of the endings below a directory of the corpus.
+// corpusFiles returns the files below a directory of the corpus with one of these endings.
 func corpusFiles(t *testing.T, dir string, endings ...string) (out []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {

@@ -145,7 +145,7 @@ func state(t *testing.T, dir string) map[string][32]byte {
 	return out
 }
 
-// changes has all changes of a table; each returns its report.
+// changes are all changes of a table; each returns its report.
 var changes = []struct {
 	name string
 	do   func(ctx context.Context, c *stoa.Changer, rows arrow.RecordBatch, dry bool) (any, error)

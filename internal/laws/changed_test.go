@@ -59,7 +59,7 @@ func TestChangedWhileRead(t *testing.T) {
 	}
 }
 
-// filesBelow are the files below a directory whose names match pattern.
+// filesBelow returns the files below a directory whose names match pattern.
 func filesBelow(t *testing.T, dir, pattern string) (out []string) {
 	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		if ok, _ := filepath.Match(pattern, d.Name()); err == nil && ok && d.Type().IsRegular() {

@@ -18,7 +18,7 @@ import (
 	"stoa/store"
 )
 
-// deepType is a type nested depth levels deep: structs, lists, maps, or each of them in turn.
+// deepType returns a type nested depth levels deep: structs, lists, maps, or each of them in turn.
 func deepType(kind string, depth int) arrow.DataType {
 	if depth == 0 {
 		return arrow.PrimitiveTypes.Int64

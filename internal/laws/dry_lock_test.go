@@ -10,7 +10,7 @@ import (
 	"stoa"
 )
 
-// TestDryRunsMakeNoLockFiles: a dry run leaves a table without lock files as it is.
+// TestDryRunsMakeNoLockFiles: a dry run creates no lock files in a table that has none.
 func TestDryRunsMakeNoLockFiles(t *testing.T) {
 	c := newChanger(t, stoa.OpenOptions{})
 	rows := changeRows(t, `[{"a":1,"b":"x"},{"a":2,"b":null}]`)

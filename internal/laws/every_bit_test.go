@@ -25,7 +25,7 @@ func TestReadingFindsNoMore(t *testing.T) {
 	refused := 0
 	for _, p := range append(heldPlaces(t), keptPlaces(t, "")...) {
 		if h := p.held(t, p.files); h.list() != fine {
-			continue // of no format, or already damaged
+			continue // no format is recognized, or it is already damaged
 		}
 		for _, name := range slices.Sorted(maps.Keys(p.files)) {
 			whole := p.files[name]

@@ -201,7 +201,7 @@ func (h *held) judge() (finds []string, cat verdict) {
 	saved, rec, _ := h.read("recover", true)
 	schema := h.open()
 	ls := h.list()
-	if cat == use && ls == use && h.several { // the only file that had a format is gone
+	if cat == use && ls == use && h.several { // the only file with a known format is missing
 		return nil, cat
 	}
 	find := func(is bool, what string) {
@@ -249,7 +249,7 @@ func TestOneVerdict(t *testing.T) {
 		if finds, _ := h.judge(); len(finds) > 0 {
 			t.Errorf("%s as it is: %v %v", p.name, finds, h.why)
 		}
-		if h.why["ls"] != "" { // of no format any more
+		if h.why["ls"] != "" { // no format is recognized any more
 			continue
 		}
 		names := slices.Sorted(maps.Keys(p.files))

@@ -24,7 +24,7 @@ import (
 	"stoa/vec"
 )
 
-// splitRows is a table of n rows: n, a text and a float that is often null.
+// splitRows returns a table of n rows: n, a text and a float that is often null.
 func splitRows(n int) arrow.RecordBatch {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64},
 		{Name: "t", Type: arrow.BinaryTypes.String},

@@ -11,7 +11,7 @@ import (
 	"stoa/format"
 )
 
-// benchLists are 64 Ki rows of lists of 0 to 7 items, some of them null if nulls.
+// benchLists returns 64 Ki rows of lists of 0 to 7 items, some of them null if nulls.
 func benchLists(b *testing.B, nulls bool) (arrow.Field, arrow.Array) {
 	r := rand.New(rand.NewPCG(1, 2))
 	lb := array.NewListBuilder(memory.NewGoAllocator(), arrow.PrimitiveTypes.Int64)

@@ -11,7 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// TestReached holds eight levels at a time against one at a time.
+// TestReached compares eight levels at a time with one at a time.
 func TestReached(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 3))
 	for range 2000 {
@@ -39,7 +39,7 @@ func TestReached(t *testing.T) {
 	}
 }
 
-// TestSoundLevels holds eight levels at a time against one at a time, over levels that can be there but for a few.
+// TestSoundLevels compares eight levels at a time with one at a time, on levels that are nearly all possible.
 func TestSoundLevels(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 4))
 	sound := 0
@@ -76,7 +76,7 @@ func TestSoundLevels(t *testing.T) {
 	}
 }
 
-// anyBytes is an array of n values of any bytes; of strings, of empty ones.
+// anyBytes returns an array of n values of arbitrary bytes; strings are empty.
 func anyBytes(r *rand.Rand, t arrow.DataType, n int) arrow.Array {
 	b := make([]byte, 16*(n+1))
 	for i := range b {
@@ -89,7 +89,7 @@ func anyBytes(r *rand.Rand, t arrow.DataType, n int) arrow.Array {
 	return array.MakeFromData(array.NewData(t, n, bufs, nil, 0, 0))
 }
 
-// TestCompacted holds runs of values against picking them one by one.
+// TestCompacted compares copying runs of values with copying them one by one.
 func TestCompacted(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 5))
 	for _, typ := range []arrow.DataType{arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64,
@@ -126,7 +126,7 @@ func TestCompacted(t *testing.T) {
 	}
 }
 
-// TestCountsOfBits: words of nothing but ones are runs, too.
+// TestCountsOfBits: words that are all ones are also runs.
 func TestCountsOfBits(t *testing.T) {
 	levels := bytes.Repeat([]byte{9}, 256)
 	keep, n := atLeastMap(levels, 9)

@@ -13,8 +13,8 @@ import (
 	"stoa/format"
 )
 
-// The schema, the two documents and the columns of the Dremel paper, figures 2 and 3. A repeated field is a list that
-// cannot be null of items that cannot be null.
+// The schema, the two documents and the columns of the Dremel paper, figures 2 and 3. A repeated field is a
+// non-nullable list of non-nullable items.
 var dremelSchema = arrow.NewSchema([]arrow.Field{
 	{Name: "DocId", Type: arrow.PrimitiveTypes.Int64},
 	{Name: "Links", Type: arrow.StructOf(
@@ -99,7 +99,7 @@ func TestShredIsThePapersFigure3(t *testing.T) {
 	}
 }
 
-// columns are the physical columns of a schema that is kept by levels, and their entries for a record.
+// levelColumns returns the physical columns of a schema that is stored by levels, and their entries for a record.
 func levelColumns(t testing.TB, sc *arrow.Schema, rec arrow.RecordBatch,
 	mem memory.Allocator) (cols []format.Column, in []Input) {
 	t.Helper()
@@ -118,7 +118,7 @@ func levelColumns(t testing.TB, sc *arrow.Schema, rec arrow.RecordBatch,
 	return cols, in
 }
 
-// spaced is the values of a leaf with a null for every entry that has none.
+// spaced returns the values of a leaf, with a null for every entry that has none.
 func spaced(t testing.TB, s *Shredded, mem memory.Allocator) arrow.Array {
 	dense, err := s.Dense(mem)
 	if err != nil {
@@ -260,7 +260,7 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// jsonOf shows what an array holds and nothing of how.
+// jsonOf returns the content of an array, independent of its representation.
 func jsonOf(a arrow.Array) string {
 	b, err := a.MarshalJSON()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"stoa/internal/nest"
 )
 
-// shown is steps in few letters: a name, ? for optional, * for repeated, and its children.
+// shown formats steps briefly: a name, ? for optional, * for repeated, and its children.
 func shown(steps []*nest.Step) string {
 	var out []string
 	for _, s := range steps {
@@ -28,7 +28,7 @@ func TestInfer(t *testing.T) {
 	type col struct {
 		path     string
 		def, rep int
-		entries  string // pairs of repetition and definition level; "-": some that are not known; "": not looked at
+		entries  string // pairs of repetition and definition level; "-": unknown entries; "": not examined
 	}
 	list := func(s *nest.Step, _ int) bool { return s.Name == "list" }
 	for _, c := range []struct {
@@ -42,11 +42,11 @@ func TestInfer(t *testing.T) {
 		{[]col{{"a.b", 2, 1, "01 12"}}, "a*(b?)"}, // rows [{null}, {1}] …
 		{[]col{{"a.b", 2, 1, "02 11"}}, "a*(b?)"}, // … and [{1}, {}]
 		{[]col{{"a.b", 2, 1, "02 12 01 00"}}, "a?(b*) or else"},
-		{[]col{{"a.b.c", 3, 2, "03 11"}}, "a*(b?(c*)) or else"},   // the first list goes on where only one level is
-		{[]col{{"a.b.c", 3, 2, "01 - 23"}}, "a?(b*(c*)) or else"}, // what comes after a gap denies nothing
+		{[]col{{"a.b.c", 3, 2, "03 11"}}, "a*(b?(c*)) or else"},   // the first list continues, with only one level
+		{[]col{{"a.b.c", 3, 2, "01 - 23"}}, "a?(b*(c*)) or else"}, // entries after a gap exclude nothing
 		{[]col{{"list.x", 1, 1, ""}, {"list.y", 1, 1, ""}}, "list*(x y) or else"},
 		{[]col{{"list.x", 1, 1, "01 11"}, {"list.y", 1, 1, "01 11"}}, "list*(x y) or else"},
-		{[]col{{"list.x", 1, 1, "01 11"}, {"list.y", 1, 1, "01"}}, "list(x* y*)"}, // lists of other lengths
+		{[]col{{"list.x", 1, 1, "01 11"}, {"list.y", 1, 1, "01"}}, "list(x* y*)"}, // lists of different lengths
 		{[]col{{"a.x", 2, 1, "01 12"}, {"a.y", 1, 1, ""}}, "a*(x? y)"},
 		{[]col{{"a.x", 1, 1, "11"}}, "a(x*) or else"},
 		{[]col{{"a", 1, 1, ""}, {"a.b", 0, 0, ""}}, "a* a(b)"},

@@ -14,8 +14,8 @@ import (
 	"stoa/format"
 )
 
-// lengthWriter is the plain way to write columns of lengths: one value after the other. It chooses at random between
-// the ways that there are for the same type.
+// lengthWriter writes columns of lengths in the simplest way: one value after the other. It chooses at random between
+// the possible representations of a type.
 type lengthWriter struct {
 	r    *rand.Rand
 	cols []*lengthColumn
@@ -29,7 +29,7 @@ type lengthColumn struct {
 	idx   []int32
 }
 
-// plan is a field with the columns it has.
+// plan is a field with its columns.
 type plan struct {
 	f        arrow.Field
 	presence *lengthColumn
@@ -76,7 +76,7 @@ func (w *lengthWriter) plan(f arrow.Field, path []int, parent int, branch bool) 
 	return p
 }
 
-// put writes entry i of a; -1 is a placeholder, which may be anything.
+// put writes entry i of a; -1 is a placeholder with an arbitrary value.
 func (w *lengthWriter) put(p *plan, a arrow.Array, i int) {
 	null := i < 0 || a.IsNull(i)
 	if p.presence != nil {
@@ -126,7 +126,7 @@ func (w *lengthWriter) put(p *plan, a arrow.Array, i int) {
 	}
 }
 
-// branch writes what branch p of a union has of an entry; -1 is nothing.
+// branch writes the entry of branch p of a union; -1: no entry.
 func (w *lengthWriter) branch(p *plan, a arrow.Array, i int) {
 	switch {
 	case p.presence != nil && i < 0:
@@ -145,7 +145,7 @@ func (c *lengthColumn) add(n int32, valid bool) {
 	c.lens, c.valid = append(c.lens, n), append(c.valid, valid)
 }
 
-// input is the column's entries as an array.
+// input returns the column's entries as an array.
 func (c *lengthColumn) input(t testing.TB, mem memory.Allocator) Input {
 	if c.Has == format.Lengths {
 		b := array.NewInt32Builder(mem)
@@ -252,7 +252,7 @@ func TestUnionsByHand(t *testing.T) {
 	}
 }
 
-// TestThingsWithoutColumns has types of which nothing is stored but how many there are.
+// TestThingsWithoutColumns has types of which only the number of entries is stored.
 func TestThingsWithoutColumns(t *testing.T) {
 	i32 := arrow.PrimitiveTypes.Int32
 	none := arrow.Field{Name: "n", Type: arrow.Null, Nullable: true}
@@ -360,7 +360,7 @@ func FuzzAssemble(f *testing.F) {
 	})
 }
 
-// spoilLevels changes some levels, and gives each column values for those that it then has.
+// spoilLevels changes some levels, and gives each column the values that its new levels require.
 func spoilLevels(r *rand.Rand, in []Input, def, rep []byte, mem memory.Allocator) {
 	for i := range in {
 		in[i].Def, in[i].Rep = bytes.Clone(in[i].Def), bytes.Clone(in[i].Rep)

@@ -13,7 +13,7 @@ import (
 	"stoa/format"
 )
 
-// randomType makes types up to so many levels deep.
+// randomType returns a random type of at most depth levels.
 func randomType(r *rand.Rand, depth int, unions bool) arrow.DataType {
 	if depth == 0 || r.IntN(4) == 0 {
 		return []arrow.DataType{
@@ -56,8 +56,8 @@ func randomType(r *rand.Rand, depth int, unions bool) arrow.DataType {
 	return arrow.DenseUnionOf(fs, codes)
 }
 
-// randomArray makes arrays that are as awkward as they may be: there is something under nulls, lists do not touch, the
-// whole is a part of a longer one.
+// randomArray returns arrays that are as irregular as allowed: with values under nulls, gaps between lists, and as a
+// part of a longer array.
 func randomArray(r *rand.Rand, f arrow.Field, n int) arrow.Array {
 	before, after := r.IntN(3), r.IntN(3)
 	all := before + n + after
@@ -148,7 +148,7 @@ func randomUnion(r *rand.Rand, t *arrow.DenseUnionType, n int) *array.Data {
 	}
 	var kids []arrow.ArrayData
 	for i, f := range t.Fields() {
-		f.Nullable = false // a null is what the branch of nulls is for
+		f.Nullable = false // the branch for nulls represents nulls
 		kids = append(kids, randomArray(r, f, int(counts[i])).Data())
 	}
 	bufs := []*memory.Buffer{nil, memory.NewBufferBytes(types),
@@ -227,7 +227,8 @@ func same(t *testing.T, seed uint64, got, want arrow.Array) {
 	}
 }
 
-// valid looks at what readers of an array trust: buffers long enough, offsets that ascend within the child.
+// valid checks the properties that readers of an array trust: sufficiently long buffers, offsets that ascend within the
+// child.
 func valid(a arrow.Array) error {
 	d := a.Data()
 	n := d.Offset() + d.Len()
@@ -318,7 +319,7 @@ func TestPruningLevelsIsSelectingAfterwards(t *testing.T) {
 	}
 }
 
-// selected takes those children of a's structs that to has.
+// selected selects those children of a's structs that to has.
 func selected(a arrow.Array, to arrow.DataType) arrow.Array {
 	if a.DataType().ID() == arrow.MAP || a.DataType().ID() == arrow.DENSE_UNION || len(a.Data().Children()) == 0 {
 		return a

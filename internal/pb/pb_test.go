@@ -12,8 +12,8 @@ import (
 	"stoa/wire"
 )
 
-// The examples of the Protocol Buffers encoding document: field 1 = 150; field 2 = "testing"; field 3 =
-// message{1: 150}.
+// The examples of the Protocol Buffers encoding document: field 1 = 150; field 2 = "testing"; field 3 = message{1:
+// 150}.
 func TestExamplesOfTheDocument(t *testing.T) {
 	for _, x := range []struct {
 		want string

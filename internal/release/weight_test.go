@@ -29,7 +29,8 @@ func main() {
 }
 `
 
-// linked builds a stripped program with tags into dir and gives its size in bytes, and what its linker says needs what.
+// linked builds a stripped program with tags into dir and returns its size in bytes, and the linker's list of
+// dependencies.
 func linked(t *testing.T, dir, what, tags string) (size int64, needs string) {
 	t.Helper()
 	program := filepath.Join(dir, "program")
@@ -46,12 +47,12 @@ func linked(t *testing.T, dir, what, tags string) (size int64, needs string) {
 	return info.Size(), string(out)
 }
 
-// TestWeight: how many bytes the stripped programs have at most, the command with the release's tags, too. What is over
-// the aim of 20 MB is reported in docs/decisions/0003-parquet.md. Nor does what is linked call methods by names that
-// are not known when it is linked: if something does, as text/template, the linker keeps every method of every type, a
+// TestWeight checks the maximum size of the stripped programs in bytes, for the command also with the release's tags.
+// The excess over the aim of 20 MB is reported in docs/decisions/0003-parquet.md. No linked code may call methods by
+// names that are unknown at link time: if any does, as text/template, the linker keeps every method of every type, a
 // ninth of the program.
 //
-// It stands apart from the tests of the house, which one runs before every commit: it builds stoa with other tags.
+// The test is not among the tests in internal, which run before every commit, because it builds stoa with other tags.
 func TestWeight(t *testing.T) {
 	if testing.Short() {
 		t.Skip("links three programs")

@@ -23,7 +23,7 @@ func TestRoundTrip(t *testing.T) {
 		if err != nil || !slices.Equal(got, want) {
 			t.Fatalf("%d positions came back as %d: %v", len(want), len(got), err)
 		}
-		for range 200 { // no panic, no more than is allowed
+		for range 200 { // no panic, and no more positions than allowed
 			bad := slices.Clone(b)
 			if len(bad) > 0 {
 				bad[r.IntN(len(bad))] ^= byte(1 << r.IntN(8))
@@ -35,7 +35,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestRuns is a bitmap by hand: a container of runs.
+// TestRuns decodes a hand-made bitmap: a container of runs.
 func TestRuns(t *testing.T) {
 	b := []byte{1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x3b, 0x30, 0, 0, 1, 0, 0, 4, 0, 2, 0, 2, 0, 2, 0, 9, 0, 1, 0}
 	got, err := Decode(b, 10)

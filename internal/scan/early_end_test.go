@@ -16,7 +16,7 @@ import (
 	"stoa/vec"
 )
 
-// uneven is two row groups: in the first a column ends early, or is missing; the second is intact.
+// uneven is a reader of two row groups: in the first a column ends early, or is missing; the second is intact.
 type uneven struct {
 	*toy
 	groups   [2]*toy
@@ -39,7 +39,7 @@ func (u *uneven) Chunk(ctx context.Context, g format.RowGroup, col int, rows vec
 	return u.groups[g.Index].Chunk(ctx, g, col, rows)
 }
 
-// columnsOf are columns a and b of ints, whose values begin at base.
+// columnsOf returns columns a and b of ints, whose values begin at base.
 func columnsOf(prefix string, base int64, hide bool, rows ...int) *toy {
 	f := &toy{rows: max(rows[0], rows[1]), hide: hide}
 	for i, n := range rows {
@@ -110,8 +110,8 @@ func (u *uneven) check(t *testing.T, rows [2]int, filter string, policy scan.Dam
 	}
 }
 
-// want are the rows of both row groups: of the first those that all columns have, or, if nulls is true, those that any
-// column has.
+// want returns the rows of both row groups: of the first those that all columns have, or, if nulls is true, those that
+// any column has.
 func (u *uneven) want(rows [2]int, filtered, nulls bool) (out []string) {
 	has := func(col, row int) bool { return col != u.missing && row < rows[col] }
 	for r := range 150 {

@@ -13,8 +13,8 @@ import (
 	"stoa/internal/scan"
 )
 
-// lists is a column of lists of the given sizes, stored by levels in pages that hold parts of rows, or by lengths with
-// a page for each row.
+// lists returns a column of lists of the given sizes, stored by levels in pages that hold parts of rows, or by lengths
+// with one page per row.
 func lists(levels bool, sizes ...int) *nested {
 	f := arrow.Field{Name: "l", Type: arrow.ListOfNonNullable(arrow.PrimitiveTypes.Int64)}
 	b := array.NewListBuilderWithField(memory.DefaultAllocator, f.Type.(*arrow.ListType).ElemField())

@@ -78,7 +78,7 @@ func (n *nested) Chunk(_ context.Context, _ format.RowGroup, col int, rows vec.R
 func (c *nestedColumn) aligned() bool { return c.MaxRep == 0 }
 func (c *nestedColumn) placed() bool  { return c.aligned() || c.indexed }
 
-// rowAt is the row that begins with entry e.
+// rowAt returns the row that begins with entry e.
 func (c *nestedColumn) rowAt(e int) int64 {
 	k, _ := slices.BinarySearch(c.first, int64(e))
 	return int64(k)
@@ -167,7 +167,7 @@ var nestedSchema = arrow.NewSchema([]arrow.Field{
 	{Name: "m", Type: arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int64), Nullable: true},
 }, nil)
 
-// drawValue is a random value of a field in JSON form.
+// drawValue returns a random value of a field in JSON form.
 func drawValue(t *rapid.T, f arrow.Field, depth int) any {
 	if f.Nullable && rapid.IntRange(0, 3).Draw(t, "null") == 0 {
 		return nil
@@ -367,7 +367,7 @@ func (n *nested) source() (scan.Source, *store.Counter) {
 		Limits: format.Limits{}.WithDefaults()}, tree
 }
 
-// show is the rows of a batch, each as JSON values.
+// show returns the rows of a batch, each as JSON values.
 func show(b arrow.RecordBatch) []string {
 	out := make([]string, b.NumRows())
 	for _, c := range b.Columns() {

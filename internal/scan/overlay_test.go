@@ -68,7 +68,7 @@ func (c *changed) Patch(_ context.Context, rows vec.Range, _ [][]byte) (*vec.Pat
 	return p, nil
 }
 
-// vector is a vector of a column with the given values.
+// vector returns a vector of a column with the given values.
 func (c *changed) vector(col int, vals []int64) *vec.Vector {
 	v, _ := vec.New(c.columns[col].typ, memory.DefaultAllocator)
 	one := toyChunk{toyColumn: &toyColumn{typ: c.columns[col].typ, vals: vals, coded: []bool{false}}}

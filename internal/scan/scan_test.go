@@ -51,7 +51,7 @@ const toyNull = -1 << 63
 
 func (c *toyColumn) object() string { return c.prefix + c.name }
 
-// bytes is the content of the column's object: all values, and the dictionary.
+// bytes returns the content of the column's object: all values, and the dictionary.
 func (c *toyColumn) bytes() []byte {
 	var b []byte
 	for _, v := range c.vals {
@@ -162,7 +162,7 @@ func (c *toyChunk) Next(context.Context) (format.Page, error) {
 	return p, nil
 }
 
-// bounds are the bounds of the rows [from, to) of a column of ints; some pages have none.
+// bounds returns the bounds of the rows [from, to) of a column of ints; some pages have none.
 func (c *toyColumn) bounds(from, to int) *pred.Bounds {
 	if c.typ.ID() != arrow.INT64 || from > 0 && from%3 == 0 {
 		return nil
@@ -314,7 +314,7 @@ func (t *toy) tree() *store.Counter {
 	return store.NewCounter(m)
 }
 
-// line is a row as text.
+// line returns a row as text.
 func (t *toy) line(cols []int, row int) string {
 	var out []string
 	for _, c := range cols {
@@ -373,7 +373,7 @@ func drawSpec(t *rapid.T, f *toy) (spec scan.Spec, cols []int) {
 	return spec, cols
 }
 
-// expect is the rows that a scan must return, by plain reading.
+// expect returns the rows that a scan must return, by plain reading.
 func expect(f *toy, spec scan.Spec, cols []int, keep func(row int) bool) []string {
 	var want []string
 	for r := range f.rows {

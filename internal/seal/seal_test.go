@@ -98,7 +98,7 @@ func verify(t testing.TB, b []byte, roots ...string) []string {
 
 var small = map[string]int{"a": 3*Block + 5, "b": 3*Block + 5, "dir/c": 100, "dir/empty": 0, "z": 10 * Block}
 
-// TestVerifyLocatesChanges: what is done to the files is reported, and nothing else.
+// TestVerifyLocatesChanges: every change of the files is reported, and nothing else.
 func TestVerifyLocatesChanges(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -174,7 +174,7 @@ func app(name string, n int) error {
 	return errors.Join(err, f.Close())
 }
 
-// TestLinksAndPipes: links and pipes are listed, and neither followed nor read.
+// TestLinksAndPipes: links and pipes are listed, but neither followed nor read.
 func TestLinksAndPipes(t *testing.T) {
 	dir := tree(t, 2, small)
 	for _, err := range []error{os.Symlink("a", dir+"/link"), os.Symlink("..", dir+"/up"),
@@ -195,7 +195,7 @@ func TestLinksAndPipes(t *testing.T) {
 	}
 }
 
-// TestSameInputSameBytes: a seal has neither the time nor the directory in it.
+// TestSameInputSameBytes: a seal contains neither the time nor the directory.
 func TestSameInputSameBytes(t *testing.T) {
 	one, two := tree(t, 3, small), tree(t, 3, small)
 	if !bytes.Equal(sealed(t, 5, one), sealed(t, 5, two)) {
@@ -203,7 +203,7 @@ func TestSameInputSameBytes(t *testing.T) {
 	}
 }
 
-// TestChangedWhileSealed: a file that is written to while it is sealed is an error.
+// TestChangedWhileSealed: writing to a file while it is sealed is an error.
 func TestChangedWhileSealed(t *testing.T) {
 	dir := tree(t, 4, small)
 	files, err := Walk([]string{dir})
@@ -216,7 +216,7 @@ func TestChangedWhileSealed(t *testing.T) {
 	}
 }
 
-// onFirstWrite is a writer that calls do at the first write.
+// onFirstWrite is a writer that calls do on the first write.
 type onFirstWrite struct{ do func() error }
 
 func (m *onFirstWrite) Write(b []byte) (int, error) {
@@ -229,8 +229,8 @@ func (m *onFirstWrite) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestMend: as many blocks as there is parity for are restored, wherever they are; with one more in a stripe the error
-// is an UnmendableError, and nothing is written.
+// TestMend: as many blocks as the parity covers are restored, wherever they are; with one more in a stripe the error is
+// an UnmendableError, and nothing is written.
 func TestMend(t *testing.T) {
 	for seed := range uint64(12) {
 		r := rand.New(rand.NewPCG(seed, 9))
@@ -281,7 +281,7 @@ func TestMend(t *testing.T) {
 	}
 }
 
-// TestMendFiles: a file that is missing, one that was cut, and one that was exchanged are restored.
+// TestMendFiles: a missing, a truncated and an exchanged file are restored.
 func TestMendFiles(t *testing.T) {
 	dir := tree(t, 5, map[string]int{"a": 100, "b": 2 * Block, "c": 90 * Block, "d": 2 * Block})
 	b := sealed(t, 10, dir)
@@ -300,8 +300,8 @@ func TestMendFiles(t *testing.T) {
 	}
 }
 
-// TestNamesThatAreNotText: names that are not UTF-8 and differ only there are names of their own, of files and of
-// what links lead to, and come back when the files are restored.
+// TestNamesThatAreNotText: names that are not UTF-8 and differ only in those bytes stay distinct, for files and for
+// link targets, and are kept when the files are restored.
 func TestNamesThatAreNotText(t *testing.T) {
 	dir := tree(t, 6, map[string]int{"a\xff": 2 * Block, "a\xfe": 3 * Block, "a\uFFFD": 100})
 	if err := os.Symlink("a\xfe", dir+"/link"); err != nil {
@@ -328,7 +328,7 @@ func TestNamesThatAreNotText(t *testing.T) {
 	}
 }
 
-// TestDamagedSeal: whatever one place of a seal loses, the damage is reported, the files are still what they were,
+// TestDamagedSeal: whatever part of a seal is lost, the damage is reported, intact files are not reported as changed,
 // and a changed file is still noticed.
 func TestDamagedSeal(t *testing.T) {
 	dir := tree(t, 6, small)

@@ -6,12 +6,11 @@ import (
 	"strings"
 )
 
-// around adds the cells that damage between and after the pages may cost. All other cells must come back. false:
-// unknown.
+// around adds the cells that damage between and after the pages may cost. All other cells must be read. false: unknown.
 func (s *soak) around(w *writer, l *layout, sp span, t *touched, file string, opts map[string]string) bool {
 	if sp.from >= size(sp.file) && (w.typed && w.name != "cfile" || w.ext == ".jsonl") { // bytes were appended
 		if strings.HasPrefix(w.name, "trevni") && opts["checksum"] == "null" && len(l.places) > 0 {
-			// nothing shows that they were not put into the last column, which does not end where the file does
+			// nothing shows that they were not appended to the last column, which does not end where the file does
 			for _, rows := range l.groups {
 				t.add(rows, l.places[len(l.places)-1].column)
 			}
@@ -41,8 +40,8 @@ func size(name string) int64 {
 	return info.Size()
 }
 
-// aroundCFile: blocks and table.json repeat what header, footer and indexes say, and the files what table.json says.
-// Without checksums a block is found only by its neighbours.
+// aroundCFile: blocks and table.json repeat the contents of header, footer and indexes, and the files those of
+// table.json. Without checksums a block is located only by its neighbours.
 func aroundCFile(w *writer, l *layout, sp span, t *touched, opts map[string]string) bool {
 	if filepath.Base(sp.file) == "table.json" || w.summed(opts) {
 		return true
@@ -55,8 +54,8 @@ func aroundCFile(w *writer, l *layout, sp span, t *touched, opts map[string]stri
 	return true
 }
 
-// aroundRedFile: damage between the pages of a row group may cost it, or a column of it, and in generation A also what
-// follows them; damage to the file's metadata costs nothing if there are sync blocks.
+// aroundRedFile: damage between the pages of a row group may cost it, or one of its columns, and in generation A also
+// everything after them; damage to the file's metadata costs nothing if there are sync blocks.
 func aroundRedFile(l *layout, sp span, t *touched, opts map[string]string) bool {
 	// changed metadata may still be consistent
 	if opts["sync"] == "0" || opts["crc"] == "false" && sp.from >= l.last(sp.file) && !sp.gone {
@@ -76,7 +75,7 @@ func aroundRedFile(l *layout, sp span, t *touched, opts map[string]string) bool 
 	return true
 }
 
-// extent is the byte range of the pages of row group g in a file; 0 and 0 if it has none.
+// extent returns the byte range of the pages of row group g in a file; 0 and 0 if it has none.
 func (l *layout) extent(file string, g int) (from, to int64) {
 	for _, p := range l.places {
 		if p.file == file && p.group == g {
@@ -89,7 +88,7 @@ func (l *layout) extent(file string, g int) (from, to int64) {
 	return from, to
 }
 
-// last is where the pages of a file end.
+// last returns where the pages of a file end.
 func (l *layout) last(file string) (to int64) {
 	for _, p := range l.places {
 		if p.file == file {
@@ -101,9 +100,9 @@ func (l *layout) last(file string) (to int64) {
 
 func (l *layout) end(file string, g int) int64 { _, to := l.extent(file, g); return to }
 
-// aroundTrevni: descriptors precede the blocks of their column; what precedes all columns is not repeated anywhere.
-// Without checksums, a column that is where it should be proves that those before it were not moved by inserted or
-// removed bytes. Nothing follows the last column, so blocks that only that would prove are not returned.
+// aroundTrevni: descriptors precede the blocks of their column; the bytes before all columns are not repeated anywhere.
+// Without checksums, a column at its stated offset proves that the columns before it were not shifted by inserted or
+// removed bytes. Nothing follows the last column, so blocks that only a following column would prove are not returned.
 func aroundTrevni(l *layout, sp span, t *touched, opts map[string]string) bool {
 	prev, last := int64(0), len(l.places)-1
 	for _, p := range l.places {
@@ -126,7 +125,7 @@ func aroundArrow(l *layout, sp span) bool {
 	return len(l.places) > 0 && sp.from >= l.places[0].from
 }
 
-// aroundCarbonTable: data files repeat what indexes, segment files and the schema of a table say.
+// aroundCarbonTable: data files repeat the contents of indexes, segment files and the schema of a table.
 func aroundCarbonTable(dir string, sp span) bool {
 	base := filepath.Base(sp.file)
 	return sp.from == 0 && (strings.Contains(base, ".carbonindex") || strings.HasSuffix(base, ".segment") ||

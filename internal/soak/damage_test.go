@@ -20,7 +20,7 @@ import (
 	"stoa/region"
 )
 
-// harm is what was done to the files of a copy. Offsets are those of the original files.
+// harm is the damage done to the files of a copy. Offsets are those of the original files.
 type harm struct {
 	what     string
 	spans    []span
@@ -60,7 +60,7 @@ func (t *touched) all(row int64) bool {
 	return t.cells[row] != nil && !slices.Contains(t.cells[row], false)
 }
 
-// damage harms a copy, and compares what is then read, found and recovered with the table.
+// damage harms a copy, and compares the rows and findings of reading and recovery with the table.
 func (s *soak) damage(w *writer, file string, opts, read map[string]string) {
 	l, err := s.layoutOf(w, file, opts, read)
 	if err != nil {
@@ -108,8 +108,8 @@ func (s *soak) damage(w *writer, file string, opts, read map[string]string) {
 	}
 }
 
-// opening gives the format of a file, whose first bytes may be damaged; that of a directory is detected by its
-// contents.
+// opening returns the options to open a file, with its format, because its first bytes may be damaged; the format of a
+// directory is detected by its contents.
 func (s *soak) opening(w *writer, name string, read map[string]string) stoa.OpenOptions {
 	o := stoa.OpenOptions{Formats: formats, From: w.name, Opts: read}
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
@@ -118,7 +118,7 @@ func (s *soak) opening(w *writer, name string, read map[string]string) stoa.Open
 	return o
 }
 
-// harm damages one of the files, or exchanges two, and describes it; what is "" if nothing was done.
+// harm damages one of the files, or exchanges two, and describes the damage; what is "" if nothing was done.
 func (s *soak) harm(w *writer, files []string, root string, opts map[string]string) harm {
 	victim := files[s.r.IntN(len(files))]
 	b, err := os.ReadFile(victim)
@@ -218,7 +218,7 @@ func (s *soak) stranger(w *writer, name string, opts map[string]string) []byte {
 	return b
 }
 
-// touches are the cells that h may cost; nil: unknown.
+// touches returns the cells that h may cost; nil: unknown.
 func (s *soak) touches(w *writer, l *layout, h harm, copied, file string, opts map[string]string) *touched {
 	if l == nil {
 		return nil
@@ -247,8 +247,7 @@ func (s *soak) touches(w *writer, l *layout, h harm, copied, file string, opts m
 	return t
 }
 
-// recover: with checksums, every row that is recovered is one of the table; and all cells outside the touched ones come
-// back.
+// recover: with checksums, every recovered row is one of the table's; and all untouched cells are recovered.
 func (s *soak) recover(w *writer, file string, opts, read map[string]string, h harm, t *touched, summed bool,
 	p stoa.Damaged) {
 	o := s.opening(w, file, read)
@@ -260,7 +259,7 @@ func (s *soak) recover(w *writer, file string, opts, read map[string]string, h h
 		s.fail(w, opts, "%s: recover: %v", h.what, err)
 		return
 	}
-	if s.flattened(w, h) && reported { // their columns are other ones
+	if s.flattened(w, h) && reported { // the file has other columns
 		s.ops["recover: structs came as columns"]++
 		return
 	}
@@ -281,8 +280,8 @@ func (s *soak) recover(w *writer, file string, opts, read map[string]string, h h
 	s.ops["recover: all that is whole came back"]++
 }
 
-// flattened reports whether h may have cost a set of CFiles what it knows of its structs, the leaves of which are
-// separate columns then.
+// flattened reports whether h may have cost a set of CFiles the definition of its structs, whose leaves then become
+// separate columns.
 func (s *soak) flattened(w *writer, h harm) bool {
 	structs := slices.ContainsFunc(s.schema.Fields(), func(f arrow.Field) bool { return f.Type.ID() == arrow.STRUCT })
 	return w.name == "cfile" && structs && slices.ContainsFunc(h.spans, func(sp span) bool {
@@ -290,7 +289,7 @@ func (s *soak) flattened(w *writer, h harm) bool {
 	})
 }
 
-// strange is the first cell that is not the table's, or that is null without a report.
+// strange returns the first cell that is not the table's, or that is null without a report.
 func (s *soak) strange(got [][]string, reported bool) string {
 	seen := map[string]bool{}
 	for i, row := range got {
@@ -321,8 +320,8 @@ func (s *soak) strange(got [][]string, reported bool) string {
 	return ""
 }
 
-// lessOf reports whether got is the struct want with nulls in place of some of its fields: each field can be lost by
-// itself.
+// lessOf reports whether got is the struct want with nulls in place of some of its fields: each field can be lost
+// separately.
 func lessOf(got, want string) bool {
 	g, ok := strings.CutPrefix(got, "{")
 	w, is := strings.CutPrefix(want, "{")
@@ -331,10 +330,10 @@ func lessOf(got, want string) bool {
 	return ok && is && (gx == wx || gx == "null") && (gy == wy || gy == "null}")
 }
 
-// missing is the first cell that was not touched and does not come back. Rows are matched by their ids, or, if all rows
-// come back, by position.
+// missing returns the first untouched cell that is not recovered. Rows are matched by their ids, or, if all rows are
+// recovered, by position.
 func (s *soak) missing(got [][]string, t *touched, p stoa.Damaged) string {
-	byID := map[string][][]string{} // a damaged row may have the id of another one
+	byID := map[string][][]string{} // a damaged row may have the id of another row
 	for _, row := range got {
 		byID[row[0]] = append(byID[row[0]], row)
 	}

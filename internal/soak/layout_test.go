@@ -21,7 +21,7 @@ import (
 	"stoa/vec"
 )
 
-// place is a range of bytes of a file that holds these rows of a column.
+// place is a range of bytes of a file that stores these rows of a column.
 type place struct {
 	file     string
 	from, to int64
@@ -63,7 +63,7 @@ func (s *soak) layoutOf(w *writer, name string, opts, read map[string]string) (*
 	return s.pageLayout(r)
 }
 
-// ids are the numbers in [from, to).
+// ids returns the numbers in [from, to).
 func ids(from, to int64) []int64 {
 	out := make([]int64, 0, max(0, to-from))
 	for ; from < to; from++ {
@@ -100,7 +100,7 @@ func (s *soak) pageLayout(r format.Reader) (*layout, error) {
 }
 
 // chunkLayout adds the pages of a column of a row group. A page whose rows are unknown may hold all rows that no page
-// before it has, and, if rows repeat, the last of those as well. Where lengths are in a column of their own, losing a
+// before it has, and, if rows repeat, the last row before it as well. If lengths are in a column of their own, losing a
 // page of them costs every page of the items that they count: practically all rows of the field.
 func (s *soak) chunkLayout(l *layout, r format.Reader, g format.RowGroup, k int, c format.Column, first int64) error {
 	ch, err := r.Chunk(s.ctx, g, k, vec.Range{From: 0, To: g.Rows})
@@ -139,7 +139,7 @@ func (s *soak) chunkLayout(l *layout, r format.Reader, g format.RowGroup, k int,
 	}
 }
 
-// parquetLayout: damage to any column costs whole rows, as the format's page of the documentation says.
+// parquetLayout: damage to any column costs whole rows, as documented for the format.
 func parquetLayout(name string) (*layout, error) {
 	r, err := file.OpenParquetFile(name, false)
 	if err != nil {
@@ -211,15 +211,15 @@ func linesLayout(name string) (*layout, error) {
 		}
 		g := len(l.groups)
 		l.groups = append(l.groups, ids(int64(g), int64(g+1)))
-		// if the end of the line before is damaged, this line is, too
+		// if the end of the previous line is damaged, this line is damaged too
 		l.places = append(l.places, place{name, int64(max(0, from-1)), int64(from + n + 1), -1, l.groups[g], g})
 		from += n + 1
 	}
 	return l, nil
 }
 
-// records adds those rows of CSV that Go's library no longer finds, since a changed quote or end of line may join rows.
-// nil: it finds none, or another header.
+// records adds those rows of CSV that Go's library no longer finds, because a changed quote or end of line may join
+// rows. nil: it finds no rows, or another header.
 func (t *touched) records(w *writer, file, copied string, opts map[string]string) *touched {
 	before, err := records(w, file, opts)
 	if err != nil {
@@ -265,7 +265,8 @@ func records(w *writer, name string, opts map[string]string) (out []string, err 
 	}
 }
 
-// carbonLayout: the rows of each data file of a table. Where cells are within a file is tested with single files.
+// carbonLayout returns the rows of each data file of a table. The locations of cells within a file are tested with
+// single files.
 func (s *soak) carbonLayout(dir string) (*layout, error) {
 	t, err := stoa.Open(s.ctx, dir, stoa.OpenOptions{Formats: formats, Opts: map[string]string{"positions": "true"}})
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"stoa/store"
 )
 
-// TestDamageIsNoLimit: a number that a flipped bit made large is damage where the file shows that it is impossible:
+// TestDamageIsNoLimit: a number that a flipped bit made large is damage if the file shows that it is impossible:
 // recovery continues, and does not end with an error of class Limit.
 func TestDamageIsNoLimit(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 9))

@@ -16,8 +16,8 @@ import (
 	"stoa/pred"
 )
 
-// asks compares what the file answers with the table: rows by filters, counts, splits, and diff with the table's first
-// file.
+// asks compares query results of the file with the table: rows by filters, counts, splits, and diff with the table's
+// first file.
 func (s *soak) asks(w *writer, file string, opts, read map[string]string) {
 	t, err := stoa.Open(s.ctx, file, stoa.OpenOptions{Formats: formats, Opts: read})
 	if err != nil {
@@ -140,7 +140,7 @@ func (s *soak) query(w *writer, t *stoa.Table, opts map[string]string, text stri
 
 func (s *soak) take(b arrow.RecordBatch, into map[int64]string) {
 	for i, l := range formattest.Lines(b) {
-		into[b.Column(0).(*array.Int64).Value(i)] += l // a row that comes twice does not equal the line
+		into[b.Column(0).(*array.Int64).Value(i)] += l // a repeated row does not equal the line
 	}
 }
 
@@ -157,7 +157,7 @@ func unlike(got, want map[int64]string) string {
 	return ""
 }
 
-// union: the splits of a plan, each opened from its JSON, give together the rows of the scan, each once.
+// union: the splits of a plan, each opened from its JSON, together return the rows of the scan, each once.
 func (s *soak) union(w *writer, t *stoa.Table, opts map[string]string, text string, want map[int64]string) {
 	e, err := pred.Parse(text)
 	if err != nil {
@@ -202,8 +202,8 @@ func (s *soak) part(sp stoa.Split, into map[int64]string) error {
 	return nil
 }
 
-// differs: diff finds no difference between the file and the table's first one, and with one row filtered out that row
-// only.
+// differs: diff finds no difference between the file and the table's first file, and if one row is filtered out, only
+// that row.
 func (s *soak) differs(w *writer, t *stoa.Table, opts map[string]string) {
 	if s.first == "" || len(s.lines) == 0 {
 		return

@@ -26,8 +26,8 @@ import (
 	"stoa/region"
 )
 
-// writer is a format of the ring: its options, each with values to choose from ("" = not given), and what its files
-// guarantee.
+// writer is a format of the round: its options, each with values to choose from ("" = not given), and the guarantees of
+// its files.
 type writer struct {
 	name, ext string
 	opts      map[string][]string
@@ -143,7 +143,7 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// table makes a random table and converts it through all formats of the ring, in a random order.
+// table makes a random table and converts it through all formats, in a random order.
 func (s *soak) table(n int, until time.Time) {
 	s.dir = filepath.Join(s.t.TempDir(), strconv.Itoa(n))
 	if err := os.Mkdir(s.dir, 0o777); err != nil {
@@ -179,7 +179,7 @@ func (s *soak) table(n int, until time.Time) {
 		}
 		source, sourceOpts = out, read
 		if s.r.IntN(4) == 0 {
-			source = "" // write from the table itself now and then
+			source = "" // write from the table itself occasionally
 		}
 	}
 	s.changed(n)
@@ -250,7 +250,7 @@ func (s *soak) index() {
 	}
 }
 
-// choose takes a random value for some of the options.
+// choose returns random values for some of the options.
 func (s *soak) choose(w *writer) map[string]string {
 	opts := map[string]string{}
 	for _, k := range slices.Sorted(maps.Keys(w.opts)) {
@@ -309,7 +309,7 @@ func (s *soak) create(out string, co stoa.CreateOptions) error {
 	return err
 }
 
-// readOpts are the options for reading: text has no types, and does not say how it is written.
+// readOpts returns the options for reading: text has no types, and does not record its own options.
 func (s *soak) readOpts(w *writer, opts map[string]string) map[string]string {
 	if w.typed {
 		return nil
@@ -351,7 +351,7 @@ func (s *soak) findings(w *writer, file string, read map[string]string, d format
 	return out, nil
 }
 
-// healthy: what was just written has no finding, at any depth.
+// healthy: a file just written has no findings, at any depth.
 func (s *soak) healthy(w *writer, file string, opts, read map[string]string) {
 	found, err := s.findings(w, file, read, format.Depth(s.r.IntN(3)))
 	if err != nil {
@@ -384,13 +384,13 @@ func (s *soak) compare(w *writer, file string, opts, read map[string]string) {
 	}
 }
 
-// errTwice is not the reader's error, but this test's.
+// errTwice is this test's own error, not the reader's.
 var errTwice = errors.New("a row comes twice")
 
-// errIDs is likewise: a damaged schema gives the ids another type.
+// errIDs is also this test's: a damaged schema gives the ids another type.
 var errIDs = errors.New("the ids have another type")
 
-// rows reads a file and returns its rows by id. Columns that come back with other types are compared as they are.
+// rows reads a file and returns its rows by id. Columns read with other types are compared unchanged.
 func (s *soak) rows(file string, o stoa.OpenOptions, p stoa.Damaged) (map[int64]string, error) {
 	t, err := stoa.Open(s.ctx, file, o)
 	if err != nil {
@@ -419,7 +419,7 @@ func (s *soak) rows(file string, o stoa.OpenOptions, p stoa.Damaged) (map[int64]
 	return out, nil
 }
 
-// wrong is the first row that is not one of the table.
+// wrong returns the first row that is not one of the table's.
 func (s *soak) wrong(got map[int64]string) string {
 	for id, l := range got {
 		if l != s.lines[id] {

@@ -19,12 +19,12 @@ import (
 	"stoa/pred"
 )
 
-// carbonTable stands for a CarbonData table that is changed in place.
+// carbonTable represents a CarbonData table that is changed in place.
 var carbonTable = &writer{name: "carbon", ext: ".table", typed: true}
 
 // changed makes a CarbonData table of the rows, in one or several loads, and changes it in place: it deletes rows,
-// compacts segments and merges indexes. After each change it is verified and compared; at the end copies
-// of it are damaged and recovered.
+// compacts segments and merges indexes. After each change it is verified and compared; at the end copies of it are
+// damaged and recovered.
 func (s *soak) changed(n int) {
 	dir := filepath.Join(s.dir, "table"+strconv.Itoa(n))
 	spec := carbon.TableSpec{Schema: s.schema}
@@ -76,7 +76,7 @@ func (s *soak) changed(n int) {
 	}
 }
 
-// same: the table is healthy and has the rows that it should have.
+// same: the table is healthy and has the expected rows.
 func (s *soak) same(dir string, opts map[string]string, after string) {
 	opts["after"] = after
 	s.healthy(carbonTable, dir, opts, nil)
@@ -84,7 +84,7 @@ func (s *soak) same(dir string, opts map[string]string, after string) {
 	s.asks(carbonTable, dir, opts, nil)
 }
 
-// loads puts the batches into the table: all in one load, or each in a load of its own.
+// loads loads the batches into the table: all in one load, or each in a load of its own.
 func (s *soak) loads(dir string) error {
 	o := carbon.LoadOptions{Tasks: 1 + s.r.IntN(2),
 		Opts: map[string]string{"page-rows": strconv.Itoa(1 + s.r.IntN(200))}}

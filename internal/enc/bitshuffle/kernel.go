@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// The kernels reach memory without a check for each word: what they may touch is checked once, at their beginning, and
-// the words are still read and written as little-endian, whatever the machine is.
+// The kernels access memory without a check for each word: the accessible ranges are checked once at the beginning, and
+// the words are still read and written as little-endian on every machine.
 
 func get(p unsafe.Pointer, off int) uint64 {
 	return binary.LittleEndian.Uint64((*[8]byte)(unsafe.Add(p, off))[:])

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// exact is the number with bits h by arithmetic: sign · fraction · 2^exponent, as the standard defines it; nil if it
-// is infinite or NaN.
+// exact computes the number with bits h as defined by the standard: sign · fraction · 2^exponent; nil if it is infinite
+// or NaN.
 func exact(h uint16) *big.Float {
 	exponent, fraction := int(h>>10&31), int64(h&1023)
 	switch exponent {
@@ -63,7 +63,7 @@ func nearest(f float64) uint16 {
 		}
 		return exact(h)
 	}
-	lo, hi := uint16(0), uint16(infinity) // value(lo) <= x < value(hi), but for what is too large
+	lo, hi := uint16(0), uint16(infinity) // value(lo) <= x < value(hi), unless x is too large
 	if x.Cmp(value(hi)) >= 0 {
 		lo = hi
 	}
@@ -87,7 +87,7 @@ func nearest(f float64) uint16 {
 	return lo
 }
 
-// TestRounding: every number, the middle of every two neighbours, and the values just beside them, of both signs.
+// TestRounding: every number, the midpoint of every two neighbours, and the values next to them, of both signs.
 func TestRounding(t *testing.T) {
 	try := func(f float64) {
 		for _, f := range []float64{f, -f} {

@@ -34,7 +34,7 @@ func naiveExpand(dense []byte, width, n int, valid []byte, at int) []byte {
 	return out
 }
 
-// bitmap draws n bits: at random, in runs, or all alike.
+// bitmap returns n random bits: independent, in runs, or all equal.
 func bitmap(t *rapid.T, n int) []byte {
 	p := make([]byte, (n+7)/8+1)
 	r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
@@ -54,7 +54,7 @@ func TestBitsTwins(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 900).Draw(t, "n")
 		from, at := rapid.IntRange(0, 130).Draw(t, "from"), rapid.IntRange(0, 130).Draw(t, "at")
-		// No byte more than needed: a kernel must not reach farther.
+		// No byte more than needed: a kernel must not read beyond it.
 		src := bitmap(t, from+n)[:(from+n+7)/8]
 		dst := bitmap(t, at+n)[:(at+n+7)/8]
 		want, ones := bytes.Clone(dst), 0
@@ -150,7 +150,7 @@ func TestGatherTwin(t *testing.T) {
 	})
 }
 
-// Offsets and codes of any kind: an error that says where, or an answer; never a panic.
+// Arbitrary offsets and codes: either a result or an error with its location; never a panic.
 func FuzzGather(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 1}, []byte{0, 3, 5, 5}, []byte("foogo"), uint8(20))
 	f.Add([]byte{9}, []byte{0, 200, 5}, []byte("x"), uint8(0))

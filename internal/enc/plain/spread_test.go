@@ -9,7 +9,7 @@ import (
 	"unsafe"
 )
 
-// twin is what a kernel does, in Go.
+// twin is a kernel written in Go.
 func twin(width int, data []byte, at, from int, w uint64) {
 	dst, src := data[at*width:(at+64)*width], data[from*width:]
 	k := bits.OnesCount64(w)
@@ -91,7 +91,7 @@ func FuzzSpreads(f *testing.F) {
 	})
 }
 
-// eachLevel runs f with the kernels of each level alone, and with none.
+// eachLevel runs f with the kernels of each level alone, and without kernels.
 func eachLevel(f func(name string)) {
 	defer use(levels)
 	for _, s := range levels {

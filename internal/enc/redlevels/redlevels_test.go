@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestLevels: levels that are packed unpack as they were.
+// TestLevels: packed levels are unpacked unchanged.
 func TestLevels(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 2000 {

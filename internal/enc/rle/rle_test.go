@@ -82,7 +82,7 @@ func TestByHand(t *testing.T) {
 	}
 }
 
-// naive reads value by value and ends where the input does, as Kudu's RleDecoder::Get; ok is false after damage.
+// naive reads value by value and ends where the input does, like Kudu's RleDecoder::Get; ok is false after damage.
 func naive(src []byte, width, n int) (out []uint64, ok bool) {
 	for at := 0; len(out) < n; {
 		head, k := binary.Uvarint(src[at:min(len(src), at+5)])
@@ -244,7 +244,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// FuzzEncode: values are decoded as they were encoded, and Len is what Finish returns.
+// FuzzEncode: encoded values are decoded unchanged, and Len is the length of Finish's result.
 func FuzzEncode(f *testing.F) {
 	f.Add([]byte{1, 2, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 4}, uint8(7))
 	f.Add(bytes.Repeat([]byte{1, 0}, 300), uint8(0))
@@ -296,7 +296,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// A run of Kudu's largest size, and one more.
+// A run of Kudu's maximum size, and a run longer by one.
 func TestLongRun(t *testing.T) {
 	e := NewEncoder(8)
 	e.PutRun(7, maxRun+2)
@@ -317,7 +317,7 @@ func TestLongRun(t *testing.T) {
 	}
 }
 
-// bench encodes n values: bits that are 1 with a chance, or numbers in runs.
+// bench encodes n values: bits that are 1 with some probability, or numbers in runs.
 func bench(n, width int, kind string) []byte {
 	r := rand.New(rand.NewPCG(1, 2))
 	e := NewEncoder(width)

@@ -9,8 +9,7 @@ import (
 	"unsafe"
 )
 
-// twin is what a kernel does, in Go: all groups of eight in 64 bytes, and so on, as long as 64 bytes begin at
-// last or before.
+// twin is a kernel written in Go: all groups of eight in 64 bytes, and so on, while 64 bytes begin at last or before.
 func twin[T int32 | int64](dst []T, src []byte, groups, last, most, bits int) (done, used int) {
 	for done < groups && used <= last {
 		from := used

@@ -57,7 +57,7 @@ func (v variant) vec() reg.VecVirtual {
 	return YMM()
 }
 
-// bank is the registers of data of a function: both of its halves use the same.
+// bank returns the data registers of a function: both of its halves use the same ones.
 func (v variant) bank(elem int) (r []reg.VecVirtual, spare reg.VecVirtual) {
 	for range max(8, elem) {
 		r = append(r, v.vec())
@@ -73,7 +73,7 @@ func (v variant) move(from, to Op) {
 	}
 }
 
-// moveLow is for the first lane.
+// moveLow moves the first lane.
 func (v variant) moveLow(from, to Op) {
 	if v.size == 64 {
 		VMOVDQU64(from, to)
@@ -82,7 +82,7 @@ func (v variant) moveLow(from, to Op) {
 	}
 }
 
-// pass interleaves the registers' bytes once. It uses up spare, and leaves another register free.
+// pass interleaves the registers' bytes once. It overwrites spare, and leaves another register free.
 func (v variant) pass(in []reg.VecVirtual, spare reg.VecVirtual) ([]reg.VecVirtual, reg.VecVirtual) {
 	out := make([]reg.VecVirtual, len(in))
 	half := len(in) / 2
@@ -96,7 +96,7 @@ func (v variant) pass(in []reg.VecVirtual, spare reg.VecVirtual) ([]reg.VecVirtu
 	return out, spare
 }
 
-// passes does n of them. The registers come out in another order, the spare one among them.
+// passes does n passes. The registers are returned in another order, with another spare one.
 func (v variant) passes(n int, in []reg.VecVirtual, spare reg.VecVirtual) ([]reg.VecVirtual, reg.VecVirtual) {
 	for range n {
 		in, spare = v.pass(in, spare)
@@ -134,7 +134,7 @@ func (x rows) row(k int) Mem {
 
 func (x rows) nextByte() { LEAQ(Mem{Base: x.p, Index: x.w, Scale: 8}, x.p) }
 
-// swapBits exchanges the number of the register for the place of the bit in the byte: 8×8 bits, in all bytes.
+// swapBits exchanges the number of the register for the position of the bit in the byte: 8×8 bits, in all bytes.
 func (v variant) swapBits(r []reg.VecVirtual, t reg.VecVirtual, masks [3]reg.VecVirtual) {
 	for step, shift := range []int{1, 2, 4} {
 		for i := range 8 {
@@ -152,7 +152,7 @@ func (v variant) swapBits(r []reg.VecVirtual, t reg.VecVirtual, masks [3]reg.Vec
 	}
 }
 
-// consts loads what the exchange of bits needs.
+// consts loads the constants for the exchange of bits.
 func (v variant) consts() (masks [3]reg.VecVirtual, flip reg.VecVirtual) {
 	if v.gfni {
 		flip = v.vec()
@@ -199,7 +199,8 @@ func (v variant) header(name string, elem int) (dst, src, width, tmp reg.Registe
 	return dst, src, width, tmp
 }
 
-// loop does body for off = 0, V, 2V … width-V; the last one may overlap the one before, and writes the same again.
+// loop emits body for off = 0, V, 2V … width-V; the last step may overlap the previous one, and writes the same bytes
+// again.
 func (v variant) loop(width reg.Register, body func(off reg.Register)) {
 	off, last := GP64(), GP64()
 	XORQ(off, off)
@@ -323,7 +324,7 @@ func (v variant) transpose(elem int) {
 		for k := range e {
 			v.loadLanes(e[k], elem, Mem{Base: q, Disp: 16 * k})
 		}
-		back := 0 // passes that with the log2(elem) on the way there make a whole turn
+		back := 0 // passes that complete a full turn together with the log2(elem) passes of the other direction
 		if elem > 1 {
 			back = 4
 		}
@@ -345,7 +346,7 @@ func (v variant) transpose(elem int) {
 		for k := range r {
 			v.move(Mem{Base: t, Disp: k * elem * v.size}, r[k])
 			if v.gfni {
-				VGF2P8AFFINEQB(Imm(0), r[k], flip, r[k]) // the elements of a byte come out backwards
+				VGF2P8AFFINEQB(Imm(0), r[k], flip, r[k]) // the elements of a byte come out in reverse order
 				VGF2P8AFFINEQB(Imm(0), flip, r[k], r[k])
 			}
 		}

@@ -99,8 +99,8 @@ func expand(width int, k, z Op) {
 	}
 }
 
-// tables are which value each slot gets: picks as 8 bytes for the 8 slots of a byte of bits, quads as the numbers of
-// two lanes of 4 bytes for each of the 4 slots of half a byte.
+// tables returns the values that each slot gets: picks has 8 bytes for the 8 slots of a byte of bits, quads the numbers
+// of two lanes of 4 bytes for each of the 4 slots of half a byte.
 func tables() (picks, quads Mem) {
 	picks = GLOBL("picks", RODATA|NOPTR)
 	for bits := range 256 {
@@ -183,7 +183,7 @@ func spreadAVX2(width int, picks, quads Mem) {
 	RET()
 }
 
-// lanes permutes lanes of 4 bytes as pick says.
+// lanes permutes lanes of 4 bytes by pick.
 func lanes(y, pick reg.VecVirtual, from, to Mem) {
 	VPERMD(from, pick, y)
 	VPSRAD(Imm(31), pick, pick)

@@ -46,8 +46,8 @@ func main() {
 	Generate()
 }
 
-// vbmi loads what the steps need, and returns the function that generates one: of values decoded to width bytes, in
-// lanes of lane bytes.
+// vbmi loads the operands of the steps, and returns the function that generates a step, for values decoded to width
+// bytes, in lanes of lane bytes.
 func vbmi(lane, width int, dst, src, stride, t reg.Register) func() {
 	places, shifts, mask, v := ZMM(), ZMM(), ZMM(), ZMM()
 	VMOVDQU64(Mem{Base: t}, places)
@@ -77,7 +77,7 @@ func vbmi(lane, width int, dst, src, stride, t reg.Register) func() {
 	}
 }
 
-// avx2 is the same in two registers, of two quarters each.
+// avx2 is vbmi in two registers of two quarters each.
 func avx2(lane, width int, dst, src, stride, t reg.Register) func() {
 	var quarters [4]reg.GPVirtual
 	for i := range quarters {

@@ -76,7 +76,7 @@ type decoder struct {
 	next            reg.GPVirtual  // where the last varint of the group ends
 	b, at           reg.VecVirtual // the 64 bytes, and where varints end in them, from this group on
 	before, ends    reg.VecVirtual // where the varints end: of the group before, and of this
-	begins, size, x reg.VecVirtual // where those of this group begin, how long they are less one, and what they are
+	begins, size, x reg.VecVirtual // of this group: where the varints begin, their lengths minus one, and their values
 	k, bad          reg.OpmaskVirtual
 }
 
@@ -125,7 +125,7 @@ func begin(name string, width, most int, c consts) *decoder {
 	return d
 }
 
-// find finds where the varints of 64 bytes end, and how many groups that is.
+// find finds the ends of the varints in 64 bytes, and the number of groups.
 func (d *decoder) find() {
 	d.b, d.k, d.at, d.before = ZMM(), K(), ZMM(), ZMM()
 	VMOVDQU64(Mem{Base: d.src, Index: d.pos, Scale: 1}, d.b)
@@ -141,7 +141,7 @@ func (d *decoder) find() {
 	VMOVDQA64(d.minus, d.before)
 }
 
-// bounds finds where the varints of the next group begin and end; none may be too long.
+// bounds finds where the varints of the next group begin and end; a varint that is too long ends decoding.
 func (d *decoder) bounds() {
 	d.next = GP64()
 	VMOVQ(d.at.AsX(), d.next)
@@ -157,8 +157,8 @@ func (d *decoder) bounds() {
 	JNZ(LabelRef(d.name + "odd"))
 }
 
-// join brings the bytes of each varint to its lane, without what is after it and their highest bits, and puts these
-// together; none may be too large.
+// join moves the bytes of each varint to its lane, without later bytes and the highest bits, and combines them; a value
+// that is too large ends decoding.
 func (d *decoder) join() {
 	x, keep := ZMM(), ZMM()
 	VPSHUFB(d.copies, d.begins, x)
@@ -198,7 +198,7 @@ func (d *decoder) unzigzag() {
 	ADDQ(Imm(uint64(8*d.width)), d.dst)
 }
 
-// advance moves on to the next group, of these 64 bytes or of the next.
+// advance moves to the next group, in these 64 bytes or the next.
 func (d *decoder) advance() {
 	LEAQ(Mem{Base: d.next, Disp: 1}, d.taken)
 	INCQ(d.done)
