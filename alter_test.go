@@ -31,7 +31,7 @@ var altering = []alteringOption{
 	{"carbon", "nulls=merge", "", map[string]int64{"texts": 2}, []string{"texts"}},
 }
 
-// alteredRows are five rows; times are after 1970, which formats 1 and 2 of CarbonData require.
+// alteredRows returns five rows; times are after 1970, as CarbonData's formats 1 and 2 require.
 func alteredRows(t *testing.T, names ...string) arrow.RecordBatch {
 	t.Helper()
 	ns := &arrow.TimestampType{Unit: arrow.Nanosecond, TimeZone: "UTC"}
@@ -55,8 +55,8 @@ func alteredRows(t *testing.T, names ...string) arrow.RecordBatch {
 	return rows
 }
 
-// TestAltered: every writer with an option that changes values reports the columns and how many values it changes, also
-// without a check; the check compares the changed timestamps.
+// TestAltered: every writer with an option that changes values reports the columns and the number of changed values,
+// even without a check; the check compares the changed timestamps.
 func TestAltered(t *testing.T) {
 	for _, x := range altering {
 		names := []string{"ns", "list", "us", "ms"}

@@ -10,8 +10,8 @@ import (
 	"stoa"
 )
 
-// TestCountIsTheScans: where metadata say how many rows there are, Count still gives what scanning gives, and ends with
-// an error where that does: of small files with every bit of their first and last bytes turned over.
+// TestCountIsTheScans: if metadata give the number of rows, Count still returns what scanning returns, and an error
+// where scanning does: for small files with every bit of their first and last bytes flipped.
 func TestCountIsTheScans(t *testing.T) {
 	ctx, dir := context.Background(), t.TempDir()
 	same, refused, least, step := 0, 0, 3000, 1
@@ -47,7 +47,7 @@ func TestCountIsTheScans(t *testing.T) {
 	}
 }
 
-// countAndScan compares the two, and reports whether there was a number of rows at all.
+// countAndScan compares the two, and reports whether either returned a number of rows.
 func countAndScan(ctx context.Context, t *testing.T, file, name string, at, bit int) bool {
 	tb, err := stoa.Open(ctx, file, stoa.OpenOptions{})
 	if err != nil {

@@ -91,7 +91,7 @@ func TestDictionariesAreTheirValues(t *testing.T) {
 			continue
 		}
 		var values arrow.Array
-		for values == nil || values.Len() == 0 { // array.Concatenate takes no fixed-size binary of no values
+		for values == nil || values.Len() == 0 { // array.Concatenate does not support fixed-size binary without values
 			values = formattest.RandomTable(r, formattest.TableOptions{Rows: 40, Micros: true,
 				Fields: []arrow.Field{{Name: "v", Type: typ, Nullable: true}}}).Batch.Column(0)
 		}

@@ -58,7 +58,7 @@ func TestRepeatedNames(t *testing.T) {
 	}
 }
 
-// warnings are the codes of the findings of verification above notes.
+// warnings returns the codes of the findings of verification above notes.
 func warnings(t *testing.T, name string) (codes []string) {
 	t.Helper()
 	for f, err := range Verify(t.Context(), name, OpenOptions{Formats: provable}) {

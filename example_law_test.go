@@ -59,7 +59,8 @@ func TestEveryVerbHasAnExample(t *testing.T) {
 	}
 }
 
-// verbOf is the name of a function as in the name of its example, if it is exported and its first parameter is ctx.
+// verbOf returns the name of a function as in the name of its example, if it is exported and its first parameter is
+// ctx.
 func verbOf(fn *ast.FuncDecl) (string, bool) {
 	if params := fn.Type.Params.List; !fn.Name.IsExported() || len(params) == 0 || len(params[0].Names) == 0 ||
 		params[0].Names[0].Name != "ctx" {

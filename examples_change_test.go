@@ -99,7 +99,7 @@ func ExampleChanger_Update() {
 	// 4 rows of id, country
 }
 
-// Merge puts rows in the place of those that have the same key, and adds the others.
+// Merge replaces the rows that have the same key, and adds the others.
 func ExampleChanger_Merge() {
 	withVisits(func(ctx context.Context, c *stoa.Changer) {
 		b, _, err := array.RecordFromJSON(memory.DefaultAllocator, visitColumns,
@@ -117,7 +117,7 @@ func ExampleChanger_Merge() {
 // DisableDependents marks the views over a table as out of date, which changes of its rows make them.
 func ExampleChanger_DisableDependents() {
 	inTemp(func(ctx context.Context, dir string) {
-		views := filepath.Join(dir, "_system", "mv_status") // where CarbonData keeps which views there are
+		views := filepath.Join(dir, "_system", "mv_status") // where CarbonData lists the views
 		ok(os.Mkdir(filepath.Dir(views), 0o777))
 		ok(os.WriteFile(views, []byte(`[{"identifier":{"databaseName":"default","tableName":"by_country"},`+
 			`"status":"ENABLED"}]`), 0o666))
@@ -135,7 +135,7 @@ func ExampleChanger_DisableDependents() {
 	// 2 rows of id, country
 }
 
-// Rename moves the table; the Changer stands for the new name then.
+// Rename moves the table; the Changer then has the new name.
 func ExampleChanger_Rename() {
 	inTemp(func(ctx context.Context, dir string) {
 		from, to := filepath.Join(dir, "visits"), filepath.Join(dir, "calls")
@@ -162,7 +162,7 @@ func ExampleChanger_DeleteSegments() {
 	// 2 rows of id, country
 }
 
-// AddColumn gives rows that are there a value, or null.
+// AddColumn gives existing rows a value, or null.
 func ExampleChanger_AddColumn() {
 	withVisits(func(ctx context.Context, c *stoa.Changer) {
 		none := "0"
@@ -236,7 +236,7 @@ func ExampleChanger_Drop() {
 	// true
 }
 
-// Copy takes pages as they are, without decoding them; why says why it did not.
+// Copy copies pages without decoding them; why is the reason if it did not.
 func ExampleCopy() {
 	inTemp(func(ctx context.Context, dir string) {
 		name := filepath.Join(dir, "people.parquet")

@@ -24,7 +24,7 @@ import (
 	"stoa/store"
 )
 
-// Tables that CarbonData 2.3.0, Avro 1.12.2, and an encoder from RED1's document wrote.
+// Tables written by CarbonData 2.3.0, Avro 1.12.2, and an encoder made from RED1's document.
 const (
 	carbonTable = "corpus/carbon/2.3.0/managed/managed_del"
 	avroFile    = "corpus/trevni/v1.12.2/avro_arrays.trv"

@@ -14,8 +14,8 @@ import (
 	"stoa/store"
 )
 
-// oddTable has strings that are not UTF-8 in rows 2 and 5 of every column but the first, and under a null in
-// row 3; it is a slice of a longer one.
+// oddTable returns a table with strings that are not UTF-8 in rows 2 and 5 of every column but the first, and under a
+// null in row 3; it is a slice of a longer table.
 func oddTable(t *testing.T) arrow.RecordBatch {
 	t.Helper()
 	str := arrow.BinaryTypes.String
@@ -68,7 +68,7 @@ func appendText(b array.Builder, s string) {
 	}
 }
 
-// without is b without column i.
+// without returns b without column i.
 func without(b arrow.RecordBatch, i int) arrow.RecordBatch {
 	fields := slices.Delete(slices.Clone(b.Schema().Fields()), i, i+1)
 	return array.NewRecordBatch(arrow.NewSchema(fields, nil), slices.Delete(slices.Clone(b.Columns()), i, i+1),
@@ -86,9 +86,9 @@ func TestTextIsUTF8(t *testing.T) {
 		switch {
 		case f.Create == nil:
 			continue
-		case to == "cfile": // has no null structs, and no string_view
+		case to == "cfile": // does not support null structs and string_view
 			rec = without(without(rec, 6), 3)
-		case to == "redfile": // no string_view
+		case to == "redfile": // does not support string_view
 			rec = without(rec, 3)
 		}
 		tree := store.NewMemory(nil)

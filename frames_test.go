@@ -18,7 +18,7 @@ import (
 	"stoa/vec"
 )
 
-// maxFrames is the largest number of functions from Table.Scan to the one that calls a format's decoder, both included.
+// maxFrames is the maximum number of functions from Table.Scan to the one that calls a format's decoder, both included.
 const maxFrames = 8
 
 // tallestStack is the deepest stack of calls to any decoder, as names of functions.
@@ -60,7 +60,7 @@ func (r stackReader) Chunk(ctx context.Context, g format.RowGroup, col int, rows
 	return stackChunk{c, r.stack}, nil
 }
 
-// Decode does not look at dictionaries, which are read before the first page that needs them.
+// Decode ignores dictionaries, which are read before the first page that needs them.
 func (c stackChunk) Decode(t *format.Task, dst *vec.Vector) error {
 	if d, ok := c.Dict(); !ok || !slices.Equal(d.Spans, t.Page.Spans) {
 		c.stack.look()
@@ -107,7 +107,7 @@ func TestTheWayToADecoderIsShort(t *testing.T) {
 		t.Run(f.Name, func(t *testing.T) {
 			var stack tallestStack
 			rec := rec
-			if f.Name == "cfile" { // it holds no lists
+			if f.Name == "cfile" { // it does not support lists
 				rec = array.NewRecordBatch(arrow.NewSchema(sc.Fields()[:1], nil), flat, rec.NumRows())
 			}
 			open := f.Open

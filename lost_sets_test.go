@@ -58,8 +58,8 @@ func TestFilesOfLostSets(t *testing.T) {
 	}
 }
 
-// TestTablesWithSummaries: a summary does not keep the files of its directory from being verified, and that it is no
-// table by itself is no finding.
+// TestTablesWithSummaries: a summary does not prevent verification of the files in its directory, and it is no finding
+// that a summary alone is not a table.
 func TestTablesWithSummaries(t *testing.T) {
 	for _, writer := range []string{"pyarrow", "fastparquet"} {
 		dir := filepath.Join("format/parquet/testdata", "summary."+writer)

@@ -16,7 +16,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// TestMisuse: what a program gets wrong is an error of class Invalid, neither a panic nor a table without rows.
+// TestMisuse: programming mistakes give an error of class Invalid, neither a panic nor a table without rows.
 func TestMisuse(t *testing.T) {
 	ctx := t.Context()
 	const name = "corpus/kudu/1.18.1/key_string/k.ck.cfile"
@@ -54,7 +54,7 @@ func TestMisuse(t *testing.T) {
 	}
 }
 
-// scanned is how many rows a scan gives.
+// scanned returns the number of rows that a scan yields.
 func scanned(scan iter.Seq2[arrow.RecordBatch, error]) (n int64, err error) {
 	for b, err := range scan {
 		if err != nil {
@@ -65,8 +65,8 @@ func scanned(scan iter.Seq2[arrow.RecordBatch, error]) (n int64, err error) {
 	return n, nil
 }
 
-// TestChangesAreLocal: a table in a tree that is not the local file system is not changed, nor is the table of the same
-// name that is.
+// TestChangesAreLocal: a table in a tree other than the local file system is not changed, nor is the local table of the
+// same name.
 func TestChangesAreLocal(t *testing.T) {
 	ctx := t.Context()
 	const place = "corpus/carbon/2.3.0/managed/managed_gsort"

@@ -17,8 +17,8 @@ import (
 	"stoa/store"
 )
 
-// namedTable is a table of two rows with an integer column and, if nested, a struct column with a field, of the given
-// names.
+// namedTable returns a table of two rows with an integer column and, if nested, a struct column with a field, of the
+// given names.
 func namedTable(flat, below string, nested bool) arrow.RecordBatch {
 	b := array.NewInt32Builder(memory.DefaultAllocator)
 	b.AppendValues([]int32{1, 2}, nil)

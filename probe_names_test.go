@@ -10,8 +10,8 @@ import (
 	"stoa/store"
 )
 
-// TestWeakMarksAgainstNames: bytes that may be the beginning of an Arrow stream, and are no more than that, do not make
-// one of what is named as a text; under a name that says nothing they may, and a file that is one is one by any name.
+// TestWeakMarksAgainstNames: bytes that only might be the beginning of an Arrow stream do not make a file one if its
+// name is that of a text; under an unknown name they may, and a real stream is recognized under any name.
 func TestWeakMarksAgainstNames(t *testing.T) {
 	weak := append([]byte{0xff, 0xff, 0xff, 0xff, 0x10, 0, 0, 0}, make([]byte, 64)...)
 	probe := func(name string) (*format.Format, error) {

@@ -91,7 +91,7 @@ func TestOutputsAreChecked(t *testing.T) {
 	}
 }
 
-// sound checks that verification passes what was written.
+// sound checks that verification passes the output.
 func sound(t *testing.T, name, what string) {
 	t.Helper()
 	for f, err := range Verify(t.Context(), name, OpenOptions{Formats: provable}) {
@@ -132,7 +132,7 @@ func written(ctx context.Context, name string, b arrow.RecordBatch, o CreateOpti
 	return w.Close(ctx)
 }
 
-// alteringRows is a format whose writer alters a batch.
+// alteringRows returns a format whose writer alters a batch.
 func alteringRows(f format.Format, change func(b arrow.RecordBatch) arrow.RecordBatch) format.Format {
 	create := f.Create
 	f.Create = func(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions) (format.Writer, error) {
@@ -227,7 +227,7 @@ func TestWrongOutputsStayInvisible(t *testing.T) {
 	}
 }
 
-// TestDamagedOutputsStayInvisible: an output of which a byte changes on its way to the sink never becomes visible.
+// TestDamagedOutputsStayInvisible: an output with a byte that changed on its way to the sink never becomes visible.
 func TestDamagedOutputsStayInvisible(t *testing.T) {
 	ctx := context.Background()
 	b := provenBatch(9, 300, arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Int32)

@@ -110,7 +110,7 @@ func fill(v reflect.Value) {
 	}
 }
 
-// countedRows is a batch of one column with n rows.
+// countedRows returns a batch of one column with n rows.
 func countedRows(n int) arrow.RecordBatch {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64}}, nil)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, sc)

@@ -15,7 +15,7 @@ import (
 	"stoa/store"
 )
 
-// adviseRows is a table whose columns are best written in different ways.
+// adviseRows returns a table whose columns are best written in different ways.
 func adviseRows(n int) arrow.RecordBatch {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	item := arrow.ListOf(arrow.PrimitiveTypes.Int32)
@@ -42,8 +42,8 @@ func adviseRows(n int) arrow.RecordBatch {
 	return b.NewRecordBatch()
 }
 
-// TestAdviceIsWhatConvertGives: what is promised of a column, and of all, is what converting with those options gives:
-// to a hundredth if all rows were measured, to a twentieth by a sample of a quarter of them.
+// TestAdviceIsWhatConvertGives: converting with the advised options gives the promised sizes, per column and in total:
+// to a hundredth if all rows were measured, to a twentieth for a sample of a quarter of them.
 func TestAdviceIsWhatConvertGives(t *testing.T) {
 	rows := adviseRows(60000)
 	defer rows.Release()
@@ -103,7 +103,7 @@ func TestAdviceIsWhatConvertGives(t *testing.T) {
 						t.Errorf("%s, %v: promised %+v, is %+v", to, x.Opts, d, c)
 					}
 				}
-				// the line that is printed converts with these options: that may not copy the pages as they are
+				// the printed command converts with these options, and may not copy the pages unchanged
 				as := stoa.CreateOptions{To: to, Opts: x.Opts}
 				why, err := src.Copies(t.Context(), stoa.ScanSpec{}, "out."+to, as)
 				if err != nil || why == "" {
@@ -122,7 +122,7 @@ func far(a, b int64, off float64) bool {
 	return float64(a) > float64(b)*(1+off) || float64(a) < float64(b)*(1-off)
 }
 
-// TestAdviceIsRefusedByName: of what has no pages by column, and of what has no compressions.
+// TestAdviceIsRefusedByName: formats without pages per column, and formats without compression, are refused by name.
 func TestAdviceIsRefusedByName(t *testing.T) {
 	tree := store.NewMemory(map[string][]byte{"a.csv": []byte("n\n1\n2\n")})
 	src, err := stoa.Open(t.Context(), "a.csv", stoa.OpenOptions{Tree: tree})

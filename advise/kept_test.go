@@ -12,8 +12,8 @@ import (
 	"stoa/store"
 )
 
-// TestAdviceKeeps: what a table has besides rows an output has, too, that is written as the advice says: Bloom filters,
-// an order, encryption. Where it cannot, the advice says so.
+// TestAdviceKeeps: properties of a table besides its rows, such as Bloom filters, an order or encryption, are kept in
+// output written with the advice; if that is impossible, the advice reports it.
 func TestAdviceKeeps(t *testing.T) {
 	rows := adviseRows(3000)
 	defer rows.Release()
@@ -28,7 +28,7 @@ func TestAdviceKeeps(t *testing.T) {
 	}
 	for _, c := range []struct {
 		opts       map[string]string
-		keys, lost string // the file of keys that it is read with; an option that is given up
+		keys, lost string // the key file for reading it; an option that is given up
 	}{
 		{map[string]string{}, "", ""},
 		{map[string]string{"bloom": "key,list.list.element", "sorting-columns": "key"}, "", ""},

@@ -69,7 +69,8 @@ func TestJoinPath(t *testing.T) {
 	}
 }
 
-// TestWhatIsNoDamage: a budget and wrong use are none, whatever wraps them; and a system's error is none of the file's.
+// TestWhatIsNoDamage: exceeded budgets and wrong usage are not damage, however they are wrapped; and errors of the
+// system are not damage of the file.
 func TestWhatIsNoDamage(t *testing.T) {
 	limit := fmt.Errorf("t: %w", fault.Limitf(fault.Span{}, "", "too much"))
 	for _, c := range []struct {

@@ -203,7 +203,7 @@ func naiveFloats(c float64, v Value, t arrow.DataType) int {
 	return new(big.Rat).SetFloat64(c).Cmp(r)
 }
 
-// naiveRound is the float of type t that is nearest to r.
+// naiveRound returns the float of type t that is nearest to r.
 func naiveRound(r *big.Rat, t arrow.DataType) float64 {
 	switch t.ID() {
 	case arrow.FLOAT64:

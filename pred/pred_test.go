@@ -20,7 +20,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "rewrite testdata/errors.txt")
 
-// TestBind: predicates and what Bind makes of them, as text; "" is an error.
+// TestBind: predicates and the result of Bind, as text; "" is an error.
 func TestBind(t *testing.T) {
 	for _, c := range [][2]string{
 		{"i8 < 1000", "i8 not in ()"},

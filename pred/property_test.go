@@ -87,7 +87,7 @@ func TestEvalIsNaive(t *testing.T) {
 	})
 }
 
-// genBounds are correct bounds of a column, of which some may be unknown.
+// genBounds returns correct bounds of a column, some of which may be unknown.
 func genBounds(t *rapid.T, tab *testTable, path string) *Bounds {
 	d := domainOf(typeOf(path))
 	b := &Bounds{Rows: int64(tab.n), NoNaN: true}
@@ -291,7 +291,8 @@ func TestEvalDictIsEval(t *testing.T) {
 	})
 }
 
-// A value that is not a dictionary, in another layout, and given for a struct or for its field, is the same.
+// The same values, other than dictionaries, in another layout, and passed as part of a struct or as its field, give the
+// same result.
 func TestEvalLayouts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tab := makeTable(t, 70, []string{"ds", "di", "s", "bin"})

@@ -230,7 +230,7 @@ func fillText(t *rapid.T, b array.Builder) any {
 	case *array.LargeStringBuilder:
 		b.Append(s)
 	case *array.StringViewBuilder:
-		s += s + s + s + s // beyond the twelve bytes that views hold themselves, for some
+		s += s + s + s + s // for some, beyond the twelve bytes that views store inline
 		b.Append(s)
 	case *array.FixedSizeBinaryBuilder:
 		v := append([]byte(s), 0, 0)[:2]
@@ -375,7 +375,7 @@ func (tab *testTable) structs(t *rapid.T, n, skip, nulls int) arrow.Array {
 
 func (tab *testTable) col(path string) arrow.Array { return tab.arrs[path] }
 
-// naive are the truth values of e.
+// naive returns the truth values of e.
 func (tab *testTable) naive(e *Expr) []*bool {
 	out := make([]*bool, tab.n)
 	for i := range out {
@@ -390,7 +390,7 @@ func (tab *testTable) naive(e *Expr) []*bool {
 	return out
 }
 
-// cellValue is a cell as a Value.
+// cellValue returns a cell as a Value.
 func cellValue(c any, d domain) Value {
 	switch c := c.(type) {
 	case bool:
@@ -558,7 +558,7 @@ func genPattern(t *rapid.T) ([]Value, string) {
 	return []Value{String(s)}, esc
 }
 
-// naiveHalf is the value of a float of 16 bits. (arrow-go v18.8.0 gets those below 2^-14 wrong.)
+// naiveHalf returns the value of a float of 16 bits. (arrow-go v18.8.0 gets those below 2^-14 wrong.)
 func naiveHalf(h uint16) float64 {
 	sign := 1 - 2*float64(h>>15)
 	switch exp, frac := int(h>>10&31), float64(h&1023)/1024; {

@@ -13,8 +13,8 @@ import (
 	"stoa/store"
 )
 
-// asEnding is the environment variable that names one of endings: the test's own program is started again for it, since
-// AbortAll stops the whole process from writing.
+// asEnding is the environment variable that names one of endings: the test's own program is started again for it,
+// because AbortAll stops the whole process from writing.
 const asEnding = "STOA_TEST_ENDING"
 
 func TestMain(m *testing.M) {
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// endings are what a process is doing when it calls AbortAll and ends, each in a directory of its own.
+// endings are the actions of a process that calls AbortAll and ends, each in a directory of its own.
 var endings = map[string]func(dir string) error{
 	"between two files": func(dir string) error {
 		s := store.Local{}.Sink(filepath.Join(dir, "out"), nil)
@@ -120,7 +120,7 @@ var endings = map[string]func(dir string) error{
 		}
 		o.Close()
 		go s.Commit(ctx)
-		for { // until the new directory is there, and the old one is being removed
+		for { // until the new directory exists, and the old one is being removed
 			if _, err := os.Lstat(filepath.Join(out, "new")); err == nil {
 				break
 			}

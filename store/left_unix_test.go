@@ -11,8 +11,8 @@ import (
 	"stoa/store"
 )
 
-// TestScratchOfKilledRuns: what a run leaves that is killed just after it made its scratch file, before the file has no
-// name any more, the next run to the same place removes, and no other one.
+// TestScratchOfKilledRuns: a run that is killed just after it created its scratch file, before the file's name was
+// removed, leaves a file that only the next run to the same place removes.
 func TestScratchOfKilledRuns(t *testing.T) {
 	for _, base := range []string{"out", strings.Repeat("o", 220)} {
 		dir := t.TempDir()

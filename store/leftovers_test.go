@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestLeftoversOfLargeDirectories: what a killed run has left is found in a directory of any size, and a large one is
+// TestLeftoversOfLargeDirectories: files of a killed run are found in a directory of any size, and a large directory is
 // listed rarely.
 func TestLeftoversOfLargeDirectories(t *testing.T) {
 	dir := t.TempDir()

@@ -12,7 +12,7 @@ import (
 	"stoa/store"
 )
 
-// walked are all files below dir, as NAME=CONTENT.
+// walked returns all files below dir, as NAME=CONTENT.
 func walked(t *testing.T, tree store.Tree, dir string) (out []string) {
 	t.Helper()
 	for info, err := range tree.List(context.Background(), dir) {

@@ -19,7 +19,7 @@ import (
 
 var ctx = context.Background()
 
-// sinks are all kinds of sink, each with a function that returns the files that exist.
+// sinks returns all kinds of sinks, each with a function that returns the existing files.
 func sinks(t *testing.T) map[string]func() (s store.Sink, see func() map[string]string) {
 	return map[string]func() (store.Sink, func() map[string]string){
 		"local": func() (store.Sink, func() map[string]string) {
@@ -315,7 +315,7 @@ func TestPastTheCache(t *testing.T) {
 	}
 }
 
-// slow returns at most 1,000 bytes a read, and counts them.
+// slow returns at most 1,000 bytes per read, and counts the reads.
 type slow struct {
 	left, given int
 }

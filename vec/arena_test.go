@@ -2,8 +2,8 @@ package vec
 
 import "testing"
 
-// TestArenaBlocks: an arena of which little is used holds little; after repeated heavy use and Reset it keeps one block
-// of the usual size, and no larger one.
+// TestArenaBlocks: a little-used arena holds little memory; after repeated heavy use and Reset it keeps one block of
+// the usual size, and no larger one.
 func TestArenaBlocks(t *testing.T) {
 	held := func(a *Arena) (n int) {
 		for _, b := range a.blocks {

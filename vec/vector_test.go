@@ -13,7 +13,7 @@ import (
 	"stoa/vec"
 )
 
-// show is an Arrow array in the form of the model.
+// show returns an Arrow array in the form of the model.
 func show(a arrow.Array) []string {
 	out := make([]string, a.Len())
 	for i := range out {
@@ -53,7 +53,7 @@ func appendCells(r *rand.Rand, v *vec.Vector, n int, dict *vec.Vector, dictText 
 		}
 	case arrow.STRING:
 		if r.IntN(2) == 0 {
-			v.ExtendCodes(n, dict) // and once more, into the same memory
+			v.ExtendCodes(n, dict) // and again, into the same memory
 			v.ExtendCodes(0, dict)
 			v.Truncate(at)
 			codes := v.ExtendCodes(n, dict)

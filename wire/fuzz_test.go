@@ -8,9 +8,9 @@ import (
 	"stoa/region"
 )
 
-// FuzzCursor reads bytes with any sequence of reads: a byte of ops is one, what it wants with it is in its
-// upper bits. Every field reported lies in the cursor's bytes and after the one before; after an error every read
-// gives zero and nothing moves.
+// FuzzCursor reads bytes with an arbitrary sequence of reads: each byte of ops is one read, with its arguments in the
+// upper bits. Every reported field lies in the cursor's bytes and after the previous one; after an error every read
+// returns zero and nothing moves.
 func FuzzCursor(f *testing.F) {
 	f.Add([]byte("\x01\x02\x03\x04\x80\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x05hello"),
 		[]byte{0, 1, 2, 3, 4, 5, 6, 0x17, 0x28, 0x39}, true)
@@ -52,7 +52,7 @@ func FuzzCursor(f *testing.F) {
 	})
 }
 
-// read is one read; zero says that it gave nothing.
+// read performs one read; zero reports that it returned nothing.
 func read(t *testing.T, c *Cursor, op byte, n int) (zero bool) {
 	switch op {
 	case 0:

@@ -13,8 +13,8 @@ import (
 	"stoa/store/remote/remotetest"
 )
 
-// TestCache: what was read of an address once comes from the cache, also for several processes at a time, and also
-// where the cache is damaged or too small; an object that changed is read anew, and no secret is in the cache.
+// TestCache: bytes of an address that were read once come from the cache, also with several processes at a time, and
+// with a damaged or too small cache; a changed object is read again, and the cache contains no secret.
 func TestCache(t *testing.T) {
 	dir, name, want := managed(t)
 	s3 := &remotetest.S3{Dir: filepath.Dir(dir)}
@@ -38,7 +38,7 @@ func TestCache(t *testing.T) {
 		}
 	}
 	read("first", 1000)
-	all := gets.Load() // some of these may end with the verb: nobody waits for what is read along
+	all := gets.Load() // some of these may end with the verb: nobody waits for data that is read ahead
 	read("second", all/2)
 	kept := keysOf(t, cache)
 	if len(kept) == 0 {

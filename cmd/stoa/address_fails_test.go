@@ -11,7 +11,7 @@ import (
 	"stoa/store/remote/remotetest"
 )
 
-// failing gives what h does, but for one request, or all from it on, whose connection is reset.
+// failing answers like h, except that one request, or all from it on, have their connection reset.
 type failing struct {
 	http.Handler
 	from, to, n int64
@@ -24,8 +24,8 @@ func (f *failing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.Handler.ServeHTTP(w, r)
 }
 
-// TestEachRequestFails: whichever request of a store fails, alone or with all after it, an address gives all rows and
-// status 0, or an error that names the object, and status 1: never another reading of what lies there.
+// TestEachRequestFails: whichever request to a store fails, alone or with all later ones, an address returns all rows
+// and status 0, or an error that names the object, and status 1: never another interpretation of its contents.
 func TestEachRequestFails(t *testing.T) {
 	for _, uri := range []string{"../../corpus/carbon/2.3.0/managed/managed_del", "../../corpus/kudu/1.18.1/d_minor"} {
 		dir, name := bucketOf(t, uri)

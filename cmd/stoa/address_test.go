@@ -26,10 +26,10 @@ const (
 	testSecret = "this+is/the+secret+of+the+test"
 )
 
-// The library waits after a failed request though it does not repeat it.
+// The library waits after a failed request although it does not repeat it.
 func init() { minio.DefaultRetryUnit = time.Microsecond }
 
-// asS3 has s3:// addresses answered by a server.
+// asS3 lets a server answer s3:// addresses.
 func asS3(t *testing.T, h http.Handler) {
 	t.Helper()
 	cli.RemoteOptions = remote.Options{Wait: 20 * time.Microsecond}
@@ -44,7 +44,7 @@ func asS3(t *testing.T, h http.Handler) {
 	}
 }
 
-// bucketOf copies a source into a new directory, and returns that and the source's name in it.
+// bucketOf copies a source into a new directory, and returns that directory and the source's name in it.
 func bucketOf(t *testing.T, uri string) (dir, name string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "bucket")
@@ -75,7 +75,7 @@ func bucketOf(t *testing.T, uri string) (dir, name string) {
 	return dir, name
 }
 
-// said is all that a command says, and its status; what it calls a place is called BUCKET.
+// said returns all output of a command, and its status, with the place replaced by BUCKET.
 func said(place string, args ...string) string {
 	var out, errs bytes.Buffer
 	status := run(context.Background(), args, strings.NewReader(""), &out, &errs)
@@ -88,8 +88,8 @@ var verbsOfAddresses = [][]string{{"cat", "-f", "jsonl"}, {"ls", "-f", "json"}, 
 	{"verify", "--deep", "-f", "jsonl"}, {"describe"}, {"stats", "-f", "json"}, {"schema"},
 	{"convert", "-q", "--to", "csv", "-o", "-"}}
 
-// TestAddresses: an address says what the same files on a disk say, in every format, by every verb, over S3 and over
-// the web, with faults on the way, and from a server that knows no ranges.
+// TestAddresses: an address gives the same output as the same files on a disk, in every format, with every verb, over
+// S3 and over the web, with faults on the way, and from a server without range requests.
 func TestAddresses(t *testing.T) {
 	read := 0
 	for i, src := range faultSources(t) {
@@ -140,7 +140,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// firstDifference is the first line in which two texts differ.
+// firstDifference returns the first line in which two texts differ.
 func firstDifference(got, want string) string {
 	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
 	for i := range g {
@@ -151,15 +151,15 @@ func firstDifference(got, want string) string {
 	return "got  less than wanted: " + w[len(g)]
 }
 
-// managed is a table of many objects in a bucket, and what cat says of it.
+// managed makes a table of many objects in a bucket, and returns the output of cat.
 func managed(t *testing.T) (dir, name, want string) {
 	t.Helper()
 	dir, name = bucketOf(t, "../../corpus/carbon/2.3.0/managed/managed_del")
 	return dir, name, said(dir, "cat", "-f", "jsonl", filepath.Join(dir, name))
 }
 
-// TestFaultsOfStores: whatever a store does, an address gives all rows and status 0, or an error that names the object,
-// and status 1.
+// TestFaultsOfStores: whatever a store does, an address returns all rows and status 0, or an error that names the
+// object, and status 1.
 func TestFaultsOfStores(t *testing.T) {
 	dir, name, want := managed(t)
 	for _, share := range []float64{0.2, 0.6, 0.97} {
@@ -183,7 +183,7 @@ func TestFaultsOfStores(t *testing.T) {
 	}
 }
 
-// TestStoreThatIsGone: nobody waits for long for a server that does not answer.
+// TestStoreThatIsGone: no verb waits long for a server that does not answer.
 func TestStoreThatIsGone(t *testing.T) {
 	dir, name, _ := managed(t)
 	s3 := &remotetest.S3{Dir: filepath.Dir(dir)}
@@ -201,8 +201,8 @@ func TestStoreThatIsGone(t *testing.T) {
 	}
 }
 
-// TestSecretsStaySecret: no key, password or signature is in anything that the command says, whatever goes wrong, and
-// none goes to another host.
+// TestSecretsStaySecret: no output of the command contains a key, password or signature, whatever fails, and none is
+// sent to another host.
 func TestSecretsStaySecret(t *testing.T) {
 	dir, name := bucketOf(t, "../../corpus/trevni/v1.12.2/avro_primitives.trv")
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -255,7 +255,7 @@ func TestSecretsStaySecret(t *testing.T) {
 	}
 }
 
-// TestObjectThatChanges: an object that is replaced while it is read is reported as a file is that changes.
+// TestObjectThatChanges: an object that is replaced while it is read is reported like a file that changes.
 func TestObjectThatChanges(t *testing.T) {
 	dir, name := bucketOf(t, "../../corpus/trevni/v1.12.2/avro_primitives.trv")
 	s3 := &remotetest.S3{Dir: filepath.Dir(dir)}
@@ -282,8 +282,8 @@ func TestObjectThatChanges(t *testing.T) {
 	}
 }
 
-// TestNotWrittenToAddresses: what cannot be written to an address is refused, and leaves nothing, and no file of this
-// machine.
+// TestNotWrittenToAddresses: output that cannot be written to an address is refused, and leaves nothing behind, not
+// even a local file.
 func TestNotWrittenToAddresses(t *testing.T) {
 	dir, name := bucketOf(t, "../../corpus/trevni/v1.12.2/avro_primitives.trv")
 	s3 := &remotetest.S3{Dir: filepath.Dir(dir)}
@@ -311,7 +311,8 @@ func TestNotWrittenToAddresses(t *testing.T) {
 	}
 }
 
-// TestMostRequests: a limit of requests ends a verb, and says by which flag; one more than are needed does not.
+// TestMostRequests: a limit of requests ends a verb with a message that names the flag; a limit one above the need does
+// not.
 func TestMostRequests(t *testing.T) {
 	dir, name, want := managed(t)
 	s3 := &remotetest.S3{Dir: filepath.Dir(dir)}

@@ -21,7 +21,7 @@ import (
 	"stoa/store/remote/remotetest"
 )
 
-// keysOf are the files below a directory.
+// keysOf returns the files below a directory.
 func keysOf(t *testing.T, dir string) (keys []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
@@ -37,7 +37,7 @@ func keysOf(t *testing.T, dir string) (keys []string) {
 	return keys
 }
 
-// emptyBucket is a server of S3 with a bucket in which there is nothing.
+// emptyBucket returns an S3 server with an empty bucket.
 func emptyBucket(t *testing.T) (s *remotetest.S3, dir string) {
 	t.Helper()
 	s = &remotetest.S3{Dir: t.TempDir(), Key: testKey}
@@ -48,8 +48,8 @@ func emptyBucket(t *testing.T) (s *remotetest.S3, dir string) {
 	return s, dir
 }
 
-// TestWritesToAddresses: what is written to an address is what is written to a file of that name, and nothing else is
-// there, of every format, also where one in twenty requests fails.
+// TestWritesToAddresses: output at an address equals the output in a file of that name, and there is nothing else, in
+// every format, even if one in twenty requests fails.
 func TestWritesToAddresses(t *testing.T) {
 	src := "../../corpus/trevni/v1.12.2/avro_primitives.trv"
 	flat := filepath.Join(t.TempDir(), "flat.csv")
@@ -85,7 +85,7 @@ func TestWritesToAddresses(t *testing.T) {
 	}
 }
 
-// noise is a file of rows that do not get smaller, of about n bytes.
+// noise returns a file of incompressible rows, of about n bytes.
 func noise(t *testing.T, n int) string {
 	t.Helper()
 	r := rand.New(rand.NewPCG(22, 22))
@@ -100,8 +100,8 @@ func noise(t *testing.T, n int) string {
 	return name
 }
 
-// TestLargeObjects: an object that comes in parts is whole, whatever fails on the way, or is not there, and no upload
-// either.
+// TestLargeObjects: an object that is uploaded in parts is complete, whatever fails on the way, or does not exist, and
+// neither does an upload.
 func TestLargeObjects(t *testing.T) {
 	src := noise(t, 20<<20)
 	want, err := os.ReadFile(src)
@@ -129,7 +129,7 @@ func TestLargeObjects(t *testing.T) {
 	}
 }
 
-// TestRefusedObject: a store that takes no part in the middle leaves nothing.
+// TestRefusedObject: if a store refuses a part in the middle, nothing is left.
 func TestRefusedObject(t *testing.T) {
 	src := noise(t, 20<<20)
 	s3, dir := emptyBucket(t)
@@ -149,8 +149,8 @@ func TestRefusedObject(t *testing.T) {
 	}
 }
 
-// TestKilledUpload: a process that is killed while it sends leaves an upload that nobody sees, and clean removes it;
-// one that is asked to end leaves nothing.
+// TestKilledUpload: a process that is killed while it uploads leaves an invisible upload, which clean removes; one that
+// is asked to end leaves nothing.
 func TestKilledUpload(t *testing.T) {
 	src := noise(t, 20<<20)
 	for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
@@ -201,8 +201,8 @@ func TestKilledUpload(t *testing.T) {
 	}
 }
 
-// TestCutDirectory: a directory of which not all objects have appeared is refused by readers, and clean removes it; one
-// that lacks nothing is whole after clean.
+// TestCutDirectory: a directory in which some objects have not appeared is refused by readers, and clean removes it; a
+// complete one is intact after clean.
 func TestCutDirectory(t *testing.T) {
 	flat := filepath.Join(t.TempDir(), "flat.csv")
 	if err := os.WriteFile(flat, []byte("a,b,c\n1,x,1\n2,y,2\n3,z,3\n"), 0o666); err != nil {
@@ -214,7 +214,7 @@ func TestCutDirectory(t *testing.T) {
 		asS3(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Method == http.MethodPut || r.Method == http.MethodDelete {
 				if puts++; puts > after {
-					panic(http.ErrAbortHandler) // the server is gone for those who write
+					panic(http.ErrAbortHandler) // the server is gone for writers
 				}
 			}
 			s3.ServeHTTP(w, r)
@@ -246,8 +246,8 @@ func TestCutDirectory(t *testing.T) {
 	}
 }
 
-// TestCarelessStore: a store that ignores conditions is found out, and only written to by who says that nobody else
-// does.
+// TestCarelessStore: a store that ignores conditions is detected, and only written to if the user states that nobody
+// else writes.
 func TestCarelessStore(t *testing.T) {
 	flat := filepath.Join(t.TempDir(), "flat.csv")
 	if err := os.WriteFile(flat, []byte("a,b\n1,x\n"), 0o666); err != nil {

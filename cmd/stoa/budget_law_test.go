@@ -14,7 +14,7 @@ import (
 )
 
 // budgetVerbs are calls of the verbs that open tables. OUT is the directory for their output, SAME the source, TABLE a
-// new table of the source's schema.
+// new table with the source's schema.
 var budgetVerbs = []string{"cat", "cat --damaged skip-rows", "head", "tail", "count", "schema", "meta", "stats", "ls",
 	"describe", "plan", "explain", "advise", "get --row 0", "diff SAME", "verify", "verify --quick", "verify --deep",
 	"convert -o OUT/x.jsonl", "convert --all -o OUT/", "recover -o OUT/x.jsonl", "seal -o OUT/x.seal", "load TABLE"}
@@ -102,7 +102,7 @@ func TestBudgetsOverAll(t *testing.T) {
 	}
 }
 
-// checkBudgets reports what is wrong with calls of verb, each with one of flags: a budget that is too small.
+// checkBudgets reports failures of calls of verb, each with one of flags: a budget that is too small.
 func checkBudgets(t *testing.T, verb string, flags []string, place string) {
 	t.Helper()
 	out, table := filepath.Join(t.TempDir(), "out"), filepath.Join(t.TempDir(), "table")

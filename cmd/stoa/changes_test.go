@@ -86,7 +86,7 @@ func runLine(t *testing.T, args string) (int, string) {
 	return st, first
 }
 
-// reasonIn is the reason in the message of an error, without its location.
+// reasonIn returns the reason in the message of an error, without its location.
 func reasonIn(s string) string {
 	if _, reason, ok := strings.Cut(s, ": corrupt: "); ok {
 		return reason
@@ -112,7 +112,7 @@ func contentOf(t *testing.T, dir string) string {
 }
 
 // TestDryRunsOfVerbs: every verb that changes a table has --dry-run, which reports what would be done and changes no
-// files; without it the same command does.
+// files; the same command without it does change them.
 func TestDryRunsOfVerbs(t *testing.T) {
 	rows := filepath.Join(t.TempDir(), "rows.csv")
 	if err := os.WriteFile(rows, []byte("id,name,v\n1001,a,2\n1002,b,3\n"), 0o644); err != nil {

@@ -10,7 +10,7 @@ import (
 	"stoa/cmd/stoa/internal/schemafmt"
 )
 
-// FuzzColumns parses columns as create takes them: every error is a UseError.
+// FuzzColumns parses column definitions of create: every error is a UseError.
 func FuzzColumns(f *testing.F) {
 	f.Add("id bigint, name string -- the name\nprice decimal(10,2)\n`a b` " +
 		"struct<x:double,y:map<string,array<int>>>\nv varchar(20)")

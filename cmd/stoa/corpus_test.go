@@ -24,7 +24,7 @@ var trueFindings = []struct {
 	quick, full int
 	why         string
 }{
-	// Damage that was made on purpose: the rest of the corpus has no errors.
+	// Deliberate damage: the rest of the corpus has no errors.
 	{"cfile.block.checksum", `kudu/synthetic/bad_one_byte_flipped`, 0, 1, "a flipped bit in a block"},
 	{"cfile.block.count", `kudu/synthetic/bad_v1_group_varint_uint32_footer`, 0, 8,
 		"the footer names an encoding that the blocks do not have"},
@@ -64,7 +64,7 @@ var trueFindings = []struct {
 
 	{"file.name.duplicate", `^trevni/negative/dup\.trv$`, 1, 1, "two of its columns have one name"},
 
-	// What CarbonData leaves until a table is cleaned.
+	// Files that CarbonData leaves until a table is cleaned.
 	{"carbon.leftover", `carbon/managed/managed_(del|compact)/`, 3, 3,
 		"earlier update statuses, their delete deltas, and compacted segments"},
 	{"carbon.calendar", `^carbon/v3/dates_ts/`, 0, 1, "the SDK's dates before 1582, by the corpus's own labels"},
@@ -126,7 +126,7 @@ func TestVerifyCorpus(t *testing.T) {
 	}
 }
 
-// expected is the index of the finding in trueFindings, or -1.
+// expected returns the index of the finding in trueFindings, or -1.
 func expected(f region.Finding, dir string, where []*regexp.Regexp) int {
 	object := f.At.Object
 	if object == "" {

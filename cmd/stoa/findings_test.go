@@ -72,7 +72,7 @@ func checkPages(t *testing.T, dir string, pages map[string]string) {
 	}
 }
 
-// findingIndex is the page that lists all codes.
+// findingIndex returns the page that lists all codes.
 func findingIndex(families map[string][]about.CodeDoc) string {
 	var b strings.Builder
 	b.WriteString(`# Findings
@@ -104,7 +104,7 @@ What ` + "`stoa verify`, `stoa recover` and `stoa ls`" + ` may report: a page a 
 	return b.String()
 }
 
-// findingPage is the page of a family.
+// findingPage returns the page of a family.
 func findingPage(family string, codes []about.CodeDoc) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s: findings\n\nOf each code: what happened, what it costs, the likely cause, and the next "+

@@ -21,7 +21,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// exampleFiles is a script that makes the files that the examples use.
+// exampleFiles is a script that creates the files that the examples use.
 const exampleFiles = `set -e
 stoa demo data --damage > /dev/null
 mv data/kudu kudu
@@ -87,7 +87,7 @@ func TestExamples(t *testing.T) {
 	if err := os.Symlink(self, filepath.Join(bin, "stoa")); err != nil {
 		t.Fatal(err)
 	}
-	// Whether the command line reaches the program that has the database is all that can be shown without it.
+	// Without the database only this can be tested: that the command line reaches the program that has it.
 	if err := os.WriteFile(filepath.Join(bin, "stoa-sql"), []byte("#!/bin/sh\ntest $# -ge 2\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func TestHelpWidth(t *testing.T) {
 		var out, errs bytes.Buffer
 		a := cli.NewApp(nil, &out, &errs)
 		a.Tty, a.Width = true, about.HelpWidth
-		// of no arguments cobra takes those of the process, which are the test's
+		// without arguments cobra would use those of the process, which are the test's
 		if st := runArgs(a, context.Background(), append([]string{}, args...)); st != 0 || out.Len() == 0 {
 			t.Errorf("%v: status %d: %s", args, st, &errs)
 		}

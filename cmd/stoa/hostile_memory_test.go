@@ -148,7 +148,7 @@ func longRow(t *testing.T, place, to string, items int) {
 	}
 }
 
-// zipped is a compressed text with n times x in it.
+// zipped returns a compressed text with n times x in it.
 func zipped(t *testing.T, before string, n int, after string) []byte {
 	var b bytes.Buffer
 	z, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)
@@ -166,7 +166,7 @@ func zipped(t *testing.T, before string, n int, after string) []byte {
 	return b.Bytes()
 }
 
-// container is a protobuf container of version 1 with one record.
+// container returns a protobuf container of version 1 with one record.
 func container(typ string, body []byte) []byte {
 	record := func(b []byte) []byte {
 		b = append(binary.LittleEndian.AppendUint32(nil, uint32(len(b))), b...)
@@ -176,7 +176,7 @@ func container(typ string, body []byte) []byte {
 	return bytes.Join([][]byte{[]byte("kuducntr"), {1, 0, 0, 0}, record(super), record(body)}, nil)
 }
 
-// logSegment is a segment of a Kudu log with a schema of the given columns, and one batch of the given entries.
+// logSegment returns a segment of a Kudu log with a schema of the given columns, and one batch of the given entries.
 func logSegment(columns, entries []byte) []byte {
 	head := append(binary.AppendUvarint([]byte{0x2a, 1, 't', 0x30, 1, 0x3a}, uint64(len(columns))), columns...)
 	out := append(binary.LittleEndian.AppendUint32([]byte("kudulogf"), uint32(len(head))), head...)
@@ -192,7 +192,7 @@ func logSegment(columns, entries []byte) []byte {
 	return append(append(out, batch...), entries...)
 }
 
-// sharedNames is an Arrow stream whose fields share the bytes of one long name.
+// sharedNames returns an Arrow stream whose fields share the bytes of one long name.
 func sharedNames(name, fields int) []byte {
 	b := flatbuffers.NewBuilder(name + 8*fields)
 	text := b.CreateString(strings.Repeat("n", name))
@@ -224,7 +224,7 @@ func sharedNames(name, fields int) []byte {
 	return append(append(head, message...), 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0)
 }
 
-// zeroBodies is an Arrow stream whose one batch has 512 MiB of zeros.
+// zeroBodies returns an Arrow stream whose only batch has 512 MiB of zeros.
 func zeroBodies(t *testing.T) []byte {
 	const rows, columns = 8 << 20, 8
 	data := array.NewData(arrow.PrimitiveTypes.Int64, rows, []*memory.Buffer{nil,

@@ -21,8 +21,8 @@ import (
 	"stoa/cmd/stoa/internal/cli"
 )
 
-// unsortedTablets writes the directories of a Kudu server with a table of so many rows in two tablets, of which the row
-// sets overlap: each tablet is one unit that cannot be cut.
+// unsortedTablets writes the directories of a Kudu server with a table of this many rows in two tablets whose rowsets
+// overlap: each tablet is one unit that cannot be divided.
 func unsortedTablets(t *testing.T, rows int) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(20, 26))
@@ -38,7 +38,7 @@ func unsortedTablets(t *testing.T, rows int) {
 		"table=t", "--opt", "rowset-size=400000")
 }
 
-// must runs the command, which has to succeed, and returns its standard output.
+// must runs the command, which must succeed, and returns its standard output.
 func must(t *testing.T, args ...string) string {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -48,7 +48,7 @@ func must(t *testing.T, args ...string) string {
 	return stdout.String()
 }
 
-// idsOf are the values of the column id, in the order of the files of a directory.
+// idsOf returns the values of the column id, in the order of the files of a directory.
 func idsOf(t *testing.T, dir string) (ids []int) {
 	t.Helper()
 	files, _ := filepath.Glob(filepath.Join(dir, "*.parquet"))
@@ -62,8 +62,8 @@ func idsOf(t *testing.T, dir string) (ids []int) {
 	return ids
 }
 
-// TestKilledPieces kills a rescue of a table in several files again and again, at any moment: the run that is let
-// finish leaves the rows, the order and the sizes of files of an uninterrupted one, and no run begins from the start.
+// TestKilledPieces kills a rescue of a table in several files repeatedly, at random times: the run that is allowed to
+// finish produces the same rows, order and file sizes as an uninterrupted one, and no run starts over.
 func TestKilledPieces(t *testing.T) {
 	t.Chdir(t.TempDir())
 	kills, rows := 20, 300_000
@@ -135,7 +135,7 @@ func TestKilledPieces(t *testing.T) {
 	}
 }
 
-// piecesIn is the number of files that the journals of a directory have.
+// piecesIn returns the number of files in the journals of a directory.
 func piecesIn(dir string) (n int) {
 	names, _ := filepath.Glob(filepath.Join(dir, "*", ".stoa-pieces.journal"))
 	for _, name := range names {
@@ -145,7 +145,7 @@ func piecesIn(dir string) (n int) {
 	return n
 }
 
-// piecesOfReport are the files in a report, with their rows and checksums.
+// piecesOfReport returns the files in a report, with their rows and checksums.
 func piecesOfReport(t *testing.T, dir string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(dir, "report.json"))
@@ -170,7 +170,7 @@ func piecesOfReport(t *testing.T, dir string) string {
 	return out.String()
 }
 
-// TestChangedPieces continues a run of which files have changed since: these are written again.
+// TestChangedPieces continues a run some of whose files have been changed since: these are written again.
 func TestChangedPieces(t *testing.T) {
 	t.Chdir(t.TempDir())
 	unsortedTablets(t, 30_000)

@@ -13,8 +13,8 @@ import (
 	"stoa/cmd/stoa/internal/cli"
 )
 
-// TestKilledRescue kills a rescue several times: the last run continues it, and its report is that of an uninterrupted
-// run.
+// TestKilledRescue kills a rescue several times: the last run continues it, and its report equals that of an
+// uninterrupted run.
 func TestKilledRescue(t *testing.T) {
 	files, rows := deadCluster(t)
 	t.Chdir(t.TempDir())

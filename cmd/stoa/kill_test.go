@@ -22,8 +22,8 @@ import (
 	"stoa/store"
 )
 
-// killed are the conversions that are killed: the output, the flags, and, if it is not the output itself, the path of
-// its table. Outputs with such a path are never replaced, so there is no old one.
+// killed are the conversions to be killed: the output, the flags, and, if it is not the output itself, the path of its
+// table. Outputs with such a path are never replaced, so there is no old output.
 var killed = []struct{ out, flags, table string }{
 	{"out.cfile/", "--to cfile --opt block-size=4096", ""}, {"out.cfile", "--columns id --opt block-size=512", ""},
 	{"out.red", "--opt row-group-rows=5000", ""},
@@ -87,7 +87,7 @@ type killing struct {
 
 func (c *killing) out() string { return filepath.Join(c.dir, c.name) }
 
-// command is a conversion of the first limit rows.
+// command returns a conversion of the first limit rows.
 func (c *killing) command(limit int) *exec.Cmd {
 	out := c.out()
 	if strings.HasSuffix(c.name, "/") {
@@ -99,7 +99,7 @@ func (c *killing) command(limit int) *exec.Cmd {
 	return cmd
 }
 
-// temps are the temporary files next to the output.
+// temps returns the temporary files next to the output.
 func (c *killing) temps() (out []string) {
 	entries, _ := os.ReadDir(c.dir)
 	for _, e := range entries {
@@ -227,7 +227,7 @@ func (c *killing) intact() bool {
 	return st == 0 && strings.TrimSpace(out.String()) == strconv.Itoa(killRows)
 }
 
-// sum is a hash of the output; "" if there is none.
+// sum returns a hash of the output; "" if there is none.
 func (c *killing) sum() string {
 	h := sha256.New()
 	var names []string

@@ -67,7 +67,7 @@ func TestBudgetsAreNotDamage(t *testing.T) {
 	}
 }
 
-// TestLimitsOfTheOutput: what is read within larger limits is written, and proven, within these.
+// TestLimitsOfTheOutput: rows that are read within larger limits are written, and checked, within the same limits.
 func TestLimitsOfTheOutput(t *testing.T) {
 	dir := t.TempDir()
 	place := filepath.Join(dir, "wide.csv")

@@ -30,7 +30,7 @@ var verbsOver = []string{"cat", "count", "ls", "schema", "meta", "stats", "head"
 	"describe", "verify --quick", "verify", "verify --deep",
 	"cat --damaged skip-rows", "recover -o OUT.arrow", "convert -o OUT.arrow", "convert --all -o OUT/"}
 
-// runOver runs a verb over a source, and fails the test if it does not end by itself.
+// runOver runs a verb over a source, and fails the test if it does not terminate.
 func runOver(t *testing.T, verb, source string) (st int, out string) {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "out")

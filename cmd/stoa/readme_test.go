@@ -79,7 +79,7 @@ func session(t *testing.T, old string) string {
 	return out.String()
 }
 
-// printed is a line of a session that runs stoa, with the output of that unless it goes to a file, and the status.
+// printed runs a line of a session and returns it with the output, unless that goes to a file, and the status.
 func printed(line string) (text string, status int) {
 	command, file, _ := strings.Cut(strings.TrimPrefix(line, "$ stoa "), " > ")
 	if strings.Contains(file, `"`) { // a > in quotes

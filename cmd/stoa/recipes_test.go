@@ -68,7 +68,7 @@ func TestRecipes(t *testing.T) {
 	}
 }
 
-// recipe is a page whose sessions were run.
+// recipe returns a page with the output of its sessions.
 func recipe(t *testing.T, page string) (fresh string, sessions int) {
 	const begin, end = "```console\n", "```\n"
 	t.Chdir(t.TempDir())
@@ -91,7 +91,7 @@ func recipe(t *testing.T, page string) (fresh string, sessions int) {
 	}
 }
 
-// commands runs the commands of a session, and returns it with what they print.
+// commands runs the commands of a session, and returns it with their output.
 func commands(t *testing.T, old string) string {
 	var out strings.Builder
 	for _, l := range strings.SplitAfter(old, "\n") {

@@ -13,9 +13,9 @@ import (
 	"stoa/cmd/stoa/internal/cli"
 )
 
-// TestRecoverAll recovers a directory with a sound table, one that was cut so that it cannot be opened, and one of
-// which nothing is left: all that can be read comes out, by recover --all and by rescue, and the status says that it is
-// not all.
+// TestRecoverAll recovers a directory with an intact table, a table that was truncated so that it cannot be opened, and
+// one of which nothing is left: recover --all and rescue write all readable rows, and the status shows that something
+// is missing.
 func TestRecoverAll(t *testing.T) {
 	t.Chdir(t.TempDir())
 	var text bytes.Buffer

@@ -43,8 +43,8 @@ type rescued struct {
 	}
 }
 
-// deadCluster is the directories of a real master and tablet server, and the number of rows of each table that a client
-// read.
+// deadCluster returns the directories of a real master and tablet server, and the number of rows of each table that a
+// client read.
 func deadCluster(t *testing.T) (files map[string][]byte, rows map[string]int64) {
 	t.Helper()
 	dir := os.Getenv("STOA_CORPUS")
@@ -181,8 +181,8 @@ func rescueInto(t *testing.T, roots []string, out string, flags ...string) (r re
 	return r, status
 }
 
-// TestRescue rescues a dead cluster, and then the cluster with parts missing: undamaged tables have the rows that the
-// client had read, damaged ones are not called whole, and the status is 0 only if every table has an output.
+// TestRescue rescues a dead cluster, and then the cluster with missing parts: undamaged tables have the rows that the
+// client had read, damaged tables are not called whole, and the status is 0 only if every table has an output.
 func TestRescue(t *testing.T) {
 	files, rows := deadCluster(t)
 	t.Chdir(t.TempDir())
@@ -287,7 +287,7 @@ func twin(harm func(map[string][]byte)) func(map[string][]byte) {
 	}
 }
 
-// tabletOf is the second of the four tablets of a table.
+// tabletOf returns the second of the four tablets of a table.
 func tabletOf(t *testing.T, table string) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -300,7 +300,7 @@ func tabletOf(t *testing.T, table string) string {
 }
 
 // TestRescueAddsUp harms one block at a time: if the report calls the loss exact, the rows written and those lost add
-// up to those that were there.
+// up to the original rows.
 func TestRescueAddsUp(t *testing.T) {
 	files, rows := deadCluster(t)
 	var blocks []string
@@ -356,8 +356,8 @@ func TestRescueAddsUp(t *testing.T) {
 	}
 }
 
-// TestRescueInPieces rescues a cluster with harmed blocks as one file a table, and as several: rows, their checksum and
-// what is lost are the same.
+// TestRescueInPieces rescues a cluster with damaged blocks as one file per table, and as several: the rows, their
+// checksum and the losses are the same.
 func TestRescueInPieces(t *testing.T) {
 	files, _ := deadCluster(t)
 	t.Chdir(t.TempDir())

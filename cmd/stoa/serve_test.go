@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// serve runs command lines that it reads as JSON from file 3, and answers on file 4: internal/attack has no time to
-// start a process for each. A crash ends this process, too.
+// serve runs command lines that it reads as JSON from file 3, and answers on file 4, because starting a process for
+// each would be too slow for internal/attack. A crash also ends this process.
 func serve() {
 	in, out := json.NewDecoder(os.NewFile(3, "commands")), json.NewEncoder(os.NewFile(4, "answers"))
 	for {

@@ -13,8 +13,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 )
 
-// TestTornOutput: if damage ends an Arrow stream on standard output, other readers fail, too, after the rows so far.
-// stoa reads it with status 3, and likewise a stream without its end marker, in every verb.
+// TestTornOutput: if damage ends an Arrow stream on standard output, other readers also fail, after the rows so far.
+// stoa reads such a stream, and one without its end marker, with status 3, in every verb.
 func TestTornOutput(t *testing.T) {
 	t.Chdir(t.TempDir())
 	var rows strings.Builder
@@ -74,7 +74,7 @@ func TestTornOutput(t *testing.T) {
 	}
 }
 
-// judge is the number of rows that arrow-go's reader finds in a stream, and its error.
+// judge returns the number of rows that arrow-go's reader finds in a stream, and its error.
 func judge(stream []byte) (rows int64, err error) {
 	r, err := ipc.NewReader(bytes.NewReader(stream))
 	if err != nil {

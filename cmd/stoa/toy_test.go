@@ -20,13 +20,13 @@ import (
 	"stoa/store"
 )
 
-// These tests show that a new format takes a folder and a line in the list: toy has a parser, a reader and a page
-// decoder, and nothing else is touched.
+// These tests show that a new format needs only a folder and a line in the list: toy has a parser, a reader and a page
+// decoder, and nothing else is changed.
 
-// toyLine is row i of the toy file as CSV.
+// toyLine returns row i of the toy file as CSV.
 func toyLine(i int) string { return fmt.Sprintf("%d,row %d", 3*i, i) }
 
-// toyFile is a file of 100 rows, in row groups of 40 and pages of 10.
+// toyFile returns a file of 100 rows, in row groups of 40 and pages of 10.
 func toyFile() []byte {
 	n, text := toy.Column{Name: "n"}, toy.Column{Name: "t"}
 	for i := range 100 {
@@ -49,7 +49,7 @@ func withToy(t *testing.T, file []byte, args ...string) (status int, stdout, std
 	return status, out.String(), errs.String()
 }
 
-// toyLines is the rows for which f is true, as CSV.
+// toyLines returns the rows for which f is true, as CSV.
 func toyLines(f func(i int) bool) string {
 	out := "n,t\n"
 	for i := range 100 {
@@ -132,7 +132,7 @@ func TestNewFormatCoverage(t *testing.T) {
 	formattest.Partition(t, nodes, "a.toy", int64(len(file)))
 }
 
-// harmedToy is a toy file with a changed byte in the text of row 57, and its offset.
+// harmedToy returns a toy file with a changed byte in the text of row 57, and its offset.
 func harmedToy(t *testing.T) (file []byte, at int64) {
 	file = toyFile()
 	i := bytes.Index(file, []byte("row 57"))

@@ -163,9 +163,9 @@ func TestInvalidNames(t *testing.T) {
 	}
 }
 
-// TestInvalidStrings: whatever writes rows in a format that cannot hold a string that is not UTF-8 says with status 3
-// that the row has other bytes now, also into a pipe, where only the status says it. What shows rows to people, and
-// what holds the bytes, does not.
+// TestInvalidStrings: every verb that writes rows to a format that cannot store a string that is not UTF-8 reports with
+// status 3 that the bytes changed, even into a pipe, where only the status shows it. Verbs that display rows for
+// people, and formats that store the bytes, do not.
 func TestInvalidStrings(t *testing.T) {
 	rows := filepath.Join(t.TempDir(), "t.jsonl")
 	if err := os.WriteFile(rows, []byte(`{"a":"first"}`+"\n"+`{"a":"valueqqqq"}`+"\n"), 0o644); err != nil {
@@ -198,8 +198,8 @@ func TestInvalidStrings(t *testing.T) {
 	}
 }
 
-// TestSealOfUnreadable: a seal of a place with a table that cannot be read says so with status 3, whichever way that
-// table is broken, as ls does; and no path is no place.
+// TestSealOfUnreadable: sealing a place with an unreadable table reports it with status 3, however the table is broken,
+// like ls does; and an empty path is not a place.
 func TestSealOfUnreadable(t *testing.T) {
 	rows := filepath.Join(t.TempDir(), "t.jsonl")
 	if err := os.WriteFile(rows, []byte(`{"a":1,"b":"x"}`+"\n"), 0o644); err != nil {
@@ -244,8 +244,8 @@ func TestSealOfUnreadable(t *testing.T) {
 	}
 }
 
-// TestHiddenTables: a table whose name begins with a dot is told as left out, as one that begins with _ is: verify
-// looks at it, and no verb that takes all tables of a place passes over it in silence.
+// TestHiddenTables: a table whose name begins with a dot is reported as left out, like one that begins with _: verify
+// examines it, and no verb for all tables of a place omits it silently.
 func TestHiddenTables(t *testing.T) {
 	rows := filepath.Join(t.TempDir(), "t.jsonl")
 	if err := os.WriteFile(rows, []byte(`{"a":1,"b":"x"}`+"\n"), 0o644); err != nil {
@@ -266,8 +266,8 @@ func TestHiddenTables(t *testing.T) {
 	}
 }
 
-// TestColumnFileTaken: where a directory has the name of a column's file, its cells are lost, as those of a missing
-// file, and the other columns come out; every verb calls it damage.
+// TestColumnFileTaken: if a directory has the name of a column's file, its cells are lost, like those of a missing
+// file, and the other columns are returned; every verb reports damage.
 func TestColumnFileTaken(t *testing.T) {
 	rows := filepath.Join(t.TempDir(), "t.jsonl")
 	if err := os.WriteFile(rows, []byte(`{"a":1,"b":"x"}`+"\n"), 0o644); err != nil {

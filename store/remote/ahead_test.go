@@ -15,8 +15,8 @@ import (
 	"stoa/store/web"
 )
 
-// TestReadAhead: who reads an object in order waits for few answers, and gets the right bytes, whatever fails; who
-// jumps about is given little more than was asked for.
+// TestReadAhead: sequential reads of an object wait for few responses, and return the right bytes, whatever fails;
+// random reads fetch little more than was requested.
 func TestReadAhead(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	want := make([]byte, 24<<20+12345)

@@ -34,10 +34,10 @@ func recorded(t *testing.T, dir string, from, n int, each func()) *allState {
 	return st
 }
 
-// quiet is the command without input, whose output nobody reads.
+// quiet returns the command without input, whose output is discarded.
 func quiet() *cli.App { return cli.NewApp(strings.NewReader(""), io.Discard, io.Discard) }
 
-// sources are the sources of the tables that a resumed run finds done.
+// sources returns the sources of the tables that a resumed run finds done.
 func sources(t *testing.T, dir string) (out []string) {
 	t.Helper()
 	st, err := openState(t.Context(), quiet(), dir, true, []string{"to=jsonl"})
@@ -53,8 +53,8 @@ func sources(t *testing.T, dir string) (out []string) {
 	return out
 }
 
-// stateBytes is the number of bytes that recording n tables writes: the size of each new state file, and the growth of
-// the journal.
+// stateBytes returns the number of bytes that recording n tables writes: the size of each new state file, and the
+// growth of the journal.
 func stateBytes(t *testing.T, n int) (written int64) {
 	dir := t.TempDir()
 	var last *os.File // stays open, so that no new file gets its inode
