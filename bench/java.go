@@ -29,7 +29,7 @@ func java(ctx context.Context, args ...string) ([]byte, error) {
 	return out, nil
 }
 
-// prepareJava has a peer write its own files of the rows into a folder of its name.
+// prepareJava has a peer write its own files of the rows to a directory of its name.
 func prepareJava(ctx context.Context, what, folder string) error {
 	if _, err := os.Stat(filepath.Join(folder, what)); err == nil {
 		return nil
@@ -45,8 +45,8 @@ func prepareJava(ctx context.Context, what, folder string) error {
 	return os.Rename(tmp, filepath.Join(folder, what))
 }
 
-// measured has a peer measured in Java, and compares what it read with the formula; alone names what is not of
-// all rows.
+// measured has a peer measured in Java, and compares the checksums it read with the formula's; alone names what does
+// not cover all rows.
 func (b *bench) measured(alone string, args ...string) (map[string]peer, error) {
 	out, err := java(b.ctx, args...)
 	if err != nil {
@@ -67,7 +67,7 @@ func (b *bench) measured(alone string, args ...string) (map[string]peer, error) 
 	return peers, nil
 }
 
-// opened takes the time of opening and scanning all, which the readers in Java do in one, too.
+// opened returns the time of opening and scanning everything; the readers in Java do both in one step, too.
 func (b *bench) opened(at string, alloc memory.Allocator) (float64, error) {
 	return best(processor, func() error {
 		t, err := stoa.Open(b.ctx, at, stoa.OpenOptions{})
@@ -83,10 +83,10 @@ func (b *bench) opened(at string, alloc memory.Allocator) (float64, error) {
 	})
 }
 
-// codecs are those that trevni is measured with, by their names for people.
+// codecs are the codecs with which trevni is measured, and their names in the table.
 var codecs = []struct{ codec, sum, name string }{{"null", "null", "uncompressed"}, {"snappy", "crc32", "Snappy"}}
 
-// trevni scans files that Avro wrote, and writes such; Avro reads what stoa wrote.
+// trevni scans files that Avro wrote, and writes files; Avro reads what stoa wrote.
 func (b *bench) trevni() error {
 	tmp, err := tempDir()
 	if err != nil {
@@ -101,7 +101,7 @@ func (b *bench) trevni() error {
 			return err
 		}
 	}
-	all = nil // or its gigabyte would spare the scans the garbage collector
+	all = nil // while it is alive, the garbage collector would hardly run
 	runtime.GC()
 	folder := filepath.Join(b.folder, "trevni")
 	peers, err := b.measured("", "trevni", "measure", folder, fmt.Sprint(*nRows), tmp)
@@ -184,7 +184,7 @@ func (b *bench) carbon() error {
 	return nil
 }
 
-// carbonKey takes the time of opening the table and finding the row of a key.
+// carbonKey returns the time of opening the table and finding the row of a key.
 func (b *bench) carbonKey(at string, key int64, p peer) (float64, error) {
 	e, err := pred.Parse(fmt.Sprint("key = ", key))
 	if err != nil {
@@ -209,7 +209,7 @@ func (b *bench) carbonKey(at string, key int64, p peer) (float64, error) {
 	return best(processor, func() error { return find(nil) })
 }
 
-// timeAsInt64 are the rows with the microseconds of the column time as numbers: CarbonData's timestamps are
+// timeAsInt64 returns the rows with the microseconds of column time as integers: CarbonData's timestamps are
 // milliseconds.
 func timeAsInt64(in []arrow.RecordBatch) (out []arrow.RecordBatch) {
 	fields := columns.Schema.Fields()

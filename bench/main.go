@@ -1,9 +1,9 @@
 // Command bench measures stoa against its peers on the same rows, in one run, and prints one table of ratios.
 //
 // All read and write the same ten columns (package columns). Both sides decode every column, to Arrow memory or
-// to what the peer in Java has, on one thread; what counts is the processor's time (user and kernel) of the
-// whole process, the best of five; process start and the first opening are excluded; checksums over the values
-// of every column are equal on both sides or the run fails.
+// to the Java peer's own form, on one thread. The measure is the CPU time (user and kernel) of the whole process, the
+// best of five. Process start and the first opening are excluded. The checksums of every column's values must be equal
+// on both sides, or the run fails.
 package main
 
 import (
@@ -84,10 +84,10 @@ type bench struct {
 	sums   map[string]sum // of all rows, by the formula
 }
 
-// wants is whether a part is to be measured.
+// wants reports whether a part is to be measured.
 func wants(part string) bool { return slices.Contains(strings.Split(*parts, ","), part) }
 
-// formula sums up the rows as columns makes them: what everybody must have read.
+// formula computes the checksums of the rows of package columns, which every reader must have read.
 func (b *bench) formula() {
 	b.sums = map[string]sum{}
 	for at := 0; at < *nRows; at += 1 << 16 {
@@ -97,14 +97,14 @@ func (b *bench) formula() {
 	}
 }
 
-// peer is what a peer says of one measurement.
+// peer is a peer's output for one measurement.
 type peer struct {
 	Seconds float64
-	Looked  int // keys that were looked up
+	Looked  int // keys looked up
 	Sums    map[string]sum
 }
 
-// sets are the columns that are scanned.
+// sets are the sets of columns that are scanned.
 func sets() [][]string {
 	var all []string
 	for _, f := range columns.Schema.Fields() {
@@ -113,7 +113,7 @@ func sets() [][]string {
 	return [][]string{all, {"key"}, {"low"}, {"high"}, {"nullable"}}
 }
 
-// ask has the peers measured.
+// ask has the peers measure.
 func (b *bench) ask() error {
 	var lines []string
 	for _, k := range b.keys {
@@ -151,7 +151,7 @@ func line(what, against string, ours, theirs float64, floor, aim string) {
 		floor, aim)
 }
 
-// best is the least of five, in seconds of clock.
+// best returns the least of five runs, in seconds of clock.
 func best(clock func() time.Duration, f func() error) (float64, error) {
 	low := time.Duration(1 << 62)
 	for range 5 {
@@ -165,7 +165,7 @@ func best(clock func() time.Duration, f func() error) (float64, error) {
 	return low.Seconds(), nil
 }
 
-// processor is the time that this process has used, of all threads.
+// processor returns the CPU time of this process, of all threads.
 func processor() time.Duration {
 	var r syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
@@ -178,7 +178,7 @@ var start = time.Now()
 
 func wall() time.Duration { return time.Since(start) }
 
-// prepare has the rows written in all formats that the parts need, where they are not there yet.
+// prepare has the rows written in all formats that the parts need, unless the files exist.
 func prepare(ctx context.Context, folder string) error {
 	if err := prepareFiles(ctx, folder); err != nil {
 		return err
@@ -221,7 +221,7 @@ func prepareFiles(ctx context.Context, folder string) error {
 	return cmd.Run()
 }
 
-// sameSums returns an error unless the sums of the same columns are there, and are the same.
+// sameSums returns an error unless both have the same columns with the same checksums.
 func sameSums(who string, ours, theirs map[string]sum) error {
 	if len(ours) != len(theirs) || len(ours) == 0 {
 		return fmt.Errorf("checksums of %d columns, %s has them of %d", len(ours), who, len(theirs))
@@ -234,13 +234,13 @@ func sameSums(who string, ours, theirs map[string]sum) error {
 	return nil
 }
 
-// wanted are the keys of 0.1 % of the rows, in the middle: [low, high).
+// wanted returns the keys of 0.1 % of the rows, in the middle: [low, high).
 func wanted() (low, high int64) {
 	from := int64(*nRows) / 2
 	return 3 * from, 3 * (from + int64(*nRows)/1000)
 }
 
-// randomKeys are n keys that are there, in no order.
+// randomKeys returns n existing keys in random order.
 func randomKeys(n int) []int64 {
 	out := make([]int64, n)
 	for i := range out {

@@ -20,7 +20,7 @@ import (
 	"stoa/pred"
 )
 
-// scans are whole columns; of both ways to hold batches: new memory for each, and a pool that takes released ones back.
+// scans measures whole columns, with both ways to allocate batches: new memory for each, and a pool of released ones.
 func (b *bench) scans() error {
 	t, err := stoa.Open(b.ctx, filepath.Join(b.folder, "cfile"), stoa.OpenOptions{})
 	if err != nil {
@@ -64,7 +64,7 @@ func (b *bench) scans() error {
 	return nil
 }
 
-// of are the formula's sums of some columns.
+// of returns the formula's checksums of some columns.
 func (b *bench) of(cols []string) map[string]sum {
 	out := map[string]sum{}
 	for _, c := range cols {
@@ -83,7 +83,7 @@ func (b *bench) scan(t *stoa.Table, cols []string, alloc memory.Allocator) (floa
 	})
 }
 
-// count goes through batches, and sums them up if sums is not nil.
+// count iterates over batches, and adds up their checksums if sums is not nil.
 func count(seq func(func(arrow.RecordBatch, error) bool), sums map[string]sum) (n int64, err error) {
 	for rec, err := range seq {
 		if err != nil {
@@ -106,7 +106,7 @@ func addBatch(sums map[string]sum, rec arrow.RecordBatch) {
 	}
 }
 
-// unshuffle is the bit transposition alone, 256 KiB of random bytes in chunks of 8 KiB, as the C library does it.
+// unshuffle measures the bit transposition alone: 256 KiB of random bytes in chunks of 8 KiB, as the C library does it.
 func (b *bench) unshuffle() error {
 	if b.peers["AVX2"].Seconds != 1 {
 		return fmt.Errorf("the bitshuffle library does not use AVX2 here")
@@ -134,7 +134,7 @@ func (b *bench) unshuffle() error {
 	return nil
 }
 
-// where keeps 0.1 % of the rows, by the sorted key; all columns.
+// where measures a filter that keeps 0.1 % of the rows, by the sorted key; all columns.
 func (b *bench) where() error {
 	t, err := stoa.Open(b.ctx, filepath.Join(b.folder, "keyed"), stoa.OpenOptions{})
 	if err != nil {
@@ -174,8 +174,8 @@ func (b *bench) where() error {
 	return nil
 }
 
-// lookups are rows by key, all columns, of one open table: the first time, and the best of five times the same
-// keys, when what an open file keeps is there (on the other side, too).
+// lookups measures rows by key, all columns, of one open table: the first pass, and the best of five over the same
+// keys, when the open file's caches are filled (on the other side, too).
 func (b *bench) lookups() error {
 	t, err := stoa.Open(b.ctx, filepath.Join(b.folder, "keyed"), stoa.OpenOptions{})
 	if err != nil {
@@ -237,7 +237,7 @@ func (b *bench) lookups() error {
 	return nil
 }
 
-// found are the sums of the rows with these keys, all columns.
+// found returns the checksums of the rows with these keys, all columns.
 func (b *bench) found(t *stoa.Table, keys []int64) (map[string]sum, error) {
 	sums := map[string]sum{}
 	for _, k := range keys {
@@ -248,7 +248,7 @@ func (b *bench) found(t *stoa.Table, keys []int64) (map[string]sum, error) {
 	return sums, nil
 }
 
-// write writes all rows from memory.
+// write measures writing all rows from memory.
 func (b *bench) write() error {
 	tmp, err := tempDir()
 	if err != nil {
@@ -268,7 +268,7 @@ func (b *bench) write() error {
 	return nil
 }
 
-// tempDir is a new directory, in memory if there is such a place.
+// tempDir returns a new directory, in memory if possible.
 func tempDir() (string, error) {
 	if tmp, err := os.MkdirTemp("/dev/shm", "stoa-bench"); err == nil {
 		return tmp, nil
@@ -276,7 +276,7 @@ func tempDir() (string, error) {
 	return os.MkdirTemp("", "stoa-bench")
 }
 
-// batches are all rows.
+// batches returns all rows.
 func batches() (all []arrow.RecordBatch) {
 	for at := 0; at < *nRows; at += 1 << 16 {
 		all = append(all, columns.Rows(at, min(*nRows, at+1<<16)))
@@ -284,11 +284,11 @@ func batches() (all []arrow.RecordBatch) {
 	return all
 }
 
-// written are the seconds that writing took: as peers write, and with the proof of the output, which stoa does unless
-// it is told not to.
+// written is the seconds of writing: as the peers write, and with the verification of the output that stoa does by
+// default.
 type written struct{ alone, proved float64 }
 
-// create takes the time of writing the batches to a place, both ways, and then reads what is there.
+// create measures writing the batches, both ways, and then reads the output.
 func (b *bench) create(to string, o stoa.CreateOptions, all []arrow.RecordBatch) (w written, err error) {
 	o.NoCheck = false
 	if w.proved, err = b.createOnce(to, o, all); err != nil {
@@ -321,7 +321,7 @@ func (b *bench) createOnce(to string, o stoa.CreateOptions, all []arrow.RecordBa
 	})
 }
 
-// check reads a place and compares the sums with the formula's.
+// check reads a table and compares its checksums with the formula's.
 func (b *bench) check(at, what string) error {
 	t, err := stoa.Open(b.ctx, strings.TrimSuffix(at, "/"), stoa.OpenOptions{})
 	if err != nil {
@@ -335,7 +335,7 @@ func (b *bench) check(at, what string) error {
 	return sameSums(what, b.sums, sums)
 }
 
-// threads is two against one, by the clock on the wall.
+// threads measures two threads against one, in elapsed time.
 func (b *bench) threads() error {
 	t, err := stoa.Open(b.ctx, filepath.Join(b.folder, "cfile"), stoa.OpenOptions{})
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
-// sum is a checksum over a column's values that the peer can compute, too: how many are null, and the sum of all valid
+// sum is a checksum of a column's values that the peers can compute, too: the number of nulls, and the sum of all valid
 // values modulo 2⁶⁴. A float counts as its bits, a text as the sum of its bytes plus its length, a boolean as 0 or 1,
 // a decimal as its low word.
 type sum struct {

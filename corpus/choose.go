@@ -123,7 +123,7 @@ func (c *copier) block(e entry) (_ entry, ok bool) {
 
 var hashAndDay = regexp.MustCompile(`HASH \(id\) PARTITION (\d), RANGE \(day\) PARTITION (\d+) <=`)
 
-// name is what a block is called in the subset: by its table, partition and column.
+// name returns a block's name in the subset: by its table, partition and column.
 func (c *copier) name(e entry) string {
 	what := e.Column
 	switch {
@@ -145,7 +145,7 @@ func (c *copier) name(e entry) string {
 	return e.Table + "/" + what + "." + strings.TrimPrefix(e.Run, "file_") + ".cfile"
 }
 
-// dump is what Kudu printed of a delta file; nil for others.
+// dump returns what Kudu printed of a delta file; nil for others.
 func (c *copier) dump(e entry) []byte {
 	if e.Kind != "undo" && e.Kind != "redo" {
 		return nil
@@ -165,7 +165,7 @@ func (c *copier) dump(e entry) []byte {
 	return text
 }
 
-// manifest writes the manifest, an entry a line.
+// manifest writes the manifest, one entry per line.
 func (c *copier) manifest(chosen []entry) {
 	sort.Slice(chosen, func(i, j int) bool { return chosen[i].File < chosen[j].File })
 	var man bytes.Buffer
@@ -199,7 +199,7 @@ func (c *copier) synthetic() {
 	}
 }
 
-// expected copies rows as the generator wrote them down and the Java client read them back, for the tests of
+// expected copies the rows that the generator recorded and the Java client read back, for the tests of
 // internal/kudugen.
 func (c *copier) expected() {
 	files, err := filepath.Glob(filepath.Join(c.whole, "expected/*.jsonl.gz"))

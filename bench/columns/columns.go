@@ -1,4 +1,4 @@
-// Package columns is the data of the benchmarks: ten columns, made by a formula that is the same everywhere.
+// Package columns generates the data of the benchmarks: ten columns, by a formula that is the same everywhere.
 package columns
 
 import (
@@ -15,7 +15,7 @@ import (
 	"stoa"
 )
 
-// Schema is the ten columns of every benchmark.
+// Schema is the schema of every benchmark: ten columns.
 var Schema = arrow.NewSchema([]arrow.Field{
 	{Name: "key", Type: arrow.PrimitiveTypes.Int64},
 	{Name: "int32", Type: arrow.PrimitiveTypes.Int32},
@@ -29,7 +29,7 @@ var Schema = arrow.NewSchema([]arrow.Field{
 	{Name: "date", Type: arrow.FixedWidthTypes.Date32},
 }, nil)
 
-// Mix is splitmix64's step: its numbers are the same everywhere, and not regular.
+// Mix is one step of splitmix64: the same numbers everywhere, but irregular.
 func Mix(x uint64) uint64 {
 	x += 0x9E3779B97F4A7C15
 	x = (x ^ x>>30) * 0xBF58476D1CE4E5B9
@@ -37,7 +37,7 @@ func Mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// Rows makes the rows [from, to).
+// Rows returns the rows [from, to).
 func Rows(from, to int) arrow.RecordBatch {
 	b := array.NewRecordBuilder(memory.DefaultAllocator, Schema)
 	defer b.Release()
@@ -62,7 +62,7 @@ func Rows(from, to int) arrow.RecordBatch {
 	return b.NewRecordBatch()
 }
 
-// Write writes n rows as an Arrow file, from which peers make theirs, and to each of the writers, which it closes.
+// Write writes n rows to an Arrow file, from which the peers make theirs, and to each of the writers, which it closes.
 func Write(ctx context.Context, n int, arrowFile string, writers []*stoa.Writer) error {
 	f, err := os.Create(arrowFile)
 	if err != nil {

@@ -15,7 +15,7 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// expected are the sums of the columns, by the formula.
+// expected returns the columns' checksums by the formula.
 func expected(rows int) []sum {
 	s := make([]sum, len(columns))
 	null := func(c int, is bool) bool {

@@ -1,7 +1,7 @@
 // Command kudu measures stoa against Kudu's own offline tools on the same directory, in one run.
 //
-// See ../README.md for what is counted on either side. The sums of all columns that stoa read must be those of the
-// formula, or the run fails.
+// See ../README.md for what is counted on either side. The checksums of all columns that stoa read must equal the
+// formula's, or the run fails.
 package main
 
 import (
@@ -50,9 +50,9 @@ func main() {
 
 // measured is what one side needed for a table.
 type measured struct {
-	First, Best       float64 // seconds: the first scan of a process, and the best of several
+	First, Best       float64 // seconds: a process's first scan, and the best of several
 	FirstCPU, BestCPU float64 // of all threads
-	Memory            int64   // at its peak, bytes
+	Memory            int64   // peak, in bytes
 	Sums              []sum   `json:",omitempty"`
 }
 
@@ -62,7 +62,7 @@ func cpu() float64 {
 	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
 }
 
-// scanHere opens the table and reads all of it, several times. The first time counts opening, too.
+// scanHere opens the table and reads all of it, several times. The first time includes opening.
 func scanHere(ctx context.Context) error {
 	runtime.GOMAXPROCS(*threads)
 	if *profile != "" {
@@ -133,7 +133,7 @@ func ours(table string, args ...string) (m measured, err error) {
 	return m, nil
 }
 
-// kudu runs Kudu's command on the directory and throws its output away; what it logs is returned.
+// kudu runs Kudu's command on the directory, discards its output, and returns its log.
 func kudu(args ...string) (stderr string, wall, used float64, memory int64, err error) {
 	cmd := exec.Command(filepath.Join(*home, "bin", "kudu"),
 		append(args, "--fs_wal_dir="+*dir+"/wal", "--fs_data_dirs="+*dir+"/data")...)
@@ -150,7 +150,7 @@ func kudu(args ...string) (stderr string, wall, used float64, memory int64, err 
 	return b.String(), wall, float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9, u.Maxrss << 10, err
 }
 
-// tabletScan is `kudu perf tablet_scan` of all tablets, one after the other. It times its scans itself.
+// tabletScan runs `kudu perf tablet_scan` on all tablets, one after another. The command times its scans itself.
 func tabletScan(tablets []string, ordered bool) (m measured, err error) {
 	seen := 0
 	for _, t := range tablets {
@@ -189,8 +189,8 @@ func tabletScan(tablets []string, ordered bool) (m measured, err error) {
 	return m, nil
 }
 
-// dump is `kudu local_replica dump rowset` of all tablets, less what the command needs to start and to open the
-// directory: the same command asked for no row.
+// dump runs `kudu local_replica dump rowset` on all tablets. The time to start and to open the directory, measured
+// with the same command for no rows, is subtracted.
 func dump(tablets []string) (m measured, err error) {
 	for _, t := range tablets {
 		_, none, noneCPU, _, err := kudu("local_replica", "dump", "rowset", t, "--nrows=0", "--dump_metadata=false")
@@ -207,7 +207,7 @@ func dump(tablets []string) (m measured, err error) {
 	return m, nil
 }
 
-// tabletsOf are the ids of a table's tablets.
+// tabletsOf returns the ids of a table's tablets.
 func tabletsOf(table string) (ids []string, err error) {
 	cmd := exec.Command(filepath.Join(*home, "bin", "kudu"), "local_replica", "list", "--list_detail",
 		"--fs_wal_dir="+*dir+"/wal", "--fs_data_dirs="+*dir+"/data")

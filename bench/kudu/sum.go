@@ -9,9 +9,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
-// sum is a checksum over a column's values that does not depend on their order: how many are null, and the sum
-// of all valid values modulo 2⁶⁴, of floats their bits, of texts their CRC-32C and length, of booleans the
-// trues.
+// sum is an order-independent checksum of a column's values: the number of nulls, and the sum of all valid values
+// modulo 2⁶⁴. A float counts as its bits, a text as its CRC-32C and length; of booleans the trues are counted.
 type sum struct {
 	Rows, Nulls int64
 	Total       uint64

@@ -1,9 +1,9 @@
-// Command lookup measures parquet-go at finding rows by key: lookup FILE KEYS prints the processor's seconds of
-// one look-up as JSON: the best of five times all keys, and the first; and the checksums of all columns of
-// these rows, as ../sum.go has them.
+// Command lookup measures how parquet-go finds rows by key. lookup FILE KEYS prints, as JSON, the CPU seconds per
+// look-up, for the best of five passes over all keys and for the first pass, and the checksums of all columns of
+// these rows, as in ../sum.go.
 //
-// The key is the first column and rises. For each key the column index gives the page, the page the row, and
-// the row is read with all columns. The file is opened once.
+// The key is the first column, in ascending order. For each key the column index yields the page, the page the row,
+// and the row is read with all columns. The file is opened once.
 package main
 
 import (
@@ -106,7 +106,7 @@ func openGroups(pf *parquet.File) (groups []group, err error) {
 	return groups, nil
 }
 
-// timed runs do five times, which looks up n keys each time: the processor's seconds a key, at best and the first time.
+// timed runs do five times, which looks up n keys each time: CPU seconds per key, for the best and the first pass.
 func timed(n int, do func() error) (best, first float64, err error) {
 	for i := range 5 {
 		begin := processor()
@@ -157,7 +157,7 @@ func (s *sum) add(v parquet.Value) {
 	}
 }
 
-// find reads the row of a key, with all columns, and shows it to see, if that is not nil.
+// find reads the row of a key, with all columns, and passes it to see, if that is not nil.
 func find(groups []group, k int64, see func(parquet.Row)) error {
 	want := parquet.Int64Value(k)
 	row := make([]parquet.Row, 1)

@@ -1,4 +1,4 @@
-// Command parquet measures Parquet, written and read by stoa, against pyarrow, and sizes of tables of several shapes.
+// Command parquet measures how stoa and pyarrow write and read Parquet, and the sizes of tables of several shapes.
 package main
 
 import (
@@ -29,7 +29,7 @@ var (
 	codecs = []string{"none", "snappy", "zstd"}
 )
 
-// peer is what pyarrow took.
+// peer is pyarrow's measurements.
 type peer struct {
 	Write, Scan, Where float64
 	Duck               float64 // DuckDB's export to Arrow
@@ -57,7 +57,7 @@ func main() {
 	}
 }
 
-// ten is the ten columns: pyarrow and stoa in turn, codec by codec.
+// ten measures the ten columns: pyarrow and stoa in turn, codec by codec.
 func ten(ctx context.Context, dir string) error {
 	arrowFile := filepath.Join(dir, "ten.arrow")
 	if err := columns.Write(ctx, *rows, arrowFile, nil); err != nil {
@@ -117,7 +117,7 @@ func ten(ctx context.Context, dir string) error {
 	return nil
 }
 
-// lists is a column of lists that pyarrow wrote: scans, and how many levels a second that is.
+// lists measures a column of lists that pyarrow wrote: scans, and levels per second.
 func lists(ctx context.Context, dir string) error {
 	var p peer
 	if err := ask(&p, "lists", dir, fmt.Sprint(*rows/2), fmt.Sprint(*rounds)); err != nil {
@@ -140,7 +140,7 @@ func lists(ctx context.Context, dir string) error {
 	return nil
 }
 
-// least is the least processor time of some rounds.
+// least returns the least CPU time of some rounds.
 func least(f func() error) (best time.Duration, err error) {
 	used := func() time.Duration {
 		var u syscall.Rusage
@@ -190,12 +190,12 @@ func write(ctx context.Context, place string, sc *arrow.Schema, batches []arrow.
 	return err
 }
 
-// scan reads all columns into Arrow and holds the sum of the keys against the peer's.
+// scan reads all columns into Arrow and compares the sum of the keys with the peer's.
 func scan(ctx context.Context, file string, want uint64) error {
 	return scanOf(ctx, file, want, func(a arrow.Array) []int64 { return a.(*array.Int64).Int64Values() })
 }
 
-// scanOf holds the sum of the values of the first column.
+// scanOf does so for the values of the first column.
 func scanOf(ctx context.Context, file string, want uint64, values func(arrow.Array) []int64) error {
 	t, err := stoa.Open(ctx, file, stoa.OpenOptions{})
 	if err != nil {

@@ -38,7 +38,7 @@ var (
 		"of the scan of each file, and of the look-ups")
 )
 
-// The files of RED1: codec and size of the pages.
+// The files of RED1: codec and page size.
 var files = []struct{ name, codec, page string }{
 	{"none-8k", "none", "8192"}, {"none-64k", "none", "65536"}, {"none-1m", "none", "1048576"},
 	{"snappy-8k", "snappy", "8192"}, {"snappy-1m", "snappy", "1048576"},
@@ -88,7 +88,7 @@ func run(ctx context.Context) error {
 	return seeks(ctx, folder)
 }
 
-// profiles writes what five scans of each file, and the look-ups, spend their time with.
+// profiles writes CPU profiles of five scans of each file, and of the look-ups.
 func profiles(ctx context.Context, folder string) error {
 	part := func(name string, f func(path string) error) error {
 		out, err := os.Create(filepath.Join(*profile, name+".pprof"))
@@ -119,7 +119,7 @@ func profiles(ctx context.Context, folder string) error {
 	return nil
 }
 
-// cost is seconds on the clock, and of the processor: on a busy machine only the latter say something.
+// cost is elapsed and CPU seconds; on a busy machine only the latter are meaningful.
 type cost struct{ Seconds, CPU float64 }
 
 func now() cost {
@@ -137,7 +137,7 @@ func since(begin cost, n int) cost {
 	return cost{(end.Seconds - begin.Seconds) / float64(n), (end.CPU - begin.CPU) / float64(n)}
 }
 
-// least keeps the least of both, each by itself.
+// least keeps the smaller value of each.
 func (c *cost) least(o cost) {
 	if c.Seconds == 0 || o.Seconds < c.Seconds {
 		c.Seconds = o.Seconds
@@ -147,7 +147,7 @@ func (c *cost) least(o cost) {
 	}
 }
 
-// scan is the best of five scans and the sum of the keys.
+// scan returns the best of five scans and the sum of the keys.
 func scan(ctx context.Context, path string) (best cost, sum uint64, err error) {
 	t, err := stoa.Open(ctx, path, stoa.OpenOptions{})
 	if err != nil {
@@ -208,7 +208,7 @@ func seeks(ctx context.Context, folder string) error {
 	return nil
 }
 
-// places are the rows that are looked up.
+// places returns the numbers of the rows that are looked up.
 func places() []int64 {
 	rnd := rand.New(rand.NewPCG(1, 1))
 	at := make([]int64, *lookups)
@@ -288,7 +288,7 @@ func parquetSeeks(path string, at []int64) (c cost, err error) {
 	return since(begin, len(at)), nil
 }
 
-// answer is what peer.py prints.
+// answer is the output of peer.py.
 type answer struct {
 	cost
 	Sum     uint64

@@ -1,6 +1,6 @@
-// Command remote puts a link between a server of S3 and those who ask it: every answer begins after a while, and all of
-// them together carry so many bytes a second. It prints its address, and for every line of its standard input how many
-// requests there were since the last.
+// Command remote puts a slow link between an S3 server and its clients: each response starts after a latency, and all
+// responses together are limited to so many bytes a second. It prints its address, and for each line of standard input
+// the number of requests since the last line.
 package main
 
 import (
@@ -19,18 +19,18 @@ import (
 	"time"
 )
 
-// link is a line with a latency and a width.
+// link has a latency and a bandwidth.
 type link struct {
 	latency time.Duration
-	width   float64 // bytes a second; 0: any
+	width   float64 // bytes a second; 0: unlimited
 
 	mu       sync.Mutex
-	free     time.Time // when the next byte may go
+	free     time.Time // when the next byte may be sent
 	requests map[string]int
 	bytes    int64
 }
 
-// pass waits until n bytes have gone over the line.
+// pass waits until n bytes have passed the link.
 func (l *link) pass(n int) {
 	l.mu.Lock()
 	l.bytes += int64(n)
@@ -46,7 +46,7 @@ func (l *link) pass(n int) {
 	time.Sleep(time.Until(until))
 }
 
-// narrow is an answer that goes over the line.
+// narrow is a response that passes the link.
 type narrow struct {
 	http.ResponseWriter
 	l *link
@@ -65,7 +65,7 @@ func (w narrow) Write(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// kind is what a request asks for.
+// kind returns the kind of a request.
 func kind(r *http.Request) string {
 	if r.Method == http.MethodGet && r.URL.Query().Has("list-type") {
 		return "LIST"
@@ -101,7 +101,7 @@ func main() {
 	fmt.Println("http://" + listener.Addr().String())
 	go http.Serve(listener, h)
 	var line [1]byte
-	for { // a line of input asks for the counts, which begin anew; the end of input ends the link
+	for { // a line of input prints and resets the counts; end of input ends the link
 		n, err := os.Stdin.Read(line[:])
 		if n > 0 && strings.TrimSpace(string(line[:n])) == "" {
 			l.mu.Lock()

@@ -16,7 +16,7 @@ import (
 	"stoa/store"
 )
 
-// peopleAs returns a table of three people as a file, written with options of the format.
+// peopleAs returns a file with a table of three people, written with options of the format.
 func peopleAs(name string, o format.Options) []byte {
 	ctx, mem := context.Background(), store.NewMemory(nil)
 	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int32},
@@ -40,7 +40,7 @@ func peopleAs(name string, o format.Options) []byte {
 	return mem.Bytes(name)
 }
 
-// Options of writing as a struct, and the same as the command has them.
+// Write options as a struct, and as the command takes them.
 func ExampleWriteOptions() {
 	o := trevni.WriteOptions{Codec: trevni.CodecSnappy, FirstValues: []string{"id"}}
 	fmt.Println(o.Strings(), o.Formats())
@@ -57,7 +57,7 @@ func ExampleWriteOptions() {
 	// 3 <nil>
 }
 
-// A column that is known to be sorted is searched by the first values of its blocks.
+// A column declared as sorted is searched by the first values of its blocks.
 func ExampleReadOptions() {
 	b := peopleAs("people.trv", trevni.WriteOptions{FirstValues: []string{"id"}})
 	t, err := stoa.OpenReaderAt(context.Background(), bytes.NewReader(b), int64(len(b)), "people.trv",

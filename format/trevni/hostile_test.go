@@ -33,8 +33,7 @@ func handMeta(pairs ...string) []byte {
 	return b
 }
 
-// handBlock is a block: rows, raw and stored size as the descriptor has them, and the bytes with the checksum,
-// if there is one.
+// handBlock is a block: rows, raw and stored size as in the descriptor, and the bytes with the checksum, if any.
 type handBlock struct {
 	rows, raw, stored int
 	bytes             string
@@ -53,7 +52,7 @@ func handColumn(blocks ...handBlock) []byte {
 	return out
 }
 
-// handFile builds a file of columns, one after another.
+// handFile builds a file from its columns' bytes.
 func handFile(version byte, rows int64, meta []byte, metas [][]byte, columns ...[]byte) []byte {
 	le := binary.LittleEndian
 	b := append([]byte("Trv"), version)

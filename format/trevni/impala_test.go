@@ -13,8 +13,8 @@ import (
 )
 
 // impalaFile builds a file as Impala's writer of 2012 did: one column, definition levels after the values,
-// stored sizes of 0 without a codec, no checksums. Rows i with i%3 == 1 are null. It is made by hand, from the
-// layout of Impala's sources, because no program writes it any more.
+// stored sizes of 0 without a codec, no checksums. Rows i with i%3 == 1 are null. It is built by hand, from the
+// layout in Impala's sources, because no program writes it any more.
 func impalaFile(typ, codec string, rows int, value func(i int) []byte) []byte {
 	le := binary.LittleEndian
 	text := func(b []byte, s string) []byte { return append(append(b, byte(2*len(s))), s...) }
@@ -98,7 +98,7 @@ func TestImpalaRareTypes(t *testing.T) {
 			if codes, all := findings(t, data); len(codes) > 0 {
 				t.Errorf("%s %s: %v", c.typ, codec, all)
 			}
-			data[len(data)-1-rows/8] ^= 0x40 // gzip has its own sum
+			data[len(data)-1-rows/8] ^= 0x40 // gzip has its own checksum
 			if _, _, err := readAll(t.Context(), data, format.OpenOptions{}); codec == "gzip" && err == nil {
 				t.Errorf("%s: a changed byte is not noticed", c.typ)
 			}

@@ -37,7 +37,7 @@ func nativeFile(t testing.TB, f format.Format, rows int) ([]byte, arrow.RecordBa
 	return write(t, f, sc, map[string]string{"block-size": "500", "first-values": key}, batch).Bytes("t"), batch
 }
 
-// TestNative: rows from a position on, from a key on, and one by one, are those that were written.
+// TestNative: rows read from a position on, from a key on, and one at a time, equal the rows that were written.
 func TestNative(t *testing.T) {
 	for _, f := range []format.Format{trevni.Format, trevni.AvroFormat} {
 		b, want := nativeFile(t, f, 3000)
@@ -90,7 +90,7 @@ func TestNoKey(t *testing.T) {
 	}
 }
 
-// A file by itself: its rows from a position on, and one of them.
+// Reading one file: its rows from a position on, and a single row.
 func ExampleNewReader() {
 	f, err := os.Open("../../corpus/trevni/v1.12.2/avro_arrays.trv")
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"stoa/vec"
 )
 
-// write makes a file of batches.
+// write writes batches to a file.
 func write(t testing.TB, f format.Format, sc *arrow.Schema, opts map[string]string,
 	batches ...arrow.RecordBatch) *store.Memory {
 	t.Helper()
@@ -106,7 +106,7 @@ func TestNestedRoundTrips(t *testing.T) {
 	}
 }
 
-// asJSON is an array as text. What lies under nulls is not in it.
+// asJSON returns an array as JSON; values under nulls are not included.
 func asJSON(t testing.TB, a arrow.Array) string {
 	t.Helper()
 	b, err := a.MarshalJSON()
@@ -116,7 +116,7 @@ func asJSON(t testing.TB, a arrow.Array) string {
 	return string(b)
 }
 
-// difference is the part around the first difference.
+// difference returns the parts around the first difference.
 func difference(got, want string) string {
 	i := 0
 	for i < min(len(got), len(want)) && got[i] == want[i] {
@@ -126,7 +126,7 @@ func difference(got, want string) string {
 	return cut(got) + "\nwant\n" + cut(want)
 }
 
-// countingBatch is rows of the numbers from 0 on.
+// countingBatch returns n rows with the numbers from 0 on.
 func countingBatch(sc *arrow.Schema, n int) arrow.RecordBatch {
 	b := array.NewRecordBuilder(memory.DefaultAllocator, sc)
 	defer b.Release()

@@ -77,8 +77,8 @@ func TestFlipsInSealedFiles(t *testing.T) {
 	}
 }
 
-// numbersFile is a file of numbers without checksums of any kind, whose values all have the same size, so that any
-// bytes can be decoded as values.
+// numbersFile returns a file of numbers without any checksums. All values have the same size, so any bytes can be
+// decoded as values.
 func numbersFile(t *testing.T, f *format.Format, rows int) []byte {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Float64},
 		{Name: "b", Type: arrow.PrimitiveTypes.Float32}, {Name: "c", Type: arrow.PrimitiveTypes.Float64}}, nil)
@@ -140,7 +140,7 @@ func TestRecoverInserted(t *testing.T) {
 	}
 }
 
-// cells returns the numbers in a file's columns; nil means lost.
+// cells returns the numbers in a file's columns; nil = lost.
 func cells(t *testing.T, data []byte, recovering bool) (out [][]*float64) {
 	t.Helper()
 	text, err := scanAll(t.Context(), data, scan.Spec{Damaged: scan.NullCells}, recovering)

@@ -46,7 +46,7 @@ func findingsAt(t testing.TB, data []byte, depth format.Depth) (codes []string, 
 	return codes, all
 }
 
-// TestVerifyCorpus: in files that Avro wrote, only Avro's own bugs are reported, and every byte has an owner.
+// TestVerifyCorpus: in files that Avro wrote, only Avro's own bugs are reported, and every byte belongs to a node.
 func TestVerifyCorpus(t *testing.T) {
 	dir := corpusDir()
 	n := 0
@@ -159,7 +159,7 @@ func TestVerifyBlames(t *testing.T) {
 	}
 }
 
-// blockOf finds block k of column i in the output of describe: its place and rows.
+// blockOf finds block k of column i in the output of describe: its position and rows.
 func blockOf(t testing.TB, data []byte, i, k int) (at fault.Span, row, rows int64) {
 	t.Helper()
 	m := store.NewMemory(map[string][]byte{"f.trv": data})

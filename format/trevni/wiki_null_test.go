@@ -10,8 +10,8 @@ import (
 	"stoa/store"
 )
 
-// TestWikiNull: a column of the wiki's type Null has no values and no bytes, whether it stands alone, in a
-// repeated group, or may be missing besides.
+// TestWikiNull: a column of the wiki's type Null has no values and no bytes, whether it is required, repeated or
+// optional.
 func TestWikiNull(t *testing.T) {
 	for name, c := range map[string]struct {
 		pairs []string

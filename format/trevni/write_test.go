@@ -18,7 +18,7 @@ import (
 	"stoa/store"
 )
 
-// TestFileSize: files that have grown to the file size stand alone, and together are the table.
+// TestFileSize: with a file size, each file can be read on its own, and all files together are the table.
 func TestFileSize(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64},
 		{Name: "l", Type: arrow.ListOf(arrow.BinaryTypes.String), Nullable: true}}, nil)
@@ -77,7 +77,7 @@ func TestRefused(t *testing.T) {
 	}
 	sc := arrow.NewSchema([]arrow.Field{{Name: "k", Type: i32, Nullable: true},
 		{Name: "s", Type: arrow.BinaryTypes.String}}, nil)
-	// one that may be null, beside one that may not
+	// a nullable column beside one that is not
 	for _, f := range []format.Format{trevni.Format, trevni.AvroFormat} {
 		_, err := f.Create(context.Background(), store.NewMemory(nil).Sink("t"), sc,
 			format.WriteOptions{Opts: map[string]string{"first-values": "s,k"}})

@@ -110,14 +110,14 @@ var alterations = []operation{
 	}},
 }
 
-// several: after one column is gone there are others.
+// several reports whether columns remain after one is dropped.
 func several(t *table) bool { return len(t.free()) > 1 }
 
-// inside: no file of the table lies outside of its directory, or has its full name somewhere.
+// inside reports whether all files of the table lie in its directory, and no file names it by its full path.
 func inside(t *table) bool { return !t.external }
 
-// again has Spark register the table anew: its catalogue keeps the columns that it saw first. A table that CarbonData
-// renamed moves to the directory of its name, where alone it is found.
+// again has Spark register the table anew, as its catalogue keeps the columns from the first time. CarbonData finds a
+// renamed table only in a directory of its new name, so the table moves there.
 func (l *life) again() error {
 	err := l.forget(func() error {
 		from := l.path()
@@ -133,13 +133,13 @@ func (l *life) again() error {
 	return l.register()
 }
 
-// register has Spark register the table: with the partitions that have rows.
+// register has Spark register the table, with the partitions that have rows.
 func (l *life) register() error {
 	l.t.known = map[string]bool{}
 	return l.sql("refresh table %s", l.t.name)
 }
 
-// forget has Spark drop the table while its directory is elsewhere, and does something when it is back.
+// forget moves the table's directory away, has Spark drop the table, moves it back, and calls then.
 func (l *life) forget(then func() error) error {
 	away := filepath.Join(l.j.work, "away")
 	if err := os.Rename(l.path(), away); err != nil {
@@ -149,7 +149,7 @@ func (l *life) forget(then func() error) error {
 	return errors.Join(err, os.RemoveAll(l.path()), os.Rename(away, l.path()), then())
 }
 
-// overwritten draws a partition, and rows that take the place of those in it.
+// overwritten draws a partition, and rows that replace the rows in it.
 func (l *life) overwritten() (p string, ids []int) {
 	p = string(rune('a' + l.r.IntN(3)))
 	l.t.remove(l.t.where(func(_ int, c row) bool { return c[l.t.partition].value == p }))
@@ -160,7 +160,7 @@ func (l *life) overwritten() (p string, ids []int) {
 	return p, ids
 }
 
-// replaced gives some rows of the model other values, adds others, and returns the ids of both.
+// replaced changes some rows of the model, adds others, and returns the ids of both.
 func (l *life) replaced() []int {
 	ids, _ := l.some()
 	if len(ids) > 5 {
@@ -207,12 +207,12 @@ func (l *life) fresh() column {
 	return c
 }
 
-// dimension reports whether CarbonData keeps values of a type as a dimension, if it is no sort column.
+// dimension reports whether CarbonData stores values of a type as a dimension in a column that is no sort column.
 func dimension(kind string) bool {
 	return kind == "string" || kind == "date" || kind == "array<string>"
 }
 
-// without takes a column out of the model.
+// without removes a column from the model.
 func (l *life) without() string {
 	free := l.t.free()
 	at := free[l.r.IntN(len(free))]
@@ -225,7 +225,7 @@ func (l *life) without() string {
 	return name
 }
 
-// renamed gives a column of the model another name.
+// renamed renames a column of the model.
 func (l *life) renamed() (old column, name string) {
 	free := l.t.free()
 	at := free[l.r.IntN(len(free))]
@@ -240,7 +240,7 @@ func (l *life) renamed() (old column, name string) {
 	return old, name
 }
 
-// widened gives a column of the model a wider type; nil: none can have one.
+// widened gives a column of the model a wider type; nil: no column can have one.
 func (l *life) widened() *column {
 	for _, at := range l.t.free() {
 		c := &l.t.columns[at]

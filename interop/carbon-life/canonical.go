@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// canonical is a row as a text: members sorted, without nulls, numbers as fractions (so that 1.50, "1.5" and 1.5 are
-// equal), times as milliseconds.
+// canonical returns a row as a text: members sorted, without nulls, numbers as fractions (so that 1.50, "1.5" and 1.5
+// are equal), times as milliseconds.
 func canonical(c map[string]any) string {
 	var b bytes.Buffer
 	for _, k := range slices.Sorted(maps.Keys(c)) {

@@ -17,11 +17,11 @@ import (
 	"stoa/interop/fuzz"
 )
 
-// TestLives has tables live, one a seed from STOA_SEED on, for as long as STOA_FUZZ says; without it three of them.
+// TestLives runs histories, one table per seed from STOA_SEED on, for as long as STOA_FUZZ says; by default three.
 func TestLives(t *testing.T) {
 	seed, long := fuzz.Seed(t), fuzz.For(t)
 	j := newJudge(t)
-	begin := time.Now() // Spark takes its time to start
+	begin := time.Now() // starting Spark takes a while
 	lives, steps, last := 0, map[string]int{}, seed
 	for most := most(); (lives < 3 && long == 0 || time.Since(begin) < long) && most > 0; last++ {
 		l := &life{j: j, r: rand.New(rand.NewPCG(last, 21)), steps: steps}
@@ -35,7 +35,7 @@ func TestLives(t *testing.T) {
 	t.Logf("COUNT lives: %d tables of seeds %d to %d in %v", lives, seed, last, time.Since(begin).Round(time.Second))
 }
 
-// most is how many lives may fail before the test ends: STOA_FINDS, else one.
+// most returns how many tables may fail before the test ends: STOA_FINDS, by default one.
 func most() int {
 	if n, err := strconv.Atoi(os.Getenv("STOA_FINDS")); err == nil {
 		return n
@@ -43,7 +43,7 @@ func most() int {
 	return 1
 }
 
-// failed reports a life that failed, and keeps its table if STOA_KEEP says where.
+// failed reports a failed table, and copies it to the directory STOA_KEEP, if set.
 func (l *life) failed(t *testing.T, name string, err error) {
 	t.Helper()
 	t.Errorf("%s: %v\nits life:\n  %s", name, err, strings.Join(l.story, "\n  "))
@@ -54,7 +54,7 @@ func (l *life) failed(t *testing.T, name string, err error) {
 	}
 }
 
-// judged reports what was done; nothing is an error.
+// judged logs what was done; if nothing was done, the test fails.
 func judged(t *testing.T, j *judge, lives int, steps map[string]int) {
 	t.Helper()
 	if lives == 0 || j.asked == 0 || j.compared == 0 || len(steps) == 0 {
@@ -68,7 +68,7 @@ func judged(t *testing.T, j *judge, lives int, steps map[string]int) {
 	}
 }
 
-// life is the life of one table.
+// life is the history of one table.
 type life struct {
 	j     *judge
 	r     *rand.Rand
@@ -94,11 +94,11 @@ func (l *life) live(name string) error {
 			return err
 		}
 	}
-	// both still write
+	// both can still write
 	return l.end("stoa load", "spark insert", "stoa delete", "spark delete", "spark runs stoa's DDL")
 }
 
-// end does the operations that are named, if they fit, and drops the table.
+// end runs the named operations that fit, and drops the table.
 func (l *life) end(names ...string) error {
 	for _, name := range names {
 		o, ok := named(name)
@@ -125,7 +125,7 @@ func named(name string) (operation, bool) {
 	return operation{}, false
 }
 
-// step does an operation, and compares what both read then.
+// step runs an operation, and then compares what both read.
 func (l *life) step(o operation) error {
 	l.steps[o.name]++
 	at := len(l.story)
@@ -165,7 +165,7 @@ func (l *life) filtered() error {
 	return l.j.counts(l.t, where, len(same))
 }
 
-// sql has Spark do something.
+// sql runs a statement in Spark.
 func (l *life) sql(format string, a ...any) error {
 	s := fmt.Sprintf(format, a...)
 	l.story = append(l.story, "spark: "+s)
@@ -173,7 +173,7 @@ func (l *life) sql(format string, a ...any) error {
 	return err
 }
 
-// run has stoa do something.
+// run runs stoa.
 func (l *life) run(args ...string) error {
 	args = l.t.flags(args...)
 	l.story = append(l.story, "stoa "+strings.Join(args, " "))
@@ -208,7 +208,7 @@ func (l *life) draw(name string) *table {
 	return t
 }
 
-// create has one of the two make a table.
+// create has Spark or stoa make a table.
 func (l *life) create(t *table, spark bool) error {
 	l.t, t.known = t, map[string]bool{}
 	if spark {

@@ -14,19 +14,19 @@ import (
 
 // column is a column of a table.
 type column struct {
-	name, kind string // the type as Spark's SQL has it
+	name, kind string // the type in Spark's SQL
 }
 
-// cell is a value: as JSON lines have it, and as a constant of SQL. A null has a nil value.
+// cell is a value, as in JSON lines and as a constant of SQL. A null has a nil value.
 type cell struct {
 	value any
 	sql   string
 }
 
-// row are the cells of a row, by column.
+// row is the cells of a row, by column.
 type row map[string]cell
 
-// table is what must be in a table: rows by id. The partition column, if there is one, is the last one.
+// table is the expected content of a table: rows by id. The partition column, if there is one, is the last one.
 type table struct {
 	name      string
 	dir       string // of its directory; CarbonData's rename leaves it
@@ -36,14 +36,14 @@ type table struct {
 	bucketed  string
 	rows      map[int]row
 	next      int             // the next id
-	made      int             // columns that were added or renamed, and places that were added
-	altered   bool            // the columns of some files are others than the table's
+	made      int             // columns added or renamed, and places added
+	altered   bool            // some files have other columns than the table
 	measures  bool            // a measure was dropped
-	known     map[string]bool // partitions that Hive's metastore has
-	external  bool            // some files lie outside of the directory
+	known     map[string]bool // partitions that Hive's metastore knows
+	external  bool            // some files are outside the directory
 }
 
-// flags are the arguments of a command about the table.
+// flags returns the arguments of a command on the table.
 func (t *table) flags(args ...string) []string {
 	if t.external && args[0] != "schema" {
 		args = append(args, "--allow-external")
@@ -53,8 +53,8 @@ func (t *table) flags(args ...string) []string {
 
 func null(kind string) cell { return cell{sql: "cast(null as " + kind + ")"} }
 
-// draw draws a value. Booleans are never null: after a delete CarbonData reads them as false. Arrays neither: its
-// updates refuse rows with null arrays as bad records.
+// draw draws a value. Booleans and arrays are never null: after a delete CarbonData reads null booleans as false, and
+// its updates refuse rows with null arrays as bad records.
 func draw(r *rand.Rand, kind string) cell {
 	if r.IntN(6) == 0 && kind != "boolean" && kind != "array<string>" {
 		return null(kind)
@@ -94,7 +94,7 @@ func draw(r *rand.Rand, kind string) cell {
 	return cell{s, fmt.Sprintf("cast(%s as %s)", s, kind)}
 }
 
-// add draws n new rows, and returns their ids.
+// add adds n random rows, and returns their ids.
 func (t *table) add(r *rand.Rand, n int) (ids []int) {
 	for range n {
 		c := row{"id": {t.next, fmt.Sprintf("cast(%d as int)", t.next)}}
@@ -112,7 +112,7 @@ func (t *table) add(r *rand.Rand, n int) (ids []int) {
 	return ids
 }
 
-// selects is a query that gives rows, without the columns that are left out.
+// selects returns a query that yields rows, less some columns.
 func (t *table) selects(ids []int, without ...string) string {
 	var all []string
 	for _, id := range ids {
@@ -127,7 +127,7 @@ func (t *table) selects(ids []int, without ...string) string {
 	return strings.Join(all, " union all ")
 }
 
-// jsonl are rows as JSON lines, for stoa to load.
+// jsonl returns rows as JSON lines, for stoa to load.
 func (t *table) jsonl(ids []int) []byte {
 	var b []byte
 	for _, id := range ids {
@@ -144,7 +144,7 @@ func (t *table) jsonl(ids []int) []byte {
 	return b
 }
 
-// lines are the rows as canonical texts, sorted.
+// lines returns the rows as canonical texts, sorted.
 func (t *table) lines() (out []string) {
 	for _, c := range t.rows {
 		values := map[string]any{}
@@ -157,7 +157,7 @@ func (t *table) lines() (out []string) {
 	return out
 }
 
-// where deletes, or gives the ids of, the rows for which a predicate is true.
+// where returns the ids of the rows for which a predicate is true.
 func (t *table) where(pass func(id int, c row) bool) (ids []int) {
 	for _, id := range slices.Sorted(maps.Keys(t.rows)) {
 		if pass(id, t.rows[id]) {
@@ -173,7 +173,7 @@ func (t *table) remove(ids []int) {
 	}
 }
 
-// free are the columns that may be changed or dropped.
+// free returns the columns that may be changed or dropped.
 func (t *table) free() (out []int) {
 	for i, c := range t.columns {
 		if i > 0 && c.name != t.partition && !slices.Contains(t.sorted, c.name) && c.name != t.bucketed {

@@ -11,20 +11,19 @@ import (
 	"strings"
 )
 
-// operation is something that one of the two does to a table.
+// operation is something that stoa or CarbonData does to a table.
 type operation struct {
 	name string
 	fits func(t *table) bool // nil: every table
 	do   func(l *life) error
 }
 
-// rowful: CarbonData's compaction of a table with partitions of which all rows are deleted ends with a
-// NullPointerException.
+// rowful: CarbonData cannot compact a table with partitions all rows of which are deleted: a NullPointerException.
 func rowful(t *table) bool { return t.partition == "" || len(t.rows) > 0 }
 
 func partitioned(t *table) bool { return t.partition != "" }
 
-// operations are all of them; those that are there twice are drawn twice as often.
+// operations is all operations; those listed twice are drawn twice as often.
 var operations = slices.Concat(rowOperations, rowOperations[:4], alterations, placements)
 
 // rowOperations are operations on rows and segments.
@@ -163,7 +162,7 @@ func (l *life) some() (ids []int, where string) {
 		fmt.Sprintf("id >= %d and id <= %d", from, to)
 }
 
-// update gives a column of some rows another value.
+// update changes a column of some rows.
 func (l *life) update(ours bool) error {
 	free := l.t.free()
 	for range 20 {
@@ -193,7 +192,7 @@ func (l *life) update(ours bool) error {
 	return nil
 }
 
-// parts is the value of a partition that the table has; "" if there is none.
+// parts returns the value of a partition of the table; "" if it has none.
 func (l *life) parts() string {
 	for _, id := range l.t.where(func(int, row) bool { return true }) {
 		return l.t.rows[id][l.t.partition].value.(string)
@@ -201,7 +200,7 @@ func (l *life) parts() string {
 	return ""
 }
 
-// segments are the segments that count.
+// segments returns the valid segments.
 func (l *life) segments() (ids []string) {
 	b, err := os.ReadFile(filepath.Join(l.path(), "Metadata", "tablestatus"))
 	var list []struct{ LoadName, LoadStatus string }

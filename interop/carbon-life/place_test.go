@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// placements are operations on whole segments, on places outside of the table, and with other tables.
+// placements are operations on whole segments, on directories outside the table, and with other tables.
 var placements = []operation{
 	{"stoa delete --segment", nil, func(l *life) error {
 		return l.dropSegment(func(s string) error { return l.run("delete", l.path(), "--segment", s) })
@@ -62,8 +62,8 @@ func unaltered(t *table) bool { return t.partition == "" && !t.altered }
 
 func movable(t *table) bool { return t.partition != "" && !t.altered }
 
-// known has Hive's metastore know of partitions that stoa may have made: CarbonData asks it which ones there are, reads
-// no others, and deletes nothing where one is missing.
+// known tells Hive's metastore of partitions that stoa may have made: CarbonData asks it for the partitions, reads no
+// others, and deletes nothing where one is missing.
 func (l *life) known(parts ...string) error {
 	for _, p := range parts {
 		if l.t.known[p] {
@@ -78,7 +78,7 @@ func (l *life) known(parts ...string) error {
 	return nil
 }
 
-// knownOf is known for the partitions of rows.
+// knownOf does so for the partitions of rows.
 func (l *life) knownOf(ids []int) error {
 	if l.t.partition == "" {
 		return nil
@@ -91,7 +91,7 @@ func (l *life) knownOf(ids []int) error {
 	return nil
 }
 
-// idsOf are the ids of the rows of a segment, as stoa reads them.
+// idsOf returns the ids of a segment's rows, as stoa reads them.
 func (l *life) idsOf(segment string) (ids []int, err error) {
 	out, err := l.j.run(l.t.flags("cat", l.path(), "--segment", segment, "--columns", "id", "-f", "jsonl")...)
 	if err != nil {
@@ -110,7 +110,7 @@ func (l *life) idsOf(segment string) (ids []int, err error) {
 	return ids, nil
 }
 
-// dropSegment has one of the two delete a segment.
+// dropSegment has stoa or CarbonData delete a segment.
 func (l *life) dropSegment(do func(segment string) error) error {
 	list := l.segments()
 	if len(list) == 0 {
@@ -125,7 +125,7 @@ func (l *life) dropSegment(do func(segment string) error) error {
 	return do(s)
 }
 
-// clear is a segment in which nothing was deleted, and that lies in the table; "": there is none.
+// clear returns a segment in the table's directory without deleted rows; "": there is none.
 func (l *life) clear() string {
 	b, err := os.ReadFile(filepath.Join(l.path(), "Metadata", "tablestatus"))
 	var list []struct{ LoadName, LoadStatus, UpdateDeltaEndTimestamp, Path string }
@@ -140,13 +140,13 @@ func (l *life) clear() string {
 	return ""
 }
 
-// outside is a new directory that a table can name.
+// outside returns a new directory outside the table.
 func (l *life) outside() string {
 	l.t.made++
 	return filepath.Join(l.j.work, fmt.Sprintf("%s_place%d", l.t.dir, l.t.made))
 }
 
-// moved copies a segment's files to another place, deletes the segment, and has them added from there.
+// moved copies a segment's files to another directory, deletes the segment, and has the files added from there.
 func (l *life) moved(add func(place string) error) error {
 	s := l.clear()
 	if s == "" {
@@ -164,7 +164,7 @@ func (l *life) moved(add func(place string) error) error {
 	return add(place)
 }
 
-// placed has rows loaded into a partition of their own, moves their files to another place, and has that added.
+// placed loads rows into a partition of their own, moves its files to another directory, and has that added.
 func (l *life) placed(add func(p, place string) error) error {
 	l.t.made++
 	p := fmt.Sprintf("far%d", l.t.made)
@@ -178,7 +178,7 @@ func (l *life) placed(add func(p, place string) error) error {
 	place := l.outside()
 	err := os.CopyFS(place, os.DirFS(filepath.Join(l.path(), l.t.partition+"="+p)))
 	if err == nil {
-		// Hive must not know its old place
+		// Hive must not know its old location
 		err = l.sql("alter table %s drop partition (%s='%s')", l.t.name, l.t.partition, p)
 		delete(l.t.known, p)
 	}
@@ -192,7 +192,7 @@ func (l *life) placed(add func(p, place string) error) error {
 	return add(p, place)
 }
 
-// staged has Spark make a Parquet table of rows, at a place if one is given.
+// staged has Spark make a Parquet table of rows, at a location if one is given.
 func (l *life) staged(name string, ids []int, place string) error {
 	at := ""
 	if place != "" {
@@ -236,10 +236,10 @@ func (l *life) parquet(spark bool) error {
 	return errors.Join(err, l.run("clean", l.path()), l.sql("drop table %s", stage))
 }
 
-// createdName is the name in CREATE TABLE.
+// createdName matches the name in CREATE TABLE.
 var createdName = regexp.MustCompile("(?i)^create table (`[^`]*`|\\S+)")
 
-// ddl has Spark make a table by the statement that stoa gives, and copy the rows; stoa reads it.
+// ddl has Spark make a table from the statement that stoa prints, and copy the rows; stoa reads it.
 func (l *life) ddl() error {
 	if l.t.external {
 		return nil

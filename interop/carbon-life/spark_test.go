@@ -14,9 +14,9 @@ import (
 	"testing"
 )
 
-// judgeOptions are options of Java's machine, of Spark and of CarbonData. Spark's are those of CarbonData's own tests:
-// Hive's metastore refuses columns that move to the place of others of another type, so that after one column is
-// dropped no other can be. The statements are many and small: to compile them well takes longer than they run.
+// judgeOptions are options of the JVM, of Spark and of CarbonData. Spark's are those of CarbonData's own tests: Hive's
+// metastore refuses columns that move to the position of columns of another type, so after one column is dropped no
+// other could be. The statements are many and small: optimized compilation takes longer than running them.
 var judgeOptions = []string{"-Xmx1500m", "-XX:TieredStopAtLevel=1", "-Dcarbon.clean.file.force.allowed=true",
 	"-Dspark.hadoop.hive.metastore.disallow.incompatible.col.type.changes=false"}
 
@@ -69,7 +69,7 @@ func newJudge(t *testing.T) *judge {
 	return j
 }
 
-// sql has Spark answer a statement.
+// sql runs a statement in Spark and returns the rows.
 func (j *judge) sql(statement string) (rows []string, err error) {
 	j.stderr.Reset()
 	if _, err := io.WriteString(j.in, statement+"\n"); err != nil {
@@ -110,7 +110,7 @@ func (j *judge) write(name string, b []byte) (string, error) {
 	return name, os.WriteFile(name, b, 0o666)
 }
 
-// same compares the rows that both read with those that must be there, and has stoa verify the table.
+// same compares the rows that both read with the expected ones, and has stoa verify the table.
 func (j *judge) same(t *table) error {
 	want := t.lines()
 	rows, err := j.sql("select * from " + t.name)
@@ -148,7 +148,7 @@ func (j *judge) same(t *table) error {
 	return nil
 }
 
-// counts has Spark count the rows for which a predicate is true, "": all.
+// counts has Spark count the rows for which a predicate is true; "": all.
 func (j *judge) counts(t *table, where string, want int) error {
 	query := "select count(*) n from " + t.name
 	if where != "" {

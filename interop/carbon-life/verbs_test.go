@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// TestVerbs gives each operation short lives of its own: on a plain table, a sorted one, one with a partition and one
-// with buckets, made by either of the two. Rows that both have written, and deletes, lie before it; both write, delete
-// and compact after it. STOA_VERB is a pattern of the operations wanted, STOA_LIVES how many lives each has (2).
+// TestVerbs runs short histories around each operation: on a plain table, a sorted one, one with a partition and one
+// with buckets, made by stoa or CarbonData. Before it, both write and delete rows; after it, both write, delete and
+// compact. STOA_VERB is a pattern of the wanted operations, STOA_LIVES the number of histories for each (2).
 func TestVerbs(t *testing.T) {
 	j := newJudge(t)
 	only := regexp.MustCompile(os.Getenv("STOA_VERB"))
@@ -52,7 +52,7 @@ func TestVerbs(t *testing.T) {
 
 var shapes = []string{"plain", "sorted", "with a partition", "with buckets"}
 
-// shaped is a table of one of four shapes: plain, sorted, with a partition, with buckets.
+// shaped returns a table of one of four shapes: plain, sorted, with a partition, with buckets.
 func shaped(shape int) *table {
 	t := &table{columns: []column{{"id", "int"}, {"name", "string"}, {"price", "decimal(10,2)"}, {"day", "date"},
 		{"at", "timestamp"}, {"ratio", "double"}, {"size", "int"}, {"open", "boolean"}}, rows: map[int]row{}}
@@ -68,7 +68,7 @@ func shaped(shape int) *table {
 	return t
 }
 
-// short is a short life about an operation.
+// short runs a short history around an operation.
 func (l *life) short(o operation, name string, shape int, spark bool) error {
 	t := shaped(shape)
 	t.name, t.dir = name, name
@@ -91,7 +91,7 @@ func (l *life) short(o operation, name string, shape int, spark bool) error {
 	return l.end()
 }
 
-// all does the operations that are named. What both read then is not compared.
+// all runs the named operations, without comparing what both read afterwards.
 func (l *life) all(names ...string) error {
 	for _, name := range names {
 		o, ok := named(name)

@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// cells are a row as JSON has it, without nulls.
+// cells is a row as JSON has it, without nulls.
 type cells map[string]any
 
-// columns are the columns that every table begins with, as Spark's SQL names them.
+// columns are the first columns of every table, in Spark's SQL.
 const columns = `id int
 name string
 amount decimal(10,2)
@@ -28,7 +28,7 @@ flag boolean
 tags array<string>
 `
 
-// row is row i. Every tenth name is null, and other columns now and then.
+// row returns row i. Every tenth name is null, and some values of other columns are.
 func row(i int) cells {
 	c := cells{
 		"id":     i,
@@ -61,7 +61,7 @@ func row(i int) cells {
 	return c
 }
 
-// table is what must be in a table: rows by id.
+// table is the expected content of a table: rows by id.
 type table map[int]cells
 
 func (t table) add(from, to int) {
@@ -70,7 +70,7 @@ func (t table) add(from, to int) {
 	}
 }
 
-// count is the number of rows that pass.
+// count returns the number of rows that pass.
 func (t table) count(pass func(c cells) bool) (n int) {
 	for _, c := range t {
 		if pass(c) {
@@ -80,7 +80,7 @@ func (t table) count(pass func(c cells) bool) (n int) {
 	return n
 }
 
-// lines are the rows as canonical texts, sorted by id.
+// lines returns the rows as canonical texts, sorted by id.
 func (t table) lines() (out []string) {
 	for _, id := range slices.Sorted(maps.Keys(t)) {
 		out = append(out, canonical(t[id]))
@@ -88,7 +88,7 @@ func (t table) lines() (out []string) {
 	return out
 }
 
-// jsonl are the rows [from, to) as JSON lines, for stoa to load.
+// jsonl returns the rows [from, to) as JSON lines, for stoa to load.
 func jsonl(from, to int) []byte {
 	var b bytes.Buffer
 	for i := from; i < to; i++ {
@@ -101,8 +101,8 @@ func jsonl(from, to int) []byte {
 	return b.Bytes()
 }
 
-// canonical is a row as a text: members sorted, without nulls, numbers as fractions (so that 1.50, "1.5" and 1.5 are
-// equal), times as milliseconds.
+// canonical returns a row as a text: members sorted, without nulls, numbers as fractions (so that 1.50, "1.5" and 1.5
+// are equal), times as milliseconds.
 func canonical(c cells) string {
 	var b bytes.Buffer
 	for _, k := range slices.Sorted(maps.Keys(c)) {

@@ -22,7 +22,7 @@ import (
 	"stoa/format/carbon"
 )
 
-// warehouse is a store of tables, the rows that they must have, and the command that makes them.
+// warehouse is a directory of tables, their expected rows, and the command that makes them.
 type warehouse struct {
 	t      *testing.T
 	dir    string // of the tables
@@ -109,14 +109,14 @@ func (h *warehouse) spark(statements []string, seen func(n int)) (answers [][]st
 	return answers
 }
 
-// question is a statement, and its expected answer.
+// question is a statement with its expected answer.
 type question struct {
 	sql   string
 	want  []string
 	fails bool // it must fail
 }
 
-// ask has Spark answer the questions, and compares.
+// ask runs the questions in Spark, and compares the answers.
 func (h *warehouse) ask(list []question, seen func(n int)) {
 	h.t.Helper()
 	var sql []string
@@ -143,7 +143,7 @@ func (h *warehouse) ask(list []question, seen func(n int)) {
 	}
 }
 
-// reading asks for all rows of a table, for some counts and for a join.
+// reading returns questions for all rows of a table, for some counts and for a join.
 func (h *warehouse) reading(name string) (out []question) {
 	t := h.tables[name]
 	count := func(where string, pass func(c cells) bool) {
@@ -158,8 +158,8 @@ func (h *warehouse) reading(name string) (out []question) {
 	count(fmt.Sprintf("day = '%s' and id > 20", day),
 		func(c cells) bool { return c["day"] == day && c["id"].(int) > 20 })
 	count("id between 90 and 110", func(c cells) bool { return c["id"].(int) >= 90 && c["id"].(int) <= 110 })
-	// CarbonData cannot do this: it filters each file of a scan by itself, and once a measure is dropped it uses
-	// the number that a later measure has in one file for another file
+	// CarbonData cannot do this: it filters each file of a scan by itself, and after a measure was dropped it
+	// uses a later measure's number in one file for another file
 	if name != "evolved" {
 		count("ratio < 3", func(c cells) bool { f, ok := c["ratio"].(float64); return ok && f < 3 })
 	}
@@ -200,7 +200,7 @@ func (h *warehouse) ours() {
 	}
 }
 
-// sparkRow is a row that Spark adds, and its values as SQL, by column.
+// sparkRow returns a row that Spark adds, and its values as SQL, by column.
 func sparkRow(id int) (cells, map[string]string) {
 	return cells{"id": id, "name": "by spark", "amount": "12.50", "day": "2021-06-07",
 			"at": "2021-06-07T08:09:10.000Z", "ratio": 0.375, "small": -3, "big": int64(1) << 50,
@@ -211,8 +211,8 @@ func sparkRow(id int) (cells, map[string]string) {
 			"big": "cast(1125899906842624 as bigint)", "flag": "true", "tags": "array('a','b')"}
 }
 
-// insert is a statement that adds a row. gone are the columns that the table no longer has, more the values of those
-// that were added, and last the columns that stand at its end.
+// insert is a statement that adds a row. gone are the columns that the table no longer has, more the values of the
+// added columns, and last the columns at its end.
 func (h *warehouse) insert(name string, id int, gone, more []string, last ...string) question {
 	c, sql := sparkRow(id)
 	var order []string
@@ -420,7 +420,7 @@ func TestSpark(t *testing.T) {
 		h.asked, h.rows)
 }
 
-// natives are tables that Spark makes, with rows of its own.
+// natives has Spark make tables with rows of its own.
 func (h *warehouse) natives(list *[]question) []string {
 	of := func(without string) string {
 		var out []string
@@ -468,7 +468,7 @@ func (h *warehouse) alter(name string) {
 	h.run("compact", h.path(name), "--minor")
 }
 
-// merged has stoa merge the index files of two tables that Spark wrote with single ones, and asks for their rows.
+// merged has stoa merge the index files of two tables that Spark wrote with one each, and asks for their rows.
 func (h *warehouse) merged() (out []question) {
 	for name, days := range map[string]int{"plain": 60, "parts": 3} {
 		dir := h.path("single_" + name)

@@ -14,7 +14,7 @@ import (
 	"stoa/interop/fuzz"
 )
 
-// judge runs a game of judge.py: on so many tables from STOA_SEED on, or for as long as STOA_FUZZ says.
+// judge runs a test of judge.py: on a number of tables from STOA_SEED on, or for as long as STOA_FUZZ says.
 func judge(t *testing.T, game string, tables int) {
 	t.Helper()
 	home, err := exec.Command("./get.sh").Output()
@@ -63,7 +63,7 @@ func TestSelf(t *testing.T) { judge(t, "self", 20) }
 // TestCorpus tests the decoder on files that redelm wrote in 2013, and on the worked examples.
 func TestCorpus(t *testing.T) { judge(t, "corpus", 1) }
 
-// stoa reads files that were made from the documents.
+// stoa reads files made from the documents.
 func TestFuzzWikiRead(t *testing.T) { judge(t, "wiki-read", 150) }
 func TestFuzzRed1Read(t *testing.T) { judge(t, "red1-read", 150) }
 

@@ -1,5 +1,5 @@
-// Package fuzz runs judged fuzzing: tables drawn from seeds, written by stoa and read by a real system, for as long as
-// STOA_FUZZ says. See ../README.md.
+// Package fuzz runs differential fuzzing: tables drawn from seeds, written by stoa and read by a real system, for as
+// long as STOA_FUZZ says. See ../README.md.
 package fuzz
 
 import (
@@ -37,9 +37,9 @@ func For(t *testing.T) time.Duration {
 	return long
 }
 
-// Run runs rounds until STOA_FUZZ has passed (a single one without it) or a round fails. A round judges the tables of n
+// Run runs rounds until STOA_FUZZ has passed (a single one without it) or a round fails. A round tests the tables of n
 // seeds from first on, and returns how many cells were compared; it reports a difference with the seed of its table, so
-// that STOA_SEED can begin with that one. At least one cell must be compared.
+// that STOA_SEED can start there. At least one cell must be compared.
 func Run(t *testing.T, peer string, n uint64, round func(t *testing.T, first uint64) (cells int)) {
 	t.Helper()
 	seed, long, begin := Seed(t), For(t), time.Now()

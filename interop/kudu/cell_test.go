@@ -12,7 +12,7 @@ import (
 	"unicode/utf16"
 )
 
-// A column as these tests know it. Type, Enc and Comp are Kudu's own words, those of the footer.
+// A column of these tests. Type, Enc and Comp are Kudu's own names, as in the footer.
 type column struct {
 	Name             string
 	Type             string // INT8 … VARCHAR; DECIMAL32, DECIMAL64, DECIMAL128
@@ -26,7 +26,8 @@ type column struct {
 // *big.Int (INT128, DECIMAL128), float32, float64, or []byte (STRING, VARCHAR, BINARY).
 type cell any
 
-// dumped is how `kudu fs dump cfile` of 1.18.1 prints the cell: a copy of its AppendDebugStringForValue, bugs included.
+// dumped returns the cell as `kudu fs dump cfile` of 1.18.1 prints it: a copy of its AppendDebugStringForValue, bugs
+// included.
 func dumped(typ string, v cell) string {
 	switch x := v.(type) {
 	case nil:
@@ -159,7 +160,7 @@ func escapeOctal(s []byte) string {
 	return b.String()
 }
 
-// wired is the cell as Drive.java reads and writes it: exact for every type.
+// wired returns the cell as Drive.java reads and writes it: exact for every type.
 func wired(v cell) string {
 	switch x := v.(type) {
 	case nil:
@@ -193,11 +194,11 @@ func mix(x uint64) uint64 {
 
 func hash(seed, r int) uint64 { return mix(uint64(seed)*1000003 + uint64(r)) }
 
-// segment is how many rows the value formula keeps one habit: random, runs of 37, ramp, ten distinct values,
+// segment is the number of rows with the same kind of values: random, runs of 37, ramp, ten distinct values,
 // extreme values, all NULL, constant, random with long strings; then again.
 const segment = 250
 
-// value is the cell of row r in a column, a pure function of its arguments.
+// value returns the cell of row r in a column, a pure function of its arguments.
 func value(c column, seed, r int) cell {
 	var h uint64
 	habit := r / segment % 8
@@ -269,7 +270,7 @@ func fromHash(c column, h uint64, long bool) cell {
 		case 2:
 			return float32(math.Inf(-1))
 		case 3:
-			return math.Float32frombits(uint32(h>>32) &^ 0x40000000) // tiny ones and denormals among them
+			return math.Float32frombits(uint32(h>>32) &^ 0x40000000) // including tiny ones and denormals
 		}
 		return float32(int64(h)) / 1024
 	case "DOUBLE":
@@ -320,7 +321,7 @@ func fromHash(c column, h uint64, long bool) cell {
 	return cut(c, b)
 }
 
-// cut keeps a VARCHAR within its length, in UTF-16 units, which is how the Java client counts.
+// cut cuts a VARCHAR to its length in UTF-16 units, which the Java client counts.
 func cut(c column, b []byte) []byte {
 	if c.Type != "VARCHAR" {
 		return b
@@ -423,5 +424,5 @@ func values(c column, seed, n int) []cell {
 	return out
 }
 
-// nan64 is the NaN that Java makes of any other.
+// nan64 is the NaN to which Java normalizes all others.
 var nan64 = math.Float64frombits(0x7ff8000000000000)

@@ -19,8 +19,8 @@ import (
 	"testing"
 )
 
-// The corpus was written by a real Kudu from a formula; the dumps beside it were printed by a real Kudu.
-// So these tests hold the comparing side of the harness (dump's format, printing of values, key and delta encodings).
+// A real Kudu wrote the corpus from a formula, and printed the dumps beside it. These tests check the comparing side
+// of the harness: the dump's format, printing of values, key and delta encodings.
 
 type manifestEntry struct {
 	File, Dump, Kind, Table, Tablet, Expected, Column, Run string
@@ -46,7 +46,7 @@ func (c corpusColumn) column() column {
 		Len: c.Length}
 }
 
-// corpusDirs are the places with real dumps: the small selection beside the tests, and the whole corpus.
+// corpusDirs are the directories with real dumps: the small selection beside the tests, and the whole corpus.
 func corpusDirs(t *testing.T) []string {
 	dirs := []string{"testdata"}
 	if d := os.Getenv("STOA_CORPUS"); d != "" {
@@ -97,7 +97,7 @@ func loadCorpus(t *testing.T, dir string) *corpus {
 	return c
 }
 
-// table gives a table's final contents in the order of its key, and the encoded keys.
+// table returns a table's final contents in key order, and the encoded keys.
 func (c *corpus) table(t *testing.T, name, file string) ([][]cell, [][]byte) {
 	if r, ok := c.rows[file]; ok {
 		return r, c.keys[file]
@@ -202,7 +202,7 @@ func TestDumpsOfTheCorpus(t *testing.T) {
 				}
 				seen[e.Kind]++
 				// matrix, ck, btree and the key tables: one tablet, inserted and flushed once, so the dump is
-				// the table in the order of its key.
+				// the table in key order.
 				whole := e.Table == "matrix" || e.Table == "ck" || e.Table == "btree" ||
 					strings.HasPrefix(e.Table, "key_")
 				switch {

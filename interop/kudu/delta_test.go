@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// deltaColumns are those of the tables with a history: one of each storage width.
+// deltaColumns returns the columns of the tables with a history: one of each storage width.
 func deltaColumns() []column {
 	return []column{
 		{Name: "k", Type: "INT64", Key: true, BlockSize: 512},
@@ -25,7 +25,7 @@ func deltaColumns() []column {
 	}
 }
 
-// list is one change as a delta file holds it. The ids of the columns are read from `fs list`.
+// list is one change as stored in a delta file. The columns' ids are read from `fs list`.
 func list(cols []column, ids []int, row int, at uint64, kind byte, cells map[int]cell) change {
 	c := change{Row: uint64(row), Time: at, Kind: kind}
 	for i := range cols {
@@ -42,7 +42,7 @@ func list(cols []column, ids []int, row int, at uint64, kind byte, cells map[int
 	return c
 }
 
-// A past is what a row set looked like: base rows, and changes in the order of the file. Cells stand beside the
+// A past is the history of a row set: base rows, and changes in the order of the file. Cells are kept beside the
 // encoded form.
 type past struct {
 	base       [][]cell
@@ -56,7 +56,7 @@ type meant struct {
 	cells map[int]cell
 }
 
-// state is the table at a snapshot: operations with a time < at have happened.
+// state is the table at a snapshot: operations with a time < at are applied.
 func (p past) state(at uint64) []string {
 	rows := make([][]cell, len(p.base))
 	for i := range rows {
@@ -94,13 +94,13 @@ func (p past) state(at uint64) []string {
 	return out
 }
 
-// A moment is what a table held at a time.
+// A moment is a table's content at a time.
 type moment struct {
 	at   uint64
 	rows []string
 }
 
-// liveThrough gives tables a life: inserts, updates in memory, a flush, and two rounds of updates and deletes,
+// liveThrough gives tables a history: inserts, updates in memory, a flush, and two rounds of updates and deletes,
 // each flushed.
 func liveThrough(s *server, names []string, start func(name string) [][]cell, seed func(name string) int,
 	cols []column) map[string][]moment {
@@ -137,7 +137,7 @@ func liveThrough(s *server, names []string, start func(name string) [][]cell, se
 				state[n][i] = r
 				rows = append(rows, r)
 			}
-			s.mustWrite(n, "update", rows) // sets all columns; those that did not change are set to what they were
+			s.mustWrite(n, "update", rows) // sets all columns, unchanged ones to the same value
 		}
 	}
 	for _, n := range names {
@@ -165,8 +165,8 @@ func liveThrough(s *server, names []string, start func(name string) [][]cell, se
 	return out
 }
 
-// TestDeltaHarnessWithKudusOwnFiles: the blocks of a table and of its twin with another history change places; at each
-// moment of the twin's life the table must then look like the twin.
+// TestDeltaHarnessWithKudusOwnFiles: the blocks of a table are replaced with those of a twin with another history; at
+// each of the twin's moments the table must then look like the twin.
 func TestDeltaHarnessWithKudusOwnFiles(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -216,7 +216,7 @@ func TestDeltaHarnessWithKudusOwnFiles(t *testing.T) {
 	}
 }
 
-// byKind sorts a table's blocks: columns in the schema's order, deltas in that of their ids.
+// byKind sorts a table's blocks: columns in schema order, deltas by id.
 func byKind(list []block) map[string][]block {
 	out := map[string][]block{}
 	for _, b := range list {
@@ -232,7 +232,7 @@ func byKind(list []block) map[string][]block {
 	return out
 }
 
-// timeRange reads the times out of what `fs list` says of a delta block.
+// timeRange returns the times that `fs list` prints for a delta block.
 func timeRange(t testing.TB, b block) (lo, hi uint64) {
 	if _, err := fmt.Sscanf(b.DeltaStats, "ts range=[%d, %d]", &lo, &hi); err != nil {
 		t.Fatalf("%q: %v", b.DeltaStats, err)
@@ -240,9 +240,9 @@ func timeRange(t testing.TB, b block) (lo, hi uint64) {
 	return
 }
 
-// invent makes another past for a row set of n rows: every kind of change that a row can have, by the row's number.
+// invent makes another history for a row set of n rows: every kind of change that a row can have, by row number.
 // u is a pair of times after the insertion and before the flush; r1 and r2 are the times of the two REDO files.
-// Kudu itself writes no REINSERT into a REDO file: it reads one, but its compactions lose the row. So that is a choice.
+// Kudu itself writes no REINSERT into a REDO file; it reads one, but its compactions lose the row. So it is optional.
 func invent(cols []column, base [][]cell, inserted uint64, u, r1, r2 [2]uint64, reinserts bool) (undo, redo1,
 	redo2 []meant) {
 	some := func(row, salt int, which ...int) map[int]cell {
@@ -312,7 +312,7 @@ func invent(cols []column, base [][]cell, inserted uint64, u, r1, r2 [2]uint64, 
 	return
 }
 
-// TestDeltas puts our UNDO and REDO files in the place of Kudu's; the server must then tell our story at every time.
+// TestDeltas replaces Kudu's UNDO and REDO files with ours; the server must then show our history at every time.
 func TestDeltas(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)

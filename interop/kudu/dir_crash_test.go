@@ -68,8 +68,8 @@ func TestDirCrashes(t *testing.T) {
 		crashes, rows, pending)
 }
 
-// explain is called when the restarted server has other rows than stoa read. stoa leaves out operations that are in the
-// log without a commit; a server that starts as the only replica commits them. So each row that differs must be of such
+// explain is called when the restarted server has other rows than stoa read. stoa leaves out operations in the log
+// without a commit; a server that starts as the only replica commits them. So each row that differs must belong to such
 // an operation, by Kudu's own dump of its log.
 func (s *server) explain(t *testing.T, what, dead, table string, got, want []string) (differ int) {
 	t.Helper()

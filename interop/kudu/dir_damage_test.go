@@ -42,8 +42,8 @@ func (s *server) flip(t *testing.T, b block, dir string) {
 }
 
 // checkReplicas makes three copies of the directories. In each of them every third block has a wrong byte in
-// its middle, so that no copy is intact and each block is intact in two of them. Read together they must give the
-// table; read alone, a copy must report its losses, and give no wrong row.
+// its middle, so that no copy is intact and each block is intact in two of them. Read together they must yield the
+// table; read alone, a copy must report its losses, and yield no wrong row.
 func (l *life) checkReplicas(t *testing.T, s *server, from string) {
 	together := filepath.Join(filepath.Dir(filepath.Dir(from)), "replicas")
 	var dirs []string
@@ -74,8 +74,7 @@ func (l *life) checkReplicas(t *testing.T, s *server, from string) {
 }
 
 // checkKeys damages only what identifies rows by key: key columns, ad-hoc indexes, bloom filters. Scans of other
-// columns do not read these; but changes in the log name rows by key, and without the keys it is unknown which rows
-// they mean.
+// columns do not read these. But changes in the log refer to rows by key, so without the keys their rows are unknown.
 func (l *life) checkKeys(t *testing.T, s *server, from string) {
 	place := copyDir(t, from, filepath.Join(filepath.Dir(filepath.Dir(from)), "keys", "tserver"))
 	flipped, right, refused := 0, 0, 0
@@ -165,7 +164,7 @@ func (l *life) checkAlone(t *testing.T, place, table, what string, tr truth) (lo
 		f := strings.Split(row, "\t")
 		want, ok := byKey[strings.Join(f[:keys], "\t")]
 		if slices.Contains(f[:keys], "N") {
-			continue // a lost key names no row
+			continue // a lost key identifies no row
 		}
 		for i := range f {
 			if !ok || f[i] != want[i] && f[i] != "N" {

@@ -24,7 +24,7 @@ type filter struct {
 
 // checkFilters filters by whole keys, by the first parts of keys, by ranges of them, and by other columns. stoa must
 // not skip matching rows (by first and last keys, indexes, bloom filters, partitions). rows is the whole table, others
-// are rows of other times. A damaged place may fail, but must not give a wrong answer.
+// are rows of other times. On damaged files filtering may fail, but must not return wrong rows.
 func checkFilters(t *testing.T, place string, opts map[string]string, damaged bool, columns, rows,
 	others []string) (asked int) {
 	t.Helper()
@@ -137,7 +137,7 @@ func filters(columns, rows, others []string) (out []filter) {
 	return out
 }
 
-// every picks about n of rows, evenly.
+// every returns about n of rows, evenly spread.
 func every(rows []string, n int) (out []string) {
 	for i := 0; i < len(rows); i += max(1, len(rows)/n) {
 		out = append(out, rows[i])
@@ -147,7 +147,7 @@ func every(rows []string, n int) (out []string) {
 
 func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
-// literal is a value in the notation of Drive.java, as a literal of a filter.
+// literal returns a value in the notation of Drive.java as a literal of a filter.
 func literal(col []string, word string) string {
 	n, _ := strconv.ParseInt(word, 10, 64)
 	switch col[1] {
@@ -171,7 +171,7 @@ func literal(col []string, word string) string {
 	return word
 }
 
-// calendar writes years of any length.
+// calendar formats times with years of any length.
 func calendar(t time.Time, layout string) string {
 	y := t.Year()
 	if y < 0 || y > 9999 {

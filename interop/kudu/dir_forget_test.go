@@ -13,7 +13,7 @@ import (
 	"stoa/store"
 )
 
-// exactFrom is, for each table, the time from which on snapshots are exact, as the list "history" says.
+// exactFrom returns, for each table, the time from which on snapshots are exact, as in the list "history".
 func exactFrom(t *testing.T, place string) map[string]uint64 {
 	t.Helper()
 	how, err := stoa.Listing("history", stoa.OpenOptions{})

@@ -27,7 +27,7 @@ func removeTablet(t *testing.T, dir, id string) {
 	}
 }
 
-// listed are the tables that stoa lists.
+// listed returns the tables that stoa lists.
 func listed(t *testing.T, place string) (names []string) {
 	t.Helper()
 	for e, err := range stoa.List(context.Background(), place, stoa.OpenOptions{}) {
@@ -45,7 +45,7 @@ func listed(t *testing.T, place string) (names []string) {
 	return names
 }
 
-// checkMissing removes tablets, which the master's directory still knows.
+// checkMissing removes tablets that the master's directory still lists.
 func (l *life) checkMissing(t *testing.T, s *server, from string) {
 	place := filepath.Join(filepath.Dir(filepath.Dir(from)), "missing")
 	tserver := copyDir(t, from, place+"/tserver")
@@ -66,7 +66,7 @@ func (l *life) checkMissing(t *testing.T, s *server, from string) {
 	}
 	rows := check(t, place+"#types", "types, beside the master's directory", nil, l.Tables["types"].Latest)
 
-	// One of two tablets is missing: with partial the rest is read, otherwise the missing one is named.
+	// One of two tablets is missing: with partial the rest is read, otherwise the error names the missing one.
 	first, _, _ := strings.Cut(l.Tables["types"].Tablets[0], "\t")
 	second, _, _ := strings.Cut(l.Tables["types"].Tablets[1], "\t")
 	parts := map[string][]string{}
@@ -91,12 +91,12 @@ func (l *life) checkMissing(t *testing.T, s *server, from string) {
 		rows += check(t, p+"#types", filepath.Base(p)+", partial", map[string]string{"partial": "true"}, parts[second])
 	}
 
-	// All tablets of a table are missing: only the master knows its name.
+	// All tablets of a table are missing: only the master has its name.
 	for _, x := range l.Tables["parts"].Tablets {
 		id, _, _ := strings.Cut(x, "\t")
 		removeTablet(t, tserver, id)
 	}
-	// Their blocks are still there: rows that nothing claims are an entry of their own.
+	// Their blocks still exist: rows of no known tablet are an entry of their own.
 	if got, want := listed(t, place), append([]string{"?"}, names...); !slices.Equal(got, want) {
 		t.Errorf("with the master's directory and without the tablets of parts the tables are %q, Kudu's %q", got,
 			want)

@@ -58,7 +58,7 @@ func cellWord(b []byte, a arrow.Array, i int) []byte {
 	return fmt.Appendf(b, "?%s", a.DataType())
 }
 
-// A reading is what stoa read of a table.
+// A reading is what stoa read from a table.
 type reading struct {
 	columns  []string // as `columns` of Drive.java prints them
 	rows     []string
@@ -137,7 +137,7 @@ func columnWords(f arrow.Field, key bool) string {
 	return fmt.Sprintf("%s\t%s\t%v\t%v\t%d\t%d", f.Name, typ, key, f.Nullable, prec, scale)
 }
 
-// clientColumn is a line of Drive.java's `columns`, as far as an Arrow schema can express it.
+// clientColumn returns a line of Drive.java's `columns`, as far as an Arrow schema can express it.
 func clientColumn(line string) string {
 	f := strings.Split(line, "\t")
 	if f[1] == "VARCHAR" {

@@ -18,10 +18,10 @@ import (
 	"stoa/store"
 )
 
-// rescue harms each of three servers in another way, and rescues them with the command: one has wrong bytes in every
+// rescue damages each of three servers in another way, and rescues them with the command: one has wrong bytes in every
 // second block of two tables, one has lost the superblocks of a third, and the one that died early has lost all its
-// logs. Each table that comes out must be what the client read; the status is 3, as not all was sound. The same with a
-// second set of disks, copies of two of the servers: no row comes twice.
+// logs. Each output table must equal what the client read; the status is 3, as there was damage. The same with a
+// second set of disks, copies of two of the servers: no row occurs twice.
 func rescue(t *testing.T, s *server, tables []*tale, want map[string][]string) (rows int) {
 	t.Helper()
 	harmed := filepath.Join(s.dir, "copies", "rescue")
@@ -71,8 +71,8 @@ func rescue(t *testing.T, s *server, tables []*tale, want map[string][]string) (
 	return rows
 }
 
-// reportOf checks that a report has so many tables, all with an output that was read back, and that no row is called
-// lost.
+// reportOf checks that a report lists the expected number of tables, each with an output that was read back, and no
+// lost row.
 func reportOf(t *testing.T, out string, tables int) {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(out, "report.json"))
@@ -92,7 +92,7 @@ func reportOf(t *testing.T, out string, tables int) {
 	}
 	whole := 0
 	for _, x := range doc.Tables {
-		if x.Table == "?" { // the blocks of the superblocks that are gone, whose rows come from other servers
+		if x.Table == "?" { // blocks of the missing superblocks, whose rows come from other servers
 			continue
 		}
 		whole++
@@ -105,7 +105,7 @@ func reportOf(t *testing.T, out string, tables int) {
 	}
 }
 
-// tabletsOf are the tablets in directories, with the names of their tables.
+// tabletsOf returns the tablets in directories, with the names of their tables.
 func tabletsOf(t *testing.T, place string) map[string]string {
 	t.Helper()
 	how, err := stoa.Listing("census", stoa.OpenOptions{})
@@ -121,7 +121,7 @@ func tabletsOf(t *testing.T, place string) map[string]string {
 	return out
 }
 
-// without removes the files below a directory that are chosen, and counts them.
+// without removes the chosen files below a directory, and counts them.
 func without(t *testing.T, dir string, chosen func(name string) bool) (n int) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// ---- What the tests of whole directories add to a server.
+// ---- Additions to the server for the tests of whole directories.
 
 // startWith starts a server with flags, including those for its directories.
 func (s *server) startWith(flags ...string) {
@@ -49,7 +49,7 @@ func (f field) spec() string {
 		f.Comp, f.BlockSize, f.Prec, f.Scale, f.Len, f.def, f.immutable)
 }
 
-// make creates a table; partitions and the rest are lines of their own.
+// make creates a table; partitions and the rest are separate lines.
 func (s *server) make(name string, fields []field, more ...string) {
 	s.t.Helper()
 	var lines []string
@@ -102,7 +102,7 @@ func (s *server) maintenance() (running int, registered []op) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	// without its folder of templates the server prints the data for them
+	// without its directory of templates the server prints their data
 	m := regexp.MustCompile(`(?s)<pre>(\{.*\})</pre>`).FindSubmatch(page)
 	var p struct {
 		Running    []any `json:"running_operations"`

@@ -13,27 +13,27 @@ import (
 	"time"
 )
 
-// A field is a column of a table whose schema has everything that Kudu's has.
+// A field is a column of a table with every feature that Kudu's schemas have.
 type field struct {
 	column
-	id        int    // its values come from it; it stays the same when the column is renamed
-	def       string // the default, as a word; "" = none
+	id        int    // values depend on it; a renamed column keeps it
+	def       string // default value as text; "" = none
 	immutable bool
 	unsure    bool // key column of a table whose keys are not unique
 	auto      bool // filled in by the server
 }
 
-// A tale is a table and what happens to it. What it then holds is not computed here: Kudu is asked.
+// A tale is a table and its history. Its expected content is not computed here: Kudu is asked.
 type tale struct {
 	name   string
 	fields []field
 	more   []string // partitions and the rest
-	space  int      // how many different keys operations are drawn from
+	space  int      // number of different keys of operations
 	seed   int
 	from   int // first chapter
 	till   int // the chapter after which it is dropped; 0: never
 	alters map[int]func(t *tale, s *server)
-	odd    bool // it deletes and inserts the same key in one batch, at the same time
+	odd    bool // deletes and inserts the same key in one batch, at the same time
 }
 
 // chapters are the numbers of operations, and the weights of their kinds.
@@ -53,7 +53,7 @@ var chapters = []struct {
 var kinds = [8]string{"insert", "insert_ignore", "upsert", "upsert_ignore", "update", "update_ignore", "delete",
 	"delete_ignore"}
 
-// keyCell is a column's part of key k; keys that differ may share the first parts.
+// keyCell is a column's part of key k; different keys may share the first parts.
 func (t *tale) keyCell(i, k int, last bool) cell {
 	f := t.fields[i]
 	if !last {
@@ -129,7 +129,7 @@ func (t *tale) ops(chapter int) []string {
 	return out
 }
 
-// live plays a chapter of the tale.
+// live runs a chapter of the tale.
 func (t *tale) live(s *server, chapter int, tally map[string]int) {
 	s.t.Helper()
 	if chapter < t.from || t.till > 0 && chapter > t.till {
@@ -179,7 +179,7 @@ func def(w string) func(*field) {
 var everyType = []string{"BOOL", "INT8", "INT16", "INT32", "INT64", "UNIXTIME_MICROS", "DATE", "FLOAT", "DOUBLE",
 	"DECIMAL32", "DECIMAL64", "DECIMAL128", "STRING", "BINARY", "VARCHAR"}
 
-// allTypes is every type, with and without NULLs, in the encodings that Kudu chooses.
+// allTypes returns every type, with and without NULLs, in the encodings that Kudu chooses.
 func allTypes() (out []field) {
 	out = append(out, typed(0, "id", "INT64", key))
 	for i, typ := range everyType {
@@ -195,7 +195,7 @@ func allTypes() (out []field) {
 	return out
 }
 
-// tales are the tables of a life.
+// tales returns the tables of a life.
 func tales() []*tale {
 	var ts []*tale
 	seed, _ := strconv.Atoi(os.Getenv("STOA_INTEROP_SEED")) // other seeds draw other operations
@@ -290,17 +290,17 @@ func tales() []*tale {
 	return ts
 }
 
-// A life is that of a server: its tables, and what they held at each remembered moment.
+// A life is a server's history: its tables, and their content at each remembered moment.
 type life struct {
 	truths
 	s      *server
 	tales  []*tale
 	empty  string         // a table without rows
-	tally  map[string]int // kinds of operations and how they went
+	tally  map[string]int // kinds of operations and their outcomes
 	tables []string       // names and ids
 }
 
-// lead plays all chapters on a server; each ends with flushes or compactions of another kind.
+// lead runs all chapters on a server; each ends with flushes or compactions of another kind.
 func lead(s *server) *life {
 	l := &life{s: s, tales: tales(), empty: "empty", tally: map[string]int{},
 		truths: truths{Tables: map[string]truth{}}}
@@ -372,7 +372,7 @@ func (l *life) String() string {
 		len(l.Tables), good+bad, bad, len(l.At), l.rows())
 }
 
-// rows is the number of all rows that were read.
+// rows returns the number of all rows read.
 func (l *truths) rows() (n int) {
 	for _, t := range l.Tables {
 		n += len(t.Latest)
@@ -383,7 +383,7 @@ func (l *truths) rows() (n int) {
 	return n
 }
 
-// keep writes the truth beside the directories, for those who want to work on the reader without Kudu: see TestDirKept.
+// keep writes the truth beside the directories, so that the reader can be tested without Kudu: see TestDirKept.
 func (l *truths) keep(t *testing.T, dir string) {
 	t.Helper()
 	b, err := json.Marshal(l)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// serverFlags are the ways in which the servers of these tests differ.
+// serverFlags are the flags in which the servers of these tests differ.
 var serverFlags = map[string][]string{
 	"file": {"--enable_log_gc=false", "--default_composite_key_index_block_size_bytes=512",
 		"--deltafile_default_block_size=1024", "--tablet_bloom_block_size=1024"},
@@ -16,8 +16,8 @@ var serverFlags = map[string][]string{
 		"--log_compression_codec=ZLIB", "--rowset_metadata_store_keys=true"},
 }
 
-// TestDirLives: a server lives a life with every kind of table and change; then its directories, copied away,
-// are read by stoa, and every table at every moment must be what Kudu's client saw: schema, rows, and their
+// TestDirLives: a server goes through every kind of table and change; then stoa reads a copy of its directories,
+// and every table at every moment must be what Kudu's client saw: schema, rows, and their
 // order.
 func TestDirLives(t *testing.T) {
 	for _, manager := range []string{"file", "log"} {
@@ -55,11 +55,11 @@ func TestDirLives(t *testing.T) {
 				t.Run(filepath.Base(filepath.Dir(c)), func(t *testing.T) { l.checkAll(t, c) })
 			}
 			t.Run("missing", func(t *testing.T) { l.checkMissing(t, s, stopped) })
-			if manager == "file" { // a block is a file, and easily found
+			if manager == "file" { // a block is a file, and easy to find
 				t.Run("replicas", func(t *testing.T) { l.checkReplicas(t, s, stopped) })
 				t.Run("keys", func(t *testing.T) { l.checkKeys(t, s, stopped) })
 			}
-			t.Run("restarted", func(t *testing.T) { // the server writes its log anew when it starts
+			t.Run("restarted", func(t *testing.T) { // a starting server rewrites its log
 				s.t = t
 				s.startWith(serverFlags[manager]...)
 				rows, err := s.scan("types")

@@ -52,7 +52,7 @@ func (s *server) killOne(name string) {
 }
 
 // census compares stoa's census of the three servers' directories with what was done to them: each tablet has three
-// replicas, of which only those of t3, which died early, may be behind, and some are; all tables are complete.
+// replicas; only replicas of t3, which died early, may be behind, and some are; all tables are complete.
 func census(t *testing.T, place string) {
 	t.Helper()
 	how, err := stoa.Listing("census", stoa.OpenOptions{})
@@ -83,8 +83,8 @@ func census(t *testing.T, place string) {
 	t.Logf("COUNT %s: tablets in the census %d, replicas behind %d", t.Name(), len(replicas), behind)
 }
 
-// TestDirThreeServers: tables with three replicas on three servers: each server flushed at its own times, so that no
-// two have the same rowsets, and one died early and lacks later changes. From the directories of all of them stoa must
+// TestDirThreeServers: tables with three replicas on three servers. Each server flushed at its own times, so no two
+// have the same rowsets, and one died early and lacks later changes. From the directories of all of them stoa must
 // read what the client read, also with damaged blocks of one of the other two.
 func TestDirThreeServers(t *testing.T) {
 	t.Parallel()

@@ -16,14 +16,14 @@ import (
 	"stoa/fault"
 )
 
-// truths is what Kudu's client read of a server's tables.
+// truths is what Kudu's client read from a server's tables.
 type truths struct {
 	At     []uint64 // hybrid times of the moments
-	Whole  int      // the moment at which all was flushed, after which nothing was flushed
+	Whole  int      // the moment at which everything was flushed; later nothing was
 	Tables map[string]truth
 }
 
-// truth is what it read of one table.
+// truth is what it read from one table.
 type truth struct {
 	Columns []string // as `columns` of Drive.java prints them
 	Tablets []string // as `tablets` does
@@ -32,7 +32,7 @@ type truth struct {
 	Altered bool       // after the moment Whole: Kudu then flushes the rows in memory
 }
 
-// check compares what stoa reads of a table with what Kudu's client read. It counts the rows.
+// check compares what stoa and Kudu's client read from a table. It returns the number of rows.
 func check(t *testing.T, place, what string, opts map[string]string, want []string) int {
 	t.Helper()
 	r, err := read(place, opts, stoa.ScanSpec{})
@@ -58,7 +58,7 @@ func outside(err error) bool {
 	return errors.Is(err, fault.Unsupported) && strings.Contains(err.Error(), "partial=true")
 }
 
-// checkAll compares every table at every moment, its columns, and what was on disk without the log.
+// checkAll compares every table at every moment, its columns, and the flushed rows alone, without the log.
 func (l *truths) checkAll(t *testing.T, place string) {
 	for _, name := range slices.Sorted(maps.Keys(l.Tables)) {
 		t.Run(name, func(t *testing.T) {

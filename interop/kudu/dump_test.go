@@ -9,11 +9,11 @@ import (
 // A dump is what `kudu fs dump cfile` printed.
 type dump struct {
 	Footer map[string]string // top-level fields of the footer; metadata as metadata.KEY
-	Lines  []string          // one a value
+	Lines  []string          // one per value
 }
 
-// parseDump takes the command's output apart: Header, blank line, Footer, blank line, values.
-// A value never holds a line break: both escapings write it as \n.
+// parseDump splits the command's output: Header, blank line, Footer, blank line, values.
+// A value never contains a line break: both escapings write it as \n.
 func parseDump(text []byte) (dump, error) {
 	d := dump{Footer: map[string]string{}}
 	i := bytes.Index(text, []byte("Footer:\n"))
@@ -51,7 +51,7 @@ func parseDump(text []byte) (dump, error) {
 	return d, nil
 }
 
-// metadata is how the dump prints a metadata value: protobuf's escaping, and twice (a slip of the redaction code).
+// metadata returns a metadata value as the dump prints it: escaped as by protobuf, twice (a bug of the redaction code).
 func metadata(v []byte) string {
 	var b strings.Builder
 	for _, c := range v {
@@ -66,7 +66,7 @@ func metadata(v []byte) string {
 	return `"` + b.String() + `""` + b.String() + `"`
 }
 
-// compare holds the dump's values against the intended ones; the error names the first difference and counts them.
+// compare compares the dump's values with the expected ones; the error describes the first difference and counts them.
 func (d dump) compare(c column, want []cell) error {
 	bad, first := 0, ""
 	for i := range min(len(want), len(d.Lines)) {
@@ -85,7 +85,7 @@ func (d dump) compare(c column, want []cell) error {
 	return nil
 }
 
-// facts holds the footer against what was asked for. A field that is absent from the text is "".
+// facts compares the footer with what was requested. A field that is absent from the text is "".
 func (d dump) facts(want map[string]string) error {
 	for k, w := range want {
 		if g := d.Footer[k]; g != w {

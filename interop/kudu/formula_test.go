@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// gridColumns is every type with every encoding that Kudu has for it; compression and nullability are open.
+// gridColumns returns every type with every encoding that Kudu has for it; compression and nullability are open.
 func gridColumns() []column {
 	var out []column
 	for _, t := range []struct {
@@ -38,8 +38,8 @@ var (
 	varied = []string{"PLAIN_ENCODING", "PREFIX_ENCODING", "DICT_ENCODING"}
 )
 
-// TestFormula: the values are worth judging (many different ones, NULLs where they may be and only there), and
-// two values that differ are printed differently, or the dump could not tell them apart. Kudu prints floats
+// TestFormula: the values are good test data (many different ones, NULLs only in nullable columns), and
+// two different values are printed differently, or the dump could not distinguish them. Kudu prints floats
 // with one digit too few.
 func TestFormula(t *testing.T) {
 	for i, c := range gridColumns() {

@@ -22,7 +22,7 @@ import (
 	"stoa/interop/fuzz"
 )
 
-// A file that was written for the judge, and what it must say.
+// A file for the judge, and its expected content.
 type gridFile struct {
 	name   string
 	col    column
@@ -51,7 +51,7 @@ func inParallel(n int, f func(i int)) {
 	wg.Wait()
 }
 
-// judgeFiles writes all files onto one shelf and has Kudu read each. Of lies it must notice that they are none.
+// judgeFiles writes all files to one shelf and has Kudu read each. For lies, a difference must be found.
 func judgeFiles(t *testing.T, files []*gridFile, lies ...*gridFile) {
 	s := newShelf(t)
 	size := 0
@@ -110,7 +110,7 @@ func judgeFiles(t *testing.T, files []*gridFile, lies ...*gridFile) {
 		len(files), values, size)
 }
 
-// empty: Kudu writes no file without rows. It reads the footer of one, and its dump then says that the index
+// empty: Kudu writes no file without rows. It reads the footer of one, and its dump then reports that the index
 // has no first entry.
 func (s *shelf) empty(f *gridFile) error {
 	d, err := s.dump(f.id, "--noprint_rows")
@@ -173,7 +173,7 @@ func TestGrid(t *testing.T) {
 	judgeFiles(t, files)
 }
 
-// TestSmallFiles are the files in which little or nothing stands.
+// TestSmallFiles: files with little or no content.
 func TestSmallFiles(t *testing.T) {
 	t.Parallel()
 	var files []*gridFile
@@ -199,7 +199,7 @@ func TestSmallFiles(t *testing.T) {
 	judgeFiles(t, files)
 }
 
-// TestLargeFiles have the default sizes of blocks and index blocks, or index trees of three levels and more.
+// TestLargeFiles: default sizes of blocks and index blocks, or index trees of three levels and more.
 func TestLargeFiles(t *testing.T) {
 	t.Parallel()
 	var files []*gridFile
@@ -249,7 +249,7 @@ func TestLargeFiles(t *testing.T) {
 	judgeFiles(t, files)
 }
 
-// TestRandomFiles: 200 files whose layout, NULLs and values are drawn by lot. STOA_INTEROP_SEED draws others.
+// TestRandomFiles: 200 files with random layout, NULLs and values. STOA_INTEROP_SEED draws others.
 func TestRandomFiles(t *testing.T) {
 	t.Parallel()
 	seed, _ := strconv.ParseUint(os.Getenv("STOA_INTEROP_SEED"), 10, 64)
@@ -261,7 +261,8 @@ func TestRandomFiles(t *testing.T) {
 	judgeFiles(t, files)
 }
 
-// TestFuzz: such files, one a seed, for as long as STOA_FUZZ says. In each round a value of one is changed on purpose.
+// TestFuzz: such files, one per seed, for as long as STOA_FUZZ says. In each round a value of one is changed on
+// purpose.
 func TestFuzz(t *testing.T) {
 	fuzz.Run(t, "kudu", 60, func(t *testing.T, first uint64) (cells int) {
 		var files []*gridFile
@@ -318,7 +319,7 @@ func randomFile(lot *rand.Rand, i int) *gridFile {
 	return &gridFile{name: name, col: c, o: o, cells: cells}
 }
 
-// TestOtherArrays: the writer takes more kinds of Arrow arrays than one for a type.
+// TestOtherArrays: for some types the writer takes several kinds of Arrow arrays.
 func TestOtherArrays(t *testing.T) {
 	t.Parallel()
 	var files []*gridFile
@@ -352,7 +353,7 @@ func TestOtherArrays(t *testing.T) {
 					dictionaryOf(c, cells, usual.DataType()))
 			}
 		}
-		// Units that are turned into Kudu's.
+		// Units that are converted to Kudu's.
 		for unit, factor := range map[arrow.TimeUnit]int64{arrow.Second: 1e6, arrow.Millisecond: 1e3,
 			arrow.Nanosecond: 0} {
 			c := column{Type: "UNIXTIME_MICROS", Enc: "BIT_SHUFFLE", Nullable: nullable}
@@ -382,7 +383,7 @@ func TestOtherArrays(t *testing.T) {
 	judgeFiles(t, files)
 }
 
-// TestSideFiles: ad-hoc indexes and delta files are walked by their value index; of a bloom file the dump shows
+// TestSideFiles: ad-hoc indexes and delta files are read by their value index; of a bloom file the dump shows
 // the footer only.
 func TestSideFiles(t *testing.T) {
 	t.Parallel()
@@ -513,7 +514,7 @@ func someChanges(n int, undo bool) []change {
 	return out
 }
 
-// TestHarnessNoticesBadFiles: what is not as meant must not pass.
+// TestHarnessNoticesBadFiles: the harness rejects files that are not as intended.
 func TestHarnessNoticesBadFiles(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
@@ -536,7 +537,7 @@ func TestHarnessNoticesBadFiles(t *testing.T) {
 		if err := d.compare(c, cells); err != nil {
 			t.Errorf("%v: %v", c, err)
 		}
-		// another value was meant
+		// another value was expected
 		other := slices.Clone(cells)
 		switch v := other[700].(type) {
 		case bool:

@@ -10,8 +10,7 @@ import (
 	"strings"
 )
 
-// encodeKey is Kudu's memcmp encoding of a primary key, written here a second time so that the writer is not
-// its own judge.
+// encodeKey returns Kudu's memcmp encoding of a primary key: a second implementation, independent of the writer's.
 func encodeKey(cols []column, row []cell) []byte {
 	var b []byte
 	for i, c := range cols {
@@ -188,7 +187,7 @@ func stored(typ string, v cell) []byte {
 	panic("no delta of " + typ)
 }
 
-// stats is DeltaStatsPB in an order of ours: Kudu writes the columns in that of a hash table.
+// stats is DeltaStatsPB with columns in a fixed order: Kudu writes them in that of a hash table.
 type stats struct {
 	deletes, reinserts, lo, hi uint64
 	updates                    map[uint64]uint64
@@ -211,7 +210,7 @@ func statsOf(entries []change) stats {
 	return s
 }
 
-// parseStats reads the value as the dump's footer shows it.
+// parseStats parses the value as printed in the dump's footer.
 func parseStats(text string) (s stats, err error) {
 	b, err := unescapeOctal(text[:len(text)/2])
 	if err != nil {
@@ -275,7 +274,7 @@ func parseStats(text string) (s stats, err error) {
 	return s, err
 }
 
-// unescapeOctal reads a quoted value of protobuf's text form.
+// unescapeOctal parses a quoted value of protobuf's text form.
 func unescapeOctal(l string) ([]byte, error) {
 	l = strings.Trim(l, `"`)
 	var b []byte

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestHarnessWithKudusOwnFiles proves the tablet side of the harness without any writer of ours: each table has a twin
-// that Kudu fills with the rows B; the twin's blocks are put in the place of the table's. Everything must then hold.
-// And it must not hold where something was left out or broken.
+// TestHarnessWithKudusOwnFiles tests the tablet side of the harness without our writer: each table has a twin
+// that Kudu fills with the rows B; the twin's blocks replace the table's. Everything must then hold.
+// It must not hold where something was left out or broken.
 func TestHarnessWithKudusOwnFiles(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -61,7 +61,7 @@ func TestHarnessWithKudusOwnFiles(t *testing.T) {
 			}
 			from := twins[x.name].name
 			if x.name == "loose_bloom" && b.Kind == "bloom" {
-				from = everything.name // a filter that lets everything pass is not wrong, but useless
+				from = everything.name // a filter that passes everything is not wrong, but useless
 			}
 			s.replace(b, s.read(at(from, b.Kind, b.Column)))
 		}
@@ -84,7 +84,7 @@ func TestHarnessWithKudusOwnFiles(t *testing.T) {
 	}
 	t.Logf("%d tables with the blocks of their twins hold", good)
 
-	// Now what must be noticed.
+	// Now the cases that must be noticed.
 	find := func(name string) table {
 		for _, x := range tables {
 			if x.name == name {

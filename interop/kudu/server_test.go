@@ -54,7 +54,7 @@ func kudu(t testing.TB, args ...string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// workDir is a fresh folder: below STOA_INTEROP_DIR, which the script interop/run cleans up, else a temporary one.
+// workDir returns a new directory: below STOA_INTEROP_DIR, which the script interop/run cleans up, or a temporary one.
 func workDir(t testing.TB) string {
 	if d := os.Getenv("STOA_INTEROP_DIR"); d != "" {
 		d, err := os.MkdirTemp(d, "t-")
@@ -92,7 +92,7 @@ func (s *shelf) flags() []string {
 	return []string{"--block_manager=file", "--fs_wal_dir=" + s.dir + "/w", "--fs_data_dirs=" + s.dir + "/d"}
 }
 
-// put stores a file as a block. The ids are spread, so that the folders stay small.
+// put stores a file as a block. The ids are spread, so that the directories stay small.
 func (s *shelf) put(file []byte) uint64 {
 	id := s.next.Add(1 << 18)
 	p := blockPath(s.dir+"/d", id)
@@ -211,7 +211,7 @@ func (s *server) stop() {
 	}
 }
 
-// do sends the Java client one command and gives the words after "ok".
+// do sends the Java client one command and returns the words after "ok".
 func (s *server) do(words ...string) ([]string, error) {
 	s.t.Helper()
 	if _, err := io.WriteString(s.hand, strings.Join(words, "\t")+"\n"); err != nil {
@@ -284,7 +284,7 @@ func (s *server) create(name string, cols []column) {
 	s.must("create", name, s.file(spec))
 }
 
-// write sends rows; the answer is one status a row.
+// write sends rows; the answer is one status per row.
 func (s *server) write(name, kind string, rows [][]cell) []string {
 	s.t.Helper()
 	lines := make([]string, len(rows))
@@ -305,7 +305,7 @@ func (s *server) mustWrite(name, kind string, rows [][]cell) {
 	}
 }
 
-// scan gives the rows of a table in the order of its key, at a hybrid time if one is given.
+// scan returns the rows of a table in key order, at a hybrid time if one is given.
 func (s *server) scan(name string, at ...uint64) ([]string, error) {
 	out := s.file(nil)
 	words := []string{"scan", name, out}
@@ -334,7 +334,7 @@ func (s *server) flag(name, value string) {
 	}
 }
 
-// metrics gives a metric of each table's tablet: the value of a gauge or counter, the number of entries of a histogram.
+// metrics returns a metric of each table's tablet: the value of a gauge or counter, or a histogram's number of entries.
 func (s *server) metrics(names ...string) map[string]map[string]float64 {
 	resp, err := http.Get("http://" + s.tweb + "/metrics?types=tablet&include_schema=false&compact=1&metrics=" +
 		strings.Join(names, ","))
@@ -366,7 +366,7 @@ func (s *server) metrics(names ...string) map[string]map[string]float64 {
 	return out
 }
 
-// flush lets the server flush, till count of every given table has the metric wanted, and forbids it again.
+// flush lets the server flush until count of every given table has the metric wanted, and disables flushing again.
 func (s *server) flush(what, metric string, want float64, tables ...string) {
 	s.t.Helper()
 	flag, running := "enable_flush_memrowset", "flush_mrs_running"
@@ -401,7 +401,7 @@ func (s *server) flushDeltas(n int, tables ...string) {
 	s.flush("deltas", "flush_dms_duration", float64(n), tables...)
 }
 
-// A block as `kudu fs list` lists it.
+// A block as listed by `kudu fs list`.
 type block struct {
 	Table, Kind, Column, Encoding, DeltaStats string
 	Rowset, ColumnID                          int
@@ -438,7 +438,7 @@ func (s *server) blocks() map[string][]block {
 	return all
 }
 
-// dirs are the tablet server's data directories, or its metadata directory, which is that of the log if split
+// dirs returns the tablet server's data directories, or its metadata directory, which is that of the log if split
 // is not set.
 func (s *server) dirs(what string) string {
 	d := s.dir + "/tserver/"
@@ -463,7 +463,7 @@ func (s *server) read(b block) []byte {
 	return out
 }
 
-// replace puts another file in a block's place. The server must be down.
+// replace replaces a block with another file. The server must be down.
 func (s *server) replace(b block, file []byte) {
 	s.t.Helper()
 	if s.running {
@@ -474,7 +474,7 @@ func (s *server) replace(b block, file []byte) {
 	}
 }
 
-// ksck has Kudu check and checksum the tables. Tablets that are still starting are given time.
+// ksck has Kudu check and checksum the tables. It waits for tablets that are still starting.
 func (s *server) ksck(tables ...string) error {
 	for end := time.Now().Add(90 * time.Second); ; time.Sleep(time.Second) {
 		out, err := kudu(s.t, "cluster", "ksck", s.master, "--checksum_scan", "--tables="+strings.Join(tables, ","),
@@ -496,7 +496,7 @@ func (s *server) ksck(tables ...string) error {
 	}
 }
 
-// compact has the server merge the row sets of tables until each has one.
+// compact has the server merge the row sets of tables until each table has one.
 func (s *server) compact(tables ...string) {
 	s.t.Helper()
 	s.flag("compaction_force_small_rowset_tradeoff", "true") // this order: a validator refuses others

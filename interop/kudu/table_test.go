@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// A table has three sets of keys, interleaved in the order of the key: those that Kudu is given first (A), those of the
-// files that replace Kudu's (B), and those that are in neither (C). Values depend on the set. So what a scan shows
-// proves whose files were read, and inserts of A, B and C prove whose bloom filter and whose index were asked.
+// A table has three sets of keys, interleaved in key order: those inserted into Kudu first (A), those of the
+// files that replace Kudu's (B), and those in neither (C). Values depend on the set. So the result of a scan
+// proves whose files were read, and inserts of A, B and C prove whose bloom filter and whose index were used.
 type table struct {
 	name    string
 	cols    []column
@@ -28,7 +28,7 @@ func (t table) keys() []column {
 	return t.cols
 }
 
-// newTable makes n rows a set (fewer where the key's type has not enough values).
+// newTable makes n rows per set (fewer where the key's type has not enough values).
 func newTable(name string, n, seed int, cols ...column) table {
 	t := table{name: name, cols: cols}
 	type keyed struct {
@@ -69,7 +69,7 @@ func newTable(name string, n, seed int, cols ...column) table {
 	return t
 }
 
-// columnOf is one column of rows.
+// columnOf returns one column of rows.
 func columnOf(rows [][]cell, i int) []cell {
 	out := make([]cell, len(rows))
 	for r := range rows {
@@ -78,7 +78,7 @@ func columnOf(rows [][]cell, i int) []cell {
 	return out
 }
 
-// encodedKeys are the keys of rows as Kudu's bloom filters and indexes hold them.
+// encodedKeys returns the keys of rows as in Kudu's bloom filters and indexes.
 func (t table) encodedKeys(rows [][]cell) [][]byte {
 	out := make([][]byte, len(rows))
 	for i, r := range rows {
@@ -112,16 +112,16 @@ func firstDifference(got, want []string) string {
 	return ""
 }
 
-// judge asks the running server about a table whose files hold the rows B, in every way that the files can answer:
+// judge checks a table whose files hold the rows B on the running server, in every way that uses the files:
 // a full scan; 60 scans of key ranges (value index or ad-hoc index); inserts of present and absent keys (bloom, index,
-// key column); a full scan again. It returns what is wrong, as the negative controls expect errors.
+// key column); a full scan again. It returns the errors, as the negative controls expect some.
 func (t table) judge(s *server) (wrong []string) {
 	complain := func(what, f string, args ...any) { wrong = append(wrong, what+": "+fmt.Sprintf(f, args...)) }
 	want := t.wired(t.b)
 	got, err := s.scan(t.name)
 	if err != nil {
 		complain("scan", "%v", err)
-		return // the tablet is failed now: nothing more can be learnt
+		return // the tablet has failed: further checks are meaningless
 	}
 	if d := firstDifference(got, want); d != "" {
 		complain("scan", "%s", d)
@@ -171,12 +171,12 @@ func (t table) judge(s *server) (wrong []string) {
 	}
 	statuses("insert of present keys", t.b, "AlreadyPresent")
 	if len(wrong) > 0 {
-		return wrong // two rows with one key would bring the server down at the next ordered scan
+		return wrong // two rows with one key would crash the server at the next ordered scan
 	}
 	before := s.metrics("bloom_lookups", "key_file_lookups")[t.name]
 	statuses("insert of absent keys", slices.Concat(t.c, t.a), "ok")
 	after := s.metrics("bloom_lookups", "key_file_lookups")[t.name]
-	// A bloom filter of Kudu's own size lets one absent key in ten thousand through to the key file.
+	// A bloom filter of Kudu's own size passes one absent key in ten thousand on to the key file.
 	if asked, passed := after["bloom_lookups"]-before["bloom_lookups"],
 		after["key_file_lookups"]-before["key_file_lookups"]; asked < float64(len(t.a)) || passed > 5+asked/200 {
 		complain("bloom", "%.0f of %.0f absent keys passed the filter", passed, asked)
@@ -196,7 +196,7 @@ func (t table) judge(s *server) (wrong []string) {
 	return wrong
 }
 
-// load creates tables, gives them the rows A, flushes and stops the server; the answer is what then lies on disk.
+// load creates tables, inserts the rows A, flushes, stops the server, and returns the blocks on disk.
 func load(s *server, tables []table) map[string][]block {
 	s.t.Helper()
 	var names []string
@@ -238,12 +238,12 @@ func report(t testing.TB, name string, wrong []string) {
 	}
 }
 
-// has reports whether a complaint of that kind is there.
+// has reports whether wrong has an error of that kind.
 func has(wrong []string, kind string) bool {
 	return slices.ContainsFunc(wrong, func(w string) bool { return strings.HasPrefix(w, kind+":") })
 }
 
-// keyTables are one table for each type of key, and compound ones.
+// keyTables returns one table for each type of key, and compound ones.
 func keyTables(suffix string, n int, values ...column) []table {
 	var out []table
 	key := func(typ string) column {
@@ -284,7 +284,7 @@ func keyTables(suffix string, n int, values ...column) []table {
 	return out
 }
 
-// valueColumns are value columns of every type, with encodings, compressions and nullability dealt out.
+// valueColumns returns value columns of every type, with different encodings, compressions and nullability.
 func valueColumns() []column {
 	var out []column
 	comps := []string{"NO_COMPRESSION", "LZ4", "SNAPPY", "ZLIB"}

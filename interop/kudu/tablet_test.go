@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestTablets puts our files in the place of Kudu's: all columns, the bloom filter and the ad-hoc index of tables with
-// every type of key. Then the real server must serve our rows, find every key of ours and none else.
+// TestTablets replaces Kudu's files with ours: all columns, the bloom filter and the ad-hoc index of tables with
+// every type of key. Then the real server must serve our rows, find every key of ours and no other.
 func TestTablets(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -54,7 +54,7 @@ func TestTablets(t *testing.T) {
 			case "column":
 				i := slices.IndexFunc(j.cols, func(c column) bool { return c.Name == b.Column })
 				c := j.cols[i]
-				c.Enc = b.Encoding // what Kudu chose for "auto"
+				c.Enc = b.Encoding // Kudu's choice for "auto"
 				if c.Comp == "" {
 					c.Comp = "NO_COMPRESSION"
 				}
@@ -119,9 +119,9 @@ func TestTablets(t *testing.T) {
 	}
 
 	if good < len(names) {
-		return // rows that are there twice would bring the server down
+		return // duplicate rows would crash the server
 	}
-	// Kudu itself now merges our row sets with what was inserted just before, and the tables must stay as they are.
+	// Kudu now merges our row sets with the rows inserted just before; the tables must not change.
 	before := map[string][]string{}
 	for _, n := range names {
 		before[n], _ = s.scan(n)

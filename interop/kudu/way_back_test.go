@@ -12,9 +12,9 @@ import (
 	"stoa/format/kudu/kudufs"
 )
 
-// TestWayBack: tables of a real server, with their whole life behind them, are written as directories (kudu-fs), and
-// a master and a tablet server start on these. They must serve the same rows, pass Kudu's own checksum scan, and go on
-// as the first server does: the same operations on both leave the same rows, after flushes, compactions and a restart.
+// TestWayBack: tables of a real server, with a long history, are written as directories (kudu-fs), and a master and a
+// tablet server start on these. They must serve the same rows, pass Kudu's own checksum scan, and continue like the
+// first server: the same operations on both leave the same rows, after flushes, compactions and a restart.
 func TestWayBack(t *testing.T) {
 	t.Parallel()
 	first := newDirServer(t, "log")
@@ -88,7 +88,7 @@ func TestWayBack(t *testing.T) {
 			t.Errorf("%s: %v", x.name, err)
 		}
 		compare("as it came")
-		for _, chapter := range []int{0, 3} { // inserts that are there, updates, deletes, and the rest
+		for _, chapter := range []int{0, 3} { // inserts of existing keys, updates, deletes, and the rest
 			ops := x.ops(chapter)
 			first.apply(x.name, ops, 50, tally)
 			s.apply(x.name, ops, 50, tally)

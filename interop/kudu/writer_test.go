@@ -17,14 +17,14 @@ import (
 	"stoa/format/cfile"
 )
 
-// All that these tests know of stoa's writers is in this file.
+// Only this file uses stoa's writers.
 
 type fileOptions struct {
 	Version     int // 1 or 2
 	NoChecksums bool
 	IndexBlock  int // 0: the writer's default
 	Restarts    int // of prefix encoding; 0: the writer's default
-	Piece       int // rows handed over at once; 0: many different numbers
+	Piece       int // rows per call; 0: many different numbers
 	ValueIndex  bool
 }
 
@@ -53,7 +53,7 @@ func (c column) field() cfile.Field {
 		Scale: c.Scale, Length: c.Len}
 }
 
-// writeColumn writes the cells as a CFile, handed over in pieces of odd lengths.
+// writeColumn writes the cells as a CFile, in pieces of odd lengths.
 func writeColumn(c column, o fileOptions, cells []cell) ([]byte, error) {
 	return writeArray(c, o, arrowOf(c, cells))
 }
@@ -85,7 +85,7 @@ func writeArray(c column, o fileOptions, arr arrow.Array) ([]byte, error) {
 	return out.Bytes(), same(sum, arr.Len(), out.Len())
 }
 
-// arrowOf is the cells as an Arrow array.
+// arrowOf returns the cells as an Arrow array.
 func arrowOf(c column, cells []cell) arrow.Array {
 	mem := memory.DefaultAllocator
 	switch c.Type {
@@ -174,7 +174,7 @@ func build[T any](b builder[T], cells []cell) arrow.Array {
 	return b.NewArray()
 }
 
-// buildAs takes cells of type S for an array of Ts.
+// buildAs converts cells of type S to an array of Ts.
 func buildAs[T, S int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | arrow.Timestamp | arrow.Date32 |
 	decimal.Decimal32 | decimal.Decimal64](b builder[T], cells []cell) arrow.Array {
 	for _, v := range cells {
@@ -187,7 +187,7 @@ func buildAs[T, S int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint6
 	return b.NewArray()
 }
 
-// otherArray is cells (int64, or strings) as an array of a type that needs no builder of its own.
+// otherArray returns cells (int64, or strings) as an array of a type that needs no builder of its own.
 func otherArray(typ arrow.DataType, cells []cell) arrow.Array {
 	b := array.NewBuilder(memory.DefaultAllocator, typ)
 	for _, v := range cells {
@@ -245,7 +245,7 @@ func otherArray(typ arrow.DataType, cells []cell) arrow.Array {
 	return b.NewArray()
 }
 
-// dictionaryOf is the cells as codes of a dictionary, which holds words that are not used, too.
+// dictionaryOf returns the cells as codes of a dictionary that also has unused words.
 func dictionaryOf(c column, cells []cell, typ arrow.DataType) arrow.Array {
 	words := []cell{}
 	code := map[string]int32{}

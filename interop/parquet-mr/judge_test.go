@@ -96,7 +96,7 @@ func stored(t arrow.DataType) arrow.DataType {
 	return t
 }
 
-// cells are columns as the judge prints them.
+// cells returns columns in the form that the judge prints.
 func cells(t *testing.T, types []arrow.DataType, columns [][]any) (out []any) {
 	t.Helper()
 	for i, column := range columns {
@@ -158,8 +158,8 @@ func write(t *testing.T, r *rand.Rand, table formattest.Table, opts map[string]s
 	}
 }
 
-// TestFuzz: parquet-mr reads random nested tables of ours, checking checksums, whole and through filters. In each round
-// one expected cell is wrong, which must be noticed.
+// TestFuzz: parquet-mr reads random nested tables of ours, verifying checksums, whole and through filters. In each
+// round one expected cell is wrong, which must be noticed.
 func TestFuzz(t *testing.T) {
 	filters := 0
 	fuzz.Run(t, "parquet-mr", 60, func(t *testing.T, first uint64) (n int) {
@@ -247,7 +247,7 @@ func TestReading(t *testing.T) {
 	})
 }
 
-// read returns the columns of a file as the judge prints them.
+// read returns the columns of a file in the form that the judge prints.
 func read(t *testing.T, name string) ([]any, error) {
 	t.Helper()
 	table, err := stoa.Open(t.Context(), name, stoa.OpenOptions{})

@@ -18,15 +18,15 @@ import (
 	"stoa/format/parquet"
 )
 
-// digits is a key as the README of apache/parquet-testing writes it, by its characters: n bytes from first on, the last
-// being last.
+// digits returns a key as the README of apache/parquet-testing writes it, by its characters: n bytes from first on, the
+// last being last.
 func digits(n int, first, last byte) string {
 	b := []byte(strings.Repeat("0123456789", 5)[first:])[:n]
 	b[n-1] = '0' + last
 	return string(b)
 }
 
-// apacheKeys are the lines of a key file for its files with keys of n bytes.
+// apacheKeys returns the lines of a key file for its files with keys of n bytes.
 func apacheKeys(n int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "footer text:%s\nkey kf text:%[1]s\n", digits(n, 0, byte((n-1)%10)))
@@ -40,9 +40,9 @@ func apacheKeys(n int) string {
 	return b.String()
 }
 
-// TestEncryptedByApache: the encrypted files of apache/parquet-testing hold what its uniformly encrypted file does, as
-// pyarrow reads it, which knows no keys of columns. Their INT96 is beyond the nanoseconds that pyarrow gives, and left
-// out. The file whose keys a key management service wrapped is read with the keys unwrapped.
+// TestEncryptedByApache: the encrypted files of apache/parquet-testing have the content of its uniformly encrypted
+// file, as read by pyarrow, which supports no column keys. Their INT96 is beyond pyarrow's nanoseconds, and left out.
+// The file whose keys a key management service wrapped is read with the unwrapped keys.
 func TestEncryptedByApache(t *testing.T) {
 	dir := os.Getenv("PARQUET_TESTING")
 	if dir == "" {
@@ -99,7 +99,7 @@ with pa.ipc.new_file(sys.argv[3], t.schema) as w: w.write_table(t)`,
 	t.Logf("COUNT %d encrypted files of apache/parquet-testing read", equal)
 }
 
-// external says what is wrong with the rows of the file whose keys were wrapped by a service.
+// external returns what is wrong with the rows of the file whose keys were wrapped by a service.
 func external(got arrow.Table) string {
 	if got.NumRows() != 100 {
 		return fmt.Sprintf("got %d rows, want 100", got.NumRows())

@@ -37,7 +37,7 @@ var kinds = []struct {
 	{"stream", ipc.Format, drawArrow("true"), arrowTypes},
 }
 
-// parquetTypes are the types for Parquet. Without date64, of which polars makes timestamps: TestNested has it.
+// parquetTypes are the types for Parquet. Without date64, which polars reads as timestamps: TestNested has it.
 func parquetTypes(r *rand.Rand) []arrow.DataType {
 	return common(r, slices.DeleteFunc(formattest.LeafTypes(),
 		func(t arrow.DataType) bool { return t.ID() == arrow.DATE64 }))
@@ -113,7 +113,7 @@ func TestFuzz(t *testing.T) {
 	}
 }
 
-// readers are the readers. In each round a cell of each is changed on purpose.
+// readers is the names of the readers.
 var readers = []string{"pyarrow", "polars", "duckdb"}
 
 // counts are the numbers of tables, cells, and columns that a reader reads differently.

@@ -1,2 +1,2 @@
-// Package s3 has a server of S3 that is not ours, versitygw, judge what stoa writes to addresses.
+// Package s3 has versitygw, an S3 server that is not ours, judge what stoa writes to S3.
 package s3

@@ -73,7 +73,7 @@ func (g *gateway) command(args ...string) *exec.Cmd {
 	return c
 }
 
-// run runs the command, and returns what it says and its status.
+// run runs the command, and returns its output and its status.
 func (g *gateway) run(args ...string) (said string, status int) {
 	c := g.command(args...)
 	out, err := c.CombinedOutput()
@@ -83,7 +83,7 @@ func (g *gateway) run(args ...string) (said string, status int) {
 	return string(out), c.ProcessState.ExitCode()
 }
 
-// files are the names and contents below a directory, but for those that the server keeps for itself.
+// files returns the names and contents below a directory, except the server's own files.
 func files(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -102,7 +102,7 @@ func files(t *testing.T, dir string) map[string]string {
 	return out
 }
 
-// rows is a text of about n bytes that does not get smaller.
+// rows returns an incompressible text of about n bytes.
 func rows(n int) []byte {
 	r := rand.New(rand.NewPCG(1, 2))
 	var b bytes.Buffer
@@ -112,7 +112,7 @@ func rows(n int) []byte {
 	return b.Bytes()
 }
 
-// TestWrites: what the server then has in its directory is what stoa writes to one of this machine: objects of one part
+// TestWrites: what the server then has in its directory is what stoa writes to a local one: objects of one part
 // and of several, and directories.
 func TestWrites(t *testing.T) {
 	g := start(t)
@@ -150,8 +150,7 @@ func TestWrites(t *testing.T) {
 	t.Logf("COUNT objects of %[2]d places written to versitygw and compared with files: %[1]d", len(got), judged)
 }
 
-// TestKilled: a process that is killed in the middle of an upload leaves nothing that can be seen, and clean removes
-// the rest.
+// TestKilled: a process that is killed in the middle of an upload leaves nothing visible, and clean removes the rest.
 func TestKilled(t *testing.T) {
 	g := start(t)
 	c := g.command("convert", "-", "--from", "jsonl", "-q", "-o", "s3://bucket/out.jsonl")
@@ -182,7 +181,7 @@ func TestKilled(t *testing.T) {
 	t.Logf("COUNT uploads of killed processes that clean removed: 1")
 }
 
-// TestCareless: without its metadata, versitygw takes the second of two exclusive writes: it is found out.
+// TestCareless: without its metadata, versitygw accepts the second of two exclusive writes: this is noticed.
 func TestCareless(t *testing.T) {
 	g := start(t, "--nometa")
 	src := filepath.Join(t.TempDir(), "a.jsonl")

@@ -146,7 +146,8 @@ func text(d Notation, a arrow.Array, i int) string {
 	return Text(a, i)
 }
 
-// Text is value i of a as text that differs for different values: floating-point numbers as their bits, bytes in hex.
+// Text returns value i of a as text that differs for different values: floating-point numbers as their bits, bytes in
+// hex.
 func Text(a arrow.Array, i int) string {
 	switch a := a.(type) {
 	case *array.Float32:
@@ -173,8 +174,8 @@ func Text(a arrow.Array, i int) string {
 	return a.ValueStr(i)
 }
 
-// Wanted is the value v from JSON in the form that Text gives values of a; a number that does not parse gives the
-// error's text.
+// Wanted returns the value v from JSON in the form in which Text returns values of a; for a number that does not parse,
+// the error's text.
 func Wanted(d Notation, a arrow.Array, v any) string {
 	switch a.(type) {
 	case *array.Float32, *array.Float64:
@@ -221,7 +222,7 @@ func Wanted(d Notation, a arrow.Array, v any) string {
 	return fmt.Sprint(v)
 }
 
-// latin is the bytes that Avro's JSON shows as characters of ISO 8859-1.
+// latin returns the bytes that Avro's JSON shows as characters of ISO 8859-1.
 func latin(s string) (b []byte) {
 	for _, r := range s {
 		b = append(b, byte(r))

@@ -41,7 +41,7 @@ func arrayOfFixed(t arrow.DataType) bool {
 	return false
 }
 
-// draw draws until there is no array of fixed.
+// draw draws batches until one has no array of fixed.
 func draw(r *rand.Rand) arrow.RecordBatch {
 	for {
 		b := drawAny(r)
@@ -82,7 +82,7 @@ func drawOptions(r *rand.Rand, sc *arrow.Schema) map[string]string {
 	return o
 }
 
-// rowsOf are the rows of a file as Avro prints them.
+// rowsOf returns the rows of a file as Avro prints them.
 func rowsOf(t *testing.T, path string) (out []string) {
 	t.Helper()
 	for line := range strings.Lines(string(java(t, "1.12.2", "Rows", path))) {

@@ -24,7 +24,7 @@ import (
 	"stoa/store"
 )
 
-// file is a file that was written for the judge, and the rows that it must read.
+// file is a file for the judge, and the expected rows.
 type file struct {
 	path  string
 	batch arrow.RecordBatch
@@ -54,7 +54,7 @@ func java(t *testing.T, version, main string, args ...string) []byte {
 	return out
 }
 
-// write makes a file.
+// write writes a file.
 func write(t *testing.T, name string, b arrow.RecordBatch, opts map[string]string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name+".trv")
@@ -143,7 +143,7 @@ func row(b arrow.RecordBatch, n int, text string) error {
 	return nil
 }
 
-// flat has columns of all types that Avro's schemas can express, which fixed32 and fixed64 are not among.
+// flat returns a schema with columns of all types that Avro's schemas can express, so not fixed32 and fixed64.
 func flat() *arrow.Schema {
 	var fields []arrow.Field
 	for i, t := range []arrow.DataType{arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64,
@@ -160,7 +160,7 @@ func flat() *arrow.Schema {
 	return arrow.NewSchema(fields, nil)
 }
 
-// nested is a random schema.
+// nested returns a random schema.
 func nested(seed uint64) *arrow.Schema {
 	r := rand.New(rand.NewPCG(seed, 11))
 	var fields []arrow.Field

@@ -14,7 +14,7 @@ import (
 	"stoa/format/trevni/internal/layout"
 )
 
-// naive decodes a zig-zag varint by Avro's specification.
+// naive decodes a zig-zag varint as Avro specifies it.
 func naive(b []byte) (v int64, n int) {
 	u, n := binary.Uvarint(b)
 	if n <= 0 {
@@ -75,7 +75,7 @@ func TestVarints(t *testing.T) {
 	}
 }
 
-// TestWrongValue: an error names the value by its number in the block and its place, wherever a kernel had begun.
+// TestWrongValue: an error names the value's number in the block and its position, wherever the kernel started.
 func TestWrongValue(t *testing.T) {
 	for _, at := range []int{0, 7, 64, 150, 199} {
 		var b []byte
@@ -99,7 +99,7 @@ func TestWrongValue(t *testing.T) {
 	}
 }
 
-// TestRuns: the run coding of lengths, as the notes on Avro's code have it.
+// TestRuns: the run-length coding of lengths, as the notes on Avro's code describe it.
 func TestRuns(t *testing.T) {
 	for _, c := range []struct {
 		v, of int64
@@ -119,7 +119,7 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-// FuzzVarints compares the kernels with the plain way.
+// FuzzVarints compares the kernels with the naive decoder.
 func FuzzVarints(f *testing.F) {
 	f.Add([]byte{1, 2, 0x80, 1, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1}, uint8(4))
 	f.Fuzz(func(t *testing.T, b []byte, n uint8) {
@@ -149,7 +149,7 @@ func FuzzVarints(f *testing.F) {
 	})
 }
 
-// FuzzArrays: lengths and values of any bytes give entries or an error.
+// FuzzArrays: for any bytes of lengths and values, the result is entries or an error.
 func FuzzArrays(f *testing.F) {
 	f.Add([]byte{3, 2, 5, 0}, uint8(3), uint16(4))
 	f.Fuzz(func(t *testing.T, b []byte, typ uint8, n uint16) {
@@ -172,7 +172,7 @@ func FuzzArrays(f *testing.F) {
 		if sum != s.count || len(s.values) > len(b) {
 			t.Errorf("%d values, lengths make %d", s.count, sum)
 		}
-		// going over them ends at the same place
+		// skipping ends at the same position
 		o := Arrays{Type: a.Type, Bytes: b}
 		if err := o.skipEntries(int64(n)); err != nil || o.Pos != a.Pos || o.Run != a.Run {
 			t.Errorf("skipping: %v, at %d with %d, not at %d with %d", err, o.Pos, o.Run, a.Pos, a.Run)

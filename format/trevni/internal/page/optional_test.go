@@ -60,7 +60,7 @@ func sameOptional(t testing.TB, typ layout.Type, raw []byte, n int, more bool) (
 var optionalTypes = []layout.Type{layout.Boolean, layout.Int, layout.Long, layout.Fixed32, layout.Fixed64,
 	layout.String, layout.Bytes}
 
-// appendValue appends a value of a type as Avro's specification has it, of some size.
+// appendValue appends a value of a type, encoded as Avro specifies, of a random size.
 func appendValue(b []byte, typ layout.Type, r *rand.Rand) []byte {
 	switch typ {
 	case layout.Boolean:
