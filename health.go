@@ -31,8 +31,8 @@ type DescribeOptions struct {
 	Pages bool // also the contents of data pages
 }
 
-// Describe streams the structure of a file, in which every byte has an owner. Nodes come in pre-order; children have
-// Depth+1. If the file is damaged, the readable nodes come first and the error last.
+// Describe streams the structure of a file, in which every byte belongs to a node. Nodes come in pre-order; children
+// have Depth+1. If the file is damaged, the readable nodes come first and the error last.
 func Describe(ctx context.Context, uri string, o DescribeOptions) iter.Seq2[region.Node, error] {
 	return func(yield func(region.Node, error) bool) {
 		uri, opened, err := o.placedOne(ctx, uri)

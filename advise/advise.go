@@ -1,4 +1,4 @@
-// Package advise measures what a table would take if it were written otherwise.
+// Package advise measures the size that a table would have if it were written in other ways.
 package advise
 
 import (
@@ -17,34 +17,34 @@ import (
 	"stoa/vec"
 )
 
-// Options say what is measured.
+// Options says what is measured.
 type Options struct {
 	To      string          // format name; "" = that of the table
 	Formats []format.Format // nil = stoa.Formats
-	// Rows and Bytes (after decompression) are how much of the table is written in each way at most; 0 = 1,048,576
-	// rows, 64 MiB. More is measured in four places, and what is found counts for all rows.
+	// Rows and Bytes (after decompression) limit how much of the table is written in each way; 0 = 1,048,576
+	// rows, 64 MiB. A larger table is sampled in four places, and the result is scaled to all rows.
 	Rows, Bytes int64
 }
 
-// Advice is what a table takes as it is stored, and what it would take as others.
+// Advice is the size of a table as it is stored, and as it would be if written in other ways.
 type Advice struct {
 	Format        string
 	Rows, Sampled int64
-	Columns       []stoa.ColumnSize // as they are stored
-	Trials        []Trial           // the best comes first: fewest bytes, and no dictionaries only if that saves 1 %
-	// Kept are the options, of all trials, by which an output has what the table has besides rows: an order, filters,
-	// encryption. Lost are those of them that cannot be given: what they stand for an output does not have.
+	Columns       []stoa.ColumnSize // as stored
+	Trials        []Trial           // the best first: fewest bytes, with dictionaries only if they save 1 %
+	// Kept are the options, of all trials, by which an output keeps properties of the table besides its rows: an order,
+	// filters, encryption. Lost are those of them that cannot be given; an output lacks these properties.
 	Kept, Lost map[string]string
 }
 
-// Trial is what a way to write takes, reckoned for all rows.
+// Trial is the size of the table written in one way, scaled to all rows.
 type Trial struct {
 	Opts    map[string]string
 	Columns []stoa.ColumnSize
 	Stored  int64
 }
 
-// Stored is the sum of all columns as they are.
+// Stored is the sum of all columns as stored.
 func (a *Advice) Stored() (n int64) {
 	for _, c := range a.Columns {
 		n += c.Stored
@@ -52,10 +52,10 @@ func (a *Advice) Stored() (n int64) {
 	return n
 }
 
-// tried are the compressions that are measured: those that others are slower than to read.
+// tried are the compressions that are measured: all others are slower to read.
 var tried = []string{"none", "null", "snappy", "lz4", "zstd", "zlib", "deflate"}
 
-// Of writes a sample of the table's rows with the options of a format's writer that decide about size, and
+// Of writes a sample of the table's rows with the options of a format's writer that determine size, and
 // measures the pages: every compression, with the encodings and dictionaries that the writer chooses, and the best one
 // without dictionaries.
 func Of(ctx context.Context, t *stoa.Table, o Options) (*Advice, error) {
@@ -95,7 +95,7 @@ func Of(ctx context.Context, t *stoa.Table, o Options) (*Advice, error) {
 		plain := maps.Clone(out.Trials[0].Opts)
 		plain["dictionary"] = "false"
 		err = try(ctx, t, f, out, parts, []map[string]string{plain})
-		const worth = 0.99 // filters and readers gain by dictionaries
+		const worth = 0.99 // filters and readers are faster with dictionaries
 		if x := out.Trials; x[0].Opts["dictionary"] != "" && float64(x[0].Stored) > worth*float64(x[1].Stored) {
 			x[0], x[1] = x[1], x[0]
 		}
@@ -103,8 +103,8 @@ func Of(ctx context.Context, t *stoa.Table, o Options) (*Advice, error) {
 	return out, err
 }
 
-// keep finds the options by which what is written has what the table has besides rows. Those with which nothing can be
-// written are given up: a key file may have no key of the footer.
+// keep finds the options that preserve properties of the table besides its rows. Options with which nothing can be
+// written are dropped: a key file may lack the footer's key.
 func (a *Advice) keep(ctx context.Context, t *stoa.Table, f *format.Format) {
 	kept := t.KeptBy()
 	a.Kept, a.Lost = map[string]string{}, map[string]string{}
@@ -118,7 +118,7 @@ func (a *Advice) keep(ctx context.Context, t *stoa.Table, f *format.Format) {
 				available = available && v != ""
 			}
 		}
-		if keys[0] == "sorting-columns" { // of several files' rows nobody knows whether they are in order
+		if keys[0] == "sorting-columns" { // the rows of several files may not be in order
 			available = available && len(t.Sources()) == 1
 		} else if available && len(some) > 0 {
 			part := &Advice{Rows: a.Rows, Sampled: 1, Kept: some}
@@ -132,7 +132,7 @@ func (a *Advice) keep(ctx context.Context, t *stoa.Table, f *format.Format) {
 	}
 }
 
-// trial is the options of a trial: the sample's rows may be in another order, as they come from several places.
+// trial returns the options of a trial: the sample's rows may be in another order, as they come from several places.
 func (a *Advice) trial(way map[string]string) map[string]string {
 	opts := maps.Clone(a.Kept)
 	maps.Copy(opts, way)
@@ -141,7 +141,7 @@ func (a *Advice) trial(way map[string]string) map[string]string {
 	return opts
 }
 
-// advisable is the format that would be written.
+// advisable returns the format that would be written.
 func advisable(t *stoa.Table, o Options) (*format.Format, error) {
 	formats, name, at := o.Formats, o.To, t.Sources()[0]
 	if formats == nil {
@@ -162,7 +162,7 @@ func advisable(t *stoa.Table, o Options) (*format.Format, error) {
 	return f, nil
 }
 
-// compressions are those that are tried of a writer, and the option that says which.
+// compressions returns the writer's compressions that are tried, and the option that selects one.
 func compressions(f *format.Format) (key string, all []string) {
 	for _, key = range []string{"compression", "codec"} {
 		if all = choices(f, key, tried); all != nil {
@@ -172,7 +172,7 @@ func compressions(f *format.Format) (key string, all []string) {
 	return "", nil
 }
 
-// choices are those of some values that an option of the writer has.
+// choices returns those of some values that a writer's option accepts.
 func choices(f *format.Format, key string, of []string) (out []string) {
 	for _, k := range f.WriteKeys {
 		if k.Name != key {
@@ -188,7 +188,7 @@ func choices(f *format.Format, key string, of []string) (out []string) {
 	return out
 }
 
-// sampled are the rows that are measured: all, or four runs with equal gaps.
+// sampled returns the rows that are measured: all, or four ranges with equal gaps.
 func sampled(rows, raw int64, o Options) vec.Ranges {
 	rowLimit := cmp.Or(o.Rows, 1<<20)
 	if each := raw / rows; each > 0 {
@@ -259,15 +259,15 @@ func try(ctx context.Context, t *stoa.Table, f *format.Format, a *Advice, parts 
 	return nil
 }
 
-// trial is a sample that is written in some way.
+// trial is a sample being written in one way.
 type trial struct {
 	tree *store.Memory
 	name string
-	keys string // the file of keys with which it is encrypted
+	keys string // the key file with which it is encrypted
 	w    *stoa.Writer
 }
 
-// sizes ends the sample and measures its columns.
+// sizes finishes the sample and measures its columns.
 func (x *trial) sizes(ctx context.Context, f *format.Format) ([]stoa.ColumnSize, error) {
 	if _, err := x.w.Close(ctx); err != nil {
 		return nil, fault.OfRows(err)

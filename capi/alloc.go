@@ -13,9 +13,9 @@ import (
 	"stoa/fault"
 )
 
-// cPool is an allocator of C's memory, which consumers of Arrow's C data interface may keep: pointers to Go's memory
-// must not lie in C's. It keeps released buffers for the next batch, as fresh memory costs more than decoding into it.
-// Buffers hold anything at first.
+// cPool allocates C memory, which consumers of Arrow's C data interface may keep: pointers to Go memory must not be
+// stored in C. It keeps released buffers for the next batch, as fresh memory costs more than decoding into it.
+// The initial content of buffers is undefined.
 type cPool struct {
 	mu   sync.Mutex
 	free [steps * 48][]unsafe.Pointer
@@ -25,13 +25,14 @@ type cPool struct {
 
 const (
 	alignment = 64
-	steps     = 4       // classes of sizes between two powers of two
+	steps     = 4       // size classes between two powers of two
 	largest   = 1 << 46 // bytes of a buffer: more than any machine has
 )
 
 var pool = &cPool{}
 
-// sizeClass is the class of buffers of n bytes, and how large they are: powers of two and three sizes between each two.
+// sizeClass returns the size class of buffers of n bytes, and their size: powers of two and three sizes between each
+// two.
 func sizeClass(n int) (class, size int) {
 	n = max(n, 256)
 	top := bits.Len(uint(n-1)) - 1 // 2^top < n <= 2^(top+1)
@@ -40,9 +41,9 @@ func sizeClass(n int) (class, size int) {
 	return top*steps + part - 1, 1<<top + part*step
 }
 
-// Allocate gives a buffer; its capacity is its class's size. An allocator can only panic: it does so with an error,
-// which becomes that of the call or the scan (fault.Panicked). That there is no memory is one of class Limit; a
-// negative size is a mistake of ours, and one of class Bug.
+// Allocate returns a buffer; its capacity is the size of its class. An allocator can only panic, so it panics with an
+// error, which becomes that of the call or the scan (fault.Panicked). Lack of memory is of class Limit, a
+// negative size is our bug, of class Bug.
 func (p *cPool) Allocate(n int) []byte {
 	if n < 0 || n > largest {
 		panic(fault.Bugf("memory: expected a size from 0 to %d bytes, found %d", largest, n))
@@ -96,7 +97,7 @@ func (p *cPool) Free(b []byte) {
 	C.free(at)
 }
 
-// trim gives kept buffers back to C.
+// trim returns kept buffers to C.
 func (p *cPool) trim() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -12,9 +12,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// TestInC builds the library, and a program in C that calls every function of stoa.h, under the address and leak
-// sanitizers: it must end well, with nothing left behind. In full it does 10,000 rounds of open, scan and close.
-// STOA_LIBRARY names a library that is built already.
+// TestInC builds the library, and a C program that calls every function of stoa.h, under the address and leak
+// sanitizers: it must succeed without leaks. In full it does 10,000 rounds of open, scan and close.
+// STOA_LIBRARY names an existing library.
 func TestInC(t *testing.T) {
 	dir := t.TempDir()
 	lib := filepath.Join(dir, "libstoa.so")
@@ -32,8 +32,8 @@ func TestInC(t *testing.T) {
 	inC(t, dir, rounds)
 }
 
-// TestInCWithAssertions is TestInC with a library in which a reference that is released twice ends the process, and
-// whose pool keeps nothing, so that the sanitizer sees every use of memory that was given back.
+// TestInCWithAssertions is TestInC with a library in which releasing a reference twice ends the process, and
+// whose pool keeps nothing, so that the sanitizer notices every use of released memory.
 func TestInCWithAssertions(t *testing.T) {
 	if testing.Short() {
 		t.Skip("everything is built once more for it: in full")
@@ -43,7 +43,7 @@ func TestInCWithAssertions(t *testing.T) {
 	inC(t, dir, "500")
 }
 
-// inC runs the program with the library of a directory.
+// inC runs the program with the library in a directory.
 func inC(t *testing.T, dir, rounds string) {
 	t.Helper()
 	gcc, err := exec.LookPath("gcc")
@@ -55,7 +55,7 @@ func inC(t *testing.T, dir, rounds string) {
 		"ctest/hold.c", "-L"+dir, "-lstoa", "-lpthread", "-Wl,-rpath,"+dir)
 	do(t, "..", "go", "run", "./cmd/stoa", "demo", filepath.Join(dir, "try"), "--damage")
 	writeKinds(t, filepath.Join(dir, "try", "kinds.arrow"))
-	t.Setenv("GODEBUG", "clobberfree=1") // what Go's collector frees is overwritten: C must not have it any more
+	t.Setenv("GODEBUG", "clobberfree=1") // memory freed by Go's collector is overwritten: C must no longer use it
 	out := do(t, "", program, filepath.Join(dir, "try"), rounds)
 	for _, want := range []string{"functions: right", "errors: right", "runs: right", "writes: right",
 		"threads: right", "batches that are held: right", "fork: refused", "at the end: 0 handles, 0 bytes in use"} {
@@ -88,7 +88,7 @@ func writeKinds(t *testing.T, path string) {
 	}
 }
 
-// TestHeader: every function that the header declares is in capi.c, and the other way round.
+// TestHeader: every function declared in the header is in capi.c, and vice versa.
 func TestHeader(t *testing.T) {
 	header, source := read(t, "stoa.h"), read(t, "capi.c")
 	for _, f := range strings.Split(header, "\n") {

@@ -22,7 +22,7 @@ type changeRequest struct {
 	Format  string            `json:"format"`
 	Options map[string]string `json:"options"`
 	With    json.RawMessage   `json:"with"`
-	// Disable marks what is computed from the table's rows, such as materialised views, as out of date first.
+	// Disable first marks what is computed from the table's rows, such as materialised views, as out of date.
 	Disable bool `json:"disable_dependents"`
 }
 
@@ -82,7 +82,7 @@ func change(request *C.char, in *C.struct_ArrowArrayStream, cancel uint64) (d an
 	return do(ctx, c, &r, rows)
 }
 
-// with reads the options of a change.
+// with parses the options of a change.
 func (r *changeRequest) with(to any) error {
 	if len(r.With) == 0 {
 		return nil
@@ -97,7 +97,7 @@ func (r *changeRequest) with(to any) error {
 
 type changeFunc func(context.Context, *stoa.Changer, *changeRequest, array.RecordReader) (any, error)
 
-// changing makes a function of a change with options of type O.
+// changing makes a function for a change with options of type O.
 func changing[O any](do func(context.Context, *stoa.Changer, O) (any, error)) changeFunc {
 	return func(ctx context.Context, c *stoa.Changer, r *changeRequest, _ array.RecordReader) (any, error) {
 		var o O
@@ -188,7 +188,8 @@ var changes = map[string]changeFunc{
 	}),
 }
 
-// ofColumn makes a function of a change about a column, whose type is that of the stream's only one; nil: it has none.
+// ofColumn makes a function for a change of a column, whose type is that of the stream's only column; nil: there is
+// none.
 func ofColumn[O any](do func(context.Context, *stoa.Changer, *arrow.Field, O) error) changeFunc {
 	return func(ctx context.Context, c *stoa.Changer, r *changeRequest, rows array.RecordReader) (any, error) {
 		var o O

@@ -7,8 +7,8 @@ import (
 	"stoa/internal/exported"
 )
 
-// exportBatch gives a batch to the host. It returns what is given, with a reference that the caller releases: its
-// buffers must stay where they are.
+// exportBatch exports a batch to the host. It returns the exported data, with a reference that the caller releases: its
+// buffers must not move.
 func exportBatch(b arrow.RecordBatch, out *cdata.CArrowArray) arrow.ArrayData {
 	a := exported.Batch(b)
 	defer a.Release()

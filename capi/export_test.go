@@ -32,7 +32,7 @@ func kindsSchema() *arrow.Schema {
 	}, nil)
 }
 
-// kinds makes n rows of kindsSchema, whose values tell their row and the seed.
+// kinds returns n rows of kindsSchema, with values that depend on the row and the seed.
 func kinds(t testing.TB, mem memory.Allocator, seed, n int) arrow.RecordBatch {
 	t.Helper()
 	var rows strings.Builder
@@ -56,7 +56,7 @@ func kinds(t testing.TB, mem memory.Allocator, seed, n int) arrow.RecordBatch {
 	return b
 }
 
-// churn takes all memory that the pool keeps, and more, and overwrites it.
+// churn takes and overwrites all memory that the pool keeps, and more.
 func churn() {
 	var all [][]byte
 	for n := 64; n <= 1<<20; n += n / 4 {
@@ -73,15 +73,15 @@ func churn() {
 	}
 }
 
-// TestGivenBatches: what the host was given has its values and its references for as long as the host has it, whatever
-// becomes of the library's own batch and of the pool's memory; and no longer.
+// TestGivenBatches: an exported batch keeps its values and references as long as the host has it, whatever becomes
+// of the library's own batch and of the pool's memory; and no longer.
 func TestGivenBatches(t *testing.T) {
 	before := pool.used
 	var outs [6]cdata.CArrowArray
 	var given [len(outs)]arrow.ArrayData
 	for i := range outs {
 		b := kinds(t, pool, i, 40)
-		part := b.NewSlice(int64(i), 40-int64(i)) // that begins in the middle
+		part := b.NewSlice(int64(i), 40-int64(i)) // not from the start
 		b.Release()
 		given[i] = exportBatch(part, &outs[i])
 		given[i].Release() // as exportNext does

@@ -33,7 +33,7 @@ const (
 var classNames = []string{"ok", "corrupt", "unsupported", "invalid", "limit", "bug", "changed", "not-found", "io",
 	"cancelled", "unproven", "forked"}
 
-// classOf is the class of an error: what the caller can do about it decides, so a change of a file comes before all.
+// classOf returns the class of an error. What the caller can do about it decides, so a changed file takes precedence.
 func classOf(err error) int {
 	var e *fault.Error
 	switch {
@@ -60,7 +60,7 @@ func classOf(err error) int {
 	return classIO
 }
 
-// errorDoc is an error as hosts get it.
+// errorDoc is an error as passed to hosts.
 type errorDoc struct {
 	Class   string `json:"class"`
 	Message string `json:"message"`
@@ -90,7 +90,7 @@ func docOfError(err error) *errorDoc {
 	return d
 }
 
-// lossDoc is a loss, in the words of the command's manifest.
+// lossDoc is a loss, with the names of the command's manifest.
 type lossDoc struct {
 	Part   string    `json:"part"`
 	Group  int       `json:"group"`
@@ -119,7 +119,7 @@ func known(n int64) *int64 {
 	return &n
 }
 
-// guard makes an error of a panic: a mistake of ours must not end the host's process.
+// guard converts a panic to an error: a bug of ours must not end the host's process.
 func guard(err *error) {
 	switch p := recover().(type) {
 	case nil:
@@ -130,7 +130,7 @@ func guard(err *error) {
 	}
 }
 
-// document encodes what a host gets.
+// document encodes a result for the host.
 func document(v any) (string, error) {
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -6,10 +6,10 @@ import (
 	"stoa/fault"
 )
 
-// object is what a handle stands for.
+// object is what a handle refers to.
 type object interface {
-	cancel() // ends what it is doing
-	close()  // the last reference is gone
+	cancel() // ends its current work
+	close()  // the last reference was released
 }
 
 type counted struct {
@@ -17,7 +17,7 @@ type counted struct {
 	refs int
 }
 
-// handles are those that are not released. Numbers are never used twice, so a handle that was released is noticed.
+// handles are those that are not released. Numbers are never reused, so use of a released handle is detected.
 var handles = struct {
 	sync.Mutex
 	last uint64
@@ -33,8 +33,7 @@ func newHandle(o object) uint64 {
 	return handles.last
 }
 
-// held is the object of a handle, with one more reference for as long as the caller works with it; done gives that
-// back.
+// held returns the object of a handle, with one more reference while the caller uses it; done releases that.
 func held[T object](h uint64) (o T, done func(), err error) {
 	handles.Lock()
 	defer handles.Unlock()

@@ -2,5 +2,5 @@
 
 package main
 
-// maxKept is how many bytes the pool keeps for the next batches at most.
+// maxKept is the maximum number of bytes that the pool keeps for the next batches.
 const maxKept = 256 << 20

@@ -2,5 +2,5 @@
 
 package main
 
-// maxKept is none in tests: the sanitizer sees at once who uses memory that was given back.
+// maxKept is 0 in tests, so that the sanitizer notices every use of released memory at once.
 const maxKept = 0

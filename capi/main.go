@@ -1,5 +1,5 @@
-// Command capi is the C interface of stoa, described in stoa.h: built with -buildmode=c-shared it is the library that
-// bindings to other languages load. The functions of stoa.h are in capi.c; what they call is here.
+// Command capi is the C interface of stoa, described in stoa.h. Built with -buildmode=c-shared it is the library that
+// bindings to other languages load. The functions of stoa.h are in capi.c, which calls the functions here.
 package main
 
 // #cgo LDFLAGS: -lpthread
@@ -68,11 +68,11 @@ func goTrim() {
 	pool.trim()
 }
 
-// answer is what a function returns: its class, and the document of its error.
+// answer returns a function's result: the error's class, and its document in out.
 func answer(err error, out **C.char) C.int {
 	if err != nil && out != nil {
 		text, failed := document(docOfError(err))
-		if failed != nil { // texts and numbers only: not possible
+		if failed != nil { // only texts and numbers: not possible
 			text = `{"class":"bug","message":"an error that has no document"}`
 		}
 		*out = C.CString(text)
@@ -80,8 +80,7 @@ func answer(err error, out **C.char) C.int {
 	return C.int(classOf(err))
 }
 
-// ask reads a request; NULL is an empty one. Members that nobody knows are refused: a word that is misspelt would
-// have no effect.
+// ask parses a request; NULL is an empty one. Unknown members are refused, as a misspelt name would have no effect.
 func ask(text *C.char, to any) error {
 	if text == nil {
 		return nil
@@ -94,7 +93,7 @@ func ask(text *C.char, to any) error {
 	return nil
 }
 
-// give answers with a document for the output pointer to, unless there is an error.
+// give sets the output pointer to to a document of v, unless there is an error.
 func give(to **C.char, v any, err error, fail **C.char) C.int {
 	if err == nil {
 		var text string

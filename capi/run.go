@@ -18,15 +18,15 @@ import (
 // run is a verb of the command in this process.
 type run struct {
 	stop   context.CancelFunc
-	chunks chan []byte // of the output; closed at its end
-	rest   []byte      // of the last chunk
+	chunks chan []byte // output; closed at its end
+	rest   []byte      // rest of the last chunk
 	over   chan struct{}
 	status int
 	err    error
 	notes  tail
 }
 
-// tail keeps the first 64 KiB of what is written to standard error.
+// tail keeps the first 64 KiB written to standard error.
 type tail struct{ bytes.Buffer }
 
 func (t *tail) Write(b []byte) (int, error) {
@@ -43,7 +43,7 @@ func (r *run) close() {
 	r.drain()
 }
 
-// drain lets the verb write what nobody reads.
+// drain discards output that nobody reads.
 func (r *run) drain() {
 	go func() {
 		for range r.chunks {

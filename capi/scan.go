@@ -22,11 +22,11 @@ import (
 	"stoa/region"
 )
 
-// scan is one scan of a table. A goroutine reads: pulling from an iterator inside of a call from C ends the process as
+// scan is one scan of a table. A goroutine reads: pulling from an iterator inside a call from C ends the process as
 // soon as another thread of the host calls ("coro: OS thread locking must match").
 type scan struct {
 	table  *table
-	done   func() // gives the table's reference back
+	done   func() // releases the reference to the table
 	schema *arrow.Schema
 	run    func(context.Context, stoa.ScanSpec) iter.Seq2[arrow.RecordBatch, error]
 	spec   stoa.ScanSpec
@@ -37,7 +37,7 @@ type scan struct {
 	over    bool                   // wait saw the end
 
 	mu     sync.Mutex
-	stop   context.CancelFunc // nil: it has not begun
+	stop   context.CancelFunc // nil: not begun
 	ended  bool
 	gone   bool // cancelled before it began
 	err    error
@@ -45,10 +45,10 @@ type scan struct {
 	rows   int64
 }
 
-// ahead is how many finished batches wait for the host.
+// ahead is the number of finished batches that are kept for the host.
 const ahead = 2
 
-// begin makes the context of the scan and tells the table of it, so that the table can end it.
+// begin makes the scan's context and registers it with the table, so that the table can end the scan.
 func (s *scan) begin(parent context.Context) context.Context {
 	ctx, stop := context.WithCancel(parent)
 	s.mu.Lock()
@@ -79,7 +79,7 @@ func (s *scan) cancel() {
 	}
 }
 
-// close drops what nobody will take. The goroutine gives the table back when it has ended.
+// close drops the remaining batches. The goroutine releases the table when it ends.
 func (s *scan) close() {
 	s.cancel()
 	began := true
@@ -135,12 +135,12 @@ func (s *scan) send(ctx context.Context) (err error) {
 	return nil
 }
 
-// started begins to read, once.
+// started starts reading, once.
 func (s *scan) started() {
 	s.start.Do(func() { go s.read(s.begin(context.Background())) })
 }
 
-// next is the next batch; nil at the end.
+// next returns the next batch; nil at the end.
 func (s *scan) next() (arrow.RecordBatch, error) {
 	s.started()
 	b := s.ready
@@ -157,7 +157,7 @@ func (s *scan) next() (arrow.RecordBatch, error) {
 	return nil, s.err
 }
 
-// wait reports whether next would not block, after at most d.
+// wait waits at most d, and reports whether next would not block.
 func (s *scan) wait(d time.Duration) bool {
 	s.started()
 	if s.ready != nil || s.over {
@@ -230,7 +230,7 @@ func goWait(h C.stoa_t, milliseconds C.int64_t) C.int {
 	return 0
 }
 
-// streamError is the text of an error for a stream's host; 0 means that there is none.
+// streamError sets out to the text of an error for a stream's host; it returns 0 if there is none.
 func streamError(err error, out **C.char) C.int {
 	if err == nil {
 		return 0
@@ -249,7 +249,7 @@ func goStreamSchema(h C.stoa_t, out *C.struct_ArrowSchema, fail **C.char) C.int 
 	return streamError(err, fail)
 }
 
-// exportSchema gives a schema to the host; a type that Arrow's C interface does not have is an error.
+// exportSchema exports a schema to the host; a type that Arrow's C interface lacks is an error.
 func exportSchema(sc *arrow.Schema, out *C.struct_ArrowSchema) (err error) {
 	defer guard(&err)
 	cdata.ExportArrowSchema(sc, (*cdata.CArrowSchema)(unsafe.Pointer(out)))
@@ -285,8 +285,8 @@ func exportNext(h uint64, out *C.struct_ArrowArray) (err error) {
 	return nil
 }
 
-// pin pins the buffers of an array. Of those in C's memory, which are most, it does nothing; texts and dictionaries may
-// be in Go's, whose address C may only keep while it is pinned.
+// pin pins the buffers of an array. For buffers in C memory, which are most, this does nothing. Texts and dictionaries
+// may be in Go memory, whose address C may keep only while it is pinned.
 func pin(p *runtime.Pinner, d arrow.ArrayData) {
 	for _, b := range d.Buffers() {
 		if b != nil && b.Len() > 0 {

@@ -28,7 +28,7 @@ type table struct {
 	s *stoa.SplitTable
 
 	mu    sync.Mutex
-	scans map[*scan]bool // that have begun and not ended
+	scans map[*scan]bool // begun and not ended
 }
 
 func (t *table) cancel() {
@@ -54,7 +54,7 @@ func (t *table) findings() []region.Finding {
 	return t.t.Findings()
 }
 
-// whole is the table, for what cannot be asked of a split.
+// whole returns the table, for what a split does not support.
 func (t *table) whole() (*stoa.Table, error) {
 	if t.t == nil {
 		return nil, fault.Invalidf("expected a table, found a split, which can only be scanned")
@@ -77,13 +77,13 @@ type openRequest struct {
 	Recover  bool              `json:"recover"`
 	NoVerify bool              `json:"no_verify"`
 	Limits   limits            `json:"limits"`
-	// Environment are variables of the environment that the library is to see from now on: it has a copy of the
-	// process's from when it was loaded.
+	// Environment are environment variables to set for the library, whose copy of the process's environment dates from
+	// when it was loaded.
 	Environment map[string]string `json:"environment"`
 	Cancel      uint64            `json:"cancel"` // a token
 }
 
-// surround sets variables of the environment, for the clients of stores.
+// surround sets environment variables, for the clients of stores.
 func surround(vars map[string]string) {
 	for k, v := range vars {
 		if os.Getenv(k) != v {
@@ -92,7 +92,7 @@ func surround(vars map[string]string) {
 	}
 }
 
-// options are what a request means to the library.
+// options returns the library's options for a request.
 func (r *openRequest) options() stoa.OpenOptions {
 	return stoa.OpenOptions{Formats: verbs.Formats(), From: r.Format, Opts: r.Options, Recover: r.Recover,
 		NoVerify: r.NoVerify, Limits: format.Limits{Page: r.Limits.Page, Metadata: r.Limits.Metadata,
@@ -168,7 +168,7 @@ type scanRequest struct {
 	Cancel    uint64    `json:"cancel"` // a token; of stoa_count and stoa_plan
 }
 
-// spec is what a request means to the library.
+// spec returns the library's spec for a request.
 func (r *scanRequest) spec() (s stoa.ScanSpec, err error) {
 	s = stoa.ScanSpec{Columns: r.Columns, Limit: r.Limit, Batch: r.Batch, Unordered: r.Unordered, Memory: r.Memory,
 		Parallel: r.Parallel, Alloc: pool}
@@ -198,10 +198,10 @@ func (r *scanRequest) spec() (s stoa.ScanSpec, err error) {
 	return s, nil
 }
 
-// few is how many rows one worker reads before a second could have begun.
+// few is the number of rows that one worker reads before a second one could have started.
 const few = 1 << 17
 
-// alone reports that one worker suffices for a scan that does not say how many it wants.
+// alone reports whether one worker suffices for a scan that sets no number of workers.
 func (t *table) alone(r *scanRequest) bool {
 	if r.Parallel != 0 {
 		return false
@@ -216,10 +216,10 @@ func (t *table) alone(r *scanRequest) bool {
 	return err == nil && rows >= 0 && rows <= few
 }
 
-// empty reports that the rows asked for are none, which the library's zero range would not say.
+// empty reports whether the request is for no rows, which the library's zero range would not express.
 func (r *scanRequest) empty() bool { return r.Rows != nil && r.Rows[0] == r.Rows[1] }
 
-// batches is the scan that a request asks for, and its schema.
+// batches returns the scan of a request, and its schema.
 func (t *table) batches(r *scanRequest, spec stoa.ScanSpec) (sc *arrow.Schema,
 	run func(context.Context, stoa.ScanSpec) iter.Seq2[arrow.RecordBatch, error], err error) {
 	if t.s != nil {

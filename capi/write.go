@@ -19,7 +19,7 @@ import (
 	"stoa/fault"
 )
 
-// token stands for one call.
+// token identifies one call.
 type token struct {
 	ctx  context.Context
 	stop context.CancelFunc
@@ -35,7 +35,7 @@ func goToken(out *C.stoa_t) C.int {
 	return C.STOA_OK
 }
 
-// contextOf is the context of a call that may be cancelled by a handle; 0: it may not.
+// contextOf returns the context of a call that a handle may cancel; 0: none may.
 func contextOf(h uint64) (context.Context, func(), error) {
 	if h == 0 {
 		return context.Background(), func() {}, nil
@@ -47,8 +47,8 @@ func contextOf(h uint64) (context.Context, func(), error) {
 	return t.ctx, done, nil
 }
 
-// during is a context that ends with a token (0: none) while the call goes on; what the call leaves behind, such as an
-// open table, keeps it, and it does not end any more.
+// during returns a context that a token cancels (0: none) during the call. What outlives the call, such as an
+// open table, keeps the context, which is then no longer cancelled.
 func during(h uint64) (context.Context, func(), error) {
 	token, done, err := contextOf(h)
 	if err != nil || h == 0 {
@@ -59,7 +59,7 @@ func during(h uint64) (context.Context, func(), error) {
 	return ctx, func() { detach(); done() }, nil
 }
 
-// rowsOf takes over a stream of the host; release is to be called whatever happens.
+// rowsOf takes over a stream of the host; release must be called in any case.
 func rowsOf(in *C.struct_ArrowArrayStream) (rows array.RecordReader, release func(), err error) {
 	if in == nil || in.release == nil {
 		return nil, func() {}, fault.Invalidf("rows: expected a stream, found none, or one that is released")
@@ -138,7 +138,7 @@ func write(request *C.char, in *C.struct_ArrowArrayStream, cancel uint64) (d sum
 		docsOfFindings(s.Altered)}, err
 }
 
-// batchesOf are the rows of a stream; an error of the host's is not one of a file.
+// batchesOf returns the rows of a stream; an error of the host's is not one of a file.
 func batchesOf(ctx context.Context, rows array.RecordReader) iter.Seq2[arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) {
 		for rows.Next() {

@@ -1,6 +1,6 @@
-// Command duckdb is an extension for DuckDB, of any version that has the stable C interface 1.2: tables at addresses,
-// as in from 'dir#orders', the function stoa with options, and functions of what verbs say of a place. It is built as
-// a C library (-buildmode=c-shared), with what append adds at its end.
+// Command duckdb is an extension for DuckDB, of any version with the stable C interface 1.2: tables at addresses,
+// as in from 'dir#orders', the function stoa with options, and functions over the output of verbs. It is built as
+// a C library (-buildmode=c-shared), to which command footer appends the metadata.
 package main
 
 // #include <stdbool.h>
@@ -53,7 +53,7 @@ func goLoad(api, database, connection unsafe.Pointer) *C.char {
 	return nil
 }
 
-// replace takes names that are places: what DuckDB reads itself, and what is not there, is DuckDB's.
+// replace handles names that are places: files that DuckDB reads itself, and names that do not exist, are left to it.
 func replace(name string) (function, argument string, err error) {
 	place, _, table := strings.Cut(name, "#")
 	if strings.Contains(place, "://") {

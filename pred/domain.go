@@ -201,7 +201,7 @@ func (d domain) read(v Value) (Value, error) {
 	return v, nil
 }
 
-// units converts sec seconds and nanos nanoseconds to units, of which there are per to a second, rounding down.
+// units converts sec seconds and nanos nanoseconds to units of 1/per second, rounding down.
 func (d domain) units(sec, nanos, per int64) point {
 	whole, rest := nanos/(1e9/per), nanos%(1e9/per)
 	if lim := math.MaxInt64/per - 2; sec <= lim && sec >= -lim && whole <= math.MaxInt64-sec*per {

@@ -161,7 +161,7 @@ func Typed(t arrow.DataType, v int64) Value {
 	return Null()
 }
 
-// instant returns the timestamp v units after 1970, of which there are per to a second.
+// instant returns the timestamp v units of 1/per second after 1970.
 func instant(v, per int64) Value {
 	sec, rest := v/per, v%per
 	if rest < 0 {

@@ -20,13 +20,13 @@ func main() {
 	os.Exit(status)
 }
 
-// signals is a context that Ctrl-C and SIGTERM end.
+// signals returns a context that Ctrl-C and SIGTERM cancel.
 func signals() (context.Context, context.CancelFunc) {
-	signal.Ignore(syscall.SIGPIPE) // a reader that has enough makes writes fail with EPIPE
+	signal.Ignore(syscall.SIGPIPE) // if a reader closes early, writes fail with EPIPE
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, func() {
-		// A second signal ends the process at once; but on a terminal Ctrl-C comes here and to stoa, which passes it
-		// on.
+		// A second signal ends the process at once. But on a terminal both this process and stoa get a Ctrl-C, and stoa
+		// passes it on.
 		time.Sleep(time.Second)
 		stop()
 	})

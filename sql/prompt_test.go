@@ -25,8 +25,8 @@ type terminal struct {
 	master *os.File
 	c      *exec.Cmd
 	mu     sync.Mutex
-	shown  strings.Builder // all that was written to it
-	from   int             // what of it was waited for
+	shown  strings.Builder // everything written to it
+	from   int             // where the next wait starts
 }
 
 func ioctl(t *testing.T, f *os.File, request uintptr, p unsafe.Pointer) {
@@ -75,7 +75,7 @@ func onTerminal(t *testing.T, c *exec.Cmd) *terminal {
 	return x
 }
 
-// types types keys, and waits until what matches the pattern was shown since; it gives what was shown until then.
+// types types keys, waits until the new output matches the pattern, and returns the output until then.
 func (x *terminal) types(keys, pattern string) string {
 	x.t.Helper()
 	x.mu.Lock()
@@ -137,10 +137,10 @@ func TestPrompt(t *testing.T) {
 	x.types("SELECT max(val\t) > 0 AS big FROM keys;\r", `(?s)big\r\ntrue\r\n.*stoa> `)
 	x.types("SELECT count(*) AS f FROM 'try/fl\t';\r", `(?s)f\r\n500\r\n.*stoa> `)
 	x.types(".tab\t\r", `(?s)'try/flat.red'.*stoa> `)
-	// History: the line before, and that of an earlier dialogue.
+	// History: the previous line, and that of an earlier dialogue.
 	x.types("SELECT 1234 AS h;\r", `(?s)h\r\n1234\r\n.*stoa> `)
 	x.types("\x1b[A\r", `(?s)h\r\n1234\r\n.*stoa> `)
-	// Ctrl-C ends a statement, and not the dialogue.
+	// Ctrl-C ends a statement, but not the dialogue.
 	x.types("SELECT sum(hash(a.range, b.range)) FROM range(10000000) a, range(10000000) b;\r", `\r\n`)
 	time.Sleep(300 * time.Millisecond)
 	begin := time.Now()
@@ -149,7 +149,7 @@ func TestPrompt(t *testing.T) {
 		t.Errorf("an interrupt took %s", took)
 	}
 	x.types("SELECT 5 AS still;\r", `(?s)still\r\n5\r\n.*stoa> `)
-	// A statement over a table that takes more than a second shows how far it is.
+	// A statement over a table that takes more than a second shows its progress.
 	x.types("SELECT sum(hash(a.value, b.value, c.value, d.value)) AS p FROM keys a, keys b, keys c, keys d;\r",
 		`\[[#.]{12}\] +[0-9]+%  [0-9]+ of [0-9]+ rows read|rows read`)
 	x.types("\x03", `(?s)interrupted.*stoa> `)
@@ -161,7 +161,7 @@ func TestPrompt(t *testing.T) {
 	y.ends(0)
 }
 
-// TestInterruptOnTerminal: there Ctrl-C comes to stoa and to stoa-sql: still nothing is left behind.
+// TestInterruptOnTerminal: on a terminal both stoa and stoa-sql get a Ctrl-C; still nothing is left behind.
 func TestInterruptOnTerminal(t *testing.T) {
 	dir := programs(t)
 	c := command(dir, "stoa-sql", "COPY (SELECT i::BIGINT AS i FROM range(200000) r(i)) TO 'big.trv'")

@@ -13,9 +13,9 @@ import (
 // house is the directory of the module.
 var house string
 
-// TestRecipes: the sessions of each page of docs/recipes, and of the page that stoa skill prints, one after the other
-// in one directory, are what the commands print on a terminal of 80 columns. -update writes them anew. Lines that are
-// no commands of stoa's are the shell's.
+// TestRecipes: the sessions of each page of docs/recipes, and of the page that stoa skill prints, run one after the
+// other in one directory, equal the output of the commands on a terminal of 80 columns. -update rewrites them. Lines
+// that are not stoa commands are run by the shell.
 func TestRecipes(t *testing.T) {
 	var err error
 	if house, err = filepath.Abs("../.."); err != nil {

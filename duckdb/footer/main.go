@@ -1,6 +1,6 @@
-// Command footer makes an extension for DuckDB of a C library: usage: footer LIBRARY OUT VERSION PLATFORM. At the end
-// of an extension are 256 bytes of what it is, eight texts of 32 bytes, the last one first, and 256 bytes of a
-// signature, which are zero: DuckDB loads it where extensions need not be signed.
+// Command footer turns a C library into an extension for DuckDB; usage: footer LIBRARY OUT VERSION PLATFORM. An
+// extension ends with 256 bytes of metadata (eight texts of 32 bytes, the last one first) and a signature of 256 bytes,
+// which are zero here: DuckDB loads it if unsigned extensions are allowed.
 package main
 
 import (

@@ -206,7 +206,7 @@ func (r *run) read(ctx context.Context, t *task) error {
 	return nil
 }
 
-// passed counts the rows of a row group that was read up to row at, and of which the overlay left live.
+// passed counts the rows of a row group that was read up to row at; live is the number that the overlay kept.
 func (r *run) passed(g format.RowGroup, at, live int64) {
 	switch {
 	case r.Plan.Logical:

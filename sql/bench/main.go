@@ -1,5 +1,5 @@
-// Command bench compares queries over CFile sets, read by stoa, with the same over Parquet (Snappy), read by DuckDB: in
-// one process, in turn, the least processor time and the least time by the clock of so many runs.
+// Command bench compares queries over CFile sets, read by stoa, with the same queries over Parquet (Snappy), read by
+// DuckDB: in one process, in turn, the least CPU time and the least elapsed time of some runs.
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 
 var tables = []string{"customer", "lineitem", "nation", "orders", "part", "partsupp", "region", "supplier"}
 
-// plain are queries of one kind each, asked before those of TPC-H.
+// plain are queries of one kind each, run before those of TPC-H.
 var plain = []struct{ name, text string }{
 	{"count, two sums", "SELECT count(*), sum(l_quantity), sum(l_orderkey) FROM lineitem"},
 	{"group by strings", "SELECT l_shipmode, count(*), sum(l_extendedprice), avg(l_discount) FROM lineitem GROUP BY 1"},
@@ -76,7 +76,7 @@ func bench(dir string, runs int) error {
 	return nil
 }
 
-// compare runs a query in turn here and there, and prints and gives the ratio of processor times.
+// compare runs a query in turn on both, prints the ratio of CPU times, and returns it.
 func compare(ours, theirs *session.Session, name, query string, runs int) (float64, error) {
 	a, b := least(), least()
 	for range runs {
@@ -91,7 +91,7 @@ func compare(ours, theirs *session.Session, name, query string, runs int) (float
 	return b.cpu / a.cpu, nil
 }
 
-// prepare makes the CFile sets, unless they are there, and gives the queries.
+// prepare makes the CFile sets, unless they exist, and returns the queries.
 func prepare(dir string) (queries []string, err error) {
 	ctx := context.Background()
 	for _, t := range tables {
@@ -126,7 +126,7 @@ func views(threads int, of func(table string) string) (*session.Session, error) 
 	return s, nil
 }
 
-// measured is the least that was measured, in seconds.
+// measured is the least time of some runs, in seconds.
 type measured struct{ cpu, wall float64 }
 
 func least() *measured { return &measured{math.Inf(1), math.Inf(1)} }
@@ -140,7 +140,7 @@ func (m *measured) run(s *session.Session, query string) error {
 	return nil
 }
 
-// processor is the processor time of the process so far, in seconds.
+// processor is the CPU time of the process so far, in seconds.
 func processor() float64 {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {

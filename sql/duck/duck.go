@@ -1,8 +1,9 @@
-// Package duck gives DuckDB tables of stoa: table functions and replacement scans over DuckDB's C interface. It neither
-// links nor loads DuckDB: a program that links it, or an extension that it loads, hands over its functions first.
+// Package duck offers stoa's tables to DuckDB: table functions and replacement scans over DuckDB's C interface. It
+// neither links nor loads DuckDB: a program that links it, or that loads this as an extension, passes its functions
+// first.
 //
-// Columns that a query does not need are not read. Batches are read ahead by a goroutine a scan, and handed to as many
-// of DuckDB's threads as ask for them.
+// Columns that a query does not need are not read. One goroutine per scan reads batches ahead, and as many of DuckDB's
+// threads as ask for them get them.
 package duck
 
 // #include <stdlib.h>
@@ -27,41 +28,41 @@ import (
 // Call is one use of a table function in a query.
 type Call struct {
 	Args  []string
-	Named map[string]string // those that were given, and are not NULL
+	Named map[string]string // the given ones that are not NULL
 }
 
-// Relation is what a table function stands for in a query.
+// Relation is what a table function returns to a query.
 type Relation struct {
 	Schema *arrow.Schema
-	Rows   int64 // an estimate for the optimizer; -1: none
-	Exact  bool  // Rows is no estimate
-	Count  bool  // only the number of rows is wanted: Scan is called with no columns, whatever DuckDB asks for
-	// Threads is how many of DuckDB's threads may take batches at the same time; 0: one.
+	Rows   int64 // an estimate for the optimizer; -1: unknown
+	Exact  bool  // Rows is exact
+	Count  bool  // only the number of rows is needed: Scan is called with no columns, whatever DuckDB requests
+	// Threads is the maximum number of DuckDB's threads that take batches at the same time; 0: one.
 	Threads int
-	// Scan reads columns, by their positions in Schema; of none only the rows are counted. It may be called several
+	// Scan reads columns, by their positions in Schema; without any, rows are only counted. It may be called several
 	// times.
 	Scan func(ctx context.Context, columns []int) iter.Seq2[arrow.RecordBatch, error]
-	// Close is called when the query's plan is gone. May be nil.
+	// Close is called when the query's plan is destroyed. May be nil.
 	Close func()
 }
 
 // Function is a table function.
 type Function struct {
 	Name   string
-	Args   int      // how many arguments it takes, all texts
+	Args   int      // number of arguments, all texts
 	Named  []string // the names of its named arguments
 	Relate func(Call) (*Relation, error)
 }
 
-// Host is what the functions of a database have in common.
+// Host is what the functions of a database share.
 type Host struct {
-	// Context is that of the query that is running.
+	// Context returns the context of the running query.
 	Context func() context.Context
 	// Failed is called with every error before DuckDB gets its text. May be nil.
 	Failed func(error)
-	// Text is what DuckDB gets of an error; nil: what the error says.
+	// Text returns the text of an error for DuckDB; nil: its own text.
 	Text func(error) string
-	// AsText is called with columns that are given as text, as DuckDB has no type for their values. May be nil.
+	// AsText is called for columns that are converted to text, as DuckDB has no type for their values. May be nil.
 	AsText func(column string, t arrow.DataType, why string)
 }
 
@@ -76,10 +77,10 @@ func (h *Host) fail(err error) *C.char {
 	return C.CString(text)
 }
 
-// UseTable takes DuckDB's functions from a table of them, which lies at p and is laid out as struct duck_api of abi.h.
+// UseTable takes DuckDB's functions from a table at p, laid out as struct duck_api of abi.h.
 func UseTable(p unsafe.Pointer) { C.duck = *(*C.struct_duck_api)(p) }
 
-// UseSlots takes DuckDB's functions from the table that it gives to extensions.
+// UseSlots takes DuckDB's functions from the table that DuckDB passes to extensions.
 func UseSlots(p unsafe.Pointer) { C.duck_from_slots((*unsafe.Pointer)(p)) }
 
 // Version is DuckDB's version.
@@ -90,7 +91,7 @@ type registered struct {
 	f    Function
 }
 
-// Register makes a function known to the database of a connection.
+// Register registers a function with the database of a connection.
 func (h *Host) Register(connection unsafe.Pointer, f Function) error {
 	name := C.CString(f.Name)
 	defer C.free(unsafe.Pointer(name))
@@ -107,13 +108,13 @@ func (h *Host) Register(connection unsafe.Pointer, f Function) error {
 	return nil
 }
 
-// Replace has names of tables that a database does not know taken for arguments of functions: function gives the name
-// of one and its argument, or "" if the name is none that it knows.
+// Replace has names of tables that a database does not know replaced with function calls: function returns the name
+// of a function and its argument, or "" if it does not know the name either.
 func Replace(database unsafe.Pointer, function Replacer) {
 	C.duck_replace(C.duck_handle(database), C.uintptr_t(cgo.NewHandle(function)))
 }
 
-// Replacer gives a function and its argument for a name.
+// Replacer returns a function and its argument for a name.
 type Replacer func(name string) (function, argument string, err error)
 
 //export goCloseFunction
@@ -136,7 +137,7 @@ func goReplace(h C.uintptr_t, name *C.char, argument, message **C.char) *C.char 
 	return nil
 }
 
-// guard makes an error of a panic: a mistake of ours must not end the host's process.
+// guard converts a panic to an error: a bug of ours must not end the host's process.
 func guard(err *error) {
 	if p := recover(); p != nil {
 		*err = fault.Bugf("%v\n%s", p, debug.Stack())
@@ -210,7 +211,7 @@ func (r *registered) bind(info C.duck_handle) (b *bound, err error) {
 	return b, nil
 }
 
-// text is a value that is a text; false: it is NULL, or there is none.
+// text returns a value that is a text; false: it is NULL or missing.
 func text(v C.duck_handle) (string, bool) {
 	if v == nil {
 		return "", false
@@ -239,13 +240,13 @@ func goCloseBound(h C.uintptr_t) {
 //export goInit
 func goInit(info C.duck_handle, h C.uintptr_t) {
 	b := cgo.Handle(h).Value().(*bound)
-	var wanted []int // columns that are read, each once
+	var wanted []int // columns to read, each once
 	n := int(C.duck_init_get_column_count(info))
 	places := make([]int, n)
 	for i := range n {
 		at := uint64(C.duck_init_get_column_index(info, C.duck_idx(i)))
 		if places[i] = -1; at >= uint64(len(b.columns)) || b.relation.Count {
-			continue // a number of the row, or nothing at all: of it only the rows are counted
+			continue // the row's number, or no column at all: rows are only counted
 		}
 		if places[i] = slices.Index(wanted, int(at)); places[i] < 0 {
 			places[i] = len(wanted)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestFill: fill.c copies random arrays of all kinds value by value, and reads and writes nothing that is not theirs,
-// as the sanitizers of the C compiler see it. STOA_FILLS is how many there are (20,000).
+// TestFill: fill.c copies random arrays of all kinds value by value, and reads and writes nothing out of bounds,
+// checked by the sanitizers of the C compiler. STOA_FILLS is the number of arrays (20,000).
 func TestFill(t *testing.T) {
 	cc := os.Getenv("CC")
 	if cc == "" {

@@ -26,8 +26,8 @@ import (
 // as another thread of the host calls ("coro: OS thread locking must match").
 type scan struct {
 	host    *Host
-	names   []string // of the columns that DuckDB asked for, for messages
-	texts   []bool   // of the columns that are read: which are given as text
+	names   []string // of the columns that DuckDB requested, for messages
+	texts   []bool   // of the columns that are read: which are converted to text
 	stop    context.CancelFunc
 	start   sync.Once
 	read    func()
@@ -36,7 +36,7 @@ type scan struct {
 	closed  atomic.Bool
 }
 
-// ahead is how many finished batches wait for DuckDB.
+// ahead is the number of finished batches that are kept for DuckDB.
 const ahead = 2
 
 func newScan(b *bound, wanted []int) *scan {
@@ -71,7 +71,7 @@ func (s *scan) send(ctx context.Context, r *Relation, wanted []int) (err error) 
 	return nil
 }
 
-// shown is a batch of which the columns that DuckDB has no type for are text. The caller releases it.
+// shown returns a batch in which the columns without a type in DuckDB are text. The caller releases it.
 func (s *scan) shown(b arrow.RecordBatch) arrow.RecordBatch {
 	var columns []arrow.Array
 	var fields []arrow.Field
@@ -93,7 +93,7 @@ func (s *scan) shown(b arrow.RecordBatch) arrow.RecordBatch {
 	return array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, b.NumRows())
 }
 
-// asText are the values of an array as `stoa cat -f csv` has them.
+// asText returns the values of an array as `stoa cat -f csv` prints them.
 func asText(a arrow.Array) arrow.Array {
 	b := array.NewStringBuilder(memory.DefaultAllocator)
 	defer b.Release()
@@ -130,7 +130,7 @@ func goNext(h C.uintptr_t, out *C.struct_ArrowArray, pins *C.uintptr_t, message 
 	return 1
 }
 
-// pin pins the buffers of an array, of which C has the addresses while it copies from them.
+// pin pins the buffers of an array, whose addresses C uses while it copies.
 func pin(p *runtime.Pinner, d arrow.ArrayData) {
 	for _, b := range d.Buffers() {
 		if b != nil && b.Len() > 0 {
@@ -172,7 +172,7 @@ func goCloseScan(h C.uintptr_t) {
 	if !began {
 		return
 	}
-	for b := range s.batches { // the table may be closed next: nothing may read it any more
+	for b := range s.batches { // the table may be closed next: nothing may still read it
 		b.Release()
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// The numbers of DuckDB's types.
+// Type numbers of DuckDB.
 const (
 	typeBoolean     = 1
 	typeTinyInt     = 2
@@ -40,12 +40,12 @@ const (
 	typeTimeNS      = 39 // not in every version
 )
 
-// column is how a column of Arrow's becomes one of DuckDB's.
+// column says how an Arrow column is converted to a DuckDB column.
 type column struct {
 	name   string
 	node   *C.struct_duck_node
 	typ    C.duck_handle
-	asText string // why its values are given as text; "": they are not
+	asText string // why its values are converted to text; "": they are not
 }
 
 func (c *column) free() {
@@ -53,7 +53,7 @@ func (c *column) free() {
 	C.duck_destroy_type(c.typ)
 }
 
-// newColumn converts a field. What DuckDB has no type for becomes text.
+// newColumn converts a field. Types that DuckDB lacks become text.
 func newColumn(name string, t arrow.DataType) *column {
 	node, typ, err := convert(t)
 	if err != nil {
@@ -109,7 +109,7 @@ var simple = map[arrow.Type]struct{ kind, size, typ int }{
 	arrow.INTERVAL_MONTH_DAY_NANO: {C.DUCK_MONTH_NANO, 16, typeInterval},
 }
 
-// convert gives what copies values of a type, and DuckDB's type. Both are the caller's to free.
+// convert returns the converter for values of a type, and DuckDB's type. The caller frees both.
 func convert(t arrow.DataType) (*C.struct_duck_node, C.duck_handle, error) {
 	if s, ok := simple[t.ID()]; ok {
 		return leaf(C.int(s.kind), s.size, s.typ)
@@ -151,7 +151,7 @@ func convert(t arrow.DataType) (*C.struct_duck_node, C.duck_handle, error) {
 	return convertNested(t)
 }
 
-// perMicro is by what a unit of time is multiplied for microseconds; negative: by what it is divided.
+// perMicro is the factor from a unit of time to microseconds; negative: the divisor.
 func perMicro(u arrow.TimeUnit) int64 {
 	return [...]int64{arrow.Second: 1_000_000, arrow.Millisecond: 1000, arrow.Microsecond: 1,
 		arrow.Nanosecond: -1000}[u]
@@ -168,7 +168,7 @@ func clock(u arrow.TimeUnit, size int) (*C.struct_duck_node, C.duck_handle, erro
 	return n, typ, err
 }
 
-// stamp converts timestamps. Those of nanoseconds with a zone lose it, not their digits: DuckDB has no such type.
+// stamp converts timestamps. Those in nanoseconds with a zone lose the zone, not digits: DuckDB has no such type.
 func stamp(t *arrow.TimestampType) (*C.struct_duck_node, C.duck_handle, error) {
 	if t.TimeZone == "" || t.Unit == arrow.Nanosecond {
 		return leaf(C.DUCK_COPY, 8, [...]int{arrow.Second: typeTimestampS, arrow.Millisecond: typeTimestampMS,
@@ -212,7 +212,7 @@ func convertDecimal(t arrow.DecimalType) (*C.struct_duck_node, C.duck_handle, er
 	return n, C.duck_create_decimal_type(C.uint8_t(p), C.uint8_t(s)), nil
 }
 
-// wrapped converts values that are told by codes or runs.
+// wrapped converts dictionary and run-end encoded values.
 func wrapped(kind C.int, value, code arrow.DataType) (*C.struct_duck_node, C.duck_handle, error) {
 	child, typ, err := convert(value)
 	if err != nil {
@@ -231,7 +231,7 @@ func setChild(n *C.struct_duck_node, i int, child *C.struct_duck_node) {
 var lists = map[arrow.Type]C.int{arrow.LIST: C.DUCK_LIST, arrow.LARGE_LIST: C.DUCK_LARGE_LIST,
 	arrow.LIST_VIEW: C.DUCK_LIST_VIEW, arrow.LARGE_LIST_VIEW: C.DUCK_LARGE_LIST_VIEW}
 
-// maxArray is how many elements an array of DuckDB's may have.
+// maxArray is the maximum number of elements of DuckDB's arrays.
 const maxArray = 100_000
 
 func convertNested(t arrow.DataType) (*C.struct_duck_node, C.duck_handle, error) {
@@ -312,7 +312,7 @@ func convertUnion(t arrow.UnionType) (*C.struct_duck_node, C.duck_handle, error)
 
 // convertFields converts the fields of a struct, or the members of a union.
 func convertFields(kind C.int, fields []arrow.Field) (n *C.struct_duck_node, typ C.duck_handle, err error) {
-	if len(fields) == 0 { // rows of it are null or not, and nothing else
+	if len(fields) == 0 { // its rows are null or not, and nothing else
 		return nil, nil, &errNoType{"DuckDB has no structs without fields"}
 	}
 	n = C.duck_new_node(kind, C.int(len(fields)))
@@ -347,8 +347,8 @@ func convertFields(kind C.int, fields []arrow.Field) (n *C.struct_duck_node, typ
 	return n, typ, nil
 }
 
-// Names are the names that fields have in DuckDB, in which upper and lower case are the same and none is empty: of
-// those that are alike the later ones get a number.
+// Names returns the names of fields in DuckDB, which ignores case and allows no empty names: of equal names the later
+// ones get a number.
 func Names(fields []arrow.Field) []string {
 	taken := map[string]bool{}
 	for _, f := range fields {

@@ -15,15 +15,15 @@ import (
 	"stoa/sql/duck"
 )
 
-// Error is what DuckDB says of a statement.
+// Error is an error of DuckDB about a statement.
 type Error struct {
-	Kind string // "Parser", "Binder", "Conversion", …; "": it does not say
-	Text string // all of it
+	Kind string // "Parser", "Binder", "Conversion", …; "": unknown
+	Text string // the whole text
 }
 
 func (e *Error) Error() string { return e.Text }
 
-// Wrong reports whether the statement is to blame, and not the data or the machine.
+// Wrong reports whether the statement is at fault, not the data or the machine.
 func (e *Error) Wrong() bool {
 	switch e.Kind {
 	case "Parser", "Binder", "Catalog", "Syntax", "Not implemented", "Invalid Input", "Parameter Not Resolved":
@@ -41,7 +41,7 @@ func newError(text string) *Error {
 	return &Error{kind, text}
 }
 
-// Database is a database in memory with one connection.
+// Database is an in-memory database with one connection.
 type Database struct {
 	db, con C.duck_handle
 }
@@ -84,20 +84,19 @@ func (d *Database) Close() {
 	C.duckdb_close(&d.db)
 }
 
-// Connection and Handle are what the shim registers functions and replacements with.
+// Connection returns the handle with which the shim registers functions.
 func (d *Database) Connection() unsafe.Pointer { return unsafe.Pointer(d.con) }
 
-// Handle is the database itself.
+// Handle returns the handle of the database, with which the shim registers replacements.
 func (d *Database) Handle() unsafe.Pointer { return unsafe.Pointer(d.db) }
 
-// Statement is one that is ready to run.
+// Statement is a prepared statement.
 type Statement struct {
 	d *Database
 	s C.duck_handle
 }
 
-// Prepare makes a statement ready. Where DuckDB makes several of it (of a PIVOT without values), those before the last
-// are run.
+// Prepare prepares a statement. If DuckDB makes several of it (of a PIVOT without values), all but the last are run.
 func (d *Database) Prepare(ctx context.Context, text string) (*Statement, error) {
 	t := C.CString(text)
 	defer C.free(unsafe.Pointer(t))
@@ -124,7 +123,7 @@ func (d *Database) Prepare(ctx context.Context, text string) (*Statement, error)
 	return d.prepared(all, n-1)
 }
 
-// prepared makes one of several statements ready.
+// prepared prepares one of several statements.
 func (d *Database) prepared(all C.duck_handle, i C.duck_idx) (*Statement, error) {
 	s := &Statement{d: d}
 	if C.duckdb_prepare_extracted_statement(d.con, all, i, &s.s) != 0 {
@@ -148,7 +147,7 @@ func (s *Statement) drain(ctx context.Context) error {
 // Close frees the statement.
 func (s *Statement) Close() { C.duckdb_destroy_prepare(&s.s) }
 
-// Run runs the statement until its first rows are there. Its end, and that of ctx, end the result.
+// Run runs the statement until its first rows are available. The result ends with the statement, and with ctx.
 func (s *Statement) Run(ctx context.Context) (*Result, error) {
 	var pending C.duck_handle
 	stop := context.AfterFunc(ctx, func() { C.duckdb_interrupt(s.d.con) })
@@ -167,7 +166,7 @@ func (s *Statement) Run(ctx context.Context) (*Result, error) {
 	return r, nil
 }
 
-// Do prepares and runs a statement whose rows nobody wants.
+// Do prepares and runs a statement and discards its rows.
 func (d *Database) Do(ctx context.Context, text string) error {
 	s, err := d.Prepare(ctx, text)
 	if err != nil {

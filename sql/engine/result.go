@@ -21,11 +21,11 @@ type Result struct {
 
 // The kinds of results.
 const (
-	changes = 1 // a number of rows that were changed
+	changes = 1 // a number of changed rows
 	rows    = 3
 )
 
-// HasRows reports whether the statement gives rows.
+// HasRows reports whether the statement returns rows.
 func (r *Result) HasRows() bool { return C.duckdb_result_return_type(r.r) == rows }
 
 // Changed is the number of rows that the statement changed; -1: it does not change rows.
@@ -36,13 +36,13 @@ func (r *Result) Changed() int64 {
 	return int64(C.duckdb_rows_changed(&r.r))
 }
 
-// Close ends the result, also before its end.
+// Close ends the result, even before its last row.
 func (r *Result) Close() {
 	r.stop()
 	C.duckdb_destroy_result(&r.r)
 }
 
-// taken is the error in a C error of DuckDB's, which it frees.
+// taken returns the error in a C error of DuckDB, which it frees.
 func taken(e C.duck_handle) error {
 	if e == nil {
 		return nil
@@ -54,7 +54,7 @@ func taken(e C.duck_handle) error {
 	return newError(C.GoString(C.duckdb_error_data_message(e)))
 }
 
-// Schema is the schema of the rows. Of columns with the same name the later ones get a number: most forms of output
+// Schema is the schema of the rows. Of columns with the same name the later ones get a number: most output formats
 // cannot have two.
 func (r *Result) Schema() (*arrow.Schema, error) {
 	n := int(C.duckdb_column_count(&r.r))
@@ -83,7 +83,7 @@ func (r *Result) Schema() (*arrow.Schema, error) {
 	return distinct(sc), nil
 }
 
-// Batches are the rows, a chunk a batch, which is valid until the next one. At most one error comes, last.
+// Batches returns the rows, one chunk per batch, which is valid until the next one. An error comes last, at most one.
 func (r *Result) Batches(sc *arrow.Schema) iter.Seq2[arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) {
 		options := C.duckdb_result_get_arrow_options(&r.r)
@@ -142,7 +142,7 @@ func (r *Result) Drain() error {
 	}
 }
 
-// distinct gives later columns of a name a number.
+// distinct appends numbers to repeated names of columns.
 func distinct(sc *arrow.Schema) *arrow.Schema {
 	fields := sc.Fields()
 	taken := map[string]bool{}

@@ -15,7 +15,7 @@ var keywords = strings.Fields("select from where group by order having limit off
 
 var commands = []string{".tables", ".schema", ".mode", ".timing", ".help", ".quit"}
 
-// complete completes what stands before the cursor as far as it is certain.
+// complete completes the word before the cursor as far as it is unambiguous.
 func (s *Session) complete(line string, pos int, key rune) (string, int, bool) {
 	if key != '\t' {
 		return "", 0, false
@@ -52,7 +52,7 @@ func (s *Session) complete(line string, pos int, key rune) (string, int, bool) {
 	return head[:from] + longest + line[pos:], from + len(longest), true
 }
 
-// words are the names of tables and of columns of tables that were read, and keywords.
+// words returns the names of tables, of columns of tables that were read, and keywords.
 func (s *Session) words() []string {
 	out := slices.Concat(keywords, s.names)
 	for _, t := range s.opened {
@@ -63,7 +63,7 @@ func (s *Session) words() []string {
 	return out
 }
 
-// files are the files that a path may become, directories with a slash at their end.
+// files returns the files that complete a path, directories with a trailing slash.
 func files(begin string) (out []string) {
 	dir, _ := filepath.Split(begin)
 	all, err := os.ReadDir(filepath.Clean(dir + "."))

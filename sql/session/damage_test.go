@@ -16,9 +16,9 @@ import (
 	"stoa/fault"
 )
 
-// TestDamagedFiles: queries over files in which bytes were changed end with rows or an error, never in another way. An
-// error names the file; rows are those that were there, or, where a file has no checksums, those that the library reads
-// of it; where that fails no query over all columns gives rows. STOA_FLIPS is how many there are (100;
+// TestDamagedFiles: queries over files with changed bytes end with rows or an error, never in another way. An
+// error names the file. Rows are the original ones, or, where a file has no checksums, those that the library reads
+// from it; where the library fails, no query over all columns returns rows. STOA_FLIPS is the number of files (100;
 // in short 20), STOA_SEED the first.
 func TestDamagedFiles(t *testing.T) {
 	flips := 100
@@ -100,7 +100,7 @@ func readable(t *testing.T, file string) bool {
 	return true
 }
 
-// likeTheLibrary compares what a query gives of a harmed file with what the library reads of it.
+// likeTheLibrary compares a query over a damaged file with what the library reads from it.
 func (q *asked) likeTheLibrary(t *testing.T, file string) {
 	t.Helper()
 	want, err := stoa.Open(t.Context(), file, stoa.OpenOptions{})
@@ -119,7 +119,7 @@ func (q *asked) likeTheLibrary(t *testing.T, file string) {
 	alike(t, file, want, out)
 }
 
-// damageable are small files of all formats.
+// damageable returns small files of all formats.
 func damageable(t *testing.T) (out []string) {
 	t.Helper()
 	for _, pattern := range []string{"kudu/*/*/*.cfile", "kudu/*/*.cfile", "trevni/*/*.trv", "redfile/*/*.red",

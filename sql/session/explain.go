@@ -18,25 +18,25 @@ import (
 	"stoa/sql/tables"
 )
 
-// A reference is a place in a statement where a table is meant. Each has a function of its own in DuckDB, so that in
-// the plan it shows which filter stands over which reference.
+// A reference is a place in a statement where a table is used. Each has its own function in DuckDB, so the plan shows
+// which filter belongs to which reference.
 type reference struct {
 	ask    tables.Ask
 	source *tables.Source
-	where  *pred.Expr // what the plan's filter over it comes to
-	// What the plan wants of it, for explain.
+	where  *pred.Expr // the filter over it in the plan
+	// What the plan needs of it, for explain.
 	columns []string
-	empty   bool // no column is wanted: rows are counted
-	planned int  // how often its function is in the plan: more than once it is not known which one is which
+	empty   bool // no column is needed: rows are counted
+	planned int  // number of uses in the plan: with several they cannot be told apart
 }
 
-// maxReferences is how many references of a statement have a function of their own.
+// maxReferences is the maximum number of references of a statement with a function of their own.
 const maxReferences = 100
 
-// maxCalls is how many calls of the function stoa in a statement have.
+// maxCalls is the maximum number of calls of the function stoa in a statement.
 const maxCalls = 30
 
-// scanName is the name of the function of reference i.
+// scanName returns the name of the function of reference i.
 func scanName(i int) string { return fmt.Sprintf("stoa_table_%d", i) }
 
 // scanNumber is the reverse of scanName; false: it is another name.
@@ -56,7 +56,7 @@ type planNode struct {
 	Extra    map[string]json.RawMessage `json:"extra_info"`
 }
 
-// texts are the texts of a member, which is one or a list.
+// texts returns the texts of a member, which is one or a list.
 func (n *planNode) texts(name string) (out []string, ok bool) {
 	raw, ok := n.Extra[name]
 	if !ok {
@@ -72,12 +72,12 @@ func (n *planNode) texts(name string) (out []string, ok bool) {
 	return out, json.Unmarshal(raw, &out) == nil
 }
 
-// plan asks DuckDB what it will do, and notes for each reference what of it is wanted. Statements that cannot be
-// explained stay as they are.
+// plan gets DuckDB's plan, and notes for each reference what is needed of it. Statements that cannot be explained stay
+// as they are.
 func (s *Session) plan(ctx context.Context, statement string) {
 	s.begin()
-	// These would have values of in (…), and filters beside it, stand over a join. Whatever plan a filter is taken
-	// from: rows that it drops are not needed by any other.
+	// These would put the values of in (…), and the filters beside it, over a join. A filter may be taken from any
+	// plan: no other plan needs the rows that it drops.
 	if s.db.Do(ctx, "SET disabled_optimizers = 'in_clause'") == nil {
 		defer s.db.Do(context.WithoutCancel(ctx), "RESET disabled_optimizers")
 	}
@@ -104,7 +104,7 @@ func (s *Session) plan(ctx context.Context, statement string) {
 	}
 }
 
-// planText is the document in the second column of what EXPLAIN gives.
+// planText returns the document in the second column of EXPLAIN's result.
 func planText(r *engine.Result) (string, error) {
 	sc, err := r.Schema()
 	if err != nil {
@@ -123,7 +123,7 @@ func planText(r *engine.Result) (string, error) {
 	return b.String(), nil
 }
 
-// note goes through a plan. above is the operator directly over the node; nil: there is none.
+// note traverses a plan. above is the operator directly over the node; nil: there is none.
 func (s *Session) note(n *planNode, above *planNode) {
 	if ref := s.referenceOf(n); ref != nil {
 		ref.planned++
@@ -170,7 +170,7 @@ func (s *Session) filterOver(ref *reference, filter *planNode) *pred.Expr {
 	return pred.And(all...)
 }
 
-// Explained says what of each table of the last statement is read, and what is passed over.
+// Explained describes what of each table of the last statement is read, and what is skipped.
 func (s *Session) explained(ctx context.Context) (string, error) {
 	var b strings.Builder
 	for _, i := range slices.Sorted(maps.Keys(s.references)) {
@@ -214,7 +214,7 @@ func levels(ctx context.Context, b *strings.Builder, ref *reference) error {
 	return nil
 }
 
-// levelLine is one level of a scan: what is read of it, and why the rest is not.
+// levelLine describes one level of a scan: what is read of it, and why the rest is not.
 func levelLine(l stoa.ExplainLevel) string {
 	name := string(l.Level)
 	if l.Column != "" {

@@ -6,7 +6,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// TestFilters: what is understood of filters as DuckDB writes them, and that nothing else is. An empty text is nothing.
+// TestFilters: which filters are understood in DuckDB's notation; no others are. An empty text is none.
 func TestFilters(t *testing.T) {
 	columns := map[string]arrow.Field{}
 	for name, typ := range map[string]arrow.DataType{"a": arrow.PrimitiveTypes.Int32, "b": arrow.BinaryTypes.String,
@@ -27,7 +27,7 @@ func TestFilters(t *testing.T) {
 		{"(day >= '1994-01-01'::DATE)", "day >= date '1994-01-01'"},
 		{"(day BETWEEN CAST('1994-01-01' AS DATE) AND '1995-01-01'::DATE)",
 			"day between date '1994-01-01' and date '1995-01-01'"},
-		{"(NOT (a BETWEEN 1 AND 5))", "not (a > 1 and a < 5)"}, // 1 <= a < 5 is written so, too
+		{"(NOT (a BETWEEN 1 AND 5))", "not (a > 1 and a < 5)"}, // 1 <= a < 5 is printed like this, too
 		{"(a NOT BETWEEN 1 AND 5)", "not (a > 1 and a < 5)"},
 		{"(NOT (a NOT BETWEEN 1 AND 5))", "not not a between 1 and 5"},
 		{"(at > '2023-11-14 22:06:25+00'::TIMESTAMP WITH TIME ZONE)", "at > timestamp '2023-11-14T22:06:25Z'"},
@@ -86,7 +86,7 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-// FuzzFilters: whatever the text is, reading it ends without a panic.
+// FuzzFilters: no text makes the parser panic.
 func FuzzFilters(f *testing.F) {
 	f.Add("((a > 5) AND (b = 'x'))")
 	f.Add("(a NOT IN (1, 2)) OR CAST('x' AS DATE) < a AND prefix(b, '%')")
@@ -99,7 +99,7 @@ func FuzzFilters(f *testing.F) {
 	})
 }
 
-// TestStatements: scripts are cut at semicolons, and nowhere else.
+// TestStatements: scripts are split at semicolons, and nowhere else.
 func TestStatements(t *testing.T) {
 	for _, c := range []struct {
 		script string
@@ -118,7 +118,7 @@ func TestStatements(t *testing.T) {
 	}
 }
 
-// TestNumbered: what is taken for a table, and what is not.
+// TestNumbered: what is recognized as a table, and what is not.
 func TestNumbered(t *testing.T) {
 	for _, c := range [][2]string{
 		{"FROM 'a.parquet'", `FROM "stoa:a.parquet:"`},

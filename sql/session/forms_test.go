@@ -14,11 +14,11 @@ import (
 	"stoa/cmd/stoa/verbs"
 )
 
-// three are rows with what forms have to take care of: quotation marks, commas, line ends, nulls, an empty text.
+// three are rows that need care in output formats: quotation marks, commas, line ends, nulls, an empty text.
 const three = `SELECT * FROM (VALUES (1, 'a,"b"', true), (2, NULL, false), (3, 'x|y' || chr(10) || 'z', NULL),
 	(4, '', true)) t(n, s, f)`
 
-// TestForms: every form of -f, on standard output and as the file of -o, read by somebody else.
+// TestForms: every format of -f, on standard output and as the file of -o, read by another program.
 func TestForms(t *testing.T) {
 	texts := []string{`a,"b"`, "", "x|y\nz", ""}
 	for form, check := range map[string]func(t *testing.T, out string){
@@ -96,7 +96,7 @@ func TestForms(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if form != "arrow" { // as a file it is another one than as a stream
+			if form != "arrow" { // the file differs from the stream
 				check(t, string(b))
 			}
 		})
@@ -130,8 +130,8 @@ func sameRows(t *testing.T, lines []string) {
 	}
 }
 
-// TestNothingPartial: where a query ends with damage, the file of -o is not there, what is one document is not closed,
-// and the status is 3.
+// TestNothingPartial: where a query ends with damage, the file of -o does not exist, an output that is one document is
+// not closed, and the status is 3.
 func TestNothingPartial(t *testing.T) {
 	dir := t.TempDir()
 	var none strings.Builder
@@ -171,8 +171,8 @@ func TestNothingPartial(t *testing.T) {
 	}
 }
 
-// TestWriters: COPY TO writes each format that stoa writes, and what is read of it again is what was written. Of the
-// formats that DuckDB reads, it is the judge.
+// TestWriters: COPY TO writes each format that stoa writes, and reading it yields what was written. For the formats
+// that DuckDB reads, it reads them.
 func TestWriters(t *testing.T) {
 	dir := t.TempDir()
 	rows := `SELECT i::BIGINT AS id, 'name ' || i % 7 AS s, i / 4 AS d, i % 2 = 0 AS f, (i % 50)::INTEGER AS k

@@ -9,7 +9,7 @@ import (
 	"stoa/cmd/stoa/verbs"
 )
 
-// demo is a place with small files that real systems wrote, and damaged copies of some.
+// demo returns a directory with small files that real systems wrote, and damaged copies of some.
 func demo(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir() + "/try"
@@ -21,7 +21,7 @@ func demo(t *testing.T) string {
 	return dir
 }
 
-// documents are what a verb says as JSON, one a line or one in all.
+// documents returns a verb's JSON output, one document per line or one in all.
 func documents(t *testing.T, args ...string) (out []map[string]any) {
 	t.Helper()
 	var text, errs strings.Builder
@@ -39,8 +39,7 @@ func documents(t *testing.T, args ...string) (out []map[string]any) {
 	return out
 }
 
-// TestHealthFunctions: each function has a row for each thing that its verb says, with the values that are known of
-// these files.
+// TestHealthFunctions: each function has a row for each result of its verb, with the known values of these files.
 func TestHealthFunctions(t *testing.T) {
 	dir := demo(t)
 	key, bad, kudu := dir+"/key.cfile", dir+"/damaged/key.cfile", dir+"/kudu"
@@ -99,8 +98,8 @@ func TestHealthFunctions(t *testing.T) {
 	}
 }
 
-// TestMoments: --at, and the argument at, give a Kudu table as it was; other formats know no past, and are read as they
-// are where --at is for all.
+// TestMoments: --at, and the argument at, read a Kudu table as of a time; formats without history ignore an --at for
+// all tables.
 func TestMoments(t *testing.T) {
 	dir := demo(t)
 	table := dir + "/kudu#d_major"

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// history are the lines that were typed, also in former dialogues.
+// history is the lines typed, including those of former dialogues.
 type history struct {
 	lines []string // the newest last
-	file  string   // "": none is kept
+	file  string   // "": not kept
 }
 
-// maxHistory is how many lines are kept.
+// maxHistory is the maximum number of lines kept.
 const maxHistory = 1000
 
 func openHistory() *history {
@@ -34,7 +34,7 @@ func openHistory() *history {
 	return h
 }
 
-// Add takes a line, unless it is the last one again.
+// Add adds a line, unless it equals the last one.
 func (h *history) Add(line string) {
 	if strings.TrimSpace(line) == "" || len(h.lines) > 0 && h.lines[len(h.lines)-1] == line {
 		return
@@ -48,10 +48,10 @@ func (h *history) Add(line string) {
 // Len is the number of lines.
 func (h *history) Len() int { return len(h.lines) }
 
-// At is a line, the newest first.
+// At returns a line, the newest first.
 func (h *history) At(i int) string { return h.lines[len(h.lines)-1-i] }
 
-// close keeps the lines for the next dialogue. What cannot be kept is forgotten: it is no reason to fail.
+// close keeps the lines for the next dialogue. An error is ignored: it is no reason to fail.
 func (h *history) close() {
 	if h.file == "" || len(h.lines) == 0 {
 		return

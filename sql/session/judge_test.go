@@ -22,7 +22,7 @@ import (
 	"stoa/sql/duck"
 )
 
-// place has tables that real programs wrote.
+// place returns the directory of tables that real programs wrote.
 func place() string {
 	if dir := os.Getenv("STOA_CORPUS"); dir != "" {
 		return dir
@@ -38,7 +38,7 @@ func run(args ...string) (status int, stdout, stderr string) {
 	return status, out.String(), errs.String()
 }
 
-// asked is a session that a test asks several things of.
+// asked is a session in which a test runs several queries.
 type asked struct {
 	*Session
 	out, errs bytes.Buffer
@@ -74,9 +74,8 @@ func (q *asked) forget() {
 	}
 }
 
-// TestEveryTableOfTheCorpus: what a query gives of a table is what the library reads of it, cell by cell, in its order;
-// where that is an error it is the same one. Of the blocks of Kudu, which are thousands, STOA_CORPUS_EVERY says which
-// part (one in 25).
+// TestEveryTableOfTheCorpus: a query over a table returns what the library reads, cell by cell, in its order; where
+// that is an error it is the same one. Of the thousands of Kudu blocks, one in STOA_CORPUS_EVERY (25) is tested.
 func TestEveryTableOfTheCorpus(t *testing.T) {
 	ctx := stoa.Session(context.Background())
 	o := stoa.OpenOptions{Formats: verbs.Formats()}
@@ -84,7 +83,7 @@ func TestEveryTableOfTheCorpus(t *testing.T) {
 	equal, failed, n := 0, 0, 0
 	for e, err := range stoa.List(ctx, place(), o) {
 		if err != nil {
-			continue // what no verb opens
+			continue // not opened by any verb
 		}
 		if n++; strings.Contains(e.Place, "kudu/blocks") && n%25 != 0 || testing.Short() && n%4 != 0 {
 			continue
@@ -170,7 +169,7 @@ func alike(t *testing.T, what string, want *stoa.Table, file string) {
 	}
 }
 
-// texts reports whether a column is text that was something else.
+// texts reports whether a column is text that was of another type.
 func texts(want, got *stoa.Table) bool {
 	for i, f := range want.Schema().Fields() {
 		if g := got.Schema().Field(i).Type.ID(); g == arrow.STRING && !arrow.IsBaseBinary(f.Type.ID()) &&
@@ -195,7 +194,7 @@ func renamed(fields []arrow.Field) bool {
 // names are the keys of objects in JSON.
 var objectNames = regexp.MustCompile(`"[^"]*":`)
 
-// values are the values of a table as text, without the names of fields.
+// values returns the values of a table as text, without the names of fields.
 func values(t *testing.T, table *stoa.Table) (out []string) {
 	t.Helper()
 	for b, err := range table.Scan(context.Background(), stoa.ScanSpec{}) {
@@ -220,7 +219,7 @@ func flagsFor(t *testing.T) *verbs.SQLFlags {
 	return &verbs.SQLFlags{Threads: 2}
 }
 
-// TestOrder: rows come in the table's order, also where several threads could take them.
+// TestOrder: rows come in the table's order, even where several threads could take them.
 func TestOrder(t *testing.T) {
 	q := newAsked(t, &verbs.SQLFlags{Threads: 4})
 	file := filepath.Join(t.TempDir(), "x.trv")
@@ -242,7 +241,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestStatuses: what a query ends with is what the other verbs end with.
+// TestStatuses: a query has the same exit statuses as the other verbs.
 func TestStatuses(t *testing.T) {
 	dir := t.TempDir()
 	if status, err := verbs.Run(context.Background(), []string{"demo", dir + "/try", "--damage"}, strings.NewReader(""),
@@ -252,7 +251,7 @@ func TestStatuses(t *testing.T) {
 	good, bad := quote(dir+"/try/key.cfile"), quote(dir+"/try/damaged/key.cfile")
 	for _, c := range []struct {
 		status int
-		out    string // of standard output
+		out    string // in standard output
 		err    string // in standard error
 		args   []string
 	}{

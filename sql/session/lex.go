@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// A token is a piece of a statement that is no comment and no blank.
+// A token is a piece of a statement other than comments and blanks.
 type token struct {
 	kind     kind
 	from, to int    // bytes in the text
-	word     string // of a word its lower case; of a quoted name, and of a text, what is in the quotes
+	word     string // a word in lower case; the content of a quoted name or text
 }
 
 type kind int
@@ -22,7 +22,7 @@ const (
 	sign                // anything else: one character
 )
 
-// lex cuts a script into tokens. What is not closed goes to the end: DuckDB says what is wrong with it.
+// lex splits a script into tokens. What is not closed extends to the end: DuckDB reports the error.
 func lex(s string) (out []token) {
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
@@ -65,7 +65,7 @@ func lex(s string) (out []token) {
 	return out
 }
 
-// upTo is how many bytes s has up to the end of the first mark, or all of them.
+// upTo returns the number of bytes of s up to the end of the first mark, or all of them.
 func upTo(s, mark string) int {
 	if i := strings.Index(s, mark); i >= 0 {
 		return i + len(mark)
@@ -73,7 +73,7 @@ func upTo(s, mark string) int {
 	return len(s)
 }
 
-// comment is the length of a comment, in which others may be.
+// comment returns the length of a comment, which may contain others.
 func comment(s string) int {
 	depth := 0
 	for i := 0; i < len(s); i++ {
@@ -91,7 +91,7 @@ func comment(s string) int {
 	return len(s)
 }
 
-// dollars is the mark of a text between dollars, $$ or $name$; "" if there is none.
+// dollars returns the mark of a text between dollars, $$ or $name$; "" if there is none.
 func dollars(s string) string {
 	for i := 1; i < len(s); i++ {
 		c := s[i]
@@ -105,7 +105,7 @@ func dollars(s string) string {
 	return ""
 }
 
-// inQuotes is the end of what is in quotes from i on, and what it says. A text after e has backslashes that escape.
+// inQuotes returns the end of a quoted part that starts at i, and its content. In a text after e, backslashes escape.
 func inQuotes(s string, i int) (to int, text string) {
 	q := s[i]
 	escapes := q == '\'' && i > 0 && (s[i-1] == 'e' || s[i-1] == 'E') && (i == 1 || !isName(s[i-2]))
@@ -128,8 +128,8 @@ func isName(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
 }
 
-// Statements cuts a script at its semicolons. whole says whether the last one had one, or is empty: what is typed is
-// complete then.
+// Statements splits a script at its semicolons. whole reports whether the last statement ends with one, or is empty:
+// then the input is complete.
 func Statements(script string) (out []string, whole bool) {
 	from, any := 0, false
 	for _, t := range lex(script) {
@@ -153,8 +153,8 @@ func (t token) is(w string) bool {
 	return t.kind == word && t.word == w || t.kind == sign && t.word == w
 }
 
-// quote writes a text as SQL has it.
+// quote returns a text as an SQL literal.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
-// quoteName writes a name as SQL has it.
+// quoteName returns a name, quoted for SQL.
 func quoteName(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }

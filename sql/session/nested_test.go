@@ -11,8 +11,8 @@ import (
 	"stoa/cmd/stoa/verbs"
 )
 
-// TestStructsThatBeginInTheMiddle: rows of which some are left out before a struct is given to the database have their
-// own values.
+// TestStructsThatBeginInTheMiddle: if rows are left out before a struct is passed to the database, the remaining rows
+// keep their own values.
 func TestStructsThatBeginInTheMiddle(t *testing.T) {
 	dir := t.TempDir()
 	q := newAsked(t, &verbs.SQLFlags{Threads: 1})

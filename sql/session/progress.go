@@ -11,7 +11,8 @@ import (
 	"stoa/sql/tables"
 )
 
-// watch says on a terminal, after a second, how many rows have been read until the first one comes out; stop ends that.
+// watch shows on a terminal, after a second, how many rows have been read until the first row of the result; stop ends
+// that.
 func (s *Session) watch() (stop func()) {
 	f, ok := s.app.Stderr.(*os.File)
 	if !ok || s.app.Quiet || s.app.NoProgress || !term.IsTerminal(int(f.Fd())) {
@@ -38,7 +39,7 @@ func (s *Session) watch() (stop func()) {
 	return sync.OnceFunc(func() { close(end); ended.Wait() })
 }
 
-// line is what is shown: rows that scans gave, and a bar if it is known how many there are.
+// line returns the text shown: the rows from scans, and a bar if the total is known.
 func (s *Session) line() string {
 	var read, all int64
 	known := true

@@ -31,12 +31,12 @@ The key Tab completes names of tables, columns and files.
 type prompt struct {
 	s      *Session
 	lines  func() (string, error) // the next line; io.EOF at the end
-	more   func(bool)             // says whether the next line goes on with a statement
+	more   func(bool)             // reports whether the next line continues a statement
 	timing bool
-	typed  strings.Builder // a statement that is not complete
+	typed  strings.Builder // an incomplete statement
 }
 
-// Prompt asks for statements until there are no more. What is wrong with one is said, and ends nothing.
+// Prompt reads and runs statements until the end of input. Errors are printed, and do not end it.
 func (s *Session) Prompt(ctx context.Context) error {
 	p := &prompt{s: s, more: func(bool) {}}
 	restore, err := p.open()
@@ -44,7 +44,7 @@ func (s *Session) Prompt(ctx context.Context) error {
 		return err
 	}
 	defer restore()
-	idle := make(chan os.Signal, 1) // Ctrl-C that comes just when a statement has ended
+	idle := make(chan os.Signal, 1) // Ctrl-C just when a statement has ended
 	signal.Notify(idle, os.Interrupt)
 	defer signal.Stop(idle)
 	for ctx.Err() == nil {
@@ -75,7 +75,7 @@ func (s *Session) Prompt(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// open finds out where lines come from: a terminal with history and completion, or simply standard input.
+// open finds out where lines come from: a terminal with history and completion, or standard input.
 func (p *prompt) open() (restore func(), err error) {
 	in, ok := p.s.app.In.(*os.File)
 	out, ok2 := p.s.app.Out.(*os.File)
@@ -112,7 +112,7 @@ func (p *prompt) open() (restore func(), err error) {
 	return h.close, nil
 }
 
-// run runs a statement, which Ctrl-C ends, and not the dialogue.
+// run runs a statement; Ctrl-C ends the statement, not the dialogue.
 func (p *prompt) run(ctx context.Context, statement string) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
@@ -138,7 +138,7 @@ func (s *Session) say(err error) {
 	}
 }
 
-// command runs a line that begins with a point; true: the dialogue ends.
+// command runs a line that begins with a dot; true: the dialogue ends.
 func (p *prompt) command(ctx context.Context, words []string) bool {
 	argument := strings.Join(words[1:], " ")
 	switch words[0] {
@@ -175,7 +175,7 @@ func (p *prompt) command(ctx context.Context, words []string) bool {
 	return false
 }
 
-// tables are the names of tables, and the addresses that were read.
+// tables returns the names of tables, and the addresses that were read.
 func (s *Session) tables() []string {
 	out := slices.Clone(s.names)
 	for ask := range s.opened {

@@ -15,13 +15,13 @@ import (
 	"stoa/sql/tables"
 )
 
-// The rows of the tests here: a hundred thousand, sorted by most of their columns, so that pages have ranges.
+// The rows of these tests: a hundred thousand, sorted by most of their columns, so that pages have ranges.
 const sorted = `SELECT i::BIGINT AS id, printf('name %05d', i) AS name, DATE '2020-01-01' + (i // 1000)::INTEGER AS day,
 	(i / 8)::DECIMAL(12, 2) AS price, CASE WHEN i < 50000 THEN NULL ELSE i::INTEGER END AS n,
 	TIMESTAMPTZ '2024-01-01 00:00:00+00' + to_seconds(i) AS ts, repeat('x', 50) || i AS wide
 	FROM range(100000) r(i)`
 
-// sortedTable makes them a file, or a directory, by one of stoa's writers.
+// sortedTable writes them to a file, or a directory, with one of stoa's writers.
 func (q *asked) sortedTable(t *testing.T, name, options string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), name)
@@ -29,7 +29,7 @@ func (q *asked) sortedTable(t *testing.T, name, options string) string {
 	return file
 }
 
-// only is the only table that was read.
+// only returns the only table that was read.
 func (q *asked) only(t *testing.T) *tables.Source {
 	t.Helper()
 	if len(q.opened) != 1 {
@@ -43,7 +43,7 @@ func (q *asked) only(t *testing.T) *tables.Source {
 
 var numbers = regexp.MustCompile(`[0-9]+`)
 
-// counts are the numbers in the line of what explain says that begins with level.
+// counts returns the numbers in the line of explain's output that begins with level.
 func counts(t *testing.T, explained, level string) (read, of int) {
 	t.Helper()
 	for _, line := range strings.Split(explained, "\n") {
@@ -60,15 +60,15 @@ func counts(t *testing.T, explained, level string) (read, of int) {
 	return 0, 0
 }
 
-// TestPushedDown: conditions reach the scan: it gives only rows for which they are true, and passes over pages that can
-// have none; columns that nobody wants are not read.
+// TestPushedDown: conditions reach the scan: it returns only rows for which they are true, and skips pages that cannot
+// have any; unused columns are not read.
 func TestPushedDown(t *testing.T) {
 	q := newAsked(t, &verbs.SQLFlags{Threads: 2})
 	file := q.sortedTable(t, "x.parquet", "FORMAT stoa, page_rows 2000")
 	for _, c := range []struct {
 		where, filter string
 		rows          int // for which it is true
-		pages         int // of the filter's first column that may have such rows, at most; 0: all
+		pages         int // pages of the filter's first column that may have such rows, at most; 0: all
 		column        string
 	}{
 		{"id = 77777", "id = 77777", 1, 1, "id"},
@@ -113,8 +113,8 @@ func TestPushedDown(t *testing.T) {
 	}
 }
 
-// TestPushedThroughJoins: a condition on one side that holds for the other, too, reaches both; one that a subquery or a
-// view has around it reaches the table in it.
+// TestPushedThroughJoins: a condition on one side that holds for the other, too, reaches both; one around a subquery or
+// a view reaches the table in it.
 func TestPushedThroughJoins(t *testing.T) {
 	q := newAsked(t, &verbs.SQLFlags{Threads: 2})
 	a, b := q.sortedTable(t, "a.parquet", "FORMAT stoa"), q.sortedTable(t, "b.cfiles/", "FORMAT cfile")
@@ -123,7 +123,7 @@ func TestPushedThroughJoins(t *testing.T) {
 	apart := "WITH x AS MATERIALIZED (FROM v) SELECT count(*), min(name) FROM x WHERE key < 7"
 	inner := "SELECT count(*), min(s.wide), min(r.name) FROM (FROM " + quote(a) +
 		" WHERE id < 9) s, v r WHERE r.key = s.id"
-	for query, want := range map[string]map[string]int64{ // rows that the scans give
+	for query, want := range map[string]map[string]int64{ // rows from the scans
 		"SELECT count(*), min(a.wide), min(b.wide) FROM " + quote(a) + " a JOIN " + quote(b) +
 			" b USING (id) WHERE a.id < 50": {a: 50, b: 50},
 		"SELECT count(*), min(a.wide), min(b.wide) FROM " + quote(a) + " a JOIN " + quote(b) +
@@ -149,7 +149,7 @@ func TestPushedThroughJoins(t *testing.T) {
 	}
 }
 
-// TestCountsReadNothing: a count alone reads no column, and what it reads of the file is little.
+// TestCountsReadNothing: a count alone reads no column, and only little of the file.
 func TestCountsReadNothing(t *testing.T) {
 	q := newAsked(t, &verbs.SQLFlags{Threads: 2})
 	for _, name := range []string{"x.parquet", "x.trv", "x.red", "x.arrow"} {
@@ -182,7 +182,7 @@ func TestCountsReadNothing(t *testing.T) {
 	}
 }
 
-// bytesRead is how many bytes the process has read so far.
+// bytesRead returns how many bytes the process has read so far.
 func bytesRead(t *testing.T) int64 {
 	t.Helper()
 	b, err := os.ReadFile("/proc/self/io")
@@ -227,7 +227,7 @@ func TestLimitEndsScans(t *testing.T) {
 	}
 }
 
-// TestEstimates: the optimizer knows how many rows a table has, also where only an estimate is to be had.
+// TestEstimates: the optimizer gets the number of rows of a table, even if only an estimate.
 func TestEstimates(t *testing.T) {
 	q := newAsked(t, &verbs.SQLFlags{Threads: 1})
 	for _, name := range []string{"x.parquet", "x.trv", "x.red"} {
@@ -239,7 +239,7 @@ func TestEstimates(t *testing.T) {
 	}
 }
 
-// TestExplainsFilters: what explain says of a filter is what stoa explain says of the same predicate.
+// TestExplainsFilters: explain describes a filter as stoa explain does the same predicate.
 func TestExplainsFilters(t *testing.T) {
 	q := newAsked(t, &verbs.SQLFlags{Threads: 1})
 	file := q.sortedTable(t, "x.parquet", "FORMAT stoa")

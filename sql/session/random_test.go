@@ -13,12 +13,12 @@ import (
 	"stoa/cmd/stoa/verbs"
 )
 
-// A domain is a type of DuckDB's and values of it as SQL has them: those of columns, and of what they are compared
-// with. The ends of the type, values that look alike, and what a pattern could take for a sign are among them.
+// A domain is a type of DuckDB's and values of it in SQL: those of columns, and those they are compared with. They
+// include the limits of the type, values that look alike, and characters with a meaning in patterns.
 type domain struct {
 	typ    string
 	values []string
-	float  bool // -0 and 0 are equal and look different: not grouped by
+	float  bool // -0 and 0 are equal but printed differently: not grouped by
 	text   bool
 }
 
@@ -64,10 +64,10 @@ type maker struct {
 
 func (m *maker) of(all []string) string { return all[m.IntN(len(all))] }
 
-// table is a query that makes the rows of a table: a column id, by which rows have an order, and others.
+// table returns a query that generates the rows of a table: a column id, by which rows are ordered, and others.
 func (m *maker) table(i, rows int) string {
 	names := []string{"a", "b", "C", "d_1", "x", "order_", "when_", "k"}
-	if m.IntN(6) == 0 { // names that a filter of a plan does not show to be names
+	if m.IntN(6) == 0 { // names that a filter in a plan does not show as names
 		names[m.IntN(len(names))] = m.of([]string{"a b", "select", "ü", "A\"q", "not", "x > 1 OR y", "prefix", "1st"})
 	}
 	m.Shuffle(len(names), func(i, k int) { names[i], names[k] = names[k], names[i] })
@@ -82,7 +82,7 @@ func (m *maker) table(i, rows int) string {
 	return out + fmt.Sprintf(" FROM range(%d) r(i)", rows)
 }
 
-// cell is an expression for the values of a column: spread by chance, in long runs, or all alike; some are null.
+// cell returns an expression for the values of a column: random, in long runs, or all equal; some are null.
 func (m *maker) cell(c made) string {
 	var values []string
 	for _, v := range c.values {
@@ -106,13 +106,13 @@ func (m *maker) cell(c made) string {
 	return fmt.Sprintf("[%s][(1 + %s %% %d)::BIGINT]", strings.Join(values, ", "), at, len(values))
 }
 
-// column is a column of table i, with the table's name if alias is not empty.
+// column returns a column of table i, with the table's name if alias is not empty.
 func (m *maker) column(i int, alias string) (string, made) {
 	c := m.tables[i][m.IntN(len(m.tables[i]))]
 	return alias + quoteName(c.name), c
 }
 
-// literal is a value that c may be compared with, of its type or of one like it.
+// literal returns a value to compare c with, of its type or of a similar one.
 func (m *maker) literal(c made) string {
 	v := m.of(c.values)
 	switch m.IntN(8) {
@@ -139,17 +139,17 @@ func (m *maker) literal(c made) string {
 	return typedValue(v, c.typ)
 }
 
-// value is a value of a column's type.
+// value returns a value of a column's type.
 func (m *maker) value(c made) string { return typedValue(m.of(c.values), c.typ) }
 
 func typedValue(v, typ string) string {
-	if v[0] == '-' || v[0] >= '0' && v[0] <= '9' { // a sign in front would be a function of the typed rest
+	if v[0] == '-' || v[0] >= '0' && v[0] <= '9' { // a sign would be a function applied to the typed rest
 		v = quote(v)
 	}
 	return v + "::" + typ
 }
 
-// test is a condition on table i.
+// test returns a condition on table i.
 func (m *maker) test(i int, alias string) string {
 	name, c := m.column(i, alias)
 	not := m.of([]string{"", "", "NOT "})
@@ -197,7 +197,7 @@ func (m *maker) simple(i int, alias string) string {
 	return name + " " + op + " " + m.literal(c)
 }
 
-// pattern is a test of a text by a pattern.
+// pattern returns a pattern test of a text.
 func (m *maker) pattern(name, not string) string {
 	p := m.of([]string{"'a%'", "'%b'", "'%a%'", "'_'", "'a_b'", `'a\%'`, "'%'", "''", "'abc%xyz'", "'a%%'", "'_b%'",
 		"'ä%'", "'a\\_b'", "'%日%'", "'it''s'", "'abcdefghijkl%'", "'A%'"})
@@ -229,7 +229,7 @@ func (m *maker) where(i int, alias string, depth int) string {
 	return s
 }
 
-// query is a query over t0 and t1 whose result has one order.
+// query returns a query over t0 and t1 whose result has a total order.
 func (m *maker) query() string {
 	i := m.IntN(2)
 	t, where := fmt.Sprintf("t%d", i), m.where(i, "", 2)
@@ -268,7 +268,7 @@ func (m *maker) query() string {
 	return fmt.Sprintf("SELECT * FROM %s WHERE %s ORDER BY id", t, where)
 }
 
-// join is a query over both tables.
+// join returns a query over both tables.
 func (m *maker) join(i int) string {
 	kind := m.of(words("JOIN LEFT RIGHT FULL SEMI ANTI"))
 	if kind != "JOIN" {
@@ -286,9 +286,9 @@ func (m *maker) join(i int) string {
 		1-i, on, where)
 }
 
-// TestRandomQueries: random queries over random tables in every format give what DuckDB gives of a table of its own
-// with the same rows. STOA_QUERIES is how many pairs of tables there are (15; in short 3), with 40 queries each;
-// STOA_SEED the first.
+// TestRandomQueries: random queries over random tables in every format return what DuckDB returns from a table of its
+// own with the same rows. STOA_QUERIES is the number of pairs of tables (15; in short 3), with 40 queries each;
+// STOA_SEED is the first.
 func TestRandomQueries(t *testing.T) {
 	pairs, each := 15, 40
 	if testing.Short() {
@@ -308,7 +308,7 @@ func TestRandomQueries(t *testing.T) {
 			text := m.table(k, rows)
 			q.must(t, fmt.Sprintf("COPY (%s) TO '%s/t%d.parquet' (FORMAT parquet, ROW_GROUP_SIZE 2048)", text, dir, k))
 		}
-		// Held in memory: over its Parquet files DuckDB finds no 0.0 for = -0.0.
+		// In memory: over its Parquet files DuckDB finds no 0.0 for = -0.0.
 		for _, table := range []string{"t0", "t1"} {
 			q.must(t, "CREATE OR REPLACE TABLE plain_"+table+" AS FROM read_parquet('"+dir+"/"+table+".parquet')")
 		}
@@ -363,7 +363,7 @@ func TestRandomQueries(t *testing.T) {
 	}
 }
 
-// randomFormats are the formats that pair i is tried in: DuckDB's Parquet, and three others in turn.
+// randomFormats returns the formats of pair i: DuckDB's Parquet, and three others in turn.
 func randomFormats(i int) []string {
 	others := []string{"cfile", "trevni", "redfile", "carbon", "arrow", "trevni-avro"}
 	return []string{"parquet", others[i%6], others[(i+1)%6], others[(i+3)%6]}
@@ -376,7 +376,7 @@ func (m *maker) zoneless() bool {
 	return slices.ContainsFunc(slices.Concat(m.tables[:]...), func(c made) bool { return c.typ == "TIMESTAMP" })
 }
 
-// inFormat has t0 and t1 in a format; parquet is the file that DuckDB wrote, read by stoa.
+// inFormat writes t0 and t1 in a format; parquet is the file that DuckDB wrote, read by stoa.
 func (q *asked) inFormat(t *testing.T, dir, fm string) error {
 	t.Helper()
 	place := map[string]string{"cfile": ".cfiles/", "trevni": ".trv", "redfile": ".red", "carbon": ".carbondata",

@@ -17,8 +17,8 @@ import (
 	"stoa/format/ipc/sample"
 )
 
-// TestTypes: values of every type of Arrow's come through DuckDB as they were, or as text where it has no type for
-// them; values that it cannot have are an error that names the column.
+// TestTypes: values of every Arrow type pass through DuckDB unchanged, or become text where it has no type for
+// them; values outside its range are an error that names the column.
 func TestTypes(t *testing.T) {
 	types := slices.Concat(sample.Scalars(), sample.Rare(), sample.Nested(), sample.NestedRare())
 	q := newAsked(t, flagsFor(t))
@@ -39,7 +39,7 @@ func TestTypes(t *testing.T) {
 			t.Fatal(err)
 		}
 		if id := typ.ID(); id == arrow.INTERVAL_MONTHS || id == arrow.INTERVAL_DAY_TIME {
-			intervals(t, what, want, out) // the comparison of tables knows none of another kind
+			intervals(t, what, want, out) // the comparison of tables handles no other kinds
 		} else {
 			alike(t, what, want, out)
 		}
@@ -84,7 +84,7 @@ func intervals(t *testing.T, what string, want *stoa.Table, file string) {
 	}
 }
 
-// spans are the cells of a table's only column, an interval.
+// spans returns the cells of a table's only column, an interval.
 func spans(t *testing.T, table *stoa.Table) (out []string) {
 	t.Helper()
 	for batch, err := range table.Scan(context.Background(), stoa.ScanSpec{}) {
@@ -112,7 +112,7 @@ func spans(t *testing.T, table *stoa.Table) (out []string) {
 	return out
 }
 
-// TestNegative: numbers below zero of every size, and those at the ends of what their type can have.
+// TestNegative: negative numbers of every size, and the limits of their types.
 func TestNegative(t *testing.T) {
 	types := []arrow.DataType{&arrow.Decimal32Type{Precision: 4, Scale: 1},
 		&arrow.Decimal32Type{Precision: 9, Scale: 9},
@@ -147,7 +147,7 @@ func TestNegative(t *testing.T) {
 			zero = "0." + strings.Repeat("0", int(s))
 		}
 		if p == s {
-			zero = zero[1:] // as DuckDB writes them
+			zero = zero[1:] // in DuckDB's notation
 		}
 		want := []string{"-" + most, "none", most, zero}
 		got, err := q.Texts(context.Background(), "SELECT coalesce(x::VARCHAR, 'none') FROM "+quote(file))

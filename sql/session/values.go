@@ -6,7 +6,7 @@ import (
 	"stoa/pred"
 )
 
-// value reads a literal: a number, true, false, a text, or a text with its type, 'text'::TYPE or CAST('text' AS TYPE).
+// value parses a literal: a number, true, false, a text, or a text with its type, 'text'::TYPE or CAST('text' AS TYPE).
 func (p *filterParser) value() (pred.Value, bool) {
 	none := pred.Value{}
 	if p.at == len(p.tokens) {
@@ -49,7 +49,7 @@ func (p *filterParser) cast() (pred.Value, bool) {
 	return typed(text, name)
 }
 
-// typeName reads the name of a type, words and all.
+// typeName parses the name of a type, of any number of words.
 func (p *filterParser) typeName() string {
 	var words []string
 	for p.at < len(p.tokens) && p.tokens[p.at].kind == word && !p.peek("and") && !p.peek("or") && !p.peek("as") {
@@ -59,7 +59,7 @@ func (p *filterParser) typeName() string {
 	return strings.Join(words, " ")
 }
 
-// number reads a number: digits, a point, an exponent, a sign in front.
+// number parses a number: digits, a point, an exponent, a leading sign.
 func (p *filterParser) number() (pred.Value, bool) {
 	from := p.at
 	if p.take("-") && p.at == len(p.tokens) {
@@ -83,7 +83,7 @@ func (p *filterParser) number() (pred.Value, bool) {
 	return parsed(p.text[p.tokens[from].from:end])
 }
 
-// parsed is a literal as predicates have it.
+// parsed returns a literal of predicates.
 func parsed(text string) (pred.Value, bool) {
 	e, err := pred.Parse("x = " + text)
 	if err != nil || e.Op != pred.OpEq || len(e.Values) != 1 {
@@ -92,7 +92,7 @@ func parsed(text string) (pred.Value, bool) {
 	return e.Values[0], true
 }
 
-// typed is a text that is a value of a type of DuckDB's.
+// typed returns a text that is a value of a type of DuckDB's.
 func typed(text, name string) (pred.Value, bool) {
 	switch name {
 	case "varchar":
@@ -105,7 +105,7 @@ func typed(text, name string) (pred.Value, bool) {
 		return parsed("timestamp " + quote(text))
 	case "timestamp with time zone":
 		if zone := strings.LastIndexAny(text, "+-"); zone > len("2000-01-01") && !strings.Contains(text[zone:], ":") {
-			text += ":00" // DuckDB writes whole hours without minutes
+			text += ":00" // DuckDB prints whole hours without minutes
 		}
 		return parsed("timestamp " + quote(text))
 	case "blob":
@@ -114,7 +114,7 @@ func typed(text, name string) (pred.Value, bool) {
 	return pred.Value{}, false
 }
 
-// blob reads bytes as DuckDB writes them: \xAB for those that are no plain characters.
+// blob parses bytes in DuckDB's notation: \xAB for those other than plain characters.
 func blob(text string) (pred.Value, bool) {
 	var out []byte
 	for i := 0; i < len(text); i++ {

@@ -23,7 +23,7 @@ func Run(ctx context.Context, a *verbs.App, f *verbs.SQLFlags, args []string) er
 	}
 	defer s.Close()
 	if f.Interactive {
-		ctx = context.WithoutCancel(ctx) // Ctrl-C ends a statement, and not the dialogue
+		ctx = context.WithoutCancel(ctx) // Ctrl-C ends a statement, not the dialogue
 		err = s.Prompt(ctx)
 	} else {
 		err = s.Script(ctx, script)
@@ -33,7 +33,7 @@ func Run(ctx context.Context, a *verbs.App, f *verbs.SQLFlags, args []string) er
 	return f.DamageFlags.Report(ctx, a, places, findings, err)
 }
 
-// statements are what is to be run.
+// statements returns the statements to run.
 func statements(a *verbs.App, f *verbs.SQLFlags, args []string) (string, error) {
 	switch {
 	case len(args) > 0 && f.Script != "":

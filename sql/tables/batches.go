@@ -7,7 +7,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
-// chosen are some columns of batches.
+// chosen returns some columns of batches.
 func chosen(all iter.Seq2[arrow.RecordBatch, error], columns []int) iter.Seq2[arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) {
 		for b, err := range all {

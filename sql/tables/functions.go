@@ -17,7 +17,7 @@ import (
 	"stoa/sql/duck"
 )
 
-// A field of a document: its name in SQL, where no keyword needs quotation marks, where it stands, and its type.
+// A field of a document: its name in SQL, which needs no quotation marks, its position, and its type.
 type docField struct {
 	name, path string // path: members from the outermost inwards, joined with points
 	typ        arrow.DataType
@@ -30,7 +30,7 @@ var (
 	truth  = arrow.FixedWidthTypes.Boolean
 )
 
-// said is a table function over what a verb says of a place.
+// said is a table function over a verb's output about a place.
 type said struct {
 	verb   string
 	places int      // arguments
@@ -103,7 +103,7 @@ func (s *said) relation(ctx context.Context, c duck.Call) (*duck.Relation, error
 	return r, nil
 }
 
-// ask runs the verb. That it found damage, or a difference, is what the rows say.
+// ask runs the verb. Damage and differences that it finds are in the rows, not an error.
 func (s *said) ask(ctx context.Context, c duck.Call) (rows []any, err error) {
 	args := append([]string{s.verb}, c.Args...)
 	args = append(args, s.flags...)
@@ -158,7 +158,7 @@ func list(doc any) []any {
 	return l
 }
 
-// events are those of a table and of its tablets.
+// events returns those of a table and of its tablets.
 func events(doc any) (out []any) {
 	event := func(tablet, e any) {
 		out = append(out, map[string]any{"table": member(doc, "table"), "table_id": member(doc, "table_id"),
@@ -180,7 +180,7 @@ func events(doc any) (out []any) {
 	return out
 }
 
-// differences are those of the schemas, and the cells that differ.
+// differences returns those of the schemas, and the cells that differ.
 func differences(doc any) (out []any) {
 	for _, d := range list(member(doc, "schema")) {
 		o, _ := d.(map[string]any)
@@ -214,7 +214,7 @@ func (s *said) batch(sc *arrow.Schema, rows []any) arrow.RecordBatch {
 	return b.NewRecordBatch()
 }
 
-// appendValue appends a value of JSON; of what is no value of the column's type, as text, its document.
+// appendValue appends a value of JSON; if it is no value of the column's type, its document as text.
 func appendValue(b array.Builder, v any) {
 	n, isNumber := v.(json.Number)
 	switch b := b.(type) {

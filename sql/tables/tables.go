@@ -1,4 +1,4 @@
-// Package tables makes relations for DuckDB of what stoa reads: tables at addresses, and what verbs say of a place.
+// Package tables makes relations for DuckDB from what stoa reads: tables at addresses, and the output of verbs.
 package tables
 
 import (
@@ -26,36 +26,36 @@ import (
 // Named are the named arguments of the function stoa.
 var Named = []string{"at", "damaged", "filter", "format", "options"}
 
-// Settings are what holds for every table unless its arguments say otherwise.
+// Settings hold for every table unless its arguments override them.
 type Settings struct {
-	At      string // a moment, for the formats that know one
+	At      string // a time, for formats with history
 	Damaged string // "", "fail", "skip-rows", "null-cells"
-	Threads int    // workers a scan; at least 1
+	Threads int    // workers per scan; at least 1
 	Memory  int64  // bytes that a scan may hold, about; 0: no limit of its own
 }
 
-// Ask is which table is meant, and how it is to be read.
+// Ask is a table's address, and how to read it.
 type Ask struct {
 	Address string
 	At, Damaged, Filter, Format,
 	Options string // KEY=VALUE, separated by commas
 }
 
-// AskOf is what a call of the function stoa asks for.
+// AskOf returns what a call of the function stoa requests.
 func AskOf(c duck.Call) Ask {
 	return Ask{Address: c.Args[0], At: c.Named["at"], Damaged: c.Named["damaged"], Filter: c.Named["filter"],
 		Format: c.Named["format"], Options: c.Named["options"]}
 }
 
-// Source is an open table, as somebody asked for it.
+// Source is an open table, as requested.
 type Source struct {
 	Ask   Ask
 	Table *stoa.Table
 	Where *pred.Expr // of the argument filter; nil: none
-	// Losses are what its scans passed over, under a damage policy.
+	// Losses are what its scans skipped, under a damage policy.
 	Losses []region.Loss
-	Read   atomic.Int64 // rows that its scans gave
-	Stored int64        // rows that it has, about; -1: nobody knows. Set by Relation
+	Read   atomic.Int64 // rows from its scans
+	Stored int64        // its rows, about; -1: unknown. Set by Relation
 
 	damaged stoa.Damaged
 	set     *Settings
@@ -128,7 +128,7 @@ func openOptions(ctx context.Context, ask Ask, set *Settings) (stoa.OpenOptions,
 	return o, nil
 }
 
-// knows reports whether the format of what lies at an address has a reading option.
+// knows reports whether the format of the table at an address has a reading option.
 func knows(ctx context.Context, ask Ask, o stoa.OpenOptions, key string) bool {
 	name, _, _ := strings.Cut(ask.Address, "#")
 	names, tree, err := address.Place(ctx, nil, []string{name})
@@ -151,8 +151,8 @@ func (s *Source) lose(l region.Loss) {
 	s.Losses = region.Keep(s.Losses, l)
 }
 
-// Relation is the table for DuckDB, of which only rows are wanted for which where (nil: all) is true; of these only the
-// number if count is true.
+// Relation is the table for DuckDB, restricted to rows for which where is true (nil: all); if count is true, only their
+// number is needed.
 func (s *Source) Relation(ctx context.Context, where *pred.Expr, count bool) (*duck.Relation, error) {
 	rows, err := s.Table.Rows(ctx)
 	if err != nil {
@@ -171,7 +171,7 @@ func (s *Source) Relation(ctx context.Context, where *pred.Expr, count bool) (*d
 	return r, nil
 }
 
-// estimate is how many rows a table may have whose number only reading shows: those that are stored; -1: nobody knows.
+// estimate estimates the rows of a table whose number is known only after reading: the stored ones; -1: unknown.
 func (s *Source) estimate(ctx context.Context) int64 {
 	e, err := s.Table.Explain(ctx, stoa.ScanSpec{Columns: []string{}}, false)
 	if err != nil {
@@ -185,13 +185,13 @@ func (s *Source) estimate(ctx context.Context) int64 {
 	return -1
 }
 
-// few is how many rows one worker reads before a second could have begun.
+// few is the number of rows that one worker reads before a second one could have started.
 const few = 1 << 17
 
-// pool is where the batches of all scans lie.
+// pool holds the batches of all scans.
 var pool = stoa.NewPool()
 
-// Spec is the scan of some columns, by their positions.
+// Spec returns the scan of some columns, by their positions.
 func (s *Source) Spec(columns []int, filter *pred.Expr) stoa.ScanSpec {
 	fields := s.Table.Schema().Fields()
 	spec := stoa.ScanSpec{Columns: []string{}, Filter: filter, Damaged: s.damaged, Lost: s.lose, Alloc: pool,
@@ -210,7 +210,7 @@ func (s *Source) scan(ctx context.Context, columns []int, filter *pred.Expr) ite
 	if !s.alike(columns) && (len(columns) > 0 || s.damaged == stoa.Fail) {
 		return s.Table.Scan(ctx, spec)
 	}
-	// All are read: columns of one name cannot be named, and what is only counted may be lost in any.
+	// Read all: columns with equal names cannot be named, and rows that are only counted may be lost in any column.
 	spec.Columns = nil
 	return chosen(s.Table.Scan(ctx, spec), columns)
 }
@@ -238,7 +238,7 @@ func (s *Source) HasAlike() bool {
 	return s.alike(all)
 }
 
-// alike reports whether one of the columns has a name that others have, too.
+// alike reports whether the name of one of the columns occurs more than once.
 func (s *Source) alike(columns []int) bool {
 	fields := s.Table.Schema().Fields()
 	for _, c := range columns {
