@@ -522,7 +522,7 @@ func judged(t *testing.T, tables []gridTable) (rows, cells, filtered int) {
 			if differ(got, a.want, false) == "" {
 				t.Errorf("%s: a changed cell: got no difference, want one", name)
 			} else {
-				t.Logf("%s, a changed cell: %s", name, differ(got, a.want, false))
+				t.Logf("%s, a changed cell: noticed: %s", name, differ(got, a.want, false))
 			}
 		}
 	}
