@@ -77,17 +77,17 @@ func findingIndex(families map[string][]about.CodeDoc) string {
 	var b strings.Builder
 	b.WriteString(`# Findings
 
-What ` + "`stoa verify`, `stoa recover` and `stoa ls`" + ` may report: a page a family, a heading a code.
+What ` + "`stoa verify`, `stoa recover` and `stoa ls`" + ` may report: one page per family, one heading per code.
 ` + "`stoa finding CODE`" + ` prints the same. Codes never change their meaning. ` +
-		`These pages are made of the tables in the code.
+		`These pages are generated from the tables in the code.
 
 | severity | what it costs | what to do next |
 |---|---|---|
 | error | ` + about.Costs[region.Error] + ` ` +
 		`The finding names the object, the offset, the field and, where known, the rows. | ` +
-		"`stoa describe PATH` shows what lies there, `stoa cat PATH --damaged skip-rows` reads around it, `stoa " +
+		"`stoa describe PATH` shows the structures there, `stoa cat PATH --damaged skip-rows` reads around it, `stoa " +
 		"recover PATH -o OUT`" +
-		` writes what can still be read to another place. Keep the damaged file: stoa never writes to a source. |
+		` writes the readable rows to another place. Keep the damaged file: stoa never writes to a source. |
 | warning | ` + about.Costs[region.Warning] + ` | ` +
 		"`stoa convert PATH -o OUT`" + ` writes the rows anew. |
 | note | ` + about.Costs[region.Note] + ` | Nothing. |
@@ -107,8 +107,8 @@ What ` + "`stoa verify`, `stoa recover` and `stoa ls`" + ` may report: a page a 
 // findingPage returns the page of a family.
 func findingPage(family string, codes []about.CodeDoc) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s: findings\n\nOf each code: what happened, what it costs, the likely cause, and the next "+
-		"command. The last two in full are [below](#likely-causes-and-the-next-command).", family)
+	fmt.Fprintf(&b, "# %s: findings\n\nFor each code: what happened, what it costs, the likely cause, and the next "+
+		"command. The last two are explained [below](#likely-causes-and-the-next-command).", family)
 	if _, err := os.Stat(filepath.Join("..", "..", "docs", "formats", family+".md")); err == nil {
 		fmt.Fprintf(&b, " The format: [%s](../formats/%s.md).", family, family)
 	}

@@ -25,9 +25,9 @@ type CodeDoc struct {
 
 // Costs are the consequences of a finding, by severity.
 var Costs = [...]string{
-	region.Note:    "Nothing: it is odd, but allowed.",
+	region.Note:    "Nothing: it is unusual, but allowed.",
 	region.Warning: "Nothing is lost, but another reader may go wrong.",
-	region.Error:   "Something is lost, or may be.",
+	region.Error:   "Data is lost, or may be.",
 }
 
 func FindingCmd(a *cli.App) *cobra.Command {

@@ -13,8 +13,8 @@ import (
 var fsCodes = check.Codes{
 	{Code: "kudu.block.missing", Severity: region.Error, Help: "A superblock names a block that no data " +
 		"directory holds. The column or the deltas in it are lost."},
-	{Code: "kudu.block.truncated", Severity: region.Error,
-		Help: "A superblock names a block that reaches past the end of its container's data file."},
+	{Code: "kudu.block.truncated", Severity: region.Error, Help: "A superblock names a block that extends past the " +
+		"end of its container's data file."},
 	{Code: "kudu.block.twice", Severity: region.Warning,
 		Help: "Two containers hold a block with the same id. The first one that is complete is read."},
 	{Code: "kudu.cmeta.damaged", Severity: region.Error,
@@ -31,31 +31,30 @@ var fsCodes = check.Codes{
 		"damaged or contradicts earlier records. Which block it described is unknown."},
 	{Code: "kudu.container.torn", Severity: region.Note, Help: "The metadata of a container ends in an incomplete " +
 		"record, as a crash leaves it. Kudu truncates it."},
-	{Code: "kudu.container.truncated", Severity: region.Error,
-		Help: "Blocks of a container reach past the end of its data file. Those that a superblock names are lost."},
+	{Code: "kudu.container.truncated", Severity: region.Error, Help: "Blocks of a container extend past the end of " +
+		"its data file. Those that a superblock names are lost."},
 	{Code: "kudu.datadir.damaged", Severity: region.Error, Help: "The file block_manager_instance of a data " +
 		"directory cannot be read. The directory's position among the others is inferred, if it can be."},
 	{Code: "kudu.datadir.stray", Severity: region.Warning, Help: "A file block_manager_instance lies in a directory " +
 		"without blocks: it was copied or created there by mistake. It is ignored; blocks are read from the data " +
 		"directories around it."},
-	{Code: "kudu.datadir.missing", Severity: region.Error, Help: "The data directories list another one, which " +
-		"was not given. Its blocks are lost unless it is given as well."},
-	{Code: "kudu.instance.damaged", Severity: region.Error,
-		Help: "The file that says which server a directory belongs to is damaged. It holds no rows: none are lost."},
-	{Code: "kudu.instance.missing", Severity: region.Warning,
-		Help: "A directory looks like one of Kudu's, but has no file that says which server it belongs to."},
+	{Code: "kudu.datadir.missing", Severity: region.Error, Help: "The data directories list another data directory, " +
+		"which was not given. Its blocks are lost unless it is given as well."},
+	{Code: "kudu.instance.damaged", Severity: region.Error, Help: "The file that records which server a directory " +
+		"belongs to is damaged. It has no rows: none are lost."},
+	{Code: "kudu.instance.missing", Severity: region.Warning, Help: "A directory looks like one of Kudu's, but has " +
+		"no file that records which server it belongs to."},
 	{Code: "kudu.instance.other", Severity: region.Error,
 		Help: "The directories belong to different servers. They must not be mixed."},
-	{Code: "kudu.layout.missing", Severity: region.Error,
-		Help: "A directory that every server has was not found: the one with superblocks, or any data directory."},
-	{Code: "kudu.superblock.damaged", Severity: region.Error, Help: "The superblock of a tablet cannot be read: " +
-		"nothing says which blocks belong to it. The blocks can be read if you give the schema: --schema FILE."},
-	{Code: "kudu.superblock.missing", Severity: region.Error, Help: "A tablet has a log or consensus metadata, " +
-		"but no superblock: nothing says which blocks belong to it, or which table it belongs to. The blocks " +
-		"can be read if you give the schema: --schema FILE."},
-	{Code: "kudu.superblock.odd", Severity: region.Error, Help: "A superblock can be read, but something is wrong " +
-		"with it: a checksum does not match, bytes follow its record, or it is another tablet's. Its content may be " +
-		"wrong."},
+	{Code: "kudu.layout.missing", Severity: region.Error, Help: "A directory that every server has was not found: " +
+		"the one with superblocks, or any data directory."},
+	{Code: "kudu.superblock.damaged", Severity: region.Error, Help: "The superblock of a tablet cannot be read: it " +
+		"is unknown which blocks belong to it. The blocks can be read if you give the schema: --schema FILE."},
+	{Code: "kudu.superblock.missing", Severity: region.Error, Help: "A tablet has a log or consensus metadata, but " +
+		"no superblock: it is unknown which blocks belong to it, or which table it belongs to. The blocks can be " +
+		"read if you give the schema: --schema FILE."},
+	{Code: "kudu.superblock.odd", Severity: region.Error, Help: "A superblock can be read but is suspect: a checksum " +
+		"does not match, bytes follow its record, or it is another tablet's. Its content may be wrong."},
 	{Code: "kudu.tablet.unfinished", Severity: region.Warning,
 		Help: "A tablet was being copied from another server, or deleted. Only part of it may be here."},
 }
