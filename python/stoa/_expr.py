@@ -385,6 +385,39 @@ def _polars(x) -> Any:
     return None
 
 
+class Pushed(NamedTuple):
+    """An expression that polars itself pushes down, and so one that looks at each row by itself."""
+
+    expression: Any
+
+
+def known(tree) -> bool:
+    """Whether nothing of a tree is None. What a tree can say looks at each row by itself."""
+    return tree is not None and (not isinstance(tree, Call) or all(known(a) for a in tree.args))
+
+
+def row_by_row(e, schema: pa.Schema) -> set | None:
+    """The columns that a polars expression reads; None if it does not look at each row by itself, so that batches cannot
+    be filtered one by one. polars knows both: it pushes no other predicate down, and says which columns it wants, also
+    for selectors. It splits what is joined by "and", so the expression is put behind an "or"."""
+    import polars as pl
+    from polars.io.plugins import register_io_source
+
+    frame = pl.DataFrame(pl.from_arrow(pa.Table.from_batches([], schema)))
+    flag = "".join(frame.columns) + "?"  # no column has this name
+    frame = frame.with_columns(pl.lit(False).alias(flag))
+    asked: list = []
+
+    def source(with_columns, predicate, n_rows, batch_size):
+        asked.append((with_columns, predicate))
+        yield frame if with_columns is None else frame.select(with_columns)
+
+    lazy = register_io_source(source, schema=frame.schema, is_pure=False)
+    lazy.filter(pl.col(flag) | e).select(flag).collect()
+    (names, predicate), = asked
+    return None if predicate is None else set(frame.columns if names is None else names) - {flag}
+
+
 class _Values(NamedTuple):
     """The values of a list, where pyarrow has a scalar of a list."""
 

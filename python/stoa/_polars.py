@@ -18,6 +18,7 @@ def scan_polars(path, table: str | None = None, **options: Any):
     import polars as pl
     from polars.io.plugins import register_io_source
 
+    from ._expr import Pushed
     from ._table import Table, open
 
     t = path if isinstance(path, Table) else open(path, table=table, **options)
@@ -41,8 +42,9 @@ def scan_polars(path, table: str | None = None, **options: Any):
             yield pl.from_arrow(t.head(0, columns=columns))
             return
         limit = n_rows if predicate is None else None
+        where = () if predicate is None else (Pushed(predicate),)
         left = n_rows
-        for b in t._scanner(columns, (predicate,), limit=limit, batch_size=batch_size).to_batches():
+        for b in t._scanner(columns, where, limit=limit, batch_size=batch_size).to_batches():
             frame = pl.from_arrow(pa.Table.from_batches([b]))
             if left is not None:
                 frame = frame.head(left)

@@ -133,13 +133,19 @@ class _Where:
                 self.rest.append(c)
                 self._need(_expr.columns_of(tree))
             return
+        pushed = isinstance(c, _expr.Pushed)
+        c = c.expression if isinstance(c, _expr.Pushed) else c
         if type(c).__module__.partition(".")[0] == "polars":
             tree = _expr.tree_of_polars(c)
+            needs = set(c.meta.root_names()) if pushed or _expr.known(tree) else _expr.row_by_row(c, schema)
+            if needs is None:
+                raise Invalid(f"where: expected an expression that is true or not of each row by itself, found {c}, "
+                              "which looks at other rows; scan_polars(…).filter has it over all rows")
             t = _expr.Translator(schema, total=True).translate(tree) if tree is not None else _expr.NOTHING
             if t.text is not None:
                 self.texts.append(t.text)
             self.rest.append(c)
-            self._need(set(c.meta.root_names()))
+            self._need(needs)
             return
         raise Invalid(f"where: expected a text, or an expression of pyarrow or polars, found {type(c).__name__}")
 
@@ -164,8 +170,11 @@ class _Where:
             else:
                 import polars as pl
 
-                mask = pl.DataFrame(t).select(c).to_series().to_arrow()
-                t = t.filter(mask)
+                mask = pl.DataFrame(t).select(c).to_series()
+                if len(mask) == 1:  # a constant
+                    t = t if mask[0] else t.slice(0, 0)
+                else:
+                    t = t.filter(mask.to_arrow())
         yield from t.to_batches()
 
 
@@ -238,7 +247,8 @@ class Scanner:
                 if any(n not in top for n in names):
                     raise Invalid("columns: paths into structs cannot be combined with a filter that stoa's text does "
                                   "not have; name whole columns")
-            names = list(names) + [n for n in self._table.schema.names if n in needs and n not in names]
+            # in the table's order: polars has expressions that name columns by position
+            names = [n for n in self._table.schema.names if n in needs or n in names]
         if names is not None:
             self._spec["columns"] = [self._path(n) for n in names]
 

@@ -11,6 +11,7 @@ import random
 
 import duckdb
 import polars as pl
+import polars.selectors
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
@@ -214,3 +215,47 @@ def test_most_is_pushed():
             tree = _expr.tree_of_arrow(predicate(r, schema)[0])
             whole += _expr.Translator(schema).translate(tree).grade == _expr.EXACT
     assert whole > 100, whole
+
+
+@pytest.fixture
+def many():
+    """More rows than a batch has, and the same in polars."""
+    t = pa.table({"a": pa.array(range(200_000), pa.int64()), "s": [f"k{i % 17}" for i in range(200_000)]})
+    stoa.write(t, "many.parquet")
+    return stoa.open("many.parquet"), pl.from_arrow(t)
+
+
+A = pl.col("a")
+ACROSS = [A == A.max(), (A > 5) & (A == A.max()), A.cum_sum() < 10**6, A.shift(1) % 1000 == 5, A.rank() <= 10,
+          pl.col("s").is_first_distinct(), A == A.max().over("s"), pl.len() > 150_000, (A > 3).any()]
+ALONE = [pl.lit(True), pl.lit(False), pl.lit(True) & (A < 7), pl.col("s").str.contains("1."), A % 7 == 3,
+         pl.any_horizontal(pl.col("^a$") > 100, pl.col("s") == "k3"), pl.when(A > 9).then(A % 3 == 0).otherwise(False)]
+
+
+@pytest.mark.parametrize("e", ACROSS, ids=str)
+def test_no_batch_is_taken_for_the_table(many, e):
+    """An expression that looks at other rows means all of them. where refuses it; polars has it over all."""
+    t, frame = many
+    for ask in (t.count_rows, t.plan, t.scan):
+        with pytest.raises(stoa.Invalid, match="each row by itself"):
+            ask(where=e)
+    with pytest.raises(stoa.Invalid, match="each row by itself"):
+        t.filter(e)
+    assert stoa.scan_polars(t).filter(e).collect().equals(frame.filter(e))
+
+
+@pytest.mark.parametrize("e", ALONE, ids=str)
+def test_expressions_of_one_row_are_filtered_by_batches(many, e):
+    t, frame = many
+    assert t.to_polars(where=e).equals(frame.filter(e))
+    assert t.count_rows(where=e) == frame.filter(e).height
+    assert stoa.scan_polars(t).filter(e).collect().equals(frame.filter(e))
+
+
+def test_expressions_that_name_columns_by_position():
+    """They mean the table's positions, whichever columns are wanted."""
+    stoa.write(pa.table({"a": [0, 1, 2], "b": [9, 0, 8]}), "two.parquet")
+    t = stoa.open("two.parquet")
+    for e in (pl.nth(1) > 5, polars.selectors.last() > 5):
+        for columns in (["a"], ["b", "a"], ["a", "b"], None):
+            assert t.to_table(columns=columns, filter=e)["a"].to_pylist() == [0, 2]
