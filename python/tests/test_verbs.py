@@ -41,7 +41,8 @@ def test_version():
     assert doc["version"] == stoa.__version__ and stoa.run("version").startswith(f"stoa {stoa.__version__}, go")
     assert stoa.run("--version") == f"stoa {stoa.__version__}\n"
     if m:
-        assert doc["revision"].startswith(m[2]) and re.sub(r"\D", "", doc["time"]) == m[1] and doc["modified"] == bool(m[3])
+        assert doc["revision"].startswith(m[2]) and re.sub(r"\D", "", doc["time"]) == m[1]
+        assert doc["modified"] == bool(m[3])
 
 
 def test_history_and_moments():
@@ -49,7 +50,7 @@ def test_history_and_moments():
     assert h["table"] == "d_major" and h["first"]["time"] < h["last"]["time"]
     assert {e["event"] for t in h["tablets"] for e in t["events"]} >= {"first", "exact", "schema", "last"}
     now = rows(stoa.open("try/kudu#d_major").to_table())
-    first, last = (datetime.datetime.fromisoformat(h[k]["time"]) for k in ("first", "last"))
+    first, last = (datetime.datetime.fromisoformat(h[k]["time"].replace("Z", "+00:00")) for k in ("first", "last"))
     lengths = [len(stoa.open("try/kudu", table="d_major", at=first + (last - first) * x / 10)) for x in range(1, 11)]
     assert lengths[0] < lengths[-1] and lengths[-1] <= 1619
     # a moment is just before what was done then, as in Kudu: the last operations are not in it
