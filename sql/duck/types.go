@@ -348,20 +348,20 @@ func convertFields(kind C.int, fields []arrow.Field) (n *C.struct_duck_node, typ
 }
 
 // Names returns the names of fields in DuckDB, which ignores case and allows no empty names: of equal names the later
-// ones get a number.
+// ones get a number, and then a name that no other field has of its own.
 func Names(fields []arrow.Field) []string {
-	taken := map[string]bool{}
-	for _, f := range fields {
-		taken[strings.ToLower(f.Name)] = false
-	}
 	out := make([]string, len(fields))
+	own, taken := map[string]bool{}, map[string]bool{}
 	for i, f := range fields {
-		name := strings.ToValidUTF8(strings.ReplaceAll(f.Name, "\x00", "\ufffd"), "\ufffd")
+		out[i] = strings.ToValidUTF8(strings.ReplaceAll(f.Name, "\x00", "\ufffd"), "\ufffd")
+		own[strings.ToLower(out[i])] = true
+	}
+	for i, name := range out {
 		if name == "" {
 			name = fmt.Sprintf("column%d", i)
 		}
 		base := name
-		for k := 1; taken[strings.ToLower(name)]; k++ {
+		for k := 1; taken[strings.ToLower(name)] || name != out[i] && own[strings.ToLower(name)]; k++ {
 			name = fmt.Sprintf("%s_%d", base, k)
 		}
 		taken[strings.ToLower(name)] = true

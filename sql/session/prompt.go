@@ -2,6 +2,7 @@ package session
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -49,6 +50,11 @@ func (s *Session) Prompt(ctx context.Context) error {
 	defer signal.Stop(idle)
 	for ctx.Err() == nil {
 		line, err := p.lines()
+		if errors.Is(err, errDropped) {
+			p.typed.Reset()
+			p.more(false)
+			continue
+		}
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -90,10 +96,11 @@ func (p *prompt) open() (restore func(), err error) {
 		}
 		return func() {}, nil
 	}
+	k := &keys{from: in}
 	t := term.NewTerminal(struct {
 		io.Reader
 		io.Writer
-	}{in, out}, "stoa> ")
+	}{k, out}, "stoa> ")
 	t.AutoCompleteCallback = p.s.complete
 	h := openHistory()
 	t.History = h
@@ -107,9 +114,51 @@ func (p *prompt) open() (restore func(), err error) {
 		if w, h, err := term.GetSize(int(out.Fd())); err == nil {
 			t.SetSize(w, h)
 		}
-		return t.ReadLine()
+		k.dropped = false
+		line, err := t.ReadLine()
+		if err == nil && k.dropped {
+			return "", errDropped
+		}
+		return line, err
 	}
 	return h.close, nil
+}
+
+// errDropped says that Ctrl-C was typed: what was typed before, of this statement, is not meant.
+var errDropped = errors.New("dropped")
+
+// dropLine are the keys that empty a line and end it: to its end, delete all before, return.
+const dropLine = "\x05\x15\r"
+
+// keys are those of a terminal. At a Ctrl-C the package term would say that there is nothing more, as at a Ctrl-D: so
+// it gets dropLine instead. It asks for keys when it has none left, so what is read after that is the line dropped.
+type keys struct {
+	from    io.Reader
+	held    []byte // typed, and not yet given
+	dropped bool   // a Ctrl-C was among what was given
+}
+
+func (k *keys) Read(b []byte) (int, error) {
+	if len(k.held) == 0 {
+		k.held = make([]byte, 256)
+		n, err := k.from.Read(k.held)
+		k.held = k.held[:n]
+		if n == 0 {
+			return 0, err
+		}
+	}
+	upTo := bytes.IndexByte(k.held, 3)
+	if upTo == 0 {
+		k.dropped = true
+		k.held = append([]byte(dropLine), k.held[1:]...)
+		upTo = len(dropLine)
+	}
+	if upTo < 0 {
+		upTo = len(k.held)
+	}
+	n := copy(b, k.held[:upTo])
+	k.held = k.held[n:]
+	return n, nil
 }
 
 // run runs a statement; Ctrl-C ends the statement, not the dialogue.
