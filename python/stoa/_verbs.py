@@ -111,7 +111,7 @@ def _text(where) -> str | None:
     """A condition as text, for verbs that cannot filter afterwards."""
     if where is None or isinstance(where, str):
         return where
-    raise Invalid("where: expected a text; expressions are for open(…).scan and write")
+    raise Invalid("where: expected a text; expressions are for open(…).scan")
 
 
 def _json(verb: str, paths, fine=(0,), storage_options: dict[str, Any] | None = None, **options: Any) -> Any:
@@ -188,6 +188,8 @@ def explain(path: Paths, where: str | None = None, columns: Sequence[str] | None
 def _columns(columns) -> str | None:
     if columns is None:
         return None
+    if isinstance(columns, str):
+        raise Invalid(f"expected a list of names, found the text {columns!r}")
     return ",".join('"' + c.replace('"', '""') + '"' if "," in c else c for c in columns)
 
 

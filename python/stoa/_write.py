@@ -12,6 +12,7 @@ import pyarrow.dataset as pads
 from . import _core
 from ._core import Invalid, encode
 from ._places import Path, text, written
+from ._verbs import _text
 
 
 def _stream(data) -> pa.RecordBatchReader:
@@ -145,7 +146,7 @@ def delete(table: Path, where: str, dry_run: bool = False) -> int:
     >>> stoa.open("store#shop.bills").to_table()["n"].to_pylist()
     [1, 3]
     """
-    return _change("delete", table, {"where": where, "dry_run": dry_run})["rows"]
+    return _change("delete", table, {"where": _text(where), "dry_run": dry_run})["rows"]
 
 
 def delete_segments(table: Path, segments: list[str], dry_run: bool = False) -> None:
@@ -172,16 +173,26 @@ def update(table: Path, set: dict[str, Any], where: str, check: bool = True, dry
     >>> sorted(stoa.open("store#shop.prices").to_table()["price"].to_pylist())
     [7, 8]
     """
-    with_ = {"set": _cells(set), "where": where, "no_check": not check, "dry_run": dry_run}
+    with_ = {"set": _cells(set), "where": _text(where), "no_check": not check, "dry_run": dry_run}
     return _change("update", table, with_)["rows"]
 
 
 def _cells(values: dict | None) -> dict | None:
     """Values as texts; None stays None: null."""
-    return None if values is None else {k: None if v is None else _cell(v) for k, v in values.items()}
+    return None if values is None else {k: _cell(v) for k, v in values.items()}
 
 
-def _cell(v: Any) -> str:
+def _cell(v: Any) -> str | None:
+    v = v.as_py() if isinstance(v, pa.Scalar) else v
+    if v is None or type(v).__name__ in ("NAType", "NaTType"):  # pandas' words for null
+        return None
+    if isinstance(v, (bytes, bytearray, memoryview, list, tuple, set, dict)):
+        raise Invalid(f"expected a number, a text, a moment or None, found {type(v).__name__}")
+    if isinstance(v, str) and not v.isprintable():
+        try:
+            v.encode()
+        except UnicodeEncodeError:
+            raise Invalid(f"expected a text that UTF-8 has, found {v!r}") from None
     if isinstance(v, bool):
         return "true" if v else "false"
     return v.isoformat(sep=" ") if hasattr(v, "hour") and hasattr(v, "year") else str(v)
@@ -200,7 +211,7 @@ def compact(table: Path, mode: str = "minor", segments: list[str] | None = None,
     """
     if segments is None and mode not in ("minor", "major"):
         raise Invalid(f"compact: expected minor or major, found {mode!r}")
-    with_ = {"segments": segments} if segments is not None else {mode: True}
+    with_ = {"segments": segments, "major": segments is None and mode == "major"}
     return _change("compact", table, {**with_, "dry_run": dry_run}) or []
 
 

@@ -7,6 +7,7 @@ import duckdb
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pytest
 import stoa
 from hypothesis import HealthCheck, given, settings, strategies as st
@@ -158,3 +159,42 @@ def test_recover_writes_what_is_whole():
     whole = stoa.open("try/key.cfile").to_table()
     want = pa.concat_tables([whole.slice(0, 128), whole.slice(256)])
     assert rows(stoa.open("saved.parquet").to_table()) == rows(want) and r["rows"] == 272
+
+
+def test_a_minor_compaction():
+    """It is the preset, and merges as soon as there are as many loads as the store's levels say (4 of them)."""
+    stoa.create("c#d.t", pa.schema([("n", pa.int64())]))
+    assert stoa.compact("c#d.t") == []
+    for n in range(4):
+        stoa.load("c#d.t", {"n": [n]})
+    assert len(stoa.compact("c#d.t", dry_run=True)) == 1
+    assert len(stoa.compact("c#d.t")) == 1
+    assert sorted(stoa.open("c#d.t").to_table()["n"].to_pylist()) == [0, 1, 2, 3]
+    assert stoa.compact("c#d.t") == []
+
+
+def test_values_that_are_set():
+    """Every word for null is null, and what has no text that would be the value is refused: nothing changes."""
+    stoa.create("c#d.t", pa.schema([("n", pa.int64()), ("s", pa.string())]))
+    stoa.load("c#d.t", {"n": [1], "s": ["was"]})
+    now = lambda: stoa.open("c#d.t").to_table()["s"].to_pylist()
+    for v in (b"x", ["x"], ("x",), {"x": 1}, "\ud800"):
+        with pytest.raises(stoa.Invalid, match="expected a"):
+            stoa.update("c#d.t", {"s": v}, "n = 1")
+    assert now() == ["was"]
+    for v, want in [(pa.scalar("x"), "x"), (None, None), ("y", "y"), (pa.scalar(None, pa.string()), None), ("", ""),
+                    (pd.NA, None), ("None", "None"), (pd.NaT, None)]:
+        assert stoa.update("c#d.t", {"s": v}, "n = 1") == 1
+        assert now() == [want]
+    for do in (lambda w: stoa.delete("c#d.t", w), lambda w: stoa.update("c#d.t", {"s": "z"}, w)):
+        with pytest.raises(stoa.Invalid, match="expected a text"):
+            do(ds.field("n") == 1)
+
+
+def test_a_name_is_not_a_list_of_letters():
+    stoa.write(pa.table({"a": [1], "b": [2], "ab": [3]}), "ab.parquet")
+    for do in (lambda: stoa.convert("ab.parquet", "o.parquet", columns="ab"),
+               lambda: stoa.explain("ab.parquet", columns="ab"), lambda: stoa.diff("ab.parquet", "ab.parquet", on="ab")):
+        with pytest.raises(stoa.Invalid, match="a list of names"):
+            do()
+    assert not os.path.exists("o.parquet")
