@@ -25,7 +25,7 @@ type table struct {
 	// sc with the types to which the files' values are decoded
 	stored *arrow.Schema
 	rows   int64 // -1: not known
-	// recovered set: the number of rows in its setFile if the files confirm it, else nil
+	// the number of rows that a recovered set's setFile, or a recovered file's last block, confirms; nil: none is confirmed
 	declared *int64
 	bytes    int64
 	meta     []format.KeyValue
@@ -42,7 +42,8 @@ type tableFile struct {
 func (t *table) Schema() *arrow.Schema   { return t.sc }
 func (t *table) Meta() []format.KeyValue { return t.meta }
 
-// Declared is the number of rows of a recovered set according to its setFile; -1 if unknown.
+// Declared is the number of rows of a recovered set according to its setFile, or of a recovered file according to its
+// last block; -1 if unknown.
 func (t *table) Declared() int64 {
 	if t.declared == nil {
 		return -1
@@ -126,8 +127,11 @@ func openColumn(ctx context.Context, tg format.Target, f *columnfile.File, o col
 	t.sc = arrow.NewSchema([]arrow.Field{f.Field(o)}, nil)
 	t.stored = t.sc
 	t.files[0].place = place{path: []int{0}, typ: t.sc.Field(0).Type}
-	if f.Endless {
+	switch {
+	case f.Endless:
 		t.rows = -1
+	case f.Stated:
+		t.declared = &f.Footer.NumValues
 	}
 	t.meta = f.Facts()
 	t.stamp = stampOf(ctx, tg)

@@ -37,23 +37,7 @@ func (f *File) otherEnd(e DataBlock) error {
 // EndByBlocks returns the last block, with the number of rows that the block itself states. The error is Corrupt if the
 // block is damaged or contradicts the index.
 func (f *File) EndByBlocks(ctx context.Context) (b DataBlock, err error) {
-	var w *Walker
-	switch {
-	case f.Footer.PosIdx != nil:
-		w = f.Positions()
-	case f.Footer.ValIdx != nil:
-		w = f.Values()
-	default:
-		return b, fault.Corruptf(f.FootSpan(), "footer.num_values", "%d, and no index", f.Footer.NumValues)
-	}
-	e, err := w.last(ctx)
-	if err == nil {
-		err = w.Block(e)
-	}
-	if err != nil {
-		return b, err
-	}
-	stored, err := f.readBlock(ctx, e.Ptr, w.Path())
+	w, e, stored, err := f.lastBlock(ctx)
 	if err != nil {
 		return b, err
 	}
@@ -77,6 +61,40 @@ func (f *File) EndByBlocks(ctx context.Context) (b DataBlock, err error) {
 		}
 	}
 	return DataBlock{Ptr: e.Ptr, First: first, Rows: int64(lay.Rows)}, nil
+}
+
+// lastBlock reads the last block that an index names; the index at its entry is returned, too.
+func (f *File) lastBlock(ctx context.Context) (w *Walker, e block.IndexEntry, stored block.Block, err error) {
+	switch {
+	case f.Footer.PosIdx != nil:
+		w = f.Positions()
+	case f.Footer.ValIdx != nil:
+		w = f.Values()
+	default:
+		return nil, e, stored, fault.Corruptf(f.FootSpan(), "footer.num_values", "%d, and no index", f.Footer.NumValues)
+	}
+	if e, err = w.last(ctx); err == nil {
+		err = w.Block(e)
+	}
+	if err != nil {
+		return w, e, stored, err
+	}
+	stored, err = f.readBlock(ctx, e.Ptr, w.Path())
+	return w, e, stored, err
+}
+
+// statedEnd reports whether the header of the last block, whose values may be damaged, states the row at which the
+// index has it, and so many rows that they end at the footer's number of values. One damaged place cannot make the
+// others agree with it, so the number is known although the block cannot be read.
+func (f *File) statedEnd(ctx context.Context) bool {
+	_, e, stored, err := f.lastBlock(ctx)
+	if err != nil {
+		return false
+	}
+	lay := block.ParseDataBlock(stored.Cursor(""), &f.Footer)
+	first := int64(lay.Values.Ordinal)
+	return lay.Rows > 0 && first+int64(lay.Rows) == f.Footer.NumValues &&
+		(f.Footer.PosIdx == nil || bytes.Equal(e.Key, block.PositionKey(first)))
 }
 
 // last moves to the last leaf entry and returns it.
@@ -103,12 +121,15 @@ func (w *Walker) last(ctx context.Context) (e block.IndexEntry, err error) {
 // It returns the error in the footer, and the rows that are uncertain. No row is uncertain if blocks have checksums
 // (checked) or if the block ends at declared, a number known from elsewhere (-1: unknown). Otherwise the number of rows
 // in the block may itself be the damaged one if the footer's number needs a bitmap of the same size; the smaller of the
-// two numbers is then used. If the last block is damaged as well and no checksum proves the footer, the number is
-// unknown: see Endless.
+// two numbers is then used. If the last block is damaged as well, and neither a checksum nor the block's own header
+// (statedEnd) proves the footer's number, the number is unknown: see Endless.
 func (f *File) MendRows(ctx context.Context, checked bool, declared int64) (uncertain vec.Range, err error) {
 	b, err := f.EndByBlocks(ctx)
 	end, n := b.First+b.Rows, f.Footer.NumValues
 	switch {
+	case IsDamage(err) && !f.footProven() && f.statedEnd(ctx):
+		f.Stated = true
+		return uncertain, nil
 	case IsDamage(err) && !f.footProven():
 		f.Endless = true
 		return uncertain, err

@@ -26,6 +26,7 @@ type File struct {
 	Limits   format.Limits
 	NoVerify bool // checksums are not verified
 	Endless  bool // recovery: the row at which the last block ends is unknown
+	Stated   bool // recovery: the last block is damaged, but its header confirms the footer's number of values
 	nodes    nodes
 	taken    *budget.Memory // by opening it
 }
