@@ -120,8 +120,9 @@ func (n *node) coded(out []uint64, a *array.Dictionary, from, side int) {
 	if m.dict != values.Data() {
 		if values.Len() > 16*len(out)+1024 {
 			for i := range out {
-				if out[i] = nullHash; a.IsValid(from + i) {
-					n.hash(out[i:i+1], values, a.GetValueIndex(from+i), side)
+				out[i] = nullHash
+				if k := a.GetValueIndex(from + i); a.IsValid(from+i) && k >= 0 && k < values.Len() {
+					n.hash(out[i:i+1], values, k, side)
 				}
 			}
 			return
@@ -130,8 +131,13 @@ func (n *node) coded(out []uint64, a *array.Dictionary, from, side int) {
 		n.hash(m.words, values, 0, side)
 	}
 	for i := range out {
-		if out[i] = nullHash; a.IsValid(from + i) {
-			out[i] = m.words[a.GetValueIndex(from+i)]
+		out[i] = nullHash
+		if a.IsNull(from + i) {
+			continue
+		}
+		// a code under a null struct may point at nothing; what is hashed there is of no account
+		if k := a.GetValueIndex(from + i); k >= 0 && k < len(m.words) {
+			out[i] = m.words[k]
 		}
 	}
 }
