@@ -13,9 +13,9 @@ import (
 	"stoa/store"
 )
 
-// TestStatedEnd: where a byte behind the headers of the last block is damaged, in files without checksums, the rows that
-// are read and those that are reported as lost are all rows of the file, under both policies: the block's header, the
-// index and the footer agree on where it ends.
+// TestStatedEnd: where a byte behind the headers of the last block is damaged, in files without checksums, the rows
+// that are read and those that are reported as lost are all rows of the file, under both policies: the block's header,
+// the index and the footer agree on where it ends.
 func TestStatedEnd(t *testing.T) {
 	tried, lost := 0, 0
 	forGoldenFiles(t, func(t *testing.T, _ block, whole []byte, l *kudugen.Layout, x expected) {
@@ -39,8 +39,9 @@ func TestStatedEnd(t *testing.T) {
 					lost++
 				}
 				if want := int64(len(x.cells)); rows+told != want || some {
-					t.Errorf("byte %d of the last block [%d+%d], policy %v: %d rows are read and %d reported as lost, want %d "+
-						"together; more may be lost: %v", at-last.Off, last.Off, last.Len, damaged, rows, told, want, some)
+					t.Errorf("byte %d of the last block [%d+%d], policy %v: %d rows are read and %d reported as lost, "+
+						"want %d together; more may be lost: %v", at-last.Off, last.Off, last.Len, damaged, rows, told,
+						want, some)
 				}
 			}
 		}

@@ -25,7 +25,7 @@ type table struct {
 	// sc with the types to which the files' values are decoded
 	stored *arrow.Schema
 	rows   int64 // -1: not known
-	// the number of rows that a recovered set's setFile, or a recovered file's last block, confirms; nil: none is confirmed
+	// the number of rows that a recovered set's setFile, or a recovered file's last block, confirms; nil: none does
 	declared *int64
 	bytes    int64
 	meta     []format.KeyValue
