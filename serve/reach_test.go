@@ -111,8 +111,7 @@ func fine(t *testing.T, path, body string) bool {
 func TestLinksOut(t *testing.T) {
 	dir, outside := harmed(t)
 	s := newServer(t, nil, dir)
-	var doc struct{ Files []struct{ Name string } }
-	doc = answer[struct{ Files []struct{ Name string } }](t, s, api("files", "name", dir))
+	doc := answer[struct{ Files []struct{ Name string } }](t, s, api("files", "name", dir))
 	var names []string
 	for _, f := range doc.Files {
 		names = append(names, strings.TrimPrefix(f.Name, dir+"/"))
