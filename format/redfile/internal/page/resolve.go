@@ -21,8 +21,8 @@ import (
 // is returned, and their totals are compared with the chunk's.
 
 // resolvePages finds the pages of a chunk that has no index page. If their numbers of values do not add up to the
-// chunk's, and exactly one page contradicts its header, then that page is the damaged one, and has the values that the
-// others leave over; otherwise the rows of every page are in doubt, and the chunk is lost.
+// chunk's, and exactly one page contradicts its header and has the values that the others leave over, then its header
+// is the damaged one; otherwise the rows of every page are in doubt, and the chunk is lost.
 func (t *Table) resolvePages(ctx context.Context) error {
 	if t.Meta.Values == 0 && t.Meta.Stored == 0 && t.rows == 0 { // no pages: its offset may be that of another chunk
 		t.err = io.EOF
@@ -50,11 +50,11 @@ func (t *Table) resolvePages(ctx context.Context) error {
 	odd = fault.Corruptf(t.At.Sub(begin, min(max(t.next-begin, 0), t.At.Len-begin)),
 		layout.ChunkPath(t.Group, t.Col)+".num_values", "expected %d values, the page headers have %d", t.Meta.Values,
 		t.values)
-	wrong, err := t.contradictory(ctx)
+	wrong, err := t.contradictory(ctx, t.Meta.Values-t.values)
 	if err != nil {
 		return err
 	}
-	if wrong < 0 || t.Pages[wrong].Values+t.Meta.Values-t.values < 0 {
+	if wrong < 0 {
 		t.Pages, t.err = nil, odd
 		return nil
 	}
@@ -236,37 +236,50 @@ func (t *Table) dataPageNext(ctx context.Context, end int64) bool {
 	return err == nil && h.Kind == layout.DataPage && t.next+head+int64(h.Stored) <= end
 }
 
-// contradictory returns the index of the only page that cannot be decoded as its header states; -1 if there is no such
-// page or more than one.
-func (t *Table) contradictory(ctx context.Context) (found int, err error) {
+// contradictory returns the index of the only page that cannot be decoded as its header states, provided that it can
+// with left more values; -1 if there is no such page, or more than one. A page whose own bytes are damaged can be
+// decoded with neither number, and then the wrong header may be that of another page.
+func (t *Table) contradictory(ctx context.Context, left int64) (found int, err error) {
 	found = -1
-	c := chunk{t: t}
-	var arena vec.Arena
 	for i := range t.Pages {
-		p := &t.Pages[i]
-		if p.Size > t.File.Limits.Page {
-			return -1, nil
-		}
-		arena.Reset()
-		b := make([]byte, p.Size)
-		if err := format.ReadFull(ctx, t.Src, t.At.Sub(p.Off, p.Size), "page", b); err != nil {
+		ok, err := t.decodes(ctx, i, 0)
+		if err != nil || !ok && found >= 0 {
 			return -1, err
 		}
-		dst, err := vec.New(t.Leaf.Column.Type, memory.DefaultAllocator)
-		if err != nil {
-			return -1, err
-		}
-		n := min(MaxSub, p.Values)
-		err = c.Decode(&format.Task{Page: format.Page{Ordinal: i, Spans: []fault.Span{t.At.Sub(p.Off, p.Size)},
-			Own: p}, N: n, Bytes: [][]byte{b}, Scratch: &arena, Limits: t.File.Limits}, dst)
-		dst.Release()
-		switch {
-		case err == nil:
-		case found >= 0:
-			return -1, nil
-		default:
+		if !ok {
 			found = i
 		}
 	}
+	if found < 0 || t.Pages[found].Values+left < 0 {
+		return -1, ctx.Err()
+	}
+	if ok, err := t.decodes(ctx, found, left); err != nil || !ok {
+		return -1, err
+	}
 	return found, ctx.Err()
+}
+
+// decodes reports whether page i can be decoded with more values than its header states.
+func (t *Table) decodes(ctx context.Context, i int, more int64) (bool, error) {
+	p := t.Pages[i]
+	p.Values += more
+	if p.Size > t.File.Limits.Page {
+		return false, nil
+	}
+	at := t.At.Sub(p.Off, p.Size)
+	b := make([]byte, p.Size)
+	if err := format.ReadFull(ctx, t.Src, at, "page", b); err != nil {
+		return false, err
+	}
+	dst, err := vec.New(t.Leaf.Column.Type, memory.DefaultAllocator)
+	if err != nil {
+		return false, err
+	}
+	defer dst.Release()
+	var arena vec.Arena
+	c := chunk{t: t}
+	own := format.Page{Ordinal: i, Spans: []fault.Span{at}, Own: &p}
+	err = c.Decode(&format.Task{Page: own, N: min(MaxSub, p.Values), Bytes: [][]byte{b}, Scratch: &arena,
+		Limits: t.File.Limits}, dst)
+	return err == nil, nil
 }
