@@ -38,6 +38,7 @@ type Page struct {
 	raw       int64 // bytes after decompression; 0 if unknown
 	Bounds    *pred.Bounds
 	Lost      error // why it cannot be read; nil if no reason is known
+	recount   bool  // Values is tried in place of the number in the page's header
 }
 
 // Table holds the data pages of a chunk that were found so far. All readers of the chunk share it.
@@ -323,6 +324,9 @@ func (d *decoding) open(b []byte, at fault.Span, p *Page) error {
 		n = c.Pos()
 	}
 	h := &d.h
+	if p.recount {
+		h.Values = int32(p.Values)
+	}
 	stored := b[n:]
 	head := at.Sub(0, int64(n))
 	d.at = at.Sub(int64(n), int64(len(stored)))

@@ -262,7 +262,7 @@ func (t *Table) contradictory(ctx context.Context, left int64) (found int, err e
 // decodes reports whether page i can be decoded with more values than its header states.
 func (t *Table) decodes(ctx context.Context, i int, more int64) (bool, error) {
 	p := t.Pages[i]
-	p.Values += more
+	p.Values, p.recount = p.Values+more, more != 0
 	if p.Size > t.File.Limits.Page {
 		return false, nil
 	}
