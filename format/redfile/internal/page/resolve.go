@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -250,8 +251,8 @@ func (t *Table) contradictory(ctx context.Context, left int64) (found int, err e
 			found = i
 		}
 	}
-	if found < 0 || t.Pages[found].Values+left < 0 {
-		return -1, ctx.Err()
+	if found < 0 || left < -t.Pages[found].Values || left > math.MaxInt32-t.Pages[found].Values {
+		return -1, ctx.Err() // no header can have that number
 	}
 	if ok, err := t.decodes(ctx, found, left); err != nil || !ok {
 		return -1, err
