@@ -35,8 +35,8 @@ type server struct {
 const instructions = `stoa reads the columnar files of Apache Kudu, CarbonData, Parquet, RedFile and Trevni, of Arrow,
 CSV and JSON, and of lakes. Begin with ls, which lists the tables of a place. A table is named as ls names it: PATH or
 PATH#TABLE. Answers are JSON. Where all went well that is all; else a second text begins with the status: 3 means that
-damage was met, and says what is missing; with 1 or 2 the call failed, and it says why. verify finds damage; explain
-says what a predicate would read. Nothing is written.`
+damage was met, and says what is missing (of diff: that the tables differ); with 1 or 2 the call failed, and it says
+why. verify finds damage; explain says what a predicate would read. Nothing is written.`
 
 func newServer(tree *serve.Tree, run runner) *sdk.Server {
 	s := &server{tree, run, make(chan struct{}, maxCalls)}
@@ -55,7 +55,7 @@ type (
 	}
 	rowsArgs struct {
 		tableArgs
-		Columns []string `json:"columns,omitempty" jsonschema:"columns to read, all if left out; fields are a.b"`
+		Columns []string `json:"columns,omitempty" jsonschema:"all if left out; a.b is a field, \"a,b\" one name"`
 		Where   string   `json:"where,omitempty" jsonschema:"such as: price > 3 and day >= date '2024-02-29'"`
 		Rows    int      `json:"rows,omitempty" jsonschema:"how many rows at most, 10 if left out, up to 1000"`
 	}
