@@ -420,6 +420,19 @@ func (f *File) structures(group, col int) []int64 {
 	return f.starts[name]
 }
 
+// Describes reports whether m has the path and the first page of a chunk in the object name.
+func (f *File) Describes(m *layout.ColumnMeta, name string) bool {
+	for g := range f.Footer.Groups {
+		for k := range f.Footer.Groups[g].Columns {
+			c := &f.Footer.Groups[g].Columns[k]
+			if c.File == name && c.Meta != nil && c.Meta.Data == m.Data && slices.Equal(c.Meta.Path, m.Path) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // ValuesAt returns the number of values of the chunk whose pages begin at off in the object of the given chunk; 0 if
 // there is none.
 func (f *File) ValuesAt(off int64, group, col int) int64 {

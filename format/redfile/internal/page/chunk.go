@@ -81,12 +81,10 @@ func NewTable(ctx context.Context, f *container.File, l *schema.Leaf, group, col
 	if m.Index >= 0 && !f.Opts.NoIndex {
 		t.useIndex(ctx) // otherwise the headers are walked
 	}
-	if !t.Indexed {
-		if err := t.resolvePages(ctx); err != nil {
-			return nil, err
-		}
+	if t.Indexed {
+		return t, t.checkPlace(ctx, t.next, t.At.Len)
 	}
-	return t, nil
+	return t, t.resolvePages(ctx)
 }
 
 // Unindexed returns a Table of the same chunk without any pages. They will be found by their headers, the first of

@@ -46,7 +46,10 @@ func (t *Table) resolvePages(ctx context.Context) error {
 		t.dropBehindOther()
 		return t.doubtPages(ctx, begin)
 	case t.values == t.Meta.Values:
-		return t.checkEnd(ctx, end)
+		if err := t.checkEnd(ctx, end); err != nil || t.err != io.EOF {
+			return err
+		}
+		return t.checkPlace(ctx, begin, end)
 	}
 	odd = fault.Corruptf(t.At.Sub(begin, min(max(t.next-begin, 0), t.At.Len-begin)),
 		layout.ChunkPath(t.Group, t.Col)+".num_values", "expected %d values, the page headers have %d", t.Meta.Values,
@@ -174,21 +177,11 @@ func isDamage(err error) bool {
 // checkEnd gives up a chunk with unchecksummed pages unless these end where the next structure begins. If they do not,
 // bytes were inserted or removed, perhaps in one of the pages, which nothing else would detect.
 func (t *Table) checkEnd(ctx context.Context, end int64) error {
-	f, next := t.File, t.next
+	f := t.File
 	if !t.noChecksum || f.NoVerify || f.FromParts || f.Lost != nil {
 		return nil
 	}
-	for next < end { // skip sync blocks
-		h, head, err := layout.PageAt(ctx, t.Src, t.At.Sub(next, end-next), "")
-		if err != nil && !isDamage(err) {
-			return err
-		}
-		if err != nil || h.Kind == layout.DataPage {
-			break
-		}
-		next += head + int64(h.Stored)
-	}
-	begins, err := next == end, error(nil)
+	begins, err := t.reaches(ctx, end)
 	if begins && end < t.At.Len {
 		begins, err = t.structureAt(ctx, end)
 	}
@@ -198,6 +191,22 @@ func (t *Table) checkEnd(ctx context.Context, end int64) error {
 				"values are in doubt", end)
 	}
 	return err
+}
+
+// reaches reports whether nothing but sync blocks lies between the chunk's last page and end.
+func (t *Table) reaches(ctx context.Context, end int64) (bool, error) {
+	next := t.next
+	for next < end {
+		h, head, err := layout.PageAt(ctx, t.Src, t.At.Sub(next, end-next), "")
+		if err != nil && !isDamage(err) {
+			return false, err
+		}
+		if err != nil || h.Kind == layout.DataPage {
+			break
+		}
+		next += head + int64(h.Stored)
+	}
+	return next == end, nil
 }
 
 // structureAt reports whether the structure that the metadata locates at off begins there: a page or a column's
