@@ -9,77 +9,118 @@ import (
 	"stoa/format/redfile/internal/layout"
 )
 
-// checkPlace gives up a chunk whose pages may be those of another one. Pages do not name their column, and a checksum
-// covers them wherever they lie: if bytes were inserted or removed, whole pages of another column may be where the
-// metadata has this one's. The copy of the chunk's metadata after its pages decides. Without it, the pages must
-// extend from one structure to the next.
+// Pages do not name their column, and a checksum covers them wherever they lie. If bytes were inserted or removed, whole
+// pages of another column, or later pages of the same one, may be where the metadata has the chunk's first. What names a
+// chunk is the copy of its metadata after its pages: where such a copy is found at its offset, nothing before it has
+// moved.
+
+// checkPlace gives up a chunk whose pages may be those of another one, though they add up.
 func (t *Table) checkPlace(ctx context.Context, begin, end int64) error {
 	f := t.File
 	if f.NoVerify || f.FromParts || f.Lost != nil || t.Meta.Values == 0 {
 		return nil
 	}
-	whose, err := t.ownerAfter(ctx)
-	if err != nil || whose == ownChunk {
+	placed, err := t.placed(ctx, begin)
+	if err != nil || placed == yes {
 		return err
 	}
-	reason := "the metadata after them is that of another chunk"
-	if whose == unknownChunk {
-		follows, err := t.followsStructure(ctx, begin)
-		if err != nil {
+	if placed == unknown {
+		spans, err := t.spansStructures(ctx, begin, end)
+		if err != nil || spans {
 			return err
 		}
-		reaches := t.Indexed
-		if !reaches {
-			if reaches, err = t.reaches(ctx, end); err != nil {
-				return err
-			}
-		}
-		if follows && reaches {
-			return nil
-		}
-		if reaches && f.Footer.Groups[t.Group].Columns[t.Col].Offset <= t.Meta.Data { // no copy was written
-			begins := end == t.At.Len
-			if !begins {
-				begins, err = t.structureAt(ctx, end)
-			}
-			if err != nil || begins {
-				return err
-			}
-		}
-		reason = "no structure ends where they begin, and the metadata of the chunk is not after them"
 	}
 	t.Pages, t.Indexed, t.err = nil, false, fault.Corruptf(t.At.Sub(begin, 0), layout.ChunkPath(t.Group, t.Col),
-		"its pages may be those of another column: %s", reason)
+		"its pages may be those of another column or row group: the metadata after them is not that of this chunk")
 	return nil
 }
 
-type owner int
+// spansStructures reports whether the chunk's pages extend from where a structure ends to where the next one begins.
+func (t *Table) spansStructures(ctx context.Context, begin, end int64) (bool, error) {
+	if ok, err := t.followsStructure(ctx, begin); err != nil || !ok && t.copies() {
+		return false, err
+	} else if t.Indexed {
+		return ok, nil
+	}
+	ok, err := t.reaches(ctx, end)
+	if !ok || t.copies() || end == t.At.Len {
+		return ok, err
+	}
+	return t.structureAt(ctx, end)
+}
+
+type answer int
 
 const (
-	unknownChunk owner = iota
-	ownChunk
-	otherChunk
+	unknown answer = iota
+	yes
+	no
 )
 
-// ownerAfter reports to which chunk the column metadata belongs that lies where this chunk's should be.
-func (t *Table) ownerAfter(ctx context.Context) (owner, error) {
-	c := &t.File.Footer.Groups[t.Group].Columns[t.Col]
-	if c.Meta == nil {
-		return ownChunk, nil // t.Meta was read there
+// placed reports whether the pages at begin are where they were written.
+func (t *Table) placed(ctx context.Context, begin int64) (answer, error) {
+	f := t.File
+	if f.Footer.Groups[t.Group].Columns[t.Col].Meta == nil {
+		return t.endsAtMeta(begin), nil
 	}
-	if c.Offset <= c.Meta.Data || c.Offset >= t.At.Len {
-		return unknownChunk, nil
+	if !t.copies() {
+		return unknown, nil
+	}
+	for g := t.Group; g < len(f.Footer.Groups); g++ {
+		for k := range f.Footer.Groups[g].Columns {
+			if g == t.Group && k < t.Col {
+				continue
+			}
+			found, err := t.copyOf(ctx, g, k)
+			if err != nil || found == yes {
+				return found, err
+			}
+			if found == no && g == t.Group && k == t.Col {
+				return no, nil
+			}
+		}
+	}
+	return unknown, nil
+}
+
+// endsAtMeta reports whether the chunk's own index or metadata is the next structure after its pages. Generation A has
+// no other copy of the metadata, so the place of the pages is known from one that may itself have moved.
+func (t *Table) endsAtMeta(begin int64) answer {
+	end := begin
+	if n := len(t.Pages); n > 0 {
+		end = t.Pages[n-1].Off + t.Pages[n-1].Size
+	}
+	next := t.File.StructureAfter(t.At, end-1, t.Group, t.Col)
+	if next == t.Meta.Index || next == t.File.Footer.Groups[t.Group].Columns[t.Col].Offset {
+		return yes
+	}
+	return no
+}
+
+// copies reports whether the chunk's metadata was written after its pages as well: redelm did not.
+func (t *Table) copies() bool {
+	c := &t.File.Footer.Groups[t.Group].Columns[t.Col]
+	return c.Meta != nil && c.Offset > c.Meta.Data && c.Offset < t.At.Len
+}
+
+// copyOf reports whether the copy of the metadata of a chunk is at its offset (yes), or that of another chunk is (no).
+func (t *Table) copyOf(ctx context.Context, group, col int) (answer, error) {
+	c := &t.File.Footer.Groups[group].Columns[col]
+	own := &t.File.Footer.Groups[t.Group].Columns[t.Col]
+	if c.Meta == nil || c.File != own.File || c.Offset <= c.Meta.Data || c.Offset >= t.At.Len ||
+		c.Meta.Data < own.Meta.Data {
+		return unknown, nil
 	}
 	m, _, err := container.ReadColumnMeta(ctx, t.Src, t.At.Sub(c.Offset, t.At.Len-c.Offset), t.File.Limits.Metadata, "")
 	switch {
 	case err != nil && !isDamage(err):
-		return unknownChunk, err
+		return unknown, err
 	case err != nil:
-		return unknownChunk, nil
+		return unknown, nil
 	case m.Data == c.Meta.Data && slices.Equal(m.Path, c.Meta.Path):
-		return ownChunk, nil
+		return yes, nil
 	case t.File.Describes(m, c.File):
-		return otherChunk, nil
+		return no, nil
 	}
-	return unknownChunk, nil
+	return unknown, nil
 }

@@ -87,19 +87,24 @@ func (t *Table) dropBehindOther() {
 }
 
 // doubtPages decides which of the pages found, starting at begin, can be used if the pages after them cannot be found:
-// none if the chunk does not begin where another structure ends, and, without checksums, not the last page.
+// none if they may have moved, and, without checksums, not the last page.
 func (t *Table) doubtPages(ctx context.Context, begin int64) error {
 	n := len(t.Pages)
 	if n == 0 {
 		return nil
 	}
-	follows, err := t.followsStructure(ctx, begin)
+	placed, err := t.placed(ctx, begin)
+	if err == nil && placed == unknown && !t.copies() {
+		if follows, e := t.followsStructure(ctx, begin); follows || e != nil {
+			placed, err = yes, e
+		}
+	}
 	switch {
 	case err != nil:
 		return err
-	case !follows:
+	case placed != yes && !t.File.NoVerify:
 		t.Pages, t.values, t.err = nil, 0, fault.Corruptf(t.At.Sub(begin, 0), layout.ChunkPath(t.Group, t.Col),
-			"no structure ends here, where the chunk should begin, and its pages have %d of %d values: their rows are "+
+			"its pages have %d of %d values, and nothing shows that they are where they were written: their rows are "+
 				"not known", t.values, t.Meta.Values)
 	case t.noChecksum && !t.File.NoVerify:
 		p := &t.Pages[n-1]
