@@ -47,6 +47,26 @@ func TestTwoDamagesInAChunk(t *testing.T) {
 	}
 }
 
+// TestTwoNumbersOfRows: a bit of the number of values in the first page's header is flipped, and an inserted byte moves
+// the chunks after it, so that recovery finds them by their structure. The number of rows is the one that the metadata
+// of the file and of the chunk agree on.
+func TestTwoNumbersOfRows(t *testing.T) {
+	const rows = 236
+	whole := writeSample(t, rows, map[string]string{"crc": "false", "index": "false", "sync": "0",
+		"compression": "none"})
+	for k := range 8 {
+		for _, at := range counts(t, whole)[:3] {
+			for _, insert := range []int{int(at) + 700, len(whole) / 2} {
+				b := slices.Insert(slices.Clone(whole), insert, 0x5a)
+				b[at] ^= 1 << k
+				if got, _ := rowTexts(t, b, "id"); len(got) != rows {
+					t.Errorf("bit %d of byte %d, a byte at %d: %d rows of %d", k, at, insert, len(got), rows)
+				}
+			}
+		}
+	}
+}
+
 // rowTexts reads a column of a file whose row groups have 100 rows, and the rows of it that are reported as lost.
 func rowTexts(t *testing.T, file []byte, column string) (rows []string, lost map[int]bool) {
 	t.Helper()

@@ -165,9 +165,13 @@ func (b *groupBuilder) reportGap(c foundChunk, excess int64) {
 }
 
 // recount replaces num_values of columns by the sum over the headers of their pages, if the other columns agree with
-// that sum or there are no others. num_values determines the rows of a row group, and no checksum covers it.
+// that sum or there are no others. num_values determines the rows of a row group, and no checksum covers it. The metadata
+// of the file, although its offsets are of no use, votes once for each number of rows of its row groups.
 func (r *recoverer) recount(g *layout.RowGroup) {
 	votes := map[int64]int{}
+	for i := range r.f.Footer.Groups {
+		votes[r.f.Footer.Groups[i].Rows] = 1
+	}
 	for _, c := range g.Columns {
 		if c.Meta == nil || r.repeats(c.Meta) {
 			continue
