@@ -12,6 +12,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"stoa"
+	"stoa/cmd/stoa/verbs"
+	"stoa/fault"
 	"stoa/pred"
 	"stoa/sql/duck"
 	"stoa/sql/engine"
@@ -170,6 +172,119 @@ func (s *Session) filterOver(ref *reference, filter *planNode) *pred.Expr {
 	return pred.And(all...)
 }
 
+// explaining is a statement that explains another.
+type explaining struct {
+	query string
+	form  string // of the plan: "text", "json", …
+}
+
+// explains is what a statement explains; nil: it explains nothing.
+func explains(text string, t []token) *explaining {
+	if len(t) < 2 || !t[0].is("explain") {
+		return nil
+	}
+	x := &explaining{form: "text"}
+	at := 1
+	if t[1].is("(") {
+		for at < len(t) && !t[at].is(")") {
+			if at++; at+1 < len(t) && t[at].is("format") {
+				x.form = strings.ToLower(t[at+1].word)
+			}
+		}
+		at++
+	}
+	if at < len(t) && t[at].is("analyze") {
+		at++
+	}
+	if at >= len(t) {
+		return nil
+	}
+	x.query = text[t[at].from:]
+	return x
+}
+
+// explain shows DuckDB's plan, and what is read of each table: after a plan that is text, or in one that is JSON.
+func (s *Session) explain(ctx context.Context, text, form string) error {
+	r, done, err := s.run(ctx, text)
+	if err != nil {
+		return err
+	}
+	defer done()
+	plan, err := planText(r)
+	if err != nil {
+		return s.reason(err)
+	}
+	plan = strings.TrimRight(plan, "\n") + "\n"
+	switch form {
+	case "text":
+		tables, err := s.explained(ctx)
+		if err != nil {
+			return err
+		}
+		plan += tables
+	case "json":
+		if plan, err = s.explainedIn(ctx, plan); err != nil {
+			return err
+		}
+	}
+	return s.text(ctx, plan)
+}
+
+// explainedIn adds to the plan, for each table, what is read of it and what is skipped, as the member stoa of its scan.
+func (s *Session) explainedIn(ctx context.Context, plan string) (string, error) {
+	d := json.NewDecoder(strings.NewReader(plan))
+	d.UseNumber()
+	var doc any
+	if err := d.Decode(&doc); err != nil {
+		return "", fault.Bugf("DuckDB's plan is no JSON: %v", err)
+	}
+	if err := s.addTo(ctx, doc); err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "    ")
+	err := e.Encode(doc)
+	return b.String(), err
+}
+
+func (s *Session) addTo(ctx context.Context, doc any) error {
+	switch doc := doc.(type) {
+	case []any:
+		for _, one := range doc {
+			if err := s.addTo(ctx, one); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		if err := s.addTo(ctx, doc["children"]); err != nil {
+			return err
+		}
+		extra, _ := doc["extra_info"].(map[string]any)
+		name, _ := extra["Function"].(string)
+		i, ok := scanNumber(name)
+		ref := s.references[i]
+		if !ok || ref == nil || ref.planned != 1 {
+			return nil
+		}
+		e, err := ref.explanation(ctx)
+		if err != nil {
+			return err
+		}
+		doc["stoa"] = map[string]any{"table": ref.ask.Address, "columns": ref.read(), "scan": verbs.ExplanationDoc(e)}
+	}
+	return nil
+}
+
+// read are the columns that are read, by their names in DuckDB.
+func (ref *reference) read() []string {
+	if ref.empty || ref.columns == nil {
+		return []string{}
+	}
+	return ref.columns
+}
+
 // Explained describes what of each table of the last statement is read, and what is skipped.
 func (s *Session) explained(ctx context.Context) (string, error) {
 	var b strings.Builder
@@ -195,16 +310,7 @@ func (s *Session) explained(ctx context.Context) (string, error) {
 }
 
 func levels(ctx context.Context, b *strings.Builder, ref *reference) error {
-	spec := stoa.ScanSpec{Columns: []string{}, Filter: pred.And(ref.source.Where, ref.where)}
-	fields := ref.source.Table.Schema().Fields()
-	for i, name := range duck.Names(fields) {
-		for _, c := range ref.columns {
-			if c == name && !ref.empty {
-				spec.Columns = append(spec.Columns, pred.JoinPath(fields[i].Name))
-			}
-		}
-	}
-	e, err := ref.source.Table.Explain(ctx, spec, false)
+	e, err := ref.explanation(ctx)
 	if err != nil {
 		return err
 	}
@@ -212,6 +318,18 @@ func levels(ctx context.Context, b *strings.Builder, ref *reference) error {
 		fmt.Fprintf(b, "  %s\n", levelLine(l))
 	}
 	return nil
+}
+
+// explanation is what the library says of the scan.
+func (ref *reference) explanation(ctx context.Context) (*stoa.Explanation, error) {
+	spec := stoa.ScanSpec{Columns: []string{}, Filter: pred.And(ref.source.Where, ref.where)}
+	fields := ref.source.Table.Schema().Fields()
+	for i, name := range duck.Names(fields) {
+		if slices.Contains(ref.read(), name) {
+			spec.Columns = append(spec.Columns, pred.JoinPath(fields[i].Name))
+		}
+	}
+	return ref.source.Table.Explain(ctx, spec, false)
 }
 
 // levelLine describes one level of a scan: what is read of it, and why the rest is not.

@@ -63,7 +63,7 @@ func newAsked(t *testing.T, f *verbs.SQLFlags) *asked {
 func (q *asked) to(file, statement string) error {
 	q.flags.File, q.shown = file, false
 	defer q.forget()
-	return q.Statement(context.Background(), statement)
+	return q.end(context.Background(), q.Statement(context.Background(), statement))
 }
 
 // forget closes the tables of the session.
@@ -270,6 +270,9 @@ func TestStatuses(t *testing.T) {
 		{2, "", "damaged: expected", []string{"FROM stoa(" + good + ", damaged := 'x')"}},
 		{2, "", "no statement", []string{" ; "}}, {2, "", "one query", []string{"a", "b"}},
 		{2, "", "--threads", []string{"--threads", "-1", "SELECT 1"}},
+		{2, "", "--threads", []string{"--threads", "0", "SELECT 1"}},
+		{2, "", "no policy", []string{"--damaged", "foo", "SELECT 1"}},
+		{2, "", "not a form", []string{"-f", "foo", "CREATE TABLE x AS SELECT 1"}},
 		{1, "", "no such file", []string{"FROM " + quote(dir+"/absent.cfile")}},
 		{1, "", "Conversion Error", []string{"SELECT 'x'::INTEGER FROM " + good}},
 		{2, "", "also a source", []string{"COPY (FROM " + good + ") TO " + good}},

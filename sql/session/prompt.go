@@ -166,7 +166,7 @@ func (p *prompt) run(ctx context.Context, statement string) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
 	begin := time.Now()
-	err := p.s.Statement(ctx, statement)
+	err := p.s.end(ctx, p.s.Statement(ctx, statement))
 	if flushed := p.s.app.Stdout.Flush(); err == nil {
 		err = flushed
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path"
 	"slices"
 	"strings"
@@ -24,10 +23,13 @@ func (s *Session) Script(ctx context.Context, script string) error {
 	}
 	for _, st := range all {
 		if err := s.Statement(ctx, st); err != nil {
-			return err
+			return s.end(ctx, err)
 		}
 	}
-	return nil
+	if s.flags.ToFile() && s.file == nil {
+		return verbs.WrongUsef("-o %s: no statement gives rows", s.flags.File)
+	}
+	return s.end(ctx, nil)
 }
 
 // Statement runs one statement.
@@ -39,16 +41,20 @@ func (s *Session) Statement(ctx context.Context, text string) error {
 	}
 	text = numbered(text, tokens)
 	s.references, s.planning = nil, false
-	inner, explains := cutExplain(text, lex(text))
-	if plannable(lex(inner)) {
-		s.plan(ctx, inner)
+	explained := explains(text, lex(text))
+	query := text
+	if explained != nil {
+		query = explained.query
+	}
+	if plannable(lex(query)) {
+		s.plan(ctx, query)
 		if err := s.reason(nil); s.failed != nil || err != nil {
 			return errors.Join(err, s.failed)
 		}
 	}
 	s.next, s.planning = 0, false
-	if explains {
-		return s.explain(ctx, text)
+	if explained != nil {
+		return s.explain(ctx, text, explained.form)
 	}
 	r, done, err := s.run(ctx, text)
 	if err != nil {
@@ -151,41 +157,25 @@ func (s *Session) show(ctx context.Context, r *engine.Result) error {
 	if err != nil {
 		return s.reason(err)
 	}
-	if s.flags.ToFile() && s.shown {
-		return verbs.WrongUsef("-o %s: several statements give rows; a file takes those of one", s.flags.File)
+	if err := s.onlyOne(); err != nil {
+		return err
 	}
-	s.shown = true
 	form, err := s.flags.RowForm(s.app)
 	if err != nil {
 		return err
+	}
+	if s.flags.ToFile() {
+		w, err := verbs.BeginFile(s.app, ctx, &s.flags.OutputFlags, form, sc, r.Batches(sc))
+		if err == nil {
+			s.file = &file{end: func(ctx context.Context) error { return verbs.EndFile(s.app, ctx, w) }, drop: w.Abort}
+		}
+		return s.reason(err)
 	}
 	err = verbs.WriteRows(s.app, ctx, &s.flags.OutputFlags, form, sc, r.Batches(sc))
 	if errors.Is(err, verbs.ErrEnough) {
 		return err
 	}
 	return s.reason(err)
-}
-
-// explain shows DuckDB's plan, and what is read of each table.
-func (s *Session) explain(ctx context.Context, text string) error {
-	r, done, err := s.run(ctx, text)
-	if err != nil {
-		return err
-	}
-	defer done()
-	plan, err := planText(r)
-	if err != nil {
-		return s.reason(err)
-	}
-	tables, err := s.explained(ctx)
-	if err != nil {
-		return err
-	}
-	if _, err := io.WriteString(s.app.Stdout, strings.TrimRight(plan, "\n")+"\n"); err != nil {
-		return err
-	}
-	_, err = io.WriteString(s.app.Stdout, tables)
-	return err
 }
 
 // writing is a statement that writes a file with one of stoa's writers.
@@ -356,56 +346,6 @@ func (w *writing) options(text string, t []token) bool {
 		i++
 	}
 	return true
-}
-
-// numbered gives each call of the function stoa a function of its own, and has texts after FROM and JOIN taken for
-// addresses whatever they look like.
-func numbered(text string, t []token) string {
-	var b strings.Builder
-	var inCall []bool // of each bracket that is open: it is that of a function whose arguments have a FROM
-	at, n := 0, 0
-	for i := 0; i+1 < len(t); i++ {
-		switch {
-		case t[i].is("stoa") && t[i+1].is("(") && (i == 0 || !t[i-1].is(".")) && n < maxCalls:
-			b.WriteString(text[at:t[i].from] + scanName(maxReferences+n))
-			at = t[i].to
-			n++
-		case t[i].is("("):
-			inCall = append(inCall, i > 0 && t[i-1].kind == word && froms[t[i-1].word])
-		case t[i].is(")") && len(inCall) > 0:
-			inCall = inCall[:len(inCall)-1]
-		case t[i+1].kind != literal || text[t[i+1].from] != '\'':
-		case t[i].is("join"), t[i].is("from") && !(i > 0 && t[i-1].is("distinct")) &&
-			!(len(inCall) > 0 && inCall[len(inCall)-1]) && !(len(inCall) == 0 && (t[0].is("copy") || t[0].is("show"))):
-			b.WriteString(text[at:t[i+1].from] + quoteName(ours+t[i+1].word+oursEnd))
-			at = t[i+1].to
-		}
-	}
-	return b.String() + text[at:]
-}
-
-// froms are the functions of SQL in whose brackets FROM stands between arguments.
-var froms = map[string]bool{"extract": true, "trim": true, "substring": true, "overlay": true}
-
-// cutExplain is the statement that is to be explained, if the text is one that explains.
-func cutExplain(text string, t []token) (string, bool) {
-	if len(t) < 2 || !t[0].is("explain") {
-		return text, false
-	}
-	at := 1
-	if t[1].is("(") {
-		for at < len(t) && !t[at].is(")") {
-			at++
-		}
-		at++
-	}
-	if at < len(t) && t[at].is("analyze") {
-		at++
-	}
-	if at >= len(t) {
-		return text, false
-	}
-	return text[t[at].from:], true
 }
 
 // plannable reports whether a statement may be one that reads tables.

@@ -43,7 +43,8 @@ type Session struct {
 	planning   bool // references are being noted
 	failed     error
 	noted      map[string]bool
-	shown      bool // rows were written
+	shown      bool  // rows were written
+	file       *file // that of -o, which is not there yet; nil: nothing was written to it
 }
 
 // Open begins a session.
@@ -255,7 +256,7 @@ func (s *Session) attach(ctx context.Context, name, place string) error {
 			continue
 		}
 		uri, _ := stoa.Named(e, stoa.OpenOptions{Formats: verbs.Formats()})
-		table := tableName(e, uri)
+		table := tableName(e)
 		if err := s.view(ctx, quoteName(name)+"."+quoteName(table), uri); err != nil {
 			s.app.Warn("stoa: %s: %s", uri, verbs.Line(err))
 			continue
@@ -269,13 +270,13 @@ func (s *Session) attach(ctx context.Context, name, place string) error {
 	return nil
 }
 
-// tableName is what a table of a place is called in its schema: what stands after #, or the file's name without its
+// tableName is what a table of a place is called in its schema: its name there, or the file's name without its
 // extension.
-func tableName(e format.Entry, uri string) string {
-	if i := strings.LastIndexByte(uri, '#'); i >= 0 {
-		return uri[i+1:]
+func tableName(e format.Entry) string {
+	if e.Table != "" {
+		return e.Table
 	}
-	base := filepath.Base(strings.TrimRight(uri, "/"))
+	base := filepath.Base(strings.TrimRight(e.Place, "/"))
 	if ext := filepath.Ext(base); ext != "" && ext != base {
 		base = strings.TrimSuffix(base, ext)
 	}

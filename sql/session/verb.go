@@ -44,7 +44,7 @@ func statements(a *verbs.App, f *verbs.SQLFlags, args []string) (string, error) 
 		return "", nil
 	case len(args) > 0:
 		return args[0], nil
-	case f.Script != "":
+	case f.Script != "" && f.Script != "-":
 		b, err := os.ReadFile(f.Script)
 		return string(b), err
 	}

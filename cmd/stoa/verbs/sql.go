@@ -2,15 +2,18 @@ package verbs
 
 import (
 	"context"
+	"errors"
 	"io"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"stoa"
 	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/look"
 	"stoa/cmd/stoa/internal/output"
 	"stoa/cmd/stoa/internal/reading"
 	"stoa/cmd/stoa/internal/sqlverb"
+	"stoa/fault"
 )
 
 // The parts of the program stoa-sql besides its database: it is the command, and its rows look like those of cat.
@@ -41,6 +44,31 @@ func WriteRows(a *App, ctx context.Context, out *OutputFlags, form string, sc *a
 	altered, err := reading.WriteRows(a, ctx, out, form, sc, rows)
 	return reading.NoticedIn(a, altered, err)
 }
+
+// BeginFile writes rows of schema sc to the file of -o, which appears with EndFile.
+func BeginFile(a *App, ctx context.Context, out *OutputFlags, form string, sc *arrow.Schema, rows Batches) (RowWriter,
+	error) {
+	w, err := output.OpenRowWriter(a, ctx, out, form, sc)
+	if err != nil {
+		return nil, err
+	}
+	if err := reading.CopyRows(ctx, rows, w); err != nil {
+		return nil, errors.Join(err, w.Abort(ctx))
+	}
+	return w, nil
+}
+
+// EndFile has the file that BeginFile wrote appear.
+func EndFile(a *App, ctx context.Context, w RowWriter) error {
+	s, err := w.Close(ctx)
+	if err != nil {
+		return errors.Join(fault.OfRows(err), w.Abort(ctx))
+	}
+	return reading.NoticedIn(a, s.Altered, nil)
+}
+
+// ExplanationDoc is an explanation as stoa explain -f json has it.
+func ExplanationDoc(x *stoa.Explanation) any { return look.DocOfExplanation(x) }
 
 // CreateTable is stoa.Create for places of every kind.
 func CreateTable(a *App, ctx context.Context, uri string, sc *arrow.Schema, o stoa.CreateOptions) (RowWriter, error) {

@@ -174,6 +174,9 @@ func sizeOf(a *cli.App, ctx context.Context, sources []stoa.SourceInfo) (sum int
 	return sum
 }
 
+// DocOfExplanation returns the document of an explanation, for JSON.
+func DocOfExplanation(x *stoa.Explanation) any { return docOfExplanation(x) }
+
 func docOfExplanation(x *stoa.Explanation) explainDoc {
 	d := explainDoc{Filter: x.Filter}
 	for _, l := range x.Levels {

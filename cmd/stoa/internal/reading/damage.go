@@ -39,13 +39,20 @@ func (f *DamageFlags) Register(cmd *cobra.Command, preset string) {
 
 // Apply sets the policy of a scan, which then reports its losses to f.
 func (f *DamageFlags) Apply(s *stoa.ScanSpec) error {
-	i := slices.Index(policies, f.Damaged)
-	if i < 0 {
+	if err := f.Check(); err != nil {
+		return err
+	}
+	s.Damaged = []stoa.Damaged{stoa.Fail, stoa.SkipRows, stoa.NullCells}[slices.Index(policies, f.Damaged)]
+	s.Lost = f.lose
+	return nil
+}
+
+// Check returns an error if there is no such policy.
+func (f *DamageFlags) Check() error {
+	if !slices.Contains(policies, f.Damaged) {
 		return &cli.UseError{Message: fmt.Sprintf("--damaged: there is no policy %q", f.Damaged),
 			Hint: "the policies are " + strings.Join(policies, ", ")}
 	}
-	s.Damaged = []stoa.Damaged{stoa.Fail, stoa.SkipRows, stoa.NullCells}[i]
-	s.Lost = f.lose
 	return nil
 }
 

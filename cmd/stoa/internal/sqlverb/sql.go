@@ -24,7 +24,7 @@ type Flags struct {
 	At          string
 	Threads     int
 	Memory      string
-	Script      string // a file
+	Script      string // a file; -: standard input
 	Interactive bool
 	reading.DamageFlags
 	output.OutputFlags
@@ -81,8 +81,8 @@ beside stoa or on the PATH.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if f.Threads < 0 || f.Threads > maxThreads {
-				return cli.WrongUse("--threads %d: expected 1 to %d", f.Threads, maxThreads)
+			if err := f.check(a, cmd.Flags().Changed("threads")); err != nil {
+				return err
 			}
 			if run == nil {
 				return pass(cmd, a, f, args)
@@ -97,12 +97,24 @@ beside stoa or on the PATH.`,
 	fl.StringVar(&f.At, "at", "", "read tables as they were at `TIME`, where their format knows its past")
 	fl.IntVar(&f.Threads, "threads", 0, "compute with `N` threads (default: as many as there are cores)")
 	fl.StringVar(&f.Memory, "memory", "", "take about `SIZE` of memory, for example 2GB (default: DuckDB's)")
-	fl.StringVar(&f.Script, "script", "", "read the statements from `FILE`, separated by semicolons")
+	fl.StringVar(&f.Script, "script", "", "read the statements from `FILE`, separated by semicolons (- is standard input)")
 	fl.BoolVarP(&f.Interactive, "interactive", "i", false, "ask for statements at a prompt; .help there says more")
 	f.OutputFlags.Register(cmd, output.RowForms, "default: what the extension of -o says, else table on a terminal "+
 		"and jsonl elsewhere")
 	f.DamageFlags.Register(cmd, "fail")
 	return cli.First(cmd, "table", "attach", "format")
+}
+
+// check returns an error about flags that are wrong whatever the statements are.
+func (f *Flags) check(a *cli.App, threads bool) error {
+	if (threads && f.Threads < 1) || f.Threads > maxThreads {
+		return cli.WrongUse("--threads %d: expected 1 to %d", f.Threads, maxThreads)
+	}
+	if err := f.DamageFlags.Check(); err != nil {
+		return err
+	}
+	_, err := f.RowForm(a)
+	return err
 }
 
 // program is the program that has the database.
