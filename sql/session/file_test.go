@@ -123,7 +123,8 @@ func TestExplainJSON(t *testing.T) {
 		!strings.HasSuffix(strings.TrimSpace(out), "</html>") {
 		t.Errorf("status %d, %s: %s", status, errs, out)
 	}
-	if status, out, errs := run("EXPLAIN " + query); status != 0 || strings.Count(out, "\n  filter    value > 3\n") != 2 {
+	if status, out, errs := run("EXPLAIN " + query); status != 0 ||
+		strings.Count(out, "\n  filter    value > 3\n") != 2 {
 		t.Errorf("status %d, %s: %s", status, errs, out)
 	}
 }

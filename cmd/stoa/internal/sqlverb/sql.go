@@ -97,7 +97,8 @@ beside stoa or on the PATH.`,
 	fl.StringVar(&f.At, "at", "", "read tables as they were at `TIME`, where their format knows its past")
 	fl.IntVar(&f.Threads, "threads", 0, "compute with `N` threads (default: as many as there are cores)")
 	fl.StringVar(&f.Memory, "memory", "", "take about `SIZE` of memory, for example 2GB (default: DuckDB's)")
-	fl.StringVar(&f.Script, "script", "", "read the statements from `FILE`, separated by semicolons (- is standard input)")
+	fl.StringVar(&f.Script, "script", "",
+		"read the statements from `FILE`, separated by semicolons (- is standard input)")
 	fl.BoolVarP(&f.Interactive, "interactive", "i", false, "ask for statements at a prompt; .help there says more")
 	f.OutputFlags.Register(cmd, output.RowForms, "default: what the extension of -o says, else table on a terminal "+
 		"and jsonl elsewhere")
