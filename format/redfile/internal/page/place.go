@@ -9,10 +9,10 @@ import (
 	"stoa/format/redfile/internal/layout"
 )
 
-// Pages do not name their column, and a checksum covers them wherever they lie. If bytes were inserted or removed, whole
-// pages of another column, or later pages of the same one, may be where the metadata has the chunk's first. What names a
-// chunk is the copy of its metadata after its pages: where such a copy is found at its offset, nothing before it has
-// moved.
+// Pages do not name their column, and a checksum covers them wherever they lie. If bytes were inserted or removed,
+// whole pages of another column, or later pages of the same one, may be where the metadata has the chunk's first. What
+// names a chunk is the copy of its metadata after its pages: where such a copy is found at its offset, nothing before
+// it has moved.
 
 // checkPlace gives up a chunk whose pages may be those of another one, though they add up.
 func (t *Table) checkPlace(ctx context.Context, begin, end int64) error {

@@ -165,8 +165,8 @@ func (b *groupBuilder) reportGap(c foundChunk, excess int64) {
 }
 
 // recount replaces num_values of columns by the sum over the headers of their pages, if the other columns agree with
-// that sum or there are no others. num_values determines the rows of a row group, and no checksum covers it. The metadata
-// of the file, although its offsets are of no use, votes once for each number of rows of its row groups.
+// that sum or there are no others. num_values determines the rows of a row group, and no checksum covers it. The
+// metadata of the file, although its offsets are of no use, votes once for each number of rows of its row groups.
 func (r *recoverer) recount(g *layout.RowGroup) {
 	votes := map[int64]int{}
 	for i := range r.f.Footer.Groups {
