@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import json
 import os
 import re
 import sys
 import threading
+import time
 import warnings
 import weakref
 from typing import Any, Callable, Iterator
@@ -165,6 +167,7 @@ def take(text: ctypes.c_void_p) -> str:
 
 def call(name: str, *args: Any) -> None:
     """Calls a function of the library whose last argument is the place of an error, and raises that error."""
+    enter()
     error = ctypes.c_void_p()
     if getattr(lib, name)(*args, ctypes.byref(error)) != _OK:
         raise error_of(json.loads(take(error) or '{"class": "io", "message": "out of memory"}'))
@@ -188,6 +191,7 @@ class Handle:
     def __init__(self, number: int):
         self.number = number
         self.close = weakref.finalize(self, _release, number)
+        self.close.atexit = False  # daemon threads still use theirs then, and the process frees them all
 
     @classmethod
     def made(cls, name: str, *args: Any) -> "Handle":
@@ -196,44 +200,120 @@ class Handle:
         return cls(h.value)
 
 
+# Finalizers run where an object goes, which may be in a destructor of pyarrow's C++ (see enter), so this call does not
+# give up the interpreter's lock.
+_release_at_once = ctypes.PyDLL(None, handle=lib._handle).stoa_release
+_release_at_once.argtypes = [ctypes.c_uint64]
+
+
 def _release(number: int) -> None:
     if not _forked:
-        lib.stoa_release(number)
+        _release_at_once(number)
 
 
-def interruptible(do: Callable[[int], Any]) -> Any:
+_threads: dict[int, float] = {}  # other threads than the main one, and when each last entered the library
+_hosts: set[int] = set()  # tokens of calls that are in a stream of the host's
+_ending = False
+
+
+def enter() -> None:
+    """To be called before a call of the library that another thread than the main one may make. While the interpreter
+    ends such a thread, a daemon, stops here: until CPython 3.14 the next wait for the interpreter's lock unwinds its
+    stack, and with a frame of pyarrow's C++ on it, the process aborts."""
+    me = threading.get_ident()
+    if me == threading.main_thread().ident:
+        return
+    _threads[me] = time.monotonic()
+    if _ending:
+        del _threads[me]
+        threading.Event().wait(10)  # the process has ended by then, unless what runs at exit needs this thread
+
+
+def _end() -> None:
+    """At exit: ends calls that are in a stream of the host's, and lets the threads that read come to enter."""
+    global _ending
+    begin, _ending = time.monotonic(), True
+    if _forked:
+        return
+    for token in list(_hosts):
+        lib.stoa_cancel(token)
+    while _hosts and time.monotonic() < begin + 5:
+        time.sleep(0.002)
+    late = time.monotonic() + 1
+    while time.monotonic() < late:
+        running = sys._current_frames()
+        if not any(me in running and at > begin - 1 for me, at in list(_threads.items())):
+            break
+        time.sleep(0.002)
+
+
+weakref.finalize(lib, int).atexit = False  # weakref's hook, which removes copies, comes before ours and so runs after it
+atexit.register(_end)
+
+
+def interruptible(do: Callable[[int], Any], host: bool = False) -> Any:
     """Calls do with a token's handle in a thread, so that an interrupt can end it; in other threads than the main one,
-    to which no signals come, it calls do directly."""
-    if threading.current_thread() is not threading.main_thread():
+    to which no signals come, it calls do directly. host: do reads a stream of the host's. Such a thread must not be in
+    there when the interpreter ends."""
+    main = threading.current_thread() is threading.main_thread()
+    if not main and not host:
         return do(0)
     token = Handle.made("stoa_token")
     out: list = []
-    ended = threading.Event()  # an interrupted join of CPython 3.12 takes the thread for one that has ended
+    begun, ended = threading.Lock(), threading.Event()  # no join: interrupted, CPython 3.12 takes it for the end
 
     def work():
+        if not begun.acquire(blocking=False):
+            return
+        if host:
+            _hosts.add(token.number)
         try:
             out.append((do(token.number), None))
-        except BaseException as e:  # it is raised below, in the main thread
+        except BaseException as e:  # it is raised below, in the caller's thread
             out.append((None, e))
+        _hosts.discard(token.number)
         ended.set()
 
-    try:
-        threading.Thread(target=work, daemon=True).start()
-    except RuntimeError:  # the interpreter is ending, and begins no threads any more
-        return do(0)
-    interrupt = None
-    while not ended.is_set():
+    def begin():
         try:
-            ended.wait(0.1)
-        except BaseException as e:  # where a thread is still in a host's stream, the interpreter could not end
-            interrupt = interrupt or e
+            threading.Thread(target=work, daemon=True).start()
+        except RuntimeError:  # the interpreter is ending, and begins no threads any more
+            work()
+
+    def stop():
+        lib.stoa_cancel(token.number)
+        if begun.acquire(blocking=False):  # the interrupt came before the thread, which has nothing to do any more
+            ended.set()
+
+    if not main or _ending:
+        work()
+        enter()
+    else:
+        try:
+            interrupt = _until(ended, begin, stop)
+        except BaseException:  # another one came in the middle of handling the first
             lib.stoa_cancel(token.number)
-    if interrupt is not None:
-        raise interrupt
+            raise
+        if interrupt is not None:
+            raise interrupt
     result, error = out[0]
     if error is not None:
         raise error
     return result
+
+
+def _until(ended: threading.Event, begin: Callable[[], None], stop: Callable[[], None]) -> BaseException | None:
+    """Begins something and waits until it has ended; the first interrupt, which stops it, is returned. An interrupt may
+    come between any two instructions, so all of them are in the try."""
+    interrupt, step = None, begin
+    while True:
+        try:
+            step()
+            while not ended.wait(0.1):
+                pass
+            return interrupt
+        except BaseException as e:
+            interrupt, step = interrupt or e, stop
 
 
 def run(args: list[str], input: str = "", environment: dict | None = None) -> Iterator[bytes | dict]:
@@ -242,6 +322,7 @@ def run(args: list[str], input: str = "", environment: dict | None = None) -> It
     buffer = ctypes.create_string_buffer(1 << 16)
     try:
         while True:
+            enter()
             n = lib.stoa_read(h.number, buffer, len(buffer), 100)
             if n == -1:  # not yet: signals are handled between two calls
                 continue

@@ -82,8 +82,9 @@ class _Open:
         keep = self  # the table outlives its scans
         try:
             while True:
+                _core.enter()
                 while not _core.lib.stoa_wait(scan.number, 100):
-                    pass  # signals are handled here
+                    _core.enter()  # signals are handled here
                 try:
                     yield reader.read_next_batch()
                 except StopIteration:

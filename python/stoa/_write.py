@@ -66,7 +66,7 @@ def write(data: Any, path: Path, format: str | None = None, check: bool = True, 
                       "environment": _core.surroundings(storage_options if to.startswith("s3://") else None)})
     room = _export(_stream(data))
     return _core.interruptible(
-        lambda token: _core.text_of("stoa_write", request, ctypes.addressof(room), token))
+        lambda token: _core.text_of("stoa_write", request, ctypes.addressof(room), token), host=True)
 
 
 def _change(name: str, table: Path, with_: dict, rows=None, options: dict | None = None,
@@ -75,8 +75,8 @@ def _change(name: str, table: Path, with_: dict, rows=None, options: dict | None
                       "disable_dependents": disable_dependents,
                       "with": {k: v for k, v in with_.items() if v is not None and v is not False}})
     room = None if rows is None else _export(_stream(rows))
-    at = None if room is None else ctypes.addressof(room)
-    return _core.interruptible(lambda token: _core.text_of("stoa_change", request, at, token))
+    at = lambda: None if room is None else ctypes.addressof(room)  # room is there as long as the call
+    return _core.interruptible(lambda token: _core.text_of("stoa_change", request, at(), token), host=room is not None)
 
 
 def create(table: Path, schema: pa.Schema, dry_run: bool = False, **spec: Any) -> None:

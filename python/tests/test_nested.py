@@ -142,7 +142,7 @@ def test_batches_that_are_held():
         assert b.to_pylist() == data[name].slice(first, b.num_rows).to_pylist(), (name, first)
     del b, t
     gc.collect()
-    for _ in range(50):
+    for _ in range(600):
         if stoa.memory()["used"] == 0:
             break
         time.sleep(0.1)

@@ -119,6 +119,26 @@ AT_THE_END = {
         for _ in range(3):
             threading.Thread(target=work, daemon=True).start()
         time.sleep(0.3)""",
+    "a thread that writes rows of Python's": """
+        import pyarrow as pa, threading, time
+        def slow():
+            while True:
+                yield pa.record_batch({"a": [1]})
+                time.sleep(0.01)
+        def work():
+            stoa.write(pa.RecordBatchReader.from_batches(pa.schema([("a", pa.int64())]), slow()), "slow.trv")
+        threading.Thread(target=work, daemon=True).start()
+        time.sleep(0.5)""",
+    "threads that convert and list": """
+        import os, threading, time
+        def work(name):
+            while True:
+                stoa.convert('try/flat.red', name)
+                os.remove(name)
+                stoa.ls('try/flat.red')
+        for name in ('a.trv', 'b.parquet'):
+            threading.Thread(target=work, args=(name,), daemon=True).start()
+        time.sleep(0.5)""",
     "a reading at exit": """
         import atexit
         t = stoa.open('try/flat.red')
@@ -135,6 +155,6 @@ AT_THE_END = {
 @pytest.mark.parametrize("what", list(AT_THE_END))
 def test_the_end_of_the_interpreter(what):
     code = "import warnings, stoa\nwarnings.simplefilter('ignore')\n" + textwrap.dedent(AT_THE_END[what])
-    p = subprocess.run([sys.executable, "-X", "faulthandler", "-c", code], capture_output=True, text=True, timeout=120)
+    p = subprocess.run([sys.executable, "-X", "faulthandler", "-c", code], capture_output=True, text=True, timeout=600)
     assert (p.returncode, p.stderr) == (0, ""), p.stderr[-3000:]
     assert p.stdout == ("500\n" if "at exit" in what else "")
