@@ -273,7 +273,12 @@ func (g *columnDictionary) release() {
 func translate(b arrow.RecordBatch, sc *arrow.Schema, gs []*dictTree) (arrow.RecordBatch, error) {
 	cols := make([]arrow.Array, b.NumCols())
 	for i, c := range b.Columns() {
-		cols[i] = vec.NoShortOffsets(c)
+		compact, err := compactViews(c)
+		if err != nil {
+			return nil, err
+		}
+		cols[i] = vec.NoShortOffsets(compact)
+		compact.Release()
 		defer cols[i].Release()
 	}
 	for i, g := range gs {
