@@ -8,12 +8,13 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/fault"
-	"stoa/internal/coerce"
 )
 
 // hasViews reports whether t is a list view, or one is nested in it, unless in a union, which cannot be compacted.
 func hasViews(t arrow.DataType) bool {
-	t = coerce.Storage(t)
+	if x, ok := t.(arrow.ExtensionType); ok {
+		return hasViews(x.StorageType())
+	}
 	switch t.ID() {
 	case arrow.LIST_VIEW, arrow.LARGE_LIST_VIEW:
 		return true
