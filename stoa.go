@@ -55,6 +55,9 @@ type ScanSpec struct {
 	Lost    func(region.Loss) // called for every loss, on the goroutine that ranges; may be nil
 	Alloc   memory.Allocator  // of the batches; nil = Go's
 	Ahead   int64             // bytes read ahead per column; 0 = 256 KiB, -1 = none
+	// Loose allows rows for which the filter is not true, where leaving them out costs more than passing them on: for
+	// callers that filter again. Not with a Limit.
+	Loose bool
 	// Unordered gives up the order that the table promises (see Table.Keys): row groups whose keys overlap are not
 	// merged, which is faster. Positions then count in the unmerged order.
 	Unordered bool
@@ -144,7 +147,7 @@ func (t *Table) ScanSchema(spec ScanSpec) (*arrow.Schema, error) {
 
 func (s ScanSpec) internal() scan.Spec {
 	return scan.Spec{Columns: s.Columns, Filter: s.Filter, Rows: s.Rows, Limit: s.Limit, Batch: s.Batch,
-		Damaged: s.Damaged, Lost: s.Lost,
+		Damaged: s.Damaged, Lost: s.Lost, Loose: s.Loose && s.Limit == 0,
 		Alloc: s.Alloc, Ahead: s.Ahead, Unordered: s.Unordered, Parallel: s.Parallel, Memory: s.Memory}
 }
 

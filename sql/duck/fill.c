@@ -287,11 +287,66 @@ static int64_t short_texts(const struct source *s, struct text *out) {
   return i;
 }
 
+static bool is_ascii(const char *p, size_t n) {
+  uint64_t all = 0, w = 0;
+  for (; n >= 8; p += 8, n -= 8) {
+    memcpy(&w, p, 8);
+    all |= w;
+  }
+  w = 0;
+  memcpy(&w, p, n);
+  return !((all | w) & UINT64_C(0x8080808080808080));
+}
+
+/* A long text as DuckDB's vectors have it: its first bytes, and where it is. */
+struct long_text {
+  uint32_t length;
+  char first[4];
+  const char *all;
+};
+
+/* block_texts copies texts that are side by side, from element i to the last, at once: all of their bytes become one
+ * text of the vector's, and each of them a part of it. It reports whether it has done that: not if one is no UTF-8, or
+ * if it is not certain that what lies under nulls is. */
+static bool block_texts(const struct duck_node *node, const struct source *s, const uint8_t *valid, int64_t i,
+                        duck_handle vector, struct text *out) {
+  const int32_t *o = (const int32_t *)s->a->buffers[1] + s->a->offset + s->from;
+  const char *data = s->a->buffers[2];
+  const int64_t all = o[s->n] - o[i];
+  if (all < 16 * (s->n - i)) return false; /* most are short */
+  if (node->kind == DUCK_TEXT && !is_ascii(data + o[i], (size_t)all)) {
+    if (valid) return false;
+    for (int64_t k = i; k < s->n; k++) {
+      if (!is_utf8((const uint8_t *)data + o[k], (size_t)(o[k + 1] - o[k]))) return false;
+    }
+  }
+  duck.vector_assign_string_element_len(vector, (duck_idx)i, data + o[i], (duck_idx)all);
+  struct long_text block;
+  memcpy(&block, out + i, sizeof block);
+  for (int64_t from = o[i]; i < s->n; i++) {
+    int64_t n = o[i + 1] - o[i];
+    if (n > 12) {
+      struct long_text t = {(uint32_t)n, {0}, block.all + (o[i] - from)};
+      memcpy(t.first, t.all, sizeof t.first);
+      memcpy(out + i, &t, sizeof t);
+      continue;
+    }
+    struct text t = {(uint32_t)n, {0}};
+    if (n) memcpy(t.within, block.all + (o[i] - from), (size_t)n);
+    out[i] = t;
+  }
+  return true;
+}
+
 static bool texts(const struct duck_node *node, const struct source *s, const uint8_t *valid, duck_handle vector,
                   struct duck_failure *f) {
   struct text *out = duck.vector_get_data(vector);
   bool text = node->kind == DUCK_TEXT || node->kind == DUCK_LARGE_TEXT || node->kind == DUCK_VIEW_TEXT;
-  int64_t i = node->kind == DUCK_TEXT && !s->at && s->a->buffers[2] ? short_texts(s, out) : 0;
+  int64_t i = 0;
+  if ((node->kind == DUCK_TEXT || node->kind == DUCK_BYTES) && !s->at && s->a->buffers[2]) {
+    if (node->kind == DUCK_TEXT) i = short_texts(s, out);
+    if (i == s->n || block_texts(node, s, valid, i, vector, out)) return true;
+  }
   for (; i < s->n; i++) {
     int64_t at = position(s, i), n = 0;
     const char *p = NULL;

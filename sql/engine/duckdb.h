@@ -56,6 +56,7 @@ void duckdb_destroy_arrow_options(duck_handle *);
 duck_handle duckdb_to_arrow_schema(duck_handle options, duck_handle *types, const char **names, duck_idx n,
                                    struct ArrowSchema *out);
 duck_handle duckdb_data_chunk_to_arrow(duck_handle options, duck_handle chunk, struct ArrowArray *out);
+void duckdb_unsafe_vector_assign_string_element_len(duck_handle vector, duck_idx row, const char *, duck_idx);
 bool duckdb_error_data_has_error(duck_handle);
 const char *duckdb_error_data_message(duck_handle);
 void duckdb_destroy_error_data(duck_handle *);

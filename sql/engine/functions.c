@@ -5,5 +5,7 @@ struct duck_api *engine_functions(void) {
 #define DUCK_LINKED(slot, result, name, arguments) api.name = duckdb_##name;
   DUCK_FUNCTIONS(DUCK_LINKED)
 #undef DUCK_LINKED
+  /* The texts have been checked. An extension cannot know whether there is this function. */
+  api.vector_assign_string_element_len = duckdb_unsafe_vector_assign_string_element_len;
   return &api;
 }

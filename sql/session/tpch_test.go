@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,21 +39,24 @@ func TestTPCH(t *testing.T) {
 			t.Fatalf("query %d: %q", i+1, want[i])
 		}
 	}
-	only := os.Getenv("STOA_TPCH_FORMAT") // one of formats, parquet or written; "": all
+	only := os.Getenv("STOA_TPCH_FORMAT") // one of formats, parquet, written or arrow; "": all
 	if only == "" || only == "parquet" {  // DuckDB's own files, read by stoa
 		q.tpchViews(t, func(table string) string { return quote(source + "/" + table + ".parquet") })
 		t.Logf("COUNT TPC-H parquet: %d queries, %d wrong", len(queries), q.tpchWrong(t, "parquet", queries, want))
 		q.forget()
 	}
-	for _, fm := range append(formats, written) {
+	for _, fm := range append(slices.Clone(formats), more...) {
 		if only == "" || only == fm.name {
 			q.tpchIn(t, fm, source, queries, want)
 		}
 	}
 }
 
-// written is Parquet by stoa's own writer.
-var written = stored{"written", func(d, t string) string { return d + "/" + t + ".parquet" }, "parquet", true}
+// more are formats besides those of the suite: Parquet by stoa's own writer, and Arrow's files.
+var more = []stored{
+	{"written", func(d, t string) string { return d + "/" + t + ".parquet" }, "parquet", true},
+	{"arrow", func(d, t string) string { return d + "/" + t + ".arrow" }, "arrow", true},
+}
 
 // tpchIn writes the tables in a format and asks the queries of them.
 func (q *asked) tpchIn(t *testing.T, fm stored, source string, queries, want []string) {

@@ -199,6 +199,7 @@ func (s *Source) Spec(columns []int, filter *pred.Expr) stoa.ScanSpec {
 	for _, c := range columns {
 		spec.Columns = append(spec.Columns, pred.JoinPath(fields[c].Name))
 	}
+	spec.Loose = s.Where == nil // DuckDB filters again
 	return spec
 }
 

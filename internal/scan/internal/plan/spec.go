@@ -92,6 +92,8 @@ type Spec struct {
 	Lost    func(region.Loss) // called for every loss, on the goroutine that ranges; may be nil
 	Alloc   memory.Allocator  // of the batches; nil = Go's
 	Ahead   int64             // bytes read ahead per column; 0 = 256 KiB, -1 = none
+	// Loose allows rows for which the filter is not true: the caller filters again.
+	Loose bool
 	// Unordered gives up the order that the table promises: row groups follow one another, which is faster.
 	Unordered bool
 	// Parallel is the number of workers, at most MaxWorkers; with 0 or 1 the goroutine that ranges reads. Batches come

@@ -298,7 +298,16 @@ func (w *Windows) choose(ctx context.Context, candidates *vec.Sel) (err error) {
 		chosen = chosen.And(candidates)
 	}
 	w.sel, err = w.filter(a, b, chosen, w.patch)
+	if err == nil && w.loose(chosen) {
+		w.sel = chosen
+	}
 	return err
+}
+
+// loose reports whether all rows of the window are passed on, as most of them pass the filter: then nothing is copied.
+func (w *Windows) loose(chosen *vec.Sel) bool {
+	return w.run.Plan.Spec.Loose && w.run.Plan.Spec.Damaged == plan.Fail && w.overlay == nil && w.run.Out.Take == nil &&
+		chosen.IsAll() && 4*w.sel.Count >= 3*chosen.N
 }
 
 // withoutLost returns sel without those of the rows [a, b) that have a lost cell, where they have to be left out.
