@@ -33,8 +33,8 @@ func TestLoose(t *testing.T) {
 						spec.Loose = true
 						loose := firstColumn(t, table, spec)
 						if given[filter] = len(loose); !within(exact, loose) {
-							t.Errorf("%s: of %d rows, some are not among the %d of a loose scan, or in another order", filter,
-								len(exact), len(loose))
+							t.Errorf("%s: of %d rows, some are not among the %d of a loose scan, or in another order",
+								filter, len(exact), len(loose))
 						}
 						spec.Limit = 7
 						if got := firstColumn(t, table, spec); !within(got, exact) || len(got) > 7 {
