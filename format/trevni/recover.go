@@ -172,12 +172,16 @@ func (r *recoverer) findStarts() {
 	f.Budget += f.At.Len // for reading at wrong starts
 	for i := range f.Header.Columns {
 		c := &f.Header.Columns[i]
-		if cb := r.readAt(i, c.Start); cb != nil {
+		cb := r.readAt(i, c.Start)
+		others := cb != nil && c.Summed && f.CheckOwner(r.ctx, i, cb) != nil
+		if cb != nil && !others {
 			end = cb.End
 			continue
 		}
 		at := end
-		cb := r.readAt(i, at)
+		if cb = nil; !others {
+			cb = r.readAt(i, at)
+		}
 		if cb == nil {
 			at, cb = r.search(i, end)
 		}
@@ -253,7 +257,9 @@ func (r *recoverer) dropUnproven() {
 	for i := range f.Header.Columns {
 		cb, err := f.Blocks(r.ctx, i)
 		if err == nil {
-			err = f.CheckStart(i, cb)
+			if err = f.CheckStart(i, cb); err == nil && f.Header.Columns[i].Summed {
+				err = f.CheckOwner(r.ctx, i, cb)
+			}
 			lose(cb, err)
 		}
 		switch c := &f.Header.Columns[i]; {

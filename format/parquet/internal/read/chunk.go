@@ -222,6 +222,11 @@ func (t *pageTable) get(ctx context.Context, i int) (page.PageRef, error) {
 			if !errors.Is(err, io.EOF) && !errors.Is(err, fault.Corrupt) && !errors.Is(err, fault.Unsupported) {
 				return page.PageRef{}, err // other errors, such as the store's, may be transient
 			}
+			if len(t.pages) > 0 && errors.Is(err, fault.Corrupt) { // those found so far may be another column's
+				if moved := t.checkNotMoved(ctx); moved != nil && !errors.Is(moved, fault.Corrupt) {
+					return page.PageRef{}, moved
+				}
+			}
 			t.err = err
 		}
 	}

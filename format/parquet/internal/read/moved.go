@@ -8,58 +8,150 @@ import (
 	"stoa/format/parquet/internal/meta"
 )
 
-// checkNotMoved gives up the last chunk of a file whose pages have no checksums if none of the indexes after it is
-// where the footer says. In that case bytes were inserted or removed before the indexes; if that happened within the
-// last page, nothing else would reveal its wrong values. A single damaged index proves nothing; a single intact one
-// proves that nothing has moved. Every other chunk is protected by the header of the next chunk.
+// Pages do not name their column, and a checksum covers them wherever they lie: if bytes were inserted or removed,
+// whole pages of one column may be where the footer has those of another. An encrypted page is authenticated with its
+// place.
+
+// checkNotMoved gives up a chunk if bytes were inserted or removed before the footer and nothing shows that this was
+// after the chunk: its pages may be those of another column, or, without checksums, its last page may have wrong
+// values. There are two signs of that: bytes between the last structure and the footer that belong to nothing, and
+// indexes that are not where the footer says. A single damaged index proves nothing; a single intact one proves that
+// nothing has moved. In a file without indexes, copies of the chunks' metadata prove that, or all chunks must be whole.
 func (t *pageTable) checkNotMoved(ctx context.Context) error {
-	if !t.unchecked || t.cipher() != nil || t.r.NoVerify {
+	r := t.r
+	if t.cipher() != nil || r.NoVerify || r.Lost != nil || r.EncryptedFooter {
 		return nil
 	}
-	bad := 0
+	gap := r.unclaimedBeforeFooter()
+	if gap == 0 && (!t.unchecked || !t.isLast()) {
+		return nil // without checksums, the header of the next chunk protects it
+	}
+	bad, found, err := t.misplacedIndexes(ctx)
+	if err != nil || found {
+		return err
+	}
+	switch {
+	case bad >= 2 || bad == 1 && gap != 0:
+	case bad == 0 && gap != 0:
+		if proven, err := r.provenBefore(ctx); err != nil || t.at.End() <= proven {
+			return err
+		}
+		if whole, err := r.allWhole(ctx); err != nil || whole {
+			return err
+		}
+	default:
+		return nil
+	}
+	t.pages = nil
+	return fault.Corruptf(t.at, meta.IndexPath(t.group, t.leaf, ""), "bytes were inserted or removed before the "+
+		"footer, and its pages may be those of another column: %d bytes before the footer belong to nothing, and no "+
+		"index is where the footer says", gap)
+}
+
+// provenBefore returns the offset of the last copy of a chunk's metadata that is where the footer says: nothing before
+// it has moved. It is -1 if there is none.
+func (r *Reader) provenBefore(ctx context.Context) (int64, error) {
+	r.proving.Lock()
+	defer r.proving.Unlock()
+	if r.proven != 0 {
+		return r.proven, nil
+	}
+	copies, err := r.Copies(ctx)
+	if err != nil {
+		return -1, err
+	}
+	r.proven = -1
+	for _, c := range copies {
+		if c.Differs == "" {
+			r.proven = max(r.proven, c.At.Off)
+		}
+	}
+	return r.proven, nil
+}
+
+// isLast reports whether no chunk ends after this one.
+func (t *pageTable) isLast() bool {
+	for g, rg := range t.r.Footer.RowGroups {
+		for k := range rg.Columns {
+			if t.r.ChunkSpan(g, k).End() > t.at.End() {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// unclaimedBeforeFooter returns the number of bytes between the last structure that the footer names and the footer,
+// negative if they overlap; 0 if it is unknown where a structure ends.
+func (r *Reader) unclaimedBeforeFooter() int64 {
+	end := r.Base + int64(len(meta.Magic))
+	reach := func(off *int64, size *int32) {
+		if off != nil && size != nil {
+			end = max(end, r.Base+*off+int64(*size))
+		}
+	}
+	for g := range r.Footer.RowGroups {
+		for k := range r.Footer.RowGroups[g].Columns {
+			c := r.Footer.RowGroups[g].Columns[k]
+			if c.FilePath != "" || c.MetaData.BloomFilterOffset != nil && c.MetaData.BloomFilterLength == nil ||
+				r.padded(r.ChunkSpan(g, k)) != r.ChunkSpan(g, k) {
+				return 0
+			}
+			end = max(end, r.ChunkSpan(g, k).End())
+			reach(c.OffsetIndexOffset, c.OffsetIndexLength)
+			reach(c.ColumnIndexOffset, c.ColumnIndexLength)
+			reach(c.MetaData.BloomFilterOffset, c.MetaData.BloomFilterLength)
+		}
+	}
+	return r.FooterAt.Off - end
+}
+
+// misplacedIndexes counts the indexes that are not where the footer says; found is true if one is.
+func (t *pageTable) misplacedIndexes(ctx context.Context) (bad int, found bool, err error) {
 	look := func(there, whole bool, err error) error {
-		switch {
-		case errors.Is(err, fault.Corrupt) || err == nil && there && !whole:
+		if errors.Is(err, fault.Corrupt) || err == nil && there && !whole {
 			bad++
 			return nil
-		case err == nil && there:
-			return errInPlace
 		}
+		found = err == nil && there
 		return err
 	}
 	for g, rg := range t.r.Footer.RowGroups {
 		for k := range rg.Columns {
-			if t.r.ChunkSpan(g, k).End() > t.at.End() {
-				return nil
-			}
-		}
-	}
-	for g, rg := range t.r.Footer.RowGroups {
-		for k := range rg.Columns {
 			x, err := t.r.OffsetIndex(ctx, g, k)
-			if err := look(x != nil, x != nil && x.Trailing.Len == 0 && len(x.Offsets) > 0, err); err != nil {
-				return unless(err, errInPlace)
+			if err := look(x != nil, x != nil && x.Trailing.Len == 0 && len(x.Offsets) > 0, err); err != nil || found {
+				return bad, found, err
 			}
 		}
 	}
 	c, err := t.r.ColumnIndex(ctx, t.group, t.leaf, len(t.pages))
-	if err := look(c != nil, c != nil && c.Trailing.Len == 0, err); err != nil {
-		return unless(err, errInPlace)
-	}
-	if bad < 2 {
-		return nil
-	}
-	t.pages = nil
-	return fault.Corruptf(t.at, meta.IndexPath(t.group, t.leaf, ""),
-		"none of the indexes after it is where the footer says, "+
-			"and its pages have no checksums: its values cannot be trusted")
+	err = look(c != nil, c != nil && c.Trailing.Len == 0, err)
+	return bad, found, err
 }
 
-var errInPlace = errors.New("in place")
-
-func unless(err, not error) error {
-	if err == not {
-		return nil
+// allWhole reports whether each chunk of the file consists of pages, whose checksums, if they have any, are right.
+func (r *Reader) allWhole(ctx context.Context) (bool, error) {
+	var buf []byte
+	for g, rg := range r.Footer.RowGroups {
+		for k, c := range rg.Columns {
+			values := int64(0)
+			for p, err := range r.Pages(ctx, g, k) {
+				if err == nil && p.HasCRC {
+					err = r.CheckCRC(ctx, p, "", &buf)
+				}
+				if errors.Is(err, fault.Corrupt) {
+					return false, nil
+				} else if err != nil {
+					return false, err
+				}
+				if p.IsData() {
+					values += p.Values
+				}
+			}
+			if values != c.MetaData.NumValues {
+				return false, nil
+			}
+		}
 	}
-	return err
+	return true, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"strconv"
+	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -20,6 +21,9 @@ type Reader struct {
 	*file.File
 	Lost   map[file.ChunkKey]error // missing chunks of a recovered file
 	tables tables
+
+	proving sync.Mutex
+	proven  int64 // see provenBefore; 0 if it is not known yet
 }
 
 // NewReader returns a reader of f; lost holds the error of each missing chunk.

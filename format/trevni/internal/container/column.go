@@ -72,16 +72,19 @@ func (f *File) Blocks(ctx context.Context, i int) (*ColumnBlocks, error) {
 	return cb, nil
 }
 
-// checkEnd returns an error if another column begins where this one does, or if a column without checksums has
-// certainly changed: its blocks do not end where the next column or the end of the file is, or no column after it
-// begins where the header states. Then bytes were inserted or removed, perhaps in this column, and nothing else would
-// reveal that its values have changed.
+// checkEnd returns an error if another column begins where this one does, if the blocks are those of another column
+// (CheckOwner), or if a column without checksums has certainly changed: its blocks do not end where the next column or
+// the end of the file is, or no column after it begins where the header states. Then bytes were inserted or removed,
+// perhaps in this column, and nothing else would reveal that its values have changed.
 func (f *File) checkEnd(ctx context.Context, i int, cb *ColumnBlocks) error {
 	col := &f.Header.Columns[i]
 	if err := f.CheckStart(i, cb); err != nil {
 		return err
 	}
-	if col.Summed || len(cb.Blocks) == 0 || cb.End > f.At.Len { // in a truncated file, what is there is intact
+	if col.Summed {
+		return f.CheckOwner(ctx, i, cb)
+	}
+	if len(cb.Blocks) == 0 || cb.End > f.At.Len { // in a truncated file, what is there is intact
 		return nil
 	}
 	var after []int
@@ -186,6 +189,11 @@ func (f *File) descriptors(ctx context.Context, i int) (*ColumnBlocks, error) {
 
 // Restart makes column i begin at another offset.
 func (f *File) Restart(i int, start int64) {
+	if f.stated == nil {
+		for k := range f.Header.Columns {
+			f.stated = append(f.stated, f.Header.Columns[k].Start)
+		}
+	}
 	f.Header.Columns[i].Start, f.columns[i], f.starts = start, descriptorsOf{}, nil
 }
 

@@ -1,0 +1,74 @@
+package container
+
+import (
+	"context"
+
+	"stoa/fault"
+)
+
+// CheckOwner returns an error if the blocks of column i are another column's. Blocks do not name their column, and a
+// checksum covers them wherever they lie: if bytes were inserted or removed, all blocks of one column may be where the
+// header has another. Then every column behind that place is off by the distance between the two starts, the last one
+// too; and with that one the file ends.
+func (f *File) CheckOwner(ctx context.Context, i int, cb *ColumnBlocks) error {
+	last := 0
+	for k := range f.Header.Columns {
+		if f.statedStart(k) > f.statedStart(last) {
+			last = k
+		}
+	}
+	own := f.statedStart(last)
+	if f.Header.Columns[i].Start != f.statedStart(i) {
+		return nil // it was searched for
+	}
+	if ends, err := f.endsFile(ctx, last, own); err != nil || ends {
+		return err
+	}
+	for k := range f.Header.Columns {
+		off := f.statedStart(i) - f.statedStart(k)
+		if off == 0 {
+			continue
+		}
+		moved, err := f.endsFile(ctx, last, own+off)
+		if err != nil {
+			return err
+		}
+		if moved {
+			return fault.Corruptf(cb.Desc, f.PathOf(i), "the last column is found at %d instead of %d: so these are "+
+				"the blocks of column %q", own+off, own, f.Header.Columns[k].Name)
+		}
+	}
+	return nil
+}
+
+// statedStart returns where the header says that column i begins.
+func (f *File) statedStart(i int) int64 {
+	if f.stated != nil {
+		return f.stated[i]
+	}
+	return f.Header.Columns[i].Start
+}
+
+// endsFile reports whether column i has all rows, and ends with the file, if it begins at start.
+func (f *File) endsFile(ctx context.Context, i int, start int64) (bool, error) {
+	if start < f.Header.Size || start > f.At.Len-4 {
+		return false, nil
+	}
+	was, had, budget := f.Header.Columns[i].Start, f.columns[i], f.Budget
+	f.Header.Columns[i].Start, f.columns[i] = start, descriptorsOf{}
+	cb, err := f.descriptors(ctx, i)
+	f.Header.Columns[i].Start, f.columns[i], f.Budget = was, had, budget
+	if err != nil {
+		if IsFault(err) {
+			err = nil
+		}
+		return false, err
+	}
+	if rows := f.Header.Rows; cb.Rows != rows && (f.Header.Columns[i].MaxRep == 0 || cb.Rows < rows) {
+		return false, nil
+	}
+	if cb.End >= f.At.Len {
+		return cb.End == f.At.Len, nil
+	}
+	return f.Zeros(ctx, f.At.Sub(cb.End, f.At.Len-cb.End))
+}
