@@ -1,11 +1,11 @@
 # make test: what one runs between two edits: every package, format and law, in a short form, on the golden files.
 # make test-all, which CI does: all tests in full, with the whole corpus if STOA_CORPUS names it; then the short ones
-# of the rooms in which goroutines meet, with the race detector, which needs a C compiler.
+# of the packages in which goroutines meet, with the race detector, which needs a C compiler.
 # Both put their files in memory where they can.
 GO ?= go
 FUZZTIME ?= 1m
 RACE ?= . ./internal/scan ./store/... ./vec
-# Of other rooms, the tests in which goroutines meet: scans by several workers, look-ups side by side, merged row groups, pieces and signals of
+# Of other packages, the tests in which goroutines meet: scans by several workers, look-ups side by side, merged row groups, pieces and signals of
 # the command, addresses, and the writers that encode columns side by side.
 MEET ?= ./internal/laws ./cmd/stoa ./format/carbon ./format/cfile ./format/kudu ./format/parquet ./format/trevni
 MEETING ?= ^Test(BoastfulRowGroups|MemoryBudget|CancelSoon|LookUpsKeepPages|SplitsAreTheScan|SplitsOfRealFiles|ConcurrentScans|$\

@@ -424,7 +424,7 @@ func TestNewFormatNeedsNoLine(t *testing.T) {
 		}
 	}
 	if _, ok := rule("stoa/format/orc/internal/page"); ok {
-		t.Error("a floor of a new format has a line, want none: floors have lines of their own")
+		t.Error("a layer of a new format has a line, want none: layers have lines of their own")
 	}
 }
 

@@ -10,10 +10,10 @@ import (
 	"testing"
 )
 
-// TestNobodyAsksArrowAboutHalves: only the type and the bits of Arrow's package float16 are used. Values are converted
+// TestNoHalfFloatsOfArrow: only the type and the bits of Arrow's package float16 are used. Values are converted
 // by stoa/internal/enc/half: arrow-go's conversions are wrong for subnormal numbers and do not round, and its
 // comparisons use them.
-func TestNobodyAsksArrowAboutHalves(t *testing.T) {
+func TestNoHalfFloatsOfArrow(t *testing.T) {
 	const path = "github.com/apache/arrow-go/v18/arrow/float16"
 	files, users := 0, 0
 	err := filepath.WalkDir("..", func(name string, d fs.DirEntry, err error) error {
