@@ -8,9 +8,9 @@ RACE ?= . ./internal/scan ./store/... ./vec
 # Of other packages, the tests in which goroutines meet: scans by several workers, look-ups side by side, merged row groups, pieces and signals of
 # the command, addresses, and the writers that encode columns side by side.
 MEET ?= ./internal/laws ./cmd/stoa ./format/carbon ./format/cfile ./format/kudu ./format/parquet ./format/trevni
-MEETING ?= ^Test(BoastfulRowGroups|MemoryBudget|CancelSoon|LookUpsKeepPages|SplitsAreTheScan|SplitsOfRealFiles|ConcurrentScans|$\
+MEETING ?= ^Test(OverstatedRowGroups|MemoryBudget|CancelSoon|LookUpsKeepPages|SplitsAreTheScan|SplitsOfRealFiles|ConcurrentScans|$\
 ConvertBetweenFormats|Cache|Addresses|FaultsOfStores|WritesToAddresses|LargeObjects|RefusedObject|KilledUpload|CutDirectory|AllToAddresses|$\
-Hanging|InterruptLeavesNothing|Signal|KilledPieces|KilledRescue|Script|ProgressLine|OldWindows|SkipSegment|Sort|TableLoads|Loading|$\
+Hanging|InterruptLeavesNothing|Signal|KilledPieces|KilledRescue|Script|ProgressLine|OldFormatWindows|SkipSegment|Sort|TableLoads|Loading|$\
 ManyColumnsAtOnce|SetOfFiles|RandomStructs|GoldenTables|Order|Moments|CopiedPages|RowGroupsAreCut|SuiteWiki)$$
 
 .PHONY: test test-all fuzz lint soak attack flips release release-check vuln
@@ -44,7 +44,7 @@ SOAK ?= 20m
 soak:
 	STOA_SOAK=$(SOAK) $(GO) test ./internal/soak -v -timeout 0
 
-# Harmed files of every format, and what every verb says of them, for as long as FOR says.
+# Damaged files of every format, and what every verb reports about them, for as long as FOR says.
 FOR ?= 20m
 attack:
 	STOA_ATTACK=$(FOR) $(GO) test ./internal/attack -run TestAttack -v -timeout 0

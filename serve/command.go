@@ -173,11 +173,11 @@ func (s *Server) verify(w http.ResponseWriter, r *http.Request) {
 		lines := &flushing{Writer: out, w: w}
 		read := &tally{Tree: s.tree}
 		ended := make(chan struct{})
-		var told sync.WaitGroup
-		told.Go(func() { read.tell(lines, ended) })
+		var reported sync.WaitGroup
+		reported.Go(func() { read.report(lines, ended) })
 		status := s.Command(ctx, read, args, lines, notes)
 		close(ended)
-		told.Wait()
+		reported.Wait()
 		b, _ := json.Marshal(commandResult{Command: shown(args), Status: status, Notes: notes.lines()})
 		fmt.Fprintf(lines, "%s\n", b)
 	})
@@ -288,8 +288,8 @@ func (t *tally) Open(ctx context.Context, name string) (store.Source, error) {
 	return tallied{src, t}, nil
 }
 
-// tell writes every half second how many bytes were read, until ended is closed.
-func (t *tally) tell(w io.Writer, ended <-chan struct{}) {
+// report writes every half second how many bytes were read, until ended is closed.
+func (t *tally) report(w io.Writer, ended <-chan struct{}) {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
 	for {

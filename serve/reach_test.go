@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// harmed is a directory with tables of several formats, damage, and ways out: links to a file with a secret, to its
-// directory, up, to itself, a pipe.
-func harmed(t *testing.T) (dir, outside string) {
+// damagedPlace is a directory with tables of several formats, damage, and ways out: links to a file with a secret, to
+// its directory, up, to itself, a pipe.
+func damagedPlace(t *testing.T) (dir, outside string) {
 	t.Helper()
 	outside = t.TempDir()
 	if err := os.WriteFile(filepath.Join(outside, "secret.parquet"), []byte(secret), 0o666); err != nil {
@@ -27,7 +27,7 @@ func harmed(t *testing.T) (dir, outside string) {
 		t.Fatal(err)
 	}
 	b[150] ^= 0x40
-	if err := os.WriteFile(filepath.Join(dir, "harmed.red"), b, 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "damaged.red"), b, 0o666); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "people.csv"), []byte("name,age\nanna,7\nben,8\n"), 0o666); err != nil {
@@ -56,7 +56,7 @@ var byName = []string{"/api/files?", "/api/rows?", "/api/anatomy?", "/api/map?",
 
 // TestOnlyWhatIsServed: no name leads out of the places, by .., by links, by other syntax, or by an address.
 func TestOnlyWhatIsServed(t *testing.T) {
-	dir, outside := harmed(t)
+	dir, outside := damagedPlace(t)
 	s := newServer(t, nil, dir)
 	out := filepath.Base(outside)
 	names := []string{outside, outside + "/secret.parquet", "/etc/passwd", "/", ".", "..", "", "-", "@" + dir,
@@ -109,14 +109,14 @@ func fine(t *testing.T, path, body string) bool {
 
 // TestLinksOut: a listing has the links that lead somewhere in the place, and names none that lead out.
 func TestLinksOut(t *testing.T) {
-	dir, outside := harmed(t)
+	dir, outside := damagedPlace(t)
 	s := newServer(t, nil, dir)
 	doc := answer[struct{ Files []struct{ Name string } }](t, s, api("files", "name", dir))
 	var names []string
 	for _, f := range doc.Files {
 		names = append(names, strings.TrimPrefix(f.Name, dir+"/"))
 	}
-	if got, want := fmt.Sprint(names), "[a.red harmed.red inside.red people.csv sub/b.red wiki.trv]"; got != want {
+	if got, want := fmt.Sprint(names), "[a.red damaged.red inside.red people.csv sub/b.red wiki.trv]"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	body := get(s, api("command", "verb", "ls", "name", dir)).Body.String()
@@ -127,9 +127,9 @@ func TestLinksOut(t *testing.T) {
 
 // TestOneFile: a server of one file has nothing else of its directory.
 func TestOneFile(t *testing.T) {
-	dir, _ := harmed(t)
+	dir, _ := damagedPlace(t)
 	s := newServer(t, nil, dir+"/a.red")
-	for name, want := range map[string]int{dir + "/a.red": 200, dir + "/harmed.red": 404, dir: 404,
+	for name, want := range map[string]int{dir + "/a.red": 200, dir + "/damaged.red": 404, dir: 404,
 		dir + "/sub/b.red": 404, dir + "/a.red/": 200, dir + "/a.red/x": 404} {
 		if w := get(s, api("anatomy", "name", name)); w.Code != want {
 			t.Errorf("%s: got %d %s, want %d", name, w.Code, w.Body, want)
@@ -144,7 +144,7 @@ func TestEveryAddressAtRandom(t *testing.T) {
 	if testing.Short() {
 		n = 1_000
 	}
-	dir, outside := harmed(t)
+	dir, outside := damagedPlace(t)
 	more := []string{"../corpus/kudu/1.18.1/synthetic", "../corpus/carbon/2.3.0/v3/allprim_zstd"}
 	for i, m := range more {
 		var err error
@@ -153,7 +153,7 @@ func TestEveryAddressAtRandom(t *testing.T) {
 		}
 	}
 	s := newServer(t, nil, dir, more[0], more[1])
-	files := append([]string{dir, dir + "/a.red", dir + "/harmed.red", dir + "/wiki.trv", dir + "/people.csv",
+	files := append([]string{dir, dir + "/a.red", dir + "/damaged.red", dir + "/wiki.trv", dir + "/people.csv",
 		dir + "/sub/b.red", dir + "/inside.red"}, more...)
 	r := rand.New(rand.NewPCG(1, 2))
 	seen := map[int]int{}

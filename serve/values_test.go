@@ -123,7 +123,7 @@ func TestReads(t *testing.T) {
 
 // TestVerifyStream: findings come as lines, and the last has the status and the command line.
 func TestVerifyStream(t *testing.T) {
-	dir, _ := harmed(t)
+	dir, _ := damagedPlace(t)
 	s := newServer(t, nil, dir)
 	for name, want := range map[string]string{"a.red": `"status":0`, "wiki.trv": `"status":0`} {
 		body := get(s, api("verify", "name", dir+"/"+name, "depth", "deep")).Body.String()

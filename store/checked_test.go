@@ -20,8 +20,8 @@ func TestChecked(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer below.Close()
-	harm := &flip{Scratch: below, at: -1}
-	c := store.Checked(harm)
+	flipped := &flip{Scratch: below, at: -1}
+	c := store.Checked(flipped)
 	var all []byte
 	for range 60 {
 		b := make([]byte, r.IntN(40_000))
@@ -43,10 +43,10 @@ func TestChecked(t *testing.T) {
 		}
 	}
 	for range 200 {
-		harm.at = r.Int64N(int64(len(all)))
+		flipped.at = r.Int64N(int64(len(all)))
 		got := make([]byte, len(all))
 		if n, err := c.ReadAt(got, 0); err == nil || !bytes.Equal(got[:n], all[:n]) {
-			t.Fatalf("byte %d of %d: %d bytes, %v", harm.at, len(all), n, err)
+			t.Fatalf("byte %d of %d: %d bytes, %v", flipped.at, len(all), n, err)
 		}
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"stoa/vec"
 )
 
-// scribble appends n entries like the worst decoder that fails: it has overwritten every slice that it got, including
-// the byte and the offset shared with earlier entries, and may have miscounted nulls.
-func scribble(r *rand.Rand, v *vec.Vector, n int, dicts ...*vec.Vector) {
+// fillGarbage appends n entries like the worst decoder that fails: it has overwritten every slice that it got,
+// including the byte and the offset shared with earlier entries, and may have miscounted nulls.
+func fillGarbage(r *rand.Rand, v *vec.Vector, n int, dicts ...*vec.Vector) {
 	if v.Type.ID() == arrow.STRING && r.IntN(2) == 0 {
 		for i, codes := 0, v.ExtendCodes(n, dicts[r.IntN(len(dicts))]); i < len(codes); i++ {
 			codes[i] = r.Uint32()
@@ -39,7 +39,7 @@ func scribble(r *rand.Rand, v *vec.Vector, n int, dicts ...*vec.Vector) {
 		v.Extend(n)
 	}
 	if v.Items != nil {
-		scribble(r, v.Items, r.IntN(9))
+		fillGarbage(r, v.Items, r.IntN(9))
 	}
 	if r.IntN(2) == 0 && v.Type.ID() != arrow.NULL {
 		b := v.Validity()
@@ -75,7 +75,7 @@ func TestRollback(t *testing.T) {
 					model = append(model, appendPage(r, v, 1+r.IntN(20), dict, words)...)
 				}
 				nulls, n, m := v.Nulls(), v.Len(), v.Mark()
-				scribble(r, v, r.IntN(20), dict, other)
+				fillGarbage(r, v, r.IntN(20), dict, other)
 				v.Rollback(m)
 				if v.Len() != n || v.Nulls() != nulls || len(v.Def()) > n {
 					t.Fatalf("%s seed %d: got %d entries, %d null, %d levels; want %d, %d null", typ, seed,

@@ -15,7 +15,7 @@ var at = fault.Span{Object: "f", Off: 1000, Len: 24}
 
 var bytes24 = []byte{1, 2, 0, 0, 0, 0, 0, 0, 3, 4, 0, 0, 0, 0, 0, 0, 0, 0xac, 0x02, 2, 'h', 'i', 0xff, 0xff}
 
-func TestFieldsAreReadAndTold(t *testing.T) {
+func TestFieldsAreReadAndReported(t *testing.T) {
 	var got []string
 	c := wire.NewCursor(bytes24, at, "head").Trace(func(n region.Node) {
 		got = append(got, fmt.Sprintf("%d %s=%s %s", n.Depth, n.Name, n.Value, n.At))

@@ -246,15 +246,15 @@ func TestCutDirectory(t *testing.T) {
 	}
 }
 
-// TestCarelessStore: a store that ignores conditions is detected, and only written to if the user states that nobody
-// else writes.
-func TestCarelessStore(t *testing.T) {
+// TestStoreWithoutConditions: a store that ignores conditions is detected, and only written to if the user states that
+// nobody else writes.
+func TestStoreWithoutConditions(t *testing.T) {
 	flat := filepath.Join(t.TempDir(), "flat.csv")
 	if err := os.WriteFile(flat, []byte("a,b\n1,x\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	s3, dir := emptyBucket(t)
-	s3.Careless = true
+	s3.IgnoreConditions = true
 	asS3(t, s3)
 	args := []string{"convert", flat, "--to", "cfile", "-o", "s3://bucket/set/"}
 	if got := said("s3://bucket", args...); !strings.HasSuffix(got, "status: 1") ||

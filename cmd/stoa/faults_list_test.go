@@ -61,8 +61,8 @@ func TestFaultyLists(t *testing.T) {
 			for _, mode := range []faulty.Mode{faulty.Fail, faulty.Short} {
 				reported, cut := 0, 0
 				for at := int64(0); at < healthy.Count(); at += step {
-					harmed := &faulty.Tree{Tree: store.Local{}, Mode: mode, At: at}
-					got, err := listing(t.Context(), place, harmed)
+					damaged := &faulty.Tree{Tree: store.Local{}, Mode: mode, At: at}
+					got, err := listing(t.Context(), place, damaged)
 					switch {
 					case err == nil && !slices.Equal(got, want):
 						t.Errorf("operation %d: %s: got %q, want %q or an error", at, mode, got, want)
@@ -72,7 +72,7 @@ func TestFaultyLists(t *testing.T) {
 					if err != nil {
 						reported++
 					}
-					if harmed.Cut.Load() {
+					if damaged.Cut.Load() {
 						cut++
 					}
 				}

@@ -28,7 +28,7 @@ var outputs = []struct{ out, flags string }{
 // and an existing output is unchanged.
 func TestFileLimit(t *testing.T) {
 	dir := t.TempDir()
-	noRoom(t, dir, "file too large", func(command string) *exec.Cmd {
+	withoutSpace(t, dir, "file too large", func(command string) *exec.Cmd {
 		return exec.Command("sh", "-c", "ulimit -f 16; "+command)
 	})
 }
@@ -50,10 +50,10 @@ func TestDiskFull(t *testing.T) {
 	} else if b, err := mounted("true").CombinedOutput(); err != nil {
 		t.Skipf("cannot mount a small file system: %v: %s", err, b)
 	}
-	noRoom(t, dir, "no space left on device", mounted)
+	withoutSpace(t, dir, "no space left on device", mounted)
 }
 
-func noRoom(t *testing.T, dir, reason string, limited func(command string) *exec.Cmd) {
+func withoutSpace(t *testing.T, dir, reason string, limited func(command string) *exec.Cmd) {
 	src := killSource(t)
 	list := outputs
 	if testing.Short() {

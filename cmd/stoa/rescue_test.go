@@ -216,7 +216,7 @@ func TestRescue(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name   string
-		harm   func(map[string][]byte)
+		damage func(map[string][]byte)
 		tables map[string]string // undamaged tables: the name in the report to the original name
 		status int               // -1: any
 		want   string            // in the report
@@ -245,9 +245,9 @@ func TestRescue(t *testing.T) {
 		}
 		t.Run(c.name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
-			harmed := maps.Clone(files)
-			c.harm(harmed)
-			writeFiles(t, "in", harmed)
+			damaged := maps.Clone(files)
+			c.damage(damaged)
+			writeFiles(t, "in", damaged)
 			r, status := rescueOf(t, "out", "in")
 			if status != c.status && c.status >= 0 {
 				t.Errorf("got status %d, want %d", status, c.status)
@@ -276,14 +276,14 @@ func TestRescue(t *testing.T) {
 }
 
 // twin adds a copy of the tablet server, and then harms the files.
-func twin(harm func(map[string][]byte)) func(map[string][]byte) {
+func twin(damage func(map[string][]byte)) func(map[string][]byte) {
 	return func(m map[string][]byte) {
 		for name, b := range maps.Clone(m) {
 			if rest, ok := strings.CutPrefix(name, "tserver/"); ok {
 				m["twin/"+rest] = b
 			}
 		}
-		harm(m)
+		damage(m)
 	}
 }
 
@@ -317,30 +317,30 @@ func TestRescueAddsUp(t *testing.T) {
 			break
 		}
 		name := blocks[(i*len(blocks))/6]
-		harmed := maps.Clone(files)
+		damaged := maps.Clone(files)
 		if i%3 == 2 {
-			delete(harmed, name)
+			delete(damaged, name)
 		} else {
 			b := bytes.Clone(files[name])
 			for k := range 16 {
 				b[len(b)/3+k] ^= 0x55
 			}
-			harmed[name] = b
+			damaged[name] = b
 		}
 		in, out := "in"+name[len(name)-4:], "out"+name[len(name)-4:]
-		writeFiles(t, in, harmed)
+		writeFiles(t, in, damaged)
 		r, status := rescueOf(t, out, in)
 		if status == cli.StatusFine {
-			t.Errorf("%s harmed: got status 0, want %d", name, cli.StatusDamage)
+			t.Errorf("%s damaged: got status 0, want %d", name, cli.StatusDamage)
 		}
 		for _, x := range r.Tables {
 			if x.Rows == nil {
-				t.Errorf("%s, %s harmed: %v", x.Table, name, x.Why)
+				t.Errorf("%s, %s damaged: %v", x.Table, name, x.Why)
 				continue
 			}
 			was := rows[x.Table]
 			if *x.Rows > was || x.Exact && *x.Rows+*x.Lost < was || x.Whole && *x.Rows != was {
-				t.Errorf("%s, %s harmed: got %d rows and %d lost, want %d in all: %v", x.Table, name, *x.Rows, *x.Lost,
+				t.Errorf("%s, %s damaged: got %d rows and %d lost, want %d in all: %v", x.Table, name, *x.Rows, *x.Lost,
 					was, x.Why)
 			}
 			if x.Exact && *x.Lost > 0 {

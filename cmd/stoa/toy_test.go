@@ -132,8 +132,8 @@ func TestNewFormatCoverage(t *testing.T) {
 	formattest.Partition(t, nodes, "a.toy", int64(len(file)))
 }
 
-// harmedToy returns a toy file with a changed byte in the text of row 57, and its offset.
-func harmedToy(t *testing.T) (file []byte, at int64) {
+// damagedToy returns a toy file with a changed byte in the text of row 57, and its offset.
+func damagedToy(t *testing.T) (file []byte, at int64) {
 	file = toyFile()
 	i := bytes.Index(file, []byte("row 57"))
 	if i < 0 {
@@ -145,7 +145,7 @@ func harmedToy(t *testing.T) (file []byte, at int64) {
 
 // TestNewFormatDamage: a damaged page is reported with location, column and rows, and all other pages are recovered.
 func TestNewFormatDamage(t *testing.T) {
-	file, at := harmedToy(t)
+	file, at := damagedToy(t)
 	for _, verb := range []string{"cat", "verify", "recover -o o.csv"} {
 		if st, out, errs := withToy(t, file, append(strings.Fields(verb), "a.toy")...); st != cli.StatusDamage {
 			t.Errorf("%s: got status %d, want %d\n%s%s", verb, st, cli.StatusDamage, out, errs)
@@ -189,17 +189,17 @@ func TestNewFormatContradictions(t *testing.T) {
 		`{"Off":4,"Len":84,"Rows"`: `{"Off":9,"Len":84,"Rows"`,
 	} {
 		file := toyFile()
-		harmed := bytes.Replace(file, []byte(from), []byte(to), 1)
-		if bytes.Equal(file, harmed) {
+		damaged := bytes.Replace(file, []byte(from), []byte(to), 1)
+		if bytes.Equal(file, damaged) {
 			t.Errorf("no %s in\n%s", from, file)
 			continue
 		}
 		for _, verb := range []string{"verify", "cat"} {
-			if st, out, errs := withToy(t, harmed, verb, "a.toy"); st != cli.StatusDamage {
+			if st, out, errs := withToy(t, damaged, verb, "a.toy"); st != cli.StatusDamage {
 				t.Errorf("%s: %s: got status %d, want %d\n%s%s", to, verb, st, cli.StatusDamage, out, errs)
 			}
 		}
-		if st, out, _ := withToy(t, harmed, "verify", "--quick", "a.toy"); strings.Contains(to, "Rows\":2") &&
+		if st, out, _ := withToy(t, damaged, "verify", "--quick", "a.toy"); strings.Contains(to, "Rows\":2") &&
 			st != cli.StatusDamage {
 			t.Errorf("%s: verify --quick: got status %d, want %d\n%s", to, st, cli.StatusDamage, out)
 		}
@@ -211,9 +211,9 @@ func TestNewFormatVerdict(t *testing.T) {
 	file := toyFile()
 	bad, healthy := 0, 0
 	for i := range file {
-		harmed := bytes.Clone(file)
-		harmed[i] ^= 0x41
-		tree := store.NewMemory(map[string][]byte{"a.toy": harmed})
+		damaged := bytes.Clone(file)
+		damaged[i] ^= 0x41
+		tree := store.NewMemory(map[string][]byte{"a.toy": damaged})
 		o := stoa.OpenOptions{Formats: []format.Format{toy.Format}, From: "toy", Tree: tree}
 		read := func() error {
 			tab, err := stoa.Open(t.Context(), "a.toy", o)

@@ -92,9 +92,9 @@ func TestRecoverEndsAsVerify(t *testing.T) {
 	}
 }
 
-// harmedFiles rewrites each file below dir with the result of change, and reports whether one changed. If the result is
-// nil the file is removed.
-func harmedFiles(t *testing.T, dir string, change func(name string, b []byte) []byte) (hit bool) {
+// changedFiles rewrites each file below dir with the result of change, and reports whether one changed. If the result
+// is nil the file is removed.
+func changedFiles(t *testing.T, dir string, change func(name string, b []byte) []byte) (hit bool) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -141,7 +141,7 @@ func TestInvalidNames(t *testing.T) {
 			t.Logf("%s: %s", f.Name, out)
 			continue
 		}
-		harmedFiles(t, dir, func(_ string, b []byte) []byte {
+		changedFiles(t, dir, func(_ string, b []byte) []byte {
 			// disables Parquet's checksum of the footer, which is checked before names
 			b = bytes.ReplaceAll(b, []byte("stoa.footer"), []byte("else.footer"))
 			return bytes.ReplaceAll(b, []byte("nameqqqq"), []byte("nameqqq\xf8"))
@@ -177,7 +177,7 @@ func TestInvalidStrings(t *testing.T) {
 	if st != cli.StatusFine {
 		t.Fatal(out)
 	}
-	if !harmedFiles(t, dir, func(_ string, b []byte) []byte {
+	if !changedFiles(t, dir, func(_ string, b []byte) []byte {
 		return bytes.ReplaceAll(b, []byte("valueqqqq"), []byte("valueqqq\xf8"))
 	}) {
 		t.Fatal("the value is not in the file as it is")
@@ -313,7 +313,7 @@ func TestMissingDataFile(t *testing.T) {
 			}
 		}
 		removed := false
-		if !harmedFiles(t, dir, func(name string, b []byte) []byte {
+		if !changedFiles(t, dir, func(name string, b []byte) []byte {
 			if is := filepath.Ext(name) == ".carbondata"; is && !removed {
 				removed = true
 				return nil

@@ -56,10 +56,10 @@ func TestBadRows(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var told []int64
+			var reported []int64
 			var columns []string
 			o := stoa.AppendOptions{Bad: action, OnBad: func(b stoa.BadRow) error {
-				told = append(told, b.Number)
+				reported = append(reported, b.Number)
 				for _, m := range b.Why {
 					columns = append(columns, m.Column)
 				}
@@ -85,8 +85,9 @@ func TestBadRows(t *testing.T) {
 			if got := valuesOf(t, dir, "id"); !slices.Equal(got, want) {
 				t.Errorf("%s %s: got %v, want %v", name, action, got, want)
 			}
-			if !slices.Equal(told, []int64{1, 3, 4}) || !slices.Equal(columns, []string{"id", "day", "amount", "id"}) {
-				t.Errorf("%s %s: told of %v, %v", name, action, told, columns)
+			if !slices.Equal(reported, []int64{1, 3, 4}) ||
+				!slices.Equal(columns, []string{"id", "day", "amount", "id"}) {
+				t.Errorf("%s %s: reported %v, %v", name, action, reported, columns)
 			}
 			healthy(t, dir)
 		}
@@ -109,11 +110,11 @@ func TestBadRowsWrongUse(t *testing.T) {
 	if _, err := c.Merge(t.Context(), b.Schema(), once(b), o); !errors.Is(err, fault.Invalid) {
 		t.Errorf("merge: got %v", err)
 	}
-	told := errors.New("no")
+	reported := errors.New("no")
 	rows := textOrders()
 	_, err = c.Append(t.Context(), rows.Schema(), once(rows), stoa.AppendOptions{Bad: stoa.BadIgnore,
-		OnBad: func(stoa.BadRow) error { return told }})
-	if !errors.Is(err, told) {
+		OnBad: func(stoa.BadRow) error { return reported }})
+	if !errors.Is(err, reported) {
 		t.Errorf("got %v, want the error of OnBad", err)
 	}
 	if got := valuesOf(t, dir, "id"); len(got) != 3 {

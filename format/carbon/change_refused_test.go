@@ -28,7 +28,7 @@ func TestChangesRefuseDamage(t *testing.T) {
 		if err := os.CopyFS(dir, os.DirFS(filepath.Join(golden2, "managed", name))); err != nil {
 			t.Fatal(err)
 		}
-		what := harmMetadata(t, r, dir)
+		what := damageMetadata(t, r, dir)
 		_, err := readAll(t, dir)
 		if err == nil {
 			continue
@@ -87,8 +87,8 @@ func changesOf(t *testing.T, dir string) map[string]func() error {
 	}
 }
 
-// harmMetadata damages one file of a table that is not a data file.
-func harmMetadata(t *testing.T, r *rand.Rand, dir string) string {
+// damageMetadata damages one file of a table that is not a data file.
+func damageMetadata(t *testing.T, r *rand.Rand, dir string) string {
 	t.Helper()
 	var names []string
 	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {

@@ -38,7 +38,7 @@ func TestCodesOfFile(t *testing.T) {
 	cInt := []byte{0, 0, 0, 0, 0x0d, 0x26, 0x94, 0x9a}
 	raised := []byte{0, 0, 0, 0, 0x0d, 0x26, 0x94, 0x9b}
 	for what, c := range map[string]struct {
-		harm     func(b []byte) []byte
+		damage   func(b []byte) []byte
 		code     string
 		severity region.Severity
 		column   string
@@ -89,7 +89,7 @@ func TestCodesOfFile(t *testing.T) {
 		if len(whole) != 2519 || bytes.Count(whole[1534:1656], cInt) < 2 || bytes.Count(whole[2177:], cInt) != 2 {
 			t.Fatal("this is another file")
 		}
-		b := c.harm(bytes.Clone(whole))
+		b := c.damage(bytes.Clone(whole))
 		found := findings(t, store.NewMemory(map[string][]byte{file: b}), file)
 		stated := only(found, c.code)
 		if len(stated) == 0 {

@@ -80,7 +80,7 @@ func TestFlips(t *testing.T) {
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		var noticed, same, silent int
+		var noticed, same, unnoticed int
 		step := max(1, len(data)/150)
 		for at := 0; at < len(data); at += step {
 			bad := slices.Clone(data)
@@ -97,13 +97,13 @@ func TestFlips(t *testing.T) {
 				if len(findings(t, tree, "x.carbondata")) > 0 {
 					noticed++
 				} else {
-					silent++
+					unnoticed++
 				}
 			}
 		}
 		t.Logf("%s: %d are errors, %d change nothing, %d change the result without an error", name, noticed,
-			same, silent)
-		if silent*5 > 3*(noticed+same+silent) {
+			same, unnoticed)
+		if unnoticed*5 > 3*(noticed+same+unnoticed) {
 			t.Errorf("%s: got more than three of five flips with another result and no error", name)
 		}
 	}

@@ -33,9 +33,9 @@ func droppedPartition(t *testing.T) (tree *store.Memory, segment string, live []
 // reports that rows of dropped partitions may be included; it leaves out those that the damaged file still marks.
 func TestRecoverDroppedPartition(t *testing.T) {
 	for what, c := range map[string]struct {
-		harm func(tree *store.Memory, segment string) *store.Memory
-		at   string // subject of the finding
-		rows int
+		damage func(tree *store.Memory, segment string) *store.Memory
+		at     string // subject of the finding
+		rows   int
 	}{
 		"key of the map": {func(tree *store.Memory, segment string) *store.Memory {
 			swap(t, tree, segment, "locationMap", "loXationMap")
@@ -66,7 +66,7 @@ func TestRecoverDroppedPartition(t *testing.T) {
 		}, "Metadata/tablestatus", 65},
 	} {
 		tree, segment, live := droppedPartition(t)
-		tree = c.harm(tree, segment)
+		tree = c.damage(tree, segment)
 		if _, rows, err := read(t, "t", stoa.OpenOptions{Tree: tree}, stoa.ScanSpec{}); !errors.Is(err, fault.Corrupt) {
 			t.Errorf("%s: got %d rows read, %v", what, len(rows), err)
 		}

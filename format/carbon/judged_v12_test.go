@@ -308,7 +308,7 @@ func TestOldAgain(t *testing.T) {
 	t.Logf("COUNT %d cells of formats 1, 2 and 3 with and without dictionaries written and read back", cells)
 }
 
-func TestJudgedOld(t *testing.T) {
+func TestJudgedV1V2(t *testing.T) {
 	judge := os.Getenv("STOA_CARBON_OLD_READ")
 	if judge == "" {
 		t.Skip("STOA_CARBON_OLD_READ is not set: see interop/carbon-old")

@@ -14,14 +14,14 @@ import (
 	"stoa/format/carbon"
 )
 
-// TestPartitionsGone reads tables of CarbonData 2.3.0 under Spark 3.1.1 (testdata/life) in which partitions were
+// TestMissingPartitions reads tables of CarbonData 2.3.0 under Spark 3.1.1 (testdata/life) in which partitions were
 // dropped or overwritten, with the rows that Spark read of them. CarbonData records the time of such a change as that
 // of an update in the entries of all segments. The statements:
 //
 //	dropped:     insert (1, x, a), (2, y, b); insert (3, z, b); drop partition (c = a)
 //	overwritten: insert (1, x, a), (2, y, b); delete id = 1; insert overwrite partition (c = b) (9, ov);
 //	             insert (4, u, a)
-func TestPartitionsGone(t *testing.T) {
+func TestMissingPartitions(t *testing.T) {
 	for name, want := range map[string][]int32{"dropped": {2, 3}, "overwritten": {4, 9}} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), name)

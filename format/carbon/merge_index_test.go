@@ -152,9 +152,9 @@ func refusedMerges(t *testing.T, table string, n int) {
 	}
 }
 
-// TestMergeGivenUpLeavesNothing: if one of a segment's directories has an index file of an older version, which cannot
-// be merged, the segment remains unchanged, including the directories processed before.
-func TestMergeGivenUpLeavesNothing(t *testing.T) {
+// TestAbandonedMergeLeavesNothing: if one of a segment's directories has an index file of an older version, which
+// cannot be merged, the segment remains unchanged, including the directories processed before.
+func TestAbandonedMergeLeavesNothing(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "t")
 	if err := os.CopyFS(dir, os.DirFS("testdata/single_index/parts")); err != nil {
 		t.Fatal(err)

@@ -181,12 +181,12 @@ func TestParquetSegmentDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	rest := []int{16, 17, 18, 19}
-	harm := map[string]func() error{
+	damage := map[string]func() error{
 		"cut":     func() error { return os.WriteFile(name, b[:len(b)-20], 0o666) },
 		"flipped": func() error { b := slices.Clone(b); b[40] ^= 0x10; return os.WriteFile(name, b, 0o666) },
 		"missing": func() error { return os.Remove(name) },
 	}
-	for what, do := range harm {
+	for what, do := range damage {
 		if err := do(); err != nil {
 			t.Fatal(err)
 		}

@@ -47,10 +47,10 @@ func TestMovedBytes(t *testing.T) {
 }
 
 // movedBytes compares the rows that recovery returns from a harmed file with the original rows.
-func movedBytes(t *testing.T, file string, harmed []byte, right []line) {
+func movedBytes(t *testing.T, file string, damaged []byte, right []line) {
 	t.Helper()
 	var moved bool
-	rows, err := nulled(t, file, harmed, func(f region.Finding) {
+	rows, err := nulled(t, file, damaged, func(f region.Finding) {
 		moved = moved || f.Code == "carbon.chunk.damaged"
 	})
 	var other []string // columns with other cells
@@ -63,7 +63,7 @@ func movedBytes(t *testing.T, file string, harmed []byte, right []line) {
 	}
 	if err != nil || len(rows) != len(right) || len(other) > 1 || !moved {
 		t.Errorf("a file of %d bytes: got %d rows of %d, %v, other cells in %v; told that bytes moved: %t",
-			len(harmed), len(rows), len(right), err, other, moved)
+			len(damaged), len(rows), len(right), err, other, moved)
 	}
 }
 

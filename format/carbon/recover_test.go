@@ -375,9 +375,9 @@ func TestRecoverRowsOfPages(t *testing.T) {
 			t.Fatalf("%s: no chunk was found", name)
 		}
 		for bit := range 6 { // bits that do not change the length of the number
-			harmed := slices.Clone(whole[:len(whole)-20])
-			harmed[first] ^= 2 << bit
-			rows, lost := nulledRows(t, file, harmed)
+			damaged := slices.Clone(whole[:len(whole)-20])
+			damaged[first] ^= 2 << bit
+			rows, lost := nulledRows(t, file, damaged)
 			if rows != len(right) || len(lost) > 1 {
 				t.Errorf("%s, bit %d: got %d rows of %d, lost of %v", name, bit, rows, len(right), lost)
 			}

@@ -32,14 +32,14 @@ func TestSchemaBits(t *testing.T) {
 			bad := slices.Clone(whole)
 			bad[at/8] ^= 1 << (at % 8)
 			files["t/Metadata/schema"] = bad
-			harmed := store.NewMemory(files)
-			_, _, err := read(t, "t", stoa.OpenOptions{Tree: harmed, From: "carbon"}, stoa.ScanSpec{})
+			damaged := store.NewMemory(files)
+			_, _, err := read(t, "t", stoa.OpenOptions{Tree: damaged, From: "carbon"}, stoa.ScanSpec{})
 			if err == nil {
 				continue
 			}
 			refused++
 			found := false
-			tg := format.Target{Tree: harmed, Name: "t"}
+			tg := format.Target{Tree: damaged, Name: "t"}
 			for f := range carbon.Format.Verify(t.Context(), tg, format.OpenOptions{}) {
 				found = found || f.Severity == region.Error || f.Class == fault.Limit
 			}

@@ -121,7 +121,7 @@ func TestStreamingDamage(t *testing.T) {
 	tree, file, right := streamed(t)
 	data := tree.Bytes(file)
 	r := rand.New(rand.NewPCG(7, 9))
-	var noticed, same, silent int
+	var noticed, same, unnoticed int
 	for at := 0; at < len(data); at += max(1, len(data)/300) {
 		bad := slices.Clone(data)
 		bad[at] ^= 1 << r.IntN(8)
@@ -133,11 +133,11 @@ func TestStreamingDamage(t *testing.T) {
 		case differ(rows, right, false) == "":
 			same++
 		default:
-			silent++
+			unnoticed++
 		}
 	}
-	t.Logf("%d are errors, %d change nothing, %d change the result without an error", noticed, same, silent)
-	if silent*5 > 3*(noticed+same+silent) {
+	t.Logf("%d are errors, %d change nothing, %d change the result without an error", noticed, same, unnoticed)
+	if unnoticed*5 > 3*(noticed+same+unnoticed) {
 		t.Error("got more than three of five flips with wrong rows and no error")
 	}
 	// A blocklet that does not decompress loses its rows.

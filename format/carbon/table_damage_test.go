@@ -158,13 +158,13 @@ func TestLostSegmentFiles(t *testing.T) {
 // is refused; recovery reads the directory of the segment, and reports it. The rows are Spark's: see the manifest.
 func TestDamagedSegmentFile(t *testing.T) {
 	const name = "t/Metadata/segments/1_1795249939034.segment"
-	for what, harm := range map[string]func(b []byte) []byte{
+	for what, damage := range map[string]func(b []byte) []byte{
 		"cut":          func(b []byte) []byte { return b[:len(b)/2] },
 		"longer":       func(b []byte) []byte { return append(bytes.Clone(b), "\x00\x01\x02"...) },
 		"other status": func(b []byte) []byte { return bytes.Replace(b, []byte("Success"), []byte("Succesr"), 1) },
 	} {
 		tree := loaded(t, filepath.Join(golden2, "managed/managed1"))
-		tree.Put(name, harm(tree.Bytes(name)))
+		tree.Put(name, damage(tree.Bytes(name)))
 		if _, rows, err := read(t, "t", stoa.OpenOptions{Tree: tree}, stoa.ScanSpec{}); !errors.Is(err, fault.Corrupt) {
 			t.Errorf("%s: %d rows, %v", what, len(rows), err)
 		}

@@ -31,7 +31,7 @@ func FuzzTable(f *testing.F) {
 		}
 	}
 	// a directory that is no longer a table is opened as a directory of files
-	h := formattest.Hostile{Format: carbon.Format, Silent: true}
+	h := formattest.Hostile{Format: carbon.Format, Undetected: true}
 	f.Fuzz(func(t *testing.T, table, object uint8, content []byte) {
 		if len(content) > 1<<16 {
 			return
@@ -61,7 +61,7 @@ func FuzzStatus(f *testing.F) {
 		f.Add(uint8(i), uint8(3), `"x"`)
 		f.Add(uint8(i), uint8(2), "null")
 	}
-	h := formattest.Hostile{Format: carbon.Format, Silent: true}
+	h := formattest.Hostile{Format: carbon.Format, Undetected: true}
 	f.Fuzz(func(t *testing.T, doc, at uint8, value string) {
 		if !json.Valid([]byte(value)) || len(value) > 1<<12 {
 			return

@@ -275,8 +275,8 @@ func TestOldFilters(t *testing.T) {
 	}
 }
 
-// TestOldWindows: batches of any size and ranges of rows return the same rows.
-func TestOldWindows(t *testing.T) {
+// TestOldFormatWindows: batches of any size and ranges of rows return the same rows.
+func TestOldFormatWindows(t *testing.T) {
 	for _, g := range goldenTables(t).Tables {
 		o := memory(goldenFiles(t, g.Table), g)
 		_, whole, err := read(t, "t", o, stoa.ScanSpec{})
@@ -344,9 +344,9 @@ func tryV12(t *testing.T, what string, files map[string][]byte, g goldenTable) (
 	return err != nil || digest(rows) != g.SHA256, err != nil || losses > 0
 }
 
-// TestOldDamage flips bits and truncates. The data has no checksums, so results may change. But nothing panics, hangs
+// TestV1V2Damage flips bits and truncates. The data has no checksums, so results may change. But nothing panics, hangs
 // or allocates without bounds, errors have places, and contradictions between structures are detected.
-func TestOldDamage(t *testing.T) {
+func TestV1V2Damage(t *testing.T) {
 	tries := 60
 	if testing.Short() {
 		tries = 20
@@ -360,7 +360,7 @@ func TestOldDamage(t *testing.T) {
 		n := len(files[data])
 		foot := int(binary.BigEndian.Uint64(files[data][n-8:]))
 		r := rand.New(rand.NewPCG(7, uint64(n)))
-		silent := map[string]int{}
+		unnoticed := map[string]int{}
 		for i := range tries {
 			bad := without(files)
 			b := slices.Clone(files[data])
@@ -372,12 +372,12 @@ func TestOldDamage(t *testing.T) {
 			bad[data] = b
 			if changed, reported := tryV12(t, fmt.Sprintf("%s: bit of byte %d", g.Table, at), bad, g); changed &&
 				!reported {
-				silent[where]++
+				unnoticed[where]++
 			}
 		}
 		t.Logf("%s: of %d flipped bits in data and as many at the end of the file, %v change the result "+
 			"without an error",
-			g.Table, tries/2, silent)
+			g.Table, tries/2, unnoticed)
 		for i := range tries / 4 {
 			bad := without(files)
 			bad[data] = files[data][:r.IntN(n)]
@@ -405,7 +405,7 @@ func TestDictionaryDamage(t *testing.T) {
 	}
 	for _, end := range []string{"0000.dict", "0000.dictmeta", "0000_137.sortindex"} {
 		name := ending(t, files, end)
-		silent := 0
+		unnoticed := 0
 		for at := range len(files[name]) {
 			bad := without(files)
 			bad[name] = slices.Clone(files[name])
@@ -419,12 +419,12 @@ func TestDictionaryDamage(t *testing.T) {
 				t.Errorf("%s, byte %d: %v", end, at, err)
 			}
 			if err == nil && end != "0000.dict" && digest(rows) != digest(right) {
-				silent++
+				unnoticed++
 			}
 		}
-		if silent > 0 {
+		if unnoticed > 0 {
 			t.Errorf("%s: got %d flipped bits with another result and no error, want none: the order is "+
-				"checked against the values", end, silent)
+				"checked against the values", end, unnoticed)
 		}
 	}
 }

@@ -28,8 +28,8 @@ import (
 
 var v12Limits = format.Limits{Page: 1 << 22, Metadata: 1 << 20}
 
-// blamesFile fails the test unless err is nil or has a class that a file can cause.
-func blamesFile(t *testing.T, err error) {
+// requireFileError fails the test unless err is nil or has a class that a file can cause.
+func requireFileError(t *testing.T, err error) {
 	t.Helper()
 	var e *fault.Error
 	if err != nil && err != io.EOF && (!errors.As(err, &e) || e.Class == fault.Bug) {
@@ -60,18 +60,18 @@ func FuzzOldFile(f *testing.F) {
 		tg := format.Target{Tree: store.NewMemory(files), Name: "f.carbondata"}
 		tab, err := table.OpenFiles(ctx, tg, format.OpenOptions{Limits: v12Limits}, table.ReadOptions{Bucket: -1},
 			[]string{tg.Name}, nil)
-		blamesFile(t, err)
+		requireFileError(t, err)
 		if err != nil {
 			return
 		}
 		src := data
 		for part, err := range tab.Parts(ctx, format.Query{}) {
-			blamesFile(t, err)
+			requireFileError(t, err)
 			groups, err := tab.RowGroups(ctx, part, format.Query{})
-			blamesFile(t, err)
+			requireFileError(t, err)
 			for _, g := range groups {
 				for c := range tab.Columns() {
-					blamesFile(t, decodeAll(ctx, tab, g, c, src))
+					requireFileError(t, decodeAll(ctx, tab, g, c, src))
 				}
 			}
 		}
@@ -136,34 +136,35 @@ func FuzzDictionary(f *testing.F) {
 			Dimension: true, Encoders: layout.Encodings{layout.EncDictionary}}}
 		d := dict.NewDictionaries(tree, "m", format.OpenOptions{Limits: v12Limits})
 		g, err := d.Global(ctx, col)
-		blamesFile(t, err)
+		requireFileError(t, err)
 		if err == nil {
 			for _, typ := range []arrow.DataType{arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int32} {
 				v, err := vec.New(typ, memory.DefaultAllocator)
 				if err != nil {
 					t.Fatal(err)
 				}
-				blamesFile(t, g.Decode(&format.Task{Bytes: [][]byte{data[:g.Dict.Len]}, Scratch: &vec.Arena{}}, v))
+				task := &format.Task{Bytes: [][]byte{data[:g.Dict.Len]}, Scratch: &vec.Arena{}}
+				requireFileError(t, g.Decode(task, v))
 			}
 			_, err = g.Bounds(ctx, []byte{1}, []byte{3})
-			blamesFile(t, err)
+			requireFileError(t, err)
 		}
-		blamesFile(t, verifyDictionaries(ctx, d, []*schema.Column{col}, silent(ctx)))
+		requireFileError(t, verifyDictionaries(ctx, d, []*schema.Column{col}, discarding(ctx)))
 		for name := range files {
 			tg := format.Target{Tree: tree, Name: name}
 			r, err := table.OpenDictionary(ctx, tg, format.OpenOptions{Limits: v12Limits})
-			blamesFile(t, err)
+			requireFileError(t, err)
 			if err == nil {
 				for b, err := range r.(format.Batcher).Batches(ctx, format.RowGroup{},
 					format.Query{Cols: []int{0, 1}}, vec.Range{To: 1 << 40}, memory.DefaultAllocator) {
-					if blamesFile(t, err); b != nil {
+					if requireFileError(t, err); b != nil {
 						b.NumRows()
 					}
 				}
 			}
-			blamesFile(t, table.DescribeDictionary(ctx, tg, format.OpenOptions{Limits: v12Limits},
+			requireFileError(t, table.DescribeDictionary(ctx, tg, format.OpenOptions{Limits: v12Limits},
 				func(region.Node) {}))
-			blamesFile(t, verifyDictionary(ctx, tg, format.OpenOptions{Limits: v12Limits}, silent(ctx)))
+			requireFileError(t, verifyDictionary(ctx, tg, format.OpenOptions{Limits: v12Limits}, discarding(ctx)))
 		}
 	})
 }
@@ -176,12 +177,12 @@ func FuzzMeasure(f *testing.F) {
 	f.Fuzz(func(t *testing.T, meta, raw []byte) {
 		c := wire.NewCursor(meta, fault.Span{Object: "f", Len: int64(len(meta))}, "")
 		layout.ParseMeasureMeta(layout.BigEndian{Cursor: c})
-		blamesFile(t, c.Err())
+		requireFileError(t, c.Err())
 		for _, typ := range []arrow.DataType{arrow.PrimitiveTypes.Int16, arrow.PrimitiveTypes.Int64,
 			arrow.PrimitiveTypes.Float64, &arrow.Decimal128Type{Precision: 38, Scale: 6}} {
 			for _, n := range []int64{int64(len(raw)), int64(len(raw) / 8), 1} {
 				_, err := decodeMeasure(meta, s2.EncodeSnappy(nil, raw), n, typ, nil)
-				blamesFile(t, err)
+				requireFileError(t, err)
 			}
 		}
 	})
@@ -195,7 +196,7 @@ func FuzzPacked(f *testing.F) {
 		var k page.KeyWidths
 		a := &vec.Arena{}
 		out, err := k.RowIDs(ids, starts, n, a)
-		blamesFile(t, err)
+		requireFileError(t, err)
 		seen := map[uint32]bool{}
 		for _, v := range out {
 			if seen[v] || int(v) >= n {
@@ -204,11 +205,11 @@ func FuzzPacked(f *testing.F) {
 			seen[v] = true
 		}
 		_, err = k.Runs(ids, a)
-		blamesFile(t, err)
+		requireFileError(t, err)
 	})
 }
 
-// silent is a reporter that discards findings.
-func silent(ctx context.Context) *check.Reporter {
+// discarding is a reporter that discards findings.
+func discarding(ctx context.Context) *check.Reporter {
 	return check.Collect(ctx, "", layout.Codes, new([]region.Finding))
 }

@@ -69,7 +69,7 @@ func digest(rows []line) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-func TestGoldenOld(t *testing.T) {
+func TestGoldenV1V2(t *testing.T) {
 	m := goldenTables(t)
 	for i := range m.Tables {
 		g := &m.Tables[i]

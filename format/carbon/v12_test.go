@@ -399,8 +399,9 @@ func TestCodeBounds(t *testing.T) {
 		t.Fatal(n)
 	}
 	good := index([]byte{2, 8, 6, 4, 10}, []byte{2, 8, 6, 4, 10}) // zigzag: codes 1 4 3 2 5, and their ranks
-	lies := index([]byte{2, 4, 6, 8, 10}, []byte{2, 4, 6, 8, 10})
-	for how, files := range map[string]map[string][]byte{"good": {name: good}, "none": nil, "lies": {name: lies}} {
+	wrongBounds := index([]byte{2, 4, 6, 8, 10}, []byte{2, 4, 6, 8, 10})
+	for how, files := range map[string]map[string][]byte{"good": {name: good}, "none": nil,
+		"wrong": {name: wrongBounds}} {
 		g, err := dicts.NewDictionaries(dictionaryOf(values, files), "m",
 			format.OpenOptions{}).Global(context.Background(), col)
 		if err != nil {

@@ -321,9 +321,9 @@ func TestVerifyUnnamedSegment(t *testing.T) {
 	}
 }
 
-// TestSegmentFileTwice: two entries of tablestatus that name the same segment file are damage of tablestatus, whatever
-// the other entries have; recovery finds each segment's own files.
-func TestSegmentFileTwice(t *testing.T) {
+// TestDuplicateSegmentFile: two entries of tablestatus that name the same segment file are damage of tablestatus,
+// whatever the other entries have; recovery finds each segment's own files.
+func TestDuplicateSegmentFile(t *testing.T) {
 	tree := managedDel(t)
 	_, right, err := read(t, "t", stoa.OpenOptions{Tree: tree}, stoa.ScanSpec{})
 	if err != nil {

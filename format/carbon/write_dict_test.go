@@ -185,7 +185,7 @@ func TestDictionaryLeftovers(t *testing.T) {
 		t.Fatal("got no dictionary of countries")
 		return
 	}
-	for name, harm := range map[string]func(dict, meta, sort string) error{
+	for name, damage := range map[string]func(dict, meta, sort string) error{
 		"torn .dict": func(dict, _, _ string) error {
 			b, err := os.ReadFile(dict)
 			if err != nil {
@@ -208,7 +208,7 @@ func TestDictionaryLeftovers(t *testing.T) {
 			if err := loadVisits(t, dir, "", nil, visits(0, "nl", "fr")); err != nil {
 				t.Fatal(err)
 			}
-			if err := harm(ids(dir)); err != nil {
+			if err := damage(ids(dir)); err != nil {
 				t.Fatal(err)
 			}
 			if err := loadVisits(t, dir, "two-pass", map[string]string{"version": "2"},

@@ -254,9 +254,9 @@ func isDictionary(name string) bool {
 	return slices.Contains([]string{dict.DictExt, dict.DictMetaExt, dict.SortExt}, filepath.Ext(name))
 }
 
-// TestOldPagesOfTheRealWriter loads the rows of every table of formats 1 and 2 in the corpus again and compares
+// TestV1V2PagesOfTheRealWriter loads the rows of every table of formats 1 and 2 in the corpus again and compares
 // dictionaries, pages and indexes.
-func TestOldPagesOfTheRealWriter(t *testing.T) {
+func TestV1V2PagesOfTheRealWriter(t *testing.T) {
 	dir := os.Getenv("STOA_CORPUS")
 	if dir == "" {
 		t.Skip("STOA_CORPUS is not set")

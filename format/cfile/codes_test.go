@@ -141,30 +141,30 @@ func TestCodesOfDamage(t *testing.T) {
 	per := (second.Len - 8 - 4) / 4 // rows of a full block, between number and ordinal and the checksum
 	rows := [2]int64{per, 2 * per}
 	for _, x := range []struct {
-		code  string
-		file  []byte
-		place string // region that contains the finding or is inside it
-		rows  [2]int64
-		opts  map[string]string
-		harm  func(p *sample)
+		code   string
+		file   []byte
+		place  string // region that contains the finding or is inside it
+		rows   [2]int64
+		opts   map[string]string
+		damage func(p *sample)
 	}{
 		{code: "cfile.block.damaged", file: texts, place: "block[0]",
-			rows: [2]int64{0, int64(binary.LittleEndian.Uint32(newSample(t, texts).region("block[0]")[4:]))},
-			harm: func(p *sample) { p.region("block[0]")[11] = 0x7f; p.seal("block[0]") }},
+			rows:   [2]int64{0, int64(binary.LittleEndian.Uint32(newSample(t, texts).region("block[0]")[4:]))},
+			damage: func(p *sample) { p.region("block[0]")[11] = 0x7f; p.seal("block[0]") }},
 		{code: "cfile.block.ordinal", file: ints, place: "block[1]", rows: rows,
-			harm: func(p *sample) { p.region("block[1]")[4]++; p.seal("block[1]") }},
+			damage: func(p *sample) { p.region("block[1]")[4]++; p.seal("block[1]") }},
 		{code: "cfile.block.count", file: nulls, place: "block[0]", rows: [2]int64{0, 4},
-			harm: func(p *sample) { p.region("block[0]")[0]++; p.seal("block[0]") }},
+			damage: func(p *sample) { p.region("block[0]")[0]++; p.seal("block[0]") }},
 		{code: "cfile.block.checksum", file: ints, place: "block[1]", rows: rows,
-			harm: func(p *sample) { p.region("block[1]")[20]++ }},
+			damage: func(p *sample) { p.region("block[1]")[20]++ }},
 		{code: "cfile.bloom.damaged", file: bloom.Bytes(), place: "block[0]", rows: none,
-			harm: func(p *sample) { p.region("block[0]")[3] = 0x7f; p.seal("block[0]") }},
-		{code: "cfile.coverage.gap", file: ints, place: "gap", rows: none, harm: func(p *sample) {
+			damage: func(p *sample) { p.region("block[0]")[3] = 0x7f; p.seal("block[0]") }},
+		{code: "cfile.coverage.gap", file: ints, place: "gap", rows: none, damage: func(p *sample) {
 			at := p.at["footer"].Off
 			p.b = slices.Insert(p.b, int(at), []byte("nobody")...)
 			p.at["gap"] = fault.Span{Object: "f", Off: at, Len: 6}
 		}},
-		{code: "cfile.coverage.overlap", file: ints, place: "posidx", rows: none, harm: func(p *sample) {
+		{code: "cfile.coverage.overlap", file: ints, place: "posidx", rows: none, damage: func(p *sample) {
 			root := func(at fault.Span) []byte {
 				return binary.AppendUvarint(append(binary.AppendUvarint([]byte{8}, uint64(at.Off)), 16), uint64(at.Len))
 			}
@@ -172,81 +172,81 @@ func TestCodesOfDamage(t *testing.T) {
 			p.seal("footer")
 		}},
 		{code: "cfile.delta.damaged", file: delta.Bytes(), place: "block[0]", rows: [2]int64{2, 3},
-			harm: func(p *sample) {
+			damage: func(p *sample) {
 				p.replace("block[0]", []byte{2, 9, 1, 3, 5}, []byte{2, 9, 7, 3, 5}) // row 2 at 9, op 1
 				p.seal("block[0]")
 			}},
-		{code: "cfile.delta.order", file: delta.Bytes(), place: "block[0]", rows: none, harm: func(p *sample) {
+		{code: "cfile.delta.order", file: delta.Bytes(), place: "block[0]", rows: none, damage: func(p *sample) {
 			p.replace("block[0]", []byte{2, 9, 1, 3, 5}, []byte{0, 9, 1, 3, 5})
 			p.seal("block[0]")
 		}},
-		{code: "cfile.delta.stats", file: delta.Bytes(), place: "footer", rows: none, harm: func(p *sample) {
+		{code: "cfile.delta.stats", file: delta.Bytes(), place: "footer", rows: none, damage: func(p *sample) {
 			// min_timestamp
 			p.replace("footer", []byte{0x19, 9, 0, 0, 0, 0, 0, 0, 0}, []byte{0x19, 8, 0, 0, 0, 0, 0, 0, 0})
 			p.seal("footer")
 		}},
 		{code: "cfile.dict.checksum", file: words, place: "dictionary", rows: none,
-			harm: func(p *sample) { p.region("dictionary")[13]++ }},
+			damage: func(p *sample) { p.region("dictionary")[13]++ }},
 		{code: "cfile.dict.damaged", file: words, place: "dictionary", rows: none,
-			harm: func(p *sample) { p.region("dictionary")[11] = 0x7f; p.seal("dictionary") }},
+			damage: func(p *sample) { p.region("dictionary")[11] = 0x7f; p.seal("dictionary") }},
 		{code: "cfile.footer.checksum", file: ints, place: "footer", rows: none,
-			harm: func(p *sample) { p.region("footer")[0]++ }},
+			damage: func(p *sample) { p.region("footer")[0]++ }},
 		{code: "cfile.footer.damaged", file: ints, place: "footer", rows: none,
-			harm: func(p *sample) { p.b = p.b[:len(p.b)-3] }},
+			damage: func(p *sample) { p.b = p.b[:len(p.b)-3] }},
 		{code: "cfile.header.checksum", file: ints, place: "header", rows: none,
-			harm: func(p *sample) { p.region("header")[15]++ }},
+			damage: func(p *sample) { p.region("header")[15]++ }},
 		{code: "cfile.header.damaged", file: ints, place: "header", rows: none,
-			harm: func(p *sample) { p.region("header")[0]++ }},
+			damage: func(p *sample) { p.region("header")[0]++ }},
 		{code: "cfile.index.checksum", file: ints, place: "posidx", rows: none,
-			harm: func(p *sample) { p.region("posidx")[1]++ }},
-		{code: "cfile.index.damaged", file: ints, place: "posidx", rows: none, harm: func(p *sample) {
+			damage: func(p *sample) { p.region("posidx")[1]++ }},
+		{code: "cfile.index.damaged", file: ints, place: "posidx", rows: none, damage: func(p *sample) {
 			b := p.region("posidx")
 			b[len(b)-5] = 0x7f // the trailer's length, of which this is the high byte
 			p.seal("posidx")
 		}},
-		{code: "cfile.index.order", file: ints, place: "posidx", rows: none, harm: func(p *sample) {
+		{code: "cfile.index.order", file: ints, place: "posidx", rows: none, damage: func(p *sample) {
 			p.replace("posidx", []byte{4, 0, 0, 1, 10}, []byte{4, 0, 0, 0, 1}) // the key of block[2] is row 266
 			p.seal("posidx")
 		}},
-		{code: "cfile.index.key", file: ints, place: "validx", rows: none, harm: func(p *sample) {
+		{code: "cfile.index.key", file: ints, place: "validx", rows: none, damage: func(p *sample) {
 			// the key of block[1], whose first value is 133
 			p.replace("validx", []byte{4, 0x80, 0, 0, 133}, []byte{4, 0x80, 0, 0, 134})
 			p.seal("validx")
 		}},
-		{code: "cfile.index.disagree", file: ints, place: "validx", rows: none, harm: func(p *sample) {
+		{code: "cfile.index.disagree", file: ints, place: "validx", rows: none, damage: func(p *sample) {
 			p.replace("validx", pointer(second.Off, second.Len), pointer(second.Off-4, second.Len))
 			p.seal("validx")
 		}},
 		{code: "cfile.int128.range", file: mustWrite(t, write.Field{Type: block.Int128},
 			write.WriterOptions{Encoding: block.Plain}, `["1"]`), place: "block[0]", rows: none,
-			harm: func(p *sample) {
+			damage: func(p *sample) {
 				p.region("block[0]")[8+15] = 0x7f // the high byte of a value after number and ordinal
 				p.seal("block[0]")
 			}},
-		{code: "cfile.keys.range", file: ints, place: "footer", rows: none, harm: func(p *sample) {
+		{code: "cfile.keys.range", file: ints, place: "footer", rows: none, damage: func(p *sample) {
 			p.replace("footer", []byte{0x80, 0, 1, 43}, []byte{0x80, 0, 1, 44}) // max_key, of 299
 			p.seal("footer")
 		}},
 		{code: "cfile.kind", file: nulls, place: "footer", rows: none, opts: map[string]string{"kind": "delta"},
-			harm: func(p *sample) {}},
+			damage: func(p *sample) {}},
 		{code: "cfile.numvalues", file: delta.Bytes(), place: "footer", rows: none,
-			harm: func(p *sample) { p.replace("footer", []byte{3 << 3, 5}, []byte{3 << 3, 6}); p.seal("footer") }},
-		{code: "cfile.prefix.restarts", file: prefixes, place: "block[0]", rows: none, harm: func(p *sample) {
+			damage: func(p *sample) { p.replace("footer", []byte{3 << 3, 5}, []byte{3 << 3, 6}); p.seal("footer") }},
+		{code: "cfile.prefix.restarts", file: prefixes, place: "block[0]", rows: none, damage: func(p *sample) {
 			b := p.region("block[0]")
 			b[len(b)-12]++ // the last restart point
 			p.seal("block[0]")
 		}},
 		{code: "cfile.unsupported", file: ints, place: "footer", rows: none,
-			harm: func(p *sample) { b := p.region("incompatible_features"); b[len(b)-1] |= 32; p.seal("footer") }},
+			damage: func(p *sample) { b := p.region("incompatible_features"); b[len(b)-1] |= 32; p.seal("footer") }},
 		{code: "cfile.utf8", file: texts, place: "block[0]", rows: none,
-			harm: func(p *sample) { p.region("block[0]")[12] = 0xff; p.seal("block[0]") }},
+			damage: func(p *sample) { p.region("block[0]")[12] = 0xff; p.seal("block[0]") }},
 		{code: "cfile.values.order", file: ints, place: "block[1]", rows: none,
-			harm: func(p *sample) { p.region("block[1]")[8+4*50] = 0; p.seal("block[1]") }},
+			damage: func(p *sample) { p.region("block[1]")[8+4*50] = 0; p.seal("block[1]") }},
 		{code: "cfile.version.mixed", file: ints, place: "footer", rows: none,
-			harm: func(p *sample) { copy(p.region("header"), "kuducfil"); p.seal("header") }},
+			damage: func(p *sample) { copy(p.region("header"), "kuducfil"); p.seal("header") }},
 	} {
 		p := newSample(t, x.file)
-		x.harm(p)
+		x.damage(p)
 		var all []string
 		hit := false
 		for got := range Format.Verify(t.Context(), p.target(), format.OpenOptions{Depth: format.Deep, Opts: x.opts}) {

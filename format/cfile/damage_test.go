@@ -153,7 +153,7 @@ func size(name string) int64 {
 }
 
 type damageTally struct {
-	Flips, Cuts, Wild                int
+	Flips, Cuts, Random              int
 	Refused, Same, Changed, ByFooter int // counts of flips
 }
 
@@ -438,7 +438,7 @@ func damage(t *testing.T, b block, data []byte, step int, sum *damageTally) {
 			c.add("a cut file, but Verify reports nothing", "cut to %d of %d bytes", n, len(data))
 		}
 	}
-	wild(data, layout, &c, sum)
+	random(data, layout, &c, sum)
 	for _, tail := range [][]byte{{0}, {0xff}, bytes.Repeat([]byte{0}, 4096), data[len(data)-12:], data} {
 		a, problems := try(append(bytes.Clone(data), tail...), true, true)
 		for _, p := range problems {
@@ -451,9 +451,9 @@ func damage(t *testing.T, b block, data []byte, step int, sum *damageTally) {
 	c.report(t)
 }
 
-// wild overwrites, moves and repeats runs of bytes and then corrects all checksums, so that the parsers are reached.
+// random overwrites, moves and repeats runs of bytes and then corrects all checksums, so that the parsers are reached.
 // Any answer is acceptable.
-func wild(data []byte, layout *kudugen.Layout, c *complaints, sum *damageTally) {
+func random(data []byte, layout *kudugen.Layout, c *complaints, sum *damageTally) {
 	rnd := rand.New(rand.NewPCG(7, uint64(len(data))))
 	special := []uint32{0, 1, 0x7f, 0x80, 0xff, 0x7fff, 0xffff, 0x10000, 0x7fffffff, 0x80000000, 0xffffffff,
 		uint32(len(data)), uint32(len(data)) - 4}
@@ -496,7 +496,7 @@ func wild(data []byte, layout *kudugen.Layout, c *complaints, sum *damageTally) 
 			}
 		}
 		_, problems := try(bad, true, true)
-		sum.Wild++
+		sum.Random++
 		for _, p := range problems {
 			c.add("must not happen, wild ("+firstWords(p)+")", "change %d: %s; file %x", k, p, head(bad, 2000))
 		}

@@ -260,7 +260,7 @@ func describeDir(tg format.Target, o format.OpenOptions, out *describe.Outline) 
 	for _, c := range set.Columns {
 		name := inDir(tg, c.File)
 		err := (&describer{Outline: out}).object(format.Target{Tree: tg.Tree, Name: name}, o)
-		if isGone(err) {
+		if isMissing(err) {
 			err = missing(name, c)
 		}
 		if err != nil || out.Left() {

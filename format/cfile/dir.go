@@ -378,15 +378,15 @@ func openColumnFile(ctx context.Context, tg format.Target, c setColumn, o format
 	error) {
 	name := inDir(tg, c.File)
 	f, err := openTarget(ctx, format.Target{Tree: tg.Tree, Name: name}, o)
-	if isGone(err) {
+	if isMissing(err) {
 		err = missing(name, c)
 	}
 	return f, err
 }
 
-// isGone reports whether err, from opening the file of a column, means that the file is missing: nothing has its name,
-// or something other than a regular file has it.
-func isGone(err error) bool { return errors.Is(err, fs.ErrNotExist) || store.NoFile(err) }
+// isMissing reports whether err, from opening the file of a column, means that the file is missing: nothing has its
+// name, or something other than a regular file has it.
+func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) || store.NoFile(err) }
 
 // unknownTable says what is lost without a setFile.
 const unknownTable = "the table's files, their order and its number of rows are unknown"

@@ -224,7 +224,7 @@ func (r *recovery) blocks(o format.OpenOptions, opts columnfile.ReadOptions) ([]
 		return nil, nil
 	}
 	if t.NumValues >= 0 && t.NumValues != r.rows && r.suspect {
-		if uncertain, err := r.f.MendRows(r.ctx, t.Checksums(), r.rows); err != nil {
+		if uncertain, err := r.f.CorrectRows(r.ctx, t.Checksums(), r.rows); err != nil {
 			r.Whole = r.f.At
 			r.Blame("rows", err, -1, -1)
 			switch reported := &r.found[len(r.found)-1]; {

@@ -205,7 +205,7 @@ func (r *setRecovery) column(i int, fields map[string]format.SchemaField, opts c
 		x.Column = c.Path
 		r.found = append(r.found, x)
 	}
-	if isGone(err) {
+	if isMissing(err) {
 		err = missing(name, c)
 	}
 	// the footer was read in spite of a wrong checksum; the numbers of the two types differ in one bit, and both are
@@ -373,13 +373,13 @@ func (r *setRecovery) dropForeignBlocks(i int, otherSet bool) error {
 			"that %s has of the file of column %q: it may be another table's", setFile, r.set.Columns[i].Path)
 	}
 	for _, k := range unproven {
-		r.loseDoubted(f, &f.found[k])
+		r.loseUncertain(f, &f.found[k])
 	}
 	return nil
 }
 
-// loseDoubted treats a block as lost because it may belong to another table.
-func (r *setRecovery) loseDoubted(f *tableFile, b *columnfile.DataBlock) {
+// loseUncertain treats a block as lost because it may belong to another table.
+func (r *setRecovery) loseUncertain(f *tableFile, b *columnfile.DataBlock) {
 	b.Lost = fault.Corruptf(f.Span(b.Ptr), "", "the footer with the id of the file's set is lost, and the block does "+
 		"not match the marks of %s: it is damaged, or another table's", setFile)
 	x := block.Codes.Of("cfile.rows.lost", b.Lost, f.At.Object)

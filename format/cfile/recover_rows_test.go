@@ -41,7 +41,7 @@ func breakChecksum(data []byte, l *kudugen.Layout) {
 // counted or listed without an error, and recovery returns all rows. If the number in the block may be the damaged one,
 // it returns as many rows as the smaller of the two, and reports the others.
 func TestNumberOfValues(t *testing.T) {
-	ctx, files, tried, doubtful := context.Background(), 0, 0, 0
+	ctx, files, tried, uncertain := context.Background(), 0, 0, 0
 	forGoldenFiles(t, func(t *testing.T, _ block, whole []byte, l *kudugen.Layout, x expected) {
 		var last kudugen.Block
 		for _, b := range l.Blocks {
@@ -84,7 +84,7 @@ func TestNumberOfValues(t *testing.T) {
 				t.Fatalf("%d values instead of %d are not reported: %v, %v", n, end, found, err)
 			}
 			if !l.Checksums && (last.Rows+7)/8 == (n-last.First+7)/8 {
-				doubtful++
+				uncertain++
 				if want := [2]int64{min(n, end), max(n, end)}; found[k].Rows != want {
 					t.Fatalf("rows %v are in doubt, want %v", found[k].Rows, want)
 				}
@@ -99,7 +99,7 @@ func TestNumberOfValues(t *testing.T) {
 			checkOutside(t, cells, x, vec.Range{})
 		}
 	})
-	if t.Logf("%d tried, %d in doubt", tried, doubtful); tried < 100 || doubtful == 0 {
+	if t.Logf("%d tried, %d in doubt", tried, uncertain); tried < 100 || uncertain == 0 {
 		t.Error("nothing was tried")
 	}
 }

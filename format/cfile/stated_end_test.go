@@ -33,15 +33,15 @@ func TestStatedEnd(t *testing.T) {
 			data := bytes.Clone(whole)
 			data[at] ^= 1 << (at % 8)
 			for _, damaged := range []stoa.Damaged{stoa.SkipRows, stoa.NullCells} {
-				rows, told, some := countRows(t, data, damaged)
+				rows, reported, some := countRows(t, data, damaged)
 				tried++
-				if told > 0 {
+				if reported > 0 {
 					lost++
 				}
-				if want := int64(len(x.cells)); rows+told != want || some {
+				if want := int64(len(x.cells)); rows+reported != want || some {
 					t.Errorf("byte %d of the last block [%d+%d], policy %v: %d rows are read and %d reported as lost, "+
-						"want %d together; more may be lost: %v", at-last.Off, last.Off, last.Len, damaged, rows, told,
-						want, some)
+						"want %d together; more may be lost: %v", at-last.Off, last.Off, last.Len, damaged, rows,
+						reported, want, some)
 				}
 			}
 		}

@@ -146,7 +146,7 @@ func (v *verifier) object(tg format.Target, o format.OpenOptions) {
 	}
 	v.opts = opts
 	src, base, size, err := tg.Open(v.ctx)
-	if isGone(err) && v.Column != "" {
+	if isMissing(err) && v.Column != "" {
 		v.reportForeign(missing(tg.Name, setColumn{Path: v.Column}), setColumn{Path: v.Column})
 		return
 	}

@@ -24,7 +24,7 @@ import (
 type keyOrder struct {
 	min, last []byte
 	any       bool
-	fallen    bool // a descending value has been reported, which is done once per file
+	descended bool // a descending value has been reported, which is done once per file
 }
 
 // sortedKind reports whether the values of the file must ascend.
@@ -40,8 +40,8 @@ func (k *keyOrder) values(v *verifier, at fault.Span, path string, first int64, 
 	l := columnfile.Lookup{F: v.f}
 	for i := range v.vals.Len() {
 		key := l.Encode(v.vals, i)
-		if k.any && bytes.Compare(key, k.last) < 0 && !k.fallen {
-			k.fallen = true
+		if k.any && bytes.Compare(key, k.last) < 0 && !k.descended {
+			k.descended = true
 			v.Report("cfile.values.order", at, path, "the value of row %d is less than the one before", first+int64(i))
 		}
 		if !k.any {

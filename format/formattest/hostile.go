@@ -32,11 +32,11 @@ import (
 //   - if Verify reports nothing, everything can be read
 //   - if everything can be read and the format can write it, it is read back unchanged
 type Hostile struct {
-	Format format.Format
-	Opts   []map[string]string // tried in turn, after no options
-	Budget int64               // 0: 256 MiB
-	Rows   int                 // a scan stops after that many rows; 0: 100,000
-	Silent bool                // reading may fail although Verify reports nothing (give the reason where it is set)
+	Format     format.Format
+	Opts       []map[string]string // tried in turn, after no options
+	Budget     int64               // 0: 256 MiB
+	Rows       int                 // a scan stops after that many rows; 0: 100,000
+	Undetected bool                // reading may fail although Verify reports nothing (give the reason where it is set)
 }
 
 // HostileLimits are the limits of Hostile: small, so that oversized lengths are refused early.
@@ -93,7 +93,7 @@ func (h Hostile) with(t *testing.T, tg format.Target, o format.OpenOptions) {
 	if err == nil {
 		batches, rows, err := h.scan(t, tg, r, scan.Spec{})
 		Classed(t, err)
-		if err != nil && healthy && !h.Silent && !fault.OverBudget(err) && !errors.Is(err, fault.Unsupported) {
+		if err != nil && healthy && !h.Undetected && !fault.OverBudget(err) && !errors.Is(err, fault.Unsupported) {
 			t.Errorf("verify reports nothing, scan: %v", err)
 		}
 		if err == nil && rows >= 0 {
@@ -104,7 +104,7 @@ func (h Hostile) with(t *testing.T, tg format.Target, o format.OpenOptions) {
 			Classed(t, err)
 		}
 		r.Close()
-	} else if healthy && h.Format.Verify != nil && !h.Silent && errors.Is(err, fault.Corrupt) {
+	} else if healthy && h.Format.Verify != nil && !h.Undetected && errors.Is(err, fault.Corrupt) {
 		t.Errorf("verify reports nothing, open: %v", err)
 	}
 	if h.Format.Recover != nil {

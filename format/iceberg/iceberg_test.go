@@ -174,8 +174,8 @@ func TestContradictions(t *testing.T) {
 	}
 }
 
-// TestHarmed: metadata with changed bytes give an error or rows, and never a panic.
-func TestHarmed(t *testing.T) {
+// TestDamagedMetadata: metadata with changed bytes give an error or rows, and never a panic.
+func TestDamagedMetadata(t *testing.T) {
 	dir, _ := write(t, sample(t, 5), nil)
 	names, err := filepath.Glob(filepath.Join(dir, "metadata", "*"))
 	if err != nil {

@@ -229,13 +229,13 @@ func TestStreamLaws(t *testing.T) {
 		defer r.Close()
 		got, last := rowsOf(t, r)
 		findings := r.(format.Finder).Findings()
-		silent := last == nil && len(findings) == 0
+		unnoticed := last == nil && len(findings) == 0
 		if bad := slices.ContainsFunc(verified(t, inMemory(b)), func(f region.Finding) bool {
 			return f.Severity == region.Error
-		}); bad == silent {
+		}); bad == unnoticed {
 			t.Errorf("%s: verify has an error %v, reading says %v and %+v", name, bad, last, findings)
 		}
-		if silent && got != rows {
+		if unnoticed && got != rows {
 			t.Errorf("%s: %d rows of %d, and nothing is reported", name, got, rows)
 		}
 	}
@@ -271,20 +271,20 @@ func TestUnnamedBatches(t *testing.T) {
 	if blocks < foot || binary.LittleEndian.Uint32(file[blocks-4:]) != 3 {
 		t.Fatal("the blocks were not found")
 	}
-	harmed := map[string][]byte{}
+	damaged := map[string][]byte{}
 	for n := range 3 {
 		b := bytes.Clone(file)
 		binary.LittleEndian.PutUint32(b[blocks-4:], uint32(n))
-		harmed[fmt.Sprint(n, " blocks")] = b
+		damaged[fmt.Sprint(n, " blocks")] = b
 		for k := range 3 {
 			if k != n {
 				b := bytes.Clone(file)
 				copy(b[blocks+24*k:blocks+24*k+24], file[blocks+24*n:])
-				harmed[fmt.Sprint("block ", n, " over ", k)] = b
+				damaged[fmt.Sprint("block ", n, " over ", k)] = b
 			}
 		}
 	}
-	for name, b := range harmed {
+	for name, b := range damaged {
 		tg := format.Target{Tree: inMemory(b), Name: "t"}
 		if _, err := ipc.Format.Open(t.Context(), tg, format.OpenOptions{}); !errors.Is(err, fault.Corrupt) {
 			t.Errorf("%s: %v", name, err)

@@ -62,7 +62,7 @@ func (v *verifier) layout(r *reader, anatomy iter.Seq2[region.Node, error]) {
 		}
 		switch {
 		case err != nil:
-			f := codes.Of(codeOf("arrow.layout", blamed(err)), err, v.Part)
+			f := codes.Of(codeOf("arrow.layout", faultOf(err)), err, v.Part)
 			f.Severity, f.Lost = region.Error, -1 // a message is damaged, not the bytes between messages
 			v.Emit(f)
 		case n.Kind == region.Gap && !r.file:
@@ -79,8 +79,8 @@ func (v *verifier) layout(r *reader, anatomy iter.Seq2[region.Node, error]) {
 	}
 }
 
-// blamed returns the fault.Error in err; if there is none, an error that is not damage.
-func blamed(err error) *fault.Error {
+// faultOf returns the fault.Error in err; if there is none, an error that is not damage.
+func faultOf(err error) *fault.Error {
 	e := &fault.Error{Class: fault.Bug}
 	errors.As(err, &e)
 	return e

@@ -51,13 +51,13 @@ func TestAlikeDictionaries(t *testing.T) {
 func alike(t *testing.T, dicts []arrow.Array, nested bool) {
 	typ := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: dicts[0].DataType()}
 	field := arrow.Field{Name: "d", Type: typ, Nullable: true}
-	beside := []arrow.Field{{Name: "n", Type: arrow.Null, Nullable: true},
+	siblings := []arrow.Field{{Name: "n", Type: arrow.Null, Nullable: true},
 		{Name: "l", Type: arrow.ListOf(arrow.BinaryTypes.LargeString), Nullable: true},
 		{Name: "f", Type: arrow.FixedSizeListOf(2, arrow.FixedWidthTypes.Boolean), Nullable: true}}
 	if nested {
 		field.Type = arrow.ListOf(typ)
 	}
-	sc := arrow.NewSchema(append([]arrow.Field{field}, beside...), nil)
+	sc := arrow.NewSchema(append([]arrow.Field{field}, siblings...), nil)
 	var out bytes.Buffer
 	w := ipc.NewStreamWriter(&out, sc)
 	var want []string
@@ -74,7 +74,7 @@ func alike(t *testing.T, dicts []arrow.Array, nested bool) {
 				[]arrow.ArrayData{col.Data()}, 0, 0))
 		}
 		cols := []arrow.Array{col}
-		for _, f := range beside {
+		for _, f := range siblings {
 			cols = append(cols, vec.Nulls(memory.DefaultAllocator, f.Type, col.Len()))
 		}
 		if err := w.Write(array.NewRecordBatch(sc, cols, int64(col.Len()))); err != nil {

@@ -26,7 +26,7 @@ func TestCodesOfDirectories(t *testing.T) {
 	for _, x := range []struct {
 		code, dir, object string
 		sev               region.Severity
-		harm              func(files map[string][]byte)
+		damage            func(files map[string][]byte)
 	}{
 		{"kudu.tablet.tombstone", "testdata/log", tombstone, region.Note, func(map[string][]byte) {}},
 		{"kudu.tablet.unfinished", "testdata/file", super, region.Warning,
@@ -40,7 +40,7 @@ func TestCodesOfDirectories(t *testing.T) {
 		}},
 	} {
 		files := load(t, x.dir)
-		x.harm(files)
+		x.damage(files)
 		bad, notes := findings(t, store.NewMemory(files), "", "")
 		hit, all := 0, ""
 		for _, got := range append(bad, notes...) {

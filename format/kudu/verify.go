@@ -261,9 +261,9 @@ func (v *verifier) tablet(r table.Replica, ro table.Options) error {
 		return v.met("kudu.superblock.odd", err)
 	}
 	t.Vote = true
-	harmed := make([]map[uint64]bool, len(r.RowSets))
+	damaged := make([]map[uint64]bool, len(r.RowSets))
 	for i := range r.RowSets {
-		if harmed[i], err = v.blocks(t, tb, &r.RowSets[i]); err != nil || v.Stopped() {
+		if damaged[i], err = v.blocks(t, tb, &r.RowSets[i]); err != nil || v.Stopped() {
 			return err
 		}
 	}
@@ -276,9 +276,9 @@ func (v *verifier) tablet(r table.Replica, ro table.Options) error {
 		}
 	}
 	for i, s := range tb.Sets {
-		if sound, err := v.columns(t, s, harmed[i]); err != nil || v.Stopped() {
+		if consistent, err := v.columns(t, s, damaged[i]); err != nil || v.Stopped() {
 			return err
-		} else if !sound || len(harmed[i]) > 0 {
+		} else if !consistent || len(damaged[i]) > 0 {
 			continue // the reason has been reported
 		}
 		check := v.light
@@ -305,8 +305,8 @@ func (v *verifier) bloom(t *table.Table, s *table.RowSet) error {
 }
 
 // blocks verifies each block of a rowset on its own. harmed has the ids of the blocks with errors.
-func (v *verifier) blocks(t *table.Table, tb *table.Tablet, s *meta.RowSet) (harmed map[uint64]bool, err error) {
-	harmed = map[uint64]bool{}
+func (v *verifier) blocks(t *table.Table, tb *table.Tablet, s *meta.RowSet) (damaged map[uint64]bool, err error) {
+	damaged = map[uint64]bool{}
 	for _, b := range s.Blocks() {
 		name := tb.Schema.NameOf(b.Column)
 		p, err := tb.FS.PlaceOf(v.ctx, tb.Tablet, b.BlockRef)
@@ -317,7 +317,7 @@ func (v *verifier) blocks(t *table.Table, tb *table.Tablet, s *meta.RowSet) (har
 			x := codes.Finding(fs.LostCode(p), err, tb.ID)
 			x.Column = name
 			v.Emit(x)
-			harmed[b.ID] = true
+			damaged[b.ID] = true
 			continue
 		}
 		o := v.o
@@ -328,20 +328,20 @@ func (v *verifier) blocks(t *table.Table, tb *table.Tablet, s *meta.RowSet) (har
 			x.Part, x.Column = tb.ID, name
 			x.Path = fault.JoinPath("rowset "+strconv.FormatUint(s.ID, 10)+"/"+b.Kind, x.Path)
 			if x.Severity >= region.Error {
-				harmed[b.ID] = true
+				damaged[b.ID] = true
 			}
 			if v.Emit(x); v.Stopped() {
-				return harmed, nil
+				return damaged, nil
 			}
 		}
 	}
-	return harmed, nil
+	return damaged, nil
 }
 
 // columns compares the footers of a rowset's blocks with the superblock and each other. sound reports whether all
 // agree. Disagreement of harmed blocks is not reported, because their errors have already been reported.
-func (v *verifier) columns(t *table.Table, s *table.RowSet, harmed map[uint64]bool) (sound bool, err error) {
-	sound = true
+func (v *verifier) columns(t *table.Table, s *table.RowSet, damaged map[uint64]bool) (consistent bool, err error) {
+	consistent = true
 	for _, b := range s.Blocks() {
 		switch b.Kind {
 		case "column", "adhoc-index":
@@ -363,16 +363,16 @@ func (v *verifier) columns(t *table.Table, s *table.RowSet, harmed map[uint64]bo
 			continue
 		}
 		x := codes.Finding("kudu.rowset.uneven", err, s.Tablet.ID)
-		if sound = false; !errors.As(err, new(*fault.Error)) {
+		if consistent = false; !errors.As(err, new(*fault.Error)) {
 			return false, err
 		}
-		if harmed[b.ID] {
+		if damaged[b.ID] {
 			continue
 		}
 		x.Column = s.Tablet.Schema.NameOf(b.Column)
 		v.Emit(x)
 	}
-	return sound, v.ctx.Err()
+	return consistent, v.ctx.Err()
 }
 
 // rowset compares the files of a rowset with each other.

@@ -286,9 +286,9 @@ func TestWrongContentOfAdhocIndexes(t *testing.T) {
 // superblock.
 func TestVerifyRestOfDamagedRowSet(t *testing.T) {
 	files, blocks := oneRowSet(t, "testdata/history")
-	harmed := blocks["b"]
+	damaged := blocks["b"]
 	// a float64 column in place of an int32 one
-	change := map[string][]byte{harmed: flipped(files[harmed], 40), blocks["a"]: files[blocks["c"]]}
+	change := map[string][]byte{damaged: flipped(files[damaged], 40), blocks["a"]: files[blocks["c"]]}
 	for _, depth := range []format.Depth{format.Quick, format.Sums, format.Deep} {
 		want := "cfile.block.checksum kudu.rowset.uneven"
 		if depth == format.Quick {

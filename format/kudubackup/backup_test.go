@@ -178,11 +178,11 @@ func TestMissingPartIsReported(t *testing.T) {
 			if parts > 1 {
 				rest := maps.Clone(complete)
 				delete(rest, "out/"+name)
-				neighbours := 2
+				adjacent := 2
 				if i == 0 || i == parts-1 {
-					neighbours = 1
+					adjacent = 1
 				}
-				reporters(ctx, t, fmt.Sprintf("%d parts without part %d", parts, i), rest, neighbours)
+				reporters(ctx, t, fmt.Sprintf("%d parts without part %d", parts, i), rest, adjacent)
 			}
 			if i > 0 {
 				swapped := maps.Clone(complete)

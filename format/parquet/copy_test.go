@@ -42,9 +42,9 @@ func copyOf(t *testing.T, o format.CopyOptions, files ...[]byte) (out []byte, wh
 	if err := c.Check(t.Context(), tree, "t"); err != nil {
 		t.Fatal(err)
 	}
-	harmed := bytes.Clone(w.Bytes())
-	harmed[5] ^= 1
-	if c.Check(t.Context(), store.NewMemory(map[string][]byte{"t": harmed}), "t") == nil && len(harmed) > 600 {
+	damaged := bytes.Clone(w.Bytes())
+	damaged[5] ^= 1
+	if c.Check(t.Context(), store.NewMemory(map[string][]byte{"t": damaged}), "t") == nil && len(damaged) > 600 {
 		t.Error("a changed byte of a page: Check: got no error, want one")
 	}
 	return w.Bytes(), ""

@@ -45,7 +45,7 @@ func TestPagesWithoutValues(t *testing.T) {
 		lib.WithCompression(compress.Codecs.Snappy))
 	r := readerOf(t, intact)
 	defer r.Close()
-	want := &harmed{starts: []int64{0}}
+	want := &damagedFile{starts: []int64{0}}
 	for version := 1; version <= 2; version++ {
 		for _, body := range [][]byte{nil, {0}} { // {0} is Snappy's output for no input
 			empty := emptyPage(version, body)

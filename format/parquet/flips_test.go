@@ -19,18 +19,18 @@ import (
 	"stoa/vec"
 )
 
-// harmed is a file whose bytes are changed, with its original content.
-type harmed struct {
+// damagedFile is a file whose bytes are changed, with its original content.
+type damagedFile struct {
 	name   string
 	intact []byte
 	opts   map[string]string
 	starts []int64    // first row of each row group
 	cells  [][]string // by top-level field: its rows as text
-	places []harmedPage
+	places []damagedPage
 }
 
-// harmedPage is a page, or a range outside pages (field -1).
-type harmedPage struct {
+// damagedPage is a page, or a range outside pages (field -1).
+type damagedPage struct {
 	at    fault.Span
 	body  fault.Span // the part with a checksum or authentication; empty: none
 	field int
@@ -57,9 +57,9 @@ func TestFlipsAndCuts(t *testing.T) {
 	if err != nil || len(names) < 20 || len(more) == 0 {
 		t.Fatal(len(names), len(more), err)
 	}
-	var files []*harmed
+	var files []*damagedFile
 	for _, name := range append(append(names, more...), flipFiles(t, nil)...) {
-		files = append(files, newHarmed(t, name))
+		files = append(files, newDamagedFile(t, name))
 	}
 	r := rand.New(rand.NewPCG(uint64(seed), 19))
 	var n struct{ errors, same, inside, elsewhere int }
@@ -88,13 +88,13 @@ func TestFlipsAndCuts(t *testing.T) {
 	}
 }
 
-func newHarmed(t *testing.T, name string) *harmed {
+func newDamagedFile(t *testing.T, name string) *damagedFile {
 	t.Helper()
 	b, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &harmed{name: name, intact: b}
+	h := &damagedFile{name: name, intact: b}
 	if filepath.Base(filepath.Dir(name)) == "encrypted" {
 		h.opts = map[string]string{"key-file": name[:len(name)-len("parquet")] + "keys"}
 	}
@@ -124,7 +124,7 @@ func newHarmed(t *testing.T, name string) *harmed {
 }
 
 // pagesOf records the pages of a column chunk.
-func (h *harmed) pagesOf(t *testing.T, r *reader, g, f, leaf int) {
+func (h *damagedFile) pagesOf(t *testing.T, r *reader, g, f, leaf int) {
 	t.Helper()
 	all := vec.Range{From: h.starts[g], To: h.starts[g] + r.Footer.RowGroups[g].NumRows}
 	row := all.From
@@ -149,7 +149,7 @@ func (h *harmed) pagesOf(t *testing.T, r *reader, g, f, leaf int) {
 		if err != nil {
 			t.Fatal(h.name, err)
 		}
-		x := harmedPage{at: p.Whole(), field: f, rows: all}
+		x := damagedPage{at: p.Whole(), field: f, rows: all}
 		s := r.Footer.RowGroups[g].Columns[leaf].Cipher
 		if p.HasCRC || s != nil && !s.CTR {
 			x.body = p.Body
@@ -163,7 +163,7 @@ func (h *harmed) pagesOf(t *testing.T, r *reader, g, f, leaf int) {
 
 // read returns the rows of a field as text, and the rows reported as lost; gone are those lost rows that are not
 // returned under any policy, because no column has them and only the row group declares them.
-func (h *harmed) read(r *reader, f int, policy scan.Damaged) (cells []string, lost, gone vec.Ranges, err error) {
+func (h *damagedFile) read(r *reader, f int, policy scan.Damaged) (cells []string, lost, gone vec.Ranges, err error) {
 	src := scan.Source{Reader: r, Objects: scan.NewObjects(r.Target.Tree), Dicts: scan.NewDicts(),
 		Limits: format.Limits{}.WithDefaults()}
 	defer src.Dicts.Close()
@@ -198,10 +198,10 @@ func (h *harmed) read(r *reader, f int, policy scan.Damaged) (cells []string, lo
 const maxAllocated = 256 << 20
 
 // flip changes the file and returns the outcome.
-func (h *harmed) flip(t *testing.T, r *rand.Rand) string {
+func (h *damagedFile) flip(t *testing.T, r *rand.Rand) string {
 	b := bytes.Clone(h.intact)
 	how := ""
-	p := harmedPage{field: -1}
+	p := damagedPage{field: -1}
 	if len(h.places) > 0 && r.IntN(8) > 0 {
 		p = h.places[r.IntN(len(h.places))]
 		how = change(r, b, p.at)
@@ -247,7 +247,7 @@ func change(r *rand.Rand, b []byte, at fault.Span) string {
 }
 
 // outcome reads the changed file and compares it with the original content.
-func (h *harmed) outcome(t *testing.T, r *rand.Rand, b []byte, p harmedPage, how string) string {
+func (h *damagedFile) outcome(t *testing.T, r *rand.Rand, b []byte, p damagedPage, how string) string {
 	t.Helper()
 	reader, err := openReader(t.Context(), targetOf(b), format.OpenOptions{Opts: h.opts})
 	if err != nil {
@@ -312,7 +312,7 @@ func holds(rs vec.Ranges, k int64) bool {
 	return false
 }
 
-func (h *harmed) noBug(t *testing.T, how string, err error) {
+func (h *damagedFile) noBug(t *testing.T, how string, err error) {
 	t.Helper()
 	if errors.Is(err, fault.Bug) {
 		t.Errorf("%s, %s: %v", h.name, how, err)

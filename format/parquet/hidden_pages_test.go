@@ -33,7 +33,7 @@ func TestHeadersThatHidePages(t *testing.T) {
 		if filepath.Base(filepath.Dir(name)) == "encrypted" {
 			continue
 		}
-		h := newHarmed(t, name)
+		h := newDamagedFile(t, name)
 		for _, pages := range h.dataPages(t) {
 			for i := range pages {
 				if seen++; testing.Short() && seen%12 > 0 {
@@ -46,7 +46,7 @@ func TestHeadersThatHidePages(t *testing.T) {
 					}
 					tried++
 					for range 3 {
-						h.outcome(t, r, b, pages[i].harmedPage,
+						h.outcome(t, r, b, pages[i].damagedPage,
 							fmt.Sprintf("page %d of %d declares %d more values", i, len(pages), more))
 					}
 					if p := pages[i]; p.rows.Len() == p.Values {
@@ -85,7 +85,7 @@ func excesses(pages []dataPage, i int) []int64 {
 }
 
 // lost returns the rows of a field that are reported as lost in a damaged file.
-func (h *harmed) lost(b []byte, field int) (lost vec.Ranges) {
+func (h *damagedFile) lost(b []byte, field int) (lost vec.Ranges) {
 	r, err := openReader(context.Background(), targetOf(b), format.OpenOptions{})
 	if err == nil {
 		_, lost, _, err = h.read(r, field, scan.SkipRows)
@@ -100,15 +100,15 @@ func (h *harmed) lost(b []byte, field int) (lost vec.Ranges) {
 // dataPage is a page with its header.
 type dataPage struct {
 	meta.Page
-	harmedPage
+	damagedPage
 }
 
 // dataPages returns the data pages of each column chunk.
-func (h *harmed) dataPages(t *testing.T) (chunks [][]dataPage) {
+func (h *damagedFile) dataPages(t *testing.T) (chunks [][]dataPage) {
 	t.Helper()
 	r := readerOf(t, h.intact)
 	defer r.Close()
-	at := map[fault.Span]harmedPage{}
+	at := map[fault.Span]damagedPage{}
 	for _, p := range h.places {
 		at[p.at] = p
 	}

@@ -82,7 +82,7 @@ func TestLevelsOfNoBits(t *testing.T) {
 		if err != nil {
 			t.Fatal(what, err)
 		}
-		cells, _, _, err := (&harmed{starts: []int64{0}}).read(r, 0, scan.Fail)
+		cells, _, _, err := (&damagedFile{starts: []int64{0}}).read(r, 0, scan.Fail)
 		r.Close()
 		if (err == nil) != c.ok {
 			t.Errorf("%s: got error %v, want none: %t", what, err, c.ok)

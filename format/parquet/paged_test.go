@@ -38,7 +38,7 @@ func TestPagesWithoutSurvivorsAreNotRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	harmed, kept := 0, 0
+	damaged, kept := 0, 0
 	for part, err := range r.Parts(ctx, format.Query{}) {
 		if err != nil {
 			t.Fatal(err)
@@ -66,7 +66,7 @@ func TestPagesWithoutSurvivorsAreNotRead(t *testing.T) {
 						kept++
 						continue
 					}
-					harmed++
+					damaged++
 					for i := range whole[p.Spans[0].Off:p.Spans[0].End()] {
 						whole[p.Spans[0].Off+int64(i)] = 0xAA
 					}
@@ -75,8 +75,8 @@ func TestPagesWithoutSurvivorsAreNotRead(t *testing.T) {
 			base += g.Rows
 		}
 	}
-	if harmed < 20 || kept < 8 {
-		t.Fatalf("got %d pages harmed, %d kept, want some of each", harmed, kept)
+	if damaged < 20 || kept < 8 {
+		t.Fatalf("got %d pages damaged, %d kept, want some of each", damaged, kept)
 	}
 	if err := os.WriteFile(path, whole, 0o644); err != nil {
 		t.Fatal(err)

@@ -32,7 +32,7 @@ func TestVerifyFlips(t *testing.T) {
 			t.Fatal(file, err)
 		}
 		unsummed := withoutSums(t, file)
-		failed, silent := 0, 0
+		failed, unnoticed := 0, 0
 		for k := 0; k < 8*len(unsummed); k += step {
 			b, at := bytes.Clone(intact), unsummed[k/8]
 			b[at] ^= 1 << (k % 8)
@@ -48,7 +48,7 @@ func TestVerifyFlips(t *testing.T) {
 			}
 			switch {
 			case err == nil && !reported:
-				silent++
+				unnoticed++
 			case err != nil:
 				if failed++; !reported {
 					t.Errorf("%s: bit %d of byte %d of %d: verify: got no error, reading %v", file, k%8, at,
@@ -60,7 +60,7 @@ func TestVerifyFlips(t *testing.T) {
 			t.Errorf("%s: reading failed for no bit, want some", file)
 		}
 		t.Logf("%s: reading fails for %d of %d bits, %d silently change the result", file, failed,
-			8*len(unsummed)/step, silent)
+			8*len(unsummed)/step, unnoticed)
 	}
 }
 

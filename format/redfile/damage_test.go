@@ -268,7 +268,7 @@ func TestFlippedBits(t *testing.T) {
 			t.Fatal(errs)
 		}
 		checked := name == "E" || name == "A"
-		changed, silent, harmless := 0, 0, 0
+		changed, unnoticed, harmless := 0, 0, 0
 		for bit := range 8 * len(whole) {
 			if os.Getenv("STOA_LONG") == "" && bit%7 != 0 {
 				continue // every byte, and every bit position in some byte
@@ -286,7 +286,7 @@ func TestFlippedBits(t *testing.T) {
 			default:
 				changed++
 				if len(findings(target(b))) == 0 {
-					if silent++; checked {
+					if unnoticed++; checked {
 						t.Errorf("%s: bit %d of byte %d: another answer, and verify reports nothing\n%s", name, bit%8,
 							bit/8, firstDifference(got, want))
 					}
@@ -302,7 +302,7 @@ func TestFlippedBits(t *testing.T) {
 			}
 		}
 		t.Logf("%s: %d bits, %d changed the answer without an error, of which verify was silent about %d; %d "+
-			"changed nothing", name, 8*len(whole), changed, silent, harmless)
+			"changed nothing", name, 8*len(whole), changed, unnoticed, harmless)
 	}
 }
 

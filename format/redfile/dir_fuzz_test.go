@@ -38,7 +38,7 @@ func FuzzDirectory(f *testing.F) {
 		}
 	}
 	// without crc, metadata may declare other types than those of the values
-	h := formattest.Hostile{Format: redfile.Format, Silent: true}
+	h := formattest.Hostile{Format: redfile.Format, Undetected: true}
 	f.Fuzz(func(t *testing.T, table, object uint8, content []byte) {
 		if len(content) > 1<<16 {
 			return

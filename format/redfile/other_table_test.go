@@ -46,9 +46,9 @@ func TestPartsOfAnotherTable(t *testing.T) {
 			t.Errorf("%s: verify reports no error", what)
 		}
 		for _, back := range []bool{false, true} {
-			rows, strange := rowsOfTwo(t, tree, back)
-			if strange > 0 || back && rows < 10 {
-				t.Errorf("%s, recovered %v: %d rows, %d of another table", what, back, rows, strange)
+			rows, foreign := rowsOfTwo(t, tree, back)
+			if foreign > 0 || back && rows < 10 {
+				t.Errorf("%s, recovered %v: %d rows, %d of another table", what, back, rows, foreign)
 			}
 		}
 	}
@@ -56,7 +56,7 @@ func TestPartsOfAnotherTable(t *testing.T) {
 
 // rowsOfTwo reads everything, and counts the rows of the table, and those of the other table, which are numbered from
 // 7000 on.
-func rowsOfTwo(t *testing.T, tree store.Tree, back bool) (rows, strange int) {
+func rowsOfTwo(t *testing.T, tree store.Tree, back bool) (rows, foreign int) {
 	t.Helper()
 	tab, err := stoa.Open(t.Context(), "out", stoa.OpenOptions{Tree: tree, Recover: back})
 	if err != nil {
@@ -69,11 +69,11 @@ func rowsOfTwo(t *testing.T, tree store.Tree, back bool) (rows, strange int) {
 		}
 		for _, id := range b.Column(0).(*array.Int64).Int64Values() {
 			if rows++; id > 5000*1000003 {
-				strange++
+				foreign++
 			}
 		}
 	}
-	return rows, strange
+	return rows, foreign
 }
 
 // TestRecoverUnevenRowGroups: without sync blocks and metadata, a row group that is far larger than the others is found

@@ -385,8 +385,8 @@ func TestMetadataOfAnotherTable(t *testing.T) {
 			{"sync": "0"}, {"sync": "0", "crc": "false", "index": "false"}} {
 			others := maps.Clone(opts)
 			others["compression"] = "gzip"
-			objects, stranger := splitTableAs(t, split, opts), splitTableAs(t, split, others)
-			objects["out/_metadata.red"] = stranger["out/_metadata.red"]
+			objects, foreign := splitTableAs(t, split, opts), splitTableAs(t, split, others)
+			objects["out/_metadata.red"] = foreign["out/_metadata.red"]
 			tg := format.Target{Tree: store.NewMemory(objects), Name: "out"}
 			if n := checkRecovered(t, tg.Tree, "out"); n != 40 {
 				t.Errorf("%s, %v: %d rows of 40", split, opts, n)

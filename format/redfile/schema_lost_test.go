@@ -25,8 +25,8 @@ func TestLostSchemaIsReported(t *testing.T) {
 		for _, front := range []int{0, 40, 400} { // number of bytes that are overwritten, up to the first sync block
 			for _, end := range []int{0, 8, 60, 700} {
 				b := slices.Clone(whole)
-				spoil(b[4 : 4+front])
-				spoil(b[len(b)-end:])
+				invertBits(b[4 : 4+front])
+				invertBits(b[len(b)-end:])
 				tree.Put("f.red", b)
 				tg := format.Target{Tree: tree, Name: "f.red"}
 				r, found, err := redfile.Format.Recover(t.Context(), tg, format.OpenOptions{})
@@ -66,8 +66,8 @@ func TestLostSchemaIsReported(t *testing.T) {
 	}
 }
 
-// spoil flips all bits.
-func spoil(b []byte) {
+// invertBits flips every bit.
+func invertBits(b []byte) {
 	for i := range b {
 		b[i] = ^b[i]
 	}

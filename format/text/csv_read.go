@@ -311,7 +311,7 @@ func (r *csvRows) cell(to *csvColumn, f csvField) error {
 
 // blame adds the location to the error of a cell of column i and, if its type was inferred, a hint.
 func (r *csvRows) blame(i int, f csvField, err error) error {
-	if e, ok := asRoom(err); ok {
+	if e, ok := asLimitError(err); ok {
 		return e.of(r.in, r.off, r.size, r.line)
 	}
 	at := r.in.span(r.off, r.size)

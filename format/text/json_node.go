@@ -323,7 +323,7 @@ func (p *jsonParser) absent(n *node) error {
 func (p *jsonParser) fill(n int64) error {
 	p.filled += n
 	if p.room -= n; p.room < 0 {
-		return errRoom
+		return errMissingMembers
 	}
 	return nil
 }

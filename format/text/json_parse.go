@@ -80,7 +80,7 @@ func (p *jsonParser) enter() error {
 		most = format.Limits{}.WithDefaults().Depth
 	}
 	if p.depth++; int64(p.depth) > most+1 { // the row itself is an object
-		return roomError(fmt.Sprintf("more than %d levels of nested arrays and objects (depth limit)", most))
+		return limitError(fmt.Sprintf("more than %d levels of nested arrays and objects (depth limit)", most))
 	}
 	p.at++
 	return nil

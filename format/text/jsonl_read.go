@@ -102,7 +102,7 @@ func sampleJSON(in *input) (*shape, int, error) {
 			continue
 		}
 		if err := p.isObject(); err != nil {
-			if e, ok := asRoom(err); ok {
+			if e, ok := asLimitError(err); ok {
 				return nil, 0, e.of(in, off, int64(len(b)), line)
 			}
 			if first == nil {
@@ -272,7 +272,7 @@ func (r *jsonlRows) row(top *node) error {
 	if err == nil {
 		return nil
 	}
-	if e, ok := asRoom(err); ok {
+	if e, ok := asLimitError(err); ok {
 		return e.of(r.in, r.off, int64(len(r.b)), r.line)
 	}
 	hint := ""

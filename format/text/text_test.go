@@ -439,9 +439,9 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// TestManyStrangeRows: the first thousand bad rows are reported one by one, the others as one finding, and no bad row
+// TestManyMalformedRows: the first thousand bad rows are reported one by one, the others as one finding, and no bad row
 // costs allocations for columns that it lacks.
-func TestManyStrangeRows(t *testing.T) {
+func TestManyMalformedRows(t *testing.T) {
 	const rows = 6000 // the schema is inferred from the first 1000
 	var text strings.Builder
 	for i := range rows {

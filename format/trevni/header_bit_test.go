@@ -26,7 +26,7 @@ func TestHeaderBit(t *testing.T) {
 			t.Fatal(err)
 		}
 		head := int(binary.LittleEndian.Uint64(data[startsOf(t, data)[0]:]))
-		mended := 0
+		repaired := 0
 		step := 13
 		if testing.Short() {
 			step = 97
@@ -42,11 +42,11 @@ func TestHeaderBit(t *testing.T) {
 			case err == nil && got != right:
 				t.Errorf("%s, bit %d of byte %d of %d: other rows", name, bit%8, bit/8, head)
 			case err == nil:
-				mended++
+				repaired++
 			}
 		}
-		if mended*step < 8*head/2 {
-			t.Errorf("%s: of %d bits only %d were mended", name, 8*head/step, mended)
+		if repaired*step < 8*head/2 {
+			t.Errorf("%s: of %d bits only %d were repaired", name, 8*head/step, repaired)
 		}
 	}
 }

@@ -40,16 +40,16 @@ func TestParts(t *testing.T) {
 			without := maps.Clone(all)
 			delete(without, name)
 			reported(t, f, name+" is gone", without, true)
-			strange := maps.Clone(all)
-			strange[name] = other[name]
-			reported(t, f, name+" is another table's", strange, true)
+			foreign := maps.Clone(all)
+			foreign[name] = other[name]
+			reported(t, f, name+" is another table's", foreign, true)
 			for _, copied := range []string{"t/zz.trv", "t/" + strings.TrimPrefix(name, "t/") + ".bak"} {
-				twice := maps.Clone(all)
-				twice[copied] = all[name]
-				reported(t, f, copied+" is a copy of "+name, twice, true)
-				delete(twice, copied)
-				twice[copied] = other[name]
-				reported(t, f, copied+" is another table's "+name, twice, false)
+				copies := maps.Clone(all)
+				copies[copied] = all[name]
+				reported(t, f, copied+" is a copy of "+name, copies, true)
+				delete(copies, copied)
+				copies[copied] = other[name]
+				reported(t, f, copied+" is another table's "+name, copies, false)
 			}
 			exchanged := maps.Clone(all)
 			next := names[(i+1)%len(names)]

@@ -270,7 +270,7 @@ func (v *verifier) block(ph *page.Physical, b *container.Block, k int, n int64, 
 	}
 	o, stored, err := v.open(ph.Stored, b, path)
 	if err == nil {
-		v.oddities(ph, b, &o, stored, path)
+		v.reportUnusual(ph, b, &o, stored, path)
 		if known && (!v.sumSuffices(ph) || o.Sum.Zero || !ph.Counted()) {
 			err = v.decode(ph, b, k, n, stored, vals)
 		}
@@ -309,8 +309,9 @@ func (v *verifier) reportInferred() {
 	}
 }
 
-// oddities reports valid but unusual properties.
-func (v *verifier) oddities(ph *page.Physical, b *container.Block, o *container.Opened, stored []byte, path string) {
+// reportUnusual reports valid but unusual properties.
+func (v *verifier) reportUnusual(ph *page.Physical, b *container.Block, o *container.Opened, stored []byte,
+	path string) {
 	col := &v.f.Header.Columns[ph.Stored]
 	d := v.f.Header.Dialect
 	if d == layout.Avro && col.Checksum != "" && col.Checksum != "crc32" && col.Checksum != "null" {

@@ -133,8 +133,8 @@ func TestVerifyNegative(t *testing.T) {
 	}
 }
 
-// TestVerifyBlames: findings state the rows, the column, and the number of lost cells.
-func TestVerifyBlames(t *testing.T) {
+// TestVerifyStatesRowsAndColumn: findings state the rows, the column, and the number of lost cells.
+func TestVerifyStatesRowsAndColumn(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64},
 		{Name: "b", Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
 	b := flatBatch(t, sc, 300)

@@ -36,9 +36,9 @@ type Bad struct {
 	OnBad  func(BadRow) error // may be nil
 	Find   func(b arrow.RecordBatch) []format.Misfit
 
-	rows int64 // number of bad rows
-	seen int64
-	told bool // the rows are iterated again, so bad rows are not reported again
+	rows     int64 // number of bad rows
+	seen     int64
+	reported bool // the rows are iterated again, so bad rows are not reported again
 }
 
 // Count returns the number of bad rows; 0 if x is nil.
@@ -64,7 +64,7 @@ func (x *Bad) Of(rows iter.Seq2[arrow.RecordBatch, error]) iter.Seq2[arrow.Recor
 		return rows
 	}
 	return func(yield func(arrow.RecordBatch, error) bool) {
-		defer func() { x.told = true }()
+		defer func() { x.reported = true }()
 		x.seen = 0
 		for b, err := range rows {
 			if err != nil {
@@ -101,7 +101,7 @@ func (x *Bad) batch(b arrow.RecordBatch, yield func(arrow.RecordBatch, error) bo
 		for end < len(found) && found[end].Row == found[i].Row {
 			end++
 		}
-		if err := x.tell(b, found[i:end]); err != nil {
+		if err := x.report(b, found[i:end]); err != nil {
 			yield(nil, err)
 			return false
 		}
@@ -121,9 +121,9 @@ func (x *Bad) batch(b arrow.RecordBatch, yield func(arrow.RecordBatch, error) bo
 	return yield(forced, nil)
 }
 
-// tell counts a bad row and passes it to OnBad.
-func (x *Bad) tell(b arrow.RecordBatch, why []format.Misfit) error {
-	if x.told {
+// report counts a bad row and passes it to OnBad.
+func (x *Bad) report(b arrow.RecordBatch, why []format.Misfit) error {
+	if x.reported {
 		return nil
 	}
 	if x.rows++; x.OnBad == nil {

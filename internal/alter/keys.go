@@ -72,7 +72,7 @@ func (k *Keys) Of(rows iter.Seq2[arrow.RecordBatch, error]) iter.Seq2[arrow.Reco
 		for b, err := range rows {
 			for i := 0; err == nil && i < int(b.NumRows()); i++ {
 				key, ok := k.Key(b, i)
-				if _, twice := k.Seen[key]; ok && twice {
+				if _, duplicate := k.Seen[key]; ok && duplicate {
 					err = fault.Invalidf("row %d has a key that another row has: which of the two counts is not known",
 						row+int64(i))
 				}

@@ -158,8 +158,8 @@ func (f *fixture) apply(dir string, harms []harm) (touched []touch, fit bool, er
 
 // special applies an operation on a directory.
 func (f *fixture) special(dir, name string, h harm) (bool, error) {
-	beside := filepath.Join(filepath.Dir(name), "part-x"+filepath.Ext(name))
-	if _, err := os.Lstat(beside); err == nil && slices.Contains([]string{"fifo", "device", "loop", "empty"}, h.op) {
+	extra := filepath.Join(filepath.Dir(name), "part-x"+filepath.Ext(name))
+	if _, err := os.Lstat(extra); err == nil && slices.Contains([]string{"fifo", "device", "loop", "empty"}, h.op) {
 		return false, nil // an earlier harm created one
 	}
 	switch h.op {
@@ -194,15 +194,15 @@ func (f *fixture) special(dir, name string, h harm) (bool, error) {
 		}
 		return true, os.WriteFile(name, b, 0o666)
 	case "fifo":
-		return true, syscall.Mkfifo(beside, 0o666)
+		return true, syscall.Mkfifo(extra, 0o666)
 	case "device":
-		return true, os.Symlink("/dev/zero", beside)
+		return true, os.Symlink("/dev/zero", extra)
 	case "loop":
-		return true, os.Symlink(filepath.Base(beside), beside)
+		return true, os.Symlink(filepath.Base(extra), extra)
 	case "readme":
 		return true, os.WriteFile(filepath.Join(filepath.Dir(name), "README.md"), []byte("# read me\n"), 0o666)
 	case "empty":
-		o, err := os.OpenFile(beside, os.O_CREATE|os.O_EXCL, 0o666) // O_EXCL: a pipe of that name would block
+		o, err := os.OpenFile(extra, os.O_CREATE|os.O_EXCL, 0o666) // O_EXCL: a pipe of that name would block
 		if err != nil {
 			return false, err
 		}

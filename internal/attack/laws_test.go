@@ -39,7 +39,7 @@ type trial struct {
 	// cat reported that the name of a column is not UTF-8
 	misspelled bool
 	altered    map[string]bool // verbs that reported that the output cannot hold a string that is not UTF-8
-	doubled    bool            // verify reported duplicate column names
+	duplicated bool            // verify reported duplicate column names
 	refused    map[string]bool // verbs that refused a table because of such names, see refusesName
 }
 
@@ -92,7 +92,7 @@ func (c *trial) judge(r *rand.Rand, all bool) {
 	c.status, c.altered, c.refused = map[string]int{}, map[string]bool{}, map[string]bool{}
 	some := func() bool { x := r.IntN(3) == 0; return all || x } // draws from r in either case
 	v := c.verify("verify")
-	c.doubled = v.says("file.name.duplicate")
+	c.duplicated = v.says("file.name.duplicate")
 	c.cat(v)
 	c.lossy("recover", true, "recover", "-o", filepath.Join(c.dir, "..", "out.jsonl"))
 	if some() {
@@ -179,9 +179,9 @@ func (c *trial) cat(v *verdict) {
 		return
 	}
 	// if only another table is left, its rows are the rows of the place
-	if strange := c.strangers(out); strange > c.allowed() && !c.loose() && c.remains() == nil {
+	if strange := c.foreignRows(out); strange > c.allowed() && !c.loose() && c.remains() == nil {
 		c.find("fail", "cat ended with %d after %d rows that were not there: %s", got.Status, strange,
-			c.firstStrange(out))
+			c.firstForeign(out))
 	}
 }
 
@@ -197,7 +197,7 @@ func (c *trial) whole(name string, out []string) {
 		c.excused = true
 		return
 	}
-	if c.renamed(ref, out) || c.orphaned() && len(out) == len(ref) && c.strangers(out) == 0 {
+	if c.renamed(ref, out) || c.orphaned() && len(out) == len(ref) && c.foreignRows(out) == 0 {
 		c.excused = true
 		return
 	}
@@ -205,12 +205,12 @@ func (c *trial) whole(name string, out []string) {
 		c.find("silent", "%s ended with 0, and %s", name, why)
 		return
 	}
-	if n := c.deletions(); len(out) == len(ref) && n > 0 && c.strangers(out) <= n {
+	if n := c.deletions(); len(out) == len(ref) && n > 0 && c.foreignRows(out) <= n {
 		c.excused = true // as many other rows are deleted as reappear
 		return
 	}
 	if c.f.text {
-		if c.strangers(out) <= c.lines() && c.missing(out) <= c.lines() {
+		if c.foreignRows(out) <= c.lines() && c.missing(out) <= c.lines() {
 			c.excused = true
 			return
 		}
@@ -458,8 +458,8 @@ func (c *trial) unzipped() []byte {
 	return b
 }
 
-// strangers returns the number of rows of out that were not in the table.
-func (c *trial) strangers(out []string) (n int) {
+// foreignRows returns the number of rows of out that were not in the table.
+func (c *trial) foreignRows(out []string) (n int) {
 	left := c.f.counts()
 	for _, l := range c.orphans() {
 		left[l]++
@@ -472,7 +472,7 @@ func (c *trial) strangers(out []string) (n int) {
 	return n
 }
 
-func (c *trial) firstStrange(out []string) string {
+func (c *trial) firstForeign(out []string) string {
 	left := c.f.counts()
 	for i, l := range out {
 		if left[l]--; left[l] < 0 {
@@ -637,7 +637,7 @@ func (c *trial) conserved(name string, out []string, m *lost, nulls bool) {
 				len(ref))
 		}
 	}
-	if m.guessed() && c.strangers(out) > 0 && !c.sameShape(out) {
+	if m.guessed() && c.foreignRows(out) > 0 && !c.sameShape(out) {
 		c.guessed = true
 		if len(out) == len(ref) && !nulls {
 			c.alike(name, out)
@@ -645,7 +645,7 @@ func (c *trial) conserved(name string, out []string, m *lost, nulls bool) {
 		return
 	}
 	// the finding is about something else: a changed name without a checksum is excused, as it is when cat exits with 0
-	if c.strangers(out) > 0 && c.renamedSome(ref, out) {
+	if c.foreignRows(out) > 0 && c.renamedSome(ref, out) {
 		c.excused = true
 		return
 	}
@@ -653,9 +653,9 @@ func (c *trial) conserved(name string, out []string, m *lost, nulls bool) {
 		c.nulled(name, out, m)
 		return
 	}
-	if strange := c.strangers(out); strange > c.allowed() {
+	if strange := c.foreignRows(out); strange > c.allowed() {
 		c.find("stays", "%s ended with 3, and gave %d rows that were not there (%d are allowed): %s", name,
-			strange, c.allowed(), c.firstStrange(out))
+			strange, c.allowed(), c.firstForeign(out))
 		return
 	} else if strange > 0 {
 		c.excused = true
@@ -763,11 +763,11 @@ func (c *trial) nulled(name string, out []string, m *lost) {
 	}
 	// Lines have no numbers. If one line was joined with the next and another was cut in two, the number of lines stays
 	// the same, and those in between are shifted by one. So lines are only counted, as they are when cat exits with 0.
-	if c.f.text && c.strangers(out) <= c.lines() && c.missing(out) <= c.lines() {
+	if c.f.text && c.foreignRows(out) <= c.lines() && c.missing(out) <= c.lines() {
 		c.excused = true
 		return
 	}
-	if c.moved && c.reportsLoss(m) && c.strangers(out) == 0 {
+	if c.moved && c.reportsLoss(m) && c.foreignRows(out) == 0 {
 		return // files were exchanged, which was reported: rows are in another order
 	}
 	others := 0

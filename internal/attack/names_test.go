@@ -65,9 +65,9 @@ func (c *trial) named(word string) bool {
 // name may also be one that CarbonData's writer, which advise tries, does not accept; its files have no checksums at
 // all.
 func (c *trial) refusesName(got answer) bool {
-	doubled := c.doubled && bytes.Contains(got.Stderr, []byte("fields of a struct, have this name"))
+	duplicated := c.duplicated && bytes.Contains(got.Stderr, []byte("fields of a struct, have this name"))
 	unfit := bytes.Contains(got.Stderr, []byte("CarbonData needs a name"))
-	if got.Status != cannot || !doubled && !unfit || c.f.checked && !c.f.nameless {
+	if got.Status != cannot || !duplicated && !unfit || c.f.checked && !c.f.nameless {
 		return false
 	}
 	if unfit {

@@ -79,7 +79,7 @@ func TestOrphansOnly(t *testing.T) {
 			put(t, c.dir, meta, x.meta)
 		}
 		put(t, c.dir, part, x.part)
-		if got := c.strangers([]string{"own row", "other row", "no row"}); got != x.want {
+		if got := c.foreignRows([]string{"own row", "other row", "no row"}); got != x.want {
 			t.Errorf("%d: %d strangers, want %d", i, got, x.want)
 		}
 	}

@@ -286,11 +286,11 @@ func TestNameIsAnAnswer(t *testing.T) {
 	damaged := answer{Status: damage, Stderr: refusal.Stderr}
 	head := touch{"f", 50, 51}
 	for i, x := range []struct {
-		got     answer
-		touched touch
-		doubled bool
-		checked bool
-		want    bool
+		got        answer
+		touched    touch
+		duplicated bool
+		checked    bool
+		want       bool
 	}{
 		{refusal, head, true, false, true},
 		{refusal, touch{"f", 30, 33}, true, false, true},
@@ -303,7 +303,7 @@ func TestNameIsAnAnswer(t *testing.T) {
 		{refusal, touch{"g", 50, 51}, true, false, false},
 	} {
 		c := &trial{f: &fixture{name: "arrow/x", checked: x.checked, heads: []storedName{{"f", 40, 100, ""}},
-			names: []storedName{{"f", 30, 32, "id"}}}, touched: []touch{x.touched}, doubled: x.doubled}
+			names: []storedName{{"f", 30, 32, "id"}}}, touched: []touch{x.touched}, duplicated: x.duplicated}
 		if got := c.refusesName(x.got); got != x.want {
 			t.Errorf("%d: %v", i, got)
 		}

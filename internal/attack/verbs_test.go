@@ -110,12 +110,12 @@ func (c *trial) part(name string, want, out []string) {
 	if c.loose() || strings.Join(want, "\n") == strings.Join(out, "\n") {
 		return
 	}
-	if c.renamed(want, out) || c.orphaned() && len(out) == len(want) && c.strangers(out) == 0 {
+	if c.renamed(want, out) || c.orphaned() && len(out) == len(want) && c.foreignRows(out) == 0 {
 		c.excused = true
 		return
 	}
-	if strange := c.strangers(out); c.allowed() == 0 || strange > c.allowed() || len(out) != len(want) && !c.f.text {
-		if n := c.deletions(); n > 0 && c.strangers(out) <= n {
+	if strange := c.foreignRows(out); c.allowed() == 0 || strange > c.allowed() || len(out) != len(want) && !c.f.text {
+		if n := c.deletions(); n > 0 && c.foreignRows(out) <= n {
 			c.excused = true
 			return
 		}

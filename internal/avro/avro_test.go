@@ -38,8 +38,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestHarmed: changed and truncated files end with an error or with values; a budget also ends them.
-func TestHarmed(t *testing.T) {
+// TestDamagedFile: changed and truncated files end with an error or with values; a budget also ends them.
+func TestDamagedFile(t *testing.T) {
 	b, err := Write(schema, nil, [16]byte{9}, values())
 	if err != nil {
 		t.Fatal(err)

@@ -17,9 +17,9 @@ type Chunk struct {
 	At            fault.Span
 }
 
-// Twice returns the chunks that must not be read because another chunk claims some of their bytes, mapped to that
+// Overlaps returns the chunks that must not be read because another chunk claims some of their bytes, mapped to that
 // chunk; nil if there are none. Both are indices of all, which must be in the order of the metadata.
-func Twice(all []Chunk) map[int]int {
+func Overlaps(all []Chunk) map[int]int {
 	chunks, byPlace := make([]claim, len(all)), make([]int, len(all))
 	for i := range all {
 		chunks[i].at, byPlace[i] = all[i].At, i

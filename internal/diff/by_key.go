@@ -160,7 +160,7 @@ func (r *run) byKey(ctx context.Context) error {
 			err = k.probe(ctx)
 		}
 		if err == errFull { // rows of b have to wait as well: start again with both halves
-			if err = k.halve(&more); err == nil {
+			if err = k.splitPart(&more); err == nil {
 				more = append(more, k.part)
 			}
 			k.take(&before)
@@ -186,8 +186,8 @@ func (k *keyed) take(before *Result) {
 	k.res.Examples = examples
 }
 
-// halve postpones half of the part.
-func (k *keyed) halve(more *[]part) error {
+// splitPart postpones half of the part.
+func (k *keyed) splitPart(more *[]part) error {
 	if k.modulus >= maxParts {
 		return &fault.Error{Class: fault.Limit, Reason: fmt.Sprintf("even divided into %d parts the rows of one "+
 			"do not fit into %d bytes: too many have the same key", maxParts, k.o.Memory)}
@@ -243,7 +243,7 @@ func (k *keyed) keep(ctx context.Context) (more []part, err error) {
 		same.a.add(&row{cells: slices.Clone(k.cells), at: at})
 		k.used += same.cost(same.a.last, same.a.n)
 		for k.used > k.o.Memory {
-			if err := k.halve(&more); err != nil {
+			if err := k.splitPart(&more); err != nil {
 				return err
 			}
 			k.dropOthers()

@@ -377,9 +377,9 @@ func TestSameKey(t *testing.T) {
 	}
 }
 
-// TestHeapsOfRows: tables with the same rows in any order are equal, and the number of differing rows equals that of
+// TestRowsInAnyOrder: tables with the same rows in any order are equal, and the number of differing rows equals that of
 // counting rows by key and value, however little memory there is.
-func TestHeapsOfRows(t *testing.T) {
+func TestRowsInAnyOrder(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 7))
 	for try := range 30 {
 		keys, values := 1+rnd.IntN(40), 1+rnd.IntN(60)
@@ -396,7 +396,7 @@ func TestHeapsOfRows(t *testing.T) {
 			rows[1] = append(rows[1], x)
 		}
 		rnd.Shuffle(400, func(i, j int) { rows[1][i], rows[1][j] = rows[1][j], rows[1][i] })
-		want := heaps(rows)
+		want := wantResult(rows)
 		for _, memory := range []int64{1 << 30, 30_000} {
 			got, err := Run(context.Background(), pairsOf(rows[0]), pairsOf(rows[1]),
 				Options{On: []string{"k"}, Memory: memory, Examples: 20})
@@ -433,8 +433,8 @@ func pairsOf(rows [][2]int64) Input {
 	return input(37, "k,v", cols[0], cols[1])
 }
 
-// heaps returns the result of comparing two tables, computed by its definition.
-func heaps(rows [2][][2]int64) (want Result) {
+// wantResult returns the result of comparing two tables, computed by its definition.
+func wantResult(rows [2][][2]int64) (want Result) {
 	var of [2]map[[2]int64]int64
 	var keys [2]map[int64]int64
 	for side := range rows {

@@ -15,13 +15,13 @@ import (
 	"stoa/store"
 )
 
-// liar declares other numbers of rows than its pages have.
-type liar struct {
+// wrongCounts declares other numbers of rows than its pages have.
+type wrongCounts struct {
 	format.Reader
 	part, group int64 // added to the declared numbers
 }
 
-func (l liar) Parts(ctx context.Context, q format.Query) iter.Seq2[format.Part, error] {
+func (l wrongCounts) Parts(ctx context.Context, q format.Query) iter.Seq2[format.Part, error] {
 	return func(yield func(format.Part, error) bool) {
 		for p, err := range l.Reader.Parts(ctx, q) {
 			p.Rows += l.part
@@ -30,7 +30,7 @@ func (l liar) Parts(ctx context.Context, q format.Query) iter.Seq2[format.Part, 
 	}
 }
 
-func (l liar) RowGroups(ctx context.Context, p format.Part, q format.Query) ([]format.RowGroup, error) {
+func (l wrongCounts) RowGroups(ctx context.Context, p format.Part, q format.Query) ([]format.RowGroup, error) {
 	groups, err := l.Reader.RowGroups(ctx, p, q)
 	groups[0].Rows += l.group
 	return groups, err
@@ -46,7 +46,7 @@ func TestCountsAgree(t *testing.T) {
 	}
 	defer r.Close()
 	for _, depth := range []format.Depth{format.Quick, format.Deep} {
-		for l, want := range map[liar][]string{
+		for l, want := range map[wrongCounts][]string{
 			{}:                   nil,
 			{part: 1}:            {"51, its row groups have 50"},
 			{part: 3, group: 3}:  {"row group 0: 23 rows, its pages have 20"},

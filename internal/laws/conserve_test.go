@@ -70,7 +70,7 @@ func TestRecoveryAddsUp(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 17))
 			name := names[r.IntN(len(names))]
 			files := maps.Clone(p.files)
-			files[name] = wounded(r, p.files[name])
+			files[name] = damagedCopy(r, p.files[name])
 			for _, policy := range []stoa.Damaged{stoa.SkipRows, stoa.NullCells} {
 				a, reported, err := p.held(t, files).account(policy)
 				if err != nil { // nothing was recovered
@@ -176,20 +176,20 @@ func formatOf(t *testing.T, p *place) string {
 	return tab.Sources()[0].Format
 }
 
-// silent is a format whose recovery finds no row groups and does not report that.
-func silent(f format.Format) format.Format {
+// withoutRowGroups is a format whose recovery finds no row groups and does not report that.
+func withoutRowGroups(f format.Format) format.Format {
 	right := f.Recover
 	f.Recover = func(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader,
 		[]region.Finding, error) {
 		r, found, err := right(ctx, t, o)
-		return blind{r}, found, err
+		return noRowGroups{r}, found, err
 	}
 	return f
 }
 
-type blind struct{ format.Reader }
+type noRowGroups struct{ format.Reader }
 
-func (blind) RowGroups(context.Context, format.Part, format.Query) ([]format.RowGroup, error) {
+func (noRowGroups) RowGroups(context.Context, format.Part, format.Query) ([]format.RowGroup, error) {
 	return nil, nil
 }
 
@@ -199,7 +199,7 @@ func TestRecoveryThatLosesIsNoticed(t *testing.T) {
 	var broken []format.Format
 	for _, f := range everyFormat {
 		if f.Recover != nil {
-			f = silent(f)
+			f = withoutRowGroups(f)
 		}
 		broken = append(broken, f)
 	}

@@ -24,9 +24,9 @@ import (
 
 var arrowMemory = memory.DefaultAllocator
 
-// wounded returns b with one kind of damage that occurs in practice: flipped bits, or bytes overwritten, zeroed, cut
-// off, inserted or repeated.
-func wounded(r *rand.Rand, b []byte) []byte {
+// damagedCopy returns b with one kind of damage that occurs in practice: flipped bits, or bytes overwritten, zeroed,
+// cut off, inserted or repeated.
+func damagedCopy(r *rand.Rand, b []byte) []byte {
 	out := slices.Clone(b)
 	if len(b) == 0 {
 		return out
@@ -279,7 +279,7 @@ func (p *place) holds(t *testing.T, names []string, seed uint64) verdict {
 		what = "removed"
 		delete(files, name)
 	} else {
-		files[name] = wounded(r, p.files[name])
+		files[name] = damagedCopy(r, p.files[name])
 	}
 	h := p.held(t, files)
 	finds, cat := h.judge()

@@ -39,10 +39,10 @@ func TestReached(t *testing.T) {
 	}
 }
 
-// TestSoundLevels compares eight levels at a time with one at a time, on levels that are nearly all possible.
-func TestSoundLevels(t *testing.T) {
+// TestConsistentLevels compares eight levels at a time with one at a time, on levels that are nearly all possible.
+func TestConsistentLevels(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 4))
-	sound := 0
+	consistent := 0
 	for range 20_000 {
 		n, maxDef := r.IntN(40), byte(1+r.IntN(5))
 		item := byte(1 + r.IntN(int(maxDef)))
@@ -68,11 +68,11 @@ func TestSoundLevels(t *testing.T) {
 			t.Fatalf("%v %v, at most %d, items from %d: %v", def, rep, maxDef, item, got)
 		}
 		if want {
-			sound++
+			consistent++
 		}
 	}
-	if sound < 5000 || sound > 15_000 {
-		t.Errorf("%d of 20000 are sound", sound)
+	if consistent < 5000 || consistent > 15_000 {
+		t.Errorf("%d of 20000 are sound", consistent)
 	}
 }
 

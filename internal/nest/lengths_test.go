@@ -35,7 +35,7 @@ type plan struct {
 	presence *lengthColumn
 	own      *lengthColumn
 	inline   bool // own is Values|Lengths
-	kids     []*plan
+	children []*plan
 }
 
 func (w *lengthWriter) column(path []int, parent int, has format.Has, t arrow.DataType) (*lengthColumn, int) {
@@ -71,7 +71,7 @@ func (w *lengthWriter) plan(f arrow.Field, path []int, parent int, branch bool) 
 		p.own = lengths()
 	}
 	for i, c := range children(f.Type) {
-		p.kids = append(p.kids, w.plan(c, append(path[:len(path):len(path)], i), parent, s == shapeUnion))
+		p.children = append(p.children, w.plan(c, append(path[:len(path):len(path)], i), parent, s == shapeUnion))
 	}
 	return p
 }
@@ -90,11 +90,11 @@ func (w *lengthWriter) put(p *plan, a arrow.Array, i int) {
 	}
 	switch x := a.(type) {
 	case *array.Struct:
-		for k, c := range p.kids {
+		for k, c := range p.children {
 			w.put(c, x.Field(k), i)
 		}
 	case *array.DenseUnion:
-		for k, c := range p.kids {
+		for k, c := range p.children {
 			at := -1
 			if i >= 0 && x.ChildID(i) == k {
 				at = int(x.ValueOffset(i))
@@ -110,14 +110,14 @@ func (w *lengthWriter) put(p *plan, a arrow.Array, i int) {
 			n := w.r.IntN(3) // placeholders
 			p.own.add(int32(n), false)
 			for range n {
-				w.put(p.kids[0], x.ListValues(), -1)
+				w.put(p.children[0], x.ListValues(), -1)
 			}
 			return
 		}
 		from, to := x.ValueOffsets(i)
 		p.own.add(int32(to-from), true)
 		for k := from; k < to; k++ {
-			w.put(p.kids[0], x.ListValues(), int(k))
+			w.put(p.children[0], x.ListValues(), int(k))
 		}
 	default:
 		if p.own != nil {
@@ -340,10 +340,10 @@ func FuzzAssemble(f *testing.F) {
 		if !unions && seed%2 == 0 {
 			sc := arrow.NewSchema([]arrow.Field{field}, nil)
 			cols, in = levelColumns(t, sc, array.NewRecordBatch(sc, []arrow.Array{a}, int64(rows)), mem)
-			spoilLevels(r, in, def, rep, mem)
+			damageLevels(r, in, def, rep, mem)
 		} else {
 			cols, in = writeLengths(t, r, field, a, mem)
-			spoilLengths(in, def, rep, mem)
+			damageLengths(in, def, rep, mem)
 		}
 		got, err := assemble(field, cols, in, rows, nil, mem)
 		for _, x := range in {
@@ -360,8 +360,8 @@ func FuzzAssemble(f *testing.F) {
 	})
 }
 
-// spoilLevels changes some levels, and gives each column the values that its new levels require.
-func spoilLevels(r *rand.Rand, in []Input, def, rep []byte, mem memory.Allocator) {
+// damageLevels changes some levels, and gives each column the values that its new levels require.
+func damageLevels(r *rand.Rand, in []Input, def, rep []byte, mem memory.Allocator) {
 	for i := range in {
 		in[i].Def, in[i].Rep = bytes.Clone(in[i].Def), bytes.Clone(in[i].Rep)
 		for k := range min(len(in[i].Def), len(def)) {
@@ -390,7 +390,7 @@ func spoilLevels(r *rand.Rand, in []Input, def, rep []byte, mem memory.Allocator
 	}
 }
 
-func spoilLengths(in []Input, def, rep []byte, mem memory.Allocator) {
+func damageLengths(in []Input, def, rep []byte, mem memory.Allocator) {
 	for i := range in {
 		l, ok := in[i].Array.(*array.Int32)
 		if !ok {

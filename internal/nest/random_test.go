@@ -80,7 +80,7 @@ func randomData(r *rand.Rand, f arrow.Field, n int) *array.Data {
 	child := func(f arrow.Field, n int) []arrow.ArrayData {
 		return []arrow.ArrayData{randomArray(r, f, n).Data()}
 	}
-	bufs, kids := []*memory.Buffer{valid}, []arrow.ArrayData(nil)
+	bufs, nested := []*memory.Buffer{valid}, []arrow.ArrayData(nil)
 	offsets := func() (wide []int64, end int) {
 		wide = make([]int64, n+1)
 		at := int64(r.IntN(3))
@@ -109,18 +109,19 @@ func randomData(r *rand.Rand, f arrow.Field, n int) *array.Data {
 		bufs = append(bufs, bytesOf((n+7)/8))
 	case *arrow.ListType:
 		wide, end := offsets()
-		bufs, kids = append(bufs, narrow(wide)), child(t.ElemField(), end)
+		bufs, nested = append(bufs, narrow(wide)), child(t.ElemField(), end)
 	case *arrow.LargeListType:
 		wide, end := offsets()
-		bufs, kids = append(bufs, memory.NewBufferBytes(arrow.Int64Traits.CastToBytes(wide))), child(t.ElemField(), end)
+		bufs = append(bufs, memory.NewBufferBytes(arrow.Int64Traits.CastToBytes(wide)))
+		nested = child(t.ElemField(), end)
 	case *arrow.MapType:
 		wide, end := offsets()
-		bufs, kids = append(bufs, narrow(wide)), child(children(t)[0], end)
+		bufs, nested = append(bufs, narrow(wide)), child(children(t)[0], end)
 	case *arrow.FixedSizeListType:
-		kids = child(t.ElemField(), n*int(t.Len()))
+		nested = child(t.ElemField(), n*int(t.Len()))
 	case *arrow.StructType:
 		for _, c := range t.Fields() {
-			kids = append(kids, child(c, n)...)
+			nested = append(nested, child(c, n)...)
 		}
 	case *arrow.DenseUnionType:
 		return randomUnion(r, t, n)
@@ -135,7 +136,7 @@ func randomData(r *rand.Rand, f arrow.Field, n int) *array.Data {
 	case *arrow.NullType:
 		return array.NewData(t, n, []*memory.Buffer{nil}, nil, n, 0)
 	}
-	return array.NewData(f.Type, n, bufs, kids, nulls, 0)
+	return array.NewData(f.Type, n, bufs, nested, nulls, 0)
 }
 
 func randomUnion(r *rand.Rand, t *arrow.DenseUnionType, n int) *array.Data {
@@ -146,14 +147,14 @@ func randomUnion(r *rand.Rand, t *arrow.DenseUnionType, n int) *array.Data {
 		types[i], off[i] = byte(t.TypeCodes()[b]), counts[b]
 		counts[b]++
 	}
-	var kids []arrow.ArrayData
+	var nested []arrow.ArrayData
 	for i, f := range t.Fields() {
 		f.Nullable = false // the branch for nulls represents nulls
-		kids = append(kids, randomArray(r, f, int(counts[i])).Data())
+		nested = append(nested, randomArray(r, f, int(counts[i])).Data())
 	}
 	bufs := []*memory.Buffer{nil, memory.NewBufferBytes(types),
 		memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(off))}
-	return array.NewData(t, n, bufs, kids, 0, 0)
+	return array.NewData(t, n, bufs, nested, 0, 0)
 }
 
 func randomValidity(r *rand.Rand, f arrow.Field, n int) (*memory.Buffer, int) {
@@ -325,13 +326,13 @@ func selected(a arrow.Array, to arrow.DataType) arrow.Array {
 		return a
 	}
 	fields, had := children(to), children(a.DataType())
-	var kids []arrow.ArrayData
+	var nested []arrow.ArrayData
 	for _, f := range fields {
 		for i, h := range had {
 			if h.Name == f.Name {
-				kids = append(kids, selected(array.MakeFromData(a.Data().Children()[i]), f.Type).Data())
+				nested = append(nested, selected(array.MakeFromData(a.Data().Children()[i]), f.Type).Data())
 			}
 		}
 	}
-	return array.MakeFromData(array.NewData(to, a.Len(), a.Data().Buffers(), kids, a.NullN(), a.Data().Offset()))
+	return array.MakeFromData(array.NewData(to, a.Len(), a.Data().Buffers(), nested, a.NullN(), a.Data().Offset()))
 }

@@ -47,8 +47,8 @@ func ByRows(f arrow.Field, top int, all []format.Column, columns []int) *RowFiel
 	have := map[string]int{}
 	for _, i := range columns {
 		c := &all[i]
-		_, twice := have[fmt.Sprint(c.Path)]
-		if twice || c.Parent >= 0 || c.MaxDef > 0 || c.MaxRep > 0 || c.Has&format.Levels != 0 ||
+		_, duplicate := have[fmt.Sprint(c.Path)]
+		if duplicate || c.Parent >= 0 || c.MaxDef > 0 || c.MaxRep > 0 || c.Has&format.Levels != 0 ||
 			c.Has == format.Lengths {
 			return nil
 		}

@@ -22,9 +22,9 @@ type backup struct {
 	tree  store.Tree
 }
 
-// doubled returns findings about files of backups whose rows would be read twice, or that do not belong to the backup:
-// copies under other names, files of other jobs, and files of other backups.
-func doubled(ctx context.Context, tree store.Tree, names []string, formats []format.Format) (out []region.Finding) {
+// duplicated returns findings about files of backups whose rows would be read twice, or that do not belong to the
+// backup: copies under other names, files of other jobs, and files of other backups.
+func duplicated(ctx context.Context, tree store.Tree, names []string, formats []format.Format) (out []region.Finding) {
 	dirs := backupsOf(ctx, tree, names, formats)
 	for i, b := range dirs {
 		if i > 0 {

@@ -24,7 +24,7 @@ import (
 func Wrong(ctx context.Context, tree store.Tree, names []string, formats []format.Format) (out []region.Finding) {
 	out = append(out, missingOurs(ctx, tree, names, formats)...)
 	out = append(out, missingSpark(ctx, tree, names)...)
-	out = append(out, doubled(ctx, tree, names, formats)...)
+	out = append(out, duplicated(ctx, tree, names, formats)...)
 	slices.SortFunc(out, func(a, b region.Finding) int { return cmp.Compare(a.Part, b.Part) })
 	return out
 }

@@ -99,7 +99,7 @@ func (r *run) cut(t *task) []*task {
 // policy continues.
 func (r *run) groups(ctx context.Context, part format.Part) ([]format.RowGroup, *region.Loss, error) {
 	groups, err := r.Src.Reader.RowGroups(ctx, part, r.Plan.Query)
-	if err == nil || !r.Excused(err) {
+	if err == nil || !r.Tolerates(err) {
 		return groups, nil, err
 	}
 	l := &region.Loss{Part: part.Ref, Rows: [2]int64{-1, -1}, Err: err}

@@ -31,7 +31,7 @@ type Seal struct {
 	layout   layout
 	first    []int64 // by file: its first block among those of all files
 	Problems []Problem
-	blind    []*File // files with lost checksums
+	lostSums []*File // files with lost checksums
 	whole    bool    // all sealed files are known
 }
 
@@ -273,7 +273,7 @@ func (s *Seal) checkRecords() error {
 			have += n
 		}
 		if have < f.blocks() {
-			s.blind = append(s.blind, f)
+			s.lostSums = append(s.lostSums, f)
 			s.problem(0, 0, "%s: the checksums of %d of %d blocks are lost", f.Name, f.blocks()-have, f.blocks())
 		}
 	}

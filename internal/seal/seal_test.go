@@ -229,9 +229,9 @@ func (m *onFirstWrite) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestMend: as many blocks as the parity covers are restored, wherever they are; with one more in a stripe the error is
-// an UnmendableError, and nothing is written.
-func TestMend(t *testing.T) {
+// TestRepair: as many blocks as the parity covers are restored, wherever they are; with one more in a stripe the error
+// is an UnrepairableError, and nothing is written.
+func TestRepair(t *testing.T) {
 	for seed := range uint64(12) {
 		r := rand.New(rand.NewPCG(seed, 9))
 		sizes := map[string]int{"a": r.IntN(200) * 1000, "b": 40*Block + r.IntN(Block), "c/d": r.IntN(3 * Block),
@@ -258,7 +258,7 @@ func TestMend(t *testing.T) {
 			}
 		}
 		out := filepath.Join(t.TempDir(), "out")
-		m, err := s.Mend(ctx, []string{dir}, store.Local{}.Sink(out, nil))
+		m, err := s.Repair(ctx, []string{dir}, store.Local{}.Sink(out, nil))
 		if err != nil || m.Blocks != int64(stripes*parity) || m.Files != len(sizes) || m.Whole != len(sizes)-1 {
 			t.Fatalf("seed %d: %+v, %v", seed, m, err)
 		}
@@ -271,8 +271,8 @@ func TestMend(t *testing.T) {
 			t.Fatal(err)
 		}
 		none := filepath.Join(t.TempDir(), "out")
-		var lost *UnmendableError
-		if _, err := s.Mend(ctx, []string{dir}, store.Local{}.Sink(none, nil)); !errors.As(err, &lost) {
+		var lost *UnrepairableError
+		if _, err := s.Repair(ctx, []string{dir}, store.Local{}.Sink(none, nil)); !errors.As(err, &lost) {
 			t.Errorf("seed %d: %v", seed, err)
 		}
 		if left, _ := os.ReadDir(filepath.Dir(none)); len(left) > 0 {
@@ -281,8 +281,8 @@ func TestMend(t *testing.T) {
 	}
 }
 
-// TestMendFiles: a missing, a truncated and an exchanged file are restored.
-func TestMendFiles(t *testing.T) {
+// TestRepairFiles: a missing, a truncated and an exchanged file are restored.
+func TestRepairFiles(t *testing.T) {
 	dir := tree(t, 5, map[string]int{"a": 100, "b": 2 * Block, "c": 90 * Block, "d": 2 * Block})
 	b := sealed(t, 10, dir)
 	want := get(t, dir+"/b")
@@ -291,7 +291,7 @@ func TestMendFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := filepath.Join(t.TempDir(), "out")
-	m, err := opened(t, b).Mend(ctx, []string{dir}, store.Local{}.Sink(out, nil))
+	m, err := opened(t, b).Repair(ctx, []string{dir}, store.Local{}.Sink(out, nil))
 	if err != nil || m.Blocks != 5 || !bytes.Equal(get(t, out+"/b"), want) {
 		t.Fatalf("%+v, %v", m, err)
 	}
@@ -320,7 +320,7 @@ func TestNamesThatAreNotText(t *testing.T) {
 		t.Errorf("one file is gone and a link leads elsewhere: %q", got)
 	}
 	out := filepath.Join(t.TempDir(), "out")
-	if _, err := opened(t, b).Mend(ctx, []string{dir}, store.Local{}.Sink(out, nil)); err != nil {
+	if _, err := opened(t, b).Repair(ctx, []string{dir}, store.Local{}.Sink(out, nil)); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(get(t, out+"/a\xff"), want) {
@@ -339,19 +339,19 @@ func TestDamagedSeal(t *testing.T) {
 	}
 	want := []string{"changed z 196608+65536"}
 	for i := range 600 {
-		harmed := slices.Clone(b)
+		damaged := slices.Clone(b)
 		switch at := r.IntN(len(b)); i % 3 {
 		case 0:
-			harmed[at] ^= 1 << r.IntN(8)
+			damaged[at] ^= 1 << r.IntN(8)
 		case 1:
-			clear(harmed[at:min(len(b), at+200)])
-			if bytes.Equal(harmed, b) {
+			clear(damaged[at:min(len(b), at+200)])
+			if bytes.Equal(damaged, b) {
 				continue
 			}
 		case 2:
-			harmed = slices.Delete(harmed, at, min(len(b), at+1+r.IntN(100)))
+			damaged = slices.Delete(damaged, at, min(len(b), at+1+r.IntN(100)))
 		}
-		s, err := Open(bytes.NewReader(harmed), int64(len(harmed)))
+		s, err := Open(bytes.NewReader(damaged), int64(len(damaged)))
 		if err != nil {
 			t.Errorf("%d: %v", i, err)
 			continue
@@ -359,7 +359,7 @@ func TestDamagedSeal(t *testing.T) {
 		if len(s.Problems) == 0 {
 			t.Errorf("%d: the damage is not reported", i)
 		}
-		if got := verify(t, harmed, dir); !slices.Equal(got, want) {
+		if got := verify(t, damaged, dir); !slices.Equal(got, want) {
 			t.Errorf("%d: %q", i, got)
 		}
 	}
@@ -420,7 +420,7 @@ func TestHostileSeal(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 		out := filepath.Join(t.TempDir(), "out")
-		if _, err := s.Mend(ctx, []string{dir}, store.Local{}.Sink(out, nil)); err == nil {
+		if _, err := s.Repair(ctx, []string{dir}, store.Local{}.Sink(out, nil)); err == nil {
 			t.Errorf("%s: Mend reports no error", what)
 		}
 	}
@@ -431,8 +431,8 @@ func TestRecordsExchanged(t *testing.T) {
 	b := sealed(t, 0, tree(t, 8, small))
 	first := bytes.Index(b, []byte(marker))
 	second := first + headLen + int(binary.LittleEndian.Uint32(b[first+headLen-4:])) + sumLen
-	doubled := slices.Concat(b[:second], b[first:])
-	if s := opened(t, doubled); len(s.Problems) == 0 {
+	duplicated := slices.Concat(b[:second], b[first:])
+	if s := opened(t, duplicated); len(s.Problems) == 0 {
 		t.Error("a record is there twice, and nothing is reported")
 	}
 }

@@ -22,9 +22,9 @@ import (
 
 // harm is the damage done to the files of a copy. Offsets are those of the original files.
 type harm struct {
-	what     string
-	spans    []span
-	stranger bool // a file was replaced by another table's, which may be impossible to detect
+	what    string
+	spans   []span
+	foreign bool // a file was replaced by another table's, which may be impossible to detect
 }
 
 type span struct {
@@ -80,11 +80,11 @@ func (s *soak) damage(w *writer, file string, opts, read map[string]string) {
 	reported := verr != nil ||
 		slices.ContainsFunc(found, func(f region.Finding) bool { return f.Severity > region.Note })
 	got, err := s.rows(copied, s.opening(w, copied, read), stoa.Fail)
-	summed := w.summed != nil && w.summed(opts) && !h.stranger
+	summed := w.summed != nil && w.summed(opts) && !h.foreign
 	if errors.Is(err, fault.Bug) || errors.Is(verr, fault.Bug) {
 		s.fail(w, opts, "%s: %v, %v", h.what, err, verr)
 	}
-	ours := errors.Is(err, errTwice) || errors.Is(err, errIDs) // the reader reports no error
+	ours := errors.Is(err, errDuplicate) || errors.Is(err, errIDs) // the reader reports no error
 	same := err == nil && s.wrong(got) == "" && len(got) == len(s.lines)
 	switch {
 	case err != nil && !ours:
@@ -145,9 +145,9 @@ func (s *soak) harm(w *writer, files []string, root string, opts map[string]stri
 			return harm{what: fmt.Sprintf("exchanged %s and %s", base, filepath.Base(other)),
 				spans: []span{whole(victim), whole(other)}}
 		case k == 2 && w != carbonTable:
-			if b := s.stranger(w, strings.TrimPrefix(victim, root), opts); b != nil {
+			if b := s.foreign(w, strings.TrimPrefix(victim, root), opts); b != nil {
 				s.put(victim, b)
-				return harm{what: "strange " + base, spans: []span{whole(victim)}, stranger: true}
+				return harm{what: "foreign " + base, spans: []span{whole(victim)}, foreign: true}
 			}
 		}
 	}
@@ -197,8 +197,8 @@ func (s *soak) exchange(a, b string) {
 	s.put(b, x)
 }
 
-// stranger returns the file of that name of another table with the same columns and options; nil if it has none.
-func (s *soak) stranger(w *writer, name string, opts map[string]string) []byte {
+// foreign returns the file of that name of another table with the same columns and options; nil if it has none.
+func (s *soak) foreign(w *writer, name string, opts map[string]string) []byte {
 	lines, batches := s.lines, s.batches
 	defer func() { s.lines, s.batches = lines, batches }()
 	n := len(lines)
@@ -264,7 +264,7 @@ func (s *soak) recover(w *writer, file string, opts, read map[string]string, h h
 		return
 	}
 	if summed && err == nil {
-		if bad := s.strange(got, reported); bad != "" {
+		if bad := s.wrongCell(got, reported); bad != "" {
 			s.fail(w, opts, "%s: recovered %s", h.what, bad)
 		}
 	}
@@ -289,8 +289,8 @@ func (s *soak) flattened(w *writer, h harm) bool {
 	})
 }
 
-// strange returns the first cell that is not the table's, or that is null without a report.
-func (s *soak) strange(got [][]string, reported bool) string {
+// wrongCell returns the first cell that is not the table's, or that is null without a report.
+func (s *soak) wrongCell(got [][]string, reported bool) string {
 	seen := map[string]bool{}
 	for i, row := range got {
 		id := row[0]

@@ -384,8 +384,8 @@ func (s *soak) compare(w *writer, file string, opts, read map[string]string) {
 	}
 }
 
-// errTwice is this test's own error, not the reader's.
-var errTwice = errors.New("a row comes twice")
+// errDuplicate is this test's own error, not the reader's.
+var errDuplicate = errors.New("a row comes twice")
 
 // errIDs is also this test's: a damaged schema gives the ids another type.
 var errIDs = errors.New("the ids have another type")
@@ -410,8 +410,8 @@ func (s *soak) rows(file string, o stoa.OpenOptions, p stoa.Damaged) (map[int64]
 			return out, fmt.Errorf("%w: as %s", errIDs, b.Column(0).DataType())
 		}
 		for i, l := range formattest.Lines(b) {
-			if _, twice := out[ids.Value(i)]; twice {
-				return out, fmt.Errorf("%w: %d", errTwice, ids.Value(i))
+			if _, duplicate := out[ids.Value(i)]; duplicate {
+				return out, fmt.Errorf("%w: %d", errDuplicate, ids.Value(i))
 			}
 			out[ids.Value(i)] = l
 		}

@@ -17,7 +17,7 @@ func TestWrittenOld(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("go", "test", "-count=1", "-v", "-timeout", "30m", "-run", "^TestJudgedOld$",
+	cmd := exec.Command("go", "test", "-count=1", "-v", "-timeout", "30m", "-run", "^TestJudgedV1V2$",
 		"stoa/format/carbon")
 	cmd.Env = append(os.Environ(), "STOA_CARBON_OLD_READ="+script)
 	out, err := cmd.CombinedOutput()

@@ -24,7 +24,7 @@ func TestDirCrashes(t *testing.T) {
 		"--enable_minor_delta_compaction=true", "--enable_log_gc=true", "--log_segment_size_mb=1",
 		"--log_min_segments_to_retain=1", "--maintenance_manager_num_threads=2"}
 	s.start(busy...)
-	x := tales()[1] // parts
+	x := workloads()[1] // parts
 	x.alters = nil
 	s.make(x.name, x.fields, x.more...)
 	rows, pending, crashes := 0, 0, 6

@@ -22,26 +22,26 @@ import (
 // second block of two tables, one has lost the superblocks of a third, and the one that died early has lost all its
 // logs. Each output table must equal what the client read; the status is 3, as there was damage. The same with a
 // second set of disks, copies of two of the servers: no row occurs twice.
-func rescue(t *testing.T, s *server, tables []*tale, want map[string][]string) (rows int) {
+func rescue(t *testing.T, s *server, tables []*workload, want map[string][]string) (rows int) {
 	t.Helper()
-	harmed := filepath.Join(s.dir, "copies", "rescue")
+	damaged := filepath.Join(s.dir, "copies", "rescue")
 	for _, n := range []string{"tserver", "t2", "t3", "master"} {
-		copyDir(t, filepath.Join(s.dir, n), filepath.Join(harmed, n))
+		copyDir(t, filepath.Join(s.dir, n), filepath.Join(damaged, n))
 	}
-	tablets := tabletsOf(t, harmed)
+	tablets := tabletsOf(t, damaged)
 	flipped := 0
 	for _, name := range []string{tables[0].name, tables[1].name} {
 		for i, b := range s.blocks()[name] {
 			if i%2 == 0 {
-				s.flip(t, b, filepath.Join(harmed, "tserver"))
+				s.flip(t, b, filepath.Join(damaged, "tserver"))
 				flipped++
 			}
 		}
 	}
-	gone := without(t, filepath.Join(harmed, "t2"), func(name string) bool {
+	gone := without(t, filepath.Join(damaged, "t2"), func(name string) bool {
 		return strings.Contains(name, "/tablet-meta/") && tablets[filepath.Base(name)] == tables[2].name
 	})
-	logs := without(t, filepath.Join(harmed, "t3"), func(name string) bool { return strings.Contains(name, "/wals/") })
+	logs := without(t, filepath.Join(damaged, "t3"), func(name string) bool { return strings.Contains(name, "/wals/") })
 	if flipped == 0 || gone == 0 || logs == 0 {
 		t.Fatalf("got %d blocks, %d superblocks and %d logs harmed, want some of each", flipped, gone, logs)
 	}
@@ -52,11 +52,11 @@ func rescue(t *testing.T, s *server, tables []*tale, want map[string][]string) (
 	for _, copies := range []string{"", "with copies"} {
 		if copies != "" {
 			for _, n := range []string{"tserver", "t2"} {
-				copyDir(t, filepath.Join(s.dir, n), filepath.Join(harmed, "disks", n))
+				copyDir(t, filepath.Join(s.dir, n), filepath.Join(damaged, "disks", n))
 			}
 		}
 		out := filepath.Join(s.dir, "rescued"+strings.ReplaceAll(copies, " ", "-"))
-		text, err := exec.Command(bin, "rescue", harmed, "-o", out, "--file-size", "64KiB").CombinedOutput()
+		text, err := exec.Command(bin, "rescue", damaged, "-o", out, "--file-size", "64KiB").CombinedOutput()
 		var exit *exec.ExitError
 		if !errors.As(err, &exit) || exit.ExitCode() != 3 {
 			t.Errorf("rescue %s: got %v, want status 3: %s", copies, err, text)

@@ -101,8 +101,8 @@ func TestDirThreeServers(t *testing.T) {
 		f()
 		s.tserver, s.tweb = first, firstWeb
 	}
-	all := tales()
-	tables := []*tale{all[0], all[1], all[3], all[7]} // types, parts, own_hash, churn
+	all := workloads()
+	tables := []*workload{all[0], all[1], all[3], all[7]} // types, parts, own_hash, churn
 	tally := map[string]int{}
 	for _, x := range tables {
 		x.alters = nil

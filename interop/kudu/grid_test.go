@@ -52,8 +52,8 @@ func inParallel(n int, f func(i int)) {
 }
 
 // judgeFiles writes all files to one shelf and has Kudu read each. For lies, a difference must be found.
-func judgeFiles(t *testing.T, files []*gridFile, lies ...*gridFile) {
-	s := newShelf(t)
+func judgeFiles(t *testing.T, files []*gridFile, wrong ...*gridFile) {
+	s := newFileStore(t)
 	size := 0
 	for _, f := range files {
 		if f.arr == nil {
@@ -89,7 +89,7 @@ func judgeFiles(t *testing.T, files []*gridFile, lies ...*gridFile) {
 	values, bad := 0, 0
 	for _, f := range files {
 		values += len(f.cells)
-		if slices.Contains(lies, f) {
+		if slices.Contains(wrong, f) {
 			if f.failed == nil {
 				t.Errorf("%s: it is not noticed", f.name)
 			} else {
@@ -103,7 +103,7 @@ func judgeFiles(t *testing.T, files []*gridFile, lies ...*gridFile) {
 			}
 		}
 	}
-	if len(lies) > 0 {
+	if len(wrong) > 0 {
 		return
 	}
 	t.Logf("COUNT %s: %d of %d files read by Kudu as meant (%d values, %d bytes)", t.Name(), len(files)-bad,
@@ -112,7 +112,7 @@ func judgeFiles(t *testing.T, files []*gridFile, lies ...*gridFile) {
 
 // empty: Kudu writes no file without rows. It reads the footer of one, and its dump then reports that the index
 // has no first entry.
-func (s *shelf) empty(f *gridFile) error {
+func (s *fileStore) empty(f *gridFile) error {
 	d, err := s.dump(f.id, "--noprint_rows")
 	if err != nil {
 		return fmt.Errorf("Kudu refuses it: %w", err)
@@ -387,7 +387,7 @@ func TestOtherArrays(t *testing.T) {
 // the footer only.
 func TestSideFiles(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t)
+	s := newFileStore(t)
 	var jobs []func() bool
 	check := func(name string, file []byte, err error, want []cell, facts map[string]string, stat *stats,
 		flags ...string) {
@@ -517,7 +517,7 @@ func someChanges(n int, undo bool) []change {
 // TestHarnessNoticesBadFiles: the harness rejects files that are not as intended.
 func TestHarnessNoticesBadFiles(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t)
+	s := newFileStore(t)
 	var tried atomic.Int32
 	columns := gridColumns()
 	inParallel(len(columns), func(i int) {

@@ -74,26 +74,26 @@ func blockPath(data string, id uint64) string {
 
 // ---- A shelf: a formatted directory without tablets, for `fs dump cfile`.
 
-type shelf struct {
+type fileStore struct {
 	t    testing.TB
 	dir  string
 	next atomic.Uint64
 }
 
-func newShelf(t testing.TB) *shelf {
-	s := &shelf{t: t, dir: workDir(t)}
+func newFileStore(t testing.TB) *fileStore {
+	s := &fileStore{t: t, dir: workDir(t)}
 	if _, err := kudu(t, append([]string{"fs", "format"}, s.flags()...)...); err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-func (s *shelf) flags() []string {
+func (s *fileStore) flags() []string {
 	return []string{"--block_manager=file", "--fs_wal_dir=" + s.dir + "/w", "--fs_data_dirs=" + s.dir + "/d"}
 }
 
 // put stores a file as a block. The ids are spread, so that the directories stay small.
-func (s *shelf) put(file []byte) uint64 {
+func (s *fileStore) put(file []byte) uint64 {
 	id := s.next.Add(1 << 18)
 	p := blockPath(s.dir+"/d", id)
 	if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
@@ -106,7 +106,7 @@ func (s *shelf) put(file []byte) uint64 {
 }
 
 // dump has Kudu print a block.
-func (s *shelf) dump(id uint64, flags ...string) (dump, error) {
+func (s *fileStore) dump(id uint64, flags ...string) (dump, error) {
 	out, err := kudu(s.t, append(append([]string{"fs", "dump", "cfile", strconv.FormatUint(id, 10)}, s.flags()...),
 		flags...)...)
 	if err != nil {

@@ -19,8 +19,8 @@ func TestWayBack(t *testing.T) {
 	t.Parallel()
 	first := newDirServer(t, "log")
 	first.start()
-	var tables []*tale
-	for _, x := range tales() {
+	var tables []*workload
+	for _, x := range workloads() {
 		switch x.name {
 		case "types", "parts", "keys", "own_hash", "churn":
 			x.alters = nil
@@ -37,7 +37,7 @@ func TestWayBack(t *testing.T) {
 		}
 	}
 	want := map[string][]string{}
-	scan := func(s *server, x *tale) []string {
+	scan := func(s *server, x *workload) []string {
 		t.Helper()
 		rows, err := s.scan(x.name)
 		if err != nil {

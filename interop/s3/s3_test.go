@@ -181,8 +181,8 @@ func TestKilled(t *testing.T) {
 	t.Logf("COUNT uploads of killed processes that clean removed: 1")
 }
 
-// TestCareless: without its metadata, versitygw accepts the second of two exclusive writes: this is noticed.
-func TestCareless(t *testing.T) {
+// TestIgnoredConditions: without its metadata, versitygw accepts the second of two exclusive writes: this is noticed.
+func TestIgnoredConditions(t *testing.T) {
 	g := start(t, "--nometa")
 	src := filepath.Join(t.TempDir(), "a.jsonl")
 	if err := os.WriteFile(src, []byte("{\"a\":1,\"b\":2}\n"), 0o666); err != nil {

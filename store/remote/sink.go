@@ -135,7 +135,7 @@ func (s *sink) Create(ctx context.Context, name string) (store.Object, error) {
 // begin creates the directory for temporary files, and checks that a target directory is empty. The caller holds mu.
 func (s *sink) begin(ctx context.Context) (err error) {
 	if s.dir {
-		if err := s.vacant(ctx); err != nil {
+		if err := s.checkAbsent(ctx); err != nil {
 			return err
 		}
 	}
@@ -151,8 +151,8 @@ func (s *sink) begin(ctx context.Context) (err error) {
 	return err
 }
 
-// vacant returns an error if the directory is not empty, according to a new listing.
-func (s *sink) vacant(ctx context.Context) error {
+// checkAbsent returns an error if the directory is not empty, according to a new listing.
+func (s *sink) checkAbsent(ctx context.Context) error {
 	all, _, err := s.root.requests.list(ctx, s.w, prefixOf(s.key), true, 1)
 	if err != nil && !isMissing(err) {
 		return err

@@ -37,7 +37,7 @@ func (s *sink) commitDir(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := s.vacant(ctx); err != nil {
+	if err := s.checkAbsent(ctx); err != nil {
 		return pathError("create", s.name, err)
 	}
 	mark := path.Join(s.key, Unfinished)

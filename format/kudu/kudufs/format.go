@@ -231,9 +231,9 @@ func (w *writer) close(ctx context.Context) error {
 		if err := w.flush(ctx, t); err != nil {
 			return err
 		}
-		key, err := w.spool.doubled(t.written)
+		key, err := w.spool.duplicate(t.written)
 		if err == nil && key != nil {
-			err = t.twice(key)
+			err = t.duplicateKey(key)
 		}
 		if err != nil {
 			return err

@@ -47,8 +47,8 @@ func (s *keySpool) add(keys [][]byte) (r keyRun, err error) {
 	return r, nil
 }
 
-// doubled is a key that several of the rowsets have; nil if there is none.
-func (s *keySpool) doubled(runs []keyRun) ([]byte, error) {
+// duplicate is a key that several of the rowsets have; nil if there is none.
+func (s *keySpool) duplicate(runs []keyRun) ([]byte, error) {
 	if err := s.w.Flush(); err != nil {
 		return nil, err
 	}

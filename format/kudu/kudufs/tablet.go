@@ -51,7 +51,7 @@ func (t *tablet) flush(ctx context.Context, v *server, spool *keySpool, mem memo
 	order := make([]int32, len(t.keys))
 	for i, k := range t.keys {
 		if keys[i], order[i] = k.key, k.row; i > 0 && bytes.Equal(keys[i-1], k.key) {
-			return t.twice(k.key)
+			return t.duplicateKey(k.key)
 		}
 	}
 	run, err := spool.add(keys)
@@ -109,8 +109,8 @@ func (t *tablet) clear() {
 	t.batches, t.keys, t.bytes = nil, nil, 0
 }
 
-// twice is the error of two rows with the same key.
-func (t *tablet) twice(key []byte) error {
+// duplicateKey is the error of two rows with the same key.
+func (t *tablet) duplicateKey(key []byte) error {
 	text, err := t.Schema.KeyText(key)
 	if err != nil {
 		return err

@@ -28,8 +28,8 @@ type S3 struct {
 	Expired atomic.Bool
 	Denied  func(key string) bool // "" is the listing; nil: nothing is denied
 	Page    int                   // keys per page; 0: 1000
-	// Careless: conditions of writes are ignored, as by some stores.
-	Careless bool
+	// IgnoreConditions: conditions of writes are ignored, as by some stores.
+	IgnoreConditions bool
 
 	Requests atomic.Int64
 	writing  writing

@@ -149,7 +149,7 @@ func (s *S3) put(w http.ResponseWriter, r *http.Request, bucket, key string, bod
 	was := etag(name)
 	none, match := r.Header.Get("If-None-Match"), r.Header.Get("If-Match")
 	switch {
-	case s.Careless:
+	case s.IgnoreConditions:
 	case none == "*" && was != "", match != "" && was != "" && match != was:
 		fail(w, r, http.StatusPreconditionFailed, "PreconditionFailed")
 		return

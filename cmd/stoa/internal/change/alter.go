@@ -89,7 +89,7 @@ func assignments(list []string, expected string) (map[string]*string, error) {
 	out := map[string]*string{}
 	for _, s := range list {
 		k, v, set := strings.Cut(s, "=")
-		if _, twice := out[k]; k == "" || twice {
+		if _, duplicate := out[k]; k == "" || duplicate {
 			return nil, cli.WrongUse("%s: expected %s", s, expected)
 		}
 		if out[k] = nil; set {

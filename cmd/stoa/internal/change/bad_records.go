@@ -26,8 +26,8 @@ type badRecords struct {
 // badActions are the actions, in CarbonData's terms.
 var badActions = []string{"fail", "force", "redirect", "ignore"}
 
-// mostTold is how many bad rows are reported one by one.
-const mostTold = 10
+// maxReported is how many bad rows are reported one by one.
+const maxReported = 10
 
 func (x *badRecords) flags(cmd *cobra.Command) {
 	fl := cmd.Flags()
@@ -79,7 +79,7 @@ func (x *badRecords) begin(ctx context.Context, a *cli.App, table string, sc *ar
 
 // add reports a bad row.
 func (x *badRecords) add(b stoa.BadRow) error {
-	if x.rows++; x.rows <= mostTold {
+	if x.rows++; x.rows <= maxReported {
 		for _, m := range b.Why {
 			x.app.Note("row %d: column %s: %s", b.Number, m.Column, m.Reason)
 		}

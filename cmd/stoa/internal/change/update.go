@@ -77,7 +77,7 @@ func SetValues(sets []string) (map[string]*string, error) {
 			v = strings.TrimSpace(v)
 		}
 		name = strings.ToLower(strings.TrimSpace(name))
-		if _, twice := out[name]; twice || !ok || name == "" {
+		if _, duplicate := out[name]; duplicate || !ok || name == "" {
 			return nil, cli.WrongUse("--set %s: write it as COLUMN=VALUE, each column once", s)
 		}
 		switch {

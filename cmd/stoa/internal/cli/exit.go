@@ -98,7 +98,7 @@ func (a *App) End(ctx context.Context, cmd *cobra.Command, err error) int {
 	for _, s := range a.streams {
 		s.remove()
 	}
-	a.tellUsage()
+	a.reportUsage()
 	if err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		a.ReportError(cmd, errors.New("interrupted"))
 		err = ErrStopped

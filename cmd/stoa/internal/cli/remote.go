@@ -98,8 +98,8 @@ func ShownAddress(path string) string {
 	return a.Name()
 }
 
-// tellUsage prints, with -v, how many requests were made to stores.
-func (a *App) tellUsage() {
+// reportUsage prints, with -v, how many requests were made to stores.
+func (a *App) reportUsage() {
 	if a.remote == nil || a.remote.Usage().All() == 0 {
 		return
 	}

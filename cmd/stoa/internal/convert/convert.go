@@ -297,9 +297,9 @@ func (c *conversion) run(ctx context.Context, a *cli.App, paths []string, salvag
 
 // noRows reports that recovery found no rows, and why. Everything in a source that could not be opened is lost.
 func (c *conversion) noRows(ctx context.Context, a *cli.App, paths []string, err error) error {
-	var gaveUp *stoa.Unrecovered
-	if errors.As(err, &gaveUp) {
-		c.noticed = gaveUp.Findings
+	var unrecovered *stoa.Unrecovered
+	if errors.As(err, &unrecovered) {
+		c.noticed = unrecovered.Findings
 	}
 	if c.Manifest == "" {
 		reading.ReportFindings(a, c.noticed)

@@ -194,8 +194,8 @@ func (c *coverage) lines(size func(object string) int64) []string {
 			s = fmt.Sprintf("%s: %s of %s are described, %s belong to no structure", display.OneLine(name),
 				display.Thousands(n-lost), display.Count(n, "byte"), display.Thousands(lost))
 		}
-		if twice := sum(overlaps); twice > 0 {
-			s += ", " + display.Count(twice, "byte") + " to more than one"
+		if shared := sum(overlaps); shared > 0 {
+			s += ", " + display.Count(shared, "byte") + " to more than one"
 		}
 		out = append(out, s)
 	}

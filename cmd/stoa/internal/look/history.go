@@ -38,8 +38,8 @@ type TableHistory struct {
 	Schema  []historyEvent   `json:"schema_changes"`
 	Tablets []*tabletHistory `json:"tablets"`
 
-	blind bool   // a tablet's first operation is not known
-	began string // the first moment of the last tablet
+	firstUnknown bool   // a tablet's first operation is not known
+	began        string // the first moment of the last tablet
 }
 
 type tabletHistory struct {
@@ -164,8 +164,8 @@ func (t *TableHistory) take(e historyEvent) {
 		}
 		switch {
 		case e.At == nil && strings.HasPrefix(e.What, "not known"):
-			t.blind, t.First = true, nil
-		case e.At != nil && !t.blind && (t.First == nil || later(t.First, e.At) == t.First):
+			t.firstUnknown, t.First = true, nil
+		case e.At != nil && !t.firstUnknown && (t.First == nil || later(t.First, e.At) == t.First):
 			t.First = e.At
 		}
 	case "exact":

@@ -320,8 +320,8 @@ func findingOfSeal(d seal.Difference) region.Finding {
 	return f
 }
 
-// MendBySeal writes the original contents of sealed files.
-func MendBySeal(a *cli.App, ctx context.Context, name string, paths []string, out string) error {
+// RepairBySeal writes the original contents of sealed files.
+func RepairBySeal(a *cli.App, ctx context.Context, name string, paths []string, out string) error {
 	began := time.Now()
 	if out == "" || out == cli.Dash {
 		return &cli.UseError{Message: "-o says where to write; it is missing",
@@ -345,7 +345,7 @@ func MendBySeal(a *cli.App, ctx context.Context, name string, paths []string, ou
 			return err
 		}
 	}
-	m, err := s.Mend(ctx, paths, store.Strict(sink))
+	m, err := s.Repair(ctx, paths, store.Strict(sink))
 	if err != nil {
 		return err
 	}

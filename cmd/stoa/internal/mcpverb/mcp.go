@@ -4,8 +4,8 @@ package mcpverb
 import (
 	"github.com/spf13/cobra"
 
-	"stoa/cmd/stoa/internal/beside"
 	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/companion"
 )
 
 // Cmd returns the verb.
@@ -25,6 +25,8 @@ program of its own, stoa-mcp, which lies beside stoa or on the PATH.`,
 			}
 			return cli.OnceDash(args)
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return beside.Run(cmd, a, "stoa-mcp", "mcp", args...) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return companion.Run(cmd, a, "stoa-mcp", "mcp", args...)
+		},
 	}
 }

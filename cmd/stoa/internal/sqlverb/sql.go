@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"stoa/cmd/stoa/internal/beside"
 	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/companion"
 	"stoa/cmd/stoa/internal/output"
 	"stoa/cmd/stoa/internal/reading"
 )
@@ -127,7 +127,7 @@ func pass(cmd *cobra.Command, a *cli.App, f *Flags, args []string) error {
 		signal.Ignore(os.Interrupt)
 		defer signal.Reset(os.Interrupt)
 	}
-	return beside.Run(cmd, a, program, "sql", append(given(cmd), args...)...)
+	return companion.Run(cmd, a, program, "sql", append(given(cmd), args...)...)
 }
 
 // given returns the flags as they were given.

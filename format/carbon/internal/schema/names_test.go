@@ -6,9 +6,9 @@ import (
 	"stoa/format/carbon/internal/layout"
 )
 
-// TestStrange: columns as writers produce them are accepted, others are refused; RepairNames makes their names
+// TestNames: columns as writers produce them are accepted, others are refused; RepairNames makes their names
 // distinct.
-func TestStrange(t *testing.T) {
+func TestNames(t *testing.T) {
 	roots := func(list ...layout.ColumnSchema) (out []*Column) {
 		for i := range list {
 			out = append(out, &Column{ColumnSchema: &list[i]})

@@ -45,7 +45,7 @@ func (t *Table) blockletBounds(ctx context.Context, f *datafile.DataFile, p *Par
 	}
 	c := t.Match(f, ph.Root, ph.Col)
 	if c == nil {
-		if t.Ids == nil || t.doubted[ph.Root.ID] != nil {
+		if t.Ids == nil || t.ambiguous[ph.Root.ID] != nil {
 			return nil
 		}
 		v, err := schema.DefaultValue(ph.Col)

@@ -79,7 +79,7 @@ func (t *Table) chunk(ctx context.Context, g format.RowGroup, part *Part, col in
 			t.Name)
 	}
 	if fc == nil {
-		if err := t.doubted[p.Root.ID]; err != nil {
+		if err := t.ambiguous[p.Root.ID]; err != nil {
 			return nil, err
 		}
 		v, err := schema.DefaultValue(p.Col)

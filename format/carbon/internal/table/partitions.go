@@ -184,7 +184,7 @@ const maxLooked = 64
 // the data files contain segments. Data files of the SDK have no segments, so each directory of them is a table of its
 // own, as is a directory with files of other systems. An error means that the store could not answer.
 func partitioned(ctx context.Context, tree store.Tree, dir string) (bool, error) {
-	column, own, strange := "", false, false
+	column, own, other := "", false, false
 	for info, err := range tree.List(ctx, dir) {
 		if err != nil {
 			return false, storeFailure(err)
@@ -198,10 +198,10 @@ func partitioned(ctx context.Context, tree store.Tree, dir string) (bool, error)
 		case info.Dir && hiveDir.MatchString(base) && (column == "" || strings.EqualFold(name, column)):
 			column = name
 		default:
-			strange = true
+			other = true
 		}
 	}
-	if column == "" || strange && !own {
+	if column == "" || other && !own {
 		return false, nil
 	}
 	if is, err := isPartition(ctx, tree, dir); err != nil || is {

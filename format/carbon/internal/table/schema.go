@@ -78,10 +78,10 @@ func (t *Managed) drifted(ctx context.Context, at fault.Span) error {
 	for _, d := range drifts {
 		t.saved.Emit(layout.Findingf("carbon.schema.damaged", at, t.Path, "%v", why(d)))
 		if d.Default {
-			if t.doubted == nil {
-				t.doubted = map[string]error{}
+			if t.ambiguous == nil {
+				t.ambiguous = map[string]error{}
 			}
-			t.doubted[d.Past.ID] = why(d)
+			t.ambiguous[d.Past.ID] = why(d)
 		}
 		for i := range t.TableSchema.Columns {
 			c := &t.TableSchema.Columns[i]

@@ -51,8 +51,8 @@ type Table struct {
 
 	saved *check.Reporter // receives the findings of recovery; nil: damage is an error
 
-	gone    map[string]lost  // missing files that an index names; damaged index files
-	doubted map[string]error // in recovery: columns, by id, for which the schema has two different defaults
+	gone      map[string]lost  // missing files that an index names; damaged index files
+	ambiguous map[string]error // in recovery: columns, by id, for which the schema has two different defaults
 
 	mu    sync.Mutex
 	Files map[string]*datafile.DataFile // opened recently

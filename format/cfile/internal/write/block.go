@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	roomy fullness = iota
+	spaceLeft fullness = iota
 	// fullNow: the block ends here.
 	fullNow
 	// fullAtRunEnd: the block ends where the run of values in which it became full ends. Kudu passes on runs of present
@@ -36,7 +36,7 @@ func (b *plainFixed) add(v *dense, from, to int, all bool) (int, fullness) {
 	if len(b.buf)+8 > b.limit {
 		return k, fullAtRunEnd
 	}
-	return k, roomy
+	return k, spaceLeft
 }
 
 func (b *plainFixed) rest(v *dense, from, to int) int { n, _ := b.add(v, from, to, true); return n }
@@ -66,7 +66,7 @@ func (b *plainBools) add(v *dense, from, to int, all bool) (int, fullness) {
 	if (b.n+7)/8+8 > b.limit {
 		return k, fullAtRunEnd
 	}
-	return k, roomy
+	return k, spaceLeft
 }
 
 func (b *plainBools) rest(v *dense, from, to int) int { n, _ := b.add(v, from, to, true); return n }
@@ -104,7 +104,7 @@ func (b *rleBools) add(v *dense, from, to int, all bool) (int, fullness) {
 	if len(b.enc.Buf)+8 > b.limit {
 		return i - from, fullAtRunEnd
 	}
-	return i - from, roomy
+	return i - from, spaceLeft
 }
 
 func (b *rleBools) rest(v *dense, from, to int) int { n, _ := b.add(v, from, to, true); return n }
@@ -142,7 +142,7 @@ func (b *rleInts) add(v *dense, from, to int, all bool) (int, fullness) {
 	if b.enc.Written()+8 > b.limit {
 		return k, fullAtRunEnd
 	}
-	return k, roomy
+	return k, spaceLeft
 }
 
 // rlePut encodes values until more than limit bytes are written, and returns the number of values encoded. Runs of
@@ -201,7 +201,7 @@ func (b *shuffled) add(v *dense, from, to int, all bool) (int, fullness) {
 	if b.n() >= b.max {
 		return k, fullNow
 	}
-	return k, roomy
+	return k, spaceLeft
 }
 
 func (b *shuffled) rest(*dense, int, int) int { return 0 }
@@ -270,7 +270,7 @@ func (b *groupVarints) add(v *dense, from, to int, all bool) (int, fullness) {
 	if b.full() {
 		return to - from, fullNow
 	}
-	return to - from, roomy
+	return to - from, spaceLeft
 }
 
 // full compares Kudu's estimate of the block size with the limit: 10 bytes for the header, 3 for the padding.

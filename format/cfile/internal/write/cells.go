@@ -154,7 +154,7 @@ func (c *Writer) appendCell(ch *portion, null bool, at, n, d, k int) error {
 		c.present.Put(ch.valid, ch.at+at, n)
 	}
 	_, f := c.b.add(&ch.values, d, d+k, true)
-	if f == roomy {
+	if f == spaceLeft {
 		return nil
 	}
 	return c.finishBlock()

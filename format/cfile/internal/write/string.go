@@ -71,7 +71,7 @@ func (b *plainStrings) add(v *dense, from, to int, all bool) (int, fullness) {
 	if b.full() {
 		return n, fullNow
 	}
-	return n, roomy
+	return n, spaceLeft
 }
 
 func (b *plainStrings) rest(*dense, int, int) int { return 0 }
@@ -108,7 +108,7 @@ func (b *prefixStrings) add(v *dense, from, to int, all bool) (int, fullness) {
 	if b.enc.Len() > b.limit {
 		return to - from, fullNow
 	}
-	return to - from, roomy
+	return to - from, spaceLeft
 }
 
 func (b *prefixStrings) rest(*dense, int, int) int { return 0 }
@@ -173,7 +173,7 @@ func (b *dictStrings) add(v *dense, from, to int, all bool) (int, fullness) {
 	if b.codes.n() >= b.codes.max || b.dict.full() {
 		return len(b.buf), fullAtRunEnd
 	}
-	return len(b.buf), roomy
+	return len(b.buf), spaceLeft
 }
 
 func (b *dictStrings) insert(s []byte) uint32 {

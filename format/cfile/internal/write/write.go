@@ -135,7 +135,7 @@ func (c *Writer) take(ch *portion) error {
 		k, f := c.b.add(&ch.values, d, ch.values.n, false)
 		c.keys.note(c, &ch.values, d, d+k)
 		d += k
-		if f == roomy {
+		if f == spaceLeft {
 			break
 		}
 		c.takeRows(ch, &row, ch.rowAfter(row, k))

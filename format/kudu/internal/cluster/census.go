@@ -21,7 +21,7 @@ const (
 	StateDamaged   = "damaged"   // an error is visible without reading rows
 	StateCopying   = "copying"   // its copying, or its deletion, was not finished
 	StateTombstone = "tombstone" // it was deleted from the server
-	StateStranger  = "stranger"  // evicted: its server is not in the tablet's newest Raft configuration
+	StateEvicted   = "stranger"  // evicted: its server is not in the tablet's newest Raft configuration
 	StateMissing   = "missing"   // a tablet that must exist but is not here
 	StateUncovered = "uncovered" // a range that no tablet here holds; the table may have been created without it
 	StateLost      = "lost"      // a tablet without a readable superblock
@@ -162,16 +162,16 @@ func (s *Servers) judge(ctx context.Context, l *CensusLine, tb *table.Tablet, r 
 		l.State, l.Why = StateDamaged, err.Error()
 	case bad >= 0:
 		l.State, l.Why = StateDamaged, found[bad].Message
-	case stranger(tb, r):
-		l.State, l.Why = StateStranger, "the tablet's newest Raft configuration does not have this server: evicted"
+	case evicted(tb, r):
+		l.State, l.Why = StateEvicted, "the tablet's newest Raft configuration does not have this server: evicted"
 	default:
 		l.State = StateWhole
 	}
 	return nil
 }
 
-// stranger reports whether the newest Raft configuration in any replica of the tablet lacks r's server.
-func stranger(tb *table.Tablet, r table.Replica) bool {
+// evicted reports whether the newest Raft configuration in any replica of the tablet lacks r's server.
+func evicted(tb *table.Tablet, r table.Replica) bool {
 	var newest *meta.Consensus
 	for _, x := range tb.Replicas() {
 		if c := x.Consensus; c != nil && x.HasData() && (newest == nil || c.Index > newest.Index) {

@@ -52,20 +52,20 @@ func (s *Servers) History(ctx context.Context, tg format.Target, o format.OpenOp
 			if err != nil {
 				return nil, err
 			}
-			life, err := t.Life(ctx, tb)
+			moments, err := t.TabletMoments(ctx, tb)
 			if err != nil {
 				return nil, err
 			}
 			base := HistoryLine{Table: s.NameOf(ts), TableID: tb.TableID, Tablet: tb.ID, Server: tb.FS.UUID,
 				Partition: cmp.Or(tb.Partitioning.Text(&tb.Schema, &tb.Partition), "all rows")}
-			out = append(out, eventsOf(base, tb, life)...)
+			out = append(out, eventsOf(base, tb, moments)...)
 		}
 	}
 	return out, ctx.Err()
 }
 
 // eventsOf returns the events of a tablet.
-func eventsOf(base HistoryLine, tb *table.Tablet, life table.Life) (out []HistoryLine) {
+func eventsOf(base HistoryLine, tb *table.Tablet, moments table.TabletMoments) (out []HistoryLine) {
 	add := func(event string, time uint64, what string) *HistoryLine {
 		l := base
 		l.Event, l.Time, l.What = event, time, what
@@ -73,22 +73,22 @@ func eventsOf(base HistoryLine, tb *table.Tablet, life table.Life) (out []Histor
 		return &out[len(out)-1]
 	}
 	switch {
-	case life.First != table.Latest:
-		add(EventFirst, life.First, "")
-	case life.Last == 0:
+	case moments.First != table.Latest:
+		add(EventFirst, moments.First, "")
+	case moments.Last == 0:
 		add(EventFirst, 0, "no operation on rows is known")
 	default:
 		add(EventFirst, 0, "not known: the records of it are removed or damaged")
 	}
 	switch {
-	case life.Exact > 0:
-		add(EventExact, life.Exact, "history before was removed, or may have been")
-	case life.First != table.Latest:
-		add(EventExact, life.First, "the whole history is here")
+	case moments.Exact > 0:
+		add(EventExact, moments.Exact, "history before was removed, or may have been")
+	case moments.First != table.Latest:
+		add(EventExact, moments.First, "the whole history is here")
 	}
 	known := uint32(0)
-	if life.Log != nil {
-		for _, a := range life.Log.Alters {
+	if moments.Log != nil {
+		for _, a := range moments.Log.Alters {
 			add(EventSchema, a.Time, alterText(a.Version, a.Name, a.Changes, a.Known))
 			known++
 		}
@@ -97,17 +97,17 @@ func eventsOf(base HistoryLine, tb *table.Tablet, life table.Life) (out []Histor
 		add(EventSchema, 0, fmt.Sprintf("version %d: %d older, when is not known", tb.SchemaVersion, more))
 	}
 	switch {
-	case life.Last > 0 && life.Log != nil && life.Log.Missing:
-		add(EventLast, life.Last, "the log is not here: there may be later ones")
-	case life.Last > 0:
-		add(EventLast, life.Last, "")
+	case moments.Last > 0 && moments.Log != nil && moments.Log.Missing:
+		add(EventLast, moments.Last, "the log is not here: there may be later ones")
+	case moments.Last > 0:
+		add(EventLast, moments.Last, "")
 	}
 	switch {
-	case life.Log == nil:
-	case life.Log.Missing:
+	case moments.Log == nil:
+	case moments.Log.Missing:
 		add(EventLog, 0, "not here: what was not flushed is not, either").Ops = -1
 	default:
-		add(EventLog, 0, "row operations that were never flushed").Ops = life.Log.Ops
+		add(EventLog, 0, "row operations that were never flushed").Ops = moments.Log.Ops
 	}
 	return out
 }

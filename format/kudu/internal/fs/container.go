@@ -235,7 +235,7 @@ func (c *Container) read(ctx context.Context, f *FS, r *pbc.Reader) error {
 				f.Note("kudu.container.torn", pbc.SpanOf(err), "",
 					"the metadata of the container ends in an incomplete record")
 			case errors.Is(err, fault.Corrupt):
-				l.blame(err)
+				l.addError(err)
 			default:
 				return err
 			}
@@ -245,7 +245,7 @@ func (c *Container) read(ctx context.Context, f *FS, r *pbc.Reader) error {
 		cur := r.Cursor(rec, fmt.Sprintf("record[%d]", rec.Index))
 		b := ParseBlockRecord(cur)
 		if cur.Err() != nil {
-			l.blame(cur.Err())
+			l.addError(cur.Err())
 			continue
 		}
 		switch b.op {
@@ -258,7 +258,7 @@ func (c *Container) read(ctx context.Context, f *FS, r *pbc.Reader) error {
 		}
 	}
 	l.place(ctx)
-	c.blameTruncated(f)
+	c.reportTruncated(f)
 	byPlace := func(a, b Extent) int { return cmp.Or(cmp.Compare(a.Off, b.Off), cmp.Compare(a.ID, b.ID)) }
 	slices.SortFunc(c.Live, byPlace)
 	slices.SortFunc(c.Dead, byPlace)
@@ -274,8 +274,8 @@ type recordLog struct {
 	bad   int      // records that are damaged, or contradict earlier ones
 }
 
-// blame records a bad record.
-func (l *recordLog) blame(err error) {
+// addError records a bad record.
+func (l *recordLog) addError(err error) {
 	if l.bad++; l.bad <= codes.MaxAlike {
 		l.f.fault("kudu.container.record", err, l.c.Name)
 	}
@@ -288,7 +288,7 @@ func (l *recordLog) blame(err error) {
 // create replays a CREATE record. It fails only if the memory budget is exceeded.
 func (l *recordLog) create(b blockRecord, index int, at, body fault.Span) error {
 	if _, ok := l.live[b.id]; ok {
-		l.blame(fault.Corruptf(body, fmt.Sprintf("record[%d].block_id", index),
+		l.addError(fault.Corruptf(body, fmt.Sprintf("record[%d].block_id", index),
 			"block %d is created a second time", b.id))
 		return nil
 	}
@@ -305,7 +305,7 @@ func (l *recordLog) delete(b blockRecord, index int, body fault.Span) {
 	x, ok := l.live[b.id]
 	if !ok {
 		if !l.c.Unknown { // otherwise its CREATE is among the lost records
-			l.blame(fault.Corruptf(body, fmt.Sprintf("record[%d].block_id", index),
+			l.addError(fault.Corruptf(body, fmt.Sprintf("record[%d].block_id", index),
 				"block %d is deleted without having been created", b.id))
 		}
 		return
@@ -338,8 +338,8 @@ func (l *recordLog) place(ctx context.Context) {
 	}
 }
 
-// blameTruncated records that blocks reach beyond the end of the data file.
-func (c *Container) blameTruncated(f *FS) {
+// reportTruncated records that blocks reach beyond the end of the data file.
+func (c *Container) reportTruncated(f *FS) {
 	if len(c.Lost) == 0 || c.Data == "" {
 		return
 	}

@@ -45,7 +45,7 @@ func (t *Table) Agree(ctx context.Context, s *RowSet) (out []region.Finding, err
 			s.LiveRows, s.Rows-live, s.Rows)
 		out = append(out, s.Tablet.Note("kudu.rowset.live", s.Tablet.At, why))
 		if len(s.Redo) > 0 { // one may be another rowset's, and then the changes in the right one are unknown
-			s.strange = fault.Corruptf(s.Tablet.At, "rowsets.live_row_count", "%s", why)
+			s.contradiction = fault.Corruptf(s.Tablet.At, "rowsets.live_row_count", "%s", why)
 		}
 	}
 	inserted := int64(0)

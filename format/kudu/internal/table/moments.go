@@ -7,8 +7,8 @@ import (
 	"stoa/format/kudu/internal/wal"
 )
 
-// Life is the known part of a tablet's history.
-type Life struct {
+// TabletMoments is the known part of a tablet's history.
+type TabletMoments struct {
 	// Hybrid times of the first and the last operation that changed rows; Latest and 0 if unknown.
 	First, Last uint64
 	// Snapshots from this hybrid time on are exact; 0: all are. History before it has, or may have, been removed.
@@ -19,12 +19,12 @@ type Life struct {
 // Moments returns the hybrid times of the first and the last operation that changed a tablet's rows; Latest and 0 if
 // they are unknown.
 func (t *Table) Moments(ctx context.Context, tb *Tablet) (first, last uint64, err error) {
-	l, err := t.Life(ctx, tb)
+	l, err := t.TabletMoments(ctx, tb)
 	return l.First, l.Last, err
 }
 
 // moments finds the first and the last operation in the remaining deltas and the log.
-func (t *Table) moments(ctx context.Context, tb *Tablet) (l Life, err error) {
+func (t *Table) moments(ctx context.Context, tb *Tablet) (l TabletMoments, err error) {
 	l.First = Latest
 	unsure := false
 	for i := range tb.RowSets {
@@ -57,9 +57,9 @@ func (t *Table) moments(ctx context.Context, tb *Tablet) (l Life, err error) {
 	return l, nil
 }
 
-// Life returns the history of a tablet. The history of unreadable rowsets is assumed to be complete; their damage is
-// reported when they are read.
-func (t *Table) Life(ctx context.Context, tb *Tablet) (Life, error) {
+// TabletMoments returns the history of a tablet. The history of unreadable rowsets is assumed to be complete; their
+// damage is reported when they are read.
+func (t *Table) TabletMoments(ctx context.Context, tb *Tablet) (TabletMoments, error) {
 	l, err := t.moments(ctx, tb)
 	if err != nil {
 		return l, err

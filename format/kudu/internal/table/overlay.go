@@ -50,8 +50,8 @@ func (t *Table) ChangesOf(ctx context.Context, s *RowSet, cols []int, at uint64)
 			o.slots[uint32(t.Stored.Columns[c].ID)] = i
 		}
 	}
-	if s.strange != nil {
-		if err := o.suspect(wal.EveryRow, nil, s.strange); err != nil {
+	if s.contradiction != nil {
+		if err := o.suspect(wal.EveryRow, nil, s.contradiction); err != nil {
 			return nil, err
 		}
 	}

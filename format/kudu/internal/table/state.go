@@ -64,14 +64,14 @@ type Replica struct {
 // RowSet is a DiskRowSet that is read.
 type RowSet struct {
 	*meta.RowSet
-	Tablet    *Tablet
-	index     int
-	Rows      int64              // -1: unknown, as no block can be read
-	Low, High []byte             // first and last key, encoded; nil: unknown
-	Changes   []wal.LoggedChange // only in the log; ascending by row
-	unplaced  []wal.UnplacedChange
-	twins     []twin
-	strange   error // its REDO files contradict its superblock in the number of live rows; nil: they do not
+	Tablet        *Tablet
+	index         int
+	Rows          int64              // -1: unknown, as no block can be read
+	Low, High     []byte             // first and last key, encoded; nil: unknown
+	Changes       []wal.LoggedChange // only in the log; ascending by row
+	unplaced      []wal.UnplacedChange
+	twins         []twin
+	contradiction error // its REDO files contradict its superblock in the number of live rows; nil: they do not
 }
 
 // filler caches the other replicas of a tablet, in which cells are searched for. It is safe for concurrent use.

@@ -6,9 +6,9 @@ import (
 	"stoa/internal/claims"
 )
 
-// ClaimedTwice returns the chunks that are not read because another chunk claims some of their bytes, each with its
+// Overlapping returns the chunks that are not read because another chunk claims some of their bytes, each with its
 // error; see claims.Twice.
-func (r *File) ClaimedTwice() map[ChunkKey]error {
+func (r *File) Overlapping() map[ChunkKey]error {
 	var all []claims.Chunk
 	for g, rg := range r.Footer.RowGroups {
 		for k, c := range rg.Columns {
@@ -18,7 +18,7 @@ func (r *File) ClaimedTwice() map[ChunkKey]error {
 		}
 	}
 	out := map[ChunkKey]error{}
-	for i, with := range claims.Twice(all) {
+	for i, with := range claims.Overlaps(all) {
 		x, other := all[i], all[with]
 		out[ChunkKey{x.Group, x.Column}] = fault.Corruptf(x.At, meta.IndexPath(x.Group, x.Column, "data_page_offset"),
 			"the bytes also belong to row_groups[%d].columns[%d]", other.Group, other.Column)

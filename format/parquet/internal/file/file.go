@@ -50,7 +50,7 @@ type File struct {
 	Leaves      []*page.FileColumn
 	FieldLeaves [][]int // columns of each top-level field
 	FlatLeaves  []order.LeafField
-	Claimed     map[ChunkKey]error // chunks that are not read, see ClaimedTwice
+	Claimed     map[ChunkKey]error // chunks that are not read, see Overlapping
 	offsets     offsetIndexCache
 }
 
@@ -109,7 +109,7 @@ func (r *File) SetFooter(b []byte, pairs []meta.KeyValue) error {
 		return err
 	}
 	if r.Claimed = nil; !r.NoVerify {
-		r.Claimed = r.ClaimedTwice()
+		r.Claimed = r.Overlapping()
 	}
 	return r.buildSchema()
 }

@@ -312,15 +312,15 @@ func ParseColumnMeta(r *thrift.Reader) *ColumnMeta {
 				m.EncodingStats = append(m.EncodingStats, parseEncodingStat(r))
 			}
 		default:
-			m.lateFields(r)
+			m.trailingFields(r)
 		}
 	}
 	return m
 }
 
-// lateFields reads the fields that were added late. Some writers had used these field numbers for other things; such
-// fields are skipped.
-func (m *ColumnMeta) lateFields(r *thrift.Reader) {
+// trailingFields reads the fields that were added late. Some writers had used these field numbers for other things;
+// such fields are skipped.
+func (m *ColumnMeta) trailingFields(r *thrift.Reader) {
 	switch f, t := r.Field(), r.Type(); {
 	case f == 14 && t == thrift.I64:
 		m.BloomFilterOffset = Ptr(r.I64("bloom_filter_offset"))

@@ -131,11 +131,11 @@ func (j *Job) cutAt(all []chunkPages, at []int64, from, rows int64) int64 {
 		for i := range all {
 			cost += all[i].cost(to)
 		}
-		late := to-from > (can[len(can)-1]-from)/2 // parts must not become small just to cut fewer bytes
+		nearEnd := to-from > (can[len(can)-1]-from)/2 // parts must not become small just to cut fewer bytes
 		if cost == 0 {
 			return to
 		}
-		if late && (least < 0 || cost < least) {
+		if nearEnd && (least < 0 || cost < least) {
 			best, least = to, cost
 		}
 	}
@@ -211,8 +211,8 @@ func (c *chunkPages) page(row int64) (i int, inside bool) {
 	case c.first[pages]:
 		return pages, false
 	}
-	behind, _ := slices.BinarySearch(c.first, row+1)
-	i = behind - 1
+	following, _ := slices.BinarySearch(c.first, row+1)
+	i = following - 1
 	return i, c.first[i] < row || c.inside != nil && c.inside[i]
 }
 

@@ -11,13 +11,13 @@ import (
 // counter counts the levels of the pages of a flat column, and the bytes of its strings, from the values that were
 // decoded anyway, so that checking size statistics does not need to decode them again.
 type counter struct {
-	w     *chunkWalk
-	rows  []vec.Range // the rows of each page
-	page  int         // the first page that has not been counted completely
-	of    []tally
-	blind bool // the arrays do not show the bytes of strings
-	def   int  // the definition level of a value
-	text  bool
+	w           *chunkWalk
+	rows        []vec.Range // the rows of each page
+	page        int         // the first page that has not been counted completely
+	of          []tally
+	sizeUnknown bool // the arrays do not show the bytes of strings
+	def         int  // the definition level of a value
+	text        bool
 }
 
 // counterOf returns nil if only the levels can tell: in lists and structs, and if the rows of pages are unknown.
@@ -54,11 +54,11 @@ func (c *counter) count(a arrow.Array, at int64) {
 		if c.def > 0 {
 			page[defLevels][0] += nulls
 		} else if nulls > 0 {
-			c.blind = true
+			c.sizeUnknown = true
 		}
 		if c.text {
 			page[textBytes][0] += size
-			c.blind = c.blind || !ok
+			c.sizeUnknown = c.sizeUnknown || !ok
 		}
 	}
 }
@@ -66,7 +66,7 @@ func (c *counter) count(a arrow.Array, at int64) {
 // done keeps the counts if everything was counted.
 func (c *counter) done() {
 	for k, p := range c.of {
-		if c.blind || p[repLevels][0] != c.w.data[k].Values {
+		if c.sizeUnknown || p[repLevels][0] != c.w.data[k].Values {
 			return
 		}
 	}

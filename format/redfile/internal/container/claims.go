@@ -6,9 +6,9 @@ import (
 	"stoa/internal/claims"
 )
 
-// claimedTwice returns the chunks that are not read because another chunk claims some of their bytes, each with its
+// overlapping returns the chunks that are not read because another chunk claims some of their bytes, each with its
 // error, as far as the metadata of the file locates chunks. See internal/claims.
-func (f *File) claimedTwice() map[ChunkKey]error {
+func (f *File) overlapping() map[ChunkKey]error {
 	var all []claims.Chunk
 	for g := range f.Footer.Groups {
 		for k, c := range f.Footer.Groups[g].Columns {
@@ -20,7 +20,7 @@ func (f *File) claimedTwice() map[ChunkKey]error {
 		}
 	}
 	out := map[ChunkKey]error{}
-	for i, with := range claims.Twice(all) {
+	for i, with := range claims.Overlaps(all) {
 		x, other := all[i], all[with]
 		out[ChunkKey{x.Group, x.Column}] = fault.Corruptf(x.At, layout.ChunkPath(x.Group, x.Column)+
 			".column_metadata.data_page_offset", "the bytes also belong to row_groups[%d].columns[%d]", other.Group,

@@ -39,7 +39,7 @@ type File struct {
 	FromParts bool               // recovery collected the row groups from parts, without the table's metadata
 	Lost      map[ChunkKey]error // of a recovered file: chunks whose metadata was not found
 
-	claimed map[ChunkKey]error // chunks that are not read, see claimedTwice
+	claimed map[ChunkKey]error // chunks that are not read, see overlapping
 	begun   map[place]ChunkKey // where chunks begin of which the metadata of the file has no copy, see begins
 
 	mu           sync.Mutex
@@ -69,7 +69,7 @@ func (f *File) Open(ctx context.Context, trace func(region.Node)) error {
 	if err := f.readMeta(ctx, trace); err != nil {
 		return err
 	}
-	f.claimed = f.claimedTwice()
+	f.claimed = f.overlapping()
 	head := make([]byte, min(f.At.Len, 128))
 	if err := format.ReadFull(ctx, f.Src, f.At.Sub(0, int64(len(head))), "magic", head); err != nil {
 		return err

@@ -25,7 +25,7 @@ func (r *recoverer) byPaths() {
 	if len(r.chunks) == 0 {
 		return
 	}
-	r.mendPaths()
+	r.correctPaths()
 	paths, sure := r.paths()
 	if !sure && !r.repeated { // each path was found once: columns of the first row group may be missing
 		r.Rows("redfile.columns.unknown", r.f.At.Sub(r.end, r.f.At.Len-r.end), [2]int64{-1, -1}, -1,
@@ -51,10 +51,10 @@ func (r *recoverer) byPaths() {
 	}
 }
 
-// mendPaths corrects damaged names. If row groups repeat but the path of a chunk occurs only once, the chunk gets the
-// path of the column between the same neighbours in another row group. Names have no checksum, and a damaged one would
-// be mistaken for an additional column, and thus for the end of its row group.
-func (r *recoverer) mendPaths() {
+// correctPaths corrects damaged names. If row groups repeat but the path of a chunk occurs only once, the chunk gets
+// the path of the column between the same neighbours in another row group. Names have no checksum, and a damaged one
+// would be mistaken for an additional column, and thus for the end of its row group.
+func (r *recoverer) correctPaths() {
 	if !r.repeated {
 		return
 	}

@@ -66,9 +66,9 @@ func TestRowGroupsBeginWhereRowsChange(t *testing.T) {
 	}
 }
 
-// TestPathsAreMended: a chunk with a unique path, between the neighbours that a column has in other row groups, belongs
-// to that column, and that is reported; a path that occurs twice, or has other neighbours, is left unchanged.
-func TestPathsAreMended(t *testing.T) {
+// TestPathsAreCorrected: a chunk with a unique path, between the neighbours that a column has in other row groups,
+// belongs to that column, and that is reported; a path that occurs twice, or has other neighbours, is left unchanged.
+func TestPathsAreCorrected(t *testing.T) {
 	for paths, want := range map[string]string{
 		"a b c a x c a b c": "a b c a b c a b c",
 		"a b c x b c a b c": "a b c a b c a b c",
@@ -85,7 +85,7 @@ func TestPathsAreMended(t *testing.T) {
 			seen[p] = true
 			r.chunks = append(r.chunks, foundChunk{meta: &layout.ColumnMeta{Path: []string{p}}})
 		}
-		r.mendPaths()
+		r.correctPaths()
 		var got []string
 		for _, c := range r.chunks {
 			got = append(got, c.meta.Path...)

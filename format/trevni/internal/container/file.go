@@ -114,7 +114,7 @@ func OpenFlippedBack(ctx context.Context, tg format.Target, o format.OpenOptions
 		return nil, at
 	}
 	whole := fault.Span{Object: tg.Name, Off: base, Len: size}
-	head := make([]byte, min(size, layout.MaxMend))
+	head := make([]byte, min(size, layout.MaxHeaderRepair))
 	o.Tracer, o.NoVerify = nil, false
 	if format.ReadFull(ctx, src, whole.Sub(0, int64(len(head))), "header", head) == nil {
 		for bit, end := range layout.FlippedBits(head) {

@@ -52,15 +52,15 @@ func (h *Header) CheckSeal(b []byte, at fault.Span) error {
 	return nil
 }
 
-// MaxMend is the size in bytes up to which a header is searched for a flipped bit.
-const MaxMend = 8 << 10
+// MaxHeaderRepair is the size in bytes up to which a header is searched for a flipped bit.
+const MaxHeaderRepair = 8 << 10
 
 // FlippedBits iterates over the bits of b, which begins with a header, that may be the one flipped bit: if it is
 // flipped back and the header ends at end, the checksum is correct. The real end of the header is unknown, because the
 // bit may belong to a length or a count; the caller must check that the header ends there.
 func FlippedBits(b []byte) iter.Seq2[int, int64] {
 	return func(yield func(bit int, end int64) bool) {
-		b = b[:min(len(b), MaxMend)]
+		b = b[:min(len(b), MaxHeaderRepair)]
 		at := bytes.Index(b, []byte(SealKey)) + len(SealKey) + 1 // after the length of the value
 		if at <= len(SealKey) || at+len(NoSeal) > len(b) {
 			return

@@ -56,10 +56,10 @@ func partIn(h *layout.Header) (p PartOf, ok bool) {
 	return p, string(p.Text()) == string(text)
 }
 
-// checkNeighbours reports whether the previous and the next part are missing or were not written together with this
+// checkSiblings reports whether the previous and the next part are missing or were not written together with this
 // one. A file with another name is a user's copy: it can be read alone, but next to the original its rows would be
 // there twice.
-func (t *Table) checkNeighbours(ctx context.Context, tg format.Target) {
+func (t *Table) checkSiblings(ctx context.Context, tg format.Target) {
 	h := &t.File.Header
 	dir, name := path.Split(tg.Name)
 	r := check.Collect(ctx, t.name, layout.Codes, &t.PartFindings)

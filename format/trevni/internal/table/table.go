@@ -52,7 +52,7 @@ func New(ctx context.Context, tg format.Target, f *container.File, o readOptions
 		return nil, err
 	}
 	t.Contradictions = t.contradictions()
-	t.checkNeighbours(ctx, tg)
+	t.checkSiblings(ctx, tg)
 	for _, ph := range t.Plan.Phys {
 		t.cols = append(t.cols, ph.Column)
 	}

@@ -50,7 +50,7 @@ func (r *Batching) batches(ctx context.Context, rows vec.Range) (int64, error) {
 	at := rows.From
 	for rec, err := range r.of(ctx, cols, rows) {
 		if err != nil {
-			if !r.Excused(err) {
+			if !r.Tolerates(err) {
 				return 0, err
 			}
 			lost := region.Loss{Part: g.Part, Group: g.Index, Name: g.Name, Rows: [2]int64{at, -1}, Err: err}
@@ -101,7 +101,7 @@ func (r *Batching) counted(ctx context.Context, limit int64) (n int64, err error
 		case errors.As(err, &exact):
 			from, to := exact.LostRows()
 			n += to - from
-		case r.Excused(err):
+		case r.Tolerates(err):
 			return n, nil // it was reported when it was skipped
 		default:
 			return 0, err

@@ -103,7 +103,7 @@ func (r *Batching) cell(c *cellColumn, at, to int64) error {
 			err = fault.Corruptf(fault.Span{Object: g.Part}, "column "+r.Plan.Columns[c.col].Name,
 				"it ends after %d of %d rows", at, g.Rows)
 		}
-		if !r.Excused(err) {
+		if !r.Tolerates(err) {
 			return err
 		}
 		var exact rowsError

@@ -73,7 +73,7 @@ func (c *Collector) Append(i int, v *vec.Vector, n int, sel *vec.Sel) error {
 // Adopt swaps v for the empty vector of output i, if all n entries of v are selected and nothing was collected before:
 // it spares a look-up a copy.
 func (c *Collector) Adopt(i int, v **vec.Vector, n int, sel *vec.Sel) bool {
-	if c.rows > 0 || c.Take != nil || !sel.IsAll() || (*v).Len() != n || c.plan.Twice || c.Start() != nil {
+	if c.rows > 0 || c.Take != nil || !sel.IsAll() || (*v).Len() != n || c.plan.Repeated || c.Start() != nil {
 		return false
 	}
 	c.Vecs[i], *v = *v, c.Vecs[i]

@@ -28,12 +28,12 @@ type Plan struct {
 	Query   format.Query
 	Largest int64 // a window ends when a column's vector reaches this many bytes
 
-	Outputs []Output
-	Shown   []Shown // the fields of the batches, made of outputs; nil: the outputs themselves
-	Twice   bool    // some outputs are the same column
-	Filters []int   // physical columns that the filter uses
-	Keys    []int   // those of Filters by which row groups are merged: a row without its key has no position
-	Others  []int   // the other physical columns that are read
+	Outputs  []Output
+	Shown    []Shown // the fields of the batches, made of outputs; nil: the outputs themselves
+	Repeated bool    // some outputs are the same column
+	Filters  []int   // physical columns that the filter uses
+	Keys     []int   // those of Filters by which row groups are merged: a row without its key has no position
+	Others   []int   // the other physical columns that are read
 	// The same for nested fields, whose columns are in none of the lists above.
 	FilterFields, OtherFields []*FieldPlan
 	Columns                   []format.Column
@@ -159,7 +159,7 @@ func (p *Plan) split(sc *arrow.Schema) error {
 	}
 	seen := map[int]bool{}
 	for _, o := range p.Outputs {
-		p.Twice = p.Twice || !o.Nested && seen[o.Col]
+		p.Repeated = p.Repeated || !o.Nested && seen[o.Col]
 		seen[o.Col] = true
 	}
 	p.Filters = sorted(p.Filters)
@@ -358,7 +358,7 @@ func (p *Plan) resolve(name string) (arrow.Field, []int, error) {
 	if p.byName == nil {
 		p.byName = make(map[string]int, len(p.Fields))
 		for i, f := range p.Fields {
-			if _, twice := p.byName[f.Name]; twice {
+			if _, duplicate := p.byName[f.Name]; duplicate {
 				i = -1
 			}
 			p.byName[f.Name] = i

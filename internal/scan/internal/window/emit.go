@@ -178,7 +178,7 @@ func (w *Windows) checkEnd(ctx context.Context, rg vec.Range) (more bool, err er
 	}
 	err = lanes[0].withColumn(fault.Corruptf(fault.Span{Object: w.group.Part}, "",
 		"the column ends after %d of %d rows", w.At, w.group.Rows))
-	if !w.run.Excused(err) {
+	if !w.run.Tolerates(err) {
 		return false, err
 	}
 	w.run.Lose(region.Loss{Part: w.group.Part, Group: w.group.Index, Name: w.group.Name,
@@ -196,7 +196,7 @@ func (w *Windows) checkRest(ctx context.Context) error {
 		}
 		err := l.withColumn(fault.Corruptf(fault.Span{Object: w.group.Part}, "",
 			"the column goes on after the %d rows that are declared", w.group.Rows))
-		if !w.run.Excused(err) {
+		if !w.run.Tolerates(err) {
 			return err
 		}
 		lost := l.loss()
@@ -214,7 +214,7 @@ func (w *Windows) uneven(long lane) (more bool, err error) {
 		}
 		err := fault.Corruptf(fault.Span{Object: w.group.Part}, "",
 			"column %s ends after %d rows, column %s has more", l.name(), w.At, long.name())
-		if !w.run.Excused(err) {
+		if !w.run.Tolerates(err) {
 			return false, err
 		}
 		l.abandon(err)

@@ -52,7 +52,7 @@ func (r *Shared) openField(ctx context.Context, g format.RowGroup, p *plan.Field
 	}
 	for _, l := range slices.Backward(f.leaves) {
 		if err := l.open(ctx, rows, ahead); err != nil {
-			if !r.Excused(err) {
+			if !r.Tolerates(err) {
 				f.Close()
 				return nil, l.withColumn(err)
 			}
@@ -238,7 +238,7 @@ func (f *field) assemble(from, to int64) (end int64, err error) {
 	}
 	if f.dead == nil {
 		if end, err = f.align(from, to); err != nil {
-			if !f.run.Excused(err) {
+			if !f.run.Tolerates(err) {
 				return 0, err
 			}
 			f.dead = err
@@ -254,7 +254,7 @@ func (f *field) assemble(from, to int64) (end int64, err error) {
 		return from, nil
 	}
 	if err := f.build(from, end); err != nil {
-		if !f.run.Excused(err) {
+		if !f.run.Tolerates(err) {
 			return 0, err
 		}
 		f.dead = err // the columns' entries do not fit together, and nothing shows which are right
@@ -304,7 +304,7 @@ func (f *field) build(from, end int64) error {
 		var err error
 		if lost {
 			err = f.skip(to)
-		} else if arr, err = f.assembleRows(at, to); err != nil && f.run.Excused(err) {
+		} else if arr, err = f.assembleRows(at, to); err != nil && f.run.Tolerates(err) {
 			f.lose(vec.Range{From: at, To: to}, "", f.withColumn(err))
 			err = f.skip(to)
 		}

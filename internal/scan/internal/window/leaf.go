@@ -170,7 +170,7 @@ func (l *leaf) page(ctx context.Context) error {
 			return l.grow(complete, size)
 		}
 	}
-	if l.field.run.Excused(err) {
+	if l.field.run.Tolerates(err) {
 		l.dead = err // the complete rows are still good
 		return nil
 	}
@@ -273,7 +273,7 @@ func (l *leaf) decoded(ctx context.Context, p format.Page, at int64, before int,
 		return nil
 	}
 	l.vec.Truncate(before)
-	if !l.field.run.Excused(err) {
+	if !l.field.run.Tolerates(err) {
 		return err
 	}
 	if p.Rows < 0 {

@@ -32,7 +32,7 @@ func (w *Windows) ownFilter(ctx context.Context, s *stream) error {
 	coded := false // some dictionary value passes
 	if s.filter = p.Alone[s.column]; s.filter != nil && s.dead == nil {
 		if err := s.needDict(ctx); err != nil {
-			if !w.run.Excused(err) {
+			if !w.run.Tolerates(err) {
 				return s.withColumn(err)
 			}
 			s.dead = err

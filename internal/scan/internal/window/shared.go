@@ -20,9 +20,9 @@ type Shared struct {
 	Out  *emit.Collector
 }
 
-// Excused reports whether the damage policy continues after err. An unsupported encoding or codec is excused, too: a
+// Tolerates reports whether the damage policy continues after err. An unsupported encoding or codec is excused, too: a
 // flipped bit in a page header can produce one, while the other pages are intact.
-func (r *Shared) Excused(err error) bool {
+func (r *Shared) Tolerates(err error) bool {
 	return r.Plan.Spec.Damaged != plan.Fail && (damaged(err) || errors.Is(err, fault.Unsupported))
 }
 
@@ -66,7 +66,7 @@ func (r *Shared) Narrow(ctx context.Context, g format.RowGroup, rows vec.Range) 
 	ranges = vec.Ranges{rows}
 	if o, ok := r.Src.Reader.(format.Overlayer); ok {
 		overlay, err = o.Overlay(ctx, g, r.Plan.Query.Cols)
-		if err != nil && r.Excused(err) { // any of the rows may be outdated
+		if err != nil && r.Tolerates(err) { // any of the rows may be outdated
 			l := region.Loss{Part: g.Part, Group: g.Index, Name: g.Name,
 				Rows: [2]int64{rows.From, min(rows.To, g.Rows)}, Exact: true, Err: err}
 			if g.Rows < 0 {

@@ -58,7 +58,7 @@ func (r *Shared) open(ctx context.Context, g format.RowGroup, col int, rows vec.
 		s.pager = fetch.Pager{Src: r.Src, Trace: r.Plan.Spec.Trace, Chunk: s.chunk, Rows: rows, Ahead: ahead}
 	}
 	if err != nil {
-		if !r.Excused(err) {
+		if !r.Tolerates(err) {
 			s.vec.Release()
 			return nil, err
 		}
@@ -116,7 +116,7 @@ func (s *stream) cover(ctx context.Context, a, b int64, want *vec.Sel) (int64, e
 			err = s.page(ctx, pb, a, b, want)
 		}
 		if err != nil {
-			if !s.run.Excused(err) {
+			if !s.run.Tolerates(err) {
 				return 0, s.withColumn(err)
 			}
 			s.dead = err
@@ -212,7 +212,7 @@ func (s *stream) task(ctx context.Context, p format.Page) (t format.Task, err er
 
 // losePage applies the damage policy to a page that cannot be decoded.
 func (s *stream) losePage(p format.Page, first, pos int64, err error) error {
-	if !s.run.Excused(err) || p.Rows < 0 || exceeds(s.group, first, p.Rows) {
+	if !s.run.Tolerates(err) || p.Rows < 0 || exceeds(s.group, first, p.Rows) {
 		return err
 	}
 	to := first + p.Rows

@@ -374,7 +374,7 @@ func (w *Windows) changes(ctx context.Context, a, b int64) (live *vec.Sel, p *ve
 func (w *Windows) suspect(p *vec.Patch, live *vec.Sel) (*vec.Sel, error) {
 	rows := vec.Range{From: p.First, To: p.First + int64(p.N)}
 	for _, x := range p.Suspect {
-		if !w.run.Excused(x.Err) {
+		if !w.run.Tolerates(x.Err) {
 			return nil, x.Err
 		}
 		x.Rows = x.Rows.Intersect(rows)
@@ -564,7 +564,7 @@ func (w *Windows) disagree(rows *nest.RowField, c *nest.Contradiction, a int64) 
 	}
 	err := fault.Corruptf(fault.Span{Object: w.group.Part}, "column "+rows.Name, "row %d: %s", bad[0].From,
 		c.Why)
-	if !w.run.Excused(err) {
+	if !w.run.Tolerates(err) {
 		return err
 	}
 	for _, r := range bad {

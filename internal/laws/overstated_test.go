@@ -18,34 +18,35 @@ import (
 	"stoa/vec"
 )
 
-// boast is the number of rows that a row group declares in excess.
-const boast = 1 << 57
+// surplus is the number of rows that a row group declares in excess.
+const surplus = 1 << 57
 
-// boastful is a reader whose row groups declare far more rows than they have: after the existing pages comes an error.
-type boastful struct{ format.Reader }
+// overstated is a reader whose row groups declare far more rows than they have: after the existing pages comes an
+// error.
+type overstated struct{ format.Reader }
 
-func (r boastful) RowGroups(ctx context.Context, p format.Part, q format.Query) ([]format.RowGroup, error) {
+func (r overstated) RowGroups(ctx context.Context, p format.Part, q format.Query) ([]format.RowGroup, error) {
 	groups, err := r.Reader.RowGroups(ctx, p, q)
 	for i := range groups {
-		groups[i].Rows = max(0, groups[i].Rows) + boast
+		groups[i].Rows = max(0, groups[i].Rows) + surplus
 	}
 	return groups, err
 }
 
-func (r boastful) Chunk(ctx context.Context, g format.RowGroup, col int, rows vec.Range) (format.Chunk, error) {
-	g.Rows -= boast
+func (r overstated) Chunk(ctx context.Context, g format.RowGroup, col int, rows vec.Range) (format.Chunk, error) {
+	g.Rows -= surplus
 	c, err := r.Reader.Chunk(ctx, g, col, rows)
-	return boastfulChunk{c}, err
+	return overstatedChunk{c}, err
 }
 
-func (r boastful) Stored() *arrow.Schema {
+func (r overstated) Stored() *arrow.Schema {
 	if p, ok := r.Reader.(format.Presenter); ok {
 		return p.Stored()
 	}
 	return r.Schema()
 }
 
-func (r boastful) Present(a arrow.Array, to arrow.DataType, mem memory.Allocator) (arrow.Array, error) {
+func (r overstated) Present(a arrow.Array, to arrow.DataType, mem memory.Allocator) (arrow.Array, error) {
 	if p, ok := r.Reader.(format.Presenter); ok {
 		return p.Present(a, to, mem)
 	}
@@ -53,11 +54,11 @@ func (r boastful) Present(a arrow.Array, to arrow.DataType, mem memory.Allocator
 	return a, nil
 }
 
-type boastfulChunk struct{ format.Chunk }
+type overstatedChunk struct{ format.Chunk }
 
 var errBeyond = fault.Corruptf(fault.Span{}, "", "nothing is there")
 
-func (c boastfulChunk) Next(ctx context.Context) (format.Page, error) {
+func (c overstatedChunk) Next(ctx context.Context) (format.Page, error) {
 	p, err := c.Chunk.Next(ctx)
 	if err == io.EOF {
 		err = errBeyond
@@ -65,10 +66,10 @@ func (c boastfulChunk) Next(ctx context.Context) (format.Page, error) {
 	return p, err
 }
 
-// boastfulBatches is boastful for a format without pages.
-type boastfulBatches struct{ boastful }
+// overstatedBatches is boastful for a format without pages.
+type overstatedBatches struct{ overstated }
 
-func (r boastfulBatches) Batches(ctx context.Context, g format.RowGroup, q format.Query, rows vec.Range,
+func (r overstatedBatches) Batches(ctx context.Context, g format.RowGroup, q format.Query, rows vec.Range,
 	mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) {
 		for b, err := range r.Reader.(format.Batcher).Batches(ctx, g, q, rows, mem) {
@@ -83,25 +84,25 @@ func (r boastfulBatches) Batches(ctx context.Context, g format.RowGroup, q forma
 	}
 }
 
-// boasting is a format with boastful readers.
-func boasting(f format.Format) format.Format {
+// overstating is a format with boastful readers.
+func overstating(f format.Format) format.Format {
 	right := f.Open
 	f.Open = func(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, error) {
 		r, err := right(ctx, t, o)
 		if _, ok := r.(format.Batcher); ok {
-			return boastfulBatches{boastful{r}}, err
+			return overstatedBatches{overstated{r}}, err
 		}
-		return boastful{r}, err
+		return overstated{r}, err
 	}
 	return f
 }
 
-// TestBoastfulRowGroups: however many rows a row group declares, a scan returns those that exist, reports the rest as
+// TestOverstatedRowGroups: however many rows a row group declares, a scan returns those that exist, reports the rest as
 // lost, and takes no time for rows that no column has: in every format and with either policy.
-func TestBoastfulRowGroups(t *testing.T) {
+func TestOverstatedRowGroups(t *testing.T) {
 	var formats []format.Format
 	for _, f := range everyFormat {
-		formats = append(formats, boasting(f))
+		formats = append(formats, overstating(f))
 	}
 	for _, p := range heldPlaces(t) {
 		for _, policy := range []stoa.Damaged{stoa.SkipRows, stoa.NullCells} {
@@ -109,7 +110,7 @@ func TestBoastfulRowGroups(t *testing.T) {
 				o := p.held(t, p.files).opts
 				o.Formats = formats
 				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-				rows, lost, exact, err := boasted(ctx, p.uri(), o, policy, parallel)
+				rows, lost, exact, err := scanOverstated(ctx, p.uri(), o, policy, parallel)
 				cancel()
 				whole := rows == 60 || rows == 59 && strings.HasSuffix(p.name, "nested") // the last list may be cut
 				if err != nil || !whole || lost == 0 || exact {
@@ -121,7 +122,7 @@ func TestBoastfulRowGroups(t *testing.T) {
 	}
 }
 
-func boasted(ctx context.Context, uri string, o stoa.OpenOptions, policy stoa.Damaged, parallel int) (rows int64,
+func scanOverstated(ctx context.Context, uri string, o stoa.OpenOptions, policy stoa.Damaged, parallel int) (rows int64,
 	lost int, exact bool, err error) {
 	tab, err := stoa.Open(ctx, uri, o)
 	if err != nil {

@@ -16,18 +16,18 @@ import (
 	"stoa/store"
 )
 
-// Mended is the result of Mend.
-type Mended struct {
+// Repaired is the result of Mend.
+type Repaired struct {
 	Files, Whole int      // files that were written; those that were written unchanged
 	Blocks       int64    // number of restored blocks
 	Bytes        int64    // number of bytes written
 	Left         []string // links and pipes, which are not written
 }
 
-// UnmendableError lists the blocks for which there is too little parity. Nothing was written.
-type UnmendableError struct{ Places []Difference }
+// UnrepairableError lists the blocks for which there is too little parity. Nothing was written.
+type UnrepairableError struct{ Places []Difference }
 
-func (e *UnmendableError) Error() string {
+func (e *UnrepairableError) Error() string {
 	d := e.Places[0]
 	text := fmt.Sprintf("%s: the %d bytes from %d on cannot be made again", d.File, d.Len, d.Off)
 	if d.Message != "" {
@@ -39,22 +39,22 @@ func (e *UnmendableError) Error() string {
 	return text
 }
 
-// Mend writes all files in their sealed form into sink; changed blocks are restored from parity. Every block is
+// Repair writes all files in their sealed form into sink; changed blocks are restored from parity. Every block is
 // compared with the seal before it is written, and everything written is read back and compared before it becomes
 // visible. roots are the present places of the files, as many and in the same order as when they were sealed. Errors:
-// an *UnmendableError if parity does not suffice; a seal that has lost names or checksums of files. In both cases
+// an *UnrepairableError if parity does not suffice; a seal that has lost names or checksums of files. In both cases
 // nothing is written.
-func (s *Seal) Mend(ctx context.Context, roots []string, sink store.Sink) (m Mended, err error) {
+func (s *Seal) Repair(ctx context.Context, roots []string, sink store.Sink) (m Repaired, err error) {
 	if len(roots) != len(s.head.Roots) {
 		return m, fmt.Errorf("%d places were sealed, %d are given", len(s.head.Roots), len(roots))
 	}
 	if !s.whole {
 		return m, fmt.Errorf("the seal has lost which files there were: %d of %d are known", len(s.files), s.head.Files)
 	}
-	if len(s.blind) > 0 { // the output could not be checked
-		return m, fmt.Errorf("the seal has lost checksums of %s", s.blind[0].label(roots))
+	if len(s.lostSums) > 0 { // the output could not be checked
+		return m, fmt.Errorf("the seal has lost checksums of %s", s.lostSums[0].label(roots))
 	}
-	x := &mender{s: s, roots: roots, open: map[int]*os.File{}, at: -1}
+	x := &repairer{s: s, roots: roots, open: map[int]*os.File{}, at: -1}
 	defer x.close()
 	defer func() {
 		if err != nil {
@@ -71,7 +71,7 @@ func (s *Seal) Mend(ctx context.Context, roots []string, sink store.Sink) (m Men
 		}
 	}
 	if len(x.lost) > 0 {
-		return m, &UnmendableError{x.lost}
+		return m, &UnrepairableError{x.lost}
 	}
 	if err := s.prove(ctx, sink); err != nil {
 		return m, err
@@ -128,8 +128,8 @@ func (s *Seal) prove(ctx context.Context, sink store.Sink) error {
 	return nil
 }
 
-// mender restores blocks, window by window.
-type mender struct {
+// repairer restores blocks, window by window.
+type repairer struct {
 	s     *Seal
 	roots []string
 	open  map[int]*os.File // by file; nil if it cannot be read
@@ -140,7 +140,7 @@ type mender struct {
 	why  string           // why the others could not be restored
 }
 
-func (x *mender) close() {
+func (x *repairer) close() {
 	for _, f := range x.open {
 		if f != nil {
 			f.Close()
@@ -150,7 +150,7 @@ func (x *mender) close() {
 }
 
 // source opens a file in its present state; nil if it cannot be read.
-func (x *mender) source(f *File) *os.File {
+func (x *repairer) source(f *File) *os.File {
 	if in, ok := x.open[f.Index]; ok {
 		return in
 	}
@@ -169,7 +169,7 @@ func (x *mender) source(f *File) *os.File {
 }
 
 // read reads block b of a file; it returns false if the block differs from the sealed one.
-func (x *mender) read(f *File, known *sums, b int64) ([]byte, bool, error) {
+func (x *repairer) read(f *File, known *sums, b int64) ([]byte, bool, error) {
 	want, ok, err := known.of(b)
 	in := x.source(f)
 	if err != nil || !ok || in == nil {
@@ -183,7 +183,7 @@ func (x *mender) read(f *File, known *sums, b int64) ([]byte, bool, error) {
 }
 
 // write writes a file, block by block.
-func (x *mender) write(ctx context.Context, sink store.Sink, f *File, m *Mended) error {
+func (x *repairer) write(ctx context.Context, sink store.Sink, f *File, m *Repaired) error {
 	out, err := sink.Create(ctx, x.s.outName(f))
 	if err != nil {
 		return err
@@ -228,7 +228,7 @@ func (x *mender) write(ctx context.Context, sink store.Sink, f *File, m *Mended)
 	return out.Close()
 }
 
-func (x *mender) markLost(f *File, b int64) {
+func (x *repairer) markLost(f *File, b int64) {
 	name, off, n := f.label(x.roots), b*Block, min(Block, f.Size-b*Block)
 	if k := len(x.lost) - 1; k >= 0 && x.lost[k].File == name && x.lost[k].Off+x.lost[k].Len == off {
 		x.lost[k].Len += n
@@ -238,7 +238,7 @@ func (x *mender) markLost(f *File, b int64) {
 }
 
 // make returns a restored block; nil if it cannot be restored.
-func (x *mender) make(f *File, b int64) ([]byte, error) {
+func (x *repairer) make(f *File, b int64) ([]byte, error) {
 	if x.s.layout.parity <= 0 {
 		x.why = "the seal has no parity"
 		return nil, nil
@@ -262,7 +262,7 @@ func (s *Seal) fileOf(no int64) (*File, int64) {
 }
 
 // window restores all blocks of a window for which there is enough parity.
-func (x *mender) window(w int64) error {
+func (x *repairer) window(w int64) error {
 	x.at, x.made, x.why = w, map[int64][]byte{}, ""
 	blocks, count, data, parity := x.s.layout.window(w)
 	shard := 0
@@ -296,7 +296,7 @@ type stripes struct {
 }
 
 // stripe restores the lost blocks of a stripe, if its parity suffices.
-func (x *mender) stripe(t *stripes, st int) error {
+func (x *repairer) stripe(t *stripes, st int) error {
 	shards, bad, err := x.shards(t, st)
 	if err != nil || len(bad) == 0 {
 		return err
@@ -336,7 +336,7 @@ func (x *mender) stripe(t *stripes, st int) error {
 }
 
 // shards returns the unchanged blocks of a stripe, and the numbers of the others in bad.
-func (x *mender) shards(t *stripes, st int) (shards [][]byte, bad []int64, err error) {
+func (x *repairer) shards(t *stripes, st int) (shards [][]byte, bad []int64, err error) {
 	shards = make([][]byte, t.data+t.parity)
 	for p := range t.data {
 		j := p*t.count + st

@@ -12,13 +12,13 @@ import (
 	"stoa/wire"
 )
 
-// maxMend is the largest footer, in bytes, in which a flipped bit is searched for.
-const maxMend = 4 << 10
+// maxFooterRepair is the largest footer, in bytes, in which a flipped bit is searched for.
+const maxFooterRepair = 4 << 10
 
 // FlipBack opens f, whose footer does not match its checksum, with the one bit of the footer or of the checksum flipped
 // that makes them match. There is at most one such bit, since CRC-32C distinguishes any two footers of this size that
 // differ in fewer than four bits. at is the byte with the bit. mended is nil if there is no such bit.
-func (f *File) FlipBack(ctx context.Context) (mended *File, at fault.Span) {
+func (f *File) FlipBack(ctx context.Context) (repaired *File, at fault.Span) {
 	end := make([]byte, min(f.At.Len, readTail))
 	from := f.At.Len - int64(len(end))
 	if len(end) < block.MinFile || format.ReadFull(ctx, f.Src, f.At.Sub(from, int64(len(end))), "footer", end) != nil {
@@ -27,7 +27,7 @@ func (f *File) FlipBack(ctx context.Context) (mended *File, at fault.Span) {
 	c := wire.NewCursor(end[len(end)-block.Tail:], f.At.Sub(f.At.Len-block.Tail, block.Tail), "footer")
 	_, n := block.ParseTail(c)
 	size := 4 + n + block.Tail
-	if c.Err() != nil || size > min(len(end), maxMend) {
+	if c.Err() != nil || size > min(len(end), maxFooterRepair) {
 		return nil, at
 	}
 	foot := bytes.Clone(end[len(end)-size:])

@@ -1,6 +1,6 @@
-// Package beside runs programs that are verbs of the command and modules of their own, because of what they depend on:
-// stoa-sql, stoa-mcp. They lie next to stoa, or on the PATH.
-package beside
+// Package companion runs programs that are verbs of the command and modules of their own, because of what they depend
+// on: stoa-sql, stoa-mcp. They lie next to stoa, or on the PATH.
+package companion
 
 import (
 	"errors"
@@ -40,8 +40,8 @@ func linked(self string) string {
 func Run(cmd *cobra.Command, a *cli.App, program, target string, args ...string) error {
 	path, err := Find(program)
 	if err != nil {
-		return errors.New("the program " + program + " is neither beside stoa nor on the PATH: in stoa's sources, " +
-			"`make " + target + "` builds it beside stoa")
+		return errors.New("the program " + program + " is neither in the directory of stoa nor on the PATH: " +
+			"in stoa's sources, `make " + target + "` builds it there")
 	}
 	c := exec.CommandContext(cmd.Context(), path, args...)
 	c.Stdin, c.Stdout, c.Stderr = a.In, a.Out, a.Stderr

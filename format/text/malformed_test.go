@@ -19,17 +19,17 @@ import (
 	"stoa/vec"
 )
 
-// TestStrangeRowsBetween: bad rows that alternate with good rows end a batch each, but only the first few of them; each
-// is reported with its row, and the good rows are read as written.
-func TestStrangeRowsBetween(t *testing.T) {
+// TestMalformedRowsBetween: bad rows that alternate with good rows end a batch each, but only the first few of them;
+// each is reported with its row, and the good rows are read as written.
+func TestMalformedRowsBetween(t *testing.T) {
 	const pairs = 3000
 	for _, c := range []struct {
-		name          string
-		f             format.Format
-		schema        string
-		head, strange string
-		good          func(i int) string
-		want          func(i int) string // as JSON
+		name            string
+		f               format.Format
+		schema          string
+		head, malformed string
+		good            func(i int) string
+		want            func(i int) string // as JSON
 	}{
 		{"a key that is not in the schema", JSONL, "a: int64, b: utf8", "", `{"a":1,"c":2}`,
 			func(i int) string { return fmt.Sprintf(`{"a":%d}`, i) },
@@ -54,7 +54,7 @@ func TestStrangeRowsBetween(t *testing.T) {
 			var text strings.Builder
 			text.WriteString(c.head)
 			for i := range pairs {
-				fmt.Fprintf(&text, "%s\n%s\n", c.good(i), c.strange)
+				fmt.Fprintf(&text, "%s\n%s\n", c.good(i), c.malformed)
 			}
 			_, batches, errs := read(c.f, tree(text.String()), map[string]string{"schema": c.schema}, nil, vec.Range{})
 			if len(batches) > inOrder+1 {
@@ -209,7 +209,7 @@ func TestMissingMembers(t *testing.T) {
 }
 
 // rowsAfter reads text as recovery does: it returns the good rows as JSON lines, and the locations of the others.
-func rowsAfter(t *testing.T, f format.Format, text string) (rows string, strange []string) {
+func rowsAfter(t *testing.T, f format.Format, text string) (rows string, malformed []string) {
 	t.Helper()
 	sc, got, errs := read(f, tree(text), nil, nil, vec.Range{})
 	var buf strings.Builder
@@ -230,18 +230,18 @@ func rowsAfter(t *testing.T, f format.Format, text string) (rows string, strange
 		if errors.As(err, &row) {
 			place += fmt.Sprintf(" row %d", row.row)
 		}
-		strange = append(strange, place)
+		malformed = append(malformed, place)
 	}
-	return buf.String(), strange
+	return buf.String(), malformed
 }
 
-// TestBehindStrangeLines: lines after a damaged line are read, and count for type inference, whatever the damage is: a
-// surplus quote, or the first line.
-func TestBehindStrangeLines(t *testing.T) {
+// TestRowsAfterMalformedLines: lines after a damaged line are read, and count for type inference, whatever the damage
+// is: a surplus quote, or the first line.
+func TestRowsAfterMalformedLines(t *testing.T) {
 	for _, c := range []struct {
-		f             format.Format
-		text          string
-		rows, strange string
+		f               format.Format
+		text            string
+		rows, malformed string
 	}{
 		{CSV, "a,b\n1,x\n2,\"y\"z\n3.5,\"u\"\n", `{"a":1,"b":"x"}|{"a":3.5,"b":"u"}|`, "[t[10+3] line 3 row 1]"},
 		{CSV, "a,b\n1,x\n2,\"y\n3.5,u\n4,v\n", `{"a":1,"b":"x"}|{"a":3.5,"b":"u"}|{"a":4,"b":"v"}|`,
@@ -257,9 +257,9 @@ func TestBehindStrangeLines(t *testing.T) {
 			`{"a":1,"b":null}|{"a":2.5,"b":null}|{"a":3,"b":4}|`,
 			"[t[8+1] line 2 row 1 t[22+1] line 4 row 3 t[38+1] line 5, column \"b\" row 4]"},
 	} {
-		rows, strange := rowsAfter(t, c.f, c.text)
-		if got := strings.ReplaceAll(rows, "\n", "|"); got != c.rows || fmt.Sprint(strange) != c.strange {
-			t.Errorf("%s %q:\n got %s %s\nwant %s %s", c.f.Name, c.text, got, strange, c.rows, c.strange)
+		rows, malformed := rowsAfter(t, c.f, c.text)
+		if got := strings.ReplaceAll(rows, "\n", "|"); got != c.rows || fmt.Sprint(malformed) != c.malformed {
+			t.Errorf("%s %q:\n got %s %s\nwant %s %s", c.f.Name, c.text, got, malformed, c.rows, c.malformed)
 		}
 	}
 }
@@ -267,7 +267,7 @@ func TestBehindStrangeLines(t *testing.T) {
 // TestInsideOfCells: after a misplaced quote, the inside of a cell of the same record is never taken for a row, and the
 // rows after the record are read.
 func TestInsideOfCells(t *testing.T) {
-	for _, c := range []struct{ text, rows, strange string }{
+	for _, c := range []struct{ text, rows, malformed string }{
 		// a misplaced quote, and another cell of several lines
 		{"a,b\n1,2\n\"x\"y,\"m\n7,8\n9,10\nend\"\n5,6\n", `{"a":1,"b":2}|{"a":5,"b":6}|`, "[t[8+3] line 3 row 1]"},
 		{"a,b\r\n1,2\r\n\"x\"y,\"m\r\n7,8\r\nend\"\r\n5,6\r\n", `{"a":1,"b":2}|{"a":5,"b":6}|`,
@@ -285,9 +285,9 @@ func TestInsideOfCells(t *testing.T) {
 		{"a,b\n1,\"x\n2,y\n3,\"z\"\n4,\"u\"v\n5,6\n", `{"a":2,"b":"y"}|{"a":3,"b":"z"}|{"a":5,"b":"6"}|`,
 			"[t[6+10] line 2 row 0 t[21+3] line 5 row 3]"},
 	} {
-		rows, strange := rowsAfter(t, CSV, c.text)
-		if got := strings.ReplaceAll(rows, "\n", "|"); got != c.rows || fmt.Sprint(strange) != c.strange {
-			t.Errorf("%q:\n got %s %s\nwant %s %s", c.text, got, strange, c.rows, c.strange)
+		rows, malformed := rowsAfter(t, CSV, c.text)
+		if got := strings.ReplaceAll(rows, "\n", "|"); got != c.rows || fmt.Sprint(malformed) != c.malformed {
+			t.Errorf("%q:\n got %s %s\nwant %s %s", c.text, got, malformed, c.rows, c.malformed)
 		}
 	}
 }
@@ -368,9 +368,9 @@ func whole(t *testing.T, text []byte) store.Source {
 // TestFarQuotes: the search for the quote that ends a field with a misplaced one does not extend to the text's end.
 func TestFarQuotes(t *testing.T) {
 	text := "a,b\n1,\"x\"y\n" + strings.Repeat("2,z\n", maxQuoteScan/4) + "3,z\"\n"
-	rows, strange := rowsAfter(t, CSV, text)
-	if n := strings.Count(rows, "\n"); n != maxQuoteScan/4+1 || fmt.Sprint(strange) != "[t[6+3] line 2 row 0]" {
-		t.Errorf("%d rows, %s", n, strange)
+	rows, malformed := rowsAfter(t, CSV, text)
+	if n := strings.Count(rows, "\n"); n != maxQuoteScan/4+1 || fmt.Sprint(malformed) != "[t[6+3] line 2 row 0]" {
+		t.Errorf("%d rows, %s", n, malformed)
 	}
 }
 
@@ -413,7 +413,8 @@ func TestLinesOfCR(t *testing.T) {
 			t.Errorf("%q, header=%s: %s, want %s", c.text, c.header, got, c.want)
 		}
 	}
-	if got, strange := rowsAfter(t, CSV, "a,b\r\n1,x\ry\r\n"); got != "{\"a\":1,\"b\":\"x\\ry\"}\n" || strange != nil {
-		t.Error(got, strange)
+	got, malformed := rowsAfter(t, CSV, "a,b\r\n1,x\ry\r\n")
+	if got != "{\"a\":1,\"b\":\"x\\ry\"}\n" || malformed != nil {
+		t.Error(got, malformed)
 	}
 }

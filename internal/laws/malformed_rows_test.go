@@ -14,9 +14,9 @@ import (
 	"stoa/region"
 )
 
-// TestManyStrangeRows: rows keep their numbers even if so many do not fit the schema that losses are reported before
+// TestManyMalformedRows: rows keep their numbers even if so many do not fit the schema that losses are reported before
 // preceding rows are returned. This holds in the losses, after the last of them, and in the next file.
-func TestManyStrangeRows(t *testing.T) {
+func TestManyMalformedRows(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const good, pairs = 1001, 300 // the first thousand rows determine the type
 	var text strings.Builder

@@ -14,10 +14,10 @@ import (
 	"stoa/store"
 )
 
-// TestPagesPassedOver: a page with a damaged type is skipped, like a page of an unknown type. If the values of the
+// TestSkippedPages: a page with a damaged type is skipped, like a page of an unknown type. If the values of the
 // chunk are then incomplete because a later header is also damaged, no row after that page is returned as if no page
 // had been skipped.
-func TestPagesPassedOver(t *testing.T) {
+func TestSkippedPages(t *testing.T) {
 	const rows = 60
 	for _, index := range []string{"false", "true"} {
 		whole := writeSample(t, rows, map[string]string{"sync": "0", "compression": "none", "page-size": "120",
@@ -32,9 +32,9 @@ func TestPagesPassedOver(t *testing.T) {
 					data := slices.Clone(whole)
 					data[pages[i]] ^= 1 << bit
 					for _, later := range []int{i + 1, len(pages) - 1} {
-						twice := slices.Clone(data)
-						twice[pages[later]+1] ^= 0x55
-						got, err := rowsBefore(twice)
+						both := slices.Clone(data)
+						both[pages[later]+1] ^= 0x55
+						got, err := rowsBefore(both)
 						if !errors.Is(err, fault.Corrupt) {
 							t.Errorf("index %s, types at %d and after %d, bit %d: %v", index, pages[i], pages[later],
 								bit, err)

@@ -9,9 +9,9 @@ import (
 	metas "stoa/format/parquet/internal/meta"
 )
 
-// TestVerifyBoundsTwice: if the bounds of both pages and row group are too narrow, verify reports both, wherever the
-// values outside them are.
-func TestVerifyBoundsTwice(t *testing.T) {
+// TestVerifyBoundsOfPagesAndGroup: if the bounds of both pages and row group are too narrow, verify reports both,
+// wherever the values outside them are.
+func TestVerifyBoundsOfPagesAndGroup(t *testing.T) {
 	intact := claimed(t)
 	narrow := func(lo, hi int64) []byte {
 		b := reindex(t, intact, colX, func(x *metas.ColumnIndex) {

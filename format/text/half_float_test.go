@@ -12,9 +12,9 @@ import (
 	"stoa/internal/enc/half"
 )
 
-// TestHalves: every float16 except NaN reads back as written, in CSV and JSON; a number beyond the largest is an error,
-// and does not become infinite.
-func TestHalves(t *testing.T) {
+// TestHalfFloats: every float16 except NaN reads back as written, in CSV and JSON; a number beyond the largest is an
+// error, and does not become infinite.
+func TestHalfFloats(t *testing.T) {
 	b := array.NewFloat16Builder(memory.DefaultAllocator)
 	defer b.Release()
 	set := halfSetter(b)

@@ -24,7 +24,7 @@ type field struct {
 }
 
 // A tale is a table and its history. Its expected content is not computed here: Kudu is asked.
-type tale struct {
+type workload struct {
 	name   string
 	fields []field
 	more   []string // partitions and the rest
@@ -32,7 +32,7 @@ type tale struct {
 	seed   int
 	from   int // first chapter
 	till   int // the chapter after which it is dropped; 0: never
-	alters map[int]func(t *tale, s *server)
+	alters map[int]func(t *workload, s *server)
 	odd    bool // deletes and inserts the same key in one batch, at the same time
 }
 
@@ -54,7 +54,7 @@ var kinds = [8]string{"insert", "insert_ignore", "upsert", "upsert_ignore", "upd
 	"delete_ignore"}
 
 // keyCell is a column's part of key k; different keys may share the first parts.
-func (t *tale) keyCell(i, k int, last bool) cell {
+func (t *workload) keyCell(i, k int, last bool) cell {
 	f := t.fields[i]
 	if !last {
 		k = k / 16 * 16
@@ -68,7 +68,7 @@ func (t *tale) keyCell(i, k int, last bool) cell {
 	return fromHash(c, hash(t.seed*31+f.id, k), false)
 }
 
-func (t *tale) keys() (n int) {
+func (t *workload) keys() (n int) {
 	for _, f := range t.fields {
 		if f.Key || f.unsure {
 			n++
@@ -78,7 +78,7 @@ func (t *tale) keys() (n int) {
 }
 
 // ops draws the operations of a chapter.
-func (t *tale) ops(chapter int) []string {
+func (t *workload) ops(chapter int) []string {
 	ch := chapters[chapter]
 	total := 0
 	for _, w := range ch.weights {
@@ -130,7 +130,7 @@ func (t *tale) ops(chapter int) []string {
 }
 
 // live runs a chapter of the tale.
-func (t *tale) live(s *server, chapter int, tally map[string]int) {
+func (t *workload) live(s *server, chapter int, tally map[string]int) {
 	s.t.Helper()
 	if chapter < t.from || t.till > 0 && chapter > t.till {
 		return
@@ -195,30 +195,30 @@ func allTypes() (out []field) {
 	return out
 }
 
-// tales returns the tables of a life.
-func tales() []*tale {
-	var ts []*tale
+// workloads returns the tables of a life.
+func workloads() []*workload {
+	var ts []*workload
 	seed, _ := strconv.Atoi(os.Getenv("STOA_INTEROP_SEED")) // other seeds draw other operations
-	add := func(t *tale) {
+	add := func(t *workload) {
 		t.seed = 1000 + 37*len(ts) + 100_003*seed
 		if t.space == 0 {
 			t.space = 700
 		}
 		ts = append(ts, t)
 	}
-	add(&tale{name: "types", fields: allTypes(), more: []string{"hash\t2\t0\tid", "range"}})
+	add(&workload{name: "types", fields: allTypes(), more: []string{"hash\t2\t0\tid", "range"}})
 	small := func() []field {
 		return []field{typed(1, "a", "INT32"), typed(2, "b", "STRING", null),
 			typed(3, "c", "DOUBLE", null, def("3ff8000000000000"))}
 	}
-	add(&tale{name: "parts", space: 1500,
+	add(&workload{name: "parts", space: 1500,
 		fields: append([]field{typed(10, "s", "STRING", key), typed(11, "i", "INT32", key),
 			typed(12, "t", "UNIXTIME_MICROS", key)}, small()...),
 		more: []string{"hash\t3\t7\ts", "hash\t2\t0\tt", "range\ti", "bound\t-\t-1000000000",
 			"bound\t-1000000000\t0", "bound\t1000000000\t-"},
-		alters: map[int]func(*tale, *server){
-			2: func(t *tale, s *server) { s.alter(t.name, "range\ti", "bound\t0\t1000000000") },
-			5: func(t *tale, s *server) { s.alter(t.name, "range\ti", "unbound\t-1000000000\t0") },
+		alters: map[int]func(*workload, *server){
+			2: func(t *workload, s *server) { s.alter(t.name, "range\ti", "bound\t0\t1000000000") },
+			5: func(t *workload, s *server) { s.alter(t.name, "range\ti", "unbound\t-1000000000\t0") },
 		}})
 	var everyKey []field
 	for i, typ := range everyType {
@@ -226,14 +226,14 @@ func tales() []*tale {
 			everyKey = append(everyKey, typed(20+i, "k_"+strings.ToLower(typ), typ, key))
 		}
 	}
-	add(&tale{name: "keys", fields: append(everyKey, small()...), more: []string{"range\tk_int8\tk_string"}})
-	add(&tale{name: "own_hash", space: 900,
+	add(&workload{name: "keys", fields: append(everyKey, small()...), more: []string{"range\tk_int8\tk_string"}})
+	add(&workload{name: "own_hash", space: 900,
 		fields: append([]field{typed(10, "d", "DATE", key), typed(11, "x", "BINARY", key)}, small()...),
 		more: []string{"hash\t2\t0\tx", "range\td", "bound\t-700000\t0", "bound\t0\t1000000\t/\t3\t5\tx",
 			"bound\t1000000\t2000000\t/\t4\t0\td", "bound\t2000000\t2900000"}})
-	add(&tale{name: "changing", fields: append([]field{typed(0, "id", "INT32", key)}, small()...),
-		alters: map[int]func(*tale, *server){
-			1: func(t *tale, s *server) {
+	add(&workload{name: "changing", fields: append([]field{typed(0, "id", "INT32", key)}, small()...),
+		alters: map[int]func(*workload, *server){
+			1: func(t *workload, s *server) {
 				f := []field{typed(31, "x", "INT32", def("42")), typed(32, "y", "STRING", null),
 					typed(33, "z", "DECIMAL64", null, def("-77")), typed(34, "w", "VARCHAR", def("x6869"))}
 				var l []string
@@ -244,7 +244,7 @@ func tales() []*tale {
 				t.fields[1].Name = "a2"
 				t.fields = append(t.fields, f...)
 			},
-			3: func(t *tale, s *server) { // a column is dropped, another of that name is added
+			3: func(t *workload, s *server) { // a column is dropped, another of that name is added
 				s.alter(t.name, "drop\tb", "drop\tx")
 				f := []field{typed(35, "b", "INT64", def("9000000000")), typed(36, "x", "BOOL", null, def("true"))}
 				s.alter(t.name, "add\t"+f[0].spec(), "add\t"+f[1].spec(), "default\ta2\t-5", "nodefault\tc",
@@ -257,7 +257,7 @@ func tales() []*tale {
 				}
 				t.fields = append(keep, f...)
 			},
-			6: func(t *tale, s *server) {
+			6: func(t *workload, s *server) {
 				f := typed(37, "late", "BINARY", null, def("x00ff"))
 				s.alter(t.name, "add\t"+f.spec(), "drop\tc", "rename\tid\tident", "name\tdb::ünï.changed",
 					"default\ty\tx646565")
@@ -272,15 +272,16 @@ func tales() []*tale {
 				t.name = "db::ünï.changed"
 			},
 		}})
-	add(&tale{name: "autoinc", space: 60,
+	add(&workload{name: "autoinc", space: 60,
 		fields: append([]field{{id: 0, unsure: true, column: column{Name: "k", Type: "INT32"}},
 			{id: 1, auto: true, column: column{Name: "auto_incrementing_id", Type: "INT64"}}}, small()...),
 		more: []string{"range\tk"}})
-	add(&tale{name: "immutable", fields: append([]field{typed(0, "id", "STRING", key),
+	add(&workload{name: "immutable", fields: append([]field{typed(0, "id", "STRING", key),
 		{id: 5, immutable: true, column: column{Name: "fixed", Type: "INT16", Nullable: true}}}, small()...)})
-	add(&tale{name: "churn", space: 25, odd: true, fields: append([]field{typed(0, "id", "INT8", key)}, small()...)})
-	add(&tale{name: "dropped", till: 4, fields: append([]field{typed(0, "id", "INT64", key)}, small()...)})
-	add(&tale{name: "fresh", from: 6, fields: append([]field{typed(0, "id", "DECIMAL128", key)}, small()...),
+	add(&workload{name: "churn", space: 25, odd: true,
+		fields: append([]field{typed(0, "id", "INT8", key)}, small()...)})
+	add(&workload{name: "dropped", till: 4, fields: append([]field{typed(0, "id", "INT64", key)}, small()...)})
+	add(&workload{name: "fresh", from: 6, fields: append([]field{typed(0, "id", "DECIMAL128", key)}, small()...),
 		more: []string{"hash\t2\t0\tid", "range"}})
 	for _, t := range ts {
 		if len(t.more) == 0 {
@@ -293,20 +294,20 @@ func tales() []*tale {
 // A life is a server's history: its tables, and their content at each remembered moment.
 type life struct {
 	truths
-	s      *server
-	tales  []*tale
-	empty  string         // a table without rows
-	tally  map[string]int // kinds of operations and their outcomes
-	tables []string       // names and ids
+	s         *server
+	workloads []*workload
+	empty     string         // a table without rows
+	tally     map[string]int // kinds of operations and their outcomes
+	tables    []string       // names and ids
 }
 
 // lead runs all chapters on a server; each ends with flushes or compactions of another kind.
 func lead(s *server) *life {
-	l := &life{s: s, tales: tales(), empty: "empty", tally: map[string]int{},
+	l := &life{s: s, workloads: workloads(), empty: "empty", tally: map[string]int{},
 		truths: truths{Tables: map[string]truth{}}}
 	s.make(l.empty, allTypes(), "hash\t2\t0\tid", "range")
 	for chapter := range chapters {
-		for _, t := range l.tales {
+		for _, t := range l.workloads {
 			t.live(s, chapter, l.tally)
 		}
 		l.At = append(l.At, s.now()+1)
@@ -337,7 +338,7 @@ func (l *life) ask() {
 	s.t.Helper()
 	l.tables = s.ask("tables")
 	altered := map[string]bool{l.empty: false}
-	for _, t := range l.tales {
+	for _, t := range l.workloads {
 		if t.till == 0 {
 			altered[t.name] = t.alters[l.Whole+1] != nil
 		}
