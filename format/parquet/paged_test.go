@@ -111,7 +111,7 @@ func TestPagesWithoutSurvivorsAreNotRead(t *testing.T) {
 		}
 	}
 	if err == nil {
-		t.Error("without a filter: got no error from the harmed pages, want one")
+		t.Error("without a filter: got no error from the damaged pages, want one")
 	}
 }
 
