@@ -76,8 +76,8 @@ func listed(t *testing.T) (ours []sourcePackage, exports map[string]string) {
 	return ours, exports
 }
 
-// TestPackagesAreSmall checks the number of files and lines of each package, the lines of each file, and the size of the
-// knot of a package: the largest set of files each of which reaches every other by its references.
+// TestPackagesAreSmall checks the number of files and lines of each package, the lines of each file, and the size of
+// the knot of a package: the largest set of files each of which reaches every other by its references.
 func TestPackagesAreSmall(t *testing.T) {
 	ours, exports := listed(t)
 	fset := token.NewFileSet()
