@@ -54,6 +54,7 @@ func TestPagesOfOtherColumns(t *testing.T) {
 			"page-index": "false"}},
 		{"trevni", map[string]string{"codec": "null", "checksum": "crc32"}},
 		{"trevni-avro", map[string]string{"codec": "null", "checksum": "crc32"}},
+		{"carbon", nil},
 	} {
 		mem := store.NewMemory(nil)
 		w, err := stoa.Create(t.Context(), "t", table.Schema(), stoa.CreateOptions{To: x.format, Opts: x.opts,
@@ -84,6 +85,9 @@ func TestPagesOfOtherColumns(t *testing.T) {
 				} {
 					tried++
 					for _, recover := range []bool{false, true} {
+						if recover && x.format == "carbon" && op == "doubled" {
+							continue // nothing tells a copied blocklet from one with the same rows
+						}
 						wrong, lost := compare(t.Context(), bad, table, recover)
 						if !recover {
 							other += lost

@@ -165,7 +165,11 @@ func (f *DataFile) walk(ctx context.Context) (*DataFile, []region.Finding) {
 				"the blocklet that begins here has %d of %d column chunks: cells of the other columns are lost",
 				len(b.Offsets), n)
 			l.Rows, l.Lost = [2]int64{g.Footer.Rows, g.Footer.Rows + b.Rows}, b.Rows
-			g.add(incomplete(b, n, dims, at), dims, at)
+			if len(moved) > 0 { // the chunk that is missing may be any of them
+				l.Message += ", and as bytes were added or are missing, it is not known whose those found are"
+			} else {
+				g.add(incomplete(b, n, dims, at), dims, at)
+			}
 			return g, append(moved, l)
 		}
 		g.add(b, dims, at)
