@@ -138,6 +138,13 @@ func TestMoments(t *testing.T) {
 	if status, _, errs := run("FROM stoa(" + quote(dir+"/key.cfile") + ", at := 'first')"); status == 0 {
 		t.Errorf("a moment of a CFile: %s", errs)
 	}
+	early := "FROM stoa(" + quote(table) + ", at := '2000-01-01T00:00:00Z'"
+	if status, _, errs := run(early + ")"); status != 1 || !strings.Contains(errs, "options := 'partial=true'") {
+		t.Errorf("before the first moment: status %d, %s", status, errs)
+	}
+	if status, out, errs := run("-q", early+", options := 'partial=true')"); status != 0 && status != 3 || out != "" {
+		t.Errorf("before the first moment, partial: status %d, %s, %s", status, out, errs)
+	}
 	// What changed between two moments.
 	status, out, errs := run("SELECT count(*) AS n FROM (FROM stoa(" + quote(table) + ", at := 'last') EXCEPT FROM " +
 		"stoa(" + quote(table) + ", at := 'first'))")

@@ -111,7 +111,7 @@ func (p *prompt) open() (restore func(), err error) {
 			return "", err
 		}
 		defer term.Restore(int(in.Fd()), state)
-		if w, h, err := term.GetSize(int(out.Fd())); err == nil {
+		if w, h, err := term.GetSize(int(out.Fd())); err == nil && w > 0 { // some do not know
 			t.SetSize(w, h)
 		}
 		k.dropped = false

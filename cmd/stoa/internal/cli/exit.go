@@ -183,6 +183,16 @@ func InFlags(s string) string {
 	return s
 }
 
+// readingOption returns a reading option that an error names, as KEY=VALUE; "": it names none that has one value.
+func readingOption(err error) string {
+	for _, w := range NewOptionFlags() {
+		if option := w.Key + "=" + w.Value; w.Value != "" && strings.Contains(err.Error(), " "+option) {
+			return option
+		}
+	}
+	return ""
+}
+
 // hint returns advice about an error, or "".
 func hint(cmd *cobra.Command, err error) string {
 	var use *UseError
@@ -192,6 +202,8 @@ func hint(cmd *cobra.Command, err error) string {
 		return use.Hint
 	case errors.As(err, &use) && cmd != nil && cmd.HasParent():
 		return "stoa " + cmd.Name() + " --help says more"
+	case cmd != nil && cmd.Name() == "sql" && readingOption(err) != "":
+		return "in SQL: stoa(ADDRESS, options := '" + readingOption(err) + "')"
 	case errors.Is(err, format.ErrElsewhere):
 		return ""
 	case errors.Is(err, store.ErrChanged) && cmd != nil && cmd.Name() == "scan":
