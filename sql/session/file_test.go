@@ -75,6 +75,22 @@ func TestScripts(t *testing.T) {
 	}
 }
 
+// TestProgress: the line of the progress bar counts a table as often as it is read.
+func TestProgress(t *testing.T) {
+	q := newAsked(t, flagsFor(t))
+	key := quote(demo(t) + "/key.cfile")
+	for query, want := range map[string]string{
+		"SELECT sum(value) FROM " + key: "[############] 100%  400 of 400 rows read",
+		"SELECT count(*) FROM " + key + " a JOIN " + key + " b ON a.value <= b.value": "[############] 100%  " +
+			"800 of 800 rows read",
+		"SELECT sum(value) FROM " + key + " WHERE value > 3": "210 rows read",
+	} {
+		if q.answer(t, query); q.line() != want {
+			t.Errorf("%s: %s, expected %s", query, q.line(), want)
+		}
+	}
+}
+
 // TestExplainJSON: explain (format json) is one document of JSON, in which each table's scan says what is read; other
 // forms are DuckDB's, and -o takes them.
 func TestExplainJSON(t *testing.T) {

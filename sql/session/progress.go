@@ -47,12 +47,14 @@ func (s *Session) line() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, ref := range s.references {
-		if ref.planned == 0 || seen[ref.source] {
+		if ref.planned == 0 {
 			continue
 		}
-		seen[ref.source] = true
-		read += ref.source.Read.Load()
-		all += ref.source.Stored
+		if !seen[ref.source] { // it counts for all uses of a table
+			seen[ref.source] = true
+			read += ref.source.Read.Load()
+		}
+		all += ref.source.Stored * int64(ref.planned)
 		known = known && ref.source.Stored >= 0 && ref.where == nil
 	}
 	if !known || all == 0 {
