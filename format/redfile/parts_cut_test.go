@@ -46,3 +46,33 @@ func TestPartsThatEndEarly(t *testing.T) {
 		}
 	}
 }
+
+// TestCutPartsAreVerified: wherever a part is cut, verify has an error if opening the table reports one.
+func TestCutPartsAreVerified(t *testing.T) {
+	const part = "out/part-00002.red"
+	for _, generation := range []string{"A", "E"} {
+		table := splitTable(t, map[string]string{"generation": generation})
+		wrong := 0
+		for n := len(table[part]) - 1; n > 0 && wrong < 10; n-- {
+			objects := maps.Clone(table)
+			objects[part] = table[part][:n]
+			tg := format.Target{Tree: store.NewMemory(objects), Name: "out"}
+			r, err := redfile.Format.Open(t.Context(), tg, format.OpenOptions{})
+			if err != nil {
+				t.Fatalf("%s, %d bytes: %v", generation, n, err)
+			}
+			isError := func(f region.Finding) bool { return f.Severity == region.Error }
+			found := slices.ContainsFunc(r.(format.Finder).Findings(), isError)
+			r.Close()
+			if found {
+				wrong++
+			}
+			if found && !slices.ContainsFunc(findings(tg), isError) {
+				t.Errorf("%s, %d bytes: opening reports an error, verify none", generation, n)
+			}
+		}
+		if wrong == 0 {
+			t.Errorf("%s: no cut was reported", generation)
+		}
+	}
+}

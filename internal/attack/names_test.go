@@ -94,7 +94,7 @@ func (c *trial) renamedSome(want, out []string) bool {
 	}
 	for _, w := range want {
 		if len(out) > 0 && (c.sameButNames(w, out[0]) || !c.f.checked && sameInAnyOrder(w, out[0]) ||
-			c.regrouped(w, out[0])) {
+			c.regrouped(w, out[0], false)) {
 			out = out[1:]
 		}
 	}
@@ -102,8 +102,9 @@ func (c *trial) renamedSome(want, out []string) bool {
 }
 
 // regrouped reports whether rows have the same values in each column except for columns whose names were changed. In
-// the wiki's Trevni dialect only the names of columns determine which of them belong to one struct.
-func (c *trial) regrouped(want, out string) bool {
+// the wiki's Trevni dialect only the names of columns determine which of them belong to one struct. With lost set, those
+// columns may also be null.
+func (c *trial) regrouped(want, out string, lost bool) bool {
 	if !slices.ContainsFunc(c.f.names, func(n storedName) bool { return c.named(n.text) }) {
 		return false
 	}
@@ -125,10 +126,16 @@ func (c *trial) regrouped(want, out string) bool {
 		delete(is, path)
 	}
 	for values := range maps.Values(is) {
+		if lost && strings.Trim(strings.Join(values, ","), "null,") == "" {
+			continue
+		}
 		come = append(come, strings.Join(values, ","))
 	}
 	slices.Sort(gone)
 	slices.Sort(come)
+	if lost { // each that came is one of those that are gone; the others were reported as lost
+		return !slices.ContainsFunc(come, func(x string) bool { return !slices.Contains(gone, x) })
+	}
 	return slices.Equal(gone, come)
 }
 

@@ -229,6 +229,30 @@ func TestRenamedOnly(t *testing.T) {
 	}
 }
 
+// TestRenamedAndLost: a column whose stored name was changed, and which is lost, may stand elsewhere as null; another
+// column may not change, nor may any if its stored name is unchanged.
+func TestRenamedAndLost(t *testing.T) {
+	row := `{"id":1,"L":{"A":[1,2],"B":[3]}}`
+	for _, x := range []struct {
+		out     string
+		touched touch
+		want    bool
+	}{
+		{`{"id":1,"L":{"A":[1,2]},"M":null}`, touch{"f", 33, 34}, true},
+		{`{"id":1,"L":{"A":[1,2]},"M":{"B":[3]}}`, touch{"f", 33, 34}, true},
+		{`{"id":1,"L":{"A":[1,2]},"M":{"B":[4]}}`, touch{"f", 33, 34}, false},
+		{`{"id":2,"L":{"A":[1,2]},"M":null}`, touch{"f", 33, 34}, false},
+		{`{"id":1,"L":{"A":[1,7]},"M":null}`, touch{"f", 33, 34}, false},
+		{`{"id":1,"L":{"A":[1,2]},"M":null}`, touch{"f", 23, 24}, false},
+	} {
+		c := &trial{f: &fixture{name: "trevni/x", ref: []string{row}, nameless: true, names: []storedName{
+			{"f", 10, 12, "id"}, {"f", 20, 27, "L.A"}, {"f", 30, 37, "L.B"}}}, touched: []touch{x.touched}}
+		if got := c.regrouped(row, x.out, true); got != x.want {
+			t.Errorf("%s, %v: %v", x.out, x.touched, got)
+		}
+	}
+}
+
 // TestKeysAsCat: a result of get by key is excused only if it equals the output of cat, and cat was excused.
 func TestKeysAsCat(t *testing.T) {
 	one, two, other := `{"id":1,"n":2}`, `{"id":1,"n":3}`, `{"id":4,"n":3}`
