@@ -102,8 +102,8 @@ func (c *trial) renamedSome(want, out []string) bool {
 }
 
 // regrouped reports whether rows have the same values in each column except for columns whose names were changed. In
-// the wiki's Trevni dialect only the names of columns determine which of them belong to one struct. With lost set, those
-// columns may also be null.
+// the wiki's Trevni dialect only the names of columns determine which of them belong to one struct. With lost set,
+// those columns may also be null.
 func (c *trial) regrouped(want, out string, lost bool) bool {
 	if !slices.ContainsFunc(c.f.names, func(n storedName) bool { return c.named(n.text) }) {
 		return false
