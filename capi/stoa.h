@@ -160,7 +160,8 @@ int stoa_scan_report(stoa_t scan, char **report, char **error);
 int stoa_count(stoa_t table, const char *spec, int64_t *rows, char **error);
 
 /* stoa_plan cuts a scan into splits of about target bytes (0: 256 MB):
- *   {"plan": NAME, "splits": [SPLIT, ...]}; each SPLIT is a document for stoa_open_split, in any process. */
+ *   {"plan": NAME, "splits": [SPLIT, ...]}; each SPLIT is a document for stoa_open_split, in any process.
+ * A target of which there would be more than 100,000 splits is taken larger. */
 int stoa_plan(stoa_t table, const char *spec, int64_t target, char **plan, char **error);
 
 /* stoa_write writes a stream's rows as a new table, which appears when it is whole and was read back. request:

@@ -361,14 +361,29 @@ func planOf(h uint64, text *C.char, target int64) (p planDoc, err error) {
 		return p, err
 	}
 	defer over()
-	p = planDoc{Plan: whole.PlanName(spec), Splits: []stoa.Split{}}
-	for s, err := range whole.Plan(ctx, spec, target) {
+	p = planDoc{Plan: whole.PlanName(spec)}
+	p.Splits, err = splitsOf(ctx, whole, spec, target)
+	return p, err
+}
+
+// maxSplits is the maximum number of splits in a plan, all of which are in memory; only a table of more files or row
+// groups than that, of which no target makes fewer, has more.
+const maxSplits = 100_000
+
+// splitsOf returns the splits of about target bytes, or of the next larger target that gives no more than maxSplits.
+func splitsOf(ctx context.Context, t *stoa.Table, spec stoa.ScanSpec, target int64) ([]stoa.Split, error) {
+	const anySize = 1 << 60
+	splits := []stoa.Split{}
+	for s, err := range t.Plan(ctx, spec, target) {
 		if err != nil {
-			return p, err
+			return nil, err
 		}
-		p.Splits = append(p.Splits, s)
+		if len(splits) == maxSplits && target < anySize {
+			return splitsOf(ctx, t, spec, min(4*target, anySize))
+		}
+		splits = append(splits, s)
 	}
-	return p, nil
+	return splits, nil
 }
 
 type infoDoc struct {

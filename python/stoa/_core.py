@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import ctypes
 import json
+import operator
 import os
 import re
 import sys
@@ -182,7 +183,36 @@ def text_of(name: str, *args: Any, named: bool = True) -> Any:
 
 
 def encode(doc: Any) -> bytes | None:
-    return None if doc is None else json.dumps(doc).encode()
+    """A request as the library takes it. A half of a surrogate pair, which Python's texts can have, would become another
+    character there, and another condition or name."""
+    if doc is None:
+        return None
+    try:
+        return json.dumps(doc, ensure_ascii=False, allow_nan=False).encode()
+    except UnicodeEncodeError as e:  # the text itself may be a secret
+        raise Invalid(f"{_not_utf8(doc)}: expected a text that UTF-8 has, found one with {e.object[e.start]!r}") from None
+    except (TypeError, ValueError) as e:  # NaN, or an object
+        raise Invalid(f"expected texts and numbers: {e}") from None
+
+
+def _not_utf8(doc: Any, name: str = "") -> str:
+    """The name of the member of a request that has a text which is not UTF-8; empty: there is none."""
+    if isinstance(doc, str):
+        return name if re.search("[\ud800-\udfff]", doc) else ""
+    parts = doc.items() if isinstance(doc, dict) else [(name, x) for x in doc] if isinstance(doc, list) else []
+    return next(filter(None, (_not_utf8(k, str(k)) or _not_utf8(v, str(k)) for k, v in parts)), "")
+
+
+def whole(name: str, v: Any, least: int | None = None) -> int:
+    """A whole number of Python's or numpy's, of 64 bits."""
+    try:
+        n = operator.index(v)
+    except TypeError:
+        n = None
+    if n is None or isinstance(v, bool) or n >= 1 << 63 or n < (-(1 << 63) if least is None else least):
+        raise Invalid(f"{name}: expected a whole number" + ("" if least is None else f" from {least} on") +
+                      f", found {v!r}")
+    return n
 
 
 class Handle:

@@ -9,7 +9,7 @@ import weakref
 from typing import Any, Sequence, Union
 
 from . import _core
-from ._core import Invalid, NotFound
+from ._core import Invalid, NotFound, StoaError
 
 
 def _protocol(path: str) -> tuple[str, str]:
@@ -26,12 +26,30 @@ Paths = Union[Path, Sequence[Path]]
 
 def text(path: Any) -> str:
     """A path as the library takes it."""
-    p = os.fsdecode(os.fspath(path))
+    try:
+        p = os.fsdecode(os.fspath(path))
+    except TypeError:
+        raise Invalid(f"path: expected a path or an address, found {path!r}") from None
     try:
         p.encode()
     except UnicodeEncodeError:
-        raise Invalid(f"path: expected UTF-8, found {os.fsencode(p)!r}") from None
+        raise Invalid(f"path: expected UTF-8, found {p!r}") from None
+    if not p or "\0" in p:
+        raise Invalid(f"path: expected a path or an address, found {p!r}")
     return p
+
+
+def texts(paths: Any) -> list[str]:
+    """A path, or several, as the library takes them; none is an error."""
+    if isinstance(paths, (str, bytes, os.PathLike)):
+        return [text(paths)]
+    try:
+        out = [text(p) for p in paths]
+    except TypeError:
+        raise Invalid(f"path: expected a path, an address or a list of them, found {paths!r}") from None
+    if not out:
+        raise Invalid("path: expected a path or an address, found an empty list")
+    return out
 
 
 class Copy:
@@ -42,7 +60,12 @@ class Copy:
             import fsspec
         except ImportError:
             raise Invalid(f"{address}: fsspec is needed for this protocol: pip install fsspec") from None
-        fs, inside = fsspec.core.url_to_fs(address, **(storage_options or {}))
+        try:
+            fs, inside = fsspec.core.url_to_fs(address, **(storage_options or {}))
+        except (ImportError, ValueError, TypeError) as e:  # no such protocol, its package is missing, or a wrong option
+            raise Invalid(f"{address}: {e}", object=address) from None
+        except OSError as e:
+            raise StoaError(f"{address}: {e}", object=address) from None
         if not fs.exists(inside):
             raise NotFound(f"{address}: it does not exist", object=address)
         holder = tempfile.TemporaryDirectory(prefix="stoa-")
@@ -65,7 +88,7 @@ def fetched(path: Any, storage_options: dict | None) -> tuple[str, Any]:
     if not protocol:
         return p, None
     if protocol in ("file", "local"):
-        return rest, None
+        return text(rest), None
     place, mark, name = p.partition("#")
     copy = Copy(place, storage_options)
     return copy.path + mark + name, copy
@@ -76,7 +99,7 @@ def written(path: Any) -> str:
     p = text(path)
     protocol, rest = _protocol(p)
     if protocol in ("file", "local"):
-        return rest
+        return text(rest)
     if protocol:
         raise Invalid(f"{p}: expected a path or an address of s3://, found {protocol}://, which stoa does not write")
     return p

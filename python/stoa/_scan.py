@@ -186,10 +186,10 @@ def _positions(rows) -> list[int]:
             raise Invalid(f"rows: expected positions from and to, found {rows}")
         rows = rows.start, max(rows.start, rows.stop)
     try:
-        first, last = (int(x) for x in rows)
+        first, last = rows
     except (TypeError, ValueError):
         raise Invalid(f"rows: expected two positions, from and to, found {rows!r}") from None
-    return [first, last]
+    return [_core.whole("rows: from", first, 0), _core.whole("rows: to", last, 0)]
 
 
 class Scanner:
@@ -213,12 +213,13 @@ class Scanner:
         elif isinstance(columns, str):
             raise Invalid(f"columns: expected a list of names, found the text {columns!r}")
         self._where = _Where(table.schema, *where)
-        if limit is not None and limit < 0:
-            raise Invalid(f"limit: expected a number of rows, found {limit}")
-        self._limit = limit
+        self._limit = limit = None if limit is None else _core.whole("limit", limit, 0)
         self._spec: dict[str, Any] = {"damaged": table._damaged, **spec}
         if batch_size:
-            self._spec["batch"] = int(batch_size)
+            self._spec["batch"] = batch_size
+        for k in ("batch", "parallel", "memory"):
+            if self._spec.get(k) is not None:
+                self._spec[k] = _core.whole(k, self._spec[k], 0)
         if rows is not None:
             self._spec["rows"] = _positions(rows)
         if limit == 0:
@@ -231,7 +232,7 @@ class Scanner:
         self._wanted = columns
         self._read_columns()
         if not self._where.rest and limit:
-            self._spec["limit"] = int(limit)
+            self._spec["limit"] = limit
 
     def _read_columns(self) -> None:
         """Which columns are read: those that are wanted, and those that a filter afterwards needs."""

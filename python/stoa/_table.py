@@ -15,7 +15,7 @@ import pyarrow.fs as pafs
 
 from . import _core
 from ._core import Invalid, NotFound, StoaError, Unsupported, encode, options_of
-from ._places import Paths, fetched, text
+from ._places import Paths, fetched, texts
 from ._scan import Scanner, _Open, _Where
 
 
@@ -39,17 +39,23 @@ def open(path: Paths, table: str | None = None, format: str | None = None, at: A
     """
     if damaged not in ("fail", "skip-rows", "null-cells"):
         raise Invalid(f"damaged: expected fail, skip-rows or null-cells, found {damaged!r}")
-    given = [path] if isinstance(path, (str, bytes, os.PathLike)) else list(path)
     opts = options_of(options)
     if at is not None:
         opts["at"] = at.isoformat() if hasattr(at, "isoformat") else str(at)
     request = {"format": format or "", "options": opts, "recover": recover, "no_verify": not verify,
-               "limits": limits or {}}
-    places = [text(p) + (f"#{table}" if table else "") for p in given]
+               "limits": _limits(limits)}
+    places = [p + (f"#{table}" if table else "") for p in texts(path)]
     opened = _opened(places, storage_options, request)
     t = Table._of(opened, damaged)
     opened.warn(opened.info()["findings"])
     return t
+
+
+def _limits(limits: dict | None) -> dict[str, int]:
+    known = ("page", "metadata", "opening", "fields", "depth")
+    if not isinstance(limits or {}, dict) or set(limits or {}) - set(known):
+        raise Invalid(f"limits: expected a dict with {', '.join(known)}, found {limits!r}")
+    return {k: _core.whole(f"limits: {k}", v, 0) for k, v in (limits or {}).items()}
 
 
 def _opened(places: list[str], storage_options: dict[str, Any] | None, request: dict) -> _Open:
@@ -384,17 +390,19 @@ class Table(_Readable, pads.FileSystemDataset):
         return Table._of(self._opened, self._damaged, self._conditions + (expression,))
 
     def plan(self, columns: Columns = None, where: Any = None, target: int = 256 << 20) -> list["Split"]:
-        """The scan cut into splits of about target stored bytes, for workers in other processes: splits pickle.
+        """The scan cut into splits of about target stored bytes (0: the preset), for workers in other processes: splits
+        pickle. A target of which there would be more than 100,000 splits is taken larger.
 
         >>> import stoa
         >>> t = stoa.open("try/flat.red")
         >>> sum(s.scan().read_all().num_rows for s in t.plan())
         500
         """
+        target = _core.whole("target", target, 0)
         s = self._scanner(columns, (where,))
         spec = {k: v for k, v in s._spec.items() if k in ("columns", "where")}
         doc = _core.interruptible(lambda token: _core.text_of(
-            "stoa_plan", self._opened.handle.number, encode({**spec, "cancel": token}), int(target), named=False))
+            "stoa_plan", self._opened.handle.number, encode({**spec, "cancel": token}), target, named=False))
         splits = [Split(json.dumps(x), self._damaged, s._where.rest, s._wanted) for x in doc["splits"]]
         for one in splits:
             one._keep = self._opened.keep

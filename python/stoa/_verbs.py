@@ -12,7 +12,7 @@ from typing import Any, Iterator, Sequence
 
 from . import _core, _expr
 from ._core import Invalid
-from ._places import Path, Paths, fetched, text, written
+from ._places import Path, Paths, fetched, text, texts, written
 
 
 class _Doc:
@@ -79,9 +79,8 @@ class Node(_Doc):
 
 def _found(paths, storage_options: dict[str, Any] | None) -> tuple[list[str], list, dict]:
     """Places as the command takes them, what must live as long as it runs, and its environment."""
-    given = [paths] if isinstance(paths, (str, bytes, os.PathLike)) else list(paths)
     places, keep = [], []
-    for p in given:
+    for p in texts(paths):
         place, holder = fetched(p, storage_options)
         places.append(place)
         keep.append(holder)
@@ -267,8 +266,7 @@ def convert(path: Paths, output: Path, format: str | None = None, columns: Seque
 
 
 def _name(paths: Paths) -> str:
-    one = paths if isinstance(paths, (str, bytes, os.PathLike)) else list(paths)[0]
-    return text(one)
+    return texts(paths)[0]
 
 
 def recover(path: Paths, output: Path, format: str | None = None, damaged: str = "skip-rows", options: dict[str,

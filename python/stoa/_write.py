@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset as pads
 
 from . import _core
-from ._core import Invalid, encode
+from ._core import Invalid, StoaError, encode
 from ._places import Path, text, written
 from ._verbs import _text
 
@@ -52,7 +53,8 @@ def write(data: Any, path: Path, format: str | None = None, check: bool = True, 
     table of stoa. The extension of path says the format, or format. The output appears when it is whole and was read back
     (check). options are the format's, with _ for -.
 
-    Returns rows, bytes, files, and what is not as it went in.
+    Returns rows, bytes, files, and what is not as it went in. retyped are columns that come back as another type, as the
+    output does not keep which it was; they are a StoaWarning, too.
 
     >>> import pyarrow as pa, stoa
     >>> stoa.write(pa.table({"a": [1, None], "b": ["x", "y"]}), "two.trv")["rows"]
@@ -64,9 +66,29 @@ def write(data: Any, path: Path, format: str | None = None, check: bool = True, 
     to = written(path)
     request = encode({"path": to, "format": format or "", "options": opts, "no_check": not check,
                       "environment": _core.surroundings(storage_options if to.startswith("s3://") else None)})
-    room = _export(_stream(data))
-    return _core.interruptible(
+    rows = _stream(data)
+    schema, room = rows.schema, _export(rows)
+    summary = _core.interruptible(
         lambda token: _core.text_of("stoa_write", request, ctypes.addressof(room), token), host=True)
+    if (format or os.path.splitext(to)[1][1:]).lower() in ("csv", "tsv", "jsonl", "ndjson"):
+        summary["retyped"] = _retyped(schema, to, format, storage_options) or None
+    if summary["retyped"]:
+        n, names = len(summary["retyped"]), ", ".join(summary["retyped"][:5])
+        _core.warn(f"{to}: {n} {'column' if n == 1 else 'columns'} will be read as another type, as the output does not "
+                   f"keep which it was: {names}{', …' if n > 5 else ''}")
+    return summary
+
+
+def _retyped(schema: pa.Schema, path: str, format: str | None, storage_options: dict[str, Any] | None) -> list[str]:
+    """The columns that a text, whose types are found out by reading it, has as another type."""
+    from ._table import open
+
+    try:
+        back = open(path, format=format, storage_options=storage_options).schema
+    except StoaError:  # a text without rows or names may not be readable as a table
+        return [f"{f.name} ({f.type})" for f in schema]
+    found = {f.name: f.type for f in back}
+    return [f"{f.name} ({f.type} as {found.get(f.name, 'nothing')})" for f in schema if found.get(f.name) != f.type]
 
 
 def _change(name: str, table: Path, with_: dict, rows=None, options: dict | None = None,
@@ -94,6 +116,10 @@ def create(table: Path, schema: pa.Schema, dry_run: bool = False, **spec: Any) -
     >>> stoa.open("store#shop.orders").to_table()["status"].to_pylist()
     ['paid', 'sent']
     """
+    if not isinstance(schema, pa.Schema):
+        raise Invalid(f"schema: expected a pyarrow.Schema, found {type(schema).__name__}")
+    if spec.get("buckets") is not None:
+        spec["buckets"] = _core.whole("buckets", spec["buckets"], 0)
     _change("create", table, {"dry_run": dry_run, **spec}, pa.Table.from_batches([], schema))
 
 
@@ -113,7 +139,7 @@ def load(table: Path, data: Any, check: bool = True, dry_run: bool = False, task
     ['ann', 'cy']
     """
     opts = _core.options_of(options)
-    return _change("append", table, {"no_check": not check, "dry_run": dry_run, "tasks": tasks, "opts": opts or None,
+    return _change("append", table, {"no_check": not check, "dry_run": dry_run, "tasks": _tasks(tasks), "opts": opts or None,
                                      "dictionary": dictionary, "overwrite": overwrite,
                                      "partition": _cells(partition)}, data)
 
@@ -132,7 +158,7 @@ def merge(table: Path, data: Any, key: Any, check: bool = True, dry_run: bool = 
     """
     opts = _core.options_of(options)
     return _change("merge", table, {"key": [key] if isinstance(key, str) else list(key), "no_check": not check,
-                                    "dry_run": dry_run, "tasks": tasks, "opts": opts or None}, data)
+                                    "dry_run": dry_run, "tasks": _tasks(tasks), "opts": opts or None}, data)
 
 
 def delete(table: Path, where: str, dry_run: bool = False) -> int:
@@ -175,6 +201,10 @@ def update(table: Path, set: dict[str, Any], where: str, check: bool = True, dry
     """
     with_ = {"set": _cells(set), "where": _text(where), "no_check": not check, "dry_run": dry_run}
     return _change("update", table, with_)["rows"]
+
+
+def _tasks(n: int | None) -> int | None:
+    return None if n is None else _core.whole("tasks", n, 0)
 
 
 def _cells(values: dict | None) -> dict | None:

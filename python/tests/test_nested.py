@@ -4,6 +4,7 @@ Of structs and sparse unions that begin in the middle, Arrow's export of Go gave
 """
 
 import gc
+import os
 import random
 import threading
 import time
@@ -147,3 +148,18 @@ def test_batches_that_are_held():
             break
         time.sleep(0.1)
     assert stoa.memory()["used"] == 0
+
+
+def test_list_views_are_written_from_the_middle():
+    some = lambda i, v: v if i % 4 else None
+    for t in (pa.list_view(pa.int64()), pa.large_list_view(pa.int64())):
+        views = pa.array([some(i, [i] * (i % 3)) for i in range(N)], t)
+        for x in (views, views.slice(3, 4), views.slice(90), views.slice(2, 0),
+                  pa.chunked_array([views.slice(1, 3), views.slice(50)]),
+                  pa.StructArray.from_arrays([views], ["v"]).slice(7, 20),
+                  pa.ListArray.from_arrays([0, 3, 3, 50, 100], views).slice(2)):
+            data = pa.table({"c": x})
+            stoa.write(data, "v.arrow")
+            assert pa.ipc.open_file("v.arrow").read_all().equals(data)
+            assert stoa.open("v.arrow").to_table().to_pylist() == data.to_pylist()
+            os.remove("v.arrow")

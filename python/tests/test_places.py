@@ -134,3 +134,32 @@ def test_a_list_and_a_glob_are_one_table():
     for place in ["part*.trv", ["part0.trv", "part1.trv", "part2.trv"]]:
         t = stoa.open(place)
         assert t.to_table()["a"].to_pylist() == [0, 0, 1, 1, 2, 2] and len(t.files) == 3
+
+
+def test_mistakes_are_invalid():
+    """What no place, number or text of the library can be is said by the class that is documented, and does nothing."""
+    schema, t, half = pa.schema([("n", pa.int64())]), stoa.open("try/flat.red"), "\ud800"
+    before = sorted(os.listdir())
+    for do in [
+        lambda: stoa.create("", schema), lambda: stoa.create("s#d.t", None), lambda: stoa.load("", {"n": [1]}),
+        lambda: stoa.create("s#d.t", schema, bucket_by=["n"], buckets=1.5), lambda: stoa.ls([]), lambda: stoa.ls(""),
+        lambda: stoa.open([]), lambda: stoa.open(""), lambda: stoa.open(None), lambda: stoa.open(5), lambda: stoa.open("a\0b"),
+        lambda: stoa.verify([]), lambda: list(stoa.describe([])), lambda: stoa.recover([], "o.parquet"),
+        lambda: stoa.convert("try/flat.red", ""), lambda: stoa.write({"n": [1]}, ""), lambda: stoa.open("file://"),
+        lambda: stoa.open("zzz://x"), lambda: stoa.ls("zzz://x"), lambda: stoa.write({"n": [1]}, "zzz://x"),
+        lambda: stoa.open(half), lambda: stoa.ls(half), lambda: stoa.write({"n": [1]}, half), lambda: t.scan([half]),
+        lambda: stoa.open("try/kudu", table=half), lambda: stoa.open("try/flat.red", format=half),
+        lambda: t.count_rows(where=f"s = '{half}'"), lambda: t.get(half), lambda: stoa.run("count", half),
+        lambda: stoa.explain("try/flat.red", where=f"s = '{half}'"), lambda: stoa.delete("s#d.t", f"s = '{half}'"),
+        lambda: stoa.open("try/flat.red", limits={"fields": 2.5}), lambda: stoa.open("try/flat.red", limits={"nothing": 1}),
+        lambda: t.head(1.5), lambda: t.head("3"), lambda: t.scan(rows=(0, float("inf"))), lambda: t.scan(rows=(0.5, 3)),
+        *(lambda k=k, v=v: t.scan(**{k: v}) for k in ("limit", "batch", "parallel", "memory")
+          for v in (1.5, 2.0, "3", True, float("nan"), float("inf"), -1, 2**70)),
+        *(lambda v=v: t.plan(target=v) for v in (1.5, "x", float("nan"), float("inf"), -1, 2**70)),
+    ]:
+        with pytest.raises(stoa.Invalid, match="expected|zzz"):
+            do()
+    assert sorted(os.listdir()) == before
+    with pytest.raises(stoa.Invalid) as e:
+        stoa.open("s3://bucket/x", storage_options={"secret": "hidden" + half})
+    assert "AWS_SECRET_ACCESS_KEY" in str(e.value) and "hidden" not in str(e.value)

@@ -398,6 +398,12 @@ def test_splits_in_other_processes():
         assert sum(pool.map(_rows_of, splits)) == 1619
 
 
+def test_a_plan_is_bounded():
+    stoa.write({"a": pa.array([i % 7 for i in range(110_000)], pa.int8())}, "many.trv")
+    splits = stoa.open("many.trv").plan(target=1)
+    assert 10_000 < len(splits) <= 100_000 and sum(s.rows for s in splits) == 110_000
+
+
 def test_fsspec():
     fsspec = pytest.importorskip("fsspec")
     fs = fsspec.filesystem("memory")

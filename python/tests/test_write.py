@@ -2,6 +2,7 @@
 
 import datetime
 import os
+import warnings
 
 import duckdb
 import pandas as pd
@@ -198,3 +199,16 @@ def test_a_name_is_not_a_list_of_letters():
         with pytest.raises(stoa.Invalid, match="a list of names"):
             do()
     assert not os.path.exists("o.parquet")
+
+
+def test_types_that_a_text_does_not_keep():
+    data = pa.table({"i": pa.array([1, 2], pa.int8()), "n": [3, 4], "s": ["a", "b"], "b": [b"x", b"y"]})
+    for name in ("x.csv", "x.tsv", "x.jsonl"):
+        with pytest.warns(stoa.StoaWarning, match=name + ": 2 columns will be read as another type"):
+            r = stoa.write(data, name)
+        assert r["retyped"] == ["i (int8 as int64)", "b (binary as string)"]
+        assert [str(f.type) for f in stoa.open(name).schema] == ["int64", "int64", "string", "string"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for name in ("y.csv", "x.parquet"):
+            assert not stoa.write(data.select(["n", "s"]) if name == "y.csv" else data, name)["retyped"]
