@@ -10,7 +10,8 @@ import (
 	"stoa/fault"
 )
 
-// hasViews reports whether t is a list view, or one is nested in it, unless in a union, which cannot be compacted.
+// hasViews reports whether t is a list view, or one is nested in it, unless in a union, which the library cannot copy
+// from the middle either.
 func hasViews(t arrow.DataType) bool {
 	if x, ok := t.(arrow.ExtensionType); ok {
 		return hasViews(x.StorageType())
