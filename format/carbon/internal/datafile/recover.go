@@ -165,8 +165,9 @@ func (f *DataFile) walk(ctx context.Context) (*DataFile, []region.Finding) {
 				"the blocklet that begins here has %d of %d column chunks: cells of the other columns are lost",
 				len(b.Offsets), n)
 			l.Rows, l.Lost = [2]int64{g.Footer.Rows, g.Footer.Rows + b.Rows}, b.Rows
-			if len(moved) > 0 { // the chunk that is missing may be any of them
-				l.Message += ", and as bytes were added or are missing, it is not known whose those found are"
+			if len(moved) > 0 || f.footerHere(ctx, at) { // no blocklet was written so: chunks were added, or are missing
+				l.Message += ", and as the file is not cut here, it is not known whose those found are"
+				l.Rows, l.Lost = [2]int64{-1, -1}, -1
 			} else {
 				g.add(incomplete(b, n, dims, at), dims, at)
 			}
@@ -240,6 +241,17 @@ func (f *DataFile) chunkHere(ctx context.Context, at int64) (head int64, cc layo
 		end += int64(cc.Lengths[i])
 	}
 	return int64(len(b)), cc, end <= f.At.Len
+}
+
+// footerHere reports whether a footer that can be parsed begins at an offset.
+func (f *DataFile) footerHere(ctx context.Context, at int64) bool {
+	if at >= f.At.Len {
+		return false
+	}
+	var foot layout.Footer
+	_, err := f.ParseGrowing(ctx, at, "footer",
+		func(c *wire.Cursor) { foot = layout.ParseFooter3(thrift.NewReader(c, thrift.Compact), "") })
+	return err == nil && len(foot.Blocklet) > 0
 }
 
 // nearChunk is the distance from its expected offset within which a column chunk is searched for. It is less than the
