@@ -126,7 +126,7 @@ func (c *trial) regrouped(want, out string, lost bool) bool {
 		delete(is, path)
 	}
 	for values := range maps.Values(is) {
-		if lost && strings.Trim(strings.Join(values, ","), "null,") == "" {
+		if lost && strings.Trim(strings.Join(values, ","), "nul,") == "" {
 			continue
 		}
 		come = append(come, strings.Join(values, ","))
