@@ -317,7 +317,9 @@ func TestRandomQueries(t *testing.T) {
 		want := map[string]string{}
 		for range each {
 			s := m.query()
+			q.must(t, "PRAGMA disable_optimizer") // with it, DuckDB 1.5.6 finds rows beyond a LIMIT
 			want[s] = q.answer(t, s)
+			q.must(t, "PRAGMA enable_optimizer")
 			if strings.HasPrefix(want[s], "error: Not implemented") { // of subqueries in conditions of joins
 				refused["DuckDB"]++
 				continue
