@@ -165,7 +165,7 @@ func (f *DataFile) walk(ctx context.Context) (*DataFile, []region.Finding) {
 				"the blocklet that begins here has %d of %d column chunks: cells of the other columns are lost",
 				len(b.Offsets), n)
 			l.Rows, l.Lost = [2]int64{g.Footer.Rows, g.Footer.Rows + b.Rows}, b.Rows
-			if len(moved) > 0 || f.footerHere(ctx, at) { // no blocklet was written so: chunks were added, or are missing
+			if len(moved) > 0 || f.footerHere(ctx, at) { // none was written so: chunks were added, or are missing
 				l.Message += ", and as the file is not cut here, it is not known whose those found are"
 				l.Rows, l.Lost = [2]int64{-1, -1}, -1
 			} else {
