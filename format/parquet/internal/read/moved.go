@@ -22,7 +22,7 @@ func (t *pageTable) checkNotMoved(ctx context.Context) error {
 	if t.cipher() != nil || r.NoVerify || r.Lost != nil || r.EncryptedFooter {
 		return nil
 	}
-	gap := r.unclaimedBeforeFooter()
+	gap := r.gapBeforeFooter()
 	if gap == 0 && (!t.unchecked || !t.isLast()) {
 		return nil // without checksums, the header of the next chunk protects it
 	}
@@ -36,7 +36,7 @@ func (t *pageTable) checkNotMoved(ctx context.Context) error {
 		if proven, err := r.provenBefore(ctx); err != nil || t.at.End() <= proven {
 			return err
 		}
-		if whole, err := r.allWhole(ctx); err != nil || whole {
+		if whole, err := r.wholeOnce(ctx); err != nil || whole {
 			return err
 		}
 	default:
@@ -46,6 +46,31 @@ func (t *pageTable) checkNotMoved(ctx context.Context) error {
 	return fault.Corruptf(t.at, meta.IndexPath(t.group, t.leaf, ""), "bytes were inserted or removed before the "+
 		"footer, and its pages may be those of another column: %d bytes before the footer belong to nothing, and no "+
 		"index is where the footer says", gap)
+}
+
+// gapBeforeFooter is unclaimedBeforeFooter, computed once: it looks at every chunk, and is asked of each.
+func (r *Reader) gapBeforeFooter() int64 {
+	r.proving.Lock()
+	defer r.proving.Unlock()
+	if r.gap == nil {
+		gap := r.unclaimedBeforeFooter()
+		r.gap = &gap
+	}
+	return *r.gap
+}
+
+// wholeOnce is allWhole, computed once: it reads the file.
+func (r *Reader) wholeOnce(ctx context.Context) (bool, error) {
+	r.proving.Lock()
+	defer r.proving.Unlock()
+	if r.whole == nil {
+		whole, err := r.allWhole(ctx)
+		if err != nil {
+			return false, err
+		}
+		r.whole = &whole
+	}
+	return *r.whole, nil
 }
 
 // provenBefore returns the offset of the last copy of a chunk's metadata that is where the footer says: nothing before

@@ -39,6 +39,7 @@ type File struct {
 	FromParts bool               // recovery collected the row groups from parts, without the table's metadata
 	Lost      map[ChunkKey]error // of a recovered file: chunks whose metadata was not found
 
+	inPlace map[string]int64   // by object, see LastInPlace
 	claimed map[ChunkKey]error // chunks that are not read, see overlapping
 	begun   map[place]ChunkKey // where chunks begin of which the metadata of the file has no copy, see begins
 
@@ -418,6 +419,39 @@ func (f *File) structures(group, col int) []int64 {
 	slices.Sort(starts)
 	f.starts[name] = slices.Compact(starts)
 	return f.starts[name]
+}
+
+// LastInPlace returns the offset of the last copy of a chunk's metadata in the object of a chunk for which inPlace
+// reports true: nothing before it has moved. It is computed once; -1 if there is none.
+func (f *File) LastInPlace(group, col int, inPlace func(group, col int) (bool, error)) (int64, error) {
+	name := f.Footer.Groups[group].Columns[col].File
+	f.mu.Lock()
+	last, ok := f.inPlace[name]
+	f.mu.Unlock()
+	if ok {
+		return last, nil
+	}
+	last = -1
+	for g := range f.Footer.Groups {
+		for k := range f.Footer.Groups[g].Columns {
+			c := &f.Footer.Groups[g].Columns[k]
+			if c.File != name || c.Offset <= last {
+				continue
+			}
+			if there, err := inPlace(g, k); err != nil {
+				return -1, err
+			} else if there {
+				last = c.Offset
+			}
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.inPlace == nil {
+		f.inPlace = map[string]int64{}
+	}
+	f.inPlace[name] = last
+	return last, nil
 }
 
 // Describes reports whether m has the path and the first page of a chunk in the object name.

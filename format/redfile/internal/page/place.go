@@ -66,21 +66,18 @@ func (t *Table) placed(ctx context.Context, begin int64) (answer, error) {
 	if !t.copies() {
 		return unknown, nil
 	}
-	for g := t.Group; g < len(f.Footer.Groups); g++ {
-		for k := range f.Footer.Groups[g].Columns {
-			if g == t.Group && k < t.Col {
-				continue
-			}
-			found, err := t.copyOf(ctx, g, k)
-			if err != nil || found == yes {
-				return found, err
-			}
-			if found == no && g == t.Group && k == t.Col {
-				return no, nil
-			}
-		}
+	found, err := t.copyOf(ctx, t.Group, t.Col)
+	if err != nil || found != unknown {
+		return found, err
 	}
-	return unknown, nil
+	last, err := f.LastInPlace(t.Group, t.Col, func(g, k int) (bool, error) {
+		found, err := t.copyOf(ctx, g, k)
+		return found == yes, err
+	})
+	if err != nil || begin >= last {
+		return unknown, err
+	}
+	return yes, nil
 }
 
 // endsAtMeta reports whether the chunk's own index or metadata is the next structure after its pages. Generation A has
@@ -107,8 +104,7 @@ func (t *Table) copies() bool {
 func (t *Table) copyOf(ctx context.Context, group, col int) (answer, error) {
 	c := &t.File.Footer.Groups[group].Columns[col]
 	own := &t.File.Footer.Groups[t.Group].Columns[t.Col]
-	if c.Meta == nil || c.File != own.File || c.Offset <= c.Meta.Data || c.Offset >= t.At.Len ||
-		c.Meta.Data < own.Meta.Data {
+	if c.Meta == nil || c.File != own.File || c.Offset <= c.Meta.Data || c.Offset >= t.At.Len {
 		return unknown, nil
 	}
 	m, _, err := container.ReadColumnMeta(ctx, t.Src, t.At.Sub(c.Offset, t.At.Len-c.Offset), t.File.Limits.Metadata, "")

@@ -22,12 +22,13 @@ type File struct {
 	Limits   format.Limits
 	NoVerify bool
 
-	mu      sync.Mutex
-	columns []descriptorsOf // read when needed
-	starts  map[int64]int   // how many columns begin at an offset; nil: not counted yet
-	stated  []int64         // where the header says that columns begin; nil: as in Header
-	Budget  int64           // bytes of descriptors that may still be read
-	Lenient bool            // recovery: descriptors with a wrong checksum are trusted if the blocks have checksums
+	mu         sync.Mutex
+	columns    []descriptorsOf // read when needed
+	starts     map[int64]int   // how many columns begin at an offset; nil: not counted yet
+	ownerReads int             // starts tried by CheckOwner
+	stated     []int64         // where the header says that columns begin; nil: as in Header
+	Budget     int64           // bytes of descriptors that may still be read
+	Lenient    bool            // recovery: descriptors with a wrong checksum are trusted if the blocks have checksums
 }
 
 // firstRead is the number of bytes that are read first of a structure of unknown length.
