@@ -223,12 +223,14 @@ func (v *verifier) group(group int, first int64) int64 {
 // checkCopy compares the metadata after the pages with the copy in the file's metadata, if both exist.
 func (v *verifier) checkCopy(t *page.Table) {
 	c := &v.f.Footer.Groups[t.Group].Columns[t.Col]
-	if c.Meta != nil && c.File != "" && c.Offset > c.Meta.Data && c.Offset >= t.At.Len && c.Meta.Values > 0 {
-		v.Report("redfile.column.damaged", v.f.MetaAt, layout.ChunkPath(t.Group, t.Col)+".file_offset",
-			"expected a file of %d bytes or more, %s has %d", c.Offset+1, c.File, t.At.Len)
-	}
-	if c.Meta == nil || c.Offset <= c.Meta.Data || c.Offset >= t.At.Len {
+	if c.Meta == nil || c.Offset <= c.Meta.Data {
 		return // redelm wrote none
+	}
+	if c.Offset >= t.At.Len {
+		if err := v.f.EndsEarly(t.Group, t.Col, t.At.Len); err != nil && c.File != "" {
+			v.Blame("redfile.column.damaged", err, -1, -1)
+		}
+		return
 	}
 	path := layout.ChunkPath(t.Group, t.Col) + ".column_metadata"
 	m, n, err := container.ReadColumnMeta(v.ctx, t.Src, t.At.Sub(c.Offset, t.At.Len-c.Offset), v.f.Limits.Metadata,

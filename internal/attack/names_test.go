@@ -103,7 +103,7 @@ func (c *trial) renamedSome(want, out []string) bool {
 
 // regrouped reports whether rows have the same values in each column except for columns whose names were changed. In
 // the wiki's Trevni dialect only the names of columns determine which of them belong to one struct. With lost set,
-// those columns may also be null.
+// those columns may also be null, which columnsIn leaves out.
 func (c *trial) regrouped(want, out string, lost bool) bool {
 	if !slices.ContainsFunc(c.f.names, func(n storedName) bool { return c.named(n.text) }) {
 		return false
@@ -126,9 +126,6 @@ func (c *trial) regrouped(want, out string, lost bool) bool {
 		delete(is, path)
 	}
 	for values := range maps.Values(is) {
-		if lost && strings.Trim(strings.Join(values, ","), "nul,") == "" {
-			continue
-		}
 		come = append(come, strings.Join(values, ","))
 	}
 	slices.Sort(gone)

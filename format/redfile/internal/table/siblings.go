@@ -115,15 +115,24 @@ func (f *File) CheckParts(ctx context.Context) {
 			if !seen {
 				size = f.partSize(ctx, g, col)
 			}
-			empty := c.Meta != nil && c.Meta.Values == 0 // nothing of it need be there
-			if end := c.Offset + 1; size >= 0 && size < end && !empty {
-				f.report("redfile.column.damaged", f.MetaAt, layout.ChunkPath(g, col)+".file_offset",
-					"expected a file of %d bytes or more, %s has %d", end, c.File, size)
+			var e *fault.Error
+			if size >= 0 && errors.As(f.EndsEarly(g, col, size), &e) {
+				f.report("redfile.column.damaged", e.At, e.Path, "%s", e.Reason)
 				size = -1
 			}
 			sizes[c.File] = size
 		}
 	}
+}
+
+// EndsEarly returns an error if the file of a chunk, of size bytes, ends before the metadata after its pages begins.
+func (f *File) EndsEarly(group, col int, size int64) error {
+	c := &f.Footer.Groups[group].Columns[col]
+	if size > c.Offset || c.Meta != nil && c.Meta.Values == 0 { // without values, nothing of it need be there
+		return nil
+	}
+	return fault.Corruptf(f.MetaAt, layout.ChunkPath(group, col)+".file_offset",
+		"expected a file of %d bytes or more, %s has %d", c.Offset+1, c.File, size)
 }
 
 // partSize returns the size of the file of a chunk. It returns -1 if that is unknown, or, after a report, if the file
