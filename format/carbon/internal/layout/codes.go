@@ -92,12 +92,11 @@ var tableCodes = []region.CodeDoc{
 		"time."},
 	{Code: "carbon.segment.unnamed", Severity: region.Warning, Help: "A segment has data files, but neither " +
 		"tablestatus nor its history has an entry for it: its rows are not read. A compaction, or a load by a " +
-		"release before 1.3, ended before it wrote the entry; or an older tablestatus was restored. --segment N " +
-		"reads it."},
+		"release before 1.3, was interrupted before it wrote the entry. --segment N reads it."},
 	{Code: "carbon.segment.vanished", Severity: region.Error, Help: "A segment has data files, but tablestatus has " +
 		"no entry for it, although it must have had one: every number up to the highest one belonged to a load, and " +
-		"a load writes its entry before its first file. So bytes between two entries were lost, or tablestatus is an " +
-		"older version. It is unknown whether the rows belong to the table: they are not read (--segment N reads " +
+		"a load writes its entry before its first file (releases before 1.3: after its last, an index file). So " +
+		"bytes of tablestatus were lost, or it is an older version. It is unknown whether the rows belong to the table: they are not read (--segment N reads " +
 		"them)."},
 	{Code: "carbon.status.damaged", Severity: region.Error, Help: "tablestatus, or the update status that it names, " +
 		"cannot be read, or has an impossible state or member: it is unknown which segments and rows belong to the " +

@@ -9,26 +9,28 @@ import (
 	"strconv"
 
 	"stoa/fault"
-	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/status"
 )
 
 // Unnamed returns segments with data files that neither tablestatus nor its history names. For the vanished ones
-// tablestatus must have had an entry: bytes between two entries were lost, or the file is an earlier version. A load
-// gets the number after the highest in tablestatus. Since release 1.3 it writes its entry before its first file; in
-// earlier releases the next load removed the files of a killed load and reused its number. So every whole number up to
-// the highest had an entry, and only the next number can be left over from an unfinished load. A compaction (N.M)
-// writes its entry last: if it is killed, it leaves files without an entry, and no other entry names it as its
-// mergedLoadName.
+// tablestatus must have had an entry: bytes of entries were lost, or the file is an earlier version. A load gets the
+// number after the highest in tablestatus. Since release 1.3 it writes its entry before its first file; in earlier
+// releases the next load removed the files of a killed load and reused its number. So every whole number up to the
+// highest had an entry, and only the next number can be left over from a load that was killed, if the table has no
+// segment files, which later releases write, and if the load did not reach its end: an index file is its last. A
+// compaction (N.M) writes its entry last: if it is killed, it leaves files without an entry, and no other entry names
+// it as its mergedLoadName.
 func (t *Managed) Unnamed(ctx context.Context) (vanished, left []status.Load, err error) {
 	there, err := t.segmentsThere(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	known, merged := map[string]bool{}, map[string]bool{}
+	segmentFiles := slices.ContainsFunc(there, func(l status.Load) bool { return l.Segment != "" })
 	name := func(loads []status.Load) {
 		for i := range loads {
 			known[loads[i].Name], known[loads[i].SegmentID()], merged[loads[i].Merged] = true, true, true
+			segmentFiles = segmentFiles || loads[i].Segment != ""
 		}
 	}
 	named := func(l status.Load) bool { return known[l.Name] }
@@ -44,19 +46,21 @@ func (t *Managed) Unnamed(ctx context.Context) (vanished, left []status.Load, er
 		}
 		name(loads)
 	}
-	highest := -1
-	for _, s := range layout.SortedKeys(known) {
+	next := 0
+	for s := range known {
 		if n, ok := wholeNumber(s); ok {
-			highest = max(highest, n)
+			next = max(next, n+1)
 		}
 	}
 	for _, l := range slices.DeleteFunc(there, named) {
-		if has, err := t.hasData(ctx, &l); err != nil {
+		has, complete, err := t.dataOf(ctx, &l)
+		if err != nil {
 			return nil, nil, err
 		} else if !has {
 			continue
 		}
-		if n, whole := wholeNumber(l.Name); whole && n != highest+1 || merged[l.Name] {
+		n, whole := wholeNumber(l.Name)
+		if merged[l.Name] || whole && (n != next || segmentFiles || complete) {
 			vanished = append(vanished, l)
 		} else {
 			left = append(left, l)
@@ -65,17 +69,22 @@ func (t *Managed) Unnamed(ctx context.Context) (vanished, left []status.Load, er
 	return vanished, left, nil
 }
 
-// hasData reports whether a segment without an entry has a data file whose name is not another segment's.
-func (t *Managed) hasData(ctx context.Context, l *status.Load) (bool, error) {
+// dataOf reports whether a segment without an entry has a data file whose name is not another segment's, and whether
+// index files name all its data files.
+func (t *Managed) dataOf(ctx context.Context, l *status.Load) (has, complete bool, err error) {
 	parts, err := t.segmentParts(ctx, l)
 	if err != nil && !errors.Is(err, fault.Corrupt) && !errors.Is(err, fs.ErrNotExist) {
-		return false, err
+		return false, false, err
 	}
-	return slices.ContainsFunc(parts, func(p Part) bool {
+	complete = err == nil
+	for i := range parts {
+		p := &parts[i]
 		_, err := t.Tree.Stat(ctx, p.Name)
 		of := status.ParseFileName(p.Name).Segment
-		return err == nil && (of == "" || of == l.Name)
-	}), nil
+		has = has || err == nil && (of == "" || of == l.Name)
+		complete = complete && err == nil && len(p.blocks) > 0
+	}
+	return has, complete, nil
 }
 
 // VanishedError returns the error for a segment whose entry in tablestatus has vanished, with its number of rows if
