@@ -96,8 +96,8 @@ var tableCodes = []region.CodeDoc{
 	{Code: "carbon.segment.vanished", Severity: region.Error, Help: "A segment has data files, but tablestatus has " +
 		"no entry for it, although it must have had one: every number up to the highest one belonged to a load, and " +
 		"a load writes its entry before its first file (releases before 1.3: after its last, an index file). So " +
-		"bytes of tablestatus were lost, or it is an older version. It is unknown whether the rows belong to the table: they are not read (--segment N reads " +
-		"them)."},
+		"bytes of tablestatus were lost, or it is an older version. It is unknown whether the rows belong to the " +
+		"table: they are not read (--segment N reads them)."},
 	{Code: "carbon.status.damaged", Severity: region.Error, Help: "tablestatus, or the update status that it names, " +
 		"cannot be read, or has an impossible state or member: it is unknown which segments and rows belong to the " +
 		"table."},
