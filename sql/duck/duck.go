@@ -11,6 +11,7 @@ package duck
 import "C"
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -49,6 +50,7 @@ type Relation struct {
 // Function is a table function.
 type Function struct {
 	Name   string
+	Called string   // in messages; "": Name
 	Args   int      // number of arguments, all texts
 	Named  []string // the names of its named arguments
 	Relate func(Call) (*Relation, error)
@@ -188,7 +190,7 @@ func (r *registered) bind(info C.duck_handle) (b *bound, err error) {
 		C.free(unsafe.Pointer(n))
 	}
 	if len(call.Args) != r.f.Args {
-		return nil, fault.Invalidf("%s: an argument is NULL", r.f.Name)
+		return nil, fault.Invalidf("%s: an argument is NULL", cmp.Or(r.f.Called, r.f.Name))
 	}
 	relation, err := r.f.Relate(call)
 	if err != nil {

@@ -224,3 +224,45 @@ func TestWriters(t *testing.T) {
 		}
 	}
 }
+
+// TestCreateTable: CREATE TABLE of a name that is a file's writes the file or says why not: it neither replaces what is
+// there unless told so, nor makes a table in memory that nobody meant.
+func TestCreateTable(t *testing.T) {
+	dir := t.TempDir()
+	file := dir + "/x.trv"
+	count := "SELECT sum(a) AS n FROM " + quote(file)
+	for _, c := range []struct {
+		statement string // with @ for the file
+		status    int
+		says      string
+		n         string // what the file has afterwards; "": it is not there
+	}{
+		{"CREATE TEMP TABLE '@' AS SELECT 1 AS a", 2, "not temporary", ""},
+		{"CREATE OR REPLACE TEMPORARY TABLE '@' AS SELECT 1 AS a", 2, "not temporary", ""},
+		{"CREATE TABLE '@' (a INTEGER)", 2, "come from a query", ""},
+		{"CREATE TABLE '@.unknown' AS SELECT 1 AS a", 2, "does not say which format", ""},
+		{"COPY (SELECT 1 AS a) TO '@.unknown' (FORMAT stoa)", 2, "does not say which format", ""},
+		{"CREATE TABLE IF NOT EXISTS '@' AS SELECT 1 AS a", 0, "1 rows", "1"},
+		{"CREATE TABLE IF NOT EXISTS '@' AS SELECT 2 AS a", 0, "stays as it is", "1"},
+		{"CREATE TABLE '@' AS SELECT 3 AS a", 2, "already", "1"},
+		{"CREATE OR REPLACE TABLE IF NOT EXISTS '@' AS SELECT 4 AS a", 2, "Parser Error", "1"},
+		{"CREATE OR REPLACE TABLE '@' AS SELECT 5 AS a", 0, "1 rows", "5"},
+		{"COPY (SELECT 6 AS a) TO '@'", 0, "1 rows", "6"},
+		{`CREATE TEMP TABLE "t.trv" AS SELECT 7 AS a; SELECT a FROM "t.trv"`, 0, "", "6"},
+		{`CREATE TABLE "u.trv" (a INTEGER); SELECT a FROM "u.trv"`, 0, "", "6"},
+	} {
+		statement := strings.ReplaceAll(c.statement, "@", file)
+		if status, _, errs := run(statement); status != c.status || !strings.Contains(errs, c.says) {
+			t.Errorf("%s: status %d, %q; expected %d, %q", statement, status, errs, c.status, c.says)
+		}
+		if _, err := os.Stat(file); (err == nil) != (c.n != "") {
+			t.Errorf("%s: %v", statement, err)
+		}
+		if c.n == "" {
+			continue
+		}
+		if status, out, errs := run("-f", "csv", count); status != 0 || out != "n\n"+c.n+"\n" {
+			t.Errorf("%s: the file has %q; expected %s: %s", statement, out, c.n, errs)
+		}
+	}
+}

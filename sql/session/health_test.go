@@ -135,6 +135,17 @@ func TestMoments(t *testing.T) {
 			t.Errorf("%q: status %d, %d bytes, expected %d: %s", c.args, status, len(out), len(c.want), errs)
 		}
 	}
+	// Where a time means nothing, that is said, once, of the tables that are read.
+	both := []string{"--at", "first", "--attach", "k=" + dir + "/kudu", "--table", "key=" + dir + "/key.cfile",
+		"SELECT count(*) FROM key, k.d_major; SELECT count(*) FROM key"}
+	if status, _, errs := run(both...); status != 0 || strings.Count(errs, "--at means nothing to ") != 1 ||
+		!strings.Contains(errs, "key.cfile: its format keeps no past") {
+		t.Errorf("a moment of all: status %d, %s", status, errs)
+	}
+	last := "FROM stoa(" + quote(table) + ", options := 'at=last')"
+	if _, out, errs := run("-q", "-f", "jsonl", "--at", "first", last); out != now {
+		t.Errorf("what a table's own options say is less than --at: %s", errs)
+	}
 	if status, _, errs := run("FROM stoa(" + quote(dir+"/key.cfile") + ", at := 'first')"); status == 0 {
 		t.Errorf("a moment of a CFile: %s", errs)
 	}

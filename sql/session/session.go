@@ -41,6 +41,7 @@ type Session struct {
 	references map[int]*reference
 	next       int  // the number of the next one without one of its own
 	planning   bool // references are being noted
+	naming     bool // tables are given names, and not read yet
 	failed     error
 	noted      map[string]bool
 	shown      bool  // rows were written
@@ -93,7 +94,7 @@ func (s *Session) register() error {
 		AsText: s.noteText}
 	con := s.db.Connection()
 	for i := range maxReferences + maxCalls {
-		f := duck.Function{Name: scanName(i), Args: 1, Named: tables.Named,
+		f := duck.Function{Name: scanName(i), Called: "stoa", Args: 1, Named: tables.Named,
 			Relate: func(c duck.Call) (*duck.Relation, error) { return s.relate(i, tables.AskOf(c)) }}
 		if err := host.Register(con, f); err != nil {
 			return err
@@ -183,6 +184,9 @@ func (s *Session) relate(i int, ask tables.Ask) (*duck.Relation, error) {
 	if err != nil {
 		return nil, err
 	}
+	if source.Timeless && !s.naming {
+		s.noteOnce("--at means nothing to %s: its format keeps no past", ask.Address)
+	}
 	if s.planning && i >= 0 {
 		s.references[i] = &reference{ask: ask, source: source}
 	}
@@ -233,6 +237,8 @@ func (s *Session) name(ctx context.Context) error {
 // view makes a view of a table, which is opened here: what is wrong with it is said at once.
 func (s *Session) view(ctx context.Context, name, address string) error {
 	s.begin()
+	s.naming = true
+	defer func() { s.naming = false }()
 	s.failed = nil
 	err := s.db.Do(ctx, "CREATE VIEW "+name+" AS FROM "+quoteName(ours+address+oursEnd))
 	if s.failed != nil {
@@ -306,7 +312,9 @@ func (s *Session) reason(err error) error {
 	case s.failed != nil && !errors.Is(s.failed, context.Canceled):
 		return s.failed
 	case errors.As(err, &e) && e.Wrong():
-		return verbs.WrongUsef("%s", e.Text)
+		return verbs.WrongUsef("%s", asWritten(e.Text))
+	case e != nil:
+		return &engine.Error{Kind: e.Kind, Text: asWritten(e.Text)}
 	}
 	return err
 }

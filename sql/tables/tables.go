@@ -56,6 +56,8 @@ type Source struct {
 	Losses []region.Loss
 	Read   atomic.Int64 // rows from its scans
 	Stored int64        // its rows, about; -1: unknown. Set by Relation
+	// Timeless: a time was set for all tables, and this one's format knows no past.
+	Timeless bool
 
 	damaged stoa.Damaged
 	set     *Settings
@@ -85,6 +87,7 @@ func Open(ctx context.Context, ask Ask, set *Settings) (*Source, error) {
 		}
 	}
 	o, err := openOptions(ctx, ask, set)
+	s.Timeless = set.At != "" && err == nil && o.Opts["at"] == ""
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +125,7 @@ func openOptions(ctx context.Context, ask Ask, set *Settings) (stoa.OpenOptions,
 	switch {
 	case ask.At != "":
 		o.Opts["at"] = ask.At
-	case set.At != "" && knows(ctx, ask, o, "at"):
+	case set.At != "" && o.Opts["at"] == "" && knows(ctx, ask, o, "at"):
 		o.Opts["at"] = set.At
 	}
 	return o, nil
@@ -131,15 +134,33 @@ func openOptions(ctx context.Context, ask Ask, set *Settings) (stoa.OpenOptions,
 // knows reports whether the format of the table at an address has a reading option.
 func knows(ctx context.Context, ask Ask, o stoa.OpenOptions, key string) bool {
 	name, _, _ := strings.Cut(ask.Address, "#")
-	names, tree, err := address.Place(ctx, nil, []string{name})
+	target, err := targetOf(ctx, name)
 	if err != nil {
 		return false
+	}
+	f, err := stoa.Probe(ctx, target, o)
+	return err == nil && slices.ContainsFunc(f.ReadKeys, func(k format.OptionKey) bool { return k.Name == key })
+}
+
+// Exists reports whether there is a file or directory at an address.
+func Exists(ctx context.Context, name string) bool {
+	target, err := targetOf(ctx, name)
+	if err != nil {
+		return false
+	}
+	_, err = target.Tree.Stat(ctx, target.Name)
+	return err == nil
+}
+
+func targetOf(ctx context.Context, name string) (format.Target, error) {
+	names, tree, err := address.Place(ctx, nil, []string{name})
+	if err != nil {
+		return format.Target{}, err
 	}
 	if tree == nil {
 		tree = store.Local{}
 	}
-	f, err := stoa.Probe(ctx, format.Target{Tree: store.Roots(tree), Name: names[0]}, o)
-	return err == nil && slices.ContainsFunc(f.ReadKeys, func(k format.OptionKey) bool { return k.Name == key })
+	return format.Target{Tree: store.Roots(tree), Name: names[0]}, nil
 }
 
 // Close closes the table.
