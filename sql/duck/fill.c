@@ -134,6 +134,14 @@ static bool narrow(const struct source *s, int64_t *out) {
   return !bad;
 }
 
+/* uuid makes of the 16 bytes of a UUID the number that DuckDB has for it: the first byte is the highest, and its highest
+ * bit is the other way round, so that signed numbers have the order of the bytes. */
+static void uuid(const uint8_t *p, uint64_t *out) {
+  uint64_t high = 0, low = 0;
+  for (int k = 0; k < 8; k++) high = high << 8 | p[k], low = low << 8 | p[8 + k];
+  out[0] = low, out[1] = high ^ UINT64_C(1) << 63;
+}
+
 static bool numbers(const struct duck_node *node, const struct source *s, const uint8_t *valid, void *out,
                     struct duck_failure *f) {
   const void *in = s->a->buffers[1];
@@ -145,6 +153,7 @@ static bool numbers(const struct duck_node *node, const struct source *s, const 
     const char *why = NULL;
     switch (node->kind) {
     case DUCK_BIT: ((uint8_t *)out)[i] = bit(in, at); break;
+    case DUCK_UUID: uuid((const uint8_t *)in + 16 * at, (uint64_t *)out + 2 * i); break;
     case DUCK_HALF: ((float *)out)[i] = half(((const uint16_t *)in)[at]); break;
     case DUCK_NARROW:
       if (!fits(in, node->size, node->out, at)) return fail(f, i, "it has more digits than its type says");
@@ -565,6 +574,7 @@ static bool fill(const struct duck_node *node, const struct source *s, duck_hand
   case DUCK_WIDEN:
   case DUCK_NARROW:
   case DUCK_HALF:
+  case DUCK_UUID:
   case DUCK_MULTIPLY:
   case DUCK_DIVIDE: return numbers(node, s, valid, duck.vector_get_data(vector), f);
   case DUCK_SPAN:

@@ -39,6 +39,7 @@ enum duck_kind {
   DUCK_VIEW_TEXT,
   DUCK_VIEW_BYTES,
   DUCK_FIXED_BYTES, /* size bytes a value */
+  DUCK_UUID,        /* 16 bytes become the number that DuckDB has for them */
   DUCK_SPAN,        /* a duration: an interval of size bytes times factor (or divided by -factor) microseconds */
   DUCK_MONTHS,
   DUCK_DAYS,       /* days and milliseconds */

@@ -35,6 +35,7 @@ const (
 	typeTimestampS  = 20
 	typeTimestampMS = 21
 	typeTimestampNS = 22
+	typeUUID        = 27
 	typeTimestampTZ = 31
 	typeSQLNull     = 36
 	typeTimeNS      = 39 // not in every version
@@ -116,6 +117,10 @@ func convert(t arrow.DataType) (*C.struct_duck_node, C.duck_handle, error) {
 	}
 	switch t := t.(type) {
 	case arrow.ExtensionType:
+		if storage, ok := t.StorageType().(*arrow.FixedSizeBinaryType); ok && t.ExtensionName() == "arrow.uuid" &&
+			storage.ByteWidth == 16 {
+			return leaf(C.DUCK_UUID, 16, typeUUID)
+		}
 		return convert(t.StorageType())
 	case *arrow.FixedSizeBinaryType:
 		return leaf(C.DUCK_FIXED_BYTES, t.ByteWidth, typeBlob)

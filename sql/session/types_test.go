@@ -201,3 +201,26 @@ func TestNoArrowType(t *testing.T) {
 		t.Errorf("38 digits: %s", got)
 	}
 }
+
+// TestUUID: a column of UUIDs, at any depth, is to a query what it is where DuckDB reads the file itself.
+func TestUUID(t *testing.T) {
+	q := newAsked(t, flagsFor(t))
+	file := filepath.Join(t.TempDir(), "u.parquet")
+	q.must(t, `COPY (SELECT i, CASE WHEN i % 7 < 6 THEN md5(i::VARCHAR)::UUID END AS u,
+		CASE WHEN i % 5 < 4 THEN [u, NULL, md5('a' || i)::UUID] END AS l, {'a': u, 'b': 'x'} AS s
+		FROM (SELECT unnest(range(5000)) AS i)) TO `+quote(file)+" (FORMAT parquet)")
+	for query, want := range map[string]string{
+		"SELECT count(*) AS n FROM (FROM @ EXCEPT ALL FROM read_parquet(@))":                                  "0",
+		"SELECT count(*) AS n FROM (FROM read_parquet(@) EXCEPT ALL FROM @)":                                  "0",
+		"SELECT count(*) AS n FROM (DESCRIBE FROM @) WHERE column_type = 'UUID' OR column_type LIKE '%UUID%'": "3",
+		"SELECT max(i) AS n FROM @ WHERE u = '1f0e3dad-9990-8345-f743-9f8ffabdffc4'":                          "19",
+		"SELECT a.n - b.n AS n FROM (SELECT count(*) AS n FROM @ WHERE u < md5('1')::UUID) a, " +
+			"(SELECT count(*) AS n FROM read_parquet(@) WHERE u < md5('1')::UUID) b": "0",
+		"SELECT count(*) AS n FROM @ a JOIN read_parquet(@) b USING (u)": "4286",
+	} {
+		query = strings.ReplaceAll(query, "@", quote(file))
+		if got := q.answer(t, query); got != "{\"n\":"+want+"}\n" {
+			t.Errorf("%s: %s, expected %s", query, got, want)
+		}
+	}
+}

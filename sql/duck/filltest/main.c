@@ -119,7 +119,7 @@ static void free_node(struct duck_node *t) {
 
 static struct duck_node *random_type(int depth) {
   static const int leaves[] = {DUCK_NULL, DUCK_BIT, DUCK_COPY, DUCK_WIDEN, DUCK_NARROW, DUCK_HALF, DUCK_MULTIPLY,
-                               DUCK_TEXT, DUCK_BYTES, DUCK_LARGE_TEXT, DUCK_VIEW_TEXT, DUCK_FIXED_BYTES};
+                               DUCK_TEXT, DUCK_BYTES, DUCK_LARGE_TEXT, DUCK_VIEW_TEXT, DUCK_FIXED_BYTES, DUCK_UUID};
   static const int nests[] = {DUCK_LIST, DUCK_LARGE_LIST, DUCK_LIST_VIEW, DUCK_ARRAY, DUCK_STRUCT, DUCK_MAP, DUCK_DENSE,
                               DUCK_SPARSE, DUCK_DICTIONARY, DUCK_RUNS};
   struct duck_node *t;
@@ -127,6 +127,7 @@ static struct duck_node *random_type(int depth) {
     int kind = leaves[below(sizeof leaves / sizeof *leaves)];
     int size = kind == DUCK_NARROW ? 16 : kind == DUCK_WIDEN || kind == DUCK_MULTIPLY ? 4 : 1 << below(5);
     if (kind == DUCK_FIXED_BYTES) size = (int)below(30);
+    if (kind == DUCK_UUID) size = 16;
     return node(kind, size, kind == DUCK_WIDEN ? 16 : 8, 0);
   }
   int kind = nests[below(sizeof nests / sizeof *nests)];
@@ -290,6 +291,12 @@ static void from_array(struct out *o, const struct duck_node *t, const struct Ar
   case DUCK_BIT: return word(o, b[at / 8] >> at % 8 & 1 ? "1 " : "0 ");
   case DUCK_COPY:
   case DUCK_FIXED_BYTES: return add(o, b + at * t->size, (size_t)t->size);
+  case DUCK_UUID: {
+    unsigned char number[16]; /* as this machine has it: the lowest byte is the first */
+    for (int k = 0; k < 16; k++) number[k] = (unsigned char)b[16 * at + 15 - k];
+    number[15] = (unsigned char)(number[15] + 128);
+    return add(o, number, 16);
+  }
   case DUCK_HALF: {
     uint16_t h = ((const uint16_t *)b)[at];
     uint32_t endless = 0x7f800000 | (uint32_t)(h & 1023) << 13; /* infinity, or none at all */
@@ -352,6 +359,7 @@ static void from_vec(struct out *o, const struct vec *v, int64_t i) {
   case DUCK_BIT: return word(o, *p ? "1 " : "0 ");
   case DUCK_COPY:
   case DUCK_HALF:
+  case DUCK_UUID:
   case DUCK_WIDEN:
   case DUCK_NARROW:
   case DUCK_MULTIPLY: return add(o, p, (size_t)width(t));
