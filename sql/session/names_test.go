@@ -66,3 +66,27 @@ func TestAttachHash(t *testing.T) {
 		}
 	}
 }
+
+// TestAttachAlike: of the tables of a place that have one name, in any case, the first has it, and of the others that
+// is said, with their addresses.
+func TestAttachAlike(t *testing.T) {
+	from, dir := demo(t), t.TempDir()
+	b, err := os.ReadFile(from + "/key.cfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, to := range []string{"a/key.cfile", "b/KEY.cfile", "other.cfile"} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, to)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, to), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	status, out, errs := run("-f", "csv", "--attach", "k="+dir, "--table", "key="+dir+"/b/KEY.cfile",
+		"SELECT (SELECT count(*) FROM k.key) + (SELECT count(*) FROM k.other) + (SELECT count(*) FROM key) AS n")
+	if status != 0 || out != "n\n1200\n" || strings.Count(errs, "has this name; --table") != 1 ||
+		!strings.Contains(errs, "b/KEY.cfile") {
+		t.Errorf("status %d, %q, %s", status, out, errs)
+	}
+}

@@ -252,7 +252,7 @@ func (s *Session) attach(ctx context.Context, name, place string) error {
 	if err := s.db.Do(ctx, "CREATE SCHEMA "+quoteName(name)); err != nil {
 		return err
 	}
-	found := 0
+	taken := map[string]bool{} // names, in lower case
 	for e, err := range stoa.List(ctx, place, stoa.OpenOptions{Formats: verbs.Formats()}) {
 		if err != nil && e.Place == "" {
 			return err
@@ -263,14 +263,18 @@ func (s *Session) attach(ctx context.Context, name, place string) error {
 		}
 		uri, _ := stoa.Named(e, stoa.OpenOptions{Formats: verbs.Formats()})
 		table := tableName(e)
+		if taken[strings.ToLower(table)] {
+			s.app.Warn("stoa: %s: another table of %s has this name; --table gives it one of its own", uri, place)
+			continue
+		}
 		if err := s.view(ctx, quoteName(name)+"."+quoteName(table), uri); err != nil {
 			s.app.Warn("stoa: %s: %s", uri, verbs.Line(err))
 			continue
 		}
 		s.names = append(s.names, name+"."+table)
-		found++
+		taken[strings.ToLower(table)] = true
 	}
-	if found == 0 {
+	if len(taken) == 0 {
 		return fault.Invalidf("--attach %s: no table could be opened in %s", name, place)
 	}
 	return nil
