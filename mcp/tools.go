@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -67,7 +66,7 @@ type (
 		tableArgs
 		Columns []string `json:"columns,omitempty" jsonschema:"columns to read, all if left out"`
 		Where   string   `json:"where,omitempty" jsonschema:"a predicate, such as: price > 3"`
-		Analyze bool     `json:"analyze,omitempty" jsonschema:"run the scan, and say what it did"`
+		Analyze bool     `json:"analyze,omitempty" jsonschema:"run the scan, and show what it did"`
 	}
 	keyArgs struct {
 		tableArgs
@@ -113,11 +112,11 @@ func addTools(s *server, m *sdk.Server) {
 			}
 			return l.of(in.Table)
 		})
-	add(s, m, "stats", "Show sizes, encodings, nulls, least and greatest values of every column.",
+	add(s, m, "stats", "Show sizes, encodings, nulls, min and max values of every column.",
 		func(in tableArgs) (line, error) {
 			return line{verb: "stats"}.flag("damaged", "null-cells").of(in.Table)
 		})
-	add(s, m, "explain", "Say what a predicate would read of a table, what it passes over, and why.",
+	add(s, m, "explain", "Show what a scan with this predicate would read of a table, what it would skip, and why.",
 		func(in explainArgs) (line, error) {
 			l := line{verb: "explain"}.rows(in.Columns, in.Where)
 			if in.Analyze {
@@ -125,7 +124,7 @@ func addTools(s *server, m *sdk.Server) {
 			}
 			return l.of(in.Table)
 		})
-	add(s, m, "describe", "Say which structure every byte of a file belongs to.",
+	add(s, m, "describe", "Show which structure every byte of a file belongs to.",
 		func(in tableArgs) (line, error) { return line{verb: "describe"}.of(in.Table) })
 	add(s, m, "verify", "Find damage: each finding has a code, file, offset, and the rows concerned.",
 		func(in verifyArgs) (line, error) {
@@ -135,7 +134,7 @@ func addTools(s *server, m *sdk.Server) {
 			}
 			return l, err
 		})
-	add(s, m, "history", "Show the moments of a table that can be read: loads, changes, versions.",
+	add(s, m, "history", "Show which points in a Kudu table's past can be read.",
 		func(in tableArgs) (line, error) { return line{verb: "history"}.of(in.Table) })
 	add(s, m, "diff", "Compare two tables, also of different formats, row by row.",
 		func(in diffArgs) (line, error) { return line{verb: "diff"}.of(in.A, in.B) })
@@ -214,10 +213,10 @@ func (s *server) call(ctx context.Context, l line) (*sdk.CallToolResult, any, er
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	out, notes := &bounded{most: maxAnswer, full: stop}, &bounded{most: maxNotes}
+	out, notes := &serve.Bounded{Most: maxAnswer, Full: stop}, &serve.Bounded{Most: maxNotes}
 	status := s.run(ctx, s.tree, l.args(), out, notes)
 	said := strings.TrimSpace(notes.String())
-	if out.over {
+	if out.Over {
 		return nil, nil, fmt.Errorf("the answer has more than %d bytes: ask for fewer rows or columns, "+
 			"or for a smaller part", maxAnswer)
 	}
@@ -230,25 +229,4 @@ func (s *server) call(ctx context.Context, l line) (*sdk.CallToolResult, any, er
 		add(fmt.Sprintf("status %d\n%s", status, said))
 	}
 	return r, nil, nil
-}
-
-// bounded keeps the first bytes that are written to it.
-type bounded struct {
-	bytes.Buffer
-	most int
-	over bool
-	full func() // called when there are more; may be nil
-}
-
-func (b *bounded) Write(p []byte) (int, error) {
-	n := min(len(p), b.most-b.Len())
-	b.Buffer.Write(p[:n])
-	if n < len(p) {
-		b.over = true
-		if b.full != nil {
-			b.full()
-			return n, io.ErrShortWrite
-		}
-	}
-	return len(p), nil
 }

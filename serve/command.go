@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,8 +27,11 @@ type commandResult struct {
 	Notes   []string        `json:"notes,omitempty"` // what it said on standard error
 }
 
-// maxDoc is how many bytes a document of a command may have.
-const maxDoc = 32 << 20
+// maxDoc and maxNotes are how many bytes a document of a command, and what it says on standard error, may have.
+const (
+	maxDoc   = 32 << 20
+	maxNotes = 64 << 10
+)
 
 // verb is a verb of the command that the page uses, and the parameters that it takes besides a name.
 type verb struct {
@@ -93,15 +95,15 @@ func (s *Server) commandDoc(ctx context.Context, q query) (any, error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	out, notes := &bounded{most: maxDoc, end: cancel}, &bounded{most: 64 << 10, end: func() {}}
+	out, notes := &Bounded{Most: maxDoc, Full: cancel}, &Bounded{Most: maxNotes}
 	r := &commandResult{Command: shown(args), Status: s.Command(ctx, s.tree, args, out, notes)}
-	if out.full {
+	if out.Over {
 		return nil, fault.New(fault.Limit, fault.Span{}, "", "the answer has more than %d bytes", maxDoc)
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	r.Notes = notes.lines()
+	r.Notes = linesOf(notes)
 	if json.Valid(out.Bytes()) {
 		r.Doc = out.Bytes()
 	}
@@ -123,25 +125,9 @@ func shown(args []string) string {
 	return strings.Join(words, " ")
 }
 
-// bounded keeps the first most bytes written to it.
-type bounded struct {
-	bytes.Buffer
-	most int
-	full bool
-	end  func() // called when there are more
-}
-
-func (b *bounded) Write(p []byte) (int, error) {
-	if b.Len()+len(p) > b.most {
-		b.full = true
-		b.end()
-		return 0, io.ErrShortWrite
-	}
-	return b.Buffer.Write(p)
-}
-
-func (b *bounded) lines() (out []string) {
-	for l := range strings.Lines(b.String()) {
+// linesOf returns what a command said, line by line.
+func linesOf(notes *Bounded) (out []string) {
+	for l := range strings.Lines(notes.String()) {
 		if l = strings.TrimRight(l, "\n"); l != "" {
 			out = append(out, l)
 		}
@@ -169,7 +155,7 @@ func (s *Server) verify(w http.ResponseWriter, r *http.Request) {
 	}
 	args = append(args, "--", name)
 	s.stream(w, r, "application/x-ndjson", func(ctx context.Context, out io.Writer) {
-		notes := &bounded{most: 64 << 10, end: func() {}}
+		notes := &Bounded{Most: maxNotes}
 		lines := &flushing{Writer: out, w: w}
 		read := &tally{Tree: s.tree}
 		ended := make(chan struct{})
@@ -178,7 +164,7 @@ func (s *Server) verify(w http.ResponseWriter, r *http.Request) {
 		status := s.Command(ctx, read, args, lines, notes)
 		close(ended)
 		reported.Wait()
-		b, _ := json.Marshal(commandResult{Command: shown(args), Status: status, Notes: notes.lines()})
+		b, _ := json.Marshal(commandResult{Command: shown(args), Status: status, Notes: linesOf(notes)})
 		fmt.Fprintf(lines, "%s\n", b)
 	})
 }
@@ -208,7 +194,7 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) {
 	base := path.Base(name[strings.LastIndexByte(name, '#')+1:])
 	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", safe(base)+"."+form))
 	s.stream(w, r, kind, func(ctx context.Context, out io.Writer) {
-		notes := &bounded{most: 64 << 10, end: func() {}}
+		notes := &Bounded{Most: maxNotes}
 		lazy := &begun{Writer: out}
 		if s.Command(ctx, s.tree, append(args, "--", name), lazy, notes) == 0 {
 			return
@@ -217,7 +203,7 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) {
 			panic(http.ErrAbortHandler)
 		}
 		w.Header().Del("Content-Disposition")
-		doc := errorDoc{Error: strings.Join(notes.lines(), "\n"), Class: "failed"}
+		doc := errorDoc{Error: strings.Join(linesOf(notes), "\n"), Class: "failed"}
 		writeJSON(w, http.StatusUnprocessableEntity, doc)
 	})
 }

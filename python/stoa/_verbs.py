@@ -175,7 +175,7 @@ def stats(path: Paths, **options: Any) -> list[dict[str, Any]]:
 
 def explain(path: Paths, where: str | None = None, columns: Sequence[str] | None = None, analyze: bool = False,
             **options: Any) -> dict[str, Any]:
-    """What a scan reads, what it passes over, and why; with analyze it is run.
+    """What a scan reads, what it skips, and why; with analyze it is run.
 
     >>> import stoa
     >>> stoa.explain("try/key.cfile", where="value > 2000000000")["filter"]

@@ -1,4 +1,4 @@
-// Explain: what a scan reads of each file, what it passes over, and why.
+// Explain: what a scan reads of each file, what it skips, and why.
 (function (S) {
   'use strict';
   const { h } = S;
@@ -49,14 +49,14 @@
     if (!doc) return (result.notes || []).map((n) => h('p', { class: 'bad' }, n));
     const why = (list) => (list || []).map((s) => s.why + ': ' + S.num(s.n)).join('; ');
     return [S.table('What the scan considers', [{ title: 'level' }, { title: 'column' }, { title: 'considered', right: true }, { title: 'read', right: true },
-      { title: 'bytes', right: true }, { title: 'of', right: true }, { title: 'passed over, and why' }, { title: 'filtered by' }],
+      { title: 'bytes', right: true }, { title: 'of', right: true }, { title: 'skipped, and why' }, { title: 'filtered by' }],
     doc.levels.map((l) => [l.level, (l.column || '') + (l.in_filter ? ' (filter)' : ''), S.num(l.considered), S.num(l.read), S.bytes(l.bytes), S.bytes(l.of_bytes), why(l.skipped), why(l.used)])),
     S.said(result)];
   }
 
   async function draw(at, r, params, signal) {
     if (r.files.length === 0) at.append(h('p', { class: 'dim' }, 'No file was read.'));
-    at.append(h('p', { class: 'dim' }, 'What was passed over is faded.'));
+    at.append(h('p', { class: 'dim' }, 'What was skipped is faded.'));
     for (const f of r.files.slice(0, 12)) {
       const runs = [...f.read, ...f.opened].sort((a, b) => a[0] - b[0]);
       const marks = [];
@@ -73,7 +73,7 @@
         colour: (s) => S.colourOf(s.role), marks: () => marks,
         chosen: (s, byte) => { location.hash = S.go('anatomy', { place: params.place, name: params.name, file: f.name, offset: byte }); },
         ranged: (a, b) => map.show(a, b), out: () => map.show(0, f.size),
-        label: (s) => 'bytes ' + S.num(s.from) + ' to ' + S.num(s.to - 1) + ': ' + s.role + (s.column ? ' of ' + s.column : '') + (skipped(s) ? ', passed over' : ', read'),
+        label: (s) => 'bytes ' + S.num(s.from) + ' to ' + S.num(s.to - 1) + ': ' + s.role + (s.column ? ' of ' + s.column : '') + (skipped(s) ? ', skipped' : ', read'),
       });
       at.append(h('h3', {}, h('a', { href: S.go('anatomy', { place: params.place, name: params.name, file: f.name }) }, S.base(f.name)), ' ',
         h('small', {}, S.bytes(sum(f.read)) + ' of ' + S.bytes(f.size) + ' read')), map.element);
@@ -86,7 +86,7 @@
     }
   }
 
-  // split cuts a segment where reading begins or ends, so that each part is wholly read or passed over.
+  // split cuts a segment where reading begins or ends, so that each part is wholly read or skipped.
   function split(s, marks) {
     const cuts = [s.from, s.to];
     for (const k of marks) for (const x of [k.from, k.to]) if (x > s.from && x < s.to) cuts.push(x);

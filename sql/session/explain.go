@@ -343,7 +343,7 @@ func levelLine(l stoa.ExplainLevel) string {
 		s += fmt.Sprintf(", %d of %d bytes", l.Bytes, l.Total)
 	}
 	for _, r := range l.Skipped {
-		s += fmt.Sprintf("; passed over by %s: %d", r.Why, r.N)
+		s += fmt.Sprintf("; skipped by %s: %d", r.Why, r.N)
 	}
 	return s
 }

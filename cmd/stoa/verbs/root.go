@@ -79,10 +79,10 @@ func rootWith(a *cli.App, sql SQLRun) *cobra.Command {
 	}
 	// Not cobra's own: its template would bring in text/template, and with it every method of every type that is
 	// linked.
-	root.Flags().BoolVar(&version, "version", false, "version for stoa")
+	root.Flags().BoolVar(&version, "version", false, "print the version of stoa")
 	fl := root.PersistentFlags()
-	fl.BoolVarP(&a.Quiet, "quiet", "q", false, "say nothing on standard error but errors")
-	fl.BoolVarP(&a.Verbose, "verbose", "v", false, "say more")
+	fl.BoolVarP(&a.Quiet, "quiet", "q", false, "print only errors on standard error")
+	fl.BoolVarP(&a.Verbose, "verbose", "v", false, "print more details")
 	fl.BoolVar(&a.NoProgress, "no-progress", false, "show no progress")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &cli.UseError{Message: flagError(err), Hint: nearFlag(cmd, err.Error())}
@@ -157,9 +157,9 @@ that wrote them.
 	}
 	b.WriteString(`
 A PATH is a file, a directory, a glob, PATH#TABLE, - for standard input, or
-@FILE for several directories as one place: FILE has their names, one a line.
-What is read may be at an address: s3://BUCKET/KEY, https://HOST/PATH.
-stoa help VERB explains a verb, stoa help VERB -v all of its flags.
+@FILE for several directories as one place: FILE has one name per line.
+Sources may be at an address: s3://BUCKET/KEY, https://HOST/PATH.
+stoa help VERB explains a verb, and stoa help VERB -v all of its flags.
 `)
 	_, err := io.WriteString(a.Stdout, b.String())
 	return err

@@ -32,7 +32,8 @@ var Samples = []sample{
 		"a RedFile that redelm wrote in February 2013, the month before it became Parquet"},
 	{"primitives.trv", "corpus/trevni/v1.12.2/avro_primitives.trv", "a Trevni file of Apache Avro 1.12.2"},
 	{"dremel.trv", "corpus/trevni/dialects/wiki_dremel.trv",
-		"a Trevni file in the wiki page's dialect, with the records of the Dremel paper"},
+		"a Trevni file in the wiki page's dialect, which no known program wrote: made for stoa, with the " +
+			"records of the Dremel paper"},
 }
 
 //go:embed demo.zip
@@ -61,9 +62,9 @@ type Trial struct {
 
 var Trials = []Trial{
 	{"head %s/kudu#d_major", "the first rows of a Kudu table, without Kudu", 0},
-	{"cat %s/carbon/managed_del --where \"id < 5\"", "a CarbonData table, its deletes applied", 0},
-	{"convert %s/flat.red -o %s/flat.parquet", "RedFile to its grandchild", 0},
-	{"diff %s/flat.red %s/flat.parquet", "and nothing was lost", 0},
+	{"cat %s/carbon/managed_del --where \"id < 5\"", "a CarbonData table, with its deletes applied", 0},
+	{"convert %s/flat.red -o %s/flat.parquet", "RedFile to Parquet, which descends from it", 0},
+	{"diff %s/flat.red %s/flat.parquet", "nothing was lost", 0},
 	{"get %s/key.cfile --key 63016500", "one row, through the file's own index", 0},
 }
 
@@ -72,7 +73,7 @@ var DamagedTrials = []Trial{
 	{"cat %s/damaged/key.cfile --damaged skip-rows -f csv", "the rows that are whole", cli.StatusDamage},
 	{"recover %s/damaged/cut.cfile -o %s/saved.parquet --source-opt type=int32",
 		"a file without footer and indexes, recovered", cli.StatusDamage},
-	{"diff %s/key.cfile %s/saved.parquet --on value", "what was lost with it", cli.StatusDamage},
+	{"diff %s/key.cfile %s/saved.parquet --on value", "what was lost", cli.StatusDamage},
 	{"finding cfile.block.checksum", "what a finding means", 0},
 }
 
@@ -85,10 +86,10 @@ func DemoCmd(a *cli.App) *cobra.Command {
 	var damage bool
 	cmd := &cobra.Command{
 		Use:   "demo DIR",
-		Short: "Write small real files of all families, and say what to try",
-		Long: `Write small files that the real systems wrote to DIR, which must be empty or not exist, and
-print five commands to try on them.
-With --damage damaged copies, too, and five more commands.`,
+		Short: "Write sample files, and print commands to try on them",
+		Long: `Write sample files to DIR, which must be empty or not exist, and print five commands to try
+on them. The files are small, and real systems wrote all but one of them.
+With --damage, also write damaged copies, and print five more commands.`,
 		Example: "  stoa demo try\n  stoa demo broken --damage",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || args[0] == "" {
@@ -105,7 +106,7 @@ With --damage damaged copies, too, and five more commands.`,
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&damage, "damage", false, "write damaged copies, too, for verify and recover")
+	cmd.Flags().BoolVar(&damage, "damage", false, "also write damaged copies, for verify and recover")
 	return cmd
 }
 
@@ -128,7 +129,7 @@ func writeDemo(dir string, damage bool) error {
 		}
 	}
 	var about strings.Builder
-	about.WriteString("Files that the real programs wrote, unchanged:\n\n")
+	about.WriteString("Files as their programs wrote them (dremel.trv was made for stoa):\n\n")
 	for _, s := range Samples {
 		fmt.Fprintf(&about, "%s: %s\n", s.To, s.what)
 	}

@@ -34,9 +34,9 @@ func FindingCmd(a *cli.App) *cobra.Command {
 	var out output.OutputFlags
 	cmd := &cobra.Command{
 		Use:   "finding [CODE]",
-		Short: "Explain a code of verify",
-		Long: `Explain a code that verify printed: what happened, what it costs, the likely cause and the next
-command. Or list a group of codes (cfile.block), or all.
+		Short: "Explain a code that verify reports",
+		Long: `Explain a code that verify or recover reports: what happened, what it costs, the likely
+cause, and the next command. With a group of codes (cfile.block), or without CODE, list the codes.
 -f json prints an array with one object per code.`,
 		Example: "  stoa finding cfile.block.checksum\n  stoa finding cfile.block -f json",
 		Args: func(_ *cobra.Command, args []string) error {

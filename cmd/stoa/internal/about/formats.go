@@ -38,8 +38,8 @@ func FormatsCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "formats [NAME...]",
 		Short: "List the formats, what stoa can do with each, and their options",
-		Long: `List the formats and what stoa can do with each. With a NAME, or -v, list their options: --source-opt
-sets those of reading, --opt those of writing.`,
+		Long: `List the formats and what stoa can do with each. With a NAME, or -v, list their
+options: --source-opt sets those of reading, --opt those of writing.`,
 		Example: "  stoa formats parquet\n  stoa formats -f json",
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return a.FormatNames(), cobra.ShellCompDirectiveNoFileComp

@@ -17,9 +17,10 @@ var skill string
 // SkillCmd returns the verb skill.
 func SkillCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use:     "skill",
-		Short:   "Print how a program uses stoa well",
-		Long:    "Print a page, in Markdown, for programs and assistants that use stoa: rules, statuses, sessions.",
+		Use:   "skill",
+		Short: "Print a guide for scripts and assistants that run stoa",
+		Long: "Print a guide, in Markdown, for scripts and assistants that run stoa: rules, exit statuses, and " +
+			"sample sessions.",
 		Example: "  stoa skill\n  stoa skill > SKILL.md",
 		Args:    cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {

@@ -29,7 +29,7 @@ func VersionCmd(a *cli.App) *cobra.Command {
 	var out output.OutputFlags
 	cmd := &cobra.Command{
 		Use:     "version",
-		Short:   "Say which stoa this is",
+		Short:   "Print the version of stoa",
 		Example: "  stoa version\n  stoa version -f json",
 		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -15,14 +15,14 @@ func AddColumnCmd(a *cli.App) *cobra.Command {
 	var def string
 	cmd := &cobra.Command{
 		Use:   "add-column STORE#DATABASE.TABLE COLUMN TYPE",
-		Short: "Give a CarbonData table another column",
-		Long: `Add a column to a CarbonData table, of a type as stoa create has them. Existing files are
-not touched: their rows have the default in it, or null.`,
+		Short: "Add a column to a CarbonData table",
+		Long: `Add a column to a CarbonData table; stoa help create -v lists the types. Existing files are
+not changed: in their rows the column has the default value, or is null.`,
 		Example: `  stoa add-column store#sales.orders discount "decimal(10,2)" --default 0
   stoa add-column store#sales.orders tags "array<string>"`,
 		Args: cli.Wants(cobra.MinimumNArgs(3)),
 	}
-	cmd.Flags().StringVar(&def, "default", "", "the `VALUE` in existing rows")
+	cmd.Flags().StringVar(&def, "default", "", "the column's `VALUE` in existing rows")
 	return onTable(a, cmd, func(t *target) error {
 		f, err := schemafmt.ParseColumn("`" + t.args[0] + "` " + strings.Join(t.args[1:], " "))
 		if err != nil {

@@ -15,17 +15,17 @@ func RenameCmd(a *cli.App) *cobra.Command {
 	var column string
 	cmd := &cobra.Command{
 		Use:   "rename STORE#DATABASE.TABLE NEW [--column COLUMN]",
-		Short: "Give a CarbonData table, or a column of it, another name",
-		Long: `Give a table another name, NEW, such as STORE#DATABASE.NAME: its directory moves, and nothing
-may be at its new place. With --column a column of the table is called NEW; no data file is touched, and
-bucket and partition columns keep their names.
+		Short: "Rename a CarbonData table, or a column of it",
+		Long: `Rename a table to NEW, such as STORE#DATABASE.NAME: its directory moves, and there must be
+nothing at the new place. With --column, a column of the table is renamed to NEW; no data file is
+changed. Bucket and partition columns cannot be renamed.
 
-Hive's metastore is not told of either: there the table has to be registered anew (REFRESH TABLE).`,
+The Hive metastore is not updated: register the table there again (REFRESH TABLE).`,
 		Example: `  stoa rename store#sales.orders store#sales.purchases --dry-run
   stoa rename store#sales.orders remark --column note --dry-run`,
 		Args: cli.Wants(cobra.ExactArgs(2)),
 	}
-	cmd.Flags().StringVar(&column, "column", "", "rename this `COLUMN`, and not the table")
+	cmd.Flags().StringVar(&column, "column", "", "rename this `COLUMN` instead of the table")
 	return onTable(a, cmd, func(t *target) error {
 		if column == "" {
 			err := t.Rename(t.ctx, stoa.RenameOptions{To: t.args[0], DryRun: t.dry})
@@ -41,9 +41,9 @@ func SetTypeCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set-type STORE#DATABASE.TABLE COLUMN TYPE",
 		Short: "Give a column of a CarbonData table a wider type",
-		Long: `Give a column a type that holds all values of its present one: bigint for int, and a decimal
-with more digits for a decimal. No data file is touched: what is there is widened when it is read.
-Bucket and partition columns keep their types.`,
+		Long: `Give a column a wider type, which holds all its values: bigint for int, or a decimal with
+more digits for a decimal. No data file is changed: values are widened when they are read.
+The types of bucket and partition columns cannot be changed.`,
 		Example: `  stoa set-type store#sales.orders price "decimal(14,4)" --dry-run
   stoa set-type store#sales.orders price "decimal(12,2)"`,
 		Args: cli.Wants(cobra.MinimumNArgs(3)),
@@ -63,8 +63,9 @@ func SetPropertyCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set-property STORE#DATABASE.TABLE KEY=VALUE...",
 		Short: "Set properties of a CarbonData table",
-		Long: `Set properties of a table, which later loads follow; a KEY without = removes one. Properties that
-describe what is in the files, such as sort_columns and long_string_columns, cannot be set.`,
+		Long: `Set properties of a table, which later loads follow; a KEY without = removes the
+property. Properties that describe what is in the files, such as sort_columns and long_string_columns,
+cannot be set.`,
 		Example: `  stoa set-property store#sales.orders table_blocksize=256 comment=purchases
   stoa set-property store#sales.orders comment --dry-run`,
 		Args: cli.Wants(cobra.MinimumNArgs(2)),

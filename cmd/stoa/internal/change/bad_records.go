@@ -31,10 +31,11 @@ const maxReported = 10
 
 func (x *badRecords) flags(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringVar(&x.file, "bad-records", "", "leave out rows with a value that its column cannot have, and write them "+
-		"as they came to `FILE`, a .csv, .tsv or .jsonl")
-	fl.StringVar(&x.action, "bad-action", "", "what becomes of such rows, `ACTION`: fail (default), force (the value "+
-		"becomes null), redirect (to --bad-records), ignore (left out)")
+	fl.StringVar(&x.file, "bad-records", "", "leave out rows with a value that its column cannot hold, and write them "+
+		"unchanged to `FILE`, a .csv, .tsv or .jsonl")
+	fl.StringVar(&x.action, "bad-action", "", "what to do with rows that have a value that its column cannot "+
+		"hold, `ACTION`: fail "+
+		"(default), force (make it null), redirect (to --bad-records), ignore (leave the row out)")
 	cli.Complete(cmd, "bad-action", func() []string { return badActions })
 }
 

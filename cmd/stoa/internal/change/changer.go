@@ -91,7 +91,7 @@ func (t *target) result(err error, format string, args ...any) error {
 
 // dryRun adds the flag --dry-run to a verb: the same checks and the same messages, but nothing is changed.
 func dryRun(cmd *cobra.Command) *bool {
-	return cmd.Flags().Bool("dry-run", false, "check, and say what would be done; change nothing")
+	return cmd.Flags().Bool("dry-run", false, "check, and print what would be done; change nothing")
 }
 
 // would returns the words for what was done or, in a dry run, would be done.

@@ -19,15 +19,15 @@ func CleanCmd(a *cli.App) *cobra.Command {
 	var older time.Duration
 	cmd := &cobra.Command{
 		Use:   "clean STORE#DATABASE.TABLE [--dry-run]",
-		Short: "Remove what changes and broken writing have left",
-		Long: `Remove what is no longer part of a CarbonData table: segments that were deleted or
-compacted, loads that were cut off, delete files that newer ones replaced, temporary files. Loads that are
-running are left alone. What is removed is listed.
+		Short: "Remove files that are no longer part of a CarbonData table",
+		Long: `Remove the files that are no longer part of a CarbonData table: segments that were deleted
+or compacted, loads that were cut off, delete files that newer ones replaced, temporary files. Loads that
+are running are left alone. The removed files are listed.
 
-Of an address (s3://BUCKET/PREFIX), remove what killed processes of stoa have left there while they wrote:
-uploads that were not completed, which nobody sees and which take room, and the objects of directories
-that are not whole. Of what was begun in the last 24 hours (--older-than) a process may be at work still: it
-stays. Uploads of other programs stay, too.`,
+At an address (s3://BUCKET/PREFIX), remove what killed runs of stoa have left there: uploads that were not
+completed, which are invisible and take space, and the objects of incomplete directories. What was begun
+in the last 24 hours (--older-than) is kept, because a running process may still write it. Uploads of
+other programs are also kept.`,
 		Example: "  stoa clean store#sales.orders --dry-run\n  stoa clean store#sales.orders\n" +
 			"  stoa clean s3://bucket/backup --dry-run",
 		Args: cli.Wants(cobra.ExactArgs(1)),
@@ -51,8 +51,8 @@ stays. Uploads of other programs stay, too.`,
 		},
 	}
 	dry = dryRun(cmd)
-	cmd.Flags().DurationVar(&older, "older-than", 24*time.Hour, "of an address: only what was begun `TIME` ago or "+
-		"before, such as 90m")
+	cmd.Flags().DurationVar(&older, "older-than", 24*time.Hour, "at an address: remove only what was begun `TIME` ago or "+
+		"earlier, such as 90m")
 	limitFlags(cmd)
 	return cli.First(cmd, "dry-run", "older-than")
 }

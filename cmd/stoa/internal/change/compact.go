@@ -16,14 +16,14 @@ func CompactCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compact STORE#DATABASE.TABLE (--minor | --major | --segments N,N)",
 		Short: "Merge segments of a CarbonData table into one",
-		Long: `Write the rows of several segments, without the deleted ones, as one new segment that
-takes their place. --minor takes four loads each, then three results each, as CarbonData does by default;
---major takes all. stoa clean removes what was compacted.`,
+		Long: `Write the rows of several segments, without deleted rows, as one new segment that replaces
+them. --minor compacts each four loads, and then each three results, as CarbonData does by default;
+--major compacts all segments. stoa clean removes the files of the old segments.`,
 		Example: `  stoa compact store#sales.orders --minor
   stoa compact store#sales.orders --segments 0,2`,
 		Args: cli.Wants(cobra.ExactArgs(1)),
 	}
-	cmd.Flags().BoolVar(&minor, "minor", false, "compact four loads, or three results, each")
+	cmd.Flags().BoolVar(&minor, "minor", false, "compact each four loads, and each three results of that")
 	cmd.Flags().BoolVar(&major, "major", false, "compact all segments")
 	cmd.Flags().StringVar(&segments, "segments", "", "compact these segments, `N,N`")
 	return onTable(a, cmd, func(t *target) error {

@@ -26,13 +26,13 @@ func CreateCmd(a *cli.App) *cobra.Command {
 	var dry *bool
 	cmd := &cobra.Command{
 		Use:   "create STORE#DATABASE.TABLE --schema FILE",
-		Short: "Make an empty CarbonData table",
-		Long: `Make an empty CarbonData table in a store, or in a directory of its own. FILE holds the
-columns: lines of a name and a type in Spark's words, what schema -f json prints, or any table that stoa
-can open, whose columns are taken. Sort columns, buckets and partitions hold for every load.
+		Short: "Create an empty CarbonData table",
+		Long: `Create an empty CarbonData table in a store, or in a directory of its own. FILE has the
+columns: a line of name and type for each, with the types of Spark; or the output of schema -f json; or it
+is any table that stoa can open. Sort columns, buckets and partitions apply to every load.
 
 The types are boolean, tinyint, smallint, int, bigint, float, double, decimal(p,s), string, varchar,
-binary, date, timestamp, array<T>, map<K,V> and struct<name:T,...>. Names become lower case.`,
+binary, date, timestamp, array<T>, map<K,V> and struct<name:T,...>. Names are converted to lower case.`,
 		Example: "  stoa create store#sales.orders --schema orders.txt --sort-columns day,customer " +
 			"--property table_blocksize=256\n" +
 			`  stoa create store#sales.visits --schema visits.parquet --partition country --bucket 8:customer
@@ -68,12 +68,12 @@ binary, date, timestamp, array<T>, map<K,V> and struct<name:T,...>. Names become
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.schema, "schema", "", "take the columns from `FILE` (needed)")
+	fl.StringVar(&f.schema, "schema", "", "take the columns from `FILE` (required)")
 	fl.StringVar(&f.sort, "sort-columns", "", "sort the rows of each load by these columns, `A,B`")
-	fl.StringVar(&f.inverted, "inverted-index", "", "sort columns that get an inverted index, `A,B`")
-	fl.StringVar(&f.long, "long-strings", "", "strings that may have more than 32,765 bytes, `A,B`")
-	fl.StringVar(&f.partition, "partition", "", "partition columns, `A,B`: a directory for each value")
-	fl.StringVar(&f.bucket, "bucket", "", "put rows into N buckets by the hash of columns, `N:A,B`")
+	fl.StringVar(&f.inverted, "inverted-index", "", "give these sort columns an inverted index, `A,B`")
+	fl.StringVar(&f.long, "long-strings", "", "allow these string columns, `A,B`, more than 32,765 bytes per value")
+	fl.StringVar(&f.partition, "partition", "", "partition by these columns, `A,B`: a directory for each value")
+	fl.StringVar(&f.bucket, "bucket", "", "put rows into N buckets by the hash of these columns, `N:A,B`")
 	fl.StringArrayVar(&f.props, "property", nil, "set a property of the table, `KEY=VALUE`; repeatable")
 	dry = dryRun(cmd)
 	return cli.First(cmd, "schema", "sort-columns", "partition")

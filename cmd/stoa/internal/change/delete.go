@@ -17,8 +17,8 @@ func DeleteCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete STORE#DATABASE.TABLE (--where PREDICATE | --segment N)",
 		Short: "Delete rows or segments of a CarbonData table",
-		Long: `Delete the rows of a CarbonData table that a predicate selects: they are recorded beside
-the data files. Or delete whole segments: stoa clean then removes their files.`,
+		Long: `Delete the rows of a CarbonData table that a predicate selects: this is recorded beside the
+data files, which stay. Or delete whole segments; stoa clean removes their files later.`,
 		Example: `  stoa delete store#sales.orders --where "status = 'void'"
   stoa delete store#sales.orders --segment 1 --segment 2`,
 		Args: cli.Wants(cobra.ExactArgs(1)),

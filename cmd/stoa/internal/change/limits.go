@@ -17,12 +17,13 @@ func limitFlags(cmd *cobra.Command) {
 		fl.Int64("max-depth", 0, "refuse a table with values nested more than `N` deep (default 64)")
 	}
 	if fl.Lookup("allow-external") == nil {
-		fl.Bool("allow-external", false, "read what the table names outside of its directory, such as added segments")
+		fl.Bool("allow-external", false, "also read files of the table that are outside of its directory, such as "+
+			"added segments")
 	}
-	fl.Bool("disable-dependents", false, "first mark the table's materialised views, which then are out of date, as "+
-		"disabled")
+	fl.Bool("disable-dependents", false, "first mark the table's materialised views as disabled, because they will be "+
+		"out of date")
 	if fl.Lookup("memory") == nil {
-		fl.String("memory", "", "refuse a table that takes more than `SIZE` of memory to open (default 1GiB)")
+		fl.String("memory", "", "refuse a table that needs more than `SIZE` of memory to open (default 1GiB)")
 	}
 }
 

@@ -41,17 +41,17 @@ func MergeCmd(a *cli.App) *cobra.Command {
 	l := loading{app: a}
 	cmd := &cobra.Command{
 		Use:   "merge STORE#DATABASE.TABLE PATH... --key COLUMN,COLUMN",
-		Short: "Add rows to a CarbonData table, in place of those with the same key",
-		Long: `Add the rows of other tables to a CarbonData table, each in place of the rows that have the same
+		Short: "Add rows to a CarbonData table, replacing those with the same key",
+		Long: `Add the rows of other tables to a CarbonData table; each replaces the rows with the same
 values in the key columns: MERGE INTO … WHEN MATCHED UPDATE, WHEN NOT MATCHED INSERT, as one change. The
-rows need every column of the table, and each key once; a key with a null is like no other. The keys are
-kept in memory.`,
+rows need every column of the table, and each key may occur only once; a key with a null equals no
+other. The keys are kept in memory.`,
 		Example: `  stoa merge store#sales.orders orders-2.csv --source-opt header=true --key id --dry-run
   stoa merge store#sales.orders orders-2.csv --source-opt header=true --key id`,
 		Args: cli.Wants(cobra.MinimumNArgs(2)),
 		RunE: l.run,
 	}
-	cmd.Flags().StringVar(&l.key, "key", "", "the columns that say which row is which, `A,B` (needed)")
+	cmd.Flags().StringVar(&l.key, "key", "", "match rows by these columns, `A,B` (required)")
 	l.flags(a, cmd)
 	return cli.First(cmd, "key", "source-opt", "where")
 }
@@ -61,22 +61,23 @@ func LoadCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "load STORE#DATABASE.TABLE PATH...",
 		Short: "Add rows to a CarbonData table, as a new segment",
-		Long: `Add the rows of other tables to a CarbonData table, as a new segment. Columns are matched
-by name; those that the rows lack are null, those that the table lacks are refused. The segment counts
-when it was read back; else the table is as it was, and stoa clean removes what is left.
+		Long: `Add the rows of other tables to a CarbonData table, as a new segment. Columns are matched by
+name. A column that the rows lack is null; a column that the table lacks is an error. The new segment
+becomes part of the table only after it was read back and compared; if anything fails, the table is
+unchanged, and stoa clean removes the remains.
 
-Values of other types are taken if they fit exactly; texts (CSV, JSON lines) are read by the table's types
-where they are nested, binary, decimals or text, unless --schema gives others. Read back means: as many
-rows, and the same values in columns of the same kind of type (not texts that became numbers or times), or
-the status is 1. Columns of which --opt timestamps=truncate or nulls=merge changed values are named, with
-how many.
+Values of other types are accepted if they fit exactly. In CSV and JSON lines, the table's types are used
+to parse nested, binary, decimal and text columns, unless --schema gives others. The comparison covers the
+number of rows, and the values of columns of the same kind of type (not of texts that became numbers or
+times); if they differ, the status is 1. Columns whose values --opt timestamps=truncate or nulls=merge
+changed are named, with the number of values.
 
 Columns that the table's property dictionary_include names are written as codes of a global dictionary.
---dictionary says where the codes come from: single-pass assigns them while the rows come; two-pass reads
-the rows twice, and sorts the values first; predefined:DIR takes them from files named after the columns
-(the first field of each line of CSV); all:FILE from lines INDEX,VALUE, where INDEX is the number of a
-column of the rows, from 0. Values that the last two lack are refused. --opt version=2 (or 1) writes data
-files as CarbonData 1.0 has them.`,
+--dictionary says where the codes come from: single-pass assigns them as the rows come; two-pass reads the
+rows twice, and sorts the values first; predefined:DIR takes them from files named after the columns (the
+first field of each line of CSV); all:FILE from lines INDEX,VALUE, where INDEX is the number of a column
+of the rows, from 0. Values that the last two lack are refused. --opt version=2 (or 1) writes data files
+as CarbonData 1.0 has them.`,
 		Example: `  stoa load store#sales.orders orders-*.csv --source-opt header=true
   stoa load store#sales.orders orders.parquet --where "day >= date '2024-01-01'"
   stoa load store#sales.visits visits.csv --source-opt header=true --dictionary two-pass
@@ -88,8 +89,8 @@ files as CarbonData 1.0 has them.`,
 	}
 	fl := cmd.Flags()
 	fl.BoolVar(&l.overwrite, "overwrite", false,
-		"the rows take the place of all rows of the table, or of those of --partition")
-	fl.StringArrayVar(&l.partition, "partition", nil, "all rows are of the partition `NAME=VALUE` (NAME alone: null), "+
+		"replace all rows of the table, or those of --partition")
+	fl.StringArrayVar(&l.partition, "partition", nil, "put all rows into the partition `NAME=VALUE` (NAME alone: null), "+
 		"whether they have that column or not; repeatable")
 	l.bad.flags(cmd)
 	l.flags(a, cmd)
@@ -101,12 +102,12 @@ func (l *loading) flags(a *cli.App, cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringArrayVar(&l.opts, "opt", nil,
 		"set an option of the writer, `KEY=VALUE` (stoa formats carbon lists them); repeatable")
-	fl.StringVar(&l.ways, "dictionary", "", "give codes to columns with a global dictionary in this `WAY`: "+
+	fl.StringVar(&l.ways, "dictionary", "", "how columns with a global dictionary get their codes, `WAY`: "+
 		"single-pass (default), two-pass, predefined:DIR, all:FILE")
 	fl.StringVar(&l.memory, "memory", "", "sort at most `SIZE` of rows in memory, for example 1GiB (default "+
-		"256MiB); more are sorted in pieces")
+		"256MiB); more rows are sorted in pieces")
 	fl.BoolVar(&l.unchecked, "no-check", false,
-		"do not read the segment back before it counts, to compare it with what went in")
+		"do not read the segment back to compare it with the input")
 	fl.StringVarP(&l.form, "format", "f", "text",
 		"say what was added as `FORM`: text, a line on standard error; json, an object on standard output")
 	cli.Complete(cmd, "format", func() []string { return output.SummaryForms })

@@ -17,13 +17,15 @@ func MergeIndexCmd(a *cli.App) *cobra.Command {
 		Use:     "merge-index STORE#DATABASE.TABLE [--segments N,N]",
 		Aliases: []string{"carbonindexmerge"},
 		Short:   "Merge the index files of a CarbonData table's segments",
-		Long: `Merge the .carbonindex files of each directory of a segment into one .carbonindexmerge, as
-newer releases of CarbonData (and stoa load) do at once: a reader opens one file instead of one per task.
+		Long: `Merge the .carbonindex files in each directory of a segment into one .carbonindexmerge, as
+newer releases of CarbonData (and stoa load) do when they load: a reader then opens one file instead of
+one per task.
 No row changes.`,
 		Example: "  stoa merge-index store#sales.orders\n  stoa merge-index store#sales.orders --segments 0,1",
 		Args:    cli.Wants(cobra.ExactArgs(1)),
 	}
-	cmd.Flags().StringVar(&segments, "segments", "", "only these segments, `N,N` (default: all that count)")
+	cmd.Flags().StringVar(&segments, "segments", "", "merge only in these segments, `N,N` (default: all of "+
+		"the table)")
 	return onTable(a, cmd, func(t *target) error {
 		o := stoa.MergeIndexesOptions{DryRun: t.dry}
 		if segments != "" {

@@ -14,14 +14,15 @@ func AddPartitionCmd(a *cli.App) *cobra.Command {
 	var location string
 	cmd := &cobra.Command{
 		Use:   "add-partition STORE#DATABASE.TABLE NAME=VALUE...",
-		Short: "Give a CarbonData table another partition",
-		Long: `Make a partition without rows, or, with --location, make the data files of a directory one: they
-stay where they are, as a segment of the table. Each partition column needs a value; NAME alone means null.`,
+		Short: "Add a partition to a CarbonData table",
+		Long: `Add a partition without rows or, with --location, one with the data files of a
+directory: they stay where they are, as a segment of the table. Give each partition column a value; NAME
+alone means null.`,
 		Example: `  stoa add-partition store#sales.returns country=SE
   stoa add-partition store#sales.returns country=FR --dry-run`,
 		Args: cli.Wants(cobra.MinimumNArgs(2)),
 	}
-	cmd.Flags().StringVar(&location, "location", "", "the data files of this `DIR` are the partition")
+	cmd.Flags().StringVar(&location, "location", "", "use the data files of `DIR` as the partition")
 	return onTable(a, cmd, func(t *target) error {
 		o := stoa.PartitionOptions{Location: location, DryRun: t.dry}
 		var err error
@@ -44,8 +45,8 @@ func DropPartitionCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drop-partition STORE#DATABASE.TABLE NAME=VALUE...",
 		Short: "Remove partitions of a CarbonData table",
-		Long: `Remove the rows of all partitions that have these values, of some partition columns or of all;
-NAME alone means null. No data file is read or written.`,
+		Long: `Remove the rows of all partitions that have these values; give values of some or all
+partition columns. NAME alone means null. No data file is read or written.`,
 		Example: `  stoa drop-partition store#sales.returns country=DE --dry-run
   stoa drop-partition store#sales.returns country=DE`,
 		Args: cli.Wants(cobra.MinimumNArgs(2)),
@@ -70,14 +71,14 @@ func AddSegmentCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add-segment STORE#DATABASE.TABLE DIR",
 		Short: "Make the files of a directory a segment of a CarbonData table",
-		Long: `Make the data files in a directory a segment of a table, as ALTER TABLE … ADD SEGMENT does: they
-stay where they are, and must stay there. They need the table's columns, by names and types. Whoever reads
-the table needs --allow-external where the directory is outside of it.`,
+		Long: `Make the data files in a directory a segment of a table, as ALTER TABLE … ADD SEGMENT
+does: they stay where they are, and must not be moved. They need the table's columns, with the same names
+and types. If the directory is outside of the table, every reader of the table needs --allow-external.`,
 		Example: `  stoa add-segment store#sales.orders more/ --dry-run
   stoa add-segment store#sales.orders more/`,
 		Args: cli.Wants(cobra.ExactArgs(2)),
 	}
-	cmd.Flags().StringVar(&form, "form", "carbon", "the `FORM` of the files: carbon or parquet")
+	cmd.Flags().StringVar(&form, "form", "carbon", "the files are in `FORM`: carbon or parquet")
 	return onTable(a, cmd, func(t *target) error {
 		o := stoa.AddSegmentOptions{DryRun: t.dry}
 		o.Path, o.Format = t.args[0], form
@@ -94,8 +95,8 @@ func TruncateCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "truncate STORE#DATABASE.TABLE --yes",
 		Short: "Remove all rows of a CarbonData table",
-		Long: `Remove all segments from a table; its columns and properties stay. stoa clean removes the files
-afterwards, and until then stoa cat --segments shows the rows.`,
+		Long: `Remove all segments from a table; its columns and properties stay. stoa clean removes the
+files later; until then, stoa cat --segments all still shows the rows.`,
 		Example: "  stoa truncate store#sales.orders --dry-run\n  stoa truncate work/orders --yes",
 		Args:    cli.Wants(cobra.ExactArgs(1)),
 	}
@@ -103,7 +104,7 @@ afterwards, and until then stoa cat --segments shows the rows.`,
 	return onTable(a, cmd, func(t *target) error {
 		if !yes && !t.dry {
 			return &cli.UseError{Message: "truncate removes all rows of " + t.Place().Dir,
-				Hint: "say --yes if that is meant"}
+				Hint: "add --yes to do it"}
 		}
 		names, err := t.Truncate(t.ctx, stoa.TruncateOptions{DryRun: t.dry})
 		if err == nil {

@@ -19,20 +19,20 @@ func UpdateCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "update STORE#DATABASE.TABLE --set COLUMN=VALUE --where PREDICATE",
 		Short: "Change rows of a CarbonData table",
-		Long: `Give columns of the rows that a predicate selects new values: the rows are deleted and
-added again in a new segment, in one change. A VALUE is text as in CSV, or 'quoted' as in a PREDICATE, and
-must be a value of the column exactly; null without quotes is null.
+		Long: `Give columns new values in the rows that a predicate selects: as one change, the rows are
+deleted, and added again in a new segment. A VALUE is text as in CSV, or 'quoted' as in a PREDICATE, and
+must be exactly a value of the column's type; null without quotes is null.
 
-Columns of lists, maps, structs and bytes can only be set to null. The new rows are read back before they
-count: if they are not as many, with the same values, the status is 1 and the table is as it was.`,
+Lists, maps, structs and bytes can only be set to null. The new rows are read back before they become part
+of the table: if their number or a value differs, the status is 1 and the table is unchanged.`,
 		Example: `  stoa update store#sales.orders --set status=paid --set "note=by hand" --where "id = 4711"
   stoa update store#sales.orders --set note=null --where "day < date '2020-01-01'"`,
 		Args: cli.Wants(cobra.ExactArgs(1)),
 	}
-	cmd.Flags().StringArrayVar(&sets, "set", nil, "give a column a value, `COLUMN=VALUE`; repeatable")
-	cmd.Flags().StringVar(&where, "where", "", "change the rows for which `PREDICATE` is true (needed)")
+	cmd.Flags().StringArrayVar(&sets, "set", nil, "set a column to a value, `COLUMN=VALUE`; repeatable")
+	cmd.Flags().StringVar(&where, "where", "", "change the rows for which `PREDICATE` is true (required)")
 	cmd.Flags().BoolVar(&unchecked, "no-check", false,
-		"do not read the new rows back before they count, to compare them with what was meant")
+		"do not read the new rows back to compare them with the wanted values")
 	return onTable(a, cmd, func(t *target) error {
 		if len(sets) == 0 {
 			return &cli.UseError{Message: "--set says what changes; it is missing",

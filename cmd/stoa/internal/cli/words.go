@@ -33,31 +33,32 @@ type OptionFlag struct {
 func NewOptionFlags() []*OptionFlag {
 	return []*OptionFlag{
 		{Flag: "at", Key: "at",
-			Usage: "read the table as it was at `TIME`, such as 2024-02-29T12:00:00Z, or a hybrid time (an integer)"},
-		{Flag: "no-wal", Key: "wal", Value: "false", Usage: "leave out what is only in the write-ahead log"},
+			Usage: "read the table as it was at `TIME`, such as 2024-02-29 or 2024-02-29T12:00:00Z, or in the " +
+				"format's own terms: a hybrid time, a version, a snapshot (stoa formats NAME)"},
+		{Flag: "no-wal", Key: "wal", Value: "false", Usage: "ignore the write-ahead log: read only what was flushed"},
 		{Flag: "tablet", Key: "tablet", Usage: "read only the tablet with this `ID`"},
-		{Flag: "partial", Key: "partial", Value: "true", Usage: "accept that something is missing: parts of the " +
-			"table, history before --at, the end mark of an Arrow stream (without it that is status 3)"},
-		{Flag: "live", Key: "live", Value: "true", Usage: "read a directory although a server runs on it"},
+		{Flag: "partial", Key: "partial", Value: "true", Usage: "expect an incomplete source: missing tablets, an --at " +
+			"outside of the known history, an Arrow stream without its end mark"},
+		{Flag: "live", Key: "live", Value: "true", Usage: "read a directory although a server is running on it"},
 		{Flag: "wal-dir", Key: "wal-dir", Usage: "the `DIR` that holds wals/, instead of searching for it"},
 		{Flag: "data-dirs", Key: "data-dirs", Usage: "the `DIRS` that hold data/, separated by commas"},
 		{Flag: "meta-dir", Key: "meta-dir", Usage: "the `DIR` that holds tablet-meta/, instead of searching for it"},
 		{Flag: "encryption-key", Key: "encryption-key", Usage: "read encrypted servers with the keys in `FILE` " +
 			"(a key, or lines UUID KEY), or default: those of Kudu's default key provider"},
 		{Flag: "segment", Key: "segment",
-			Usage: "read only segment `N`, or several (N,N), even if it does not count"},
+			Usage: "read only segment `N`, or several (N,N), also if it was compacted or deleted"},
 		{Flag: "segments", Key: "segments", Usage: "read segments `N,N`; all: every one whose files exist, also " +
 			"compacted and deleted ones"},
 		{Flag: "bucket", Key: "bucket", Usage: "read only bucket `N` of a bucketed table"},
 		{Flag: "carbon-properties", Key: "properties",
-			Usage: "take CarbonData's settings from this carbon.properties `FILE`; #TABLE is then a table of its " +
-				"store"},
+			Usage: "read CarbonData's settings from `FILE`, a carbon.properties; #TABLE is then a table of the " +
+				"store that it names"},
 		{Flag: "allow-external", Key: "external", Value: "true",
-			Usage: "follow locations in the files of a table that lie outside of the place that was named"},
+			Usage: "also read files of a table that are outside of the given PATH, where its metadata name them"},
 		{Flag: "key-file", Key: "key-file",
 			Usage: "decrypt with the keys in `FILE`: lines footer KEY, column PATH KEY, key ID KEY"},
-		{Flag: "schema", Key: "schema", Usage: "take the schema from `FILE`, where the source has none or has lost " +
-			"it: what schema -f json prints, for Parquet and RedFile an intact file with the same columns, for " +
-			"texts also the schema itself (\"id: int64, …\")"},
+		{Flag: "schema", Key: "schema", Usage: "take the schema from `FILE` if the source has none or has lost it. " +
+			"FILE is the output of stoa schema -f json or, for Parquet and RedFile, an intact file with the same " +
+			"columns; for CSV and JSON lines, \"id: int64, …\", in a file or as it stands"},
 	}
 }

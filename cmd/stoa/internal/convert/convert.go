@@ -44,15 +44,15 @@ type writeFlags struct {
 
 func (f *writeFlags) register(a *cli.App, cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringVarP(&f.out, "output", "o", "", "write to `OUT`: a file, DIR/ or - (needed)")
-	fl.StringVar(&f.to, "to", "", "write `FORMAT`; without it the extension of OUT decides")
+	fl.StringVarP(&f.out, "output", "o", "", "write to `OUT`: a file, a directory, or - for standard output (required)")
+	fl.StringVar(&f.to, "to", "", "write `FORMAT` (default: by the extension of OUT)")
 	fl.StringArrayVar(&f.opts, "opt", nil,
 		"set an option of the writer, `KEY=VALUE` (stoa formats NAME lists them); repeatable")
-	fl.StringVar(&f.mem, "memory", "", "what the writer keeps in memory, `SIZE`, for example 512MiB; more goes "+
-		"to temporary files (formats with the option memory)")
-	fl.BoolVar(&f.unchecked, "no-check", false, "do not read back what was written, to compare it with what went in")
+	fl.StringVar(&f.mem, "memory", "", "keep about `SIZE` of the output in memory, for example 512MiB, and the "+
+		"rest in temporary files (formats with the option memory)")
+	fl.BoolVar(&f.unchecked, "no-check", false, "do not read the output back to compare it with the input")
 	fl.BoolVar(&a.SingleWriter, "assume-single-writer", false,
-		"write also to a store that cannot keep two writers apart")
+		"write even to a store that cannot exclude a second writer")
 	fl.StringVarP(&f.form, "format", "f", "text",
 		"say what was written as `FORM`: text, a line on standard error; json, an object on standard output")
 	cli.Complete(cmd, "to", a.WritableNames)
@@ -189,33 +189,32 @@ func ConvertCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "convert PATH... -o OUT",
 		Short: "Write the rows as another format",
-		Long: `Write the rows of a table, or those that are selected, in another format. The extension of
-OUT decides which, or --to. OUT appears only when it is complete and was read back: the same rows and
-values as went in, or the status is 1. Sources are never overwritten.
+		Long: `Write the rows of a table, or the selected ones, in another format: that of --to, or else of
+the extension of OUT. Before OUT appears, it is read back and compared: if it does not have the same rows
+and values, the status is 1, and there is no OUT. Sources are never overwritten.
 
-The order of the rows does not count in that. --no-check leaves it out, and so does standard output, which
-cannot be read again.
+The comparison ignores the order of rows. --no-check skips it, and so does standard output, which cannot
+be read back.
 
-From Parquet to Parquet pages are copied as they are, with their codec, if all rows and whole columns are
-wanted and no --opt changes pages: several files are appended to each other, columns are left out,
-key/value metadata changed (--opt metadata=KEY=VALUE, --opt drop-metadata=KEY), row groups made smaller
-(--opt row-group-rows=N, --opt row-group-size=BYTES), and the footer is written anew. Where no page of every
-column begins near enough, the pages that have rows of two row groups are cut: they alone are decoded, and
-encoded again as they were; the summary says how many. What the pages hold is verified first (--no-check: only
-where they have no checksums), and anything wrong about it has them decoded and written anew, as for other
-formats. -v says why pages are not copied.
+From Parquet to Parquet, pages are copied as they are, with their codec, if all rows and whole columns are
+converted and no --opt changes pages. So several files can be joined, columns left out, key/value metadata
+changed (--opt metadata=KEY=VALUE, --opt drop-metadata=KEY) and row groups made smaller (--opt
+row-group-rows=N, --opt row-group-size=BYTES); the footer is new. If a new row group begins inside a page,
+only that page is decoded, and encoded again in the same way; the summary has the number of such
+pages. The pages are verified first (with --no-check only those without checksums); after any finding all
+pages are decoded and written anew, as for other formats. -v says why pages are not copied.
 
-A CFile holds one column: a table of several columns becomes a directory, one file
-per column.
+A CFile holds one column: a table of several columns becomes a directory, one file per column.
 
-With --all every table below the paths, at any depth, is converted, each to a file of its name in the
-directory OUT, as Parquet unless --to says otherwise; a table with Hive partitions (CarbonData) becomes a
-directory with the same partitions, NAME=VALUE. A table that cannot be converted does not stop the others.
-What is done, and what failed and why, is written to OUT/.stoa-convert.json, and while it runs a line per
-table to .stoa-convert.journal beside it; --resume skips what is done, unless the output is gone or changed,
-or a file of the source has another size or time. With --file-size a table is a directory of files, each
-within a tablet and in the order of its keys; --resume then goes on after the last file. At the end there is
-a line per table: rows and a checksum over the values that went in and came back, or why there is no output.`,
+With --all, every table below the paths, at any depth, is converted to a file of its name in the directory
+OUT, as Parquet unless --to says otherwise. A table with Hive partitions (CarbonData) becomes a directory
+with the same partitions, NAME=VALUE. If a table cannot be converted, the others still are.
+OUT/.stoa-convert.json has the tables that are done and those that failed, with the reason; during the run
+there is also a line per table in .stoa-convert.journal. --resume skips what is done, unless the output is
+missing or has changed, or a file of the source has another size or time. With --file-size each table is a
+directory of files, each within a tablet and in the order of its keys; --resume then continues after the
+last file. At the end there is a line per table: the rows and a checksum of the values that were read and
+read back, or why there is no output.`,
 		Example: `  stoa convert block.cfile -o block.parquet
   stoa convert 'logs/*.csv' --source-opt header=true --where "status >= 500" -o errors.parquet --opt compression=zstd
   stoa convert --all kudu -o out/`,

@@ -31,14 +31,14 @@ import (
 type allFlags struct{ all, resume bool }
 
 func (f *allFlags) register(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.all, "all", false, "write every table of the places; OUT is a directory")
+	cmd.Flags().BoolVar(&f.all, "all", false, "write every table below the PATHs; OUT is a directory")
 	cmd.Flags().BoolVar(&f.resume, "resume", false, "with --all: skip what an earlier run has finished")
 }
 
 // registerPieces adds the flag for writing tables as several files.
 func (f *writeFlags) registerPieces(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.fileSize, "file-size", "", "with --all: write a table as a directory of files of about "+
-		"`SIZE`, such as 1GiB, by tablet and key; a run that was killed goes on after the last file")
+	cmd.Flags().StringVar(&f.fileSize, "file-size", "", "with --all: write each table as a directory of files of "+
+		"about `SIZE`, such as 1GiB, by tablet and key; --resume then continues after the last file")
 }
 
 // oneTable is a table to be converted.

@@ -17,18 +17,18 @@ func RecoverCmd(a *cli.App) *cobra.Command {
 	var all allFlags
 	cmd := &cobra.Command{
 		Use:   "recover PATH -o OUT",
-		Short: "Write what can still be read of a damaged file to another",
-		Long: `Find what a damaged footer or index no longer says, and write every row that can be read
-to OUT. The source is not touched. Rows with a lost cell are left out; with --damaged null-cells they
-stay, and the lost cells are null. What was lost is listed on standard error, or in --manifest.
+		Short: "Write what can still be read of a damaged file to a new one",
+		Long: `Write every row that can still be read to OUT, even if the footer or an index is damaged or
+lost. The source is not changed. Rows with a lost cell are left out; with --damaged null-cells they are
+kept, with null in the lost cells. What was lost is listed on standard error, or in --manifest.
 
-OUT is read back before it appears, as stoa convert does, and the rows that came out and the rows that are
-lost must be those that the file declares, or that is an error, too. The status is 0 if PATH is intact,
-and 3 if stoa verify would find an error in it, also where every row came out. A writer that was killed
-leaves its file beside its output, as .stoa-tmp-…-NAME, until the next run to NAME.
+OUT is read back before it appears, as by stoa convert. The rows written and the rows lost must add up to
+those that the source declares; otherwise that is an error, too. The status is 0 if PATH is intact, and 3
+if stoa verify would find an error in it, even if every row was saved. A killed run leaves a file
+.stoa-tmp-…-NAME beside its output; the next run to NAME removes it.
 
-With --all every table below the paths is recovered, as convert --all converts them, and so is every file
-that cannot be opened; stoa rescue does that, too, and writes a report.`,
+With --all, every table below the paths is recovered, as convert --all converts them, and so is every file
+that cannot be opened. stoa rescue does the same, and writes a report.`,
 		Example: "  stoa recover broken.cfile -o saved.parquet --manifest lost.json\n  stoa recover cut.cfile " +
 			"-o saved.csv --source-opt type=int32\n  stoa recover cut.parquet -o saved.parquet --schema " +
 			"yesterday.parquet --damaged null-cells",
@@ -47,8 +47,8 @@ that cannot be opened; stoa rescue does that, too, and writes a report.`,
 			return c.run(cmd.Context(), a, args, true)
 		},
 	}
-	cmd.Flags().StringVar(&sealed, "seal", "", "restore the files of PATH... from the parity in this "+
-		"`FILE`, which stoa seal wrote; OUT is a directory, or a file")
+	cmd.Flags().StringVar(&sealed, "seal", "", "restore the files of PATH... by the parity in "+
+		"`FILE`, which stoa seal wrote; OUT is a directory, or a file if one was sealed")
 	all.register(cmd)
 	c.writeFlags.register(a, cmd)
 	c.writeFlags.registerPieces(cmd)

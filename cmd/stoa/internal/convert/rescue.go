@@ -32,24 +32,25 @@ func RescueCmd(a *cli.App) *cobra.Command {
 	var resume bool
 	cmd := &cobra.Command{
 		Use:   "rescue ROOT... -o OUT",
-		Short: "Write all that can still be read of a place, and a report",
-		Long: `Write every table of the ROOTs, healthy or not, to the directory OUT, as Parquet unless
---to says otherwise, and a report of what is there and what is not: OUT/report.html, a page that needs
-nothing else, OUT/report.json and OUT/report.txt, which is printed, too. The ROOTs are one place, as for
-stoa census: the disks of all servers of a Kudu cluster, at any depth. Replicas are one table, and what is
-damaged in one is read from another.
+		Short: "Write whatever can still be read of a place, and a report",
+		Long: `Write every table of the ROOTs, healthy or damaged, to the directory OUT, as Parquet unless
+--to says otherwise, and a report of what was saved and what was not: OUT/report.html, OUT/report.json and
+OUT/report.txt, which is also printed. All ROOTs together are one place, as for stoa census: the disks of
+all servers of a Kudu cluster, at any depth. The replicas of a tablet are read as one: what is damaged in
+one is read from another.
 
-Each table is read as stoa recover reads it, is read back, and compared. Where superblocks are gone, the
-schema is that of the log or of the master's catalogue, and the rows are those of the blocks that nothing
-claims, as they were flushed. The report has, of each table: rows written and rows lost, why and in which
-tablets; what was read back; its moments (stoa history); operations that only logs had. Then what belongs
-to no table, and every file of the ROOTs with its size and checksum (that of stoa seal).
+Each table is read as by stoa recover; the output is read back and compared. Where superblocks are gone,
+the schema comes from the log or the master's catalogue, and the rows from blocks that nothing claims, as
+they were flushed. For each table, the report has the rows written and the rows lost, with the reasons and
+the tablets; the result of the comparison; the known range of its history (stoa history); and the number
+of operations that were only in logs. Then it lists what belongs to no table, and every file of the ROOTs
+with its size and checksum (as in stoa seal).
 
-The status is 0 only if all that any sign points to (catalogue, superblock, log, consensus metadata, blocks
-that nothing claims) is in OUT, and 3 if not. --resume goes on with what a run that was killed has left:
-tables that were finished are read back, and the others done again. With --file-size a table is a directory
-of files, several of which are written at a time (--parallel), each within a tablet and in the order of its
-keys; a run that was killed at any moment then goes on after the last file of each tablet.`,
+The status is 0 only if OUT has everything of which there is any sign (catalogue, superblock, log,
+consensus metadata, blocks that nothing claims), and 3 if not. --resume continues a run that was
+killed: finished tables are read back, the others are written again. With --file-size each table is a
+directory of files, each within a tablet and in the order of its keys; several are written at a time
+(--parallel), and --resume continues after the last file of each tablet.`,
 		Example: "  stoa rescue kudu -o out/\n  stoa rescue kudu/wal kudu/data -o tables/ --to jsonl",
 		Args:    a.Paths,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -57,13 +58,23 @@ keys; a run that was killed at any moment then goes on after the last file of ea
 			return r.run(cmd.Context())
 		},
 	}
-	cmd.Flags().BoolVar(&resume, "resume", false, "go on with what an earlier run has left in OUT")
+	cmd.Flags().BoolVar(&resume, "resume", false, "continue an earlier run with the same OUT")
 	c.writeFlags.register(a, cmd)
 	c.writeFlags.registerPieces(cmd)
 	c.RegisterParallel(cmd)
-	cmd.Flags().Lookup("format").Usage = "print the report as `FORM`: text or json"
+	for name, usage := range map[string]string{
+		"output":    "write to the directory `OUT` (required)",
+		"to":        "write tables as `FORMAT` (default parquet)",
+		"format":    "print the report as `FORM`: text or json",
+		"file-size": "write each table as a directory of files of about `SIZE`, such as 1GiB, by tablet and key",
+	} {
+		cmd.Flags().Lookup(name).Usage = usage
+	}
 	c.DamageFlags.Register(cmd, "skip-rows")
 	c.SourceFlags.Register(a, cmd)
+	for _, name := range []string{"manifest", "schema"} { // these exist so that they can be refused with a reason
+		cmd.Flags().Lookup(name).Hidden = true
+	}
 	return cli.First(cmd, "output", "to", "resume")
 }
 

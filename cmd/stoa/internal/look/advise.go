@@ -55,15 +55,15 @@ func AdviseCmd(a *cli.App) *cobra.Command {
 	var o advise.Options
 	cmd := &cobra.Command{
 		Use:   "advise PATH...",
-		Short: "Show what other encodings and compressions would save",
-		Long: `Write a sample of the rows, in memory only, with each compression and the encodings and dictionaries
-that the format's writer chooses with it, and compare what the pages of each column take: as they are stored,
-and written in the best way. The last line is the command that writes the table so. It has the reading options
-that were given and, in the table's own format, those that keep Bloom filters, sorting columns and encryption;
-what cannot be kept is named.
-At most --rows rows, and 64 MiB of them, are measured: the whole table if it has no more, else rows from four
-places, whose sizes are scaled to all rows. Formats whose pages stoa does not measure by column (text, Arrow
-IPC), and those that have no compressions to choose from, are refused.`,
+		Short: "Show how much smaller a table would be, written in another way",
+		Long: `Find out which compression would make a table smaller, and by how much: write a sample of
+its rows, in memory only, with each compression that the format's writer has, and compare the pages of
+each column with those stored now. The writer chooses encodings and dictionaries itself. The last line is
+the command that writes the table in the best way; it keeps the reading options that were given and, in
+the table's own format, Bloom filters, sorting columns and encryption. What it cannot keep is named.
+At most --rows rows, and 64 MiB of them, are measured: all rows, if there are no more, or else rows from
+four places, whose sizes are scaled to the whole table. Formats whose pages stoa cannot measure by column
+(text, Arrow IPC) and formats without a choice of compression are refused.`,
 		Example: "  stoa advise sales.parquet\n  stoa advise sales.parquet --rows 200000 -f json",
 		Args:    a.Paths,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -86,12 +86,12 @@ IPC), and those that have no compressions to choose from, are refused.`,
 			return reading.NoticedIn(a, t.Findings(), err)
 		},
 	}
-	cmd.Flags().StringVar(&o.To, "to", "", "advise on writing `FORMAT` instead of the format that the table has")
+	cmd.Flags().StringVar(&o.To, "to", "", "advise on writing the table as `FORMAT` instead of its own format")
 	cmd.Flags().Int64Var(&o.Rows, "rows", 1<<20, "measure `N` rows at most")
 	cli.Complete(cmd, "to", a.WritableNames)
 	out.Register(cmd, explainForms, "default text")
 	src.Register(a, cmd)
-	return cmd
+	return cli.First(cmd, "to", "rows", "format")
 }
 
 func showAdvice(ctx context.Context, a *cli.App, t *stoa.Table, args []string, o advise.Options,

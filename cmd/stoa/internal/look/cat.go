@@ -12,13 +12,13 @@ func CatCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cat PATH...",
 		Short: "Print the rows",
-		Long: `Print the rows of a table: a table on a terminal (a block of lines per row where it is too
-wide), JSON lines elsewhere, another form with -f. Several paths, a glob or a directory of files with the
+		Long: `Print the rows of a table: on a terminal as a table (or a line per cell, if that is too
+wide), elsewhere as JSON lines; -f says otherwise. Several paths, a glob or a directory of files with the
 same columns are one table.
 
-Status 0 means that everything was written. In a pipe only the status says that lines (jsonl, csv, tsv)
-were cut off; a JSON array, an Arrow stream or a Parquet file that was cut off shows it, and the file of
--o appears only when it is complete.`,
+Status 0 means that everything was written. In a pipe, only the status shows that lines (jsonl, csv, tsv)
+are incomplete; a JSON array, an Arrow stream or a Parquet file that was cut off shows it. A file of -o
+appears only when it is complete.`,
 		Example: `  stoa cat sales.parquet --columns day,price --where "price > 3.50 and name like 'a%'"
   stoa cat block.cfile -f csv -o block.csv`,
 		Args: a.Paths,

@@ -48,27 +48,43 @@ func CensusCmd(a *cli.App) *cobra.Command {
 	var out output.OutputFlags
 	cmd := &cobra.Command{
 		Use:   "census ROOT...",
-		Short: "Say what is left of a cluster, table by table",
-		Long: `Say what the directories of a Kudu cluster hold and what they should hold: each table, its
-tablets, and their replicas on all servers and disks. The ROOTs are one place: servers and masters are
-found below each, at any depth, and directories joined to their server wherever they lie.
+		Short: "Show what is left of a Kudu cluster, table by table",
+		Long: `Compare what the directories of a Kudu cluster hold with what they should hold: each table,
+its tablets, and their replicas on all servers and disks. All ROOTs together are one cluster: servers and
+masters are found below them at any depth, and a server's data directories may be anywhere among them.
 
-A replica is whole, behind (another one has later operations), damaged (as far as that shows without
-reading rows; stoa verify reads them), copying (its copy or deletion was not finished), a tombstone, or a
-stranger (evicted: no peer of the tablet is on its server). A tablet that must exist and is not here is
-missing; a range that no tablet holds, and that the table may have been created without, is uncovered.
-Lost is a tablet of which only a log, consensus metadata or a damaged superblock is left; unclaimed are
-blocks with rows that no superblock names. If there is a master, its catalogue says which tables must exist.
+The states of a replica:
+  whole      no damage is visible without reading rows (stoa verify reads them)
+  behind     another replica has later operations
+  damaged    damage is visible without reading rows
+  copying    the server had not finished copying or deleting it
+  tombstone  the server deleted it
+  stranger   it was evicted: its server is not among the tablet's peers
+Where there is no replica, or none with a readable superblock:
+  missing    the tablet must exist, and is not here
+  uncovered  no tablet here holds this range; the table may have been created
+             without it
+  lost       only a log, consensus metadata or a damaged superblock is left
+  unclaimed  blocks with rows that no superblock names
 
-A table is complete if each of its parts has a replica that is whole. The status is 3 if something is not.`,
+If a master is among the ROOTs, its catalogue says which tables must exist. A table is complete if each of
+its tablets has a whole replica. The status is 3 if a table is not, or if anything is missing, lost or
+unclaimed.`,
 		Example: "  stoa census kudu/wal kudu/data\n  stoa census @roots.txt -f json",
 		Args:    a.Paths,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if src.OptionValue("at") != "" {
+				return cli.WrongUse("census shows what is there now: --at is for reading a table's past (stoa " +
+					"count --at TIME)")
+			}
 			return writeJoined(cmd.Context(), a, args, &src, &out, CensusOf, writeCensus)
 		},
 	}
 	out.Register(cmd, censusForms, "default text")
 	src.Register(a, cmd)
+	if f := cmd.Flags().Lookup("at"); f != nil { // the flag exists so that it can be refused with a reason
+		f.Hidden = true
+	}
 	return cli.First(cmd, "format", "output")
 }
 

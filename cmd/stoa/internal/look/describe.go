@@ -39,14 +39,14 @@ func DescribeCmd(a *cli.App) *cobra.Command {
 	var pages bool
 	cmd := &cobra.Command{
 		Use:   "describe PATH...",
-		Short: "Show the anatomy of a file, byte by byte",
-		Long: `Show which structure every byte of a file belongs to: offset, length, name, value, and how
-the structures are nested. --pages goes into the data pages; offsets with a + are in the decoded bytes of
-the page. The last line says how many of the bytes are described.
+		Short: "Show the structure of a file, byte by byte",
+		Long: `Show which structure every byte of a file belongs to: offset, length, name and value, with
+the nesting of structures as indentation. With --pages also the contents of data pages; an offset with a +
+is in the decoded bytes of the page. The last line says how many of the file's bytes are described.
 
-In the JSON forms the last line goes to standard error. -f jsonl prints a line per node, in the order of
-the text, children after their parent with depth + 1; -f json prints an array of them. -f html writes a
-page of one file for a browser, with a map of its bytes and what verify finds; it needs nothing else.`,
+-f json prints an array of nodes, and -f jsonl one node per line, in the order of the text: children come
+after their parent, with depth + 1; the last line goes to standard error. -f html writes a self-contained
+page about one file, with a map of its bytes and what verify finds.`,
 		Example: "  stoa describe block.cfile\n  stoa describe sales.parquet -f jsonl -o anatomy.jsonl\n" +
 			"  stoa describe broken.cfile -f html -o broken.html",
 		Args: a.Paths,
@@ -64,7 +64,7 @@ page of one file for a browser, with a map of its bytes and what verify finds; i
 			return describePaths(a, cmd.Context(), args, stoa.DescribeOptions{OpenOptions: o, Pages: pages}, &out)
 		},
 	}
-	cmd.Flags().BoolVar(&pages, "pages", false, "go into the data pages")
+	cmd.Flags().BoolVar(&pages, "pages", false, "also describe the contents of data pages")
 	out.Register(cmd, describeForms, "default text")
 	src.Register(a, cmd)
 	return cli.First(cmd, "pages", "format", "output")

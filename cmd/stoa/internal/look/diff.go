@@ -83,19 +83,20 @@ func DiffCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff A B",
 		Short: "Compare two tables of any formats, cell by cell",
-		Long: `Compare two tables, whatever their formats: schema, rows and cells. Rows are paired by
-the columns of --on, or by the primary key if a table has one that is known and the other has its columns,
-or else by position (--by-position, --rows). Cells are compared by what they mean, whatever their types. The
-status is 3 if there is a difference.
+		Long: `Compare two tables, whatever their formats: schema, rows and cells. Rows are matched by the
+columns of --on; without it by the primary key, if one table has a known key and the other has its
+columns; or else by position (--by-position, --rows). Cells are compared by their meaning, not their
+type. The status is 3 if there is a difference.
 
-An int8 equals the same number as int64, a dictionary's string a plain one, a time the text for it, bytes
-(not those of --on) their base64 text, all NaN are equal, and null equals null. Types that differ are a
-difference, unless --values; nullability and the order of the columns are reported, and are none.
+An int8 equals the same number as int64, a string in a dictionary a plain one, a time the text for it,
+bytes (except in --on) their base64 text; all NaN are equal, and null equals null. A column with different
+types in A and B is a difference, unless --values is given. Nullability and the order of columns are
+reported, but are not differences.
 
-By key, of the rows with the same key equal ones are paired first, whatever their order, and the others
-as they come. The rows of A are kept in memory, and those of B that equal none; what needs more than
---memory is divided by key, and both tables are read again for each part. -n says how many rows that
-differ are shown.`,
+By key, equal rows with the same key are matched first, whatever their order, and then the remaining ones
+in order. The rows of A, and those of B that equal none, are kept in memory; if they need more than
+--memory, both tables are read several times, a part of the keys each time. -n is the number of differing
+rows to show.`,
 		Example: `  stoa diff block.cfile block.parquet
   stoa diff kudu#d_major rows.csv --on id --columns a,c,ts --tolerance 1e-9 --values`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -117,12 +118,12 @@ differ are shown.`,
 		fl.StringVar(&d.sides[i], "from-"+side, "", "read "+strings.ToUpper(side)+" as `FORMAT`; --from is for both")
 		cli.Complete(cmd, "from-"+side, a.FormatNames)
 	}
-	fl.BoolVar(&d.valuesOnly, "values", false, "ignore types that differ if all values are the same")
-	fl.BoolVar(&d.byPosition, "by-position", false, "match rows by position, whatever their key")
-	fl.StringVar(&d.memory, "memory", "1GiB", "by key: keep rows of about `SIZE` in memory at a time")
+	fl.BoolVar(&d.valuesOnly, "values", false, "ignore different types if all values are the same")
+	fl.BoolVar(&d.byPosition, "by-position", false, "match rows by position, even if there is a key")
+	fl.StringVar(&d.memory, "memory", "1GiB", "by key: keep about `SIZE` of rows in memory")
 	cli.CompleteWith(cmd, "on", source.CompleteColumns(a, &d.SourceFlags))
 	d.SelectFlags.Register(a, cmd, &d.SourceFlags)
-	d.SelectFlags.RegisterLimit(cmd, 10, "show `N` rows that differ at most")
+	d.SelectFlags.RegisterLimit(cmd, 10, "show at most `N` differing rows")
 	d.OutputFlags.Register(cmd, diffForms, "default text")
 	d.DamageFlags.Register(cmd, "fail")
 	d.SourceFlags.Register(a, cmd)

@@ -77,16 +77,17 @@ func ExplainCmd(a *cli.App) *cobra.Command {
 	e := explaining{app: a}
 	cmd := &cobra.Command{
 		Use:   "explain PATH...",
-		Short: "Show what a scan reads, what it passes over, and why",
-		Long: `Show for a predicate and columns what a scan considers at each level (parts, row groups,
-rows, the dictionaries and pages of each column), how much of it is read, and why the rest is skipped.
-Only metadata is read. With --analyze the scan is run, and what happened is shown.
+		Short: "Show what a scan reads, what it skips, and why",
+		Long: `Show what a scan with this predicate and these columns would read, and what it would skip
+and why, at each level: parts, row groups, rows, and the dictionaries and pages of each column. Only
+metadata is read. With --analyze the scan runs, and the figures are those of the run.
 
-With --analyze, pages of which no row passed the filter are counted as skipped, too, and for the pages of
-the filter's columns it says where not every value was compared (dictionary codes, an inverted index). A
-level counts what the level before left; bytes are as stored, those of parts and row groups are estimates.
-With --convert it also says whether stoa convert to a file of the same format copies the pages, or why it
-has to decode them.
+With --analyze, pages of which no row passed the filter count as skipped, too, and for the pages of the
+filter's columns it says where not every value was compared (dictionary codes, an inverted index). Each
+level considers what the level before it left. Bytes are as stored; those of parts and row groups are
+estimates.
+With --convert it also says whether stoa convert to a file of the same format would copy the pages, or why
+it would have to decode them.
 The status is 3 if the table is known to be incomplete.`,
 		Example: "  stoa explain block.cfile --where 'value > 3' --analyze\n  stoa explain store#sales.orders " +
 			"--where \"day = date '2024-02-29'\"",
@@ -102,8 +103,8 @@ The status is 3 if the table is known to be incomplete.`,
 		f.Usage = "with --analyze: " + f.Usage
 	}
 	cmd.Flags().BoolVar(&e.convert, "convert", false,
-		"say whether convert to a file of the same format copies pages")
-	cmd.Flags().BoolVar(&e.analyze, "analyze", false, "run the scan and report what it did")
+		"also say whether stoa convert to the same format would copy pages")
+	cmd.Flags().BoolVar(&e.analyze, "analyze", false, "run the scan, and show what it did")
 	e.out.Register(cmd, explainForms, "default text")
 	e.src.Register(a, cmd)
 	return cli.First(cmd, "where", "columns", "analyze")
@@ -229,7 +230,7 @@ func writeExplanation(w io.Writer, d explainDoc, style display.TableStyle) error
 	}
 	r := &output.Report{Cols: []output.ReportColumn{{Name: "level"}, {Name: "column"},
 		{Name: "considered", Right: true}, {Name: "read", Right: true},
-		{Name: "bytes", Right: true}, {Name: "of", Right: true}, {Name: "passed over"}}}
+		{Name: "bytes", Right: true}, {Name: "of", Right: true}, {Name: "skipped"}}}
 	used := slices.ContainsFunc(d.Levels, func(l explainRow) bool { return len(l.Used) > 0 })
 	if used {
 		r.Cols = append(r.Cols, output.ReportColumn{Name: "filtered by"})

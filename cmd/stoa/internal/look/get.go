@@ -28,15 +28,15 @@ func GetCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get PATH... (--row N | --key VALUE,...)",
 		Short: "Print the row at a position or with a key",
-		Long: `Print the row at a position (the first is 0), or the rows with a key: that of the table's
-declared order, or its first column. Where the format has an index, only the pages that are needed are
-read. Both flags can be repeated. The status is 1 if there is no such row.
+		Long: `Print the row at a position (the first is 0), or the rows with a key: the columns of the
+table's declared order or, if there is none, its first column. If the format has an index, only the
+necessary pages are read. The status is 1 if there is no such row.
 
-The first values of a key of several columns are enough. A key of one column is taken as it is: quotes,
-commas and spaces are part of it. A key of several columns is a CSV record: a value with a comma or a
-double quote stands in double quotes, which are doubled within. Text is not parsed further, so 'x' is a
-text of three characters; bytes that cannot be typed are found by stoa cat --where "k = x'00ff'", which
-uses the same index.`,
+For a key of several columns, the first values are enough. A key of one column is taken literally: quotes,
+commas and spaces are part of it. A key of several columns is a CSV record: put a value with a comma or a
+double quote in double quotes, and double those inside it. Text is not interpreted: 'x' has three
+characters. To look up bytes that cannot be typed, use stoa cat --where "k = x'00ff'", which uses the same
+index.`,
 		Example: "  stoa get block.cfile --row 123\n  stoa get events.parquet --key 2024-02-29",
 		Args:    a.Paths,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -55,9 +55,9 @@ uses the same index.`,
 			return r.Run(cmd.Context(), a, args, g.seek)
 		},
 	}
-	cmd.Flags().Int64SliceVar(&g.rows, "row", nil, "the row at position `N`; repeatable")
+	cmd.Flags().Int64SliceVar(&g.rows, "row", nil, "print the row at position `N`; repeatable")
 	cmd.Flags().StringArrayVar(&g.keys, "key", nil,
-		"the rows whose key is `VALUE`; of several columns, values as in CSV: a,\"b,c\"; repeatable")
+		"print the rows with the key `VALUE`; if it has several columns, as CSV: a,\"b,c\"; repeatable")
 	r.RegisterColumns(a, cmd, &r.SourceFlags)
 	r.OutputFlags.Register(cmd, output.RowForms, "default: what the extension of -o says, else table (vertical if it "+
 		"is too wide) on a terminal and jsonl elsewhere")

@@ -61,18 +61,18 @@ func HistoryCmd(a *cli.App) *cobra.Command {
 	var out output.OutputFlags
 	cmd := &cobra.Command{
 		Use:   "history TABLE",
-		Short: "Say which moments of a table's past are known",
-		Long: `Say what of a table's past is known, for the whole table and per tablet: its first and its
-last operation, from when on a snapshot (--at) is exact, which changes of the schema the write-ahead log
-still has, and how many row operations only the log has. TABLE is DIR#TABLE; without #TABLE it is all
-tables of the place. Several places are one, as for stoa census.
+		Short: "Show how far back a Kudu table can be read",
+		Long: `Show which points in a Kudu table's past can be read (--at TIME of other verbs), for the
+whole table and for each tablet: its first and its last operation, the time from which snapshots are
+exact, the changes of the schema that the write-ahead log still has, and the number of row operations that
+are only in the log. TABLE is DIR#TABLE; without #TABLE, all tables of the place are shown. Several places
+are read as one, as by stoa census.
 
-Times are those of Kudu's operations: a hybrid time, which --at takes as it stands, and the microsecond of
-the calendar that it holds (RFC 3339). Before the moment from which snapshots are exact, history was
-removed, or may have been: Kudu keeps a week of it, unless the table or the server says otherwise, and
-only the table's word is in its directories.
+A time is printed as Kudu's hybrid time, which --at accepts, and in RFC 3339, to the microsecond. Before
+the time from which snapshots are exact, history was removed, or may have been: Kudu keeps a week of it
+unless the table or the server is configured otherwise, and its directories have only the table's setting.
 
---at outside of these moments is refused; --partial reads it all the same, and reports that.`,
+Other verbs refuse an --at outside of this range; with --partial they read what there is, and report it.`,
 		Example: "  stoa history kudu#d_major\n  stoa history kudu -f json",
 		Args:    a.Paths,
 		RunE: func(cmd *cobra.Command, args []string) error {

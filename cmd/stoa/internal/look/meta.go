@@ -39,9 +39,10 @@ func MetaCmd(a *cli.App) *cobra.Command {
 	var out output.OutputFlags
 	cmd := &cobra.Command{
 		Use:   "meta PATH...",
-		Short: "Show what a file says about itself",
-		Long: `Show what a file says about itself: its format, rows, columns, size, and the facts of its
-header and footer, in the format's own words. -f json prints an array with an object per file.`,
+		Short: "Show the metadata of a file or table",
+		Long: `Show the metadata of a file or table: format, rows, columns, size, and the fields of its
+header and footer, by the names that the format gives them. -f json prints an array with an object per
+file.`,
 		Example: "  stoa meta block.cfile\n  stoa meta sales.parquet block.cfile -f json",
 		Args:    a.Paths,
 		RunE: func(cmd *cobra.Command, args []string) error {

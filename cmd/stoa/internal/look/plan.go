@@ -35,14 +35,14 @@ func PlanCmd(a *cli.App) *cobra.Command {
 	var size string
 	cmd := &cobra.Command{
 		Use:   "plan PATH...",
-		Short: "Cut a scan into splits that other processes can read",
-		Long: `Cut a scan into splits, for a distributed engine. A line of JSON is a split: all that
-another process needs to read it with stoa scan --split, except the data, which must be at the same path
-there.
+		Short: "Divide a scan into splits that other processes can read",
+		Long: `Divide a scan into splits, for a distributed engine. Each line of output is a split, in
+JSON: all that another process needs to read it with stoa scan --split, except the data, which must be at
+the same path there.
 
 The rows of the splits, one after the other, are those of the scan. The last line is {"end":true,…} with
-the number of splits: a plan without it was cut off. The status is 3 if the plan is complete, and the
-table is known not to be.`,
+the number of splits; a plan without it was cut off. The status is 3 if the plan was written and the table
+is known to be incomplete.`,
 		Example: `  stoa plan table/ --target-size 256MB > splits.jsonl
   stoa plan kudu#d_major --columns id,b -o splits.jsonl`,
 		Args: a.Paths,
@@ -52,7 +52,7 @@ table is known not to be.`,
 	}
 	sel.RegisterColumns(a, cmd, &src)
 	sel.RegisterWhere(cmd)
-	cmd.Flags().StringVar(&size, "target-size", "256MB", "stored bytes of a split, about: `SIZE`, such as 64MB")
+	cmd.Flags().StringVar(&size, "target-size", "256MB", "about how many stored bytes a split has: `SIZE`, such as 64MB")
 	cmd.Flags().StringVarP(&out.File, "output", "o", "",
 		"write to `FILE`, which appears only when it is complete (- is standard output)")
 	src.Register(a, cmd)
@@ -134,16 +134,15 @@ func ScanCmd(a *cli.App) *cobra.Command {
 	var split string
 	cmd := &cobra.Command{
 		Use:   "scan --split SPLIT",
-		Short: "Read a split of stoa plan",
-		Long: `Read a split that stoa plan made, as an Arrow stream. SPLIT is the JSON itself, a FILE
-that holds it, or - for standard input. The status is 0 only if the whole split was written, and only then
-does the stream have its end mark.
+		Short: "Read a split that stoa plan made",
+		Long: `Read a split that stoa plan made, as an Arrow stream. SPLIT is the JSON itself, a FILE that
+has it, or - for standard input. A stream without an end mark was cut off, and its rows are not all.
 
-So a reader can tell a stream that was cut off from one that ended. With status 3 the stream has its end
-mark, too, and the table is known to be incomplete: rows were skipped (--damaged), or it was reported
-before. With any other status the stream is cut off within a message, or empty: 1 for damage, a file that
-changed since it was planned or while it was read, one that is gone, and everything else that could not be
-read; 2 for what is no split, or not one of this version, and other wrong use.`,
+The status is 0 if the whole split was written, with the end mark. It is 3 if the end mark was written,
+but rows are known to be missing: they were skipped (--damaged), or the table is incomplete. With any
+other status the stream is empty or has no end mark: 1 for damage, a file that is gone or has changed
+since it was planned, and whatever else cannot be read; 2 for what is not a split of this version, and for
+other wrong use.`,
 		Example: `  stoa scan --split "$(sed -n 2p splits.jsonl)" | wc -l
   stoa scan --split split.json -o part.parquet`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -157,7 +156,7 @@ read; 2 for what is no split, or not one of this version, and other wrong use.`,
 			return runScan(cmd, a, &r, split)
 		},
 	}
-	cmd.Flags().StringVar(&split, "split", "", "the `SPLIT`: JSON, a file, or - (needed)")
+	cmd.Flags().StringVar(&split, "split", "", "the `SPLIT` to read: JSON, a file, or - (required)")
 	cmd.MarkFlagRequired("split")
 	r.RegisterParallel(cmd)
 	r.RegisterMemory(cmd)

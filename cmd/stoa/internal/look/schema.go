@@ -30,10 +30,10 @@ func SchemaCmd(a *cli.App) *cobra.Command {
 		Short: "Show the columns and their types",
 		Long: `Show the columns of a table: names, types, nullability, and what the file says about them.
 
--f json is complete: names, types, nullability, metadata, children. -f ddl is a CREATE TABLE in DuckDB's
-dialect, or in Spark's, Iceberg's or CarbonData's with --dialect, with the partitions, buckets and order of a table that
-has them (CarbonData): it creates an empty table to be filled. -f avro is an Avro schema, -f arrow the
-Arrow IPC message (for pyarrow.ipc.read_schema).`,
+-f json has everything: names, types, nullability, metadata, children. -f ddl is a CREATE TABLE statement
+for DuckDB or, with --dialect, for Spark, Iceberg or CarbonData, with the table's partitions, buckets and
+sort order if it has them (CarbonData). -f avro is an Avro schema; -f arrow is an Arrow IPC message, for
+pyarrow.ipc.read_schema.`,
 		Example: "  stoa schema block.cfile\n  stoa schema -f ddl sales.parquet > sales.sql\n  stoa schema -f " +
 			"ddl --dialect iceberg store#sales.orders",
 		Args: a.Paths,
@@ -44,7 +44,7 @@ Arrow IPC message (for pyarrow.ipc.read_schema).`,
 	src.Register(a, cmd)
 	out.Register(cmd, schemaForms, "default text")
 	cmd.Flags().StringVar(&words, "dialect", "duckdb",
-		"with -f ddl: the `DIALECT` of SQL: duckdb, spark, iceberg, carbon")
+		"with -f ddl: the SQL `DIALECT`: duckdb, spark, iceberg, carbon")
 	cli.Complete(cmd, "dialect", func() []string { return schemafmt.DialectNames })
 	return cli.First(cmd, "format", "dialect", "output")
 }

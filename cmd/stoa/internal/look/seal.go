@@ -34,14 +34,14 @@ func SealCmd(a *cli.App) *cobra.Command {
 	var noRows bool
 	cmd := &cobra.Command{
 		Use:   "seal PATH... -o FILE.seal",
-		Short: "Write checksums, and parity, of files to a sidecar",
-		Long: `Write a sidecar with which every later change of files can be found and located, whatever their
-format: a checksum of every 64 KiB of every file, and for every table its schema, its rows and checksums
-over them. stoa verify --seal FILE.seal PATH... compares.
+		Short: "Write checksums of files, and parity, to a sidecar",
+		Long: `Write a sidecar file by which later changes of files are found and located, whatever the
+format of the files: a checksum of every 64 KiB, and for every table its schema, its number of rows and
+checksums of its values. stoa verify --seal FILE.seal PATH... compares.
 
---parity 5% adds enough to restore as many lost blocks, wherever they are in about 100 MiB: stoa recover
+With --parity 5%, 5% of the blocks can be restored, wherever in about 100 MiB the damage is: stoa recover
 --seal FILE.seal PATH... -o OUT. Directories are sealed with everything below them; symbolic links and
-pipes are named, and neither followed nor read. The same files give the same seal, wherever they are.`,
+pipes are listed, but neither followed nor read. The same files give the same seal, wherever they are.`,
 		Example: `  stoa seal kudu -o kudu.seal --parity 5%
   stoa seal block.cfile block.parquet -o blocks.seal --no-rows`,
 		Args: cli.Wants(cobra.MinimumNArgs(1)),
@@ -65,9 +65,9 @@ pipes are named, and neither followed nor read. The same files give the same sea
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVarP(&out, "output", "o", "", "write the seal to `FILE` (needed)")
-	fl.StringVar(&parity, "parity", "0", "add parity, with which `N%` of the blocks can be restored (0 to 100)")
-	fl.BoolVar(&noRows, "no-rows", false, "seal the files only, and read no tables")
+	fl.StringVarP(&out, "output", "o", "", "write the seal to `FILE` (required)")
+	fl.StringVar(&parity, "parity", "0", "add parity, by which `N%` of the blocks can be restored (0 to 100)")
+	fl.BoolVar(&noRows, "no-rows", false, "seal only the files, and read no tables")
 	src.Register(a, cmd)
 	return cli.First(cmd, "output", "parity", "no-rows")
 }
@@ -122,9 +122,9 @@ func sealPaths(a *cli.App, ctx context.Context, paths []string, out string, pari
 			damaged = true
 		}
 	}
-	a.Note("%s: %s, %s, %s, %s of %s, %s", out, display.BytesText(s.Size), display.Count(int64(s.Files), "file"),
-		display.Count(int64(len(so.Tables)), "table"), display.Count(total, "row"), display.BytesText(s.Bytes),
-		display.Seconds(time.Since(began)))
+	a.Note("%s: %s, %s of %s, %s, %s, %s", out, display.BytesText(s.Size),
+		display.Count(int64(s.Files), "file"), display.BytesText(s.Bytes),
+		display.Count(int64(len(so.Tables)), "table"), display.Count(total, "row"), display.Seconds(time.Since(began)))
 	if damaged {
 		return cli.ErrDamage
 	}
@@ -352,7 +352,7 @@ func RepairBySeal(a *cli.App, ctx context.Context, name string, paths []string, 
 	for _, l := range m.Left {
 		a.Note("%s: no file; it is left out", l)
 	}
-	a.Note("%s: %s, %s, as sealed: %d were whole, %s made again, %s", out, display.Count(int64(m.Files), "file"),
+	a.Note("%s: %s, %s, all as sealed: %d intact, %s restored, %s", out, display.Count(int64(m.Files), "file"),
 		display.BytesText(m.Bytes), m.Whole, display.Count(m.Blocks, "block"), display.Seconds(time.Since(began)))
 	return nil
 }

@@ -43,23 +43,22 @@ type statsDoc struct {
 	Bloom          *int64                `json:"bloom_bytes,omitempty"`
 }
 
-const statsHelp = `Read every page and show for each column: encoding, codec, blocks, values, nulls, bytes
-decompressed and as stored (of Parquet both with the headers of pages), its share of the file, the entries of
-the dictionary, the bytes of Bloom filters, min and max. Several files, as of a glob, are one table: each
-column's sum is shown.
+const statsHelp = `Read every page and show for each column: encoding, codec, number of blocks, values and
+nulls, bytes decompressed and as stored (in Parquet with page headers), its share of the file, entries of
+the dictionary, bytes of Bloom filters, min and max. Several files, such as a glob, are one table.
 
-What a format does not say stays empty. With --damaged skip-rows or null-cells the sums are of what can be
-read. -f json prints an array with an object per column. --sum adds a line with the sums of all columns
+What a format does not have is empty. With --damaged skip-rows or null-cells, the figures are of what can
+be read. -f json prints an array with an object per column. --sum adds a line with the sums of all columns
 ("sum": true).
 
-Of a table with changes stored separately (Kudu's, or CarbonData's with deleted rows) values, nulls, min and
-max are those of the rows that it holds; blocks and bytes are what is stored of its columns. The share of one
-of several tables in a place is that of what its columns take.
+If changes of a table are stored separately (in Kudu, and for deleted rows in CarbonData), values, nulls,
+min and max are those of the table's rows, and blocks and bytes are those of the stored columns. If a
+place has several tables, the share is of the bytes of the table's columns.
 
---rowsets says of a Kudu table, or a whole server, what each rowset takes instead: rows, live rows, bytes of
-columns, keys (the bloom file and the key index) and deltas, what the deltas change, from when on snapshots
-are exact, the bytes of each log, and the deleted blocks in each data directory. stoa ls --blocks has the
-encoding, codec and size of each of its columns.`
+--rowsets shows the rowsets of a Kudu table, or of a whole server, instead: rows, live rows, bytes of
+columns, keys (the Bloom filter and the key index) and deltas, what the deltas change, and from when on
+snapshots are exact; then the bytes of each log, and the deleted blocks in each data directory. stoa ls
+--blocks has the encoding, codec and size of each column of a rowset.`
 
 func StatsCmd(a *cli.App) *cobra.Command {
 	var src source.SourceFlags
@@ -68,7 +67,7 @@ func StatsCmd(a *cli.App) *cobra.Command {
 	var sum, sets bool
 	cmd := &cobra.Command{
 		Use:   "stats PATH...",
-		Short: "Show what each column is made of",
+		Short: "Show the encoding, size, min and max of each column",
 		Long:  statsHelp,
 		Example: "  stoa stats block.cfile\n  stoa stats sales.parquet --sum\n  stoa stats sales.parquet -f csv\n" +
 			"  stoa stats kudu#d_major --rowsets",
@@ -101,8 +100,8 @@ func StatsCmd(a *cli.App) *cobra.Command {
 		},
 	}
 	dmg.Register(cmd, "fail")
-	cmd.Flags().BoolVar(&sum, "sum", false, "add the sums of all columns")
-	cmd.Flags().BoolVar(&sets, "rowsets", false, "what the rowsets of Kudu tables take instead")
+	cmd.Flags().BoolVar(&sum, "sum", false, "add a line with the sums of all columns")
+	cmd.Flags().BoolVar(&sets, "rowsets", false, "show the sizes of the rowsets of Kudu tables instead")
 	out.Register(cmd, output.ReportForms, "default text")
 	src.Register(a, cmd)
 	return cli.First(cmd, "format", "rowsets", "damaged")

@@ -50,20 +50,20 @@ func VerifyCmd(a *cli.App) *cobra.Command {
 	var sealed string
 	cmd := &cobra.Command{
 		Use:   "verify PATH...",
-		Short: "Find damage, and say where it is and which rows it touches",
-		Long: `Find what is wrong or unusual: the structure (headers, footers, indexes, counts, bytes that
-belong to nothing) and every checksum; what has no checksums is decoded, as there is no other way to
-notice damage. A line per finding: severity, code, place, message; stoa finding CODE explains a code. The
-status is 3 if a finding is an error.
+		Short: "Find damage: where it is, and which rows it affects",
+		Long: `Find what is damaged or unusual: in the structure (headers, footers, indexes, counts, bytes
+that belong to nothing) and in the data, by their checksums. Data without checksums are decoded, because
+nothing else would show damage. Each line is a finding: severity, code, location, message; stoa finding
+CODE explains the code. The status is 3 if a finding is an error.
 
---quick checks the structure only and reads no data; --deep decodes every value and checks it all against
-each other: indexes, min and max values, bloom filters, dictionaries, deltas, counts. A directory that is
-no table is verified file by file, with everything below it; so is what lies within a table's directory
-and is no part of it.
+--quick checks only the structure, and reads no data. --deep also decodes every value, and compares all
+with each other: indexes, min and max values, Bloom filters, dictionaries, deltas, counts. In a directory
+that is not a table, every file is verified, at any depth; and so are files in a table's directory that
+are not part of it.
 
-Findings with one cause (one run of damaged bytes, or one code over and over in one part) are one
-incident, of which the gravest is printed, and a line that sums up the others. -f json prints one object
-with all findings and incidents, -f jsonl a line per finding.`,
+Findings with one cause (one run of damaged bytes, or the same code many times in one part) are one
+incident: the gravest is printed, and a line that sums up the others. -f json prints one object with all
+findings and incidents, -f jsonl a line per finding.`,
 		Example: `  stoa verify block.cfile
   stoa verify kudu data/ --deep -f json -o health.json`,
 		Args: a.Paths,
@@ -86,13 +86,13 @@ with all findings and incidents, -f jsonl a line per finding.`,
 			return verifyPaths(a, cmd, args, o, &out, sealed, all)
 		},
 	}
-	cmd.Flags().BoolVar(&quick, "quick", false, "look at the structure only, and read no data")
+	cmd.Flags().BoolVar(&quick, "quick", false, "check only the structure, and read no data")
 	cmd.Flags().BoolVar(&deep, "deep", false,
-		"decode every value, and compare indexes, bounds, filters and counts with them")
+		"also decode every value, and compare indexes, bounds, filters and counts with them")
 	cmd.Flags().StringVar(&sealed, "seal", "",
-		"compare with what was sealed in `FILE` by stoa seal, byte for byte; with --deep, the rows as well")
+		"compare with `FILE`, which stoa seal wrote, byte for byte; with --deep, also the rows")
 	cmd.Flags().BoolVar(&all, "all-findings", false,
-		"write each finding, also those that follow from one that is written")
+		"print every finding, also those that are part of an incident")
 	out.Register(cmd, verifyForms, "default text")
 	src.Register(a, cmd)
 	return cli.First(cmd, "quick", "deep", "format")

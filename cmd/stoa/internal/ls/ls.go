@@ -49,18 +49,18 @@ func LsCmd(a *cli.App) *cobra.Command {
 		Use:   "ls [PATH...]",
 		Short: "List what a place holds",
 		Long: `List the tables in a place, at any depth, and the other files there: name, format, kind,
-rows, size, number of columns, and what is wrong with those that cannot be read. With -v the tablets or
-segments of a table follow it, a line each. Without a path: the working directory.
+rows, size, number of columns, and what is wrong with those that cannot be read. With -v, the tablets of a
+Kudu table follow it. Without a path: the working directory.
 
-It answers from metadata, as opening reads it (catalogues, superblocks, footers, schemas, the files that
-they name): the status is 3 if something of that is damaged or missing, and 0 where only indexes or pages
-are damaged, which stoa verify reads. The rows of Kudu tables are those that were flushed: what only the
-log has, which would have to be replayed, is counted by stoa count. -f json prints an array with an object
-per entry.
+Only the metadata that opening a table needs is read: catalogues, superblocks, footers, schemas, and which
+files exist. The status is 3 if any of that is damaged or missing. Damage in indexes and pages does not
+change it; stoa verify finds that. The rows of a Kudu table are those that were flushed; stoa count also
+counts those that are only in the log. -f json prints an array with an object per entry.
 
---blocks lists the blocks of Kudu directories instead, with the 20 fields of Kudu's own "kudu fs list",
-and the file and the offset where each lies;
---unnamed those that no superblock names, and what is found in containers whose metadata is lost.
+--blocks lists the blocks of Kudu directories instead: the 20 fields of Kudu's own "kudu fs list", and the
+file and offset of each block.
+--unnamed lists only the blocks that no superblock names, including those found in containers whose
+metadata is lost.
 --segments lists the segments of CarbonData tables: status, times, sizes, rows, and what was merged into
 what. With --carbon-properties and without a path, the store that the file names is listed.`,
 		Example: "  stoa ls data/\n  stoa ls --segments store#sales.orders",
@@ -93,7 +93,7 @@ what. With --carbon-properties and without a path, the store that the file names
 	}
 	cmd.Flags().BoolVar(&unnamed, "unnamed", false, "list the blocks of Kudu directories that no superblock names")
 	cmd.Flags().BoolVar(&segments, "segments", false, "list the segments of CarbonData tables")
-	cmd.Flags().BoolVar(&blocks, "blocks", false, "list the blocks of Kudu directories, or of the table in DIR#TABLE")
+	cmd.Flags().BoolVar(&blocks, "blocks", false, "list the blocks of Kudu directories, or of one table: DIR#TABLE")
 	out.Register(cmd, output.ReportForms, "default text")
 	src.Register(a, cmd)
 	if f := cmd.Flags().Lookup("at"); f != nil { // the flag exists so that it can be refused with a reason

@@ -12,12 +12,12 @@ import (
 func Cmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "mcp PLACE...",
-		Short: "Let a program that speaks MCP read what lies below places",
-		Long: `Serve the verbs that read to a program that speaks the Model Context Protocol over standard input and
-output, such as an assistant: ls, schema, head, count, get, stats, explain, describe, verify, history, diff
-and finding. It reads only what lies below the places, not what links in them lead to elsewhere, and no
-addresses; it writes nothing. An answer has at most 256 KiB, and at most 1,000 rows. This verb is a
-program of its own, stoa-mcp, which lies beside stoa or on the PATH.`,
+		Short: "Let an MCP client, such as an assistant, read places",
+		Long: `Serve the reading verbs to a client of the Model Context Protocol, such as an assistant,
+over standard input and output: ls, schema, head, count, get, stats, explain, describe, verify, history,
+diff and finding. Only files below the PLACEs are read: symbolic links that lead elsewhere are not
+followed, and addresses are refused. Nothing is written. An answer has at most 256 KiB and 1,000 rows. The
+verb is run by a separate program, stoa-mcp, beside stoa or on the PATH.`,
 		Example: "  stoa mcp kudu/\n  stoa mcp store/ sales.parquet",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {

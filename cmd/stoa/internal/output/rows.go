@@ -38,7 +38,7 @@ func (f *OutputFlags) Register(cmd *cobra.Command, forms []string, preset string
 	usage := "write as `FORM`: " + strings.Join(forms, ", ") + " (" + preset + ")"
 	cmd.Flags().StringVarP(&f.Form, "format", "f", "", usage)
 	cmd.Flags().StringVarP(&f.File, "output", "o", "",
-		"write to `FILE`, which appears only when it is complete (- is standard output)")
+		"write to `FILE`, which appears only when it is complete (-: standard output)")
 	cli.Complete(cmd, "format", func() []string { return forms })
 }
 

@@ -31,7 +31,8 @@ var policies = []string{"fail", "skip-rows", "null-cells"}
 
 func (f *DamageFlags) Register(cmd *cobra.Command, preset string) {
 	cmd.Flags().StringVar(&f.Damaged, "damaged", preset,
-		"what to do about cells that cannot be read, a `POLICY`: fail, skip-rows or null-cells")
+		"what to do with cells that cannot be read: `POLICY` is fail, skip-rows (leave out their rows) or "+
+			"null-cells (make them null)")
 	cmd.Flags().StringVar(&f.Manifest, "manifest", "",
 		"write what was lost to `FILE`, as JSON, instead of to standard error")
 	cli.Complete(cmd, "damaged", func() []string { return policies })

@@ -33,22 +33,22 @@ type flags struct {
 	memory string
 }
 
-const help = `Show what places hold as a page in the browser, until Ctrl-C: tables, their rows and values, the
-anatomy of files with every byte and its owner, what a predicate reads, and damage. The address is printed;
-nothing is installed, and the page needs nothing from anywhere else.
+const help = `Show places in the browser, until Ctrl-C: tables, their rows and values, the structure of
+files with the owner of every byte, what a predicate reads, and damage. The address of the page is
+printed. The page is self-contained: it loads nothing from elsewhere, and nothing is installed.
 
-It only reads, and only what lies below the places: not what links in them lead to elsewhere, and no
-addresses. It listens on this machine alone (127.0.0.1); --listen is for others to see it, and then the
-printed address has a token, without which nothing is answered. What is sent is not encrypted: beyond a
-trusted network, forward the port by ssh instead. What the page shows is what the verbs say (-f json), each
-with its command line.`
+Only files below the PATHs are read, never written; symbolic links that lead elsewhere are not followed,
+and addresses are refused. The server listens only on this machine (127.0.0.1). With --listen others can
+see the page, but only by the printed address, which has a token. Nothing is encrypted: beyond a trusted
+network, forward the port by ssh. The page shows what the verbs print with -f json, each with its command
+line.`
 
 // Cmd returns the verb.
 func Cmd(a *cli.App, run Run) *cobra.Command {
 	f := &flags{}
 	cmd := &cobra.Command{
 		Use:     "serve PATH...",
-		Short:   "Show what a place holds, and how it is, as a page in the browser",
+		Short:   "Show a place in the browser: its tables, files and damage",
 		Long:    help,
 		Example: "  stoa serve kudu/\n  stoa serve sales.parquet table/ --port 8080 --idle 30m",
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -61,14 +61,14 @@ func Cmd(a *cli.App, run Run) *cobra.Command {
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.listen, "listen", "",
-		"listen on `ADDRESS`, for example 0.0.0.0, for other machines; the printed address has a token")
+		"listen on `ADDRESS`, such as 0.0.0.0, so that other machines can see the page")
 	fl.IntVar(&f.port, "port", 0, "listen on port `N` (default: a free one)")
 	fl.StringArrayVar(&f.names, "name", nil,
-		"with --listen: answer requests for this host `NAME`, too, besides addresses by numbers; repeatable")
+		"with --listen: also answer requests for the host `NAME`, not only for numeric addresses; repeatable")
 	fl.StringVar(&f.token, "token", "",
 		"with --listen: use this `TOKEN`, of 16 characters or more (default: a random one)")
-	fl.DurationVar(&f.idle, "idle", 0, "end when nobody has asked for anything for so long, a `TIME` such as 30m")
-	fl.StringVar(&f.memory, "memory", "256MiB", "refuse a source that takes more than `SIZE` of memory to open")
+	fl.DurationVar(&f.idle, "idle", 0, "stop after `TIME` without a request, such as 30m (default: never)")
+	fl.StringVar(&f.memory, "memory", "256MiB", "refuse a source that needs more than `SIZE` of memory to open")
 	return cli.First(cmd, "port", "listen", "idle")
 }
 

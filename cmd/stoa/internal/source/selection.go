@@ -39,7 +39,8 @@ func (f *SelectFlags) Register(a *cli.App, cmd *cobra.Command, src *SourceFlags)
 // RegisterColumns is for verbs that select rows in their own way.
 func (f *SelectFlags) RegisterColumns(a *cli.App, cmd *cobra.Command, src *SourceFlags) {
 	cmd.Flags().StringArrayVarP(&f.Columns, "columns", "c", nil,
-		"read only these columns: `a,b.c` (fields of structs with dots, names with a comma in double quotes)")
+		"read only these columns: `a,b.c` (a dot before the field of a struct; double quotes around a name with "+
+			"a comma)")
 	cli.CompleteWith(cmd, "columns", CompleteColumns(a, src))
 }
 
@@ -47,7 +48,8 @@ func (f *SelectFlags) RegisterColumns(a *cli.App, cmd *cobra.Command, src *Sourc
 func (f *SelectFlags) RegisterRows(cmd *cobra.Command) {
 	f.RegisterWhere(cmd)
 	cmd.Flags().StringVar(&f.Rows, "rows", "",
-		"read only the rows at these positions, `FROM:TO` (half-open, from 0; either side may be left out)")
+		"read only rows `FROM:TO`: from position FROM, counted from 0, up to but not including TO; either "+
+			"may be left out")
 }
 
 // RegisterWhere is for verbs that do not select rows by position.
@@ -56,7 +58,7 @@ func (f *SelectFlags) RegisterWhere(cmd *cobra.Command) {
 	f.whereSet = func() bool { return fl.Changed("where") }
 	fl.StringVarP(&f.Where, "where", "w", "",
 		"read only rows for which the `PREDICATE` is true, such as \"price > 3 and name like 'a%'\"")
-	fl.BoolVar(&f.unordered, "unordered", false, "give up the order that the table promises, for speed")
+	fl.BoolVar(&f.unordered, "unordered", false, "return rows in any order, which can be faster")
 }
 
 // RegisterParallel is for verbs that read rows.
@@ -67,7 +69,7 @@ func (f *SelectFlags) RegisterParallel(cmd *cobra.Command) {
 // RegisterMemory is for verbs that read rows but do not write tables: there --memory is the writer's.
 func (f *SelectFlags) RegisterMemory(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.memory, "memory", "",
-		"hold about `SIZE` of rows at a time, for example 64MiB (default: windows of 65,536 rows a worker)")
+		"keep about `SIZE` of rows in memory, for example 64MiB (default: 65,536 rows per worker)")
 }
 
 // RegisterLimit is for verbs for which a limit makes sense.

@@ -53,22 +53,22 @@ func (f *SourceFlags) Register(a *cli.App, cmd *cobra.Command) {
 	if !f.Verifies {
 		fl.BoolVar(&f.NoVerify, "no-verify", false, "do not compare checksums")
 	}
-	fl.StringVar(&f.MaxPage, "max-page", "", "refuse a page of more than `SIZE` when decoded (default 1GiB)")
+	fl.StringVar(&f.MaxPage, "max-page", "", "refuse a page of more than `SIZE`, decoded (default 1GiB)")
 	fl.StringVar(&f.MaxMeta, "max-metadata", "", "refuse metadata of more than `SIZE` (default 256MiB)")
-	fl.Int64Var(&f.MaxRequests, "max-requests", 0, "ask stores at addresses at most `N` times")
+	fl.Int64Var(&f.MaxRequests, "max-requests", 0, "send at most `N` requests to stores at addresses")
 	fl.StringVar(&f.Cache, "cache", "", "keep what is read of addresses in the directory `DIR`, and read it from there")
 	fl.StringVar(&f.CacheSize, "cache-size", "10GiB", "keep at most `SIZE` in --cache")
 	fl.Lookup("cache").Hidden, fl.Lookup("cache-size").Hidden = true, true // pages are full: docs/remote.md
 	fl.Int64Var(&f.Limits.Fields, "max-fields", 0,
-		"refuse a source with more than `N` columns, the fields of nested ones counted (default 65536)")
+		"refuse a source with more than `N` columns, including nested fields (default 65536)")
 	fl.Int64Var(&f.Limits.Depth, "max-depth", 0,
-		"refuse a source with values nested more than `N` deep (default 64)")
+		"refuse a source with types or values nested more than `N` deep (default 64)")
 	if own := fl.Lookup("memory"); own != nil {
-		own.Usage += "; opening a source may take as much (default 1GiB)"
+		own.Usage += "; opening a source may use as much, too (default 1GiB)"
 		f.Own = own.Value
 	} else {
 		fl.StringVar(&f.Memory, "memory", "",
-			"refuse a source that takes more than `SIZE` of memory to open or recover (default 1GiB)")
+			"refuse a source that needs more than `SIZE` of memory to open or recover (default 1GiB)")
 	}
 	f.Changed = fl.Changed
 	for _, w := range cli.NewOptionFlags() {

@@ -58,19 +58,20 @@ func Cmd(a *cli.App, run Run) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sql [QUERY]",
 		Short: "Run SQL over tables of all formats",
-		Long: `Run SQL over tables of all formats. A table is an address in quotes, as in from 'dir#orders'; a name
-that --table gives; or, with --attach, one of a place. Without QUERY a script is read from --script or
-standard input.
+		Long: `Run SQL over tables of all formats. In a query, a table is a path or address in quotes, as
+in from 'dir#orders'; a name that --table defines; or, with --attach, a table of a place. Without QUERY,
+the statements are read from --script or standard input.
 
-The SQL is DuckDB's. What a query does not need is not read: columns, and what filters pass over. explain
-before a query shows it. stoa('dir#t', at := '2026-11-01', damaged := 'skip-rows') reads with options;
-filter, format and options ('KEY=VALUE,…') are others. stoa_ls, stoa_stats, stoa_verify, stoa_describe,
-stoa_explain, stoa_history and stoa_diff are tables of what these verbs say of a place.
+The SQL is DuckDB's. Columns that a query does not need are not read, nor are pages that its filters
+exclude; put explain before a query to see it. stoa('dir#t', at := '2026-11-01', damaged := 'skip-rows')
+reads with options; others are filter, format and options ('KEY=VALUE,…'). stoa_ls, stoa_stats,
+stoa_verify, stoa_describe, stoa_explain, stoa_history and stoa_diff return the results of these verbs as
+tables.
 
 copy (QUERY) to 'x.cfile' and create table 'x.trv' as QUERY write with stoa's writers.
 
-Damage that a query meets ends it, with status 3; with --damaged it is passed over, reported, and the
-status is 3. An error of the query is status 2. This verb is a program of its own, stoa-sql, which lies
+A query that meets damage ends with status 3; with --damaged, the damage is skipped and reported, and the
+status is 3 as well. An error in the query is status 2. The verb is run by a separate program, stoa-sql,
 beside stoa or on the PATH.`,
 		Example: "  stoa sql \"select b, count(*) from 'kudu#d_major' group by b\"\n" +
 			"  stoa sql --table o=orders.parquet \"select sum(price) from o\" -f json",
@@ -91,15 +92,15 @@ beside stoa or on the PATH.`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringArrayVarP(&f.Tables, "table", "t", nil, "give a table a name: `NAME=ADDRESS`; repeatable")
+	fl.StringArrayVarP(&f.Tables, "table", "t", nil, "name a table: `NAME=ADDRESS`; repeatable")
 	fl.StringArrayVar(&f.Attach, "attach", nil,
-		"make all tables of a place tables of a schema: `NAME=PLACE`; repeatable")
-	fl.StringVar(&f.At, "at", "", "read tables as they were at `TIME`, where their format knows its past")
-	fl.IntVar(&f.Threads, "threads", 0, "compute with `N` threads (default: as many as there are cores)")
-	fl.StringVar(&f.Memory, "memory", "", "take about `SIZE` of memory, for example 2GB (default: DuckDB's)")
+		"make the tables of a place a schema: `NAME=PLACE`; repeatable")
+	fl.StringVar(&f.At, "at", "", "read tables as they were at `TIME`, if their format keeps history")
+	fl.IntVar(&f.Threads, "threads", 0, "run with `N` threads (default: as many as there are cores)")
+	fl.StringVar(&f.Memory, "memory", "", "use about `SIZE` of memory, for example 2GB (default: DuckDB's)")
 	fl.StringVar(&f.Script, "script", "",
 		"read the statements from `FILE`, separated by semicolons (- is standard input)")
-	fl.BoolVarP(&f.Interactive, "interactive", "i", false, "ask for statements at a prompt; .help there says more")
+	fl.BoolVarP(&f.Interactive, "interactive", "i", false, "read statements from a prompt; type .help there")
 	f.OutputFlags.Register(cmd, output.RowForms, "default: what the extension of -o says, else table on a terminal "+
 		"and jsonl elsewhere")
 	f.DamageFlags.Register(cmd, "fail")
