@@ -26,7 +26,7 @@ type CodeDoc struct {
 // Costs are the consequences of a finding, by severity.
 var Costs = [...]string{
 	region.Note:    "Nothing: it is unusual, but allowed.",
-	region.Warning: "Nothing is lost, but another reader may go wrong.",
+	region.Warning: "Nothing here is lost, but something may be missing, or another reader may go wrong.",
 	region.Error:   "Data is lost, or may be.",
 }
 

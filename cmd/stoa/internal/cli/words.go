@@ -21,6 +21,16 @@ func First(cmd *cobra.Command, names ...string) *cobra.Command {
 // FirstFlags returns the flags that First declared.
 func FirstFlags(cmd *cobra.Command) []string { return strings.Fields(cmd.Annotations[firstFlags]) }
 
+// Hide keeps flags of a verb out of its help. They exist so that they can be refused with a reason.
+func Hide(cmd *cobra.Command, names ...string) *cobra.Command {
+	for _, name := range names {
+		if f := cmd.Flags().Lookup(name); f != nil {
+			f.Hidden = true
+		}
+	}
+	return cmd
+}
+
 // OptionFlag is a flag for a frequently used reading option: --at TIME is --source-opt at=TIME.
 type OptionFlag struct {
 	Flag, Key, Value string // Value: the value that a flag without an argument sets

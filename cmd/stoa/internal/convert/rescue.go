@@ -72,10 +72,7 @@ directory of files, each within a tablet and in the order of its keys; several a
 	}
 	c.DamageFlags.Register(cmd, "skip-rows")
 	c.SourceFlags.Register(a, cmd)
-	for _, name := range []string{"manifest", "schema"} { // these exist so that they can be refused with a reason
-		cmd.Flags().Lookup(name).Hidden = true
-	}
-	return cli.First(cmd, "output", "to", "resume")
+	return cli.First(cli.Hide(cmd, "manifest", "schema"), "output", "to", "resume")
 }
 
 // rescue is a run of the verb.

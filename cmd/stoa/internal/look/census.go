@@ -82,10 +82,7 @@ unclaimed.`,
 	}
 	out.Register(cmd, censusForms, "default text")
 	src.Register(a, cmd)
-	if f := cmd.Flags().Lookup("at"); f != nil { // the flag exists so that it can be refused with a reason
-		f.Hidden = true
-	}
-	return cli.First(cmd, "format", "output")
+	return cli.First(cli.Hide(cmd, "at"), "format", "output")
 }
 
 // writeJoined writes what read returns for the places, combined into one. The status is 3 if its findings include

@@ -85,10 +85,7 @@ Other verbs refuse an --at outside of this range; with --partial they read what 
 	}
 	out.Register(cmd, censusForms, "default text")
 	src.Register(a, cmd)
-	if f := cmd.Flags().Lookup("at"); f != nil { // the flag exists so that it can be refused with a reason
-		f.Hidden = true
-	}
-	return cli.First(cmd, "format", "output")
+	return cli.First(cli.Hide(cmd, "at"), "format", "output")
 }
 
 // listJoined reads a list of the places, combined into one.

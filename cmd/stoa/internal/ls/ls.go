@@ -96,10 +96,7 @@ what. With --carbon-properties and without a path, the store that the file names
 	cmd.Flags().BoolVar(&blocks, "blocks", false, "list the blocks of Kudu directories, or of one table: DIR#TABLE")
 	out.Register(cmd, output.ReportForms, "default text")
 	src.Register(a, cmd)
-	if f := cmd.Flags().Lookup("at"); f != nil { // the flag exists so that it can be refused with a reason
-		f.Hidden = true
-	}
-	return cli.First(cmd, "blocks", "segments", "format")
+	return cli.First(cli.Hide(cmd, "at"), "blocks", "segments", "format")
 }
 
 func listPaths(a *cli.App, cmd *cobra.Command, args []string, src *source.SourceFlags, out *output.OutputFlags) error {
