@@ -51,8 +51,8 @@ other programs are also kept.`,
 		},
 	}
 	dry = dryRun(cmd)
-	cmd.Flags().DurationVar(&older, "older-than", 24*time.Hour, "at an address: remove only what was begun `TIME` ago or "+
-		"earlier, such as 90m")
+	cmd.Flags().DurationVar(&older, "older-than", 24*time.Hour, "at an address: remove only what was begun "+
+		"`TIME` ago or earlier, such as 90m")
 	limitFlags(cmd)
 	return cli.First(cmd, "dry-run", "older-than")
 }

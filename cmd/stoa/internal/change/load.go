@@ -90,8 +90,8 @@ as CarbonData 1.0 has them.`,
 	fl := cmd.Flags()
 	fl.BoolVar(&l.overwrite, "overwrite", false,
 		"replace all rows of the table, or those of --partition")
-	fl.StringArrayVar(&l.partition, "partition", nil, "put all rows into the partition `NAME=VALUE` (NAME alone: null), "+
-		"whether they have that column or not; repeatable")
+	fl.StringArrayVar(&l.partition, "partition", nil, "put all rows into the partition `NAME=VALUE` (NAME alone: "+
+		"null), whether they have that column or not; repeatable")
 	l.bad.flags(cmd)
 	l.flags(a, cmd)
 	return cli.First(cmd, "source-opt", "where", "overwrite")

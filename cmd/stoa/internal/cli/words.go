@@ -47,8 +47,8 @@ func NewOptionFlags() []*OptionFlag {
 				"format's own terms: a hybrid time, a version, a snapshot (stoa formats NAME)"},
 		{Flag: "no-wal", Key: "wal", Value: "false", Usage: "ignore the write-ahead log: read only what was flushed"},
 		{Flag: "tablet", Key: "tablet", Usage: "read only the tablet with this `ID`"},
-		{Flag: "partial", Key: "partial", Value: "true", Usage: "expect an incomplete source: missing tablets, an --at " +
-			"outside of the known history, an Arrow stream without its end mark"},
+		{Flag: "partial", Key: "partial", Value: "true", Usage: "expect an incomplete source: missing tablets, an " +
+			"--at outside of the known history, an Arrow stream without its end mark"},
 		{Flag: "live", Key: "live", Value: "true", Usage: "read a directory although a server is running on it"},
 		{Flag: "wal-dir", Key: "wal-dir", Usage: "the `DIR` that holds wals/, instead of searching for it"},
 		{Flag: "data-dirs", Key: "data-dirs", Usage: "the `DIRS` that hold data/, separated by commas"},

@@ -52,7 +52,8 @@ is known to be incomplete.`,
 	}
 	sel.RegisterColumns(a, cmd, &src)
 	sel.RegisterWhere(cmd)
-	cmd.Flags().StringVar(&size, "target-size", "256MB", "about how many stored bytes a split has: `SIZE`, such as 64MB")
+	cmd.Flags().StringVar(&size, "target-size", "256MB",
+		"about how many stored bytes a split has: `SIZE`, such as 64MB")
 	cmd.Flags().StringVarP(&out.File, "output", "o", "",
 		"write to `FILE`, which appears only when it is complete (- is standard output)")
 	src.Register(a, cmd)
