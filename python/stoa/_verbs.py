@@ -13,6 +13,7 @@ from typing import Any, Iterator, Sequence
 from . import _core, _expr
 from ._core import Invalid
 from ._places import Path, Paths, fetched, text, texts, written
+from ._types import add_retyped
 
 
 class _Doc:
@@ -114,9 +115,15 @@ def _text(where) -> str | None:
 
 
 def _json(verb: str, paths, fine=(0,), storage_options: dict[str, Any] | None = None, **options: Any) -> Any:
+    return _said(verb, paths, fine, storage_options, **options)[0]
+
+
+def _said(verb: str, paths, fine=(0,), storage_options: dict[str, Any] | None = None,
+          **options: Any) -> tuple[Any, str]:
+    """The document of a verb, and what it says to people."""
     places, _keep, environment = _found(paths, storage_options)
-    out, _ = _core.verb(_args(verb, places, **options), fine, environment=environment)
-    return json.loads(_core.original(out.decode()))
+    out, report = _core.verb(_args(verb, places, **options), fine, environment=environment)
+    return json.loads(_core.original(out.decode())), report["messages"]
 
 
 def ls(path: Paths = ".", **options: Any) -> list[Entry]:
@@ -255,14 +262,25 @@ def convert(path: Paths, output: Path, format: str | None = None, columns: Seque
             options: dict[str, Any] | None = None, source_options: dict[str, Any] | None = None, check: bool = True,
             **flags: Any) -> dict[str, Any]:
     """Writes the rows of a table in another format; output appears when it is whole and was read back. Returns rows,
-    bytes, files, …; options are those of the format that is written.
+    bytes, files, …; options are those of the format that is written. retyped are columns that come back as another type,
+    as of ``write``.
 
     >>> import stoa
     >>> stoa.convert("try/flat.red", "flat.parquet")["rows"]
     500
     """
-    return _json("convert", path, output=written(output), to=format, columns=_columns(columns), where=_text(where),
-                 opt=_pairs(options), source_opt=_pairs(source_options), no_check=not check, **flags)
+    to = written(output)
+    doc, said = _said("convert", path, output=to, to=format, columns=_columns(columns), where=_text(where),
+                      opt=_pairs(options), source_opt=_pairs(source_options), no_check=not check, **flags)
+    if not flags.get("all"):
+        add_retyped(doc, said, path, columns, to, format, flags.get("storage_options"), _request(flags, source_options))
+    return doc
+
+
+def _request(flags: dict[str, Any], source_options: dict[str, Any] | None, recover: bool = False) -> dict[str, Any]:
+    """How open opens a source as the flags of a command do."""
+    return {"format": flags.get("from_") or flags.get("from") or "", "options": _core.options_of(source_options),
+            "recover": recover}
 
 
 def _name(paths: Paths) -> str:
@@ -289,15 +307,19 @@ def recover(path: Paths, output: Path, format: str | None = None, damaged: str =
         if format or options or source_options or damaged != "skip-rows":
             raise Invalid("recover: with a seal the files' bytes are written; expected no format, options or damaged")
         return _mend(path, output, seal, **flags)
+    to = written(output)
     with tempfile.TemporaryDirectory(prefix="stoa-") as d:
         manifest = os.path.join(d, "manifest.json")
-        doc = _json("recover", path, (0, 3), output=written(output), to=format, damaged=damaged, manifest=manifest,
-                    opt=_pairs(options), source_opt=_pairs(source_options), **flags)
+        doc, said = _said("recover", path, (0, 3), output=to, to=format, damaged=damaged, manifest=manifest,
+                          opt=_pairs(options), source_opt=_pairs(source_options), **flags)
         m: dict = {"losses": [], "findings": []}
         if os.path.exists(manifest):
             with open(manifest, encoding="utf-8") as f:
                 m = json.load(f)
     doc["losses"], doc["findings"] = m["losses"], m["findings"]
+    if not flags.get("all"):
+        add_retyped(doc, said, path, flags.get("columns"), to, format, flags.get("storage_options"),
+                    _request(flags, source_options, recover=True))
     if m["losses"]:
         _core.warn(f"{_name(path)}: {len(m['losses'])} losses; see losses")
     return doc

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import ctypes
-import json
-import os
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset as pads
 
 from . import _core
-from ._core import Invalid, StoaError, encode
+from ._core import Invalid, encode
 from ._places import Path, text, written
+from ._types import is_text, plain_rows, retyped, warn_retyped
 from ._verbs import _text
 
 
@@ -32,6 +31,8 @@ def _stream(data) -> pa.RecordBatchReader:
             raise Invalid(f"data: expected rows, found {type(data).__name__}: {e}") from None
     if isinstance(data, pads.Dataset):
         return data.scanner().to_reader()
+    if isinstance(data, pads.Scanner):
+        return data.to_reader()
     if isinstance(data, dict):
         return pa.table(data).to_reader()
     if type(data).__module__.partition(".")[0] == "pandas":
@@ -66,29 +67,14 @@ def write(data: Any, path: Path, format: str | None = None, check: bool = True, 
     to = written(path)
     request = encode({"path": to, "format": format or "", "options": opts, "no_check": not check,
                       "environment": _core.surroundings(storage_options if to.startswith("s3://") else None)})
-    rows = _stream(data)
+    rows = plain_rows(_stream(data), to, format)
     schema, room = rows.schema, _export(rows)
     summary = _core.interruptible(
         lambda token: _core.text_of("stoa_write", request, ctypes.addressof(room), token), host=True)
-    if (format or os.path.splitext(to)[1][1:]).lower() in ("csv", "tsv", "jsonl", "ndjson"):
-        summary["retyped"] = _retyped(schema, to, format, storage_options) or None
-    if summary["retyped"]:
-        n, names = len(summary["retyped"]), ", ".join(summary["retyped"][:5])
-        _core.warn(f"{to}: {n} {'column' if n == 1 else 'columns'} will be read as another type, as the output does not "
-                   f"keep which it was: {names}{', …' if n > 5 else ''}")
+    if is_text(to, format):
+        summary["retyped"] = retyped(schema, to, format, storage_options)
+    warn_retyped(to, summary)
     return summary
-
-
-def _retyped(schema: pa.Schema, path: str, format: str | None, storage_options: dict[str, Any] | None) -> list[str]:
-    """The columns that a text, whose types are found out by reading it, has as another type."""
-    from ._table import open
-
-    try:
-        back = open(path, format=format, storage_options=storage_options).schema
-    except StoaError:  # a text without rows or names may not be readable as a table
-        return [f"{f.name} ({f.type})" for f in schema]
-    found = {f.name: f.type for f in back}
-    return [f"{f.name} ({f.type} as {found.get(f.name, 'nothing')})" for f in schema if found.get(f.name) != f.type]
 
 
 def _change(name: str, table: Path, with_: dict, rows=None, options: dict | None = None,

@@ -2,6 +2,7 @@
 
 import datetime
 import os
+import shutil
 import warnings
 
 import duckdb
@@ -40,8 +41,6 @@ def tables(draw):
 def test_round_trips(data, name):
     options = {"format": "cfile"} if name == "dir/" else {}
     if os.path.exists(name.rstrip("/")):
-        import shutil
-
         shutil.rmtree(name) if name.endswith("/") else os.remove(name)
     summary = stoa.write(data, name, **options)
     assert summary["rows"] == data.num_rows and summary["checked"]
@@ -212,3 +211,42 @@ def test_types_that_a_text_does_not_keep():
         warnings.simplefilter("error")
         for name in ("y.csv", "x.parquet"):
             assert not stoa.write(data.select(["n", "s"]) if name == "y.csv" else data, name)["retyped"]
+
+
+def test_whoever_writes_says_which_types_are_not_kept():
+    """What write says of a text, convert and recover say, too; where values lie in memory is no type."""
+    data = pa.table({"i": pa.array([1, 2], pa.int8()), "n": [3, 4], "s": pa.array(["a", "b"], pa.large_string())})
+    stoa.write(data, "x.parquet")
+    for name in ("x.csv", "x.tsv.gz", "x.jsonl", "x.ndjson"):
+        for do in (lambda to: stoa.write(data, to), lambda to: stoa.convert("x.parquet", to),
+                   lambda to: stoa.recover("x.parquet", to)):
+            with pytest.warns(stoa.StoaWarning, match="1 column will be read as another type"):
+                assert do(name)["retyped"] == ["i (int8 as int64)"], name
+            os.remove(name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert stoa.convert("x.parquet", "y.csv", columns=["n", "s"])["retyped"] is None
+        assert stoa.convert("x.parquet", "y.trv")["retyped"] is stoa.write(data, "z.trv")["retyped"] is None
+    whole = pa.table({"value": pa.array(range(9), pa.date32())})  # a CFile without its table has no name for this type
+    stoa.write(whole, "w.parquet")
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        r, w = stoa.convert("w.parquet", "w.cfile"), stoa.write(whole, "v.cfile")
+    assert bool(r["retyped"]) == bool(w["retyped"]) and len(said) == 2 * bool(w["retyped"])
+
+
+def test_texts_and_lists_as_polars_has_them():
+    """Views and large types say how values lie in memory: each format takes them as it takes the plain ones."""
+    columns = {"s": pl.Series(["a", None, "longer than what a view holds itself"]), "b": pl.Series([b"x", None, b"y" * 30]),
+               "l": pl.Series([["a", None], [], None]), "st": pl.Series([{"x": ["a"]}, {"x": []}, None]),
+               "c": pl.Series(["a", None, "a"], dtype=pl.Categorical)}
+    for name, values in columns.items():
+        frame = pl.DataFrame({name: values})
+        for to in ("x.red", "x.trv", "x.parquet", "x.arrow", "x.cfile"):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore" if name == "c" else "error")  # a CFile keeps no dictionary
+                stoa.write(frame, to)
+            assert stoa.open(to).to_table()[name].to_pylist() == values.to_list(), (name, to)
+            shutil.rmtree(to) if os.path.isdir(to) else os.remove(to)
+    stoa.write(ds.dataset(pa.table({"a": [1, 2]})).scanner(), "x.trv")
+    assert stoa.open("x.trv").to_table()["a"].to_pylist() == [1, 2]
