@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import _thread
 import atexit
 import ctypes
+import functools
+import itertools
 import json
 import operator
 import os
@@ -171,7 +174,12 @@ def call(name: str, *args: Any) -> None:
     enter()
     error = ctypes.c_void_p()
     if getattr(lib, name)(*args, ctypes.byref(error)) != _OK:
-        raise error_of(json.loads(take(error) or '{"class": "io", "message": "out of memory"}'))
+        raise failure(error)
+
+
+def failure(error: ctypes.c_void_p) -> BaseException:
+    """The exception of a call that failed."""
+    return error_of(json.loads(take(error) or '{"class": "io", "message": "out of memory"}'))
 
 
 def text_of(name: str, *args: Any, named: bool = True) -> Any:
@@ -215,30 +223,58 @@ def whole(name: str, v: Any, least: int | None = None) -> int:
     return n
 
 
-class Handle:
-    """A handle of the library, which is released with the last reference to this object."""
-
-    def __init__(self, number: int):
-        self.number = number
-        self.close = weakref.finalize(self, _release, number)
-        self.close.atexit = False  # daemon threads still use theirs then, and the process frees them all
-
-    @classmethod
-    def made(cls, name: str, *args: Any) -> "Handle":
-        h = ctypes.c_uint64()
-        call(name, *args, ctypes.byref(h))
-        return cls(h.value)
-
-
 # Finalizers run where an object goes, which may be in a destructor of pyarrow's C++ (see enter), so this call does not
 # give up the interpreter's lock.
 _release_at_once = ctypes.PyDLL(None, handle=lib._handle).stoa_release
 _release_at_once.argtypes = [ctypes.c_uint64]
+_NO_HANDLE = ctypes.c_uint64()
 
 
-def _release(number: int) -> None:
-    if not _forked:
-        _release_at_once(number)
+class Handle:
+    """A handle of the library, which is released with the last reference to this object. An interrupt may come between
+    any two instructions, so this object is there, with a place for the number, before the library makes the handle."""
+
+    def __init__(self):
+        serial = next(_serials)
+        self.close = functools.partial(_drop, serial)
+        _owners[serial] = weakref.ref(self, self.close)
+        self.cell = _cells[serial] = ctypes.c_uint64()
+        if len(_owners) > _many[0]:
+            _sweep()
+
+    @property
+    def number(self) -> int:
+        return self.cell.value
+
+    @classmethod
+    def made(cls, name: str, *args: Any) -> "Handle":
+        h = cls()
+        call(name, *args, ctypes.byref(h.cell))
+        return h
+
+
+_serials = itertools.count()
+_cells: dict[int, ctypes.c_uint64] = {}  # the numbers of handles that are not released, by serial numbers of owners
+_owners: dict[int, weakref.ref] = {}
+_many = [64]  # owners, from which on those are looked for whose finalizer an interrupt ended
+
+
+def _drop(serial: int, _owner: Any = None) -> None:
+    if not _forked:  # one call of C's: no interrupt comes between its parts, and a handle is released once
+        list(map(_release_at_once, map(_cells.pop, (serial,), (_NO_HANDLE,))))
+    _owners.pop(serial, None)
+
+
+def _sweep() -> None:
+    for serial, owner in list(_owners.items()):
+        if owner() is None:
+            _drop(serial)
+    _many[0] = max(64, 2 * len(_owners))
+
+
+def calls_of_c(*calls: functools.partial) -> list:
+    """What calls of C functions return, one after the other. No interrupt comes between them."""
+    return list(map(functools.partial.__call__, calls))
 
 
 _threads: dict[int, float] = {}  # other threads than the main one, and when each last entered the library
@@ -290,37 +326,41 @@ def interruptible(do: Callable[[int], Any], host: bool = False) -> Any:
         return do(0)
     token = Handle.made("stoa_token")
     out: list = []
-    begun, ended = threading.Lock(), threading.Event()  # no join: interrupted, CPython 3.12 takes it for the end
+    over: list = []  # something, when nothing more is to be waited for
+    begun, wake = threading.Lock(), threading.Lock()  # an interrupt in an Event or a Condition may leave it locked
+    wake.acquire()
 
     def work():
         if not begun.acquire(blocking=False):
             return
-        if host:
-            _hosts.add(token.number)
         try:
+            if host:
+                _hosts.add(token.number)
             out.append((do(token.number), None))
         except BaseException as e:  # it is raised below, in the caller's thread
             out.append((None, e))
-        _hosts.discard(token.number)
-        ended.set()
+        finally:
+            _hosts.discard(token.number)
+            over.append(True)
+            wake.release()
 
     def begin():
         try:
-            threading.Thread(target=work, daemon=True).start()
+            _thread.start_new_thread(work, ())
         except RuntimeError:  # the interpreter is ending, and begins no threads any more
             work()
 
     def stop():
         lib.stoa_cancel(token.number)
-        if begun.acquire(blocking=False):  # the interrupt came before the thread, which has nothing to do any more
-            ended.set()
+        # if the interrupt came before the thread, that has nothing to do any more; one call of C's
+        over.extend(filter(None, map(begun.acquire, (False,))))
 
     if not main or _ending:
         work()
         enter()
     else:
         try:
-            interrupt = _until(ended, begin, stop)
+            interrupt = _until(over, wake, begin, stop)
         except BaseException:  # another one came in the middle of handling the first
             lib.stoa_cancel(token.number)
             raise
@@ -332,15 +372,15 @@ def interruptible(do: Callable[[int], Any], host: bool = False) -> Any:
     return result
 
 
-def _until(ended: threading.Event, begin: Callable[[], None], stop: Callable[[], None]) -> BaseException | None:
-    """Begins something and waits until it has ended; the first interrupt, which stops it, is returned. An interrupt may
+def _until(over: list, wake: Any, begin: Callable[[], None], stop: Callable[[], None]) -> BaseException | None:
+    """Begins something and waits until it is over; the first interrupt, which stops it, is returned. An interrupt may
     come between any two instructions, so all of them are in the try."""
     interrupt, step = None, begin
     while True:
         try:
             step()
-            while not ended.wait(0.1):
-                pass
+            while not over:
+                wake.acquire(timeout=0.1)
             return interrupt
         except BaseException as e:
             interrupt, step = interrupt or e, stop
@@ -444,6 +484,7 @@ def memory() -> dict[str, int]:
     >>> sorted(stoa.memory())
     ['handles', 'kept', 'used']
     """
+    _sweep()
     used, kept = ctypes.c_int64(), ctypes.c_int64()
     lib.stoa_memory(ctypes.byref(used), ctypes.byref(kept))
     return {"used": used.value, "kept": kept.value, "handles": lib.stoa_handles()}

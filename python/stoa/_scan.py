@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 from typing import TYPE_CHECKING, Any, Generator, Iterator
 
@@ -72,10 +73,17 @@ class _Open:
     def read(self, spec: dict) -> tuple[pa.Schema, Generator[pa.RecordBatch, None, None]]:
         """The batches of a scan. Waiting for one can be interrupted, and errors have their classes."""
         room = ctypes.create_string_buffer(_STREAM)
-        number = ctypes.c_uint64()
-        _core.call("stoa_scan", self.handle.number, encode(spec), ctypes.addressof(room), ctypes.byref(number))
-        scan = Handle(number.value)
-        reader = pa.RecordBatchReader._import_from_c(ctypes.addressof(room))
+        place, scan, error = ctypes.addressof(room), Handle(), ctypes.c_void_p()
+        _core.enter()
+        try:  # the stream has an owner before an interrupt can come
+            _, reader = _core.calls_of_c(
+                functools.partial(_core.lib.stoa_scan, self.handle.number, encode(spec), place, ctypes.byref(scan.cell),
+                                  ctypes.byref(error)),
+                functools.partial(pa.RecordBatchReader._import_from_c, place))
+        except pa.ArrowException:
+            if not error.value:
+                raise
+            raise _core.failure(error) from None
         return reader.schema, self._batches(reader, scan)
 
     def _batches(self, reader, scan: Handle) -> Generator[pa.RecordBatch, None, None]:

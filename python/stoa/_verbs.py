@@ -115,7 +115,15 @@ def _text(where) -> str | None:
 
 
 def _json(verb: str, paths, fine=(0,), storage_options: dict[str, Any] | None = None, **options: Any) -> Any:
-    return _said(verb, paths, fine, storage_options, **options)[0]
+    doc, said = _said(verb, paths, fine, storage_options, **options)
+    _warn(said)
+    return doc
+
+
+def _warn(said: str) -> None:
+    """Warns of the findings among what a verb says to people."""
+    for code, rest in re.findall(r"(?m)^(?:stoa: )?(?:warning|error) ([a-z][\w-]*(?:\.[\w-]+)+) (.*)$", said):
+        _core.warn(f"{code}: {rest}")
 
 
 def _said(verb: str, paths, fine=(0,), storage_options: dict[str, Any] | None = None,
@@ -147,7 +155,7 @@ def verify(path: Paths, deep: bool = False, quick: bool = False, seal: str | Non
     >>> [f.code for f in stoa.verify("try/damaged/key.cfile")]
     ['cfile.block.checksum']
     """
-    doc = _json("verify", path, (0, 3), deep=deep, quick=quick, seal=seal, **options)
+    doc, _ = _said("verify", path, (0, 3), deep=deep, quick=quick, seal=seal, **options)
     return [Finding._of(d) for d in doc["findings"]]
 
 
@@ -272,6 +280,7 @@ def convert(path: Paths, output: Path, format: str | None = None, columns: Seque
     to = written(output)
     doc, said = _said("convert", path, output=to, to=format, columns=_columns(columns), where=_text(where),
                       opt=_pairs(options), source_opt=_pairs(source_options), no_check=not check, **flags)
+    _warn(said)
     if not flags.get("all"):
         add_retyped(doc, said, path, columns, to, format, flags.get("storage_options"), _request(flags, source_options))
     return doc
@@ -317,6 +326,7 @@ def recover(path: Paths, output: Path, format: str | None = None, damaged: str =
             with open(manifest, encoding="utf-8") as f:
                 m = json.load(f)
     doc["losses"], doc["findings"] = m["losses"], m["findings"]
+    _warn(said)
     if not flags.get("all"):
         add_retyped(doc, said, path, flags.get("columns"), to, format, flags.get("storage_options"),
                     _request(flags, source_options, recover=True))

@@ -158,3 +158,53 @@ def test_the_end_of_the_interpreter(what):
     p = subprocess.run([sys.executable, "-X", "faulthandler", "-c", code], capture_output=True, text=True, timeout=600)
     assert (p.returncode, p.stderr) == (0, ""), p.stderr[-3000:]
     assert p.stdout == ("500\n" if "at exit" in what else "")
+
+
+STORM = """
+import gc, os, random, signal, threading, time, warnings
+import pyarrow as pa, stoa
+signal.signal(signal.SIGINT, signal.default_int_handler)
+warnings.simplefilter("ignore")
+stoa.write(pa.table({"a": range(100_000), "s": [str(i % 97) for i in range(100_000)]}), "x.trv")
+r, raging, interrupts = random.Random(7), False, 0
+
+def rage():
+    while True:
+        time.sleep(r.random() * 0.01)
+        if raging:
+            os.kill(os.getpid(), signal.SIGINT)
+
+threading.Thread(target=rage, daemon=True).start()
+work = [lambda t: t.to_table(), lambda t: t.count_rows(where="a > 5 and s != '7'"), lambda t: t.plan(target=1000),
+        lambda t: [b for b in t.scan(batch=1000)], lambda t: t.to_table(filter=pa.compute.field("a") + 0 > 7),
+        lambda t: stoa.write(t, "o.trv"), lambda t: stoa.stats("x.trv")]
+end = time.monotonic() + 200
+while interrupts < 300 and time.monotonic() < end:
+    try:
+        try:
+            raging = True
+            r.choice(work)(stoa.open("x.trv"))
+        finally:
+            raging = False
+    except KeyboardInterrupt:
+        interrupts += 1
+    except stoa.StoaError:  # a batch that Python was interrupted in giving
+        pass
+for _ in range(100):
+    try:
+        gc.collect()
+        if not stoa.memory()["handles"]:
+            break
+        time.sleep(0.1)
+    except KeyboardInterrupt:  # the last of them
+        pass
+print(interrupts > 50, stoa.memory()["handles"], len(stoa.open("x.trv").to_table()))
+"""
+
+
+def test_a_storm_of_interrupts():
+    """Whatever an interrupt comes between, no handle stays, no thread ends with an error, and nothing waits forever."""
+    p = subprocess.run([sys.executable, "-c", STORM], capture_output=True, text=True, timeout=900)
+    enough, handles, rows = p.stdout.split()
+    assert p.returncode == 0 and (enough, rows) == ("True", "100000"), p.stderr[-3000:]
+    assert "Exception in thread" not in p.stderr and int(handles) <= 2, (handles, p.stderr[-3000:])

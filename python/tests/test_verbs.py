@@ -5,6 +5,7 @@ import importlib.metadata
 import json
 import os
 import re
+import warnings
 
 import pyarrow as pa
 import pytest
@@ -132,3 +133,15 @@ def test_the_view_of_a_filtered_table():
 def test_the_view_of_a_damaged_table():
     h = stoa.open("try/damaged/primitives.trv")._repr_html_()
     assert "<th>b: bool" in h and re.search("expected [0-9a-f]+, computed [0-9a-f]+</td>", h)
+
+
+def test_whoever_looks_at_a_place_is_warned_as_a_scan_is():
+    """A Kudu tablet without its log may lack rows: whatever reads it says so."""
+    place = "try/kudu#d_major"
+    for do in (lambda p: stoa.open(p).to_table(), stoa.stats, stoa.explain, stoa.meta, lambda p: stoa.diff(p, p),
+               lambda p: stoa.convert(p, "o.parquet"), lambda p: stoa.recover(p, "r.parquet")):
+        with pytest.warns(stoa.StoaWarning, match="kudu.wal.missing: .*the tablet has no write-ahead log"):
+            do(place)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "kudu.wal.missing" in [f.code for f in stoa.verify(place)]
