@@ -293,7 +293,7 @@ func (v *dirVerifier) entry(info store.Info, depth int) error {
 	return err
 }
 
-// target verifies what a format knows and, in a directory, also what the format passes over.
+// target verifies what a format knows and, in a directory, also what the format skips.
 func (v *dirVerifier) target(tg found, depth int) error {
 	all := newOpened(tg.Tree)
 	tg.Tree = all

@@ -201,7 +201,7 @@ func glob(ctx context.Context, pattern string, tree store.Tree) (names []string,
 }
 
 // resolveDir returns the files of a directory that no format owns, and the directories in it that a format owns. Names
-// that begin with . or _ are passed over, as by every system that keeps tables in directories.
+// that begin with . or _ are skipped, as by every system that keeps tables in directories.
 func resolveDir(ctx context.Context, tg format.Target, o OpenOptions) ([]found, error) {
 	var out []found
 	var below []string

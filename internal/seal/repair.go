@@ -29,7 +29,7 @@ type UnrepairableError struct{ Places []Difference }
 
 func (e *UnrepairableError) Error() string {
 	d := e.Places[0]
-	text := fmt.Sprintf("%s: the %d bytes from %d on cannot be made again", d.File, d.Len, d.Off)
+	text := fmt.Sprintf("%s: the %d bytes from %d on cannot be restored", d.File, d.Len, d.Off)
 	if d.Message != "" {
 		text += ": " + d.Message
 	}

@@ -255,7 +255,7 @@ func (f *DataFile) footerHere(ctx context.Context, at int64) bool {
 }
 
 // nearChunk is the distance from its expected offset within which a column chunk is searched for. It is less than the
-// size of the metadata of one chunk, so that no chunk is passed over.
+// size of the metadata of one chunk, so that no chunk is skipped.
 const nearChunk = 32
 
 // chunkNear is chunkHere for the chunk at offset at or, if there is none, the nearest one: bytes before it may have

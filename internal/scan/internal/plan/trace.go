@@ -17,7 +17,7 @@ const (
 	ByPageBounds  = "bounds of the page"
 	ByDictionary  = "no value of the dictionary passes"
 	ByCodes       = "codes compared, the dictionary tested once"
-	ByRows        = "rows passed over"   // because row groups, or pages of other columns, exclude them
+	ByRows        = "rows skipped"       // because row groups, or pages of other columns, exclude them
 	ByFilter      = "no row passes"      // known only after the filter's columns were decoded
 	ByReader      = "the format's index" // for a reader that does not report why
 	byPages       = "no page needs it"   // of a dictionary
