@@ -16,7 +16,7 @@ import (
 	"stoa/store"
 )
 
-// Repaired is the result of Mend.
+// Repaired is the result of Repair.
 type Repaired struct {
 	Files, Whole int      // files that were written; those that were written unchanged
 	Blocks       int64    // number of restored blocks

@@ -303,7 +303,7 @@ def recover(path: Paths, output: Path, format: str | None = None, damaged: str =
     and findings. That something was lost is a StoaWarning, too.
 
     With a seal, the file that ``seal`` wrote with parity, the files themselves are written as they were sealed, byte
-    for byte: the summary has files, whole (how many were), blocks (how many were made again) and left_out.
+    for byte: the summary has files, whole (how many were), blocks (how many were restored) and left_out.
 
     >>> import stoa, warnings
     >>> with warnings.catch_warnings():
@@ -337,12 +337,6 @@ def recover(path: Paths, output: Path, format: str | None = None, damaged: str =
 
 def _mend(paths: Paths, output: Path, seal: str, storage_options: dict[str, Any] | None = None,
           **flags: Any) -> dict[str, Any]:
-    """Sealed files as they were. Of this the command prints no document; its last line says how many."""
-    places, _keep, environment = _found(paths, storage_options)
-    _, report = _core.verb(_args("recover", places, None, output=written(output), seal=seal, **flags),
-                           environment=environment)
-    said = report["messages"]
-    m = re.search(r": ([\d,]+) files?, .*, as sealed: ([\d,]+) were whole, ([\d,]+) blocks? made again", said)
-    numbers = [int(x.replace(",", "")) for x in m.groups()] if m else [None] * 3
-    left = re.findall(r"(?m)^(?:stoa: )?(.*): no file; it is left out$", said)
-    return {**dict(zip(("files", "whole", "blocks"), numbers)), "left_out": left}
+    """Sealed files as they were."""
+    doc = _json("recover", paths, (0,), storage_options, output=written(output), seal=seal, **flags)
+    return {k: doc[k] for k in ("files", "whole", "blocks", "left_out")}

@@ -35,7 +35,7 @@ that cannot be opened. stoa rescue does the same, and writes a report.`,
 		Args: a.Paths,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if sealed != "" {
-				return look.RepairBySeal(a, cmd.Context(), sealed, args, c.out)
+				return look.RepairBySeal(a, cmd.Context(), sealed, args, c.out, c.form)
 			}
 			if all.all {
 				c.salvage = true

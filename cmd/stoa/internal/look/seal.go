@@ -18,6 +18,7 @@ import (
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/display"
 	"stoa/cmd/stoa/internal/ls"
+	"stoa/cmd/stoa/internal/output"
 	"stoa/cmd/stoa/internal/source"
 	"stoa/fault"
 	"stoa/format"
@@ -320,8 +321,19 @@ func findingOfSeal(d seal.Difference) region.Finding {
 	return f
 }
 
-// RepairBySeal writes the original contents of sealed files.
-func RepairBySeal(a *cli.App, ctx context.Context, name string, paths []string, out string) error {
+// repairedDoc is what recover --seal -f json prints.
+type repairedDoc struct {
+	Output  string   `json:"output"`
+	Files   int      `json:"files"`
+	Bytes   int64    `json:"bytes"`
+	Whole   int      `json:"whole"`  // files that were written unchanged
+	Blocks  int64    `json:"blocks"` // of 64 KiB, restored from parity
+	LeftOut []string `json:"left_out"`
+	Seconds float64  `json:"seconds"`
+}
+
+// RepairBySeal writes the original contents of sealed files, and says so in the form that -f names.
+func RepairBySeal(a *cli.App, ctx context.Context, name string, paths []string, out, form string) error {
 	began := time.Now()
 	if out == "" || out == cli.Dash {
 		return &cli.UseError{Message: "-o says where to write; it is missing",
@@ -351,6 +363,10 @@ func RepairBySeal(a *cli.App, ctx context.Context, name string, paths []string, 
 	}
 	for _, l := range m.Left {
 		a.Note("%s: no file; it is left out", l)
+	}
+	if form == "json" {
+		return output.WriteSummary(a, repairedDoc{Output: out, Files: m.Files, Bytes: m.Bytes, Whole: m.Whole,
+			Blocks: m.Blocks, LeftOut: append([]string{}, m.Left...), Seconds: time.Since(began).Seconds()})
 	}
 	a.Note("%s: %s, %s, all as sealed: %d intact, %s restored, %s", out, display.Count(int64(m.Files), "file"),
 		display.BytesText(m.Bytes), m.Whole, display.Count(m.Blocks, "block"), display.Seconds(time.Since(began)))
