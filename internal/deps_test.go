@@ -42,6 +42,9 @@ stoa/internal/kudugen     : std
 stoa/vec                  : std fault arrow
 stoa/internal/civil       : std
 stoa/pred                 : std fault vec arrow internal/civil internal/enc/half github.com/mattn/go-runewidth
+  pred/internal/...
+stoa/pred/internal/literal: std arrow internal/civil
+stoa/pred/internal/scalar : std fault arrow internal/civil internal/enc/half pred/internal/literal
 stoa/store                : std fault
 stoa/store/faulty         : std store
 stoa/store/remote         : std fault store

@@ -33,12 +33,16 @@ func Bind(e *Expr, sc *arrow.Schema) (*Expr, error) {
 type binder struct {
 	fields  []arrow.Field
 	columns map[string]*Expr // resolved ones: Path and Type
+	late    int              // > 0: in what may not be evaluated
 }
 
 // bind binds e, or its negation.
 func (b *binder) bind(e *Expr, not bool) (*Expr, error) {
 	if e.Op == OpNot {
 		return b.bind(e.Args[0], !not)
+	}
+	if e.Op == OpExpr {
+		return b.expr(e, not)
 	}
 	op := e.Op
 	if not {

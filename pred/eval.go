@@ -89,6 +89,8 @@ func (e *Expr) nullTrue() bool {
 	switch e.Op {
 	case OpTrue, OpIsNull:
 		return true
+	case OpExpr:
+		return e.test != nil && e.test.nullTrue
 	case OpAnd:
 		return !slices.ContainsFunc(e.Args, func(a *Expr) bool { return !a.nullTrue() })
 	case OpOr:
@@ -172,10 +174,13 @@ func (ev *evaluation) narrow(e *Expr, acc []uint64) error {
 	case OpOr:
 		return ev.or(e.Args, acc)
 	}
+	if e.test != nil {
+		return ev.expr(e, acc)
+	}
 	if e.leaf == nil || isZero(acc) {
 		return nil
 	}
-	c, err := ev.column(e)
+	c, err := ev.column(e.Column)
 	if err != nil {
 		return err
 	}
@@ -235,11 +240,11 @@ func validityOf(a arrow.Array) validity {
 	return validity{}
 }
 
-// column returns the array of e's column, extracted from the enclosing structs if necessary.
-func (ev *evaluation) column(e *Expr) (column, error) {
-	names := SplitPath(e.Column)
+// column returns the array of the column at whole, extracted from the enclosing structs if necessary.
+func (ev *evaluation) column(whole string) (column, error) {
+	names := SplitPath(whole)
 	for k := len(names); k > 0; k-- {
-		path := e.Column
+		path := whole
 		if k < len(names) {
 			path = JoinPath(names[:k]...)
 		}
@@ -247,10 +252,10 @@ func (ev *evaluation) column(e *Expr) (column, error) {
 			if a.Len() < ev.n {
 				return column{}, fault.Bugf("pred: column %s has %d entries, not %d", path, a.Len(), ev.n)
 			}
-			return descend(column{arr: a, n: ev.n}, e.Column, names[k:])
+			return descend(column{arr: a, n: ev.n}, whole, names[k:])
 		}
 	}
-	return column{}, fault.Bugf("pred: column %s was not given", e.Column)
+	return column{}, fault.Bugf("pred: column %s was not given", whole)
 }
 
 // descend descends through structs by field name.

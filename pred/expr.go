@@ -35,6 +35,8 @@ const (
 	OpIsNotNull  Op = "is not null" // Column is not null
 	OpLike       Op = "like"        // Column like Values[0] escape Escape
 	OpNotLike    Op = "not like"    // Column not like Values[0] escape Escape
+
+	OpExpr Op = "expr" // Text: any other condition, with several columns, arithmetic, functions …
 )
 
 // MaxDepth is how deep an Expr may nest.
@@ -57,6 +59,7 @@ type Expr struct {
 	Column string  `json:"column,omitempty"` // dotted path: see JoinPath
 	Values []Value `json:"values,omitempty"`
 	Escape string  `json:"escape,omitempty"` // of like: one character, or NoEscape; "" is the backslash
+	Text   string  `json:"text,omitempty"`   // of expr: in the syntax of Parse
 
 	// Path and Type are set by Bind, in every node that has a Column. They are not serialized: the receiver binds
 	// again.
@@ -64,6 +67,8 @@ type Expr struct {
 	Type arrow.DataType `json:"-"` // the column's, from the schema
 
 	leaf  *leaf // the test, made by Bind
+	term  *term // of expr: Text, parsed
+	test  *test // of expr, made by Bind
 	src   *source
 	bound bool
 }
@@ -94,6 +99,7 @@ var ops = map[Op]struct {
 	OpIsNotNull:  {0, 0, true, OpIsNull},
 	OpLike:       {0, 1, true, OpNotLike},
 	OpNotLike:    {0, 1, true, OpLike},
+	OpExpr:       {0, 0, false, ""},
 }
 
 // flip is the comparison with its sides exchanged.
@@ -159,6 +165,9 @@ func (e *Expr) Columns() []string {
 			seen[e.Column] = true
 			out = append(out, e.Column)
 		}
+		if t := e.parsed(); t != nil {
+			out = t.columns(seen, out)
+		}
 		for _, a := range e.Args {
 			walk(a)
 		}
@@ -185,6 +194,8 @@ func (e *Expr) check(depth int) error {
 		return fault.Invalidf("%q takes %d literals, not %d", string(e.Op), o.values, len(e.Values))
 	case o.column != (e.Column != ""):
 		return fault.Invalidf("%q with column %q", string(e.Op), e.Column)
+	case (e.Op == OpExpr) != (e.Text != ""):
+		return fault.Invalidf("%q with text %q", string(e.Op), e.Text)
 	}
 	for _, v := range e.Values {
 		if err := v.check(); err != nil {
@@ -224,9 +235,23 @@ func (e *Expr) print(b *strings.Builder, depth int) {
 			return
 		}
 		e.printArgs(b, " "+string(e.Op)+" ", depth)
+	case OpExpr:
+		b.WriteString(e.Text)
 	default:
 		e.printTest(b)
 	}
+}
+
+// parsed returns the term of an expr; nil if e is none, or its text is wrong.
+func (e *Expr) parsed() *term {
+	if e.Op != OpExpr || e.term != nil {
+		return e.term
+	}
+	_, t, err := parseTerm(e.Text)
+	if err != nil {
+		return nil
+	}
+	return t
 }
 
 // printArgs writes the arguments with sep between them, each in parentheses unless it binds tighter than e.

@@ -2,7 +2,6 @@ package pred
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -16,17 +15,13 @@ import (
 //	  price > and x
 //	          ^
 func Parse(s string) (*Expr, error) {
-	toks, err := lex(s)
+	p, t, err := parseTerm(s)
 	if err != nil {
 		return nil, err
 	}
-	p := &parser{s: s, toks: toks}
-	e, err := p.or(0)
+	e, err := p.lower(t)
 	if err != nil {
 		return nil, err
-	}
-	if t := p.peek(); t.kind != tokEnd {
-		return nil, p.expected(`"and", "or" or the end`)
 	}
 	if err := e.check(0); err != nil {
 		return nil, placed(s, 0, "the predicate is nested more than %d deep", MaxDepth)
@@ -34,11 +29,27 @@ func Parse(s string) (*Expr, error) {
 	return e, nil
 }
 
+// parseTerm reads the text of a predicate as a single term.
+func parseTerm(s string) (*parser, *term, error) {
+	toks, err := lex(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	p := &parser{s: s, toks: toks}
+	t, err := p.or(0)
+	if err != nil {
+		return nil, nil, err
+	}
+	if t := p.peek(); t.kind != tokEnd {
+		return nil, nil, p.expected(`"and", "or" or the end`)
+	}
+	return p, t, nil
+}
+
 type parser struct {
 	s    string
 	toks []token
 	i    int
-	src  source // of the test that is being parsed
 }
 
 func (p *parser) peek() token { return p.toks[p.i] }
@@ -64,135 +75,154 @@ func (p *parser) take(w string) bool {
 // expected returns the error that the next token is not what was expected.
 func (p *parser) expected(what string) error {
 	t := p.peek()
-	hint := ""
-	if strings.HasPrefix(what, "a literal") &&
-		(t.kind == tokName || t.kind == tokWord && !keywords[strings.ToLower(t.text)]) {
-		hint = fmt.Sprintf("; columns are not compared with each other, and text goes into single quotes: %s",
-			quote(t.text))
-	}
-	return placed(p.s, t.pos, "expected %s, found %s%s", what, t.describe(p.s), hint)
+	return placed(p.s, t.pos, "expected %s, found %s", what, t.describe(p.s))
 }
 
-func (p *parser) or(depth int) (*Expr, error)  { return p.list(OpOr, depth, p.and) }
-func (p *parser) and(depth int) (*Expr, error) { return p.list(OpAnd, depth, p.not) }
+func (p *parser) tooDeep(at int) error {
+	return placed(p.s, at, "the predicate is nested more than %d deep", MaxDepth)
+}
+
+// term returns a term, unless it is too deep.
+func (p *parser) term(op string, at int, args ...*term) (*term, error) {
+	t := newTerm(op, at, args...)
+	t.src.text = p.s
+	if t.depth > maxTermDepth {
+		return nil, placed(p.s, at, "the expression is nested more than %d deep", maxTermDepth)
+	}
+	return t, nil
+}
+
+func (p *parser) or(depth int) (*term, error)  { return p.list("or", depth, p.and) }
+func (p *parser) and(depth int) (*term, error) { return p.list("and", depth, p.not) }
 
 // list parses operands joined by op.
-func (p *parser) list(op Op, depth int, operand func(int) (*Expr, error)) (*Expr, error) {
-	e, err := operand(depth)
-	if err != nil || !p.peek().is(string(op)) {
-		return e, err
+func (p *parser) list(op string, depth int, operand func(int) (*term, error)) (*term, error) {
+	at := p.peek().pos
+	t, err := operand(depth)
+	if err != nil || !p.peek().is(op) {
+		return t, err
 	}
-	out := &Expr{Op: op, Args: []*Expr{e}}
-	for p.take(string(op)) {
-		if e, err = operand(depth); err != nil {
+	args := []*term{t}
+	for p.take(op) {
+		if t, err = operand(depth); err != nil {
 			return nil, err
 		}
-		out.Args = append(out.Args, e)
+		args = append(args, t)
 	}
-	return out, nil
+	return p.term(op, at, args...)
 }
 
-func (p *parser) not(depth int) (*Expr, error) {
+func (p *parser) not(depth int) (*term, error) {
+	at := p.peek().pos
 	if depth > MaxDepth {
-		return nil, placed(p.s, p.peek().pos, "the predicate is nested more than %d deep", MaxDepth)
+		return nil, p.tooDeep(at)
 	}
-	if p.take("not") {
-		e, err := p.not(depth + 1)
-		if err != nil {
-			return nil, err
-		}
-		return Not(e), nil
+	if !p.take("not") {
+		return p.test(depth)
 	}
-	if p.take("(") {
-		e, err := p.or(depth + 1)
-		if err == nil && !p.take(")") {
-			err = p.expected(`"and", "or" or ")"`)
-		}
-		return e, err
-	}
-	p.src = source{text: p.s}
-	e, err := p.test()
-	if err == nil && e.Column != "" {
-		src := p.src
-		e.src = &src
-	}
-	return e, err
-}
-
-// test parses a comparison, a constant, or another test of a column.
-func (p *parser) test() (*Expr, error) {
-	if p.atLiteral() {
-		return p.reversed()
-	}
-	col, err := p.column()
+	t, err := p.not(depth + 1)
 	if err != nil {
 		return nil, err
 	}
-	p.src.op = p.peek().pos
+	return p.term("not", at, t)
+}
+
+// test parses a comparison, another test, or a value alone.
+func (p *parser) test(depth int) (*term, error) {
+	x, err := p.concat(depth, "a column")
+	if err != nil {
+		return nil, err
+	}
+	at := p.peek().pos
 	if p.take("is") {
-		op := OpIsNull
-		if p.take("not") {
-			op = OpIsNotNull
-		}
+		not := p.take("not")
 		if !p.take("null") {
 			return nil, p.expected(`"null"`)
 		}
-		return Test(col, op), nil
+		return p.negated("is null", at, not, x)
 	}
 	if op, ok := p.compare(); ok {
-		v, err := p.literal()
-		return Test(col, op, v), err
+		return p.comparison(string(op), at, depth, x)
 	}
-	negated := p.take("not")
-	var e *Expr
+	if op := p.peek(); op.kind == tokMark && strings.ContainsRune(op.text, '~') {
+		p.i++
+		y, err := p.concat(depth, "a regular expression in single quotes")
+		if err != nil {
+			return nil, err
+		}
+		return p.negated(strings.TrimPrefix(op.text, "!"), at, op.text[0] == '!', x, y)
+	}
+	return p.wordTest(depth, x, at)
+}
+
+// wordTest parses a test whose operator is a word, or nothing.
+func (p *parser) wordTest(depth int, x *term, at int) (*term, error) {
+	not := p.take("not")
 	switch {
 	case p.take("in"):
-		e, err = p.in(col)
+		return p.in(depth, x, at, not)
 	case p.take("between"):
-		e, err = p.between(col)
+		return p.between(depth, x, at, not)
 	case p.take("like"):
-		e, err = p.like(col)
-	case negated:
+		return p.like("like", depth, x, at, not)
+	case p.take("ilike"):
+		return p.like("ilike", depth, x, at, not)
+	case not:
 		return nil, p.expected(`"in", "between" or "like"`)
-	default:
-		return p.booleanColumn(col)
+	case x.paren || p.ends(x.isLiteral() && !x.isTruth()):
+		return x, nil
+	case x.isColumn():
+		return nil, p.expected(`a comparison, "is", "in", "between" or "like"`)
+	case x.isLiteral() && !x.isTruth():
+		return nil, p.expected("a comparison")
 	}
-	if err == nil && negated {
-		e.Op = ops[e.Op].not
-	}
-	return e, err
+	return x, nil
 }
 
-// booleanColumn parses a column without a test, which stands for column = true.
-func (p *parser) booleanColumn(col string) (*Expr, error) {
-	if t := p.peek(); t.kind == tokEnd || t.is("and") || t.is("or") || t.is(")") {
-		p.src.op = p.src.column
-		return Test(col, OpEq, Bool(true)), nil
-	}
-	return nil, p.expected(`a comparison, "is", "in", "between" or "like"`)
+// isTruth reports whether t is the literal true, false or null.
+func (t *term) isTruth() bool {
+	return t.isLiteral() && (t.value.Kind == KindBool || t.value.Kind == KindNull)
 }
 
-// reversed parses a test that begins with a literal.
-func (p *parser) reversed() (*Expr, error) {
-	word := strings.ToLower(p.peek().text)
-	isWord := p.peek().kind == tokWord
-	v, err := p.literal()
+// ends reports whether an operand may end before the next token. No condition is a number or text, so such a literal
+// does not end before "and" and "or".
+func (p *parser) ends(literal bool) bool {
+	t := p.peek()
+	if t.kind == tokEnd || t.is("and") || t.is("or") {
+		return !literal
+	}
+	for _, w := range []string{")", ",", "when", "then", "else", "end", "as"} {
+		if t.is(w) {
+			return true
+		}
+	}
+	return false
+}
+
+// comparison parses the right side of a comparison.
+func (p *parser) comparison(op string, at, depth int, x *term) (*term, error) {
+	right := p.peek()
+	y, err := p.concat(depth, "a literal")
 	if err != nil {
 		return nil, err
 	}
-	p.src.op = p.peek().pos
-	op, ok := p.compare()
-	if !ok {
-		if isWord && keywords[word] {
-			return &Expr{Op: Op(word)}, nil
-		}
-		return nil, p.expected("a comparison")
+	if x.isLiteral() && y.isLiteral() && !x.paren && !y.paren {
+		return nil, placed(p.s, right.pos, "expected a column, as there is a literal on the other side, found %s",
+			right.describe(p.s))
 	}
-	if p.atLiteral() {
-		return nil, p.expected("a column, as there is a literal on the other side")
+	return p.term(op, at, x, y)
+}
+
+// negated returns a test, or its negation.
+func (p *parser) negated(op string, at int, not bool, args ...*term) (*term, error) {
+	t, err := p.term(op, at, args...)
+	if err != nil || !not {
+		return t, err
 	}
-	col, err := p.column()
-	return Test(col, flip[op], v), err
+	if t, err = p.term("not", at, t); err == nil {
+		t.inside = true
+	}
+	return t, err
 }
 
 // compare consumes a comparison operator, if it is next.
@@ -215,41 +245,22 @@ func (p *parser) compare() (Op, bool) {
 	return op, ok
 }
 
-// column parses a dotted path.
-func (p *parser) column() (string, error) {
-	var names []string
-	p.src.column = p.peek().pos
-	for {
-		t := p.peek()
-		if t.kind != tokName && (t.kind != tokWord || len(names) == 0 && keywords[strings.ToLower(t.text)]) {
-			if len(names) > 0 {
-				return "", p.expected("a name")
-			}
-			return "", p.expected("a column")
-		}
-		names = append(names, p.next().text)
-		if !p.take(".") {
-			return JoinPath(names...), nil
-		}
-	}
-}
-
-func (p *parser) in(col string) (*Expr, error) {
-	e := Test(col, OpIn)
+func (p *parser) in(depth int, x *term, at int, not bool) (*term, error) {
+	args := []*term{x}
 	if !p.take("(") {
 		return nil, p.expected(`"("`)
 	}
 	if p.take(")") {
-		return e, nil
+		return p.negated("in", at, not, args...)
 	}
 	for {
-		v, err := p.literal()
+		v, err := p.concat(depth+1, "a literal")
 		if err != nil {
 			return nil, err
 		}
-		e.Values = append(e.Values, v)
+		args = append(args, v)
 		if p.take(")") {
-			return e, nil
+			return p.negated("in", at, not, args...)
 		}
 		if !p.take(",") {
 			return nil, p.expected(`"," or ")"`)
@@ -257,95 +268,55 @@ func (p *parser) in(col string) (*Expr, error) {
 	}
 }
 
-func (p *parser) between(col string) (*Expr, error) {
-	lo, err := p.literal()
+func (p *parser) between(depth int, x *term, at int, not bool) (*term, error) {
+	lo, err := p.concat(depth, "a literal")
 	if err != nil {
 		return nil, err
 	}
 	if !p.take("and") {
 		return nil, p.expected(`"and" and the upper limit`)
 	}
-	hi, err := p.literal()
-	return Test(col, OpBetween, lo, hi), err
-}
-
-func (p *parser) like(col string) (*Expr, error) {
-	at := p.peek()
-	if at.kind != tokString && at.kind != tokHex && !at.is("null") {
-		return nil, p.expected("a pattern")
-	}
-	v, err := p.literal()
+	hi, err := p.concat(depth, "a literal")
 	if err != nil {
 		return nil, err
 	}
-	e := Test(col, OpLike, v)
+	return p.negated("between", at, not, x, lo, hi)
+}
+
+func (p *parser) like(op string, depth int, x *term, at int, not bool) (*term, error) {
+	first := p.peek()
+	if first.kind == tokNumber || first.kind == tokEnd {
+		return nil, p.expected("a pattern")
+	}
+	v, err := p.concat(depth, "a pattern")
+	if err != nil {
+		return nil, err
+	}
+	t, err := p.term(op, at, x, v)
+	if err != nil {
+		return nil, err
+	}
 	if p.take("escape") {
-		t := p.peek()
-		if t.kind != tokString || utf8.RuneCountInString(t.text) > 1 {
+		e := p.peek()
+		if e.kind != tokString || utf8.RuneCountInString(e.text) > 1 {
 			return nil, p.expected("one character, or none, in single quotes")
 		}
-		e.Escape = p.next().text
-		if e.Escape == "" {
-			e.Escape = NoEscape
+		t.escape = p.next().text
+		if t.escape == "" {
+			t.escape = NoEscape
 		}
 	}
-	if _, err := parsePattern(v, e.Escape, false); err != nil {
-		return nil, placed(p.s, at.pos, "%s", reason(err))
-	}
-	return e, nil
-}
-
-// typed maps the names of kinds whose literals are written as the name and a string.
-var typed = map[string]Kind{
-	"date": KindDate, "time": KindTime, "timestamp": KindTimestamp, "float": KindFloat, "decimal": KindDecimal,
-}
-
-// atLiteral reports whether a literal comes next.
-func (p *parser) atLiteral() bool {
-	t := p.peek()
-	switch t.kind {
-	case tokString, tokHex, tokNumber:
-		return true
-	case tokWord:
-		w := strings.ToLower(t.text)
-		if w == "true" || w == "false" || w == "null" {
-			return true
-		}
-		_, ok := typed[w]
-		return ok && p.toks[p.i+1].kind == tokString
-	}
-	return false
-}
-
-func (p *parser) literal() (Value, error) {
-	if !p.atLiteral() {
-		return Null(), p.expected("a literal")
-	}
-	t := p.next()
-	p.src.values = append(p.src.values, t.pos)
-	var v Value
-	var err error
-	switch t.kind {
-	case tokString:
-		return String(t.text), nil
-	case tokHex:
-		return Bytes([]byte(t.text)), nil
-	case tokNumber:
-		v, err = parseNumber(t.text)
-	default:
-		switch w := strings.ToLower(t.text); w {
-		case "null":
-			return Null(), nil
-		case "true", "false":
-			return Bool(w == "true"), nil
-		default:
-			v, err = parseAs(typed[w], p.next().text)
+	if v.isLiteral() {
+		if _, err := parsePattern(v.value, t.escape, false); err != nil {
+			return nil, placed(p.s, first.pos, "%s", reason(err))
 		}
 	}
-	if err != nil {
-		return v, placed(p.s, t.pos, "%s", reason(err))
+	if not {
+		if t, err = p.term("not", at, t); err == nil {
+			t.inside = true
+		}
 	}
-	return v, nil
+	return t, err
 }
 
 // reason returns the text of an error without its class.

@@ -64,6 +64,8 @@ func (e *Expr) Prune(bounds func(path string) *Bounds) Verdict {
 		return fold(e.Args, bounds, All, None)
 	case OpOr:
 		return fold(e.Args, bounds, None, All)
+	case OpExpr:
+		return e.test.prune(bounds)
 	}
 	if b := bounds(e.Column); b != nil && e.leaf != nil {
 		if b.Ask != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 
 	"stoa/fault"
+	"stoa/pred/internal/literal"
 )
 
 // Kind is the kind of a Value.
@@ -120,10 +121,10 @@ func Timestamp(sec int64, nanos int32) Value {
 }
 
 const (
-	daySeconds = 24 * 60 * 60
+	daySeconds = literal.DaySeconds
 	dayNanos   = daySeconds * 1_000_000_000
-	maxDays    = math.MaxInt64/daySeconds - 1
-	maxScale   = 1000
+	maxDays    = literal.MaxDays
+	maxScale   = literal.MaxScale
 )
 
 // perSecond returns how many units there are in a second.

@@ -222,11 +222,12 @@ func (p *Plan) want(sc *arrow.Schema) error {
 	return nil
 }
 
-// termsAlone collects the terms of the filter's outermost "and" that involve a single flat column, by that column.
+// termsAlone collects the terms of the filter's outermost "and" that involve a single flat column, by that column. Those
+// that may fail are left out: they are evaluated only for the rows that the terms before them leave.
 func (p *Plan) termsAlone() map[int]*pred.Expr {
 	out := map[int]*pred.Expr{}
 	for _, e := range p.Filter.Conjuncts() {
-		if names := e.Columns(); len(names) == 1 {
+		if names := e.Columns(); len(names) == 1 && !e.MayFail() {
 			if k, ok := p.named[names[0]]; ok && slices.Contains(p.Filters, k) {
 				out[k] = pred.And(out[k], e)
 			}

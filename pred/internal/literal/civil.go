@@ -1,7 +1,9 @@
-package pred
+// Package literal reads and writes days, times and numbers as the texts of literals.
+package literal
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"stoa/internal/civil"
@@ -9,7 +11,8 @@ import (
 
 // Days and times as text, in the calendar of internal/civil.
 
-func formatDate(days int64) string {
+// FormatDate returns the day that is this many days after 1970-01-01 as YYYY-MM-DD.
+func FormatDate(days int64) string {
 	y, m, d := civil.Date(days)
 	switch {
 	case y < 0:
@@ -20,7 +23,8 @@ func formatDate(days int64) string {
 	return fmt.Sprintf("%04d-%02d-%02d", y, m, d)
 }
 
-func formatTime(nanos int64) string {
+// FormatTime returns the time of day that is this many nanoseconds after midnight.
+func FormatTime(nanos int64) string {
 	s := fmt.Sprintf("%02d:%02d:%02d", nanos/3600e9, nanos/60e9%60, nanos/1e9%60)
 	if f := nanos % 1e9; f != 0 {
 		s += "." + strings.TrimRight(fmt.Sprintf("%09d", f), "0")
@@ -28,10 +32,17 @@ func formatTime(nanos int64) string {
 	return s
 }
 
-func formatTimestamp(sec int64, nanos int32) string {
-	days := civil.FloorDiv(sec, daySeconds)
-	return formatDate(days) + "T" + formatTime((sec-days*daySeconds)*1e9+int64(nanos)) + "Z"
+// FormatTimestamp returns an instant in UTC.
+func FormatTimestamp(sec int64, nanos int32) string {
+	days := civil.FloorDiv(sec, DaySeconds)
+	return FormatDate(days) + "T" + FormatTime((sec-days*DaySeconds)*1e9+int64(nanos)) + "Z"
 }
+
+// DaySeconds is the number of seconds of a day, MaxDays the last day whose seconds fit into 64 bits.
+const (
+	DaySeconds = 24 * 60 * 60
+	MaxDays    = math.MaxInt64/DaySeconds - 1
+)
 
 // number parses exactly n digits (at least n if more is set) and returns the rest.
 func number(s string, n int, more bool) (v int64, rest string, ok bool) {
@@ -62,7 +73,7 @@ func cutDate(s string) (days int64, rest string, ok bool) {
 		return 0, "", false
 	}
 	days = civil.Days(y, int(m), int(d))
-	return days, s, days <= maxDays+2 && days >= -maxDays-2
+	return days, s, days <= MaxDays+2 && days >= -MaxDays-2
 }
 
 // cutTime parses a time of day at the start of s.
@@ -95,20 +106,23 @@ func cutTime(s string) (nanos int64, rest string, ok bool) {
 	return nanos + f, rest, ok4 && n <= 9
 }
 
-func parseDate(s string) (days int64, ok bool) {
+// ParseDate returns the days since 1970-01-01 of a day as YYYY-MM-DD.
+func ParseDate(s string) (days int64, ok bool) {
 	days, rest, ok := cutDate(s)
-	return days, ok && rest == "" && days <= maxDays && days >= -maxDays
+	return days, ok && rest == "" && days <= MaxDays && days >= -MaxDays
 }
 
-func parseTime(s string) (nanos int64, ok bool) {
+// ParseTime returns the nanoseconds since midnight of HH:MM[:SS[.fraction]].
+func ParseTime(s string) (nanos int64, ok bool) {
 	nanos, rest, ok := cutTime(s)
 	return nanos, ok && rest == ""
 }
 
-func parseTimestamp(s string) (sec int64, nanos int32, ok bool) {
+// ParseTimestamp returns the seconds since 1970, rounded down, and nanoseconds of a date with or without time and zone.
+func ParseTimestamp(s string) (sec int64, nanos int32, ok bool) {
 	days, s, ok := cutDate(s)
 	if !ok || s == "" {
-		return days * daySeconds, 0, ok && days <= maxDays && days >= -maxDays
+		return days * DaySeconds, 0, ok && days <= MaxDays && days >= -MaxDays
 	}
 	if s[0] != 'T' && s[0] != 't' && s[0] != ' ' {
 		return 0, 0, false
@@ -118,8 +132,8 @@ func parseTimestamp(s string) (sec int64, nanos int32, ok bool) {
 		return 0, 0, false
 	}
 	zone, ok := parseZone(s)
-	sec = days*daySeconds + t/1e9 - zone // may wrap around in the first and last representable days
-	off := civil.FloorDiv(sec, daySeconds) - days
+	sec = days*DaySeconds + t/1e9 - zone // may wrap around in the first and last representable days
+	off := civil.FloorDiv(sec, DaySeconds) - days
 	return sec, int32(t % 1e9), ok && off >= -2 && off <= 2
 }
 
