@@ -173,7 +173,7 @@ func casterOf(s Type, t Target) (f caster, fails bool) {
 			return func(v *vec, i int, out *vec, k int) string { out.texts[k] = v.texts[i]; return "" }, false
 		}
 	case Date, Timestamp:
-		return toDay(s, t.Type), s.Kind == String || t.Kind == Timestamp
+		return toDay(s, t.Type), s.Kind == String || t.Kind == Timestamp || s.Kind == Timestamp && s.Per < 1e6
 	case Time:
 		return toTime(s), s.Kind == String
 	}
@@ -447,7 +447,9 @@ func formatFloat(f float64, bits int) string {
 func toDay(s, t Type) caster {
 	put := func(sec, nanos int64, out *vec, k int) string {
 		if t.Kind == Date {
-			out.ints[k] = civil.FloorDiv(sec, daySeconds)
+			if out.ints[k] = civil.FloorDiv(sec, daySeconds); out.ints[k] != int64(int32(out.ints[k])) {
+				return "the date is out of the range of dates of 32 bits"
+			}
 			return ""
 		}
 		p, ok := multiply(sec, t.Per)
