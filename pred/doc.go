@@ -17,14 +17,22 @@
 //	expr      = conj { "or" conj } .
 //	conj      = neg { "and" neg } .
 //	neg       = "not" neg | term .
-//	term      = "(" expr ")" | "true" | "false" | "null"
-//	          | column [ test ]                          // a column alone means: column = true
-//	          | literal compare column .                 // turned around: 3 < x is x > 3
-//	test      = compare literal
+//	term      = value [ test ]                          // a value alone is a condition: column means column = true
+//	test      = compare value
 //	          | "is" [ "not" ] "null"
-//	          | [ "not" ] "in" "(" [ literal { "," literal } ] ")"
-//	          | [ "not" ] "between" literal "and" literal
-//	          | [ "not" ] "like" ( string | hex ) [ "escape" string ] .
+//	          | [ "not" ] "in" "(" [ value { "," value } ] ")"
+//	          | [ "not" ] "between" value "and" value
+//	          | [ "not" ] ( "like" | "ilike" ) value [ "escape" string ]
+//	          | ( "~" | "~*" | "!~" | "!~*" ) value .
+//	value     = sum { "||" sum } .
+//	sum       = product { ( "+" | "-" ) product } .
+//	product   = unary { ( "*" | "/" | "%" ) unary } .
+//	unary     = ( "+" | "-" ) unary | primary { "::" type } .
+//	primary   = "(" expr ")" | literal | column
+//	          | name "(" [ expr { "," expr } ] ")"        // a function: see Functions
+//	          | ( "cast" | "try_cast" ) "(" expr "as" type ")"
+//	          | "case" [ expr ] { "when" expr "then" expr } [ "else" expr ] "end" .
+//	type      = name [ "(" digits [ "," digits ] ")" ] .
 //	compare   = "=" | "==" | "!=" | "<>" | "<" | "<=" | ">" | ">=" .
 //	column    = name { "." name } .
 //	name      = ( letter | "_" ) { letter | digit | "_" }    // no keyword, unless after a point
@@ -45,6 +53,48 @@
 // A date is [+-]YYYY-MM-DD with four or more digits for the year. A time is HH:MM[:SS[.fraction]] with up to nine
 // digits after the point. A timestamp is a date, followed by T or a blank, a time, and nothing, Z or ±HH:MM; or it is
 // a date alone. Without a zone it is UTC. Columns without a time zone are compared as if they were UTC, too.
+//
+// Two literals are not compared with each other, unless they are parts of larger values: that is taken for a mistake.
+// Chains of operators are at most 1000 long.
+//
+// # Functions
+//
+//	abs round(x[, digits]) floor ceil                    of numbers; halves are rounded away from zero
+//	lower upper trim ltrim rtrim (s[, characters])       of strings, character by character; trim cuts blanks
+//	length(x)  len(x)                                    characters, bytes of binary, or elements of a list
+//	substr(s, from[, count])                             from 1 on, or from the end if from is negative
+//	starts_with ends_with contains (s, t)                also prefix, suffix
+//	regexp_matches(s, re)  regexp_full_match(s, re)      as ~; the latter matches the whole
+//	year quarter month day hour minute second            of dates and timestamps, in UTC
+//	date_trunc('unit', x)  date(x)                       year quarter month week day hour minute second, in UTC
+//	coalesce(x, …)  nullif(x, y)
+//	any(list) all(list)                                  on one side of a comparison: of some element, of all
+//	array_contains(list, x)                              also list_contains; nulls in the list are passed over
+//
+// ~ looks for a regular expression of RE2 (Go's) anywhere in a string, ~* regardless of case. ilike and lower fold case
+// character by character. Patterns, units and digits must be known before the scan.
+//
+// Integers are computed with 64 bits whatever their column's type (uint64: as decimals), decimals with 38 digits;
+// beyond that is an error that shows the place, as is a cast of what does not fit (try_cast: null). It is one only if
+// the row is asked for: terms of and are evaluated from left to right, branches of case and coalesce only where they are
+// taken. x / y is a float, also of integers. Division by zero and the remainder by zero are null. A float of 32 bits
+// stays one, except with one of 64 bits. Date ± integer is a date, date - date an integer.
+//
+// Types are bool, tinyint smallint int bigint and utinyint …, hugeint, float double, decimal(p, s), varchar, blob, date,
+// time, timestamp (_s _ms _us _ns); and the names of Arrow, of which int8 has 8 bits.
+//
+// DuckDB gives the same answers (interop/pred asks it), except that: by its defaults x / 0 is infinite and x % 0 an
+// error; it computes with the narrow type of a column, which overflows; integers are compared with floats exactly here;
+// any of a null list is unknown here, and FALSE there; like has no escape character there; date_trunc of a date is a
+// date here; numbers and texts are not compared here without a cast.
+//
+// # What formats can make use of
+//
+// Tests of a column with a literal are used with bounds, indexes and filters. So is what is equivalent to them, which
+// Bind makes of: values without columns; year(x), date_trunc('unit', x), date(x) and cast(x as date) compared with a
+// literal, which are ranges of x; starts_with, ends_with and contains, which are patterns; and the text at the
+// beginning of x ~ '^text…'. Two columns are compared by their bounds. Rows in which a column is only null are skipped
+// if the condition is unknown then. Anything else is evaluated for each row.
 //
 // # Comparing
 //
@@ -72,7 +122,8 @@
 //	time32, time64                 time; a string that is one
 //	dictionary                     as its values
 //	null                           any; the answer is always unknown
-//	list, map, struct, …           none; only is null
+//	list                           none; any, all, array_contains, len, is null
+//	map, struct, …                 none; only is null
 //	union, run ends                none; not even that: they have no nulls of their own
 //
 // Anything else is an error of class Invalid.
