@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 
 	"stoa/fault"
+	"stoa/pred/internal/literal"
 	"stoa/pred/internal/scalar"
 )
 
@@ -45,7 +46,7 @@ func unknownType(t castType) string {
 
 // suggest names those that look most like name, or all if there are none.
 func suggest(name string, names []string) string {
-	if near := closeNames(name, names); len(near) > 0 {
+	if near := literal.CloseNames(name, names); len(near) > 0 {
 		return "; did you mean " + strings.Join(near, " or ") + "?"
 	}
 	return "; there are " + strings.Join(names, ", ")

@@ -76,12 +76,12 @@
 //
 // Integers are computed with 64 bits whatever their column's type (uint64: as decimals), decimals with 38 digits;
 // beyond that is an error that shows the place, as is a cast of what does not fit (try_cast: null). It is one only if
-// the row is asked for: terms of and are evaluated from left to right, branches of case and coalesce only where they are
-// taken. x / y is a float, also of integers. Division by zero and the remainder by zero are null. A float of 32 bits
-// stays one, except with one of 64 bits. Date ± integer is a date, date - date an integer.
+// the row is asked for: terms of and are evaluated from left to right, branches of case and coalesce only where they
+// are taken. x / y is a float, also of integers. Division by zero and the remainder by zero are null. A float of 32
+// bits stays one, except with one of 64 bits. Date ± integer is a date, date - date an integer.
 //
-// Types are bool, tinyint smallint int bigint and utinyint …, hugeint, float double, decimal(p, s), varchar, blob, date,
-// time, timestamp (_s _ms _us _ns); and the names of Arrow, of which int8 has 8 bits.
+// Types are bool, tinyint smallint int bigint and utinyint …, hugeint, float double, decimal(p, s), varchar, blob,
+// date, time, timestamp (_s _ms _us _ns); and the names of Arrow, of which int8 has 8 bits.
 //
 // DuckDB gives the same answers (interop/pred asks it), except that: by its defaults x / 0 is infinite and x % 0 an
 // error; it computes with the narrow type of a column, which overflows; integers are compared with floats exactly here;

@@ -104,7 +104,8 @@ var functions = map[string]function{
 	"contains":       match2(strings.Contains),
 	"regexp_matches": regexpFunction(false), "regexp_full_match": regexpFunction(true),
 
-	"year": part(), "quarter": part(), "month": part(), "day": part(), "hour": part(), "minute": part(), "second": part(),
+	"year": part(), "quarter": part(), "month": part(), "day": part(), "hour": part(),
+	"minute": part(), "second": part(),
 	"date_trunc": {2, 2, dateTrunc}, "date": {1, 1, toDate},
 
 	"coalesce": {1, -1, func(_ string, a []*scalar.Node) (*scalar.Node, error) { return scalar.Coalesce(a...) }},

@@ -45,8 +45,8 @@ func (t token) is(w string) bool {
 }
 
 // marks are the marks; a longer one precedes its prefixes.
-var marks = []string{"!~*", "!~", "~*", "~", "||", "::", "<=", ">=", "<>", "!=", "==", "<", ">", "=", "(", ")", ",", ".",
-	"+", "-", "*", "/", "%"}
+var marks = []string{"!~*", "!~", "~*", "~", "||", "::", "<=", ">=", "<>", "!=", "==", "<", ">", "=", "(", ")", ",",
+	".", "+", "-", "*", "/", "%"}
 
 // lex splits s into tokens; the last one is tokEnd.
 func lex(s string) ([]token, error) {

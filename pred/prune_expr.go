@@ -1,7 +1,7 @@
 package pred
 
-// prune returns the verdict about an expr: None if a column is null in all rows and makes it null, and what the bounds of
-// two columns tell about their comparison. Otherwise nothing is known.
+// prune returns the verdict about an expr: None if a column is null in all rows and makes it null, and what the
+// bounds of two columns tell about their comparison. Otherwise nothing is known.
 func (t *test) prune(bounds func(path string) *Bounds) Verdict {
 	if t == nil {
 		return Some
@@ -78,8 +78,8 @@ func apart(d, e domain, a, b *Bounds) (below, above, ok bool) {
 	return less(ha, lb), less(hb, la), ok1 && ok2
 }
 
-// limits returns the smallest and the largest value that there may be, nil if it is not known; false if the bounds cannot
-// be trusted.
+// limits returns the smallest and the largest value that there may be, nil if it is not known; false if the bounds
+// cannot be trusted.
 func (d domain) limits(b *Bounds) (low, high *Value, ok bool) {
 	if d.class <= classNull || d.class == classBytes || b.MinCut || b.MaxCut {
 		return nil, nil, false

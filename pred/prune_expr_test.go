@@ -7,17 +7,22 @@ import (
 )
 
 // anyExprs are conditions over two columns, and such that become ranges; A and B stand for columns.
-var pairShapes = []string{"A < B", "A <= B", "A > B", "A >= B", "A = B", "A != B", "not A < B", "not A = B", "A = B and A >= B",
+var pairShapes = []string{"A < B", "A <= B", "A > B", "A >= B", "A = B", "A != B", "not A < B", "not A = B",
+	"A = B and A >= B",
 	"A < B or B is null", "coalesce(A, B) = B", "case when A is null then true else A < B end"}
 
 // columnsOfKind are columns that can be compared with each other.
-var columnsOfKind = [][]string{{"i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64", "d64", "d128", "f16", "di"},
-	{"s", "ls", "sv", "ds", "bin"}, {"d_32", "d_64", "ts_s", "ts_ms", "ts_us", "ts_ns"}, {"t32s", "t32ms", "t64us", "t64ns"}}
+var columnsOfKind = [][]string{
+	{"i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64", "d64", "d128", "f16", "di"},
+	{"s", "ls", "sv", "ds", "bin"}, {"d_32", "d_64", "ts_s", "ts_ms", "ts_us", "ts_ns"},
+	{"t32s", "t32ms", "t64us", "t64ns"}}
 
 // singleShapes are conditions of one column C of dates or texts.
 var dayShapes = []string{"year(C) = 2020", "year(C) != 1970", "year(C) < 1970", "year(C) between 1969 and 2000",
-	"date_trunc('month', C) >= '2020-01-01'", "date_trunc('week', C) = date '1970-01-05'", "cast(C as date) = '1970-01-01'",
-	"cast(C as date) <= '1970-01-01T12:00:00'", "not date_trunc('hour', C) > '1970-01-01T00:30:00'", "year(C) in (1969, 1970)"}
+	"date_trunc('month', C) >= '2020-01-01'", "date_trunc('week', C) = date '1970-01-05'",
+	"cast(C as date) = '1970-01-01'",
+	"cast(C as date) <= '1970-01-01T12:00:00'",
+	"not date_trunc('hour', C) > '1970-01-01T00:30:00'", "year(C) in (1969, 1970)"}
 
 // TestPruneOfExprsIsSound: the verdict by bounds never contradicts the rows, of whatever shape the condition is, and
 // the bound condition is that which was written, row by row evaluated alone.
@@ -92,7 +97,8 @@ func TestRangesAreTheFunctions(t *testing.T) {
 		}
 		tab := makeTable(t, 20, []string{c})
 		fast, err1 := mustBind(t, must(Parse(text))).Eval(tab.n, tab.col, nil)
-		slow, err2 := mustBind(t, must(Parse("case when true then ("+text+") else "+c+" is null end"))).Eval(tab.n, tab.col, nil)
+		whole := "case when true then (" + text + ") else " + c + " is null end"
+		slow, err2 := mustBind(t, must(Parse(whole))).Eval(tab.n, tab.col, nil)
 		if err1 != nil {
 			t.Fatal(err1)
 		}
@@ -101,7 +107,8 @@ func TestRangesAreTheFunctions(t *testing.T) {
 		}
 		for i := range tab.n {
 			if fast.Has(i) != slow.Has(i) {
-				t.Fatalf("%s: row %d, %v: %v as a range, %v evaluated", text, i, tab.cells[c][i], fast.Has(i), slow.Has(i))
+				t.Fatalf("%s: row %d, %v: %v as a range, %v evaluated", text, i, tab.cells[c][i], fast.Has(i),
+					slow.Has(i))
 			}
 		}
 	})

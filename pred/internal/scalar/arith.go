@@ -31,8 +31,8 @@ var null = constant(Type{}, &vec{null: []bool{true}})
 // NullNode returns the constant null.
 func NullNode() *Node { return null }
 
-// Arith returns a op b, op one of + - * / %. Integers and decimals fail on overflow; / is of floats; / and % by zero are
-// null.
+// Arith returns a op b, op one of + - * / %. Integers and decimals fail on overflow; / is of floats; / and % by zero
+// are null.
 func Arith(op string, a, b *Node) (*Node, error) {
 	s, t := a.Type, b.Type
 	switch {
@@ -209,7 +209,8 @@ func decimals2(op string, a, b *Node) (*Node, error) {
 			}
 			var ok bool
 			if v.decs[i], ok = decimalOp(op, p.decs[i&p.mask], q.decs[i&q.mask]); !ok {
-				r.fail(n.At, fmt.Sprintf("overflow: %s %s %s has more than %d digits", p.decs[i&p.mask].ToString(x.Type.Scale),
+				r.fail(n.At, fmt.Sprintf("overflow: %s %s %s has more than %d digits",
+					p.decs[i&p.mask].ToString(x.Type.Scale),
 					op, q.decs[i&q.mask].ToString(y.Type.Scale), DigitsMax))
 			}
 		}

@@ -22,8 +22,8 @@ func wrongTypes(a, b Type) error {
 	return fault.Invalidf("%s and %s cannot be compared", a, b)
 }
 
-// align converts a and b to types that can be compared, exactly: integers with floats as they are, decimals as floats if
-// the other one is.
+// align converts a and b to types that can be compared, exactly: integers with floats as they are, decimals as
+// floats if the other one is.
 func align(a, b *Node) (x, y *Node, err error) {
 	s, t := a.Type, b.Type
 	switch {
@@ -163,7 +163,8 @@ func instant(v, per int64) (sec, nanos int64) {
 
 // Ops are the comparisons, with the results of order that make them true.
 var Ops = map[string][3]bool{
-	"=": {1: true}, "!=": {true, false, true}, "<": {true}, "<=": {true, true}, ">": {2: true}, ">=": {1: true, 2: true},
+	"=": {1: true}, "!=": {true, false, true}, "<": {true}, "<=": {true, true}, ">": {2: true},
+	">=": {1: true, 2: true},
 }
 
 // Compare returns a op b, op one of Ops. One of them may be any or all of a list.

@@ -42,7 +42,8 @@ func open(in Input) (*input, error) {
 		return out, nil
 	}
 	if !ok || !sameType(t, in.Type) {
-		return nil, fault.Bugf("the predicate is bound to another type than that of the array, %s", out.Array.DataType())
+		return nil, fault.Bugf("the predicate is bound to another type than that of the array, %s",
+			out.Array.DataType())
 	}
 	if d, ok := out.Array.(*array.Dictionary); ok {
 		values := d.Dictionary()

@@ -88,8 +88,8 @@ func IsNullOf(n *Node) (*Node, error) {
 	}).loose(), nil
 }
 
-// share returns a node for x that is evaluated once though it occurs several times in one node, which starts with forget.
-// The first evaluation is for all the rows that the later ones are for.
+// share returns a node for x that is evaluated once though it occurs several times in one node, which starts with
+// forget. The first evaluation is for all the rows that the later ones are for.
 func share(x *Node) *Node {
 	if x.one != nil || x.name != "" {
 		return x

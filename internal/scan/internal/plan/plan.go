@@ -222,8 +222,8 @@ func (p *Plan) want(sc *arrow.Schema) error {
 	return nil
 }
 
-// termsAlone collects the terms of the filter's outermost "and" that involve a single flat column, by that column. Those
-// that may fail are left out: they are evaluated only for the rows that the terms before them leave.
+// termsAlone collects the terms of the filter's outermost "and" that involve a single flat column, by that column.
+// Those that may fail are left out: they are evaluated only for the rows that the terms before them leave.
 func (p *Plan) termsAlone() map[int]*pred.Expr {
 	out := map[int]*pred.Expr{}
 	for _, e := range p.Filter.Conjuncts() {
