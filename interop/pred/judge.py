@@ -17,6 +17,8 @@ for s in ("ieee_floating_point_ops=false", "error_on_division_by_zero=false"):
         db.execute("set " + s)
     except duckdb.Error as e:
         print(s, e)
+# differs: DuckDB 2.0.0's optimizer takes date_trunc('hour', a date) <= a timestamp on that date for FALSE
+db.execute("pragma disable_optimizer")
 TEXTS = ["", "a", "A", "Ab", "abc", "ÄÖ", "äö", "日本", "x y", " a ", "12", "-3.5", "true", "a%b", "a_b"]
 COLUMNS = [("a", "integer"), ("b", "tinyint"), ("c", "bigint"), ("u", "uinteger"), ("f", "double"), ("g", "float"), ("m", "decimal(9,2)"),
            ("n", "decimal(18,4)"), ("s", "varchar"), ("t", "varchar"), ("p", "boolean"), ("q", "boolean"), ("d", "date"), ("ts", "timestamp"),
