@@ -1,5 +1,5 @@
-// Driver evaluates predicates over one table for judge.py: a predicate a line on standard input; on standard output a
-// line of the ids of the rows that pass, or "error: " and the reason.
+// Command pred evaluates predicates over one table for judge.py: a predicate a line on standard input; on standard
+// output a line of the ids of the rows that pass, or "error: " and the reason.
 package main
 
 import (
