@@ -52,4 +52,3 @@ func rows(ctx context.Context, t *stoa.Table, text string) (ids []string, err er
 	}
 	return ids, nil
 }
-
