@@ -153,7 +153,7 @@ func resolveGlob(ctx context.Context, pattern, table string, o OpenOptions) ([]f
 }
 
 // glob returns the names that match a pattern, at least one. Names that begin with a dot match only patterns that do,
-// as in a shell.
+// as in a shell. ** is any number of directories, or none; at the end, every file below them.
 func glob(ctx context.Context, pattern string, tree store.Tree) (names []string, err error) {
 	first := strings.IndexAny(pattern, "*?[")
 	k := strings.LastIndexByte(pattern[:first], '/') + 1
@@ -165,39 +165,88 @@ func glob(ctx context.Context, pattern string, tree store.Tree) (names []string,
 	if dir != "" {
 		dir = strings.TrimSuffix(resolveDotDot(tree, dir), "/") + "/"
 	}
-	var walk func(dir string, parts []string) error
-	walk = func(dir string, parts []string) error {
-		for info, err := range tree.List(ctx, dir) {
-			if err != nil {
-				return err
-			}
-			base := path.Base(info.Name)
-			if base[0] == '.' && parts[0][0] != '.' {
-				continue
-			}
-			switch ok, err := path.Match(parts[0], base); {
-			case err != nil:
-				return fault.Invalidf("%s: %v", pattern, err)
-			case ok && len(parts) == 1:
-				names = append(names, info.Name)
-			case ok && info.Dir:
-				if err := walk(info.Name, parts[1:]); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	}
 	if dir != "/" {
 		dir = strings.TrimSuffix(dir, "/")
 	}
-	if err := walk(dir, strings.Split(path.Clean(rest), "/")); err != nil {
+	g := globber{ctx: ctx, tree: tree, pattern: pattern, parts: strings.Split(path.Clean(rest), "/")}
+	if err := g.walk(dir, []int{0}, 0); err != nil {
 		return nil, err
 	}
+	names = g.names
 	if len(names) == 0 {
 		return nil, &fs.PathError{Op: "open", Path: pattern, Err: errors.New("no file matches")}
 	}
 	return names, nil
+}
+
+// globber finds the names that match a pattern.
+type globber struct {
+	ctx     context.Context
+	tree    store.Tree
+	pattern string
+	parts   []string // of the pattern
+	names   []string
+}
+
+// anyDepth is the part of a pattern that matches any number of directories.
+const anyDepth = "**"
+
+// walk lists dir once. Its entries may match each of the parts in at.
+func (g *globber) walk(dir string, at []int, depth int) error {
+	for i := 0; i < len(at); i++ { // ** may be no directory at all
+		if k := at[i]; g.parts[k] == anyDepth && k+1 < len(g.parts) && !slices.Contains(at, k+1) {
+			at = append(at, k+1)
+		}
+	}
+	for info, err := range g.tree.List(g.ctx, dir) {
+		if err != nil {
+			return err
+		}
+		matched, below, err := g.match(info, at)
+		if err != nil {
+			return fault.Invalidf("%s: %v", g.pattern, err)
+		}
+		if matched {
+			g.names = append(g.names, info.Name)
+		}
+		if len(below) == 0 {
+			continue
+		}
+		if depth >= maxDepth+len(g.parts) {
+			return fault.Invalidf("%s: %s is more than %d directories deep", g.pattern, info.Name, maxDepth)
+		}
+		if err := g.walk(info.Name, below, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// match reports whether an entry matches the whole pattern, and which parts the entries below it may match.
+func (g *globber) match(info store.Info, at []int) (matched bool, below []int, err error) {
+	base, end := path.Base(info.Name), len(g.parts)-1
+	for _, k := range at {
+		part := g.parts[k]
+		if base[0] == '.' && part[0] != '.' {
+			continue
+		}
+		if part == anyDepth {
+			if info.Dir && !slices.Contains(below, k) {
+				below = append(below, k)
+			}
+			matched = matched || k == end && !info.Dir
+			continue
+		}
+		switch ok, err := path.Match(part, base); {
+		case err != nil:
+			return false, nil, err
+		case ok && k == end:
+			matched = true
+		case ok && info.Dir && !slices.Contains(below, k+1):
+			below = append(below, k+1)
+		}
+	}
+	return matched, below, nil
 }
 
 // resolveDir returns the files of a directory that no format owns, and the directories in it that a format owns. Names

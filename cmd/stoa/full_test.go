@@ -66,7 +66,7 @@ func withoutSpace(t *testing.T, dir, reason string, limited func(command string)
 			arg += "/"
 		}
 		small := fmt.Sprintf("%s convert %s -o %s %s -q -n 5", os.Args[0], src, arg, o.flags)
-		large := fmt.Sprintf("%s convert %s -o %s %s -q", os.Args[0], src, arg, o.flags)
+		large := fmt.Sprintf("%s convert %s -o %s %s -q --force", os.Args[0], src, arg, o.flags)
 		if strings.Contains(o.flags, "--to kudu") { // which replaces no output
 			small = "true"
 		}

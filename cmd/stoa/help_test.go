@@ -154,6 +154,12 @@ func TestExamples(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			if _, out, ok := strings.Cut(l, " -o "); ok { // an earlier example may have written it
+				out, _, _ = strings.Cut(out, " ")
+				if st, err := os.Stat(filepath.Join(dir, out)); err == nil && st.Mode().IsRegular() {
+					os.Remove(filepath.Join(dir, out))
+				}
+			}
 			out, err := shell(dir, about.ShellFold(l, about.HelpWidth-2))
 			status := 0
 			if exit := new(exec.ExitError); errors.As(err, &exit) {

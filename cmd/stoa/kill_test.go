@@ -93,7 +93,7 @@ func (c *killing) command(limit int) *exec.Cmd {
 	if strings.HasSuffix(c.name, "/") {
 		out += "/"
 	}
-	args := append([]string{"convert", c.src, "-o", out, "-q", "-n", strconv.Itoa(limit)}, c.flags...)
+	args := append([]string{"convert", c.src, "-o", out, "-q", "--force", "-n", strconv.Itoa(limit)}, c.flags...)
 	cmd := exec.Command(os.Args[0], args...)
 	cmd.Env = append(os.Environ(), "STOA_AS_COMMAND=1")
 	return cmd

@@ -35,6 +35,7 @@ func main() {
 
 // run is the whole command; it returns the exit status.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	a := cli.NewApp(stdin, stdout, stderr)
 	ended := make(chan struct{})
 	outer := ctx
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
@@ -43,10 +44,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	context.AfterFunc(ctx, func() {
 		stop() // a second signal ends the process at once
 		if outer.Err() == nil {
-			forceExit(ended, stderr)
+			forceExit(ended, a)
 		}
 	})
-	return runArgs(cli.NewApp(stdin, stdout, stderr), stoa.Session(ctx), args)
+	return runArgs(a, stoa.Session(ctx), args)
 }
 
 // grace is how long a verb has, after a signal, to end in an orderly way.
@@ -54,12 +55,13 @@ const grace = time.Second
 
 // forceExit ends the process when a verb has not ended in time: a library may work for a long time without checking the
 // context.
-func forceExit(ended <-chan struct{}, stderr io.Writer) {
+func forceExit(ended <-chan struct{}, a *cli.App) {
 	select {
 	case <-ended:
 	case <-time.After(grace):
 		store.AbortAll()
-		fmt.Fprintln(stderr, "stoa: interrupted")
+		_ = a.EndPager() // it would go on with the terminal
+		fmt.Fprintln(a.Stderr, "stoa: interrupted")
 		os.Exit(cli.StatusStopped)
 	}
 }

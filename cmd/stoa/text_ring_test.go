@@ -148,7 +148,7 @@ func TestTextRing(t *testing.T) {
 					t.Errorf("%s: %s\n%s", what, printed, b)
 				}
 				const last = "again" // finds differences that diff ignores, such as the sign of zero
-				if st, printed := runText(t, nil, "cat", again, "-f", form, "-o",
+				if st, printed := runText(t, nil, "cat", again, "-f", form, "--force", "-o",
 					filepath.Join(dir, last)); st != cli.StatusFine || !sameFile(t, text, filepath.Join(dir, last)) {
 					t.Errorf("%s: got different text the second time: %s", what, printed)
 				}

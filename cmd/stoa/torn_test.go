@@ -60,7 +60,7 @@ func TestTornOutput(t *testing.T) {
 	if err := os.WriteFile("cut.arrow", intact[:len(intact)-8], 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for _, verb := range []string{"count", "cat -o c.csv", "convert -o c.parquet", "verify", "scan"} {
+	for _, verb := range []string{"count", "cat -o c.csv --force", "convert -o c.parquet --force", "verify", "scan"} {
 		args := strings.Fields(verb)
 		args = append(args, "cut.arrow")
 		if verb == "scan" {

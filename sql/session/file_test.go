@@ -39,7 +39,7 @@ func TestFileOfAScript(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			status, out, errs := run("-o", file, script)
+			status, out, errs := run("--force", "-o", file, script)
 			got, _ := os.ReadFile(file)
 			expected := want.file
 			if want.file == "" {

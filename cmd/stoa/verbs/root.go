@@ -72,8 +72,11 @@ func rootWith(a *cli.App, sql SQLRun) *cobra.Command {
 				_, err := fmt.Fprintf(a.Stdout, "stoa %s\n", about.Version().Version)
 				return err
 			}
+			a.Page()
 			return overview(a)
 		},
+
+		PersistentPreRunE: func(cmd *cobra.Command, args []string) error { return before(a, cmd, args) },
 
 		SuggestionsMinimumDistance: 2,
 	}
@@ -84,6 +87,7 @@ func rootWith(a *cli.App, sql SQLRun) *cobra.Command {
 	fl.BoolVarP(&a.Quiet, "quiet", "q", false, "print only errors on standard error")
 	fl.BoolVarP(&a.Verbose, "verbose", "v", false, "print more details")
 	fl.BoolVar(&a.NoProgress, "no-progress", false, "show no progress")
+	fl.BoolVar(&a.NoPager, "no-pager", false, "do not show long output page by page")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &cli.UseError{Message: flagError(err), Hint: nearFlag(cmd, err.Error())}
 	})
@@ -102,6 +106,7 @@ func rootWith(a *cli.App, sql SQLRun) *cobra.Command {
 			return verb.Help()
 		}})
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		a.Page()
 		if cmd == root || cmd.Name() == "help" {
 			overview(a)
 			return
@@ -111,11 +116,23 @@ func rootWith(a *cli.App, sql SQLRun) *cobra.Command {
 	return root
 }
 
+// before does what every verb begins with.
+func before(a *cli.App, cmd *cobra.Command, args []string) error {
+	err := a.CheckReplace(cmd, args)
+	if err == nil {
+		a.PageVerb(cmd)
+	}
+	return err
+}
+
 func addVerbs(a *cli.App, root *cobra.Command, sql SQLRun) {
 	add := func(group string, cmds ...*cobra.Command) {
 		for _, c := range cmds {
 			c.GroupID = group
 			c.DisableFlagsInUseLine = true
+			if c.Name() != "rescue" { // which writes a directory
+				cli.RegisterForce(c)
+			}
 			root.AddCommand(c)
 			a.Verbs = append(a.Verbs, c)
 		}

@@ -58,8 +58,8 @@ var shared = []struct {
 	title string
 	names []string
 }{
-	{"Rows", []string{"columns", "where", "limit", "rows", "unordered"}},
-	{"Output", []string{"output", "to", "format", "opt", "manifest", "no-check", "dry-run"}},
+	{"Rows", []string{"columns", "where", "limit", "sample", "seed", "rows", "unordered"}},
+	{"Output", []string{"output", "force", "to", "format", "raw", "opt", "manifest", "no-check", "dry-run"}},
 	{"Source", []string{"from", "from-a", "from-b", "source-opt", "schema", "damaged", "partial", "no-verify"}},
 	{"Limits", []string{"memory", "parallel", "max-page", "max-metadata", "max-fields", "max-depth",
 		"max-requests"}},

@@ -34,9 +34,15 @@ type App struct {
 	Width    int  // of standard output in cells, or COLUMNS; 0: no limit
 	errTTY   bool // standard error is a terminal
 	ErrWidth int  // of standard error; 0: no limit
+	Asks     bool // standard input and standard error are terminals: questions can be asked
 
-	Quiet, Verbose, NoProgress bool
-	SingleWriter               bool // nobody else writes to the stores that are written to
+	Pages bool   // standard output is a terminal, and may go through a pager
+	pager *pager // nil: it does not
+	plain bool   // it shows no colours
+
+	Quiet, Verbose, NoProgress, NoPager bool
+
+	SingleWriter bool // nobody else writes to the stores that are written to
 	// Within is all that is read, in place of local files, addresses and streams; nil: no such limit. See stoa serve.
 	Within   store.Tree
 	Tallies  tallies
@@ -54,7 +60,10 @@ func NewApp(stdin io.Reader, stdout, stderr io.Writer) *App {
 	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
 		a.Width = n // as in ls and ps: whoever exports COLUMNS means it for pipes, too
 	}
+	a.Pages = a.Tty
 	a.errTTY, a.ErrWidth = terminal(stderr)
+	f, ok := stdin.(*os.File)
+	a.Asks = a.errTTY && ok && isTerminal(f)
 	return a
 }
 
@@ -73,7 +82,7 @@ func terminal(w io.Writer) (bool, int) {
 
 // Colour reports whether standard output may be coloured. NO_COLOR is a convention: https://no-color.org
 func (a *App) Colour() bool {
-	return a.Tty && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	return a.Tty && !a.plain && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
 // Note prints a message on standard error, unless -q is given.

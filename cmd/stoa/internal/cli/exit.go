@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -94,6 +95,9 @@ func (a *App) End(ctx context.Context, cmd *cobra.Command, err error) int {
 		err = flushed
 	} else if errors.Is(err, ErrDamage) && flushed != nil && !errors.Is(flushed, ErrEnough) {
 		err = &cutError{flushed}
+	}
+	if paged := a.EndPager(); err == nil || errors.Is(err, ErrEnough) {
+		err = cmp.Or(paged, err)
 	}
 	for _, s := range a.streams {
 		s.remove()

@@ -106,19 +106,15 @@ func (a *App) Sink(ctx context.Context, path string) (store.Sink, string, error)
 	if err := CheckOutput(path, PlacesOf(a.read)); err != nil {
 		return nil, path, err
 	}
+	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() && !st.IsDir() { // /dev/fd/63 has no other name
+		return &StreamSink{open: func() (io.WriteCloser, error) { return os.OpenFile(path, os.O_WRONLY, 0) }}, path, nil
+	}
 	real, err := filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, path, nil
 	}
 	if err != nil {
 		return nil, path, err
-	}
-	st, err := os.Stat(real)
-	if err != nil {
-		return nil, path, err
-	}
-	if !st.Mode().IsRegular() && !st.IsDir() {
-		return &StreamSink{open: func() (io.WriteCloser, error) { return os.OpenFile(path, os.O_WRONLY, 0) }}, path, nil
 	}
 	if strings.HasSuffix(path, "/") {
 		real += "/"

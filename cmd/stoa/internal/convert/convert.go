@@ -191,7 +191,8 @@ func ConvertCmd(a *cli.App) *cobra.Command {
 		Short: "Write the rows as another format",
 		Long: `Write the rows of a table, or the selected ones, in another format: that of --to, or else of
 the extension of OUT. Before OUT appears, it is read back and compared: if it does not have the same rows
-and values, the status is 1, and there is no OUT. Sources are never overwritten.
+and values, the status is 1, and there is no OUT. Sources are never overwritten,
+and another file only with --force, or if you say so on a terminal.
 
 The comparison ignores the order of rows. --no-check skips it, and so does standard output, which cannot
 be read back.
@@ -281,6 +282,9 @@ func (c *conversion) run(ctx context.Context, a *cli.App, paths []string, salvag
 	}
 	defer t.Close()
 	if err := a.CheckOutputs(t.Sources(), c.out, c.Manifest); err != nil {
+		return err
+	}
+	if spec.Columns, err = source.ExpandColumns(t.Schema().Fields(), spec.Columns); err != nil {
 		return err
 	}
 	err = c.write(ctx, a, t, spec, wo)

@@ -9,6 +9,7 @@ import (
 
 func CatCmd(a *cli.App) *cobra.Command {
 	r := reading.Reading{}
+	var sample sampleFlags
 	cmd := &cobra.Command{
 		Use:   "cat PATH...",
 		Short: "Print the rows",
@@ -22,9 +23,12 @@ appears only when it is complete.`,
 		Example: `  stoa cat sales.parquet --columns day,price --where "price > 3.50 and name like 'a%'"
   stoa cat block.cfile -f csv -o block.csv`,
 		Args: a.Paths,
-		RunE: func(cmd *cobra.Command, args []string) error { return r.Run(cmd.Context(), a, args, reading.WholeScan) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return sample.run(cmd, a, &r, args, reading.WholeScan)
+		},
 	}
 	r.Register(a, cmd)
 	r.RegisterLimit(cmd, 0, "print `N` rows at most")
+	sample.register(cmd)
 	return cli.First(cmd, "where", "columns", "format")
 }

@@ -81,6 +81,7 @@ unclaimed.`,
 		},
 	}
 	out.Register(cmd, censusForms, "default text")
+	out.RegisterRaw(cmd)
 	src.Register(a, cmd)
 	return cli.First(cli.Hide(cmd, "at"), "format", "output")
 }
@@ -89,7 +90,7 @@ unclaimed.`,
 // errors.
 func writeJoined[T any](ctx context.Context, a *cli.App, args []string, src *source.SourceFlags,
 	out *output.OutputFlags, read func(context.Context, []string, stoa.OpenOptions) ([]T, []region.Finding, error),
-	write func(io.Writer, []T) error) error {
+	write func(io.Writer, []T, bool) error) error {
 	if err := out.Check(censusForms); err != nil {
 		return err
 	}
@@ -109,7 +110,7 @@ func writeJoined[T any](ctx context.Context, a *cli.App, args []string, src *sou
 		if out.Form == "json" {
 			return output.WriteArray(w, tables)
 		}
-		return write(w, tables)
+		return write(w, tables, out.Raw)
 	})
 	if err == nil && reading.Damaged(findings) {
 		err = cli.ErrDamage
@@ -146,12 +147,10 @@ func addToCensus(tables []*CensusTable, v []string) []*CensusTable {
 const censusWidth = 80
 
 // writeCensus writes one table after another: a line per tablet, and one per replica, with the reason below it if it is
-// not whole.
-func writeCensus(w io.Writer, tables []*CensusTable) error {
+// not whole. Raw lines are not cut, and have the whole ID of the server and the replica's last operation.
+func writeCensus(w io.Writer, tables []*CensusTable, raw bool) error {
 	var b strings.Builder
-	line := func(indent int, text string) {
-		b.WriteString(strings.Repeat(" ", indent) + cutTo(display.OneLine(text), censusWidth-indent) + "\n")
-	}
+	line := cutLines(&b, raw)
 	whole := 0
 	for _, t := range tables {
 		what := "INCOMPLETE"
@@ -163,7 +162,11 @@ func writeCensus(w io.Writer, tables []*CensusTable) error {
 		for _, x := range t.Tablets {
 			line(2, cmp.Or(x.ID, "?")+"  "+x.Partition)
 			for _, r := range x.Replicas {
-				line(4, fmt.Sprintf("%-9s  %-8s  %s", r.State, cutID(r.Server), r.Place))
+				server, last := cutID(r.Server), ""
+				if raw {
+					server, last = r.Server, strings.TrimRight("  "+r.Last, " ")
+				}
+				line(4, fmt.Sprintf("%-9s  %-8s  %s%s", r.State, server, r.Place, last))
 				if r.Why != "" {
 					line(15, r.Why)
 				}
@@ -174,6 +177,16 @@ func writeCensus(w io.Writer, tables []*CensusTable) error {
 		display.Count(int64(len(tables)), "table"), whole))
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// cutLines returns a function that writes an indented line; if it is not raw, it is cut to the width of a terminal.
+func cutLines(b *strings.Builder, raw bool) func(indent int, text string) {
+	return func(indent int, text string) {
+		if text = display.OneLine(text); !raw {
+			text = cutTo(text, censusWidth-indent)
+		}
+		b.WriteString(strings.Repeat(" ", indent) + text + "\n")
+	}
 }
 
 // cutID returns the beginning of a UUID, by which people recognize a server.

@@ -155,13 +155,6 @@ func (d *diffing) options() (stoa.DiffOptions, error) {
 	if o.Scan, err = d.SelectFlags.Spec(); err != nil {
 		return o, err
 	}
-	if len(o.Scan.Columns) > 0 {
-		for _, k := range o.On {
-			if !slices.Contains(o.Scan.Columns, k) {
-				o.Scan.Columns = append(o.Scan.Columns, k)
-			}
-		}
-	}
 	return o, d.DamageFlags.Apply(&o.Scan)
 }
 
@@ -187,6 +180,9 @@ func (d *diffing) run(ctx context.Context, a *cli.App, args []string) error {
 			return err
 		}
 	}
+	if err := expandBoth(&o, tables); err != nil {
+		return err
+	}
 	if len(o.On) == 0 && !d.byPosition && d.SelectFlags.Rows == "" {
 		if o.On = knownKey(tables, o.Scan.Columns); len(o.On) > 0 {
 			a.Detail("rows are matched by key: %s", strings.Join(o.On, ", "))
@@ -208,6 +204,26 @@ func (d *diffing) run(ctx context.Context, a *cli.App, args []string) error {
 		err = cli.ErrDamage
 	}
 	return err
+}
+
+// expandBoth expands the patterns of --columns over the columns of both tables, as one may lack some. The key is always
+// compared.
+func expandBoth(o *stoa.DiffOptions, tables [2]*stoa.Table) (err error) {
+	fields := slices.Clone(tables[0].Schema().Fields())
+	for _, f := range tables[1].Schema().Fields() {
+		if !slices.ContainsFunc(fields, func(x arrow.Field) bool { return x.Name == f.Name }) {
+			fields = append(fields, f)
+		}
+	}
+	if o.Scan.Columns, err = source.ExpandColumns(fields, o.Scan.Columns); err != nil || len(o.Scan.Columns) == 0 {
+		return err
+	}
+	for _, k := range o.On {
+		if !slices.Contains(o.Scan.Columns, k) {
+			o.Scan.Columns = append(o.Scan.Columns, k)
+		}
+	}
+	return nil
 }
 
 // knownKey returns the primary key by which rows can be matched: one table knows it, and the other has its columns and

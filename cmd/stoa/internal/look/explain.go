@@ -133,6 +133,9 @@ func (e *explaining) run(cmd *cobra.Command, args []string) error {
 	if err := cli.CheckOutput(e.out.File, t.Sources()); err != nil {
 		return err
 	}
+	if spec.Columns, err = source.ExpandColumns(t.Schema().Fields(), spec.Columns); err != nil {
+		return err
+	}
 	opened := len(counter.Reads())
 	x, err := t.Explain(ctx, spec, e.analyze)
 	if err != nil {

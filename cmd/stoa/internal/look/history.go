@@ -84,6 +84,7 @@ Other verbs refuse an --at outside of this range; with --partial they read what 
 		},
 	}
 	out.Register(cmd, censusForms, "default text")
+	out.RegisterRaw(cmd)
 	src.Register(a, cmd)
 	return cli.First(cli.Hide(cmd, "at"), "format", "output")
 }
@@ -182,11 +183,9 @@ func (t *TableHistory) take(e historyEvent) {
 }
 
 // writeHistory writes one table after another: its moments, and below them those of its tablets.
-func writeHistory(w io.Writer, tables []*TableHistory) error {
+func writeHistory(w io.Writer, tables []*TableHistory, raw bool) error {
 	var b strings.Builder
-	line := func(indent int, text string) {
-		b.WriteString(strings.Repeat(" ", indent) + cutTo(display.OneLine(text), censusWidth-indent) + "\n")
-	}
+	line, number := cutLines(&b, raw), (&output.OutputFlags{Raw: raw}).Number
 	event := func(indent int, label string, at *Moment, what string) {
 		text := fmt.Sprintf("%-15s", label)
 		if at != nil {
@@ -221,7 +220,7 @@ func writeHistory(w io.Writer, tables []*TableHistory) error {
 			line(2, x.ID+"  "+x.Partition)
 			for _, e := range x.Events {
 				if e.Operations != nil {
-					e.What = display.Thousands(*e.Operations) + " " + e.What
+					e.What = number(*e.Operations) + " " + e.What
 				}
 				event(4, e.Event, e.At, e.What)
 			}

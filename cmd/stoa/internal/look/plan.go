@@ -83,6 +83,9 @@ func runPlan(cmd *cobra.Command, a *cli.App, args []string, src *source.SourceFl
 	if err := cli.CheckOutput(out.File, t.Sources()); err != nil {
 		return err
 	}
+	if spec.Columns, err = source.ExpandColumns(t.Schema().Fields(), spec.Columns); err != nil {
+		return err
+	}
 	err = output.PutWhole(a, ctx, out, func(w io.Writer) error {
 		enc := json.NewEncoder(w)
 		end := planEnd{End: true, Plan: t.PlanName(spec)}

@@ -92,7 +92,7 @@ func StatsCmd(a *cli.App) *cobra.Command {
 			if err := a.CheckOutputs(t.Sources(), out.File, dmg.Manifest); err != nil {
 				return err
 			}
-			r, err := statsOf(a, ctx, t, spec, sum)
+			r, err := statsOf(a, ctx, t, spec, sum, &out)
 			if err == nil {
 				err = r.Write(ctx, a, &out)
 			}
@@ -103,6 +103,7 @@ func StatsCmd(a *cli.App) *cobra.Command {
 	cmd.Flags().BoolVar(&sum, "sum", false, "add a line with the sums of all columns")
 	cmd.Flags().BoolVar(&sets, "rowsets", false, "show the sizes of the rowsets of Kudu tables instead")
 	out.Register(cmd, output.ReportForms, "default text")
+	out.RegisterRaw(cmd)
 	src.Register(a, cmd)
 	return cli.First(cmd, "format", "rowsets", "damaged")
 }
@@ -141,8 +142,8 @@ func rowSets(a *cli.App, ctx context.Context, args []string, src *source.SourceF
 	return err
 }
 
-func statsOf(a *cli.App, ctx context.Context, t *stoa.Table, spec stoa.ScanSpec, sum bool) (*output.Report,
-	error) {
+func statsOf(a *cli.App, ctx context.Context, t *stoa.Table, spec stoa.ScanSpec, sum bool,
+	out *output.OutputFlags) (*output.Report, error) {
 	stats, err := t.Stats(ctx, spec.Damaged, spec.Lost)
 	if err != nil {
 		return nil, err
@@ -167,10 +168,10 @@ func statsOf(a *cli.App, ctx context.Context, t *stoa.Table, spec stoa.ScanSpec,
 		d.Sum = true
 		stats, docs = append(stats, all), append(docs, d)
 	}
-	return statsReport(stats, docs), nil
+	return statsReport(stats, docs, out), nil
 }
 
-func statsReport(stats []stoa.ColumnStats, docs []statsDoc) *output.Report {
+func statsReport(stats []stoa.ColumnStats, docs []statsDoc, out *output.OutputFlags) *output.Report {
 	bloom := slices.ContainsFunc(stats, func(s stoa.ColumnStats) bool { return s.Bloom > 0 })
 	r := &output.Report{Cols: []output.ReportColumn{{Name: "column"}, {Name: "type"}, {Name: "encoding"},
 		{Name: "codec"},
@@ -187,16 +188,27 @@ func statsReport(stats []stoa.ColumnStats, docs []statsDoc) *output.Report {
 		if d.Share != nil {
 			share = fmt.Sprintf("%.1f%%", *d.Share*100)
 		}
+		dict, bits := "", ""
+		if s.Dict > 0 {
+			dict = out.Number(s.Dict)
+		}
+		if s.Bloom > 0 {
+			bits = out.Bytes(s.Bloom)
+		}
 		name := d.Column
 		if d.Sum {
 			name = "(sum)"
 		}
-		cells := []string{name, d.Type, encodingText(s), d.Codec, display.Maybe(s.Blocks), display.Maybe(s.Rows),
-			display.Maybe(s.Nulls), display.BytesText(s.Raw), display.BytesText(s.Stored), share, nonZero(s.Dict)}
+		cells := []string{name, d.Type, encodingText(s), d.Codec, out.Number(s.Blocks), out.Number(s.Rows),
+			out.Number(s.Nulls), out.Bytes(s.Raw), out.Bytes(s.Stored), share, dict}
 		if bloom {
-			cells = append(cells, nonZeroBytes(s.Bloom))
+			cells = append(cells, bits)
 		}
-		r.Add(d, append(cells, shorten(shownValue(s.Type, s.Min)), shorten(shownValue(s.Type, s.Max)))...)
+		low, high := shownValue(s.Type, s.Min), shownValue(s.Type, s.Max)
+		if !out.Raw {
+			low, high = shorten(low), shorten(high)
+		}
+		r.Add(d, append(cells, low, high)...)
 	}
 	return r
 }
@@ -211,13 +223,6 @@ func encodingText(s stoa.ColumnStats) string {
 		all = append(all, fmt.Sprintf("%s %s", e.Encoding, display.Thousands(e.Pages)))
 	}
 	return strings.Join(all, ", ")
-}
-
-func nonZeroBytes(n int64) string {
-	if n <= 0 {
-		return ""
-	}
-	return display.BytesText(n)
 }
 
 func docOfStats(s stoa.ColumnStats, bytes int64) statsDoc {
@@ -242,13 +247,6 @@ func docOfStats(s stoa.ColumnStats, bytes int64) statsDoc {
 		d.Min, d.Max = &s.Min, &s.Max
 	}
 	return d
-}
-
-func nonZero(n int64) string {
-	if n <= 0 {
-		return ""
-	}
-	return display.Thousands(n)
 }
 
 // shownValue returns a value as cat shows it: bytes in hexadecimal.

@@ -95,6 +95,7 @@ what. With --carbon-properties and without a path, the store that the file names
 	cmd.Flags().BoolVar(&segments, "segments", false, "list the segments of CarbonData tables")
 	cmd.Flags().BoolVar(&blocks, "blocks", false, "list the blocks of Kudu directories, or of one table: DIR#TABLE")
 	out.Register(cmd, output.ReportForms, "default text")
+	out.RegisterRaw(cmd)
 	src.Register(a, cmd)
 	return cli.First(cli.Hide(cmd, "at"), "blocks", "segments", "format")
 }
@@ -129,14 +130,14 @@ func listPaths(a *cli.App, cmd *cobra.Command, args []string, src *source.Source
 		if d.Columns != nil {
 			cols = strconv.FormatInt(*d.Columns, 10)
 		}
-		r.Add(d, d.Name, d.Format, d.Kind, display.Maybe(Number(d.Rows)), display.BytesText(Number(d.Bytes)), cols,
+		r.Add(d, d.Name, d.Format, d.Kind, out.Number(Number(d.Rows)), out.Bytes(Number(d.Bytes)), cols,
 			cmp.Or(d.Problem, d.dependents(out.Form)))
 		if !a.Verbose || out.Form != "" && out.Form != "text" {
 			continue // parts are in the document; a list shows only tables
 		}
 		for _, p := range d.Parts {
-			r.Add(nil, display.Indent(1)+p.Name, "", p.Kind, display.Maybe(Number(p.Rows)),
-				display.BytesText(Number(p.Bytes)), "",
+			r.Add(nil, display.Indent(1)+p.Name, "", p.Kind, out.Number(Number(p.Rows)),
+				out.Bytes(Number(p.Bytes)), "",
 				p.Facts.Text())
 		}
 	}

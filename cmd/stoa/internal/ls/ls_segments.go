@@ -11,7 +11,6 @@ import (
 
 	"stoa"
 	"stoa/cmd/stoa/internal/cli"
-	"stoa/cmd/stoa/internal/display"
 	"stoa/cmd/stoa/internal/output"
 	"stoa/cmd/stoa/internal/reading"
 	"stoa/cmd/stoa/internal/source"
@@ -71,7 +70,7 @@ func lsSegments(a *cli.App, cmd *cobra.Command, args []string, src *source.Sourc
 			}
 			for _, s := range list {
 				broken = broken || errors.Is(s.Err, fault.Corrupt)
-				addSegment(r, name, s)
+				addSegment(r, name, s, out)
 			}
 		}
 		return err
@@ -129,7 +128,7 @@ func targetOf(o stoa.OpenOptions, name string) format.Target {
 	return format.Target{Tree: o.Tree, Name: place, Table: strings.TrimPrefix(name[len(place):], "#")}
 }
 
-func addSegment(r *output.Report, table string, s format.Segment) {
+func addSegment(r *output.Report, table string, s format.Segment, out *output.OutputFlags) {
 	d := segmentDoc{table, s.Name, s.Status, s.Read, rfc(s.Began), rfc(s.Ended), rfc(s.Changed),
 		reading.Known(int64(s.Files)), reading.Known(s.Rows), s.Deleted,
 		reading.Known(s.Data), reading.Known(s.Index), s.MergedInto, s.Merged, s.Format, s.Path, ""}
@@ -148,9 +147,9 @@ func addSegment(r *output.Report, table string, s format.Segment) {
 	if s.Deleted > 0 {
 		deleted = strconv.FormatInt(s.Deleted, 10)
 	}
-	r.Add(d, table, s.Name, status, read, rfc(s.Began), rfc(s.Ended), display.Maybe(int64(s.Files)),
-		display.Maybe(s.Rows), deleted,
-		display.BytesText(s.Data), display.BytesText(s.Index),
+	r.Add(d, table, s.Name, status, read, rfc(s.Began), rfc(s.Ended), out.Number(int64(s.Files)),
+		out.Number(s.Rows), deleted,
+		out.Bytes(s.Data), out.Bytes(s.Index),
 		s.MergedInto, strings.Join(s.Merged, ","), d.Problem)
 }
 

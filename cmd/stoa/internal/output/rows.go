@@ -7,6 +7,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -30,6 +31,7 @@ const asTable = "table or vertical"
 type OutputFlags struct {
 	Form string
 	File string
+	Raw  bool // numbers as they are: bytes, and digits without separators
 	// Within are the limits for tables that are written; the zero value means the defaults.
 	Within format.Limits
 }
@@ -40,6 +42,28 @@ func (f *OutputFlags) Register(cmd *cobra.Command, forms []string, preset string
 	cmd.Flags().StringVarP(&f.File, "output", "o", "",
 		"write to `FILE`, which appears only when it is complete (-: standard output)")
 	cli.Complete(cmd, "format", func() []string { return forms })
+}
+
+// RegisterRaw adds --raw to a verb that prints numbers for people.
+func (f *OutputFlags) RegisterRaw(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.Raw, "raw", false, "print exact numbers: bytes, no separators, nothing cut or rounded; "+
+		"times in RFC 3339")
+}
+
+// Bytes formats a number of bytes, "" if it is not known.
+func (f *OutputFlags) Bytes(n int64) string {
+	if f.Raw {
+		return f.Number(n)
+	}
+	return display.BytesText(n)
+}
+
+// Number formats a number, "" if it is not known.
+func (f *OutputFlags) Number(n int64) string {
+	if f.Raw && n >= 0 {
+		return strconv.FormatInt(n, 10)
+	}
+	return display.Maybe(n)
 }
 
 // ToFile reports whether the output goes somewhere other than standard output.

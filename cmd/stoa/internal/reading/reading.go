@@ -66,6 +66,9 @@ func (r *Reading) Run(ctx context.Context, a *cli.App, paths []string,
 	if err := a.CheckOutputs(t.Sources(), r.File, r.Manifest); err != nil {
 		return err
 	}
+	if spec.Columns, err = source.ExpandColumns(t.Schema().Fields(), spec.Columns); err != nil {
+		return err
+	}
 	altered, err := r.write(ctx, a, form, t, spec, rows)
 	noticed := append(t.Findings(), altered...)
 	if f, ferr := t.Undeclared(ctx); f != nil && read(err) {

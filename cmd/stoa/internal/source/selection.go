@@ -27,6 +27,7 @@ type SelectFlags struct {
 	memory    string // "" = no limit
 
 	whereSet func() bool // --where is given, even if it is empty
+	ButLast  bool        // -n may be negative: all rows but the last
 	Limited  func() bool // -n applies, even if it is 0; nil: there is no -n
 }
 
@@ -40,7 +41,7 @@ func (f *SelectFlags) Register(a *cli.App, cmd *cobra.Command, src *SourceFlags)
 func (f *SelectFlags) RegisterColumns(a *cli.App, cmd *cobra.Command, src *SourceFlags) {
 	cmd.Flags().StringArrayVarP(&f.Columns, "columns", "c", nil,
 		"read only these columns: `a,b.c` (a dot before the field of a struct; double quotes around a name with "+
-			"a comma)")
+			"a comma; 'd*' and other patterns for all that match)")
 	cli.CompleteWith(cmd, "columns", CompleteColumns(a, src))
 }
 
@@ -89,7 +90,7 @@ func (f *SelectFlags) Spec() (stoa.ScanSpec, error) {
 		return s, cli.WrongUse("--parallel %d: a number of workers is not negative", f.Parallel)
 	case f.Parallel > maxWorkers:
 		return s, cli.WrongUse("--parallel %d: %d workers at most", f.Parallel, maxWorkers)
-	case f.Parallel == 0 && (f.Limit == 0 || f.Limit > 1<<20): // for a few rows, more workers would read in vain
+	case f.Parallel == 0 && (f.Limit <= 0 || f.Limit > 1<<20): // for a few rows, more workers would read in vain
 		s.Parallel = runtime.NumCPU()
 	}
 	if f.memory != "" {
@@ -111,7 +112,7 @@ func (f *SelectFlags) Spec() (stoa.ScanSpec, error) {
 	}
 	if f.Limited != nil && f.Limited() {
 		switch {
-		case f.Limit < 0:
+		case f.Limit < 0 && !f.ButLast:
 			return s, cli.WrongUse("-n %d: a number of rows is not negative", f.Limit)
 		case f.Limit == 0:
 			s.Rows = NoRows
@@ -163,8 +164,13 @@ func SplitNames(s string, paths bool) ([]string, error) {
 		name, rest, more := cutQuoted(s, '"')
 		name = strings.TrimSpace(name)
 		if q, ok := wholeQuoted(name); ok {
-			if name = q; paths && strings.Contains(q, ".") {
+			switch {
+			case paths && strings.ContainsAny(q, globs): // it is no pattern
+				name = `"` + strings.ReplaceAll(q, `"`, `""`) + `"`
+			case paths && strings.Contains(q, "."):
 				name = pred.JoinPath(q)
+			default:
+				name = q
 			}
 		}
 		if name == "" {

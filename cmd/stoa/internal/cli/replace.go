@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"stoa/cmd/stoa/internal/display"
+	"stoa/store"
+	"stoa/store/remote"
+)
+
+// forceFlag lets -o replace an existing file.
+const forceFlag = "force"
+
+// RegisterForce adds --force to a verb that writes a file named by -o.
+func RegisterForce(cmd *cobra.Command) {
+	if cmd.Flags().Lookup("output") != nil && cmd.Flags().Lookup(forceFlag) == nil {
+		cmd.Flags().Bool(forceFlag, false, "replace the file of -o if it exists")
+	}
+}
+
+// CheckReplace returns an error if -o names an existing file that the verb may not replace. On a terminal it asks.
+func (a *App) CheckReplace(cmd *cobra.Command, args []string) error {
+	force, out := cmd.Flags().Lookup(forceFlag), cmd.Flags().Lookup("output")
+	if force == nil || out == nil || force.Value.String() == "true" {
+		return nil
+	}
+	if all := cmd.Flags().Lookup("all"); all != nil && all.Value.String() == "true" {
+		return nil // it writes a directory
+	}
+	path := out.Value.String()
+	if !replaceable(path) {
+		return nil
+	}
+	if err := CheckOutput(path, PlacesOf(append(named(cmd, path), args...))); err != nil { // --force would not help
+		return err
+	}
+	if a.Asks && !slices.Contains(args, Dash) {
+		yes, err := a.ask(path + " exists; replace it?")
+		if err != nil {
+			return err
+		}
+		if yes {
+			return cmd.Flags().Set(forceFlag, "true") // stoa-sql is run with it, too
+		}
+		return &UseError{Message: path + " exists, and is not replaced", Hint: "--force replaces it without a question"}
+	}
+	return &UseError{Message: path + " exists", Hint: "--force replaces it"}
+}
+
+// named returns the output again if it is also named by another flag, or by a list of roots, @FILE.
+func named(cmd *cobra.Command, output string) (out []string) {
+	same := func(name string) {
+		if onePlace(name, output) {
+			out = append(out, name)
+		}
+	}
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if f.Name == "output" || f.Name == "manifest" {
+			return
+		}
+		for _, v := range strings.Split(f.Value.String(), ",") {
+			same(v)
+		}
+	})
+	for _, arg := range cmd.Flags().Args() {
+		if list, ok := strings.CutPrefix(WithoutTable(arg), store.RootsMark); ok {
+			same(list)
+		}
+	}
+	return out
+}
+
+// replaceable reports whether writing to path would replace a file. Directories have rules of their own; nothing in
+// /dev is replaced, even if the shell made /dev/stdout a file.
+func replaceable(path string) bool {
+	if path == "" || path == Dash || remote.Is(path) || strings.HasPrefix(path, "/dev/") ||
+		strings.HasPrefix(path, "/proc/") {
+		return false
+	}
+	st, err := os.Stat(path)
+	return err == nil && st.Mode().IsRegular()
+}
+
+// ask asks a question that is answered with yes or no, and reads one line of standard input.
+func (a *App) ask(question string) (yes bool, err error) {
+	fmt.Fprintf(a.Stderr, "stoa: %s [y/N] ", display.Printable(question))
+	var line []byte
+	for b := make([]byte, 1); len(line) < 1024; { // no byte beyond the line is taken
+		n, err := a.In.Read(b)
+		if n > 0 && b[0] == '\n' {
+			break
+		}
+		line = append(line, b[:n]...)
+		if err == io.EOF {
+			fmt.Fprintln(a.Stderr)
+			break
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	answer := strings.ToLower(strings.TrimSpace(string(line)))
+	return answer == "y" || answer == "yes", nil
+}
