@@ -36,9 +36,9 @@ type App struct {
 	ErrWidth int  // of standard error; 0: no limit
 	Asks     bool // standard input and standard error are terminals: questions can be asked
 
-	Pages bool   // standard output is a terminal, and may go through a pager
-	pager *pager // nil: it does not
-	plain bool   // it shows no colours
+	Pages    bool         // standard output is a terminal, and may go through a pager
+	endPager func() error // closes the pager; nil: there is none
+	plain    bool         // it shows no colours
 
 	Quiet, Verbose, NoProgress, NoPager bool
 
@@ -83,6 +83,15 @@ func terminal(w io.Writer) (bool, int) {
 // Colour reports whether standard output may be coloured. NO_COLOR is a convention: https://no-color.org
 func (a *App) Colour() bool {
 	return a.Tty && !a.plain && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
+// EndPager tells the pager, if there is one, that there is no more, and waits until the user has left it. What is
+// written after it is lost.
+func (a *App) EndPager() error {
+	if a.endPager == nil {
+		return nil
+	}
+	return a.endPager()
 }
 
 // Note prints a message on standard error, unless -q is given.

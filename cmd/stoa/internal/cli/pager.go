@@ -51,7 +51,7 @@ func (a *App) PageVerb(cmd *cobra.Command) {
 // Page sends standard output through the pager of STOA_PAGER or PAGER, else less, if it is a terminal. An empty name,
 // or cat, is none. A pager that is not there is reported, and the output goes to the terminal.
 func (a *App) Page() {
-	if !a.Pages || a.NoPager || a.pager != nil || os.Getenv("TERM") == "dumb" {
+	if !a.Pages || a.NoPager || a.endPager != nil || os.Getenv("TERM") == "dumb" {
 		return
 	}
 	name, given := os.LookupEnv("STOA_PAGER")
@@ -91,7 +91,7 @@ func (a *App) Page() {
 	}
 	less := cmp.Or(os.Getenv("LESS"), "FRX")
 	a.plain = filepath.Base(words[0]) != "less" || !strings.ContainsAny(less, "Rr")
-	a.pager, a.Stdout, a.NoProgress = p, newOutStream(p), true
+	a.endPager, a.Stdout, a.NoProgress = p.end, newOutStream(p), true
 }
 
 // Write writes to the pager.
@@ -103,13 +103,8 @@ func (p *pager) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// EndPager tells the pager that there is no more, and waits until the user has left it. What is written after it is
-// lost.
-func (a *App) EndPager() error {
-	p := a.pager
-	if p == nil {
-		return nil
-	}
+// end closes the pipe, and waits for the pager.
+func (p *pager) end() error {
 	p.once.Do(func() {
 		signal.Ignore(os.Interrupt) // now Ctrl-C is for the pager alone
 		p.in.Close()
