@@ -208,6 +208,9 @@ func (l *life) draw(name string) *table {
 	return t
 }
 
+// buckets is the number of buckets of a table that has any.
+const buckets = 3
+
 // create has Spark or stoa make a table.
 func (l *life) create(t *table, spark bool) error {
 	l.t, t.known = t, map[string]bool{}
@@ -230,7 +233,7 @@ func (l *life) create(t *table, spark bool) error {
 		args = append(args, "--partition", l.t.partition)
 	}
 	if l.t.bucketed != "" {
-		args = append(args, "--bucket", "3:"+l.t.bucketed)
+		args = append(args, "--bucket", fmt.Sprintf("%d:%s", buckets, l.t.bucketed))
 	}
 	for _, p := range l.properties() {
 		args = append(args, "--property", p[0]+"="+p[1])
@@ -272,7 +275,8 @@ func (l *life) createBySpark() error {
 		}
 	}
 	if l.t.bucketed != "" {
-		properties = append(properties, fmt.Sprintf("'bucket_number'='3', 'bucket_columns'='%s'", l.t.bucketed))
+		properties = append(properties, fmt.Sprintf("'bucket_number'='%d', 'bucket_columns'='%s'", buckets,
+			l.t.bucketed))
 	}
 	for _, p := range l.properties() {
 		properties = append(properties, fmt.Sprintf("'%s'='%s'", p[0], p[1]))
