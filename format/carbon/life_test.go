@@ -224,6 +224,37 @@ func TestNoRows(t *testing.T) {
 	}
 }
 
+// TestUpdateOfNoRows: an update that replaces no row, such as a merge into an empty table, writes no update status.
+// CarbonData fails to read a table with one that lists nothing.
+func TestUpdateOfNoRows(t *testing.T) {
+	for name, loads := range map[string][][2]int{"empty": nil, "loaded": {{0, 10}}} {
+		t.Run(name, func(t *testing.T) {
+			dir := newOrders(t, carbon.TableSpec{}, loads...)
+			b := orders(20, 30)
+			l, err := carbon.BeginUpdate(t.Context(), dir, b.Schema(), carbon.LoadOptions{})
+			if err == nil {
+				err = l.Write(t.Context(), b)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n, err := carbon.UpdateRows(t.Context(), dir, nil, l); n != 0 || err != nil {
+				t.Fatal(n, err)
+			}
+			files, err := filepath.Glob(filepath.Join(dir, "Metadata", "tableupdatestatus-*"))
+			if len(files) > 0 || err != nil {
+				t.Errorf("update statuses: %v, %v", files, err)
+			}
+			linked(t, dir, false)
+			healthy(t, dir)
+			want := append(span(0, 10*len(loads)), span(20, 30)...)
+			if got := ids(t, dir, nil); !slices.Equal(got, want) {
+				t.Errorf("rows: got %v, want %v", got, want)
+			}
+		})
+	}
+}
+
 // TestStatusVersions reads a table whose tablestatus has versions, as CarbonData 2.3.1 may keep them: the newest is
 // read. Hive's metastore also records the current version and is out of reach, so the table cannot be changed.
 func TestStatusVersions(t *testing.T) {

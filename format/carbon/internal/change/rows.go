@@ -225,9 +225,13 @@ func deleteRows(ctx context.Context, p format.TablePlace, rows []Deleted, l *Loa
 	return n, err
 }
 
-// commitDeletes writes a new update status with the entries fresh, and sets its name in tablestatus.
+// commitDeletes writes a new update status with the entries fresh, and sets its name in tablestatus. If there are none,
+// the update status stays: CarbonData cannot read a table whose update status lists nothing.
 func commitDeletes(dir string, s *status.StatusFile, fresh []map[string]any, segments map[string]bool,
 	stamp int64) error {
+	if len(fresh) == 0 {
+		return nil
+	}
 	list, err := readUpdates(dir, *s)
 	if err != nil {
 		return err
