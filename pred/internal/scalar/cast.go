@@ -103,7 +103,7 @@ func convert(n *Node, t Type) *Node {
 	target := Target{Type: t, min: math.MinInt64, max: math.MaxInt64, digits: DigitsMax}
 	out, err := Cast(n, target, false)
 	if err != nil {
-		return null // not reached: callers convert numbers and days
+		panic(err) // callers convert numbers to numbers; null instead would be a wrong answer
 	}
 	return out
 }
