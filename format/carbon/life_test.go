@@ -195,9 +195,7 @@ func TestNoRows(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := carbon.DeleteRows(t.Context(), dir, gone(t, dir, "id >= 0")); err != nil {
-				t.Fatal(err)
-			}
+			// as if all rows had been deleted
 			c, err := carbon.BeginCompaction(t.Context(), dir, arrow.NewSchema(orderFields, nil), []string{"1", "3"},
 				"1.1", true, carbon.LoadOptions{})
 			if err == nil {
@@ -220,6 +218,42 @@ func TestNoRows(t *testing.T) {
 			if got := ids(t, dir, nil); !slices.Equal(got, span(20, 30)) {
 				t.Errorf("rows: %v", got)
 			}
+		})
+	}
+}
+
+// TestSegmentsWithoutRows: data files and segments all rows of which are deleted are marked as deleted, as CarbonData
+// marks them. It cannot compact partitions that have only such data files, unless they are marked.
+func TestSegmentsWithoutRows(t *testing.T) {
+	for name, spec := range map[string]carbon.TableSpec{"plain": {}, "parts": {Partition: []string{"day"}},
+		"buckets": {Buckets: 2, BucketBy: []string{"id"}}} {
+		t.Run(name, func(t *testing.T) {
+			dir := newOrders(t, spec, [2]int{0, 10}, [2]int{10, 20}, [2]int{20, 30})
+			check := func(want []int32, states ...string) {
+				t.Helper()
+				for i, e := range entries(t, dir) {
+					if e["loadStatus"] != states[i] {
+						t.Errorf("segment %d: got %v, want %s", i, e, states[i])
+					}
+				}
+				if got := ids(t, dir, nil); !slices.Equal(slices.Sorted(slices.Values(got)), want) {
+					t.Errorf("rows: got %v, want %v", got, want)
+				}
+				healthy(t, dir)
+			}
+			del := func(where string) {
+				t.Helper()
+				if _, err := carbon.DeleteRows(t.Context(), dir, gone(t, dir, where)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			del("id >= 5 and id < 15")
+			check(slices.Concat(span(0, 5), span(15, 30)), "Success", "Success", "Success")
+			del("id < 5")
+			check(span(15, 30), "Marked for Delete", "Success", "Success")
+			linked(t, dir, true)
+			del("id >= 0")
+			check(nil, "Marked for Delete", "Marked for Delete", "Marked for Delete")
 		})
 	}
 }

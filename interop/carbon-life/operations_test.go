@@ -18,10 +18,6 @@ type operation struct {
 	do   func(l *life) error
 }
 
-// rowful: CarbonData cannot compact partitions all rows of which were deleted by stoa, which does not mark their data
-// files as deleted as CarbonData itself does: a NullPointerException. Here only the whole table is avoided.
-func rowful(t *table) bool { return t.partition == "" || len(t.rows) > 0 }
-
 func partitioned(t *table) bool { return t.partition != "" }
 
 // operations is all operations; those listed twice are drawn twice as often.
@@ -57,9 +53,9 @@ var rowOperations = []operation{
 		}
 		return nil
 	}},
-	{"spark compact minor", rowful, func(l *life) error { return l.compact("minor", "") }},
-	{"spark compact major", rowful, func(l *life) error { return l.compact("major", "") }},
-	{"spark compact custom", rowful, func(l *life) error {
+	{"spark compact minor", nil, func(l *life) error { return l.compact("minor", "") }},
+	{"spark compact major", nil, func(l *life) error { return l.compact("major", "") }},
+	{"spark compact custom", nil, func(l *life) error {
 		if ids := l.segments(); len(ids) > 1 {
 			return l.compact("custom", " where segment.id in ("+strings.Join(ids[:2], ",")+")")
 		}

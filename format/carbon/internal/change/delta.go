@@ -65,6 +65,13 @@ func writeDelta(t *table.Managed, ctx context.Context, d format.RowsOfFile, stam
 	u := map[string]any{"segmentName": p.Segment, "blockName": name.Block,
 		"deleteDeltaStartTimestamp": status.FormatMillis(stamp), "deleteDeltaEndTimestamp": status.FormatMillis(stamp),
 		"actualBlockName": filepath.Base(d.File), "deletedRowsInBlock": strconv.Itoa(total)}
+	all := int64(0)
+	for i := range f.Footer.Blocklet {
+		all += f.Footer.Blocklet[i].Rows
+	}
+	if int64(total) == all {
+		u["segmentStatus"] = status.StatusDeleted
+	}
 	delta := filepath.Join(filepath.Dir(d.File), fmt.Sprintf("%s-%d.deletedelta", name.Block, stamp))
 	if err := status.ReplaceFile(delta, b); err != nil {
 		return nil, "", err

@@ -15,6 +15,7 @@ import (
 	"stoa/format"
 	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/status"
+	"stoa/format/carbon/internal/table"
 )
 
 // CreateTable creates a table in dir, which must not exist or must be empty, by writing a schema and an empty
@@ -210,9 +211,13 @@ func deleteRows(ctx context.Context, p format.TablePlace, rows []Deleted, l *Loa
 		segments[u["segmentName"].(string)] = true
 		fresh = append(fresh, u)
 	}
+	empty, err := emptied(ctx, m, fresh)
+	if err != nil {
+		return 0, err
+	}
 	commit := func(s *status.StatusFile) error {
 		listed = true
-		return commitDeletes(p.Dir, s, fresh, segments, stamp)
+		return commitDeletes(p.Dir, s, fresh, segments, empty, stamp)
 	}
 	if l == nil {
 		if len(rows) == 0 {
@@ -225,10 +230,38 @@ func deleteRows(ctx context.Context, p format.TablePlace, rows []Deleted, l *Loa
 	return n, err
 }
 
+// emptied returns the segments that have no row left after the changes fresh: all their data files are deleted.
+func emptied(ctx context.Context, m *table.Managed, fresh []map[string]any) (map[string]bool, error) {
+	whole, segments := map[string]bool{}, map[string]bool{}
+	for _, u := range fresh {
+		if u["segmentStatus"] == status.StatusDeleted {
+			segments[u["segmentName"].(string)] = true
+			whole[u["segmentName"].(string)+"/"+u["blockName"].(string)] = true
+		}
+	}
+	if len(segments) == 0 {
+		return nil, nil
+	}
+	for p, err := range m.Parts(ctx, format.Query{}) { // without the data files that earlier changes marked
+		if err != nil {
+			return nil, err
+		}
+		x, err := m.Part(ctx, p.Ref)
+		if err != nil {
+			return nil, err
+		}
+		if !whole[x.Segment+"/"+status.ParseFileName(x.Name).Block] {
+			delete(segments, x.Segment)
+		}
+	}
+	return segments, nil
+}
+
 // commitDeletes writes a new update status with the entries fresh, and sets its name in tablestatus. If there are none,
-// the update status stays: CarbonData cannot read a table whose update status lists nothing.
-func commitDeletes(dir string, s *status.StatusFile, fresh []map[string]any, segments map[string]bool,
-	stamp int64) error {
+// the update status stays: CarbonData cannot read a table whose update status lists nothing. As in CarbonData, segments
+// without rows become deleted ones: it cannot compact partitions without rows.
+func commitDeletes(dir string, s *status.StatusFile, fresh []map[string]any,
+	segments, empty map[string]bool, stamp int64) error {
 	if len(fresh) == 0 {
 		return nil
 	}
@@ -259,6 +292,9 @@ func commitDeletes(dir string, s *status.StatusFile, fresh []map[string]any, seg
 				e["updateDeltaStartTimestamp"] = status.FormatMillis(stamp)
 			}
 			e["updateDeltaEndTimestamp"] = status.FormatMillis(stamp)
+		}
+		if empty[e.Text("loadName")] && e.Counts() {
+			e["loadStatus"], e["modificationOrDeletionTimestamp"] = status.StatusDeleted, status.FormatMillis(stamp)
 		}
 	}
 	return nil
