@@ -19,6 +19,7 @@ import weakref
 from typing import Any, Callable, Iterator
 
 _OK, _CANCELLED, _FORKED = 0, 9, 11
+STREAM = 40  # sizeof(struct ArrowArrayStream)
 
 
 class StoaError(Exception):
@@ -224,23 +225,25 @@ def whole(name: str, v: Any, least: int | None = None) -> int:
 
 
 # Finalizers run where an object goes, which may be in a destructor of pyarrow's C++ (see enter), so this call does not
-# give up the interpreter's lock.
-_release_at_once = ctypes.PyDLL(None, handle=lib._handle).stoa_release
-_release_at_once.argtypes = [ctypes.c_uint64]
-_NO_HANDLE = ctypes.c_uint64()
+# give up the interpreter's lock. The function has one argument; the second is the reference that a weak reference gives
+# its callback, and C leaves it alone.
+_release = ctypes.PyDLL(None, handle=lib._handle).stoa_release
+_release.argtypes = [ctypes.c_uint64, ctypes.py_object]
 
 
 class Handle:
     """A handle of the library, which is released with the last reference to this object. An interrupt may come between
-    any two instructions, so this object is there, with a place for the number, before the library makes the handle."""
+    any two instructions, so this object is there, with a place for the number, before the library makes the handle, and
+    what happens when it goes is C's alone: an interrupt would end a finalizer of Python's before its first line."""
 
     def __init__(self):
+        self.cell = ctypes.c_uint64()
         serial = next(_serials)
-        self.close = functools.partial(_drop, serial)
-        _owners[serial] = weakref.ref(self, self.close)
-        self.cell = _cells[serial] = ctypes.c_uint64()
-        if len(_owners) > _many[0]:
-            _sweep()
+        _owners[serial] = (weakref.ref(self, functools.partial(_release, self.cell)),
+                           weakref.ref(self, functools.partial(_owners.pop, serial)))
+
+    def close(self) -> None:
+        calls_of_c(functools.partial(_release, self.cell, None), functools.partial(setattr, self.cell, "value", 0))
 
     @property
     def number(self) -> int:
@@ -254,22 +257,7 @@ class Handle:
 
 
 _serials = itertools.count()
-_cells: dict[int, ctypes.c_uint64] = {}  # the numbers of handles that are not released, by serial numbers of owners
-_owners: dict[int, weakref.ref] = {}
-_many = [64]  # owners, from which on those are looked for whose finalizer an interrupt ended
-
-
-def _drop(serial: int, _owner: Any = None) -> None:
-    if not _forked:  # one call of C's: no interrupt comes between its parts, and a handle is released once
-        list(map(_release_at_once, map(_cells.pop, (serial,), (_NO_HANDLE,))))
-    _owners.pop(serial, None)
-
-
-def _sweep() -> None:
-    for serial, owner in list(_owners.items()):
-        if owner() is None:
-            _drop(serial)
-    _many[0] = max(64, 2 * len(_owners))
+_owners: dict[int, tuple[weakref.ref, weakref.ref]] = {}  # what keeps the weak references
 
 
 def calls_of_c(*calls: functools.partial) -> list:
@@ -484,7 +472,6 @@ def memory() -> dict[str, int]:
     >>> sorted(stoa.memory())
     ['handles', 'kept', 'used']
     """
-    _sweep()
     used, kept = ctypes.c_int64(), ctypes.c_int64()
     lib.stoa_memory(ctypes.byref(used), ctypes.byref(kept))
     return {"used": used.value, "kept": kept.value, "handles": lib.stoa_handles()}

@@ -16,7 +16,6 @@ from ._core import Handle, Invalid, StoaError, encode
 if TYPE_CHECKING:
     from ._table import Table
 
-_STREAM = 40  # sizeof(struct ArrowArrayStream)
 _SCHEMA = 72  # sizeof(struct ArrowSchema)
 
 
@@ -72,7 +71,7 @@ class _Open:
 
     def read(self, spec: dict) -> tuple[pa.Schema, Generator[pa.RecordBatch, None, None]]:
         """The batches of a scan. Waiting for one can be interrupted, and errors have their classes."""
-        room = ctypes.create_string_buffer(_STREAM)
+        room = ctypes.create_string_buffer(_core.STREAM)
         place, scan, error = ctypes.addressof(room), Handle(), ctypes.c_void_p()
         _core.enter()
         try:  # the stream has an owner before an interrupt can come

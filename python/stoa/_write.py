@@ -41,10 +41,17 @@ def _stream(data) -> pa.RecordBatchReader:
                   f"columns, found {type(data).__name__}")
 
 
-def _export(reader: pa.RecordBatchReader):
-    room = ctypes.create_string_buffer(40)
-    reader._export_to_c(ctypes.addressof(room))
-    return room
+def _send(name: str, request: bytes | None, rows: pa.RecordBatchReader | None) -> Any:
+    """Calls a function of the library that takes rows, and gives its document. The rows are exported in the thread that
+    calls it: an interrupt between the two would leave a stream that nobody releases."""
+    def do(token: int) -> Any:
+        if rows is None:
+            return _core.text_of(name, request, None, token)
+        room = ctypes.create_string_buffer(_core.STREAM)
+        rows._export_to_c(ctypes.addressof(room))
+        return _core.text_of(name, request, ctypes.addressof(room), token)
+
+    return _core.interruptible(do, host=rows is not None)
 
 
 def write(data: Any, path: Path, format: str | None = None, check: bool = True, storage_options: dict[str,
@@ -68,9 +75,8 @@ def write(data: Any, path: Path, format: str | None = None, check: bool = True, 
     request = encode({"path": to, "format": format or "", "options": opts, "no_check": not check,
                       "environment": _core.surroundings(storage_options if to.startswith("s3://") else None)})
     rows = plain_rows(_stream(data), to, format)
-    schema, room = rows.schema, _export(rows)
-    summary = _core.interruptible(
-        lambda token: _core.text_of("stoa_write", request, ctypes.addressof(room), token), host=True)
+    schema = rows.schema
+    summary = _send("stoa_write", request, rows)
     if is_text(to, format):
         summary["retyped"] = retyped(schema, to, format, storage_options)
     warn_retyped(to, summary)
@@ -82,9 +88,7 @@ def _change(name: str, table: Path, with_: dict, rows=None, options: dict | None
     request = encode({"change": name, "table": text(table), "options": options or {},
                       "disable_dependents": disable_dependents,
                       "with": {k: v for k, v in with_.items() if v is not None and v is not False}})
-    room = None if rows is None else _export(_stream(rows))
-    at = lambda: None if room is None else ctypes.addressof(room)  # room is there as long as the call
-    return _core.interruptible(lambda token: _core.text_of("stoa_change", request, at(), token), host=room is not None)
+    return _send("stoa_change", request, None if rows is None else _stream(rows))
 
 
 def create(table: Path, schema: pa.Schema, dry_run: bool = False, **spec: Any) -> None:
