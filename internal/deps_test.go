@@ -41,9 +41,10 @@ stoa/internal/pb          : std fault wire region
 stoa/internal/kudugen     : std
 stoa/vec                  : std fault arrow
 stoa/internal/civil       : std
-stoa/pred                 : std fault vec arrow internal/civil internal/enc/half github.com/mattn/go-runewidth
+stoa/pred                 : std fault vec arrow internal/civil internal/enc/half
   pred/internal/...
 stoa/pred/internal/literal: std arrow internal/civil
+stoa/pred/internal/syntax : std fault pred/internal/literal github.com/mattn/go-runewidth
 stoa/pred/internal/scalar : std fault arrow internal/civil internal/enc/half pred/internal/literal
 stoa/store                : std fault
 stoa/store/faulty         : std store

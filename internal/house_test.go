@@ -34,9 +34,7 @@ const (
 // the package is within the limits.
 type ceiling struct{ files, lines, knot int }
 
-var ceilings = map[string]ceiling{
-	"stoa/pred": {25, 6010, 14}, // the parser and the terms become a package of their own
-}
+var ceilings = map[string]ceiling{}
 
 // longFiles are the files of more than maxFileLines lines, with their number of lines.
 var longFiles = map[string]int{}

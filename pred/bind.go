@@ -6,9 +6,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"stoa/fault"
-
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/fault"
+	"stoa/pred/internal/syntax"
 )
 
 // Bind resolves the columns of e in sc and converts its literals to the columns' types. The result has the same value
@@ -24,6 +25,10 @@ import (
 // or literal of a parsed predicate shows the place in its text, as Parse does.
 func Bind(e *Expr, sc *arrow.Schema) (*Expr, error) {
 	if err := e.check(0); err != nil {
+		return nil, err
+	}
+	e, err := e.withTerms()
+	if err != nil {
 		return nil, err
 	}
 	b := &binder{fields: sc.Fields(), columns: map[string]*Expr{}}
@@ -193,7 +198,7 @@ func (e *Expr) mismatch(i int, v Value, err error) error {
 	case meansTime:
 		hint = "; write time '03:04:05'"
 	case meansString:
-		hint = "; write " + quote(v.plain())
+		hint = "; write " + syntax.Quote(v.plain())
 	case meansBinary:
 		hint = "; write x'00ff'"
 	}

@@ -1,72 +1,32 @@
 package pred
 
 import (
-	"fmt"
+	"errors"
 	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 
 	"stoa/fault"
-	"stoa/pred/internal/literal"
 	"stoa/pred/internal/scalar"
+	"stoa/pred/internal/syntax"
 )
 
-// test is a bound expr.
-type test struct {
-	node     *scalar.Node
-	text     string // the text that the places of nodes are in
-	nullTrue bool   // TRUE if all columns are null
-	columns  []string
-
-	op          Op // of a comparison of two columns
-	left, right *Expr
-}
-
-// target returns the type of a cast.
-func (t castType) target() (scalar.Target, bool) {
-	return scalar.TargetOf(t.name, t.digits, t.scale, t.given)
-}
-
-func (t castType) String() string {
-	if t.given {
-		return fmt.Sprintf("%s(%d, %d)", t.name, t.digits, t.scale)
-	}
-	return t.name
-}
-
-// unknownType returns the error that there is no such type.
-func unknownType(t castType) string {
-	if _, ok := scalar.TargetOf(t.name, 0, 0, false); ok {
-		return fmt.Sprintf("%s is no type: only decimal has digits, 1 to %d, and a scale up to that", t,
-			scalar.DigitsMax)
-	}
-	return fmt.Sprintf("no type %s%s", t.name, suggest(t.name, scalar.TargetNames()))
-}
-
-// suggest names those that look most like name, or all if there are none.
-func suggest(name string, names []string) string {
-	if near := literal.CloseNames(name, names); len(near) > 0 {
-		return "; did you mean " + strings.Join(near, " or ") + "?"
-	}
-	return "; there are " + strings.Join(names, ", ")
-}
-
 // build returns the node for t, whose columns get the names of the schema's fields.
-func (b *binder) build(t *term) (*scalar.Node, error) {
-	switch t.op {
-	case termLiteral:
-		n, err := scalar.Constant(t.value.constant())
-		return n, t.place(err)
-	case termColumn:
+func (b *binder) build(t *syntax.Term) (*scalar.Node, error) {
+	switch t.Op {
+	case syntax.OpLiteral:
+		n, err := scalar.Constant(valueOf(t).constant())
+		return n, place(t, err)
+	case syntax.OpColumn:
 		return b.buildColumn(t)
 	}
-	args := make([]*scalar.Node, len(t.args))
-	late := t.op == termCase || t.op == termSwitch || t.op == "coalesce" // may not need all of its operands
+	args := make([]*scalar.Node, len(t.Args))
+	late := t.Op == syntax.OpCase || t.Op == syntax.OpSwitch || t.Op == "coalesce" // may not need all of its operands
 	if late {
 		b.late++
 	}
-	for i, a := range t.args {
+	for i, a := range t.Args {
 		var err error
 		if args[i], err = b.build(a); err != nil {
 			return nil, b.hint(t, a, err)
@@ -75,23 +35,23 @@ func (b *binder) build(t *term) (*scalar.Node, error) {
 	if late {
 		b.late--
 	}
-	n, err := t.apply(args)
+	n, err := apply(t, args)
 	if err != nil {
-		return nil, t.place(err)
+		return nil, place(t, err)
 	}
-	n.Place(t.src.op)
+	n.Place(t.At)
 	n, failure := n.Fold()
 	if failure != nil && b.late == 0 {
-		return nil, fault.Invalidf("%s%s", failure.Reason, show(t.src.text, failure.At))
+		return nil, fault.Invalidf("%s%s", failure.Reason, syntax.Show(t.Text, failure.At))
 	}
 	return n, nil
 }
 
 // hint adds to the error that there is no column a, which is compared, that texts have other quotes.
-func (b *binder) hint(t, a *term, err error) error {
+func (b *binder) hint(t, a *syntax.Term, err error) error {
 	var f *fault.Error
-	if _, isComparison := flip[Op(t.op)]; !isComparison || a != t.args[len(t.args)-1] || !a.isColumn() ||
-		!asFault(err, &f) || !strings.HasPrefix(f.Reason, "no column ") {
+	if _, isComparison := flip[Op(t.Op)]; !isComparison || a != t.Args[len(t.Args)-1] || !a.IsColumn() ||
+		!errors.As(err, &f) || !strings.HasPrefix(f.Reason, "no column ") {
 		return err
 	}
 	g := *f
@@ -99,29 +59,21 @@ func (b *binder) hint(t, a *term, err error) error {
 	if cut < 0 {
 		return err
 	}
-	g.Reason = g.Reason[:cut] + "; text goes into single quotes: " + quote(SplitPath(a.column)[0]) + g.Reason[cut:]
+	g.Reason = g.Reason[:cut] + "; text goes into single quotes: " + syntax.Quote(SplitPath(a.Column)[0]) +
+		g.Reason[cut:]
 	return &g
 }
 
-func (b *binder) buildColumn(t *term) (*scalar.Node, error) {
-	col, err := b.resolve(t.column)
+func (b *binder) buildColumn(t *syntax.Term) (*scalar.Node, error) {
+	col, err := b.resolve(t.Column)
 	if err != nil {
-		return nil, t.src.blame(atColumn, err)
+		return nil, place(t, err)
 	}
 	typ, ok := scalar.TypeOf(col.Type)
 	if !ok {
-		return nil, t.src.blame(atColumn, fault.Invalidf("column %s is of type %s: no expression can have it", t.column,
-			col.Type))
+		return nil, place(t, fault.Invalidf("column %s is of type %s: no expression can have it", t.Column, col.Type))
 	}
 	return scalar.Column(col.Column, typ), nil
-}
-
-// place returns err with t's place.
-func (t *term) place(err error) error {
-	if err == nil {
-		return nil
-	}
-	return t.src.blame(atOp, err)
 }
 
 // constant returns v for package scalar.
@@ -187,49 +139,49 @@ func literalOf(n *scalar.Node) (Value, bool) {
 }
 
 // apply returns the node for t with its operands.
-func (t *term) apply(args []*scalar.Node) (*scalar.Node, error) {
-	if _, ok := flip[Op(t.op)]; ok {
+func apply(t *syntax.Term, args []*scalar.Node) (*scalar.Node, error) {
+	if _, ok := flip[Op(t.Op)]; ok {
 		if args[0].Type.Kind == scalar.Null || args[1].Type.Kind == scalar.Null {
 			if !args[0].IsAny() && !args[1].IsAny() {
 				return scalar.NullNode(), nil
 			}
 		}
-		t.readTexts(args)
-		return scalar.Compare(t.op, args[0], args[1])
+		readTexts(args)
+		return scalar.Compare(t.Op, args[0], args[1])
 	}
-	switch t.op {
+	switch t.Op {
 	case "and", "or":
-		return scalar.Junction(t.op == "or", args...)
+		return scalar.Junction(t.Op == "or", args...)
 	case "not":
 		return scalar.Not(args[0])
 	case "is null":
 		return scalar.IsNullOf(args[0])
 	case "between":
-		t.readTexts(args)
+		readTexts(args)
 		return scalar.Between(args[0], args[1], args[2])
 	case "in":
-		t.readTexts(args)
+		readTexts(args)
 		return scalar.In(args[0], args[1:])
 	case "like", "ilike":
-		return t.buildLike(args)
+		return buildLike(t, args)
 	case "~", "~*":
-		return matchRegexp(t.op, args[0], args[1], t.op == "~*", false)
-	case termCase:
+		return matchRegexp(t.Op, args[0], args[1], t.Op == "~*", false)
+	case syntax.OpCase:
 		return buildCase(nil, args)
-	case termSwitch:
-		t.readTexts(args)
+	case syntax.OpSwitch:
+		readTexts(args)
 		return buildCase(args[0], args[1:])
-	case termCast, termTryCast:
-		target, _ := t.typ.target()
-		return scalar.Cast(args[0], target, t.op == termTryCast)
-	case termNeg:
+	case syntax.OpCast, syntax.OpTryCast:
+		target, _ := targetOf(t.Type)
+		return scalar.Cast(args[0], target, t.Op == syntax.OpTryCast)
+	case syntax.OpNeg:
 		return scalar.Neg(args[0])
 	case "+", "-", "*", "/", "%":
-		return scalar.Arith(t.op, args[0], args[1])
+		return scalar.Arith(t.Op, args[0], args[1])
 	case "||":
 		return scalar.Concat(args[0], args[1])
 	}
-	return t.function(args)
+	return call(t, args)
 }
 
 // buildCase returns a case with when, then, when, then …, else.
@@ -246,7 +198,7 @@ func buildCase(subject *scalar.Node, args []*scalar.Node) (*scalar.Node, error) 
 }
 
 // readTexts reads strings that are compared with dates, times and timestamps as such.
-func (t *term) readTexts(args []*scalar.Node) {
+func readTexts(args []*scalar.Node) {
 	i := slices.IndexFunc(args, func(n *scalar.Node) bool {
 		k := n.Type.Kind
 		return k == scalar.Date || k == scalar.Time || k == scalar.Timestamp || n.IsAny() && n.Type.Elem.IsTime()
@@ -273,20 +225,20 @@ func (t *term) readTexts(args []*scalar.Node) {
 }
 
 // buildLike returns like and ilike.
-func (t *term) buildLike(args []*scalar.Node) (*scalar.Node, error) {
+func buildLike(t *syntax.Term, args []*scalar.Node) (*scalar.Node, error) {
 	if args[1].IsNull() {
 		return scalar.NullNode(), nil
 	}
 	text, ok := args[1].Text()
 	binary := args[0].Type.Kind == scalar.Binary
 	if !ok {
-		return nil, fault.Invalidf("the pattern of %s must be a text that is known beforehand", t.op)
+		return nil, fault.Invalidf("the pattern of %s must be a text that is known beforehand", t.Op)
 	}
-	fold := t.op == "ilike"
+	fold := t.Op == "ilike"
 	if fold {
 		text = scalar.LowerText(text)
 	}
-	escape := t.escape
+	escape := t.Escape
 	if fold && escape != NoEscape {
 		escape = scalar.LowerText(escape)
 	}
@@ -294,7 +246,7 @@ func (t *term) buildLike(args []*scalar.Node) (*scalar.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return scalar.Match(t.op, args[0], !fold, func(s string) bool {
+	return scalar.Match(t.Op, args[0], !fold, func(s string) bool {
 		if fold {
 			s = scalar.LowerText(s)
 		}

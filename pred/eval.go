@@ -11,6 +11,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/fault"
+	"stoa/pred/internal/scalar"
+	"stoa/pred/internal/syntax"
 	"stoa/vec"
 )
 
@@ -97,6 +99,20 @@ func (e *Expr) nullTrue() bool {
 		return slices.ContainsFunc(e.Args, (*Expr).nullTrue)
 	}
 	return false
+}
+
+// MayFail reports whether evaluating e, which is bound, may fail for some row, as an overflow does. Such a predicate
+// must not be evaluated for rows that another one excludes, and for values of a dictionary that no row may have.
+func (e *Expr) MayFail() bool {
+	if e == nil {
+		return false
+	}
+	for _, a := range e.Args {
+		if a.MayFail() {
+			return true
+		}
+	}
+	return e.test != nil && e.test.node.Fails
 }
 
 // load converts a selection to words.
@@ -186,6 +202,31 @@ func (ev *evaluation) narrow(e *Expr, acc []uint64) error {
 	}
 	if err := e.leaf.narrow(ev.memo, acc, c); err != nil {
 		return fault.Bugf("pred: column %s: %v", e.Column, err)
+	}
+	return nil
+}
+
+// expr clears the bits of acc for which a bound expr is not TRUE.
+func (ev *evaluation) expr(e *Expr, acc []uint64) error {
+	if isZero(acc) {
+		return nil
+	}
+	failure, err := e.test.node.Where(acc, ev.n, func(path string) (scalar.Input, error) {
+		c, err := ev.column(path)
+		if err != nil {
+			return scalar.Input{}, err
+		}
+		valid := load(ev.n, nil)
+		if err := c.andValid(valid); err != nil {
+			return scalar.Input{}, err
+		}
+		return scalar.Input{Array: c.arr, Valid: valid}, nil
+	})
+	switch {
+	case err != nil:
+		return fault.Bugf("pred: %s: %v", e.Text, err)
+	case failure != nil:
+		return fault.Invalidf("%s%s", failure.Reason, syntax.Show(e.test.text, failure.At))
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"stoa/fault"
+	"stoa/pred/internal/scalar"
+	"stoa/pred/internal/syntax"
 )
 
 // Op is the operation of an Expr. It is spelled the same way in JSON and in text.
@@ -40,10 +42,10 @@ const (
 )
 
 // MaxDepth is how deep an Expr may nest.
-const MaxDepth = 200
+const MaxDepth = syntax.MaxDepth
 
 // NoEscape is the Escape of a pattern in which only % and _ are special.
-const NoEscape = "none"
+const NoEscape = syntax.NoEscape
 
 // Expr is a predicate: a tree of plain data. In JSON it looks like this (see Value for literals):
 //
@@ -66,11 +68,23 @@ type Expr struct {
 	Path []int          `json:"-"` // child indices from the schema's root
 	Type arrow.DataType `json:"-"` // the column's, from the schema
 
-	leaf  *leaf // the test, made by Bind
-	term  *term // of expr: Text, parsed
-	test  *test // of expr, made by Bind
+	leaf  *leaf        // the test, made by Bind
+	term  *syntax.Term // of expr: Text, parsed
+	rest  bool         // of expr: what formats can make use of stands beside it
+	test  *test        // of expr, made by Bind
 	src   *source
 	bound bool
+}
+
+// test is a bound expr.
+type test struct {
+	node     *scalar.Node
+	text     string // the text that the places of nodes are in
+	nullTrue bool   // TRUE if all columns are null
+	columns  []string
+
+	op          Op // of a comparison of two columns
+	left, right *Expr
 }
 
 // ops has for each operator how many Args and Values it has (-1: any number), and its negation.
@@ -166,7 +180,7 @@ func (e *Expr) Columns() []string {
 			out = append(out, e.Column)
 		}
 		if t := e.parsed(); t != nil {
-			out = t.columns(seen, out)
+			out = t.Columns(seen, out)
 		}
 		for _, a := range e.Args {
 			walk(a)
@@ -243,11 +257,11 @@ func (e *Expr) print(b *strings.Builder, depth int) {
 }
 
 // parsed returns the term of an expr; nil if e is none, or its text is wrong.
-func (e *Expr) parsed() *term {
+func (e *Expr) parsed() *syntax.Term {
 	if e.Op != OpExpr || e.term != nil {
 		return e.term
 	}
-	_, t, err := parseTerm(e.Text)
+	t, err := parseTerm(e.Text)
 	if err != nil {
 		return nil
 	}
@@ -271,7 +285,7 @@ func (e *Expr) printArgs(b *strings.Builder, sep string, depth int) {
 }
 
 func (e *Expr) printTest(b *strings.Builder) {
-	b.WriteString(printPath(e.Column))
+	b.WriteString(syntax.PrintPath(e.Column))
 	b.WriteByte(' ')
 	b.WriteString(string(e.Op))
 	switch e.Op {
@@ -291,7 +305,7 @@ func (e *Expr) printTest(b *strings.Builder) {
 	case e.Escape == NoEscape:
 		b.WriteString(" escape ''")
 	case e.Escape != "":
-		b.WriteString(" escape " + quote(e.Escape))
+		b.WriteString(" escape " + syntax.Quote(e.Escape))
 	}
 }
 

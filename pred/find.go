@@ -5,10 +5,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"stoa/fault"
 	"stoa/pred/internal/literal"
-
-	"github.com/apache/arrow-go/v18/arrow"
+	"stoa/pred/internal/syntax"
 )
 
 // resolve finds a column.
@@ -135,21 +136,21 @@ func unknown(path string, root, fields []arrow.Field, below []string) error {
 				return
 			}
 			p := append(slices.Clone(names), f.Name)
-			all = append(all, printPath(JoinPath(p...)))
+			all = append(all, syntax.PrintPath(JoinPath(p...)))
 			sub, _ := children(f.Type)
 			walk(sub, p)
 		}
 	}
 	walk(root, nil)
 	if close := literal.CloseNames(path, all); len(close) > 0 {
-		return fault.Invalidf("no column %s; did you mean %s?", printPath(path), strings.Join(close, " or "))
+		return fault.Invalidf("no column %s; did you mean %s?", syntax.PrintPath(path), strings.Join(close, " or "))
 	}
 	var names []string
 	for _, f := range fields {
-		names = append(names, printPath(JoinPath(append(slices.Clone(below), f.Name)...)))
+		names = append(names, syntax.PrintPath(JoinPath(append(slices.Clone(below), f.Name)...)))
 	}
 	if len(names) > 10 {
 		names = append(names[:10], "…")
 	}
-	return fault.Invalidf("no column %s; there are %s", printPath(path), strings.Join(names, ", "))
+	return fault.Invalidf("no column %s; there are %s", syntax.PrintPath(path), strings.Join(names, ", "))
 }

@@ -6,7 +6,9 @@ import (
 	"strings"
 
 	"stoa/fault"
+	"stoa/pred/internal/literal"
 	"stoa/pred/internal/scalar"
+	"stoa/pred/internal/syntax"
 )
 
 // function is a function of the language.
@@ -119,24 +121,24 @@ func arrayContains(_ string, a []*scalar.Node) (*scalar.Node, error) {
 	return scalar.Contains(a[0], a[1])
 }
 
-// function returns the node for a function.
-func (t *term) function(args []*scalar.Node) (*scalar.Node, error) {
-	f, ok := functions[t.op]
+// call returns the node for a function.
+func call(t *syntax.Term, args []*scalar.Node) (*scalar.Node, error) {
+	f, ok := functions[t.Op]
 	switch {
 	case !ok:
-		return nil, fault.Invalidf("no function %s%s", t.op, suggest(t.op, slices.Sorted(maps.Keys(functions))))
+		return nil, fault.Invalidf("no function %s%s", t.Op, literal.Suggest(t.Op, slices.Sorted(maps.Keys(functions))))
 	case len(args) < f.min:
-		return nil, fault.Invalidf("%s takes %s, not %d", t.op, counted(f.min), len(args))
+		return nil, fault.Invalidf("%s takes %s, not %d", t.Op, counted(f.min), len(args))
 	case f.max >= 0 && len(args) > f.max:
-		return nil, fault.Invalidf("%s takes %s, not %d", t.op, counted(f.max), len(args))
+		return nil, fault.Invalidf("%s takes %s, not %d", t.Op, counted(f.max), len(args))
 	}
 	if i := slices.IndexFunc(args, (*scalar.Node).IsAny); i >= 0 {
 		return nil, fault.Invalidf("any and all of a list can only be compared")
 	}
-	if t.op == "array_contains" || t.op == "list_contains" {
-		t.readTexts(args)
+	if t.Op == "array_contains" || t.Op == "list_contains" {
+		readTexts(args)
 	}
-	return f.of(t.op, args)
+	return f.of(t.Op, args)
 }
 
 func counted(n int) string {

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"stoa/fault"
+	"stoa/pred/internal/syntax"
 )
 
 // pattern is a parsed like pattern: a sequence of texts and wildcards.
@@ -52,10 +53,10 @@ func parsePattern(v Value, escape string, binary bool) (*pattern, error) {
 	}
 	esc, escapes := rune('\\'), true
 	switch {
-	case escape == NoEscape:
+	case escape == syntax.NoEscape:
 		escapes = false
 	case utf8.RuneCountInString(escape) > 1 || !utf8.ValidString(escape):
-		return nil, fault.Invalidf("escape %s must be one character", quote(escape))
+		return nil, fault.Invalidf("escape %s must be one character", syntax.Quote(escape))
 	case escape != "":
 		esc, _ = utf8.DecodeRuneInString(escape)
 	}

@@ -1,13 +1,18 @@
 package pred
 
+import (
+	"stoa/fault"
+	"stoa/pred/internal/syntax"
+)
+
 // lower makes an Expr of a condition: tests of a column with literals, joined by and, or and not, are nodes of their
 // own, which formats can make use of; everything else is an expr.
-func (p *parser) lower(t *term) (*Expr, error) {
-	switch t.op {
+func lower(t *syntax.Term) (*Expr, error) {
+	switch t.Op {
 	case "and", "or":
-		out := &Expr{Op: Op(t.op)}
-		for _, a := range t.args {
-			e, err := p.lower(a)
+		out := &Expr{Op: Op(t.Op)}
+		for _, a := range t.Args {
+			e, err := lower(a)
 			if err != nil {
 				return nil, err
 			}
@@ -15,70 +20,67 @@ func (p *parser) lower(t *term) (*Expr, error) {
 		}
 		return out, nil
 	case "not":
-		e, err := p.lower(t.args[0])
+		e, err := lower(t.Args[0])
 		if err != nil {
 			return nil, err
 		}
-		if t.inside && e.Op != OpExpr {
+		if t.Inside && e.Op != OpExpr {
 			e.Op = ops[e.Op].not
 			return e, nil
 		}
 		return Not(e), nil
-	case termLiteral:
-		if !t.isTruth() {
-			return nil, placed(p.s, t.src.op, "expected a condition, found a value")
+	case syntax.OpLiteral:
+		if !t.IsTruth() {
+			return nil, place(t, fault.Invalidf("expected a condition, found a value"))
 		}
-		return &Expr{Op: Op(t.value.String())}, nil
-	case termColumn:
-		src := t.src
-		src.op = src.column
-		e := Test(t.column, OpEq, Bool(true))
-		e.src = &src
+		return &Expr{Op: Op(t.Literal.Text)}, nil
+	case syntax.OpColumn:
+		e := Test(t.Column, OpEq, Bool(true))
+		e.src = sourceOf(t)
 		return e, nil
 	}
-	if e := t.simple(); e != nil {
+	if e := simple(t); e != nil {
 		return e, nil
 	}
-	return t.expr(), nil
+	return exprOf(t), nil
 }
 
-// expr returns the Expr for a term.
-func (t *term) expr() *Expr {
-	src := t.src
-	return &Expr{Op: OpExpr, Text: t.String(), term: t, src: &src}
+// exprOf returns the Expr for a term.
+func exprOf(t *syntax.Term) *Expr {
+	return &Expr{Op: OpExpr, Text: t.String(), term: t, src: sourceOf(t)}
 }
 
 // simple returns the test of a column with literals that t is; nil if it is none.
-func (t *term) simple() *Expr {
-	op, ok := Op(t.op), false
+func simple(t *syntax.Term) *Expr {
+	op, ok := Op(t.Op), false
 	switch op {
 	case OpEq, OpNe, OpLt, OpLe, OpGt, OpGe:
-		if t.args[0].isLiteral() && t.args[1].isColumn() {
-			return t.test(flip[op], t.args[1], t.args[:1])
+		if t.Args[0].IsLiteral() && t.Args[1].IsColumn() {
+			return testOf(t, flip[op], t.Args[1], t.Args[:1])
 		}
 		ok = true
 	case OpIn, OpBetween, OpIsNull, OpLike:
 		ok = true
 	}
-	if !ok || !t.args[0].isColumn() {
+	if !ok || !t.Args[0].IsColumn() {
 		return nil
 	}
-	for _, a := range t.args[1:] {
-		if !a.isLiteral() {
+	for _, a := range t.Args[1:] {
+		if !a.IsLiteral() {
 			return nil
 		}
 	}
-	return t.test(op, t.args[0], t.args[1:])
+	return testOf(t, op, t.Args[0], t.Args[1:])
 }
 
-// test returns the test of a column with literals.
-func (t *term) test(op Op, column *term, literals []*term) *Expr {
-	e := Test(column.column, op)
-	e.Escape = t.escape
-	e.src = &source{text: t.src.text, column: column.src.column, op: t.src.op}
+// testOf returns the test of a column with literals.
+func testOf(t *syntax.Term, op Op, column *syntax.Term, literals []*syntax.Term) *Expr {
+	e := Test(column.Column, op)
+	e.Escape = t.Escape
+	e.src = &source{text: t.Text, column: column.At, op: t.At}
 	for _, l := range literals {
-		e.Values = append(e.Values, l.value)
-		e.src.values = append(e.src.values, l.src.op)
+		e.Values = append(e.Values, valueOf(l))
+		e.src.values = append(e.src.values, l.At)
 	}
 	return e
 }

@@ -89,7 +89,6 @@ func writesZero(s string) bool {
 
 // What literals are made of is read and written by package literal.
 var (
-	numberLen       = literal.NumberLen
 	parseDecimal    = literal.ParseDecimal
 	formatDecimal   = literal.FormatDecimal
 	parseDate       = literal.ParseDate

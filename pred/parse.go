@@ -1,11 +1,13 @@
 package pred
 
 import (
-	"errors"
-	"strings"
-	"unicode/utf8"
+	"fmt"
+	"slices"
 
 	"stoa/fault"
+	"stoa/pred/internal/literal"
+	"stoa/pred/internal/scalar"
+	"stoa/pred/internal/syntax"
 )
 
 // Parse reads the text of a predicate; the package comment has the grammar. An error is of class Invalid
@@ -15,315 +17,129 @@ import (
 //	  price > and x
 //	          ^
 func Parse(s string) (*Expr, error) {
-	p, t, err := parseTerm(s)
+	t, err := parseTerm(s)
 	if err != nil {
 		return nil, err
 	}
-	e, err := p.lower(t)
+	e, err := lower(t)
 	if err != nil {
 		return nil, err
 	}
 	if err := e.check(0); err != nil {
-		return nil, placed(s, 0, "the predicate is nested more than %d deep", MaxDepth)
+		t := *t
+		t.At = 0
+		return nil, place(&t, fault.Invalidf("the predicate is nested more than %d deep", MaxDepth))
 	}
 	return e, nil
 }
 
 // parseTerm reads the text of a predicate as a single term.
-func parseTerm(s string) (*parser, *term, error) {
-	toks, err := lex(s)
-	if err != nil {
-		return nil, nil, err
-	}
-	p := &parser{s: s, toks: toks}
-	t, err := p.or(0)
-	if err != nil {
-		return nil, nil, err
-	}
-	if t := p.peek(); t.kind != tokEnd {
-		return nil, nil, p.expected(`"and", "or" or the end`)
-	}
-	return p, t, nil
-}
-
-type parser struct {
-	s    string
-	toks []token
-	i    int
-}
-
-func (p *parser) peek() token { return p.toks[p.i] }
-
-// next consumes a token. The end token is never consumed.
-func (p *parser) next() token {
-	t := p.toks[p.i]
-	if t.kind != tokEnd {
-		p.i++
-	}
-	return t
-}
-
-// take consumes the keyword or mark w if it is next.
-func (p *parser) take(w string) bool {
-	ok := p.peek().is(w)
-	if ok {
-		p.i++
-	}
-	return ok
-}
-
-// expected returns the error that the next token is not what was expected.
-func (p *parser) expected(what string) error {
-	t := p.peek()
-	return placed(p.s, t.pos, "expected %s, found %s", what, t.describe(p.s))
-}
-
-func (p *parser) tooDeep(at int) error {
-	return placed(p.s, at, "the predicate is nested more than %d deep", MaxDepth)
-}
-
-// term returns a term, unless it is too deep.
-func (p *parser) term(op string, at int, args ...*term) (*term, error) {
-	t := newTerm(op, at, args...)
-	t.src.text = p.s
-	if t.depth > maxTermDepth {
-		return nil, placed(p.s, at, "the expression is nested more than %d deep", maxTermDepth)
-	}
-	return t, nil
-}
-
-func (p *parser) or(depth int) (*term, error)  { return p.list("or", depth, p.and) }
-func (p *parser) and(depth int) (*term, error) { return p.list("and", depth, p.not) }
-
-// list parses operands joined by op.
-func (p *parser) list(op string, depth int, operand func(int) (*term, error)) (*term, error) {
-	at := p.peek().pos
-	t, err := operand(depth)
-	if err != nil || !p.peek().is(op) {
-		return t, err
-	}
-	args := []*term{t}
-	for p.take(op) {
-		if t, err = operand(depth); err != nil {
-			return nil, err
-		}
-		args = append(args, t)
-	}
-	return p.term(op, at, args...)
-}
-
-func (p *parser) not(depth int) (*term, error) {
-	at := p.peek().pos
-	if depth > MaxDepth {
-		return nil, p.tooDeep(at)
-	}
-	if !p.take("not") {
-		return p.test(depth)
-	}
-	t, err := p.not(depth + 1)
+func parseTerm(s string) (*syntax.Term, error) {
+	t, err := syntax.Parse(s)
 	if err != nil {
 		return nil, err
 	}
-	return p.term("not", at, t)
+	return t, interpret(t)
 }
 
-// test parses a comparison, another test, or a value alone.
-func (p *parser) test(depth int) (*term, error) {
-	x, err := p.concat(depth, "a column")
-	if err != nil {
-		return nil, err
-	}
-	at := p.peek().pos
-	if p.take("is") {
-		not := p.take("not")
-		if !p.take("null") {
-			return nil, p.expected(`"null"`)
+// interpret gives the literals in t, which was parsed, their values. It returns an error for those that have none, and
+// for types and patterns that do not exist.
+func interpret(t *syntax.Term) error {
+	for _, a := range t.Args {
+		if err := interpret(a); err != nil {
+			return err
 		}
-		return p.negated("is null", at, not, x)
 	}
-	if op, ok := p.compare(); ok {
-		return p.comparison(string(op), at, depth, x)
+	switch t.Op {
+	case syntax.OpLiteral:
+		v, err := readLiteral(t.Literal)
+		t.Value = v
+		return place(t, err)
+	case syntax.OpCast, syntax.OpTryCast:
+		if _, ok := targetOf(t.Type); !ok {
+			at := *t
+			at.At = t.Type.At
+			return place(&at, fault.Invalidf("%s", unknownType(t.Type)))
+		}
+	case "like", "ilike":
+		if p := t.Args[1]; p.IsLiteral() {
+			_, err := parsePattern(valueOf(p), t.Escape, false)
+			return place(p, err)
+		}
 	}
-	if op := p.peek(); op.kind == tokMark && strings.ContainsRune(op.text, '~') {
-		p.i++
-		y, err := p.concat(depth, "a regular expression in single quotes")
+	return nil
+}
+
+// readLiteral returns the value of a literal.
+func readLiteral(l syntax.Literal) (Value, error) {
+	switch l.Kind {
+	case syntax.LiteralWord:
+		if l.Text == "null" {
+			return Null(), nil
+		}
+		return Bool(l.Text == "true"), nil
+	case syntax.LiteralNumber:
+		return parseNumber(l.Text)
+	case syntax.LiteralString:
+		return String(l.Text), nil
+	case syntax.LiteralBytes:
+		return Bytes([]byte(l.Text)), nil
+	}
+	for k := KindFloat; k <= KindTimestamp; k++ {
+		if k.String() == l.Kind {
+			return parseAs(k, l.Text)
+		}
+	}
+	return Null(), fault.Bugf("a literal of kind %s", l.Kind)
+}
+
+// valueOf returns the value of a literal in a term that has been interpreted.
+func valueOf(t *syntax.Term) Value {
+	v, _ := t.Value.(Value)
+	return v
+}
+
+// targetOf returns the type of a cast.
+func targetOf(t syntax.CastType) (scalar.Target, bool) {
+	return scalar.TargetOf(t.Name, t.Digits, t.Scale, t.Given)
+}
+
+// unknownType returns the error that there is no such type.
+func unknownType(t syntax.CastType) string {
+	if _, ok := scalar.TargetOf(t.Name, 0, 0, false); ok {
+		return fmt.Sprintf("%s is no type: only decimal has digits, 1 to %d, and a scale up to that", t,
+			scalar.DigitsMax)
+	}
+	return fmt.Sprintf("no type %s%s", t.Name, literal.Suggest(t.Name, scalar.TargetNames()))
+}
+
+// withTerms returns e with every text in it parsed, and tests where these are simple ones: e itself if it has none that
+// is not.
+func (e *Expr) withTerms() (*Expr, error) {
+	if e.Op == OpExpr {
+		if e.term != nil {
+			return e, nil
+		}
+		return Parse(e.Text)
+	}
+	var out *Expr
+	for i, a := range e.Args {
+		x, err := a.withTerms()
 		if err != nil {
 			return nil, err
 		}
-		return p.negated(strings.TrimPrefix(op.text, "!"), at, op.text[0] == '!', x, y)
-	}
-	return p.wordTest(depth, x, at)
-}
-
-// wordTest parses a test whose operator is a word, or nothing.
-func (p *parser) wordTest(depth int, x *term, at int) (*term, error) {
-	not := p.take("not")
-	switch {
-	case p.take("in"):
-		return p.in(depth, x, at, not)
-	case p.take("between"):
-		return p.between(depth, x, at, not)
-	case p.take("like"):
-		return p.like("like", depth, x, at, not)
-	case p.take("ilike"):
-		return p.like("ilike", depth, x, at, not)
-	case not:
-		return nil, p.expected(`"in", "between" or "like"`)
-	case x.paren || p.ends(x.isLiteral() && !x.isTruth()):
-		return x, nil
-	case x.isColumn():
-		return nil, p.expected(`a comparison, "is", "in", "between" or "like"`)
-	case x.isLiteral() && !x.isTruth():
-		return nil, p.expected("a comparison")
-	}
-	return x, nil
-}
-
-// isTruth reports whether t is the literal true, false or null.
-func (t *term) isTruth() bool {
-	return t.isLiteral() && (t.value.Kind == KindBool || t.value.Kind == KindNull)
-}
-
-// ends reports whether an operand may end before the next token. No condition is a number or text, so such a literal
-// does not end before "and" and "or".
-func (p *parser) ends(literal bool) bool {
-	t := p.peek()
-	if t.kind == tokEnd || t.is("and") || t.is("or") {
-		return !literal
-	}
-	for _, w := range []string{")", ",", "when", "then", "else", "end", "as"} {
-		if t.is(w) {
-			return true
+		if x == a {
+			continue
 		}
-	}
-	return false
-}
-
-// comparison parses the right side of a comparison.
-func (p *parser) comparison(op string, at, depth int, x *term) (*term, error) {
-	right := p.peek()
-	y, err := p.concat(depth, "a literal")
-	if err != nil {
-		return nil, err
-	}
-	if x.isLiteral() && y.isLiteral() && !x.paren && !y.paren {
-		return nil, placed(p.s, right.pos, "expected a column, as there is a literal on the other side, found %s",
-			right.describe(p.s))
-	}
-	return p.term(op, at, x, y)
-}
-
-// negated returns a test, or its negation.
-func (p *parser) negated(op string, at int, not bool, args ...*term) (*term, error) {
-	t, err := p.term(op, at, args...)
-	if err != nil || !not {
-		return t, err
-	}
-	if t, err = p.term("not", at, t); err == nil {
-		t.inside = true
-	}
-	return t, err
-}
-
-// compare consumes a comparison operator, if it is next.
-func (p *parser) compare() (Op, bool) {
-	t := p.peek()
-	if t.kind != tokMark {
-		return "", false
-	}
-	op := Op(t.text)
-	switch t.text {
-	case "==":
-		op = OpEq
-	case "<>":
-		op = OpNe
-	}
-	_, ok := flip[op]
-	if ok {
-		p.i++
-	}
-	return op, ok
-}
-
-func (p *parser) in(depth int, x *term, at int, not bool) (*term, error) {
-	args := []*term{x}
-	if !p.take("(") {
-		return nil, p.expected(`"("`)
-	}
-	if p.take(")") {
-		return p.negated("in", at, not, args...)
-	}
-	for {
-		v, err := p.concat(depth+1, "a literal")
-		if err != nil {
-			return nil, err
+		if out == nil {
+			c := *e
+			out = &c
+			out.Args = slices.Clone(e.Args)
 		}
-		args = append(args, v)
-		if p.take(")") {
-			return p.negated("in", at, not, args...)
-		}
-		if !p.take(",") {
-			return nil, p.expected(`"," or ")"`)
-		}
+		out.Args[i] = x
 	}
-}
-
-func (p *parser) between(depth int, x *term, at int, not bool) (*term, error) {
-	lo, err := p.concat(depth, "a literal")
-	if err != nil {
-		return nil, err
+	if out == nil {
+		return e, nil
 	}
-	if !p.take("and") {
-		return nil, p.expected(`"and" and the upper limit`)
-	}
-	hi, err := p.concat(depth, "a literal")
-	if err != nil {
-		return nil, err
-	}
-	return p.negated("between", at, not, x, lo, hi)
-}
-
-func (p *parser) like(op string, depth int, x *term, at int, not bool) (*term, error) {
-	first := p.peek()
-	if first.kind == tokNumber || first.kind == tokEnd {
-		return nil, p.expected("a pattern")
-	}
-	v, err := p.concat(depth, "a pattern")
-	if err != nil {
-		return nil, err
-	}
-	t, err := p.term(op, at, x, v)
-	if err != nil {
-		return nil, err
-	}
-	if p.take("escape") {
-		e := p.peek()
-		if e.kind != tokString || utf8.RuneCountInString(e.text) > 1 {
-			return nil, p.expected("one character, or none, in single quotes")
-		}
-		t.escape = p.next().text
-		if t.escape == "" {
-			t.escape = NoEscape
-		}
-	}
-	if v.isLiteral() {
-		if _, err := parsePattern(v.value, t.escape, false); err != nil {
-			return nil, placed(p.s, first.pos, "%s", reason(err))
-		}
-	}
-	if not {
-		if t, err = p.term("not", at, t); err == nil {
-			t.inside = true
-		}
-	}
-	return t, err
-}
-
-// reason returns the text of an error without its class.
-func reason(err error) string {
-	var e *fault.Error
-	if errors.As(err, &e) {
-		return e.Reason
-	}
-	return err.Error()
+	return out, nil
 }

@@ -2,13 +2,9 @@ package pred
 
 import (
 	"errors"
-	"fmt"
-	"strings"
-	"unicode"
-
-	"github.com/mattn/go-runewidth"
 
 	"stoa/fault"
+	"stoa/pred/internal/syntax"
 )
 
 // source is where a test is in a predicate's text, in bytes. An Expr that was not made by Parse has none.
@@ -39,7 +35,7 @@ func (s *source) blame(part int, err error) error {
 		at = s.values[part]
 	}
 	g := *f
-	g.Reason += show(s.text, at)
+	g.Reason += syntax.Show(s.text, at)
 	return &g
 }
 
@@ -58,43 +54,13 @@ func (s *source) only(literals ...int) *source {
 	return &out
 }
 
-// placed returns an error about byte i of s that shows the place.
-func placed(s string, i int, format string, args ...any) error {
-	return fault.Invalidf("%s%s", fmt.Sprintf(format, args...), show(s, i))
-}
+// sourceOf returns the place of a term.
+func sourceOf(t *syntax.Term) *source { return &source{text: t.Text, column: t.At, op: t.At} }
 
-// show returns the place of byte i of s, in numbers and as the line with a caret below the byte's character.
-func show(s string, i int) string {
-	start := strings.LastIndexByte(s[:i], '\n') + 1
-	line := s[start:]
-	if n := strings.IndexByte(line, '\n'); n >= 0 {
-		line = line[:n]
+// place returns err, which may be nil, with the place of t.
+func place(t *syntax.Term, err error) error {
+	if err == nil {
+		return nil
 	}
-	before, after := []rune(s[start:i]), []rune(line[i-start:])
-	where := fmt.Sprintf("byte %d, column %d", i, len(before)+1)
-	if n := strings.Count(s[:i], "\n"); n > 0 {
-		where = fmt.Sprintf("byte %d, line %d, column %d", i, n+1, len(before)+1)
-	}
-	if len(before) > 60 {
-		before = append([]rune("…"), before[len(before)-59:]...)
-	}
-	if len(after) > 60 {
-		after = append(after[:59:59], '…')
-	}
-	shown := visible(before)
-	return fmt.Sprintf(" (%s)\n  %s\n  %s^", where, shown+visible(after),
-		strings.Repeat(" ", runewidth.StringWidth(shown)))
-}
-
-// visible replaces each control character by a blank, and each byte that is not UTF-8 by a mark, so that the caret is
-// below its character.
-func visible(rs []rune) string {
-	out := make([]rune, len(rs))
-	for i, r := range rs {
-		if unicode.IsControl(r) {
-			r = ' '
-		}
-		out[i] = r
-	}
-	return string(out)
+	return sourceOf(t).blame(atOp, err)
 }

@@ -568,7 +568,7 @@ func TestFind(t *testing.T) {
 		at, f, err := Find(sc, path)
 		got := fmt.Sprint(at)
 		if err != nil {
-			got = reason(err)
+			got = err.(*fault.Error).Reason
 		} else if at[0] == 1 && len(at) == 2 && f.Name != []string{"b", "c.d"}[at[1]] {
 			t.Errorf("%s: field %s", path, f.Name)
 		}

@@ -63,7 +63,8 @@ func drawShape(t *rapid.T) (string, []string) {
 	replace := func(s string, names map[byte]string) string {
 		out := ""
 		for i := range len(s) {
-			alone := (i == 0 || !isNameRune(rune(s[i-1]), false)) && (i+1 == len(s) || !isNameRune(rune(s[i+1]), false))
+			isName := func(c byte) bool { return c == '_' || c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' }
+			alone := (i == 0 || !isName(s[i-1])) && (i+1 == len(s) || !isName(s[i+1]))
 			if n, ok := names[s[i]]; ok && alone {
 				out += n
 			} else {

@@ -1,39 +1,27 @@
 package pred
 
 import (
-	"errors"
 	"strings"
 
 	"stoa/fault"
 	"stoa/internal/civil"
 	"stoa/pred/internal/scalar"
+	"stoa/pred/internal/syntax"
 )
-
-func asFault(err error, f **fault.Error) bool { return errors.As(err, f) }
 
 // expr binds an expr, or its negation. What is equivalent to tests of a column with literals, as year(ts) = 2026 is to
 // a range of ts, becomes these tests, which formats can make use of.
 func (b *binder) expr(e *Expr, not bool) (*Expr, error) {
 	t := e.term
-	if t == nil {
-		x, err := Parse(e.Text)
-		if err != nil {
-			return nil, err
-		}
-		if x.Op != OpExpr {
-			return b.bind(x, not)
-		}
-		t = x.term
-	}
-	for t.op == "not" {
-		t, not = t.args[0], !not
+	for t.Op == "not" {
+		t, not = t.Args[0], !not
 	}
 	n, err := b.build(t)
 	if err != nil {
 		return nil, err
 	}
 	if k := n.Type.Kind; k != scalar.Bool && k != scalar.Null || n.IsAny() {
-		return nil, t.place(fault.Invalidf("expected a condition, which is true or false, found a value of type %s",
+		return nil, place(t, fault.Invalidf("expected a condition, which is true or false, found a value of type %s",
 			n.Type))
 	}
 	if v, ok := literalOf(n); n.IsConst() && ok {
@@ -43,80 +31,79 @@ func (b *binder) expr(e *Expr, not bool) (*Expr, error) {
 		}
 		return &Expr{Op: op, bound: true}, nil
 	}
-	if x := b.pushed(t, not); x != nil {
-		return b.bind(x, not)
+	if !e.rest {
+		if x := b.pushed(t, not); x != nil {
+			return b.bind(x, not)
+		}
 	}
-	return b.bound(t, n, not)
+	out, err := b.bound(t, n, not)
+	if err == nil {
+		out.rest = e.rest
+	}
+	return out, err
 }
 
 // bound returns the bound expr for the condition t, whose node is n.
-func (b *binder) bound(t *term, n *scalar.Node, not bool) (*Expr, error) {
+func (b *binder) bound(t *syntax.Term, n *scalar.Node, not bool) (*Expr, error) {
 	t = b.named(t)
-	x := &test{node: n, text: t.src.text, columns: t.columns(map[string]bool{}, nil)}
-	op, isComparison := Op(t.op), false
+	x := &test{node: n, text: t.Text, columns: t.Columns(map[string]bool{}, nil)}
+	op, isComparison := Op(t.Op), false
 	if not {
 		var err error
 		if n, err = scalar.Not(n); err != nil {
-			return nil, t.place(err)
+			return nil, place(t, err)
 		}
 		x.node = n
 		if _, isComparison = flip[op]; isComparison {
 			op = ops[op].not
-			t = t.with(string(op), t.args)
+			t = t.With(string(op), t.Args)
 		} else {
-			t = t.with("not", []*term{t})
+			t = t.With("not", []*syntax.Term{t})
 		}
 	} else {
 		_, isComparison = flip[op]
 	}
-	if isComparison && t.args[0].isColumn() && t.args[1].isColumn() {
-		left, err1 := b.resolve(t.args[0].column)
-		right, err2 := b.resolve(t.args[1].column)
+	if isComparison && t.Args[0].IsColumn() && t.Args[1].IsColumn() {
+		left, err1 := b.resolve(t.Args[0].Column)
+		right, err2 := b.resolve(t.Args[1].Column)
 		if err1 == nil && err2 == nil {
 			x.op, x.left, x.right = op, left, right
 		}
 	}
 	x.nullTrue = n.TrueForNulls()
-	out := t.expr()
+	out := exprOf(t)
 	out.test, out.bound = x, true
 	return out, nil
 }
 
-// with returns a term at the place of t.
-func (t *term) with(op string, args []*term) *term {
-	out := newTerm(op, t.src.op, args...)
-	out.src = t.src
-	return out
-}
-
 // named returns t with the names of the schema's fields.
-func (b *binder) named(t *term) *term {
+func (b *binder) named(t *syntax.Term) *syntax.Term {
 	out := *t
-	if t.isColumn() {
-		if c, err := b.resolve(t.column); err == nil {
-			out.column = c.Column
+	if t.IsColumn() {
+		if c, err := b.resolve(t.Column); err == nil {
+			out.Column = c.Column
 		}
 	}
-	out.args = nil
-	for _, a := range t.args {
-		out.args = append(out.args, b.named(a))
+	out.Args = nil
+	for _, a := range t.Args {
+		out.Args = append(out.Args, b.named(a))
 	}
 	return &out
 }
 
 // pushed returns what is equivalent to t; nil if nothing simpler is. Its columns and literals have no places.
-func (b *binder) pushed(t *term, not bool) *Expr {
-	op := Op(t.op)
+func (b *binder) pushed(t *syntax.Term, not bool) *Expr {
+	op := Op(t.Op)
 	switch {
-	case t.op == "starts_with" || t.op == "prefix":
+	case t.Op == "starts_with" || t.Op == "prefix":
 		return b.pushedText(t, "", "%")
-	case t.op == "ends_with" || t.op == "suffix":
+	case t.Op == "ends_with" || t.Op == "suffix":
 		return b.pushedText(t, "%", "")
-	case t.op == "contains":
+	case t.Op == "contains":
 		return b.pushedText(t, "%", "%")
-	case t.op == "~" && !not && !t.plain:
+	case t.Op == "~" && !not:
 		return b.pushedRegexp(t)
-	case op == OpIn && len(t.args) <= 100 && len(t.args) > 1:
+	case op == OpIn && len(t.Args) <= 100 && len(t.Args) > 1:
 		return b.pushedAll(t, OpOr, OpEq, OpIn)
 	case op == OpBetween:
 		return b.pushedAll(t, OpAnd, OpGe, OpBetween)
@@ -124,7 +111,7 @@ func (b *binder) pushed(t *term, not bool) *Expr {
 	if _, ok := flip[op]; !ok {
 		return nil
 	}
-	x, y := t.args[0], t.args[1]
+	x, y := t.Args[0], t.Args[1]
 	if v, ok := b.literal(x); ok {
 		return b.pushedTest(y, flip[op], v, t)
 	}
@@ -135,7 +122,7 @@ func (b *binder) pushed(t *term, not bool) *Expr {
 }
 
 // literal returns the value of a term without columns.
-func (b *binder) literal(t *term) (Value, bool) {
+func (b *binder) literal(t *syntax.Term) (Value, bool) {
 	n, err := b.build(t)
 	if err != nil || !n.IsConst() {
 		return Value{}, false
@@ -144,17 +131,17 @@ func (b *binder) literal(t *term) (Value, bool) {
 }
 
 // pushedAll returns in and between as tests with one literal each, or as one test if they are of a column.
-func (b *binder) pushedAll(t *term, join, first, whole Op) *Expr {
+func (b *binder) pushedAll(t *syntax.Term, join, first, whole Op) *Expr {
 	var values []Value
-	for _, a := range t.args[1:] {
+	for _, a := range t.Args[1:] {
 		v, ok := b.literal(a)
 		if !ok {
 			return nil
 		}
 		values = append(values, v)
 	}
-	x := t.args[0]
-	if x.isColumn() {
+	x := t.Args[0]
+	if x.IsColumn() {
 		return b.column(t, x, whole, values...)
 	}
 	var all []*Expr
@@ -176,28 +163,28 @@ func (b *binder) pushedAll(t *term, join, first, whole Op) *Expr {
 }
 
 // column returns the test of a column.
-func (b *binder) column(t, column *term, op Op, values ...Value) *Expr {
-	e := Test(column.column, op, values...)
-	e.src = &source{text: t.src.text, column: column.src.column, op: t.src.op}
+func (b *binder) column(t, column *syntax.Term, op Op, values ...Value) *Expr {
+	e := Test(column.Column, op, values...)
+	e.src = &source{text: t.Text, column: column.At, op: t.At}
 	for range values {
-		e.src.values = append(e.src.values, t.src.op)
+		e.src.values = append(e.src.values, t.At)
 	}
 	return e
 }
 
 // pushedTest returns x op v.
-func (b *binder) pushedTest(x *term, op Op, v Value, t *term) *Expr {
+func (b *binder) pushedTest(x *syntax.Term, op Op, v Value, t *syntax.Term) *Expr {
 	if v.Kind == KindNull {
 		return nil
 	}
-	if x.isColumn() {
+	if x.IsColumn() {
 		return b.column(t, x, op, v)
 	}
 	unit, col := b.steps(x)
 	if col == nil {
 		return nil
 	}
-	if x.op == "year" {
+	if x.Op == "year" {
 		const far = 100_000
 		if v.Kind != KindInt || v.Int > far || v.Int < -far {
 			return nil
@@ -244,22 +231,22 @@ func (b *binder) pushedTest(x *term, op Op, v Value, t *term) *Expr {
 }
 
 // steps returns the unit to which x rounds down a column of dates or timestamps, and the column; nil if x does not.
-func (b *binder) steps(x *term) (unit string, col *term) {
+func (b *binder) steps(x *syntax.Term) (unit string, col *syntax.Term) {
 	switch {
-	case x.op == "year":
-		unit, col = "year", x.args[0]
-	case x.op == "date" || x.op == termCast && strings.HasPrefix(x.typ.name, "date") && x.typ.name != "datetime":
-		unit, col = "day", x.args[0]
-	case x.op == "date_trunc" && x.args[0].isLiteral():
-		unit, _ = scalar.UnitOf(x.args[0].value.Text)
-		col = x.args[1]
+	case x.Op == "year":
+		unit, col = "year", x.Args[0]
+	case x.Op == "date" || x.Op == syntax.OpCast && strings.HasPrefix(x.Type.Name, "date") && x.Type.Name != "datetime":
+		unit, col = "day", x.Args[0]
+	case x.Op == "date_trunc" && x.Args[0].IsLiteral():
+		unit, _ = scalar.UnitOf(valueOf(x.Args[0]).Text)
+		col = x.Args[1]
 	default:
 		return "", nil
 	}
-	if !col.isColumn() {
+	if !col.IsColumn() {
 		return "", nil
 	}
-	c, err := b.resolve(col.column)
+	c, err := b.resolve(col.Column)
 	if err != nil {
 		return "", nil
 	}
@@ -270,23 +257,23 @@ func (b *binder) steps(x *term) (unit string, col *term) {
 }
 
 // pushedText returns a search for a text in a column as a pattern.
-func (b *binder) pushedText(t *term, before, after string) *Expr {
-	if len(t.args) != 2 || !t.args[0].isColumn() {
+func (b *binder) pushedText(t *syntax.Term, before, after string) *Expr {
+	if len(t.Args) != 2 || !t.Args[0].IsColumn() {
 		return nil
 	}
-	v, ok := b.literal(t.args[1])
+	v, ok := b.literal(t.Args[1])
 	if !ok || v.Kind != KindString {
 		return nil
 	}
-	return b.column(t, t.args[0], OpLike, String(before+likeEscaper.Replace(v.Text)+after))
+	return b.column(t, t.Args[0], OpLike, String(before+likeEscaper.Replace(v.Text)+after))
 }
 
 var likeEscaper = strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`)
 
 // pushedRegexp adds the text that a regular expression requires at the beginning.
-func (b *binder) pushedRegexp(t *term) *Expr {
-	v, ok := b.literal(t.args[1])
-	if !ok || v.Kind != KindString || !t.args[0].isColumn() || !strings.HasPrefix(v.Text, "^") {
+func (b *binder) pushedRegexp(t *syntax.Term) *Expr {
+	v, ok := b.literal(t.Args[1])
+	if !ok || v.Kind != KindString || !t.Args[0].IsColumn() || !strings.HasPrefix(v.Text, "^") {
 		return nil
 	}
 	re, err := scalar.Regexp(v.Text[1:], false, false)
@@ -297,46 +284,7 @@ func (b *binder) pushedRegexp(t *term) *Expr {
 	if prefix == "" || strings.ContainsRune(prefix, '\uFFFD') {
 		return nil // a byte that is not UTF-8 matches U+FFFD
 	}
-	again := *t
-	again.plain = true
-	return And(b.column(t, t.args[0], OpLike, String(likeEscaper.Replace(prefix)+"%")), again.expr())
-}
-
-// MayFail reports whether evaluating e, which is bound, may fail for some row, as an overflow does. Such a predicate
-// must not be evaluated for rows that another one excludes, and for values of a dictionary that no row may have.
-func (e *Expr) MayFail() bool {
-	if e == nil {
-		return false
-	}
-	for _, a := range e.Args {
-		if a.MayFail() {
-			return true
-		}
-	}
-	return e.test != nil && e.test.node.Fails
-}
-
-// expr clears the bits of acc for which a bound expr is not TRUE.
-func (ev *evaluation) expr(e *Expr, acc []uint64) error {
-	if isZero(acc) {
-		return nil
-	}
-	failure, err := e.test.node.Where(acc, ev.n, func(path string) (scalar.Input, error) {
-		c, err := ev.column(path)
-		if err != nil {
-			return scalar.Input{}, err
-		}
-		valid := load(ev.n, nil)
-		if err := c.andValid(valid); err != nil {
-			return scalar.Input{}, err
-		}
-		return scalar.Input{Array: c.arr, Valid: valid}, nil
-	})
-	switch {
-	case err != nil:
-		return fault.Bugf("pred: %s: %v", e.Text, err)
-	case failure != nil:
-		return fault.Invalidf("%s%s", failure.Reason, show(e.test.text, failure.At))
-	}
-	return nil
+	rest := exprOf(t)
+	rest.rest = true
+	return And(b.column(t, t.Args[0], OpLike, String(likeEscaper.Replace(prefix)+"%")), rest)
 }

@@ -16,6 +16,7 @@ import (
 
 	"stoa/fault"
 	"stoa/pred/internal/literal"
+	"stoa/pred/internal/syntax"
 )
 
 // Kind is the kind of a Value.
@@ -302,7 +303,7 @@ func (v Value) String() string {
 		}
 	case KindString:
 		if utf8.ValidString(s) {
-			return quote(s)
+			return syntax.Quote(s)
 		}
 		return "x'" + hex.EncodeToString([]byte(s)) + "'"
 	case KindBytes:
@@ -340,8 +341,6 @@ func (v Value) plain() string {
 	}
 	return "null"
 }
-
-func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
 // MarshalJSON encodes v in the form that is described at Value.
 func (v Value) MarshalJSON() ([]byte, error) {

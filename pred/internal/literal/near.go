@@ -37,6 +37,14 @@ func CloseNames(name string, names []string) []string {
 	return out
 }
 
+// Suggest names those of the names that look most like name, or all if there are none.
+func Suggest(name string, names []string) string {
+	if near := CloseNames(name, names); len(near) > 0 {
+		return "; did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return "; there are " + strings.Join(names, ", ")
+}
+
 // distance returns the number of bytes to insert, delete or change, or of neighbours to exchange, to turn a into b. If
 // it exceeds limit, the result is some number above limit.
 func distance(a, b string, limit int) int {

@@ -1,9 +1,11 @@
-package pred
+package syntax
 
 import (
 	"encoding/hex"
 	"strings"
 	"unicode/utf8"
+
+	"stoa/pred/internal/literal"
 )
 
 type tokenKind uint8
@@ -116,7 +118,7 @@ func lexOne(s string, i int) (token, error) {
 	if c == '+' || c == '-' {
 		sign = 1
 	}
-	if n := numberLen(s[i+sign:]); n > 0 {
+	if n := literal.NumberLen(s[i+sign:]); n > 0 {
 		n += i + sign
 		if nameLen(s[n:]) > 0 {
 			return token{}, placed(s, n, "expected an operator after the number %s, found %q", s[i:n],

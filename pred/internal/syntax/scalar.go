@@ -1,4 +1,4 @@
-package pred
+package syntax
 
 import (
 	"strconv"
@@ -6,12 +6,12 @@ import (
 )
 
 // concat parses texts joined by ||. want is what an error says was expected.
-func (p *parser) concat(depth int, want string) (*term, error) {
+func (p *parser) concat(depth int, want string) (*Term, error) {
 	return p.binary(depth, want, p.sum, "||")
 }
 
 // sum parses sums and differences. A sign before digits is part of the number, except after an operand.
-func (p *parser) sum(depth int, want string) (*term, error) {
+func (p *parser) sum(depth int, want string) (*Term, error) {
 	x, err := p.product(depth, want)
 	for err == nil {
 		t := p.peek()
@@ -23,7 +23,7 @@ func (p *parser) sum(depth int, want string) (*term, error) {
 		} else {
 			return x, nil
 		}
-		var y *term
+		var y *Term
 		if y, err = p.product(depth, "a value"); err == nil {
 			x, err = p.term(t.text, t.pos, x, y)
 		}
@@ -31,12 +31,12 @@ func (p *parser) sum(depth int, want string) (*term, error) {
 	return nil, err
 }
 
-func (p *parser) product(depth int, want string) (*term, error) {
+func (p *parser) product(depth int, want string) (*Term, error) {
 	return p.binary(depth, want, p.unary, "*", "/", "%")
 }
 
 // binary parses operands joined by one of some operators, from left to right.
-func (p *parser) binary(depth int, want string, operand func(int, string) (*term, error), ops ...string) (*term,
+func (p *parser) binary(depth int, want string, operand func(int, string) (*Term, error), ops ...string) (*Term,
 	error) {
 	x, err := operand(depth, want)
 next:
@@ -44,7 +44,7 @@ next:
 		for _, op := range ops {
 			if t := p.peek(); t.kind == tokMark && t.text == op {
 				p.i++
-				var y *term
+				var y *Term
 				if y, err = operand(depth, "a value"); err == nil {
 					x, err = p.term(op, t.pos, x, y)
 				}
@@ -56,7 +56,7 @@ next:
 	return nil, err
 }
 
-func (p *parser) unary(depth int, want string) (*term, error) {
+func (p *parser) unary(depth int, want string) (*Term, error) {
 	t := p.peek()
 	if depth > MaxDepth {
 		return nil, p.tooDeep(t.pos)
@@ -73,18 +73,18 @@ func (p *parser) unary(depth int, want string) (*term, error) {
 	if err != nil || t.text == "+" {
 		return x, err
 	}
-	return p.term(termNeg, t.pos, x)
+	return p.term(OpNeg, t.pos, x)
 }
 
 // postfix parses a value with casts behind it.
-func (p *parser) postfix(depth int, want string) (*term, error) {
+func (p *parser) postfix(depth int, want string) (*Term, error) {
 	x, err := p.primary(depth, want)
 	for err == nil && p.peek().is("::") {
 		at := p.next().pos
-		var typ castType
+		var typ CastType
 		if typ, err = p.castType(); err == nil {
-			if x, err = p.term(termCast, at, x); err == nil {
-				x.typ = typ
+			if x, err = p.term(OpCast, at, x); err == nil {
+				x.Type = typ
 			}
 		}
 	}
@@ -92,11 +92,11 @@ func (p *parser) postfix(depth int, want string) (*term, error) {
 }
 
 // primary parses a literal, a column, a function, a case, or an expression in parentheses.
-func (p *parser) primary(depth int, want string) (*term, error) {
+func (p *parser) primary(depth int, want string) (*Term, error) {
 	t := p.peek()
 	switch after := p.toks[min(p.i+1, len(p.toks)-1)]; {
 	case p.atLiteral():
-		return p.literal()
+		return p.literal(), nil
 	case p.take("("):
 		x, err := p.or(depth + 1)
 		if err == nil && !p.take(")") {
@@ -132,9 +132,9 @@ func (t token) beginsOperand() bool {
 }
 
 // column parses a dotted path.
-func (p *parser) column(want string) (*term, error) {
-	out := newTerm(termColumn, p.peek().pos)
-	out.src.text, out.src.column = p.s, p.peek().pos
+func (p *parser) column(want string) (*Term, error) {
+	out := newTerm(OpColumn, p.peek().pos)
+	out.Text = p.s
 	var names []string
 	for {
 		t := p.peek()
@@ -146,24 +146,24 @@ func (p *parser) column(want string) (*term, error) {
 		}
 		names = append(names, p.next().text)
 		if !p.take(".") {
-			out.column = JoinPath(names...)
+			out.Column = JoinPath(names...)
 			return out, nil
 		}
 	}
 }
 
 // call parses a function, or a cast.
-func (p *parser) call(depth int) (*term, error) {
+func (p *parser) call(depth int) (*Term, error) {
 	t := p.next()
 	name := strings.ToLower(t.text)
 	p.i++ // (
 	if depth >= MaxDepth {
 		return nil, p.tooDeep(t.pos)
 	}
-	if name == termCast || name == termTryCast {
+	if name == OpCast || name == OpTryCast {
 		return p.cast(depth, name, t.pos)
 	}
-	var args []*term
+	var args []*Term
 	for first := true; !p.take(")"); first = false {
 		if !first && !p.take(",") {
 			return nil, p.expected(`"," or ")"`)
@@ -177,7 +177,7 @@ func (p *parser) call(depth int) (*term, error) {
 	return p.term(name, t.pos, args...)
 }
 
-func (p *parser) cast(depth int, op string, at int) (*term, error) {
+func (p *parser) cast(depth int, op string, at int) (*Term, error) {
 	x, err := p.or(depth + 1)
 	if err != nil {
 		return nil, err
@@ -194,21 +194,21 @@ func (p *parser) cast(depth int, op string, at int) (*term, error) {
 	}
 	out, err := p.term(op, at, x)
 	if err == nil {
-		out.typ = typ
+		out.Type = typ
 	}
 	return out, err
 }
 
-// castType parses the name of a type, and the digits and scale of a decimal.
-func (p *parser) castType() (typ castType, err error) {
-	t := p.peek()
-	if t.kind != tokWord {
+// CastType parses the name of a type, and the digits and scale of a decimal.
+func (p *parser) castType() (typ CastType, err error) {
+	if p.peek().kind != tokWord {
 		return typ, p.expected("a type")
 	}
-	typ.name = strings.ToLower(p.next().text)
+	typ.At = p.peek().pos
+	typ.Name = strings.ToLower(p.next().text)
 	if p.take("(") {
-		typ.given = true
-		for i, x := range []*int{&typ.digits, &typ.scale} {
+		typ.Given = true
+		for i, x := range []*int{&typ.Digits, &typ.Scale} {
 			n := p.peek()
 			if *x, err = strconv.Atoi(n.text); err != nil || n.kind != tokNumber {
 				return typ, p.expected("a number of digits")
@@ -222,27 +222,24 @@ func (p *parser) castType() (typ castType, err error) {
 			return typ, p.expected(`")"`)
 		}
 	}
-	if _, ok := typ.target(); !ok {
-		return typ, placed(p.s, t.pos, "%s", unknownType(typ))
-	}
 	return typ, nil
 }
 
 // caseOf parses a case.
-func (p *parser) caseOf(depth int) (*term, error) {
+func (p *parser) caseOf(depth int) (*Term, error) {
 	at := p.next().pos
 	if depth >= MaxDepth {
 		return nil, p.tooDeep(at)
 	}
-	op := termCase
-	var args []*term
+	op := OpCase
+	var args []*Term
 	operand := func() error {
 		x, err := p.or(depth + 1)
 		args = append(args, x)
 		return err
 	}
 	if !p.peek().is("when") {
-		op = termSwitch
+		op = OpSwitch
 		if err := operand(); err != nil {
 			return nil, err
 		}
@@ -272,10 +269,8 @@ func (p *parser) caseOf(depth int) (*term, error) {
 	return p.term(op, at, args...)
 }
 
-// typed maps the names of kinds whose literals are written as the name and a string.
-var typed = map[string]Kind{
-	"date": KindDate, "time": KindTime, "timestamp": KindTimestamp, "float": KindFloat, "decimal": KindDecimal,
-}
+// typedWords are the words before the string of a typed literal.
+var typedWords = map[string]bool{"date": true, "time": true, "timestamp": true, "float": true, "decimal": true}
 
 // atLiteral reports whether a literal comes next.
 func (p *parser) atLiteral() bool {
@@ -285,39 +280,29 @@ func (p *parser) atLiteral() bool {
 		return true
 	case tokWord:
 		w := strings.ToLower(t.text)
-		if w == "true" || w == "false" || w == "null" {
-			return true
-		}
-		_, ok := typed[w]
-		return ok && p.toks[p.i+1].kind == tokString
+		return w == "true" || w == "false" || w == "null" || typedWords[w] && p.toks[p.i+1].kind == tokString
 	}
 	return false
 }
 
-// literal parses a literal.
-func (p *parser) literal() (*term, error) {
+// literal parses a literal; what it means is not known here.
+func (p *parser) literal() *Term {
 	t := p.next()
-	out := newTerm(termLiteral, t.pos)
-	out.src.text, out.src.values = p.s, []int{t.pos}
-	var err error
+	out := newTerm(OpLiteral, t.pos)
+	out.Text = p.s
 	switch t.kind {
 	case tokString:
-		out.value = String(t.text)
+		out.Literal = Literal{LiteralString, t.text}
 	case tokHex:
-		out.value = Bytes([]byte(t.text))
+		out.Literal = Literal{LiteralBytes, t.text}
 	case tokNumber:
-		out.value, err = parseNumber(t.text)
+		out.Literal = Literal{LiteralNumber, t.text}
 	default:
-		switch w := strings.ToLower(t.text); w {
-		case "null":
-		case "true", "false":
-			out.value = Bool(w == "true")
-		default:
-			out.value, err = parseAs(typed[w], p.next().text)
+		w := strings.ToLower(t.text)
+		out.Literal = Literal{LiteralWord, w}
+		if typedWords[w] {
+			out.Literal = Literal{w, p.next().text}
 		}
 	}
-	if err != nil {
-		return nil, placed(p.s, t.pos, "%s", reason(err))
-	}
-	return out, nil
+	return out
 }
