@@ -52,6 +52,7 @@ stoa/store/remote         : std fault store
 stoa/store/remote/remotetest: std
 stoa/store/s3             : std store store/remote github.com/minio/... gopkg.in/ini.v1
 stoa/store/web            : std store store/remote
+stoa/store/hdfs           : std store store/remote github.com/colinmarc/hdfs/v2/... github.com/jcmturner/gokrb5/v8/...
 stoa/format               : std arrow fault internal/budget pred region store vec
 stoa/format/option        : std fault format
 stoa/format/formattest    : anything
@@ -279,7 +280,7 @@ stoa/advise               : std fault format store stoa vec
 stoa/serve                : std arrow fault format internal/cells pred region store stoa vec
 stoa/cmd/stoa/internal/catalogue: std format stoa format/kudu/kudufs format/kudubackup format/iceberg format/delta
   format/icebergdelta
-  store/s3 store/web
+  store/s3 store/web store/hdfs
 stoa/cmd/...              : noformat
 stoa/internal/attack      : std
 stoa/internal/soak        : std

@@ -69,7 +69,7 @@ func (c *cleaner) uploads(ctx context.Context) error {
 		}
 		for _, u := range page {
 			after = u
-			if !c.below(u.Key) || u.First != partSize || !u.Begun.Before(c.before) {
+			if !c.below(u.Key) || u.First != partSize && !u.Ours || !u.Begun.Before(c.before) {
 				continue
 			}
 			if err := c.found(Leftover{Name: c.r.addr + "/" + u.Key, Begun: u.Begun, Upload: true}); err != nil {
@@ -91,7 +91,7 @@ func (c *cleaner) uploads(ctx context.Context) error {
 // directories removes the objects of unfinished directories.
 func (c *cleaner) directories(ctx context.Context) error {
 	const most = 10_000_000
-	all, whole, err := c.r.requests.list(ctx, c.w, prefixOf(c.key), false, most)
+	all, whole, err := c.r.listBelow(ctx, c.key, most)
 	if err != nil && !isMissing(err) {
 		return err
 	}

@@ -58,8 +58,8 @@ type Client interface {
 // Traits are what a kind of store can do.
 type Traits struct {
 	Lists bool // every prefix can be listed; otherwise only those for which a listing has been stored
-	// InOrder: a Writer accepts the parts of an object only one at a time, in order.
-	InOrder bool
+	Flat  bool // a listing is of one directory, whatever is asked for
+	Whole bool // a Writer writes objects only by Put
 }
 
 // Error is an error that a store returned, or the lack of an answer.
@@ -126,6 +126,11 @@ func Parse(name string) (a Address, err error) {
 	if i := strings.LastIndexByte(a.Host, '@'); i >= 0 {
 		a.User, a.Host = a.Host[:i], a.Host[i+1:]
 	}
+	if of := defaultHostOf(scheme); a.Host == "" && of != nil {
+		if a.Host, err = of(); err != nil {
+			return a, fmt.Errorf("%s: %w", a.Name(), err)
+		}
+	}
 	if a.Host == "" {
 		return a, fmt.Errorf("%s names no %s", a.Name(), map[bool]string{true: "bucket", false: "host"}[scheme == "s3"])
 	}
@@ -137,7 +142,24 @@ type Opener func(ctx context.Context, a Address) (Client, error)
 
 var openers struct {
 	sync.Mutex
-	of map[string]Opener
+	of    map[string]Opener
+	hosts map[string]func() (string, error)
+}
+
+// RegisterDefaultHost registers how the host is found of addresses of a scheme that name none.
+func RegisterDefaultHost(scheme string, host func() (string, error)) {
+	openers.Lock()
+	defer openers.Unlock()
+	if openers.hosts == nil {
+		openers.hosts = map[string]func() (string, error){}
+	}
+	openers.hosts[scheme] = host
+}
+
+func defaultHostOf(scheme string) func() (string, error) {
+	openers.Lock()
+	defer openers.Unlock()
+	return openers.hosts[scheme]
 }
 
 // Register registers the client for the addresses of a scheme.

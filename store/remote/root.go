@@ -174,7 +174,7 @@ func (r *root) exploreOne(ctx context.Context, key string) error {
 	var all []Object
 	var whole bool
 	listed, headed := fs.ErrNotExist, fs.ErrNotExist // until they are requested
-	list := func() { all, whole, listed = r.requests.list(ctx, r.client, prefixOf(key), false, maxDeepKeys) }
+	list := func() { all, whole, listed = r.listBelow(ctx, key, maxDeepKeys) }
 	lists := r.client.Traits().Lists || key == ""
 	if lists || r.slashed[key] {
 		wg.Go(list)

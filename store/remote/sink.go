@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -143,9 +144,6 @@ func (s *sink) begin(ctx context.Context) (err error) {
 		return err
 	}
 	s.inFlight = make(chan struct{}, maxInFlight)
-	if s.w.Traits().InOrder {
-		s.inFlight = make(chan struct{}, 1)
-	}
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	s.unregister, err = store.AtAbort(s.abandon)
 	return err
@@ -183,6 +181,9 @@ func (o *outgoing) Write(p []byte) (int, error) {
 
 // next returns the size of the next part.
 func (o *outgoing) next() int64 {
+	if o.s.w.Traits().Whole {
+		return math.MaxInt64
+	}
 	if o.parts < smallParts {
 		return partSize
 	}

@@ -21,7 +21,7 @@ type Writer interface {
 	// Begin begins a multipart upload and returns its id. The upload is invisible before Complete.
 	Begin(ctx context.Context, key string) (id string, err error)
 	// Part writes n bytes as part number no, counted from 1, and returns its tag. Parts may be written in any order, in
-	// parallel (unless Traits say otherwise), and repeatedly.
+	// parallel, and repeatedly.
 	Part(ctx context.Context, u Upload, no int, body io.ReadSeeker, n int64) (tag string, err error)
 	// Complete makes an object of parts 1 to len(tags) visible. fs.ErrNotExist: the upload does not exist, or no longer
 	// does.
@@ -39,6 +39,7 @@ type Upload struct {
 	Key, ID string
 	Begun   time.Time
 	First   int64 // size of the first part; 0: none, or not known
+	Ours    bool  // its name says that it is one of stoa's
 }
 
 // Condition must hold for an object to become visible; otherwise the error is fs.ErrExist or store.ErrChanged.

@@ -11,8 +11,9 @@ import (
 	"stoa/format/icebergdelta"
 	"stoa/format/kudu/kudufs"
 	"stoa/format/kudubackup"
-	_ "stoa/store/s3"  // s3:// addresses
-	_ "stoa/store/web" // https:// addresses
+	_ "stoa/store/hdfs" // hdfs:// addresses
+	_ "stoa/store/s3"   // s3:// addresses
+	_ "stoa/store/web"  // https:// addresses
 )
 
 // Formats returns the formats that the command knows.
