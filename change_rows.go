@@ -17,6 +17,7 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/internal/alter"
+	"stoa/internal/altered"
 	"stoa/internal/content"
 	"stoa/internal/settle"
 	"stoa/pred"
@@ -144,7 +145,7 @@ func (c *Changer) addRows(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[
 	seen := func(yield func(arrow.RecordBatch, error) bool) {
 		for b, err := range rows {
 			if err == nil {
-				altered.add(b)
+				altered.Add(b)
 				p.add(b)
 				out.Rows += b.NumRows()
 			}
@@ -156,7 +157,7 @@ func (c *Changer) addRows(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[
 	if err := fill(ctx, l, seen, func() error { return commit(l) }); err != nil {
 		return err
 	}
-	if out.Altered = altered.columns(); out.Unchecked == "" {
+	if out.Altered = altered.Columns(); out.Unchecked == "" {
 		out.Checked, out.UncheckedColumns = true, p.unverified()
 	}
 	return nil
@@ -215,12 +216,12 @@ func (c *Changer) inPartition(sc *arrow.Schema, rows iter.Seq2[arrow.RecordBatch
 }
 
 // alterations returns the counter of the values that the options of a load change.
-func (c *Changer) alterations(sc *arrow.Schema, o format.LoadOptions) (*alterations, error) {
+func (c *Changer) alterations(sc *arrow.Schema, o format.LoadOptions) (*altered.Counts, error) {
 	if c.change.Alters == nil {
 		return nil, nil
 	}
 	list, err := c.change.Alters(c.place, sc, o)
-	return newAlterations(sc, list), err
+	return altered.New(sc, list), err
 }
 
 // rowsOf counts the rows of the batches.
@@ -259,7 +260,7 @@ func fill(ctx context.Context, l format.Load, rows iter.Seq2[arrow.RecordBatch, 
 type loadProof struct {
 	plan    *content.Plan
 	in      *content.Summer
-	altered *alterations
+	altered *altered.Counts
 }
 
 func (p *loadProof) add(b arrow.RecordBatch) {
@@ -270,14 +271,14 @@ func (p *loadProof) add(b arrow.RecordBatch) {
 
 // unverified returns the columns that could not be compared.
 func (p *loadProof) unverified() []string {
-	_, names := p.altered.unknown()
+	_, names := p.altered.Unknown()
 	return append(names, p.plan.Incomparable()...)
 }
 
 // proveLoad makes a load check, before its segment is committed, that the segment holds what was written, except for
 // the columns unread. If that cannot be done, unchecked says why.
 func (c *Changer) proveLoad(ctx context.Context, sc *arrow.Schema, o *format.LoadOptions,
-	altered *alterations, unread ...string) (p *loadProof, unchecked string, err error) {
+	changed *altered.Counts, unread ...string) (p *loadProof, unchecked string, err error) {
 	if c.change.Only == nil {
 		return nil, "a single segment cannot be read", nil
 	}
@@ -289,24 +290,24 @@ func (c *Changer) proveLoad(ctx context.Context, sc *arrow.Schema, o *format.Loa
 	if err := t.Close(); err != nil {
 		return nil, "", err
 	}
-	p = &loadProof{plan: content.Between(sc, out), altered: altered}
+	p = &loadProof{plan: content.Between(sc, out), altered: changed}
 	p.plan.LeaveWords()
 	for _, f := range sc.Fields() {
-		if to, ok := out.FieldsByName(f.Name); ok && len(to) == 1 && rounds(f.Type, to[0].Type) {
+		if to, ok := out.FieldsByName(f.Name); ok && len(to) == 1 && altered.Rounds(f.Type, to[0].Type) {
 			p.plan.Leave(f.Name)
 		}
 	}
 	for _, name := range unread {
 		p.plan.Leave(name)
 	}
-	altered.round(p.plan)
+	changed.Round(p.plan)
 	p.in = p.plan.Summer(0)
 	o.Check = func(ctx context.Context, segment string) error {
 		got, err := c.sums(ctx, p.plan.Summer(1), segment)
 		if err != nil {
 			return fmt.Errorf("segment %s was written and cannot be read back: %v", segment, err)
 		}
-		fields, _ := altered.unknown()
+		fields, _ := changed.Unknown()
 		want := p.plan.Without(p.in.Sum(), fields)
 		if why := want.Difference(got); why != "" {
 			return &UnprovenError{Output: "segment " + segment, Rows: [2]int64{want.Rows, got.Rows},

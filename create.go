@@ -15,6 +15,7 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/internal/address"
+	"stoa/internal/altered"
 	"stoa/internal/fieldnames"
 	"stoa/internal/fit"
 	"stoa/internal/settle"
@@ -58,7 +59,7 @@ type Writer struct {
 	dicts   *settle.Dictionaries // nil: there are no dictionaries
 	named   *arrow.Schema        // written in place of schema, which has names that are not UTF-8; else nil
 	uri     string
-	altered *alterations
+	altered *altered.Counts
 	failed  error
 	done    bool
 }
@@ -95,13 +96,13 @@ func Create(ctx context.Context, uri string, sc *arrow.Schema, o CreateOptions) 
 	if err := o.Limits.Fit(sc, fault.Span{Object: uri}, "schema"); err != nil { // it could not be read back
 		return nil, errors.Join(err, sink.Abort(ctx))
 	}
-	var altered *alterations
+	var changed *altered.Counts
 	if f.Alters != nil {
-		altered = newAlterations(sc, f.Alters(sc, wo))
+		changed = altered.New(sc, f.Alters(sc, wo))
 	}
 	var p *proof
 	if _, ok := sink.(store.Peeker); ok && !o.NoCheck {
-		if p = newProof(ctx, f, uri, sc, o, wo, altered); p != nil {
+		if p = newProof(ctx, f, uri, sc, o, wo, changed); p != nil {
 			sink = store.Before(sink, p.check)
 		}
 	}
@@ -110,7 +111,7 @@ func Create(ctx context.Context, uri string, sc *arrow.Schema, o CreateOptions) 
 	if err != nil {
 		return nil, errors.Join(err, sink.Abort(ctx))
 	}
-	out := &Writer{w: w, schema: given, dicts: dicts, named: named, uri: uri, proof: p, altered: altered}
+	out := &Writer{w: w, schema: given, dicts: dicts, named: named, uri: uri, proof: p, altered: changed}
 	if f.UTF8 {
 		out.fit = &fit.Fitter{Format: f.Name, Place: uri}
 	}
@@ -200,7 +201,7 @@ func (w *Writer) Write(ctx context.Context, b arrow.RecordBatch) error {
 		b = w.fit.Batch(b)
 		defer b.Release()
 	}
-	w.altered.add(b)
+	w.altered.Add(b)
 	if w.proof == nil {
 		w.failed = w.w.Write(ctx, b)
 	} else {
@@ -228,7 +229,7 @@ func (w *Writer) Close(ctx context.Context) (format.Summary, error) {
 	if w.named != nil {
 		s.Altered = append(s.Altered, fieldnames.Replaced(w.schema, w.uri)...)
 	}
-	s.ByOption = w.altered.columns()
+	s.ByOption = w.altered.Columns()
 	if w.proof != nil {
 		s.Checked, s.Unchecked = w.proof.done, w.proof.unchecked
 		s.Retyped = append(s.Retyped, w.proof.retyped...)

@@ -40,7 +40,8 @@ func Open(ctx context.Context, uri string, o OpenOptions) (*Table, error) {
 // whose own metadata changed is opened again.
 func Session(ctx context.Context) context.Context { return format.WithSession(ctx) }
 
-// OpenAll opens several sources with the same schema as one table. The rows follow in the order of the sources.
+// OpenAll opens several sources with the same schema as one table. The rows follow in the order of the sources. Places
+// that are parts of one, or hold copies of the same rows, such as the disks of a Kudu cluster, are opened as one source.
 func OpenAll(ctx context.Context, uris []string, o OpenOptions) (*Table, error) {
 	var targets []found
 	uris, o, err := o.placed(ctx, uris...)
@@ -63,6 +64,11 @@ func OpenAll(ctx context.Context, uris []string, o OpenOptions) (*Table, error) 
 	if len(targets) == 0 {
 		return nil, fault.Invalidf("nothing to open")
 	}
+	return openTogether(ctx, targets, o)
+}
+
+// openTargets opens targets as one table.
+func openTargets(ctx context.Context, targets []found, o OpenOptions) (*Table, error) {
 	t := &Table{opened: o}
 	pages := pagesOf(o)
 	for _, tg := range targets {

@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"stoa/format"
+	"stoa/internal/altered"
 	"stoa/internal/content"
 	"stoa/store"
 )
@@ -40,7 +41,7 @@ type proof struct {
 	plan      *content.Plan
 	in        *content.Summer
 	unchecked []string // columns that cannot be compared
-	altered   *alterations
+	altered   *altered.Counts
 	schema    *arrow.Schema // of the input
 	expects   *arrow.Schema // of the rows read back
 	o         CreateOptions
@@ -53,7 +54,7 @@ type proof struct {
 
 // newProof returns nil if the output cannot be read back, or not with its types.
 func newProof(ctx context.Context, f *format.Format, uri string, sc *arrow.Schema, o CreateOptions,
-	wo format.WriteOptions, altered *alterations) *proof {
+	wo format.WriteOptions, changed *altered.Counts) *proof {
 	p := &proof{uri: uri, format: *f, plainly: *f, own: true, o: o, wo: wo}
 	if f.Reread != nil {
 		var ok bool
@@ -67,8 +68,8 @@ func newProof(ctx context.Context, f *format.Format, uri string, sc *arrow.Schem
 	}
 	p.schema, p.expects = sc, p.expected(ctx, f, sc)
 	p.plan = content.Between(sc, p.expects)
-	p.altered = altered
-	altered.round(p.plan)
+	p.altered = changed
+	changed.Round(p.plan)
 	p.unchecked = p.plan.Incomparable()
 	p.in = p.plan.Summer(0)
 	return p
@@ -218,7 +219,7 @@ func (p *proof) sums(ctx context.Context, t *Table) (want, got content.Sum, err 
 	plan := p.plan
 	if !t.Schema().Equal(p.expects) {
 		plan = plan.Reading(p.schema, t.Schema())
-		p.altered.round(plan)
+		p.altered.Round(plan)
 		p.unchecked = plan.Incomparable()
 	}
 	out := plan.Summer(1)
@@ -229,7 +230,7 @@ func (p *proof) sums(ctx context.Context, t *Table) (want, got content.Sum, err 
 		}
 		out.Add(b)
 	}
-	unknown, names := p.altered.unknown()
+	unknown, names := p.altered.Unknown()
 	p.unchecked = append(p.unchecked, names...)
 	return plan.Without(p.in.Sum(), unknown), out.Sum(), nil
 }

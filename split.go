@@ -65,6 +65,13 @@ func (t *Table) Plan(ctx context.Context, spec ScanSpec, target int64) iter.Seq2
 			yield(Split{}, err)
 			return
 		}
+		for _, s := range t.sources {
+			if strings.HasPrefix(s.name, store.RootsMark+"#") || s.name == store.RootsMark {
+				yield(Split{}, fault.Invalidf("a split names one place, and %s is several that are read as one: list "+
+					"them in a file, and name that, %sFILE#TABLE", s.name, store.RootsMark))
+				return
+			}
+		}
 		c := cutter{blank: t.emptySplit(spec), target: target, yield: yield}
 		for _, s := range t.sources {
 			for p, err := range scan.Cut(ctx, s.scan, spec.internal(), target) {

@@ -85,6 +85,9 @@ type Format struct {
 	// InUse returns an error of class Invalid if a server runs on the target and the options do not acknowledge that.
 	// Any other trouble is not an error here. nil: there is no such server.
 	InUse func(ctx context.Context, t Target) error
+	// Together: places of the format may be parts of one place, such as the disks of a cluster, or hold copies of the
+	// same rows. The front opens several of them as one.
+	Together bool
 	// Listings list the contents of a place in the format's own terms.
 	Listings []Listing
 	// Levels is how many directories below the given place Create writes to, beside other tables, if the format keeps
@@ -462,12 +465,6 @@ type Overlay interface {
 type Finder interface {
 	// Findings returns what was found so far, without duplicates.
 	Findings() []region.Finding
-}
-
-// Shared is an optional interface of a Reader whose system may be writing while stoa reads.
-type Shared interface {
-	// Shared reports whether it is known to be writing: files may then grow, but what was read does not change.
-	Shared() bool
 }
 
 // Layout describes how the values of a table's columns determine where its rows are stored. Columns are given by name.

@@ -77,6 +77,7 @@ stoa/internal/diff        : std arrow fault internal/cells internal/enc/half
 stoa/internal/typewords   : std arrow fault format
 stoa/internal/content   : std arrow internal/diff internal/enc/half github.com/zeebo/xxh3
 stoa/internal/alter     : std arrow fault format
+stoa/internal/altered   : std arrow format internal/content
 stoa/internal/fit       : std arrow region internal/coerce
 stoa/internal/address   : std fault format region store store/remote
 stoa/internal/check     : std fault region
@@ -268,7 +269,7 @@ stoa/format/kudubackup    : std arrow fault format format/option region store ve
   internal/scan format/cfile format/kudu format/parquet
 stoa                      : std internal/coerce arrow github.com/apache/arrow-go/v18/arrow/array/arreflect fault
   format pred region
-  store store/remote vec internal/address internal/alter internal/fit internal/arrowschema
+  store store/remote vec internal/address internal/alter internal/altered internal/fit internal/arrowschema
   internal/extremes
   internal/check internal/health internal/scan internal/content internal/fieldnames internal/parts internal/settle
   internal/diff

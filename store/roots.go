@@ -222,9 +222,9 @@ func (s *rootSet) add(name string) error {
 	for i, other := range s.names {
 		switch {
 		case other == name:
-			return fmt.Errorf("it names %s twice", name)
+			return fmt.Errorf("%s is named twice", name)
 		case contains(other, name) || contains(name, other):
-			return fmt.Errorf("of the places that it names %s and %s one lies in the other", other, name)
+			return fmt.Errorf("of the places %s and %s, one lies in the other", other, name)
 		case contains(s.shown[i], shown) || contains(shown, s.shown[i]) || s.shown[i] == shown:
 			return fmt.Errorf("%s and %s cannot be told apart; write them as absolute paths", other, name)
 		}

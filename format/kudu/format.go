@@ -30,6 +30,7 @@ var Format = format.Format{
 	ReadKeys: table.ReadTable.Keys(),
 	Codes:    codes.Codes,
 	InUse:    inUse,
+	Together: true,
 	Listings: listings,
 
 	Unchecked: unchecked,

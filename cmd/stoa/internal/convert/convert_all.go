@@ -98,6 +98,10 @@ func (c *conversion) runAll(cmd *cobra.Command, a *cli.App, paths []string, f al
 		return cli.WrongUse("--all converts tables that have names; what --schema reads has none: convert DIR -o " +
 			"OUT --schema FILE")
 	}
+	settings := c.settingsOf(paths)
+	if paths, oo, err = flags.Together(a, ctx, paths, oo); err != nil {
+		return err
+	}
 	for _, p := range paths {
 		if err := stoa.InUse(ctx, p, oo); err != nil {
 			return &cli.OpenError{Err: err}
@@ -111,7 +115,7 @@ func (c *conversion) runAll(cmd *cobra.Command, a *cli.App, paths []string, f al
 	if err != nil && len(tables) == 0 {
 		return err
 	}
-	st, err := openState(ctx, a, dir, f.resume, c.settings())
+	st, err := openState(ctx, a, dir, f.resume, settings)
 	if err != nil {
 		return err
 	}
@@ -136,6 +140,15 @@ func (c *conversion) settings() []string {
 	}
 	slices.Sort(opts)
 	return append(out, opts...)
+}
+
+// settingsOf returns the settings with the paths, if there are several: these may be read as one place, of any name.
+func (c *conversion) settingsOf(paths []string) []string {
+	out := c.settings()
+	if len(paths) > 1 {
+		out = append(out, "roots="+strings.Join(paths, "\x00"))
+	}
+	return out
 }
 
 // unopened moves files that are too damaged to be opened from left to tables: recovery may be able to read them.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -96,14 +97,20 @@ func listJoined(ctx context.Context, list string, places []string, o stoa.OpenOp
 	if err != nil {
 		return nil, err
 	}
-	tree, name, err := store.Joined(o.Tree, places)
+	roots := slices.Clone(places)
+	table := ""
+	for i, p := range places {
+		if roots[i] = cli.WithoutTable(p); i == 0 {
+			table = p[len(roots[i]):]
+		} else if p[len(roots[i]):] != table {
+			return nil, cli.WrongUse("%s and %s name different tables", places[0], p)
+		}
+	}
+	tree, name, err := store.Joined(o.Tree, roots)
 	if err != nil {
 		return nil, fault.Invalidf("%v", err)
 	}
-	tg := format.Target{Tree: tree, Name: name, Opts: o.Opts, Limits: o.Limits}
-	if place := cli.WithoutTable(name); place != name {
-		tg.Name, tg.Table = place, name[len(place)+1:]
-	}
+	tg := format.Target{Tree: tree, Name: name, Table: strings.TrimPrefix(table, "#"), Opts: o.Opts, Limits: o.Limits}
 	return how.List(ctx, tg, format.OpenOptions{Limits: o.Limits, NoVerify: o.NoVerify, Opts: o.Opts}, add)
 }
 

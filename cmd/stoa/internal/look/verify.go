@@ -114,6 +114,12 @@ func verifyPaths(a *cli.App, cmd *cobra.Command, args []string, o stoa.OpenOptio
 	if a.Tty {
 		doc.width = output.StyleOf(a, out).Width
 	}
+	if sealed == "" {
+		var err error
+		if args, o, err = source.Together(a, ctx, args, o); err != nil {
+			return err
+		}
+	}
 	var failed error
 	err := output.PutDoc(a, ctx, out, func(w io.Writer) error {
 		if sealed != "" {

@@ -109,6 +109,9 @@ func listPaths(a *cli.App, cmd *cobra.Command, args []string, src *source.Source
 	if err != nil {
 		return err
 	}
+	if args, o, err = source.Together(a, ctx, args, o); err != nil {
+		return err
+	}
 	var docs []entryDoc
 	failed := source.EachPath(a, ctx, cmd, args, func(p string) error {
 		some, err := listPlace(a, ctx, p, o)
@@ -206,7 +209,7 @@ func listPlace(a *cli.App, ctx context.Context, p string, o stoa.OpenOptions) ([
 			out = append(out, leftDoc(a, ctx, e.Place, err))
 		}
 	}
-	tr := store.Roots(cli.Tree{A: a})
+	tr := o.Tree
 	info, err := tr.Stat(ctx, p)
 	if err != nil || !info.Dir || o.From != "" {
 		return out, failed

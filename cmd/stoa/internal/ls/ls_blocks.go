@@ -30,6 +30,9 @@ func lsBlocks(a *cli.App, cmd *cobra.Command, args []string, src *source.SourceF
 	if err != nil {
 		return err
 	}
+	if args, o, err = source.Together(a, ctx, args, o); err != nil {
+		return err
+	}
 	r := &output.Report{}
 	for _, f := range how.Columns {
 		r.Cols = append(r.Cols, output.ReportColumn{Name: f})

@@ -73,6 +73,14 @@ func (t *Table) Parts(ctx context.Context, q format.Query) iter.Seq2[format.Part
 	}
 }
 
+// Copies returns the ids of the tablets.
+func (t *Table) Copies() (out []string) {
+	for _, tb := range t.Tablets {
+		out = append(out, tb.ID)
+	}
+	return out
+}
+
 // stamp returns the modification stamps of the superblock and, if the log is read, of its last segment. Every change of
 // a tablet changes one of them.
 func (t *Table) stamp(ctx context.Context, tb *Tablet) (stamp string) {
