@@ -41,7 +41,7 @@ func Open(ctx context.Context, uri string, o OpenOptions) (*Table, error) {
 func Session(ctx context.Context) context.Context { return format.WithSession(ctx) }
 
 // OpenAll opens several sources with the same schema as one table. The rows follow in the order of the sources. Places
-// that are parts of one, or hold copies of the same rows, such as the disks of a Kudu cluster, are opened as one source.
+// that are parts of one, or hold copies of the same rows, such as the disks of a Kudu cluster, are opened as one.
 func OpenAll(ctx context.Context, uris []string, o OpenOptions) (*Table, error) {
 	var targets []found
 	uris, o, err := o.placed(ctx, uris...)

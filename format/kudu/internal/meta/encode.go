@@ -177,13 +177,18 @@ func (t *Tablet) Append(dst []byte) []byte {
 	return pb.AppendBool(dst, 16, t.CountsLive)
 }
 
-// append appends the RowSetDataPB. There are no deltas in what is written anew.
+// append appends the RowSetDataPB.
 func (r *RowSet) append(dst []byte) []byte {
 	dst = pb.AppendUint(dst, 1, r.ID)
 	dst = pb.AppendInt(dst, 2, r.LastDurableDMS)
 	for _, c := range r.Columns {
 		m := pb.AppendMessage(nil, 2, c.append(nil))
 		dst = pb.AppendMessage(dst, 3, pb.AppendInt(m, 4, int64(c.Column)))
+	}
+	for field, deltas := range [][]BlockRef{r.Redo, r.Undo} {
+		for _, b := range deltas {
+			dst = pb.AppendMessage(dst, 4+field, pb.AppendMessage(nil, 2, b.append(nil)))
+		}
 	}
 	dst = pb.AppendMessage(dst, 6, r.Bloom.append(nil))
 	if !r.Adhoc.IsNull() {
