@@ -10,8 +10,10 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"stoa"
 	"stoa/fault"
 	"stoa/format/carbon"
+	"stoa/region"
 )
 
 // TestMissingPartitions reads tables of CarbonData 2.3.0 under Spark 3.1.1 (testdata/life) in which partitions were
@@ -285,6 +287,66 @@ func TestUpdateOfNoRows(t *testing.T) {
 			if got := ids(t, dir, nil); !slices.Equal(got, want) {
 				t.Errorf("rows: got %v, want %v", got, want)
 			}
+		})
+	}
+}
+
+// TestNullUpdates: an update status that is the JSON null, which CarbonData cannot read, is reported, and the next
+// change removes it.
+func TestNullUpdates(t *testing.T) {
+	for name, change := range map[string]func(dir string) error{
+		"clean": func(dir string) error {
+			dry, err := carbon.Clean(t.Context(), dir, true)
+			c, e := carbon.Clean(t.Context(), dir, false)
+			if len(c.Files) != 1 || !slices.Equal(c.Files, dry.Files) {
+				t.Errorf("cleaned %v, on trial %v", c.Files, dry.Files)
+			}
+			return errors.Join(err, e)
+		},
+		"delete": func(dir string) error {
+			_, err := carbon.DeleteRows(t.Context(), dir, gone(t, dir, "id = 3"))
+			return err
+		},
+		"delete of a segment": func(dir string) error {
+			return carbon.DeleteSegments(t.Context(), dir, []string{"1"})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := newOrders(t, carbon.TableSpec{}, [2]int{0, 10}, [2]int{10, 20})
+			list := entries(t, dir)
+			const updates = "tableupdatestatus-1795477725596"
+			list[0]["updateStatusFileName"] = updates
+			b, err := json.Marshal(list)
+			if err == nil {
+				err = os.WriteFile(filepath.Join(dir, "Metadata", "tablestatus"), b, 0o666)
+			}
+			if err == nil {
+				err = os.WriteFile(filepath.Join(dir, "Metadata", updates), []byte("null"), 0o666)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			found := func() (out []string) {
+				for f := range stoa.Verify(t.Context(), dir, stoa.OpenOptions{Formats: formats}) {
+					if f.Severity >= region.Warning {
+						out = append(out, f.Code)
+					}
+				}
+				return out
+			}
+			if got := found(); !slices.Equal(got, []string{"carbon.update.null"}) {
+				t.Errorf("findings: got %v", got)
+			}
+			if err := change(dir); err != nil {
+				t.Fatal(err)
+			}
+			if got := found(); len(got) > 0 {
+				t.Errorf("findings after the change: %v", got)
+			}
+			if got := entries(t, dir)[0]["updateStatusFileName"]; got == updates {
+				t.Errorf("tablestatus still names %s", got)
+			}
+			healthy(t, dir)
 		})
 	}
 }

@@ -206,6 +206,10 @@ func (v *verifier) earlierUpdates(t *table.Managed) {
 	if stamp, ok := strings.CutPrefix(path.Base(t.Updates), updatePrefix); ok {
 		current = status.ParseCount(stamp)
 	}
+	if t.UpdatesNull {
+		v.Report("carbon.update.null", fault.Span{Object: t.Updates}, "", "the update status is null: CarbonData "+
+			"cannot read the table until the next change, such as stoa clean")
+	}
 	for info, err := range t.Tree.List(v.ctx, path.Join(t.Path, "Metadata")) {
 		if err != nil {
 			return // reported already
@@ -214,14 +218,15 @@ func (v *verifier) earlierUpdates(t *table.Managed) {
 		if !ok || info.Dir || info.Name == t.Updates || strings.HasSuffix(stamp, ".crc") {
 			continue
 		}
-		if at := status.ParseCount(stamp); at > current {
+		var list []status.Update
+		err := status.ReadJSON(v.ctx, t.Tree, info.Name, v.o.Limits.WithDefaults(), &list)
+		if at := status.ParseCount(stamp); at > current && (err != nil || list != nil) {
 			v.Report("carbon.update.newer", fault.Span{Object: info.Name}, "", "tablestatus names %s",
 				orNone(path.Base(t.Updates)))
 			continue
 		}
 		earlier = append(earlier, info.Name)
-		var list []status.Update
-		v.leftoverDamage(status.ReadJSON(v.ctx, t.Tree, info.Name, v.o.Limits.WithDefaults(), &list))
+		v.leftoverDamage(err)
 	}
 	slices.Sort(earlier)
 	v.reportNames("update statuses that later ones replace", earlier)

@@ -31,6 +31,23 @@ var ownProperties = []string{"indexexists", "indextableexists", "relatedmvtables
 	"external", "_external", "isvisible", "latestversion", "carbonschemapartsno",
 	"serialization.format", "path"}
 
+// namingProperties are properties whose values are names of columns.
+var namingProperties = []string{"sort_columns", "long_string_columns", "local_dictionary_include",
+	"local_dictionary_exclude", "no_inverted_index", "inverted_index", "column_meta_cache", "range_column"}
+
+// existing returns the names in a property that are those of columns. CarbonData's ADD COLUMNS lists children and
+// an empty name, too, and its other changes leave old names, but its CREATE TABLE accepts only columns.
+func existing(value string, sc *arrow.Schema) string {
+	var list []string
+	for n := range strings.SplitSeq(value, ",") {
+		n = strings.TrimSpace(n)
+		if slices.ContainsFunc(sc.Fields(), func(f arrow.Field) bool { return strings.EqualFold(f.Name, n) }) {
+			list = append(list, n)
+		}
+	}
+	return strings.Join(list, ",")
+}
+
 // carbonTail returns the table's properties, if it is a CarbonData table, else those that describe its layout.
 func carbonTail(_ string, sc *arrow.Schema, l format.Layout, d *Dialect) string {
 	var parts []string
@@ -54,6 +71,9 @@ func carbonTail(_ string, sc *arrow.Schema, l format.Layout, d *Dialect) string 
 	}
 	for k, v := range l.Properties {
 		k = strings.ToLower(k)
+		if slices.Contains(namingProperties, k) {
+			v = existing(v, sc)
+		}
 		if v != "" && !slices.Contains(ownProperties, k) && !strings.HasPrefix(k, "default.value.") &&
 			!strings.HasPrefix(k, "bucketnumber") && !strings.HasPrefix(k, "bucketcolumns") {
 			props[k] = v

@@ -31,6 +31,7 @@ func Clean(ctx context.Context, dir string, dry bool) (out Cleaned, err error) {
 	if dry {
 		s, err := status.ReadEntries(status.StatusPath(dir))
 		if err == nil {
+			s.UnlinkNull(dir)
 			err = clean(ctx, dir, s, true, &out)
 		}
 		return out, err
@@ -41,6 +42,12 @@ func Clean(ctx context.Context, dir string, dry bool) (out Cleaned, err error) {
 			return out, err
 		}
 		defer unlock()
+	}
+	// what tablestatus names is removed only after it no longer names it
+	if s, err := status.ReadEntries(status.StatusPath(dir)); err == nil && s.UnlinkNull(dir) {
+		if err := changeStatus(ctx, dir, func(*status.StatusFile) error { return nil }); err != nil {
+			return out, err
+		}
 	}
 	err = changeStatus(ctx, dir, func(s *status.StatusFile) error {
 		if err := clean(ctx, dir, *s, false, &out); err != nil {

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -139,6 +140,21 @@ func (s *StatusFile) linkFirst(dir string) error {
 	return nil
 }
 
+// UnlinkNull removes the link to an update status that is the JSON null, and reports whether there was one. Updates of
+// no rows by earlier versions of stoa wrote such files, and CarbonData cannot read a table with one.
+func (s StatusFile) UnlinkNull(dir string) bool {
+	if len(s) == 0 {
+		return false
+	}
+	e := StatusEntry(s[0])
+	b, err := os.ReadFile(filepath.Join(dir, "Metadata", e.Text("updateStatusFileName")))
+	if err != nil || string(bytes.TrimSpace(b)) != "null" {
+		return false
+	}
+	delete(e, "updateStatusFileName")
+	return true
+}
+
 // ChangeStatus reads tablestatus, calls change, and writes it, all under its lock. The file is replaced by one rename,
 // so that readers see the table either before or after the change. accept is called first and returns an error if
 // readers refuse the table: rewriting a damaged table would make it look sound.
@@ -155,6 +171,7 @@ func ChangeStatus(ctx context.Context, dir string, accept func() error, change f
 	if err != nil {
 		return err
 	}
+	s.UnlinkNull(dir)
 	if err := change(&s); err != nil {
 		return err
 	}

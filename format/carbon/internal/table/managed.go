@@ -25,6 +25,7 @@ type Managed struct {
 	Versioned   bool   // tablestatus has versions, see CurrentStatus
 	Loads       []status.Load
 	Updates     string // name of the update status; "" if there is none
+	UpdatesNull bool   // the update status is the JSON null
 	changes     map[string]*status.Update
 
 	noting sync.Mutex // guards Notes

@@ -34,6 +34,7 @@ func (t *Managed) readStatus(ctx context.Context) error {
 		}
 		return err
 	}
+	t.UpdatesNull = list == nil
 	t.setUpdates(list)
 	return t.checkUpdates(ctx, list)
 }
