@@ -181,9 +181,11 @@ stoa/format/carbon/internal/change: std arrow fault format format/option pred re
   github.com/RoaringBitmap/... github.com/apache/arrow-go/v18/arrow/ipc format/carbon/internal/layout
   format/carbon/internal/schema format/carbon/internal/status format/carbon/internal/dict
   format/carbon/internal/page format/carbon/internal/datafile format/carbon/internal/table
+stoa/format/carbon/internal/since: std arrow fault format format/carbon/internal/layout
+  format/carbon/internal/schema format/carbon/internal/status format/carbon/internal/table
 stoa/format/carbon/internal/mixed: std arrow fault format region store vec format/internal/lake format/parquet
   format/carbon/internal/schema format/carbon/internal/status format/carbon/internal/table
-  format/carbon/internal/change
+  format/carbon/internal/since format/carbon/internal/change
 stoa/format/carbon        : std format/parquet
   internal/rows internal/check internal/describe arrow fault format pred region store
   vec wire

@@ -84,6 +84,7 @@ type ReadOptions struct {
 	Deleted         bool        // deleted rows are included
 	External        bool        // locations outside of the named place are followed
 	Calendar        Calendar    // of dates and timestamps before 15 October 1582; "": that of the writer
+	Since           string      // a segment or a time: what changed after it, with the column stoa_change
 }
 
 // Strings are the options as strings, as in --source-opt.

@@ -20,7 +20,8 @@ func TestNamesInProperties(t *testing.T) {
 		"arr,arr.val,":   "",
 		",":              "",
 	} {
-		got := Ddl(sc, "t", format.Layout{Properties: map[string]string{"LOCAL_DICTIONARY_INCLUDE": value}}, &carbonData)
+		l := format.Layout{Properties: map[string]string{"LOCAL_DICTIONARY_INCLUDE": value}}
+		got := Ddl(sc, "t", l, &carbonData)
 		if want == "" && strings.Contains(got, "TBLPROPERTIES") || !strings.Contains(got, want) {
 			t.Errorf("%q: got %s, want %s", value, got, want)
 		}

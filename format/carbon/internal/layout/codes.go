@@ -106,9 +106,9 @@ var tableCodes = []region.CodeDoc{
 	{Code: "carbon.update.newer", Severity: region.Warning, Help: "Metadata has an update status that is newer than " +
 		"the one named in tablestatus: a failed change left it, or tablestatus is an older version, and deleted rows " +
 		"have reappeared."},
-	{Code: "carbon.update.null", Severity: region.Warning, Help: "The update status that tablestatus names is the JSON " +
-		"null: an update of no rows by an earlier version of stoa wrote it. No row is lost, but CarbonData fails to " +
-		"read the table. The next change makes it readable again, such as stoa clean."},
+	{Code: "carbon.update.null", Severity: region.Warning, Help: "The update status that tablestatus names is the " +
+		"JSON null: an update of no rows by an earlier version of stoa wrote it. No row is lost, but CarbonData " +
+		"fails to read the table. The next change makes it readable again, such as stoa clean."},
 	{Code: "carbon.utf8", Severity: region.Note, Help: "A string is not UTF-8. Its bytes are kept unchanged."},
 }
 

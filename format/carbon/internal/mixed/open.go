@@ -13,6 +13,7 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/carbon/internal/schema"
+	"stoa/format/carbon/internal/since"
 	"stoa/format/carbon/internal/table"
 	"stoa/format/internal/lake"
 	"stoa/region"
@@ -25,11 +26,17 @@ func Open(ctx context.Context, tg format.Target, op format.OpenOptions) (format.
 	if err != nil {
 		return nil, err
 	}
+	if m := table.OfManaged(r); m != nil && m.O.Since != "" {
+		return since.Open(ctx, m, op)
+	}
 	return with(ctx, r, op)
 }
 
 // Recover is format.Format.Recover.
 func Recover(ctx context.Context, tg format.Target, op format.OpenOptions) (format.Reader, []region.Finding, error) {
+	if op.Opts["since"] != "" {
+		return nil, nil, fault.Invalidf("carbon: option since: what changed in a damaged table is not known")
+	}
 	r, found, err := table.RecoverTable(ctx, tg, op)
 	if err != nil {
 		return r, found, err

@@ -50,14 +50,15 @@ func (t *Table) NewChunk(ctx context.Context, f *datafile.DataFile, g int, phys 
 
 // addPositions adds the columns stoa_file and stoa_row after the table's own.
 func (t *Table) addPositions() {
-	fields := append(t.sc.Fields(), arrow.Field{Name: datafile.FileColumn, Type: arrow.BinaryTypes.String},
-		arrow.Field{Name: datafile.RowColumn, Type: arrow.PrimitiveTypes.Int64})
-	for i, c := range []*schema.Column{datafile.FileNames, datafile.RowNumbers} {
-		f := fields[len(fields)-2+i]
-		t.Phys = append(t.Phys, schema.Physical{Root: c, Col: c,
-			Column: format.Column{Name: f.Name, Path: []int{len(fields) - 2 + i}, Parent: -1, Has: format.Values,
-				Type: f.Type}})
-	}
+	t.AddColumn(datafile.FileNames, arrow.BinaryTypes.String)
+	t.AddColumn(datafile.RowNumbers, arrow.PrimitiveTypes.Int64)
+}
+
+// AddColumn adds a column after the others that is not stored: of positions, or one that each part is marked with.
+func (t *Table) AddColumn(c *schema.Column, dt arrow.DataType) {
+	fields := append(t.sc.Fields(), arrow.Field{Name: c.Name, Type: dt})
+	t.Phys = append(t.Phys, schema.Physical{Root: c, Col: c, Column: format.Column{Name: c.Name,
+		Path: []int{len(fields) - 1}, Parent: -1, Has: format.Values, Type: dt}})
 	meta := t.sc.Metadata()
 	t.sc = arrow.NewSchema(fields, &meta)
 }

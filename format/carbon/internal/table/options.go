@@ -46,6 +46,7 @@ type Options struct {
 	Deleted         bool
 	External        bool
 	Calendar        Calendar
+	Since           string
 }
 
 // ReadTable are the options of Open.
@@ -77,6 +78,9 @@ var ReadTable = option.Table[Options]{Format: "carbon", For: "reading", Options:
 	option.Pick("calendar", "of dates and timestamps before 15 October 1582: hybrid, Java's, which is Julian there; "+
 		"proleptic, Gregorian throughout (default that of the writer, hybrid if it is not known)",
 		func(o *Options) *Calendar { return &o.Calendar }, HybridCalendar, ProlepticCalendar),
+	option.Text("since", "SEGMENT or TIME", "read what changed after the load of a segment, or after a time: rows "+
+		"that were deleted and rows that were added, with the column stoa_change",
+		func(o *Options) *string { return &o.Since }),
 }}
 
 // ReadOptions are the options of Open, parsed.
@@ -94,6 +98,7 @@ type ReadOptions struct {
 	location    string // carbon.storelocation
 	Calendar    Calendar
 	External    bool   // locations outside of Root are followed
+	Since       string // changes after this moment are read; "": the rows of now
 	Root        string // the place that the user named; "" = the table
 }
 
@@ -102,12 +107,15 @@ func ParseOptions(opts map[string]string) (o ReadOptions, err error) {
 	r, err := ReadTable.Parse(opts)
 	o = ReadOptions{Segments: r.Segment, Bucket: -1, properties: r.Properties, Blocklet: int64(r.BlockletSize),
 		cutoff: r.CutoffTimestamp, granularity: string(r.TimeGranularity), Zone: time.UTC, deleted: r.Deleted,
-		positions: r.Positions, External: r.External, Calendar: r.Calendar}
+		positions: r.Positions, External: r.External, Calendar: r.Calendar, Since: r.Since}
 	if err != nil {
 		return o, err
 	}
 	if o.allSegments = slices.Equal(r.Segments, []string{"all"}); !o.allSegments {
 		o.Segments = append(o.Segments, r.Segments...)
+	}
+	if o.Since != "" && (o.Segments != nil || o.allSegments || o.deleted || o.positions) {
+		return o, fault.Invalidf("carbon: option since cannot be given with segment, segments, deleted or positions")
 	}
 	if r.Bucket != nil {
 		o.Bucket = *r.Bucket
@@ -130,12 +138,19 @@ func (o *ReadOptions) fits(name string, k Kind) error {
 		name  string
 	}{
 		{o.Segments != nil, "segment"}, {o.allSegments, "segments"}, {o.deleted, "deleted"}, {o.positions, "positions"},
+		{o.Since != "", "since"},
 	} {
 		if x.given {
 			return fault.Invalidf("%s is a part of a CarbonData table: option %s is for whole tables", name, x.name)
 		}
 	}
 	return nil
+}
+
+// Everything returns the options for all rows of all segments whose files exist.
+func (o ReadOptions) Everything() ReadOptions {
+	o.allSegments, o.deleted = true, true
+	return o
 }
 
 // Complete reads the file of properties, if one is given. Options take precedence over it.

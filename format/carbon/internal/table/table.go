@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -271,6 +272,9 @@ func (p *Part) Indexed() *datafile.Indexed {
 	}
 	return &datafile.Indexed{Blocks: p.blocks, Columns: p.columns}
 }
+
+// Mark sets the value of an added column in all rows of the part.
+func (p *Part) Mark(column, text string) { p.values = append(slices.Clip(p.values), column+"="+text) }
 
 // lost is a part whose file is missing or cannot be read.
 type lost struct {

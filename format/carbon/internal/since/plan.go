@@ -1,0 +1,230 @@
+package since
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"stoa/fault"
+	"stoa/format/carbon/internal/layout"
+	"stoa/format/carbon/internal/status"
+	"stoa/format/carbon/internal/table"
+)
+
+// part is a data file with changes: the rows that were visible before and are not after, or the other way round.
+type part struct {
+	before, after state
+}
+
+// plan finds the data files with changes since a moment.
+type plan struct {
+	m     *table.Managed // reads all segments, with deleted rows
+	at    int64
+	u     *updates
+	used  []status.Load // loads with data files in parts
+	parts map[string]part
+}
+
+// newPlan compares a table with that of the time at.
+func newPlan(ctx context.Context, m *table.Managed, list []*load, at int64) (*plan, error) {
+	u, err := newUpdates(ctx, m, list)
+	if err != nil {
+		return nil, err
+	}
+	p := &plan{m: m, at: at, u: u, parts: map[string]part{}}
+	for _, l := range list {
+		switch {
+		case l.until == forever:
+			err = p.changed(ctx, l, forever)
+		case l.Status == status.StatusDeleted && l.until > at:
+			err = p.erased(ctx, l)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// changed adds what differs between the moment and the time now in a load that is visible then.
+func (p *plan) changed(ctx context.Context, l *load, now int64) error {
+	if l.from <= p.at {
+		return p.compare(ctx, l, p.at, now)
+	}
+	all, some := l.old(p.at)
+	if !some {
+		return p.compare(ctx, l, -1, now)
+	}
+	// A compaction of loads that were visible. Its rows are theirs, less those deleted in between: only these changed,
+	// if the deletes after the compaction are none, or all of old rows.
+	fresh, err := p.filesAt(ctx, l, now)
+	if err != nil {
+		return err
+	}
+	deleted := false
+	for name := range fresh {
+		s, err := p.u.at(ctx, l, name, now)
+		if err != nil {
+			return err
+		}
+		deleted = deleted || s.none || len(s.gone) > 0
+	}
+	if deleted && !all {
+		for _, x := range l.parts {
+			if err := p.erased(ctx, x); err != nil {
+				return err
+			}
+		}
+		return p.compare(ctx, l, -1, now)
+	}
+	began, ok := status.Millis(l.Start)
+	if !ok {
+		return fault.Unsupportedf(fault.Span{Object: p.m.Status}, "", "option since: it is not known when the "+
+			"compaction to segment %s began", l.Name)
+	}
+	for _, x := range l.parts {
+		if err := p.changed(ctx, x, began); err != nil {
+			return err
+		}
+	}
+	if !deleted {
+		return nil
+	}
+	p.used = append(p.used, l.Load)
+	for name := range fresh {
+		s, err := p.u.at(ctx, l, name, now)
+		if err != nil {
+			return err
+		}
+		p.add(name, part{state{}, s})
+	}
+	return nil
+}
+
+// erased adds the rows of a load, or of those that were compacted to it, that were visible at the moment, as deleted.
+func (p *plan) erased(ctx context.Context, l *load) error {
+	if l.from <= p.at {
+		return p.compare(ctx, l, p.at, -1)
+	}
+	for _, x := range l.parts {
+		if err := p.erased(ctx, x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compare adds what differs between two times in a load that was not compacted in between; -1 stands for a time at
+// which it was not visible.
+func (p *plan) compare(ctx context.Context, l *load, before, after int64) error {
+	if l.Foreign() {
+		if before >= 0 && after >= 0 {
+			return nil // no rows of it can be deleted
+		}
+		return fault.Unsupportedf(fault.Span{Object: p.m.Status}, "", "option since: segment %s has files of format %s",
+			l.Name, l.FileFormat)
+	}
+	if l.Cleaned() && before >= 0 && after >= 0 && p.untouched(l, before) {
+		return nil // its files need not exist
+	}
+	files := [2]map[string]bool{}
+	for i, when := range []int64{before, after} {
+		if when < 0 {
+			continue
+		}
+		var err error
+		if files[i], err = p.filesAt(ctx, l, when); err != nil {
+			return err
+		}
+	}
+	all := maps.Clone(files[0])
+	if all == nil {
+		all = map[string]bool{}
+	}
+	maps.Copy(all, files[1])
+	for _, name := range layout.SortedKeys(all) {
+		x := part{state{none: true}, state{none: true}}
+		var err error
+		if files[0][name] {
+			x.before, err = p.u.at(ctx, l, name, before)
+		}
+		if err == nil && files[1][name] {
+			x.after, err = p.u.at(ctx, l, name, after)
+		}
+		if err != nil {
+			return err
+		}
+		p.add(name, x)
+	}
+	return nil
+}
+
+// untouched reports whether nothing was deleted in a load after a time.
+func (p *plan) untouched(l *load, when int64) bool {
+	updated, ok := status.Millis(l.UpdateTo)
+	_, file := status.SegmentOf(l.Segment)
+	return (!ok || p.u.used(updated) <= when) && (p.m.TableSchema.Partition == nil || file <= max(when, l.from))
+}
+
+// add adds a data file, unless both states are the same.
+func (p *plan) add(name string, x part) {
+	if x.before.none && x.after.none || !x.before.none && !x.after.none &&
+		maps.EqualFunc(x.before.gone, x.after.gone, slices.Equal) {
+		return
+	}
+	p.parts[name] = x
+}
+
+// filesAt returns the data files of a load at a time.
+func (p *plan) filesAt(ctx context.Context, l *load, when int64) (map[string]bool, error) {
+	then := l.Load
+	var err error
+	if then.Segment, err = p.segmentFile(ctx, l, when); err != nil {
+		return nil, err
+	}
+	parts, _, err := p.m.SegmentContents(ctx, &then)
+	if err != nil && !l.Counts() && errors.Is(err, fault.Corrupt) {
+		return nil, fault.Unsupportedf(fault.Span{Object: p.m.Status}, "", "option since: segment %s is %s, and its "+
+			"files, which have what changed, were removed by clean", l.Name, l.Status)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.used = append(p.used, then)
+	names := map[string]bool{}
+	for i := range parts {
+		names[parts[i].Name] = true
+	}
+	return names, nil
+}
+
+// segmentFile returns the segment file of a load at a time. Each change of its partitions, and merge-index, writes
+// another one.
+func (p *plan) segmentFile(ctx context.Context, l *load, when int64) (string, error) {
+	_, current := status.SegmentOf(l.Segment)
+	if l.Segment == "" || current <= when || current <= l.from {
+		return l.Segment, nil
+	}
+	best, at := "", int64(-1)
+	for info, err := range p.m.Tree.List(ctx, path.Join(p.m.Path, "Metadata", "segments")) {
+		if err != nil {
+			return "", err
+		}
+		base := path.Base(info.Name)
+		of, stamp := status.SegmentOf(base)
+		if of == l.Name && strings.HasSuffix(base, ".segment") && stamp <= max(when, l.from) && stamp > at {
+			best, at = base, stamp
+		}
+	}
+	if best == "" && p.m.Drops(ctx, &l.Load) {
+		return "", fault.Unsupportedf(fault.Span{Object: p.m.Status}, "", "option since: which partitions segment %s "+
+			"had then is not known: its segment file of that time was removed by clean", l.Name)
+	}
+	if best == "" {
+		best = l.Segment
+	}
+	return best, nil
+}
