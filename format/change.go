@@ -194,8 +194,11 @@ type RowsOfFile struct {
 // CompactOptions say which segments to merge. The zero value is a minor compaction, which merges a few loads at a time
 // by the format's own rules.
 type CompactOptions struct {
-	Major    bool     `json:"major,omitempty"`    // merge all segments
+	Major    bool     `json:"major,omitempty"`    // merge all segments, as far as the policy permits it
 	Segments []string `json:"segments,omitempty"` // merge these
+	// Settings is a file with the format's settings, such as carbon.properties, which may have a policy. "": the
+	// table's own policy, or the default.
+	Settings string `json:"settings,omitempty"`
 }
 
 // Compaction names segments that are merged into one.

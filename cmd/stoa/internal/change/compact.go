@@ -18,7 +18,11 @@ func CompactCmd(a *cli.App) *cobra.Command {
 		Short: "Merge segments of a CarbonData table into one",
 		Long: `Write the rows of several segments, without deleted rows, as one new segment that replaces
 them. --minor compacts each four loads, and then each three results, as CarbonData does by default;
---major compacts all segments. stoa clean removes the files of the old segments.`,
+--major compacts all segments. stoa clean removes the files of the old segments.
+
+The table's properties COMPACTION_LEVEL_THRESHOLD, COMPACTION_PRESERVE_SEGMENTS,
+ALLOWED_COMPACTION_DAYS and MAJOR_COMPACTION_SIZE decide otherwise, as in CarbonData, and so do the
+corresponding ones of --carbon-properties, which the table's have precedence over.`,
 		Example: `  stoa compact store#sales.orders --minor
   stoa compact store#sales.orders --segments 0,2`,
 		Args: cli.Wants(cobra.ExactArgs(1)),
@@ -26,8 +30,11 @@ them. --minor compacts each four loads, and then each three results, as CarbonDa
 	cmd.Flags().BoolVar(&minor, "minor", false, "compact each four loads, and each three results of that")
 	cmd.Flags().BoolVar(&major, "major", false, "compact all segments")
 	cmd.Flags().StringVar(&segments, "segments", "", "compact these segments, `N,N`")
+	settings := cmd.Flags().String("carbon-properties", "", "take the policy of compactions from `FILE`, a "+
+		"carbon.properties, as far as the table has none")
 	return onTable(a, cmd, func(t *target) error {
 		o := stoa.CompactOptions{DryRun: t.dry}
+		o.Settings = *settings
 		if o.Major = major; segments != "" {
 			o.Segments = strings.Split(segments, ",")
 		}

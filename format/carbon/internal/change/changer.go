@@ -80,7 +80,7 @@ var Changer = format.Changer{
 		if err := checkIndependent(context.Background(), p); err != nil {
 			return nil, err
 		}
-		return PlanCompaction(p.Dir, o.Major, o.Segments)
+		return planCompaction(p.Dir, o)
 	},
 	Compact: func(ctx context.Context, p format.TablePlace, sc *arrow.Schema, c format.Compaction,
 		major bool) (format.Load, error) {

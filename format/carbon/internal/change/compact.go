@@ -1,8 +1,11 @@
 package change
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"math"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +13,7 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/carbon/internal/status"
+	"stoa/format/carbon/internal/table"
 
 	"github.com/apache/arrow-go/v18/arrow"
 )
@@ -43,10 +47,75 @@ func BeginCompaction(ctx context.Context, dir string, sc *arrow.Schema, from []s
 	return l, nil
 }
 
-// PlanCompaction plans compactions of the table in dir: of the segments ids or, if ids is nil, of all segments (major),
-// or of each four loads and each three results of minor compactions, which are CarbonData's default thresholds. A
-// segment whose rows are not part of the table is Invalid.
+// policy says which segments are compacted. The zero value of each field but levels permits all.
+type policy struct {
+	levels   []int // so many loads, and so many results of that
+	preserve int   // the newest segments, which are left as they are
+	days     int   // only loads of so many days go together
+	size     int64 // bytes of data that a major compaction makes at most
+}
+
+// policyOf reads the policy from the file settings, unless it is "", and from the table's properties, which have
+// precedence, as in CarbonData. A value that CarbonData does not accept is Invalid.
+func policyOf(dir, settings string) (p policy, err error) {
+	t, err := ReadTableSchema(dir)
+	if err != nil {
+		return p, err
+	}
+	given := map[string]string{}
+	if settings != "" {
+		b, err := os.ReadFile(settings)
+		if err != nil {
+			return p, err
+		}
+		given = table.Properties(b)
+	}
+	p.levels = []int{4, 3}
+	for _, x := range []struct {
+		file, own string
+		from, to  int
+		set       func(n []int)
+	}{
+		{"carbon.compaction.level.threshold", "compaction_level_threshold", 0, 100, func(n []int) { p.levels = n }},
+		{"carbon.numberof.preserve.segments", "compaction_preserve_segments", 0, 100,
+			func(n []int) { p.preserve = n[0] }},
+		{"carbon.allowed.compaction.days", "allowed_compaction_days", 0, 100, func(n []int) { p.days = n[0] }},
+		{"carbon.major.compaction.size", "major_compaction_size", 0, math.MaxInt32,
+			func(n []int) { p.size = int64(n[0]) << 20 }},
+	} {
+		key, v := x.file, given[x.file]
+		for k, own := range t.Properties {
+			if strings.EqualFold(k, x.own) {
+				key, v = x.own, own
+			}
+		}
+		if v == "" {
+			continue
+		}
+		var list []int
+		for s := range strings.SplitSeq(v, ",") {
+			n, err := strconv.Atoi(strings.TrimSpace(s))
+			if err != nil || n < x.from || n > x.to {
+				return p, fault.Invalidf("carbon: property %s: expected a number from %d to %d, found %q", key, x.from,
+					x.to, v)
+			}
+			list = append(list, n)
+		}
+		x.set(list)
+	}
+	return p, nil
+}
+
+// PlanCompaction plans compactions of the table in dir: of the segments ids or, if ids is nil, as the policy of the
+// table has it.
 func PlanCompaction(dir string, major bool, ids []string) ([]Compaction, error) {
+	return planCompaction(dir, format.CompactOptions{Major: major, Segments: ids})
+}
+
+// planCompaction plans compactions of the table in dir: of the segments that o names, or of all that the policy permits
+// (major), or of each four loads and each three results of minor compactions, which are CarbonData's default
+// thresholds. A segment whose rows are not part of the table is Invalid.
+func planCompaction(dir string, o format.CompactOptions) ([]Compaction, error) {
 	s, err := readStatus(dir)
 	if err != nil {
 		return nil, err
@@ -56,47 +125,124 @@ func PlanCompaction(dir string, major bool, ids []string) ([]Compaction, error) 
 		return nil, err
 	}
 	known := slices.Concat(s, history)
-	var levels [3][]string
-	var all []string
+	var all []status.StatusEntry
 	for _, x := range s {
-		e := status.StatusEntry(x)
-		name := e.Text("loadName")
-		if !e.Counts() || e.Text("fileFormat") != "" {
-			continue
-		}
-		all = append(all, name)
-		if _, level, ok := strings.Cut(name, "."); !ok {
-			levels[0] = append(levels[0], name)
-		} else if n, err := strconv.Atoi(level); err == nil && n <= 2 && e.Text("majorCompacted") != "true" {
-			levels[n] = append(levels[n], name)
+		if e := status.StatusEntry(x); e.Counts() && e.Text("fileFormat") == "" {
+			all = append(all, e)
 		}
 	}
-	for i, n := range ids {
-		if !slices.Contains(all, n) {
+	for i, n := range o.Segments {
+		if !slices.ContainsFunc(all, func(e status.StatusEntry) bool { return e.Text("loadName") == n }) {
 			return nil, fault.Invalidf("%s has no segment %s that counts", dir, n)
 		}
-		if slices.Contains(ids[:i], n) {
+		if slices.Contains(o.Segments[:i], n) {
 			return nil, fault.Invalidf("segment %s is named twice", n)
 		}
 	}
-	if ids != nil { // oldest first
-		ids = slices.DeleteFunc(slices.Clone(all), func(n string) bool { return !slices.Contains(ids, n) })
-	}
-	switch {
-	case ids != nil:
+	if o.Segments != nil { // oldest first
+		ids := names(slices.DeleteFunc(all, func(e status.StatusEntry) bool {
+			return !slices.Contains(o.Segments, e.Text("loadName"))
+		}))
 		return []Compaction{{From: ids, To: mergedName(known, ids[0], 1)}}, nil
-	case major && len(all) > 1:
-		return []Compaction{{From: all, To: mergedName(known, all[0], 1)}}, nil
-	case major:
-		return nil, nil
+	}
+	p, err := policyOf(dir, o.Settings)
+	if err != nil {
+		return nil, err
 	}
 	var out []Compaction
-	for level, need := range []int{4, 3} {
-		for list := levels[level]; len(list) >= need; list = list[need:] {
+	all = p.permitted(all)
+	if o.Major {
+		for _, list := range p.bySize(all) {
+			out = append(out, Compaction{From: list, To: mergedName(known, list[0], 1)})
+		}
+		return out, nil
+	}
+	for level, list := range byLevel(all) {
+		if level >= len(p.levels) || p.levels[level] < 2 {
+			continue
+		}
+		for need := p.levels[level]; len(list) >= need; list = list[need:] {
 			out = append(out, Compaction{From: list[:need], To: mergedName(known, list[0], level+1)})
 		}
 	}
 	return out, nil
+}
+
+func names(list []status.StatusEntry) (out []string) {
+	for _, e := range list {
+		out = append(out, e.Text("loadName"))
+	}
+	return out
+}
+
+// byLevel returns the loads, and the results of compactions of loads. Others are not compacted again.
+func byLevel(list []status.StatusEntry) (out [2][]string) {
+	for _, e := range list {
+		name := e.Text("loadName")
+		_, level, merged := strings.Cut(name, ".")
+		switch {
+		case !merged:
+			out[0] = append(out[0], name)
+		case level == "1" && e.Text("majorCompacted") != "true":
+			out[1] = append(out[1], name)
+		}
+	}
+	return out
+}
+
+// permitted returns the segments that may be compacted: without the newest, if these are preserved, and of those the
+// first that were loaded within the allowed days, if there are two.
+func (p policy) permitted(list []status.StatusEntry) []status.StatusEntry {
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b status.StatusEntry) int {
+		x, _ := strconv.ParseFloat(a.Text("loadName"), 64)
+		y, _ := strconv.ParseFloat(b.Text("loadName"), 64)
+		return cmp.Compare(x, y)
+	})
+	list = list[:max(0, len(list)-p.preserve)]
+	if p.days == 0 {
+		return list
+	}
+	day := func(e status.StatusEntry) int64 {
+		at, _ := status.Millis(e.Text("loadStartTime"))
+		return at / (24 * 60 * 60 * 1000)
+	}
+	var near []status.StatusEntry
+	for _, e := range list {
+		switch {
+		case len(near) == 0 || day(e)-day(near[0]) < int64(p.days):
+			near = append(near, e)
+		case len(near) < 2:
+			near = []status.StatusEntry{e}
+		default:
+			return near
+		}
+	}
+	return near
+}
+
+// bySize divides segments into runs of two or more that have less than p.size bytes together.
+func (p policy) bySize(list []status.StatusEntry) (out [][]string) {
+	var run []status.StatusEntry
+	total := int64(0)
+	end := func() {
+		if len(run) > 1 {
+			out = append(out, names(run))
+		}
+		run, total = nil, 0
+	}
+	for _, e := range list {
+		n := max(status.ParseCount(e.Text("dataSize")), 0)
+		if p.size > 0 && total+n >= p.size {
+			end()
+		}
+		if p.size > 0 && n >= p.size {
+			continue
+		}
+		run, total = append(run, e), total+n
+	}
+	end()
+	return out
 }
 
 // mergedName returns the name of the segment that first and others are compacted to: the number of the first, with the

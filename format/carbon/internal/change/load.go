@@ -58,6 +58,9 @@ func newLoad(ctx context.Context, dir string, sc *arrow.Schema, o LoadOptions) (
 	if err == nil && o.Partition != nil {
 		l.place, err = matchPartition(l.schema, o.Partition)
 	}
+	if strings.EqualFold(l.schema.Properties["sort_scope"], globalSort) {
+		l.o.Tasks = 1 // each task sorts its own rows
+	}
 	if o.Overwrite {
 		l.then = l.overwrite
 	}

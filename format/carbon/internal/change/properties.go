@@ -19,13 +19,16 @@ var propertyValues = map[string]struct {
 	words    []string
 	from, to int64
 }{
-	"sort_scope":               {words: []string{"local_sort", "no_sort"}},
+	"sort_scope":               {words: []string{"local_sort", "no_sort", globalSort}},
 	"carbon.column.compressor": {words: []string{"snappy", "zstd", "gzip"}},
 	"local_dictionary_enable":  {words: []string{"true", "false"}}, "streaming": {words: []string{"false"}},
 	"flat_folder":     {words: []string{"false"}},
 	"table_blocksize": {from: 1, to: 2048}, "table_blocklet_size": {from: 1, to: 2048},
 	"table_page_size_inmb": {from: 1, to: 1755}, "local_dictionary_threshold": {from: 1, to: 100_000},
 }
+
+// globalSort is the sort_scope of tables in which all rows of a load are sorted together.
+const globalSort = "global_sort"
 
 // checkProperties returns Invalid if a property belongs to another field, is misspelled, or has a value that loads do
 // not support. Unknown properties are accepted.

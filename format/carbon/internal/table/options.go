@@ -166,7 +166,7 @@ func (o *ReadOptions) Complete(ctx context.Context, tree store.Tree, l format.Li
 	if err != nil {
 		return err
 	}
-	p := properties(b)
+	p := Properties(b)
 	o.location = p["carbon.storelocation"]
 	if o.cutoff == "" {
 		o.cutoff = p["carbon.cutOffTimestamp"]
@@ -204,8 +204,8 @@ func StoreLocation(ctx context.Context, tree store.Tree, file string) (string, e
 	return place, nil
 }
 
-// properties parses a Java properties file: lines key = value; # and ! begin a comment.
-func properties(b []byte) map[string]string {
+// Properties parses a Java properties file: lines key = value; # and ! begin a comment.
+func Properties(b []byte) map[string]string {
 	out := map[string]string{}
 	sc := bufio.NewScanner(bytes.NewReader(b))
 	for sc.Scan() {
