@@ -100,14 +100,25 @@ func (t *table) Parts(context.Context, format.Query) iter.Seq2[format.Part, erro
 	}
 }
 
-func (t *table) RowGroups(_ context.Context, p format.Part, _ format.Query) ([]format.RowGroup, error) {
-	g := format.RowGroup{Part: p.Ref, Rows: t.rows, Bytes: t.bytes, Bounds: map[int]pred.Bounds{}}
+func (t *table) RowGroups(_ context.Context, p format.Part, q format.Query) ([]format.RowGroup, error) {
+	g := format.RowGroup{Part: p.Ref, Rows: t.rows, Bytes: t.size(q.Cols), Bounds: map[int]pred.Bounds{}}
 	for i, f := range t.files {
 		if b, ok := f.Bounds(f.place.typ); ok && !f.place.validity {
 			g.Bounds[i] = b
 		}
 	}
 	return []format.RowGroup{g}, nil
+}
+
+// size returns the size of the columns' files; of all files without columns.
+func (t *table) size(cols []int) (sum int64) {
+	if len(cols) == 0 {
+		return t.bytes
+	}
+	for _, c := range cols {
+		sum += t.files[c].At.Len
+	}
+	return sum
 }
 
 func (t *table) Chunk(ctx context.Context, g format.RowGroup, col int, rows vec.Range) (format.Chunk, error) {

@@ -370,6 +370,18 @@ func (f *DataFile) BlockletBytes(i int) int64 {
 	return (f.FootAt - f.HeadLen) / int64(len(f.Footer.Blocklet))
 }
 
+// ChunkBytes returns the stored size of a column chunk of blocklet i; -1 if the footer does not say it.
+func (f *DataFile) ChunkBytes(i, chunk int) int64 {
+	b := &f.Footer.Blocklet[i]
+	if f.Stream != nil || f.Version < 3 || chunk < 0 || chunk >= len(b.Offsets) {
+		return -1
+	}
+	if n := b.ChunkEnd(chunk, f.dimCount) - b.Offsets[chunk]; n >= 0 && n <= f.At.Len {
+		return n
+	}
+	return -1
+}
+
 // Facts are what `stoa meta` prints of a data file.
 func (f *DataFile) Facts() []format.KeyValue {
 	var out []format.KeyValue

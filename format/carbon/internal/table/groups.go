@@ -34,10 +34,33 @@ func (t *Table) groups(ctx context.Context, f *datafile.DataFile, p *Part, q for
 	out := make([]format.RowGroup, len(f.Footer.Blocklet))
 	for i := range out {
 		b := &f.Footer.Blocklet[i]
-		out[i] = format.RowGroup{Part: p.Name, Index: i, Rows: b.Rows, Bytes: f.BlockletBytes(i),
+		out[i] = format.RowGroup{Part: p.Name, Index: i, Rows: b.Rows, Bytes: t.stored(f, i, q.Cols),
 			Bounds: t.groupBounds(ctx, f, p, i, q)}
 	}
 	return out, nil
+}
+
+// stored returns the size of the columns in a blocklet. Where a file does not say it, or without columns, it is that of
+// the whole blocklet.
+func (t *Table) stored(f *datafile.DataFile, g int, cols []int) (sum int64) {
+	if len(cols) == 0 {
+		return f.BlockletBytes(g)
+	}
+	seen := map[int]bool{}
+	for _, c := range cols {
+		p := &t.Phys[c]
+		fc := t.Match(f, p.Root, p.Col)
+		if fc == nil || seen[fc.Chunk] { // a constant, or a chunk that several columns share
+			continue
+		}
+		seen[fc.Chunk] = true
+		n := f.ChunkBytes(g, fc.Chunk)
+		if n < 0 {
+			return f.BlockletBytes(g)
+		}
+		sum += n
+	}
+	return sum
 }
 
 // Chunk is format.Reader.Chunk.

@@ -197,8 +197,9 @@ func (f *File) Recount(ctx context.Context) bool {
 // the metadata after the pages. total_byte_size would be of no use because it counts raw bytes.
 func (f *File) stored(group int, cols []int) (sum int64) {
 	for _, c := range cols {
-		m := f.Footer.Groups[group].Columns[c].Meta
-		if m == nil || m.Stored < 0 || m.Stored > f.At.Len {
+		chunk := &f.Footer.Groups[group].Columns[c]
+		m := chunk.Meta
+		if m == nil || m.Stored < 0 || m.Stored > f.At.Len && chunk.File == "" {
 			return 0
 		}
 		sum += m.Stored

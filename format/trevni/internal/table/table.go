@@ -83,7 +83,34 @@ func (t *Table) RowGroups(_ context.Context, p format.Part, q format.Query) ([]f
 			}
 		}
 	}
-	return []format.RowGroup{{Part: p.Ref, Rows: t.File.Header.Rows, Bytes: t.File.At.Len}}, nil
+	return []format.RowGroup{{Part: p.Ref, Rows: t.File.Header.Rows, Bytes: t.stored(q.Cols)}}, nil
+}
+
+// stored returns the size of the columns: of each, the distance to where the next one in the file begins. Without
+// columns it is that of the file. No descriptors of blocks are read.
+func (t *Table) stored(cols []int) (sum int64) {
+	if len(cols) == 0 {
+		return t.File.At.Len
+	}
+	starts := make([]int64, 0, len(t.File.Header.Columns)+1)
+	for i := range t.File.Header.Columns {
+		starts = append(starts, t.File.Header.Columns[i].Start)
+	}
+	starts = append(starts, t.File.At.Len)
+	slices.Sort(starts)
+	seen := map[int]bool{}
+	for _, c := range cols {
+		col := t.Plan.Phys[c].Stored
+		if seen[col] {
+			continue
+		}
+		seen[col] = true
+		start := t.File.Header.Columns[col].Start
+		if i, _ := slices.BinarySearch(starts, start+1); i < len(starts) {
+			sum += starts[i] - start
+		}
+	}
+	return min(sum, t.File.At.Len) // starts that damage made up are no sizes
 }
 
 func (t *Table) Chunk(ctx context.Context, _ format.RowGroup, col int, rows vec.Range) (format.Chunk, error) {
