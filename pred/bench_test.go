@@ -3,6 +3,7 @@ package pred
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -116,5 +117,38 @@ func BenchmarkPrune(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		e.Prune(func(p string) *Bounds { return known[p] })
+	}
+}
+
+// parsed are texts of predicates, by what they are like.
+var parsed = []struct{ name, text string }{
+	{"one test", "i64 > 500"},
+	{"ten tests", strings.Repeat("i64 > 500 and s like 'name-5%' or ", 5) + "b"},
+	{"a list of 1000", "i64 in (" + strings.Repeat("123456, ", 999) + "7)"},
+	{"expressions", "i64 * 2 + i32 > round(f64, 2) and lower(s) || 'x' ~ '^a.*z$' and " +
+		"case when i8 > 0 then date_trunc('month', ts_us) else null end >= date '2024-02-29'"},
+}
+
+func BenchmarkParse(b *testing.B) {
+	for _, p := range parsed {
+		b.Run(p.name, func(b *testing.B) {
+			b.SetBytes(int64(len(p.text)))
+			b.ReportAllocs()
+			for b.Loop() {
+				must(Parse(p.text))
+			}
+		})
+	}
+}
+
+func BenchmarkBind(b *testing.B) {
+	for _, p := range parsed {
+		b.Run(p.name, func(b *testing.B) {
+			e := must(Parse(p.text))
+			b.ReportAllocs()
+			for b.Loop() {
+				must(Bind(e, testSchema))
+			}
+		})
 	}
 }

@@ -86,7 +86,8 @@
 // DuckDB gives the same answers (interop/pred asks it), except that: by its defaults x / 0 is infinite and x % 0 an
 // error; it computes with the narrow type of a column, which overflows; integers are compared with floats exactly here;
 // any of a null list is unknown here, and FALSE there; like has no escape character there; date_trunc of a date is a
-// date here; numbers and texts are not compared here without a cast.
+// date here; numbers and texts are not compared here without a cast; and the zone of a timestamp literal is ignored
+// there.
 //
 // # What formats can make use of
 //

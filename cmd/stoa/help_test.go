@@ -173,6 +173,17 @@ func TestExamples(t *testing.T) {
 			ran++
 		}
 	}
+	for _, topic := range about.Topics() {
+		text, _ := about.Topic(topic)
+		for l := range strings.Lines(text) {
+			if strings.HasPrefix(l, "stoa ") && !strings.HasPrefix(l, "stoa help") {
+				if out, err := shell(files, strings.TrimSpace(l)); err != nil || strings.Count(out, "\n") < 1 {
+					t.Errorf("%s%v\n%s", l, err, out)
+				}
+				ran++
+			}
+		}
+	}
 	t.Logf("%d examples of %d verbs", ran, len(a.Verbs))
 }
 
@@ -223,6 +234,9 @@ func TestHelpWidth(t *testing.T) {
 		show("formats", f.Name)
 	}
 	show("version")
+	for _, topic := range about.Topics() {
+		show("help", topic)
+	}
 	groff, err := exec.LookPath("groff")
 	if err != nil {
 		t.Log("groff is not installed: only unfilled lines of manual pages are measured")

@@ -13,7 +13,8 @@ import (
 // house is the directory of the module.
 var house string
 
-// TestRecipes: the sessions of each page of docs/recipes, and of the page that stoa skill prints, run one after the
+// TestRecipes: the sessions of each page of docs/recipes, of the page that stoa skill prints and of
+// docs/predicates.md, run one after the
 // other in one directory, equal the output of the commands on a terminal of 80 columns. -update rewrites them. Lines
 // that are not stoa commands are run by the shell.
 func TestRecipes(t *testing.T) {
@@ -31,7 +32,7 @@ func TestRecipes(t *testing.T) {
 	if err != nil || len(pages) < 5 {
 		t.Fatal(pages, err)
 	}
-	pages = append(pages, "internal/about/skill.md")
+	pages = append(pages, "internal/about/skill.md", "../../docs/predicates.md")
 	for i, name := range pages {
 		if pages[i], err = filepath.Abs(name); err != nil {
 			t.Fatal(err)

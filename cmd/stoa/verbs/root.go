@@ -96,15 +96,7 @@ func rootWith(a *cli.App, sql SQLRun) *cobra.Command {
 	}
 	addVerbs(a, root, sql)
 	root.SetHelpCommandGroupID(about.GroupAbout)
-	root.SetHelpCommand(&cobra.Command{Use: "help [VERB] [-v]", Hidden: true,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			verb, rest, err := root.Find(args)
-			if err != nil || len(rest) > 0 {
-				return noVerb(a, root, args)
-			}
-			verb.InitDefaultHelpFlag()
-			return verb.Help()
-		}})
+	root.SetHelpCommand(helpCmd(a, root))
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		a.Page()
 		if cmd == root || cmd.Name() == "help" {
@@ -114,6 +106,24 @@ func rootWith(a *cli.App, sql SQLRun) *cobra.Command {
 		about.WriteHelp(a, cmd)
 	})
 	return root
+}
+
+// helpCmd is the verb help: of a verb, or of a topic.
+func helpCmd(a *cli.App, root *cobra.Command) *cobra.Command {
+	return &cobra.Command{Use: "help [VERB] [-v]", Hidden: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if text, ok := about.Topic(strings.Join(args, " ")); ok {
+				a.Page()
+				_, err := io.WriteString(a.Stdout, text)
+				return err
+			}
+			verb, rest, err := root.Find(args)
+			if err != nil || len(rest) > 0 {
+				return noVerb(a, root, args)
+			}
+			verb.InitDefaultHelpFlag()
+			return verb.Help()
+		}}
 }
 
 // before does what every verb begins with.
@@ -176,7 +186,8 @@ that wrote them.
 A PATH is a file, a directory, a glob, PATH#TABLE, - for standard input, or
 @FILE for several directories as one place: FILE has one name per line.
 Sources may be at an address: s3://BUCKET/KEY, https://HOST/PATH.
-stoa help VERB explains a verb, and stoa help VERB -v all of its flags.
+stoa help VERB explains a verb, and stoa help VERB -v all of its flags;
+stoa help predicates, what --where accepts.
 `)
 	_, err := io.WriteString(a.Stdout, b.String())
 	return err
@@ -190,6 +201,8 @@ func noVerb(a *cli.App, cmd *cobra.Command, args []string) error {
 	e := &cli.UseError{Message: fmt.Sprintf("there is no command %q", args[0]), Hint: "stoa --help lists them"}
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		e.Hint = "did you mean " + strings.Join(near, " or ") + "?"
+	} else if _, ok := about.Topic(args[0]); ok {
+		e.Hint = "stoa help " + args[0] + " explains them"
 	} else if a.Size(cmd.Context(), args[0]) >= 0 {
 		e.Hint = "to see what is in that file: stoa head " + args[0]
 	}

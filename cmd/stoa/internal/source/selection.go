@@ -58,7 +58,8 @@ func (f *SelectFlags) RegisterWhere(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	f.whereSet = func() bool { return fl.Changed("where") }
 	fl.StringVarP(&f.Where, "where", "w", "",
-		"read only rows for which the `PREDICATE` is true, such as \"price > 3 and name like 'a%'\"")
+		"read only rows for which the `PREDICATE` is true, such as \"price > 3 and name like 'a%'\" "+
+			"(stoa help predicates)")
 	fl.BoolVar(&f.unordered, "unordered", false, "return rows in any order, which can be faster")
 }
 
