@@ -12,7 +12,9 @@ import (
 
 	"stoa"
 	"stoa/fault"
+	"stoa/format"
 	"stoa/region"
+	"stoa/store"
 )
 
 // Node is a structure of a file, as the page has it: what describe says of it, and what can be told from that.
@@ -31,6 +33,7 @@ type Node struct {
 	From   *int64 `json:"from,omitempty"` // rows, half-open
 	To     *int64 `json:"to,omitempty"`
 	Parts  int    `json:"parts,omitempty"` // nodes directly in it
+	Says   string `json:"says,omitempty"`  // what the format's documents say about it; not in Anatomy itself
 }
 
 // leaf is a run of bytes [off, end) that nodes[node] owns; -1: nobody does.
@@ -43,6 +46,7 @@ type leaf struct {
 type Anatomy struct {
 	Object string `json:"object"`
 	Size   int64  `json:"size"`
+	Format string `json:"format,omitempty"` // "": not known
 	// Structures is how many nodes were described; Cut: there are more.
 	Structures int         `json:"structures"`
 	Cut        bool        `json:"cut,omitempty"`
@@ -75,7 +79,21 @@ func Describe(ctx context.Context, name string, size int64, o stoa.DescribeOptio
 	if err == nil && ctx.Err() != nil {
 		err = ctx.Err()
 	}
+	if err == nil {
+		tg := format.Target{Tree: cmp.Or[store.Tree](o.Tree, store.Local{}), Name: name, Opts: o.Opts, Limits: o.Limits}
+		if f, ferr := stoa.Probe(ctx, tg, o.OpenOptions); ferr == nil {
+			a.Format = f.Name
+		}
+	}
 	return a, err
+}
+
+// explained returns nodes of a with what the format's documents say about each.
+func (a *Anatomy) explained(nodes []Node) []Node {
+	for i := range nodes {
+		nodes[i].Says = says(a.Format, nodes[i].Name)
+	}
+	return nodes
 }
 
 // Collect makes an Anatomy of described nodes. Damage that ends the description is its Problem; another error is

@@ -57,6 +57,7 @@ func (s *Server) routes() http.Handler {
 	}
 	m.HandleFunc("GET /api/verify", s.verify)
 	m.HandleFunc("GET /api/export", s.export)
+	m.HandleFunc("POST /api/recover", s.recoverTo)
 	m.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		writeJSON(w, http.StatusNotFound, errorDoc{Error: "there is no such address", Class: "missing"})
 	})
@@ -168,7 +169,7 @@ func (s *Server) placesDoc(ctx context.Context, _ query) (any, error) {
 		}
 		docs = append(docs, placeDoc{name, info.Dir, info.Size})
 	}
-	return map[string]any{"places": docs, "version": s.Version}, nil
+	return map[string]any{"places": docs, "version": s.Version, "write": s.Write}, nil
 }
 
 // maxFiles is how many files of a directory are shown.
@@ -265,7 +266,7 @@ func (s *Server) atDoc(ctx context.Context, q query) (any, error) {
 	default:
 		return nil, asked("offset or node is missing")
 	}
-	return map[string]any{"path": path}, nil
+	return map[string]any{"path": a.explained(path)}, nil
 }
 
 func (s *Server) partsDoc(ctx context.Context, q query) (any, error) {
@@ -317,5 +318,5 @@ func (s *Server) bytesDoc(ctx context.Context, q query) (any, error) {
 		a = &Anatomy{}
 	}
 	return map[string]any{"offset": off, "size": info.Size, "hex": hex.EncodeToString(b[:got]),
-		"owners": a.Leaves(off, off+int64(got), 1000)}, nil
+		"owners": a.explained(a.Leaves(off, off+int64(got), 1000))}, nil
 }

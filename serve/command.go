@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -35,18 +37,22 @@ const (
 
 // verb is a verb of the command that the page uses, and the parameters that it takes besides a name.
 type verb struct {
+	verb   string   // of the command; "": its own name
 	args   []string // before the name
-	takes  []string // where, columns, analyze, depth, code
+	takes  []string // where, columns, analyze, at, other, code
 	noName bool
 }
 
 var verbs = map[string]verb{
 	"ls":      {},
-	"schema":  {},
-	"meta":    {},
-	"stats":   {args: []string{"--damaged", "null-cells"}},
+	"schema":  {takes: []string{"at"}},
+	"meta":    {takes: []string{"at"}},
+	"stats":   {args: []string{"--damaged", "null-cells"}, takes: []string{"at"}},
 	"history": {},
-	"explain": {takes: []string{"where", "columns", "analyze"}},
+	"census":  {},
+	"loads":   {verb: "ls", args: []string{"--segments"}},
+	"explain": {takes: []string{"where", "columns", "analyze", "at"}},
+	"diff":    {args: []string{"--damaged", "null-cells"}, takes: []string{"other"}},
 	"finding": {takes: []string{"code"}, noName: true},
 }
 
@@ -57,7 +63,8 @@ func (s *Server) line(q query) ([]string, error) {
 	if !ok {
 		return nil, asked("there is no verb %q here", name)
 	}
-	args := append([]string{name}, v.args...)
+	args := append([]string{cmp.Or(v.verb, name)}, v.args...)
+	others := []string{}
 	for _, key := range v.takes {
 		given := q.text(key)
 		switch {
@@ -71,8 +78,13 @@ func (s *Server) line(q query) ([]string, error) {
 			args = append(args, "--where="+given)
 		case key == "analyze" && given == "true":
 			args = append(args, "--analyze")
-		case key == "columns":
-			args = append(args, "--columns="+given)
+		case key == "columns", key == "at":
+			args = append(args, "--"+key+"="+given)
+		case key == "other":
+			if err := s.tree.Check(given); err != nil {
+				return nil, err
+			}
+			others = append(others, given)
 		case key == "code":
 			args = append(args, "--", given)
 		}
@@ -84,7 +96,8 @@ func (s *Server) line(q query) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(args, "-f", "json", "--", path), nil
+	args = append(args, "-f", "json", "--", path)
+	return append(args, others...), nil
 }
 
 // commandDoc runs a verb.
@@ -153,11 +166,46 @@ func (s *Server) verify(w http.ResponseWriter, r *http.Request) {
 		writeError(w, err)
 		return
 	}
-	args = append(args, "--", name)
+	s.follow(w, r, name, append(args, "--", name))
+}
+
+// recoverTo writes what can be read of a table to a new file in the directory that may be written to.
+func (s *Server) recoverTo(w http.ResponseWriter, r *http.Request) {
+	q := query{r}
+	from, err := s.target(q)
+	as := q.text("as")
+	switch {
+	case err != nil:
+	case s.Write == "":
+		writeJSON(w, http.StatusForbidden, errorDoc{Error: "this server does not write: it needs --allow-write DIR",
+			Class: "refused"})
+		return
+	case as == "" || len(as) > maxAs || as != safe(as) || as[0] == '.' || as[0] == '-':
+		err = asked("as is no name of a new file: letters, digits, points, hyphens and underscores")
+	}
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	args := []string{"recover"}
+	if q.text("nulls") == "true" {
+		args = append(args, "--damaged=null-cells")
+	}
+	if from.at != "" {
+		args = append(args, "--at="+from.at)
+	}
+	s.follow(w, r, from.name, append(args, "-o", filepath.Join(s.Write, as), "--", from.name))
+}
+
+const maxAs = 120 // bytes of the name of a file that is written
+
+// follow runs a command line about name, and streams its lines of JSON; every half second how much it has read; and in
+// the last line how it ended.
+func (s *Server) follow(w http.ResponseWriter, r *http.Request, name string, args []string) {
 	s.stream(w, r, "application/x-ndjson", func(ctx context.Context, out io.Writer) {
 		notes := &Bounded{Most: maxNotes}
 		lines := &flushing{Writer: out, w: w}
-		read := &tally{Tree: s.tree}
+		read := &tally{Tree: s.tree, of: s.tree.sizeOf(ctx, name)}
 		ended := make(chan struct{})
 		var reported sync.WaitGroup
 		reported.Go(func() { read.report(lines, ended) })
@@ -176,13 +224,17 @@ var exports = map[string]string{"csv": "text/csv", "jsonl": "application/x-ndjso
 // export streams rows as a file. An export that fails breaks the connection, so that it does not look whole.
 func (s *Server) export(w http.ResponseWriter, r *http.Request) {
 	q := query{r}
-	name, err := s.name(q)
+	from, err := s.target(q)
+	name := from.name
 	form := q.text("form")
 	kind, ok := exports[form]
 	if err == nil && !ok {
 		err = asked("there is no form %q", form)
 	}
 	args := []string{"cat", "-f", form}
+	if from.at != "" {
+		args = append(args, "--at="+from.at)
+	}
 	if where := strings.TrimSpace(q.text("where")); where != "" && err == nil {
 		_, err = pred.Parse(where)
 		args = append(args, "--where="+where)
@@ -262,6 +314,7 @@ func (p *patient) Write(b []byte) (int, error) {
 type tally struct {
 	store.Tree
 	bytes atomic.Int64
+	of    int64 // all bytes; 0: not known
 }
 
 func (t *tally) Unwrap() store.Tree { return t.Tree }
@@ -283,7 +336,7 @@ func (t *tally) report(w io.Writer, ended <-chan struct{}) {
 		case <-ended:
 			return
 		case <-tick.C:
-			fmt.Fprintf(w, "{\"read\":%d}\n", t.bytes.Load())
+			fmt.Fprintf(w, "{\"read\":%d,\"of\":%d}\n", t.bytes.Load(), t.of)
 		}
 	}
 }

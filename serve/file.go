@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"maps"
 	"path"
 )
 
@@ -39,13 +40,21 @@ func (p *FilePage) Write(w io.Writer) error {
 	if err != nil {
 		return err
 	}
+	words := map[string]string{} // what is said about names, once each
+	for _, n := range p.Anatomy.nodes {
+		name := plainName(n.Name)
+		if _, ok := words[name]; !ok {
+			words[name] = says(p.Anatomy.Format, name)
+		}
+	}
+	maps.DeleteFunc(words, func(_, sentence string) bool { return sentence == "" })
 	leaves := make([][3]int64, len(p.Anatomy.leaves))
 	for i, l := range p.Anatomy.leaves {
 		leaves[i] = [3]int64{l.off, l.end, int64(l.node)}
 	}
 	// json.Marshal escapes <, > and &, so that nothing in it ends the element
 	doc, err := json.Marshal(map[string]any{"anatomy": p.Anatomy, "nodes": p.Anatomy.nodes, "leaves": leaves,
-		"findings": p.Findings, "bytes": p.Bytes})
+		"findings": p.Findings, "bytes": p.Bytes, "words": words})
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ type fileRead struct {
 
 // readsDoc runs a scan and returns what it read of which file.
 func (s *Server) readsDoc(ctx context.Context, q query) (any, error) {
-	name, err := s.name(q)
+	name, err := s.target(q)
 	if err != nil {
 		return nil, err
 	}
@@ -58,9 +58,9 @@ func (s *Server) readsDoc(ctx context.Context, q query) (any, error) {
 	ctx, cancel := context.WithTimeout(ctx, readsTime)
 	defer cancel()
 	counter := store.NewCounter(s.tree)
-	o := s.options()
+	o := s.opening(name)
 	o.Tree = counter
-	t, err := stoa.Open(ctx, name, o)
+	t, err := stoa.Open(ctx, name.name, o)
 	if err != nil {
 		return nil, err
 	}

@@ -33,19 +33,46 @@ func (o *opened) release() {
 	}
 }
 
+// target is a table as a request names it: at a moment of its past, or ("") now.
+type target struct{ name, at string }
+
+func (t target) key() string { return t.at + "\x00" + t.name }
+
+// opening are how a table is opened.
+func (s *Server) opening(t target) stoa.OpenOptions {
+	o := s.options()
+	if t.at != "" {
+		o.Opts = map[string]string{"at": t.at}
+	}
+	return o
+}
+
+// target returns the table that a request names.
+func (s *Server) target(q query) (t target, err error) {
+	if t.name, err = s.name(q); err != nil {
+		return t, err
+	}
+	if t.at = q.text("at"); len(t.at) > maxMoment || !utf8.ValidString(t.at) || strings.ContainsRune(t.at, 0) {
+		return t, asked("at is no moment")
+	}
+	return t, nil
+}
+
+const maxMoment = 64 // bytes of the text of a moment
+
 // table opens a table, or returns the one that is kept. A table that cannot be opened because it is damaged is opened
 // as recover does. The caller releases it.
-func (s *Server) table(ctx context.Context, name string) (*opened, error) {
-	if o, ok := s.tables.get(name, func(o *opened) { o.users.Add(1) }); ok {
+func (s *Server) table(ctx context.Context, name target) (*opened, error) {
+	if o, ok := s.tables.get(name.key(), func(o *opened) { o.users.Add(1) }); ok {
 		return o, nil
 	}
 	open := context.WithoutCancel(ctx) // it outlives the request
-	options := s.options()
-	t, err := stoa.Open(open, name, options)
+	options := s.opening(name)
+	t, err := stoa.Open(open, name.name, options)
 	recovered := false
 	if errors.Is(err, fault.Corrupt) {
 		options.Recover, recovered = true, true
-		again, rerr := stoa.Open(open, name, options)
+		again, rerr := stoa.Open(open, name.name, options)
 		if rerr == nil {
 			t, err = again, nil
 		}
@@ -58,7 +85,7 @@ func (s *Server) table(ctx context.Context, name string) (*opened, error) {
 	if o.rows, err = t.Rows(ctx); err != nil {
 		o.rows = -1
 	}
-	s.tables.put(name, o)
+	s.tables.put(name.key(), o)
 	return o, nil
 }
 
@@ -102,7 +129,7 @@ type lossDoc struct {
 // rowsDoc returns rows from a position on. Without a filter it is a window of positions; with one, the first rows from
 // there on that pass: positions are looked through for about a second, and the next request goes on from there.
 func (s *Server) rowsDoc(ctx context.Context, q query) (any, error) {
-	name, err := s.name(q)
+	name, err := s.target(q)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +146,7 @@ func (s *Server) rowsDoc(ctx context.Context, q query) (any, error) {
 	}
 	r, err := s.look(ctx, name, look)
 	if errors.Is(err, store.ErrChanged) { // since it was opened
-		s.tables.drop(name)
+		s.tables.drop(name.key())
 		r, err = s.look(ctx, name, look)
 	}
 	return r, err
@@ -132,7 +159,7 @@ type rowLook struct {
 	raw     bool // cells as JSON, instead of for people
 }
 
-func (s *Server) look(ctx context.Context, name string, look rowLook) (*rowsResult, error) {
+func (s *Server) look(ctx context.Context, name target, look rowLook) (*rowsResult, error) {
 	t, err := s.table(ctx, name)
 	if err != nil {
 		return nil, err

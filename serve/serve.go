@@ -43,6 +43,8 @@ type Config struct {
 	Listens bool
 	Token   string   // what every request must have; "" = nothing
 	Hosts   []string // names of this server, besides localhost and addresses by numbers
+	// Write is a directory in which the page may make new files; "": it writes nothing.
+	Write string
 	// Log reports panics and what else a request could not be told; nil = nobody.
 	Log func(string)
 }
@@ -253,7 +255,7 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // guard lets pass what the page of this very server asks for:
-//   - GET and HEAD, without a body;
+//   - GET and HEAD, without a body; POST only for what writes, if anything may;
 //   - under a name of this server (Host): a page elsewhere whose name was made to lead here (DNS rebinding) has
 //     another;
 //   - from this origin (Origin, Sec-Fetch-Site), or typed by a person;
@@ -271,6 +273,12 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		switch {
 		case !s.knows(r.Host):
 			refuse(w, http.StatusMisdirectedRequest, "this server has another name: a page elsewhere may have led here")
+		case s.writes(r):
+			if !sameOrigin(r) || r.ContentLength != 0 || r.Header.Get("Origin") == "" || r.Header.Get(ownHeader) == "" {
+				refuse(w, http.StatusForbidden, "only the page of this server may write")
+			} else if s.Token == "" || s.admit(w, r) {
+				next.ServeHTTP(w, r)
+			}
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:
 			h.Set("Allow", "GET, HEAD")
 			refuse(w, http.StatusMethodNotAllowed, "only reading (GET) is served")
@@ -284,6 +292,15 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 		}
 	})
+}
+
+// ownHeader is what a request that writes must have. A page of another origin cannot set it without asking first, and
+// is refused then.
+const ownHeader = "X-Stoa"
+
+// writes reports whether a request is one that writes, on a server that does.
+func (s *Server) writes(r *http.Request) bool {
+	return s.Write != "" && r.Method == http.MethodPost && r.URL.Path == "/api/recover"
 }
 
 func refuse(w http.ResponseWriter, status int, why string) {

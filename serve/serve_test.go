@@ -378,3 +378,14 @@ func TestSlowClients(t *testing.T) {
 		}
 	}
 }
+
+// run runs a command line on the local file system.
+func run(t *testing.T, args ...string) int {
+	t.Helper()
+	var errs bytes.Buffer
+	status, _ := verbs.RunApp(t.Context(), verbs.NewApp(nil, io.Discard, &errs), args)
+	if status != 0 {
+		t.Log(&errs)
+	}
+	return status
+}

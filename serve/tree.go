@@ -220,6 +220,43 @@ func (t *Tree) Open(_ context.Context, name string) (store.Source, error) {
 	return &source{f, st.Size()}, nil
 }
 
+// maxCounted is how many files are counted at most.
+const maxCounted = 5000
+
+// sizeOf returns the size of a file, or of all files below the place of a table; 0 if that is not known, or there are
+// very many.
+func (t *Tree) sizeOf(ctx context.Context, name string) (sum int64) {
+	if k := strings.LastIndexByte(name, '#'); k >= 0 && !t.Contains(name) {
+		name = name[:k]
+	} else if k >= 0 {
+		if _, err := t.Stat(ctx, name); err != nil {
+			name = name[:k]
+		}
+	}
+	info, err := t.Stat(ctx, name)
+	if err != nil || !info.Dir {
+		return info.Size
+	}
+	left := maxCounted
+	var walk func(dir string, depth int) bool
+	walk = func(dir string, depth int) bool {
+		for x, err := range t.List(ctx, dir) {
+			if left--; err != nil || left < 0 || depth > 32 {
+				return false
+			}
+			if x.Dir && !walk(x.Name, depth+1) {
+				return false
+			}
+			sum += x.Size
+		}
+		return true
+	}
+	if !walk(name, 0) {
+		return 0
+	}
+	return sum
+}
+
 func notRegular(name string, st fs.FileInfo) error {
 	if st.IsDir() {
 		return &fs.PathError{Op: "open", Path: name, Err: store.ErrDirectory}

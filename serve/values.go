@@ -72,7 +72,7 @@ type valueBand struct {
 
 // valuesDoc reads a column, for as long as valuesTime allows.
 func (s *Server) valuesDoc(ctx context.Context, q query) (any, error) {
-	name, err := s.name(q)
+	name, err := s.target(q)
 	if err != nil {
 		return nil, err
 	}
@@ -82,13 +82,13 @@ func (s *Server) valuesDoc(ctx context.Context, q query) (any, error) {
 	}
 	r, err := s.values(ctx, name, column)
 	if errors.Is(err, store.ErrChanged) {
-		s.tables.drop(name)
+		s.tables.drop(name.key())
 		r, err = s.values(ctx, name, column)
 	}
 	return r, err
 }
 
-func (s *Server) values(ctx context.Context, name, column string) (*valuesResult, error) {
+func (s *Server) values(ctx context.Context, name target, column string) (*valuesResult, error) {
 	t, err := s.table(ctx, name)
 	if err != nil {
 		return nil, err

@@ -65,7 +65,10 @@ func newSite(t *testing.T) *site {
 	if err := os.WriteFile(filepath.Join(work, "data/damaged/sales.parquet"), b, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	return &site{address: served(t, work, stoa, "data"), dir: "data", axe: axe(t),
+	if err := os.Mkdir(filepath.Join(work, "saved"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	return &site{address: served(t, work, stoa, "data", "--allow-write", "saved"), dir: "data", axe: axe(t),
 		browser: browser(t), work: work, stoa: stoa}
 }
 
@@ -364,7 +367,10 @@ func of(name string, more ...string) map[string]string {
 // views are all views, on healthy and damaged files of each format.
 var views = []view{
 	{"place", "place", of("data"), "tbody tr"},
+	{"place-kudu", "place", of("data/kudu"), ".state"},
 	{"files", "files", of("data"), ".treemap .area"},
+	{"table-carbon", "table", of("data/carbon#managed_del"), ".timeline"},
+	{"table-past", "table", of("data/kudu#d_major", "at", "2026-11-21T07:39:00Z"), ".past input"},
 	{"table-parquet", "table", of("data/sales.parquet"), ".treemap .area"},
 	{"table-kudu", "table", of("data#d_major"), ".treemap .area"},
 	{"table-red", "table", of("data/flat.red"), ".treemap .area"},
@@ -386,6 +392,8 @@ var views = []view{
 	{"explain", "explain", of("data/sales.parquet", "where", "day = date '2024-02-29'", "columns", "day,price"),
 		"canvas"},
 	{"verify", "verify", of("data/damaged/key.cfile"), "form"},
+	{"recover", "recover", of("data/damaged/key.cfile"), "form"},
+	{"diff", "recover", of("data/key.cfile", "other", "data/damaged/key.cfile"), ".said"},
 	{"verify-place", "verify", of("data"), "form"},
 }
 

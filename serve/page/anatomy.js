@@ -149,6 +149,7 @@
         S.fact('size', S.bytes(n.length)), S.fact('role', n.role), n.column ? S.fact('column', n.column) : null,
         n.from !== undefined ? S.fact('rows', S.num(n.from) + (n.to !== undefined ? ' to ' + S.num(n.to - 1) : ' on')) : null) : null,
       n && n.from !== undefined && v.table && !S.embedded ? h('p', {}, h('a', { href: S.go('rows', { place: v.place, name: v.table, row: n.from }) }, 'The rows')) : null,
+      n && n.says ? h('p', { class: 'says' }, n.says, ' ', h('span', { class: 'dim' }, '(' + v.doc.format + ')')) : null,
       hurt.map((f) => finding(f)),
       doc.hex || doc.size === 0 ? null : h('p', { class: 'dim' }, 'The bytes of a file of this size are not in its page.'),
       S.hex(doc, n, (x) => colour(v, x)),

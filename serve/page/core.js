@@ -55,8 +55,9 @@
   S.command = (verb, params, signal) => S.ask('command', { verb, ...params }, signal);
 
   // lines reads an answer line by line, as it comes.
-  S.lines = async function (what, params, signal, each) {
-    const r = await fetch(S.address(what, params), { signal });
+  // With post it asks for something to be written.
+  S.lines = async function (what, params, signal, each, post) {
+    const r = await fetch(S.address(what, params), post ? { signal, method: 'POST', headers: { 'X-Stoa': '1' } } : { signal });
     if (!r.ok) {
       const doc = await r.json().catch(() => ({ error: 'the server answered ' + r.status }));
       throw Object.assign(new Error(doc.error), doc);
@@ -127,6 +128,7 @@
     if (params.name && view !== 'place') parts.push(h('span', {}, base(params.name)));
     if (params.file && params.file !== params.name) parts.push(h('span', {}, base(params.file)));
     if (view === 'place' && params.name) parts.push(h('span', {}, base(params.name)));
+    if (params.at && view !== 'place') parts.push(h('span', {}, 'as of ' + params.at, ' ', h('a', { href: S.go(view, { ...params, at: '' }) }, '(now)')));
     S.clear(at, h('ol', {}, parts.map((p) => h('li', {}, p))));
   }
 
@@ -135,7 +137,7 @@
     const shown = params.name && view !== 'place' ? S.tabs.filter((t) => t.fits(params)) : [];
     at.hidden = shown.length === 0;
     S.clear(at, shown.map((t) => h('a', {
-      href: S.go(t.view, { place: params.place, name: params.name, file: t.view === 'anatomy' ? params.file : null }),
+      href: S.go(t.view, { place: params.place, name: params.name, at: params.at, file: t.view === 'anatomy' ? params.file : null }),
       'aria-current': t.view === view ? 'page' : null,
     }, t.title)));
   }

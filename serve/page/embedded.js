@@ -5,6 +5,9 @@
   const bytes = doc.bytes ? Uint8Array.from(atob(doc.bytes), (c) => c.charCodeAt(0)) : null;
   const { nodes, anatomy, leaves } = doc; // leaves: [from, to, node], a partition of the bytes
 
+  const plain = (name) => name.replace(/\[\d+\]/g, '[]').replace(/\(.*\)/, '()');
+  const explained = (all) => all.map((n) => ({ ...n, says: doc.words[plain(n.name)] }));
+
   const of = (l) => (l[2] < 0 ? { role: anatomy.problem || anatomy.cut ? 'other' : 'gap', column: '' } : nodes[l[2]]);
   // first is the index of the leaf that has a byte, or of the first one after it.
   function first(byte) {
@@ -67,14 +70,14 @@
     switch (what) {
       case 'anatomy': return anatomy;
       case 'map': return { segments: map(p.from, p.to, p.n) };
-      case 'at': return { path: p.node !== undefined ? path(p.node) : at(p.offset) };
+      case 'at': return { path: explained(p.node !== undefined ? path(p.node) : at(p.offset)) };
       case 'parts': return { parts: nodes.filter((n) => n.parent === p.node).slice(p.skip || 0, (p.skip || 0) + p.n) };
       case 'search': return { nodes: search(p.q) };
       case 'bytes': {
         const end = Math.min(anatomy.size, p.offset + p.length);
         const hex = bytes ? [...bytes.subarray(p.offset, end)].map((b) => b.toString(16).padStart(2, '0')).join('') : '';
         const owners = map(p.offset, end, Infinity).filter((s) => s.node >= 0).map((s) => nodes[s.node]);
-        return { offset: p.offset, size: anatomy.size, hex, owners };
+        return { offset: p.offset, size: anatomy.size, hex, owners: explained(owners) };
       }
     }
     throw new Error('this page has no ' + what);

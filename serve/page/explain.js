@@ -11,7 +11,7 @@
     const form = h('form', {
       class: 'bar', onsubmit: (e) => {
         e.preventDefault();
-        location.hash = S.go('explain', { place: params.place, name: params.name, where: where.value.trim() || 'true', columns: columns.value.trim() });
+        location.hash = S.go('explain', { place: params.place, name: params.name, at: params.at, where: where.value.trim() || 'true', columns: columns.value.trim() });
       },
     }, h('label', { class: 'field grow' }, 'Rows where ', where), h('label', { class: 'field' }, 'columns ', columns), h('button', {}, 'Explain'));
     S.clear(main, h('h1', {}, S.base(params.name)), form, error, out);
@@ -20,7 +20,7 @@
       return;
     }
     S.clear(out, h('p', { class: 'wait' }, 'Reading…'));
-    const q = { name: params.name, where: params.where === 'true' ? '' : params.where, columns: params.columns };
+    const q = { name: params.name, where: params.where === 'true' ? '' : params.where, columns: params.columns, at: params.at };
     try {
       const [plan, reads] = await Promise.all([S.command('explain', { ...q, analyze: 'true' }, signal), S.ask('reads', q, signal)]);
       const maps = h('section', {}, h('h2', {}, 'On the map'));

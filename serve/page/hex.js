@@ -33,7 +33,7 @@
     const fields = h('table', {}, h('caption', {}, 'Fields'), h('thead', {}, h('tr', {}, ['offset', 'bytes', 'field', 'value'].map((t, i) => h('th', { scope: 'col', class: i < 2 ? 'right' : null }, t)))),
       h('tbody', {}, doc.owners.map((n, k) => h('tr', { onmouseenter: () => light(k), onmouseleave: () => light(-2), class: chosen && chosen.id === n.id ? 'chosen' : null },
         h('td', { class: 'right' }, S.num(n.offset)), h('td', { class: 'right' }, S.num(n.length)),
-        h('th', { scope: 'row' }, h('i', { class: 'chip', style: { background: colour(n) } }), n.name || '(part)'), h('td', {}, n.value || '')))));
+        h('th', { scope: 'row' }, h('i', { class: 'chip', style: { background: colour(n) } }), n.name || '(part)'), h('td', {}, n.value || '', n.says ? h('small', { class: 'says' }, n.says) : null)))));
     return h('div', { class: 'split' }, dump, h('div', { class: 'wide', tabindex: '0', role: 'region', 'aria-label': 'Fields' }, fields));
   };
 })(window.stoa);

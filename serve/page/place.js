@@ -20,22 +20,41 @@
     const rows = tables.reduce((n, d) => n + (d.rows || 0), 0);
     const bytes = tables.reduce((n, d) => n + (d.bytes || 0), 0);
     const bad = docs.filter((d) => d.problem);
+    const health0 = h('div', {});
     S.clear(main,
       h('h1', {}, place.name),
       h('dl', { class: 'facts' },
         fact('tables', S.num(tables.length)), fact('rows', S.num(rows)), fact('size', S.bytes(bytes)),
         fact('cannot be read', bad.length ? S.num(bad.length) : 'none', bad.length ? 'bad' : 'good')),
       place.dir ? h('p', {}, h('a', { href: S.go('files', { place: name, name }) }, 'The files of this place')) : null,
+      health0,
       docs.length > 6 ? filter(main) : null,
       S.table('What is in ' + place.name, [{ title: 'name' }, { title: 'format' }, { title: 'kind' },
         { title: 'rows', right: true }, { title: 'size', right: true }, { title: 'columns', right: true },
         { title: 'health' }], docs.filter((d) => d.kind !== 'directory').map((d) => row(d, name))),
       S.said(result), h('p', { class: 'dim' }, 'stoa ' + version));
     S.say(S.plural(tables.length, 'table'));
+    if (docs.some((d) => d.format === 'kudu')) census(health0, name, signal).catch(() => {});
   };
 
+  // census shows what is left of a cluster: a row for each tablet, a column for each server.
+  async function census(at, name, signal) {
+    const r = await S.command('census', { name }, signal);
+    if (signal.aborted || !r.doc || !r.doc.length) return;
+    const servers = [...new Set(r.doc.flatMap((t) => t.tablets.flatMap((x) => x.replicas.map((y) => y.server || ''))))].sort();
+    const title = (id) => (id ? id.slice(0, 8) : 'no server');
+    const signs = { whole: '✓', behind: '↓', damaged: '✗', missing: '✗', lost: '✗', uncovered: '✗' };
+    const chip = (y) => h('span', { class: 'state ' + (y.state === 'whole' ? 'good' : ['behind', 'copying', 'tombstone', 'stranger'].includes(y.state) ? 'dim' : 'bad'),
+      title: [y.place, y.last_operation, y.why].filter(Boolean).join('; ') }, (signs[y.state] || '·') + ' ' + y.state);
+    S.clear(at, h('section', {}, h('h2', {}, 'The cluster'),
+      h('p', {}, S.num(r.doc.filter((t) => t.complete).length) + ' of ' + S.plural(r.doc.length, 'table') + ' complete, ' + S.plural(servers.filter(Boolean).length, 'server')),
+      S.table('Replicas by tablet and server', [{ title: 'table' }, { title: 'tablet' }, { title: 'partition' }, ...servers.map((s) => ({ title: title(s) }))],
+        r.doc.flatMap((t) => t.tablets.map((x) => [t.table || '(not known)', h('code', {}, (x.tablet || '').slice(0, 8)), x.partition || '',
+          ...servers.map((s) => x.replicas.filter((y) => (y.server || '') === s).map(chip))]))), S.said(r)));
+  }
+
   function fact(title, value, kind) {
-    return h('div', {}, h('dt', {}, title), h('dd', { class: kind }, value));
+    return h('div', {}, h('dt', {}, title), h('dd', { class: kind }, value === '' ? h('span', { class: 'dim' }, 'not known') : value));
   }
   S.fact = fact;
 

@@ -7,7 +7,7 @@
   const tallest = 6e6; // pixels that every browser can scroll; a longer table is scrolled in proportion
 
   S.tab('rows', 'Rows', () => true, async function (main, params, signal) {
-    const v = { name: params.name, place: params.place, where: params.where || '', raw: params.raw === 'true', signal };
+    const v = { name: params.name, place: params.place, where: params.where || '', raw: params.raw === 'true', moment: params.at || '', signal };
     v.at = h('div', { class: 'rows' });
     v.error = h('div', { class: 'at-error', role: 'alert' });
     v.note = h('p', { class: 'dim' });
@@ -34,7 +34,7 @@
     }), ' raw'),
     h('label', { class: 'field' }, 'Export ', h('select', {
       onchange: (e) => {
-        if (e.target.value) location.href = S.address('export', { name: v.name, form: e.target.value, where: v.where });
+        if (e.target.value) location.href = S.address('export', { name: v.name, form: e.target.value, where: v.where, at: v.moment });
         e.target.value = '';
       },
     }, h('option', { value: '' }, 'as…'), ['csv', 'jsonl', 'json', 'tsv', 'arrow'].map((f) => h('option', {}, f)))),
@@ -43,7 +43,7 @@
     return form;
   }
 
-  const keep = (v) => S.remember('rows', { place: v.place, name: v.name, where: v.where, raw: v.raw ? 'true' : '' });
+  const keep = (v) => S.remember('rows', { place: v.place, name: v.name, where: v.where, raw: v.raw ? 'true' : '', at: v.moment });
 
   // complete offers the columns, and after a column the comparisons, for the word that is being typed.
   function complete(input, list, v) {
@@ -69,7 +69,7 @@
     S.clear(v.error);
     S.clear(v.note);
     try {
-      const first = await S.ask('rows', { name: v.name, where: v.where, raw: v.raw, from: v.where ? 0 : Math.max(0, row - row % windowRows), n: windowRows }, v.signal);
+      const first = await S.ask('rows', { name: v.name, at: v.moment, where: v.where, raw: v.raw, from: v.where ? 0 : Math.max(0, row - row % windowRows), n: windowRows }, v.signal);
       v.columns = first.columns;
       if (first.recovered) S.clear(v.note, h('span', { class: 'bad' }, 'Damaged: this is what recovery finds.'));
       if (v.where || first.total === null || first.total <= windowRows) list(v, first);
@@ -89,7 +89,7 @@
   }
 
   function line(v, cells, at, lost, index) {
-    return h('tr', { 'aria-rowindex': index }, h('th', { scope: 'row', class: 'right dim' }, at === undefined ? '' : S.num(at)),
+    return h('tr', { 'aria-rowindex': index }, at === undefined ? h('td', { class: 'right dim' }) : h('th', { scope: 'row', class: 'right dim' }, S.num(at)),
       cells.map((c, i) => {
         if (c === null) {
           const gone = at !== undefined && (lost || []).some((l) => l.from <= at && at < l.to && (!l.column || l.column === v.columns[i].name));
@@ -145,7 +145,7 @@
       if (busy || last.end) return;
       busy = true;
       try {
-        const r = await S.ask('rows', { name: v.name, where: v.where, raw: v.raw, from: last.next, n: windowRows }, v.signal);
+        const r = await S.ask('rows', { name: v.name, at: v.moment, where: v.where, raw: v.raw, from: last.next, n: windowRows }, v.signal);
         const before = rows.length;
         take(r);
         if (v.sorted === undefined) body.append(...rows.slice(before).map((x, i) => line(v, x.cells, x.at, lost, before + i + 1)));
@@ -200,7 +200,7 @@
       if (windows.has(k) || k < 0 || k * windowRows >= total) return;
       windows.set(k, null);
       try {
-        const r = await S.ask('rows', { name: v.name, raw: v.raw, from: k * windowRows, n: windowRows }, v.signal);
+        const r = await S.ask('rows', { name: v.name, at: v.moment, raw: v.raw, from: k * windowRows, n: windowRows }, v.signal);
         windows.set(k, r);
         losses(v, r);
         if (windows.size > 60) for (const old of windows.keys()) if (Math.abs(old - k) > 10 && windows.size > 40) windows.delete(old);

@@ -4,8 +4,9 @@
   const { h } = S;
 
   S.tab('table', 'Table', () => true, async function (main, params, signal) {
-    const { name, place } = params;
-    const [meta, schema] = await Promise.all([S.command('meta', { name }, signal), S.command('schema', { name }, signal)]);
+    const { name, at } = params;
+    const [meta, schema] = await Promise.all([S.command('meta', { name, at }, signal), S.command('schema', { name, at }, signal)]);
+    const past = h('div', {});
     const sources = meta.doc || [];
     const sizes = h('section', {}, h('h2', {}, 'What the columns take'),
       h('p', { class: 'wait' }, 'Reading every page…'));
@@ -15,15 +16,15 @@
         S.fact('rows', S.num(sum(sources, 'rows'))), S.fact('columns', S.num(columns(schema.doc).length)),
         S.fact('size', S.bytes(sum(sources, 'bytes'))), S.fact('files', S.num(sources.length))),
       sources.length === 0 ? (meta.notes || []).map((n) => h('p', { class: 'bad' }, n)) : null,
-      sizes,
+      past, sizes,
       h('section', {}, h('h2', {}, 'Columns'), schemaTable(schema.doc)),
       sources.slice(0, 20).map((s) => h('section', {}, h('h2', {}, 'What ' + S.base(s.name) + ' says of itself'),
         facts(s.facts))),
       S.said(schema));
-    stats(sizes, name, signal).catch((err) => {
+    S.moments(past, params, sources, signal).catch(() => {});
+    stats(sizes, name, at, signal).catch((err) => {
       if (!signal.aborted) S.clear(sizes, h('h2', {}, 'What the columns take'), S.problem(err));
     });
-    void place;
   });
 
   const sum = (docs, key) => (docs.some((d) => d[key] === null || d[key] === undefined) ? null
@@ -56,8 +57,8 @@
     return S.table('Facts', [{ title: 'fact' }, { title: 'value' }], rows.map(([k, v]) => [k, cut(String(v), 300)]));
   }
 
-  async function stats(at, name, signal) {
-    const result = await S.command('stats', { name }, signal);
+  async function stats(at, name, moment, signal) {
+    const result = await S.command('stats', { name, at: moment }, signal);
     const docs = (result.doc || []).filter((d) => !d.sum);
     if (signal.aborted) return;
     const most = Math.max(1, ...docs.map((d) => d.stored_bytes || 0));

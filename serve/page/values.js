@@ -10,17 +10,17 @@
   };
 
   S.tab('values', 'Values', () => true, async function (main, params, signal) {
-    const first = await S.ask('rows', { name: params.name, n: 1 }, signal);
+    const first = await S.ask('rows', { name: params.name, n: 1, at: params.at }, signal);
     const names = first.columns.map((c) => c.name);
     const column = names.includes(params.column) ? params.column : names[0];
     const out = h('div', { 'aria-live': 'polite' });
     S.clear(main, h('h1', {}, S.base(params.name)), h('p', {}, h('label', { class: 'field' }, 'Column ', h('select', {
-      onchange: (e) => { location.hash = S.go('values', { place: params.place, name: params.name, column: e.target.value }); },
+      onchange: (e) => { location.hash = S.go('values', { place: params.place, name: params.name, at: params.at, column: e.target.value }); },
     }, names.map((n) => h('option', { value: n, selected: n === column }, n))))), out);
     if (column === undefined) return;
     S.clear(out, h('p', { class: 'wait' }, 'Reading…'));
     const path = /[."]/.test(column) ? '"' + column.replaceAll('"', '""') + '"' : column;
-    const v = await S.ask('values', { name: params.name, column: path }, signal);
+    const v = await S.ask('values', { name: params.name, column: path, at: params.at }, signal);
     const whole = v.total === null || v.rows >= v.total;
     S.clear(out,
       whole ? null : h('p', { class: 'bad' }, 'Only the first ' + S.num(v.rows) + ' of ' + S.num(v.total) + ' rows were looked at.'),
@@ -30,7 +30,17 @@
       v.histogram ? h('section', {}, h('h2', {}, v.histogram.what === 'length' ? 'Lengths, in bytes' : 'Sizes of values'), histogram(v)) : null,
       v.bands.some((b) => b.min !== null) ? h('section', {}, h('h2', {}, 'Least and greatest, in the order of the rows'), bands(v)) : null,
       h('section', {}, h('h2', {}, 'Most frequent'), top(v)));
+    stored(out.querySelector('.facts'), params, column, signal).catch(() => {});
   });
+
+  // stored adds how the column is stored: its encoding and its dictionary.
+  async function stored(at, params, column, signal) {
+    const { doc } = await S.command('stats', { name: params.name, at: params.at }, signal);
+    const d = (doc || []).find((x) => x.column === column);
+    if (!d || signal.aborted) return;
+    at.append(S.fact('stored', S.bytes(d.stored_bytes) + (d.encoding ? ' as ' + d.encoding : '')),
+      S.fact('dictionary', d.dictionary ? S.plural(d.dictionary, 'value') : 'none'));
+  }
 
   const short = (x) => (Math.abs(x) >= 1e6 || (x !== 0 && Math.abs(x) < 1e-3) ? x.toExponential(2) : S.num(Math.round(x * 1000) / 1000));
 

@@ -31,19 +31,21 @@
   async function go(params, depth, signal, progress, list) {
     const begin = Date.now();
     const count = { error: 0, warning: 0, note: 0 };
-    let read = 0;
+    let read = 0, of = 0;
+    const bar = h('progress', { max: 1, 'aria-label': 'How much is verified' });
     let last = null;
     const body = h('tbody', {});
     S.clear(list, h('div', { class: 'wide', tabindex: '0', role: 'region', 'aria-label': 'Findings' }, h('table', {}, h('caption', { class: 'hidden' }, 'Findings'),
       h('thead', {}, h('tr', {}, ['severity', 'code', 'where', 'what', 'rows'].map((t) => h('th', { scope: 'col' }, t)))), body)));
     const told = (end) => {
-      S.clear(progress, (end || 'Verifying…') + ' ' + S.plural(count.error, 'error') + ', ' + S.plural(count.warning, 'warning') + ', ' + S.plural(count.note, 'note') +
-        (read ? '; ' + S.bytes(read) + ' read' : '') + ' in ' + ((Date.now() - begin) / 1000).toFixed(1) + ' s');
+      if (of) bar.value = Math.min(0.99, read / of);
+      S.clear(progress, end ? null : bar, ' ', (end || 'Verifying…') + ' ' + S.plural(count.error, 'error') + ', ' + S.plural(count.warning, 'warning') + ', ' + S.plural(count.note, 'note') +
+        (read ? '; ' + S.bytes(read) + (of && !end ? ' of about ' + S.bytes(of) : '') + ' read' : '') + ' in ' + ((Date.now() - begin) / 1000).toFixed(1) + ' s');
     };
     told();
     try {
       await S.lines('verify', { name: params.name, depth }, signal, (doc) => {
-        if (doc.read !== undefined) read = doc.read;
+        if (doc.read !== undefined) ({ read, of } = doc);
         else if (doc.command) last = doc;
         else {
           count[doc.severity]++;

@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -31,17 +33,18 @@ type flags struct {
 	token  string
 	idle   time.Duration
 	memory string
+	write  string
 }
 
 const help = `Show places in the browser, until Ctrl-C: tables, their rows and values, the structure of
 files with the owner of every byte, what a predicate reads, and damage. The address of the page is
 printed. The page is self-contained: it loads nothing from elsewhere, and nothing is installed.
 
-Only files below the PATHs are read, never written; symbolic links that lead elsewhere are not followed,
-and addresses are refused. The server listens only on this machine (127.0.0.1). With --listen others can
-see the page, but only by the printed address, which has a token. Nothing is encrypted: beyond a trusted
-network, forward the port by ssh. The page shows what the verbs print with -f json, each with its command
-line.`
+Only files below the PATHs are read; nothing is written, except new files in --allow-write DIR. Symbolic
+links that lead elsewhere are not followed, and addresses are refused. The server listens only on this
+machine (127.0.0.1). With --listen others can see the page, but only by the printed address, which has a
+token. Nothing is encrypted: beyond a trusted network, forward the port by ssh. The page shows what the
+verbs print with -f json, each with its command line.`
 
 // Cmd returns the verb.
 func Cmd(a *cli.App, run Run) *cobra.Command {
@@ -67,6 +70,8 @@ func Cmd(a *cli.App, run Run) *cobra.Command {
 		"with --listen: also answer requests for the host `NAME`, not only for numeric addresses; repeatable")
 	fl.StringVar(&f.token, "token", "",
 		"with --listen: use this `TOKEN`, of 16 characters or more (default: a random one)")
+	fl.StringVar(&f.write, "allow-write", "",
+		"let the page write new files, as recover does, to the directory `DIR`, which it also shows (default: none)")
 	fl.DurationVar(&f.idle, "idle", 0, "stop after `TIME` without a request, such as 30m (default: never)")
 	fl.StringVar(&f.memory, "memory", "256MiB", "refuse a source that needs more than `SIZE` of memory to open")
 	return cli.First(cmd, "port", "listen", "idle")
@@ -103,6 +108,12 @@ func (f *flags) serve(ctx context.Context, a *cli.App, run Run, args []string) e
 		inner.WriteThrough()
 		status, _ := run(stoa.Session(ctx), inner, args)
 		return status
+	}
+	if f.write != "" {
+		if st, err := os.Stat(f.write); err != nil || !st.IsDir() {
+			return cli.WrongUse("--allow-write %s: there is no such directory", f.write)
+		}
+		c.Write, c.Places = f.write, append(slices.Clip(c.Places), f.write)
 	}
 	host := "127.0.0.1"
 	if f.listen != "" {

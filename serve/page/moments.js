@@ -1,0 +1,69 @@
+// Moments: the past of a table as a line of time, and the moment that is shown.
+(function (S) {
+  'use strict';
+  const { h } = S;
+
+  // moments draws the line of a table, if its format keeps a past or says when its parts came.
+  S.moments = async function (at, params, sources, signal) {
+    const formats = sources.map((s) => s.format);
+    if (formats.includes('kudu')) await history(at, params, signal);
+    else if (formats.includes('carbon')) await loads(at, params, signal);
+  };
+
+  const svg = (tag, attrs, ...children) => {
+    const e = document.createElementNS('http://www.w3.org/2000/svg', tag);
+    for (const [k, v] of Object.entries(attrs)) e.setAttribute(k, v);
+    e.append(...children);
+    return e;
+  };
+
+  // line draws events, {time, what, bad}, on a line from the first to the last.
+  function line(events, from, to) {
+    const w = 800, x = (t) => 8 + (to > from ? (t - from) / (to - from) : 0.5) * (w - 16);
+    const chart = svg('svg', { viewBox: `0 0 ${w} 24`, class: 'timeline', role: 'img', preserveAspectRatio: 'none', 'aria-label':
+      S.plural(events.length, 'event') + ' from ' + iso(from) + ' to ' + iso(to) });
+    chart.append(svg('line', { x1: 8, x2: w - 8, y1: 12, y2: 12 }));
+    for (const e of events) chart.append(svg('rect', { x: x(e.time) - 2, y: 3, width: 4, height: 18 }, svg('title', {}, iso(e.time) + ': ' + e.what)));
+    return chart;
+  }
+
+  const iso = (ms) => new Date(ms).toISOString();
+  const list = (title, events) => S.table(title, [{ title: 'moment' }, { title: 'event' }, { title: 'what' }],
+    events.map((e) => [e.text, e.what, e.more || '']));
+
+  // history is the past of a table that can be read as of a moment: the handle on the line is dragged, or moved by keys.
+  async function history(at, params, signal) {
+    const r = await S.command('history', { name: params.name }, signal);
+    const doc = (r.doc || [])[0];
+    if (signal.aborted || !doc || !doc.first || !doc.last) return;
+    const events = [];
+    for (const t of doc.tablets) {
+      for (const e of t.events) {
+        if (e.at) events.push({ time: Date.parse(e.at.time), text: e.at.time, what: e.event, more: [(t.tablet || '').slice(0, 8), e.what].filter(Boolean).join(': ') });
+      }
+    }
+    const from = Date.parse((doc.exact_from || doc.first).time), to = Date.parse(doc.last.time) + 1;
+    const now = h('output', {}, params.at || 'now');
+    const steps = 1000;
+    // a millisecond of the first and the last step could lie outside of what is kept: these are the exact texts
+    const text = (k) => (k >= steps ? '' : k <= 0 ? (doc.exact_from || doc.first).time : iso(from + Math.ceil((to - from) * k / steps)));
+    const chosen = params.at ? Math.max(0, Math.min(steps, Math.round((Date.parse(params.at) - from) / Math.max(1, to - from) * steps))) : steps;
+    const slider = h('input', { type: 'range', min: 0, max: steps, value: chosen, 'aria-label': 'The moment that is shown', 'aria-valuetext': params.at || 'now',
+      oninput: (e) => { now.textContent = text(Number(e.target.value)) || 'now'; e.target.setAttribute('aria-valuetext', now.textContent); },
+      onchange: (e) => { location.hash = S.go('table', { ...params, at: text(Number(e.target.value)) }); } });
+    S.clear(at, h('section', { class: 'past' }, h('h2', {}, 'The past'), line(events, from, to), slider,
+      h('p', {}, 'Shown as of ', now, '. ', h('span', { class: 'dim' }, 'It can be read exactly from ' + (doc.exact_from || doc.first).time + ' on; the last operation is of ' + doc.last.time + '.')),
+      list('Events', events.slice(0, 200)), S.said(r)));
+  }
+
+  // loads are the segments of a table by the time of their load.
+  async function loads(at, params, signal) {
+    const r = await S.command('loads', { name: params.name }, signal);
+    const docs = (r.doc || []).filter((d) => d.load_ended);
+    if (signal.aborted || !docs.length) return;
+    const events = docs.map((d) => ({ time: Date.parse(d.load_ended), text: d.load_ended, what: 'segment ' + d.segment + ': ' + d.status,
+      more: S.plural(d.rows || 0, 'row') + (d.deleted_rows ? ', ' + S.num(d.deleted_rows) + ' deleted' : '') + (d.read ? '' : '; not read') }));
+    const times = events.map((e) => e.time);
+    S.clear(at, h('section', { class: 'past' }, h('h2', {}, 'The loads'), line(events, Math.min(...times), Math.max(...times)), list('Segments', events), S.said(r)));
+  }
+})(window.stoa);
