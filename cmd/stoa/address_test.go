@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -327,5 +328,17 @@ func TestMostRequests(t *testing.T) {
 	}
 	if got := said("s3://bucket", append(cat, "100")...); got != want {
 		t.Error(got)
+	}
+	s3.Requests.Store(0)
+	var doc struct {
+		Requests struct{ List, Head, Get, Bytes int64 }
+	}
+	all := said("s3://bucket", "explain", "--analyze", "-f", "json", "s3://bucket/"+name)
+	got, _, _ := strings.Cut(all, "\nstderr:")
+	if err := json.Unmarshal([]byte(got), &doc); err != nil {
+		t.Fatalf("%v: %s", err, got)
+	}
+	if q := doc.Requests; q.List+q.Head+q.Get != s3.Requests.Load() || q.Get == 0 || q.Bytes == 0 {
+		t.Errorf("explain counts %+v, the server %d", q, s3.Requests.Load())
 	}
 }

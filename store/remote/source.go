@@ -21,8 +21,9 @@ const (
 
 // source is an open object.
 type source struct {
-	o    *object
-	name string
+	o        *object
+	name     string
+	failures *failures
 }
 
 func (s *source) Size() int64  { return s.o.Size }
@@ -43,7 +44,7 @@ func (s *source) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 		if n > 0 && errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
-		return n, pathError("read", s.name, err)
+		return n, s.failures.note(ctx, pathError("read", s.name, err))
 	}
 	if n < len(p) {
 		return n, io.EOF

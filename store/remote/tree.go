@@ -21,7 +21,13 @@ type Tree struct {
 
 	mu    sync.Mutex
 	roots map[string]*root
+
+	failures failures
 }
+
+// Failure returns the first failure of a store that a reader was told of. After it, nothing that readers say of damage
+// can be relied on. Objects that are missing, or denied, are no failures.
+func (t *Tree) Failure() error { return t.failures.get() }
 
 // New returns a tree. Names that are not addresses are looked up in below, if it is not nil.
 func New(below store.Tree, o Options) *Tree {
@@ -149,11 +155,11 @@ func (t *Tree) Open(ctx context.Context, name string) (store.Source, error) {
 	o, dir, err := r.lookup(ctx, key)
 	switch {
 	case err != nil:
-		return nil, pathError("open", name, err)
+		return nil, t.failures.note(ctx, pathError("open", name, err))
 	case dir:
 		return nil, &fs.PathError{Op: "open", Path: Shown(name), Err: store.ErrDirectory}
 	}
-	return &source{o: o, name: name}, nil
+	return &source{failures: &t.failures, o: o, name: name}, nil
 }
 
 func openBelow(ctx context.Context, below store.Tree, name string, err error) (store.Source, error) {
@@ -174,7 +180,7 @@ func (t *Tree) Stat(ctx context.Context, name string) (store.Info, error) {
 	}
 	o, dir, err := r.lookup(ctx, key)
 	if err != nil {
-		return store.Info{}, pathError("stat", name, err)
+		return store.Info{}, t.failures.note(ctx, pathError("stat", name, err))
 	}
 	if dir && r.unfinished(key) {
 		return store.Info{}, pathError("stat", name, errUnfinished)
@@ -199,7 +205,7 @@ func (t *Tree) List(ctx context.Context, dir string) iter.Seq2[store.Info, error
 		}
 		all, err := r.children(ctx, key)
 		if err != nil {
-			yield(store.Info{}, pathError("list", dir, err))
+			yield(store.Info{}, t.failures.note(ctx, pathError("list", dir, err)))
 			return
 		}
 		if r.unfinished(key) {

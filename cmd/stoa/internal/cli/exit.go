@@ -102,6 +102,11 @@ func (a *App) End(ctx context.Context, cmd *cobra.Command, err error) int {
 	for _, s := range a.streams {
 		s.remove()
 	}
+	if a.remote != nil && (err == nil || errors.Is(err, ErrDamage)) {
+		if failed := a.remote.Failure(); failed != nil { // its absence is not the damage that was reported
+			err = &cutError{failed}
+		}
+	}
 	a.reportUsage()
 	if err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		a.ReportError(cmd, errors.New("interrupted"))

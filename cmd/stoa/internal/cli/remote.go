@@ -115,6 +115,27 @@ func (a *App) reportUsage() {
 	a.Detail("%d requests, %d of them repeated; %d bytes received, %d sent", u.All(), u.Repeated, u.Bytes, u.Sent)
 }
 
+// Requests are the requests made to stores, for JSON.
+type Requests struct {
+	List     int64   `json:"list"`
+	Head     int64   `json:"head"`
+	Get      int64   `json:"get"`
+	Repeated int64   `json:"repeated"`
+	Bytes    int64   `json:"bytes"`
+	Waited   float64 `json:"waited_seconds"` // concurrent requests each count
+}
+
+// Requests returns the requests made to stores so far, or nil.
+func (a *App) Requests() *Requests {
+	if a.remote == nil || a.remote.Usage().All() == 0 {
+		return nil
+	}
+	u := a.remote.Usage()
+	waited := u.Waited[remote.Listing] + u.Waited[remote.Head] + u.Waited[remote.Get]
+	return &Requests{List: u.Requests[remote.Listing], Head: u.Requests[remote.Head], Get: u.Requests[remote.Get],
+		Repeated: u.Repeated, Bytes: u.Bytes, Waited: waited.Seconds()}
+}
+
 // oneSlash matches an address as path.Clean leaves it.
 var oneSlash = regexp.MustCompile(`\b(s3|https?|hdfs|gs|az):/([^/\s])`)
 

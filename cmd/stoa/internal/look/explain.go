@@ -27,7 +27,8 @@ type explainDoc struct {
 	Levels []explainRow `json:"levels"`
 	Ran    *ExplainRan  `json:"ran,omitempty"`
 
-	Convert *explainConvert `json:"convert,omitempty"` // --convert
+	Convert  *explainConvert `json:"convert,omitempty"`  // --convert
+	Requests *cli.Requests   `json:"requests,omitempty"` // to stores, if a source is an address
 }
 
 // explainConvert says whether convert would copy pages into a file of the same format, and if not, why.
@@ -151,6 +152,7 @@ func (e *explaining) run(cmd *cobra.Command, args []string) error {
 		doc.Ran.Count(counter.Reads(), opened)
 		doc.Ran.FileBytes = reading.Known(sizeOf(e.app, ctx, t.Sources()))
 	}
+	doc.Requests = e.app.Requests()
 	err = output.PutDoc(e.app, ctx, &e.out, func(w io.Writer) error {
 		if e.out.Form == "json" {
 			return output.WriteLines(w, []explainDoc{doc})
@@ -263,10 +265,17 @@ func writeExplanation(w io.Writer, d explainDoc, style display.TableStyle) error
 			return err
 		}
 	}
-	if d.Ran == nil {
-		return nil
+	if d.Ran != nil {
+		if err := d.Ran.write(w); err != nil {
+			return err
+		}
 	}
-	return d.Ran.write(w)
+	if q := d.Requests; q != nil {
+		_, err := fmt.Fprintf(w, "\nrequests to stores: list %d, head %d, get %d, of them repeated %d; "+
+			"%s in %.3f s of waiting\n", q.List, q.Head, q.Get, q.Repeated, display.BytesText(q.Bytes), q.Waited)
+		return err
+	}
+	return nil
 }
 
 func (x *ExplainRan) write(w io.Writer) error {
