@@ -88,6 +88,8 @@ type Format struct {
 	// Together: places of the format may be parts of one place, such as the disks of a cluster, or hold copies of the
 	// same rows. The front opens several of them as one.
 	Together bool
+	// Mend writes servers' directories anew from what all servers here hold; nil: not supported.
+	Mend func(ctx context.Context, t Target, o MendOptions) ([]MendedServer, error)
 	// Listings list the contents of a place in the format's own terms.
 	Listings []Listing
 	// Levels is how many directories below the given place Create writes to, beside other tables, if the format keeps

@@ -265,8 +265,8 @@ stoa/format/delta/internal/log: std arrow format/internal/lake
 stoa/format/delta         : std arrow fault format format/option pred region store vec internal/budget internal/check
   internal/coerce internal/roaring internal/scan format/parquet format/internal/lake format/delta/...
 stoa/format/icebergdelta  : std arrow format store format/delta format/iceberg format/internal/lake format/parquet
-stoa/format/kudu/kudufs   : std arrow fault format format/option store internal/nest internal/pb format/cfile
-  format/kudu/...
+stoa/format/kudu/kudufs   : std arrow fault format format/option region store vec wire internal/nest internal/pb
+  format/cfile format/kudu/...
 stoa/format/kudubackup    : std arrow fault format format/option region store vec internal/budget internal/parts
   internal/scan format/cfile format/kudu format/parquet
 stoa                      : std internal/coerce arrow github.com/apache/arrow-go/v18/arrow/array/arreflect fault

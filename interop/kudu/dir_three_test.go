@@ -167,6 +167,7 @@ func TestDirThreeServers(t *testing.T) {
 	for _, x := range tables {
 		rows += check(t, place+"#"+x.name, x.name+", one of three servers damaged", nil, want[x.name])
 	}
+	rows += inKind(t, s, tables, want)
 	t.Logf("COUNT %s: rows compared %d, blocks damaged %d", t.Name(), rows, flipped)
 	if d := os.Getenv("STOA_INTEROP_KEEP"); d != "" {
 		os.RemoveAll(filepath.Join(d, "three"))

@@ -31,7 +31,7 @@ echo $! >"$run/master.pid"
 names="master"
 for t in tserver:$tport:$tweb ${MORE:-}; do
   IFS=: read -r name port web <<<"$t"
-  [ -n "${ONE:-}" ] || mkdir -p "$run/$name"/{wal,data,log}
+  if [ -n "${ONE:-}" ]; then mkdir -p "$logs/$name/log"; else mkdir -p "$run/$name"/{wal,data,log}; fi
   names+=" $name"
   "$home/bin/kudu-tserver" "${common[@]}" $(dirs "$name") \
     --log_dir="$logs/$name/log" --rpc_bind_addresses=127.0.0.1:$port --tserver_master_addrs=127.0.0.1:$mport \

@@ -29,6 +29,7 @@ var Format = format.Format{
 	Reread:       func(*arrow.Schema, format.WriteOptions) (format.Format, bool) { return kudu.Format, true },
 	Dictionaries: func(arrow.DataType) bool { return false },
 	WriteKeys:    writing.Keys(),
+	Mend:         mend,
 }
 
 // writer is the format.Writer.

@@ -30,6 +30,7 @@ const reportJSON, reportHTML, reportText = "report.json", "report.html", "report
 func RescueCmd(a *cli.App) *cobra.Command {
 	var c conversion
 	var resume bool
+	var k inKindFlags
 	cmd := &cobra.Command{
 		Use:   "rescue ROOT... -o OUT",
 		Short: "Write whatever can still be read of a place, and a report",
@@ -50,15 +51,24 @@ The status is 0 only if OUT has everything of which there is any sign (catalogue
 consensus metadata, blocks that nothing claims), and 3 if not. --resume continues a run that was
 killed: finished tables are read back, the others are written again. With --file-size each table is a
 directory of files, each within a tablet and in the order of its keys; several are written at a time
-(--parallel), and --resume continues after the last file of each tablet.`,
-		Example: "  stoa rescue kudu -o out/\n  stoa rescue kudu/wal kudu/data -o tables/ --to jsonl",
-		Args:    a.Paths,
+(--parallel), and --resume continues after the last file of each tablet.
+
+--in-kind writes no tables: it mends Kudu servers. OUT gets a directory for each damaged server (or the
+one that --server names), on which the server starts: each tablet as it was, with intact blocks from
+copies of its replica in place of damaged ones, or as a copy of another server's replica, with its log.`,
+		Example: "  stoa rescue kudu -o out/\n  stoa rescue kudu/wal kudu/data -o tables/ --to jsonl\n" +
+			"  stoa rescue --in-kind /disk1 /disk2 /disk3 -o mended/",
+		Args: a.Paths,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r := &rescue{c: &c, a: a, cmd: cmd, roots: args, resume: resume, began: time.Now()}
+			if k.on || k.server != "" {
+				return r.inKind(cmd.Context(), k)
+			}
 			return r.run(cmd.Context())
 		},
 	}
 	cmd.Flags().BoolVar(&resume, "resume", false, "continue an earlier run with the same OUT")
+	k.register(cmd)
 	c.writeFlags.register(a, cmd)
 	c.writeFlags.registerPieces(cmd)
 	c.RegisterParallel(cmd)

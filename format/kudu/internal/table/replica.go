@@ -36,6 +36,23 @@ func (t *Table) findTwins(ctx context.Context, s *RowSet) error {
 	return nil
 }
 
+// CopiesOf returns the places of each block of rowset i of a tablet, in the order of its Blocks: in the replica that is
+// read, if it is there, then in its twins.
+func (tb *Tablet) CopiesOf(ctx context.Context, t *Table, i int) (out [][]fs.Place, err error) {
+	s := &RowSet{RowSet: &tb.RowSets[i], Tablet: tb, Rows: -1}
+	if err := t.findTwins(ctx, s); err != nil {
+		return nil, err
+	}
+	for _, b := range s.Blocks() {
+		all, err := t.places(ctx, s, b.BlockRef)
+		if err != nil && !Damaged(err) {
+			return nil, err
+		}
+		out = append(out, all)
+	}
+	return out, nil
+}
+
 // sameBlocks reports whether other has the blocks of s: of the same kinds and lengths, with the same footers, as far as
 // these can be read. At least one readable footer must have a first and last key, or delta statistics, which identify
 // it. This is not required if the two are copies of one server and the blocks have the same ids.

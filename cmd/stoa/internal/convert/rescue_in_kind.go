@@ -1,0 +1,172 @@
+package convert
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"stoa"
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/display"
+	"stoa/fault"
+	"stoa/format"
+	"stoa/region"
+	"stoa/store"
+
+	"github.com/spf13/cobra"
+)
+
+// inKindFlags are the flags of rescue --in-kind.
+type inKindFlags struct {
+	on     bool
+	server string
+}
+
+func (f *inKindFlags) register(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.on, "in-kind", false, "write mended directories of damaged Kudu servers instead of tables")
+	cmd.Flags().StringVar(&f.server, "server", "",
+		"with --in-kind: write only the server whose UUID begins with `UUID`")
+}
+
+// inKindDoc is what -f json prints of rescue --in-kind.
+type inKindDoc struct {
+	Stoa    string                `json:"stoa"`
+	Output  string                `json:"output"`
+	Servers []format.MendedServer `json:"servers"`
+	Errors  []string              `json:"errors"` // of the verification of what was written
+	Whole   bool                  `json:"whole"`
+}
+
+// inKind writes mended copies of the directories of damaged servers.
+func (r *rescue) inKind(ctx context.Context, k inKindFlags) error {
+	if !k.on {
+		return cli.WrongUse("--server goes with --in-kind")
+	}
+	for _, flag := range []string{"to", "file-size", "at", "resume", "opt", "no-check", "damaged", "parallel"} {
+		if r.cmd.Flags().Changed(flag) {
+			return cli.WrongUse("--in-kind writes directories as the servers have them: it has no --%s", flag)
+		}
+	}
+	oo, _, err := r.prepare(ctx)
+	if err != nil {
+		return err
+	}
+	tree, place, err := store.Joined(oo.Tree, r.roots)
+	if err != nil {
+		return cli.WrongUse("%v", err)
+	}
+	f, err := stoa.Probe(ctx, format.Target{Tree: tree, Name: place}, oo)
+	if err != nil {
+		return &cli.OpenError{Err: err}
+	}
+	var mend *format.Format
+	for i := range r.a.Formats {
+		if x := &r.a.Formats[i]; x.Mend != nil && x.System() == f.System() {
+			mend = x
+		}
+	}
+	if mend == nil {
+		return cli.WrongUse("--in-kind mends servers of Kudu, and %s is %s", strings.Join(r.roots, ", "), f.Name)
+	}
+	sink := store.Strict(store.Local{}.Sink(r.dir, nil))
+	doc := inKindDoc{Stoa: "rescue --in-kind", Output: r.dir, Errors: []string{}, Whole: true}
+	doc.Servers, err = mend.Mend(ctx, format.Target{Tree: tree, Name: place}, format.MendOptions{Sink: sink,
+		Server: k.server, OpenOptions: format.OpenOptions{Limits: oo.Limits, NoVerify: oo.NoVerify, Opts: oo.Opts}})
+	written := doc.count()
+	if err == nil && written > 0 {
+		err = sink.Commit(ctx)
+	}
+	if err != nil || written == 0 {
+		sink.Abort(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	if written > 0 {
+		if err := r.verifyInKind(ctx, &doc); err != nil {
+			return err
+		}
+	}
+	if err := doc.write(r.a, r.doc.form); err != nil {
+		return err
+	}
+	if !doc.Whole {
+		return cli.ErrDamage
+	}
+	return nil
+}
+
+// count returns the number of servers that were written, and sets Whole.
+func (d *inKindDoc) count() (written int) {
+	for _, s := range d.Servers {
+		if d.Whole = d.Whole && len(s.Unknown) == 0; s.Dir != "" {
+			written++
+		}
+	}
+	return written
+}
+
+// verifyInKind verifies what was written.
+func (r *rescue) verifyInKind(ctx context.Context, doc *inKindDoc) error {
+	for _, s := range doc.Servers {
+		if s.Dir == "" {
+			continue
+		}
+		dir := filepath.Join(r.dir, s.Dir)
+		for x, err := range stoa.Verify(ctx, dir, stoa.OpenOptions{Formats: r.a.Formats}) {
+			if err != nil && !errors.Is(err, fault.Corrupt) {
+				return err
+			}
+			if err != nil {
+				x = region.Finding{Severity: region.Error, Message: err.Error()}
+			}
+			// a server alone has not all tablets of its tables
+			if x.Severity < region.Error || x.Code == "kudu.tablet.missing" {
+				continue
+			}
+			doc.Errors, doc.Whole = append(doc.Errors, x.At.String()+": "+x.Message), false
+		}
+	}
+	return nil
+}
+
+// write prints the document.
+func (d *inKindDoc) write(a *cli.App, form string) error {
+	if form == "json" {
+		e := json.NewEncoder(a.Stdout)
+		e.SetIndent("", "  ")
+		return e.Encode(d)
+	}
+	if len(d.Servers) == 0 {
+		_, err := fmt.Fprintln(a.Stdout, "no server is damaged, as far as its blocks, logs and metadata show")
+		return err
+	}
+	var b strings.Builder
+	for _, s := range d.Servers {
+		if s.Dir != "" {
+			fmt.Fprintf(&b, "%s: %s\n", filepath.Join(d.Output, s.Dir), display.Count(int64(len(s.Parts)), "tablet"))
+		} else {
+			fmt.Fprintf(&b, "%s: nothing was written\n", cmp.Or(s.Server, "a server without a UUID"))
+		}
+		for _, p := range s.Parts {
+			switch {
+			case p.Other:
+				fmt.Fprintf(&b, "  %s of %s: copied from %s: %s\n", p.ID, p.Table, p.From, p.Why)
+			case p.Twins > 0:
+				fmt.Fprintf(&b, "  %s of %s: %d of its %d blocks come from copies\n", p.ID, p.Table, p.Twins, p.Blocks)
+			}
+		}
+		for _, u := range s.Unknown {
+			fmt.Fprintf(&b, "  not mended: %s\n", u)
+		}
+	}
+	for _, e := range d.Errors {
+		fmt.Fprintf(&b, "wrong in what was written: %s\n", e)
+	}
+	_, err := a.Stdout.Write([]byte(b.String()))
+	return err
+}
