@@ -264,6 +264,9 @@ stoa/format/iceberg       : std arrow fault format format/option pred region sto
 stoa/format/delta/internal/log: std arrow format/internal/lake
 stoa/format/delta         : std arrow fault format format/option pred region store vec internal/budget internal/check
   internal/coerce internal/roaring internal/scan format/parquet format/internal/lake format/delta/...
+stoa/internal/hive        : std arrow fault internal/arrowschema
+stoa/format/hive          : std arrow fault format format/option pred region store internal/hive internal/parts
+  internal/typewords format/internal/lake
 stoa/format/icebergdelta  : std arrow format store format/delta format/iceberg format/internal/lake format/parquet
 stoa/format/kudu/kudufs   : std arrow fault format format/option region store vec wire internal/nest internal/pb
   format/cfile format/kudu/...
@@ -275,14 +278,14 @@ stoa                      : std internal/coerce arrow github.com/apache/arrow-go
   internal/extremes
   internal/check internal/health internal/scan internal/content internal/fieldnames internal/parts internal/settle
   internal/diff
-  -format/formattest -format/kudubackup -format/iceberg -format/delta -format/icebergdelta format/*
+  -format/formattest -format/kudubackup -format/iceberg -format/delta -format/icebergdelta -format/hive format/*
 stoa/format/*             : std arrow fault format format/option pred region store vec wire internal/budget
   internal/check internal/civil internal/codec internal/coerce internal/describe internal/dremel internal/enc/...
   internal/nest internal/pb internal/rows internal/sum internal/thrift
 stoa/advise               : std fault format store stoa vec
 stoa/serve                : std arrow fault format internal/cells pred region store stoa vec
 stoa/cmd/stoa/internal/catalogue: std format stoa format/kudu/kudufs format/kudubackup format/iceberg format/delta
-  format/icebergdelta
+  format/icebergdelta format/hive
   store/s3 store/web store/hdfs
 stoa/cmd/...              : noformat
 stoa/internal/attack      : std

@@ -11,6 +11,7 @@ import shutil
 import sys
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 from deltalake import DeltaTable, write_deltalake
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.expressions import LessThan
@@ -95,11 +96,21 @@ def delta():
     expect("delta/evolved", DeltaTable(p).to_pyarrow_table())
 
 
+def hive():
+    """Directories with partitions, as pyarrow writes them; no Arrow file, for the test has the rows."""
+    t = pa.table({"id": range(12), "y": [2023 + i % 2 for i in range(12)], "region": ["a/b", "eu", None] * 4,
+                  "v": [i / 2 for i in range(12)]})
+    by = ds.partitioning(pa.schema([("y", pa.int64()), ("region", pa.string())]), flavor="hive")
+    for kind in ("parquet", "csv", "ipc"):
+        ds.write_dataset(t, f"{DIR}/hive/{kind}", format=kind, partitioning=by)
+
+
 shutil.rmtree(DIR, ignore_errors=True)
 os.makedirs(f"{DIR}/iceberg")
 iceberg()
 delta()
-for kind in ("iceberg", "delta"):
+hive()
+for kind in ("iceberg", "delta", "hive"):
     to = f"{HERE}/../../format/{kind}/testdata"
     shutil.rmtree(to, ignore_errors=True)
     shutil.copytree(f"{DIR}/{kind}", to)

@@ -146,11 +146,16 @@ func (t *Table) openFile(ctx context.Context, in *Input) (*openInput, error) {
 
 // prepare finds the row groups, the columns and the deleted rows of a file.
 func (t *Table) prepare(ctx context.Context, f *openInput) error {
+	n := 0
 	for p, err := range f.plain.Parts(ctx, format.Query{}) {
 		if err != nil {
 			return err
 		}
 		f.part = p
+		n++
+	}
+	if n != 1 {
+		return fault.Unsupportedf(fault.Span{Object: f.in.Name}, "", "expected a file of one part, found %d", n)
 	}
 	all := make([]int, len(f.plain.Columns()))
 	for i := range all {
@@ -162,7 +167,10 @@ func (t *Table) prepare(ctx context.Context, f *openInput) error {
 	}
 	rows := int64(0)
 	for _, g := range f.groups {
-		rows += g.Rows
+		if rows += g.Rows; g.Rows < 0 {
+			rows = -1
+			break
+		}
 	}
 	if f.in.Rows >= 0 && rows != f.in.Rows {
 		return fault.Corruptf(fault.Span{Object: f.in.Name}, "", "expected %d rows as %s says, found %d", f.in.Rows,
@@ -247,6 +255,7 @@ func (f *openInput) group(index int) (format.RowGroup, error) {
 }
 
 // liveRows returns the number of rows in a group that are not deleted.
+// The number is -1 if it is known only by reading.
 func (f *openInput) liveRows(g format.RowGroup) int64 { return g.Rows - int64(len(f.deleted[g.Index])) }
 
 // storedRow returns the position in its row group of row number n, counted without deleted rows; if n equals the number

@@ -3,6 +3,7 @@ package lake
 import (
 	"context"
 	"iter"
+	"math"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -182,6 +183,9 @@ func (t *Table) Chunk(context.Context, format.RowGroup, int, vec.Range) (format.
 // Narrow implements format.Narrower: it uses the file's indexes if no row of the group is deleted.
 func (t *Table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (vec.Ranges, error) {
 	all := vec.Ranges{}.Add(vec.Range{To: g.Rows})
+	if g.Rows < 0 {
+		all = vec.Ranges{}.Add(vec.Range{To: math.MaxInt64})
+	}
 	in, err := t.input(g.Part)
 	if err != nil {
 		return nil, err
@@ -282,12 +286,15 @@ func (t *Table) batches(ctx context.Context, f *openInput, g format.RowGroup, q 
 	}
 	piece := scan.Piece{Part: f.part.Ref, Stamp: f.part.Stamp, Groups: []int{g.Index}, Count: g.Rows,
 		Rows: vec.Range{From: f.storedRow(g, rows.From), To: f.storedRow(g, rows.To)}}
-	if piece.Rows.Len() <= 0 {
+	if g.Rows >= 0 && piece.Rows.Len() <= 0 {
 		return
 	}
 	var lost []error
 	spec := scan.Spec{Columns: names, Unordered: true, Pieces: []scan.Piece{piece}, Alloc: mem, Memory: q.Batch,
 		Damaged: scan.SkipRows, Lost: func(l region.Loss) { lost = append(lost, f.loss(g, l)) }}
+	if g.Rows < 0 { // the only group of a file of text
+		spec.Pieces, spec.Rows = nil, rows
+	}
 	report := func() bool {
 		for _, err := range lost {
 			if !yield(nil, err) {

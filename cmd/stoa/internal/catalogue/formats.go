@@ -2,11 +2,13 @@
 package catalogue
 
 import (
+	"context"
 	"slices"
 
 	"stoa"
 	"stoa/format"
 	"stoa/format/delta"
+	"stoa/format/hive"
 	"stoa/format/iceberg"
 	"stoa/format/icebergdelta"
 	"stoa/format/kudu/kudufs"
@@ -19,5 +21,10 @@ import (
 // Formats returns the formats that the command knows.
 func Formats() []format.Format {
 	return append(slices.Clone(stoa.Formats), iceberg.Format, delta.Format, icebergdelta.Format, kudubackup.Format,
-		kudufs.Format)
+		kudufs.Format, hive.New(stoa.Formats, kindOf))
+}
+
+// kindOf returns the format of a file in a directory with partitions.
+func kindOf(ctx context.Context, tg format.Target) (*format.Format, error) {
+	return stoa.Probe(ctx, tg, stoa.OpenOptions{Formats: stoa.Formats})
 }

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -29,35 +28,6 @@ import (
 	"stoa/region"
 	"stoa/store/remote"
 )
-
-// writeFlags say where and how a table is written.
-type writeFlags struct {
-	out  string
-	to   string
-	opts []string
-	form string
-	mem  string
-
-	unchecked bool
-	fileSize  string // "": a table is one file
-}
-
-func (f *writeFlags) register(a *cli.App, cmd *cobra.Command) {
-	fl := cmd.Flags()
-	fl.StringVarP(&f.out, "output", "o", "", "write to `OUT`: a file, a directory, or - for standard output (required)")
-	fl.StringVar(&f.to, "to", "", "write `FORMAT` (default: by the extension of OUT)")
-	fl.StringArrayVar(&f.opts, "opt", nil,
-		"set an option of the writer, `KEY=VALUE` (stoa formats NAME lists them); repeatable")
-	fl.StringVar(&f.mem, "memory", "", "keep about `SIZE` of the output in memory, for example 512MiB, and the "+
-		"rest in temporary files (formats with the option memory)")
-	fl.BoolVar(&f.unchecked, "no-check", false, "do not read the output back to compare it with the input")
-	fl.BoolVar(&a.SingleWriter, "assume-single-writer", false,
-		"write even to a store that cannot exclude a second writer")
-	fl.StringVarP(&f.form, "format", "f", "text",
-		"say what was written as `FORM`: text, a line on standard error; json, an object on standard output")
-	cli.Complete(cmd, "to", a.WritableNames)
-	cli.Complete(cmd, "format", func() []string { return output.SummaryForms })
-}
 
 // summaryDoc reports what was written, in -f json.
 type summaryDoc struct {
@@ -81,37 +51,6 @@ type summaryDoc struct {
 	Pieces   []pieces.File `json:"pieces,omitempty"`    // with --file-size
 }
 
-func (f *writeFlags) options(a *cli.App) (stoa.CreateOptions, error) {
-	opts, err := source.KeyValues("--opt", f.opts)
-	if err != nil {
-		return stoa.CreateOptions{}, err
-	}
-	switch {
-	case !slices.Contains(output.SummaryForms, f.form):
-		return stoa.CreateOptions{}, &cli.UseError{Message: "-f " + f.form + " is not a form of the summary",
-			Hint: "the forms are text and json; --to says which format to write"}
-	case f.form == "json" && f.out == cli.Dash:
-		return stoa.CreateOptions{}, cli.WrongUse("-f json and -o - would both write to standard output")
-	}
-	if f.out == "" {
-		return stoa.CreateOptions{}, &cli.UseError{Message: "-o says where to write; it is missing",
-			Hint: "-o - is standard output"}
-	}
-	if f.to != "" && a.Format(f.to) == nil {
-		return stoa.CreateOptions{}, &cli.UseError{Message: fmt.Sprintf("--to: there is no format %q", f.to),
-			Hint: "stoa formats lists them"}
-	}
-	if f.to == "" && f.out == cli.Dash {
-		return stoa.CreateOptions{}, &cli.UseError{Message: "for standard output, --to says which format to write",
-			Hint: "for example --to arrow"}
-	}
-	if opts, err = f.memory(a, opts); err != nil {
-		return stoa.CreateOptions{}, err
-	}
-	return stoa.CreateOptions{Formats: a.Formats, To: f.to, Opts: opts, Alloc: cli.Pool, NoCheck: f.unchecked,
-		Parallel: runtime.NumCPU()}, nil
-}
-
 // options returns the writer's options. Larger limits for reading also apply to writing.
 func (c *conversion) options(a *cli.App) (stoa.CreateOptions, error) {
 	o, err := c.writeFlags.options(a)
@@ -120,34 +59,6 @@ func (c *conversion) options(a *cli.App) (stoa.CreateOptions, error) {
 	}
 	o.Limits, err = c.AllLimits()
 	return o, err
-}
-
-// memory adds --memory to the writer's options, if the writer keeps much data in memory.
-func (f *writeFlags) memory(a *cli.App, opts map[string]string) (map[string]string, error) {
-	if f.mem == "" {
-		return opts, nil
-	}
-	if _, err := cli.ParseSize("--memory", f.mem); err != nil {
-		return nil, err
-	}
-	if _, ok := opts["memory"]; ok {
-		return nil, cli.WrongUse("--memory and --opt memory say the same")
-	}
-	to := a.Format(f.to)
-	if f.to == "" {
-		to = stoa.ByExtension(a.Formats, f.out)
-	}
-	if to == nil {
-		return opts, nil // creating the output reports the error
-	}
-	if !slices.ContainsFunc(to.WriteKeys, func(k format.OptionKey) bool { return k.Name == "memory" }) {
-		return opts, nil // it holds at most a row group or block; what it opens has a budget
-	}
-	if opts == nil {
-		opts = map[string]string{}
-	}
-	opts["memory"] = f.mem
-	return opts, nil
 }
 
 // conversion is the part that convert and recover have in common.
@@ -183,13 +94,7 @@ type conversion struct {
 	summary    summaryDoc
 }
 
-func ConvertCmd(a *cli.App) *cobra.Command {
-	var c conversion
-	var all allFlags
-	cmd := &cobra.Command{
-		Use:   "convert PATH... -o OUT",
-		Short: "Write the rows as another format",
-		Long: `Write the rows of a table, or the selected ones, in another format: that of --to, or else of
+const convertLong = `Write the rows of a table, or the selected ones, in another format: that of --to, or else of
 the extension of OUT. Before OUT appears, it is read back and compared: if it does not have the same rows
 and values, the status is 1, and there is no OUT. Sources are never overwritten,
 and another file only with --force, or if you say so on a terminal.
@@ -205,6 +110,11 @@ only that page is decoded, and encoded again in the same way; the summary has th
 pages. The pages are verified first (with --no-check only those without checksums); after any finding all
 pages are decoded and written anew, as for other formats. -v says why pages are not copied.
 
+With --partition-by y,region the output is a directory with a directory for each value, y=2024/region=eu,
+as Hive and Spark have them; the columns are then in these names, and not in the files. Such a directory is
+read back with them. For Iceberg and Delta the terms are those of the table's partition spec, such as
+"day(ts), bucket(16, id)".
+
 A CFile holds one column: a table of several columns becomes a directory, one file per column.
 
 With --all, every table below the paths, at any depth, is converted to a file of its name in the directory
@@ -215,7 +125,15 @@ there is also a line per table in .stoa-convert.journal. --resume skips what is 
 missing or has changed, or a file of the source has another size or time. With --file-size each table is a
 directory of files, each within a tablet and in the order of its keys; --resume then continues after the
 last file. At the end there is a line per table: the rows and a checksum of the values that were read and
-read back, or why there is no output.`,
+read back, or why there is no output.`
+
+func ConvertCmd(a *cli.App) *cobra.Command {
+	var c conversion
+	var all allFlags
+	cmd := &cobra.Command{
+		Use:   "convert PATH... -o OUT",
+		Short: "Write the rows as another format",
+		Long:  convertLong,
 		Example: `  stoa convert block.cfile -o block.parquet
   stoa convert 'logs/*.csv' --source-opt header=true --where "status >= 500" -o errors.parquet --opt compression=zstd
   stoa convert --all kudu -o out/`,
@@ -236,6 +154,7 @@ read back, or why there is no output.`,
 	all.register(cmd)
 	c.writeFlags.register(a, cmd)
 	c.writeFlags.registerPieces(cmd)
+	c.writeFlags.registerPartitions(cmd)
 	c.SelectFlags.Register(a, cmd, &c.SourceFlags)
 	c.RegisterLimit(cmd, 0, "write `N` rows at most")
 	c.DamageFlags.Register(cmd, "fail")
@@ -372,7 +291,7 @@ func (c *conversion) write(ctx context.Context, a *cli.App, t *stoa.Table, spec 
 		c.sum = content.Same(sc).Summer(0)
 		w, err = c.createOne(ctx, a, t, sc, wo)
 	} else {
-		w, err = output.CreateTable(a, ctx, c.out, sc, wo)
+		w, err = c.createOnly(ctx, a, sc, wo)
 	}
 	if err != nil {
 		return err
@@ -415,7 +334,7 @@ func (c *conversion) write(ctx context.Context, a *cli.App, t *stoa.Table, spec 
 // copyPages copies pages instead of decoding them, where that is possible.
 func (c *conversion) copyPages(ctx context.Context, a *cli.App, t *stoa.Table, spec stoa.ScanSpec,
 	wo stoa.CreateOptions, began time.Time) (done bool, err error) {
-	if c.all || c.salvage {
+	if c.all || c.salvage || len(c.by) > 0 {
 		return false, nil
 	}
 	// rewriting rows replaces their bounds, which no reader needs, and so removes faults in the bounds: they are

@@ -35,12 +35,6 @@ func (f *allFlags) register(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.resume, "resume", false, "with --all: skip what an earlier run has finished")
 }
 
-// registerPieces adds the flag for writing tables as several files.
-func (f *writeFlags) registerPieces(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.fileSize, "file-size", "", "with --all: write each table as a directory of files of "+
-		"about `SIZE`, such as 1GiB, by tablet and key; --resume then continues after the last file")
-}
-
 // oneTable is a table to be converted.
 type oneTable struct {
 	source, output string
@@ -137,6 +131,9 @@ func (c *conversion) settings() []string {
 	}
 	if c.fileSize != "" {
 		opts = append(opts, "file-size="+c.fileSize)
+	}
+	if c.writeFlags.partitions != "" {
+		opts = append(opts, "partition-by="+c.writeFlags.partitions)
 	}
 	slices.Sort(opts)
 	return append(out, opts...)

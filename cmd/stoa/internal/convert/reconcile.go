@@ -73,12 +73,25 @@ func (c *conversion) createOne(ctx context.Context, a *cli.App, t *stoa.Table, s
 		}
 	}
 	ext := filepath.Ext(c.out)
-	if len(columns) == 0 || ext == "" || len(columns) == sc.NumFields() || len(t.Sources()) > 1 {
+	switch {
+	case len(c.by) > 0 && ext != "":
+		columns = c.by
+	case len(columns) == 0 || ext == "" || len(columns) == sc.NumFields() || len(t.Sources()) > 1:
 		return output.CreateTable(a, ctx, c.out, sc, wo)
 	}
 	c.partitions = columns
 	c.out = strings.TrimSuffix(c.out, ext)
 	return createPartitioned(ctx, a, c.out, ext, sc, columns, wo)
+}
+
+// createOnly begins the output of the only table.
+func (c *conversion) createOnly(ctx context.Context, a *cli.App, sc *arrow.Schema,
+	wo stoa.CreateOptions) (output.RowWriter, error) {
+	if len(c.by) == 0 {
+		return output.CreateTable(a, ctx, c.out, sc, wo)
+	}
+	to := a.Format(wo.To)
+	return createPartitioned(ctx, a, strings.TrimRight(c.out, "/"), to.Extensions[0], sc, c.by, wo)
 }
 
 // output returns where the table was written, relative to dir.
@@ -151,18 +164,15 @@ func sumOf(a *cli.App, ctx context.Context, name string, d doneTable) (sum conte
 	if err != nil {
 		return sum, false, err
 	}
-	out := sc
-	rows := cli.Batches(nil)
 	if len(d.Partitions) > 0 {
-		rows = readPartitioned(a, ctx, name, sc, d.Partitions, o)
-	} else {
-		t, err := stoa.Open(ctx, name, o)
-		if err != nil {
-			return sum, false, err
-		}
-		defer t.Close()
-		out, rows = t.Schema(), cli.Batches(t.Scan(ctx, stoa.ScanSpec{Alloc: cli.Pool, Unordered: true}))
+		o.From = hiveFormat
 	}
+	t, err := stoa.Open(ctx, name, o)
+	if err != nil {
+		return sum, false, err
+	}
+	defer t.Close()
+	out, rows := t.Schema(), cli.Batches(t.Scan(ctx, stoa.ScanSpec{Alloc: cli.Pool, Unordered: true}))
 	plan := content.Same(sc).Reading(sc, out)
 	s := plan.Summer(1)
 	for b, err := range rows {
