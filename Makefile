@@ -78,6 +78,11 @@ wheel:
 sql:
 	cd sql && CGO_ENABLED=1 $(GO) build -ldflags '-s -w' -o ../stoa-sql .
 
+# What `stoa flight` runs. Pure Go; a module of its own for gRPC. Beside ./stoa.
+.PHONY: flight
+flight:
+	cd flight && CGO_ENABLED=0 $(GO) build -ldflags '-s -w' -o ../stoa-flight .
+
 # What `stoa mcp` runs. Pure Go; a module of its own for what its protocol depends on. Beside ./stoa.
 .PHONY: mcp
 mcp:

@@ -94,6 +94,9 @@ func TestExamples(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(bin, "stoa-mcp"), []byte("#!/bin/sh\ntest $# -ge 1\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile(filepath.Join(bin, "stoa-flight"), []byte("#!/bin/sh\ntest $# -ge 1\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(filepath.Join(bin, "man"), []byte("#!/bin/sh\ntest -s \"$1\"\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}

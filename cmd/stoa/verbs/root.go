@@ -13,6 +13,7 @@ import (
 	changes "stoa/cmd/stoa/internal/change"
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/convert"
+	"stoa/cmd/stoa/internal/flightverb"
 	"stoa/cmd/stoa/internal/look"
 	"stoa/cmd/stoa/internal/ls"
 	"stoa/cmd/stoa/internal/mcpverb"
@@ -38,7 +39,15 @@ func RunApp(ctx context.Context, a *cli.App, args []string) (int, error) {
 
 // RunWith is RunApp with a database for the verb sql; nil: the program stoa-sql is run.
 func RunWith(ctx context.Context, a *cli.App, args []string, sql SQLRun) (int, error) {
-	root := rootWith(a, sql)
+	return runRoot(ctx, a, args, rootWith(a, sql, nil))
+}
+
+// RunFlight is RunApp with a server for the verb flight.
+func RunFlight(ctx context.Context, a *cli.App, args []string, flight FlightRun) (int, error) {
+	return runRoot(ctx, a, args, rootWith(a, nil, flight))
+}
+
+func runRoot(ctx context.Context, a *cli.App, args []string, root *cobra.Command) (int, error) {
 	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
 		offerCompletions(root)
 	}
@@ -57,9 +66,9 @@ func Formats() []format.Format { return catalogue.Formats() }
 func Version() string { return about.Version().Version }
 
 // Root returns the command with all its verbs.
-func Root(a *cli.App) *cobra.Command { return rootWith(a, nil) }
+func Root(a *cli.App) *cobra.Command { return rootWith(a, nil, nil) }
 
-func rootWith(a *cli.App, sql SQLRun) *cobra.Command {
+func rootWith(a *cli.App, sql SQLRun, flight FlightRun) *cobra.Command {
 	var version bool
 	root := &cobra.Command{
 		Use:           "stoa",
@@ -94,7 +103,7 @@ func rootWith(a *cli.App, sql SQLRun) *cobra.Command {
 	for i := range about.Groups {
 		root.AddGroup(&about.Groups[i])
 	}
-	addVerbs(a, root, sql)
+	addVerbs(a, root, sql, flight)
 	root.SetHelpCommandGroupID(about.GroupAbout)
 	root.SetHelpCommand(helpCmd(a, root))
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
@@ -135,7 +144,7 @@ func before(a *cli.App, cmd *cobra.Command, args []string) error {
 	return err
 }
 
-func addVerbs(a *cli.App, root *cobra.Command, sql SQLRun) {
+func addVerbs(a *cli.App, root *cobra.Command, sql SQLRun, flight FlightRun) {
 	add := func(group string, cmds ...*cobra.Command) {
 		for _, c := range cmds {
 			c.GroupID = group
@@ -150,7 +159,7 @@ func addVerbs(a *cli.App, root *cobra.Command, sql SQLRun) {
 	add(about.GroupLook, ls.LsCmd(a), look.CensusCmd(a), look.HistoryCmd(a), look.SchemaCmd(a), look.MetaCmd(a),
 		look.StatsCmd(a), look.AdviseCmd(a), look.DescribeCmd(a), serving.Cmd(a, RunApp))
 	add(about.GroupRows, look.CatCmd(a), look.HeadCmd(a), look.TailCmd(a), look.CountCmd(a), look.GetCmd(a),
-		sqlverb.Cmd(a, sql), mcpverb.Cmd(a), look.ExplainCmd(a), look.PlanCmd(a),
+		sqlverb.Cmd(a, sql), flightverb.Cmd(a, flight), mcpverb.Cmd(a), look.ExplainCmd(a), look.PlanCmd(a),
 		look.ScanCmd(a))
 	add(about.GroupWrite, convert.ConvertCmd(a), changes.CreateCmd(a), changes.LoadCmd(a), changes.MergeCmd(a),
 		changes.UpdateCmd(a), changes.DeleteCmd(a), changes.CompactCmd(a),

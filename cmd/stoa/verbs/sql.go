@@ -9,6 +9,7 @@ import (
 
 	"stoa"
 	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/flightverb"
 	"stoa/cmd/stoa/internal/look"
 	"stoa/cmd/stoa/internal/output"
 	"stoa/cmd/stoa/internal/reading"
@@ -16,11 +17,14 @@ import (
 	"stoa/fault"
 )
 
-// The parts of the program stoa-sql besides its database: it is the command, and its rows look like those of cat.
+// The parts of the programs stoa-sql and stoa-flight besides their database and server: each is the command, and rows
+// of SQL look like those of cat.
 type (
 	App         = cli.App
 	SQLFlags    = sqlverb.Flags
 	SQLRun      = sqlverb.Run
+	FlightFlags = flightverb.Flags
+	FlightRun   = flightverb.Run
 	OutputFlags = output.OutputFlags
 	DamageFlags = reading.DamageFlags
 	RowWriter   = output.RowWriter
