@@ -145,14 +145,22 @@ func (l *life) register() error {
 	return l.sql("refresh table %s", l.t.name)
 }
 
-// forget moves the table's directory away, has Spark drop the table, moves it back, and calls then.
+// forget moves the table's directory away, and places outside of it, which Hive removes with their partitions, has
+// Spark drop the table, moves them back, and calls then.
 func (l *life) forget(then func() error) error {
-	away := filepath.Join(l.j.work, "away")
-	if err := os.Rename(l.path(), away); err != nil {
-		return err
+	var back []func() error
+	for i, place := range append([]string{l.path()}, l.t.places...) {
+		away := filepath.Join(l.j.work, fmt.Sprint("away", i))
+		if err := os.Rename(place, away); err != nil {
+			return err
+		}
+		back = append(back, func() error { return errors.Join(os.RemoveAll(place), os.Rename(away, place)) })
 	}
 	err := l.sql("drop table %s", l.t.name)
-	return errors.Join(err, os.RemoveAll(l.path()), os.Rename(away, l.path()), then())
+	for _, f := range back {
+		err = errors.Join(err, f())
+	}
+	return errors.Join(err, then())
 }
 
 // overwritten draws a partition, and rows that replace the rows in it.

@@ -158,6 +158,11 @@ func (l *life) filtered() error {
 		return nil
 	}
 	where := c.name + " = " + v.sql
+	if at, err := time.Parse(time.RFC3339Nano, fmt.Sprint(v.value)); err == nil { // equality misses some milliseconds
+		const form = "2006-01-02 15:04:05.000"
+		where = fmt.Sprintf("%s > timestamp'%s' and %[1]s < timestamp'%[3]s'", c.name,
+			at.Add(-2*time.Millisecond).Format(form), at.Add(2*time.Millisecond).Format(form))
+	}
 	if v.value == nil {
 		where = c.name + " is null"
 	}

@@ -41,6 +41,7 @@ type table struct {
 	measures  bool            // a measure was dropped
 	known     map[string]bool // partitions that Hive's metastore knows
 	external  bool            // some files are outside the directory
+	places    []string        // the directories outside
 }
 
 // flags returns the arguments of a command on the table.

@@ -153,6 +153,7 @@ func (l *life) moved(add func(place string) error) error {
 		return nil
 	}
 	place := l.outside()
+	l.t.places = append(l.t.places, place)
 	err := os.CopyFS(place, os.DirFS(filepath.Join(l.path(), "Fact", "Part0", "Segment_"+s)))
 	if err == nil {
 		err = l.run("delete", l.path(), "--segment", s)
@@ -176,6 +177,7 @@ func (l *life) placed(add func(p, place string) error) error {
 		return err
 	}
 	place := l.outside()
+	l.t.places = append(l.t.places, place)
 	err := os.CopyFS(place, os.DirFS(filepath.Join(l.path(), l.t.partition+"="+p)))
 	if err == nil {
 		// Hive must not know its old location

@@ -270,6 +270,10 @@ func (t *TableSchema) Dependents() (out []string) {
 			out = append(out, what)
 		}
 	}
+	// the only mark of a secondary index table; columns that users name have no capitals
+	if slices.ContainsFunc(t.Columns, func(c ColumnSchema) bool { return c.Name == "positionReference" }) {
+		out = append(out, "a main table, of which it is a secondary index")
+	}
 	slices.Sort(out)
 	return out
 }
