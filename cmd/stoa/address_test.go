@@ -256,6 +256,29 @@ func TestSecretsStaySecret(t *testing.T) {
 	}
 }
 
+// TestSecretsOfWrongAddresses: an address that is wrong, or of a kind that has no secrets in it, is not repeated with
+// what may be one.
+func TestSecretsOfWrongAddresses(t *testing.T) {
+	asS3(t, http.NotFoundHandler())
+	t.Setenv("HADOOP_CONF_DIR", t.TempDir())
+	file := "../../corpus/redfile/red1/flat_pages.red"
+	for _, address := range []string{"s3://AKID:hidden@bucket/x", "s3://AKID:hidden@/x",
+		"hdfs://me:hidden@127.0.0.1:1/x", "hdfs://me:hidden@/x", "https://me:hidden@/x?sig=hidden",
+		"http://me:hid%den@127.0.0.1:1/x%2", "gs://me:hidden@bucket/x", "s3:/AKID:hidden@bucket/x"} {
+		for _, verb := range [][]string{{"ls"}, {"cat"}, {"plan"}, {"verify"}, {"diff", file},
+			{"seal", "-o", os.DevNull}, {"convert", file, "-o"}, {"convert", "--all", file, "-o"},
+			{"delete", "--where", "a = 1"}, {"clean"}, {"convert", "-o", os.DevNull, "--to", "csv"},
+			{"describe", "-v"}, {"rescue", "-o", address}, {"cat", file, "-o"}, {"load", file},
+			{"create", "-f", "json"}, {"explain", "-f", "json"}} {
+			cli.RemoteOptions.Tries = 1
+			if got := said("nowhere", append(verb, address)...); strings.Contains(got, "hidden") ||
+				strings.Contains(got, "hid%den") {
+				t.Errorf("%v %s: %s", verb, address, got)
+			}
+		}
+	}
+}
+
 // TestObjectThatChanges: an object that is replaced while it is read is reported like a file that changes.
 func TestObjectThatChanges(t *testing.T) {
 	dir, name := bucketOf(t, "../../corpus/trevni/v1.12.2/avro_primitives.trv")
@@ -338,7 +361,9 @@ func TestMostRequests(t *testing.T) {
 	if err := json.Unmarshal([]byte(got), &doc); err != nil {
 		t.Fatalf("%v: %s", err, got)
 	}
-	if q := doc.Requests; q.List+q.Head+q.Get != s3.Requests.Load() || q.Get == 0 || q.Bytes == 0 {
-		t.Errorf("explain counts %+v, the server %d", q, s3.Requests.Load())
+	// what was requested ahead may still be in progress when explain counts
+	q, n := doc.Requests, s3.Requests.Load()
+	if sum := q.List + q.Head + q.Get; sum > n || sum < n/2 || q.Get == 0 || q.Bytes == 0 {
+		t.Errorf("explain counts %+v, the server %d", q, n)
 	}
 }

@@ -45,7 +45,11 @@ func CheckWritable(path string) error {
 	if !remote.Is(path) {
 		return nil
 	}
-	if a, err := remote.Parse(path); err != nil || a.Scheme == "http" || a.Scheme == "https" {
+	a, err := remote.Parse(path)
+	if err != nil {
+		return &UseError{Message: err.Error()}
+	}
+	if a.Scheme == "http" || a.Scheme == "https" {
 		return &UseError{Message: "nothing is written to an address of a web server: " + ShownAddress(path),
 			Hint: "write to a file, and copy that"}
 	}
@@ -93,7 +97,7 @@ func checkRemoteOutput(out string, sources []stoa.SourceInfo) error {
 func ShownAddress(path string) string {
 	a, err := remote.Parse(path)
 	if err != nil {
-		return remote.Shown(path)
+		return withSlashes(path)
 	}
 	return a.Name()
 }
@@ -139,12 +143,16 @@ func (a *App) Requests() *Requests {
 // oneSlash matches an address as path.Clean leaves it.
 var oneSlash = regexp.MustCompile(`\b(s3|https?|hdfs|gs|az):/([^/\s])`)
 
-// secretParts matches the parts of an address that may be secret: user and password, and the query.
-var secretParts = regexp.MustCompile(`(https?://)(?:[^/\s@]*@)?([^\s?]*)(?:\?[^\s:]*)?`)
+// secretParts matches the parts of an address that may be secret: user and password, and the query of a web server.
+var (
+	secretUser  = regexp.MustCompile(`\b((?:s3|https?|hdfs|gs|az)://)[^/\s@]*@`)
+	secretQuery = regexp.MustCompile(`(https?://[^\s?]*)\?[^\s:]*`)
+)
 
 // withSlashes restores the addresses in a message to their usual form, without parts that may be secret.
 func withSlashes(s string) string {
-	return secretParts.ReplaceAllString(oneSlash.ReplaceAllString(s, "$1://$2"), "$1$2")
+	s = secretUser.ReplaceAllString(oneSlash.ReplaceAllString(s, "$1://$2"), "$1")
+	return secretQuery.ReplaceAllString(s, "$1")
 }
 
 // Stat describes what is at a path, which may be an address.

@@ -16,6 +16,7 @@ import (
 	"stoa/format/kudu/internal/pbc"
 	"stoa/internal/pb"
 	"stoa/region"
+	"stoa/store"
 	"stoa/wire"
 )
 
@@ -146,9 +147,17 @@ func (f *FS) openContainers(ctx context.Context, dir int) error {
 		names = append(names, name)
 	}
 	slices.Sort(names)
+	var files []string
+	for _, name := range names {
+		if found[name].meta != "" {
+			files = append(files, found[name].meta)
+		}
+	}
+	metadata := readAhead(ctx, f.Tree, files)
+	defer metadata.stop()
 	for _, name := range names {
 		c := &Container{Dir: dir, Name: name, Data: found[name].data, Metadata: found[name].meta, Size: sizes[name]}
-		if err := f.readContainer(ctx, c); err != nil {
+		if err := f.readContainer(ctx, c, metadata.open); err != nil {
 			return err
 		}
 		f.addContainer(c)
@@ -157,7 +166,8 @@ func (f *FS) openContainers(ctx context.Context, dir int) error {
 }
 
 // readContainer reads the records of c. Damage is noted in c and as findings, and is not an error.
-func (f *FS) readContainer(ctx context.Context, c *Container) error {
+func (f *FS) readContainer(ctx context.Context, c *Container,
+	open func(context.Context, string) (store.Source, error)) error {
 	at := fault.Span{Object: cmp.Or(c.Metadata, c.Data)}
 	if c.Metadata == "" {
 		at.Len = c.Size
@@ -167,10 +177,10 @@ func (f *FS) readContainer(ctx context.Context, c *Container) error {
 		f.fault("kudu.container.missing", c.Err, c.Name)
 		return nil
 	}
-	src, err := f.Tree.Open(ctx, c.Metadata)
+	src, err := open(ctx, c.Metadata)
 	if Gone(err) { // a running server has deleted it in the meantime
 		c.Metadata = ""
-		return f.readContainer(ctx, c)
+		return f.readContainer(ctx, c, open)
 	}
 	if err != nil {
 		return err
