@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"stoa"
+	"stoa/cmd/stoa/verbs"
 	"stoa/serve"
 )
 
@@ -171,4 +173,38 @@ func TestSays(t *testing.T) {
 func jsonText(x any) string {
 	b, _ := json.Marshal(x)
 	return string(b)
+}
+
+// TestTracker: what the nodes of describe tell one by one is what the anatomy of the whole file has.
+func TestTracker(t *testing.T) {
+	for _, name := range corpusFiles(t) {
+		st, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := stoa.DescribeOptions{OpenOptions: stoa.OpenOptions{Formats: verbs.Formats()}}
+		a, err := serve.Describe(t.Context(), name, st.Size(), o)
+		if err != nil {
+			continue
+		}
+		var tracker serve.Tracker
+		id := 0
+		for n, err := range stoa.Describe(t.Context(), name, o) {
+			if err != nil {
+				break
+			}
+			told := tracker.Add(n)
+			if n.At.Object != name && n.At.Object != "" {
+				continue
+			}
+			want := a.Path(id)
+			w := want[len(want)-1]
+			if told.Role != w.Role || told.Column != w.Column || (w.From == nil) != (told.From < 0) ||
+				w.From != nil && *w.From != told.From || told.To >= 0 && (w.To == nil || *w.To != told.To) {
+				t.Errorf("%s: %s: told %+v, want %+v", name, n.Name, told, w)
+				break
+			}
+			id++
+		}
+	}
 }

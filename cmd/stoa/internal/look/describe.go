@@ -16,6 +16,7 @@ import (
 	"stoa/cmd/stoa/internal/source"
 	"stoa/fault"
 	"stoa/region"
+	"stoa/serve"
 )
 
 var describeForms = []string{"text", "json", "jsonl", "html"}
@@ -31,6 +32,11 @@ type nodeDoc struct {
 	Offset int64  `json:"offset"`
 	Length int64  `json:"length"`
 	Inner  *int64 `json:"inner,omitempty"`
+	Role   string `json:"role"`
+	Column string `json:"column,omitempty"`
+	// From and To are rows, half-open; null: not known.
+	From *int64 `json:"from,omitempty"`
+	To   *int64 `json:"to,omitempty"`
 }
 
 func DescribeCmd(a *cli.App) *cobra.Command {
@@ -45,7 +51,8 @@ the nesting of structures as indentation. With --pages also the contents of data
 is in the decoded bytes of the page. The last line says how many of the file's bytes are described.
 
 -f json prints an array of nodes, and -f jsonl one node per line, in the order of the text: children come
-after their parent, with depth + 1; the last line goes to standard error. -f html writes a self-contained
+after their parent, with depth + 1; the last line goes to standard error. Each has its role, and the
+column and the rows from..to that it belongs to, if that can be told. -f html writes a self-contained
 page about one file, with a map of its bytes and what verify finds.`,
 		Example: "  stoa describe block.cfile\n  stoa describe sales.parquet -f jsonl -o anatomy.jsonl\n" +
 			"  stoa describe broken.cfile -f html -o broken.html",
@@ -116,6 +123,7 @@ type nodeWriter struct {
 	form  string
 	array *output.JsonArray
 	cover coverage
+	tell  serve.Tracker
 }
 
 func newNodeWriter(w io.Writer, form string) *nodeWriter {
@@ -130,7 +138,7 @@ func newNodeWriter(w io.Writer, form string) *nodeWriter {
 func (n *nodeWriter) write(x region.Node) error {
 	n.cover.add(x)
 	if n.form == "json" || n.form == "jsonl" {
-		return output.WriteLines(n.w, []nodeDoc{docOfNode(x)})
+		return output.WriteLines(n.w, []nodeDoc{docOfNode(x, n.tell.Add(x))})
 	}
 	_, err := io.WriteString(n.w, nodeLine(x)+"\n")
 	return err
@@ -143,9 +151,15 @@ func (n *nodeWriter) close() error {
 	return nil
 }
 
-func docOfNode(x region.Node) nodeDoc {
+func docOfNode(x region.Node, t serve.Told) nodeDoc {
 	d := nodeDoc{Depth: x.Depth, Kind: x.Kind.String(), Name: x.Name, Value: x.Value, Object: x.At.Object,
-		Offset: x.At.Off, Length: x.At.Len}
+		Offset: x.At.Off, Length: x.At.Len, Role: string(t.Role), Column: t.Column}
+	if t.From >= 0 {
+		d.From = &t.From
+	}
+	if t.To >= 0 {
+		d.To = &t.To
+	}
 	if x.Inner >= 0 {
 		d.Inner = &x.Inner
 	}

@@ -1,0 +1,44 @@
+package serve
+
+import "stoa/region"
+
+// Told is what can be told of a node from its name, its value and the nodes that it is part of.
+type Told struct {
+	Role     Role
+	Column   string
+	From, To int64 // rows, half-open; -1: not known
+}
+
+// Tracker tells of nodes, which are added in the order of describe.
+type Tracker struct{ open []tracked }
+
+// tracked is a node that may enclose the next one.
+type tracked struct {
+	Told
+	depth int
+	name  string
+	next  int64 // the first row of the next part that says only how many rows it has
+}
+
+// Add adds a node.
+func (t *Tracker) Add(n region.Node) Told {
+	for len(t.open) > 0 && t.open[len(t.open)-1].depth >= n.Depth {
+		t.open = t.open[:len(t.open)-1]
+	}
+	above := &tracked{Told: Told{Role: Other}}
+	if k := len(t.open); k > 0 {
+		above = &t.open[k-1]
+	}
+	told := Told{Role: roleOf(n, above.Role), Column: columnOf(n, above.name, above.Column), From: -1, To: -1}
+	switch from, count := rowsOf(n); {
+	case from >= 0 && count >= 0:
+		told.From, told.To = from, from+count
+	case from >= 0:
+		told.From = from
+	case count >= 0:
+		told.From, told.To = above.next, above.next+count
+		above.next = told.To
+	}
+	t.open = append(t.open, tracked{Told: told, depth: n.Depth, name: n.Name})
+	return told
+}
