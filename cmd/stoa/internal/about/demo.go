@@ -9,10 +9,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/display"
+	"stoa/cmd/stoa/internal/output"
 
 	"github.com/spf13/cobra"
 )
@@ -84,6 +86,7 @@ func (t Trial) Command(dir string) string {
 
 func DemoCmd(a *cli.App) *cobra.Command {
 	var damage bool
+	var form string
 	cmd := &cobra.Command{
 		Use:   "demo DIR",
 		Short: "Write sample files, and print commands to try on them",
@@ -98,15 +101,24 @@ With --damage, also write damaged copies, and print five more commands.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if !slices.Contains(output.SummaryForms, form) {
+				return &cli.UseError{Message: "-f " + form + " is not a form of the summary",
+					Hint: "the forms are text and json"}
+			}
 			dir := strings.TrimRight(filepath.ToSlash(args[0]), "/")
 			if err := writeDemo(args[0], damage); err != nil {
 				return err
+			}
+			if form == "json" {
+				return output.WriteSummary(a, demoOf(dir, damage))
 			}
 			_, err := io.WriteString(a.Stdout, demoText(dir, damage))
 			return err
 		},
 	}
 	cmd.Flags().BoolVar(&damage, "damage", false, "also write damaged copies, for verify and recover")
+	cmd.Flags().StringVarP(&form, "format", "f", "text", "say what was written as `FORM`: text or json")
+	cli.Complete(cmd, "format", func() []string { return output.SummaryForms })
 	return cmd
 }
 
@@ -178,6 +190,43 @@ func writeNew(name string, b []byte) error {
 	}
 	_, err = f.Write(b)
 	return errors.Join(err, f.Close())
+}
+
+// demoDoc is what demo -f json prints.
+type demoDoc struct {
+	Output  string        `json:"output"`
+	Samples []demoSample  `json:"samples"`
+	Try     []demoCommand `json:"try"`
+}
+
+type demoSample struct {
+	Name    string `json:"name"`
+	What    string `json:"what"`
+	Damaged bool   `json:"damaged"`
+}
+
+type demoCommand struct {
+	Command string `json:"command"`
+	What    string `json:"what"`
+	Status  int    `json:"status"`
+}
+
+func demoOf(dir string, damage bool) demoDoc {
+	d := demoDoc{Output: dir}
+	for _, s := range Samples {
+		d.Samples = append(d.Samples, demoSample{dir + "/" + s.To, s.what, false})
+	}
+	trials := Trials
+	if damage {
+		for _, h := range Harms {
+			d.Samples = append(d.Samples, demoSample{dir + "/" + h.To, h.what, true})
+		}
+		trials = append(slices.Clone(trials), DamagedTrials...)
+	}
+	for _, t := range trials {
+		d.Try = append(d.Try, demoCommand{t.Command(display.ShellWord(dir)), t.what, t.Status})
+	}
+	return d
 }
 
 // demoText says what was written and suggests commands to try.

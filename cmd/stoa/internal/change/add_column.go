@@ -32,6 +32,6 @@ not changed: in their rows the column has the default value, or is null.`,
 		if cmd.Flags().Changed("default") {
 			o.Default = &def
 		}
-		return t.result(t.AddColumn(t.ctx, f, o), "column %s (%s) would be added", f.Name, f.Type)
+		return t.wouldBe(t.AddColumn(t.ctx, f, o), "column %s (%s) would be added", f.Name, f.Type)
 	}, "default", "dry-run")
 }

@@ -29,11 +29,11 @@ The Hive metastore is not updated: register the table there again (REFRESH TABLE
 	return onTable(a, cmd, func(t *target) error {
 		if column == "" {
 			err := t.Rename(t.ctx, stoa.RenameOptions{To: t.args[0], DryRun: t.dry})
-			return t.result(ofName(err), "it would be renamed to %s", t.args[0])
+			return t.wouldBe(ofName(err), "it would be renamed to %s", t.args[0])
 		}
 		o := stoa.AlterColumnOptions{DryRun: t.dry}
 		o.Column, o.Name = column, t.args[0]
-		return t.result(t.AlterColumn(t.ctx, o), "column %s would be renamed to %s", column, t.args[0])
+		return t.wouldBe(t.AlterColumn(t.ctx, o), "column %s would be renamed to %s", column, t.args[0])
 	}, "column", "dry-run")
 }
 
@@ -55,7 +55,7 @@ The types of bucket and partition columns cannot be changed.`,
 		}
 		o := stoa.AlterColumnOptions{DryRun: t.dry}
 		o.Column, o.Type = t.args[0], &f
-		return t.result(t.AlterColumn(t.ctx, o), "column %s would be of type %s", t.args[0], f.Type)
+		return t.wouldBe(t.AlterColumn(t.ctx, o), "column %s would be of type %s", t.args[0], f.Type)
 	}, "dry-run")
 }
 
@@ -76,7 +76,7 @@ cannot be set.`,
 			return err
 		}
 		o := stoa.SetPropertiesOptions{Properties: values, DryRun: t.dry}
-		return t.result(t.SetProperties(t.ctx, o), "%s would be set", strings.Join(t.args, ", "))
+		return t.wouldBe(t.SetProperties(t.ctx, o), "%s would be set", strings.Join(t.args, ", "))
 	}, "dry-run")
 }
 

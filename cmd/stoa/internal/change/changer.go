@@ -54,9 +54,8 @@ func ofName(err error) error {
 // target is the table that a verb changes.
 type target struct {
 	*stoa.Changer
-	app  *cli.App
+	reporter
 	ctx  context.Context
-	name string   // as given on the command line
 	args []string // the arguments after the name
 	dry  bool
 }
@@ -64,25 +63,25 @@ type target struct {
 // onTable makes run the action of a verb on the table that its first argument names. The verb gets the flags that all
 // such verbs have; the flags in first come first in its help.
 func onTable(a *cli.App, cmd *cobra.Command, run func(t *target) error, first ...string) *cobra.Command {
-	dry := dryRun(cmd)
+	dry, form := dryRun(cmd), formFlag(cmd)
 	limitFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := checkForm(*form); err != nil {
+			return err
+		}
 		c, err := openChanger(a, cmd, args[0])
 		if err != nil {
 			return err
 		}
-		return run(&target{c, a, cmd.Context(), args[0], args[1:], *dry})
+		r := reporter{app: a, form: *form, result: result{Verb: cmd.Name(), Table: args[0], DryRun: *dry}}
+		t := &target{c, r, cmd.Context(), args[1:], *dry}
+		return t.end(run(t))
 	}
 	return cli.First(cmd, first...)
 }
 
-// note prints a message about the table.
-func (t *target) note(format string, args ...any) {
-	t.app.Note("%s: "+format, append([]any{t.name}, args...)...)
-}
-
-// result returns err. After a dry run without an error it prints what would be done.
-func (t *target) result(err error, format string, args ...any) error {
+// wouldBe returns err. After a dry run without an error it says what would be done.
+func (t *target) wouldBe(err error, format string, args ...any) error {
 	if err == nil && t.dry {
 		t.note(format, args...)
 	}

@@ -16,6 +16,7 @@ import (
 
 func CleanCmd(a *cli.App) *cobra.Command {
 	var dry *bool
+	var form *string
 	var older time.Duration
 	cmd := &cobra.Command{
 		Use:   "clean STORE#DATABASE.TABLE [--dry-run]",
@@ -32,8 +33,13 @@ other programs are also kept.`,
 			"  stoa clean s3://bucket/backup --dry-run",
 		Args: cli.Wants(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkForm(*form); err != nil {
+				return err
+			}
+			r := &reporter{app: a, form: *form, result: result{Verb: cmd.Name(), Table: args[0], DryRun: *dry}}
 			if remote.Is(args[0]) {
-				return cleanAddress(a, cmd.Context(), args[0], older, *dry)
+				r.Table = cli.ShownAddress(args[0])
+				return r.end(cleanAddress(r, cmd.Context(), args[0], older))
 			}
 			t, err := openChanger(a, cmd, args[0])
 			if err != nil {
@@ -41,16 +47,17 @@ other programs are also kept.`,
 			}
 			c, err := t.Clean(cmd.Context(), stoa.CleanOptions{DryRun: *dry})
 			for _, f := range c.Files {
-				fmt.Fprintln(a.Stdout, f)
+				r.list(f, "")
 			}
 			if err == nil {
-				a.Note("%s: %s, %s, %s %s", args[0], display.Count(int64(len(c.Segments)), "segment"),
+				r.Segments, r.FileCount, r.Bytes = c.Segments, count(len(c.Files)), count(c.Bytes)
+				r.note("%s, %s, %s %s", display.Count(int64(len(c.Segments)), "segment"),
 					display.Count(int64(len(c.Files)), "file"), display.BytesText(c.Bytes), would(*dry, "removed"))
 			}
-			return err
+			return r.end(err)
 		},
 	}
-	dry = dryRun(cmd)
+	dry, form = dryRun(cmd), formFlag(cmd)
 	cmd.Flags().DurationVar(&older, "older-than", 24*time.Hour, "at an address: remove only what was begun "+
 		"`TIME` ago or earlier, such as 90m")
 	limitFlags(cmd)
@@ -58,9 +65,9 @@ other programs are also kept.`,
 }
 
 // cleanAddress removes what killed processes have left behind at an address.
-func cleanAddress(a *cli.App, ctx context.Context, address string, older time.Duration, dry bool) error {
+func cleanAddress(r *reporter, ctx context.Context, address string, older time.Duration) error {
 	uploads, objects := 0, 0
-	err := a.Remote().Clean(ctx, address, time.Now().Add(-older), dry, func(l remote.Leftover) error {
+	err := r.app.Remote().Clean(ctx, address, time.Now().Add(-older), r.DryRun, func(l remote.Leftover) error {
 		what := ""
 		switch {
 		case l.Upload:
@@ -72,12 +79,22 @@ func cleanAddress(a *cli.App, ctx context.Context, address string, older time.Du
 		default:
 			objects++
 		}
-		_, err := fmt.Fprintf(a.Stdout, "%s%s\n", l.Name, what)
-		return err
+		return r.list(l.Name, what)
 	})
 	if err == nil {
-		a.Note("%s: %s, %s %s", cli.ShownAddress(address), display.Count(int64(uploads), "upload"),
-			display.Count(int64(objects), "object"), would(dry, "removed"))
+		r.FileCount = count(uploads + objects)
+		r.note("%s, %s %s", display.Count(int64(uploads), "upload"), display.Count(int64(objects), "object"),
+			would(r.DryRun, "removed"))
 	}
+	return err
+}
+
+// list prints the name of a file that is removed, or keeps it for the object.
+func (r *reporter) list(name, remark string) error {
+	if r.form == "json" {
+		r.Files = append(r.Files, name)
+		return nil
+	}
+	_, err := fmt.Fprintf(r.app.Stdout, "%s%s\n", name, remark)
 	return err
 }

@@ -45,6 +45,7 @@ corresponding ones of --carbon-properties, which the table's have precedence ove
 			t.note("segments %s became segment %s", strings.Join(c.From, ", "), c.To)
 		}
 		done, err := t.Compact(t.ctx, o)
+		t.Compacted = done
 		for _, c := range done {
 			if t.dry {
 				t.note("segments %s would become segment %s", strings.Join(c.From, ", "), c.To)

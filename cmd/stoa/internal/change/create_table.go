@@ -19,11 +19,9 @@ import (
 )
 
 func CreateCmd(a *cli.App) *cobra.Command {
-	var f struct {
-		schema, sort, inverted, long, partition, bucket string
-		props                                           []string
-	}
+	var f createFlags
 	var dry *bool
+	var form *string
 	cmd := &cobra.Command{
 		Use:   "create STORE#DATABASE.TABLE --schema FILE",
 		Short: "Create an empty CarbonData table",
@@ -39,6 +37,10 @@ binary, date, timestamp, array<T>, map<K,V> and struct<name:T,...>. Names are co
   stoa create store#sales.visits --schema visits.parquet --property dictionary_include=country,browser`,
 		Args: cli.Wants(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			r := reporter{app: a, form: *form, result: result{Verb: cmd.Name(), Table: args[0], DryRun: *dry}}
+			if err := checkForm(*form); err != nil {
+				return err
+			}
 			if f.schema == "" {
 				return &cli.UseError{Message: "--schema says which columns the table has; it is missing",
 					Hint: "for example a file with lines like: price decimal(10,2)"}
@@ -47,24 +49,15 @@ binary, date, timestamp, array<T>, map<K,V> and struct<name:T,...>. Names are co
 			if err != nil {
 				return err
 			}
-			spec := stoa.CreateTableOptions{DryRun: *dry}
-			spec.SortColumns, spec.Inverted, spec.LongStrings, spec.Partition = listed(f.sort), listed(f.inverted),
-				listed(f.long), listed(f.partition)
-			if spec.Properties, err = source.KeyValues("--property", f.props); err != nil {
+			spec, err := f.options(*dry)
+			if err != nil {
 				return err
-			}
-			if f.bucket != "" {
-				n, by, ok := strings.Cut(f.bucket, ":")
-				if spec.Buckets, err = strconv.Atoi(n); err != nil || !ok || spec.Buckets < 1 {
-					return cli.WrongUse("--bucket %s: write it as N:COLUMN,...", f.bucket)
-				}
-				spec.BucketBy = listed(by)
 			}
 			err = stoa.CreateTable(cmd.Context(), args[0], sc, spec, stoa.OpenOptions{Formats: a.Formats})
 			if err == nil && *dry {
-				a.Note("%s: a table of %s would be made", args[0], display.Count(int64(sc.NumFields()), "column"))
+				r.note("a table of %s would be made", display.Count(int64(sc.NumFields()), "column"))
 			}
-			return ofName(err)
+			return r.end(ofName(err))
 		},
 	}
 	fl := cmd.Flags()
@@ -75,8 +68,29 @@ binary, date, timestamp, array<T>, map<K,V> and struct<name:T,...>. Names are co
 	fl.StringVar(&f.partition, "partition", "", "partition by these columns, `A,B`: a directory for each value")
 	fl.StringVar(&f.bucket, "bucket", "", "put rows into N buckets by the hash of these columns, `N:A,B`")
 	fl.StringArrayVar(&f.props, "property", nil, "set a property of the table, `KEY=VALUE`; repeatable")
-	dry = dryRun(cmd)
+	dry, form = dryRun(cmd), formFlag(cmd)
 	return cli.First(cmd, "schema", "sort-columns", "partition")
+}
+
+// createFlags are the flags of create.
+type createFlags struct {
+	schema, sort, inverted, long, partition, bucket string
+	props                                           []string
+}
+
+func (f *createFlags) options(dry bool) (spec stoa.CreateTableOptions, err error) {
+	spec.DryRun = dry
+	spec.SortColumns, spec.Inverted, spec.LongStrings, spec.Partition = listed(f.sort), listed(f.inverted),
+		listed(f.long), listed(f.partition)
+	if spec.Properties, err = source.KeyValues("--property", f.props); err != nil || f.bucket == "" {
+		return spec, err
+	}
+	n, by, ok := strings.Cut(f.bucket, ":")
+	if spec.Buckets, err = strconv.Atoi(n); err != nil || !ok || spec.Buckets < 1 {
+		return spec, cli.WrongUse("--bucket %s: write it as N:COLUMN,...", f.bucket)
+	}
+	spec.BucketBy = listed(by)
+	return spec, nil
 }
 
 // listed splits names at commas.

@@ -30,14 +30,16 @@ data files, which stay. Or delete whole segments; stoa clean removes their files
 			return cli.WrongUse("delete needs --where or --segment, not both")
 		}
 		if len(segments) > 0 {
+			t.Segments = segments
 			err := t.DeleteSegments(t.ctx, stoa.DeleteSegmentsOptions{Segments: segments, DryRun: t.dry})
-			return t.result(err, "segments %s would be deleted", strings.Join(segments, ", "))
+			return t.wouldBe(err, "segments %s would be deleted", strings.Join(segments, ", "))
 		}
 		if err := wantsWhere(where); err != nil {
 			return err
 		}
 		n, err := t.Delete(t.ctx, stoa.DeleteOptions{Where: where, DryRun: t.dry})
 		if err == nil {
+			t.Rows = count(n)
 			t.note("%s %s", display.Count(n, "row"), would(t.dry, "deleted"))
 		}
 		return err

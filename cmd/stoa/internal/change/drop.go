@@ -27,7 +27,8 @@ func DropCmd(a *cli.App) *cobra.Command {
 		}
 		d, err := t.Drop(t.ctx, stoa.DropOptions{DryRun: t.dry})
 		if err == nil {
-			a.Note("%s: %s, %s %s", d.Dir, display.Count(d.Files, "file"), display.BytesText(d.Bytes),
+			t.FileCount, t.Bytes = count(d.Files), count(d.Bytes)
+			t.noteOf(d.Dir, "%s, %s %s", display.Count(d.Files, "file"), display.BytesText(d.Bytes),
 				would(t.dry, "removed"))
 		}
 		return err
@@ -45,6 +46,6 @@ later loads do not have it. Sort, bucket and partition columns cannot be removed
 	}
 	return onTable(a, cmd, func(t *target) error {
 		err := t.DropColumn(t.ctx, stoa.DropColumnOptions{Column: t.args[0], DryRun: t.dry})
-		return t.result(err, "column %s would be removed", t.args[0])
+		return t.wouldBe(err, "column %s would be removed", t.args[0])
 	}, "dry-run")
 }

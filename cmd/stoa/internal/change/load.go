@@ -208,6 +208,9 @@ func (l *loading) run(cmd *cobra.Command, args []string) error {
 
 // report prints what was added.
 func (l *loading) report(table string, s stoa.MergeResult, took time.Duration) (err error) {
+	if s.Files == nil {
+		s.Files = []string{} // none, and not: not known
+	}
 	switch output.ReportAltered(l.app, table, s.Altered); {
 	case l.form == "json" && l.key != "":
 		err = output.WriteSummary(l.app, s)

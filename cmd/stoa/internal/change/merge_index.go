@@ -35,6 +35,7 @@ No row changes.`,
 		if err != nil {
 			return err
 		}
+		t.Segments, t.FileCount = m.Segments, count(m.Files)
 		t.note("%s of %s %s", display.Count(int64(m.Files), "index file"),
 			display.Count(int64(len(m.Segments)), "segment"), would(t.dry, "merged"))
 		return nil

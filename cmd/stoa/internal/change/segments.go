@@ -30,6 +30,9 @@ alone means null.`,
 			return err
 		}
 		segment, err := t.AddPartition(t.ctx, o)
+		if segment != "" {
+			t.Segments = []string{segment}
+		}
 		switch {
 		case err != nil:
 		case t.dry:
@@ -59,6 +62,7 @@ partition columns. NAME alone means null. No data file is read or written.`,
 		}
 		d, err := t.DropPartition(t.ctx, o)
 		if err == nil {
+			t.Partitions, t.Segments = d.Partitions, d.Segments
 			t.note("%s, %s, %s", would(t.dry, "removed"), strings.Join(d.Partitions, ", "),
 				display.Count(int64(len(d.Segments)), "segment"))
 		}
@@ -84,6 +88,7 @@ and types. If the directory is outside of the table, every reader of the table n
 		o.Path, o.Format = t.args[0], form
 		segment, err := t.AddSegment(t.ctx, o)
 		if err == nil {
+			t.Segments = []string{segment}
 			t.note("%s %s segment %s", t.args[0], map[bool]string{true: "would become", false: "is"}[t.dry], segment)
 		}
 		return err
@@ -108,6 +113,7 @@ files later; until then, stoa cat --segments all still shows the rows.`,
 		}
 		names, err := t.Truncate(t.ctx, stoa.TruncateOptions{DryRun: t.dry})
 		if err == nil {
+			t.Segments = names
 			t.note("%s %s", display.Count(int64(len(names)), "segment"), would(t.dry, "removed"))
 		}
 		return err

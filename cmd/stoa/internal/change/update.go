@@ -48,6 +48,7 @@ of the table: if their number or a value differs, the status is 1 and the table 
 		n, err := t.Update(t.ctx, stoa.UpdateOptions{Where: where, Set: values, NoCheck: unchecked,
 			DryRun: t.dry})
 		if err == nil {
+			t.Rows = count(n)
 			t.note("%s %s", display.Count(n, "row"), would(t.dry, "changed"))
 		}
 		return ofSet(err)

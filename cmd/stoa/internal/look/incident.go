@@ -37,8 +37,8 @@ func (d *VerifyDoc) incidentDocs() []incidentDoc {
 	out := []incidentDoc{}
 	for _, in := range check.Fold(findings) {
 		one := incidentDoc{Findings: in.N, Codes: in.Codes, Object: in.At.Object, Offset: in.At.Off, Length: in.At.Len,
-			Tables: in.Tables, Parts: in.Parts, Columns: in.Columns, Lost: reading.Known(in.Lost),
-			Next: d.nextCommand(in)}
+			Tables: in.Tables, Parts: append([]string{}, in.Parts...), Columns: append([]string{}, in.Columns...),
+			Lost: reading.Known(in.Lost), Next: d.nextCommand(in)}
 		for _, i := range in.Listed {
 			if findings[i] == in.First {
 				one.Finding = i

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -31,7 +32,7 @@ import (
 
 func SealCmd(a *cli.App) *cobra.Command {
 	var src source.SourceFlags
-	var out, parity string
+	var out, parity, form string
 	var noRows bool
 	cmd := &cobra.Command{
 		Use:   "seal PATH... -o FILE.seal",
@@ -47,6 +48,10 @@ pipes are listed, but neither followed nor read. The same files give the same se
   stoa seal block.cfile block.parquet -o blocks.seal --no-rows`,
 		Args: cli.Wants(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if !slices.Contains(output.SummaryForms, form) {
+				return &cli.UseError{Message: "-f " + form + " is not a form of the summary",
+					Hint: "the forms are text and json"}
+			}
 			if out == "" || out == cli.Dash {
 				return &cli.UseError{Message: "-o says where to write the seal; it is missing",
 					Hint: "for example -o " + filepath.Base(filepath.Clean(args[0])) + ".seal"}
@@ -62,12 +67,15 @@ pipes are listed, but neither followed nor read. The same files give the same se
 			if err != nil {
 				return err
 			}
-			return sealPaths(a, cmd.Context(), args, out, p, !noRows, o)
+			return sealPaths(a, cmd.Context(), args, out, form, p, !noRows, o)
 		},
 	}
 	fl := cmd.Flags()
 	fl.StringVarP(&out, "output", "o", "", "write the seal to `FILE` (required)")
 	fl.StringVar(&parity, "parity", "0", "add parity, by which `N%` of the blocks can be restored (0 to 100)")
+	fl.StringVarP(&form, "format", "f", "text",
+		"say what was written as `FORM`: text, a line on standard error; json, an object on standard output")
+	cli.Complete(cmd, "format", func() []string { return output.SummaryForms })
 	fl.BoolVar(&noRows, "no-rows", false, "seal only the files, and read no tables")
 	src.Register(a, cmd)
 	return cli.First(cmd, "output", "parity", "no-rows")
@@ -82,8 +90,27 @@ func parsePercent(s string) (float64, error) {
 	return n, nil
 }
 
+// sealedDoc is what seal -f json prints.
+type sealedDoc struct {
+	Output    string     `json:"output"`
+	SealBytes int64      `json:"seal_bytes"`
+	Files     int        `json:"files"`
+	Bytes     int64      `json:"bytes"`
+	Tables    int        `json:"tables"`
+	Rows      int64      `json:"rows"`
+	NotRead   []string   `json:"not_read"` // what is no file: named in the seal only
+	Unsealed  []unsealed `json:"unsealed"`
+	Seconds   float64    `json:"seconds"`
+}
+
+// unsealed is a table whose rows could not be read.
+type unsealed struct {
+	Table   string `json:"table"`
+	Problem string `json:"problem"`
+}
+
 // sealPaths writes a seal of places.
-func sealPaths(a *cli.App, ctx context.Context, paths []string, out string, parity float64, rows bool,
+func sealPaths(a *cli.App, ctx context.Context, paths []string, out, form string, parity float64, rows bool,
 	o stoa.OpenOptions) error {
 	began := time.Now()
 	a.Reads(paths...)
@@ -95,7 +122,6 @@ func sealPaths(a *cli.App, ctx context.Context, paths []string, out string, pari
 		return err
 	}
 	so := seal.Options{Parity: parity}
-	damaged := false
 	if rows {
 		if so.Tables, err = sealTables(a, ctx, paths, o); err != nil {
 			return err
@@ -113,20 +139,35 @@ func sealPaths(a *cli.App, ctx context.Context, paths []string, out string, pari
 	if err != nil {
 		return err
 	}
-	for _, name := range s.Special {
-		a.Note("%s: no file; it is named in the seal, and was not read", name)
-	}
-	var total int64
+	doc := sealedDoc{Output: out, SealBytes: s.Size, Files: s.Files, Bytes: s.Bytes, Tables: len(so.Tables),
+		NotRead: append([]string{}, s.Special...), Unsealed: []unsealed{}}
 	for _, t := range so.Tables {
-		if total += t.Rows; t.Problem != "" {
-			a.Note("%s%s: its rows are not sealed: %s", paths[t.Root], t.Table, t.Problem)
-			damaged = true
+		if doc.Rows += t.Rows; t.Problem != "" {
+			doc.Unsealed = append(doc.Unsealed, unsealed{paths[t.Root] + t.Table, t.Problem})
 		}
 	}
-	a.Note("%s: %s, %s of %s, %s, %s, %s", out, display.BytesText(s.Size),
-		display.Count(int64(s.Files), "file"), display.BytesText(s.Bytes),
-		display.Count(int64(len(so.Tables)), "table"), display.Count(total, "row"), display.Seconds(time.Since(began)))
-	if damaged {
+	doc.Seconds = time.Since(began).Seconds()
+	return doc.report(a, form)
+}
+
+// report says what was written.
+func (d *sealedDoc) report(a *cli.App, form string) error {
+	if form == "json" {
+		if err := output.WriteSummary(a, d); err != nil {
+			return err
+		}
+	} else {
+		for _, name := range d.NotRead {
+			a.Note("%s: no file; it is named in the seal, and was not read", name)
+		}
+		for _, t := range d.Unsealed {
+			a.Note("%s: its rows are not sealed: %s", t.Table, t.Problem)
+		}
+		a.Note("%s: %s, %s of %s, %s, %s, %s", d.Output, display.BytesText(d.SealBytes),
+			display.Count(int64(d.Files), "file"), display.BytesText(d.Bytes), display.Count(int64(d.Tables), "table"),
+			display.Count(d.Rows, "row"), display.Seconds(time.Duration(d.Seconds*float64(time.Second))))
+	}
+	if len(d.Unsealed) > 0 {
 		return cli.ErrDamage
 	}
 	return nil
