@@ -101,6 +101,7 @@ finding: finding cfile.block.checksum -f json
 formats: formats -f json
 formats: formats parquet -f json
 version: version -f json
+version: version --json
 change: create store#s.t --schema types.txt -f json
 change: create store#s.x --schema types.txt --dry-run -f json
 load: load store#s.t rows.csv --source-opt header=true -f json

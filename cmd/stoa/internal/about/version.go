@@ -27,12 +27,16 @@ type versionDoc struct {
 
 func VersionCmd(a *cli.App) *cobra.Command {
 	var out output.OutputFlags
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version of stoa",
-		Example: "  stoa version\n  stoa version -f json",
+		Example: "  stoa version\n  stoa version --json",
 		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if asJSON && !cmd.Flags().Changed("format") {
+				out.Form = "json"
+			}
 			if err := out.Check(versionForms); err != nil {
 				return err
 			}
@@ -41,6 +45,7 @@ func VersionCmd(a *cli.App) *cobra.Command {
 		},
 	}
 	out.Register(cmd, versionForms, "default text")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "the same as -f json")
 	return cmd
 }
 
