@@ -313,3 +313,65 @@ func TestAllToAddresses(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestObjectsAreNotReplaced: an object is replaced only with --force, or after a question, and not if the store does
+// not say whether there is one.
+func TestObjectsAreNotReplaced(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("n.csv", []byte("1,2\n3,4\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s3, dir := emptyBucket(t)
+	asS3(t, s3)
+	object := filepath.Join(dir, "out.csv")
+	write := func(words string) {
+		t.Helper()
+		if err := os.WriteFile(object, []byte(words), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	is := func(want string) {
+		t.Helper()
+		if b, err := os.ReadFile(object); err != nil || string(b) != want {
+			t.Errorf("the object is %q, expected %q (%v)", b, want, err)
+		}
+	}
+	for _, args := range [][]string{{"convert", "n.csv"}, {"cat", "n.csv"}, {"seal", "n.csv"}, {"recover", "n.csv"}} {
+		write("precious")
+		args = append(args, "-o", "s3://bucket/out.csv")
+		got := said("s3://bucket", args...)
+		if !strings.Contains(got, "BUCKET/out.csv exists") || !strings.Contains(got, "--force") ||
+			!strings.HasSuffix(got, "status: 2") {
+			t.Errorf("%v: %s", args, got)
+		}
+		is("precious")
+		if got := said("s3://bucket", append(args, "--force")...); !strings.HasSuffix(got, "status: 0") {
+			t.Errorf("%v --force: %s", args, got)
+		}
+		if b, err := os.ReadFile(object); err != nil || string(b) == "precious" {
+			t.Errorf("%v --force: the object is %q (%v)", args, b, err)
+		}
+		os.Remove(object)
+		if got := said("s3://bucket", args...); !strings.HasSuffix(got, "status: 0") {
+			t.Errorf("%v: there is no object: %s", args, got)
+		}
+	}
+	write("precious")
+	asS3(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet || r.Method == http.MethodHead { // a bucket to which one may only write
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		s3.ServeHTTP(w, r)
+	}))
+	got := said("s3://bucket", "convert", "n.csv", "-o", "s3://bucket/out.csv")
+	if !strings.Contains(got, "whether BUCKET/out.csv exists cannot be found out") ||
+		!strings.HasSuffix(got, "status: 1") {
+		t.Error(got)
+	}
+	is("precious")
+	if got := said("s3://bucket", "convert", "n.csv", "-o", "s3://bucket/out.csv", "--force"); !strings.HasSuffix(got,
+		"status: 0") {
+		t.Error(got)
+	}
+}

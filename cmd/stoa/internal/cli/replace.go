@@ -1,8 +1,11 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -35,11 +38,15 @@ func (a *App) CheckReplace(cmd *cobra.Command, args []string) error {
 		return nil // it writes a directory
 	}
 	path := out.Value.String()
-	if !replaceable(path) {
-		return nil
+	exists, err := replaceable(cmd.Context(), path)
+	if err != nil || !exists {
+		return err
 	}
 	if err := CheckOutput(path, PlacesOf(append(named(cmd, path), args...))); err != nil { // --force would not help
 		return err
+	}
+	if remote.Is(path) {
+		path = ShownAddress(path)
 	}
 	if a.Asks && !slices.Contains(args, Dash) {
 		yes, err := a.ask(path + " exists; replace it?")
@@ -77,15 +84,44 @@ func named(cmd *cobra.Command, output string) (out []string) {
 	return out
 }
 
-// replaceable reports whether writing to path would replace a file. Directories have rules of their own; nothing in
-// /dev is replaced, even if the shell made /dev/stdout a file.
-func replaceable(path string) bool {
-	if path == "" || path == Dash || remote.Is(path) || strings.HasPrefix(path, "/dev/") ||
-		strings.HasPrefix(path, "/proc/") {
-		return false
+// replaceable reports whether writing to path would replace a file or an object. Directories have rules of their own;
+// nothing in /dev is replaced, even if the shell made /dev/stdout a file.
+func replaceable(ctx context.Context, path string) (bool, error) {
+	if path == "" || path == Dash || strings.HasPrefix(path, "/dev/") || strings.HasPrefix(path, "/proc/") {
+		return false, nil
+	}
+	if remote.Is(path) {
+		return objectExists(ctx, path)
 	}
 	st, err := os.Stat(path)
-	return err == nil && st.Mode().IsRegular()
+	return err == nil && st.Mode().IsRegular(), nil
+}
+
+// objectExists reports whether there is an object at an address. It asks through a tree of its own: that of the run
+// would keep the answer, and then not see what is written.
+func objectExists(ctx context.Context, address string) (bool, error) {
+	if strings.HasSuffix(address, "/") || CheckWritable(address) != nil { // writing to it is refused, and why is said
+		return false, nil
+	}
+	t := remote.New(nil, RemoteOptions)
+	name, err := t.Enter(ctx, address)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	var info store.Info
+	if err == nil {
+		info, err = t.Stat(ctx, name)
+	}
+	switch {
+	case err == nil:
+		return !info.Dir, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	}
+	return false, fmt.Errorf("whether %s exists cannot be found out (--force writes without asking): %w",
+		ShownAddress(address), err)
 }
 
 // ask asks a question that is answered with yes or no, and reads one line of standard input.
