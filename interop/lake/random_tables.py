@@ -314,7 +314,7 @@ def run(seed):
         if "not a partition column" in done.stderr:  # Delta has at least one other
             return 0
         if done.returncode:
-            if done.returncode == 1 and any(w in done.stderr for w in ("nanoseconds", "exactly", "cannot")):
+            if done.returncode == 1 and any(w in done.stderr for w in ("nanoseconds", "exactly", "cannot", "would become less")):
                 return print(f"seed {seed}: refused: {done.stderr.strip()[:150]}", flush=True) or 0
             j.say(f"{' '.join(cmd[3:])}: {done.returncode} {done.stderr.strip()[:300]}")
             return j.bad

@@ -3,6 +3,7 @@ package lake
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"math/bits"
 	"slices"
 	"strconv"
@@ -188,6 +189,30 @@ func (t *Term) Value(a arrow.Array, i int) any {
 		}
 	}
 	return v
+}
+
+// Check returns an error of class Invalid for a value that truncation would move below the least integer of its type.
+// Readers wrap such a value around, or do not, and then leave out rows.
+func (t *Term) Check(a arrow.Array) error {
+	if t.Transform != "truncate" {
+		return nil
+	}
+	least := map[arrow.Type]int64{arrow.INT32: math.MinInt32, arrow.INT64: math.MinInt64}[a.DataType().ID()]
+	get, ok := integers(a)
+	if !ok || least == 0 {
+		return nil
+	}
+	n := int64(t.N)
+	for i := range a.Len() {
+		if a.IsNull(i) {
+			continue
+		}
+		if v := get(i); v-least < (v%n+n)%n && v < 0 {
+			return fault.Invalidf("partition-by: truncate(%d, %s): the value %d would become less than any %s", t.N,
+				t.Column, v, a.DataType())
+		}
+	}
+	return nil
 }
 
 // plainValue returns a value that is not null; integers of 8 and 16 bits become int32, times and timestamps int64.

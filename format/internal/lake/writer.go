@@ -171,6 +171,11 @@ func (w *Writer) Write(ctx context.Context, b arrow.RecordBatch) error {
 	if len(w.o.Terms) == 0 {
 		return w.add(ctx, "", nil, b)
 	}
+	for i := range w.o.Terms {
+		if err := w.o.Terms[i].Check(b.Column(w.o.Terms[i].Index)); err != nil {
+			return err
+		}
+	}
 	n := int(b.NumRows())
 	for from := 0; from < n; {
 		values, key := w.partition(b, from)
