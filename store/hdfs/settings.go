@@ -36,7 +36,7 @@ func configuration() (hadoopconf.HadoopConf, error) {
 	for _, dir := range dirs {
 		c, err := hadoopconf.Load(dir)
 		if err != nil {
-			return nil, fmt.Errorf("Hadoop's configuration in %s cannot be read: %w", dir, err)
+			return nil, fmt.Errorf("the configuration of Hadoop in %s cannot be read: %w", dir, err)
 		}
 		if c != nil {
 			return expanded(c), nil
@@ -159,8 +159,8 @@ func ticket() (*kerberos.Client, error) {
 	}
 	cache, err := credentials.LoadCCache(strings.TrimPrefix(name, "FILE:"))
 	if err != nil {
-		return nil, errors.New("Hadoop's configuration demands Kerberos: expected a ticket (kinit; KRB5CCNAME) or a " +
-			"keytab (KRB5_CLIENT_KTNAME), found none")
+		return nil, errors.New("for Kerberos, which Hadoop's configuration demands, expected a ticket (kinit; " +
+			"KRB5CCNAME) or a keytab (KRB5_CLIENT_KTNAME), found none")
 	}
 	c, err := kerberos.NewFromCCache(cache, conf, kerberos.DisablePAFXFAST(true))
 	if err != nil {
@@ -178,7 +178,7 @@ func byKeytab(conf *config.Config, name string) (*kerberos.Client, error) {
 	p := keys.Entries[0].Principal
 	c := kerberos.NewWithKeytab(strings.Join(p.Components, "/"), p.Realm, keys, conf, kerberos.DisablePAFXFAST(true))
 	if err := c.Login(); err != nil {
-		return nil, fmt.Errorf("Kerberos refuses %s", strings.Join(p.Components, "/"))
+		return nil, fmt.Errorf("refused by Kerberos: %s", strings.Join(p.Components, "/"))
 	}
 	return c, nil
 }
