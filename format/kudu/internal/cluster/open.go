@@ -191,6 +191,6 @@ func RecoverTable(ctx context.Context, tg format.Target, o format.OpenOptions) (
 	if err != nil {
 		return nil, nil, err
 	}
-	t.Recovered, t.Vote = &table.Recovered{Files: map[uint64]table.RecoveredFile{}}, true
+	t.Recovered, t.Vote = &table.Recovered{Files: map[table.BlockOf]table.RecoveredFile{}}, true
 	return t, t.Noticed, nil
 }

@@ -25,7 +25,7 @@ func (x *Recovered) close() (first error) {
 			}
 		}
 	}
-	x.Files = map[uint64]RecoveredFile{}
+	x.Files = map[BlockOf]RecoveredFile{}
 	return first
 }
 
@@ -40,7 +40,8 @@ func (t *Table) recoverColumn(ctx context.Context, s *RowSet, col int, b meta.Bl
 	x := t.Recovered
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	f, ok := x.Files[b.ID]
+	key := BlockOf{s.Tablet.FS, b.ID}
+	f, ok := x.Files[key]
 	if !ok {
 		for i := range places {
 			if f = t.recoverBlock(ctx, s, col, b, places[i]); f.err == nil || !Damaged(f.err) {
@@ -50,7 +51,7 @@ func (t *Table) recoverColumn(ctx context.Context, s *RowSet, col int, b meta.Bl
 		if f.err != nil && !Damaged(f.err) {
 			return nil, f.err
 		}
-		x.Files[b.ID] = f
+		x.Files[key] = f
 	}
 	if f.err != nil {
 		return nil, f.err

@@ -116,10 +116,16 @@ func (tb *Tablet) keep(x region.Finding) {
 	}
 }
 
+// BlockOf identifies a block: ids are unique within a server, and a table's tablets may be read from several.
+type BlockOf struct {
+	FS *fs.FS
+	ID uint64
+}
+
 // Recovered are the blocks that were opened for recovery.
 type Recovered struct {
 	mu       sync.Mutex
-	Files    map[uint64]RecoveredFile // by block id
+	Files    map[BlockOf]RecoveredFile
 	findings []region.Finding
 }
 
