@@ -307,3 +307,44 @@ func TestNewestMetadataLost(t *testing.T) {
 		t.Errorf("%d rows, %v", n, err)
 	}
 }
+
+// TestRegistered: a table with a hint that a catalogue continues is read as the catalogue left it, not as the hint
+// says. An unrelated table's metadata beside it changes nothing.
+func TestRegistered(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("testdata/evolved")); err != nil {
+		t.Fatal(err)
+	}
+	names, err := filepath.Glob(filepath.Join(dir, "metadata", "*.metadata.json"))
+	if err != nil || len(names) < 2 {
+		t.Fatal(names, err)
+	}
+	first, err := os.ReadFile(names[0]) // before the first row was added
+	if err != nil {
+		t.Fatal(err)
+	}
+	hinted := filepath.Join(dir, "metadata", "v1.metadata.json")
+	hint := filepath.Join(dir, "metadata", "version-hint.text")
+	for name, b := range map[string][]byte{hinted: first, hint: []byte("1")} {
+		if err := os.WriteFile(name, b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := laketest.Open(t, iceberg.Format, "testdata/evolved.arrow", nil)
+	laketest.Same(t, laketest.Open(t, iceberg.Format, dir, nil), want)
+	var table map[string]any
+	if err := json.Unmarshal(first, &table); err != nil {
+		t.Fatal(err)
+	}
+	table["table-uuid"] = "00000000-0000-4000-8000-000000000000"
+	other, err := json.Marshal(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(hinted, other, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := laketest.Open(t, iceberg.Format, dir, nil).Rows(context.Background()); n != 0 || err != nil {
+		t.Errorf("%d rows, %v; want those of the hinted table, which has none", n, err)
+	}
+}

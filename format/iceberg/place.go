@@ -1,6 +1,7 @@
 package iceberg
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -70,7 +71,10 @@ func find(ctx context.Context, tg format.Target) (dir, file string, err error) {
 		return strings.Compare(a, b)
 	})
 	hint := hintedFile(ctx, tg.Tree, metadata, names)
-	if slices.Contains(names, hint) || versionOf(hint) > versionOf(newest) { // else it is old, and its file may be gone
+	if slices.Contains(names, hint) {
+		return tg.Name, continued(ctx, tg.Tree, hint, names), nil
+	}
+	if versionOf(hint) > versionOf(newest) { // else it is old, and its file may be gone
 		return tg.Name, hint, nil
 	}
 	return tg.Name, newest, nil
@@ -84,6 +88,34 @@ func versionOf(name string) int {
 		return -1
 	}
 	return n
+}
+
+// continued returns hint, or the newest file that a catalogue has written since: where a table is registered in one,
+// what it commits is in files NUMBER-UUID.metadata.json, and the hint stays as it was.
+func continued(ctx context.Context, tree store.Tree, hint string, names []string) string {
+	var others []string
+	for _, n := range names {
+		if !strings.HasPrefix(path.Base(n), "v") {
+			others = append(others, n)
+		}
+	}
+	if len(others) == 0 {
+		return hint
+	}
+	newest := slices.MaxFunc(others, func(a, b string) int {
+		return cmp.Or(cmp.Compare(versionOf(a), versionOf(b)), strings.Compare(a, b))
+	})
+	var old, now meta.Table
+	for name, t := range map[string]*meta.Table{hint: &old, newest: &now} {
+		b, err := readSmall(ctx, tree, name, format.Limits{}.WithDefaults().Metadata)
+		if err != nil || json.Unmarshal(b, t) != nil {
+			return hint
+		}
+	}
+	if old.UUID == now.UUID && now.LastUpdated > old.LastUpdated {
+		return newest
+	}
+	return hint
 }
 
 // hintedFile returns the file that version-hint.text names, or a newer one, because a commit writes the hint after the
