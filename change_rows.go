@@ -44,6 +44,8 @@ type AppendOptions struct {
 
 	NoCheck bool `json:"no_check,omitempty"` // skip reading back what was written before the commit
 	DryRun  bool `json:"dry_run,omitempty"`  // only check the columns and count the rows
+	// Before is called with the load's name when it is about to become visible; an error fails it. May be nil.
+	Before func(ctx context.Context, segment string) error `json:"-"`
 }
 
 // The actions for bad rows, and a bad row.
@@ -93,7 +95,7 @@ func (c *Changer) Append(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[a
 	sc, rows = settle.Rows(sc, rows, c.Alloc)
 	sc, rows = c.inPartition(sc, rows, o.Partition)
 	lo := format.LoadOptions{Opts: mergeOptions(o.Opts, o.Typed), Tasks: o.Tasks, Dictionary: o.Dictionary,
-		Overwrite: o.Overwrite, Partition: o.Partition}
+		Overwrite: o.Overwrite, Partition: o.Partition, Check: o.Before}
 	bad, err := c.bad(ctx, sc, lo, o)
 	if err != nil {
 		return out, err
@@ -302,6 +304,7 @@ func (c *Changer) proveLoad(ctx context.Context, sc *arrow.Schema, o *format.Loa
 	}
 	changed.Round(p.plan)
 	p.in = p.plan.Summer(0)
+	next := o.Check
 	o.Check = func(ctx context.Context, segment string) error {
 		got, err := c.sums(ctx, p.plan.Summer(1), segment)
 		if err != nil {
@@ -313,7 +316,7 @@ func (c *Changer) proveLoad(ctx context.Context, sc *arrow.Schema, o *format.Loa
 			return &UnprovenError{Output: "segment " + segment, Rows: [2]int64{want.Rows, got.Rows},
 				Columns: want.Differing(got), Reason: why}
 		}
-		return nil
+		return alter.Then(ctx, next, segment)
 	}
 	return p, "", nil
 }

@@ -163,7 +163,7 @@ func matched(ctx context.Context, uri string, o OpenOptions) (names []string, er
 // verification of the others.
 func verifyMatched(ctx context.Context, names []string, err error, o OpenOptions) iter.Seq2[region.Finding, error] {
 	return func(yield func(region.Finding, error) bool) {
-		for _, l := range missingParts(ctx, o.tree(), names, o) {
+		for _, l := range missingParts(ctx, o.tree(), names, o, nil) {
 			if !yield(l.finding(), nil) {
 				return
 			}
@@ -228,7 +228,7 @@ func (v *dirVerifier) dir(name string, depth int) error {
 			return err
 		}
 	}
-	for _, l := range missingParts(v.ctx, v.o.tree(), names, v.o) {
+	for _, l := range missingParts(v.ctx, v.o.tree(), names, v.o, nil) {
 		if v.emit(l.finding()); v.stopped {
 			return nil
 		}

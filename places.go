@@ -74,7 +74,7 @@ func (p *places) dir(tree store.Tree, name string, depth int) error {
 		}
 	}
 	p.irregular(tree, name)
-	for _, l := range missingParts(p.ctx, tree, names, p.o) {
+	for _, l := range missingParts(p.ctx, tree, names, p.o, nil) {
 		p.leave(l.name, l.err)
 	}
 	return p.ctx.Err()

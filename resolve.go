@@ -135,7 +135,7 @@ func resolveGlob(ctx context.Context, pattern, table string, o OpenOptions) ([]f
 		return nil, err
 	}
 	var out []found
-	missing := missingParts(ctx, o.tree(), names, o)
+	missing := missingParts(ctx, o.tree(), names, o, nil)
 	for _, uri := range names {
 		if table != "" {
 			uri += "#" + table
@@ -294,10 +294,17 @@ func resolveDir(ctx context.Context, tg format.Target, o OpenOptions) ([]found, 
 			left = append(left, leftOut{irregular.Name, IrregularError(irregular, o), irregularFinding(irregular, o)})
 		}
 	}
-	if len(out) == 0 {
+	m, err := parts.ReadManifest(ctx, tg.Tree, tg.Name)
+	if err != nil {
+		return nil, err
+	}
+	if out = slices.DeleteFunc(out, func(f found) bool { return !m.Lists(f.Name) }); len(out) == 0 {
 		return nil, nothingReadable(tg.Name, left)
 	}
-	out[0].below, out[0].left = below, append(left, missingParts(ctx, tg.Tree, names, o)...)
+	for i := range out {
+		out[i].dir = out[i].dir && m == nil // else a part, and not one of several tables
+	}
+	out[0].below, out[0].left = below, append(left, missingParts(ctx, tg.Tree, names, o, m)...)
 	return out, nil
 }
 
@@ -403,8 +410,9 @@ func reasonOf(err error) string {
 }
 
 // missingParts returns the files that internal/parts reports as missing or duplicate.
-func missingParts(ctx context.Context, tree store.Tree, names []string, o OpenOptions) (out []leftOut) {
-	for _, f := range parts.Wrong(ctx, tree, names, o.formats()) {
+func missingParts(ctx context.Context, tree store.Tree, names []string, o OpenOptions,
+	m *parts.Manifest) (out []leftOut) {
+	for _, f := range m.Wrong(ctx, tree, names, o.formats()) {
 		out = append(out, leftOut{f.Part, fault.Corruptf(f.At, "", "%s", f.Message), &f})
 	}
 	return out

@@ -283,6 +283,7 @@ stoa/format/*             : std arrow fault format format/option pred region sto
   internal/check internal/civil internal/codec internal/coerce internal/describe internal/dremel internal/enc/...
   internal/nest internal/pb internal/rows internal/sum internal/thrift
 stoa/advise               : std fault format store stoa vec
+stoa/stage                : std arrow fault format store stoa internal/parts
 stoa/serve                : std arrow fault format internal/cells pred region store stoa vec
 stoa/cmd/stoa/internal/catalogue: std format stoa format/kudu/kudufs format/kudubackup format/iceberg format/delta
   format/icebergdelta format/hive

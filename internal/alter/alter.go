@@ -259,3 +259,11 @@ func (t *Table) Clean(ctx context.Context, o CleanOptions) (format.Cleaned, erro
 	}
 	return t.change.Clean(ctx, t.place, o.DryRun)
 }
+
+// Then calls the check that follows another one, if there is one.
+func Then(ctx context.Context, next func(ctx context.Context, segment string) error, segment string) error {
+	if next == nil {
+		return nil
+	}
+	return next(ctx, segment)
+}

@@ -32,6 +32,7 @@ type loading struct {
 	unchecked    bool
 	overwrite    bool
 	bad          badRecords
+	staging      staging
 	form         string
 	key          string // of merge
 	dry          *bool
@@ -77,16 +78,28 @@ Columns that the table's property dictionary_include names are written as codes 
 rows twice, and sorts the values first; predefined:DIR takes them from files named after the columns (the
 first field of each line of CSV); all:FILE from lines INDEX,VALUE, where INDEX is the number of a column
 of the rows, from 0. Values that the last two lack are refused. --opt version=2 (or 1) writes data files
-as CarbonData 1.0 has them.`,
+as CarbonData 1.0 has them. A job of
+several processes stages rows, which nobody sees (--stage), and commits them (--commit).`,
 		Example: `  stoa load store#sales.orders orders-*.csv --source-opt header=true
   stoa load store#sales.orders orders.parquet --where "day >= date '2024-01-01'"
-  stoa load store#sales.visits visits.csv --source-opt header=true --dictionary two-pass
-` +
-			"  stoa load store#sales.visits visits.csv --source-opt header=true " +
-			"--dictionary predefined:dictionaries --opt version=2",
-		Args: cli.Wants(cobra.MinimumNArgs(2)),
-		RunE: l.run,
+  stoa load store#sales.visits visits.parquet --dictionary two-pass`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if l.staging.asked() {
+				return cli.Wants(cobra.MinimumNArgs(1))(cmd, args)
+			}
+			return cli.Wants(cobra.MinimumNArgs(2))(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := l.staging.check(args); err != nil {
+				return err
+			}
+			if l.staging.asked() {
+				return l.inPhases(cmd, args)
+			}
+			return l.run(cmd, args)
+		},
 	}
+	l.staging.flags(cmd)
 	fl := cmd.Flags()
 	fl.BoolVar(&l.overwrite, "overwrite", false,
 		"replace all rows of the table, or those of --partition")
