@@ -8,8 +8,12 @@ import (
 	"slices"
 
 	"stoa/fault"
+	"stoa/format"
+	"stoa/format/cfile"
 	"stoa/format/kudu/internal/meta"
 	"stoa/format/kudu/internal/wal"
+	"stoa/region"
+	"stoa/vec"
 )
 
 // Choose sets tb.Replica to the best replica to read. Replicas are ranked by state, with ready ones before unfinished
@@ -43,7 +47,7 @@ func (tb *Tablet) Choose(ctx context.Context, deep bool, ro Options) error {
 			return err
 		}
 		y.last, y.holes = min(last, ro.At), holes
-		if y.lost, err = r.missing(ctx); err != nil {
+		if y.lost, err = r.missing(ctx, ro.Rebuild); err != nil {
 			return err
 		}
 	}
@@ -64,8 +68,8 @@ func (tb *Tablet) Choose(ctx context.Context, deep bool, ro Options) error {
 }
 
 // missing returns the number of missing or truncated blocks of a replica, not counting bloom filters, which reading
-// does not need.
-func (r Replica) missing(ctx context.Context) (n int, err error) {
+// does not need. With deep, damaged deltas count, too, which are not found elsewhere, and blocks without footers.
+func (r Replica) missing(ctx context.Context, deep bool) (n int, err error) {
 	for i := range r.RowSets {
 		for _, b := range r.RowSets[i].Blocks() {
 			if b.Kind == "bloom" {
@@ -75,10 +79,41 @@ func (r Replica) missing(ctx context.Context) (n int, err error) {
 				n++
 			} else if err != nil {
 				return 0, err
+			} else if deep {
+				sound, err := r.sound(ctx, b)
+				if err != nil {
+					return 0, err
+				}
+				if !sound {
+					n++
+				}
 			}
 		}
 	}
 	return n, nil
+}
+
+// sound reports whether a block has a structure that can be read and, if it has deltas, pages that can.
+func (r Replica) sound(ctx context.Context, b meta.KindedBlock) (bool, error) {
+	p, err := r.FS.PlaceOf(ctx, r.Tablet, b.BlockRef)
+	if err != nil {
+		return false, unlessDamaged(err)
+	}
+	o := format.OpenOptions{Limits: r.FS.Options.Limits, NoVerify: r.FS.Options.NoVerify,
+		Depth: format.Quick, Opts: map[string]string{"kind": "column"}}
+	switch b.Kind {
+	case "redo", "undo":
+		o.Depth, o.Opts["kind"] = format.Sums, "delta"
+	case "adhoc-index":
+		o.Opts["kind"] = "index"
+	}
+	tg := format.Target{Tree: r.FS.Tree, Name: p.At.Object, At: vec.Range{From: p.At.Off, To: p.At.End()}}
+	for x := range cfile.Format.Verify(ctx, tg, o) {
+		if x.Severity >= region.Error {
+			return false, ctx.Err()
+		}
+	}
+	return true, ctx.Err()
 }
 
 // LastTime returns the hybrid time of a replica's latest change, in its deltas or, with deep, its log; 0 if unknown.
