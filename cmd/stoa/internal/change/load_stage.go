@@ -61,7 +61,7 @@ func (s *staging) check(args []string) error {
 		return cli.WrongUse("--stage: --task says whose rows they are")
 	case s.stage != "" && len(args) < 2:
 		return cli.WrongUse("--stage: expected a table and the rows to stage")
-	case s.stage == "" && len(args) > 1:
+	case n > 0 && s.stage == "" && len(args) > 1:
 		return cli.WrongUse("expected the table only, found %s, too: the rows were staged", args[1])
 	case s.commit != "" && (s.tasks < 0) == (s.winners == ""):
 		return cli.WrongUse("--commit: --tasks or --winners says which tasks the job has")
