@@ -361,9 +361,9 @@ func TestMostRequests(t *testing.T) {
 	if err := json.Unmarshal([]byte(got), &doc); err != nil {
 		t.Fatalf("%v: %s", err, got)
 	}
-	// what was requested ahead may still be in progress when explain counts
+	// What was requested ahead may still be in progress when explain counts, or be given up before the server has it.
 	q, n := doc.Requests, s3.Requests.Load()
-	if sum := q.List + q.Head + q.Get; sum > n || sum < n/2 || q.Get == 0 || q.Bytes == 0 {
+	if sum := q.List + q.Head + q.Get; sum > n+2 || sum < n/2 || q.Get == 0 || q.Bytes == 0 {
 		t.Errorf("explain counts %+v, the server %d", q, n)
 	}
 }

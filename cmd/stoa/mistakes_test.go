@@ -69,7 +69,7 @@ var mistakes = []struct {
 	{"cat k.csv --zebra", 2, "stoa cat --help says more"},
 	{"help nope", 2, "stoa --help lists them"},
 	{"help hed", 2, "did you mean head"},
-	{"head hdfs://example.org/k.parquet", 1, "no client for hdfs: addresses"},
+	{"head gs://example/k.parquet", 1, "no client for gs: addresses"},
 	{"create store#t --schema words.txt", 2, "words.txt: "},
 	{"ls k.csv -o k.csv", 2, "choose another name"},
 	{"recover try/kudu -o try/kudu/x.parquet", 2, "lies in the source try/kudu"},

@@ -3,8 +3,8 @@ package change
 import (
 	"bufio"
 	"context"
-	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -55,13 +55,17 @@ func (s *staging) check(args []string) error {
 		}
 	}
 	switch {
+	case n == 0 && (s.task >= 0 || s.tasks >= 0 || s.winners != "" || s.to != ""):
+		return cli.WrongUse("--task, --to, --tasks and --winners: expected --stage or --commit, too")
+	case n == 0:
+		return nil
 	case n > 1:
 		return cli.WrongUse("expected one of --stage, --commit, --abort and --abort-older, found %d", n)
 	case s.stage != "" && s.task < 0:
 		return cli.WrongUse("--stage: --task says whose rows they are")
 	case s.stage != "" && len(args) < 2:
 		return cli.WrongUse("--stage: expected a table and the rows to stage")
-	case n > 0 && s.stage == "" && len(args) > 1:
+	case s.stage == "" && len(args) > 1:
 		return cli.WrongUse("expected the table only, found %s, too: the rows were staged", args[1])
 	case s.commit != "" && (s.tasks < 0) == (s.winners == ""):
 		return cli.WrongUse("--commit: --tasks or --winners says which tasks the job has")
@@ -199,14 +203,14 @@ func (l *loading) readWinners(name string) ([]int, error) {
 		defer f.Close()
 		in = f
 	}
-	out := []int{}
-	for lines := bufio.NewScanner(in); lines.Scan(); {
-		var n int
-		if _, err := fmt.Sscanf(lines.Text(), "%d", &n); err != nil || n < 0 {
+	out, lines := []int{}, bufio.NewScanner(in)
+	for lines.Scan() {
+		n, err := strconv.Atoi(strings.TrimSpace(lines.Text()))
+		if err != nil || n < 0 {
 			return nil, cli.WrongUse("--winners: line %d: expected the number of an attempt, found %q", len(out)+1,
 				lines.Text())
 		}
 		out = append(out, n)
 	}
-	return out, nil
+	return out, lines.Err()
 }

@@ -57,7 +57,7 @@ directory of files, each within a tablet and in the order of its keys; several a
 one that --server names), on which the server starts: each tablet as it was, with intact blocks from
 copies of its replica in place of damaged ones, or as a copy of another server's replica, with its log.`,
 		Example: "  stoa rescue kudu -o out/\n  stoa rescue kudu/wal kudu/data -o tables/ --to jsonl\n" +
-			"  stoa rescue --in-kind /disk1 /disk2 /disk3 -o mended/",
+			"  stoa rescue --in-kind kudu -o mended/",
 		Args: a.Paths,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r := &rescue{c: &c, a: a, cmd: cmd, roots: args, resume: resume, began: time.Now()}
