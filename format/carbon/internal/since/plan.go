@@ -60,19 +60,11 @@ func (p *plan) changed(ctx context.Context, l *load, now int64) error {
 	}
 	// A compaction of loads that were visible. Its rows are theirs, less those deleted in between: only these changed,
 	// if the deletes after the compaction are none, or all of old rows.
-	fresh, err := p.filesAt(ctx, l, now)
+	later, err := p.sinceBegun(ctx, l, now)
 	if err != nil {
 		return err
 	}
-	deleted := false
-	for name := range fresh {
-		s, err := p.u.at(ctx, l, name, now)
-		if err != nil {
-			return err
-		}
-		deleted = deleted || s.none || len(s.gone) > 0
-	}
-	if deleted && !all {
+	if len(later) > 0 && !all {
 		for _, x := range l.parts {
 			if err := p.erased(ctx, x); err != nil {
 				return err
@@ -90,18 +82,36 @@ func (p *plan) changed(ctx context.Context, l *load, now int64) error {
 			return err
 		}
 	}
-	if !deleted {
-		return nil
-	}
-	p.used = append(p.used, l.Load)
-	for name := range fresh {
-		s, err := p.u.at(ctx, l, name, now)
-		if err != nil {
-			return err
-		}
-		p.add(name, part{state{}, s})
+	for name, after := range later {
+		p.add(name, part{state{}, after})
 	}
 	return nil
+}
+
+// sinceBegun returns the data files of a load of which not all rows are visible at a time: some were deleted, or all of
+// them with their partition.
+func (p *plan) sinceBegun(ctx context.Context, l *load, when int64) (map[string]state, error) {
+	first, err := p.filesAt(ctx, l, l.from)
+	if err != nil {
+		return nil, err
+	}
+	still, err := p.filesAt(ctx, l, when)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]state{}
+	for name := range first {
+		s := state{none: true}
+		if still[name] {
+			if s, err = p.u.at(ctx, l, name, when); err != nil {
+				return nil, err
+			}
+		}
+		if s.none || len(s.gone) > 0 {
+			out[name] = s
+		}
+	}
+	return out, nil
 }
 
 // erased adds the rows of a load, or of those that were compacted to it, that were visible at the moment, as deleted.
