@@ -68,7 +68,7 @@ cp orders.parquet o.parquet
 
 // exampleStatus is the exit status of examples whose status is not 0: those that read damaged files.
 var exampleStatus = map[string]int{
-	"stoa rescue --in-kind kudu -o mended/":                                                     cli.StatusDamage, // its log is gone
+	"stoa rescue --in-kind kudu -o mended/":                                                     cli.StatusDamage,
 	"stoa recover broken.cfile -o saved.parquet --manifest lost.json":                           cli.StatusDamage,
 	"stoa recover cut.cfile -o saved.csv --source-opt type=int32":                               cli.StatusDamage,
 	"stoa recover cut.parquet -o saved.parquet --schema yesterday.parquet --damaged null-cells": cli.StatusDamage,

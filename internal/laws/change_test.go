@@ -191,7 +191,7 @@ var changes = []struct {
 // files.
 func TestDryRuns(t *testing.T) {
 	c := newChanger(t, stoa.OpenOptions{})
-	rows := changeRows(t, `[{"a":1,"b":"x"},{"a":2,"b":null}]`)
+	rows := changeRows(t, `[{"a":1,"b":"x"},{"a":2,"b":null},{"a":3,"b":"y"}]`) // the last one stays in its segment
 	dir := c.Place().Dir
 	for _, x := range changes {
 		before := state(t, dir)

@@ -13,7 +13,7 @@ import (
 // TestDryRunsMakeNoLockFiles: a dry run creates no lock files in a table that has none.
 func TestDryRunsMakeNoLockFiles(t *testing.T) {
 	c := newChanger(t, stoa.OpenOptions{})
-	rows := changeRows(t, `[{"a":1,"b":"x"},{"a":2,"b":null}]`)
+	rows := changeRows(t, `[{"a":1,"b":"x"},{"a":2,"b":null},{"a":3,"b":"y"}]`)
 	locks := filepath.Join(c.Place().Dir, "LockFiles")
 	for _, x := range changes {
 		if err := os.RemoveAll(locks); err != nil {
