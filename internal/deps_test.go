@@ -255,7 +255,7 @@ stoa/format/parquet/internal/rewrite: std arrow fault format pred region store v
 stoa/format/parquet       : std internal/rows arrow format format/option region store format/parquet/...
 stoa/internal/avro        : std fault store github.com/klauspost/compress/...
 stoa/internal/roaring     : std
-stoa/format/internal/lake : std arrow fault format pred region store vec internal/budget internal/coerce
+stoa/format/internal/lake : std arrow fault format pred region store vec internal/budget internal/coerce internal/hive
   internal/enc/half internal/scan format/parquet
 stoa/format/internal/lake/laketest: anything
 stoa/format/iceberg/internal/meta: std arrow fault store internal/avro format/internal/lake

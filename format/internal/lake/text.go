@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"stoa/internal/coerce"
+	"stoa/internal/hive"
 )
 
 // Null is the name of the partition for null.
@@ -61,28 +62,15 @@ func StampText(v int64, t *arrow.TimestampType) string {
 	return arrow.Timestamp(v).ToTime(t.Unit).UTC().Format("2006-01-02 15:04:05.999999999")
 }
 
-// escaped writes characters that are not allowed in the name of a directory as %XX, as Hive and Spark do.
-func escaped(s string) string {
-	var b strings.Builder
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c == 0x7f || strings.IndexByte("\"#%'*/:=?\\{[]^", c) >= 0 || i == 0 && c == '.' {
-			fmt.Fprintf(&b, "%%%02X", c)
-		} else {
-			b.WriteByte(c)
-		}
-	}
-	return b.String()
-}
-
 // PathOf returns the directories of a partition below that of the data.
 func PathOf(terms []Term, values []any) string {
 	var out []string
 	for i := range terms {
 		s, ok := terms[i].Text(values[i])
-		if s = escaped(s); !ok {
+		if s = hive.Escape(s); !ok {
 			s = Null
 		}
-		out = append(out, escaped(terms[i].Name)+"="+s)
+		out = append(out, hive.Escape(terms[i].Name)+"="+s)
 	}
 	return strings.Join(out, "/")
 }

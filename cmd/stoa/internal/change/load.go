@@ -133,6 +133,19 @@ func (l *loading) flags(a *cli.App, cmd *cobra.Command) {
 	limitFlags(cmd)
 }
 
+// request returns what is loaded from the sources, and how.
+func (l *loading) request(ctx context.Context, from []string) (o stoa.AppendOptions, spec stoa.ScanSpec,
+	oo stoa.OpenOptions, err error) {
+	if o, err = l.options(); err != nil {
+		return o, spec, oo, err
+	}
+	if spec, err = l.sel.Spec(); err != nil {
+		return o, spec, oo, err
+	}
+	oo, err = l.src.Options(ctx, l.app, from)
+	return o, spec, oo, err
+}
+
 // options returns the options of the load.
 func (l *loading) options() (o stoa.AppendOptions, err error) {
 	if !slices.Contains(output.SummaryForms, l.form) {
@@ -165,15 +178,7 @@ func (l *loading) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	o, err := l.options()
-	if err != nil {
-		return err
-	}
-	spec, err := l.sel.Spec()
-	if err != nil {
-		return err
-	}
-	oo, err := l.src.Options(ctx, l.app, args[1:])
+	o, spec, oo, err := l.request(ctx, args[1:])
 	if err != nil {
 		return err
 	}

@@ -117,15 +117,7 @@ func (l *loading) inPhases(cmd *cobra.Command, args []string) error {
 
 func (l *loading) stageRows(ctx context.Context, args []string, place string, c *stoa.Changer) error {
 	s := &l.staging
-	o, err := l.options()
-	if err != nil {
-		return err
-	}
-	spec, err := l.sel.Spec()
-	if err != nil {
-		return err
-	}
-	oo, err := l.src.Options(ctx, l.app, args[1:])
+	o, spec, oo, err := l.request(ctx, args[1:])
 	if err != nil {
 		return err
 	}
