@@ -145,6 +145,29 @@ func (t *table) jsonl(ids []int) []byte {
 	return b
 }
 
+// query returns a query whose result CarbonData can insert into another table of the same columns. Where a task of
+// Spark writes several rows with an array of texts into one partition, CarbonData's texts are those of later rows (it
+// keeps references into the row, which Spark reuses); so there each member of the union, which is a task or more, has
+// one row per partition.
+func (t *table) query() string {
+	texts := slices.ContainsFunc(t.columns, func(c column) bool { return c.kind == "array<string>" })
+	if t.partition == "" || !texts || len(t.rows) == 0 {
+		return "select * from " + t.name
+	}
+	var groups []string // the nth has the nth row of each partition
+	seen := map[any]int{}
+	for _, id := range slices.Sorted(maps.Keys(t.rows)) {
+		n := seen[t.rows[id][t.partition].value]
+		seen[t.rows[id][t.partition].value]++
+		if n == len(groups) {
+			groups = append(groups, fmt.Sprintf("select * from %s where id in (%d", t.name, id))
+		} else {
+			groups[n] += fmt.Sprint(",", id)
+		}
+	}
+	return strings.Join(groups, ") union all ") + ")"
+}
+
 // lines returns the rows as canonical texts, sorted.
 func (t *table) lines() (out []string) {
 	for _, c := range t.rows {

@@ -258,7 +258,7 @@ func (l *life) ddl() error {
 	if err := l.sql("%s", createdName.ReplaceAllString(out, "CREATE TABLE "+name)); err != nil {
 		return err
 	}
-	if err := l.sql("insert into %s select * from %s", name, l.t.name); err != nil {
+	if err := l.sql("insert into %s %s", name, l.t.query()); err != nil {
 		return err
 	}
 	c := *l.t
