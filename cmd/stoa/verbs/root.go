@@ -194,7 +194,7 @@ that wrote them.
 	b.WriteString(`
 A PATH is a file, a directory, a glob, PATH#TABLE, - for standard input, or
 @FILE for several directories as one place: FILE has one name per line.
-Sources may be at an address: s3://BUCKET/KEY, https://HOST/PATH.
+Addresses work, too: s3://BUCKET/KEY, https://HOST/PATH, hdfs://HOST/PATH.
 stoa help VERB explains a verb, and stoa help VERB -v all of its flags;
 stoa help predicates, what --where accepts.
 `)
