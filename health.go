@@ -150,7 +150,7 @@ func matched(ctx context.Context, uri string, o OpenOptions) (names []string, er
 			return nil, nil // resolving it reports the reason
 		}
 	}
-	if names, err = glob(ctx, name, o.tree()); err != nil {
+	if names, err = globNames(ctx, name, o.tree()); err != nil {
 		return nil, err
 	}
 	for i := range names {
@@ -163,7 +163,7 @@ func matched(ctx context.Context, uri string, o OpenOptions) (names []string, er
 // verification of the others.
 func verifyMatched(ctx context.Context, names []string, err error, o OpenOptions) iter.Seq2[region.Finding, error] {
 	return func(yield func(region.Finding, error) bool) {
-		for _, l := range missingParts(ctx, o.tree(), names, o, nil) {
+		for _, l := range missingParts(ctx, o.tree(), names, o) {
 			if !yield(l.finding(), nil) {
 				return
 			}
@@ -228,7 +228,7 @@ func (v *dirVerifier) dir(name string, depth int) error {
 			return err
 		}
 	}
-	for _, l := range missingParts(v.ctx, v.o.tree(), names, v.o, nil) {
+	for _, l := range missingParts(v.ctx, v.o.tree(), names, v.o) {
 		if v.emit(l.finding()); v.stopped {
 			return nil
 		}
@@ -268,6 +268,9 @@ func (v *dirVerifier) refused(name string, err error) error {
 func (v *dirVerifier) entry(info store.Info, depth int) error {
 	if strings.HasPrefix(path.Base(info.Name), store.TempPrefix) {
 		v.report("dir.leftover", region.Note, info.Name, "an interrupted run of stoa has left it")
+		return nil
+	}
+	if path.Base(info.Name) == parts.ManifestName { // missingParts reads it
 		return nil
 	}
 	tg := format.Target{Tree: v.o.tree(), Name: info.Name}

@@ -8,6 +8,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/parts"
 	"stoa/region"
 	"stoa/store"
 )
@@ -74,7 +75,7 @@ func (p *places) dir(tree store.Tree, name string, depth int) error {
 		}
 	}
 	p.irregular(tree, name)
-	for _, l := range missingParts(p.ctx, tree, names, p.o, nil) {
+	for _, l := range missingParts(p.ctx, tree, names, p.o) {
 		p.leave(l.name, l.err)
 	}
 	return p.ctx.Err()
@@ -99,6 +100,7 @@ func (p *places) entry(tree store.Tree, info store.Info, owner *format.Format, w
 	}
 	switch known := err == nil; {
 	case known && within && f.System() == owner.System(): // left behind by its own system
+	case path.Base(info.Name) == parts.ManifestName: // missingParts reads it
 	case known && ignored(info.Name):
 		p.leave(info.Name, fault.Unsupportedf(fault.Span{Object: info.Name}, "",
 			"what begins with _ or . in a directory of tables is none of them"))

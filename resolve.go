@@ -11,6 +11,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/glob"
 	"stoa/internal/parts"
 	"stoa/region"
 	"stoa/store"
@@ -130,12 +131,12 @@ func resolveDotDot(tree store.Tree, name string) string {
 func isPattern(name string) bool { return strings.ContainsAny(name, "*?[") }
 
 func resolveGlob(ctx context.Context, pattern, table string, o OpenOptions) ([]found, error) {
-	names, err := glob(ctx, pattern, o.tree())
+	names, err := globNames(ctx, pattern, o.tree())
 	if err != nil {
 		return nil, err
 	}
 	var out []found
-	missing := missingParts(ctx, o.tree(), names, o, nil)
+	missing := missingParts(ctx, o.tree(), names, o)
 	for _, uri := range names {
 		if table != "" {
 			uri += "#" + table
@@ -152,101 +153,9 @@ func resolveGlob(ctx context.Context, pattern, table string, o OpenOptions) ([]f
 	return out, nil
 }
 
-// glob returns the names that match a pattern, at least one. Names that begin with a dot match only patterns that do,
-// as in a shell. ** is any number of directories, or none; at the end, every file below them.
-func glob(ctx context.Context, pattern string, tree store.Tree) (names []string, err error) {
-	first := strings.IndexAny(pattern, "*?[")
-	k := strings.LastIndexByte(pattern[:first], '/') + 1
-	dir, rest := pattern[:k], pattern[k:]
-	// the parent directory differs from match to match
-	if slices.Contains(strings.Split(rest, "/"), "..") {
-		return nil, fault.Invalidf("%s: .. cannot follow a pattern", pattern)
-	}
-	if dir != "" {
-		dir = strings.TrimSuffix(resolveDotDot(tree, dir), "/") + "/"
-	}
-	if dir != "/" {
-		dir = strings.TrimSuffix(dir, "/")
-	}
-	g := globber{ctx: ctx, tree: tree, pattern: pattern, parts: strings.Split(path.Clean(rest), "/")}
-	if err := g.walk(dir, []int{0}, 0); err != nil {
-		return nil, err
-	}
-	names = g.names
-	if len(names) == 0 {
-		return nil, &fs.PathError{Op: "open", Path: pattern, Err: errors.New("no file matches")}
-	}
-	return names, nil
-}
-
-// globber finds the names that match a pattern.
-type globber struct {
-	ctx     context.Context
-	tree    store.Tree
-	pattern string
-	parts   []string // of the pattern
-	names   []string
-}
-
-// anyDepth is the part of a pattern that matches any number of directories.
-const anyDepth = "**"
-
-// walk lists dir once. Its entries may match each of the parts in at.
-func (g *globber) walk(dir string, at []int, depth int) error {
-	for i := 0; i < len(at); i++ { // ** may be no directory at all
-		if k := at[i]; g.parts[k] == anyDepth && k+1 < len(g.parts) && !slices.Contains(at, k+1) {
-			at = append(at, k+1)
-		}
-	}
-	for info, err := range g.tree.List(g.ctx, dir) {
-		if err != nil {
-			return err
-		}
-		matched, below, err := g.match(info, at)
-		if err != nil {
-			return fault.Invalidf("%s: %v", g.pattern, err)
-		}
-		if matched {
-			g.names = append(g.names, info.Name)
-		}
-		if len(below) == 0 {
-			continue
-		}
-		if depth >= maxDepth+len(g.parts) {
-			return fault.Invalidf("%s: %s is more than %d directories deep", g.pattern, info.Name, maxDepth)
-		}
-		if err := g.walk(info.Name, below, depth+1); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// match reports whether an entry matches the whole pattern, and which parts the entries below it may match.
-func (g *globber) match(info store.Info, at []int) (matched bool, below []int, err error) {
-	base, end := path.Base(info.Name), len(g.parts)-1
-	for _, k := range at {
-		part := g.parts[k]
-		if base[0] == '.' && part[0] != '.' {
-			continue
-		}
-		if part == anyDepth {
-			if info.Dir && !slices.Contains(below, k) {
-				below = append(below, k)
-			}
-			matched = matched || k == end && !info.Dir
-			continue
-		}
-		switch ok, err := path.Match(part, base); {
-		case err != nil:
-			return false, nil, err
-		case ok && k == end:
-			matched = true
-		case ok && info.Dir && !slices.Contains(below, k+1):
-			below = append(below, k+1)
-		}
-	}
-	return matched, below, nil
+// globNames returns the names that match a pattern, at least one.
+func globNames(ctx context.Context, pattern string, tree store.Tree) ([]string, error) {
+	return glob.Names(ctx, tree, pattern, maxDepth, func(dir string) string { return resolveDotDot(tree, dir) })
 }
 
 // resolveDir returns the files of a directory that no format owns, and the directories in it that a format owns. Names
@@ -294,17 +203,18 @@ func resolveDir(ctx context.Context, tg format.Target, o OpenOptions) ([]found, 
 			left = append(left, leftOut{irregular.Name, IrregularError(irregular, o), irregularFinding(irregular, o)})
 		}
 	}
-	m, err := parts.ReadManifest(ctx, tg.Tree, tg.Name)
+	m, wrong, err := listed(ctx, tg, names, o)
 	if err != nil {
 		return nil, err
 	}
+	left = append(left, wrong...)
 	if out = slices.DeleteFunc(out, func(f found) bool { return !m.Lists(f.Name) }); len(out) == 0 {
 		return nil, nothingReadable(tg.Name, left)
 	}
 	for i := range out {
 		out[i].dir = out[i].dir && m == nil // else a part, and not one of several tables
 	}
-	out[0].below, out[0].left = below, append(left, missingParts(ctx, tg.Tree, names, o, m)...)
+	out[0].below, out[0].left = below, left
 	return out, nil
 }
 
@@ -409,11 +319,29 @@ func reasonOf(err error) string {
 	return err.Error()
 }
 
+// listed returns the manifest of a directory, nil if there is none, and what is wrong with the files of these names. A
+// damaged manifest is; then all files are read.
+func listed(ctx context.Context, dir format.Target, names []string, o OpenOptions) (*parts.Manifest, []leftOut, error) {
+	m, err := parts.ReadManifest(ctx, dir.Tree, dir.Name)
+	if errors.Is(err, fault.Corrupt) {
+		m = nil
+	} else if err != nil {
+		return nil, nil, err
+	}
+	if m != nil || err != nil { // it may list files when none is there
+		names = append(names, path.Join(dir.Name, parts.ManifestName))
+	}
+	return m, missingParts(ctx, dir.Tree, names, o), nil
+}
+
 // missingParts returns the files that internal/parts reports as missing or duplicate.
-func missingParts(ctx context.Context, tree store.Tree, names []string, o OpenOptions,
-	m *parts.Manifest) (out []leftOut) {
-	for _, f := range m.Wrong(ctx, tree, names, o.formats()) {
-		out = append(out, leftOut{f.Part, fault.Corruptf(f.At, "", "%s", f.Message), &f})
+func missingParts(ctx context.Context, tree store.Tree, names []string, o OpenOptions) (out []leftOut) {
+	for _, f := range parts.Wrong(ctx, tree, names, o.formats()) {
+		why := fault.Corruptf
+		if f.Severity < region.Error {
+			why = fault.Unsupportedf
+		}
+		out = append(out, leftOut{f.Part, why(f.At, "", "%s", f.Message), &f})
 	}
 	return out
 }

@@ -87,6 +87,7 @@ stoa/internal/laws      : std
 stoa/internal/exported   : std arrow
 stoa/internal/fieldnames : std arrow fault region internal/cells internal/settle
 stoa/internal/parts     : std fault format region store
+stoa/internal/glob      : std fault store
 stoa/internal/seal      : std region store github.com/zeebo/xxh3 github.com/klauspost/reedsolomon
 stoa/internal/coerce      : std arrow
 stoa/internal/settle      : std arrow internal/coerce internal/nest
@@ -276,8 +277,8 @@ stoa                      : std internal/coerce arrow github.com/apache/arrow-go
   format pred region
   store store/remote vec internal/address internal/alter internal/altered internal/fit internal/arrowschema
   internal/extremes
-  internal/check internal/health internal/scan internal/content internal/fieldnames internal/parts internal/settle
-  internal/diff
+  internal/check internal/health internal/scan internal/content internal/fieldnames internal/glob internal/parts
+  internal/settle internal/diff
   -format/formattest -format/kudubackup -format/iceberg -format/delta -format/icebergdelta -format/hive format/*
 stoa/format/*             : std arrow fault format format/option pred region store vec wire internal/budget
   internal/check internal/civil internal/codec internal/coerce internal/describe internal/dremel internal/enc/...

@@ -132,6 +132,11 @@ func (j *Job) complete() (out []Attempt, err error) {
 		if err != nil {
 			return nil, err
 		}
+		if a.Task < 0 || a.Attempt < 0 || attemptName(a.Task, a.Attempt) != e.Name() ||
+			a.File != filepath.Base(a.File) {
+			return nil, fault.Corruptf(fault.Span{Object: filepath.Join(j.dir, e.Name(), attemptFile)}, "task",
+				"expected the attempt of its directory, found task %d, attempt %d, file %q", a.Task, a.Attempt, a.File)
+		}
 		out = append(out, a)
 	}
 	slices.SortFunc(out, func(a, b Attempt) int {
@@ -159,6 +164,9 @@ func (j *Job) winners(c Choice) (out []Attempt, lost int, err error) {
 	tasks := c.Tasks
 	if c.Attempts != nil {
 		tasks = len(c.Attempts)
+	}
+	if tasks < 0 || tasks > mostTasks {
+		return nil, 0, fault.Invalidf("expected 0 to %d tasks, found %d", mostTasks, tasks)
 	}
 	found := make([]*Attempt, tasks)
 	for i := range all {

@@ -2,6 +2,7 @@ package stage_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa"
+	"stoa/fault"
 	"stoa/stage"
 )
 
@@ -105,6 +107,8 @@ func TestRefused(t *testing.T) {
 	begun(put(place, "a", parquet, 1, 0, 5, "other"))
 	refused(commit(place, "a", 2), "other columns")
 	refused(commit(place, "a", 1), "found task 1")
+	refused(commit(place, "a", -1), "expected 0 to")
+	refused(commit(place, "a", 1<<62), "expected 0 to")
 	begun(stage.Abort(context.Background(), place, "a", nil))
 	refused(commit(place, "a", 1), "there is no job a")
 
@@ -130,6 +134,24 @@ func TestRefused(t *testing.T) {
 	begun(os.WriteFile(filepath.Join(foreign, "mine.txt"), []byte("mine"), 0o666))
 	begun(put(foreign, "f", stage.Spec{To: "parquet", Overwrite: true}, 0, 0, 5, "n"))
 	refused(commit(foreign, "f", 1), "no job wrote it")
+}
+
+// TestDamagedAttempt: what an attempt says of itself must be that of its directory.
+func TestDamagedAttempt(t *testing.T) {
+	place := filepath.Join(t.TempDir(), "table")
+	if err := put(place, "a", parquet, 0, 0, 5, "n"); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(filepath.Dir(place), ".table.stoa-stage", "a", "task-00000-attempt-0", "attempt.json")
+	for _, text := range []string{`{"task":-1,"file":"rows.parquet"}`, `{"task":1,"file":"rows.parquet"}`,
+		`{"task":0,"attempt":1,"file":"rows.parquet"}`, `{"task":0,"file":"../../secret"}`, `{"task":`} {
+		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if err := commit(place, "a", 1); !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: expected damage of %s, found %v", text, name, err)
+		}
+	}
 }
 
 // TestDeadJobs: a job that nobody commits is aborted by its age, and a younger one is not.

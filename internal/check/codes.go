@@ -14,7 +14,8 @@ var FrontCodes = []region.CodeDoc{
 		"nothing in the table refers to it, and its name is not one that the table's system uses. It may have been " +
 		"copied to the wrong place, or the reference to it is lost; it was verified separately."},
 	{Code: "dir.left.out", Severity: region.Warning, Help: "A directory of files was read as one table, and a file " +
-		"in no known format was left out. If it belongs to the table, it is damaged beyond recognition; stoa verify " +
+		"in no known format was left out, or one that the directory's manifest does not list. If a file in no known " +
+		"format belongs to the table, it is damaged beyond recognition; stoa verify " +
 		"--from FORMAT then reports its damage."},
 	{Code: "dir.leftover", Severity: region.Note, Help: "An interrupted run of stoa left an unfinished file or " +
 		"directory, to which nothing refers. It can be removed when no stoa is running; the next run that writes to " +
@@ -27,7 +28,8 @@ var FrontCodes = []region.CodeDoc{
 		"not examined."},
 	{Code: "dir.part.missing", Severity: region.Error, Help: "Files named part-00000, part-00001 and so on, the " +
 		"names that stoa gives the files of a divided table, have a gap in their numbers: the rows of the missing " +
-		"file are missing. Files missing after the last one cannot be noticed. If the files are not such a table, " +
+		"file are missing. Files missing after the last one are noticed only if a manifest lists them. If the " +
+		"files are not such a table, " +
 		"rename them. Among files written by Spark, named part-00000-…-c000.EXT, one is missing if a later one of " +
 		"the same task exists, if there is a checksum file of Hadoop's local file system for it (.NAME.crc), or if " +
 		"_SUCCESS lists it. A backup has at least one file, even without rows."},

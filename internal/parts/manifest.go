@@ -9,7 +9,6 @@ import (
 	"path"
 
 	"stoa/fault"
-	"stoa/format"
 	"stoa/region"
 	"stoa/store"
 )
@@ -94,25 +93,21 @@ func (m *Manifest) Lists(name string) bool {
 	return m == nil || m.names[path.Base(name)]
 }
 
-// Wrong returns findings about the entries of the directory: files that the manifest lists and that are gone, and files
-// that it does not list. Without a manifest it is what the function Wrong returns.
-func (m *Manifest) Wrong(ctx context.Context, tree store.Tree, names []string, formats []format.Format) (
-	out []region.Finding) {
-	if m == nil {
-		return Wrong(ctx, tree, names, formats)
-	}
+// wrong returns findings about the entries of the directory: files that the manifest lists and that are gone, and files
+// that it does not list.
+func (m *Manifest) wrong(ctx context.Context, tree store.Tree, names []string) (out []region.Finding) {
 	there := map[string]bool{}
 	for _, name := range names {
-		there[path.Base(name)] = true
-		if !m.Lists(name) {
+		base := path.Base(name)
+		if there[base] = true; !m.Lists(name) && base[0] != '.' && base[0] != '_' {
 			f := finding("dir.left.out", name, "%s does not list it, so that it is not part of the table", ManifestName)
 			f.Severity = region.Warning
 			out = append(out, f)
 		}
 	}
 	for _, f := range m.Files {
-		if !there[f.Name] {
-			out = append(out, missing(path.Join(m.dir, f.Name), "it is missing, but %s lists it", ManifestName))
+		if name := path.Join(m.dir, f.Name); !there[f.Name] && isMissing(ctx, tree, name) {
+			out = append(out, missing(name, "it is missing, but %s lists it", ManifestName))
 		}
 	}
 	return out

@@ -20,11 +20,27 @@ import (
 
 // Wrong returns findings about the files of a table, sorted by file name: dir.part.missing for files that must have
 // existed, dir.part.twice and dir.part.other for files of backups whose rows would be read twice, or that do not belong
-// to the backup.
+// to the backup, dir.left.out for files that are not part of their table. In a directory with a manifest, that alone
+// says which files there must be; file.unreadable is a damaged one.
 func Wrong(ctx context.Context, tree store.Tree, names []string, formats []format.Format) (out []region.Finding) {
-	out = append(out, missingOurs(ctx, tree, names, formats)...)
-	out = append(out, missingSpark(ctx, tree, names)...)
-	out = append(out, duplicated(ctx, tree, names, formats)...)
+	in := map[string][]string{}
+	for _, name := range names {
+		in[path.Dir(name)] = append(in[path.Dir(name)], name)
+	}
+	var plain []string // names in directories without a manifest
+	for dir, names := range in {
+		switch m, err := ReadManifest(ctx, tree, dir); {
+		case err != nil:
+			out = append(out, unreadable(path.Join(dir, ManifestName), err))
+		case m != nil:
+			out = append(out, m.wrong(ctx, tree, names)...)
+		default:
+			plain = append(plain, names...)
+		}
+	}
+	out = append(out, missingOurs(ctx, tree, plain, formats)...)
+	out = append(out, missingSpark(ctx, tree, plain)...)
+	out = append(out, duplicated(ctx, tree, plain, formats)...)
 	slices.SortFunc(out, func(a, b region.Finding) int { return cmp.Compare(a.Part, b.Part) })
 	return out
 }
@@ -32,6 +48,14 @@ func Wrong(ctx context.Context, tree store.Tree, names []string, formats []forma
 func finding(code, name, words string, args ...any) region.Finding {
 	return region.Finding{Code: code, Severity: region.Error, At: fault.Span{Object: name}, Part: name,
 		Rows: [2]int64{-1, -1}, Message: fmt.Sprintf(words, args...)}
+}
+
+func unreadable(name string, err error) region.Finding {
+	f, e := finding("file.unreadable", name, "%v", err), new(fault.Error)
+	if f.Lost = -1; errors.As(err, &e) {
+		f.At, f.Path, f.Message = e.At, e.Path, e.Reason
+	}
+	return f
 }
 
 func missing(name, words string, args ...any) region.Finding {

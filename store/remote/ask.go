@@ -152,6 +152,10 @@ func (a *requester) begin(ctx context.Context, k Kind, again bool) (end func(), 
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+	if err := ctx.Err(); err != nil { // a slot was free, too
+		<-a.slots
+		return nil, err
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.MaxRequests > 0 && a.used.All() >= a.MaxRequests {
