@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"iter"
 	"path"
+	"path/filepath"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -39,6 +40,11 @@ func Describe(ctx context.Context, uri string, o DescribeOptions) iter.Seq2[regi
 		if err != nil {
 			yield(region.Node{}, err)
 			return
+		}
+		for _, f := range opened.formats() {
+			if opened.From == "" && f.Described != nil && f.Described(filepath.ToSlash(uri)) {
+				opened.From = f.Name
+			}
 		}
 		o, give := DescribeOptions{OpenOptions: opened, Pages: o.Pages}, yield
 		yield = func(n region.Node, err error) bool {

@@ -11,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -288,8 +289,13 @@ func TestObjectThatChanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gets := 0
+	var (
+		mu   sync.Mutex
+		gets int
+	)
 	asS3(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
 		if gets++; r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, ".trv") {
 			b[len(b)-1] ^= 1
 			if err := os.WriteFile(file, b, 0o666); err != nil {

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -210,10 +211,10 @@ func TestCutDirectory(t *testing.T) {
 	}
 	for after := 1; after <= 6; after++ {
 		s3, dir := emptyBucket(t)
-		puts := 0
+		var puts atomic.Int64 // what is given up may still arrive beside what is tried again
 		asS3(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Method == http.MethodPut || r.Method == http.MethodDelete {
-				if puts++; puts > after {
+				if puts.Add(1) > int64(after) {
 					panic(http.ErrAbortHandler) // the server is gone for writers
 				}
 			}

@@ -95,19 +95,36 @@ func (d *describer) directory(dir string) error {
 	return first
 }
 
+// metadataKind returns what a file of a table's metadata is, by its name; "" for others.
+func metadataKind(name string) string {
+	base, above := path.Base(name), path.Base(path.Dir(name))
+	switch {
+	case above == "Metadata" && base == "schema":
+		return "schema"
+	case above == "Metadata" && strings.HasPrefix(base, "tablestatus"),
+		above == "Metadata" && strings.HasPrefix(base, "tableupdatestatus"),
+		above == "segments" && strings.HasSuffix(base, ".segment"), strings.HasSuffix(base, ".deletedelta"):
+		return "JSON"
+	case above == "LockFiles" && strings.HasSuffix(base, ".lock"):
+		return "lock"
+	}
+	return ""
+}
+
+func isMetadata(name string) bool { return metadataKind(name) != "" }
+
 // metadata describes a file of a table's metadata; known is false for others.
 func (d *describer) metadata(info store.Info) (known bool, err error) {
-	base := path.Base(info.Name)
-	switch {
-	case base == "schema" && path.Base(path.Dir(info.Name)) == "Metadata":
+	switch kind := metadataKind(info.Name); kind {
+	case "":
+		return false, nil
+	case "schema":
 		return true, d.thriftFile(info.Name, "schema",
 			func(c *wire.Cursor) { layout.ParseTableInfo(thrift.NewReader(c, thrift.Compact), "TableInfo") })
-	case strings.HasPrefix(base, "tablestatus"), strings.HasPrefix(base, "tableupdatestatus"),
-		strings.HasSuffix(base, ".segment"), strings.HasSuffix(base, ".deletedelta"):
-		d.Node(0, region.Data, base, "JSON", fault.Span{Object: info.Name, Len: info.Size})
+	default:
+		d.Node(0, region.Data, path.Base(info.Name), kind, fault.Span{Object: info.Name, Len: info.Size})
 		return true, nil
 	}
-	return false, nil
 }
 
 // directoryFile describes a file of a directory. Damage of a file that no reader needs becomes a node and not an error.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"stoa"
 	"stoa/format"
 	"stoa/format/carbon"
 	"stoa/format/formattest"
@@ -67,4 +68,37 @@ func coverage(t *testing.T, dir string) (ran int) {
 		ran++
 	}
 	return ran
+}
+
+// TestDescribeMetadata: each file of a table is described by its name alone, to its last byte.
+func TestDescribeMetadata(t *testing.T) {
+	dir := newOrders(t, carbon.TableSpec{}, [2]int{0, 60}, [2]int{60, 90})
+	if _, err := carbon.DeleteRows(t.Context(), dir, gone(t, dir, "id = 3")); err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]int{}
+	err := filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		kinds[filepath.Ext(name)]++
+		first, end := true, int64(0)
+		for n, err := range stoa.Describe(t.Context(), name, stoa.DescribeOptions{}) {
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			first, end = false, max(end, n.At.Off+n.At.Len)
+		}
+		if first || end != info.Size() {
+			t.Errorf("%s: described to byte %d of %d", name, end, info.Size())
+		}
+		return nil
+	})
+	if err != nil || kinds[".deletedelta"] == 0 || kinds[".segment"] != 2 || kinds[".lock"] == 0 || kinds[""] < 3 {
+		t.Errorf("files %v, %v", kinds, err)
+	}
 }

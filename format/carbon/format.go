@@ -23,6 +23,7 @@ var Format = format.Format{
 	Create:     change.Create,
 	Alters:     change.Alters,
 	Describe:   anatomy,
+	Described:  isMetadata,
 	Verify:     verify,
 	Recover:    mixed.Recover,
 	Claims:     table.Claims,
