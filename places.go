@@ -145,7 +145,11 @@ func (p *places) siblings(tg found, seen *opened, depth int) error {
 		}
 		// where the format opened nothing, its own files cannot be told from others
 		within = within || claim == format.Reported || len(seen.files) == 0
-		return p.entry(seen.Tree, info, tg.format, within, depth)
+		owner := tg.format
+		if above, _ := b.claimOf(path.Dir(path.Clean(info.Name)), true); !within && above == format.AboveTable {
+			owner = nil // of the tables, not of a file beside them; an error has been reported
+		}
+		return p.entry(seen.Tree, info, owner, within, depth)
 	}
 	b.stopped = func() bool { return p.stopped }
 	return b.all(tg.Name, depth)

@@ -333,3 +333,46 @@ func TestMissingDataFile(t *testing.T) {
 		}
 	}
 }
+
+// TestFilesBesideTables: in a store of CarbonData, a file that no table owns has a line from every verb for all
+// tables, at the depth of tables and of databases. What the tables own has none, and the tables are converted.
+func TestFilesBesideTables(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for name, text := range map[string]string{"s.txt": "id int\n", "in.csv": "id\n1\n2\n"} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, dir := range []string{"store/a", "store/db/b"} {
+		must(t, "create", dir, "--schema", "s.txt")
+		must(t, "load", dir, "in.csv")
+	}
+	quiet := map[string]string{}
+	verbs := []string{"ls", "verify", "convert --all -o OUT", "recover --all -o OUT --to parquet"}
+	for _, verb := range verbs {
+		st, out := runOver(t, verb, "store")
+		if quiet[verb] = out; st != cli.StatusFine || strings.Contains(out, "left out") {
+			t.Errorf("%s: got status %d, want %d and nothing left out: %s", verb, st, cli.StatusFine, out)
+		}
+	}
+	for _, name := range []string{"store/notes.txt", "store/db/notes.txt", "store/db/notes"} {
+		if err := os.WriteFile(name, []byte("hello"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		for _, verb := range verbs {
+			if strings.Contains(quiet[verb], name) {
+				t.Fatalf("%s names %s, which is not there", verb, name)
+			}
+			st, out := runOver(t, verb, "store")
+			if st != cli.StatusFine || strings.Count(out, name) != 1 {
+				t.Errorf("%s: got status %d, want %d and one line with %s: %s", verb, st, cli.StatusFine, name, out)
+			}
+			if strings.Contains(out, "tablestatus") {
+				t.Errorf("%s names a table's own file: %s", verb, out)
+			}
+		}
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
