@@ -10,8 +10,9 @@ import (
 )
 
 // Nulls returns an array of n nulls of type t. It is array.MakeArrayOfNull, extended to types that contain a null type,
-// for which that function panics. mem must return zeroed memory.
+// for which that function panics, and to allocators whose memory is not zeroed, in which its offsets would be garbage.
 func Nulls(mem memory.Allocator, t arrow.DataType, n int) arrow.Array {
+	mem = Zeroed{Allocator: mem}
 	if !holdsNull(t) {
 		a := array.MakeArrayOfNull(mem, t, n)
 		defer a.Release()

@@ -10,7 +10,10 @@ import (
 	"testing"
 
 	"stoa/fault"
+	"stoa/format"
+	"stoa/format/delta"
 	"stoa/format/formattest"
+	"stoa/format/iceberg"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -35,16 +38,22 @@ func (d dirty) Allocate(n int) []byte {
 func TestDirtyMemory(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Float64, Nullable: true},
 		{Name: "b", Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
+	none := arrow.NewSchema(append(sc.Fields(), arrow.Field{Name: "n", Type: arrow.Null, Nullable: true}), nil)
 	build := array.NewRecordBuilder(memory.DefaultAllocator, sc)
 	defer build.Release()
 	build.Field(0).AppendNulls(300)
 	build.Field(1).AppendNulls(300)
 	rec := build.NewRecordBatch()
 	defer rec.Release()
-	formats := stoa.Formats
+	formats := slices.Concat(stoa.Formats, []format.Format{iceberg.Format, delta.Format})
 	for _, f := range formats {
 		if f.Create == nil {
 			continue
+		}
+		rec, sc := rec, sc
+		if f.Name == iceberg.Format.Name || f.Name == delta.Format.Name { // these store nulls as strings
+			cols := append(slices.Clone(rec.Columns()), array.NewNull(300))
+			rec, sc = array.NewRecordBatch(none, cols, 300), none
 		}
 		t.Run(f.Name, func(t *testing.T) {
 			place := filepath.Join(t.TempDir(), "x")

@@ -144,7 +144,7 @@ func (r *Batching) inStep(cols []*cellColumn, at, end int64) error {
 	for k, c := range cols {
 		top := r.Plan.Columns[c.col].Path[0]
 		if fields[k] = r.Plan.Fields[top]; c.arr == nil {
-			arrs[k] = vec.Nulls(vec.Zeroed{Allocator: r.Plan.Alloc()}, fields[k].Type, int(n))
+			arrs[k] = vec.Nulls(r.Plan.Alloc(), fields[k].Type, int(n))
 			continue
 		}
 		from := int64(c.arr.Len()) - (c.end - at)

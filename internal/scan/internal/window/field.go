@@ -326,7 +326,7 @@ func (f *field) build(from, end int64) error {
 }
 
 func (f *field) nulls(n int64) arrow.Array {
-	return vec.Nulls(vec.Zeroed{Allocator: f.run.Plan.Alloc()}, f.plan.Asm.Field().Type, int(n))
+	return vec.Nulls(f.run.Plan.Alloc(), f.plan.Asm.Field().Type, int(n))
 }
 
 // stretch returns how far the rows from at on are either all lost or all intact.
