@@ -53,7 +53,7 @@ head -c 200 yesterday.parquet > cut.parquet
 stoa convert -q block.cfile -o block.parquet
 stoa convert -q kudu#d_major -o rows.csv 2> /dev/null
 stoa plan table/ -o splits.jsonl
-head -n 1 splits.jsonl > split.json
+sed -n 2p splits.jsonl > split.json
 stoa create store#sales.orders --schema orders.txt
 for i in 1 2 1; do stoa load -q store#sales.orders orders-$i.csv --source-opt header=true; done
 stoa create store#sales.visits --schema visits.parquet --property dictionary_include=country,browser

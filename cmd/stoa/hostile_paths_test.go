@@ -317,7 +317,7 @@ func TestHostileSplits(t *testing.T) {
 		if st := run(context.Background(), []string{"plan", uri}, strings.NewReader(""), &out, &errs); st != 0 {
 			t.Fatalf("%s: status %d: %s", c.format, st, &errs)
 		}
-		split, _, _ := strings.Cut(out.String(), "\n")
+		split := firstSplit(out.Bytes())
 		head, pieces, ok := strings.Cut(split, `"pieces":`)
 		bad := strings.ReplaceAll(pieces, c.old, c.new)
 		if !ok || bad == pieces {

@@ -507,7 +507,7 @@ func TestSplitCutShort(t *testing.T) {
 	if got := run(context.Background(), []string{"plan", "n.csv"}, nil, &plan, &stderr); got != cli.StatusFine {
 		t.Fatal(got, &stderr)
 	}
-	split, _, _ := strings.Cut(plan.String(), "\n")
+	split := firstSplit(plan.Bytes())
 	for _, args := range [][]string{{"scan", "--split", split}, {"plan", "n.csv"}} {
 		stderr.Reset()
 		got := run(context.Background(), args, nil,

@@ -102,8 +102,8 @@ func (a *App) End(ctx context.Context, cmd *cobra.Command, err error) int {
 	for _, s := range a.streams {
 		s.remove()
 	}
-	if a.remote != nil && (err == nil || errors.Is(err, ErrDamage)) {
-		if failed := a.remote.Failure(); failed != nil { // its absence is not the damage that was reported
+	if err == nil || errors.Is(err, ErrDamage) {
+		if failed := a.RemoteFailure(); failed != nil { // its absence is not the damage that was reported
 			err = &cutError{failed}
 		}
 	}

@@ -128,6 +128,16 @@ type StreamSink struct {
 	used bool
 }
 
+// StreamTo returns a sink for one object, which is written to w.
+func StreamTo(w io.Writer) *StreamSink {
+	return &StreamSink{open: func() (io.WriteCloser, error) { return unclosed{w}, nil }}
+}
+
+// unclosed is a writer that its owner closes.
+type unclosed struct{ io.Writer }
+
+func (unclosed) Close() error { return nil }
+
 // Create opens the stream. Opening a pipe blocks until somebody reads it; it gives up when ctx ends.
 func (s *StreamSink) Create(ctx context.Context, name string) (store.Object, error) {
 	if name != "" || s.used {

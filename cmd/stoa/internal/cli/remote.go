@@ -17,6 +17,14 @@ import (
 // RemoteOptions limit the requests to stores. Tests use shorter times.
 var RemoteOptions remote.Options
 
+// RemoteFailure returns what a store failed to answer; nil: nothing.
+func (a *App) RemoteFailure() error {
+	if a.remote == nil {
+		return nil
+	}
+	return a.remote.Failure()
+}
+
 // Remote returns the tree through which addresses are read.
 func (a *App) Remote() *remote.Tree {
 	if a.remote == nil {

@@ -11,21 +11,36 @@ import (
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/output"
 	"stoa/cmd/stoa/internal/reading"
+	"stoa/cmd/stoa/internal/schemafmt"
 	"stoa/cmd/stoa/internal/source"
 
 	"github.com/spf13/cobra"
 
 	"stoa"
+	"stoa/internal/arrowschema"
 	"stoa/store"
 	"stoa/store/remote"
 )
 
+// planVersion is the version of a plan's first and last line. Splits have one of their own, stoa.SplitVersion.
+const planVersion = 2
+
+// planHead is the first line of a plan.
+type planHead struct {
+	Version int                  `json:"stoa_plan"`
+	Plan    string               `json:"plan"`
+	Schema  schemafmt.SchemaJSON `json:"schema"` // of the rows
+	Arrow   []byte               `json:"arrow"`  // the same as a schema message of Arrow IPC
+}
+
 // planEnd is the last line of a plan: a plan without it is incomplete.
 type planEnd struct {
-	End    bool   `json:"end"`
-	Plan   string `json:"plan"`
-	Splits int    `json:"splits"`
-	Bytes  int64  `json:"bytes"`
+	End      bool                 `json:"end"`
+	Plan     string               `json:"plan"`
+	Splits   int                  `json:"splits"`
+	Rows     int64                `json:"rows"` // of the splits, before any filter; -1: not known
+	Bytes    int64                `json:"bytes"`
+	Findings []reading.FindingDoc `json:"findings"` // what is known of the table without reading its rows
 }
 
 func PlanCmd(a *cli.App) *cobra.Command {
@@ -36,13 +51,13 @@ func PlanCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan PATH...",
 		Short: "Divide a scan into splits that other processes can read",
-		Long: `Divide a scan into splits, for a distributed engine. Each line of output is a split, in
-JSON: all that another process needs to read it with stoa scan --split, except the data, which must be at
-the same path there.
+		Long: `Divide a scan into splits, for a distributed engine. The first line of output has the schema of
+the rows, {"stoa_plan":2,…}. Each other line is a split, in JSON: all that another process needs to read it
+with stoa scan, except the data, which must be at the same path there. The last line is {"end":true,…}
+with the number of splits; a plan without it was cut off.
 
-The rows of the splits, one after the other, are those of the scan. The last line is {"end":true,…} with
-the number of splits; a plan without it was cut off. The status is 3 if the plan was written and the table
-is known to be incomplete.`,
+The rows of the splits, one after the other, are those of the scan. The status is 3 if the plan was
+written and the table is known to be incomplete.`,
 		Example: `  stoa plan table/ --target-size 256MB > splits.jsonl
   stoa plan kudu#d_major --columns id,b -o splits.jsonl`,
 		Args: a.Paths,
@@ -88,20 +103,44 @@ func runPlan(cmd *cobra.Command, a *cli.App, args []string, src *source.SourceFl
 	}
 	err = output.PutWhole(a, ctx, out, func(w io.Writer) error {
 		enc := json.NewEncoder(w)
-		end := planEnd{End: true, Plan: t.PlanName(spec)}
+		head, err := headOf(t, spec)
+		if err == nil {
+			err = enc.Encode(head)
+		}
+		if err != nil {
+			return err
+		}
+		end := planEnd{End: true, Plan: head.Plan, Findings: []reading.FindingDoc{}}
 		for s, err := range t.Plan(ctx, spec, target) {
 			if err != nil {
 				return err
 			}
 			end.Splits++
 			end.Bytes += s.Bytes
+			if end.Rows >= 0 && s.Rows >= 0 {
+				end.Rows += s.Rows
+			} else {
+				end.Rows = -1
+			}
 			if err := enc.Encode(s); err != nil {
 				return err
 			}
 		}
+		for _, f := range t.Findings() {
+			end.Findings = append(end.Findings, reading.DocOfFinding(f))
+		}
 		return enc.Encode(end)
 	})
 	return cli.Whole(reading.NoticedIn(a, t.Findings(), cli.AllRead(err)))
+}
+
+func headOf(t *stoa.Table, spec stoa.ScanSpec) (planHead, error) {
+	sc, err := t.ScanSchema(spec)
+	if err != nil {
+		return planHead{}, err
+	}
+	message, err := arrowschema.Encode(sc)
+	return planHead{Version: planVersion, Plan: t.PlanName(spec), Schema: schemafmt.SchemaDoc(sc), Arrow: message}, err
 }
 
 // absolute makes paths independent of the working directory: a split may be read in another directory, and by another
@@ -135,7 +174,7 @@ func absolute(args []string) ([]string, error) {
 
 func ScanCmd(a *cli.App) *cobra.Command {
 	r := reading.Reading{}
-	var split string
+	var split, splits string
 	cmd := &cobra.Command{
 		Use:   "scan --split SPLIT",
 		Short: "Read a split that stoa plan made",
@@ -146,9 +185,13 @@ The status is 0 if the whole split was written, with the end mark. It is 3 if th
 but rows are known to be missing: they were skipped (--damaged), or the table is incomplete. With any
 other status the stream is empty or has no end mark: 1 for damage, a file that is gone or has changed
 since it was planned, and whatever else cannot be read; 2 for what is not a split of this version, and for
-other wrong use.`,
+other wrong use.
+
+With --splits - one process reads split after split, a line of standard input each. It answers each
+with its stream, in frames, and a line with the split's own status: docs/splits.md.`,
 		Example: `  stoa scan --split "$(sed -n 2p splits.jsonl)" | wc -l
-  stoa scan --split split.json -o part.parquet`,
+  stoa scan --split split.json -o part.parquet
+  grep stoa_split splits.jsonl | stoa scan --splits - | wc -c`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return &cli.UseError{Message: "scan takes a split, not a path: " + args[0],
@@ -157,11 +200,20 @@ other wrong use.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if splits != "" && splits != cli.Dash {
+				return cli.WrongUse("--splits: only - is possible, standard input")
+			}
+			if splits != "" {
+				return runWorker(cmd, a, &r)
+			}
 			return runScan(cmd, a, &r, split)
 		},
 	}
-	cmd.Flags().StringVar(&split, "split", "", "the `SPLIT` to read: JSON, a file, or - (required)")
-	cmd.MarkFlagRequired("split")
+	cmd.Flags().StringVar(&split, "split", "", "the `SPLIT` to read: JSON, a file, or -")
+	cmd.Flags().StringVar(&splits, "splits", "", "-: read split after split, a line of standard input each, and "+
+		"answer each with its stream, in frames, and a line of JSON")
+	cmd.MarkFlagsOneRequired("split", "splits")
+	cmd.MarkFlagsMutuallyExclusive("split", "splits")
 	r.RegisterParallel(cmd)
 	r.RegisterMemory(cmd)
 	r.OutputFlags.Register(cmd, output.RowForms, "default: what the extension of -o says, else arrow")
@@ -187,22 +239,17 @@ func runScan(cmd *cobra.Command, a *cli.App, r *reading.Reading, split string) e
 	if err != nil {
 		return err
 	}
-	for i := range s.Sources {
-		uri := []string{s.Sources[i].URI}
-		if err := a.Enter(ctx, uri); err != nil {
-			return cli.Whole(err)
-		}
-		s.Sources[i].URI = uri[0]
-		a.Reads(uri[0])
+	t, err := openSplit(ctx, a, s)
+	if err != nil {
+		return cli.Whole(err)
+	}
+	defer t.Close()
+	for _, src := range s.Sources {
+		a.Reads(src.URI)
 	}
 	if err := a.CheckOutputs(nil, r.File, r.Manifest); err != nil {
 		return cli.Whole(err)
 	}
-	t, err := stoa.OpenSplit(ctx, s, stoa.OpenOptions{Formats: a.Formats, Tree: store.Roots(cli.Tree{A: a})})
-	if err != nil {
-		return cli.Whole(&cli.OpenError{Err: err})
-	}
-	defer t.Close()
 	sc, err := t.Schema()
 	if err != nil {
 		return cli.Whole(err)
@@ -225,12 +272,16 @@ func readSplit(a *cli.App, arg string) (s stoa.Split, err error) {
 	if err != nil {
 		return s, err
 	}
+	return parseSplit(text)
+}
+
+func parseSplit(text []byte) (s stoa.Split, err error) {
 	if err := json.Unmarshal(text, &s); err != nil {
 		return s, cli.WrongUse("--split: %v", err)
 	}
 	if s.Version == 0 {
 		return s, &cli.UseError{Message: "--split: this is not a split",
-			Hint: "a split is a line that stoa plan prints (not the last one)"}
+			Hint: "a split is a line that stoa plan prints (neither the first nor the last)"}
 	}
 	return s, nil
 }

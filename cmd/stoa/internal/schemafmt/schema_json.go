@@ -21,7 +21,7 @@ import (
 // children, in this order: list: its element; map: key, value; struct and union: the fields; run_end_encoded:
 // run ends, values; dictionary: index, value; extension: storage, and the extension's parameters as
 // "extension".
-type schemaJSON struct {
+type SchemaJSON struct {
 	Fields   []fieldJSON `json:"fields"`
 	Metadata Pairs       `json:"metadata,omitempty"`
 }
@@ -35,8 +35,8 @@ type fieldJSON struct {
 	Metadata  Pairs       `json:"metadata,omitempty"`
 }
 
-func SchemaDoc(sc *arrow.Schema) schemaJSON {
-	d := schemaJSON{Fields: []fieldJSON{}, Metadata: pairsOf(sc.Metadata())}
+func SchemaDoc(sc *arrow.Schema) SchemaJSON {
+	d := SchemaJSON{Fields: []fieldJSON{}, Metadata: pairsOf(sc.Metadata())}
 	for _, f := range sc.Fields() {
 		d.Fields = append(d.Fields, fieldDoc(f))
 	}

@@ -100,6 +100,9 @@ final class Plan {
     ObjectMapper json = new ObjectMapper();
     for (String line : text.split("\n")) {
       JsonNode n = json.readTree(line);
+      if (n.has("stoa_plan")) { // the first line, with the schema
+        continue;
+      }
       if (n.path("end").asBoolean(false)) {
         if (n.path("splits").asInt(-1) != out.size()) {
           throw new IOException("expected " + n.path("splits") + " splits, found " + out.size());
