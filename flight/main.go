@@ -39,7 +39,9 @@ func main() {
 	if len(args) == 0 || args[0] != "flight" { // with or without the name of the verb in front
 		args = append([]string{"flight"}, args...)
 	}
-	status, _ := verbs.RunFlight(ctx, verbs.NewApp(nil, os.Stdout, os.Stderr), args, run)
+	a := verbs.NewApp(nil, os.Stdout, os.Stderr)
+	a.UserConfig = true
+	status, _ := verbs.RunFlight(ctx, a, args, run)
 	stop()
 	os.Exit(status)
 }

@@ -16,6 +16,7 @@ import (
 func main() {
 	ctx, _ := signals()
 	a := verbs.NewApp(os.Stdin, os.Stdout, os.Stderr)
+	a.UserConfig = true
 	status, _ := verbs.RunWith(stoa.Session(ctx), a, verbs.SQLWords(os.Args[1:]), session.Run)
 	os.Exit(status)
 }

@@ -100,6 +100,7 @@ finding: finding -f json
 finding: finding cfile.block.checksum -f json
 formats: formats -f json
 formats: formats parquet -f json
+config: config -f json
 version: version -f json
 version: version --json
 change: create store#s.t --schema types.txt -f json

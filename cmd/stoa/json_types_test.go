@@ -54,6 +54,7 @@ var jsonDocs = []jsonDoc{
 	{"finding", "stoa finding -f json", "array", []string{"about.CodeDoc"}},
 	{"formats", "stoa formats -f json", "array", []string{"about.formatDoc"}},
 	{"demo", "stoa demo -f json", "object", []string{"about.demoDoc"}},
+	{"config", "stoa config -f json", "array", []string{"about.configDoc"}},
 	{"version", "stoa version -f json", "object", []string{"about.versionDoc"}},
 	{"load", "stoa load -f json", "object", []string{"stoa.AppendResult"}},
 	{"merge", "stoa merge -f json", "object", []string{"stoa.MergeResult"}},

@@ -36,6 +36,7 @@ func main() {
 // run is the whole command; it returns the exit status.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := cli.NewApp(stdin, stdout, stderr)
+	a.UserConfig = true
 	ended := make(chan struct{})
 	outer := ctx
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)

@@ -137,7 +137,10 @@ func helpCmd(a *cli.App, root *cobra.Command) *cobra.Command {
 
 // before does what every verb begins with.
 func before(a *cli.App, cmd *cobra.Command, args []string) error {
-	err := a.CheckReplace(cmd, args)
+	err := a.Configure(cmd, args)
+	if err == nil {
+		err = a.CheckReplace(cmd, args)
+	}
 	if err == nil {
 		a.PageVerb(cmd)
 	}
@@ -169,8 +172,8 @@ func addVerbs(a *cli.App, root *cobra.Command, sql SQLRun, flight FlightRun) {
 	add(about.GroupHealth, look.VerifyCmd(a), convert.RecoverCmd(a), convert.RescueCmd(a), look.SealCmd(a),
 		look.DiffCmd(a),
 		about.FindingCmd(a))
-	add(about.GroupAbout, about.DemoCmd(a), about.FormatsCmd(a), about.VersionCmd(a), about.SkillCmd(a),
-		about.CompletionCmd(a), about.ManCmd(a))
+	add(about.GroupAbout, about.DemoCmd(a), about.FormatsCmd(a), about.ConfigCmd(a), about.VersionCmd(a),
+		about.SkillCmd(a), about.CompletionCmd(a), about.ManCmd(a))
 }
 
 // overview prints the output of `stoa` without arguments.
@@ -196,7 +199,8 @@ A PATH is a file, a directory, a glob, PATH#TABLE, - for standard input, or
 @FILE for several directories as one place: FILE has one name per line.
 Addresses work, too: s3://BUCKET/KEY, https://HOST/PATH, hdfs://HOST/PATH.
 stoa help VERB explains a verb, and stoa help VERB -v all of its flags;
-stoa help predicates, what --where accepts.
+stoa help predicates, what --where accepts; stoa help config -v,
+defaults and named places.
 `)
 	_, err := io.WriteString(a.Stdout, b.String())
 	return err

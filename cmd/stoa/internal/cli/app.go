@@ -14,6 +14,7 @@ import (
 
 	"stoa"
 	"stoa/cmd/stoa/internal/catalogue"
+	"stoa/cmd/stoa/internal/config"
 	"stoa/cmd/stoa/internal/display"
 	"stoa/format"
 	"stoa/region"
@@ -41,6 +42,10 @@ type App struct {
 	plain    bool         // it shows no colours
 
 	Quiet, Verbose, NoProgress, NoPager bool
+
+	UserConfig bool           // the program reads the user's configuration: it is a command, and no library
+	Config     *config.Config // nil: none
+	Display    string         // the form of rows on a terminal; "": a table
 
 	SingleWriter bool // nobody else writes to the stores that are written to
 	// Within is all that is read, in place of local files, addresses and streams; nil: no such limit. See stoa serve.

@@ -48,13 +48,16 @@ func (a *App) PageVerb(cmd *cobra.Command) {
 	a.Page()
 }
 
-// Page sends standard output through the pager of STOA_PAGER or PAGER, else less, if it is a terminal. An empty name,
-// or cat, is none. A pager that is not there is reported, and the output goes to the terminal.
+// Page sends standard output through the pager of STOA_PAGER, the configuration or PAGER, else less, if it is a
+// terminal. An empty name, or cat, is none. A pager that is not there is reported, and the output goes to the terminal.
 func (a *App) Page() {
 	if !a.Pages || a.NoPager || a.endPager != nil || os.Getenv("TERM") == "dumb" {
 		return
 	}
 	name, given := os.LookupEnv("STOA_PAGER")
+	if !given {
+		name, given = a.Config.Default("pager")
+	}
 	if !given {
 		name, given = os.LookupEnv("PAGER")
 	}
@@ -90,7 +93,7 @@ func (a *App) Page() {
 		return
 	}
 	less := cmp.Or(os.Getenv("LESS"), "FRX")
-	a.plain = filepath.Base(words[0]) != "less" || !strings.ContainsAny(less, "Rr")
+	a.plain = a.plain || filepath.Base(words[0]) != "less" || !strings.ContainsAny(less, "Rr")
 	a.endPager, a.Stdout, a.NoProgress = p.end, newOutStream(p), true
 }
 

@@ -2,6 +2,7 @@ package output
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"path"
@@ -103,7 +104,7 @@ func (f *OutputFlags) RowForm(a *cli.App) (string, error) {
 	case f.ToFile():
 		return f.formOfFile(a)
 	case a.Tty:
-		return asTable, nil
+		return cmp.Or(a.Display, asTable), nil
 	}
 	return "jsonl", nil
 }
