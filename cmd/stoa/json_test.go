@@ -92,6 +92,8 @@ convert: recover data/damaged/key.cfile -o saved.parquet -f json
 manifest: recover data/damaged/key.cfile -o saved2.parquet --manifest lost.json -f json
 convert-all: recover --all data/damaged -o ra/ -f json
 rescue: rescue data -o rescued -f json
+migrate: migrate data/kudu data/carbon data/flat.red --dry-run -f json
+migrate: migrate data/kudu data/carbon data/flat.red -o migrated -f json
 seal: seal data/key.cfile data/flat.red -o a.seal --parity 5% -f json
 recover-seal: recover --seal a.seal data/key.cfile data/flat.red -o rep -f json
 diff: diff data/flat.red flat.parquet -f json

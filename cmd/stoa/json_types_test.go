@@ -48,6 +48,7 @@ var jsonDocs = []jsonDoc{
 	{"verify", "stoa verify -f json", "object", []string{"look.VerifyDoc"}},
 	{"manifest", "the file that --manifest names: what was lost", "object", []string{"reading.manifest"}},
 	{"rescue", "stoa rescue -f json, and report.json in its output", "object", []string{"convert.rescueDoc"}},
+	{"migrate", "stoa migrate -f json, and report.json in its output", "object", []string{"convert.migrateDoc"}},
 	{"seal", "stoa seal -f json", "object", []string{"look.sealedDoc"}},
 	{"recover-seal", "stoa recover --seal -f json", "object", []string{"look.repairedDoc"}},
 	{"diff", "stoa diff -f json", "object", []string{"look.diffDoc"}},

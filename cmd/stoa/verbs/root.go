@@ -152,7 +152,7 @@ func addVerbs(a *cli.App, root *cobra.Command, sql SQLRun, flight FlightRun) {
 		for _, c := range cmds {
 			c.GroupID = group
 			c.DisableFlagsInUseLine = true
-			if c.Name() != "rescue" { // which writes a directory
+			if c.Name() != "rescue" && c.Name() != "migrate" { // which write a directory
 				cli.RegisterForce(c)
 			}
 			root.AddCommand(c)
@@ -164,8 +164,8 @@ func addVerbs(a *cli.App, root *cobra.Command, sql SQLRun, flight FlightRun) {
 	add(about.GroupRows, look.CatCmd(a), look.HeadCmd(a), look.TailCmd(a), look.CountCmd(a), look.GetCmd(a),
 		sqlverb.Cmd(a, sql), flightverb.Cmd(a, flight), mcpverb.Cmd(a), look.ExplainCmd(a), look.PlanCmd(a),
 		look.ScanCmd(a))
-	add(about.GroupWrite, convert.ConvertCmd(a), changes.CreateCmd(a), changes.LoadCmd(a), changes.MergeCmd(a),
-		changes.UpdateCmd(a), changes.DeleteCmd(a), changes.CompactCmd(a),
+	add(about.GroupWrite, convert.ConvertCmd(a), convert.MigrateCmd(a), changes.CreateCmd(a), changes.LoadCmd(a),
+		changes.MergeCmd(a), changes.UpdateCmd(a), changes.DeleteCmd(a), changes.CompactCmd(a),
 		changes.MergeIndexCmd(a), changes.CleanCmd(a), changes.AddColumnCmd(a), changes.DropColumnCmd(a),
 		changes.RenameCmd(a), changes.SetTypeCmd(a), changes.SetPropertyCmd(a), changes.AddPartitionCmd(a),
 		changes.DropPartitionCmd(a), changes.AddSegmentCmd(a), changes.TruncateCmd(a), changes.DropCmd(a))

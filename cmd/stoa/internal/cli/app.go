@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -51,7 +52,8 @@ type App struct {
 	// Within is all that is read, in place of local files, addresses and streams; nil: no such limit. See stoa serve.
 	Within   store.Tree
 	Tallies  tallies
-	Reported map[region.Finding]bool
+	shared   sync.Mutex // guards reported, read and places: several tables are read at a time
+	reported map[region.Finding]bool
 	remote   *remote.Tree     // for the addresses that are read; see Remote
 	read     []string         // places that are read
 	places   map[string]bool  // read without the names of tables
@@ -116,6 +118,20 @@ func (a *App) Detail(format string, args ...any) {
 	if a.Verbose {
 		a.Note(format, args...)
 	}
+}
+
+// FirstReport reports whether it is the first call for the finding.
+func (a *App) FirstReport(f region.Finding) bool {
+	a.shared.Lock()
+	defer a.shared.Unlock()
+	if a.reported[f] {
+		return false
+	}
+	if a.reported == nil {
+		a.reported = map[region.Finding]bool{}
+	}
+	a.reported[f] = true
+	return true
 }
 
 // Format returns a format by its name, or nil.

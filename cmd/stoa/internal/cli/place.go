@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"stoa"
@@ -59,9 +60,15 @@ func (p *Place) Abort(ctx context.Context) error {
 // Reads records places that are read, which must not be written to. A list of roots, @FILE, is itself a file that is
 // read.
 func (a *App) Reads(paths ...string) {
+	a.shared.Lock()
+	defer a.shared.Unlock()
+	a.reads(paths)
+}
+
+func (a *App) reads(paths []string) {
 	for _, p := range paths {
 		if list, ok := strings.CutPrefix(p, store.RootsMark); ok && list != "" {
-			a.Reads(list)
+			a.reads([]string{list})
 		}
 		if place := WithoutTable(p); !a.places[place] {
 			if a.places == nil {
@@ -71,6 +78,14 @@ func (a *App) Reads(paths ...string) {
 			a.read = append(a.read, p)
 		}
 	}
+}
+
+// sources returns the places that are read.
+func (a *App) sources() []stoa.SourceInfo {
+	a.shared.Lock()
+	read := slices.Clone(a.read)
+	a.shared.Unlock()
+	return PlacesOf(read)
 }
 
 // PlacesOf returns the sources as far as their paths show, before they are opened or because they cannot be. A pattern
@@ -103,7 +118,7 @@ func (a *App) Sink(ctx context.Context, path string) (store.Sink, string, error)
 	if path == Dash {
 		return &StreamSink{open: func() (io.WriteCloser, error) { return stdoutObject{a}, nil }}, path, nil
 	}
-	if err := CheckOutput(path, PlacesOf(a.read)); err != nil {
+	if err := CheckOutput(path, a.sources()); err != nil {
 		return nil, path, err
 	}
 	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() && !st.IsDir() { // /dev/fd/63 has no other name
@@ -175,7 +190,7 @@ func (o stdoutObject) Close() error                { return o.a.Stdout.Flush() }
 // CheckOutputs returns an error if an output is a place that is being read, or if two outputs are the same place. Names
 // in outs may be empty.
 func (a *App) CheckOutputs(sources []stoa.SourceInfo, outs ...string) error {
-	sources = append(PlacesOf(a.read), sources...)
+	sources = append(a.sources(), sources...)
 	for i, out := range outs {
 		if err := CheckOutput(out, sources); err != nil {
 			return err

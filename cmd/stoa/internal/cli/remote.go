@@ -66,7 +66,7 @@ func CheckWritable(path string) error {
 
 // remoteSink returns a sink for an address, and the address's name.
 func (a *App) remoteSink(ctx context.Context, path string) (store.Sink, string, error) {
-	if err := CheckOutput(path, PlacesOf(a.read)); err != nil {
+	if err := CheckOutput(path, a.sources()); err != nil {
 		return nil, path, err
 	}
 	sink, err := a.Remote().Sink(ctx, path, remote.SinkOptions{SingleWriter: a.SingleWriter})

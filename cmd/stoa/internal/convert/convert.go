@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -22,6 +21,7 @@ import (
 	"stoa/cmd/stoa/internal/pieces"
 	"stoa/cmd/stoa/internal/reading"
 	"stoa/cmd/stoa/internal/source"
+	"stoa/cmd/stoa/internal/survey"
 	"stoa/fault"
 	"stoa/format"
 	"stoa/internal/content"
@@ -49,6 +49,8 @@ type summaryDoc struct {
 
 	Readback *readback     `json:"read_back,omitempty"` // with --all
 	Pieces   []pieces.File `json:"pieces,omitempty"`    // with --file-size
+
+	retyped []string // columns that are read with another type
 }
 
 // options returns the writer's options. Larger limits for reading also apply to writing.
@@ -83,6 +85,7 @@ type conversion struct {
 	opening       stoa.OpenOptions // of the table
 	// number of directories in the output, below its place, that tables then share (format.Format.Levels)
 	levels     int
+	ext        string // of the format: what follows it in c.out is part of a name, whatever it looks like
 	sum        *content.Summer
 	sc         *arrow.Schema // of the rows
 	partitions []string      // columns that became directories
@@ -92,6 +95,8 @@ type conversion struct {
 	total      *content.Sum  // of a table that was written as several files
 	files      []pieces.File // the files it was written as
 	summary    summaryDoc
+	surveyed   bool           // dates and times are counted while they are written
+	seen       *survey.Survey // what was counted
 }
 
 const convertLong = `Write the rows of a table, or the selected ones, in another format: that of --to, or else of
@@ -288,7 +293,7 @@ func (c *conversion) write(ctx context.Context, a *cli.App, t *stoa.Table, spec 
 	wo.Rows = c.expected(ctx, t, spec)
 	var w output.RowWriter
 	if c.all {
-		c.sum = content.Same(sc).Summer(0)
+		c.watch(sc)
 		w, err = c.createOne(ctx, a, t, sc, wo)
 	} else {
 		w, err = c.createOnly(ctx, a, sc, wo)
@@ -314,7 +319,7 @@ func (c *conversion) write(ctx context.Context, a *cli.App, t *stoa.Table, spec 
 	c.summary = summaryDoc{Source: c.source, Output: c.out, Rows: p.Rows.Load(), Bytes: s.Bytes,
 		Files: max(1, len(s.Files)), Seconds: time.Since(began).Seconds(),
 		Losses: len(c.Losses), Accounts: c.accounts, Checked: s.Checked, Unchecked: s.Unchecked,
-		Altered: s.ByOption, Notes: s.Notes}
+		Altered: s.ByOption, Notes: s.Notes, retyped: s.Retyped}
 	reportUnchecked(a, c.out, s)
 	output.ReportAltered(a, c.out, s.ByOption)
 	if n := len(s.Retyped); n > 0 {
@@ -432,7 +437,7 @@ func (c *conversion) inPieces(ctx context.Context, a *cli.App, t *stoa.Table, sp
 	if c.sc, err = t.ScanSchema(spec); err != nil {
 		return err
 	}
-	ext := filepath.Ext(c.out)
+	ext := c.ext
 	c.sum, c.out = nil, strings.TrimSuffix(c.out, ext)
 	o := pieces.Options{Out: c.out, Ext: ext, Create: wo, Target: c.target, Parallel: c.SelectFlags.Parallel,
 		Resume: c.goOn, Of: append(c.settings(), c.source, c.stamp), Source: c.source, Label: c.label}
@@ -456,6 +461,14 @@ func (c *conversion) inPieces(ctx context.Context, a *cli.App, t *stoa.Table, sp
 	return nil
 }
 
+// watch begins the checksum of the rows, and the count of their dates and times.
+func (c *conversion) watch(sc *arrow.Schema) {
+	c.sum = content.Same(sc).Summer(0)
+	if c.surveyed {
+		c.seen = survey.New(sc, nil)
+	}
+}
+
 // summed adds the rows that pass through seq to the checksum.
 func (c *conversion) summed(seq cli.Batches) cli.Batches {
 	if c.sum == nil {
@@ -465,6 +478,9 @@ func (c *conversion) summed(seq cli.Batches) cli.Batches {
 		for b, err := range seq {
 			if err == nil {
 				c.sum.Add(b)
+				if c.seen != nil {
+					c.seen.Add(b)
+				}
 			}
 			if !yield(b, err) {
 				return

@@ -7,20 +7,19 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"stoa"
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/display"
 	"stoa/cmd/stoa/internal/ls"
 	"stoa/cmd/stoa/internal/output"
 	"stoa/cmd/stoa/internal/pieces"
 	"stoa/cmd/stoa/internal/reading"
-	flags "stoa/cmd/stoa/internal/source"
+	"stoa/cmd/stoa/internal/survey"
 	"stoa/fault"
-	"stoa/format"
 	"stoa/internal/arrowschema"
 	"stoa/region"
 	"stoa/store"
@@ -35,28 +34,6 @@ func (f *allFlags) register(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.resume, "resume", false, "with --all: skip what an earlier run has finished")
 }
 
-// oneTable is a table to be converted.
-type oneTable struct {
-	source, output string
-	table, id      string   // the place's name for it; "": it has none
-	parts          []string // the names of its parts
-	stamp          string   // of the files in which it may lie
-	opening        stoa.OpenOptions
-	unopened       bool // it cannot be opened without recovery
-}
-
-// about reports whether a finding of the table's place is about the table, as far as the place names its parts.
-func (t *oneTable) about(f region.Finding) bool {
-	return len(t.parts) == 0 || f.Part == "" || f.Part == t.table || f.Part == t.id || slices.Contains(t.parts, f.Part)
-}
-
-// leftTable is something that may be a table, with the reason why it is not converted.
-type leftTable struct {
-	source string
-	format string // the format that recognized it; "": none did
-	err    error
-}
-
 // runAll converts every table of the places.
 func (c *conversion) runAll(cmd *cobra.Command, a *cli.App, paths []string, f allFlags) error {
 	ctx := cmd.Context()
@@ -67,7 +44,7 @@ func (c *conversion) runAll(cmd *cobra.Command, a *cli.App, paths []string, f al
 	if err != nil {
 		return err
 	}
-	c.levels, c.goOn = a.Format(wo.To).Levels, f.resume
+	c.levels, c.ext, c.goOn = a.Format(wo.To).Levels, extOf(a.Format(wo.To)), f.resume
 	if c.target, err = c.piecesTarget(a.Format(wo.To)); err != nil {
 		return err
 	}
@@ -93,16 +70,8 @@ func (c *conversion) runAll(cmd *cobra.Command, a *cli.App, paths []string, f al
 			"OUT --schema FILE")
 	}
 	settings := c.settingsOf(paths)
-	if paths, oo, err = flags.Together(a, ctx, paths, oo); err != nil {
-		return err
-	}
-	for _, p := range paths {
-		if err := stoa.InUse(ctx, p, oo); err != nil {
-			return &cli.OpenError{Err: err}
-		}
-	}
+	tables, left, oo, err := gather(ctx, a, paths, oo, wo)
 	stamps := &stamper{tree: oo.Tree, of: map[string]string{}}
-	tables, left, err := tablesOf(a, ctx, paths, oo, a.Format(wo.To), stamps)
 	if c.salvage {
 		tables, left = unopened(ctx, tables, left, oo, a.Format(wo.To), stamps)
 	}
@@ -114,7 +83,7 @@ func (c *conversion) runAll(cmd *cobra.Command, a *cli.App, paths []string, f al
 		return err
 	}
 	if c.levels == 0 { // otherwise the name is only that of the root that a table shares with the others: see shareRoot
-		st.keepNames(tables)
+		st.keepNames(tables, c.ext)
 	}
 	return c.convertAll(ctx, cmd, a, dir, tables, left, st)
 }
@@ -148,126 +117,6 @@ func (c *conversion) settingsOf(paths []string) []string {
 	return out
 }
 
-// unopened moves files that are too damaged to be opened from left to tables: recovery may be able to read them.
-func unopened(ctx context.Context, tables []oneTable, left []leftTable, o stoa.OpenOptions, to *format.Format,
-	stamps *stamper) (_ []oneTable, rest []leftTable) {
-	ext := ""
-	if len(to.Extensions) > 0 {
-		ext = to.Extensions[0]
-	}
-	taken := map[string]bool{}
-	for _, t := range tables {
-		taken[strings.ToLower(strings.TrimSuffix(t.output, ext))] = true
-	}
-	for _, l := range left {
-		info, err := o.Tree.Stat(ctx, l.source)
-		if err != nil || info.Dir || !errors.Is(l.err, fault.Corrupt) {
-			rest = append(rest, l)
-			continue
-		}
-		name := filepath.Base(l.source)
-		name = free(fileName(strings.TrimSuffix(name, filepath.Ext(name))), taken)
-		opening := o
-		opening.From = l.format
-		tables = append(tables, oneTable{source: l.source, output: name + ext, stamp: stamps.stamp(ctx,
-			[]string{l.source}), opening: opening, unopened: true})
-	}
-	return tables, rest
-}
-
-// free returns name, with a number appended if name is taken, and marks it as taken.
-func free(name string, taken map[string]bool) string {
-	for base, n := name, 2; taken[strings.ToLower(name)]; n++ {
-		name = fmt.Sprintf("%s-%d", base, n)
-	}
-	taken[strings.ToLower(name)] = true
-	return name
-}
-
-// tablesOf returns the tables of the places, with the names of their outputs. left are the files of directories that
-// are not among them, with the reasons.
-func tablesOf(a *cli.App, ctx context.Context, paths []string, o stoa.OpenOptions, to *format.Format,
-	stamps *stamper) (out []oneTable, left []leftTable, err error) {
-	ext := ""
-	if len(to.Extensions) > 0 {
-		ext = to.Extensions[0]
-	}
-	taken := map[string]bool{}
-	for _, p := range paths {
-		var entries []format.Entry
-		for e, err := range stoa.List(ctx, p, o) {
-			switch {
-			case err != nil && e.Place != "" && ctx.Err() == nil:
-				left = append(left, leftTable{e.Place, e.Format, err})
-				continue
-			}
-			if err != nil {
-				return nil, nil, &cli.OpenError{Err: err}
-			}
-			entries = append(entries, e)
-		}
-		for _, e := range entries {
-			source, name := e.Place, e.Table
-			if name == "" {
-				name = filepath.Base(e.Place)
-				name = strings.TrimSuffix(name, filepath.Ext(name))
-			} else {
-				source += "#" + name
-				if id := idOf(e); id != "" && sameName(entries, name) > 1 {
-					source, name = e.Place+"#"+id, name+"-"+id
-				}
-			}
-			name = free(fileName(name), taken)
-			_, opening := stoa.Named(e, o)
-			stamp := stamps.stamp(ctx, append([]string{e.Place}, flags.NamedBy(a, opening.Opts)...))
-			var parts []string
-			for _, part := range e.Parts {
-				parts = append(parts, part.Table)
-			}
-			out = append(out, oneTable{source, name + ext, e.Table, idOf(e), parts, stamp, opening, false})
-		}
-	}
-	if len(out) == 0 {
-		for _, l := range left {
-			err = errors.Join(err, l.err)
-		}
-		return nil, left, errors.Join(err, errors.New("there are no tables to convert"))
-	}
-	return out, left, nil
-}
-
-func sameName(entries []format.Entry, name string) (n int) {
-	for _, e := range entries {
-		if e.Table == name {
-			n++
-		}
-	}
-	return n
-}
-
-func idOf(e format.Entry) string {
-	for _, m := range e.Meta {
-		if m.Key == "table_id" {
-			return m.Value
-		}
-	}
-	return ""
-}
-
-// fileName turns a table's name into a file name, with characters that a file name cannot contain written as %XX.
-func fileName(name string) string {
-	var b strings.Builder
-	for i := range len(name) {
-		switch c := name[i]; {
-		case c < ' ' || c == 0x7f || strings.IndexByte(`/\%`, c) >= 0, i == 0 && (c == '.' || c == '_'):
-			fmt.Fprintf(&b, "%%%02X", c)
-		default:
-			b.WriteByte(c)
-		}
-	}
-	return b.String()
-}
-
 // convertAll converts the tables that are not done yet, and reads all of them back. A failure of one table does not
 // prevent the conversion of the others. left are the files that are not converted, with the reasons.
 func (c *conversion) convertAll(ctx context.Context, cmd *cobra.Command, a *cli.App, dir string, tables []oneTable,
@@ -296,7 +145,6 @@ type allRun struct {
 	cmd   *cobra.Command
 	dir   string
 	state *allState
-	label string
 	began time.Time
 
 	rows, done, before int64
@@ -307,6 +155,9 @@ type allRun struct {
 	left               []leftTable // files that are not tables and that recovery could not read
 
 	converted func(t oneTable, o *tableOutcome) // called with the outcome of each table; may be nil
+
+	parallel int // tables that are converted at a time; 0 means 1
+	mu       sync.Mutex
 }
 
 // tableOutcome is the outcome of converting a table.
@@ -316,6 +167,8 @@ type tableOutcome struct {
 	findings []region.Finding
 	aside    []region.Finding // findings of its place that are about other tables
 	err      error            // why it was not written, or not all of it could be read
+	dates    []survey.Column  // dates and times that were counted
+	again    bool             // an earlier run has written it
 }
 
 // noteTable passes on the outcome of a table.
@@ -332,29 +185,36 @@ func (r *allRun) doneBefore(ctx context.Context, t oneTable) (done bool, err err
 	if previous == nil {
 		return false, nil
 	}
-	back := readBack(r.a, ctx, r.dir, *previous)
+	d := *previous
+	var back outcome
+	r.unlocked(func() { back = readBack(r.a, ctx, r.dir, d) })
 	if ctx.Err() != nil {
 		return false, ctx.Err()
 	}
 	again := map[string]string{verdictDiffers: "what an earlier run wrote differs",
 		verdictMissing: "what an earlier run wrote is gone"}[back.Verdict]
-	if previous.Stamp != t.stamp {
+	if d.Stamp != t.stamp {
 		again = "its files are not those that an earlier run has read"
 	}
-	if previous.Damaged {
+	if d.Damaged {
 		again = "an earlier run could not read all of it"
 	}
 	if again == "" {
 		r.a.Detail("%s: done before", t.source)
 		r.before++
-		d := summaryDoc{Source: t.source, Output: remote.Shown(filepath.Join(r.dir, previous.Output)),
-			Rows:  previous.Rows,
-			Files: back.files, Bytes: back.bytes, Readback: &back.readback, Pieces: previous.Pieces}
-		r.noteTable(t, tableOutcome{summary: d})
-		return true, r.add(d)
+		doc := summaryDoc{Source: t.source, Output: remote.Shown(filepath.Join(r.dir, d.Output)),
+			Rows:  d.Rows,
+			Files: back.files, Bytes: back.bytes, Readback: &back.readback, Pieces: d.Pieces}
+		out := tableOutcome{summary: doc, again: true}
+		if n := d.Noted; n != nil {
+			out.summary.Altered, out.summary.Notes, out.summary.retyped = n.Altered, n.Notes, n.Retyped
+			out.summary.Seconds, out.dates = n.Seconds, n.Dates
+		}
+		r.noteTable(t, out)
+		return true, r.add(doc)
 	}
 	r.a.Note("%s: %s: it is converted again", t.source, again)
-	if err := r.c.discard(previous.Output); err != nil {
+	if err := r.c.discard(d.Output); err != nil {
 		return false, err
 	}
 	r.state.forget(t)
@@ -370,11 +230,8 @@ func (r *allRun) tables(ctx context.Context, tables []oneTable, left []leftTable
 	if failed, err = r.reportLeft(left); err != nil {
 		return 0, err
 	}
-	for i, t := range tables {
-		r.label = fmt.Sprintf("%d/%d %s  ", i+1, len(tables), t.source)
-		if err := r.table(ctx, t); err != nil {
-			return 0, err
-		}
+	if err := r.each(ctx, tables); err != nil {
+		return 0, err
 	}
 	// A run that did nothing a later one could use leaves no state file.
 	finished := r.worst == nil
@@ -385,20 +242,76 @@ func (r *allRun) tables(ctx context.Context, tables []oneTable, left []leftTable
 	return failed, nil
 }
 
-// table converts one table, unless it is done, and reads it back. It returns an error only if the run has to end.
-func (r *allRun) table(ctx context.Context, t oneTable) error {
-	if done, err := r.doneBefore(ctx, t); done || err != nil {
-		return err
+// each converts the tables, several at a time. It ends with the first error for which the run has to end.
+func (r *allRun) each(ctx context.Context, tables []oneTable) error {
+	next, failed := make(chan int), make(chan error, max(1, r.parallel))
+	whole := ctx
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for range max(1, r.parallel) {
+		go func() {
+			var err error
+			for i := range next {
+				label := fmt.Sprintf("%d/%d %s  ", i+1, len(tables), tables[i].source)
+				if err == nil {
+					err = r.table(ctx, tables[i], label)
+				}
+				if err != nil {
+					cancel()
+				}
+			}
+			failed <- err
+		}()
 	}
-	one := *r.c
-	one.out, one.source, one.label = remote.Shown(filepath.Join(r.dir, t.output)), t.source, r.label
+	for i := range tables {
+		if ctx.Err() != nil {
+			break
+		}
+		next <- i
+	}
+	close(next)
+	first := whole.Err()
+	for range max(1, r.parallel) {
+		if err := <-failed; err != nil && (first == nil || errors.Is(first, context.Canceled)) {
+			first = err
+		}
+	}
+	return first
+}
+
+// unlocked calls do while other tables may be recorded.
+func (r *allRun) unlocked(do func()) {
+	r.mu.Unlock()
+	defer r.mu.Lock()
+	do()
+}
+
+// convert converts one table, with the state unlocked.
+func (r *allRun) convert(ctx context.Context, t oneTable, label string) (one *conversion, err error) {
+	c := *r.c
+	one = &c
+	one.out, one.source, one.label = remote.Shown(filepath.Join(r.dir, t.output)), t.source, label
 	one.Manifest, one.Losses, one.Later, one.all = "", nil, r.c.Manifest != "" || r.converted != nil, true
 	one.opening, one.stamp = t.opening, t.stamp
 	if r.converted != nil {
 		one.about = t.about
 	}
-	err := one.run(ctx, r.a, []string{t.source}, one.salvage)
+	r.unlocked(func() { err = one.run(ctx, r.a, []string{t.source}, one.salvage) })
+	return one, err
+}
+
+// table converts one table, unless it is done, and reads it back. It returns an error only if the run has to end.
+func (r *allRun) table(ctx context.Context, t oneTable, label string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if done, err := r.doneBefore(ctx, t); done || err != nil {
+		return err
+	}
+	one, err := r.convert(ctx, t, label)
 	out := tableOutcome{losses: one.Losses, findings: one.noticed, aside: one.aside, err: err}
+	if one.seen != nil {
+		out.dates = one.seen.Counts()
+	}
 	r.losses, r.findings = append(r.losses, one.Losses...), append(r.findings, one.noticed...)
 	if ctx.Err() != nil {
 		return err
@@ -423,7 +336,11 @@ func (r *allRun) table(ctx context.Context, t oneTable) error {
 	if done.Arrow, err = arrowschema.Encode(one.sc); err != nil {
 		return err
 	}
-	back := r.proven(ctx, &one, done)
+	if s := one.summary; one.surveyed {
+		done.Noted = &noted{s.retyped, out.dates, s.Altered, s.Notes, s.Seconds, s.Files, s.Bytes}
+	}
+	var back outcome
+	r.unlocked(func() { back = r.proven(ctx, one, done) })
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

@@ -12,6 +12,8 @@ import (
 
 	"stoa/cmd/stoa/internal/output"
 	"stoa/cmd/stoa/internal/pieces"
+	"stoa/cmd/stoa/internal/survey"
+	"stoa/format"
 	"stoa/store/remote"
 )
 
@@ -46,6 +48,18 @@ type doneTable struct {
 	Arrow      []byte   `json:"schema,omitempty"`     // of the rows, as a message of Arrow IPC
 
 	Pieces []pieces.File `json:"pieces,omitempty"` // the files, if the output is a directory of several
+	Noted  *noted        `json:"noted,omitempty"`  // of migrate
+}
+
+// noted is what migrate reports of a table, besides its rows, as a later run does too.
+type noted struct {
+	Retyped []string         `json:"retyped,omitempty"` // columns that are read with another type
+	Dates   []survey.Column  `json:"dates,omitempty"`
+	Altered []format.Altered `json:"altered,omitempty"`
+	Notes   []string         `json:"notes,omitempty"`
+	Seconds float64          `json:"seconds"`
+	Files   int              `json:"files"`
+	Bytes   int64            `json:"bytes"`
 }
 
 // failedTable is a table, or possible table, that could not be converted, with the reason.

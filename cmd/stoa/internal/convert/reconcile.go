@@ -72,7 +72,7 @@ func (c *conversion) createOne(ctx context.Context, a *cli.App, t *stoa.Table, s
 			break
 		}
 	}
-	ext := filepath.Ext(c.out)
+	ext := c.ext
 	switch {
 	case len(c.by) > 0 && ext != "":
 		columns = c.by

@@ -117,7 +117,7 @@ func (r *rescue) run(ctx context.Context) error {
 		return err
 	}
 	if r.c.levels == 0 {
-		st.keepNames(tables)
+		st.keepNames(tables, r.c.ext)
 	}
 	all := &allRun{c: r.c, a: r.a, cmd: r.cmd, dir: r.dir, state: st, began: r.began, converted: r.doc.add}
 	if _, err := all.tables(ctx, tables, left); err != nil {
@@ -155,7 +155,8 @@ func (r *rescue) prepare(ctx context.Context) (oo stoa.OpenOptions, wo stoa.Crea
 	if wo, err = c.options(r.a); err != nil {
 		return oo, wo, err
 	}
-	c.levels, c.salvage, c.goOn = r.a.Format(wo.To).Levels, true, r.resume
+	c.levels, c.ext = r.a.Format(wo.To).Levels, extOf(r.a.Format(wo.To))
+	c.salvage, c.goOn = true, r.resume
 	if c.target, err = c.piecesTarget(r.a.Format(wo.To)); err != nil {
 		return oo, wo, err
 	}
@@ -273,32 +274,50 @@ func (r *rescue) sources(ctx context.Context) error {
 // write writes the reports, and prints one of them.
 func (r *rescue) write(ctx context.Context) error {
 	r.doc.settle()
+	err := writeReports(ctx, r.a, r.dir, &r.doc, r.doc.form)
+	r.a.Note("%s/: %s, %s, %s", r.dir, display.Count(int64(len(r.doc.Tables)), "table"), r.doc.verdict(),
+		display.Seconds(time.Since(r.began)))
+	return err
+}
+
+// reportDoc is a report in three forms.
+type reportDoc interface {
+	json() ([]byte, error)
+	text() ([]byte, error)
+	html() ([]byte, error)
+}
+
+// writeReports writes a report in its forms to a directory, and prints it in one of them.
+func writeReports(ctx context.Context, a *cli.App, dir string, doc reportDoc, form string) error {
 	forms := []struct {
 		name  string
 		bytes func() ([]byte, error)
-	}{{reportJSON, r.doc.json}, {reportText, r.doc.text}, {reportHTML, r.doc.html}}
+	}{{reportJSON, doc.json}, {reportText, doc.text}, {reportHTML, doc.html}}
 	for _, f := range forms {
 		b, err := f.bytes()
 		if err != nil {
 			return err
 		}
-		if err := putFile(ctx, r.a, filepath.Join(r.dir, f.name), b); err != nil {
+		if err := putFile(ctx, a, filepath.Join(dir, f.name), b); err != nil {
 			return err
 		}
 	}
-	shown := r.doc.text
-	if r.doc.form == "json" {
-		shown = r.doc.json
+	return printReport(a, doc, form)
+}
+
+// printReport prints a report.
+func printReport(a *cli.App, doc reportDoc, form string) error {
+	shown := doc.text
+	if form == "json" {
+		shown = doc.json
 	}
 	b, err := shown()
 	if err == nil {
-		_, err = r.a.Stdout.Write(b)
+		_, err = a.Stdout.Write(b)
 	}
 	if errors.Is(err, os.ErrClosed) {
 		return nil
 	}
-	r.a.Note("%s/: %s, %s, %s", r.dir, display.Count(int64(len(r.doc.Tables)), "table"), r.doc.verdict(),
-		display.Seconds(time.Since(r.began)))
 	return err
 }
 

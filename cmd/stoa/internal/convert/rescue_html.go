@@ -130,13 +130,7 @@ func (p *page) others(d *rescueDoc) {
 		}
 		p.put("</table>\n")
 	}
-	if len(d.Left) > 0 {
-		p.put("<h2>Left out</h2>\n<ul>\n")
-		for _, l := range d.Left {
-			p.put("<li><code>%s</code> %s</li>\n", l.File, l.Why)
-		}
-		p.put("</ul>\n")
-	}
+	p.leftOut(d.Left)
 	if len(d.Findings) > 0 {
 		p.put("<h2>Findings</h2>\n<table>\n<tr><th>severity</th><th>code</th><th>place</th><th>message</th></tr>\n")
 		for _, f := range d.Findings {
@@ -145,6 +139,18 @@ func (p *page) others(d *rescueDoc) {
 		}
 		p.put("</table>\n")
 	}
+}
+
+// leftOut writes the files that belong to no table.
+func (p *page) leftOut(list []leftDoc) {
+	if len(list) == 0 {
+		return
+	}
+	p.put("<h2>Left out</h2>\n<ul>\n")
+	for _, l := range list {
+		p.put("<li><code>%s</code> %s</li>\n", l.File, l.Why)
+	}
+	p.put("</ul>\n")
 }
 
 // files writes the list of source files.

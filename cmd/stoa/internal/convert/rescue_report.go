@@ -346,21 +346,27 @@ func (t *rescuedTable) facts() (out [][2]string) {
 // reportWidth is the maximum width of the text, unless a word is longer.
 const reportWidth = 80
 
-func (d *rescueDoc) text() ([]byte, error) {
-	var b bytes.Buffer
-	line := func(indent int, head, text string) {
-		const wide = 16
-		pad := strings.Repeat(" ", indent)
-		if head != "" {
-			pad += fmt.Sprintf("%-*s", wide, head)
-		}
-		for i, l := range display.Folded(display.OneLine(text), reportWidth-len(pad), 0) {
-			if i > 0 {
-				pad = strings.Repeat(" ", len(pad))
-			}
-			b.WriteString(strings.TrimRight(pad+l, " ") + "\n")
-		}
+// textReport is a report as text.
+type textReport struct{ bytes.Buffer }
+
+// line writes a text, folded, with a head in front of it.
+func (b *textReport) line(indent int, head, text string) {
+	const wide = 16
+	pad := strings.Repeat(" ", indent)
+	if head != "" {
+		pad += fmt.Sprintf("%-*s", wide, head)
 	}
+	for i, l := range display.Folded(display.OneLine(text), reportWidth-len(pad), 0) {
+		if i > 0 {
+			pad = strings.Repeat(" ", len(pad))
+		}
+		b.WriteString(strings.TrimRight(pad+l, " ") + "\n")
+	}
+}
+
+func (d *rescueDoc) text() ([]byte, error) {
+	var b textReport
+	line := b.line
 	rows, lost := d.totals()
 	line(0, "", d.verdict())
 	line(0, "", fmt.Sprintf("%s written to %s as %s, %s known to be lost", display.Count(rows, "row"), d.Output, d.To,

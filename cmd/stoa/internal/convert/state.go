@@ -198,12 +198,11 @@ func (st *allState) replay(dir string, state []byte) error {
 }
 
 // keepNames gives tables that are done their existing output names, which no other table may get.
-func (st *allState) keepNames(tables []oneTable) {
-	withoutExt := func(name string) string { return strings.ToLower(strings.TrimSuffix(name, filepath.Ext(name))) }
+func (st *allState) keepNames(tables []oneTable, ext string) {
+	withoutExt := func(name string) string { return strings.ToLower(strings.TrimSuffix(name, ext)) }
 	taken := map[string]bool{}
 	for i := range tables {
 		if previous := st.find(tables[i]); previous != nil {
-			ext := filepath.Ext(tables[i].output)
 			tables[i].output = strings.TrimSuffix(previous.Output, ext) + ext
 		}
 	}
@@ -214,7 +213,6 @@ func (st *allState) keepNames(tables []oneTable) {
 		if st.find(t) != nil {
 			continue
 		}
-		ext := filepath.Ext(t.output)
 		name := strings.TrimSuffix(t.output, ext)
 		for base, n := name, 2; taken[strings.ToLower(name)]; n++ {
 			name = fmt.Sprintf("%s-%d", base, n)

@@ -154,13 +154,9 @@ func ReportFindings(a *cli.App, findings []region.Finding) {
 	const maxLines = 20
 	n := 0
 	for _, f := range findings {
-		if f.Severity == region.Note && !a.Verbose || f.Severity < region.Error && a.Quiet || a.Reported[f] {
+		if f.Severity == region.Note && !a.Verbose || f.Severity < region.Error && a.Quiet || !a.FirstReport(f) {
 			continue
 		}
-		if a.Reported == nil {
-			a.Reported = map[region.Finding]bool{}
-		}
-		a.Reported[f] = true
 		if n++; n <= maxLines || a.Verbose {
 			a.Warn("%s", FindingLine(f))
 		}

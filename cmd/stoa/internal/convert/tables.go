@@ -1,0 +1,183 @@
+package convert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"stoa"
+	"stoa/cmd/stoa/internal/cli"
+	flags "stoa/cmd/stoa/internal/source"
+	"stoa/fault"
+	"stoa/format"
+	"stoa/region"
+)
+
+// oneTable is a table to be converted.
+type oneTable struct {
+	source, output string
+	table, id      string   // the place's name for it; "": it has none
+	parts          []string // the names of its parts
+	stamp          string   // of the files in which it may lie
+	opening        stoa.OpenOptions
+	unopened       bool // it cannot be opened without recovery
+	entry          format.Entry
+	wanted         string // the name of the output, had no other table taken it; "": it has that
+}
+
+// about reports whether a finding of the table's place is about the table, as far as the place names its parts.
+func (t *oneTable) about(f region.Finding) bool {
+	return len(t.parts) == 0 || f.Part == "" || f.Part == t.table || f.Part == t.id || slices.Contains(t.parts, f.Part)
+}
+
+// leftTable is something that may be a table, with the reason why it is not converted.
+type leftTable struct {
+	source string
+	format string // the format that recognized it; "": none did
+	err    error
+}
+
+// unopened moves files that are too damaged to be opened from left to tables: recovery may be able to read them.
+func unopened(ctx context.Context, tables []oneTable, left []leftTable, o stoa.OpenOptions, to *format.Format,
+	stamps *stamper) (_ []oneTable, rest []leftTable) {
+	ext := extOf(to)
+	taken := map[string]bool{}
+	for _, t := range tables {
+		taken[strings.ToLower(strings.TrimSuffix(t.output, ext))] = true
+	}
+	for _, l := range left {
+		info, err := o.Tree.Stat(ctx, l.source)
+		if err != nil || info.Dir || !errors.Is(l.err, fault.Corrupt) {
+			rest = append(rest, l)
+			continue
+		}
+		name := filepath.Base(l.source)
+		name = free(fileName(strings.TrimSuffix(name, filepath.Ext(name))), taken)
+		opening := o
+		opening.From = l.format
+		tables = append(tables, oneTable{source: l.source, output: name + ext, stamp: stamps.stamp(ctx,
+			[]string{l.source}), opening: opening, unopened: true})
+	}
+	return tables, rest
+}
+
+// extOf returns the extension of a format's files; "" if its tables are directories.
+func extOf(f *format.Format) string {
+	if f == nil || len(f.Extensions) == 0 {
+		return ""
+	}
+	return f.Extensions[0]
+}
+
+// free returns name, with a number appended if name is taken, and marks it as taken.
+func free(name string, taken map[string]bool) string {
+	for base, n := name, 2; taken[strings.ToLower(name)]; n++ {
+		name = fmt.Sprintf("%s-%d", base, n)
+	}
+	taken[strings.ToLower(name)] = true
+	return name
+}
+
+// gather returns the tables of the paths, of which several may be one place, with the options that read them.
+func gather(ctx context.Context, a *cli.App, paths []string, oo stoa.OpenOptions,
+	wo stoa.CreateOptions) ([]oneTable, []leftTable, stoa.OpenOptions, error) {
+	paths, oo, err := flags.Together(a, ctx, paths, oo)
+	if err != nil {
+		return nil, nil, oo, err
+	}
+	for _, p := range paths {
+		if err := stoa.InUse(ctx, p, oo); err != nil {
+			return nil, nil, oo, &cli.OpenError{Err: err}
+		}
+	}
+	stamps := &stamper{tree: oo.Tree, of: map[string]string{}}
+	tables, left, err := tablesOf(a, ctx, paths, oo, a.Format(wo.To), stamps)
+	return tables, left, oo, err
+}
+
+// tablesOf returns the tables of the places, with the names of their outputs. left are the files of directories that
+// are not among them, with the reasons.
+func tablesOf(a *cli.App, ctx context.Context, paths []string, o stoa.OpenOptions, to *format.Format,
+	stamps *stamper) (out []oneTable, left []leftTable, err error) {
+	ext := extOf(to)
+	taken := map[string]bool{}
+	for _, p := range paths {
+		var entries []format.Entry
+		for e, err := range stoa.List(ctx, p, o) {
+			switch {
+			case err != nil && e.Place != "" && ctx.Err() == nil:
+				left = append(left, leftTable{e.Place, e.Format, err})
+				continue
+			}
+			if err != nil {
+				return nil, nil, &cli.OpenError{Err: err}
+			}
+			entries = append(entries, e)
+		}
+		for _, e := range entries {
+			source, name := e.Place, e.Table
+			if name == "" {
+				name = filepath.Base(e.Place)
+				name = strings.TrimSuffix(name, filepath.Ext(name))
+			} else {
+				source += "#" + name
+				if id := idOf(e); id != "" && sameName(entries, name) > 1 {
+					source, name = e.Place+"#"+id, name+"-"+id
+				}
+			}
+			wanted := fileName(name)
+			if name = free(wanted, taken); name == wanted {
+				wanted = ""
+			}
+			_, opening := stoa.Named(e, o)
+			stamp := stamps.stamp(ctx, append([]string{e.Place}, flags.NamedBy(a, opening.Opts)...))
+			var parts []string
+			for _, part := range e.Parts {
+				parts = append(parts, part.Table)
+			}
+			out = append(out, oneTable{source, name + ext, e.Table, idOf(e), parts, stamp, opening, false, e, wanted})
+		}
+	}
+	if len(out) == 0 {
+		for _, l := range left {
+			err = errors.Join(err, l.err)
+		}
+		return nil, left, errors.Join(err, errors.New("there are no tables to convert"))
+	}
+	return out, left, nil
+}
+
+func sameName(entries []format.Entry, name string) (n int) {
+	for _, e := range entries {
+		if e.Table == name {
+			n++
+		}
+	}
+	return n
+}
+
+func idOf(e format.Entry) string {
+	for _, m := range e.Meta {
+		if m.Key == "table_id" {
+			return m.Value
+		}
+	}
+	return ""
+}
+
+// fileName turns a table's name into a file name, with characters that a file name cannot contain written as %XX.
+func fileName(name string) string {
+	var b strings.Builder
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c < ' ' || c == 0x7f || strings.IndexByte(`/\%`, c) >= 0, i == 0 && (c == '.' || c == '_'):
+			fmt.Fprintf(&b, "%%%02X", c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
