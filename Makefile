@@ -13,7 +13,7 @@ ConvertBetweenFormats|Cache|Addresses|FaultsOfStores|WritesToAddresses|LargeObje
 Hanging|InterruptLeavesNothing|Signal|KilledPieces|KilledRescue|Script|ProgressLine|OldFormatWindows|SkipSegment|Sort|TableLoads|Loading|$\
 ManyColumnsAtOnce|SetOfFiles|RandomStructs|GoldenTables|Order|Moments|CopiedPages|RowGroupsAreCut|SuiteWiki)$$
 
-.PHONY: test test-all fuzz lint soak attack flips release release-check vuln
+.PHONY: test test-all fuzz lint soak attack flips dist release release-check vuln
 
 test:
 	.ci/in-memory $(GO) test -short ./...
@@ -55,9 +55,16 @@ SEED ?= 1
 flips:
 	STOA_FLIPS=$(FLIPS) STOA_SEED=$(SEED) $(GO) test ./format/parquet -run TestFlipsAndCuts -v -timeout 0
 
-# Static binaries for all platforms, checksums and bills of materials, in dist/.
+# Everything a release consists of, in dist/: static commands for all platforms, archives, packages (deb, rpm), an OCI image, a formula for
+# Homebrew, the Python wheel, the DuckDB extension and the Spark jar of this platform (without a C compiler, or a JDK and Maven, a line says what
+# is left out), bills of materials, provenance and checksums. ONLY=linux/amd64 for one platform.
+ONLY ?=
+dist:
+	$(GO) run -C internal/release . -root ../.. -o dist -only '$(ONLY)'
+
+# Only the commands, with bills of materials and checksums.
 release:
-	$(GO) run ./internal/release -o dist
+	$(GO) run -C internal/release . -root ../.. -o dist -commands -only '$(ONLY)'
 
 # Two clones of the commit in two places, each built with a cache of its own, give the same bytes.
 release-check:

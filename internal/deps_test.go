@@ -293,7 +293,7 @@ stoa/cmd/stoa/internal/catalogue: std format stoa format/kudu/kudufs format/kudu
 stoa/cmd/...              : noformat
 stoa/internal/attack      : std
 stoa/internal/soak        : std
-stoa/internal/release     : std
+stoa/internal/weight      : std
 stoa/interop/...          : anything
 stoa/bench/...            : anything
 `

@@ -8,7 +8,7 @@ import (
 )
 
 // heavy are libraries that only tests may use. (The client of HDFS links protobuf, which TestLibraryHasNoClients keeps
-// out of the library.) The maximum size of programs is checked by internal/release/weight_test.go.
+// out of the library.) The maximum size of programs is checked by internal/weight/weight_test.go.
 var heavy = []string{
 	"google.golang.org/grpc",
 	"github.com/apache/arrow-go/v18/arrow/compute",

@@ -1,136 +1,197 @@
-// Command release builds stoa for every platform, with checksums and a bill of materials.
+// Command release makes everything that a release of stoa consists of, from the current commit.
 //
-//	go run ./internal/release -o dist            # what make release does
-//	go run ./internal/release -o dist -only linux/amd64
+//	go run -C internal/release . -root ../.. -o dist                     # what make dist does
+//	go run -C internal/release . -root ../.. -o dist -only linux/amd64   # the command of one platform
+//	go run -C internal/release . -root ../.. -o dist -commands           # what make release does
 //
-// The binaries are static and reproducible: the same commit and the same version of Go produce the same bytes, whenever
-// and wherever they are built. `make release-check` checks that.
+// The same commit and the same tools produce the same bytes, whenever and wherever they run: every time in a file is
+// that of the commit. `make release-check` checks that. It is a module of its own, since packages and images are
+// written by libraries that nobody else should have to download.
 package main
 
 import (
 	"crypto/sha256"
 	"debug/buildinfo"
-	"encoding/base64"
-	"encoding/hex"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"log"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 )
 
 var platforms = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64"}
 
 func main() {
 	log.SetFlags(0)
-	out := flag.String("o", "dist", "directory to write to")
-	only := flag.String("only", "", "build only for this platform")
+	root := flag.String("root", ".", "the tree to build, a clone of the repository")
+	out := flag.String("o", "dist", "directory to write to, relative to the tree")
+	only := flag.String("only", "", "only the command of this platform and what is made of it")
+	commands := flag.Bool("commands", false, "only the commands, bills of materials and checksums")
 	flag.Parse()
-	if err := os.MkdirAll(*out, 0o777); err != nil {
+	if err := os.Chdir(*root); err != nil {
 		log.Fatal(err)
 	}
-	var sums strings.Builder
+	if *only != "" && !slices.Contains(platforms, *only) {
+		log.Fatalf("-only: expected one of %s, found %q", strings.Join(platforms, ", "), *only)
+	}
+	r := &release{out: *out}
+	if err := r.make(*only, *commands); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// release is a release that is being made.
+type release struct {
+	out     string
+	version string // SemVer, without v
+	commit  string
+	when    time.Time // of the commit: the time of every file in every archive
+	goes    string    // the version of Go
+	modules []component
+	files   []artifact
+	tree    []entry // what an installation consists of, besides the command
+}
+
+// artifact is a file of the release, and what it was made of: names of other artifacts, or source.
+type artifact struct {
+	name string
+	from []string
+	sum  [sha256.Size]byte
+	size int
+}
+
+// source stands in artifact.from for the tree of the commit.
+const source = ""
+
+func (r *release) make(only string, commands bool) error {
+	if err := os.MkdirAll(r.out, 0o777); err != nil {
+		return err
+	}
+	var built []string
 	for _, p := range platforms {
-		if *only != "" && p != *only {
+		if only != "" && p != only {
 			continue
 		}
-		files, err := build(p, *out)
-		if err != nil {
-			log.Fatal(err)
+		if err := r.command(p); err != nil {
+			return err
 		}
-		for _, f := range files {
-			b, err := os.ReadFile(f)
+		built = append(built, p)
+	}
+	if !commands {
+		if err := r.installable(built); err != nil {
+			return err
+		}
+		r.companions(only)
+		if err := r.provenance(); err != nil {
+			return err
+		}
+	}
+	return r.sums()
+}
+
+// installable writes what the commands of some platforms are installed from.
+func (r *release) installable(built []string) (err error) {
+	host, err := r.host()
+	if err != nil {
+		return err
+	}
+	if r.tree, err = installation(host); err != nil {
+		return err
+	}
+	for _, p := range built {
+		if err := r.archive(p); err != nil {
+			return err
+		}
+		if !strings.HasPrefix(p, "linux/") {
+			continue
+		}
+		if err := r.packages(p); err != nil {
+			return err
+		}
+	}
+	if err := r.image(built); err != nil {
+		return fmt.Errorf("image: %w", err)
+	}
+	return r.formula()
+}
+
+// host returns the name of a command that runs here, to ask it for its manual pages and completions.
+func (r *release) host() (string, error) {
+	name := binary(runtime.GOOS + "/" + runtime.GOARCH)
+	if r.has(name) {
+		return filepath.Abs(filepath.Join(r.out, name))
+	}
+	dir, err := os.MkdirTemp("", "stoa-release")
+	if err != nil {
+		return "", err
+	}
+	name = filepath.Join(dir, name)
+	return name, compile(runtime.GOOS+"/"+runtime.GOARCH, name)
+}
+
+func (r *release) has(name string) bool {
+	return slices.ContainsFunc(r.files, func(a artifact) bool { return a.name == name })
+}
+
+// add notes a file that was written to r.out.
+func (r *release) add(name string, from ...string) error {
+	b, err := os.ReadFile(filepath.Join(r.out, name))
+	if err != nil {
+		return err
+	}
+	r.files = append(r.files, artifact{name, from, sha256.Sum256(b), len(b)})
+	log.Printf("%10d  %s", len(b), filepath.Join(r.out, name))
+	return nil
+}
+
+func (r *release) write(name string, b []byte, from ...string) error {
+	if err := os.WriteFile(filepath.Join(r.out, name), b, 0o666); err != nil {
+		return err
+	}
+	return r.add(name, from...)
+}
+
+func (r *release) sums() error {
+	var sums strings.Builder
+	for _, a := range r.files {
+		fmt.Fprintf(&sums, "%x  %s\n", a.sum, a.name)
+	}
+	return os.WriteFile(filepath.Join(r.out, "SHA256SUMS"), []byte(sums.String()), 0o666)
+}
+
+// identify takes version, commit and time from what Go stamped a command with. The version is the tag of the commit, or
+// made of its time and hash; where Go finds no repository (as in a worktree), there is none. SOURCE_DATE_EPOCH, if it
+// is set, is the time.
+func (r *release) identify(info *buildinfo.BuildInfo) error {
+	r.goes = info.GoVersion
+	r.version = strings.TrimPrefix(info.Main.Version, "v")
+	if r.version == "" || r.version == "(devel)" {
+		r.version = "0.0.0-devel"
+	}
+	r.when = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC) // the first that a zip can hold
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			r.commit = s.Value
+		case "vcs.time":
+			t, err := time.Parse(time.RFC3339, s.Value)
 			if err != nil {
-				log.Fatal(err)
+				return err
 			}
-			fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(b), filepath.Base(f))
-			log.Printf("%10d  %s", len(b), f)
+			r.when = t.UTC()
 		}
 	}
-	if err := os.WriteFile(filepath.Join(*out, "SHA256SUMS"), []byte(sums.String()), 0o666); err != nil {
-		log.Fatal(err)
-	}
-}
-
-// build writes the binary of a platform and its bill of materials, and returns the names of both files.
-func build(platform, out string) ([]string, error) {
-	goos, arch, _ := strings.Cut(platform, "/")
-	name := filepath.Join(out, "stoa-"+goos+"-"+arch)
-	bin := name
-	if goos == "windows" {
-		bin += ".exe"
-	}
-	// stoa uses Arrow's JSON only for a few nested values; with Go's own JSON package the binary is 1.35 MB smaller.
-	cmd := exec.Command("go", "build", "-trimpath", "-tags=arrow_json_stdlib", "-ldflags=-s -w -buildid=", "-o", bin,
-		"./cmd/stoa")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+arch, "GOFLAGS=", "GOAMD64=v1",
-		"GOARM64=v8.0")
-	cmd.Stderr = os.Stderr
-	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("%s: %w", platform, err)
-	}
-	info, err := buildinfo.ReadFile(bin)
-	if err != nil {
-		return nil, err
-	}
-	doc, err := json.MarshalIndent(materials(info), "", "  ")
-	if err != nil {
-		return nil, err
-	}
-	sbom := name + ".cdx.json"
-	return []string{bin, sbom}, os.WriteFile(sbom, append(doc, '\n'), 0o666)
-}
-
-// The parts of CycloneDX 1.5 that the bill of materials uses.
-type (
-	bom struct {
-		Format      string      `json:"bomFormat"`
-		SpecVersion string      `json:"specVersion"`
-		Version     int         `json:"version"`
-		Metadata    metadata    `json:"metadata"`
-		Components  []component `json:"components"`
-	}
-	metadata struct {
-		Component component `json:"component"`
-	}
-	component struct {
-		Type    string `json:"type"`
-		Ref     string `json:"bom-ref"`
-		Name    string `json:"name"`
-		Version string `json:"version"`
-		PURL    string `json:"purl,omitempty"`
-		Hashes  []hash `json:"hashes,omitempty"`
-	}
-	hash struct {
-		Alg     string `json:"alg"`
-		Content string `json:"content"`
-	}
-)
-
-// materials lists the modules that are linked into a binary, according to its build information, and Go's standard
-// library.
-func materials(info *buildinfo.BuildInfo) bom {
-	b := bom{Format: "CycloneDX", SpecVersion: "1.5", Version: 1,
-		Metadata: metadata{component{Type: "application", Ref: "stoa", Name: "stoa", Version: info.Main.Version}}}
-	std := strings.TrimPrefix(info.GoVersion, "go")
-	b.Components = append(b.Components, component{Type: "library", Ref: "std", Name: "std", Version: std,
-		PURL: "pkg:golang/std@" + std})
-	for _, m := range info.Deps {
-		if m.Replace != nil {
-			m = m.Replace
+	if s := os.Getenv("SOURCE_DATE_EPOCH"); s != "" {
+		n, err := strconv.ParseInt(s, 10, 64)
+		if err != nil {
+			return fmt.Errorf("SOURCE_DATE_EPOCH: expected seconds since 1970, found %q", s)
 		}
-		purl := "pkg:golang/" + m.Path + "@" + m.Version
-		c := component{Type: "library", Ref: purl, Name: m.Path, Version: m.Version, PURL: purl}
-		if sum, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(m.Sum, "h1:")); err == nil &&
-			len(sum) == sha256.Size {
-			c.Hashes = []hash{{"SHA-256", hex.EncodeToString(sum)}} // of the module's files, as in go.sum
-		}
-		b.Components = append(b.Components, c)
+		r.when = time.Unix(n, 0).UTC()
 	}
-	slices.SortFunc(b.Components, func(x, y component) int { return strings.Compare(x.Ref, y.Ref) })
-	return b
+	return nil
 }

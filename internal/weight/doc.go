@@ -1,0 +1,2 @@
+// Package weight has only a test: how large the programs may be.
+package weight
