@@ -1,6 +1,7 @@
 package recovery
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -123,7 +124,8 @@ func (b *groupBuilder) add(c foundChunk) bool {
 		for k := b.last + 1; k < i; k++ {
 			excess -= b.spans[k]
 		}
-		if excess > b.groupSpan*3/4 || excess > b.groupSpan/2 && !b.single {
+		if excess > b.groupSpan*3/4 || excess > b.groupSpan/2 && !b.single ||
+			i == b.last+1 && !r.onlyPages(b.lastEnd, c.meta.Data) {
 			b.reportGap(c, excess)
 			i = -1
 		}
@@ -146,6 +148,20 @@ func (b *groupBuilder) add(c foundChunk) bool {
 		b.begin()
 	}
 	return true
+}
+
+// onlyPages reports whether there are only pages from pos to end, such as those of an index: then nothing lies between
+// two chunks. If there is anything else, other chunks were there, and how much of the file they took is not known, as
+// bytes may have been moved.
+func (r *recoverer) onlyPages(pos, end int64) bool {
+	for pos < end && r.afford(seekCost/16) {
+		h, head, err := r.page(pos, end)
+		if err != nil || h.Kind == layout.SyncPage {
+			return false
+		}
+		pos += head + int64(h.Stored)
+	}
+	return pos >= end
 }
 
 // reportGap reports that a chunk, excess bytes too far after the previous one, belongs to another row group. If some
@@ -192,20 +208,29 @@ func (r *recoverer) recount(g *layout.RowGroup) {
 	}
 }
 
-// columnSpans estimates the bytes of each column in a row group as the median of its chunks that were found, and
-// returns the sum of these. single reports that some column has only one chunk. The sum is 0 if a column has none.
+// columnSpans estimates the bytes of each column in a row group as the median of its chunks that were found, of those
+// whose pages are whole if there are any, and returns the sum of these. single reports that some column has only one
+// chunk. The sum is 0 if a column has none.
 func (r *recoverer) columnSpans(paths *pathList) (spans []int64, sum int64, single bool) {
-	found := make([][]int64, paths.n)
+	found, whole := make([][]int64, paths.n), make([][]int64, paths.n)
 	for _, c := range r.chunks {
-		if i := paths.find(c.meta.Path, 0); i >= 0 && c.end > c.meta.Data {
-			found[i] = append(found[i], c.end-c.meta.Data)
+		i := paths.find(c.meta.Path, 0)
+		if i < 0 || c.end <= c.meta.Data {
+			continue
+		}
+		found[i] = append(found[i], c.end-c.meta.Data)
+		if w := r.pages(c.meta, c.off); w.whole && w.end == c.off {
+			whole[i] = append(whole[i], c.end-c.meta.Data)
 		}
 	}
-	for _, f := range found {
+	for i, f := range found {
 		if len(f) == 0 {
 			return nil, 0, false
 		}
 		single = single || len(f) == 1
+		if len(whole[i]) > 0 {
+			f = whole[i]
+		}
 		slices.Sort(f)
 		spans = append(spans, f[(len(f)-1)/2])
 		sum += f[(len(f)-1)/2]
@@ -281,6 +306,9 @@ func (r *recoverer) rotated(paths pathList) pathList {
 	if i := r.firstByRows(&paths); i >= 0 {
 		return paths.from(i)
 	}
+	if m := r.firstOfFile(); m != nil && paths.find(m.Path, 0) >= 0 {
+		return paths.from(paths.find(m.Path, 0))
+	}
 	sizes, groupSize := r.sizes(&paths)
 	if groupSize <= 0 {
 		return paths
@@ -294,6 +322,25 @@ func (r *recoverer) rotated(paths pathList) pathList {
 		}
 	}
 	return paths.from((paths.n - before) % paths.n)
+}
+
+// firstOfFile searches the file for the metadata of the column that begins right after the magic: it names the column
+// with which row groups begin, wherever it is now, and even if its pages are damaged.
+func (r *recoverer) firstOfFile() *layout.ColumnMeta {
+	for pos := int64(layout.MagicLen); pos < r.f.At.Len; pos++ {
+		b, err := r.bytes(pos, 3)
+		if err != nil || r.ctx.Err() != nil {
+			return nil
+		}
+		if len(b) < 3 || b[0] != 0x15 && !bytes.Equal(b, []byte{8, 0, 1}) || !r.afford(seekCost/16) {
+			continue
+		}
+		if m, _, err := r.columnMeta(pos, r.f.At.Len, 4<<10); err == nil && m.Data == layout.MagicLen &&
+			m.Values > 0 && len(m.Path) > 0 {
+			return m
+		}
+	}
+	return nil
 }
 
 // firstByRows returns the index of the path with which row groups begin, which shows where adjacent chunks have
