@@ -205,7 +205,7 @@ func TestJSONOutputs(t *testing.T) {
 	a := cli.NewApp(strings.NewReader(""), io.Discard, io.Discard)
 	rootCmd(a)
 	rows := map[string]bool{"cat": true, "head": true, "tail": true, "get": true, "sql": true, "scan": true}
-	other := map[string]bool{"serve": true, "mcp": true, "skill": true, "completion": true, "man": true,
+	other := map[string]bool{"serve": true, "browse": true, "mcp": true, "skill": true, "completion": true, "man": true,
 		"flight": true}
 	for _, c := range a.Verbs {
 		f := c.Flags().Lookup("format")

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"stoa/cmd/stoa/internal/about"
+	"stoa/cmd/stoa/internal/browse"
 	"stoa/cmd/stoa/internal/catalogue"
 	changes "stoa/cmd/stoa/internal/change"
 	"stoa/cmd/stoa/internal/cli"
@@ -160,7 +161,8 @@ func addVerbs(a *cli.App, root *cobra.Command, sql SQLRun, flight FlightRun) {
 		}
 	}
 	add(about.GroupLook, ls.LsCmd(a), look.CensusCmd(a), look.HistoryCmd(a), look.SchemaCmd(a), look.MetaCmd(a),
-		look.StatsCmd(a), look.AdviseCmd(a), look.DescribeCmd(a), serving.Cmd(a, RunApp))
+		look.StatsCmd(a), look.AdviseCmd(a), look.DescribeCmd(a), browse.Cmd(a, RunApp),
+		serving.Cmd(a, RunApp))
 	add(about.GroupRows, look.CatCmd(a), look.HeadCmd(a), look.TailCmd(a), look.CountCmd(a), look.GetCmd(a),
 		sqlverb.Cmd(a, sql), flightverb.Cmd(a, flight), mcpverb.Cmd(a), look.ExplainCmd(a), look.PlanCmd(a),
 		look.ScanCmd(a))

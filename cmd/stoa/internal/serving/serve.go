@@ -92,15 +92,13 @@ func (f *flags) check() error {
 	return nil
 }
 
-func (f *flags) serve(ctx context.Context, a *cli.App, run Run, args []string) error {
-	if err := f.check(); err != nil {
-		return err
-	}
-	opening, err := cli.ParseSize("--memory", f.memory)
+// Config is how places are served whose sources may use memory to be opened: by the formats and verbs of the command.
+func Config(a *cli.App, run Run, places []string, memory string) (serve.Config, error) {
+	opening, err := cli.ParseSize("--memory", memory)
 	if err != nil {
-		return err
+		return serve.Config{}, err
 	}
-	c := serve.Config{Places: args, Formats: a.Formats, Limits: format.Limits{Opening: opening},
+	c := serve.Config{Places: places, Formats: a.Formats, Limits: format.Limits{Opening: opening},
 		Version: about.Version().Version, Log: func(s string) { a.Warn("stoa: %s", s) }}
 	c.Command = func(ctx context.Context, tree store.Tree, args []string, out, errs io.Writer) int {
 		inner := cli.NewApp(nil, out, errs)
@@ -108,6 +106,17 @@ func (f *flags) serve(ctx context.Context, a *cli.App, run Run, args []string) e
 		inner.WriteThrough()
 		status, _ := run(stoa.Session(ctx), inner, args)
 		return status
+	}
+	return c, nil
+}
+
+func (f *flags) serve(ctx context.Context, a *cli.App, run Run, args []string) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	c, err := Config(a, run, args, f.memory)
+	if err != nil {
+		return err
 	}
 	if f.write != "" {
 		if st, err := os.Stat(f.write); err != nil || !st.IsDir() {
