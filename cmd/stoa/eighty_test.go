@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -34,7 +35,7 @@ func TestEighty(t *testing.T) {
 		{"cat try/dremel.trv", []string{"── 1 ──", "DocId  10",
 			"       {\"Language\":[{\"Code\":\"en-gb\",\"Country\":\"gb\"}],\"Url\":null}]"}},
 		{"cat try/primitives.trv", nil},
-		{"ls -v try/kudu", []string{"remarks  partition RANGE (id) PARTITION UNBOUNDED, state READY, rowsets 2,"}},
+		{"ls -v try/kudu", []string{"    partition RANGE (id) PARTITION UNBOUNDED, state READY, rowsets 2, server"}},
 		{"ls --segments try/carbon/managed_del",
 			[]string{"try/carbon/managed_del  1        Success  yes   2026-11-21T08:32:20.876Z"}},
 		{"ls --blocks try/kudu", nil},
@@ -65,6 +66,46 @@ func TestEighty(t *testing.T) {
 		for _, w := range c.want {
 			if !strings.Contains("\n"+out.String(), "\n"+w+"\n") {
 				t.Errorf("%s: got\n%s\nwant the line\n%s", c.command, &out, w)
+			}
+		}
+	}
+}
+
+// TestOneTable: on narrow terminals ls and schema print one table, with each name once and whole, and with remarks.
+func TestOneTable(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if st := run(context.Background(), []string{"demo", "try", "--damage"}, nil, io.Discard, io.Discard); st != 0 {
+		t.Fatal("demo")
+	}
+	t.Setenv("NO_COLOR", "1")
+	long := "try/" + strings.Repeat("name", 13) + ".cfile"
+	if err := os.Rename("try/key.cfile", long); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		command string
+		widths  []int
+		once    []string
+	}{
+		{"ls try", []int{80, 72}, []string{"format  ", "\n" + long + "\n", "\ntry/damaged/cut.cfile  ",
+			"\n    corrupt: footer.magic", "try/flat.red "}},
+		{"schema try/kudu#d_major", []int{80, 60}, []string{"column ", "\nid  ", "\nts  ", "column_id=11 \n"}},
+	} {
+		for _, width := range c.widths {
+			var out, errs bytes.Buffer
+			a := cli.NewApp(nil, &out, &errs)
+			a.Tty, a.Width = true, width
+			runArgs(a, context.Background(), strings.Fields(c.command))
+			for _, l := range strings.Split(out.String(), "\n") {
+				if display.DisplayWidth(l) > width {
+					t.Errorf("%s: got a line of %d cells, want at most %d: %s", c.command, len(l), width, l)
+				}
+			}
+			text := strings.ReplaceAll(out.String(), "column_id=11\n", "column_id=11 \n")
+			for _, w := range c.once {
+				if strings.Count(text, w) != 1 {
+					t.Errorf("%s, %d cells: got\n%s\nwant %q once", c.command, width, text, w)
+				}
 			}
 		}
 	}

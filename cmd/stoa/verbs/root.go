@@ -50,7 +50,7 @@ func RunFlight(ctx context.Context, a *cli.App, args []string, flight FlightRun)
 
 func runRoot(ctx context.Context, a *cli.App, args []string, root *cobra.Command) (int, error) {
 	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
-		offerCompletions(root)
+		offerCompletions(a, root)
 	}
 	root.SetArgs(args)
 	root.SetIn(a.In)
@@ -120,7 +120,7 @@ func rootWith(a *cli.App, sql SQLRun, flight FlightRun) *cobra.Command {
 
 // helpCmd is the verb help: of a verb, or of a topic.
 func helpCmd(a *cli.App, root *cobra.Command) *cobra.Command {
-	return &cobra.Command{Use: "help [VERB] [-v]", Hidden: true,
+	return &cobra.Command{Use: "help [VERB] [-v]", Hidden: true, ValidArgsFunction: (&completer{a}).topics,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if text, ok := about.Topic(strings.Join(args, " ")); ok {
 				a.Page()
@@ -138,6 +138,9 @@ func helpCmd(a *cli.App, root *cobra.Command) *cobra.Command {
 
 // before does what every verb begins with.
 func before(a *cli.App, cmd *cobra.Command, args []string) error {
+	if cmd.Name() == cobra.ShellCompRequestCmd || cmd.Name() == cobra.ShellCompNoDescRequestCmd {
+		return nil // the arguments are words that are not complete
+	}
 	err := a.Configure(cmd, args)
 	if err == nil {
 		err = a.CheckReplace(cmd, args)
@@ -222,19 +225,6 @@ func noVerb(a *cli.App, cmd *cobra.Command, args []string) error {
 		e.Hint = "to see what is in that file: stoa head " + args[0]
 	}
 	return e
-}
-
-// offerCompletions registers the completions of flags with cobra, which keeps them, and with them everything a command
-// line refers to, as long as the process lives; so this is done only when a shell asks for completions.
-func offerCompletions(cmd *cobra.Command) {
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if c, ok := f.Value.(*cli.Completed); ok {
-			_ = cmd.RegisterFlagCompletionFunc(f.Name, c.How)
-		}
-	})
-	for _, c := range cmd.Commands() {
-		offerCompletions(c)
-	}
 }
 
 // nearFlag returns the flag that may have been meant by an unknown one; "" if none is near.

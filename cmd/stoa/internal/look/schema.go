@@ -139,8 +139,8 @@ func tableName(path string) string {
 
 // schemaText returns the schema for people: a line per column, with children indented.
 func schemaText(sc *arrow.Schema, style display.TableStyle) []byte {
-	r := output.Report{Cols: []output.ReportColumn{{Name: "column"}, {Name: "type"}, {Name: "null"},
-		{Name: "says the file"}}}
+	r := output.Report{One: true, Cols: []output.ReportColumn{{Name: "column"}, {Name: "type"}, {Name: "null"},
+		{Name: "says the file", Below: true}}}
 	addFields(&r, sc.Fields(), 0)
 	var b bytes.Buffer
 	r.WriteTable(&b, style)

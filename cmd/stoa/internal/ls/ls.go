@@ -125,9 +125,9 @@ func listPaths(a *cli.App, cmd *cobra.Command, args []string, src *source.Source
 	if out.Form == "" || out.Form == "text" {
 		last = "remarks" // of parts, what they are
 	}
-	r := &output.Report{Cols: []output.ReportColumn{{Name: "name"}, {Name: "format"}, {Name: "kind"},
-		{Name: "rows", Right: true},
-		{Name: "size", Right: true}, {Name: "columns", Right: true}, {Name: last}}}
+	r := &output.Report{One: true, Cols: []output.ReportColumn{{Name: "name"}, {Name: "format"}, {Name: "kind"},
+		{Name: "rows", Right: true}, {Name: "size", Right: true}, {Name: "columns", Right: true},
+		{Name: last, Below: true}}}
 	for _, d := range docs {
 		cols := ""
 		if d.Columns != nil {

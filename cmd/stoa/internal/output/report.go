@@ -27,12 +27,14 @@ type Report struct {
 	Cols []ReportColumn
 	Keys int // leading columns that identify a row; 0 means 1
 	Rows [][]string
+	One  bool  // keep it in one table on a narrow terminal, too: see writeOne
 	docs []any // what -f json prints for each row
 }
 
 type ReportColumn struct {
 	Name  string
 	Right bool
+	Below bool // the last column: where it does not fit, its values are below their rows
 }
 
 func (r *Report) Add(doc any, cells ...string) {
@@ -166,7 +168,13 @@ func (r *Report) WriteTable(w io.Writer, style display.TableStyle) error {
 			widths[k] = max(widths[k], display.DisplayWidth(row[k]))
 		}
 	}
+	natural := slices.Clone(widths)
 	tables := r.split(shown, widths, style.Width)
+	if last := len(shown) - 1; r.One && last >= 0 && (len(tables) > 1 || widths[shown[last]] < natural[shown[last]]) {
+		if done, err := r.writeOne(w, shown, natural, style); done {
+			return err
+		}
+	}
 	if len(tables) > 1 && (len(r.Rows) <= 2 || r.keyWidth(shown, widths) > style.Width/2) {
 		return r.writeBlocks(w, shown, style)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"stoa"
 	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/config"
 	"stoa/pred"
 	"stoa/vec"
 )
@@ -218,7 +219,14 @@ func CompleteColumns(a *cli.App, src *SourceFlags) cobra.CompletionFunc {
 		if ctx == nil {
 			ctx = context.Background()
 		}
-		t, err := src.Open(ctx, a, args[:1])
+		if a.UserConfig && a.Config == nil {
+			a.Config, _ = config.Load() // an error is reported by the verb itself
+		}
+		at, err := a.Config.Expand(args[0])
+		if err != nil {
+			return nil, flags
+		}
+		t, err := src.Open(ctx, a, []string{at})
 		if err != nil {
 			return nil, flags
 		}
