@@ -106,7 +106,7 @@ var alterations = []operation{
 		if err != nil {
 			return err
 		}
-		return l.register()
+		return l.relocated()
 	}},
 	{"spark rename", nil, func(l *life) error { // the directory keeps its name
 		old := l.t.name
@@ -136,7 +136,16 @@ func (l *life) again() error {
 	if err != nil {
 		return err
 	}
-	return l.register()
+	return l.relocated()
+}
+
+// relocated has Spark register the table whose directory may have moved. CarbonData's cache is by the table's id and
+// keeps the partitions' old directories: it would read no rows.
+func (l *life) relocated() error {
+	if err := l.register(); err != nil || l.t.partition == "" {
+		return err
+	}
+	return l.sql("drop metacache on table %s", l.t.name)
 }
 
 // register has Spark register the table, with the partitions that have rows.

@@ -158,23 +158,21 @@ func (l *life) filtered() error {
 		return nil
 	}
 	where := c.name + " = " + v.sql
-	same := func(x row) bool { return x[c.name].sql == v.sql }
-	if at, err := time.Parse(time.RFC3339Nano, fmt.Sprint(v.value)); err == nil {
-		// CarbonData takes the times in a filter as whole seconds: see interop/README.md.
-		const form = "2006-01-02 15:04:05"
-		second := at.Truncate(time.Second)
-		where = fmt.Sprintf("%s >= timestamp'%s' and %[1]s < timestamp'%[3]s'", c.name, second.Format(form),
-			second.Add(time.Second).Format(form))
-		same = func(x row) bool {
-			y, err := time.Parse(time.RFC3339Nano, fmt.Sprint(x[c.name].value))
-			return err == nil && y.Truncate(time.Second).Equal(second)
-		}
-	}
 	if v.value == nil {
 		where = c.name + " is null"
 	}
-	n := len(l.t.where(func(_ int, x row) bool { return same(x) }))
-	return l.j.counts(l.t, where, n)
+	same := l.t.where(func(_ int, x row) bool { return x[c.name].sql == v.sql })
+	if at, err := time.Parse(time.RFC3339Nano, fmt.Sprint(v.value)); err == nil {
+		// CarbonData skips files by the seconds of a constant, without its milliseconds
+		second := at.Truncate(time.Second)
+		where = fmt.Sprintf("%s >= timestamp'%s' and %[1]s < timestamp'%[3]s'", c.name,
+			second.Format(time.DateTime), second.Add(time.Second).Format(time.DateTime))
+		same = l.t.where(func(_ int, x row) bool {
+			t, err := time.Parse(time.RFC3339Nano, fmt.Sprint(x[c.name].value))
+			return err == nil && t.Truncate(time.Second).Equal(second)
+		})
+	}
+	return l.j.counts(l.t, where, len(same))
 }
 
 // sql runs a statement in Spark.

@@ -190,7 +190,7 @@ func (l *life) update(ours bool) error {
 	free := l.t.free()
 	times := slices.ContainsFunc(l.t.columns, func(c column) bool { return c.kind == "timestamp" })
 	for range 20 {
-		if len(free) == 0 || !ours && times && l.t.partition != "" { // CarbonData loses milliseconds
+		if len(free) == 0 || !ours && times { // CarbonData loses milliseconds
 			return nil
 		}
 		c := l.t.columns[free[l.r.IntN(len(free))]]

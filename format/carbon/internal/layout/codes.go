@@ -68,7 +68,8 @@ var tableCodes = []region.CodeDoc{
 	{Code: "carbon.segment.bounds", Severity: region.Warning, Help: "The segment file of a segment with several data " +
 		"files has a min or max of a column that does not cover all values. CarbonData itself writes such files. " +
 		"They make it miss rows only with carbon.load.all.segment.indexes.to.cache=false; stoa does not use these " +
-		"bounds. In a segment of one data file this is an error (carbon.segment.minmax)."},
+		"bounds. In a segment that was loaded as one data file this is an error (carbon.segment.minmax); in one " +
+		"whose rows were changed since, files may be gone."},
 	{Code: "carbon.segment.damaged", Severity: region.Error, Help: "Recover found a segment file (Metadata/segments) " +
 		"damaged, or that of a segment of a partitioned table missing, and listed the directories instead. Only the " +
 		"segment file records which partitions were dropped: their files stay until the table is cleaned, so their " +
