@@ -17,7 +17,7 @@ import (
 	"stoa/internal/address"
 	"stoa/internal/alter"
 	"stoa/internal/settle"
-	"stoa/store"
+	"stoa/internal/workcopy"
 )
 
 // Changer changes one table in place, as far as its format can: anything else is an error of class fault.Unsupported
@@ -46,10 +46,11 @@ func (e *OpenError) Error() string { return e.Err.Error() }
 func (e *OpenError) Unwrap() error { return e.Err }
 
 // OpenChanger finds a table to change: PATH, or PATH#TABLE, as its format names tables. It uses Formats, From, Tree,
-// Opts and Limits of o. A table that exceeds Limits is not changed, and neither is one in a Tree that is not the local
-// file system.
+// Opts and Limits of o. A table that exceeds Limits is not changed. Of a table at an address, a change makes a working
+// copy, and is refused if another program has changed the table when it would become visible.
 func OpenChanger(ctx context.Context, name string, o OpenOptions) (*Changer, error) {
-	if err := address.CheckChangeable(name); err != nil {
+	name, o, err := o.placedOne(ctx, name)
+	if err != nil {
 		return nil, err
 	}
 	var first error
@@ -59,10 +60,12 @@ func OpenChanger(ctx context.Context, name string, o OpenOptions) (*Changer, err
 			continue
 		}
 		p, err := f.Change.Locate(ctx, o.tree(), name, false)
+		how, tree := f, o.Tree
 		if err == nil {
-			err = checkLocal(name, o)
+			how, tree, err = workcopy.For(o.tree(), p, f, workcopy.Options{SingleWriter: o.SingleWriter})
 		}
 		if err == nil {
+			f, o.Tree = how, tree
 			p.External = has(o.Opts, f.Change.External)
 			c := &Changer{tableChanges: alter.New(name, p, f), name: name, place: p, format: f, change: *f.Change, o: o}
 			return c.within(ctx)
@@ -84,16 +87,6 @@ func OpenChanger(ctx context.Context, name string, o OpenOptions) (*Changer, err
 		return nil, err
 	}
 	return nil, fault.Unsupportedf(fault.Span{Object: name}, "", "%s tables are not changed in place", f.Name)
-}
-
-// checkLocal returns an error if o's tree is not the local file system: the changes would go to the local path of the
-// same name.
-func checkLocal(name string, o OpenOptions) error {
-	if store.IsLocal(o.tree()) {
-		return nil
-	}
-	return fault.Unsupportedf(fault.Span{Object: name}, "",
-		"tables are changed in the local file system only, and the tree is a %T", o.Tree)
 }
 
 // within returns c, or an error if opening its table exceeds the limits that were given. Any other fault of the table
@@ -156,7 +149,12 @@ func (c *Changer) open(ctx context.Context, opts map[string]string) (*Table, err
 		o.Opts = maps.Clone(c.change.External)
 		maps.Copy(o.Opts, opts)
 	}
-	return c.Open(ctx, o)
+	for try := 0; ; try++ {
+		t, err := c.Open(ctx, o)
+		if err == nil || !workcopy.Again(ctx, c.o.Tree, err, try) {
+			return t, err
+		}
+	}
 }
 
 // can returns an error if the format does not support a change; what names it, such as "drop tables".
@@ -177,10 +175,8 @@ type CreateTableOptions struct {
 // CreateTable creates an empty table that can be changed afterwards, with the columns of sc, in the format that o.From
 // names or else the first of o.Formats that has such tables. (Create writes a whole table at once, in any format.)
 func CreateTable(ctx context.Context, name string, sc *arrow.Schema, c CreateTableOptions, o OpenOptions) error {
-	if err := address.CheckChangeable(name); err != nil {
-		return err
-	}
-	if err := checkLocal(name, o); err != nil {
+	name, o, err := o.placedOne(ctx, name)
+	if err != nil {
 		return err
 	}
 	formats := o.formats()
@@ -191,6 +187,9 @@ func CreateTable(ctx context.Context, name string, sc *arrow.Schema, c CreateTab
 			continue
 		case f.Change != nil && f.Change.Create != nil && f.Change.Locate != nil:
 			p, err := f.Change.Locate(ctx, o.tree(), name, true)
+			if err == nil {
+				f, _, err = workcopy.For(o.tree(), p, f, workcopy.Options{SingleWriter: o.SingleWriter})
+			}
 			if err != nil {
 				return err
 			}
@@ -232,7 +231,7 @@ type RenameOptions struct {
 
 // Rename moves the table to another name, which the Changer then refers to.
 func (c *Changer) Rename(ctx context.Context, o RenameOptions) error {
-	if err := address.CheckChangeable(o.To); err != nil {
+	if err := address.CheckMovable(o.To); err != nil {
 		return err
 	}
 	to := format.TablePlace{Dir: o.To}

@@ -70,6 +70,9 @@ type OpenOptions struct {
 	// KeepPages is how many bytes of decoded pages an open table caches for look-ups: pages from which a scan wanted
 	// only a few rows. 0 means 256 MiB, negative none.
 	KeepPages int64
+	// SingleWriter: nobody else writes to the stores in which tables are changed, so stores without conditional writes
+	// can be used.
+	SingleWriter bool
 }
 
 // placed converts addresses to names in a tree, which o is given if it has none: see address.Place.

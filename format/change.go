@@ -89,14 +89,60 @@ type Changer struct {
 	External map[string]string
 	// Only returns the reading options that read only these segments, including uncommitted ones.
 	Only func(segments []string) map[string]string
+
+	// Stored says how tables in remote stores are changed; nil: tables are changed on a disk only.
+	Stored *StoredTable
+}
+
+// StoredTable says what the files of a table in a remote store are. A change there is made in a local working copy,
+// whose files then become visible one after the other, the last one by compare-and-swap. Names are relative to the
+// table's directory.
+type StoredTable struct {
+	// Whole reports whether a change reads a file not through TablePlace.Tree but as a local one.
+	Whole func(name string) bool
+	// Rank is the order in which changed files become visible: those of rank 0 in any order, as nothing refers to them
+	// yet; then the others, one by one. The last one makes the change visible. Files are removed in the reverse order.
+	Rank func(name string) int
+	// Local reports whether a file has no meaning in a store, such as a lock of local processes.
+	Local func(name string) bool
+	// Locks are the files that the format's own programs lock while they change a table in a store that has locks.
+	Locks []string
+}
+
+// Publisher makes visible what a change has done to a working copy so far, for changes that have several steps. See
+// PublisherOf.
+type Publisher interface {
+	// Refresh brings the copy up to date, if the change can be made whatever others have changed meanwhile. The named
+	// files, relative to the table's directory, are then those of the store, even if they were changed.
+	Refresh(ctx context.Context, names ...string) error
+	// Publish makes the changed files visible. store.ErrChanged: somebody else has changed the table; after Refresh the
+	// change can be tried again.
+	Publish(ctx context.Context) error
+}
+
+type publisherKey struct{}
+
+// WithPublisher returns a context for a change of a working copy.
+func WithPublisher(ctx context.Context, p Publisher) context.Context {
+	return context.WithValue(ctx, publisherKey{}, p)
+}
+
+// PublisherOf returns the Publisher of a change; nil: it changes the table itself.
+func PublisherOf(ctx context.Context) Publisher {
+	p, _ := ctx.Value(publisherKey{}).(Publisher)
+	return p
 }
 
 // TablePlace is the location of an existing or a new table: a directory of the local file system.
 type TablePlace struct {
-	Dir   string `json:"dir"`
-	Store string `json:"store,omitempty"` // the directory of the databases; "": unknown
+	Dir string `json:"dir"`
+	// Tree has the table's files, in Dir, for reading; nil: the local file system.
+	Tree  store.Tree `json:"-"`
+	Store string     `json:"store,omitempty"` // the directory of the databases; "": unknown
 	// External: also read what the table refers to outside of its directory, such as segments that were added.
 	External bool `json:"external,omitempty"`
+	// Kept: in a remote store, Clean keeps files that were written later, as a writer may be about to commit them.
+	Kept time.Time `json:"-"`
 	// Disabled: the dependents of the table's rows are disabled, see Changer.DisableDependents.
 	Disabled bool `json:"disabled,omitempty"`
 }

@@ -80,6 +80,7 @@ stoa/internal/alter     : std arrow fault format
 stoa/internal/altered   : std arrow format internal/content
 stoa/internal/fit       : std arrow region internal/coerce
 stoa/internal/address   : std fault format region store store/remote
+stoa/internal/workcopy  : std arrow fault format store store/remote
 stoa/internal/check     : std fault region
 stoa/internal/describe  : std fault region
 stoa/internal/health    : std fault format region vec internal/check internal/describe internal/scan
@@ -275,7 +276,8 @@ stoa/format/kudubackup    : std arrow fault format format/option region store ve
   internal/scan format/cfile format/kudu format/parquet
 stoa                      : std internal/coerce arrow github.com/apache/arrow-go/v18/arrow/array/arreflect fault
   format pred region
-  store store/remote vec internal/address internal/alter internal/altered internal/fit internal/arrowschema
+  store store/remote vec internal/address internal/workcopy internal/alter internal/altered internal/fit
+  internal/arrowschema
   internal/extremes
   internal/check internal/health internal/scan internal/content internal/fieldnames internal/glob internal/parts
   internal/settle internal/diff

@@ -53,8 +53,8 @@ func Place(ctx context.Context, tree store.Tree, uris []string) ([]string, store
 	return out, stores, nil
 }
 
-// CheckChangeable returns an error if a name is an address, because tables there cannot be changed in place.
-func CheckChangeable(name string) error {
+// CheckMovable returns an error if a name is an address, because tables are not moved there.
+func CheckMovable(name string) error {
 	if !remote.Is(name) {
 		return nil
 	}
@@ -62,7 +62,7 @@ func CheckChangeable(name string) error {
 	if err != nil {
 		return err
 	}
-	return fault.Unsupportedf(fault.Span{Object: a.Name()}, "", "no table is changed at an address")
+	return fault.Unsupportedf(fault.Span{Object: a.Name()}, "", "no table is renamed to an address")
 }
 
 // Sink returns the sink that writes to name: at its address, or on this machine, where replace reports which

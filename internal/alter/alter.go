@@ -3,7 +3,9 @@
 package alter
 
 import (
+	"cmp"
 	"context"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -249,6 +251,9 @@ func (t *Table) MergeIndexes(ctx context.Context, o MergeIndexesOptions) (format
 // CleanOptions are the options of Clean.
 type CleanOptions struct {
 	DryRun bool `json:"dry_run,omitempty"`
+	// OlderThan is the least age of files that are removed from a table in a remote store, where a writer that has not
+	// committed yet holds no lock: 0 means 24 hours. Elsewhere it does nothing.
+	OlderThan time.Duration `json:"older_than,omitempty"`
 }
 
 // Clean removes files that no longer belong to the table: deleted or compacted segments, and leftovers of interrupted
@@ -257,7 +262,9 @@ func (t *Table) Clean(ctx context.Context, o CleanOptions) (format.Cleaned, erro
 	if err := Check(t, t.change.Clean != nil, "clean tables", o.DryRun); err != nil {
 		return format.Cleaned{}, err
 	}
-	return t.change.Clean(ctx, t.place, o.DryRun)
+	p := t.place
+	p.Kept = time.Now().Add(-cmp.Or(o.OlderThan, 24*time.Hour))
+	return t.change.Clean(ctx, p, o.DryRun)
 }
 
 // Then calls the check that follows another one, if there is one.

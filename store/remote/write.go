@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"stoa/fault"
-	"stoa/store"
 )
 
 // Writer is a Client that can write. Like a Client, it makes one request per call and repeats none.
@@ -64,26 +63,23 @@ func (r *root) writer() (Writer, error) {
 }
 
 // put writes an object in one request. If an answer was lost and the condition fails at the next attempt, the existing
-// object may be the one just written, so their contents are compared.
+// object may be the one just written, so their contents are compared. See Place.Put for its errors.
 func (r *root) put(ctx context.Context, key string, body io.ReaderAt, n int64, c Condition) (o Object, err error) {
 	w, err := r.writer()
 	if err != nil {
 		return o, err
 	}
-	repeated := false
+	attempts := 0
 	err = r.requests.try(ctx, Put, func(ctx context.Context) (bool, error) {
-		again := repeated
-		repeated = true
+		attempts++
 		return false, r.requests.watched(ctx, func(ctx context.Context, alive func(io.Reader) io.Reader) error {
 			o, err = w.Put(ctx, key, bodyReader{io.NewSectionReader(body, 0, n), alive}, n, c)
-			if again && (errors.Is(err, fs.ErrExist) || errors.Is(err, store.ErrChanged)) {
-				if mine, ok := r.holds(ctx, key, body, n); ok {
-					o, err = mine, nil
-				}
-			}
 			return err
 		})
 	})
+	if err != nil {
+		o, err = r.settle(ctx, key, body, n, attempts, err)
+	}
 	if err == nil {
 		o.Key, o.Size = key, n
 		r.requests.sent(n)
@@ -92,24 +88,51 @@ func (r *root) put(ctx context.Context, key string, body io.ReaderAt, n int64, c
 	return o, err
 }
 
+// settle finds out whether a write that failed was done nevertheless. A first answer that refuses it is final; after a
+// lost answer, the object is compared with what was to be written.
+func (r *root) settle(ctx context.Context, key string, body io.ReaderAt, n int64, attempts int, err error) (Object,
+	error) {
+	if attempts == 0 {
+		return Object{}, err
+	}
+	_, again := repeat(err)
+	refused := ctx.Err() == nil && !again
+	if refused && attempts == 1 {
+		return Object{}, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+	defer cancel()
+	o, same, e := r.holds(ctx, key, body, n)
+	if e == nil && same {
+		return o, nil
+	}
+	return Object{}, &UncertainError{err}
+}
+
+// settleTime limits how long it is tried to find out whether a write was done.
+const settleTime = 30 * time.Second
+
 // holds reports whether an object has exactly these bytes.
-func (r *root) holds(ctx context.Context, key string, want io.ReaderAt, n int64) (Object, bool) {
-	o, err := r.client.Head(ctx, key, "")
-	if err != nil || o.Size != n || n > smallObject {
-		return o, false
+func (r *root) holds(ctx context.Context, key string, want io.ReaderAt, n int64) (o Object, same bool, err error) {
+	if o, err = r.requests.head(ctx, r.client, key, ""); err != nil || o.Size != n {
+		return o, false, err
 	}
 	o.Key = key
-	got, ours := make([]byte, n), make([]byte, n)
-	body, err := r.client.Get(ctx, o, "", 0, n)
-	if err != nil {
-		return o, false
+	size := min(n, smallObject)
+	got, ours := make([]byte, size), make([]byte, size)
+	for off := int64(0); off < n; off += size {
+		k := min(size, n-off)
+		if err := r.requests.get(ctx, r.client, o, "", got[:k], off); err != nil {
+			return o, false, err
+		}
+		if _, err := io.ReadFull(io.NewSectionReader(want, off, k), ours[:k]); err != nil {
+			return o, false, err
+		}
+		if !bytes.Equal(got[:k], ours[:k]) {
+			return o, false, nil
+		}
 	}
-	defer body.Close()
-	if _, err := io.ReadFull(body, got); err != nil {
-		return o, false
-	}
-	_, err = io.ReadFull(io.NewSectionReader(want, 0, n), ours)
-	return o, err == nil && bytes.Equal(got, ours)
+	return o, true, nil
 }
 
 // bodyReader is a request body whose reads count as progress.

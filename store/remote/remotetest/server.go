@@ -215,13 +215,18 @@ func (w noRanges) WriteHeader(status int) {
 type Faults struct {
 	Share   float64       // fraction of requests, 0 to 1, that fail in some way
 	Latency time.Duration // of each request
-	Kinds   []string      // "500", "503", "429", "reset", "cut"; nil: all of them
+	Kinds   []string      // "500", "503", "429", "reset", "cut", "lost"; nil: all of them but the last
 	Dead    atomic.Bool   // no request is answered any more
+	DieAt   atomic.Int64  // from this request on, counted since the first one, none is answered; 0: never
+	seen    atomic.Int64
 	Failed  atomic.Int64
 
 	mu  sync.Mutex
 	rnd *rand.Rand
 }
+
+// Seen returns how many requests there were.
+func (f *Faults) Seen() int64 { return f.seen.Load() }
 
 // NewFaults returns faults whose order is determined by the seed.
 func NewFaults(share float64, seed uint64) *Faults {
@@ -231,7 +236,8 @@ func NewFaults(share float64, seed uint64) *Faults {
 
 // pick returns the kind of the next fault; "" = none.
 func (f *Faults) pick() (kind string, at float64) {
-	if f.Dead.Load() {
+	seen, die := f.seen.Add(1), f.DieAt.Load()
+	if f.Dead.Load() || die > 0 && seen >= die {
 		return "reset", 0
 	}
 	f.mu.Lock()
@@ -259,12 +265,22 @@ func (f *Faults) On(h http.Handler) http.Handler {
 			fail(w, r, http.StatusTooManyRequests, "SlowDown")
 		case "reset":
 			panic(http.ErrAbortHandler)
+		case "lost": // the request is done, and nobody hears of it
+			h.ServeHTTP(&unheard{h: http.Header{}}, r)
+			panic(http.ErrAbortHandler)
 		case "cut":
 			h.ServeHTTP(&cut{ResponseWriter: w, share: at, left: -1}, r)
 			panic(http.ErrAbortHandler)
 		}
 	})
 }
+
+// unheard drops an answer.
+type unheard struct{ h http.Header }
+
+func (u *unheard) Header() http.Header         { return u.h }
+func (u *unheard) WriteHeader(int)             {}
+func (u *unheard) Write(b []byte) (int, error) { return len(b), nil }
 
 // cut passes on only a part of an answer's body.
 type cut struct {

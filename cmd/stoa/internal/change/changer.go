@@ -11,6 +11,7 @@ import (
 	"stoa"
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/fault"
+	"stoa/store/remote"
 )
 
 // openChanger opens the table that a verb changes.
@@ -22,6 +23,12 @@ func openChanger(a *cli.App, cmd *cobra.Command, name string) (*stoa.Changer, er
 	o := stoa.OpenOptions{Formats: a.Formats, Limits: l}
 	if f := cmd.Flags().Lookup("allow-external"); f != nil && f.Value.String() == "true" {
 		o.Opts = map[string]string{"external": "true"}
+	}
+	if f := cmd.Flags().Lookup("assume-single-writer"); f != nil && f.Value.String() == "true" {
+		o.SingleWriter = true
+	}
+	if name, err = enter(a, cmd, name, &o); err != nil {
+		return nil, err
 	}
 	c, err := stoa.OpenChanger(cmd.Context(), name, o)
 	if err != nil {
@@ -40,6 +47,15 @@ func openChanger(a *cli.App, cmd *cobra.Command, name string) (*stoa.Changer, er
 		return c, err
 	}
 	return c, nil
+}
+
+// enter returns the name of a table in the tree that o gets: the command's tree of addresses, if it is at one.
+func enter(a *cli.App, cmd *cobra.Command, name string, o *stoa.OpenOptions) (string, error) {
+	if !remote.Is(name) {
+		return name, nil
+	}
+	o.Tree = a.Remote()
+	return a.Remote().Enter(cmd.Context(), name)
 }
 
 // ofName turns an error about a name that no table can have into wrong use.

@@ -37,20 +37,31 @@ other programs are also kept.`,
 				return err
 			}
 			r := &reporter{app: a, form: *form, result: result{Verb: cmd.Name(), Table: args[0], DryRun: *dry}}
+			var t *stoa.Changer
+			var err error
+			leftovers := 0
 			if remote.Is(args[0]) {
 				r.Table = cli.ShownAddress(args[0])
-				return r.end(cleanAddress(r, cmd.Context(), args[0], older))
+				place := cli.WithoutTable(args[0])
+				if leftovers, err = cleanAddress(r, cmd.Context(), place, older); err != nil {
+					return r.end(err)
+				}
+				t, err = openChanger(a, cmd, args[0])
+				if err != nil && place == args[0] { // anything else may be there
+					return r.end(nil)
+				}
+			} else {
+				t, err = openChanger(a, cmd, args[0])
 			}
-			t, err := openChanger(a, cmd, args[0])
 			if err != nil {
 				return err
 			}
-			c, err := t.Clean(cmd.Context(), stoa.CleanOptions{DryRun: *dry})
+			c, err := t.Clean(cmd.Context(), stoa.CleanOptions{DryRun: *dry, OlderThan: max(older, 1)})
 			for _, f := range c.Files {
 				r.list(f, "")
 			}
 			if err == nil {
-				r.Segments, r.FileCount, r.Bytes = c.Segments, count(len(c.Files)), count(c.Bytes)
+				r.Segments, r.FileCount, r.Bytes = c.Segments, count(len(c.Files)+leftovers), count(c.Bytes)
 				r.note("%s, %s, %s %s", display.Count(int64(len(c.Segments)), "segment"),
 					display.Count(int64(len(c.Files)), "file"), display.BytesText(c.Bytes), would(*dry, "removed"))
 			}
@@ -65,9 +76,9 @@ other programs are also kept.`,
 }
 
 // cleanAddress removes what killed processes have left behind at an address.
-func cleanAddress(r *reporter, ctx context.Context, address string, older time.Duration) error {
+func cleanAddress(r *reporter, ctx context.Context, address string, older time.Duration) (n int, err error) {
 	uploads, objects := 0, 0
-	err := r.app.Remote().Clean(ctx, address, time.Now().Add(-older), r.DryRun, func(l remote.Leftover) error {
+	err = r.app.Remote().Clean(ctx, address, time.Now().Add(-older), r.DryRun, func(l remote.Leftover) error {
 		what := ""
 		switch {
 		case l.Upload:
@@ -86,7 +97,7 @@ func cleanAddress(r *reporter, ctx context.Context, address string, older time.D
 		r.note("%s, %s %s", display.Count(int64(uploads), "upload"), display.Count(int64(objects), "object"),
 			would(r.DryRun, "removed"))
 	}
-	return err
+	return uploads + objects, err
 }
 
 // list prints the name of a file that is removed, or keeps it for the object.

@@ -53,7 +53,10 @@ binary, date, timestamp, array<T>, map<K,V> and struct<name:T,...>. Names are co
 			if err != nil {
 				return err
 			}
-			err = stoa.CreateTable(cmd.Context(), args[0], sc, spec, stoa.OpenOptions{Formats: a.Formats})
+			o := stoa.OpenOptions{Formats: a.Formats, SingleWriter: f.single}
+			if r.Table, err = enter(a, cmd, args[0], &o); err == nil {
+				err = stoa.CreateTable(cmd.Context(), r.Table, sc, spec, o)
+			}
 			if err == nil && *dry {
 				r.note("a table of %s would be made", display.Count(int64(sc.NumFields()), "column"))
 			}
@@ -68,6 +71,8 @@ binary, date, timestamp, array<T>, map<K,V> and struct<name:T,...>. Names are co
 	fl.StringVar(&f.partition, "partition", "", "partition by these columns, `A,B`: a directory for each value")
 	fl.StringVar(&f.bucket, "bucket", "", "put rows into N buckets by the hash of these columns, `N:A,B`")
 	fl.StringArrayVar(&f.props, "property", nil, "set a property of the table, `KEY=VALUE`; repeatable")
+	fl.BoolVar(&f.single, "assume-single-writer", false, "at an address: make the table even if its store cannot "+
+		"exclude a second writer")
 	dry, form = dryRun(cmd), formFlag(cmd)
 	return cli.First(cmd, "schema", "sort-columns", "partition")
 }
@@ -76,6 +81,7 @@ binary, date, timestamp, array<T>, map<K,V> and struct<name:T,...>. Names are co
 type createFlags struct {
 	schema, sort, inverted, long, partition, bucket string
 	props                                           []string
+	single                                          bool
 }
 
 func (f *createFlags) options(dry bool) (spec stoa.CreateTableOptions, err error) {

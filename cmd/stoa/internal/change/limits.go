@@ -22,6 +22,8 @@ func limitFlags(cmd *cobra.Command) {
 	}
 	fl.Bool("disable-dependents", false, "first mark the table's materialised views as disabled, because they will be "+
 		"out of date")
+	fl.Bool("assume-single-writer", false, "at an address: change the table even if its store cannot exclude a second "+
+		"writer")
 	if fl.Lookup("memory") == nil {
 		fl.String("memory", "", "refuse a table that needs more than `SIZE` of memory to open (default 1GiB)")
 	}

@@ -16,7 +16,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"stoa"
+	"stoa/fault"
 	"stoa/stage"
+	"stoa/store/remote"
 )
 
 // staging are the flags of a load in two phases.
@@ -92,6 +94,10 @@ func (l *loading) place(cmd *cobra.Command, table string) (string, *stoa.Changer
 // inPhases runs a load that stages rows, or ends a job.
 func (l *loading) inPhases(cmd *cobra.Command, args []string) error {
 	ctx, s := cmd.Context(), &l.staging
+	if remote.Is(args[0]) {
+		return fault.Unsupportedf(fault.Span{Object: cli.ShownAddress(args[0])}, "",
+			"rows are staged on a disk only; load without --stage adds rows to a table at an address")
+	}
 	place, c, err := l.place(cmd, args[0])
 	if err != nil {
 		return err

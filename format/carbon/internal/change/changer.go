@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -34,7 +35,7 @@ var Changer = format.Changer{
 	Lock: func(ctx context.Context, p format.TablePlace) (func(), error) { return LockUpdate(ctx, p.Dir) },
 	Append: func(ctx context.Context, p format.TablePlace, sc *arrow.Schema, o format.LoadOptions) (format.Load,
 		error) {
-		own, err := loadOptions(o)
+		own, err := loadOptions(p, o)
 		if err == nil {
 			err = checkIndependent(ctx, p)
 		}
@@ -44,7 +45,7 @@ var Changer = format.Changer{
 		return asLoad(BeginLoad(ctx, p.Dir, sc, own))
 	},
 	CheckAppend: func(ctx context.Context, p format.TablePlace, sc *arrow.Schema, o format.LoadOptions) error {
-		own, err := loadOptions(o)
+		own, err := loadOptions(p, o)
 		if err == nil {
 			err = checkIndependent(ctx, p)
 		}
@@ -84,7 +85,7 @@ var Changer = format.Changer{
 	},
 	Compact: func(ctx context.Context, p format.TablePlace, sc *arrow.Schema, c format.Compaction,
 		major bool) (format.Load, error) {
-		return asLoad(BeginCompaction(ctx, p.Dir, sc, c.From, c.To, major, LoadOptions{}))
+		return asLoad(BeginCompaction(ctx, p.Dir, sc, c.From, c.To, major, LoadOptions{tree: p.Tree}))
 	},
 	MergeIndexes: func(ctx context.Context, p format.TablePlace, segments []string, dry bool) (format.IndexMerge,
 		error) {
@@ -156,7 +157,10 @@ var Changer = format.Changer{
 		if err := checkReadable(ctx, p); err != nil {
 			return format.Cleaned{}, err
 		}
-		return Clean(ctx, p.Dir, dry)
+		if p.Tree == nil { // the locks tell which loads are running
+			p.Kept = time.Time{}
+		}
+		return cleanTable(ctx, p.Dir, p.Kept, dry)
 	},
 	DisableDependents: disableDependents,
 	Segments:          table.Segments,
@@ -167,6 +171,7 @@ var Changer = format.Changer{
 	Only: func(segments []string) map[string]string {
 		return map[string]string{"segments": strings.Join(segments, ",")}
 	},
+	Stored: &stored,
 }
 
 // locate finds the directory of a table, and of its store, by a name: STORE#DATABASE.TABLE, STORE#TABLE for
@@ -209,8 +214,9 @@ func isManaged(ctx context.Context, tree store.Tree, dir string) bool {
 }
 
 // loadOptions converts the options of a load. Errors are Invalid.
-func loadOptions(o format.LoadOptions) (own LoadOptions, err error) {
-	own = LoadOptions{Opts: o.Opts, Tasks: o.Tasks, Check: o.Check, Overwrite: o.Overwrite, Partition: o.Partition}
+func loadOptions(p format.TablePlace, o format.LoadOptions) (own LoadOptions, err error) {
+	own = LoadOptions{Opts: o.Opts, Tasks: o.Tasks, Check: o.Check, Overwrite: o.Overwrite, Partition: o.Partition,
+		tree: p.Tree}
 	if o.Dictionary != "" {
 		if own.Dictionary, err = ParseDictionaryWay(o.Dictionary); err != nil {
 			return own, err
@@ -255,7 +261,7 @@ func drop(ctx context.Context, p format.TablePlace, dry bool) (out format.Droppe
 // another type.
 func misfits(ctx context.Context, p format.TablePlace, sc *arrow.Schema, o format.LoadOptions) (
 	func(b arrow.RecordBatch) []format.Misfit, error) {
-	own, err := loadOptions(o)
+	own, err := loadOptions(p, o)
 	if err != nil {
 		return nil, err
 	}

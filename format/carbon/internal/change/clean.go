@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"stoa/fault"
 	"stoa/format"
@@ -25,6 +26,11 @@ type Cleaned = format.Cleaned
 // holds the lock of its segment, is kept. With dry nothing is removed and no lock is taken, because taking a lock
 // creates its file.
 func Clean(ctx context.Context, dir string, dry bool) (out Cleaned, err error) {
+	return cleanTable(ctx, dir, time.Time{}, dry)
+}
+
+// cleanTable is Clean, but also keeps loads that began after a time.
+func cleanTable(ctx context.Context, dir string, kept time.Time, dry bool) (out Cleaned, err error) {
 	if _, err := ReadTableSchema(dir); err != nil {
 		return out, err
 	}
@@ -32,7 +38,7 @@ func Clean(ctx context.Context, dir string, dry bool) (out Cleaned, err error) {
 		s, err := status.ReadEntries(status.StatusPath(dir))
 		if err == nil {
 			s.UnlinkNull(dir)
-			err = clean(ctx, dir, s, true, &out)
+			err = clean(ctx, dir, s, kept, true, &out)
 		}
 		return out, err
 	}
@@ -50,7 +56,7 @@ func Clean(ctx context.Context, dir string, dry bool) (out Cleaned, err error) {
 		}
 	}
 	err = changeStatus(ctx, dir, func(s *status.StatusFile) error {
-		if err := clean(ctx, dir, *s, false, &out); err != nil {
+		if err := clean(ctx, dir, *s, kept, false, &out); err != nil {
 			return err
 		}
 		return s.Retire(dir, out.Segments)
@@ -59,15 +65,16 @@ func Clean(ctx context.Context, dir string, dry bool) (out Cleaned, err error) {
 }
 
 // clean removes files and adds them and their segments to out; with dry it removes nothing.
-func clean(ctx context.Context, dir string, s status.StatusFile, dry bool, out *Cleaned) error {
-	keep := cleanEntries(ctx, dir, s, dry, out)
+func clean(ctx context.Context, dir string, s status.StatusFile, kept time.Time, dry bool, out *Cleaned) error {
+	keep := cleanEntries(ctx, dir, s, kept, dry, out)
 	err := cleanFiles(dir, s, keep, dry, out)
 	slices.Sort(out.Files)
 	return err
 }
 
 // cleanEntries adds the segments to be removed to out, and returns the segments whose files are kept.
-func cleanEntries(ctx context.Context, dir string, s status.StatusFile, dry bool, out *Cleaned) map[string]bool {
+func cleanEntries(ctx context.Context, dir string, s status.StatusFile, kept time.Time, dry bool,
+	out *Cleaned) map[string]bool {
 	keep := map[string]bool{}
 	for _, x := range s {
 		e := status.StatusEntry(x)
@@ -77,7 +84,8 @@ func cleanEntries(ctx context.Context, dir string, s status.StatusFile, dry bool
 		case stated == status.StatusDeleted || stated == status.StatusCompacted:
 			out.Segments = append(out.Segments, name)
 		case e.Loading():
-			if running(ctx, dir, "Segment_"+name+".lock", dry) {
+			began := status.ParseTime(e.Text("loadStartTime"))
+			if !kept.IsZero() && began.After(kept) || running(ctx, dir, "Segment_"+name+".lock", dry) {
 				keep[name] = true
 				continue
 			}

@@ -102,6 +102,10 @@ func (l *Load) begin(ctx context.Context) error {
 		return l.lockSegment(ctx)
 	}
 	return changeStatus(ctx, l.dir, func(s *status.StatusFile) (err error) {
+		if l.unlock != nil { // this is not the first attempt
+			l.unlock()
+			l.unlock = nil
+		}
 		if l.segment, err = s.NewSegment(l.dir); err != nil {
 			return err
 		}
@@ -419,6 +423,9 @@ func (l *Load) enter(ctx context.Context, sum *LoadSummary, file string, timeTex
 		if e == nil {
 			e = status.StatusEntry{"loadName": l.segment}
 			*s = append(*s, e)
+		} else if !e.Loading() {
+			return fault.Invalidf("segment %s of %s became %s while it was loaded: nothing is loaded", l.segment, l.dir,
+				e.Text("loadStatus"))
 		}
 		e["loadStartTime"] = timeText(l.stamp)
 		e["loadStatus"], e["timestamp"] = state, timeText(max(status.NowMillis(), l.stamp))

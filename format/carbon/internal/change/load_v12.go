@@ -18,7 +18,6 @@ import (
 	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/schema"
 	"stoa/format/carbon/internal/status"
-	"stoa/store"
 )
 
 // code checks that the format supports the columns, and opens the dictionaries of those that have one.
@@ -76,7 +75,7 @@ func (l *Load) versionOf(ctx context.Context, dir string) (int, error) {
 	}
 	for _, e := range entries {
 		if strings.HasSuffix(e.Name(), layout.DataExt) {
-			f, err := datafile.OpenFile(ctx, store.Local{}, filepath.ToSlash(filepath.Join(dir, e.Name())),
+			f, err := datafile.OpenFile(ctx, treeOf(l.o.tree), filepath.ToSlash(filepath.Join(dir, e.Name())),
 				format.OpenOptions{})
 			if errors.Is(err, fault.Corrupt) { // try another one
 				continue

@@ -9,6 +9,7 @@ import (
 	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/schema"
 	"stoa/format/carbon/internal/status"
+	"stoa/store"
 
 	"github.com/apache/arrow-go/v18/arrow"
 )
@@ -28,8 +29,9 @@ type LoadOptions struct {
 	// Check, if not nil, is called after the segment is written and before the commit. If it fails, so does the load.
 	Check func(ctx context.Context, segment string) error
 
-	segment string // "": the next number
-	hidden  bool   // no entry in tablestatus before the commit
+	segment string     // "": the next number
+	hidden  bool       // no entry in tablestatus before the commit
+	tree    store.Tree // has the table's files; nil: the local file system
 }
 
 // Load is a new segment of a table that is being written. It is invisible until Close has returned nil. It is a

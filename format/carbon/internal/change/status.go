@@ -2,12 +2,15 @@ package change
 
 import (
 	"context"
+	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/carbon/internal/dict"
 	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/status"
 	"stoa/format/carbon/internal/table"
@@ -48,7 +51,41 @@ func ReadTableSchema(dir string) (*layout.TableSchema, error) {
 // openManaged opens the table at p, restricted to the named segments if there are any.
 func openManaged(ctx context.Context, p format.TablePlace, segments ...string) (*table.Managed, error) {
 	o := table.ReadOptions{Bucket: -1, Zone: time.UTC, External: p.External, Segments: segments}
-	return table.OpenManaged(ctx, store.Local{}, filepath.ToSlash(p.Dir), format.OpenOptions{}, o, nil)
+	return table.OpenManaged(ctx, treeOf(p.Tree), filepath.ToSlash(p.Dir), format.OpenOptions{}, o, nil)
+}
+
+// treeOf returns a tree; nil is the local file system.
+func treeOf(t store.Tree) store.Tree {
+	if t == nil {
+		return store.Local{}
+	}
+	return t
+}
+
+// stored says what a table's files are in a remote store. CarbonData replaces the schema and tablestatus as wholes; a
+// dictionary grows until its .dictmeta says so.
+var stored = format.StoredTable{
+	Whole: func(name string) bool { return strings.HasPrefix(name, "Metadata/") },
+	Local: func(name string) bool {
+		return strings.HasPrefix(name, "LockFiles/") || strings.HasPrefix(path.Base(name), store.TempPrefix)
+	},
+	Rank: func(name string) int {
+		switch {
+		case name == "Metadata/schema": // it makes the directory a table
+			return 5
+		case name == "Metadata/tablestatus":
+			return 4
+		case name == "Metadata/tablestatus.history":
+			return 3
+		case strings.HasSuffix(name, dict.DictMetaExt):
+			return 2
+		case strings.HasSuffix(name, dict.DictExt):
+			return 1
+		}
+		return 0
+	},
+	Locks: []string{"LockFiles/" + status.LockCompaction, "LockFiles/" + status.LockUpdate,
+		"LockFiles/" + status.LockSchema, "LockFiles/" + status.LockStatus},
 }
 
 // checkReadable returns the error with which readers refuse the table; such a table must not be changed. See

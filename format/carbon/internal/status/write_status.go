@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"stoa/fault"
+	"stoa/format"
 	"stoa/store"
 )
 
@@ -156,14 +157,34 @@ func (s StatusFile) UnlinkNull(dir string) bool {
 }
 
 // ChangeStatus reads tablestatus, calls change, and writes it, all under its lock. The file is replaced by one rename,
-// so that readers see the table either before or after the change. accept is called first and returns an error if
-// readers refuse the table: rewriting a damaged table would make it look sound.
+// so that readers see the table either before or after the change. In a working copy of a table in a store, the change
+// is called again if another writer was faster. accept is called first and returns an error if readers refuse the
+// table: rewriting a damaged table would make it look sound.
 func ChangeStatus(ctx context.Context, dir string, accept func() error, change func(s *StatusFile) error) error {
 	unlock, err := Lock(ctx, dir, LockStatus, LockWait)
 	if err != nil {
 		return err
 	}
 	defer unlock()
+	p := format.PublisherOf(ctx)
+	if p == nil {
+		return changeOnce(dir, accept, change)
+	}
+	for end := time.Now().Add(LockWait); ; {
+		err := p.Refresh(ctx, "Metadata/tablestatus", "Metadata/tablestatus.history")
+		if err == nil {
+			err = changeOnce(dir, accept, change)
+		}
+		if err == nil {
+			err = p.Publish(ctx)
+		}
+		if !errors.Is(err, store.ErrChanged) || ctx.Err() != nil || time.Now().After(end) {
+			return err
+		}
+	}
+}
+
+func changeOnce(dir string, accept func() error, change func(s *StatusFile) error) error {
 	if err := accept(); err != nil {
 		return err
 	}
