@@ -21,6 +21,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv("STOA_SERVE") != "" { // see internal/attack
 		serve()
 	}
+	os.Unsetenv("GOTMPDIR") // the scripts' files lie there, if it is set, and not in TMPDIR, which may be in memory
 	testscript.Main(m, map[string]func(){"stoa": main})
 }
 

@@ -326,7 +326,9 @@ func runV3(t *testing.T, dir string, tables int) {
 		if e.Format != "V3" {
 			continue
 		}
-		ran++
+		if ran++; testing.Short() && dir != golden2 && ran%4 > 0 { // the golden tables are a subset
+			continue
+		}
 		t.Run(e.Table, func(t *testing.T) { corpusV3(t, dir, e) })
 	}
 	t.Logf("%d tables", ran)

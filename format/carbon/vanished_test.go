@@ -111,7 +111,7 @@ func TestBytesOfTablestatusLost(t *testing.T) {
 		shorter := withFewerEntries(tree.Bytes("t/Metadata/tablestatus"), len(entriesOf(t, tree)))
 		most := 1000
 		if testing.Short() {
-			most = 50
+			most = 20
 		}
 		step := max(1, len(shorter)/most)
 		for i := 0; i < len(shorter); i += step {

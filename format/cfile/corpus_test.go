@@ -231,8 +231,12 @@ type tally struct {
 
 func runCorpus(t *testing.T, dir string, files int) {
 	n := tally{kinds: map[string]int{}}
-	blocks := readManifest(t, dir)
-	for _, b := range blocks {
+	blocks, skipped := readManifest(t, dir), 0
+	for i, b := range blocks {
+		if testing.Short() && dir != golden && i%12 > 0 { // the golden files are a subset
+			skipped++
+			continue
+		}
 		data, err := os.ReadFile(filepath.Join(dir, b.File))
 		if err != nil {
 			n.missing++
@@ -267,8 +271,8 @@ func runCorpus(t *testing.T, dir string, files int) {
 	if len(blocks) != files {
 		t.Errorf("got %d files in the manifest, want %d", len(blocks), files)
 	}
-	if n.equal != files {
-		t.Errorf("got %d files equal, want %d", n.equal, files)
+	if n.equal != files-skipped {
+		t.Errorf("got %d files equal, want %d", n.equal, files-skipped)
 	}
 }
 

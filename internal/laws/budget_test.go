@@ -42,8 +42,11 @@ func TestBudgetIsNoDamage(t *testing.T) {
 		}
 	}
 	names = append(names, "format/kudu/testdata/file", "format/kudu/testdata/log")
-	for _, name := range names {
-		for _, depth := range []format.Depth{format.Quick, format.Sums, format.Deep} {
+	for i, name := range names {
+		for k, depth := range []format.Depth{format.Quick, format.Sums, format.Deep} {
+			if testing.Short() && i%3 != k && strings.HasPrefix(name, "corpus/") { // one depth of each, in turn
+				continue
+			}
 			reported := map[string]bool{}
 			for f, err := range stoa.Verify(t.Context(), name, stoa.OpenOptions{Depth: depth, Tree: store.Local{}}) {
 				if err != nil {

@@ -233,11 +233,11 @@ func (h *held) judge() (finds []string, cat verdict) {
 // per place) select other cases.
 func TestOneVerdict(t *testing.T) {
 	rounds, long := 6, os.Getenv("STOA_CORPUS")
-	if testing.Short() {
-		rounds = 1
-	}
 	if long != "" {
 		rounds = 5
+	}
+	if testing.Short() {
+		rounds, long = 1, ""
 	}
 	if n, err := strconv.Atoi(os.Getenv("STOA_ROUNDS")); err == nil {
 		rounds = n
