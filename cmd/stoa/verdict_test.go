@@ -376,3 +376,58 @@ func TestFilesBesideTables(t *testing.T) {
 		}
 	}
 }
+
+// TestDamagedFilesBesideTables: a data file in a store's directory, healthy or damaged, has a line of its own from every
+// verb for all tables. A damaged one makes the status 3, and hides neither the tables nor the healthy file.
+func TestDamagedFilesBesideTables(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for name, text := range map[string]string{"s.txt": "id int\n", "in.csv": "id\n1\n2\n"} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, dir := range []string{"store/a", "store/z"} {
+		must(t, "create", dir, "--schema", "s.txt")
+		must(t, "load", dir, "in.csv")
+	}
+	names, err := filepath.Glob("store/a/Fact/Part0/Segment_0/*.carbondata")
+	if err != nil || len(names) != 1 {
+		t.Fatal(names, err)
+	}
+	good, err := os.ReadFile(names[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	flipped := bytes.Clone(good)
+	for i := len(flipped) - 60; i < len(flipped)-9; i++ {
+		flipped[i] ^= 0xFF
+	}
+	for what, b := range map[string][]byte{"whole": good, "cut": good[:len(good)/2], "flipped": flipped, "empty": {},
+		"zeros": make([]byte, len(good))} {
+		want := cli.StatusDamage
+		if what == "whole" {
+			want = cli.StatusFine
+		}
+		if err := os.WriteFile("store/m.carbondata", b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		for _, verb := range []string{"ls", "verify", "convert --all -o OUT --to jsonl",
+			"ls store/m.carbondata store/a", "convert --all store/m.carbondata store/a -o OUT --to jsonl"} {
+			last, lines := "store", []string{"store#a ", "store#z ", "store/m.carbondata"}
+			if strings.Contains(verb, "store/m") {
+				last, lines = "store/z", []string{"store/a ", "store/z ", "store/m.carbondata"}
+			} else if verb == "verify" {
+				lines = lines[2:]
+			}
+			st, out := runOver(t, verb, last)
+			if st != want {
+				t.Errorf("%s, %s: got status %d, want %d: %s", what, verb, st, want, out)
+			}
+			for _, line := range lines {
+				if !strings.Contains(out, line) {
+					t.Errorf("%s, %s: expected %q in: %s", what, verb, line, out)
+				}
+			}
+		}
+	}
+}

@@ -111,6 +111,9 @@ func tablesOf(a *cli.App, ctx context.Context, paths []string, o stoa.OpenOption
 			case err != nil && e.Place != "" && ctx.Err() == nil:
 				left = append(left, leftTable{e.Place, e.Format, err})
 				continue
+			case len(paths) > 1 && errors.Is(err, fault.Corrupt) && ctx.Err() == nil: // the others are converted
+				left = append(left, leftTable{p, e.Format, err})
+				continue
 			}
 			if err != nil {
 				return nil, nil, &cli.OpenError{Err: err}

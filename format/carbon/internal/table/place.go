@@ -43,7 +43,7 @@ func Look(ctx context.Context, tg format.Target) (Kind, format.Match, error) {
 			deep, marked = true, true
 		case !child.Dir && (ByName(base) == kindFile || ByName(base) == KindIndex || ByName(base) == KindMerged):
 			k = KindFiles
-		case child.Dir && k == KindNone && !deep:
+		case child.Dir && !deep:
 			if deep, err = isTable(ctx, tg.Tree, child.Name); err == nil && !deep {
 				deep, err = holdsTable(ctx, tg.Tree, child.Name)
 			}
@@ -53,10 +53,10 @@ func Look(ctx context.Context, tg format.Target) (Kind, format.Match, error) {
 		}
 	}
 	switch {
+	case marked, deep && k == KindFiles: // data files beside tables are none of them, whatever state they are in
+		return KindStore, format.Certain, nil
 	case k == KindFiles:
 		return k, format.Certain, nil
-	case marked:
-		return KindStore, format.Certain, nil
 	case deep: // it may be another system's directory that contains tables
 		return KindStore, format.Likely, nil
 	}
