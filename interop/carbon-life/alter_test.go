@@ -140,9 +140,9 @@ func (l *life) again() error {
 }
 
 // relocated has Spark register the table whose directory may have moved. CarbonData's cache is by the table's id and
-// keeps the partitions' old directories: it would read no rows.
+// keeps the old directory: it would read no rows of partitions, or no file.
 func (l *life) relocated() error {
-	if err := l.register(); err != nil || l.t.partition == "" {
+	if err := l.register(); err != nil {
 		return err
 	}
 	return l.sql("drop metacache on table %s", l.t.name)
