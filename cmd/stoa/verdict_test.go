@@ -377,8 +377,8 @@ func TestFilesBesideTables(t *testing.T) {
 	}
 }
 
-// TestDamagedFilesBesideTables: a data file in a store's directory, healthy or damaged, has a line of its own from every
-// verb for all tables. A damaged one makes the status 3, and hides neither the tables nor the healthy file.
+// TestDamagedFilesBesideTables: a data file in a store's directory, healthy or damaged, has a line of its own from
+// every verb for all tables. A damaged one makes the status 3, and hides neither the tables nor the healthy file.
 func TestDamagedFilesBesideTables(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, text := range map[string]string{"s.txt": "id int\n", "in.csv": "id\n1\n2\n"} {
