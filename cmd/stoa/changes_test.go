@@ -173,6 +173,9 @@ func TestDryRunsOfVerbs(t *testing.T) {
 	a := cli.NewApp(strings.NewReader(""), io.Discard, io.Discard)
 	rootCmd(a)
 	for _, c := range a.Verbs {
+		if c.Name() == "migrate" { // it writes other tables, as convert; the script migrate.txtar tries its dry run
+			continue
+		}
 		if has := c.Flags().Lookup("dry-run") != nil; has != tried[c.Name()] {
 			t.Errorf("stoa %s: has --dry-run: %v; tried: %v", c.Name(), has, tried[c.Name()])
 		}

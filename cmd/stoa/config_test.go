@@ -31,7 +31,7 @@ func TestConfig(t *testing.T) {
 	show := func(user bool, line string) (int, string) {
 		var out bytes.Buffer
 		a := cli.NewApp(strings.NewReader(""), &out, &out)
-		a.Tty, a.Width, a.ErrWidth, a.UserConfig = true, 80, 80, user
+		a.Tty, a.Width, a.UserConfig = true, 80, user
 		st := runArgs(a, context.Background(), shellWords(line))
 		return st, out.String()
 	}
