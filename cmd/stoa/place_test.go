@@ -90,6 +90,14 @@ func TestCopiesOfAServer(t *testing.T) {
 	if files, _ := filepath.Glob("out/*.parquet"); len(files) != 1 {
 		t.Errorf("convert --all of two copies: got %v, want one table", files)
 	}
+	must(t, "convert", "--all", "a#t", "b#t", "-o", "out2")
+	if files, _ := filepath.Glob("out2/*.parquet"); len(files) != 1 || must(t, "count", "out2/t.parquet") != "3\n" {
+		t.Errorf("convert --all of a table of two copies: got %v, want one with 3 rows", files)
+	}
+	must(t, "convert", "--all", "a#t", "other/tserver#t", "-o", "out3")
+	if files, _ := filepath.Glob("out3/*.parquet"); len(files) != 2 {
+		t.Errorf("convert --all of two tables of one name: got %v, want two", files)
+	}
 }
 
 // TestDisksOfAServer: a server whose log and data are on several disks, named one by one, is one server.

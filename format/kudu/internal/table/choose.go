@@ -18,16 +18,18 @@ import (
 
 // Choose sets tb.Replica to the best replica to read. Replicas are ranked by state, with ready ones before unfinished
 // copies and tombstones; then by their latest operation before the snapshot, in deltas or log; then a complete log is
-// preferred; then fewer missing blocks, not counting bloom filters. Operations rank above blocks, because damage can be
-// repaired from other replicas but missing operations cannot. Without deep only the state counts, and nothing is read.
+// preferred; then fewer losses that nothing else can make up for; then fewer missing blocks, not counting bloom files.
+// Operations rank above blocks, because damage can be repaired from other replicas but missing operations cannot.
+// Without deep only the state counts, and nothing is read.
 func (tb *Tablet) Choose(ctx context.Context, deep bool, ro Options) error {
 	if len(tb.Others) == 0 {
 		return nil
 	}
 	type rank struct {
 		Replica
-		state, holes, lost int
-		last               uint64
+		state, holes int
+		lost         losses
+		last         uint64
 	}
 	var all []rank
 	for _, r := range append([]Replica{tb.Replica}, tb.Others...) {
@@ -53,7 +55,7 @@ func (tb *Tablet) Choose(ctx context.Context, deep bool, ro Options) error {
 	}
 	slices.SortStableFunc(all, func(a, b rank) int {
 		return cmp.Or(cmp.Compare(a.state, b.state), cmp.Compare(b.last, a.last), cmp.Compare(a.holes, b.holes),
-			cmp.Compare(a.lost, b.lost))
+			cmp.Compare(a.lost.final, b.lost.final), cmp.Compare(a.lost.all, b.lost.all))
 	})
 	tb.Replica, tb.Others, tb.Findings = all[0].Replica, nil, nil
 	for _, x := range all[1:] {
@@ -67,43 +69,63 @@ func (tb *Tablet) Choose(ctx context.Context, deep bool, ro Options) error {
 	return nil
 }
 
-// missing returns the number of missing or truncated blocks of a replica, not counting bloom filters, which reading
-// does not need. With deep, damaged deltas count, too, which are not found elsewhere, and blocks without footers.
-func (r Replica) missing(ctx context.Context, deep bool) (n int, err error) {
+// losses counts the missing or damaged blocks of a replica. The final ones are those whose cells fill does not find in
+// other replicas: without the keys of rows, nothing can be looked up there.
+type losses struct{ final, all int }
+
+// missing returns the missing or truncated blocks of a replica, not counting bloom filters: reading does not need them.
+// With deep, blocks with a damaged structure count, too, and damaged pages of blocks that are not filled.
+func (r Replica) missing(ctx context.Context, deep bool) (n losses, err error) {
 	for i := range r.RowSets {
 		for _, b := range r.RowSets[i].Blocks() {
 			if b.Kind == "bloom" {
 				continue
 			}
-			if _, err := r.FS.PlaceOf(ctx, r.Tablet, b.BlockRef); errors.As(err, new(*fault.Error)) {
-				n++
-			} else if err != nil {
-				return 0, err
-			} else if deep {
-				sound, err := r.sound(ctx, b)
-				if err != nil {
-					return 0, err
+			final := r.final(b)
+			_, err := r.FS.PlaceOf(ctx, r.Tablet, b.BlockRef)
+			sound := err == nil
+			if err != nil && !errors.As(err, new(*fault.Error)) {
+				return n, err
+			}
+			if sound && deep {
+				if sound, err = r.sound(ctx, b, final); err != nil {
+					return n, err
 				}
-				if !sound {
-					n++
-				}
+			}
+			if sound {
+				continue
+			}
+			if n.all++; final {
+				n.final++
 			}
 		}
 	}
 	return n, nil
 }
 
-// sound reports whether a block has a structure that can be read and, if it has deltas, pages that can.
-func (r Replica) sound(ctx context.Context, b meta.KindedBlock) (bool, error) {
+// final reports whether what a block loses is not found in other replicas: deltas, keys and arrays.
+func (r Replica) final(b meta.KindedBlock) bool {
+	if b.Kind != "column" {
+		return true
+	}
+	k := r.Schema.Find(b.Column)
+	return k >= 0 && (k < r.Schema.NumKeys || r.Schema.Columns[k].Array)
+}
+
+// sound reports whether a block has a structure that can be read and, with pages, pages that can.
+func (r Replica) sound(ctx context.Context, b meta.KindedBlock, pages bool) (bool, error) {
 	p, err := r.FS.PlaceOf(ctx, r.Tablet, b.BlockRef)
 	if err != nil {
 		return false, unlessDamaged(err)
 	}
 	o := format.OpenOptions{Limits: r.FS.Options.Limits, NoVerify: r.FS.Options.NoVerify,
 		Depth: format.Quick, Opts: map[string]string{"kind": "column"}}
+	if pages {
+		o.Depth = format.Sums
+	}
 	switch b.Kind {
 	case "redo", "undo":
-		o.Depth, o.Opts["kind"] = format.Sums, "delta"
+		o.Opts["kind"] = "delta"
 	case "adhoc-index":
 		o.Opts["kind"] = "index"
 	}
@@ -119,24 +141,38 @@ func (r Replica) sound(ctx context.Context, b meta.KindedBlock) (bool, error) {
 // LastTime returns the hybrid time of a replica's latest change, in its deltas or, with deep, its log; 0 if unknown.
 // holes is 1 if there is no log, 2 if the log lacks earlier operations; without deep it is 0.
 func (r Replica) LastTime(ctx context.Context, deep bool) (last uint64, holes int, err error) {
+	l, err := r.lastChange(ctx, deep)
+	return l.time, l.holes, err
+}
+
+// lastChange is what a replica knows of its latest change: see LastTime.
+type lastChange struct {
+	time  uint64
+	holes int
+	none  bool // there is certainly none since its rowsets were written, as its whole log is empty
+}
+
+func (r Replica) lastChange(ctx context.Context, deep bool) (l lastChange, err error) {
 	if !r.HasData() {
-		return 0, 0, nil
+		return l, nil
 	}
 	t := &Table{Tree: r.FS.Tree, Limits: r.FS.Options.Limits.WithDefaults(), NoVerify: r.FS.Options.NoVerify}
 	tb := &Tablet{Replica: r}
 	if !deep {
-		last, err = t.Flushed(ctx, tb, tb.RowSets)
-		return last, 0, err
+		l.time, err = t.Flushed(ctx, tb, tb.RowSets)
+		return l, err
 	}
 	log, last, err := t.readLog(ctx, tb, wal.Nowhere)
 	if err != nil {
-		return 0, 0, err
+		return l, err
 	}
 	switch {
 	case log.Lost:
-		holes = 2
+		l.holes = 2
 	case log.Missing:
-		holes = 1
+		l.holes = 1
 	}
-	return max(last, log.LastWrite), holes, nil
+	l.time = max(last, log.LastWrite)
+	l.none = log.Empty && l.holes == 0 && l.time == 0
+	return l, nil
 }

@@ -28,6 +28,9 @@ func (t *Table) chunk(ctx context.Context, s *RowSet, col int, rows vec.Range) (
 		return t.constant(s, col, rows)
 	}
 	x, err := t.columnOf(ctx, s, col, b, rows)
+	if err == nil && t.mayFill(s, col) {
+		err = x.checkDict(ctx)
+	}
 	switch {
 	case err == nil:
 		return x, nil
@@ -80,6 +83,35 @@ func (t *Table) newColumnChunk(inner format.Chunk, s *RowSet, col int, b meta.Bl
 	rows vec.Range) *columnChunk {
 	return &columnChunk{Chunk: inner, t: t, column: &t.Stored.Columns[col], set: s, col: col, block: b,
 		places: places, pages: inner, rest: places[1:], rows: rows}
+}
+
+// checkDict returns why the column's dictionary cannot be read, neither here nor in a twin: then the cells of no page
+// can be, and all are searched for elsewhere.
+func (x *columnChunk) checkDict(ctx context.Context) error {
+	page, ok := x.Dict()
+	switch {
+	case !ok:
+		return nil
+	case page.Lost != nil:
+		return page.Lost
+	}
+	t := format.Task{Page: page, N: page.Entries, Scratch: &vec.Arena{}, Limits: x.t.Limits, NoVerify: x.t.NoVerify}
+	for _, at := range page.Spans {
+		if at.Len > x.t.Limits.Page {
+			return nil // refused, with the limit, where the dictionary is used
+		}
+		b := make([]byte, at.Len)
+		if err := format.ReadFull(ctx, Source{x.t.Tree, at.Object, at.End()}, at, "dictionary", b); err != nil {
+			return err
+		}
+		t.Bytes = append(t.Bytes, b)
+	}
+	v, err := vec.New(x.t.Cols[x.col].Type, memory.DefaultAllocator)
+	if err != nil {
+		return err
+	}
+	defer v.Release()
+	return x.Decode(&t, v)
 }
 
 // Next returns the next page. If the index is damaged, it continues with the index of a twin.

@@ -141,28 +141,32 @@ func (t *Table) fallback(ctx context.Context, tb *Tablet, r Replica) (*fallback,
 	}
 	if !x.known {
 		var err error
-		if x.last, x.holes, err = tb.LastTime(ctx, true); err != nil {
+		if x.last, err = tb.lastChange(ctx, true); err != nil {
 			return nil, err
 		}
 		x.known, x.open = true, map[*fs.FS]*fallback{}
 	}
 	f, ok := x.open[r.FS]
 	if !ok {
-		last, holes, err := r.LastTime(ctx, true)
+		last, err := r.lastChange(ctx, true)
 		if err != nil {
 			return nil, err
 		}
 		other := &Tablet{Replica: r}
 		ro := t.Opts
 		ro.Partial = true
-		f = &fallback{last: last, holes: holes}
+		f = &fallback{last: last}
 		if f.t, err = New(t.Tree, []*Tablet{other}, format.OpenOptions{Limits: t.Limits, NoVerify: t.NoVerify},
 			ro); err != nil {
 			return nil, err
 		}
 		x.open[r.FS] = f
 	}
-	if f.holes == 2 || f.holes > x.holes || f.last == 0 || f.last < x.last && f.last < t.Opts.At {
+	a, b := x.last, f.last
+	if a.none && b.none { // both are as they were written
+		return f, nil
+	}
+	if b.holes == 2 || b.holes > a.holes || b.time == 0 || b.time < a.time && b.time < t.Opts.At {
 		return nil, nil
 	}
 	return f, nil
@@ -183,7 +187,7 @@ func (f *fallback) cells(ctx context.Context, id string, column int32, keys [][]
 	if m := tb.logged; m != nil && m.lost {
 		return nil, fault.Invalidf("the replica lacks changes")
 	}
-	if tb.TooOld(t.Opts.At, f.last) != nil {
+	if tb.TooOld(t.Opts.At, f.last.time) != nil {
 		return nil, fault.Invalidf("the replica may lack history")
 	}
 	span := keySpan{low: keys[0], high: append(bytes.Clone(keys[len(keys)-1]), 0)}

@@ -78,16 +78,14 @@ type RowSet struct {
 type filler struct {
 	mu    sync.Mutex
 	open  map[*fs.FS]*fallback // by server of the replica
-	last  uint64               // LastTime of the replica that is read
-	holes int                  // likewise
-	known bool                 // last and holes are set
+	last  lastChange           // of the replica that is read
+	known bool                 // last is set
 }
 
 // fallback is another replica, opened.
 type fallback struct {
-	t     *Table
-	last  uint64 // see LastTime
-	holes int    // likewise
+	t    *Table
+	last lastChange
 }
 
 // logRows are the rows that only a tablet's log has, as they were at the snapshot, column by column.
