@@ -14,6 +14,7 @@ import java.util.Timer;
 import java.util.TimerTask;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.DataFrameReader;
+import org.apache.spark.sql.DataFrameWriter;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
@@ -24,7 +25,8 @@ import org.apache.spark.sql.types.StructType;
 /**
  * Spark, asked through a pipe: Judge WORK MASTER [KEY=VALUE…]. Each line of standard input is a question in JSON, each
  * line of standard output its answer. A question has "sql", or "load" (a place) and "options"; "save" (a directory)
- * writes the rows as Parquet by Spark's own writer instead of answering with them, "view" names them, "explain" asks
+ * writes the rows as Parquet by Spark's own writer instead of answering with them, "write" (a place) by ours with the
+ * options "how" and the mode "mode", in "tasks" tasks, "view" names them, "explain" asks
  * for the plan, "noop" reads them all; "conf" is set before, and "cancel" ends all jobs after so many seconds. A
  * question that fails is answered by {"error": …, "object": …, "offset": …}.
  */
@@ -94,7 +96,15 @@ public final class Judge {
       return;
     }
     answer.put("schema", d.schema().json());
-    if (q.has("view")) {
+    if (q.has("write")) {
+      DataFrameWriter<Row> w = (q.has("tasks") ? d.repartition(q.get("tasks").asInt()) : d).write().format("stoa")
+          .mode(q.path("mode").asText("append"));
+      for (Iterator<Map.Entry<String, JsonNode>> i = q.path("how").fields(); i.hasNext();) {
+        Map.Entry<String, JsonNode> e = i.next();
+        w = w.option(e.getKey(), e.getValue().asText());
+      }
+      w.save(q.get("write").asText());
+    } else if (q.has("view")) {
       d.createOrReplaceTempView(q.get("view").asText());
     } else if (q.has("save")) {
       storable(d).write().mode("overwrite").parquet(q.get("save").asText());

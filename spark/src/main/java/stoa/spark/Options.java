@@ -24,7 +24,7 @@ final class Options implements Serializable {
   private static final List<String> SWITCHES = Arrays.asList("partial", "no-verify", "no-wal", "live",
       "allow-external");
   private static final Set<String> OURS = new HashSet<>(Arrays.asList("path", "paths", "source-opt", "command",
-      "target-size", "damaged", "parallel", "nanoseconds", "columns", "pushdown"));
+      "target-size", "damaged", "parallel", "nanoseconds", "columns", "pushdown", "to", "opt", "partition"));
   /** What Spark itself adds to the properties of a table. */
   private static final Set<String> SPARKS = new HashSet<>(Arrays.asList("provider", "location", "owner", "external",
       "comment", "is_managed_location", "transient_lastddltime", "table_type", "collation"));
@@ -111,6 +111,43 @@ final class Options implements Serializable {
     if (out.isEmpty()) {
       throw new IllegalArgumentException("stoa has to be told what to read: load(\"PLACE\") or load(\"PLACE#TABLE\")");
     }
+    return out;
+  }
+
+  /** The one place that is written. */
+  String target() {
+    List<String> all = paths();
+    if (all.size() != 1) {
+      throw new IllegalArgumentException("one place can be written at a time, not " + all);
+    }
+    return all.get(0);
+  }
+
+  /** The verb that loads rows. */
+  List<String> load() {
+    return new ArrayList<>(Arrays.asList("load", "-q", "--no-progress"));
+  }
+
+  /** The verb that stages an Arrow stream from its standard input for a job; the task and the attempt come in before "--". */
+  List<String> stage(String job, boolean overwrites) {
+    List<String> out = load();
+    out.add("--stage=" + job);
+    out.add("--from=arrow");
+    if (all.containsKey("to")) {
+      out.add("--to=" + all.get("to"));
+    }
+    if (all.containsKey("partition")) {
+      out.add("--partition=" + all.get("partition"));
+    }
+    for (String kv : get("opt", "").split(",")) {
+      if (!kv.isEmpty()) {
+        out.add("--opt=" + kv);
+      }
+    }
+    if (overwrites) {
+      out.add("--overwrite");
+    }
+    out.addAll(Arrays.asList("--", target(), "-"));
     return out;
   }
 

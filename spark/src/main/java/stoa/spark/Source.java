@@ -30,7 +30,19 @@ public final class Source implements TableProvider, DataSourceRegister {
     return open(options.asCaseSensitiveMap()).schema();
   }
 
+  /** True, so that a table can be written that is not there yet: its schema is that of the rows. */
+  @Override public boolean supportsExternalMetadata() {
+    return true;
+  }
+
   @Override public Table getTable(StructType schema, Transform[] partitioning, Map<String, String> properties) {
-    return open(properties);
+    if (partitioning.length > 0) {
+      throw new UnsupportedOperationException("stoa does not write directories by partition; stoa convert --partition-by does");
+    }
+    Options o = new Options(properties);
+    if (table != null && o.equals(opened)) { // the schema was asked for
+      return table;
+    }
+    return StoaTable.said(o, schema);
   }
 }

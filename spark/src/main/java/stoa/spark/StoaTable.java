@@ -4,31 +4,39 @@ import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Collections;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Set;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
+import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.read.ScanBuilder;
+import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import stoa.spark.arrow.ArrowStream;
 import stoa.spark.arrow.Columns;
 import stoa.spark.arrow.Field;
 
-/** A table: its columns, and how they are read. */
-public final class StoaTable implements Table, SupportsRead {
+/** A table: its columns, and how they are read and written. */
+public final class StoaTable implements Table, SupportsRead, SupportsWrite {
   final Options options;
   final Command command;
-  final List<Field> fields;
+  final List<Field> fields; // null: nobody asked the table for them
   private final StructType schema;
 
-  private StoaTable(Options options, Command command, List<Field> fields) {
+  private StoaTable(Options options, Command command, List<Field> fields, StructType schema) {
     this.options = options;
     this.command = command;
     this.fields = fields;
-    schema = new Columns(options.truncates()).schema(fields);
+    this.schema = schema;
+  }
+
+  /** A table of which Spark says the schema: one that is written, and may not be there yet. */
+  static StoaTable said(Options o, StructType schema) {
+    return new StoaTable(o, Command.find(o.get("command", null)), null, schema);
   }
 
   /** Opens what the options name. */
@@ -42,7 +50,8 @@ public final class StoaTable implements Table, SupportsRead {
     check(a, o, "the schema of " + o.paths());
     try {
       ArrowStream in = new ArrowStream(new ByteArrayInputStream(a.out), new Columns(o.truncates()));
-      return new StoaTable(o, c, chosen(in.schema(), o.get("columns", null)));
+      List<Field> fields = chosen(in.schema(), o.get("columns", null));
+      return new StoaTable(o, c, fields, new Columns(o.truncates()).schema(fields));
     } catch (IOException e) {
       throw new StoaException(a.status, "the schema of " + o.paths() + ": " + e.getMessage(), e);
     }
@@ -86,10 +95,25 @@ public final class StoaTable implements Table, SupportsRead {
   }
 
   @Override public Set<TableCapability> capabilities() {
-    return Collections.singleton(TableCapability.BATCH_READ);
+    // What columns a table takes, stoa says.
+    return EnumSet.of(TableCapability.BATCH_READ, TableCapability.BATCH_WRITE, TableCapability.TRUNCATE,
+        TableCapability.ACCEPT_ANY_SCHEMA);
   }
 
   @Override public ScanBuilder newScanBuilder(CaseInsensitiveStringMap more) {
-    return new Builder(this, options.with(more.asCaseSensitiveMap()));
+    Options o = options.with(more.asCaseSensitiveMap());
+    if (fields != null) {
+      return new Builder(this, o);
+    }
+    StoaTable real = open(o);
+    if (!real.schema.catalogString().equals(schema.catalogString())) {
+      throw new IllegalArgumentException("the table has a schema of its own, " + real.schema.catalogString()
+          + ", and not " + schema.catalogString());
+    }
+    return new Builder(real, o);
+  }
+
+  @Override public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
+    return new StagedWrite(command, options.with(info.options().asCaseSensitiveMap()), info);
   }
 }
