@@ -239,7 +239,7 @@ func (b *browser) draw() {
 // reverse marks a line as chosen.
 func (b *browser) reverse(x, y, w int) {
 	for i := x; i < x+w; i++ {
-		r, marks, st, _ := b.screen.GetContent(i, y)
-		b.screen.SetContent(i, y, r, marks, st.Reverse(true))
+		text, st, _ := b.screen.Get(i, y)
+		b.screen.Put(i, y, text, st.Reverse(true))
 	}
 }

@@ -195,7 +195,7 @@ func (c *Config) parse(b []byte) error {
 	}
 	for name, a := range l.Places {
 		if !plainName(name) {
-			return fmt.Errorf("%s: %q cannot name a place: expected letters, digits, -, _ and .", c.File, name)
+			return fmt.Errorf("%s: %q cannot name a place: expected letters, digits and - _ . only", c.File, name)
 		}
 		c.places[name] = a.text
 	}

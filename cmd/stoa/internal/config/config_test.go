@@ -19,11 +19,11 @@ func TestLoad(t *testing.T) {
 		}
 		return Load()
 	}
-	c, err := load("[places]\nlake = \"s3://b/x/\"\nnamed.not = 1\n")
+	_, err := load("[places]\nlake = \"s3://b/x/\"\nnamed.not = 1\n")
 	if err == nil || !strings.HasPrefix(err.Error(), name+":3: there is no setting places.named.not;") {
 		t.Errorf("a table in places: got %v", err)
 	}
-	c, err = load("[defaults]\nmemory = \"1GiB\"\nraw = true\npager = \"\"\nparallel = 3\ncache = \"~/c\"\n" +
+	c, err := load("[defaults]\nmemory = \"1GiB\"\nraw = true\npager = \"\"\nparallel = 3\ncache = \"~/c\"\n" +
 		"[places]\nlake = \"s3://b/x/\"\ndisk = \"/data\"\nhadoop = \"hdfs://me@name/x\"\n")
 	if err != nil {
 		t.Fatal(err)

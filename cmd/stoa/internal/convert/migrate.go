@@ -94,7 +94,7 @@ func (m *migration) run(ctx context.Context) error {
 		return err
 	}
 	settings := m.c.settingsOf(m.roots)
-	tables, left, oo, err := gather(ctx, m.a, m.roots, oo, wo)
+	tables, left, _, err := gather(ctx, m.a, m.roots, oo, wo)
 	if err != nil && len(tables) == 0 {
 		return err
 	}
