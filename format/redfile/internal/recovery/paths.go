@@ -39,7 +39,17 @@ func (r *recoverer) byPaths() {
 			"chunks of %d columns, the row groups before have %d; they are given up", paths.n, len(r.groups[0].Columns))
 		return
 	}
-	b := groupBuilder{r: r, paths: paths}
+	begins := sure
+	if !sure {
+		paths, begins = r.rotated(paths)
+	}
+	if !begins && len(r.chunks) > 1 {
+		r.Rows("redfile.columns.unknown", r.f.At.Sub(layout.MagicLen, r.chunks[0].meta.Data-layout.MagicLen),
+			[2]int64{-1, -1}, -1, "the first chunk is lost, and with it the column with which row groups begin: each "+
+				"chunk is shown by itself, as it is not known which are of the same rows; option schema=FILE names "+
+				"the schema")
+	}
+	b := groupBuilder{r: r, paths: paths, apart: !begins}
 	b.spans, b.groupSpan, b.single = r.columnSpans(&b.paths)
 	b.begin()
 	for _, c := range r.chunks {
@@ -53,8 +63,8 @@ func (r *recoverer) byPaths() {
 }
 
 // correctPaths corrects damaged names. If row groups repeat but the path of a chunk occurs only once, the chunk gets
-// the path of the column between the same neighbours in another row group. Names have no checksum, and a damaged one
-// would be mistaken for an additional column, and thus for the end of its row group.
+// the path of the column of its type between the same neighbours in another row group. Names have no checksum, and a
+// damaged one would be mistaken for an additional column, and thus for the end of its row group.
 func (r *recoverer) correctPaths() {
 	if !r.repeated {
 		return
@@ -76,6 +86,9 @@ func (r *recoverer) correctPaths() {
 			continue
 		}
 		was, m := r.chunks[k].meta, r.chunks[as].meta
+		if was.Type != m.Type || was.MaxDef != m.MaxDef || was.MaxRep != m.MaxRep {
+			continue // another column
+		}
 		found, expected := strings.Join(was.Path, "."), strings.Join(m.Path, ".")
 		r.For(r.Part, expected).Report("redfile.column.damaged", r.f.At.Sub(r.chunks[k].off, 0), "",
 			"path: expected %s, as in other row groups, found %q", expected, found)
@@ -90,6 +103,7 @@ type groupBuilder struct {
 	spans     []int64 // estimated size in bytes of each column in a row group
 	groupSpan int64   // their sum; 0 if unknown
 	single    bool    // some column has only one chunk
+	apart     bool    // it is not known which chunks are of the same row group
 	g         layout.RowGroup
 	last      int   // the last column in g; -1 if none
 	lastEnd   int64 // end of its chunk
@@ -119,6 +133,9 @@ func (b *groupBuilder) finish() {
 // add adds the next chunk. It returns false if too many chunks are missing; all further chunks are then given up.
 func (b *groupBuilder) add(c foundChunk) bool {
 	r, i := b.r, b.paths.find(c.meta.Path, b.last+1)
+	if b.apart && b.last >= 0 {
+		i = -1
+	}
 	if b.last >= 0 && i >= 0 && b.groupSpan > 0 {
 		excess := c.meta.Data - b.lastEnd // bytes beyond the columns between the two chunks
 		for k := b.last + 1; k < i; k++ {
@@ -292,26 +309,33 @@ func (r *recoverer) paths() (out pathList, sure bool) {
 			return known, true
 		}
 	}
-	return r.rotated(r.foundPaths()), false
+	return r.foundPaths(), false
 }
 
 // rotated returns the paths in rotated order if bytes at the beginning of the file could not be parsed. In this case
-// the first chunk that was found is not the first of its row group. It follows as many columns as fit into those bytes;
-// otherwise it would be combined with columns of the next row group.
-func (r *recoverer) rotated(paths pathList) pathList {
-	lost := r.chunks[0].meta.Data - layout.MagicLen
-	if lost <= 0 || !r.repeated || paths.find(r.chunks[0].meta.Path, 0) != 0 {
-		return paths
+// the first chunk that was found is not the first of its row group, unless whole row groups are lost. Which column is
+// the first is known from numbers of rows, from the metadata of the file's first column, or if the sizes of the columns
+// before fit into those bytes closely; else ok is false, and chunks of different row groups might be joined.
+func (r *recoverer) rotated(paths pathList) (_ pathList, ok bool) {
+	first := r.chunks[0].meta
+	lost := first.Data - layout.MagicLen
+	if lost <= 0 || paths.n < 2 || paths.find(first.Path, 0) != 0 {
+		return paths, true
 	}
-	if i := r.firstByRows(&paths); i >= 0 {
-		return paths.from(i)
+	if i := r.firstByRows(&paths); r.repeated && i >= 0 {
+		return paths.from(i), true
 	}
-	if m := r.firstOfFile(); m != nil && paths.find(m.Path, 0) >= 0 {
-		return paths.from(paths.find(m.Path, 0))
+	if m := r.firstOfFile(); m != nil {
+		i := paths.find(m.Path, 0)
+		if i < 0 {
+			paths.add(m.Path) // none of its chunks was found
+			i = paths.n - 1
+		}
+		return paths.from(i), true
 	}
 	sizes, groupSize := r.sizes(&paths)
-	if groupSize <= 0 {
-		return paths
+	if groupSize <= 0 || !r.repeated {
+		return paths, false
 	}
 	lost %= groupSize
 	before, best, sum := 0, min(lost, groupSize-lost), int64(0) // columns before the first chunk found
@@ -321,7 +345,7 @@ func (r *recoverer) rotated(paths pathList) pathList {
 			before, best = k, diff
 		}
 	}
-	return paths.from((paths.n - before) % paths.n)
+	return paths.from((paths.n - before) % paths.n), best <= groupSize/(8*int64(paths.n))
 }
 
 // firstOfFile searches the file for the metadata of the column that begins right after the magic: it names the column

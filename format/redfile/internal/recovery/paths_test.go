@@ -41,7 +41,7 @@ func TestRowGroupsBeginWhereRowsChange(t *testing.T) {
 		"nothing is lost": {[]chunk{{"b", 50, 100, 0, false}, {"c", 50, 100, 0, false},
 			{"a", 19, 100, 0, false}, {"b", 19, 100, 0, false}}, "b c a"},
 	} {
-		r, end := &recoverer{repeated: true}, int64(layout.MagicLen)
+		r, end := &recoverer{repeated: true, f: &table.File{}}, int64(layout.MagicLen)
 		for _, c := range x.chunks {
 			m := &layout.ColumnMeta{Path: []string{c.name}, Values: c.values, HasLevels: true, Raw: -1, Stored: -1,
 				Data: end + c.at}
@@ -55,7 +55,7 @@ func TestRowGroupsBeginWhereRowsChange(t *testing.T) {
 		for _, n := range []string{x.chunks[0].name, x.chunks[1].name, x.chunks[2].name} {
 			found.add([]string{n})
 		}
-		got := r.rotated(found)
+		got, _ := r.rotated(found)
 		place := map[int]string{}
 		for _, n := range []string{"a", "b", "c"} {
 			place[got.find([]string{n}, 0)] = n
