@@ -63,9 +63,9 @@ func TestSwappedAndCut(t *testing.T) {
 		}
 	}
 	try(902, 1896, 475, 4356)
-	rounds := 20_000
+	rounds := 8000
 	if testing.Short() {
-		rounds = 1000
+		rounds = 500
 	}
 	r := rand.New(rand.NewPCG(304, 1))
 	for range rounds {

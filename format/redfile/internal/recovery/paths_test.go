@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"stoa/fault"
+	"stoa/format"
 	"stoa/format/redfile/internal/container"
 	"stoa/format/redfile/internal/layout"
 	"stoa/format/redfile/internal/table"
@@ -41,7 +43,9 @@ func TestRowGroupsBeginWhereRowsChange(t *testing.T) {
 		"nothing is lost": {[]chunk{{"b", 50, 100, 0, false}, {"c", 50, 100, 0, false},
 			{"a", 19, 100, 0, false}, {"b", 19, 100, 0, false}}, "b c a"},
 	} {
-		r, end := &recoverer{repeated: true, f: &table.File{}}, int64(layout.MagicLen)
+		none := table.New(nil, nil, fault.Span{}, format.OpenOptions{}, layout.ReadOptions{}) // a file without bytes
+		r, end := newRecoverer(t.Context(), none, ""), int64(layout.MagicLen)
+		r.repeated = true
 		for _, c := range x.chunks {
 			m := &layout.ColumnMeta{Path: []string{c.name}, Values: c.values, HasLevels: true, Raw: -1, Stored: -1,
 				Data: end + c.at}
