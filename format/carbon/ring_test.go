@@ -18,6 +18,9 @@ import (
 func TestRing(t *testing.T) {
 	var names []string
 	err := filepath.WalkDir("../../corpus", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && d.Name() == "releases" { // files of stoa's own
+			return fs.SkipDir
+		}
 		switch filepath.Ext(name) {
 		case ".cfile", ".red", ".red1", ".trv", ".trevni", ".avt", ".carbondata":
 			names = append(names, name)
