@@ -13,6 +13,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -355,7 +356,7 @@ func TestChangeOptionsAreJSON(t *testing.T) {
 		stoa.DropColumnOptions{Column: "a", DryRun: true},
 		stoa.DeleteSegmentsOptions{Segments: []string{"1"}, DryRun: true},
 		stoa.MergeIndexesOptions{Segments: []string{"1"}, DryRun: true},
-		stoa.CleanOptions{DryRun: true},
+		stoa.CleanOptions{OlderThan: time.Hour, DryRun: true},
 		stoa.DropOptions{DryRun: true},
 		stoa.RenameOptions{To: "x", DryRun: true},
 		stoa.TruncateOptions{DryRun: true},

@@ -174,13 +174,16 @@ func (x *changer) change(ctx context.Context, c *stoa.Changer, m model) (what st
 	return what, out, err
 }
 
+// long has all repeats: each change is dozens of requests.
+var long = os.Getenv("STOA_LONG") != ""
+
 // TestRandomChanges: after random changes at an address the table has what a map has to which the same was done. With
 // faults on the way, among them answers that are lost after the store has done what it was asked for, it has what it
 // had before or what it should have after, and the latter if the change was reported as made; nobody else writes, so
 // none is refused as if somebody did.
 func TestRandomChanges(t *testing.T) {
 	shares, steps := []float64{0, 0.05, 0.3}, *steps
-	if testing.Short() {
+	if !long {
 		shares, steps = []float64{0, 0.1}, min(steps, 8)
 	}
 	for _, share := range shares {
@@ -233,7 +236,7 @@ func TestWritersAtOnce(t *testing.T) {
 	serve(t)
 	create(ctx, t)
 	writers, loads := 3, 2
-	if !testing.Short() {
+	if long {
 		writers, loads = 4, 5
 	}
 	var mu sync.Mutex
@@ -290,7 +293,7 @@ func TestWriterDies(t *testing.T) {
 	}
 	id, died := int64(10), 0
 	step := int64(1)
-	if testing.Short() {
+	if !long {
 		step = 13
 	}
 	for _, what := range []string{"load", "update"} {
