@@ -10,7 +10,7 @@ RACE ?= . ./internal/scan ./store/... ./vec
 MEET ?= ./internal/laws ./cmd/stoa ./format/carbon ./format/cfile ./format/kudu ./format/parquet ./format/trevni
 MEETING ?= ^Test(OverstatedRowGroups|MemoryBudget|CancelSoon|LookUpsKeepPages|SplitsAreTheScan|SplitsOfRealFiles|ConcurrentScans|$\
 ConvertBetweenFormats|Cache|Addresses|FaultsOfStores|WritesToAddresses|LargeObjects|RefusedObject|KilledUpload|CutDirectory|AllToAddresses|$\
-Hanging|InterruptLeavesNothing|Signal|KilledPieces|KilledRescue|Script|ProgressLine|OldFormatWindows|SkipSegment|Sort|TableLoads|Loading|$\
+Hanging|InterruptLeavesNothing|Signal|KilledPieces|KilledRescue|ScriptsOfManyTables|ProgressLine|OldFormatWindows|SkipSegment|Sort|TableLoads|Loading|$\
 ManyColumnsAtOnce|SetOfFiles|RandomStructs|GoldenTables|Order|Moments|CopiedPages|RowGroupsAreCut|SuiteWiki)$$
 
 .PHONY: test test-all fuzz lint soak attack flips dist release release-check vuln

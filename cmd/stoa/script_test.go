@@ -33,7 +33,18 @@ func TestMain(m *testing.M) {
 //
 // $KUDU is the folder of golden files that Kudu wrote, $KUDUDIR that of its server directories, $CARBON that of tables
 // that CarbonData wrote.
-func TestScript(t *testing.T) {
+func TestScript(t *testing.T) { scripts(t) }
+
+// scripts runs the named scripts, or all.
+func scripts(t *testing.T, names ...string) {
+	var files []string
+	for _, n := range names {
+		files = append(files, filepath.Join("testdata/script", n+".txtar"))
+	}
+	dir := "testdata/script"
+	if len(files) > 0 {
+		dir = ""
+	}
 	kudu, err := filepath.Abs("../../corpus/kudu/1.18.1")
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +58,8 @@ func TestScript(t *testing.T) {
 		t.Fatal(err)
 	}
 	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
+		Dir:                 dir,
+		Files:               files,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(e *testscript.Env) error {

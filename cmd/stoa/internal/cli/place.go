@@ -80,6 +80,13 @@ func (a *App) reads(paths []string) {
 	}
 }
 
+// reading reports whether the user named this path as one that is read.
+func (a *App) reading(path string) bool {
+	a.shared.Lock()
+	defer a.shared.Unlock()
+	return slices.Contains(a.read, path)
+}
+
 // sources returns the places that are read.
 func (a *App) sources() []stoa.SourceInfo {
 	a.shared.Lock()

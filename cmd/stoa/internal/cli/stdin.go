@@ -8,7 +8,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -74,7 +73,7 @@ func (t Tree) Stat(ctx context.Context, name string) (store.Info, error) {
 // streams reports whether name is a file, named by the user, that can be read only once and in order. A pipe in the
 // place of a table's file is not read: nobody may ever write to it.
 func (t Tree) streams(name string) bool {
-	return name == Dash || slices.Contains(t.A.read, name) && IsPipe(name)
+	return name == Dash || t.A.reading(name) && IsPipe(name)
 }
 
 // IsPipe reports whether the file can be read only once and in order, and ends. Devices may be endless, except a
