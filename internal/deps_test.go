@@ -187,7 +187,8 @@ stoa/format/carbon/internal/since: std arrow fault format format/carbon/internal
   format/carbon/internal/schema format/carbon/internal/status format/carbon/internal/table
 stoa/format/carbon/internal/mixed: std arrow fault format region store vec format/internal/lake format/parquet
   format/carbon/internal/schema format/carbon/internal/status format/carbon/internal/table
-  format/carbon/internal/since format/carbon/internal/change
+  format/carbon/internal/since format/carbon/internal/change format/carbon/internal/layout
+  format/carbon/internal/datafile
 stoa/format/carbon        : std format/parquet
   internal/rows internal/check internal/describe arrow fault format pred region store
   vec wire

@@ -62,7 +62,8 @@ file and offset of each block.
 --unnamed lists only the blocks that no superblock names, including those found in containers whose
 metadata is lost.
 --segments lists the segments of CarbonData tables: status, times, sizes, rows, and what was merged into
-what. With --carbon-properties and without a path, the store that the file names is listed.`,
+what; of data files without a table, what each writer wrote. With --carbon-properties and without a path,
+the store that the file names is listed.`,
 		Example: "  stoa ls data/\n  stoa ls --segments store#sales.orders",
 		Args:    func(_ *cobra.Command, args []string) error { return cli.OnceDash(args) },
 		RunE: func(cmd *cobra.Command, args []string) error {

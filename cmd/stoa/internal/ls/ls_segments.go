@@ -64,6 +64,9 @@ func lsSegments(a *cli.App, cmd *cobra.Command, args []string, src *source.Sourc
 				if len(names) == 1 {
 					return err
 				}
+				if errors.Is(err, fault.Unsupported) { // an index or a dictionary beside the tables
+					continue
+				}
 				a.ReportError(cmd, err) // one broken table does not hide the others
 				broken = true
 				continue

@@ -48,8 +48,16 @@ func Check(ctx context.Context, m *table.Managed, f table.ForeignFile, op format
 	return rows, nil
 }
 
-// Segments is format.Changer.Segments: the segments as in package table, with the row counts of Parquet files added.
+// Segments is format.Changer.Segments: the segments as in package table, with the row counts of Parquet files added; of
+// data files without a table, what was written to them.
 func Segments(ctx context.Context, tg format.Target, op format.OpenOptions) ([]format.Segment, error) {
+	o, err := table.ParseOptions(op.Opts)
+	if err != nil {
+		return nil, err
+	}
+	if at, k, err := table.Resolve(ctx, tg, &o); err == nil && (k == table.KindFiles || k == table.KindFile) {
+		return folderSegments(ctx, at, op, k)
+	}
 	list, err := table.Segments(ctx, tg, op)
 	for i := range list {
 		s := &list[i]

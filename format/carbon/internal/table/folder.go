@@ -82,7 +82,7 @@ func ReadFolder(ctx context.Context, tg format.Target, l format.Limits) (*Folder
 		}
 		switch k := ByName(info.Name); {
 		case info.Dir:
-		case k == kindFile:
+		case k == KindFile:
 			d.Data = append(d.Data, info.Name)
 			d.here[path.Base(info.Name)] = true
 		case k == KindIndex, k == KindMerged:

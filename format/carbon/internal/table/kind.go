@@ -14,7 +14,7 @@ type Kind uint8
 
 const (
 	KindNone     Kind = iota
-	kindFile          // a data file
+	KindFile          // a data file
 	KindIndex         // .carbonindex
 	KindMerged        // .carbonindexmerge
 	KindDict          // .dict
@@ -27,7 +27,7 @@ const (
 
 // ByName returns the kind that a file's name implies.
 func ByName(name string) Kind {
-	for ext, k := range map[string]Kind{layout.DataExt: kindFile, layout.IndexExt: KindIndex,
+	for ext, k := range map[string]Kind{layout.DataExt: KindFile, layout.IndexExt: KindIndex,
 		layout.MergedExt: KindMerged, ".dict": KindDict, ".dictmeta": KindDictMeta, ".sortindex": KindSort} {
 		if strings.HasSuffix(name, ext) {
 			return k

@@ -27,7 +27,7 @@ func Open(ctx context.Context, tg format.Target, op format.OpenOptions) (format.
 		return nil, err
 	}
 	switch k {
-	case kindFile:
+	case KindFile:
 		return OpenFiles(ctx, tg, op, o, []string{tg.Name}, nil)
 	case KindFiles:
 		return openFolder(ctx, tg, op, o, nil)

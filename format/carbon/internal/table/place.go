@@ -41,7 +41,7 @@ func Look(ctx context.Context, tg format.Target) (Kind, format.Match, error) {
 		switch {
 		case base == "ModifiedTime.mdt":
 			deep, marked = true, true
-		case !child.Dir && (ByName(base) == kindFile || ByName(base) == KindIndex || ByName(base) == KindMerged):
+		case !child.Dir && (ByName(base) == KindFile || ByName(base) == KindIndex || ByName(base) == KindMerged):
 			k = KindFiles
 		case child.Dir && !deep:
 			if deep, err = isTable(ctx, tg.Tree, child.Name); err == nil && !deep {
@@ -67,7 +67,7 @@ func Look(ctx context.Context, tg format.Target) (Kind, format.Match, error) {
 // with the offset of a footer, which is recognized by its first field.
 func lookFile(ctx context.Context, tg format.Target) (Kind, format.Match, error) {
 	k := ByName(tg.Name)
-	if k != KindNone && k != kindFile {
+	if k != KindNone && k != KindFile {
 		return k, format.Likely, nil
 	}
 	src, err := tg.Tree.Open(ctx, tg.Name)
@@ -76,7 +76,7 @@ func lookFile(ctx context.Context, tg format.Target) (Kind, format.Match, error)
 	}
 	defer src.Close()
 	m := format.No
-	if k == kindFile {
+	if k == KindFile {
 		m = format.Likely
 	}
 	if store.Unsized(src) {
@@ -88,9 +88,9 @@ func lookFile(ctx context.Context, tg format.Target) (Kind, format.Match, error)
 		return k, m, err
 	}
 	if string(head[:]) == layout.MagicV2 {
-		return kindFile, format.Certain, nil
+		return KindFile, format.Certain, nil
 	}
-	if k == kindFile {
+	if k == KindFile {
 		return k, m, nil
 	}
 	// Without the extension both a FileHeader of version 3 and a FileFooter3 at the offset in the last bytes are
@@ -110,7 +110,7 @@ func lookFile(ctx context.Context, tg format.Target) (Kind, format.Match, error)
 	if err := layout.ReadSome(ctx, src, first[:], off); err != nil || !datafile.IsFooter3(first[:]) {
 		return KindNone, format.No, err
 	}
-	return kindFile, format.Certain, nil
+	return KindFile, format.Certain, nil
 }
 
 // lookStream recognizes a data file by its beginning, because the end of a stream cannot be read yet. A file of version
@@ -120,9 +120,9 @@ func lookStream(ctx context.Context, src store.Source, k Kind, m format.Match) (
 	n, _ := src.ReadAt(ctx, head[:], 0) // a file shorter than head is not recognized
 	switch {
 	case string(head[:n]) == layout.MagicV2:
-		return kindFile, format.Certain
+		return KindFile, format.Certain
 	case n == len(head) && head[0] == 0x15 && head[1] == 0x06 && head[2] == 0x19 && head[3]&0xF == 0xC:
-		return kindFile, max(m, format.Likely) // FileHeader: version 3, and a list of columns
+		return KindFile, max(m, format.Likely) // FileHeader: version 3, and a list of columns
 	}
 	return k, m
 }
@@ -220,7 +220,7 @@ func unknown(ctx context.Context, tg format.Target) (Kind, error) {
 	}
 	defer src.Close()
 	if store.Unsized(src) {
-		return kindFile, nil
+		return KindFile, nil
 	}
 	var end [layout.TailLen]byte
 	if src.Size() < layout.TailLen {
@@ -232,7 +232,7 @@ func unknown(ctx context.Context, tg format.Target) (Kind, error) {
 	if off := binary.BigEndian.Uint64(end[:]); off == 0 || off >= uint64(src.Size()-layout.TailLen) {
 		return KindNone, nil
 	}
-	return kindFile, nil
+	return KindFile, nil
 }
 
 // inStore returns the directory of a store's table. The table is named db.table, or table, which means default.table.

@@ -55,7 +55,7 @@ func reopen(ctx context.Context, tg format.Target, op format.OpenOptions,
 		return nil, err
 	}
 	switch k {
-	case kindFile:
+	case KindFile:
 		return OpenFiles(ctx, tg, op, o, []string{tg.Name}, saved)
 	case KindFiles:
 		t, err := openFolder(ctx, tg, op, o, saved)

@@ -187,7 +187,7 @@ func entry(ctx context.Context, tg format.Target, name string, open opener) (for
 	defer r.Close()
 	e.Meta = r.Meta()
 	if k := ByName(tg.Name); k != KindNone {
-		e.Kind = map[Kind]string{kindFile: "data file", KindIndex: "index file", KindMerged: "merged index file",
+		e.Kind = map[Kind]string{KindFile: "data file", KindIndex: "index file", KindMerged: "merged index file",
 			KindDict:     "dictionary",
 			KindDictMeta: "dictionary metadata", KindSort: "sort index"}[k]
 	}
