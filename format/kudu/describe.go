@@ -142,7 +142,7 @@ func (d *describer) server(f *fs.FS, s *cluster.Servers) error {
 			return err
 		}
 	}
-	if f.BlockManager != "file" {
+	if f.BlockManager != fs.FileManager {
 		return nil
 	}
 	for p, err := range f.AllBlocks(d.Ctx) {

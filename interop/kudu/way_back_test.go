@@ -56,20 +56,22 @@ func TestWayBack(t *testing.T) {
 	first.start()
 
 	rows := 0
-	for _, x := range tables {
+	for i, x := range tables {
+		manager := []string{"log", "file"}[i%2]
 		out := filepath.Join(first.dir, "back-"+x.name)
 		from, err := stoa.Open(t.Context(), place+"#"+x.name, stoa.OpenOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, err = stoa.Convert(t.Context(), from, stoa.ScanSpec{}, out,
-			stoa.CreateOptions{Formats: []format.Format{kudufs.Format}, To: "kudu-fs"})
+			stoa.CreateOptions{Formats: []format.Format{kudufs.Format}, To: "kudu-fs",
+				Typed: kudufs.WriteOptions{Manager: manager}})
 		from.Close()
 		if err != nil {
 			t.Errorf("%s: %v", x.name, err)
 			continue
 		}
-		s := newDirServer(t, "file")
+		s := newDirServer(t, manager)
 		s.env = append(s.env, "ONE=1")
 		for _, n := range []string{"master", "tserver"} {
 			if err := os.Rename(filepath.Join(out, n), filepath.Join(s.dir, n)); err != nil {

@@ -38,6 +38,7 @@ type writer struct {
 	o       WriteOptions
 	made    time.Time
 	id      string // of the server
+	manager string // block manager
 	peers   []meta.Peer
 	mem     memory.Allocator
 	schema  *arrow.Schema
@@ -61,6 +62,9 @@ func create(ctx context.Context, s store.Sink, sc *arrow.Schema, wo format.Write
 		return nil, err
 	}
 	w := &writer{sink: s, o: o, made: o.moment(), mem: wo.Mem, schema: sc}
+	if w.manager, err = blockManager(o.Manager); err != nil {
+		return nil, err
+	}
 	if w.mem == nil {
 		w.mem = memory.DefaultAllocator
 	}
@@ -71,7 +75,7 @@ func create(ctx context.Context, s store.Sink, sc *arrow.Schema, wo format.Write
 	if err := w.plan(was); err != nil {
 		return nil, err
 	}
-	if w.server, err = newServer(ctx, s, "tserver", w.id, w.made); err != nil {
+	if w.server, err = newServer(ctx, s, "tserver", w.id, w.manager, w.made); err != nil {
 		return nil, err
 	}
 	for _, t := range w.tablets {
@@ -243,15 +247,18 @@ func (w *writer) close(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := w.spool.file.Close(); err != nil {
+	if err := errors.Join(w.server.finish(ctx), w.spool.file.Close()); err != nil {
 		return err
 	}
 	w.spool = nil
-	m, err := newServer(ctx, w.sink, "master", madeID("master", w.table.TableID), w.made)
+	m, err := newServer(ctx, w.sink, "master", madeID("master", w.table.TableID), w.manager, w.made)
 	if err != nil {
 		return err
 	}
 	if err := writeCatalog(ctx, m, catalogOf(w.tablets, w.made.Unix()), w.mem); err != nil {
+		return err
+	}
+	if err := m.finish(ctx); err != nil {
 		return err
 	}
 	w.server.bytes += m.bytes
@@ -268,5 +275,6 @@ func (w *writer) Abort(ctx context.Context) error {
 	for _, t := range w.tablets {
 		t.clear()
 	}
+	err = errors.Join(err, w.server.abort())
 	return errors.Join(err, w.sink.Abort(ctx))
 }

@@ -29,8 +29,8 @@ import (
 
 // A mended server has the tablets that it had: each as it was, with damaged blocks replaced by those of twins; or, if
 // that is not possible, a copy of another server's replica, as Kudu itself copies tablets: superblock, blocks and log.
-// So its history and its place in the Raft log are kept. Blocks get new ids, and lie in one data directory of the file
-// block manager.
+// So its history and its place in the Raft log are kept. Blocks get new ids, and lie in one data directory of the same
+// block manager; a server with RocksDB's gets the file block manager.
 
 // mender mends the servers of a place.
 type mender struct {
@@ -121,16 +121,27 @@ func (m *mender) server(ctx context.Context, uuid string, dirs []*fs.FS, ro tabl
 		out.Dir = ""
 		return out, nil
 	}
-	v, err := newServer(ctx, m.o.Sink, uuid, uuid, time.Now())
+	v, err := newServer(ctx, m.o.Sink, uuid, uuid, managerOf(dirs), time.Now())
 	if err != nil {
 		return nil, err
 	}
+	defer v.abort()
 	for _, x := range parts {
 		if err := m.write(ctx, v, x); err != nil {
 			return nil, err
 		}
 	}
-	return out, nil
+	return out, v.finish(ctx)
+}
+
+// managerOf returns the block manager of a server's directories, so that it starts with the flags that it had.
+func managerOf(dirs []*fs.FS) string {
+	for _, f := range dirs {
+		if f.BlockManager == fs.LogManager {
+			return fs.LogManager
+		}
+	}
+	return fs.FileManager
 }
 
 // intact reports whether nothing is known to be wrong with the directories themselves.

@@ -12,6 +12,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/kudu/internal/fs"
 	"stoa/format/kudu/internal/meta"
 	"stoa/format/option"
 )
@@ -25,6 +26,7 @@ type WriteOptions struct {
 	Server     string   // UUID of the tablet server; "" is the first peer, else made of the table's id
 	Peers      []string // UUID@HOST:PORT of each replica; nil is the server alone, at 127.0.0.1:7050
 	Time       int64    // when the table was created, in milliseconds since 1970; 0 is now
+	Manager    string   // the block manager: "file" or "log"; "" is file
 	RowSetSize int64    // size at which a rowset is written, in bytes; 0 is 64 MiB
 }
 
@@ -50,6 +52,8 @@ var writing = option.Table[WriteOptions]{Format: "kudu-fs", For: "writing", Chec
 			"at "+defaultAddress+")", func(o *WriteOptions) *[]string { return &o.Peers }),
 		option.Int("time", "MS", "when the table was created, in milliseconds since 1970 (default: now)",
 			func(o *WriteOptions) *int64 { return &o.Time }, 1, 1<<52),
+		option.Pick("block-manager", "of the directories: each block is a file, or part of a log container "+
+			"(default file)", func(o *WriteOptions) *string { return &o.Manager }, fs.FileManager, fs.LogManager),
 		option.Size("rowset-size", "write a rowset when its rows take so much (default 64MiB)",
 			func(o *WriteOptions) *int64 { return &o.RowSetSize }, 1, 1<<40),
 	}}

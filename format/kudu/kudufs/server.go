@@ -21,22 +21,25 @@ type server struct {
 	root  string // its directory in the sink
 	uuid  string
 	dir   string // UUID of its data directory
-	next  uint64 // id of the next block
+	made  time.Time
+	log   *logContainer // with the log block manager: the open container; nil: none yet
+	kind  string        // of block manager
+	next  uint64        // id of the next block
 	bytes int64
 	files []string
 }
 
 // newServer creates the directories of a server, with their instance files.
-func newServer(ctx context.Context, s store.Sink, root, uuid string, at time.Time) (*server, error) {
-	v := &server{sink: s, root: root, uuid: uuid, dir: madeID(uuid, "data"), next: 1}
+func newServer(ctx context.Context, s store.Sink, root, uuid, manager string, at time.Time) (*server, error) {
+	v := &server{sink: s, root: root, uuid: uuid, dir: madeID(uuid, "data"), made: at, kind: manager, next: 1}
 	in := pb.AppendString(nil, 1, uuid)
 	in = pb.AppendString(in, 2, "Formatted at "+at.UTC().Format("2006-01-02 15:04:05")+" by stoa")
 	if err := v.container(ctx, fs.InstanceFile, "kudu.InstanceMetadataPB", in); err != nil {
 		return nil, err
 	}
 	set := pb.AppendString(pb.AppendString(nil, 1, v.dir), 2, v.dir)
-	d := pb.AppendString(pb.AppendMessage(nil, 1, set), 2, "file")
-	d = pb.AppendUint(d, 3, 4096)
+	d := pb.AppendString(pb.AppendMessage(nil, 1, set), 2, manager)
+	d = pb.AppendUint(d, 3, fileBlock)
 	return v, v.container(ctx, path.Join(fs.DataSubdir, fs.DirInstanceFile), "kudu.DirInstanceMetadataPB", d)
 }
 
@@ -62,6 +65,9 @@ func (v *server) container(ctx context.Context, name, typ string, message []byte
 func (v *server) block(ctx context.Context, fill func(*bufio.Writer) (int64, error)) (meta.BlockRef, error) {
 	id := v.next
 	v.next++
+	if b := (meta.BlockRef{ID: id}); v.kind == fs.LogManager {
+		return b, v.inContainer(ctx, b, fill)
+	}
 	name := path.Join(v.root, fs.DataSubdir, fs.BlockPath(id))
 	o, err := v.sink.Create(ctx, name)
 	if err != nil {

@@ -106,7 +106,7 @@ type carving struct {
 // newCarving returns a carving without rows, with the schema sc, which was read from the file named name.
 func newCarving(tg format.Target, o format.OpenOptions, sc *meta.Schema, name string) *carving {
 	return &carving{
-		dirs: &fs.FS{BlockManager: "log", Tree: tg.Tree,
+		dirs: &fs.FS{BlockManager: fs.LogManager, Tree: tg.Tree,
 			Options: fs.FSOptions{Limits: o.Limits, NoVerify: o.NoVerify}, DataDirs: make([]fs.DataDir, 1),
 			Blocks: map[uint64]fs.Placed{}},
 		tablet: &meta.Tablet{ID: carvedID, Table: carvedID, TableID: carvedID, Object: name,

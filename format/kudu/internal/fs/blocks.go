@@ -26,7 +26,7 @@ type Place struct {
 // Block finds a block by its id. If it is missing or reaches beyond the end of its container, the error is Corrupt, and
 // the Place holds what is known about it.
 func (f *FS) Block(ctx context.Context, id uint64) (Place, error) {
-	if f.BlockManager == "file" {
+	if f.BlockManager == FileManager {
 		return f.blockFile(ctx, id)
 	}
 	x, ok := f.Blocks[id]
@@ -105,7 +105,7 @@ func (f *FS) blockFile(ctx context.Context, id uint64) (Place, error) {
 // walks the data directories; a directory that cannot be listed yields an error, and the walk continues.
 func (f *FS) AllBlocks(ctx context.Context) iter.Seq2[Place, error] {
 	return func(yield func(Place, error) bool) {
-		if f.BlockManager == "file" {
+		if f.BlockManager == FileManager {
 			for i := range f.DataDirs {
 				if !f.walk(ctx, i, f.DataDirs[i].Dir, 0, yield) {
 					return
@@ -240,7 +240,7 @@ func rebase(err error, at fault.Span) error {
 // BlockBytes returns the total size of a tablet's blocks; -1 if it is unknown without asking the file system, as with
 // the file block manager.
 func (f *FS) BlockBytes(t *meta.Tablet) (n int64) {
-	if f.BlockManager == "file" {
+	if f.BlockManager == FileManager {
 		return -1
 	}
 	for i := range t.RowSets {

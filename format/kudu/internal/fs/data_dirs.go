@@ -194,7 +194,7 @@ func (f *FS) orderDataDirs() {
 func (f *FS) guessManager(ctx context.Context) (string, error) {
 	for _, d := range f.DataDirs {
 		if info, err := f.Tree.Stat(ctx, path.Join(d.Dir, "rdb")); err == nil && info.Dir {
-			return "logr", nil
+			return RocksManager, nil
 		}
 		for info, err := range f.Tree.List(ctx, d.Dir) {
 			if Gone(err) {
@@ -205,10 +205,10 @@ func (f *FS) guessManager(ctx context.Context) (string, error) {
 			}
 			name := path.Base(info.Name)
 			if !info.Dir && (strings.HasSuffix(name, MetadataSuffix) || strings.HasSuffix(name, DataSuffix)) {
-				return "log", nil
+				return LogManager, nil
 			}
 			if info.Dir && isHexByte(name) {
-				return "file", nil
+				return FileManager, nil
 			}
 		}
 	}

@@ -97,16 +97,16 @@ func OpenFS(ctx context.Context, tree store.Tree, l Layout, o FSOptions) (f *FS,
 		}
 	}
 	switch f.BlockManager {
-	case "logr":
+	case RocksManager:
 		return f, fault.Unsupportedf(f.typeSpan(), "dir_type",
 			"block manager logr (the places of blocks are in RocksDB)")
-	case "log":
+	case LogManager:
 		for i := range f.DataDirs {
 			if err := f.openContainers(ctx, i); err != nil {
 				return f, err
 			}
 		}
-	case "file":
+	case FileManager:
 	case "":
 		if len(f.DataDirs) > 0 {
 			f.Note("kudu.layout.missing", fault.Span{Object: f.DataDirs[0].Dir}, "",

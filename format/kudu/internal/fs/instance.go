@@ -23,6 +23,13 @@ type Instance struct {
 	Wrapped   string     // that key, as encrypted by the key provider; with several tenants, that of the first
 }
 
+// Block managers, as dir_type names them.
+const (
+	FileManager  = "file" // each block is a file
+	LogManager   = "log"  // blocks lie in containers
+	RocksManager = "logr" // so they do, and their places are in RocksDB
+)
+
 // DataDir is a data directory, with its DirInstanceMetadataPB.
 type DataDir struct {
 	Root      string

@@ -145,7 +145,7 @@ func (t *Table) misplaced(ctx context.Context, s *RowSet, b meta.BlockRef, p fs.
 		if err != nil || !begins(ctx, r) { // the header and the footer may belong to two files
 			continue
 		}
-		if at.Off != p.At.Off || s.Tablet.FS.BlockManager == "log" { // a block with its own file may be longer
+		if at.Off != p.At.Off || s.Tablet.FS.BlockManager == fs.LogManager { // a block with its own file may be longer
 			return fault.Corruptf(p.At, "", "the block is recorded here, but an intact CFile lies from %d to %d",
 				at.Off, at.End())
 		}
