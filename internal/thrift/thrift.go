@@ -148,7 +148,8 @@ func (p Protocol) fieldHead(b []byte, last int16) (id int16, t Type, truth bool,
 		if len(b) < 3 {
 			return 0, 0, false, 1, truncated(0, "the bytes end within the head of a field")
 		}
-		return int16(binary.BigEndian.Uint16(b[1:])), t, false, 3, nil
+		id = int16(binary.BigEndian.Uint16(b[1:]))
+		return id, t, false, 3, numbered(id, 1)
 	}
 	t, ok := p.typeOf(b[0] & 15)
 	if !ok || t == Stop {
@@ -156,13 +157,23 @@ func (p Protocol) fieldHead(b []byte, last int16) (id int16, t Type, truth bool,
 	}
 	truth = b[0]&15 == 1
 	if d := int16(b[0] >> 4); d != 0 {
-		return last + d, t, truth, 1, nil
+		return last + d, t, truth, 1, numbered(last+d, 0)
 	}
 	v, k := binary.Uvarint(b[1:])
 	if k <= 0 || v > 1<<16-1 {
 		return 0, 0, false, 1, &parseError{1, "the number of a field is not a varint of 16 bits", k == 0}
 	}
-	return int16(v>>1) ^ -int16(v&1), t, truth, 1 + k, nil
+	id = int16(v>>1) ^ -int16(v&1)
+	return id, t, truth, 1 + k, numbered(id, 1)
+}
+
+// numbered refuses the number of a field, at off, that no structure of these formats has: each of their definitions
+// numbers its fields from 1. Random bytes have such numbers often, and would be skipped as a later version's fields.
+func numbered(id int16, off int) *parseError {
+	if id < 1 {
+		return malformed(off, "field %d, and fields are numbered from 1", id)
+	}
+	return nil
 }
 
 // listHead reads the head of a list or set: the element type, the number of elements, and the size of the head.

@@ -63,8 +63,9 @@ func (r *recoverer) byPaths() {
 }
 
 // correctPaths corrects damaged names. If row groups repeat but the path of a chunk occurs only once, the chunk gets
-// the path of the column of its type between the same neighbours in another row group. Names have no checksum, and a
-// damaged one would be mistaken for an additional column, and thus for the end of its row group.
+// the path of the column of its type between the same neighbours in another row group, if nothing else lies between
+// them in either. Names have no checksum, and a damaged one would be mistaken for an additional column, and thus for
+// the end of its row group.
 func (r *recoverer) correctPaths() {
 	if !r.repeated {
 		return
@@ -76,13 +77,13 @@ func (r *recoverer) correctPaths() {
 	}
 	between := map[[2]string]int{} // paths that repeat, by the paths of the neighbouring chunks
 	for k := 1; k+1 < len(r.chunks); k++ {
-		if times[key(k)] > 1 {
+		if times[key(k)] > 1 && r.adjoins(k-1) && r.adjoins(k) {
 			between[[2]string{key(k - 1), key(k + 1)}] = k
 		}
 	}
 	for k := 1; k+1 < len(r.chunks); k++ {
 		as, ok := between[[2]string{key(k - 1), key(k + 1)}]
-		if !ok || times[key(k)] > 1 {
+		if !ok || times[key(k)] > 1 || !r.adjoins(k-1) || !r.adjoins(k) {
 			continue
 		}
 		was, m := r.chunks[k].meta, r.chunks[as].meta
@@ -96,6 +97,11 @@ func (r *recoverer) correctPaths() {
 	}
 }
 
+// adjoins reports whether nothing but pages lies between chunk k and the next one.
+func (r *recoverer) adjoins(k int) bool {
+	return r.onlyPages(r.chunks[k].end, r.chunks[k+1].meta.Data)
+}
+
 // groupBuilder makes row groups of chunks in the order of the file.
 type groupBuilder struct {
 	r         *recoverer
@@ -106,7 +112,7 @@ type groupBuilder struct {
 	apart     bool    // it is not known which chunks are of the same row group
 	g         layout.RowGroup
 	last      int   // the last column in g; -1 if none
-	lastEnd   int64 // end of its chunk
+	lastEnd   int64 // end of its chunk, as far as is known
 }
 
 // begin starts a row group without columns.
@@ -136,13 +142,8 @@ func (b *groupBuilder) add(c foundChunk) bool {
 	if b.apart && b.last >= 0 {
 		i = -1
 	}
-	if b.last >= 0 && i >= 0 && b.groupSpan > 0 {
-		excess := c.meta.Data - b.lastEnd // bytes beyond the columns between the two chunks
-		for k := b.last + 1; k < i; k++ {
-			excess -= b.spans[k]
-		}
-		if excess > b.groupSpan*3/4 || excess > b.groupSpan/2 && !b.single ||
-			i == b.last+1 && !r.onlyPages(b.lastEnd, c.meta.Data) {
+	if b.last >= 0 && i >= 0 {
+		if excess, apart := b.tooFar(i, c); apart {
 			b.reportGap(c, excess)
 			i = -1
 		}
@@ -159,12 +160,67 @@ func (b *groupBuilder) add(c foundChunk) bool {
 		}
 		b.begin()
 	}
-	b.g.Columns[i], b.last, b.lastEnd = layout.ColumnChunk{Offset: c.off, Meta: c.meta}, i, c.end
+	b.g.Columns[i], b.last = layout.ColumnChunk{Offset: c.off, Meta: c.meta}, i
+	b.lastEnd = c.end
+	if b.groupSpan > 0 && c.end > c.meta.Data+b.spans[i]+b.groupSpan/4 { // its metadata may have been moved
+		if w := r.pages(c.meta, c.off); !w.whole || w.end != c.off {
+			b.lastEnd = c.meta.Data + b.spans[i]
+		}
+	}
 	if b.last == b.paths.n-1 {
 		b.finish()
 		b.begin()
 	}
 	return true
+}
+
+// tooFar reports whether c, of column i, is too far after the last chunk to be of the same row group. excess is the
+// number of bytes between the two beyond those of the columns between them, as far as these are known.
+func (b *groupBuilder) tooFar(i int, c foundChunk) (excess int64, apart bool) {
+	excess = c.meta.Data - b.lastEnd
+	if b.groupSpan > 0 {
+		for k := b.last + 1; k < i; k++ {
+			excess -= b.spans[k]
+		}
+		if excess > b.groupSpan*3/4 || excess > b.groupSpan/2 && !b.single {
+			return excess, true
+		}
+	}
+	if i == b.last+1 {
+		return excess, !b.r.onlyPages(b.lastEnd, c.meta.Data)
+	}
+	return excess, b.crowded(i, c)
+}
+
+// crowded reports whether more values lie between the last chunk and c than the columns between them can have. Then
+// columns of another row group are there, too.
+func (b *groupBuilder) crowded(i int, c foundChunk) bool {
+	rows := rowsOfColumns(b.g.Columns, b.r.repeats)
+	for _, m := range b.r.seen {
+		if b.r.repeats(m) {
+			return false // it may have any number of values
+		}
+	}
+	return rows >= 0 && len(b.r.seen) == b.paths.n && b.r.valuesBetween(b.lastEnd, c.meta.Data) > rows*int64(i-b.last-1)
+}
+
+// valuesBetween returns the number of values in the data pages from pos to end: those that follow one another, and
+// beyond damage those with a correct checksum.
+func (r *recoverer) valuesBetween(pos, end int64) (n int64) {
+	for pos < end && r.ctx.Err() == nil && r.afford(seekCost/16) {
+		h, head, err := r.page(pos, end)
+		if err != nil {
+			if pos, err = r.search(pos + 1); err != nil {
+				break
+			}
+			continue
+		}
+		if h.Kind == layout.DataPage {
+			n += int64(h.Values)
+		}
+		pos += head + int64(h.Stored)
+	}
+	return n
 }
 
 // onlyPages reports whether there are only pages from pos to end, such as those of an index: then nothing lies between
@@ -192,9 +248,12 @@ func (b *groupBuilder) reportGap(c foundChunk, excess int64) {
 		}
 		rows = [2]int64{first, first + c.meta.Values}
 	}
+	about := ""
+	if b.groupSpan > 0 {
+		about = fmt.Sprintf(", and a row group has about %d", b.groupSpan)
+	}
 	r.Rows("redfile.rows.lost", r.f.At.Sub(c.meta.Data, 0), rows, -1, "column %q begins %d bytes too far after the "+
-		"previous column, and a row group has about %d: it is of another row group", strings.Join(c.meta.Path, "."),
-		excess, b.groupSpan)
+		"previous column%s: it is of another row group", strings.Join(c.meta.Path, "."), excess, about)
 }
 
 // recount replaces num_values of columns by the sum over the headers of their pages, if the other columns agree with
