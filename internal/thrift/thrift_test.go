@@ -110,13 +110,18 @@ func TestReadsWhatApacheThriftWrote(t *testing.T) {
 		if parse(thrift.NewReader(c, p)); c.Err() == nil || !strings.Contains(c.Err().Error(), "field -2, ") {
 			t.Errorf("%s: expected that field -2 is refused, found %v", p, c.Err())
 		}
-		size := map[thrift.Protocol]int{thrift.Compact: 3, thrift.Binary: 7}[p]
-		b = append(b[:len(b)-size-1], 0) // the field, and the end of the struct after it
-		c = cursor(append(b, 0xee))
+		c = cursor(append(numbered(p, text), 0xee))
 		if got := parse(thrift.NewReader(c, p)); c.Err() != nil || got != shown || c.Left() != 1 {
 			t.Errorf("%s: %v, %d left\n got %s\nwant %s", p, c.Err(), c.Left(), got, shown)
 		}
 	}
+}
+
+// numbered returns what Apache Thrift wrote without the last field, whose number is below 1.
+func numbered(p thrift.Protocol, text string) []byte {
+	b, _ := hex.DecodeString(text)
+	size := map[thrift.Protocol]int{thrift.Compact: 3, thrift.Binary: 7}[p]
+	return append(b[:len(b)-size-1], 0) // the field, and the end of the struct after it
 }
 
 func TestWritesAsApacheThriftDoes(t *testing.T) {
@@ -196,7 +201,7 @@ func TestSetsAreRead(t *testing.T) {
 // The nodes of Describe cover every byte, also of unknown fields, and the depth returns to its initial value.
 func TestNodesOwnEveryByte(t *testing.T) {
 	for p, text := range written {
-		b, _ := hex.DecodeString(text)
+		b := numbered(p, text)
 		for name, read := range map[string]func(*thrift.Reader){
 			"known": func(r *thrift.Reader) { parse(r) },
 			"unknown": func(r *thrift.Reader) {
@@ -296,7 +301,7 @@ func TestNestingHasAnEnd(t *testing.T) {
 // Values that a parser does not read are skipped: fields, elements, values of maps, the rest of a list.
 func TestWhatIsNotTaken(t *testing.T) {
 	for p, text := range written {
-		b, _ := hex.DecodeString(text)
+		b := numbered(p, text)
 		r := thrift.NewReader(cursor(b), p)
 		var got []string
 		for r.Struct("x"); r.Next(); {
@@ -318,11 +323,13 @@ func TestWhatIsNotTaken(t *testing.T) {
 				for range r.Map("map", thrift.Bytes, thrift.Struct) {
 					got = append(got, r.String("key"))
 				}
-			case -2:
-				got = append(got, fmt.Sprint(r.I32("last")))
+			case 47:
+				for r.Struct("inner"); r.Next(); {
+					got = append(got, fmt.Sprint(r.Bool("far")))
+				}
 			}
 		}
-		if want := "[1 -10 -1 8 a b 5]"; r.Err() != nil || fmt.Sprint(got) != want {
+		if want := "[1 -10 -1 8 a b true]"; r.Err() != nil || fmt.Sprint(got) != want {
 			t.Errorf("%s: %v %v, want %s", p, got, r.Err(), want)
 		}
 	}
@@ -332,7 +339,7 @@ func TestWhatIsNotTaken(t *testing.T) {
 func TestDamage(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 7))
 	for p, text := range written {
-		good, _ := hex.DecodeString(text)
+		good := numbered(p, text)
 		for i := range good {
 			c := cursor(good[:i])
 			parse(thrift.NewReader(c, p))
@@ -393,7 +400,7 @@ func check(t *testing.T, b []byte, p thrift.Protocol) {
 
 func FuzzReader(f *testing.F) {
 	for p, text := range written {
-		b, _ := hex.DecodeString(text)
+		b := numbered(p, text)
 		f.Add(b, p == thrift.Binary)
 	}
 	f.Fuzz(func(t *testing.T, b []byte, binary bool) {
@@ -407,7 +414,7 @@ func FuzzReader(f *testing.F) {
 
 func BenchmarkRead(b *testing.B) {
 	for p, text := range written {
-		raw, _ := hex.DecodeString(text)
+		raw := numbered(p, text)
 		b.Run(p.String(), func(b *testing.B) {
 			r := thrift.NewReader(nil, p)
 			b.ReportAllocs()
