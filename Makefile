@@ -13,10 +13,14 @@ ConvertBetweenFormats|Cache|Addresses|FaultsOfStores|WritesToAddresses|LargeObje
 Hanging|InterruptLeavesNothing|Signal|KilledPieces|KilledRescue|ScriptsOfManyTables|ProgressLine|OldFormatWindows|SkipSegment|Sort|TableLoads|Loading|$\
 ManyColumnsAtOnce|SetOfFiles|RandomStructs|GoldenTables|Order|Moments|CopiedPages|RowGroupsAreCut|SuiteWiki)$$
 
-.PHONY: test test-all fuzz lint soak attack flips dist release release-check vuln
+.PHONY: stoa test test-all fuzz lint soak attack flips dist release release-check vuln
 
 test:
 	.ci/in-memory $(GO) test -short ./...
+
+# The command, in this directory. It says how far it is: the first time compiles everything.
+stoa:
+	@GO='$(GO)' tools/build stoa ./cmd/stoa
 
 test-all:
 	.ci/in-memory $(GO) test -timeout 20m ./...

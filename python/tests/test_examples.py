@@ -5,12 +5,16 @@ import doctest
 import importlib
 import json
 import pathlib
+import re
 
 import pytest
 import stoa
 import stoa.plot
 
 HERE = pathlib.Path(__file__).resolve().parent
+DOCUMENTS = HERE.parent / "documents"  # copies of those of the repository, if the tests run away from it
+if not DOCUMENTS.is_dir():
+    DOCUMENTS = HERE.parent.parent
 
 
 def options():
@@ -30,6 +34,16 @@ def test_docstrings(name):
 def test_readme():
     r = doctest.testfile(str(HERE.parent / "README.md"), module_relative=False, optionflags=options())
     assert r.failed == 0 and r.attempted > 10
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/recipes/pandas.md"])
+@pytest.mark.filterwarnings("ignore")
+def test_documents(name):
+    text = (DOCUMENTS / name).read_text()
+    sessions = [b for b in re.findall(r"```python\n(.*?)```", text, re.S) if "spark." not in b]  # interop/spark has those
+    test = doctest.DocTestParser().get_doctest("\n".join(sessions), {}, name, name, 0)
+    assert len(test.examples) > 2
+    assert doctest.DocTestRunner(optionflags=options()).run(test).failed == 0
 
 
 @pytest.mark.filterwarnings("ignore")
