@@ -161,7 +161,7 @@ func swapped(r *rand.Rand, whole []byte, starts []int, from, to int) (bad []byte
 	return bad, fmt.Sprintf("%d bytes at %d and %d, and a byte at %d", n, a, b, at)
 }
 
-// consistent recovers a file of unlikeColumns, and describes the first cell that is of another column, or of another row
+// consistent recovers a file of unlikeColumns, and describes the first cell of another column or row
 // than the cell before it.
 func consistent(ctx context.Context, file []byte, table arrow.RecordBatch) (rows int, wrong string) {
 	o := stoa.OpenOptions{Recover: true, Tree: store.NewMemory(map[string][]byte{"t": file})}
