@@ -337,6 +337,50 @@ func TestWriterDies(t *testing.T) {
 	t.Logf("died at %d requests", died)
 }
 
+// TestCreatorDies: a create that dies at any request leaves a table, or nothing that stands in the way of the next
+// create. A clean then leaves the table, and nothing of the dead one.
+func TestCreatorDies(t *testing.T) {
+	ctx := t.Context()
+	died := 0
+	for n, made := int64(1), false; !made; n++ {
+		s, f := serve(t)
+		tree := remote.New(nil, remote.Options{Wait: time.Millisecond, Tries: 2})
+		name, err := tree.Enter(ctx, table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.DieAt.Store(n)
+		err = stoa.CreateTable(ctx, name, columns, stoa.CreateTableOptions{}, stoa.OpenOptions{Tree: tree})
+		f.DieAt.Store(0)
+		if made = err == nil; !made {
+			died++
+		}
+		if _, readErr := read(ctx); made && readErr != nil {
+			t.Fatalf("created, and not readable: %v", readErr)
+		} else if readErr != nil {
+			create(ctx, t)
+		}
+		if got, err := read(ctx); err != nil || len(got) > 0 {
+			t.Fatalf("dead at request %d: then got %v, %v", n, got, err)
+		}
+		clean := remote.New(nil, remote.Options{})
+		err = clean.Clean(ctx, "s3://bucket", time.Now().Add(time.Minute), false,
+			func(remote.Leftover) error { return nil })
+		if left := all(t, s.Dir); err != nil || len(left) != 1 || !strings.HasSuffix(left[0], "Metadata/schema") {
+			t.Errorf("dead at request %d: left %v, %v", n, left, err)
+		}
+		if _, err := open(ctx, t).Append(ctx, columns, model{1: "a"}.batch(), stoa.AppendOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := read(ctx); err != nil || !maps.Equal(got, model{1: "a"}) {
+			t.Errorf("dead at request %d: after a load got %v, %v", n, got, err)
+		}
+	}
+	if died < 2 {
+		t.Errorf("died at %d requests", died)
+	}
+}
+
 // TestConditionsIgnored: a store that overwrites in spite of conditions is noticed, and nothing is left there.
 func TestConditionsIgnored(t *testing.T) {
 	ctx := t.Context()

@@ -88,7 +88,7 @@ func (c *cleaner) uploads(ctx context.Context) error {
 	}
 }
 
-// directories removes the objects of unfinished directories.
+// directories removes the objects of unfinished directories, and those with which the store was tested.
 func (c *cleaner) directories(ctx context.Context) error {
 	const most = 10_000_000
 	all, whole, err := c.r.listBelow(ctx, c.key, most)
@@ -103,13 +103,27 @@ func (c *cleaner) directories(ctx context.Context) error {
 		there[o.Key] = o
 	}
 	for _, o := range all {
-		if path.Base(o.Key) == Unfinished {
-			if err := c.directory(ctx, o, there); err != nil {
-				return err
-			}
+		switch base := path.Base(o.Key); {
+		case base == Unfinished:
+			err = c.directory(ctx, o, there)
+		case strings.HasPrefix(base, probe) && o.Size == 1 && o.Changed.Before(c.before):
+			err = c.drop(ctx, o, Leftover{Name: c.r.addr + "/" + o.Key, Begun: o.Changed})
+		default:
+			err = nil
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// drop removes an object.
+func (c *cleaner) drop(ctx context.Context, o Object, l Leftover) error {
+	if err := c.found(l); err != nil || c.dry {
+		return err
+	}
+	return c.r.remove(ctx, o.Key)
 }
 
 // directory removes those objects of an unfinished directory that were written after it was begun. If the object that
@@ -142,13 +156,7 @@ func (c *cleaner) directory(ctx context.Context, mark Object, there map[string]O
 	}
 	for _, o := range append(mine, mark) {
 		l := Leftover{Name: c.r.addr + "/" + o.Key, Begun: doc.Begun, Complete: ended}
-		if err := c.found(l); err != nil {
-			return err
-		}
-		if c.dry {
-			continue
-		}
-		if err := c.r.remove(ctx, o.Key); err != nil {
+		if err := c.drop(ctx, o, l); err != nil {
 			return err
 		}
 	}

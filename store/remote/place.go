@@ -25,8 +25,11 @@ type Place struct {
 
 // Locker is a Writer of a store that has locks instead of conditions with a stamp.
 type Locker interface {
-	// Lock creates a file that nobody else can write to until unlock is called. fs.ErrExist: somebody else holds it.
+	// Lock opens a file, which it creates if there is none, so that nobody else can open it for writing until unlock is
+	// called, or this process has ended. fs.ErrExist: somebody else has opened it.
 	Lock(ctx context.Context, key string) (unlock func() error, err error)
+	// Prune removes the directories at and below a key that have no files in them.
+	Prune(ctx context.Context, key string) error
 }
 
 // UncertainError reports a write that failed, but that the store may have done or may still do.
@@ -259,13 +262,26 @@ func (p *Place) Lock(ctx context.Context, rel string) (unlock func() error, err 
 	return unlock, pathError("lock", p.name+"/"+rel, err)
 }
 
+// Prune removes what is left of the place after all its files were removed, in a store that has directories.
+func (p *Place) Prune(ctx context.Context) error {
+	l, ok := p.w.(Locker)
+	if !ok {
+		return nil
+	}
+	err := p.root.once(ctx, Delete, func(ctx context.Context) error { return l.Prune(ctx, p.key) })
+	return pathError("remove", p.name, err)
+}
+
+// probe is how the names of objects begin with which CheckConditions tests a store.
+const probe = store.TempPrefix + "probe-"
+
 // CheckConditions verifies, with an object of its own in the place, that the store respects conditions: one that
 // ignores them cannot keep two writers apart, which is not seen otherwise.
 func (p *Place) CheckConditions(ctx context.Context) (err error) {
 	if _, locks := p.w.(Locker); locks {
 		return nil
 	}
-	rel := store.TempPrefix + "probe-" + newID()
+	rel := probe + newID()
 	put := func(text string, c Condition) (Object, error) {
 		return p.Put(ctx, rel, bytes.NewReader([]byte(text)), int64(len(text)), c)
 	}

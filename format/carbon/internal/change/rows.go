@@ -18,9 +18,10 @@ import (
 	"stoa/format/carbon/internal/table"
 )
 
-// CreateTable creates a table in dir, which must not exist or must be empty, by writing a schema and an empty
-// tablestatus. store, unless "", is the directory of the databases, whose ModifiedTime.mdt is touched. Errors about
-// spec are Invalid or Unsupported.
+// CreateTable creates a table in dir, which must not exist or must be empty, by writing its schema and nothing else, so
+// that an interrupted run leaves all or nothing: tablestatus begins with the first load, as with CarbonData. store,
+// unless "", is the directory of the databases, whose ModifiedTime.mdt is touched. Errors about spec are Invalid or
+// Unsupported.
 func CreateTable(dir, store string, spec TableSpec) error {
 	return createTable(dir, store, spec, false)
 }
@@ -37,10 +38,6 @@ func createTable(dir, store string, spec TableSpec, dry bool) error {
 	if err := os.MkdirAll(meta, 0o777); err != nil {
 		return err
 	}
-	if err := status.ReplaceFile(status.StatusPath(dir), []byte("[]")); err != nil {
-		return err
-	}
-	// last, since it makes the directory a table
 	if err := status.ReplaceFile(filepath.Join(meta, "schema"), layout.ThriftBytes(t.Put)); err != nil {
 		return err
 	}
