@@ -85,6 +85,7 @@ type ReadOptions struct {
 	External        bool        // locations outside of the named place are followed
 	Calendar        Calendar    // of dates and timestamps before 15 October 1582; "": that of the writer
 	Since           string      // a segment or a time: what changed after it, with the column stoa_change
+	At              string      // a segment or a time: the rows of then
 }
 
 // Strings are the options as strings, as in --source-opt.

@@ -46,6 +46,23 @@ func changesSince(ctx context.Context, dir, moment string) (deleted, added []int
 	return deleted, added, nil
 }
 
+// idsAt returns the ids of the rows at a moment, ascending.
+func idsAt(ctx context.Context, dir, moment string) (out []int32, err error) {
+	tab, err := stoa.Open(ctx, dir, stoa.OpenOptions{Formats: formats, Opts: map[string]string{"at": moment}})
+	if err != nil {
+		return nil, err
+	}
+	defer tab.Close()
+	for b, err := range tab.Scan(ctx, stoa.ScanSpec{Columns: []string{"id"}}) {
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, b.Column(0).(*array.Int32).Int32Values()...)
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
 // pause waits until another millisecond begins: times in a table have no smaller unit.
 func pause() string {
 	time.Sleep(2 * time.Millisecond)
@@ -55,7 +72,8 @@ func pause() string {
 }
 
 // TestSince changes tables in random ways. From any earlier moment, the rows of then without the deleted ones and with
-// the added ones are the rows of now. Only after clean may the changes be unknown, and then that is an error.
+// the added ones are the rows of now, and option at reads the rows of then. Only after clean may either be unknown, and
+// then that is an error.
 func TestSince(t *testing.T) {
 	tables := 4
 	if !testing.Short() {
@@ -64,7 +82,7 @@ func TestSince(t *testing.T) {
 	if os.Getenv("STOA_LONG") != "" {
 		tables = 60
 	}
-	known, unknown, some := 0, 0, 0
+	known, unknown, some, read, lost := 0, 0, 0, 0, 0
 	for seed := range tables {
 		r := rand.New(rand.NewPCG(uint64(seed), 21))
 		spec := carbon.TableSpec{}
@@ -87,6 +105,16 @@ func TestSince(t *testing.T) {
 			for i := range past {
 				p := &past[i]
 				p.cleaned = p.cleaned || what == "clean"
+				switch then, err := idsAt(t.Context(), dir, p.at); {
+				case errors.Is(err, fault.Unsupported) && p.cleaned && strings.Contains(err.Error(), "clean"):
+					lost++
+				case err != nil:
+					t.Fatalf("seed %d, %v, at moment %d: %v", seed, story, i, err)
+				case !slices.Equal(then, p.rows):
+					t.Fatalf("seed %d, %v, at moment %d: got %v, want %v", seed, story, i, then, p.rows)
+				default:
+					read++
+				}
 				deleted, added, err := changesSince(t.Context(), dir, p.at)
 				if errors.Is(err, fault.Unsupported) && p.cleaned && strings.Contains(err.Error(), "clean") {
 					unknown++
@@ -108,7 +136,10 @@ func TestSince(t *testing.T) {
 		}
 		healthy(t, dir)
 	}
-	t.Logf("%d known, %d unknown, %d rows", known, unknown, some)
+	t.Logf("%d known, %d unknown, %d rows; %d moments read, %d lost", known, unknown, some, read, lost)
+	if read < 2*lost {
+		t.Errorf("%d moments could be read, %d could not", read, lost)
+	}
 	if known < 10*unknown/4 || some == 0 {
 		t.Errorf("changes were known %d times, unknown %d times, and had %d rows", known, unknown, some)
 	}

@@ -92,16 +92,34 @@ type Summer struct {
 	sum   Sum
 	rows  []uint64
 	cells []uint64
+	all   []uint64
 }
+
+// window is the number of rows whose hashes stay in the cache.
+const window = 4096
 
 // Add adds a batch with the side's schema. Nothing of it is kept.
 func (s *Summer) Add(b arrow.RecordBatch) {
 	n := int(b.NumRows())
 	s.sum.Rows += int64(n)
-	const window = 4096 // rows whose hashes stay in the cache
 	for from := 0; from < n; from += window {
 		s.window(b, from, min(window, n-from))
 	}
+}
+
+// Hashes adds a batch, as Add does, and returns a hash of each of its rows: those of equal rows are equal. The result
+// is valid until the next call of a method.
+func (s *Summer) Hashes(b arrow.RecordBatch) []uint64 {
+	s.all = s.all[:0]
+	n := int(b.NumRows())
+	s.sum.Rows += int64(n)
+	for from := 0; from < n; from += window {
+		s.window(b, from, min(window, n-from))
+		for _, h := range s.rows[:min(window, n-from)] {
+			s.all = append(s.all, scramble(h))
+		}
+	}
+	return s.all
 }
 
 func (s *Summer) window(b arrow.RecordBatch, from, n int) {

@@ -358,6 +358,38 @@ func (t *Table) record(f *openInput, sc *arrow.Schema, cols []int, b arrow.Recor
 	return array.NewRecordBatch(sc, out, b.NumRows()), nil
 }
 
+// EachOf reads the rows of a file that are not deleted. position returns the position of row i of a batch in the file.
+func (t *Table) EachOf(ctx context.Context, in *Input,
+	yield func(position func(i int) int64, b arrow.RecordBatch) error) error {
+	f, err := t.acquire(ctx, in)
+	if err != nil {
+		return err
+	}
+	defer t.release(f)
+	cols := make([]int, len(t.cols))
+	for i := range cols {
+		cols[i] = i
+	}
+	base := int64(0)
+	for _, g := range f.groups {
+		next := int64(0) // rows of the group before the batch, without deleted ones
+		take := func(b arrow.RecordBatch, e error) bool {
+			if err = e; err == nil {
+				from := next
+				err = yield(func(i int) int64 { return base + f.storedRow(g, from+int64(i)) }, b)
+				next += b.NumRows()
+			}
+			return err == nil
+		}
+		t.batches(ctx, f, g, format.Query{Cols: cols}, wholeGroup(f, g), t.mem, take)
+		if err != nil {
+			return err
+		}
+		base += g.Rows
+	}
+	return nil
+}
+
 // wholeGroup returns all rows of a group that are not deleted.
 func wholeGroup(f *openInput, g format.RowGroup) vec.Range { return vec.Range{To: f.liveRows(g)} }
 

@@ -393,6 +393,25 @@ func (w *Writer) Abort(ctx context.Context) error {
 	return errors.Join(append(errs, w.sink.Abort(ctx))...)
 }
 
+// WriteFile writes a Parquet file of the sink with the rows of a batch, whose fields have ids.
+func WriteFile(ctx context.Context, s store.Sink, name string, b arrow.RecordBatch, wo format.WriteOptions) (File,
+	error) {
+	f, size := File{Name: name}, new(int64)
+	wo.Opts, wo.Dir, wo.Rows = nil, false, b.NumRows()
+	w, facts, err := parquet.CreateWithFacts(ctx, counted{s, name, size}, b.Schema(), wo)
+	if err != nil {
+		return f, err
+	}
+	if err := w.Write(ctx, b); err != nil {
+		return f, errors.Join(err, w.Abort(ctx))
+	}
+	if _, err := w.Close(ctx); err != nil {
+		return f, err
+	}
+	f.Bytes, f.FileFacts = *size, facts()
+	return f, nil
+}
+
 // NewUUID returns a random UUID, of version 4.
 func NewUUID() string {
 	var b [16]byte

@@ -38,6 +38,9 @@ type summaryDoc struct {
 	Files    int            `json:"files"`
 	Seconds  float64        `json:"seconds"`
 	Losses   int            `json:"losses"`
+	Added    int64          `json:"added,omitempty"`     // rows, with --catch-up
+	Deleted  int64          `json:"deleted,omitempty"`   // the same
+	Moments  int            `json:"snapshots,omitempty"` // with --snapshots
 	Accounts *stoa.Accounts `json:"accounts,omitempty"`
 	Checked  bool           `json:"checked"` // it was read back, and all columns but those below equal the input
 	Copied   bool           `json:"pages_copied,omitempty"`
@@ -122,6 +125,12 @@ read back with them. For Iceberg and Delta the terms are those of the table's pa
 
 A CFile holds one column: a table of several columns becomes a directory, one file per column.
 
+With --snapshots MOMENT,... or --every 1d the table of Iceberg has a snapshot for each of these moments of a
+Kudu table, which is read as it was then; readers travel in time by them. With --catch-up the table of Iceberg
+OUT is changed to have the rows that the source has now: rows that are gone are deleted, new ones added, in
+one snapshot, which is read and compared before it appears. Rows are compared by their values: no key is
+needed. So a table is converted while it is in use, and caught up with shortly before it is replaced.
+
 With --all, every table below the paths, at any depth, is converted to a file of its name in the directory
 OUT, as Parquet unless --to says otherwise. A table with Hive partitions (CarbonData) becomes a directory
 with the same partitions, NAME=VALUE. If a table cannot be converted, the others still are.
@@ -135,6 +144,7 @@ read back, or why there is no output.`
 func ConvertCmd(a *cli.App) *cobra.Command {
 	var c conversion
 	var all allFlags
+	var past pastFlags
 	cmd := &cobra.Command{
 		Use:   "convert PATH... -o OUT",
 		Short: "Write the rows as another format",
@@ -144,6 +154,9 @@ func ConvertCmd(a *cli.App) *cobra.Command {
   stoa convert --all kudu -o out/`,
 		Args: a.Paths,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if past.on() {
+				return c.runPast(cmd.Context(), a, args, past, all)
+			}
 			if all.all {
 				return c.runAll(cmd, a, args, all)
 			}
@@ -157,6 +170,7 @@ func ConvertCmd(a *cli.App) *cobra.Command {
 		},
 	}
 	all.register(cmd)
+	past.register(cmd)
 	c.writeFlags.register(a, cmd)
 	c.writeFlags.registerPieces(cmd)
 	c.writeFlags.registerPartitions(cmd)

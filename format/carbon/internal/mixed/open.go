@@ -28,6 +28,8 @@ func Open(ctx context.Context, tg format.Target, op format.OpenOptions) (format.
 	}
 	if m := table.OfManaged(r); m != nil && m.O.Since != "" {
 		return since.Open(ctx, m, op)
+	} else if m != nil && m.O.At != "" {
+		return since.OpenAt(ctx, m, op)
 	}
 	return with(ctx, r, op)
 }
@@ -36,6 +38,9 @@ func Open(ctx context.Context, tg format.Target, op format.OpenOptions) (format.
 func Recover(ctx context.Context, tg format.Target, op format.OpenOptions) (format.Reader, []region.Finding, error) {
 	if op.Opts["since"] != "" {
 		return nil, nil, fault.Invalidf("carbon: option since: what changed in a damaged table is not known")
+	}
+	if op.Opts["at"] != "" {
+		return nil, nil, fault.Invalidf("carbon: option at: the past of a damaged table is not known")
 	}
 	r, found, err := table.RecoverTable(ctx, tg, op)
 	if err != nil {

@@ -43,7 +43,7 @@ func newUpdates(ctx context.Context, m *table.Managed, list []*load) (*updates, 
 	}
 	stamp, _ := strings.CutPrefix(path.Base(m.Updates), updatePrefix)
 	if u.now = status.ParseCount(stamp); u.now < 0 {
-		return nil, fault.Unsupportedf(fault.Span{Object: m.Updates}, "", "option since: the name has no time")
+		return nil, fault.Unsupportedf(fault.Span{Object: m.Updates}, "", "its past: the name has no time")
 	}
 	for info, err := range m.Tree.List(ctx, path.Join(m.Path, "Metadata")) {
 		if err != nil {
@@ -115,7 +115,7 @@ func (u *updates) older(ctx context.Context, l *load, name string, when int64) (
 	if err != nil {
 		return nil, err
 	}
-	unknown := fault.Unsupportedf(fault.Span{Object: u.m.Status}, "", "option since: which rows of segment %s were "+
+	unknown := fault.Unsupportedf(fault.Span{Object: u.m.Status}, "", "its past: which rows of segment %s were "+
 		"deleted then is not known: the update status of that time was removed by clean", l.Name)
 	entry := list[l.Name+"/"+status.ParseFileName(name).Block]
 	if entry == nil {

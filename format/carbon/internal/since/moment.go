@@ -36,7 +36,7 @@ func loads(ctx context.Context, m *table.Managed) (list []*load, err error) {
 		x := &load{Load: l, until: forever}
 		switch {
 		case l.Counts() && (l.Status == status.StatusStreaming || l.SegmentID() != l.Name):
-			return nil, fault.Unsupportedf(fault.Span{Object: m.Status}, "", "option since: segment %s is %s, in "+
+			return nil, fault.Unsupportedf(fault.Span{Object: m.Status}, "", "its past: segment %s is %s, in "+
 				"which rows change without a time", l.Name, l.Status)
 		case l.Counts():
 		case l.Status == status.StatusDeleted, l.Status == status.StatusCompacted:
@@ -48,7 +48,7 @@ func loads(ctx context.Context, m *table.Managed) (list []*load, err error) {
 		}
 		var ok bool
 		if x.from, ok = status.Millis(l.Timestamp); !ok && l.Counts() {
-			return nil, fault.Unsupportedf(fault.Span{Object: m.Status}, "", "option since: it is not known when the "+
+			return nil, fault.Unsupportedf(fault.Span{Object: m.Status}, "", "its past: it is not known when the "+
 				"load of segment %s ended", l.Name)
 		}
 		if ok && x.from < x.until {
@@ -61,7 +61,7 @@ func loads(ctx context.Context, m *table.Managed) (list []*load, err error) {
 		}
 		into := by[x.Merged]
 		if into == nil {
-			return nil, fault.Unsupportedf(fault.Span{Object: m.Status}, "", "option since: segment %s was compacted "+
+			return nil, fault.Unsupportedf(fault.Span{Object: m.Status}, "", "its past: segment %s was compacted "+
 				"to segment %q, which tablestatus does not have", x.Name, x.Merged)
 		}
 		x.until, into.parts = into.from, append(into.parts, x)
@@ -69,8 +69,8 @@ func loads(ctx context.Context, m *table.Managed) (list []*load, err error) {
 	return list, nil
 }
 
-// moment returns the time that option since names: the end of a load, or a time. Without a zone it is one of zone.
-func moment(text string, list []*load, zone *time.Location) (int64, error) {
+// moment returns the time that an option names: the end of a load, or a time. Without a zone it is one of zone.
+func moment(option, text string, list []*load, zone *time.Location) (int64, error) {
 	for _, l := range list {
 		if l.Name == text {
 			return l.from, nil
@@ -82,10 +82,10 @@ func moment(text string, list []*load, zone *time.Location) (int64, error) {
 		}
 	}
 	if _, err := strconv.ParseFloat(text, 64); err == nil {
-		return 0, fault.Invalidf("carbon: option since=%s: the table has had no segment %s", text, text)
+		return 0, fault.Invalidf("carbon: option %s=%s: the table has had no segment %s", option, text, text)
 	}
-	return 0, fault.Invalidf("carbon: option since=%s: expected a segment, or a time as 2006-01-02T15:04:05Z or "+
-		"2006-01-02", text)
+	return 0, fault.Invalidf("carbon: option %s=%s: expected a segment, or a time as 2006-01-02T15:04:05Z or "+
+		"2006-01-02", option, text)
 }
 
 // old reports how many of the loads below l, which are l itself or those that were compacted to it, were visible at the

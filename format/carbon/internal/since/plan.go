@@ -49,6 +49,24 @@ func newPlan(ctx context.Context, m *table.Managed, list []*load, at int64) (*pl
 	return p, nil
 }
 
+// planOf finds the data files with rows that were visible at the time at.
+func planOf(ctx context.Context, m *table.Managed, list []*load, at int64) (*plan, error) {
+	u, err := newUpdates(ctx, m, list)
+	if err != nil {
+		return nil, err
+	}
+	p := &plan{m: m, at: at, u: u, parts: map[string]part{}}
+	for _, l := range list {
+		if l.from > at || at >= l.until {
+			continue
+		}
+		if err := p.compare(ctx, l, -1, at); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
 // changed adds what differs between the moment and the time now in a load that is visible then.
 func (p *plan) changed(ctx context.Context, l *load, now int64) error {
 	if l.from <= p.at {
@@ -74,7 +92,7 @@ func (p *plan) changed(ctx context.Context, l *load, now int64) error {
 	}
 	began, ok := status.Millis(l.Start)
 	if !ok {
-		return fault.Unsupportedf(fault.Span{Object: p.m.Status}, "", "option since: it is not known when the "+
+		return fault.Unsupportedf(fault.Span{Object: p.m.Status}, "", "its past: it is not known when the "+
 			"compaction to segment %s began", l.Name)
 	}
 	for _, x := range l.parts {
@@ -134,7 +152,7 @@ func (p *plan) compare(ctx context.Context, l *load, before, after int64) error 
 		if before >= 0 && after >= 0 {
 			return nil // no rows of it can be deleted
 		}
-		return fault.Unsupportedf(fault.Span{Object: p.m.Status}, "", "option since: segment %s has files of format %s",
+		return fault.Unsupportedf(fault.Span{Object: p.m.Status}, "", "its past: segment %s has files of format %s",
 			l.Name, l.FileFormat)
 	}
 	if l.Cleaned() && before >= 0 && after >= 0 && p.untouched(l, before) {
@@ -197,7 +215,7 @@ func (p *plan) filesAt(ctx context.Context, l *load, when int64) (map[string]boo
 	}
 	parts, _, err := p.m.SegmentContents(ctx, &then)
 	if err != nil && !l.Counts() && errors.Is(err, fault.Corrupt) {
-		return nil, fault.Unsupportedf(fault.Span{Object: p.m.Status}, "", "option since: segment %s is %s, and its "+
+		return nil, fault.Unsupportedf(fault.Span{Object: p.m.Status}, "", "its past: segment %s is %s, and its "+
 			"files, which have what changed, were removed by clean", l.Name, l.Status)
 	}
 	if err != nil {
@@ -230,7 +248,7 @@ func (p *plan) segmentFile(ctx context.Context, l *load, when int64) (string, er
 		}
 	}
 	if best == "" && p.m.Drops(ctx, &l.Load) {
-		return "", fault.Unsupportedf(fault.Span{Object: p.m.Status}, "", "option since: which partitions segment %s "+
+		return "", fault.Unsupportedf(fault.Span{Object: p.m.Status}, "", "its past: which partitions segment %s "+
 			"had then is not known: its segment file of that time was removed by clean", l.Name)
 	}
 	if best == "" {

@@ -34,7 +34,29 @@ type reader struct {
 
 // Open returns a reader of what changed in m since the moment that its options name.
 func Open(ctx context.Context, m *table.Managed, op format.OpenOptions) (format.Reader, error) {
-	for p, err := range m.Parts(ctx, format.Query{}) { // a damaged table has no known changes
+	r, err := open(ctx, m, op, "since", m.O.Since, newPlan)
+	if err != nil {
+		return nil, err
+	}
+	r.AddColumn(column, arrow.BinaryTypes.String)
+	for name, x := range r.parts {
+		f, err := r.Part(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		f.Mark(Column, x.kind())
+	}
+	return r, nil
+}
+
+// OpenAt returns a reader of the rows that m had at the moment that its options name.
+func OpenAt(ctx context.Context, m *table.Managed, op format.OpenOptions) (format.Reader, error) {
+	return open(ctx, m, op, "at", m.O.At, planOf)
+}
+
+func open(ctx context.Context, m *table.Managed, op format.OpenOptions, option, text string,
+	plan func(context.Context, *table.Managed, []*load, int64) (*plan, error)) (*reader, error) {
+	for p, err := range m.Parts(ctx, format.Query{}) { // of a damaged table neither is known
 		if err == nil {
 			err = m.Missing(p.Ref)
 		}
@@ -46,7 +68,7 @@ func Open(ctx context.Context, m *table.Managed, op format.OpenOptions) (format.
 	if err != nil {
 		return nil, err
 	}
-	at, err := moment(m.O.Since, list, m.O.Zone)
+	at, err := moment(option, text, list, m.O.Zone)
 	if err != nil {
 		return nil, err
 	}
@@ -54,19 +76,11 @@ func Open(ctx context.Context, m *table.Managed, op format.OpenOptions) (format.
 	if err != nil {
 		return nil, err
 	}
-	p, err := newPlan(ctx, all, list, at)
+	p, err := plan(ctx, all, list, at)
 	if err != nil {
 		return nil, err
 	}
 	all.Loads = p.used
-	all.AddColumn(column, arrow.BinaryTypes.String)
-	for name, x := range p.parts {
-		f, err := all.Part(ctx, name)
-		if err != nil {
-			return nil, err
-		}
-		f.Mark(Column, x.kind())
-	}
 	return &reader{all, p.parts}, nil
 }
 

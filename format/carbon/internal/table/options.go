@@ -47,6 +47,7 @@ type Options struct {
 	External        bool
 	Calendar        Calendar
 	Since           string
+	At              string
 }
 
 // ReadTable are the options of Open.
@@ -81,6 +82,8 @@ var ReadTable = option.Table[Options]{Format: "carbon", For: "reading", Options:
 	option.Text("since", "SEGMENT or TIME", "read what changed after the load of a segment, or after a time: rows "+
 		"that were deleted and rows that were added, with the column stoa_change",
 		func(o *Options) *string { return &o.Since }),
+	option.Text("at", "SEGMENT or TIME", "read the rows as they were after the load of a segment, or at a time, in "+
+		"the columns of now", func(o *Options) *string { return &o.At }),
 }}
 
 // ReadOptions are the options of Open, parsed.
@@ -99,6 +102,7 @@ type ReadOptions struct {
 	Calendar    Calendar
 	External    bool   // locations outside of Root are followed
 	Since       string // changes after this moment are read; "": the rows of now
+	At          string // rows of this moment are read; "": of now
 	Root        string // the place that the user named; "" = the table
 }
 
@@ -107,15 +111,21 @@ func ParseOptions(opts map[string]string) (o ReadOptions, err error) {
 	r, err := ReadTable.Parse(opts)
 	o = ReadOptions{Segments: r.Segment, Bucket: -1, properties: r.Properties, Blocklet: int64(r.BlockletSize),
 		cutoff: r.CutoffTimestamp, granularity: string(r.TimeGranularity), Zone: time.UTC, deleted: r.Deleted,
-		positions: r.Positions, External: r.External, Calendar: r.Calendar, Since: r.Since}
+		positions: r.Positions, External: r.External, Calendar: r.Calendar, Since: r.Since, At: r.At}
 	if err != nil {
 		return o, err
 	}
 	if o.allSegments = slices.Equal(r.Segments, []string{"all"}); !o.allSegments {
 		o.Segments = append(o.Segments, r.Segments...)
 	}
-	if o.Since != "" && (o.Segments != nil || o.allSegments || o.deleted || o.positions) {
-		return o, fault.Invalidf("carbon: option since cannot be given with segment, segments, deleted or positions")
+	for name, given := range map[string]bool{"since": o.Since != "", "at": o.At != ""} {
+		if given && (o.Segments != nil || o.allSegments || o.deleted || o.positions) {
+			return o, fault.Invalidf("carbon: option %s cannot be given with segment, segments, deleted or positions",
+				name)
+		}
+	}
+	if o.Since != "" && o.At != "" {
+		return o, fault.Invalidf("carbon: option since cannot be given with at")
 	}
 	if r.Bucket != nil {
 		o.Bucket = *r.Bucket
@@ -138,7 +148,7 @@ func (o *ReadOptions) fits(name string, k Kind) error {
 		name  string
 	}{
 		{o.Segments != nil, "segment"}, {o.allSegments, "segments"}, {o.deleted, "deleted"}, {o.positions, "positions"},
-		{o.Since != "", "since"},
+		{o.Since != "", "since"}, {o.At != "", "at"},
 	} {
 		if x.given {
 			return fault.Invalidf("%s is a part of a CarbonData table: option %s is for whole tables", name, x.name)

@@ -41,6 +41,7 @@ type Manifest struct {
 // Summary is the summary, in a manifest list, of a field of the partitions in a manifest.
 type Summary struct {
 	HasNull bool
+	HasNaN  bool
 	Lower   []byte // nil if all values are null
 	Upper   []byte
 }
@@ -243,7 +244,7 @@ func WriteList(version int, s *Snapshot, sync [16]byte, manifests []Manifest) ([
 		if m.Partitions != nil {
 			list := []any{}
 			for _, p := range m.Partitions {
-				v := map[string]any{"contains_null": p.HasNull, "contains_nan": false}
+				v := map[string]any{"contains_null": p.HasNull, "contains_nan": p.HasNaN}
 				if p.Lower != nil {
 					v["lower_bound"], v["upper_bound"] = p.Lower, p.Upper
 				}
@@ -319,13 +320,23 @@ func ReadList(ctx context.Context, tree store.Tree, name string, most int64) (ou
 		if !ok || r.text("manifest_path") == "" {
 			return fault.Corruptf(fault.Span{Object: name}, "manifest_path", "an entry names no manifest")
 		}
+		var parts []Summary
+		for _, x := range asList(m["partitions"]) {
+			p, _ := x.(map[string]any)
+			has, _ := p["contains_null"].(bool)
+			nan, _ := p["contains_nan"].(bool)
+			lo, _ := p["lower_bound"].([]byte)
+			hi, _ := p["upper_bound"].([]byte)
+			parts = append(parts, Summary{HasNull: has, HasNaN: nan, Lower: lo, Upper: hi})
+		}
 		out = append(out, Manifest{Path: r.text("manifest_path"), Length: r.long("manifest_length"),
 			Spec: int(r.long("partition_spec_id")), Content: int(r.long("content")),
 			Sequence: r.long("sequence_number"), MinSequence: r.long("min_sequence_number"),
 			Snapshot: r.long("added_snapshot_id"), Added: r.long("added_files_count"),
 			Existing: r.long("existing_files_count"), Deleted: r.long("deleted_files_count"),
 			AddedRows: r.long("added_rows_count"), ExistingRows: r.long("existing_rows_count"),
-			DeletedRows: r.long("deleted_rows_count"), FirstRow: r.pointer("first_row_id")})
+			DeletedRows: r.long("deleted_rows_count"), FirstRow: r.pointer("first_row_id"),
+			Partitions: parts})
 		return nil
 	})
 	return out, err

@@ -1,0 +1,355 @@
+// Package catchup brings a table of Iceberg up to date with the table that it was made of: rows that are gone are
+// deleted, rows that are new are added, in one snapshot. Rows are compared by their values, so that no key is needed.
+package catchup
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"stoa"
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/iceberg"
+	"stoa/internal/content"
+	"stoa/store"
+)
+
+// Options say what is compared, and how it is written.
+type Options struct {
+	Dir      string // of the table
+	Formats  []format.Format
+	Schema   *arrow.Schema // of the rows of the source
+	Rows     func() iter.Seq2[arrow.RecordBatch, error]
+	Write    format.WriteOptions
+	Time     int64 // of the snapshot, in milliseconds since 1970; 0: now
+	NoCheck  bool
+	MaxBytes int64 // of memory for the hashes of the source's rows
+}
+
+// Result is what was changed.
+type Result struct {
+	Rows, Added, Deleted int64 // Rows are those of the table afterwards
+	Bytes                int64
+	Files                int
+	Checksum             string // of the source's rows
+	Checked              bool   // the table has the same one
+}
+
+// perRow estimates the memory of a row's hash and count.
+const perRow = 48
+
+// Run makes the change. If nothing has changed, there is no new snapshot.
+func Run(ctx context.Context, o Options) (r Result, err error) {
+	sink := &adding{dir: o.Dir}
+	c, err := iceberg.OpenChange(ctx, store.Local{}, o.Dir, sink, o.Write, o.Time)
+	if err != nil {
+		return r, err
+	}
+	done := false
+	defer func() {
+		if a := c.Abort(context.WithoutCancel(ctx)); !done {
+			err = errors.Join(err, a, sink.Abort(ctx))
+		}
+	}()
+	m, err := mapping(o.Schema, c.Schema())
+	if err != nil {
+		return r, err
+	}
+	counts, want, err := m.count(ctx, o)
+	if err != nil {
+		return r, err
+	}
+	r.Rows, r.Checksum = want.Rows, want.String()
+	if r.Deleted, err = m.deleteMissing(ctx, c, counts); err != nil {
+		return r, err
+	}
+	if r.Added, err = m.addNew(ctx, c, counts, o); err != nil {
+		return r, err
+	}
+	if r.Added+r.Deleted == 0 {
+		r.Checked = true
+		return r, nil
+	}
+	name, metadata, s, err := c.Close(ctx)
+	if err != nil {
+		return r, err
+	}
+	r.Bytes, r.Files = s.Bytes+int64(len(metadata)), len(s.Files)+1
+	if !o.NoCheck {
+		if err := m.check(ctx, o, name, metadata, want); err != nil {
+			return r, err
+		}
+		r.Checked = true
+	}
+	if err := commit(o.Dir, name, metadata); err != nil {
+		return r, err
+	}
+	sink.done = nil // they are part of the table now
+	done = true
+	hint, text := c.Hint()
+	return r, replace(filepath.Join(o.Dir, hint), []byte(text))
+}
+
+// pairs says which columns of the source are those of the table.
+type pairs struct {
+	at   []int // of the source, by the columns of the table
+	sc   *arrow.Schema
+	plan *content.Plan
+}
+
+// mapping pairs columns by name. The tables must have the same columns, with comparable types.
+func mapping(in, out *arrow.Schema) (*pairs, error) {
+	m := &pairs{plan: content.Between(in, out)}
+	var fields []arrow.Field
+	for _, f := range out.Fields() {
+		at := in.FieldIndices(f.Name)
+		if len(at) != 1 {
+			return nil, fault.Invalidf("the table has a column %s, and the source %d of this name: columns must be "+
+				"the same", f.Name, len(at))
+		}
+		m.at, fields = append(m.at, at[0]), append(fields, in.Field(at[0]))
+	}
+	if n := in.NumFields(); n != len(m.at) {
+		return nil, fault.Invalidf("the source has %d columns, and the table %d: columns must be the same", n,
+			len(m.at))
+	}
+	if list := m.plan.Incomparable(); len(list) > 0 {
+		return nil, fault.Unsupportedf(fault.Span{}, "", "the values of %s cannot be compared with those of the table",
+			strings.Join(list, ", "))
+	}
+	m.sc = arrow.NewSchema(fields, nil)
+	return m, nil
+}
+
+// count counts the rows of the source by their hashes.
+func (m *pairs) count(ctx context.Context, o Options) (map[uint64]int32, content.Sum, error) {
+	counts, sum := map[uint64]int32{}, m.plan.Summer(0)
+	for b, err := range o.Rows() {
+		if err != nil {
+			return nil, content.Sum{}, err
+		}
+		for _, h := range sum.Hashes(b) {
+			counts[h]++
+		}
+		if n := int64(len(counts)) * perRow; o.MaxBytes > 0 && n > o.MaxBytes {
+			return nil, content.Sum{}, fault.Limitf(fault.Span{}, "", "comparing the rows takes more than %d bytes of "+
+				"memory (--memory raises that)", o.MaxBytes)
+		}
+	}
+	return counts, sum.Sum(), ctx.Err()
+}
+
+// deleteMissing deletes the rows of the table that the source lacks. What remains in counts are the rows that the table
+// lacks.
+func (m *pairs) deleteMissing(ctx context.Context, c *iceberg.Change, counts map[uint64]int32) (n int64, err error) {
+	sum := m.plan.Summer(1)
+	err = c.Rows(ctx, func(file int, position func(int) int64, b arrow.RecordBatch) error {
+		for i, h := range sum.Hashes(b) {
+			switch left := counts[h]; {
+			case left > 1:
+				counts[h] = left - 1
+			case left == 1:
+				delete(counts, h)
+			default:
+				c.Delete(file, position(i))
+				n++
+			}
+		}
+		return ctx.Err()
+	})
+	return n, err
+}
+
+// addNew adds the rows of the source that the table lacks.
+func (m *pairs) addNew(ctx context.Context, c *iceberg.Change, counts map[uint64]int32, o Options) (n int64,
+	err error) {
+	if len(counts) == 0 {
+		return 0, nil
+	}
+	sum := m.plan.Summer(0)
+	for b, err := range o.Rows() {
+		if err != nil {
+			return n, err
+		}
+		hashes := sum.Hashes(b)
+		take := func(i int) bool {
+			left, ok := counts[hashes[i]]
+			if !ok {
+				return false
+			}
+			if counts[hashes[i]] = left - 1; left == 1 {
+				delete(counts, hashes[i])
+			}
+			return true
+		}
+		for from := 0; from < len(hashes); {
+			to := from
+			for to < len(hashes) && take(to) {
+				to++
+			}
+			if to > from {
+				if err := m.write(ctx, c, b, from, to); err != nil {
+					return n, err
+				}
+			}
+			n += int64(to - from)
+			from = to + 1
+		}
+	}
+	if len(counts) > 0 {
+		return n, errors.New("the source has changed while it was read")
+	}
+	return n, nil
+}
+
+func (m *pairs) write(ctx context.Context, c *iceberg.Change, b arrow.RecordBatch, from, to int) error {
+	cols := make([]arrow.Array, len(m.at))
+	for k, at := range m.at {
+		cols[k] = array.NewSlice(b.Column(at), int64(from), int64(to))
+		defer cols[k].Release()
+	}
+	part := array.NewRecordBatch(m.sc, cols, int64(to-from))
+	defer part.Release()
+	return c.Write(ctx, part)
+}
+
+// check reads the table with the new metadata, before these are visible.
+func (m *pairs) check(ctx context.Context, o Options, name string, metadata []byte, want content.Sum) error {
+	place := filepath.Join(o.Dir, name)
+	tree := &withFile{Local: store.Local{}, name: filepath.ToSlash(place), bytes: metadata}
+	t, err := stoa.Open(ctx, place, stoa.OpenOptions{Formats: o.Formats, From: iceberg.Format.Name, Tree: tree,
+		KeepPages: -1})
+	if err != nil {
+		return fmt.Errorf("the new snapshot cannot be read: %w", err)
+	}
+	defer t.Close()
+	sum := m.plan.Summer(1)
+	for b, err := range t.Scan(ctx, stoa.ScanSpec{Unordered: true}) {
+		if err != nil {
+			return fmt.Errorf("the new snapshot cannot be read: %w", err)
+		}
+		sum.Add(b)
+	}
+	if why := want.Difference(sum.Sum()); why != "" {
+		return &stoa.UnprovenError{Output: o.Dir, Rows: [2]int64{want.Rows, sum.Sum().Rows}, Reason: why}
+	}
+	return nil
+}
+
+// withFile is the local file system with one more file.
+type withFile struct {
+	store.Local
+	name  string
+	bytes []byte
+}
+
+func (t *withFile) memory() *store.Memory { return store.NewMemory(map[string][]byte{t.name: t.bytes}) }
+
+func (t *withFile) Open(ctx context.Context, name string) (store.Source, error) {
+	if filepath.ToSlash(name) == t.name {
+		return t.memory().Open(ctx, t.name)
+	}
+	return t.Local.Open(ctx, name)
+}
+
+func (t *withFile) Stat(ctx context.Context, name string) (store.Info, error) {
+	if filepath.ToSlash(name) == t.name {
+		return t.memory().Stat(ctx, t.name)
+	}
+	return t.Local.Stat(ctx, name)
+}
+
+// commit makes the change: the metadata appear whole, or not at all if another writer was faster.
+func commit(dir, name string, metadata []byte) error {
+	to := filepath.Join(dir, name)
+	f, err := os.CreateTemp(filepath.Dir(to), ".stoa-tmp-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(metadata)
+	if err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	err = os.Link(f.Name(), to)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s: another writer has changed the table meanwhile; nothing was committed: run again", to)
+	}
+	return err
+}
+
+// replace writes a file and renames it.
+func replace(name string, b []byte) error {
+	ctx := context.Background()
+	s := store.Strict(store.Local{}.Sink(name, nil))
+	o, err := s.Create(ctx, "")
+	if err != nil {
+		return err
+	}
+	if _, err := bytes.NewReader(b).WriteTo(o); err != nil {
+		return errors.Join(err, o.Close(), s.Abort(ctx))
+	}
+	if err := o.Close(); err != nil {
+		return errors.Join(err, s.Abort(ctx))
+	}
+	return s.Commit(ctx)
+}
+
+// adding is a sink that adds files to a directory: each appears when it is complete.
+type adding struct {
+	dir  string
+	made []store.Sink
+	done []string
+}
+
+func (s *adding) Create(ctx context.Context, name string) (store.Object, error) {
+	to := filepath.Join(s.dir, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+		return nil, err
+	}
+	one := store.Strict(store.Local{}.Sink(to, nil))
+	o, err := one.Create(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	s.made, s.done = append(s.made, one), append(s.done, to)
+	return o, nil
+}
+
+func (s *adding) Scratch(context.Context) (store.Scratch, error) { return store.NewScratch() }
+
+// Commit gives the files their names. Nothing refers to them before the metadata do.
+func (s *adding) Commit(ctx context.Context) error {
+	for _, one := range s.made {
+		if err := one.Commit(ctx); err != nil {
+			return err
+		}
+	}
+	s.made = nil
+	return nil
+}
+
+// Abort removes the files.
+func (s *adding) Abort(ctx context.Context) (err error) {
+	for _, one := range s.made {
+		err = errors.Join(err, one.Abort(ctx))
+	}
+	for _, name := range slices.Backward(s.done) {
+		if e := os.Remove(name); e != nil && !errors.Is(e, fs.ErrNotExist) {
+			err = errors.Join(err, e)
+		}
+	}
+	s.made, s.done = nil, nil
+	return err
+}

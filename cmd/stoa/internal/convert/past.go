@@ -1,0 +1,397 @@
+package convert
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/spf13/cobra"
+
+	"stoa"
+	"stoa/cmd/stoa/internal/catchup"
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/display"
+	"stoa/cmd/stoa/internal/look"
+	"stoa/cmd/stoa/internal/output"
+	"stoa/cmd/stoa/internal/reading"
+	"stoa/cmd/stoa/internal/source"
+	"stoa/format"
+	"stoa/store/remote"
+)
+
+// pastFlags are the flags of convert for tables of Iceberg with several snapshots.
+type pastFlags struct {
+	catchUp bool
+	moments []string
+	every   string
+}
+
+func (f *pastFlags) register(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.BoolVar(&f.catchUp, "catch-up", false, "change the Iceberg table OUT, which an earlier run wrote, to have the "+
+		"rows of PATH")
+	fl.StringSliceVar(&f.moments, "snapshots", nil, "write a snapshot for each `MOMENT`, as in --at; for Iceberg")
+	fl.StringVar(&f.every, "every", "", "write a snapshot for every `DURATION`, such as 1d or 6h, of the known "+
+		"history, and one of its end; segment: for every load of a CarbonData table")
+}
+
+func (f *pastFlags) on() bool { return f.catchUp || len(f.moments) > 0 || f.every != "" }
+
+// runPast writes or changes a table of Iceberg with several snapshots.
+func (c *conversion) runPast(ctx context.Context, a *cli.App, paths []string, f pastFlags, all allFlags) error {
+	began := time.Now()
+	switch {
+	case all.all || all.resume || c.fileSize != "":
+		return cli.WrongUse("--catch-up, --snapshots and --every are for one table")
+	case f.catchUp && (len(f.moments) > 0 || f.every != "") || len(f.moments) > 0 && f.every != "":
+		return cli.WrongUse("--catch-up, --snapshots and --every exclude each other")
+	case c.to != "" && c.to != "iceberg":
+		return cli.WrongUse("--catch-up, --snapshots and --every are for --to iceberg")
+	case c.Damaged != "fail" || c.Manifest != "":
+		return cli.WrongUse("--catch-up, --snapshots and --every need a source that can be read as a whole")
+	case remote.Is(c.out) || c.out == cli.Dash:
+		return cli.WrongUse("--catch-up, --snapshots and --every write a local directory")
+	}
+	c.to = "iceberg"
+	wo, err := c.options(a)
+	if err != nil {
+		return err
+	}
+	oo, err := c.SourceFlags.Options(ctx, a, paths)
+	if err != nil {
+		return err
+	}
+	if err := a.CheckOutputs(cli.PlacesOf(paths), c.out); err != nil {
+		return err
+	}
+	p := &past{c: c, a: a, paths: paths, wo: wo, oo: oo, dir: strings.TrimRight(c.out, "/")}
+	if f.catchUp {
+		if len(wo.Opts) > 0 {
+			return cli.WrongUse("--catch-up keeps the options of the table: --opt and --partition-by have no meaning")
+		}
+		err = p.advance(ctx, p.dir, "", 0)
+	} else {
+		err = p.snapshots(ctx, f)
+	}
+	if err != nil {
+		return err
+	}
+	p.sum.Output, p.sum.Seconds = c.out, time.Since(began).Seconds()
+	if c.form == "json" {
+		return output.WriteSummary(a, p.sum)
+	}
+	text := fmt.Sprintf("%s: %s", c.out, display.Count(p.sum.Rows, "row"))
+	if f.catchUp {
+		text += fmt.Sprintf(", %s added, %s deleted", display.Thousands(p.sum.Added), display.Thousands(p.sum.Deleted))
+	} else {
+		text += ", " + display.Count(int64(p.sum.Moments), "snapshot")
+	}
+	a.Note("%s, %s", text, display.Seconds(time.Since(began)))
+	return nil
+}
+
+// past writes snapshots of a table.
+type past struct {
+	c     *conversion
+	a     *cli.App
+	paths []string
+	wo    stoa.CreateOptions
+	oo    stoa.OpenOptions
+	dir   string
+	sum   summaryDoc
+}
+
+// open opens the source as it was at a moment; "" is the present, or what --at says.
+func (p *past) open(ctx context.Context, at string) (*stoa.Table, stoa.ScanSpec, error) {
+	spec, err := p.c.SelectFlags.Spec()
+	if err != nil {
+		return nil, spec, err
+	}
+	oo := p.oo
+	if at != "" {
+		oo.Opts = map[string]string{"at": at}
+		for k, v := range p.oo.Opts {
+			if k != "at" {
+				oo.Opts[k] = v
+			}
+		}
+	}
+	t, err := source.OpenAll(p.a, ctx, p.paths, oo)
+	if err != nil {
+		return nil, spec, err
+	}
+	if err := reading.NoticedIn(p.a, t.Findings(), nil); err != nil {
+		return nil, spec, errors.Join(err, t.Close())
+	}
+	spec.Columns, err = source.ExpandColumns(t.Schema().Fields(), spec.Columns)
+	return t, spec, err
+}
+
+// advance makes the table in dir have the rows of the source at a moment. ms is the time of the snapshot; 0: now.
+func (p *past) advance(ctx context.Context, dir, at string, ms int64) error {
+	t, spec, err := p.open(ctx, at)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	sc, err := t.ScanSchema(spec)
+	if err != nil {
+		return err
+	}
+	memory := int64(2 << 30)
+	if p.c.mem != "" {
+		if memory, err = cli.ParseSize("--memory", p.c.mem); err != nil {
+			return err
+		}
+	}
+	r, err := catchup.Run(ctx, catchup.Options{Dir: dir, Formats: p.a.Formats, Schema: sc, Time: ms,
+		Rows:  func() iter.Seq2[arrow.RecordBatch, error] { return t.Scan(ctx, spec) },
+		Write: format.WriteOptions{Mem: cli.Pool}, NoCheck: p.c.unchecked, MaxBytes: memory})
+	p.sum.Rows, p.sum.Checked = r.Rows, r.Checked
+	if r.Added+r.Deleted > 0 {
+		p.sum.Moments++
+	}
+	p.sum.Added, p.sum.Deleted = p.sum.Added+r.Added, p.sum.Deleted+r.Deleted
+	p.sum.Bytes, p.sum.Files = p.sum.Bytes+r.Bytes, p.sum.Files+r.Files
+	return err
+}
+
+// moment is a moment at which the source is read, and the time of its snapshot in milliseconds since 1970.
+type moment struct {
+	at string
+	ms int64
+}
+
+// snapshots writes a new table with a snapshot for each moment. The table appears when it has all of them.
+func (p *past) snapshots(ctx context.Context, f pastFlags) error {
+	all, err := p.moments(ctx, f)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Lstat(p.dir); !errors.Is(err, fs.ErrNotExist) {
+		return errors.Join(&cli.UseError{Message: p.dir + " is there already", Hint: "choose another name"}, err)
+	}
+	tmp, err := os.MkdirTemp(filepath.Dir(p.dir), ".stoa-tmp-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+	building := filepath.Join(tmp, filepath.Base(p.dir))
+	if err := p.first(ctx, building, all[0]); err != nil {
+		return err
+	}
+	p.sum.Moments = 1
+	for _, m := range all[1:] {
+		if err := p.advance(ctx, building, m.at, m.ms); err != nil {
+			return fmt.Errorf("at %s: %w", cmp.Or(m.at, "present"), err)
+		}
+	}
+	p.sum.Added, p.sum.Deleted = 0, 0
+	return os.Rename(building, p.dir)
+}
+
+// first writes the first snapshot.
+func (p *past) first(ctx context.Context, dir string, m moment) error {
+	t, spec, err := p.open(ctx, m.at)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	sc, err := t.ScanSchema(spec)
+	if err != nil {
+		return err
+	}
+	wo := p.wo
+	opts := map[string]string{"snapshot-time": strconv.FormatInt(m.ms, 10)}
+	for k, v := range wo.Opts {
+		opts[k] = v
+	}
+	if opts["location"] == "" {
+		place, err := filepath.Abs(p.dir)
+		if err != nil {
+			return err
+		}
+		opts["location"] = "file://" + filepath.ToSlash(place)
+	}
+	wo.Opts, wo.Rows = opts, -1
+	w, err := stoa.Create(ctx, dir, sc, wo)
+	if err != nil {
+		return err
+	}
+	if err := reading.CopyRows(ctx, t.Scan(ctx, spec), w); err != nil {
+		return errors.Join(err, w.Abort(ctx))
+	}
+	s, err := w.Close(ctx)
+	p.sum.Rows, p.sum.Bytes, p.sum.Files, p.sum.Checked = s.Rows, s.Bytes, len(s.Files), s.Checked
+	return err
+}
+
+// moments returns the moments of --snapshots or --every, in order.
+func (p *past) moments(ctx context.Context, f pastFlags) (out []moment, err error) {
+	loads, err := p.loads(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, at := range f.moments {
+		ms, ok := loads[at]
+		if !ok {
+			if ms, err = msOf(at); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, moment{at, ms})
+	}
+	switch {
+	case f.every != "" && len(loads) > 0:
+		out, err = ofLoads(f.every, loads)
+	case f.every != "":
+		out, err = p.series(ctx, f.every)
+	}
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(out, func(a, b moment) int { return cmp.Compare(a.ms, b.ms) })
+	for i := 1; i < len(out); i++ {
+		if out[i].ms == out[i-1].ms {
+			return nil, cli.WrongUse("--snapshots: %s and %s are in the same millisecond, which is the unit of Iceberg",
+				out[i-1].at, out[i].at)
+		}
+	}
+	return out, nil
+}
+
+// loads returns when the loads of a CarbonData table ended whose rows it still has, by their segments. Other tables
+// have none.
+func (p *past) loads(ctx context.Context) (map[string]int64, error) {
+	t, _, err := p.open(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	out := map[string]int64{}
+	for _, src := range t.Sources() {
+		if src.Format != "carbon" {
+			continue
+		}
+		for _, kv := range src.Meta {
+			name, ok := strings.CutPrefix(kv.Key, "segment.")
+			_, end, ended := strings.Cut(kv.Value, ", to ")
+			if !ok || !ended || !strings.Contains(strings.SplitN(kv.Value, ",", 2)[0], "Success") {
+				continue
+			}
+			end, _, _ = strings.Cut(end, ",")
+			if at, err := time.Parse(time.RFC3339Nano, end); err == nil {
+				out[name] = at.UnixMilli()
+			}
+		}
+	}
+	return out, nil
+}
+
+// ofLoads returns the moments of a CarbonData table from the end of its first load on, and the present.
+func ofLoads(every string, loads map[string]int64) (out []moment, err error) {
+	now := time.Now().UnixMilli()
+	first := now
+	for name, ms := range loads {
+		first = min(first, ms)
+		if every == "segment" {
+			out = append(out, moment{name, ms})
+		}
+	}
+	if every != "segment" {
+		step, err := duration(every)
+		if err != nil {
+			return nil, err
+		}
+		if out, err = steps(every, step, time.UnixMilli(first), time.UnixMilli(now)); err != nil {
+			return nil, err
+		}
+	}
+	return append(out, moment{"", now}), nil
+}
+
+// msOf returns the milliseconds of a moment: of a hybrid time of Kudu, or of a time or a day. They are not before it.
+func msOf(at string) (int64, error) {
+	const logicalBits = 12
+	if n, err := strconv.ParseInt(at, 10, 64); err == nil {
+		return (n + 1000<<logicalBits - 1) / (1000 << logicalBits), nil
+	}
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999",
+		time.DateOnly} {
+		if t, err := time.Parse(layout, at); err == nil {
+			return t.Add(time.Millisecond - 1).UnixMilli(), nil
+		}
+	}
+	return 0, cli.WrongUse("--snapshots: expected a time such as 2024-02-29T12:00:00Z, a day, a segment of a "+
+		"CarbonData table, or a hybrid time, found %s", at)
+}
+
+// series returns the moments from the first one of which a Kudu table is known exactly, and that of its last operation.
+func (p *past) series(ctx context.Context, every string) (out []moment, err error) {
+	step, err := duration(every)
+	if err != nil {
+		return nil, err
+	}
+	histories, _, err := look.HistoryOf(ctx, p.paths, p.oo)
+	if err != nil {
+		return nil, err
+	}
+	if len(histories) != 1 || histories[0].Exact == nil || histories[0].Last == nil {
+		return nil, cli.WrongUse("--every: no moments of %s are known; --snapshots lists them",
+			strings.Join(p.paths, ", "))
+	}
+	from, err := time.Parse(time.RFC3339Nano, histories[0].Exact.Time)
+	to, err2 := time.Parse(time.RFC3339Nano, histories[0].Last.Time)
+	if err = errors.Join(err, err2); err != nil {
+		return nil, err
+	}
+	if out, err = steps(every, step, from, to); err != nil {
+		return nil, err
+	}
+	// the state after the last operation is that of the present: where the log is not here, no later moment is known
+	return append(out, moment{"", to.Add(time.Millisecond).UnixMilli()}), nil
+}
+
+// steps returns the moments between two times that are multiples of a step.
+func steps(every string, step time.Duration, from, to time.Time) (out []moment, err error) {
+	const most = 10_000
+	for at := from.Truncate(step).Add(step); at.Before(to.Truncate(time.Millisecond)); at = at.Add(step) {
+		if len(out) >= most {
+			return nil, cli.WrongUse("--every %s would be more than %d snapshots", every, most)
+		}
+		out = append(out, moment{at.UTC().Format(time.RFC3339Nano), at.UnixMilli()})
+	}
+	return out, nil
+}
+
+// duration parses a duration with days and weeks.
+func duration(s string) (d time.Duration, err error) {
+	unit := time.Duration(0)
+	switch {
+	case strings.HasSuffix(s, "d"):
+		unit = 24 * time.Hour
+	case strings.HasSuffix(s, "w"):
+		unit = 7 * 24 * time.Hour
+	}
+	if unit > 0 {
+		n, e := strconv.ParseFloat(s[:len(s)-1], 64)
+		d, err = time.Duration(n*float64(unit)), e
+	} else {
+		d, err = time.ParseDuration(s)
+	}
+	if err != nil || d < time.Millisecond {
+		return 0, cli.WrongUse("--every: expected a duration such as 1d, 6h or 30m (or segment, of a CarbonData "+
+			"table), found %s", s)
+	}
+	return d, nil
+}

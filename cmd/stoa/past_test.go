@@ -1,0 +1,220 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"stoa/cmd/stoa/internal/cli"
+)
+
+// do runs the command, which must succeed, and returns its output.
+func do(t *testing.T, args ...string) string {
+	t.Helper()
+	var out, errs bytes.Buffer
+	if st := run(t.Context(), args, nil, &out, &errs); st != cli.StatusFine {
+		t.Fatalf("%v: got status %d: %s", args, st, &errs)
+	}
+	return out.String()
+}
+
+// lakeRows returns the rows of a table of columns id and s.
+func lakeRows(t *testing.T, args ...string) map[int]string {
+	t.Helper()
+	out := map[int]string{}
+	for line := range strings.Lines(do(t, append([]string{"cat", "-f", "jsonl"}, args...)...)) {
+		var row struct {
+			ID int
+			S  string
+		}
+		if err := json.Unmarshal([]byte(line), &row); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := out[row.ID]; ok {
+			t.Errorf("%v: row %d is there twice", args, row.ID)
+		}
+		out[row.ID] = row.S
+	}
+	return out
+}
+
+// life is a CarbonData table that changes, and a model of it.
+type life struct {
+	t    *testing.T
+	r    *rand.Rand
+	rows map[int]string
+	next int
+}
+
+const lifeTable = "store#db.t"
+
+func newLife(t *testing.T, seed uint64) *life {
+	t.Chdir(t.TempDir())
+	l := &life{t: t, r: rand.New(rand.NewPCG(seed, 25)), rows: map[int]string{}}
+	err := os.WriteFile("schema.txt", []byte("id bigint\ns string\n"), 0o666)
+	if err == nil {
+		err = os.Mkdir("store", 0o777)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	do(t, "create", lifeTable, "--schema", "schema.txt")
+	l.load(40)
+	return l
+}
+
+func (l *life) load(n int) {
+	l.t.Helper()
+	var text strings.Builder
+	for i := l.next; i < l.next+n; i++ {
+		l.rows[i] = fmt.Sprintf("row %d", i)
+		fmt.Fprintf(&text, "{\"id\": %d, \"s\": %q}\n", i, l.rows[i])
+	}
+	l.next += n
+	if err := os.WriteFile("rows.jsonl", []byte(text.String()), 0o666); err != nil {
+		l.t.Fatal(err)
+	}
+	do(l.t, "load", lifeTable, "rows.jsonl", "-q")
+}
+
+// change changes the table and its model.
+func (l *life) change() {
+	l.t.Helper()
+	from := l.r.IntN(l.next)
+	to := from + 1 + l.r.IntN(20)
+	where := fmt.Sprintf("id >= %d and id < %d", from, to)
+	switch l.r.IntN(3) {
+	case 0:
+		l.load(1 + l.r.IntN(30))
+	case 1:
+		do(l.t, "delete", lifeTable, "--where", where, "-q")
+		maps.DeleteFunc(l.rows, func(id int, _ string) bool { return id >= from && id < to })
+	case 2:
+		do(l.t, "update", lifeTable, "--set", "s='changed'", "--where", where, "-q")
+		for id := range l.rows {
+			if id >= from && id < to {
+				l.rows[id] = "changed"
+			}
+		}
+	}
+}
+
+func (l *life) expect(want map[int]string, args ...string) {
+	l.t.Helper()
+	if got := lakeRows(l.t, args...); !maps.Equal(got, want) {
+		l.t.Errorf("%v: got %d rows, want %d: %v, %v", args, len(got), len(want), got, want)
+	}
+}
+
+// TestCatchUp changes a table of CarbonData, and catches up with it: the lake has its rows, and each older snapshot
+// those of its time. A run that is killed leaves the old rows or the new ones.
+func TestCatchUp(t *testing.T) {
+	for _, to := range []string{"iceberg"} {
+		t.Run(to, func(t *testing.T) {
+			l := newLife(t, 1)
+			do(t, "convert", lifeTable, "--to", to, "-o", "lake", "-q")
+			var past []map[int]string
+			steps := 4
+			if !testing.Short() {
+				steps = 12
+			}
+			for range steps {
+				old := maps.Clone(l.rows)
+				l.change()
+				if !maps.Equal(old, l.rows) {
+					past = append(past, old)
+				}
+				cmd := exec.Command(os.Args[0], "convert", "--catch-up", lifeTable, "-o", "lake", "-q")
+				cmd.Env = append(os.Environ(), "STOA_AS_COMMAND=1")
+				if err := cmd.Start(); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Duration(l.r.IntN(60)) * time.Millisecond)
+				_ = cmd.Process.Kill()
+				_ = cmd.Wait()
+				if got := lakeRows(t, "lake"); !maps.Equal(got, old) && !maps.Equal(got, l.rows) {
+					t.Errorf("after a kill: got %v, want %v or %v", got, old, l.rows)
+				}
+				do(t, "convert", "--catch-up", lifeTable, "-o", "lake", "-q")
+				l.expect(l.rows, "lake")
+			}
+			past = append(past, l.rows)
+			ids := snapshotsOf(t, to)
+			if len(ids) != len(past) || len(past) < steps/2 {
+				t.Fatalf("got %d snapshots, want %d", len(ids), len(past))
+			}
+			for i, at := range ids {
+				l.expect(past[i], "lake", "--at", at)
+			}
+			do(t, "verify", "lake", "-q")
+		})
+	}
+}
+
+// TestSnapshotsOfSegments converts a table of CarbonData with its history: at the time of each snapshot, the lake has
+// the rows that the table had.
+func TestSnapshotsOfSegments(t *testing.T) {
+	l := newLife(t, 2)
+	var past []map[int]string
+	for range 4 {
+		past = append(past, maps.Clone(l.rows))
+		time.Sleep(2 * time.Millisecond)
+		l.load(5 + l.r.IntN(9))
+	}
+	do(t, "delete", lifeTable, "--where", "id < 7", "-q")
+	maps.DeleteFunc(l.rows, func(id int, _ string) bool { return id < 7 })
+	do(t, "convert", lifeTable, "--every", "segment", "-o", "lake", "-q")
+	l.expect(l.rows, "lake")
+	ids := snapshotsOf(t, "iceberg")
+	if len(ids) != len(past)+2 {
+		t.Fatalf("got %d snapshots, want %d", len(ids), len(past)+2)
+	}
+	for i, want := range past {
+		l.expect(want, "lake", "--at", ids[i])
+		l.expect(want, lifeTable, "--at", fmt.Sprint(i))
+	}
+}
+
+// snapshotsOf returns the snapshots of the table lake, the oldest first, as in --at.
+func snapshotsOf(t *testing.T, kind string) (out []string) {
+	if kind == "delta" {
+		list, err := filepath.Glob("lake/_delta_log/*.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range list {
+			out = append(out, fmt.Sprint(i))
+		}
+		return out
+	}
+	list, err := filepath.Glob("lake/metadata/v*.metadata.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(fmt.Sprintf("lake/metadata/v%d.metadata.json", len(list)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc struct {
+		Snapshots []struct {
+			ID json.Number `json:"snapshot-id"`
+		}
+	}
+	if err := json.Unmarshal(b, &doc); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range doc.Snapshots {
+		out = append(out, s.ID.String())
+	}
+	return out
+}

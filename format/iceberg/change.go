@@ -1,0 +1,156 @@
+package iceberg
+
+import (
+	"context"
+	"errors"
+	"path"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/iceberg/internal/meta"
+	"stoa/format/internal/lake"
+	"stoa/store"
+)
+
+// Change is a snapshot that is being added to a table of version 2: some rows are deleted, by their positions, and
+// others are added. Nothing is visible before the metadata that Close prepares are written.
+type Change struct {
+	op      *snapshotReader
+	table   *lake.Table
+	sink    store.Sink
+	files   *lake.Writer
+	deleted map[int][]int64 // by data file
+	draft   *draft
+	wo      format.WriteOptions
+
+	name string // of the new metadata
+	json []byte // the new metadata
+}
+
+// OpenChange begins a change of the table in a directory. What it writes goes to sink, whose objects must not be
+// visible to readers as a table; time is that of the snapshot in milliseconds since 1970, and 0 means now.
+func OpenChange(ctx context.Context, tree store.Tree, dir string, sink store.Sink, wo format.WriteOptions,
+	time int64) (*Change, error) {
+	op, err := openSnapshot(ctx, format.Target{Tree: tree, Name: dir}, format.OpenOptions{})
+	if err != nil {
+		return nil, err
+	}
+	at := fault.Span{Object: op.file}
+	if v := op.table.FormatVersion; v != 2 {
+		return nil, fault.Unsupportedf(at, "format-version", "expected 2, found %d: stoa changes no other tables", v)
+	}
+	if !strings.HasPrefix(path.Base(op.file), "v") {
+		return nil, fault.Unsupportedf(at, "", "a catalogue has the newest metadata of this table: stoa cannot commit "+
+			"to it")
+	}
+	for _, d := range op.deletes {
+		if d.Content != meta.PositionDeletes {
+			return nil, fault.Unsupportedf(fault.Span{Object: d.name}, "content", "expected position deletes, found %d",
+				d.Content)
+		}
+	}
+	r, err := op.reader(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c := &Change{op: op, table: r.(*lake.Table), sink: sink, deleted: map[int][]int64{}, wo: wo}
+	terms, err := op.terms(op.table.Spec(op.table.DefaultSpec))
+	if err != nil {
+		return nil, err
+	}
+	c.draft = &draft{o: createOptions{Table: Table{Time: time}}, stored: c.Schema(), version: 2,
+		location: strings.TrimRight(op.table.Location, "/"), terms: terms}
+	return c, nil
+}
+
+// terms returns the terms of a partition spec, bound to the columns of the table.
+func (op *snapshotReader) terms(s *meta.Spec) ([]lake.Term, error) {
+	if s == nil {
+		return nil, fault.Corruptf(fault.Span{Object: op.file}, "partition-specs", "a spec is missing")
+	}
+	var out []lake.Term
+	sc := arrow.NewSchema(op.fields, nil)
+	for _, f := range s.Fields {
+		name, n, bracket := strings.Cut(strings.TrimSuffix(f.Transform, "]"), "[")
+		text := name + "(" + op.fieldName(f.Source) + ")"
+		if bracket {
+			text = name + "(" + n + ", " + op.fieldName(f.Source) + ")"
+		}
+		one, err := lake.ParseSpec([]string{text})
+		if err == nil {
+			one, err = lake.Bind(one, sc)
+		}
+		if err != nil {
+			return nil, err
+		}
+		one[0].Name = f.Name
+		out = append(out, one...)
+	}
+	return out, nil
+}
+
+// Schema returns the columns of the table.
+func (c *Change) Schema() *arrow.Schema { return c.table.Schema() }
+
+// Rows calls yield with the rows of the table as it is. position returns the position of row i of the batch in its data
+// file, for Delete.
+func (c *Change) Rows(ctx context.Context, yield func(file int, position func(i int) int64, b arrow.RecordBatch) error,
+) error {
+	for k, in := range c.table.Files() {
+		err := c.table.EachOf(ctx, in, func(position func(int) int64, b arrow.RecordBatch) error {
+			return yield(k, position, b)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Delete deletes the row at a position of a data file.
+func (c *Change) Delete(file int, position int64) {
+	c.deleted[file] = append(c.deleted[file], position)
+}
+
+// Deleted returns how many rows are deleted.
+func (c *Change) Deleted() (n int64) {
+	for _, rows := range c.deleted {
+		n += int64(len(rows))
+	}
+	return n
+}
+
+// Write adds rows. Their columns are those of Schema, in types that can be stored as its types.
+func (c *Change) Write(ctx context.Context, b arrow.RecordBatch) error {
+	if c.files == nil {
+		c.files = lake.NewWriter(c.sink, b.Schema(), c.draft.stored, lake.WriterOptions{Terms: c.draft.terms,
+			Dir: dataDir, Write: c.wo, Commit: c.commit})
+	}
+	return c.files.Write(ctx, b)
+}
+
+// Close writes everything but the metadata, which it returns with the name of their file in the table's directory. The
+// change is made when this file is there; there must be none of this name before.
+func (c *Change) Close(ctx context.Context) (name string, metadata []byte, s format.Summary, err error) {
+	if c.files != nil {
+		s, err = c.files.Close(ctx)
+	} else {
+		s.Files, s.Bytes, err = c.commit(ctx, c.sink, nil)
+		if err == nil {
+			err = c.sink.Commit(ctx)
+		}
+	}
+	return c.name, c.json, s, err
+}
+
+// Abort gives up the change.
+func (c *Change) Abort(ctx context.Context) error {
+	err := c.table.Close()
+	if c.files != nil {
+		return errors.Join(err, c.files.Abort(ctx))
+	}
+	return errors.Join(err, c.sink.Abort(ctx))
+}
