@@ -310,6 +310,18 @@ func ExampleTable_Plan() {
 	// 179
 }
 
+// PlanBy says of each split whether its number of rows is exact; then nothing has to be read to count them.
+func ExampleTable_PlanBy() {
+	ctx := context.Background()
+	t := must(stoa.Open(ctx, carbonTable, stoa.OpenOptions{}))
+	defer t.Close()
+	for s, err := range t.PlanBy(ctx, stoa.ScanSpec{Columns: []string{"id"}}, stoa.PlanOptions{Target: 1 << 20}) {
+		fmt.Println(must(s, err).Rows, s.Exact) // some of the rows are deleted
+	}
+	// Output:
+	// 205 false
+}
+
 // ScanSplit reads the splits of a table's own plan, without opening the table once more for each.
 func ExampleTable_ScanSplit() {
 	ctx := context.Background()

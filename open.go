@@ -12,6 +12,7 @@ import (
 	"stoa/internal/arrowschema"
 	"stoa/internal/fieldnames"
 	"stoa/internal/scan"
+	"stoa/internal/share"
 	"stoa/region"
 	"stoa/store"
 	"stoa/vec"
@@ -45,9 +46,13 @@ func Session(ctx context.Context) context.Context { return format.WithSession(ct
 func OpenAll(ctx context.Context, uris []string, o OpenOptions) (*Table, error) {
 	var targets []found
 	uris, o, err := o.placed(ctx, uris...)
+	if err == nil {
+		err = o.Share.Check()
+	}
 	if err != nil {
 		return nil, err
 	}
+	uris, o.Share = share.Some(o.Share, uris)
 	for _, uri := range uris {
 		some, err := resolveURI(ctx, uri, o)
 		if err == nil && !o.Recover {
@@ -77,7 +82,7 @@ func openTargets(ctx context.Context, targets []found, o OpenOptions) (*Table, e
 			t.Close()
 			return nil, err
 		}
-		s.scan.Pages = pages
+		s.scan.Pages, s.share = pages, tg.share
 		t.sources = append(t.sources, s)
 		t.findings = append(append(t.findings, tg.passed()...), findings...)
 		if err := t.join(s); err != nil {

@@ -9,6 +9,7 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/internal/address"
+	"stoa/internal/share"
 	"stoa/store"
 )
 
@@ -73,6 +74,9 @@ type OpenOptions struct {
 	// SingleWriter: nobody else writes to the stores in which tables are changed, so stores without conditional writes
 	// can be used.
 	SingleWriter bool
+	// Share is the part of the table that Plan divides: of several files, which alone are opened, or of the parts of a
+	// single one. A table opened with it serves no other purpose.
+	Share share.Share
 }
 
 // placed converts addresses to names in a tree, which o is given if it has none: see address.Place.

@@ -13,6 +13,7 @@ import (
 	"stoa/format"
 	"stoa/internal/glob"
 	"stoa/internal/parts"
+	"stoa/internal/share"
 	"stoa/region"
 	"stoa/store"
 )
@@ -25,6 +26,7 @@ type found struct {
 	dir    bool      // it is a directory in set
 	below  []string  // directories of files next to it, which are not read; in the first target of a set
 	left   []leftOut // files next to it that are not part of the table; in the first target of a set
+	share  share.Share
 }
 
 // leftOut is an entry of a directory of files that is not read, with the reason.
@@ -110,7 +112,7 @@ func resolveURI(ctx context.Context, uri string, o OpenOptions) ([]found, error)
 	tg := format.Target{Tree: tree, Name: name, Table: table}
 	f, err := Probe(ctx, tg, o)
 	if err == nil {
-		return []found{{Target: tg, format: f}}, nil
+		return []found{{Target: tg, format: f, share: o.Share}}, nil
 	}
 	// its contents may be reported even if not all of them can be read
 	if info.Dir && o.From == "" && (!store.Failing(err) || denied(err)) {
@@ -137,6 +139,7 @@ func resolveGlob(ctx context.Context, pattern, table string, o OpenOptions) ([]f
 	}
 	var out []found
 	missing := missingParts(ctx, o.tree(), names, o)
+	names, o.Share = share.Some(o.Share, names)
 	for _, uri := range names {
 		if table != "" {
 			uri += "#" + table
@@ -162,9 +165,9 @@ func globNames(ctx context.Context, pattern string, tree store.Tree) ([]string, 
 // that begin with . or _ are skipped, as by every system that keeps tables in directories.
 func resolveDir(ctx context.Context, tg format.Target, o OpenOptions) ([]found, error) {
 	var out []found
-	var below []string
+	var below, names []string
 	var left []leftOut
-	var names []string
+	entries := share.EntriesOf(ctx, tg.Tree, tg.Name, o.Share, ignored)
 	for info, err := range tg.Tree.List(ctx, tg.Name) {
 		if err != nil && info.Name == "" {
 			return nil, err
@@ -176,7 +179,9 @@ func resolveDir(ctx context.Context, tg format.Target, o OpenOptions) ([]found, 
 			left = append(left, leftOut{name: info.Name, err: err})
 			continue
 		}
-		names = append(names, info.Name)
+		if names = append(names, info.Name); entries.Skips() {
+			continue
+		}
 		in := format.Target{Tree: tg.Tree, Name: info.Name, Table: tg.Table}
 		f, err := Probe(ctx, in, o)
 		if err != nil && info.Dir && (!store.Failing(err) || denied(err)) {
@@ -196,7 +201,7 @@ func resolveDir(ctx context.Context, tg format.Target, o OpenOptions) ([]found, 
 			left = append(left, l)
 			continue
 		}
-		out = append(out, found{Target: in, format: f, set: tg.Name, dir: info.Dir})
+		out = append(out, found{Target: in, format: f, set: tg.Name, dir: info.Dir, share: entries.Each})
 	}
 	for irregular := range store.IrregularIn(ctx, tg.Tree, tg.Name) {
 		if !ignored(irregular.Name) {

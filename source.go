@@ -12,6 +12,7 @@ import (
 	"stoa/format"
 	"stoa/internal/fieldnames"
 	"stoa/internal/scan"
+	"stoa/internal/share"
 	"stoa/store"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -101,6 +102,7 @@ type source struct {
 	data     *store.OpenLimiter // through which meta and scan read
 	scan     scan.Source
 	closed   atomic.Bool
+	share    share.Share // that a plan divides
 
 	mu      sync.Mutex
 	checked time.Time     // when it was last found unchanged

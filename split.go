@@ -14,7 +14,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"stoa/fault"
+	"stoa/format"
 	"stoa/internal/scan"
+	"stoa/internal/share"
 	"stoa/pred"
 	"stoa/region"
 	"stoa/store"
@@ -42,7 +44,32 @@ type Split struct {
 	Recovered bool  `json:"recovered,omitempty"` // OpenOptions.Recover
 	Rows      int64 `json:"rows"`                // physical rows of the pieces, before any filter; -1: not known
 	Bytes     int64 `json:"bytes"`               // stored, approximately
+
+	// What metadata say about the rows. Readers of a split do not need it.
+	Exact  bool                   `json:"exact"`            // Rows is how many rows the split yields
+	Bounds map[string]SplitBounds `json:"bounds,omitempty"` // by top-level column
+	Keys   map[string]pred.Value  `json:"keys,omitempty"`   // partition columns that have one value in all rows
 }
+
+// SplitBounds is what is known about a column in a split.
+type SplitBounds struct {
+	Min *pred.Value `json:"min,omitempty"` // no value is less; absent: not known, or no value is there
+	Max *pred.Value `json:"max,omitempty"` // no value is greater
+	// Exact: Min and Max are values of the split's rows.
+	Exact bool  `json:"exact"`
+	Nulls int64 `json:"nulls"` // -1: not known
+}
+
+// PlanOptions are the options of PlanBy.
+type PlanOptions struct {
+	Target int64 // stored bytes of a split, about
+	// Apart: rows with different values of partition columns are in different splits, so that every split has Keys.
+	Apart bool
+}
+
+// Share is the N-th of Of parts, from 0; the zero value is everything. Several planners, each with a share, plan what
+// one would: their splits, in the order of N, are those of the scan.
+type Share = share.Share
 
 // SplitSource is the part of one source that a split reads.
 type SplitSource struct {
@@ -56,36 +83,79 @@ type SplitSource struct {
 // overlap, and those with an unknown number of rows, are not divided, however large they are. It refuses Rows and
 // Limit.
 func (t *Table) Plan(ctx context.Context, spec ScanSpec, target int64) iter.Seq2[Split, error] {
+	return t.PlanBy(ctx, spec, PlanOptions{Target: target})
+}
+
+// PlanBy is Plan with more options.
+func (t *Table) PlanBy(ctx context.Context, spec ScanSpec, o PlanOptions) iter.Seq2[Split, error] {
 	return func(yield func(Split, error) bool) {
-		if spec.Rows != (vec.Range{}) || spec.Limit != 0 {
-			yield(Split{}, fault.Invalidf("a plan has no rows by position and no limit"))
-			return
-		}
-		if _, err := t.ScanSchema(spec); err != nil {
+		if err := t.checkPlan(spec); err != nil {
 			yield(Split{}, err)
 			return
 		}
-		for _, s := range t.sources {
-			if strings.HasPrefix(s.name, store.RootsMark+"#") || s.name == store.RootsMark {
-				yield(Split{}, fault.Invalidf("a split names one place, and %s is several that are read as one: list "+
-					"them in a file, and name that, %sFILE#TABLE", s.name, store.RootsMark))
-				return
+		blank := t.emptySplit(spec)
+		c := scan.Packer{Target: o.Target, Apart: o.Apart, Yield: func(p scan.Pack) bool {
+			s := t.splitOf(blank, p)
+			blank.N++
+			return yield(s, nil)
+		}}
+		for i, s := range t.sources {
+			if s.share == share.Nobodys {
+				continue
 			}
-		}
-		c := cutter{blank: t.emptySplit(spec), target: target, yield: yield}
-		for _, s := range t.sources {
-			for p, err := range scan.Cut(ctx, s.scan, spec.internal(), target) {
+			c.Partitions = nil
+			if l, ok := s.reader.(format.Layouter); ok {
+				c.Partitions = l.Layout().Partitions
+			}
+			for p, err := range scan.Cut(ctx, s.scan, spec.internal(), o.Target, s.share) {
 				if err != nil {
 					yield(Split{}, err)
 					return
 				}
-				if !c.add(s, p) {
+				if !c.Add(i, p) {
 					return
 				}
 			}
 		}
-		c.flush()
+		c.Flush()
 	}
+}
+
+// splitOf returns the split of packed pieces.
+func (t *Table) splitOf(s Split, p scan.Pack) Split {
+	for i, piece := range p.Pieces {
+		src := t.sources[p.Sources[i]]
+		n := len(s.Sources)
+		if n == 0 || s.Sources[n-1].URI != src.name {
+			s.Sources = append(s.Sources, SplitSource{URI: src.name, Format: src.format.Name, Stamp: src.planned()})
+			n++
+		}
+		s.Sources[n-1].Pieces = append(s.Sources[n-1].Pieces, piece)
+	}
+	s.Bytes, s.Rows, s.Exact, s.Keys = p.Bytes, p.Rows, p.Exact, p.Keys
+	for name, b := range p.Bounds {
+		if s.Bounds == nil {
+			s.Bounds = map[string]SplitBounds{}
+		}
+		s.Bounds[name] = SplitBounds{Min: b.Min, Max: b.Max, Exact: b.Exact && b.Min != nil, Nulls: b.Nulls}
+	}
+	return s
+}
+
+func (t *Table) checkPlan(spec ScanSpec) error {
+	if spec.Rows != (vec.Range{}) || spec.Limit != 0 {
+		return fault.Invalidf("a plan has no rows by position and no limit")
+	}
+	if _, err := t.ScanSchema(spec); err != nil {
+		return err
+	}
+	for _, s := range t.sources {
+		if strings.HasPrefix(s.name, store.RootsMark+"#") || s.name == store.RootsMark {
+			return fault.Invalidf("a split names one place, and %s is several that are read as one: list "+
+				"them in a file, and name that, %sFILE#TABLE", s.name, store.RootsMark)
+		}
+	}
+	return nil
 }
 
 // PlanName returns Split.Plan of all splits that Plan(spec) yields, even if it yields none.
@@ -116,49 +186,6 @@ func (t *Table) emptySplit(spec ScanSpec) Split {
 func (s *source) planned() string {
 	sum := sha256.Sum256([]byte(s.reader.Schema().String()))
 	return strings.TrimSpace(s.stamp + " columns " + hex.EncodeToString(sum[:6]))
-}
-
-// cutter packs pieces into splits.
-type cutter struct {
-	blank  Split
-	target int64
-	yield  func(Split, error) bool
-	now    *Split
-}
-
-func (c *cutter) add(s *source, p scan.Piece) bool {
-	if c.now != nil && c.now.Bytes+p.Bytes > c.target && !c.flush() {
-		return false
-	}
-	if c.now == nil {
-		one := c.blank
-		c.now = &one
-	}
-	n := len(c.now.Sources)
-	if n == 0 || c.now.Sources[n-1].URI != s.name {
-		c.now.Sources = append(c.now.Sources, SplitSource{URI: s.name, Format: s.format.Name, Stamp: s.planned()})
-		n++
-	}
-	src := &c.now.Sources[n-1]
-	src.Pieces = append(src.Pieces, p)
-	c.now.Bytes += p.Bytes
-	if c.now.Rows >= 0 {
-		c.now.Rows += p.Count
-	}
-	if p.Count < 0 {
-		c.now.Rows = -1
-	}
-	return true
-}
-
-func (c *cutter) flush() bool {
-	if c.now == nil {
-		return true
-	}
-	s := *c.now
-	c.now = nil
-	c.blank.N++
-	return c.yield(s, nil)
 }
 
 // OpenSplit opens the tables of a split. It uses o.Formats, o.Limits and o.Tree; everything else is in the split.

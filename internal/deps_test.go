@@ -66,7 +66,7 @@ stoa/internal/scan/internal/window : std arrow fault format pred region vec inte
   internal/scan/internal/arrays internal/scan/internal/plan internal/scan/internal/fetch internal/scan/internal/emit
 stoa/internal/scan/internal/batches: std arrow fault format region vec internal/scan/internal/arrays
   internal/scan/internal/plan internal/scan/internal/emit internal/scan/internal/window
-stoa/internal/scan        : std arrow fault format pred region store vec internal/scan/...
+stoa/internal/scan        : std arrow fault format pred region store vec internal/scan/... internal/share
 stoa/internal/rows        : std arrow fault format pred store vec internal/scan
 stoa/internal/thrift      : std fault wire region
 stoa/internal/extremes    : std arrow vec
@@ -88,6 +88,7 @@ stoa/internal/laws      : std
 stoa/internal/exported   : std arrow
 stoa/internal/fieldnames : std arrow fault region internal/cells internal/settle
 stoa/internal/parts     : std fault format region store
+stoa/internal/share     : std fault store
 stoa/internal/glob      : std fault store
 stoa/internal/seal      : std region store github.com/zeebo/xxh3 github.com/klauspost/reedsolomon
 stoa/internal/coerce      : std arrow
@@ -280,7 +281,8 @@ stoa                      : std internal/coerce arrow github.com/apache/arrow-go
   store store/remote vec internal/address internal/workcopy internal/alter internal/altered internal/fit
   internal/arrowschema
   internal/extremes
-  internal/check internal/health internal/scan internal/content internal/fieldnames internal/glob internal/parts
+  internal/check internal/health internal/scan internal/share internal/content internal/fieldnames internal/glob
+  internal/parts
   internal/settle internal/diff
   -format/formattest -format/kudubackup -format/iceberg -format/delta -format/icebergdelta -format/hive format/*
 stoa/format/*             : std arrow fault format format/option pred region store vec wire internal/budget

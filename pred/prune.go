@@ -39,6 +39,7 @@ func (v Verdict) String() string {
 type Bounds struct {
 	Min, Max       *Value
 	MinCut, MaxCut bool
+	Exact          bool  // Min and Max are values that occur, and not only limits
 	NoNaN          bool  // no value is NaN; meaningless for types without NaN
 	Nulls          int64 // nulls among the rows, including those of enclosing structs; -1: unknown
 	Rows           int64 // -1: unknown

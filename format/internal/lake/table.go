@@ -166,7 +166,7 @@ func (t *Table) bounds(f *openInput, g format.RowGroup, cols []int) map[int]pred
 			b, ok := g.Bounds[k]
 			if ok && n.same && len(c.Path) == 1 && c.Path[0] == n.index && c.MaxRep == 0 {
 				if len(f.deleted[g.Index]) > 0 {
-					b.Rows, b.Nulls = -1, -1
+					b.Rows, b.Nulls, b.Exact = -1, -1, false
 				}
 				out[i] = b
 			}

@@ -1,11 +1,13 @@
 package look
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"stoa/cmd/stoa/internal/cli"
@@ -47,7 +49,7 @@ func PlanCmd(a *cli.App) *cobra.Command {
 	var src source.SourceFlags
 	var sel source.SelectFlags
 	var out output.OutputFlags
-	var size string
+	var f planFlags
 	cmd := &cobra.Command{
 		Use:   "plan PATH...",
 		Short: "Divide a scan into splits that other processes can read",
@@ -59,36 +61,74 @@ with the number of splits; a plan without it was cut off.
 The rows of the splits, one after the other, are those of the scan. The status is 3 if the plan was
 written and the table is known to be incomplete.`,
 		Example: `  stoa plan table/ --target-size 256MB > splits.jsonl
-  stoa plan kudu#d_major --columns id,b -o splits.jsonl`,
+  stoa plan kudu#d_major --columns id,b -o splits.jsonl
+  stoa plan table/ --listing 2/16 > second.jsonl`,
 		Args: a.Paths,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return runPlan(cmd, a, args, &src, &sel, &out, size)
+			return runPlan(cmd, a, args, &src, &sel, &out, &f)
 		},
 	}
 	sel.RegisterColumns(a, cmd, &src)
 	sel.RegisterWhere(cmd)
-	cmd.Flags().StringVar(&size, "target-size", "256MB",
+	cmd.Flags().StringVar(&f.size, "target-size", "256MB",
 		"about how many stored bytes a split has: `SIZE`, such as 64MB")
 	cmd.Flags().StringVarP(&out.File, "output", "o", "",
 		"write to `FILE`, which appears only when it is complete (- is standard output)")
+	cmd.Flags().StringVar(&f.listing, "listing", "",
+		"plan the share `N/M` of the files, or of the parts of a single table: M processes plan what one would")
+	cmd.Flags().BoolVar(&f.apart, "by-partition", false, "keep rows with different values of partition columns in "+
+		"different splits")
+	cmd.Flags().StringVar(&f.keep, "keep", "", "keep plans in the directory `DIR`, and print one from there while "+
+		"no file of its source has changed")
 	src.Register(a, cmd)
 	return cli.First(cmd, "target-size", "columns", "where")
 }
 
+type planFlags struct {
+	size, listing, keep string
+	apart               bool
+}
+
+// share parses --listing.
+func (f *planFlags) share() (s stoa.Share, err error) {
+	if f.listing == "" {
+		return s, nil
+	}
+	n, of, ok := strings.Cut(f.listing, "/")
+	if s.N, err = strconv.Atoi(n); err == nil {
+		s.Of, err = strconv.Atoi(of)
+	}
+	if s.N--; !ok || err != nil || s.N < 0 || s.N >= s.Of {
+		return s, cli.WrongUse("--listing %s: expected N/M with N from 1 to M, such as 2/16", f.listing)
+	}
+	return s, nil
+}
+
 // runPlan writes the splits of a table.
 func runPlan(cmd *cobra.Command, a *cli.App, args []string, src *source.SourceFlags, sel *source.SelectFlags,
-	out *output.OutputFlags, size string) error {
+	out *output.OutputFlags, f *planFlags) error {
 	ctx := cmd.Context()
 	spec, err := sel.Spec()
 	if err != nil {
 		return err
 	}
-	target, err := cli.ParseSize("--target-size", size)
-	if err != nil {
+	o := stoa.PlanOptions{Apart: f.apart}
+	if o.Target, err = cli.ParseSize("--target-size", f.size); err != nil {
+		return err
+	}
+	if src.Share, err = f.share(); err != nil {
 		return err
 	}
 	if args, err = absolute(args); err != nil {
 		return err
+	}
+	kept := keptPlan(cmd, f.keep, args)
+	if text, ok := kept.read(); ok {
+		a.Reads(args...)
+		return cli.Whole(output.PutWhole(a, ctx, out, func(w io.Writer) error {
+			_, err := w.Write(text)
+			return err
+		}))
 	}
 	t, err := src.Open(ctx, a, args)
 	if err != nil {
@@ -102,36 +142,45 @@ func runPlan(cmd *cobra.Command, a *cli.App, args []string, src *source.SourceFl
 		return err
 	}
 	err = output.PutWhole(a, ctx, out, func(w io.Writer) error {
-		enc := json.NewEncoder(w)
-		head, err := headOf(t, spec)
-		if err == nil {
-			err = enc.Encode(head)
-		}
+		w = kept.tee(w)
+		return writePlan(ctx, w, t, spec, o)
+	})
+	if err == nil && len(t.Findings()) == 0 {
+		kept.write()
+	}
+	return cli.Whole(reading.NoticedIn(a, t.Findings(), cli.AllRead(err)))
+}
+
+// writePlan writes the lines of a plan.
+func writePlan(ctx context.Context, w io.Writer, t *stoa.Table, spec stoa.ScanSpec, o stoa.PlanOptions) error {
+	enc := json.NewEncoder(w)
+	head, err := headOf(t, spec)
+	if err == nil {
+		err = enc.Encode(head)
+	}
+	if err != nil {
+		return err
+	}
+	end := planEnd{End: true, Plan: head.Plan, Findings: []reading.FindingDoc{}}
+	for s, err := range t.PlanBy(ctx, spec, o) {
 		if err != nil {
 			return err
 		}
-		end := planEnd{End: true, Plan: head.Plan, Findings: []reading.FindingDoc{}}
-		for s, err := range t.Plan(ctx, spec, target) {
-			if err != nil {
-				return err
-			}
-			end.Splits++
-			end.Bytes += s.Bytes
-			if end.Rows >= 0 && s.Rows >= 0 {
-				end.Rows += s.Rows
-			} else {
-				end.Rows = -1
-			}
-			if err := enc.Encode(s); err != nil {
-				return err
-			}
+		end.Splits++
+		end.Bytes += s.Bytes
+		if end.Rows >= 0 && s.Rows >= 0 {
+			end.Rows += s.Rows
+		} else {
+			end.Rows = -1
 		}
-		for _, f := range t.Findings() {
-			end.Findings = append(end.Findings, reading.DocOfFinding(f))
+		if err := enc.Encode(s); err != nil {
+			return err
 		}
-		return enc.Encode(end)
-	})
-	return cli.Whole(reading.NoticedIn(a, t.Findings(), cli.AllRead(err)))
+	}
+	for _, f := range t.Findings() {
+		end.Findings = append(end.Findings, reading.DocOfFinding(f))
+	}
+	return enc.Encode(end)
 }
 
 func headOf(t *stoa.Table, spec stoa.ScanSpec) (planHead, error) {

@@ -21,6 +21,7 @@ func (f *File) Bounds(at arrow.DataType) (b pred.Bounds, ok bool) {
 		return b, ok
 	}
 	b.Min, b.Max = f.keyValue(block.MinKeyKey, at), f.keyValue(block.MaxKeyKey, at)
+	b.Exact = true
 	return b, true
 }
 

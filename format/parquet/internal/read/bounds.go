@@ -53,6 +53,7 @@ func (r *Reader) boundsOf(l order.LeafField, s *meta.Stats, rows int64) pred.Bou
 	switch {
 	case r.Ordered(l.Column):
 		b.Min, b.Max = r.StatsValue(l, s.Min), r.StatsValue(l, s.Max)
+		b.Exact = s.MinExact && s.MaxExact && r.ExactBounds()
 	case Signed(l.Typ) && r.Footer.Orders == nil: // min and max predate defined orders, and compared signed
 		b.Min, b.Max = r.StatsValue(l, s.DeprecatedMin), r.StatsValue(l, s.DeprecatedMax)
 	}

@@ -240,8 +240,17 @@ func (p *Plan) termsAlone() map[int]*pred.Expr {
 // column col (col < 0: no page). Bounds are of stored values, so those of a column whose values an overlay may change
 // are ignored.
 func (p *Plan) Prunes(g format.RowGroup, o format.Overlay, col int, page *pred.Bounds) bool {
-	if col < 0 && len(g.Bounds) == 0 {
-		return false
+	return (col >= 0 || len(g.Bounds) > 0) && p.judge(g, o, col, page) == pred.None
+}
+
+// TakesAll reports whether every row of the group passes the filter, judging by the group's bounds.
+func (p *Plan) TakesAll(g format.RowGroup, o format.Overlay) bool {
+	return p.judge(g, o, -1, nil) == pred.All
+}
+
+func (p *Plan) judge(g format.RowGroup, o format.Overlay, col int, page *pred.Bounds) pred.Verdict {
+	if p.Filter == nil {
+		return pred.All
 	}
 	return p.Filter.Prune(func(name string) *pred.Bounds {
 		k, ok := p.named[name]
@@ -255,7 +264,7 @@ func (p *Plan) Prunes(g format.RowGroup, o format.Overlay, col int, page *pred.B
 			return &b
 		}
 		return nil
-	}) == pred.None
+	})
 }
 
 func sorted(cols []int) []int {
