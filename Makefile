@@ -84,6 +84,14 @@ PYTHON ?= python3
 wheel:
 	$(PYTHON) python/backend/stoa_build.py dist
 
+# The documents as a static site, in dist/site: Go, Python, and Sphinx of PyPI. Links are checked; the search works without a server.
+.PHONY: site
+site:
+	[ -x docs/site/venv/bin/python ] || $(PYTHON) -m venv docs/site/venv
+	docs/site/venv/bin/pip -q install --disable-pip-version-check -r docs/site/requirements.txt
+	CGO_ENABLED=0 $(GO) build -o docs/site/venv/stoa ./cmd/stoa
+	docs/site/venv/bin/python docs/site/build.py docs/site/venv/stoa dist/site
+
 # stoa with a database, for `stoa sql`: Go, a C compiler and libstdc++; the module proxy gives DuckDB (31 MB). Beside ./stoa.
 .PHONY: sql
 sql:

@@ -40,13 +40,13 @@ html_theme_options = {"top_of_page_buttons": []}
 
 # The navigation: a title, and pages or patterns of pages.
 NAV = [
-    ("Begin here", ["README", "docs/installing", "docs/recipes/README", "docs/recipes/*", "CHANGELOG"]),
+    ("Begin here", ["README", "docs/verbs", "docs/installing", "docs/recipes/README", "docs/recipes/*", "CHANGELOG"]),
     ("Concepts", ["docs/concepts/README", "docs/concepts/*"]),
     ("Reference", ["reference/commands", "reference/formats", "docs/predicates", "docs/findings/README",
                    "docs/findings/*", "docs/splits", "docs/remote", "docs/limits", "docs/json/README",
                    "reference/schemas", "reference/library"]),
     ("Formats", ["docs/formats/*"]),
-    ("From other programs", ["python/README", "reference/python", "docs/sql", "docs/spark", "docs/flight", "docs/serve",
+    ("From other programs", ["python/README", "reference/python", "docs/sql", "reference/sql", "docs/spark", "docs/flight", "docs/serve",
                              "reference/agents"]),
     ("How it is made", ["docs/architecture", "docs/benchmarks", "docs/decisions/*", "corpus/README",
                         "corpus/releases/README", "interop/README", "*"]),
@@ -139,6 +139,28 @@ def signature(node):
     return fenced(head + "\n\n" + (ast.get_docstring(node) or ""))
 
 
+def functions():
+    """The table functions of SQL, from the table in which the code has them."""
+    code = read("sql/tables/functions.go")
+    code = code[code.index("var functions = "):code.index("// Functions are")]
+    types = {"text": "VARCHAR", "whole": "BIGINT", "number": "DOUBLE", "truth": "BOOLEAN"}
+    text = "# SQL functions\n\n`stoa(ADDRESS, …)` reads a table ([SQL](../docs/sql.md)). These functions return what a verb prints.\n"
+    verbs = re.split(r'\{verb: "', code)[1:]
+    if len(verbs) < 7:
+        fail(f"expected the functions of SQL, found {len(verbs)}")
+    for v in verbs:
+        name = v[:v.index('"')]
+        named = re.search(r"named: \[\]string\{([^}]*)\}", v)
+        arguments = ["PLACE"] if "places: 1" in v else ["A", "B"]
+        arguments += [n + " := …" for n in re.findall(r'"(\w+)"', named[1])] if named else []
+        text += f"\n## stoa_{name}({', '.join(arguments)})\n\nWhat `stoa {name}` prints.\n\n| column | type | member of the JSON |\n|---|---|---|\n"
+        columns = re.findall(r'\{"(\w+)", "([\w.]+)", (\w+)\}', v)
+        if len(columns) < 5:
+            fail(f"expected the columns of stoa_{name}, found {columns}")
+        text += "".join(f"| `{c}` | {types[t]} | `{path}` |\n" for c, path, t in columns)
+    return text
+
+
 def schemas():
     text = "# JSON schemas\n\nOf each document of `-f json`; see [JSON](../docs/json/README.md).\n"
     for name in sorted(os.listdir(os.path.join(ROOT, "docs/json"))):
@@ -156,7 +178,7 @@ def pages():
 def stage(stoa, to):
     names = pages()
     generated = {"reference/commands": commands(stoa), "reference/formats": formats(stoa),
-                 "reference/library": library(), "reference/python": python(), "reference/schemas": schemas(),
+                 "reference/library": library(), "reference/sql": functions(), "reference/python": python(), "reference/schemas": schemas(),
                  "reference/agents": "# For programs\n\n" + fenced(run(stoa, "skill"), "markdown")}
     for name in names:
         put(to, name, links(name, read(name), set(names)))
@@ -190,8 +212,8 @@ def links(page, text, names):
         path, _, anchor = target.partition("#")
         full = os.path.normpath(os.path.join(here, path))
         if os.path.isdir(os.path.join(ROOT, full)):
-            inside = os.path.join(full, "README.md")
-            if inside not in names:
+            inside = {"docs/formats": "reference/formats.md"}.get(full, os.path.join(full, "README.md"))
+            if inside not in names and not inside.startswith("reference/"):
                 return word[1:-1]  # a directory without a page is only a name
             full = inside
         elif not os.path.exists(os.path.join(ROOT, full)):
