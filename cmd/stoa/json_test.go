@@ -78,6 +78,8 @@ advise: advise data/flat.red -f json
 describe: describe data/key.cfile -f json
 describe: describe data/damaged/key.cfile -f json
 count: count data/flat.red -f json
+count: count --each data/flat.red data/key.cfile -f json
+stats: stats --each --sum data/flat.red data/key.cfile -f json
 explain: explain data/key.cfile --where value>2000000000 -f json
 explain: explain data/flat.red --where i>0 -f json
 explain: explain data/kudu#d_major --analyze -f json

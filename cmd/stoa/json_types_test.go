@@ -37,7 +37,7 @@ var jsonDocs = []jsonDoc{
 	{"stats-rowsets", "stoa stats --rowsets -f json", "array", []string{"strings"}},
 	{"advise", "stoa advise -f json", "object", []string{"look.adviceDoc"}},
 	{"describe", "stoa describe -f json", "array", []string{"look.nodeDoc"}},
-	{"count", "stoa count -f json", "object", []string{"count"}},
+	{"count", "stoa count -f json", "object", []string{"look.counted"}},
 	{"explain", "stoa explain -f json", "object", []string{"look.explainDoc"}},
 	{"plan", "stoa plan: the schema, a split a line, the end of the plan", "lines",
 		[]string{"look.planHead", "stoa.Split", "look.planEnd"}},
@@ -68,8 +68,6 @@ type node = map[string]any
 // inline are schemas of what is not a type of its own, and of types that encode themselves.
 var inline = map[string]node{
 	"strings": {"type": "object", "additionalProperties": node{"type": "string"}},
-	"count": {"type": "object", "properties": node{"rows": node{"type": "integer"}}, "required": []string{"rows"},
-		"additionalProperties": false},
 	"stoa/cmd/stoa/internal/schemafmt.Pairs": {"type": "object", "additionalProperties": node{"anyOf": []node{
 		{"type": "string"}, {"type": "object", "properties": node{"base64": node{"type": "string"}}}}}},
 	"stoa.Accounts": {"type": "object", "properties": node{"declared": node{"type": []string{"integer", "null"}},

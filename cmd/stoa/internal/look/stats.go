@@ -3,6 +3,7 @@ package look
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"stoa/cmd/stoa/internal/schemafmt"
 	"stoa/cmd/stoa/internal/source"
 	"stoa/format"
+	"stoa/region"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/spf13/cobra"
@@ -23,6 +25,7 @@ import (
 
 // statsDoc is what -f json prints for each column; null means not known.
 type statsDoc struct {
+	Table      string   `json:"table,omitempty"` // with --each
 	Column     string   `json:"column"`
 	Sum        bool     `json:"sum,omitempty"` // of all columns: --sum
 	Type       string   `json:"type"`
@@ -45,7 +48,8 @@ type statsDoc struct {
 
 const statsHelp = `Read every page and show for each column: encoding, codec, number of blocks, values and
 nulls, bytes decompressed and as stored (in Parquet with page headers), its share of the file, entries of
-the dictionary, bytes of Bloom filters, min and max. Several files, such as a glob, are one table.
+the dictionary, bytes of Bloom filters, min and max. Several files, such as a glob, are one
+table; with --each every table of every PATH is shown on its own, whatever its format and columns.
 
 What a format does not have is empty. With --damaged skip-rows or null-cells, the figures are of what can
 be read. -f json prints an array with an object per column. --sum adds a line with the sums of all columns
@@ -64,7 +68,7 @@ func StatsCmd(a *cli.App) *cobra.Command {
 	var src source.SourceFlags
 	var out output.OutputFlags
 	var dmg reading.DamageFlags
-	var sum, sets bool
+	var sum, sets, each bool
 	cmd := &cobra.Command{
 		Use:   "stats PATH...",
 		Short: "Show the encoding, size, min and max of each column",
@@ -84,6 +88,9 @@ func StatsCmd(a *cli.App) *cobra.Command {
 			if err := dmg.Apply(&spec); err != nil {
 				return err
 			}
+			if each {
+				return statsEach(a, cmd, args, &src, spec, &dmg, sum, &out)
+			}
 			t, err := src.Open(ctx, a, args)
 			if err != nil {
 				return err
@@ -92,20 +99,21 @@ func StatsCmd(a *cli.App) *cobra.Command {
 			if err := a.CheckOutputs(t.Sources(), out.File, dmg.Manifest); err != nil {
 				return err
 			}
-			r, err := statsOf(a, ctx, t, spec, sum, &out)
+			stats, docs, err := statsOf(a, ctx, t, spec, sum)
 			if err == nil {
-				err = r.Write(ctx, a, &out)
+				err = statsReport(stats, docs, &out).Write(ctx, a, &out)
 			}
 			return dmg.Report(ctx, a, args, t.Findings(), err)
 		},
 	}
 	dmg.Register(cmd, "fail")
+	cmd.Flags().BoolVar(&each, "each", false, eachUsage[:strings.Index(eachUsage, ", with")])
 	cmd.Flags().BoolVar(&sum, "sum", false, "add a line with the sums of all columns")
 	cmd.Flags().BoolVar(&sets, "rowsets", false, "show the sizes of the rowsets of Kudu tables instead")
 	out.Register(cmd, output.ReportForms, "default text")
 	out.RegisterRaw(cmd)
 	src.Register(a, cmd)
-	return cli.First(cmd, "format", "rowsets", "damaged")
+	return cli.First(cmd, "format", "each", "rowsets")
 }
 
 // rowSets writes the sizes of the rowsets of the places, which together are one place.
@@ -142,11 +150,12 @@ func rowSets(a *cli.App, ctx context.Context, args []string, src *source.SourceF
 	return err
 }
 
-func statsOf(a *cli.App, ctx context.Context, t *stoa.Table, spec stoa.ScanSpec, sum bool,
-	out *output.OutputFlags) (*output.Report, error) {
+// statsOf returns the figures of a table's columns, and with sum those of all of them.
+func statsOf(a *cli.App, ctx context.Context, t *stoa.Table, spec stoa.ScanSpec, sum bool) ([]stoa.ColumnStats,
+	[]statsDoc, error) {
 	stats, err := t.Stats(ctx, spec.Damaged, spec.Lost)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var bytes int64
 	for _, s := range t.Sources() {
@@ -168,7 +177,50 @@ func statsOf(a *cli.App, ctx context.Context, t *stoa.Table, spec stoa.ScanSpec,
 		d.Sum = true
 		stats, docs = append(stats, all), append(docs, d)
 	}
-	return statsReport(stats, docs, out), nil
+	return stats, docs, nil
+}
+
+// statsEach writes the figures of each table, and with sum those of all of them together.
+func statsEach(a *cli.App, cmd *cobra.Command, args []string, src *source.SourceFlags, spec stoa.ScanSpec,
+	dmg *reading.DamageFlags, sum bool, out *output.OutputFlags) error {
+	ctx := cmd.Context()
+	o, err := src.Options(ctx, a, args)
+	if err == nil {
+		err = a.CheckOutputs(nil, out.File, dmg.Manifest)
+	}
+	if err != nil {
+		return err
+	}
+	var all, sums []stoa.ColumnStats
+	var docs []statsDoc
+	var findings []region.Finding
+	err = eachTable(a, ctx, cmd, args, o, func(name string, t *stoa.Table) error {
+		findings = append(findings, t.Findings()...)
+		stats, of, err := statsOf(a, ctx, t, spec, sum)
+		for i := range of {
+			of[i].Table = name
+			if of[i].Sum {
+				sums = append(sums, stats[i])
+			}
+		}
+		all, docs = append(all, stats...), append(docs, of...)
+		return err
+	})
+	if len(sums) > 0 {
+		total := stoa.SumStats(sums)
+		d := docOfStats(total, 0)
+		d.Table, d.Sum = "(sum)", true
+		all, docs = append(all, total), append(docs, d)
+	}
+	if ctx.Err() == nil && len(docs) > 0 {
+		r := statsReport(all, docs, out)
+		r.Cols, r.Keys = slices.Insert(r.Cols, 0, output.ReportColumn{Name: "table"}), 2
+		for i, d := range docs {
+			r.Rows[i] = slices.Insert(r.Rows[i], 0, display.OneLine(d.Table))
+		}
+		err = errors.Join(err, r.Write(ctx, a, out))
+	}
+	return dmg.Report(ctx, a, args, findings, err)
 }
 
 func statsReport(stats []stoa.ColumnStats, docs []statsDoc, out *output.OutputFlags) *output.Report {
