@@ -84,7 +84,7 @@ func (p *proof) expected(ctx context.Context, f *format.Format, sc *arrow.Schema
 	tree := store.NewMemory(nil)
 	sink := tree.Sink(name)
 	wo := p.wo
-	wo.Rows = 0
+	wo.Rows, wo.Trial = 0, true
 	w, err := f.Create(ctx, sink, sc, wo)
 	if err != nil {
 		return sc
@@ -119,6 +119,9 @@ func (p *proof) open(ctx context.Context, tree store.Tree, name string) (*Table,
 
 // plain reports whether a directory is not one of the format's own.
 func (p *proof) plain(ctx context.Context, tree store.Tree, name string) bool {
+	if p.format.Probe == nil {
+		return false
+	}
 	m, err := p.format.Probe(ctx, format.Target{Tree: tree, Name: name})
 	return err == nil && m == format.No
 }

@@ -512,6 +512,7 @@ type WriteOptions struct {
 	Dir   bool              // the user asked for a directory (the place's name ended in /)
 	Name  string            // the last part of the place's name, which some formats keep; "" = not known
 	Place string            // where the output will be, as the user named it; "" = not known
+	Trial bool              // nothing is written but a table without rows, to learn how its schema is read back
 }
 
 // Writer writes record batches with the schema that was passed to Create. It does not retain a batch after Write

@@ -275,7 +275,7 @@ stoa/format/icebergdelta  : std arrow format store format/delta format/iceberg f
 stoa/format/kudu/kudufs   : std arrow fault format format/option region store vec wire internal/nest internal/pb
   format/cfile format/kudu/...
 stoa/format/kudubackup    : std arrow fault format format/option region store vec internal/budget internal/parts
-  internal/scan format/cfile format/kudu format/parquet
+  internal/nest internal/scan format/cfile format/kudu format/parquet
 stoa                      : std internal/coerce arrow github.com/apache/arrow-go/v18/arrow/array/arreflect fault
   format pred region
   store store/remote vec internal/address internal/workcopy internal/alter internal/altered internal/fit

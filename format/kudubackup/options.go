@@ -21,6 +21,7 @@ type Backup struct {
 	Replicas int      // of the restored table; 0: as many as the Kudu table had, else 3
 	Time     int64    // of the backup, in milliseconds since 1970; 0: now
 	PartRows int64    // maximum number of rows of a Parquet file; 0: 10000000
+	Since    string   // an earlier backup: only what has changed since is written; "": everything
 }
 
 var writing = option.Table[Backup]{Format: "kudu-backup", For: "writing", Options: []option.Option[Backup]{
@@ -36,6 +37,8 @@ var writing = option.Table[Backup]{Format: "kudu-backup", For: "writing", Option
 		func(o *Backup) *int64 { return &o.Time }, 1, math.MaxInt64),
 	option.Int("part-rows", "N", "rows of a Parquet file at most (default 10000000)",
 		func(o *Backup) *int64 { return &o.PartRows }, 1, math.MaxInt64),
+	option.Text("since", "BACKUP", "write what has changed since the newest backup of a root, or since the one that "+
+		"is named (default: everything)", func(o *Backup) *string { return &o.Since }),
 }}
 
 // Strings returns the options as strings, as in --opt.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -28,12 +29,15 @@ import (
 
 // ReadOptions are the options of reading, for stoa.OpenOptions.Typed. The zero value of each is the default.
 type ReadOptions struct {
-	At string // a time, or milliseconds since 1970; "": the newest backup
+	At      string // a time, or milliseconds since 1970; "": the newest backup
+	Earlier string // where earlier backups are, if not beside the ones that are read
 }
 
 var reading = option.Table[ReadOptions]{Format: "kudu-backup", For: "reading", Options: []option.Option[ReadOptions]{
 	option.Text("at", "TIME", "the newest backup that is not later: a time, a day, or milliseconds since 1970",
 		func(o *ReadOptions) *string { return &o.At }),
+	option.Text("earlier", "PLACE", "where the earlier backups are (default: beside the one that is read)",
+		func(o *ReadOptions) *string { return &o.Earlier }),
 }}
 
 // Strings returns the options as strings, as in --source-opt.
@@ -107,6 +111,11 @@ func open(ctx context.Context, tg format.Target, o format.OpenOptions) (format.R
 	if f.end != nil && at == 0 {
 		at = f.end.to
 	}
+	if ro.Earlier != "" {
+		if all, err = withEarlier(ctx, tg, all, ro.Earlier); err != nil {
+			return nil, err
+		}
+	}
 	r := &reader{tree: tg.Tree, limits: o.Limits.WithDefaults(), noVerify: o.NoVerify}
 	if r.chain, err = chainOf(all, at); err != nil {
 		return nil, err
@@ -119,6 +128,22 @@ func open(ctx context.Context, tg format.Target, o format.OpenOptions) (format.R
 		return nil, err
 	}
 	return r, nil
+}
+
+// withEarlier adds the backups of the same table at another place.
+func withEarlier(ctx context.Context, tg format.Target, all []*backupDir, place string) ([]*backupDir, error) {
+	f, err := find(ctx, format.Target{Tree: tg.Tree, Name: place, Limits: tg.Limits})
+	if err != nil || len(all) == 0 {
+		return all, err
+	}
+	for _, b := range slices.Concat(slices.Collect(maps.Values(f.tables))...) {
+		mine := func(x *backupDir) bool { return x.dir == b.dir }
+		if m := all[0].meta; (b.meta.TableID == m.TableID || b.meta.TableName == m.TableName) &&
+			!slices.ContainsFunc(all, mine) {
+			all = append(all, b)
+		}
+	}
+	return all, nil
 }
 
 // checkPartitions refuses partitions that were dropped between two backups of the chain: their rows are in the earlier

@@ -32,8 +32,8 @@ var Format = format.Format{
 	List:         list,
 	Open:         open,
 	Create:       create,
+	Reread:       reread,
 	ReadKeys:     reading.Keys(),
-	Reread:       func(*arrow.Schema, format.WriteOptions) (format.Format, bool) { return parquet.Format, true },
 	Dictionaries: func(arrow.DataType) bool { return false },
 	WriteKeys:    slices.Concat(writing.Keys(), parquet.Format.WriteKeys),
 }
@@ -52,6 +52,7 @@ type options struct {
 	replicas  int
 	time      time.Time
 	partRows  int64
+	since     string
 	parquet   map[string]string
 }
 
@@ -62,6 +63,7 @@ func parseOptions(opts map[string]string) (o options, err error) {
 		return o, err
 	}
 	o.table, o.id, o.key, o.replicas = s.Table, strings.ToLower(s.TableID), s.Key, s.Replicas
+	o.since = s.Since
 	if o.partRows = cmp.Or(s.PartRows, defaultPartRows); s.Time != 0 {
 		o.time = time.UnixMilli(s.Time)
 	}
@@ -82,7 +84,8 @@ type writer struct {
 	part  format.Writer
 	rows  int64 // of the part
 	parts int
-	last  bool // the current part is the last one
+	last  bool     // the current part is the last one
+	since *changes // of an incremental backup; nil: a full one
 	sum   format.Summary
 }
 
@@ -95,8 +98,15 @@ func create(ctx context.Context, s store.Sink, sc *arrow.Schema, wo format.Write
 	if w.meta, err = metadataOf(sc, o); err != nil {
 		return nil, err
 	}
+	fields := sc.Fields()
+	if o.since != "" {
+		if w.since, err = since(ctx, o, &w.meta, sc, wo.Mem); err != nil {
+			return nil, err
+		}
+		fields = append(slices.Clone(fields), arrow.Field{Name: actionColumn, Type: arrow.PrimitiveTypes.Int8})
+	}
 	m := arrow.NewMetadata([]string{sparkVersion}, []string{"3.0.0"})
-	w.sc = arrow.NewSchema(sc.Fields(), &m)
+	w.sc = arrow.NewSchema(fields, &m)
 	w.dir = path.Join(w.meta.TableID+"-"+urlName(w.meta.TableName), w.meta.ToMs)
 	return w, w.begin(ctx)
 }
@@ -298,6 +308,19 @@ func (w *writer) Write(ctx context.Context, b arrow.RecordBatch) error {
 			}
 		}
 	}
+	if w.since == nil {
+		return w.add(ctx, b)
+	}
+	changed, err := w.since.changed(ctx, b, w.sc)
+	if err != nil || changed == nil {
+		return err
+	}
+	defer changed.Release()
+	return w.add(ctx, changed)
+}
+
+// add writes rows to the current part, and to new ones.
+func (w *writer) add(ctx context.Context, b arrow.RecordBatch) error {
 	for from := int64(0); from < b.NumRows(); {
 		if w.rows >= w.o.partRows {
 			if err := w.end(ctx); err != nil {
@@ -323,6 +346,16 @@ func (w *writer) Write(ctx context.Context, b arrow.RecordBatch) error {
 
 // Close writes the metadata file last: without it there is no backup.
 func (w *writer) Close(ctx context.Context) (format.Summary, error) {
+	if w.since != nil && !w.wo.Trial {
+		add := func(b arrow.RecordBatch) error { return w.add(ctx, b) }
+		if err := w.since.gone(ctx, w.sc, add); err != nil {
+			return w.sum, err
+		}
+	}
+	if err := w.since.close(); err != nil {
+		return w.sum, err
+	}
+	w.since = nil
 	w.last = true
 	if err := w.end(ctx); err != nil {
 		return w.sum, err
@@ -350,5 +383,6 @@ func (w *writer) Abort(ctx context.Context) error {
 	if w.part != nil {
 		err = w.part.Abort(ctx)
 	}
+	err = errors.Join(err, w.since.close())
 	return errors.Join(err, w.sink.Abort(ctx))
 }

@@ -60,7 +60,8 @@ func NewOptionFlags() []*OptionFlag {
 		{Flag: "segments", Key: "segments", Usage: "read segments `N,N`; all: every one whose files exist, also " +
 			"compacted and deleted ones"},
 		{Flag: "since", Key: "since", Usage: "read what changed after the load of a segment, or after a time, " +
-			"`SEGMENT|TIME`: the rows that were deleted and those that were added, as column stoa_change says"},
+			"`SEGMENT|TIME`: the rows that were deleted and those that were added, as column stoa_change says; with " +
+			"--to kudu-backup: write what changed since an earlier BACKUP"},
 		{Flag: "bucket", Key: "bucket", Usage: "read only bucket `N` of a bucketed table"},
 		{Flag: "carbon-properties", Key: "properties",
 			Usage: "read CarbonData's settings from `FILE`, a carbon.properties; #TABLE is then a table of the " +

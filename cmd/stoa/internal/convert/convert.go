@@ -58,6 +58,7 @@ type summaryDoc struct {
 
 // options returns the writer's options. Larger limits for reading also apply to writing.
 func (c *conversion) options(a *cli.App) (stoa.CreateOptions, error) {
+	c.sinceBackup(a)
 	o, err := c.writeFlags.options(a)
 	if err != nil {
 		return o, err

@@ -5,11 +5,29 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/format"
 )
 
 // Kudu's restore job requires one root path for all its tables. A backup is written as ROOT/ID-NAME/TIME. convert --all
 // writes each table to a place of its own, so that it appears only when it is complete, and then moves it to the common
 // root.
+
+// sinceBackup makes --since an option of the writer, if its format has it: what is written then depends on an earlier
+// output, and the source is read as it is.
+func (c *conversion) sinceBackup(a *cli.App) {
+	const since = "since"
+	to, earlier := a.Format(c.to), c.OptionValue(since)
+	if earlier == "" || to == nil || !slices.ContainsFunc(to.WriteKeys,
+		func(k format.OptionKey) bool { return k.Name == since }) {
+		return
+	}
+	c.writeFlags.opts = append(c.writeFlags.opts, since+"="+earlier)
+	changed := c.SourceFlags.Changed
+	c.SourceFlags.Changed = func(flag string) bool { return flag != since && changed(flag) }
+}
 
 // shareRoot moves the backup that was written at dir/NAME, as a root of its own, to the root dir, and records its new
 // place.
