@@ -29,6 +29,8 @@ final class Builder implements SupportsPushDownV2Filters, SupportsPushDownRequir
   private String where = "";
   private int limit = -1;
   private boolean counts;
+  private Aggregation asked; // the one that known is about
+  private KnownScan known; // null: not all of it is known
 
   Builder(StoaTable table, Options options) {
     this.table = table;
@@ -74,8 +76,16 @@ final class Builder implements SupportsPushDownV2Filters, SupportsPushDownRequir
         && a.groupByExpressions().length == 0 && !options.takesLess();
   }
 
+  private boolean knows(Aggregation a) {
+    if (asked != a) {
+      known = KnownScan.of(table, options, where, a);
+      asked = a;
+    }
+    return known != null;
+  }
+
   @Override public boolean supportCompletePushDown(Aggregation a) {
-    return countsAll(a) && COUNTED.contains(new Plan(table, options, new ArrayList<>(), "").format());
+    return knows(a) || countsAll(a) && COUNTED.contains(new Plan(table, options, new ArrayList<>(), "").format());
   }
 
   @Override public boolean pushAggregation(Aggregation a) {
@@ -84,6 +94,9 @@ final class Builder implements SupportsPushDownV2Filters, SupportsPushDownRequir
   }
 
   @Override public Scan build() {
+    if (counts && known != null) {
+      return known;
+    }
     if (counts) {
       return new CountScan(table, options);
     }
