@@ -436,11 +436,12 @@ type object struct {
 	runs    map[int64]*run // by block
 	streams []stream       // in progress, the most recently used last
 
-	cacheRead       bool         // cached is loaded
-	cacheDir        string       // the object's directory in the cache on disk
-	cached          []extent     // its ranges in cacheDir
-	siblingsFetched bool         // its siblings were requested
-	whole           store.Source // the spooled object, if the store does not support ranges
+	cacheRead bool         // cached is loaded
+	cacheDir  string       // the object's directory in the cache on disk
+	cached    []extent     // its ranges in cacheDir
+	asked     bool         // it was read
+	along     bool         // it was requested because a sibling was read
+	whole     store.Source // the spooled object, if the store does not support ranges
 }
 
 func (o *object) info(name string) store.Info {

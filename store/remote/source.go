@@ -12,11 +12,12 @@ import (
 )
 
 const (
-	blockSize   = 64 << 10 // unit of requests and of the cache
-	smallObject = 1 << 20  // objects of up to this many bytes are read whole
-	siblingSize = 256 << 10
-	maxSiblings = 512     // siblings that are requested along with an object
-	maxRun      = 4 << 20 // maximum number of bytes per request
+	blockSize    = 64 << 10 // unit of requests and of the cache
+	smallObject  = 1 << 20  // objects of up to this many bytes are read whole
+	siblingSize  = 256 << 10
+	maxSiblings  = 512     // siblings that are looked at when an object is read
+	siblingsEach = 16      // of which so many are requested along with it
+	maxRun       = 4 << 20 // maximum number of bytes per request
 )
 
 // source is an open object.
@@ -101,9 +102,7 @@ func (o *object) block(ctx context.Context, k, last int64) ([]byte, error) {
 		}
 		o.mu.Unlock()
 		o.startRuns(ctx, mine)
-		if len(mine) > 0 {
-			o.fetchSiblings(ctx, k == 0)
-		}
+		o.fetchSiblings(ctx)
 		select {
 		case <-r.done:
 		case <-ctx.Done():
@@ -206,35 +205,40 @@ func (r *root) changed(o *object) {
 // kind returns what siblings have in common: the extension.
 func kind(key string) string { return path.Ext(path.Base(key)) }
 
-// fetchSiblings also requests the objects of the same kind in the same directory: programs that read one metadata file
-// usually read all. Of large objects it requests the beginning and the end, where formats have their metadata.
-func (o *object) fetchSiblings(ctx context.Context, head bool) {
+// fetchSiblings also requests objects of the same kind in the same directory, the first time that an object is read:
+// programs that read one metadata file usually read all. Each object that is read brings some, so that soon all of them
+// are under way if all are read, and few are requested in vain if few are. Of large objects it requests the beginning
+// and the end, where formats have their metadata.
+func (o *object) fetchSiblings(ctx context.Context) {
 	o.mu.Lock()
-	asked := o.siblingsFetched
-	o.siblingsFetched = true
+	asked := o.asked
+	o.asked = true
 	o.mu.Unlock()
 	if asked {
 		return
 	}
-	var left int64 = o.root.cache.max / 4
+	left, n := o.root.cache.max/4, 0
 	for _, k := range o.root.siblingsOf(o) {
 		k.mu.Lock()
 		var runs []*run
-		if end := (k.Size - 1) / blockSize; k.Size > 0 && !k.siblingsFetched && len(k.runs) == 0 {
+		if end := (k.Size - 1) / blockSize; k.Size > 0 && !k.asked && !k.along && len(k.runs) == 0 {
 			switch {
 			case k.Size <= siblingSize:
 				runs = k.plan(0, end)
 			case k.Size > smallObject && o.Size > smallObject:
 				runs = append(k.plan(0, 0), k.plan(end, end)...)
 			}
-			k.siblingsFetched = k.siblingsFetched || len(runs) > 0
+			k.along = len(runs) > 0
 		}
 		k.mu.Unlock()
+		if len(runs) == 0 {
+			continue
+		}
 		k.startRuns(ctx, runs)
 		for _, r := range runs {
 			left -= int64(len(r.buf))
 		}
-		if left < 0 {
+		if n++; left < 0 || n == siblingsEach {
 			return
 		}
 	}
