@@ -107,6 +107,8 @@ type StoredTable struct {
 	Local func(name string) bool
 	// Locks are the files that the format's own programs lock while they change a table in a store that has locks.
 	Locks []string
+	// Held reports whether a local lock that a change holds until it ends is one that those programs look at, too.
+	Held func(name string) bool
 }
 
 // Publisher makes visible what a change has done to a working copy so far, for changes that have several steps. See

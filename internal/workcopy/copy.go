@@ -42,6 +42,7 @@ type Copy struct {
 	held    int                      // users of the copy, which stays as it is meanwhile
 	locks   int                      // how many of them hold the table's lock
 	loose   []string                 // written, and not part of the table yet
+	inStore map[string]func() error  // locks in the store that are held until the change ends, by name
 	kept    time.Time                // files written later are not removed; zero: all may be
 	probed  bool
 	settled error // why no further change is possible
@@ -218,6 +219,7 @@ func (c *Copy) release(ctx context.Context) (err error) {
 	if c.held--; c.held > 0 {
 		return nil
 	}
+	c.unlockAll()
 	if c.settled == nil {
 		ctx = context.WithoutCancel(ctx)
 		err = c.place.Each(ctx, len(c.loose), func(ctx context.Context, i int) error {

@@ -266,43 +266,6 @@ func (p *publication) find(ctx context.Context, rel string, u *remote.UncertainE
 // findTime limits how long it is tried to find out whether a commit was made.
 const findTime = time.Minute
 
-// lockWait is how long a lock of the format's own programs is waited for.
-const lockWait = 30 * time.Second
-
-// locked calls do while holding the locks of the table, in a store that has locks.
-func (p *publication) locked(ctx context.Context, do func(context.Context) error) (err error) {
-	if p.single {
-		return do(ctx)
-	}
-	for _, rel := range p.change.Stored.Locks {
-		unlock, err := p.lock(ctx, rel)
-		if err != nil {
-			return err
-		}
-		if unlock != nil {
-			defer func() { _ = unlock() }() // it ends with this process, at the latest
-		}
-	}
-	return do(ctx)
-}
-
-func (p *publication) lock(ctx context.Context, rel string) (unlock func() error, err error) {
-	for end := time.Now().Add(lockWait); ; {
-		unlock, err = p.place.Lock(ctx, rel)
-		if !errors.Is(err, fs.ErrExist) {
-			return unlock, err
-		}
-		if time.Now().After(end) {
-			return nil, fault.Invalidf("%s/%s: another program holds this lock", p.place.Name(), rel)
-		}
-		select {
-		case <-time.After(200 * time.Millisecond):
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-}
-
 // remove removes the files that the table no longer has.
 func (p *publication) remove(ctx context.Context) error {
 	first := 0
@@ -312,9 +275,21 @@ func (p *publication) remove(ctx context.Context) error {
 		}
 	}
 	rest := p.gone[first:]
-	return p.place.Each(ctx, len(rest), func(ctx context.Context, i int) error {
+	dropped := len(p.gone) > 0 && len(p.gone) == len(p.was) && len(p.put) == 0
+	if dropped { // what is only in the store goes, too
+		for rel := range p.at {
+			if _, local := p.was[rel]; !local {
+				rest = append(rest, rel)
+			}
+		}
+	}
+	err := p.place.Each(ctx, len(rest), func(ctx context.Context, i int) error {
 		return p.place.Remove(ctx, rest[i])
 	})
+	if err == nil && dropped {
+		err = p.dropped(ctx)
+	}
+	return err
 }
 
 // undo removes the files of higher ranks that were new. The others go when the change ends.

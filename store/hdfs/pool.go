@@ -195,6 +195,8 @@ func reason(err error) error {
 		switch class {
 		case "FileNotFoundException", "ParentNotDirectoryException":
 			return &remote.Error{Kind: fs.ErrNotExist, Reason: "there is no such file"}
+		case "AlreadyBeingCreatedException", "RecoveryInProgressException":
+			return &remote.Error{Kind: fs.ErrExist, Reason: "another program has opened the file for writing"}
 		case "AccessControlException", "AuthorizationException", "InvalidToken":
 			return &remote.Error{Kind: fs.ErrPermission, Reason: "access denied"}
 		}

@@ -84,6 +84,7 @@ var stored = format.StoredTable{
 		}
 		return 0
 	},
+	Held: func(name string) bool { return strings.HasPrefix(name, "LockFiles/Segment_") },
 	Locks: []string{"LockFiles/" + status.LockCompaction, "LockFiles/" + status.LockUpdate,
 		"LockFiles/" + status.LockSchema, "LockFiles/" + status.LockStatus},
 }
