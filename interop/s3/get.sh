@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# needs: java javac mvn python3
 # Fetch (once) the judge: versitygw through Go's modules. Prints the folder that holds it.
 # env: STOA_JUDGES (default ${XDG_CACHE_HOME:-~/.cache}/stoa-judges): it lies in its folder s3/
 set -euo pipefail
