@@ -154,7 +154,7 @@ func TestTools(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, x := range list.Tools {
-		if !asked[x.Name] {
+		if !asked[x.Name] && x.Name != "sql" { // see TestSQL
 			t.Errorf("tool %s was not asked", x.Name)
 		}
 		if !x.Annotations.ReadOnlyHint || x.Description == "" {
@@ -397,5 +397,39 @@ func TestRandomRequests(t *testing.T) {
 	}
 	if answers < n/10 {
 		t.Errorf("only %d of %d requests had an answer", answers, n)
+	}
+}
+
+// TestSQL: a query is run by stoa-sql, which is told to read nothing but the places.
+func TestSQL(t *testing.T) {
+	dir, place := t.TempDir(), t.TempDir()
+	tree, err := serve.NewTree([]string{place})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tree.Close()
+	here, there := sdk.NewInMemoryTransports()
+	go newServer(tree, command).Run(t.Context(), there)
+	c, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), here, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	t.Setenv("PATH", dir)
+	if text, failed := ask(t, c, "sql", m{"query": "select 1"}); !failed || !strings.Contains(text, "stoa-sql") {
+		t.Errorf("without the program: %v %s", failed, text)
+	}
+	program := "#!/bin/sh\nprintf '%s\\n' \"$@\"\n"
+	if err := os.WriteFile(filepath.Join(dir, "stoa-sql"), []byte(program), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	text, failed := ask(t, c, "sql", m{"query": "--within=/"})
+	words := strings.Fields(text)
+	if failed || len(words) < 4 || words[0] != "sql" || !slices.Contains(words, "--within="+place) ||
+		words[len(words)-2] != "--" || words[len(words)-1] != "--within=/" {
+		t.Errorf("%v %s", failed, text)
+	}
+	if text, failed := ask(t, c, "sql", m{"query": strings.Repeat("x", maxQuery+1)}); !failed {
+		t.Errorf("a long query: %s", text)
 	}
 }

@@ -17,6 +17,7 @@ const (
 	maxAnswer = 256 << 10 // bytes of an answer: models have no use for more
 	maxNotes  = 16 << 10  // bytes of what is said on standard error
 	maxRows   = 1000
+	maxQuery  = 8 << 10
 	maxCalls  = 4 // at once; others wait
 	memory    = "512MiB"
 )
@@ -28,6 +29,7 @@ type runner func(ctx context.Context, tree store.Tree, args []string, out, notes
 type server struct {
 	tree  *serve.Tree
 	run   runner
+	query func(ctx context.Context, places []string, query, form string, out, notes io.Writer) int
 	calls chan struct{} // has room for as many as may run
 }
 
@@ -35,13 +37,15 @@ const instructions = `stoa reads the columnar files of Apache Kudu, CarbonData, 
 CSV and JSON, and of lakes. Begin with ls, which lists the tables of a place. A table is named as ls names it: PATH or
 PATH#TABLE. Answers are JSON. Where all went well that is all; else a second text begins with the status: 3 means that
 damage was met, and says what is missing (of diff: that the tables differ); with 1 or 2 the call failed, and it says
-why. verify finds damage; explain says what a predicate would read. Nothing is written.`
+why. verify finds damage; sql joins and sums;
+explain says what a predicate would read. Nothing is written.`
 
 func newServer(tree *serve.Tree, run runner) *sdk.Server {
-	s := &server{tree, run, make(chan struct{}, maxCalls)}
+	s := &server{tree, run, verbs.Query, make(chan struct{}, maxCalls)}
 	m := sdk.NewServer(&sdk.Implementation{Name: "stoa", Version: verbs.Version()},
 		&sdk.ServerOptions{Instructions: instructions})
 	addTools(s, m)
+	addSQL(s, m)
 	return m
 }
 
@@ -80,6 +84,9 @@ type (
 	diffArgs struct {
 		A string `json:"a" jsonschema:"a table, as ls names it"`
 		B string `json:"b" jsonschema:"the table that it is compared with"`
+	}
+	sqlArgs struct {
+		Query string `json:"query" jsonschema:"in DuckDB's SQL; a table is PATH or PATH#TABLE in single quotes; use limit"`
 	}
 	findingArgs struct {
 		Code string `json:"code" jsonschema:"the code of a finding of verify, such as cfile.block.checksum"`
@@ -142,12 +149,28 @@ func addTools(s *server, m *sdk.Server) {
 		func(in findingArgs) (line, error) { return line{verb: "finding", words: []string{in.Code}}, nil })
 }
 
+// addSQL adds the tool that runs a query, which is run by a program of its own.
+func addSQL(s *server, m *sdk.Server) {
+	sdk.AddTool(m, readOnly("sql", "Run a query in SQL over tables; the program stoa-sql must be installed."),
+		func(ctx context.Context, _ *sdk.CallToolRequest, in sqlArgs) (*sdk.CallToolResult, any, error) {
+			if in.Query == "" || len(in.Query) > maxQuery {
+				return nil, nil, fmt.Errorf("query: expected 1 to %d bytes, found %d", maxQuery, len(in.Query))
+			}
+			return s.answer(ctx, func(ctx context.Context, out, notes io.Writer) int {
+				return s.query(ctx, s.tree.Places(), in.Query, "json", out, notes)
+			})
+		})
+}
+
+func readOnly(name, what string) *sdk.Tool {
+	no := false
+	return &sdk.Tool{Name: name, Description: what,
+		Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: &no}}
+}
+
 // add adds a tool whose arguments make a command line.
 func add[In any](s *server, m *sdk.Server, name, what string, lineOf func(In) (line, error)) {
-	no := false
-	tool := &sdk.Tool{Name: name, Description: what,
-		Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: &no}}
-	sdk.AddTool(m, tool, func(ctx context.Context, _ *sdk.CallToolRequest, in In) (*sdk.CallToolResult, any, error) {
+	sdk.AddTool(m, readOnly(name, what), func(ctx context.Context, _ *sdk.CallToolRequest, in In) (*sdk.CallToolResult, any, error) {
 		l, err := lineOf(in)
 		if err != nil {
 			return nil, nil, err
@@ -198,13 +221,21 @@ func (l line) args() []string {
 	return append(append(append(args, "--"), l.names...), l.words...)
 }
 
-// call runs a command line, and answers with its document, its status, and what it said besides.
+// call runs a command line.
 func (s *server) call(ctx context.Context, l line) (*sdk.CallToolResult, any, error) {
 	for _, name := range l.names {
 		if err := s.tree.Check(name); err != nil {
 			return nil, nil, err
 		}
 	}
+	return s.answer(ctx, func(ctx context.Context, out, notes io.Writer) int {
+		return s.run(ctx, s.tree, l.args(), out, notes)
+	})
+}
+
+// answer answers with the document that do writes, its status, and what it said besides.
+func (s *server) answer(ctx context.Context, do func(ctx context.Context, out, notes io.Writer) int) (
+	*sdk.CallToolResult, any, error) {
 	select {
 	case s.calls <- struct{}{}:
 		defer func() { <-s.calls }()
@@ -214,7 +245,7 @@ func (s *server) call(ctx context.Context, l line) (*sdk.CallToolResult, any, er
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	out, notes := &serve.Bounded{Most: maxAnswer, Full: stop}, &serve.Bounded{Most: maxNotes}
-	status := s.run(ctx, s.tree, l.args(), out, notes)
+	status := do(ctx, out, notes)
 	said := strings.TrimSpace(notes.String())
 	if out.Over {
 		return nil, nil, fmt.Errorf("the answer has more than %d bytes: ask for fewer rows or columns, "+

@@ -51,7 +51,7 @@ func (s *Server) routes() http.Handler {
 	for name, h := range map[string]handler{
 		"places": s.placesDoc, "files": s.filesDoc, "rows": s.rowsDoc, "anatomy": s.anatomyDoc, "map": s.mapDoc,
 		"at": s.atDoc, "parts": s.partsDoc, "bytes": s.bytesDoc, "search": s.searchDoc, "command": s.commandDoc,
-		"values": s.valuesDoc, "reads": s.readsDoc,
+		"values": s.valuesDoc, "reads": s.readsDoc, "sql": s.sqlDoc,
 	} {
 		m.HandleFunc("GET /api/"+name, s.answer(h))
 	}
@@ -169,7 +169,7 @@ func (s *Server) placesDoc(ctx context.Context, _ query) (any, error) {
 		}
 		docs = append(docs, placeDoc{name, info.Dir, info.Size})
 	}
-	return map[string]any{"places": docs, "version": s.Version, "write": s.Write}, nil
+	return map[string]any{"places": docs, "version": s.Version, "write": s.Write, "sql": s.SQL != nil}, nil
 }
 
 // maxFiles is how many files of a directory are shown.

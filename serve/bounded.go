@@ -7,7 +7,7 @@ import (
 
 // Bounded keeps the first Most bytes that are written to it: what a verb says, of which an answer has only so much.
 type Bounded struct {
-	bytes.Buffer
+	kept bytes.Buffer // not embedded: its ReadFrom and WriteString know no limit
 	Most int
 	Over bool   // there were more
 	Full func() // called when there are more, and the write fails; nil: the rest is dropped
@@ -15,7 +15,7 @@ type Bounded struct {
 
 func (b *Bounded) Write(p []byte) (int, error) {
 	n := min(len(p), b.Most-b.Len())
-	b.Buffer.Write(p[:n])
+	b.kept.Write(p[:n])
 	if n == len(p) {
 		return n, nil
 	}
@@ -25,3 +25,12 @@ func (b *Bounded) Write(p []byte) (int, error) {
 	}
 	return len(p), nil
 }
+
+// Bytes returns what was kept.
+func (b *Bounded) Bytes() []byte { return b.kept.Bytes() }
+
+// String returns what was kept.
+func (b *Bounded) String() string { return b.kept.String() }
+
+// Len is the number of bytes that were kept.
+func (b *Bounded) Len() int { return b.kept.Len() }

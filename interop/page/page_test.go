@@ -43,6 +43,7 @@ func newSite(t *testing.T) *site {
 	work := t.TempDir()
 	stoa := filepath.Join(work, "stoa")
 	run(t, "../..", "go", "build", "-o", stoa, "./cmd/stoa")
+	run(t, "../../sql", "env", "CGO_ENABLED=1", "go", "build", "-o", stoa+"-sql", ".")
 	run(t, work, stoa, "demo", "data", "--damage")
 	if err := os.WriteFile(filepath.Join(work, "sales.csv"), sales(), 0o666); err != nil {
 		t.Fatal(err)
@@ -391,6 +392,9 @@ var views = []view{
 	{"values-day", "values", of("data/sales.parquet", "column", "day"), ".chart"},
 	{"explain", "explain", of("data/sales.parquet", "where", "day = date '2024-02-29'", "columns", "day,price"),
 		"canvas"},
+	{"sql", "sql", of("data/sales.parquet", "query", "select name, count(*) as n, max(price) as most\n"+
+		"from 'data/sales.parquet'\ngroup by all order by n desc"), ".said"},
+	{"sql-wrong", "sql", of("data/sales.parquet", "query", "selec 1"), ".problem"},
 	{"verify", "verify", of("data/damaged/key.cfile"), "form"},
 	{"recover", "recover", of("data/damaged/key.cfile"), "form"},
 	{"diff", "recover", of("data/key.cfile", "other", "data/damaged/key.cfile"), ".said"},

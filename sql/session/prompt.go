@@ -204,7 +204,7 @@ func (p *prompt) command(ctx context.Context, words []string) bool {
 			p.s.say(verbs.WrongUsef(".schema: expected a table"))
 			return false
 		}
-		if isAddress(argument) && !slices.Contains(p.s.names, argument) {
+		if p.s.isAddress(argument) && !slices.Contains(p.s.names, argument) {
 			argument = quote(argument)
 		}
 		p.run(ctx, "SELECT column_name, column_type FROM (DESCRIBE FROM "+argument+")")

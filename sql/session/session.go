@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/region"
+	"stoa/serve"
 	"stoa/sql/duck"
 	"stoa/sql/engine"
 	"stoa/sql/tables"
@@ -62,6 +62,12 @@ func Open(ctx context.Context, a *verbs.App, f *verbs.SQLFlags) (*Session, error
 		s.scans = memory / 4
 		settings["memory_limit"] = strconv.FormatInt(memory-memory/4, 10) + "B"
 	}
+	if len(f.Within) > 0 {
+		if s.set.Within, err = serve.NewTree(f.Within); err != nil {
+			return nil, err
+		}
+		a.Within = s.set.Within
+	}
 	if s.db, err = engine.Open(settings); err != nil {
 		return nil, err
 	}
@@ -78,7 +84,28 @@ func Open(ctx context.Context, a *verbs.App, f *verbs.SQLFlags) (*Session, error
 		s.Close()
 		return nil, err
 	}
+	if err := s.enclose(ctx); err != nil {
+		s.Close()
+		return nil, err
+	}
 	return s, nil
+}
+
+// enclose keeps statements from all files but those that stoa reads below the places of --within.
+func (s *Session) enclose(ctx context.Context) error {
+	if s.set.Within == nil {
+		return nil
+	}
+	for _, statement := range []string{
+		"SET temp_directory = ''",            // what does not fit into memory fails
+		"SET enable_external_access = false", // of DuckDB's own functions and statements
+		"SET lock_configuration = true",      // else a statement could allow itself what it likes
+	} {
+		if err := s.db.Do(ctx, statement); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Close ends the session.
@@ -86,6 +113,9 @@ func (s *Session) Close() {
 	s.db.Close()
 	for _, t := range s.opened {
 		t.Close()
+	}
+	if s.set.Within != nil {
+		s.set.Within.Close()
 	}
 }
 
@@ -105,7 +135,7 @@ func (s *Session) register() error {
 	if err := host.Register(con, plain); err != nil {
 		return err
 	}
-	for _, f := range tables.Functions(func() context.Context { return s.ctx }) {
+	for _, f := range tables.Functions(func() context.Context { return s.ctx }, &s.set) {
 		if err := host.Register(con, f); err != nil {
 			return err
 		}
@@ -155,7 +185,7 @@ func (s *Session) replace(name string) (function, argument string, err error) {
 	if ok {
 		address, ok = strings.CutSuffix(address, oursEnd)
 	}
-	if !ok && !isAddress(name) {
+	if !ok && !s.isAddress(name) {
 		return "", "", nil
 	}
 	if !ok {
@@ -170,12 +200,8 @@ func (s *Session) replace(name string) (function, argument string, err error) {
 }
 
 // isAddress reports whether a name is a place and not a table whose name is misspelt.
-func isAddress(name string) bool {
-	if strings.ContainsAny(name, "/#.*@\\") {
-		return true
-	}
-	_, err := os.Stat(name)
-	return err == nil
+func (s *Session) isAddress(name string) bool {
+	return strings.ContainsAny(name, "/#.*@\\") || s.set.Exists(s.ctx, name)
 }
 
 // relate is the relation of reference i; -1: of none that is noted.
@@ -253,7 +279,11 @@ func (s *Session) attach(ctx context.Context, name, place string) error {
 		return err
 	}
 	taken := map[string]bool{} // names, in lower case
-	for e, err := range stoa.List(ctx, place, stoa.OpenOptions{Formats: verbs.Formats()}) {
+	o := stoa.OpenOptions{Formats: verbs.Formats()}
+	if s.set.Within != nil {
+		o.Tree = s.set.Within
+	}
+	for e, err := range stoa.List(ctx, place, o) {
 		if err != nil && e.Place == "" {
 			return err
 		}
@@ -261,7 +291,7 @@ func (s *Session) attach(ctx context.Context, name, place string) error {
 			s.app.Warn("stoa: %s", verbs.Line(err))
 			continue
 		}
-		uri, _ := stoa.Named(e, stoa.OpenOptions{Formats: verbs.Formats()})
+		uri, _ := stoa.Named(e, o)
 		table := tableName(e)
 		if taken[strings.ToLower(table)] {
 			s.app.Warn("stoa: %s: another table of %s has this name; --table gives it one of its own", uri, place)

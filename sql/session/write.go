@@ -11,7 +11,6 @@ import (
 	"stoa"
 	"stoa/cmd/stoa/verbs"
 	"stoa/format"
-	"stoa/sql/tables"
 )
 
 // writing is a statement that writes a file with one of stoa's writers.
@@ -32,7 +31,10 @@ func (s *Session) write(ctx context.Context, w *writing) error {
 	if w.wrong != "" {
 		return verbs.WrongUsef("%s: %s", w.path, w.wrong)
 	}
-	if w.create && !w.replace && tables.Exists(ctx, w.path) {
+	if s.set.Within != nil {
+		return verbs.WrongUsef("%s: with --within nothing is written", w.path)
+	}
+	if w.create && !w.replace && s.set.Exists(ctx, w.path) {
 		if w.lenient {
 			s.app.Note("%s: it is there, and stays as it is", w.path)
 			return nil

@@ -72,21 +72,21 @@ var functions = []said{
 }
 
 // Functions are the table functions besides stoa itself.
-func Functions(ctx func() context.Context) (out []duck.Function) {
+func Functions(ctx func() context.Context, set *Settings) (out []duck.Function) {
 	for _, s := range functions {
 		out = append(out, duck.Function{Name: "stoa_" + s.verb, Args: s.places, Named: s.named,
-			Relate: func(c duck.Call) (*duck.Relation, error) { return s.relation(ctx(), c) }})
+			Relate: func(c duck.Call) (*duck.Relation, error) { return s.relation(ctx(), set, c) }})
 	}
 	return out
 }
 
-func (s *said) relation(ctx context.Context, c duck.Call) (*duck.Relation, error) {
+func (s *said) relation(ctx context.Context, set *Settings, c duck.Call) (*duck.Relation, error) {
 	var fields []arrow.Field
 	for _, f := range s.fields {
 		fields = append(fields, arrow.Field{Name: f.name, Type: f.typ, Nullable: true})
 	}
 	sc := arrow.NewSchema(fields, nil)
-	rows, err := s.ask(ctx, c)
+	rows, err := s.ask(ctx, set, c)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (s *said) relation(ctx context.Context, c duck.Call) (*duck.Relation, error
 }
 
 // ask runs the verb. Damage and differences that it finds are in the rows, not an error.
-func (s *said) ask(ctx context.Context, c duck.Call) (rows []any, err error) {
+func (s *said) ask(ctx context.Context, set *Settings, c duck.Call) (rows []any, err error) {
 	args := append([]string{s.verb}, c.Args...)
 	args = append(args, s.flags...)
 	for _, name := range s.named {
@@ -116,7 +116,16 @@ func (s *said) ask(ctx context.Context, c duck.Call) (rows []any, err error) {
 		}
 	}
 	var out, errs bytes.Buffer
-	status, err := verbs.Run(stoa.Session(ctx), args, strings.NewReader(""), &out, &errs)
+	a := verbs.NewApp(strings.NewReader(""), &out, &errs)
+	if set.Within != nil {
+		for _, place := range c.Args {
+			if err := set.Within.Check(place); err != nil {
+				return nil, err
+			}
+		}
+		a.Within = set.Within
+	}
+	status, err := verbs.RunApp(stoa.Session(ctx), a, args)
 	if err != nil && status != 3 {
 		if verbs.Said(err) {
 			return nil, fault.Invalidf("%s", strings.TrimSpace(errs.String()))

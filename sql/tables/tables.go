@@ -19,6 +19,7 @@ import (
 	"stoa/internal/address"
 	"stoa/pred"
 	"stoa/region"
+	"stoa/serve"
 	"stoa/sql/duck"
 	"stoa/store"
 )
@@ -28,10 +29,11 @@ var Named = []string{"at", "damaged", "filter", "format", "options"}
 
 // Settings hold for every table unless its arguments override them.
 type Settings struct {
-	At      string // a time, for formats with history
-	Damaged string // "", "fail", "skip-rows", "null-cells"
-	Threads int    // workers per scan; at least 1
-	Memory  int64  // bytes that a scan may hold, about; 0: no limit of its own
+	At      string      // a time, for formats with history
+	Damaged string      // "", "fail", "skip-rows", "null-cells"
+	Threads int         // workers per scan; at least 1
+	Memory  int64       // bytes that a scan may hold, about; 0: no limit of its own
+	Within  *serve.Tree // nothing else is read; nil: no such limit
 }
 
 // Ask is a table's address, and how to read it.
@@ -112,6 +114,15 @@ func Open(ctx context.Context, ask Ask, set *Settings) (*Source, error) {
 
 func openOptions(ctx context.Context, ask Ask, set *Settings) (stoa.OpenOptions, error) {
 	o := stoa.OpenOptions{Formats: verbs.Formats(), From: ask.Format, Opts: map[string]string{}}
+	if set.Within != nil {
+		if err := set.Within.Check(ask.Address); err != nil {
+			return o, err
+		}
+		if ask.Options != "" {
+			return o, fault.Invalidf("options: an option may name a file, and only some places are read here")
+		}
+		o.Tree = set.Within
+	}
 	for _, kv := range strings.Split(ask.Options, ",") {
 		if kv == "" {
 			continue
@@ -134,7 +145,7 @@ func openOptions(ctx context.Context, ask Ask, set *Settings) (stoa.OpenOptions,
 // knows reports whether the format of the table at an address has a reading option.
 func knows(ctx context.Context, ask Ask, o stoa.OpenOptions, key string) bool {
 	name, _, _ := strings.Cut(ask.Address, "#")
-	target, err := targetOf(ctx, name)
+	target, err := targetOf(ctx, o.Tree, name)
 	if err != nil {
 		return false
 	}
@@ -143,8 +154,12 @@ func knows(ctx context.Context, ask Ask, o stoa.OpenOptions, key string) bool {
 }
 
 // Exists reports whether there is a file or directory at an address.
-func Exists(ctx context.Context, name string) bool {
-	target, err := targetOf(ctx, name)
+func (s *Settings) Exists(ctx context.Context, name string) bool {
+	if s.Within != nil {
+		_, err := s.Within.Stat(ctx, name)
+		return err == nil
+	}
+	target, err := targetOf(ctx, nil, name)
 	if err != nil {
 		return false
 	}
@@ -152,7 +167,10 @@ func Exists(ctx context.Context, name string) bool {
 	return err == nil
 }
 
-func targetOf(ctx context.Context, name string) (format.Target, error) {
+func targetOf(ctx context.Context, within store.Tree, name string) (format.Target, error) {
+	if within != nil {
+		return format.Target{Tree: within, Name: name}, nil
+	}
 	names, tree, err := address.Place(ctx, nil, []string{name})
 	if err != nil {
 		return format.Target{}, err

@@ -9,6 +9,7 @@ import (
 
 	"stoa"
 	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/companion"
 	"stoa/cmd/stoa/internal/flightverb"
 	"stoa/cmd/stoa/internal/look"
 	"stoa/cmd/stoa/internal/output"
@@ -42,6 +43,12 @@ func WrongUsef(format string, args ...any) error { return cli.WrongUse(format, a
 
 // SQLWords returns the arguments of the verb sql, with or without its name in front.
 func SQLWords(args []string) []string { return sqlverb.Words(args) }
+
+// Query has the program stoa-sql run a query that may read only what lies below places, and writes its rows in a form
+// of -f. It returns the exit status.
+func Query(ctx context.Context, places []string, query, form string, out, notes io.Writer) int {
+	return companion.Query(ctx, places, query, []string{"--format=" + form}, out, notes)
+}
 
 // WriteRows writes rows of schema sc as determined by -f, -o and the terminal.
 func WriteRows(a *App, ctx context.Context, out *OutputFlags, form string, sc *arrow.Schema, rows Batches) error {

@@ -3,7 +3,10 @@
 package companion
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -33,6 +36,37 @@ func linked(self string) string {
 		return ""
 	}
 	return filepath.Dir(real)
+}
+
+// SQL is the program that has a database.
+const SQL = "stoa-sql"
+
+// Query runs a query, or statements, of somebody who may read only what lies below places, and gives its rows as JSON
+// lines, or in the form that the flags say. It returns the exit status, and 1 with a note if the program is missing.
+// The database is a process of its own: it may use up its memory, and it ends with ctx.
+func Query(ctx context.Context, places []string, query string, flags []string, out, notes io.Writer) int {
+	path, err := Find(SQL)
+	if err != nil {
+		fmt.Fprintf(notes, "stoa: the program %s is neither in the directory of stoa nor on the PATH\n", SQL)
+		return cli.StatusCannot
+	}
+	args := []string{"sql", "-q", "--memory=1GB", "--threads=2"}
+	for _, p := range places {
+		args = append(args, "--within="+p)
+	}
+	c := exec.CommandContext(ctx, path, append(append(args, flags...), "--", query)...)
+	c.Stdout, c.Stderr = out, notes
+	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
+	c.WaitDelay = 2 * time.Second
+	err = c.Run()
+	if exit := new(exec.ExitError); errors.As(err, &exit) && exit.Exited() {
+		return exit.ExitCode()
+	}
+	if err != nil {
+		fmt.Fprintf(notes, "stoa: %s: %v\n", SQL, err)
+		return cli.StatusCannot
+	}
+	return cli.StatusFine
 }
 
 // Run runs a program, which `make target` builds, with the streams of a. Its status becomes the error of this verb; it

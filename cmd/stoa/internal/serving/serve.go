@@ -17,6 +17,7 @@ import (
 	"stoa"
 	"stoa/cmd/stoa/internal/about"
 	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/companion"
 	"stoa/format"
 	"stoa/serve"
 	"stoa/store"
@@ -100,6 +101,11 @@ func Config(a *cli.App, run Run, places []string, memory string) (serve.Config, 
 	}
 	c := serve.Config{Places: places, Formats: a.Formats, Limits: format.Limits{Opening: opening},
 		Version: about.Version().Version, Log: func(s string) { a.Warn("stoa: %s", s) }}
+	if _, err := companion.Find(companion.SQL); err == nil {
+		c.SQL = func(ctx context.Context, places []string, query string, out, notes io.Writer) int {
+			return companion.Query(ctx, places, query, []string{"--format=jsonl"}, out, notes)
+		}
+	}
 	c.Command = func(ctx context.Context, tree store.Tree, args []string, out, errs io.Writer) int {
 		inner := cli.NewApp(nil, out, errs)
 		inner.Within, inner.Formats = tree, a.Formats

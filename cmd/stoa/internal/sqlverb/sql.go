@@ -21,6 +21,7 @@ import (
 type Flags struct {
 	Tables      []string // NAME=ADDRESS
 	Attach      []string // NAME=PLACE
+	Within      []string // nothing else is read, and nothing written; nil: no such limit
 	At          string
 	Threads     int
 	Memory      string
@@ -95,6 +96,8 @@ beside stoa or on the PATH.`,
 	fl.StringArrayVarP(&f.Tables, "table", "t", nil, "name a table: `NAME=ADDRESS`; repeatable")
 	fl.StringArrayVar(&f.Attach, "attach", nil,
 		"make the tables of a place a schema: `NAME=PLACE`; repeatable")
+	fl.StringArrayVar(&f.Within, "within", nil,
+		"read only what lies below `PLACE`, and write nothing; repeatable: for queries of others")
 	fl.StringVar(&f.At, "at", "", "read tables as they were at `TIME`, if their format keeps history")
 	fl.IntVar(&f.Threads, "threads", 0, "run with `N` threads (default: as many as there are cores)")
 	fl.StringVar(&f.Memory, "memory", "", "use about `SIZE` of memory, for example 2GB (default: DuckDB's)")
@@ -119,16 +122,13 @@ func (f *Flags) check(a *cli.App, threads bool) error {
 	return err
 }
 
-// program is the program that has the database.
-const program = "stoa-sql"
-
 // pass makes stoa-sql run the command line.
 func pass(cmd *cobra.Command, a *cli.App, f *Flags, args []string) error {
 	if f.Interactive { // Ctrl-C ends a statement there, and not the dialogue
 		signal.Ignore(os.Interrupt)
 		defer signal.Reset(os.Interrupt)
 	}
-	return companion.Run(cmd, a, program, "sql", append(given(cmd), args...)...)
+	return companion.Run(cmd, a, companion.SQL, "sql", append(given(cmd), args...)...)
 }
 
 // given returns the flags as they were given.
