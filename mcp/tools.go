@@ -86,7 +86,7 @@ type (
 		B string `json:"b" jsonschema:"the table that it is compared with"`
 	}
 	sqlArgs struct {
-		Query string `json:"query" jsonschema:"in DuckDB's SQL; a table is PATH or PATH#TABLE in single quotes; use limit"`
+		Query string `json:"query" jsonschema:"DuckDB's SQL; a table is PATH or PATH#TABLE in single quotes"`
 	}
 	findingArgs struct {
 		Code string `json:"code" jsonschema:"the code of a finding of verify, such as cfile.block.checksum"`
@@ -170,7 +170,8 @@ func readOnly(name, what string) *sdk.Tool {
 
 // add adds a tool whose arguments make a command line.
 func add[In any](s *server, m *sdk.Server, name, what string, lineOf func(In) (line, error)) {
-	sdk.AddTool(m, readOnly(name, what), func(ctx context.Context, _ *sdk.CallToolRequest, in In) (*sdk.CallToolResult, any, error) {
+	tool := readOnly(name, what)
+	sdk.AddTool(m, tool, func(ctx context.Context, _ *sdk.CallToolRequest, in In) (*sdk.CallToolResult, any, error) {
 		l, err := lineOf(in)
 		if err != nil {
 			return nil, nil, err

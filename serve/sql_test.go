@@ -40,8 +40,8 @@ func TestSQL(t *testing.T) {
 	}
 	said = "{\"b\":1,\"a\":null}\n{\"a\":\"x\\\"\",\"c\":[9223372036854775807]}\n"
 	r := ask("select 'it''s'")
-	if text := show(r); text != `[b a c] 1,-,- -,x",[9223372036854775807]` || fmt.Sprint(got) != "[a b select 'it''s']" ||
-		r.Command != `stoa sql 'select '\''it'\'''\''s'\'''` {
+	if text := show(r); text != `[b a c] 1,-,- -,x",[9223372036854775807]` ||
+		fmt.Sprint(got) != "[a b select 'it''s']" || r.Command != `stoa sql 'select '\''it'\'''\''s'\'''` {
 		t.Error(text, got, r.Command)
 	}
 	said, notes, status = "", "stoa: wrong\n  at 3\n", 2
