@@ -292,6 +292,11 @@ func (s *Server) searchDoc(ctx context.Context, q query) (any, error) {
 	return map[string]any{"nodes": found}, err
 }
 
+// sqlDoc runs a query in SQL.
+func (s *Server) sqlDoc(ctx context.Context, q query) (any, error) {
+	return runSQL(ctx, s.SQL, s.tree.Places(), q.text("query"))
+}
+
 // bytesDoc is a part of a file in hexadecimal, and the structures that own it.
 func (s *Server) bytesDoc(ctx context.Context, q query) (any, error) {
 	info, err := s.file(ctx, q)

@@ -29,11 +29,8 @@ type commandResult struct {
 	Notes   []string        `json:"notes,omitempty"` // what it said on standard error
 }
 
-// maxDoc and maxNotes are how many bytes a document of a command, and what it says on standard error, may have.
-const (
-	maxDoc   = 32 << 20
-	maxNotes = 64 << 10
-)
+// maxDoc is how many bytes a document of a command may have.
+const maxDoc = 32 << 20
 
 // verb is a verb of the command that the page uses, and the parameters that it takes besides a name.
 type verb struct {
@@ -121,31 +118,6 @@ func (s *Server) commandDoc(ctx context.Context, q query) (any, error) {
 		r.Doc = out.Bytes()
 	}
 	return r, nil
-}
-
-// shown returns a command line as a person would type it.
-func shown(args []string) string {
-	var words []string
-	for _, a := range append([]string{"stoa"}, args...) {
-		if a == "--" {
-			continue
-		}
-		if a == "" || strings.ContainsAny(a, " \t\n'\"\\$&|;<>()*?#~`!{}[]") {
-			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
-		}
-		words = append(words, a)
-	}
-	return strings.Join(words, " ")
-}
-
-// linesOf returns what a command said, line by line.
-func linesOf(notes *Bounded) (out []string) {
-	for l := range strings.Lines(notes.String()) {
-		if l = strings.TrimRight(l, "\n"); l != "" {
-			out = append(out, l)
-		}
-	}
-	return out
 }
 
 // verify streams the findings of verify as they come, a line of JSON each; the last line has the status.

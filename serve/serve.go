@@ -38,10 +38,8 @@ type Config struct {
 	Formats []format.Format // nil = stoa.Formats
 	Limits  format.Limits
 	Command Command
-	// SQL runs a query that may read only what lies below the places, writes its rows as JSON lines, and returns the
-	// exit status; nil: there is no database.
-	SQL     func(ctx context.Context, places []string, query string, out, notes io.Writer) int
-	Version string // of the command, for the page's foot
+	SQL     sqlRunner // nil: there is no database
+	Version string    // of the command, for the page's foot
 	// Listens: the server is not only for this machine. Then Token must be set.
 	Listens bool
 	Token   string   // what every request must have; "" = nothing

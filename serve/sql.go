@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 
 	"stoa/fault"
@@ -17,6 +18,10 @@ const (
 	maxSQLRows = 1000
 )
 
+// sqlRunner runs a query that may read only what lies below places, writes its rows as JSON lines, and returns the exit
+// status.
+type sqlRunner = func(ctx context.Context, places []string, query string, out, notes io.Writer) int
+
 // sqlResult is what a query gave.
 type sqlResult struct {
 	Command string      `json:"command"` // the line that a person would type
@@ -27,11 +32,10 @@ type sqlResult struct {
 	Notes   []string    `json:"notes,omitempty"` // what the program said, such as what is wrong with the query
 }
 
-// sqlDoc runs a query.
-func (s *Server) sqlDoc(ctx context.Context, q query) (any, error) {
-	text := q.text("query")
+// runSQL runs a query over places.
+func runSQL(ctx context.Context, run sqlRunner, places []string, text string) (*sqlResult, error) {
 	switch {
-	case s.SQL == nil:
+	case run == nil:
 		return nil, fault.Unsupportedf(fault.Span{}, "", "the program stoa-sql is neither beside stoa nor on the PATH")
 	case text == "" || len(text) > maxQuery:
 		return nil, asked("query: expected 1 to %d bytes, found %d", maxQuery, len(text))
@@ -41,7 +45,7 @@ func (s *Server) sqlDoc(ctx context.Context, q query) (any, error) {
 	notes := &Bounded{Most: maxNotes}
 	lines := &firstLines{Bounded: Bounded{Most: maxResult, Full: cancel}, left: maxSQLRows}
 	r := &sqlResult{Command: shown([]string{"sql", text}), Columns: []string{}, Rows: [][]*string{}}
-	r.Status = s.SQL(ctx, s.tree.Places(), text, lines, notes)
+	r.Status = run(ctx, places, text, lines, notes)
 	r.Cut, r.Notes = lines.Over, linesOf(notes)
 	if r.Cut { // the program was stopped, and says so
 		r.Status, r.Notes = 0, nil
