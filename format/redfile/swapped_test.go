@@ -66,6 +66,7 @@ func TestSwappedAndCut(t *testing.T) {
 	for _, c := range [][4]int{
 		{902, 1896, 475, 4356},
 		{1821, 3319, 786, 5217}, {355, 1600, 639, 5252}, // a chunk's metadata has been moved: it seems large
+		{482, 2238, 370, 4461},                         // num_values is damaged
 		{723, 1936, 538, 5043}, {832, 4135, 258, 5052}, // a page's body and the next header look like a header
 	} {
 		try(c[0], c[1], c[2], c[3])

@@ -432,7 +432,7 @@ func (r *recoverer) firstByRows(paths *pathList) int {
 	first := -1
 	for k, c := range r.chunks[1:] {
 		before := r.chunks[k]
-		if c.meta.Data != before.end || c.meta.Values == before.meta.Values || r.repeats(c.meta) ||
+		if c.meta.Data != before.end || r.values(c.meta) == r.values(before.meta) || r.repeats(c.meta) ||
 			r.repeats(before.meta) {
 			continue
 		}
@@ -443,6 +443,15 @@ func (r *recoverer) firstByRows(paths *pathList) int {
 		first = i
 	}
 	return first
+}
+
+// values returns the number of values of a chunk by the headers of its pages, if these are all there, else num_values,
+// which no checksum covers.
+func (r *recoverer) values(m *layout.ColumnMeta) int64 {
+	if n, ok := r.headerValues[m]; ok {
+		return n
+	}
+	return m.Values
 }
 
 // sizes estimates the bytes of each column in the row group of the first chunk that was found, and their sum. It uses
