@@ -161,7 +161,8 @@ func (l *life) filtered() error {
 	if v.value == nil {
 		where = c.name + " is null"
 	}
-	same := l.t.where(func(_ int, x row) bool { return x[c.name].sql == v.sql })
+	// by value: a constant's text has its type, and a column may have got a wider one since
+	same := l.t.where(func(_ int, x row) bool { return equal(x[c.name], v) })
 	if at, err := time.Parse(time.RFC3339Nano, fmt.Sprint(v.value)); err == nil {
 		// CarbonData skips files by the seconds of a constant, without its milliseconds
 		second := at.Truncate(time.Second)

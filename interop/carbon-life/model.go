@@ -52,6 +52,14 @@ func (t *table) flags(args ...string) []string {
 	return args
 }
 
+// equal reports whether two cells have the same value, of whatever types; nulls are equal.
+func equal(a, b cell) bool {
+	if a.value == nil || b.value == nil {
+		return a.value == nil && b.value == nil
+	}
+	return text(a.value) == text(b.value)
+}
+
 func null(kind string) cell { return cell{sql: "cast(null as " + kind + ")"} }
 
 // draw draws a value. Booleans and arrays are never null: after a delete CarbonData reads null booleans as false, and
