@@ -30,7 +30,7 @@ func goLoad(api, database, connection unsafe.Pointer) *C.char {
 	ctx := context.Background
 	host := &duck.Host{Context: ctx, Text: verbs.Line}
 	set := &tables.Settings{Threads: runtime.GOMAXPROCS(0)}
-	functions := append(tables.Functions(ctx), duck.Function{Name: "stoa", Args: 1, Named: tables.Named,
+	functions := append(tables.Functions(ctx, set), duck.Function{Name: "stoa", Args: 1, Named: tables.Named,
 		Relate: func(c duck.Call) (*duck.Relation, error) {
 			s, err := tables.Open(ctx(), tables.AskOf(c), set)
 			if err != nil {

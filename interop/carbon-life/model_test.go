@@ -4,8 +4,8 @@ package carbonlife
 
 import "testing"
 
-// TestEqual: the model compares values, not the constants of SQL, in which a type stands. In life 730211 a column became
-// a bigint, and the model did not count the nulls that it had as an int.
+// TestEqual: the model compares values, not the constants of SQL, in which a type stands. In life 730211 a column
+// became a bigint, and the model did not count the nulls that it had as an int.
 func TestEqual(t *testing.T) {
 	for _, x := range []struct {
 		a, b cell

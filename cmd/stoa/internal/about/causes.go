@@ -18,6 +18,18 @@ var damaged = Cause{regexp.MustCompile(`([^r]|[^e]r)\.damaged$|header\.damaged$|
 
 // causes are tried in this order.
 var causes = []Cause{
+	{regexp.MustCompile(`^kudu\.wal\.missing$`), "a log in another directory",
+		"A server keeps its log where --fs_wal_dir says, which is often another disk, or the log was not copied.",
+		"stoa ls PATH --wal-dir DIR reads the log in DIR as well"},
+	{regexp.MustCompile(`^kudu\.tablet\.missing$`), "tablets on other servers",
+		"A table is spread over servers, and not all of their disks were named.",
+		"stoa census PATH PATH… shows which tablets exist where; --partial reads those"},
+	{regexp.MustCompile(`^carbon\.leftover$`), "files that are no longer read",
+		"Changes of a table leave earlier files behind, until the table is cleaned.",
+		"stoa clean TABLE --dry-run lists what can be removed"},
+	{regexp.MustCompile(`^file\.unchecked$`), "no checksums",
+		"The format has none, or the program that wrote the file left them out.",
+		"stoa seal PATH -o FILE.seal writes checksums, against which stoa verify --seal compares"},
 	{regexp.MustCompile(`^seal\.`), "changed after sealing",
 		"Files were changed, added, renamed or removed after stoa seal had read them, or the seal itself was.",
 		"stoa recover --seal FILE.seal PATH -o OUT restores what the seal's parity covers"},
