@@ -242,6 +242,9 @@ func (s *localSink) sweep() {
 	}
 }
 
+// Sweep removes what killed processes have left behind for the place name, as a sink does when it begins to write there.
+func (Local) Sweep(name string) { (&localSink{path: placeOf(filepath.FromSlash(name))}).sweep() }
+
 // abandoned reports whether no process holds a temporary file or directory any more.
 func abandoned(name string) bool {
 	f, err := os.Open(name)

@@ -233,6 +233,11 @@ func (r *allRun) tables(ctx context.Context, tables []oneTable, left []leftTable
 	if err := r.each(ctx, tables); err != nil {
 		return 0, err
 	}
+	if !remote.Is(r.dir) { // what is done is not written again: nothing else would sweep beside it
+		for _, t := range tables {
+			store.Local{}.Sweep(filepath.Join(r.dir, t.output))
+		}
+	}
 	// A run that did nothing a later one could use leaves no state file.
 	finished := r.worst == nil
 	if st.kept && (len(st.Failed) > 0 || finished != st.Finished || st.journal.pending()) {
