@@ -242,6 +242,22 @@ func (s *localSink) sweep() {
 	}
 }
 
+// TempDir makes a directory beside the place name, in which what will be renamed to it is made. Until remove is called
+// it is in use; if the process is killed, the next one that writes there, or sweeps, removes it.
+func (Local) TempDir(name string) (dir string, remove func() error, err error) {
+	s := &localSink{path: placeOf(filepath.FromSlash(name))}
+	free, err := s.names()
+	if err != nil {
+		return "", nil, err
+	}
+	defer free()
+	s.sweep()
+	if err := s.makeDir(); err != nil {
+		return "", nil, err
+	}
+	return s.tmp, func() error { return s.Abort(context.Background()) }, nil
+}
+
 // Sweep removes what killed processes have left behind for the place name, as a sink does when it begins to write there.
 func (Local) Sweep(name string) { (&localSink{path: placeOf(filepath.FromSlash(name))}).sweep() }
 
@@ -317,13 +333,20 @@ func (s *localSink) createDir() error {
 	if err := s.mayReplace(); err != nil {
 		return err
 	}
+	if err := s.makeDir(); err != nil {
+		return err
+	}
+	return os.Chmod(s.tmp, s.mode(0o777))
+}
+
+func (s *localSink) makeDir() error {
 	tmp, err := os.MkdirTemp(filepath.Dir(s.path), TempPrefix+"*-"+filepath.Base(s.path))
 	if err != nil {
 		return s.named(err)
 	}
 	s.dir = true
 	s.begin(tmp)
-	return os.Chmod(tmp, s.mode(0o777))
+	return nil
 }
 
 // named returns err with the path that the user named in place of the temporary one.

@@ -47,7 +47,7 @@ func SQLWords(args []string) []string { return sqlverb.Words(args) }
 // Query has the program stoa-sql run a query that may read only what lies below places, and writes its rows in a form
 // of -f. It returns the exit status.
 func Query(ctx context.Context, places []string, query, form string, out, notes io.Writer) int {
-	return companion.Query(ctx, places, query, []string{"--format=" + form}, out, notes)
+	return companion.Query(ctx, places, query, form, out, notes)
 }
 
 // WriteRows writes rows of schema sc as determined by -f, -o and the terminal.

@@ -34,7 +34,7 @@ type Options struct {
 	Write    format.WriteOptions
 	Time     int64 // of the snapshot, in milliseconds since 1970; 0: now
 	NoCheck  bool
-	MaxBytes int64 // of memory for the hashes of the source's rows
+	MaxBytes int64 // of memory for the hashes of the source's rows, and the positions of deleted ones
 }
 
 // Result is what was changed.
@@ -46,8 +46,11 @@ type Result struct {
 	Checked              bool   // the table has the same one
 }
 
-// perRow estimates the memory of a row's hash and count.
-const perRow = 48
+// perRow estimates the memory of a row's hash and count, perDelete that of the position of a deleted row.
+const (
+	perRow    = 48
+	perDelete = 16
+)
 
 // Run makes the change. If nothing has changed, there is no new snapshot.
 func Run(ctx context.Context, o Options) (r Result, err error) {
@@ -71,7 +74,7 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 		return r, err
 	}
 	r.Rows, r.Checksum = want.Rows, want.String()
-	if r.Deleted, err = m.deleteMissing(ctx, c, counts); err != nil {
+	if r.Deleted, err = m.deleteMissing(ctx, c, counts, o.MaxBytes); err != nil {
 		return r, err
 	}
 	if r.Added, err = m.addNew(ctx, c, counts, o); err != nil {
@@ -142,17 +145,27 @@ func (m *pairs) count(ctx context.Context, o Options) (map[uint64]int32, content
 		for _, h := range sum.Hashes(b) {
 			counts[h]++
 		}
-		if n := int64(len(counts)) * perRow; o.MaxBytes > 0 && n > o.MaxBytes {
-			return nil, content.Sum{}, fault.Limitf(fault.Span{}, "", "comparing the rows takes more than %d bytes of "+
-				"memory (--memory raises that)", o.MaxBytes)
+		if err := within(int64(len(counts))*perRow, o.MaxBytes); err != nil {
+			return nil, content.Sum{}, err
 		}
 	}
 	return counts, sum.Sum(), ctx.Err()
 }
 
+// within returns an error if n bytes are more than most; 0: there is no limit.
+func within(n, most int64) error {
+	if most > 0 && n > most {
+		return fault.Limitf(fault.Span{}, "", "comparing the rows takes more than %d bytes of memory (--memory raises "+
+			"that)", most)
+	}
+	return nil
+}
+
 // deleteMissing deletes the rows of the table that the source lacks. What remains in counts are the rows that the table
 // lacks.
-func (m *pairs) deleteMissing(ctx context.Context, c *iceberg.Change, counts map[uint64]int32) (n int64, err error) {
+func (m *pairs) deleteMissing(ctx context.Context, c *iceberg.Change, counts map[uint64]int32, maxBytes int64) (
+	n int64, err error) {
+	held := int64(len(counts)) * perRow
 	sum := m.plan.Summer(1)
 	err = c.Rows(ctx, func(file int, position func(int) int64, b arrow.RecordBatch) error {
 		for i, h := range sum.Hashes(b) {
@@ -166,7 +179,7 @@ func (m *pairs) deleteMissing(ctx context.Context, c *iceberg.Change, counts map
 				n++
 			}
 		}
-		return ctx.Err()
+		return errors.Join(within(held+n*perDelete, maxBytes), ctx.Err())
 	})
 	return n, err
 }
@@ -273,16 +286,16 @@ func (t *withFile) Stat(ctx context.Context, name string) (store.Info, error) {
 // commit makes the change: the metadata appear whole, or not at all if another writer was faster.
 func commit(dir, name string, metadata []byte) error {
 	to := filepath.Join(dir, name)
-	f, err := os.CreateTemp(filepath.Dir(to), ".stoa-tmp-*")
+	tmp, remove, err := store.Local{}.TempDir(to)
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(metadata)
-	if err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
+	defer remove()
+	from := filepath.Join(tmp, filepath.Base(to))
+	if err := replace(from, metadata); err != nil {
 		return err
 	}
-	err = os.Link(f.Name(), to)
+	err = os.Link(from, to)
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%s: another writer has changed the table meanwhile; nothing was committed: run again", to)
 	}

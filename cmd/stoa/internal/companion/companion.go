@@ -41,10 +41,10 @@ func linked(self string) string {
 // SQL is the program that has a database.
 const SQL = "stoa-sql"
 
-// Query runs a query, or statements, of somebody who may read only what lies below places, and gives its rows as JSON
-// lines, or in the form that the flags say. It returns the exit status, and 1 with a note if the program is missing.
+// Query runs a query, or statements, of somebody who may read only what lies below places, and gives its rows in a form
+// of -f. It returns the exit status, and 1 with a note if the program is missing.
 // The database is a process of its own: it may use up its memory, and it ends with ctx.
-func Query(ctx context.Context, places []string, query string, flags []string, out, notes io.Writer) int {
+func Query(ctx context.Context, places []string, query, form string, out, notes io.Writer) int {
 	path, err := Find(SQL)
 	if err != nil {
 		fmt.Fprintf(notes, "stoa: the program %s is neither in the directory of stoa nor on the PATH\n", SQL)
@@ -54,7 +54,7 @@ func Query(ctx context.Context, places []string, query string, flags []string, o
 	for _, p := range places {
 		args = append(args, "--within="+p)
 	}
-	c := exec.CommandContext(ctx, path, append(append(args, flags...), "--", query)...)
+	c := exec.CommandContext(ctx, path, append(args, "--format="+form, "--", query)...)
 	c.Stdout, c.Stderr = out, notes
 	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
 	c.WaitDelay = 2 * time.Second

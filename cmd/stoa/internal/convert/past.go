@@ -26,6 +26,7 @@ import (
 	"stoa/cmd/stoa/internal/reading"
 	"stoa/cmd/stoa/internal/source"
 	"stoa/format"
+	"stoa/store"
 	"stoa/store/remote"
 )
 
@@ -181,11 +182,11 @@ func (p *past) snapshots(ctx context.Context, f pastFlags) error {
 	if _, err := os.Lstat(p.dir); !errors.Is(err, fs.ErrNotExist) {
 		return errors.Join(&cli.UseError{Message: p.dir + " is there already", Hint: "choose another name"}, err)
 	}
-	tmp, err := os.MkdirTemp(filepath.Dir(p.dir), ".stoa-tmp-*")
+	tmp, remove, err := store.Local{}.TempDir(p.dir)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(tmp)
+	defer remove()
 	building := filepath.Join(tmp, filepath.Base(p.dir))
 	if err := p.first(ctx, building, all[0]); err != nil {
 		return err

@@ -103,7 +103,7 @@ func Config(a *cli.App, run Run, places []string, memory string) (serve.Config, 
 		Version: about.Version().Version, Log: func(s string) { a.Warn("stoa: %s", s) }}
 	if _, err := companion.Find(companion.SQL); err == nil {
 		c.SQL = func(ctx context.Context, places []string, query string, out, notes io.Writer) int {
-			return companion.Query(ctx, places, query, []string{"--format=jsonl"}, out, notes)
+			return companion.Query(ctx, places, query, "jsonl", out, notes)
 		}
 	}
 	c.Command = func(ctx context.Context, tree store.Tree, args []string, out, errs io.Writer) int {
