@@ -258,7 +258,8 @@ func (Local) TempDir(name string) (dir string, remove func() error, err error) {
 	return s.tmp, func() error { return s.Abort(context.Background()) }, nil
 }
 
-// Sweep removes what killed processes have left behind for the place name, as a sink does when it begins to write there.
+// Sweep removes what killed processes have left behind for the place name, as a sink does when it begins to write
+// there.
 func (Local) Sweep(name string) { (&localSink{path: placeOf(filepath.FromSlash(name))}).sweep() }
 
 // abandoned reports whether no process holds a temporary file or directory any more.
