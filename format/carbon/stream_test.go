@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -157,5 +158,28 @@ func TestStreamingDamage(t *testing.T) {
 		Lost: func(l region.Loss) { lost = append(lost, l) }})
 	if err != nil || len(lost) == 0 || differ(rows, right[300:], false) != "" {
 		t.Errorf("with the first blocklet damaged: %v, %d losses, %s", err, len(lost), differ(rows, right[300:], false))
+	}
+}
+
+// TestStreamingDelete: CarbonData's reader of streams applies no deletes, so rows of a streaming segment are not
+// deleted or updated, and the table stays as it is.
+func TestStreamingDelete(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(streaming)); err != nil {
+		t.Fatal(err)
+	}
+	_, before, err := read(t, dir, stoa.OpenOptions{}, stoa.ScanSpec{})
+	if err != nil || len(before) == 0 {
+		t.Fatal(len(before), err)
+	}
+	c, err := stoa.OpenChanger(t.Context(), dir, stoa.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := c.Delete(t.Context(), stoa.DeleteOptions{Where: "true"}); !errors.Is(err, fault.Unsupported) {
+		t.Errorf("deleted %v: %v, want a refusal", n, err)
+	}
+	if _, after, err := read(t, dir, stoa.OpenOptions{}, stoa.ScanSpec{}); err != nil || len(after) != len(before) {
+		t.Error(len(after), len(before), err)
 	}
 }

@@ -18,6 +18,16 @@ import (
 	"stoa/format/carbon/internal/table"
 )
 
+// columnar opens a data file from which rows can be deleted. Those of streaming segments are Unsupported.
+func columnar(ctx context.Context, t *table.Managed, name, segment string) (*datafile.DataFile, error) {
+	f, err := t.File(ctx, name)
+	if err == nil && f.Stream != nil {
+		err = fault.Unsupportedf(f.At, "", "rows of streaming segment %s are to be deleted, which CarbonData would "+
+			"show nevertheless: have it rewrite the segment first (ALTER TABLE … COMPACT 'close_streaming')", segment)
+	}
+	return f, err
+}
+
 // writeDelta writes the delete delta of a data file: the rows that were already deleted, and those of d. It returns the
 // delta's entry for the update status, and its path.
 func writeDelta(t *table.Managed, ctx context.Context, d format.RowsOfFile, stamp int64) (entry map[string]any,
@@ -26,7 +36,7 @@ func writeDelta(t *table.Managed, ctx context.Context, d format.RowsOfFile, stam
 	if err != nil {
 		return nil, "", err
 	}
-	f, err := t.File(ctx, d.File)
+	f, err := columnar(ctx, t, d.File, p.Segment)
 	if err != nil {
 		return nil, "", err
 	}
