@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"stoa"
+	"stoa/internal/sorted"
 
 	"stoa/fault"
 	"stoa/format"
@@ -255,7 +256,7 @@ func try(ctx context.Context, t *stoa.Table, f *format.Format, a *Advice, parts 
 		}
 		a.Trials = append(a.Trials, y)
 	}
-	slices.SortStableFunc(a.Trials, func(x, y Trial) int { return cmp.Compare(x.Stored, y.Stored) })
+	sorted.StablyBy(a.Trials, func(x, y Trial) int { return cmp.Compare(x.Stored, y.Stored) })
 	return nil
 }
 

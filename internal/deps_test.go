@@ -19,7 +19,7 @@ import (
 // may import. The first line that matches a package applies. "stoa/x/..." means x and everything below it. Imports of
 // tests are not checked.
 //
-//	std        the standard library only
+//	std        the standard library only, and internal/sorted, which stands for functions of package slices
 //	arrow      arrow-go's arrays, types, memory (never arrow/compute)
 //	anything   no rule for third parties
 //	noformat   anything but a format: the command knows them by one list
@@ -33,6 +33,7 @@ stoa/internal/budget      : std fault
 stoa/internal             : std
 stoa/examples/indexed     : std arrow stoa
 stoa/internal/sum         : std
+stoa/internal/sorted      : std
 stoa/internal/enc/...     : std fault internal/enc/... github.com/pierrec/lz4/... golang.org/x/sys/cpu
 stoa/internal/codec       : std fault github.com/pierrec/lz4/... github.com/klauspost/compress/...
   github.com/golang/snappy
@@ -373,7 +374,7 @@ func matches(pattern, pkg string) bool {
 
 func may(allowed []string, imp string) bool {
 	first, _, _ := strings.Cut(imp, "/")
-	std := !strings.Contains(first, ".") && first != "stoa"
+	std := !strings.Contains(first, ".") && first != "stoa" || imp == "stoa/internal/sorted"
 	for _, a := range allowed {
 		if never, ok := strings.CutPrefix(a, "-"); ok && matches("stoa/"+never, imp) {
 			return false

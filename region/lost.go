@@ -3,9 +3,9 @@ package region
 import (
 	"cmp"
 	"errors"
-	"slices"
 
 	"stoa/fault"
+	"stoa/internal/sorted"
 )
 
 // LostRows returns how many distinct rows are affected by losses: a row that is lost in several columns counts once.
@@ -20,7 +20,7 @@ func LostRows(losses []Loss) (n int64, exact bool) {
 		}
 		known = append(known, l)
 	}
-	slices.SortFunc(known, func(x, y Loss) int {
+	sorted.By(known, func(x, y Loss) int {
 		return cmp.Or(cmp.Compare(x.Part, y.Part), cmp.Compare(x.Group, y.Group), cmp.Compare(x.Rows[0], y.Rows[0]))
 	})
 	var end int64

@@ -13,6 +13,7 @@ import (
 	"stoa"
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/sorted"
 	"stoa/region"
 	"stoa/store"
 )
@@ -190,7 +191,7 @@ func (a *Anatomy) partition() {
 			all = append(all, leaf{n.Offset, n.Offset + n.Length, i})
 		}
 	}
-	slices.SortStableFunc(all, func(x, y leaf) int {
+	sorted.StablyBy(all, func(x, y leaf) int {
 		return cmp.Or(cmp.Compare(x.off, y.off), cmp.Compare(x.end, y.end))
 	})
 	at := int64(0)
@@ -241,10 +242,10 @@ func (a *Anatomy) sum() {
 	for c, n := range columns {
 		a.Columns = append(a.Columns, ColumnSum{c, n})
 	}
-	slices.SortFunc(a.Roles, func(x, y RoleSum) int {
+	sorted.By(a.Roles, func(x, y RoleSum) int {
 		return cmp.Or(cmp.Compare(y.Bytes, x.Bytes), cmp.Compare(x.Role, y.Role))
 	})
-	slices.SortFunc(a.Columns, func(x, y ColumnSum) int {
+	sorted.By(a.Columns, func(x, y ColumnSum) int {
 		return cmp.Or(cmp.Compare(y.Bytes, x.Bytes), cmp.Compare(x.Column, y.Column))
 	})
 	if len(a.Columns) > maxColumnSums {

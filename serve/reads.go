@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"time"
 
 	"stoa"
+	"stoa/internal/sorted"
 	"stoa/pred"
 	"stoa/store"
 )
@@ -113,7 +113,7 @@ func (s *Server) gather(ctx context.Context, r *readsResult, reads []store.Read,
 		}
 		return n
 	}
-	slices.SortFunc(r.Files, func(a, b fileRead) int {
+	sorted.By(r.Files, func(a, b fileRead) int {
 		return cmp.Or(cmp.Compare(sum(b.Read), sum(a.Read)), cmp.Compare(a.Name, b.Name))
 	})
 	if r.Cut = len(r.Files) > maxVisited; r.Cut {
@@ -123,7 +123,7 @@ func (s *Server) gather(ctx context.Context, r *readsResult, reads []store.Read,
 
 // joined sorts runs, and joins those that touch; at most maxReads are returned.
 func joined(runs [][2]int64) [][2]int64 {
-	slices.SortFunc(runs, func(a, b [2]int64) int { return cmp.Compare(a[0], b[0]) })
+	sorted.By(runs, func(a, b [2]int64) int { return cmp.Compare(a[0], b[0]) })
 	out := [][2]int64{}
 	for _, x := range runs {
 		if n := len(out); n > 0 && x[0] <= out[n-1][1] {

@@ -15,6 +15,7 @@ import (
 
 	"stoa"
 	"stoa/internal/cells"
+	"stoa/internal/sorted"
 	"stoa/region"
 	"stoa/store"
 )
@@ -190,7 +191,7 @@ func (v *valueCounter) finish() {
 	for value, n := range v.counts {
 		v.r.Top = append(v.r.Top, topValue{cut([]byte(value)), n})
 	}
-	slices.SortFunc(v.r.Top, func(a, b topValue) int {
+	sorted.By(v.r.Top, func(a, b topValue) int {
 		return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(a.Value, b.Value))
 	})
 	v.r.Top = v.r.Top[:min(len(v.r.Top), maxTop)]

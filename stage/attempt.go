@@ -8,13 +8,13 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"stoa"
 	"stoa/fault"
+	"stoa/internal/sorted"
 )
 
 // Attempt is what one attempt of a task staged.
@@ -139,7 +139,7 @@ func (j *Job) complete() (out []Attempt, err error) {
 		}
 		out = append(out, a)
 	}
-	slices.SortFunc(out, func(a, b Attempt) int {
+	sorted.By(out, func(a, b Attempt) int {
 		if a.Task != b.Task {
 			return a.Task - b.Task
 		}

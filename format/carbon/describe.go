@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"iter"
 	"path"
-	"slices"
 	"strings"
 
 	"stoa/fault"
@@ -17,6 +16,7 @@ import (
 	"stoa/format/carbon/internal/schema"
 	"stoa/format/carbon/internal/table"
 	"stoa/internal/describe"
+	"stoa/internal/sorted"
 	"stoa/internal/thrift"
 	"stoa/region"
 	"stoa/store"
@@ -250,7 +250,7 @@ func (d *describer) blocklet(f *datafile.DataFile, g int) (first error) {
 			first = err
 		}
 	}
-	slices.SortFunc(apart, func(a, b piece) int { return cmp.Compare(a.at.Off, b.at.Off) })
+	sorted.By(apart, func(a, b piece) int { return cmp.Compare(a.at.Off, b.at.Off) })
 	for i, p := range apart {
 		if i > 0 && p.at == apart[i-1].at {
 			continue

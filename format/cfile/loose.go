@@ -5,11 +5,11 @@ import (
 	"context"
 	"net/url"
 	"path"
-	"slices"
 	"strings"
 
 	"stoa/format"
 	"stoa/format/cfile/internal/block"
+	"stoa/internal/sorted"
 )
 
 // looseFile is a CFile of a directory whose setFile is lost.
@@ -55,7 +55,7 @@ func looseFiles(ctx context.Context, tg format.Target, l format.Limits) (out []l
 		}
 		out = append(out, x)
 	}
-	slices.SortFunc(out, func(a, b looseFile) int {
+	sorted.By(out, func(a, b looseFile) int {
 		if c := cmp.Compare(a.Path, b.Path); c != 0 || a.wellNamed() == b.wellNamed() {
 			return cmp.Or(c, cmp.Compare(a.File, b.File))
 		}

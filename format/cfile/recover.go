@@ -15,6 +15,7 @@ import (
 	"stoa/format/cfile/internal/columnfile"
 	"stoa/internal/check"
 	"stoa/internal/codec"
+	"stoa/internal/sorted"
 	"stoa/internal/sum"
 	"stoa/region"
 	"stoa/vec"
@@ -256,7 +257,7 @@ func (r *recovery) blocks(o format.OpenOptions, opts columnfile.ReadOptions) ([]
 			r.known = nil
 		}
 	}
-	slices.SortFunc(r.known, func(a, b columnfile.DataBlock) int { return cmp.Compare(a.Ptr.Offset, b.Ptr.Offset) })
+	sorted.By(r.known, func(a, b columnfile.DataBlock) int { return cmp.Compare(a.Ptr.Offset, b.Ptr.Offset) })
 	r.known = slices.CompactFunc(r.known, func(a, b columnfile.DataBlock) bool { return a.Ptr.Offset == b.Ptr.Offset })
 	if err := r.load(); err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"stoa/fault"
 	"stoa/format/cfile/internal/block"
 	"stoa/format/cfile/internal/columnfile"
+	"stoa/internal/sorted"
 	"stoa/wire"
 )
 
@@ -97,7 +98,7 @@ func (r *recovery) takeMoved(d int64) (out []columnfile.DataBlock, ok bool) {
 	}
 	foot := block.BlockPtr{Offset: r.f.At.Len - int64(len(r.f.Foot)) - d} // its original offset
 	parts = append(parts, part{DataBlock: columnfile.DataBlock{Ptr: foot, First: -1}, shift: d, placed: true})
-	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(a.Ptr.Offset, b.Ptr.Offset) })
+	sorted.StablyBy(parts, func(a, b part) int { return cmp.Compare(a.Ptr.Offset, b.Ptr.Offset) })
 	for i := range parts[:len(parts)-1] {
 		p, next := &parts[i], &parts[i+1]
 		switch {

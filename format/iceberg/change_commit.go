@@ -19,6 +19,7 @@ import (
 	"stoa/fault"
 	"stoa/format/iceberg/internal/meta"
 	"stoa/format/internal/lake"
+	"stoa/internal/sorted"
 	"stoa/store"
 )
 
@@ -160,7 +161,7 @@ func (w *changeWriter) deletes() (out []meta.Manifest, err error) {
 			of[p] = append(of[p], k)
 		}
 	}
-	slices.SortStableFunc(order, func(a, b place) int { return a.spec - b.spec })
+	sorted.StablyBy(order, func(a, b place) int { return a.spec - b.spec })
 	var entries []meta.Entry
 	rows := int64(0)
 	for i, p := range order {

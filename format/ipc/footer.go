@@ -9,6 +9,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format/ipc/flat"
+	"stoa/internal/sorted"
 )
 
 // tail is the number of bytes after the footer: its length and the magic.
@@ -60,7 +61,7 @@ func (s *source) footerAt(ctx context.Context) (at, n int64, err error) {
 // byPlace returns the messages listed in a footer, in the order of the file.
 func byPlace(f flat.Footer) []flat.Block {
 	out := slices.Concat(f.Dictionaries, f.Batches)
-	slices.SortFunc(out, func(a, b flat.Block) int { return cmp.Compare(a.Off, b.Off) })
+	sorted.By(out, func(a, b flat.Block) int { return cmp.Compare(a.Off, b.Off) })
 	return out
 }
 

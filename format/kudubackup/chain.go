@@ -16,6 +16,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/sorted"
 	"stoa/store"
 )
 
@@ -115,7 +116,7 @@ func readBackup(ctx context.Context, tg format.Target, dir string) (*backupDir, 
 			b.files = append(b.files, info)
 		}
 	}
-	slices.SortFunc(b.files, func(x, y store.Info) int { return cmp.Compare(x.Name, y.Name) })
+	sorted.By(b.files, func(x, y store.Info) int { return cmp.Compare(x.Name, y.Name) })
 	return b, nil
 }
 
@@ -150,7 +151,7 @@ func (f *found) pick(tg format.Target) ([]*backupDir, error) {
 	var names []string
 	var out [][]*backupDir
 	for id, all := range f.tables {
-		slices.SortFunc(all, func(a, b *backupDir) int {
+		sorted.By(all, func(a, b *backupDir) int {
 			return cmp.Or(cmp.Compare(a.to, b.to), cmp.Compare(a.dir, b.dir))
 		})
 		name := all[len(all)-1].meta.TableName

@@ -20,6 +20,7 @@ import (
 	"stoa/format"
 	"stoa/format/kudu"
 	"stoa/format/parquet"
+	"stoa/internal/sorted"
 	"stoa/store"
 )
 
@@ -196,7 +197,7 @@ func columnsOf(sc *arrow.Schema, key []string) (out []column, err error) {
 		}
 		return c.key
 	}
-	slices.SortStableFunc(out, func(a, b column) int { return rank(a) - rank(b) })
+	sorted.StablyBy(out, func(a, b column) int { return rank(a) - rank(b) })
 	for i := 0; i < len(out) && out[i].key > 0; i++ {
 		if out[i].key != i+1 {
 			return nil, fault.Invalidf("column number %d of the primary key is not among the columns", i+1)

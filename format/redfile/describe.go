@@ -17,6 +17,7 @@ import (
 	"stoa/format/redfile/internal/table"
 	"stoa/internal/describe"
 	"stoa/internal/enc/redlevels"
+	"stoa/internal/sorted"
 	"stoa/internal/thrift"
 	"stoa/region"
 	"stoa/wire"
@@ -117,7 +118,7 @@ func (d *describer) extents() []extent {
 			out = append(out, x)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b extent) int { return cmp.Compare(a.from, b.from) })
+	sorted.StablyBy(out, func(a, b extent) int { return cmp.Compare(a.from, b.from) })
 	return out
 }
 

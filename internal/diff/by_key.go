@@ -13,6 +13,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"stoa/fault"
+	"stoa/internal/sorted"
 )
 
 // With On, the rows of a are kept in memory by key, and each row of b is matched with them. Among rows with the same
@@ -316,8 +317,8 @@ func (k *keyed) pairRest(shown int) {
 			}
 		}
 	}
-	slices.SortFunc(both, func(x, y pairing) int { return cmp.Compare(x.b.at, y.b.at) })
-	slices.SortFunc(onlyA, func(x, y pairing) int { return cmp.Compare(x.a.at, y.a.at) })
+	sorted.By(both, func(x, y pairing) int { return cmp.Compare(x.b.at, y.b.at) })
+	sorted.By(onlyA, func(x, y pairing) int { return cmp.Compare(x.a.at, y.a.at) })
 	alone := slices.Clone(k.res.Examples[shown:])
 	k.res.Examples = k.res.Examples[:shown]
 	for _, p := range both {

@@ -13,6 +13,7 @@ import (
 	"stoa/format"
 	"stoa/internal/describe"
 	"stoa/internal/scan"
+	"stoa/internal/sorted"
 	"stoa/region"
 )
 
@@ -130,7 +131,7 @@ func (o *outline) claim(at fault.Span) fault.Span {
 // between describes the bytes that belong to no page.
 func (o *outline) between(whole fault.Span) {
 	pages := slices.Clone(o.claimed[whole.Object])
-	slices.SortFunc(pages, func(a, b fault.Span) int { return cmp.Compare(a.Off, b.Off) })
+	sorted.By(pages, func(a, b fault.Span) int { return cmp.Compare(a.Off, b.Off) })
 	at := whole.Off
 	for _, p := range append(pages, fault.Span{Off: whole.End()}) {
 		if p.Off > at {

@@ -14,6 +14,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/sorted"
 	"stoa/region"
 	"stoa/store"
 )
@@ -41,7 +42,7 @@ func Wrong(ctx context.Context, tree store.Tree, names []string, formats []forma
 	out = append(out, missingOurs(ctx, tree, plain, formats)...)
 	out = append(out, missingSpark(ctx, tree, plain)...)
 	out = append(out, duplicated(ctx, tree, plain, formats)...)
-	slices.SortFunc(out, func(a, b region.Finding) int { return cmp.Compare(a.Part, b.Part) })
+	sorted.By(out, func(a, b region.Finding) int { return cmp.Compare(a.Part, b.Part) })
 	return out
 }
 

@@ -6,10 +6,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/zeebo/xxh3"
+
+	"stoa/internal/sorted"
 )
 
 // Walk lists the files of each place separately, sorted by name. A place that is a symbolic link is followed; links
@@ -39,7 +40,7 @@ func Walk(roots []string) (files []File, err error) {
 		if err != nil {
 			return nil, err
 		}
-		slices.SortFunc(files[from:], func(a, b File) int { return strings.Compare(a.Name, b.Name) })
+		sorted.By(files[from:], func(a, b File) int { return strings.Compare(a.Name, b.Name) })
 	}
 	for i := range files {
 		files[i].Index = i

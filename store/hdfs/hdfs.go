@@ -14,11 +14,11 @@ import (
 	"io"
 	"io/fs"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/colinmarc/hdfs/v2"
 
+	"stoa/internal/sorted"
 	"stoa/store"
 	"stoa/store/remote"
 )
@@ -88,7 +88,7 @@ func (c *client) List(ctx context.Context, prefix, _ string, _ bool) (all []remo
 		}
 		return nil
 	})
-	slices.SortFunc(all, func(a, b remote.Object) int { return strings.Compare(a.Key, b.Key) })
+	sorted.By(all, func(a, b remote.Object) int { return strings.Compare(a.Key, b.Key) })
 	return all, false, err
 }
 

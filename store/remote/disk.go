@@ -10,11 +10,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"stoa/internal/sorted"
 	"stoa/store"
 )
 
@@ -67,7 +67,7 @@ func extents(place string) (out []extent) {
 			out = append(out, x)
 		}
 	}
-	slices.SortFunc(out, func(a, b extent) int { return cmp.Compare(a.off, b.off) })
+	sorted.By(out, func(a, b extent) int { return cmp.Compare(a.off, b.off) })
 	return out
 }
 
@@ -146,7 +146,7 @@ func (c *Cache) grow(n int64) {
 	if c.size <= c.max {
 		return
 	}
-	slices.SortFunc(all, func(a, b kept) int { return a.used.Compare(b.used) })
+	sorted.By(all, func(a, b kept) int { return a.used.Compare(b.used) })
 	for _, k := range all {
 		if c.size <= c.max-c.max/10 {
 			return

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"stoa/fault"
+	"stoa/internal/sorted"
 	"stoa/store"
 )
 
@@ -388,7 +389,7 @@ func (r *root) learn(dir string, all []Object) {
 				r.isDir[k] = true
 			}
 		}
-		slices.SortFunc(list, func(a, b child) int { return cmp.Compare(a.base, b.base) })
+		sorted.By(list, func(a, b child) int { return cmp.Compare(a.base, b.base) })
 		r.dirs[d], r.isDir[d] = list, true
 	}
 	if deep {

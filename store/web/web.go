@@ -25,6 +25,7 @@ import (
 	"strconv"
 	"strings"
 
+	"stoa/internal/sorted"
 	"stoa/store"
 	"stoa/store/remote"
 )
@@ -184,7 +185,7 @@ func (c *client) List(ctx context.Context, prefix, _ string, shallow bool) ([]re
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b remote.Object) int { return cmp.Compare(a.Key, b.Key) })
+	sorted.By(all, func(a, b remote.Object) int { return cmp.Compare(a.Key, b.Key) })
 	return slices.CompactFunc(all, func(a, b remote.Object) bool { return a.Key == b.Key }), false, nil
 }
 

@@ -3,7 +3,6 @@ package kudufs
 import (
 	"cmp"
 	"context"
-	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -12,6 +11,7 @@ import (
 	"stoa/format/cfile"
 	"stoa/format/kudu/internal/meta"
 	"stoa/internal/pb"
+	"stoa/internal/sorted"
 )
 
 // Values of entry_type in the master's catalogue, and the state of entries that are in use. Other entries (the
@@ -70,7 +70,7 @@ func writeCatalog(ctx context.Context, v *server, entries []catalogEntry, mem me
 		State: meta.TabletReady, LastDurableMRS: 0, CountsLive: true, DataDirs: []string{v.dir},
 		Consensus: &meta.Consensus{Index: -1, Peers: []meta.Peer{{UUID: v.uuid, Voter: true}}}}
 	t.Partitioning = meta.PartitionSchema{Stored: true, Range: []int32{0, 1}}
-	slices.SortFunc(entries, func(a, b catalogEntry) int {
+	sorted.By(entries, func(a, b catalogEntry) int {
 		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.id, b.id))
 	})
 	kinds, ids := array.NewInt8Builder(mem), array.NewStringBuilder(mem)

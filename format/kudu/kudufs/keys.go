@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 
+	"stoa/internal/sorted"
 	"stoa/store"
 )
 
@@ -53,7 +54,7 @@ func (s *keySpool) duplicate(runs []keyRun) ([]byte, error) {
 		return nil, err
 	}
 	runs = slices.Clone(runs)
-	slices.SortFunc(runs, func(a, b keyRun) int { return bytes.Compare(a.first, b.first) })
+	sorted.By(runs, func(a, b keyRun) int { return bytes.Compare(a.first, b.first) })
 	for len(runs) > 0 {
 		n, end := 1, runs[0].last // the runs that overlap, and their last key
 		for ; n < len(runs) && bytes.Compare(runs[n].first, end) <= 0; n++ {

@@ -21,6 +21,7 @@ import (
 	"stoa/format/kudu/internal/meta"
 	"stoa/format/kudu/internal/table"
 	"stoa/internal/pb"
+	"stoa/internal/sorted"
 	"stoa/region"
 	"stoa/store"
 	"stoa/vec"
@@ -201,7 +202,7 @@ func (m *mender) tablet(ctx context.Context, uuid, id string, ro table.Options) 
 		return nil, "no server here has its superblock", nil
 	}
 	all := tb.Replicas()
-	slices.SortStableFunc(all, func(a, b table.Replica) int {
+	sorted.StablyBy(all, func(a, b table.Replica) int {
 		switch own := a.FS.UUID == uuid; {
 		case own == (b.FS.UUID == uuid):
 			return 0

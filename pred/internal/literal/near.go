@@ -1,8 +1,9 @@
 package literal
 
 import (
-	"slices"
 	"strings"
+
+	"stoa/internal/sorted"
 )
 
 // CloseNames returns up to three of the names that look most like name, nearest first.
@@ -27,7 +28,7 @@ func CloseNames(name string, names []string) []string {
 			found = append(found, near{n, dist})
 		}
 	}
-	slices.SortStableFunc(found, func(a, b near) int { return a.dist - b.dist })
+	sorted.StablyBy(found, func(a, b near) int { return a.dist - b.dist })
 	var out []string
 	for _, f := range found[:min(3, len(found))] {
 		if f.dist == 0 || found[0].dist > 0 {

@@ -7,6 +7,7 @@ import (
 	"stoa"
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/internal/seal"
+	"stoa/internal/sorted"
 	"stoa/region"
 )
 
@@ -24,6 +25,6 @@ func CodeDocs(a *cli.App) []CodeDoc {
 	for _, f := range a.Formats {
 		add(f.Codes)
 	}
-	slices.SortFunc(out, func(x, y CodeDoc) int { return cmp.Compare(x.Code, y.Code) })
+	sorted.By(out, func(x, y CodeDoc) int { return cmp.Compare(x.Code, y.Code) })
 	return slices.Compact(out)
 }

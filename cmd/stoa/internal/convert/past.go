@@ -9,7 +9,6 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,6 +25,7 @@ import (
 	"stoa/cmd/stoa/internal/reading"
 	"stoa/cmd/stoa/internal/source"
 	"stoa/format"
+	"stoa/internal/sorted"
 	"stoa/store"
 	"stoa/store/remote"
 )
@@ -261,7 +261,7 @@ func (p *past) moments(ctx context.Context, f pastFlags) (out []moment, err erro
 	if err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(out, func(a, b moment) int { return cmp.Compare(a.ms, b.ms) })
+	sorted.StablyBy(out, func(a, b moment) int { return cmp.Compare(a.ms, b.ms) })
 	for i := 1; i < len(out); i++ {
 		if out[i].ms == out[i-1].ms {
 			return nil, cli.WrongUse("--snapshots: %s and %s are in the same millisecond, which is the unit of Iceberg",

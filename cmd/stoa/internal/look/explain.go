@@ -16,6 +16,7 @@ import (
 	"stoa/cmd/stoa/internal/output"
 	"stoa/cmd/stoa/internal/reading"
 	"stoa/cmd/stoa/internal/source"
+	"stoa/internal/sorted"
 	"stoa/store"
 )
 
@@ -211,7 +212,7 @@ func (x *ExplainRan) Count(reads []store.Read, opened int) {
 			x.ScanBytes += int64(r.Got)
 		}
 	}
-	slices.SortFunc(reads, func(a, b store.Read) int {
+	sorted.By(reads, func(a, b store.Read) int {
 		return cmp.Or(strings.Compare(a.Name, b.Name),
 			cmp.Compare(a.Off, b.Off))
 	})

@@ -19,6 +19,7 @@ import (
 	"stoa/format/carbon/internal/page"
 	"stoa/format/carbon/internal/schema"
 	"stoa/format/carbon/internal/table"
+	"stoa/internal/sorted"
 	"stoa/store"
 )
 
@@ -275,7 +276,7 @@ func misfits(ctx context.Context, p format.TablePlace, sc *arrow.Schema, o forma
 				out = append(out, l.misfitsIn(r, b, at)...)
 			}
 		}
-		slices.SortStableFunc(out, func(a, b format.Misfit) int { return a.Row - b.Row })
+		sorted.StablyBy(out, func(a, b format.Misfit) int { return a.Row - b.Row })
 		return out
 	}, nil
 }

@@ -14,6 +14,7 @@ import (
 	"stoa/format"
 	"stoa/format/carbon/internal/status"
 	"stoa/format/carbon/internal/table"
+	"stoa/internal/sorted"
 
 	"github.com/apache/arrow-go/v18/arrow"
 )
@@ -194,7 +195,7 @@ func byLevel(list []status.StatusEntry) (out [2][]string) {
 // first that were loaded within the allowed days, if there are two.
 func (p policy) permitted(list []status.StatusEntry) []status.StatusEntry {
 	list = slices.Clone(list)
-	slices.SortStableFunc(list, func(a, b status.StatusEntry) int {
+	sorted.StablyBy(list, func(a, b status.StatusEntry) int {
 		x, _ := strconv.ParseFloat(a.Text("loadName"), 64)
 		y, _ := strconv.ParseFloat(b.Text("loadName"), 64)
 		return cmp.Compare(x, y)

@@ -9,7 +9,6 @@ import (
 	"io"
 	"math"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -21,6 +20,7 @@ import (
 	"stoa/format/carbon/internal/page"
 	"stoa/format/carbon/internal/schema"
 	"stoa/internal/codec"
+	"stoa/internal/sorted"
 	"stoa/internal/thrift"
 	"stoa/region"
 	"stoa/vec"
@@ -264,7 +264,7 @@ func streamFields(roots []*schema.Column, at fault.Span) ([]StreamField, error) 
 		}
 		out[i] = f
 	}
-	slices.SortStableFunc(out, func(a, b StreamField) int { return class(a.Col) - class(b.Col) })
+	sorted.StablyBy(out, func(a, b StreamField) int { return class(a.Col) - class(b.Col) })
 	return out, nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/status"
 	"stoa/format/carbon/internal/table"
+	"stoa/internal/sorted"
 )
 
 // noStatus is the status of what no tablestatus names.
@@ -49,7 +50,7 @@ func folderSegments(ctx context.Context, tg format.Target, op format.OpenOptions
 		s := f.writerOf(name)
 		s.Rows, s.Err = -1, errors.Join(s.Err, d.MissingError(tg.Name, name))
 	}
-	slices.SortStableFunc(f.list, func(a, b format.Segment) int { return a.Began.Compare(b.Began) })
+	sorted.StablyBy(f.list, func(a, b format.Segment) int { return a.Began.Compare(b.Began) })
 	return f.list, nil
 }
 

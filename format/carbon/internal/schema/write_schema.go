@@ -9,6 +9,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format/carbon/internal/layout"
+	"stoa/internal/sorted"
 )
 
 // Planner derives CarbonData's columns from Arrow's fields.
@@ -97,7 +98,7 @@ func (p *Planner) checkOptions(sc *arrow.Schema) error {
 // orderSort sorts the sort columns by their position in the option.
 func (p *Planner) orderSort() error {
 	place := func(c layout.ColumnSchema) int { return slices.Index(p.sort, c.Name) }
-	slices.SortStableFunc(p.lists[ListSort], func(a, b layout.ColumnSchema) int { return place(a) - place(b) })
+	sorted.StablyBy(p.lists[ListSort], func(a, b layout.ColumnSchema) int { return place(a) - place(b) })
 	for i, n := range p.sort {
 		if slices.Contains(p.sort[:i], n) {
 			return fault.Invalidf("carbon: option sort-columns: %q is named twice", n)

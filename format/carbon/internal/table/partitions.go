@@ -17,6 +17,7 @@ import (
 	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/schema"
 	"stoa/format/carbon/internal/status"
+	"stoa/internal/sorted"
 	"stoa/store"
 )
 
@@ -331,7 +332,7 @@ func (t *Managed) guessLoads(ctx context.Context) ([]status.Load, error) {
 		}
 		return true
 	}))
-	slices.SortFunc(out, func(a, b status.Load) int { return strings.Compare(a.Name, b.Name) })
+	sorted.By(out, func(a, b status.Load) int { return strings.Compare(a.Name, b.Name) })
 	return out, err
 }
 

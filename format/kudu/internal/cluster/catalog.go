@@ -14,6 +14,7 @@ import (
 	"stoa/format/kudu/internal/meta"
 	"stoa/format/kudu/internal/table"
 	"stoa/internal/pb"
+	"stoa/internal/sorted"
 	"stoa/region"
 	"stoa/wire"
 )
@@ -190,7 +191,7 @@ func (c *catalog) absent(tableID string, here []*table.Tablet) (out []catalogEnt
 			out = append(out, e)
 		}
 	}
-	slices.SortFunc(out, func(a, b catalogEntry) int {
+	sorted.By(out, func(a, b catalogEntry) int {
 		return cmp.Or(slices.Compare(a.partition.Start, b.partition.Start), cmp.Compare(a.id, b.id))
 	})
 	return out

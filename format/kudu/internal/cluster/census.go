@@ -11,6 +11,7 @@ import (
 	"stoa/format"
 	"stoa/format/kudu/internal/meta"
 	"stoa/format/kudu/internal/table"
+	"stoa/internal/sorted"
 	"stoa/region"
 )
 
@@ -201,7 +202,7 @@ func (s *Servers) absentTables() (out []CensusLine) {
 			out = append(out, l)
 		}
 	}
-	slices.SortFunc(out, func(a, b CensusLine) int {
+	sorted.By(out, func(a, b CensusLine) int {
 		return cmp.Or(cmp.Compare(a.Table, b.Table), cmp.Compare(a.TableID, b.TableID), cmp.Compare(a.Tablet, b.Tablet))
 	})
 	return out

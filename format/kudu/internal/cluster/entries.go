@@ -13,6 +13,7 @@ import (
 	"stoa/format/kudu/internal/fs"
 	"stoa/format/kudu/internal/meta"
 	"stoa/format/kudu/internal/table"
+	"stoa/internal/sorted"
 	"stoa/region"
 	"stoa/store"
 )
@@ -178,7 +179,7 @@ func (s *Servers) AbsentTables(what string, yield func(format.Entry, error) bool
 		}
 		out = append(out, x)
 	}
-	slices.SortFunc(out, func(a, b format.Entry) int { return cmp.Compare(a.Table, b.Table) })
+	sorted.By(out, func(a, b format.Entry) int { return cmp.Compare(a.Table, b.Table) })
 	for _, e := range out {
 		if !yield(e, nil) {
 			return false

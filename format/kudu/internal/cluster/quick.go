@@ -9,6 +9,7 @@ import (
 	"stoa/format/kudu/internal/meta"
 	"stoa/format/kudu/internal/table"
 	"stoa/format/kudu/internal/wal"
+	"stoa/internal/sorted"
 	"stoa/region"
 )
 
@@ -45,7 +46,7 @@ func (s *Servers) quickHealthOf(ctx context.Context, tb *table.Tablet) (out []re
 		out = append(out, *x)
 	}
 	newest := slices.Clone(tb.RowSets)
-	slices.SortFunc(newest, func(a, b meta.RowSet) int { return cmp.Compare(b.ID, a.ID) })
+	sorted.By(newest, func(a, b meta.RowSet) int { return cmp.Compare(b.ID, a.ID) })
 	newest = newest[:min(len(newest), quickSets)]
 	t, err := table.New(tb.FS.Tree, []*table.Tablet{tb}, format.OpenOptions{Limits: tb.FS.Options.Limits,
 		NoVerify: tb.FS.Options.NoVerify}, table.Options{At: table.Latest, Partial: true})

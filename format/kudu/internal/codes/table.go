@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"stoa/internal/check"
+	"stoa/internal/sorted"
 	"stoa/region"
 )
 
@@ -95,6 +96,6 @@ var OfMetadata = check.Codes{
 // Codes are all findings of this package, sorted by code. Verify also reports those of blocks: see package cfile.
 var Codes = func() check.Codes {
 	all := slices.Concat(fsCodes, tableCodes, OfLogs, OfMetadata)
-	slices.SortFunc(all, func(a, b region.CodeDoc) int { return cmp.Compare(a.Code, b.Code) })
+	sorted.By(all, func(a, b region.CodeDoc) int { return cmp.Compare(a.Code, b.Code) })
 	return all
 }()

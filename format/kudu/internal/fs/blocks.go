@@ -8,11 +8,11 @@ import (
 	"io"
 	"iter"
 	"path"
-	"slices"
 	"strconv"
 
 	"stoa/fault"
 	"stoa/format/kudu/internal/meta"
+	"stoa/internal/sorted"
 	"stoa/store"
 )
 
@@ -177,7 +177,7 @@ func (f *FS) Unnamed(ctx context.Context, tablets []*meta.Tablet) ([]Place, erro
 			out = append(out, p)
 		}
 	}
-	slices.SortFunc(out, func(a, b Place) int { return cmp.Compare(a.ID, b.ID) })
+	sorted.By(out, func(a, b Place) int { return cmp.Compare(a.ID, b.ID) })
 	return out, first
 }
 

@@ -15,6 +15,7 @@ import (
 	"stoa/format/kudu/internal/codes"
 	"stoa/format/kudu/internal/pbc"
 	"stoa/internal/pb"
+	"stoa/internal/sorted"
 	"stoa/region"
 	"stoa/store"
 	"stoa/wire"
@@ -419,7 +420,7 @@ func (f *FS) Sections(ctx context.Context, c *Container) ([]Section, error) {
 	for _, x := range c.Dead {
 		claims = append(claims, claim{x, region.Dead})
 	}
-	slices.SortStableFunc(claims, func(a, b claim) int { return cmp.Compare(a.Off, b.Off) })
+	sorted.StablyBy(claims, func(a, b claim) int { return cmp.Compare(a.Off, b.Off) })
 	var out []Section
 	var pos int64
 	add := func(kind region.Kind, id uint64, end int64) {

@@ -11,6 +11,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format/kudu/internal/pbc"
+	"stoa/internal/sorted"
 )
 
 // findMeta returns Kudu's default metadata root if that has metadata: the first data root, else the WAL root; "" if
@@ -187,7 +188,7 @@ func (f *FS) orderDataDirs() {
 		f.Note("kudu.datadir.missing", fault.Span{Object: f.DataDirs[0].Instance}, all[i],
 			fmt.Sprintf("data directory %s, number %d of %d, was not given", all[i], i+1, len(all)))
 	}
-	slices.SortStableFunc(f.DataDirs, func(a, b DataDir) int { return cmp.Compare(uint(a.Index), uint(b.Index)) })
+	sorted.StablyBy(f.DataDirs, func(a, b DataDir) int { return cmp.Compare(uint(a.Index), uint(b.Index)) })
 }
 
 // guessManager infers the block manager from the content of the data directories; "" if they have no blocks.

@@ -5,6 +5,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"stoa/internal/sorted"
 )
 
 // server holds the roots of one server and of copies of it.
@@ -42,7 +44,7 @@ func group(roots []root) (out []Layout) {
 			}
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Layout) int {
+	sorted.StablyBy(out, func(a, b Layout) int {
 		return cmp.Compare(cmp.Or(a.MetaDir, a.WALDir, FirstOf(a.DataDirs)),
 			cmp.Or(b.MetaDir, b.WALDir, FirstOf(b.DataDirs)))
 	})
@@ -115,7 +117,7 @@ func (x *server) layouts() (out []*Layout) {
 		}
 		return 2
 	}
-	slices.SortStableFunc(roots, func(a, b root) int { return cmp.Compare(rank(a), rank(b)) })
+	sorted.StablyBy(roots, func(a, b root) int { return cmp.Compare(rank(a), rank(b)) })
 	var all []*copied
 	for _, r := range roots {
 		var to *copied

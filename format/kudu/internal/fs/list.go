@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"stoa/fault"
@@ -13,6 +12,7 @@ import (
 	"stoa/format/cfile"
 	"stoa/format/kudu/internal/codes"
 	"stoa/format/kudu/internal/meta"
+	"stoa/internal/sorted"
 )
 
 // ListFields are the columns of `kudu fs list`, with its names and in its order.
@@ -182,7 +182,7 @@ func (f *FS) Tables(ctx context.Context, tablets []*meta.Tablet) ([]TableFacts, 
 		x.Name = newest.Table
 		x.Missing, x.Uncovered, x.More = meta.Missing(x.Tablets)
 	}
-	slices.SortStableFunc(out, func(a, b TableFacts) int {
+	sorted.StablyBy(out, func(a, b TableFacts) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name),
 			cmp.Compare(a.ID, b.ID))
 	})

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"context"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 
+	"stoa/internal/sorted"
 	"stoa/store"
 )
 
@@ -43,7 +43,7 @@ func (f *FS) WALSegments(ctx context.Context, tablet string) ([]store.Info, erro
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b store.Info) int {
+	sorted.By(out, func(a, b store.Info) int {
 		return cmp.Or(cmp.Compare(len(a.Name), len(b.Name)), cmp.Compare(a.Name, b.Name))
 	})
 	return out, nil

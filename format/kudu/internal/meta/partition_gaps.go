@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+
+	"stoa/internal/sorted"
 )
 
 // Gap is a part of a table that no given tablet holds.
@@ -75,7 +77,7 @@ func (s *PartitionSchema) ranges(have map[keyRange]map[string]bool) []keyRange {
 	if len(ranges) == 0 {
 		ranges = append(ranges, keyRange{})
 	}
-	slices.SortFunc(ranges, func(a, b keyRange) int {
+	sorted.By(ranges, func(a, b keyRange) int {
 		return cmp.Or(cmp.Compare(a.lower, b.lower),
 			cmp.Compare(a.upper, b.upper))
 	})

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"stoa/fault"
 	"stoa/format/kudu/internal/pbc"
 	"stoa/internal/pb"
+	"stoa/internal/sorted"
 	"stoa/store"
 	"stoa/wire"
 )
@@ -143,7 +143,7 @@ func (r *RowSet) Blocks() []KindedBlock {
 	for _, c := range r.Columns {
 		out = append(out, KindedBlock{"column", c.Column, c.BlockRef})
 	}
-	slices.SortStableFunc(out, func(a, b KindedBlock) int { return cmp.Compare(a.Column, b.Column) })
+	sorted.StablyBy(out, func(a, b KindedBlock) int { return cmp.Compare(a.Column, b.Column) })
 	for _, b := range r.Redo {
 		out = append(out, KindedBlock{"redo", -1, b})
 	}

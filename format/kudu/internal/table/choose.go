@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/cfile"
 	"stoa/format/kudu/internal/meta"
 	"stoa/format/kudu/internal/wal"
+	"stoa/internal/sorted"
 	"stoa/region"
 	"stoa/vec"
 )
@@ -53,7 +53,7 @@ func (tb *Tablet) Choose(ctx context.Context, deep bool, ro Options) error {
 			return err
 		}
 	}
-	slices.SortStableFunc(all, func(a, b rank) int {
+	sorted.StablyBy(all, func(a, b rank) int {
 		return cmp.Or(cmp.Compare(a.state, b.state), cmp.Compare(b.last, a.last), cmp.Compare(a.holes, b.holes),
 			cmp.Compare(a.lost.final, b.lost.final), cmp.Compare(a.lost.all, b.lost.all))
 	})

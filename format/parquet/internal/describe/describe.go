@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/parquet/internal/file"
 	"stoa/format/parquet/internal/meta"
+	"stoa/internal/sorted"
 	"stoa/internal/thrift"
 	"stoa/region"
 )
@@ -76,7 +76,7 @@ func (o *outline) run(ctx context.Context) error {
 		return err
 	}
 	pieces := append([]piece{{name: "magic", value: r.Magic(), at: r.Span(0, 4)}}, o.pieces(ctx)...)
-	slices.SortStableFunc(pieces, func(a, b piece) int { return cmp.Compare(a.at.Off, b.at.Off) })
+	sorted.StablyBy(pieces, func(a, b piece) int { return cmp.Compare(a.at.Off, b.at.Off) })
 	end := r.Base
 	var damage error
 	for _, p := range pieces {

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"stoa/fault"
 	"stoa/format/parquet/internal/meta"
+	"stoa/internal/sorted"
 )
 
 // Misplaced reports contradictions in the footer about which chunk belongs where: cells would come from other rows or
@@ -33,7 +33,7 @@ func (r *File) Misplaced(report func(error)) {
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b place) int { return cmp.Compare(a.at.Off, b.at.Off) })
+	sorted.StablyBy(all, func(a, b place) int { return cmp.Compare(a.at.Off, b.at.Off) })
 	ended := map[int]bool{} // row groups after which another one began
 	for i := 1; i < len(all); i++ {
 		x, last := all[i], all[i-1]
