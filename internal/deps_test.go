@@ -296,6 +296,7 @@ stoa/cmd/stoa/internal/config: std format github.com/pelletier/go-toml/v2
 stoa/cmd/stoa/internal/catalogue: std format stoa format/kudu/kudufs format/kudubackup format/iceberg format/delta
   format/icebergdelta format/hive
   store/s3 store/web store/hdfs
+stoa/cmd/stoa/internal/register: std format/iceberg
 stoa/cmd/stoa/internal/catchup: std arrow fault format stoa store internal/content format/iceberg format/delta
 stoa/cmd/...              : noformat
 stoa/internal/attack      : std

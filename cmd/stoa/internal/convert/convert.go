@@ -132,6 +132,9 @@ OUT is changed to have the rows that the source has now: rows that are gone are 
 one snapshot, which is read and compared before it appears. Rows are compared by their values: no key is
 needed. So a table is converted while it is in use, and caught up with shortly before it is replaced.
 
+With --catalog rest:http://HOST:8181#sales.orders the new table of Iceberg is registered in that REST
+catalogue (a bearer token is in $STOA_CATALOG_TOKEN); without, the lines that register it elsewhere are said.
+
 With --all, every table below the paths, at any depth, is converted to a file of its name in the directory
 OUT, as Parquet unless --to says otherwise. A table with Hive partitions (CarbonData) becomes a directory
 with the same partitions, NAME=VALUE. If a table cannot be converted, the others still are.
@@ -155,6 +158,9 @@ func ConvertCmd(a *cli.App) *cobra.Command {
   stoa convert --all kudu -o out/`,
 		Args: a.Paths,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if c.catalog != "" && (past.on() || all.all) {
+				return cli.WrongUse("--catalog is for one table, without --snapshots, --every and --catch-up")
+			}
 			if past.on() {
 				return c.runPast(cmd.Context(), a, args, past, all)
 			}
@@ -210,6 +216,9 @@ func (c *conversion) run(ctx context.Context, a *cli.App, paths []string, salvag
 	}
 	oo.Recover = salvage
 	if err := a.CheckOutputs(nil, c.out, c.Manifest); err != nil { // even if opening would fail
+		return err
+	}
+	if err := c.findCatalogue(ctx); err != nil {
 		return err
 	}
 	t, err := source.OpenAll(a, ctx, paths, oo)
@@ -305,6 +314,9 @@ func (c *conversion) write(ctx context.Context, a *cli.App, t *stoa.Table, spec 
 		return err
 	}
 	c.Wide = sc.NumFields() > 1
+	if wo.Opts, err = c.fromSource(t, wo.Opts); err != nil {
+		return err
+	}
 	wo.Rows = c.expected(ctx, t, spec)
 	var w output.RowWriter
 	if c.all {
@@ -330,8 +342,13 @@ func (c *conversion) write(ctx context.Context, a *cli.App, t *stoa.Table, spec 
 	if err != nil {
 		return errors.Join(err, w.Abort(ctx))
 	}
-	c.rows, c.altered = p.Rows.Load(), slices.Concat(c.altered, c.unread, s.Altered)
-	c.summary = summaryDoc{Source: c.source, Output: c.out, Rows: p.Rows.Load(), Bytes: s.Bytes,
+	return c.written(ctx, a, s, p.Rows.Load(), began)
+}
+
+// written reports what was written, and registers it.
+func (c *conversion) written(ctx context.Context, a *cli.App, s format.Summary, rows int64, began time.Time) error {
+	c.rows, c.altered = rows, slices.Concat(c.altered, c.unread, s.Altered)
+	c.summary = summaryDoc{Source: c.source, Output: c.out, Rows: rows, Bytes: s.Bytes,
 		Files: max(1, len(s.Files)), Seconds: time.Since(began).Seconds(),
 		Losses: len(c.Losses), Accounts: c.accounts, Checked: s.Checked, Unchecked: s.Unchecked,
 		Altered: s.ByOption, Notes: s.Notes, retyped: s.Retyped}
@@ -345,10 +362,13 @@ func (c *conversion) write(ctx context.Context, a *cli.App, t *stoa.Table, spec 
 		return nil // reported after reading the output back
 	}
 	if c.form == "json" {
-		return output.WriteSummary(a, c.summary)
+		return errors.Join(c.enrol(ctx, a), output.WriteSummary(a, c.summary))
 	}
-	a.Note("%s", c.done(s, p.Rows.Load(), time.Since(began)))
-	return nil
+	a.Note("%s", c.done(s, rows, time.Since(began)))
+	if c.all {
+		return nil
+	}
+	return c.enrol(ctx, a)
 }
 
 // copyPages copies pages instead of decoding them, where that is possible.

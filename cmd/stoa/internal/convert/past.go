@@ -224,6 +224,9 @@ func (p *past) first(ctx context.Context, dir string, m moment) error {
 		}
 		opts["location"] = "file://" + filepath.ToSlash(place)
 	}
+	if opts, err = p.c.fromSource(t, opts); err != nil {
+		return err
+	}
 	wo.Opts, wo.Rows = opts, -1
 	w, err := stoa.Create(ctx, dir, sc, wo)
 	if err != nil {

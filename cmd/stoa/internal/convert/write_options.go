@@ -11,6 +11,7 @@ import (
 	"stoa"
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/output"
+	"stoa/cmd/stoa/internal/register"
 	"stoa/cmd/stoa/internal/source"
 	"stoa/format"
 )
@@ -28,6 +29,9 @@ type writeFlags struct {
 
 	partitions string   // of --partition-by
 	by         []string // the same, as columns that become directories; nil for formats that divide tables themselves
+
+	catalog   string              // of --catalog
+	catalogue *register.Catalogue // the same; nil if there is none
 }
 
 func (f *writeFlags) register(a *cli.App, cmd *cobra.Command) {
@@ -118,7 +122,9 @@ func (f *writeFlags) memory(a *cli.App, opts map[string]string) (map[string]stri
 // registerPartitions adds the flag for directories of partitions.
 func (f *writeFlags) registerPartitions(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.partitions, "partition-by", "", "divide the rows by `COLUMNS`, such as y,region, into "+
-		"directories NAME=VALUE; for Iceberg and Delta also \"day(ts), bucket(16, id)\"")
+		"directories NAME=VALUE; for Iceberg and Delta also \"day(ts), bucket(16, id)\", or source: as the source is")
+	cmd.Flags().StringVar(&f.catalog, "catalog", "", "register the Iceberg table in a REST catalogue, "+
+		"`rest:URL#NAMESPACE.TABLE`, when it is complete")
 }
 
 // divide applies --partition-by: as an option of the writer if its format has partitions of its own, and else as the
