@@ -14,7 +14,10 @@ import (
 
 	"stoa/cmd/stoa/internal/about"
 	"stoa/cmd/stoa/internal/cli"
+	"stoa/format"
 	"stoa/region"
+
+	"github.com/spf13/cobra"
 )
 
 var update = flag.Bool("update", false, "regenerate the pages in docs")
@@ -108,70 +111,84 @@ What ` + "`stoa verify`, `stoa recover` and `stoa ls`" + ` may report: one page 
 func findingPage(family string, codes []about.CodeDoc) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s: findings\n\nFor each code: what happened, what it costs, the likely cause, and the next "+
-		"command. The last two are explained [below](#likely-causes-and-the-next-command).", family)
+		"command. In commands, PATH is what you gave to `verify`, and OUT a new name.", family)
 	if _, err := os.Stat(filepath.Join("..", "..", "docs", "formats", family+".md")); err == nil {
 		fmt.Fprintf(&b, " The format: [%s](../formats/%s.md).", family, family)
 	}
 	b.WriteString("\n")
 	for _, c := range codes {
-		fmt.Fprintf(&b, "\n## %s\n\n**%s.** %s\n\nCost: %s Likely cause: %s. Next: `%s`.\n", c.Code, c.Severity,
-			strings.TrimSpace(c.Means), c.Cost, about.CauseOf(c.Code).Title, commandOf.FindString(c.Next))
-	}
-	b.WriteString("\n## Likely causes, and the next command\n\n" +
-		"| trouble | likely cause | next | codes |\n|---|---|---|---|\n")
-	for _, why := range about.Causes() {
-		var of []string
-		for _, c := range codes {
-			if about.CauseOf(c.Code).Title == why.Title {
-				of = append(of, strings.TrimPrefix(c.Code, family+"."))
-			}
-		}
-		if len(of) > 0 {
-			fmt.Fprintf(&b, "| %s | %s | %s. | %s |\n", why.Title, why.Why, quoteCommands(why.Next),
-				strings.Join(of, ", "))
-		}
+		fmt.Fprintf(&b, "\n## %s\n\n**%s.** %s\n\n* Cost: %s\n* Likely cause: %s\n* Next: %s\n", c.Code,
+			c.Severity, strings.TrimSpace(c.Means), c.Cost, c.Cause, about.Advices()[c.Code].Next)
 	}
 	return b.String()
 }
 
-// commandOf matches a command in a next step: stoa, a verb, flags and words in capitals.
-var commandOf = regexp.MustCompile(`stoa [a-z]+(?: (?:--?[a-z][a-z-]*|[A-Z][A-Za-z.]*|skip-rows))*`)
-
-func quoteCommands(s string) string { return commandOf.ReplaceAllString(s, "`$0`") }
-
-// TestCauses: every next step has commands with verbs and flags that exist; every cause has codes; no two causes have
-// the same text.
-func TestCauses(t *testing.T) {
+// TestAdvice: every code has words of its own for what it costs, what caused it and what to do; the commands have
+// verbs, flags and options that exist.
+func TestAdvice(t *testing.T) {
 	a := cli.NewApp(strings.NewReader(""), io.Discard, io.Discard)
 	root := rootCmd(a)
-	used, seen := map[string]int{}, map[string]bool{}
+	codes, seen := map[string]bool{}, map[about.Advice]string{}
 	for _, c := range about.CodeDocs(a) {
-		used[about.CauseOf(c.Code).Title]++
-	}
-	for _, why := range about.Causes() {
-		if used[why.Title] == 0 || seen[why.Why] {
-			t.Errorf("%s: got %d codes, duplicate text: %v", why.Title, used[why.Title], seen[why.Why])
+		codes[c.Code] = true
+		say := about.Advices()[c.Code]
+		for _, s := range []string{say.Cost, say.Cause, say.Next} {
+			if len(s) < 8 || !strings.HasSuffix(s, ".") {
+				t.Errorf("%s: %q is not a sentence", c.Code, s)
+			}
 		}
-		seen[why.Why] = true
-		lines := commandOf.FindAllString(why.Next, -1)
+		// Codes of several formats that mean the same may have the same advice.
+		family, kind, _ := strings.Cut(c.Code, ".")
+		if other := seen[say]; other != "" && !strings.HasSuffix(other, "."+kind) {
+			t.Errorf("%s and %s have the same advice", c.Code, other)
+		}
+		seen[say] = c.Code
+		lines := quoted.FindAllStringSubmatch(say.Next, -1)
 		if len(lines) == 0 {
-			t.Errorf("%s: no command in %q", why.Title, why.Next)
+			t.Errorf("%s: no command in %q", c.Code, say.Next)
 		}
 		for _, line := range lines {
-			words := strings.Fields(line)[1:]
-			verb, _, err := root.Find(words[:1])
-			if err != nil || verb == root {
-				t.Errorf("%s: unknown verb %s", line, words[0])
-				continue
-			}
-			for _, w := range words[1:] {
-				if name, ok := strings.CutPrefix(w, "--"); ok && verb.Flags().Lookup(name) == nil {
-					t.Errorf("%s: %s has no flag %s", line, words[0], w)
-				}
-			}
+			checkAdvised(t, a, root, family, strings.Fields(line[1]))
 		}
 	}
-	if n := used[about.CauseOf("of.no.kind").Title]; 3*n > len(about.CodeDocs(a)) {
-		t.Errorf("%d codes have only the general cause, want at most a third", n)
+	for code := range about.Advices() {
+		if !codes[code] {
+			t.Errorf("there is advice about %s, which no format reports", code)
+		}
+	}
+}
+
+var quoted = regexp.MustCompile("`([^`]*)`")
+
+// checkAdvised checks that a command of an advice exists, with its flags and, for formats, its options.
+func checkAdvised(t *testing.T, a *cli.App, root *cobra.Command, family string, words []string) {
+	line := strings.Join(words, " ")
+	verb, _, err := root.Find(words[1:2])
+	if words[0] != "stoa" || err != nil || verb == root {
+		t.Errorf("%s: no such command", line)
+		return
+	}
+	for i, w := range words {
+		name, ok := strings.CutPrefix(w, "--")
+		if ok && verb.Flags().Lookup(name) == nil {
+			t.Errorf("%s: %s has no flag %s", line, words[1], w)
+		}
+		if name != "source-opt" && name != "opt" {
+			continue
+		}
+		key, value, _ := strings.Cut(words[i+1], "=")
+		f := slices.IndexFunc(a.Formats, func(f format.Format) bool { return f.Name == family })
+		if f < 0 {
+			t.Errorf("%s: %s is no format", line, family)
+			continue
+		}
+		known := a.Formats[f].ReadKeys
+		if name == "opt" {
+			known = a.Formats[f].WriteKeys
+		}
+		o := slices.IndexFunc(known, func(o format.OptionKey) bool { return o.Name == key })
+		if o < 0 || value != strings.ToUpper(value) && !strings.Contains(known[o].Values, value) {
+			t.Errorf("%s: %s has no option %s", line, family, words[i+1])
+		}
 	}
 }

@@ -3,6 +3,7 @@ package about
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"stoa"
 	"stoa/cmd/stoa/internal/cli"
@@ -16,8 +17,9 @@ func CodeDocs(a *cli.App) []CodeDoc {
 	var out []CodeDoc
 	add := func(codes []region.CodeDoc) {
 		for _, c := range codes {
-			why := CauseOf(c.Code)
-			out = append(out, CodeDoc{c.Code, c.Severity.String(), c.Help, Costs[c.Severity], why.Why, why.Next})
+			say := Advices()[c.Code]
+			out = append(out, CodeDoc{c.Code, c.Severity.String(), c.Help, say.Cost, say.Cause,
+				strings.ReplaceAll(say.Next, "`", "")})
 		}
 	}
 	add(stoa.Codes)

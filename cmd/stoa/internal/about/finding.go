@@ -19,7 +19,7 @@ type CodeDoc struct {
 	Severity string `json:"severity"`
 	Means    string `json:"means"`
 	Cost     string `json:"cost"`
-	Cause    string `json:"cause"` // the usual cause
+	Cause    string `json:"cause"` // the likely cause
 	Next     string `json:"next"`  // a command, and what it does
 }
 
@@ -27,7 +27,7 @@ type CodeDoc struct {
 var Costs = [...]string{
 	region.Note:    "Nothing: it is unusual, but allowed.",
 	region.Warning: "Nothing here is lost, but something may be missing, or another reader may go wrong.",
-	region.Error:   "Data is lost, or may be.",
+	region.Error:   "Data is lost or wrong, or some readers will miss some.",
 }
 
 func FindingCmd(a *cli.App) *cobra.Command {
@@ -81,7 +81,7 @@ func (c CodeDoc) text() string {
 		return display.Indent(1) + Wrap(s, HelpWidth-2, "\n"+display.Indent(1)) + "\n"
 	}
 	return c.Code + " (" + c.Severity + ")\n" + wrapped(c.Means) + wrapped("Cost: "+c.Cost) +
-		wrapped("Likely cause: "+c.Cause) + wrapped("Next: "+c.Next+".")
+		wrapped("Likely cause: "+c.Cause) + wrapped("Next: "+c.Next)
 }
 
 // findCodes returns the code, or the codes of the group, that args names; without args all codes.
