@@ -94,6 +94,10 @@ type Format struct {
 	Mend func(ctx context.Context, t Target, o MendOptions) ([]MendedServer, error)
 	// Listings list the contents of a place in the format's own terms.
 	Listings []Listing
+	// Assemble begins to make a local directory one place of many tables, those in it included, which consists of the
+	// directories Assembled; nil: each table is a place.
+	Assemble  func(ctx context.Context, dir string) (Assembly, error)
+	Assembled []string
 	// Levels is how many directories below the given place Create writes to, beside other tables, if the format keeps
 	// several in one place; 0: to the place itself.
 	Levels int

@@ -41,7 +41,7 @@ type catalogEntry struct {
 }
 
 // catalogOf are the entries of a table and its tablets. made is the time of creation, in seconds since 1970.
-func catalogOf(tablets []*tablet, made int64) (out []catalogEntry) {
+func catalogOf(tablets []*meta.Tablet, made int64) (out []catalogEntry) {
 	t := tablets[0]
 	e := pb.AppendString(nil, 1, t.Table)
 	e = pb.AppendUint(e, 2, uint64(t.SchemaVersion))

@@ -30,6 +30,8 @@ var Format = format.Format{
 	Dictionaries: func(arrow.DataType) bool { return false },
 	WriteKeys:    writing.Keys(),
 	Mend:         mend,
+	Assemble:     assemble,
+	Assembled:    []string{masterDir, serverDir},
 }
 
 // writer is the format.Writer.
@@ -75,9 +77,10 @@ func create(ctx context.Context, s store.Sink, sc *arrow.Schema, wo format.Write
 	if err := w.plan(was); err != nil {
 		return nil, err
 	}
-	if w.server, err = newServer(ctx, s, "tserver", w.id, w.manager, w.made); err != nil {
+	if w.server, err = newServer(ctx, s, serverDir, w.id, w.manager, w.made); err != nil {
 		return nil, err
 	}
+	w.server.next = cmp.Or(uint64(o.FirstBlock), 1)
 	for _, t := range w.tablets {
 		t.DataDirs = []string{w.server.dir}
 	}
@@ -232,7 +235,9 @@ func (w *writer) Close(ctx context.Context) (sum format.Summary, err error) {
 }
 
 func (w *writer) close(ctx context.Context) error {
+	var metas []*meta.Tablet
 	for _, t := range w.tablets {
+		metas = append(metas, t.Tablet)
 		if err := w.flush(ctx, t); err != nil {
 			return err
 		}
@@ -251,11 +256,11 @@ func (w *writer) close(ctx context.Context) error {
 		return err
 	}
 	w.spool = nil
-	m, err := newServer(ctx, w.sink, "master", madeID("master", w.table.TableID), w.manager, w.made)
+	m, err := newServer(ctx, w.sink, masterDir, madeID("master", w.table.TableID), w.manager, w.made)
 	if err != nil {
 		return err
 	}
-	if err := writeCatalog(ctx, m, catalogOf(w.tablets, w.made.Unix()), w.mem); err != nil {
+	if err := writeCatalog(ctx, m, catalogOf(metas, w.made.Unix()), w.mem); err != nil {
 		return err
 	}
 	if err := m.finish(ctx); err != nil {

@@ -28,6 +28,7 @@ type WriteOptions struct {
 	Time       int64    // when the table was created, in milliseconds since 1970; 0 is now
 	Manager    string   // the block manager: "file" or "log"; "" is file
 	RowSetSize int64    // size at which a rowset is written, in bytes; 0 is 64 MiB
+	FirstBlock int64    // the number of the first block; 0 is 1
 }
 
 const (
@@ -56,6 +57,8 @@ var writing = option.Table[WriteOptions]{Format: "kudu-fs", For: "writing", Chec
 			"(default file)", func(o *WriteOptions) *string { return &o.Manager }, fs.FileManager, fs.LogManager),
 		option.Size("rowset-size", "write a rowset when its rows take so much (default 64MiB)",
 			func(o *WriteOptions) *int64 { return &o.RowSetSize }, 1, 1<<40),
+		option.Int("first-block", "N", "the number of the first block (default 1)",
+			func(o *WriteOptions) *int64 { return &o.FirstBlock }, 1, 1<<47),
 	}}
 
 // Strings and Formats implement format.Options.

@@ -137,13 +137,13 @@ catalogue (a bearer token is in $STOA_CATALOG_TOKEN); without, the lines that re
 
 With --all, every table below the paths, at any depth, is converted to a file of its name in the directory
 OUT, as Parquet unless --to says otherwise. A table with Hive partitions (CarbonData) becomes a directory
-with the same partitions, NAME=VALUE. If a table cannot be converted, the others still are.
-OUT/.stoa-convert.json has the tables that are done and those that failed, with the reason; during the run
-there is also a line per table in .stoa-convert.journal. --resume skips what is done, unless the output is
-missing or has changed, or a file of the source has another size or time. With --file-size each table is a
-directory of files, each within a tablet and in the order of its keys; --resume then continues after the
-last file. At the end there is a line per table: the rows and a checksum of the values that were read and
-read back, or why there is no output.`
+with the same partitions, NAME=VALUE; tables written as kudu-fs share one master and one tablet server. If
+a table cannot be converted, the others still are. OUT/.stoa-convert.json has the tables that are done and
+those that failed, with the reason; during the run there is also a line per table in .stoa-convert.journal.
+--resume skips what is done, unless the output is missing or has changed, or a file of the source has
+another size or time. With --file-size each table is a directory of files, each within a tablet and in the
+order of its keys; --resume then continues after the last file. At the end there is a line per table: the
+rows and a checksum of the values that were read and read back, or why there is no output.`
 
 func ConvertCmd(a *cli.App) *cobra.Command {
 	var c conversion

@@ -20,6 +20,7 @@ import (
 	"stoa/cmd/stoa/internal/reading"
 	"stoa/cmd/stoa/internal/survey"
 	"stoa/fault"
+	"stoa/format"
 	"stoa/internal/arrowschema"
 	"stoa/region"
 	"stoa/store"
@@ -55,7 +56,7 @@ func (c *conversion) runAll(cmd *cobra.Command, a *cli.App, paths []string, f al
 	if err := cli.CheckWritable(dir); err != nil {
 		return err
 	}
-	if remote.Is(dir) && c.levels > 0 {
+	if remote.Is(dir) && (c.levels > 0 || a.Format(wo.To).Assemble != nil) {
 		return cli.WrongUse("several tables as %s share a directory, which cannot be added to at an address", c.to)
 	}
 	if err := cli.CheckOutput(dir, cli.PlacesOf(paths)); err != nil {
@@ -78,6 +79,7 @@ func (c *conversion) runAll(cmd *cobra.Command, a *cli.App, paths []string, f al
 	if err != nil && len(tables) == 0 {
 		return err
 	}
+	keepFree(tables, a.Format(wo.To))
 	st, err := openState(ctx, a, dir, f.resume, settings)
 	if err != nil {
 		return err
@@ -156,6 +158,8 @@ type allRun struct {
 
 	converted func(t oneTable, o *tableOutcome) // called with the outcome of each table; may be nil
 
+	assembly format.Assembly // makes one place of all tables; nil: each is a place
+
 	parallel int // tables that are converted at a time; 0 means 1
 	mu       sync.Mutex
 }
@@ -199,11 +203,13 @@ func (r *allRun) doneBefore(ctx context.Context, t oneTable) (done bool, err err
 	if d.Damaged {
 		again = "an earlier run could not read all of it"
 	}
+	if again != "" && d.Taken {
+		return false, errTaken(d, again)
+	}
 	if again == "" {
 		r.a.Detail("%s: done before", t.source)
 		r.before++
-		doc := summaryDoc{Source: t.source, Output: remote.Shown(filepath.Join(r.dir, d.Output)),
-			Rows:  d.Rows,
+		doc := summaryDoc{Source: t.source, Output: remote.Shown(d.place(r.dir)), Rows: d.Rows,
 			Files: back.files, Bytes: back.bytes, Readback: &back.readback, Pieces: d.Pieces}
 		out := tableOutcome{summary: doc, again: true}
 		if n := d.Noted; n != nil {
@@ -227,10 +233,17 @@ func (r *allRun) tables(ctx context.Context, tables []oneTable, left []leftTable
 	st := r.state
 	st.Failed = nil
 	defer st.journal.close()
+	if err := r.beginAssembly(ctx, tables); err != nil {
+		return 0, err
+	}
+	ctx = r.session(ctx)
 	if failed, err = r.reportLeft(left); err != nil {
 		return 0, err
 	}
 	if err := r.each(ctx, tables); err != nil {
+		return 0, err
+	}
+	if err := r.assemble(ctx); err != nil {
 		return 0, err
 	}
 	if !remote.Is(r.dir) { // what is done is not written again: nothing else would sweep beside it
@@ -301,6 +314,7 @@ func (r *allRun) convert(ctx context.Context, t oneTable, label string) (one *co
 	if r.converted != nil {
 		one.about = t.about
 	}
+	r.assembled(one, t)
 	r.unlocked(func() { err = one.run(ctx, r.a, []string{t.source}, one.salvage) })
 	return one, err
 }
@@ -334,15 +348,15 @@ func (r *allRun) table(ctx context.Context, t oneTable, label string) error {
 		return err
 	}
 	done := doneTable{Source: t.source, Output: one.output(r.dir), Stamp: t.stamp, Rows: one.rows,
-		Checksum:   one.checksum(),
-		Partitions: one.partitions,
-		Pieces:     one.files,
-		Damaged:    errors.Is(err, cli.ErrDamage)}
+		Checksum: one.checksum(), Partitions: one.partitions, Pieces: one.files, Damaged: errors.Is(err, cli.ErrDamage)}
 	if done.Arrow, err = arrowschema.Encode(one.sc); err != nil {
 		return err
 	}
 	if s := one.summary; one.surveyed {
 		done.Noted = &noted{s.retyped, out.dates, s.Altered, s.Notes, s.Seconds, s.Files, s.Bytes}
+	}
+	if err := r.fits(ctx, t, one, out, &done); err != nil {
+		return r.failed(t.source, err)
 	}
 	var back outcome
 	r.unlocked(func() { back = r.proven(ctx, one, done) })

@@ -47,6 +47,9 @@ type doneTable struct {
 	Partitions []string `json:"partitions,omitempty"` // the columns that are directories
 	Arrow      []byte   `json:"schema,omitempty"`     // of the rows, as a message of Arrow IPC
 
+	Table string `json:"table,omitempty"` // its name in the place of all tables
+	Taken bool   `json:"taken,omitempty"` // it is there, and not in Output any more
+
 	Pieces []pieces.File `json:"pieces,omitempty"` // the files, if the output is a directory of several
 	Noted  *noted        `json:"noted,omitempty"`  // of migrate
 }

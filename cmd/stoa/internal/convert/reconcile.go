@@ -105,12 +105,14 @@ func (c *conversion) output(dir string) string {
 // readBack reads the output of a table, and compares it with what was written.
 func readBack(a *cli.App, ctx context.Context, dir string, d doneTable) (out outcome) {
 	out.Checksum, out.Verdict = d.Checksum, verdictDiffers
-	name := filepath.Join(dir, d.Output)
-	if _, err := a.Stat(ctx, name); errors.Is(err, fs.ErrNotExist) {
+	name := d.place(dir)
+	if _, err := a.Stat(ctx, cli.WithoutTable(name)); errors.Is(err, fs.ErrNotExist) {
 		out.Verdict = verdictMissing
 		return out
 	}
-	out.files, out.bytes = sizes(ctx, a, name)
+	if !d.Taken {
+		out.files, out.bytes = sizes(ctx, a, name)
+	}
 	sum, whole, err := sumOfAll(a, ctx, name, d)
 	switch {
 	case errors.Is(err, fault.Unsupported):

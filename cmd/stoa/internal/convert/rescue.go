@@ -112,6 +112,7 @@ func (r *rescue) run(ctx context.Context) error {
 	if none != nil && ctx.Err() != nil {
 		return none
 	}
+	keepFree(tables, r.a.Format(wo.To))
 	st, err := openState(ctx, r.a, r.dir, r.resume, append(r.c.settings(), "roots="+strings.Join(r.roots, "\x00")))
 	if err != nil {
 		return err

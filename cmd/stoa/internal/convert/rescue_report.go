@@ -164,7 +164,9 @@ func (d *rescueDoc) add(t oneTable, o *tableOutcome) {
 		return
 	}
 	x.Output = o.summary.Output
-	if rel, err := filepath.Rel(d.Output, x.Output); err == nil {
+	if table, ok := strings.CutPrefix(x.Output, d.Output+"#"); ok {
+		x.Output = "#" + table
+	} else if rel, err := filepath.Rel(d.Output, x.Output); err == nil {
 		x.Output = rel
 	}
 	x.Rows, x.Lost, x.Exact = reading.Known(o.summary.Rows), &lost, exact

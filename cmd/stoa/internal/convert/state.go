@@ -34,6 +34,8 @@ type allState struct {
 	Failed   []failedTable `json:"failed,omitempty"` // of the last run
 	Finished bool          `json:"finished"`         // all tables are done
 
+	Assembling bool `json:"assembling,omitempty"` // the tables are being made one place
+
 	kept    bool           // a state file exists, from this run or an earlier one
 	at      map[string]int // index of a source in Done; if it occurs several times, the last one
 	journal journal

@@ -1,0 +1,196 @@
+package convert
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"stoa"
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/format"
+)
+
+// Kudu's restore job requires one root path for all its tables. A backup is written as ROOT/ID-NAME/TIME. convert --all
+// writes each table to a place of its own, so that it appears only when it is complete, and then moves it to the common
+// root.
+
+// sinceBackup makes --since an option of the writer, if its format has it: what is written then depends on an earlier
+// output, and the source is read as it is.
+func (c *conversion) sinceBackup(a *cli.App) {
+	const since = "since"
+	to, earlier := a.Format(c.to), c.OptionValue(since)
+	if earlier == "" || to == nil || !slices.ContainsFunc(to.WriteKeys,
+		func(k format.OptionKey) bool { return k.Name == since }) {
+		return
+	}
+	c.writeFlags.opts = append(c.writeFlags.opts, since+"="+earlier)
+	changed := c.SourceFlags.Changed
+	c.SourceFlags.Changed = func(flag string) bool { return flag != since && changed(flag) }
+}
+
+// shareRoot moves the backup that was written at dir/NAME, as a root of its own, to the root dir, and records its new
+// place.
+func (c *conversion) shareRoot(dir string) error {
+	if c.levels == 0 {
+		return nil
+	}
+	rel := ""
+	for range c.levels { // ID-NAME/TIME
+		all, err := os.ReadDir(filepath.Join(c.out, rel))
+		if err != nil || len(all) != 1 {
+			return errors.Join(fmt.Errorf("%s: %d backups are there instead of one", c.out, len(all)), err)
+		}
+		rel = filepath.Join(rel, all[0].Name())
+	}
+	to := filepath.Join(dir, rel)
+	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(to); err == nil {
+		return fmt.Errorf("%s exists", to)
+	}
+	if err := os.Rename(filepath.Join(c.out, rel), to); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(c.out); err != nil {
+		return err
+	}
+	c.out, c.summary.Output = to, to
+	return nil
+}
+
+// discard removes a backup that was written by an earlier run and has changed since: the restore job would find it next
+// to the new one.
+func (c *conversion) discard(output string) error {
+	if c.levels == 0 || !filepath.IsLocal(output) {
+		return nil
+	}
+	return os.RemoveAll(filepath.Join(c.out, output))
+}
+
+// Some formats have many tables in one place. convert --all and rescue write each table to a place of its own, so that
+// it appears only when it is complete, and in the end make these one: see format.Assembly.
+
+// beginAssembly begins to make dir one place, if the format has many tables in one. tables get names that the place
+// itself does not need.
+func (r *allRun) beginAssembly(ctx context.Context, tables []oneTable) (err error) {
+	to := r.a.Format(r.c.to)
+	if to == nil || to.Assemble == nil {
+		return nil
+	}
+	if r.assembly, err = to.Assemble(ctx, r.dir); err != nil {
+		return err
+	}
+	if r.state.Assembling { // a run was killed then
+		err = r.assemble(ctx)
+	}
+	if r.c.goOn { // what a run has written and not recorded
+		for _, t := range tables {
+			if r.state.find(t) == nil {
+				err = errors.Join(err, os.RemoveAll(filepath.Join(r.dir, t.output)))
+			}
+		}
+	}
+	return err
+}
+
+// keepFree gives tables other names than those of the directories that a place consists of.
+func keepFree(tables []oneTable, to *format.Format) {
+	if to == nil || len(to.Assembled) == 0 {
+		return
+	}
+	taken := map[string]bool{}
+	for _, name := range to.Assembled {
+		taken[name] = true
+	}
+	for i := range tables {
+		tables[i].output = free(tables[i].output, taken)
+	}
+}
+
+// assembled adds the options with which a table fits in with the others.
+func (r *allRun) assembled(c *conversion, t oneTable) {
+	if r.assembly == nil {
+		return
+	}
+	o := r.assembly.Options(cmp.Or(t.table, t.output))
+	var opts []string
+	for _, k := range slices.Sorted(maps.Keys(o)) {
+		given := func(s string) bool { return strings.HasPrefix(s, k+"=") }
+		if !slices.ContainsFunc(c.writeFlags.opts, given) {
+			opts = append(opts, k+"="+o[k])
+		}
+	}
+	c.writeFlags.opts = append(slices.Clone(c.writeFlags.opts), opts...)
+}
+
+// fits looks at a table that was written: one that does not fit in with the others is removed.
+func (r *allRun) fits(ctx context.Context, t oneTable, c *conversion, out tableOutcome, d *doneTable) error {
+	if r.assembly == nil {
+		return nil
+	}
+	name, err := r.assembly.Check(ctx, c.out)
+	if err != nil {
+		out.err = err
+		r.noteTable(t, out)
+		return errors.Join(err, os.RemoveAll(c.out))
+	}
+	d.Table, c.summary.Output = name, r.dir+"#"+name
+	return nil
+}
+
+// assemble makes one place of the tables that are done.
+func (r *allRun) assemble(ctx context.Context) error {
+	st := r.state
+	own := func(d doneTable) bool { return d.Table != "" && !d.Taken }
+	if r.assembly == nil || !st.Assembling && !slices.ContainsFunc(st.Done, own) {
+		return nil
+	}
+	st.Assembling = true
+	if err := st.save(ctx, r.a, r.dir); err != nil {
+		return err
+	}
+	for _, d := range st.Done {
+		if own(d) {
+			if err := r.assembly.Take(ctx, filepath.Join(r.dir, d.Output)); err != nil {
+				return err
+			}
+		}
+	}
+	if err := r.assembly.Finish(ctx); err != nil {
+		return err
+	}
+	for i := range st.Done {
+		st.Done[i].Taken = st.Done[i].Table != ""
+	}
+	st.Assembling = false
+	return st.save(ctx, r.a, r.dir)
+}
+
+// place returns where a table is, in dir.
+func (d *doneTable) place(dir string) string {
+	if d.Taken {
+		return dir + "#" + d.Table
+	}
+	return filepath.Join(dir, d.Output)
+}
+
+// errTaken is the error about a table that would have to be converted again, and is part of the common place.
+func errTaken(d doneTable, why string) error {
+	return &cli.UseError{Message: fmt.Sprintf("%s: %s, and the output, which all tables share, has it already",
+		d.Source, why), Hint: "choose another directory"}
+}
+
+// session returns a context in which the place of all tables is opened once.
+func (r *allRun) session(ctx context.Context) context.Context {
+	if r.assembly == nil {
+		return ctx
+	}
+	return stoa.Session(ctx)
+}
