@@ -23,12 +23,13 @@ const (
 )
 
 // readDeletes assigns the deleted rows to each data file: position deletes apply to files whose sequence numbers are
-// not later than theirs. Equality deletes are refused, because they have not been tested with tables of other writers.
+// not later than theirs, equality deletes to those whose numbers are lower.
 func (op *snapshotReader) readDeletes(ctx context.Context, files []*lake.Input) error {
 	if len(op.deletes) == 0 {
 		return nil
 	}
 	p := &positions{op: op, bySeq: map[string][]deletedRow{}}
+	var equalities []*equality
 	for i := range op.deletes {
 		d := &op.deletes[i]
 		switch {
@@ -44,14 +45,18 @@ func (op *snapshotReader) readDeletes(ctx context.Context, files []*lake.Input) 
 				return err
 			}
 		case d.Content == meta.EqualityDeletes:
-			return fault.Unsupportedf(fault.Span{Object: d.name}, "content",
-				"the table uses equality deletes, which stoa does not read")
+			e, err := op.newEquality(d)
+			if err != nil {
+				return err
+			}
+			equalities = append(equalities, e)
 		default:
 			return fault.Corruptf(fault.Span{Object: d.name}, "content", "expected 0 to 2, found %d", d.Content)
 		}
 	}
 	for i := range op.data {
 		p.assign(&op.data[i], files[i])
+		op.assignEqualities(equalities, &op.data[i], files[i])
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -219,49 +220,65 @@ func TestSpark(t *testing.T) {
 	}
 }
 
-// TestEqualityDeletes: a table with equality deletes is refused by name, and never read with its deleted rows.
+// TestEqualityDeletes reads tables with equality deletes, position deletes and a new column, and compares each of their
+// snapshots with what Iceberg's own library read. interop/lake/rest/Equality.java made them.
 func TestEqualityDeletes(t *testing.T) {
-	dir, _ := write(t, sample(t, 5), nil)
-	lists, err := filepath.Glob(filepath.Join(dir, "metadata", "snap-*.avro"))
-	if err != nil || len(lists) != 1 {
-		t.Fatal(lists, err)
+	for _, name := range []string{"equality", "equality-parted"} {
+		laketest.Views(t, iceberg.Format, "testdata/"+name, "testdata/"+name+".json")
 	}
-	raw, err := filepath.Glob(filepath.Join(dir, "metadata", "*.metadata.json"))
-	if err != nil || len(raw) != 1 {
-		t.Fatal(raw, err)
-	}
-	b, err := os.ReadFile(raw[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	var table meta.Table
-	if err := json.Unmarshal(b, &table); err != nil {
-		t.Fatal(err)
-	}
-	one := int64(1)
-	m, err := meta.WriteManifest(meta.ManifestHeader{Version: 2, Schema: &table.Schemas[0], Spec: table.Spec(0),
-		Content: meta.DeleteManifest}, [16]byte{}, []meta.Entry{{Status: 1, Snapshot: &one, Sequence: &one,
-		FileSequence: &one, File: meta.DataFile{Content: meta.EqualityDeletes, Path: table.Location + "/data/d.parquet",
-			Format: "PARQUET", Partition: map[string]any{}, Rows: 1, Bytes: 1, EqualityIDs: []int{1}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	name := "metadata/d.avro"
-	list, err := meta.WriteList(2, &table.Snapshots[0], [16]byte{}, []meta.Manifest{{
-		Path: strings.TrimSuffix(table.Location, "/") + "/" + name, Length: int64(len(m)), Content: meta.DeleteManifest,
-		Sequence: 1, MinSequence: 1}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for file, b := range map[string][]byte{filepath.Join(dir, name): m, lists[0]: list} {
-		if err := os.WriteFile(file, b, 0o644); err != nil {
+}
+
+// TestEqualityOfDropped: "If a delete column in an equality delete file is later dropped from the table, it must still
+// be used when applying the equality deletes" (Iceberg's specification). So the other columns are the same without it.
+func TestEqualityOfDropped(t *testing.T) {
+	for _, column := range []string{"id", "s", "d", "n", "e"} {
+		dir := t.TempDir()
+		if err := os.CopyFS(dir, os.DirFS("testdata/equality")); err != nil {
 			t.Fatal(err)
 		}
+		name := filepath.Join(dir, "metadata", "v8.metadata.json")
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var table meta.Table
+		if err := json.Unmarshal(b, &table); err != nil {
+			t.Fatal(err)
+		}
+		s := *table.Schema(table.CurrentSchema)
+		s.Fields = slices.DeleteFunc(slices.Clone(s.Fields), func(f meta.Field) bool { return f.Name == column })
+		s.ID = len(table.Schemas)
+		table.Schemas, table.CurrentSchema = append(table.Schemas, s), s.ID
+		if b, err = json.Marshal(table); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		laketest.Views(t, iceberg.Format, dir, without(t, "testdata/equality.json", column))
 	}
-	_, err = stoa.Open(context.Background(), dir, stoa.OpenOptions{Formats: []format.Format{iceberg.Format}})
-	if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "equality deletes") {
-		t.Errorf("%v, want a refusal of equality deletes", err)
+}
+
+// without returns the name of a copy of a file of views in which the rows of the present lack a column.
+func without(t *testing.T, name, column string) string {
+	b, err := os.ReadFile(name)
+	views := map[string][]map[string]any{}
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	if err = errors.Join(err, d.Decode(&views)); err != nil {
+		t.Fatal(err)
 	}
+	for _, row := range views["now"] {
+		delete(row, column)
+	}
+	to := filepath.Join(t.TempDir(), "views.json")
+	if b, err = json.Marshal(views); err == nil {
+		err = os.WriteFile(to, b, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return to
 }
 
 // TestLostMetadata: a table that has lost its metadata file is an unreadable table, not a directory of files.

@@ -207,7 +207,7 @@ func (op *snapshotReader) reader(ctx context.Context) (format.Reader, error) {
 				f.Format)
 		}
 		in := &lake.Input{Name: f.name, Rows: f.Rows, Bytes: f.Bytes}
-		if err := op.values(in, &f); err != nil {
+		if err := op.values(op.fields, in, &f); err != nil {
 			return nil, err
 		}
 		c.Files = append(c.Files, in)

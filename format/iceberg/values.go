@@ -18,10 +18,11 @@ import (
 
 func timeText(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// values sets the facts about a file from the manifest: bounds of columns, and the values of its partition.
-func (op *snapshotReader) values(in *lake.Input, f *live) error {
+// values sets the facts about a file from the manifest: bounds of columns, and the values of its partition. fields are
+// the columns.
+func (op *snapshotReader) values(fields []arrow.Field, in *lake.Input, f *live) error {
 	in.Bounds, in.Values = map[int]pred.Bounds{}, map[int]arrow.Array{}
-	for i, x := range op.fields {
+	for i, x := range fields {
 		id := lake.IDOf(x)
 		if b, ok := boundsOf(x.Type, &f.DataFile, id); ok {
 			in.Bounds[i] = b
@@ -36,7 +37,7 @@ func (op *snapshotReader) values(in *lake.Input, f *live) error {
 		if s.Transform != "identity" {
 			continue
 		}
-		for i, x := range op.fields {
+		for i, x := range fields {
 			if lake.IDOf(x) != s.Source {
 				continue
 			}
