@@ -23,7 +23,10 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, os.Args[1:], &sdk.StdioTransport{}); err != nil && !errors.Is(err, io.EOF) && ctx.Err() == nil {
+	out := &whole{out: os.Stdout}
+	in := newMessages(os.Stdin, out)
+	err := run(ctx, os.Args[1:], &sdk.IOTransport{Reader: in, Writer: out})
+	if err != nil && !in.ended.Load() && ctx.Err() == nil {
 		fmt.Fprintln(os.Stderr, "stoa:", err)
 		if errors.Is(err, fault.Invalid) {
 			os.Exit(2)

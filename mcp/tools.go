@@ -18,7 +18,8 @@ const (
 	maxNotes  = 16 << 10  // bytes of what is said on standard error
 	maxRows   = 1000
 	maxQuery  = 8 << 10
-	maxCalls  = 4 // at once; others wait
+	maxWords  = 64 << 10 // bytes of the arguments of a call
+	maxCalls  = 4        // at once; others wait
 	memory    = "512MiB"
 )
 
@@ -224,6 +225,13 @@ func (l line) args() []string {
 
 // call runs a command line.
 func (s *server) call(ctx context.Context, l line) (*sdk.CallToolResult, any, error) {
+	n := 0
+	for _, word := range l.args() {
+		n += len(word) + 1
+	}
+	if n > maxWords {
+		return nil, nil, fmt.Errorf("arguments: expected at most %d bytes, found %d", maxWords, n)
+	}
 	for _, name := range l.names {
 		if err := s.tree.Check(name); err != nil {
 			return nil, nil, err
