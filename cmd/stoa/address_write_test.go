@@ -59,7 +59,8 @@ func TestWritesToAddresses(t *testing.T) {
 	}
 	for i, c := range []struct{ src, to string }{{src, "out.parquet"}, {src, "out.csv"}, {src, "a/b/out.arrow"},
 		{src, "out.trv"}, {flat, "out.red"}, {flat, "set/ --to cfile"}, {flat, "sdk/ --to carbon"},
-		{flat, "out.carbondata"}} {
+		{flat, "out.carbondata"}, {flat, "lake/ --to iceberg"}, {flat, "w/t/ --to delta --partition-by b"},
+		{flat, "both/ --to iceberg,delta"}} {
 		s3, dir := emptyBucket(t)
 		faults := remotetest.NewFaults(0.05, uint64(i))
 		asS3(t, faults.On(s3))
@@ -75,8 +76,12 @@ func TestWritesToAddresses(t *testing.T) {
 			t.Errorf("%s: %s\nwant %s", c.to, got, want)
 			continue
 		}
-		rows := said(local, "cat", "-f", "jsonl", local+"/"+name)
-		if got := said("s3://bucket", "cat", "-f", "jsonl", "s3://bucket/"+name); got != rows {
+		cat := []string{"cat", "-f", "jsonl"}
+		if strings.Contains(flags, "iceberg,") { // two tables are there
+			cat = append(cat, "--from", "delta")
+		}
+		rows := said(local, append(cat, local+"/"+name)...)
+		if got := said("s3://bucket", append(cat, "s3://bucket/"+name)...); got != rows {
 			t.Errorf("%s: %s", c.to, firstDifference(got, rows))
 		}
 		if got, want := len(keysOf(t, dir)), len(keysOf(t, local)); got != want || s3.Uploads() > 0 {

@@ -119,8 +119,14 @@ func (l *life) expect(want map[int]string, args ...string) {
 // TestCatchUp changes a table of CarbonData, and catches up with it: the lake has its rows, and each older snapshot
 // those of its time. A run that is killed leaves the old rows or the new ones.
 func TestCatchUp(t *testing.T) {
+	for _, to := range []string{"iceberg", "delta"} {
+		t.Run(to, func(t *testing.T) { catchUp(t, to) })
+	}
+}
+
+func catchUp(t *testing.T, to string) {
 	l := newLife(t, 1)
-	do(t, "convert", lifeTable, "--to", "iceberg", "-o", "lake", "-q")
+	do(t, "convert", lifeTable, "--to", to, "-o", "lake", "-q")
 	var past []map[int]string
 	steps := 4
 	if !testing.Short() {
@@ -160,6 +166,12 @@ func TestCatchUp(t *testing.T) {
 // TestSnapshotsOfSegments converts a table of CarbonData with its history: at the time of each snapshot, the lake has
 // the rows that the table had.
 func TestSnapshotsOfSegments(t *testing.T) {
+	for _, to := range []string{"iceberg", "delta"} {
+		t.Run(to, func(t *testing.T) { snapshotsOfSegments(t, to) })
+	}
+}
+
+func snapshotsOfSegments(t *testing.T, to string) {
 	l := newLife(t, 2)
 	var past []map[int]string
 	for range 4 {
@@ -169,7 +181,7 @@ func TestSnapshotsOfSegments(t *testing.T) {
 	}
 	do(t, "delete", lifeTable, "--where", "id < 7", "-q")
 	maps.DeleteFunc(l.rows, func(id int, _ string) bool { return id < 7 })
-	do(t, "convert", lifeTable, "--every", "segment", "-o", "lake", "-q")
+	do(t, "convert", lifeTable, "--every", "segment", "--to", to, "-o", "lake", "-q")
 	l.expect(l.rows, "lake")
 	ids := snapshotsOf(t)
 	if len(ids) != len(past)+2 {
@@ -181,8 +193,18 @@ func TestSnapshotsOfSegments(t *testing.T) {
 	}
 }
 
-// snapshotsOf returns the snapshots of the table lake, the oldest first, as in --at.
+// snapshotsOf returns the snapshots or versions of the table lake, the oldest first, as in --at.
 func snapshotsOf(t *testing.T) (out []string) {
+	versions, err := filepath.Glob("lake/_delta_log/*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range versions { // of Delta
+		out = append(out, fmt.Sprint(i))
+	}
+	if len(out) > 0 {
+		return out
+	}
 	list, err := filepath.Glob("lake/metadata/v*.metadata.json")
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 
 	"stoa/format/delta"
 	"stoa/format/internal/lake/laketest"
+	"stoa/store"
 )
 
 // TestGolden reads tables written by deltalake, and compares them with what deltalake read: checkpoints, removed files,
@@ -104,6 +105,32 @@ func TestRefused(t *testing.T) {
 		_, err := stoa.Open(context.Background(), dir, stoa.OpenOptions{Formats: []format.Format{delta.Format}})
 		if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", c.want, err)
+		}
+	}
+}
+
+// TestNotChanged: tables that ask more of writers than stoa does are not changed.
+func TestNotChanged(t *testing.T) {
+	const protocol = `"protocol":{"minReaderVersion":1,"minWriterVersion":2}`
+	for _, c := range []struct{ protocol, configuration, field, want string }{
+		{protocol, `"delta.appendOnly":"true"`, ``, "append-only"},
+		{protocol, `"delta.enableChangeDataFeed":"true"`, ``, "change data feed"},
+		{protocol, ``, `\"delta.invariants\":\"{}\"`, "delta.invariants"},
+		{`"protocol":{"minReaderVersion":1,"minWriterVersion":4}`, ``, ``, "found 4"},
+		{`"protocol":{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":[],"writerFeatures":["rowTracking"]}`,
+			``, ``, "rowTracking"}} {
+		dir := t.TempDir()
+		text := "{" + c.protocol + "}\n" + `{"metaData":{"id":"a","format":{"provider":"parquet","options":{}},` +
+			`"schemaString":"{\"type\":\"struct\",\"fields\":[{\"name\":\"a\",\"type\":\"long\",\"nullable\":true,` +
+			`\"metadata\":{` + c.field + `}}]}","partitionColumns":[],"configuration":{` + c.configuration + "}}}\n"
+		name := filepath.Join(dir, "_delta_log", "00000000000000000000.json")
+		err := os.Mkdir(filepath.Dir(name), 0o755)
+		if err = errors.Join(err, os.WriteFile(name, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		_, err = delta.OpenChange(t.Context(), store.Local{}, dir, nil, format.WriteOptions{}, 0)
+		if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("want a refusal because of %s, got %v", c.want, err)
 		}
 	}
 }

@@ -122,8 +122,17 @@ func open(ctx context.Context, tg format.Target, o format.OpenOptions) (format.R
 	if err != nil {
 		return nil, err
 	}
-	c := lake.Config{Catalogue: "the log", Sized: true, Tree: op.tree, Schema: arrow.NewSchema(op.fields, nil), Open: o,
-		Meta: op.properties(), Match: lake.ByKey(log.PhysicalName),
+	r, err := op.reader()
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// reader makes the reader of the version.
+func (op *versionReader) reader() (*lake.Table, error) {
+	c := lake.Config{Catalogue: "the log", Sized: true, Tree: op.tree, Schema: arrow.NewSchema(op.fields, nil),
+		Open: op.o, Meta: op.properties(), Match: lake.ByKey(log.PhysicalName),
 		Layout: format.Layout{Partitions: op.metadata.Partitions}}
 	if op.mode == "id" {
 		c.Match = lake.ByID(c.Match)

@@ -206,16 +206,25 @@ func (d *draft) commit(ctx context.Context, s store.Sink, files []lake.File) (na
 		}
 		actions = append(actions, log.Action{Add: a})
 	}
+	b, err := encode(actions)
+	if err != nil {
+		return nil, 0, err
+	}
+	name := path.Join(log.Dir, fmt.Sprintf("%020d.json", 0))
+	return []string{name}, int64(len(b)), lake.Put(ctx, s, name, b)
+}
+
+// encode returns the file of a version.
+func encode(actions []log.Action) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	for _, a := range actions {
 		if err := enc.Encode(a); err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 	}
-	name := path.Join(log.Dir, fmt.Sprintf("%020d.json", 0))
-	return []string{name}, int64(b.Len()), lake.Put(ctx, s, name, b.Bytes())
+	return b.Bytes(), nil
 }
 
 // add returns the action that adds a file.

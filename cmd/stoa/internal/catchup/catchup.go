@@ -1,5 +1,6 @@
-// Package catchup brings a table of Iceberg up to date with the table that it was made of: rows that are gone are
-// deleted, rows that are new are added, in one snapshot. Rows are compared by their values, so that no key is needed.
+// Package catchup brings a table of Iceberg or Delta up to date with the table that it was made of: rows that are gone
+// are deleted, rows that are new are added, in one snapshot or version. Rows are compared by their values, so that no
+// key is needed.
 package catchup
 
 import (
@@ -10,6 +11,7 @@ import (
 	"io/fs"
 	"iter"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,6 +22,7 @@ import (
 	"stoa"
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/delta"
 	"stoa/format/iceberg"
 	"stoa/internal/content"
 	"stoa/store"
@@ -28,6 +31,7 @@ import (
 // Options say what is compared, and how it is written.
 type Options struct {
 	Dir      string // of the table
+	Delta    bool   // its Delta log is changed, and else the metadata of Iceberg
 	Formats  []format.Format
 	Schema   *arrow.Schema // of the rows of the source
 	Rows     func() iter.Seq2[arrow.RecordBatch, error]
@@ -52,10 +56,36 @@ const (
 	perDelete = 16
 )
 
+// change is a change of a table that is prepared: see iceberg.Change and delta.Change.
+type change interface {
+	Schema() *arrow.Schema
+	Rows(ctx context.Context, yield func(file int, position func(i int) int64, b arrow.RecordBatch) error) error
+	Delete(file int, position int64)
+	Write(ctx context.Context, b arrow.RecordBatch) error
+	Close(ctx context.Context) (name string, bytes []byte, s format.Summary, err error)
+	Abort(ctx context.Context) error
+}
+
+// begin begins a change.
+func begin(ctx context.Context, o Options, sink store.Sink) (change, error) {
+	if o.Delta {
+		c, err := delta.OpenChange(ctx, store.Local{}, o.Dir, sink, o.Write, o.Time)
+		if err != nil {
+			return nil, err
+		}
+		return c, nil
+	}
+	c, err := iceberg.OpenChange(ctx, store.Local{}, o.Dir, sink, o.Write, o.Time)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
 // Run makes the change. If nothing has changed, there is no new snapshot.
 func Run(ctx context.Context, o Options) (r Result, err error) {
 	sink := &adding{dir: o.Dir}
-	c, err := iceberg.OpenChange(ctx, store.Local{}, o.Dir, sink, o.Write, o.Time)
+	c, err := begin(ctx, o, sink)
 	if err != nil {
 		return r, err
 	}
@@ -100,8 +130,11 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 	}
 	sink.done = nil // they are part of the table now
 	done = true
-	hint, text := c.Hint()
-	return r, replace(filepath.Join(o.Dir, hint), []byte(text))
+	if c, ok := c.(*iceberg.Change); ok {
+		hint, text := c.Hint()
+		return r, replace(filepath.Join(o.Dir, hint), []byte(text))
+	}
+	return r, nil
 }
 
 // pairs says which columns of the source are those of the table.
@@ -163,7 +196,7 @@ func within(n, most int64) error {
 
 // deleteMissing deletes the rows of the table that the source lacks. What remains in counts are the rows that the table
 // lacks.
-func (m *pairs) deleteMissing(ctx context.Context, c *iceberg.Change, counts map[uint64]int32, maxBytes int64) (
+func (m *pairs) deleteMissing(ctx context.Context, c change, counts map[uint64]int32, maxBytes int64) (
 	n int64, err error) {
 	held := int64(len(counts)) * perRow
 	sum := m.plan.Summer(1)
@@ -185,7 +218,7 @@ func (m *pairs) deleteMissing(ctx context.Context, c *iceberg.Change, counts map
 }
 
 // addNew adds the rows of the source that the table lacks.
-func (m *pairs) addNew(ctx context.Context, c *iceberg.Change, counts map[uint64]int32, o Options) (n int64,
+func (m *pairs) addNew(ctx context.Context, c change, counts map[uint64]int32, o Options) (n int64,
 	err error) {
 	if len(counts) == 0 {
 		return 0, nil
@@ -226,7 +259,7 @@ func (m *pairs) addNew(ctx context.Context, c *iceberg.Change, counts map[uint64
 	return n, nil
 }
 
-func (m *pairs) write(ctx context.Context, c *iceberg.Change, b arrow.RecordBatch, from, to int) error {
+func (m *pairs) write(ctx context.Context, c change, b arrow.RecordBatch, from, to int) error {
 	cols := make([]arrow.Array, len(m.at))
 	for k, at := range m.at {
 		cols[k] = array.NewSlice(b.Column(at), int64(from), int64(to))
@@ -239,10 +272,12 @@ func (m *pairs) write(ctx context.Context, c *iceberg.Change, b arrow.RecordBatc
 
 // check reads the table with the new metadata, before these are visible.
 func (m *pairs) check(ctx context.Context, o Options, name string, metadata []byte, want content.Sum) error {
-	place := filepath.Join(o.Dir, name)
+	place, from := filepath.Join(o.Dir, name), iceberg.Format.Name
 	tree := &withFile{Local: store.Local{}, name: filepath.ToSlash(place), bytes: metadata}
-	t, err := stoa.Open(ctx, place, stoa.OpenOptions{Formats: o.Formats, From: iceberg.Format.Name, Tree: tree,
-		KeepPages: -1})
+	if o.Delta {
+		place, from = o.Dir, delta.Format.Name
+	}
+	t, err := stoa.Open(ctx, place, stoa.OpenOptions{Formats: o.Formats, From: from, Tree: tree, KeepPages: -1})
 	if err != nil {
 		return fmt.Errorf("the new snapshot cannot be read: %w", err)
 	}
@@ -281,6 +316,19 @@ func (t *withFile) Stat(ctx context.Context, name string) (store.Info, error) {
 		return t.memory().Stat(ctx, t.name)
 	}
 	return t.Local.Stat(ctx, name)
+}
+
+func (t *withFile) List(ctx context.Context, dir string) iter.Seq2[store.Info, error] {
+	return func(yield func(store.Info, error) bool) {
+		for info, err := range t.Local.List(ctx, dir) {
+			if !yield(info, err) {
+				return
+			}
+		}
+		if info, err := t.Stat(ctx, t.name); path.Clean(filepath.ToSlash(dir)) == path.Dir(t.name) {
+			yield(info, err)
+		}
+	}
 }
 
 // commit makes the change: the metadata appear whole, or not at all if another writer was faster.

@@ -126,10 +126,10 @@ read back with them. For Iceberg and Delta the terms are those of the table's pa
 
 A CFile holds one column: a table of several columns becomes a directory, one file per column.
 
-With --snapshots MOMENT,... or --every 1d the table of Iceberg has a snapshot for each of these moments of a
-Kudu table, which is read as it was then; readers travel in time by them. With --catch-up the table of Iceberg
-OUT is changed to have the rows that the source has now: rows that are gone are deleted, new ones added, in
-one snapshot, which is read and compared before it appears. Rows are compared by their values: no key is
+With --snapshots MOMENT,... or --every 1d a table of Iceberg or Delta has a snapshot for each of these moments
+of a Kudu table, which is read as it was then; readers travel in time by them. With --catch-up the table OUT
+of Iceberg or Delta is changed to have the rows that the source has now: rows that are gone are deleted, new
+ones added, in one snapshot, which is read and compared before it appears. Rows are compared by their values: no key is
 needed. So a table is converted while it is in use, and caught up with shortly before it is replaced.
 
 With --catalog rest:http://HOST:8181#sales.orders the new table of Iceberg is registered in that REST

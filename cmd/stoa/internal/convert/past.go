@@ -30,7 +30,7 @@ import (
 	"stoa/store/remote"
 )
 
-// pastFlags are the flags of convert for tables of Iceberg with several snapshots.
+// pastFlags are the flags of convert for tables of Iceberg and Delta with several snapshots.
 type pastFlags struct {
 	catchUp bool
 	moments []string
@@ -39,16 +39,17 @@ type pastFlags struct {
 
 func (f *pastFlags) register(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.BoolVar(&f.catchUp, "catch-up", false, "change the Iceberg table OUT, which an earlier run wrote, to have the "+
-		"rows of PATH")
-	fl.StringSliceVar(&f.moments, "snapshots", nil, "write a snapshot for each `MOMENT`, as in --at; for Iceberg")
+	fl.BoolVar(&f.catchUp, "catch-up", false, "change the table OUT of Iceberg or Delta, which an earlier run wrote, "+
+		"to have the rows of PATH")
+	fl.StringSliceVar(&f.moments, "snapshots", nil, "write a snapshot for each `MOMENT`, as in --at; for Iceberg, "+
+		"Delta")
 	fl.StringVar(&f.every, "every", "", "write a snapshot for every `DURATION`, such as 1d or 6h, of the known "+
 		"history, and one of its end; segment: for every load of a CarbonData table")
 }
 
 func (f *pastFlags) on() bool { return f.catchUp || len(f.moments) > 0 || f.every != "" }
 
-// runPast writes or changes a table of Iceberg with several snapshots.
+// runPast writes or changes a table of Iceberg or Delta with several snapshots.
 func (c *conversion) runPast(ctx context.Context, a *cli.App, paths []string, f pastFlags, all allFlags) error {
 	began := time.Now()
 	switch {
@@ -56,14 +57,14 @@ func (c *conversion) runPast(ctx context.Context, a *cli.App, paths []string, f 
 		return cli.WrongUse("--catch-up, --snapshots and --every are for one table")
 	case f.catchUp && (len(f.moments) > 0 || f.every != "") || len(f.moments) > 0 && f.every != "":
 		return cli.WrongUse("--catch-up, --snapshots and --every exclude each other")
-	case c.to != "" && c.to != "iceberg":
-		return cli.WrongUse("--catch-up, --snapshots and --every are for --to iceberg")
+	case c.to != "" && !isLake(c.to):
+		return cli.WrongUse("--catch-up, --snapshots and --every are for --to iceberg or delta")
 	case c.Damaged != "fail" || c.Manifest != "":
 		return cli.WrongUse("--catch-up, --snapshots and --every need a source that can be read as a whole")
 	case remote.Is(c.out) || c.out == cli.Dash:
 		return cli.WrongUse("--catch-up, --snapshots and --every write a local directory")
 	}
-	c.to = "iceberg"
+	c.to = cmp.Or(c.to, kindsOf(c.out), "iceberg")
 	wo, err := c.options(a)
 	if err != nil {
 		return err
@@ -155,16 +156,35 @@ func (p *past) advance(ctx context.Context, dir, at string, ms int64) error {
 			return err
 		}
 	}
-	r, err := catchup.Run(ctx, catchup.Options{Dir: dir, Formats: p.a.Formats, Schema: sc, Time: ms,
-		Rows:  func() iter.Seq2[arrow.RecordBatch, error] { return t.Scan(ctx, spec) },
-		Write: format.WriteOptions{Mem: cli.Pool}, NoCheck: p.c.unchecked, MaxBytes: memory})
-	p.sum.Rows, p.sum.Checked = r.Rows, r.Checked
-	if r.Added+r.Deleted > 0 {
-		p.sum.Moments++
+	for i, kind := range strings.Split(p.c.to, ",") {
+		r, err := catchup.Run(ctx, catchup.Options{Dir: dir, Delta: kind == "delta", Formats: p.a.Formats, Schema: sc,
+			Time: ms, Rows: func() iter.Seq2[arrow.RecordBatch, error] { return t.Scan(ctx, spec) },
+			Write: format.WriteOptions{Mem: cli.Pool}, NoCheck: p.c.unchecked, MaxBytes: memory})
+		p.sum.Bytes, p.sum.Files = p.sum.Bytes+r.Bytes, p.sum.Files+r.Files
+		if err != nil {
+			return err
+		}
+		if i > 0 { // the other catalogue of the same table
+			continue
+		}
+		p.sum.Rows, p.sum.Checked = r.Rows, r.Checked
+		if r.Added+r.Deleted > 0 {
+			p.sum.Moments++
+		}
+		p.sum.Added, p.sum.Deleted = p.sum.Added+r.Added, p.sum.Deleted+r.Deleted
 	}
-	p.sum.Added, p.sum.Deleted = p.sum.Added+r.Added, p.sum.Deleted+r.Deleted
-	p.sum.Bytes, p.sum.Files = p.sum.Bytes+r.Bytes, p.sum.Files+r.Files
-	return err
+	return nil
+}
+
+// kindsOf returns the formats of which the table in a directory is; "" if of none.
+func kindsOf(dir string) string {
+	var kinds []string
+	for _, k := range [][2]string{{"iceberg", "metadata"}, {"delta", "_delta_log"}} {
+		if info, err := os.Stat(filepath.Join(dir, k[1])); err == nil && info.IsDir() {
+			kinds = append(kinds, k[0])
+		}
+	}
+	return strings.Join(kinds, ",")
 }
 
 // moment is a moment at which the source is read, and the time of its snapshot in milliseconds since 1970.
@@ -217,7 +237,7 @@ func (p *past) first(ctx context.Context, dir string, m moment) error {
 	for k, v := range wo.Opts {
 		opts[k] = v
 	}
-	if opts["location"] == "" {
+	if opts["location"] == "" && isIceberg(p.c.to) {
 		place, err := filepath.Abs(p.dir)
 		if err != nil {
 			return err

@@ -16,6 +16,9 @@ import (
 // isIceberg reports whether a catalogue of Iceberg takes the tables of a format.
 func isIceberg(format string) bool { return format == "iceberg" || format == "iceberg,delta" }
 
+// isLake reports whether a format has snapshots.
+func isLake(format string) bool { return isIceberg(format) || format == "delta" }
+
 // findCatalogue finds the catalogue of --catalog, which must not have the table yet.
 func (f *writeFlags) findCatalogue(ctx context.Context) error {
 	if f.catalog == "" {
@@ -62,7 +65,7 @@ const ofSource = "source"
 // source, if --partition-by asks for them.
 func (f *writeFlags) fromSource(t *stoa.Table, opts map[string]string) (map[string]string, error) {
 	const property, by = "property", "partition-by"
-	if !isIceberg(f.to) && f.to != "delta" {
+	if !isLake(f.to) {
 		return opts, nil
 	}
 	src := t.Sources()[0]

@@ -94,12 +94,13 @@ type Add struct {
 
 // Remove is a file that is no longer part of the table.
 type Remove struct {
-	Path     string  `json:"path"`
-	Deleted  int64   `json:"deletionTimestamp,omitempty"`
-	Changed  bool    `json:"dataChange"`
-	Extended bool    `json:"extendedFileMetadata,omitempty"`
-	Size     int64   `json:"size,omitempty"`
-	Vector   *Vector `json:"deletionVector,omitempty"`
+	Path      string  `json:"path"`
+	Deleted   int64   `json:"deletionTimestamp,omitempty"`
+	Changed   bool    `json:"dataChange"`
+	Extended  bool    `json:"extendedFileMetadata,omitempty"` // the next two are there
+	Partition Values  `json:"partitionValues,omitempty"`
+	Size      int64   `json:"size,omitempty"`
+	Vector    *Vector `json:"deletionVector,omitempty"`
 }
 
 // Vector is a deletion vector: the deleted rows of a file.
