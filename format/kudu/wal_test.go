@@ -442,9 +442,17 @@ func schemaPB(s *meta.Schema, ids bool) (out []byte) {
 			m = pb.AppendUint(m, 1, uint64(c.ID))
 		}
 		m = pb.AppendString(m, 2, c.Name)
-		m = pb.AppendUint(m, 3, uint64(c.Type))
+		if typ := uint64(c.Type); c.Array {
+			m = pb.AppendUint(m, 3, 21) // NESTED
+			m = pb.AppendMessage(m, 15, pb.AppendMessage(nil, 1, pb.AppendUint(nil, 1, typ)))
+		} else {
+			m = pb.AppendUint(m, 3, typ)
+		}
 		m = pb.AppendBool(m, 4, c.Key)
 		m = pb.AppendBool(m, 5, c.Nullable)
+		if c.ReadDefault != nil && ids {
+			m = pb.AppendBytes(m, 6, c.ReadDefault)
+		}
 		if c.WriteDefault != nil && ids {
 			m = pb.AppendBytes(m, 7, c.WriteDefault)
 		}
@@ -455,9 +463,14 @@ func schemaPB(s *meta.Schema, ids bool) (out []byte) {
 	return out
 }
 
-// segment makes a segment with the given batches.
+// segment makes a segment of tablet t with the given batches.
 func segment(s meta.Schema, version uint32, sequence uint64, c cfile.Compression, old bool, batches ...[]byte) []byte {
-	m := pb.AppendString(nil, 5, "t")
+	return segmentIn("t", s, version, sequence, c, old, batches...)
+}
+
+func segmentIn(tablet string, s meta.Schema, version uint32, sequence uint64, c cfile.Compression, old bool,
+	batches ...[]byte) []byte {
+	m := pb.AppendString(nil, 5, tablet)
 	m = pb.AppendUint(m, 6, sequence)
 	m = pb.AppendMessage(m, 7, schemaPB(&s, true))
 	m = pb.AppendUint(m, 8, uint64(version))
@@ -544,7 +557,7 @@ func (r *rowsPB) add(s *meta.Schema, typ byte, cells ...logCell) *rowsPB {
 		switch {
 		case bytes.Equal(cells[i], null):
 			nulls[i/8] |= 1 << (i % 8)
-		case s.Columns[i].Type.IsBinary():
+		case s.Columns[i].Type.IsBinary(), s.Columns[i].Array:
 			values = binary.LittleEndian.AppendUint64(values, uint64(len(r.indirect)))
 			values = binary.LittleEndian.AppendUint64(values, uint64(len(cells[i])))
 			r.indirect = append(r.indirect, cells[i]...)

@@ -336,6 +336,9 @@ func TestColumns(t *testing.T) {
 		{with(arrow.Field{Type: arrow.PrimitiveTypes.Int64}, kudu.MetaAutoIncrement, "true", cfile.MetaEncoding,
 			"bitshuffle"), `{"name":"","type":"INT64","encoding":"BIT_SHUFFLE","compression":"DEFAULT_COMPRESSION",` +
 			`"isAutoIncrementing":true}`},
+		{arrow.Field{Type: arrow.ListOf(arrow.PrimitiveTypes.Int32), Nullable: true},
+			`{"name":"","type":"NESTED","isNullable":true,"encoding":"AUTO_ENCODING",` +
+				`"compression":"DEFAULT_COMPRESSION","nestedTypeDescriptor":{"arrayDescriptor":{"elemType":"INT32"}}}`},
 	} {
 		got, err := columnOf(c.f)
 		if err != nil {
@@ -363,7 +366,12 @@ func TestRefused(t *testing.T) {
 			map[string]string{"key": "k", "table": "t"}, fault.Invalid},
 		"an unsigned column": {[]arrow.Field{k, {Name: "u", Type: arrow.PrimitiveTypes.Uint32}},
 			map[string]string{"key": "k", "table": "t"}, fault.Unsupported},
-		"a list": {[]arrow.Field{k, {Name: "l", Type: arrow.ListOf(k.Type)}},
+		"a list of lists": {[]arrow.Field{k, {Name: "l", Type: arrow.ListOf(arrow.ListOf(k.Type))}},
+			map[string]string{"key": "k", "table": "t"}, fault.Unsupported},
+		"a key of lists": {[]arrow.Field{{Name: "k", Type: arrow.ListOf(k.Type)}},
+			map[string]string{"key": "k", "table": "t"}, fault.Invalid},
+		"a list with a default": {[]arrow.Field{k, {Name: "l", Type: arrow.ListOf(k.Type),
+			Metadata: arrow.NewMetadata([]string{kudu.MetaDefault}, []string{"00"})}},
 			map[string]string{"key": "k", "table": "t"}, fault.Unsupported},
 		"a timestamp without a zone": {[]arrow.Field{k,
 			{Name: "t", Type: &arrow.TimestampType{Unit: arrow.Microsecond}}},

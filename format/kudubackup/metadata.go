@@ -47,6 +47,16 @@ type columnMetadata struct {
 	BlockSize     int             `json:"blockSize,omitempty"`
 	Comment       string          `json:"comment,omitempty"`
 	AutoIncrement bool            `json:"isAutoIncrementing,omitempty"`
+	Nested        *nestedType     `json:"nestedTypeDescriptor,omitempty"` // of type NESTED
+}
+
+// nestedType is a NestedTypeDescriptorMetadataPB, of which there are only arrays.
+type nestedType struct {
+	Array arrayType `json:"arrayDescriptor"`
+}
+
+type arrayType struct {
+	Element string `json:"elemType"`
 }
 
 // typeAttributes is a ColumnTypeAttributesMetadataPB.
@@ -126,6 +136,10 @@ func columnOf(f arrow.Field) (c column, err error) {
 	case "DECIMAL":
 		c.Attributes = &typeAttributes{Precision: k.Precision, Scale: k.Scale}
 	}
+	if k.Array {
+		c.Nested = &nestedType{arrayType{c.Type}}
+		c.Type = "NESTED"
+	}
 	c.key, _ = strconv.Atoi(get(kudu.MetaKey))
 	if f.Metadata.FindKey(kudu.MetaDefault) >= 0 {
 		v, err := c.value(get(kudu.MetaDefault))
@@ -160,6 +174,10 @@ func (c *column) value(text string) (string, error) {
 	v, err := c.kudu.Value(text)
 	if err != nil {
 		return "", err
+	}
+	if c.kudu.Array {
+		return "", fault.Unsupportedf(fault.Span{}, "",
+			"column %q: a backup's metadata has no defaults of arrays", c.Name)
 	}
 	switch c.Type {
 	case "STRING", "VARCHAR":

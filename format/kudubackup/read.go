@@ -203,7 +203,8 @@ func (r *reader) match(f *file) error {
 	mine := map[string]int{}
 	for i, c := range f.Columns() {
 		if c.Parent >= 0 || len(c.Path) != 1 {
-			return fault.Corruptf(at, "", "column %q is nested: Kudu has none", c.Name)
+			return fault.Unsupportedf(at, "", "column %q is nested: of arrays, stoa reads the Parquet files of a "+
+				"backup alone (--from parquet), not the table", c.Name)
 		}
 		mine[c.Name] = i
 	}

@@ -180,7 +180,7 @@ func columnsOf(sc *arrow.Schema, key []string) (out []column, err error) {
 		}
 		if c.Key = c.key > 0; c.Key {
 			c.Nullable = false // Write checks that there are no nulls
-			if c.Type == "BOOL" || c.Type == "FLOAT" || c.Type == "DOUBLE" {
+			if c.kudu.Array || c.Type == "BOOL" || c.Type == "FLOAT" || c.Type == "DOUBLE" {
 				return nil, fault.Invalidf("column %q cannot be in Kudu's primary key: it has type %s", f.Name, c.Type)
 			}
 		}

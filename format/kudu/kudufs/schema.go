@@ -55,6 +55,10 @@ func schemaOf(sc *arrow.Schema, key []string) (s meta.Schema, from []int, err er
 		if err != nil {
 			return s, nil, err
 		}
+		if c.Array {
+			return s, nil, fault.Unsupportedf(fault.Span{}, "", "column %q has type %s, and no release of Apache Kudu "+
+				"has arrays", c.Name, sc.Field(i).Type)
+		}
 		if c.Key = k < len(key); c.Key {
 			c.Nullable = false // Write refuses nulls
 			if c.Type == cfile.Bool || c.Type == cfile.Float || c.Type == cfile.Double {

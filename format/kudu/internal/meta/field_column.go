@@ -60,6 +60,17 @@ func ColumnOf(f arrow.Field) (c Column, err error) {
 func (c *Column) setType(f arrow.Field, length string) error {
 	stored, _ := f.Metadata.GetValue(cfile.MetaType)
 	switch t := f.Type.(type) {
+	case *arrow.ListType:
+		item := f
+		item.Type = t.Elem()
+		if item.Type.ID() == arrow.LIST {
+			break
+		}
+		err := c.setType(item, length)
+		if c.Array = true; err == nil && arrayKind(c.Type) == 0 {
+			return fault.Unsupportedf(fault.Span{}, "", "column %q: Kudu has no arrays of %s", f.Name, t.Elem())
+		}
+		return err
 	case *arrow.TimestampType:
 		if t.Unit == arrow.Microsecond && t.TimeZone != "" {
 			c.Type = cfile.UnixtimeMicros
@@ -106,6 +117,9 @@ func (c *Column) Value(text string) ([]byte, error) {
 
 func (c *Column) value(text string) ([]byte, error) {
 	fixed := func(v int64) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(v))[:StoredWidth(c.Type)] }
+	if c.Array {
+		return hex.DecodeString(text)
+	}
 	switch c.Type {
 	case cfile.Binary:
 		return hex.DecodeString(text)

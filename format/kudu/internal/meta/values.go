@@ -37,15 +37,14 @@ func CellOf(v *vec.Vector, i int, c *Column) []byte {
 }
 
 // Vector makes a vector of values in stored form, as a delta or a default has them: little-endian, bools in one byte,
-// or the bytes of a string; nil is NULL. Array columns are Unsupported.
+// or the bytes of a string or array; nil is NULL.
 func (c *Column) Vector(values [][]byte) (*vec.Vector, error) {
-	if c.Array {
-		return nil, fault.New(fault.Unsupported, fault.Span{}, "",
-			"an updated cell, or a default, of the array column %q", c.Name)
-	}
 	typ, err := c.arrowType()
 	if err != nil {
 		return nil, err
+	}
+	if c.Array {
+		return c.lists(typ, values)
 	}
 	v, err := vec.New(typ, memory.DefaultAllocator)
 	if err != nil {
