@@ -240,6 +240,8 @@ func hint(cmd *cobra.Command, err error) string {
 		return "stoa formats NAME lists a format's options"
 	case errors.Is(err, fault.Invalid) && strings.Contains(err.Error(), "use --to"):
 		return "stoa formats lists the formats and their extensions"
+	case cmd != nil && cmd.Flag("each") != nil && strings.Contains(err.Error(), "they are not one table"):
+		return "--each takes every table of every PATH on its own"
 	case errors.Is(err, fault.Bug):
 		return "this is a bug in stoa; please report it, with the file if you can"
 	}

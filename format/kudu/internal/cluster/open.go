@@ -108,9 +108,9 @@ func (s *Servers) unpicked(tg format.Target, found [][]*table.Tablet) error {
 	}
 	var ids []string
 	for _, ts := range found {
-		ids = append(ids, ts[0].TableID)
+		ids = append(ids, tg.Name+"#"+ts[0].TableID)
 	}
-	return fault.Invalidf("%d tables are named %q: name one by its id: %s", len(found), what,
+	return fault.Invalidf("%d tables are named %q, as of two clusters; their ids tell them apart: %s", len(found), what,
 		strings.Join(ids, ", "))
 }
 
