@@ -1,6 +1,7 @@
 package stoa
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -312,33 +313,36 @@ func (c *Changer) Compact(ctx context.Context, o CompactOptions) (done []format.
 			return done, err
 		}
 		for _, x := range plan {
-			if err := c.compact(ctx, x, o.Major); err != nil {
+			if x.To, err = c.compact(ctx, x, o.Major); err != nil {
 				return done, err
 			}
 			if done = append(done, x); o.Done != nil {
 				o.Done(x)
 			}
 		}
-		if o.Major || o.Segments != nil { // only the results of a minor compaction may be compacted again
+		if o.Major || o.Streams || o.Segments != nil { // only the results of a minor compaction may be compacted again
 			return done, nil
 		}
 	}
 }
 
-func (c *Changer) compact(ctx context.Context, x format.Compaction, major bool) error {
+// compact makes a compaction, and returns the name of the segment with the rows.
+func (c *Changer) compact(ctx context.Context, x format.Compaction, major bool) (to string, err error) {
 	t, err := c.open(ctx, c.change.Only(x.From))
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer t.Close()
 	l, err := c.change.Compact(ctx, c.place, t.Schema(), x, major)
 	if err != nil {
-		return err
+		return "", err
 	}
-	return fill(ctx, l, t.Scan(ctx, ScanSpec{Alloc: c.Alloc}), func() error {
-		_, err := l.Close(ctx)
+	err = fill(ctx, l, t.Scan(ctx, ScanSpec{Alloc: c.Alloc}), func() error {
+		sum, err := l.Close(ctx)
+		to = cmp.Or(sum.Segment, x.To)
 		return err
 	})
+	return to, err
 }
 
 // Segments lists the segments of a table, PATH or PATH#TABLE, in the order in which they were made. It returns an error

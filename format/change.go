@@ -244,6 +244,10 @@ type RowsOfFile struct {
 type CompactOptions struct {
 	Major    bool     `json:"major,omitempty"`    // merge all segments, as far as the policy permits it
 	Segments []string `json:"segments,omitempty"` // merge these
+	// Streams rewrites each finished segment of a stream as an ordinary one, and with Close also those to which no
+	// stream appends at the moment.
+	Streams bool `json:"streams,omitempty"`
+	Close   bool `json:"close,omitempty"`
 	// Settings is a file with the format's settings, such as carbon.properties, which may have a policy. "": the
 	// table's own policy, or the default.
 	Settings string `json:"settings,omitempty"`
@@ -252,7 +256,7 @@ type CompactOptions struct {
 // Compaction names segments that are merged into one.
 type Compaction struct {
 	From []string `json:"from"` // oldest first
-	To   string   `json:"to"`
+	To   string   `json:"to"`   // of a stream: the expected name; Load.Close returns the actual one
 }
 
 // IndexMerge reports what MergeIndexes did, or with dry would do.

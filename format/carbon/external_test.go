@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -111,6 +112,33 @@ func TestExternal(t *testing.T) {
 			}) {
 				t.Errorf("%+v: verify found %v", c, found)
 			}
+		}
+	}
+}
+
+// TestExternalChanged: a table with a partition outside of it, and with a segment that Spark once deleted rows of, is
+// changed if the location is allowed, and refused by name if it is not. The segment's folders are listed for that.
+func TestExternalChanged(t *testing.T) {
+	dir := movedPartition(t, "apart/country=c1", "") + "/t"
+	list := entries(t, dir)
+	list[0]["updateDeltaEndTimestamp"], list[0]["updateDeltaStartTimestamp"] = "1", "1"
+	b, err := json.Marshal(list)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "Metadata", "tablestatus"), b, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, allowed := range []bool{false, true} {
+		c, err := stoa.OpenChanger(t.Context(), dir, stoa.OpenOptions{Opts: map[string]string{
+			"external": strconv.FormatBool(allowed)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := "stoa"
+		err = c.SetProperties(t.Context(), stoa.SetPropertiesOptions{Properties: map[string]*string{"comment": &v}})
+		if allowed != (err == nil) || !allowed && !errors.Is(err, fault.Unsupported) {
+			t.Errorf("allowed %v: %v", allowed, err)
 		}
 	}
 }

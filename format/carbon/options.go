@@ -11,6 +11,7 @@ type (
 	Timestamps  = change.Timestamps
 	Nulls       = change.Nulls
 	Measures    = change.Measures
+	Layout      = change.Layout
 	Granularity = table.Granularity
 	Calendar    = table.Calendar
 )
@@ -29,6 +30,9 @@ const (
 
 	MeasuresAny Measures = "any" // numbers are encoded so that every release reads them; the default
 	Measures10  Measures = "1.0" // encoded as by release 1.0; releases 1.2 to 1.6 misread some of these
+
+	LayoutColumns Layout = "columns" // the default
+	LayoutRows    Layout = "rows"    // a finished streaming segment
 
 	GranularitySecond Granularity = "SECOND" // the default
 	GranularityMinute Granularity = "MINUTE"
@@ -58,6 +62,7 @@ type WriteOptions struct {
 	Version                  int        // format of the data files, 1 to 3; 0: 3, in a table that of the last segment
 	BlockletRows             int        // formats 1 and 2: rows of a blocklet; 0: 120000
 	Measures                 Measures   // formats 1 and 2: encoding of numbers
+	Layout                   Layout     // of a load: pages of columns, or rows in a finished streaming segment
 	WrittenBy                string     // the writer's name in the footer; "": stoa
 }
 

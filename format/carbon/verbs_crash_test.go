@@ -41,16 +41,18 @@ func killedDay() format.PartitionValues {
 	return format.PartitionValues{"day": &day}
 }
 
+// appends returns a change that appends rows.
+func appends(b arrow.RecordBatch, o stoa.AppendOptions) func(ctx context.Context, c *stoa.Changer) error {
+	return func(ctx context.Context, c *stoa.Changer) error {
+		_, err := c.Append(ctx, b.Schema(), once(b), o)
+		return err
+	}
+}
+
 func killedVerbs() []killedVerb {
 	all := span(0, 300)
 	others := slices.DeleteFunc(slices.Clone(all), func(id int32) bool { return id%5 == 1 })
-	appends := func(b arrow.RecordBatch, o stoa.AppendOptions) func(ctx context.Context, c *stoa.Changer) error {
-		return func(ctx context.Context, c *stoa.Changer) error {
-			_, err := c.Append(ctx, b.Schema(), once(b), o)
-			return err
-		}
-	}
-	return []killedVerb{
+	return append(streamVerbs(), []killedVerb{
 		{name: "truncate", do: func(ctx context.Context, c *stoa.Changer) error {
 			_, err := c.Truncate(ctx, stoa.TruncateOptions{})
 			return err
@@ -120,7 +122,7 @@ func killedVerbs() []killedVerb {
 		{name: "rename", after: all, do: func(ctx context.Context, c *stoa.Changer) error {
 			return c.Rename(ctx, stoa.RenameOptions{To: c.Place().Dir + "-moved"})
 		}, is: func(t *testing.T, d string) any { return strings.HasSuffix(d, "-moved") }, was: false, now: true},
-	}
+	}...)
 }
 
 // placedBeside copies files of a table to a directory beside it, and returns the table.

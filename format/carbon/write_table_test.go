@@ -495,7 +495,7 @@ func TestEmptyLists(t *testing.T) {
 func TestProperties(t *testing.T) {
 	for _, c := range [][2]string{{"sort_columns", "id"}, {"sort_scope", "global_sort"}, {"table_blocksize", "abc"},
 		{"table_blocksize", "0"}, {"local_dictionary_enable", "maybe"},
-		{"streaming", "true"}, {"carbon.column.compressor", "lz4"}, {"LOCAL_DICTIONARY_ENABLE", "false"},
+		{"streaming", "maybe"}, {"carbon.column.compressor", "lz4"}, {"LOCAL_DICTIONARY_ENABLE", "false"},
 		{"bucket_number", "3"}} {
 		dir := filepath.Join(t.TempDir(), "t")
 		if err := carbon.CreateTable(dir, "",

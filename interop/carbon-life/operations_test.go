@@ -36,6 +36,9 @@ var rowOperations = []operation{
 	}},
 	{"spark delete", nil, func(l *life) error {
 		ids, where := l.some()
+		if l.far(ids) {
+			return nil
+		}
 		l.t.remove(ids)
 		return l.sql("delete from %s where %s", l.t.name, where)
 	}},
@@ -185,6 +188,18 @@ func (l *life) some() (ids []int, where string) {
 		fmt.Sprintf("id >= %d and id <= %d", from, to)
 }
 
+// far reports whether some rows are in a partition with a place of its own, and counts that. CarbonData does not delete
+// rows there.
+func (l *life) far(ids []int) bool {
+	for _, id := range ids {
+		if p, ok := l.t.rows[id][l.t.partition].value.(string); ok && strings.HasPrefix(p, "far") {
+			l.steps["spark delete or update, not drawn for rows of a partition with a location"]++
+			return true
+		}
+	}
+	return false
+}
+
 // update changes a column of some rows.
 func (l *life) update(ours bool) error {
 	free := l.t.free()
@@ -198,6 +213,9 @@ func (l *life) update(ours bool) error {
 			continue
 		}
 		ids, where := l.some()
+		if !ours && l.far(ids) {
+			return nil
+		}
 		v := draw(l.r, c.kind)
 		for _, id := range ids {
 			l.t.rows[id][c.name] = v

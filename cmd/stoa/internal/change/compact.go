@@ -11,10 +11,10 @@ import (
 )
 
 func CompactCmd(a *cli.App) *cobra.Command {
-	var major, minor bool
+	var major, minor, streams, end bool
 	var segments string
 	cmd := &cobra.Command{
-		Use:   "compact STORE#DATABASE.TABLE (--minor | --major | --segments N,N)",
+		Use:   "compact STORE#DATABASE.TABLE (--minor | --major | --segments N,N | --streaming)",
 		Short: "Merge segments of a CarbonData table into one",
 		Long: `Write the rows of several segments, without deleted rows, as one new segment that replaces
 them. --minor compacts each four loads, and then each three results, as CarbonData does by default;
@@ -22,7 +22,10 @@ them. --minor compacts each four loads, and then each three results, as CarbonDa
 
 The table's properties COMPACTION_LEVEL_THRESHOLD, COMPACTION_PRESERVE_SEGMENTS,
 ALLOWED_COMPACTION_DAYS and MAJOR_COMPACTION_SIZE decide otherwise, as in CarbonData, and so do the
-corresponding ones of --carbon-properties, which the table's have precedence over.`,
+corresponding ones of --carbon-properties, which the table's have precedence over.
+
+--streaming rewrites each finished streaming segment as a segment of columns; --close-streaming also those
+that are not finished, if no stream appends to them.`,
 		Example: `  stoa compact store#sales.orders --minor
   stoa compact store#sales.orders --segments 0,2`,
 		Args: cli.Wants(cobra.ExactArgs(1)),
@@ -30,6 +33,8 @@ corresponding ones of --carbon-properties, which the table's have precedence ove
 	cmd.Flags().BoolVar(&minor, "minor", false, "compact each four loads, and each three results of that")
 	cmd.Flags().BoolVar(&major, "major", false, "compact all segments")
 	cmd.Flags().StringVar(&segments, "segments", "", "compact these segments, `N,N`")
+	cmd.Flags().BoolVar(&streams, "streaming", false, "rewrite each finished streaming segment as one of columns")
+	cmd.Flags().BoolVar(&end, "close-streaming", false, "also those that are not finished")
 	settings := cmd.Flags().String("carbon-properties", "", "take the policy of compactions from `FILE`, a "+
 		"carbon.properties, as far as the table has none")
 	return onTable(a, cmd, func(t *target) error {
@@ -38,8 +43,9 @@ corresponding ones of --carbon-properties, which the table's have precedence ove
 		if o.Major = major; segments != "" {
 			o.Segments = strings.Split(segments, ",")
 		}
-		if b := map[bool]int{true: 1}; b[major]+b[minor]+b[o.Segments != nil] != 1 {
-			return cli.WrongUse("compact needs one of --minor, --major and --segments")
+		o.Streams, o.Close = streams || end, end
+		if b := map[bool]int{true: 1}; b[major]+b[minor]+b[o.Segments != nil]+b[o.Streams] != 1 {
+			return cli.WrongUse("compact needs one of --minor, --major, --segments and --streaming")
 		}
 		o.Done = func(c format.Compaction) {
 			t.note("segments %s became segment %s", strings.Join(c.From, ", "), c.To)

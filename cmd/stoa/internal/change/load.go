@@ -78,8 +78,8 @@ Columns that the table's property dictionary_include names are written as codes 
 rows twice, and sorts the values first; predefined:DIR takes them from files named after the columns (the
 first field of each line of CSV); all:FILE from lines INDEX,VALUE, where INDEX is the number of a column
 of the rows, from 0. Values that the last two lack are refused. --opt version=2 (or 1) writes data files
-as CarbonData 1.0 has them. The processes of one job stage rows, which nobody sees (--stage); one process
-then commits them (--commit).`,
+as CarbonData 1.0 has them, --opt layout=rows a finished streaming segment. The processes of one job stage
+rows, which nobody sees (--stage); one process then commits them (--commit).`,
 		Example: `  stoa load store#sales.orders orders-*.csv --source-opt header=true
   stoa load store#sales.orders orders.parquet --where "day >= date '2024-01-01'"
   stoa load store#sales.visits visits.parquet --dictionary two-pass`,

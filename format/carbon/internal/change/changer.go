@@ -99,19 +99,19 @@ var Changer = format.Changer{
 		return lockedMerge(ctx, p, segments)
 	},
 	AddColumn: func(ctx context.Context, p format.TablePlace, f arrow.Field, def *string, dry bool) error {
-		if err := checkIndependent(ctx, p); err != nil {
+		if err := checkColumns(ctx, p); err != nil {
 			return err
 		}
 		return addColumn(ctx, p.Dir, f, def, dry)
 	},
 	DropColumn: func(ctx context.Context, p format.TablePlace, name string, dry bool) error {
-		if err := checkIndependent(ctx, p); err != nil {
+		if err := checkColumns(ctx, p); err != nil {
 			return err
 		}
 		return dropColumn(ctx, p.Dir, name, dry)
 	},
 	AlterColumn: func(ctx context.Context, p format.TablePlace, c format.ColumnChange, dry bool) error {
-		if err := checkIndependent(ctx, p); err != nil {
+		if err := checkColumns(ctx, p); err != nil {
 			return err
 		}
 		return AlterColumn(ctx, p.Dir, c, dry)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"stoa/format/carbon/internal/status"
 	"stoa/format/carbon/internal/table"
 	"stoa/internal/sorted"
+	"stoa/store"
 
 	"github.com/apache/arrow-go/v18/arrow"
 )
@@ -26,19 +28,33 @@ type Compaction = format.Compaction
 // closes the load. major is recorded in tablestatus.
 func BeginCompaction(ctx context.Context, dir string, sc *arrow.Schema, from []string, to string, major bool,
 	o LoadOptions) (*Load, error) {
-	o.segment, o.hidden = to, true
-	l, err := BeginLoad(ctx, dir, sc, o)
+	if _, _, merged := strings.Cut(to, "."); merged { // else a load's number, which begin assigns
+		o.segment, o.hidden = to, true
+	}
+	unlock, err := lockStreams(ctx, dir, from)
 	if err != nil {
 		return nil, err
 	}
+	l, err := BeginLoad(ctx, dir, sc, o)
+	if err != nil {
+		unlock()
+		return nil, err
+	}
+	l.alsoUnlock(unlock)
 	l.then = func(l *Load, s *status.StatusFile, entry status.StatusEntry) error {
+		if !l.o.hidden {
+			if err := sameRows(ctx, dir, from, l.rows); err != nil {
+				return err
+			}
+		}
 		for _, n := range from {
 			e := s.Find(n)
 			if e == nil || !e.Counts() {
 				return fault.Invalidf("segment %s of %s changed while it was compacted", n, dir)
 			}
-			e["loadStatus"], e["mergedLoadName"], e["modificationOrDeletionTimestamp"] = status.StatusCompacted, to,
+			e["loadStatus"], e["modificationOrDeletionTimestamp"] = status.StatusCompacted,
 				status.FormatMillis(status.NowMillis())
+			e["mergedLoadName"] = l.segment
 		}
 		if major {
 			entry["majorCompacted"] = "true"
@@ -126,6 +142,9 @@ func planCompaction(dir string, o format.CompactOptions) ([]Compaction, error) {
 		return nil, err
 	}
 	known := slices.Concat(s, history)
+	if o.Streams {
+		return planStreams(dir, s, o.Close)
+	}
 	var all []status.StatusEntry
 	for _, x := range s {
 		if e := status.StatusEntry(x); e.Counts() && e.Text("fileFormat") == "" {
@@ -255,4 +274,96 @@ func mergedName(s status.StatusFile, first string, level int) string {
 			return name
 		}
 	}
+}
+
+// lockStreaming is the lock that a stream of Spark holds while it appends to a table.
+const lockStreaming = "streaming.lock"
+
+// rowFormat is the fileFormat of streaming segments.
+const rowFormat = "row_v1"
+
+// planStreams plans to rewrite each finished streaming segment as a segment of its own, as CarbonData does; with end
+// also those that are not finished. A stream that is running makes that Invalid.
+func planStreams(dir string, s status.StatusFile, end bool) (out []Compaction, err error) {
+	next := 0
+	for _, x := range s {
+		e := status.StatusEntry(x)
+		switch state := e.Text("loadStatus"); {
+		case !strings.EqualFold(e.Text("fileFormat"), rowFormat):
+		case state == status.StatusFinish, state == status.StatusStreaming && end:
+			if state == status.StatusStreaming && !status.Free(dir, lockStreaming) {
+				return nil, streamRuns(dir, e.Text("loadName"))
+			}
+			if next == 0 {
+				first, err := s.NewSegment(dir)
+				if err == nil {
+					next, err = strconv.Atoi(first)
+				}
+				if err != nil {
+					return nil, err
+				}
+			}
+			out = append(out, Compaction{From: []string{e.Text("loadName")}, To: strconv.Itoa(next)})
+			next++
+		}
+	}
+	return out, nil
+}
+
+func streamRuns(dir, segment string) error {
+	return fault.Invalidf("a stream appends to segment %s of %s: stop it first", segment, dir)
+}
+
+// lockStreams excludes streams while segments to which they may append are compacted.
+func lockStreams(ctx context.Context, dir string, from []string) (unlock func(), err error) {
+	s, err := readStatus(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range from {
+		if e := s.Find(n); e != nil && e.Text("loadStatus") == status.StatusStreaming {
+			if unlock, err = status.Lock(ctx, dir, lockStreaming, 0); err != nil {
+				return nil, streamRuns(dir, n)
+			}
+			return unlock, nil
+		}
+	}
+	return func() {}, nil
+}
+
+// alsoUnlock has f called when the load ends.
+func (l *Load) alsoUnlock(f func()) {
+	own := l.unlock
+	l.unlock = func() { own(); f() }
+}
+
+// sameRows returns Invalid if the segments do not have so many rows: a stream appended to them after they were opened.
+func sameRows(ctx context.Context, dir string, from []string, rows int64) error {
+	list, err := table.Segments(ctx, format.Target{Tree: store.Local{}, Name: filepath.ToSlash(dir)},
+		format.OpenOptions{Opts: map[string]string{"external": "true"}})
+	if err != nil {
+		return err
+	}
+	for _, g := range list {
+		if slices.Contains(from, g.Name) {
+			rows -= g.Rows
+		}
+	}
+	if rows != 0 {
+		return fault.Invalidf("segment %s of %s grew while it was read: nothing is changed", strings.Join(from, ", "),
+			dir)
+	}
+	return nil
+}
+
+// checkNoStreams returns Invalid if a segment of the table has rows of a stream.
+func checkNoStreams(dir string) error {
+	s, err := readStatus(dir)
+	for _, x := range s {
+		if e := status.StatusEntry(x); e.Counts() && strings.EqualFold(e.Text("fileFormat"), rowFormat) {
+			return fault.Invalidf("segment %s of %s is that of a stream: rewrite it first (stoa compact "+
+				"--close-streaming)", e.Text("loadName"), dir)
+		}
+	}
+	return err
 }

@@ -38,6 +38,9 @@ func Create(_ context.Context, s store.Sink, sc *arrow.Schema, wo format.WriteOp
 	if err != nil {
 		return nil, err
 	}
+	if o.Rows {
+		return nil, fault.Invalidf("carbon: option layout=rows is for loads into a table")
+	}
 	if o.Version == 1 && !wo.Dir && wo.Name != "" && !strings.HasSuffix(wo.Name, layout.DataExt) {
 		return nil, fault.Invalidf("%s: a data file of format 1 is recognized by its name only: it must end in %s",
 			wo.Name, layout.DataExt)

@@ -23,7 +23,7 @@ func columnar(ctx context.Context, t *table.Managed, name, segment string) (*dat
 	f, err := t.File(ctx, name)
 	if err == nil && f.Stream != nil {
 		err = fault.Unsupportedf(f.At, "", "rows of streaming segment %s are to be deleted, which CarbonData would "+
-			"show nevertheless: have it rewrite the segment first (ALTER TABLE … COMPACT 'close_streaming')", segment)
+			"show nevertheless: rewrite the segment first (stoa compact --close-streaming)", segment)
 	}
 	return f, err
 }

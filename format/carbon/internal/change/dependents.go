@@ -43,6 +43,15 @@ func checkIndependent(ctx context.Context, p format.TablePlace, except ...string
 	return refuseDependents(t, p.Dir)
 }
 
+// checkColumns is checkIndependent for a change of columns. CarbonData reads streaming segments by the columns of the
+// table, not by those of their files.
+func checkColumns(ctx context.Context, p format.TablePlace) error {
+	if err := checkIndependent(ctx, p); err != nil {
+		return err
+	}
+	return checkNoStreams(p.Dir)
+}
+
 func withoutViews(props map[string]string) map[string]string {
 	out := maps.Clone(props)
 	maps.DeleteFunc(out, func(k, _ string) bool { return strings.EqualFold(k, layout.ViewsProperty) })

@@ -64,6 +64,9 @@ func newLoad(ctx context.Context, dir string, sc *arrow.Schema, o LoadOptions) (
 	if o.Overwrite {
 		l.then = l.overwrite
 	}
+	if err == nil && l.wo.Rows {
+		err = l.fitsStream()
+	}
 	return l, roots, err
 }
 
@@ -143,6 +146,9 @@ func (l *Load) Segment() string { return l.segment }
 
 // Write is format.Load.Write. A value that the table cannot hold is Invalid, with its row and column.
 func (l *Load) Write(ctx context.Context, b arrow.RecordBatch) error {
+	if l.wo.Rows {
+		return l.addStream(ctx, b)
+	}
 	if l.schema.Partition == nil && l.schema.Buckets == 0 {
 		n := max(1, l.o.Tasks)
 		t, err := l.task(fmt.Sprint(l.next%n), 0, nil)
@@ -338,6 +344,9 @@ func (l *Load) Close(ctx context.Context) (LoadSummary, error) {
 	if l.rows == 0 {
 		return sum, l.closeEmpty(ctx, &sum)
 	}
+	if l.wo.Rows {
+		return sum, l.closeStream(ctx, &sum)
+	}
 	seg := segmentText{Locations: map[string]folderText{}}
 	indexes := map[string][]*loadTask{}
 	for _, t := range l.order {
@@ -399,6 +408,7 @@ func (l *Load) closeEmpty(ctx context.Context, sum *LoadSummary) error {
 
 // abandon ends all tasks; their files are not used.
 func (l *Load) abandon() {
+	l.stream.w.Abandon()
 	for _, t := range l.order {
 		t.Abandon()
 		if t.sort != nil {

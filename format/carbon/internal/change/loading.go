@@ -2,8 +2,11 @@ package change
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"strings"
 
+	"stoa/fault"
 	"stoa/format"
 	"stoa/format/carbon/internal/datafile"
 	"stoa/format/carbon/internal/layout"
@@ -50,6 +53,8 @@ type Load struct {
 	stamp   int64  // milliseconds since 1970
 	unlock  func() // of the segment's lock
 
+	stream streamTask // of a load of rows
+
 	place *partitionMatch // of o.Partition; nil: any
 
 	tasks map[string]*loadTask
@@ -83,3 +88,80 @@ func (l *Load) fieldOf(b arrow.RecordBatch, c *layout.ColumnSchema) arrow.Array 
 
 // LoadSummary reports what a load wrote.
 type LoadSummary = format.LoadSummary
+
+// streamTask writes the one file of a segment of rows.
+type streamTask struct {
+	w     *datafile.StreamWriter
+	files *filePlace
+}
+
+// fitsStream returns an error if the table cannot have a segment of rows, by the rules of CarbonData.
+func (l *Load) fitsStream() error {
+	at := fault.Span{Object: l.dir}
+	switch {
+	case !strings.EqualFold(l.schema.Properties["streaming"], "true"):
+		return fault.Invalidf("%s: a segment of rows needs the table property streaming=true", l.dir)
+	case l.schema.Partition != nil:
+		return fault.Unsupportedf(at, "", "a segment of rows in a table with partitions")
+	case l.schema.Buckets > 0:
+		return fault.Unsupportedf(at, "", "a segment of rows in a table with buckets")
+	case l.o.Overwrite:
+		return fault.Unsupportedf(at, "", "overwriting with a segment of rows")
+	}
+	l.then = func(_ *Load, _ *status.StatusFile, e status.StatusEntry) error {
+		e["fileFormat"] = rowFormat
+		if l.rows > 0 { // nobody appends to it, and CarbonData's hand-off takes it
+			e["loadStatus"] = status.StatusFinish
+		}
+		return nil
+	}
+	p, err := datafile.NewPlan(l.list, &l.wo, l.stamp)
+	if err == nil {
+		err = datafile.FitsStream(p)
+	}
+	return err
+}
+
+// addStream adds rows to the segment's one file.
+func (l *Load) addStream(ctx context.Context, b arrow.RecordBatch) error {
+	if l.stream.w == nil {
+		p, err := datafile.NewPlan(l.list, &l.wo, l.stamp)
+		if err != nil {
+			return err
+		}
+		p.Segment = l.segment
+		dir := filepath.Join(l.dir, "Fact", "Part0", "Segment_"+l.segment)
+		if err := os.MkdirAll(dir, 0o777); err != nil {
+			return err
+		}
+		l.stream.files = &filePlace{dir: dir, sizes: map[string]int64{}, own: true}
+		if l.stream.w, err = datafile.NewStream(ctx, p, l.stream.files); err != nil {
+			return err
+		}
+	}
+	before := l.rows
+	l.rows += b.NumRows()
+	return datafile.Located(l.stream.w.Add(ctx, b, l.fields), before)
+}
+
+// closeStream commits a load of rows.
+func (l *Load) closeStream(ctx context.Context, sum *LoadSummary) error {
+	if err := l.stream.w.Close(ctx); err != nil {
+		return err
+	}
+	for dir := l.stream.files.dir; len(dir) > len(filepath.Clean(l.dir)); dir = filepath.Dir(dir) {
+		if err := status.SyncDir(dir); err != nil {
+			return err
+		}
+	}
+	for _, name := range layout.SortedKeys(l.stream.files.sizes) {
+		n := l.stream.files.sizes[name]
+		if strings.HasSuffix(name, layout.IndexExt) {
+			sum.IndexBytes += n
+			continue
+		}
+		sum.DataBytes += n
+		sum.Files = append(sum.Files, filepath.Join("Fact", "Part0", "Segment_"+l.segment, name))
+	}
+	return l.enter(ctx, sum, "", status.FormatMillis)
+}

@@ -15,6 +15,7 @@ type (
 	Timestamps string
 	Nulls      string
 	Measures   string
+	Layout     string
 )
 
 // Options are the options of Create; package carbon documents them.
@@ -35,6 +36,7 @@ type Options struct {
 	Version                  int
 	BlockletRows             int
 	Measures                 Measures
+	Layout                   Layout
 	WrittenBy                string
 }
 
@@ -81,13 +83,15 @@ var WriteTable = option.Table[Options]{Format: "carbon", For: "writing", Options
 	option.Pick("measures", "formats 1 and 2: encode numbers so that any release reads them, or as 1.0 does, which "+
 		"1.2 to 1.6 misread in part (default any)", func(o *Options) *Measures { return &o.Measures },
 		"any", "1.0"),
+	option.Pick("layout", "of a load: pages of columns, or rows in a finished streaming segment, in a table with the "+
+		"property streaming (default columns)", func(o *Options) *Layout { return &o.Layout }, "columns", "rows"),
 	option.Text("written-by", "TEXT", "the writer's name in the footer (default stoa)",
 		func(o *Options) *string { return &o.WrittenBy }),
 }}
 
 // v3Options are the names of options that formats 1 and 2 do not have.
 var v3Options = []string{"compression", "local-dictionary", "local-dictionary-threshold", "page-rows", "page-size",
-	"blocklet-size", "inverted-index", "long-strings", "written-by"}
+	"blocklet-size", "inverted-index", "long-strings", "layout", "written-by"}
 
 // check returns Invalid if an option is set that the format version does not support.
 func check(o *Options) error {
@@ -126,6 +130,7 @@ func parseWriteOptions(opts map[string]string) (schema.WriteOptions, error) {
 	o.PageSize = cmp.Or(s.PageSize<<20, o.PageSize)
 	o.Blocklet, o.Block = cmp.Or(s.BlockletSize<<20, o.Blocklet), cmp.Or(s.BlockSize<<20, o.Block)
 	o.Memory = cmp.Or(s.Memory, o.Memory)
+	o.Rows = s.Layout == "rows"
 	o.Truncate, o.Merge, o.As10 = s.Timestamps == "truncate", s.Nulls == "merge", s.Measures == "1.0"
 	if o.Version < 3 { // a blocklet is one page per column, limited by a number of rows
 		o.RestrictToV12()

@@ -21,7 +21,7 @@ var propertyValues = map[string]struct {
 }{
 	"sort_scope":               {words: []string{"local_sort", "no_sort", globalSort}},
 	"carbon.column.compressor": {words: []string{"snappy", "zstd", "gzip"}},
-	"local_dictionary_enable":  {words: []string{"true", "false"}}, "streaming": {words: []string{"false"}},
+	"local_dictionary_enable":  {words: []string{"true", "false"}}, "streaming": {words: []string{"true", "false"}},
 	"flat_folder":     {words: []string{"false"}},
 	"table_blocksize": {from: 1, to: 2048}, "table_blocklet_size": {from: 1, to: 2048},
 	"table_page_size_inmb": {from: 1, to: 1755}, "local_dictionary_threshold": {from: 1, to: 100_000},

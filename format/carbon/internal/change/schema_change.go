@@ -158,7 +158,7 @@ func widen(c *layout.ColumnSchema, f arrow.Field) error {
 
 // fixedProperties are properties that describe what is in the files, or what CarbonData derived from the table.
 var fixedProperties = []string{"sort_columns", "long_string_columns", "dictionary_include", "dictionary_exclude",
-	"inverted_index", "no_inverted_index", "streaming", "flat_folder", "spatial_index", "indextableexists",
+	"inverted_index", "no_inverted_index", "flat_folder", "spatial_index", "indextableexists",
 	"indexexists",
 	"relatedmvtablesmap", "parentmaintablename", "parentmaintableid", "parentmaintabletablepath", "tablepath",
 	"external", "_external", "index_columns", "isindextable", "indexinfo"}
@@ -184,6 +184,11 @@ func SetProperties(ctx context.Context, dir string, props map[string]*string, dr
 			}
 			if old >= 0 {
 				delete(t.Properties, layout.SortedKeys(t.Properties)[old])
+			}
+			if low == "streaming" && (props[k] == nil || !strings.EqualFold(*props[k], "true")) {
+				if err := checkNoStreams(dir); err != nil {
+					return err
+				}
 			}
 			if v := props[k]; v != nil {
 				given[k], t.Properties[k] = *v, *v

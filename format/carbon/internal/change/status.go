@@ -34,10 +34,11 @@ func changeStatus(ctx context.Context, dir string, change func(s *status.StatusF
 	return status.ChangeStatus(ctx, dir, accept, change)
 }
 
-// ReadTableSchema reads the schema of the table in dir. Errors are those of opening the table.
+// ReadTableSchema reads the schema of the table in dir. Errors are those of opening the table. Locations outside of it
+// are no error here: whether they may be followed is decided by checkReadable, before a change begins.
 func ReadTableSchema(dir string) (*layout.TableSchema, error) {
 	m, err := table.OpenManaged(context.Background(), store.Local{}, filepath.ToSlash(dir), format.OpenOptions{},
-		table.ReadOptions{Bucket: -1, Zone: time.UTC}, nil)
+		table.ReadOptions{Bucket: -1, Zone: time.UTC, External: true}, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -212,6 +212,11 @@ func (h *Header) Put(w *thrift.Writer) {
 	putSchemas(w, 2, h.Columns, false)
 	w.Bool(3, h.Footer)
 	w.I64(4, h.Stamp)
+	if h.Sync != nil { // a row-format file
+		w.Bool(5, true) // is_splitable
+		w.Bytes(6, h.Sync)
+		w.String(7, h.Compressor)
+	}
 	w.End()
 }
 
@@ -244,11 +249,12 @@ func (x *IndexFile) Put(w *thrift.Writer) {
 	w.Bool(6, x.Header.Sorted)
 	w.End()
 	for i := range x.Blocks {
-		x.Blocks[i].put(w)
+		x.Blocks[i].Put(w)
 	}
 }
 
-func (b *BlockIndex) put(w *thrift.Writer) {
+// Put writes BlockIndex.
+func (b *BlockIndex) Put(w *thrift.Writer) {
 	w.Struct(thrift.Item)
 	w.I64(1, b.Rows)
 	w.String(2, b.File)

@@ -24,6 +24,7 @@ type WriteOptions struct {
 	Block       int64    // target size of a data file
 	Memory      int64    // for sorting
 	Truncate    bool     // drop fractions of a timestamp finer than the column's unit
+	Rows        bool     // a segment of rows, of a table with streaming
 	Merge       bool     // write values that would be read as null
 	CreatedBy   string   // the writer's name in the footer
 
