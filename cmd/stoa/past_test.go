@@ -226,3 +226,25 @@ func snapshotsOf(t *testing.T) (out []string) {
 	}
 	return out
 }
+
+// TestPartitionBySource: the hash partitions of a Kudu table become buckets of Iceberg, and the table's properties say
+// how the source was divided.
+func TestPartitionBySource(t *testing.T) {
+	t.Chdir(t.TempDir())
+	err := os.WriteFile("rows.jsonl", []byte("{\"id\": 1, \"s\": \"a\"}\n{\"id\": 2, \"s\": \"b\"}\n"), 0o666)
+	if err != nil {
+		t.Fatal(err)
+	}
+	do(t, "convert", "rows.jsonl", "--to", "kudu-fs", "--opt", "table=t", "--opt", "key=id", "--opt", "buckets=3",
+		"-o", "kudu/", "-q")
+	do(t, "convert", "kudu", "--to", "iceberg", "--partition-by", "source", "-o", "lake", "-q")
+	b, err := os.ReadFile("lake/metadata/v1.metadata.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"bucket[3]"`, `"HASH (id) PARTITIONS 3`, `"stoa.source.primary_key": "id"`} {
+		if !bytes.Contains(b, []byte(want)) {
+			t.Errorf("the metadata lack %s: %s", want, b)
+		}
+	}
+}

@@ -97,6 +97,11 @@ func (f *writeFlags) fromSource(t *stoa.Table, opts map[string]string) (map[stri
 			list = append(list, "stoa.source."+key+"="+strings.Join(columns, ","))
 		}
 	}
+	for _, kv := range src.Meta { // of Kudu
+		if kv.Key == "primary_key" || kv.Key == "partition_schema" {
+			list = append(list, "stoa.source."+kv.Key+"="+kv.Value)
+		}
+	}
 	if l.Buckets > 0 {
 		list = append(list, "stoa.source.buckets="+strconv.Itoa(l.Buckets))
 	}

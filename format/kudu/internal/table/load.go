@@ -172,6 +172,12 @@ func New(tree store.Tree, tablets []*Tablet, o format.OpenOptions, ro Options) (
 			Facts: format.ColumnFacts{Encoding: c.Encoding.String(), Codec: c.Compression.String()}})
 	}
 	t.meta = t.facts(newest)
+	if p := newest.Partitioning; p.Stored && len(p.Hash) > 0 {
+		t.layout.Buckets = int(p.Hash[0].Buckets)
+		for _, id := range p.Hash[0].Columns {
+			t.layout.BucketBy = append(t.layout.BucketBy, newest.Schema.NameOf(id))
+		}
+	}
 	return t, nil
 }
 

@@ -33,6 +33,7 @@ type Table struct {
 	Tablets []*Tablet // in the order of partitions
 	byID    map[string]*Tablet
 	meta    []format.KeyValue
+	layout  format.Layout
 	Noticed []region.Finding // when the directories were opened
 
 	Recovered *Recovered // for recovery; nil: indexes and footers must be intact

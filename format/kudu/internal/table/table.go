@@ -18,6 +18,9 @@ func (t *Table) Schema() *arrow.Schema    { return t.sc }
 func (t *Table) Columns() []format.Column { return t.Cols }
 func (t *Table) Meta() []format.KeyValue  { return t.meta }
 
+// Layout implements format.Layouter: the columns and the number of the buckets of the first hash dimension.
+func (t *Table) Layout() format.Layout { return t.layout }
+
 // Close closes the files that recovery opened; nothing else is kept open.
 func (t *Table) Close() error {
 	if t.Recovered != nil {
