@@ -213,10 +213,10 @@ def filters(r, table):
 
 def ask_duck(j, scan, table, r, by=()):
     """DuckDB 1.4.4 prunes Iceberg wrongly by decimals, by partitions of the calendar before 1970, and by partitions of
-    instants and dates (of which it finds only the equal ones), also in tables of pyiceberg: it is not asked about these."""
+    instants, dates and times (of which it finds only the equal ones), also in tables of pyiceberg: it is not asked about these."""
     for name, op, v, n in filters(r, table):
         t = table.schema.field(name).type
-        wide = pa.types.is_decimal(t) or t == pa.uint64() or name in by and (pa.types.is_timestamp(t) or pa.types.is_date(t))
+        wide = pa.types.is_decimal(t) or t == pa.uint64() or name in by and pa.types.is_temporal(t)
         if scan.startswith("ice") and (wide or any(t.endswith((f", {name})", f"({name})")) for t in by)):
             continue
         quoted = '"' + name.replace('"', '""') + '"'
