@@ -12,7 +12,8 @@ import (
 	"stoa/format/trevni"
 )
 
-// Formats are the formats in the order in which they are probed.
+// Formats are the formats of the library, in the order in which they are probed. The command adds others, such as
+// Iceberg and Delta: see cmd/stoa/internal/catalogue.
 var Formats = []format.Format{
 	kudu.Format,
 	kudu.WALFormat,

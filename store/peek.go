@@ -15,28 +15,6 @@ type Peeker interface {
 	Peek() (Tree, string)
 }
 
-// Before returns s with a check before the commit, if s is a Peeker: check is called with the results of Peek. If it
-// fails, nothing is committed.
-func Before(s Sink, check func(ctx context.Context, t Tree, name string) error) Sink {
-	return &checkedSink{s, check}
-}
-
-type checkedSink struct {
-	Sink
-	check func(context.Context, Tree, string) error
-}
-
-func (s *checkedSink) Commit(ctx context.Context) error {
-	if p, ok := s.Sink.(Peeker); ok {
-		if t, name := p.Peek(); t != nil {
-			if err := s.check(ctx, t, name); err != nil {
-				return err
-			}
-		}
-	}
-	return s.Sink.Commit(ctx)
-}
-
 // Peek returns the temporary objects, under their final names.
 func (s *localSink) Peek() (Tree, string) {
 	tmp, err := s.unfinished()

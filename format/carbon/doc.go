@@ -10,5 +10,7 @@
 //	internal/page       one page, decoded and encoded
 //	internal/datafile   one data file, read and written
 //	internal/table      a table, read
+//	internal/since      what changed in a table since a moment
 //	internal/change     a table, changed
+//	internal/mixed      tables that also have segments of Parquet
 package carbon
