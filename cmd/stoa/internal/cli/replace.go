@@ -37,6 +37,9 @@ func (a *App) CheckReplace(cmd *cobra.Command, args []string) error {
 	if all := cmd.Flags().Lookup("all"); all != nil && all.Value.String() == "true" {
 		return nil // it writes a directory
 	}
+	if up := cmd.Flags().Lookup("catch-up"); up != nil && up.Value.String() == "true" {
+		return nil // it keeps what is there
+	}
 	path := out.Value.String()
 	exists, err := replaceable(cmd.Context(), path)
 	if err != nil || !exists {
@@ -47,6 +50,10 @@ func (a *App) CheckReplace(cmd *cobra.Command, args []string) error {
 	}
 	if remote.Is(path) {
 		path = ShownAddress(path)
+	}
+	if n := Versions(path); n > 0 {
+		return &UseError{Message: path + " is a table of a lake; its snapshots, and what others have written, would " +
+			"be gone", Hint: "stoa convert --catch-up SRC -o " + path + " brings it up to date; --force replaces it"}
 	}
 	if a.Asks && !slices.Contains(args, Dash) {
 		yes, err := a.ask(path + " exists; replace it?")
@@ -84,8 +91,8 @@ func named(cmd *cobra.Command, output string) (out []string) {
 	return out
 }
 
-// replaceable reports whether writing to path would replace a file or an object. Directories have rules of their own;
-// nothing in /dev is replaced, even if the shell made /dev/stdout a file.
+// replaceable reports whether writing to path would replace a file, an object or a table with snapshots. Other
+// directories have rules of their own; nothing in /dev is replaced, even if the shell made /dev/stdout a file.
 func replaceable(ctx context.Context, path string) (bool, error) {
 	if path == "" || path == Dash || strings.HasPrefix(path, "/dev/") || strings.HasPrefix(path, "/proc/") {
 		return false, nil
@@ -94,7 +101,7 @@ func replaceable(ctx context.Context, path string) (bool, error) {
 		return objectExists(ctx, path)
 	}
 	st, err := os.Stat(path)
-	return err == nil && st.Mode().IsRegular(), nil
+	return err == nil && (st.Mode().IsRegular() || st.IsDir() && Versions(path) > 0), nil
 }
 
 // objectExists reports whether there is an object at an address. It asks through a tree of its own: that of the run

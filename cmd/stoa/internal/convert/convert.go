@@ -106,7 +106,7 @@ type conversion struct {
 const convertLong = `Write the rows of a table, or the selected ones, in another format: that of --to, or else of
 the extension of OUT. Before OUT appears, it is read back and compared: if it does not have the same rows
 and values, the status is 1, and there is no OUT. Sources are never overwritten,
-and another file only with --force, or if you say so on a terminal.
+and another file, or a table with snapshots, only with --force, or if you say so on a terminal.
 
 The comparison ignores the order of rows. --no-check skips it, and so does standard output, which cannot
 be read back.
@@ -314,7 +314,7 @@ func (c *conversion) write(ctx context.Context, a *cli.App, t *stoa.Table, spec 
 		return err
 	}
 	c.Wide = sc.NumFields() > 1
-	if wo.Opts, err = c.fromSource(t, wo.Opts); err != nil {
+	if wo.Opts, err = c.fromSource(t, wo.Opts, c.all); err != nil {
 		return err
 	}
 	wo.Rows = c.expected(ctx, t, spec)
@@ -347,6 +347,9 @@ func (c *conversion) write(ctx context.Context, a *cli.App, t *stoa.Table, spec 
 
 // written reports what was written, and registers it.
 func (c *conversion) written(ctx context.Context, a *cli.App, s format.Summary, rows int64, began time.Time) error {
+	if c.flat != "" {
+		s.Notes = append(s.Notes, c.flat)
+	}
 	c.rows, c.altered = rows, slices.Concat(c.altered, c.unread, s.Altered)
 	c.summary = summaryDoc{Source: c.source, Output: c.out, Rows: rows, Bytes: s.Bytes,
 		Files: max(1, len(s.Files)), Seconds: time.Since(began).Seconds(),

@@ -198,13 +198,18 @@ func (r *allRun) doneBefore(ctx context.Context, t oneTable) (done bool, err err
 	again := map[string]string{verdictDiffers: "what an earlier run wrote differs",
 		verdictMissing: "what an earlier run wrote is gone"}[back.Verdict]
 	if d.Stamp != t.stamp {
-		again = "its files are not those that an earlier run has read"
+		again = "the files of " + t.entry.Place + " are not those that an earlier run has read"
 	}
 	if d.Damaged {
 		again = "an earlier run could not read all of it"
 	}
 	if again != "" && d.Taken {
 		return false, errTaken(d, again)
+	}
+	if at := d.place(r.dir); again != "" && !remote.Is(at) && cli.Versions(at) > 1 {
+		err := errHistory(d, at, again)
+		r.noteTable(t, tableOutcome{err: err})
+		return true, r.failed(t.source, err)
 	}
 	if again == "" {
 		r.a.Detail("%s: done before", t.source)

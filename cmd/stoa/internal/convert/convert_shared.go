@@ -187,6 +187,12 @@ func errTaken(d doneTable, why string) error {
 		d.Source, why), Hint: "choose another directory"}
 }
 
+// errHistory is the error about a table that would have to be converted again, and has been changed since.
+func errHistory(d doneTable, at, why string) error {
+	return &cli.UseError{Message: fmt.Sprintf("%s: %s, and %s has snapshots that came later", d.Source, why, at),
+		Hint: "stoa convert --catch-up " + d.Source + " -o " + at + " brings it up to date"}
+}
+
 // session returns a context in which the place of all tables is opened once.
 func (r *allRun) session(ctx context.Context) context.Context {
 	if r.assembly == nil {

@@ -37,7 +37,8 @@ collide, values that the output cannot hold, sizes, and the time that it may tak
 written to memory. It reads all dates and times; --quick leaves that out.
 
 Each table appears when it is complete, with its last file. --resume continues a run that was killed:
-finished tables are read back and compared, the others are written. The status is 0 only if all tables
+finished tables are read back and compared, the others are written. A table that has got snapshots since
+is not written again: convert --catch-up brings it up to date. The status is 0 only if all tables
 are there, and equal to what was read.`
 
 // MigrateCmd is the verb migrate.
@@ -61,6 +62,7 @@ func MigrateCmd(a *cli.App) *cobra.Command {
 	fl.BoolVar(&m.dry, "dry-run", false, "write nothing, and print the plan")
 	fl.BoolVar(&m.quick, "quick", false, "with --dry-run: do not read dates and times, and take no samples")
 	m.c.writeFlags.register(a, cmd)
+	m.c.registerPartitionBy(cmd)
 	m.c.RegisterParallel(cmd)
 	for name, usage := range map[string]string{
 		"output":   "write to the directory `WAREHOUSE` (required without --dry-run)",

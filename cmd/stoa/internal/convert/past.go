@@ -244,7 +244,7 @@ func (p *past) first(ctx context.Context, dir string, m moment) error {
 		}
 		opts["location"] = "file://" + filepath.ToSlash(place)
 	}
-	if opts, err = p.c.fromSource(t, opts); err != nil {
+	if opts, err = p.c.fromSource(t, opts, false); err != nil {
 		return err
 	}
 	wo.Opts, wo.Rows = opts, -1

@@ -11,6 +11,7 @@ import (
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/register"
 	"stoa/cmd/stoa/internal/source"
+	"stoa/format"
 )
 
 // isIceberg reports whether a catalogue of Iceberg takes the tables of a format.
@@ -63,7 +64,7 @@ const ofSource = "source"
 
 // fromSource adds to the options of a lake's table properties that say where it came from, and the partitions of the
 // source, if --partition-by asks for them.
-func (f *writeFlags) fromSource(t *stoa.Table, opts map[string]string) (map[string]string, error) {
+func (f *writeFlags) fromSource(t *stoa.Table, opts map[string]string, all bool) (map[string]string, error) {
 	const property, by = "property", "partition-by"
 	if !isLake(f.to) {
 		return opts, nil
@@ -73,16 +74,18 @@ func (f *writeFlags) fromSource(t *stoa.Table, opts map[string]string) (map[stri
 	if opts = maps.Clone(opts); opts == nil {
 		opts = map[string]string{}
 	}
-	if opts[by] == ofSource {
-		terms := append([]string{}, l.Partitions...)
-		if l.Buckets > 0 && len(l.BucketBy) == 1 && f.to == "iceberg" {
-			terms = append(terms, "bucket("+strconv.Itoa(l.Buckets)+", "+l.BucketBy[0]+")")
-		}
-		if len(terms) == 0 {
-			return nil, &cli.UseError{Message: "--partition-by source: " + src.Name + " has no partitions by columns",
-				Hint: "name columns: --partition-by y,region"}
-		}
+	terms := f.partitionsOf(l)
+	switch {
+	case opts[by] == "" && len(terms) > 0:
+		f.flat = "the source is partitioned by " + strings.Join(terms, ", ") + ", the output is not; " +
+			"--partition-by source keeps that"
+	case opts[by] == ofSource && len(terms) > 0:
 		opts[by] = strings.Join(terms, ",")
+	case opts[by] == ofSource && all:
+		delete(opts, by) // not all tables have partitions
+	case opts[by] == ofSource:
+		return nil, &cli.UseError{Message: "--partition-by source: " + src.Name + " has no partitions by columns",
+			Hint: "name columns: --partition-by y,region"}
 	}
 	var names []string
 	for _, s := range t.Sources() {
@@ -114,4 +117,13 @@ func (f *writeFlags) fromSource(t *stoa.Table, opts map[string]string) (map[stri
 	}
 	opts[property] = strings.ReplaceAll(text.String(), "\n", "")
 	return opts, w.Error()
+}
+
+// partitionsOf returns the terms of --partition-by that are the partitions and buckets of a source.
+func (f *writeFlags) partitionsOf(l format.Layout) []string {
+	terms := append([]string{}, l.Partitions...)
+	if l.Buckets > 0 && len(l.BucketBy) == 1 && f.to == "iceberg" {
+		terms = append(terms, "bucket("+strconv.Itoa(l.Buckets)+", "+l.BucketBy[0]+")")
+	}
+	return terms
 }

@@ -28,6 +28,7 @@ type writeFlags struct {
 	fileSize  string // "": a table is one file
 
 	partitions string   // of --partition-by
+	flat       string   // what is to be said of a partitioned source whose table of a lake is not
 	by         []string // the same, as columns that become directories; nil for formats that divide tables themselves
 
 	catalog   string              // of --catalog
@@ -121,10 +122,15 @@ func (f *writeFlags) memory(a *cli.App, opts map[string]string) (map[string]stri
 
 // registerPartitions adds the flag for directories of partitions.
 func (f *writeFlags) registerPartitions(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.partitions, "partition-by", "", "divide the rows by `COLUMNS`, such as y,region, into "+
-		"directories NAME=VALUE; for Iceberg and Delta also \"day(ts), bucket(16, id)\", or source: as the source is")
+	f.registerPartitionBy(cmd)
 	cmd.Flags().StringVar(&f.catalog, "catalog", "", "register the Iceberg table in a REST catalogue, "+
 		"`rest:URL#NAMESPACE.TABLE`, when it is complete")
+}
+
+// registerPartitionBy adds the flag alone.
+func (f *writeFlags) registerPartitionBy(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.partitions, "partition-by", "", "divide the rows by `COLUMNS`, such as y,region, into "+
+		"directories NAME=VALUE; for Iceberg and Delta also \"day(ts), bucket(16, id)\", or source: as the source is")
 }
 
 // divide applies --partition-by: as an option of the writer if its format has partitions of its own, and else as the
