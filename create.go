@@ -65,7 +65,8 @@ type Writer struct {
 }
 
 // Create begins a table at uri. A uri that ends in / is a directory; CFile also makes a directory when the schema has
-// several columns.
+// several columns. When Close succeeds, the table replaces a file, or a table that stoa wrote, at uri; until then that
+// stays as it is. (The command asks before it replaces anything; Create does not.)
 func Create(ctx context.Context, uri string, sc *arrow.Schema, o CreateOptions) (*Writer, error) {
 	f, err := o.target(uri)
 	if err != nil {

@@ -26,7 +26,8 @@ func (t *Table) Row(ctx context.Context, n int64, spec ScanSpec) iter.Seq2[arrow
 	return t.Scan(ctx, spec)
 }
 
-// Keys returns the columns that Seek compares: those of the table's promised order, or else its first column.
+// Keys returns the columns that Seek compares: those of the table's promised order, or else those by which its row
+// groups say that they are sorted (Parquet's sorting columns, CarbonData's sort columns), or else its first column.
 func (t *Table) Keys() []string {
 	var out []string
 	for _, k := range t.keyColumns() {
@@ -62,6 +63,16 @@ func (t *Table) keyColumns() (out []keyColumn) {
 		}
 		out = append(out, key)
 	}
+	if len(out) > 0 {
+		return out
+	}
+	for _, name := range t.Sources()[0].Layout.Sorted {
+		f, _ := t.schema.FieldsByName(name)
+		if len(f) != 1 {
+			break
+		}
+		out = append(out, keyColumn{name, []string{name}, f[0].Type})
+	}
 	if len(out) == 0 && t.schema.NumFields() > 0 {
 		f := t.schema.Field(0)
 		out = []keyColumn{{f.Name, []string{f.Name}, f.Type}}
@@ -69,7 +80,8 @@ func (t *Table) keyColumns() (out []keyColumn) {
 	return out
 }
 
-// Keyed reports whether the table promises an order. If it does not, Seek compares every value of the first column.
+// Keyed reports whether the table promises an order. If it does not, Seek compares every value of the column (see Keys)
+// that the bounds of pages and row groups do not exclude.
 func (t *Table) Keyed() bool { return len(t.sources[0].reader.Order()) > 0 }
 
 // Seek reads the rows whose key columns (see Keys; a prefix of them is enough) equal the values of key. Where the

@@ -82,6 +82,12 @@ func (op *versionReader) changeable() error {
 		return fault.Unsupportedf(at, "metaData.configuration", "the table is append-only, or has a change data feed: "+
 			"stoa does not change it")
 	}
+	for k := range set {
+		if strings.HasPrefix(k, "delta.constraints.") {
+			return fault.Unsupportedf(at, "metaData.configuration", "the table has the constraint %s: stoa does not "+
+				"change it", k)
+		}
+	}
 	for _, k := range []string{"delta.invariants", "delta.generationExpression", "delta.identity."} {
 		if strings.Contains(op.metadata.Schema, k) {
 			return fault.Unsupportedf(at, "metaData.schemaString", "a column has %s: stoa does not change the table", k)

@@ -115,6 +115,7 @@ func TestNotChanged(t *testing.T) {
 	for _, c := range []struct{ protocol, configuration, field, want string }{
 		{protocol, `"delta.appendOnly":"true"`, ``, "append-only"},
 		{protocol, `"delta.enableChangeDataFeed":"true"`, ``, "change data feed"},
+		{protocol, `"delta.constraints.c":"a > 0"`, ``, "delta.constraints.c"},
 		{protocol, ``, `\"delta.invariants\":\"{}\"`, "delta.invariants"},
 		{`"protocol":{"minReaderVersion":1,"minWriterVersion":4}`, ``, ``, "found 4"},
 		{`"protocol":{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":[],"writerFeatures":["rowTracking"]}`,

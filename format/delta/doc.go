@@ -6,7 +6,7 @@
 //	_delta_log/_last_checkpoint      the newest checkpoint
 //
 // It writes tables with one version, of the lowest protocol that their types allow. It reads tables with checkpoints of
-// both versions, with deletion vectors, and with column mapping if columns keep their names.
+// both versions, and with column mapping if columns keep their names. It refuses files with deletion vectors.
 //
 // Source: the Delta transaction log protocol (PROTOCOL.md of delta-io/delta).
 package delta

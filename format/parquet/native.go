@@ -1,7 +1,6 @@
 package parquet
 
 import (
-	"context"
 	"io"
 
 	"stoa/format"
@@ -16,21 +15,11 @@ type Reader = rows.Reader
 // NewReader opens a Parquet file of size bytes. Its key is the first sorting column, if that is a top-level column in
 // ascending order. The source must stay open until Close.
 func NewReader(r io.ReaderAt, size int64, o format.OpenOptions) (*Reader, error) {
-	return rows.Open(r, size, "parquet", "file.parquet", o,
-		func(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, error) {
-			f, err := open(ctx, t, o)
-			if err != nil {
-				return nil, err
-			}
-			return sorted{f.(*reader)}, nil
-		})
+	return rows.Open(r, size, "parquet", "file.parquet", o, open)
 }
 
-// sorted is a reader that reports the column by which its rows are sorted, where all row groups agree.
-type sorted struct{ *reader }
-
-// Layout implements format.Layouter.
-func (r sorted) Layout() (l format.Layout) {
+// Layout implements format.Layouter: the column by which the rows are sorted, where all row groups agree.
+func (r *reader) Layout() (l format.Layout) {
 	for i, g := range r.Footer.RowGroups {
 		if len(g.SortingColumns) == 0 || g.SortingColumns[0].Descending {
 			return format.Layout{}
