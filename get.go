@@ -63,15 +63,10 @@ func (t *Table) keyColumns() (out []keyColumn) {
 		}
 		out = append(out, key)
 	}
-	if len(out) > 0 {
-		return out
-	}
-	for _, name := range t.Sources()[0].Layout.Sorted {
-		f, _ := t.schema.FieldsByName(name)
-		if len(f) != 1 {
-			break
+	for i, sorted := 0, t.Sources()[0].Layout.Sorted; len(out) == i && i < len(sorted); i++ {
+		if f, _ := t.schema.FieldsByName(sorted[i]); len(f) == 1 {
+			out = append(out, keyColumn{sorted[i], []string{sorted[i]}, f[0].Type})
 		}
-		out = append(out, keyColumn{name, []string{name}, f[0].Type})
 	}
 	if len(out) == 0 && t.schema.NumFields() > 0 {
 		f := t.schema.Field(0)
@@ -80,8 +75,7 @@ func (t *Table) keyColumns() (out []keyColumn) {
 	return out
 }
 
-// Keyed reports whether the table promises an order. If it does not, Seek compares every value of the column (see Keys)
-// that the bounds of pages and row groups do not exclude.
+// Keyed reports whether the table promises an order. If it does not, Seek compares all values that no bounds exclude.
 func (t *Table) Keyed() bool { return len(t.sources[0].reader.Order()) > 0 }
 
 // Seek reads the rows whose key columns (see Keys; a prefix of them is enough) equal the values of key. Where the

@@ -29,8 +29,9 @@ func GetCmd(a *cli.App) *cobra.Command {
 		Use:   "get PATH... (--row N | --key VALUE,...)",
 		Short: "Print the row at a position or with a key",
 		Long: `Print the row at a position (the first is 0), or the rows with a key: the columns of the
-table's declared order (Parquet's sorting columns and CarbonData's sort columns included) or, if there
-is none, its first column. If the format has an index, only the necessary pages are read. The status is 1 if there is no such row.
+table's declared order (also Parquet's sorting columns and CarbonData's sort columns) or, if there is
+none, its first column. If the format has an index, only the necessary pages are read. The
+status is 1 if there is no such row.
 
 For a key of several columns, the first values are enough. A key of one column is taken literally: quotes,
 commas and spaces are part of it. A key of several columns is a CSV record: put a value with a comma or a
