@@ -35,6 +35,7 @@ type PageHeader struct {
 	Values   int32 // nulls and empty lists included
 	Encoding Encoding
 	Entries  int32 // pages of an index page; -1 if it is not an index page or has another layout
+	Foreign  bool  // it has fields that no version of the format has
 }
 
 // ParsePageHeader reads the header of a page:
@@ -62,10 +63,14 @@ func ParsePageHeader(r *thrift.Reader, name string) (h PageHeader) {
 					h.Values = r.I32("num_values")
 				case 2:
 					h.Encoding = Encoding(r.Enum("encoding", textOf(Encoding.String)))
+				default:
+					h.Foreign = true
 				}
 			}
 		case 6:
 			h.Entries = parseIndexHeader(r)
+		default:
+			h.Foreign = true
 		}
 	}
 	return h
