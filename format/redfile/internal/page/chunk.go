@@ -151,8 +151,8 @@ func (t *Table) header(ctx context.Context) error {
 		return err
 	}
 	if h.Foreign && t.File.Lost != nil { // recovered without metadata, so nothing else says whose page this is
-		return fault.Corruptf(t.At.Sub(t.next, head), path+".header", "it has fields that no version of the format has: "+
-			"the headers of two pages may have run together")
+		return fault.Corruptf(t.At.Sub(t.next, head), path+".header", "it has fields that no version of the format "+
+			"has: the headers of two pages may have run together")
 	}
 	off := t.next
 	t.next += head + int64(h.Stored)
