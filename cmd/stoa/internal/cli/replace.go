@@ -51,7 +51,7 @@ func (a *App) CheckReplace(cmd *cobra.Command, args []string) error {
 	if remote.Is(path) {
 		path = ShownAddress(path)
 	}
-	if n := Versions(path); n > 0 {
+	if IsLake(path) {
 		return &UseError{Message: path + " is a table of a lake; its snapshots, and what others have written, would " +
 			"be gone", Hint: "stoa convert --catch-up SRC -o " + path + " brings it up to date; --force replaces it"}
 	}
@@ -101,7 +101,7 @@ func replaceable(ctx context.Context, path string) (bool, error) {
 		return objectExists(ctx, path)
 	}
 	st, err := os.Stat(path)
-	return err == nil && (st.Mode().IsRegular() || st.IsDir() && Versions(path) > 0), nil
+	return err == nil && (st.Mode().IsRegular() || st.IsDir() && IsLake(path)), nil
 }
 
 // objectExists reports whether there is an object at an address. It asks through a tree of its own: that of the run

@@ -206,7 +206,7 @@ func (r *allRun) doneBefore(ctx context.Context, t oneTable) (done bool, err err
 	if again != "" && d.Taken {
 		return false, errTaken(d, again)
 	}
-	if at := d.place(r.dir); again != "" && !remote.Is(at) && cli.Versions(at) > 1 {
+	if at := d.place(r.dir); again != "" && changedLake(at, back.Verdict) {
 		err := errHistory(d, at, again)
 		r.noteTable(t, tableOutcome{err: err})
 		return true, r.failed(t.source, err)

@@ -189,8 +189,15 @@ func errTaken(d doneTable, why string) error {
 
 // errHistory is the error about a table that would have to be converted again, and has been changed since.
 func errHistory(d doneTable, at, why string) error {
-	return &cli.UseError{Message: fmt.Sprintf("%s: %s, and %s has snapshots that came later", d.Source, why, at),
+	return &cli.UseError{Message: fmt.Sprintf("%s: %s, and %s was changed after that run", d.Source, why, at),
 		Hint: "stoa convert --catch-up " + d.Source + " -o " + at + " brings it up to date"}
+}
+
+// changedLake reports whether a table of Iceberg or Delta is not, or not only, what an earlier run wrote: it has later
+// versions, or other rows, as after a catalogue has removed old metadata.
+func changedLake(dir, verdict string) bool {
+	iceberg, delta := cli.Versions(dir)
+	return max(iceberg, delta) > 1 || iceberg+delta > 0 && verdict == verdictDiffers
 }
 
 // session returns a context in which the place of all tables is opened once.

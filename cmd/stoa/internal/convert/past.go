@@ -179,10 +179,12 @@ func (p *past) advance(ctx context.Context, dir, at string, ms int64) error {
 // kindsOf returns the formats of which the table in a directory is; "" if of none.
 func kindsOf(dir string) string {
 	var kinds []string
-	for _, k := range [][2]string{{"iceberg", "metadata"}, {"delta", "_delta_log"}} {
-		if info, err := os.Stat(filepath.Join(dir, k[1])); err == nil && info.IsDir() {
-			kinds = append(kinds, k[0])
-		}
+	iceberg, delta := cli.Versions(dir)
+	if iceberg > 0 {
+		kinds = append(kinds, "iceberg")
+	}
+	if delta > 0 {
+		kinds = append(kinds, "delta")
 	}
 	return strings.Join(kinds, ",")
 }
