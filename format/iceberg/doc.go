@@ -7,8 +7,7 @@
 //	metadata/version-hint.text    N, where no catalogue says it
 //
 // It writes tables of format version 2, or of 3 where a type needs it, with one snapshot. It reads tables of versions 1
-// to 3: snapshots, schemas that changed by id, position and equality deletes, deletion
-// vectors.
+// to 3: snapshots, schemas that changed by id, position and equality deletes, deletion vectors.
 //
 // Source: the Iceberg table specification (iceberg.apache.org/spec) and its Puffin specification.
 package iceberg

@@ -15,16 +15,15 @@ import (
 )
 
 // equality is a file of equality deletes: a row is deleted that has, in some columns, the values of one of its rows. A
-// null equals a null. It applies to data files of older snapshots in its partition, or everywhere if its spec has no
-// fields.
+// null equals a null. It applies to data files of older snapshots in its partition, or everywhere if its spec divides
+// nothing.
 type equality struct {
 	op     *snapshotReader
 	d      *live
 	fields []arrow.Field
 	every  bool
-	once   sync.Once
-	keys   map[string]struct{}
-	err    error
+	mu     sync.Mutex
+	keys   map[string]struct{} // nil: not read yet
 }
 
 // newEquality finds the columns of a file of equality deletes. Columns that were dropped since count as before.
@@ -36,7 +35,7 @@ func (op *snapshotReader) newEquality(d *live) (*equality, error) {
 		return nil, fault.Corruptf(fault.Span{Object: op.file}, "partition-specs", "there is no spec %d, which %s has",
 			d.spec, d.name)
 	}
-	e.every = len(spec.Fields) == 0
+	e.every = !slices.ContainsFunc(spec.Fields, func(f meta.SpecField) bool { return f.Transform != "void" })
 	if len(d.EqualityIDs) == 0 {
 		return nil, fault.Corruptf(at, "equality_ids", "expected the columns of equality deletes, found none")
 	}
@@ -87,27 +86,34 @@ func samePartition(a, b map[string]any) bool { return fmt.Sprintf("%#v", a) == f
 // perKey estimates the memory of a key besides its bytes.
 const perKey = 64
 
-// load reads the keys of the deleted rows.
+// load reads the keys of the deleted rows, once. What one caller could not read, because it was cancelled or a store
+// failed, the next one reads.
 func (e *equality) load(ctx context.Context) error {
-	e.once.Do(func() {
-		e.keys = map[string]struct{}{}
-		in := &lake.Input{Name: e.d.name, Rows: e.d.Rows, Bytes: e.d.Bytes}
-		t := e.op.tableOf(e.fields, in)
-		defer t.Close()
-		e.err = t.EachOf(ctx, in, func(_ func(int) int64, b arrow.RecordBatch) error {
-			var key []byte
-			for r := range int(b.NumRows()) {
-				key = rowKey(key[:0], b, r)
-				e.keys[string(key)] = struct{}{}
-				at := fault.Span{Object: e.d.name}
-				if err := e.op.memory.Take(perKey+int64(len(key)), at, "deleted rows"); err != nil {
-					return err
-				}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.keys != nil {
+		return nil
+	}
+	keys := map[string]struct{}{}
+	in := &lake.Input{Name: e.d.name, Rows: e.d.Rows, Bytes: e.d.Bytes}
+	t := e.op.tableOf(e.fields, in)
+	defer t.Close()
+	err := t.EachOf(ctx, in, func(_ func(int) int64, b arrow.RecordBatch) error {
+		var key []byte
+		for r := range int(b.NumRows()) {
+			key = rowKey(key[:0], b, r)
+			keys[string(key)] = struct{}{}
+			at := fault.Span{Object: e.d.name}
+			if err := e.op.memory.Take(perKey+int64(len(key)), at, "deleted rows"); err != nil {
+				return err
 			}
-			return nil
-		})
+		}
+		return ctx.Err()
 	})
-	return e.err
+	if err == nil {
+		e.keys = keys
+	}
+	return err
 }
 
 // tableOf returns a reader of some columns of a file.

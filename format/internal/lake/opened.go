@@ -157,6 +157,13 @@ func (t *Table) prepare(ctx context.Context, f *openInput) error {
 	if n != 1 {
 		return fault.Unsupportedf(fault.Span{Object: f.in.Name}, "", "expected a file of one part, found %d", n)
 	}
+	if f.part.Stamp == "" { // a store that failed once must not leave an open file that no later scan takes for its own
+		info, err := t.c.Tree.Stat(ctx, f.in.Name)
+		if err != nil {
+			return err
+		}
+		f.part.Stamp = info.Stamp
+	}
 	all := make([]int, len(f.plain.Columns()))
 	for i := range all {
 		all[i] = i
