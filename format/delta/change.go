@@ -103,15 +103,7 @@ func (c *Change) Schema() *arrow.Schema { return c.table.Schema() }
 // file, for Delete.
 func (c *Change) Rows(ctx context.Context, yield func(file int, position func(i int) int64, b arrow.RecordBatch) error,
 ) error {
-	for k, in := range c.table.Files() {
-		err := c.table.EachOf(ctx, in, func(position func(int) int64, b arrow.RecordBatch) error {
-			return yield(k, position, b)
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return c.table.Each(ctx, yield)
 }
 
 // Delete deletes the row at a position of a data file.

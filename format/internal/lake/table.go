@@ -358,6 +358,20 @@ func (t *Table) record(f *openInput, sc *arrow.Schema, cols []int, b arrow.Recor
 	return array.NewRecordBatch(sc, out, b.NumRows()), nil
 }
 
+// Each reads the rows of all files that are not deleted: see EachOf.
+func (t *Table) Each(ctx context.Context, yield func(file int, position func(i int) int64, b arrow.RecordBatch) error,
+) error {
+	for k, in := range t.Files() {
+		err := t.EachOf(ctx, in, func(position func(int) int64, b arrow.RecordBatch) error {
+			return yield(k, position, b)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // EachOf reads the rows of a file that are not deleted. position returns the position of row i of a batch in the file.
 func (t *Table) EachOf(ctx context.Context, in *Input,
 	yield func(position func(i int) int64, b arrow.RecordBatch) error) error {
