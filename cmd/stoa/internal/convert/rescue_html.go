@@ -60,9 +60,8 @@ func (d *rescueDoc) html() ([]byte, error) {
 	}
 	p.put(pageHead, "Rescue of "+strings.Join(d.Roots, ", "))
 	p.put("<h1 class=\"%s\">%s</h1>\n", class, d.verdict())
-	rows, lost := d.totals()
 	p.put("<dl><dt>written</dt><dd>%s to <code>%s</code> as %s</dd><dt>known to be lost</dt><dd>%s</dd>\n",
-		display.Count(rows, "row"), d.Output, d.To, display.Count(lost, "row"))
+		display.Count(d.rows(), "row"), d.Output, d.To, d.lostRows())
 	for _, r := range d.Roots {
 		p.put("<dt>root</dt><dd><code>%s</code></dd>\n", r)
 	}

@@ -283,13 +283,27 @@ func (d *rescueDoc) verdict() string {
 	return fmt.Sprintf("NOT ALL was rescued: %d of %s are whole", whole, display.Count(int64(len(d.Tables)), "table"))
 }
 
-// totals returns the rows of all tables, and how many are known to be lost.
-func (d *rescueDoc) totals() (rows, lost int64) {
+// rows returns the rows of all tables.
+func (d *rescueDoc) rows() (n int64) {
 	for _, t := range d.Tables {
-		rows += max(0, ls.Number(t.Rows))
-		lost += max(0, ls.Number(t.Lost))
+		n += max(0, ls.Number(t.Rows))
 	}
-	return rows, lost
+	return n
+}
+
+// lostRows says how many rows are known to be lost, and in how many tables more may be.
+func (d *rescueDoc) lostRows() string {
+	lost, unknown := int64(0), int64(0)
+	for _, t := range d.Tables {
+		lost += max(0, ls.Number(t.Lost))
+		if ls.Number(t.Lost) < 0 || !t.Exact && !t.Whole {
+			unknown++
+		}
+	}
+	if unknown == 0 {
+		return display.Thousands(lost)
+	}
+	return fmt.Sprintf("%s, and an unknown number in %s", display.Thousands(lost), display.Count(unknown, "table"))
 }
 
 // lostText says how many rows are lost, as far as that is known.
@@ -369,10 +383,9 @@ func (b *textReport) line(indent int, head, text string) {
 func (d *rescueDoc) text() ([]byte, error) {
 	var b textReport
 	line := b.line
-	rows, lost := d.totals()
 	line(0, "", d.verdict())
-	line(0, "", fmt.Sprintf("%s written to %s as %s, %s known to be lost", display.Count(rows, "row"), d.Output, d.To,
-		display.Thousands(lost)))
+	line(0, "", fmt.Sprintf("%s written to %s as %s; known to be lost: %s", display.Count(d.rows(), "row"), d.Output,
+		d.To, d.lostRows()))
 	for _, w := range d.Why {
 		line(0, "why not", w)
 	}
