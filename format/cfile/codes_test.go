@@ -396,3 +396,34 @@ func TestHeaviestChain(t *testing.T) {
 		}
 	}
 }
+
+// TestIndexesAgreeAfterDamage: zeroed ranges of a file with checksums are damage of the blocks there. No block of one
+// index is then said to be missing in the other.
+func TestIndexesAgreeAfterDamage(t *testing.T) {
+	b := array.NewInt32Builder(memory.DefaultAllocator)
+	defer b.Release()
+	for i := range int32(40_000) {
+		b.Append(i)
+	}
+	whole, _, err := writeAll(write.Field{Type: block.Int32}, write.WriterOptions{ValueIndex: true,
+		BlockSize: 512, IndexBlockSize: 512, Encoding: block.Plain}, b.NewArray())
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := 0
+	for from := 64; from < len(whole)-200; from += 997 {
+		p := newSample(t, whole)
+		clear(p.b[from:min(from+700, len(p.b)-200)])
+		for f := range Format.Verify(t.Context(), p.target(), format.OpenOptions{Depth: format.Deep}) {
+			switch f.Code {
+			case "cfile.index.disagree":
+				t.Fatalf("%d bytes at %d: %v", 700, from, f)
+			case "cfile.index.checksum", "cfile.index.damaged":
+				damaged++
+			}
+		}
+	}
+	if damaged < 10 {
+		t.Errorf("%d index blocks were damaged, want 10 or more", damaged)
+	}
+}

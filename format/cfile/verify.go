@@ -81,9 +81,11 @@ type verifier struct {
 	vals   *vec.Vector
 
 	blocks    []seenBlock
-	rows      int64 // total of all blocks
-	noFooter  bool  // header or footer cannot be read or trusted
-	uncounted bool  // some rows could not be counted
+	places    map[block.BlockPtr]int // of the same; nil: not made yet
+	rows      int64                  // total of all blocks
+	noFooter  bool                   // header or footer cannot be read or trusted
+	uncounted bool                   // some rows could not be counted
+	gaps      gaps                   // parts of the indexes that could not be read
 	keys      keyOrder
 	deltas    deltaOrder
 	unusual   unusualValues
@@ -227,9 +229,9 @@ func (v *verifier) contents() {
 		} else {
 			n := 0
 			v.walk(w, func(w *columnfile.Walker, e block.IndexEntry) { v.compareIndexes(w, e, &n) })
-			if n < len(v.blocks) {
+			if n < len(v.blocks) && !v.gaps.values {
 				v.Report("cfile.index.disagree", v.f.FootSpan(), "validx",
-					"the value index has %d blocks, the positional one %d", n, len(v.blocks))
+					"the value index ends %d blocks before the positional one", len(v.blocks)-n)
 			}
 		}
 	}
@@ -267,7 +269,7 @@ func (v *verifier) node(w *columnfile.Walker, p block.BlockPtr, last *[]byte,
 		return
 	}
 	if err := w.Push(v.ctx, p); err != nil {
-		v.uncounted = v.uncounted || w.Name == "posidx" || v.f.Footer.PosIdx == nil
+		v.lost(w)
 		v.Blame("index", err, -1, -1)
 		return
 	}
@@ -276,7 +278,7 @@ func (v *verifier) node(w *columnfile.Walker, p block.BlockPtr, last *[]byte,
 		w.Top().I = i
 		e, err := w.Current()
 		if err != nil {
-			v.uncounted = v.uncounted || w.Name == "posidx" || v.f.Footer.PosIdx == nil
+			v.lost(w)
 			v.Blame("index", err, -1, -1)
 			continue
 		}
@@ -289,6 +291,16 @@ func (v *verifier) node(w *columnfile.Walker, p block.BlockPtr, last *[]byte,
 		}
 		*last = append((*last)[:0], e.Key...)
 		leaf(w, e)
+	}
+}
+
+// lost records that a part of an index could not be read.
+func (v *verifier) lost(w *columnfile.Walker) {
+	v.uncounted = v.uncounted || w.Name == "posidx" || v.f.Footer.PosIdx == nil
+	if w.Name == "posidx" {
+		v.gaps.positions = true
+	} else {
+		v.gaps.values = true
 	}
 }
 
@@ -427,26 +439,6 @@ func (v *verifier) layout(w *columnfile.Walker, _ *columnfile.DataBlock, lay *bl
 		}
 	}
 	return nil
-}
-
-// compareIndexes compares entry n of the value index with that of the positional one, and increments n.
-func (v *verifier) compareIndexes(w *columnfile.Walker, e block.IndexEntry, n *int) {
-	i := *n
-	*n++
-	if i >= len(v.blocks) {
-		if i == len(v.blocks) && !v.uncounted {
-			v.Report("cfile.index.disagree", w.Place(), w.Path(),
-				"the value index has more blocks than the positional one")
-		}
-		return
-	}
-	if s := v.blocks[i]; s.ptr != e.Ptr {
-		v.Report("cfile.index.disagree", w.Place(), w.Path(),
-			"the block is [%d+%d] here, and [%d+%d] in the positional index", e.Ptr.Offset, e.Ptr.Size,
-			s.ptr.Offset, s.ptr.Size)
-		return
-	}
-	v.keys.separator(v, w, e, i)
 }
 
 // counts compares the footer's number of values with the blocks.

@@ -344,3 +344,52 @@ func (v *verifier) contradictions(t *table, rows *nest.RowField) {
 		at += int64(n)
 	}
 }
+
+// gaps says which of the two indexes could not be read whole.
+type gaps struct{ positions, values bool }
+
+// compareIndexes compares an entry of the value index with entry n of the positional one, and sets n to the next. After
+// a gap in either index, which is one finding, the blocks that both have are compared.
+func (v *verifier) compareIndexes(w *columnfile.Walker, e block.IndexEntry, n *int) {
+	i := *n
+	if i < len(v.blocks) && v.blocks[i].ptr != e.Ptr {
+		later, known := v.placeOf(e.Ptr)
+		switch {
+		case known && later > i:
+			if !v.gaps.values {
+				v.Report("cfile.index.disagree", w.Place(), w.Path(), "the positional index has %d blocks before "+
+					"this one that the value index lacks", later-i)
+			}
+			i = later
+		case !known && v.gaps.positions: // it may be in the part that could not be read
+			return
+		}
+	}
+	*n = i + 1
+	if i >= len(v.blocks) {
+		if i == len(v.blocks) && !v.uncounted {
+			v.Report("cfile.index.disagree", w.Place(), w.Path(),
+				"the value index has more blocks than the positional one")
+		}
+		return
+	}
+	if s := v.blocks[i]; s.ptr != e.Ptr {
+		v.Report("cfile.index.disagree", w.Place(), w.Path(),
+			"the block is [%d+%d] here, and [%d+%d] in the positional index", e.Ptr.Offset, e.Ptr.Size,
+			s.ptr.Offset, s.ptr.Size)
+		return
+	}
+	v.keys.separator(v, w, e, i)
+}
+
+// placeOf returns the place of a block in the positional index.
+func (v *verifier) placeOf(p block.BlockPtr) (i int, known bool) {
+	if v.places == nil {
+		v.places = make(map[block.BlockPtr]int, len(v.blocks))
+		for i, s := range v.blocks {
+			v.places[s.ptr] = i
+		}
+	}
+	i, known = v.places[p]
+	return i, known
+}
