@@ -122,27 +122,31 @@ func listPaths(a *cli.App, cmd *cobra.Command, args []string, src *source.Source
 	if failed != nil && len(docs) == 0 {
 		return failed
 	}
+	text := out.Form == "" || out.Form == "text"
 	last := "problem"
-	if out.Form == "" || out.Form == "text" {
+	if text {
 		last = "remarks" // of parts, what they are
 	}
-	r := &output.Report{One: true, Cols: []output.ReportColumn{{Name: "name"}, {Name: "format"}, {Name: "kind"},
-		{Name: "rows", Right: true}, {Name: "size", Right: true}, {Name: "columns", Right: true},
-		{Name: last, Below: true}}}
-	for _, d := range docs {
+	// A heading would be the line that makes 24 tables one too many for a terminal of 24 lines.
+	r := &output.Report{One: true, Bare: text && !out.Raw, Cols: []output.ReportColumn{{Name: "name"},
+		{Name: "format"}, {Name: "kind"}, {Name: "rows", Unit: "row", Right: true}, {Name: "size", Right: true},
+		{Name: "columns", Unit: "column", Right: true}, {Name: last, Below: true}}}
+	cells := func(d entryDoc, remarks string) []string {
 		cols := ""
 		if d.Columns != nil {
 			cols = strconv.FormatInt(*d.Columns, 10)
 		}
-		r.Add(d, d.Name, d.Format, d.Kind, out.Number(Number(d.Rows)), out.Bytes(Number(d.Bytes)), cols,
-			cmp.Or(d.Problem, d.dependents(out.Form)))
-		if !a.Verbose || out.Form != "" && out.Form != "text" {
+		return []string{d.Name, d.Format, d.Kind, out.Number(Number(d.Rows)), out.Bytes(Number(d.Bytes)), cols,
+			remarks}
+	}
+	for _, d := range docs {
+		r.Add(d, cells(d, cmp.Or(d.Problem, d.dependents(out.Form)))...)
+		if !a.Verbose || !text {
 			continue // parts are in the document; a list shows only tables
 		}
 		for _, p := range d.Parts {
-			r.Add(nil, display.Indent(1)+p.Name, "", p.Kind, out.Number(Number(p.Rows)),
-				out.Bytes(Number(p.Bytes)), "",
-				p.Facts.Text())
+			p.Name = display.Indent(1) + p.Name
+			r.Add(nil, cells(p, p.Facts.Text())...)
 		}
 	}
 	if err := r.Write(ctx, a, out); err != nil {

@@ -30,17 +30,17 @@ func (r *Report) writeOne(w io.Writer, shown, widths []int, style display.TableS
 	if room < narrowKey {
 		return false, nil
 	}
-	widths[key] = display.DisplayWidth(r.Cols[key].Name)
+	head := r.head()
+	widths[key] = display.DisplayWidth(head[key])
 	for _, row := range r.Rows {
 		if n := display.DisplayWidth(row[key]); n <= room {
 			widths[key] = max(widths[key], n)
 		}
 	}
-	head := make([]string, len(r.Cols))
-	for k, c := range r.Cols {
-		head[k] = c.Name
+	var b []byte
+	if !r.Bare {
+		b = r.line(b, head, table, widths, style.Colour)
 	}
-	b := r.line(nil, head, table, widths, style.Colour)
 	for _, row := range r.Rows {
 		if display.DisplayWidth(row[key]) > widths[key] {
 			for _, s := range display.Folded(row[key], style.Width, 0) {

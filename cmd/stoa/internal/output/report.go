@@ -28,11 +28,13 @@ type Report struct {
 	Keys int // leading columns that identify a row; 0 means 1
 	Rows [][]string
 	One  bool  // keep it in one table on a narrow terminal, too: see writeOne
+	Bare bool  // a table of it has no heading; the cells say what they are, with the Unit of their column
 	docs []any // what -f json prints for each row
 }
 
 type ReportColumn struct {
 	Name  string
+	Unit  string // in a table without a heading: what a number counts, such as row
 	Right bool
 	Below bool // the last column: where it does not fit, its values are below their rows
 }
@@ -161,8 +163,12 @@ func (r *Report) writeCSV(w io.Writer, form string) error {
 func (r *Report) WriteTable(w io.Writer, style display.TableStyle) error {
 	shown := r.shown()
 	widths := make([]int, len(r.Cols))
+	plain := r
+	if r.Bare {
+		r = r.withUnits()
+	}
 	for _, k := range shown {
-		widths[k] = display.DisplayWidth(r.Cols[k].Name)
+		widths[k] = display.DisplayWidth(r.head()[k])
 		for _, row := range r.Rows {
 			row[k] = display.OneLine(row[k])
 			widths[k] = max(widths[k], display.DisplayWidth(row[k]))
@@ -176,12 +182,9 @@ func (r *Report) WriteTable(w io.Writer, style display.TableStyle) error {
 		}
 	}
 	if len(tables) > 1 && (len(r.Rows) <= 2 || r.keyWidth(shown, widths) > style.Width/2) {
-		return r.writeBlocks(w, shown, style)
+		return plain.writeBlocks(w, shown, style)
 	}
-	head := make([]string, len(r.Cols))
-	for k, c := range r.Cols {
-		head[k] = c.Name
-	}
+	head := r.head()
 	var b []byte
 	for i, t := range tables {
 		if i > 0 {
@@ -196,6 +199,36 @@ func (r *Report) WriteTable(w io.Writer, style display.TableStyle) error {
 	}
 	_, err := w.Write(b)
 	return err
+}
+
+// head returns the heading.
+func (r *Report) head() []string {
+	names := make([]string, len(r.Cols))
+	for k, c := range r.Cols {
+		if !r.Bare {
+			names[k] = c.Name
+		}
+	}
+	return names
+}
+
+// withUnits returns the report with the unit behind each number. The digits of "1 row" end where those of "13 rows" do.
+func (r *Report) withUnits() *Report {
+	c := *r
+	c.Rows = make([][]string, len(r.Rows))
+	for i, row := range r.Rows {
+		c.Rows[i] = slices.Clone(row)
+		for k, cell := range row {
+			switch unit := r.Cols[k].Unit; {
+			case unit == "" || cell == "":
+			case cell == "1":
+				c.Rows[i][k] = cell + " " + unit + " "
+			default:
+				c.Rows[i][k] = cell + " " + unit + "s"
+			}
+		}
+	}
+	return &c
 }
 
 // shown returns the columns that are not empty in every row.
