@@ -159,7 +159,7 @@ func (d *directory) build(ctx context.Context, won []Attempt) error {
 	if err := writeJSON(filepath.Join(d.out, parts.ManifestName), d.manifest); err != nil {
 		return err
 	}
-	return syncDir(d.out)
+	return store.SyncDir(d.out)
 }
 
 // mostJobs is how many names of jobs a manifest has.
@@ -247,7 +247,7 @@ func (d *directory) columns(ctx context.Context, place string) (string, error) {
 // show puts the new directory in the place of the old one.
 func (d *directory) show() error {
 	place := d.job.Place
-	defer syncDir(filepath.Dir(place))
+	defer store.SyncDir(filepath.Dir(place))
 	if !d.exists {
 		return os.Rename(d.out, place)
 	}
@@ -320,13 +320,5 @@ func link(from, to string) error {
 			return err
 		}
 	}
-	return syncDir(to)
-}
-
-func syncDir(name string) error {
-	d, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return store.SyncDir(to)
 }

@@ -487,7 +487,7 @@ func (s *localSink) Commit(context.Context) error {
 		return err
 	}
 	s.end()
-	return syncDir(filepath.Dir(s.path))
+	return SyncDir(filepath.Dir(s.path))
 }
 
 // unfinished returns the path of the sink's temporary data; "" if there are none, or none any more.
@@ -517,7 +517,7 @@ func (s *localSink) replaceDir() error {
 		}
 	}
 	s.end()
-	return errors.Join(syncDir(filepath.Dir(s.path)), os.RemoveAll(old))
+	return errors.Join(SyncDir(filepath.Dir(s.path)), os.RemoveAll(old))
 }
 
 func (s *localSink) Abort(context.Context) error {
@@ -542,11 +542,12 @@ func syncDirs(dir string) error {
 		if err != nil || !d.IsDir() {
 			return err
 		}
-		return syncDir(p)
+		return SyncDir(p)
 	})
 }
 
-func syncDir(dir string) error {
+// SyncDir syncs a directory, so that the names in it survive a loss of power.
+func SyncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
 		return err

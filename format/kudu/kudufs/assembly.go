@@ -34,11 +34,12 @@ type assembly struct {
 	next   uint64 // block number that none has
 	tables map[string]string
 	places map[string]string // of tablets
+	sync   func(dir string) error
 }
 
 // assemble is format.Format.Assemble.
 func assemble(ctx context.Context, dir string) (format.Assembly, error) {
-	a := &assembly{dir: dir, next: 1, tables: map[string]string{}, places: map[string]string{}}
+	a := &assembly{dir: dir, next: 1, tables: map[string]string{}, places: map[string]string{}, sync: store.SyncDir}
 	begun, err := filepath.Glob(filepath.Join(filepath.Clean(dir), "*", serverDir))
 	if err != nil {
 		return nil, err
@@ -121,7 +122,8 @@ func (a *assembly) Check(ctx context.Context, dir string) (string, error) {
 	return t.Table, nil
 }
 
-// Take renames the files of a table's tablet server, superblocks last: without one, the rest is only space.
+// Take renames the files of a table's tablet server, superblocks last: without one, the rest is only space. So the
+// directories with the rest are on the disk before a superblock has its name there.
 func (a *assembly) Take(ctx context.Context, dir string) error {
 	from, to := filepath.Join(dir, serverDir), filepath.Join(a.dir, serverDir)
 	if _, err := os.Stat(from); errors.Is(err, fs.ErrNotExist) { // an earlier call has taken all of it
@@ -130,36 +132,54 @@ func (a *assembly) Take(ctx context.Context, dir string) error {
 	if err := os.MkdirAll(to, 0o777); err != nil {
 		return err
 	}
-	for _, sub := range []string{kudu.InstanceFile, kudu.DataSubdir, kudu.WalsDir, kudu.ConsensusDir,
-		kudu.TabletMetaDir} {
-		err := filepath.WalkDir(filepath.Join(from, sub), func(name string, d fs.DirEntry, err error) error {
-			switch {
-			case errors.Is(err, fs.ErrNotExist):
-				return nil
-			case err != nil || ctx.Err() != nil:
-				return errors.Join(err, ctx.Err())
-			}
-			rel, err := filepath.Rel(from, name)
+	rest := []string{kudu.InstanceFile, kudu.DataSubdir, kudu.WalsDir, kudu.ConsensusDir}
+	for _, subs := range [][]string{rest, {kudu.TabletMetaDir}} {
+		changed := []string{a.dir, to}
+		for _, sub := range subs {
+			dirs, err := move(ctx, from, to, sub)
 			if err != nil {
 				return err
 			}
-			if d.IsDir() {
-				return os.MkdirAll(filepath.Join(to, rel), 0o777)
+			changed = append(changed, dirs...)
+		}
+		for _, d := range changed {
+			if err := a.sync(d); err != nil {
+				return err
 			}
-			_, err = os.Lstat(filepath.Join(to, rel))
-			switch instance := d.Name() == kudu.InstanceFile || d.Name() == kudu.DirInstanceFile; {
-			case err == nil && instance:
-				return nil // it is the same server's
-			case err == nil:
-				return &fs.PathError{Op: "rename", Path: filepath.Join(to, rel), Err: fs.ErrExist}
-			}
-			return os.Rename(name, filepath.Join(to, rel))
-		})
-		if err != nil {
-			return err
 		}
 	}
 	return os.RemoveAll(dir)
+}
+
+// move renames the files below from/sub to to/sub. It returns all directories there that this call, or one that was
+// killed, may have changed.
+func move(ctx context.Context, from, to, sub string) (dirs []string, err error) {
+	err = filepath.WalkDir(filepath.Join(from, sub), func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil || ctx.Err() != nil:
+			return errors.Join(err, ctx.Err())
+		}
+		rel, err := filepath.Rel(from, name)
+		if err != nil {
+			return err
+		}
+		dst := filepath.Join(to, rel)
+		if d.IsDir() {
+			dirs = append(dirs, dst)
+			return os.MkdirAll(dst, 0o777)
+		}
+		_, err = os.Lstat(dst)
+		switch instance := d.Name() == kudu.InstanceFile || d.Name() == kudu.DirInstanceFile; {
+		case err == nil && instance:
+			return nil // it is the same server's
+		case err == nil:
+			return &fs.PathError{Op: "rename", Path: dst, Err: fs.ErrExist}
+		}
+		return os.Rename(name, dst)
+	})
+	return dirs, err
 }
 
 // Finish writes the master's directories: its catalogue has all tables of the tablet server.

@@ -19,6 +19,7 @@ import (
 	"stoa/format/carbon/internal/page"
 	"stoa/format/carbon/internal/schema"
 	"stoa/format/carbon/internal/status"
+	"stoa/store"
 )
 
 // BeginLoad begins a load of rows with schema sc, whose fields match columns by name, into the table in dir. Columns
@@ -482,7 +483,7 @@ func (l *Load) mergeIndexes(dir, merged string, tasks []*loadTask) (int64, error
 		return 0, err
 	}
 	for ; len(full) > len(filepath.Clean(l.dir)); full = filepath.Dir(full) { // newly created directories, too
-		if err := status.SyncDir(full); err != nil {
+		if err := store.SyncDir(full); err != nil {
 			return 0, err
 		}
 	}

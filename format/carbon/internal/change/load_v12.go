@@ -18,6 +18,7 @@ import (
 	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/schema"
 	"stoa/format/carbon/internal/status"
+	"stoa/store"
 )
 
 // code checks that the format supports the columns, and opens the dictionaries of those that have one.
@@ -120,7 +121,7 @@ func (l *Load) closeV12(ctx context.Context, sum *LoadSummary) error {
 		}
 	}
 	for _, d := range layout.SortedKeys(dirs) { // new files must survive a crash before tablestatus names them
-		if err := status.SyncDir(d); err != nil {
+		if err := store.SyncDir(d); err != nil {
 			return err
 		}
 	}

@@ -150,7 +150,7 @@ func (l *Load) closeStream(ctx context.Context, sum *LoadSummary) error {
 		return err
 	}
 	for dir := l.stream.files.dir; len(dir) > len(filepath.Clean(l.dir)); dir = filepath.Dir(dir) {
-		if err := status.SyncDir(dir); err != nil {
+		if err := store.SyncDir(dir); err != nil {
 			return err
 		}
 	}

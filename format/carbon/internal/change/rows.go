@@ -16,6 +16,7 @@ import (
 	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/status"
 	"stoa/format/carbon/internal/table"
+	"stoa/store"
 )
 
 // CreateTable creates a table in dir, which must not exist or must be empty, by writing its schema and nothing else, so
@@ -128,7 +129,7 @@ func renameTable(ctx context.Context, p, to format.TablePlace, dry bool) error {
 	if err := os.Rename(p.Dir, to.Dir); err != nil {
 		return err
 	}
-	err = errors.Join(status.SyncDir(above), status.SyncDir(filepath.Dir(filepath.Clean(p.Dir))), touchStore(to.Store))
+	err = errors.Join(store.SyncDir(above), store.SyncDir(filepath.Dir(filepath.Clean(p.Dir))), touchStore(to.Store))
 	if p.Store != to.Store {
 		err = errors.Join(err, touchStore(p.Store))
 	}

@@ -200,7 +200,7 @@ func (d *DictFile) append() (size int64, chunks int, err error) {
 		size += int64(len(b))
 		chunks++
 	}
-	return size, chunks, errors.Join(f.Sync(), status.SyncDir(filepath.Dir(d.base)))
+	return size, chunks, errors.Join(f.Sync(), store.SyncDir(filepath.Dir(d.base)))
 }
 
 // put writes ColumnDictionaryChunkMeta.

@@ -228,16 +228,7 @@ func ReplaceFile(name string, b []byte) error {
 	if err := os.Rename(f.Name(), name); err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
-	return SyncDir(filepath.Dir(name))
-}
-
-// SyncDir syncs a directory, so that the names in it survive a crash.
-func SyncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return store.SyncDir(filepath.Dir(name))
 }
 
 // NewSegment returns the number for the next load: one more than the highest in tablestatus and its history.
