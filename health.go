@@ -18,6 +18,7 @@ import (
 	"stoa/internal/address"
 	"stoa/internal/check"
 	"stoa/internal/fieldnames"
+	"stoa/internal/glob"
 	"stoa/internal/health"
 	"stoa/internal/parts"
 	"stoa/pred"
@@ -214,8 +215,8 @@ type dirVerifier struct {
 }
 
 func (v *dirVerifier) dir(name string, depth int) error {
-	if depth > maxDepth {
-		v.report("dir.too.deep", region.Warning, name, "more than %d directories deep", maxDepth)
+	if depth > glob.MaxDepth {
+		v.report("dir.too.deep", region.Warning, name, "more than %d directories deep", glob.MaxDepth)
 		return nil
 	}
 	if err := v.irregular(name, nil); err != nil || v.stopped {

@@ -9,6 +9,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/glob"
 	"stoa/store"
 )
 
@@ -26,7 +27,7 @@ func List(ctx context.Context, uri string, o OpenOptions) iter.Seq2[format.Entry
 		p := places{ctx: ctx, o: o, left: l.leave}
 		p.table = func(tg found) *opened { return l.list(ctx, tg, o) }
 		if walksInto(ctx, uri, o) {
-			if err = p.dir(o.tree(), resolveDotDot(o.tree(), uri), 0); err == nil && !l.any && !l.done {
+			if err = p.dir(o.tree(), glob.DotDot(o.tree(), uri), 0); err == nil && !l.any && !l.done {
 				err = nothingReadable(uri, l.left)
 			}
 		} else {
@@ -63,7 +64,7 @@ func walksInto(ctx context.Context, uri string, o OpenOptions) bool {
 	if info, err := o.tree().Stat(ctx, uri); err != nil || !info.Dir || o.From != "" {
 		return false
 	}
-	_, err := Probe(ctx, format.Target{Tree: o.tree(), Name: resolveDotDot(o.tree(), uri)}, o)
+	_, err := Probe(ctx, format.Target{Tree: o.tree(), Name: glob.DotDot(o.tree(), uri)}, o)
 	return err != nil && ctx.Err() == nil && (!store.Failing(err) || denied(err))
 }
 
@@ -176,16 +177,20 @@ func entryOf(ctx context.Context, tg found, o OpenOptions) (format.Entry, error)
 // single returns an error if the targets found in a directory that no format owns are certainly not one table: files of
 // several formats, or a directory that holds one or more tables, next to files.
 func single(ctx context.Context, targets []found, o OpenOptions) error {
+	sets := map[string][]int{} // of what is in a directory, the places in targets
+	for i, tg := range targets {
+		sets[tg.set] = append(sets[tg.set], i)
+	}
 	for _, tg := range targets {
-		var same []found
-		for _, x := range targets {
-			if x.set == tg.set {
-				same = append(same, x)
-			}
+		same := sets[tg.set]
+		if tg.set == "" || len(same) < 2 || !tg.dir && tg.format == targets[same[0]].format {
+			continue
 		}
-		if tg.set != "" && len(same) > 1 && (tg.dir || tg.format != same[0].format) {
-			return severalTables(ctx, tg.set, same, o)
+		var all []found
+		for _, i := range same {
+			all = append(all, targets[i])
 		}
+		return severalTables(ctx, tg.set, all, o)
 	}
 	return nil
 }

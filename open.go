@@ -3,14 +3,12 @@ package stoa
 import (
 	"context"
 	"errors"
-	"slices"
-
-	"github.com/apache/arrow-go/v18/arrow"
 
 	"stoa/fault"
 	"stoa/format"
 	"stoa/internal/arrowschema"
 	"stoa/internal/fieldnames"
+	"stoa/internal/parked"
 	"stoa/internal/scan"
 	"stoa/internal/share"
 	"stoa/region"
@@ -23,6 +21,9 @@ const metaCache = 64 << 20
 
 // pageCache is how many bytes of decoded pages a table keeps for look-ups.
 const pageCache = 256 << 20
+
+// parkFrom is how many sources a table that is only planned keeps open: about 70 kB each.
+const parkFrom = 2000
 
 // openFiles is how many files a source holds open at a time; the limit of a process is often 1024.
 const openFiles = 256
@@ -76,6 +77,7 @@ func OpenAll(ctx context.Context, uris []string, o OpenOptions) (*Table, error) 
 func openTargets(ctx context.Context, targets []found, o OpenOptions) (*Table, error) {
 	t := &Table{opened: o}
 	pages := pagesOf(o)
+	parks := o.Planned && len(targets) > parkFrom
 	for _, tg := range targets {
 		s, findings, err := openOnly(ctx, tg, o)
 		if err != nil {
@@ -85,7 +87,10 @@ func openTargets(ctx context.Context, targets []found, o OpenOptions) (*Table, e
 		s.scan.Pages, s.share = pages, tg.share
 		t.sources = append(t.sources, s)
 		t.findings = append(append(t.findings, tg.passed()...), findings...)
-		if err := t.join(s); err != nil {
+		if err = t.join(s); err == nil && parks && parked.May(s.format, s.reader) {
+			err = t.park(s, tg)
+		}
+		if err != nil {
 			t.Close()
 			return nil, err
 		}
@@ -93,30 +98,14 @@ func openTargets(ctx context.Context, targets []found, o OpenOptions) (*Table, e
 	return t, nil
 }
 
-// join makes s's schema fit the table's: same names and types; a column is nullable if it is nullable in any source.
-func (t *Table) join(s *source) error {
-	sc := s.reader.Schema()
+// join makes s's schema fit the table's.
+func (t *Table) join(s *source) (err error) {
 	if t.schema == nil {
-		t.schema = sc
+		t.schema = s.reader.Schema()
 		return nil
 	}
-	first := t.sources[0].name
-	if len(sc.Fields()) != len(t.schema.Fields()) {
-		return fault.Invalidf("%s has %d columns, %s has %d: they are not one table", s.name, len(sc.Fields()),
-			first, len(t.schema.Fields()))
-	}
-	fields := slices.Clone(t.schema.Fields())
-	for i, f := range sc.Fields() {
-		have := &fields[i]
-		if f.Name != have.Name || !arrow.TypeEqual(f.Type, have.Type) {
-			return fault.Invalidf("column %d of %s is %s %s, in %s it is %s %s: they are not one table", i+1,
-				s.name, f.Name, f.Type, first, have.Name, have.Type)
-		}
-		have.Nullable = have.Nullable || f.Nullable
-	}
-	meta := arrowschema.Joined(t.schema.Metadata(), sc.Metadata())
-	t.schema = arrow.NewSchema(fields, &meta)
-	return nil
+	t.schema, err = arrowschema.Fit(t.schema, s.reader.Schema(), t.sources[0].name, s.name)
+	return err
 }
 
 // openOnly opens a target. It returns an error for a directory that has other tables than the one opened.
@@ -215,4 +204,21 @@ func pagesOf(o OpenOptions) *vec.Cache {
 		return vec.NewCache(pageCache)
 	}
 	return vec.NewCache(o.KeepPages)
+}
+
+// park closes a source, and keeps what a plan needs to know of it before it is opened again.
+func (t *Table) park(s *source, tg found) error {
+	tg.below, tg.left, s.as = nil, nil, s.planned()
+	t.findings = append(t.findings, parked.Findings(s.reader)...)
+	r := t.parked.Of(s.reader)
+	err := s.close()
+	s.reader, s.scan, s.meta, s.data, s.declared = r, scan.Source{}, nil, nil, nil
+	s.reopen = func(ctx context.Context) (*source, error) {
+		out, _, err := openOne(ctx, tg, t.opened)
+		if err == nil && out.planned() != s.as {
+			err = errors.Join(changedSince("it was opened", s.file, s.as, out.planned()), out.close())
+		}
+		return out, err
+	}
+	return err
 }

@@ -77,6 +77,9 @@ type OpenOptions struct {
 	// Share is the part of the table that Plan divides: of several files, which alone are opened, or of the parts of a
 	// single one. A table opened with it serves no other purpose.
 	Share share.Share
+	// Planned: the table is only planned. If it has thousands of files, each is closed as soon as its columns are
+	// known, and opened once more by Plan.
+	Planned bool
 }
 
 // placed converts addresses to names in a tree, which o is given if it has none: see address.Place.

@@ -8,6 +8,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/glob"
 	"stoa/internal/parts"
 	"stoa/region"
 	"stoa/store"
@@ -46,8 +47,8 @@ func (p *places) leave(name string, err error) {
 
 // dir visits everything in a directory that no format owns.
 func (p *places) dir(tree store.Tree, name string, depth int) error {
-	if depth > maxDepth {
-		p.leave(name, fault.Unsupportedf(fault.Span{Object: name}, "", "more than %d directories deep", maxDepth))
+	if depth > glob.MaxDepth {
+		p.leave(name, fault.Unsupportedf(fault.Span{Object: name}, "", "more than %d directories deep", glob.MaxDepth))
 		return nil
 	}
 	var names []string
@@ -101,12 +102,12 @@ func (p *places) entry(tree store.Tree, info store.Info, owner *format.Format, w
 	switch known := err == nil; {
 	case known && within && f.System() == owner.System(): // left behind by its own system
 	case path.Base(info.Name) == parts.ManifestName: // missingParts reads it
-	case known && ignored(info.Name):
+	case known && glob.Ignored(info.Name):
 		p.leave(info.Name, fault.Unsupportedf(fault.Span{Object: info.Name}, "",
 			"what begins with _ or . in a directory of tables is none of them"))
 	case known:
 		return p.target(found{Target: tg, format: f}, depth+1)
-	case ignored(info.Name):
+	case glob.Ignored(info.Name):
 	case info.Dir && (!store.Failing(err) || denied(err)):
 		return p.dir(tree, info.Name, depth+1)
 	default:
@@ -207,7 +208,7 @@ func (b *siblings) all(name string, depth int) error {
 
 func (b *siblings) walk(name string, within bool, depth int) error {
 	claimed := within
-	if within = within || b.seen.direct[path.Clean(name)]; within && b.claims == nil || depth > maxDepth {
+	if within = within || b.seen.direct[path.Clean(name)]; within && b.claims == nil || depth > glob.MaxDepth {
 		return nil
 	}
 	if err := b.irregular(name); err != nil || b.stopped() {

@@ -108,7 +108,7 @@ func resolveURI(ctx context.Context, uri string, o OpenOptions) ([]found, error)
 	if err != nil {
 		return nil, err
 	}
-	name = resolveDotDot(tree, name)
+	name = glob.DotDot(tree, name)
 	tg := format.Target{Tree: tree, Name: name, Table: table}
 	f, err := Probe(ctx, tg, o)
 	if err == nil {
@@ -119,15 +119,6 @@ func resolveURI(ctx context.Context, uri string, o OpenOptions) ([]found, error)
 		return resolveDir(ctx, tg, o)
 	}
 	return nil, err
-}
-
-// resolveDotDot resolves name as the operating system does, where .. after a symbolic link leads to the parent of the
-// link's target.
-func resolveDotDot(tree store.Tree, name string) string {
-	if local, ok := tree.(interface{ ResolveDotDot(string) string }); ok {
-		return local.ResolveDotDot(name)
-	}
-	return name
 }
 
 func isPattern(name string) bool { return strings.ContainsAny(name, "*?[") }
@@ -158,7 +149,7 @@ func resolveGlob(ctx context.Context, pattern, table string, o OpenOptions) ([]f
 
 // globNames returns the names that match a pattern, at least one.
 func globNames(ctx context.Context, pattern string, tree store.Tree) ([]string, error) {
-	return glob.Names(ctx, tree, pattern, maxDepth, func(dir string) string { return resolveDotDot(tree, dir) })
+	return glob.Names(ctx, tree, pattern, glob.MaxDepth, func(dir string) string { return glob.DotDot(tree, dir) })
 }
 
 // resolveDir returns the files of a directory that no format owns, and the directories in it that a format owns. Names
@@ -167,12 +158,12 @@ func resolveDir(ctx context.Context, tg format.Target, o OpenOptions) ([]found, 
 	var out []found
 	var below, names []string
 	var left []leftOut
-	entries := share.EntriesOf(ctx, tg.Tree, tg.Name, o.Share, ignored)
+	entries := share.EntriesOf(ctx, tg.Tree, tg.Name, o.Share, glob.Ignored)
 	for info, err := range tg.Tree.List(ctx, tg.Name) {
 		if err != nil && info.Name == "" {
 			return nil, err
 		}
-		if ignored(info.Name) {
+		if glob.Ignored(info.Name) {
 			continue
 		}
 		if err != nil {
@@ -185,7 +176,7 @@ func resolveDir(ctx context.Context, tg format.Target, o OpenOptions) ([]found, 
 		in := format.Target{Tree: tg.Tree, Name: info.Name, Table: tg.Table}
 		f, err := Probe(ctx, in, o)
 		if err != nil && info.Dir && (!store.Failing(err) || denied(err)) {
-			if holdsFile(ctx, tg.Tree, info.Name, 0) {
+			if glob.HoldsFile(ctx, tg.Tree, info.Name, 0) {
 				below = append(below, info.Name)
 			}
 			continue
@@ -204,7 +195,7 @@ func resolveDir(ctx context.Context, tg format.Target, o OpenOptions) ([]found, 
 		out = append(out, found{Target: in, format: f, set: tg.Name, dir: info.Dir, share: entries.Each})
 	}
 	for irregular := range store.IrregularIn(ctx, tg.Tree, tg.Name) {
-		if !ignored(irregular.Name) {
+		if !glob.Ignored(irregular.Name) {
 			left = append(left, leftOut{irregular.Name, IrregularError(irregular, o), irregularFinding(irregular, o)})
 		}
 	}
@@ -223,12 +214,6 @@ func resolveDir(ctx context.Context, tg format.Target, o OpenOptions) ([]found, 
 	return out, nil
 }
 
-// ignored reports whether an entry with this name is never part of a directory of files.
-func ignored(name string) bool {
-	base := path.Base(name)
-	return base[0] == '.' || base[0] == '_'
-}
-
 // nothingReadable returns the error for a directory in which nothing can be read: the reason for the first file, if
 // there is one.
 func nothingReadable(name string, left []leftOut) error {
@@ -239,27 +224,6 @@ func nothingReadable(name string, left []leftOut) error {
 	}
 	return fault.New(fault.Invalid, fault.Span{Object: name}, "", "the directory holds no files that stoa knows")
 }
-
-// holdsFile reports whether there is a file in or below a directory, except those that begin with . or _. A directory
-// that cannot be listed counts as a file.
-func holdsFile(ctx context.Context, tree store.Tree, name string, depth int) bool {
-	for info, err := range tree.List(ctx, name) {
-		if err != nil {
-			return true
-		}
-		base := path.Base(info.Name)
-		if base[0] == '.' || base[0] == '_' {
-			continue
-		}
-		if !info.Dir || depth > maxDepth || holdsFile(ctx, tree, info.Name, depth+1) {
-			return true
-		}
-	}
-	return false
-}
-
-// maxDepth is how many levels of directories are followed.
-const maxDepth = 40
 
 // irregularFinding reports an entry that is not a file. A dangling link that is named like a file of a format stands
 // for a lost file.
@@ -293,7 +257,7 @@ func misnamed(ctx context.Context, name string, o OpenOptions, err error) *regio
 	for _, f := range o.formats() {
 		for _, ext := range f.Extensions {
 			// a text file has no magic by which to recognize it
-			if !strings.HasSuffix(base, ext) || f.Describe == nil && !f.ByPages() && !zeros(ctx, o.tree(), name) {
+			if !strings.HasSuffix(base, ext) || f.Describe == nil && !f.ByPages() && !glob.Zeros(ctx, o.tree(), name) {
 				continue
 			}
 			return &region.Finding{Code: "file.unreadable", Severity: region.Error, At: fault.Span{Object: name},
@@ -302,18 +266,6 @@ func misnamed(ctx context.Context, name string, o OpenOptions, err error) *regio
 		}
 	}
 	return nil
-}
-
-// zeros reports whether a file begins with zeros.
-func zeros(ctx context.Context, tree store.Tree, name string) bool {
-	src, err := tree.Open(ctx, name)
-	if err != nil {
-		return false
-	}
-	defer src.Close()
-	var head [512]byte
-	n, _ := src.ReadAt(ctx, head[:], 0)
-	return n > 0 && head == [512]byte{}
 }
 
 func reasonOf(err error) string {

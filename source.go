@@ -2,8 +2,12 @@ package stoa
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"iter"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -102,7 +106,9 @@ type source struct {
 	data     *store.OpenLimiter // through which meta and scan read
 	scan     scan.Source
 	closed   atomic.Bool
-	share    share.Share // that a plan divides
+	share    share.Share                                // that a plan divides
+	reopen   func(ctx context.Context) (*source, error) // set if it is closed until it is planned
+	as       string                                     // planned() of such a source
 
 	mu      sync.Mutex
 	checked time.Time     // when it was last found unchanged
@@ -110,7 +116,24 @@ type source struct {
 }
 
 func (s *source) close() error {
-	s.closed.Store(true)
+	if s.closed.Swap(true) && s.reopen != nil {
+		return nil
+	}
 	s.scan.Dicts.Close()
 	return errors.Join(s.reader.Close(), s.scan.Objects.Close(), s.meta.Close())
+}
+
+// planned identifies the state of a source, so that later changes show: the stamp of its file, and a hash of its
+// columns.
+func (s *source) planned() string {
+	if s.reopen != nil {
+		return s.as
+	}
+	sum := sha256.Sum256([]byte(s.reader.Schema().String()))
+	return strings.TrimSpace(s.stamp + " columns " + hex.EncodeToString(sum[:6]))
+}
+
+func changedSince(when, object, was, is string) error {
+	return &fault.Error{Class: fault.Invalid, At: fault.Span{Object: object},
+		Cause: fmt.Errorf("it %w since %s: it was %s, now it is %s", store.ErrChanged, when, was, is)}
 }

@@ -103,22 +103,37 @@ func (t *Table) PlanBy(ctx context.Context, spec ScanSpec, o PlanOptions) iter.S
 			if s.share == share.Nobodys {
 				continue
 			}
-			c.Partitions = nil
-			if l, ok := s.reader.(format.Layouter); ok {
-				c.Partitions = l.Layout().Partitions
+			more, err := t.cut(ctx, &c, i, s, spec)
+			if err != nil {
+				yield(Split{}, err)
 			}
-			for p, err := range scan.Cut(ctx, s.scan, spec.internal(), o.Target, s.share) {
-				if err != nil {
-					yield(Split{}, err)
-					return
-				}
-				if !c.Add(i, p) {
-					return
-				}
+			if err != nil || !more {
+				return
 			}
 		}
 		c.Flush()
 	}
+}
+
+// cut packs the pieces of the i-th source. It returns false if no more are wanted.
+func (t *Table) cut(ctx context.Context, c *scan.Packer, i int, s *source, spec ScanSpec) (more bool, err error) {
+	in := s
+	if s.reopen != nil {
+		if in, err = s.reopen(ctx); err != nil {
+			return false, err
+		}
+		defer func() { err = errors.Join(err, in.close()) }()
+	}
+	c.Partitions = nil
+	if l, ok := in.reader.(format.Layouter); ok {
+		c.Partitions = l.Layout().Partitions
+	}
+	for p, err := range scan.Cut(ctx, in.scan, spec.internal(), c.Target, s.share) {
+		if err != nil || !c.Add(i, p) {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // splitOf returns the split of packed pieces.
@@ -168,24 +183,14 @@ func (t *Table) emptySplit(spec ScanSpec) Split {
 	if spec.Filter != nil {
 		b.Where = spec.Filter.String()
 	}
-	var all []SplitSource
+	sum := sha256.New()
+	text := json.NewEncoder(sum)
+	text.Encode(b) // strings and numbers only: this cannot fail
 	for _, s := range t.sources {
-		all = append(all, SplitSource{URI: s.name, Format: s.format.Name, Stamp: s.planned()})
+		text.Encode(SplitSource{URI: s.name, Format: s.format.Name, Stamp: s.planned()})
 	}
-	text, _ := json.Marshal(struct { // strings and numbers only: this cannot fail
-		Split   Split
-		Sources []SplitSource
-	}{b, all})
-	sum := sha256.Sum256(text)
-	b.Plan = hex.EncodeToString(sum[:8])
+	b.Plan = hex.EncodeToString(sum.Sum(nil)[:8])
 	return b
-}
-
-// planned identifies the state of a source, so that later changes show: the stamp of its file, and a hash of its
-// columns.
-func (s *source) planned() string {
-	sum := sha256.Sum256([]byte(s.reader.Schema().String()))
-	return strings.TrimSpace(s.stamp + " columns " + hex.EncodeToString(sum[:6]))
 }
 
 // OpenSplit opens the tables of a split. It uses o.Formats, o.Limits and o.Tree; everything else is in the split.
@@ -212,9 +217,7 @@ func OpenSplit(ctx context.Context, s Split, o OpenOptions) (*SplitTable, error)
 			err = fault.Invalidf("%s is more than one source", src.URI)
 		}
 		if err == nil && t.sources[0].planned() != src.Stamp {
-			err = &fault.Error{Class: fault.Invalid, At: fault.Span{Object: src.URI},
-				Cause: fmt.Errorf("it %w since the split was planned: it was %s, now it is %s", store.ErrChanged,
-					src.Stamp, t.sources[0].planned())}
+			err = changedSince("the split was planned", src.URI, src.Stamp, t.sources[0].planned())
 		}
 		if t != nil {
 			out.tables = append(out.tables, t)

@@ -28,6 +28,7 @@ import (
 	"stoa/format"
 	"stoa/internal/address"
 	"stoa/internal/arrowschema"
+	"stoa/internal/parked"
 	"stoa/internal/scan"
 	"stoa/pred"
 	"stoa/region"
@@ -82,6 +83,7 @@ type Table struct {
 	sources  []*source
 	findings []region.Finding
 	opened   OpenOptions
+	parked   parked.Readers // of sources that are closed until they are planned
 }
 
 // Schema returns the table's schema.
@@ -92,9 +94,7 @@ func (t *Table) Schema() *arrow.Schema { return t.schema }
 func (t *Table) Findings() []region.Finding {
 	out := slices.Clone(t.findings)
 	for _, s := range t.sources {
-		if f, ok := s.reader.(format.Finder); ok {
-			out = append(out, f.Findings()...)
-		}
+		out = append(out, parked.Findings(s.reader)...)
 	}
 	for i := range out {
 		out[i] = address.Finding(out[i])
@@ -132,14 +132,17 @@ func (t *Table) ScanSchema(spec ScanSpec) (*arrow.Schema, error) {
 		return sc, err
 	}
 	fields, meta := slices.Clone(sc.Fields()), sc.Metadata()
-	for _, s := range t.sources[1:] {
+	for i, s := range t.sources[1:] {
+		if s.reopen != nil && s.reader == t.sources[i].reader {
+			continue // it has the same columns as the one before
+		}
 		other, err := scan.Schema(s.reader, spec.internal())
 		if err != nil {
 			return nil, err
 		}
 		meta = arrowschema.Joined(meta, other.Metadata())
-		for i, f := range other.Fields() {
-			fields[i].Nullable = fields[i].Nullable || f.Nullable
+		for k, f := range other.Fields() {
+			fields[k].Nullable = fields[k].Nullable || f.Nullable
 		}
 	}
 	return arrow.NewSchema(fields, &meta), nil

@@ -3,18 +3,21 @@ package laws_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"iter"
 	"math"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"stoa"
+	"stoa/fault"
 	"stoa/pred"
 	"stoa/store"
 )
@@ -25,10 +28,11 @@ type manyFiles struct {
 	n      int
 	size   int64
 	opened map[string]bool
+	stamp  string
 }
 
 func (m *manyFiles) info(i int) store.Info {
-	return store.Info{Name: fmt.Sprintf("t/f%07d.parquet", i), Size: m.size, Stamp: "1"}
+	return store.Info{Name: fmt.Sprintf("t/f%07d.parquet", i), Size: m.size, Stamp: "1" + m.stamp}
 }
 
 func (m *manyFiles) Stat(_ context.Context, name string) (store.Info, error) {
@@ -57,6 +61,88 @@ func (m *manyFiles) List(_ context.Context, dir string) iter.Seq2[store.Info, er
 	}
 }
 
+// oneFile returns a tree with the file that manyFiles repeats, and its size.
+func oneFile(t *testing.T) (*store.Memory, int64) {
+	ctx, one := context.Background(), store.NewMemory(nil)
+	w, err := stoa.Create(ctx, "one.parquet", splitRows(0).Schema(), stoa.CreateOptions{Sink: one.Sink("one.parquet")})
+	if err == nil {
+		if err = w.Write(ctx, splitRows(1000)); err == nil {
+			_, err = w.Close(ctx)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return one, int64(len(one.Bytes("one.parquet")))
+}
+
+// planned returns the lines of a plan, and how many bytes of the heap the table had before and after it.
+func planned(t *testing.T, table *stoa.Table, before uint64) (lines []string, most uint64) {
+	filter, err := pred.Parse("n >= 0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	heap := func() {
+		var now runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&now)
+		most = max(most, now.HeapAlloc-min(before, now.HeapAlloc))
+	}
+	heap()
+	spec := stoa.ScanSpec{Columns: []string{"n"}, Filter: filter}
+	for s, err := range table.Plan(context.Background(), spec, 256<<10) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		line, _ := json.Marshal(s)
+		lines = append(lines, string(line))
+	}
+	heap()
+	return lines, most
+}
+
+// TestPlanHoldsNoFiles: a table of thousands of files that is only planned keeps none of them open, and has the plan of
+// one that does.
+func TestPlanHoldsNoFiles(t *testing.T) {
+	ctx, n := context.Background(), 2500
+	one, size := oneFile(t)
+	tree := &manyFiles{one: one, n: n, size: size, opened: map[string]bool{}}
+	o := stoa.OpenOptions{Tree: tree}
+	var plans [2][]string
+	for i, parked := range []bool{false, true} {
+		var before runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		o.Planned = parked
+		table, err := stoa.Open(ctx, "t", o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var most uint64
+		plans[i], most = planned(t, table, before.HeapAlloc)
+		each := most / uint64(n)
+		t.Logf("%d files, closed %t: %d bytes each", n, parked, each)
+		if parked == (each > 3000) {
+			t.Errorf("closed %t: %d bytes of the heap for each file", parked, each)
+		}
+		if parked {
+			if _, err := table.Rows(ctx); !errors.Is(err, fault.Invalid) {
+				t.Errorf("rows of a table that is only planned: %v", err)
+			}
+			tree.stamp = "2"
+			for _, err = range table.Plan(ctx, stoa.ScanSpec{}, 0) {
+			}
+			if !errors.Is(err, store.ErrChanged) {
+				t.Errorf("a file changed after it was opened: %v", err)
+			}
+		}
+		table.Close()
+	}
+	if len(plans[0]) == 0 || !slices.Equal(plans[0], plans[1]) {
+		t.Errorf("%d splits, expected the %d of files that are open", len(plans[1]), len(plans[0]))
+	}
+}
+
 // TestPlanOfManyFiles: shares of a plan open their own files only, each in memory that grows with the share and not
 // with the table, and small files share splits. STOA_FILES=1000000 STOA_SHARES=100 is the long form.
 func TestPlanOfManyFiles(t *testing.T) {
@@ -68,17 +154,7 @@ func TestPlanOfManyFiles(t *testing.T) {
 		shares = v
 	}
 	ctx := context.Background()
-	one := store.NewMemory(nil)
-	w, err := stoa.Create(ctx, "one.parquet", splitRows(0).Schema(), stoa.CreateOptions{Sink: one.Sink("one.parquet")})
-	if err == nil {
-		if err = w.Write(ctx, splitRows(1000)); err == nil {
-			_, err = w.Close(ctx)
-		}
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	size := int64(len(one.Bytes("one.parquet")))
+	one, size := oneFile(t)
 	filter, err := pred.Parse("n >= 0")
 	if err != nil {
 		t.Fatal(err)

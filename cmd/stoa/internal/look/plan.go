@@ -122,6 +122,7 @@ func runPlan(cmd *cobra.Command, a *cli.App, args []string, src *source.SourceFl
 	if args, err = absolute(args); err != nil {
 		return err
 	}
+	src.Planned = true
 	kept := keptPlan(cmd, f.keep, args)
 	if text, ok := kept.read(); ok {
 		a.Reads(args...)

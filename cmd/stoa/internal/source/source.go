@@ -34,6 +34,7 @@ type SourceFlags struct {
 	Memory      string // --memory, if the verb has no such flag of its own
 	Limits      format.Limits
 	Share       stoa.Share // of what is planned
+	Planned     bool       // nothing is read: stoa.OpenOptions.Planned
 
 	OptionFlags []*cli.OptionFlag
 	Changed     func(flag string) bool
@@ -96,7 +97,7 @@ func (f *SourceFlags) Options(ctx context.Context, a *cli.App, paths []string) (
 	if err != nil {
 		return stoa.OpenOptions{}, err
 	}
-	o := stoa.OpenOptions{Formats: a.Formats, From: f.From, NoVerify: f.NoVerify, Share: f.Share,
+	o := stoa.OpenOptions{Formats: a.Formats, From: f.From, NoVerify: f.NoVerify, Share: f.Share, Planned: f.Planned,
 		Tree: store.Roots(cli.Tree{A: a})}
 	a.Remote().Limit(f.MaxRequests)
 	if err = f.openCache(a); err == nil {
