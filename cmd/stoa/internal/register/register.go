@@ -177,15 +177,40 @@ func (c *Catalogue) Register(ctx context.Context, metadata string) error {
 // Location returns the address of the table in a place.
 func Location(place string) string { return iceberg.LocationOf(place) }
 
-// Lines returns for each engine the line that makes the table at an address known to it.
+// namespace is the one in Lines, which people replace.
+const namespace = "db"
+
+// Lines returns for each engine the line that makes the table at an address known to it. A name may have dots, which
+// separate the parts of a name where an engine parses it, and quotes.
 func Lines(location string) [][2]string {
 	name := path.Base(location)
 	metadata := location + "/metadata/v1.metadata.json"
-	quote := func(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 	return [][2]string{
-		{"pyiceberg", fmt.Sprintf("catalog.register_table(%q, %q)", "db."+name, metadata)},
-		{"DuckDB", "from iceberg_scan(" + quote(location) + ")"},
-		{"Spark", "CALL cat.system.register_table(" + quote("db."+name) + ", " + quote(metadata) + ")"},
-		{"Trino", "CALL cat.system.register_table('db', " + quote(name) + ", " + quote(location) + ")"},
+		// a tuple, because a string is split at every dot
+		{"pyiceberg", fmt.Sprintf("catalog.register_table((%q, %q), %q)", namespace, name, metadata)},
+		{"DuckDB", "from iceberg_scan(" + quoted(location) + ")"},
+		{"Spark", "CALL cat.system.register_table(" + sparkText(namespace+"."+sparkName(name)) + ", " +
+			sparkText(metadata) + ")"},
+		{"Trino", "CALL cat.system.register_table(" + quoted(namespace) + ", " + quoted(name) + ", " +
+			quoted(location) + ")"},
 	}
+}
+
+// quoted is a text as SQL has it.
+func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
+
+// sparkText is a text as Spark has it, for which two quotes are the end of a text and the beginning of the next.
+func sparkText(s string) string {
+	return "'" + strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(s) + "'"
+}
+
+// sparkName is a part of a name as Spark parses it.
+func sparkName(s string) string {
+	for i, r := range s {
+		letter := r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
+		if !letter && (i == 0 || r < '0' || r > '9') {
+			return "`" + strings.ReplaceAll(s, "`", "``") + "`"
+		}
+	}
+	return s
 }

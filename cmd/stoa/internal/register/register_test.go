@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -118,6 +119,32 @@ func TestAddresses(t *testing.T) {
 		"rest:http://u:p@h/", "sqlite:x.db", "rest:ftp://h"} {
 		if c, err := Parse(text, "dir"); err == nil {
 			t.Errorf("%q: got %+v, want an error", text, c)
+		}
+	}
+}
+
+// TestLines: names with dots and quotes stay one name. The lines of pyiceberg and
+// DuckDB were tried, with such names.
+func TestLines(t *testing.T) {
+	for _, c := range []struct{ name, pyiceberg, duck, spark, trino string }{
+		{"t", `catalog.register_table(("db", "t"), "file:///w/t/metadata/v1.metadata.json")`,
+			"from iceberg_scan('file:///w/t')",
+			"CALL cat.system.register_table('db.t', 'file:///w/t/metadata/v1.metadata.json')",
+			"CALL cat.system.register_table('db', 't', 'file:///w/t')"},
+		{"sales.managed1",
+			`catalog.register_table(("db", "sales.managed1"), "file:///w/sales.managed1/metadata/v1.metadata.json")`,
+			"from iceberg_scan('file:///w/sales.managed1')",
+			"CALL cat.system.register_table('db.`sales.managed1`', " +
+				"'file:///w/sales.managed1/metadata/v1.metadata.json')",
+			"CALL cat.system.register_table('db', 'sales.managed1', 'file:///w/sales.managed1')"},
+		{"o'1`2", "catalog.register_table((\"db\", \"o'1`2\"), \"file:///w/o'1`2/metadata/v1.metadata.json\")",
+			"from iceberg_scan('file:///w/o''1`2')",
+			"CALL cat.system.register_table('db.`o\\'1``2`', 'file:///w/o\\'1`2/metadata/v1.metadata.json')",
+			"CALL cat.system.register_table('db', 'o''1`2', 'file:///w/o''1`2')"},
+	} {
+		want := [][2]string{{"pyiceberg", c.pyiceberg}, {"DuckDB", c.duck}, {"Spark", c.spark}, {"Trino", c.trino}}
+		if got := Lines("file:///w/" + c.name); !slices.Equal(got, want) {
+			t.Errorf("%s: got\n%q\nwant\n%q", c.name, got, want)
 		}
 	}
 }
