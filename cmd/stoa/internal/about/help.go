@@ -18,30 +18,30 @@ import (
 // HelpWidth is the maximum width of a line of help in cells, the default width of a terminal.
 const HelpWidth = 80
 
+// helpLines is the maximum number of lines of a verb's help: the height of a terminal that nobody resized.
+const helpLines = 24
+
 // WriteHelp writes the help of a verb: on one screen, with the most important flags and only the names of the others;
 // with --verbose in full.
 func WriteHelp(a *cli.App, cmd *cobra.Command) error {
-	var b strings.Builder
 	long := cmd.Long
 	if long == "" {
 		long = cmd.Short + "."
 	}
+	first, groups := flagGroups(a, cmd)
 	if !a.Verbose {
-		long, _, _ = strings.Cut(long, "\n\n")
+		_, err := io.WriteString(a.Stdout, shortHelp(cmd, long, first, groups))
+		return err
 	}
+	var b strings.Builder
 	b.WriteString(reflow(long, HelpWidth) + "\n\nUsage:\n  " +
 		strings.ReplaceAll(ShellFold("stoa "+cmd.Use, HelpWidth-2), "\n", "\n  ") + "\n")
 	if cmd.Example != "" {
-		b.WriteString("\nExamples:\n" + examples(cmd, HelpWidth) + "\n")
+		b.WriteString("\nExamples:\n" + strings.Join(examples(cmd, HelpWidth), "\n") + "\n")
 	}
-	first, groups := flagGroups(a, cmd)
 	helpFlags(&b, "Flags", first)
-	if a.Verbose {
-		for _, g := range groups {
-			helpFlags(&b, g.title, g.flags)
-		}
-	} else {
-		namesOfFlags(&b, cmd.Name(), groups)
+	for _, g := range groups {
+		helpFlags(&b, g.title, g.flags)
 	}
 	_, err := io.WriteString(a.Stdout, b.String())
 	return err
@@ -145,29 +145,6 @@ func flagName(f *pflag.Flag) (name, usage string) {
 	return name, usage
 }
 
-// namesOfFlags lists flags by name only.
-func namesOfFlags(b *strings.Builder, verb string, groups []flagGroup) {
-	const at = 14 // column where names start
-	fmt.Fprintf(b, "\nMore flags (stoa help %s -v explains them):\n", verb)
-	for _, g := range groups {
-		line, indent := "  "+g.title, strings.Repeat(" ", at)
-		line += strings.Repeat(" ", max(at-display.DisplayWidth(line), 1))
-		for i, f := range g.flags {
-			name, _ := flagName(f)
-			switch {
-			case i == 0:
-			case display.DisplayWidth(line)+2+display.DisplayWidth(name) > HelpWidth:
-				b.WriteString(line + "\n")
-				line = indent
-			default:
-				line += "  "
-			}
-			line += name
-		}
-		b.WriteString(line + "\n")
-	}
-}
-
 // helpFlags lists flags with their usage: on the same line if the name is short, else below it.
 func helpFlags(b *strings.Builder, title string, flags []*pflag.Flag) {
 	if len(flags) == 0 {
@@ -215,13 +192,12 @@ func reflow(s string, width int) string {
 }
 
 // examples returns the examples of a verb, with long lines broken.
-func examples(cmd *cobra.Command, width int) string {
-	var out []string
+func examples(cmd *cobra.Command, width int) (out []string) {
 	for _, l := range strings.Split(cmd.Example, "\n") {
 		l = strings.TrimPrefix(l, "  ")
 		out = append(out, "  "+strings.ReplaceAll(ShellFold(l, width-2), "\n", "\n  "))
 	}
-	return strings.Join(out, "\n")
+	return out
 }
 
 // ShellFold breaks a command line between words such that a shell still reads it as one command.

@@ -125,7 +125,8 @@ func manPage(c *cobra.Command) string {
 		b.WriteString(roff(p) + "\n")
 	}
 	manFlags(&b, "OPTIONS", c.LocalNonPersistentFlags())
-	b.WriteString(".SH EXAMPLES\n.nf\n" + roff(examples(c, ManWidth)) + "\n.fi\n.SH SEE ALSO\n.BR stoa (1)\n")
+	b.WriteString(".SH EXAMPLES\n.nf\n" + roff(strings.Join(examples(c, ManWidth), "\n")) + "\n.fi\n")
+	b.WriteString(".SH SEE ALSO\n.BR stoa (1)\n")
 	return b.String()
 }
 

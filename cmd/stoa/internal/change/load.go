@@ -44,11 +44,11 @@ func MergeCmd(a *cli.App) *cobra.Command {
 		Use:   "merge STORE#DATABASE.TABLE PATH... --key COLUMN,COLUMN",
 		Short: "Add rows to a CarbonData table, replacing those with the same key",
 		Long: `Add the rows of other tables to a CarbonData table; each replaces the rows with the same
-values in the key columns: MERGE INTO … WHEN MATCHED UPDATE, WHEN NOT MATCHED INSERT, as one change. The
+values in the key columns. This is one change, as MERGE INTO … WHEN MATCHED UPDATE, WHEN NOT MATCHED INSERT is. The
 rows need every column of the table, and each key may occur only once; a key with a null equals no
 other. The keys are kept in memory.`,
-		Example: `  stoa merge store#sales.orders orders-2.csv --source-opt header=true --key id --dry-run
-  stoa merge store#sales.orders orders-2.csv --source-opt header=true --key id`,
+		Example: `  stoa merge store#sales.orders orders-2.csv --source-opt header=true --key id
+  stoa merge store#sales.orders orders-1.csv --source-opt header=true --key id --dry-run`,
 		Args: cli.Wants(cobra.MinimumNArgs(2)),
 		RunE: l.run,
 	}

@@ -34,7 +34,7 @@ func (f *DamageFlags) Register(cmd *cobra.Command, preset string) {
 		"what to do with cells that cannot be read: `POLICY` is fail, skip-rows (leave out their rows) or "+
 			"null-cells (make them null)")
 	cmd.Flags().StringVar(&f.Manifest, "manifest", "",
-		"write what was lost to `FILE`, as JSON, instead of to standard error")
+		"write what was lost to `FILE`, as JSON; without it, losses are listed on standard error")
 	cli.Complete(cmd, "damaged", func() []string { return policies })
 }
 
