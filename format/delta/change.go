@@ -68,6 +68,10 @@ func OpenChange(ctx context.Context, tree store.Tree, dir string, sink store.Sin
 func (op *versionReader) changeable() error {
 	at := fault.Span{Object: path.Join(op.dir, log.Dir)}
 	p, set := op.protocol, op.metadata.Configuration
+	if name := renamedField(op.fields); name != "" {
+		return fault.Unsupportedf(at, "metaData.schemaString", "the column %s has another name in the files: stoa "+
+			"does not change the table", name)
+	}
 	for _, f := range p.WriterFeatures {
 		if !slices.Contains(changeable, f) {
 			return fault.Unsupportedf(at, "protocol", "the table needs the writer feature %s, which stoa does not have",

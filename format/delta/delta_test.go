@@ -79,21 +79,103 @@ func TestNoTime(t *testing.T) {
 	}
 }
 
-// TestRefused: features that no foreign table has tested are refused by name.
-func TestRefused(t *testing.T) {
-	const head = `{"protocol":{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["deletionVectors",` +
-		`"columnMapping"],"writerFeatures":["deletionVectors","columnMapping"]}}` + "\n"
-	meta := func(physical, mode string) string {
-		return `{"metaData":{"id":"a","format":{"provider":"parquet","options":{}},"schemaString":"{\"type\":` +
-			`\"struct\",\"fields\":[{\"name\":\"a\",\"type\":\"long\",\"nullable\":true,\"metadata\":` +
-			`{\"delta.columnMapping.id\":1,\"delta.columnMapping.physicalName\":\"` + physical + `\"}}]}",` +
-			`"partitionColumns":[],"configuration":{"delta.columnMapping.mode":"` + mode + `"}}}` + "\n"
+// placed returns a copy of a golden table. Where the log names the directory of the writer, it names the copy's.
+func placed(t *testing.T, table string) string {
+	t.Helper()
+	dir := extended(t, table, 0)
+	logs, err := filepath.Glob(filepath.Join(dir, "_delta_log", "*.json"))
+	if err != nil || len(logs) == 0 {
+		t.Fatal(logs, err)
 	}
-	const vector = `{"add":{"path":"a.parquet","partitionValues":{},"size":1,"modificationTime":1,"dataChange":true,` +
-		`"deletionVector":{"storageType":"i","pathOrInlineDv":"wi5b=000010000siXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L",` +
-		`"sizeInBytes":40,"cardinality":6}}}` + "\n"
-	for _, c := range []struct{ log, want string }{{head + meta("a", "none") + vector, "deletion vectors"},
-		{head + meta("col-1", "name"), "column mapping"}, {head + meta("col-1", "id"), "column mapping"}} {
+	for _, name := range logs {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := strings.ReplaceAll(string(b), "/srv/lake/delta/"+table, filepath.ToSlash(dir))
+		if err := os.WriteFile(name, []byte(s), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// TestVectors reads tables with deletion vectors, inline and in files named by UUIDs and by absolute paths, with column
+// mapping by name and by id, and paths of data files that are absolute. interop/lake/vectors.py made them from the
+// protocol's document.
+func TestVectors(t *testing.T) {
+	for k := range 3 {
+		table := fmt.Sprintf("vectors%d", k)
+		dir := placed(t, table)
+		laketest.Views(t, delta.Format, dir, "testdata/"+table+".json")
+		if got := verified(t, dir, format.Deep); len(got) > 0 {
+			t.Errorf("%s: %q", table, got)
+		}
+	}
+}
+
+// TestVectorDamage: a vector that is gone, damaged or too long is damage, and no row of its file is returned.
+func TestVectorDamage(t *testing.T) {
+	const files = "*/deletion_vector_*.bin"
+	damage := func(f func(b []byte) []byte) func(dir string) {
+		return func(dir string) {
+			names, _ := filepath.Glob(filepath.Join(dir, files))
+			more, _ := filepath.Glob(filepath.Join(dir, filepath.Base(files)))
+			if names = append(names, more...); len(names) == 0 {
+				t.Fatal("no vectors")
+			}
+			for _, name := range names {
+				b, err := os.ReadFile(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if b = f(b); b == nil {
+					err = os.Remove(name)
+				} else {
+					err = os.WriteFile(name, b, 0o644)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	for _, c := range []struct {
+		want string
+		do   func(dir string)
+	}{
+		{"not there", damage(func([]byte) []byte { return nil })},
+		{"past the end", damage(func(b []byte) []byte { return b[:len(b)-5] })},
+		{"computed", damage(func(b []byte) []byte { b[len(b)-9] ^= 1; return b })},
+		{"462", damage(func(b []byte) []byte { // a size precedes each vector, after 1 or 20 bytes
+			b[3], b[22] = b[3]^1, b[22]^1
+			return b
+		})},
+	} {
+		dir := placed(t, "vectors1")
+		c.do(dir)
+		if err := counted(t, dir); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: reading says %v", c.want, err)
+		}
+		if got := verified(t, dir, format.Sums); len(got) == 0 || !strings.Contains(got[0], c.want) {
+			t.Errorf("%s: verify says %q", c.want, got)
+		}
+	}
+}
+
+// TestRefused: types and files that are not read are refused by name.
+func TestRefused(t *testing.T) {
+	text := func(kind, file string) string {
+		return `{"protocol":{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["variantType"],` +
+			`"writerFeatures":["variantType"]}}` + "\n" + `{"metaData":{"id":"a","format":{"provider":"parquet",` +
+			`"options":{}},"schemaString":"{\"type\":\"struct\",\"fields\":[{\"name\":\"a\",\"type\":\"` + kind +
+			`\",\"nullable\":true,\"metadata\":{}}]}","partitionColumns":[],"configuration":{}}}` + "\n" +
+			`{"add":{"path":"` + file + `","partitionValues":{},"size":1,"modificationTime":1,` +
+			`"dataChange":true}}` + "\n"
+	}
+	for _, c := range []struct{ log, want string }{{text("variant", "a.parquet"), `"variant"`},
+		{text("long", "../a.parquet"), "outside of"}, {text("long", "s3://b/a.parquet"), "outside of"},
+		{text("long", "file:/a.parquet"), "outside of"}, {text("long", "%2e%2e/a.parquet"), "outside of"}} {
 		dir := t.TempDir()
 		if err := os.Mkdir(filepath.Join(dir, "_delta_log"), 0o755); err != nil {
 			t.Fatal(err)

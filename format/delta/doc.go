@@ -3,10 +3,11 @@
 //	….parquet                        the rows; in directories NAME=VALUE/ where the table is partitioned
 //	_delta_log/N.json                version N of the table, 20 digits: what was added, removed, and said of the table
 //	_delta_log/N.checkpoint….parquet all that holds at version N
+//	deletion_vector_UUID.bin         the deleted rows of files
 //	_delta_log/_last_checkpoint      the newest checkpoint
 //
 // It writes tables with one version, of the lowest protocol that their types allow. It reads tables with checkpoints of
-// both versions, and with column mapping if columns keep their names. It refuses files with deletion vectors.
+// both versions, deletion vectors and column mapping.
 //
 // Source: the Delta transaction log protocol (PROTOCOL.md of delta-io/delta).
 package delta

@@ -46,6 +46,9 @@ func entry(ctx context.Context, tg format.Target, o format.OpenOptions) (e forma
 			e.Rows = -1
 		} else {
 			e.Rows += in.Rows
+			if a.Vector != nil {
+				e.Rows -= a.Vector.Cardinality
+			}
 		}
 		found, err := lake.SizeFinding(ctx, op.tree, in.Name, "the log", a.Size)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +23,7 @@ import (
 	"stoa/format/delta/internal/log"
 	"stoa/format/internal/lake"
 	"stoa/pred"
+	"stoa/store"
 )
 
 // readerFeatures are the features that stoa supports, or that matter only with types that are then visible in the
@@ -91,17 +93,15 @@ func (op *versionReader) schema() error {
 	}
 	var err error
 	if op.fields, err = log.Arrow(s.Fields, op.mode, 0); err != nil {
+		if errors.Is(err, log.ErrType) {
+			return fault.Unsupportedf(at, "metaData.schemaString", "%v", err)
+		}
 		return fault.Corruptf(at, "metaData.schemaString", "%v", err)
-	}
-	if name := renamedField(op.fields); name != "" {
-		return fault.Unsupportedf(at, "metaData.schemaString", "the table uses column mapping: the column %s has "+
-			"another name in the files; such tables are not read yet", name)
 	}
 	return op.o.Limits.Afford(arrow.NewSchema(op.fields, nil), at, "metaData.schemaString")
 }
 
-// renamedField returns a field that has another name in the files; "" if there is none. Such fields are refused,
-// because reading them has not been tested with tables of other writers.
+// renamedField returns a field that has another name in the files; "" if there is none.
 func renamedField(fields []arrow.Field) string {
 	for _, f := range fields {
 		if name, ok := f.Metadata.GetValue(log.PhysicalName); ok && name != f.Name {
@@ -137,11 +137,17 @@ func (op *versionReader) reader() (*lake.Table, error) {
 	if op.mode == "id" {
 		c.Match = lake.ByID(c.Match)
 	}
+	seen := map[string]bool{}
 	for _, a := range op.adds() {
 		in, err := op.input(a)
 		if err != nil {
 			return nil, err
 		}
+		if seen[in.Name] {
+			return nil, fault.Corruptf(fault.Span{Object: path.Join(op.dir, log.Dir)}, "add", "version %d has %s "+
+				"twice, with different deletion vectors", op.version, in.Name)
+		}
+		seen[in.Name] = true
 		c.Files = append(c.Files, in)
 	}
 	return lake.New(c), nil
@@ -164,11 +170,41 @@ func (op *versionReader) name(p string) (string, error) {
 	if err != nil {
 		return "", fault.Corruptf(at, "add.path", "expected a path encoded as in a URL, found %q", p)
 	}
-	if within := path.Clean(plain); strings.Contains(p, "://") || path.IsAbs(plain) || within == ".." ||
-		strings.HasPrefix(within, "../") {
-		return "", fault.Unsupportedf(at, "", "%q is outside of the table; such files are not read", p)
+	if strings.Contains(p, ":/") || path.IsAbs(plain) {
+		if within, ok := op.within(plain); ok {
+			return path.Join(op.dir, within), nil
+		}
+	} else if within := path.Clean(plain); within != ".." && !strings.HasPrefix(within, "../") {
+		return path.Join(op.dir, within), nil
 	}
-	return path.Join(op.dir, plain), nil
+	return "", fault.Unsupportedf(at, "", "%q is outside of the table, as in a shallow clone; such files are not read",
+		p)
+}
+
+// within returns the path below the table's directory of an absolute path, which is known of a local table.
+func (op *versionReader) within(p string) (string, bool) {
+	if _, local := dataTree(op.tree).(store.Local); !local {
+		return "", false
+	}
+	dir, err := filepath.Abs(filepath.FromSlash(op.dir))
+	if err != nil {
+		return "", false
+	}
+	if rest, ok := strings.CutPrefix(p, "file:"); ok {
+		p = "/" + strings.TrimLeft(rest, "/")
+	}
+	return strings.CutPrefix(path.Clean(p), filepath.ToSlash(dir)+"/")
+}
+
+// dataTree is the tree below a cache, and below what limits or counts its use.
+func dataTree(t store.Tree) store.Tree {
+	for {
+		w, ok := t.(interface{ Unwrap() store.Tree })
+		if !ok {
+			return t
+		}
+		t = w.Unwrap()
+	}
 }
 
 // input returns a file as an input of lake.Table.
@@ -199,9 +235,9 @@ func (op *versionReader) input(a *log.Add) (*lake.Input, error) {
 			in.Bounds[i] = b
 		}
 	}
-	if a.Vector != nil {
-		return nil, fault.Unsupportedf(fault.Span{Object: name}, "deletionVector",
-			"the table uses deletion vectors, which are not read yet")
+	if a.Vector != nil && a.Vector.Cardinality != 0 {
+		in.LiveBounds = s.Tight == nil || *s.Tight
+		in.Deleted = op.deleted(a.Vector)
 	}
 	return in, nil
 }

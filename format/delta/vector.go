@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"path"
+	"sync"
 
 	"stoa/fault"
 	"stoa/format"
@@ -24,6 +25,20 @@ const (
 // maxVector is the maximum size of a deletion vector in bytes.
 const maxVector = 256 << 20
 
+// deleted returns a function for lake.Input that reads a vector once.
+func (op *versionReader) deleted(v *log.Vector) func(context.Context) ([]int64, error) {
+	var mu sync.Mutex
+	var rows []int64
+	return func(ctx context.Context) (_ []int64, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if rows == nil {
+			rows, err = op.vector(ctx, v)
+		}
+		return rows, err
+	}
+}
+
 // vector returns the rows that a deletion vector deletes.
 func (op *versionReader) vector(ctx context.Context, v *log.Vector) ([]int64, error) {
 	at := fault.Span{Object: path.Join(op.dir, log.Dir)}
@@ -40,11 +55,10 @@ func (op *versionReader) vector(ctx context.Context, v *log.Vector) ([]int64, er
 			return nil, fault.Corruptf(at, "deletionVector", "%v", err)
 		}
 		b = b[:min(int64(len(b)), v.Size)]
-	case "u":
+	case "u", "p":
 		b, at, err = op.storedVector(ctx, v)
 	default:
-		return nil, fault.Unsupportedf(at, "deletionVector", "it is outside of the table (storage type %q); such "+
-			"ones are not read", v.Storage)
+		return nil, fault.Unsupportedf(at, "deletionVector.storageType", "expected u, p or i, found %q", v.Storage)
 	}
 	if err != nil {
 		return nil, err
@@ -81,20 +95,33 @@ func portable(b []byte) []byte {
 	return append(out, b...)
 }
 
-// storedVector reads a deletion vector from a file: its length and, after it, a CRC-32, both big-endian.
-func (op *versionReader) storedVector(ctx context.Context, v *log.Vector) ([]byte, fault.Span, error) {
-	const encoded = 20 // characters of a UUID
+// vectorFile returns the file of a vector: by its path, or by a UUID, encoded in the last 20 characters.
+func (op *versionReader) vectorFile(v *log.Vector) (string, error) {
+	if v.Storage == "p" {
+		return op.name(v.Path)
+	}
+	const encoded = 20
 	at := fault.Span{Object: path.Join(op.dir, log.Dir)}
-	if len(v.Path) < encoded || v.Offset == nil {
-		return nil, at, fault.Corruptf(at, "deletionVector", "expected a file and an offset, found %q", v.Path)
+	if len(v.Path) < encoded {
+		return "", fault.Corruptf(at, "deletionVector.pathOrInlineDv", "expected a UUID of %d characters, found %q",
+			encoded, v.Path)
 	}
 	prefix := v.Path[:len(v.Path)-encoded]
 	id, err := decode85(v.Path[len(prefix):])
 	if err != nil {
-		return nil, at, fault.Corruptf(at, "deletionVector", "%v", err)
+		return "", fault.Corruptf(at, "deletionVector.pathOrInlineDv", "%v", err)
 	}
 	name := fmt.Sprintf("deletion_vector_%x-%x-%x-%x-%x.bin", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
-	file, err := op.name(path.Join(prefix, name))
+	return op.name(path.Join(prefix, name))
+}
+
+// storedVector reads a deletion vector from a file: its length and, after it, a CRC-32, both big-endian.
+func (op *versionReader) storedVector(ctx context.Context, v *log.Vector) ([]byte, fault.Span, error) {
+	at := fault.Span{Object: path.Join(op.dir, log.Dir)}
+	if v.Offset == nil {
+		return nil, at, fault.Corruptf(at, "deletionVector.offset", "expected an offset, found none")
+	}
+	file, err := op.vectorFile(v)
 	if err != nil {
 		return nil, at, err
 	}

@@ -28,7 +28,8 @@ type Input struct {
 	// Values are the values of those table columns that are constant in the file, one each. The file need not contain
 	// these columns.
 
-	Bounds map[int]pred.Bounds // of columns of the table, according to the catalogue
+	Bounds     map[int]pred.Bounds // of columns of the table, according to the catalogue
+	LiveBounds bool                // Bounds do not include the values of deleted rows
 	// Deleted are the positions of deleted rows, ascending; nil if there are none.
 	Deleted func(ctx context.Context) ([]int64, error)
 	// Open opens a file that is not Parquet; nil if it is Parquet.

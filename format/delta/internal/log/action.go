@@ -1,6 +1,9 @@
 package log
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strconv"
+)
 
 // Dir is the directory of the log, below that of the table.
 const Dir = "_delta_log"
@@ -117,8 +120,10 @@ func (v *Vector) ID() string {
 	if v == nil {
 		return ""
 	}
-	b, _ := json.Marshal(v)
-	return string(b)
+	if v.Offset == nil {
+		return v.Storage + v.Path
+	}
+	return v.Storage + v.Path + "@" + strconv.FormatInt(*v.Offset, 10)
 }
 
 // Sidecar is a file with actions of a checkpoint.

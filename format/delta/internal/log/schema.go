@@ -3,6 +3,7 @@ package log
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -113,6 +114,9 @@ var primitives = map[string]arrow.DataType{
 	"void":          arrow.Null, "null": arrow.Null,
 }
 
+// ErrType is a type that stoa does not read, such as variant.
+var ErrType = errors.New("stoa does not read the type")
+
 // maxDepth is the maximum nesting depth of types.
 const maxDepth = 64
 
@@ -164,7 +168,7 @@ func arrowType(raw json.RawMessage, mode string, depth int) (arrow.DataType, err
 			p <= 38 && s >= 0 && s <= p {
 			return &arrow.Decimal128Type{Precision: p, Scale: s}, nil
 		}
-		return nil, fmt.Errorf("the type %q is not known", word)
+		return nil, fmt.Errorf("%w %q", ErrType, word)
 	}
 	var kind struct {
 		Type string `json:"type"`
@@ -205,5 +209,5 @@ func arrowType(raw json.RawMessage, mode string, depth int) (arrow.DataType, err
 		}
 		return arrow.MapOfFields(arrow.Field{Type: k}, arrow.Field{Type: v, Nullable: m.ValueContainsNull}), nil
 	}
-	return nil, fmt.Errorf("the type %q is not known", kind.Type)
+	return nil, fmt.Errorf("%w %q", ErrType, kind.Type)
 }
