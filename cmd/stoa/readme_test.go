@@ -65,6 +65,9 @@ func between(t *testing.T, s, begin, end string, f func(string) string) string {
 // elapsed matches times, which differ from run to run.
 var elapsed = regexp.MustCompile(`\b\d+\.\d\d s\b`)
 
+// lakeSize matches the size of a small Iceberg table, whose metadata have the name of its directory several times.
+var lakeSize = regexp.MustCompile(`(rows, |as iceberg: |managed_del, )\d\.\d kB(, 5 files| in )`)
+
 // session runs the commands of a session, and returns it with their output.
 func session(t *testing.T, old string) string {
 	t.Chdir(t.TempDir())
@@ -92,7 +95,8 @@ func printed(line string) (text string, status int) {
 	if file != "" {
 		out.Reset()
 	}
-	return line + "\n" + string(elapsed.ReplaceAll(out.Bytes(), []byte("0.01 s"))), status
+	text = elapsed.ReplaceAllString(out.String(), "0.01 s")
+	return line + "\n" + lakeSize.ReplaceAllString(text, "${1}8.8 kB$2"), status
 }
 
 func markdownMatrix() string {
