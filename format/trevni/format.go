@@ -139,6 +139,9 @@ func openWithSchema(ctx context.Context, tg format.Target, o format.OpenOptions,
 	if err == nil {
 		err = f.CheckRows(ctx)
 	}
+	if err == nil && !o.NoVerify {
+		err = t.CheckCut(ctx)
+	}
 	if err != nil {
 		f.Src.Close()
 		return nil, err

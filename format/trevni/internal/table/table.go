@@ -31,6 +31,7 @@ type Table struct {
 	sorted         []int // stored columns whose values ascend
 	Contradictions []region.Finding
 	PartFindings   []region.Finding // about the other files of the table
+	Cut            []region.Finding // columns that begin or end after the end of the file
 	Sampled        string           // note that the schema was inferred from some of the entries only; or ""
 }
 
@@ -77,7 +78,7 @@ func (t *Table) Parts(context.Context, format.Query) iter.Seq2[format.Part, erro
 
 func (t *Table) RowGroups(_ context.Context, p format.Part, q format.Query) ([]format.RowGroup, error) {
 	if q.Strict { // one of two names, schemas or files is wrong: no row is certain to belong to the table
-		for _, x := range t.Findings() {
+		for _, x := range slices.Concat(t.Contradictions, t.PartFindings) {
 			if x.Severity >= region.Error && x.Code != "trevni.part.missing" {
 				return nil, fault.Corruptf(x.At, x.Path, "%s (%s)", x.Message, x.Code)
 			}
@@ -120,8 +121,10 @@ func (t *Table) Chunk(ctx context.Context, _ format.RowGroup, col int, rows vec.
 	return page.NewChunk(ctx, t.File, t.Plan.Phys[col], rows)
 }
 
-// Findings returns contradictions within the file, and missing or wrong parts of the table.
-func (t *Table) Findings() []region.Finding { return slices.Concat(t.Contradictions, t.PartFindings) }
+// Findings returns contradictions within the file, missing or wrong parts of the table, and whether the file is cut.
+func (t *Table) Findings() []region.Finding {
+	return slices.Concat(t.Contradictions, t.PartFindings, t.Cut)
+}
 
 // Meta returns facts about the file, followed by its own metadata.
 func (t *Table) Meta() []format.KeyValue {
