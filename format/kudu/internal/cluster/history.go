@@ -56,12 +56,32 @@ func (s *Servers) History(ctx context.Context, tg format.Target, o format.OpenOp
 			if err != nil {
 				return nil, err
 			}
+			moments, err = s.readUndo(ctx, t, tb, moments)
+			if err != nil {
+				return nil, err
+			}
 			base := HistoryLine{Table: s.NameOf(ts), TableID: tb.TableID, Tablet: tb.ID, Server: tb.FS.UUID,
 				Partition: cmp.Or(tb.Partitioning.Text(&tb.Schema, &tb.Partition), "all rows")}
 			out = append(out, eventsOf(base, tb, moments)...)
 		}
 	}
 	return out, ctx.Err()
+}
+
+// readUndo reads the deltas from which the earlier states of a tablet follow, reports those that are damaged, and moves
+// the start of complete history behind them.
+func (s *Servers) readUndo(ctx context.Context, t *table.Table, tb *table.Tablet,
+	m table.TabletMoments) (table.TabletMoments, error) {
+	newest := m.Last
+	if m.Log != nil {
+		newest = max(newest, m.Log.LastTime)
+	}
+	exact, found, err := t.CheckUndo(ctx, tb, newest)
+	s.Findings = append(s.Findings, found...)
+	if exact > m.Exact {
+		m.Exact, m.Damaged = exact, true
+	}
+	return m, err
 }
 
 // eventsOf returns the events of a tablet.
@@ -81,6 +101,8 @@ func eventsOf(base HistoryLine, tb *table.Tablet, moments table.TabletMoments) (
 		add(EventFirst, 0, "not known: the records of it are removed or damaged")
 	}
 	switch {
+	case moments.Damaged:
+		add(EventExact, moments.Exact, "history before is damaged")
 	case moments.Exact > 0:
 		add(EventExact, moments.Exact, "history before was removed, or may have been")
 	case moments.First != table.Latest:

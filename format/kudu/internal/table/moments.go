@@ -12,8 +12,9 @@ type TabletMoments struct {
 	// Hybrid times of the first and the last operation that changed rows; Latest and 0 if unknown.
 	First, Last uint64
 	// Snapshots from this hybrid time on are exact; 0: all are. History before it has, or may have, been removed.
-	Exact uint64
-	Log   *wal.Logged // nil: the log is not read
+	Exact   uint64
+	Damaged bool        // it was not removed: deltas of it are damaged, see CheckUndo
+	Log     *wal.Logged // nil: the log is not read
 }
 
 // Moments returns the hybrid times of the first and the last operation that changed a tablet's rows; Latest and 0 if
