@@ -43,8 +43,8 @@ func TestHistoryOfDamagedUndo(t *testing.T) {
 				files[name] = b
 				exact := exactFrom(t, files, true)
 				if exact <= begin {
-					t.Errorf("UNDO file %d of rowset %d, damage %d: snapshots are called exact from %d on", undo.ID, s.ID,
-						k, exact)
+					t.Errorf("UNDO file %d of rowset %d, damage %d: snapshots are called exact from %d on", undo.ID,
+						s.ID, k, exact)
 				}
 				if k%2 == 1 { // its footer is cut off, and with it the time of its last change
 					exact = math.MaxUint64

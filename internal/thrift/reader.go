@@ -45,12 +45,14 @@ type Reader struct {
 	head  int  // size of the field's head, which begins at the cursor
 	truth bool // value of a compact bool field
 	short bool // more bytes might remove the error
+	cut   bool // see Cut
 }
 
 // frame is a struct, list or map that is being read.
 type frame struct {
 	name  string
 	index int // of the pending element of a list or map
+	count int // of its elements
 	last  int16
 	seen  uint64 // a bit for each field below 64 that was read
 	list  bool
@@ -62,7 +64,19 @@ func NewReader(c *wire.Cursor, p Protocol) *Reader { return &Reader{c: c, p: p} 
 
 // Reset makes r read from another cursor.
 func (r *Reader) Reset(c *wire.Cursor) {
-	*r = Reader{c: c, p: r.p, stack: r.stack[:0]}
+	*r = Reader{c: c, p: r.p, stack: r.stack[:0], cut: r.cut}
+}
+
+// Cut makes r accept input that was cut off: a list may have more elements than the bytes that are left can hold. Those
+// that are left are read, and the one that is cut is the error.
+func (r *Reader) Cut() { r.cut = true }
+
+// Len returns the number of elements that the innermost open list or map declares.
+func (r *Reader) Len() int {
+	if len(r.stack) == 0 {
+		return 0
+	}
+	return r.stack[len(r.stack)-1].count
 }
 
 // Memory in bytes that a struct and an element of a list are assumed to need, since one byte of a file may be a whole
@@ -230,7 +244,7 @@ func (r *Reader) List(name string, elem Type) iter.Seq[int] {
 		if !r.is(name, List) {
 			return
 		}
-		t, count, n, bad := r.p.listHead(r.c.Rest()[r.head:])
+		t, count, n, bad := r.p.listHead(r.c.Rest()[r.head:], r.cut)
 		if bad == nil && count > 0 && t != elem {
 			bad = malformed(0, "elements of type %s, not %s", t, elem)
 		}
@@ -238,7 +252,7 @@ func (r *Reader) List(name string, elem Type) iter.Seq[int] {
 			r.failAt(r.head, bad, name)
 			return
 		}
-		r.open(name, r.head+n, frame{list: true})
+		r.open(name, r.head+n, frame{list: true, count: count})
 		r.items(count, t, 0, yield)
 	}
 }
@@ -257,7 +271,7 @@ func (r *Reader) Map(name string, key, value Type) iter.Seq[int] {
 			r.failAt(r.head, bad, name)
 			return
 		}
-		r.open(name, r.head+n, frame{list: true})
+		r.open(name, r.head+n, frame{list: true, count: count})
 		r.items(count, k, v, yield)
 	}
 }

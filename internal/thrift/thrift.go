@@ -12,6 +12,7 @@ package thrift
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"strconv"
 )
 
@@ -176,8 +177,9 @@ func numbered(id int16, off int) *parseError {
 	return nil
 }
 
-// listHead reads the head of a list or set: the element type, the number of elements, and the size of the head.
-func (p Protocol) listHead(b []byte) (elem Type, count, n int, bad *parseError) {
+// listHead reads the head of a list or set: the element type, the number of elements, and the size of the head. Unless
+// cut is set, the bytes must be enough for that many elements.
+func (p Protocol) listHead(b []byte, cut bool) (elem Type, count, n int, bad *parseError) {
 	if len(b) == 0 || p == Binary && len(b) < 5 {
 		return 0, 0, 0, truncated(0, "the bytes end within the head of a list")
 	}
@@ -202,7 +204,7 @@ func (p Protocol) listHead(b []byte) (elem Type, count, n int, bad *parseError) 
 	if !ok || elem == Stop {
 		return 0, 0, n, malformed(0, "elements of type %d, which does not exist", number)
 	}
-	if limit := uint64(len(b)-n) / uint64(p.minSize(elem)); many > limit {
+	if limit := uint64(len(b)-n) / uint64(p.minSize(elem)); many > limit && (!cut || many > math.MaxInt32) {
 		return 0, 0, n, truncated(0, "%d elements, but the %d bytes left hold at most %d", many, len(b)-n, limit)
 	}
 	return elem, int(many), n, nil
@@ -290,7 +292,7 @@ func (p Protocol) extent(b []byte, t Type, depth int) (n int, bad *parseError) {
 	case Struct:
 		return p.structExtent(b, depth)
 	case List, Set:
-		elem, count, n, bad := p.listHead(b)
+		elem, count, n, bad := p.listHead(b, false)
 		for i := 0; i < count && bad == nil; i++ {
 			n, bad = p.more(b, n, elem, depth)
 		}

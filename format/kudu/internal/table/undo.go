@@ -10,8 +10,8 @@ import (
 	"stoa/region"
 )
 
-// CheckUndo reads the UNDO deltas of a tablet, from which its earlier states follow, and returns a finding for each file
-// that cannot be read. Snapshots from exact on need none of these; 0: all can be read.
+// CheckUndo reads the UNDO deltas of a tablet, from which its earlier states follow, and returns a finding for each
+// file that cannot be read. Snapshots from exact on need none of these; 0: all can be read.
 func (t *Table) CheckUndo(ctx context.Context, tb *Tablet, newest uint64) (exact uint64, found []region.Finding,
 	err error) {
 	for i := range tb.RowSets {
@@ -38,8 +38,8 @@ func (t *Table) CheckUndo(ctx context.Context, tb *Tablet, newest uint64) (exact
 	return exact, found, nil
 }
 
-// readDelta reads all deltas of a file. after is the first time at which a snapshot needs none of them, if the file still
-// says it, else 0.
+// readDelta reads all deltas of a file. after is the first time at which a snapshot needs none of them, if the file
+// still says it, else 0.
 func (t *Table) readDelta(ctx context.Context, s *RowSet, b meta.BlockRef) (at fault.Span, after uint64, err error) {
 	d, places, err := t.OpenDelta(ctx, s, b)
 	if err != nil {

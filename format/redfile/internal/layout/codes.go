@@ -27,6 +27,9 @@ var Codes = check.Codes{
 		"a row group was removed from the metadata. A chunk without checksums is not read if it ends there."},
 	{Code: "redfile.coverage.overlap", Severity: region.Error, Help: "Two structures claim the same bytes. At least " +
 		"one of the offsets is wrong."},
+	{Code: "redfile.footer.cut", Severity: region.Warning, Help: "Recover found the beginning of metadata that was " +
+		"cut off: it uses the schema, and each column chunk that is described completely. Chunks described after " +
+		"that are lost, unless their own metadata follows their pages, as in files of newer writers."},
 	{Code: "redfile.footer.damaged", Severity: region.Error, Help: "The metadata of the file cannot be read: the " +
 		"file was truncated, was never finished, or its end was overwritten. Readers consider the file lost; recover " +
 		"finds row groups by the structures between them."},

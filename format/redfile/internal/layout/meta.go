@@ -8,7 +8,6 @@ import (
 
 	"stoa/fault"
 	"stoa/internal/thrift"
-	"stoa/wire"
 )
 
 // Generation is one of the five forms of metadata in files with the magic RED1.
@@ -121,7 +120,9 @@ func parsePair(r *thrift.Reader) (kv KeyValue) {
 
 func parsePairs(r *thrift.Reader) (out []KeyValue) {
 	for range r.List("key_value_metadata", thrift.Struct) {
-		out = append(out, parsePair(r))
+		if kv := parsePair(r); r.Err() == nil {
+			out = append(out, kv)
+		}
 	}
 	return out
 }
@@ -278,8 +279,9 @@ func parseChunk(r *thrift.Reader) (c ColumnChunk) {
 		case 2:
 			c.Offset = r.I64("file_offset")
 		case 3:
-			m := ParseColumnMeta(r, "meta_data")
-			c.Meta = &m
+			if m := ParseColumnMeta(r, "meta_data"); r.Err() == nil {
+				c.Meta = &m
+			}
 		}
 	}
 	return c
@@ -298,12 +300,14 @@ func parseRowGroup(r *thrift.Reader) (g RowGroup) {
 		switch r.Field() {
 		case 1:
 			for range r.List("columns", thrift.Struct) {
-				g.Columns = append(g.Columns, parseChunk(r))
+				if c := parseChunk(r); r.Err() == nil || c.Meta != nil {
+					g.Columns = append(g.Columns, c)
+				}
 			}
 		case 2:
 			g.Bytes = r.I64("total_byte_size")
 		case 3:
-			g.Rows = r.I64("num_rows")
+			g.Rows = count(r)
 		}
 	}
 	return g
@@ -320,87 +324,11 @@ type FileMeta struct {
 	Schema   []Element
 	Groups   []RowGroup
 	Pairs    []KeyValue
+	Declared int // row groups, by the head of their list
 
 	First     int // id of the first field, VersionField in all known files; -1 if there is no field
 	HasCRC    bool
 	CRC, Want uint32 // stored, and computed
-}
-
-// VersionField is the id of the version in the metadata of a file.
-const VersionField = 1
-
-// ParseFileMeta parses the metadata of a file. The types of its fields 2 and 3 determine the generation:
-//
-//	     A, B            C               D, E
-//	2    i64 num_rows    i64 num_rows    list schema
-//	3    i32 num_cols    string schema   i64 num_rows
-//
-// short reports whether the input ended within the struct.
-func ParseFileMeta(c *wire.Cursor) (m FileMeta, short bool) {
-	m.Gen, m.Rows, m.NumCols, m.Version, m.First = GenA, -1, -1, -1, -1
-	m.Protocol = ProtocolOf(c.Rest())
-	all, begin := c.Rest(), c.Pos()
-	var crcAt, crcEnd int
-	r := thrift.NewReader(c, m.Protocol)
-	for r.Struct(""); r.Next(); {
-		if m.First < 0 {
-			m.First = r.Field()
-		}
-		switch r.Field() {
-		case 1:
-			m.Version = r.I32("version")
-		case 2:
-			if r.Type() == thrift.List {
-				m.Gen = GenE
-				for range r.List("schema", thrift.Struct) {
-					m.Schema = append(m.Schema, parseElement(r, &m.Gen))
-				}
-				continue
-			}
-			m.Rows = r.I64("num_rows")
-		case 3:
-			switch r.Type() {
-			case thrift.Bytes:
-				m.Gen = GenC
-				m.Text = r.String("schema")
-			case thrift.I64:
-				m.Rows = r.I64("num_rows")
-			default:
-				m.NumCols = r.I32("num_cols")
-			}
-		case 4:
-			for range r.List("row_groups", thrift.Struct) {
-				m.Groups = append(m.Groups, parseRowGroup(r))
-			}
-		case 5:
-			m.Pairs = parsePairs(r)
-		case 6:
-			if r.Type() == thrift.I32 {
-				crcAt = c.Pos() - begin
-				m.CRC, m.HasCRC = uint32(r.I32("meta_data_crc")), true
-				crcEnd = c.Pos() - begin
-			}
-		}
-	}
-	if m.HasCRC && c.Err() == nil {
-		m.Want = CRC(all[:crcAt], all[crcEnd:c.Pos()-begin])
-	}
-	if m.Gen == GenA && m.inline() {
-		m.Gen = GenB
-	}
-	return m, r.Short()
-}
-
-// inline reports whether the file's metadata contains a copy of any chunk's metadata.
-func (m *FileMeta) inline() bool {
-	for _, g := range m.Groups {
-		for _, c := range g.Columns {
-			if c.Meta != nil {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // Check returns an error of class Corrupt if a required field is missing or row groups differ in their number of

@@ -91,6 +91,7 @@ func (r *recoverer) acceptsChunk(m *layout.ColumnMeta, pos int64) bool {
 type pageWalk struct {
 	whole       bool  // the data pages have all values, and the sizes stated in the metadata
 	contradicts bool  // there is a structure that cannot be in the chunk
+	broken      bool  // the header of a page cannot be read
 	end         int64 // after the last page
 	values      int64 // of all data pages
 }
@@ -109,7 +110,7 @@ func (r *recoverer) pages(m *layout.ColumnMeta, end int64) (w pageWalk) {
 		}
 		if err != nil { // a damaged page header, unless it is the metadata of another chunk
 			_, _, err := r.columnMeta(w.end, end, 4<<10)
-			w.contradicts = err == nil
+			w.contradicts, w.broken = err == nil, err != nil
 			break
 		}
 		if h.Kind == layout.DataPage {
@@ -303,17 +304,19 @@ func (r *recoverer) isOwn(m *layout.FileMeta, start int64) bool {
 	if last != nil && last.Meta != nil {
 		pos = max(pos, last.Meta.Data)
 	}
-	if last != nil && !r.confirms(last, start) {
-		return false
-	}
-	for pos < start {
-		n := r.structureSize(pos, start)
+	return (last == nil || r.confirms(last, start)) && r.tiled(pos, start)
+}
+
+// tiled reports whether structures follow one another from pos to end.
+func (r *recoverer) tiled(pos, end int64) bool {
+	for pos < end {
+		n := r.structureSize(pos, end)
 		if n <= 0 {
 			return false
 		}
 		pos += n
 	}
-	return pos == start
+	return pos == end
 }
 
 // confirms reports whether the chunk is where the metadata of the file places it. It checks the pages, one by one, and

@@ -319,6 +319,9 @@ func (r *recoverer) columnSpans(paths *pathList) (spans []int64, sum int64, sing
 func (r *recoverer) unfinished(g *layout.RowGroup, columns int, finish func()) {
 	at, found, rows := r.f.At.Sub(r.end, r.f.At.Len-r.end), count(g.Columns), rowsOfColumns(g.Columns, r.repeats)
 	if rows < 0 {
+		rows = g.Rows
+	}
+	if rows < 0 {
 		r.Rows("redfile.rows.lost", at, [2]int64{-1, -1}, -1, "the last row group is incomplete: %d of %d "+
 			"columns were found, none of which determines its number of rows; it is given up", found, columns)
 		return

@@ -198,6 +198,8 @@ type recoverer struct {
 	seen         map[string]*layout.ColumnMeta // the first chunk of each path
 	repeated     bool                          // some path was found twice, so every path has been found
 	headerValues map[*layout.ColumnMeta]int64  // of chunks whose num_values differs: the sum over the page headers
+	cut          *cutFooter                    // the beginning of the metadata of the file; nil if there is none
+	dataEnd      int64                         // where the last chunk that it describes ends, if others are lost
 	flat         map[string]bool               // by pathKey: the column is not repeated
 	start        int64                         // beginning of the chunk that is being walked
 	end          int64                         // end of the last structure that was parsed
@@ -235,14 +237,20 @@ func (r *recoverer) run(o format.OpenOptions, opts layout.ReadOptions) (*table.F
 	if err := r.lastFooter(&pos); err != nil {
 		return nil, err
 	}
-	r.window, r.start, r.end = 1<<20, pos, pos
-	if err := r.walk(pos); err != nil {
+	if err := r.findCut(pos); err != nil {
 		return nil, err
 	}
-	if len(r.seen) == 0 && r.known == nil && len(r.groups) == 0 {
+	r.window, r.start, r.end = 1<<20, pos, pos
+	if err := r.walk(pos, r.cut.begin(r.f.At.Len)); err != nil {
+		return nil, err
+	}
+	if len(r.seen) == 0 && r.known == nil && len(r.groups) == 0 && r.cut == nil {
 		return nil, r.schemaLost()
 	}
 	if err := r.useSchemaOption(o, opts); err != nil {
+		return nil, err
+	}
+	if err := r.useCut(opts); err != nil {
 		return nil, err
 	}
 	r.byPaths()
@@ -260,16 +268,19 @@ func (r *recoverer) run(o format.OpenOptions, opts layout.ReadOptions) (*table.F
 	}
 	f.Footer.Groups, f.Footer.HasCRC, f.Footer.NumCols = r.groups, false, -1
 	f.MetaAt = r.f.At.Sub(r.f.At.Len, 0)
+	if r.dataEnd > 0 {
+		f.MetaAt = r.f.At.Sub(r.dataEnd, 0)
+	}
 	f.Lost = r.lost
 	if err := f.ResolveSchema(r.ctx); err != nil {
 		return f, err
 	}
 	r.reportSchema(f)
-	if err := r.count(f); err != nil || r.known != nil {
-		return f, err
+	err := r.count(f)
+	if err == nil && (r.known == nil || r.cut.untyped(r)) {
+		r.reportUntyped(f)
 	}
-	r.reportUntyped(f)
-	return f, nil
+	return f, err
 }
 
 // count reports the number of recovered rows, which in generation A is often stated only in column metadata.
@@ -313,9 +324,9 @@ func (r *recoverer) bytes(pos int64, n int) ([]byte, error) {
 	return r.win[pos-r.winAt:][:n], nil
 }
 
-// walk parses structure after structure from pos to the end of the file, and reports the bytes between structures.
-func (r *recoverer) walk(pos int64) error {
-	for pos < r.f.At.Len {
+// walk parses structure after structure from pos to end, and reports the bytes between structures.
+func (r *recoverer) walk(pos, end int64) error {
+	for pos < end {
 		if err := r.ctx.Err(); err != nil {
 			return err
 		}
@@ -328,6 +339,7 @@ func (r *recoverer) walk(pos int64) error {
 			if next, err = r.search(pos + 1); err != nil {
 				return err
 			}
+			next = min(next, end)
 			r.Rows("redfile.bytes.lost", r.f.At.Sub(pos, next-pos), [2]int64{-1, -1}, 0,
 				"%d bytes that are no structure of a RedFile", next-pos)
 		}

@@ -38,8 +38,8 @@ func (t *Table) CheckCut(ctx context.Context) error {
 	case err != nil:
 		return err
 	case cb.End > f.At.Len:
-		r.Report("trevni.block.cut", cb.Desc, f.PathOf(last), "the blocks of the last column end at %d, and the file at "+
-			"%d: it is cut", cb.End, f.At.Len)
+		r.Report("trevni.block.cut", cb.Desc, f.PathOf(last), "the blocks of the last column end at %d, and the file "+
+			"at %d: it is cut", cb.End, f.At.Len)
 	}
 	return nil
 }
