@@ -69,6 +69,11 @@ def test_ray(monkeypatch):
                                               want.filter(ds.field("id") > 1000))]:
             data = ray.data.from_items(splits).map_batches(_arrow, batch_size=1, batch_format="numpy")
             assert sorted(map(repr, data.take_all())) == sorted(map(repr, rows.to_pylist())) and rows.num_rows > 0
+        import stoa.ray
+
+        data = stoa.ray.read(TABLE, want.column_names, "id > 1000", target=1)
+        assert sorted(map(repr, data.take_all())) == sorted(map(repr, rows.to_pylist()))
+        assert stoa.ray.read(TABLE).count() == stoa.open(TABLE).count_rows()
     finally:
         ray.shutdown()
         shutil.rmtree(home, ignore_errors=True)
