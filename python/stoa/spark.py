@@ -26,6 +26,7 @@ from pyspark.sql import types as st
 from . import run
 from ._core import Invalid, Unsupported
 from ._table import Table, open
+from ._verbs import meta
 
 _INTEGERS = {pa.int8(): st.ByteType, pa.int16(): st.ShortType, pa.int32(): st.IntegerType, pa.int64(): st.LongType,
              pa.uint8(): st.ShortType, pa.uint16(): st.IntegerType, pa.uint32(): st.LongType}
@@ -110,17 +111,17 @@ class StoaDataSource(api.DataSource):
     those of the format. Of writing: to, and opt.
     """
 
-    _own = ("path", "columns", "nanoseconds", "target-size", "where", "to", "opt")
+    _own = ("path", "columns", "nanoseconds", "target-size", "where", "to", "opt", "since")
 
     @classmethod
     def name(cls) -> str:
         return "stoa"
 
-    def _open(self) -> Table:
+    def _open(self, **more: str) -> Table:
         if not self.options.get("path"):
             raise Invalid("expected a path: load(PATH)")
         given = {k.replace("-", "_"): v for k, v in self.options.items() if k not in self._own}
-        return open(self.options["path"], **given)
+        return open(self.options["path"], **given, **more)
 
     def _names(self, t: Table) -> list[str] | None:
         """The columns that are wanted: those that an option names, as CSV has names; None: all."""
@@ -147,6 +148,9 @@ class StoaDataSource(api.DataSource):
     def reader(self, schema: st.StructType) -> "Reader":
         return Reader(self, schema)
 
+    def streamReader(self, schema: st.StructType) -> "StreamReader":
+        return StreamReader(self, schema)
+
     def writer(self, schema: st.StructType, overwrite: bool) -> "Writer":
         return Writer(self, schema, overwrite)
 
@@ -162,10 +166,12 @@ class Reader(api.DataSourceReader):
         self._exact = how == "fail"
 
     def partitions(self) -> Sequence[api.InputPartition]:
-        t = self._source._open()
+        return self._splits(self._source._open()) or [api.InputPartition(None)]
+
+    def _splits(self, t: Table) -> list[api.InputPartition]:
         splits = t.plan(self._schema.names, self._source.options.get("where"),
                         int(self._source.options.get("target-size", 128 << 20)))
-        return [api.InputPartition(s) for s in splits] or [api.InputPartition(None)]
+        return [api.InputPartition(s) for s in splits]
 
     def read(self, partition: api.InputPartition) -> Iterator[pa.RecordBatch]:
         split = partition.value
@@ -183,6 +189,53 @@ class Reader(api.DataSourceReader):
             except pa.ArrowInvalid as e:
                 raise Invalid(f"column {f.name}: {e}") from None
         return pa.RecordBatch.from_arrays(columns, names=self._schema.names)
+
+
+class StreamReader(api.DataSourceStreamReader):
+    """The loads of a CarbonData table, each once, as a stream: the rows of the segments after an offset, as they are now.
+
+    A load that has not ended holds back those after it, so that none is passed over; stoa clean removes one that died.
+    Of a segment that was compacted the rows are those of its own files, as long as they are there, and what compaction
+    wrote is not read again. Segments that were deleted are left out. Rows that are deleted or updated later are not
+    reported: a stream only adds.
+    """
+
+    def __init__(self, source: StoaDataSource, schema: st.StructType):
+        self._source, self._reader = source, Reader(source, schema)
+        taken = [k for k in ("segment", "segments", "at") if source.options.get(k)]
+        if taken:
+            raise Invalid(f"a stream chooses the segments itself: the option {taken[0]} cannot be given")
+
+    def _segments(self) -> list[tuple[int, str]]:
+        """The segments that loads wrote, and their states, in the order of their numbers."""
+        facts = meta(self._source.options["path"])[0]["facts"]
+        if facts.get("format") != "CarbonData table":
+            raise Invalid(f"{self._source.options['path']}: only a CarbonData table can be read as a stream")
+        named = [(k.partition(".")[2], v.partition(",")[0]) for k, v in facts.items() if k.startswith("segment.")]
+        return sorted((int(n), state) for n, state in named if n.isdigit())
+
+    def initialOffset(self) -> dict:
+        return {"segment": int(self._source.options.get("since", -1))}
+
+    def latestOffset(self, *_, **more) -> dict:
+        last = int(self._source.options.get("since", -1))
+        for n, state in self._segments():
+            if "Progress" in state:
+                break
+            last = max(last, n)
+        return {"segment": last}
+
+    def partitions(self, start: dict, end: dict) -> list[api.InputPartition]:
+        known = dict(self._segments())
+        if end["segment"] >= 0 and end["segment"] not in known:
+            raise Invalid(f"{self._source.options['path']}: segment {end['segment']} was there before: this is another "
+                          "table, or its history was removed")
+        some = [str(n) for n, state in known.items() if start["segment"] < n <= end["segment"]
+                and state in ("Success", "Load Partial Success", "Compacted")]
+        return self._reader._splits(self._source._open(segments=",".join(some))) if some else []
+
+    def read(self, partition: api.InputPartition) -> Iterator[pa.RecordBatch]:
+        return self._reader.read(partition)
 
 
 def _cast(column: pa.Array, to: pa.DataType, exact: bool) -> pa.Array:

@@ -1,5 +1,7 @@
 """The data sources for Spark and for Ray, without their engines: interop/spark and interop/python have those."""
 
+import json
+import pathlib
 import pickle
 
 import pyarrow as pa
@@ -94,6 +96,45 @@ def test_spark_and_what_it_cannot_have(spark):
     with pytest.raises(stoa.Corrupt):
         read(spark, "try/damaged/key.cfile")
     assert sum(b.num_rows for b in read(spark, "try/damaged/key.cfile", damaged="skip-rows")[1]) == 272
+
+
+def test_spark_streams_loads(spark):
+    """Each load comes once, whatever is loaded, deleted and compacted between two looks."""
+    n = pa.schema([pa.field("n", pa.int64())])
+    stoa.create("store#db.t", n)
+    loads = lambda *numbers: stoa.load("store#db.t", pa.table({"n": list(numbers)}, n))
+    source = spark.StoaDataSource({"path": "store#db.t"})
+    stream = pickle.loads(pickle.dumps(source.streamReader(source.schema())))
+    look = lambda start, end: sorted(v for p in stream.partitions(start, end) for b in stream.read(p)
+                                     for v in b["n"].to_pylist())
+    at = stream.initialOffset()
+    assert look(at, stream.latestOffset()) == []
+    loads(1, 2), loads(3)
+    one = stream.latestOffset()
+    assert look(at, one) == [1, 2, 3] == look(at, one)
+    loads(4), loads(5)
+    stoa.compact("store#db.t", "major")  # of all of them: a new segment with rows that came before
+    two = stream.latestOffset(one, None)
+    assert (look(one, two), look(at, two)) == ([4, 5], [1, 2, 3, 4, 5])
+    assert look(two, stream.latestOffset()) == []
+    loads(6), loads(7)
+    three = stream.latestOffset()
+    stoa.delete_segments("store#db.t", ["5"])
+    assert look(two, three) == [6]
+    loads(8), loads(9)
+    status, = pathlib.Path("store").glob("db/t/Metadata/tablestatus*")
+    states = json.loads(status.read_text())
+    index = next(i for i, x in enumerate(states) if x["loadName"] == "6")
+    states[index]["loadStatus"] = "Insert In Progress"  # the load of 8 has not ended, that of 9 has
+    status.write_text(json.dumps(states))
+    assert look(three, stream.latestOffset()) == []
+    states[index]["loadStatus"] = "Success"
+    status.write_text(json.dumps(states))
+    assert look(three, stream.latestOffset()) == [8, 9]
+    with pytest.raises(stoa.Invalid, match="segment"):
+        spark.StoaDataSource({"path": "store#db.t", "segments": "1"}).streamReader(source.schema())
+    with pytest.raises(stoa.Invalid, match="another table"):
+        look(three, {"segment": 99})
 
 
 def test_ray_reads_a_task_a_split(place):
