@@ -10,6 +10,7 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/internal/glob"
+	"stoa/internal/watched"
 	"stoa/store"
 )
 
@@ -65,7 +66,7 @@ func walksInto(ctx context.Context, uri string, o OpenOptions) bool {
 		return false
 	}
 	_, err := Probe(ctx, format.Target{Tree: o.tree(), Name: glob.DotDot(o.tree(), uri)}, o)
-	return err != nil && ctx.Err() == nil && (!store.Failing(err) || denied(err))
+	return err != nil && ctx.Err() == nil && (!store.Failing(err) || watched.Denied(err))
 }
 
 // lister yields the entries of tables, and what is left out.
@@ -224,7 +225,7 @@ func checkOnlyTable(ctx context.Context, tg found, seen *opened, o OpenOptions) 
 	var failed error
 	// an object that cannot be read is not part of this table
 	p := places{ctx: ctx, o: o, left: func(l leftOut) bool {
-		if failed == nil && store.Failing(l.err) && !denied(l.err) {
+		if failed == nil && store.Failing(l.err) && !watched.Denied(l.err) {
 			failed = l.err
 		}
 		return true

@@ -177,8 +177,8 @@ func openOne(ctx context.Context, tg found, o OpenOptions) (*source, []region.Fi
 	findings = append(findings, fieldnames.Findings(r.Schema(), tg.Name)...)
 	return &source{name: name, file: tg.Name, stamp: stamp, format: tg.format, declared: tg.declared(o),
 		reader: r, meta: meta, data: data,
-		scan: scan.Source{Reader: r, Objects: scan.NewObjects(format.Plain(r, data)), Dicts: scan.NewDicts(),
-			Limits: o.Limits.WithDefaults(), NoVerify: o.NoVerify}}, findings, nil
+		scan: scan.Source{Reader: r, Objects: scan.NewObjects(format.Plain(r, data)).Mapped(o.Mmap),
+			Dicts: scan.NewDicts(), Limits: o.Limits.WithDefaults(), NoVerify: o.NoVerify}}, findings, nil
 }
 
 // declared returns a function that opens a target without recovery and returns the number of rows that it declares.

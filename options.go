@@ -52,7 +52,8 @@ func checkOptionFormats(typed format.Options, f *format.Format, place string) er
 }
 
 func (o OpenOptions) internal() format.OpenOptions {
-	return format.OpenOptions{Limits: o.Limits.WithDefaults(), NoVerify: o.NoVerify, Depth: o.Depth, Opts: o.opts()}
+	return format.OpenOptions{Limits: o.Limits.WithDefaults(), NoVerify: o.NoVerify, Depth: o.Depth,
+		Opts: o.opts(), Mmap: o.Mmap}
 }
 
 // OpenOptions are the options of Open. The zero value probes the format and verifies checksums.
@@ -71,6 +72,10 @@ type OpenOptions struct {
 	// KeepPages is how many bytes of decoded pages an open table caches for look-ups: pages from which a scan wanted
 	// only a few rows. 0 means 256 MiB, negative none.
 	KeepPages int64
+	// Mmap maps local files into memory instead of reading their pages, for files that nobody changes while the table
+	// is open: what changes after its checksum was compared would be decoded as it is then. A file that is cut short is
+	// an error, as always. Text and Arrow files are read. Without effect where the operating system maps no files.
+	Mmap bool
 	// SingleWriter: nobody else writes to the stores in which tables are changed, so stores without conditional writes
 	// can be used.
 	SingleWriter bool

@@ -10,6 +10,7 @@ import (
 	"stoa/format"
 	"stoa/internal/glob"
 	"stoa/internal/parts"
+	"stoa/internal/watched"
 	"stoa/region"
 	"stoa/store"
 )
@@ -108,7 +109,7 @@ func (p *places) entry(tree store.Tree, info store.Info, owner *format.Format, w
 	case known:
 		return p.target(found{Target: tg, format: f}, depth+1)
 	case glob.Ignored(info.Name):
-	case info.Dir && (!store.Failing(err) || denied(err)):
+	case info.Dir && (!store.Failing(err) || watched.Denied(err)):
 		return p.dir(tree, info.Name, depth+1)
 	default:
 		l := leftOut{info.Name, err, misnamed(p.ctx, info.Name, p.o, err)}

@@ -14,6 +14,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/watched"
 	"stoa/store"
 )
 
@@ -73,7 +74,7 @@ func probe(ctx context.Context, tg format.Target, formats []format.Format) (*for
 	best, sure := -1, format.No
 	var failed error // a failure of one format does not keep the others from being asked
 	plain := tg
-	seen := &watched{Tree: tg.Tree, name: tg.Name}
+	seen := &watched.Tree{Tree: tg.Tree, Name: tg.Name}
 	tg.Tree = seen
 	for i, f := range formats {
 		if f.Probe == nil {
@@ -91,14 +92,14 @@ func probe(ctx context.Context, tg format.Target, formats []format.Format) (*for
 		}
 	}
 	switch {
-	case best < 0 && seen.failed != nil:
-		return nil, seen.failed
+	case best < 0 && seen.Failed != nil:
+		return nil, seen.Failed
 	case best < 0 && failed != nil && !store.Failing(failed): // otherwise the failure is that of opening a directory
 		return nil, failed
-	case sure < format.Certain && seen.own != nil: // another format may be more certain
-		return nil, seen.own
-	case seen.around != nil: // the owner of a directory shows in its contents
-		return nil, seen.around
+	case sure < format.Certain && seen.Own != nil: // another format may be more certain
+		return nil, seen.Own
+	case seen.Around != nil: // the owner of a directory shows in its contents
+		return nil, seen.Around
 	case sure == format.Maybe:
 		if f := byName(tg, formats); f != nil {
 			return f, nil

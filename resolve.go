@@ -14,6 +14,7 @@ import (
 	"stoa/internal/glob"
 	"stoa/internal/parts"
 	"stoa/internal/share"
+	"stoa/internal/watched"
 	"stoa/region"
 	"stoa/store"
 )
@@ -115,7 +116,7 @@ func resolveURI(ctx context.Context, uri string, o OpenOptions) ([]found, error)
 		return []found{{Target: tg, format: f, share: o.Share}}, nil
 	}
 	// its contents may be reported even if not all of them can be read
-	if info.Dir && o.From == "" && (!store.Failing(err) || denied(err)) {
+	if info.Dir && o.From == "" && (!store.Failing(err) || watched.Denied(err)) {
 		return resolveDir(ctx, tg, o)
 	}
 	return nil, err
@@ -175,7 +176,7 @@ func resolveDir(ctx context.Context, tg format.Target, o OpenOptions) ([]found, 
 		}
 		in := format.Target{Tree: tg.Tree, Name: info.Name, Table: tg.Table}
 		f, err := Probe(ctx, in, o)
-		if err != nil && info.Dir && (!store.Failing(err) || denied(err)) {
+		if err != nil && info.Dir && (!store.Failing(err) || watched.Denied(err)) {
 			if glob.HoldsFile(ctx, tg.Tree, info.Name, 0) {
 				below = append(below, info.Name)
 			}

@@ -55,7 +55,7 @@ type ScanSpec struct {
 	Damaged Damaged           // default Fail
 	Lost    func(region.Loss) // called for every loss, on the goroutine that ranges; may be nil
 	Alloc   memory.Allocator  // of the batches; nil = Go's
-	Ahead   int64             // bytes read ahead per column; 0 = 256 KiB, -1 = none
+	Ahead   int64             // bytes a request per column; 0 = 256 KiB, -1 = a page; local files are not read ahead
 	// Loose allows rows for which the filter is not true, where leaving them out costs more than passing them on: for
 	// callers that filter again. Not with a Limit.
 	Loose bool

@@ -109,6 +109,7 @@ int stoa_cancel(stoa_t h);
  *   options    object of the format's reading options, as `stoa formats NAME` lists them, values as text
  *   recover    true: search for what a damaged footer or index no longer says
  *   no_verify  true: do not compare checksums
+ *   mmap       true: map local files, which must not change, instead of reading them
  *   environment  object: variables that the library is to see from now on (the process's are those of when it was
  *              loaded), such as AWS_ENDPOINT_URL_S3 for addresses
  *   limits     object: page, metadata, opening (bytes), fields, depth (numbers); 0 or absent: the default

@@ -76,6 +76,7 @@ type openRequest struct {
 	Options  map[string]string `json:"options"`
 	Recover  bool              `json:"recover"`
 	NoVerify bool              `json:"no_verify"`
+	Mmap     bool              `json:"mmap"`
 	Limits   limits            `json:"limits"`
 	// Environment are environment variables to set for the library, whose copy of the process's environment dates from
 	// when it was loaded.
@@ -95,7 +96,7 @@ func surround(vars map[string]string) {
 // options returns the library's options for a request.
 func (r *openRequest) options() stoa.OpenOptions {
 	return stoa.OpenOptions{Formats: verbs.Formats(), From: r.Format, Opts: r.Options, Recover: r.Recover,
-		NoVerify: r.NoVerify, Limits: format.Limits{Page: r.Limits.Page, Metadata: r.Limits.Metadata,
+		NoVerify: r.NoVerify, Mmap: r.Mmap, Limits: format.Limits{Page: r.Limits.Page, Metadata: r.Limits.Metadata,
 			Opening: r.Limits.Opening, Fields: r.Limits.Fields, Depth: r.Limits.Depth}}
 }
 

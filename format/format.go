@@ -214,6 +214,7 @@ type KeyValue struct{ Key, Value string }
 type OpenOptions struct {
 	Limits   Limits
 	NoVerify bool              // do not verify checksums
+	Mmap     bool              // pages of local files may be mapped into memory
 	Depth    Depth             // for Verify
 	Tracer   func(region.Node) // sees every structure that Open parses
 	Opts     map[string]string // --opt k=v; a key that the format does not know is Invalid

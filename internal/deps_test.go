@@ -90,6 +90,7 @@ stoa/internal/exported   : std arrow
 stoa/internal/fieldnames : std arrow fault region internal/cells internal/settle
 stoa/internal/parts     : std fault format region store
 stoa/internal/share     : std fault store
+stoa/internal/watched   : std store
 stoa/internal/parked    : std arrow fault format region vec
 stoa/internal/glob      : std fault store
 stoa/internal/seal      : std region store github.com/zeebo/xxh3 github.com/klauspost/reedsolomon
@@ -285,7 +286,7 @@ stoa                      : std internal/coerce arrow github.com/apache/arrow-go
   internal/extremes
   internal/check internal/health internal/scan internal/share internal/content internal/fieldnames internal/glob
   internal/parked internal/parts
-  internal/settle internal/diff
+  internal/settle internal/diff internal/watched
   -format/formattest -format/kudubackup -format/iceberg -format/delta -format/icebergdelta -format/hive format/*
 stoa/format/*             : std arrow fault format format/option pred region store vec wire internal/budget
   internal/check internal/civil internal/codec internal/coerce internal/describe internal/dremel internal/enc/...

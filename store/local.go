@@ -13,7 +13,7 @@ import (
 )
 
 // Local is the machine's file system. Names are paths, relative ones from the working directory. Objects are opened
-// read-only and read with pread: with a mapped file, truncation by another process would crash this one.
+// read-only and read with pread, unless their pages are mapped: see Map.
 type Local struct{}
 
 // Open returns an error for anything but a regular file, without opening it: opening a pipe waits for its other end,

@@ -38,7 +38,7 @@ func (f *OpenLimiter) Open(ctx context.Context, name string) (Source, error) {
 	if Unsized(src) { // a stream cannot be opened a second time
 		return src, nil
 	}
-	s := &limitedSource{limiter: f, name: name, size: src.Size()}
+	s := &limitedSource{limiter: f, name: name, size: src.Size(), local: LocalSource(src)}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s.open(src)
@@ -102,6 +102,7 @@ type limitedSource struct {
 	limiter *OpenLimiter
 	name    string
 	size    int64
+	local   bool
 	src     Source // nil while it is closed
 	at      *list.Element
 	users   int

@@ -21,7 +21,7 @@ from ._scan import Scanner, _Open, _Where
 
 def open(path: Paths, table: str | None = None, format: str | None = None, at: Any = None, recover: bool = False,
          damaged: str = "fail", storage_options: dict[str, Any] | None = None, verify: bool = True,
-         limits: dict | None = None, **options: Any) -> "Table":
+         limits: dict | None = None, mmap: bool = False, **options: Any) -> "Table":
     """Opens a file, a directory, a glob, an address, or a list of them as one table.
 
     table names one where a place holds several, as does ``PATH#TABLE``. format forces one instead of detecting it. at
@@ -29,7 +29,8 @@ def open(path: Paths, table: str | None = None, format: str | None = None, at: A
     happens to what cannot be read: "fail", "skip-rows" or "null-cells". storage_options are credentials and the like,
     for s3:// in the words of fsspec or object_store, for other protocols those of their fsspec file system, from which
     everything is copied first. verify=False does not compare checksums. limits: page, metadata, opening (bytes), fields,
-    depth. options are the format's (``stoa.formats()``), with _ for -.
+    depth. mmap=True maps local files, which must not change, instead of reading them. options are the format's
+    (``stoa.formats()``), with _ for -.
 
     Raises StoaError: Corrupt, Unsupported, NotFound, … What is noticed, and ends nothing, is a StoaWarning.
 
@@ -43,7 +44,7 @@ def open(path: Paths, table: str | None = None, format: str | None = None, at: A
     if at is not None:
         opts["at"] = at.isoformat() if hasattr(at, "isoformat") else str(at)
     request = {"format": format or "", "options": opts, "recover": recover, "no_verify": not verify,
-               "limits": _limits(limits)}
+               "mmap": mmap, "limits": _limits(limits)}
     places = [p + (f"#{table}" if table else "") for p in texts(path)]
     opened = _opened(places, storage_options, request)
     t = Table._of(opened, damaged)

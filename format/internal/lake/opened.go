@@ -137,8 +137,8 @@ func (t *Table) openFile(ctx context.Context, in *Input) (*openInput, error) {
 		return nil, Missing(err, in.Name, t.c.Catalogue)
 	}
 	f := &openInput{in: in, plain: r, reader: r, deleted: map[int][]int64{}}
-	f.src = scan.Source{Reader: r, Objects: scan.NewObjects(dataTree(t.c.Tree)), Dicts: scan.NewDicts(),
-		Limits: t.c.Open.Limits.WithDefaults(), NoVerify: t.c.Open.NoVerify}
+	f.src = scan.Source{Reader: r, Objects: scan.NewObjects(dataTree(t.c.Tree)).Mapped(t.c.Open.Mmap),
+		Dicts: scan.NewDicts(), Limits: t.c.Open.Limits.WithDefaults(), NoVerify: t.c.Open.NoVerify}
 	if err := t.prepare(ctx, f); err != nil {
 		return nil, errors.Join(fault.Locate(err, at, false, ""), f.close())
 	}

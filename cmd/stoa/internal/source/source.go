@@ -25,6 +25,7 @@ type SourceFlags struct {
 	From     string
 	Opts     []string
 	NoVerify bool
+	Mmap     bool
 	MaxPage  string // --max-page
 	MaxMeta  string // --max-metadata
 	// --max-requests
@@ -55,6 +56,7 @@ func (f *SourceFlags) Register(a *cli.App, cmd *cobra.Command) {
 	if !f.Verifies {
 		fl.BoolVar(&f.NoVerify, "no-verify", false, "do not compare checksums")
 	}
+	fl.BoolVar(&f.Mmap, "mmap", false, "map local files into memory instead of reading them; they must not change")
 	fl.StringVar(&f.MaxPage, "max-page", "", "refuse a page of more than `SIZE`, decoded (default 1GiB)")
 	fl.StringVar(&f.MaxMeta, "max-metadata", "", "refuse metadata of more than `SIZE` (default 256MiB)")
 	fl.Int64Var(&f.MaxRequests, "max-requests", 0, "send at most `N` requests to stores at addresses")
@@ -97,8 +99,9 @@ func (f *SourceFlags) Options(ctx context.Context, a *cli.App, paths []string) (
 	if err != nil {
 		return stoa.OpenOptions{}, err
 	}
-	o := stoa.OpenOptions{Formats: a.Formats, From: f.From, NoVerify: f.NoVerify, Share: f.Share, Planned: f.Planned,
-		Tree: store.Roots(cli.Tree{A: a})}
+	o := stoa.OpenOptions{Formats: a.Formats, From: f.From, NoVerify: f.NoVerify, Mmap: f.Mmap, Share: f.Share,
+		Planned: f.Planned,
+		Tree:    store.Roots(cli.Tree{A: a})}
 	a.Remote().Limit(f.MaxRequests)
 	if err = f.openCache(a); err == nil {
 		err = a.Enter(ctx, paths)
@@ -184,6 +187,9 @@ func (f *SourceFlags) Line() (args []string) {
 	}
 	if f.NoVerify {
 		args = append(args, "--no-verify")
+	}
+	if f.Mmap {
+		args = append(args, "--mmap")
 	}
 	return args
 }

@@ -20,12 +20,25 @@ type Pager struct {
 	Rows  vec.Ranges // wanted; pages known to lie outside are skipped
 	// bytes per request; if negative, pages are read one by one when they are decoded
 	Ahead int64
+	// Until is the row before which pages are needed now; 0: not known. A request to a local file does not go beyond
+	// it, so that its buffer is free again for the next column while it is still in the cache of the processor.
+	Until int64
 	// returns why no row of the page can be of use, in which case it is never fetched; "" = some may; nil = no such
 	// page
 	Prune func(format.Page) string
 	queue []*PageBytes
 	last  error // why there are no more pages: io.EOF, or damage
+	place place // of the objects
 }
+
+// place says where pages are read from.
+type place uint8
+
+const (
+	unknown place = iota
+	local         // where nothing is read before it is needed
+	elsewhere
+)
 
 // PageBytes is a page and, once its request is done, its bytes.
 type PageBytes struct {
@@ -40,7 +53,8 @@ type request struct {
 	pages []*PageBytes
 	done  chan struct{} // closed after the read; nil: the read is over
 	buf   *[]byte
-	left  int // pages not yet released
+	unmap func() error // if the bytes are a mapped file's
+	left  int          // pages not yet released
 }
 
 var bufPool = sync.Pool{New: func() any { return new([]byte) }}
@@ -107,12 +121,20 @@ func (p *Pager) release(pb *PageBytes) {
 	if r := pb.req; r != nil {
 		if r.left--; r.left == 0 {
 			r.wait()
-			if r.buf != nil {
-				bufPool.Put(r.buf)
-				r.buf = nil
-			}
+			r.free()
 		}
 	}
+}
+
+// free ends the use of the request's bytes.
+func (r *request) free() {
+	if r.buf != nil {
+		bufPool.Put(r.buf)
+	}
+	if r.unmap != nil {
+		_ = r.unmap() // nothing was written
+	}
+	r.buf, r.unmap = nil, nil
 }
 
 func (r *request) wait() {
@@ -125,11 +147,16 @@ func (r *request) wait() {
 // Bytes waits for the first page's bytes, and requests those of the following pages.
 func (p *Pager) Bytes(ctx context.Context) ([][]byte, error) {
 	pb := p.queue[0]
+	if p.place == unknown && len(pb.Page.Spans) > 0 {
+		if p.place = elsewhere; p.Src.Objects.local(ctx, pb.Page.Spans[0].Object) {
+			p.place = local
+		}
+	}
 	if pb.req == nil {
 		p.ask(ctx, 0, false)
 	}
 	pb.req.wait()
-	if p.Ahead >= 0 {
+	if p.Ahead >= 0 && p.place != local {
 		p.askAhead(ctx)
 	}
 	if pb.bytes == nil && len(pb.Page.Spans) > 0 { // its request failed: read it once more, alone, to get its own error
@@ -176,7 +203,7 @@ func (p *Pager) ask(ctx context.Context, i int, async bool) {
 		}
 		pb := p.queue[k]
 		sp, ok := hull(pb.Page)
-		if pb.req != nil || k > i && (pb.Page.Lost != nil || pb.Skip != "") {
+		if pb.req != nil || k > i && (pb.Page.Lost != nil || pb.Skip != "" || p.later(pb.Page)) {
 			break
 		}
 		switch {
@@ -210,6 +237,11 @@ func (p *Pager) ask(ctx context.Context, i int, async bool) {
 	}(r.done)
 }
 
+// later reports whether a page of a local file is not needed yet.
+func (p *Pager) later(page format.Page) bool {
+	return p.place == local && p.Until > 0 && page.First >= p.Until
+}
+
 // hull returns the smallest span that contains all spans of a page; false if the page has none, or has spans that are
 // too far apart.
 func hull(p format.Page) (fault.Span, bool) {
@@ -235,15 +267,19 @@ func (p *Pager) fetch(ctx context.Context, r *request, all fault.Span) {
 	if all.Len <= 0 || all.Len > p.Src.Limits.Page || len(r.pages) == 1 && r.pages[0].Page.Lost != nil {
 		return
 	}
-	r.buf = bufPool.Get().(*[]byte)
 	p.Trace.NoteRead(all.Len)
-	if err := p.Src.Objects.readInto(ctx, r.buf, all); err != nil {
-		return
+	var b []byte
+	if b, r.unmap = p.Src.Objects.view(ctx, all); b == nil {
+		r.buf = bufPool.Get().(*[]byte)
+		if err := p.Src.Objects.readInto(ctx, r.buf, all); err != nil {
+			return
+		}
+		b = *r.buf
 	}
 	for _, pb := range r.pages {
 		pb.bytes = make([][]byte, len(pb.Page.Spans))
 		for i, s := range pb.Page.Spans {
-			pb.bytes[i] = (*r.buf)[s.Off-all.Off:][:s.Len:s.Len]
+			pb.bytes[i] = b[s.Off-all.Off:][:s.Len:s.Len]
 		}
 	}
 }

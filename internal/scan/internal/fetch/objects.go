@@ -20,13 +20,55 @@ import (
 // Objects opens the objects that contain pages, each once. It is safe for concurrent use.
 type Objects struct {
 	tree store.Tree
+	maps bool // files are mapped into memory, as far as possible
 	mu   sync.Mutex
 	open map[string]store.Source
+	// the files that are mapped; nil: not possible
+	mapped map[string]*store.Mapping
 }
 
 // NewObjects returns Objects that opens from tree.
 func NewObjects(tree store.Tree) *Objects {
-	return &Objects{tree: tree, open: map[string]store.Source{}}
+	return &Objects{tree: tree, open: map[string]store.Source{}, mapped: map[string]*store.Mapping{}}
+}
+
+// Mapped makes o map files of the local file system into memory, as far as possible, if maps is true. It returns o.
+func (o *Objects) Mapped(maps bool) *Objects {
+	o.maps = maps
+	return o
+}
+
+// maxMapped is the maximum number of files that are mapped: a process may have 65,530 mappings, unless told otherwise.
+const maxMapped = 4096
+
+// local reports whether an object is a file of the local file system.
+func (o *Objects) local(ctx context.Context, name string) bool {
+	s, err := o.get(ctx, name)
+	return err == nil && store.LocalSource(s)
+}
+
+// view returns the bytes at as they are mapped, until release is called; nil if they have to be read.
+func (o *Objects) view(ctx context.Context, at fault.Span) (b []byte, release func() error) {
+	if !o.maps || at.Off < 0 || at.Len <= 0 {
+		return nil, nil
+	}
+	s, err := o.get(ctx, at.Object)
+	if err != nil {
+		return nil, nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	m, known := o.mapped[at.Object]
+	if !known && len(o.mapped) < maxMapped {
+		if m, err = store.Map(ctx, s); err != nil || int64(len(m.Bytes())) != s.Size() {
+			m = nil
+		}
+		o.mapped[at.Object] = m
+	}
+	if m == nil || at.End() > s.Size() || !m.Retain() {
+		return nil, nil
+	}
+	return m.Bytes()[at.Off:at.End():at.End()], m.Release
 }
 
 func (o *Objects) get(ctx context.Context, name string) (store.Source, error) {
@@ -75,7 +117,12 @@ func (o *Objects) Close() error {
 	for _, s := range o.open {
 		err = errors.Join(err, s.Close())
 	}
-	o.open = map[string]store.Source{}
+	for _, m := range o.mapped {
+		if m != nil {
+			err = errors.Join(err, m.Release())
+		}
+	}
+	o.open, o.mapped = map[string]store.Source{}, map[string]*store.Mapping{}
 	return err
 }
 

@@ -173,7 +173,7 @@ func (w *pageWalk) decode(ctx context.Context, p format.Page) (PageInfo, error) 
 	w.arena.Reset()
 	t := format.Task{Page: p, N: p.Entries, Bytes: bytes, Dict: w.dict, Scratch: &w.arena, Limits: w.src.Limits,
 		NoVerify: w.src.NoVerify}
-	if err := fetch.Decode(w.chunk, &t, w.vec); err != nil {
+	if err := w.pager.Decode(ctx, &t, w.vec); err != nil {
 		return PageInfo{}, err
 	}
 	same := sameBytes(w.last, p)

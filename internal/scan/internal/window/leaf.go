@@ -162,7 +162,7 @@ func (l *leaf) page(ctx context.Context) error {
 		before := l.vec.Len()
 		t, failed := l.task(ctx, pb.Page, at)
 		if failed == nil {
-			failed = fetch.Decode(l.chunk, &t, l.vec)
+			failed = l.pager.Decode(ctx, &t, l.vec)
 		}
 		if err = l.decoded(ctx, pb.Page, at, before, failed); err == nil {
 			l.pager.Drop()
@@ -373,7 +373,7 @@ func (l *leaf) joinRow(before int, p format.Page) error {
 func (l *leaf) decode(ctx context.Context, p format.Page, at int64) error {
 	t, err := l.task(ctx, p, at)
 	if err == nil {
-		err = fetch.Decode(l.chunk, &t, l.vec)
+		err = l.pager.Decode(ctx, &t, l.vec)
 	}
 	if err == nil {
 		err = l.leveled()

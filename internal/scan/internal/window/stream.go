@@ -107,6 +107,7 @@ func (s *stream) cover(ctx context.Context, a, b int64, want *vec.Sel) (int64, e
 			s.loseRest(b)
 			break
 		}
+		s.pager.Until = b
 		pb, err := s.pager.Peek(ctx)
 		if err == io.EOF {
 			s.ended = true
@@ -150,7 +151,7 @@ func (s *stream) page(ctx context.Context, pb *fetch.PageBytes, a, b int64, want
 	t, err := s.task(ctx, p)
 	if err == nil {
 		t.Want = wantOf(want, a, b, first, to, known)
-		err = fetch.Decode(s.chunk, &t, s.vec)
+		err = s.pager.Decode(ctx, &t, s.vec)
 	}
 	if err != nil {
 		return s.losePage(p, first, pos, err)
@@ -414,7 +415,7 @@ func (s *stream) wholePage(ctx context.Context, p format.Page) (*vec.Vector, err
 	t := format.Task{Page: p, N: p.Entries, Bytes: bytes, Dict: s.dict, Scratch: s.arena, Limits: s.run.Src.Limits,
 		NoVerify: s.run.Src.NoVerify}
 	v.Expect(int(min(p.Rows, maxExpected)))
-	if err := fetch.Decode(s.chunk, &t, v); err != nil {
+	if err := s.pager.Decode(ctx, &t, v); err != nil {
 		return nil, err
 	}
 	if err := v.Plain(); err != nil { // it is shared, so its codes have to be expanded now
