@@ -101,15 +101,49 @@ func wholeCheckpoint(names []string) []string {
 
 // state is the table at a version.
 type state struct {
-	version  int64
-	time     int64 // of the commit, in milliseconds; 0 if unknown
-	protocol *log.Protocol
-	metadata *log.MetaData
-	files    map[string]*log.Add // nil if removed
-	order    []string            // keys of files, each once
-	memory   *budget.Memory
-	limits   format.Limits
-	sidecars []string
+	version   int64
+	time      int64  // of the commit, in milliseconds; 0 if unknown
+	operation string // of the commit; "" if unknown
+	protocol  *log.Protocol
+	metadata  *log.MetaData
+	files     map[string]*log.Add // nil if removed
+	order     []string            // keys of files, each once
+	memory    *budget.Memory
+	limits    format.Limits
+	sidecars  []string
+	commits   []commit // that were read: those since the checkpoint
+}
+
+// commit is what a version says of itself.
+type commit struct {
+	version int64
+	about   string // its time and its operation
+}
+
+// about describes the version that was read last.
+func (s *state) about() string {
+	var words []string
+	if s.time > 0 {
+		words = append(words, time.UnixMilli(s.time).UTC().Format("2006-01-02T15:04:05.000Z"))
+	}
+	if s.operation != "" {
+		words = append(words, s.operation)
+	}
+	return strings.Join(words, ", ")
+}
+
+// first returns the oldest version that can be read.
+func (h *logFiles) first() int64 {
+	if h.versions[0] != "" {
+		return 0
+	}
+	out := h.newest()
+	for v, names := range h.checkpoints {
+		if wholeCheckpoint(names) != nil {
+			out = min(out, v)
+		}
+	}
+	return out
 }
 
 // newest returns the number of the last version.
@@ -196,9 +230,13 @@ func (h *logFiles) load(ctx context.Context, version int64, l format.Limits, o f
 			return nil, fault.Corruptf(fault.Span{Object: path.Join(h.dir, log.Dir)}, "",
 				"version %d is missing: the log goes on to %d", v, version)
 		}
+		before := s.time
+		s.time, s.operation = 0, ""
 		if err := s.readJSON(ctx, h.tree, name); err != nil {
 			return nil, err
 		}
+		s.commits = append(s.commits, commit{v, s.about()})
+		s.time = max(s.time, before)
 	}
 	at := fault.Span{Object: path.Join(h.dir, log.Dir)}
 	if s.metadata == nil || s.protocol == nil {
@@ -237,6 +275,7 @@ func (s *state) apply(a *log.Action, at fault.Span) error {
 	case a.Sidecar != nil:
 		s.sidecars = append(s.sidecars, a.Sidecar.Path)
 	case a.CommitInfo != nil:
+		s.operation, _ = a.CommitInfo["operation"].(string)
 		for _, k := range []string{"inCommitTimestamp", "timestamp"} {
 			if n, ok := a.CommitInfo[k].(float64); ok {
 				s.time = int64(n)

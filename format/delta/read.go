@@ -359,6 +359,9 @@ func (op *versionReader) properties() (out []format.KeyValue) {
 	if len(op.metadata.Partitions) > 0 {
 		add("partition_columns", strings.Join(op.metadata.Partitions, ", "))
 	}
+	if first := op.first(); first < op.version {
+		add("versions", fmt.Sprintf("%d to %d", first, op.newest()))
+	}
 	var keys []string
 	for k := range op.metadata.Configuration {
 		keys = append(keys, k)
@@ -366,6 +369,9 @@ func (op *versionReader) properties() (out []format.KeyValue) {
 	slices.Sort(keys)
 	for _, k := range keys {
 		add("property: "+k, op.metadata.Configuration[k])
+	}
+	for _, c := range op.commits {
+		add("version: "+strconv.FormatInt(c.version, 10), c.about)
 	}
 	return out
 }

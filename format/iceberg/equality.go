@@ -119,7 +119,7 @@ func (e *equality) load(ctx context.Context) error {
 // tableOf returns a reader of some columns of a file.
 func (op *snapshotReader) tableOf(fields []arrow.Field, in *lake.Input) *lake.Table {
 	return lake.New(lake.Config{Catalogue: "the manifest", Sized: true, Tree: op.tree, Match: op.match, Open: op.o,
-		Schema: arrow.NewSchema(fields, nil), Files: []*lake.Input{in}})
+		Schema: arrow.NewSchema(fields, nil), Defaults: op.defaults, Files: []*lake.Input{in}})
 }
 
 // rowKey appends the values of a row: equal for equal values, as Iceberg compares them. All NaN are equal, and the two

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -227,6 +228,81 @@ func TestSpark(t *testing.T) {
 func TestEqualityDeletes(t *testing.T) {
 	for _, name := range []string{"equality", "equality-parted"} {
 		laketest.Views(t, iceberg.Format, "testdata/"+name, "testdata/"+name+".json")
+	}
+}
+
+// TestDefaults reads a table of version 3 whose older files lack columns that have default values for them, also inside
+// a struct and as columns of equality deletes. interop/lake/rest/Equality.java made it.
+func TestDefaults(t *testing.T) {
+	laketest.Views(t, iceberg.Format, "testdata/defaults", "testdata/defaults.json")
+	table := laketest.Open(t, iceberg.Format, "testdata/defaults", nil)
+	b, err := os.ReadFile("testdata/defaults.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	views := map[string][]map[string]any{}
+	if err := json.Unmarshal(b, &views); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		where string
+		is    func(row map[string]any) bool
+	}{
+		{"l2 = -1099511627776", func(r map[string]any) bool { return r["l2"] != nil }},
+		{"l2 is null", func(r map[string]any) bool { return r["l2"] == nil }},
+		{"n2 < 0", func(r map[string]any) bool { return r["n2"] != nil }},
+		{"d2 < '1970-01-01'", func(r map[string]any) bool { return r["d2"] != nil }},
+		{"e = 1", func(r map[string]any) bool { return r["e"] == 1.0 }},
+	} {
+		want := int64(0)
+		for _, r := range views["now"] {
+			if c.is(r) {
+				want++
+			}
+		}
+		filter, err := pred.Parse(c.where)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := table.Count(t.Context(), stoa.ScanSpec{Filter: filter})
+		if err != nil || got != want || want == 0 {
+			t.Errorf("%s: expected %d rows, found %d, %v", c.where, want, got, err)
+		}
+	}
+}
+
+// TestListed: the metadata that `stoa meta` prints have each snapshot, with the rows that its summary states.
+func TestListed(t *testing.T) {
+	table := laketest.Open(t, iceberg.Format, "testdata/spark-v23", nil)
+	listed := map[string]string{}
+	for _, kv := range table.Sources()[0].Meta {
+		if id, ok := strings.CutPrefix(kv.Key, "snapshot: "); ok {
+			listed[id] = kv.Value
+		}
+	}
+	b, err := os.ReadFile("testdata/spark-v23.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	views := map[string][]any{} // what Spark read of each
+	if err := json.Unmarshal(b, &views); err != nil {
+		t.Fatal(err)
+	}
+	delete(views, "now")
+	if len(listed) != len(views) {
+		t.Errorf("expected %d snapshots, found %v", len(views), listed)
+	}
+	for id, rows := range views {
+		all, gone := 0, 0
+		for _, w := range strings.Split(listed[id], ", ") {
+			fmt.Sscanf(w, "%d rows", &all)
+			if strings.HasSuffix(w, "deletes by position") {
+				fmt.Sscanf(w, "%d ", &gone)
+			}
+		}
+		if all-gone != len(rows) {
+			t.Errorf("%s: expected %d rows, found %q", id, len(rows), listed[id])
+		}
 	}
 }
 

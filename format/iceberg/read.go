@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -21,13 +22,15 @@ import (
 // snapshotReader is a table that is being opened.
 type snapshotReader struct {
 	*tableFiles
-	o       format.OpenOptions
-	memory  *budget.Memory
-	snap    *meta.Snapshot
-	fields  []arrow.Field
-	match   lake.Match
-	data    []live
-	deletes []live
+	o      format.OpenOptions
+	memory *budget.Memory
+	snap   *meta.Snapshot
+	fields []arrow.Field
+	match  lake.Match
+	// defaults are the values of fields in files that lack them, by field id
+	defaults map[int]arrow.Array
+	data     []live
+	deletes  []live
 }
 
 // live is a file of the snapshot, with its sequence number and partition spec.
@@ -80,12 +83,13 @@ func (op *snapshotReader) schema(past bool) error {
 	if s == nil {
 		return fault.Corruptf(at, "schemas", "there is no schema %d", id)
 	}
-	if name := fieldWithDefault(s.Fields); name != "" {
-		return fault.Unsupportedf(at, "schemas", "field %s has an initial-default for rows written before it was "+
-			"added, which stoa does not support", name)
+	if err := op.findDefaults(); err != nil {
+		return err
 	}
 	var err error
-	if op.fields, err = meta.Arrow(s.Fields, 0); err != nil {
+	if op.fields, err = meta.Arrow(s.Fields, 0); errors.Is(err, meta.ErrType) {
+		return fault.Unsupportedf(at, "schemas", "%v", err)
+	} else if err != nil {
 		return fault.Corruptf(at, "schemas", "%v", err)
 	}
 	if err := op.o.Limits.Afford(arrow.NewSchema(op.fields, nil), at, "schemas"); err != nil {
@@ -93,19 +97,6 @@ func (op *snapshotReader) schema(past bool) error {
 	}
 	op.match = lake.ByID(op.mapping())
 	return nil
-}
-
-// fieldWithDefault returns the name of a field with a default for rows that lack it; "" if there is none.
-func fieldWithDefault(fields []meta.Field) string {
-	for _, f := range fields {
-		if d := string(f.InitialDefault); d != "" && d != "null" {
-			return f.Name
-		}
-		if name := fieldWithDefault(f.Type.Fields); name != "" {
-			return f.Name + "." + name
-		}
-	}
-	return ""
 }
 
 // mapping returns the table's name mapping, for files whose fields have no ids; nil if there is none.
@@ -200,7 +191,7 @@ func (op *snapshotReader) manifest(ctx context.Context, m meta.Manifest) error {
 func (op *snapshotReader) reader(ctx context.Context) (format.Reader, error) {
 	sc := arrow.NewSchema(op.fields, nil)
 	c := lake.Config{Catalogue: "the manifest", Sized: true, Tree: op.tree, Schema: sc, Match: op.match,
-		Open: op.o, Meta: op.properties(), Layout: op.layout()}
+		Open: op.o, Meta: op.properties(), Layout: op.layout(), Defaults: op.defaults}
 	for _, f := range op.data {
 		if f.Format != "PARQUET" {
 			return nil, fault.Unsupportedf(fault.Span{Object: f.name}, "", "expected a data file in Parquet, found %s",
@@ -244,7 +235,35 @@ func (op *snapshotReader) properties() (out []format.KeyValue) {
 	for _, k := range sortedKeys(t.Properties) {
 		add("property: "+k, t.Properties[k])
 	}
+	const most = 100
+	for _, s := range t.Snapshots[max(0, len(t.Snapshots)-most):] {
+		add("snapshot: "+strconv.FormatInt(s.ID, 10), op.about(&s))
+	}
 	return out
+}
+
+// about returns what is known of a snapshot without reading its manifests: its time, branches and tags, its operation,
+// and its rows. Rows are not known if some are deleted by their values, and rows may be deleted twice by position.
+func (op *snapshotReader) about(s *meta.Snapshot) string {
+	words := []string{timeText(s.Time)}
+	for name, r := range op.table.Refs {
+		if r.ID == s.ID {
+			words = append(words, name)
+		}
+	}
+	slices.Sort(words[1:])
+	if w := s.Summary["operation"]; w != "" {
+		words = append(words, w)
+	}
+	if n := s.Summary["total-records"]; n != "" {
+		words = append(words, n+" rows")
+		for _, k := range []string{"position", "equality"} {
+			if n := s.Summary["total-"+k+"-deletes"]; n != "" && n != "0" {
+				words = append(words, n+" deletes by "+k)
+			}
+		}
+	}
+	return strings.Join(words, ", ")
 }
 
 func sortedKeys(m map[string]string) (keys []string) {

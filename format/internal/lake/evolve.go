@@ -50,18 +50,35 @@ type fieldMap struct {
 	index    int  // among the fields of the file, or of the group; -1 if absent
 	same     bool // the file's type is the table's, with the same fields
 	children []*fieldMap
+	fill     arrow.Array // the value in rows of files without the field; nil: null
+}
+
+// matcher finds fields in files, and the values of those that are not there.
+type matcher struct {
+	match    Match
+	defaults map[int]arrow.Array
+}
+
+func (t *Table) matcher() matcher { return matcher{t.c.Match, t.c.Defaults} }
+
+// absent returns the values of a field that the file lacks.
+func (n *fieldMap) absent(rows int, mem memory.Allocator) (arrow.Array, error) {
+	if n.fill != nil && rows > 0 {
+		return repeat(n.fill, rows, mem)
+	}
+	return vec.Nulls(mem, n.to, rows), nil
 }
 
 // matchFields locates the fields of a table in a file, or in a group of it.
-func matchFields(fields, in []arrow.Field, match Match, path []string) (out []*fieldMap, err error) {
+func matchFields(fields, in []arrow.Field, m matcher, path []string) (out []*fieldMap, err error) {
 	for _, f := range fields {
 		at := append(slices.Clone(path), f.Name)
-		n := &fieldMap{to: f.Type, index: match(f, in, path)}
+		n := &fieldMap{to: f.Type, index: m.match(f, in, path)}
 		if n.index >= 0 {
-			if err := n.matchType(f, in[n.index], match, at); err != nil {
+			if err := n.matchType(f, in[n.index], m, at); err != nil {
 				return nil, err
 			}
-		} else if !f.Nullable && len(path) > 0 {
+		} else if n.fill = m.defaults[IDOf(f)]; n.fill == nil && !f.Nullable && len(path) > 0 {
 			return nil, fault.Corruptf(fault.Span{}, f.Name, "the file has no such field, and it cannot be null")
 		}
 		out = append(out, n)
@@ -70,7 +87,7 @@ func matchFields(fields, in []arrow.Field, match Match, path []string) (out []*f
 }
 
 // matchType matches the children of a field.
-func (n *fieldMap) matchType(f, have arrow.Field, match Match, path []string) (err error) {
+func (n *fieldMap) matchType(f, have arrow.Field, m matcher, path []string) (err error) {
 	n.same = arrow.TypeEqual(f.Type, have.Type)
 	switch t := f.Type.(type) {
 	case *arrow.StructType:
@@ -78,7 +95,7 @@ func (n *fieldMap) matchType(f, have arrow.Field, match Match, path []string) (e
 		if !ok {
 			return refused(have.Type, f.Type)
 		}
-		if n.children, err = matchFields(t.Fields(), h.Fields(), match, path); err != nil {
+		if n.children, err = matchFields(t.Fields(), h.Fields(), m, path); err != nil {
 			return err
 		}
 		n.same = n.same && len(h.Fields()) == len(n.children)
@@ -88,10 +105,10 @@ func (n *fieldMap) matchType(f, have arrow.Field, match Match, path []string) (e
 			return refused(have.Type, f.Type)
 		}
 		key, value := &fieldMap{to: t.KeyType()}, &fieldMap{to: t.ItemType(), index: 1}
-		if err := key.matchType(t.KeyField(), h.KeyField(), match, append(path, "key")); err != nil {
+		if err := key.matchType(t.KeyField(), h.KeyField(), m, append(path, "key")); err != nil {
 			return err
 		}
-		if err := value.matchType(t.ItemField(), h.ItemField(), match, append(path, "value")); err != nil {
+		if err := value.matchType(t.ItemField(), h.ItemField(), m, append(path, "value")); err != nil {
 			return err
 		}
 		n.children = []*fieldMap{key, value}
@@ -101,7 +118,7 @@ func (n *fieldMap) matchType(f, have arrow.Field, match Match, path []string) (e
 			return refused(have.Type, f.Type)
 		}
 		item := &fieldMap{to: t.Elem()}
-		if err := item.matchType(t.ElemField(), h.ElemField(), match, append(path, "element")); err != nil {
+		if err := item.matchType(t.ElemField(), h.ElemField(), m, append(path, "element")); err != nil {
 			return err
 		}
 		n.children = []*fieldMap{item}
@@ -149,7 +166,7 @@ func (n *fieldMap) applyStruct(a arrow.Array, to arrow.DataType, mem memory.Allo
 		var out arrow.Array
 		var err error
 		if c.index < 0 {
-			out = vec.Nulls(mem, c.to, a.Len())
+			out, err = c.absent(a.Len(), mem)
 		} else {
 			out, err = c.apply(s.Field(c.index), mem)
 		}

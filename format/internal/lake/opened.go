@@ -184,11 +184,11 @@ func (t *Table) prepare(ctx context.Context, f *openInput) error {
 		return fault.Corruptf(fault.Span{Object: f.in.Name}, "", "expected %d rows as %s says, found %d", f.in.Rows,
 			t.c.Catalogue, rows)
 	}
-	if f.fields, err = matchFields(t.c.Schema.Fields(), f.plain.Schema().Fields(), t.c.Match, nil); err != nil {
+	if f.fields, err = matchFields(t.c.Schema.Fields(), f.plain.Schema().Fields(), t.matcher(), nil); err != nil {
 		return err
 	}
 	for i, n := range f.fields {
-		if v := f.in.Values[i]; n.index < 0 && v == nil && !t.c.Schema.Field(i).Nullable {
+		if v := f.in.Values[i]; n.index < 0 && n.fill == nil && v == nil && !t.c.Schema.Field(i).Nullable {
 			return fault.Corruptf(fault.Span{Object: f.in.Name}, t.c.Schema.Field(i).Name,
 				"the file has no such column, and it cannot be null")
 		}
@@ -306,7 +306,7 @@ func (t *Table) column(f *openInput, i int, b arrow.RecordBatch, at map[int]int,
 		return repeat(v, int(b.NumRows()), mem)
 	}
 	if n.index < 0 {
-		return vec.Nulls(mem, n.to, int(b.NumRows())), nil
+		return n.absent(int(b.NumRows()), mem)
 	}
 	a, err := n.apply(b.Column(at[n.index]), mem)
 	return a, fault.Locate(err, fault.Span{Object: f.in.Name}, false, t.c.Schema.Field(i).Name)

@@ -33,6 +33,7 @@ type Config struct {
 	Meta      []format.KeyValue
 	Findings  []region.Finding
 	Layout    format.Layout
+	Defaults  map[int]arrow.Array // values of fields in files that lack them, one each, by field id; others are null
 }
 
 // Table is a reader of a table of files. Its parts are the files.

@@ -4,6 +4,7 @@ package meta
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -142,6 +143,9 @@ var primitives = map[string]arrow.DataType{
 	"unknown":        arrow.Null,
 }
 
+// ErrType is a type that stoa does not read, such as variant.
+var ErrType = errors.New("stoa does not read the type")
+
 // maxDepth is the maximum nesting depth of types.
 const maxDepth = 64
 
@@ -194,7 +198,7 @@ func (t Type) arrow(depth int) (arrow.DataType, error) {
 	case t.Name == mapType:
 		return arrow.MapOfFields(fs[0], fs[1]), nil
 	}
-	return nil, fmt.Errorf("the type %q is not known", t.Name)
+	return nil, fmt.Errorf("%w %q", ErrType, t.Name)
 }
 
 // NameMapping returns the text of the property schema.name-mapping.default.
