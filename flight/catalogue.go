@@ -109,6 +109,20 @@ func (c *catalogue) find(ctx context.Context, name []string) (table, error) {
 		if !strings.EqualFold(name[0], catalogueName) {
 			return table{}, fault.Invalidf("there is no catalogue %q, only %s", name[0], catalogueName)
 		}
+	}
+	t, ok, err := one(all, name)
+	if err == nil && !ok {
+		err = fault.Invalidf("there is no table %q", strings.Join(name, "."))
+	}
+	return t, err
+}
+
+// one returns the table of a name of one to three parts, if there is one. Several are an error.
+func one(all []table, name []string) (t table, ok bool, err error) {
+	if len(name) == 3 {
+		if !strings.EqualFold(name[0], catalogueName) {
+			return table{}, false, nil
+		}
 		name = name[1:]
 	}
 	for _, same := range []func(a, b string) bool{func(a, b string) bool { return a == b }, strings.EqualFold} {
@@ -120,13 +134,13 @@ func (c *catalogue) find(ctx context.Context, name []string) (table, error) {
 		}
 		switch {
 		case len(found) == 1:
-			return found[0], nil
+			return found[0], true, nil
 		case len(found) > 1:
-			return table{}, fault.Invalidf("the table %q is in several schemas: %s and %s", strings.Join(name, "."),
+			return table{}, false, fault.Invalidf("the table %q is in several schemas: %s and %s", strings.Join(name, "."),
 				found[0].schema, found[1].schema)
 		}
 	}
-	return table{}, fault.Invalidf("there is no table %q", strings.Join(name, "."))
+	return table{}, false, nil
 }
 
 // open opens a table.

@@ -73,6 +73,9 @@ func run(ctx context.Context, f *verbs.FlightFlags, places []string, ready func(
 	if err != nil {
 		return err
 	}
+	if verbs.HasSQL() {
+		s.engine = newEngine(tree.Places())
+	}
 	if s.splitBytes, err = f.SplitBytes(); err != nil {
 		return err
 	}

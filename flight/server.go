@@ -14,6 +14,7 @@ import (
 
 	"stoa/cmd/stoa/verbs"
 	"stoa/fault"
+	"stoa/internal/sqltext"
 	"stoa/serve"
 )
 
@@ -21,6 +22,7 @@ import (
 type server struct {
 	flightsql.BaseServer
 	tables  *catalogue
+	engine  *engine // nil: statements are queries of one table
 	sign    *signer
 	runs    runs
 	reading chan struct{}
@@ -178,13 +180,42 @@ func (s *server) CancelFlightInfo(_ context.Context, r *flight.CancelFlightInfoR
 
 func (s *server) CreatePreparedStatement(ctx context.Context, r flightsql.ActionCreatePreparedStatementRequest) (
 	out flightsql.ActionCreatePreparedStatementResult, err error) {
-	b, err := s.bind(ctx, r.GetQuery())
+	statement := r.GetQuery()
+	all := parameters(statement)
+	if len(all) > maxParameters {
+		return out, grpcError(fault.New(fault.Limit, fault.Span{}, "", "a statement has more than %d parameters",
+			maxParameters))
+	}
+	b, err := s.bind(ctx, withoutValues(statement, all))
 	if err != nil {
 		return out, grpcError(err)
 	}
 	defer b.Close()
-	out.Handle, out.DatasetSchema = s.sign.seal(ticket{Query: r.GetQuery()}), b.schema
+	out.Handle, out.DatasetSchema = s.sign.seal(ticket{Query: statement}), b.schema
+	if len(all) > 0 {
+		out.ParameterSchema = parameterSchema(all, s.columns(ctx, b))
+	}
 	return out, nil
+}
+
+// columns are the schemas of the tables of a statement.
+func (s *server) columns(ctx context.Context, b *bound) (out []*arrow.Schema) {
+	if b.Table != nil {
+		return []*arrow.Schema{b.Table.Schema()}
+	}
+	all, err := s.tables.all(ctx)
+	if err != nil {
+		return nil
+	}
+	for _, name := range tableNames(b.script.statement, sqltext.Lex(b.script.statement)) {
+		if t, ok, err := one(all, name.parts); ok && err == nil {
+			if open, err := t.open(ctx); err == nil {
+				out = append(out, open.Schema())
+				open.Close()
+			}
+		}
+	}
+	return out
 }
 
 func (s *server) ClosePreparedStatement(context.Context, flightsql.ActionClosePreparedStatementRequest) error {

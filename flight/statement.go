@@ -127,16 +127,58 @@ const (
 // countSchema is the schema of count(*).
 var countSchema = arrow.NewSchema([]arrow.Field{{Name: "count", Type: arrow.PrimitiveTypes.Int64}}, nil)
 
-// bound is a query and its open table.
+// bound is a statement that can be read: a query and its open table, or a script for the engine.
 type bound struct {
 	*query
-	*stoa.Table
-	spec   stoa.ScanSpec
-	schema *arrow.Schema
+	*stoa.Table // nil: the engine runs script
+	script      *script
+	spec        stoa.ScanSpec
+	schema      *arrow.Schema
 }
 
-// bind parses a statement and opens its table, which the caller closes.
+// Close closes the table.
+func (b *bound) Close() {
+	if b.Table != nil {
+		b.Table.Close()
+	}
+}
+
+// bind makes a statement ready, which the caller closes: as a query of one table, or else, if there is one, by the
+// engine.
 func (s *server) bind(ctx context.Context, statement string) (*bound, error) {
+	if all := parameters(statement); len(all) > 0 {
+		return nil, fault.Invalidf("the statement has %d parameters without values", len(all))
+	}
+	b, err := s.bindQuery(ctx, statement)
+	refused, wrong := errors.Is(err, fault.Unsupported), errors.Is(err, fault.Invalid)
+	if s.engine == nil || !refused && !wrong || errors.Is(err, errOpening) {
+		return b, err
+	}
+	script, serr := s.script(ctx, statement)
+	if serr != nil {
+		return nil, serr
+	}
+	sc, serr := s.engine.schema(ctx, script)
+	if wrong && errors.Is(serr, fault.Invalid) {
+		return nil, err // of a query of one table stoa knows better what is wrong
+	}
+	if serr != nil {
+		return nil, serr
+	}
+	return &bound{script: script, schema: sc, query: &query{limit: -1}}, nil
+}
+
+// errOpening marks the error of a table that cannot be opened, whoever reads it.
+var errOpening = errors.New("it cannot be opened")
+
+// opening is an error of a table that could not be opened.
+type opening struct{ error }
+
+func (o opening) Unwrap() error        { return o.error }
+func (o opening) Is(target error) bool { return target == errOpening }
+
+// bindQuery parses a query of one table and opens the table.
+func (s *server) bindQuery(ctx context.Context, statement string) (*bound, error) {
 	q, err := parse(statement)
 	if err != nil {
 		return nil, err
@@ -147,7 +189,7 @@ func (s *server) bind(ctx context.Context, statement string) (*bound, error) {
 	}
 	open, err := t.open(ctx)
 	if err != nil {
-		return nil, err
+		return nil, opening{err}
 	}
 	b := &bound{query: q, Table: open, schema: countSchema,
 		spec: stoa.ScanSpec{Columns: q.columns, Filter: q.where, Memory: scanMemory, Alloc: memory.DefaultAllocator}}
@@ -169,6 +211,9 @@ func (s *server) bind(ctx context.Context, statement string) (*bound, error) {
 // splits divides a query; nil: it is not divided. rows is how many it returns, -1 if that is not known.
 func (b *bound) splits(ctx context.Context, bytes int64) (out []stoa.Split, rows int64, err error) {
 	rows = -1
+	if b.script != nil {
+		return nil, -1, nil
+	}
 	if b.count {
 		return nil, 1, nil
 	}
@@ -227,7 +272,13 @@ func (s *server) send(ctx context.Context, b *bound, t *ticket, out chan<- fligh
 		return ctx.Err()
 	}
 	var stopped error
-	err = s.rows(ctx, b, t, func(r arrow.RecordBatch) bool {
+	read := s.rows
+	if b.script != nil {
+		read = func(ctx context.Context, b *bound, _ *ticket, each func(arrow.RecordBatch) bool) error {
+			return s.engine.rows(ctx, b.script, b.schema, each)
+		}
+	}
+	err = read(ctx, b, t, func(r arrow.RecordBatch) bool {
 		r.Retain()
 		late := time.NewTimer(stall)
 		defer late.Stop()

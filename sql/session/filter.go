@@ -5,6 +5,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"stoa/internal/sqltext"
 	"stoa/pred"
 )
 
@@ -33,7 +34,7 @@ func harmless(name string) bool {
 	words := strings.FieldsFunc(name, func(r rune) bool { return r == ' ' || r == '.' || r == '-' })
 	for _, w := range words {
 		for i := range len(w) {
-			if !isName(w[i]) {
+			if !sqltext.IsName(w[i]) {
 				return false
 			}
 		}

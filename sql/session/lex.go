@@ -2,8 +2,8 @@ package session
 
 import (
 	"strings"
-	"unicode"
-	"unicode/utf8"
+
+	"stoa/internal/sqltext"
 )
 
 // A token is a piece of a statement other than comments and blanks.
@@ -16,116 +16,18 @@ type token struct {
 type kind int
 
 const (
-	word    kind = iota // a keyword or name without quotes, or a number
-	quoted              // a name in double quotes
-	literal             // a text in single quotes, or between dollars
-	sign                // anything else: one character
+	word    = kind(sqltext.Word)
+	quoted  = kind(sqltext.Quoted)
+	literal = kind(sqltext.Literal)
+	sign    = kind(sqltext.Sign)
 )
 
-// lex splits a script into tokens. What is not closed extends to the end: DuckDB reports the error.
+// lex splits a script into tokens.
 func lex(s string) (out []token) {
-	for i := 0; i < len(s); {
-		r, n := utf8.DecodeRuneInString(s[i:])
-		switch {
-		case unicode.IsSpace(r):
-			i += n
-		case strings.HasPrefix(s[i:], "--"):
-			i += upTo(s[i:], "\n")
-		case strings.HasPrefix(s[i:], "/*"):
-			i += comment(s[i:])
-		case r == '\'' || r == '"':
-			to, text := inQuotes(s, i)
-			k := literal
-			if r == '"' {
-				k = quoted
-			}
-			out = append(out, token{k, i, to, text})
-			i = to
-		case r == '$' && dollars(s[i:]) != "":
-			mark := dollars(s[i:])
-			to := i + len(mark) + upTo(s[i+len(mark):], mark)
-			out = append(out, token{literal, i, to, strings.TrimSuffix(s[i+len(mark):to], mark)})
-			i = to
-		case r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r):
-			to := i
-			for to < len(s) {
-				r, n := utf8.DecodeRuneInString(s[to:])
-				if r != '_' && r != '$' && !unicode.IsLetter(r) && !unicode.IsDigit(r) {
-					break
-				}
-				to += n
-			}
-			out = append(out, token{word, i, to, strings.ToLower(s[i:to])})
-			i = to
-		default:
-			out = append(out, token{sign, i, i + n, s[i : i+n]})
-			i += n
-		}
+	for _, t := range sqltext.Lex(s) {
+		out = append(out, token{kind(t.Kind), t.From, t.To, t.Word})
 	}
 	return out
-}
-
-// upTo returns the number of bytes of s up to the end of the first mark, or all of them.
-func upTo(s, mark string) int {
-	if i := strings.Index(s, mark); i >= 0 {
-		return i + len(mark)
-	}
-	return len(s)
-}
-
-// comment returns the length of a comment, which may contain others.
-func comment(s string) int {
-	depth := 0
-	for i := 0; i < len(s); i++ {
-		switch {
-		case strings.HasPrefix(s[i:], "/*"):
-			depth++
-			i++
-		case strings.HasPrefix(s[i:], "*/"):
-			depth--
-			if i++; depth == 0 {
-				return i + 1
-			}
-		}
-	}
-	return len(s)
-}
-
-// dollars returns the mark of a text between dollars, $$ or $name$; "" if there is none.
-func dollars(s string) string {
-	for i := 1; i < len(s); i++ {
-		c := s[i]
-		if c == '$' {
-			return s[:i+1]
-		}
-		if c != '_' && !(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && (i == 1 || c < '0' || c > '9') {
-			break
-		}
-	}
-	return ""
-}
-
-// inQuotes returns the end of a quoted part that starts at i, and its content. In a text after e, backslashes escape.
-func inQuotes(s string, i int) (to int, text string) {
-	q := s[i]
-	escapes := q == '\'' && i > 0 && (s[i-1] == 'e' || s[i-1] == 'E') && (i == 1 || !isName(s[i-2]))
-	var b strings.Builder
-	for i++; i < len(s); i++ {
-		switch {
-		case s[i] == '\\' && escapes && i+1 < len(s):
-			i++
-		case s[i] == q && i+1 < len(s) && s[i+1] == q:
-			i++
-		case s[i] == q:
-			return i + 1, b.String()
-		}
-		b.WriteByte(s[i])
-	}
-	return len(s), b.String()
-}
-
-func isName(c byte) bool {
-	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
 }
 
 // Statements splits a script at its semicolons. whole reports whether the last statement ends with one, or is empty:
@@ -154,7 +56,7 @@ func (t token) is(w string) bool {
 }
 
 // quote returns a text as an SQL literal.
-func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
+func quote(s string) string { return sqltext.Quote(s) }
 
 // quoteName returns a name, quoted for SQL.
-func quoteName(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
+func quoteName(s string) string { return sqltext.QuoteName(s) }

@@ -44,6 +44,18 @@ func WrongUsef(format string, args ...any) error { return cli.WrongUse(format, a
 // SQLWords returns the arguments of the verb sql, with or without its name in front.
 func SQLWords(args []string) []string { return sqlverb.Words(args) }
 
+// HasSQL reports whether the program stoa-sql is there.
+func HasSQL() bool {
+	_, err := companion.Find(companion.SQL)
+	return err == nil
+}
+
+// The exit statuses of Query that say more than that it failed.
+const (
+	StatusUse    = cli.StatusUse
+	StatusDamage = cli.StatusDamage
+)
+
 // Query has the program stoa-sql run a query that may read only what lies below places, and writes its rows in a form
 // of -f. It returns the exit status.
 func Query(ctx context.Context, places []string, query, form string, out, notes io.Writer) int {

@@ -45,7 +45,8 @@ type Run func(ctx context.Context, f *Flags, places []string, ready func(address
 const help = `Serve the tables of places to programs by Arrow Flight SQL, until Ctrl-C: to drivers of ADBC and JDBC, and
 so to BI tools, pandas, polars. The address is printed. Each PLACE is a schema, its tables have the names
 that stoa ls shows. A statement is select COLUMNS from TABLE [where PREDICATE] [limit N], with the
-predicates of --where; count(*) is the only function. Large tables come in several endpoints, in order.
+predicates of --where and count(*); or, if stoa-sql is there, any query in SQL. Large tables come in
+several endpoints, in order.
 
 Only files below the PLACEs are read, never written; symbolic links that lead elsewhere are not followed,
 and addresses are refused. The server listens only on this machine (127.0.0.1). With --listen others can
