@@ -29,6 +29,9 @@ type Node struct {
 	Value string     // human-readable, may be empty
 	At    fault.Span // in coordinates of the physical object
 	Inner int64      // offset in the decoded bytes of the enclosing node; -1 if At is exact
+
+	Codec string   // the compression of the data in it, in the format's word; "": that of the enclosing node
+	Rows  [2]int64 // the rows of the table that it has values of, half-open; zero: not said
 }
 
 // Severity of a finding, in rising order.

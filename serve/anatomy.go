@@ -31,6 +31,7 @@ type Node struct {
 	Inner  *int64 `json:"inner,omitempty"` // in the decoded bytes of the enclosing node; nil: offset is exact
 	Role   Role   `json:"role"`
 	Column string `json:"column,omitempty"`
+	Codec  string `json:"codec,omitempty"`
 	From   *int64 `json:"from,omitempty"` // rows, half-open
 	To     *int64 `json:"to,omitempty"`
 	Parts  int    `json:"parts,omitempty"` // nodes directly in it
@@ -136,42 +137,43 @@ func (a *Anatomy) nodeOf(n region.Node, open []int) Node {
 	if n.Inner >= 0 {
 		d.Inner = &n.Inner
 	}
-	above, column, parent := Other, "", ""
+	above, column, parent, codec := Other, "", "", ""
 	if len(open) > 0 {
 		p := &a.nodes[open[len(open)-1]]
 		p.Parts++
-		d.Parent, above, column, parent = p.ID, p.Role, p.Column, p.Name
+		d.Parent, above, column, parent, codec = p.ID, p.Role, p.Column, p.Name, p.Codec
 	}
 	d.Role, d.Column = roleOf(n, above), columnOf(n, parent, column)
+	d.Codec = codecOf(n, d.Role, codec)
 	if from, count := rowsOf(n); from >= 0 {
 		d.From = &from
 		if count >= 0 {
 			to := from + count
 			d.To = &to
 		}
-	} else if count >= 0 {
-		d.To = &count // a.rows adds what came before
 	}
 	return d
 }
 
-// rows completes the rows of pages: those without a first row follow one another in their column, and those without a
-// number of rows end where the next one begins.
+// rows completes the rows of blocks: those without a number of rows end where the next one begins, or all that they are
+// part of.
 func (a *Anatomy) rows() {
-	next := map[int]int64{} // by parent
-	last := map[int]int{}
+	last := map[int]int{} // by parent
 	for i := range a.nodes {
 		n := &a.nodes[i]
-		switch {
-		case n.From != nil:
-			if k, ok := last[n.Parent]; ok && a.nodes[k].To == nil {
-				to := *n.From
-				a.nodes[k].To = &to
-			}
-			last[n.Parent] = i
-		case n.To != nil:
-			from, to := next[n.Parent], next[n.Parent]+*n.To
-			n.From, n.To, next[n.Parent] = &from, &to, to
+		if n.From == nil {
+			continue
+		}
+		if k, ok := last[n.Parent]; ok && a.nodes[k].To == nil {
+			to := *n.From
+			a.nodes[k].To = &to
+		}
+		last[n.Parent] = i
+	}
+	for parent, k := range last {
+		if n := &a.nodes[k]; n.To == nil && parent >= 0 && a.nodes[parent].To != nil {
+			to := *a.nodes[parent].To
+			n.To = &to
 		}
 	}
 }
@@ -384,7 +386,7 @@ func (a *Anatomy) Search(what string, n int) ([]Node, error) {
 		if err != nil {
 			return nil, fault.Invalidf("%q is not the number of a row", row)
 		}
-		return a.find(n, func(d *Node) bool { return d.From != nil && d.To != nil && *d.From <= at && at < *d.To }), nil
+		return a.find(n, func(d *Node) bool { return d.has(at) }), nil
 	}
 	if off, err := strconv.ParseInt(what, 0, 64); err == nil && off >= 0 {
 		if off >= a.Size {
@@ -400,6 +402,11 @@ func (a *Anatomy) Search(what string, n int) ([]Node, error) {
 		return strings.Contains(strings.ToLower(d.Name), low) || strings.Contains(strings.ToLower(d.Value), low) ||
 			strings.EqualFold(d.Column, what)
 	}), nil
+}
+
+// has reports whether a node, such as a page, has values of a row. What pages are parts of has not.
+func (d *Node) has(row int64) bool {
+	return d.From != nil && d.To != nil && *d.From <= row && row < *d.To && (d.Parts == 0 || d.Role == Page)
 }
 
 func (a *Anatomy) find(n int, is func(*Node) bool) []Node {

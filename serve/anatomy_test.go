@@ -160,6 +160,66 @@ func TestRolesAndColumns(t *testing.T) {
 	}
 }
 
+// TestRowsOfPages: the rows that the structure gives to a page are those that verify misses when the page is damaged,
+// also in the second row group, after a dictionary, and in a blocklet.
+func TestRowsOfPages(t *testing.T) {
+	dir := lines(t, 1000)
+	run(t, "convert", "-q", dir+"/t.parquet", "-o", dir+"/t.trv", "--force")
+	run(t, "convert", "-q", dir+"/t.parquet", "-o", dir+"/k.cfile", "--columns", "k", "--force")
+	run(t, "convert", "-q", dir+"/t.parquet", "-o", dir+"/t.red", "--opt", "row-group-rows=300")
+	for _, name := range []string{"t.parquet", "t.trv", "k.cfile", "t.red"} {
+		whole, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := serve.Describe(t.Context(), filepath.Join(dir, name), int64(len(whole)), stoa.DescribeOptions{
+			OpenOptions: stoa.OpenOptions{Formats: verbs.Formats()}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		nodes, checked, ends := a.Parts(-1, 0, 1000), 0, map[string]int64{}
+		for i := 0; i < len(nodes); i++ {
+			n := nodes[i]
+			nodes = append(nodes, a.Parts(n.ID, 0, 1000)...)
+			if n.Role != serve.Page || n.From == nil || n.To == nil || !strings.Contains(n.Name, "[") {
+				continue
+			}
+			if *n.From != ends[n.Column] {
+				t.Errorf("%s: %s of %s begins at row %d, and the one before ends at %d", name, n.Name, n.Column, *n.From,
+					ends[n.Column])
+			}
+			ends[n.Column] = *n.To
+			at := n.Offset + n.Length - 1
+			if strings.HasSuffix(name, ".red") { // without checksums: what shows is a page that cannot be read
+				at = n.Offset
+			}
+			damaged := bytes.Clone(whole)
+			damaged[at] ^= 0x40
+			place := filepath.Join(dir, "damaged-"+name)
+			if err := os.WriteFile(place, damaged, 0o666); err != nil {
+				t.Fatal(err)
+			}
+			for f, err := range stoa.Verify(t.Context(), place, stoa.OpenOptions{Formats: verbs.Formats()}) {
+				if err != nil || f.Rows[0] < 0 || f.At.Off < n.Offset || f.At.Off >= n.Offset+n.Length {
+					continue
+				}
+				if checked++; f.Rows != [2]int64{*n.From, *n.To} {
+					t.Errorf("%s: %s of %s has rows %d to %d, and verify misses %v: %s", name, n.Name, n.Column, *n.From, *n.To,
+						f.Rows, f.Message)
+				}
+			}
+		}
+		for c, end := range ends {
+			if end != 1000 {
+				t.Errorf("%s: the pages of %q end with row %d", name, c, end)
+			}
+		}
+		if checked == 0 || checked < 2 && name != "k.cfile" {
+			t.Errorf("%s: only %d pages were missed", name, checked)
+		}
+	}
+}
+
 // TestSearch: by byte, by name, by row, by column.
 func TestSearch(t *testing.T) {
 	dir := copyOf(t, map[string]string{"a.red": red})
@@ -175,11 +235,22 @@ func TestSearch(t *testing.T) {
 	if got := found("2"); fmt.Sprint(got) != "[magic@0]" {
 		t.Errorf("byte 2: %v", got)
 	}
-	if got := found("row 99"); len(got) < 6 || !strings.HasPrefix(got[0], "page[2]@") {
-		t.Errorf("row 99: %v", got)
+	seen := map[string]string{} // the row in which a page was found: none is in two row groups
+	for row, page := range map[string]string{"row 99": "page[2]@", "row 41": "page[1]@", "row 141": "page[1]@",
+		"row 199": "page[2]@", "row 100": "page[0]@"} {
+		got := found(row)
+		if len(got) != 3 {
+			t.Errorf("%s: %v", row, got)
+		}
+		for _, p := range got {
+			if !strings.HasPrefix(p, page) || seen[p] != "" {
+				t.Errorf("%s: %s, also of %q", row, p, seen[p])
+			}
+			seen[p] = row
+		}
 	}
-	if got := found("row 41"); len(got) < 6 || !strings.HasPrefix(got[0], "page[1]@") {
-		t.Errorf("row 41: %v", got)
+	if got := found("row 200"); len(got) != 0 {
+		t.Errorf("past the end: %v", got)
 	}
 	if got := found("DATA_PAGE"); len(got) < 18 {
 		t.Errorf("pages: %v", got)

@@ -216,7 +216,11 @@ func (s *Server) anatomy(ctx context.Context, q query) (*Anatomy, error) {
 	if err != nil {
 		return nil, err
 	}
-	pages := q.text("pages") == "true"
+	return s.anatomyOf(ctx, info, q.text("pages") == "true")
+}
+
+// anatomyOf returns the anatomy of a file, which is kept.
+func (s *Server) anatomyOf(ctx context.Context, info store.Info, pages bool) (*Anatomy, error) {
 	key := fmt.Sprintf("%t %s %s", pages, info.Stamp, info.Name)
 	if a, ok := s.files.get(key, func(*Anatomy) {}); ok {
 		return a, nil
@@ -281,15 +285,6 @@ func (s *Server) partsDoc(ctx context.Context, q query) (any, error) {
 		return nil, err
 	}
 	return map[string]any{"parts": a.Parts(int(id), int(skip), int(n))}, nil
-}
-
-func (s *Server) searchDoc(ctx context.Context, q query) (any, error) {
-	a, err := s.anatomy(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	found, err := a.Search(q.text("q"), 200)
-	return map[string]any{"nodes": found}, err
 }
 
 // sqlDoc runs a query in SQL.

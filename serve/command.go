@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -17,7 +18,9 @@ import (
 	"time"
 
 	"stoa/fault"
+	"stoa/internal/check"
 	"stoa/pred"
+	"stoa/region"
 	"stoa/store"
 )
 
@@ -27,6 +30,18 @@ type commandResult struct {
 	Status  int             `json:"status"`
 	Doc     json.RawMessage `json:"doc"`             // its document (-f json); null: it has none
 	Notes   []string        `json:"notes,omitempty"` // what it said on standard error
+	// Incidents are the findings of verify by cause, if they are not very many.
+	Incidents []incident `json:"incidents,omitempty"`
+}
+
+// incident is what several findings have in common.
+type incident struct {
+	Findings int               `json:"findings"`
+	Codes    []check.CodeCount `json:"codes"`
+	Object   string            `json:"object"`
+	Offset   int64             `json:"offset"`
+	Length   int64             `json:"length"`
+	Lost     int64             `json:"lost"` // rows or cells; -1: not known
 }
 
 // maxDoc is how many bytes a document of a command may have.
@@ -176,7 +191,7 @@ const maxAs = 120 // bytes of the name of a file that is written
 func (s *Server) follow(w http.ResponseWriter, r *http.Request, name string, args []string) {
 	s.stream(w, r, "application/x-ndjson", func(ctx context.Context, out io.Writer) {
 		notes := &Bounded{Most: maxNotes}
-		lines := &flushing{Writer: out, w: w}
+		lines := &flushing{Writer: out, w: w, found: Bounded{Most: maxGrouped}}
 		read := &tally{Tree: s.tree, of: s.tree.sizeOf(ctx, name)}
 		ended := make(chan struct{})
 		var reported sync.WaitGroup
@@ -184,7 +199,8 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request, name string, arg
 		status := s.Command(ctx, read, args, lines, notes)
 		close(ended)
 		reported.Wait()
-		b, _ := json.Marshal(commandResult{Command: shown(args), Status: status, Notes: linesOf(notes)})
+		b, _ := json.Marshal(commandResult{Command: shown(args), Status: status, Notes: linesOf(notes),
+			Incidents: lines.incidents()})
 		fmt.Fprintf(lines, "%s\n", b)
 	})
 }
@@ -327,13 +343,52 @@ func (s tallied) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 // flushing sends every line at once. It is safe for concurrent use.
 type flushing struct {
 	io.Writer
-	w  http.ResponseWriter
-	mu sync.Mutex
+	w     http.ResponseWriter
+	mu    sync.Mutex
+	found Bounded // the lines, to be grouped at the end
+}
+
+// maxGrouped is how many bytes of findings are grouped.
+const maxGrouped = 4 << 20
+
+// incidents groups the findings that were written, unless they are very many or not of verify.
+func (f *flushing) incidents() (out []incident) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.found.Over {
+		return nil
+	}
+	var all []region.Finding
+	for line := range bytes.Lines(f.found.Bytes()) {
+		d := struct {
+			Code, Severity, Object, Path, Message, Part, Table, Column string
+			Offset, Length                                             int64
+			From, To, Lost                                             *int64
+		}{}
+		if json.Unmarshal(line, &d) != nil || d.Code == "" {
+			continue
+		}
+		known := func(n *int64) int64 {
+			if n == nil {
+				return -1
+			}
+			return *n
+		}
+		severity := map[string]region.Severity{"error": region.Error, "warning": region.Warning}[d.Severity]
+		all = append(all, region.Finding{Code: d.Code, Severity: severity, Path: d.Path, Message: d.Message, Part: d.Part,
+			At: fault.Span{Object: d.Object, Off: d.Offset, Len: d.Length}, Table: d.Table, Column: d.Column,
+			Rows: [2]int64{known(d.From), known(d.To)}, Lost: known(d.Lost)})
+	}
+	for _, in := range check.Fold(all) {
+		out = append(out, incident{in.N, in.Codes, in.At.Object, in.At.Off, in.At.Len, in.Lost})
+	}
+	return out
 }
 
 func (f *flushing) Write(b []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.found.Write(b)
 	n, err := f.Writer.Write(b)
 	http.NewResponseController(f.w).Flush()
 	return n, err

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"regexp"
 	"strconv"
 	"strings"
@@ -56,6 +57,9 @@ func roleOf(n region.Node, above Role) Role {
 	case region.Pad, region.Dead:
 		return Hole
 	}
+	if strings.HasPrefix(n.Value, "DICTIONARY_PAGE") {
+		return Dictionary
+	}
 	for _, w := range roleWords {
 		if w.words.MatchString(n.Name) {
 			if above == Page && (w.role == Header || w.role == Footer || w.role == Schema) {
@@ -73,7 +77,6 @@ var (
 	trvColumn = regexp.MustCompile(`^column\[\d+\]$`)
 	pagesOf   = regexp.MustCompile(`, \d+ pages$`)
 	fromRow   = regexp.MustCompile(`^from row (\d+)(?:, (\d+) rows)?`)
-	someRows  = regexp.MustCompile(`\b(\d+) (?:rows|values)\b`)
 )
 
 // columnOf returns the column that a node is about, by the words of the formats; above is that of its parent, whose
@@ -100,16 +103,26 @@ func columnOf(n region.Node, parent, above string) string {
 	return above
 }
 
-// rowsOf returns the first row of a node and how many it has; -1 for what its text does not say.
+// codecOf returns the codec of a node's data, which what it is part of may name; structures about data have none.
+func codecOf(n region.Node, role Role, above string) string {
+	switch role {
+	case Page, Dictionary, Nulls, Levels, Other:
+		return cmp.Or(n.Codec, above)
+	}
+	return n.Codec
+}
+
+// rowsOf returns the first row of a node and how many it has; -1 for what is not said.
 func rowsOf(n region.Node) (from, count int64) {
+	if n.Rows != [2]int64{} {
+		return n.Rows[0], n.Rows[1] - n.Rows[0]
+	}
 	from, count = -1, -1
 	if m := fromRow.FindStringSubmatch(n.Value); m != nil {
 		from, _ = strconv.ParseInt(m[1], 10, 64)
 		if m[2] != "" {
 			count, _ = strconv.ParseInt(m[2], 10, 64)
 		}
-	} else if m := someRows.FindStringSubmatch(n.Value); m != nil && strings.HasPrefix(n.Name, "page[") {
-		count, _ = strconv.ParseInt(m[1], 10, 64)
 	}
 	return from, count
 }

@@ -40,11 +40,13 @@ type valuesResult struct {
 	Nulls  int64  `json:"nulls"`
 	Lost   int64  `json:"lost,omitempty"` // runs of rows that could not be read; their cells count as nulls
 	// Distinct values; DistinctMore: there are more, and Top is of those that were seen first.
-	Distinct     int         `json:"distinct"`
-	DistinctMore bool        `json:"distinct_more,omitempty"`
-	Top          []topValue  `json:"top"`
-	Histogram    *histogram  `json:"histogram"`
-	Bands        []valueBand `json:"bands"` // in the order of the rows, of equal numbers of them
+	Distinct     int        `json:"distinct"`
+	DistinctMore bool       `json:"distinct_more,omitempty"`
+	Top          []topValue `json:"top"`
+	Histogram    *histogram `json:"histogram"`
+	// Bands are in the order of the rows: one a page (ByPage), or of equal numbers of rows.
+	Bands  []valueBand `json:"bands"`
+	ByPage bool        `json:"by_page"`
 }
 
 type topValue struct {
@@ -107,6 +109,9 @@ func (s *Server) values(ctx context.Context, name target, column string) (*value
 		v.r.Total = &t.rows
 		v.wide = max(1, (t.rows+maxBands-1)/maxBands)
 	}
+	if v.ends = s.pageEnds(ctx, name, column, t.Schema().NumFields() == 1, t.rows); v.ends != nil {
+		v.r.ByPage = true
+	}
 	spec.Lost = func(region.Loss) { v.r.Lost++ }
 	end := time.Now().Add(valuesTime)
 	for b, err := range t.Scan(ctx, spec) {
@@ -125,7 +130,8 @@ func (s *Server) values(ctx context.Context, name target, column string) (*value
 type valueCounter struct {
 	r      *valuesResult
 	counts map[string]int64
-	wide   int64 // rows of a band
+	wide   int64   // rows of a band
+	ends   []int64 // of the bands that follow; nil: they are of wide rows
 	sample []float64
 	seen   int64 // values that sample is of
 	length bool  // sample has lengths of texts
@@ -139,7 +145,7 @@ func (v *valueCounter) add(c arrow.Array) {
 	for i := range c.Len() {
 		at := v.r.Rows
 		v.r.Rows++
-		if at%v.wide == 0 {
+		if v.begins(at) {
 			v.r.Bands = append(v.r.Bands, valueBand{From: at})
 		}
 		b := &v.r.Bands[len(v.r.Bands)-1]
@@ -165,6 +171,20 @@ func (v *valueCounter) add(c arrow.Array) {
 			v.keep(size)
 		}
 	}
+}
+
+// begins reports whether a band begins at a row.
+func (v *valueCounter) begins(at int64) bool {
+	if !v.r.ByPage {
+		return at%v.wide == 0
+	}
+	if at > 0 && (len(v.ends) == 0 || at < v.ends[0]) {
+		return false
+	}
+	if at > 0 {
+		v.ends = v.ends[1:]
+	}
+	return true
 }
 
 func (b *valueBand) widen(x float64, text []byte) {

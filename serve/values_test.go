@@ -3,12 +3,15 @@ package serve_test
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"stoa/cmd/stoa/verbs"
+	"stoa/serve"
 )
 
 // lines is a file of n rows: k counts up, m is k modulo 7 and null where that is 3.
@@ -72,11 +75,11 @@ func TestValues(t *testing.T) {
 		t.Errorf("the bins have %d values, want 857", sum)
 	}
 	k := answer[doc](t, s, api("values", "name", dir+"/t.parquet", "column", "k"))
-	if len(k.Bands) != 200 {
+	if len(k.Bands) != 10 {
 		t.Fatalf("%d bands", len(k.Bands))
 	}
-	for i, b := range k.Bands { // five rows each, ascending
-		if b.From != int64(5*i) || b.To != b.From+5 || *b.Min != float64(b.From) || *b.Max != float64(b.To-1) {
+	for i, b := range k.Bands { // a page of each row group, ascending
+		if b.From != int64(100*i) || b.To != b.From+100 || *b.Min != float64(b.From) || *b.Max != float64(b.To-1) {
 			t.Fatalf("band %d: %+v from %f to %f", i, b, *b.Min, *b.Max)
 		}
 	}
@@ -84,6 +87,58 @@ func TestValues(t *testing.T) {
 		if w := get(s, api("values", "name", dir+"/t.parquet", "column", bad)); w.Code != 400 {
 			t.Errorf("column %q: got %d %s", bad, w.Code, w.Body)
 		}
+	}
+}
+
+// TestSearchValues: rows are found by their values, and with them the pages that have them: those of the columns of the
+// predicate, by a model of the file.
+func TestSearchValues(t *testing.T) {
+	dir := lines(t, 1000)
+	s := newServer(t, nil, dir)
+	name := dir + "/t.parquet"
+	type doc struct {
+		Rows  []int64
+		Cut   bool
+		Nodes []serve.Node
+	}
+	for where, is := range map[string]func(k int) bool{
+		"k = 250":                func(k int) bool { return k == 250 },
+		"k in (0, 99, 100, 999)": func(k int) bool { return k == 0 || k == 99 || k == 100 || k == 999 },
+		"m = 5 and k > 900":      func(k int) bool { return k%7 == 5 && k > 900 },
+		"m is null and k < 50":   func(k int) bool { return k%7 == 3 && k < 50 },
+		"k > 5000":               func(int) bool { return false },
+		"k BETWEEN 198 AND 201":  func(k int) bool { return k >= 198 && k <= 201 },
+	} {
+		got := answer[doc](t, s, api("search", "name", name, "table", name, "q", where))
+		var rows []int64
+		pages := map[int]bool{}
+		for k := range 1000 {
+			if is(k) {
+				rows = append(rows, int64(k))
+				pages[k/100] = true
+			}
+		}
+		if !slices.Equal(got.Rows, rows) || got.Cut {
+			t.Errorf("%s: got %v, want %v", where, got.Rows, rows)
+		}
+		seen := map[int]bool{}
+		for _, n := range got.Nodes {
+			if n.Role == serve.Page && n.Column == "k" && n.From != nil && *n.To-*n.From == 100 {
+				seen[int(*n.From/100)] = true
+			}
+		}
+		if !maps.Equal(seen, pages) {
+			t.Errorf("%s: pages %v, want %v", where, seen, pages)
+		}
+	}
+	if all := answer[doc](t, s, api("search", "name", name, "q", "k >= 0")); len(all.Rows) != 100 || !all.Cut {
+		t.Errorf("very many: %d rows, cut %t", len(all.Rows), all.Cut)
+	}
+	if w := get(s, api("search", "name", name, "table", dir+"/t.csv", "q", "k = 1")); w.Code != 400 {
+		t.Errorf("another table: %d %s", w.Code, w.Body)
+	}
+	if w := get(s, api("search", "name", name, "table", "/etc/passwd", "q", "k = 1")); w.Code != 404 {
+		t.Errorf("what is not served: %d %s", w.Code, w.Body)
 	}
 }
 

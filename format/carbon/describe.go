@@ -217,6 +217,14 @@ func (d *describer) dataFile(name string) error {
 	return err
 }
 
+// rowsOf are the rows of a blocklet.
+func rowsOf(f *datafile.DataFile, g int) (rows [2]int64) {
+	for _, b := range f.Footer.Blocklet[:g+1] {
+		rows = [2]int64{rows[1], rows[1] + int64(b.Rows)}
+	}
+	return rows
+}
+
 // piece is a part of a page: data, row ids or runs.
 type piece struct {
 	column, name, value string
@@ -231,7 +239,8 @@ func (d *describer) blocklet(f *datafile.DataFile, g int) (first error) {
 	value := fmt.Sprintf("%d rows", b.Rows)
 	if f.Version == 3 && len(b.Offsets) > 0 {
 		from, to := b.Offsets[0], max(b.MeasuresEnd, b.DimensionsEnd)
-		d.Node(1, region.Struct, name, value, f.At.Sub(from, to-from))
+		d.Emit(region.Node{Depth: 1, Kind: region.Struct, Name: name, Value: value, At: f.At.Sub(from, to-from),
+			Inner: -1, Rows: rowsOf(f, g)})
 	}
 	var apart []piece
 	for _, col := range f.Columns {
@@ -309,17 +318,20 @@ func (d *describer) chunk(f *datafile.DataFile, g int, c *datafile.ChunkAt, col 
 		}
 		return cur.Err()
 	}
+	first := rowsOf(f, g)[0]
 	for i := range c.Pages {
-		d.page(c, i)
+		d.page(c, i, first)
+		first += int64(c.Pages[i].Rows)
 	}
 	return cur.Err()
 }
 
 // page describes a page of format 3.
-func (d *describer) page(c *datafile.ChunkAt, i int) {
+func (d *describer) page(c *datafile.ChunkAt, i int, first int64) {
 	p, at := &c.Pages[i], c.PageSpan(i)
-	d.Node(3, region.Struct, layout.ElementName("page", i), fmt.Sprintf("%d rows, %s, %s", p.Rows, p.Encoders,
-		p.Codec), at)
+	d.Emit(region.Node{Depth: 3, Kind: region.Struct, Name: layout.ElementName("page", i), At: at, Inner: -1,
+		Value: fmt.Sprintf("%d rows, %s, %s", p.Rows, p.Encoders, p.Codec), Codec: fmt.Sprint(p.Codec),
+		Rows: [2]int64{first, first + int64(p.Rows)}})
 	n := int64(p.DataLen)
 	d.Node(4, region.Data, "data", "", at.Sub(0, n))
 	if d.Pages && len(p.Meta) > 0 {

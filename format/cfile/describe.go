@@ -59,7 +59,14 @@ func (d *describer) object(tg format.Target, o format.OpenOptions) error {
 	if err == nil {
 		name = d.kind.String()
 	}
-	d.Node(0, region.Struct, name, d.summary(err), at)
+	root := region.Node{Kind: region.Struct, Name: name, Value: d.summary(err), At: at, Inner: -1}
+	if err == nil {
+		root.Codec = fmt.Sprint(f.Footer.Compression)
+		if d.kind == block.KindColumn {
+			root.Rows = [2]int64{0, f.Footer.NumValues}
+		}
+	}
+	d.Emit(root)
 	f.TraceHeader(d.deeper)
 	if err == nil {
 		err = d.body()

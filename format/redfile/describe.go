@@ -33,8 +33,9 @@ func anatomy(ctx context.Context, tg format.Target, o format.DescribeOptions) it
 
 type describer struct {
 	*describe.Outline
-	f  *table.File
-	at int64 // everything before this offset has been described
+	f    *table.File
+	at   int64      // everything before this offset has been described
+	rows [][2]int64 // of row groups, as far as they are added up
 	// report receives the findings that only verify reports; nil while describing.
 	report func(code string, at fault.Span, path, format string, args ...any)
 }
@@ -173,10 +174,20 @@ func (d *describer) chunk(x extent) {
 	if metaLen > 0 {
 		size = x.metaOff + metaLen - x.from
 	}
-	d.node(0, region.Struct, layout.ChunkPath(x.group, x.col),
-		fmt.Sprintf("%s, %d values", f.Leaves[x.col].Column.Name, x.meta.Values), x.from, size)
+	group := d.rowsOf(x.group)
+	whole := region.Node{Kind: region.Struct, Name: layout.ChunkPath(x.group, x.col), At: f.At.Sub(x.from, size),
+		Value: fmt.Sprintf("%s, %d values", f.Leaves[x.col].Column.Name, x.meta.Values), Inner: -1,
+		Codec: x.meta.Codec.String(), Rows: group}
+	d.Emit(whole)
+	next := group[0]
 	for i, p := range pages {
-		d.page(x, fmt.Sprintf("page[%d]", i), p.off, p.head, &p.h)
+		var rows [2]int64
+		n := int64(p.h.Values)
+		if f.Leaves[x.col].MaxRep == 0 && p.h.Kind == layout.DataPage && n >= 0 && n <= group[1]-next { // one of each row
+			rows = [2]int64{next, next + n}
+			next = rows[1]
+		}
+		d.page(x, fmt.Sprintf("page[%d]", i), p.off, p.head, &p.h, rows)
 	}
 	if metaLen > 0 {
 		if pos < x.metaOff {
@@ -186,6 +197,29 @@ func (d *describer) chunk(x extent) {
 		d.trace(x.metaOff, metaLen, 2, "column_metadata", func(r *thrift.Reader) { layout.ParseColumnMeta(r, "") })
 	}
 	d.at = max(d.at, x.from+size)
+}
+
+// rowsOf returns the rows of a row group; none if that is not known. A footer may leave out their number, which is then
+// that of the values of a column without lists.
+func (d *describer) rowsOf(group int) [2]int64 {
+	for g := len(d.rows); g <= group; g++ {
+		first, n := int64(0), d.f.Footer.Groups[g].Rows
+		for col := 0; n < 0 && col < len(d.f.Leaves); col++ {
+			if m, err := d.f.ColumnMeta(d.Ctx, g, col); err == nil && d.f.Leaves[col].MaxRep == 0 {
+				n = m.Values
+			}
+		}
+		if g > 0 {
+			if first = d.rows[g-1][1]; first == 0 {
+				n = -1 // nor is where it begins
+			}
+		}
+		if n < 0 {
+			first, n = 0, 0
+		}
+		d.rows = append(d.rows, [2]int64{first, first + n})
+	}
+	return d.rows[group]
 }
 
 // trace reads n bytes at off and emits their parts, using the parser that also decodes them.
@@ -200,12 +234,13 @@ func (d *describer) trace(off, n int64, depth int, name string, parse func(*thri
 }
 
 // page describes a page.
-func (d *describer) page(x extent, name string, off, head int64, h *layout.PageHeader) {
+func (d *describer) page(x extent, name string, off, head int64, h *layout.PageHeader, rows [2]int64) {
 	value := layout.PageKind(h.Kind)
 	if h.Kind == layout.DataPage {
 		value = fmt.Sprintf("%s, %d values, %s", value, h.Values, h.Encoding)
 	}
-	d.node(1, region.Struct, name, value, off, head+int64(h.Stored))
+	d.Emit(region.Node{Depth: 1, Kind: region.Struct, Name: name, Value: value, Rows: rows, Inner: -1,
+		At: d.f.At.Sub(off, head+int64(h.Stored))})
 	if d.report != nil && h.Kind != layout.DataPage && (h.Kind != layout.IndexPage || h.Entries < 0) {
 		d.report("redfile.page.unknown", d.f.At.Sub(off, head), layout.ChunkPath(x.group, x.col)+"."+name,
 			"%s, or an index page of another layout", layout.PageKind(h.Kind))

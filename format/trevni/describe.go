@@ -99,7 +99,7 @@ func (d *describer) column(i int) error {
 	at.Len = min(cb.End, d.f.At.Len) - (at.Off - d.f.At.Off)
 	d.Emit(region.Node{Depth: 1, Kind: region.Struct, Name: name,
 		Value: fmt.Sprintf("%q, %s, %d rows, %d blocks", col.Name, col.Type, cb.Rows, len(cb.Blocks)), At: at,
-		Inner: -1})
+		Inner: -1, Codec: cmp.Or(col.Codec, "null")})
 	d.Node(2, region.Struct, "descriptors", "", cb.Desc)
 	if err := d.descriptors(cb, col, name); err != nil {
 		return err

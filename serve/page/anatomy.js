@@ -49,7 +49,7 @@
       v.health,
       h('div', { class: 'bar' },
         h('form', { class: 'grow field', role: 'search', onsubmit: (e) => { e.preventDefault(); search(v, e.target.q.value); } },
-          h('label', {}, 'Find ', h('input', { name: 'q', type: 'search', placeholder: 'a name, 0x1f4, row 128, a column' })), h('button', {}, 'Find')),
+          h('label', {}, 'Find ', h('input', { name: 'q', type: 'search', placeholder: 'a name, 0x1f4, row 128, price = 42', 'aria-label': 'Find a name, a byte, a row, or a value' })), h('button', {}, 'Find')),
         h('label', { class: 'field' }, 'Colours by ', h('select', { onchange: (e) => { v.by = e.target.value; legend(v); v.map.draw(); } },
           h('option', { value: 'role' }, 'role'), doc.columns.length ? h('option', { value: 'column' }, 'column') : null))),
       v.found, v.overview, v.map.element, v.range, v.legend, v.detail, v.tree);
@@ -181,20 +181,36 @@
     S.clear(v.health, bad.length ? h('div', { class: 'problem' }, h('strong', {}, S.plural(bad.length, 'error')),
       bad.slice(0, 10).map((f) => h('p', {}, h('button', {
         type: 'button', class: 'plain bad', onclick: () => { zoom(v, f.offset - 2 * f.length - 64, f.offset + 3 * f.length + 64); pick(v, f.offset); },
-      }, f.code + ' at ' + S.num(f.offset)), ' ' + f.message)))
+      }, f.code + ' at ' + S.num(f.offset)), ' ' + f.message, lost(v, f))), incidents(v, last))
       : h('p', { class: ok ? 'good' : 'dim' }, ok ? '✓ Nothing is wrong: structure and checksums.' : ((last && last.notes) || []).join(' ')));
     S.say(bad.length ? S.plural(bad.length, 'error') : '');
     v.map.draw();
   }
 
+  // lost says which rows damage takes, with a way to them.
+  function lost(v, f) {
+    if (f.from === null || f.from === undefined) return f.lost ? ' (' + S.plural(f.lost, 'row') + ' lost)' : null;
+    const text = 'rows ' + S.num(f.from) + ' to ' + S.num(f.to - 1) + (f.column ? ' of ' + f.column : '') + (f.lost ? ', ' + S.num(f.lost) + ' lost' : '');
+    return [' (', S.embedded ? text : h('a', { href: S.go('rows', { place: v.place, name: v.table, row: f.from }) }, text), ')'];
+  }
+
+  // incidents are the findings by cause, where several have one.
+  function incidents(v, last) {
+    return ((last && last.incidents) || []).filter((i) => i.findings > 1).map((i) => h('p', { class: 'incident' }, 'One cause of ' + S.plural(i.findings, 'finding') + ': ',
+      h('button', { type: 'button', class: 'plain', onclick: () => { zoom(v, i.offset - 64, i.offset + i.length + 64); pick(v, i.offset); } }, 'bytes ' + S.num(i.offset) + ' to ' + S.num(i.offset + Math.max(1, i.length) - 1)),
+      ' (' + i.codes.map((c) => c.code + ' ' + S.num(c.n)).join(', ') + ')' + (i.lost ? ', ' + S.plural(i.lost, 'row') + ' or cells lost' : '')));
+  }
+
   async function search(v, what) {
     v.marks = [];
     try {
-      const { nodes } = await S.ask('search', { name: v.name, q: what }, v.signal);
+      const { nodes, rows } = await S.ask('search', { name: v.name, table: v.table, q: what }, v.signal);
       v.marks = nodes.map((n) => ({ from: n.offset, to: n.offset + n.length, kind: 'found' }));
       v.map.draw();
       S.say(S.plural(nodes.length, 'structure') + ' found');
-      S.clear(v.found, h('p', {}, nodes.length ? S.plural(nodes.length, 'structure') + (nodes.length === 200 ? ' or more' : '') + ':' : 'Nothing was found.'),
+      S.clear(v.found, rows && rows.length ? h('p', {}, 'In ' + (rows.length > 1 ? 'rows ' : 'row '), rows.slice(0, 20).map((r, i) => [i ? ', ' : '',
+        h('a', { href: S.go('rows', { place: v.place, name: v.table, row: r }) }, S.num(r))]), rows.length > 20 ? ' …' : '') : null,
+      h('p', {}, nodes.length ? S.plural(nodes.length, 'structure') + (nodes.length === 200 ? ' or more' : '') + ':' : 'Nothing was found.'),
         h('ul', { class: 'found' }, nodes.map((n) => h('li', {}, node(v, n)))));
       if (nodes.length === 1) pick(v, nodes[0].offset, nodes[0].id);
     } catch (err) {

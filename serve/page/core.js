@@ -75,8 +75,13 @@
     }
   };
 
+  // say tells what happened, for some seconds: it must not cover what is below it.
+  let said = 0;
   S.say = function (text) {
-    document.getElementById('status').textContent = text || '';
+    const at = document.getElementById('status');
+    at.textContent = text || '';
+    clearTimeout(said);
+    if (text) said = setTimeout(() => { at.textContent = ''; }, 4000);
   };
 
   // problem shows an error in place of what could not be shown.

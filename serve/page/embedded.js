@@ -61,7 +61,7 @@
   function search(what) {
     const q = what.trim().toLowerCase();
     const row = /^row\s+(\d+)$/.exec(q);
-    if (row) return nodes.filter((n) => n.from !== undefined && n.to !== undefined && n.from <= row[1] && row[1] < n.to).slice(0, 200);
+    if (row) return nodes.filter((n) => n.from !== undefined && n.to !== undefined && n.from <= row[1] && row[1] < n.to && (!n.parts || n.role === 'page')).slice(0, 200);
     if (/^(0x[0-9a-f]+|\d+)$/.test(q)) return at(Number(q)).slice(-1);
     return nodes.filter((n) => n.name.toLowerCase().includes(q) || (n.value || '').toLowerCase().includes(q) || (n.column || '').toLowerCase() === q).slice(0, 200);
   }

@@ -31,6 +31,16 @@
   const list = (title, events) => S.table(title, [{ title: 'moment' }, { title: 'event' }, { title: 'what' }],
     events.map((e) => [e.text, e.what, e.more || '']));
 
+  // handle is what is dragged along the line, over steps; at(k) is the moment of step k as a parameter ('' = now), and
+  // text(k) as people read it. now says which one is chosen.
+  function handle(params, steps, chosen, at, text) {
+    const now = h('output', {}, text(chosen) || 'now');
+    const slider = h('input', { type: 'range', min: 0, max: steps, value: chosen, 'aria-label': 'The moment that is shown', 'aria-valuetext': now.textContent,
+      oninput: (e) => { now.textContent = text(Number(e.target.value)) || 'now'; e.target.setAttribute('aria-valuetext', now.textContent); },
+      onchange: (e) => { location.hash = S.go('table', { ...params, at: at(Number(e.target.value)) }); } });
+    return { slider, now };
+  }
+
   // history is the past of a table that can be read as of a moment: the handle on the line is dragged, or moved by keys.
   async function history(at, params, signal) {
     const r = await S.command('history', { name: params.name }, signal);
@@ -43,14 +53,11 @@
       }
     }
     const from = Date.parse((doc.exact_from || doc.first).time), to = Date.parse(doc.last.time) + 1;
-    const now = h('output', {}, params.at || 'now');
     const steps = 1000;
     // a millisecond of the first and the last step could lie outside of what is kept: these are the exact texts
     const text = (k) => (k >= steps ? '' : k <= 0 ? (doc.exact_from || doc.first).time : iso(from + Math.ceil((to - from) * k / steps)));
     const chosen = params.at ? Math.max(0, Math.min(steps, Math.round((Date.parse(params.at) - from) / Math.max(1, to - from) * steps))) : steps;
-    const slider = h('input', { type: 'range', min: 0, max: steps, value: chosen, 'aria-label': 'The moment that is shown', 'aria-valuetext': params.at || 'now',
-      oninput: (e) => { now.textContent = text(Number(e.target.value)) || 'now'; e.target.setAttribute('aria-valuetext', now.textContent); },
-      onchange: (e) => { location.hash = S.go('table', { ...params, at: text(Number(e.target.value)) }); } });
+    const { slider, now } = handle(params, steps, chosen, text, (k) => text(k));
     S.clear(at, h('section', { class: 'past' }, h('h2', {}, 'The past'), line(events, from, to), slider,
       h('p', {}, 'Shown as of ', now, '. ', h('span', { class: 'dim' }, 'It can be read exactly from ' + (doc.exact_from || doc.first).time + ' on; the last operation is of ' + doc.last.time + '.')),
       list('Events', events.slice(0, 200)), S.said(r)));
@@ -64,6 +71,12 @@
     const events = docs.map((d) => ({ time: Date.parse(d.load_ended), text: d.load_ended, what: 'segment ' + d.segment + ': ' + d.status,
       more: S.plural(d.rows || 0, 'row') + (d.deleted_rows ? ', ' + S.num(d.deleted_rows) + ' deleted' : '') + (d.read ? '' : '; not read') }));
     const times = events.map((e) => e.time);
-    S.clear(at, h('section', { class: 'past' }, h('h2', {}, 'The loads'), line(events, Math.min(...times), Math.max(...times)), list('Segments', events), S.said(r)));
+    // a stop for each load, in the order of time; the last one is now
+    const stops = docs.slice().sort((a, b) => Date.parse(a.load_ended) - Date.parse(b.load_ended));
+    const of = (k) => (k >= stops.length ? '' : String(stops[k].segment));
+    const chosen = params.at ? stops.findIndex((d) => String(d.segment) === params.at) : -1;
+    const { slider, now } = handle(params, stops.length, chosen < 0 ? stops.length : chosen, of, (k) => of(k) && 'the load of segment ' + of(k));
+    S.clear(at, h('section', { class: 'past' }, h('h2', {}, 'The loads'), line(events, Math.min(...times), Math.max(...times)), slider,
+      h('p', {}, 'Shown as of ', now, '.'), list('Segments', events), S.said(r)));
   }
 })(window.stoa);

@@ -127,8 +127,8 @@
           ? { left: x + '%', top: y + at * t + '%', width: thick + '%', height: part * t + '%' }
           : { left: x + at * w + '%', top: y + '%', width: part * w + '%', height: thick + '%' };
         box.append(h(i.href ? 'a' : 'span', {
-          href: i.href, style, class: 'area ' + (i.kind || ''), title: i.name + ', ' + S.bytes(i.size),
-        }, h('b', {}, i.name), ' ', h('small', {}, S.bytes(i.size))));
+          href: i.href, style, class: 'area ' + (i.kind || ''), title: [i.name, i.more, S.bytes(i.size)].filter(Boolean).join(', '),
+        }, h('b', {}, i.name), ' ', h('small', {}, [S.bytes(i.size), i.more].filter(Boolean).join(', '))));
         at += part;
       }
       if (wide) { x += thick; w -= thick; } else { y += thick; t -= thick; }

@@ -63,9 +63,7 @@
     if (signal.aborted) return;
     const most = Math.max(1, ...docs.map((d) => d.stored_bytes || 0));
     S.clear(at, h('h2', {}, 'What the columns take'),
-      S.treemap(docs.filter((d) => d.stored_bytes > 0).map((d, i) => ({
-        name: d.column, size: d.stored_bytes, kind: 'c' + (i % 12),
-      }))),
+      treemap(docs),
       S.table('Statistics', [{ title: 'column' }, { title: 'stored', right: true }, { title: 'compared with the largest', quiet: true },
         { title: 'raw', right: true }, { title: 'encoding' }, { title: 'codec' }, { title: 'blocks', right: true },
         { title: 'nulls', right: true }, { title: 'dictionary', right: true }, { title: 'min' }, { title: 'max' }],
@@ -76,6 +74,23 @@
       S.said(result));
   }
 
+  // treemap has an area for each column, or for each encoding if the pages of a column have several; its colour is that
+  // of the encoding.
+  function treemap(docs) {
+    const kinds = [...new Set(docs.flatMap((d) => (parts(d).map((p) => p.encoding))))];
+    const items = docs.filter((d) => d.stored_bytes > 0).flatMap((d) => parts(d).map((p) => ({
+      name: d.column, more: p.encoding, size: d.stored_bytes * p.share, kind: 'c' + (kinds.indexOf(p.encoding) % 12),
+    })));
+    return h('div', {}, S.treemap(items), h('ul', { class: 'legend' }, kinds.filter(Boolean).map((k) => h('li', {},
+      h('i', { class: 'chip', style: { background: S.columnColour(kinds.indexOf(k)) } }), k))));
+  }
+
+  function parts(d) {
+    const all = d.encodings && d.encodings.length > 1 ? d.encodings : [{ encoding: d.encoding || '', pages: 1 }];
+    const pages = all.reduce((n, e) => n + e.pages, 0) || 1;
+    return all.map((e) => ({ encoding: e.encoding, share: e.pages / pages }));
+  }
+
   function encodings(d) {
     if (!d.encodings || d.encodings.length < 2) return d.encoding || '';
     return d.encodings.map((e) => e.encoding + ' ' + S.num(e.pages)).join(', ');
@@ -83,6 +98,7 @@
 
   function nulls(d) {
     if (!d.nulls) return d.nulls === 0 ? 'none' : '';
-    return S.num(d.nulls) + ' (' + (100 * d.nulls / Math.max(1, d.rows)).toFixed(1) + ' %)';
+    const share = 100 * d.nulls / Math.max(1, d.rows);
+    return [S.num(d.nulls) + ' (' + share.toFixed(1) + ' %)', h('span', { class: 'bar nulls' }, h('i', { style: { width: share + '%' } }))];
   }
 })(window.stoa);

@@ -28,7 +28,7 @@
       h('dl', { class: 'facts' }, S.fact('type', v.type), S.fact('rows', S.num(v.rows)), S.fact('nulls', S.num(v.nulls)),
         S.fact('distinct', (v.distinct_more ? 'more than ' : '') + S.num(v.distinct))),
       v.histogram ? h('section', {}, h('h2', {}, v.histogram.what === 'length' ? 'Lengths, in bytes' : 'Sizes of values'), histogram(v)) : null,
-      v.bands.some((b) => b.min !== null) ? h('section', {}, h('h2', {}, 'Least and greatest, in the order of the rows'), bands(v)) : null,
+      v.bands.some((b) => b.min !== null) ? h('section', {}, h('h2', {}, 'Least and greatest ' + (v.by_page ? 'of each page' : 'in the order of the rows')), bands(v)) : null,
       h('section', {}, h('h2', {}, 'Most frequent'), top(v)));
     stored(out.querySelector('.facts'), params, column, signal).catch(() => {});
   });
@@ -65,14 +65,15 @@
     const rows = v.bands[v.bands.length - 1].to;
     const w = 800, t = 200;
     const y = (x) => (hi === lo ? t / 2 : t - 4 - (x / 2 - lo / 2) / (hi / 2 - lo / 2) * (t - 8));
+    const what = v.by_page ? 'page' : 'band';
     let up = 0, down = 0;
     shown.forEach((b, i) => {
       if (i && b.min >= shown[i - 1].max) up++;
       if (i && b.max <= shown[i - 1].min) down++;
     });
-    const order = shown.length < 2 ? '' : up === shown.length - 1 ? 'Ascending: no band overlaps the one before.'
-      : down === shown.length - 1 ? 'Descending: no band overlaps the one before.'
-        : S.num(shown.length - 1 - Math.max(up, down)) + ' of ' + S.num(shown.length - 1) + ' bands overlap the one before: a filter on this column skips the less.';
+    const order = shown.length < 2 ? '' : up === shown.length - 1 ? 'Ascending: no ' + what + ' overlaps the one before.'
+      : down === shown.length - 1 ? 'Descending: no ' + what + ' overlaps the one before.'
+        : S.num(shown.length - 1 - Math.max(up, down)) + ' of ' + S.num(shown.length - 1) + ' ' + what + 's overlap the one before: a filter on this column skips the less.';
     const chart = svg('svg', { viewBox: `0 0 ${w} ${t}`, class: 'chart', role: 'img', preserveAspectRatio: 'none', 'aria-label': 'Bands of least and greatest values. ' + order });
     for (const b of shown) {
       const x = b.from / rows * w;

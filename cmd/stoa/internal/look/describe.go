@@ -34,9 +34,13 @@ type nodeDoc struct {
 	Inner  *int64 `json:"inner,omitempty"`
 	Role   string `json:"role"`
 	Column string `json:"column,omitempty"`
+	Codec  string `json:"codec,omitempty"` // the compression of the data in it
 	// From and To are rows, half-open; null: not known.
 	From *int64 `json:"from,omitempty"`
 	To   *int64 `json:"to,omitempty"`
+	// ID is the node's position, from 0; Parent is the id of the node that it is part of, -1 of none.
+	ID     int `json:"id"`
+	Parent int `json:"parent"`
 }
 
 func DescribeCmd(a *cli.App) *cobra.Command {
@@ -51,9 +55,9 @@ the nesting of structures as indentation. With --pages also the contents of data
 is in the decoded bytes of the page. The last line says how many of the file's bytes are described.
 
 -f json prints an array of nodes, and -f jsonl one node per line, in the order of the text: children come
-after their parent, with depth + 1; the last line goes to standard error. Each has its role, and the
-column and the rows from..to that it belongs to, if that can be told. -f html writes a self-contained
-page about one file, with a map of its bytes and what verify finds.`,
+after their parent, with depth + 1; the last line goes to standard error. Each has its role and, if they
+can be told, the column, the codec and the rows from..to that it belongs to. -f html writes a
+self-contained page about one file, with a map of its bytes and what verify finds.`,
 		Example: "  stoa describe block.cfile\n  stoa describe sales.parquet -f jsonl -o anatomy.jsonl\n" +
 			"  stoa describe broken.cfile -f html -o broken.html",
 		Args: a.Paths,
@@ -152,8 +156,8 @@ func (n *nodeWriter) close() error {
 }
 
 func docOfNode(x region.Node, t serve.Told) nodeDoc {
-	d := nodeDoc{Depth: x.Depth, Kind: x.Kind.String(), Name: x.Name, Value: x.Value, Object: x.At.Object,
-		Offset: x.At.Off, Length: x.At.Len, Role: string(t.Role), Column: t.Column}
+	d := nodeDoc{ID: t.ID, Parent: t.Parent, Depth: x.Depth, Kind: x.Kind.String(), Name: x.Name, Value: x.Value, Object: x.At.Object,
+		Offset: x.At.Off, Length: x.At.Len, Role: string(t.Role), Column: t.Column, Codec: t.Codec}
 	if t.From >= 0 {
 		d.From = &t.From
 	}

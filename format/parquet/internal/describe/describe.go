@@ -50,7 +50,8 @@ type outline struct {
 	yield   func(region.Node, error) bool
 	footer  []region.Node
 	stopped bool
-	readErr error // errors while reading Bloom filters
+	readErr error   // errors while reading Bloom filters
+	ends    []int64 // the rows after each row group; nil: not added up yet
 }
 
 // emit is a tracer.
@@ -215,10 +216,30 @@ func (o *outline) index(parse func(*thrift.Reader), locked *meta.ChunkCrypto, s 
 	}
 }
 
+// rowsOf returns the rows of a row group, half-open.
+func (o *outline) rowsOf(group int) (from, to int64) {
+	if o.ends == nil {
+		for _, g := range o.r.Footer.RowGroups {
+			to += g.NumRows
+			o.ends = append(o.ends, to)
+		}
+	}
+	if group > 0 {
+		from = o.ends[group-1]
+	}
+	return from, o.ends[group]
+}
+
 // chunk describes the pages of a column chunk.
 func (o *outline) chunk(ctx context.Context, p piece, group, column int) error {
-	if err := o.node(1, region.Struct, p.name, p.value, p.at); err != nil {
-		return err
+	rg := o.r.Footer.RowGroups[group]
+	codec := rg.Columns[column].MetaData.Codec.String()
+	first, last := o.rowsOf(group)
+	flat := o.r.Footer.Schema.Column(column).MaxRep == 0
+	chunk := region.Node{Depth: 1, Kind: region.Struct, Name: p.name, Value: p.value, At: p.at, Inner: -1, Codec: codec,
+		Rows: [2]int64{first, last}}
+	if o.emit(chunk); o.stopped {
+		return errStopped
 	}
 	at, s := p.at, meta.PageModule{Cipher: o.r.Footer.RowGroups[group].Columns[column].Cipher, First: true}
 	for i := 0; at.Len > 0; i++ {
@@ -229,8 +250,22 @@ func (o *outline) chunk(ctx context.Context, p piece, group, column int) error {
 		}
 		whole := pg.Header
 		whole.Len += pg.Body.Len
-		if err := o.node(2, region.Struct, fmt.Sprintf("page[%d]", i), pg.String(), whole); err != nil {
-			return err
+		n := region.Node{Depth: 2, Kind: region.Struct, Name: fmt.Sprintf("page[%d]", i), Value: pg.String(), At: whole,
+			Inner: -1}
+		if pg.IsData() && first >= 0 {
+			rows := pg.Rows
+			if flat { // a value of each row
+				rows = pg.Values
+			}
+			if rows < 0 || rows > last-first {
+				first = -1 // where those of the next page begin is not known
+			} else {
+				n.Rows = [2]int64{first, first + rows}
+				first += rows
+			}
+		}
+		if o.emit(n); o.stopped {
+			return errStopped
 		}
 		if o.pages {
 			_, err = o.r.PageHeader(ctx, at, path, s, o.emit)
