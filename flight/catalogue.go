@@ -136,8 +136,8 @@ func one(all []table, name []string) (t table, ok bool, err error) {
 		case len(found) == 1:
 			return found[0], true, nil
 		case len(found) > 1:
-			return table{}, false, fault.Invalidf("the table %q is in several schemas: %s and %s", strings.Join(name, "."),
-				found[0].schema, found[1].schema)
+			return table{}, false, fault.Invalidf("the table %q is in several schemas: %s and %s",
+				strings.Join(name, "."), found[0].schema, found[1].schema)
 		}
 	}
 	return table{}, false, nil

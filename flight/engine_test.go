@@ -80,15 +80,16 @@ func TestEngine(t *testing.T) {
 	}
 	slices.SortFunc(ids, func(a, b string) int { return len(b)*1000 + strings.Compare(b, a) - len(a)*1000 })
 	n := len(ids)
+	const countAndMax = "select count(*) as n, max(id) m from d_major"
 	for statement, want := range map[string][]string{
-		"select count(*) as n, max(id) as m from d_major":                                        {fmt.Sprintf("%d|%s", n, ids[0])},
-		"select id from stoa.demo.d_major order by id desc limit 3;":                             ids[:3],
-		"select x.id from demo.d_major x join \"demo\".D_Major y using (id) order by 1 desc":     ids,
-		"with w as (select id % 2 as r from d_major) select count(*) from w where r = 1":         {fmt.Sprint(odd)},
-		"select count(*) from demo.d_major where demo.d_major.id in (select id from D_MAJOR)":    {fmt.Sprint(n)},
-		"select (select count(*) from 'flat.red') as a, (select count(*) from \"key.cfile\")":    {"500|400"},
-		"select 1 as a, 2 as a -- end":                                                           {"1|2"},
-		"select count(*) from d_major, (select 7 as d) s where id >= 0 and 'from nope' <> 'x'":   {fmt.Sprint(n)},
+		countAndMax: {fmt.Sprintf("%d|%s", n, ids[0])},
+		"select id from stoa.demo.d_major order by id desc limit 3;":                          ids[:3],
+		"select x.id from demo.d_major x join \"demo\".D_Major y using (id) order by 1 desc":  ids,
+		"with w as (select id % 2 as r from d_major) select count(*) from w where r = 1":      {fmt.Sprint(odd)},
+		"select count(*) from demo.d_major where demo.d_major.id in (select id from D_MAJOR)": {fmt.Sprint(n)},
+		"select (select count(*) from 'flat.red') as a, (select count(*) from \"key.cfile\")": {"500|400"},
+		"select 1 as a, 2 as a -- end": {"1|2"},
+		"select count(*) from d_major, (select 7 as d) s where id >= 0 and 'from nope' <> 'x'": {fmt.Sprint(n)},
 		"from range(3) t(i) select i * 2":                                                        {"0", "2", "4"},
 		"select column_name from (describe d_major) limit 1":                                     {"id"},
 		"select sum(n) from (select count(*) n from d_major group by b)":                         {fmt.Sprint(n)},
@@ -254,9 +255,9 @@ func parametersOf(t *testing.T, c *flightsql.Client, texts []string, statement s
 		if got := ask("i-?<0 and k = ?", k*k-41, k); len(got) != 0 {
 			t.Errorf("i - %d < 0: %q", k*k-41, got)
 		}
-		if got := ask("t between ? and ? and s in (?,?)", arrow.Date32FromTime(time.Date(2024, 1, k+1, 0, 0, 0, 0,
-			time.UTC)), arrow.Date32FromTime(time.Date(2024, 1, k+1, 0, 0, 0, 0, time.UTC)), s, "nobody"); !slices.Equal(
-			got, []string{fmt.Sprint(k)}) {
+		day := arrow.Date32FromTime(time.Date(2024, 1, k+1, 0, 0, 0, 0, time.UTC))
+		if got := ask("t between ? and ? and s in (?,?)", day, day, s, "nobody"); !slices.Equal(got,
+			[]string{fmt.Sprint(k)}) {
 			t.Errorf("t, s in %q: %q", s, got)
 		}
 	}
@@ -351,7 +352,8 @@ func TestEngineRandom(t *testing.T) {
 				sum += x
 			}
 		}
-		p, err := c.Prepare(t.Context(), "select count(*) as n, coalesce(sum(id), 0) as s from demo.d_major where id >= ? and id % ? = 1")
+		p, err := c.Prepare(t.Context(), "select count(*) as n, coalesce(sum(id), 0) as s "+
+			"from demo.d_major where id >= ? and id % ? = 1")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/fault"
+	"stoa/internal/enc/half"
 	"stoa/internal/sqltext"
 )
 
@@ -147,7 +148,7 @@ func literal(a arrow.Array, engine bool) (string, error) {
 	case *array.Boolean:
 		return strconv.FormatBool(a.Value(0)), nil
 	case *array.Float16:
-		return float(float64(a.Value(0).Float32())), nil
+		return float(float64(half.Float(a.Value(0).Uint16()))), nil
 	case *array.Float32:
 		return float(float64(a.Value(0))), nil
 	case *array.Float64:

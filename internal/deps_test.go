@@ -34,6 +34,7 @@ stoa/internal             : std
 stoa/examples/indexed     : std arrow stoa
 stoa/internal/sum         : std
 stoa/internal/sorted      : std
+stoa/internal/sqltext     : std
 stoa/internal/enc/...     : std fault internal/enc/... github.com/pierrec/lz4/... golang.org/x/sys/cpu
 stoa/internal/codec       : std fault github.com/pierrec/lz4/... github.com/klauspost/compress/...
   github.com/golang/snappy
@@ -293,7 +294,7 @@ stoa/format/*             : std arrow fault format format/option pred region sto
   internal/nest internal/pb internal/rows internal/sum internal/thrift
 stoa/advise               : std fault format store stoa vec
 stoa/stage                : std arrow fault format store stoa internal/parts
-stoa/serve                : std arrow fault format internal/cells pred region store stoa vec
+stoa/serve                : std arrow fault format internal/cells internal/check pred region store stoa vec
 stoa/cmd/stoa/internal/config: std format github.com/pelletier/go-toml/v2
 stoa/cmd/stoa/internal/catalogue: std format stoa format/kudu/kudufs format/kudubackup format/iceberg format/delta
   format/icebergdelta format/hive

@@ -185,8 +185,8 @@ func TestRowsOfPages(t *testing.T) {
 				continue
 			}
 			if *n.From != ends[n.Column] {
-				t.Errorf("%s: %s of %s begins at row %d, and the one before ends at %d", name, n.Name, n.Column, *n.From,
-					ends[n.Column])
+				t.Errorf("%s: %s of %s begins at row %d, and the one before ends at %d", name, n.Name, n.Column,
+					*n.From, ends[n.Column])
 			}
 			ends[n.Column] = *n.To
 			at := n.Offset + n.Length - 1
@@ -204,8 +204,8 @@ func TestRowsOfPages(t *testing.T) {
 					continue
 				}
 				if checked++; f.Rows != [2]int64{*n.From, *n.To} {
-					t.Errorf("%s: %s of %s has rows %d to %d, and verify misses %v: %s", name, n.Name, n.Column, *n.From, *n.To,
-						f.Rows, f.Message)
+					t.Errorf("%s: %s of %s has rows %d to %d, and verify misses %v: %s", name, n.Name, n.Column,
+						*n.From, *n.To, f.Rows, f.Message)
 				}
 			}
 		}

@@ -11,7 +11,9 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -285,6 +287,47 @@ func (s *Server) partsDoc(ctx context.Context, q query) (any, error) {
 		return nil, err
 	}
 	return map[string]any{"parts": a.Parts(int(id), int(skip), int(n))}, nil
+}
+
+// searchDoc searches a file's structures: by name, byte and row, or, for a predicate, by the values of its table.
+func (s *Server) searchDoc(ctx context.Context, q query) (any, error) {
+	a, err := s.anatomy(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	what := strings.TrimSpace(q.text("q"))
+	where := valueSearch(what)
+	if where == nil {
+		found, err := a.Search(what, 200)
+		return map[string]any{"nodes": found}, err
+	}
+	table := target{name: cmp.Or(q.text("table"), a.Object)}
+	if err := s.tree.Check(table.name); err != nil {
+		return nil, err
+	}
+	if path, _, _ := strings.Cut(table.name, "#"); path != a.Object {
+		return nil, fault.Invalidf("values are searched in tables of one file; Rows has a filter")
+	}
+	t, err := s.table(ctx, table)
+	if err != nil {
+		return nil, err
+	}
+	defer t.release()
+	if t.rows < 0 {
+		return nil, fault.Unsupportedf(fault.Span{}, "", "how many rows the table has is known only by reading")
+	}
+	rows, cut, err := findRows(ctx, t.Table, t.rows, where)
+	if err != nil {
+		return nil, err
+	}
+	nodes := a.find(200, func(d *Node) bool {
+		if d.From == nil || d.Column != "" && !mentions(what, d.Column) {
+			return false
+		}
+		k, _ := slices.BinarySearch(rows, *d.From)
+		return k < len(rows) && d.has(rows[k])
+	})
+	return map[string]any{"nodes": nodes, "rows": rows, "cut": cut}, nil
 }
 
 // sqlDoc runs a query in SQL.

@@ -375,8 +375,9 @@ func (f *flushing) incidents() (out []incident) {
 			return *n
 		}
 		severity := map[string]region.Severity{"error": region.Error, "warning": region.Warning}[d.Severity]
-		all = append(all, region.Finding{Code: d.Code, Severity: severity, Path: d.Path, Message: d.Message, Part: d.Part,
-			At: fault.Span{Object: d.Object, Off: d.Offset, Len: d.Length}, Table: d.Table, Column: d.Column,
+		all = append(all, region.Finding{Code: d.Code, Severity: severity, Path: d.Path, Message: d.Message,
+			At: fault.Span{Object: d.Object, Off: d.Offset, Len: d.Length}, Part: d.Part,
+			Table: d.Table, Column: d.Column,
 			Rows: [2]int64{known(d.From), known(d.To)}, Lost: known(d.Lost)})
 	}
 	for _, in := range check.Fold(all) {

@@ -1,14 +1,11 @@
 package serve
 
 import (
-	"cmp"
 	"context"
-	"slices"
 	"strings"
 	"time"
 
 	"stoa"
-	"stoa/fault"
 	"stoa/pred"
 	"stoa/vec"
 )
@@ -21,39 +18,6 @@ const (
 	maxPaged    = 1 << 28 // bytes of a file
 	maxPageEnds = 1000
 )
-
-// searchDoc searches a file's structures: by name, byte and row, or, for a predicate, by the values of its table.
-func (s *Server) searchDoc(ctx context.Context, q query) (any, error) {
-	a, err := s.anatomy(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	what := strings.TrimSpace(q.text("q"))
-	where := valueSearch(what)
-	if where == nil {
-		found, err := a.Search(what, 200)
-		return map[string]any{"nodes": found}, err
-	}
-	table := target{name: cmp.Or(q.text("table"), a.Object)}
-	if err := s.tree.Check(table.name); err != nil {
-		return nil, err
-	}
-	if path, _, _ := strings.Cut(table.name, "#"); path != a.Object {
-		return nil, fault.Invalidf("values are searched in tables of one file; Rows has a filter")
-	}
-	rows, cut, err := s.findRows(ctx, table, where)
-	if err != nil {
-		return nil, err
-	}
-	nodes := a.find(200, func(d *Node) bool {
-		if d.From == nil || d.Column != "" && !mentions(what, d.Column) {
-			return false
-		}
-		k, _ := slices.BinarySearch(rows, *d.From)
-		return k < len(rows) && d.has(rows[k])
-	})
-	return map[string]any{"nodes": nodes, "rows": rows, "cut": cut}, nil
-}
 
 // valueSearch returns the predicate that a search is, or nil: a name may look like one, so a comparison is needed.
 func valueSearch(what string) *pred.Expr {
@@ -77,17 +41,9 @@ func mentions(where, column string) bool {
 	return strings.Contains(strings.ToLower(where), strings.ToLower(column))
 }
 
-// findRows returns the first rows that pass a filter; cut: there may be more. A window with some is halved until each is
-// found.
-func (s *Server) findRows(ctx context.Context, name target, where *pred.Expr) (rows []int64, cut bool, err error) {
-	t, err := s.table(ctx, name)
-	if err != nil {
-		return nil, false, err
-	}
-	defer t.release()
-	if t.rows < 0 {
-		return nil, false, fault.Unsupportedf(fault.Span{}, "", "how many rows the table has is known only by reading")
-	}
+// findRows returns the first of total rows that pass a filter; cut: there may be more. A window with some is halved
+// until each is found.
+func findRows(ctx context.Context, t *stoa.Table, total int64, where *pred.Expr) (rows []int64, cut bool, err error) {
 	rows = []int64{}
 	end := time.Now().Add(findTime)
 	var find func(from, to int64) error
@@ -117,25 +73,17 @@ func (s *Server) findRows(ctx context.Context, name target, where *pred.Expr) (r
 		}
 		return find(half, to)
 	}
-	for from := int64(0); from < t.rows && !cut; from += findWindow {
-		if err := find(from, min(from+findWindow, t.rows)); err != nil {
+	for from := int64(0); from < total && !cut; from += findWindow {
+		if err := find(from, min(from+findWindow, total)); err != nil {
 			return nil, false, err
 		}
 	}
 	return rows, cut, nil
 }
 
-// pageEnds returns the ends of the pages of a column of a table that is one file, if its structure says which rows they
-// have; nil: it does not, or there are too many to be shown.
-func (s *Server) pageEnds(ctx context.Context, name target, column string, only bool, rows int64) (ends []int64) {
-	info, err := s.tree.Stat(ctx, name.name)
-	if err != nil || info.Dir || info.Size > maxPaged || name.at != "" {
-		return nil
-	}
-	a, err := s.anatomyOf(ctx, info, false)
-	if err != nil {
-		return nil
-	}
+// pageEnds returns the ends of the pages of a column, the only one or of that name, of all rows; nil: the structure
+// does not say which rows they have, or there are too many to be shown.
+func (a *Anatomy) pageEnds(column string, only bool, rows int64) (ends []int64) {
 	for i := range a.nodes {
 		d := &a.nodes[i]
 		if d.Role != Page || d.From == nil || d.To == nil || d.Column != column && !(only && d.Column == "") {

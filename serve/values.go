@@ -109,9 +109,12 @@ func (s *Server) values(ctx context.Context, name target, column string) (*value
 		v.r.Total = &t.rows
 		v.wide = max(1, (t.rows+maxBands-1)/maxBands)
 	}
-	if v.ends = s.pageEnds(ctx, name, column, t.Schema().NumFields() == 1, t.rows); v.ends != nil {
-		v.r.ByPage = true
+	if info, err := s.tree.Stat(ctx, name.name); err == nil && !info.Dir && info.Size <= maxPaged && name.at == "" {
+		if a, err := s.anatomyOf(ctx, info, false); err == nil {
+			v.ends = a.pageEnds(column, t.Schema().NumFields() == 1, t.rows)
+		}
 	}
+	v.r.ByPage = v.ends != nil
 	spec.Lost = func(region.Loss) { v.r.Lost++ }
 	end := time.Now().Add(valuesTime)
 	for b, err := range t.Scan(ctx, spec) {

@@ -161,15 +161,7 @@ func (d *describer) chunk(x extent) {
 		}
 		pos += head + int64(h.Stored)
 	}
-	metaLen := int64(0)
-	if x.metaOff >= 0 && x.metaOff < f.MetaAt.Off-f.At.Off {
-		at := f.At.Sub(x.metaOff, f.MetaAt.Off-f.At.Off-x.metaOff)
-		_, n, err := container.ReadColumnMeta(d.Ctx, f.Src, at, f.Limits.Metadata,
-			layout.ChunkPath(x.group, x.col)+".column_metadata")
-		if metaLen = n; err != nil {
-			d.Keep(err)
-		}
-	}
+	metaLen := d.metaLen(x)
 	size := pos - x.from
 	if metaLen > 0 {
 		size = x.metaOff + metaLen - x.from
@@ -183,8 +175,8 @@ func (d *describer) chunk(x extent) {
 	for i, p := range pages {
 		var rows [2]int64
 		n := int64(p.h.Values)
-		if f.Leaves[x.col].MaxRep == 0 && p.h.Kind == layout.DataPage && n >= 0 && n <= group[1]-next { // one of each row
-			rows = [2]int64{next, next + n}
+		if f.Leaves[x.col].MaxRep == 0 && p.h.Kind == layout.DataPage && n >= 0 && n <= group[1]-next {
+			rows = [2]int64{next, next + n} // a value of each row
 			next = rows[1]
 		}
 		d.page(x, fmt.Sprintf("page[%d]", i), p.off, p.head, &p.h, rows)
@@ -197,6 +189,21 @@ func (d *describer) chunk(x extent) {
 		d.trace(x.metaOff, metaLen, 2, "column_metadata", func(r *thrift.Reader) { layout.ParseColumnMeta(r, "") })
 	}
 	d.at = max(d.at, x.from+size)
+}
+
+// metaLen returns the length of the metadata after the pages of a chunk; 0 if there are none.
+func (d *describer) metaLen(x extent) int64 {
+	f := d.f
+	if x.metaOff < 0 || x.metaOff >= f.MetaAt.Off-f.At.Off {
+		return 0
+	}
+	at := f.At.Sub(x.metaOff, f.MetaAt.Off-f.At.Off-x.metaOff)
+	_, n, err := container.ReadColumnMeta(d.Ctx, f.Src, at, f.Limits.Metadata,
+		layout.ChunkPath(x.group, x.col)+".column_metadata")
+	if err != nil {
+		d.Keep(err)
+	}
+	return n
 }
 
 // rowsOf returns the rows of a row group; none if that is not known. A footer may leave out their number, which is then

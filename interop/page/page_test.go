@@ -339,7 +339,8 @@ func TestFilePage(t *testing.T) {
 			b := s.open(t, width, "light")
 			err := chromedp.Do(b.ctx, chromedp.Navigate("file://"+name), chromedp.Poll[chromedp.Void](
 				"!!document.querySelector('"+c.says+"') && document.querySelectorAll('.tree li').length > 1",
-				chromedp.WithPollingTimeout(30*time.Second)), chromedp.Click(chromedp.CSS(".tree li:last-child button.plain")),
+				chromedp.WithPollingTimeout(30*time.Second)),
+				chromedp.Click(chromedp.CSS(".tree li:last-child button.plain")),
 				chromedp.Poll[chromedp.Void]("document.querySelectorAll('.byte').length > 3",
 					chromedp.WithPollingTimeout(10*time.Second)))
 			if err != nil {

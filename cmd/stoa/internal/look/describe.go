@@ -156,8 +156,9 @@ func (n *nodeWriter) close() error {
 }
 
 func docOfNode(x region.Node, t serve.Told) nodeDoc {
-	d := nodeDoc{ID: t.ID, Parent: t.Parent, Depth: x.Depth, Kind: x.Kind.String(), Name: x.Name, Value: x.Value, Object: x.At.Object,
-		Offset: x.At.Off, Length: x.At.Len, Role: string(t.Role), Column: t.Column, Codec: t.Codec}
+	d := nodeDoc{Depth: x.Depth, Kind: x.Kind.String(), Name: x.Name, Value: x.Value, Object: x.At.Object,
+		Offset: x.At.Off, Length: x.At.Len, Role: string(t.Role), Column: t.Column, Codec: t.Codec,
+		ID: t.ID, Parent: t.Parent}
 	if t.From >= 0 {
 		d.From = &t.From
 	}
