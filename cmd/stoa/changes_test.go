@@ -130,7 +130,7 @@ func TestDryRunsOfVerbs(t *testing.T) {
 		{"load TABLE " + rows + " --source-opt header=true", "2 rows would be added"},
 		{"update TABLE --set v=1 --where id<5", "would be changed"},
 		{"delete TABLE --where id<5", "would be deleted"},
-		{"delete TABLE --segment 1", "segments 1 would be deleted"},
+		{"delete TABLE --segment 1", "segment 1 would be deleted"},
 		{"compact TABLE --major", "would become segment"},
 		{"merge-index TABLE", "would be merged"},
 		{"add-column TABLE more int", "column more (int32) would be added"},
@@ -147,14 +147,19 @@ func TestDryRunsOfVerbs(t *testing.T) {
 		{"merge TABLE " + rows + " --source-opt header=true --key id", "would be replaced, 2 rows added"},
 		{"add-partition PARTS c=new", "c=new would be added"},
 		{"drop-partition PARTS c=b", "would be removed"},
+		{"convert --catch-up TABLE -o LAKE --where id<50", "45 rows, 0 would be added, 134 deleted"},
 	} {
 		dir := t.TempDir()
 		table := filepath.Join(dir, "t")
 		copyDir(t, "../../corpus/carbon/2.3.0/managed/managed_del", table)
 		parts := filepath.Join(dir, "p")
 		copyDir(t, "../../format/carbon/testdata/life/dropped", parts)
+		lake := filepath.Join(dir, "l")
+		if st, stderr := runLine(t, "convert "+table+" -o "+lake+" --to iceberg"); st != cli.StatusFine {
+			t.Fatal(stderr)
+		}
 		before := contentOf(t, dir)
-		line := strings.NewReplacer("TABLE", table, "PARTS", parts).Replace(c.verb)
+		line := strings.NewReplacer("TABLE", table, "PARTS", parts, "LAKE", lake).Replace(c.verb)
 		st, stderr := runLine(t, line+" --dry-run")
 		if st != cli.StatusFine || !strings.Contains(stderr, c.want) {
 			t.Errorf("stoa %s --dry-run: got status %d, %q; want %q", c.verb, st, stderr, c.want)

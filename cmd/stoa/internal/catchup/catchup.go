@@ -38,6 +38,7 @@ type Options struct {
 	Write    format.WriteOptions
 	Time     int64 // of the snapshot, in milliseconds since 1970; 0: now
 	NoCheck  bool
+	DryRun   bool  // only count
 	MaxBytes int64 // of memory for the hashes of the source's rows, and the positions of deleted ones
 }
 
@@ -112,6 +113,9 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 	}
 	if r.Added+r.Deleted == 0 {
 		r.Checked = true
+		return r, nil
+	}
+	if o.DryRun {
 		return r, nil
 	}
 	name, metadata, s, err := c.Close(ctx)
@@ -244,7 +248,7 @@ func (m *pairs) addNew(ctx context.Context, c change, counts map[uint64]int32, o
 			for to < len(hashes) && take(to) {
 				to++
 			}
-			if to > from {
+			if to > from && !o.DryRun {
 				if err := m.write(ctx, c, b, from, to); err != nil {
 					return n, err
 				}

@@ -32,7 +32,11 @@ data files, which stay. Or delete whole segments; stoa clean removes their files
 		if len(segments) > 0 {
 			t.Segments = segments
 			err := t.DeleteSegments(t.ctx, stoa.DeleteSegmentsOptions{Segments: segments, DryRun: t.dry})
-			return t.wouldBe(err, "segments %s would be deleted", strings.Join(segments, ", "))
+			noun := "segment"
+			if len(segments) > 1 {
+				noun = "segments"
+			}
+			return t.wouldBe(err, "%s %s would be deleted", noun, strings.Join(segments, ", "))
 		}
 		if err := wantsWhere(where); err != nil {
 			return err

@@ -33,6 +33,7 @@ import (
 // pastFlags are the flags of convert for tables of Iceberg and Delta with several snapshots.
 type pastFlags struct {
 	catchUp bool
+	dry     bool
 	moments []string
 	every   string
 }
@@ -41,18 +42,21 @@ func (f *pastFlags) register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.BoolVar(&f.catchUp, "catch-up", false, "change the table OUT of Iceberg or Delta, which an earlier run wrote, "+
 		"to have the rows of PATH")
+	fl.BoolVar(&f.dry, "dry-run", false, "with --catch-up: change nothing, and say what would be changed")
 	fl.StringSliceVar(&f.moments, "snapshots", nil, "write a snapshot for each `MOMENT`, as in --at; for Iceberg, "+
 		"Delta")
 	fl.StringVar(&f.every, "every", "", "write a snapshot for every `DURATION`, such as 1d or 6h, of the known "+
 		"history, and one of its end; segment: for every load of a CarbonData table")
 }
 
-func (f *pastFlags) on() bool { return f.catchUp || len(f.moments) > 0 || f.every != "" }
+func (f *pastFlags) on() bool { return f.catchUp || f.dry || len(f.moments) > 0 || f.every != "" }
 
 // runPast writes or changes a table of Iceberg or Delta with several snapshots.
 func (c *conversion) runPast(ctx context.Context, a *cli.App, paths []string, f pastFlags, all allFlags) error {
 	began := time.Now()
 	switch {
+	case f.dry && !f.catchUp:
+		return cli.WrongUse("--dry-run goes with --catch-up, which changes a table: convert only writes new ones")
 	case all.all || all.resume || c.fileSize != "":
 		return cli.WrongUse("--catch-up, --snapshots and --every are for one table")
 	case f.catchUp && (len(f.moments) > 0 || f.every != "") || len(f.moments) > 0 && f.every != "":
@@ -76,7 +80,8 @@ func (c *conversion) runPast(ctx context.Context, a *cli.App, paths []string, f 
 	if err := a.CheckOutputs(cli.PlacesOf(paths), c.out); err != nil {
 		return err
 	}
-	p := &past{c: c, a: a, paths: paths, wo: wo, oo: oo, dir: strings.TrimRight(c.out, "/")}
+	p := &past{c: c, a: a, paths: paths, wo: wo, oo: oo, dry: f.dry,
+		dir: strings.TrimRight(c.out, "/")}
 	if f.catchUp {
 		if len(wo.Opts) > 0 {
 			return cli.WrongUse("--catch-up keeps the options of the table: --opt and --partition-by have no meaning")
@@ -93,6 +98,11 @@ func (c *conversion) runPast(ctx context.Context, a *cli.App, paths []string, f 
 		return output.WriteSummary(a, p.sum)
 	}
 	text := fmt.Sprintf("%s: %s", c.out, display.Count(p.sum.Rows, "row"))
+	if f.catchUp && f.dry {
+		a.Note("%s, %s would be added, %s deleted", text, display.Thousands(p.sum.Added),
+			display.Thousands(p.sum.Deleted))
+		return nil
+	}
 	if f.catchUp {
 		text += fmt.Sprintf(", %s added, %s deleted", display.Thousands(p.sum.Added), display.Thousands(p.sum.Deleted))
 	} else {
@@ -110,6 +120,7 @@ type past struct {
 	wo    stoa.CreateOptions
 	oo    stoa.OpenOptions
 	dir   string
+	dry   bool
 	sum   summaryDoc
 }
 
@@ -159,7 +170,7 @@ func (p *past) advance(ctx context.Context, dir, at string, ms int64) error {
 	for i, kind := range strings.Split(p.c.to, ",") {
 		r, err := catchup.Run(ctx, catchup.Options{Dir: dir, Delta: kind == "delta", Formats: p.a.Formats, Schema: sc,
 			Time: ms, Rows: func() iter.Seq2[arrow.RecordBatch, error] { return t.Scan(ctx, spec) },
-			Write: format.WriteOptions{Mem: cli.Pool}, NoCheck: p.c.unchecked, MaxBytes: memory})
+			Write: format.WriteOptions{Mem: cli.Pool}, NoCheck: p.c.unchecked, MaxBytes: memory, DryRun: p.dry})
 		p.sum.Bytes, p.sum.Files = p.sum.Bytes+r.Bytes, p.sum.Files+r.Files
 		if err != nil {
 			return err
