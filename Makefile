@@ -15,8 +15,10 @@ ManyColumnsAtOnce|SetOfFiles|RandomStructs|GoldenTables|Order|Moments|CopiedPage
 
 .PHONY: stoa test test-all fuzz lint soak attack flips dist release release-check vuln
 
+# Tests wait (for locks, signals, files): more packages than processors run at a time.
+TESTP ?= 4
 test:
-	.ci/in-memory $(GO) test -short ./...
+	.ci/in-memory $(GO) test -short -p $(TESTP) ./...
 
 # The command, in this directory. It says how far it is: the first time compiles everything.
 stoa:

@@ -133,6 +133,9 @@ func TestBytesOfTablestatusLost(t *testing.T) {
 func withFewerEntries(status []byte, than int) []string {
 	out := map[string]bool{}
 	for from := range status {
+		if testing.Short() && from > 1 && from%5 > 0 { // the first entry begins at 1
+			continue
+		}
 		for to := from + 1; to <= len(status); to++ {
 			left := slices.Concat(status[:from], status[to:])
 			var entries []json.RawMessage

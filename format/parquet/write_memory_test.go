@@ -108,7 +108,7 @@ func TestWritingIsBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			const budget = 8 << 20
 			if testing.Short() {
-				c.batches /= 4
+				c.batches /= 8
 			}
 			fields := make([]arrow.Field, c.columns)
 			for i := range fields {

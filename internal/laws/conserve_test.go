@@ -51,7 +51,7 @@ func (h *held) account(damaged stoa.Damaged) (a stoa.Accounts, reported int, err
 func TestRecoveryAddsUp(t *testing.T) {
 	rounds := 10
 	if testing.Short() {
-		rounds = 3
+		rounds = 2
 	}
 	known, lost := map[string]int{}, 0
 	for _, p := range append(heldPlaces(t), keptPlaces(t, "")...) {
