@@ -243,7 +243,7 @@ def _cast(column: pa.Array, to: pa.DataType, exact: bool) -> pa.Array:
     if column.type == to:
         return column
     if pt.is_dictionary(column.type):
-        return _cast(column.dictionary_decode(), to, exact)
+        return _cast(column.dictionary, to, exact).take(column.indices)
     if pt.is_decimal(column.type) and pt.is_string(to):
         return pa.array([None if v is None else format(v, "f") for v in column.to_pylist()], to)
     if pt.is_timestamp(column.type) and column.type.unit == "ns" and not exact:

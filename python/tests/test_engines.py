@@ -73,6 +73,11 @@ def test_spark_gets_the_values(spark):
     assert got["big"].to_pylist() == [None if i % 3 else f"{i * 10**40}.00" for i in range(1000)]
 
 
+def test_spark_gets_dictionaries_of_views(spark):
+    views = pa.DictionaryArray.from_arrays(pa.array([1, None, 0]), pa.array(["a", "b"], pa.string_view()))
+    assert spark._cast(views, pa.string(), True).to_pylist() == ["b", None, "a"]
+
+
 def test_spark_columns_and_rows_are_named_by_options(spark):
     schema, batches, _ = read(spark, "wide.parquet", columns="st,n", where="n >= 10 and n < 13")
     assert schema.names == ["st", "n"]
