@@ -156,11 +156,13 @@ func (l *lister) tables(ctx context.Context, yield func(format.Entry, error) boo
 		named = true
 		e, err := l.s.Entry(ctx, ts)
 		if err == nil && !l.ro.Gaps && what != ts[0].ID {
-			e.Findings = append(l.s.Gaps(ts), e.Findings...)
+			var gaps []region.Finding
+			gaps, err = l.s.Gaps(ctx, ts)
+			e.Findings = append(gaps, e.Findings...)
 		}
 		about := l.s.Findings
-		if what != "" {
-			about = l.s.About(ts)
+		if what != "" && err == nil {
+			about, err = l.s.About(ctx, ts)
 		}
 		if e.Findings = append(cluster.ToList(about), e.Findings...); !yield(e, err) || err != nil {
 			return named, false

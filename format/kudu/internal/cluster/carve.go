@@ -210,10 +210,15 @@ func (s *Servers) Loose(ctx context.Context, f *fs.FS) (out []*loose, err error)
 // canBe reports whether x can be a block of column c.
 func (x *loose) canBe(c *meta.Column) bool {
 	f := &x.foot
-	return x.Kind == cfile.KindColumn && !x.taken && f.Type == c.Type && f.Nullable == c.Nullable &&
-		f.Array() == c.Array &&
+	return !x.taken && x.hasType(c) &&
 		(c.Encoding == cfile.AutoEncoding || c.Encoding == f.Encoding) &&
 		(c.Compression == cfile.DefaultCompression || c.Compression == f.Compression)
+}
+
+// hasType reports whether x is a block of a column with the type of c.
+func (x *loose) hasType(c *meta.Column) bool {
+	f := &x.foot
+	return x.Kind == cfile.KindColumn && f.Type == c.Type && f.Nullable == c.Nullable && f.Array() == c.Array
 }
 
 // group assembles blocks, sorted by id, into rowsets. A flush or a compaction creates the blocks of a rowset

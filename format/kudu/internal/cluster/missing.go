@@ -2,11 +2,14 @@ package cluster
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"stoa/fault"
+	"stoa/format/cfile"
 	"stoa/format/kudu/internal/codes"
 	"stoa/format/kudu/internal/fs"
 	"stoa/format/kudu/internal/meta"
@@ -60,13 +63,19 @@ func (s *Servers) WhereTablets() fault.Span {
 
 // About returns the findings that may concern a table: all except those about tablets that certainly belong to other
 // tables.
-func (s *Servers) About(ts []*table.Tablet) (out []region.Finding) {
+func (s *Servers) About(ctx context.Context, ts []*table.Tablet) (out []region.Finding, err error) {
 	top := table.Newest(ts).Tablet
 	missing, uncovered, _ := s.Missing(ts)
 	whole := len(missing)+len(uncovered) == 0
 	foreign := map[string]bool{}
 	for _, b := range s.broken {
-		foreign[b.ID] = whole || !b.MayBeOf(top)
+		may := false
+		if !whole {
+			if may, err = s.mayBeOf(ctx, b, top); err != nil {
+				return nil, err
+			}
+		}
+		foreign[b.ID] = !may
 	}
 	for _, x := range s.Findings {
 		tb := s.byID[x.Part]
@@ -78,14 +87,51 @@ func (s *Servers) About(ts []*table.Tablet) (out []region.Finding) {
 			out = append(out, x)
 		}
 	}
-	return out
+	return out, nil
+}
+
+// mayBeOf reports whether tablet b, whose superblock is lost, may belong to the table of tb. If nothing says what its
+// columns are, the blocks that no superblock claims do: each rowset has a block for every key column, and for all
+// columns if the schema was never changed. If there is no block with rows, or one that cannot be read, any table may
+// have it.
+func (s *Servers) mayBeOf(ctx context.Context, b, tb *meta.Tablet) (bool, error) {
+	if !b.MayBeOf(tb) || b.TableID != "" || len(b.Schema.Columns) > 0 {
+		return b.MayBeOf(tb), nil
+	}
+	if s.strays == nil {
+		s.strays = []*loose{}
+		for _, f := range s.All {
+			found, err := s.Loose(ctx, f)
+			if err != nil {
+				return true, err
+			}
+			s.strays = append(s.strays, found...)
+		}
+	}
+	known := false
+	for _, x := range s.strays {
+		if x.Err != nil {
+			return true, nil
+		}
+		known = known || x.Kind == cfile.KindColumn && x.Rows > 0
+	}
+	need := tb.Schema.Columns
+	if tb.SchemaVersion > 0 {
+		need = need[:tb.Schema.NumKeys]
+	}
+	for i := range need {
+		if known && !slices.ContainsFunc(s.strays, func(x *loose) bool { return x.hasType(&need[i]) }) {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // Gaps returns a finding if a table must have tablets that are not here. The tablets that are here are still read;
 // option partial suppresses the finding.
-func (s *Servers) Gaps(ts []*table.Tablet) []region.Finding {
-	report := func(code string, at fault.Span, layout string, args ...any) []region.Finding {
-		return []region.Finding{codes.Codes.Finding(code, at, s.NameOf(ts), fmt.Sprintf(layout, args...))}
+func (s *Servers) Gaps(ctx context.Context, ts []*table.Tablet) ([]region.Finding, error) {
+	report := func(code string, at fault.Span, layout string, args ...any) ([]region.Finding, error) {
+		return []region.Finding{codes.Codes.Finding(code, at, s.NameOf(ts), fmt.Sprintf(layout, args...))}, nil
 	}
 	missing, uncovered, more := s.Missing(ts)
 	if n := int64(len(missing)) + more; n > 0 {
@@ -106,14 +152,18 @@ func (s *Servers) Gaps(ts []*table.Tablet) []region.Finding {
 			strings.Join(names, "; "))
 	}
 	if len(uncovered) == 0 {
-		return nil
+		return nil, nil
 	}
 	for _, b := range s.broken {
-		if b.MayBeOf(table.Newest(ts).Tablet) {
+		may, err := s.mayBeOf(ctx, b, table.Newest(ts).Tablet)
+		if err != nil {
+			return nil, err
+		}
+		if may {
 			return report("kudu.tablet.missing", fault.Span{Object: b.Object}, "tablet %s, whose superblock "+
 				"cannot be read, may hold rows of table %s (%s); partial=true if that is expected",
 				b.ID, s.NameOf(ts), cmp.Or(uncovered[0], "a range"))
 		}
 	}
-	return nil
+	return nil, nil
 }

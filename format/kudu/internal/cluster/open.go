@@ -133,7 +133,9 @@ func OpenTable(ctx context.Context, tg format.Target, o format.OpenOptions, ro t
 	whole := Whole(ts, tg.Table, ro)
 	var gaps []region.Finding
 	if whole && !ro.Gaps {
-		gaps = s.Gaps(ts)
+		if gaps, err = s.Gaps(ctx, ts); err != nil {
+			return nil, err
+		}
 	}
 	if whole && len(gaps) == 0 && !ro.Blocks {
 		if gaps, err = s.UnclaimedOf(ctx, ts, tg.Table != ""); err != nil {
@@ -163,7 +165,11 @@ func OpenTable(ctx context.Context, tg format.Target, o format.OpenOptions, ro t
 	if err != nil {
 		return nil, err
 	}
-	if t.Noticed = slices.Concat(s.About(ts), gaps); outside != nil {
+	about, err := s.About(ctx, ts)
+	if err != nil {
+		return nil, err
+	}
+	if t.Noticed = slices.Concat(about, gaps); outside != nil {
 		t.Noticed = append(t.Noticed, *outside)
 	}
 	return t, nil

@@ -27,6 +27,7 @@ type Servers struct {
 	Findings []region.Finding
 	catalog  *catalog       // catalogue of a master; nil: no master is here
 	broken   []*meta.Tablet // tablets without a readable superblock, with what could be parsed
+	strays   []*loose       // blocks that no superblock claims, once mayBeOf has asked for them
 	noWAL    bool
 
 	mu   *sync.Mutex // held while a table is opened
