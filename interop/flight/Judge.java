@@ -73,6 +73,13 @@ public class Judge {
                 r.next();
                 expect("count", r.getLong(1), a[3]);
             }
+            try (PreparedStatement s = c.prepareStatement("select count(*) from d_major where id < ?")) {
+                expect("parameters", s.getParameterMetaData().getParameterCount(), 1);
+            }
+            try (Statement s = c.createStatement(); ResultSet r = s.executeQuery("select count(*) as n, sum(x.id) as s from d_major x join data.d_major y on x.id = y.id")) {
+                r.next();
+                expect("a join", r.getString("n") + " " + r.getString("s"), a[3] + " " + a[4]);
+            }
             try (Statement s = c.createStatement()) {
                 fails("a column that is not there", "no column nope", () -> s.executeQuery("select nope from d_major"));
                 fails("writing", "select", () -> s.executeUpdate("delete from d_major"));

@@ -69,7 +69,17 @@ for how in ({options.AUTHORIZATION_HEADER.value: "Bearer " + token}, {"username"
             assert len(parts) > 3, f"only {len(parts)} partitions"
             expect("partitions in order", pyarrow.concat_tables(read)["n"].to_pylist(), list(range(2_000_000)))
             fails("a column that is not there", "no column nope", lambda: s.execute("select nope from d_major"))
-            fails("joins", "runs only", lambda: s.execute("select * from d_major, other"))
+            s.execute("select count(*) as n, sum(x.id) as s from data.d_major x join stoa.data.d_major y using (id)")
+            expect("a join", [(int(a), int(b)) for a, b in s.fetchall()], [(rows, total)])
+            few = sorted(x for x in t["id"].to_pylist())[:3]
+            s.execute("select id from d_major order by id limit 3")
+            expect("an order", [x for x, in s.fetchall()], few)
+            for statement in ("select id from d_major where id <= ? and id >= ?",
+                              "select id from d_major where id <= ? and id >= ? order by id"):
+                s.execute(statement, parameters=(few[2], few[1]))
+                expect("parameters of " + statement, sorted(x for x, in s.fetchall()), few[1:])
+            fails("a table that is not there", "other", lambda: s.execute("select * from d_major, other"))
+            fails("a file elsewhere", "", lambda: s.execute("select * from read_csv('/etc/passwd') order by 1"))
 
             def damage():
                 s.execute('select * from "damaged/key.cfile"')
