@@ -43,7 +43,7 @@ const SQL = "stoa-sql"
 
 // Query runs a query, or statements, of somebody who may read only what lies below places, and gives its rows in a form
 // of -f. It returns the exit status, and 1 with a note if the program is missing.
-// The database is a process of its own: it may use up its memory, and it ends with ctx.
+// The database is a process of its own: it ends with ctx, or when it takes too much memory.
 func Query(ctx context.Context, places []string, query, form string, out, notes io.Writer) int {
 	path, err := Find(SQL)
 	if err != nil {
@@ -58,7 +58,12 @@ func Query(ctx context.Context, places []string, query, form string, out, notes 
 	c.Stdout, c.Stderr = out, notes
 	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
 	c.WaitDelay = 2 * time.Second
-	err = c.Run()
+	large, err := watch(c)
+	if large {
+		fmt.Fprintf(notes, "stoa: %s: the query took more than %d MiB of memory, and was stopped\n", SQL,
+			mostResident>>20)
+		return cli.StatusCannot
+	}
 	if exit := new(exec.ExitError); errors.As(err, &exit) && exit.Exited() {
 		return exit.ExitCode()
 	}

@@ -123,8 +123,8 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// TestLines: names with dots and quotes stay one name. The lines of pyiceberg and
-// DuckDB were tried, with such names.
+// TestLines: names with dots and quotes stay one name. The lines for pyiceberg, DuckDB and
+// Spark 3.3 were tried with such names.
 func TestLines(t *testing.T) {
 	for _, c := range []struct{ name, pyiceberg, duck, spark, trino string }{
 		{"t", `catalog.register_table(("db", "t"), "file:///w/t/metadata/v1.metadata.json")`,
