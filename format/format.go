@@ -385,6 +385,12 @@ type Physical interface {
 	ChunkFacts(ctx context.Context, g RowGroup, col int) (ChunkFacts, error)
 }
 
+// Placed is an optional interface of a Reader whose chunks are ranges of bytes.
+type Placed interface {
+	// Place returns where the bytes of a chunk are according to metadata that are read already; zero: not known.
+	Place(g RowGroup, col int) fault.Span
+}
+
 // Chunk is one column of one row group. Decode is safe for concurrent use; Next is called by one goroutine only.
 type Chunk interface {
 	// Next returns the pages in row order, and io.EOF after the last one that rows needs.

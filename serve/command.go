@@ -340,6 +340,11 @@ func (s tallied) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 	return n, err
 }
 
+// Foresee passes the ranges on.
+func (s tallied) Foresee(ctx context.Context, ranges []store.Range) (done func()) {
+	return store.Foresee(ctx, s.Source, ranges)
+}
+
 // flushing sends every line at once. It is safe for concurrent use.
 type flushing struct {
 	io.Writer

@@ -133,6 +133,16 @@ func (s *limitedSource) ReadAt(ctx context.Context, p []byte, off int64) (int, e
 	return src.ReadAt(ctx, p, off)
 }
 
+// Foresee passes the ranges on.
+func (s *limitedSource) Foresee(ctx context.Context, ranges []Range) (done func()) {
+	src, err := s.use(ctx)
+	if err != nil {
+		return nil // a read will say so
+	}
+	defer s.done()
+	return Foresee(ctx, src, ranges)
+}
+
 func (s *limitedSource) use(ctx context.Context) (Source, error) {
 	f := s.limiter
 	f.mu.Lock()

@@ -52,6 +52,7 @@ func Run(ctx context.Context, src fetch.Source, spec plan.Spec, passed *int64) i
 			return
 		}
 		r := &run{Shared: window.Shared{Plan: p, Src: src, Out: emit.New(p, yield)}}
+		defer r.forget()
 		if r.workers() {
 			err = r.parallel(ctx)
 		} else {
@@ -123,6 +124,8 @@ func (s *refusal) err() error {
 type run struct {
 	window.Shared
 	base int64 // rows of the row groups so far
+
+	foreseen map[groupKey]func()
 }
 
 // none is the range for a row group that lies after the wanted rows.
@@ -180,6 +183,7 @@ func (r *run) read(ctx context.Context, t *task) error {
 		r.passed(g, at, at)
 		return err
 	}
+	defer r.foresee(ctx, t, ranges)()
 	w, err := window.Open(ctx, &r.Shared, r.base, g, ranges, overlay)
 	if err != nil {
 		return err

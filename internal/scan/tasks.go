@@ -17,8 +17,10 @@ import (
 // task is the unit of reading; with several workers, one of them reads it.
 type task struct {
 	groups []format.RowGroup
-	rows   vec.Range    // of groups[0], if it is the only one; zero = all
-	lost   *region.Loss // a part that could not be opened, instead of groups
+	rows   vec.Range        // of groups[0], if it is the only one; zero = all
+	next   *format.RowGroup // the one that the same run reads after groups[0]; nil: not known
+	pieces *pieces          // of groups[0], if this is one of several; nil: it is the only one
+	lost   *region.Loss     // a part that could not be opened, instead of groups
 	out    chan result
 	whole  bool // all results are in out; valid once out is closed
 }
@@ -59,8 +61,13 @@ func (r *run) parts(ctx context.Context, yield func(*task) error) error {
 				return err
 			}
 		}
-		for _, c := range r.Plan.Clusters(groups, r.Src.Reader.Order()) {
-			if err := yield(&task{groups: c}); err != nil {
+		clusters := r.Plan.Clusters(groups, r.Src.Reader.Order())
+		for i, c := range clusters {
+			t := &task{groups: c}
+			if i+1 < len(clusters) && !r.workers() {
+				t.next = &clusters[i+1][0]
+			}
+			if err := yield(t); err != nil {
 				return err
 			}
 		}
@@ -89,9 +96,11 @@ func (r *run) cut(t *task) []*task {
 		return []*task{t}
 	}
 	var out []*task
+	shared := &pieces{}
 	for at := all.From; at < all.To; at += step {
-		out = append(out, &task{groups: t.groups, rows: vec.Range{From: at, To: min(at+step, all.To)}})
+		out = append(out, &task{groups: t.groups, rows: vec.Range{From: at, To: min(at+step, all.To)}, pieces: shared})
 	}
+	shared.left.Store(int32(len(out)))
 	return out
 }
 

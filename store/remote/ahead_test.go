@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"stoa/store"
 	"stoa/store/remote"
 	"stoa/store/remote/remotetest"
 	"stoa/store/web"
@@ -67,5 +68,65 @@ func TestReadAhead(t *testing.T) {
 				c.requests)
 		}
 		srv.Close()
+	}
+}
+
+// TestStreamsShareTheCache: several objects that are read side by side, at different speeds, are received once, with
+// requests of megabytes, although they do not fit into the cache together.
+func TestStreamsShareTheCache(t *testing.T) {
+	dir := t.TempDir()
+	sizes := []int{2 << 20, 10 << 20, 30 << 20, 8<<20 + 7, 15 << 20}
+	var total int64
+	for i, n := range sizes {
+		b := make([]byte, n)
+		for k := 0; k < n; k += 997 {
+			b[k] = byte(k / 997 * (i + 3))
+		}
+		total += int64(n)
+		if err := os.WriteFile(filepath.Join(dir, string(rune('a'+i))), b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	faults := remotetest.NewFaults(0, 1)
+	faults.Latency = 10 * time.Millisecond
+	srv := httptest.NewServer(faults.On(remotetest.Web(dir, web.Index)))
+	defer srv.Close()
+	const keep = 12 << 20
+	tree := remote.New(nil, remote.Options{Wait: time.Millisecond, Keep: keep})
+	ctx := context.Background()
+	var src []store.Source
+	for i := range sizes {
+		name, err := tree.Enter(ctx, srv.URL+"/"+string(rune('a'+i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := tree.Open(ctx, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		src = append(src, s)
+	}
+	const steps = 400
+	p := make([]byte, 1<<20)
+	for step := range steps {
+		for i, n := range sizes {
+			from, to := n/steps*step, n/steps*(step+1)
+			if step == steps-1 {
+				to = n
+			}
+			if k, err := src[i].ReadAt(ctx, p[:to-from], int64(from)); k < to-from {
+				t.Fatal(err)
+			}
+			for k := (from + 996) / 997 * 997; k < to; k += 997 {
+				if p[k-from] != byte(k/997*(i+3)) {
+					t.Fatalf("object %d: another byte at %d", i, k)
+				}
+			}
+		}
+	}
+	u := tree.Usage()
+	t.Logf("%d requests, %d of %d bytes", u.All(), u.Bytes, total)
+	if most := total / (640 << 10); u.All() > most || u.Bytes > total+total/50 {
+		t.Errorf("%d requests and %d bytes, want at most %d and %d", u.All(), u.Bytes, most, total+total/50)
 	}
 }

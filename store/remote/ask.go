@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,7 +18,7 @@ import (
 type Options struct {
 	MaxRequests int64 // maximum number of requests, including repeated ones; 0: no limit
 	Tries       int   // maximum number of attempts at a request; 0: 8
-	Keep        int64 // bytes of objects that are cached in memory; 0: 64 MiB
+	Keep        int64 // bytes of objects that are cached in memory; 0: 128 MiB
 	AtATime     int   // maximum number of concurrent requests; 0: 32
 	Cache       *Cache
 
@@ -33,7 +34,7 @@ func (o Options) withDefaults() Options {
 		o.Tries = 8
 	}
 	if o.Keep == 0 {
-		o.Keep = 64 << 20
+		o.Keep = 128 << 20
 	}
 	if o.AtATime == 0 {
 		o.AtATime = 32
@@ -95,7 +96,9 @@ type requester struct {
 	failedAt time.Time // when the last request failed for good
 
 	latency time.Duration // moving average of the time until the answer to a Get begins; 0: not known
-	ahead   int64         // bytes that are being read ahead
+	rate    float64       // moving average of the bytes a second of one answer to a Get; 0: not known
+	held    int64         // bytes of ranges that will be read soon
+	ahead   map[*stream]bool
 }
 
 // answered updates the latency.
@@ -130,7 +133,7 @@ func (a *requester) ended(answered bool) {
 
 func newRequester(o Options) *requester {
 	o = o.withDefaults()
-	return &requester{Options: o, slots: make(chan struct{}, o.AtATime)}
+	return &requester{Options: o, slots: make(chan struct{}, o.AtATime), ahead: map[*stream]bool{}}
 }
 
 func (a *requester) usage() Usage {
@@ -302,8 +305,13 @@ func (a *requester) head(ctx context.Context, c Client, key, version string) (o 
 	return o, err
 }
 
-// get fills p from off on. After a truncated answer it continues where that ended.
-func (a *requester) get(ctx context.Context, c Client, o Object, version string, p []byte, off int64) error {
+// step is how many bytes of an answer are read at a time.
+const step = 256 << 10
+
+// get fills p from off on, and tells arrived how many more bytes are there; arrived may be nil. After a truncated
+// answer it continues where that ended.
+func (a *requester) get(ctx context.Context, c Client, o Object, version string, p []byte, off int64,
+	arrived func(n int)) error {
 	n := 0
 	return a.try(ctx, Get, func(ctx context.Context) (bool, error) {
 		had := n
@@ -321,9 +329,16 @@ func (a *requester) get(ctx context.Context, c Client, o Object, version string,
 			if body.Off != off+int64(n) {
 				return errNoRanges
 			}
-			k, err := io.ReadFull(alive(body), p[n:])
-			n += k
-			a.received(k)
+			begun, had := time.Now(), n
+			defer func() { a.arrival(n-had, time.Since(begun)) }()
+			for r := alive(body); n < len(p) && err == nil; {
+				var k int
+				k, err = io.ReadFull(r, p[n:min(n+step, len(p))])
+				n += k
+				if a.received(k); arrived != nil {
+					arrived(k)
+				}
+			}
 			if n == len(p) {
 				return nil
 			}
@@ -353,4 +368,186 @@ func (a *requester) cacheHit(n int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.used.Cached += n
+}
+
+// Read-ahead: a sequential read of an object, or of a column in it, waits for an answer at each call, and latency is
+// the same for few bytes as for many. So the bytes after those that were read are requested in advance: as many as the
+// stream has read so far, within limits. All streams share what the cache holds, as data that are dropped before they
+// are read have to be requested twice. Where latency is low there is no read-ahead.
+const (
+	maxStreams       = 64                   // streams per object
+	minReadAhead     = 1 << 20              // bytes
+	maxReadAhead     = 32 << 20             // bytes per stream
+	minShare         = 256 << 10            // bytes of the cache per stream below which nothing is read ahead
+	readAheadRequest = 8 << 20              // bytes per request, so that several run in parallel
+	fastAnswer       = 2 * time.Millisecond // latency below which nothing is read ahead
+	idleStream       = 5 * time.Second      // after which a stream no longer counts
+)
+
+// A stream may skip as many bytes as arrive while another request would wait for its answer, within these limits.
+const (
+	minGap = 64 << 10
+	maxGap = 1 << 20
+)
+
+// stream is a sequential read of an object. Several can be in progress, one per column. All fields but begin and end
+// are guarded by requester.mu.
+type stream struct {
+	begin, end int64
+	next       int64     // offset at which it continues
+	read       int64     // bytes that it has read
+	requested  int64     // offset up to which data were requested in advance
+	used       time.Time // when it was last read
+	held       []*run    // requested in advance and not read yet
+}
+
+// readAhead records that n bytes from off on are read, and requests what is likely to be read next.
+func (o *object) readAhead(ctx context.Context, off, n int64) {
+	if o.Size > smallObject && o.spooled() == nil {
+		o.startRuns(ctx, o.follow(off, n))
+	}
+}
+
+// follow finds the stream that a read continues, and returns the runs to read ahead.
+func (o *object) follow(off, n int64) []*run {
+	a := o.root.requests
+	gap := a.gap()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if slices.ContainsFunc(o.foreseen, func(f *foreseen) bool { return f.whole(off, n) }) {
+		return nil
+	}
+	i := slices.IndexFunc(o.streams, func(w *stream) bool {
+		return off >= w.begin && off < w.end && off <= w.next+gap
+	})
+	if i < 0 {
+		o.addStream(&stream{begin: off, end: o.Size, next: off + n, read: n})
+		return nil
+	}
+	w := o.streams[i]
+	o.streams = append(slices.Delete(o.streams, i, i+1), w)
+	from, to := a.advance(w, off, n, o.root.cache.max)
+	if from >= to {
+		return nil
+	}
+	mine := o.planAhead(from/blockSize, (to-1)/blockSize)
+	a.holdRuns(w, mine)
+	return mine
+}
+
+// addStream adds a stream. The caller holds mu.
+func (o *object) addStream(w *stream) {
+	if len(o.streams) == maxStreams {
+		o.root.requests.endStream(o.streams[0])
+		o.streams = o.streams[1:]
+	}
+	o.streams = append(o.streams, w)
+}
+
+// planAhead returns runs for the blocks from from to last that were not requested yet. The caller holds mu.
+func (o *object) planAhead(from, last int64) (out []*run) {
+	const blocks = readAheadRequest / blockSize
+	for ; from <= last; from += blocks {
+		out = append(out, o.planRuns(from, min(from+blocks-1, last), readAheadRequest)...)
+	}
+	return out
+}
+
+// advance records a read of a stream, and returns the range to request in advance; kept is the size of the cache.
+func (a *requester) advance(w *stream, off, n, kept int64) (from, to int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if off+n <= w.next {
+		return 0, 0
+	}
+	w.read += max(off+n-max(off, w.next), 0)
+	w.next = max(w.next, off+n)
+	w.used = time.Now()
+	w.release(func(r *run) bool { return r.off+int64(len(r.buf)) <= w.next })
+	if a.latency < fastAnswer {
+		return 0, 0
+	}
+	if w.next >= w.end {
+		a.end(w)
+		return 0, 0
+	}
+	a.ahead[w] = true
+	for s := range a.ahead {
+		if w.used.Sub(s.used) > idleStream {
+			a.end(s)
+		}
+	}
+	share := (budgetOf(kept) - a.held) / int64(len(a.ahead))
+	if share < minShare {
+		return 0, 0
+	}
+	window := min(max(w.read, minReadAhead), maxReadAhead, share)
+	from, to = max(w.requested, w.next), min(w.next+window, w.end)
+	if to-from < window/2 && to < w.end {
+		return 0, 0
+	}
+	w.requested = max(w.requested, to)
+	return from, to
+}
+
+// endStream forgets a stream.
+func (a *requester) endStream(w *stream) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.end(w)
+}
+
+// end is endStream. The caller holds mu.
+func (a *requester) end(w *stream) {
+	delete(a.ahead, w)
+	w.requested = 0
+	w.release(func(*run) bool { return true })
+}
+
+// holdRuns keeps what a stream requested in advance until it has been read.
+func (a *requester) holdRuns(w *stream, runs []*run) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, r := range runs {
+		r.held.Add(1)
+	}
+	w.held = append(w.held, runs...)
+}
+
+// release lets the cache drop runs.
+func (w *stream) release(over func(*run) bool) {
+	w.held = slices.DeleteFunc(w.held, func(r *run) bool {
+		if !over(r) {
+			return false
+		}
+		r.held.Add(-1)
+		return true
+	})
+}
+
+// budgetOf returns how many bytes of a cache may have been requested in advance.
+func budgetOf(kept int64) int64 { return kept / 4 * 3 }
+
+// gap returns how many bytes are requested and not used rather than that another request is made.
+func (a *requester) gap() int64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.rate == 0 {
+		return maxGap
+	}
+	return min(max(int64(a.latency.Seconds()*a.rate), minGap), maxGap)
+}
+
+// arrival updates the rate at which the bytes of an answer arrive.
+func (a *requester) arrival(n int, took time.Duration) {
+	if n < minGap || took <= 0 {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	rate := float64(n) / took.Seconds()
+	if a.rate == 0 {
+		a.rate = rate
+	}
+	a.rate += (rate - a.rate) / 4
 }

@@ -130,7 +130,7 @@ func (c *cleaner) drop(ctx context.Context, o Object, l Leftover) error {
 // is written last exists, all do, and only the mark is removed.
 func (c *cleaner) directory(ctx context.Context, mark Object, there map[string]Object) error {
 	text := make([]byte, min(mark.Size, maxMark))
-	if err := c.r.requests.get(ctx, c.r.client, mark, "", text, 0); err != nil {
+	if err := c.r.requests.get(ctx, c.r.client, mark, "", text, 0, nil); err != nil {
 		return err
 	}
 	var doc unfinished

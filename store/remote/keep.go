@@ -30,18 +30,43 @@ func (k *runCache) add(r *run) {
 	k.mu.Lock()
 	k.elements[r] = k.order.PushFront(r)
 	k.size += int64(len(r.buf))
+	k.mu.Unlock()
+	k.shrink(0)
+}
+
+// shrink drops the least recently used runs until there is room for n more bytes, except those that will be read soon
+// and the last one that was used.
+func (k *runCache) shrink(n int64) {
+	k.mu.Lock()
 	var old []*run
-	for k.size > k.max && k.order.Len() > 1 {
-		e := k.order.Back()
-		x := k.order.Remove(e).(*run)
-		delete(k.elements, x)
-		k.size -= int64(len(x.buf))
-		old = append(old, x)
+	for e := k.order.Back(); e != nil && e != k.order.Front() && k.size+n > k.max; {
+		x := e.Value.(*run)
+		if e = e.Prev(); x.held.Load() == 0 {
+			k.remove(x)
+			old = append(old, x)
+		}
 	}
 	k.mu.Unlock()
 	for _, x := range old {
 		x.o.forget(x)
 	}
+}
+
+// remove removes a run. The caller holds mu.
+func (k *runCache) remove(r *run) {
+	if e := k.elements[r]; e != nil {
+		k.order.Remove(e)
+		delete(k.elements, r)
+		k.size -= int64(len(r.buf))
+	}
+}
+
+// drop drops a run that is not needed any more.
+func (k *runCache) drop(r *run) {
+	k.mu.Lock()
+	k.remove(r)
+	k.mu.Unlock()
+	r.o.forget(r)
 }
 
 func (k *runCache) touch(r *run) {

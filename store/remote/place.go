@@ -123,7 +123,7 @@ func (r *root) forgetBelow(dir string) {
 // Read reads an object whole. One that has changed since it was listed is store.ErrChanged.
 func (p *Place) Read(ctx context.Context, o Object) ([]byte, error) {
 	b := make([]byte, o.Size)
-	err := p.root.requests.get(ctx, p.root.client, o, "", b, 0)
+	err := p.root.requests.get(ctx, p.root.client, o, "", b, 0, nil)
 	return b, pathError("read", p.root.addr+"/"+o.Key, err)
 }
 

@@ -433,9 +433,10 @@ type object struct {
 	root    *root
 	version string
 
-	mu      sync.Mutex
-	runs    map[int64]*run // by block
-	streams []stream       // in progress, the most recently used last
+	mu       sync.Mutex
+	runs     map[int64]*run // by block
+	streams  []*stream      // in progress, the most recently used last
+	foreseen []*foreseen    // what will be read soon
 
 	cacheRead bool         // cached is loaded
 	cacheDir  string       // the object's directory in the cache on disk

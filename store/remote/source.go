@@ -1,12 +1,15 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
 	"path"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"stoa/store"
 )
@@ -62,6 +65,45 @@ type run struct {
 
 	cached bool  // it is, or was, in the cache on disk
 	err    error // valid after done
+
+	mu      sync.Mutex
+	arrived int           // bytes of buf, while the request is under way
+	more    chan struct{} // closed when more have arrived; nil: nobody waits
+
+	held atomic.Int32 // by how many ranges that will be read soon
+}
+
+// progress says that n more bytes of buf have arrived.
+func (r *run) progress(n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.arrived += n; r.more != nil {
+		close(r.more)
+		r.more = nil
+	}
+}
+
+// wait waits until the first n bytes of buf have arrived, or the request has failed.
+func (r *run) wait(ctx context.Context, n int) error {
+	for {
+		r.mu.Lock()
+		if r.arrived >= n {
+			r.mu.Unlock()
+			return nil
+		}
+		if r.more == nil {
+			r.more = make(chan struct{})
+		}
+		more := r.more
+		r.mu.Unlock()
+		select {
+		case <-r.done:
+			return r.err
+		case <-more:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // readAt fills p, which must lie within the object.
@@ -103,25 +145,25 @@ func (o *object) block(ctx context.Context, k, last int64) ([]byte, error) {
 		o.mu.Unlock()
 		o.startRuns(ctx, mine)
 		o.fetchSiblings(ctx)
-		select {
-		case <-r.done:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-		if r.err == nil {
+		from := int(k*blockSize - r.off)
+		to := min(from+blockSize, len(r.buf))
+		err := r.wait(ctx, to)
+		if err == nil {
 			o.root.cache.touch(r)
-			b := r.buf[k*blockSize-r.off:]
-			return b[:min(len(b), blockSize)], nil
+			return r.buf[from:to], nil
 		}
 		// another caller's request may have failed because that caller gave up
 		if len(mine) > 0 || try > 3 || ctx.Err() != nil {
-			return nil, r.err
+			return nil, err
 		}
 	}
 }
 
 // plan returns runs for the missing blocks from k to last, or of a small object for all blocks. The caller holds mu.
-func (o *object) plan(k, last int64) (out []*run) {
+func (o *object) plan(k, last int64) (out []*run) { return o.planRuns(k, last, maxRun) }
+
+// planRuns is plan with a maximum number of bytes per request.
+func (o *object) planRuns(k, last, most int64) (out []*run) {
 	end := (o.Size + blockSize - 1) / blockSize
 	if last++; o.Size <= smallObject {
 		k, last = 0, end
@@ -148,7 +190,7 @@ func (o *object) plan(k, last int64) (out []*run) {
 			continue
 		}
 		to := k
-		for ; to < last && o.runs[to] == nil && (to-k)*blockSize < maxRun; to++ {
+		for ; to < last && o.runs[to] == nil && (to-k)*blockSize < most; to++ {
 			if _, ok := o.cachedBlock(to); ok {
 				break
 			}
@@ -166,7 +208,7 @@ func (o *object) startRuns(ctx context.Context, runs []*run) {
 	for _, r := range runs {
 		go func() {
 			r.err = o.fetch(r, func() error {
-				return o.root.requests.get(ctx, o.root.client, o.Object, o.version, r.buf, r.off)
+				return o.root.requests.get(ctx, o.root.client, o.Object, o.version, r.buf, r.off, r.progress)
 			})
 			if r.err != nil {
 				o.forget(r)
@@ -304,6 +346,7 @@ func (o *object) fetch(r *run, get func() error) error {
 		return get()
 	}
 	if r.cached && c.load(o.cacheDir, x, r.buf) {
+		r.progress(len(r.buf))
 		o.root.requests.cacheHit(x.n)
 		return nil
 	}
@@ -312,4 +355,133 @@ func (o *object) fetch(r *run, get func() error) error {
 		c.save(o.cacheDir, x, r.buf)
 	}
 	return err
+}
+
+const (
+	maxJoined   = 64 << 20 // maximum number of bytes of a request for ranges that will be read soon
+	minForeseen = 8 << 20  // bytes below which read-ahead needs as few requests
+)
+
+// foreseen are ranges of an object that will be read soon.
+type foreseen struct {
+	ranges []store.Range
+	bytes  int64
+	runs   []*run
+}
+
+// whole reports whether a range is among those that will be read soon.
+func (f *foreseen) whole(off, n int64) bool {
+	return slices.ContainsFunc(f.ranges, func(r store.Range) bool { return off >= r.Off && off+n <= r.Off+r.Len })
+}
+
+// Foresee requests ranges that will be read soon, neighbours together, if there is room for all of them. Otherwise they
+// are read ahead as streams, each no further than its end.
+func (s *source) Foresee(ctx context.Context, ranges []store.Range) (done func()) {
+	o, a := s.o, s.o.root.requests
+	if o.Size <= smallObject || o.spooled() != nil {
+		return nil
+	}
+	f := &foreseen{ranges: joined(ranges, o.Size, a.gap())}
+	for _, r := range f.ranges {
+		f.bytes += r.Len
+	}
+	switch a.hold(f.bytes, budgetOf(o.root.cache.max)) {
+	case wait:
+		return nil
+	case tooMuch:
+		o.asStreams(ranges)
+		return nil
+	}
+	o.root.cache.shrink(f.bytes)
+	o.startRuns(ctx, o.planForeseen(f))
+	return func() { o.endForeseen(f) }
+}
+
+// joined returns ranges within an object in order, with those joined whose distance is at most gap.
+func joined(ranges []store.Range, size, gap int64) (out []store.Range) {
+	sorted := slices.SortedFunc(slices.Values(ranges), func(a, b store.Range) int { return cmp.Compare(a.Off, b.Off) })
+	for _, r := range sorted {
+		if r.Off < 0 || r.Len <= 0 || r.Off >= size {
+			continue // damaged metadata
+		}
+		r.Len = min(r.Len, size-r.Off)
+		if n := len(out); n > 0 && r.Off <= out[n-1].Off+out[n-1].Len+gap {
+			out[n-1].Len = max(out[n-1].Len, r.Off+r.Len-out[n-1].Off)
+			continue
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// planForeseen returns the runs to request.
+func (o *object) planForeseen(f *foreseen) (mine []*run) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, r := range f.ranges {
+		first, last := r.Off/blockSize, (r.Off+r.Len-1)/blockSize
+		// a block that ranges share is requested twice, so that no range keeps the other's data in memory
+		if was := o.runs[first]; was != nil && was.held.Load() > 0 && last > first {
+			delete(o.runs, first)
+		}
+		mine = append(mine, o.planRuns(first, last, maxJoined)...)
+		for k := first; k <= last; k++ {
+			if x := o.runs[k]; x != nil && (len(f.runs) == 0 || f.runs[len(f.runs)-1] != x) {
+				x.held.Add(1)
+				f.runs = append(f.runs, x)
+			}
+		}
+	}
+	o.foreseen = append(o.foreseen, f)
+	return mine
+}
+
+// endForeseen drops what was requested.
+func (o *object) endForeseen(f *foreseen) {
+	o.mu.Lock()
+	o.foreseen = slices.DeleteFunc(o.foreseen, func(x *foreseen) bool { return x == f })
+	o.mu.Unlock()
+	for _, r := range f.runs {
+		if r.held.Add(-1) == 0 && len(r.buf) > smallObject {
+			o.root.cache.drop(r)
+		}
+	}
+	a := o.root.requests
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.held -= f.bytes
+}
+
+// asStreams has reads of the ranges read ahead from their beginning on.
+func (o *object) asStreams(ranges []store.Range) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, r := range joined(ranges, o.Size, -1) {
+		o.addStream(&stream{begin: r.Off, end: r.Off + r.Len, next: r.Off, read: maxReadAhead})
+	}
+}
+
+// room says what becomes of ranges that will be read soon.
+type room int
+
+const (
+	enough  room = iota
+	wait         // later
+	tooMuch      // never
+)
+
+// hold takes room for n bytes.
+func (a *requester) hold(n, budget int64) room {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case a.latency < fastAnswer || n < minForeseen:
+		return wait
+	case n > budget/2:
+		return tooMuch
+	case a.held+n > budget:
+		return wait
+	}
+	a.held += n
+	return enough
 }

@@ -122,7 +122,7 @@ func (r *root) holds(ctx context.Context, key string, want io.ReaderAt, n int64)
 	got, ours := make([]byte, size), make([]byte, size)
 	for off := int64(0); off < n; off += size {
 		k := min(size, n-off)
-		if err := r.requests.get(ctx, r.client, o, "", got[:k], off); err != nil {
+		if err := r.requests.get(ctx, r.client, o, "", got[:k], off, nil); err != nil {
 			return o, false, err
 		}
 		if _, err := io.ReadFull(io.NewSectionReader(want, off, k), ours[:k]); err != nil {

@@ -277,3 +277,8 @@ func (s countedSource) ReadAt(ctx context.Context, p []byte, off int64) (int, er
 	s.tallies.Read.Add(int64(n))
 	return n, err
 }
+
+// Foresee passes the ranges on.
+func (s countedSource) Foresee(ctx context.Context, ranges []store.Range) (done func()) {
+	return store.Foresee(ctx, s.Source, ranges)
+}

@@ -4,11 +4,24 @@ import (
 	"context"
 	"slices"
 
+	"stoa/fault"
 	"stoa/format"
 	"stoa/format/parquet/internal/meta"
 )
 
-var _ format.Physical = (*Reader)(nil)
+var (
+	_ format.Physical = (*Reader)(nil)
+	_ format.Placed   = (*Reader)(nil)
+)
+
+// Place returns the span that a chunk may occupy.
+func (r *Reader) Place(g format.RowGroup, col int) fault.Span {
+	if g.Index < 0 || g.Index >= len(r.Footer.RowGroups) || col < 0 || col >= len(r.Leaves) ||
+		r.Readable(g.Index, col) != nil {
+		return fault.Span{}
+	}
+	return r.padded(r.ChunkSpan(g.Index, col))
+}
 
 // ChunkFacts collects its facts from the page headers, because the footer also lists the encodings of levels and
 // dictionaries, and some that were never used. Facts found before damage are returned with the error.

@@ -92,6 +92,15 @@ func (o *Objects) Names() []string {
 	return slices.Collect(maps.Keys(o.open))
 }
 
+// Foresee says that ranges of an object will be read completely, and soon.
+func (o *Objects) Foresee(ctx context.Context, name string, ranges []store.Range) (done func()) {
+	s, err := o.get(ctx, name)
+	if err != nil {
+		return nil // a read will say so
+	}
+	return store.Foresee(ctx, s, ranges)
+}
+
 // readInto reads the bytes at into *buf, which it enlarges if necessary. Sizes declared by the file are not trusted
 // beyond its end: a span past it is refused before memory is allocated.
 func (o *Objects) readInto(ctx context.Context, buf *[]byte, at fault.Span) error {
