@@ -65,7 +65,7 @@ func MigrateCmd(a *cli.App) *cobra.Command {
 	m.c.registerPartitionBy(cmd)
 	m.c.RegisterParallel(cmd)
 	for name, usage := range map[string]string{
-		"output":   "write to the directory `WAREHOUSE` (required without --dry-run)",
+		"output":   "write to the directory `WAREHOUSE`; required without --dry-run",
 		"to":       "write tables as `FORMAT` (default iceberg)",
 		"format":   "print the plan or the report as `FORM`: text or json",
 		"parallel": "write `N` tables at a time (default: as many as there are cores)",
