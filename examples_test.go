@@ -405,6 +405,24 @@ func ExampleTable_Count() {
 	// 1
 }
 
+// Each calls a function on the workers, with batches in any order: here each worker counts for itself.
+func ExampleTable_Each() {
+	inTemp(func(ctx context.Context, dir string) {
+		name := filepath.Join(dir, "people.parquet")
+		people(ctx, name)
+		t := must(stoa.Open(ctx, name, stoa.OpenOptions{}))
+		defer t.Close()
+		rows := make([]int64, 2)
+		err := t.Each(ctx, stoa.ScanSpec{Parallel: len(rows)}, func(worker int, b arrow.RecordBatch) error {
+			rows[worker] += b.NumRows()
+			return nil
+		})
+		fmt.Println(rows[0]+rows[1], "rows", err)
+	})
+	// Output:
+	// 3 rows <nil>
+}
+
 // Row reads a row by its number: one page of each column.
 func ExampleTable_Row() {
 	ctx := context.Background()

@@ -87,7 +87,7 @@ func TestOneTable(t *testing.T) {
 		widths  []int
 		once    []string
 	}{
-		{"ls try", []int{80, 72}, []string{"format  ", "\n" + long + "\n", "\ntry/damaged/cut.cfile  ",
+		{"ls try", []int{80, 72}, []string{"500 rows ", "\n" + long + "\n", "\ntry/damaged/cut.cfile",
 			"\n    corrupt: footer.magic", "try/flat.red "}},
 		{"schema try/kudu#d_major", []int{80, 60}, []string{"column ", "\nid  ", "\nts  ", "column_id=11 \n"}},
 	} {
