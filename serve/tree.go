@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 
+	"stoa/internal/sorted"
 	"stoa/store"
 )
 
@@ -332,7 +333,7 @@ func readDir(root *os.Root, name string) ([]fs.DirEntry, error) {
 	}
 	defer d.Close()
 	entries, err := d.ReadDir(-1)
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
+	sorted.By(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
 	return entries, err
 }
 

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"stoa/internal/sorted"
 	"stoa/store"
 )
 
@@ -399,8 +400,9 @@ func (s *source) Foresee(ctx context.Context, ranges []store.Range) (done func()
 
 // joined returns ranges within an object in order, with those joined whose distance is at most gap.
 func joined(ranges []store.Range, size, gap int64) (out []store.Range) {
-	sorted := slices.SortedFunc(slices.Values(ranges), func(a, b store.Range) int { return cmp.Compare(a.Off, b.Off) })
-	for _, r := range sorted {
+	inOrder := slices.Clone(ranges)
+	sorted.By(inOrder, func(a, b store.Range) int { return cmp.Compare(a.Off, b.Off) })
+	for _, r := range inOrder {
 		if r.Off < 0 || r.Len <= 0 || r.Off >= size {
 			continue // damaged metadata
 		}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -17,6 +16,7 @@ import (
 	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/page"
 	"stoa/format/carbon/internal/schema"
+	"stoa/internal/sorted"
 	"stoa/internal/thrift"
 	"stoa/region"
 	"stoa/store"
@@ -336,7 +336,7 @@ func (f *DataFile) checkSeams1() error {
 			add(d.RleAt, d.RleLen)
 		}
 	}
-	slices.SortFunc(all, func(a, b [2]int64) int { return cmp.Compare(a[0], b[0]) })
+	sorted.By(all, func(a, b [2]int64) int { return cmp.Compare(a[0], b[0]) })
 	end := f.HeadLen
 	for _, x := range append(all, [2]int64{f.FootAt, f.FootAt}) {
 		if x[0] != end {

@@ -15,6 +15,7 @@ import (
 	"stoa/format/kudu/internal/fs"
 	"stoa/format/kudu/internal/meta"
 	"stoa/format/kudu/internal/table"
+	"stoa/internal/sorted"
 	"stoa/region"
 	"stoa/store"
 )
@@ -272,7 +273,7 @@ func group(all []*loose, sc *meta.Schema) (out [][]*loose) {
 			take(set)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b []*loose) int {
+	sorted.StablyBy(out, func(a, b []*loose) int {
 		return cmp.Or(cmp.Compare(a[0].ID, b[0].ID), cmp.Compare(a[0].At.Object, b[0].At.Object),
 			cmp.Compare(a[0].At.Off, b[0].At.Off))
 	})

@@ -16,6 +16,7 @@ import (
 	"stoa/format/kudu/internal/meta"
 	"stoa/format/kudu/internal/table"
 	"stoa/format/kudu/internal/wal"
+	"stoa/internal/sorted"
 	"stoa/region"
 	"stoa/store"
 )
@@ -225,7 +226,7 @@ func (s *Servers) group() [][]*table.Tablet {
 			return cmp.Or(cmp.Compare(string(a.Partition.Start), string(b.Partition.Start)), cmp.Compare(a.ID, b.ID))
 		})
 	}
-	slices.SortStableFunc(out, func(a, b []*table.Tablet) int {
+	sorted.StablyBy(out, func(a, b []*table.Tablet) int {
 		return cmp.Or(cmp.Compare(s.NameOf(a), s.NameOf(b)), cmp.Compare(a[0].TableID, b[0].TableID))
 	})
 	return out
