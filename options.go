@@ -73,8 +73,9 @@ type OpenOptions struct {
 	// only a few rows. 0 means 256 MiB, negative none.
 	KeepPages int64
 	// Mmap maps local files into memory instead of reading their pages, for files that nobody changes while the table
-	// is open: what changes after its checksum was compared would be decoded as it is then. A file that is cut short is
-	// an error, as always. Text and Arrow files are read. Without effect where the operating system maps no files.
+	// is open. Bytes that change in place while they are decoded are not defended against: they may give wrong values,
+	// or end the program, so leave it off for files that others may write to. A file that is cut short is an error, as
+	// always. Text and Arrow files are read. Without effect where the operating system maps no files.
 	Mmap bool
 	// SingleWriter: nobody else writes to the stores in which tables are changed, so stores without conditional writes
 	// can be used.
