@@ -46,20 +46,19 @@ func TestRowGroupsAreRequestedWhole(t *testing.T) {
 		{[]string{"cat", "-f", "csv", "--damaged", "skip-rows"}, groups + 3},
 		{[]string{"head", "-f", "csv"}, 12},
 	} {
-		if testing.Short() && c.most != 12 && len(c.args) > 3 {
-			continue
-		}
-		var n atomic.Int64
-		faults := remotetest.NewFaults(0, 1)
-		faults.Latency = 8 * time.Millisecond
-		s3 := faults.On(&remotetest.S3{Dir: filepath.Dir(dir), Key: testKey})
-		asS3(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { n.Add(1); s3.ServeHTTP(w, r) }))
-		want := said(dir, append(c.args, file)...)
-		if got := said("s3://bucket", append(c.args, "s3://bucket/big.parquet")...); got != want {
-			t.Errorf("%v: %s", c.args, firstDifference(got, want))
-		}
-		if n.Load() > c.most {
-			t.Errorf("%v: %d requests, want at most %d", c.args, n.Load(), c.most)
-		}
+		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
+			var n atomic.Int64
+			faults := remotetest.NewFaults(0, 1)
+			faults.Latency = 8 * time.Millisecond
+			s3 := faults.On(&remotetest.S3{Dir: filepath.Dir(dir), Key: testKey})
+			asS3(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { n.Add(1); s3.ServeHTTP(w, r) }))
+			want := said(dir, append(c.args, file)...)
+			if got := said("s3://bucket", append(c.args, "s3://bucket/big.parquet")...); got != want {
+				t.Errorf("%v: %s", c.args, firstDifference(got, want))
+			}
+			if n.Load() > c.most {
+				t.Errorf("%v: %d requests, want at most %d", c.args, n.Load(), c.most)
+			}
+		})
 	}
 }
