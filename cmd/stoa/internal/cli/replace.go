@@ -92,9 +92,11 @@ func named(cmd *cobra.Command, output string) (out []string) {
 }
 
 // replaceable reports whether writing to path would replace a file, an object or a table with snapshots. Other
-// directories have rules of their own; nothing in /dev is replaced, even if the shell made /dev/stdout a file.
+// directories have rules of their own; nothing in /dev is replaced, even if the shell made /dev/stdout a file, but for
+// files in the memory at /dev/shm.
 func replaceable(ctx context.Context, path string) (bool, error) {
-	if path == "" || path == Dash || strings.HasPrefix(path, "/dev/") || strings.HasPrefix(path, "/proc/") {
+	device := strings.HasPrefix(path, "/dev/") && !strings.HasPrefix(path, "/dev/shm/")
+	if path == "" || path == Dash || device || strings.HasPrefix(path, "/proc/") {
 		return false, nil
 	}
 	if remote.Is(path) {
