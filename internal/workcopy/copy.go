@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -110,7 +111,7 @@ func (c *Copy) fresh(ctx context.Context) error {
 	c.home = home
 	c.dir = filepath.Join(c.home, path.Base(c.place.Name()))
 	for try := 0; ; try++ {
-		if c.at, err = c.place.List(ctx); err == nil {
+		if c.at, err = c.list(ctx); err == nil {
 			err = c.fill(ctx)
 		}
 		if err == nil {
@@ -125,6 +126,39 @@ func (c *Copy) fresh(ctx context.Context) error {
 			return errors.Join(err, c.clear())
 		}
 	}
+}
+
+// list lists the table. No store lists a table in one moment: a listing may have a file that commits and lack one that it
+// names, although that is older. So the table is listed again, until the files of higher ranks are those of the listing
+// before; whatever they name was there when the last listing began.
+func (c *Copy) list(ctx context.Context) (map[string]remote.Object, error) {
+	before, err := c.place.List(ctx)
+	for try := 0; err == nil; try++ {
+		var at map[string]remote.Object
+		at, err = c.place.List(ctx)
+		if err != nil || c.sameRanked(before, at) {
+			return at, err
+		}
+		if try == tries {
+			return nil, fmt.Errorf("%s: %w", c.place.Name(), store.ErrChanged)
+		}
+		before = at
+	}
+	return nil, err
+}
+
+// sameRanked reports whether two listings have the same files of higher ranks.
+func (c *Copy) sameRanked(a, b map[string]remote.Object) bool {
+	ranked := func(all map[string]remote.Object) map[string]string {
+		out := map[string]string{}
+		for name, o := range all {
+			if c.change.Stored.Rank(name) > 0 {
+				out[name] = o.Stamp
+			}
+		}
+		return out
+	}
+	return maps.Equal(ranked(a), ranked(b))
 }
 
 // fill makes the local files. The caller holds mu.
@@ -238,7 +272,7 @@ func (c *Copy) pull(ctx context.Context, names []string) error {
 	if c.settled != nil {
 		return c.settled
 	}
-	at, err := c.place.List(ctx)
+	at, err := c.list(ctx)
 	if err != nil {
 		return err
 	}

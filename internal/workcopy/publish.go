@@ -139,20 +139,10 @@ func (p *publication) make(ctx context.Context) error {
 			return fault.Invalidf("%s/%s was changed in place, and no file of the table says so", p.place.Name(), rel)
 		}
 	}
-	p.Copy.loose = append(p.Copy.loose, p.difference.loose...)
-	objects := make([]remote.Object, len(p.difference.loose))
-	err := p.place.Each(ctx, len(objects), func(ctx context.Context, i int) (err error) {
-		objects[i], err = p.write(ctx, p.difference.loose[i])
+	if err := p.makeLoose(ctx); err != nil {
 		return err
-	})
-	for i, rel := range p.difference.loose {
-		if objects[i].Key != "" {
-			p.put[rel] = objects[i]
-		}
 	}
-	if err == nil {
-		err = p.locked(ctx, p.commit)
-	}
+	err := p.locked(ctx, p.commit)
 	if err != nil {
 		return err
 	}
@@ -161,6 +151,32 @@ func (p *publication) make(ctx context.Context) error {
 		return fmt.Errorf("the change is made, but files that it no longer needs are left: %w", err)
 	}
 	return nil
+}
+
+// makeLoose writes the files that nothing refers to. Some are named after the time in milliseconds, so that another
+// writer may have taken the same name: then the change is refused, and the other writer's file stays.
+func (p *publication) makeLoose(ctx context.Context) error {
+	names := p.difference.loose
+	objects := make([]remote.Object, len(names))
+	theirs := make([]bool, len(names))
+	err := p.place.Each(ctx, len(names), func(ctx context.Context, i int) (err error) {
+		objects[i], err = p.write(ctx, names[i])
+		u := (*remote.UncertainError)(nil)
+		theirs[i] = errors.Is(err, fs.ErrExist)
+		if theirs[i] && !errors.As(err, &u) {
+			return p.refused(names[i], err)
+		}
+		return err
+	})
+	for i, rel := range names {
+		if objects[i].Key != "" {
+			p.put[rel] = objects[i]
+		}
+		if !theirs[i] {
+			p.Copy.loose = append(p.Copy.loose, rel)
+		}
+	}
+	return err
 }
 
 // write writes a file under the condition that nobody else did since the copy was made.

@@ -25,8 +25,32 @@ type Cache struct {
 	dir string
 	max int64
 
-	mu   sync.Mutex
-	size int64 // bytes, as far as this process knows; -1: not counted yet
+	mu     sync.Mutex
+	size   int64 // bytes, as far as this process knows; -1: not counted yet
+	saving sync.WaitGroup
+	closed bool
+}
+
+// Close waits until nothing is written to the directory any more. What arrives afterwards, because it was read ahead,
+// is not cached.
+func (c *Cache) Close() {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.saving.Wait()
+}
+
+// begin reports whether something may be saved; then saving.Done must be called.
+func (c *Cache) begin() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closed {
+		c.saving.Add(1)
+	}
+	return !c.closed
 }
 
 // OpenCache opens a cache in a directory, which is created if it is missing. The cache holds at most limit bytes and
@@ -96,7 +120,11 @@ var table = crc32.MakeTable(crc32.Castagnoli)
 
 // save caches a range. Errors are ignored: nothing depends on the cache.
 func (c *Cache) save(place string, x extent, p []byte) {
-	if x.n > maxExtent || x.n > c.max/4 || os.MkdirAll(place, 0o700) != nil {
+	if x.n > maxExtent || x.n > c.max/4 || !c.begin() {
+		return
+	}
+	defer c.saving.Done()
+	if os.MkdirAll(place, 0o700) != nil {
 		return
 	}
 	f, err := os.CreateTemp(c.dir, store.TempPrefix+"*")

@@ -40,6 +40,9 @@ func (t *Tree) Usage() Usage { return t.requests.usage() }
 // Keep sets the cache. It must be called before anything is read.
 func (t *Tree) Keep(c *Cache) { t.requests.Cache = c }
 
+// CloseCache closes the cache, if there is one. Reading goes on without filling it.
+func (t *Tree) CloseCache() { t.requests.Cache.Close() }
+
 // Limit sets the maximum number of requests, including those made before.
 func (t *Tree) Limit(requests int64) {
 	t.requests.mu.Lock()

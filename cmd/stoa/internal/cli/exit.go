@@ -107,6 +107,9 @@ func (a *App) End(ctx context.Context, cmd *cobra.Command, err error) int {
 			err = &cutError{failed}
 		}
 	}
+	if a.remote != nil {
+		a.remote.CloseCache()
+	}
 	a.reportUsage()
 	if err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		a.ReportError(cmd, errors.New("interrupted"))
