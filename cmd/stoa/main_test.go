@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -242,6 +243,44 @@ func TestTerminal(t *testing.T) {
 	t.Setenv("TERM", "dumb")
 	if got, _, _ = show(80, "head", "-n", "1", "s.csv"); strings.Contains(got, "\x1b") {
 		t.Errorf("dumb terminal: got %q, want no colour", got)
+	}
+}
+
+// TestFindingColours: on a terminal the severity of a finding has a colour, of verify as of what warns of a scan; the
+// text is the same without it.
+func TestFindingColours(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("TERM", "xterm")
+	t.Setenv("NO_COLOR", "")
+	if st := runArgs(cli.NewApp(nil, io.Discard, io.Discard), context.Background(),
+		[]string{"demo", "try", "--damage"}); st != 0 {
+		t.Fatalf("demo: status %d", st)
+	}
+	show := func(tty bool, args ...string) string {
+		var out bytes.Buffer
+		a := cli.NewApp(nil, &out, io.Discard)
+		a.Tty, a.Width = tty, 80
+		runArgs(a, context.Background(), args)
+		return out.String()
+	}
+	for severity, args := range map[string][]string{
+		"\x1b[31merror\x1b[0m cfile.block.checksum ": {"verify", "try/damaged/key.cfile"},
+		"\x1b[33mwarning\x1b[0m kudu.wal.missing\n":  {"verify", "try/kudu", "--all-findings"},
+		"\x1b[36mnote\x1b[0m file.unchecked ":        {"verify", "try/carbon"}} {
+		got := show(true, args...)
+		if !strings.Contains(got, severity) {
+			t.Errorf("%v: expected %q, printed %q", args, severity, got)
+		}
+		plain := regexp.MustCompile("\x1b\\[[0-9]*m").ReplaceAllString(got, "")
+		unfold := strings.NewReplacer("\n  ", " ").Replace
+		if want := show(false, args...); unfold(plain) != want {
+			t.Errorf("%v: expected %q without colours, printed %q", args, want, plain)
+		}
+		t.Setenv("NO_COLOR", "1")
+		if got := show(true, args...); strings.Contains(got, "\x1b") {
+			t.Errorf("%v: NO_COLOR, and printed %q", args, got)
+		}
+		t.Setenv("NO_COLOR", "")
 	}
 }
 

@@ -152,6 +152,21 @@ func TestBrowseLeavesTheTerminal(t *testing.T) {
 	}
 }
 
+// TestWarningsHaveColour: what standard error says of damage has the colours of its severity, unless NO_COLOR is set.
+func TestWarningsHaveColour(t *testing.T) {
+	dir := t.TempDir()
+	must(t, "demo", filepath.Join(dir, "demo"))
+	for _, plain := range []string{"", "1"} {
+		t.Setenv("NO_COLOR", plain)
+		x := newTerminal(t, dir, "count", "demo/kudu")
+		x.waits("1619")
+		x.waits("kudu.wal.missing")
+		if got := strings.Contains(x.output(), "\x1b[33mwarning\x1b[0m kudu.wal.missing"); got != (plain == "") {
+			t.Errorf("NO_COLOR=%q: printed %q", plain, x.output())
+		}
+	}
+}
+
 // TestNothingOfAFileIsACommand: values and names of columns and files with commands to a terminal reach none of them.
 func TestNothingOfAFileIsACommand(t *testing.T) {
 	dir := t.TempDir()

@@ -128,9 +128,9 @@ func (c *Copy) fresh(ctx context.Context) error {
 	}
 }
 
-// list lists the table. No store lists a table in one moment: a listing may have a file that commits and lack one that it
-// names, although that is older. So the table is listed again, until the files of higher ranks are those of the listing
-// before; whatever they name was there when the last listing began.
+// list lists the table. No store lists a table in one moment: a listing may have a file that commits and lack one that
+// it names, although that is older. So the table is listed again, until the files of higher ranks are those of the
+// listing before; whatever they name was there when the last listing began.
 func (c *Copy) list(ctx context.Context) (map[string]remote.Object, error) {
 	before, err := c.place.List(ctx)
 	for try := 0; err == nil; try++ {

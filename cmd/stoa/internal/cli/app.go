@@ -38,9 +38,10 @@ type App struct {
 	ErrWidth int  // of standard error; 0: no limit
 	Asks     bool // standard input and standard error are terminals: questions can be asked
 
-	Pages    bool         // standard output is a terminal, and may go through a pager
-	endPager func() error // closes the pager; nil: there is none
-	plain    bool         // it shows no colours
+	Pages      bool         // standard output is a terminal, and may go through a pager
+	endPager   func() error // closes the pager; nil: there is none
+	plain      bool         // no colours: the configuration says so
+	pagedPlain bool         // the pager shows none
 
 	Quiet, Verbose, NoProgress, NoPager bool
 
@@ -87,9 +88,12 @@ func terminal(w io.Writer) (bool, int) {
 	return true, width
 }
 
-// Colour reports whether standard output may be coloured. NO_COLOR is a convention: https://no-color.org
-func (a *App) Colour() bool {
-	return a.Tty && !a.plain && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+// Colour reports whether standard output may be coloured.
+func (a *App) Colour() bool { return a.Tty && !a.pagedPlain && a.hued() }
+
+// hued reports whether terminals get colours. NO_COLOR is a convention: https://no-color.org
+func (a *App) hued() bool {
+	return !a.plain && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
 // EndPager tells the pager, if there is one, that there is no more, and waits until the user has left it. What is
@@ -110,7 +114,8 @@ func (a *App) Note(format string, args ...any) {
 
 // Warn prints an error that does not end the command on standard error, even with -q.
 func (a *App) Warn(format string, args ...any) {
-	fmt.Fprintln(a.Stderr, display.Hanging(display.Printable(InFlags(fmt.Sprintf(format, args...))), a.ErrWidth))
+	line := display.Hanging(display.Printable(InFlags(fmt.Sprintf(format, args...))), a.ErrWidth)
+	fmt.Fprintln(a.Stderr, display.Graded(line, a.errTTY && a.hued()))
 }
 
 // Detail prints a message only with -v.

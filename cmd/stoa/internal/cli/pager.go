@@ -93,7 +93,7 @@ func (a *App) Page() {
 		return
 	}
 	less := cmp.Or(os.Getenv("LESS"), "FRX")
-	a.plain = a.plain || filepath.Base(words[0]) != "less" || !strings.ContainsAny(less, "Rr")
+	a.pagedPlain = filepath.Base(words[0]) != "less" || !strings.ContainsAny(less, "Rr")
 	a.endPager, a.Stdout, a.NoProgress = p.end, newOutStream(p), true
 }
 

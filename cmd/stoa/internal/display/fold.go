@@ -129,3 +129,21 @@ func (u *vertical) Append(b []byte, k int, value string, maxLines int, dim func(
 	}
 	return b
 }
+
+// Graded returns a message with its first word in the colour of a finding's severity, if it is one.
+func Graded(s string, colour bool) string {
+	word, rest, _ := strings.Cut(s, " ")
+	code := ""
+	switch word {
+	case "error", "lost:":
+		code = "31" // red
+	case "warning":
+		code = "33" // yellow
+	case "note":
+		code = "36" // cyan
+	}
+	if code == "" || !colour {
+		return s
+	}
+	return "\x1b[" + code + "m" + word + "\x1b[0m " + rest
+}

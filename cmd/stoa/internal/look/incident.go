@@ -95,25 +95,30 @@ func (d *VerifyDoc) writeIncidents(form string, w io.Writer) error {
 	d.held = nil
 	if d.allFindings {
 		for _, f := range held {
-			if _, err := fmt.Fprintln(w, display.Hanging(reading.FindingLine(f), d.width)); err != nil {
+			if _, err := fmt.Fprintln(w, d.line(f)); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
 	for _, in := range check.Fold(held) {
-		if _, err := fmt.Fprintln(w, display.Hanging(reading.FindingLine(in.First), d.width)); err != nil {
+		if _, err := fmt.Fprintln(w, d.line(in.First)); err != nil {
 			return err
 		}
 		if in.N == 1 {
 			continue
 		}
 		d.folded += in.N - 1
-		if _, err := fmt.Fprintln(w, display.Hanging("  "+d.incidentLine(in), d.width)); err != nil {
+		if _, err := fmt.Fprintln(w, display.Hanging("  "+d.incidentLine(in), d.style.Width)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// line returns the lines of a finding for the terminal.
+func (d *VerifyDoc) line(f region.Finding) string {
+	return display.Graded(display.Hanging(reading.FindingLine(f), d.style.Width), d.style.Colour)
 }
 
 // incidentLine describes an incident beyond its first finding.

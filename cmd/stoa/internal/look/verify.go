@@ -35,8 +35,8 @@ type VerifyDoc struct {
 	// Incidents are the findings grouped by cause; each finding is in exactly one.
 	Incidents []incidentDoc `json:"incidents"`
 
-	unchecked   int // notes about data without checksums
-	width       int // of the terminal; 0: none
+	unchecked   int                // notes about data without checksums
+	style       display.TableStyle // of the text
 	allFindings bool
 	held        []region.Finding        // to be grouped into incidents
 	several     func(place string) bool // whether a place holds several tables; nil: irrelevant
@@ -112,7 +112,7 @@ func verifyPaths(a *cli.App, cmd *cobra.Command, args []string, o stoa.OpenOptio
 	doc := VerifyDoc{Sources: args, Depth: o.Depth.String(), Findings: []reading.FindingDoc{}, allFindings: all,
 		several: severalTables(ctx, o)}
 	if a.Tty {
-		doc.width = output.StyleOf(a, out).Width
+		doc.style = output.StyleOf(a, out)
 	}
 	if sealed == "" {
 		var err error

@@ -1,9 +1,7 @@
-//go:build ignore
-
 // Command next makes the fixtures of a release: small files of every writer, as this build writes them, with the rows
 // that they were made from.
 //
-//	go run corpus/releases/next.go v1.0.0
+//	go run ./corpus/releases/next v1.0.0
 //
 // It writes corpus/releases/VERSION, once: a set is never replaced. Every later build reads every set (TestReleases in
 // cmd/stoa). The expected rows are computed here, by formulas, and not read back from what was written.
@@ -215,6 +213,15 @@ func changed(i int) row {
 	return r
 }
 
+// beside is nested with the fields of its struct as columns side by side.
+func beside(i int) row {
+	return row{{"id", i}, {"who.name", unless(i%6 == 5 || i%8 == 7, fmt.Sprint("n", i))},
+		{"who.age", unless(i%6 == 5, i)}}
+}
+
+// short is some columns of flat, and one that a table gets later.
+func short(i int) row { return append(flat(i)[:4:4], [2]any{"more", nil}) }
+
 func (s *set) make() {
 	write("flat", flatTypes, 120, flat)
 	write("nested", nestedTypes, 60, nested)
@@ -222,9 +229,13 @@ func (s *set) make() {
 	write("varint", "u: uint32", 150, func(i int) row { return row{{"u", i * i * i * 977}} })
 	write("changed", flatTypes, 120, changed)
 	write("twice", flatTypes, 240, func(i int) row { return flat(i % 120) })
+	write("beside", "id: int64, who.name: utf8, who.age: int32", 60, beside)
+	write("short", "id: int64, n: int32, s: utf8, x: float64, more: int32", 120, short)
 	s.cfiles()
 	s.containers()
 	s.tables()
+	s.options()
+	s.managed()
 	s.protocols()
 }
 
@@ -352,6 +363,80 @@ func (s *set) tables() {
 		fixture{Path: "kudu/fs#flat", Unordered: true})
 }
 
+// options has those options of writers that no other case has.
+func (s *set) options() {
+	s.add("cfile-sets/one", "flat", "convert IN -o OUT --to cfile -c id --opt layout=dir --opt coerce=floor",
+		fixture{Columns: []string{"id"}})
+	s.add("cfile-sets/beside", "nested", "convert IN -o OUT --to cfile -c id,who --opt null-structs=flatten", fixture{})
+	s.Cases[len(s.Cases)-1].Rows = "rows/beside.jsonl"
+	s.opts("carbon", "", "flat", map[string]string{
+		"limits": "--to carbon --opt long-strings=s --opt local-dictionary-threshold=5 --opt blocklet-size=1 " +
+			"--opt block-size=1 --opt page-size=1 --opt timestamps=truncate --opt nulls=merge " +
+			"--opt 'written-by=a test'",
+		"runs": "--to carbon --opt sort-columns=s --opt memory=1KiB"}, fixture{Unordered: true})
+	s.add("carbon/measures.carbondata", "flat", "convert IN -o OUT -c id,n,s,x --opt version=2 "+
+		"--opt blocklet-rows=2000 --opt measures=1.0", fixture{Columns: []string{"id", "n", "s", "x"}})
+	two := fixture{Columns: []string{"id", "x"}}
+	bare := "convert IN -o OUT -c id,x --opt arrow-schema=false"
+	s.add("redfile/typeless.red", "flat", bare+" --opt row-group-size=1KiB --opt memory=1KiB", two)
+	s.add("trevni/typeless.trv", "flat", bare, two)
+	s.add("trevni/typeless-avro.trv", "flat", bare+" --to trevni-avro", two)
+	for _, to := range []string{"trevni", "trevni-avro"} {
+		s.add("trevni/several-"+to, "flat", "convert IN -o OUT --to "+to+" --opt file-size=2KiB --opt block-size=512",
+			fixture{})
+	}
+	for _, form := range []string{"csv", "tsv"} {
+		s.add("text/delimited."+form, "flat", "convert IN -o OUT --opt 'delimiter=;' --opt gzip=true", fixture{
+			Args: []string{"--schema", "rows/SCHEMA", "--source-opt", "delimiter=;"}})
+	}
+	put("column-keys.txt", []byte("footer 30313233343536373839616263646566\n"+
+		"column s 61313233343536373839616263646566\naad-prefix 0102\n"))
+	s.opts("parquet", ".parquet", "flat", map[string]string{"column-keys": "--opt key-file=column-keys.txt " +
+		"--opt plain-columns=id --opt store-aad-prefix=false"},
+		fixture{Args: []string{"--key-file", "column-keys.txt"}})
+	s.opts("parquet", ".parquet", "flat", map[string]string{"metadata": "--opt compression=zstd --opt level=19 " +
+		"--opt row-group-size=4KiB --opt memory=1KiB --opt page-size=1KiB --opt metadata=a=1,b=2 " +
+		"--opt empty-structs=keep"}, fixture{})
+	s.add("parquet/dropped.parquet", "flat", "convert parquet/metadata.parquet -o OUT --opt drop-metadata=b", fixture{})
+	id, server := strings.Repeat("0123456789abcdef", 2), strings.Repeat("fedcba9876543210", 2)
+	lake := " --opt location=file:///tables/OUT --opt partition-by=ok --opt sort-order=id --opt file-size=2KiB " +
+		"--opt property=a=b --opt snapshot-time=1767225600000"
+	s.opts("tables", "", "flat", map[string]string{"iceberg-sorted": "--to iceberg" + lake,
+		"both-sorted": "--to iceberg,delta" + lake, "delta-files": "--to delta --opt partition-by=ok " +
+			"--opt file-size=2KiB --opt property=a=b --opt snapshot-time=1767225600000"}, fixture{Unordered: true})
+	s.add("kudu/parts", "flat", "convert IN -o OUT --to kudu-backup --opt table=flat --opt key=id --opt table-id="+id+
+		" --opt replicas=1 --opt time=1767225600000 --opt part-rows=50",
+		fixture{Path: "kudu/parts#flat", Args: []string{"--from", "kudu-backup"}, Unordered: true})
+	s.add("kudu/log", "flat", "convert IN -o OUT --to kudu-fs --opt table=flat --opt key=id --opt table-id="+id+
+		" --opt server="+server+" --opt peers="+server+"@127.0.0.1:7050 --opt time=1767225600000 "+
+		"--opt block-manager=log --opt rowset-size=1KiB --opt first-block=100",
+		fixture{Path: "kudu/log#flat", Unordered: true})
+}
+
+// managed has CarbonData tables of every form of load and change.
+func (s *set) managed() {
+	put("columns.txt", []byte("id BIGINT\nn INT\ns STRING\nx DOUBLE\n"))
+	in := "rows/flat.jsonl --schema rows/flat.schema -c id,n,s,x"
+	forms := map[string]string{
+		"stream":   "create @ --schema columns.txt --property streaming=true; load @ IN --opt layout=rows",
+		"parted":   "create @ --schema columns.txt --partition s; load @ IN ",
+		"bucketed": "create @ --schema columns.txt --bucket 3:id; load @ IN ",
+		"compacted": "create @ --schema columns.txt --sort-columns s; load @ IN ; merge @ IN --key id; " +
+			"compact @ --major",
+	}
+	for _, name := range names(forms) {
+		lines, table, has := forms[name], "store#forms."+name, fixture{Columns: []string{"id", "n", "s", "x"}}
+		if name != "stream" { // a table with rows that stream in cannot get a column
+			lines, has.Columns = lines+"; add-column @ more INT", nil
+		}
+		for line := range strings.SplitSeq(lines, "; ") {
+			stoa(strings.NewReplacer("@", table, "IN ", in+" ").Replace(line))
+		}
+		has.Path, has.Made, has.Rows, has.Unordered = table, lines, "rows/short.jsonl", true
+		s.Cases = append(s.Cases, has)
+	}
+}
+
 func (s *set) protocols() {
 	stampAll()
 	// A directory that two jobs wrote to, and a third that is staged and not committed.
@@ -376,6 +461,9 @@ func (s *set) protocols() {
 		"convert --all redfile -o converted/pieces --to csv --file-size 1KiB")
 	stoa("rescue text/default.jsonl -o converted/rescued --to parquet")
 	killed("converted/rescue-killed/.stoa-convert.journal", "rescue trevni -o converted/rescue-killed")
+	// A warehouse, and one whose migration was killed.
+	stoa("migrate store -o migrated/done")
+	killed("migrated/killed/.stoa-convert.journal", "migrate trevni -o migrated/killed --to delta")
 	stoa("seal parquet arrow -o some.seal --parity 20%")
 }
 
