@@ -291,3 +291,35 @@ func TestUncheckableSinks(t *testing.T) {
 		t.Errorf("got checked %v, files %v, %v, want an unchecked file", s.Checked, m.Names(), err)
 	}
 }
+
+// TestRowsLargerThanTheWritersMemory: an output is not refused because a row of it takes more to be read than its
+// writer was given to write it.
+func TestRowsLargerThanTheWritersMemory(t *testing.T) {
+	lists := array.NewListBuilder(memory.DefaultAllocator, arrow.BinaryTypes.String)
+	for range 3 {
+		lists.Append(true)
+		for i := range 1000 {
+			lists.ValueBuilder().(*array.StringBuilder).Append(strings.Repeat("x", i%50))
+		}
+	}
+	b := array.NewRecordBatch(arrow.NewSchema([]arrow.Field{{Name: "a", Type: lists.Type(), Nullable: true}}, nil),
+		[]arrow.Array{lists.NewArray()}, 3)
+	tried := 0
+	for _, f := range provable {
+		opts := map[string]string{"memory": "33kB"}
+		if !slices.Contains([]string{"parquet", "redfile", "carbon"}, f.Name) { // whose writers have that option
+			continue
+		}
+		tried++
+		name := filepath.Join(t.TempDir(), "out") + ext(&f)
+		s, err := written(t.Context(), name, b, CreateOptions{Formats: provable, To: f.Name, Opts: opts})
+		if err != nil || s.Rows != 3 || !s.Checked || len(s.Unchecked) > 0 {
+			t.Errorf("%s: got %+v, %v; want 3 rows, checked", f.Name, s, err)
+			continue
+		}
+		sound(t, name, f.Name)
+	}
+	if tried < 3 {
+		t.Errorf("%d formats have the option, want 3 or more", tried)
+	}
+}

@@ -10,48 +10,82 @@ import (
 	"stoa/vec"
 )
 
-// foresee tells the store which bytes of a row group will be read, and of the one after it, which are then under way
-// while the first is decoded. Scans that want only some rows of a row group, or have a filter, do not know before they
-// have read others. The result is to be called when the task has been read.
-func (r *run) foresee(ctx context.Context, t *task, ranges vec.Ranges) (done func()) {
-	g, want := t.groups[0], t.rows
+// foresee tells the store which bytes of a task's row group will be read, and of those after it as far as the store has
+// room, which are then under way while the first is decoded. Scans that want only some rows of a row group, or have a
+// filter, do not know before they have read others.
+func (r *run) foresee(ctx context.Context, t *task, ranges vec.Ranges) {
+	g, want := t.upcoming, t.rows
+	if g == nil {
+		return
+	}
 	if want == (vec.Range{}) {
-		want.To = g.Rows
+		want.To = g.group.Rows
 	}
 	p, ok := r.Src.Reader.(format.Placed)
-	if !ok || r.Plan.Filter != nil || r.Plan.Spec.Rows != (vec.Range{}) || g.Rows <= 0 || len(ranges) != 1 ||
-		ranges[0] != want {
-		return func() {}
-	}
-	if t.pieces != nil {
-		return t.pieces.begin(ctx, func() func() { return r.foreseeGroup(ctx, p, g) })
-	}
-	for _, g := range []*format.RowGroup{&g, t.next} {
-		if g == nil || r.foreseen[keyOf(*g)] != nil {
-			continue
-		}
-		if f := r.foreseeGroup(ctx, p, *g); f != nil {
-			if r.foreseen == nil {
-				r.foreseen = map[groupKey]func(){}
-			}
-			r.foreseen[keyOf(*g)] = f
-		}
-	}
-	return func() {
-		if f := r.foreseen[keyOf(g)]; f != nil {
-			f()
-			delete(r.foreseen, keyOf(g))
+	if ok && r.Plan.Filter == nil && r.Plan.Spec.Rows == (vec.Range{}) && g.group.Rows > 0 && len(ranges) == 1 &&
+		ranges[0] == want {
+		for told := true; told && g != nil; g = g.next {
+			told = g.tell(ctx, r, p)
 		}
 	}
 }
 
-// groupKey identifies a row group of a scan.
-type groupKey struct {
-	part  string
-	index int
+// upcoming is what the tasks of a row group share: whether the store was told that it will be read.
+type upcoming struct {
+	group format.RowGroup
+	next  *upcoming    // the row group that is read after it; nil: not known
+	tasks atomic.Int32 // not read yet
+
+	mu   sync.Mutex
+	end  func() // ends what the store was told; nil: it was not told, or had no room
+	over bool
 }
 
-func keyOf(g format.RowGroup) groupKey { return groupKey{g.Part, g.Index} }
+// upcomingOf returns what the tasks of row groups that follow each other share.
+func upcomingOf(clusters [][]format.RowGroup) []*upcoming {
+	out := make([]*upcoming, len(clusters))
+	for i := len(clusters) - 1; i >= 0; i-- {
+		out[i] = &upcoming{group: clusters[i][0]}
+		out[i].tasks.Store(1)
+		if i+1 < len(out) {
+			out[i].next = out[i+1]
+		}
+	}
+	return out
+}
+
+// tell tells the store, unless that was done, and reports whether the store makes use of it. What is not read before
+// the scan ends, ends with its context.
+func (u *upcoming) tell(ctx context.Context, r *run, p format.Placed) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.end != nil || u.over {
+		return true
+	}
+	f := r.foreseeGroup(ctx, p, u.group)
+	if f == nil {
+		return false
+	}
+	f = sync.OnceFunc(f)
+	stop := context.AfterFunc(ctx, f)
+	u.end = func() {
+		stop()
+		f()
+	}
+	return true
+}
+
+// read is called after each task; the last one ends what the store was told.
+func (u *upcoming) read() {
+	if u == nil || u.tasks.Add(-1) > 0 {
+		return
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.over = true; u.end != nil {
+		u.end()
+	}
+}
 
 // foreseeGroup tells the store where the columns of a row group are; nil: the store makes no use of it.
 func (r *run) foreseeGroup(ctx context.Context, p format.Placed, g format.RowGroup) (done func()) {
@@ -69,34 +103,4 @@ func (r *run) foreseeGroup(ctx context.Context, p format.Placed, g format.RowGro
 		return nil
 	}
 	return r.Src.Objects.Foresee(ctx, object, ranges)
-}
-
-// forget ends what was foreseen and not read.
-func (r *run) forget() {
-	for _, f := range r.foreseen {
-		f()
-	}
-	r.foreseen = nil
-}
-
-// pieces are the tasks that a row group was divided into: the first that begins tells the store, and the last that ends
-// ends that.
-type pieces struct {
-	left  atomic.Int32
-	first sync.Once
-	end   func() // nil: the store makes no use of it
-}
-
-func (p *pieces) begin(ctx context.Context, foresee func() func()) (done func()) {
-	p.first.Do(func() {
-		if f := foresee(); f != nil {
-			p.end = sync.OnceFunc(f)
-			context.AfterFunc(ctx, p.end) // the scan may end before all pieces have begun
-		}
-	})
-	return func() {
-		if p.left.Add(-1) == 0 && p.end != nil {
-			p.end()
-		}
-	}
 }

@@ -145,7 +145,6 @@ func (r *run) worker(ctx context.Context, t *task) {
 		}
 	}
 	w := &run{Shared: window.Shared{Plan: &workerPlan, Src: r.Src, Out: emit.New(&workerPlan, send)}}
-	defer w.forget()
 	err := w.read(ctx, t)
 	if err == nil || errors.Is(err, emit.ErrStop) {
 		err = w.Out.Flush()

@@ -52,7 +52,8 @@ func Run(ctx context.Context, src fetch.Source, spec plan.Spec, passed *int64) i
 			return
 		}
 		r := &run{Shared: window.Shared{Plan: p, Src: src, Out: emit.New(p, yield)}}
-		defer r.forget()
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
 		if r.workers() {
 			err = r.parallel(ctx)
 		} else {
@@ -124,8 +125,6 @@ func (s *refusal) err() error {
 type run struct {
 	window.Shared
 	base int64 // rows of the row groups so far
-
-	foreseen map[groupKey]func()
 }
 
 // none is the range for a row group that lies after the wanted rows.
@@ -155,6 +154,7 @@ func (r *run) read(ctx context.Context, t *task) error {
 		r.base += max(0, t.lost.Rows[1])
 		return nil
 	}
+	defer t.upcoming.read()
 	if len(t.groups) > 1 {
 		return r.merge(ctx, t.groups)
 	}
@@ -183,7 +183,7 @@ func (r *run) read(ctx context.Context, t *task) error {
 		r.passed(g, at, at)
 		return err
 	}
-	defer r.foresee(ctx, t, ranges)()
+	r.foresee(ctx, t, ranges)
 	w, err := window.Open(ctx, &r.Shared, r.base, g, ranges, overlay)
 	if err != nil {
 		return err

@@ -16,13 +16,12 @@ import (
 
 // task is the unit of reading; with several workers, one of them reads it.
 type task struct {
-	groups []format.RowGroup
-	rows   vec.Range        // of groups[0], if it is the only one; zero = all
-	next   *format.RowGroup // the one that the same run reads after groups[0]; nil: not known
-	pieces *pieces          // of groups[0], if this is one of several; nil: it is the only one
-	lost   *region.Loss     // a part that could not be opened, instead of groups
-	out    chan result
-	whole  bool // all results are in out; valid once out is closed
+	groups   []format.RowGroup
+	rows     vec.Range    // of groups[0], if it is the only one; zero = all
+	upcoming *upcoming    // groups[0], for the store; nil: it is not told
+	lost     *region.Loss // a part that could not be opened, instead of groups
+	out      chan result
+	whole    bool // all results are in out; valid once out is closed
 }
 
 // tasks divides the scan into tasks.
@@ -62,11 +61,9 @@ func (r *run) parts(ctx context.Context, yield func(*task) error) error {
 			}
 		}
 		clusters := r.Plan.Clusters(groups, r.Src.Reader.Order())
+		upcoming := upcomingOf(clusters)
 		for i, c := range clusters {
-			t := &task{groups: c}
-			if i+1 < len(clusters) && !r.workers() {
-				t.next = &clusters[i+1][0]
-			}
+			t := &task{groups: c, upcoming: upcoming[i]}
 			if err := yield(t); err != nil {
 				return err
 			}
@@ -96,11 +93,13 @@ func (r *run) cut(t *task) []*task {
 		return []*task{t}
 	}
 	var out []*task
-	shared := &pieces{}
 	for at := all.From; at < all.To; at += step {
-		out = append(out, &task{groups: t.groups, rows: vec.Range{From: at, To: min(at+step, all.To)}, pieces: shared})
+		out = append(out, &task{groups: t.groups, rows: vec.Range{From: at, To: min(at+step, all.To)},
+			upcoming: t.upcoming})
 	}
-	shared.left.Store(int32(len(out)))
+	if t.upcoming != nil {
+		t.upcoming.tasks.Store(int32(len(out)))
+	}
 	return out
 }
 
@@ -178,13 +177,14 @@ func (r *run) piece(part format.Part, groups []format.RowGroup, p plan.Piece, yi
 		}
 		chosen = append(chosen, groups[k])
 	}
+	upcoming := upcomingOf([][]format.RowGroup{chosen})[0]
 	if p.Rows == (vec.Range{}) {
-		return yield(&task{groups: chosen})
+		return yield(&task{groups: chosen, upcoming: upcoming})
 	}
 	g := chosen[0]
 	if g.Rows >= 0 && p.Rows.To > g.Rows {
 		return fault.New(fault.Invalid, fault.Span{Object: part.Ref}, "",
 			"the split names rows %d to %d, the row group has %d", p.Rows.From, p.Rows.To, g.Rows)
 	}
-	return yield(&task{groups: chosen, rows: p.Rows})
+	return yield(&task{groups: chosen, rows: p.Rows, upcoming: upcoming})
 }

@@ -34,7 +34,7 @@ func (o Options) withDefaults() Options {
 		o.Tries = 8
 	}
 	if o.Keep == 0 {
-		o.Keep = 128 << 20
+		o.Keep = 256 << 20
 	}
 	if o.AtATime == 0 {
 		o.AtATime = 32
