@@ -113,6 +113,7 @@ func TestOneTable(t *testing.T) {
 
 // TestHanging: on a terminal of 80 cells messages are wrapped between words, and have the same words as elsewhere.
 func TestHanging(t *testing.T) {
+	t.Setenv("NO_COLOR", "1") // colours have their own test
 	t.Chdir(t.TempDir())
 	if st := run(context.Background(), []string{"demo", "try", "--damage"}, nil, io.Discard, io.Discard); st != 0 {
 		t.Fatal("demo")

@@ -176,6 +176,7 @@ var flagNames = strings.NewReplacer(
 	"Changer.DisableDependents", "--disable-dependents",
 	"TableSpec.SortColumns", "--sort-columns", "TableSpec.Inverted", "--inverted-index",
 	"TableSpec.LongStrings", "--long-strings", "TableSpec.Buckets", "--bucket", "TableSpec.BucketBy", "--bucket",
+	"--source-opt unclaimed=true", "--source-opt unclaimed=true", "unclaimed=true", "--source-opt unclaimed=true",
 	"an unordered scan reads", "--unordered reads", "the format can be forced", "--from FORMAT forces one",
 )
 
@@ -223,11 +224,10 @@ func hint(cmd *cobra.Command, err error) string {
 	case errors.Is(err, store.ErrChanged):
 		return "read it again when nothing writes to it"
 	case errors.Is(err, fault.Corrupt) && opening && cmd != nil && cmd.Name() == "recover" &&
-		!strings.Contains(err.Error(), "="):
+		!strings.Contains(err.Error(), ": pass ") && !strings.Contains(err.Error(), ", pass "):
 		return "stoa verify says more"
 	case errors.Is(err, fault.Corrupt) && opening && cmd != nil && cmd.Name() == "recover": // the message names options
-		return "where a format has options that say what a file holds (stoa formats NAME lists them), " +
-			"--source-opt KEY=VALUE gives one"
+		return "--source-opt passes one, as in --source-opt type=int32; stoa formats NAME explains all of a format"
 	case errors.Is(err, fault.Corrupt) && opening:
 		return "stoa recover may still read it; stoa verify says more"
 	case errors.Is(err, fault.Corrupt) && cmd != nil && cmd.Flag("damaged") != nil &&

@@ -60,8 +60,8 @@ func (d *rescueDoc) html() ([]byte, error) {
 	}
 	p.put(pageHead, "Rescue of "+strings.Join(d.Roots, ", "))
 	p.put("<h1 class=\"%s\">%s</h1>\n", class, d.verdict())
-	p.put("<dl><dt>written</dt><dd>%s to <code>%s</code> as %s</dd><dt>known to be lost</dt><dd>%s</dd>\n",
-		display.Count(d.rows(), "row"), d.Output, d.To, d.lostRows())
+	p.put("<dl><dt>written</dt><dd>%s to <code>%s</code> as %s</dd><dt>known to be %s</dt><dd>%s</dd>\n",
+		display.Count(d.rows(), "row"), d.Output, d.To, d.lostWord(), d.lostRows())
 	for _, r := range d.Roots {
 		p.put("<dt>root</dt><dd><code>%s</code></dd>\n", r)
 	}
@@ -73,8 +73,8 @@ func (d *rescueDoc) html() ([]byte, error) {
 	for _, w := range d.Why {
 		p.put("<dt class=\"bad\">why not all</dt><dd>%s</dd>\n", w)
 	}
-	p.put("</dl>\n<h2>Tables</h2>\n<table>\n<tr><th>table</th><th class=\"n\">rows written</th>" +
-		"<th class=\"n\">rows lost</th><th>state</th><th>output</th></tr>\n")
+	p.put("</dl>\n<h2>Tables</h2>\n<table>\n<tr><th>table</th><th class=\"n\">rows written</th>"+
+		"<th class=\"n\">rows %s</th><th>state</th><th>output</th></tr>\n", d.lostWord())
 	for _, t := range d.Tables {
 		p.table(t)
 	}

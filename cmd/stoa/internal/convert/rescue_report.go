@@ -306,6 +306,14 @@ func (d *rescueDoc) lostRows() string {
 	return fmt.Sprintf("%s, and an unknown number in %s", display.Thousands(lost), display.Count(unknown, "table"))
 }
 
+// lostWord says what lost rows are: with null-cells most of them are written.
+func (d *rescueDoc) lostWord() string {
+	if d.Damaged == "null-cells" {
+		return "lost or with lost cells"
+	}
+	return "lost"
+}
+
 // lostText says how many rows are lost, as far as that is known.
 func (t *rescuedTable) lostText() string {
 	switch n := ls.Number(t.Lost); {
@@ -384,8 +392,8 @@ func (d *rescueDoc) text() ([]byte, error) {
 	var b textReport
 	line := b.line
 	line(0, "", d.verdict())
-	line(0, "", fmt.Sprintf("%s written to %s as %s; known to be lost: %s", display.Count(d.rows(), "row"), d.Output,
-		d.To, d.lostRows()))
+	line(0, "", fmt.Sprintf("%s written to %s as %s; known to be %s: %s", display.Count(d.rows(), "row"), d.Output,
+		d.To, d.lostWord(), d.lostRows()))
 	for _, w := range d.Why {
 		line(0, "why not", w)
 	}
@@ -399,7 +407,7 @@ func (d *rescueDoc) text() ([]byte, error) {
 		}
 		b.WriteString("\n")
 		line(0, "", t.Table+"  "+what)
-		line(2, "rows", cmp.Or(display.Maybe(ls.Number(t.Rows)), "none")+" written, "+t.lostText()+" lost")
+		line(2, "rows", cmp.Or(display.Maybe(ls.Number(t.Rows)), "none")+" written, "+t.lostText()+" "+d.lostWord())
 		line(2, "output", cmp.Or(t.Output, "none"))
 		for _, f := range t.facts() {
 			line(2, f[0], f[1])

@@ -270,7 +270,7 @@ func Problem(err error) string {
 	var e *fault.Error
 	if errors.As(err, &e) {
 		if e.Class == fault.Unsupported {
-			return e.Reason
+			return cli.InFlags(e.Reason)
 		}
 		c := *e
 		c.At = fault.Span{}

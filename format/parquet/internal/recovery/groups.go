@@ -132,7 +132,8 @@ func (w *pageWalk) divide(rows int64) error {
 	case 0:
 		w.s.Rows("parquet.rows.lost", r.Span(w.pages[0].Header.Off-r.Base, w.end-(w.pages[0].Header.Off-r.Base)),
 			[2]int64{-1, -1}, -1,
-			"%d pages that cannot be the columns of the schema in their order: they are given up", len(w.pages))
+			"%d pages that cannot be the columns of the schema, with its types and nulls and in its order: they are "+
+				"given up", len(w.pages))
 		return nil
 	case 1:
 		return w.make(&found[0])
