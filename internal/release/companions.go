@@ -80,7 +80,7 @@ func (r *release) duckdb() (string, error) {
 		return "", err
 	}
 	defer os.RemoveAll(dir)
-	library, extension := filepath.Join(dir, "libstoa_duckdb.so"), "stoa-"+r.version+"-"+platform+".duckdb_extension"
+	library, extension := filepath.Join(dir, "libstoa_duckdb.so"), extensionName(r.version, platform)
 	env := []string{"CGO_ENABLED=1", "GOFLAGS=-trimpath", "GOAMD64=v1"}
 	if _, err := run(env, "go", "build", "-C", "duckdb", "-buildmode=c-shared", "-ldflags=-s -w -buildid=",
 		"-o", library, "."); err != nil {
@@ -92,6 +92,12 @@ func (r *release) duckdb() (string, error) {
 	}
 	_, err = run([]string{"CGO_ENABLED=0"}, "go", "run", "-C", "duckdb", "./footer", library, out, version, platform)
 	return extension, err
+}
+
+// extensionName returns the name of the extension's file. DuckDB takes what is before the first dot for the name of the
+// extension, and calls the function NAME_init_c_api.
+func extensionName(version, platform string) string {
+	return "stoa." + version + "-" + platform + ".duckdb_extension"
 }
 
 func (r *release) spark() (string, error) {

@@ -351,6 +351,23 @@ func TestProvenance(t *testing.T) {
 }
 
 // TestPackageVersion has versions in the order in which Debian and RPM must sort them.
+// TestExtensionName: DuckDB finds the function that begins the extension by the name of its file up to the first dot.
+// The one that the extension has is in its source.
+func TestExtensionName(t *testing.T) {
+	var source []byte
+	files, _ := filepath.Glob("duckdb/*")
+	for _, f := range files {
+		b, _ := os.ReadFile(f)
+		source = append(source, b...)
+	}
+	for _, version := range []string{"1.0.0", "1.0.0-rc.1", "0.0.0-devel"} {
+		name, _, _ := strings.Cut(extensionName(version, "linux_amd64"), ".")
+		if !strings.Contains(string(source), name+"_init_c_api(") {
+			t.Errorf("%s: DuckDB would call %s_init_c_api, which is not in duckdb/", version, name)
+		}
+	}
+}
+
 func TestPackageVersion(t *testing.T) {
 	order := []string{"0.0.0-20260101000000-0123456789ab", "0.0.0", "1.0.0-rc.1", "1.0.0-rc.2", "1.0.0",
 		"1.0.1-0.20260101000000-0123456789ab", "1.0.1"}
