@@ -50,8 +50,8 @@ type extent struct {
 
 // object describes a file.
 func (d *describer) object(tg format.Target, o format.OpenOptions) error {
-	var footer []region.Node
-	o.Tracer = func(n region.Node) { footer = append(footer, n) }
+	var footer describe.Nodes
+	o.Tracer = footer.Add
 	f, err := table.OpenTarget(d.Ctx, tg, o)
 	if f == nil {
 		return err
@@ -59,7 +59,7 @@ func (d *describer) object(tg format.Target, o format.OpenOptions) error {
 	d.f = f
 	defer f.Close()
 	if err != nil {
-		for _, n := range footer {
+		for n := range footer.All() {
 			d.Emit(n)
 		}
 		return err
@@ -74,7 +74,7 @@ func (d *describer) object(tg format.Target, o format.OpenOptions) error {
 		d.chunk(x)
 	}
 	d.between(f.MetaAt.Off - f.At.Off)
-	for _, n := range footer {
+	for n := range footer.All() {
 		d.Emit(n)
 	}
 	tail := f.At.Len - layout.TailLen

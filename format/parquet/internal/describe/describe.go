@@ -11,6 +11,7 @@ import (
 	"stoa/format"
 	"stoa/format/parquet/internal/file"
 	"stoa/format/parquet/internal/meta"
+	"stoa/internal/describe"
 	"stoa/internal/sorted"
 	"stoa/internal/thrift"
 	"stoa/region"
@@ -22,10 +23,10 @@ func File(ctx context.Context, t format.Target, d format.DescribeOptions) iter.S
 	return func(yield func(region.Node, error) bool) {
 		o := &outline{pages: d.Pages, yield: yield}
 		open := d.OpenOptions
-		open.Tracer = func(n region.Node) { o.footer = append(o.footer, n) }
+		open.Tracer = o.footer.Add
 		r, err := file.Open(ctx, t, open)
 		if err != nil {
-			for _, n := range o.footer {
+			for n := range o.footer.All() {
 				if n.Depth--; !yield(n, nil) {
 					return
 				}
@@ -48,7 +49,7 @@ type outline struct {
 	r       *file.File
 	pages   bool
 	yield   func(region.Node, error) bool
-	footer  []region.Node
+	footer  describe.Nodes
 	stopped bool
 	readErr error   // errors while reading Bloom filters
 	ends    []int64 // the rows after each row group; nil: not added up yet
@@ -159,7 +160,7 @@ func (o *outline) pieces(ctx context.Context) (out []piece) {
 
 // emitFooter emits the decrypted footer.
 func (o *outline) emitFooter() error {
-	for _, n := range o.footer {
+	for n := range o.footer.All() {
 		if o.emit(n); o.stopped {
 			return errStopped
 		}
@@ -173,7 +174,7 @@ func (o *outline) metadata(_ context.Context, p piece) error {
 		return errors.Join(o.node(1, region.Data, p.name, p.value+", encrypted", p.at), o.emitFooter())
 	}
 	end := p.at.Off
-	for _, n := range o.footer {
+	for n := range o.footer.All() {
 		end = max(end, n.At.End())
 		o.emit(n)
 	}
