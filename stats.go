@@ -13,6 +13,7 @@ import (
 	"stoa/internal/extremes"
 	"stoa/internal/scan"
 	"stoa/region"
+	"stoa/vec"
 )
 
 // ColumnStats are the statistics of one physical column. Numbers that are not known are -1.
@@ -356,4 +357,15 @@ func physicalStats(ctx context.Context, s *source) ([]ColumnStats, error) {
 		}
 	}
 	return out, nil
+}
+
+// Dictionaries calls f with the dictionary of each chunk of a column that is not nested, in the order in which they are
+// stored, until it returns false. Damaged ones are left out.
+func (t *Table) Dictionaries(ctx context.Context, column string, f func(entries *vec.Vector) bool) error {
+	for _, s := range t.sources {
+		if err := scan.EachDict(ctx, s.scan, column, f); err != nil {
+			return err
+		}
+	}
+	return nil
 }

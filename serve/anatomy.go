@@ -388,7 +388,7 @@ func (a *Anatomy) Search(what string, n int) ([]Node, error) {
 		}
 		return a.find(n, func(d *Node) bool { return d.has(at) }), nil
 	}
-	if off, err := strconv.ParseInt(what, 0, 64); err == nil && off >= 0 {
+	if off, ok := byteNumber(what); ok {
 		if off >= a.Size {
 			return nil, fault.Invalidf("byte %d is past the end of the file (%d)", off, a.Size)
 		}
@@ -402,6 +402,16 @@ func (a *Anatomy) Search(what string, n int) ([]Node, error) {
 		return strings.Contains(strings.ToLower(d.Name), low) || strings.Contains(strings.ToLower(d.Value), low) ||
 			strings.EqualFold(d.Column, what)
 	}), nil
+}
+
+// byteNumber returns the number of a byte: decimal, also with zeros before it, or hexadecimal after 0x.
+func byteNumber(what string) (off int64, ok bool) {
+	digits, base := what, 10
+	if hex, ok := strings.CutPrefix(strings.ToLower(what), "0x"); ok {
+		digits, base = hex, 16
+	}
+	off, err := strconv.ParseInt(digits, base, 64)
+	return off, err == nil && off >= 0 && digits[0] != '+' && digits[0] != '-'
 }
 
 // has reports whether a node, such as a page, has values of a row. What pages are parts of has not.

@@ -313,15 +313,15 @@ func (s *Server) searchDoc(ctx context.Context, q query) (any, error) {
 		return nil, err
 	}
 	defer t.release()
-	if t.rows < 0 {
+	if t.rows() < 0 {
 		return nil, fault.Unsupportedf(fault.Span{}, "", "how many rows the table has is known only by reading")
 	}
-	rows, cut, err := findRows(ctx, t.Table, t.rows, where)
+	rows, cut, err := findRows(ctx, t.Table, t.rows(), where)
 	if err != nil {
 		return nil, err
 	}
 	nodes := a.find(200, func(d *Node) bool {
-		if d.From == nil || d.Column != "" && !mentions(what, d.Column) {
+		if d.From == nil || d.Column != "" && !mentions(where, d.Column) {
 			return false
 		}
 		k, _ := slices.BinarySearch(rows, *d.From)

@@ -121,7 +121,11 @@ func (s *Server) commandDoc(ctx context.Context, q query) (any, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	out, notes := &Bounded{Most: maxDoc, Full: cancel}, &Bounded{Most: maxNotes}
-	r := &commandResult{Command: shown(args), Status: s.Command(ctx, s.tree, args, out, notes)}
+	line := shown(args)
+	if slices.Contains(args, "--analyze") {
+		args = s.holding(args)
+	}
+	r := &commandResult{Command: line, Status: s.Command(ctx, s.tree, args, out, notes)}
 	if out.Over {
 		return nil, fault.New(fault.Limit, fault.Span{}, "", "the answer has more than %d bytes", maxDoc)
 	}
@@ -134,6 +138,14 @@ func (s *Server) commandDoc(ctx context.Context, q query) (any, error) {
 	}
 	return r, nil
 }
+
+// holding returns a command line that reads rows with a limit on those that are held at a time.
+func (s *Server) holding(args []string) []string {
+	return slices.Insert(slices.Clone(args), 1, fmt.Sprintf("--memory=%d", cmp.Or(s.Limits.Opening, heldRows)))
+}
+
+// heldRows is how many bytes of rows a verb holds at a time, if no limit is set.
+const heldRows = 256 << 20
 
 // verify streams the findings of verify as they come, a line of JSON each; the last line has the status.
 func (s *Server) verify(w http.ResponseWriter, r *http.Request) {
@@ -236,7 +248,7 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) {
 	s.stream(w, r, kind, func(ctx context.Context, out io.Writer) {
 		notes := &Bounded{Most: maxNotes}
 		lazy := &begun{Writer: out}
-		if s.Command(ctx, s.tree, append(args, "--", name), lazy, notes) == 0 {
+		if s.Command(ctx, s.tree, s.holding(append(args, "--", name)), lazy, notes) == 0 {
 			return
 		}
 		if lazy.any {
@@ -284,7 +296,9 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, kind string, do 
 	if r.Method == http.MethodHead {
 		return
 	}
-	do(ctx, &patient{w, http.NewResponseController(w)})
+	c := http.NewResponseController(w)
+	do(ctx, &patient{w, c})
+	c.SetWriteDeadline(time.Now().Add(writeTime)) // what is left in buffers is sent after a part may have taken long
 }
 
 // patient gives each write some time.

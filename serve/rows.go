@@ -22,10 +22,13 @@ import (
 // opened is an open table that several requests use. It is closed when the last one has ended and it is no longer kept.
 type opened struct {
 	*stoa.Table
-	rows      int64 // -1: known only by reading
-	recovered bool  // it could only be opened as recover does
+	known     atomic.Int64 // rows; -1: known only by reading. Several requests may count them
+	recovered bool         // it could only be opened as recover does
 	users     atomic.Int64
 }
+
+// rows is how many rows the table has; -1: known only by reading.
+func (o *opened) rows() int64 { return o.known.Load() }
 
 func (o *opened) release() {
 	if o.users.Add(-1) == 0 {
@@ -82,9 +85,11 @@ func (s *Server) table(ctx context.Context, name target) (*opened, error) {
 	}
 	o := &opened{Table: t, recovered: recovered}
 	o.users.Store(2) // the cache's, and the caller's
-	if o.rows, err = t.Rows(ctx); err != nil {
-		o.rows = -1
+	rows, err := t.Rows(ctx)
+	if err != nil {
+		rows = -1
 	}
+	o.known.Store(rows)
 	s.tables.put(name.key(), o)
 	return o, nil
 }
@@ -165,14 +170,14 @@ func (s *Server) look(ctx context.Context, name target, look rowLook) (*rowsResu
 		return nil, err
 	}
 	defer t.release()
-	if t.rows < 0 { // of a text, which has to be read
+	if t.rows() < 0 { // of a text, which has to be read
 		if n, err := t.Count(ctx, stoa.ScanSpec{Damaged: stoa.NullCells}); err == nil {
-			t.rows = n
+			t.known.Store(n)
 		}
 	}
 	r := &rowsResult{From: look.from, Next: look.from, Rows: [][]*string{}, Recovered: t.recovered}
-	if t.rows >= 0 {
-		r.Total = &t.rows
+	if n := t.rows(); n >= 0 {
+		r.Total = &n
 	}
 	for _, f := range t.Schema().Fields() {
 		r.Columns = append(r.Columns, columnDoc{f.Name, f.Type.String(), kindOfType(f.Type)})
@@ -199,14 +204,14 @@ func (s *Server) look(ctx context.Context, name target, look rowLook) (*rowsResu
 // it is not whole, and adds none.
 func (s *Server) window(ctx context.Context, t *opened, look rowLook, width int64, r *rowsResult) (whole bool,
 	err error) {
-	if t.rows >= 0 && r.Next >= t.rows {
+	if t.rows() >= 0 && r.Next >= t.rows() {
 		r.End = true
 		return true, nil
 	}
 	spec := stoa.ScanSpec{Filter: look.filter, Rows: vec.Range{From: r.Next, To: r.Next + width},
 		Damaged: stoa.NullCells, Memory: 64 << 20, Batch: 4096}
-	if t.rows >= 0 {
-		spec.Rows.To = min(spec.Rows.To, t.rows)
+	if t.rows() >= 0 {
+		spec.Rows.To = min(spec.Rows.To, t.rows())
 	}
 	lost := len(r.Lost)
 	spec.Lost = func(l region.Loss) {
@@ -236,7 +241,7 @@ func (s *Server) window(ctx context.Context, t *opened, look rowLook, width int6
 		}
 		r.Next += got
 	}
-	r.End = t.rows >= 0 && r.Next >= t.rows || t.rows < 0 && got < width && !full
+	r.End = t.rows() >= 0 && r.Next >= t.rows() || t.rows() < 0 && got < width && !full
 	return true, nil
 }
 
@@ -267,13 +272,21 @@ func (r *rowsResult) add(b arrow.RecordBatch, look rowLook) bool {
 }
 
 // cut returns a cell as text, shortened if it is too long.
-func cut(b []byte) string {
-	if len(b) <= maxCell {
+func cut(b []byte) string { return cutTo(b, maxCell) }
+
+// cutTo returns at most so many bytes of a text, and a sign that there are more.
+func cutTo(b []byte, most int) string {
+	if len(b) <= most {
 		return strings.ToValidUTF8(string(b), "\uFFFD")
 	}
-	b = b[:maxCell]
-	for i := 0; i < 3 && !utf8.RuneStart(b[len(b)-1]); i++ {
-		b = b[:len(b)-1]
+	b = b[:most]
+	for k := 1; k <= min(3, len(b)); k++ { // a character is left out whole
+		if utf8.RuneStart(b[len(b)-k]) {
+			if !utf8.FullRune(b[len(b)-k:]) {
+				b = b[:len(b)-k]
+			}
+			break
+		}
 	}
 	return strings.ToValidUTF8(string(b), "\uFFFD") + "…"
 }

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,9 +37,16 @@ func valueSearch(what string) *pred.Expr {
 	return e
 }
 
-// mentions reports whether a predicate has the name of a column in it.
-func mentions(where, column string) bool {
-	return strings.Contains(strings.ToLower(where), strings.ToLower(column))
+// mentions reports whether a predicate is about a column, or about a part of it or what it is a part of.
+func mentions(where *pred.Expr, column string) bool {
+	within := func(name, in string) bool {
+		return len(name) >= len(in) && strings.EqualFold(name[:len(in)], in) &&
+			(len(name) == len(in) || name[len(in)] == '.')
+	}
+	return slices.ContainsFunc(where.Columns(), func(c string) bool {
+		c = strings.Join(pred.SplitPath(c), ".")
+		return within(c, column) || within(column, c)
+	})
 }
 
 // findRows returns the first of total rows that pass a filter; cut: there may be more. A window with some is halved

@@ -146,6 +146,7 @@ func (s *Server) Run(ctx context.Context, l net.Listener, idle time.Duration) er
 		Handler:           rest.around(s),
 		ReadHeaderTimeout: headerTime,
 		ReadTimeout:       headerTime,
+		WriteTimeout:      writeTime, // of the page's files and of refusals; what takes longer says so
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    maxHeader,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
@@ -304,7 +305,9 @@ func (s *Server) writes(r *http.Request) bool {
 	return s.Write != "" && r.Method == http.MethodPost && r.URL.Path == "/api/recover"
 }
 
+// refuse also ends the connection: who is refused holds none.
 func refuse(w http.ResponseWriter, status int, why string) {
+	w.Header().Set("Connection", "close")
 	writeJSON(w, status, errorDoc{Error: why, Class: "refused"})
 }
 

@@ -50,7 +50,7 @@ func OfVector(v *vec.Vector, lo, hi *Value) error {
 	if d, ok := a.(*array.Dictionary); ok { // the dictionary may contain values that are not used here
 		for i := range d.Len() {
 			if d.IsValid(i) {
-				at(d.Dictionary(), d.GetValueIndex(i), lo, hi)
+				At(d.Dictionary(), d.GetValueIndex(i), lo, hi)
 			}
 		}
 		return nil
@@ -63,13 +63,14 @@ func OfVector(v *vec.Vector, lo, hi *Value) error {
 func OfArray(a arrow.Array, lo, hi *Value) {
 	for i := range a.Len() {
 		if a.IsValid(i) {
-			at(a, i, lo, hi)
+			At(a, i, lo, hi)
 		}
 	}
 }
 
-// at updates lo and hi with one value. Types without an order, and NaN, are ignored.
-func at(a arrow.Array, i int, lo, hi *Value) {
+// At updates lo and hi with one value, and reports which of them it became. Types without an order, and NaN, are
+// ignored.
+func At(a arrow.Array, i int, lo, hi *Value) (lower, higher bool) {
 	var x Value
 	switch a := a.(type) {
 	case *array.Int8:
@@ -83,6 +84,12 @@ func at(a arrow.Array, i int, lo, hi *Value) {
 	case *array.Date32:
 		x.i = int64(a.Value(i))
 	case *array.Timestamp:
+		x.i = int64(a.Value(i))
+	case *array.Time32:
+		x.i = int64(a.Value(i))
+	case *array.Time64:
+		x.i = int64(a.Value(i))
+	case *array.Duration:
 		x.i = int64(a.Value(i))
 	case *array.Uint8:
 		x.u = uint64(a.Value(i))
@@ -104,19 +111,26 @@ func at(a arrow.Array, i int, lo, hi *Value) {
 		x.d = a.Value(i)
 	case *array.String:
 		x.s = a.Value(i) // in the page's buffer: cloned if it is kept
+	case *array.LargeString:
+		x.s = a.Value(i)
 	case *array.Binary:
 		x.s = string(a.Value(i))
+	case *array.LargeBinary:
+		x.s = string(a.Value(i))
+	case *array.FixedSizeBinary:
+		x.s = string(a.Value(i))
 	default:
-		return
+		return false, false
 	}
 	if math.IsNaN(x.f) {
-		return
+		return false, false
 	}
 	x.Set = true
+	lower, higher = !lo.Set || x.less(lo), !hi.Set || hi.less(&x)
 	for _, e := range []struct {
 		to   *Value
 		take bool
-	}{{lo, !lo.Set || x.less(lo)}, {hi, !hi.Set || hi.less(&x)}} {
+	}{{lo, lower}, {hi, higher}} {
 		if e.take {
 			if x.Text == "" {
 				x.s, x.Text = strings.Clone(x.s), strings.Clone(a.ValueStr(i))
@@ -124,7 +138,11 @@ func at(a arrow.Array, i int, lo, hi *Value) {
 			*e.to = x
 		}
 	}
+	return lower, higher
 }
+
+// Under reports whether v is less than o. Both are set, and of one column.
+func (v *Value) Under(o *Value) bool { return v.less(o) }
 
 // less compares the one field that a column uses; the others are zero in both.
 func (p *Value) less(q *Value) bool {

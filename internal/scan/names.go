@@ -2,7 +2,9 @@ package scan
 
 import (
 	"context"
+	"errors"
 	"iter"
+	"slices"
 
 	"stoa/fault"
 	"stoa/format"
@@ -11,6 +13,7 @@ import (
 	"stoa/internal/scan/internal/window"
 	"stoa/region"
 	"stoa/store"
+	"stoa/vec"
 )
 
 // Names of the packages below for the packages above.
@@ -106,4 +109,28 @@ func Count(ctx context.Context, r format.Reader, spec Spec) (n int64, known bool
 func Pages(ctx context.Context, src Source, g format.RowGroup, col int, f func(PageInfo) error,
 	lost func(region.Loss) error) error {
 	return window.Pages(ctx, src, g, col, f, lost)
+}
+
+// EachDict calls f with the dictionary of each chunk of a column without nested ones, in the order in which they are
+// stored, until it returns false. Damaged ones are left out.
+func EachDict(ctx context.Context, src Source, column string, f func(*vec.Vector) bool) error {
+	cols := src.Reader.Columns()
+	col := slices.IndexFunc(cols, func(c format.Column) bool { return len(c.Path) == 1 && c.Name == column })
+	if col < 0 {
+		return nil
+	}
+	for g, err := range Groups(ctx, src.Reader) {
+		var dict *vec.Vector
+		if err == nil {
+			dict, err = window.Dict(ctx, src, g, col)
+		}
+		switch {
+		case errors.Is(err, fault.Corrupt), errors.Is(err, fault.Unsupported):
+		case err != nil:
+			return err
+		case dict != nil && !f(dict):
+			return nil
+		}
+	}
+	return nil
 }

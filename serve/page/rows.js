@@ -118,26 +118,26 @@
       r.rows.forEach((cells, i) => rows.push({ cells, at: r.at ? r.at[i] : undefined }));
       losses(v, r);
     };
+    const sort = (i) => {
+      v.down = v.sorted === i && !v.down;
+      v.sorted = i;
+      const key = (x) => (x.cells[i] === null ? null : comparable(v, v.columns[i], x.cells[i]));
+      rows.sort((x, y) => {
+        const a = key(x), b = key(y);
+        const c = a === b ? 0 : a === null ? 1 : b === null ? -1 : a < b ? -1 : 1;
+        return v.down ? -c : c;
+      });
+      draw();
+    };
     const draw = () => {
-      S.clear(table, h('caption', { class: 'hidden' }, 'Rows'), head(v, (i) => {
-        v.down = v.sorted === i && !v.down;
-        v.sorted = i;
-        const number = v.columns[i].kind === 'number' && !v.raw;
-        const key = (x) => (x.cells[i] === null ? null : number ? Number(x.cells[i]) : x.cells[i]);
-        rows.sort((x, y) => {
-          const a = key(x), b = key(y);
-          const c = a === b ? 0 : a === null ? 1 : b === null ? -1 : a < b ? -1 : 1;
-          return v.down ? -c : c;
-        });
-        draw();
-      }), S.clear(body, rows.map((x, i) => line(v, x.cells, x.at, lost, i + 1))));
+      S.clear(table, h('caption', { class: 'hidden' }, 'Rows'), head(v, sort), S.clear(body, rows.map((x, i) => line(v, x.cells, x.at, lost, i + 1))));
       told();
     };
     const told = () => {
       const of = last.total === null ? '' : ' of ' + S.num(last.total);
-      const text = v.where ? S.plural(rows.length, 'row') + ' of the first ' + S.num(last.next) + of + ' positions pass'
+      const text = last.loaded ? 'The ' + S.plural(rows.length, 'row') + ' of ' + S.num(last.total) + ' that are loaded, sorted' : v.where ? S.plural(rows.length, 'row') + ' of the first ' + S.num(last.next) + of + ' positions pass'
         : S.plural(rows.length, 'row') + of;
-      S.clear(end, text + (last.end ? '.' : ' '), last.end ? null : h('button', { type: 'button', onclick: more }, 'Look on'));
+      S.clear(end, text + (last.end ? '.' : ' '), last.loaded ? [' ', h('button', { type: 'button', onclick: () => show(v, last.loaded.from) }, 'All rows, in their order')] : last.end ? null : h('button', { type: 'button', onclick: more }, 'Look on'));
       S.say(text);
     };
     let busy = false;
@@ -158,7 +158,7 @@
     };
     v.sorted = undefined;
     v.first = 0;
-    v.goTo = null;
+    v.goTo = first.loaded ? (to) => show(v, to) : null;
     take(first);
     draw();
     const scroll = h('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Rows' }, table, end);
@@ -168,6 +168,17 @@
       seen.observe(end);
       v.signal.addEventListener('abort', () => seen.disconnect());
     }
+    return sort;
+  }
+
+  // comparable returns what orders a cell in a column: whole numbers and decimals are compared with all their digits.
+  function comparable(v, column, text) {
+    if (column.kind !== 'number' || v.raw) return text;
+    if (/^-?\d+$/.test(text) && /^u?int/.test(column.type)) return BigInt(text);
+    const decimal = /^decimal\w*\(\d+,\s*(\d+)\)/.exec(column.type), parts = /^(-?\d+)(?:\.(\d+))?$/.exec(text);
+    if (decimal && parts) return BigInt(parts[1] + (parts[2] || '').padEnd(Number(decimal[1]), '0'));
+    const n = Number(text);
+    return isNaN(n) ? null : n; // NaN has no order
   }
 
   // grid shows the rows around one position of a long table.
@@ -220,10 +231,16 @@
         lines.push(w && w.rows[at] ? line(v, w.rows[at], i, w.lost, i + 2)
           : h('tr', { 'aria-rowindex': i + 2 }, h('th', { scope: 'row', class: 'right dim' }, S.num(i)), h('td', { colspan: v.columns.length, class: 'wait' }, '…')));
       }
-      if (!table.tHead) table.append(head(v), h('tbody', {}));
+      if (!table.tHead) table.append(head(v, sortLoaded), h('tbody', {}));
       table.tBodies[0].replaceChildren(...lines);
       told.textContent = 'Rows ' + S.num(v.first) + ' to ' + S.num(to - 1) + ' of ' + S.num(total);
       for (let k = Math.floor(v.first / windowRows); k * windowRows < to; k++) need(k);
+    };
+    // sortLoaded shows the rows that were read so far, sorted, as a list.
+    const sortLoaded = (i) => {
+      const got = [...windows.values()].filter(Boolean).sort((a, b) => a.from - b.from);
+      list(v, { total, end: true, loaded: { from: v.first }, rows: got.flatMap((w) => w.rows), at: got.flatMap((w) => w.rows.map((_, k) => w.from + k)),
+        lost: got.flatMap((w) => w.lost || []) })(i);
     };
     scroll.addEventListener('scroll', () => {
       if (own) return;
@@ -241,6 +258,7 @@
       e.preventDefault();
       move(by === Infinity ? total : by === -Infinity ? 0 : v.first + by, true);
     });
+    v.sorted = undefined;
     v.goTo = (to) => move(to, true);
     losses(v, first);
     v.first = Math.min(row, Math.max(0, total - 1));

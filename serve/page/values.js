@@ -29,7 +29,8 @@
         S.fact('distinct', (v.distinct_more ? 'more than ' : '') + S.num(v.distinct))),
       v.histogram ? h('section', {}, h('h2', {}, v.histogram.what === 'length' ? 'Lengths, in bytes' : 'Sizes of values'), histogram(v)) : null,
       v.bands.some((b) => b.min !== null) ? h('section', {}, h('h2', {}, 'Least and greatest ' + (v.by_page ? 'of each page' : 'in the order of the rows')), bands(v)) : null,
-      h('section', {}, h('h2', {}, 'Most frequent'), top(v)));
+      h('section', {}, h('h2', {}, 'Most frequent'), top(v)),
+      v.dictionary ? h('section', {}, h('h2', {}, 'Dictionary'), dictionary(v.dictionary)) : null);
     stored(out.querySelector('.facts'), params, column, signal).catch(() => {});
   });
 
@@ -45,18 +46,32 @@
   const short = (x) => (Math.abs(x) >= 1e6 || (x !== 0 && Math.abs(x) < 1e-3) ? x.toExponential(2) : S.num(Math.round(x * 1000) / 1000));
 
   function histogram(v) {
-    const { counts, from, to, sample } = v.histogram;
+    const { counts, from, to, sample, of } = v.histogram;
+    const label = named(v, from, to);
     const most = Math.max(...counts, 1);
     const w = 800, t = 160, step = w / counts.length;
     const chart = svg('svg', { viewBox: `0 0 ${w} ${t}`, class: 'chart', role: 'img', preserveAspectRatio: 'none', 'aria-label':
-      `Histogram from ${short(from)} to ${short(to)}; the highest bar has ${most} of ${sample}` });
+      `Histogram from ${label(from)} to ${label(to)}; the highest bar has ${most} of ${sample}` });
     counts.forEach((n, i) => {
       const tall = n ? Math.max(2, n / most * (t - 4)) : 0;
       chart.append(svg('rect', { x: i * step + 1, y: t - tall, width: step - 2, height: tall, class: 'bin' },
-        svg('title', {}, `${short(from + (to - from) * i / counts.length)} to ${short(from + (to - from) * (i + 1) / counts.length)}: ${n}`)));
+        svg('title', {}, `${label(from + (to - from) * i / counts.length)} to ${label(from + (to - from) * (i + 1) / counts.length)}: ${n}`)));
     });
-    return h('figure', {}, chart, h('figcaption', { class: 'scale' }, h('span', {}, short(from)),
-      h('span', { class: 'dim' }, sample < v.rows - v.nulls ? 'a sample of ' + S.num(sample) + ' values' : S.plural(sample, 'value')), h('span', {}, short(to))));
+    const others = v.rows - v.nulls - of;
+    return h('figure', {}, chart, h('figcaption', { class: 'scale' }, h('span', {}, label(from)),
+      h('span', { class: 'dim' }, (sample < of ? 'a sample of ' + S.num(sample) + ' values' : S.plural(sample, 'value')) + (others ? '; ' + S.num(others) + ' infinite or NaN' : '')), h('span', {}, label(to))));
+  }
+
+  // named returns a function for the texts of numbers along a histogram: its ends as cells, and between them dates and times
+  // as such.
+  function named(v, from, to) {
+    const per = { s: 1e-3, ms: 1, us: 1e3, ns: 1e6 }[(/^timestamp\[(\w+)/.exec(v.type) || [])[1]];
+    return (x) => {
+      if (x === from && v.histogram.lo) return v.histogram.lo;
+      if (x === to && v.histogram.hi) return v.histogram.hi;
+      const t = new Date(v.type.startsWith('date32') ? x * 864e5 : per ? x / per : NaN);
+      return isNaN(t) ? short(x) : t.toISOString().slice(0, per ? 19 : 10).replace('T', ' ');
+    };
   }
 
   function bands(v) {
@@ -66,11 +81,7 @@
     const w = 800, t = 200;
     const y = (x) => (hi === lo ? t / 2 : t - 4 - (x / 2 - lo / 2) / (hi / 2 - lo / 2) * (t - 8));
     const what = v.by_page ? 'page' : 'band';
-    let up = 0, down = 0;
-    shown.forEach((b, i) => {
-      if (i && b.min >= shown[i - 1].max) up++;
-      if (i && b.max <= shown[i - 1].min) down++;
-    });
+    const { up, down } = v; // of values: the numbers that are drawn are not exact
     const order = shown.length < 2 ? '' : up === shown.length - 1 ? 'Ascending: no ' + what + ' overlaps the one before.'
       : down === shown.length - 1 ? 'Descending: no ' + what + ' overlaps the one before.'
         : S.num(shown.length - 1 - Math.max(up, down)) + ' of ' + S.num(shown.length - 1) + ' ' + what + 's overlap the one before: a filter on this column skips the less.';
@@ -80,9 +91,16 @@
       chart.append(svg('rect', { x, y: y(b.max) - 1, width: Math.max(1, (b.to - b.from) / rows * w - 0.5), height: Math.max(2, y(b.min) - y(b.max) + 2), class: 'band' },
         svg('title', {}, `rows ${b.from} to ${b.to - 1}: ${b.lo} to ${b.hi}`)));
     }
-    const least = shown.reduce((a, b) => (b.min < a.min ? b : a)), greatest = shown.reduce((a, b) => (b.max > a.max ? b : a));
-    return h('figure', {}, h('p', { class: 'dim' }, greatest.hi), chart, h('p', { class: 'dim' }, least.lo),
+    return h('figure', {}, h('p', { class: 'dim' }, v.hi), chart, h('p', { class: 'dim' }, v.lo),
       h('figcaption', { class: 'scale' }, h('span', {}, 'row 0'), h('span', { class: 'dim' }, order), h('span', {}, 'row ' + S.num(rows))));
+  }
+
+  // dictionary lists entries in the order in which they are stored.
+  function dictionary(d) {
+    return h('details', {}, h('summary', {}, (d.cut ? 'The first ' : '') + S.num(d.entries.length) + ' different ' + (d.entries.length === 1 ? 'entry' : 'entries') + ', from ' +
+      (d.dictionaries === 1 ? '1 dictionary' : S.num(d.dictionaries) + ' dictionaries') + ', in stored order'),
+    h('div', { class: 'entries', tabindex: '0', role: 'region', 'aria-label': 'Entries' },
+      h('ol', { start: 0 }, d.entries.map((e) => h('li', {}, e === '' ? h('span', { class: 'dim' }, '(empty)') : e)))));
   }
 
   function top(v) {

@@ -52,6 +52,7 @@ type App struct {
 	SingleWriter bool // nobody else writes to the stores that are written to
 	// Within is all that is read, in place of local files, addresses and streams; nil: no such limit. See stoa serve.
 	Within   store.Tree
+	Opening  int64 // bytes of memory for opening a source unless a flag says otherwise; 0: the default
 	Tallies  tallies
 	shared   sync.Mutex // guards reported, read and places: several tables are read at a time
 	reported map[region.Finding]bool

@@ -108,7 +108,7 @@ func Config(a *cli.App, run Run, places []string, memory string) (serve.Config, 
 	}
 	c.Command = func(ctx context.Context, tree store.Tree, args []string, out, errs io.Writer) int {
 		inner := cli.NewApp(nil, out, errs)
-		inner.Within, inner.Formats = tree, a.Formats
+		inner.Within, inner.Formats, inner.Opening = tree, a.Formats, opening
 		inner.WriteThrough()
 		status, _ := run(stoa.Session(ctx), inner, args)
 		return status

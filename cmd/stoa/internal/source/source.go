@@ -116,6 +116,9 @@ func (f *SourceFlags) Options(ctx context.Context, a *cli.App, paths []string) (
 	if o.Limits, err = f.AllLimits(); err != nil {
 		return o, err
 	}
+	if o.Limits.Opening == 0 {
+		o.Limits.Opening = a.Opening
+	}
 	for _, w := range f.OptionFlags {
 		if !f.Changed(w.Flag) {
 			continue

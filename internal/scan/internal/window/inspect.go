@@ -81,6 +81,15 @@ func Pages(ctx context.Context, src fetch.Source, g format.RowGroup, col int, f 
 	}
 }
 
+// Dict returns the dictionary of a column chunk; nil if it has none.
+func Dict(ctx context.Context, src fetch.Source, g format.RowGroup, col int) (*vec.Vector, error) {
+	chunk, err := src.Reader.Chunk(ctx, g, col, vec.Range{From: 0, To: 1<<63 - 1})
+	if err != nil {
+		return nil, err
+	}
+	return src.Dicts.Get(ctx, src, src.Reader.Columns()[col], chunk)
+}
+
 // childPages is Pages for a column whose entries its parent counts: the parents' lengths are read alongside. Damage in
 // the lengths ends the walk.
 func childPages(ctx context.Context, src fetch.Source, g format.RowGroup, col int, f func(PageInfo) error,
