@@ -49,8 +49,9 @@ func (d *dictionaryDoc) add(entries *vec.Vector, seen map[string]bool) error {
 	}
 	defer a.Release()
 	var buf []byte
+	null := cells.Nulls(a)
 	for i := range a.Len() {
-		if a.IsNull(i) {
+		if null != nil && null(i) {
 			continue
 		}
 		buf = cells.AppendCell(buf[:0], a, i)

@@ -3,6 +3,7 @@ package serve_test
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -298,6 +299,51 @@ func TestTimeToSend(t *testing.T) {
 		}
 		if n := len(w.events); w.Code != 200 || n < 3 || w.events[n-1] != "time" {
 			t.Errorf("%s: %d %v", path, w.Code, w.events)
+		}
+	}
+}
+
+// TestNullsOfAnyType: the nulls of each column, also of one that has nothing else, are those that Avro reads: in Values,
+// and in rows.
+func TestNullsOfAnyType(t *testing.T) {
+	dir := copyOf(t, map[string]string{"all.trv": "trevni/v1.12.2/all_null_null.trv"})
+	text, err := os.ReadFile("../corpus/trevni/v1.12.2/all_null_null.expect.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, n := map[int]int64{}, 0
+	for line := range strings.Lines(string(text)) {
+		var d struct{ V []json.RawMessage }
+		if err := json.Unmarshal([]byte(line), &d); err != nil {
+			t.Fatal(err)
+		}
+		n++
+		for k, cell := range d.V {
+			if string(cell) == "null" {
+				want[k]++
+			}
+		}
+	}
+	s := newServer(t, nil, dir)
+	type rows struct {
+		Columns []struct{ Name string }
+		Rows    [][]*string
+	}
+	got := answer[rows](t, s, api("rows", "name", dir+"/all.trv", "n", "1000"))
+	if len(got.Rows) != n || want[0] != int64(n) {
+		t.Fatalf("%d rows, want %d; %d nulls are expected of the first column", len(got.Rows), n, want[0])
+	}
+	for k, c := range got.Columns {
+		var nulls int64
+		for _, row := range got.Rows {
+			if row[k] == nil {
+				nulls++
+			}
+		}
+		v := answer[struct{ Nulls, Distinct int64 }](t, s, api("values", "name", dir+"/all.trv", "column", c.Name))
+		if nulls != want[k] || v.Nulls != want[k] || want[k] == int64(n) && v.Distinct != 0 {
+			t.Errorf("%s: %d nulls in rows, %d in values, want %d; %d different", c.Name, nulls, v.Nulls, want[k],
+				v.Distinct)
 		}
 	}
 }

@@ -248,13 +248,17 @@ func (s *Server) window(ctx context.Context, t *opened, look rowLook, width int6
 // add appends the rows of a batch. It reports whether all fit into the answer.
 func (r *rowsResult) add(b arrow.RecordBatch, look rowLook) bool {
 	var buf []byte
+	nulls := make([]func(int) bool, b.NumCols()) // also those of types without a bitmap of nulls
+	for k, c := range b.Columns() {
+		nulls[k] = cells.Nulls(c)
+	}
 	for i := range int(b.NumRows()) {
 		if r.bytes >= maxBytes || len(r.Rows) >= maxRows+int(look.n) {
 			return false
 		}
 		row := make([]*string, b.NumCols())
 		for k, c := range b.Columns() {
-			if c.IsNull(i) {
+			if nulls[k] != nil && nulls[k](i) {
 				continue
 			}
 			if look.raw {

@@ -165,7 +165,7 @@ type valueCounter struct {
 
 func (v *valueCounter) add(c arrow.Array) {
 	values, where := plainOf(c)
-	number, length := numbersOf(values), lengthsOf(values)
+	number, length, null := numbersOf(values), lengthsOf(values), cells.Nulls(c)
 	v.text = length != nil
 	size, what := number, "value"
 	if length != nil {
@@ -183,7 +183,7 @@ func (v *valueCounter) add(c arrow.Array) {
 		}
 		b := &v.r.Bands[len(v.r.Bands)-1]
 		b.To = at + 1
-		if c.IsNull(i) {
+		if null != nil && null(i) {
 			v.r.Nulls++
 			continue
 		}

@@ -375,7 +375,7 @@ func appendObject(dst []byte, names [][]byte, fields []appender, i int) []byte {
 
 // jsonUnion writes [type code, value], or null if the value is null.
 func jsonUnion(a array.Union) appender {
-	children, null := make([]appender, a.NumFields()), nullsOf(a)
+	children, null := make([]appender, a.NumFields()), Nulls(a)
 	for k := range children {
 		children[k] = jsonAppender(a.Field(k))
 	}

@@ -84,7 +84,7 @@ func (c *CSVWriter) Write(b arrow.RecordBatch) error {
 	cells := make([]appender, b.NumCols())
 	nulls := make([]func(int) bool, b.NumCols())
 	for k, a := range b.Columns() {
-		cells[k], nulls[k] = csvCell(a), nullsOf(a)
+		cells[k], nulls[k] = csvCell(a), Nulls(a)
 	}
 	for i := range int(b.NumRows()) {
 		for k, f := range cells {
@@ -108,18 +108,18 @@ func (c *CSVWriter) Write(b arrow.RecordBatch) error {
 	return nil
 }
 
-// nullsOf returns a function that reports which rows of a read as null, looking through dictionaries, runs, extensions
+// Nulls returns a function that reports which rows of a read as null, looking through dictionaries, runs, extensions
 // and the members of unions; nil if none does.
-func nullsOf(a arrow.Array) func(i int) bool {
+func Nulls(a arrow.Array) func(i int) bool {
 	switch a := a.(type) {
 	case array.ExtensionArray:
-		return nullsOf(a.Storage())
+		return Nulls(a.Storage())
 	case *array.Dictionary:
-		if value := nullsOf(a.Dictionary()); value != nil {
+		if value := Nulls(a.Dictionary()); value != nil {
 			return func(i int) bool { return a.IsNull(i) || value(a.GetValueIndex(i)) }
 		}
 	case *array.RunEndEncoded:
-		if value := nullsOf(a.Values()); value != nil {
+		if value := Nulls(a.Values()); value != nil {
 			return func(i int) bool { return value(a.GetPhysicalIndex(i)) }
 		}
 		return nil
@@ -139,7 +139,7 @@ func nullsOf(a arrow.Array) func(i int) bool {
 func nullsOfUnion(a array.Union, row func(i int) int) func(i int) bool {
 	members := make([]func(i int) bool, a.NumFields())
 	for k := range members {
-		members[k] = nullsOf(a.Field(k))
+		members[k] = Nulls(a.Field(k))
 	}
 	return func(i int) bool {
 		null := members[a.ChildID(i)]

@@ -27,7 +27,7 @@
       v.lost ? h('p', { class: 'bad' }, S.plural(v.lost, 'run') + ' of rows cannot be read; their cells count as nulls.') : null,
       h('dl', { class: 'facts' }, S.fact('type', v.type), S.fact('rows', S.num(v.rows)), S.fact('nulls', S.num(v.nulls)),
         S.fact('distinct', (v.distinct_more ? 'more than ' : '') + S.num(v.distinct))),
-      v.histogram ? h('section', {}, h('h2', {}, v.histogram.what === 'length' ? 'Lengths, in bytes' : 'Sizes of values'), histogram(v)) : null,
+      v.histogram ? h('section', {}, h('h2', {}, v.histogram.what === 'length' ? 'Lengths, in bytes' : 'Distribution'), histogram(v)) : null,
       v.bands.some((b) => b.min !== null) ? h('section', {}, h('h2', {}, 'Least and greatest ' + (v.by_page ? 'of each page' : 'in the order of the rows')), bands(v)) : null,
       h('section', {}, h('h2', {}, 'Most frequent'), top(v)),
       v.dictionary ? h('section', {}, h('h2', {}, 'Dictionary'), dictionary(v.dictionary)) : null);
@@ -92,7 +92,7 @@
         svg('title', {}, `rows ${b.from} to ${b.to - 1}: ${b.lo} to ${b.hi}`)));
     }
     return h('figure', {}, h('p', { class: 'dim' }, v.hi), chart, h('p', { class: 'dim' }, v.lo),
-      h('figcaption', { class: 'scale' }, h('span', {}, 'row 0'), h('span', { class: 'dim' }, order), h('span', {}, 'row ' + S.num(rows))));
+      h('figcaption', { class: 'scale' }, h('span', {}, 'row 0'), h('span', { class: 'dim' }, order), h('span', {}, 'row ' + S.num(rows - 1))));
   }
 
   // dictionary lists entries in the order in which they are stored.
