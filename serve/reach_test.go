@@ -9,7 +9,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // damagedPlace is a directory with tables of several formats, damage, and ways out: links to a file with a secret, to
@@ -43,6 +45,9 @@ func damagedPlace(t *testing.T) (dir, outside string) {
 		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := syscall.Mkfifo(filepath.Join(dir, "pipe.csv"), 0o666); err != nil {
+		t.Fatal(err)
 	}
 	return dir, outside
 }
@@ -229,4 +234,20 @@ func randomPath(r *rand.Rand, files []string, outside string) string {
 		return at + "?" + pick("%", "name=%zz", "name", "=", "&&&", ";", strings.Repeat("a=b&", 2000))
 	}
 	return at + "?" + q.Encode()
+}
+
+// TestPipes: no request waits for the other end of a pipe, whether it takes it for a file or for a directory.
+func TestPipes(t *testing.T) {
+	dir, _ := damagedPlace(t)
+	s := newServer(t, nil, dir)
+	for _, address := range byName {
+		path := address + url.Values{"name": {dir + "/pipe.csv"}}.Encode()
+		ended := make(chan int, 1)
+		go func() { ended <- get(s, path).Code }()
+		select {
+		case <-ended:
+		case <-time.After(30 * time.Second):
+			t.Fatalf("%s waits for the other end of a pipe", path)
+		}
+	}
 }
