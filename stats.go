@@ -13,7 +13,6 @@ import (
 	"stoa/internal/extremes"
 	"stoa/internal/scan"
 	"stoa/region"
-	"stoa/vec"
 )
 
 // ColumnStats are the statistics of one physical column. Numbers that are not known are -1.
@@ -74,9 +73,6 @@ func (t *Table) Stats(ctx context.Context, damaged Damaged, lost func(region.Los
 
 // SumStats adds up the pages, entries, nulls and bytes of columns; a sum is -1 if any of its terms is not known.
 func SumStats(all []ColumnStats) (sum ColumnStats) {
-	if len(all) == 0 {
-		return sum
-	}
 	for i, c := range all {
 		c.Type, c.Name, c.lo, c.hi, c.Min, c.Max = nil, "", extremes.Value{}, extremes.Value{}, "", ""
 		if c.Encodings = slices.Clone(c.Encodings); i == 0 {
@@ -228,7 +224,6 @@ func (c *ColumnStats) before(p format.Page) bool {
 
 func chunkStats(ctx context.Context, s *source, g format.RowGroup, col int, st *ColumnStats,
 	report func(region.Loss) error) error {
-	lo, hi := st.lo, st.hi // of the earlier row groups
 	err := scan.Pages(ctx, s.scan, g, col, func(p scan.PageInfo) error {
 		if p.Dict {
 			st.Dict += int64(p.Vector.Len())
@@ -244,9 +239,9 @@ func chunkStats(ctx context.Context, s *source, g format.RowGroup, col int, st *
 		}
 		st.Rows += int64(p.Vector.Len())
 		st.Nulls += int64(p.Vector.Nulls())
-		return extremes.OfVector(p.Vector, &lo, &hi)
+		return extremes.OfVector(p.Vector, &st.lo, &st.hi)
 	}, report)
-	st.lo, st.hi, st.Min, st.Max = lo, hi, lo.Text, hi.Text
+	st.Min, st.Max = st.lo.Text, st.hi.Text
 	return err
 }
 
@@ -359,13 +354,11 @@ func physicalStats(ctx context.Context, s *source) ([]ColumnStats, error) {
 	return out, nil
 }
 
-// Dictionaries calls f with the dictionary of each chunk of a column that is not nested, in the order in which they are
-// stored, until it returns false. Damaged ones are left out.
-func (t *Table) Dictionaries(ctx context.Context, column string, f func(entries *vec.Vector) bool) error {
-	for _, s := range t.sources {
-		if err := scan.EachDict(ctx, s.scan, column, f); err != nil {
-			return err
-		}
+// Dictionaries calls f with the entries of each dictionary of a column that is not nested and can be read, in stored
+// order, until it returns false.
+func (t *Table) Dictionaries(ctx context.Context, column string, f func(arrow.Array) bool) (err error) {
+	for i := 0; i < len(t.sources) && err == nil; i++ {
+		err = scan.EachDict(ctx, t.sources[i].scan, column, f)
 	}
-	return nil
+	return err
 }

@@ -220,8 +220,8 @@ func checkFloats(t *testing.T, d exactDoc, values []float64) {
 	}
 }
 
-// TestDictionaryEntries: the entries of the dictionaries of a file are listed, each once: exactly the values of a column
-// whose pages are all coded.
+// TestDictionaryEntries: the entries of the dictionaries of a file are listed, each once: exactly the values of a
+// column whose pages are all coded.
 func TestDictionaryEntries(t *testing.T) {
 	dir := lines(t, 1000)
 	s := newServer(t, nil, dir)
@@ -303,8 +303,8 @@ func TestTimeToSend(t *testing.T) {
 	}
 }
 
-// TestNullsOfAnyType: the nulls of each column, also of one that has nothing else, are those that Avro reads: in Values,
-// and in rows.
+// TestNullsOfAnyType: the nulls of each column, also of one that has nothing else, are those that Avro reads: in
+// Values, and in rows.
 func TestNullsOfAnyType(t *testing.T) {
 	dir := copyOf(t, map[string]string{"all.trv": "trevni/v1.12.2/all_null_null.trv"})
 	text, err := os.ReadFile("../corpus/trevni/v1.12.2/all_null_null.expect.jsonl")

@@ -32,6 +32,9 @@ const (
 	maxBands    = 200
 	maxBins     = 40
 	maxKey      = 200 // bytes of a value that are shown
+
+	maxEntries      = 1000 // of dictionaries
+	maxDictionaries = 100  // that are read
 )
 
 // valuesResult says what a column holds.
@@ -448,4 +451,48 @@ func prefixNumber(text string) float64 {
 	var b [8]byte
 	copy(b[:], text)
 	return float64(binary.BigEndian.Uint64(b[:]) >> 11) // exact in a float64
+}
+
+// dictionaryDoc has entries of the dictionaries of a column.
+type dictionaryDoc struct {
+	Dictionaries int      `json:"dictionaries"`  // that were read
+	Entries      []string `json:"entries"`       // of them, each once, in the order in which they are stored
+	Cut          bool     `json:"cut,omitempty"` // there are more
+}
+
+// dictionary returns the entries of a column's dictionaries; nil: it has none.
+func dictionary(ctx context.Context, t *opened, column string) (*dictionaryDoc, error) {
+	d := &dictionaryDoc{Entries: []string{}}
+	seen := map[string]bool{}
+	err := t.Dictionaries(ctx, column, func(entries arrow.Array) bool {
+		if d.Cut = d.Dictionaries == maxDictionaries; !d.Cut {
+			d.Dictionaries++
+			d.add(entries, seen)
+		}
+		return !d.Cut
+	})
+	if err != nil || d.Dictionaries == 0 {
+		return nil, err
+	}
+	return d, nil
+}
+
+func (d *dictionaryDoc) add(entries arrow.Array, seen map[string]bool) {
+	var buf []byte
+	null := cells.Nulls(entries)
+	for i := range entries.Len() {
+		if null != nil && null(i) {
+			continue
+		}
+		buf = cells.AppendCell(buf[:0], entries, i)
+		key := keyOf(buf)
+		if seen[string(key)] {
+			continue
+		}
+		if d.Cut = len(d.Entries) == maxEntries; d.Cut {
+			return
+		}
+		seen[string(key)] = true
+		d.Entries = append(d.Entries, cutTo(buf, maxKey))
+	}
 }

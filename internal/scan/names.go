@@ -6,6 +6,8 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"stoa/fault"
 	"stoa/format"
 	"stoa/internal/scan/internal/fetch"
@@ -13,7 +15,6 @@ import (
 	"stoa/internal/scan/internal/window"
 	"stoa/region"
 	"stoa/store"
-	"stoa/vec"
 )
 
 // Names of the packages below for the packages above.
@@ -111,24 +112,27 @@ func Pages(ctx context.Context, src Source, g format.RowGroup, col int, f func(P
 	return window.Pages(ctx, src, g, col, f, lost)
 }
 
-// EachDict calls f with the dictionary of each chunk of a column without nested ones, in the order in which they are
+// EachDict calls f with the dictionary of each chunk of a column that is not nested, in the order in which they are
 // stored, until it returns false. Damaged ones are left out.
-func EachDict(ctx context.Context, src Source, column string, f func(*vec.Vector) bool) error {
+func EachDict(ctx context.Context, src Source, column string, f func(arrow.Array) bool) error {
 	cols := src.Reader.Columns()
 	col := slices.IndexFunc(cols, func(c format.Column) bool { return len(c.Path) == 1 && c.Name == column })
 	if col < 0 {
 		return nil
 	}
 	for g, err := range Groups(ctx, src.Reader) {
-		var dict *vec.Vector
+		var dict arrow.Array
 		if err == nil {
 			dict, err = window.Dict(ctx, src, g, col)
 		}
 		switch {
-		case errors.Is(err, fault.Corrupt), errors.Is(err, fault.Unsupported):
+		case errors.Is(err, fault.Corrupt), errors.Is(err, fault.Unsupported), err == nil && dict == nil:
+			continue
 		case err != nil:
 			return err
-		case dict != nil && !f(dict):
+		}
+		more := f(dict)
+		if dict.Release(); !more {
 			return nil
 		}
 	}

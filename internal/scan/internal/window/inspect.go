@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/fault"
@@ -81,13 +82,17 @@ func Pages(ctx context.Context, src fetch.Source, g format.RowGroup, col int, f 
 	}
 }
 
-// Dict returns the dictionary of a column chunk; nil if it has none.
-func Dict(ctx context.Context, src fetch.Source, g format.RowGroup, col int) (*vec.Vector, error) {
+// Dict returns the dictionary of a column chunk, to be released; nil if it has none.
+func Dict(ctx context.Context, src fetch.Source, g format.RowGroup, col int) (arrow.Array, error) {
 	chunk, err := src.Reader.Chunk(ctx, g, col, vec.Range{From: 0, To: 1<<63 - 1})
 	if err != nil {
 		return nil, err
 	}
-	return src.Dicts.Get(ctx, src, src.Reader.Columns()[col], chunk)
+	dict, err := src.Dicts.Get(ctx, src, src.Reader.Columns()[col], chunk)
+	if err != nil || dict == nil {
+		return nil, err
+	}
+	return dict.View(dict.Len())
 }
 
 // childPages is Pages for a column whose entries its parent counts: the parents' lengths are read alongside. Damage in
