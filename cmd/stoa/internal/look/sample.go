@@ -17,6 +17,7 @@ import (
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/reading"
 	"stoa/cmd/stoa/internal/source"
+	"stoa/internal/sorted"
 	"stoa/vec"
 )
 
@@ -71,7 +72,7 @@ func (f *sampleFlags) choose(seq iter.Seq2[arrow.RecordBatch, error], yield func
 			return
 		}
 	}
-	slices.SortFunc(r.rows, func(a, b sampled) int { return int(min(1, max(-1, a.at-b.at))) })
+	sorted.By(r.rows, func(a, b sampled) int { return int(min(1, max(-1, a.at-b.at))) })
 	const batch = 4096
 	for rows := range slices.Chunk(r.rows, batch) {
 		for _, b := range gather(rows) {

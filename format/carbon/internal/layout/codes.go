@@ -1,17 +1,21 @@
 package layout
 
 import (
-	"slices"
 	"strings"
 
 	"stoa/internal/check"
+	"stoa/internal/sorted"
 	"stoa/region"
 )
 
 // Codes are all finding codes of CarbonData, sorted. The format has no checksums: damage shows only where two
 // structures, or a structure and its values, contradict each other.
-var Codes check.Codes = slices.SortedFunc(slices.Values(append(tableCodes, DictionaryCodes...)),
-	func(a, b region.CodeDoc) int { return strings.Compare(a.Code, b.Code) })
+var Codes = inOrder(append(tableCodes, DictionaryCodes...))
+
+func inOrder(codes check.Codes) check.Codes {
+	sorted.By(codes, func(a, b region.CodeDoc) int { return strings.Compare(a.Code, b.Code) })
+	return codes
+}
 
 // tableCodes are the findings about everything but dictionaries.
 var tableCodes = []region.CodeDoc{
