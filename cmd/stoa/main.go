@@ -12,7 +12,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -62,7 +61,7 @@ func forceExit(ended <-chan struct{}, a *cli.App) {
 	case <-time.After(grace):
 		store.AbortAll()
 		_ = a.EndPager() // it would go on with the terminal
-		fmt.Fprintln(a.Stderr, "stoa: interrupted")
+		a.Warn("stoa: interrupted")
 		os.Exit(cli.StatusStopped)
 	}
 }

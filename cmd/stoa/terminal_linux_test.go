@@ -167,6 +167,48 @@ func TestWarningsHaveColour(t *testing.T) {
 	}
 }
 
+// TestWorkIsShown: verbs that take over a second show on a terminal how much they have read, until they print
+// something. The source is a pipe that stops in the middle.
+func TestWorkIsShown(t *testing.T) {
+	t.Setenv("PAGER", "cat")
+	for verb, out := range map[string]string{"count": "2000", "stats": "column", "verify": "healthy", "tail": "1999",
+		"convert -o x.parquet": "2,000 rows", "cat -o x.csv": "", "head --sample 1": "x"} {
+		t.Run(strings.Fields(verb)[0], func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			pipe := filepath.Join(dir, "pipe")
+			if err := unix.Mkfifo(pipe, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			x := newTerminal(t, dir, append(strings.Fields(verb), "pipe", "--from", "csv")...)
+			w, err := os.OpenFile(pipe, os.O_WRONLY, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintln(w, "x")
+			for i := range 2000 {
+				fmt.Fprintln(w, i)
+				if i == 1000 {
+					x.waits("0:01")
+				}
+			}
+			w.Close()
+			x.cmd.Wait()
+			x.waits(out)
+			last := x.output()[strings.LastIndex(x.output(), "\r\x1b[K"):]
+			if x.cmd.ProcessState.ExitCode() != 0 || strings.Contains(last, "0:0") {
+				t.Errorf("status %d: the line stays: %q", x.cmd.ProcessState.ExitCode(), x.output())
+			}
+		})
+	}
+	x := newTerminal(t, t.TempDir(), "count", "-", "--from", "csv", "--no-progress")
+	time.Sleep(1500 * time.Millisecond)
+	x.master.WriteString("x\n1\n\x04")
+	if x.cmd.Wait(); strings.Contains(x.output(), "0:01") {
+		t.Errorf("--no-progress shows %q", x.output())
+	}
+}
+
 // TestNothingOfAFileIsACommand: values and names of columns and files with commands to a terminal reach none of them.
 func TestNothingOfAFileIsACommand(t *testing.T) {
 	dir := t.TempDir()

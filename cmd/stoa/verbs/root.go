@@ -146,6 +146,7 @@ func before(a *cli.App, cmd *cobra.Command, args []string) error {
 		err = a.CheckReplace(cmd, args)
 	}
 	if err == nil {
+		a.Work(cmd.Name())
 		a.PageVerb(cmd)
 	}
 	return err

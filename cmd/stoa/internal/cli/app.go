@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -54,6 +55,7 @@ type App struct {
 	Within   store.Tree
 	Opening  int64 // bytes of memory for opening a source unless a flag says otherwise; 0: the default
 	Tallies  tallies
+	line     statusLine
 	shared   sync.Mutex // guards reported, read and places: several tables are read at a time
 	reported map[region.Finding]bool
 	remote   *remote.Tree     // for the addresses that are read; see Remote
@@ -63,8 +65,8 @@ type App struct {
 }
 
 func NewApp(stdin io.Reader, stdout, stderr io.Writer) *App {
-	a := &App{In: stdin, Stdout: newOutStream(stdout), Out: stdout, Stderr: stderr,
-		Formats: catalogue.Formats()}
+	a := &App{In: stdin, Out: stdout, Stderr: stderr, Formats: catalogue.Formats()}
+	a.Stdout = newOutStream(spoken{stdout, a.spoke})
 	a.Tty, a.Width = terminal(stdout)
 	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
 		a.Width = n // as in ls and ps: whoever exports COLUMNS means it for pipes, too
@@ -113,10 +115,34 @@ func (a *App) Note(format string, args ...any) {
 	}
 }
 
+// conversing are the verbs that show something else on the terminal for as long as they run.
+var conversing = []string{"browse", "serve", "flight", "mcp", "sql"}
+
+// Work shows on a terminal, when a verb has taken a second, how long it has taken, and how much it has read. It ends
+// when rows or a report come out on the terminal.
+func (a *App) Work(verb string) {
+	if a.errTTY && !a.Quiet && !a.NoProgress && !slices.Contains(conversing, verb) {
+		a.line.begin(a.Stderr, a.ErrWidth, a.Tallies.Read.Load)
+	}
+}
+
+// EndWork ends Work, and removes the line.
+func (a *App) EndWork() { a.line.finish(a.Stderr) }
+
+// spoke is called before standard output is written to.
+func (a *App) spoke() {
+	if a.Tty {
+		a.EndWork()
+	}
+}
+
+// print prints whole lines on standard error.
+func (a *App) print(lines string) { a.line.print(a.Stderr, lines) }
+
 // Warn prints an error that does not end the command on standard error, even with -q.
 func (a *App) Warn(format string, args ...any) {
 	line := display.Hanging(display.Printable(InFlags(fmt.Sprintf(format, args...))), a.ErrWidth)
-	fmt.Fprintln(a.Stderr, display.Graded(line, a.errTTY && a.hued()))
+	a.print(display.Graded(line, a.errTTY && a.hued()))
 }
 
 // Detail prints a message only with -v.
@@ -159,7 +185,8 @@ func newOutStream(w io.Writer) *outStream {
 
 // WriteThrough makes standard output pass on at once what is written to it, line by line.
 func (a *App) WriteThrough() {
-	a.Stdout = &outStream{bufio.NewWriterSize(pipeEnd{a.Out}, 1)} // what is longer than the buffer is not kept in it
+	// What is longer than the buffer is not kept in it.
+	a.Stdout = &outStream{bufio.NewWriterSize(pipeEnd{spoken{a.Out, a.spoke}}, 1)}
 }
 
 // ErrEnough means that the reader of our output has stopped reading, as `head` does. It ends the command, and is not a

@@ -91,6 +91,7 @@ func Status(err error) int {
 
 // End finishes a run: it flushes the output, prints an error, and returns the exit status.
 func (a *App) End(ctx context.Context, cmd *cobra.Command, err error) int {
+	a.EndWork()
 	if flushed := a.Stdout.Flush(); err == nil {
 		err = flushed
 	} else if errors.Is(err, ErrDamage) && flushed != nil && !errors.Is(flushed, ErrEnough) {
@@ -125,9 +126,9 @@ func (a *App) ReportError(cmd *cobra.Command, err error) {
 		errors.Is(err, ErrUse) || errors.Is(err, ErrStopped) {
 		return
 	}
-	fmt.Fprintln(a.Stderr, display.Hanging("stoa: "+display.Printable(InFlags(Line(err))), a.ErrWidth))
+	a.print(display.Hanging("stoa: "+display.Printable(InFlags(Line(err))), a.ErrWidth))
 	if h := hint(cmd, err); h != "" && !a.Quiet {
-		fmt.Fprintln(a.Stderr, display.Hanging("  "+h, a.ErrWidth))
+		a.print(display.Hanging("  "+h, a.ErrWidth))
 	}
 }
 

@@ -94,7 +94,7 @@ func (a *App) Page() {
 	}
 	less := cmp.Or(os.Getenv("LESS"), "FRX")
 	a.pagedPlain = filepath.Base(words[0]) != "less" || !strings.ContainsAny(less, "Rr")
-	a.endPager, a.Stdout, a.NoProgress = p.end, newOutStream(p), true
+	a.endPager, a.Stdout, a.NoProgress = p.end, newOutStream(spoken{p, a.spoke}), true
 }
 
 // Write writes to the pager.

@@ -57,6 +57,7 @@ func (a *App) progress(ctx context.Context, t *stoa.Table, p *Progress) *Progres
 	if !a.errTTY || a.Quiet || a.NoProgress {
 		return p
 	}
+	a.line.count(1)
 	p.Bytes = 0
 	for _, s := range t.Sources() {
 		n := a.Size(ctx, s.Name)
@@ -89,19 +90,18 @@ func (p *Progress) show() {
 	defer p.wait.Done()
 	wait := time.NewTimer(time.Second)
 	defer wait.Stop()
-	for shown := false; ; shown = true {
+	for {
 		select {
 		case <-p.end:
-			if shown {
-				fmt.Fprint(p.A.Stderr, "\r\x1b[K")
-			}
+			p.A.line.draw(p.A.Stderr, "")
+			p.A.line.count(-1)
 			return
 		case <-wait.C:
 			width := 80
 			if f, ok := p.A.Stderr.(*os.File); ok {
 				_, width = terminal(f)
 			}
-			fmt.Fprint(p.A.Stderr, "\r\x1b[K"+runewidth.Truncate(p.Line(time.Since(p.began)), width-1, "…"))
+			p.A.line.draw(p.A.Stderr, runewidth.Truncate(p.Line(time.Since(p.began)), width-1, "…"))
 			wait.Reset(200 * time.Millisecond)
 		}
 	}

@@ -135,6 +135,7 @@ func objectExists(ctx context.Context, address string) (bool, error) {
 
 // ask asks a question that is answered with yes or no, and reads one line of standard input.
 func (a *App) ask(question string) (yes bool, err error) {
+	a.EndWork()
 	fmt.Fprintf(a.Stderr, "stoa: %s [y/N] ", display.Printable(question))
 	var line []byte
 	for b := make([]byte, 1); len(line) < 1024; { // no byte beyond the line is taken

@@ -169,6 +169,7 @@ func (a *App) stream(ctx context.Context, name string) (*stream, error) {
 		r = &lazyFile{name: name}
 	} else if f, ok := a.In.(*os.File); ok {
 		if a.errTTY && isTerminal(f) {
+			a.EndWork()
 			a.Note("stoa: reading from the terminal; Ctrl-D ends")
 		}
 		if whole := wholeFile(f); whole != nil {

@@ -5,13 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -119,7 +117,6 @@ func (m *migration) run(ctx context.Context) error {
 	if err := m.begin(ctx, st); err != nil {
 		return err
 	}
-	m.a.Stderr = &lockedWriter{w: m.a.Stderr}
 	m.a.Remote()
 	all := &allRun{c: m.c, a: m.a, cmd: m.cmd, dir: m.dir, state: st, began: m.began, converted: m.doc.add,
 		parallel: m.parallel}
@@ -152,18 +149,6 @@ func (m *migration) begin(ctx context.Context, st *allState) error {
 		}
 	}
 	return st.save(ctx, m.a, m.dir)
-}
-
-// lockedWriter is standard error, to which several tables write at a time.
-type lockedWriter struct {
-	mu sync.Mutex
-	w  io.Writer
-}
-
-func (l *lockedWriter) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.w.Write(b)
 }
 
 // prepare derives from the flags how to read and to write, and refuses what is impossible.
